@@ -1,0 +1,215 @@
+# Spur. `make demo` and `make check` are the two commands; `make help` lists the rest.
+VERSION := $(shell sed -n 's/^\#define SPUR_VERSION "\(.*\)"/\1/p' include/spur.h)
+SOVERSION := 0
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTDIR ?=
+BUILD ?= build
+SAN ?=
+OPT ?= -O2 -g
+FUZZ_SECONDS ?= 600
+
+WARN := -Wall -Wextra -Wshadow -Wconversion -Werror
+CFLAGS_ALL := -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -I$(BUILD)/gen -fPIC -pthread $(WARN) $(OPT) \
+	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
+LIBS := -ldw -lelf -l:libiberty.a -lz -lzstd -lm -pthread
+LDLIBS_ALL := $(LIBS) $(LDLIBS)
+LDFLAGS_ALL := $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+
+# A format, a pass, a command is a file: adding one touches no list.
+FORMATS := $(sort $(filter-out format,$(patsubst src/format/%.c,%,$(wildcard src/format/*.c))))
+COMMANDS := $(sort $(patsubst src/cli/cmd_%.c,%,$(wildcard src/cli/cmd_*.c)))
+# Parts that passes share stand in folders below src/pass.
+PASSES := $(sort $(filter-out pass,$(patsubst src/pass/%.c,%,$(wildcard src/pass/*.c))))
+LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/format/*.c src/format/*/*.c src/flow/*.c \
+	src/pass/*.c src/pass/*/*.c src/store/*.c))
+CLI_SRC := $(sort $(wildcard src/cli/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/formats.o $(BUILD)/gen/passes.o
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+FUZZERS := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
+
+# ---- build
+
+all: $(BUILD)/spur lib
+
+# Everything but the command line, for programs inside the tree.
+$(BUILD)/libspur-all.a: $(LIB_OBJ)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(BUILD)/spur: $(CLI_OBJ) $(BUILD)/libspur-all.a
+	@echo "  LD $@"
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+
+# The library for others: only what src/spur.map lists is visible, in the shared and in the static one.
+SO := libspur.so.$(VERSION)
+lib: $(BUILD)/$(SO) $(BUILD)/libspur.a
+
+$(BUILD)/$(SO): $(LIB_OBJ) src/spur.map
+	@echo "  LD $@"
+	@$(CC) $(LDFLAGS_ALL) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-soname,libspur.so.$(SOVERSION) -Wl,--version-script=src/spur.map -o $@ $(LIB_OBJ) $(LDLIBS_ALL)
+	@ln -sf $(SO) $(BUILD)/libspur.so.$(SOVERSION)
+	@ln -sf libspur.so.$(SOVERSION) $(BUILD)/libspur.so
+
+$(BUILD)/libspur.a: $(LIB_OBJ) src/spur.map
+	@echo "  LD $@"
+	@rm -f $@
+	@sed -n 's/^	\(spur_[a-z_]*\);/\1/p' src/spur.map > $(BUILD)/libspur.symbols
+	@ld -r -o $(BUILD)/libspur.o $(LIB_OBJ)
+	@objcopy --keep-global-symbols=$(BUILD)/libspur.symbols $(BUILD)/libspur.o
+	@ar rcs $@ $(BUILD)/libspur.o
+
+# The tables are written anew only when the set of files changes: $(call table,HEADER,STRUCT,PREFIX,ARRAY,NAMES)
+define table
+	@mkdir -p $(@D)
+	@{ echo '#include "$(1)"'; \
+	   for n in $(5); do echo "extern const struct $(2) $(3)$$n;"; done; \
+	   echo 'const struct $(2) *const $(4)[] = {'; \
+	   for n in $(5); do echo "	&$(3)$$n,"; done; echo '	NULL,'; echo '};'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+endef
+
+$(BUILD)/gen/formats.c: FORCE
+	$(call table,format/format.h,spur_format,spur_format_,spur_formats,$(FORMATS))
+
+$(BUILD)/gen/passes.c: FORCE
+	$(call table,pass/pass.h,spur_pass,spur_pass_,spur_passes,$(PASSES))
+
+$(BUILD)/gen/commands.c: FORCE
+	$(call table,cli/cmd.h,spur_cmd,spur_cmd_,spur_cmds,$(COMMANDS))
+
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+	@$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libspur-all.a
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
+
+$(BUILD)/gen-uftrace: bench/gen-uftrace.c
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
+
+# ---- manual, completion, installation
+
+man: $(BUILD)/spur
+	@mkdir -p $(BUILD)/man
+	@$(BUILD)/spur man > $(BUILD)/man/spur.1
+	@for c in $(COMMANDS); do $(BUILD)/spur man $$c > $(BUILD)/man/spur-$$c.1 || exit 1; done
+
+$(BUILD)/spur.pc: spur.pc.in Makefile FORCE
+	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' $< > $@
+
+MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
+COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+
+install: all man $(BUILD)/spur.pc
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(MANDIR) $(COMPLETIONS)
+	install -m 755 $(BUILD)/spur $(DESTDIR)$(PREFIX)/bin/spur
+	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
+	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
+	ln -sf $(SO) $(DESTDIR)$(LIBDIR)/libspur.so.$(SOVERSION)
+	ln -sf libspur.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur.so
+	install -m 644 $(BUILD)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.a
+	install -m 644 $(BUILD)/spur.pc $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
+	install -m 644 $(BUILD)/man/*.1 $(MANDIR)
+	$(BUILD)/spur completion bash > $(COMPLETIONS)/spur
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
+	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
+	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS))) $(COMPLETIONS)/spur
+
+# ---- tests
+
+unit: $(UNIT_BIN)
+	@for t in $(UNIT_BIN); do $$t || exit 1; done
+
+# What the test runner needs in one build directory.
+test-programs: all $(UNIT_BIN) $(BUILD)/gen-uftrace
+
+# One build, every suite: what to run while working.
+test: test-programs
+	@tests/run --build=$(BUILD)
+
+# Everything: set-up, gcc, clang, sanitizers, fuzzing, lint. The last line is the total.
+CHECK := $(BUILD)/check
+check:
+	@tools/install-deps
+	@rm -rf $(CHECK) && mkdir -p $(CHECK)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) CC=gcc test-programs
+	@tests/run --build=$(BUILD) --title=gcc --summary=$(CHECK)/summary || true
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang test-programs
+	@tests/run --build=$(BUILD)/clang --title=clang --summary=$(CHECK)/summary unit golden bad cli style || true
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/san CC=clang SAN=address,undefined OPT='-O1 -g' test-programs
+	@tests/run --build=$(BUILD)/san --title=sanitizers --summary=$(CHECK)/summary --sanitized unit golden bad cli || true
+	@tests/run --build=$(BUILD) --title=fuzzing --summary=$(CHECK)/summary --fuzz-seconds=$(CHECK_FUZZ_SECONDS) fuzz || true
+	@tests/run --build=$(BUILD) --title=lint --summary=$(CHECK)/summary lint || true
+	@tests/run --total=$(CHECK)/summary
+
+CHECK_FUZZ_SECONDS ?= 10
+check-long:
+	@$(MAKE) --no-print-directory CHECK_FUZZ_SECONDS=60 check
+
+lint:
+	@tests/run --build=$(BUILD) lint
+
+# Runs until FUZZ_SECONDS are over or something is found; goldens and bad cases are the first inputs.
+FUZZ := $(BUILD)/fuzz
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
+	@$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
+
+$(addprefix fuzz-,$(FUZZERS)): fuzz-%:
+	@$(MAKE) --no-print-directory BUILD=$(FUZZ) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -g' $(FUZZ)/fuzz_$*
+	@mkdir -p $(FUZZ)/corpus-$* $(FUZZ)/found
+	@tests/fuzz/corpus $* $(FUZZ)/seeds-$*
+	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
+		-artifact_prefix=$(FUZZ)/found/$*- $(FUZZ)/corpus-$* $(FUZZ)/seeds-$*
+
+bench: $(BUILD)/spur $(BUILD)/gen-uftrace
+	@bench/run --build=$(BUILD) $(BENCH_ARGS)
+
+demo:
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory $(BUILD)/spur
+	@tools/demo $(BUILD)
+
+# The committed state alone, as on another machine.
+clone-test:
+	rm -rf $(BUILD)/clone
+	git clone -q . $(BUILD)/clone
+	SPUR_TRACES=$${SPUR_TRACES:-$(abspath ../shared/traces)} $(MAKE) -C $(BUILD)/clone check
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make demo        install what is missing, build, show a report of a recorded program'
+	@echo 'make check       install what is missing, run every test (gcc, clang, sanitizers, fuzzing, lint)'
+	@echo 'make check-long  the same with 60 s of fuzzing a format'
+	@echo 'make             the program and the library, below $(BUILD)/'
+	@echo 'make test        one build, all suites;  tests/run --help: parts of it'
+	@echo 'make lint        the style and architecture checks'
+	@echo 'make bench       Spur against the formats'\'' own tools on >= 1 GB;  BENCH_ARGS="--quick"'
+	@echo 'make install     DESTDIR=, PREFIX=$(PREFIX);  make uninstall'
+	@echo 'make clone-test  make check in a fresh clone of the last commit'
+	@for f in $(FUZZERS); do echo "make fuzz-$$f   FUZZ_SECONDS=$(FUZZ_SECONDS)"; done
+	@echo 'Variables: CC, SAN=address,undefined, OPT, CFLAGS, LDFLAGS, BUILD=$(BUILD)'
+
+FORCE:
+.PHONY: all lib man install uninstall unit test-programs test check check-long lint bench demo clone-test clean help FORCE \
+	$(addprefix fuzz-,$(FUZZERS))
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ)) $(UNIT_BIN:%=%.d)

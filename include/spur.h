@@ -1,0 +1,240 @@
+/*
+ * Spur: read program traces of several formats as one stream of events.
+ *
+ *	struct spur_error err;
+ *	struct spur_trace *t;
+ *	const struct spur_event *rows;
+ *	size_t n;
+ *
+ *	if (spur_open(&t, "uftrace.data", NULL, &err) == SPUR_FAIL)
+ *		... err.message says file, expected, found
+ *	while (spur_next(t, &rows, &n) != SPUR_END)
+ *		for (size_t i = 0; i < n; i++)
+ *			... rows[i].ts, spur_string(t, rows[i].name, NULL)
+ *	spur_close(t);
+ *
+ * The library never prints and never exits. A trace is used by one thread at a time. Damage never ends reading: it
+ * is located, counted and kept (spur_damage()), and the rest is read.
+ *
+ * Lifetimes: strings, tracks, streams, classes live until spur_close(); rows until the next spur_next(); a
+ * spur_args is the caller's.
+ */
+#ifndef SPUR_H
+#define SPUR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPUR_VERSION "0.1.0"
+
+enum spur_status {
+	SPUR_OK,
+	SPUR_END, /* no more data */
+	SPUR_MORE, /* more bytes may come later (a pipe still open) */
+	SPUR_WARN, /* done, with something to tell */
+	SPUR_FAIL, /* not done: see the error */
+};
+
+enum spur_error_code {
+	SPUR_ERR_NONE,
+	SPUR_ERR_USAGE, /* the caller's arguments are off */
+	SPUR_ERR_MEMORY,
+	SPUR_ERR_IO, /* the system failed to read or write */
+	SPUR_ERR_FORMAT, /* unknown or unreadable format */
+	SPUR_ERR_LIMIT, /* a stated limit is passed */
+};
+
+struct spur_error {
+	enum spur_error_code code;
+	char message[500]; /* one line, no newline: FILE: what was expected, what was found */
+};
+
+/* What happened. The names are those of docs/jsonl.md. */
+enum spur_kind {
+	SPUR_BEGIN, /* a span opens on its track */
+	SPUR_END_SPAN, /* the innermost open span closes ("END") */
+	SPUR_SPAN, /* a whole span: ts and dur */
+	SPUR_INSTANT,
+	SPUR_COUNTER,
+	SPUR_ASYNC_BEGIN,
+	SPUR_ASYNC_INSTANT,
+	SPUR_ASYNC_END,
+	SPUR_FLOW_BEGIN,
+	SPUR_FLOW_STEP,
+	SPUR_FLOW_END,
+	SPUR_LOG,
+	SPUR_SWITCH, /* a thread leaves (SPUR_F_OUT) or gets (SPUR_F_IN) a CPU */
+	SPUR_WAKEUP,
+	SPUR_SAMPLE,
+	SPUR_OBJECT, /* a thread, process or object is named, made or ended */
+	SPUR_BLOB,
+	SPUR_LOST, /* the producer says that it lost events here; id is their number (0: unknown) */
+	SPUR_NATIVE, /* a record without common meaning: off/len keep it */
+	SPUR_KINDS
+};
+
+enum spur_flag {
+	SPUR_F_DEPTH = 1, /* depth comes from the record (modulo nothing), not from counting */
+	SPUR_F_IMPLIED = 2, /* made by the reader or the pairing: an END that the data lacks */
+	SPUR_F_ORPHAN = 4, /* END without BEGIN, or BEGIN without END */
+	SPUR_F_OUT = 8, /* SWITCH: leaves the CPU */
+	SPUR_F_IN = 16, /* SWITCH: gets the CPU */
+	SPUR_F_PREEMPTED = 32, /* SWITCH out, against its will */
+	SPUR_F_RETIMED = 64, /* ts is a neighbour's: the record has none or an impossible one */
+	SPUR_F_UNRELIABLE = 128, /* the producer is known to write wrong values here */
+	SPUR_F_LEAF = 256, /* set by replay: a BEGIN whose END follows at once; dur is known */
+	SPUR_F_ESTIMATED = 512, /* ts was invented by the producer */
+	SPUR_F_BACK = 1024, /* time went back against the record before in its stream */
+};
+
+#define SPUR_NO_CPU 0xFFFFu
+
+/*
+ * One event: 64 bytes. What a format does not say is 0 (cpu: SPUR_NO_CPU). Every row has a class (cls != 0): rows of
+ * equal name and origin share it, so that per-class tables replace string look-ups.
+ */
+struct spur_event {
+	int64_t ts; /* ns on the trace's own clock */
+	int64_t dur; /* ns: of a SPAN; of an END where pairing ran; else 0 */
+	uint64_t id; /* async, flow, counter id; code address of a function; number of LOST events */
+	uint64_t off; /* of the raw record in its stream, bytes */
+	uint32_t len; /* of the raw record with its payload, bytes */
+	uint32_t track;
+	uint32_t stream;
+	uint32_t cat; /* string id */
+	uint32_t name; /* string id */
+	uint32_t cls;
+	uint8_t kind; /* enum spur_kind */
+	uint8_t nargs; /* arguments, 255 for more; spur_args() gets them */
+	uint16_t flags; /* enum spur_flag */
+	uint16_t cpu;
+	uint16_t depth; /* open spans outside this one, on its track; 65535 for more */
+};
+
+/* Arguments. */
+enum spur_type {
+	SPUR_NULL, /* a null string or pointer */
+	SPUR_I64,
+	SPUR_U64,
+	SPUR_F64,
+	SPUR_BOOL,
+	SPUR_STRING, /* text.p, text.len; any bytes */
+	SPUR_BYTES,
+	SPUR_POINTER, /* u; label: the symbol's name where one is known */
+	SPUR_KOID, /* u: kernel object id */
+	SPUR_ENUM, /* i; label: names of the value, joined by | */
+	SPUR_STRUCT, /* items with names */
+	SPUR_ARRAY, /* items without */
+};
+
+/* How a number is shown by text output; JSON always gets the plain value. */
+enum spur_show {
+	SPUR_SHOW_PLAIN, /* decimal */
+	SPUR_SHOW_AUTO, /* decimal when small, hexadecimal when large */
+	SPUR_SHOW_HEX,
+	SPUR_SHOW_OCTAL,
+	SPUR_SHOW_CHAR,
+};
+
+struct spur_value {
+	uint8_t type; /* enum spur_type */
+	uint8_t show; /* enum spur_show */
+	uint8_t size; /* bytes in the record, 0 where that says nothing (255: more) */
+	uint8_t unreliable; /* the producer is known to write wrong values here */
+	uint32_t name; /* string id; 0: no name */
+	uint32_t count; /* STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes */
+	const char *label; /* of an ENUM, POINTER or opaque struct's BYTES; NULL: none. In the trace or the spur_args */
+	union {
+		int64_t i;
+		uint64_t u; /* BOOL too */
+		double f;
+		const char *text; /* STRING, BYTES: in the trace's data, or in the spur_args */
+		const struct spur_value *items; /* STRUCT, ARRAY: in the spur_args */
+	};
+};
+
+/* Arguments of one event. Zero-initialise, reuse for many events, free with spur_args_free(). */
+struct spur_args {
+	const struct spur_value *items;
+	size_t count;
+	struct spur_args_store *store; /* internal */
+};
+
+enum spur_track_kind { SPUR_TRACK_PROCESS, SPUR_TRACK_THREAD, SPUR_TRACK_CPU, SPUR_TRACK_ASYNC, SPUR_TRACK_COUNTER, SPUR_TRACK_OTHER };
+
+#define SPUR_NONE UINT32_MAX /* no track, no stream */
+
+struct spur_track {
+	uint32_t parent; /* SPUR_NONE at the top */
+	uint32_t name; /* string id */
+	enum spur_track_kind kind;
+	int64_t pid, tid; /* -1 where there is none */
+	int32_t cpu; /* -1 where there is none */
+};
+
+struct spur_stream {
+	const char *path; /* of its file, below the trace's own path; UTF-8 not guaranteed */
+	uint64_t size; /* bytes; 0 while a pipe is open */
+};
+
+/* One kind of damage or loss, in one file. */
+struct spur_damage {
+	const char *code; /* e.g. "uftrace/torn-record" */
+	const char *file;
+	uint64_t count;
+	uint64_t first_offset; /* UINT64_MAX where none applies */
+	uint64_t bytes_lost;
+	const char *first; /* "record: expected X, found Y" */
+	bool is_damage; /* false: a note or warning; nothing in the file is wrong */
+};
+
+struct spur_options {
+	const char *format; /* a format's name; NULL: by content */
+	size_t read_size; /* 0: map files; else read in pieces of this many bytes */
+	unsigned threads; /* 0: all processors */
+	int demangle; /* 0 simple, 1 full, 2 none */
+	const char *symbol_dirs; /* directories with binaries or separate debug files, ':' between; NULL: where the trace says */
+};
+
+struct spur_trace;
+
+/* Opens a file, a directory or "-". `opt` may be NULL. On SPUR_FAIL nothing is to be closed. */
+enum spur_status spur_open(struct spur_trace **out, const char *path, const struct spur_options *opt,
+			   struct spur_error *err);
+void spur_close(struct spur_trace *t);
+
+/*
+ * The next events of all streams, merged by time: SPUR_OK with at least one row, SPUR_END, or SPUR_FAIL (memory).
+ * Waits where the input is a pipe.
+ */
+enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows, size_t *count);
+
+/* Decodes an event's arguments. SPUR_WARN: damaged ones are missing. SPUR_FAIL: memory. */
+enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+void spur_args_free(struct spur_args *args);
+
+/* NUL-ended text of a string id; "" for unknown ids. `len` may be NULL. */
+const char *spur_string(const struct spur_trace *t, uint32_t id, size_t *len);
+const char *spur_kind_name(unsigned kind); /* "BEGIN", "END", ... */
+const char *spur_format_name(const struct spur_trace *t);
+
+size_t spur_track_count(const struct spur_trace *t);
+const struct spur_track *spur_track(const struct spur_trace *t, uint32_t id); /* NULL for unknown ids */
+size_t spur_stream_count(const struct spur_trace *t);
+const struct spur_stream *spur_stream(const struct spur_trace *t, uint32_t id);
+
+/* Damage, losses and notes so far; complete after SPUR_END. Valid until the next call on the trace. */
+size_t spur_damage_count(struct spur_trace *t);
+bool spur_damage(struct spur_trace *t, size_t i, struct spur_damage *out);
+
+const char *spur_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,194 @@
+/* Errors and the log of diagnostics. See err.h. */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SPARE_GROUPS = 256, /* the last groups are kept for the "..." file of each code */
+	INDEX_SLOTS = 2 * DIAG_GROUPS,
+	TEXT_MAX = 400,
+};
+
+static const char other_files[] = "...";
+
+/* printf into `buf`, one line: names in messages may hold any bytes. */
+__attribute__((format(printf, 3, 0))) static size_t line_print(char *buf, size_t size,
+							       const char *fmt, va_list ap)
+{
+	const int n = vsnprintf(buf, size, fmt, ap);
+	size_t len = n < 0 ? 0 : (size_t)n;
+
+	if (len >= size)
+		len = size - 1;
+	buf[len] = '\0';
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)buf[i] < 0x20)
+			buf[i] = '?';
+	}
+	return len;
+}
+
+enum spur_status err_set(struct spur_error *err, enum spur_error_code code, const char *fmt, ...)
+{
+	struct spur_error made = { .code = code };
+	va_list ap;
+
+	if (!err)
+		return SPUR_FAIL;
+	/* Not straight into `err`: its old message may be one of the arguments. */
+	va_start(ap, fmt);
+	line_print(made.message, sizeof(made.message), fmt, ap);
+	va_end(ap);
+	*err = made;
+	return SPUR_FAIL;
+}
+
+enum spur_status err_nomem(struct spur_error *err)
+{
+	return err_set(err, SPUR_ERR_MEMORY, "memory: expected more, found none");
+}
+
+void diag_init(struct diag_log *log)
+{
+	*log = (struct diag_log){ 0 };
+	arena_init(&log->arena);
+}
+
+void diag_free(struct diag_log *log)
+{
+	arena_free(&log->arena);
+	mem_free(log->groups);
+	mem_free(log->index);
+	diag_init(log);
+}
+
+static uint64_t add_capped(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint32_t text_hash(uint32_t h, const char *s)
+{
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
+	return h;
+}
+
+static bool group_is(const struct diag_group *g, const char *code, const char *file)
+{
+	return (g->code == code || !strcmp(g->code, code)) && !strcmp(g->file, file);
+}
+
+/* The index slot of the group, or the free one where it belongs. Half of the slots stay free. */
+static uint16_t *group_slot(const struct diag_log *log, const char *code, const char *file)
+{
+	uint32_t i = text_hash(text_hash(2166136261u, code), file);
+
+	for (;; i++) {
+		uint16_t *slot = &log->index[i % INDEX_SLOTS];
+
+		if (!*slot || group_is(&log->groups[*slot - 1], code, file))
+			return slot;
+	}
+}
+
+/* The group, made where it is new; NULL when memory is out or too many are there. */
+static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
+{
+	const char *name;
+	uint16_t *slot;
+
+	if (log->last < log->ngroups && group_is(&log->groups[log->last], code, file))
+		return &log->groups[log->last];
+	if (!log->index)
+		log->index = mem_array(INDEX_SLOTS, sizeof(*log->index));
+	if (!log->index)
+		return NULL;
+	slot = group_slot(log, code, file);
+	if (!*slot && log->ngroups >= DIAG_GROUPS - SPARE_GROUPS &&
+	    strcmp(file, other_files) != 0) {
+		file = other_files;
+		slot = group_slot(log, code, file);
+	}
+	if (!*slot) {
+		if (!mem_grow((void **)&log->groups, &log->cap, log->ngroups + 1,
+			      sizeof(*log->groups), DIAG_GROUPS))
+			return NULL;
+		name = arena_strdup(&log->arena, file, strlen(file));
+		if (!name)
+			return NULL;
+		log->groups[log->ngroups] =
+			(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
+		*slot = (uint16_t)++log->ngroups;
+	}
+	log->last = *slot - 1u;
+	return &log->groups[log->last];
+}
+
+static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off, const char *text,
+		       size_t len)
+{
+	char *copy = arena_strdup(&log->arena, text, len);
+
+	if (!copy) {
+		log->overflow = true;
+		return;
+	}
+	g->kept[g->nkept].off = off;
+	g->kept[g->nkept].text = copy;
+	g->nkept++;
+}
+
+void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file,
+	      uint64_t off, uint64_t bytes_lost, const char *fmt, ...)
+{
+	struct diag_group *g = group_get(log, code, file ? file : "");
+	char text[TEXT_MAX];
+	va_list ap;
+	size_t len;
+
+	log->counts[level] = add_capped(log->counts[level], 1);
+	if (!g) {
+		log->overflow = true;
+		return;
+	}
+	if (!g->count)
+		g->first_off = off;
+	g->count++;
+	g->bytes_lost = add_capped(g->bytes_lost, bytes_lost);
+	if (level > g->level)
+		g->level = level;
+	if (g->nkept == DIAG_KEEP)
+		return;
+	va_start(ap, fmt);
+	len = line_print(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	group_keep(log, g, off, text, len);
+}
+
+void diag_merge(struct diag_log *into, const struct diag_log *from)
+{
+	for (size_t i = 0; i < 3; i++)
+		into->counts[i] = add_capped(into->counts[i], from->counts[i]);
+	into->overflow |= from->overflow;
+	for (size_t i = 0; i < from->ngroups; i++) {
+		const struct diag_group *f = &from->groups[i];
+		struct diag_group *g = group_get(into, f->code, f->file);
+
+		if (!g) {
+			into->overflow = true;
+			continue;
+		}
+		if (!g->count)
+			g->first_off = f->first_off;
+		g->count = add_capped(g->count, f->count);
+		g->bytes_lost = add_capped(g->bytes_lost, f->bytes_lost);
+		if (f->level > g->level)
+			g->level = f->level;
+		for (uint32_t k = 0; k < f->nkept && g->nkept < DIAG_KEEP; k++)
+			group_keep(into, g, f->kept[k].off, f->kept[k].text,
+				   strlen(f->kept[k].text));
+	}
+}

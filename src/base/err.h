@@ -1,0 +1,67 @@
+/* One error (why an operation failed as a whole), and the log of counted, located diagnostics. */
+#ifndef SPUR_BASE_ERR_H
+#define SPUR_BASE_ERR_H
+
+#include <spur.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+/*
+ * Fills `err` (NULL is allowed) and returns SPUR_FAIL, so that a caller writes `return err_set(...)`.
+ * The message has the form `FILE: expected X, found Y`, without newline.
+ */
+enum spur_status err_set(struct spur_error *err, enum spur_error_code code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+enum spur_status err_nomem(struct spur_error *err);
+
+/*
+ * Diagnostics. Grouped by (code, file): a count, the bytes lost, and the first few messages. Bounded whatever
+ * the input does: at most DIAG_GROUPS groups (the rest are counted in the code's group with the file "..."),
+ * DIAG_KEEP messages a group. `code` must be a string literal, `format/what`, e.g. "uftrace/torn-record".
+ * Not thread-safe: each feed has its own log; diag_merge() joins them in a fixed order.
+ */
+enum { DIAG_GROUPS = 4096, DIAG_KEEP = 4 };
+
+enum diag_level {
+	DIAG_NOTE, /* said, but nothing is wrong or lost: an optional file is missing */
+	DIAG_WARN, /* odd, repaired, or data the producer says it lost (discarded): no damage to the file */
+	DIAG_DAMAGE, /* the input is damaged: exit code 3 */
+};
+
+struct diag_group {
+	const char *code;
+	const char *file; /* owned by the log */
+	enum diag_level level;
+	uint64_t count;
+	uint64_t bytes_lost;
+	uint64_t first_off; /* byte offset of the first, or UINT64_MAX where none applies */
+	uint32_t nkept;
+	struct {
+		uint64_t off;
+		char *text; /* "record: expected X, found Y"; owned by the log */
+	} kept[DIAG_KEEP];
+};
+
+struct diag_log {
+	struct arena arena;
+	struct diag_group *groups;
+	size_t ngroups, cap;
+	uint16_t *index; /* hash table: 1 + number of a group, or 0 */
+	uint64_t counts[3]; /* by level */
+	bool overflow; /* memory was out: counts are right, some groups or texts are missing */
+	size_t last; /* group of the last diag_add(): damage comes in bursts */
+};
+
+#define DIAG_NO_OFF UINT64_MAX
+
+void diag_init(struct diag_log *log);
+void diag_free(struct diag_log *log);
+/* `off` is a byte offset in `file`, or DIAG_NO_OFF. Costs no formatting once the group is full. */
+void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file, uint64_t off,
+	      uint64_t bytes_lost, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+/* Adds all of `from` to `into`; `from` stays as it is. */
+void diag_merge(struct diag_log *into, const struct diag_log *from);
+
+#endif

@@ -1,0 +1,234 @@
+/* String ids. See intern.h. */
+#include "base/intern.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/bits.h"
+#include "base/mem.h"
+
+enum {
+	SEG_BITS = 8, /* the first segment has 2^SEG_BITS entries, each next one twice as many */
+	SEGS = 32 - SEG_BITS,
+	TABLE_MIN = 512,
+};
+
+#define IDS_MAX ((uint32_t)1 << 31)
+
+struct entry {
+	const char *text;
+	size_t len;
+};
+
+struct slot {
+	uint32_t id1; /* id + 1, or 0 */
+	uint32_t hash;
+};
+
+/*
+ * Readers go by `count` and `segs` only: an entry is complete before the count that covers it is
+ * published, and segments never move. The rest belongs to the holder of the lock.
+ */
+struct intern {
+	_Atomic(struct entry *) segs[SEGS];
+	_Atomic uint32_t count;
+	uint64_t seed; /* drawn by chance, so that no input is made of colliding strings */
+	pthread_mutex_t lock;
+	struct slot *table;
+	size_t cap; /* of the table: a power of two */
+	struct arena arena;
+};
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	const unsigned __int128 m = (unsigned __int128)a * b;
+
+	return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
+static uint32_t bytes_hash(const char *s, size_t len, uint64_t seed)
+{
+	const uint64_t k0 = 0xA0761D6478BD642Fu, k1 = 0xE7037ED1A0B428DBu;
+	const uint8_t *p = (const uint8_t *)s;
+	uint64_t h = seed ^ (len * k0), a = 0, b = 0;
+	size_t left = len;
+
+	for (; left > 16; p += 16, left -= 16)
+		h = mix(load64(p, false) ^ k0, load64(p + 8, false) ^ h);
+	if (left >= 8) {
+		a = load64(p, false);
+		b = load64(p + left - 8, false);
+	} else if (left >= 4) {
+		a = load32(p, false);
+		b = load32(p + left - 4, false);
+	} else if (left) {
+		a = (uint64_t)p[0] << 16 | (uint64_t)p[left / 2] << 8 | p[left - 1];
+	}
+	h = mix(mix(a ^ k1, b ^ h), k0 ^ len);
+	return (uint32_t)(h ^ (h >> 32));
+}
+
+/* Segment and place of an id: segment k holds the ids from 2^SEG_BITS * (2^k - 1) on. */
+static unsigned seg_of(uint32_t id, uint32_t *at)
+{
+	const uint32_t n = (id >> SEG_BITS) + 1;
+	const unsigned k = 31 - (unsigned)__builtin_clz(n);
+
+	*at = id - ((((uint32_t)1 << k) - 1) << SEG_BITS);
+	return k;
+}
+
+static struct entry *entry_of(const struct intern *in, uint32_t id)
+{
+	uint32_t at;
+	const unsigned k = seg_of(id, &at);
+
+	return atomic_load_explicit(&in->segs[k], memory_order_relaxed) + at;
+}
+
+struct intern *intern_new(void)
+{
+	struct intern *in = mem_alloc(sizeof(*in));
+
+	if (!in)
+		return NULL;
+	if (getrandom(&in->seed, sizeof(in->seed), GRND_NONBLOCK) != sizeof(in->seed))
+		in->seed = (uint64_t)(uintptr_t)in;
+	arena_init(&in->arena);
+	in->cap = TABLE_MIN;
+	in->table = mem_array(in->cap, sizeof(*in->table));
+	if (pthread_mutex_init(&in->lock, NULL)) {
+		mem_free(in->table);
+		mem_free(in);
+		return NULL;
+	}
+	if (!in->table || intern_put(in, "", 0) != 0) {
+		intern_free(in);
+		return NULL;
+	}
+	return in;
+}
+
+void intern_free(struct intern *in)
+{
+	if (!in)
+		return;
+	for (size_t i = 0; i < SEGS; i++)
+		mem_free(atomic_load(&in->segs[i]));
+	arena_free(&in->arena);
+	mem_free(in->table);
+	pthread_mutex_destroy(&in->lock);
+	mem_free(in);
+}
+
+/* The slot of the string, or the free one where it belongs. The table is never full. */
+static struct slot *slot_find(const struct intern *in, const char *s, size_t len, uint32_t hash)
+{
+	for (size_t i = hash & (in->cap - 1);; i = (i + 1) & (in->cap - 1)) {
+		struct slot *slot = &in->table[i];
+		const struct entry *e;
+
+		if (!slot->id1)
+			return slot;
+		if (slot->hash != hash)
+			continue;
+		e = entry_of(in, slot->id1 - 1);
+		if (e->len == len && (!len || !memcmp(e->text, s, len)))
+			return slot;
+	}
+}
+
+static bool table_grow(struct intern *in)
+{
+	const size_t cap = in->cap * 2;
+	struct slot *table = mem_array(cap, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < in->cap; i++) {
+		size_t k = in->table[i].hash & (cap - 1);
+
+		if (!in->table[i].id1)
+			continue;
+		while (table[k].id1)
+			k = (k + 1) & (cap - 1);
+		table[k] = in->table[i];
+	}
+	mem_free(in->table);
+	in->table = table;
+	in->cap = cap;
+	return true;
+}
+
+/* Adds a string that is not there. */
+static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t hash)
+{
+	const uint32_t id = atomic_load_explicit(&in->count, memory_order_relaxed);
+	uint32_t at;
+	const unsigned k = seg_of(id, &at);
+	struct entry *seg = atomic_load_explicit(&in->segs[k], memory_order_relaxed);
+	const char *text;
+
+	if (id >= IDS_MAX)
+		return INTERN_NONE;
+	if (2 * ((size_t)id + 1) > in->cap && !table_grow(in))
+		return INTERN_NONE;
+	if (!seg) {
+		seg = mem_array((size_t)1 << (k + SEG_BITS), sizeof(*seg));
+		if (!seg)
+			return INTERN_NONE;
+		atomic_store_explicit(&in->segs[k], seg, memory_order_release);
+	}
+	text = arena_strdup(&in->arena, s, len);
+	if (!text)
+		return INTERN_NONE;
+	seg[at] = (struct entry){ .text = text, .len = len };
+	*slot_find(in, s, len, hash) = (struct slot){ .id1 = id + 1, .hash = hash };
+	atomic_store_explicit(&in->count, id + 1, memory_order_release);
+	return id;
+}
+
+uint32_t intern_put(struct intern *in, const char *s, size_t len)
+{
+	uint32_t hash, id;
+
+	if (len >= UINT32_MAX)
+		return INTERN_NONE;
+	hash = bytes_hash(s, len, in->seed);
+	pthread_mutex_lock(&in->lock);
+	id = slot_find(in, s, len, hash)->id1;
+	id = id ? id - 1 : entry_add(in, s, len, hash);
+	pthread_mutex_unlock(&in->lock);
+	return id;
+}
+
+uint32_t intern_find(struct intern *in, const char *s, size_t len)
+{
+	uint32_t hash, id;
+
+	if (len >= UINT32_MAX)
+		return INTERN_NONE;
+	hash = bytes_hash(s, len, in->seed);
+	pthread_mutex_lock(&in->lock);
+	id = slot_find(in, s, len, hash)->id1;
+	pthread_mutex_unlock(&in->lock);
+	return id ? id - 1 : INTERN_NONE;
+}
+
+const char *intern_text(const struct intern *in, uint32_t id, size_t *len)
+{
+	const struct entry *e = NULL;
+
+	if (id < atomic_load_explicit(&in->count, memory_order_acquire))
+		e = entry_of(in, id);
+	if (len)
+		*len = e ? e->len : 0;
+	return e ? e->text : "";
+}
+
+uint32_t intern_count(const struct intern *in)
+{
+	return atomic_load_explicit(&in->count, memory_order_acquire);
+}

@@ -1,0 +1,285 @@
+/* Heap, scratch memory and arena. See mem.h. */
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+
+enum {
+	GROW_MIN = 16, /* elements of a new array */
+	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
+	BLOCK_MIN = 4 << 10,
+	BLOCK_MAX = 1 << 20,
+	ARENA_ALIGN = 16,
+};
+
+static _Atomic uint64_t fail_at, counted, failures;
+
+void mem_fail_at(uint64_t n)
+{
+	atomic_store(&counted, 0);
+	atomic_store(&fail_at, n);
+}
+
+uint64_t mem_count(void)
+{
+	return atomic_load(&counted);
+}
+
+uint64_t mem_failures(void)
+{
+	return atomic_load_explicit(&failures, memory_order_relaxed);
+}
+
+static void *mem_given(void *p)
+{
+	if (!p)
+		atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed);
+	return p;
+}
+
+/* Counts one allocation; true where a test wants it to fail. */
+static bool mem_refused(void)
+{
+	const uint64_t at = atomic_load_explicit(&fail_at, memory_order_relaxed);
+
+	return at && atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed) + 1 >= at;
+}
+
+void *mem_alloc(size_t size)
+{
+	return mem_given(mem_refused() || size > PTRDIFF_MAX ? NULL : calloc(1, size ? size : 1));
+}
+
+void *mem_array(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	return mem_alloc(bytes);
+}
+
+void mem_free(void *p)
+{
+	free(p);
+}
+
+bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
+{
+	size_t want = *cap > limit / 2 ? limit : *cap * 2;
+	size_t bytes;
+	void *array;
+
+	if (need <= *cap)
+		return true;
+	if (need > limit)
+		return false;
+	if (want < GROW_MIN)
+		want = GROW_MIN < limit ? GROW_MIN : limit;
+	if (want < need)
+		want = need;
+	if (__builtin_mul_overflow(want, size, &bytes) || bytes > PTRDIFF_MAX)
+		return false;
+	/* Copied as bytes: `p` points at a pointer to some other type. */
+	memcpy(&array, p, sizeof(array));
+	array = mem_given(mem_refused() ? NULL : realloc(array, bytes ? bytes : 1));
+	if (!array)
+		return false;
+	memset((char *)array + *cap * size, 0, bytes - *cap * size);
+	memcpy(p, &array, sizeof(array));
+	*cap = want;
+	return true;
+}
+
+static int temp_file_in(const char *dir)
+{
+	char path[4096];
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	/* Not every file system can make a file without a name. */
+	if ((size_t)snprintf(path, sizeof(path), "%s/spur-XXXXXX", dir) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+int temp_file_open(void)
+{
+	const char *const dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
+	int fd = -1;
+
+	for (size_t i = 0; i < 3 && fd < 0; i++) {
+		if (dirs[i] && *dirs[i])
+			fd = temp_file_in(dirs[i]);
+	}
+	return fd;
+}
+
+static size_t scratch_bytes(size_t size)
+{
+	return align_up(size ? size : 1, (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+/* Without a place for files the memory is anonymous; with a full one there is none. */
+static void *scratch_map(size_t bytes)
+{
+	const int fd = bytes >= SCRATCH_ANON ? temp_file_open() : -1;
+	void *p = MAP_FAILED;
+	int rc;
+
+	if (fd < 0)
+		return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
+	/* A hole that cannot be filled later would be a SIGBUS. */
+	do {
+		rc = posix_fallocate(fd, 0, (off_t)bytes);
+	} while (rc == EINTR);
+	if (!rc)
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return p;
+}
+
+void *scratch_alloc(size_t size)
+{
+	void *p = mem_refused() || size > PTRDIFF_MAX / 2 ? MAP_FAILED : scratch_map(scratch_bytes(size));
+
+	return mem_given(p == MAP_FAILED ? NULL : p);
+}
+
+void scratch_free(void *p, size_t size)
+{
+	if (p)
+		munmap(p, scratch_bytes(size));
+}
+
+/* INVARIANT: the bytes of a block past `used` are zero. */
+struct arena_block {
+	struct arena_block *next;
+	size_t size, used;
+	_Alignas(ARENA_ALIGN) char data[];
+};
+
+void arena_init(struct arena *a)
+{
+	*a = (struct arena){ 0 };
+}
+
+/* A block for `size` more bytes; a large piece gets its own behind the current block. */
+static struct arena_block *arena_block_add(struct arena *a, size_t size)
+{
+	struct arena_block *head = a->blocks;
+	size_t want = head ? head->size * 2 : BLOCK_MIN;
+	struct arena_block *b;
+
+	if (want > BLOCK_MAX)
+		want = BLOCK_MAX;
+	if (size > want / 4)
+		want = size;
+	b = mem_alloc(sizeof(*b) + want);
+	if (!b)
+		return NULL;
+	b->size = want;
+	if (head && want == size) {
+		b->next = head->next;
+		head->next = b;
+	} else {
+		b->next = head;
+		a->blocks = b;
+	}
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	struct arena_block *b = a->blocks;
+	void *p;
+
+	if (size > PTRDIFF_MAX / 2)
+		return NULL;
+	size = align_up(size ? size : 1, ARENA_ALIGN);
+	if (!b || b->size - b->used < size) {
+		b = arena_block_add(a, size);
+		if (!b)
+			return NULL;
+	}
+	p = b->data + b->used;
+	b->used += size;
+	a->used += size;
+	return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s, size_t len)
+{
+	char *p = len < PTRDIFF_MAX / 2 ? arena_alloc(a, len + 1) : NULL;
+
+	if (p && len)
+		memcpy(p, s, len);
+	return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return NULL;
+	p = arena_alloc(a, (size_t)n + 1);
+	if (!p)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}
+
+void arena_reset(struct arena *a)
+{
+	struct arena_block *keep = a->blocks;
+
+	for (struct arena_block *b = a->blocks; b; b = b->next) {
+		if (b->size > keep->size)
+			keep = b;
+	}
+	for (struct arena_block *b = a->blocks, *next; b; b = next) {
+		next = b->next;
+		if (b != keep)
+			mem_free(b);
+	}
+	if (keep) {
+		memset(keep->data, 0, keep->used);
+		keep->used = 0;
+		keep->next = NULL;
+	}
+	a->blocks = keep;
+	a->used = 0;
+}
+
+void arena_free(struct arena *a)
+{
+	for (struct arena_block *b = a->blocks, *next; b; b = next) {
+		next = b->next;
+		mem_free(b);
+	}
+	arena_init(a);
+}

@@ -1,0 +1,474 @@
+/* Text out. See out.h. */
+#include "base/out.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+enum {
+	FD_BUFFER = 128 << 10, /* stays in the second-level cache */
+	MEMORY_MIN = 256,
+	ESCAPE_PIECE = 16 << 10, /* input bytes for which room is made at once */
+};
+
+static const char two_digits[] = "00010203040506070809101112131415161718192021222324"
+				 "25262728293031323334353637383940414243444546474849"
+				 "50515253545556575859606162636465666768697071727374"
+				 "75767778798081828384858687888990919293949596979899";
+static const char hex_digits[] = "0123456789abcdef";
+
+void out_to_fd(struct out *o, int fd)
+{
+	*o = (struct out){ .fd = fd };
+}
+
+void out_to_memory(struct out *o)
+{
+	out_to_fd(o, -1);
+}
+
+/* From now on there is no room, so that out_room() fails at once. */
+static bool out_fail(struct out *o, int error)
+{
+	o->error = error;
+	o->len = 0;
+	o->cap = 0;
+	return false;
+}
+
+static bool out_write(struct out *o, const char *p, size_t len)
+{
+	while (len) {
+		const ssize_t n = write(o->fd, p, len);
+
+		if (n >= 0) {
+			p += n;
+			len -= (size_t)n;
+			o->flushed += (uint64_t)n;
+		} else if (errno == EAGAIN) {
+			poll(&(struct pollfd){ .fd = o->fd, .events = POLLOUT }, 1, -1);
+		} else if (errno != EINTR) {
+			return out_fail(o, errno);
+		}
+	}
+	return true;
+}
+
+bool out_flush(struct out *o)
+{
+	if (!o->error && o->fd >= 0 && o->len && out_write(o, o->buf, o->len))
+		o->len = 0;
+	return !o->error;
+}
+
+void out_free(struct out *o)
+{
+	mem_free(o->buf);
+	*o = (struct out){ .fd = o->fd };
+}
+
+bool out_grow(struct out *o, size_t more)
+{
+	const size_t least = o->fd >= 0 ? FD_BUFFER : MEMORY_MIN;
+	size_t need;
+
+	if (!out_flush(o))
+		return false;
+	if (__builtin_add_overflow(o->len, more, &need))
+		return out_fail(o, ENOMEM);
+	if (need < least)
+		need = least;
+	if (!mem_grow((void **)&o->buf, &o->cap, need, 1, PTRDIFF_MAX))
+		return out_fail(o, ENOMEM);
+	return true;
+}
+
+void out_clear(struct out *o)
+{
+	if (o->error)
+		out_free(o);
+	o->len = 0;
+}
+
+void out_bytes(struct out *o, const void *p, size_t len)
+{
+	char *w;
+
+	if (o->fd >= 0 && len >= FD_BUFFER) {
+		if (out_flush(o))
+			out_write(o, p, len);
+		return;
+	}
+	w = len ? out_room(o, len) : NULL;
+	if (w) {
+		memcpy(w, p, len);
+		o->len += len;
+	}
+}
+
+void out_str(struct out *o, const char *s)
+{
+	out_bytes(o, s, strlen(s));
+}
+
+void out_char(struct out *o, char c)
+{
+	char *w = out_room(o, 1);
+
+	if (w) {
+		*w = c;
+		o->len++;
+	}
+}
+
+void out_pad(struct out *o, char c, size_t count)
+{
+	while (count) {
+		const size_t n = count < FD_BUFFER ? count : FD_BUFFER;
+		char *w = out_room(o, n);
+
+		if (!w)
+			return;
+		memset(w, c, n);
+		o->len += n;
+		count -= n;
+	}
+}
+
+void out_printf(struct out *o, const char *fmt, ...)
+{
+	char *w = out_room(o, MEMORY_MIN);
+	va_list ap;
+	size_t len;
+	int n;
+
+	if (!w)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(w, o->cap - o->len, fmt, ap);
+	va_end(ap);
+	len = n < 0 ? 0 : (size_t)n;
+	if (len >= o->cap - o->len) {
+		w = out_room(o, len + 1);
+		if (!w)
+			return;
+		va_start(ap, fmt);
+		vsnprintf(w, len + 1, fmt, ap);
+		va_end(ap);
+	}
+	o->len += len;
+}
+
+static unsigned digits_of(uint64_t v)
+{
+	static const uint64_t powers[] = {
+		0,
+		10,
+		100,
+		1000,
+		10000,
+		100000,
+		1000000,
+		10000000,
+		100000000,
+		1000000000,
+		10000000000,
+		100000000000,
+		1000000000000,
+		10000000000000,
+		100000000000000,
+		1000000000000000,
+		10000000000000000,
+		100000000000000000,
+		1000000000000000000,
+		10000000000000000000u,
+	};
+	/* log10 from log2: 1233 / 4096 is close to log10(2). */
+	const unsigned guess = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
+
+	return guess + (v >= powers[guess]);
+}
+
+/* Writes the digits of `v` backwards, ending before `end`. */
+static void digits_put(char *end, uint64_t v)
+{
+	uint32_t low;
+
+	while (v > UINT32_MAX) {
+		end -= 2;
+		memcpy(end, two_digits + v % 100 * 2, 2);
+		v /= 100;
+	}
+	for (low = (uint32_t)v; low >= 100; low /= 100) {
+		end -= 2;
+		memcpy(end, two_digits + low % 100 * 2, 2);
+	}
+	if (low >= 10)
+		memcpy(end - 2, two_digits + low * 2, 2);
+	else
+		end[-1] = (char)('0' + low);
+}
+
+char *put_u64(char *p, uint64_t v)
+{
+	const unsigned n = digits_of(v);
+
+	digits_put(p + n, v);
+	return p + n;
+}
+
+char *put_i64(char *p, int64_t v)
+{
+	if (v >= 0)
+		return put_u64(p, (uint64_t)v);
+	*p++ = '-';
+	return put_u64(p, 0 - (uint64_t)v);
+}
+
+char *put_hex(char *p, uint64_t v)
+{
+	const unsigned n = (unsigned)(67 - __builtin_clzll(v | 1)) / 4;
+
+	for (unsigned i = n; i-- > 0; v >>= 4)
+		p[i] = hex_digits[v & 15];
+	return p + n;
+}
+
+char *put_u64_w(char *p, uint64_t v, unsigned width)
+{
+	const unsigned n = digits_of(v);
+
+	if (n < width) {
+		memset(p, ' ', width - n);
+		p += width - n;
+	}
+	digits_put(p + n, v);
+	return p + n;
+}
+
+char *put_u64_0(char *p, uint64_t v, unsigned width)
+{
+	unsigned i = width;
+
+	for (; i >= 2; v /= 100) {
+		i -= 2;
+		memcpy(p + i, two_digits + v % 100 * 2, 2);
+	}
+	if (i)
+		*p = (char)('0' + v % 10);
+	return p + width;
+}
+
+void out_u64(struct out *o, uint64_t v)
+{
+	char *w = out_room(o, 20);
+
+	if (w)
+		o->len += (size_t)(put_u64(w, v) - w);
+}
+
+void out_i64(struct out *o, int64_t v)
+{
+	char *w = out_room(o, 21);
+
+	if (w)
+		o->len += (size_t)(put_i64(w, v) - w);
+}
+
+void out_hex(struct out *o, uint64_t v)
+{
+	char *w = out_room(o, 16);
+
+	if (w)
+		o->len += (size_t)(put_hex(w, v) - w);
+}
+
+void out_seconds(struct out *o, int64_t ns)
+{
+	const uint64_t n = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+	char *const w = out_room(o, 32);
+	char *p = w;
+
+	if (!w)
+		return;
+	if (ns < 0)
+		*p++ = '-';
+	p = put_u64(p, n / 1000000000u);
+	*p++ = '.';
+	p = put_u64_0(p, n % 1000000000u, 9);
+	o->len += (size_t)(p - w);
+}
+
+void out_double(struct out *o, double v)
+{
+	char buf[40];
+	/* Any 15 digits survive a double; a subnormal has fewer and wants a look at each length. */
+	int digits = fabs(v) < 0x1p-1022 ? 1 : 15;
+
+	if (isnan(v)) {
+		out_str(o, "nan");
+	} else if (isinf(v)) {
+		out_str(o, v < 0 ? "-inf" : "inf");
+	} else {
+		do {
+			snprintf(buf, sizeof(buf), "%.*g", digits, v);
+		} while (digits++ < 17 && strtod(buf, NULL) != v);
+		out_str(o, buf);
+	}
+}
+
+/* Length of the run of plain ASCII at `p`: no control byte, no DEL, no quote, no backslash. */
+static size_t plain_run(const char *p, size_t len)
+{
+	const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+	size_t i = 0;
+
+	for (; len - i >= 8; i += 8) {
+		const uint64_t w = load64((const uint8_t *)p + i, false);
+		const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\',
+			       del = w ^ ones * 0x7F;
+		/* A borrow may mark the byte above a marked one; it never marks alone. */
+		const uint64_t odd =
+			w | (w - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones);
+
+		if (odd & tops)
+			break;
+	}
+	for (; i < len; i++) {
+		const unsigned char c = (unsigned char)p[i];
+
+		if (c < 0x20 || c >= 0x7F || c == '"' || c == '\\')
+			break;
+	}
+	return i;
+}
+
+static char *json_control(char *w, unsigned char c)
+{
+	static const char names[32] = {
+		['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'
+	};
+
+	*w++ = '\\';
+	if (c == '"' || c == '\\' || (c < 0x20 && names[c])) {
+		*w++ = c < 0x20 ? names[c] : (char)c;
+		return w;
+	}
+	memcpy(w, c < 0x20 ? "u00" : "udc", 3);
+	w[3] = hex_digits[c >> 4];
+	w[4] = hex_digits[c & 15];
+	return w + 5;
+}
+
+/* One byte or character that plain_run() stopped at. */
+static char *json_escape(char *w, const char **p, size_t left)
+{
+	const size_t n = utf8_valid(*p, left);
+	const unsigned char c = (unsigned char)**p;
+
+	if (n > 1 || c == 0x7F) {
+		memcpy(w, *p, n);
+		*p += n;
+		return w + n;
+	}
+	++*p;
+	return json_control(w, c);
+}
+
+static char *safe_escape(char *w, const char **p, size_t left)
+{
+	const size_t n = utf8_valid(*p, left);
+	const unsigned char c = (unsigned char)**p;
+	/* U+0080 to U+009F are control characters too: U+009B is as good as ESC [. */
+	const bool control =
+		c < 0x20 || c == 0x7F || (n == 2 && c == 0xC2 && (unsigned char)(*p)[1] < 0xA0);
+
+	if (n && !control) {
+		memcpy(w, *p, n);
+		*p += n;
+		return w + n;
+	}
+	for (size_t i = 0; i < (n ? n : 1); i++) {
+		const unsigned char b = (unsigned char)*(*p)++;
+
+		*w++ = '\\';
+		if (b == '\n' || b == '\t') {
+			*w++ = b == '\n' ? 'n' : 't';
+			continue;
+		}
+		*w++ = 'x';
+		*w++ = hex_digits[b >> 4];
+		*w++ = hex_digits[b & 15];
+	}
+	return w;
+}
+
+/* Plain runs as they are, the rest by `escape`, which writes at most 6 bytes for one, 8 for two. */
+static void out_escaped(struct out *o, const char *s, size_t len,
+			char *(*escape)(char *w, const char **p, size_t left))
+{
+	const char *const end = len ? s + len : s;
+
+	while (s < end) {
+		const size_t left = (size_t)(end - s);
+		const char *const stop = s + (left < ESCAPE_PIECE ? left : ESCAPE_PIECE);
+		char *const room = out_room(o, 6 * (size_t)(stop - s) + 24), *w = room;
+
+		if (!w)
+			return;
+		while (s < stop) {
+			const size_t run = plain_run(s, (size_t)(stop - s));
+
+			memcpy(w, s, run);
+			w += run;
+			s += run;
+			if (s < stop)
+				w = escape(w, &s, (size_t)(end - s));
+		}
+		o->len += (size_t)(w - room);
+	}
+}
+
+void out_json(struct out *o, const char *s, size_t len)
+{
+	out_char(o, '"');
+	out_escaped(o, s, len, json_escape);
+	out_char(o, '"');
+}
+
+void out_safe(struct out *o, const char *s, size_t len)
+{
+	out_escaped(o, s, len, safe_escape);
+}
+
+void out_csv(struct out *o, const char *s, size_t len)
+{
+	const char *const end = len ? s + len : s;
+	bool quote = false;
+
+	for (size_t i = 0; i < len && !quote; i++)
+		quote = s[i] == ',' || s[i] == '"' || s[i] == '\n' || s[i] == '\r';
+	if (!quote) {
+		out_bytes(o, s, len);
+		return;
+	}
+	out_char(o, '"');
+	while (s < end) {
+		const char *q = memchr(s, '"', (size_t)(end - s));
+		const size_t run = (size_t)((q ? q + 1 : end) - s);
+
+		out_bytes(o, s, run);
+		if (q)
+			out_char(o, '"');
+		s += run;
+	}
+	out_char(o, '"');
+}

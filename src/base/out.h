@@ -1,0 +1,72 @@
+/*
+ * Text out: a growing or flushing buffer. Appending never fails at the call; the first error (I/O, memory) is kept
+ * in `error` (an errno value) and later bytes are dropped. Hot loops reserve once and write through the raw pointer.
+ */
+#ifndef SPUR_BASE_OUT_H
+#define SPUR_BASE_OUT_H
+
+#include <spur.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct out {
+	char *buf;
+	size_t len, cap;
+	int fd; /* flushed to when full; -1: memory, the buffer grows */
+	int error; /* errno of the first failure; EPIPE when the reader went away */
+	uint64_t flushed; /* bytes written to fd so far */
+};
+
+void out_to_fd(struct out *o, int fd);
+void out_to_memory(struct out *o);
+/* Writes what is buffered; returns false if an error was met so far. */
+bool out_flush(struct out *o);
+void out_free(struct out *o); /* flushes nothing */
+bool out_grow(struct out *o, size_t more); /* out of line half of out_room() */
+/* Empties a memory buffer, keeping its capacity. */
+void out_clear(struct out *o);
+
+/* Room for `n` more bytes at the returned pointer (n <= 1 MiB); NULL after an error. Then add to o->len what was written. */
+static inline char *out_room(struct out *o, size_t n)
+{
+	if (o->cap - o->len < n && !out_grow(o, n))
+		return NULL;
+	return o->buf + o->len;
+}
+
+void out_bytes(struct out *o, const void *p, size_t len);
+void out_str(struct out *o, const char *s);
+void out_char(struct out *o, char c);
+void out_pad(struct out *o, char c, size_t count);
+void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Raw writers: put digits at `p`, return the end. They need at most 20 (u64, i64: 21, hex: 16) bytes of room. */
+char *put_u64(char *p, uint64_t v);
+char *put_i64(char *p, int64_t v);
+char *put_hex(char *p, uint64_t v); /* no prefix, lower case, no leading zeros */
+/* Right-aligned in `width` (blanks in front), never cut. Room: max(width, 20). */
+char *put_u64_w(char *p, uint64_t v, unsigned width);
+/* Exactly `width` digits with leading zeros (the low digits if more). */
+char *put_u64_0(char *p, uint64_t v, unsigned width);
+
+void out_u64(struct out *o, uint64_t v);
+void out_i64(struct out *o, int64_t v);
+void out_hex(struct out *o, uint64_t v);
+/* Seconds with nine decimals from ns, e.g. 828.215538322; negative too. */
+void out_seconds(struct out *o, int64_t ns);
+/* Shortest decimal that reads back as the same double; nan, inf, -inf as such. */
+void out_double(struct out *o, double v);
+
+/*
+ * `s` as a JSON string with quotes. A byte 0xXX that is no UTF-8 becomes the escape \udcXX, a lone low surrogate, so
+ * that every line parses and the byte can be had back (docs/jsonl.md). Control bytes: \n \t \r \b \f, else \u00XX.
+ */
+void out_json(struct out *o, const char *s, size_t len);
+/* Text that is safe on a terminal and in a line: control bytes and invalid UTF-8 as \xNN, \n, \t; a backslash as it is. */
+void out_safe(struct out *o, const char *s, size_t len);
+/* A CSV field (RFC 4180): quoted where needed. */
+void out_csv(struct out *o, const char *s, size_t len);
+
+#endif

@@ -1,0 +1,652 @@
+/* Inputs. See source.h. */
+#include "base/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+enum {
+	PIECE = 256 << 10, /* bytes made available by one source_more() */
+	INPUT = 64 << 10, /* bytes of a compressed file read at once */
+	MAGIC = 4, /* bytes that tell what the input is */
+	/* Most bytes that one byte unpacks to: a deflate match; a zstd block, 128 KiB of 4 */
+	GZ_RATIO = 1032,
+	ZST_RATIO = 32768,
+	FRAME_START = 5, /* zstd: what it wants to see first */
+	BLOCK_HEADER = 3,
+};
+
+#define DEFAULT_LIMIT ((uint64_t)1 << 40)
+/* Address space for all sources, and what one may have of it when many are open. */
+#define RESERVE_LEAST ((uint64_t)16 << 30)
+#define RESERVE_ALL ((uint64_t)1 << (sizeof(void *) == 8 ? 46 : 30))
+
+enum packing { PACKING_UNKNOWN, PACKING_NONE, PACKING_GZ, PACKING_ZST };
+
+/*
+ * What is read piece by piece. Bytes go by way of `piece` into `file`, which `range` maps at once
+ * in all the length that it may get: addresses cost nothing until the file grows under them.
+ */
+struct source_spill {
+	int fd; /* -1: `mem` */
+	const uint8_t *mem; /* rest of the bytes in memory */
+	size_t mem_left;
+	bool in_place; /* memory that is shown as it is */
+	enum packing packing;
+	uint64_t limit; /* most bytes to take; more are an error */
+	uint64_t known; /* end of a plain file when it was opened; UINT64_MAX for others */
+
+	int file; /* -1: not made yet */
+	void *range;
+	uint64_t reserved; /* bytes of `range` */
+	uint8_t *piece;
+	size_t piece_size;
+
+	uint8_t *in; /* read, but not unpacked */
+	size_t in_pos, in_len, in_cap;
+	uint64_t in_total; /* bytes read so far */
+	bool in_eof;
+	bool between; /* packed data: a member or frame is complete */
+	uint64_t part; /* where in the packed data the member or frame begins */
+	bool pending; /* packed data: the unpacker may have more without more input */
+	bool z_ready;
+	z_stream z;
+	ZSTD_DStream *zst;
+	size_t zst_wants; /* bytes of input up to the end of a block and of the header behind it */
+};
+
+static const char *why(int error)
+{
+	const char *s = strerrordesc_np(error);
+
+	return s ? s : "an unknown error";
+}
+
+static void source_fail(struct source *s, enum spur_error_code code, const char *expected,
+			const char *found)
+{
+	err_set(&s->error, code, "%s: expected %s, found %s", s->path, expected, found);
+}
+
+static uint64_t packed_pos(const struct source *s)
+{
+	const struct source_spill *sp = s->spill;
+
+	return sp->in_total - (sp->in_len - sp->in_pos);
+}
+
+/*
+ * As source_fail(), for packed data, with a place in it. Where inside a member or frame the unpacker notices something
+ * depends on how much it was given, so that is said by where the member or frame begins.
+ */
+static void packed_fail(struct source *s, uint64_t at, const char *expected, const char *found)
+{
+	err_set(&s->error, SPUR_ERR_FORMAT, "%s: expected %s at packed byte %llu, found %s",
+		s->path, expected, (unsigned long long)at, found);
+}
+
+/* read() of the input, waiting as long as it takes; 0 at the end or on an error. */
+static size_t input_read(struct source *s, void *buf, size_t size)
+{
+	struct source_spill *sp = s->spill;
+
+	if (sp->fd < 0) {
+		if (size > sp->mem_left)
+			size = sp->mem_left;
+		if (size)
+			memcpy(buf, sp->mem, size);
+		sp->mem += size;
+		sp->mem_left -= size;
+		sp->in_total += size;
+		return size;
+	}
+	for (;;) {
+		const ssize_t n = read(sp->fd, buf, size);
+
+		if (n >= 0) {
+			sp->in_total += (size_t)n;
+			return (size_t)n;
+		}
+		if (errno == EAGAIN) {
+			poll(&(struct pollfd){ .fd = sp->fd, .events = POLLIN }, 1, -1);
+		} else if (errno != EINTR) {
+			source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
+			return 0;
+		}
+	}
+}
+
+/* More packed bytes behind those that are left; false at the end of the input. */
+static bool input_fill(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+	size_t n;
+
+	if (sp->in_eof)
+		return false;
+	memmove(sp->in, sp->in + sp->in_pos, sp->in_len - sp->in_pos);
+	sp->in_len -= sp->in_pos;
+	sp->in_pos = 0;
+	n = input_read(s, sp->in + sp->in_len, sp->in_cap - sp->in_len);
+	sp->in_len += n;
+	sp->in_eof = !n;
+	return n > 0;
+}
+
+static enum packing packing_of(const uint8_t *p, size_t len)
+{
+	if (len >= 3 && p[0] == 0x1F && p[1] == 0x8B && p[2] == 8)
+		return PACKING_GZ;
+	if (len >= 4 && !memcmp(p, "\x28\xB5\x2F\xFD", 4))
+		return PACKING_ZST;
+	return PACKING_NONE;
+}
+
+static void *z_alloc(void *arg, unsigned count, unsigned size)
+{
+	(void)arg;
+	return mem_array(count, size);
+}
+
+static void z_free(void *arg, void *p)
+{
+	(void)arg;
+	mem_free(p);
+}
+
+static bool unpacker_open(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+
+	sp->between = true;
+	if (sp->packing == PACKING_GZ) {
+		sp->z.zalloc = z_alloc;
+		sp->z.zfree = z_free;
+		sp->z_ready = inflateInit2(&sp->z, 15 + 16) == Z_OK;
+	} else if (sp->packing == PACKING_ZST) {
+		sp->zst = ZSTD_createDStream();
+		sp->zst_wants = FRAME_START;
+	} else {
+		return true;
+	}
+	if (!sp->z_ready && !sp->zst)
+		err_nomem(&s->error);
+	return sp->z_ready || sp->zst;
+}
+
+/* One step of inflate(); bytes written. */
+static size_t gz_step(struct source *s, uint8_t *out, size_t size)
+{
+	struct source_spill *sp = s->spill;
+	z_stream *z = &sp->z;
+	size_t n;
+	int rc;
+
+	if (sp->between && sp->in[sp->in_pos] != 0x1F) {
+		packed_fail(s, packed_pos(s), "another gzip member or the end", "other bytes");
+		return 0;
+	}
+	if (sp->between) {
+		sp->part = packed_pos(s);
+		inflateReset(z);
+	}
+	sp->between = false;
+	z->next_in = sp->in + sp->in_pos;
+	z->avail_in = (unsigned)(sp->in_len - sp->in_pos);
+	z->next_out = out;
+	z->avail_out = (unsigned)size;
+	rc = inflate(z, Z_NO_FLUSH);
+	sp->in_pos = sp->in_len - z->avail_in;
+	n = size - z->avail_out;
+	sp->between = rc == Z_STREAM_END;
+	sp->pending = rc == Z_OK && n == size;
+	if (rc == Z_MEM_ERROR)
+		err_nomem(&s->error);
+	else if (rc != Z_OK && rc != Z_BUF_ERROR && rc != Z_STREAM_END)
+		packed_fail(s, sp->part, "gzip data", z->msg ? z->msg : "a preset dictionary");
+	return n;
+}
+
+/*
+ * One step of ZSTD_decompressStream(). A call that fails tells nothing of what it has written:
+ * hence one block at a time, without the header of the next.
+ */
+static size_t zst_step(struct source *s, uint8_t *out, size_t size)
+{
+	struct source_spill *sp = s->spill;
+	const size_t left = sp->in_len - sp->in_pos;
+	const size_t feed =
+		sp->zst_wants > BLOCK_HEADER ? sp->zst_wants - BLOCK_HEADER : sp->zst_wants;
+	ZSTD_inBuffer in = { sp->in + sp->in_pos, feed < left ? feed : left, 0 };
+	ZSTD_outBuffer to = { out, size, 0 };
+	const size_t rc = ZSTD_decompressStream(sp->zst, &to, &in);
+
+	if (sp->between)
+		sp->part = packed_pos(s);
+	sp->in_pos += in.pos;
+	sp->between = rc == 0;
+	sp->zst_wants = rc ? rc : FRAME_START;
+	sp->pending = rc != 0 && to.pos == size;
+	if (ZSTD_isError(rc)) {
+		sp->pending = false;
+		packed_fail(s, sp->part, "zstd data", ZSTD_getErrorName(rc));
+	}
+	return to.pos;
+}
+
+/* Unpacks at least one byte if there is one; 0 at the end or on an error. */
+static size_t unpack(struct source *s, uint8_t *out, size_t size)
+{
+	struct source_spill *sp = s->spill;
+	size_t n = 0;
+
+	while (!n && !s->error.code) {
+		if (!sp->pending && sp->in_pos == sp->in_len && !input_fill(s)) {
+			if (!sp->between && !s->error.code)
+				packed_fail(s, packed_pos(s), "more data", "the end: it is cut off");
+			break;
+		}
+		n = sp->packing == PACKING_GZ ? gz_step(s, out, size) : zst_step(s, out, size);
+	}
+	return n;
+}
+
+/* Plain bytes: first what was read to tell what the input is. */
+static size_t plain(struct source *s, uint8_t *out, size_t size)
+{
+	struct source_spill *sp = s->spill;
+	size_t n = sp->in_len - sp->in_pos;
+
+	if (!n)
+		return sp->in_eof ? 0 : input_read(s, out, size);
+	if (n > size)
+		n = size;
+	memcpy(out, sp->in + sp->in_pos, n);
+	sp->in_pos += n;
+	return n;
+}
+
+/* The address range: as much as the source may need, less when many are open or none is left. */
+static _Atomic uint64_t reserved_all;
+
+static bool range_reserve(struct source *s, uint64_t want)
+{
+	struct source_spill *sp = s->spill;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), all = atomic_load(&reserved_all);
+	uint64_t share = all < RESERVE_ALL ? (RESERVE_ALL - all) / 64 : 0;
+	void *p;
+
+	if (share < RESERVE_LEAST)
+		share = RESERVE_LEAST;
+	if (want > share)
+		want = share;
+	want = (want / page + 1) * page;
+	sp->file = temp_file_open();
+	if (sp->file < 0) {
+		source_fail(s, SPUR_ERR_IO,
+			    "room for a temporary file in $TMPDIR, /var/tmp or /tmp", why(errno));
+		return false;
+	}
+	for (;; want = want / 2 / page * page) {
+		if (want < page) {
+			source_fail(s, SPUR_ERR_MEMORY, "a range of addresses", why(errno));
+			return false;
+		}
+		p = mmap(NULL, want, PROT_READ, MAP_SHARED | MAP_NORESERVE, sp->file, 0);
+		if (p != MAP_FAILED)
+			break;
+	}
+	sp->range = p;
+	sp->reserved = want;
+	atomic_fetch_add(&reserved_all, want);
+	s->data = p;
+	return true;
+}
+
+/* Adds bytes to the file, hence to `data`. */
+static bool spill_append(struct source *s, size_t len)
+{
+	struct source_spill *sp = s->spill;
+	size_t done = 0;
+
+	if (len > sp->reserved - s->size) {
+		source_fail(s, SPUR_ERR_LIMIT, "fewer bytes", "more than the range of addresses");
+		return false;
+	}
+	while (done < len) {
+		const ssize_t n =
+			pwrite(sp->file, sp->piece + done, len - done, (off_t)(s->size + done));
+
+		if (n >= 0) {
+			done += (size_t)n;
+		} else if (errno != EINTR) {
+			source_fail(s, SPUR_ERR_IO, "room for a temporary file", why(errno));
+			break;
+		}
+	}
+	s->size += done;
+	return done == len;
+}
+
+/* Reads until it can be told what the input is. */
+static bool spill_detect(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+
+	while (sp->in_len < MAGIC && input_fill(s))
+		;
+	sp->packing = packing_of(sp->in, sp->in_len);
+	return !s->error.code && unpacker_open(s);
+}
+
+static bool more_in_place(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+	size_t n = sp->mem_left < sp->piece_size ? sp->mem_left : sp->piece_size;
+
+	if (n > sp->limit - s->size)
+		n = (size_t)(sp->limit - s->size);
+	s->size += n;
+	sp->mem_left -= n;
+	if (!n && sp->mem_left)
+		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+	s->eof = !n;
+	return n > 0;
+}
+
+bool source_more(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+	uint64_t room, had;
+	size_t want, n;
+
+	if (s->eof)
+		return false;
+	if (sp->in_place)
+		return more_in_place(s);
+	if (sp->packing == PACKING_UNKNOWN && !spill_detect(s)) {
+		s->eof = true;
+		return false;
+	}
+	room = (sp->known < sp->limit ? sp->known : sp->limit) - s->size;
+	want = room < sp->piece_size ? (size_t)room : sp->piece_size;
+	if (!want && sp->known <= sp->limit) {
+		s->eof = true;
+		return false;
+	}
+	/* At the limit one byte more tells whether there is more. */
+	n = sp->packing == PACKING_NONE ? plain(s, sp->piece, want ? want : 1) :
+					  unpack(s, sp->piece, want ? want : 1);
+	if (n && !want) {
+		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+		n = 0;
+	}
+	had = s->size;
+	if (!n || !spill_append(s, n) || s->error.code)
+		s->eof = true;
+	return s->size > had;
+}
+
+bool source_need(struct source *s, uint64_t end)
+{
+	while (s->size < end && source_more(s))
+		;
+	return s->size >= end;
+}
+
+static struct source *source_new(const char *path, struct spur_error *err)
+{
+	const size_t len = strlen(path);
+	struct source *s = mem_alloc(sizeof(*s) + len + 1);
+
+	if (!s) {
+		err_nomem(err);
+		return NULL;
+	}
+	s->path = memcpy(s + 1, path, len);
+	s->data = (const uint8_t *)"";
+	return s;
+}
+
+static bool spill_new(struct source *s, const struct source_options *opt, int fd)
+{
+	struct source_spill *sp = mem_alloc(sizeof(*sp));
+	const size_t size = opt->read_size;
+
+	if (!sp) {
+		err_nomem(&s->error);
+		return false;
+	}
+	s->spill = sp;
+	sp->fd = fd;
+	sp->file = -1;
+	sp->limit = opt->limit ? opt->limit : DEFAULT_LIMIT;
+	sp->known = UINT64_MAX;
+	sp->piece_size = size && size < PIECE ? size : PIECE;
+	sp->in_cap = size && size < INPUT ? size : INPUT;
+	if (sp->in_cap < MAGIC)
+		sp->in_cap = MAGIC;
+	return true;
+}
+
+static bool spill_buffers(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+
+	sp->piece = mem_alloc(sp->piece_size);
+	sp->in = mem_alloc(sp->in_cap);
+	if (!sp->piece || !sp->in)
+		err_nomem(&s->error);
+	return sp->piece && sp->in;
+}
+
+static void input_close(const struct source *s, int fd)
+{
+	if (strcmp(s->path, "-") != 0)
+		close(fd);
+}
+
+/* Shows the file itself. False where it cannot be mapped: then it is read. */
+static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
+{
+	void *p;
+
+	if (size > limit) {
+		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+		size = limit;
+	}
+	if (size > SIZE_MAX)
+		return false;
+	if (size) {
+		p = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (p == MAP_FAILED)
+			return false;
+		madvise(p, (size_t)size, MADV_SEQUENTIAL);
+		s->data = p;
+		s->map_size = (size_t)size;
+	}
+	s->size = size;
+	s->mapped = s->eof = true;
+	return true;
+}
+
+static uint64_t product_capped(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+/* A range for all that the input may turn out to be. */
+static bool spill_range(struct source *s, uint64_t file_size)
+{
+	struct source_spill *sp = s->spill;
+	uint64_t want = UINT64_MAX;
+
+	if (sp->packing == PACKING_NONE)
+		want = sp->known;
+	else if (file_size && sp->packing == PACKING_GZ)
+		want = product_capped(file_size, GZ_RATIO);
+	else if (file_size && sp->packing == PACKING_ZST)
+		want = product_capped(file_size, ZST_RATIO);
+	return range_reserve(s, want < sp->limit ? want : sp->limit);
+}
+
+/* Begins to read `size` bytes (0: unknown) that are packed as told. */
+static bool spill_begin(struct source *s, uint64_t size, enum packing packing)
+{
+	s->spill->packing = packing;
+	if (packing == PACKING_NONE)
+		s->spill->known = size;
+	return spill_buffers(s) && spill_range(s, size) &&
+	       (packing == PACKING_UNKNOWN || unpacker_open(s));
+}
+
+/* What a regular file's first bytes say; UNKNOWN for what must be read to know. */
+static enum packing file_packing(int fd, const struct stat *st)
+{
+	uint8_t head[MAGIC];
+	ssize_t n;
+
+	/* Standard input may have been read from already. */
+	if (!S_ISREG(st->st_mode) || lseek(fd, 0, SEEK_CUR) != 0)
+		return PACKING_UNKNOWN;
+	n = pread(fd, head, sizeof(head), 0);
+	/* A file of /proc has bytes but no size. */
+	if (n < 0 || (n > 0 && !st->st_size))
+		return PACKING_UNKNOWN;
+	return packing_of(head, (size_t)n);
+}
+
+/* On false `fd` is open still, unless `s->spill` has it. */
+static bool source_set_up(struct source *s, int fd, const struct source_options *opt)
+{
+	enum packing packing;
+	struct stat st;
+
+	if (fstat(fd, &st)) {
+		source_fail(s, SPUR_ERR_IO, "a file", why(errno));
+		return false;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		source_fail(s, SPUR_ERR_IO, "a file", "a directory");
+		return false;
+	}
+	packing = file_packing(fd, &st);
+	if (packing == PACKING_NONE && !opt->read_size &&
+	    file_map(s, fd, (uint64_t)st.st_size, opt->limit ? opt->limit : DEFAULT_LIMIT)) {
+		input_close(s, fd);
+		return true;
+	}
+	s->error = (struct spur_error){ 0 };
+	return spill_new(s, opt, fd) &&
+	       spill_begin(s, packing == PACKING_UNKNOWN ? 0 : (uint64_t)st.st_size, packing);
+}
+
+enum spur_status source_open(struct source **out, const char *path,
+			     const struct source_options *opt, struct spur_error *err)
+{
+	static const struct source_options none;
+	struct source *s = source_new(path, err);
+	int fd = STDIN_FILENO;
+
+	if (!s)
+		return SPUR_FAIL;
+	while (strcmp(path, "-") != 0) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd >= 0 || errno != EINTR)
+			break;
+	}
+	if (fd < 0)
+		source_fail(s, SPUR_ERR_IO, "a file", why(errno));
+	if (fd >= 0 && source_set_up(s, fd, opt ? opt : &none)) {
+		*out = s;
+		return SPUR_OK;
+	}
+	if (fd >= 0 && !s->spill)
+		input_close(s, fd);
+	if (err)
+		*err = s->error;
+	source_close(s);
+	return SPUR_FAIL;
+}
+
+static bool memory_set_up(struct source *s, const uint8_t *data, size_t size,
+			  const struct source_options *opt)
+{
+	const uint64_t limit = opt->limit ? opt->limit : DEFAULT_LIMIT;
+	const enum packing packing = packing_of(data, size);
+
+	if (packing == PACKING_NONE)
+		s->data = data;
+	if (packing == PACKING_NONE && !opt->read_size) {
+		if (size > limit)
+			source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+		s->size = size < limit ? size : limit;
+		s->mapped = s->eof = true;
+		return true;
+	}
+	if (!spill_new(s, opt, -1))
+		return false;
+	s->spill->mem = data;
+	s->spill->mem_left = size;
+	s->spill->in_place = packing == PACKING_NONE;
+	return s->spill->in_place || spill_begin(s, size, packing);
+}
+
+enum spur_status source_memory(struct source **out, const char *name, const void *data, size_t size,
+			       const struct source_options *opt, struct spur_error *err)
+{
+	static const struct source_options none;
+	struct source *s = source_new(name, err);
+
+	if (!s)
+		return SPUR_FAIL;
+	if (memory_set_up(s, size ? data : "", size, opt ? opt : &none)) {
+		*out = s;
+		return SPUR_OK;
+	}
+	if (err)
+		*err = s->error;
+	source_close(s);
+	return SPUR_FAIL;
+}
+
+static void spill_free(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+
+	if (sp->z_ready)
+		inflateEnd(&sp->z);
+	ZSTD_freeDStream(sp->zst);
+	if (sp->range) {
+		munmap(sp->range, sp->reserved);
+		atomic_fetch_sub(&reserved_all, sp->reserved);
+	}
+	if (sp->file >= 0)
+		close(sp->file);
+	if (sp->fd >= 0)
+		input_close(s, sp->fd);
+	mem_free(sp->piece);
+	mem_free(sp->in);
+	mem_free(sp);
+}
+
+void source_close(struct source *s)
+{
+	if (!s)
+		return;
+	if (s->map_size)
+		munmap((void *)(uintptr_t)s->data, s->map_size);
+	if (s->spill)
+		spill_free(s);
+	mem_free(s);
+}

@@ -1,0 +1,45 @@
+/*
+ * Bytes of one input: a mapped file, or a pipe, FIFO, compressed file or forced small reads.
+ *
+ * All of them look alike: `data[0 .. size)` is what is there so far, at an address that never moves until
+ * source_close(). What cannot be mapped is written to an unlinked temporary file that is mapped into a reserved
+ * range of addresses, so private memory does not grow with the input. `.gz` and `.zst` are recognised by content
+ * and unpacked transparently (several members or frames in a row too); a cut or damaged compressed file gives what
+ * could be unpacked, then `error` is set.
+ */
+#ifndef SPUR_BASE_SOURCE_H
+#define SPUR_BASE_SOURCE_H
+
+#include <spur.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct source {
+	const uint8_t *data;
+	uint64_t size; /* bytes available now; grows only by source_more() and source_need() */
+	bool eof; /* no more will come */
+	bool mapped; /* the whole file is mapped: eof from the start */
+	const char *path; /* as given; "-" is standard input */
+	struct spur_error error; /* why it ended early (I/O error, damaged compression): code 0 where all is well */
+	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
+	struct source_spill *spill; /* NULL when mapped */
+};
+
+struct source_options {
+	size_t read_size; /* 0: map where possible; else read in pieces of this many bytes (tests) */
+	uint64_t limit; /* most bytes to take (0: 1 TiB) */
+};
+
+/* Opens `path` ("-" is standard input). Directories are refused. `*out` is to be closed by source_close(). */
+enum spur_status source_open(struct source **out, const char *path, const struct source_options *opt,
+			     struct spur_error *err);
+/* A source over bytes in memory, which the caller keeps alive (fuzzers, tests). With `read_size` > 0 they arrive in pieces. */
+enum spur_status source_memory(struct source **out, const char *name, const void *data, size_t size,
+			       const struct source_options *opt, struct spur_error *err);
+/* Waits for more bytes; false at the end of input or on error. Reads at most one piece. */
+bool source_more(struct source *s);
+/* Waits until `size >= end` or the input ends; true if there are that many bytes. */
+bool source_need(struct source *s, uint64_t end);
+void source_close(struct source *s);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * A command is one file cmd_NAME.c that ends in one `const struct spur_cmd spur_cmd_NAME`; the Makefile makes the
+ * table. Options are tables: help, man pages and shell completion are generated from them.
+ */
+#ifndef SPUR_CLI_CMD_H
+#define SPUR_CLI_CMD_H
+
+#include "pass/pass.h"
+
+enum exit_code {
+	EXIT_CLEAN = 0,
+	EXIT_DIFFERENT = 1,
+	EXIT_USAGE = 2,
+	EXIT_DAMAGED = 3,
+	EXIT_UNREADABLE = 4,
+	EXIT_IO = 5,
+	EXIT_INTERRUPTED = 130
+};
+
+enum opt_type {
+	OPT_FLAG, /* bool */
+	OPT_STRING, /* const char *; the last one counts */
+	OPT_LIST, /* const char *; repeated ones are joined by commas */
+	OPT_INT, /* int, not negative */
+	OPT_U64, /* uint64_t; sizes take k, m, g */
+	OPT_DURATION, /* int64_t ns: 1.5s 250ms 10us; a bare number is ns */
+	OPT_CHOICE, /* int: index into `choices` */
+	OPT_FILTER, /* appended to the filter items: `value` is the enum filter_what */
+	OPT_CALL, /* call(values, text) -> bool; without `arg` a flag, text is NULL */
+};
+
+/* Everything that options set; one struct for all commands. */
+struct values;
+
+struct opt {
+	const char *name; /* long name, without -- */
+	char letter; /* 0: none */
+	enum opt_type type;
+	size_t offset; /* of the field in struct values */
+	const char *arg; /* name of the argument in help; NULL for flags */
+	const char *help; /* one sentence */
+	const char *const *choices; /* NULL-ended */
+	int value; /* OPT_FILTER */
+	bool (*call)(struct values *v, const char *text);
+	bool hidden; /* not in help: tests and compatibility */
+	unsigned need; /* only for commands that take this: enum cmd_takes */
+};
+
+/* What of the shared options a command has. */
+enum cmd_takes {
+	TAKES_TRACE = 1, /* operands are a trace: how to open it */
+	TAKES_FILTERS = 2,
+	TAKES_JSON = 4, /* --json and so on: the forms that it can write */
+	TAKES_JSONL = 8,
+	TAKES_CSV = 16,
+	TAKES_TIME = 32,
+	TAKES_LIMIT = 64,
+	TAKES_STYLE = 128,
+	TAKES_RAW = 256,
+	TAKES_COLOR = 512,
+};
+
+struct spur_cmd {
+	const char *name;
+	const char *summary; /* one line */
+	const char *usage; /* after the name: "[OPTION...] TRACE" */
+	const char *description; /* paragraphs for the man page, '\n' between */
+	const char *examples; /* lines "command\texplanation" */
+	const struct opt *opts; /* its own; ended by one without name; NULL: none */
+	unsigned takes; /* enum cmd_takes */
+	bool hidden; /* not in the list of commands */
+	int (*run)(const struct spur_cmd *cmd, struct values *v);
+};
+
+extern const struct spur_cmd *const spur_cmds[];
+
+#endif

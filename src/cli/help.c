@@ -1,0 +1,236 @@
+/* Help texts, 80 columns wide. See help.h. */
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/output.h"
+#include "cli/run.h"
+
+enum { WIDTH = 79, COLUMN = 27 };
+
+const char spur_summary[] = "reads program traces: who called what, when, and where the time went";
+const char spur_description[] =
+	"Spur reads traces of running programs, whole or damaged, and shows them: as a list of events, as nested calls, as "
+	"tables, call graphs and flame graphs. It judges the format by content.\n"
+	"A TRACE is a file, a directory, or - for standard input. Files compressed by gzip or zstd are read as they are. Damage "
+	"never ends reading: it is located, counted and told on standard error, and the rest is shown.";
+
+const struct spur_cmd *cmd_find(const char *name)
+{
+	for (size_t i = 0; spur_cmds[i]; i++)
+		if (strcmp(spur_cmds[i]->name, name) == 0)
+			return spur_cmds[i];
+	return NULL;
+}
+
+/* Words of one paragraph from column `at` on, further lines from column `indent` on. */
+static void wrap(struct out *o, const char *text, size_t at, size_t indent)
+{
+	bool first = true;
+
+	while (*text) {
+		const size_t n = strcspn(text, " ");
+
+		if (!first && at + 1 + n > WIDTH) {
+			out_char(o, '\n');
+			out_pad(o, ' ', indent);
+			at = indent;
+		} else if (!first) {
+			out_char(o, ' ');
+			at++;
+		}
+		out_bytes(o, text, n);
+		at += n;
+		text += n;
+		text += *text == ' ';
+		first = false;
+	}
+	out_char(o, '\n');
+}
+
+static void paragraphs(struct out *o, const char *text)
+{
+	while (*text) {
+		const size_t n = strcspn(text, "\n");
+		char line[2000];
+
+		if (n < sizeof(line)) {
+			memcpy(line, text, n);
+			line[n] = '\0';
+			out_char(o, '\n');
+			wrap(o, line, 0, 0);
+		}
+		text += n;
+		text += *text == '\n';
+	}
+}
+
+static void option_out(struct out *o, const struct opt *opt)
+{
+	char head[64];
+	size_t len = 2;
+
+	memcpy(head, "      ", 6);
+	if (opt->letter)
+		memcpy(head + 2, (const char[]){ '-', opt->letter, ',' }, 3);
+	len = 6;
+	len += (size_t)(stpncpy(head + len, "--", 3) - (head + len));
+	len += (size_t)(stpncpy(head + len, opt->name, 24) - (head + len));
+	if (opt->arg) {
+		head[len++] = ' ';
+		len += (size_t)(stpncpy(head + len, opt->arg, 24) - (head + len));
+	}
+	out_bytes(o, head, len);
+	if (len + 2 > COLUMN) {
+		out_char(o, '\n');
+		len = 0;
+	}
+	out_pad(o, ' ', COLUMN - len);
+	wrap(o, opt->help, COLUMN, COLUMN);
+}
+
+/* One walk over the options: all of them, or only the command's own. */
+struct listing {
+	struct out *out;
+	const char *title;
+	bool own_only;
+};
+
+static bool list_option(void *self, const char *title, const struct opt *opt)
+{
+	struct listing *l = self;
+
+	if (opt->hidden)
+		return true;
+	if (l->own_only && strcmp(title, "Options") != 0)
+		return false;
+	if (!l->title || strcmp(l->title, title) != 0)
+		out_printf(l->out, "\n%s:\n", title);
+	l->title = title;
+	option_out(l->out, opt);
+	return true;
+}
+
+/* The shared options by name only. */
+struct name_line {
+	struct out *out;
+	const char *title;
+	char text[2000];
+	size_t len;
+};
+
+static void names_flush(struct name_line *l)
+{
+	if (l->title && l->len) {
+		out_printf(l->out, "\n%s:", l->title);
+		wrap(l->out, l->text, strlen(l->title) + 1, 2);
+	}
+	l->len = 0;
+	l->text[0] = '\0';
+}
+
+static bool list_name(void *self, const char *title, const struct opt *opt)
+{
+	struct name_line *l = self;
+	size_t n = strlen(opt->name);
+
+	if (opt->hidden || strcmp(title, "Options") == 0)
+		return true;
+	if (!l->title || strcmp(l->title, title) != 0)
+		names_flush(l);
+	l->title = title;
+	if (l->len + n + 8 < sizeof(l->text)) {
+		memcpy(l->text + l->len, " --", 3);
+		memcpy(l->text + l->len + 3, opt->name, n + 1);
+		l->len += n + 3;
+	}
+	return true;
+}
+
+static void examples_out(struct out *o, const char *text)
+{
+	if (!text || !*text)
+		return;
+	out_str(o, "\nExamples:\n");
+	while (*text) {
+		const size_t n = strcspn(text, "\t"), m = strcspn(text + n, "\n");
+
+		out_str(o, "  ");
+		out_bytes(o, text, n);
+		if (m > 1) {
+			out_str(o, "\n        ");
+			out_bytes(o, text + n + 1, m - 1);
+		}
+		out_char(o, '\n');
+		text += n + m;
+		text += *text == '\n';
+	}
+}
+
+static void command_help(struct out *o, const struct spur_cmd *cmd, bool full)
+{
+	struct listing all = { .out = o, .own_only = !full };
+	struct name_line names = { .out = o };
+
+	out_printf(o, "Usage: spur %s %s\n", cmd->name, cmd->usage);
+	wrap(o, cmd->summary, 0, 0);
+	if (full)
+		paragraphs(o, cmd->description);
+	opt_each(cmd, list_option, &all);
+	if (full) {
+		examples_out(o, cmd->examples);
+		out_str(o, "\nExit codes: 0 clean, 1 differences or no match, 2 usage, 3 damaged input but\n"
+			   "output written, 4 unreadable or unknown format, 5 reading or writing failed.\n");
+		return;
+	}
+	opt_each(cmd, list_name, &names);
+	names_flush(&names);
+	out_printf(o, "\nMore: spur %s --help\n", cmd->name);
+}
+
+static void program_help(struct out *o, bool full)
+{
+	out_printf(o, "Usage: spur COMMAND [OPTION...] [TRACE]\nSpur %s ", spur_version());
+	wrap(o, spur_summary, 6 + strlen(spur_version()), 0);
+	if (full)
+		paragraphs(o, spur_description);
+	out_str(o, "\nCommands:\n");
+	for (size_t i = 0; spur_cmds[i]; i++) {
+		const struct spur_cmd *c = spur_cmds[i];
+
+		if (c->hidden)
+			continue;
+		out_printf(o, "  %-12s", c->name);
+		wrap(o, c->summary, 14, 14);
+	}
+	out_str(o, "\nspur COMMAND -h: its options; spur COMMAND --help: all about it;\nspur --version [--json]\n");
+}
+
+void help_short(struct out *o, const struct spur_cmd *cmd)
+{
+	if (cmd)
+		command_help(o, cmd, false);
+	else
+		program_help(o, false);
+}
+
+void help_long(struct out *o, const struct spur_cmd *cmd)
+{
+	if (cmd)
+		command_help(o, cmd, true);
+	else
+		program_help(o, true);
+}
+
+int help_print(const struct values *v, help_writer *write, const struct spur_cmd *cmd)
+{
+	struct spur_error err;
+	struct output o;
+
+	if (output_open(&o, v->output, v->force, &err) == SPUR_FAIL) {
+		output_close(&o, false, NULL);
+		return run_error(&err);
+	}
+	write(&o.out, cmd);
+	return output_close(&o, true, &err) == SPUR_FAIL ? run_error(&err) : EXIT_CLEAN;
+}

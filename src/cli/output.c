@@ -1,0 +1,101 @@
+/* See output.h. */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/signals.h"
+
+static enum spur_status output_exists(const char *path, struct spur_error *err)
+{
+	return err_set(err, SPUR_ERR_USAGE, "%s: is there already; -y overwrites it", path);
+}
+
+/* A new file beside the one to be. */
+static enum spur_status output_temp(struct output *o, struct spur_error *err)
+{
+	const mode_t mask = umask(0);
+	int fd;
+
+	umask(mask);
+	o->temp = arena_printf(&o->arena, "%s.XXXXXX", o->path);
+	if (!o->temp)
+		return err_nomem(err);
+	fd = mkostemp(o->temp, O_CLOEXEC);
+	if (fd < 0) {
+		o->temp = NULL;
+		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
+	}
+	signals_remove(o->temp);
+	if (fchmod(fd, 0666 & ~mask) != 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
+	out_to_fd(&o->out, fd);
+	return SPUR_OK;
+}
+
+enum spur_status output_open(struct output *o, const char *path, bool force, struct spur_error *err)
+{
+	struct stat st;
+	int fd;
+
+	*o = (struct output){ .force = force };
+	arena_init(&o->arena);
+	out_to_fd(&o->out, STDOUT_FILENO);
+	if (!path || strcmp(path, "-") == 0)
+		return SPUR_OK;
+	o->path = path;
+	o->out.fd = -1;
+	if (stat(path, &st) != 0)
+		return output_temp(o, err);
+	if (S_ISREG(st.st_mode))
+		return force ? output_temp(o, err) : output_exists(path, err);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
+	out_to_fd(&o->out, fd);
+	return SPUR_OK;
+}
+
+/* With its own name; without `force` only where nothing has taken the name meanwhile. */
+static enum spur_status output_name(const struct output *o, struct spur_error *err)
+{
+	int rc;
+
+	if (o->force) {
+		rc = rename(o->temp, o->path);
+	} else {
+		rc = renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE);
+		if (rc != 0 && errno == EEXIST)
+			return output_exists(o->path, err);
+		if (rc != 0 && (errno == EINVAL || errno == ENOSYS))
+			rc = rename(o->temp, o->path);
+	}
+	return rc == 0 ? SPUR_OK : err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
+}
+
+enum spur_status output_close(struct output *o, bool keep, struct spur_error *err)
+{
+	const char *name = o->path ? o->path : "standard output";
+	enum spur_status st = SPUR_OK;
+
+	out_flush(&o->out);
+	if (o->path && o->out.fd >= 0 && close(o->out.fd) != 0 && !o->out.error)
+		o->out.error = errno;
+	if (o->out.error == ENOMEM)
+		st = err_nomem(err);
+	else if (o->out.error && o->out.error != EPIPE)
+		st = err_set(err, SPUR_ERR_IO, "%s: %s", name, strerror(o->out.error));
+	if (o->temp && keep && st == SPUR_OK)
+		st = output_name(o, err);
+	if (o->temp && (!keep || st != SPUR_OK))
+		unlink(o->temp);
+	signals_remove(NULL);
+	out_free(&o->out);
+	arena_free(&o->arena);
+	return st;
+}

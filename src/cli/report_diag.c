@@ -1,0 +1,115 @@
+/* See report_diag.h. */
+#include "cli/report_diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/out.h"
+
+enum { LINES = 200, MESSAGE = 1024 }; /* more kinds of damage than LINES are counted */
+
+static void line_out(struct out *o, const char *text)
+{
+	out_str(o, "spur: ");
+	out_safe(o, text, strlen(text));
+	out_char(o, '\n');
+}
+
+void say_text(const char *text, size_t len)
+{
+	struct out o;
+
+	out_to_fd(&o, STDERR_FILENO);
+	out_bytes(&o, text, len);
+	out_flush(&o);
+	out_free(&o);
+}
+
+void say(const char *fmt, ...)
+{
+	char buf[MESSAGE];
+	struct out o;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	out_to_fd(&o, STDERR_FILENO);
+	line_out(&o, buf);
+	out_flush(&o);
+	out_free(&o);
+}
+
+static void group_out(struct out *o, const struct diag_group *g)
+{
+	static const char *const levels[] = { [DIAG_NOTE] = "note: ", [DIAG_WARN] = "warning: ", [DIAG_DAMAGE] = "" };
+
+	for (uint32_t i = 0; i < g->nkept; i++) {
+		out_printf(o, "spur: %s", levels[g->level]);
+		out_safe(o, g->file, strlen(g->file));
+		if (g->kept[i].off != DIAG_NO_OFF)
+			out_printf(o, ":0x%llx", (unsigned long long)g->kept[i].off);
+		out_str(o, ": ");
+		out_safe(o, g->kept[i].text, strlen(g->kept[i].text));
+		out_char(o, '\n');
+	}
+	if (g->count <= g->nkept)
+		return;
+	out_printf(o, "spur: %s", levels[g->level]);
+	out_safe(o, g->file, strlen(g->file));
+	out_printf(o, ": %llu%s of %s\n", (unsigned long long)(g->count - g->nkept), g->nkept ? " more" : "", g->code);
+}
+
+static void count_out(struct out *o, uint64_t n, const char *one, const char *many)
+{
+	if (n)
+		out_printf(o, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
+}
+
+static void summary_out(struct out *o, const struct spur_trace *t, bool quiet)
+{
+	const uint64_t damage = t->joined.counts[DIAG_DAMAGE], warnings = quiet ? 0 : t->joined.counts[DIAG_WARN];
+	uint64_t lost = 0;
+
+	if (!damage && !warnings)
+		return;
+	for (size_t i = 0; i < t->joined.ngroups; i++)
+		if (t->joined.groups[i].level == DIAG_DAMAGE)
+			lost += t->joined.groups[i].bytes_lost;
+	out_str(o, "spur: ");
+	out_safe(o, t->path, strlen(t->path));
+	out_str(o, ": ");
+	count_out(o, damage, "damaged place", "damaged places");
+	if (damage)
+		out_printf(o, ", %llu bytes lost", (unsigned long long)lost);
+	if (damage && warnings)
+		out_str(o, "; ");
+	count_out(o, warnings, "warning", "warnings");
+	out_char(o, '\n');
+}
+
+bool report_diag(struct spur_trace *t, bool quiet, bool summary)
+{
+	struct out o;
+	size_t shown = 0, more = 0;
+
+	trace_join_diag(t);
+	out_to_fd(&o, STDERR_FILENO);
+	for (size_t i = 0; i < t->joined.ngroups; i++) {
+		const struct diag_group *g = &t->joined.groups[i];
+
+		if (summary || (quiet && g->level != DIAG_DAMAGE))
+			continue;
+		if (shown++ < LINES)
+			group_out(&o, g);
+		else
+			more++;
+	}
+	if (more)
+		out_printf(&o, "spur: %zu more files or kinds\n", more);
+	summary_out(&o, t, quiet);
+	out_flush(&o);
+	out_free(&o);
+	return t->joined.counts[DIAG_DAMAGE] > 0;
+}

@@ -1,0 +1,234 @@
+/* See run.h. */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/source.h"
+#include "cli/output.h"
+#include "cli/report_diag.h"
+#include "cli/signals.h"
+
+static const char default_trace[] = "uftrace.data";
+
+int run_error(const struct spur_error *err)
+{
+	say("%s", err->message);
+	switch (err->code) {
+	case SPUR_ERR_USAGE: return EXIT_USAGE;
+	case SPUR_ERR_FORMAT:
+	case SPUR_ERR_LIMIT: return EXIT_UNREADABLE;
+	default: return EXIT_IO;
+	}
+}
+
+static bool path_exists(const char *path)
+{
+	return strcmp(path, "-") == 0 || access(path, F_OK) == 0;
+}
+
+bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
+{
+	const bool have_default = access(default_trace, F_OK) == 0;
+
+	if (!v->data && v->noperands && !(have_default && more >= v->noperands && !path_exists(v->operands[0]))) {
+		v->data = v->operands[0];
+		v->noperands--;
+		memmove(v->operands, v->operands + 1, v->noperands * sizeof(*v->operands));
+	}
+	if (!v->data && have_default)
+		v->data = default_trace;
+	if (!v->data) {
+		err_set(&v->err, SPUR_ERR_USAGE, "expected a trace: spur %s %s", cmd->name, cmd->usage);
+		return false;
+	}
+	if (v->noperands > more) {
+		err_set(&v->err, SPUR_ERR_USAGE, "unexpected operand \"%s\"", v->operands[more]);
+		return false;
+	}
+	return true;
+}
+
+static bool run_color(const struct values *v)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (v->color != COLOR_AUTO)
+		return v->color == COLOR_ALWAYS || v->color == COLOR_YES;
+	return !v->output && isatty(STDOUT_FILENO) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static unsigned run_width(const struct values *v)
+{
+	struct winsize w;
+
+	if (v->output || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0)
+		return 0;
+	return w.ws_col;
+}
+
+/* What the parser stored in its own fields goes where passes and the filter look for it. */
+static enum spur_status run_settle(struct values *v)
+{
+	static const enum pattern_kind kinds[] = {
+		[MATCH_REGEX] = PATTERN_REGEX, [MATCH_GLOB] = PATTERN_GLOB, [MATCH_EXACT] = PATTERN_EXACT,
+		[MATCH_SIMPLE] = PATTERN_EXACT
+	};
+	struct pass_options *p = &v->pass;
+
+	if (v->json + v->jsonl + v->csv > 1)
+		return err_set(&v->err, SPUR_ERR_USAGE, "expected one of --json, --jsonl, --csv, found several");
+	p->form = v->json ? FORM_JSON : v->jsonl ? FORM_JSONL : v->csv ? FORM_CSV : p->form;
+	if (v->time != NOT_GIVEN)
+		p->time = (enum pass_time)v->time;
+	v->filter.items = v->items;
+	v->filter.nitems = v->nitems;
+	v->filter.match = kinds[v->match];
+	p->range = v->filter.range;
+	p->depth = v->filter.depth;
+	p->no_args = v->filter.no_args;
+	p->no_event = v->filter.no_event;
+	p->no_sched = v->filter.no_sched;
+	p->demangle = v->demangle;
+	p->color = run_color(v);
+	p->width = run_width(v);
+	v->open.demangle = v->demangle;
+	v->open.threads = (unsigned)v->threads;
+	v->open.read_size = v->read_size;
+	return SPUR_OK;
+}
+
+static const struct spur_pass *run_find(struct values *v, const char *name)
+{
+	const char *style = v->pass.style;
+	const struct spur_pass *pass;
+
+	if (style && strcmp(style, "spur") == 0)
+		v->pass.style = style = NULL;
+	pass = pass_find(name, style);
+	if (!pass)
+		err_set(&v->err, SPUR_ERR_USAGE, "--style: expected spur or a style that %s has, found \"%s\"", name,
+			style ? style : "");
+	return pass;
+}
+
+/* Filters and runs. With --strict the text is kept back until it is known that nothing is lost. */
+static enum spur_status run_opened(struct pass_env *env, struct values *v, const struct spur_pass *pass)
+{
+	enum spur_status st = filter_new(&env->filter, env->trace, &v->filter, env->err);
+
+	if (st == SPUR_FAIL)
+		return st;
+	env->pipe.filter = env->filter;
+	st = pass->run(env);
+	filter_free(env->filter);
+	return st;
+}
+
+static bool copy_fd(int from, struct out *to)
+{
+	char buf[65536];
+	ssize_t n;
+
+	if (lseek(from, 0, SEEK_SET) != 0)
+		return false;
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		out_bytes(to, buf, (size_t)n);
+	return n == 0;
+}
+
+static enum spur_status run_strict(struct pass_env *env, struct values *v, const struct spur_pass *pass)
+{
+	struct out held, *to = env->out;
+	enum spur_status st;
+
+	out_to_fd(&held, temp_file_open());
+	if (held.fd < 0)
+		return err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(errno));
+	env->out = &held;
+	st = run_opened(env, v, pass);
+	env->out = to;
+	if (!out_flush(&held))
+		st = err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(held.error));
+	if (st != SPUR_FAIL && !env->lost && !copy_fd(held.fd, to))
+		st = err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(errno));
+	close(held.fd);
+	out_free(&held);
+	return st;
+}
+
+/* After the run: what is told, and the exit code. */
+static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st, bool reader_left)
+{
+	bool damaged = false;
+
+	if (env->notes->len && !v->quiet && !reader_left)
+		say_text(env->notes->buf, env->notes->len);
+	if (!reader_left)
+		damaged = report_diag(env->trace, v->quiet, v->diag_shown);
+	if (signals_stop)
+		return EXIT_INTERRUPTED;
+	if (st == SPUR_FAIL)
+		return run_error(env->err);
+	if (damaged)
+		return EXIT_DAMAGED;
+	if (v->strict && env->lost) {
+		say("--strict: %llu events do not fit: nothing is written", (unsigned long long)env->lost);
+		return EXIT_DAMAGED;
+	}
+	if (st == SPUR_WARN) {
+		say("no event passes the filter");
+		return EXIT_DIFFERENT;
+	}
+	return EXIT_CLEAN;
+}
+
+/* Ends the output: in its place where all went well. What fails here is worse than what the pass said. */
+static enum spur_status run_close(struct output *o, struct pass_env *env, const struct values *v, enum spur_status st,
+				  bool *reader_left)
+{
+	bool keep = st != SPUR_FAIL && !(v->strict && env->lost);
+
+	out_flush(&o->out);
+	*reader_left = o->out.error == EPIPE;
+	if (output_close(o, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL)
+		st = SPUR_FAIL;
+	return st;
+}
+
+int run_pass(struct values *v, const char *name)
+{
+	const struct spur_pass *pass;
+	struct out notes;
+	struct output o;
+	struct pass_env env = { .opt = &v->pass, .err = &v->err, .out = &o.out, .notes = &notes };
+	enum spur_status st;
+	bool reader_left;
+	int code;
+
+	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
+		return run_error(&v->err);
+	st = output_open(&o, v->output, v->force, &v->err);
+	if (st != SPUR_FAIL)
+		st = spur_open(&env.trace, v->data, &v->open, &v->err);
+	if (st == SPUR_FAIL) {
+		output_close(&o, false, NULL);
+		return run_error(&v->err);
+	}
+	out_to_memory(&notes);
+	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads, .stop = &signals_stop };
+	st = v->strict ? run_strict(&env, v, pass) : run_opened(&env, v, pass);
+	st = run_close(&o, &env, v, st, &reader_left);
+	code = run_tell(&env, v, st, reader_left);
+	spur_close(env.trace);
+	out_free(&notes);
+	return code;
+}
+
+int run_simple(const struct spur_cmd *cmd, struct values *v, const char *pass)
+{
+	return run_take_trace(cmd, v, 0) ? run_pass(v, pass) : run_error(&v->err);
+}

@@ -1,0 +1,11 @@
+/* Signals: Ctrl-C ends well-formed, a reader that goes away ends quietly, a file that shrinks while mapped is told. */
+#ifndef SPUR_CLI_SIGNALS_H
+#define SPUR_CLI_SIGNALS_H
+
+void signals_install(void);
+/* Set by SIGINT; a second SIGINT ends the process at once. */
+extern volatile int signals_stop;
+/* A file to remove where a signal ends the process; NULL: none. The text must stay. */
+void signals_remove(const char *path);
+
+#endif

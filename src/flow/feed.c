@@ -1,0 +1,124 @@
+/*
+ * Reads one feed through the filter: the smallest piece that the merge and the parallel runs are
+ * made of.
+ */
+#include <string.h>
+
+#include "flow/pipe.h"
+#include "format/format.h"
+
+enum { FEED_AHEAD = 16 };
+
+struct feed_reader {
+	struct spur_trace *trace;
+	struct feed *feed;
+	struct filter_run *run; /* NULL: no filter */
+	struct spur_event *rows;
+	uint32_t cap;
+	bool ended;
+};
+
+struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
+				    uint32_t rows)
+{
+	struct feed_reader *r = mem_alloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->trace = t;
+	r->feed = f;
+	r->cap = rows ? rows : BATCH_ROWS;
+	r->rows = mem_array(r->cap, sizeof(*r->rows));
+	r->run = filter ? filter_run_new(filter,
+					 filter_is_global(filter) ? FILTER_LOCAL : FILTER_ALL)
+			: NULL;
+	if (!r->rows || (filter && !r->run)) {
+		feed_reader_free(r);
+		return NULL;
+	}
+	return r;
+}
+
+enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
+{
+	uint32_t more = f->nahead ? BATCH_ROWS : FEED_AHEAD;
+	struct spur_event *rows;
+	struct batch b = { .cap = more };
+	enum spur_status st;
+
+	pthread_mutex_lock(&t->lock);
+	rows = arena_alloc(&t->arena, ((size_t)f->nahead + more) * sizeof(*rows));
+	pthread_mutex_unlock(&t->lock);
+	if (!rows)
+		return SPUR_FAIL;
+	if (f->nahead)
+		memcpy(rows, f->ahead, f->nahead * sizeof(*rows));
+	b.rows = rows + f->nahead;
+	st = t->format->next(t, f, &b);
+	if (st == SPUR_FAIL || st == SPUR_END)
+		return st;
+	f->ahead = rows;
+	f->nahead += b.count;
+	return SPUR_OK;
+}
+
+/* Rows read ahead, as many as fit. */
+static void feed_take_ahead(struct feed *f, struct batch *b)
+{
+	b->count = f->nahead < b->cap ? f->nahead : b->cap;
+	memcpy(b->rows, f->ahead, b->count * sizeof(*b->rows));
+	f->ahead += b->count;
+	f->nahead -= b->count;
+}
+
+static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
+{
+	struct feed *f = r->feed;
+	enum spur_status st;
+
+	*b = (struct batch){ .rows = r->rows, .cap = r->cap };
+	if (f->nahead) {
+		feed_take_ahead(f, b);
+		return SPUR_OK;
+	}
+	st = r->trace->format->next(r->trace, f, b);
+	if (st == SPUR_FAIL)
+		return SPUR_FAIL;
+	return st == SPUR_END ? SPUR_END : SPUR_OK;
+}
+
+enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n)
+{
+	struct batch b;
+
+	*n = 0;
+	while (!*n) {
+		enum spur_status st;
+
+		if (r->ended)
+			return SPUR_END;
+		st = feed_pull(r, &b);
+		if (st == SPUR_FAIL || mem_failures() != r->trace->mem_failures)
+			return SPUR_FAIL;
+		if (st == SPUR_END) {
+			r->ended = true;
+			b.count = 0;
+		} else if (!b.count) {
+			continue;
+		}
+		*rows = b.rows;
+		*n = b.count;
+		if (r->run && filter_rows(r->run, b.rows, b.count, rows, n) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
+	return SPUR_OK;
+}
+
+void feed_reader_free(struct feed_reader *r)
+{
+	if (!r)
+		return;
+	filter_run_free(r->run);
+	mem_free(r->rows);
+	mem_free(r);
+}

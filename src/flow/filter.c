@@ -1,0 +1,260 @@
+/* A filter: its rules, what they say of each class, and what follows for whole feeds. */
+#include "flow/filter.h"
+
+#include <string.h>
+
+#include "flow/filter_parts.h"
+#include "format/format.h"
+
+/*
+ * Events with ids from here on were placed by the user (markers, SDT probes), others belong to a
+ * function.
+ */
+enum { UFTRACE_USER_EVENT = 1000000 };
+
+static bool spec_is_empty(const struct filter_spec *s)
+{
+	return !s->nitems && !s->depth && !s->min_ns && !s->min_size && !s->range && !s->from &&
+	       !s->to && !s->tids && !s->pids && !s->cpus && !s->threads && !s->kinds &&
+	       !s->no_sched && !s->no_sched_preempt && !s->no_event && !s->no_args;
+}
+
+static void choose_stages(struct filter *f)
+{
+	const uint32_t look_ahead = RULE_TIME | RULE_SIZE | RULE_CALLER;
+	uint32_t flags = 0;
+
+	for (size_t i = 0; i < f->nrules; i++)
+		flags |= f->rules[i].flags;
+	f->by_track = f->tids.count || f->pids.count || f->nthreads || f->no_sched_preempt;
+	f->by_row = f->by_track || f->from != INT64_MIN || f->to != INT64_MAX || f->no_sched ||
+		    f->no_event;
+	f->holds = f->min_ns > 0 || f->min_size || (flags & look_ahead);
+	f->scopes = f->depth != INT32_MAX ||
+		    (flags & (RULE_IN | RULE_OUT | RULE_DEPTH | RULE_HIDE | RULE_PLACE |
+			      RULE_NOT_PLACE | RULE_LIBRARY | RULE_ON | RULE_OFF));
+	f->last = f->kinds != UINT32_MAX || f->cpus.count;
+}
+
+enum spur_status filter_new(struct filter **out, struct spur_trace *t,
+			    const struct filter_spec *spec, struct spur_error *err)
+{
+	struct filter *f;
+
+	*out = NULL;
+	if (spec_is_empty(spec))
+		return SPUR_OK;
+	if (spec->depth < 0 || spec->min_ns < 0)
+		return err_set(err, SPUR_ERR_USAGE, "%s: expected a number from 0, found %lld",
+			       spec->depth < 0 ? "-D" : "-t",
+			       (long long)(spec->depth < 0 ? spec->depth : spec->min_ns));
+	f = mem_alloc(sizeof(*f));
+	if (!f)
+		return err_nomem(err);
+	f->trace = t;
+	arena_init(&f->arena);
+	pthread_mutex_init(&f->lock, NULL);
+	f->depth = spec->depth ? spec->depth : INT32_MAX;
+	f->min_ns = spec->min_ns;
+	f->min_size = spec->min_size;
+	f->no_sched = spec->no_sched;
+	f->no_sched_preempt = spec->no_sched_preempt;
+	f->no_event = spec->no_event;
+	f->no_args = spec->no_args;
+	if (filter_parse_rules(f, spec, err) == SPUR_FAIL ||
+	    filter_parse_lists(f, spec, err) == SPUR_FAIL ||
+	    filter_parse_times(f, spec, err) == SPUR_FAIL) {
+		filter_free(f);
+		return SPUR_FAIL;
+	}
+	choose_stages(f);
+	*out = f;
+	return SPUR_OK;
+}
+
+void filter_free(struct filter *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->nrules; i++)
+		pattern_free(f->rules[i].pattern);
+	for (size_t i = 0; i < f->nthreads; i++)
+		pattern_free(f->threads[i]);
+	for (size_t i = 0; i < TRACE_CLASS_PAGES; i++)
+		mem_free(f->verdicts[i]);
+	mem_free(f->rules);
+	mem_free(f->threads);
+	arena_free(&f->arena);
+	pthread_mutex_destroy(&f->lock);
+	mem_free(f);
+}
+
+void filter_keep_unseen(struct filter *f)
+{
+	f->keeps_unseen = true;
+}
+
+void filter_keep_short(struct filter *f)
+{
+	f->holds = false;
+}
+
+bool filter_is_global(const struct filter *f)
+{
+	return f->is_global;
+}
+
+void filter_span(const struct filter *f, int64_t *from, int64_t *to)
+{
+	*from = f->from;
+	*to = f->to;
+}
+
+/* The thread that the track is, or is a part of; NULL where there is none. */
+static const struct spur_track *thread_of(const struct spur_trace *t, uint32_t id)
+{
+	const struct spur_track *track = spur_track(t, id);
+
+	for (int i = 0; track && track->kind != SPUR_TRACK_THREAD && i < 16; i++)
+		track = spur_track(t, track->parent);
+	return track && track->kind == SPUR_TRACK_THREAD ? track : NULL;
+}
+
+static int64_t pid_of(const struct spur_trace *t, uint32_t id)
+{
+	const struct spur_track *track = spur_track(t, id);
+
+	for (int i = 0; track && track->pid < 0 && i < 16; i++)
+		track = spur_track(t, track->parent);
+	return track ? track->pid : -1;
+}
+
+bool filter_track_passes(const struct filter *f, uint32_t id)
+{
+	const struct spur_track *thread = thread_of(f->trace, id);
+	bool named = !f->nthreads;
+
+	if (f->tids.count && !(thread && number_list_has(&f->tids, thread->tid)))
+		return false;
+	if (f->pids.count && !number_list_has(&f->pids, pid_of(f->trace, id)))
+		return false;
+	for (size_t i = 0; i < f->nthreads && !named; i++)
+		named = thread &&
+			pattern_match(f->threads[i], spur_string(f->trace, thread->name, NULL));
+	return named;
+}
+
+bool filter_skips_feed(const struct filter *f, const struct feed *feed)
+{
+	const struct spur_track *track = spur_track(f->trace, feed->track);
+
+	/* A feed of a thread holds nothing else; of other feeds the rows decide. */
+	return track && track->kind == SPUR_TRACK_THREAD && !filter_track_passes(f, feed->track);
+}
+
+static bool module_matches(const struct spur_trace *t, const struct rule *r,
+			   const struct event_class *c)
+{
+	const char *path = spur_string(t, c->module, NULL), *slash = strrchr(path, '/');
+
+	switch (r->module) {
+	case MODULE_ANY:
+		return !(c->flags & CLASS_KERNEL);
+	case MODULE_KERNEL:
+		return c->flags & CLASS_KERNEL;
+	case MODULE_PLT:
+		return c->flags & CLASS_LIBRARY;
+	default:
+		break;
+	}
+	return !(c->flags & CLASS_KERNEL) && c->module &&
+	       strncmp(slash ? slash + 1 : path, r->module_name, strlen(r->module_name)) == 0;
+}
+
+static bool rule_matches(const struct spur_trace *t, const struct rule *r,
+			 const struct event_class *c)
+{
+	const char *path;
+
+	if (c->flags & (CLASS_EVENT | CLASS_SCHED | CLASS_UNKNOWN))
+		return false;
+	if (!module_matches(t, r, c))
+		return false;
+	if (r->flags & (RULE_PLACE | RULE_NOT_PLACE))
+		return c->file && pattern_match(r->pattern, spur_string(t, c->file, NULL));
+	if (r->flags & RULE_LIBRARY) {
+		path = spur_string(t, c->module, NULL);
+		return c->module &&
+		       (pattern_match(r->pattern, path) ||
+			(strrchr(path, '/') && pattern_match(r->pattern, strrchr(path, '/') + 1)));
+	}
+	return pattern_match(r->pattern, spur_string(t, c->simple ? c->simple : c->name, NULL));
+}
+
+/* A later rule overrides what it speaks of and leaves the rest. */
+static void verdict_apply(struct verdict *v, const struct rule *r)
+{
+	if (r->flags & (RULE_IN | RULE_OUT)) {
+		v->flags &= ~(uint32_t)(RULE_IN | RULE_OUT);
+		v->cond = r->cond.op ? r : NULL;
+	}
+	if (r->flags & (RULE_PLACE | RULE_NOT_PLACE))
+		v->flags &= ~(uint32_t)(RULE_PLACE | RULE_NOT_PLACE);
+	if (r->flags & (RULE_ON | RULE_OFF))
+		v->flags &= ~(uint32_t)(RULE_ON | RULE_OFF);
+	v->flags |= r->flags;
+	if (r->flags & RULE_DEPTH)
+		v->depth = r->depth;
+	if (r->flags & RULE_TIME)
+		v->time = r->time;
+	if (r->flags & RULE_SIZE)
+		v->min_size = r->size < UINT32_MAX ? (uint32_t)r->size : UINT32_MAX;
+	if (r->flags & RULE_COLOR)
+		v->color = r->color;
+}
+
+static void verdict_make(const struct filter *f, const struct event_class *c, struct verdict *v)
+{
+	bool uftrace = f->trace->format && strcmp(f->trace->format->name, "uftrace") == 0;
+
+	v->size = c->size < UINT32_MAX ? (uint32_t)c->size : UINT32_MAX;
+	if (c->flags & CLASS_EVENT && uftrace && !(c->flags & CLASS_KERNEL))
+		v->flags = c->addr >= UFTRACE_USER_EVENT ? VERDICT_EVENT : VERDICT_INSIDE;
+	for (size_t i = 0; i < f->nrules; i++)
+		if (rule_matches(f->trace, &f->rules[i], c))
+			verdict_apply(v, &f->rules[i]);
+}
+
+const struct verdict *filter_judge(struct filter *f, uint32_t cls)
+{
+	struct verdict **page = &f->verdicts[cls / TRACE_CLASS_PAGE % TRACE_CLASS_PAGES], *v = NULL;
+
+	pthread_mutex_lock(&f->lock);
+	if (!*page)
+		__atomic_store_n(page, mem_array(TRACE_CLASS_PAGE, sizeof(struct verdict)),
+				 __ATOMIC_RELEASE);
+	if (*page)
+		v = &(*page)[cls % TRACE_CLASS_PAGE];
+	if (v && !(v->flags & VERDICT_READY)) {
+		struct verdict made = { 0 };
+		uint32_t flags;
+
+		verdict_make(f, trace_class(f->trace, cls), &made);
+		flags = made.flags | VERDICT_READY;
+		made.flags = 0;
+		*v = made;
+		__atomic_store_n(&v->flags, flags, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return v;
+}
+
+unsigned filter_marks(struct filter *f, uint32_t cls)
+{
+	const struct verdict *v = filter_verdict(f, cls);
+	unsigned marks = f->no_args ? FILTER_MARK_NOARGS : 0;
+
+	if (v && (v->flags & RULE_BACKTRACE))
+		marks |= FILTER_MARK_BACKTRACE;
+	return v ? marks | (unsigned)v->color << FILTER_MARK_COLOR : marks;
+}

@@ -1,0 +1,121 @@
+/*
+ * The one filter of all commands. A spec (from the command line) is compiled to a filter, which
+ * threads share and which is read-only but for the verdicts per class that it caches; a run filters
+ * the rows of one feed, in time order, and keeps the stack state that depth, call-tree and duration
+ * filters need.
+ *
+ * The meaning of each option is uftrace's (-F -N -D -C -H -L -Z -t -r -T --tid): what its replay
+ * would show is what passes. Rows that pass keep their bytes; depth is left as recorded.
+ */
+#ifndef SPUR_FLOW_FILTER_H
+#define SPUR_FLOW_FILTER_H
+
+#include "base/text.h"
+#include "model/trace.h"
+
+/* One -F/-N/-C/-H/-L/-T/--lib option, in the order given. */
+enum filter_what {
+	FILTER_FUNC, /* -F: the function and what it calls */
+	FILTER_NOTRACE, /* -N: without the function and what it calls */
+	FILTER_CALLER, /* -C: calls that lead to the function */
+	FILTER_HIDE, /* -H: without the function itself; what it calls stays */
+	FILTER_LOCATION, /* -L: functions whose source file matches; !FILE or FILE@hide: not these */
+	FILTER_LIBRARY, /* --lib: functions of modules whose path or base name matches */
+	/*
+	 * -T FUNC@ACTION[,ACTION]: depth=N time=T size=N trace trace_on trace_off filter notrace
+	 * caller hide backtrace color=C if:argN>V
+	 */
+	FILTER_TRIGGER,
+};
+
+struct filter_item {
+	enum filter_what what;
+	const char *text; /* as given */
+};
+
+struct filter_spec {
+	const struct filter_item *items;
+	size_t nitems;
+	enum pattern_kind match; /* how names match; a name without special characters is exact in any case */
+	int depth; /* -D; 0: no limit */
+	int64_t min_ns; /* -t; 0: none */
+	uint64_t min_size; /* -Z; bytes of code; 0: none */
+	const char *range; /* -r: FROM~TO as uftrace takes it; NULL: none */
+	const char *from, *to; /* --from, --to: 1.5s, -1s (from the end), @ISO, absolute; NULL: none */
+	const char *tids, *pids, *cpus; /* comma lists with ranges a-b; NULL: all */
+	const char *threads; /* thread names: patterns, comma between */
+	const char *kinds; /* comma list of kind names, lower or upper case; NULL: all */
+	bool no_sched, no_sched_preempt, no_event, no_args;
+};
+
+struct filter;
+struct filter_run;
+
+/*
+ * NULL in *out where the spec lets all pass (callers then skip filtering). The spec's strings must
+ * outlive the filter.
+ */
+enum spur_status filter_new(struct filter **out, struct spur_trace *t, const struct filter_spec *spec,
+			    struct spur_error *err);
+void filter_free(struct filter *f);
+
+/* Flags of rows that filter_keep_unseen() lets through; beside those of enum spur_flag. */
+enum row_flag {
+	ROW_MUTED = 1 << 13, /* an event of no interest: no_event, no_sched */
+	ROW_TRACE_OFF = 1 << 14, /* this function turned tracing off */
+	ROW_UNSEEN = 1 << 15, /* not to be shown: either of the above, or out of scope (-F -N -D -H -L, trace_off) */
+};
+/*
+ * For passes that account what they do not show: from now on rows that are out of scope pass,
+ * marked. What time range, tracks, -t, -Z, -C leave out stays out. Call before rows are read.
+ */
+void filter_keep_unseen(struct filter *f);
+/* From now on -t, -Z, -C leave nothing out: for dumps of records as they are. */
+void filter_keep_short(struct filter *f);
+
+/*
+ * True where rows of one feed depend on those of others (trace_on/trace_off): only the merged order
+ * can be filtered.
+ */
+bool filter_is_global(const struct filter *f);
+/* The feed can hold no row that passes (tid, pid, cpu): it need not be read. */
+bool filter_skips_feed(const struct filter *f, const struct feed *feed);
+/* The trace's time span that can pass, for seeking: [*from, *to), INT64_MIN/MAX where open. */
+void filter_span(const struct filter *f, int64_t *from, int64_t *to);
+
+enum filter_part {
+	FILTER_ALL,
+	FILTER_LOCAL, /* of a global filter: what needs no other feed; run per feed, before the merge */
+	FILTER_MERGED, /* the rest, after the merge */
+};
+struct filter_run *filter_run_new(struct filter *f, enum filter_part part);
+void filter_run_free(struct filter_run *r);
+/*
+ * Filters `n` rows. What passes is at *out (in place, or in the run's own memory) until the next
+ * call; may be nothing, may include rows held back earlier. `rows` may be changed. With n == 0: the
+ * feed ended; what is held back comes out. SPUR_FAIL: memory.
+ */
+enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n, struct spur_event **out,
+			     size_t *nout);
+/*
+ * What triggers say of a row that passed, for commands that show it: backtrace, colour, hidden
+ * arguments.
+ */
+enum filter_mark {
+	FILTER_MARK_BACKTRACE = 1,
+	FILTER_MARK_NOARGS = 2,
+	FILTER_MARK_COLOR = 8, /* shift: an enum filter_color stands there, or 0 */
+};
+enum filter_color {
+	FILTER_RED = 1,
+	FILTER_GREEN,
+	FILTER_BLUE,
+	FILTER_YELLOW,
+	FILTER_MAGENTA,
+	FILTER_CYAN,
+	FILTER_BOLD,
+	FILTER_GRAY,
+};
+unsigned filter_marks(struct filter *f, uint32_t cls);
+
+#endif

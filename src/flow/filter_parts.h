@@ -1,0 +1,201 @@
+/*
+ * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and a class become a
+ * verdict (filter.c), computed once. Rows pass four stages:
+ *
+ *	pick	range, track, kind of event: each row by itself			filter_run.c
+ *	hold	-t -Z -C: rows wait until their function's fate is known	filter_hold.c
+ *	scope	-F -N -D -H -L, trace_on, trace_off: depends on what is open	filter_run.c
+ *	last	kinds, CPUs: each row by itself					filter_run.c
+ *
+ * This is the order in which uftrace applies them: functions that `hold` drops trigger nothing in `scope`.
+ */
+#ifndef SPUR_FLOW_FILTER_PARTS_H
+#define SPUR_FLOW_FILTER_PARTS_H
+
+#include <pthread.h>
+
+#include "flow/filter.h"
+
+enum rule_flag {
+	RULE_IN = 1, /* -F, filter */
+	RULE_OUT = 2, /* -N, notrace */
+	RULE_DEPTH = 4,
+	RULE_TIME = 8,
+	RULE_SIZE = 16,
+	RULE_CALLER = 32,
+	RULE_HIDE = 64,
+	RULE_PLACE = 128, /* -L: here */
+	RULE_NOT_PLACE = 256, /* -L !: not here */
+	RULE_LIBRARY = 512,
+	RULE_ON = 1024,
+	RULE_OFF = 2048,
+	RULE_TRACE = 4096, /* shown however short */
+	RULE_BACKTRACE = 8192,
+	RULE_COLOR = 1 << 14,
+	/* Of verdicts only. */
+	VERDICT_EVENT =
+		1
+		<< 15, /* an event that the user placed: shown however short the function around it is */
+	VERDICT_INSIDE = 1 << 16, /* an event that belongs to the function around it */
+	VERDICT_READY = 1 << 17,
+};
+
+enum rule_module { MODULE_ANY, MODULE_PLT, MODULE_KERNEL, MODULE_NAMED };
+enum cond_op { COND_NONE, COND_EQ, COND_NE, COND_GT, COND_GE, COND_LT, COND_LE };
+
+struct rule_cond {
+	enum cond_op op;
+	uint32_t arg; /* from 1 */
+	int64_t value;
+};
+
+struct rule {
+	uint32_t flags;
+	int32_t depth;
+	int64_t time;
+	uint64_t size;
+	enum rule_module module;
+	const char *module_name;
+	struct pattern *pattern;
+	struct rule_cond cond; /* of RULE_IN, RULE_OUT */
+	uint8_t color;
+};
+
+/* What the rules say of one class. */
+struct verdict {
+	uint32_t flags; /* enum rule_flag; VERDICT_READY is stored last */
+	int32_t depth;
+	int64_t time;
+	uint32_t min_size;
+	uint32_t size; /* of the class's code, clamped */
+	const struct rule *cond; /* NULL: none */
+	uint8_t color;
+};
+
+struct number_range {
+	int64_t first, last;
+};
+
+struct number_list {
+	struct number_range *ranges;
+	size_t count;
+};
+
+struct filter {
+	struct spur_trace *trace;
+	struct arena arena;
+	pthread_mutex_t lock; /* verdicts being made */
+	struct verdict *verdicts[TRACE_CLASS_PAGES];
+
+	struct rule *rules; /* in the order in which they apply */
+	size_t nrules, rules_cap;
+	struct pattern **threads;
+	size_t nthreads, threads_cap;
+	struct number_list tids, pids, cpus;
+	uint32_t kinds; /* bit per kind that passes */
+	int64_t from, to; /* [from, to) passes */
+	int64_t min_ns;
+	uint64_t min_size;
+	int32_t depth; /* INT32_MAX: no limit */
+	bool no_sched, no_sched_preempt, no_event, no_args;
+	bool mode_in, mode_place, mode_library, mode_caller; /* there is a rule of this kind */
+
+	bool keeps_unseen; /* rows out of scope pass, marked */
+	bool is_global;
+	bool by_track, by_row, holds, scopes, last; /* which stages do anything */
+};
+
+/* filter_parse.c */
+enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *spec,
+				    struct spur_error *err);
+enum spur_status filter_parse_lists(struct filter *f, const struct filter_spec *spec,
+				    struct spur_error *err);
+bool number_list_has(const struct number_list *l, int64_t n);
+/* filter_time.c */
+enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *spec,
+				    struct spur_error *err);
+/*
+ * A duration with unit as uftrace takes it: ns us ms s m h, nsec usec msec sec min; without unit:
+ * ns.
+ */
+bool duration_parse(struct text t, int64_t *ns);
+
+/* filter.c */
+bool filter_track_passes(const struct filter *f, uint32_t track);
+/* What is said of a class; NULL when memory is out. */
+const struct verdict *filter_judge(struct filter *f, uint32_t cls);
+
+static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cls)
+{
+	const struct verdict *page = __atomic_load_n(
+		&f->verdicts[cls / TRACE_CLASS_PAGE % TRACE_CLASS_PAGES], __ATOMIC_ACQUIRE);
+	const struct verdict *v = page ? &page[cls % TRACE_CLASS_PAGE] : NULL;
+
+	if (__builtin_expect(v && (__atomic_load_n(&v->flags, __ATOMIC_ACQUIRE) & VERDICT_READY),
+			     1))
+		return v;
+	return filter_judge(f, cls);
+}
+
+/*
+ * The depth by which a row's frame is matched with others of its track; `top` is that of the
+ * innermost open frame.
+ */
+static inline uint32_t filter_depth(const struct spur_event *row, bool open, uint32_t top)
+{
+	if ((row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX)
+		return row->depth;
+	if (row->kind == SPUR_END_SPAN)
+		return top;
+	return open ? top + 1 : 0;
+}
+
+/* Rows on their way out. */
+struct row_list {
+	struct spur_event *rows;
+	size_t count, cap;
+};
+
+/* Room for `n` more; NULL when memory is out. Then add to l->count what was written. */
+static inline struct spur_event *row_list_room(struct row_list *l, size_t n)
+{
+	if (l->cap - l->count < n && !mem_grow((void **)&l->rows, &l->cap, l->count + n,
+					       sizeof(*l->rows), SIZE_MAX / sizeof(*l->rows)))
+		return NULL;
+	return l->rows + l->count;
+}
+
+/* filter_hold.c: look-ahead over the rows of one feed. */
+struct hold_frame {
+	int64_t ts;
+	int64_t min_ns, child_ns; /* its own threshold; that of what it calls */
+	uint64_t child_size;
+	uint64_t seq; /* of its row among all that were ever queued */
+	uint32_t depth;
+	uint32_t flags; /* enum hold_flag */
+};
+
+struct hold_track {
+	struct hold_frame *frames;
+	size_t n, cap;
+	size_t first; /* the lowest frame whose fate is open; n: none */
+	uint64_t last; /* seq + 1 of its newest open row in the queue; 0: none */
+};
+
+struct hold_slot;
+
+struct hold {
+	struct hold_slot *queue;
+	size_t head, tail, cap;
+	uint64_t base; /* seq of queue[head] */
+};
+
+/* Takes one row of the track; what is decided by it goes to `out`. False: no memory. */
+bool hold_row(struct filter *f, struct hold *h, struct hold_track *t, const struct spur_event *row,
+	      struct row_list *out);
+/* The end of the feed: all that waits passes. */
+bool hold_end(struct hold *h, struct row_list *out);
+void hold_free(struct hold *h);
+void hold_track_free(struct hold_track *t);
+
+#endif

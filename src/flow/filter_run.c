@@ -1,0 +1,437 @@
+/*
+ * Rows through a filter's stages (filter_parts.h). What is said of a class comes from a table; per
+ * track there are the open functions and what follows from them.
+ */
+#include "base/map64.h"
+#include "flow/filter_parts.h"
+
+enum { SCOPE_DEPTH = 1 << 24 };
+
+enum scope_flag {
+	SCOPE_IN = 1, /* counted in `in` */
+	SCOPE_OUT = 2, /* counted in `out` */
+	SCOPE_UNSEEN = 4, /* its BEGIN did not pass, so its END does not */
+};
+
+struct scope_frame {
+	uint32_t depth;
+	int32_t left; /* of the scope, as it was before */
+	uint32_t flags;
+};
+
+/*
+ * Invariant: in and out are the numbers of open frames with SCOPE_IN and SCOPE_OUT; `left` is how
+ * many levels more may be shown.
+ */
+struct scope {
+	struct scope_frame *frames;
+	size_t n, cap;
+	uint32_t in, out;
+	int32_t left;
+};
+
+struct track_state {
+	uint32_t track;
+	bool passes; /* by tid, pid, thread name */
+	bool preempted; /* off the CPU against its will: the SWITCH in belongs to that */
+	struct scope scope;
+	struct hold_track hold;
+};
+
+struct filter_run {
+	struct filter *filter;
+	bool pick, hold, scope, last; /* the stages to run */
+	bool enabled; /* trace_on, trace_off */
+	struct map64 index; /* track to its state */
+	struct track_state *current;
+	struct track_state **states;
+	size_t nstates, states_cap;
+	struct hold queue;
+	struct row_list out; /* of the hold stage */
+	struct spur_args args;
+};
+
+struct filter_run *filter_run_new(struct filter *f, enum filter_part part)
+{
+	struct filter_run *r = mem_alloc(sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->filter = f;
+	r->enabled = true;
+	r->pick = part != FILTER_MERGED && f->by_row;
+	r->hold = part != FILTER_MERGED && f->holds;
+	r->scope = part != FILTER_LOCAL && f->scopes;
+	r->last = part != FILTER_LOCAL && f->last;
+	return r;
+}
+
+void filter_run_free(struct filter_run *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->nstates; i++) {
+		mem_free(r->states[i]->scope.frames);
+		hold_track_free(&r->states[i]->hold);
+		mem_free(r->states[i]);
+	}
+	mem_free(r->states);
+	map64_free(&r->index);
+	hold_free(&r->queue);
+	mem_free(r->out.rows);
+	spur_args_free(&r->args);
+	mem_free(r);
+}
+
+static struct track_state *state_find(struct filter_run *r, uint32_t track)
+{
+	struct map64_slot *slot = map64_put(&r->index, track);
+	struct track_state *s;
+
+	if (!slot)
+		return NULL;
+	if (slot->value) {
+		r->current = r->states[slot->value - 1];
+		return r->current;
+	}
+	if (!mem_grow((void **)&r->states, &r->states_cap, r->nstates + 1,
+		      sizeof(struct track_state *), UINT32_MAX))
+		return NULL;
+	s = mem_alloc(sizeof(*s));
+	if (!s)
+		return NULL;
+	s->track = track;
+	s->passes = filter_track_passes(r->filter, track);
+	s->scope.left = r->filter->depth;
+	r->states[r->nstates++] = s;
+	slot->value = r->nstates;
+	r->current = s;
+	return s;
+}
+
+static inline struct track_state *state_of(struct filter_run *r, uint32_t track)
+{
+	if (__builtin_expect(r->current && r->current->track == track, 1))
+		return r->current;
+	return state_find(r, track);
+}
+
+static bool is_event(unsigned kind)
+{
+	static const uint32_t kinds = 1u << SPUR_INSTANT | 1u << SPUR_COUNTER | 1u << SPUR_LOG |
+				      1u << SPUR_SWITCH | 1u << SPUR_WAKEUP | 1u << SPUR_SAMPLE |
+				      1u << SPUR_OBJECT;
+
+	return kinds >> kind & 1;
+}
+
+/* SPEC uftrace/no-sched-preempt: the SWITCH in after an involuntary SWITCH out goes with it */
+static bool switch_is_preempted(struct track_state *s, const struct spur_event *row)
+{
+	bool before = s->preempted;
+
+	if (row->flags & SPUR_F_OUT)
+		s->preempted = row->flags & SPUR_F_PREEMPTED;
+	else
+		s->preempted = false;
+	return row->flags & SPUR_F_OUT ? s->preempted : before;
+}
+
+static bool pick_rows(struct filter_run *r, struct row_list *l)
+{
+	const struct filter *f = r->filter;
+	size_t w = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct spur_event *row = &l->rows[i];
+
+		if ((row->ts < f->from) | (row->ts >= f->to))
+			continue;
+		if ((f->no_event && is_event(row->kind)) ||
+		    (f->no_sched && row->kind == SPUR_SWITCH)) {
+			if (!f->keeps_unseen)
+				continue;
+			l->rows[i].flags |= ROW_UNSEEN | ROW_MUTED;
+		}
+		if (f->by_track) {
+			struct track_state *s = state_of(r, row->track);
+
+			if (!s)
+				return false;
+			if (!s->passes)
+				continue;
+			if (f->no_sched_preempt && row->kind == SPUR_SWITCH &&
+			    switch_is_preempted(s, row)) {
+				if (!f->keeps_unseen)
+					continue;
+				l->rows[i].flags |= ROW_UNSEEN | ROW_MUTED;
+			}
+		}
+		if (w != i)
+			l->rows[w] = *row;
+		w++;
+	}
+	l->count = w;
+	return true;
+}
+
+static bool hold_rows(struct filter_run *r, struct row_list *l, bool end)
+{
+	r->out.count = 0;
+	for (size_t i = 0; i < l->count; i++) {
+		struct track_state *s = state_of(r, l->rows[i].track);
+
+		if (!s || !hold_row(r->filter, &r->queue, &s->hold, &l->rows[i], &r->out))
+			return false;
+	}
+	if (end && !hold_end(&r->queue, &r->out))
+		return false;
+	l->rows = r->out.rows;
+	l->count = r->out.count;
+	return true;
+}
+
+/* if:argN OP VALUE; a function without that argument does not match. */
+static bool cond_holds(struct filter_run *r, const struct rule_cond *c,
+		       const struct spur_event *row)
+{
+	const struct spur_value *v;
+	int64_t n;
+
+	if (!row->nargs || spur_args(r->filter->trace, row, &r->args) == SPUR_FAIL ||
+	    c->arg > r->args.count)
+		return false;
+	v = &r->args.items[c->arg - 1];
+	switch (v->type) {
+	case SPUR_NULL:
+		n = 0;
+		break;
+	case SPUR_I64:
+	case SPUR_U64:
+	case SPUR_BOOL:
+	case SPUR_POINTER:
+	case SPUR_KOID:
+	case SPUR_ENUM:
+		n = v->i;
+		break;
+	default:
+		return false;
+	}
+	switch (c->op) {
+	case COND_EQ:
+		return n == c->value;
+	case COND_NE:
+		return n != c->value;
+	case COND_GT:
+		return n > c->value;
+	case COND_GE:
+		return n >= c->value;
+	case COND_LT:
+		return n < c->value;
+	default:
+		return n <= c->value;
+	}
+}
+
+static void scope_pop(struct scope *s)
+{
+	const struct scope_frame *fr = &s->frames[--s->n];
+
+	s->in -= (fr->flags & SCOPE_IN) != 0;
+	s->out -= (fr->flags & SCOPE_OUT) != 0;
+	s->left = fr->left;
+}
+
+/*
+ * What -F, -N, -L, --lib say of a function that opens now; sets the frame's counters. True: shown
+ * so far.
+ */
+static bool scope_enter(const struct filter *f, struct scope *s, struct scope_frame *fr,
+			uint32_t flags)
+{
+	if (flags & RULE_OUT) {
+		s->out++;
+		fr->flags = SCOPE_OUT;
+		return false;
+	}
+	if (flags & RULE_IN) {
+		s->in++;
+		fr->flags = SCOPE_IN;
+		s->left = f->depth;
+	} else if (f->mode_in && !s->in) {
+		return false;
+	}
+	if ((flags & RULE_NOT_PLACE) || (f->mode_place && !(flags & RULE_PLACE)))
+		return false;
+	return !f->mode_library || (flags & RULE_LIBRARY);
+}
+
+/*
+ * A function opens: true where it is shown. SPEC uftrace/filter-depth: the limit counts from the
+ * function that -F names, and a trigger's depth= from its own SPEC uftrace/trace-off: what opens
+ * while tracing is off may close visibly once it is on again
+ */
+static bool scope_open(struct filter_run *r, struct scope *s, struct scope_frame *fr,
+		       const struct verdict *v, const struct spur_event *row)
+{
+	uint32_t flags = v->flags;
+
+	if (s->out) {
+		fr->flags = SCOPE_UNSEEN;
+		return false;
+	}
+	if (v->cond && !cond_holds(r, &v->cond->cond, row))
+		flags &= ~(uint32_t)(RULE_IN | RULE_OUT);
+	if (!scope_enter(r->filter, s, fr, flags)) {
+		fr->flags |= SCOPE_UNSEEN;
+		return false;
+	}
+	if (flags & RULE_DEPTH)
+		s->left = v->depth;
+	if (flags & (RULE_ON | RULE_OFF))
+		r->enabled = flags & RULE_ON;
+	if (!r->enabled)
+		return false;
+	if (s->left <= 0 || (flags & RULE_HIDE)) {
+		fr->flags |= SCOPE_UNSEEN;
+		return false;
+	}
+	s->left--;
+	return true;
+}
+
+static bool scope_begin(struct filter_run *r, struct scope *s, const struct spur_event *row,
+			const struct verdict *v)
+{
+	struct scope_frame *fr;
+	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0,
+		 depth = filter_depth(row, s->n > 0, top);
+
+	while (s->n && s->frames[s->n - 1].depth >= depth)
+		scope_pop(s);
+	fr = &s->frames[s->n++];
+	*fr = (struct scope_frame){ .depth = depth, .left = s->left };
+	return scope_open(r, s, fr, v, row);
+}
+
+/* Whether a row that opens nothing is shown where the track stands now. */
+static bool scope_shows(const struct filter_run *r, const struct scope *s)
+{
+	return r->enabled && !s->out && s->left > 0 && (s->in || !r->filter->mode_in);
+}
+
+static bool scope_end(const struct filter_run *r, struct scope *s, const struct spur_event *row)
+{
+	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0,
+		 depth = filter_depth(row, s->n > 0, top);
+	bool shown;
+
+	while (s->n && s->frames[s->n - 1].depth > depth)
+		scope_pop(s);
+	/*
+	 * SPEC uftrace/orphan-exit: an EXIT whose ENTRY is not in the data is shown whatever -F
+	 * says
+	 */
+	if (!s->n || s->frames[s->n - 1].depth != depth)
+		return r->enabled && !s->out;
+	shown = r->enabled && !(s->frames[s->n - 1].flags & SCOPE_UNSEEN);
+	scope_pop(s);
+	return shown;
+}
+
+static bool scope_span(struct filter_run *r, struct scope *s, const struct spur_event *row,
+		       const struct verdict *v)
+{
+	struct scope_frame *fr = &s->frames[s->n++];
+	bool shown;
+
+	*fr = (struct scope_frame){ .left = s->left };
+	shown = scope_open(r, s, fr, v, row);
+	scope_pop(s);
+	return shown;
+}
+
+static bool scope_rows(struct filter_run *r, struct row_list *l)
+{
+	size_t w = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct spur_event *row = &l->rows[i];
+		struct track_state *state = state_of(r, row->track);
+		struct scope *s = state ? &state->scope : NULL;
+		bool opens = row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN, shown;
+		const struct verdict *v = opens && s ? filter_verdict(r->filter, row->cls) : NULL;
+
+		if (!s || (opens && !v))
+			return false;
+		if (opens && s->n >= s->cap &&
+		    !mem_grow((void **)&s->frames, &s->cap, s->n + 1, sizeof(*s->frames),
+			      SCOPE_DEPTH))
+			return false;
+		switch (row->kind) {
+		case SPUR_BEGIN:
+			shown = scope_begin(r, s, row, v);
+			break;
+		case SPUR_END_SPAN:
+			shown = scope_end(r, s, row);
+			break;
+		case SPUR_SPAN:
+			shown = scope_span(r, s, row, v);
+			break;
+		case SPUR_LOST:
+			shown = true;
+			break;
+		default:
+			shown = scope_shows(r, s);
+		}
+		if (!shown && r->filter->keeps_unseen) {
+			bool off = opens && (v->flags & RULE_OFF) && !r->enabled;
+
+			l->rows[i].flags |= off ? ROW_UNSEEN | ROW_TRACE_OFF : ROW_UNSEEN;
+			shown = true;
+		}
+		if (shown && w != i)
+			l->rows[w] = *row;
+		w += shown;
+	}
+	l->count = w;
+	return true;
+}
+
+static void last_rows(const struct filter *f, struct row_list *l)
+{
+	size_t w = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct spur_event *row = &l->rows[i];
+
+		if (!(f->kinds >> row->kind & 1))
+			continue;
+		if (f->cpus.count &&
+		    (row->cpu == SPUR_NO_CPU || !number_list_has(&f->cpus, row->cpu)))
+			continue;
+		if (w != i)
+			l->rows[w] = *row;
+		w++;
+	}
+	l->count = w;
+}
+
+enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n,
+			     struct spur_event **out, size_t *nout)
+{
+	struct row_list l = { .rows = rows, .count = n };
+
+	*nout = 0;
+	if (r->pick && !pick_rows(r, &l))
+		return SPUR_FAIL;
+	if (r->hold && !hold_rows(r, &l, n == 0))
+		return SPUR_FAIL;
+	if (r->scope && !scope_rows(r, &l))
+		return SPUR_FAIL;
+	if (r->last)
+		last_rows(r->filter, &l);
+	*out = l.rows;
+	*nout = l.count;
+	return SPUR_OK;
+}

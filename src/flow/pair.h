@@ -1,0 +1,133 @@
+/*
+ * The call-stack machine of all formats: BEGIN and END rows of a track become frames; what the data lacks is implied
+ * and marked, never invented silently.
+ *
+ * A row of a track is applied in two steps, so that the caller sees every frame that ends:
+ *
+ *	struct pair_stack *s = pair_stack(p, row->track);	(NULL: no memory)
+ *	while (pair_excess(s, row))
+ *		f = pair_pop(s);		... ends at row->ts, implied
+ *	if (row->kind == SPUR_BEGIN)
+ *		f = pair_push(s, row);		(NULL: no memory)
+ *	else if ((f = pair_match(s, row)))
+ *		pair_pop(s);			... ends at row->ts; f stays readable until the next push
+ *	else
+ *		... END without BEGIN
+ *	at the end of the feed, frames left open: while (s->n) pair_pop(s)
+ *
+ * SWITCH out pushes and SWITCH in pops a frame with PAIR_SCHED, so that time off the CPU is a child of the function
+ * that was running.
+ *
+ * Invariant: calls == number of frames without PAIR_SCHED; a PAIR_SCHED frame is only ever the topmost one.
+ */
+#ifndef SPUR_FLOW_PAIR_H
+#define SPUR_FLOW_PAIR_H
+
+#include "base/mem.h"
+#include "model/event.h"
+
+enum pair_flag {
+	PAIR_SCHED = 1,
+	PAIR_MISSING = 2, /* stands for a frame whose BEGIN is not in the data: no name, unknown start */
+	PAIR_SPAN = 4, /* of a SPAN row: ends by itself at `end`; counts as a call */
+};
+
+struct pair_frame {
+	int64_t ts;
+	int64_t child; /* the pass's: ns spent in frames directly inside */
+	int64_t end; /* of a PAIR_SPAN */
+	uint32_t cls;
+	uint32_t flags; /* enum pair_flag */
+	uint64_t user; /* the pass's */
+};
+
+struct pair_stack {
+	struct pair_frame *frames;
+	size_t cap;
+	size_t n; /* frames */
+	size_t calls; /* of them, without PAIR_SCHED */
+	bool seen; /* a call row has been applied: the base depth is known */
+	void *user; /* the pass's, per track */
+};
+
+struct pair {
+	struct pair_stack *stacks; /* by track */
+	size_t cap;
+};
+
+enum { PAIR_TRACKS = 1 << 24, PAIR_DEPTH = 1 << 24 };
+
+static inline void pair_init(struct pair *p)
+{
+	*p = (struct pair){ 0 };
+}
+
+void pair_free(struct pair *p);
+/* Out of line halves. */
+bool pair_grow_tracks(struct pair *p, uint32_t track);
+bool pair_grow_frames(struct pair_stack *s, size_t need);
+/* Puts PAIR_MISSING frames below up to the depth, started at `ts`. */
+bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts);
+
+static inline struct pair_stack *pair_stack(struct pair *p, uint32_t track)
+{
+	if (__builtin_expect(track >= p->cap, 0) && !pair_grow_tracks(p, track))
+		return NULL;
+	return &p->stacks[track];
+}
+
+/* Frames on top that the row implies ended: its depth is smaller than theirs. */
+static inline size_t pair_excess(const struct pair_stack *s, const struct spur_event *row)
+{
+	size_t keep;
+
+	if (!s->n)
+		return 0;
+	if (row->kind == SPUR_SWITCH)
+		return row->flags & SPUR_F_OUT ? s->n - s->calls : 0;
+	if (!(row->flags & SPUR_F_DEPTH) || row->depth == UINT16_MAX)
+		return s->n - s->calls;
+	keep = (size_t)row->depth + (row->kind == SPUR_END_SPAN);
+	return s->calls > keep ? s->n - keep : s->n - s->calls;
+}
+
+static inline struct pair_frame *pair_pop(struct pair_stack *s)
+{
+	struct pair_frame *f = &s->frames[--s->n];
+
+	s->calls -= !(f->flags & PAIR_SCHED);
+	return f;
+}
+
+/* The row's frame, new on top. Where the row's depth is beyond the stack, PAIR_MISSING frames come between. */
+static inline struct pair_frame *pair_push(struct pair_stack *s, const struct spur_event *row)
+{
+	struct pair_frame *f;
+	bool sched = row->kind == SPUR_SWITCH;
+
+	if (__builtin_expect(!sched && (row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX &&
+				     row->depth > s->calls, 0) && !pair_fill(s, row->depth, row->ts))
+		return NULL;
+	if (__builtin_expect(s->n >= s->cap, 0) && !pair_grow_frames(s, s->n + 1))
+		return NULL;
+	f = &s->frames[s->n++];
+	*f = (struct pair_frame){ .ts = row->ts, .cls = row->cls, .flags = sched ? PAIR_SCHED : 0 };
+	s->calls += !sched;
+	s->seen |= !sched;
+	return f;
+}
+
+/* The frame that an END or SWITCH-in row ends: the topmost, or NULL (an END whose BEGIN is not there). Excess is popped before. */
+static inline struct pair_frame *pair_match(const struct pair_stack *s, const struct spur_event *row)
+{
+	struct pair_frame *f = s->n ? &s->frames[s->n - 1] : NULL;
+
+	if (!f || (f->flags & PAIR_MISSING) || !(f->flags & PAIR_SCHED) != (row->kind != SPUR_SWITCH))
+		return NULL;
+	if (row->kind != SPUR_SWITCH && (row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX &&
+	    row->depth + 1u != s->calls)
+		return NULL;
+	return f;
+}
+
+#endif

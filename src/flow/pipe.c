@@ -1,0 +1,219 @@
+/* The loops that drive passes: per feed in parallel, and merged. */
+#include "flow/pipe.h"
+
+#include "base/work.h"
+
+static bool pipe_stopped(const struct pipe_options *opt)
+{
+	return opt->stop && *opt->stop;
+}
+
+/* The feeds must be read as one: their rows depend on each other, or a limit counts them all. */
+static bool pipe_is_one(const struct pipe_options *opt)
+{
+	return opt->limit || (opt->filter && filter_is_global(opt->filter));
+}
+
+unsigned pipe_workers(const struct spur_trace *t, const struct pipe_options *opt)
+{
+	unsigned threads = opt->threads ? opt->threads : work_cpus();
+
+	if (pipe_is_one(opt) || !t->nfeeds)
+		return 1;
+	return t->nfeeds < threads ? (unsigned)t->nfeeds : threads;
+}
+
+/* One parallel run. */
+struct pipe_run {
+	struct spur_trace *trace;
+	const struct pipe_options *opt;
+	const struct pipe_fold *fold;
+	void *const *states;
+	struct feed **feeds;
+	int failed; /* atomic */
+};
+
+static bool pipe_feed_rows(struct pipe_run *run, struct feed_reader *r, void *state)
+{
+	enum spur_status st;
+	struct spur_event *rows;
+	size_t n;
+
+	while (!pipe_stopped(run->opt) && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED)) {
+		st = feed_reader_next(r, &rows, &n);
+		if (st != SPUR_OK)
+			return st == SPUR_END;
+		if (!run->fold->rows(state, rows, n))
+			return false;
+	}
+	return true;
+}
+
+static bool pipe_feed(struct pipe_run *run, const struct feed *f, struct feed_reader *r,
+		      void *state)
+{
+	const struct pipe_fold *fold = run->fold;
+
+	if (fold->feed_begin && !fold->feed_begin(state, f))
+		return false;
+	if (!pipe_feed_rows(run, r, state))
+		return false;
+	return !fold->feed_end || fold->feed_end(state, f);
+}
+
+static void pipe_job(void *arg, size_t job, unsigned worker)
+{
+	struct pipe_run *run = arg;
+	struct feed *f = run->feeds[job];
+	struct feed_reader *r;
+
+	if (pipe_stopped(run->opt) || __atomic_load_n(&run->failed, __ATOMIC_RELAXED))
+		return;
+	r = feed_reader_new(run->trace, f, run->opt->filter, BATCH_ROWS);
+	if (!r || !pipe_feed(run, f, r, run->states[worker]))
+		__atomic_store_n(&run->failed, 1, __ATOMIC_RELAXED);
+	feed_reader_free(r);
+}
+
+/* All feeds as one, on the caller's thread. */
+struct pipe_single {
+	const struct pipe_fold *fold;
+	void *state;
+	bool failed;
+};
+
+static bool pipe_single_rows(void *self, struct spur_event *rows, size_t n)
+{
+	struct pipe_single *s = self;
+
+	s->failed = !s->fold->rows(s->state, rows, n);
+	return !s->failed;
+}
+
+static enum spur_status pipe_run_single(struct spur_trace *t, const struct pipe_options *opt,
+					const struct pipe_fold *fold, void *state)
+{
+	struct pipe_single s = { .fold = fold, .state = state };
+
+	if (fold->feed_begin && !fold->feed_begin(state, NULL))
+		return SPUR_FAIL;
+	if (pipe_run_merged(t, opt, pipe_single_rows, &s) == SPUR_FAIL || s.failed)
+		return SPUR_FAIL;
+	return fold->feed_end && !fold->feed_end(state, NULL) ? SPUR_FAIL : SPUR_OK;
+}
+
+/*
+ * Largest first, so that no worker ends long after the others. Stable: equal sizes stay in feed
+ * order.
+ */
+static void pipe_sort_feeds(struct feed **feeds, size_t n)
+{
+	for (size_t gap = n / 2; gap; gap /= 2)
+		for (size_t i = gap; i < n; i++) {
+			struct feed *f = feeds[i];
+			size_t j = i;
+
+			for (; j >= gap && feeds[j - gap]->size < f->size; j -= gap)
+				feeds[j] = feeds[j - gap];
+			feeds[j] = f;
+		}
+}
+
+enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt,
+				const struct pipe_fold *fold, void *const *states)
+{
+	struct pipe_run run = { .trace = t, .opt = opt, .fold = fold, .states = states };
+	size_t n = 0;
+
+	if (pipe_is_one(opt))
+		return pipe_run_single(t, opt, fold, states[0]);
+	run.feeds = mem_array(t->nfeeds, sizeof(struct feed *));
+	if (!run.feeds)
+		return SPUR_FAIL;
+	for (size_t i = 0; i < t->nfeeds; i++)
+		if (!opt->filter || !filter_skips_feed(opt->filter, t->feeds[i]))
+			run.feeds[n++] = t->feeds[i];
+	pipe_sort_feeds(run.feeds, n);
+	work_run(pipe_workers(t, opt), n, pipe_job, &run);
+	mem_free(run.feeds);
+	return run.failed ? SPUR_FAIL : SPUR_OK;
+}
+
+/* One feed of a run in turn; `run` is what a global filter does to the whole. False: stop. */
+static bool pipe_turn(const struct pipe_options *opt, struct feed_reader *r, struct filter_run *run,
+		      uint64_t *left, bool (*rows)(void *self, struct spur_event *rows, size_t n),
+		      void *self, enum spur_status *st)
+{
+	while (*left && !pipe_stopped(opt)) {
+		struct spur_event *p;
+		size_t n;
+
+		*st = feed_reader_next(r, &p, &n);
+		if (*st == SPUR_OK && run)
+			*st = filter_rows(run, p, n, &p, &n);
+		if (*st != SPUR_OK)
+			return *st == SPUR_END;
+		n = n < *left ? n : (size_t)*left;
+		*left -= n;
+		if (n && !rows(self, p, n))
+			return false;
+	}
+	return false;
+}
+
+static enum spur_status pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
+					 bool (*rows)(void *self, struct spur_event *rows, size_t n),
+					 void *self)
+{
+	bool global = opt->filter && filter_is_global(opt->filter), go = true;
+	struct filter_run *run = global ? filter_run_new(opt->filter, FILTER_MERGED) : NULL;
+	uint64_t left = opt->limit ? opt->limit : UINT64_MAX;
+	enum spur_status st = global && !run ? SPUR_FAIL : SPUR_OK;
+
+	for (size_t i = 0; i < t->nfeeds && go && st != SPUR_FAIL; i++) {
+		struct feed_reader *r;
+
+		if (opt->filter && filter_skips_feed(opt->filter, t->feeds[i]))
+			continue;
+		r = feed_reader_new(t, t->feeds[i], opt->filter, BATCH_ROWS);
+		if (r)
+			go = pipe_turn(opt, r, run, &left, rows, self, &st);
+		else
+			st = SPUR_FAIL;
+		feed_reader_free(r);
+	}
+	filter_run_free(run);
+	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
+}
+
+static enum spur_status pipe_run_by_time(struct spur_trace *t, const struct pipe_options *opt,
+					 bool (*rows)(void *self, struct spur_event *rows, size_t n),
+					 void *self)
+{
+	struct merge *m = merge_new(t, opt->filter);
+	uint64_t left = opt->limit ? opt->limit : UINT64_MAX;
+	enum spur_status st = m ? SPUR_OK : SPUR_FAIL;
+
+	while (st == SPUR_OK && left && !pipe_stopped(opt)) {
+		struct spur_event *p;
+		size_t n;
+
+		st = merge_next(m, &p, &n);
+		if (st != SPUR_OK)
+			break;
+		n = n < left ? n : (size_t)left;
+		left -= n;
+		if (!rows(self, p, n))
+			break;
+	}
+	merge_free(m);
+	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
+}
+
+enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options *opt,
+				 bool (*rows)(void *self, struct spur_event *rows, size_t n),
+				 void *self)
+{
+	return opt->in_turn ? pipe_run_in_turn(t, opt, rows, self) :
+			      pipe_run_by_time(t, opt, rows, self);
+}

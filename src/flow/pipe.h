@@ -1,0 +1,90 @@
+/*
+ * The one place that owns control: rows are pulled from feeds, filtered, and handed to passes.
+ * Three shapes: per feed in parallel (sums), merged by time (anything), merged with rendering on
+ * all cores (text).
+ */
+#ifndef SPUR_FLOW_PIPE_H
+#define SPUR_FLOW_PIPE_H
+
+#include "base/out.h"
+#include "flow/filter.h"
+
+struct pipe_options {
+	unsigned threads; /* 0: all processors */
+	struct filter *filter; /* NULL: all rows */
+	bool in_turn; /* what is merged otherwise: one feed after the other instead, in the trace's order */
+	uint64_t limit; /* stop after this many rows (0: none) */
+	volatile const int *stop; /* set by a signal handler: end early, well-formed (NULL: none) */
+};
+
+/*
+ * Rows of one feed after the filter. SPUR_OK with n >= 1, SPUR_END, SPUR_FAIL. Rows live until the
+ * next call and may be changed.
+ */
+struct feed_reader;
+/* Of a filter that is global only the part that needs no other feed is applied. */
+struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter, uint32_t rows);
+enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n);
+void feed_reader_free(struct feed_reader *r);
+/*
+ * Reads (more of) the first rows of a feed that no reader has begun into f->ahead; a later reader
+ * hands them out first. SPUR_END: there are no more.
+ */
+enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f);
+
+/*
+ * All feeds merged by (ts, feed id), stable within a feed. Batches are cut so that rows live until
+ * the next call.
+ */
+struct merge;
+struct merge *merge_new(struct spur_trace *t, struct filter *filter);
+enum spur_status merge_next(struct merge *m, struct spur_event **rows, size_t *n);
+void merge_free(struct merge *m);
+
+/*
+ * Per feed in parallel: each worker has its own state, each feed is read by one worker from begin
+ * to end. The caller joins the states afterwards: results must not depend on which worker had which
+ * feed. Where the filter is global or there is a limit the feeds are read merged on one worker
+ * instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
+ */
+struct pipe_fold {
+	bool (*feed_begin)(void *worker, const struct feed *f);
+	bool (*rows)(void *worker, struct spur_event *rows, size_t n);
+	bool (*feed_end)(void *worker, const struct feed *f);
+};
+/*
+ * `states`: pipe_workers() states of the caller's. A callback's false means that memory is out:
+ * SPUR_FAIL.
+ */
+unsigned pipe_workers(const struct spur_trace *t, const struct pipe_options *opt);
+enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_fold *fold,
+				void *const *states);
+
+/* Merged by time on the caller's thread. `rows` returns false to stop early. */
+enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options *opt,
+				 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self);
+
+/*
+ * Merged by time, in two halves: `stage` runs on one thread in time order, keeps state (stacks,
+ * last rows), and puts the rows to show into `out` (copies; whatever render() needs must be in the
+ * row: depth, dur, flags). `render` is stateless and runs on any thread; its text goes out in
+ * order. Final rows come from stage with n == 0, unless it stopped. SPUR_FAIL: memory. Where
+ * writing fails the run ends early with SPUR_OK and out->error set (EPIPE: the reader went away).
+ */
+struct render_rows {
+	struct spur_event *rows; /* room for `cap` */
+	size_t count, cap;
+	bool failed; /* render_add() found no memory */
+};
+struct pipe_render {
+	/* Grows `out` by render_add(); false: memory is out, or stop. */
+	bool (*stage)(void *self, struct spur_event *rows, size_t n, struct render_rows *out);
+	void (*render)(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+		       struct spur_args *scratch);
+};
+/* A new row at the end, not initialised; NULL when memory is out. */
+struct spur_event *render_add(struct render_rows *out);
+enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_render *r,
+				 void *self, struct out *o);
+
+#endif

@@ -1,0 +1,224 @@
+/* The library's public calls. */
+#include <spur.h>
+#include <sys/stat.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "flow/pipe.h"
+#include "format/format.h"
+#include "model/args.h"
+
+enum { PROBE_BYTES = 65536 };
+
+static const char *const kind_names[SPUR_KINDS] = {
+	[SPUR_BEGIN] = "BEGIN",
+	[SPUR_END_SPAN] = "END",
+	[SPUR_SPAN] = "SPAN",
+	[SPUR_INSTANT] = "INSTANT",
+	[SPUR_COUNTER] = "COUNTER",
+	[SPUR_ASYNC_BEGIN] = "ASYNC_BEGIN",
+	[SPUR_ASYNC_INSTANT] = "ASYNC_INSTANT",
+	[SPUR_ASYNC_END] = "ASYNC_END",
+	[SPUR_FLOW_BEGIN] = "FLOW_BEGIN",
+	[SPUR_FLOW_STEP] = "FLOW_STEP",
+	[SPUR_FLOW_END] = "FLOW_END",
+	[SPUR_LOG] = "LOG",
+	[SPUR_SWITCH] = "SWITCH",
+	[SPUR_WAKEUP] = "WAKEUP",
+	[SPUR_SAMPLE] = "SAMPLE",
+	[SPUR_OBJECT] = "OBJECT",
+	[SPUR_BLOB] = "BLOB",
+	[SPUR_LOST] = "LOST",
+	[SPUR_NATIVE] = "NATIVE",
+};
+
+/* Probes as soon as bytes are there, so that a live pipe need not fill the whole window first. */
+static enum spur_status probe_stream(struct spur_trace *t, struct spur_error *err)
+{
+	struct source *s = t->source;
+
+	for (;;) {
+		struct probe p = { .path = t->path, .head = s->data };
+		bool more = s->size < PROBE_BYTES && source_more(s);
+
+		p.head = s->data;
+		p.len = s->size < PROBE_BYTES ? s->size : PROBE_BYTES;
+		t->format = format_probe(&p, err);
+		if (t->format || !more)
+			break;
+	}
+	if (!t->format && s->error.code) {
+		*err = s->error;
+		return SPUR_FAIL;
+	}
+	return t->format ? SPUR_OK : SPUR_FAIL;
+}
+
+static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
+{
+	struct source_options so = { .read_size = t->options.read_size };
+	const char *path = t->path;
+	struct stat st;
+
+	if (strcmp(path, "-") != 0 && stat(path, &st) != 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
+	if (t->options.format) {
+		t->format = format_find(t->options.format);
+		if (!t->format)
+			return err_set(err, SPUR_ERR_USAGE, "no format named \"%s\"", t->options.format);
+	}
+	if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode)) {
+		struct probe p = { .path = path, .is_dir = true };
+
+		if (!t->format)
+			t->format = format_probe(&p, err);
+		return t->format ? SPUR_OK : SPUR_FAIL;
+	}
+	if (source_open(&t->source, path, &so, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	return t->format ? SPUR_OK : probe_stream(t, err);
+}
+
+enum spur_status spur_open(struct spur_trace **out, const char *path, const struct spur_options *opt,
+			   struct spur_error *err)
+{
+	struct spur_error ignored;
+	struct spur_trace *t = trace_new(path, opt);
+
+	*out = NULL;
+	if (!err)
+		err = &ignored;
+	*err = (struct spur_error){ 0 };
+	if (!t)
+		return err_nomem(err);
+	if (open_input(t, err) == SPUR_FAIL || t->format->open(t, t->source, err) == SPUR_FAIL) {
+		spur_close(t);
+		return SPUR_FAIL;
+	}
+	if (mem_failures() != t->mem_failures) {
+		spur_close(t);
+		return err_nomem(err);
+	}
+	*out = t;
+	return SPUR_OK;
+}
+
+void spur_close(struct spur_trace *t)
+{
+	if (!t)
+		return;
+	merge_free(t->merge);
+	if (t->format && t->state)
+		t->format->close(t);
+	source_close(t->source);
+	trace_free(t);
+}
+
+enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows, size_t *count)
+{
+	struct spur_event *r = NULL;
+	enum spur_status st;
+
+	*rows = NULL;
+	*count = 0;
+	if (!t->merge) {
+		t->merge = merge_new(t, NULL);
+		if (!t->merge)
+			return SPUR_FAIL;
+	}
+	st = merge_next(t->merge, &r, count);
+	*rows = r;
+	return st;
+}
+
+static enum spur_status decode_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	const struct event_class *c;
+	const struct plan *plan;
+	const uint8_t *p;
+	size_t used;
+
+	args_reset(args);
+	if (t->format->args)
+		return t->format->args(t, ev, args);
+	if (!ev->cls || !t->format->raw)
+		return SPUR_OK;
+	c = trace_class(t, ev->cls);
+	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	p = plan ? t->format->raw(t, ev) : NULL;
+	return p ? plan_run(plan, p, ev->len, args, &used) : SPUR_OK;
+}
+
+enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	const uint64_t failures = mem_failures();
+	const enum spur_status st = decode_args(t, ev, args);
+
+	return mem_failures() == failures ? st : SPUR_FAIL;
+}
+
+const char *spur_string(const struct spur_trace *t, uint32_t id, size_t *len)
+{
+	return intern_text(t->strings, id, len);
+}
+
+const char *spur_kind_name(unsigned kind)
+{
+	return kind < SPUR_KINDS ? kind_names[kind] : "NATIVE";
+}
+
+const char *spur_format_name(const struct spur_trace *t)
+{
+	return t->format->name;
+}
+
+size_t spur_track_count(const struct spur_trace *t)
+{
+	return t->ntracks;
+}
+
+const struct spur_track *spur_track(const struct spur_trace *t, uint32_t id)
+{
+	return id < t->ntracks ? &t->tracks[id] : NULL;
+}
+
+size_t spur_stream_count(const struct spur_trace *t)
+{
+	return t->nstreams;
+}
+
+const struct spur_stream *spur_stream(const struct spur_trace *t, uint32_t id)
+{
+	return id < t->nstreams ? &t->streams[id] : NULL;
+}
+
+size_t spur_damage_count(struct spur_trace *t)
+{
+	trace_join_diag(t);
+	return t->joined.ngroups;
+}
+
+bool spur_damage(struct spur_trace *t, size_t i, struct spur_damage *out)
+{
+	const struct diag_group *g;
+
+	if (i >= t->joined.ngroups)
+		return false;
+	g = &t->joined.groups[i];
+	*out = (struct spur_damage){
+		.code = g->code,
+		.file = g->file,
+		.count = g->count,
+		.first_offset = g->first_off,
+		.bytes_lost = g->bytes_lost,
+		.first = g->nkept ? g->kept[0].text : "",
+		.is_damage = g->level == DIAG_DAMAGE,
+	};
+	return true;
+}
+
+const char *spur_version(void)
+{
+	return SPUR_VERSION;
+}

@@ -1,0 +1,55 @@
+/*
+ * A format is one file that ends in one `const struct spur_format`; the Makefile makes the table of all from the file
+ * names (src/format/NAME.c defines spur_format_NAME). Formats include nothing of each other.
+ */
+#ifndef SPUR_FORMAT_FORMAT_H
+#define SPUR_FORMAT_FORMAT_H
+
+#include "base/out.h"
+#include "base/source.h"
+#include "model/trace.h"
+
+/* What probe() may look at. */
+struct probe {
+	const char *path;
+	bool is_dir; /* then head is empty: look for files below path */
+	const uint8_t *head; /* the first bytes, up to 64 KiB */
+	size_t len;
+};
+
+struct spur_format {
+	const char *name; /* "uftrace" */
+	const char *title; /* one line for `spur formats` */
+	const char *reads; /* what of it, in short */
+	/* 0 (not mine) to 100 (certain), by content alone. The best score wins; a tie is an error that names both. */
+	int (*probe)(const struct probe *p);
+	/*
+	 * Declares streams, tracks, feeds, clock, info. Damage goes to t->diag; fails only where nothing can be read.
+	 * `src` is the open file, or NULL for a directory; it belongs to the trace and lives until close.
+	 */
+	enum spur_status (*open)(struct spur_trace *t, struct source *src, struct spur_error *err);
+	/*
+	 * Fills the batch (cap rows at most) with the feed's next rows. SPUR_OK: at least one row; SPUR_END: no more;
+	 * SPUR_FAIL: memory. On a pipe: returns what is there; waits only while there is none. Different feeds may be
+	 * read by different threads at once.
+	 */
+	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
+	/* Arguments of an event of this trace. NULL: the class's plan over the payload. Thread-safe. */
+	enum spur_status (*args)(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+	/* The raw record's fields, for `spur dump`. Thread-safe. */
+	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+	/* The record's bytes in its stream, ev->len of them; NULL where they cannot be had. */
+	const uint8_t *(*raw)(struct spur_trace *t, const struct spur_event *ev);
+	/* The producer's own words for the event's payload, appended to a memory buffer; false: it has none. NULL: none ever. Thread-safe. */
+	bool (*text)(struct spur_trace *t, const struct spur_event *ev, struct out *o);
+	void (*close)(struct spur_trace *t);
+};
+
+/* NULL-ended; generated. */
+extern const struct spur_format *const spur_formats[];
+/* By name, or NULL. */
+const struct spur_format *format_find(const char *name);
+/* The format of a file or directory by the best score; NULL with `err` set. */
+const struct spur_format *format_probe(const struct probe *p, struct spur_error *err);
+
+#endif

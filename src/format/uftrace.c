@@ -1,0 +1,680 @@
+/*
+ * uftrace data: a directory with `info`, `task.txt`, maps, symbols and one TID.dat a task.
+ *
+ * Reads versions 3 and 4, both byte orders, 32 and 64 bit, perf and kernel files, events, external data, Python data.
+ * Every file but one .dat is optional. A single TID.dat (or a pipe of one) is read too, with the files beside it.
+ * Does not read: what needs the traced machine (binaries, where .sym files are missing and the paths are not here).
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/bits.h"
+#include "format/format.h"
+#include "format/uftrace/reader.h"
+
+enum { MAX_FILES = 1 << 22, COMM_LEN = 15, SCORE_SURE = 100, SCORE_TASKS = 80, SCORE_DAT = 60, PROBE_RECORDS = 8 };
+
+/* --- small files --- */
+
+static const char *const suffixes[] = { "", ".gz", ".zst" };
+
+bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
+{
+	struct spur_error err = { 0 };
+	struct source *s = NULL;
+	char path[4400];
+	struct stat st;
+
+	*out = text_make("", 0);
+	if (!u->dir)
+		return false;
+	for (size_t i = 0; i < 3 && !s; i++) {
+		snprintf(path, sizeof(path), "%s/%s%s", u->dir, name, suffixes[i]);
+		if (stat(path, &st) != 0)
+			continue;
+		if (source_open(&s, path, NULL, &err) == SPUR_FAIL) {
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s", err.message);
+			return false;
+		}
+	}
+	if (!s)
+		return false;
+	while (source_more(s))
+		;
+	if (s->error.code)
+		uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s", s->error.message);
+	if (!mem_grow((void **)&u->slurped, &u->slurped_cap, u->nslurped + 1, sizeof(struct source *), MAX_FILES)) {
+		source_close(s);
+		return false;
+	}
+	u->slurped[u->nslurped++] = s;
+	*out = text_make(s->data, s->size);
+	return true;
+}
+
+bool uftrace_read_events(struct uftrace *u)
+{
+	struct text file, line;
+	const char *start;
+
+	if (!uftrace_slurp(u, "events.txt", &file))
+		return true;
+	start = file.p;
+	while (text_line(&file, &line)) {
+		struct text v = line;
+		struct map64_slot *slot;
+		uint64_t id;
+
+		if (!text_trim(line).len)
+			continue;
+		if (!text_skip(&v, "EVENT: ") || !text_u64(&v, 10, &id)) {
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-event-line", "events.txt", (uint64_t)(line.p - start),
+				    "line: expected \"EVENT: ID NAME\", found \"%.*s\"",
+				    (int)(line.len < 60 ? line.len : 60), line.p);
+			continue;
+		}
+		v = text_trim(v);
+		slot = map64_put(&u->event_names, id);
+		if (!slot)
+			return false;
+		slot->value = trace_intern_n(u->t, v.p, v.len);
+	}
+	return true;
+}
+
+static bool exists(const char *dir, const char *name)
+{
+	char path[4400];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return stat(path, &st) == 0;
+}
+
+/* --- which tasks there are --- */
+
+struct tid_list {
+	int64_t *tids;
+	size_t count, cap;
+};
+
+static bool add_tid(struct tid_list *l, int64_t tid)
+{
+	if (!mem_grow((void **)&l->tids, &l->cap, l->count + 1, sizeof(*l->tids), MAX_FILES))
+		return false;
+	l->tids[l->count++] = tid;
+	return true;
+}
+
+/* NNN.dat, NNN.dat.gz, NNN.dat.zst */
+static bool dat_tid(const char *name, int64_t *tid)
+{
+	struct text t = text_of(name);
+	uint64_t n;
+
+	if (!t.len || t.p[0] < '0' || t.p[0] > '9' || !text_u64(&t, 10, &n) || n > INT64_MAX)
+		return false;
+	*tid = (int64_t)n;
+	return text_is(t, ".dat") || text_is(t, ".dat.gz") || text_is(t, ".dat.zst");
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort_unique(struct tid_list *l)
+{
+	size_t n = 0;
+
+	if (l->count)
+		qsort(l->tids, l->count, sizeof(*l->tids), by_number);
+	for (size_t i = 0; i < l->count; i++)
+		if (!n || l->tids[n - 1] != l->tids[i])
+			l->tids[n++] = l->tids[i];
+	l->count = n;
+}
+
+static bool list_dats(const char *dir, struct tid_list *l)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	int64_t tid;
+	bool ok = true;
+
+	while (d && ok && (e = readdir(d)) != NULL)
+		if (dat_tid(e->d_name, &tid))
+			ok = add_tid(l, tid);
+	if (d)
+		closedir(d);
+	sort_unique(l);
+	return ok;
+}
+
+/* Tasks that info names and that have no file are said. */
+static void name_missing(struct uftrace *u, const struct tid_list *have)
+{
+	struct text list = u->d.info.tids, one;
+	uint64_t n, missing = 0, first = 0;
+
+	while (text_split(&list, ',', &one)) {
+		int64_t tid;
+
+		one = text_trim(one);
+		if (!text_u64(&one, 10, &n))
+			continue;
+		tid = (int64_t)n;
+		if (!have->count || !bsearch(&tid, have->tids, have->count, sizeof(tid), by_number))
+			first = missing++ ? first : n;
+	}
+	if (missing)
+		uftrace_say(u, DIAG_WARN, "uftrace/missing-dat", "info", DIAG_NO_OFF,
+			    "task list: expected %llu.dat, found no such file (%llu in all): it recorded nothing, or the file is lost",
+			    (unsigned long long)first, (unsigned long long)missing);
+}
+
+/* --- streams, tracks, feeds --- */
+
+struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu)
+{
+	char path[4400];
+	struct stat st = { 0 };
+	struct uftrace_file *f;
+	size_t i = 0;
+
+	for (; u->dir && i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s%s", u->dir, name, suffixes[i]);
+		if (stat(path, &st) == 0)
+			break;
+	}
+	snprintf(path, sizeof(path), "%s%s", name, i < 3 ? suffixes[i] : "");
+	if (!mem_grow((void **)&u->files, &u->files_cap, u->nfiles + 1, sizeof(*u->files), MAX_FILES))
+		return NULL;
+	f = &u->files[u->nfiles];
+	*f = (struct uftrace_file){ .cpu = cpu };
+	f->stream = trace_add_stream(u->t, path, (uint64_t)st.st_size);
+	if (f->stream == SPUR_NONE)
+		return NULL;
+	f->name = text_of(u->t->streams[f->stream].path);
+	u->nfiles++;
+	return f;
+}
+
+static struct text base_of(struct text path)
+{
+	ptrdiff_t slash = text_rfind(path, '/');
+
+	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
+}
+
+static uint32_t process_track(struct uftrace *u, struct map64 *by_pid, int64_t pid, struct text image)
+{
+	struct map64_slot *slot = map64_put(by_pid, (uint64_t)pid);
+	struct text name = base_of(image);
+
+	if (!slot)
+		return SPUR_NONE;
+	if (!slot->value) {
+		uint32_t id = trace_add_track(u->t, (struct spur_track){
+			.parent = SPUR_NONE, .name = trace_intern_n(u->t, name.p, name.len),
+			.kind = SPUR_TRACK_PROCESS, .pid = pid, .tid = -1, .cpu = -1,
+		});
+
+		if (id == SPUR_NONE)
+			return id;
+		slot->value = id + 1;
+	}
+	return (uint32_t)slot->value - 1;
+}
+
+static uint32_t thread_track(struct uftrace *u, struct map64 *by_pid, int64_t tid)
+{
+	const struct uftrace_task *k = uftrace_task(&u->d, tid);
+	int64_t pid = k && k->pid ? k->pid : tid;
+	const struct uftrace_session *s = k && k->nrefs ? k->refs[k->nrefs - 1].session : NULL;
+	struct text image, name;
+	uint32_t parent;
+
+	if (!s)
+		s = uftrace_session_at(&u->d, tid, UINT64_MAX - 1);
+	image = s ? s->exename : u->d.info.exename;
+	parent = process_track(u, by_pid, pid, image);
+	if (parent == SPUR_NONE)
+		return SPUR_NONE;
+	name = base_of(image);
+	/* SPEC uftrace/task-name: as the kernel cuts it, until a perf COMM record says otherwise */
+	if (name.len > COMM_LEN)
+		name.len = COMM_LEN;
+	return trace_add_track(u->t, (struct spur_track){
+		.parent = parent, .name = trace_intern_n(u->t, name.p, name.len), .kind = SPUR_TRACK_THREAD,
+		.pid = pid, .tid = tid, .cpu = -1,
+	});
+}
+
+static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid, struct uftrace_file *file)
+{
+	struct uftrace_feed *uf;
+	struct feed *f;
+	uint32_t track = thread_track(u, by_pid, tid);
+
+	if (track == SPUR_NONE || !mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
+		return NULL;
+	uf = mem_alloc(sizeof(*uf));
+	if (!uf)
+		return NULL;
+	u->feeds[u->nfeeds++] = uf;
+	uf->tid = tid;
+	uf->task = uftrace_task(&u->d, tid);
+	f = trace_add_feed(u->t, track, uf);
+	if (!f)
+		return NULL;
+	if (file) {
+		uf->file = file;
+		f->stream = file->stream;
+		f->size = u->t->streams[file->stream].size;
+	} else {
+		uf->ended = true;
+	}
+	return uf;
+}
+
+/* One feed for every task that has a .dat (the first files) or is named in a per-CPU file. All files have been added. */
+static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
+{
+	struct map64 by_pid = { 0 };
+	size_t side = 0, dat = 0;
+	bool ok = true;
+
+	while (ok && (dat < dats->count || side < u->nsides)) {
+		int64_t tid = dat < dats->count ? dats->tids[dat] : INT64_MAX;
+		struct uftrace_feed *uf;
+
+		if (side < u->nsides && u->sides[side].tid < tid)
+			tid = u->sides[side].tid;
+		uf = add_feed(u, &by_pid, tid, dat < dats->count && dats->tids[dat] == tid ? &u->files[dat] : NULL);
+		ok = uf != NULL;
+		dat += ok && uf->file;
+		if (ok)
+			uf->side = uf->side_end = u->sides ? u->sides + side : NULL;
+		while (ok && side < u->nsides && u->sides[side].tid == tid)
+			uf->side_end = &u->sides[++side];
+	}
+	map64_free(&by_pid);
+	return ok;
+}
+
+/* extern.dat has messages of nobody in particular: a track and a feed of its own. */
+static bool add_extern(struct uftrace *u)
+{
+	struct uftrace_feed *uf;
+	struct uftrace_file *file = u->nfiles ? &u->files[u->nfiles - 1] : NULL;
+	uint32_t track;
+
+	if (!file || !text_is(file->name, "extern.dat"))
+		return true;
+	track = trace_add_track(u->t, (struct spur_track){
+		.parent = SPUR_NONE, .name = trace_intern(u->t, "external data"), .kind = SPUR_TRACK_OTHER,
+		.pid = -1, .tid = -1, .cpu = -1,
+	});
+	if (track == SPUR_NONE || !uftrace_open_file(u, file, &u->t->diag))
+		return track != SPUR_NONE;
+	source_need(file->source, UINT64_MAX);
+	if (!mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
+		return false;
+	uf = mem_alloc(sizeof(*uf));
+	if (!uf)
+		return false;
+	u->feeds[u->nfeeds++] = uf;
+	uf->is_extern = true;
+	uf->file = file;
+	uf->tid = -1;
+	return trace_add_feed(u->t, track, uf) != NULL;
+}
+
+/* --- info for people --- */
+
+static bool add_info(struct uftrace *u)
+{
+	const struct uftrace_info *i = &u->d.info;
+	const struct {
+		const char *key;
+		struct text value;
+	} items[] = {
+		{ "program version", i->uftrace_version }, { "recorded on", i->record_date },
+		{ "command line", i->cmdline },            { "executable", i->exename },
+		{ "build id", i->build_id },               { "exit status", i->exit_status },
+		{ "elapsed time", i->elapsed },            { "cpu", i->cpudesc },
+		{ "number of cpus", i->nr_cpus },          { "memory", i->meminfo },
+		{ "system load", i->load },                { "kernel", i->kernel },
+		{ "host", i->hostname },                   { "distribution", i->distro },
+		{ "pattern type", i->pattern_type },       { "sysctl", i->sysctl },
+		{ "system time", i->usage[0] },            { "user time", i->usage[1] },
+		{ "context switches", i->usage[2] },       { "max rss (KB)", i->usage[3] },
+		{ "page faults", i->usage[4] },            { "disk iops", i->usage[5] },
+		{ "argument specs", i->argspec },          { "return specs", i->retspec },
+		{ "default options", text_trim(u->d.default_opts) }, { "note", text_trim(u->d.note) },
+	};
+
+	for (size_t k = 0; k < sizeof(items) / sizeof(items[0]); k++)
+		if (items[k].value.len && !trace_add_info(u->t, items[k].key, "%.*s", (int)items[k].value.len, items[k].value.p))
+			return false;
+	return true;
+}
+
+static void set_clock(struct uftrace *u)
+{
+	static const char *const names[][3] = {
+		{ "--clock realtime", "--clock=realtime", "realtime" },
+		{ "--clock mono_raw", "--clock=mono_raw", "monotonic raw" },
+		{ "--clock boot", "--clock=boot", "boottime" },
+	};
+	struct clock_info *c = &u->t->clock;
+	struct text offset = u->d.info.utc_offset;
+	int64_t seconds;
+
+	c->hz = 1000000000;
+	c->name = "monotonic";
+	c->derived = u->d.info.cmdline.len ? "the recorder's default; the command line names no other" :
+					     "the recorder's default; the command line is not in the data";
+	for (size_t i = 0; i < 3; i++)
+		if (text_search(u->d.info.cmdline, names[i][0]) >= 0 || text_search(u->d.info.cmdline, names[i][1]) >= 0) {
+			c->name = names[i][2];
+			c->derived = "the recorder's command line";
+		}
+	if (text_i64(&offset, &seconds) && seconds > 0 && seconds < INT64_MAX / 1000000000) {
+		c->epoch_known = true;
+		c->epoch_ns = seconds * 1000000000;
+		c->epoch_error_ns = 1000000000;
+	}
+}
+
+/* Without info the first record of a .dat tells the byte order: magic 5 stands in one of two places. */
+static void guess_order(struct uftrace *u, const struct uftrace_file *file, struct source *src)
+{
+	const uint8_t *p;
+	FILE *in = NULL;
+	uint8_t head[16];
+	char path[4400];
+
+	if (src && source_need(src, sizeof(head))) {
+		p = src->data;
+	} else {
+		if (!file || !u->dir)
+			return;
+		snprintf(path, sizeof(path), "%s/%.*s", u->dir, (int)file->name.len, file->name.p);
+		in = fopen(path, "rbe");
+		if (!in)
+			return;
+		p = fread(head, 1, sizeof(head), in) == sizeof(head) ? head : NULL;
+		fclose(in);
+	}
+	if (p && (load64(p + 8, order_swaps(false)) >> 3 & 7) != 5 && (load64(p + 8, order_swaps(true)) >> 3 & 7) == 5)
+		u->d.info.big_endian = true;
+	u->swap = order_swaps(u->d.info.big_endian);
+}
+
+/* --- the format --- */
+
+static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *src, const char *src_name)
+{
+	char name[40];
+	int64_t tid = 0;
+
+	if (src) {
+		struct uftrace_file *f = uftrace_add_file(u, src_name, SPUR_NO_CPU);
+
+		dat_tid(src_name, &tid);
+		if (!f || !add_tid(dats, tid))
+			return false;
+		f->source = src;
+		u->borrowed = src;
+		return true;
+	}
+	if (!list_dats(u->dir, dats))
+		return false;
+	for (size_t i = 0; i < dats->count; i++) {
+		snprintf(name, sizeof(name), "%lld.dat", (long long)dats->tids[i]);
+		if (!uftrace_add_file(u, name, SPUR_NO_CPU))
+			return false;
+	}
+	name_missing(u, dats);
+	return true;
+}
+
+static bool read_all(struct uftrace *u, struct source *src, const char *src_name)
+{
+	struct tid_list dats = { 0 };
+	struct text ignored;
+	bool ok;
+
+	uftrace_read_info(u);
+	uftrace_read_tasks(u);
+	ok = uftrace_read_maps(u) && add_dats(u, &dats, src, src_name);
+	if (ok && u->guess_order)
+		guess_order(u, u->nfiles ? &u->files[0] : NULL, src);
+	ok = ok && uftrace_read_specs(u) && uftrace_read_events(u);
+	uftrace_slurp(u, "default.opts", &u->d.default_opts);
+	uftrace_slurp(u, "note.txt", &u->d.note);
+	if (ok && uftrace_slurp(u, "python.fake.sym", &ignored)) {
+		u->python = uftrace_module(u, text_of("python.fake"), text_of(""));
+		ok = u->python != NULL;
+		if (ok)
+			u->python->numbered = true;
+	}
+	ok = ok && (src || (uftrace_read_perf(u) && uftrace_read_kernel(u)));
+	if (ok)
+		uftrace_sort_sides(u);
+	if (ok && !src && exists(u->dir, "extern.dat"))
+		ok = uftrace_add_file(u, "extern.dat", SPUR_NO_CPU) != NULL;
+	ok = ok && add_feeds(u, &dats) && add_extern(u) && add_info(u);
+	mem_free(dats.tids);
+	return ok;
+}
+
+static enum spur_status open_data(struct spur_trace *t, struct source *src, struct spur_error *err)
+{
+	struct uftrace *u = mem_alloc(sizeof(*u));
+	const char *slash = strrchr(t->path, '/');
+	const char *src_name = slash ? slash + 1 : t->path;
+	const struct uftrace_info *i;
+
+	if (!u)
+		return err_nomem(err);
+	t->state = u;
+	u->t = t;
+	if (!src)
+		u->dir = t->path;
+	else if (strcmp(t->path, "-") != 0)
+		u->dir = slash ? arena_strdup(&t->arena, t->path, (size_t)(slash - t->path) + (slash == t->path)) :
+				 arena_strdup(&t->arena, ".", 1);
+	if (!read_all(u, src, src_name))
+		return err_nomem(err);
+	if (!u->nfeeds)
+		return err_set(err, SPUR_ERR_FORMAT, "%s: expected at least one TID.dat with records, found none", t->path);
+	i = &u->d.info;
+	t->version = !i->have ? "unknown" : i->version == 3 ? "3" : i->version == 4 ? "4" :
+		     arena_printf(&t->arena, "%u", i->version);
+	t->byte_order = i->big_endian ? "big" : "little";
+	set_clock(u);
+	return t->version ? SPUR_OK : err_nomem(err);
+}
+
+static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct spur_event *row)
+{
+	const struct source *s = uf->file->source;
+	struct text rest = text_make(s->data + uf->extern_off, s->size - uf->extern_off), line, v;
+	const struct event_class *c;
+	uint64_t time, at;
+	uint32_t cls = uftrace_event_class(u, UFTRACE_EV_EXTERN);
+
+	while (cls && text_line(&rest, &line)) {
+		at = uf->extern_off;
+		uf->extern_off = (uint64_t)((const uint8_t *)rest.p - s->data);
+		v = text_trim(line);
+		/* SPEC uftrace/extern: comments and blank lines are ignored, a line without text is skipped */
+		if (!v.len || v.p[0] == '#')
+			continue;
+		if (!text_seconds(&v, &time) || time > INT64_MAX || !text_trim(v).len) {
+			diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line", "extern.dat", at, 0,
+				 "line: expected SECONDS.NANOSECONDS TEXT, found \"%.*s\"",
+				 (int)(line.len < 60 ? line.len : 60), line.p);
+			continue;
+		}
+		c = trace_class(u->t, cls);
+		*row = (struct spur_event){
+			.ts = (int64_t)time, .id = UFTRACE_EV_EXTERN, .off = at, .len = (uint32_t)(uf->extern_off - at),
+			.track = f->track, .stream = uf->file->stream, .name = c->name, .cat = c->cat, .cls = cls,
+			.kind = SPUR_LOG, .nargs = 1, .cpu = SPUR_NO_CPU, .flags = time < uf->prev ? SPUR_F_BACK : 0,
+		};
+		uf->prev = time;
+		return true;
+	}
+	return false;
+}
+
+static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
+{
+	struct uftrace *u = t->state;
+	struct uftrace_feed *uf = f->state;
+
+	b->count = 0;
+	while (uf->is_extern && b->count < b->cap && extern_row(u, f, uf, &b->rows[b->count])) {
+		b->count++;
+		f->records++;
+	}
+	while (!uf->is_extern && b->count < b->cap) {
+		/* At equal times the .dat comes first. */
+		uint64_t bound = uf->side < uf->side_end ? uf->side->time + 1 : UINT64_MAX;
+
+		if (!uf->ended && uftrace_dat_next(u, f, uf, b, bound) == SPUR_FAIL)
+			return SPUR_FAIL;
+		if (b->count == b->cap)
+			break;
+		if (uf->side < uf->side_end && (uf->ended || uf->held)) {
+			if (uftrace_side_row(u, f, uf, uf->side++, &b->rows[b->count]) == SPUR_FAIL)
+				return SPUR_FAIL;
+			b->count++;
+			f->records++;
+			continue;
+		}
+		if (uf->ended || b->count)
+			break;
+	}
+	return b->count ? SPUR_OK : SPUR_END;
+}
+
+static void close_data(struct spur_trace *t)
+{
+	struct uftrace *u = t->state;
+
+	for (size_t i = 0; i < u->nfeeds; i++) {
+		mem_free(u->feeds[i]->cache.slots);
+		mem_free(u->feeds[i]);
+	}
+	mem_free(u->feeds);
+	for (size_t i = 0; i < u->nfiles; i++)
+		if (u->files[i].source != u->borrowed)
+			source_close(u->files[i].source);
+	mem_free(u->files);
+	uftrace_free_modules(u);
+	uftrace_free_kernel(u);
+	scratch_free(u->sides, u->side_bytes);
+	for (size_t i = 0; i < u->user.count; i++)
+		pattern_free(u->user.items[i].pattern);
+	mem_free(u->user.items);
+	mem_free(u->autoargs.items);
+	mem_free(u->autorets.items);
+	map64_free(&u->event_classes);
+	map64_free(&u->event_names);
+	map64_free(&u->unknown_classes);
+	map64_free(&u->module_index);
+	for (size_t i = 0; i < u->d.nsessions; i++) {
+		struct uftrace_session *s = &u->d.sessions[i];
+
+		if (!s->shared_maps) {
+			mem_free(s->maps);
+			mem_free(s->dlopens);
+		}
+	}
+	for (size_t i = 0; i < u->d.ntasks; i++)
+		mem_free(u->d.tasks[i].refs);
+	mem_free(u->d.sessions);
+	mem_free(u->d.tasks);
+	mem_free(u->d.lines);
+	for (size_t i = 0; i < u->nslurped; i++)
+		source_close(u->slurped[i]);
+	mem_free(u->slurped);
+	mem_free(u);
+}
+
+/* Records in a row whose magic is right and whose times ascend, in one of the byte orders. */
+static int score_dat(const uint8_t *p, size_t len)
+{
+	int best = 0;
+
+	for (int big = 0; big < 2; big++) {
+		uint64_t prev = 0;
+		int n = 0;
+
+		for (size_t off = 0; off + 16 <= len && n < PROBE_RECORDS; off += 16, n++) {
+			uint64_t t = load64(p + off, order_swaps(big)), w = load64(p + off + 8, order_swaps(big));
+
+			if ((w >> 3 & 7) != 5 || (t && t < prev) || (w & 4))
+				break;
+			prev = t;
+		}
+		best = n > best ? n : best;
+	}
+	return best == PROBE_RECORDS ? SCORE_DAT : best ? 10 + best : 0;
+}
+
+static int probe_dir(const char *dir)
+{
+	struct tid_list dats = { 0 };
+	char path[4400], magic[8] = "";
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "%s/info", dir);
+	f = fopen(path, "rbe");
+	if (f) {
+		n = fread(magic, 1, sizeof(magic), f);
+		fclose(f);
+		if (n == sizeof(magic) && memcmp(magic, "Ftrace!", 8) == 0)
+			return SCORE_SURE;
+	}
+	list_dats(dir, &dats);
+	n = dats.count;
+	mem_free(dats.tids);
+	if (!n)
+		return 0;
+	return exists(dir, "task.txt") || exists(dir, "task") ? SCORE_TASKS : SCORE_DAT;
+}
+
+static int probe(const struct probe *p)
+{
+	return p->is_dir ? probe_dir(p->path) : score_dat(p->head, p->len);
+}
+
+const struct uftrace_data *uftrace_data(const struct spur_trace *t)
+{
+	return t->format && strcmp(t->format->name, "uftrace") == 0 ? &((const struct uftrace *)t->state)->d : NULL;
+}
+
+const struct spur_format spur_format_uftrace = {
+	.name = "uftrace",
+	.title = "uftrace data directory (function calls of C, C++, Rust, Python; kernel functions and events)",
+	.reads = "versions 3 and 4, 32 and 64 bit, both byte orders; a single TID.dat, also from a pipe",
+	.probe = probe,
+	.open = open_data,
+	.next = next_rows,
+	.args = uftrace_args,
+	.fields = uftrace_fields,
+	.raw = uftrace_raw,
+	.text = uftrace_text,
+	.close = close_data,
+};

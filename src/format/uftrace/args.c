@@ -1,0 +1,191 @@
+/* Arguments, raw bytes and record fields of uftrace rows. */
+#include "base/bits.h"
+#include "format/uftrace/reader.h"
+#include "model/args.h"
+
+enum { RECORD = 16 };
+
+const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev)
+{
+	const struct uftrace *u = t->state;
+	const struct source *s;
+
+	if (ev->stream >= u->nfiles)
+		return NULL;
+	s = u->files[ev->stream].source;
+	return s && ev->off <= s->size && ev->len <= s->size - ev->off ? s->data + ev->off : NULL;
+}
+
+/* The bytes of an EVENT's payload, behind its length; fewer where it was cut. */
+static struct text event_payload(const struct uftrace *u, const struct spur_event *ev)
+{
+	const uint8_t *p = uftrace_raw(u->t, ev);
+	size_t len;
+
+	if (!p || ev->len < RECORD + 2)
+		return text_make("", 0);
+	len = load16(p + RECORD, u->swap);
+	return text_make(p + RECORD + 2, len < ev->len - RECORD - 2u ? len : ev->len - RECORD - 2u);
+}
+
+uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row)
+{
+	const struct event_class *c = trace_class(u->t, row->cls);
+
+	if (c->entry)
+		return (uint8_t)c->entry->count;
+	return row->id == UFTRACE_EV_WATCH_VAR ? 2 : 1;
+}
+
+static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
+{
+	struct spur_value *v = args_add(args);
+
+	if (!v)
+		return;
+	v->type = SPUR_BYTES;
+	v->name = trace_intern(u->t, "data");
+	v->text = p.p;
+	v->count = (uint32_t)p.len;
+}
+
+static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
+{
+	switch (size) {
+	case 1: return p[0];
+	case 2: return load16(p, swap);
+	case 4: return load32(p, swap);
+	case 8: return load64(p, swap);
+	default: return 0;
+	}
+}
+
+/* SPEC uftrace/watch-var: address (8 bytes, 4 in 32-bit data), then the value in 1 to 8 */
+static void watch_var(struct uftrace *u, struct spur_args *args, struct text p)
+{
+	size_t word = u->d.info.is64 ? 8 : 4, size = p.len - word;
+	const uint8_t *b = (const uint8_t *)p.p;
+
+	if (p.len < word + 1 || (size & (size - 1)) || size > 8) {
+		put_bytes(u, args, p);
+		return;
+	}
+	args_u64(args, trace_intern(u->t, "address"), load_sized(b, word, u->swap), SPUR_SHOW_HEX);
+	args_u64(args, trace_intern(u->t, "value"), load_sized(b + word, size, u->swap), SPUR_SHOW_PLAIN);
+}
+
+static enum spur_status event_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+{
+	const struct event_class *c = trace_class(u->t, ev->cls);
+	struct text p = event_payload(u, ev);
+	const uint8_t *b = (const uint8_t *)p.p;
+	size_t used;
+
+	if (c->entry)
+		return plan_run(c->entry, b, p.len, args, &used);
+	if (ev->id == UFTRACE_EV_WATCH_CPU && p.len >= 4)
+		args_i64(args, trace_intern(u->t, "cpu"), (int32_t)load32(b, u->swap));
+	else if (ev->id == UFTRACE_EV_WATCH_VAR)
+		watch_var(u, args, p);
+	else if (ev->id == UFTRACE_EV_CALLSITE && p.len >= 8)
+		args_u64(args, trace_intern(u->t, "address"), load64(b, u->swap), SPUR_SHOW_HEX);
+	else if (p.len)
+		put_bytes(u, args, p);
+	return SPUR_OK;
+}
+
+/* Pointers to functions and data that have symbols get their names. */
+static void label_pointers(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+{
+	const struct spur_track *track = spur_track(u->t, ev->track);
+
+	for (size_t i = 0; i < args->count; i++) {
+		/* The items are in args' own memory: this call is still building them. */
+		struct spur_value *v = (struct spur_value *)(uintptr_t)&args->items[i];
+		const struct uftrace_session *s;
+
+		if (v->type != SPUR_POINTER)
+			continue;
+		s = uftrace_session_at(&u->d, track ? track->tid : 0, (uint64_t)ev->ts);
+		if (!s && u->d.nsessions == 1)
+			s = &u->d.sessions[0];
+		v->label = uftrace_symbol_name(u, s, (uint64_t)ev->ts, v->u);
+	}
+}
+
+/* A line of extern.dat: its time is cut off, the text is the message. */
+static enum spur_status extern_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args, bool with_time)
+{
+	const uint8_t *p = uftrace_raw(u->t, ev);
+	struct text line = p ? text_trim(text_make(p, ev->len)) : text_of("");
+	uint64_t time;
+
+	if (!text_seconds(&line, &time))
+		return SPUR_WARN;
+	line = text_trim(line);
+	if (with_time)
+		args_u64(args, trace_intern(u->t, "time"), time, SPUR_SHOW_PLAIN);
+	args_string(args, trace_intern(u->t, "msg"), line.p, line.len);
+	return SPUR_OK;
+}
+
+enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	struct uftrace *u = t->state;
+	const struct event_class *c;
+	const struct plan *plan;
+	const uint8_t *p;
+	enum spur_status st;
+	size_t used;
+
+	args_reset(args);
+	if (!ev->nargs || !ev->cls)
+		return SPUR_OK;
+	if (uftrace_is_side(u, ev->stream))
+		return uftrace_side_args(u, ev, args);
+	if (ev->kind == SPUR_LOG)
+		return extern_args(u, ev, args, false);
+	if (!kind_is_call(ev->kind))
+		return event_args(u, ev, args);
+	c = trace_class(t, ev->cls);
+	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	p = uftrace_raw(t, ev);
+	if (!plan || !p || ev->len < RECORD)
+		return SPUR_OK;
+	st = plan_run(plan, p + RECORD, ev->len - RECORD, args, &used);
+	label_pointers(u, ev, args);
+	return st;
+}
+
+static void put_text(struct uftrace *u, struct spur_args *args, const char *name, const char *text)
+{
+	args_string(args, trace_intern(u->t, name), text, strlen(text));
+}
+
+enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	static const char *const types[] = { "ENTRY", "EXIT", "LOST", "EVENT" };
+	struct uftrace *u = t->state;
+	const uint8_t *p = uftrace_raw(t, ev);
+	uint64_t w;
+
+	args_reset(args);
+	if (!p)
+		return SPUR_WARN;
+	if (uftrace_is_side(u, ev->stream))
+		return uftrace_side_fields(u, ev, args);
+	if (ev->kind == SPUR_LOG)
+		return extern_args(u, ev, args, true);
+	if (ev->len < RECORD)
+		return SPUR_WARN;
+	w = load64(p + 8, u->swap);
+	args_u64(args, trace_intern(t, "time"), load64(p, u->swap), SPUR_SHOW_PLAIN);
+	put_text(u, args, "type", types[w & 3]);
+	args_u64(args, trace_intern(t, "more"), w >> 2 & 1, SPUR_SHOW_PLAIN);
+	args_u64(args, trace_intern(t, "magic"), w >> 3 & 7, SPUR_SHOW_PLAIN);
+	args_u64(args, trace_intern(t, "depth"), w >> 6 & 1023, SPUR_SHOW_PLAIN);
+	args_u64(args, trace_intern(t, "addr"), w >> 16, (w & 3) > 1 ? SPUR_SHOW_PLAIN : SPUR_SHOW_HEX);
+	if (ev->len > RECORD)
+		args_u64(args, trace_intern(t, "payload"), ev->len - RECORD, SPUR_SHOW_PLAIN);
+	return SPUR_OK;
+}

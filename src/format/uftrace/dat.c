@@ -1,0 +1,616 @@
+/* TID.dat: 16-byte records with payloads whose size only the argument specs tell. The hot loop of the format. */
+#include "base/bits.h"
+#include "format/uftrace/reader.h"
+
+enum {
+	RECORD = 16,
+	MAGIC_BITS = 5 << 3, /* of the low byte of the second word */
+	MAGIC_MASK = 7 << 3,
+	DEPTH_MASK = 1023,
+	MAX_PAYLOAD = 1032, /* the recorder stores no more than 1,020 bytes, padded */
+	RESYNC_RUN = 3, /* plausible records in a row */
+	CACHE_START = 64,
+	DEPTH_SURE = 512, /* below, a record's depth cannot be one of 1,024 more */
+	BIAS_RECORDS = 4096, /* looked at for a leaf call */
+};
+
+static_assert(SPUR_BEGIN == 0 && SPUR_END_SPAN == 1, "the record's lowest bit is the row's kind");
+
+enum record_type { RECORD_ENTRY, RECORD_EXIT, RECORD_LOST, RECORD_EVENT };
+
+static const uint64_t one_hour = UINT64_C(3600) * 1000000000;
+static const uint64_t time_end = UINT64_C(1) << 63; /* rows have signed times */
+
+/* --- the address cache --- */
+
+/* Addresses and ids have 48 bits, addresses are sign-extended: no key is 0, none is both. */
+static inline uint64_t addr_key(uint64_t addr)
+{
+	return addr ^ UINT64_C(1) << 62;
+}
+
+static inline uint64_t event_key(uint64_t id)
+{
+	return id | UINT64_C(1) << 61;
+}
+
+static bool cache_grow(struct addr_cache *c)
+{
+	struct addr_cache bigger = { .cap = c->cap ? c->cap * 2 : CACHE_START, .count = c->count, .seed = c->seed };
+
+	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return false;
+	for (uint32_t i = 0; i < c->cap; i++) {
+		uint64_t k = hash64(c->slots[i].key ^ c->seed);
+
+		if (!c->slots[i].key)
+			continue;
+		while (bigger.slots[k & (bigger.cap - 1)].key)
+			k++;
+		bigger.slots[k & (bigger.cap - 1)] = c->slots[i];
+	}
+	mem_free(c->slots);
+	*c = bigger;
+	return true; /* recent[] is all 0 again: a wrong guess is looked up */
+}
+
+static void cache_clear(struct addr_cache *c)
+{
+	if (c->slots)
+		memset(c->slots, 0, c->cap * sizeof(*c->slots));
+	c->count = 0;
+}
+
+/* A new slot for the key, which is not in the cache; NULL when memory is out. */
+static const struct addr_slot *cache_add(struct uftrace *u, struct addr_cache *c, uint64_t key, uint32_t cls)
+{
+	const struct event_class *ec;
+	uint64_t k;
+
+	if (!cls || ((c->count + 1) * 8 > c->cap && !cache_grow(c)))
+		return NULL;
+	ec = trace_class(u->t, cls);
+	k = hash64(key ^ c->seed);
+	while (c->slots[k & (c->cap - 1)].key)
+		k++;
+	c->slots[k & (c->cap - 1)] = (struct addr_slot){
+		.key = key, .name_cls = row_pair(ec->name, cls),
+	};
+	c->count++;
+	return &c->slots[k & (c->cap - 1)];
+}
+
+static inline const struct addr_slot *cache_find(const struct addr_cache *c, uint64_t key)
+{
+	uint64_t k = hash64(key ^ c->seed);
+
+	for (;; k++) {
+		const struct addr_slot *s = &c->slots[k & (c->cap - 1)];
+
+		if (s->key == key)
+			return s;
+		if (!s->key)
+			return NULL;
+	}
+}
+
+static uint32_t slot_class(const struct addr_slot *s)
+{
+	struct spur_event row;
+
+	memcpy(&row.name, &s->name_cls, sizeof(s->name_cls));
+	return row.cls;
+}
+
+/* --- state of one call --- */
+
+struct dat {
+	struct uftrace *u;
+	struct feed *f;
+	struct uftrace_feed *uf;
+	struct source *src;
+	struct batch *b;
+	uint64_t bound; /* rows at or past it wait: a side row comes first */
+	uint16_t row_flags; /* of the next row */
+	bool failed; /* memory */
+};
+
+static const char *dat_name(const struct dat *d)
+{
+	return d->u->t->streams[d->uf->file->stream].path;
+}
+
+/* The session and modules that hold at `time`; the cache is emptied where they are others. */
+static void set_window(struct dat *d, uint64_t time)
+{
+	struct uftrace_feed *uf = d->uf;
+	const struct uftrace_data *data = &d->u->d;
+	const struct uftrace_session *s = uftrace_session_at(data, uf->tid, time);
+	uint64_t until = time_end;
+
+	if (!s && data->nsessions == 1)
+		s = &data->sessions[0];
+	for (size_t i = 0; uf->task && i < uf->task->nrefs; i++) {
+		const struct uftrace_session_ref *r = &uf->task->refs[i];
+
+		/* The next change of session: a reference that begins or ends after this time. */
+		if (r->start > time && r->start < until)
+			until = r->start;
+		if (r->end > time && r->end < until)
+			until = r->end;
+	}
+	if (uftrace_modules_until(s, time) < until)
+		until = uftrace_modules_until(s, time);
+	cache_clear(&uf->cache);
+	uf->session = s;
+	uf->from = time;
+	uf->until = until;
+}
+
+/*
+ * A record whose time is before the last one's, at the window's end, or at the bound. False: the loop must stop here.
+ */
+static bool odd_time(struct dat *d, uint64_t time)
+{
+	struct uftrace_feed *uf = d->uf;
+
+	uf->held = time >= d->bound;
+	if (uf->held)
+		return false;
+	if (uf->started && time < uf->prev) {
+		diag_add(&d->f->diag, DIAG_WARN, "uftrace/time-back", dat_name(d), uf->off, 0,
+			 "record: expected a time of at least %llu ns, found %llu", (unsigned long long)uf->prev,
+			 (unsigned long long)time);
+		d->row_flags |= SPUR_F_BACK;
+	}
+	if (!uf->started || time < uf->from || time >= uf->until)
+		set_window(d, time);
+	uf->prev = time;
+	uf->started = true;
+	return true;
+}
+
+/* --- damage --- */
+
+/* The record at `off` could be one: its length where its payload is known, RECORD where not; 0: no record. */
+static uint64_t plausible(const struct dat *d, uint64_t off, uint64_t *time)
+{
+	const uint8_t *p = d->src->data + off;
+	uint64_t t = load64(p, d->u->swap), w = load64(p + 8, d->u->swap);
+	uint64_t addr = (uint64_t)((int64_t)w >> 16);
+
+	if ((w & MAGIC_MASK) != MAGIC_BITS || t >= time_end)
+		return 0;
+	if ((w & 3) == RECORD_LOST)
+		return t == 0 && addr ? RECORD : 0;
+	if (*time && (t < *time || t - *time > one_hour))
+		return 0;
+	if ((w & 3) == RECORD_EVENT) {
+		if (addr > UFTRACE_EV_EXTERN || (w >> 6 & DEPTH_MASK))
+			return 0;
+	} else if (!uftrace_addr_known(d->u, d->uf->session, t, addr)) {
+		return 0;
+	}
+	*time = t;
+	return RECORD;
+}
+
+/* SPEC uftrace/resync: three plausible records in a row, or as many as are left */
+static bool plausible_run(const struct dat *d, uint64_t off)
+{
+	uint64_t time = d->uf->prev;
+
+	for (int i = 0; i < RESYNC_RUN && d->src->size - off >= RECORD; i++) {
+		uint64_t len = plausible(d, off, &time);
+
+		if (!len)
+			return false;
+		/* Where this one has a payload of unknown size, the next cannot be found: it has to do. */
+		if (load64(d->src->data + off + 8, d->u->swap) & 4)
+			return true;
+		off += len;
+	}
+	return true;
+}
+
+/* Goes to the next plausible record behind `lost`, from where on bytes are lost; what is wrong stands at `at`. */
+static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code, const char *expected,
+		   unsigned long long found)
+{
+	struct uftrace_feed *uf = d->uf;
+	uint64_t off = lost;
+
+	for (;; off += 8) {
+		while (!d->src->eof && d->src->size < off + RESYNC_RUN * RECORD && source_more(d->src))
+			;
+		if (d->src->size < off + RECORD) {
+			off = d->src->size;
+			break;
+		}
+		if (plausible_run(d, off))
+			break;
+	}
+	diag_add(&d->f->diag, DIAG_DAMAGE, code, dat_name(d), at, off - lost, expected, found);
+	uf->off = off;
+}
+
+/* The end of the file with less than a record left. */
+static void finish(struct dat *d)
+{
+	struct uftrace_feed *uf = d->uf;
+	uint64_t left = d->src->size - uf->off;
+
+	uf->ended = true;
+	if (left)
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), uf->off, left,
+			 "record: expected %d bytes, found %llu", RECORD, (unsigned long long)left);
+	if (d->src->error.code)
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/unreadable", dat_name(d), d->src->size, 0, "%s",
+			 d->src->error.message);
+	uf->off = d->src->size;
+	d->u->t->streams[uf->file->stream].size = d->src->size;
+}
+
+/* --- payloads --- */
+
+static uint8_t arg_count(const struct plan *p)
+{
+	return p ? (uint8_t)(p->count < 255 ? p->count : 255) : 0;
+}
+
+/* Bytes at `off` that are there, after waiting for up to `want`. */
+static uint64_t bytes_at(struct dat *d, uint64_t off, uint64_t want)
+{
+	source_need(d->src, off + want);
+	return d->src->size > off ? d->src->size - off : 0;
+}
+
+/*
+ * Length of the payload behind a function record, or UINT64_MAX where it cannot be known. A payload that is cut by the end
+ * of the file is as long as what is left.
+ */
+static uint64_t payload_length(struct dat *d, const struct plan *plan)
+{
+	uint64_t off = d->uf->off + RECORD, left = bytes_at(d, off, MAX_PAYLOAD);
+	size_t used;
+
+	if (!plan)
+		return UINT64_MAX;
+	if (plan_run(plan, d->src->data + off, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL, &used) == SPUR_WARN ||
+	    used > left) {
+		if (left >= MAX_PAYLOAD)
+			return UINT64_MAX;
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), d->uf->off, left,
+			 "payload: expected %s%llu bytes, found %llu", used > left ? "" : "more than ",
+			 (unsigned long long)used, (unsigned long long)left);
+		return left;
+	}
+	return used;
+}
+
+/* A function record with a payload: the row's length and the step to the next record. */
+static void take_payload(struct dat *d, struct spur_event *row)
+{
+	const struct event_class *c = trace_class(d->u->t, row->cls);
+	const struct plan *plan = row->kind == SPUR_BEGIN ? c->entry : c->exit;
+	uint64_t at = d->uf->off, len = payload_length(d, plan);
+
+	if (len == UINT64_MAX) {
+		resync(d, at + RECORD, at, "uftrace/unknown-payload",
+		       "payload: expected argument specs for the function at 0x%llx that fit it, found none",
+		       (unsigned long long)row->id);
+		return;
+	}
+	row->len = RECORD + (uint32_t)len;
+	row->nargs = arg_count(plan);
+	d->uf->off = at + RECORD + len;
+}
+
+/* --- records that are not calls --- */
+
+static struct spur_event *plain_row(struct dat *d, uint64_t time, uint32_t cls, unsigned kind)
+{
+	struct spur_event *row = &d->b->rows[d->b->count++];
+	const struct event_class *c = trace_class(d->u->t, cls);
+
+	*row = (struct spur_event){
+		.ts = (int64_t)time, .off = d->uf->off, .len = RECORD, .track = d->f->track, .name = c->name,
+		.cat = c->cat, .stream = d->uf->file->stream, .cls = cls, .kind = (uint8_t)kind, .cpu = SPUR_NO_CPU,
+		.flags = d->row_flags,
+		.depth = (uint16_t)(d->uf->depth < UINT16_MAX ? d->uf->depth : UINT16_MAX),
+	};
+	d->row_flags = 0;
+	return row;
+}
+
+/* SPEC uftrace/lost: time 0, addr = number of lost records; it is given its neighbour's time */
+static bool take_lost(struct dat *d, uint64_t count)
+{
+	struct uftrace_feed *uf = d->uf;
+	uint64_t time = uf->prev;
+	uint32_t cls = uftrace_lost_class(d->u);
+	struct spur_event *row;
+
+	if (!uf->started && bytes_at(d, uf->off, 2 * RECORD) >= 2 * RECORD)
+		time = load64(d->src->data + uf->off + RECORD, d->u->swap);
+	time = time < time_end ? time : 0;
+	uf->held = time >= d->bound;
+	if (uf->held)
+		return false;
+	if (!cls) {
+		d->failed = true;
+		return false;
+	}
+	row = plain_row(d, time, cls, SPUR_LOST);
+	row->id = count;
+	row->flags |= SPUR_F_RETIMED;
+	d->f->discarded += count;
+	diag_add(&d->f->diag, DIAG_WARN, "uftrace/lost", dat_name(d), uf->off, 0,
+		 "the recorder lost %llu records here (its buffers were full)", (unsigned long long)count);
+	uf->off += RECORD;
+	return true;
+}
+
+static bool take_event(struct dat *d, uint64_t time, uint64_t id, bool more)
+{
+	struct uftrace_feed *uf = d->uf;
+	const struct addr_slot *slot = cache_find(&uf->cache, event_key(id));
+	uint64_t at = uf->off, len = 0, left;
+	struct spur_event *row;
+	bool counter = id >= UFTRACE_EV_READ_STATM && id <= UFTRACE_EV_DIFF_BRANCH;
+
+	if (!slot)
+		slot = cache_add(d->u, &uf->cache, event_key(id), uftrace_event_class(d->u, id));
+	if (!slot) {
+		d->failed = true;
+		return false;
+	}
+	row = plain_row(d, time, slot_class(slot), counter ? SPUR_COUNTER : SPUR_INSTANT);
+	row->id = id;
+	uf->off = at + RECORD;
+	if (!more)
+		return true;
+	left = bytes_at(d, uf->off, 2);
+	if (left >= 2) {
+		len = align_up(2 + (uint64_t)load16(d->src->data + uf->off, d->u->swap), 8);
+		left = bytes_at(d, uf->off, len);
+	}
+	if (len > MAX_PAYLOAD) {
+		resync(d, uf->off, at, "uftrace/bad-payload", "event payload: expected at most 1020 bytes, found %llu", len);
+		return true;
+	}
+	if (left < len || left < 2)
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), at, left,
+			 "event payload: expected %llu bytes, found %llu", (unsigned long long)(len ? len : 2),
+			 (unsigned long long)left);
+	row->len = RECORD + (uint32_t)(left < len ? left : len);
+	row->nargs = uftrace_event_args(d->u, row);
+	uf->off = at + row->len + (left < 2 ? left : 0);
+	return true;
+}
+
+/* The depth beyond 1,023: the value nearest to what the stack says; what overflowed was added to the address. */
+static uint32_t true_depth(uint32_t low, uint32_t expect, uint64_t *addr)
+{
+	uint32_t d = (expect & ~(uint32_t)DEPTH_MASK) | low;
+
+	if (d > expect + DEPTH_SURE && d > DEPTH_MASK)
+		d -= DEPTH_MASK + 1;
+	else if (d + DEPTH_SURE < expect)
+		d += DEPTH_MASK + 1;
+	*addr -= d >> 10;
+	return d;
+}
+
+/* Bytes for the next record are there. Waits only while the batch is empty; false: stop (batch full of what there is, or the end). */
+static bool have_record(struct dat *d)
+{
+	while (d->src->size - d->uf->off < RECORD) {
+		if (d->b->count && !d->src->eof)
+			return false;
+		if (!source_more(d->src)) {
+			finish(d);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The slot of a function's address, by a look-up of its class where it is new; NULL: memory. */
+static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t addr)
+{
+	struct uftrace_feed *uf = d->uf;
+	const struct addr_slot *slot =
+		cache_add(d->u, &uf->cache, addr_key(addr), uftrace_class(d->u, uf->session, time, addr));
+
+	d->failed = d->failed || !slot;
+	return slot;
+}
+
+static struct row_words call_words(const struct dat *d, uint32_t exit)
+{
+	bool estimated = exit && (d->u->d.info.features >> UFTRACE_ESTIMATE_RETURN & 1);
+
+	return (struct row_words){
+		.len_track = row_pair(RECORD, d->f->track),
+		.stream_cat = row_pair(d->uf->file->stream, 0),
+		.rest = row_rest(exit, SPUR_F_DEPTH | (estimated ? SPUR_F_ESTIMATED : 0), SPUR_NO_CPU, 0),
+	};
+}
+
+/* One ENTRY or EXIT, of any depth, with or without payload. False: the loop must stop here. */
+static bool take_call(struct dat *d, uint64_t time, uint64_t w)
+{
+	struct uftrace_feed *uf = d->uf;
+	struct row_words words = call_words(d, w & 1);
+	uint64_t addr = (uint64_t)((int64_t)w >> 16);
+	uint32_t exit = w & 1, low = w >> 6 & DEPTH_MASK;
+	uint32_t depth = true_depth(low && !exit ? low - uf->entry_bias : low, uf->depth - (uf->depth ? exit : 0), &addr);
+	const struct addr_slot *slot = cache_find(&uf->cache, addr_key(addr));
+	struct spur_event *row = &d->b->rows[d->b->count];
+
+	if (!slot)
+		slot = new_slot(d, time, addr);
+	if (!slot)
+		return false;
+	words.name_cls = slot->name_cls;
+	row_store(row, time, addr, uf->off, words);
+	row->depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
+	row->flags |= d->row_flags;
+	d->row_flags = 0;
+	d->b->count++;
+	uf->prev = time;
+	uf->depth = depth + 1 - exit;
+	if (w & 4)
+		take_payload(d, row);
+	else
+		uf->off += RECORD;
+	return true;
+}
+
+/* Anything but an ordinary ENTRY or EXIT. False: the loop must stop here. */
+static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
+{
+	struct uftrace_feed *uf = d->uf;
+
+	if ((w & MAGIC_MASK) != MAGIC_BITS) {
+		resync(d, uf->off, uf->off, "uftrace/bad-magic", "record: expected magic 5, found %llu", w >> 3 & 7);
+		return true;
+	}
+	if ((w & 3) == RECORD_LOST)
+		return take_lost(d, w >> 16);
+	if (time >= time_end) {
+		resync(d, uf->off, uf->off, "uftrace/bad-time", "record: expected a time below 2^63 ns, found %llu", time);
+		return true;
+	}
+	if (time - uf->prev >= (uf->until < d->bound ? uf->until : d->bound) - uf->prev && !odd_time(d, time))
+		return false;
+	uf->prev = time;
+	return (w & 3) == RECORD_EVENT ? take_event(d, time, w >> 16, w & 4) : take_call(d, time, w);
+}
+
+/*
+ * ENTRY and EXIT records without payload until something else comes. False: the loop must stop here.
+ * Invariant: uf->off, prev and depth are those behind the last row, here and at each return.
+ */
+static bool take_calls(struct dat *d)
+{
+	struct uftrace_feed *uf = d->uf;
+	struct addr_cache *cache = &uf->cache;
+	const bool swap = d->u->swap;
+	const uint64_t stop = uf->until < d->bound ? uf->until : d->bound;
+	const uint64_t fit = (d->src->size - uf->off) / RECORD, room = d->b->cap - d->b->count;
+	const uint8_t *const base = d->src->data, *p = base + uf->off, *const end = p + (fit < room ? fit : room) * RECORD;
+	const uint64_t rest[2] = { call_words(d, 0).rest, call_words(d, 1).rest };
+	struct row_words words = call_words(d, 0);
+	struct spur_event *row = &d->b->rows[d->b->count];
+	const uint64_t seed = cache->seed;
+	const uint32_t shallow = uf->entry_bias ? 0 : DEPTH_SURE + 1;
+	uint64_t prev = uf->prev;
+	uint32_t frames = uf->depth, mask = cache->cap - 1;
+	bool odd = false;
+
+	for (; p < end; p += RECORD, row++) {
+		const uint64_t t = load64(p, swap), w = load64(p + 8, swap);
+		const uint64_t addr = (uint64_t)((int64_t)w >> 16);
+		const uint32_t exit = w & 1, depth = w >> 6 & DEPTH_MASK;
+		const struct addr_slot *slot;
+		uint32_t *recent = &cache->recent[depth % RECENT], index;
+
+		odd = (w & (MAGIC_MASK | 6)) != MAGIC_BITS || t - prev >= stop - prev || frames >= shallow;
+		if (__builtin_expect(odd, 0))
+			break;
+		/* Whether a record is an EXIT is not predictable: both indexes are made, one is taken. */
+		index = (uint32_t)hash64(addr_key(addr) ^ seed) & mask;
+		index ^= (index ^ *recent) & (0 - exit);
+		slot = &cache->slots[index];
+		if (__builtin_expect(slot->key != addr_key(addr), 0)) {
+			slot = cache_find(cache, addr_key(addr));
+			if (!slot)
+				slot = new_slot(d, t, addr);
+			if (!slot)
+				break;
+			mask = cache->cap - 1;
+			index = (uint32_t)(slot - cache->slots);
+		}
+		*recent = index;
+		words.name_cls = slot->name_cls;
+		words.rest = rest[exit] | row_rest(0, 0, 0, depth);
+		row_store(row, t, addr, (uint64_t)(p - base), words);
+		prev = t;
+		frames = depth + 1 - exit;
+	}
+	d->b->count = (uint32_t)(row - d->b->rows);
+	uf->off = (uint64_t)(p - base);
+	uf->prev = prev;
+	uf->depth = frames;
+	return !d->failed && (!odd || odd_record(d, load64(p, swap), load64(p + 8, swap)));
+}
+
+bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
+{
+	struct source_options so = { .read_size = u->t->options.read_size };
+	struct spur_error err = { 0 };
+	struct out path;
+	bool ok;
+
+	if (file->source || file->failed)
+		return file->source != NULL;
+	out_to_memory(&path);
+	out_printf(&path, "%s/%.*s", u->dir, (int)file->name.len, file->name.p);
+	out_char(&path, '\0');
+	ok = !path.error && source_open(&file->source, path.buf, &so, &err) != SPUR_FAIL;
+	out_free(&path);
+	if (!ok) {
+		file->failed = true;
+		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", u->t->streams[file->stream].path, DIAG_NO_OFF, 0, "%s",
+			 err.message);
+	}
+	return ok;
+}
+
+/*
+ * SPEC uftrace/qemu-depth: QEMU's plugin counts ENTRY depths from 1 and gives the EXIT one less. The first leaf call (an ENTRY
+ * followed by its EXIT) tells.
+ */
+static uint32_t find_bias(const struct dat *d)
+{
+	const uint8_t *p = d->src->data;
+
+	/* On a pipe this waits: the recorder writes the first ENTRYs together with the first EXIT. */
+	for (uint64_t i = 0; i < BIAS_RECORDS && source_need(d->src, (i + 2) * RECORD); i++, p += RECORD) {
+		uint64_t a = load64(p + 8, d->u->swap), b = load64(p + RECORD + 8, d->u->swap);
+
+		if ((a & (MAGIC_MASK | 7)) == MAGIC_BITS && (b & (MAGIC_MASK | 7)) == (MAGIC_BITS | RECORD_EXIT) &&
+		    a >> 16 == b >> 16)
+			return (a >> 6 & DEPTH_MASK) == (b >> 6 & DEPTH_MASK) + 1 ? 1 : 0;
+	}
+	return 0;
+}
+
+enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct batch *b,
+				  uint64_t bound)
+{
+	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
+	uint32_t before = b->count;
+
+	/* Addresses of the feed's place are not known to who makes a file: its keys cannot be made to collide. */
+	if (!uf->cache.cap)
+		uf->cache.seed = hash64((uintptr_t)uf);
+	if (!uf->cache.cap && !cache_grow(&uf->cache))
+		return SPUR_FAIL;
+	if (!uftrace_open_file(u, uf->file, &f->diag)) {
+		uf->ended = true;
+		return SPUR_OK;
+	}
+	d.src = uf->file->source;
+	uf->held = false;
+	if (!uf->started && !uf->off)
+		uf->entry_bias = find_bias(&d);
+	while (!uf->ended && b->count < b->cap && have_record(&d))
+		if (!take_calls(&d))
+			break;
+	f->records += b->count - before;
+	return d.failed ? SPUR_FAIL : SPUR_OK;
+}

@@ -1,0 +1,135 @@
+/*
+ * A uftrace data directory in memory: what its small files say. Everything lives in the trace's arena until close.
+ * Other floors may read it through uftrace_data(); it never changes after open.
+ */
+#ifndef SPUR_FORMAT_UFTRACE_DATA_H
+#define SPUR_FORMAT_UFTRACE_DATA_H
+
+#include "base/map64.h"
+#include "base/text.h"
+#include "model/symbol.h"
+#include "model/trace.h"
+
+enum uftrace_feature {
+	UFTRACE_PLTHOOK, UFTRACE_TASK_SESSION, UFTRACE_KERNEL, UFTRACE_ARGUMENT, UFTRACE_RETVAL, UFTRACE_SYM_REL_ADDR,
+	UFTRACE_MAX_STACK, UFTRACE_EVENT, UFTRACE_PERF_EVENT, UFTRACE_AUTO_ARGS, UFTRACE_DEBUG_INFO,
+	UFTRACE_ESTIMATE_RETURN, UFTRACE_SYM_SIZE, UFTRACE_CALLSITE, UFTRACE_FEATURES
+};
+
+enum uftrace_info_bit {
+	UFTRACE_EXE_NAME, UFTRACE_EXE_BUILD_ID, UFTRACE_EXIT_STATUS, UFTRACE_CMDLINE, UFTRACE_CPUINFO, UFTRACE_MEMINFO,
+	UFTRACE_OSINFO, UFTRACE_TASKINFO, UFTRACE_USAGEINFO, UFTRACE_LOADINFO, UFTRACE_ARG_SPEC, UFTRACE_RECORD_DATE,
+	UFTRACE_PATTERN_TYPE, UFTRACE_VERSION, UFTRACE_UTC_OFFSET, UFTRACE_SYSCTL, UFTRACE_INFO_BITS
+};
+
+/* `info`. Where the file is missing: have is false, byte order and class are guessed, masks are 0. */
+struct uftrace_info {
+	bool have;
+	uint32_t version;
+	uint16_t header_size;
+	bool big_endian, is64;
+	uint64_t features, bits;
+	uint16_t max_stack;
+	const uint8_t *header; /* the raw header bytes (40), for a dump; NULL where missing */
+	struct text exename, build_id, cmdline, cpudesc, arch, exit_status, nr_cpus, meminfo, kernel, hostname, distro, tids,
+		load, record_date, elapsed, pattern_type, uftrace_version, utc_offset, sysctl;
+	struct text usage[6]; /* systime usrtime ctxsw maxrss pagefault iops */
+	struct text argspec, retspec, argauto, retauto, enumauto;
+	bool auto_args;
+};
+
+/* One module of a map: [start, end) of addresses; NAME-relative address = addr - start. */
+struct uftrace_module; /* a loaded symbol file; shared by all maps that name it */
+
+struct uftrace_map {
+	uint64_t start, end;
+	struct text path, build_id;
+	struct uftrace_module *module;
+};
+
+struct uftrace_dlopen {
+	uint64_t time, base;
+	uint64_t end; /* base + extent of its symbols, as far as known */
+	struct text path;
+	struct uftrace_module *module;
+};
+
+struct uftrace_session {
+	uint64_t time;
+	int64_t pid;
+	struct text sid, exename;
+	struct uftrace_map *maps; /* ascending by start */
+	size_t nmaps;
+	struct uftrace_dlopen *dlopens; /* in time order */
+	size_t ndlopens;
+	bool shared_maps; /* the array belongs to an earlier session of the same sid */
+	uint64_t kernel_base; /* first kernel address */
+};
+
+struct uftrace_session_ref {
+	uint64_t start, end; /* ns; valid where start <= t < end */
+	struct uftrace_session *session;
+};
+
+struct uftrace_task {
+	int64_t tid, pid, ppid; /* ppid 0: not forked */
+	uint64_t time; /* of its first TASK or FORK line */
+	struct uftrace_session_ref *refs;
+	size_t nrefs, refs_cap;
+	uint32_t track; /* its thread track; SPUR_NONE */
+	bool has_dat; /* TID.dat is there */
+};
+
+/* One line of task.txt, in file order. */
+struct uftrace_line {
+	enum { UFTRACE_LINE_SESS, UFTRACE_LINE_TASK, UFTRACE_LINE_FORK, UFTRACE_LINE_DLOP } kind;
+	uint64_t time;
+	int64_t tid, pid; /* FORK: child and parent */
+	struct text sid, path;
+	uint64_t base;
+};
+
+struct uftrace_data {
+	struct uftrace_info info;
+	struct uftrace_line *lines;
+	size_t nlines, lines_cap;
+	struct uftrace_session *sessions; /* in file order */
+	size_t nsessions, sessions_cap;
+	struct uftrace_task *tasks; /* ascending by tid */
+	size_t ntasks, tasks_cap;
+	struct text default_opts, note; /* contents of the files */
+};
+
+/* NULL where the trace is not of this format. */
+const struct uftrace_data *uftrace_data(const struct spur_trace *t);
+const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid);
+/* The session whose map is valid for the task at the time; NULL where there is none. */
+const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time);
+
+/* Event ids that the format defines. */
+enum uftrace_event_id {
+	UFTRACE_EV_READ_STATM = 100001, UFTRACE_EV_READ_PGFAULT, UFTRACE_EV_DIFF_STATM, UFTRACE_EV_DIFF_PGFAULT,
+	UFTRACE_EV_READ_CYCLE, UFTRACE_EV_DIFF_CYCLE, UFTRACE_EV_READ_CACHE, UFTRACE_EV_DIFF_CACHE, UFTRACE_EV_READ_BRANCH,
+	UFTRACE_EV_DIFF_BRANCH, UFTRACE_EV_WATCH_CPU, UFTRACE_EV_WATCH_VAR, UFTRACE_EV_CALLSITE,
+	UFTRACE_EV_SCHED_IN = 200001, UFTRACE_EV_SCHED_OUT, UFTRACE_EV_SCHED_BOTH, UFTRACE_EV_TASK_NEW, UFTRACE_EV_TASK_EXIT,
+	UFTRACE_EV_TASK_NAME, UFTRACE_EV_SCHED_OUT_PREEMPT, UFTRACE_EV_SCHED_BOTH_PREEMPT,
+	UFTRACE_EV_USER = 1000000, UFTRACE_EV_EXTERN = 2000000
+};
+
+/*
+ * How rows of this format look, for passes that must show its own style:
+ *   .dat ENTRY, EXIT    BEGIN, END; id = address as recorded (depth overflow taken out, kernel addresses extended);
+ *                       depth true with SPUR_F_DEPTH; track = the thread's; args by the class's plan
+ *   .dat LOST           LOST, id = number of events, SPUR_F_RETIMED
+ *   .dat EVENT          INSTANT (COUNTER for the read/diff ids), id = event id, cls has CLASS_EVENT
+ *   perf SWITCH         SWITCH, F_OUT (F_PREEMPTED) or F_IN, id = UFTRACE_EV_SCHED_*; name of out "linux:sched-out", of
+ *                       in "linux:sched-in"; cpu = of the file; class has CLASS_SCHED; both classes' `cat` is "linux"
+ *   perf COMM FORK EXIT OBJECT, id = UFTRACE_EV_TASK_NAME, _TASK_NEW, _TASK_EXIT; argument "comm" for names
+ *   kernel funcgraph    BEGIN, END with CLASS_KERNEL; id = address; depth = the record's own depth, without SPUR_F_DEPTH
+ *   kernel tracepoints  INSTANT, cls has CLASS_KERNEL|CLASS_EVENT, name "system:event"; id = event id
+ *   extern.dat          LOG, id = UFTRACE_EV_EXTERN, argument "msg"
+ * `stream` is the file that the record stands in ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat", "extern.dat"), whatever
+ * feed brings it. One feed a thread; a feed's rows of equal time come in the order .dat, kernel, perf.
+ */
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What the small kernel files of a data directory say: `kernel_header` (page layout, event formats) and
+ * `kallsyms`.
+ */
+#ifndef SPUR_FORMAT_UFTRACE_KERNHDR_H
+#define SPUR_FORMAT_UFTRACE_KERNHDR_H
+
+#include "base/err.h"
+#include "base/map64.h"
+#include "format/uftrace/ring.h"
+#include "format/uftrace/tracefmt.h"
+#include "model/symbol.h"
+
+struct kernhdr {
+	struct ring_layout layout;
+	struct trace_abi abi;
+	struct tracefmt **formats; /* in file order */
+	size_t nformats, cap;
+	struct map64 by_id; /* event id -> index of the format */
+	struct field_ref type, pid; /* common_type, common_pid: the head that all records share */
+};
+
+/*
+ * Parses `text`, which must live as long as `h`, as the formats do in the arena. What is missing or damaged goes
+ * to `diag`; false: memory is out. Free with kernhdr_free(), also after false.
+ */
+bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const char *file, struct diag_log *diag);
+void kernhdr_free(struct kernhdr *h);
+/* The format of an event id, or NULL. */
+const struct tracefmt *kernhdr_format(const struct kernhdr *h, uint64_t id);
+
+/*
+ * Parses /proc/kallsyms text into a new table and sorts it: functions and named data, one symbol an address.
+ * False: memory.
+ */
+bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct diag_log *diag);
+
+#endif

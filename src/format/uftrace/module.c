@@ -1,0 +1,294 @@
+/* Modules: .sym and .dbg files below the directory, else the ELF file itself. Loaded when the first address asks. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/uftrace/kernhdr.h"
+#include "format/uftrace/reader.h"
+
+enum { MAX_DEBUG = 1 << 26, NAME_SIZE = 600 };
+
+struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id)
+{
+	struct map64_slot *slot = map64_put(&u->module_index, hash_text(build_id, hash_text(path, 0)));
+	struct uftrace_module *m = slot ? (struct uftrace_module *)(uintptr_t)slot->value : NULL;
+
+	for (; m; m = m->same_hash)
+		if (same_text(m->path, path) && same_text(m->build_id, build_id))
+			return m;
+	m = slot ? mem_alloc(sizeof(*m)) : NULL;
+	if (!m)
+		return NULL;
+	m->same_hash = (struct uftrace_module *)(uintptr_t)slot->value;
+	slot->value = (uintptr_t)m;
+	symtab_init(&m->syms);
+	m->path = path;
+	m->build_id = build_id;
+	m->next = u->modules;
+	u->modules = m;
+	return m;
+}
+
+void uftrace_free_modules(struct uftrace *u)
+{
+	while (u->modules) {
+		struct uftrace_module *m = u->modules;
+
+		u->modules = m->next;
+		symtab_free(&m->syms);
+		mem_free(m->classes);
+		mem_free(m->debug);
+		mem_free(m);
+	}
+}
+
+static struct text base_name(struct text path)
+{
+	ptrdiff_t slash = text_rfind(path, '/');
+
+	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
+}
+
+/* What the `#` lines at the top of a .sym or .dbg say. */
+static void read_head(struct text file, struct text *path, struct text *build_id)
+{
+	struct text line;
+
+	*path = *build_id = text_of("");
+	while (text_line(&file, &line) && line.len && line.p[0] == '#') {
+		struct text v = line;
+
+		if (text_skip(&v, "# path name: "))
+			*path = text_trim(v);
+		else if (text_skip(&v, "# build-id: "))
+			*build_id = text_trim(v);
+	}
+}
+
+/*
+ * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the first 4 digits of
+ * the build-id, or without one the sum of the path's bytes.
+ */
+static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext, char *name, struct text *file)
+{
+	struct text base = base_name(m->path), path, id;
+	unsigned sum = 0;
+
+	if (!base.len || base.len > 256)
+		return false;
+	snprintf(name, NAME_SIZE, "%.*s.%s", (int)base.len, base.p, ext);
+	if (!uftrace_slurp(u, name, file))
+		return false;
+	read_head(*file, &path, &id);
+	if ((!path.len || same_text(path, m->path)) && (!id.len || !m->build_id.len || same_text(id, m->build_id)))
+		return true;
+	for (size_t i = 0; i < m->path.len; i++)
+		sum += (uint8_t)m->path.p[i];
+	if (m->build_id.len >= 4)
+		snprintf(name, NAME_SIZE, "%.*s-%.4s.%s", (int)base.len, base.p, m->build_id.p, ext);
+	else
+		snprintf(name, NAME_SIZE, "%.*s-%04x.%s", (int)base.len, base.p, sum & 0xffff, ext);
+	return uftrace_slurp(u, name, file);
+}
+
+/* One line `ADDR [SIZE] TYPE NAME`. */
+static bool parse_sym(struct text line, uint64_t *addr, uint64_t *size, char *type, struct text *name)
+{
+	struct text rest = line;
+	ptrdiff_t tab;
+
+	*size = 0;
+	if (!text_u64(&rest, 16, addr) || !text_skip(&rest, " ") || rest.len < 2)
+		return false;
+	/* SPEC uftrace/sym-size: a second field that starts with a digit is the size */
+	if (rest.p[0] >= '0' && rest.p[0] <= '9' && (!text_u64(&rest, 16, size) || !text_skip(&rest, " ")))
+		return false;
+	if (rest.len < 1)
+		return false;
+	*type = rest.p[0];
+	*name = text_make(rest.p + 1, rest.len - 1);
+	text_skip(name, " ");
+	if (name->len && name->p[name->len - 1] == '\r')
+		name->len--;
+	tab = text_find(*name, '\t');
+	if (tab >= 0)
+		name->len = (size_t)tab;
+	return true;
+}
+
+static bool ends_previous(char type, struct text name)
+{
+	return type == '?' || text_is(name, "__sym_end") || text_is(name, "__dynsym_end") || text_is(name, "__func_end");
+}
+
+/* Closes the size of the symbol before, where the file has no size column. */
+static void close_size(struct symtab *t, uint64_t addr)
+{
+	struct symbol *last = t->count ? &t->syms[t->count - 1] : NULL;
+
+	if (last && !last->size && addr > last->addr)
+		last->size = addr - last->addr;
+}
+
+static bool take_symbols(struct uftrace *u, struct uftrace_module *m, struct text file, const char *name)
+{
+	const char *start = file.p;
+	struct text line, sym;
+	uint64_t addr, size, prev = 0;
+	char type, prev_type = 0;
+
+	while (text_line(&file, &line)) {
+		if (!text_trim(line).len || line.p[0] == '#')
+			continue;
+		if (!parse_sym(line, &addr, &size, &type, &sym)) {
+			if (!m->numbered || text_find(line, '#') < 0)
+				uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-sym-line", name, (uint64_t)(line.p - start),
+					    "line: expected ADDRESS [SIZE] TYPE NAME, found \"%.*s\"",
+					    (int)(line.len < 60 ? line.len : 60), line.p);
+			continue;
+		}
+		/* SPEC uftrace/sym-repeat: of lines with equal address and type the first counts */
+		if (!strchr("?TtWwPKDdVvuBb", type) || (prev_type == type && prev == addr))
+			continue;
+		close_size(&m->syms, addr);
+		if (ends_previous(type, sym))
+			continue;
+		prev = addr;
+		prev_type = type;
+		if (!symtab_add(&m->syms, addr, m->numbered ? 1 : size, type, sym.p, sym.len))
+			return false;
+	}
+	return true;
+}
+
+static struct text take_field(struct text line, const char *key)
+{
+	return text_skip(&line, key) ? text_trim(line) : text_of("");
+}
+
+static bool take_debug_line(struct uftrace *u, struct uftrace_module *m, struct text line)
+{
+	struct uftrace_debug *d = m->ndebug ? &m->debug[m->ndebug - 1] : NULL;
+	struct text v = line;
+	uint64_t n;
+
+	if (text_skip(&v, "F: ") && text_u64(&v, 16, &n)) {
+		if (!mem_grow((void **)&m->debug, &m->debug_cap, m->ndebug + 1, sizeof(*m->debug), MAX_DEBUG))
+			return false;
+		m->debug[m->ndebug++] = (struct uftrace_debug){ .addr = n };
+	} else if (text_starts(line, "E: ")) {
+		struct enum_table *t = enum_parse(&u->t->arena, take_field(line, "E: "));
+
+		if (!t)
+			return false;
+		t->next = m->enums;
+		m->enums = t;
+	} else if (d && text_starts(line, "L: ")) {
+		v = take_field(line, "L: ");
+		if (text_u64(&v, 10, &n)) {
+			d->line = (uint32_t)n;
+			d->file = text_trim(v);
+		}
+	} else if (d && text_starts(line, "A: @")) {
+		d->args = take_field(line, "A: @");
+	} else if (d && text_starts(line, "R: @")) {
+		d->ret = take_field(line, "R: @");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static int debug_by_addr(const void *a, const void *b)
+{
+	const struct uftrace_debug *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* SPEC uftrace/dbg-conflict: an address given twice with specs has none */
+static void mark_conflicts(struct uftrace_module *m)
+{
+	for (size_t i = 1; i < m->ndebug; i++) {
+		struct uftrace_debug *a = &m->debug[i - 1], *b = &m->debug[i];
+
+		if (a->addr == b->addr && (a->args.len || a->ret.len) && (b->args.len || b->ret.len) &&
+		    (!same_text(a->args, b->args) || !same_text(a->ret, b->ret)))
+			a->conflict = b->conflict = true;
+	}
+}
+
+static void load_debug(struct uftrace *u, struct uftrace_module *m)
+{
+	char name[NAME_SIZE];
+	struct text file, line;
+	const char *start;
+
+	if (!slurp_for(u, m, "dbg", name, &file))
+		return;
+	start = file.p;
+	while (text_line(&file, &line))
+		if (line.len && line.p[0] != '#' && !take_debug_line(u, m, line))
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", name, (uint64_t)(line.p - start),
+				    "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",
+				    (int)(line.len < 60 ? line.len : 60), line.p);
+	if (m->ndebug)
+		qsort(m->debug, m->ndebug, sizeof(*m->debug), debug_by_addr);
+	mark_conflicts(m);
+}
+
+/* The module's own file, where it is the one that was traced. */
+static void load_elf(struct uftrace *u, struct uftrace_module *m)
+{
+	struct spur_error err = { 0 };
+	struct elf_facts facts = { 0 };
+	char *path = arena_strdup(&u->t->arena, m->path.p, m->path.len);
+
+	if (!path || elf_symbols(&m->syms, path, u->t->options.symbol_dirs, &facts, &err) == SPUR_FAIL) {
+		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path ? path : "", DIAG_NO_OFF,
+			    "neither a .sym nor a readable binary: its functions have no names");
+		return;
+	}
+	if (m->build_id.len && facts.build_id[0] && !text_is(m->build_id, facts.build_id)) {
+		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path, DIAG_NO_OFF,
+			    "build-id: expected %.*s, found %s: not the file that was traced", (int)m->build_id.len,
+			    m->build_id.p, facts.build_id);
+		symtab_free(&m->syms);
+		symtab_init(&m->syms);
+	}
+}
+
+static void load_kallsyms(struct uftrace *u, struct uftrace_module *m)
+{
+	struct text file;
+
+	if (!uftrace_slurp(u, "kallsyms", &file))
+		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", "kallsyms", DIAG_NO_OFF,
+			    "missing: kernel functions have no names");
+	else if (!kallsyms_parse(&m->syms, file, "kallsyms", &u->t->diag))
+		u->t->diag.overflow = true;
+}
+
+void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
+{
+	char name[NAME_SIZE];
+	struct text file;
+
+	if (m->loaded)
+		return;
+	m->loaded = true;
+	if (m == u->kernel_syms) {
+		load_kallsyms(u, m);
+	} else if (m == u->python ? uftrace_slurp(u, "python.fake.sym", &file) : slurp_for(u, m, "sym", name, &file)) {
+		if (!take_symbols(u, m, file, m == u->python ? "python.fake.sym" : name))
+			u->t->diag.overflow = true;
+	} else {
+		load_elf(u, m);
+	}
+	load_debug(u, m);
+	symtab_sort(&m->syms);
+	if (m->syms.count)
+		m->extent = m->syms.syms[m->syms.count - 1].addr + m->syms.syms[m->syms.count - 1].size;
+	m->classes = mem_array(m->syms.count, sizeof(*m->classes));
+	if (!m->classes)
+		m->syms.count = 0;
+}

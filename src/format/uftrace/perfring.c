@@ -1,0 +1,198 @@
+/*
+ * Reads perf rings recorded with sample_id_all and TID | TIME: COMM, EXIT, FORK, SWITCH, LOST. Other types are
+ * framed by their size. Where the framing is lost, the next place that looks like a record of these types is
+ * taken.
+ */
+#include "format/uftrace/perfring.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+
+enum {
+	HEAD = 8, /* u32 type, u16 misc, u16 size */
+	TRAILER = 16, /* u32 pid, u32 tid, u64 time */
+	TYPE_SAMPLE = 9, /* the one type without trailer */
+	TYPE_MOST = 63, /* far above the kernel's last */
+	COMM_BODY = 8, /* pid, tid, then the name */
+	COMM_NAME = 16, /* bytes of the longest name, with its padding */
+	TASK_BODY = 24, /* pid, ppid, tid, ptid, time */
+	LOST_BODY = 16, /* id, number */
+};
+
+/* Time between neighbours that a resync believes: an hour. */
+static const uint64_t time_gap = UINT64_C(3600) * 1000000000;
+
+/* Bytes that a record of the type has at least. */
+static uint32_t least_size(uint32_t type)
+{
+	switch (type) {
+	case PERF_COMM: return HEAD + COMM_BODY + 8 + TRAILER;
+	case PERF_EXIT:
+	case PERF_FORK: return HEAD + TASK_BODY + TRAILER;
+	case PERF_LOST: return HEAD + LOST_BODY + TRAILER;
+	case TYPE_SAMPLE: return HEAD;
+	default: return HEAD + TRAILER;
+	}
+}
+
+/* SPEC uftrace/perf-record: sizes are multiples of 8, the trailer stands at the end */
+static bool framed(const uint8_t *p, uint64_t left, bool swap, struct perf_record *rec)
+{
+	*rec = (struct perf_record){ .pid = -1, .tid = -1, .ppid = -1, .ptid = -1 };
+	if (left < HEAD)
+		return false;
+	rec->type = load32(p, swap);
+	rec->misc = load16(p + 4, swap);
+	rec->len = load16(p + 6, swap);
+	return rec->type && rec->type <= TYPE_MOST && rec->len % 8 == 0 && rec->len >= least_size(rec->type) &&
+	       rec->len <= left;
+}
+
+bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record *rec)
+{
+	const uint8_t *body = p + HEAD, *trailer;
+
+	if (!framed(p, left, swap, rec))
+		return false;
+	if (rec->type == TYPE_SAMPLE)
+		return true;
+	trailer = p + rec->len - TRAILER;
+	rec->pid = (int32_t)load32(trailer, swap);
+	rec->tid = (int32_t)load32(trailer + 4, swap);
+	rec->time = load64(trailer + 8, swap);
+	switch (rec->type) {
+	case PERF_COMM:
+		rec->pid = (int32_t)load32(body, swap);
+		rec->tid = (int32_t)load32(body + 4, swap);
+		body += COMM_BODY;
+		rec->comm = text_make(body, strnlen((const char *)body, (size_t)(trailer - body)));
+		break;
+	case PERF_EXIT:
+	case PERF_FORK:
+		rec->pid = (int32_t)load32(body, swap);
+		rec->ppid = (int32_t)load32(body + 4, swap);
+		rec->tid = (int32_t)load32(body + 8, swap);
+		rec->ptid = (int32_t)load32(body + 12, swap);
+		/* SPEC uftrace/perf-task-time: the body's time is the event's, the trailer is a little off */
+		rec->time = load64(body + 16, swap);
+		break;
+	case PERF_LOST: rec->lost = load64(body + 8, swap); break;
+	default: break;
+	}
+	return true;
+}
+
+/* Surely a record: a type that is expected, of its size, at a time near `time` (0: any). */
+static bool plausible(const uint8_t *p, uint64_t left, bool swap, uint64_t time)
+{
+	struct perf_record rec;
+	uint32_t most;
+
+	if (!perf_decode(p, left, swap, &rec))
+		return false;
+	switch (rec.type) {
+	case PERF_COMM: most = HEAD + COMM_BODY + COMM_NAME + TRAILER; break;
+	case PERF_EXIT:
+	case PERF_FORK:
+	case PERF_LOST:
+	case PERF_SWITCH: most = least_size(rec.type); break;
+	default: return false;
+	}
+	if (rec.len > most || !rec.time || rec.time > INT64_MAX)
+		return false;
+	return !time || (rec.time > time ? rec.time - time : time - rec.time) <= time_gap;
+}
+
+/* The next place from `off` on where a record, and behind it another or the end, is plausible; else the end. */
+static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t time)
+{
+	const struct source *s = r->src;
+
+	for (; off + HEAD <= s->size; off++) {
+		uint64_t next;
+
+		if (!plausible(s->data + off, s->size - off, r->swap, time))
+			continue;
+		next = off + load16(s->data + off + 6, r->swap);
+		if (next == s->size || plausible(s->data + next, s->size - next, r->swap, time))
+			return off;
+	}
+	return s->size;
+}
+
+/* The record at r->off cannot be framed. */
+static void damaged(struct perfring *r, const struct perf_record *rec)
+{
+	const uint64_t off = r->off;
+	uint64_t left, next;
+
+	source_need(r->src, UINT64_MAX);
+	left = r->src->size - off;
+	next = resync(r, off + 1, r->time);
+	if (next == r->src->size && r->time) /* the last time may have been the damage */
+		next = resync(r, off + 1, 0);
+	r->off = next;
+	if (left < HEAD)
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
+			 "perf record: expected a header of 8 bytes, found %llu", (unsigned long long)left);
+	else if (rec->type && rec->type <= TYPE_MOST)
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
+			 "perf record: expected for type %u %u to %llu bytes, a multiple of 8, found %u", rec->type,
+			 least_size(rec->type), (unsigned long long)left, rec->len);
+	else
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
+			 "perf record: expected a type of 1 to %d, found %u", TYPE_MOST, rec->type);
+}
+
+/*
+ * A size that its type does not have. It is damage where a record begins at the size that it should have, or none
+ * where it ends; else it may be a newer form.
+ */
+static bool odd_size(const struct perfring *r, const struct perf_record *rec)
+{
+	const struct source *s = r->src;
+	const uint64_t next = r->off + rec->len, due = r->off + least_size(rec->type);
+	struct perf_record after;
+
+	if (rec->type == PERF_COMM ? rec->len <= HEAD + COMM_BODY + COMM_NAME + TRAILER : next == due)
+		return false;
+	return plausible(s->data + due, s->size - due, r->swap, r->time) ||
+	       (next != s->size && !framed(s->data + next, s->size - next, r->swap, &after));
+}
+
+static bool is_known(uint32_t type)
+{
+	return type == PERF_COMM || type == PERF_EXIT || type == PERF_FORK || type == PERF_LOST || type == PERF_SWITCH;
+}
+
+void perfring_init(struct perfring *r, struct source *src, bool swap, const char *file, struct diag_log *diag)
+{
+	*r = (struct perfring){ .src = src, .swap = swap, .file = file, .diag = diag };
+}
+
+bool perfring_next(struct perfring *r, struct perf_record *rec)
+{
+	struct source *s = r->src;
+
+	/* Each round moves r->off on. */
+	while (source_need(s, r->off + HEAD) || s->size > r->off) {
+		if (s->size - r->off >= HEAD)
+			source_need(s, r->off + load16(s->data + r->off + 6, r->swap) + HEAD);
+		if (!perf_decode(s->data + r->off, s->size - r->off, r->swap, rec) ||
+		    (is_known(rec->type) && odd_size(r, rec))) {
+			damaged(r, rec);
+			continue;
+		}
+		if (!is_known(rec->type))
+			diag_add(r->diag, DIAG_NOTE, "uftrace/perf-type", r->file, r->off, 0,
+				 "perf record: expected a task's or a switch, found type %u, which is passed over",
+				 rec->type);
+		rec->off = r->off;
+		r->off += rec->len;
+		if (rec->time)
+			r->time = rec->time;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,226 @@
+/* What the parts of the uftrace reader share. Included by src/format/uftrace.c and src/format/uftrace/ only. */
+#ifndef SPUR_FORMAT_UFTRACE_READER_H
+#define SPUR_FORMAT_UFTRACE_READER_H
+
+#include <string.h>
+
+#include "base/out.h"
+#include "base/source.h"
+#include "format/uftrace/data.h"
+#include "model/demangle.h"
+#include "model/enum.h"
+
+/* Function of a .dbg file. */
+struct uftrace_debug {
+	uint64_t addr;
+	struct text args, ret; /* after the '@' */
+	struct text file;
+	uint32_t line;
+	bool conflict; /* given twice: no specs */
+};
+
+struct uftrace_module {
+	struct uftrace_module *next, *same_hash;
+	struct text path, build_id;
+	bool loaded;
+	bool numbered; /* python.fake: one symbol per number */
+	struct symtab syms;
+	uint32_t *classes; /* by symbol; 0: none yet */
+	struct uftrace_debug *debug; /* ascending by addr */
+	size_t ndebug, debug_cap;
+	struct enum_table *enums; /* E: lines */
+	uint64_t extent; /* end of the last symbol */
+};
+
+/* One `FUNC@SPEC,...` of the info file. */
+struct uftrace_spec {
+	struct text func;
+	struct pattern *pattern;
+	bool exact;
+	struct text specs; /* after the '@' */
+	struct text module; /* len 0: any */
+	struct text simple; /* argauto, retauto: the demangled form of func */
+};
+
+struct uftrace_specs {
+	struct uftrace_spec *items;
+	size_t count, cap;
+};
+
+/* A file that rows point into. */
+struct uftrace_file {
+	struct source *source; /* opened when first needed */
+	struct text name; /* below the directory */
+	uint32_t stream;
+	uint16_t cpu;
+	bool failed; /* to open */
+};
+
+/* A record of a per-CPU file that belongs to a task. */
+struct uftrace_side {
+	uint64_t time;
+	uint64_t off;
+	uint32_t len;
+	uint16_t file; /* index of the per-CPU file */
+	uint8_t what; /* enum uftrace_side_kind */
+	uint8_t flags;
+	int64_t tid;
+};
+
+enum uftrace_side_flag { SIDE_OUT = 1, SIDE_PREEMPTED = 2 };
+enum uftrace_side_kind { SIDE_SWITCH, SIDE_COMM, SIDE_FORK, SIDE_EXIT, SIDE_KERNEL_LOST, SIDE_KERNEL };
+
+struct uftrace_kernel; /* kernel.c */
+
+struct uftrace {
+	struct uftrace_data d;
+	struct spur_trace *t;
+	char *dir; /* NULL: only one .dat, without its directory */
+	bool swap; /* data's byte order is not the machine's */
+	bool guess_order; /* no info: a first record tells */
+	struct uftrace_module *modules;
+	struct map64 module_index; /* hash of path and build-id -> module */
+	struct uftrace_module *python; /* NULL: none */
+	struct uftrace_specs user, autoargs, autorets;
+	struct enum_table *enums; /* enumauto */
+	struct map64 event_classes; /* event id -> class; under lock */
+	struct map64 event_names; /* events.txt: id -> string id */
+	struct map64 unknown_classes; /* address without symbol -> class; under lock */
+	struct uftrace_file *files; /* .dat by task feed, then perf, kernel, extern */
+	size_t nfiles, files_cap;
+	struct uftrace_side *sides; /* by (tid, time) */
+	size_t nsides, side_bytes;
+	struct uftrace_kernel *kernel; /* NULL: no kernel data */
+	struct uftrace_module *kernel_syms; /* kallsyms; NULL: no kernel data */
+	struct source **slurped; /* small files */
+	size_t nslurped, slurped_cap;
+	struct uftrace_feed **feeds;
+	size_t nfeeds, feeds_cap;
+	struct source *borrowed; /* the trace's own source: not closed here */
+	uint32_t name_addr, name_msg, name_comm;
+};
+
+/*
+ * Address cache of a feed: open addressing, an eighth full at most, so that a look-up rarely meets a second slot. An EXIT
+ * looks first where the ENTRY of its depth was found.
+ */
+struct addr_slot {
+	uint64_t key; /* addr_key() or event_key(); 0: empty */
+	uint64_t name_cls; /* as in a row */
+};
+
+enum { RECENT = 64 };
+
+struct addr_cache {
+	struct addr_slot *slots;
+	uint32_t cap, count; /* cap: power of two */
+	uint64_t seed;
+	uint32_t recent[RECENT]; /* by depth modulo RECENT: index of the slot found last */
+};
+
+struct uftrace_feed {
+	struct uftrace_file *file; /* NULL: no .dat */
+	const struct uftrace_task *task; /* NULL: unknown to task.txt */
+	int64_t tid;
+	uint64_t off; /* of the next record */
+	uint64_t prev; /* time of the last record */
+	bool started; /* a record has been read: prev and depth hold */
+	uint64_t from, until; /* cached addresses hold for records with from <= time < until */
+	const struct uftrace_session *session;
+	uint32_t depth; /* frames open after the last record, as far as it tells */
+	struct addr_cache cache;
+	const struct uftrace_side *side, *side_end;
+	uint32_t entry_bias; /* what ENTRY depths are too large by */
+	bool ended; /* the .dat is used up */
+	bool held; /* its next record is at the bound or past it: a side row comes first */
+	bool is_extern;
+	uint64_t extern_off;
+};
+
+static inline uint64_t hash_text(struct text t, uint64_t h)
+{
+	for (size_t i = 0; i < t.len; i++)
+		h = hash64(h ^ (uint8_t)t.p[i]);
+	return h;
+}
+
+static inline bool same_text(struct text a, struct text b)
+{
+	return a.len == b.len && (!a.len || memcmp(a.p, b.p, a.len) == 0);
+}
+
+/* A file below the directory (or NAME.gz, NAME.zst), whole, mapped until close; false where it is not there. */
+bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
+/* Adds a diagnostic about a small file, found while opening. */
+#define uftrace_say(u, level, code, file, off, ...) diag_add(&(u)->t->diag, level, code, file, off, 0, __VA_ARGS__)
+
+void uftrace_read_info(struct uftrace *u);
+void uftrace_read_tasks(struct uftrace *u);
+bool uftrace_read_maps(struct uftrace *u);
+bool uftrace_read_specs(struct uftrace *u);
+bool uftrace_read_events(struct uftrace *u);
+
+/* The module of a path and build-id, one for all maps; NULL when memory is out. */
+struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id);
+/* Reads .sym and .dbg, or the ELF file. Call under the trace's lock. */
+void uftrace_load_module(struct uftrace *u, struct uftrace_module *m);
+void uftrace_free_modules(struct uftrace *u);
+
+/* The class of a function record; 0 when memory is out. Takes the lock; `diag` gets what is found on the way. */
+uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
+uint32_t uftrace_event_class(struct uftrace *u, uint64_t id);
+uint32_t uftrace_lost_class(struct uftrace *u);
+/* Number of arguments that the payload of an event row has. */
+uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row);
+/* The symbol name of an address, or NULL: for pointers. */
+const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
+/* The address lies in a module of the session (no symbol needed). */
+bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
+/* Until when the session's modules stay as they are at `time`. */
+uint64_t uftrace_modules_until(const struct uftrace_session *s, uint64_t time);
+
+/* Plans of a function: NULL where it has no payload. `name` is raw, `simple` demangled. Under the lock. */
+bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym, const char *simple,
+		   const struct plan **entry, const struct plan **exit);
+
+/* The .dat decoder. */
+enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct batch *b,
+				  uint64_t bound);
+bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag);
+
+/* Per-CPU files. */
+/* A file that rows point into, by name; NULL when memory is out. Pointers to earlier ones become invalid. */
+struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu);
+bool uftrace_read_perf(struct uftrace *u);
+enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_perf_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+bool uftrace_read_kernel(struct uftrace *u);
+enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const struct uftrace_side *s,
+				    struct spur_event *row);
+enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+void uftrace_free_kernel(struct uftrace *u);
+/* Name and category of a tracepoint; false: not one. */
+bool uftrace_kernel_event(const struct uftrace *u, uint64_t id, struct event_class *c);
+bool uftrace_text(struct spur_trace *t, const struct spur_event *ev, struct out *o);
+
+/* The index over them. */
+struct cpu_files {
+	uint16_t *cpus; /* ascending; to be freed by mem_free() */
+	size_t count, cap;
+};
+bool uftrace_list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *out);
+bool uftrace_add_side(struct uftrace *u, const struct uftrace_side *s);
+void uftrace_sort_sides(struct uftrace *u);
+enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
+				  const struct uftrace_side *s, struct spur_event *row);
+/* Rows of per-CPU files and extern.dat. */
+bool uftrace_is_side(const struct uftrace *u, uint32_t stream);
+enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_side_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+
+enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev);
+
+#endif

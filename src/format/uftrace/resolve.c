@@ -1,0 +1,320 @@
+/* From an address, a session and a time to an event class. The slow path behind the feeds' caches, under the lock. */
+#include <stdio.h>
+
+#include "format/uftrace/reader.h"
+
+enum { MAX_UNKNOWN = 1 << 20 };
+
+struct place {
+	struct uftrace_module *module;
+	uint64_t rel; /* address inside it */
+};
+
+static const struct uftrace_map *find_map(const struct uftrace_session *s, uint64_t addr)
+{
+	size_t lo = 0, hi = s->nmaps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->maps[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < s->maps[lo - 1].end ? &s->maps[lo - 1] : NULL;
+}
+
+/* SPEC uftrace/dlopen-newest: the newest DLOP that is not younger than the record wins */
+static const struct uftrace_dlopen *find_dlopen(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+						uint64_t addr)
+{
+	for (size_t i = s->ndlopens; i-- > 0;) {
+		const struct uftrace_dlopen *o = &s->dlopens[i];
+
+		if (o->time > time || addr < o->base)
+			continue;
+		uftrace_load_module(u, o->module);
+		if (addr - o->base < o->module->extent)
+			return o;
+	}
+	return NULL;
+}
+
+/* Addresses of the kernel: negative in 64-bit data, above the session's base in 32-bit data. */
+static bool is_kernel(const struct uftrace *u, const struct uftrace_session *s, uint64_t addr)
+{
+	return u->d.info.is64 ? addr >> 63 : !s || addr >= s->kernel_base;
+}
+
+/* The symbol at the address and where it is; NULL where there is none (place.module may still be set). */
+static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr,
+					struct place *at)
+{
+	const struct uftrace_map *map = s ? find_map(s, addr) : NULL;
+	const struct uftrace_dlopen *o;
+	const struct symbol *sym = NULL;
+	bool relative = u->d.info.features >> UFTRACE_SYM_REL_ADDR & 1;
+
+	*at = (struct place){ NULL, addr };
+	if (u->kernel_syms && is_kernel(u, s, addr)) {
+		uftrace_load_module(u, u->kernel_syms);
+		at->module = u->kernel_syms;
+		return symtab_find(&u->kernel_syms->syms, addr);
+	}
+	if (map) {
+		at->module = map->module;
+		at->rel = relative ? addr - map->start : addr;
+		uftrace_load_module(u, map->module);
+		sym = symtab_find(&map->module->syms, at->rel);
+		if (sym)
+			return sym;
+	}
+	if (u->python) {
+		uftrace_load_module(u, u->python);
+		sym = symtab_find(&u->python->syms, addr);
+		if (sym) {
+			*at = (struct place){ u->python, addr };
+			return sym;
+		}
+	}
+	o = s && s->ndlopens ? find_dlopen(u, s, time, addr) : NULL;
+	if (!o)
+		return NULL;
+	*at = (struct place){ o->module, addr - o->base };
+	return symtab_find(&o->module->syms, at->rel);
+}
+
+static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_form form)
+{
+	struct out o;
+	uint32_t id;
+
+	out_to_memory(&o);
+	demangle(&o, raw, strlen(raw), form);
+	id = trace_intern_n(u->t, o.buf, o.len);
+	out_free(&o);
+	return id;
+}
+
+static void set_location(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
+			 struct event_class *c)
+{
+	size_t lo = 0, hi = m->ndebug;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->debug[mid].addr < sym->addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < m->ndebug && m->debug[lo].addr == sym->addr) {
+		c->file = trace_intern_n(u->t, m->debug[lo].file.p, m->debug[lo].file.len);
+		c->line = m->debug[lo].line;
+	}
+}
+
+static uint32_t symbol_class(struct uftrace *u, struct uftrace_module *m, const struct symbol *sym)
+{
+	size_t k = (size_t)(sym - m->syms.syms);
+	struct event_class c = { .flags = CLASS_FUNCTION, .addr = sym->addr, .size = sym->size };
+	enum demangle_form form = u->t->options.demangle == 1 ? DEMANGLE_FULL :
+				  u->t->options.demangle == 2 ? DEMANGLE_NONE : DEMANGLE_SIMPLE;
+
+	if (m->classes[k])
+		return m->classes[k];
+	c.raw = trace_intern(u->t, sym->name);
+	c.simple = intern_form(u, sym->name, DEMANGLE_SIMPLE);
+	c.name = form == DEMANGLE_SIMPLE ? c.simple : intern_form(u, sym->name, form);
+	c.module = trace_intern_n(u->t, m->path.p, m->path.len);
+	if (sym->type == 'P')
+		c.flags |= CLASS_LIBRARY;
+	if (sym->type == 'K' || m == u->kernel_syms)
+		c.flags |= CLASS_KERNEL;
+	set_location(u, m, sym, &c);
+	if (!uftrace_plans(u, m, sym, spur_string(u->t, c.simple, NULL), &c.entry, &c.exit))
+		return 0;
+	m->classes[k] = trace_add_class_locked(u->t, &c);
+	return m->classes[k];
+}
+
+/* An address without symbol has a class of its own; past a limit they share one, so that damage cannot eat memory. */
+static uint32_t unknown_class(struct uftrace *u, const struct place *at, uint64_t addr)
+{
+	bool full = u->unknown_classes.count >= MAX_UNKNOWN;
+	struct map64_slot *slot = map64_put(&u->unknown_classes, full ? UINT64_MAX : addr);
+	struct event_class c = { .flags = CLASS_FUNCTION | CLASS_UNKNOWN, .addr = at->rel };
+	char name[32];
+
+	if (!slot || slot->value)
+		return slot ? (uint32_t)slot->value : 0;
+	snprintf(name, sizeof(name), full ? "<unknown>" : "<%llx>", (unsigned long long)addr);
+	c.name = c.simple = c.raw = trace_intern(u->t, name);
+	if (at->module)
+		c.module = trace_intern_n(u->t, at->module->path.p, at->module->path.len);
+	c.addr = addr;
+	slot->value = trace_add_class_locked(u->t, &c);
+	return (uint32_t)slot->value;
+}
+
+uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
+{
+	const struct symbol *sym;
+	struct place at;
+	uint32_t cls;
+
+	pthread_mutex_lock(&u->t->lock);
+	sym = find_symbol(u, s, time, addr, &at);
+	cls = sym ? symbol_class(u, at.module, sym) : unknown_class(u, &at, addr);
+	pthread_mutex_unlock(&u->t->lock);
+	return cls;
+}
+
+const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
+{
+	const struct symbol *sym;
+	const char *name = NULL;
+	struct place at;
+	uint32_t cls;
+
+	pthread_mutex_lock(&u->t->lock);
+	sym = find_symbol(u, s, time, addr, &at);
+	cls = sym ? symbol_class(u, at.module, sym) : 0;
+	if (cls)
+		name = spur_string(u->t, trace_class(u->t, cls)->name, NULL);
+	pthread_mutex_unlock(&u->t->lock);
+	return name;
+}
+
+bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
+{
+	(void)time;
+	if (!s || !s->nmaps)
+		return true;
+	if (find_map(s, addr))
+		return true;
+	for (size_t i = 0; i < s->ndlopens; i++)
+		if (addr >= s->dlopens[i].base && addr - s->dlopens[i].base < UINT32_MAX)
+			return true;
+	return u->python && addr && addr < UINT32_MAX;
+}
+
+uint64_t uftrace_modules_until(const struct uftrace_session *s, uint64_t time)
+{
+	for (size_t i = 0; s && i < s->ndlopens; i++)
+		if (s->dlopens[i].time > time)
+			return s->dlopens[i].time;
+	return UINT64_MAX;
+}
+
+/* --- events --- */
+
+/* Ids in the file have 48 bits: this one is ours. */
+static const uint64_t lost_id = UINT64_C(1) << 60;
+
+struct event_form {
+	uint64_t id;
+	const char *name, *cat;
+	uint32_t flags;
+	const char *fields[3]; /* unsigned 64-bit each */
+};
+
+static const struct event_form event_forms[] = {
+	{ UFTRACE_EV_READ_STATM, "read:proc/statm", "read", 0, { "vmsize", "vmrss", "shared" } },
+	{ UFTRACE_EV_READ_PGFAULT, "read:page-fault", "read", 0, { "major", "minor" } },
+	{ UFTRACE_EV_READ_CYCLE, "read:pmu-cycle", "read", 0, { "cycles", "instructions" } },
+	{ UFTRACE_EV_READ_CACHE, "read:pmu-cache", "read", 0, { "refers", "misses" } },
+	{ UFTRACE_EV_READ_BRANCH, "read:pmu-branch", "read", 0, { "branch", "misses" } },
+	{ UFTRACE_EV_DIFF_STATM, "diff:proc/statm", "diff", 0, { "vmsize", "vmrss", "shared" } },
+	{ UFTRACE_EV_DIFF_PGFAULT, "diff:page-fault", "diff", 0, { "major", "minor" } },
+	{ UFTRACE_EV_DIFF_CYCLE, "diff:pmu-cycle", "diff", 0, { "cycles", "instructions" } },
+	{ UFTRACE_EV_DIFF_CACHE, "diff:pmu-cache", "diff", 0, { "refers", "misses" } },
+	{ UFTRACE_EV_DIFF_BRANCH, "diff:pmu-branch", "diff", 0, { "branch", "misses" } },
+	{ UFTRACE_EV_WATCH_CPU, "watch:cpu", "watch", 0, { NULL } },
+	{ UFTRACE_EV_WATCH_VAR, "watch:var", "watch", 0, { NULL } },
+	{ UFTRACE_EV_CALLSITE, "callsite", "uftrace", 0, { NULL } },
+	{ UFTRACE_EV_SCHED_IN, "linux:sched-in", "linux", CLASS_SCHED, { NULL } },
+	{ UFTRACE_EV_SCHED_OUT, "linux:sched-out", "linux", CLASS_SCHED, { NULL } },
+	{ UFTRACE_EV_SCHED_BOTH, "linux:schedule", "linux", CLASS_SCHED, { NULL } },
+	{ UFTRACE_EV_SCHED_OUT_PREEMPT, "linux:sched-out (pre-empted)", "linux", CLASS_SCHED, { NULL } },
+	{ UFTRACE_EV_SCHED_BOTH_PREEMPT, "linux:schedule (pre-empted)", "linux", CLASS_SCHED, { NULL } },
+	{ UFTRACE_EV_TASK_NEW, "linux:task-new", "linux", 0, { NULL } },
+	{ UFTRACE_EV_TASK_EXIT, "linux:task-exit", "linux", 0, { NULL } },
+	{ UFTRACE_EV_TASK_NAME, "linux:task-name", "linux", 0, { NULL } },
+	{ UFTRACE_EV_EXTERN, "external-data", "uftrace", 0, { NULL } },
+	{ UINT64_C(1) << 60, "LOST", "uftrace", 0, { NULL } },
+};
+
+static const struct plan *fields_plan(struct uftrace *u, const struct event_form *f)
+{
+	struct plan_op *ops = arena_alloc(&u->t->arena, 3 * sizeof(*ops));
+	struct plan *p = arena_alloc(&u->t->arena, sizeof(*p));
+
+	if (!ops || !p)
+		return NULL;
+	for (uint32_t n = 0; n < 3 && f->fields[n]; n++) {
+		/* A difference may be negative: it is stored as it wraps. */
+		bool diff = strcmp(f->cat, "diff") == 0;
+
+		ops[n] = (struct plan_op){
+			.code = diff ? PLAN_INT : PLAN_UINT, .size = 8, .align = 1,
+			.name = trace_intern(u->t, f->fields[n]),
+		};
+		p->count = n + 1;
+	}
+	p->ops = ops;
+	p->swap = u->swap;
+	return p;
+}
+
+static bool event_class_fill(struct uftrace *u, uint64_t id, struct event_class *c)
+{
+	const struct map64_slot *named = map64_find(&u->event_names, id);
+	char name[40];
+
+	*c = (struct event_class){ .flags = CLASS_EVENT, .addr = id };
+	for (size_t i = 0; i < sizeof(event_forms) / sizeof(event_forms[0]); i++) {
+		const struct event_form *f = &event_forms[i];
+
+		if (f->id != id)
+			continue;
+		c->name = trace_intern(u->t, f->name);
+		c->cat = trace_intern(u->t, f->cat);
+		c->flags |= f->flags;
+		c->entry = f->fields[0] ? fields_plan(u, f) : NULL;
+		return !f->fields[0] || c->entry;
+	}
+	if (uftrace_kernel_event(u, id, c))
+		return true;
+	snprintf(name, sizeof(name), id >= UFTRACE_EV_USER ? "user_event:%llu" : "event:%llu", (unsigned long long)id);
+	c->name = named ? (uint32_t)named->value : trace_intern(u->t, name);
+	c->cat = trace_intern(u->t, id >= UFTRACE_EV_USER ? "user" : "event");
+	return true;
+}
+
+uint32_t uftrace_event_class(struct uftrace *u, uint64_t id)
+{
+	struct map64_slot *slot;
+	struct event_class c;
+	uint32_t cls = 0;
+
+	pthread_mutex_lock(&u->t->lock);
+	if (u->event_classes.count >= MAX_UNKNOWN)
+		id = UINT64_MAX;
+	slot = map64_put(&u->event_classes, id);
+	if (slot && !slot->value && event_class_fill(u, id, &c)) {
+		c.simple = c.raw = c.name;
+		slot->value = trace_add_class_locked(u->t, &c);
+	}
+	if (slot)
+		cls = (uint32_t)slot->value;
+	pthread_mutex_unlock(&u->t->lock);
+	return cls;
+}
+
+uint32_t uftrace_lost_class(struct uftrace *u)
+{
+	return uftrace_event_class(u, lost_id);
+}

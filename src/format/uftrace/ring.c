@@ -1,0 +1,234 @@
+/*
+ * Reads ftrace ring-buffer pages: both byte orders, `long` of 4 and 8 bytes, all record kinds. Not read: the
+ * compressed or older (before 2.6.28) forms, which no tool writes to files.
+ */
+#include "format/uftrace/ring.h"
+
+#include "base/bits.h"
+
+enum {
+	WORD = 4,
+	/* SPEC uftrace/ring-record: the first word is 5 bits of type and 27 of time */
+	TYPE_LONG = 0, /* the next word is the length, of itself and the data */
+	TYPE_WORDS = 28, /* 1 to 28: so many words of data */
+	TYPE_PADDING = 29,
+	TYPE_EXTEND = 30,
+	TYPE_STAMP = 31,
+	DELTA_BITS = 27,
+	DELTA_MASK = (1 << DELTA_BITS) - 1,
+	/* SPEC uftrace/ring-commit */
+	COMMIT_MASK = (1 << 27) - 1,
+};
+
+static const uint64_t commit_missed = UINT64_C(1) << 31;
+static const uint64_t commit_stored = UINT64_C(1) << 30;
+/* SPEC uftrace/ring-stamp: an absolute stamp has 59 bits; the rest stays as it was */
+static const uint64_t stamp_keeps = UINT64_C(0x1f) << 59;
+
+struct ring_layout ring_layout_default(uint32_t page_size, unsigned long_size, bool big_endian)
+{
+	return (struct ring_layout){
+		.page_size = page_size,
+		.commit_off = 8,
+		.commit_size = (uint8_t)long_size,
+		.data_off = 8 + long_size,
+		.big_endian = big_endian,
+		.swap = order_swaps(big_endian),
+	};
+}
+
+bool ring_layout_valid(const struct ring_layout *l)
+{
+	return (l->commit_size == 4 || l->commit_size == 8) && l->page_size <= COMMIT_MASK &&
+	       l->data_off < l->page_size && l->time_off <= l->data_off && l->data_off - l->time_off >= 8 &&
+	       l->commit_off <= l->data_off && l->data_off - l->commit_off >= l->commit_size;
+}
+
+void ring_init(struct ring *r, const struct ring_layout *layout, struct source *src, const char *file,
+	       struct diag_log *diag)
+{
+	*r = (struct ring){ .layout = layout, .src = src, .file = file, .diag = diag };
+}
+
+static uint64_t load_long(const struct ring_layout *l, const uint8_t *p)
+{
+	return l->commit_size == 8 ? load64(p, l->swap) : load32(p, l->swap);
+}
+
+/* The kernel lost records before this page: how many may stand behind the page's data. */
+static void page_missed(struct ring *r, uint64_t commit, uint64_t size)
+{
+	const struct ring_layout *l = r->layout;
+	uint64_t at = r->page + l->data_off + size;
+	int64_t n = -1;
+
+	if (!(commit & commit_missed))
+		return;
+	if (commit & commit_stored && l->data_off + size + l->commit_size <= l->page_size &&
+	    at + l->commit_size <= r->src->size) {
+		uint64_t stored = load_long(l, r->src->data + at);
+
+		if (stored && stored <= INT64_MAX)
+			n = (int64_t)stored;
+	}
+	if (r->missed < 0 || n < 0 || r->missed > INT64_MAX - n)
+		r->missed = -1;
+	else
+		r->missed += n;
+}
+
+/* Opens the next page; false where there is none. A page may turn out to be empty. */
+static bool page_open(struct ring *r)
+{
+	const struct ring_layout *l = r->layout;
+	const uint8_t *p;
+	uint64_t left, commit, size;
+
+	r->page = r->next_page;
+	source_need(r->src, r->page + l->page_size);
+	left = r->src->size > r->page ? r->src->size - r->page : 0;
+	if (!left)
+		return false;
+	if (left > l->page_size)
+		left = l->page_size;
+	r->next_page = r->page + left;
+	if (left < l->data_off) {
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/torn-page", r->file, r->page, left,
+			 "kernel page: expected %u bytes, found %llu", l->page_size, (unsigned long long)left);
+		return false;
+	}
+	p = r->src->data + r->page;
+	r->time = load64(p + l->time_off, l->swap);
+	commit = load_long(l, p + l->commit_off);
+	size = commit & COMMIT_MASK;
+	if (size > l->page_size - l->data_off) {
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-page", r->file, r->page + l->commit_off, 0,
+			 "kernel page: expected at most %u bytes of data, found %llu", l->page_size - l->data_off,
+			 (unsigned long long)size);
+		size = l->page_size - l->data_off;
+	}
+	page_missed(r, commit, size);
+	if (left < l->page_size) {
+		const uint64_t lost = l->data_off + size > left ? l->data_off + size - left : 0;
+
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/torn-page", r->file, r->page, lost,
+			 "kernel page: expected %u bytes, found %llu", l->page_size, (unsigned long long)left);
+		size -= lost;
+	}
+	r->pos = r->page + l->data_off;
+	r->end = r->pos + size;
+	return true;
+}
+
+/* The rest of the page cannot be framed: the next page can. */
+static void page_drop(struct ring *r, const char *bound, uint64_t expected, uint64_t found)
+{
+	diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-kernel-record", r->file, r->pos, r->end - r->pos,
+		 "kernel record: expected at %s %llu bytes, found %llu", bound, (unsigned long long)expected,
+		 (unsigned long long)found);
+	r->pos = r->end;
+}
+
+/*
+ * The record that starts with `word`: bytes from its first word to its end in `total`, where its data starts in
+ * `skip`. False: the page was dropped.
+ */
+static bool record_frame(struct ring *r, uint32_t type, const uint8_t *p, uint64_t *skip, uint64_t *total)
+{
+	const uint64_t left = r->end - r->pos;
+	uint64_t n;
+
+	if (type && type <= TYPE_WORDS) {
+		*skip = WORD;
+		*total = WORD + (uint64_t)type * WORD;
+	} else {
+		if (left < 2 * WORD) {
+			page_drop(r, "least", 2 * WORD, left);
+			return false;
+		}
+		n = load32(p + WORD, r->layout->swap);
+		if (type == TYPE_LONG && n < WORD) {
+			page_drop(r, "least", WORD, n);
+			return false;
+		}
+		*skip = 2 * WORD;
+		*total = type == TYPE_EXTEND || type == TYPE_STAMP ? 2 * WORD : WORD + n;
+	}
+	if (*total > left) {
+		page_drop(r, "most", left, *total);
+		return false;
+	}
+	return true;
+}
+
+/* The next record of the page; false at the page's end. */
+static bool page_next(struct ring *r, struct ring_record *rec)
+{
+	const struct ring_layout *l = r->layout;
+
+	while (r->pos < r->end) {
+		const uint8_t *p = r->src->data + r->pos;
+		uint64_t skip, total, step;
+		uint32_t word, type, delta;
+
+		if (r->end - r->pos < WORD) {
+			page_drop(r, "least", WORD, r->end - r->pos);
+			return false;
+		}
+		word = load32(p, l->swap);
+		type = l->big_endian ? word >> DELTA_BITS : word & 31;
+		delta = l->big_endian ? word & DELTA_MASK : word >> 5;
+		if (type == TYPE_PADDING && !delta) { /* what follows was never written */
+			r->pos = r->end;
+			return false;
+		}
+		if (!record_frame(r, type, p, &skip, &total))
+			return false;
+		step = align_up(total, WORD);
+		*rec = (struct ring_record){ .off = r->pos, .len = (uint32_t)total };
+		r->pos = step < r->end - r->pos ? r->pos + step : r->end;
+		if (type == TYPE_EXTEND) {
+			r->time += ((uint64_t)load32(p + WORD, l->swap) << DELTA_BITS) + delta;
+		} else if (type == TYPE_STAMP) {
+			r->time = (r->time & stamp_keeps) |
+				  (((uint64_t)load32(p + WORD, l->swap) << DELTA_BITS) + delta);
+		} else {
+			r->time += delta;
+			if (type == TYPE_PADDING)
+				continue;
+			rec->data = p + skip;
+			rec->size = (uint32_t)(total - skip);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool ring_next(struct ring *r, struct ring_record *rec)
+{
+	while (!page_next(r, rec)) {
+		/* Each round ends a page, so the pages bound it. */
+		if (!page_open(r))
+			return false;
+	}
+	rec->time = r->time;
+	rec->missed = r->missed;
+	r->missed = 0;
+	return true;
+}
+
+bool ring_data(const struct ring_layout *l, const uint8_t *p, uint32_t len, const uint8_t **data, uint32_t *size)
+{
+	uint32_t word, type, skip;
+
+	if (len < WORD)
+		return false;
+	word = load32(p, l->swap);
+	type = l->big_endian ? word >> DELTA_BITS : word & 31;
+	skip = type == TYPE_LONG ? 2 * WORD : WORD;
+	if (type > TYPE_WORDS || len < skip)
+		return false;
+	*data = p + skip;
+	*size = len - skip;
+	return true;
+}

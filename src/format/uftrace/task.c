@@ -1,0 +1,324 @@
+/* task.txt (and the binary `task` of before 2016): sessions, tasks, forks, dlopens; which session holds when. */
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "format/uftrace/reader.h"
+
+enum { MAX_LINES = 1 << 24, MESSAGE_MAGIC = 0xface };
+
+static bool take_key_u64(struct text *t, const char *key, unsigned base, uint64_t *out)
+{
+	ptrdiff_t at = text_search(*t, key);
+	struct text v;
+
+	if (at < 0)
+		return false;
+	v = text_make(t->p + at + strlen(key), t->len - (size_t)at - strlen(key));
+	return text_u64(&v, base, out);
+}
+
+static bool take_path(struct text line, const char *key, struct text *out)
+{
+	ptrdiff_t at = text_search(line, key), end = text_rfind(line, '"');
+	size_t start = (size_t)at + strlen(key);
+
+	/* SPEC uftrace/task-path: a path ends at the last quote of the line. */
+	if (at < 0 || end < (ptrdiff_t)start)
+		return false;
+	*out = text_make(line.p + start, (size_t)end - start);
+	return true;
+}
+
+static bool take_word(struct text line, const char *key, struct text *out)
+{
+	ptrdiff_t at = text_search(line, key);
+	struct text rest;
+
+	if (at < 0)
+		return false;
+	rest = text_make(line.p + at + strlen(key), line.len - (size_t)at - strlen(key));
+	return text_split(&rest, ' ', out);
+}
+
+static bool parse_line(struct text line, struct uftrace_line *l)
+{
+	static const char *const kinds[] = { "SESS ", "TASK ", "FORK ", "DLOP " };
+	struct text rest = line, stamp;
+	uint64_t a, b;
+	int k = 0;
+
+	while (k < 4 && !text_skip(&rest, kinds[k]))
+		k++;
+	if (k == 4 || !take_word(rest, "timestamp=", &stamp) || !text_seconds(&stamp, &l->time))
+		return false;
+	*l = (struct uftrace_line){ .kind = (unsigned)k, .time = l->time };
+	switch (l->kind) {
+	case UFTRACE_LINE_SESS:
+		/* SPEC uftrace/sess-id: old data writes tid= for pid= */
+		if (!take_key_u64(&rest, " pid=", 10, &a) && !take_key_u64(&rest, " tid=", 10, &a))
+			return false;
+		l->tid = l->pid = (int64_t)a;
+		return take_word(rest, " sid=", &l->sid) && take_path(rest, "exename=\"", &l->path);
+	case UFTRACE_LINE_TASK:
+		if (!take_key_u64(&rest, " tid=", 10, &a) || !take_key_u64(&rest, " pid=", 10, &b))
+			return false;
+		break;
+	case UFTRACE_LINE_FORK:
+		if (!take_key_u64(&rest, " pid=", 10, &a) || !take_key_u64(&rest, " ppid=", 10, &b))
+			return false;
+		break;
+	default:
+		if (!take_key_u64(&rest, " tid=", 10, &a) || !take_key_u64(&rest, " base=", 16, &l->base))
+			return false;
+		b = 0;
+		if (!take_word(rest, " sid=", &l->sid) || !take_path(rest, "libname=\"", &l->path))
+			return false;
+	}
+	l->tid = (int64_t)a;
+	l->pid = (int64_t)b;
+	return a <= INT64_MAX && b <= INT64_MAX;
+}
+
+static bool add_line(struct uftrace_data *d, const struct uftrace_line *l)
+{
+	if (!mem_grow((void **)&d->lines, &d->lines_cap, d->nlines + 1, sizeof(*d->lines), MAX_LINES))
+		return false;
+	d->lines[d->nlines++] = *l;
+	return true;
+}
+
+static void read_text(struct uftrace *u, struct text file)
+{
+	const char *start = file.p;
+	struct text line;
+
+	while (text_line(&file, &line)) {
+		struct uftrace_line l = { 0 };
+
+		if (!text_trim(line).len || line.p[0] == '#')
+			continue;
+		if (!parse_line(line, &l) || !add_line(&u->d, &l))
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt", (uint64_t)(line.p - start),
+				    "line: expected SESS, TASK, FORK or DLOP with its fields, found \"%.*s\"",
+				    (int)(line.len < 60 ? line.len : 60), line.p);
+	}
+}
+
+/* SPEC uftrace/binary-task: messages {u16 0xface, u16 type, u32 len, data} */
+static void read_binary(struct uftrace *u, struct text file)
+{
+	struct cursor c = cursor_make(file.p, file.len, u->swap);
+
+	while (cursor_left(&c)) {
+		size_t at = cursor_pos(&c);
+		unsigned mark = cursor_u16(&c), type = cursor_u16(&c);
+		uint32_t len = cursor_u32(&c);
+		const uint8_t *body = cursor_bytes(&c, len);
+		struct uftrace_line l = { 0 };
+		struct cursor b;
+
+		if (!body || mark != MESSAGE_MAGIC) {
+			diag_add(&u->t->diag, DIAG_DAMAGE, "uftrace/bad-task-message", "task", at, file.len - at,
+				 "message: expected magic 0xface and %u bytes, found 0x%04x and %zu", len, mark,
+				 cursor_left(&c));
+			return;
+		}
+		b = cursor_make(body, len, u->swap);
+		l.time = cursor_u64(&b);
+		l.pid = (int32_t)cursor_u32(&b);
+		l.tid = (int32_t)cursor_u32(&b);
+		l.kind = type == 3 ? UFTRACE_LINE_TASK : type == 6 ? UFTRACE_LINE_FORK : UFTRACE_LINE_SESS;
+		if (type == 7) {
+			const uint8_t *sid = cursor_bytes(&b, 16);
+			uint32_t namelen;
+			const uint8_t *name;
+
+			cursor_u32(&b);
+			namelen = cursor_u32(&b);
+			name = cursor_bytes(&b, namelen);
+			if (sid && name) {
+				l.sid = text_make(sid, 16);
+				l.path = text_make(name, strnlen((const char *)name, namelen));
+			}
+		} else if (type == 6) {
+			/* a fork message names the parent as pid, the child as tid */
+			if (l.pid == l.tid)
+				l.pid = 0;
+		}
+		if (!b.bad && (type == 3 || type == 6 || type == 7) && !add_line(&u->d, &l))
+			return;
+	}
+}
+
+/* --- sessions and tasks --- */
+
+/* What applying the lines needs: tids to places, sessions by (pid, time). */
+struct task_index {
+	struct map64 map;
+	struct uftrace_session **sessions;
+	size_t nsessions;
+};
+
+/* Sessions are in an array: addresses give their order in the file. */
+static int by_pid_time(const void *a, const void *b)
+{
+	const struct uftrace_session *x = *(struct uftrace_session *const *)a, *y = *(struct uftrace_session *const *)b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static bool index_sessions(struct uftrace_data *d, struct task_index *ix)
+{
+	ix->sessions = mem_array(d->nsessions, sizeof(*ix->sessions));
+	if (!ix->sessions)
+		return false;
+	ix->nsessions = d->nsessions;
+	for (size_t i = 0; i < d->nsessions; i++)
+		ix->sessions[i] = &d->sessions[i];
+	if (ix->nsessions)
+		qsort(ix->sessions, ix->nsessions, sizeof(*ix->sessions), by_pid_time);
+	return true;
+}
+
+/* The newest session of the pid that started at `time` or before. */
+static struct uftrace_session *find_session(const struct task_index *ix, int64_t pid, uint64_t time)
+{
+	size_t lo = 0, hi = ix->nsessions;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct uftrace_session *s = ix->sessions[mid];
+
+		if (s->pid < pid || (s->pid == pid && s->time <= time))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && ix->sessions[lo - 1]->pid == pid ? ix->sessions[lo - 1] : NULL;
+}
+
+static bool task_add_ref(struct uftrace_task *k, struct uftrace_session *s, uint64_t time)
+{
+	if (!mem_grow((void **)&k->refs, &k->refs_cap, k->nrefs + 1, sizeof(*k->refs), MAX_LINES))
+		return false;
+	if (k->nrefs)
+		k->refs[k->nrefs - 1].end = time;
+	k->refs[k->nrefs++] = (struct uftrace_session_ref){ time, UINT64_MAX, s };
+	return true;
+}
+
+static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index *ix, int64_t tid, bool make)
+{
+	struct map64_slot *s = make ? map64_put(&ix->map, (uint64_t)tid) : map64_find(&ix->map, (uint64_t)tid);
+
+	if (!s)
+		return NULL;
+	if (s->value)
+		return &d->tasks[s->value - 1];
+	if (!make || !mem_grow((void **)&d->tasks, &d->tasks_cap, d->ntasks + 1, sizeof(*d->tasks), MAX_LINES))
+		return NULL;
+	s->value = ++d->ntasks;
+	d->tasks[d->ntasks - 1] = (struct uftrace_task){ .tid = tid, .track = SPUR_NONE };
+	return &d->tasks[d->ntasks - 1];
+}
+
+/*
+ * SPEC uftrace/session-choice: the newest session of the same pid that started before; else the last one of the parent or
+ * leader if that started earlier. A later TASK line of a known tid closes its reference and opens a new one.
+ */
+static bool apply_task(struct uftrace_data *d, struct task_index *ix, const struct uftrace_line *l)
+{
+	bool fork = l->kind == UFTRACE_LINE_FORK;
+	struct uftrace_session *s = find_session(ix, l->pid, l->time);
+	struct uftrace_task *k = index_task(d, ix, l->tid, false), *leader;
+
+	if (k && (k->nrefs || k->time))
+		return !s || task_add_ref(k, s, l->time);
+	k = index_task(d, ix, l->tid, true);
+	if (!k)
+		return false;
+	k->pid = fork ? l->tid : l->pid;
+	k->ppid = fork ? l->pid : 0;
+	k->time = l->time;
+	leader = index_task(d, ix, l->pid, false);
+	if (!s && leader && leader->nrefs && leader->refs[leader->nrefs - 1].start < l->time)
+		s = leader->refs[leader->nrefs - 1].session;
+	return !s || task_add_ref(k, s, l->time);
+}
+
+static bool add_sessions(struct uftrace_data *d)
+{
+	for (size_t i = 0; i < d->nlines; i++) {
+		const struct uftrace_line *l = &d->lines[i];
+
+		if (l->kind != UFTRACE_LINE_SESS)
+			continue;
+		if (!mem_grow((void **)&d->sessions, &d->sessions_cap, d->nsessions + 1, sizeof(*d->sessions), MAX_LINES))
+			return false;
+		d->sessions[d->nsessions++] = (struct uftrace_session){
+			.time = l->time, .pid = l->pid, .sid = l->sid, .exename = l->path,
+		};
+	}
+	return true;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct uftrace_task *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+void uftrace_read_tasks(struct uftrace *u)
+{
+	struct uftrace_data *d = &u->d;
+	struct task_index ix = { 0 };
+	struct text file;
+	bool ok;
+
+	if (uftrace_slurp(u, "task.txt", &file))
+		read_text(u, file);
+	else if (uftrace_slurp(u, "task", &file))
+		read_binary(u, file);
+	else
+		uftrace_say(u, DIAG_NOTE, "uftrace/no-task", "task.txt", DIAG_NO_OFF,
+			    "missing: processes, sessions and libraries are unknown");
+	ok = add_sessions(d) && index_sessions(d, &ix);
+	for (size_t i = 0; ok && i < d->nlines; i++)
+		if (d->lines[i].kind == UFTRACE_LINE_TASK || d->lines[i].kind == UFTRACE_LINE_FORK)
+			ok = apply_task(d, &ix, &d->lines[i]);
+	map64_free(&ix.map);
+	mem_free(ix.sessions);
+	if (d->ntasks)
+		qsort(d->tasks, d->ntasks, sizeof(*d->tasks), by_tid);
+}
+
+const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid)
+{
+	struct uftrace_task key = { .tid = tid };
+
+	return d->ntasks ? bsearch(&key, d->tasks, d->ntasks, sizeof(key), by_tid) : NULL;
+}
+
+const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time)
+{
+	const struct uftrace_task *k = uftrace_task(d, tid);
+
+	/* A damaged file may chain parents in a ring: no walk is longer than the number of tasks. */
+	for (size_t steps = 0; k && steps <= d->ntasks; steps++) {
+		int64_t up;
+
+		for (size_t i = 0; i < k->nrefs; i++)
+			if (k->refs[i].start <= time && time < k->refs[i].end)
+				return k->refs[i].session;
+		up = k->ppid ? k->ppid : k->pid;
+		if (!up || up == k->tid)
+			break;
+		k = uftrace_task(d, up);
+	}
+	return NULL;
+}

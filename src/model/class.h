@@ -1,0 +1,79 @@
+/*
+ * Event classes: what rows of one name and origin have in common; and decode plans, the flat op lists that turn
+ * payload bytes into values.
+ */
+#ifndef SPUR_MODEL_CLASS_H
+#define SPUR_MODEL_CLASS_H
+
+#include <spur.h>
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+/* One step of a plan. Fixed-size fields are read at the running position, which `align` rounds up first. */
+enum plan_op_code {
+	PLAN_INT, /* `size` bytes, signed */
+	PLAN_UINT,
+	PLAN_FLOAT, /* 2, 4, 8, 10 (x87) or 16 bytes */
+	PLAN_CHAR,
+	PLAN_POINTER,
+	PLAN_ENUM, /* signed integer; `table` names its values */
+	PLAN_STR16, /* u16 length, then that many bytes */
+	PLAN_STRZ, /* to the NUL */
+	PLAN_BYTES, /* `size` raw bytes */
+	PLAN_STRUCT, /* `size` raw bytes of a by-value struct of type `type_text` */
+};
+
+struct enum_table; /* see model/enum.h */
+
+struct plan_op {
+	uint8_t code; /* enum plan_op_code */
+	uint8_t show; /* enum spur_show */
+	uint8_t align; /* of the start, a power of two */
+	uint8_t unreliable;
+	uint32_t size; /* bytes */
+	uint32_t name; /* string id; 0: none */
+	const char *type_text; /* name of the enum or struct type; NULL: none */
+	const struct enum_table *table;
+};
+
+struct plan {
+	const struct plan_op *ops;
+	uint32_t count;
+	uint32_t fixed; /* bytes, where all ops are of fixed size; else 0 */
+	bool swap; /* byte order of the payload is not the machine's */
+	uint8_t null_string; /* STR16: bit 0: FF FF FF FF is NULL; bit 1: "NULL" is NULL */
+	uint8_t tail_align; /* the whole is rounded up to this */
+};
+
+enum class_flag {
+	CLASS_FUNCTION = 1,
+	CLASS_KERNEL = 2,
+	CLASS_LIBRARY = 4, /* a call into a library, by its PLT slot */
+	CLASS_EVENT = 8, /* not a function */
+	CLASS_UNKNOWN = 16, /* an address without symbol */
+	CLASS_SCHED = 32, /* time off the CPU */
+};
+
+struct event_class {
+	uint32_t name; /* as shown, in the chosen demangling: row.name */
+	uint32_t simple; /* simple demangled form: what patterns match */
+	uint32_t raw; /* as in the data */
+	uint32_t cat;
+	uint32_t module; /* path; 0: none */
+	uint32_t file, line; /* source location; 0: unknown */
+	uint32_t flags;
+	uint64_t addr; /* of the symbol, module relative; event id */
+	uint64_t size; /* bytes of code; 0: unknown */
+	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */
+	const void *extra; /* the format's own */
+};
+
+/*
+ * Runs the plan over `len` bytes at `p`. Appends the values to `args` (unless args is NULL: skip mode, which only
+ * measures). `used` gets the bytes of the payload with padding. SPUR_WARN: it does not fit; what fits is appended.
+ */
+enum spur_status plan_run(const struct plan *plan, const uint8_t *p, size_t len, struct spur_args *args, size_t *used);
+
+#endif

@@ -1,0 +1,66 @@
+/* The 64-byte row and the batch that carries it. */
+#ifndef SPUR_MODEL_EVENT_H
+#define SPUR_MODEL_EVENT_H
+
+#include <assert.h>
+#include <spur.h>
+#include <string.h>
+
+static_assert(sizeof(struct spur_event) == 64, "a row is one cache line");
+
+enum { BATCH_ROWS = 512 };
+
+/* Rows of one feed in time order. The feed owns the memory; valid until its next pull. */
+struct batch {
+	struct spur_event *rows;
+	uint32_t count, cap;
+};
+
+/*
+ * For hot loops that write rows alike but for a few fields: the second half of a row as four words. The compiler makes fourteen
+ * stores of an initializer, and these are eight.
+ */
+struct row_words {
+	uint64_t len_track, stream_cat, name_cls, rest;
+};
+
+static inline uint64_t row_pair(uint32_t first, uint32_t second)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return first | (uint64_t)second << 32;
+#else
+	return (uint64_t)first << 32 | second;
+#endif
+}
+
+/* kind, nargs 0, flags, cpu, depth */
+static inline uint64_t row_rest(uint32_t kind, uint32_t flags, uint32_t cpu, uint32_t depth)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return kind | (uint64_t)flags << 16 | (uint64_t)cpu << 32 | (uint64_t)depth << 48;
+#else
+	return (uint64_t)kind << 56 | (uint64_t)flags << 32 | (uint64_t)cpu << 16 | depth;
+#endif
+}
+
+static inline void row_store(struct spur_event *row, uint64_t ts, uint64_t id, uint64_t off, struct row_words w)
+{
+	char *p = (char *)row;
+
+	memcpy(p, &ts, 8);
+	memset(p + 8, 0, 8);
+	memcpy(p + 16, &id, 8);
+	memcpy(p + 24, &off, 8);
+	memcpy(p + 32, &w.len_track, 8);
+	memcpy(p + 40, &w.stream_cat, 8);
+	memcpy(p + 48, &w.name_cls, 8);
+	memcpy(p + 56, &w.rest, 8);
+}
+
+/* Kinds that open or close a frame of the call stack. */
+static inline bool kind_is_call(unsigned kind)
+{
+	return kind == SPUR_BEGIN || kind == SPUR_END_SPAN;
+}
+
+#endif

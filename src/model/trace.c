@@ -1,0 +1,189 @@
+/* Streams, tracks, feeds, classes and strings of one trace. */
+#include "model/trace.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LIST = 1 << 28 };
+
+struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
+{
+	const uint64_t failures = mem_failures();
+	struct spur_trace *t = mem_alloc(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->mem_failures = failures;
+	arena_init(&t->arena);
+	diag_init(&t->diag);
+	diag_init(&t->joined);
+	pthread_mutex_init(&t->lock, NULL);
+	if (opt)
+		t->options = *opt;
+	t->strings = intern_new();
+	t->path = arena_strdup(&t->arena, path, strlen(path));
+	t->nclasses = 1;
+	t->byte_order = "";
+	t->version = "";
+	t->clock.name = "unknown";
+	t->clock.derived = "";
+	if (t->strings && t->path)
+		return t;
+	trace_free(t);
+	return NULL;
+}
+
+void trace_free(struct spur_trace *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < TRACE_CLASS_PAGES && t->classes[i]; i++)
+		mem_free(t->classes[i]);
+	for (size_t i = 0; i < t->nfeeds; i++) {
+		diag_free(&t->feeds[i]->diag);
+		mem_free(t->feeds[i]);
+	}
+	mem_free(t->feeds);
+	mem_free(t->streams);
+	mem_free(t->tracks);
+	mem_free(t->info);
+	intern_free(t->strings);
+	diag_free(&t->diag);
+	diag_free(&t->joined);
+	pthread_mutex_destroy(&t->lock);
+	arena_free(&t->arena);
+	mem_free(t);
+}
+
+uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
+{
+	char *copy = arena_strdup(&t->arena, path, strlen(path));
+
+	if (!copy || !mem_grow((void **)&t->streams, &t->streams_cap, t->nstreams + 1, sizeof(*t->streams), MAX_LIST))
+		return SPUR_NONE;
+	t->streams[t->nstreams] = (struct spur_stream){ .path = copy, .size = size };
+	return (uint32_t)t->nstreams++;
+}
+
+uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
+{
+	if (!mem_grow((void **)&t->tracks, &t->tracks_cap, t->ntracks + 1, sizeof(*t->tracks), MAX_LIST))
+		return SPUR_NONE;
+	t->tracks[t->ntracks] = track;
+	return (uint32_t)t->ntracks++;
+}
+
+struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
+{
+	struct feed *f;
+
+	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *), MAX_LIST))
+		return NULL;
+	f = mem_alloc(sizeof(*f));
+	if (!f)
+		return NULL;
+	diag_init(&f->diag);
+	f->id = (uint32_t)t->nfeeds;
+	f->track = track;
+	f->stream = SPUR_NONE;
+	f->state = state;
+	t->feeds[t->nfeeds++] = f;
+	return f;
+}
+
+bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
+{
+	char stack[512], *text;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(stack, sizeof(stack), fmt, ap);
+	va_end(ap);
+	if (n < 0 || !mem_grow((void **)&t->info, &t->info_cap, t->ninfo + 1, sizeof(*t->info), MAX_LIST))
+		return false;
+	text = arena_alloc(&t->arena, (size_t)n + 1);
+	if (!text)
+		return false;
+	va_start(ap, fmt);
+	vsnprintf(text, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	t->info[t->ninfo++] = (struct info_item){ .key = key, .value = text, .len = (size_t)n };
+	return true;
+}
+
+uint32_t trace_intern(struct spur_trace *t, const char *s)
+{
+	return trace_intern_n(t, s, strlen(s));
+}
+
+uint32_t trace_intern_n(struct spur_trace *t, const char *s, size_t len)
+{
+	uint32_t id = intern_put(t->strings, s, len);
+
+	return id == INTERN_NONE ? 0 : id;
+}
+
+uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *c)
+{
+	uint32_t id = t->nclasses, page = id / TRACE_CLASS_PAGE;
+	struct event_class *copy;
+
+	if (page >= TRACE_CLASS_PAGES)
+		return 0;
+	copy = arena_alloc(&t->arena, sizeof(*copy));
+	if (!copy)
+		return 0;
+	if (!t->classes[page]) {
+		t->classes[page] = mem_array(TRACE_CLASS_PAGE, sizeof(struct event_class *));
+		if (!t->classes[page])
+			return 0;
+	}
+	*copy = *c;
+	t->classes[page][id % TRACE_CLASS_PAGE] = copy;
+	__atomic_store_n(&t->nclasses, id + 1, __ATOMIC_RELEASE);
+	return id;
+}
+
+uint32_t trace_add_class(struct spur_trace *t, const struct event_class *c)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&t->lock);
+	id = trace_add_class_locked(t, c);
+	pthread_mutex_unlock(&t->lock);
+	return id;
+}
+
+const struct event_class *trace_class(const struct spur_trace *t, uint32_t id)
+{
+	return t->classes[id / TRACE_CLASS_PAGE][id % TRACE_CLASS_PAGE];
+}
+
+uint32_t trace_class_count(const struct spur_trace *t)
+{
+	return __atomic_load_n(&t->nclasses, __ATOMIC_ACQUIRE);
+}
+
+static int group_order(const void *a, const void *b)
+{
+	const struct diag_group *x = a, *y = b;
+	int c = strcmp(x->code, y->code);
+
+	return c ? c : strcmp(x->file, y->file);
+}
+
+/* What threads found while they shared the trace's own log came in any order: sorted, it is the same each time. */
+void trace_join_diag(struct spur_trace *t)
+{
+	diag_free(&t->joined);
+	diag_init(&t->joined);
+	diag_merge(&t->joined, &t->diag);
+	for (size_t i = 0; i < t->nfeeds; i++)
+		diag_merge(&t->joined, &t->feeds[i]->diag);
+	if (t->joined.ngroups)
+		qsort(t->joined.groups, t->joined.ngroups, sizeof(*t->joined.groups), group_order);
+	t->joined.last = 0;
+}

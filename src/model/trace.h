@@ -1,0 +1,114 @@
+/*
+ * A trace: streams (files), tracks (timelines), classes, strings, clock, damage, and the feeds that are pulled.
+ *
+ * A stream is a file that rows' `stream`, `off` and `len` point into. A feed is what is pulled: the rows of one or
+ * more streams that belong together (a thread's own file with what other files say of that thread), in time order.
+ * Invariant: a track's rows all come from one feed. So call stacks, filters and sums run per feed, in parallel and
+ * without locks; only what needs one time line of all is merged.
+ */
+#ifndef SPUR_MODEL_TRACE_H
+#define SPUR_MODEL_TRACE_H
+
+#include <pthread.h>
+#include <spur.h>
+
+#include "base/err.h"
+#include "base/intern.h"
+#include "base/mem.h"
+#include "base/scale.h"
+#include "model/class.h"
+#include "model/event.h"
+
+struct spur_format; /* format/format.h */
+
+enum { TRACE_CLASS_PAGE = 4096, TRACE_CLASS_PAGES = 4096 };
+
+struct feed {
+	uint32_t id; /* index in the trace; ties in time go to the lower one */
+	uint32_t track; /* its main track */
+	uint32_t stream; /* all rows of this stream are in this feed, in stream order; SPUR_NONE: no such stream */
+	void *state; /* the format's; set by open() */
+	struct diag_log diag;
+	uint64_t size; /* bytes of its data, about; 0: unknown. Large feeds are started first */
+	uint64_t records; /* raw records read so far */
+	uint64_t discarded; /* events that the producer says it lost */
+	struct spur_event *ahead; /* rows read before their time, to come out first (flow/feed.c) */
+	uint32_t nahead;
+};
+
+struct clock_info {
+	const char *name; /* "monotonic", ...; "unknown" */
+	const char *derived; /* how that is known, a sentence */
+	uint64_t hz; /* ticks per second in the records */
+	bool epoch_known;
+	int64_t epoch_ns; /* add to ts for ns since 1970 UTC */
+	int64_t epoch_error_ns; /* how far off that may be */
+};
+
+/* A fact of the format for `spur info`, shown in this order. */
+struct info_item {
+	const char *key; /* words with blanks, lower case */
+	const char *value; /* any bytes */
+	size_t len;
+};
+
+struct spur_trace {
+	const struct spur_format *format;
+	void *state; /* the format's */
+	char *path;
+	struct spur_options options;
+	struct arena arena; /* lives until close; only while opening, or under `lock` */
+	struct intern *strings;
+	pthread_mutex_t lock; /* classes and arena after open */
+
+	const char *version; /* of the format as found: "4", "2.0" */
+	const char *byte_order; /* "little", "big", "mixed" */
+	struct clock_info clock;
+	struct info_item *info;
+	size_t ninfo, info_cap;
+
+	struct spur_stream *streams;
+	size_t nstreams, streams_cap;
+	struct spur_track *tracks;
+	size_t ntracks, tracks_cap;
+	struct feed **feeds;
+	size_t nfeeds, feeds_cap;
+
+	struct event_class **classes[TRACE_CLASS_PAGES]; /* pages of TRACE_CLASS_PAGE pointers; they never move */
+	uint32_t nclasses; /* the next id (atomic); id 0 is never used */
+
+	struct diag_log diag; /* found while opening, or of no feed */
+	struct diag_log joined; /* diag and all feeds': made by trace_join_diag() */
+
+	uint64_t mem_failures; /* mem_failures() when opening began */
+	struct merge *merge; /* of spur_next(); made at the first call */
+	struct source *source; /* the open file; NULL for a directory */
+};
+
+/* Made by spur_open(); tests make one by hand. NULL when memory is out. */
+struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
+void trace_free(struct spur_trace *t);
+
+/* Declarations by a format's open(). SPUR_NONE / NULL when memory is out. Strings are copied. */
+uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
+uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
+struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);
+bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* String id of a NUL-ended string / of bytes (0 when memory is out). Thread-safe. */
+uint32_t trace_intern(struct spur_trace *t, const char *s);
+uint32_t trace_intern_n(struct spur_trace *t, const char *s, size_t len);
+
+/* Adds a class: a copy of *c, kept until close; returns its id, or 0 (no memory, or 2^24 classes). Thread-safe. */
+uint32_t trace_add_class(struct spur_trace *t, const struct event_class *c);
+/* The same for callers that hold t->lock. */
+uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *c);
+/* The class of an id that trace_add_class() gave. No lock. */
+const struct event_class *trace_class(const struct spur_trace *t, uint32_t id);
+/* Ids are below it. Grows while feeds are read. */
+uint32_t trace_class_count(const struct spur_trace *t);
+
+/* Joins the diagnostics of all feeds, in feed order, into t->joined. */
+void trace_join_diag(struct spur_trace *t);
+
+#endif

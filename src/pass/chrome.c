@@ -1,0 +1,443 @@
+/*
+ * chrome: the trace as Chrome's trace event JSON ("JSON object format"), which Perfetto, chrome://tracing and speedscope
+ * open. Calls become B and E in time order, spans X, counters C, async b n e, flows s t f, time off the CPU a slice, all
+ * else instants; processes and threads get their names. Times are microseconds with three decimals, exact to the ns.
+ *
+ * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers close the wrong slice by
+ * them). Lines are made per feed in parallel and merged by time; what a line has of its class and track is made once.
+ */
+#include "flow/lines.h"
+#include "flow/pair.h"
+#include "pass/pass.h"
+#include "pass/text/frag.h"
+#include "pass/text/loss.h"
+#include "pass/text/value.h"
+#include "pass/text/when.h"
+
+enum {
+	LINE_ROOM = 256, /* of a line, beside its fragments and arguments */
+	NAME_MAX_LEN = 1 << 16, /* longer fragments are written apart */
+	ODD_TID = 0x40000000, /* of tracks that are no threads, plus their number */
+};
+
+enum use { USE_ARGS = 1 }; /* frag.user of a class */
+
+enum reason { LOST_ORPHAN, LOST_KIND, LOST_SERIES, LOST_PAYLOAD, REASONS };
+static const struct loss_reason reasons[REASONS] = {
+	[LOST_ORPHAN] = { LOSS_DROPPED, "an end whose begin is not in the data" },
+	[LOST_KIND] = { LOSS_DEGRADED, "the format has no such kind: written as an instant event" },
+	[LOST_SERIES] = { LOSS_DEGRADED, "a counter's series are numbers: values that are none are left out" },
+	[LOST_PAYLOAD] = { LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
+};
+
+struct chrome {
+	struct pass_env *env;
+	struct spur_trace *trace;
+	int64_t zero; /* subtracted from all times */
+	struct frag_table *classes, *tracks;
+	struct loss_table loss;
+	uint64_t rows; /* atomic */
+};
+
+/* One feed being written. */
+struct chrome_lane {
+	struct chrome *chrome;
+	struct time_digits digits;
+	struct spur_args args;
+	uint32_t track; /* the feed's main one, which has .. */
+	struct pair_stack stack;
+	struct pair rest; /* stacks of other tracks */
+};
+
+/* The process that a track belongs to; 0 where it has none. */
+static int64_t track_pid(const struct spur_trace *t, const struct spur_track *k)
+{
+	for (unsigned i = 0; k && i < 64; i++) {
+		if (k->pid >= 0)
+			return k->pid;
+		k = spur_track(t, k->parent);
+	}
+	return 0;
+}
+
+static int64_t track_tid(const struct spur_track *k, uint32_t id)
+{
+	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid < 0 && k->pid >= 0)
+		return k->pid;
+	return k && k->tid >= 0 ? k->tid : (int64_t)ODD_TID + id;
+}
+
+static void track_text(const struct chrome *c, uint32_t id, struct out *o)
+{
+	const struct spur_track *k = spur_track(c->trace, id);
+
+	out_printf(o, ",\"pid\":%lld,\"tid\":%lld", (long long)track_pid(c->trace, k), (long long)track_tid(k, id));
+}
+
+static void make_track(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+{
+	(void)f;
+	track_text(self, row->track, o);
+}
+
+static void class_text(const struct chrome *c, const struct spur_event *row, struct out *o)
+{
+	size_t len;
+	const char *s = spur_string(c->trace, row->name, &len);
+
+	out_str(o, ",\"name\":");
+	out_json(o, s, len);
+	s = spur_string(c->trace, row->cat, &len);
+	if (len) {
+		out_str(o, ",\"cat\":");
+		out_json(o, s, len);
+	}
+}
+
+static uint64_t class_key(const struct spur_event *row)
+{
+	return (uint64_t)row->name << 32 | row->cat;
+}
+
+static void make_class(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+{
+	const struct chrome *c = self;
+	struct filter *filter = c->env->filter;
+
+	class_text(c, row, o);
+	f->key = class_key(row);
+	if (!c->env->opt->no_args && !(filter && (filter_marks(filter, row->cls) & FILTER_MARK_NOARGS)))
+		f->user = USE_ARGS;
+}
+
+/* One letter of the format for the kind. */
+static const char phases[SPUR_KINDS] = {
+	[SPUR_BEGIN] = 'B', [SPUR_END_SPAN] = 'E', [SPUR_SPAN] = 'X', [SPUR_INSTANT] = 'i', [SPUR_COUNTER] = 'C',
+	[SPUR_ASYNC_BEGIN] = 'b', [SPUR_ASYNC_INSTANT] = 'n', [SPUR_ASYNC_END] = 'e', [SPUR_FLOW_BEGIN] = 's',
+	[SPUR_FLOW_STEP] = 't', [SPUR_FLOW_END] = 'f', [SPUR_LOG] = 'i', [SPUR_SWITCH] = 'B', [SPUR_WAKEUP] = 'i',
+	[SPUR_SAMPLE] = 'i', [SPUR_OBJECT] = 'i', [SPUR_BLOB] = 'i', [SPUR_LOST] = 'i', [SPUR_NATIVE] = 'i',
+};
+
+static bool kind_fits(unsigned kind)
+{
+	return kind <= SPUR_FLOW_END || kind == SPUR_SWITCH;
+}
+
+/* The start of every line: comma, phase, time, thread. */
+static char *put_head(char *w, struct chrome_lane *l, char phase, int64_t ts, const struct frag *track)
+{
+	int64_t t;
+
+	if (__builtin_sub_overflow(ts, l->chrome->zero, &t))
+		t = ts;
+	memcpy(w, ",\n{\"ph\":\"?\",\"ts\":", 17);
+	w[9] = phase;
+	w = put_us(w + 17, &l->digits, t);
+	return put_frag(w, track);
+}
+
+/* A line without arguments, of a begin or, without name, of an end. */
+static void line_out(struct chrome_lane *l, const struct spur_event *row, const struct frag *track, const struct frag *name,
+		     struct out *o)
+{
+	char *w = out_room(o, LINE_ROOM + (name ? name->len : 0)), *const from = w;
+
+	if (!w)
+		return;
+	w = put_head(w, l, name ? 'B' : 'E', row->ts, track);
+	if (name)
+		w = put_frag(w, name);
+	*w++ = '}';
+	o->len += (size_t)(w - from);
+}
+
+static void args_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
+{
+	struct chrome *c = l->chrome;
+	enum spur_status st = spur_args(c->trace, row, &l->args);
+
+	if (st == SPUR_FAIL)
+		args_reset(&l->args);
+	if (st != SPUR_OK)
+		loss_add(&c->loss, LOST_PAYLOAD, row->kind);
+	if (!l->args.count)
+		return;
+	out_str(o, ",\"args\":");
+	args_json(c->trace, &l->args, row->kind == SPUR_END_SPAN, o);
+}
+
+static bool value_is_number(const struct spur_value *v)
+{
+	return v->type == SPUR_I64 || v->type == SPUR_U64 || (v->type == SPUR_F64 && v->f - v->f == 0);
+}
+
+/* The series of a counter. */
+static void series_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
+{
+	struct chrome *c = l->chrome;
+	size_t shown = 0;
+
+	if (!row->nargs || spur_args(c->trace, row, &l->args) == SPUR_FAIL)
+		args_reset(&l->args);
+	out_str(o, ",\"args\":{");
+	for (size_t i = 0; i < l->args.count; i++) {
+		const struct spur_value *v = &l->args.items[i];
+		size_t len;
+		const char *name = spur_string(c->trace, v->name, &len);
+
+		if (!value_is_number(v))
+			continue;
+		out_str(o, shown++ ? "," : "");
+		out_json(o, len ? name : "value", len ? len : 5);
+		out_char(o, ':');
+		value_json(c->trace, v, o);
+	}
+	out_char(o, '}');
+	if (shown < l->args.count || !shown)
+		loss_add(&c->loss, LOST_SERIES, row->kind);
+}
+
+static void id_out(const struct spur_event *row, struct out *o)
+{
+	out_str(o, ",\"id\":\"0x");
+	out_hex(o, row->id);
+	out_str(o, row->kind == SPUR_FLOW_END ? "\",\"bp\":\"e\"" : "\"");
+}
+
+/* Time off the CPU: a slice of its own name. */
+static void switch_out(const struct spur_event *row, struct out *o)
+{
+	if (!(row->flags & SPUR_F_OUT))
+		return;
+	out_str(o, ",\"name\":\"off CPU\",\"cat\":\"sched\",\"args\":{\"preempted\":");
+	out_str(o, row->flags & SPUR_F_PREEMPTED ? "true" : "false");
+	if (row->cpu != SPUR_NO_CPU) {
+		out_str(o, ",\"cpu\":");
+		out_u64(o, row->cpu);
+	}
+	out_char(o, '}');
+}
+
+static void dur_out(const struct spur_event *row, struct out *o)
+{
+	char *w;
+
+	out_str(o, ",\"dur\":");
+	w = out_room(o, LINE_ROOM);
+	if (w)
+		o->len += (size_t)(put_us_slow(w, row->dur) - w);
+}
+
+/* What comes between the thread and the closing brace. */
+static void body_out(struct chrome_lane *l, const struct spur_event *row, const struct frag *name, struct out *o)
+{
+	if (row->kind == SPUR_SWITCH) {
+		switch_out(row, o);
+		return;
+	}
+	if (row->kind != SPUR_END_SPAN) {
+		if (name->key == class_key(row))
+			out_bytes(o, name->p, name->len);
+		else
+			class_text(l->chrome, row, o);
+	}
+	if (row->kind == SPUR_SPAN)
+		dur_out(row, o);
+	else if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END)
+		id_out(row, o);
+	else if (row->kind >= SPUR_INSTANT && row->kind != SPUR_COUNTER)
+		out_str(o, ",\"s\":\"t\"");
+	if (row->kind == SPUR_COUNTER)
+		series_out(l, row, o);
+	else if (row->kind == SPUR_LOST)
+		out_printf(o, ",\"args\":{\"lost\":%llu}", (unsigned long long)row->id);
+	else if (row->nargs && name->user == USE_ARGS)
+		args_out(l, row, o);
+}
+
+/* Any line. False: memory is out. */
+static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct lines *out)
+{
+	struct chrome *c = l->chrome;
+	const struct frag *name = frag_get(c->classes, row->cls, row), *track = frag_get(c->tracks, row->track, row);
+	struct out *o = &out->text;
+	char phase, *w;
+
+	if (!name || !track)
+		return false;
+	if (kind_is_call(row->kind) && !row->nargs && name->len < NAME_MAX_LEN && name->key == class_key(row)) {
+		line_out(l, row, track, row->kind == SPUR_BEGIN ? name : NULL, o);
+		return lines_mark(out, row->ts, row->track);
+	}
+	phase = row->kind == SPUR_SWITCH && !(row->flags & SPUR_F_OUT) ? 'E' : phases[row->kind];
+	w = out_room(o, LINE_ROOM);
+	if (w)
+		o->len += (size_t)(put_head(w, l, phase, row->ts, track) - w);
+	body_out(l, row, name, o);
+	out_char(o, '}');
+	return lines_mark(out, row->ts, row->track);
+}
+
+/* An END that the data lacks. */
+static bool close_out(struct chrome_lane *l, const struct spur_event *row, struct lines *out)
+{
+	const struct frag *track = frag_get(l->chrome->tracks, row->track, row);
+
+	if (!track)
+		return false;
+	line_out(l, row, track, NULL, &out->text);
+	return lines_mark(out, row->ts, row->track);
+}
+
+/* The topmost slice is over when the row comes, whatever the row says. */
+static bool slice_is_due(const struct pair_stack *s, const struct spur_event *row)
+{
+	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT))
+		return s->n && (s->frames[s->n - 1].flags & PAIR_SCHED);
+	return pair_excess(s, row);
+}
+
+/* A row that opens or closes a slice. */
+static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struct lines *out)
+{
+	struct pair_stack *s = row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
+
+	if (!s)
+		return false;
+	while (slice_is_due(s, row))
+		if (!(pair_pop(s)->flags & PAIR_MISSING) && !close_out(l, row, out))
+			return false;
+	if (row->kind == SPUR_BEGIN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
+		return pair_push(s, row) && row_out(l, row, out);
+	if (!pair_match(s, row)) {
+		loss_add(&l->chrome->loss, LOST_ORPHAN, row->kind);
+		return true;
+	}
+	pair_pop(s);
+	return row_out(l, row, out);
+}
+
+static void *chrome_open(void *self, const struct feed *f)
+{
+	struct chrome_lane *l = mem_alloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->chrome = self;
+	l->track = f ? f->track : SPUR_NONE;
+	pair_init(&l->rest);
+	time_digits_init(&l->digits);
+	return l;
+}
+
+static bool chrome_rows(void *lane, struct spur_event *rows, size_t n, struct lines *out)
+{
+	struct chrome_lane *l = lane;
+	bool good = true;
+
+	for (size_t i = 0; i < n && good; i++) {
+		const struct spur_event *row = &rows[i];
+
+		if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH) {
+			good = slice_out(l, row, out);
+			continue;
+		}
+		if (!kind_fits(row->kind))
+			loss_add(&l->chrome->loss, LOST_KIND, row->kind);
+		good = row_out(l, row, out);
+	}
+	__atomic_fetch_add(&l->chrome->rows, n, __ATOMIC_RELAXED);
+	return good;
+}
+
+static void chrome_close(void *lane)
+{
+	struct chrome_lane *l = lane;
+
+	spur_args_free(&l->args);
+	mem_free(l->stack.frames);
+	pair_free(&l->rest);
+	mem_free(l);
+}
+
+static void name_line(const struct chrome *c, uint32_t id, const char *what, const char *name, size_t len)
+{
+	struct out *o = c->env->out;
+
+	out_str(o, ",\n{\"ph\":\"M\"");
+	track_text(c, id, o);
+	out_printf(o, ",\"name\":\"%s\",\"args\":{\"name\":", what);
+	out_json(o, name, len);
+	out_str(o, "}}");
+}
+
+/* Names of processes and threads. Before them a line that says nothing, so that all others have a comma in front. */
+static void names_out(const struct chrome *c)
+{
+	struct out *o = c->env->out;
+
+	out_str(o, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+		   "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":0}}");
+	for (uint32_t i = 0; i < c->trace->ntracks; i++) {
+		const struct spur_track *k = &c->trace->tracks[i];
+		size_t len;
+		const char *name = spur_string(c->trace, k->name, &len);
+
+		if (len)
+			name_line(c, i, k->kind == SPUR_TRACK_PROCESS ? "process_name" : "thread_name", name, len);
+	}
+}
+
+static void tail_out(const struct chrome *c)
+{
+	const struct spur_trace *t = c->trace;
+	const char *clock = t->clock.name ? t->clock.name : "unknown";
+	struct out *o = c->env->out;
+
+	out_str(o, "\n],\"otherData\":{\"format\":");
+	out_json(o, t->format->name, strlen(t->format->name));
+	out_str(o, ",\"clock\":");
+	out_json(o, clock, strlen(clock));
+	if (t->clock.epoch_known)
+		out_printf(o, ",\"epoch_ns\":\"%lld\"", (long long)t->clock.epoch_ns);
+	out_printf(o, ",\"start_ns\":\"%lld\",\"writer\":\"spur %s\"}}\n", (long long)c->zero, spur_version());
+}
+
+static enum spur_status chrome_write(struct chrome *c)
+{
+	static const struct pipe_lines lines = { .open = chrome_open, .rows = chrome_rows, .close = chrome_close };
+	struct pass_env *env = c->env;
+	struct pipe_options pipe = env->pipe;
+
+	pipe.limit = env->opt->limit;
+	if (!c->classes || !c->tracks || (env->opt->time == TIME_REL && when_first(env->trace, &c->zero) == SPUR_FAIL))
+		return err_nomem(env->err);
+	names_out(c);
+	if (pipe_run_lines(env->trace, &pipe, &lines, c, env->out) == SPUR_FAIL)
+		return err_nomem(env->err);
+	tail_out(c);
+	env->lost = loss_sum(&c->loss);
+	if (env->notes && env->opt->form == FORM_JSON)
+		loss_json(&c->loss, "chrome", env->notes);
+	else if (env->notes)
+		loss_text(&c->loss, "chrome", env->notes);
+	return !c->rows && env->filter && !(pipe.stop && *pipe.stop) ? SPUR_WARN : SPUR_OK;
+}
+
+static enum spur_status chrome_run(struct pass_env *env)
+{
+	struct chrome c = { .env = env, .trace = env->trace, .loss = { .reasons = reasons, .count = REASONS } };
+	enum spur_status st;
+
+	c.classes = frag_new(make_class, &c);
+	c.tracks = frag_new(make_track, &c);
+	st = chrome_write(&c);
+	frag_free(c.classes);
+	frag_free(c.tracks);
+	return st;
+}
+
+const struct spur_pass spur_pass_chrome = {
+	.name = "chrome",
+	.run = chrome_run,
+};

@@ -1,0 +1,232 @@
+/*
+ * dump: every record of every stream where it stands: streams one after the other, not merged, each with offset, length,
+ * kind, name and the fields as stored; --verbose adds the bytes. Reads what the format reads: damaged records are
+ * damage, not records.
+ *
+ * A feed's own stream is shown while it is read; rows of streams that several feeds share (per-CPU files) are kept
+ * and shown by offset at the end. A filter that needs the merged order gives the merged order.
+ */
+#include <stdlib.h>
+
+#include "pass/pass.h"
+#include "pass/text/value.h"
+
+enum { BYTES_A_LINE = 16, SHARED_ROWS = 1 << 28 };
+
+struct dump {
+	struct pass_env *env;
+	struct spur_trace *trace;
+	struct out *out;
+	struct spur_args args;
+	bool json, verbose;
+	uint32_t stream; /* whose heading was written */
+	uint64_t shown, limit;
+	struct spur_event *shared;
+	size_t nshared, cap;
+};
+
+static void dump_string(const struct dump *d, uint32_t id)
+{
+	size_t len;
+	const char *s = spur_string(d->trace, id, &len);
+
+	if (d->json)
+		out_json(d->out, s, len);
+	else
+		out_safe(d->out, s, len);
+}
+
+static void dump_hex(struct out *o, const uint8_t *p, size_t n, const char *between)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			out_str(o, between);
+		out_bytes(o, (const char[]){ digits[p[i] >> 4], digits[p[i] & 15] }, 2);
+	}
+}
+
+static const uint8_t *dump_raw(const struct dump *d, const struct spur_event *row)
+{
+	return d->verbose && d->trace->format->raw ? d->trace->format->raw(d->trace, row) : NULL;
+}
+
+/* The record's fields; arguments where the format has no fields to tell. */
+static bool dump_fields(struct dump *d, const struct spur_event *row)
+{
+	const struct spur_format *f = d->trace->format;
+
+	args_reset(&d->args);
+	return (f->fields ? f->fields(d->trace, row, &d->args) : spur_args(d->trace, row, &d->args)) != SPUR_FAIL;
+}
+
+static void dump_json(struct dump *d, const struct spur_event *row)
+{
+	const struct spur_stream *s = spur_stream(d->trace, row->stream);
+	const uint8_t *raw = dump_raw(d, row);
+	struct out *o = d->out;
+
+	out_str(o, "{\"stream\":");
+	out_json(o, s ? s->path : "", s ? strlen(s->path) : 0);
+	out_printf(o, ",\"off\":%llu,\"len\":%u,\"kind\":\"%s\",\"name\":", (unsigned long long)row->off, row->len,
+		   spur_kind_name(row->kind));
+	dump_string(d, row->name);
+	out_str(o, ",\"fields\":");
+	args_json(d->trace, &d->args, false, o);
+	if (raw) {
+		out_str(o, ",\"raw\":\"");
+		dump_hex(o, raw, row->len, "");
+		out_char(o, '"');
+	}
+	out_str(o, "}\n");
+}
+
+static void dump_text(struct dump *d, const struct spur_event *row)
+{
+	const struct spur_stream *s = spur_stream(d->trace, row->stream);
+	const uint8_t *raw = dump_raw(d, row);
+	struct out *o = d->out;
+
+	if (row->stream != d->stream) {
+		out_str(o, d->stream == SPUR_NONE ? "" : "\n");
+		out_safe(o, s ? s->path : "", s ? strlen(s->path) : 0);
+		out_str(o, ":\n");
+		d->stream = row->stream;
+	}
+	out_printf(o, "0x%08llx %5u  %-8s ", (unsigned long long)row->off, row->len, spur_kind_name(row->kind));
+	dump_string(d, row->name);
+	if (d->args.count) {
+		out_str(o, "  ");
+		args_text_list(d->trace, &d->args, o);
+	}
+	out_char(o, '\n');
+	for (size_t i = 0; raw && i < row->len; i += BYTES_A_LINE) {
+		out_printf(o, "  %08llx  ", (unsigned long long)(row->off + i));
+		dump_hex(o, raw + i, row->len - i < BYTES_A_LINE ? row->len - i : BYTES_A_LINE, " ");
+		out_char(o, '\n');
+	}
+}
+
+/* False: enough, or memory is out (then the status says so). */
+static bool dump_row(struct dump *d, const struct spur_event *row, enum spur_status *st)
+{
+	if (d->limit && d->shown == d->limit)
+		return false;
+	if ((row->flags & SPUR_F_IMPLIED) && !row->len)
+		return true;
+	d->shown++;
+	if (!dump_fields(d, row)) {
+		*st = SPUR_FAIL;
+		return false;
+	}
+	if (d->json)
+		dump_json(d, row);
+	else
+		dump_text(d, row);
+	return !d->out->error;
+}
+
+static bool dump_stopped(const struct dump *d)
+{
+	const struct pipe_options *p = &d->env->pipe;
+
+	return (p->stop && *p->stop) || d->out->error || (d->limit && d->shown == d->limit);
+}
+
+static enum spur_status dump_rows(struct dump *d, const struct feed *f, const struct spur_event *rows, size_t n)
+{
+	enum spur_status st = SPUR_OK;
+
+	for (size_t i = 0; i < n && st == SPUR_OK; i++) {
+		if (rows[i].stream == f->stream) {
+			if (!dump_row(d, &rows[i], &st))
+				break;
+			continue;
+		}
+		if (!mem_grow((void **)&d->shared, &d->cap, d->nshared + 1, sizeof(*d->shared), SHARED_ROWS))
+			return SPUR_FAIL;
+		d->shared[d->nshared++] = rows[i];
+	}
+	return st;
+}
+
+static enum spur_status dump_feed(struct dump *d, struct feed *f)
+{
+	struct feed_reader *r = feed_reader_new(d->trace, f, d->env->filter, BATCH_ROWS);
+	enum spur_status st = r ? SPUR_OK : SPUR_FAIL;
+	struct spur_event *rows;
+	size_t n;
+
+	while (st == SPUR_OK && !dump_stopped(d)) {
+		st = feed_reader_next(r, &rows, &n);
+		if (st == SPUR_OK)
+			st = dump_rows(d, f, rows, n);
+	}
+	feed_reader_free(r);
+	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
+}
+
+static int row_order(const void *a, const void *b)
+{
+	const struct spur_event *x = a, *y = b;
+
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return x->track < y->track ? -1 : x->track > y->track;
+}
+
+static enum spur_status dump_streams(struct dump *d)
+{
+	enum spur_status st = SPUR_OK;
+
+	for (size_t i = 0; i < d->trace->nfeeds && st == SPUR_OK && !dump_stopped(d); i++) {
+		struct feed *f = d->trace->feeds[i];
+
+		if (!d->env->filter || !filter_skips_feed(d->env->filter, f))
+			st = dump_feed(d, f);
+	}
+	if (d->nshared)
+		qsort(d->shared, d->nshared, sizeof(*d->shared), row_order);
+	for (size_t i = 0; i < d->nshared && st == SPUR_OK && !dump_stopped(d); i++)
+		if (!dump_row(d, &d->shared[i], &st))
+			break;
+	return st;
+}
+
+static bool dump_merged_rows(void *self, struct spur_event *rows, size_t n)
+{
+	struct dump *d = self;
+	enum spur_status st = SPUR_OK;
+
+	for (size_t i = 0; i < n; i++)
+		if (!dump_row(d, &rows[i], &st))
+			return false;
+	return true;
+}
+
+static enum spur_status dump_run(struct pass_env *env)
+{
+	struct dump d = { .env = env, .trace = env->trace, .out = env->out, .json = env->opt->form == FORM_JSONL,
+			  .verbose = env->opt->verbose, .stream = SPUR_NONE, .limit = env->opt->limit };
+	enum spur_status st;
+
+	if (env->filter && filter_is_global(env->filter))
+		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
+	else
+		st = dump_streams(&d);
+	mem_free(d.shared);
+	spur_args_free(&d.args);
+	if (st == SPUR_FAIL)
+		return err_nomem(env->err);
+	return !d.shown && env->filter && !(env->pipe.stop && *env->pipe.stop) ? SPUR_WARN : SPUR_OK;
+}
+
+const struct spur_pass spur_pass_dump = {
+	.name = "dump",
+	.run = dump_run,
+};

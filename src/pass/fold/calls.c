@@ -1,0 +1,428 @@
+/*
+ * The report's inner loop. BEGIN and END rows that fit the stack as it is are counted in place; everything else (a new
+ * track, lost records, spans, time off the CPU, a function open on two tracks) takes one step of the slow path, which
+ * is the definition of what the fast one does.
+ */
+#include "pass/fold/calls.h"
+
+#include "format/uftrace/data.h"
+#include "pass/fold/walk.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum { KEY_LIMIT = 1 << 28, NO_FRAME = PAIR_MISSING };
+
+/* The stack of the track at hand in registers. Invariant: while `top` has no PAIR_SCHED, n == the stack's calls. */
+struct view {
+	struct pair_frame *frames; /* NULL: memory is out */
+	size_t n, cap;
+	struct call_stat *stats;
+	size_t nstats;
+	int64_t until; /* the key's */
+	uint32_t track, key;
+	uint32_t top; /* flags of the topmost frame; NO_FRAME where there is none */
+};
+
+static bool stat_room(struct calls *w, uint32_t key)
+{
+	return key < w->nstats || mem_grow((void **)&w->stats, &w->nstats, (size_t)key + 1, sizeof(*w->stats), KEY_LIMIT);
+}
+
+/* The track's process, or what stands on top of it. */
+static uint32_t track_process(const struct spur_trace *t, uint32_t track)
+{
+	for (size_t i = 0; i < t->ntracks; i++) {
+		const struct spur_track *k = spur_track(t, track);
+
+		if (!k || k->kind == SPUR_TRACK_PROCESS || k->parent >= t->ntracks)
+			break;
+		track = k->parent;
+	}
+	return track;
+}
+
+static void find_session(struct calls *w, const struct spur_event *row)
+{
+	const struct uftrace_data *d = uftrace_data(w->trace);
+	const struct spur_track *k = spur_track(w->trace, row->track);
+	uint64_t ts = row->ts < 0 ? 0 : (uint64_t)row->ts, until = INT64_MAX;
+	const struct uftrace_session *s;
+	const struct uftrace_task *task;
+
+	w->key_until = INT64_MAX;
+	if (!d || !k) {
+		w->key_now = d ? 0 : track_process(w->trace, row->track) + 1;
+		return;
+	}
+	s = uftrace_session_at(d, k->tid, ts);
+	w->key_now = s ? (uint32_t)(s - d->sessions) + 1 : 0;
+	task = uftrace_task(d, k->tid);
+	for (size_t i = 0; task && i < task->nrefs; i++) {
+		if (task->refs[i].start > ts && task->refs[i].start < until)
+			until = task->refs[i].start;
+		if (task->refs[i].end > ts && task->refs[i].end < until)
+			until = task->refs[i].end;
+	}
+	w->key_until = (int64_t)until;
+}
+
+struct calls_session calls_session(const struct spur_trace *t, uint32_t key)
+{
+	const struct uftrace_data *d = uftrace_data(t);
+	const struct spur_track *k = d ? NULL : spur_track(t, key - 1);
+	struct calls_session s = { .name = "", .pid = -1 };
+
+	if (d && key && key <= d->nsessions) {
+		const struct uftrace_session *u = &d->sessions[key - 1];
+
+		s = (struct calls_session){ .name = u->exename.p, .len = u->exename.len, .pid = u->pid };
+	} else if (k) {
+		s.name = spur_string(t, k->name, &s.len);
+		s.pid = k->pid;
+	}
+	return s;
+}
+
+static uint32_t row_key(struct calls *w, const struct spur_event *row)
+{
+	if (w->by == CALLS_BY_FUNCTION)
+		return row->cls;
+	if (w->key_track != row->track || row->ts >= w->key_until) {
+		w->key_track = row->track;
+		w->key_now = row->track + 1;
+		w->key_until = INT64_MAX;
+		if (w->by == CALLS_BY_SESSION)
+			find_session(w, row);
+	}
+	return w->key_now;
+}
+
+/* Makes the key's open counter the track's; the one it was waits in `parked`. */
+static bool stat_retrack(struct calls *w, uint32_t key, uint32_t track)
+{
+	struct call_stat *st = &w->stats[key];
+	struct map64_slot *slot;
+
+	if (st->track == track)
+		return true;
+	if (st->open) {
+		slot = map64_put(&w->parked, (uint64_t)st->track << 32 | key);
+		if (!slot)
+			return false;
+		slot->value = st->open;
+	}
+	slot = map64_find(&w->parked, (uint64_t)track << 32 | key);
+	st->open = slot ? (uint32_t)slot->value : 0;
+	st->track = track;
+	if (slot)
+		slot->value = 0;
+	return true;
+}
+
+static bool stat_spread(struct calls *w, struct call_stat *st, uint64_t length)
+{
+	if (!st->spread) {
+		if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1, sizeof(*w->spreads), KEY_LIMIT))
+			return false;
+		st->spread = (uint32_t)++w->nspreads;
+	}
+	return spread_add(&w->spreads[st->spread - 1], length);
+}
+
+static void stat_unfinished(struct call_stat *st)
+{
+	st->unfinished += st->unfinished != UINT32_MAX;
+}
+
+/* A frame was popped: its call is over. */
+static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track, const struct pair_frame *f, struct walk_end e)
+{
+	uint64_t length = walk_length(f, e.ts);
+	uint32_t key = (uint32_t)f->user;
+	struct call_stat *st;
+
+	walk_credit(s, f, e.ts);
+	if ((f->flags & PAIR_MISSING) || ((f->flags & PAIR_SCHED) && w->by != CALLS_BY_FUNCTION))
+		return true;
+	if (!stat_retrack(w, key, track))
+		return false;
+	st = &w->stats[key];
+	st->sum += length;
+	st->self += walk_self(f, length);
+	st->calls++;
+	st->most = length > st->most ? length : st->most;
+	st->least = ~length > st->least ? ~length : st->least;
+	if (--st->open)
+		st->inner += length;
+	if (e.unfinished)
+		stat_unfinished(st);
+	return !w->want_spread || stat_spread(w, st, length);
+}
+
+static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_event *row, uint32_t key)
+{
+	struct pair_frame *f = walk_push(s, row);
+
+	if (!f)
+		return false;
+	if (f->flags & PAIR_SCHED) {
+		key = CALLS_OFF_CPU;
+		if (w->by != CALLS_BY_FUNCTION)
+			return true;
+	}
+	f->user = key;
+	if (!stat_room(w, key) || !stat_retrack(w, key, row->track))
+		return false;
+	w->stats[key].open++;
+	return true;
+}
+
+/* The slow path: any row, in full. */
+static __attribute__((noinline)) bool calls_step(struct calls *w, const struct spur_event *row)
+{
+	struct pair_stack *s = pair_stack(&w->pair, row->track);
+	const struct pair_frame *f;
+	struct walk_end e;
+	uint32_t key;
+
+	if (!s)
+		return false;
+	while ((f = walk_due(s, row, &e)))
+		if (!call_end(w, s, row->track, f, e))
+			return false;
+	key = row_key(w, row);
+	if (walk_opens(s, row))
+		return call_begin(w, s, row, key);
+	f = walk_match(s, row);
+	if (f)
+		return call_end(w, s, row->track, f, (struct walk_end){ row->ts, false });
+	if (row->kind != SPUR_END_SPAN)
+		return true;
+	if (!stat_room(w, key))
+		return false;
+	stat_unfinished(&w->stats[key]);
+	return true;
+}
+
+static __attribute__((noinline)) struct view view_make(struct calls *w, const struct spur_event *row)
+{
+	struct pair_stack *s = pair_stack(&w->pair, row->track);
+	struct view v = { .track = row->track };
+
+	if (!s || (!s->cap && !pair_grow_frames(s, 1)))
+		return v;
+	v.key = w->by == CALLS_BY_FUNCTION ? 0 : row_key(w, row);
+	v.until = w->key_until;
+	v.frames = s->frames;
+	v.n = s->n;
+	v.cap = s->cap;
+	v.top = s->n ? s->frames[s->n - 1].flags : NO_FRAME;
+	v.stats = w->stats;
+	v.nstats = w->nstats;
+	w->low = row->track < w->low ? row->track : w->low;
+	w->high = row->track > w->high ? row->track : w->high;
+	return v;
+}
+
+/* Field by field, so that the compiler keeps the caller's view in registers. */
+static inline __attribute__((always_inline)) bool view_load(struct view *v, struct calls *w, const struct spur_event *row)
+{
+	const struct view new = view_make(w, row);
+
+	v->frames = new.frames;
+	v->n = new.n;
+	v->cap = new.cap;
+	v->stats = new.stats;
+	v->nstats = new.nstats;
+	v->until = new.until;
+	v->track = new.track;
+	v->key = new.key;
+	v->top = new.top;
+	return v->frames;
+}
+
+/* Writes back what a view changed: the number of frames. */
+static inline __attribute__((always_inline)) void view_store(struct calls *w, const struct view *v)
+{
+	struct pair_stack *s = &w->pair.stacks[v->track];
+
+	s->calls += v->n - s->n;
+	s->n = v->n;
+	s->seen |= v->n > 0;
+}
+
+/* Counts a BEGIN that lies on the stack as it is; false: the slow path must. */
+static inline __attribute__((always_inline)) bool fast_begin(const struct calls *w, struct view *v,
+							     const struct spur_event *row, bool by_function)
+{
+	uint32_t key = by_function ? row->cls : v->key;
+	struct pair_frame *f;
+	struct call_stat *st;
+
+	if (unlikely(v->n == v->cap || key >= v->nstats || (v->top & (PAIR_SCHED | PAIR_SPAN)) ||
+		     ((row->flags & SPUR_F_DEPTH) && row->depth != v->n) || (!by_function && row->ts >= v->until)))
+		return false;
+	st = &v->stats[key];
+	if (unlikely(st->track != v->track)) {
+		if (st->open || w->parked.count)
+			return false;
+		st->track = v->track;
+	}
+	st->open++;
+	f = &v->frames[v->n];
+	f->ts = row->ts;
+	f->child = 0;
+	f->cls = row->cls;
+	f->flags = 0;
+	f->user = key;
+	v->n++;
+	v->top = 0;
+	return true;
+}
+
+/* Counts an END of the topmost frame; false: the slow path must. `*spent` is how long the call of `*key` lasted. */
+static inline __attribute__((always_inline)) bool fast_end(struct view *v, const struct spur_event *row, uint64_t *key,
+							   uint64_t *spent)
+{
+	struct pair_frame *f;
+	struct call_stat *st;
+	uint64_t length, self;
+
+	if (unlikely(v->top || ((row->flags & SPUR_F_DEPTH) && row->depth + 1u != v->n)))
+		return false;
+	f = &v->frames[v->n - 1];
+	*key = f->user;
+	st = &v->stats[*key];
+	if (unlikely(st->track != v->track))
+		return false;
+	*spent = length = walk_length(f, row->ts);
+	self = walk_self(f, length);
+	st->sum += length;
+	st->self += self;
+	st->calls++;
+	st->most = length > st->most ? length : st->most;
+	st->least = ~length > st->least ? ~length : st->least;
+	if (unlikely(--st->open))
+		st->inner += length;
+	v->top = NO_FRAME;
+	if (likely(--v->n)) {
+		v->top = f[-1].flags;
+		if (unlikely(v->top & PAIR_SPAN) && row->ts > f[-1].end)
+			length = walk_length(f, f[-1].end);
+		f[-1].child = (int64_t)((uint64_t)f[-1].child + length);
+	}
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w, const struct spur_event *row, size_t n,
+								bool by_function, bool spread)
+{
+	const struct spur_event *end = row + n;
+	uint64_t key, spent;
+	struct view v;
+
+	if (!view_load(&v, w, row))
+		return false;
+	for (; row < end; row++) {
+		if (unlikely(row->track != v.track)) {
+			view_store(w, &v);
+			if (!view_load(&v, w, row))
+				return false;
+		}
+		if (likely(row->kind <= SPUR_END_SPAN) &&
+		    likely(row->kind == SPUR_BEGIN ? fast_begin(w, &v, row, by_function) : fast_end(&v, row, &key, &spent))) {
+			if (spread && row->kind != SPUR_BEGIN && !stat_spread(w, &w->stats[key], spent))
+				return false;
+			continue;
+		}
+		if (!walk_takes(row))
+			continue;
+		view_store(w, &v);
+		if (!calls_step(w, row) || !view_load(&v, w, row))
+			return false;
+	}
+	view_store(w, &v);
+	return true;
+}
+
+static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
+{
+	struct calls *w = worker;
+
+	w->rows += n;
+	w->last = rows[n - 1].ts > w->last ? rows[n - 1].ts : w->last;
+	if (w->want_spread)
+		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true);
+	if (w->by == CALLS_BY_FUNCTION)
+		return calls_rows_by(w, rows, n, true, false);
+	return calls_rows_by(w, rows, n, false, false);
+}
+
+static bool calls_feed_begin(void *worker, const struct feed *f)
+{
+	struct calls *w = worker;
+
+	(void)f;
+	w->low = UINT32_MAX;
+	w->high = 0;
+	w->last = INT64_MIN;
+	w->key_track = SPUR_NONE;
+	return true;
+}
+
+/* Calls that are open when the feed ends last until its last row. */
+static bool calls_feed_end(void *worker, const struct feed *f)
+{
+	struct calls *w = worker;
+	struct walk_end e;
+
+	(void)f;
+	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
+		struct pair_stack *s = &w->pair.stacks[track];
+		const struct pair_frame *frame;
+
+		while ((frame = walk_rest(s, w->last, &e)))
+			if (!call_end(w, s, (uint32_t)track, frame, e))
+				return false;
+		mem_free(s->frames);
+		*s = (struct pair_stack){ 0 };
+	}
+	map64_free(&w->parked);
+	return true;
+}
+
+void calls_free(struct calls *workers, unsigned n)
+{
+	for (unsigned i = 0; workers && i < n; i++) {
+		for (size_t k = 0; k < workers[i].nspreads; k++)
+			spread_free(&workers[i].spreads[k]);
+		mem_free(workers[i].spreads);
+		mem_free(workers[i].stats);
+		pair_free(&workers[i].pair);
+		map64_free(&workers[i].parked);
+	}
+	mem_free(workers);
+}
+
+enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread, struct calls **workers, unsigned *n)
+{
+	static const struct pipe_fold fold = { calls_feed_begin, calls_rows, calls_feed_end };
+	enum spur_status st;
+	void **states;
+
+	*n = pipe_workers(env->trace, &env->pipe);
+	*workers = mem_array(*n, sizeof(**workers));
+	states = mem_array(*n, sizeof(*states));
+	if (!*workers || !states) {
+		mem_free(states);
+		return err_nomem(env->err);
+	}
+	for (unsigned i = 0; i < *n; i++) {
+		(*workers)[i] = (struct calls){ .trace = env->trace, .by = by, .want_spread = want_spread };
+		states[i] = &(*workers)[i];
+	}
+	st = pipe_run_feeds(env->trace, &env->pipe, &fold, states);
+	mem_free(states);
+	return st == SPUR_FAIL ? err_nomem(env->err) : SPUR_OK;
+}

@@ -1,0 +1,70 @@
+/*
+ * Sums of calls per function, thread or session, collected per feed in parallel. Each worker has a table indexed by
+ * a key; joining tables is the pass's work.
+ *
+ * A call whose begin lies in the data counts, to its end or, where the data lacks that, to the next sign that it is over
+ * (then it is `unfinished` too); of a call whose begin is lacking only `unfinished` tells.
+ */
+#ifndef SPUR_PASS_FOLD_CALLS_H
+#define SPUR_PASS_FOLD_CALLS_H
+
+#include "base/map64.h"
+#include "pass/fold/spread.h"
+#include "pass/pass.h"
+
+enum calls_by {
+	CALLS_BY_FUNCTION, /* key: class id */
+	CALLS_BY_TASK, /* key: track + 1 */
+	CALLS_BY_SESSION, /* key: see calls_session() */
+};
+
+enum { CALLS_OFF_CPU = 0 }; /* key by function of time off the CPU: no class has the id 0 */
+
+/* One cache line: the report's inner loop lives in these. */
+struct call_stat {
+	uint64_t sum; /* ns of all calls */
+	uint64_t inner; /* of that, in calls made while another of the same key was open on the same track: recursion */
+	uint64_t self;
+	uint64_t calls;
+	uint64_t least; /* ~ns of the shortest, so that zeroed memory means none */
+	uint64_t most;
+	uint32_t open; /* calls open now, on the track below */
+	uint32_t track;
+	uint32_t unfinished;
+	uint32_t spread; /* index + 1 into spreads; 0: none */
+};
+
+static_assert(sizeof(struct call_stat) == 64, "one cache line");
+
+struct calls {
+	const struct spur_trace *trace;
+	enum calls_by by;
+	bool want_spread;
+	struct call_stat *stats; /* by key */
+	size_t nstats;
+	struct spread *spreads;
+	size_t nspreads, spreads_cap;
+	uint64_t rows; /* that passed the filter */
+	/* While a feed is read: */
+	struct pair pair;
+	struct map64 parked; /* track << 32 | key -> open calls, where another track uses the key's counter */
+	uint32_t low, high; /* tracks seen */
+	int64_t last;
+	uint32_t key_track; /* whose key_now and key_until are */
+	uint32_t key_now;
+	int64_t key_until;
+};
+
+/* Reads all feeds. `*workers` (calls_free()) get `*n` tables; on SPUR_FAIL they are to be freed too. */
+enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread, struct calls **workers, unsigned *n);
+void calls_free(struct calls *workers, unsigned n);
+
+/* What a session's key stands for: a program image where the format tells, else a process. */
+struct calls_session {
+	const char *name;
+	size_t len;
+	int64_t pid;
+};
+struct calls_session calls_session(const struct spur_trace *t, uint32_t key);
+
+#endif

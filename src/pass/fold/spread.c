@@ -1,0 +1,147 @@
+/* Histogram of durations. See spread.h. */
+#include "pass/fold/spread.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { STEP_BITS = 6, FIRST = 2 << STEP_BITS, STEPS = 1 << STEP_BITS };
+
+static size_t octave_size(unsigned octave)
+{
+	return octave ? STEPS : FIRST;
+}
+
+/* Octave 0 holds 0 .. 127 singly; octave k holds [64 << k, 128 << k) in 64 steps. */
+static bool histogram_add(struct spread *s, uint64_t value, uint64_t times)
+{
+	unsigned octave = value < FIRST ? 0 : 63 - (unsigned)__builtin_clzll(value) - STEP_BITS;
+	size_t step = octave ? (value >> octave) & (STEPS - 1) : value;
+
+	if (!s->octaves && !(s->octaves = mem_array(SPREAD_OCTAVES, sizeof(uint64_t *))))
+		return false;
+	if (!s->octaves[octave]) {
+		s->octaves[octave] = mem_array(octave_size(octave), sizeof(uint64_t));
+		if (!s->octaves[octave])
+			return false;
+	}
+	s->octaves[octave][step] += times;
+	return true;
+}
+
+static bool spread_to_histogram(struct spread *s)
+{
+	size_t n = s->count < SPREAD_FEW ? s->count : SPREAD_FEW;
+
+	if (!s->few)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (!histogram_add(s, s->few[i], 1))
+			return false;
+	mem_free(s->few);
+	s->few = NULL;
+	return true;
+}
+
+bool spread_add(struct spread *s, uint64_t value)
+{
+	if (s->count < SPREAD_FEW) {
+		if (!s->few && !(s->few = mem_array(SPREAD_FEW, sizeof(uint64_t))))
+			return false;
+		s->few[s->count] = value;
+	} else if (!spread_to_histogram(s) || !histogram_add(s, value, 1)) {
+		return false;
+	}
+	s->count++;
+	s->sum += value;
+	s->squares += (unsigned __int128)value * value;
+	return true;
+}
+
+static bool join_values(struct spread *into, const struct spread *from)
+{
+	for (unsigned k = 0; from->octaves && k < SPREAD_OCTAVES; k++)
+		for (size_t i = 0; from->octaves[k] && i < octave_size(k); i++)
+			if (from->octaves[k][i] && !histogram_add(into, k ? (STEPS + i) << k : i, from->octaves[k][i]))
+				return false;
+	for (size_t i = 0; from->few && i < from->count; i++)
+		if (!histogram_add(into, from->few[i], 1))
+			return false;
+	return true;
+}
+
+bool spread_join(struct spread *into, const struct spread *from)
+{
+	if (into->count + from->count <= SPREAD_FEW) {
+		for (size_t i = 0; i < from->count; i++)
+			if (!spread_add(into, from->few[i]))
+				return false;
+		return true;
+	}
+	if (!spread_to_histogram(into) || !join_values(into, from))
+		return false;
+	into->count += from->count;
+	into->sum += from->sum;
+	into->squares += from->squares;
+	return true;
+}
+
+void spread_free(struct spread *s)
+{
+	mem_free(s->few);
+	for (unsigned k = 0; s->octaves && k < SPREAD_OCTAVES; k++)
+		mem_free(s->octaves[k]);
+	mem_free(s->octaves);
+	*s = (struct spread){ 0 };
+}
+
+static int value_order(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+uint64_t spread_percentile(struct spread *s, unsigned percent)
+{
+	uint64_t rank = (uint64_t)(((unsigned __int128)s->count * percent + 99) / 100), seen = 0;
+
+	if (!s->count)
+		return 0;
+	rank = rank ? rank : 1;
+	if (s->few) {
+		qsort(s->few, s->count, sizeof(uint64_t), value_order);
+		return s->few[rank - 1];
+	}
+	for (unsigned k = 0; k < SPREAD_OCTAVES; k++)
+		for (size_t i = 0; s->octaves[k] && i < octave_size(k); i++) {
+			seen += s->octaves[k][i];
+			if (seen >= rank)
+				return k ? ((uint64_t)(STEPS + i) << k) + ((uint64_t)1 << k) / 2 : i;
+		}
+	return 0;
+}
+
+/*
+ * Sum of (x - m)^2 for the whole part m of the mean, exact modulo 2^128, less what the fraction of the mean adds:
+ * no cancellation however large the values are.
+ */
+uint64_t spread_deviation(const struct spread *s)
+{
+	uint64_t mean, rest;
+	unsigned __int128 around;
+	double variance, fraction;
+
+	if (!s->count)
+		return 0;
+	mean = s->sum / s->count;
+	rest = s->sum % s->count;
+	around = s->squares - 2 * (unsigned __int128)mean * s->sum + (unsigned __int128)mean * mean * s->count;
+	fraction = (double)rest / (double)s->count;
+	variance = (double)around / (double)s->count - fraction * fraction;
+	return variance > 0 ? (uint64_t)(sqrt(variance) + 0.5) : 0;
+}

@@ -1,0 +1,383 @@
+/* Collecting, joining and ordering call trees. See tree.h. */
+#include "pass/fold/tree.h"
+
+#include <stdlib.h>
+
+#include "pass/fold/walk.h"
+
+enum { NODE_LIMIT = 1 << 27, OTHER_NAME = 7 };
+#define NO_NODE UINT32_MAX
+
+/* One worker's. */
+struct grower {
+	struct tree tree;
+	struct pair pair;
+	size_t budget, touched; /* nodes of this feed */
+	uint32_t feed, feeds;
+	uint32_t low, high; /* tracks seen */
+	int64_t last;
+	uint64_t rows;
+};
+
+static bool tree_init(struct tree *t)
+{
+	if (!mem_grow((void **)&t->nodes, &t->cap, 1, sizeof(*t->nodes), NODE_LIMIT))
+		return false;
+	t->n = 1;
+	return true;
+}
+
+void tree_free(struct tree *t)
+{
+	mem_free(t->nodes);
+	mem_free(t->kids);
+	mem_free(t->start);
+	map64_free(&t->children);
+	*t = (struct tree){ 0 };
+}
+
+static uint32_t tree_find(const struct tree *t, uint32_t parent, uint32_t what)
+{
+	uint32_t recent = t->nodes[parent].recent;
+	const struct map64_slot *slot;
+
+	if (recent && t->nodes[recent].what == what)
+		return recent;
+	slot = map64_find(&t->children, (uint64_t)parent << 32 | what);
+	return slot ? (uint32_t)slot->value : NO_NODE;
+}
+
+static uint32_t tree_add(struct tree *t, uint32_t parent, uint32_t what)
+{
+	struct map64_slot *slot;
+
+	if (!mem_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), NODE_LIMIT))
+		return NO_NODE;
+	slot = map64_put(&t->children, (uint64_t)parent << 32 | what);
+	if (!slot)
+		return NO_NODE;
+	slot->value = t->n;
+	t->nodes[t->n] = (struct tree_node){ .parent = parent, .what = what, .first = INT64_MAX };
+	return (uint32_t)t->n++;
+}
+
+static uint32_t tree_put(struct tree *t, uint32_t parent, uint32_t what)
+{
+	uint32_t id = tree_find(t, parent, what);
+
+	return id == NO_NODE ? tree_add(t, parent, what) : id;
+}
+
+/* The node of a call, within the feed's budget; NO_NODE: memory is out. */
+static uint32_t grower_node(struct grower *w, uint32_t parent, uint32_t what, int64_t ts)
+{
+	struct tree *t = &w->tree;
+	struct tree_node *node;
+	uint32_t id;
+
+	if (t->nodes[parent].what == TREE_OTHER && parent)
+		return parent;
+	id = tree_find(t, parent, what);
+	if (id == NO_NODE || t->nodes[id].feed != w->feed) {
+		if (what != TREE_OTHER && w->touched >= w->budget) {
+			t->cut = true;
+			return grower_node(w, parent, TREE_OTHER, ts);
+		}
+		if (id == NO_NODE)
+			id = tree_add(t, parent, what);
+		if (id == NO_NODE)
+			return id;
+		node = &t->nodes[id];
+		node->feed = w->feed;
+		node->first = ts < node->first ? ts : node->first;
+		w->touched += what != TREE_OTHER;
+	}
+	t->nodes[parent].recent = id;
+	return id;
+}
+
+/* A frame was popped. */
+static inline void grower_end(struct grower *w, struct pair_stack *s, const struct pair_frame *f, struct walk_end e)
+{
+	struct tree_node *node = &w->tree.nodes[f->user];
+	uint64_t length = walk_length(f, e.ts);
+
+	walk_credit(s, f, e.ts);
+	if (f->flags & PAIR_MISSING)
+		return;
+	node->calls++;
+	node->self += walk_self(f, length);
+	node->unfinished += e.unfinished && node->unfinished != UINT32_MAX;
+	/* Nested calls of an (other) node share it: only the outermost is the node's total. */
+	if (node->what != TREE_OTHER || !s->n || s->frames[s->n - 1].user != f->user)
+		node->total += length;
+}
+
+static inline bool grower_begin(struct grower *w, struct pair_stack *s, const struct spur_event *row)
+{
+	size_t before = s->n;
+	uint32_t parent = before ? (uint32_t)s->frames[before - 1].user : 0;
+	struct pair_frame *f = walk_push(s, row);
+	uint32_t node;
+
+	if (!f)
+		return false;
+	/* Frames that the data lacks stand for the node below them. */
+	for (size_t i = before; i + 1 < s->n; i++)
+		s->frames[i].user = parent;
+	node = grower_node(w, parent, f->flags & PAIR_SCHED ? GROUP_OFF_CPU : row->cls, row->ts);
+	f->user = node;
+	return node != NO_NODE;
+}
+
+static bool grower_rows(void *worker, struct spur_event *row, size_t n)
+{
+	struct grower *w = worker;
+	const struct spur_event *end = row + n;
+	struct pair_stack *s = NULL;
+	uint32_t track = SPUR_NONE;
+	const struct pair_frame *f;
+	struct walk_end e;
+
+	w->rows += n;
+	w->last = end[-1].ts > w->last ? end[-1].ts : w->last;
+	for (; row < end; row++) {
+		if (!walk_takes(row))
+			continue;
+		if (row->track != track) {
+			track = row->track;
+			s = pair_stack(&w->pair, track);
+			if (!s)
+				return false;
+			w->low = track < w->low ? track : w->low;
+			w->high = track > w->high ? track : w->high;
+		}
+		while ((f = walk_due(s, row, &e)))
+			grower_end(w, s, f, e);
+		if (walk_opens(s, row)) {
+			if (!grower_begin(w, s, row))
+				return false;
+		} else if ((f = walk_match(s, row))) {
+			grower_end(w, s, f, (struct walk_end){ row->ts, false });
+		}
+	}
+	return true;
+}
+
+static bool grower_feed_begin(void *worker, const struct feed *f)
+{
+	struct grower *w = worker;
+
+	w->feed++;
+	w->touched = 0;
+	w->budget = f && TREE_NODES / w->feeds > TREE_LEAST ? TREE_NODES / w->feeds : TREE_LEAST;
+	if (!f)
+		w->budget = TREE_NODES;
+	w->low = UINT32_MAX;
+	w->high = 0;
+	w->last = INT64_MIN;
+	return true;
+}
+
+static bool grower_feed_end(void *worker, const struct feed *f)
+{
+	struct grower *w = worker;
+	struct walk_end e;
+
+	(void)f;
+	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
+		struct pair_stack *s = &w->pair.stacks[track];
+		const struct pair_frame *frame;
+
+		while ((frame = walk_rest(s, w->last, &e)))
+			grower_end(w, s, frame, e);
+		mem_free(s->frames);
+		*s = (struct pair_stack){ 0 };
+	}
+	return true;
+}
+
+static void node_sum(struct tree_node *to, const struct tree_node *from)
+{
+	to->calls += from->calls;
+	to->total += from->total;
+	to->self += from->self;
+	to->first = from->first < to->first ? from->first : to->first;
+	if (__builtin_add_overflow(to->unfinished, from->unfinished, &to->unfinished))
+		to->unfinished = UINT32_MAX;
+}
+
+/* Adds a worker's tree to the joined one, classes becoming groups. */
+static bool tree_join(struct tree *out, const struct tree *t, struct groups *g)
+{
+	uint32_t *map = mem_array(t->n, sizeof(*map));
+
+	if (!map)
+		return false;
+	out->cut |= t->cut;
+	for (size_t i = 1; i < t->n; i++) {
+		uint32_t what = t->nodes[i].what;
+
+		if (what != TREE_OTHER)
+			what = groups_put(g, what);
+		map[i] = what == GROUP_NONE ? NO_NODE : tree_put(out, map[t->nodes[i].parent], what);
+		if (map[i] == NO_NODE) {
+			mem_free(map);
+			return false;
+		}
+		node_sum(&out->nodes[map[i]], &t->nodes[i]);
+	}
+	mem_free(map);
+	return true;
+}
+
+static void growers_free(struct grower *w, unsigned n)
+{
+	for (unsigned i = 0; w && i < n; i++) {
+		tree_free(&w[i].tree);
+		pair_free(&w[i].pair);
+	}
+	mem_free(w);
+}
+
+enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tree *out)
+{
+	static const struct pipe_fold fold = { grower_feed_begin, grower_rows, grower_feed_end };
+	unsigned n = pipe_workers(env->trace, &env->pipe);
+	struct grower *w = mem_array(n, sizeof(*w));
+	void **states = mem_array(n, sizeof(*states));
+	bool good = w && states && tree_init(out);
+	uint64_t rows = 0;
+
+	for (unsigned i = 0; good && i < n; i++) {
+		states[i] = &w[i];
+		w[i].feeds = env->trace->nfeeds ? (uint32_t)env->trace->nfeeds : 1;
+		good = tree_init(&w[i].tree);
+	}
+	good = good && pipe_run_feeds(env->trace, &env->pipe, &fold, states) != SPUR_FAIL;
+	for (unsigned i = 0; good && i < n; i++) {
+		good = tree_join(out, &w[i].tree, g);
+		rows += w[i].rows;
+	}
+	growers_free(w, n);
+	mem_free(states);
+	if (!good)
+		return err_nomem(env->err);
+	return rows ? SPUR_OK : SPUR_WARN;
+}
+
+bool tree_below(struct tree *out, const struct tree *all, const struct groups *g, const char *name)
+{
+	uint32_t *map = mem_array(all->n, sizeof(*map));
+	bool good = map && tree_init(out);
+
+	for (size_t i = 1; good && i < all->n; i++) {
+		const struct tree_node *node = &all->nodes[i];
+		bool inside = node->parent && map[node->parent];
+
+		/* 0: not below the function (no node but the root has this number) */
+		if (!inside && (node->what == TREE_OTHER || !group_is(g, &g->items[node->what], name)))
+			continue;
+		map[i] = tree_put(out, inside ? map[node->parent] : 0, node->what);
+		good = map[i] != NO_NODE;
+		if (good)
+			node_sum(&out->nodes[map[i]], node);
+	}
+	if (good)
+		out->cut = all->cut;
+	mem_free(map);
+	return good;
+}
+
+struct sorter {
+	const struct tree *tree;
+	const struct groups *groups;
+	enum tree_sort by;
+};
+
+static int node_order(const void *a, const void *b, void *arg)
+{
+	const struct sorter *s = arg;
+	const struct tree_node *x = &s->tree->nodes[*(const uint32_t *)a], *y = &s->tree->nodes[*(const uint32_t *)b];
+	int c = 0;
+
+	if ((x->what == TREE_OTHER) != (y->what == TREE_OTHER))
+		return x->what == TREE_OTHER ? 1 : -1;
+	if (s->by == TREE_BY_TOTAL)
+		c = (x->total < y->total) - (x->total > y->total);
+	else if (s->by == TREE_BY_SELF)
+		c = (x->self < y->self) - (x->self > y->self);
+	else if (s->by == TREE_BY_CALLS)
+		c = (x->calls < y->calls) - (x->calls > y->calls);
+	else if (s->by == TREE_BY_FIRST)
+		c = (x->first > y->first) - (x->first < y->first);
+	return c || x->what == TREE_OTHER ? c : group_order(&s->groups->items[x->what], &s->groups->items[y->what]);
+}
+
+bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by)
+{
+	struct sorter s = { t, g, by };
+	uint32_t *at = mem_array(t->n, sizeof(*at));
+
+	mem_free(t->kids);
+	mem_free(t->start);
+	t->kids = mem_array(t->n, sizeof(*t->kids));
+	t->start = mem_array(t->n + 1, sizeof(*t->start));
+	if (!at || !t->kids || !t->start) {
+		mem_free(at);
+		return false;
+	}
+	for (size_t i = 1; i < t->n; i++)
+		t->start[t->nodes[i].parent + 1]++;
+	for (size_t i = 0; i < t->n; i++) {
+		t->start[i + 1] += t->start[i];
+		at[i] = t->start[i];
+	}
+	for (size_t i = 1; i < t->n; i++)
+		t->kids[at[t->nodes[i].parent]++] = (uint32_t)i;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->start[i + 1] - t->start[i] > 1)
+			qsort_r(&t->kids[t->start[i]], t->start[i + 1] - t->start[i], sizeof(*t->kids), node_order, &s);
+	mem_free(at);
+	return true;
+}
+
+void out_node(struct out *o, const struct groups *g, const struct tree_node *node)
+{
+	if (node->what == TREE_OTHER)
+		out_bytes(o, "(other)", OTHER_NAME);
+	else
+		out_group(o, &g->items[node->what]);
+}
+
+bool tree_walk(const struct tree *t, const struct tree_visit *visit, void *self)
+{
+	/* One level of the path: which of the node's children comes next. */
+	struct level {
+		uint32_t node, next;
+	} *path = NULL;
+	size_t depth = 1, cap = 0;
+	bool good = mem_grow((void **)&path, &cap, 1, sizeof(*path), NODE_LIMIT);
+
+	if (good)
+		path[0] = (struct level){ 0, 0 };
+	while (good && depth) {
+		struct level *l = &path[depth - 1];
+		const uint32_t *kids;
+		size_t n = tree_kids(t, l->node, &kids);
+
+		if (l->next < n) {
+			uint32_t kid = kids[l->next++];
+
+			good = visit->enter(self, kid, depth, l->next == n) &&
+			       mem_grow((void **)&path, &cap, depth + 1, sizeof(*path), NODE_LIMIT);
+			if (good)
+				path[depth++] = (struct level){ kid, 0 };
+		} else {
+			depth--;
+			good = !depth || !visit->leave || visit->leave(self, l->node, depth);
+		}
+	}
+	mem_free(path);
+	return good;
+}

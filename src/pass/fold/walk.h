@@ -1,0 +1,122 @@
+/*
+ * One step above flow/pair.h for passes that fold frames: rows of any format applied to a track's stack. BEGIN and END
+ * with or without recorded depth, SPAN rows as frames that end by themselves (nested by containment), SWITCH as time
+ * off the CPU inside the function that was running.
+ *
+ *	while ((f = walk_due(s, row, &end)))
+ *		... ends at end.ts
+ *	if (walk_opens(s, row))
+ *		f = walk_push(s, row);			(NULL: no memory)
+ *	else if ((f = walk_match(s, row)))
+ *		... popped; ends at row->ts
+ *	at the end of the feed: while ((f = walk_rest(s, last_ts, &end)))
+ *
+ * A popped frame stays readable until the next push; whoever takes it calls walk_credit() once, before the next step.
+ */
+#ifndef SPUR_PASS_FOLD_WALK_H
+#define SPUR_PASS_FOLD_WALK_H
+
+#include "flow/pair.h"
+
+struct walk_end {
+	int64_t ts;
+	bool unfinished; /* the data lacks the end: ts is the next sign that it is over */
+};
+
+/* Rows that the stack takes part in. */
+static inline bool walk_takes(const struct spur_event *row)
+{
+	return row->kind <= SPUR_SPAN || row->kind == SPUR_SWITCH;
+}
+
+/* Time off the CPU counts inside calls only: outside of them nothing is known of what waits. */
+static inline bool walk_opens(const struct pair_stack *s, const struct spur_event *row)
+{
+	return row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
+	       (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) && s->calls);
+}
+
+/* The topmost frame that is over when the row comes, popped; NULL: none is left. */
+static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spur_event *row, struct walk_end *end)
+{
+	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
+
+	if (top && (top->flags & PAIR_SPAN) && (top->end <= row->ts || row->kind == SPUR_END_SPAN)) {
+		*end = (struct walk_end){ top->end, false };
+		return pair_pop(s);
+	}
+	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) ? !top || !(top->flags & PAIR_SCHED) : !pair_excess(s, row))
+		return NULL;
+	*end = (struct walk_end){ row->ts, true };
+	return pair_pop(s);
+}
+
+/* For rows that the stack takes no part in: spans that are over by then are. */
+static inline void walk_past(struct pair_stack *s, int64_t ts)
+{
+	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) && s->frames[s->n - 1].end <= ts)
+		pair_pop(s);
+}
+
+static inline struct pair_frame *walk_push(struct pair_stack *s, const struct spur_event *row)
+{
+	struct pair_frame *f = pair_push(s, row);
+
+	if (f && row->kind == SPUR_SPAN) {
+		f->flags = PAIR_SPAN;
+		if (__builtin_add_overflow(row->ts, row->dur < 0 ? 0 : row->dur, &f->end))
+			f->end = INT64_MAX;
+	}
+	return f;
+}
+
+/* The frame that the END or SWITCH-in row ends, popped; NULL: its begin is not in the data. */
+static inline struct pair_frame *walk_match(struct pair_stack *s, const struct spur_event *row)
+{
+	return pair_match(s, row) ? pair_pop(s) : NULL;
+}
+
+/* Frames that are open when the data ends. */
+static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, struct walk_end *end)
+{
+	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
+
+	if (!top)
+		return NULL;
+	*end = top->flags & PAIR_SPAN ? (struct walk_end){ top->end, false } : (struct walk_end){ last, true };
+	return pair_pop(s);
+}
+
+/* How long a popped frame lasted; time that runs backwards counts as none. */
+static inline uint64_t walk_length(const struct pair_frame *f, int64_t end)
+{
+	return end > f->ts ? (uint64_t)end - (uint64_t)f->ts : 0;
+}
+
+/* Of that, the time in no frame inside. */
+static inline uint64_t walk_self(const struct pair_frame *f, uint64_t length)
+{
+	uint64_t child = (uint64_t)f->child;
+
+	return child < length ? length - child : 0;
+}
+
+/*
+ * Counts a popped frame's time as its parent's child time. Of a frame that the data lacks only what is known inside it;
+ * of a span that outlasts the span around it only what lies inside.
+ */
+static inline void walk_credit(struct pair_stack *s, const struct pair_frame *f, int64_t end)
+{
+	struct pair_frame *parent;
+	uint64_t spent;
+
+	if (!s->n)
+		return;
+	parent = &s->frames[s->n - 1];
+	if ((parent->flags & PAIR_SPAN) && end > parent->end)
+		end = parent->end;
+	spent = f->flags & PAIR_MISSING ? (uint64_t)f->child : walk_length(f, end);
+	parent->child = (int64_t)((uint64_t)parent->child + spent);
+}
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * info: what the trace is and what is in it, as text or as one JSON object (docs/info-json.md). Reads all rows to
+ * count them; looks at no arguments.
+ */
+#include "pass/fold/count.h"
+#include "pass/pass.h"
+#include "pass/text/diag.h"
+#include "pass/text/when.h"
+
+enum { KEY_WIDTH = 18, SCHEMA = 1 };
+
+struct info {
+	struct pass_env *env;
+	struct spur_trace *trace;
+	struct out *out;
+	struct counts counts;
+	uint64_t records, discarded, bytes;
+	uint64_t processes, threads;
+};
+
+static void info_sum(struct info *i)
+{
+	const struct spur_trace *t = i->trace;
+
+	for (size_t k = 0; k < t->nfeeds; k++) {
+		i->records += t->feeds[k]->records;
+		i->discarded += t->feeds[k]->discarded;
+	}
+	for (size_t k = 0; k < t->nstreams; k++)
+		i->bytes += t->streams[k].size;
+	for (size_t k = 0; k < t->ntracks; k++) {
+		i->processes += t->tracks[k].kind == SPUR_TRACK_PROCESS;
+		i->threads += t->tracks[k].kind == SPUR_TRACK_THREAD;
+	}
+}
+
+static void json_text(struct out *o, const char *key, const char *s)
+{
+	out_printf(o, ",\"%s\":", key);
+	if (s)
+		out_json(o, s, strlen(s));
+	else
+		out_str(o, "null");
+}
+
+static void json_number(struct out *o, const char *key, uint64_t n)
+{
+	out_printf(o, ",\"%s\":%llu", key, (unsigned long long)n);
+}
+
+static void json_clock(struct info *i)
+{
+	const struct clock_info *c = &i->trace->clock;
+	struct out *o = i->out;
+
+	out_str(o, ",\"clock\":{\"name\":");
+	out_json(o, c->name ? c->name : "unknown", strlen(c->name ? c->name : "unknown"));
+	json_text(o, "derived", c->derived);
+	json_number(o, "hz", c->hz);
+	if (c->epoch_known) {
+		out_str(o, ",\"epoch_ns\":");
+		out_i64(o, c->epoch_ns);
+		out_str(o, ",\"epoch_error_ns\":");
+		out_i64(o, c->epoch_error_ns);
+	} else {
+		out_str(o, ",\"epoch_ns\":null,\"epoch_error_ns\":null");
+	}
+	out_char(o, '}');
+}
+
+static void json_lists(struct info *i)
+{
+	const struct spur_trace *t = i->trace;
+	struct out *o = i->out;
+	bool any = false;
+
+	out_str(o, ",\"stream_list\":[");
+	for (size_t k = 0; k < t->nstreams; k++) {
+		out_str(o, k ? ",{\"path\":" : "{\"path\":");
+		out_json(o, t->streams[k].path, strlen(t->streams[k].path));
+		json_number(o, "size", t->streams[k].size);
+		json_number(o, "events", k < i->counts.nstreams ? i->counts.streams[k].events : 0);
+		out_char(o, '}');
+	}
+	out_str(o, "],\"thread_list\":[");
+	for (size_t k = 0; k < t->ntracks; k++) {
+		size_t len;
+		const char *name = spur_string(t, t->tracks[k].name, &len);
+
+		if (t->tracks[k].kind != SPUR_TRACK_THREAD)
+			continue;
+		out_printf(o, "%s{\"pid\":%lld,\"tid\":%lld,\"name\":", any ? "," : "", (long long)t->tracks[k].pid,
+			   (long long)t->tracks[k].tid);
+		out_json(o, name, len);
+		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
+		out_char(o, '}');
+		any = true;
+	}
+	out_str(o, "],\"info\":{");
+	for (size_t k = 0; k < t->ninfo; k++) {
+		out_str(o, k ? "," : "");
+		out_json(o, t->info[k].key, strlen(t->info[k].key));
+		out_char(o, ':');
+		out_json(o, t->info[k].value, t->info[k].len);
+	}
+	out_char(o, '}');
+}
+
+static void info_json(struct info *i)
+{
+	const struct spur_trace *t = i->trace;
+	const struct count_cell *all = &i->counts.all;
+	struct out *o = i->out;
+
+	out_printf(o, "{\"schema\":%d", SCHEMA);
+	json_text(o, "format", t->format->name);
+	json_text(o, "version", t->version);
+	json_text(o, "byte_order", t->byte_order);
+	json_clock(i);
+	if (all->events)
+		out_printf(o, ",\"start\":%lld,\"end\":%lld", (long long)all->first, (long long)all->last);
+	else
+		out_str(o, ",\"start\":null,\"end\":null");
+	json_number(o, "events", all->events);
+	json_number(o, "records", i->records);
+	json_number(o, "streams", t->nstreams);
+	json_number(o, "tracks", t->ntracks);
+	json_number(o, "processes", i->processes);
+	json_number(o, "threads", i->threads);
+	json_number(o, "discarded", i->discarded);
+	out_str(o, ",\"damage\":");
+	diag_json_list(o, &t->joined, DIAG_DAMAGE);
+	out_str(o, ",\"warnings\":");
+	diag_json_list(o, &t->joined, DIAG_WARN);
+	out_str(o, ",\"notes\":");
+	diag_json_list(o, &t->joined, DIAG_NOTE);
+	json_lists(i);
+	out_str(o, "}\n");
+}
+
+static void text_key(struct out *o, const char *key)
+{
+	const size_t n = strlen(key);
+
+	out_safe(o, key, n);
+	out_pad(o, ' ', n < KEY_WIDTH ? KEY_WIDTH - n : 1);
+}
+
+/* With commas between thousands, unless --raw. */
+static void text_count(struct info *i, const char *key, uint64_t n, const char *behind)
+{
+	char digits[24];
+	const size_t len = (size_t)(put_u64(digits, n) - digits);
+
+	text_key(i->out, key);
+	for (size_t k = 0; k < len; k++) {
+		if (k && (len - k) % 3 == 0 && !i->env->opt->raw)
+			out_char(i->out, ',');
+		out_char(i->out, digits[k]);
+	}
+	out_str(i->out, behind);
+	out_char(i->out, '\n');
+}
+
+static void text_time(struct info *i, const char *key, int64_t ts)
+{
+	struct when w = { .how = TIME_RAW };
+	char buf[WHEN_ROOM];
+
+	text_key(i->out, key);
+	if (!i->env->opt->raw && when_init(&w, i->trace, TIME_ABS, NULL) != SPUR_OK)
+		return;
+	out_bytes(i->out, buf, (size_t)(put_when(buf, &w, ts, 0) - buf));
+	if (w.dates && i->trace->clock.epoch_error_ns) {
+		out_str(i->out, ", off by up to ");
+		out_seconds(i->out, i->trace->clock.epoch_error_ns);
+		out_str(i->out, " s");
+	}
+	out_char(i->out, '\n');
+}
+
+static void text_times(struct info *i)
+{
+	const struct count_cell *all = &i->counts.all;
+	const uint64_t ns = (uint64_t)all->last - (uint64_t)all->first;
+
+	if (!all->events)
+		return;
+	text_time(i, "start", all->first);
+	text_time(i, "end", all->last);
+	text_key(i->out, "duration");
+	if (i->env->opt->raw)
+		out_u64(i->out, ns);
+	else
+		out_seconds(i->out, ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
+	out_str(i->out, i->env->opt->raw ? "\n" : " s\n");
+}
+
+static void text_clock(struct info *i)
+{
+	const struct clock_info *c = &i->trace->clock;
+
+	text_key(i->out, "clock");
+	out_str(i->out, c->name ? c->name : "unknown");
+	if (c->derived) {
+		out_str(i->out, " (");
+		out_safe(i->out, c->derived, strlen(c->derived));
+		out_char(i->out, ')');
+	}
+	out_char(i->out, '\n');
+}
+
+static void info_text(struct info *i)
+{
+	const struct spur_trace *t = i->trace;
+	struct out *o = i->out;
+
+	text_key(o, "format");
+	out_str(o, t->format->name);
+	if (t->version)
+		out_printf(o, " %s", t->version);
+	if (t->byte_order)
+		out_printf(o, ", %s-endian", t->byte_order);
+	out_char(o, '\n');
+	text_clock(i);
+	text_times(i);
+	text_count(i, "events", i->counts.all.events, "");
+	text_count(i, "records", i->records, "");
+	text_count(i, "streams", t->nstreams, "");
+	text_count(i, "bytes", i->bytes, "");
+	text_count(i, "processes", i->processes, "");
+	text_count(i, "threads", i->threads, "");
+	text_count(i, "tracks", t->ntracks, "");
+	text_count(i, "discarded", i->discarded, " events, as the recorder says");
+	text_count(i, "damage", t->joined.counts[DIAG_DAMAGE], " places");
+	if (t->joined.counts[DIAG_DAMAGE])
+		text_count(i, "bytes lost", diag_bytes_lost(&t->joined), "");
+	for (size_t k = 0; k < t->ninfo; k++) {
+		text_key(o, t->info[k].key);
+		out_safe(o, t->info[k].value, t->info[k].len);
+		out_char(o, '\n');
+	}
+}
+
+static enum spur_status info_run(struct pass_env *env)
+{
+	struct info i = { .env = env, .trace = env->trace, .out = env->out };
+	enum spur_status st = counts_run(env, false, &i.counts);
+
+	if (st == SPUR_OK) {
+		trace_join_diag(env->trace);
+		info_sum(&i);
+		if (env->opt->form == FORM_JSON)
+			info_json(&i);
+		else
+			info_text(&i);
+	}
+	counts_free(&i.counts);
+	return st;
+}
+
+const struct spur_pass spur_pass_info = {
+	.name = "info",
+	.run = info_run,
+};

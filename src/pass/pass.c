@@ -1,0 +1,19 @@
+/* Finding a pass by name and style. */
+#include "pass/pass.h"
+
+#include <string.h>
+
+const struct spur_pass *pass_find(const char *name, const char *style)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; spur_passes[i]; i++) {
+		const char *p = spur_passes[i]->name;
+
+		if (strncmp(p, name, len) != 0)
+			continue;
+		if (style ? p[len] == '.' && strcmp(p + len + 1, style) == 0 : p[len] == '\0')
+			return spur_passes[i];
+	}
+	return NULL;
+}

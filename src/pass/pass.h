@@ -1,0 +1,61 @@
+/*
+ * A pass is one analysis in one file that ends in one `const struct spur_pass` (src/pass/NAME.c defines
+ * spur_pass_NAME); the Makefile makes the table. Passes get a trace, a filter and an output; they print nothing else.
+ */
+#ifndef SPUR_PASS_PASS_H
+#define SPUR_PASS_PASS_H
+
+#include "flow/pair.h"
+#include "flow/pipe.h"
+#include "format/format.h"
+#include "model/args.h"
+
+enum pass_form { FORM_TEXT, FORM_JSON, FORM_JSONL, FORM_CSV };
+enum pass_time { TIME_REL, TIME_ABS, TIME_RAW };
+
+/* What the command line says beside the filter; zero is every option's default. Strings are as given. */
+struct pass_options {
+	enum pass_form form;
+	enum pass_time time;
+	const char *style; /* NULL: our own; "uftrace" */
+	const char *format; /* dump, flame, convert: output format */
+	const char *fields, *sort; /* column lists */
+	const char *by; /* report: "function" "task" "session" */
+	const char *root; /* graph, flame: from this function */
+	const char *range; /* -r as given: some styles show it */
+	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, event_full, libname, srcline, column_view, task_newline;
+	bool avg_total, avg_self;
+	bool verbose;
+	bool raw; /* exact numbers instead of human units */
+	bool color;
+	int column_offset;
+	int64_t sample_ns; /* flame: one sample each */
+	uint64_t limit;
+	unsigned width; /* terminal columns; 0: not a terminal */
+	int demangle; /* enum demangle_form */
+	int depth; /* -D as given */
+	const char *command_line; /* for headers that quote it */
+};
+
+struct pass_env {
+	struct spur_trace *trace;
+	struct pipe_options pipe;
+	struct filter *filter; /* NULL: none; the same as pipe.filter */
+	const struct pass_options *opt;
+	struct out *out;
+	struct out *notes; /* text for people beside the output: the losses of a conversion. NULL: nobody asks */
+	uint64_t lost; /* events that the output format cannot carry, or not whole */
+	struct spur_error *err;
+};
+
+struct spur_pass {
+	const char *name; /* "report"; "report.uftrace" for a style of it */
+	/* SPUR_OK; SPUR_WARN: no row passed the filter ("no match", exit 1); SPUR_FAIL with env->err set. */
+	enum spur_status (*run)(struct pass_env *env);
+};
+
+/* NULL-ended; generated. */
+extern const struct spur_pass *const spur_passes[];
+const struct spur_pass *pass_find(const char *name, const char *style);
+
+#endif

@@ -1,0 +1,459 @@
+/*
+ * replay: what happened, call by call in time order, nested: how long each took, on which thread, with arguments, return
+ * values, events, time off the CPU and losses. A call without anything inside is one line, at the time of its begin.
+ *
+ * Each feed is a lane: its rows are staged (stacks, depth, durations, which calls are leaves) and rendered at once, on any
+ * core; flow/lines.h merges the text. Where a track's next row is not in sight a call may still turn out to be a
+ * leaf: rows since the oldest such call wait in the lane's window, WINDOW at most; a call that takes longer is shown
+ * open. So what is folded depends on the rows alone.
+ */
+#include "flow/lines.h"
+#include "pass/fold/walk.h"
+#include "pass/text/calltext.h"
+
+enum {
+	WINDOW = 4096, /* rows; a power of two */
+	WINDOW_FIRST = 16,
+	STACK_LINE = 64,
+	STACK_PAGE = 1024,
+	STACK_PAGES = PAIR_TRACKS / STACK_PAGE,
+	ROW_FLAGS = ROW_BACKTRACE - 1, /* enum spur_flag */
+};
+
+/* Flags of rows in the window, beside enum calltext_flag. */
+enum window_flag {
+	ROW_SKIP = 0x4000, /* taken along by an earlier row */
+	ROW_PENDING = 0x8000, /* may become a leaf */
+};
+
+struct lane;
+
+/* A track's stack in a cache line of its own: neighbours may be another core's. `stack.user`: number + 1 of a pending row. */
+struct track_stack {
+	_Alignas(STACK_LINE) struct pair_stack stack;
+	const struct lane *owner; /* the lane whose track it is (atomic) */
+};
+
+struct stack_page {
+	void *memory;
+	struct track_stack *stacks; /* STACK_PAGE of them, aligned (atomic) */
+};
+
+/* Of all lanes. */
+struct replay {
+	struct calltext text;
+	struct stack_page stacks[STACK_PAGES]; /* by track; made under text.lock, never moved */
+	bool any; /* rows came (atomic) */
+};
+
+/* One feed. */
+struct lane {
+	struct replay *r;
+	struct lines *out; /* of this call */
+	struct calltext_pen pen;
+	struct spur_event *window; /* row number i is at i % cap. INVARIANT: first <= next <= first + cap */
+	size_t cap;
+	uint64_t first, next;
+	uint64_t rows; /* that came */
+	int64_t last;
+	uint32_t low, high; /* tracks seen */
+};
+
+static struct track_stack *stack_page_make(struct replay *r, size_t page)
+{
+	struct stack_page *p = &r->stacks[page];
+	struct track_stack *stacks;
+
+	pthread_mutex_lock(&r->text.lock);
+	if (!p->memory)
+		p->memory = mem_alloc(STACK_PAGE * sizeof(*stacks) + STACK_LINE);
+	stacks = (struct track_stack *)(((uintptr_t)p->memory + STACK_LINE) & ~(uintptr_t)(STACK_LINE - 1));
+	if (p->memory)
+		__atomic_store_n(&p->stacks, stacks, __ATOMIC_RELEASE);
+	else
+		stacks = NULL;
+	pthread_mutex_unlock(&r->text.lock);
+	return stacks;
+}
+
+/* The track's stack; NULL: memory is out. */
+static inline struct pair_stack *lane_stack(struct lane *l, uint32_t track)
+{
+	struct track_stack *k;
+
+	if (__builtin_expect(track >= PAIR_TRACKS, 0))
+		return NULL;
+	k = __atomic_load_n(&l->r->stacks[track / STACK_PAGE].stacks, __ATOMIC_ACQUIRE);
+	if (__builtin_expect(!k, 0) && !(k = stack_page_make(l->r, track / STACK_PAGE)))
+		return NULL;
+	k += track % STACK_PAGE;
+	if (__builtin_expect(__atomic_load_n(&k->owner, __ATOMIC_RELAXED) != l, 0)) {
+		__atomic_store_n(&k->owner, l, __ATOMIC_RELAXED);
+		l->low = track < l->low ? track : l->low;
+		l->high = track > l->high ? track : l->high;
+	}
+	return &k->stack;
+}
+
+/* Renders a row that is decided. */
+static inline bool lane_show(struct lane *l, const struct spur_event *row)
+{
+	struct calltext *c = &l->r->text;
+	const struct shown_name *n = calltext_name(c, row->cls);
+	struct out *o = &l->out->text;
+
+	if (!n)
+		return false;
+	if (row->kind == SPUR_BEGIN && !(row->flags & ROW_BACKTRACE)) {
+		calltext_begin(c, &l->pen, row, n, o);
+		if (row->flags & ROW_RETURN)
+			return true;
+	} else if (row->kind == SPUR_END_SPAN) {
+		(row->flags & ROW_RETURN ? calltext_return : calltext_end)(c, &l->pen, row, n, o);
+	} else {
+		(row->kind == SPUR_SPAN ? calltext_begin : calltext_event)(c, &l->pen, row, n, o);
+	}
+	return lines_mark(l->out, row->ts, row->track);
+}
+
+/* Shows all that is decided, up to the first row that is not. */
+static bool window_flush(struct lane *l)
+{
+	while (l->first < l->next) {
+		const struct spur_event *row = &l->window[l->first % l->cap];
+
+		if (row->flags & ROW_PENDING)
+			break;
+		if (!(row->flags & ROW_SKIP) && !lane_show(l, row))
+			return false;
+		if (row->kind == SPUR_BEGIN && row->flags & ROW_RETURN) {
+			/* `cat` is the way to its END. */
+			struct spur_event end = l->window[(l->first + row->cat) % l->cap];
+
+			end.flags = ROW_RETURN;
+			end.ts = row->ts;
+			if (!lane_show(l, &end))
+				return false;
+		}
+		l->first++;
+	}
+	return true;
+}
+
+/* The row of the track's last BEGIN or SWITCH out if nothing has come after it, no longer pending; or NULL. */
+static inline struct spur_event *pending_take(struct lane *l, struct pair_stack *s)
+{
+	uint64_t number = (uint64_t)(uintptr_t)s->user;
+	struct spur_event *row;
+
+	if (__builtin_expect(!number, 1))
+		return NULL;
+	s->user = NULL;
+	row = &l->window[(number - 1) % l->cap];
+	row->flags &= (uint16_t)~ROW_PENDING;
+	return row;
+}
+
+static bool window_grow(struct lane *l)
+{
+	size_t cap = l->cap ? 2 * l->cap : WINDOW_FIRST;
+	struct spur_event *window = mem_array(cap, sizeof(*window));
+
+	if (!window)
+		return false;
+	for (uint64_t i = l->first; i < l->next; i++)
+		window[i % cap] = l->window[i % l->cap];
+	mem_free(l->window);
+	l->window = window;
+	l->cap = cap;
+	return true;
+}
+
+static bool window_put(struct lane *l, const struct spur_event *row)
+{
+	if (l->next - l->first == l->cap && l->cap < WINDOW && !window_grow(l))
+		return false;
+	if (l->next - l->first == l->cap) {
+		pending_take(l, lane_stack(l, l->window[l->first % l->cap].track));
+		if (!window_flush(l))
+			return false;
+	}
+	l->window[l->next++ % l->cap] = *row;
+	return true;
+}
+
+/* Shows a row that is decided, or puts it behind those that wait. */
+static inline bool lane_add(struct lane *l, const struct spur_event *row)
+{
+	return __builtin_expect(l->first == l->next, 1) ? lane_show(l, row) : window_put(l, row);
+}
+
+static uint16_t stack_depth(const struct pair_stack *s)
+{
+	return s->calls < UINT16_MAX ? (uint16_t)s->calls : UINT16_MAX;
+}
+
+static int64_t frame_length(const struct pair_frame *f, int64_t end)
+{
+	uint64_t length = walk_length(f, end);
+
+	return length > INT64_MAX ? INT64_MAX : (int64_t)length;
+}
+
+/* A frame ends that no row ends: a line says so. */
+static bool stage_implied(struct lane *l, const struct pair_stack *s, const struct pair_frame *f, struct walk_end e,
+			  uint32_t track, unsigned flags)
+{
+	struct spur_event row = { .kind = SPUR_END_SPAN, .ts = e.ts, .dur = frame_length(f, e.ts), .track = track,
+				  .cls = f->cls, .depth = stack_depth(s), .cpu = SPUR_NO_CPU, .flags = (uint16_t)flags };
+
+	return f->flags & (PAIR_MISSING | PAIR_SPAN | PAIR_SCHED) || lane_add(l, &row);
+}
+
+static bool stage_due(struct lane *l, struct pair_stack *s, const struct spur_event *row)
+{
+	const struct pair_frame *f;
+	struct walk_end e;
+
+	while ((f = walk_due(s, row, &e)))
+		if (!stage_implied(l, s, f, e, row->track, SPUR_F_IMPLIED))
+			return false;
+	return true;
+}
+
+/* The callers of a function that asks for them, innermost first. */
+static bool stage_backtrace(struct lane *l, const struct pair_stack *s, const struct spur_event *row)
+{
+	for (size_t i = s->n - 1; i-- > 0;) {
+		struct spur_event line = *row;
+
+		if (s->frames[i].flags & (PAIR_MISSING | PAIR_SCHED))
+			continue;
+		line.cls = s->frames[i].cls;
+		line.flags = ROW_BACKTRACE;
+		line.nargs = 0;
+		if (!lane_add(l, &line))
+			return false;
+	}
+	return true;
+}
+
+static bool stage_open(struct lane *l, struct pair_stack *s, struct spur_event *row)
+{
+	const struct shown_name *n = calltext_name(&l->r->text, row->cls);
+	bool sched = row->kind == SPUR_SWITCH;
+
+	pending_take(l, s);
+	if (!n || !stage_due(l, s, row))
+		return false;
+	/* Outside of calls nothing is known of what waits. */
+	if (sched && !s->calls)
+		return window_flush(l);
+	if (!walk_push(s, row))
+		return false;
+	row->depth = (uint16_t)(stack_depth(s) - !sched);
+	if (!sched && (n->marks & FILTER_MARK_BACKTRACE) && !stage_backtrace(l, s, row))
+		return false;
+	if (!window_flush(l))
+		return false;
+	if (row->kind == SPUR_SPAN || l->r->text.env->opt->no_merge)
+		return lane_add(l, row);
+	row->flags |= ROW_PENDING;
+	if (!window_put(l, row))
+		return false;
+	s->user = (void *)(uintptr_t)l->next;
+	return true;
+}
+
+static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event *row)
+{
+	bool due = s->n;
+	size_t before = s->n;
+	const struct pair_frame *f;
+	struct spur_event *leaf = pending_take(l, s);
+
+	if (!stage_due(l, s, row))
+		return false;
+	due = before != s->n;
+	f = walk_match(s, row);
+	row->depth = stack_depth(s);
+	row->dur = f ? frame_length(f, row->ts) : 0;
+	if (f && leaf && !due && (!row->nargs || l->next - l->first < WINDOW)) {
+		leaf->flags |= SPUR_F_LEAF;
+		leaf->dur = row->dur;
+		if (row->nargs && row->kind == SPUR_END_SPAN) {
+			uint64_t number = l->next - 1 - (l->next - 1 - (uint64_t)(leaf - l->window)) % l->cap;
+
+			leaf->flags |= ROW_RETURN;
+			leaf->cat = (uint32_t)(l->next - number);
+			row->flags |= ROW_SKIP;
+			if (!window_put(l, row))
+				return false;
+		}
+		return window_flush(l);
+	}
+	if (!f && row->kind == SPUR_SWITCH)
+		return window_flush(l);
+	row->flags |= f ? 0 : SPUR_F_ORPHAN;
+	return window_flush(l) && lane_add(l, row);
+}
+
+static bool stage_row(struct lane *l, struct spur_event *row)
+{
+	struct pair_stack *s = lane_stack(l, row->track);
+
+	if (!s)
+		return false;
+	row->flags &= ROW_FLAGS;
+	if (row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
+		return stage_open(l, s, row);
+	if (row->kind == SPUR_END_SPAN || row->kind == SPUR_SWITCH)
+		return stage_close(l, s, row);
+	pending_take(l, s);
+	walk_past(s, row->ts);
+	row->depth = stack_depth(s);
+	return window_flush(l) && lane_add(l, row);
+}
+
+/*
+ * What most rows are, in short: a call or return that fits the stack as it is, on a track that waits for nothing, of which
+ * the next row already tells whether the call is a leaf. `*used` rows are done; 0: stage_row() must.
+ */
+static inline bool stage_quick(struct lane *l, struct spur_event *row, size_t left, size_t *used)
+{
+	struct pair_stack *s = lane_stack(l, row->track);
+	bool begin = row->kind == SPUR_BEGIN, leaf = false;
+	uint32_t top;
+
+	*used = 0;
+	if (!s || row->kind > SPUR_END_SPAN || left < 2 || s->user || l->r->text.env->opt->no_merge)
+		return true;
+	top = s->n ? s->frames[s->n - 1].flags : begin ? 0 : PAIR_MISSING;
+	if (top || ((row->flags & SPUR_F_DEPTH) && row->depth + (size_t)!begin != s->calls))
+		return true;
+	if (begin) {
+		const struct shown_name *n = calltext_name(&l->r->text, row->cls);
+
+		leaf = row[1].kind == SPUR_END_SPAN && (!(row[1].flags & SPUR_F_DEPTH) || row[1].depth == s->calls);
+		if (!n || row[1].track != row->track || (leaf && row[1].nargs) || (n->marks & FILTER_MARK_BACKTRACE))
+			return true;
+		row->depth = stack_depth(s);
+		if (leaf)
+			row->dur = row[1].ts > row->ts ? row[1].ts - row->ts : 0;
+		else if (!pair_push(s, row))
+			return false;
+	} else {
+		row->dur = frame_length(pair_pop(s), row->ts);
+		row->depth = stack_depth(s);
+	}
+	row->flags = (uint16_t)((row->flags & ROW_FLAGS) | (leaf ? SPUR_F_LEAF : 0));
+	*used = 1 + leaf;
+	return lane_add(l, row);
+}
+
+/* What is open when the data ends. A run that was told where to stop knows nothing of ends. */
+static bool stage_rest(struct lane *l)
+{
+	const struct pipe_options *pipe = &l->r->text.env->pipe;
+	bool cut = (pipe->limit && l->rows >= pipe->limit) || (pipe->stop && *pipe->stop);
+	const struct pair_frame *f;
+	struct walk_end e;
+
+	for (uint64_t i = l->first; i < l->next; i++)
+		if (l->window[i % l->cap].flags & ROW_PENDING)
+			pending_take(l, lane_stack(l, l->window[i % l->cap].track));
+	if (!window_flush(l))
+		return false;
+	for (size_t i = l->low; i <= l->high && !cut; i++) {
+		struct track_stack *k = l->r->stacks[i / STACK_PAGE].stacks;
+
+		if (!k || __atomic_load_n(&k[i % STACK_PAGE].owner, __ATOMIC_RELAXED) != l)
+			continue;
+		k += i % STACK_PAGE;
+		while ((f = walk_rest(&k->stack, l->last, &e)))
+			if (!stage_implied(l, &k->stack, f, e, (uint32_t)i, SPUR_F_IMPLIED | SPUR_F_ORPHAN))
+				return false;
+	}
+	return true;
+}
+
+static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct lines *out)
+{
+	struct lane *l = lane;
+
+	l->out = out;
+	for (size_t i = 0, used; i < n; i += used) {
+		if (!stage_quick(l, &rows[i], n - i, &used))
+			return false;
+		if (used)
+			continue;
+		if (!stage_row(l, &rows[i]))
+			return false;
+		used = 1;
+	}
+	l->rows += n;
+	l->last = n ? rows[n - 1].ts : l->last;
+	return n || stage_rest(l);
+}
+
+static void *lane_open(void *self, const struct feed *f)
+{
+	struct lane *l = mem_alloc(sizeof(*l));
+
+	(void)f;
+	if (!l)
+		return NULL;
+	l->r = self;
+	l->low = UINT32_MAX;
+	return l;
+}
+
+static void lane_close(void *lane)
+{
+	struct lane *l = lane;
+
+	if (l->rows)
+		__atomic_store_n(&l->r->any, true, __ATOMIC_RELAXED);
+	mem_free(l->window);
+	spur_args_free(&l->pen.args);
+	mem_free(l);
+}
+
+static void replay_free(struct replay *r)
+{
+	for (size_t i = 0; i < STACK_PAGES; i++) {
+		for (size_t k = 0; r->stacks[i].stacks && k < STACK_PAGE; k++)
+			mem_free(r->stacks[i].stacks[k].stack.frames);
+		mem_free(r->stacks[i].memory);
+	}
+	calltext_free(&r->text);
+	mem_free(r);
+}
+
+static enum spur_status replay_run(struct pass_env *env)
+{
+	const struct pipe_lines lines = { lane_open, lane_rows, lane_close, env->opt->task_newline };
+	struct replay *r;
+	enum spur_status st;
+
+	if (env->opt->form != FORM_TEXT)
+		return err_set(env->err, SPUR_ERR_USAGE, "replay: expected text; `cat` has the events as --jsonl and --csv");
+	r = mem_alloc(sizeof(*r));
+	if (!r)
+		return err_nomem(env->err);
+	st = calltext_init(&r->text, env);
+	if (st == SPUR_OK) {
+		calltext_header(&r->text);
+		if (pipe_run_lines(env->trace, &env->pipe, &lines, r, env->out) == SPUR_FAIL)
+			st = err_nomem(env->err);
+	}
+	if (st == SPUR_OK && !r->any)
+		st = SPUR_WARN;
+	replay_free(r);
+	return st;
+}
+
+const struct spur_pass spur_pass_replay = {
+	.name = "replay",
+	.run = replay_run,
+};

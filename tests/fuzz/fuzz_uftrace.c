@@ -1,0 +1,181 @@
+/*
+ * Reads a uftrace directory made of the fuzzer's bytes twice: merged, then feed by feed and in
+ * another read size. Both must give the same rows, and every row must keep what the headers
+ * promise.
+ */
+#include <spur.h>
+
+#include "flow/pipe.h"
+#include "format/format.h"
+#include "fuzz_dir.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink; /* so that nothing is optimised away */
+
+#define require(what) ((what) ? (void)0 : broken(#what))
+
+static struct spur_event current; /* for the message */
+
+static void broken(const char *what)
+{
+	fprintf(stderr,
+		"invariant broken: %s; last row: %s in stream %u at %llu, ts %lld, cls %u, flags "
+		"%u\n",
+		what, spur_kind_name(current.kind), current.stream, (unsigned long long)current.off,
+		(long long)current.ts, current.cls, current.flags);
+	abort();
+}
+
+/* What a reading gave: sums, so that the order of feeds plays no part. */
+struct reading {
+	uint64_t rows, hash;
+	struct spur_args args;
+	uint32_t *feed_of; /* by track: 1 + the feed that had rows on it; NULL: not known */
+	uint64_t bytes; /* of the input: there are not more rows */
+};
+
+static size_t touch(const struct spur_value *v, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].type == SPUR_STRUCT || v[i].type == SPUR_ARRAY)
+			sum += touch(v[i].items, v[i].count);
+		else if (v[i].type == SPUR_STRING || v[i].type == SPUR_BYTES)
+			for (size_t k = 0; k < v[i].count; k++)
+				sum += (unsigned char)v[i].text[k];
+		sum += v[i].label ? strlen(v[i].label) : 0;
+	}
+	return sum;
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
+{
+	const unsigned char *b = p;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ b[i]) * 0x100000001B3u;
+	return h;
+}
+
+static void check_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
+{
+	const struct spur_stream *s = spur_stream(t, row->stream);
+	const uint8_t *raw = t->format->raw(t, row);
+	const char *name = spur_string(t, row->name, NULL);
+	uint64_t h;
+
+	current = *row;
+	require(s && row->track < spur_track_count(t) && row->kind < SPUR_KINDS);
+	require(row->cls && row->cls < trace_class_count(t));
+	require(raw && (row->len || row->kind == SPUR_LOST));
+	for (size_t i = 0; i < row->len; i++)
+		sink += raw[i];
+	if (spur_args(t, row, &r->args) != SPUR_FAIL)
+		sink += touch(r->args.items, r->args.count);
+	require(row->nargs == 255 || r->args.count <= row->nargs);
+	if (t->format->fields(t, row, &r->args) != SPUR_FAIL)
+		sink += touch(r->args.items, r->args.count);
+	/* String and class ids, tracks and flags of merging are no part of it. */
+	h = hash_bytes(0xCBF29CE484222325u, &row->ts, 4 * sizeof(uint64_t));
+	h = hash_bytes(h, &row->len, sizeof(row->len));
+	h = hash_bytes(h, &row->kind, 8);
+	h = hash_bytes(h, name, strlen(name));
+	r->hash += hash_bytes(h, s->path, strlen(s->path));
+	r->rows++;
+	require(r->rows <= r->bytes + 64);
+}
+
+static void read_merged(struct spur_trace *t, struct reading *r)
+{
+	const struct spur_event *rows;
+	enum spur_status st;
+	size_t n;
+
+	while ((st = spur_next(t, &rows, &n)) == SPUR_OK) {
+		require(n);
+		for (size_t i = 0; i < n; i++)
+			check_row(t, &rows[i], r);
+	}
+	require(st == SPUR_END);
+}
+
+static void read_feed(struct spur_trace *t, struct feed *f, uint32_t cap, struct reading *r)
+{
+	struct spur_event *rows = mem_array(cap, sizeof(*rows));
+	struct batch b = { .rows = rows, .cap = cap };
+	enum spur_status st;
+	int64_t last = INT64_MIN;
+
+	while ((st = t->format->next(t, f, &b)) == SPUR_OK) {
+		require(b.count && b.count <= cap && b.rows == rows);
+		for (uint32_t i = 0; i < b.count; i++) {
+			uint32_t *owner = &r->feed_of[rows[i].track];
+
+			check_row(t, &rows[i], r);
+			require(*owner == 0 || *owner == f->id + 1);
+			*owner = f->id + 1;
+			require(rows[i].ts >= last || (rows[i].flags & SPUR_F_BACK));
+			last = rows[i].ts;
+		}
+	}
+	require(st == SPUR_END);
+	mem_free(rows);
+}
+
+static void read_feeds(struct spur_trace *t, uint32_t cap, struct reading *r)
+{
+	r->feed_of = mem_array(t->ntracks, sizeof(*r->feed_of));
+	for (size_t i = 0; i < t->nfeeds; i++)
+		read_feed(t, t->feeds[i], cap, r);
+	mem_free(r->feed_of);
+}
+
+/* The messages, which must not depend on how the data was read either. */
+static void read_damage(struct spur_trace *t, struct reading *r)
+{
+	struct spur_damage d;
+
+	for (size_t i = 0; i < spur_damage_count(t); i++) {
+		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
+		r->hash += hash_bytes(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+				      strlen(d.code));
+		r->hash +=
+			hash_bytes(hash_bytes(0, d.file, strlen(d.file)), d.first, strlen(d.first));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* The last byte chooses how to read, so that all ways are met; the slow ones less often. */
+	static const size_t read_sizes[8] = { 0, 0, 4096, 0, 64, 7, 0, 1 };
+	const uint8_t how = size ? data[size - 1] : 0;
+	struct spur_options opt = { .format = "uftrace",
+				    .threads = how & 1 ? 2 : 1,
+				    .symbol_dirs = "/nonexistent" };
+	struct reading merged = { .bytes = size }, feeds = { .bytes = size };
+	const char *dir = fuzz_dir_make(data, size);
+	struct spur_error err;
+	struct spur_trace *t;
+
+	opt.read_size = read_sizes[how >> 1 & 7];
+	if (spur_open(&t, dir, &opt, &err) == SPUR_FAIL) {
+		require(err.code && err.message[0]);
+		return 0;
+	}
+	read_merged(t, &merged);
+	read_damage(t, &merged);
+	spur_close(t);
+
+	opt.read_size = read_sizes[how >> 4 & 7];
+	require(spur_open(&t, dir, &opt, &err) != SPUR_FAIL);
+	read_feeds(t, how & 128 ? 256 : how & 64 ? 3 : 1, &feeds);
+	read_damage(t, &feeds);
+	spur_close(t);
+	require(merged.rows == feeds.rows);
+	require(merged.hash == feeds.hash);
+	spur_args_free(&merged.args);
+	spur_args_free(&feeds.args);
+	return 0;
+}

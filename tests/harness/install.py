@@ -1,0 +1,114 @@
+"""make install into an empty directory: what is there, what the libraries show, programs built against them."""
+import glob
+import os
+import re
+import shutil
+import stat
+import tempfile
+
+from harness import core
+
+
+def make(t, target, root):
+    return t.run(["make", "--no-print-directory", "BUILD=" + t.args.build, "DESTDIR=" + root, "PREFIX=/usr", target],
+                 cwd=t.root, env={"HOME": "/tmp"}, timeout=900, limit=False)
+
+
+def package(t, root, *options):
+    env = {"PKG_CONFIG_PATH": os.path.join(root, "usr/lib/pkgconfig"), "PKG_CONFIG_SYSROOT_DIR": root}
+    r = t.run(["pkg-config", *options, "spur"], env=env, limit=False)
+    return r.out.decode().split() if r.code == 0 else None
+
+
+def build_examples(t):
+    """Compiles examples/*.c against the build's own library; the directory is the caller's to remove."""
+    out = tempfile.mkdtemp(prefix="spur-examples-")
+    for source in glob.glob(os.path.join(t.root, "examples", "*.c")):
+        program = os.path.join(out, os.path.basename(source)[:-2])
+        argv = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(t.root, "include"), "-o", program, source,
+                "-L" + t.build, "-Wl,-rpath," + t.build, "-lspur"]
+        r = t.run(argv, timeout=120, limit=False, env={"HOME": "/tmp"})
+        if r.code:
+            t.fail("example " + os.path.basename(source), "does not compile", r.err.decode("utf-8", "replace"))
+    return out
+
+
+def defined(t, argv):
+    """Names that nm lists as defined and global."""
+    r = t.run(["nm", "-g", "--defined-only", *argv], limit=False)
+    return {line.split()[-1] for line in r.out.decode().splitlines() if len(line.split()) == 3 and line.split()[1] not in "A"}
+
+
+def check_symbols(t, root):
+    header = core.read(os.path.join(t.root, "include", "spur.h")).decode()
+    declared = set(re.findall(r"\b(spur_[a-z_]+)\((?!\))", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
+    lib = os.path.join(root, "usr", "lib")
+    so = glob.glob(os.path.join(lib, "libspur.so.*.*.*"))
+    for name, found in (("shared", defined(t, ["-D", *so])), ("static", defined(t, [os.path.join(lib, "libspur.a")]))):
+        found = {re.sub("@.*", "", n) for n in found}
+        why = None
+        if found != declared:
+            why = "against spur.h: missing %s, too many %s" % (sorted(declared - found), sorted(found - declared)[:20])
+        t.verdict("install/symbols-" + name, why)
+    r = t.run(["readelf", "-d", *so], limit=False)
+    t.verdict("install/soname", None if re.search(rb"SONAME.*\[libspur\.so\.0\]", r.out) else "SONAME is not libspur.so.0")
+
+
+def check_compile(t, root, source):
+    name = os.path.basename(source)[:-2]
+    for kind in ("shared", "static"):
+        flags = package(t, root, "--cflags", "--libs", *(["--static"] if kind == "static" else []))
+        if flags is None:
+            t.fail("install/pkg-config-" + kind, "pkg-config does not find spur.pc")
+            return
+        if kind == "static":
+            at = flags.index("-lspur")
+            flags[at] = "-l:libspur.a"
+        program = os.path.join(root, name + "-" + kind)
+        r = t.run(["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-o", program, source, *flags], timeout=120, limit=False,
+                  env={"HOME": "/tmp"})
+        if r.code:
+            t.fail("install/%s-%s" % (name, kind), "does not compile", r.err.decode("utf-8", "replace"))
+            continue
+        r = t.run([program], cwd=root, env={"LD_LIBRARY_PATH": os.path.join(root, "usr/lib")}, limit=False)
+        t.verdict("install/%s-%s" % (name, kind), r.trouble() or (None if r.code in (1, 2) and r.err else
+                  "without arguments: expected a usage message and exit code 1 or 2, found %s" % r.code), r.err.decode("utf-8", "replace"))
+
+
+def check_pages(t, root):
+    commands = [os.path.basename(p)[4:-2] for p in glob.glob(os.path.join(t.root, "src/cli/cmd_*.c"))]
+    man = os.path.join(root, "usr/share/man/man1")
+    for page in ["spur"] + ["spur-" + c for c in sorted(commands)]:
+        path = os.path.join(man, page + ".1")
+        text = core.read(path) or b""
+        why = None if text.startswith((b".TH", b".\\\"")) and b".SH" in text else "not a manual page"
+        if not why and shutil.which("groff"):
+            r = t.run(["groff", "-man", "-Tutf8", "-ww", "-z", path], limit=False)
+            why = r.err.decode("utf-8", "replace").splitlines()[0] if r.err else None
+        t.verdict("install/%s.1" % page, why)
+    completion = os.path.join(root, "usr/share/bash-completion/completions/spur")
+    r = t.run(["bash", "-n", completion], limit=False)
+    t.verdict("install/completion", None if r.code == 0 and os.path.getsize(completion) else r.err.decode() or "empty")
+
+
+def run(t):
+    if not t.wanted("install"):
+        return
+    root = tempfile.mkdtemp(prefix="spur-install-")
+    try:
+        r = make(t, "install", root)
+        if r.code:
+            t.fail("install", "make install: exit code %s" % r.code, (r.out + r.err).decode("utf-8", "replace")[-3000:])
+            return
+        r = t.run([os.path.join(root, "usr/bin/spur"), "--version"])
+        t.verdict("install/version", None if r.code == 0 and r.out.startswith(b"spur ") else "spur --version: %r" % r.out[:80])
+        check_symbols(t, root)
+        for source in sorted(glob.glob(os.path.join(t.root, "examples", "*.c"))):
+            check_compile(t, root, source)
+        check_pages(t, root)
+        make(t, "uninstall", root)
+        left = [os.path.join(d, f) for d, _, fs in os.walk(os.path.join(root, "usr")) for f in fs]
+        t.verdict("install/uninstall", "leaves %s" % left[:5] if left else None)
+    finally:
+        os.chmod(root, stat.S_IRWXU)
+        shutil.rmtree(root)

@@ -1,0 +1,26 @@
+"""Checks of the sources: each program is one test."""
+import os
+
+CHECKS = [
+    ["tools/check-floors"],
+    ["tools/check-style"],
+    ["tools/spec-coverage"],
+    ["tools/run-cppcheck"],
+]
+
+
+def one(t, argv):
+    r = t.run(argv, cwd=t.root, timeout=900, limit=False)
+    if r.code == 0:
+        t.ok()
+        return
+    text = (r.out + r.err).decode("utf-8", "replace").strip()
+    for line in text.splitlines():
+        print("  " + line)
+    t.fail(os.path.basename(argv[0]), "exit code %s" % r.code)
+
+
+def run(t):
+    for argv in CHECKS:
+        if t.wanted("lint/" + os.path.basename(argv[0])):
+            t.later(one, argv)

@@ -1,0 +1,162 @@
+/*
+ * Memory out at every n-th allocation, from opening to closing: no crash, no leak (sanitizers), and
+ * the library says SPUR_FAIL or gives all there is.
+ */
+#include "unit/uftrace_dir.h"
+
+#include "base/mem.h"
+#include "flow/pipe.h"
+
+/* Reads everything; false where a call said SPUR_FAIL. `sum` gets what came. */
+static bool read_all(struct out *sum)
+{
+	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_event *rows;
+	struct spur_args args = { 0 };
+	enum spur_status st, bad = SPUR_OK;
+	struct spur_error err;
+	struct spur_damage d;
+	struct spur_trace *t;
+	size_t n;
+
+	if (spur_open(&t, dir, &opt, &err) == SPUR_FAIL) {
+		assert_int_not_equal(err.code, SPUR_ERR_NONE);
+		assert_true(err.message[0]);
+		return false;
+	}
+	while ((st = spur_next(t, &rows, &n)) == SPUR_OK)
+		for (size_t i = 0; i < n; i++) {
+			out_printf(sum, "%lld %s %s", (long long)rows[i].ts,
+				   spur_kind_name(rows[i].kind),
+				   spur_string(t, rows[i].name, NULL));
+			if (spur_args(t, &rows[i], &args) == SPUR_FAIL)
+				bad = SPUR_FAIL;
+			out_printf(sum, " %zu\n", args.count);
+		}
+	for (size_t i = 0; i < spur_damage_count(t); i++)
+		spur_damage(t, i, &d);
+	spur_args_free(&args);
+	spur_close(t);
+	return st == SPUR_END && bad == SPUR_OK;
+}
+
+/* Fails the n-th allocation, and all after it, for every n until all succeed. */
+static void try_all(void)
+{
+	struct out want, got;
+	uint64_t count, complete = 0;
+
+	out_to_memory(&want);
+	assert_true(read_all(&want));
+	/* The buffer of what came counts too, once it is large enough it allocates no more. */
+	out_to_memory(&got);
+	assert_non_null(out_room(&got, want.len + 4096));
+	mem_fail_at(UINT64_MAX);
+	assert_true(read_all(&got));
+	count = mem_count();
+	assert_int_equal(got.len, want.len);
+	assert_true(count > 20);
+	for (uint64_t n = 1; n <= count; n++) {
+		bool ok;
+
+		out_clear(&got);
+		mem_fail_at(n);
+		ok = read_all(&got);
+		mem_fail_at(0);
+		if (ok) {
+			complete++;
+			assert_int_equal(got.len, want.len);
+			assert_memory_equal(got.buf, want.buf, want.len);
+		}
+	}
+	/* Most of it cannot be done without. */
+	assert_true(complete < count / 2);
+	out_free(&want);
+	out_free(&got);
+}
+
+static void test_calls_and_args(void **state)
+{
+	(void)state;
+	put_basics("argspec:work@arg1/i32,arg2/s;leaf@arg1/e:color\nretspec:work@retval/p\n"
+		   "enumauto:enum color {RED=1,GREEN}\ntaskinfo:tids=1,2,9\n");
+	put_text("events.txt", "EVENT: 1000000 a:b\n");
+	put_text("default.opts", "-t 1us\n");
+	put_text("note.txt", "a note\n");
+	put_text("extern.dat", "0.000000105 hello\n");
+	put_text("prog.dbg",
+		 "# path name: /bin/prog\nE: enum x {A}\nF: 1100 work\nL: 1 f.c\nA: @arg1\n");
+	rec(100, ENTRY, 0, MAIN);
+	rec_more(110, ENTRY, 1, WORK);
+	raw_uint(1, 4);
+	raw_string("text");
+	raw_align(8);
+	rec_more(120, ENTRY, 2, LEAF);
+	raw_uint(3, 8);
+	rec(121, EVENT, 0, 1000000);
+	rec(0, LOST, 0, 5);
+	rec_more(130, EXIT, 1, WORK);
+	raw_uint(LEAF, 8);
+	rec(131, ENTRY, 1, 0x700000);
+	raw_text("torn");
+	dat_write("1.dat");
+	put_calls("2.dat");
+	try_all();
+}
+
+static void test_sessions_and_perf(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("task.txt",
+		 "SESS timestamp=0.000000001 pid=1 sid=0123456789abcdef exename=\"/bin/prog\"\n"
+		 "TASK timestamp=0.000000001 tid=1 pid=1\n"
+		 "FORK timestamp=0.000000120 pid=2 ppid=1\nbad line\n"
+		 "SESS timestamp=0.000000130 pid=2 sid=0123456789abcdef exename=\"/bin/prog\"\n"
+		 "TASK timestamp=0.000000130 tid=2 pid=2\n"
+		 "DLOP timestamp=0.000000140 tid=2 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/a.so\"\n");
+	put_text("a.so.sym", "0000000000000000 00000010 T _ZN1a1bIiE1cEv\n");
+	raw_uint(14, 4);
+	raw_uint(0x2000, 2);
+	raw_uint(24, 2);
+	raw_uint(1, 4);
+	raw_uint(3, 4);
+	raw_uint(115, 8);
+	dat_write("perf-cpu0.dat");
+	put_calls("1.dat");
+	rec(125, EXIT, 1, WORK);
+	rec(145, ENTRY, 1, 0x7f0000000008);
+	dat_write("2.dat");
+	try_all();
+}
+
+/* Real data: what is written here is smaller than a batch and one class page. */
+static void test_recorded(void **state)
+{
+	static const char *const names[] = { "args-spec", "k-graph1", "dlop" };
+	char own[sizeof(dir)];
+	size_t done = 0;
+
+	(void)state;
+	strcpy(own, dir);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(dir, sizeof(dir), "tests/golden/uftrace/%s/in", names[i]);
+		if (access(dir, R_OK) == 0) {
+			try_all();
+			done++;
+		}
+	}
+	strcpy(dir, own);
+	if (!done)
+		skip();
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
+	static const struct CMUnitTest tests[] = { T(test_calls_and_args),
+						   T(test_sessions_and_perf), T(test_recorded) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* base/out.h: numbers, escapes, the buffer, errors of the file below. */
+#include <errno.h>
+#include <fcntl.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/out.h"
+
+static struct out o;
+
+/* What was written since the last call. */
+static void expect(const char *want, size_t len)
+{
+	assert_int_equal(o.error, 0);
+	assert_int_equal(o.len, len);
+	assert_memory_equal(o.buf, want, len);
+	out_clear(&o);
+}
+
+#define EXPECT(want) expect(want, sizeof(want) - 1)
+
+static int memory_begin(void **state)
+{
+	(void)state;
+	out_to_memory(&o);
+	return 0;
+}
+
+static int memory_end(void **state)
+{
+	(void)state;
+	out_free(&o);
+	return 0;
+}
+
+static void check_number(uint64_t v)
+{
+	char want[128], got[128];
+	char *end;
+
+	snprintf(want, sizeof(want), "%" PRIu64, v);
+	end = put_u64(got, v);
+	*end = '\0';
+	assert_string_equal(got, want);
+	snprintf(want, sizeof(want), "%" PRId64, (int64_t)v);
+	end = put_i64(got, (int64_t)v);
+	*end = '\0';
+	assert_string_equal(got, want);
+	snprintf(want, sizeof(want), "%" PRIx64, v);
+	end = put_hex(got, v);
+	*end = '\0';
+	assert_string_equal(got, want);
+	for (int width = 0; width < 25; width += 3) {
+		snprintf(want, sizeof(want), "%*" PRIu64, width, v);
+		end = put_u64_w(got, v, (unsigned)width);
+		*end = '\0';
+		assert_string_equal(got, want);
+		snprintf(want, sizeof(want), "%030" PRIu64, v);
+		end = put_u64_0(got, v, (unsigned)width);
+		*end = '\0';
+		assert_string_equal(got, want + 30 - width);
+	}
+}
+
+static void test_numbers(void **state)
+{
+	uint64_t power = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++, power *= 10) {
+		check_number(power - 1);
+		check_number(power);
+		check_number(power + 1);
+		check_number(0 - power);
+	}
+	for (unsigned i = 0; i < 64; i++) {
+		check_number((uint64_t)1 << i);
+		check_number(((uint64_t)1 << i) - 1);
+		check_number(0x9E3779B97F4A7C15u >> i);
+	}
+	check_number(UINT64_MAX);
+	for (uint64_t i = 0; i < 2000; i++)
+		check_number(i);
+	out_u64(&o, UINT64_MAX);
+	out_char(&o, ' ');
+	out_i64(&o, INT64_MIN);
+	out_char(&o, ' ');
+	out_hex(&o, 0xABCDEF);
+	EXPECT("18446744073709551615 -9223372036854775808 abcdef");
+}
+
+static void test_seconds(void **state)
+{
+	(void)state;
+	out_seconds(&o, 828215538322);
+	EXPECT("828.215538322");
+	out_seconds(&o, 0);
+	EXPECT("0.000000000");
+	out_seconds(&o, -1);
+	EXPECT("-0.000000001");
+	out_seconds(&o, INT64_MIN);
+	EXPECT("-9223372036.854775808");
+	out_seconds(&o, INT64_MAX);
+	EXPECT("9223372036.854775807");
+}
+
+static void test_double(void **state)
+{
+	const double values[] = { 0.1 + 0.2,	       1e300, DBL_MAX, DBL_MIN, 1e-310, M_PI,
+				  123456789012345680.0 };
+
+	(void)state;
+	out_double(&o, 0.1);
+	EXPECT("0.1");
+	out_double(&o, 0.1 + 0.2);
+	EXPECT("0.30000000000000004");
+	out_double(&o, 1);
+	EXPECT("1");
+	out_double(&o, -0.0);
+	EXPECT("-0");
+	out_double(&o, 5e-324);
+	EXPECT("5e-324");
+	out_double(&o, 1e22);
+	EXPECT("1e+22");
+	out_double(&o, (double)NAN);
+	EXPECT("nan");
+	out_double(&o, (double)INFINITY);
+	EXPECT("inf");
+	out_double(&o, (double)-INFINITY);
+	EXPECT("-inf");
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		out_double(&o, values[i]);
+		out_char(&o, '\0');
+		assert_true(strtod(o.buf, NULL) == values[i]);
+		out_clear(&o);
+	}
+}
+
+static void test_json(void **state)
+{
+	(void)state;
+	out_json(&o, "", 0);
+	EXPECT("\"\"");
+	out_json(&o, NULL, 0);
+	EXPECT("\"\"");
+	out_json(&o, "plain ASCII text, more than eight bytes", 39);
+	EXPECT("\"plain ASCII text, more than eight bytes\"");
+	out_json(&o, "a\"b\\c/d", 7);
+	EXPECT("\"a\\\"b\\\\c/d\"");
+	out_json(&o, "\n\t\r\b\f\0\x1f\x7f", 8);
+	EXPECT("\"\\n\\t\\r\\b\\f\\u0000\\u001f\x7f\"");
+	out_json(&o, "\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80", 11);
+	EXPECT("\"\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\"");
+	out_json(&o, "a\xFF\x80z\xC3", 5);
+	EXPECT("\"a\\udcff\\udc80z\\udcc3\"");
+	out_json(&o, "\xED\xA0\x80", 3);
+	EXPECT("\"\\udced\\udca0\\udc80\"");
+}
+
+/* Each byte value at each place of a word: the fast scan stops where the slow one would. */
+static void test_json_places(void **state)
+{
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		for (size_t at = 0; at < 17; at++) {
+			char s[17], want[64] = "\"";
+			size_t n = 1;
+
+			memset(s, 'x', sizeof(s));
+			s[at] = (char)c;
+			memset(want + n, 'x', at);
+			n += at;
+			if (c == '"' || c == '\\')
+				n += (size_t)sprintf(want + n, "\\%c", (char)c);
+			else if (c < 0x20 && strchr("\n\t\r\b\f", (int)c) && c)
+				n += (size_t)sprintf(want + n, "\\%c", "btn.fr"[c - 8]);
+			else if (c < 0x20)
+				n += (size_t)sprintf(want + n, "\\u%04x", c);
+			else if (c >= 0x80)
+				n += (size_t)sprintf(want + n, "\\udc%02x", c);
+			else
+				want[n++] = (char)c;
+			memset(want + n, 'x', 16 - at);
+			n += 16 - at;
+			want[n++] = '"';
+			out_json(&o, s, sizeof(s));
+			expect(want, n);
+		}
+	}
+}
+
+static void test_json_long(void **state)
+{
+	enum { CHARS = 100000 };
+	char *s = malloc(3 * CHARS);
+
+	(void)state;
+	/* Three-byte characters lie across every border between pieces. */
+	for (size_t i = 0; i < CHARS; i++)
+		memcpy(s + 3 * i, "\xE4\xB8\xAD", 3);
+	for (size_t from = 0; from < 3; from++) {
+		out_json(&o, s + from, 3 * CHARS - from);
+		assert_int_equal(o.len,
+				 from == 0 ? 3 * CHARS + 2 : 3 * (CHARS - 1) + 2 + 6 * (3 - from));
+		assert_int_equal(o.buf[o.len - 1], '"');
+		assert_memory_equal(o.buf + o.len - 4, "\xE4\xB8\xAD", 3);
+		out_clear(&o);
+	}
+	memset(s, 0x01, 3 * CHARS);
+	out_json(&o, s, 3 * CHARS);
+	assert_int_equal(o.len, 18 * CHARS + 2);
+	out_clear(&o);
+	free(s);
+}
+
+static void test_safe(void **state)
+{
+	(void)state;
+	out_safe(&o, "a\\b \"q\"\n\t\x1b[31m\x7f\0z", 17);
+	EXPECT("a\\b \"q\"\\n\\t\\x1b[31m\\x7f\\x00z");
+	out_safe(&o, "\xE4\xB8\xAD\xFF\xC2\x9B\xC2\xA0", 8);
+	EXPECT("\xE4\xB8\xAD\\xff\\xc2\\x9b\xC2\xA0");
+}
+
+static void test_csv(void **state)
+{
+	(void)state;
+	out_csv(&o, "plain text", 10);
+	out_char(&o, ',');
+	out_csv(&o, "", 0);
+	out_char(&o, ',');
+	out_csv(&o, "a,b", 3);
+	out_char(&o, ',');
+	out_csv(&o, "say \"x\"", 7);
+	out_char(&o, ',');
+	out_csv(&o, "l1\r\nl2", 6);
+	EXPECT("plain text,,\"a,b\",\"say \"\"x\"\"\",\"l1\r\nl2\"");
+}
+
+static void test_printf(void **state)
+{
+	char want[5001];
+
+	(void)state;
+	out_printf(&o, "%s-%d", "a", 5);
+	EXPECT("a-5");
+	for (size_t i = 250; i < 260; i++) {
+		memset(want, '0', i);
+		out_printf(&o, "%0*d", (int)i, 0);
+		expect(want, i);
+	}
+	memset(want, '0', 5000);
+	out_printf(&o, "%0*d", 5000, 0);
+	expect(want, 5000);
+	out_pad(&o, '0', 300);
+	out_pad(&o, '0', 0);
+	expect(want, 300);
+}
+
+static void test_memory_error(void **state)
+{
+	(void)state;
+	out_str(&o, "kept");
+	mem_fail_at(1);
+	out_pad(&o, 'x', 1 << 20);
+	assert_int_equal(o.error, ENOMEM);
+	mem_fail_at(0);
+	out_str(&o, "dropped");
+	out_printf(&o, "%d", 1);
+	out_json(&o, "a", 1);
+	assert_null(out_room(&o, 1));
+	assert_false(out_flush(&o));
+	assert_int_equal(o.error, ENOMEM);
+	out_clear(&o);
+	out_str(&o, "again");
+	EXPECT("again");
+}
+
+static void test_fd(void **state)
+{
+	const int fd = temp_file_open();
+	size_t total;
+	char *back;
+	struct out f;
+
+	(void)state;
+	out_to_fd(&f, fd);
+	for (unsigned i = 0; i < 100000; i++) {
+		out_u64(&f, i);
+		out_char(&f, '\n');
+	}
+	back = malloc(1 << 20);
+	memset(back, 'y', 1 << 20);
+	out_bytes(&f, back, 1 << 20);
+	out_pad(&f, 'p', 300000);
+	assert_non_null(out_room(&f, 1 << 20));
+	out_str(&f, "end");
+	assert_true(out_flush(&f));
+	assert_int_equal(f.flushed, lseek(fd, 0, SEEK_END));
+	assert_int_equal(pread(fd, back, 12, 0), 12);
+	assert_memory_equal(back, "0\n1\n2\n3\n4\n5\n", 12);
+	total = (size_t)f.flushed;
+	assert_int_equal(pread(fd, back, 5, (off_t)total - 5), 5);
+	assert_memory_equal(back, "ppend", 5);
+	assert_int_equal(pread(fd, back, 8, 588890), 8);
+	assert_memory_equal(back, "yyyyyyyy", 8);
+	assert_int_equal(pread(fd, back, 7, 588883), 7);
+	assert_memory_equal(back, "\n99999\n", 7);
+	assert_int_equal(total, 588890 + (1 << 20) + 300000 + 3);
+	free(back);
+	out_free(&f);
+	close(fd);
+}
+
+static void test_fd_errors(void **state)
+{
+	int ends[2];
+	struct out f;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	out_to_fd(&f, ends[1]);
+	out_str(&f, "x");
+	assert_int_equal(f.error, 0);
+	assert_false(out_flush(&f));
+	assert_int_equal(f.error, EPIPE);
+	out_str(&f, "y");
+	assert_null(out_room(&f, 1));
+	assert_int_equal(f.flushed, 0);
+	out_free(&f);
+	close(ends[1]);
+	out_to_fd(&f, open("/dev/full", O_WRONLY));
+	out_pad(&f, 'x', 1 << 20);
+	assert_int_equal(f.error, ENOSPC);
+	close(f.fd);
+	out_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_numbers, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_seconds, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_double, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_json, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_json_places, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_json_long, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_safe, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_csv, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_printf, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_memory_error, memory_begin, memory_end),
+		cmocka_unit_test(test_fd),
+		cmocka_unit_test(test_fd_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,563 @@
+/* base/source.h: files, pipes, memory, gzip and zstd, damage: the same bytes by every way. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/source.h"
+
+enum { DATA = 700001 };
+
+static uint8_t data[DATA];
+static char dir[] = "/tmp/spur-source-XXXXXX";
+static char path[sizeof(dir) + 16];
+
+struct blob {
+	uint8_t *p;
+	size_t len;
+};
+
+static int data_make(void **state)
+{
+	uint64_t x = 1;
+
+	(void)state;
+	for (size_t i = 0; i < DATA; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		/* Half of it packs well. */
+		data[i] = i & 4096 ? (uint8_t)(x >> 56) : (uint8_t)(i >> 8);
+	}
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/in", dir);
+	return 0;
+}
+
+static int data_remove(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(dir);
+}
+
+static void file_make(const void *p, size_t len)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, p, len), len);
+	close(fd);
+}
+
+static struct blob gz_make(const void *p, size_t len)
+{
+	z_stream z = { 0 };
+	struct blob b = { malloc(len + len / 100 + 100), 0 };
+
+	deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+	z.next_in = (uint8_t *)(uintptr_t)p;
+	z.avail_in = (unsigned)len;
+	z.next_out = b.p;
+	z.avail_out = (unsigned)(len + len / 100 + 100);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	b.len = z.total_out;
+	deflateEnd(&z);
+	return b;
+}
+
+static struct blob zst_make(const void *p, size_t len)
+{
+	struct blob b = { malloc(ZSTD_compressBound(len)), 0 };
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+
+	ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+	b.len = ZSTD_compress2(c, b.p, ZSTD_compressBound(len), p, len);
+	assert_false(ZSTD_isError(b.len));
+	ZSTD_freeCCtx(c);
+	return b;
+}
+
+/* The halves of the data packed one by one, behind each other; an empty member between them. */
+static struct blob two_make(struct blob (*make)(const void *p, size_t len))
+{
+	struct blob a = make(data, DATA / 2), none = make(data, 0),
+		    b = make(data + DATA / 2, DATA - DATA / 2);
+
+	a.p = realloc(a.p, a.len + none.len + b.len);
+	memcpy(a.p + a.len, none.p, none.len);
+	memcpy(a.p + a.len + none.len, b.p, b.len);
+	a.len += none.len + b.len;
+	free(none.p);
+	free(b.p);
+	return a;
+}
+
+/* Reads to the end and compares with the first `len` bytes of the data. `data` must not move. */
+static void source_check(struct source *s, size_t len, size_t piece)
+{
+	const uint8_t *at = s->data;
+	uint64_t had = s->size;
+
+	while (source_more(s)) {
+		assert_true(s->size > had);
+		if (piece)
+			assert_true(s->size - had <= piece);
+		had = s->size;
+	}
+	assert_ptr_equal(s->data, at);
+	assert_true(s->eof);
+	assert_false(source_more(s));
+	assert_int_equal(s->size, len);
+	assert_memory_equal(s->data, data, len);
+}
+
+static void check_path(size_t read_size, size_t len)
+{
+	const struct source_options opt = { .read_size = read_size };
+	struct source *s;
+	struct spur_error err;
+
+	assert_int_equal(source_open(&s, path, &opt, &err), SPUR_OK);
+	source_check(s, len, read_size);
+	assert_int_equal(s->error.code, 0);
+	source_close(s);
+}
+
+static void test_file(void **state)
+{
+	struct source *s;
+
+	(void)state;
+	file_make(data, DATA);
+	assert_int_equal(source_open(&s, path, NULL, NULL), SPUR_OK);
+	assert_true(s->mapped);
+	assert_string_equal(s->path, path);
+	assert_int_equal(s->size, DATA);
+	assert_true(source_need(s, DATA));
+	assert_false(source_need(s, DATA + 1));
+	source_close(s);
+	check_path(0, DATA);
+	check_path(4096, DATA);
+	check_path(1 << 30, DATA);
+	file_make(data, 5000);
+	check_path(1, 5000);
+	check_path(7, 5000);
+	file_make(data, 0);
+	check_path(0, 0);
+	check_path(3, 0);
+	source_close(NULL);
+}
+
+static void test_packed(void **state)
+{
+	struct blob (*const make[])(const void *, size_t) = { gz_make, zst_make };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct blob one = make[i](data, DATA), two = two_make(make[i]);
+
+		file_make(one.p, one.len);
+		check_path(0, DATA);
+		check_path(1000, DATA);
+		file_make(two.p, two.len);
+		check_path(0, DATA);
+		check_path(4095, DATA);
+		free(one.p);
+		free(two.p);
+		one = make[i](data, 3000);
+		file_make(one.p, one.len);
+		check_path(1, 3000);
+		check_path(7, 3000);
+		free(one.p);
+	}
+}
+
+static void test_packed_cut(void **state)
+{
+	struct blob (*const make[])(const void *, size_t) = { gz_make, zst_make };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct blob whole = make[i](data, DATA);
+		uint64_t last = 0;
+
+		for (size_t cut = 20; cut < whole.len; cut += cut / 2 + 1) {
+			struct source *s;
+
+			file_make(whole.p, cut);
+			assert_int_equal(source_open(&s, path, NULL, NULL), SPUR_OK);
+			while (source_more(s))
+				;
+			assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
+			assert_non_null(strstr(s->error.message, "found the end: it is cut off"));
+			assert_true(s->size < DATA && s->size >= last);
+			assert_memory_equal(s->data, data, s->size);
+			last = s->size;
+			source_close(s);
+		}
+		assert_true(last > DATA / 3);
+		free(whole.p);
+	}
+}
+
+static void test_packed_damage(void **state)
+{
+	struct blob (*const make[])(const void *, size_t) = { gz_make, zst_make };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct blob b = make[i](data, DATA);
+		struct source *s;
+
+		/* The checksum at the end is wrong: all bytes are there, and so is the error. */
+		b.p[b.len - (i ? 1 : 8)] ^= 1;
+		assert_int_equal(source_memory(&s, "m", b.p, b.len, NULL, NULL), SPUR_OK);
+		source_check(s, DATA, 0);
+		assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
+		assert_non_null(strstr(s->error.message,
+				       i ? "m: expected zstd data" : "m: expected gzip data"));
+		source_close(s);
+		b.p[b.len - (i ? 1 : 8)] ^= 1;
+		/* Other bytes behind the last member. */
+		b.p = realloc(b.p, b.len + 5);
+		memcpy(b.p + b.len, "other", 5);
+		assert_int_equal(source_memory(&s, "m", b.p, b.len + 5, NULL, NULL), SPUR_OK);
+		source_check(s, DATA, 0);
+		assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
+		source_close(s);
+		/* Each byte of the beginning in turn: what comes has an end. */
+		for (size_t at = 4; at < 300; at++) {
+			const struct source_options opt = { .limit = 2 * DATA };
+
+			b.p[at] ^= 0x55;
+			assert_int_equal(source_memory(&s, "m", b.p, b.len, &opt, NULL), SPUR_OK);
+			while (source_more(s))
+				;
+			assert_true(s->size <= 2 * DATA);
+			source_close(s);
+			b.p[at] ^= 0x55;
+		}
+		free(b.p);
+	}
+}
+
+static void test_limit(void **state)
+{
+	static const size_t read_sizes[] = { 0, 1000 };
+	struct blob blobs[3] = { { malloc(DATA), DATA },
+				 gz_make(data, DATA),
+				 zst_make(data, DATA) };
+
+	(void)state;
+	memcpy(blobs[0].p, data, DATA);
+	for (size_t i = 0; i < 12; i++) {
+		const struct source_options under = { .read_size = read_sizes[i & 1],
+						      .limit = 300000 };
+		const struct source_options at = { .read_size = read_sizes[i & 1], .limit = DATA };
+		const struct blob b = blobs[i / 4];
+		struct source *s;
+
+		if (i & 2)
+			file_make(b.p, b.len);
+		assert_int_equal(i & 2 ? source_open(&s, path, &under, NULL) :
+					 source_memory(&s, "m", b.p, b.len, &under, NULL),
+				 SPUR_OK);
+		source_check(s, 300000, read_sizes[i & 1]);
+		assert_int_equal(s->error.code, SPUR_ERR_LIMIT);
+		source_close(s);
+		assert_int_equal(i & 2 ? source_open(&s, path, &at, NULL) :
+					 source_memory(&s, "m", b.p, b.len, &at, NULL),
+				 SPUR_OK);
+		source_check(s, DATA, read_sizes[i & 1]);
+		assert_int_equal(s->error.code, 0);
+		source_close(s);
+	}
+	for (size_t i = 0; i < 3; i++)
+		free(blobs[i].p);
+}
+
+static void test_memory(void **state)
+{
+	static const size_t read_sizes[] = { 1, 7, 4096, 1 << 20 };
+	struct source *s;
+
+	(void)state;
+	assert_int_equal(source_memory(&s, "m", data, DATA, NULL, NULL), SPUR_OK);
+	assert_true(s->mapped && s->eof);
+	assert_ptr_equal(s->data, data);
+	source_check(s, DATA, 0);
+	source_close(s);
+	for (size_t i = 0; i < 4; i++) {
+		const struct source_options opt = { .read_size = read_sizes[i] };
+
+		assert_int_equal(source_memory(&s, "m", data, 50000, &opt, NULL), SPUR_OK);
+		assert_int_equal(s->size, 0);
+		assert_true(source_need(s, 10));
+		assert_false(s->eof);
+		source_check(s, 50000, read_sizes[i]);
+		source_close(s);
+	}
+	assert_int_equal(source_memory(&s, "m", NULL, 0, NULL, NULL), SPUR_OK);
+	assert_non_null(s->data);
+	assert_false(source_need(s, 1));
+	source_close(s);
+}
+
+struct feed {
+	struct blob b;
+	int fd; /* -1: open `path` for writing, a FIFO */
+};
+
+/* Writes in odd pieces, slowly at first. */
+static void *feed_run(void *arg)
+{
+	const struct feed *f = arg;
+	const int fd = f->fd < 0 ? open(path, O_WRONLY) : f->fd;
+	size_t step = 1;
+
+	for (size_t at = 0; at < f->b.len;) {
+		const size_t n = f->b.len - at < step ? f->b.len - at : step;
+		const ssize_t done = write(fd, f->b.p + at, n);
+
+		if (done < 0)
+			break;
+		at += (size_t)done;
+		if (step < 64)
+			usleep(200);
+		step = step < 50000 ? step * 3 : 1000;
+	}
+	close(fd);
+	return NULL;
+}
+
+/* A FIFO with plain, gzip and zstd data, then the same through standard input. */
+static void test_pipes(void **state)
+{
+	struct blob blobs[] = {
+		{ data, DATA }, two_make(gz_make), two_make(zst_make), { data, 3 }, { data, 0 }
+	};
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	for (size_t i = 0; i < 10; i++) {
+		struct feed f = { blobs[i / 2], -1 };
+		const size_t want = f.b.len > 3 ? DATA : f.b.len;
+		struct source *s;
+		pthread_t t;
+		int ends[2], old = -1;
+
+		if (i & 1) {
+			assert_int_equal(pipe(ends), 0);
+			old = dup(0);
+			dup2(ends[0], 0);
+			close(ends[0]);
+			f.fd = ends[1];
+		}
+		assert_int_equal(pthread_create(&t, NULL, feed_run, &f), 0);
+		assert_int_equal(source_open(&s, i & 1 ? "-" : path, NULL, NULL), SPUR_OK);
+		assert_false(s->mapped);
+		source_check(s, want, 0);
+		assert_int_equal(s->error.code, 0);
+		source_close(s);
+		pthread_join(t, NULL);
+		if (i & 1) {
+			assert_true(fcntl(0, F_GETFD) >= 0);
+			dup2(old, 0);
+			close(old);
+		}
+	}
+	unlink(path);
+	free(blobs[1].p);
+	free(blobs[2].p);
+}
+
+/* Bytes are shown as soon as they are written, while the pipe is open. */
+static void test_live(void **state)
+{
+	int ends[2], old = dup(0);
+	struct source *s;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[0], 0);
+	close(ends[0]);
+	fcntl(0, F_SETFL, O_NONBLOCK);
+	assert_int_equal(source_open(&s, "-", NULL, NULL), SPUR_OK);
+	assert_int_equal(write(ends[1], "abcdef", 6), 6);
+	assert_true(source_more(s));
+	assert_int_equal(s->size, 6);
+	assert_int_equal(write(ends[1], "g", 1), 1);
+	assert_true(source_more(s));
+	assert_int_equal(s->size, 7);
+	assert_memory_equal(s->data, "abcdefg", 7);
+	assert_false(s->eof);
+	close(ends[1]);
+	assert_false(source_more(s));
+	assert_true(s->eof);
+	source_close(s);
+	dup2(old, 0);
+	close(old);
+}
+
+static void test_stdin_file(void **state)
+{
+	const int old = dup(0);
+	struct source *s;
+	int fd;
+
+	(void)state;
+	file_make(data, DATA);
+	fd = open(path, O_RDONLY);
+	dup2(fd, 0);
+	close(fd);
+	assert_int_equal(source_open(&s, "-", NULL, NULL), SPUR_OK);
+	assert_true(s->mapped);
+	source_check(s, DATA, 0);
+	source_close(s);
+	/* Somebody read the first bytes: they are not ours. */
+	lseek(0, 4096, SEEK_SET);
+	assert_int_equal(source_open(&s, "-", NULL, NULL), SPUR_OK);
+	assert_false(source_need(s, DATA));
+	assert_int_equal(s->size, DATA - 4096);
+	assert_memory_equal(s->data, data + 4096, DATA - 4096);
+	source_close(s);
+	dup2(old, 0);
+	close(old);
+}
+
+static void test_proc(void **state)
+{
+	struct source *s;
+
+	(void)state;
+	assert_int_equal(source_open(&s, "/proc/self/status", NULL, NULL), SPUR_OK);
+	assert_true(source_need(s, 5));
+	assert_memory_equal(s->data, "Name:", 5);
+	source_close(s);
+}
+
+static void test_refused(void **state)
+{
+	struct spur_error err = { 0 };
+	struct source *s = NULL;
+
+	(void)state;
+	assert_int_equal(source_open(&s, dir, NULL, &err), SPUR_FAIL);
+	assert_int_equal(err.code, SPUR_ERR_IO);
+	assert_non_null(strstr(err.message, ": expected a file, found a directory"));
+	assert_int_equal(source_open(&s, "/nowhere/at/all", NULL, &err), SPUR_FAIL);
+	assert_string_equal(err.message,
+			    "/nowhere/at/all: expected a file, found No such file or directory");
+	assert_null(s);
+}
+
+static void test_nomem(void **state)
+{
+	struct blob blobs[] = { { data, 5000 }, gz_make(data, 5000), zst_make(data, 5000) };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const struct source_options opt = { .read_size = 512 };
+		unsigned good = 0;
+
+		file_make(blobs[i].p, blobs[i].len);
+		for (uint64_t n = 1; n < 12; n++) {
+			struct spur_error err = { 0 };
+			struct source *s;
+
+			mem_fail_at(n);
+			if (source_open(&s, path, &opt, &err) == SPUR_FAIL) {
+				assert_int_equal(err.code, SPUR_ERR_MEMORY);
+			} else {
+				while (source_more(s))
+					;
+				if (!s->error.code)
+					assert_int_equal(s->size, 5000);
+				else
+					assert_int_equal(s->error.code, SPUR_ERR_MEMORY);
+				good += !s->error.code;
+				source_close(s);
+			}
+			mem_fail_at(0);
+		}
+		assert_true(good > 0 && good < 11);
+	}
+	free(blobs[1].p);
+	free(blobs[2].p);
+}
+
+/* No room for files: what went in is there, with the error; large scratch memory is refused. */
+static void test_no_room(void **state)
+{
+	const struct rlimit small = { 300000, RLIM_INFINITY };
+	struct rlimit old;
+	struct blob b = zst_make(data, DATA);
+	struct source *s;
+
+	(void)state;
+	getrlimit(RLIMIT_FSIZE, &old);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &small);
+	assert_null(scratch_alloc(32 << 20));
+	assert_int_equal(source_memory(&s, "m", b.p, b.len, NULL, NULL), SPUR_OK);
+	source_check(s, 300000, 0);
+	assert_int_equal(s->error.code, SPUR_ERR_IO);
+	assert_string_equal(s->error.message,
+			    "m: expected room for a temporary file, found File too large");
+	source_close(s);
+	setrlimit(RLIMIT_FSIZE, &old);
+	free(b.p);
+}
+
+/* More sources than there are addresses for as many ranges of the largest size. */
+static void test_many(void **state)
+{
+	enum { MANY = 300 };
+	static struct source *s[MANY];
+	struct blob b = gz_make(data, 1000);
+
+	(void)state;
+	b.p = realloc(b.p, DATA);
+	memset(b.p + b.len, 0, DATA - b.len);
+	for (size_t i = 0; i < MANY; i++) {
+		assert_int_equal(source_memory(&s[i], "m", b.p, DATA, NULL, NULL), SPUR_OK);
+		assert_true(source_need(s[i], 1000));
+	}
+	for (size_t i = 0; i < MANY; i++) {
+		assert_memory_equal(s[i]->data, data, 1000);
+		source_close(s[i]);
+	}
+	free(b.p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_file),	   cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_packed_cut), cmocka_unit_test(test_packed_damage),
+		cmocka_unit_test(test_limit),	   cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_pipes),	   cmocka_unit_test(test_live),
+		cmocka_unit_test(test_stdin_file), cmocka_unit_test(test_proc),
+		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_nomem),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, data_make, data_remove);
+}

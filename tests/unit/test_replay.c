@@ -1,0 +1,250 @@
+/* replay: nesting, leaves, what the data lacks, events, several threads, and that batches and threads change nothing. */
+#include "fake.h"
+
+#include <stdlib.h>
+
+#include "pass/pass.h"
+
+#define ROWS(a) (a), sizeof(a) / sizeof(*(a))
+
+static char *replay(struct spur_trace *t, struct pass_options opt, unsigned threads)
+{
+	struct out out;
+	struct spur_error err = { 0 };
+	struct pass_env env = { .trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err };
+
+	out_to_memory(&out);
+	fake_rewind(t);
+	assert_int_equal(pass_find("replay", NULL)->run(&env), SPUR_OK);
+	out_char(&out, '\0');
+	return out.buf;
+}
+
+static void expect(struct spur_trace *t, struct pass_options opt, const char *want)
+{
+	char *text = replay(t, opt, 2);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void nesting(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "abc", 7, 123), a = fake_class(t, "main", "/bin/abc"), b = fake_class(t, "work", "/bin/abc");
+	uint32_t c = fake_class(t, "a_name_that_is_longer_than_what_is_copied_at_once", "/lib/libc.so.6");
+	struct spur_event rows[] = {
+		{ .kind = SPUR_BEGIN, .ts = 1000, .cls = a, .track = k, .nargs = 1, .id = 5 },
+		{ .kind = SPUR_BEGIN, .ts = 1100, .cls = b, .track = k, .nargs = 1, .id = 6 },
+		{ .kind = SPUR_END_SPAN, .ts = 1350, .cls = b, .track = k, .nargs = 1, .id = 7 },
+		FAKE_B(1400, b, k), FAKE_B(1500, c, k), FAKE_E(1600, c, k), FAKE_E(2000000, b, k),
+		{ .kind = SPUR_END_SPAN, .ts = 12345679, .cls = a, .track = k, .nargs = 1, .id = 8 },
+	};
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ 0 },
+	       "  duration tid │ call\n"
+	       "           123 │ main(x=5) {\n"
+	       "  0.250 us 123 │   work(x=6) = x=7;\n"
+	       "           123 │   work() {\n"
+	       "  0.100 us 123 │     a_name_that_is_longer_than_what_is_copied_at_once();\n"
+	       "  1.998 ms 123 │   } /* work */\n"
+	       " 12.344 ms 123 │ } = x=8; /* main */\n");
+	expect(t, (struct pass_options){ .fields = "task,pid,module,addr", .no_merge = true, .no_comment = true, .no_args = true, .flat = true },
+	       "task            pid module                       addr │ call\n"
+	       "abc               7 abc                             5 │ main() {\n"
+	       "abc               7 abc                             6 │ work() {\n"
+	       "abc               7 abc                             7 │ }\n"
+	       "abc               7 abc                             0 │ work() {\n"
+	       "abc               7 libc.so.6                       0 │ a_name_that_is_longer_than_what_is_copied_at_once() {\n"
+	       "abc               7 libc.so.6                       0 │ }\n"
+	       "abc               7 abc                             0 │ }\n"
+	       "abc               7 abc                             8 │ }\n");
+	expect(t, (struct pass_options){ .fields = "none", .libname = true },
+	       "main@abc(x=5) {\n"
+	       "  work@abc(x=6) = x=7;\n"
+	       "  work@abc() {\n"
+	       "    a_name_that_is_longer_than_what_is_copied_at_once@libc.so.6();\n"
+	       "  } /* work@abc */\n"
+	       "} = x=8; /* main@abc */\n");
+	spur_close(t);
+}
+
+/* What has no begin or no end is shown as such; what is unknown below is not made up. */
+static void unfinished(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	struct spur_event rows[] = { FAKE_ED(1, c, k, 2), FAKE_BD(10, a, k, 0), FAKE_BD(20, b, k, 1), FAKE_ED(30, a, k, 0),
+				     FAKE_BD(40, b, k, 3), FAKE_ED(50, b, k, 3), FAKE_BD(60, a, k, 0), FAKE_BD(70, b, k, 1) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ 0 },
+	       "  duration tid │ call\n"
+	       "           123 │ } /* c: no begin */\n"
+	       "           123 │ a() {\n"
+	       "           123 │   b() {\n"
+	       "  0.010 us 123 │   } /* b: no end */\n"
+	       "  0.020 us 123 │ } /* a */\n"
+	       "  0.010 us 123 │       b();\n"
+	       "           123 │ a() {\n"
+	       "           123 │   b() {\n"
+	       "  0.000 us 123 │   } /* b: still open */\n"
+	       "  0.010 us 123 │ } /* a: still open */\n");
+	spur_close(t);
+}
+
+static void events(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""), e = fake_class(t, "probe\033[2J", ""), s = fake_class(t, "sched", "");
+	struct spur_event rows[] = {
+		FAKE_OUT(1, s, k), FAKE_IN(2, s, k), /* outside of calls: nothing to show */
+		FAKE_B(10, a, k), FAKE_OUT(20, s, k), FAKE_IN(50, s, k),
+		{ .kind = SPUR_INSTANT, .ts = 60, .cls = e, .track = k, .nargs = 1, .id = 3 },
+		{ .kind = SPUR_LOST, .ts = 60, .cls = e, .track = k, .id = 12 },
+		{ .kind = SPUR_SWITCH, .flags = SPUR_F_OUT | SPUR_F_PREEMPTED, .ts = 70, .cls = s, .track = k },
+		{ .kind = SPUR_WAKEUP, .ts = 75, .cls = e, .track = k },
+		FAKE_IN(90, s, k), FAKE_E(100, a, k), FAKE_SPAN(200, 50, a, k), FAKE_SPAN(210, 10, a, k),
+		{ .kind = SPUR_ASYNC_BEGIN, .ts = 300, .cls = e, .track = k },
+	};
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ 0 },
+	       "  duration tid │ call\n"
+	       "           123 │ a() {\n"
+	       "  0.030 us 123 │   /* off CPU */\n"
+	       "           123 │   /* probe\\x1b[2J: x=3 */\n"
+	       "           123 │   /* LOST 12 events */\n"
+	       "           123 │   /* off CPU, preempted */\n"
+	       "           123 │   /* wakes probe\\x1b[2J */\n"
+	       "  0.020 us 123 │   /* back on CPU */\n"
+	       "  0.090 us 123 │ } /* a */\n"
+	       "  0.050 us 123 │ a();\n"
+	       "  0.010 us 123 │   a();\n"
+	       "           123 │ /* async begin probe\\x1b[2J */\n");
+	spur_close(t);
+}
+
+/* Leaves are folded across other threads' rows. */
+static void threads(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 22222), a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
+	struct spur_event one[] = { FAKE_B(10, a, k), FAKE_E(100, a, k) };
+	struct spur_event two[] = { FAKE_B(20, b, l), FAKE_B(30, a, l), FAKE_E(40, a, l), FAKE_E(90, b, l) };
+	struct fake_feed f[2];
+
+	(void)state;
+	fake_feed(t, &f[0], ROWS(one));
+	fake_feed(t, &f[1], ROWS(two));
+	expect(t, (struct pass_options){ .task_newline = true, .raw = true },
+	       "  duration   tid │ call\n"
+	       "        90     1 │ a();\n"
+	       "\n"
+	       "           22222 │ b() {\n"
+	       "        10 22222 │   a();\n"
+	       "        70 22222 │ } /* b */\n");
+	spur_close(t);
+}
+
+/* A call stays pending while at most the window's rows come in between; then it is shown open. And deep nesting. */
+static void window(void **state)
+{
+	enum { PAIRS = 20000 };
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2), a = fake_class(t, "slow", ""), b = fake_class(t, "b", "");
+	static struct spur_event two[2 * PAIRS];
+	struct spur_event one[] = {
+		FAKE_B(0, a, k), { .kind = SPUR_END_SPAN, .ts = 2 * PAIRS + 10, .cls = a, .track = k, .nargs = 1, .id = 4 },
+		FAKE_B(2 * PAIRS + 20, a, k), { .kind = SPUR_END_SPAN, .ts = 2 * PAIRS + 30, .cls = a, .track = k, .nargs = 1, .id = 5 },
+	};
+	struct fake_feed f[2];
+	char *text, *again, *p;
+
+	(void)state;
+	for (int i = 0; i < 2 * PAIRS; i++)
+		two[i] = (struct spur_event){ .kind = i % 2 ? SPUR_END_SPAN : SPUR_BEGIN, .ts = i + 1, .cls = b, .track = l };
+	fake_feed(t, &f[0], ROWS(one));
+	fake_feed(t, &f[1], ROWS(two));
+	text = replay(t, (struct pass_options){ 0 }, 1);
+	assert_non_null(p = strstr(text, "│ slow() {\n"));
+	assert_non_null(strstr(p, " 40.010 us   1 │ } = x=4; /* slow */\n  0.010 us   1 │ slow() = x=5;\n"));
+	f[0].batch = 1;
+	f[1].batch = 7;
+	again = replay(t, (struct pass_options){ 0 }, 3);
+	assert_string_equal(text, again);
+	free(text);
+	free(again);
+	spur_close(t);
+}
+
+static void deep(void **state)
+{
+	enum { DEPTH = 70000 };
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "r", "");
+	struct spur_event *rows = calloc(DEPTH, sizeof(*rows));
+	struct fake_feed f;
+	size_t longest = 0;
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < DEPTH; i++)
+		rows[i] = (struct spur_event){ .kind = SPUR_BEGIN, .ts = i, .cls = a, .track = k };
+	fake_feed(t, &f, rows, DEPTH);
+	text = replay(t, (struct pass_options){ 0 }, 2);
+	for (char *p = text, *e; (e = strchr(p, '\n')); p = e + 1)
+		longest = (size_t)(e - p) > longest ? (size_t)(e - p) : longest;
+	assert_true(longest < 200);
+	assert_non_null(strstr(text, "[1000] r() {\n"));
+	free(text);
+	free(rows);
+	spur_close(t);
+}
+
+static void no_memory(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
+	struct spur_event rows[] = { FAKE_B(10, a, k), { .kind = SPUR_BEGIN, .ts = 20, .cls = b, .track = k, .nargs = 1 }, FAKE_E(40, b, k),
+				     FAKE_E(50, a, k) };
+	struct fake_feed f;
+	bool done = false;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	for (uint64_t n = 1; !done; n++) {
+		struct pass_options opt = { 0 };
+		struct out out;
+		struct spur_error err = { 0 };
+		struct pass_env env = { .trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err };
+		enum spur_status st;
+
+		out_to_memory(&out);
+		fake_rewind(t);
+		mem_fail_at(n);
+		st = pass_find("replay", NULL)->run(&env);
+		done = mem_count() < n;
+		mem_fail_at(0);
+		assert_true(n < 1000);
+		assert_true(st == SPUR_OK || (st == SPUR_FAIL && err.code == SPUR_ERR_MEMORY));
+		out_free(&out);
+	}
+	spur_close(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(nesting), cmocka_unit_test(unfinished), cmocka_unit_test(events),
+					    cmocka_unit_test(threads), cmocka_unit_test(window), cmocka_unit_test(deep),
+					    cmocka_unit_test(no_memory) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+/* report: sums, recursion, what the data lacks, percentiles, forms, and a plain model to compare random traces with. */
+#include "fake.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pass/fold/calls.h"
+
+struct run {
+	struct out out;
+	enum spur_status st;
+	struct spur_error err;
+};
+
+static struct run report(struct spur_trace *t, struct pass_options opt, unsigned threads)
+{
+	struct run r = { 0 };
+	struct pass_env env = { .trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &r.out, .err = &r.err };
+
+	out_to_memory(&r.out);
+	fake_rewind(t);
+	r.st = pass_find("report", NULL)->run(&env);
+	out_char(&r.out, '\0');
+	return r;
+}
+
+static void expect(struct spur_trace *t, struct pass_options opt, const char *text)
+{
+	struct run r = report(t, opt, 2);
+
+	assert_int_equal(r.st, SPUR_OK);
+	assert_string_equal(r.out.buf, text);
+	out_free(&r.out);
+}
+
+#define ROWS(a) (a), sizeof(a) / sizeof(*(a))
+
+static void text_table(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "abc", 1, 1), a = fake_class(t, "main", "/bin/abc"), b = fake_class(t, "work", "/bin/abc");
+	struct spur_event rows[] = { FAKE_B(1000, a, k), FAKE_B(2000, b, k), FAKE_E(5500, b, k), FAKE_B(6000, b, k),
+				     FAKE_E(6999, b, k), FAKE_E(1501000, a, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ 0 },
+	       "     total        self  calls         avg         max  function\n"
+	       "  1.500 ms    1.495 ms      1    1.500 ms    1.500 ms  main\n"
+	       "  4.499 us    4.499 us      2    2.249 us    3.500 us  work\n");
+	expect(t, (struct pass_options){ .raw = true, .fields = "function,min,p50,p99,stdev,share,size", .sort = "calls" },
+	       "function      min      p50      p99  stdev   share  size\n"
+	       "work          999      999     3500   1251   0.2 %    16\n"
+	       "main      1500000  1500000  1500000      0  99.7 %    16\n");
+	expect(t, (struct pass_options){ .form = FORM_JSON },
+	       "{\"spur\":\"report\",\"version\":1,\"by\":\"function\",\"rows\":[\n"
+	       "{\"function\":\"main\",\"module\":\"/bin/abc\",\"calls\":1,\"total\":1500000,\"self\":1495501,\"avg\":1500000,"
+	       "\"min\":1500000,\"max\":1500000,\"unfinished\":0},\n"
+	       "{\"function\":\"work\",\"module\":\"/bin/abc\",\"calls\":2,\"total\":4499,\"self\":4499,\"avg\":2249,"
+	       "\"min\":999,\"max\":3500,\"unfinished\":0}\n]}\n");
+	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,total", .sort = "-total" },
+	       "function,total\nwork,4499\nmain,1500000\n");
+	expect(t, (struct pass_options){ .form = FORM_JSONL, .by = "task", .fields = "task,tid,calls,total,self" },
+	       "{\"task\":\"abc\",\"tid\":1,\"calls\":3,\"total\":1500000,\"self\":1500000}\n");
+	expect(t, (struct pass_options){ .form = FORM_CSV, .by = "session", .fields = "session,pid,calls" },
+	       "session,pid,calls\nabc,1,3\n");
+	spur_close(t);
+}
+
+static void names(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1);
+	uint32_t a = fake_class(t, "f", "/a/liba.so"), b = fake_class(t, "f", "/b/libb.so"), c = fake_class(t, "f", "/a/liba.so");
+	uint32_t d = fake_class(t, "a\033[31mname that is far too long for a narrow terminal", "m");
+	struct spur_event rows[] = { FAKE_SPAN(0, 1, a, k), FAKE_SPAN(1, 4, b, k), FAKE_SPAN(5, 1, c, k), FAKE_SPAN(6, 9, d, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .fields = "calls,function", .width = 40 },
+	       "calls  function\n"
+	       "    1  a\\x1b[31mname that is far too l..\n"
+	       "    1  f [libb.so]\n"
+	       "    2  f [liba.so]\n");
+	expect(t, (struct pass_options){ .fields = "function,module", .sort = "module", .limit = 3 },
+	       "function                                                  module\n"
+	       "f                                                         /a/liba.so\n"
+	       "f                                                         /b/libb.so\n"
+	       "a\\x1b[31mname that is far too long for a narrow terminal  m\n");
+	spur_close(t);
+}
+
+/* rec calls itself: only the outermost time is in the total, all of it in calls, self and max. */
+static void recursion(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "rec", ""), b = fake_class(t, "mid", "");
+	struct spur_event rows[] = { FAKE_BD(0, a, k, 0), FAKE_BD(10, b, k, 1), FAKE_BD(20, a, k, 2), FAKE_BD(30, a, k, 3),
+				     FAKE_ED(40, a, k, 3), FAKE_ED(60, a, k, 2), FAKE_ED(80, b, k, 1), FAKE_ED(100, a, k, 0) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,calls,total,self,min,max,avg" },
+	       "function,calls,total,self,min,max,avg\nrec,3,100,70,10,100,50\nmid,1,70,30,70,70,70\n");
+	spur_close(t);
+}
+
+/* A function open on one thread says nothing of another, even where both come in one feed. */
+static void recursion_is_per_track(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2), a = fake_class(t, "f", "");
+	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_B(1, a, l), FAKE_B(2, a, k), FAKE_B(3, a, l), FAKE_E(4, a, k),
+				     FAKE_E(5, a, l), FAKE_E(10, a, k), FAKE_E(21, a, l) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "calls,total,self" }, "calls,total,self\n4,30,30\n");
+	expect(t, (struct pass_options){ .form = FORM_CSV, .by = "task", .fields = "task,tid,calls,total" },
+	       "task,tid,calls,total\ny,2,2,20\nx,1,2,10\n");
+	spur_close(t);
+}
+
+static void off_cpu_and_spans(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "f", ""), s = fake_class(t, "switch", "");
+	uint32_t b = fake_class(t, "outer", ""), c = fake_class(t, "inner", "");
+	/* outer [100,200] holds inner [110,150] and [190,230], which outlasts it: only 10 of that is outer's. */
+	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_OUT(10, s, k), FAKE_IN(40, s, k), FAKE_E(50, a, k),
+				     FAKE_SPAN(100, 100, b, k), FAKE_SPAN(110, 40, c, k), FAKE_SPAN(190, 40, c, k),
+				     FAKE_SPAN(300, 5, c, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,calls,total,self,unfinished" },
+	       "function,calls,total,self,unfinished\nouter,1,100,50,0\ninner,3,85,85,0\nf,1,50,20,0\n(off CPU),1,30,30,0\n");
+	spur_close(t);
+}
+
+/* Ends that the data lacks are implied by depth or by the end of the data; begins that it lacks make no call. */
+static void unfinished(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	struct spur_event rows[] = {
+		FAKE_ED(5, c, k, 1), FAKE_BD(10, a, k, 0), FAKE_BD(20, b, k, 1), FAKE_ED(30, a, k, 0),
+		/* begins at depth 3: what is below is unknown; only c's time is known inside a */
+		FAKE_BD(100, a, k, 0), FAKE_BD(110, c, k, 3), FAKE_ED(130, c, k, 3), FAKE_ED(200, a, k, 0),
+		FAKE_BD(300, b, k, 0), FAKE_BD(310, c, k, 1),
+		{ .kind = SPUR_INSTANT, .ts = 350, .cls = c, .track = k },
+	};
+	struct fake_feed f;
+	struct run r;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,calls,total,self,unfinished" },
+	       "function,calls,total,self,unfinished\na,2,120,90,0\nb,2,60,20,2\nc,2,60,60,2\n");
+	r = report(t, (struct pass_options){ 0 }, 1);
+	assert_non_null(strstr(r.out.buf, "\nOf 4 calls the trace lacks the begin or the end"));
+	out_free(&r.out);
+	spur_close(t);
+}
+
+static void usage(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	struct run r = report(t, (struct pass_options){ .fields = "total,slef" }, 1);
+
+	(void)state;
+	assert_int_equal(r.st, SPUR_FAIL);
+	assert_int_equal(r.err.code, SPUR_ERR_USAGE);
+	assert_string_equal(r.err.message, "--fields: no column \"slef\"; did you mean \"self\"?");
+	out_free(&r.out);
+	r = report(t, (struct pass_options){ .by = "moon" }, 1);
+	assert_int_equal(r.st, SPUR_FAIL);
+	out_free(&r.out);
+	r = report(t, (struct pass_options){ 0 }, 1);
+	assert_int_equal(r.st, SPUR_WARN);
+	out_free(&r.out);
+	spur_close(t);
+}
+
+static void percentiles(void **state)
+{
+	struct spread s = { 0 }, halves[2] = { { 0 }, { 0 } };
+	double exact = 0;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 100000; i++) {
+		uint64_t v = i * i * 37 % 1000003 + 100;
+
+		assert_true(spread_add(&s, v) && spread_add(&halves[i % 7 == 0], v));
+		exact += ((double)v - 500000) * ((double)v - 500000);
+	}
+	assert_true(spread_join(&halves[0], &halves[1]));
+	for (unsigned p = 0; p <= 100; p++)
+		assert_int_equal(spread_percentile(&s, p), spread_percentile(&halves[0], p));
+	assert_int_equal(spread_deviation(&s), spread_deviation(&halves[0]));
+	exact = sqrt(exact / 100000 - pow((double)s.sum / 100000 - 500000, 2));
+	assert_true(fabs((double)spread_deviation(&s) - exact) < 2);
+	assert_true(fabs((double)spread_percentile(&s, 50) - 500000) < 500000 * 0.012);
+	spread_free(&s);
+	spread_free(&halves[0]);
+	spread_free(&halves[1]);
+	/* Few calls: exact, the nearest rank. */
+	for (uint64_t i = 0; i < 10; i++)
+		assert_true(spread_add(&s, 1000003 * (10 - i)));
+	assert_int_equal(spread_percentile(&s, 50), 5000015);
+	assert_int_equal(spread_percentile(&s, 99), 10000030);
+	spread_free(&s);
+	/* Steps are within 1/128 over the whole range. */
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t v = ((uint64_t)1 << bit) + ((uint64_t)1 << bit) / 3, p;
+
+		for (unsigned i = 0; i < 70; i++)
+			assert_true(spread_add(&s, v));
+		p = spread_percentile(&s, 50);
+		assert_true((p > v ? p - v : v - p) <= v / 128);
+		spread_free(&s);
+	}
+}
+
+/* The plain model: one track, BEGIN and END with depth, everything searched for. */
+enum { MODEL_ROWS = 6000, MODEL_CLASSES = 5 };
+
+struct model {
+	uint64_t calls, total, self, unfinished;
+};
+
+static void model_end(struct model *m, const struct spur_event **stack, uint64_t *child, size_t n, int64_t ts, bool cut)
+{
+	const struct spur_event *b = stack[n];
+	uint64_t length = (uint64_t)(ts - (b ? b->ts : ts));
+	bool outer = true;
+
+	if (n)
+		child[n - 1] += b ? length : child[n];
+	if (!b)
+		return;
+	for (size_t i = 0; i < n; i++)
+		outer &= !stack[i] || stack[i]->cls != b->cls;
+	m[b->cls].calls++;
+	m[b->cls].total += outer ? length : 0;
+	m[b->cls].self += length - child[n];
+	m[b->cls].unfinished += cut;
+}
+
+static void model_run(struct model *m, const struct spur_event *rows, size_t n, int64_t last)
+{
+	const struct spur_event *stack[64];
+	uint64_t child[64];
+	size_t depth = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool end = rows[i].kind == SPUR_END_SPAN;
+
+		while (depth > rows[i].depth + (size_t)end)
+			depth--, model_end(m, stack, child, depth, rows[i].ts, true);
+		if (end) {
+			if (depth == rows[i].depth + 1u && stack[depth - 1])
+				depth--, model_end(m, stack, child, depth, rows[i].ts, false);
+			else
+				m[rows[i].cls].unfinished++;
+			continue;
+		}
+		for (; depth <= rows[i].depth; depth++) {
+			stack[depth] = depth == rows[i].depth ? &rows[i] : NULL;
+			child[depth] = 0;
+		}
+	}
+	while (depth)
+		depth--, model_end(m, stack, child, depth, last, true);
+}
+
+/* Random walks with lost rows, on four tracks in two feeds; pulled in batches of 1, 7 and 512; on 1 and 2 threads. */
+static void random_against_model(void **state)
+{
+	static struct spur_event walks[4][MODEL_ROWS], mixed[2][2 * MODEL_ROWS];
+	static const uint32_t batches[] = { 0, 1, 7 };
+	struct spur_trace *t = fake_trace();
+	struct model m[MODEL_CLASSES + 1] = { { 0 } };
+	struct fake_feed feeds[2];
+	struct out want;
+	unsigned seed = 7;
+
+	(void)state;
+	for (uint32_t c = 0; c < MODEL_CLASSES; c++)
+		fake_class(t, (const char *[]){ "a", "b", "c", "d", "e" }[c], "");
+	for (uint32_t k = 0; k < 4; k++) {
+		int depth = 0;
+		int64_t ts = k;
+		size_t n = 0;
+
+		fake_track(t, "t", 1, k);
+		while (n < MODEL_ROWS) {
+			bool end = depth && (rand_r(&seed) % 2 || depth == 60);
+			struct spur_event row = FAKE_BD(ts, 1 + (uint32_t)rand_r(&seed) % MODEL_CLASSES, k, (uint16_t)(depth - end));
+
+			row.kind = end ? SPUR_END_SPAN : SPUR_BEGIN;
+			depth += end ? -1 : 1;
+			ts += rand_r(&seed) % 100;
+			if (rand_r(&seed) % 50)
+				walks[k][n++] = row;
+		}
+	}
+	for (uint32_t f = 0; f < 2; f++) {
+		const struct spur_event *a = walks[2 * f], *b = walks[2 * f + 1];
+		int64_t last = a[MODEL_ROWS - 1].ts > b[MODEL_ROWS - 1].ts ? a[MODEL_ROWS - 1].ts : b[MODEL_ROWS - 1].ts;
+		size_t i = 0, j = 0, n = 0;
+
+		while (i < MODEL_ROWS || j < MODEL_ROWS)
+			mixed[f][n++] = j == MODEL_ROWS || (i < MODEL_ROWS && a[i].ts <= b[j].ts) ? a[i++] : b[j++];
+		model_run(m, a, MODEL_ROWS, last);
+		model_run(m, b, MODEL_ROWS, last);
+		fake_feed(t, &feeds[f], mixed[f], n);
+	}
+	out_to_memory(&want);
+	out_str(&want, "function,calls,total,self,unfinished\n");
+	for (uint32_t c = 1; c <= MODEL_CLASSES; c++)
+		out_printf(&want, "%s,%llu,%llu,%llu,%llu\n", spur_string(t, trace_class(t, c)->name, NULL),
+			   (unsigned long long)m[c].calls, (unsigned long long)m[c].total, (unsigned long long)m[c].self,
+			   (unsigned long long)m[c].unfinished);
+	out_char(&want, '\0');
+	for (unsigned i = 0; i < 12; i++) {
+		bool slow = i >= 6;
+		struct run r;
+
+		feeds[0].batch = feeds[1].batch = batches[i % 3];
+		r = report(t, (struct pass_options){ .form = FORM_CSV, .sort = slow ? "function,p50" : "function",
+						     .fields = "function,calls,total,self,unfinished" }, 1 + i % 2);
+		assert_string_equal(r.out.buf, want.buf);
+		out_free(&r.out);
+	}
+	out_free(&want);
+	spur_close(t);
+}
+
+/* Whichever allocation fails: an error or the whole answer, and nothing leaks. */
+static void no_memory(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2), a = fake_class(t, "f", ""), b = fake_class(t, "g", "");
+	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_B(1, a, l), FAKE_SPAN(2, 1, b, k), FAKE_E(5, a, l), FAKE_E(9, a, k) };
+	struct fake_feed f;
+	bool done = false;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	for (uint64_t n = 1; !done; n++) {
+		struct run r;
+
+		mem_fail_at(n);
+		r = report(t, (struct pass_options){ .fields = "function,p50,stdev", .raw = true }, 1);
+		done = mem_count() < n;
+		mem_fail_at(0);
+		assert_true(n < 1000);
+		if (r.st == SPUR_FAIL)
+			assert_int_equal(r.err.code, SPUR_ERR_MEMORY);
+		if (r.st != SPUR_FAIL && !r.out.error)
+			assert_string_equal(r.out.buf, "function  p50  stdev\nf           4      3\ng           1      0\n");
+		out_free(&r.out);
+	}
+	spur_close(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_table), cmocka_unit_test(names), cmocka_unit_test(recursion),
+		cmocka_unit_test(recursion_is_per_track), cmocka_unit_test(off_cpu_and_spans), cmocka_unit_test(unfinished),
+		cmocka_unit_test(usage), cmocka_unit_test(percentiles), cmocka_unit_test(random_against_model),
+		cmocka_unit_test(no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

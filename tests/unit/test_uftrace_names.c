@@ -1,0 +1,404 @@
+/*
+ * From addresses to names in uftrace data: sessions, maps, dlopen, .sym files; and what per-CPU
+ * files add to a task.
+ */
+#include "unit/uftrace_dir.h"
+
+static void call(uint64_t time, uint64_t addr)
+{
+	rec(time, ENTRY, 0, addr);
+	rec(time + 1, EXIT, 0, addr);
+}
+
+/* --- sessions --- */
+
+#define SID1 "1111111111111111"
+#define SID2 "2222222222222222"
+
+static void put_two_programs(void)
+{
+	put_info(4, 2, 1 << 5, "");
+	put_text("sid-" SID1 ".map", "00400000-00500000 r-xp 00000000 00:00 0 /bin/one\n");
+	put_text("sid-" SID2 ".map", "00400000-00500000 r-xp 00000000 00:00 0 /bin/two\n");
+	put_text("one.sym", "# path name: /bin/one\n0000000000001000 00000100 T one_main\n");
+	put_text("two.sym", "# path name: /bin/two\n0000000000001000 00000100 T two_main\n");
+}
+
+/* SPEC uftrace/session-choice: exec opens a new session of the same pid */
+static void test_exec(void **state)
+{
+	(void)state;
+	put_two_programs();
+	put_text("task.txt", "SESS timestamp=0.000000010 pid=1 sid=" SID1 " exename=\"/bin/one\"\n"
+			     "TASK timestamp=0.000000010 tid=1 pid=1\n"
+			     "SESS timestamp=0.000000100 pid=1 sid=" SID2 " exename=\"/bin/two\"\n"
+			     "TASK timestamp=0.000000100 tid=1 pid=1\n");
+	call(50, MAIN);
+	call(99, MAIN);
+	call(101, MAIN);
+	dat_write("1.dat");
+	expect_rows(
+		"50 BEGIN one_main 0\n51 END one_main 0\n99 BEGIN one_main 0\n100 END two_main 0\n"
+		"101 BEGIN two_main 0\n102 END two_main 0\n");
+	/* Lines stand in order of arrival, not of time. */
+	put_text("task.txt",
+		 "TASK timestamp=0.000000010 tid=1 pid=1\n"
+		 "TASK timestamp=0.000000100 tid=1 pid=1\n"
+		 "SESS timestamp=0.000000100 pid=1 sid=" SID2 " exename=\"/bin/two\"\n"
+		 "SESS timestamp=0.000000010 pid=1 sid=" SID1 " exename=\"/bin/one\"\n");
+	expect_rows(
+		"50 BEGIN one_main 0\n51 END one_main 0\n99 BEGIN one_main 0\n100 END two_main 0\n"
+		"101 BEGIN two_main 0\n102 END two_main 0\n");
+}
+
+/*
+ * SPEC uftrace/session-choice: a forked child has its parent's session until it execs, a thread its
+ * leader's
+ */
+static void test_fork(void **state)
+{
+	(void)state;
+	put_two_programs();
+	put_text("task.txt", "SESS timestamp=0.000000010 pid=1 sid=" SID1 " exename=\"/bin/one\"\n"
+			     "TASK timestamp=0.000000010 tid=1 pid=1\n"
+			     "FORK timestamp=0.000000020 pid=2 ppid=1\n"
+			     "TASK timestamp=0.000000020 tid=3 pid=1\n"
+			     "SESS timestamp=0.000000040 pid=2 sid=" SID2 " exename=\"/bin/two\"\n"
+			     "TASK timestamp=0.000000040 tid=2 pid=2\n");
+	call(30, MAIN);
+	call(50, MAIN);
+	dat_write("2.dat");
+	call(60, MAIN);
+	dat_write("3.dat");
+	expect_rows(
+		"30 BEGIN one_main 0\n31 END one_main 0\n50 BEGIN two_main 0\n51 END two_main 0\n"
+		"60 BEGIN one_main 0\n61 END one_main 0\n");
+}
+
+/* SPEC uftrace/task-path and SPEC uftrace/sess-id */
+static void test_task_lines(void **state)
+{
+	struct spur_error err;
+	struct spur_trace *t;
+	bool found = false;
+
+	(void)state;
+	put_two_programs();
+	put_text("task.txt",
+		 "# a comment\n\n"
+		 "SESS timestamp=0.000000010 tid=1 sid=" SID1 " exename=\"/bin/o \"ne\" x\"\n"
+		 "TASK timestamp=0.000000010 tid=1 pid=1\n"
+		 "WHAT timestamp=0.000000010 tid=1 pid=1\n"
+		 "TASK tid=1 pid=1\n");
+	call(50, MAIN);
+	dat_write("1.dat");
+	expect_rows("50 BEGIN one_main 0\n51 END one_main 0\n! uftrace/bad-task-line task.txt at "
+		    "130 ...\n");
+	assert_int_equal(spur_open(&t, dir, NULL, &err), SPUR_OK);
+	for (uint32_t i = 0; i < spur_track_count(t); i++) {
+		const struct spur_track *track = spur_track(t, i);
+
+		found |= track->kind == SPUR_TRACK_THREAD && track->tid == 1 && track->pid == 1 &&
+			 strcmp(spur_string(t, track->name, NULL), "o \"ne\" x") == 0;
+	}
+	assert_true(found);
+	spur_close(t);
+}
+
+static void message(unsigned type, uint64_t time, unsigned pid, unsigned tid, const char *sid,
+		    const char *path)
+{
+	size_t name = sid ? align_up(strlen(path), 8) : 0;
+
+	raw_uint(0xface, 2);
+	raw_uint(type, 2);
+	raw_uint(16 + (sid ? 24 + name : 0), 4);
+	raw_uint(time, 8);
+	raw_uint(pid, 4);
+	raw_uint(tid, 4);
+	if (!sid)
+		return;
+	raw_text(sid);
+	raw_uint(0, 4);
+	raw_uint(strlen(path), 4);
+	raw_text(path);
+	raw_align(8);
+}
+
+/* SPEC uftrace/binary-task */
+static void test_binary_task(void **state)
+{
+	(void)state;
+	for (unsigned order = 0; order < 2; order++) {
+		big = order;
+		put_two_programs();
+		message(7, 10, 1, 1, SID1, "/bin/one");
+		message(3, 10, 1, 1, NULL, NULL);
+		message(5, 15, 1, 1, NULL, NULL);
+		message(6, 20, 1, 2, NULL, NULL);
+		dat_write("task");
+		call(30, MAIN);
+		dat_write("2.dat");
+		expect_rows("30 BEGIN one_main 0\n31 END one_main 0\n");
+	}
+	message(7, 10, 1, 1, SID1, "/bin/one");
+	raw_text("garbage!");
+	dat_write("task");
+	expect_rows("30 BEGIN one_main 0\n31 END one_main 0\n! uftrace/bad-task-message task at 56 "
+		    "lost 8\n");
+}
+
+/* --- maps --- */
+
+/* SPEC uftrace/map-lines: plain copies of /proc/PID/maps have several lines a module */
+static void test_maps(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("sid-0123456789abcdef.map",
+		 "# comment\n"
+		 "00400000-00401000 r--p 00000000 08:01 12 /bin/prog\n"
+		 "00401000-00402000 r-xp 00001000 08:01 12 /bin/prog build-id:0011\n"
+		 "00600000-00601000 rw-p 00000000 00:00 0 \n"
+		 "00700000-00701000 rw-p 00000000 00:00 0 [heap]\n"
+		 "00800000-00900000 r-xp 00000000 08:01 13 /lib/with space.so\n"
+		 "nonsense\n");
+	put_text("with space.so.sym",
+		 "# path name: /lib/with space.so\n0000000000000010 00000010 T in_lib\n");
+	call(10, MAIN);
+	call(20, 0x800015);
+	call(30, 0x600010);
+	dat_write("1.dat");
+	expect_rows("10 BEGIN main 0\n11 END main 0\n20 BEGIN in_lib 0\n21 END in_lib 0\n30 BEGIN "
+		    "<600010> 0\n"
+		    "31 END <600010> 0\n! uftrace/bad-map-line sid-0123456789abcdef.map at 274\n");
+}
+
+/* SPEC uftrace/sym-relative: without the feature bit .sym has absolute addresses */
+static void test_absolute(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_info(4, 2, 0, "");
+	put_text(
+		"prog.sym",
+		"0000000000401000 T main\n0000000000401100 T work\n0000000000401200 ? __sym_end\n");
+	call(10, WORK + 0xff);
+	call(20, WORK + 0x100);
+	dat_write("1.dat");
+	expect_rows("10 BEGIN work 0\n11 END work 0\n20 BEGIN <401200> 0\n21 END <401200> 0\n");
+}
+
+/* SPEC uftrace/dlopen-newest: one base address, two libraries one after the other */
+static void test_dlopen(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("task.txt",
+		 "DLOP timestamp=0.000000100 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/a.so\"\n"
+		 "SESS timestamp=0.000000001 pid=1 sid=0123456789abcdef exename=\"/bin/prog\"\n"
+		 "TASK timestamp=0.000000001 tid=1 pid=1\n"
+		 "DLOP timestamp=0.000000200 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/b.so\"\n"
+		 "DLOP timestamp=0.000000200 tid=1 sid=nobody base=7f0000000000 "
+		 "libname=\"/lib/b.so\"\n");
+	put_text("a.so.sym", "0000000000000100 00000010 T in_a\n");
+	put_text("b.so.sym", "0000000000000100 00000010 T in_b\n");
+	call(50, 0x7f0000000108);
+	call(150, 0x7f0000000108);
+	call(250, 0x7f0000000108);
+	dat_write("1.dat");
+	expect_rows("50 BEGIN <7f0000000108> 0\n51 END <7f0000000108> 0\n150 BEGIN in_a 0\n151 END "
+		    "in_a 0\n"
+		    "250 BEGIN in_b 0\n251 END in_b 0\n! uftrace/bad-task-line task.txt\n");
+}
+
+/* --- symbols --- */
+
+/*
+ * SPEC uftrace/sym-size, SPEC uftrace/sym-repeat: with and without the size column, `?` and end
+ * marks
+ */
+static void test_sym_lines(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("prog.sym", "# symbols: 9\n"
+			     "0000000000001000 00000080 T sized\n"
+			     "0000000000001100 t unsized\n"
+			     "0000000000001180 T first\n"
+			     "0000000000001180 T second\n"
+			     "0000000000001200 w weak\tdropped\n"
+			     "0000000000001280 T __sym_end\n"
+			     "0000000000001300 P puts\n"
+			     "0000000000001310 ? __dynsym_end\n"
+			     "0000000000001400 x strange\n"
+			     "not a symbol\n"
+			     "0000000000001500 T _ZN2ns3fooIiE3barEv\n"
+			     "0000000000001600 T __func_end\n");
+	call(1, 0x40107f);
+	call(2, 0x401080);
+	call(3, 0x40117f);
+	call(4, 0x401180);
+	call(5, 0x40127f);
+	call(6, 0x401280);
+	call(7, 0x401308);
+	call(8, 0x401400);
+	call(9, 0x401500);
+	dat_write("1.dat");
+	assert_string_equal(read_path("", 0), "1 BEGIN sized 0\n2 END sized 0\n2 BEGIN <401080> 0\n"
+					      "3 END <401080> 0\n3 BEGIN unsized 0\n4 END unsized "
+					      "0\n4 BEGIN first 0\n5 END first 0\n"
+					      "5 BEGIN weak 0\n6 END weak 0\n6 BEGIN <401280> 0\n7 "
+					      "END <401280> 0\n7 BEGIN puts 0\n8 END puts 0\n"
+					      "8 BEGIN <401400> 0\n9 END <401400> 0\n9 BEGIN "
+					      "ns::foo::bar 0\n10 END ns::foo::bar 0\n"
+					      "! uftrace/bad-sym-line prog.sym at 269\n");
+}
+
+/* SPEC uftrace/sym-name-clash */
+static void test_name_clash(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("sid-0123456789abcdef.map", "00100000-00200000 r-xp 00000000 00:00 0 /a/lib.so "
+					     "build-id:aaaa000000000000000000000000000000000000\n"
+					     "00200000-00300000 r-xp 00000000 00:00 0 /b/lib.so "
+					     "build-id:bbbb000000000000000000000000000000000000\n"
+					     "00300000-00400000 r-xp 00000000 00:00 0 /c/lib.so\n"
+					     "00500000-00600000 r-xp 00000000 00:00 0 /a/lib.so "
+					     "build-id:cccc000000000000000000000000000000000000\n");
+	put_text("lib.so.sym",
+		 "# path name: /a/lib.so\n# build-id: aaaa000000000000000000000000000000000000\n"
+		 "0000000000000000 00001000 T in_a\n");
+	put_text("lib.so-bbbb.sym", "# path name: /b/lib.so\n0000000000000000 00001000 T in_b\n");
+	/* the sum of the bytes of the path */
+	put_text("lib.so-0308.sym", "# path name: /c/lib.so\n0000000000000000 00001000 T in_c\n");
+	put_text("lib.so-cccc.sym",
+		 "# path name: /a/lib.so\n0000000000000000 00001000 T in_a_again\n");
+	call(10, 0x100010);
+	call(20, 0x200010);
+	call(30, 0x300010);
+	call(40, 0x500010);
+	dat_write("1.dat");
+	expect_rows("10 BEGIN in_a 0\n11 END in_a 0\n20 BEGIN in_b 0\n21 END in_b 0\n30 BEGIN in_c "
+		    "0\n31 END in_c 0\n"
+		    "40 BEGIN in_a_again 0\n41 END in_a_again 0\n");
+}
+
+/* SPEC uftrace/python: addresses are the numbers of lines */
+static void test_python(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("python.fake.sym", "# symbols: 2\n0000000000000001 T m.<module>\n0000000000000002 "
+				    "P builtins.print\n#      \n");
+	call(10, 1);
+	call(20, 2);
+	call(30, 3);
+	call(40, MAIN);
+	dat_write("1.dat");
+	expect_rows("10 BEGIN m.<module> 0\n11 END m.<module> 0\n20 BEGIN builtins.print 0\n21 END "
+		    "builtins.print 0\n"
+		    "30 BEGIN <3> 0\n31 END <3> 0\n40 BEGIN main 0\n41 END main 0\n");
+}
+
+/* --- per-CPU files --- */
+
+static void perf(unsigned type, unsigned misc, size_t body)
+{
+	raw_uint(type, 4);
+	raw_uint(misc, 2);
+	raw_uint(8 + body + 16, 2);
+}
+
+static void trailer(unsigned tid, uint64_t time)
+{
+	raw_uint(1, 4);
+	raw_uint(tid, 4);
+	raw_uint(time, 8);
+}
+
+/* SPEC uftrace/perf-record and SPEC uftrace/cpu-files */
+static void test_perf(void **state)
+{
+	(void)state;
+	for (unsigned order = 0; order < 2; order++) {
+		big = order;
+		put_basics("");
+		perf(14, 0x2000, 0);
+		trailer(1, 115);
+		perf(9, 0, 8);
+		raw_uint(0, 8);
+		trailer(1, 116);
+		perf(14, 0, 0);
+		trailer(1, 120);
+		perf(14, 0x6000, 0);
+		trailer(1, 150);
+		perf(3, 0, 16);
+		raw_uint(1, 4);
+		raw_uint(1, 4);
+		raw_text("newname");
+		raw_align(8);
+		trailer(1, 160);
+		dat_write("perf-cpu10.dat");
+		perf(7, 0, 24);
+		raw_uint(1, 4);
+		raw_uint(1, 4);
+		raw_uint(5, 4);
+		raw_uint(1, 4);
+		raw_uint(105, 8);
+		trailer(1, 105);
+		perf(2, 0, 16);
+		raw_uint(0, 8);
+		raw_uint(3, 8);
+		trailer(1, 106);
+		dat_write("perf-cpu2.dat");
+		put_calls("1.dat");
+		expect_rows("100 BEGIN main 0\n105 OBJECT linux:task-new 0 (pid=1, ppid=1)\n110 "
+			    "BEGIN work 1\n"
+			    "115 SWITCH linux:sched-out 2 out\n120 SWITCH linux:sched-in 2 in\n130 "
+			    "END work 1\n150 END main 0\n"
+			    "150 SWITCH linux:sched-out (pre-empted) 0 out preempted\n160 OBJECT "
+			    "linux:task-name 0 (comm=\"newname\")\n"
+			    "~ uftrace/perf-lost perf-cpu2.dat at 48\n");
+	}
+}
+
+static void test_perf_damage(void **state)
+{
+	(void)state;
+	put_basics("");
+	perf(14, 0x2000, 0);
+	trailer(1, 115);
+	raw_uint(14, 4);
+	raw_uint(0, 2);
+	raw_uint(4, 2);
+	perf(14, 0, 0);
+	trailer(1, 120);
+	perf(14, 0, 0);
+	trailer(1, UINT64_MAX);
+	raw_uint(14, 4);
+	raw_uint(0, 2);
+	raw_uint(24, 2);
+	dat_write("perf-cpu0.dat");
+	put_calls("1.dat");
+	expect_rows("100 BEGIN main 0\n110 BEGIN work 1\n115 SWITCH linux:sched-out 2 out\n120 "
+		    "SWITCH linux:sched-in 2 in\n"
+		    "130 END work 1\n150 END main 0\n! uftrace/bad-perf-record perf-cpu0.dat at 24 "
+		    "lost 16 ...\n"
+		    "! uftrace/bad-time perf-cpu0.dat at 56 lost 24\n");
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
+	static const struct CMUnitTest tests[] = {
+		T(test_exec),	    T(test_fork),     T(test_task_lines), T(test_binary_task),
+		T(test_maps),	    T(test_absolute), T(test_dlopen),	  T(test_sym_lines),
+		T(test_name_clash), T(test_python),   T(test_perf),	  T(test_perf_damage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
