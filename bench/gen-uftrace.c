@@ -273,7 +273,8 @@ static void write_info(const struct gen *g)
 	      "loadinfo:1.00 / 1.00 / 1.00\n", f);
 	if (g->args)
 		put_specs(f, g);
-	fputs("record_date:Sat Jan  6 12:00:00 2024\nelapsed_time:2.0 sec\npattern_type:regex\nuftrace_version:v0.13\n", f);
+	fputs("record_date:Sat Jan  6 12:00:00 2024\nelapsed_time:2.0 sec\npattern_type:regex\n"
+	      "uftrace_version:v0.13\n", f);
 	finish(f);
 }
 
@@ -328,7 +329,9 @@ static void call(struct gen *g, struct thread *t, unsigned func)
 		put_args(t);
 	t->depth++;
 	t->stack[t->depth].func = (uint16_t)func;
-	t->stack[t->depth].left = (uint16_t)(f->ncallees && t->depth < DEPTH_MAX ? 1 + rnd_below(&t->rng, f->calls) : 0);
+	t->stack[t->depth].left = 0;
+	if (f->ncallees && t->depth < DEPTH_MAX)
+		t->stack[t->depth].left = (uint16_t)(1 + rnd_below(&t->rng, f->calls));
 }
 
 static void give_back(struct gen *g, struct thread *t)

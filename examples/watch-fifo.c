@@ -16,7 +16,8 @@ int main(int argc, char **argv)
 	for (size_t n; spur_next(t, &e, &n) == SPUR_OK;) {
 		for (size_t i = 0; i < n; i++)
 			if (e[i].kind == SPUR_BEGIN)
-				printf("%" PRId64 " %*s%s\n", e[i].ts, 2 * e[i].depth, "", spur_string(t, e[i].name, NULL));
+				printf("%" PRId64 " %*s%s\n", e[i].ts, 2 * e[i].depth, "",
+				       spur_string(t, e[i].name, NULL));
 		fflush(stdout);
 	}
 	for (size_t i = 0; i < spur_damage_count(t); i++)

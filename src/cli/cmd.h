@@ -1,6 +1,7 @@
 /*
- * A command is one file cmd_NAME.c that ends in one `const struct spur_cmd spur_cmd_NAME`; the Makefile makes the
- * table. Options are tables: help, man pages and shell completion are generated from them.
+ * A command is one file cmd_NAME.c that ends in one `const struct spur_cmd spur_cmd_NAME`; the
+ * Makefile makes the table. Options are tables: help, man pages and shell completion are generated
+ * from them.
  */
 #ifndef SPUR_CLI_CMD_H
 #define SPUR_CLI_CMD_H
@@ -68,7 +69,6 @@ struct spur_cmd {
 	const char *examples; /* lines "command\texplanation" */
 	const struct opt *opts; /* its own; ended by one without name; NULL: none */
 	unsigned takes; /* enum cmd_takes */
-	bool hidden; /* not in the list of commands */
 	int (*run)(const struct spur_cmd *cmd, struct values *v);
 };
 

@@ -11,9 +11,9 @@ const struct spur_cmd spur_cmd_check = {
 	.name = "check",
 	.summary = "Validates the trace: what is wrong, where, how bad.",
 	.usage = "[OPTION...] TRACE",
-	.description =
-		"Reads all of the trace with all arguments and tells on standard output what is damaged, odd or missing, with "
-		"places. Exit code 0 where nothing is damaged, else 3.",
+	.description = "Reads all of the trace with all arguments and tells on standard output "
+		       "what is damaged, odd or missing, with "
+		       "places. Exit code 0 where nothing is damaged, else 3.",
 	.examples = "spur check uftrace.data && echo good\tin a script\n"
 		    "spur check --json uftrace.data\tfor programs\n",
 	.takes = TAKES_TRACE | TAKES_JSON | TAKES_JSONL,

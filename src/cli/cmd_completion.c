@@ -14,7 +14,8 @@ static int completion_run(const struct spur_cmd *cmd, struct values *v)
 		return help_print(v, completion_zsh, cmd);
 	if (strcmp(shell, "fish") == 0)
 		return help_print(v, completion_fish, cmd);
-	err_set(&v->err, SPUR_ERR_USAGE, "completion: expected bash, zsh or fish, found \"%s\"", shell);
+	err_set(&v->err, SPUR_ERR_USAGE, "completion: expected bash, zsh or fish, found \"%s\"",
+		shell);
 	return run_error(&v->err);
 }
 
@@ -25,6 +26,5 @@ const struct spur_cmd spur_cmd_completion = {
 	.description = "Made from the option tables, so it knows every option.",
 	.examples = "eval \"$(spur completion bash)\"\tin this shell\n"
 		    "spur completion fish > ~/.config/fish/completions/spur.fish\tfor good\n",
-	.hidden = true,
 	.run = completion_run,
 };

@@ -1,12 +1,34 @@
 /* spur convert: the trace in another format. */
+#include <string.h>
+
 #include "cli/run.h"
 
 static const char *const targets[] = { "chrome", NULL };
 
+/* --to is a time for the filter too; no format's name begins like one. */
+static bool take_to(struct values *v, const char *text)
+{
+	for (int i = 0; targets[i]; i++)
+		if (strcmp(text, targets[i]) == 0) {
+			v->to = i;
+			return true;
+		}
+	if (!strchr("0123456789-@", text[0]) || !text[0])
+		return false;
+	v->filter.to = text;
+	return true;
+}
+
 static const struct opt convert_options[] = {
-	{ .name = "to", .type = OPT_CHOICE, .offset = offsetof(struct values, to), .arg = "FORMAT", .choices = targets,
-	  .help = "chrome: Chrome's trace JSON, which Perfetto, chrome://tracing and speedscope open" },
-	{ .name = "strict", .type = OPT_FLAG, .offset = offsetof(struct values, strict),
+	{ .name = "to",
+	  .type = OPT_CALL,
+	  .call = take_to,
+	  .arg = "chrome",
+	  .help = "Chrome's trace JSON, which Perfetto, chrome://tracing and speedscope open; a "
+		  "time is the filter's --to" },
+	{ .name = "strict",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, strict),
 	  .help = "write nothing where anything would be lost" },
 	{ 0 }
 };
@@ -21,9 +43,10 @@ const struct spur_cmd spur_cmd_convert = {
 	.name = "convert",
 	.summary = "Writes the trace in another format.",
 	.usage = "[OPTION...] --to=FORMAT TRACE",
-	.description =
-		"What the other format cannot carry is told on standard error: which events, how many, why. --json tells it as "
-		"JSON. Times are those of the trace's own clock; --time=rel counts them from the first event.",
+	.description = "What the other format cannot carry is told on standard error: which "
+		       "events, how many, why. --json tells it as "
+		       "JSON. Times are those of the trace's own clock; --time=rel counts them "
+		       "from the first event.",
 	.examples = "spur convert --to=chrome -o trace.json uftrace.data\tfor ui.perfetto.dev\n",
 	.opts = convert_options,
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_TIME | TAKES_LIMIT,

@@ -4,15 +4,29 @@
 #include "cli/run.h"
 
 static const struct opt dump_options[] = {
-	{ .name = "verbose", .letter = 'v', .type = OPT_FLAG, .offset = offsetof(struct values, pass.verbose),
+	{ .name = "verbose",
+	  .letter = 'v',
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.verbose),
 	  .help = "the raw bytes too" },
-	{ .name = "format", .type = OPT_STRING, .offset = offsetof(struct values, pass.format), .arg = "NAME",
-	  .help = "another form: chrome (as convert), flame-graph (as flame --format=folded); with --style=uftrace "
+	{ .name = "format",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.format),
+	  .arg = "NAME",
+	  .help = "another form: chrome (as convert), flame-graph (as flame --format=folded); with "
+		  "--style=uftrace "
 		  "also graphviz and mermaid" },
-	{ .name = "sample-time", .type = OPT_DURATION, .offset = offsetof(struct values, pass.sample_ns), .arg = "TIME",
-	  .help = "flame-graph: one sample for each TIME", .hidden = true },
-	{ .name = "event-full", .type = OPT_FLAG, .offset = offsetof(struct values, pass.event_full),
-	  .help = "events outside of functions too", .hidden = true },
+	{ .name = "sample-time",
+	  .type = OPT_DURATION,
+	  .offset = offsetof(struct values, pass.sample_ns),
+	  .arg = "TIME",
+	  .help = "flame-graph: one sample for each TIME",
+	  .hidden = true },
+	{ .name = "event-full",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.event_full),
+	  .help = "events outside of functions too",
+	  .hidden = true },
 	{ 0 }
 };
 
@@ -28,7 +42,8 @@ static int dump_run(const struct spur_cmd *cmd, struct values *v)
 		pass = "flame";
 		v->pass.format = "folded";
 	} else if (format && !v->pass.style) {
-		err_set(&v->err, SPUR_ERR_USAGE, "--format: expected chrome or flame-graph, found \"%s\"", format);
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"--format: expected chrome or flame-graph, found \"%s\"", format);
 		return run_error(&v->err);
 	}
 	return run_simple(cmd, v, pass);
@@ -38,12 +53,14 @@ const struct spur_cmd spur_cmd_dump = {
 	.name = "dump",
 	.summary = "Every record of every stream, with its place and fields.",
 	.usage = "[OPTION...] TRACE",
-	.description =
-		"Shows the records of each stream (file) in the order in which they stand there: offset, length, kind, name and "
-		"the fields as stored. Damaged records are not among them; they are told on standard error.",
+	.description = "Shows the records of each stream (file) in the order in which they stand "
+		       "there: offset, length, kind, name and "
+		       "the fields as stored. Damaged records are not among them; they are told on "
+		       "standard error.",
 	.examples = "spur dump trace.data\tall records\n"
 		    "spur dump -v --tid 1234 trace.data\trecords of one thread with their bytes\n",
 	.opts = dump_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE | TAKES_COLOR,
+	.takes =
+		TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE | TAKES_COLOR,
 	.run = dump_run,
 };

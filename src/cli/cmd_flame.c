@@ -4,9 +4,16 @@
 #include "cli/run.h"
 
 static const struct opt flame_options[] = {
-	{ .name = "format", .type = OPT_STRING, .offset = offsetof(struct values, pass.format), .arg = "NAME",
-	  .help = "svg: a page to look into; folded: lines for other tools (default: by the name given to -o, else folded)" },
-	{ .name = "sample-time", .type = OPT_DURATION, .offset = offsetof(struct values, pass.sample_ns), .arg = "TIME",
+	{ .name = "format",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.format),
+	  .arg = "NAME",
+	  .help = "svg: a page to look into; folded: lines for other tools (default: by the name "
+		  "given to -o, else folded)" },
+	{ .name = "sample-time",
+	  .type = OPT_DURATION,
+	  .offset = offsetof(struct values, pass.sample_ns),
+	  .arg = "TIME",
 	  .help = "count one sample for each TIME instead of ns" },
 	{ 0 }
 };
@@ -32,9 +39,9 @@ const struct spur_cmd spur_cmd_flame = {
 	.name = "flame",
 	.summary = "Flame graphs: an interactive SVG, or folded stacks.",
 	.usage = "[OPTION...] TRACE [FUNC]",
-	.description =
-		"The SVG needs nothing but a browser: click to zoom, search by pattern. Folded stacks are lines "
-		"`a;b;c NUMBER`, where the number is the self time in ns (or samples).",
+	.description = "The SVG needs nothing but a browser: click to zoom, search by pattern. "
+		       "Folded stacks are lines "
+		       "`a;b;c NUMBER`, where the number is the self time in ns (or samples).",
 	.examples = "spur flame -o flame.svg uftrace.data\ta picture\n"
 		    "spur flame uftrace.data main\tfolded stacks below main\n",
 	.opts = flame_options,

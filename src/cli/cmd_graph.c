@@ -2,21 +2,57 @@
 #include "cli/run.h"
 
 static const struct opt graph_options[] = {
-	{ .name = "fields", .letter = 'f', .type = OPT_STRING, .offset = offsetof(struct values, pass.fields), .arg = "LIST",
-	  .help = "columns: total,self,addr,..." },
-	{ .name = "output-fields", .type = OPT_STRING, .offset = offsetof(struct values, pass.fields), .arg = "LIST",
-	  .help = "the same", .hidden = true },
-	{ .name = "task", .type = OPT_FLAG, .offset = offsetof(struct values, pass.task), .help = "threads and their parents" },
-	{ .name = "srcline", .type = OPT_FLAG, .offset = offsetof(struct values, pass.srcline),
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns: total,self,calls,avg,unfinished; with --style=uftrace its own" },
+	{ .name = "output-fields",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "the same",
+	  .hidden = true },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.sort),
+	  .arg = "LIST",
+	  .help = "order of calls from one place: total,self,calls,name,first; -NAME turns it "
+		  "round" },
+	{ .name = "task",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.task),
+	  .help = "with --style=uftrace: threads and their parents" },
+	{ .name = "srcline",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.srcline),
 	  .help = "with --style=uftrace: source files and lines" },
 	{ 0 }
 };
+
+/* Another tool's -D counts from the function on, wherever it stands. */
+static bool limit_below(struct values *v)
+{
+	char *text = arena_printf(&v->arena, "%s@depth=%d", v->pass.root, v->filter.depth);
+
+	if (!text || !mem_grow((void **)&v->items, &v->items_cap, v->nitems + 1, sizeof(*v->items),
+			       SIZE_MAX / sizeof(*v->items))) {
+		err_nomem(&v->err);
+		return false;
+	}
+	v->items[v->nitems++] = (struct filter_item){ .what = FILTER_TRIGGER, .text = text };
+	return true;
+}
 
 static int graph_run(const struct spur_cmd *cmd, struct values *v)
 {
 	if (!run_take_trace(cmd, v, 1))
 		return run_error(&v->err);
 	v->pass.root = v->noperands ? v->operands[0] : NULL;
+	if (v->pass.root && v->pass.style && v->filter.depth && !limit_below(v))
+		return run_error(&v->err);
 	return run_pass(v, "graph");
 }
 
@@ -24,11 +60,13 @@ const struct spur_cmd spur_cmd_graph = {
 	.name = "graph",
 	.summary = "The call tree, equal paths summed.",
 	.usage = "[OPTION...] TRACE [FUNC]",
-	.description = "Shows the tree of calls of all threads, or, with FUNC, how FUNC is reached and what it calls.",
+	.description = "Shows the tree of calls of all threads, or, with FUNC, how FUNC is reached "
+		       "and what it calls.",
 	.examples = "spur graph uftrace.data\tall\n"
 		    "spur graph uftrace.data main\tfrom main on\n"
 		    "spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
 	.opts = graph_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_LIMIT | TAKES_STYLE | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
+		 TAKES_STYLE | TAKES_RAW | TAKES_COLOR,
 	.run = graph_run,
 };

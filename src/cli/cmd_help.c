@@ -8,7 +8,8 @@ static int help_run(const struct spur_cmd *cmd, struct values *v)
 
 	(void)cmd;
 	if (v->noperands && !(of = cmd_find(v->operands[0]))) {
-		err_set(&v->err, SPUR_ERR_USAGE, "no command named \"%s\"; see spur -h", v->operands[0]);
+		err_set(&v->err, SPUR_ERR_USAGE, "no command named \"%s\"; see spur -h",
+			v->operands[0]);
 		return run_error(&v->err);
 	}
 	return help_print(v, help_long, of);

@@ -10,11 +10,12 @@ const struct spur_cmd spur_cmd_info = {
 	.name = "info",
 	.summary = "What the trace is and what is in it.",
 	.usage = "[OPTION...] TRACE",
-	.description =
-		"Shows the format and its version, the clock, when the trace begins and ends, how many events, threads and "
-		"processes it has, what the recorder says it lost, what is damaged, and what else the format tells: the "
-		"program, its arguments, the machine. The whole trace is read for this.\n"
-		"--json writes the schema of docs/info-json.md.",
+	.description = "Shows the format and its version, the clock, when the trace begins and "
+		       "ends, how many events, threads and "
+		       "processes it has, what the recorder says it lost, what is damaged, and "
+		       "what else the format tells: the "
+		       "program, its arguments, the machine. The whole trace is read for this.\n"
+		       "--json writes the schema of docs/jsonl.md.",
 	.examples = "spur info uftrace.data\tshow all\n"
 		    "spur info --json uftrace.data | jq .damage\tonly what is damaged\n",
 	.takes = TAKES_TRACE | TAKES_JSON | TAKES_RAW,

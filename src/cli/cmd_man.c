@@ -8,7 +8,8 @@ static int man_run(const struct spur_cmd *cmd, struct values *v)
 
 	(void)cmd;
 	if (v->noperands && !(of = cmd_find(v->operands[0]))) {
-		err_set(&v->err, SPUR_ERR_USAGE, "no command named \"%s\"; see spur -h", v->operands[0]);
+		err_set(&v->err, SPUR_ERR_USAGE, "no command named \"%s\"; see spur -h",
+			v->operands[0]);
 		return run_error(&v->err);
 	}
 	return help_print(v, man_page, of);
@@ -20,6 +21,5 @@ const struct spur_cmd spur_cmd_man = {
 	.usage = "[COMMAND]",
 	.description = "Writes roff, as man reads it.",
 	.examples = "spur man report | man -l -\tread it\n",
-	.hidden = true,
 	.run = man_run,
 };

@@ -2,32 +2,62 @@
 #include "cli/run.h"
 
 static const struct opt replay_options[] = {
-	{ .name = "fields", .letter = 'f', .type = OPT_STRING, .offset = offsetof(struct values, pass.fields), .arg = "LIST",
-	  .help = "columns: duration,tid,time,delta,elapsed,addr,task,module; none, all, or +NAME to add some" },
-	{ .name = "output-fields", .type = OPT_STRING, .offset = offsetof(struct values, pass.fields), .arg = "LIST",
-	  .help = "the same", .hidden = true },
-	{ .name = "flat", .type = OPT_FLAG, .offset = offsetof(struct values, pass.flat), .help = "a line for each event, not nested" },
-	{ .name = "no-merge", .type = OPT_FLAG, .offset = offsetof(struct values, pass.no_merge),
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns: time,duration,tid,pid,task,cpu,module,addr; with --style=uftrace its "
+		  "own, and +NAME to add one" },
+	{ .name = "output-fields",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "the same",
+	  .hidden = true },
+	{ .name = "no-merge",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.no_merge),
 	  .help = "begin and end of calls without calls inside on two lines" },
-	{ .name = "no-comment", .type = OPT_FLAG, .offset = offsetof(struct values, pass.no_comment),
+	{ .name = "no-comment",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.no_comment),
 	  .help = "no names behind closing braces" },
-	{ .name = "task-newline", .type = OPT_FLAG, .offset = offsetof(struct values, pass.task_newline),
+	{ .name = "task-newline",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.task_newline),
 	  .help = "an empty line where another thread goes on" },
-	{ .name = "column-view", .type = OPT_FLAG, .offset = offsetof(struct values, pass.column_view),
-	  .help = "each thread in its own column" },
-	{ .name = "column-offset", .type = OPT_INT, .offset = offsetof(struct values, pass.column_offset), .arg = "N",
-	  .help = "how far columns are apart (default: 8)" },
-	{ .name = "libname", .type = OPT_FLAG, .offset = offsetof(struct values, pass.libname),
+	{ .name = "libname",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.libname),
 	  .help = "names of the libraries behind those of their functions" },
-	{ .name = "srcline", .type = OPT_FLAG, .offset = offsetof(struct values, pass.srcline),
+	{ .name = "srcline",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.srcline),
 	  .help = "source files and lines of functions" },
-	{ .name = "event-full", .type = OPT_FLAG, .offset = offsetof(struct values, pass.event_full),
-	  .help = "events outside of functions too" },
+	{ .name = "flat",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.flat),
+	  .help = "with --style=uftrace: a line for each event, not nested" },
+	{ .name = "column-view",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.column_view),
+	  .help = "with --style=uftrace: each thread in its own column" },
+	{ .name = "column-offset",
+	  .type = OPT_INT,
+	  .offset = offsetof(struct values, pass.column_offset),
+	  .arg = "N",
+	  .help = "with --style=uftrace: how far columns are apart (default: 8)" },
+	{ .name = "event-full",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.event_full),
+	  .help = "with --style=uftrace: events outside of functions too" },
 	{ 0 }
 };
 
 static int replay_run(const struct spur_cmd *cmd, struct values *v)
 {
+	v->row_limit = v->pass.limit;
 	return run_simple(cmd, v, "replay");
 }
 
@@ -35,13 +65,15 @@ const struct spur_cmd spur_cmd_replay = {
 	.name = "replay",
 	.summary = "The calls of all threads as they happened, nested, with durations.",
 	.usage = "[OPTION...] TRACE",
-	.description =
-		"Shows calls in time order, indented by depth, with their duration, arguments and return values, and events "
-		"where they happened. A call without calls inside is one line.",
+	.description = "Shows calls in time order, indented by depth, with their duration, "
+		       "arguments and return values, and events "
+		       "where they happened. A call without calls inside is one line.",
 	.examples = "spur replay uftrace.data\tall\n"
-		    "spur replay -F 'parse.*' -D 3 uftrace.data\twhat these functions call, three levels deep\n"
+		    "spur replay -F 'parse.*' -D 3 uftrace.data\twhat these functions call, three "
+		    "levels deep\n"
 		    "spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
 	.opts = replay_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE | TAKES_RAW |
+		 TAKES_COLOR,
 	.run = replay_run,
 };

@@ -12,23 +12,54 @@ static bool set_csv(struct values *v, const char *text)
 }
 
 static const struct opt report_options[] = {
-	{ .name = "by", .type = OPT_STRING, .offset = offsetof(struct values, pass.by), .arg = "WHAT",
+	{ .name = "by",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.by),
+	  .arg = "WHAT",
 	  .help = "a line per function, task or session" },
-	{ .name = "task", .type = OPT_FLAG, .offset = offsetof(struct values, pass.task), .help = "the same as --by=task" },
-	{ .name = "sort", .letter = 's', .type = OPT_STRING, .offset = offsetof(struct values, pass.sort), .arg = "LIST",
+	{ .name = "task",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.task),
+	  .help = "the same as --by=task" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.sort),
+	  .arg = "LIST",
 	  .help = "sort by these columns; -NAME turns the order round" },
-	{ .name = "fields", .letter = 'f', .type = OPT_STRING, .offset = offsetof(struct values, pass.fields), .arg = "LIST",
-	  .help = "columns: total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,size,location,tid,pid,"
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns: "
+		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,size,"
+		  "location,tid,pid,"
 		  "function,task,session" },
-	{ .name = "output-fields", .type = OPT_STRING, .offset = offsetof(struct values, pass.fields), .arg = "LIST",
-	  .help = "the same", .hidden = true },
-	{ .name = "avg-total", .type = OPT_FLAG, .offset = offsetof(struct values, pass.avg_total),
+	{ .name = "output-fields",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "the same",
+	  .hidden = true },
+	{ .name = "avg-total",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.avg_total),
 	  .help = "with --style=uftrace: average, least and most of the total time" },
-	{ .name = "avg-self", .type = OPT_FLAG, .offset = offsetof(struct values, pass.avg_self),
+	{ .name = "avg-self",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.avg_self),
 	  .help = "with --style=uftrace: average, least and most of the self time" },
-	{ .name = "srcline", .type = OPT_FLAG, .offset = offsetof(struct values, pass.srcline),
+	{ .name = "srcline",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.srcline),
 	  .help = "with --style=uftrace: source files and lines" },
-	{ .name = "format", .type = OPT_CALL, .call = set_csv, .arg = "NAME", .help = "normal or csv", .hidden = true },
+	{ .name = "format",
+	  .type = OPT_CALL,
+	  .call = set_csv,
+	  .arg = "NAME",
+	  .help = "normal or csv",
+	  .hidden = true },
 	{ 0 }
 };
 
@@ -41,15 +72,16 @@ const struct spur_cmd spur_cmd_report = {
 	.name = "report",
 	.summary = "Where the time went: calls, total and self time per function.",
 	.usage = "[OPTION...] TRACE",
-	.description =
-		"total is the time from begin to end of a function's calls, where of recursive calls the outermost counts; self "
-		"is that without the calls made inside. min, avg, max, percentiles (p50, p90, p99) and stdev are of single "
-		"calls.",
+	.description = "total is the time from begin to end of a function's calls, where of "
+		       "recursive calls the outermost counts; self "
+		       "is that without the calls made inside. min, avg, max, percentiles (p50, "
+		       "p90, p99) and stdev are of single "
+		       "calls.",
 	.examples = "spur report uftrace.data\tthe functions with the most total time first\n"
 		    "spur report -s self -f self,calls,p99,function uftrace.data\tother columns\n"
 		    "spur report --by=task --json uftrace.data\tper thread, for programs\n",
 	.opts = report_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_RAW |
-		 TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
+		 TAKES_STYLE | TAKES_RAW | TAKES_COLOR,
 	.run = report_run,
 };

@@ -10,7 +10,8 @@ const struct spur_cmd spur_cmd_stats = {
 	.name = "stats",
 	.summary = "Counts: events per kind, stream and track, and damage.",
 	.usage = "[OPTION...] TRACE",
-	.description = "Counts the events that pass the filter, and tells what is damaged, whatever the filter.",
+	.description = "Counts the events that pass the filter, and tells what is damaged, "
+		       "whatever the filter.",
 	.examples = "spur stats uftrace.data\tall counts\n"
 		    "spur stats --csv uftrace.data\tas a table for other programs\n",
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_CSV,

@@ -10,10 +10,13 @@ enum { WIDTH = 79, COLUMN = 27 };
 
 const char spur_summary[] = "reads program traces: who called what, when, and where the time went";
 const char spur_description[] =
-	"Spur reads traces of running programs, whole or damaged, and shows them: as a list of events, as nested calls, as "
+	"Spur reads traces of running programs, whole or damaged, and shows them: as a list of "
+	"events, as nested calls, as "
 	"tables, call graphs and flame graphs. It judges the format by content.\n"
-	"A TRACE is a file, a directory, or - for standard input. Files compressed by gzip or zstd are read as they are. Damage "
-	"never ends reading: it is located, counted and told on standard error, and the rest is shown.";
+	"A TRACE is a file, a directory, or - for standard input. Files compressed by gzip or zstd "
+	"are read as they are. Damage "
+	"never ends reading: it is located, counted and told on standard error, and the rest is "
+	"shown.";
 
 const struct spur_cmd *cmd_find(const char *name)
 {
@@ -23,25 +26,42 @@ const struct spur_cmd *cmd_find(const char *name)
 	return NULL;
 }
 
+/* Bytes of the next word that go on a line with `room` left; a word too long for any line is broken
+ * behind a comma. */
+static size_t word_piece(const char *text, size_t room, size_t whole)
+{
+	const size_t n = strcspn(text, " ");
+	size_t piece = n;
+
+	if (n <= whole)
+		return n;
+	while (piece > room || (piece < n && piece && text[piece - 1] != ','))
+		piece--;
+	return piece ? piece : strcspn(text, ", ") + 1;
+}
+
 /* Words of one paragraph from column `at` on, further lines from column `indent` on. */
 static void wrap(struct out *o, const char *text, size_t at, size_t indent)
 {
-	bool first = true;
+	bool first = true, glued = true;
 
 	while (*text) {
-		const size_t n = strcspn(text, " ");
+		const size_t gap = glued ? 0 : 1, left = at + gap < WIDTH ? WIDTH - at - gap : 0;
+		size_t n = word_piece(text, left, WIDTH - indent);
 
-		if (!first && at + 1 + n > WIDTH) {
+		if (!first && n > left) {
 			out_char(o, '\n');
 			out_pad(o, ' ', indent);
 			at = indent;
-		} else if (!first) {
+			n = word_piece(text, WIDTH - indent, WIDTH - indent);
+		} else if (gap) {
 			out_char(o, ' ');
 			at++;
 		}
 		out_bytes(o, text, n);
 		at += n;
 		text += n;
+		glued = *text != ' ';
 		text += *text == ' ';
 		first = false;
 	}
@@ -179,8 +199,10 @@ static void command_help(struct out *o, const struct spur_cmd *cmd, bool full)
 	opt_each(cmd, list_option, &all);
 	if (full) {
 		examples_out(o, cmd->examples);
-		out_str(o, "\nExit codes: 0 clean, 1 differences or no match, 2 usage, 3 damaged input but\n"
-			   "output written, 4 unreadable or unknown format, 5 reading or writing failed.\n");
+		out_str(o, "\nExit codes: 0 clean, 1 differences or no match, 2 usage, 3 damaged "
+			   "input but\n"
+			   "output written, 4 unreadable or unknown format, 5 reading or writing "
+			   "failed.\n");
 		return;
 	}
 	opt_each(cmd, list_name, &names);
@@ -198,12 +220,11 @@ static void program_help(struct out *o, bool full)
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		const struct spur_cmd *c = spur_cmds[i];
 
-		if (c->hidden)
-			continue;
 		out_printf(o, "  %-12s", c->name);
 		wrap(o, c->summary, 14, 14);
 	}
-	out_str(o, "\nspur COMMAND -h: its options; spur COMMAND --help: all about it;\nspur --version [--json]\n");
+	out_str(o, "\nspur COMMAND -h: its options; spur COMMAND --help: all about it;\nspur "
+		   "--version [--json]\n");
 }
 
 void help_short(struct out *o, const struct spur_cmd *cmd)

@@ -19,7 +19,8 @@ static void version_text(struct out *o, const struct spur_cmd *cmd)
 static void version_json(struct out *o, const struct spur_cmd *cmd)
 {
 	(void)cmd;
-	out_printf(o, "{\"name\":\"spur\",\"version\":\"%s\",\"schema\":1,\"formats\":[", spur_version());
+	out_printf(o, "{\"name\":\"spur\",\"version\":\"%s\",\"schema\":1,\"formats\":[",
+		   spur_version());
 	for (size_t i = 0; spur_formats[i]; i++)
 		out_printf(o, "%s\"%s\"", i ? "," : "", spur_formats[i]->name);
 	out_str(o, "],\"commands\":[");
@@ -35,15 +36,15 @@ static int unknown_command(const char *name)
 	size_t n = 0;
 
 	for (size_t i = 0; spur_cmds[i] && n + 1 < WORDS; i++)
-		if (!spur_cmds[i]->hidden)
-			words[n++] = spur_cmds[i]->name;
+		words[n++] = spur_cmds[i]->name;
 	near = text_suggest(name, words);
 	if (name[0] == '-')
 		say("unknown option %s; see spur -h", name);
 	else if (near)
 		say("no command named \"%s\"; did you mean %s?", name, near);
 	else if (access(name, F_OK) == 0)
-		say("no command named \"%s\"; to see the trace of that name: spur report %s", name, name);
+		say("no command named \"%s\"; to see the trace of that name: spur report %s", name,
+		    name);
 	else
 		say("no command named \"%s\"; see spur -h", name);
 	return EXIT_USAGE;
@@ -57,7 +58,8 @@ static int run_program(int argc, char *const *argv)
 
 	if (strcmp(arg, "--version") == 0 || strcmp(arg, "-V") == 0) {
 		if (argc > 3 || (argc == 3 && strcmp(argv[2], "--json") != 0)) {
-			say("--version: expected --json or nothing after it, found \"%s\"", argv[argc == 3 ? 2 : 3]);
+			say("--version: expected --json or nothing after it, found \"%s\"",
+			    argv[argc == 3 ? 2 : 3]);
 			return EXIT_USAGE;
 		}
 		return help_print(&none, argc == 3 ? version_json : version_text, NULL);

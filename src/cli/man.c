@@ -53,7 +53,8 @@ static void man_option(struct out *o, const struct opt *opt)
 	roff_str(o, opt->help);
 	out_char(o, '\n');
 	for (int i = 0; opt->type == OPT_CHOICE && opt->choices[i]; i++)
-		out_printf(o, "%s%s%s", i ? ", " : "One of: ", opt->choices[i], opt->choices[i + 1] ? "" : ".\n");
+		out_printf(o, "%s%s%s", i ? ", " : "One of: ", opt->choices[i],
+			   opt->choices[i + 1] ? "" : ".\n");
 }
 
 struct man_listing {
@@ -98,10 +99,13 @@ static void man_examples(struct out *o, const char *text)
 static void man_end(struct out *o)
 {
 	out_str(o, ".SH EXIT STATUS\n"
-		   "0 clean; 1 differences, or nothing passes the filter; 2 usage; 3 the input is damaged, the output was "
-		   "written; 4 unreadable or unknown format; 5 reading or writing failed; 130 interrupted, the output is "
+		   "0 clean; 1 differences, or nothing passes the filter; 2 usage; 3 the input is "
+		   "damaged, the output was "
+		   "written; 4 unreadable or unknown format; 5 reading or writing failed; 130 "
+		   "interrupted, the output is "
 		   "well\\-formed up to there.\n"
-		   ".SH ENVIRONMENT\n.TP\nNO_COLOR\nwhere set and not empty, no colors unless \\fB\\-\\-color=always\\fR\n");
+		   ".SH ENVIRONMENT\n.TP\nNO_COLOR\nwhere set and not empty, no colors unless "
+		   "\\fB\\-\\-color=always\\fR\n");
 }
 
 static void man_head(struct out *o, const char *name, const char *summary)
@@ -109,7 +113,7 @@ static void man_head(struct out *o, const char *name, const char *summary)
 	out_str(o, ".TH ");
 	for (const char *p = name; *p; p++)
 		out_char(o, *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p);
-	out_printf(o, " 1 \"\" \"spur %s\" \"Spur\"\n.SH NAME\n", spur_version());
+	out_printf(o, " 1 \"\" \"spur %s\" \"Spur\"\n.nh\n.ad l\n.SH NAME\n", spur_version());
 	roff_str(o, name);
 	out_str(o, " \\- ");
 	roff_str(o, summary);
@@ -119,21 +123,19 @@ static void man_head(struct out *o, const char *name, const char *summary)
 static void man_program(struct out *o)
 {
 	man_head(o, "spur", spur_summary);
-	out_str(o, "\\fBspur\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fITRACE\\fR]\n.SH DESCRIPTION\n");
+	out_str(o, "\\fBspur\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fITRACE\\fR]\n.SH "
+		   "DESCRIPTION\n");
 	roff_paragraphs(o, spur_description);
 	out_str(o, ".SH COMMANDS\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
-		if (spur_cmds[i]->hidden)
-			continue;
 		out_printf(o, ".TP\n\\fB%s\\fR\n", spur_cmds[i]->name);
 		roff_str(o, spur_cmds[i]->summary);
 		out_str(o, "\n");
 	}
 	man_end(o);
 	out_str(o, ".SH SEE ALSO\n");
-	for (size_t i = 0, n = 0; spur_cmds[i]; i++)
-		if (!spur_cmds[i]->hidden)
-			out_printf(o, "%s\\fBspur\\-%s\\fR(1)", n++ ? ", " : "", spur_cmds[i]->name);
+	for (size_t i = 0; spur_cmds[i]; i++)
+		out_printf(o, "%s\\fBspur\\-%s\\fR(1)", i ? ", " : "", spur_cmds[i]->name);
 	out_char(o, '\n');
 }
 

@@ -21,14 +21,16 @@ void values_free(struct values *v)
 	arena_free(&v->arena);
 }
 
-void opt_each(const struct spur_cmd *cmd, bool (*each)(void *self, const char *title, const struct opt *opt), void *self)
+void opt_each(const struct spur_cmd *cmd,
+	      bool (*each)(void *self, const char *title, const struct opt *opt), void *self)
 {
 	for (const struct opt *o = cmd->opts; o && o->name; o++)
 		if (!each(self, "Options", o))
 			return;
 	for (const struct opt_group *g = opt_groups; g->title; g++)
 		for (const struct opt *o = g->opts; o->name; o++)
-			if ((cmd->takes & (g->need | o->need)) == (g->need | o->need) && !each(self, g->title, o))
+			if ((cmd->takes & (g->need | o->need)) == (g->need | o->need) &&
+			    !each(self, g->title, o))
 				return;
 }
 
@@ -59,7 +61,8 @@ static bool opt_unknown(const struct spur_cmd *cmd, struct values *v, const stru
 	const char *near;
 
 	if (s->letter) {
-		err_set(&v->err, SPUR_ERR_USAGE, "unknown option -%c; see spur %s -h", s->letter, cmd->name);
+		err_set(&v->err, SPUR_ERR_USAGE, "unknown option -%c; see spur %s -h", s->letter,
+			cmd->name);
 		return false;
 	}
 	near = NULL;
@@ -69,9 +72,11 @@ static bool opt_unknown(const struct spur_cmd *cmd, struct values *v, const stru
 		near = text_suggest(name, s->words);
 	}
 	if (near)
-		err_set(&v->err, SPUR_ERR_USAGE, "unknown option --%.*s; did you mean --%s?", (int)s->name.len, s->name.p, near);
+		err_set(&v->err, SPUR_ERR_USAGE, "unknown option --%.*s; did you mean --%s?",
+			(int)s->name.len, s->name.p, near);
 	else
-		err_set(&v->err, SPUR_ERR_USAGE, "unknown option --%.*s; see spur %s -h", (int)s->name.len, s->name.p, cmd->name);
+		err_set(&v->err, SPUR_ERR_USAGE, "unknown option --%.*s; see spur %s -h",
+			(int)s->name.len, s->name.p, cmd->name);
 	return false;
 }
 
@@ -84,7 +89,8 @@ struct opt_value {
 
 static bool value_bad(const struct opt_value *w, const char *expected)
 {
-	err_set(&w->values->err, SPUR_ERR_USAGE, "--%s: expected %s, found \"%s\"", w->opt->name, expected, w->text);
+	err_set(&w->values->err, SPUR_ERR_USAGE, "--%s: expected %s, found \"%s\"", w->opt->name,
+		expected, w->text);
 	return false;
 }
 
@@ -113,7 +119,10 @@ static bool value_u64(const struct opt_value *w)
 	if (!text_u64(&t, 10, &n))
 		return value_bad(w, "a number");
 	if (t.len == 1)
-		shift = (t.p[0] | 32) == 'k' ? 10 : (t.p[0] | 32) == 'm' ? 20 : (t.p[0] | 32) == 'g' ? 30 : 0;
+		shift = (t.p[0] | 32) == 'k'   ? 10
+			: (t.p[0] | 32) == 'm' ? 20
+			: (t.p[0] | 32) == 'g' ? 30
+					       : 0;
 	if ((t.len && !shift) || n > UINT64_MAX >> shift)
 		return value_bad(w, "a number, with k, m or g behind it at most");
 	*(uint64_t *)value_field(w) = n << shift;
@@ -155,11 +164,13 @@ static bool value_item(const struct opt_value *w)
 {
 	struct values *v = w->values;
 
-	if (!mem_grow((void **)&v->items, &v->items_cap, v->nitems + 1, sizeof(*v->items), OPERANDS)) {
+	if (!mem_grow((void **)&v->items, &v->items_cap, v->nitems + 1, sizeof(*v->items),
+		      OPERANDS)) {
 		err_nomem(&v->err);
 		return false;
 	}
-	v->items[v->nitems++] = (struct filter_item){ .what = (enum filter_what)w->opt->value, .text = w->text };
+	v->items[v->nitems++] =
+		(struct filter_item){ .what = (enum filter_what)w->opt->value, .text = w->text };
 	return true;
 }
 
@@ -172,13 +183,22 @@ static bool value_set(const struct opt_value *w)
 	case OPT_STRING:
 		*(const char **)value_field(w) = w->text;
 		return true;
-	case OPT_LIST: return value_list(w);
-	case OPT_INT: return value_int(w);
-	case OPT_U64: return value_u64(w);
-	case OPT_DURATION: return text_duration(w->text, 1, value_field(w)) || value_bad(w, "a time like 1.5s, 250ms or 10us");
-	case OPT_CHOICE: return value_choice(w);
-	case OPT_FILTER: return value_item(w);
-	case OPT_CALL: return w->opt->call(w->values, w->text) || value_bad(w, w->opt->arg ? w->opt->arg : "");
+	case OPT_LIST:
+		return value_list(w);
+	case OPT_INT:
+		return value_int(w);
+	case OPT_U64:
+		return value_u64(w);
+	case OPT_DURATION:
+		return text_duration(w->text, 1, value_field(w)) ||
+		       value_bad(w, "a time like 1.5s, 250ms or 10us");
+	case OPT_CHOICE:
+		return value_choice(w);
+	case OPT_FILTER:
+		return value_item(w);
+	case OPT_CALL:
+		return w->opt->call(w->values, w->text) ||
+		       value_bad(w, w->opt->arg ? w->opt->arg : "");
 	}
 	return false;
 }
@@ -194,7 +214,8 @@ struct opt_line {
 static bool next_value(struct opt_line *l, struct opt_value *w)
 {
 	if (!l->argc) {
-		err_set(&l->v->err, SPUR_ERR_USAGE, "--%s: expected %s after it", w->opt->name, w->opt->arg);
+		err_set(&l->v->err, SPUR_ERR_USAGE, "--%s: expected %s after it", w->opt->name,
+			w->opt->arg);
 		return false;
 	}
 	w->text = *l->argv++;
@@ -213,7 +234,8 @@ static bool parse_long(struct opt_line *l, const char *arg)
 		return opt_unknown(l->cmd, l->v, &s);
 	w.opt = s.found;
 	if (!s.found->arg && eq) {
-		err_set(&l->v->err, SPUR_ERR_USAGE, "--%s: expected no value, found \"%s\"", s.found->name, eq + 1);
+		err_set(&l->v->err, SPUR_ERR_USAGE, "--%s: expected no value, found \"%s\"",
+			s.found->name, eq + 1);
 		return false;
 	}
 	if (s.found->arg && !eq && !next_value(l, &w))
@@ -249,7 +271,8 @@ static bool add_operand(struct opt_line *l, const char *arg)
 {
 	struct values *v = l->v;
 
-	if (!mem_grow((void **)&v->operands, &v->operands_cap, v->noperands + 1, sizeof(*v->operands), OPERANDS)) {
+	if (!mem_grow((void **)&v->operands, &v->operands_cap, v->noperands + 1,
+		      sizeof(*v->operands), OPERANDS)) {
 		err_nomem(&v->err);
 		return false;
 	}

@@ -14,11 +14,15 @@ struct opt_group {
 /* Shared options: how to open, which events, what comes out. Ended by one without title. */
 extern const struct opt_group opt_groups[];
 
-/* Calls `each` for every option that the command has, its own first; stops where it returns false. */
-void opt_each(const struct spur_cmd *cmd, bool (*each)(void *self, const char *title, const struct opt *opt), void *self);
+/* Calls `each` for every option that the command has, its own first; stops where it returns false.
+ */
+void opt_each(const struct spur_cmd *cmd,
+	      bool (*each)(void *self, const char *title, const struct opt *opt), void *self);
 /*
- * Fills `v` from the arguments (after the command's name): --name VALUE, --name=VALUE, -x VALUE, -xVALUE, bundled flags,
- * `--` before operands that begin with a dash; options and operands in any order. False: v->err says what is wrong.
+ * Fills `v` from the arguments (after the command's name): --name VALUE, --name=VALUE, -x VALUE,
+ * -xVALUE, bundled flags,
+ * `--` before operands that begin with a dash; options and operands in any order. False: v->err
+ * says what is wrong.
  */
 bool opt_parse(const struct spur_cmd *cmd, struct values *v, int argc, char *const *argv);
 

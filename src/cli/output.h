@@ -14,10 +14,11 @@ struct output {
 };
 
 /* Refuses a file that is there, without `force`. `path` NULL or "-": standard output. */
-enum spur_status output_open(struct output *o, const char *path, bool force, struct spur_error *err);
+enum spur_status output_open(struct output *o, const char *path, bool force,
+			     struct spur_error *err);
 /*
- * Flushes and, with `keep`, gives the file its name; else removes it. A reader that went away (EPIPE) is no error.
- * Frees all in any case.
+ * Flushes and, with `keep`, gives the file its name; else removes it. A reader that went away
+ * (EPIPE) is no error. Frees all in any case.
  */
 enum spur_status output_close(struct output *o, bool keep, struct spur_error *err);
 

@@ -43,7 +43,9 @@ void say(const char *fmt, ...)
 
 static void group_out(struct out *o, const struct diag_group *g)
 {
-	static const char *const levels[] = { [DIAG_NOTE] = "note: ", [DIAG_WARN] = "warning: ", [DIAG_DAMAGE] = "" };
+	static const char *const levels[] = {
+		[DIAG_NOTE] = "note: ", [DIAG_WARN] = "warning: ", [DIAG_DAMAGE] = ""
+	};
 
 	for (uint32_t i = 0; i < g->nkept; i++) {
 		out_printf(o, "spur: %s", levels[g->level]);
@@ -58,7 +60,8 @@ static void group_out(struct out *o, const struct diag_group *g)
 		return;
 	out_printf(o, "spur: %s", levels[g->level]);
 	out_safe(o, g->file, strlen(g->file));
-	out_printf(o, ": %llu%s of %s\n", (unsigned long long)(g->count - g->nkept), g->nkept ? " more" : "", g->code);
+	out_printf(o, ": %llu%s of %s\n", (unsigned long long)(g->count - g->nkept),
+		   g->nkept ? " more" : "", g->code);
 }
 
 static void count_out(struct out *o, uint64_t n, const char *one, const char *many)
@@ -69,7 +72,8 @@ static void count_out(struct out *o, uint64_t n, const char *one, const char *ma
 
 static void summary_out(struct out *o, const struct spur_trace *t, bool quiet)
 {
-	const uint64_t damage = t->joined.counts[DIAG_DAMAGE], warnings = quiet ? 0 : t->joined.counts[DIAG_WARN];
+	const uint64_t damage = t->joined.counts[DIAG_DAMAGE],
+		       warnings = quiet ? 0 : t->joined.counts[DIAG_WARN];
 	uint64_t lost = 0;
 
 	if (!damage && !warnings)

@@ -9,8 +9,8 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Text of lines that are safe already. */
 void say_text(const char *text, size_t len);
 /*
- * A line for each diagnostic kept, how many more there are of its kind, and a summary. `quiet`: only damage; `summary`: only
- * the last line. True where there is damage.
+ * A line for each diagnostic kept, how many more there are of its kind, and a summary. `quiet`:
+ * only damage; `summary`: only the last line. True where there is damage.
  */
 bool report_diag(struct spur_trace *t, bool quiet, bool summary);
 

@@ -18,10 +18,13 @@ int run_error(const struct spur_error *err)
 {
 	say("%s", err->message);
 	switch (err->code) {
-	case SPUR_ERR_USAGE: return EXIT_USAGE;
+	case SPUR_ERR_USAGE:
+		return EXIT_USAGE;
 	case SPUR_ERR_FORMAT:
-	case SPUR_ERR_LIMIT: return EXIT_UNREADABLE;
-	default: return EXIT_IO;
+	case SPUR_ERR_LIMIT:
+		return EXIT_UNREADABLE;
+	default:
+		return EXIT_IO;
 	}
 }
 
@@ -34,7 +37,8 @@ bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
 {
 	const bool have_default = access(default_trace, F_OK) == 0;
 
-	if (!v->data && v->noperands && !(have_default && more >= v->noperands && !path_exists(v->operands[0]))) {
+	if (!v->data && v->noperands &&
+	    !(have_default && more >= v->noperands && !path_exists(v->operands[0]))) {
 		v->data = v->operands[0];
 		v->noperands--;
 		memmove(v->operands, v->operands + 1, v->noperands * sizeof(*v->operands));
@@ -42,7 +46,8 @@ bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
 	if (!v->data && have_default)
 		v->data = default_trace;
 	if (!v->data) {
-		err_set(&v->err, SPUR_ERR_USAGE, "expected a trace: spur %s %s", cmd->name, cmd->usage);
+		err_set(&v->err, SPUR_ERR_USAGE, "expected a trace: spur %s %s", cmd->name,
+			cmd->usage);
 		return false;
 	}
 	if (v->noperands > more) {
@@ -58,7 +63,8 @@ static bool run_color(const struct values *v)
 
 	if (v->color != COLOR_AUTO)
 		return v->color == COLOR_ALWAYS || v->color == COLOR_YES;
-	return !v->output && isatty(STDOUT_FILENO) && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+	return !v->output && isatty(STDOUT_FILENO) && !(no && *no) &&
+	       !(term && strcmp(term, "dumb") == 0);
 }
 
 static unsigned run_width(const struct values *v)
@@ -73,14 +79,15 @@ static unsigned run_width(const struct values *v)
 /* What the parser stored in its own fields goes where passes and the filter look for it. */
 static enum spur_status run_settle(struct values *v)
 {
-	static const enum pattern_kind kinds[] = {
-		[MATCH_REGEX] = PATTERN_REGEX, [MATCH_GLOB] = PATTERN_GLOB, [MATCH_EXACT] = PATTERN_EXACT,
-		[MATCH_SIMPLE] = PATTERN_EXACT
-	};
+	static const enum pattern_kind kinds[] = { [MATCH_REGEX] = PATTERN_REGEX,
+						   [MATCH_GLOB] = PATTERN_GLOB,
+						   [MATCH_EXACT] = PATTERN_EXACT,
+						   [MATCH_SIMPLE] = PATTERN_EXACT };
 	struct pass_options *p = &v->pass;
 
 	if (v->json + v->jsonl + v->csv > 1)
-		return err_set(&v->err, SPUR_ERR_USAGE, "expected one of --json, --jsonl, --csv, found several");
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "expected one of --json, --jsonl, --csv, found several");
 	p->form = v->json ? FORM_JSON : v->jsonl ? FORM_JSONL : v->csv ? FORM_CSV : p->form;
 	if (v->time != NOT_GIVEN)
 		p->time = (enum pass_time)v->time;
@@ -110,22 +117,25 @@ static const struct spur_pass *run_find(struct values *v, const char *name)
 		v->pass.style = style = NULL;
 	pass = pass_find(name, style);
 	if (!pass)
-		err_set(&v->err, SPUR_ERR_USAGE, "--style: expected spur or a style that %s has, found \"%s\"", name,
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"--style: expected spur or a style that %s has, found \"%s\"", name,
 			style ? style : "");
 	return pass;
 }
 
 /* Filters and runs. With --strict the text is kept back until it is known that nothing is lost. */
-static enum spur_status run_opened(struct pass_env *env, struct values *v, const struct spur_pass *pass)
+static enum spur_status run_opened(struct pass_env *env, struct values *v,
+				   const struct spur_pass *pass)
 {
-	enum spur_status st = filter_new(&env->filter, env->trace, &v->filter, env->err);
+	enum spur_status st;
 
+	if (pass->analysis && !v->filter.min_ns)
+		v->filter.min_ns = env->trace->default_min_ns;
+	st = filter_new(&env->filter, env->trace, &v->filter, env->err);
 	if (st == SPUR_FAIL)
 		return st;
 	env->pipe.filter = env->filter;
-	st = pass->run(env);
-	filter_free(env->filter);
-	return st;
+	return pass_run(pass, env);
 }
 
 static bool copy_fd(int from, struct out *to)
@@ -140,7 +150,8 @@ static bool copy_fd(int from, struct out *to)
 	return n == 0;
 }
 
-static enum spur_status run_strict(struct pass_env *env, struct values *v, const struct spur_pass *pass)
+static enum spur_status run_strict(struct pass_env *env, struct values *v,
+				   const struct spur_pass *pass)
 {
 	struct out held, *to = env->out;
 	enum spur_status st;
@@ -161,8 +172,10 @@ static enum spur_status run_strict(struct pass_env *env, struct values *v, const
 }
 
 /* After the run: what is told, and the exit code. */
-static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st, bool reader_left)
+static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st,
+		    bool reader_left)
 {
+	const bool filtered = env->filter || v->pass.root;
 	bool damaged = false;
 
 	if (env->notes->len && !v->quiet && !reader_left)
@@ -176,19 +189,23 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 	if (damaged)
 		return EXIT_DAMAGED;
 	if (v->strict && env->lost) {
-		say("--strict: %llu events do not fit: nothing is written", (unsigned long long)env->lost);
+		say("--strict: %llu events do not fit: nothing is written",
+		    (unsigned long long)env->lost);
 		return EXIT_DAMAGED;
 	}
-	if (st == SPUR_WARN) {
+	if (st == SPUR_WARN && filtered) {
 		say("no event passes the filter");
 		return EXIT_DIFFERENT;
 	}
+	if (st == SPUR_WARN && !v->quiet)
+		say("note: there is nothing to show");
 	return EXIT_CLEAN;
 }
 
-/* Ends the output: in its place where all went well. What fails here is worse than what the pass said. */
-static enum spur_status run_close(struct output *o, struct pass_env *env, const struct values *v, enum spur_status st,
-				  bool *reader_left)
+/* Ends the output: in its place where all went well. What fails here is worse than what the pass
+ * said. */
+static enum spur_status run_close(struct output *o, struct pass_env *env, const struct values *v,
+				  enum spur_status st, bool *reader_left)
 {
 	bool keep = st != SPUR_FAIL && !(v->strict && env->lost);
 
@@ -219,10 +236,13 @@ int run_pass(struct values *v, const char *name)
 		return run_error(&v->err);
 	}
 	out_to_memory(&notes);
-	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads, .stop = &signals_stop };
+	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads,
+					  .stop = &signals_stop,
+					  .limit = v->row_limit };
 	st = v->strict ? run_strict(&env, v, pass) : run_opened(&env, v, pass);
 	st = run_close(&o, &env, v, st, &reader_left);
 	code = run_tell(&env, v, st, reader_left);
+	filter_free(env.filter);
 	spur_close(env.trace);
 	out_free(&notes);
 	return code;

@@ -26,7 +26,8 @@ static void on_interrupt(int sig)
 
 static void on_bus(int sig)
 {
-	static const char text[] = "spur: reading: expected the file to stay as it was, found that it shrank\n";
+	static const char text[] =
+		"spur: reading: expected the file to stay as it was, found that it shrank\n";
 	const char *path = temp_path;
 
 	(void)sig;

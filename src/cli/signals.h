@@ -1,4 +1,5 @@
-/* Signals: Ctrl-C ends well-formed, a reader that goes away ends quietly, a file that shrinks while mapped is told. */
+/* Signals: Ctrl-C ends well-formed, a reader that goes away ends quietly, a file that shrinks while
+ * mapped is told. */
 #ifndef SPUR_CLI_SIGNALS_H
 #define SPUR_CLI_SIGNALS_H
 

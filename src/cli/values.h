@@ -33,7 +33,8 @@ struct values {
 	bool json, jsonl, csv, quiet, force, strict;
 	int color, time; /* time: NOT_GIVEN or enum pass_time */
 	const char *output;
-	int to; /* convert: index of its choices */
+	uint64_t row_limit; /* the pass gets this many rows at most; 0: all */
+	int to; /* convert: index of its targets */
 	bool diag_shown; /* the pass itself tells the damage */
 };
 

@@ -99,6 +99,15 @@ void filter_keep_short(struct filter *f)
 	f->holds = false;
 }
 
+int64_t filter_keep_brief(struct filter *f)
+{
+	int64_t min_ns = f->min_ns;
+
+	f->min_ns = 0;
+	choose_stages(f);
+	return min_ns;
+}
+
 bool filter_is_global(const struct filter *f)
 {
 	return f->is_global;

@@ -72,6 +72,8 @@ enum row_flag {
 void filter_keep_unseen(struct filter *f);
 /* From now on -t, -Z, -C leave nothing out: for dumps of records as they are. */
 void filter_keep_short(struct filter *f);
+/* From now on -t leaves nothing out, for what applies it to sums; returns its time. */
+int64_t filter_keep_brief(struct filter *f);
 
 /*
  * True where rows of one feed depend on those of others (trace_on/trace_off): only the merged order

@@ -1,10 +1,12 @@
 /*
- * Parallel rendering by feed. Each feed is a lane with two blocks of lines: one that the merge (the caller's thread)
- * takes from, and one that is being filled for it. Workers fill lanes in the order in which their blocks were used up;
- * the merge fills a block itself when nobody has begun it.
+ * Parallel rendering by feed. Each feed is a lane with blocks of lines: one that the merge (the
+ * caller's thread) takes from, and some that are ready. Workers fill lanes in turn, some way ahead,
+ * so that they have work while the merge stays with one lane; the merge fills a block itself where
+ * none is ready and nobody is at it. On one thread each block is filled when it is needed, and
+ * merged while it is in the cache.
  *
- * Invariant, under the lock: a lane's `spare` block and reader belong to whoever set it to BUSY; a lane is in the queue at
- * most once; a lane that is WANTED is in the queue.
+ * Invariant, under the lock: a lane's reader and state belong to whoever set `busy`; a lane is in
+ * the queue at most once.
  */
 #include "flow/lines.h"
 
@@ -17,23 +19,30 @@ enum {
 	LINES_THREADS = 64,
 	LINES_ROOM = 65536, /* rows of all lanes' readers together, about */
 	LINES_ROWS_LEAST = 32,
-	LINES_BLOCK = 4, /* batches of rows that make a block of lines */
+	LINES_BLOCK = 2, /* batches of rows that make a block of lines */
 	LINES_LIMIT = 1 << 28, /* of one block */
+	LINES_AHEAD = 24 << 20, /* bytes of text that are ready, about */
+	LINES_READY = 64, /* blocks of one lane */
+	LINES_OVER = 1 << 30,
 };
-
-enum spare_state { SPARE_WANTED, SPARE_BUSY, SPARE_READY };
 
 struct lane {
 	struct feed_reader *reader;
 	void *state;
-	struct lines now, spare;
+	struct lines *now; /* NULL: the lane is over, or has not begun */
 	size_t pos; /* in `now` */
 	size_t from; /* offset of that line's text */
-	enum spare_state spare_state;
-	bool queued;
-	bool ended; /* the spare block is the last one */
-	bool last; /* `now` is */
+	struct lines *ready[LINES_READY]; /* ring: nready from `first` on */
+	size_t first, nready;
+	bool busy, queued;
+	bool ended; /* no more blocks after those that are ready */
 	uint32_t batches; /* a block */
+};
+
+/* Order of a lane: the time of its next line, then its number; lanes that are over are last. */
+struct line_key {
+	int64_t ts;
+	uint32_t place; /* number, with LINES_OVER */
 };
 
 struct lanes {
@@ -41,9 +50,13 @@ struct lanes {
 	const struct pipe_lines *pass;
 	struct lane *lanes;
 	uint32_t count;
-	uint32_t *tree; /* [0]: the winner; [1 .. count): losers; numbers of lanes */
+	struct line_key *tree; /* [0]: the winner; [1 .. count): losers */
 	uint32_t *queue; /* of lanes that want filling; ring of `count` */
 	size_t head, queued;
+	struct lines **unused; /* blocks, the last one used last */
+	size_t nunused, unused_cap;
+	size_t ahead; /* bytes of text that are ready */
+	size_t idle; /* workers that wait for work */
 	bool stopping, failed;
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* workers: a lane wants filling, or the end */
@@ -51,6 +64,7 @@ struct lanes {
 	pthread_t threads[LINES_THREADS];
 	unsigned nthreads;
 	uint32_t track; /* of the line before */
+	uint64_t left; /* lines that may still be written */
 };
 
 bool lines_grow(struct lines *l)
@@ -60,18 +74,42 @@ bool lines_grow(struct lines *l)
 
 static void lines_free(struct lines *l)
 {
+	if (!l)
+		return;
 	out_free(&l->text);
 	mem_free(l->index);
-	l->index = NULL;
+	mem_free(l);
 }
 
-/* Reads and renders a block's worth of rows into the spare block. False: memory is out. */
-static bool lane_fill(struct lanes *s, struct lane *l)
+/* An empty block; NULL: memory is out. Under the lock, as block_drop(). */
+static struct lines *block_take(struct lanes *s)
 {
-	struct lines *to = &l->spare;
+	struct lines *l;
 
-	out_clear(&to->text);
-	to->n = 0;
+	if (s->nunused) {
+		l = s->unused[--s->nunused];
+		out_clear(&l->text);
+		l->n = 0;
+		return l;
+	}
+	l = mem_alloc(sizeof(*l));
+	if (l)
+		out_to_memory(&l->text);
+	return l;
+}
+
+static void block_drop(struct lanes *s, struct lines *l)
+{
+	if (l && mem_grow((void **)&s->unused, &s->unused_cap, s->nunused + 1,
+			  sizeof(struct lines *), LINES_LIMIT))
+		s->unused[s->nunused++] = l;
+	else
+		lines_free(l);
+}
+
+/* Reads and renders a block's worth of rows. False: memory is out. */
+static bool lane_fill(struct lanes *s, struct lane *l, struct lines *to, bool *ended)
+{
 	for (uint32_t i = 0; i < l->batches || !to->n; i++) {
 		struct spur_event *rows = NULL;
 		size_t n = 0;
@@ -80,35 +118,61 @@ static bool lane_fill(struct lanes *s, struct lane *l)
 		if (st == SPUR_FAIL || !s->pass->rows(l->state, rows, n, to) || to->text.error)
 			return false;
 		if (st == SPUR_END) {
-			l->ended = true;
+			*ended = true;
 			break;
 		}
 	}
 	return to->text.len <= UINT32_MAX;
 }
 
-/* Fills the lane, which is BUSY by the caller. The lock is held at both ends. */
-static void lane_work(struct lanes *s, struct lane *l)
-{
-	bool good;
-
-	l->spare_state = SPARE_BUSY;
-	pthread_mutex_unlock(&s->lock);
-	good = lane_fill(s, l);
-	pthread_mutex_lock(&s->lock);
-	s->failed |= !good;
-	l->spare_state = SPARE_READY;
-	pthread_cond_signal(&s->filled);
-}
-
+/* Asks for more blocks of the lane, if there is somebody to ask and room for them. */
 static void lane_want(struct lanes *s, struct lane *l)
 {
-	l->spare_state = SPARE_WANTED;
-	if (l->queued)
+	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
+	    s->ahead > LINES_AHEAD)
 		return;
 	l->queued = true;
 	s->queue[(s->head + s->queued++) % s->count] = (uint32_t)(l - s->lanes);
-	pthread_cond_signal(&s->work);
+	if (s->idle)
+		pthread_cond_signal(&s->work);
+}
+
+/* Makes the lane's next block. The lock is held at both ends. */
+static void lane_work(struct lanes *s, struct lane *l)
+{
+	struct lines *block = block_take(s);
+	bool ended = false, good = block;
+
+	if (good) {
+		l->busy = true;
+		pthread_mutex_unlock(&s->lock);
+		good = lane_fill(s, l, block, &ended);
+		pthread_mutex_lock(&s->lock);
+		l->busy = false;
+		l->ended = ended;
+		l->ready[(l->first + l->nready++) % LINES_READY] = block;
+		s->ahead += block->text.len;
+		lane_want(s, l);
+	}
+	s->failed |= !good;
+	pthread_cond_signal(&s->filled);
+}
+
+/* Fills the lane that has waited longest; false where none waits. The lock is held at both ends. */
+static bool lanes_work(struct lanes *s)
+{
+	while (s->queued) {
+		struct lane *l = &s->lanes[s->queue[s->head]];
+
+		s->head = (s->head + 1) % s->count;
+		s->queued--;
+		l->queued = false;
+		if (!l->busy && !l->ended && l->nready < LINES_READY) {
+			lane_work(s, l);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void *lanes_worker(void *arg)
@@ -116,20 +180,12 @@ static void *lanes_worker(void *arg)
 	struct lanes *s = arg;
 
 	pthread_mutex_lock(&s->lock);
-	while (!s->stopping) {
-		struct lane *l;
-
-		if (!s->queued) {
+	while (!s->stopping && !s->failed)
+		if (!lanes_work(s)) {
+			s->idle++;
 			pthread_cond_wait(&s->work, &s->lock);
-			continue;
+			s->idle--;
 		}
-		l = &s->lanes[s->queue[s->head]];
-		s->head = (s->head + 1) % s->count;
-		s->queued--;
-		l->queued = false;
-		if (l->spare_state == SPARE_WANTED)
-			lane_work(s, l);
-	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
@@ -137,81 +193,95 @@ static void *lanes_worker(void *arg)
 /* The lane's lines are used up: takes the next block, if there is one. False: memory is out. */
 static bool lane_turn(struct lanes *s, struct lane *l)
 {
-	struct lines used = l->now;
+	bool good;
 
-	if (l->last)
-		return true;
 	pthread_mutex_lock(&s->lock);
-	if (l->spare_state == SPARE_WANTED)
-		lane_work(s, l);
-	while (l->spare_state == SPARE_BUSY)
-		pthread_cond_wait(&s->filled, &s->lock);
-	l->now = l->spare;
-	l->spare = used;
+	if (l->now)
+		block_drop(s, l->now);
+	l->now = NULL;
 	l->pos = 0;
 	l->from = 0;
-	l->last = l->ended;
-	if (!l->last)
+	while (!l->nready && !l->ended && !s->failed)
+		if (!l->busy)
+			lane_work(s, l);
+		else if (!lanes_work(s))
+			pthread_cond_wait(&s->filled, &s->lock);
+	if (l->nready) {
+		l->now = l->ready[l->first];
+		l->first = (l->first + 1) % LINES_READY;
+		l->nready--;
+		s->ahead -= l->now->text.len;
 		lane_want(s, l);
+	}
+	good = !s->failed;
 	pthread_mutex_unlock(&s->lock);
-	return !s->failed;
+	return good;
 }
 
-static bool lane_is_over(const struct lane *l)
+static struct line_key lane_key(const struct lanes *s, uint32_t i)
 {
-	return l->pos == l->now.n;
+	const struct lane *l = &s->lanes[i];
+
+	if (!l->now || l->pos == l->now->n)
+		return (struct line_key){ .ts = INT64_MAX, .place = i | LINES_OVER };
+	return (struct line_key){ .ts = l->now->index[l->pos].ts, .place = i };
 }
 
-/* Which lane's head comes first; those that are over come last. */
-static bool lane_less(const struct lanes *s, uint32_t a, uint32_t b)
+/* As one wide comparison: branches on the order of interleaved lanes are never predicted. */
+static inline bool key_less(struct line_key a, struct line_key b)
 {
-	const struct lane *x = &s->lanes[a], *y = &s->lanes[b];
-
-	if (lane_is_over(x) || lane_is_over(y))
-		return lane_is_over(x) == lane_is_over(y) ? a < b : lane_is_over(y);
-	if (x->now.index[x->pos].ts != y->now.index[y->pos].ts)
-		return x->now.index[x->pos].ts < y->now.index[y->pos].ts;
-	return a < b;
+	return (__int128)((unsigned __int128)a.ts << 32 | a.place) <
+	       (__int128)((unsigned __int128)b.ts << 32 | b.place);
 }
 
-static uint32_t lanes_build(struct lanes *s, uint32_t node)
+/* The winner of the node's subtree; sets the losers in it. Depth is log2 of the lanes. */
+static struct line_key lanes_build(struct lanes *s, uint32_t node)
 {
-	uint32_t a, b;
+	struct line_key a, b;
 
 	if (node >= s->count)
-		return node - s->count;
+		return lane_key(s, node - s->count);
 	a = lanes_build(s, 2 * node);
 	b = lanes_build(s, 2 * node + 1);
-	s->tree[node] = lane_less(s, a, b) ? b : a;
-	return s->tree[node] == b ? a : b;
+	s->tree[node] = key_less(a, b) ? b : a;
+	return key_less(a, b) ? a : b;
 }
 
-/* Lane i changed: plays its matches again; the winner is tree[0]. */
+/* Lane i changed: plays its matches again up to the root. */
 static void lanes_replay(struct lanes *s, uint32_t i)
 {
-	for (uint32_t node = (i + s->count) / 2; node; node /= 2)
-		if (lane_less(s, s->tree[node], i)) {
-			uint32_t loser = i;
+	struct line_key key = lane_key(s, i);
 
-			i = s->tree[node];
-			s->tree[node] = loser;
-		}
-	s->tree[0] = i;
+	for (uint32_t node = (i + s->count) / 2; node; node /= 2) {
+		const struct line_key other = s->tree[node];
+		const bool loses = key_less(other, key);
+
+		s->tree[node].ts = loses ? key.ts : other.ts;
+		s->tree[node].place = loses ? key.place : other.place;
+		key.ts = loses ? other.ts : key.ts;
+		key.place = loses ? other.place : key.place;
+	}
+	s->tree[0] = key;
 }
 
-/* The best of the losers on the winner's path: the runner-up of all; the winner itself where it is alone. */
-static uint32_t lanes_second(const struct lanes *s, uint32_t winner)
+/* The best of the losers on the winner's path: the runner-up of all. */
+static struct line_key lanes_second(const struct lanes *s, uint32_t winner)
 {
-	uint32_t best = winner;
+	struct line_key best = { .ts = INT64_MAX, .place = UINT32_MAX };
 
 	for (uint32_t node = (winner + s->count) / 2; node; node /= 2)
-		if (best == winner || lane_less(s, s->tree[node], best))
+		if (key_less(s->tree[node], best))
 			best = s->tree[node];
 	return best;
 }
 
-static void lane_write(struct lanes *s, const struct lines *l, size_t from, size_t first, size_t end, struct out *o)
+static void lane_write(struct lanes *s, const struct lines *l, size_t from, size_t first,
+		       size_t end, struct out *o)
 {
+	end = end - first < s->left ? end : first + (size_t)s->left;
+	if (first == end)
+		return;
+	s->left -= end - first;
 	if (!s->pass->gaps) {
 		out_bytes(o, l->text.buf + from, l->index[end - 1].end - from);
 		return;
@@ -225,29 +295,34 @@ static void lane_write(struct lanes *s, const struct lines *l, size_t from, size
 	}
 }
 
-/* Writes the winner's lines that come before the runner-up's next. */
-static void lanes_step(struct lanes *s, uint32_t winner, struct out *o)
+/*
+ * Writes the winner's lines that come before the runner-up's next. A lane that has just begun to
+ * win gives one line alone: among interleaved lanes that costs less than to find out how many could
+ * follow.
+ */
+static void lanes_step(struct lanes *s, uint32_t winner, bool again, struct out *o)
 {
 	struct lane *l = &s->lanes[winner];
-	uint32_t second = lanes_second(s, winner);
-	const struct lane *other = &s->lanes[second];
-	size_t end = l->now.n;
+	const struct line *index = l->now->index;
+	size_t end = l->pos + 1;
 
-	if (second != winner && !lane_is_over(other)) {
-		int64_t ts = other->now.index[other->pos].ts;
+	if (again) {
+		struct line_key limit = lanes_second(s, winner);
+		/* The last time that still comes before. */
+		int64_t last =
+			winner < limit.place || limit.place & LINES_OVER ? limit.ts : limit.ts - 1;
 
-		end = l->pos + 1;
-		while (end < l->now.n && (l->now.index[end].ts < ts || (l->now.index[end].ts == ts && winner < second)))
+		while (end < l->now->n && index[end].ts <= last)
 			end++;
 	}
-	lane_write(s, &l->now, l->from, l->pos, end, o);
-	l->from = l->now.index[end - 1].end;
+	lane_write(s, l->now, l->from, l->pos, end, o);
+	l->from = index[end - 1].end;
 	l->pos = end;
 }
 
 static bool lanes_stopped(const struct lanes *s, const struct out *o)
 {
-	return o->error || (s->opt->stop && *s->opt->stop);
+	return o->error || !s->left || (s->opt->stop && *s->opt->stop);
 }
 
 /* Text waits for no input. */
@@ -261,27 +336,29 @@ static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, 
 /* False: memory is out. */
 static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out *o)
 {
+	uint32_t before = LINES_OVER;
+
 	for (uint32_t i = 0; i < s->count; i++)
 		if (lanes_stopped(s, o) || !lanes_turn(s, t, i, o))
 			return lanes_stopped(s, o);
 	s->tree[0] = lanes_build(s, 1);
-	while (!lane_is_over(&s->lanes[s->tree[0]]) && !lanes_stopped(s, o)) {
-		uint32_t winner = s->tree[0];
+	while (!(s->tree[0].place & LINES_OVER) && !lanes_stopped(s, o)) {
+		uint32_t winner = s->tree[0].place;
 
-		lanes_step(s, winner, o);
-		if (lane_is_over(&s->lanes[winner]) && !lanes_turn(s, t, winner, o))
+		lanes_step(s, winner, winner == before, o);
+		if (s->lanes[winner].pos == s->lanes[winner].now->n && !lanes_turn(s, t, winner, o))
 			return false;
+		before = winner;
 		lanes_replay(s, winner);
 	}
 	return true;
 }
 
-static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, void *self, uint32_t rows)
+static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, void *self,
+		      uint32_t rows)
 {
 	struct lane *l = &s->lanes[s->count];
 
-	out_to_memory(&l->now.text);
-	out_to_memory(&l->spare.text);
 	s->count++;
 	l->reader = feed_reader_new(t, f, s->opt->filter, rows);
 	l->state = s->pass->open(self, f);
@@ -311,12 +388,15 @@ static void lanes_start(struct lanes *s, unsigned threads)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->work, NULL);
 	pthread_cond_init(&s->filled, NULL);
-	for (uint32_t i = 0; i < s->count; i++)
-		lane_want(s, &s->lanes[i]);
 	threads = threads > s->count ? s->count : threads;
 	threads = threads > LINES_THREADS ? LINES_THREADS : threads;
-	while (s->nthreads + 1 < threads && !pthread_create(&s->threads[s->nthreads], NULL, lanes_worker, s))
+	while (s->nthreads + 1 < threads &&
+	       !pthread_create(&s->threads[s->nthreads], NULL, lanes_worker, s))
 		s->nthreads++;
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->count; i++)
+		lane_want(s, &s->lanes[i]);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void lanes_finish(struct lanes *s)
@@ -340,9 +420,13 @@ static void lanes_free(struct lanes *s)
 		feed_reader_free(l->reader);
 		if (l->state)
 			s->pass->close(l->state);
-		lines_free(&l->now);
-		lines_free(&l->spare);
+		lines_free(l->now);
+		for (size_t k = 0; k < l->nready; k++)
+			lines_free(l->ready[(l->first + k) % LINES_READY]);
 	}
+	for (size_t i = 0; i < s->nunused; i++)
+		lines_free(s->unused[i]);
+	mem_free(s->unused);
 	mem_free(s->lanes);
 	mem_free(s->tree);
 	mem_free(s->queue);
@@ -352,7 +436,7 @@ static void lanes_free(struct lanes *s)
 struct lines_single {
 	struct lanes lanes;
 	void *state;
-	struct lines lines;
+	struct lines *lines;
 	struct out *out;
 	bool failed;
 };
@@ -360,36 +444,44 @@ struct lines_single {
 static bool single_rows(void *self, struct spur_event *rows, size_t n)
 {
 	struct lines_single *s = self;
+	struct lines *l = s->lines;
 
-	s->failed = !s->lanes.pass->rows(s->state, rows, n, &s->lines) || s->lines.text.error;
-	if (!s->failed && s->lines.n)
-		lane_write(&s->lanes, &s->lines, 0, 0, s->lines.n, s->out);
-	out_clear(&s->lines.text);
-	s->lines.n = 0;
-	return !s->failed && !s->out->error;
+	s->failed = !s->lanes.pass->rows(s->state, rows, n, l) || l->text.error;
+	if (!s->failed && l->n)
+		lane_write(&s->lanes, l, 0, 0, l->n, s->out);
+	out_clear(&l->text);
+	l->n = 0;
+	return !s->failed && !lanes_stopped(&s->lanes, s->out);
 }
 
-static enum spur_status lines_run_single(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_lines *p,
-					 void *self, struct out *o)
+static enum spur_status lines_run_single(struct spur_trace *t, const struct pipe_options *opt,
+					 const struct pipe_lines *p, void *self, struct out *o)
 {
-	struct lines_single s = { .lanes = { .opt = opt, .pass = p, .track = SPUR_NONE }, .out = o };
-	enum spur_status st;
+	struct lines_single s = { .lanes = { .opt = opt,
+					     .pass = p,
+					     .track = SPUR_NONE,
+					     .left = p->limit ? p->limit : UINT64_MAX },
+				  .out = o };
+	enum spur_status st = SPUR_FAIL;
 
-	out_to_memory(&s.lines.text);
+	s.lines = block_take(&s.lanes);
 	s.state = p->open(self, NULL);
-	st = s.state ? pipe_run_merged(t, opt, single_rows, &s) : SPUR_FAIL;
-	if (st == SPUR_OK && !s.failed && !o->error)
+	if (s.lines && s.state)
+		st = pipe_run_merged(t, opt, single_rows, &s);
+	if (st == SPUR_OK && !s.failed && !o->error && s.lanes.left)
 		single_rows(&s, NULL, 0);
 	if (s.state)
 		p->close(s.state);
-	lines_free(&s.lines);
+	lines_free(s.lines);
 	return st == SPUR_FAIL || s.failed ? SPUR_FAIL : SPUR_OK;
 }
 
-enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_lines *p, void *self,
-				struct out *o)
+enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options *opt,
+				const struct pipe_lines *p, void *self, struct out *o)
 {
-	struct lanes s = { .opt = opt, .pass = p, .track = SPUR_NONE };
+	struct lanes s = {
+		.opt = opt, .pass = p, .track = SPUR_NONE, .left = p->limit ? p->limit : UINT64_MAX
+	};
 	bool good;
 
 	if (opt->limit || (opt->filter && filter_is_global(opt->filter)))

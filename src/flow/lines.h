@@ -1,7 +1,7 @@
 /*
- * Rows to lines of text, per feed in parallel; the lines merged by time. For passes whose lines need nothing of other
- * feeds: rows are read, staged and rendered in one go while they are in the cache, by whichever core is free, and only
- * finished text is merged.
+ * Rows to lines of text, per feed in parallel; the lines merged by time. For passes whose lines
+ * need nothing of other feeds: rows are read, staged and rendered in one go while they are in the
+ * cache, by whichever core is free, and only finished text is merged.
  */
 #ifndef SPUR_FLOW_LINES_H
 #define SPUR_FLOW_LINES_H
@@ -32,16 +32,23 @@ static inline bool lines_mark(struct lines *l, int64_t ts, uint32_t track)
 }
 
 struct pipe_lines {
-	/* The state of one feed; NULL: memory is out. `f` is NULL where the feeds must be read as one, merged. */
+	/*
+	 * The state of one feed; NULL: memory is out. `f` is NULL where the feeds must be read as
+	 * one, merged.
+	 */
 	void *(*open)(void *self, const struct feed *f);
-	/* Appends lines; may hold rows back. n == 0: the feed ended. False: memory is out. Runs on any thread, one at a time. */
+	/*
+	 * Appends lines; may hold rows back. n == 0: the feed ended. False: memory is out. Runs on
+	 * any thread, one at a time.
+	 */
 	bool (*rows)(void *lane, struct spur_event *rows, size_t n, struct lines *l);
 	void (*close)(void *lane);
 	bool gaps; /* an empty line where the next line is another track's */
+	uint64_t limit; /* stop after this many lines (0: none); the options' own is in rows */
 };
 
 /* As pipe_run_render(). Lines of equal time stand in the order of the feeds. */
-enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_lines *p, void *self,
-				struct out *o);
+enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options *opt,
+				const struct pipe_lines *p, void *self, struct out *o);
 
 #endif

@@ -393,26 +393,16 @@ static void set_clock(struct uftrace *u)
 }
 
 /* Without info the first record of a .dat tells the byte order: magic 5 stands in one of two places. */
-static void guess_order(struct uftrace *u, const struct uftrace_file *file, struct source *src)
+static void guess_order(struct uftrace *u)
 {
 	const uint8_t *p;
-	FILE *in = NULL;
-	uint8_t head[16];
-	char path[4400];
 
-	if (src && source_need(src, sizeof(head))) {
-		p = src->data;
-	} else {
-		if (!file || !u->dir)
-			return;
-		snprintf(path, sizeof(path), "%s/%.*s", u->dir, (int)file->name.len, file->name.p);
-		in = fopen(path, "rbe");
-		if (!in)
-			return;
-		p = fread(head, 1, sizeof(head), in) == sizeof(head) ? head : NULL;
-		fclose(in);
-	}
-	if (p && (load64(p + 8, order_swaps(false)) >> 3 & 7) != 5 && (load64(p + 8, order_swaps(true)) >> 3 & 7) == 5)
+	if (!u->nfiles || !uftrace_open_file(u, &u->files[0], &u->t->diag) ||
+	    !source_need(u->files[0].source, 16))
+		return;
+	p = u->files[0].source->data;
+	if ((load64(p + 8, order_swaps(false)) >> 3 & 7) != 5 &&
+	    (load64(p + 8, order_swaps(true)) >> 3 & 7) == 5)
 		u->d.info.big_endian = true;
 	u->swap = order_swaps(u->d.info.big_endian);
 }
@@ -445,19 +435,42 @@ static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *sr
 	return true;
 }
 
+/* SPEC uftrace/default-opts: one line of options, today only `-t TIME` */
+static void read_default_opts(struct uftrace *u)
+{
+	struct text v;
+	char word[32];
+
+	uftrace_slurp(u, "default.opts", &u->d.default_opts);
+	v = text_trim(u->d.default_opts);
+	if (!v.len)
+		return;
+	if (text_skip(&v, "-t") && text_trim(v).len < sizeof(word)) {
+		v = text_trim(v);
+		memcpy(word, v.p, v.len);
+		word[v.len] = '\0';
+		if (text_duration(word, 1, &u->t->default_min_ns))
+			return;
+	}
+	uftrace_say(u, DIAG_WARN, "uftrace/bad-default-opts", "default.opts", 0,
+		    "expected \"-t TIME\", found \"%.*s\": not applied",
+		    (int)(u->d.default_opts.len < 60 ? u->d.default_opts.len : 60), u->d.default_opts.p);
+}
+
 static bool read_all(struct uftrace *u, struct source *src, const char *src_name)
 {
 	struct tid_list dats = { 0 };
 	struct text ignored;
 	bool ok;
 
+	uftrace_intern_names(u);
 	uftrace_read_info(u);
 	uftrace_read_tasks(u);
 	ok = uftrace_read_maps(u) && add_dats(u, &dats, src, src_name);
 	if (ok && u->guess_order)
-		guess_order(u, u->nfiles ? &u->files[0] : NULL, src);
+		guess_order(u);
 	ok = ok && uftrace_read_specs(u) && uftrace_read_events(u);
-	uftrace_slurp(u, "default.opts", &u->d.default_opts);
+	read_default_opts(u);
 	uftrace_slurp(u, "note.txt", &u->d.note);
 	if (ok && uftrace_slurp(u, "python.fake.sym", &ignored)) {
 		u->python = uftrace_module(u, text_of("python.fake"), text_of(""));

@@ -96,6 +96,18 @@ void args_string(struct spur_args *args, uint32_t name, const char *s, size_t le
 	v->count = (uint32_t)len;
 }
 
+void args_literal(struct spur_args *args, uint32_t name, const char *s)
+{
+	struct spur_value *v = args_add(args);
+
+	if (!v)
+		return;
+	v->type = SPUR_STRING;
+	v->name = name;
+	v->text = s;
+	v->count = (uint32_t)strlen(s);
+}
+
 void spur_args_free(struct spur_args *args)
 {
 	if (args->store) {

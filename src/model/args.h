@@ -15,6 +15,8 @@ const char *args_text(struct spur_args *args, const char *s, size_t len);
 /* Shorthands; `name` is a string id. */
 void args_u64(struct spur_args *args, uint32_t name, uint64_t v, enum spur_show show);
 void args_i64(struct spur_args *args, uint32_t name, int64_t v);
+/* Text that outlives the args: not copied. */
+void args_literal(struct spur_args *args, uint32_t name, const char *s);
 void args_string(struct spur_args *args, uint32_t name, const char *s, size_t len);
 
 #endif

@@ -34,10 +34,10 @@ static inline uint64_t row_pair(uint32_t first, uint32_t second)
 }
 
 /* kind, nargs 0, flags, cpu, depth */
-static inline uint64_t row_rest(uint32_t kind, uint32_t flags, uint32_t cpu, uint32_t depth)
+static inline uint64_t row_rest(uint32_t kind, uint32_t flags, uint32_t cpu, uint64_t depth)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return kind | (uint64_t)flags << 16 | (uint64_t)cpu << 32 | (uint64_t)depth << 48;
+	return kind | (uint64_t)flags << 16 | (uint64_t)cpu << 32 | depth << 48;
 #else
 	return (uint64_t)kind << 56 | (uint64_t)flags << 32 | (uint64_t)cpu << 16 | depth;
 #endif

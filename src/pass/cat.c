@@ -1,8 +1,9 @@
 /*
- * cat: the events of all streams in time order, one a line: for people, as JSON lines (docs/jsonl.md) or CSV. Shows every
- * row that passes the filter and every argument; pairs nothing.
+ * cat: the events of all streams in time order, one a line: for people, as JSON lines
+ * (docs/jsonl.md) or CSV. Shows every row that passes the filter and every argument; pairs nothing.
  *
- * Lines are made per feed in parallel and merged by time. What a line has of its class, track and stream is made once.
+ * Lines are made per feed in parallel and merged by time. What a line has of its class, track and
+ * stream is made once.
  */
 #include "flow/lines.h"
 #include "pass/pass.h"
@@ -35,7 +36,7 @@ struct cat {
 /* One feed being written. */
 struct cat_lane {
 	struct cat *cat;
-	struct time_digits digits;
+	struct number times, ids;
 	struct spur_args args;
 };
 
@@ -50,13 +51,19 @@ static const struct {
 	uint16_t bit;
 	const char *name;
 } flag_names[] = {
-	{ SPUR_F_IMPLIED, "implied" }, { SPUR_F_ORPHAN, "orphan" }, { SPUR_F_OUT, "out" }, { SPUR_F_IN, "in" },
-	{ SPUR_F_PREEMPTED, "preempted" }, { SPUR_F_RETIMED, "retimed" }, { SPUR_F_UNRELIABLE, "unreliable" },
-	{ SPUR_F_ESTIMATED, "estimated" }, { SPUR_F_BACK, "back" },
+	{ SPUR_F_IMPLIED, "implied" },
+	{ SPUR_F_ORPHAN, "orphan" },
+	{ SPUR_F_OUT, "out" },
+	{ SPUR_F_IN, "in" },
+	{ SPUR_F_PREEMPTED, "preempted" },
+	{ SPUR_F_RETIMED, "retimed" },
+	{ SPUR_F_UNRELIABLE, "unreliable" },
+	{ SPUR_F_ESTIMATED, "estimated" },
+	{ SPUR_F_BACK, "back" },
 };
 enum {
-	SHOWN_FLAGS = SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED | SPUR_F_RETIMED |
-		      SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK,
+	SHOWN_FLAGS = SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED |
+		      SPUR_F_RETIMED | SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK,
 	FLAG_NAMES = sizeof(flag_names) / sizeof(flag_names[0]),
 };
 
@@ -64,10 +71,14 @@ static const char *kind_color(unsigned kind)
 {
 	switch (kind) {
 	case SPUR_BEGIN:
-	case SPUR_SPAN: return "\033[32m";
-	case SPUR_END_SPAN: return "\033[90m";
-	case SPUR_LOST: return "\033[31m";
-	default: return "\033[36m";
+	case SPUR_SPAN:
+		return "\033[32m";
+	case SPUR_END_SPAN:
+		return "\033[90m";
+	case SPUR_LOST:
+		return "\033[31m";
+	default:
+		return "\033[36m";
 	}
 }
 
@@ -80,7 +91,8 @@ static void kind_text(const struct cat *c, unsigned kind, struct out *o)
 	} else if (c->form == FORM_CSV) {
 		out_printf(o, ",%s,", name);
 	} else {
-		out_printf(o, "%s%s%s", c->env->opt->color ? kind_color(kind) : "", name, c->env->opt->color ? "\033[0m" : "");
+		out_printf(o, "%s%s%s", c->env->opt->color ? kind_color(kind) : "", name,
+			   c->env->opt->color ? "\033[0m" : "");
 		out_pad(o, ' ', KIND_PAD - strlen(name));
 	}
 }
@@ -138,19 +150,22 @@ static void name_text(const struct cat *c, const struct spur_event *row, struct 
 	}
 }
 
-static void make_class(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+static void make_class(const void *self, const struct spur_event *row, struct frag *f,
+		       struct out *o)
 {
 	const struct cat *c = self;
 	struct filter *filter = c->env->filter;
 
 	name_text(c, row, o);
 	f->key = class_key(row);
-	if (!c->env->opt->no_args && !(filter && (filter_marks(filter, row->cls) & FILTER_MARK_NOARGS)))
+	if (!c->env->opt->no_args &&
+	    !(filter && (filter_marks(filter, row->cls) & FILTER_MARK_NOARGS)))
 		f->user = USE_ARGS;
 }
 
 /* "pid" and "tid"; in text only the latter. */
-static void make_track(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+static void make_track(const void *self, const struct spur_event *row, struct frag *f,
+		       struct out *o)
 {
 	const struct cat *c = self;
 	const struct spur_track *k = spur_track(c->trace, row->track);
@@ -177,7 +192,8 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 		out_str(o, none);
 }
 
-static void make_stream(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+static void make_stream(const void *self, const struct spur_event *row, struct frag *f,
+			struct out *o)
 {
 	const struct cat *c = self;
 	const struct spur_stream *s = spur_stream(c->trace, row->stream);
@@ -204,7 +220,8 @@ static void name_out(const struct cat *c, const struct cat_row *r, struct out *o
 		out_bytes(o, r->name->p, r->name->len);
 }
 
-static void flags_out(const struct spur_event *row, const char *between, const char *quote, struct out *o)
+static void flags_out(const struct spur_event *row, const char *between, const char *quote,
+		      struct out *o)
 {
 	bool any = false;
 
@@ -219,15 +236,17 @@ static void flags_out(const struct spur_event *row, const char *between, const c
 }
 
 /* The arguments, to be shown; NULL: none. */
-static const struct spur_args *row_args(const struct cat *c, const struct cat_row *r, struct spur_args *args)
+static const struct spur_args *row_args(const struct cat *c, const struct cat_row *r,
+					struct spur_args *args)
 {
-	if (!r->row->nargs || r->name->user != USE_ARGS || spur_args(c->trace, r->row, args) == SPUR_FAIL)
+	if (!r->row->nargs || r->name->user != USE_ARGS ||
+	    spur_args(c->trace, r->row, args) == SPUR_FAIL)
 		return NULL;
 	return args;
 }
 
 /* cpu, dur and id, where there are any. */
-static char *json_numbers(char *w, const struct spur_event *row)
+static char *json_numbers(char *w, struct cat_lane *l, const struct spur_event *row)
 {
 	if (row->cpu != SPUR_NO_CPU) {
 		w = put_literal(w, ",\"cpu\":");
@@ -239,13 +258,15 @@ static char *json_numbers(char *w, const struct spur_event *row)
 	}
 	if (row->id) {
 		w = put_literal(w, ",\"id\":");
-		w = put_u64(w, row->id);
+		w = row->id <= INT64_MAX ? put_number(w, &l->ids, (int64_t)row->id)
+					 : put_u64(w, row->id);
 	}
 	return w;
 }
 
 /* "args" and "flags" of rows that have some. */
-static void json_more(const struct cat *c, const struct cat_row *r, struct out *o, struct spur_args *args)
+static void json_more(const struct cat *c, const struct cat_row *r, struct out *o,
+		      struct spur_args *args)
 {
 	const struct spur_args *a = row_args(c, r, args);
 
@@ -274,7 +295,7 @@ static void json_line(struct cat_lane *l, const struct cat_row *r, struct out *o
 	if (!w)
 		return;
 	w = put_literal(w, "{\"ts\":");
-	w = put_ns(w, &l->digits, row->ts);
+	w = put_number(w, &l->times, row->ts);
 	memcpy(w, c->kinds[row->kind], FRAG_PIECE);
 	w += c->kind_len[row->kind];
 	if (named) {
@@ -287,7 +308,7 @@ static void json_line(struct cat_lane *l, const struct cat_row *r, struct out *o
 			return;
 	}
 	w = put_frag(w, r->track);
-	w = json_numbers(w, row);
+	w = json_numbers(w, l, row);
 	if (plain)
 		w = put_literal(w, ",\"args\":{}");
 	o->len += (size_t)(w - from);
@@ -302,7 +323,8 @@ static void json_line(struct cat_lane *l, const struct cat_row *r, struct out *o
 	o->len += (size_t)(w - from);
 }
 
-static void csv_args(const struct cat *c, const struct spur_event *row, const struct spur_args *args, struct out *o)
+static void csv_args(const struct cat *c, const struct spur_event *row,
+		     const struct spur_args *args, struct out *o)
 {
 	struct out json;
 
@@ -406,7 +428,8 @@ static void *cat_open(void *self, const struct feed *f)
 	(void)f;
 	if (l) {
 		l->cat = self;
-		time_digits_init(&l->digits);
+		number_init(&l->times);
+		number_init(&l->ids);
 	}
 	return l;
 }
@@ -417,9 +440,11 @@ static bool cat_rows(void *lane, struct spur_event *rows, size_t n, struct lines
 	struct cat *c = l->cat;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct cat_row r = { .row = &rows[i], .name = frag_get(c->classes, rows[i].cls, &rows[i]),
+		const struct cat_row r = { .row = &rows[i],
+					   .name = frag_get(c->classes, rows[i].cls, &rows[i]),
 					   .track = frag_get(c->tracks, rows[i].track, &rows[i]),
-					   .stream = frag_get(c->streams, rows[i].stream, &rows[i]) };
+					   .stream =
+						   frag_get(c->streams, rows[i].stream, &rows[i]) };
 
 		if (!r.name || !r.track || !r.stream)
 			return false;
@@ -446,13 +471,16 @@ static void cat_close(void *lane)
 
 static enum spur_status cat_write(struct cat *c)
 {
-	static const struct pipe_lines lines = { .open = cat_open, .rows = cat_rows, .close = cat_close };
+	static const struct pipe_lines lines = { .open = cat_open,
+						 .rows = cat_rows,
+						 .close = cat_close };
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;
 
 	if (!make_kinds(c) || !c->classes || !c->tracks || !c->streams)
 		return err_nomem(env->err);
-	if (when_init(&c->when, env->trace, env->opt->time, env->err) != SPUR_OK)
+	if (when_init(&c->when, env->trace, c->form == FORM_TEXT ? env->opt->time : TIME_RAW,
+		      env->err) != SPUR_OK)
 		return SPUR_FAIL;
 	c->when_width = when_width(&c->when);
 	pipe.limit = env->opt->limit;

@@ -1,6 +1,7 @@
 /*
- * check: what is wrong with the trace, where, how bad. Reads every record and decodes every argument; tells all
- * diagnostics that were kept, then a verdict. As text, as one JSON object, or as JSON lines, one a kind of damage and file.
+ * check: what is wrong with the trace, where, how bad. Reads every record and decodes every
+ * argument; tells all diagnostics that were kept, then a verdict. As text, as one JSON object, or
+ * as JSON lines, one a kind of damage and file.
  */
 #include "pass/fold/count.h"
 #include "pass/pass.h"
@@ -32,18 +33,22 @@ static const char *verdict(const struct diag_log *log)
 static void check_text(const struct pass_env *env, const struct counts *c)
 {
 	const struct spur_trace *t = env->trace;
+	const uint64_t damage = t->joined.counts[DIAG_DAMAGE],
+		       warnings = t->joined.counts[DIAG_WARN];
 	struct out *o = env->out;
 
 	for (size_t i = 0; i < t->joined.ngroups; i++)
 		group_text(o, &t->joined.groups[i]);
 	out_safe(o, t->path, strlen(t->path));
-	out_printf(o, ": %s: %llu events with %llu arguments in %zu streams read", verdict(&t->joined),
-		   (unsigned long long)c->all.events, (unsigned long long)c->nargs, t->nstreams);
-	if (t->joined.counts[DIAG_DAMAGE])
-		out_printf(o, "; %llu damaged places, %llu bytes lost", (unsigned long long)t->joined.counts[DIAG_DAMAGE],
-			   (unsigned long long)diag_bytes_lost(&t->joined));
-	if (t->joined.counts[DIAG_WARN])
-		out_printf(o, "; %llu warnings", (unsigned long long)t->joined.counts[DIAG_WARN]);
+	out_printf(o, ": %s: %llu events with %llu arguments in %zu streams read",
+		   verdict(&t->joined), (unsigned long long)c->all.events,
+		   (unsigned long long)c->nargs, t->nstreams);
+	if (damage)
+		out_printf(o, "; %llu damaged place%s, %llu bytes lost", (unsigned long long)damage,
+			   damage == 1 ? "" : "s", (unsigned long long)diag_bytes_lost(&t->joined));
+	if (warnings)
+		out_printf(o, "; %llu warning%s", (unsigned long long)warnings,
+			   warnings == 1 ? "" : "s");
 	out_char(o, '\n');
 }
 
@@ -52,9 +57,13 @@ static void check_json(const struct pass_env *env, const struct counts *c)
 	const struct diag_log *log = &env->trace->joined;
 	struct out *o = env->out;
 
-	out_printf(o, "{\"schema\":1,\"good\":%s,\"events\":%llu,\"arguments\":%llu,\"streams\":%zu,\"bytes_lost\":%llu",
+	out_printf(o,
+		   "{\"spur\":\"check\",\"version\":1,\"good\":%s,\"events\":%llu,\"arguments\":%"
+		   "llu,\"streams\":%zu,"
+		   "\"bytes_lost\":%llu",
 		   log->counts[DIAG_DAMAGE] ? "false" : "true", (unsigned long long)c->all.events,
-		   (unsigned long long)c->nargs, env->trace->nstreams, (unsigned long long)diag_bytes_lost(log));
+		   (unsigned long long)c->nargs, env->trace->nstreams,
+		   (unsigned long long)diag_bytes_lost(log));
 	out_str(o, ",\"damage\":");
 	diag_json_list(o, log, DIAG_DAMAGE);
 	out_str(o, ",\"warnings\":");

@@ -1,10 +1,13 @@
 /*
- * chrome: the trace as Chrome's trace event JSON ("JSON object format"), which Perfetto, chrome://tracing and speedscope
- * open. Calls become B and E in time order, spans X, counters C, async b n e, flows s t f, time off the CPU a slice, all
- * else instants; processes and threads get their names. Times are microseconds with three decimals, exact to the ns.
+ * chrome: the trace as Chrome's trace event JSON ("JSON object format"), which Perfetto,
+ * chrome://tracing and speedscope open. Calls become B and E in time order, spans X, counters C,
+ * async b n e, flows s t f, time off the CPU a slice, all else instants; processes and threads get
+ * their names. Times are microseconds with three decimals, exact to the ns.
  *
- * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers close the wrong slice by
- * them). Lines are made per feed in parallel and merged by time; what a line has of its class and track is made once.
+ * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers
+ * close the wrong slice by them). Text is made per feed in parallel; what a line has of its class
+ * and track is made once. Events of a thread are in time order; those of several threads take turns
+ * in chunks, which the format allows.
  */
 #include "flow/lines.h"
 #include "flow/pair.h"
@@ -17,6 +20,7 @@
 enum {
 	LINE_ROOM = 256, /* of a line, beside its fragments and arguments */
 	NAME_MAX_LEN = 1 << 16, /* longer fragments are written apart */
+	CHUNK = 512, /* rows of a feed that stay together */
 	ODD_TID = 0x40000000, /* of tracks that are no threads, plus their number */
 };
 
@@ -26,8 +30,10 @@ enum reason { LOST_ORPHAN, LOST_KIND, LOST_SERIES, LOST_PAYLOAD, REASONS };
 static const struct loss_reason reasons[REASONS] = {
 	[LOST_ORPHAN] = { LOSS_DROPPED, "an end whose begin is not in the data" },
 	[LOST_KIND] = { LOSS_DEGRADED, "the format has no such kind: written as an instant event" },
-	[LOST_SERIES] = { LOSS_DEGRADED, "a counter's series are numbers: values that are none are left out" },
-	[LOST_PAYLOAD] = { LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
+	[LOST_SERIES] = { LOSS_DEGRADED,
+			  "a counter's series are numbers: values that are none are left out" },
+	[LOST_PAYLOAD] = { LOSS_DEGRADED,
+			   "arguments are damaged: written as far as they can be read" },
 };
 
 struct chrome {
@@ -42,11 +48,15 @@ struct chrome {
 /* One feed being written. */
 struct chrome_lane {
 	struct chrome *chrome;
-	struct time_digits digits;
+	struct number times;
 	struct spur_args args;
 	uint32_t track; /* the feed's main one, which has .. */
+	const struct frag *track_text; /* NULL: not known yet */
 	struct pair_stack stack;
 	struct pair rest; /* stacks of other tracks */
+	struct out held; /* text of a chunk that was begun */
+	uint32_t chunk; /* rows of it */
+	int64_t chunk_ts; /* of its first row */
 };
 
 /* The process that a track belongs to; 0 where it has none. */
@@ -71,10 +81,12 @@ static void track_text(const struct chrome *c, uint32_t id, struct out *o)
 {
 	const struct spur_track *k = spur_track(c->trace, id);
 
-	out_printf(o, ",\"pid\":%lld,\"tid\":%lld", (long long)track_pid(c->trace, k), (long long)track_tid(k, id));
+	out_printf(o, ",\"pid\":%lld,\"tid\":%lld", (long long)track_pid(c->trace, k),
+		   (long long)track_tid(k, id));
 }
 
-static void make_track(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+static void make_track(const void *self, const struct spur_event *row, struct frag *f,
+		       struct out *o)
 {
 	(void)f;
 	track_text(self, row->track, o);
@@ -99,23 +111,28 @@ static uint64_t class_key(const struct spur_event *row)
 	return (uint64_t)row->name << 32 | row->cat;
 }
 
-static void make_class(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+static void make_class(const void *self, const struct spur_event *row, struct frag *f,
+		       struct out *o)
 {
 	const struct chrome *c = self;
 	struct filter *filter = c->env->filter;
 
 	class_text(c, row, o);
 	f->key = class_key(row);
-	if (!c->env->opt->no_args && !(filter && (filter_marks(filter, row->cls) & FILTER_MARK_NOARGS)))
+	if (!c->env->opt->no_args &&
+	    !(filter && (filter_marks(filter, row->cls) & FILTER_MARK_NOARGS)))
 		f->user = USE_ARGS;
 }
 
 /* One letter of the format for the kind. */
 static const char phases[SPUR_KINDS] = {
-	[SPUR_BEGIN] = 'B', [SPUR_END_SPAN] = 'E', [SPUR_SPAN] = 'X', [SPUR_INSTANT] = 'i', [SPUR_COUNTER] = 'C',
-	[SPUR_ASYNC_BEGIN] = 'b', [SPUR_ASYNC_INSTANT] = 'n', [SPUR_ASYNC_END] = 'e', [SPUR_FLOW_BEGIN] = 's',
-	[SPUR_FLOW_STEP] = 't', [SPUR_FLOW_END] = 'f', [SPUR_LOG] = 'i', [SPUR_SWITCH] = 'B', [SPUR_WAKEUP] = 'i',
-	[SPUR_SAMPLE] = 'i', [SPUR_OBJECT] = 'i', [SPUR_BLOB] = 'i', [SPUR_LOST] = 'i', [SPUR_NATIVE] = 'i',
+	[SPUR_BEGIN] = 'B',	    [SPUR_END_SPAN] = 'E',  [SPUR_SPAN] = 'X',
+	[SPUR_INSTANT] = 'i',	    [SPUR_COUNTER] = 'C',   [SPUR_ASYNC_BEGIN] = 'b',
+	[SPUR_ASYNC_INSTANT] = 'n', [SPUR_ASYNC_END] = 'e', [SPUR_FLOW_BEGIN] = 's',
+	[SPUR_FLOW_STEP] = 't',	    [SPUR_FLOW_END] = 'f',  [SPUR_LOG] = 'i',
+	[SPUR_SWITCH] = 'B',	    [SPUR_WAKEUP] = 'i',    [SPUR_SAMPLE] = 'i',
+	[SPUR_OBJECT] = 'i',	    [SPUR_BLOB] = 'i',	    [SPUR_LOST] = 'i',
+	[SPUR_NATIVE] = 'i',
 };
 
 static bool kind_fits(unsigned kind)
@@ -124,7 +141,8 @@ static bool kind_fits(unsigned kind)
 }
 
 /* The start of every line: comma, phase, time, thread. */
-static char *put_head(char *w, struct chrome_lane *l, char phase, int64_t ts, const struct frag *track)
+static inline char *put_head(char *w, struct chrome_lane *l, char phase, int64_t ts,
+			     const struct frag *track)
 {
 	int64_t t;
 
@@ -132,23 +150,35 @@ static char *put_head(char *w, struct chrome_lane *l, char phase, int64_t ts, co
 		t = ts;
 	memcpy(w, ",\n{\"ph\":\"?\",\"ts\":", 17);
 	w[9] = phase;
-	w = put_us(w + 17, &l->digits, t);
+	w = put_us(w + 17, &l->times, t);
 	return put_frag(w, track);
 }
 
-/* A line without arguments, of a begin or, without name, of an end. */
-static void line_out(struct chrome_lane *l, const struct spur_event *row, const struct frag *track, const struct frag *name,
-		     struct out *o)
+/* The feed's own track is looked up once. */
+static inline const struct frag *lane_track(struct chrome_lane *l, const struct spur_event *row)
 {
-	char *w = out_room(o, LINE_ROOM + (name ? name->len : 0)), *const from = w;
+	const struct frag *f = l->track_text;
 
-	if (!w)
-		return;
-	w = put_head(w, l, name ? 'B' : 'E', row->ts, track);
-	if (name)
-		w = put_frag(w, name);
+	if (f && row->track == l->track)
+		return f;
+	f = frag_get(l->chrome->tracks, row->track, row);
+	if (row->track == l->track)
+		l->track_text = f;
+	return f;
+}
+
+/* Ends without a value have neither name nor arguments. */
+static inline bool end_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
+{
+	const struct frag *track = lane_track(l, row);
+	char *w = out_room(o, LINE_ROOM), *const from = w;
+
+	if (!track || !w)
+		return false;
+	w = put_head(w, l, 'E', row->ts, track);
 	*w++ = '}';
 	o->len += (size_t)(w - from);
+	return true;
 }
 
 static void args_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
@@ -168,7 +198,8 @@ static void args_out(struct chrome_lane *l, const struct spur_event *row, struct
 
 static bool value_is_number(const struct spur_value *v)
 {
-	return v->type == SPUR_I64 || v->type == SPUR_U64 || (v->type == SPUR_F64 && v->f - v->f == 0);
+	return v->type == SPUR_I64 || v->type == SPUR_U64 ||
+	       (v->type == SPUR_F64 && v->f - v->f == 0);
 }
 
 /* The series of a counter. */
@@ -229,7 +260,8 @@ static void dur_out(const struct spur_event *row, struct out *o)
 }
 
 /* What comes between the thread and the closing brace. */
-static void body_out(struct chrome_lane *l, const struct spur_event *row, const struct frag *name, struct out *o)
+static void body_out(struct chrome_lane *l, const struct spur_event *row, const struct frag *name,
+		     struct out *o)
 {
 	if (row->kind == SPUR_SWITCH) {
 		switch_out(row, o);
@@ -256,37 +288,33 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 }
 
 /* Any line. False: memory is out. */
-static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct lines *out)
+static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
-	struct chrome *c = l->chrome;
-	const struct frag *name = frag_get(c->classes, row->cls, row), *track = frag_get(c->tracks, row->track, row);
-	struct out *o = &out->text;
-	char phase, *w;
+	const struct frag *name = frag_get(l->chrome->classes, row->cls, row),
+			  *track = lane_track(l, row);
+	const char phase =
+		row->kind == SPUR_SWITCH && !(row->flags & SPUR_F_OUT) ? 'E' : phases[row->kind];
+	char *w, *from;
+	size_t room;
 
 	if (!name || !track)
 		return false;
-	if (kind_is_call(row->kind) && !row->nargs && name->len < NAME_MAX_LEN && name->key == class_key(row)) {
-		line_out(l, row, track, row->kind == SPUR_BEGIN ? name : NULL, o);
-		return lines_mark(out, row->ts, row->track);
-	}
-	phase = row->kind == SPUR_SWITCH && !(row->flags & SPUR_F_OUT) ? 'E' : phases[row->kind];
-	w = out_room(o, LINE_ROOM);
-	if (w)
-		o->len += (size_t)(put_head(w, l, phase, row->ts, track) - w);
-	body_out(l, row, name, o);
-	out_char(o, '}');
-	return lines_mark(out, row->ts, row->track);
-}
-
-/* An END that the data lacks. */
-static bool close_out(struct chrome_lane *l, const struct spur_event *row, struct lines *out)
-{
-	const struct frag *track = frag_get(l->chrome->tracks, row->track, row);
-
-	if (!track)
+	room = LINE_ROOM + (name->len < NAME_MAX_LEN ? name->len : 0);
+	w = from = out_room(o, room);
+	if (!w)
 		return false;
-	line_out(l, row, track, NULL, &out->text);
-	return lines_mark(out, row->ts, row->track);
+	w = put_head(w, l, phase, row->ts, track);
+	if (row->kind == SPUR_BEGIN && !row->nargs && name->key == class_key(row) &&
+	    room > LINE_ROOM) {
+		w = put_frag(w, name);
+		*w++ = '}';
+		o->len += (size_t)(w - from);
+	} else {
+		o->len += (size_t)(w - from);
+		body_out(l, row, name, o);
+		out_char(o, '}');
+	}
+	return true;
 }
 
 /* The topmost slice is over when the row comes, whatever the row says. */
@@ -298,23 +326,24 @@ static bool slice_is_due(const struct pair_stack *s, const struct spur_event *ro
 }
 
 /* A row that opens or closes a slice. */
-static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struct lines *out)
+static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
-	struct pair_stack *s = row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
+	struct pair_stack *s =
+		row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
 
 	if (!s)
 		return false;
 	while (slice_is_due(s, row))
-		if (!(pair_pop(s)->flags & PAIR_MISSING) && !close_out(l, row, out))
+		if (!(pair_pop(s)->flags & PAIR_MISSING) && !end_out(l, row, o))
 			return false;
 	if (row->kind == SPUR_BEGIN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
-		return pair_push(s, row) && row_out(l, row, out);
+		return pair_push(s, row) && row_out(l, row, o);
 	if (!pair_match(s, row)) {
 		loss_add(&l->chrome->loss, LOST_ORPHAN, row->kind);
 		return true;
 	}
 	pair_pop(s);
-	return row_out(l, row, out);
+	return row->nargs ? row_out(l, row, o) : end_out(l, row, o);
 }
 
 static void *chrome_open(void *self, const struct feed *f)
@@ -326,28 +355,51 @@ static void *chrome_open(void *self, const struct feed *f)
 	l->chrome = self;
 	l->track = f ? f->track : SPUR_NONE;
 	pair_init(&l->rest);
-	time_digits_init(&l->digits);
+	out_to_memory(&l->held);
+	number_init(&l->times);
 	return l;
 }
 
+static bool chrome_row(struct chrome_lane *l, const struct spur_event *row, struct out *o)
+{
+	if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH)
+		return slice_out(l, row, o);
+	if (!kind_fits(row->kind))
+		loss_add(&l->chrome->loss, LOST_KIND, row->kind);
+	return row_out(l, row, o);
+}
+
+/*
+ * A chunk of rows is one line to the merge. Where a chunk ends depends on the rows alone: what is
+ * begun when the rows are used up goes on with the next ones.
+ */
 static bool chrome_rows(void *lane, struct spur_event *rows, size_t n, struct lines *out)
 {
 	struct chrome_lane *l = lane;
-	bool good = true;
+	struct out *o = &out->text;
+	size_t begun = o->len;
 
-	for (size_t i = 0; i < n && good; i++) {
-		const struct spur_event *row = &rows[i];
-
-		if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH) {
-			good = slice_out(l, row, out);
+	out_bytes(o, l->held.buf, l->held.len);
+	out_clear(&l->held);
+	for (size_t i = 0; i < n; i++) {
+		if (!l->chunk++)
+			l->chunk_ts = rows[i].ts;
+		if (!chrome_row(l, &rows[i], o))
+			return false;
+		if (l->chunk < CHUNK)
 			continue;
-		}
-		if (!kind_fits(row->kind))
-			loss_add(&l->chrome->loss, LOST_KIND, row->kind);
-		good = row_out(l, row, out);
+		if (!lines_mark(out, l->chunk_ts, rows[i].track))
+			return false;
+		l->chunk = 0;
+		begun = o->len;
 	}
 	__atomic_fetch_add(&l->chrome->rows, n, __ATOMIC_RELAXED);
-	return good;
+	if (!n && o->len > begun)
+		return lines_mark(out, l->chunk_ts, l->track);
+	if (o->len > begun)
+		out_bytes(&l->held, o->buf + begun, o->len - begun);
+	o->len = begun;
+	return !l->held.error;
 }
 
 static void chrome_close(void *lane)
@@ -357,10 +409,12 @@ static void chrome_close(void *lane)
 	spur_args_free(&l->args);
 	mem_free(l->stack.frames);
 	pair_free(&l->rest);
+	out_free(&l->held);
 	mem_free(l);
 }
 
-static void name_line(const struct chrome *c, uint32_t id, const char *what, const char *name, size_t len)
+static void name_line(const struct chrome *c, uint32_t id, const char *what, const char *name,
+		      size_t len)
 {
 	struct out *o = c->env->out;
 
@@ -371,20 +425,24 @@ static void name_line(const struct chrome *c, uint32_t id, const char *what, con
 	out_str(o, "}}");
 }
 
-/* Names of processes and threads. Before them a line that says nothing, so that all others have a comma in front. */
+/* Names of processes and threads. Before them a line that says nothing, so that all others have a
+ * comma in front. */
 static void names_out(const struct chrome *c)
 {
 	struct out *o = c->env->out;
 
 	out_str(o, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-		   "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{\"sort_index\":0}}");
+		   "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{"
+		   "\"sort_index\":0}}");
 	for (uint32_t i = 0; i < c->trace->ntracks; i++) {
 		const struct spur_track *k = &c->trace->tracks[i];
 		size_t len;
 		const char *name = spur_string(c->trace, k->name, &len);
 
 		if (len)
-			name_line(c, i, k->kind == SPUR_TRACK_PROCESS ? "process_name" : "thread_name", name, len);
+			name_line(c, i,
+				  k->kind == SPUR_TRACK_PROCESS ? "process_name" : "thread_name",
+				  name, len);
 	}
 }
 
@@ -400,17 +458,21 @@ static void tail_out(const struct chrome *c)
 	out_json(o, clock, strlen(clock));
 	if (t->clock.epoch_known)
 		out_printf(o, ",\"epoch_ns\":\"%lld\"", (long long)t->clock.epoch_ns);
-	out_printf(o, ",\"start_ns\":\"%lld\",\"writer\":\"spur %s\"}}\n", (long long)c->zero, spur_version());
+	out_printf(o, ",\"start_ns\":\"%lld\",\"writer\":\"spur %s\"}}\n", (long long)c->zero,
+		   spur_version());
 }
 
 static enum spur_status chrome_write(struct chrome *c)
 {
-	static const struct pipe_lines lines = { .open = chrome_open, .rows = chrome_rows, .close = chrome_close };
+	static const struct pipe_lines lines = { .open = chrome_open,
+						 .rows = chrome_rows,
+						 .close = chrome_close };
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;
 
 	pipe.limit = env->opt->limit;
-	if (!c->classes || !c->tracks || (env->opt->time == TIME_REL && when_first(env->trace, &c->zero) == SPUR_FAIL))
+	if (!c->classes || !c->tracks ||
+	    (env->opt->time == TIME_REL && when_first(env->trace, &c->zero) == SPUR_FAIL))
 		return err_nomem(env->err);
 	names_out(c);
 	if (pipe_run_lines(env->trace, &pipe, &lines, c, env->out) == SPUR_FAIL)
@@ -426,7 +488,9 @@ static enum spur_status chrome_write(struct chrome *c)
 
 static enum spur_status chrome_run(struct pass_env *env)
 {
-	struct chrome c = { .env = env, .trace = env->trace, .loss = { .reasons = reasons, .count = REASONS } };
+	struct chrome c = { .env = env,
+			    .trace = env->trace,
+			    .loss = { .reasons = reasons, .count = REASONS } };
 	enum spur_status st;
 
 	c.classes = frag_new(make_class, &c);

@@ -1,17 +1,18 @@
 /*
- * dump: every record of every stream where it stands: streams one after the other, not merged, each with offset, length,
- * kind, name and the fields as stored; --verbose adds the bytes. Reads what the format reads: damaged records are
- * damage, not records.
+ * dump: every record of every stream where it stands: streams one after the other, not merged, each
+ * with offset, length, kind, name and the fields as stored; --verbose adds the bytes. Reads what
+ * the format reads: damaged records are damage, not records.
  *
- * A feed's own stream is shown while it is read; rows of streams that several feeds share (per-CPU files) are kept
- * and shown by offset at the end. A filter that needs the merged order gives the merged order.
+ * A feed's own stream is shown while it is read; rows of streams that several feeds share (per-CPU
+ * files) are kept and shown by offset at the end. A filter that needs the merged order gives the
+ * merged order.
  */
 #include <stdlib.h>
 
 #include "pass/pass.h"
 #include "pass/text/value.h"
 
-enum { BYTES_A_LINE = 16, SHARED_ROWS = 1 << 28 };
+enum { KIND_WIDTH = 8, BYTES_A_LINE = 16, SHARED_ROWS = 1 << 28 };
 
 struct dump {
 	struct pass_env *env;
@@ -58,7 +59,8 @@ static bool dump_fields(struct dump *d, const struct spur_event *row)
 	const struct spur_format *f = d->trace->format;
 
 	args_reset(&d->args);
-	return (f->fields ? f->fields(d->trace, row, &d->args) : spur_args(d->trace, row, &d->args)) != SPUR_FAIL;
+	return (f->fields ? f->fields(d->trace, row, &d->args)
+			  : spur_args(d->trace, row, &d->args)) != SPUR_FAIL;
 }
 
 static void dump_json(struct dump *d, const struct spur_event *row)
@@ -69,8 +71,8 @@ static void dump_json(struct dump *d, const struct spur_event *row)
 
 	out_str(o, "{\"stream\":");
 	out_json(o, s ? s->path : "", s ? strlen(s->path) : 0);
-	out_printf(o, ",\"off\":%llu,\"len\":%u,\"kind\":\"%s\",\"name\":", (unsigned long long)row->off, row->len,
-		   spur_kind_name(row->kind));
+	out_printf(o, ",\"off\":%llu,\"len\":%u,\"kind\":\"%s\",\"name\":",
+		   (unsigned long long)row->off, row->len, spur_kind_name(row->kind));
 	dump_string(d, row->name);
 	out_str(o, ",\"fields\":");
 	args_json(d->trace, &d->args, false, o);
@@ -80,6 +82,28 @@ static void dump_json(struct dump *d, const struct spur_event *row)
 		out_char(o, '"');
 	}
 	out_str(o, "}\n");
+}
+
+/* Offset, length, kind: `0x000001f0    16  BEGIN    ` */
+static void dump_head(struct out *o, const struct spur_event *row)
+{
+	const char *kind = spur_kind_name(row->kind);
+	const size_t len = strlen(kind);
+	char *p = out_room(o, 64), *const start = p;
+
+	if (!p)
+		return;
+	*p++ = '0';
+	*p++ = 'x';
+	for (int shift = row->off >> 32 ? 60 : 28; shift >= 0; shift -= 4)
+		*p++ = "0123456789abcdef"[row->off >> shift & 15];
+	*p++ = ' ';
+	p = put_u64_w(p, row->len, 5);
+	memset(p, ' ', KIND_WIDTH + 3);
+	memcpy(p + 2, kind, len);
+	p += 2 + (len < KIND_WIDTH ? KIND_WIDTH : len);
+	*p++ = ' ';
+	o->len += (size_t)(p - start);
 }
 
 static void dump_text(struct dump *d, const struct spur_event *row)
@@ -94,7 +118,7 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 		out_str(o, ":\n");
 		d->stream = row->stream;
 	}
-	out_printf(o, "0x%08llx %5u  %-8s ", (unsigned long long)row->off, row->len, spur_kind_name(row->kind));
+	dump_head(o, row);
 	dump_string(d, row->name);
 	if (d->args.count) {
 		out_str(o, "  ");
@@ -103,7 +127,8 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 	out_char(o, '\n');
 	for (size_t i = 0; raw && i < row->len; i += BYTES_A_LINE) {
 		out_printf(o, "  %08llx  ", (unsigned long long)(row->off + i));
-		dump_hex(o, raw + i, row->len - i < BYTES_A_LINE ? row->len - i : BYTES_A_LINE, " ");
+		dump_hex(o, raw + i, row->len - i < BYTES_A_LINE ? row->len - i : BYTES_A_LINE,
+			 " ");
 		out_char(o, '\n');
 	}
 }
@@ -134,7 +159,8 @@ static bool dump_stopped(const struct dump *d)
 	return (p->stop && *p->stop) || d->out->error || (d->limit && d->shown == d->limit);
 }
 
-static enum spur_status dump_rows(struct dump *d, const struct feed *f, const struct spur_event *rows, size_t n)
+static enum spur_status dump_rows(struct dump *d, const struct feed *f,
+				  const struct spur_event *rows, size_t n)
 {
 	enum spur_status st = SPUR_OK;
 
@@ -144,7 +170,8 @@ static enum spur_status dump_rows(struct dump *d, const struct feed *f, const st
 				break;
 			continue;
 		}
-		if (!mem_grow((void **)&d->shared, &d->cap, d->nshared + 1, sizeof(*d->shared), SHARED_ROWS))
+		if (!mem_grow((void **)&d->shared, &d->cap, d->nshared + 1, sizeof(*d->shared),
+			      SHARED_ROWS))
 			return SPUR_FAIL;
 		d->shared[d->nshared++] = rows[i];
 	}
@@ -211,8 +238,13 @@ static bool dump_merged_rows(void *self, struct spur_event *rows, size_t n)
 
 static enum spur_status dump_run(struct pass_env *env)
 {
-	struct dump d = { .env = env, .trace = env->trace, .out = env->out, .json = env->opt->form == FORM_JSONL,
-			  .verbose = env->opt->verbose, .stream = SPUR_NONE, .limit = env->opt->limit };
+	struct dump d = { .env = env,
+			  .trace = env->trace,
+			  .out = env->out,
+			  .json = env->opt->form == FORM_JSONL,
+			  .verbose = env->opt->verbose,
+			  .stream = SPUR_NONE,
+			  .limit = env->opt->limit };
 	enum spur_status st;
 
 	if (env->filter && filter_is_global(env->filter))
@@ -223,7 +255,8 @@ static enum spur_status dump_run(struct pass_env *env)
 	spur_args_free(&d.args);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);
-	return !d.shown && env->filter && !(env->pipe.stop && *env->pipe.stop) ? SPUR_WARN : SPUR_OK;
+	return !d.shown && env->filter && !(env->pipe.stop && *env->pipe.stop) ? SPUR_WARN
+									       : SPUR_OK;
 }
 
 const struct spur_pass spur_pass_dump = {

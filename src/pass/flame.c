@@ -1,7 +1,7 @@
 /*
- * flame: the call tree as folded stacks (`main;work;leaf 1234`, one line a path, ns of self time or samples), the input of
- * every flame graph tool; or as an interactive SVG that needs nothing but a browser. Reads call rows and time off the
- * CPU.
+ * flame: the call tree as folded stacks (`main;work;leaf 1234`, one line a path, ns of self time or
+ * samples), the input of every flame graph tool; or as an interactive SVG that needs nothing but a
+ * browser. Reads call rows and time off the CPU.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,8 @@ static bool folded_enter(void *self, uint32_t id, size_t depth, bool last)
 	(void)last;
 	if (depth > FOLDED_DEPTH)
 		return true;
-	if (!mem_grow((void **)&f->lengths, &f->lengths_cap, depth + 1, sizeof(*f->lengths), SIZE_MAX / 2))
+	if (!mem_grow((void **)&f->lengths, &f->lengths_cap, depth + 1, sizeof(*f->lengths),
+		      SIZE_MAX / 2))
 		return false;
 	f->lengths[depth] = f->path.len;
 	if (depth > 1)
@@ -126,9 +127,12 @@ static enum spur_status flame_show(struct flame *f)
 		if (good && f->below.n < 2)
 			return SPUR_WARN;
 	}
-	good = good && tree_sort(opt->root ? &f->below : &f->all, &f->groups, TREE_BY_NAME) && flame_weigh(f);
+	good = good &&
+	       tree_sort(opt->root ? &f->below : &f->all, &f->groups, TREE_BY_NAME, false) &&
+	       flame_weigh(f);
 	if (good && strcmp(form, "svg") == 0) {
-		const struct flame_svg svg = { f->env->trace, &f->groups, f->tree, f->weights, opt->root };
+		const struct flame_svg svg = { f->env->trace, &f->groups, f->tree, f->weights,
+					       opt->root };
 
 		good = flame_svg_write(&svg, f->env->out);
 	} else if (good) {
@@ -144,7 +148,8 @@ static enum spur_status flame_run(struct pass_env *env)
 	enum spur_status st;
 
 	if (strcmp(form, "folded") != 0 && strcmp(form, "svg") != 0)
-		return err_set(env->err, SPUR_ERR_USAGE, "--format: expected folded or svg, found \"%s\"", form);
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "--format: expected folded or svg, found \"%s\"", form);
 	st = tree_collect(env, &f.groups, &f.all);
 	if (st == SPUR_OK)
 		st = flame_show(&f);
@@ -157,5 +162,6 @@ static enum spur_status flame_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_flame = {
 	.name = "flame",
+	.analysis = true,
 	.run = flame_run,
 };

@@ -1,6 +1,7 @@
 /*
- * graph: who calls whom, as one tree of all distinct call paths, or the tree below one function with the paths that lead
- * to it. Reads call rows and time off the CPU; no arguments, no other events.
+ * graph: who calls whom, as one tree of all distinct call paths, or the tree below one function
+ * with the paths that lead to it. Reads call rows and time off the CPU; no arguments, no other
+ * events.
  */
 #include <stdlib.h>
 
@@ -27,6 +28,7 @@ struct graph {
 	int columns[COLUMNS];
 	size_t ncolumns;
 	enum tree_sort sort;
+	bool reverse;
 	struct out scratch;
 	uint64_t bars; /* bit k: level k goes on below this line */
 	uint64_t lines, left; /* written; to write */
@@ -37,11 +39,16 @@ struct graph {
 static uint64_t node_number(const struct tree_node *n, int column)
 {
 	switch (column) {
-	case COL_TOTAL: return n->total;
-	case COL_SELF: return n->self;
-	case COL_CALLS: return n->calls;
-	case COL_AVG: return n->calls ? n->total / n->calls : 0;
-	default: return n->unfinished;
+	case COL_TOTAL:
+		return n->total;
+	case COL_SELF:
+		return n->self;
+	case COL_CALLS:
+		return n->calls;
+	case COL_AVG:
+		return n->calls ? n->total / n->calls : 0;
+	default:
+		return n->unfinished;
 	}
 }
 
@@ -50,7 +57,8 @@ static bool column_is_time(int column)
 	return column == COL_TOTAL || column == COL_SELF || column == COL_AVG;
 }
 
-static void text_numbers(const struct graph *g, const struct tree_node *n, const int *columns, size_t ncolumns)
+static void text_numbers(const struct graph *g, const struct tree_node *n, const int *columns,
+			 size_t ncolumns)
 {
 	struct out *o = g->env->out;
 
@@ -66,7 +74,8 @@ static void text_numbers(const struct graph *g, const struct tree_node *n, const
 	}
 }
 
-static void text_header(const struct graph *g, const int *columns, size_t ncolumns, const char *last)
+static void text_header(const struct graph *g, const int *columns, size_t ncolumns,
+			const char *last)
 {
 	struct out *o = g->env->out;
 
@@ -83,7 +92,11 @@ static void text_name(struct graph *g, size_t columns_before)
 {
 	size_t edge = g->env->opt->width;
 
-	out_cell(g->env->out, g->scratch.buf, g->scratch.len, !edge ? 0 : edge > columns_before + 20 ? edge - columns_before : 20, 0);
+	out_cell(g->env->out, g->scratch.buf, g->scratch.len,
+		 !edge			      ? 0
+		 : edge > columns_before + 20 ? edge - columns_before
+					      : 20,
+		 0);
 	out_char(g->env->out, '\n');
 }
 
@@ -117,14 +130,18 @@ static void text_notes(const struct graph *g, bool whole)
 	struct out *o = g->env->out;
 
 	if (!whole && !o->error)
-		out_printf(o, "\nMore than %llu lines: the rest is not shown.\n", (unsigned long long)g->lines);
+		out_printf(o, "\nMore than %llu lines: the rest is not shown.\n",
+			   (unsigned long long)g->lines);
 	if (g->tree->cut)
-		out_str(o, "\nThere are too many different call paths: the further ones are summed under (other).\n");
+		out_str(o, "\nThere are too many different call paths: the further ones are summed "
+			   "under (other).\n");
 	for (size_t c = 0; c < g->ncolumns; c++)
 		if (g->columns[c] == COL_UNFINISHED)
 			return;
 	if (g->unfinished)
-		out_printf(o, "\nOf %llu calls the trace lacks the end (--fields=total,calls,unfinished shows which).\n",
+		out_printf(o,
+			   "\nOf %llu calls the trace lacks the end "
+			   "(--fields=total,calls,unfinished shows which).\n",
 			   (unsigned long long)g->unfinished);
 }
 
@@ -137,14 +154,16 @@ struct callers {
 static int caller_order(const void *a, const void *b, void *graph)
 {
 	const struct graph *g = graph;
-	const struct tree_node *all = g->all.nodes, *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+	const struct tree_node *all = g->all.nodes, *x = &all[*(const uint32_t *)a],
+			       *y = &all[*(const uint32_t *)b];
 
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
 	if (x->calls != y->calls)
 		return x->calls < y->calls ? 1 : -1;
 	for (; x != all && y != all; x = &all[x->parent], y = &all[y->parent]) {
-		int c = x == y ? 0 : group_order(&g->groups.items[x->what], &g->groups.items[y->what]);
+		int c = x == y ? 0
+			       : group_order(&g->groups.items[x->what], &g->groups.items[y->what]);
 
 		if (c)
 			return c;
@@ -165,7 +184,8 @@ static bool callers_find(struct callers *c, struct graph *g)
 		const struct tree_node *n = &g->all.nodes[i];
 
 		inside[i] = inside[n->parent];
-		if (inside[i] || n->what == TREE_OTHER || !group_is(&g->groups, &g->groups.items[n->what], g->env->opt->root))
+		if (inside[i] || n->what == TREE_OTHER ||
+		    !group_is(&g->groups, &g->groups.items[n->what], g->env->opt->root))
 			continue;
 		inside[i] = true;
 		c->nodes[c->n++] = (uint32_t)i;
@@ -209,12 +229,14 @@ static void callers_json(struct graph *g, const struct callers *c)
 		const struct tree_node *all = g->all.nodes, *n = &all[c->nodes[i]];
 		size_t frames = 0;
 
-		out_printf(o, "%s{\"calls\":%llu,\"total\":%llu,\"path\":[", i ? ",\n" : "\n", (unsigned long long)n->calls,
-			   (unsigned long long)n->total);
-		for (n = &all[n->parent]; n != all && frames < PATH_FRAMES_DATA; n = &all[n->parent]) {
+		out_printf(o, "%s{\"calls\":%llu,\"total\":%llu,\"path\":[", i ? ",\n" : "\n",
+			   (unsigned long long)n->calls, (unsigned long long)n->total);
+		for (n = &all[n->parent]; n != all && frames < PATH_FRAMES_DATA;
+		     n = &all[n->parent]) {
 			if (frames++)
 				out_char(o, ',');
-			out_json(o, g->groups.items[n->what].name, g->groups.items[n->what].name_len);
+			out_json(o, g->groups.items[n->what].name,
+				 g->groups.items[n->what].name_len);
 		}
 		out_printf(o, "]%s}", n != all ? ",\"cut\":true" : "");
 	}
@@ -247,8 +269,11 @@ static bool data_node(void *self, uint32_t id, size_t depth, bool last)
 	(csv ? out_csv : out_json)(o, p ? p->name : "(other)", p ? p->name_len : 7);
 	out_str(o, csv ? "," : ",\"module\":");
 	(csv ? out_csv : out_json)(o, p ? p->module : "", p ? p->module_len : 0);
-	out_printf(o, csv ? ",%llu,%llu,%llu,%u\n" : ",\"calls\":%llu,\"total\":%llu,\"self\":%llu,\"unfinished\":%u}",
-		   (unsigned long long)n->calls, (unsigned long long)n->total, (unsigned long long)n->self, n->unfinished);
+	out_printf(o,
+		   csv ? ",%llu,%llu,%llu,%u\n"
+		       : ",\"calls\":%llu,\"total\":%llu,\"self\":%llu,\"unfinished\":%u}",
+		   (unsigned long long)n->calls, (unsigned long long)n->total,
+		   (unsigned long long)n->self, n->unfinished);
 	if (lines)
 		out_char(o, '\n');
 	return !o->error;
@@ -307,13 +332,15 @@ static enum spur_status graph_options(struct graph *g)
 	const struct pass_options *opt = g->env->opt;
 	int sort[1] = { TREE_BY_TOTAL };
 	size_t n;
-	enum spur_status st = cell_list(opt->fields ? opt->fields : "total,self,calls", column_names, "--fields", g->columns,
-					COLUMNS, &g->ncolumns, g->env->err);
+	enum spur_status st =
+		cell_list(opt->fields ? opt->fields : "total,self,calls", column_names, "--fields",
+			  g->columns, COLUMNS, &g->ncolumns, g->env->err);
 
 	if (st == SPUR_OK && opt->sort)
 		st = cell_list(opt->sort, sort_names, "--sort", sort, 1, &n, g->env->err);
 	for (size_t i = 0; i < g->ncolumns; i++)
 		g->columns[i] = g->columns[i] < 0 ? ~g->columns[i] : g->columns[i];
+	g->reverse = sort[0] < 0;
 	g->sort = (enum tree_sort)(sort[0] < 0 ? ~sort[0] : sort[0]);
 	return st;
 }
@@ -326,13 +353,16 @@ static enum spur_status graph_show(struct graph *g)
 	g->tree = &g->all;
 	if (g->env->opt->root) {
 		g->tree = &g->below;
-		good = tree_below(&g->below, &g->all, &g->groups, g->env->opt->root) && callers_find(&c, g);
+		good = tree_below(&g->below, &g->all, &g->groups, g->env->opt->root) &&
+		       callers_find(&c, g);
 		if (good && !c.n) {
 			mem_free(c.nodes);
 			return SPUR_WARN;
 		}
 	}
-	good = good && tree_sort(&g->below == g->tree ? &g->below : &g->all, &g->groups, g->sort) &&
+	good = good &&
+	       tree_sort(g->env->opt->root ? &g->below : &g->all, &g->groups, g->sort,
+			 g->reverse) &&
 	       (g->env->opt->form == FORM_TEXT ? graph_text : graph_data)(g, &c);
 	mem_free(c.nodes);
 	return good ? SPUR_OK : err_nomem(g->env->err);
@@ -357,5 +387,6 @@ static enum spur_status graph_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_graph = {
 	.name = "graph",
+	.analysis = true,
 	.run = graph_run,
 };

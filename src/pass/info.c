@@ -1,6 +1,6 @@
 /*
- * info: what the trace is and what is in it, as text or as one JSON object (docs/info-json.md). Reads all rows to
- * count them; looks at no arguments.
+ * info: what the trace is and what is in it, as text or as one JSON object (docs/jsonl.md).
+ * Reads all rows to count them; looks at no arguments.
  */
 #include "pass/fold/count.h"
 #include "pass/pass.h"
@@ -89,8 +89,8 @@ static void json_lists(struct info *i)
 
 		if (t->tracks[k].kind != SPUR_TRACK_THREAD)
 			continue;
-		out_printf(o, "%s{\"pid\":%lld,\"tid\":%lld,\"name\":", any ? "," : "", (long long)t->tracks[k].pid,
-			   (long long)t->tracks[k].tid);
+		out_printf(o, "%s{\"pid\":%lld,\"tid\":%lld,\"name\":", any ? "," : "",
+			   (long long)t->tracks[k].pid, (long long)t->tracks[k].tid);
 		out_json(o, name, len);
 		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
 		out_char(o, '}');
@@ -118,7 +118,8 @@ static void info_json(struct info *i)
 	json_text(o, "byte_order", t->byte_order);
 	json_clock(i);
 	if (all->events)
-		out_printf(o, ",\"start\":%lld,\"end\":%lld", (long long)all->first, (long long)all->last);
+		out_printf(o, ",\"start\":%lld,\"end\":%lld", (long long)all->first,
+			   (long long)all->last);
 	else
 		out_str(o, ",\"start\":null,\"end\":null");
 	json_number(o, "events", all->events);

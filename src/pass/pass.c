@@ -1,4 +1,4 @@
-/* Finding a pass by name and style. */
+/* Finding a pass by name and style, and running it. */
 #include "pass/pass.h"
 
 #include <string.h>
@@ -16,4 +16,11 @@ const struct spur_pass *pass_find(const char *name, const char *style)
 			return spur_passes[i];
 	}
 	return NULL;
+}
+
+enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env)
+{
+	const enum spur_status st = pass->run(env);
+
+	return mem_failures() == env->trace->mem_failures ? st : err_nomem(env->err);
 }

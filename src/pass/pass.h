@@ -50,6 +50,7 @@ struct pass_env {
 
 struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
+	bool analysis; /* what the recorder wants left out (trace.h) is */
 	/* SPUR_OK; SPUR_WARN: no row passed the filter ("no match", exit 1); SPUR_FAIL with env->err set. */
 	enum spur_status (*run)(struct pass_env *env);
 };
@@ -57,5 +58,7 @@ struct spur_pass {
 /* NULL-ended; generated. */
 extern const struct spur_pass *const spur_passes[];
 const struct spur_pass *pass_find(const char *name, const char *style);
+/* Runs it. SPUR_FAIL too where memory was refused anywhere on the way: no output is short without a word. */
+enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env);
 
 #endif

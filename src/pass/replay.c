@@ -1,11 +1,13 @@
 /*
- * replay: what happened, call by call in time order, nested: how long each took, on which thread, with arguments, return
- * values, events, time off the CPU and losses. A call without anything inside is one line, at the time of its begin.
+ * replay: what happened, call by call in time order, nested: how long each took, on which thread,
+ * with arguments, return values, events, time off the CPU and losses. A call without anything
+ * inside is one line, at the time of its begin.
  *
- * Each feed is a lane: its rows are staged (stacks, depth, durations, which calls are leaves) and rendered at once, on any
- * core; flow/lines.h merges the text. Where a track's next row is not in sight a call may still turn out to be a
- * leaf: rows since the oldest such call wait in the lane's window, WINDOW at most; a call that takes longer is shown
- * open. So what is folded depends on the rows alone.
+ * Each feed is a lane: its rows are staged (stacks, depth, durations, which calls are leaves) and
+ * rendered at once, on any core; flow/lines.h merges the text. Where a track's next row is not in
+ * sight a call may still turn out to be a leaf: rows since the oldest such call wait in the lane's
+ * window, WINDOW at most; a call that takes longer is shown open. So what is folded depends on the
+ * rows alone.
  */
 #include "flow/lines.h"
 #include "pass/fold/walk.h"
@@ -28,7 +30,10 @@ enum window_flag {
 
 struct lane;
 
-/* A track's stack in a cache line of its own: neighbours may be another core's. `stack.user`: number + 1 of a pending row. */
+/*
+ * A track's stack in a cache line of its own: neighbours may be another core's. `stack.user`:
+ * number + 1 of a pending row.
+ */
 struct track_stack {
 	_Alignas(STACK_LINE) struct pair_stack stack;
 	const struct lane *owner; /* the lane whose track it is (atomic) */
@@ -51,7 +56,8 @@ struct lane {
 	struct replay *r;
 	struct lines *out; /* of this call */
 	struct calltext_pen pen;
-	struct spur_event *window; /* row number i is at i % cap. INVARIANT: first <= next <= first + cap */
+	struct spur_event
+		*window; /* row number i is at i % cap. INVARIANT: first <= next <= first + cap */
 	size_t cap;
 	uint64_t first, next;
 	uint64_t rows; /* that came */
@@ -67,7 +73,8 @@ static struct track_stack *stack_page_make(struct replay *r, size_t page)
 	pthread_mutex_lock(&r->text.lock);
 	if (!p->memory)
 		p->memory = mem_alloc(STACK_PAGE * sizeof(*stacks) + STACK_LINE);
-	stacks = (struct track_stack *)(((uintptr_t)p->memory + STACK_LINE) & ~(uintptr_t)(STACK_LINE - 1));
+	stacks = (struct track_stack *)(((uintptr_t)p->memory + STACK_LINE) &
+					~(uintptr_t)(STACK_LINE - 1));
 	if (p->memory)
 		__atomic_store_n(&p->stacks, stacks, __ATOMIC_RELEASE);
 	else
@@ -140,7 +147,10 @@ static bool window_flush(struct lane *l)
 	return true;
 }
 
-/* The row of the track's last BEGIN or SWITCH out if nothing has come after it, no longer pending; or NULL. */
+/*
+ * The row of the track's last BEGIN or SWITCH out if nothing has come after it, no longer pending;
+ * or NULL.
+ */
 static inline struct spur_event *pending_take(struct lane *l, struct pair_stack *s)
 {
 	uint64_t number = (uint64_t)(uintptr_t)s->user;
@@ -201,11 +211,17 @@ static int64_t frame_length(const struct pair_frame *f, int64_t end)
 }
 
 /* A frame ends that no row ends: a line says so. */
-static bool stage_implied(struct lane *l, const struct pair_stack *s, const struct pair_frame *f, struct walk_end e,
-			  uint32_t track, unsigned flags)
+static bool stage_implied(struct lane *l, const struct pair_stack *s, const struct pair_frame *f,
+			  struct walk_end e, uint32_t track, unsigned flags)
 {
-	struct spur_event row = { .kind = SPUR_END_SPAN, .ts = e.ts, .dur = frame_length(f, e.ts), .track = track,
-				  .cls = f->cls, .depth = stack_depth(s), .cpu = SPUR_NO_CPU, .flags = (uint16_t)flags };
+	struct spur_event row = { .kind = SPUR_END_SPAN,
+				  .ts = e.ts,
+				  .dur = frame_length(f, e.ts),
+				  .track = track,
+				  .cls = f->cls,
+				  .depth = stack_depth(s),
+				  .cpu = SPUR_NO_CPU,
+				  .flags = (uint16_t)flags };
 
 	return f->flags & (PAIR_MISSING | PAIR_SPAN | PAIR_SCHED) || lane_add(l, &row);
 }
@@ -222,7 +238,8 @@ static bool stage_due(struct lane *l, struct pair_stack *s, const struct spur_ev
 }
 
 /* The callers of a function that asks for them, innermost first. */
-static bool stage_backtrace(struct lane *l, const struct pair_stack *s, const struct spur_event *row)
+static bool stage_backtrace(struct lane *l, const struct pair_stack *s,
+			    const struct spur_event *row)
 {
 	for (size_t i = s->n - 1; i-- > 0;) {
 		struct spur_event line = *row;
@@ -242,6 +259,7 @@ static bool stage_open(struct lane *l, struct pair_stack *s, struct spur_event *
 {
 	const struct shown_name *n = calltext_name(&l->r->text, row->cls);
 	bool sched = row->kind == SPUR_SWITCH;
+	struct pair_frame *f;
 
 	pending_take(l, s);
 	if (!n || !stage_due(l, s, row))
@@ -249,8 +267,10 @@ static bool stage_open(struct lane *l, struct pair_stack *s, struct spur_event *
 	/* Outside of calls nothing is known of what waits. */
 	if (sched && !s->calls)
 		return window_flush(l);
-	if (!walk_push(s, row))
+	f = walk_push(s, row);
+	if (!f)
 		return false;
+	f->user = n->plain ? (uintptr_t)n : 0;
 	row->depth = (uint16_t)(stack_depth(s) - !sched);
 	if (!sched && (n->marks & FILTER_MARK_BACKTRACE) && !stage_backtrace(l, s, row))
 		return false;
@@ -282,7 +302,8 @@ static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event 
 		leaf->flags |= SPUR_F_LEAF;
 		leaf->dur = row->dur;
 		if (row->nargs && row->kind == SPUR_END_SPAN) {
-			uint64_t number = l->next - 1 - (l->next - 1 - (uint64_t)(leaf - l->window)) % l->cap;
+			uint64_t number =
+				l->next - 1 - (l->next - 1 - (uint64_t)(leaf - l->window)) % l->cap;
 
 			leaf->flags |= ROW_RETURN;
 			leaf->cat = (uint32_t)(l->next - number);
@@ -305,7 +326,8 @@ static bool stage_row(struct lane *l, struct spur_event *row)
 	if (!s)
 		return false;
 	row->flags &= ROW_FLAGS;
-	if (row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
+	if (row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
+	    (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
 		return stage_open(l, s, row);
 	if (row->kind == SPUR_END_SPAN || row->kind == SPUR_SWITCH)
 		return stage_close(l, s, row);
@@ -315,47 +337,111 @@ static bool stage_row(struct lane *l, struct spur_event *row)
 	return window_flush(l) && lane_add(l, row);
 }
 
-/*
- * What most rows are, in short: a call or return that fits the stack as it is, on a track that waits for nothing, of which
- * the next row already tells whether the call is a leaf. `*used` rows are done; 0: stage_row() must.
- */
-static inline bool stage_quick(struct lane *l, struct spur_event *row, size_t left, size_t *used)
+/* The stack of the track at hand in registers. */
+struct view {
+	struct pair_stack *stack;
+	struct pair_frame *frames;
+	size_t n, cap;
+	uint32_t track;
+	bool plain; /* the quick path is open: n == calls, nothing waits, default columns */
+};
+
+static struct view view_make(struct lane *l, const struct spur_event *row)
 {
 	struct pair_stack *s = lane_stack(l, row->track);
-	bool begin = row->kind == SPUR_BEGIN, leaf = false;
-	uint32_t top;
+	struct view v = { .stack = s, .track = row->track };
 
-	*used = 0;
-	if (!s || row->kind > SPUR_END_SPAN || left < 2 || s->user || l->r->text.env->opt->no_merge)
-		return true;
-	top = s->n ? s->frames[s->n - 1].flags : begin ? 0 : PAIR_MISSING;
-	if (top || ((row->flags & SPUR_F_DEPTH) && row->depth + (size_t)!begin != s->calls))
-		return true;
-	if (begin) {
-		const struct shown_name *n = calltext_name(&l->r->text, row->cls);
-
-		leaf = row[1].kind == SPUR_END_SPAN && (!(row[1].flags & SPUR_F_DEPTH) || row[1].depth == s->calls);
-		if (!n || row[1].track != row->track || (leaf && row[1].nargs) || (n->marks & FILTER_MARK_BACKTRACE))
-			return true;
-		row->depth = stack_depth(s);
-		if (leaf)
-			row->dur = row[1].ts > row->ts ? row[1].ts - row->ts : 0;
-		else if (!pair_push(s, row))
-			return false;
-	} else {
-		row->dur = frame_length(pair_pop(s), row->ts);
-		row->depth = stack_depth(s);
-	}
-	row->flags = (uint16_t)((row->flags & ROW_FLAGS) | (leaf ? SPUR_F_LEAF : 0));
-	*used = 1 + leaf;
-	return lane_add(l, row);
+	if (!s)
+		return v;
+	if (l->r->text.quick && (l->pen.track != row->track || !l->pen.len))
+		calltext_retrack(&l->r->text, &l->pen, row->track);
+	v.frames = s->frames;
+	v.n = s->n;
+	v.cap = s->cap;
+	v.plain = l->r->text.quick && l->pen.len && !l->r->text.env->opt->no_merge &&
+		  l->first == l->next && !s->user && s->n == s->calls;
+	return v;
 }
 
-/* What is open when the data ends. A run that was told where to stop knows nothing of ends. */
+/* Field by field, so that the compiler keeps the caller's view in registers. */
+static inline __attribute__((always_inline)) bool view_load(struct view *v, struct lane *l,
+							    const struct spur_event *row)
+{
+	const struct view new = view_make(l, row);
+
+	v->stack = new.stack;
+	v->frames = new.frames;
+	v->n = new.n;
+	v->cap = new.cap;
+	v->track = new.track;
+	v->plain = new.plain;
+	return v->stack;
+}
+
+static inline __attribute__((always_inline)) void view_store(const struct view *v)
+{
+	v->stack->calls += v->n - v->stack->n;
+	v->stack->n = v->n;
+}
+
+/*
+ * What most rows are: calls and returns without arguments that fit the stack as it is, of which the
+ * next row (there is one) tells whether the call is a leaf. Returns how many rows are done: 0 where
+ * stage_row() must do it. `*shown` becomes false where memory is out.
+ */
+static inline __attribute__((always_inline)) size_t
+quick_rows(struct lane *l, struct view *v, const struct spur_event *row, bool *shown)
+{
+	const struct spur_event *next = row + 1;
+	const struct shown_name *n;
+	struct pair_frame *f;
+	size_t depth = v->n;
+
+	if (__builtin_expect(depth > CALLTEXT_DEPTH || row->nargs, 0))
+		return 0;
+	if (row->kind == SPUR_END_SPAN) {
+		if (!depth)
+			return 0;
+		f = &v->frames[depth - 1];
+		if (f->flags || !f->user || f->cls != row->cls ||
+		    ((row->flags & SPUR_F_DEPTH) && row->depth + 1u != depth))
+			return 0;
+		v->n--;
+		calltext_quick(&l->pen, (const struct shown_name *)(uintptr_t)f->user,
+			       CALLTEXT_CLOSE, walk_length(f, row->ts), depth - 1, &l->out->text);
+		*shown = lines_mark(l->out, row->ts, row->track);
+		return 1;
+	}
+	n = calltext_name(&l->r->text, row->cls);
+	if (!n || !n->plain || depth == v->cap ||
+	    ((row->flags & SPUR_F_DEPTH) && row->depth != depth) ||
+	    (depth && v->frames[depth - 1].flags) || next->track != row->track)
+		return 0;
+	if (next->kind == SPUR_END_SPAN &&
+	    (!(next->flags & SPUR_F_DEPTH) || next->depth == depth)) {
+		if (next->nargs)
+			return 0;
+		calltext_quick(&l->pen, n, CALLTEXT_LEAF,
+			       next->ts > row->ts ? (uint64_t)next->ts - (uint64_t)row->ts : 0,
+			       depth, &l->out->text);
+		*shown = lines_mark(l->out, row->ts, row->track);
+		return 2;
+	}
+	f = &v->frames[v->n++];
+	f->ts = row->ts;
+	f->cls = row->cls;
+	f->flags = 0;
+	f->user = (uintptr_t)n;
+	calltext_quick(&l->pen, n, CALLTEXT_OPEN, 0, depth, &l->out->text);
+	*shown = lines_mark(l->out, row->ts, row->track);
+	return 1;
+}
+
+/* What is open when the data ends. A run that was told to stop knows nothing of ends. */
 static bool stage_rest(struct lane *l)
 {
-	const struct pipe_options *pipe = &l->r->text.env->pipe;
-	bool cut = (pipe->limit && l->rows >= pipe->limit) || (pipe->stop && *pipe->stop);
+	const volatile int *stop = l->r->text.env->pipe.stop;
+	bool cut = stop && *stop;
 	const struct pair_frame *f;
 	struct walk_end e;
 
@@ -371,7 +457,8 @@ static bool stage_rest(struct lane *l)
 			continue;
 		k += i % STACK_PAGE;
 		while ((f = walk_rest(&k->stack, l->last, &e)))
-			if (!stage_implied(l, &k->stack, f, e, (uint32_t)i, SPUR_F_IMPLIED | SPUR_F_ORPHAN))
+			if (!stage_implied(l, &k->stack, f, e, (uint32_t)i,
+					   SPUR_F_IMPLIED | SPUR_F_ORPHAN))
 				return false;
 	}
 	return true;
@@ -381,19 +468,39 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 {
 	struct lane *l = lane;
 
+	struct spur_event *row = rows, *last;
+	bool shown = true;
+	struct view v;
+
 	l->out = out;
-	for (size_t i = 0, used; i < n; i += used) {
-		if (!stage_quick(l, &rows[i], n - i, &used))
+	if (!n)
+		return stage_rest(l);
+	last = rows + n - 1;
+	if (!view_load(&v, l, row))
+		return false;
+	while (row <= last) {
+		size_t done = 0;
+
+		if (__builtin_expect(row->track != v.track, 0)) {
+			view_store(&v);
+			if (!view_load(&v, l, row))
+				return false;
+		}
+		if (__builtin_expect(v.plain && row->kind <= SPUR_END_SPAN && row < last, 1))
+			done = quick_rows(l, &v, row, &shown);
+		if (__builtin_expect(!done, 0)) {
+			view_store(&v);
+			shown = stage_row(l, row) && view_load(&v, l, row);
+			done = 1;
+		}
+		if (__builtin_expect(!shown, 0))
 			return false;
-		if (used)
-			continue;
-		if (!stage_row(l, &rows[i]))
-			return false;
-		used = 1;
+		row += done;
 	}
+	view_store(&v);
 	l->rows += n;
-	l->last = n ? rows[n - 1].ts : l->last;
-	return n || stage_rest(l);
+	l->last = last->ts;
+	return true;
 }
 
 static void *lane_open(void *self, const struct feed *f)
@@ -432,19 +539,28 @@ static void replay_free(struct replay *r)
 
 static enum spur_status replay_run(struct pass_env *env)
 {
-	const struct pipe_lines lines = { lane_open, lane_rows, lane_close, env->opt->task_newline };
+	const struct pipe_lines lines = {
+		.open = lane_open,
+		.rows = lane_rows,
+		.close = lane_close,
+		.gaps = env->opt->task_newline,
+		.limit = env->pipe.limit,
+	};
+	struct pipe_options pipe = env->pipe;
 	struct replay *r;
 	enum spur_status st;
 
 	if (env->opt->form != FORM_TEXT)
-		return err_set(env->err, SPUR_ERR_USAGE, "replay: expected text; `cat` has the events as --jsonl and --csv");
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "replay: expected text; `cat` has the events as --jsonl and --csv");
 	r = mem_alloc(sizeof(*r));
 	if (!r)
 		return err_nomem(env->err);
 	st = calltext_init(&r->text, env);
 	if (st == SPUR_OK) {
 		calltext_header(&r->text);
-		if (pipe_run_lines(env->trace, &env->pipe, &lines, r, env->out) == SPUR_FAIL)
+		pipe.limit = 0;
+		if (pipe_run_lines(env->trace, &pipe, &lines, r, env->out) == SPUR_FAIL)
 			st = err_nomem(env->err);
 	}
 	if (st == SPUR_OK && !r->any)
@@ -455,5 +571,6 @@ static enum spur_status replay_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_replay = {
 	.name = "replay",
+	.analysis = true,
 	.run = replay_run,
 };

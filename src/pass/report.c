@@ -1,6 +1,6 @@
 /*
- * report: where the time went, one line per function, thread or session. Reads all call rows (BEGIN, END, SPAN) and
- * SWITCH as time off the CPU; looks at no arguments and no other events.
+ * report: where the time went, one line per function, thread or session. Reads all call rows
+ * (BEGIN, END, SPAN) and SWITCH as time off the CPU; looks at no arguments and no other events.
  *
  * total  ns from begin to end; of recursive calls only the outermost counts
  * self   the same less the calls made inside
@@ -15,29 +15,51 @@
 #include "pass/text/cell.h"
 
 enum column {
-	COL_TOTAL, COL_SELF, COL_CALLS, COL_AVG, COL_MIN, COL_MAX, COL_P50, COL_P90, COL_P99, COL_STDEV, COL_SHARE,
-	COL_UNFINISHED, COL_MODULE, COL_SIZE, COL_LOCATION, COL_TID, COL_PID, COL_FUNCTION, COL_TASK, COL_SESSION, COLUMNS
+	COL_TOTAL,
+	COL_SELF,
+	COL_CALLS,
+	COL_AVG,
+	COL_MIN,
+	COL_MAX,
+	COL_P50,
+	COL_P90,
+	COL_P99,
+	COL_STDEV,
+	COL_SHARE,
+	COL_UNFINISHED,
+	COL_MODULE,
+	COL_SIZE,
+	COL_LOCATION,
+	COL_TID,
+	COL_PID,
+	COL_FUNCTION,
+	COL_TASK,
+	COL_SESSION,
+	COLUMNS
 };
 
 enum column_kind { KIND_TIME, KIND_COUNT, KIND_SHARE, KIND_ID, KIND_TEXT };
 
-static const char *const column_names[] = {
-	"total", "self", "calls", "avg", "min", "max", "p50", "p90", "p99", "stdev", "share",
-	"unfinished", "module", "size", "location", "tid", "pid", "function", "task", "session", NULL
-};
+static const char *const column_names[] = { "total", "self",	   "calls",    "avg",  "min",
+					    "max",   "p50",	   "p90",      "p99",  "stdev",
+					    "share", "unfinished", "module",   "size", "location",
+					    "tid",   "pid",	   "function", "task", "session",
+					    NULL };
 
 static const uint8_t column_kinds[COLUMNS] = {
-	[COL_CALLS] = KIND_COUNT, [COL_SHARE] = KIND_SHARE, [COL_UNFINISHED] = KIND_COUNT, [COL_MODULE] = KIND_TEXT,
-	[COL_SIZE] = KIND_COUNT, [COL_LOCATION] = KIND_TEXT, [COL_TID] = KIND_ID, [COL_PID] = KIND_ID,
-	[COL_FUNCTION] = KIND_TEXT, [COL_TASK] = KIND_TEXT, [COL_SESSION] = KIND_TEXT
+	[COL_CALLS] = KIND_COUNT, [COL_SHARE] = KIND_SHARE, [COL_UNFINISHED] = KIND_COUNT,
+	[COL_MODULE] = KIND_TEXT, [COL_SIZE] = KIND_COUNT,  [COL_LOCATION] = KIND_TEXT,
+	[COL_TID] = KIND_ID,	  [COL_PID] = KIND_ID,	    [COL_FUNCTION] = KIND_TEXT,
+	[COL_TASK] = KIND_TEXT,	  [COL_SESSION] = KIND_TEXT
 };
 
 /* What is shown where --fields does not say; by `by`. */
-static const char *const text_columns[] = {
-	"total,self,calls,avg,max,function", "total,self,calls,tid,task", "total,self,calls,pid,session"
-};
+static const char *const text_columns[] = { "total,self,calls,avg,max,function",
+					    "total,self,calls,tid,task",
+					    "total,self,calls,pid,session" };
 static const char *const data_columns[] = {
-	"function,module,calls,total,self,avg,min,max,unfinished", "task,tid,pid,calls,total,self,avg,min,max,unfinished",
+	"function,module,calls,total,self,avg,min,max,unfinished",
+	"task,tid,pid,calls,total,self,avg,min,max,unfinished",
 	"session,pid,calls,total,self,avg,min,max,unfinished"
 };
 
@@ -84,12 +106,14 @@ static enum spur_status report_options(struct report *r)
 	else if (strcmp(by, "session") == 0)
 		r->by = CALLS_BY_SESSION;
 	else
-		return err_set(r->env->err, SPUR_ERR_USAGE, "--by: expected function, task or session, found \"%s\"", by);
+		return err_set(r->env->err, SPUR_ERR_USAGE,
+			       "--by: expected function, task or session, found \"%s\"", by);
 	fields = opt->form == FORM_TEXT ? text_columns[r->by] : data_columns[r->by];
-	st = cell_list(opt->fields ? opt->fields : fields, column_names, "--fields", r->columns, COLUMNS, &r->ncolumns,
-		       r->env->err);
+	st = cell_list(opt->fields ? opt->fields : fields, column_names, "--fields", r->columns,
+		       COLUMNS, &r->ncolumns, r->env->err);
 	if (st == SPUR_OK)
-		st = cell_list(opt->sort ? opt->sort : "total", column_names, "--sort", r->sort, COLUMNS, &r->nsort, r->env->err);
+		st = cell_list(opt->sort ? opt->sort : "total", column_names, "--sort", r->sort,
+			       COLUMNS, &r->nsort, r->env->err);
 	for (size_t i = 0; i < r->ncolumns; i++) {
 		if (r->columns[i] < 0)
 			r->columns[i] = ~r->columns[i];
@@ -114,7 +138,8 @@ static struct entry *report_entry(struct report *r, uint32_t key)
 {
 	uint32_t id = r->by == CALLS_BY_FUNCTION ? groups_put(&r->groups, key) : key;
 
-	if (id == GROUP_NONE || !mem_grow((void **)&r->entries, &r->cap, (size_t)id + 1, sizeof(*r->entries), SIZE_MAX / 2))
+	if (id == GROUP_NONE || !mem_grow((void **)&r->entries, &r->cap, (size_t)id + 1,
+					  sizeof(*r->entries), SIZE_MAX / 2))
 		return NULL;
 	r->n = id >= r->n ? (size_t)id + 1 : r->n;
 	return &r->entries[id];
@@ -153,7 +178,8 @@ static void report_name(struct report *r)
 
 		e->tid = e->pid = -1;
 		if (r->by == CALLS_BY_FUNCTION) {
-			e->group = i < r->groups.n ? r->groups.items[i] : (struct group){ .name = "", .module = "" };
+			e->group = i < r->groups.n ? r->groups.items[i]
+						   : (struct group){ .name = "", .module = "" };
 		} else if (r->by == CALLS_BY_TASK) {
 			const struct spur_track *k = spur_track(t, (uint32_t)i - 1);
 
@@ -166,7 +192,8 @@ static void report_name(struct report *r)
 		} else {
 			struct calls_session s = calls_session(t, (uint32_t)i);
 
-			e->group = (struct group){ .name = s.name, .name_len = s.len, .module = "" };
+			e->group =
+				(struct group){ .name = s.name, .name_len = s.len, .module = "" };
 			e->pid = s.pid;
 		}
 		if (!e->stat.calls && !e->stat.unfinished)
@@ -181,22 +208,38 @@ static uint64_t entry_number(const struct report *r, struct entry *e, int column
 	const struct call_stat *s = &e->stat;
 
 	switch (column) {
-	case COL_TOTAL: return s->sum - s->inner;
-	case COL_SELF: return s->self;
-	case COL_CALLS: return s->calls;
-	case COL_AVG: return s->calls ? s->sum / s->calls : 0;
-	case COL_MIN: return s->calls ? ~s->least : 0;
-	case COL_MAX: return s->most;
-	case COL_P50: return spread_percentile(&e->spread, 50);
-	case COL_P90: return spread_percentile(&e->spread, 90);
-	case COL_P99: return spread_percentile(&e->spread, 99);
-	case COL_STDEV: return spread_deviation(&e->spread);
-	case COL_SHARE: return r->self ? (uint64_t)((unsigned __int128)s->self * 1000 / r->self) : 0;
-	case COL_UNFINISHED: return s->unfinished;
-	case COL_SIZE: return e->group.cls ? e->group.cls->size : 0;
-	case COL_TID: return (uint64_t)e->tid;
-	case COL_PID: return (uint64_t)e->pid;
-	default: return 0;
+	case COL_TOTAL:
+		return s->sum - s->inner;
+	case COL_SELF:
+		return s->self;
+	case COL_CALLS:
+		return s->calls;
+	case COL_AVG:
+		return s->calls ? s->sum / s->calls : 0;
+	case COL_MIN:
+		return s->calls ? ~s->least : 0;
+	case COL_MAX:
+		return s->most;
+	case COL_P50:
+		return spread_percentile(&e->spread, 50);
+	case COL_P90:
+		return spread_percentile(&e->spread, 90);
+	case COL_P99:
+		return spread_percentile(&e->spread, 99);
+	case COL_STDEV:
+		return spread_deviation(&e->spread);
+	case COL_SHARE:
+		return r->self ? (uint64_t)((unsigned __int128)s->self * 1000 / r->self) : 0;
+	case COL_UNFINISHED:
+		return s->unfinished;
+	case COL_SIZE:
+		return e->group.cls ? e->group.cls->size : 0;
+	case COL_TID:
+		return (uint64_t)e->tid;
+	case COL_PID:
+		return (uint64_t)e->pid;
+	default:
+		return 0;
 	}
 }
 
@@ -223,11 +266,13 @@ static void entry_text(const struct report *r, const struct entry *e, int column
 	}
 }
 
-static int location_order(const struct report *r, const struct event_class *a, const struct event_class *b)
+static int location_order(const struct report *r, const struct event_class *a,
+			  const struct event_class *b)
 {
 	const struct spur_trace *t = r->env->trace;
 	uint32_t x = a ? a->line : 0, y = b ? b->line : 0;
-	int c = strcmp(spur_string(t, a ? a->file : 0, NULL), spur_string(t, b ? b->file : 0, NULL));
+	int c = strcmp(spur_string(t, a ? a->file : 0, NULL),
+		       spur_string(t, b ? b->file : 0, NULL));
 
 	return c ? c : (x > y) - (x < y);
 }
@@ -239,7 +284,8 @@ static int entry_order_by(const struct report *r, struct entry *a, struct entry 
 	if (column == COL_LOCATION)
 		return location_order(r, a->group.cls, b->group.cls);
 	if (column_kind(column) == KIND_TEXT)
-		return column == COL_MODULE ? strcmp(a->group.module, b->group.module) : group_order(&a->group, &b->group);
+		return column == COL_MODULE ? strcmp(a->group.module, b->group.module)
+					    : group_order(&a->group, &b->group);
 	x = entry_number(r, a, column);
 	y = entry_number(r, b, column);
 	if (column_kind(column) == KIND_ID)
@@ -257,7 +303,8 @@ static int entry_order(const void *a, const void *b, void *report)
 	for (size_t i = 0; i < r->nsort && !c; i++) {
 		int column = r->sort[i];
 
-		c = column < 0 ? -entry_order_by(r, *x, *y, ~column) : entry_order_by(r, *x, *y, column);
+		c = column < 0 ? -entry_order_by(r, *x, *y, ~column)
+			       : entry_order_by(r, *x, *y, column);
 	}
 	if (!c)
 		c = group_order(&(*x)->group, &(*y)->group);
@@ -296,7 +343,8 @@ static void cell_plain(const struct report *r, struct entry *e, int column, stru
 	}
 }
 
-static void text_widths(const struct report *r, struct entry **order, size_t n, struct out *scratch, size_t *widths)
+static void text_widths(const struct report *r, struct entry **order, size_t n, struct out *scratch,
+			size_t *widths)
 {
 	for (size_t c = 0; c < r->ncolumns; c++) {
 		widths[c] = strlen(column_names[r->columns[c]]);
@@ -312,7 +360,8 @@ static void text_widths(const struct report *r, struct entry **order, size_t n, 
 }
 
 /* One cell: numbers to the right, text to the left; the last one is cut at the terminal's edge. */
-static void text_cell(const struct report *r, size_t c, const char *p, size_t len, size_t width, size_t *at)
+static void text_cell(const struct report *r, size_t c, const char *p, size_t len, size_t width,
+		      size_t *at)
 {
 	struct out *o = r->env->out;
 	bool last = c + 1 == r->ncolumns, left = column_kind(r->columns[c]) == KIND_TEXT;
@@ -340,7 +389,9 @@ static void text_notes(const struct report *r, size_t shown)
 		if (r->columns[i] == COL_UNFINISHED)
 			return;
 	if (r->unfinished)
-		out_printf(o, "\nOf %llu calls the trace lacks the begin or the end (--fields=unfinished shows which).\n",
+		out_printf(o,
+			   "\nOf %llu calls the trace lacks the begin or the end "
+			   "(--fields=unfinished shows which).\n",
 			   (unsigned long long)r->unfinished);
 }
 
@@ -354,7 +405,8 @@ static void report_text(const struct report *r, struct entry **order, size_t n)
 	if (r->env->opt->color)
 		out_str(o, "\033[1m");
 	for (size_t c = 0; c < r->ncolumns; c++)
-		text_cell(r, c, column_names[r->columns[c]], strlen(column_names[r->columns[c]]), widths[c], &at);
+		text_cell(r, c, column_names[r->columns[c]], strlen(column_names[r->columns[c]]),
+			  widths[c], &at);
 	out_str(o, r->env->opt->color ? "\033[0m\n" : "\n");
 	for (size_t i = 0; i < n; i++) {
 		at = 0;
@@ -372,7 +424,8 @@ static void report_text(const struct report *r, struct entry **order, size_t n)
 }
 
 /* The value for machines: ns, counts, whole text. */
-static void cell_data(const struct report *r, struct entry *e, int column, struct out *scratch, bool json)
+static void cell_data(const struct report *r, struct entry *e, int column, struct out *scratch,
+		      bool json)
 {
 	struct out *o = r->env->out;
 	enum column_kind kind = column_kind(column);
@@ -399,7 +452,8 @@ static void report_data(const struct report *r, struct entry **order, size_t n)
 
 	out_to_memory(&scratch);
 	if (json && !lines)
-		out_printf(o, "{\"spur\":\"report\",\"version\":1,\"by\":\"%s\",\"rows\":[", bys[r->by]);
+		out_printf(o, "{\"spur\":\"report\",\"version\":1,\"by\":\"%s\",\"rows\":[",
+			   bys[r->by]);
 	for (size_t c = 0; !json && c < r->ncolumns; c++)
 		out_printf(o, "%s%s", c ? "," : "", column_names[r->columns[c]]);
 	if (!json)
@@ -443,14 +497,16 @@ static enum spur_status report_show(struct report *r)
 	return SPUR_OK;
 }
 
-static enum spur_status report_join(struct report *r, const struct calls *workers, unsigned n, uint64_t *rows)
+static enum spur_status report_join(struct report *r, const struct calls *workers, unsigned n,
+				    uint64_t *rows)
 {
 	for (unsigned i = 0; i < n; i++) {
 		*rows += workers[i].rows;
 		for (size_t key = 0; key < workers[i].nstats; key++) {
 			const struct call_stat *s = &workers[i].stats[key];
 
-			if ((s->calls || s->unfinished) && !report_add(r, &workers[i], (uint32_t)key))
+			if ((s->calls || s->unfinished) &&
+			    !report_add(r, &workers[i], (uint32_t)key))
 				return err_nomem(r->env->err);
 		}
 	}
@@ -482,5 +538,6 @@ static enum spur_status report_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_report = {
 	.name = "report",
+	.analysis = true,
 	.run = report_run,
 };

@@ -1,6 +1,6 @@
 /*
- * stats: how many events there are of each kind, in each stream, on each track, and what is damaged. As text, as one JSON
- * object, or as CSV with one line a count. Looks at no arguments.
+ * stats: how many events there are of each kind, in each stream, on each track, and what is
+ * damaged. As text, as one JSON object, or as CSV with one line a count. Looks at no arguments.
  */
 #include "pass/fold/count.h"
 #include "pass/pass.h"
@@ -29,7 +29,9 @@ static void text_cell(struct out *o, uint64_t n)
 	out_str(o, "  ");
 }
 
-static const char *const track_kinds[] = { "process", "thread", "cpu", "async", "counter", "other" };
+static const char *const track_kinds[] = {
+	"process", "thread", "cpu", "async", "counter", "other"
+};
 
 static void text_track(struct stats *s, const struct spur_track *k)
 {
@@ -101,7 +103,8 @@ static void json_span(struct out *o, const struct count_cell *c)
 {
 	out_printf(o, ",\"events\":%llu", (unsigned long long)c->events);
 	if (c->events)
-		out_printf(o, ",\"first\":%lld,\"last\":%lld", (long long)c->first, (long long)c->last);
+		out_printf(o, ",\"first\":%lld,\"last\":%lld", (long long)c->first,
+			   (long long)c->last);
 	out_char(o, '}');
 }
 
@@ -132,10 +135,12 @@ static void stats_json(struct stats *s)
 	struct out *o = s->out;
 	bool any = false;
 
-	out_printf(o, "{\"schema\":1,\"events\":%llu,\"kinds\":{", (unsigned long long)s->counts.all.events);
+	out_printf(o, "{\"spur\":\"stats\",\"version\":1,\"events\":%llu,\"kinds\":{",
+		   (unsigned long long)s->counts.all.events);
 	for (unsigned k = 0; k < SPUR_KINDS; k++)
 		if (s->counts.kinds[k]) {
-			out_printf(o, "%s\"%s\":%llu", any ? "," : "", spur_kind_name(k), (unsigned long long)s->counts.kinds[k]);
+			out_printf(o, "%s\"%s\":%llu", any ? "," : "", spur_kind_name(k),
+				   (unsigned long long)s->counts.kinds[k]);
 			any = true;
 		}
 	out_str(o, "},\"streams\":[");
@@ -173,11 +178,14 @@ static void stats_csv(struct stats *s)
 	out_str(o, "what,name,of,pid,tid,count,bytes\n");
 	for (unsigned k = 0; k < SPUR_KINDS; k++)
 		if (s->counts.kinds[k])
-			out_printf(o, "kind,%s,,,,%llu,\n", spur_kind_name(k), (unsigned long long)s->counts.kinds[k]);
+			out_printf(o, "kind,%s,,,,%llu,\n", spur_kind_name(k),
+				   (unsigned long long)s->counts.kinds[k]);
 	for (size_t i = 0; i < s->trace->nstreams; i++) {
 		out_str(o, "stream,");
 		out_csv(o, s->trace->streams[i].path, strlen(s->trace->streams[i].path));
-		out_printf(o, ",,,,%llu,%llu\n", (unsigned long long)cell_of(s->counts.streams, s->counts.nstreams, i).events,
+		out_printf(o, ",,,,%llu,%llu\n",
+			   (unsigned long long)cell_of(s->counts.streams, s->counts.nstreams, i)
+				   .events,
 			   (unsigned long long)s->trace->streams[i].size);
 	}
 	for (size_t i = 0; i < s->trace->ntracks; i++) {
@@ -190,14 +198,17 @@ static void stats_csv(struct stats *s)
 		out_char(o, ',');
 		csv_number(o, k->pid);
 		csv_number(o, k->tid);
-		out_printf(o, ",%llu,\n", (unsigned long long)cell_of(s->counts.tracks, s->counts.ntracks, i).events);
+		out_printf(
+			o, ",%llu,\n",
+			(unsigned long long)cell_of(s->counts.tracks, s->counts.ntracks, i).events);
 	}
 	for (size_t i = 0; i < s->trace->joined.ngroups; i++) {
 		const struct diag_group *g = &s->trace->joined.groups[i];
 
 		out_printf(o, "%s,%s,", diag_level_name(g->level), g->code);
 		out_csv(o, g->file, strlen(g->file));
-		out_printf(o, ",,,%llu,%llu\n", (unsigned long long)g->count, (unsigned long long)g->bytes_lost);
+		out_printf(o, ",,,%llu,%llu\n", (unsigned long long)g->count,
+			   (unsigned long long)g->bytes_lost);
 	}
 }
 

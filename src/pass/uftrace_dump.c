@@ -5,7 +5,7 @@ static const struct {
 	const char *name;
 	enum spur_status (*run)(struct pass_env *env, struct style *s);
 } formats[] = {
-	{ "normal", dump_raw },     { "chrome", dump_chrome }, { "flame-graph", dump_flame },
+	{ "normal", dump_raw },	       { "chrome", dump_chrome },   { "flame-graph", dump_flame },
 	{ "graphviz", dump_graphviz }, { "mermaid", dump_mermaid },
 };
 
@@ -19,7 +19,8 @@ static enum spur_status dump_run(struct pass_env *env)
 	while (i < sizeof(formats) / sizeof(formats[0]) && strcmp(formats[i].name, format) != 0)
 		i++;
 	if (i == sizeof(formats) / sizeof(formats[0]))
-		return err_set(env->err, SPUR_ERR_USAGE, "no dump format named \"%s\" in uftrace's style", format);
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "no dump format named \"%s\" in uftrace's style", format);
 	if (style_open(&s, env))
 		st = formats[i].run(env, &s);
 	else
@@ -28,4 +29,8 @@ static enum spur_status dump_run(struct pass_env *env)
 	return st;
 }
 
-const struct spur_pass spur_pass_uftrace_dump = { .name = "dump.uftrace", .run = dump_run };
+const struct spur_pass spur_pass_uftrace_dump = {
+	.name = "dump.uftrace",
+	.analysis = true,
+	.run = dump_run,
+};

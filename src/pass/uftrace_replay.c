@@ -1,6 +1,6 @@
 /*
- * Replay in uftrace's own layout: for scripts that read it. Not its colours, nor its HTML. Lines are made in time order
- * (uftrace/replay_stage.c) and worded on all cores (uftrace/replay_text.c).
+ * Replay in uftrace's own layout: for scripts that read it. Not its colours, nor its HTML. Lines
+ * are made in time order (uftrace/replay_stage.c) and worded on all cores (uftrace/replay_text.c).
  */
 #include <stdio.h>
 
@@ -23,11 +23,17 @@ static bool choose_columns(struct replay *r, const struct pass_options *opt, str
 		defaults = elapsed ? elapsed_columns : ranged_columns;
 		n = sizeof(ranged_columns);
 	}
-	good = style_fields_parse(&r->fields, replay_columns, COLUMNS, opt->fields, defaults, n, err);
+	good = style_fields_parse(&r->fields, replay_columns, COLUMNS, opt->fields, defaults, n,
+				  err);
 	if (good && !opt->fields && n == sizeof(ranged_columns))
 		memcpy(r->fields.ids, defaults, n);
 	for (size_t i = 0; i < r->fields.count; i++)
 		r->cells = r->cells || r->fields.ids[i] > COLUMN_TID;
+	r->quick_columns =
+		r->fields.count == 2 && r->fields.has[COLUMN_DURATION] && r->fields.has[COLUMN_TID];
+	r->wordy = opt->srcline || opt->libname;
+	r->quick = !r->cells && !r->filter && !opt->column_view && !opt->task_newline &&
+		   !opt->no_merge && r->s.data;
 	return good;
 }
 
@@ -40,8 +46,9 @@ static bool make_tids(struct replay *r)
 		return false;
 	r->ntids = n;
 	for (size_t i = 0; i < n; i++)
-		r->tids[i].len = (uint8_t)snprintf(r->tids[i].text, sizeof(r->tids[i].text), "[%*lld]", TID_WIDTH,
-						   (long long)spur_track(r->s.trace, (uint32_t)i)->tid % 1000000000000000);
+		r->tids[i].len = (uint8_t)snprintf(
+			r->tids[i].text, sizeof(r->tids[i].text), " [%*lld] | ", TID_WIDTH,
+			(long long)spur_track(r->s.trace, (uint32_t)i)->tid % 1000000000000000);
 	return true;
 }
 
@@ -74,12 +81,14 @@ static bool task_ended(struct style *s, struct style_task *t)
 
 	if (!f)
 		return true;
-	if (t->count == 1 && (f->addr == UFTRACE_EV_SCHED_OUT || f->addr == UFTRACE_EV_SCHED_OUT_PREEMPT))
+	if (t->count == 1 &&
+	    (f->addr == UFTRACE_EV_SCHED_OUT || f->addr == UFTRACE_EV_SCHED_OUT_PREEMPT))
 		return true;
 	if (t->user_count || !f->cls || !(trace_class(s->trace, f->cls)->flags & CLASS_KERNEL))
 		return false;
 	name = spur_string(s->trace, trace_class(s->trace, f->cls)->simple, NULL);
-	return strstr(name, "sys_exit") || strcmp(name, "do_syscall_64") == 0;
+	return strstr(name, "sys_exit") || strcmp(name, "do_syscall_64") == 0 ||
+	       strcmp(name, "x64_sys_call") == 0;
 }
 
 /* Frames at the bottom that nothing is known of. */
@@ -105,10 +114,17 @@ static void out_open_frames(struct replay *r, struct style_task *t, int32_t from
 			continue;
 		out_printf(o, "[%d] ", i - from);
 		if (style_id_is_sched(f->addr))
-			out_str(o, f->addr == UFTRACE_EV_SCHED_OUT_PREEMPT ? "linux:schedule (pre-empted)" : "linux:schedule");
+			out_str(o, f->addr == UFTRACE_EV_SCHED_OUT_PREEMPT
+					   ? "linux:schedule (pre-empted)"
+					   : "linux:schedule");
 		else if (f->cls)
-			style_string(o, spur_string(r->s.trace, trace_class(r->s.trace, f->cls)->name, NULL),
-				     strlen(spur_string(r->s.trace, trace_class(r->s.trace, f->cls)->name, NULL)), r->mode);
+			style_string(
+				o,
+				spur_string(r->s.trace, trace_class(r->s.trace, f->cls)->name,
+					    NULL),
+				strlen(spur_string(r->s.trace,
+						   trace_class(r->s.trace, f->cls)->name, NULL)),
+				r->mode);
 		else
 			out_printf(o, "<%llx>", (unsigned long long)f->addr);
 		out_char(o, '\n');
@@ -152,16 +168,26 @@ static enum spur_status replay_lines(struct replay *r, struct pass_env *env)
 
 static enum spur_status replay_run(struct pass_env *env)
 {
-	struct replay r = { .filter = env->filter, .prev_tid = -1, .mode = env->opt->width ? ARGS_SAFE : 0 };
+	struct replay r = { .filter = env->filter,
+			    .prev_tid = -1,
+			    .mode = env->opt->width ? ARGS_SAFE : 0 };
 	enum spur_status st = SPUR_FAIL;
 
+	arena_init(&r.arena);
 	if (!style_open(&r.s, env) || !make_tids(&r))
 		st = err_nomem(env->err);
 	else if (choose_columns(&r, env->opt, env->err))
 		st = replay_lines(&r, env);
 	mem_free(r.tids);
+	for (size_t i = 0; i < TRACE_CLASS_PAGES; i++)
+		mem_free(r.names[i]);
+	arena_free(&r.arena);
 	style_close(&r.s);
 	return st;
 }
 
-const struct spur_pass spur_pass_uftrace_replay = { .name = "replay.uftrace", .run = replay_run };
+const struct spur_pass spur_pass_uftrace_replay = {
+	.name = "replay.uftrace",
+	.analysis = true,
+	.run = replay_run,
+};

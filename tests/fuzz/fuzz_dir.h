@@ -55,7 +55,8 @@ static const char *fuzz_dir_make(const uint8_t *data, size_t size)
 	const uint8_t *at = memmem(data, size, "\n@@ ", 4);
 
 	if (!fuzz_dir[0]) {
-		snprintf(fuzz_dir, sizeof(fuzz_dir), "%s/spur-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+		snprintf(fuzz_dir, sizeof(fuzz_dir), "%s/spur-fuzz-XXXXXX",
+			 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 		if (!mkdtemp(fuzz_dir))
 			abort();
 		atexit(fuzz_dir_remove);
@@ -69,7 +70,8 @@ static const char *fuzz_dir_make(const uint8_t *data, size_t size)
 		if (!line)
 			break;
 		next = memmem(line + 1, (size_t)(end - line - 1), "\n@@ ", 4);
-		fuzz_dir_write((const char *)name, (size_t)(line - name), line + 1, (size_t)((next ? next : end) - line - 1));
+		fuzz_dir_write((const char *)name, (size_t)(line - name), line + 1,
+			       (size_t)((next ? next : end) - line - 1));
 		at = next;
 	}
 	return fuzz_dir;

@@ -83,7 +83,7 @@ def check_pages(t, root):
         text = core.read(path) or b""
         why = None if text.startswith((b".TH", b".\\\"")) and b".SH" in text else "not a manual page"
         if not why and shutil.which("groff"):
-            r = t.run(["groff", "-man", "-Tutf8", "-ww", "-z", path], limit=False)
+            r = t.run(["groff", "-man", "-Tutf8", "-ww", "-Wbreak", "-z", path], limit=False)
             why = r.err.decode("utf-8", "replace").splitlines()[0] if r.err else None
         t.verdict("install/%s.1" % page, why)
     completion = os.path.join(root, "usr/share/bash-completion/completions/spur")

@@ -3,6 +3,11 @@
 
 style/exceptions.tsv lists outputs (PATH<TAB>REASON) where uftrace is wrong or the output is out of scope; one that turns
 out equal is a failure too, so that the list stays true.
+
+Tested by them: SPEC uftrace/time-unit, SPEC uftrace/shown-levels (deep-maxstack), SPEC uftrace/range-column, SPEC uftrace/range-start
+and SPEC uftrace/range-end (filters), SPEC uftrace/small-negative, SPEC uftrace/enum-text and SPEC uftrace/string-text (args-*), SPEC uftrace/dump-seconds, SPEC uftrace/dump-perf,
+SPEC uftrace/dump-blank-line, SPEC uftrace/open-end, SPEC uftrace/recursion and SPEC uftrace/task-idle (report),
+SPEC uftrace/sample-time (flame.txt).
 """
 import glob
 import os
@@ -15,7 +20,7 @@ RECORDED = {
     "replay-fields.txt": "replay -f all",
     "replay-flat.txt": "replay --flat",
     "report.txt": "report",
-    "report-fields.txt": "report -f all",
+    "report-fields.txt": "report -f total,total-avg,total-min,total-max,self,self-avg,self-min,self-max,call,size,total-stdv,self-stdv",
     "report-task.txt": "report --task",
     "graph.txt": "graph",
     "graph-task.txt": "graph --task",
@@ -38,7 +43,7 @@ def exceptions(t):
 def one(t, folder, path, argv, want, reason):
     r = t.run([t.spur] + argv[:1] + ["--style=uftrace"] + argv[1:], cwd=folder)
     why, detail = r.trouble(), r.err.decode("utf-8", "replace")
-    if not why and r.code not in (0, 3):
+    if not why and r.code not in (0, 3) and not (reason and r.code == 2):
         why = "exit code: expected 0 or 3, found %s: %.200s" % (r.code, ascii(detail.strip()))
     if not why:
         why, detail = core.differ(want, r.out)

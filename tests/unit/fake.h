@@ -14,7 +14,10 @@
 #include "model/args.h"
 #include "model/trace.h"
 
-/* Rows of one feed. `argument`: what fake_args() gives for rows with nargs: one u64 named "x", the row's id. */
+/*
+ * Rows of one feed. `argument`: what fake_args() gives for rows with nargs: one u64 named "x", the
+ * row's id.
+ */
 struct fake_feed {
 	const struct spur_event *rows;
 	size_t n, at;
@@ -38,7 +41,8 @@ static enum spur_status fake_next(struct spur_trace *t, struct feed *f, struct b
 	return SPUR_OK;
 }
 
-static enum spur_status fake_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+static enum spur_status fake_args(struct spur_trace *t, const struct spur_event *ev,
+				  struct spur_args *args)
 {
 	args_reset(args);
 	if (ev->nargs)
@@ -71,8 +75,12 @@ static inline struct spur_trace *fake_trace(void)
 
 static inline uint32_t fake_track(struct spur_trace *t, const char *name, int64_t pid, int64_t tid)
 {
-	struct spur_track k = { .parent = SPUR_NONE, .name = trace_intern(t, name), .kind = SPUR_TRACK_THREAD, .pid = pid,
-				.tid = tid, .cpu = -1 };
+	struct spur_track k = { .parent = SPUR_NONE,
+				.name = trace_intern(t, name),
+				.kind = SPUR_TRACK_THREAD,
+				.pid = pid,
+				.tid = tid,
+				.cpu = -1 };
 
 	return trace_add_track(t, k);
 }
@@ -80,14 +88,19 @@ static inline uint32_t fake_track(struct spur_trace *t, const char *name, int64_
 static inline uint32_t fake_class(struct spur_trace *t, const char *name, const char *module)
 {
 	uint32_t id = trace_intern(t, name);
-	struct event_class c = { .name = id, .simple = id, .raw = id, .module = trace_intern(t, module),
-				 .flags = CLASS_FUNCTION, .size = 16 };
+	struct event_class c = { .name = id,
+				 .simple = id,
+				 .raw = id,
+				 .module = trace_intern(t, module),
+				 .flags = CLASS_FUNCTION,
+				 .size = 16 };
 
 	return trace_add_class(t, &c);
 }
 
 /* Adds a feed over the rows; fills in their names. `f` must outlive the trace. */
-static inline void fake_feed(struct spur_trace *t, struct fake_feed *f, struct spur_event *rows, size_t n)
+static inline void fake_feed(struct spur_trace *t, struct fake_feed *f, struct spur_event *rows,
+			     size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		rows[i].name = trace_class(t, rows[i].cls)->name;
@@ -105,12 +118,35 @@ static inline void fake_rewind(struct spur_trace *t)
 }
 
 /* Rows in short: kind, ts, class, track. D: with recorded depth. */
-#define FAKE_B(t_, c_, k_) { .kind = SPUR_BEGIN, .ts = (t_), .cls = (c_), .track = (k_) }
-#define FAKE_E(t_, c_, k_) { .kind = SPUR_END_SPAN, .ts = (t_), .cls = (c_), .track = (k_) }
-#define FAKE_BD(t_, c_, k_, d_) { .kind = SPUR_BEGIN, .ts = (t_), .cls = (c_), .track = (k_), .depth = (d_), .flags = SPUR_F_DEPTH }
-#define FAKE_ED(t_, c_, k_, d_) { .kind = SPUR_END_SPAN, .ts = (t_), .cls = (c_), .track = (k_), .depth = (d_), .flags = SPUR_F_DEPTH }
-#define FAKE_SPAN(t_, d_, c_, k_) { .kind = SPUR_SPAN, .ts = (t_), .dur = (d_), .cls = (c_), .track = (k_) }
-#define FAKE_OUT(t_, c_, k_) { .kind = SPUR_SWITCH, .ts = (t_), .cls = (c_), .track = (k_), .flags = SPUR_F_OUT }
-#define FAKE_IN(t_, c_, k_) { .kind = SPUR_SWITCH, .ts = (t_), .cls = (c_), .track = (k_), .flags = SPUR_F_IN }
+#define FAKE_B(t_, c_, k_)                                                 \
+	{                                                                  \
+		.kind = SPUR_BEGIN, .ts = (t_), .cls = (c_), .track = (k_) \
+	}
+#define FAKE_E(t_, c_, k_)                                                    \
+	{                                                                     \
+		.kind = SPUR_END_SPAN, .ts = (t_), .cls = (c_), .track = (k_) \
+	}
+#define FAKE_BD(t_, c_, k_, d_)                                                            \
+	{                                                                                  \
+		.kind = SPUR_BEGIN, .ts = (t_), .cls = (c_), .track = (k_), .depth = (d_), \
+		.flags = SPUR_F_DEPTH                                                      \
+	}
+#define FAKE_ED(t_, c_, k_, d_)                                                               \
+	{                                                                                     \
+		.kind = SPUR_END_SPAN, .ts = (t_), .cls = (c_), .track = (k_), .depth = (d_), \
+		.flags = SPUR_F_DEPTH                                                         \
+	}
+#define FAKE_SPAN(t_, d_, c_, k_)                                                      \
+	{                                                                              \
+		.kind = SPUR_SPAN, .ts = (t_), .dur = (d_), .cls = (c_), .track = (k_) \
+	}
+#define FAKE_OUT(t_, c_, k_)                                                                     \
+	{                                                                                        \
+		.kind = SPUR_SWITCH, .ts = (t_), .cls = (c_), .track = (k_), .flags = SPUR_F_OUT \
+	}
+#define FAKE_IN(t_, c_, k_)                                                                     \
+	{                                                                                       \
+		.kind = SPUR_SWITCH, .ts = (t_), .cls = (c_), .track = (k_), .flags = SPUR_F_IN \
+	}
 
 #endif

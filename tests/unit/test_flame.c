@@ -12,7 +12,9 @@ static char *flame(struct spur_trace *t, struct pass_options opt, enum spur_stat
 {
 	struct out out;
 	struct spur_error err = { 0 };
-	struct pass_env env = { .trace = t, .pipe = { .threads = 2 }, .opt = &opt, .out = &out, .err = &err };
+	struct pass_env env = {
+		.trace = t, .pipe = { .threads = 2 }, .opt = &opt, .out = &out, .err = &err
+	};
 
 	out_to_memory(&out);
 	fake_rewind(t);
@@ -32,15 +34,19 @@ static void expect(struct spur_trace *t, struct pass_options opt, const char *wa
 static void folded(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""), a = fake_class(t, "a;b\n", ""), z = fake_class(t, "0", "");
-	struct spur_event rows[] = { FAKE_B(0, m, k), FAKE_B(100, a, k), FAKE_B(200, z, k), FAKE_E(250, z, k), FAKE_E(400, a, k),
-				     FAKE_B(400, z, k), FAKE_E(1400, z, k), FAKE_E(2000, m, k) };
+	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""),
+		 a = fake_class(t, "a;b\n", ""), z = fake_class(t, "0", "");
+	struct spur_event rows[] = { FAKE_B(0, m, k),	 FAKE_B(100, a, k), FAKE_B(200, z, k),
+				     FAKE_E(250, z, k), FAKE_E(400, a, k), FAKE_B(400, z, k),
+				     FAKE_E(1400, z, k), FAKE_E(2000, m, k) };
 	struct fake_feed f;
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 }, "main 700\nmain;0 1000\nmain;a,b\\n 250\nmain;a,b\\n;0 50\n");
-	expect(t, (struct pass_options){ .sample_ns = 100 }, "main 7\nmain;0 10\nmain;a,b\\n 3\nmain;a,b\\n;0 1\n");
+	expect(t, (struct pass_options){ 0 },
+	       "main 700\nmain;0 1000\nmain;a,b\\n 250\nmain;a,b\\n;0 50\n");
+	expect(t, (struct pass_options){ .sample_ns = 100 },
+	       "main 7\nmain;0 10\nmain;a,b\\n 3\nmain;a,b\\n;0 1\n");
 	expect(t, (struct pass_options){ .root = "a;b\n" }, "a,b\\n 250\na,b\\n;0 50\n");
 	free(flame(t, (struct pass_options){ .root = "nowhere" }, SPUR_WARN));
 	free(flame(t, (struct pass_options){ .format = "gif" }, SPUR_FAIL));
@@ -60,7 +66,10 @@ static void deep(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2 * DEPTH; i++)
-		rows[i] = (struct spur_event){ .kind = i < DEPTH ? SPUR_BEGIN : SPUR_END_SPAN, .ts = i * 10, .cls = a, .track = k };
+		rows[i] = (struct spur_event){ .kind = i < DEPTH ? SPUR_BEGIN : SPUR_END_SPAN,
+					       .ts = i * 10,
+					       .cls = a,
+					       .track = k };
 	fake_feed(t, &f, ROWS(rows));
 	text = flame(t, (struct pass_options){ 0 }, SPUR_OK);
 	for (char *p = text, *e; (e = strchr(p, '\n')); p = e + 1) {
@@ -88,7 +97,8 @@ static void assert_well_formed(const char *p)
 
 	for (; *p; p++) {
 		if (*p == '&') {
-			assert_true(!strncmp(p, "&amp;", 5) || !strncmp(p, "&lt;", 4) || !strncmp(p, "&gt;", 4) || !strncmp(p, "&quot;", 6));
+			assert_true(!strncmp(p, "&amp;", 5) || !strncmp(p, "&lt;", 4) ||
+				    !strncmp(p, "&gt;", 4) || !strncmp(p, "&quot;", 6));
 		} else if (!strncmp(p, "<![CDATA[", 9)) {
 			p = strstr(p, "]]>");
 			assert_non_null(p);
@@ -105,7 +115,8 @@ static void assert_well_formed(const char *p)
 			for (const char *q = p + 1; q < end; q++)
 				assert_true(*q != '<');
 			if (close) {
-				assert_true(depth && strlen(open[depth - 1]) == len && !strncmp(open[depth - 1], name, len));
+				assert_true(depth && strlen(open[depth - 1]) == len &&
+					    !strncmp(open[depth - 1], name, len));
 				depth--;
 			} else if (!self) {
 				assert_true(depth < 64);
@@ -123,8 +134,10 @@ static void svg(void **state)
 {
 	struct spur_trace *t = fake_trace();
 	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", "/bin/x");
-	uint32_t a = fake_class(t, "std::vector<int>::operator[] & \"more\" \001\xff", ""), tiny = fake_class(t, "tiny", "");
-	struct spur_event rows[] = { FAKE_B(0, m, k), FAKE_SPAN(100000, 400000, a, k), FAKE_SPAN(600000, 50, tiny, k), FAKE_E(1000000, m, k) };
+	uint32_t a = fake_class(t, "std::vector<int>::operator[] & \"more\" \001\xff", ""),
+		 tiny = fake_class(t, "tiny", "");
+	struct spur_event rows[] = { FAKE_B(0, m, k), FAKE_SPAN(100000, 400000, a, k),
+				     FAKE_SPAN(600000, 50, tiny, k), FAKE_E(1000000, m, k) };
 	struct fake_feed f;
 	char *text;
 
@@ -133,8 +146,10 @@ static void svg(void **state)
 	text = flame(t, (struct pass_options){ .format = "svg" }, SPUR_OK);
 	assert_well_formed(text);
 	assert_non_null(strstr(text, "<title>main\n1.000 ms, 100 %, 1 calls</title>"));
-	assert_non_null(strstr(text, "<title>std::vector&lt;int&gt;::operator[] &amp; &quot;more&quot; \\x01\\xff\n400.000 us, 40 %, 1 calls</title>"
-				     "<rect x=\"10\" y=\"64\" width=\"472\""));
+	assert_non_null(strstr(text,
+			       "<title>std::vector&lt;int&gt;::operator[] &amp; &quot;more&quot; "
+			       "\\x01\\xff\n400.000 us, 40 %, 1 calls</title>"
+			       "<rect x=\"10\" y=\"64\" width=\"472\""));
 	assert_null(strstr(text, "<title>tiny"));
 	assert_non_null(strstr(text, "<!-- 1 frames narrower"));
 	assert_null(strstr(text, "http://www.w3.org/1999/xlink"));
@@ -179,7 +194,11 @@ static void no_memory(void **state)
 			struct pass_options opt = { .format = svg_too ? "svg" : "folded" };
 			struct out out;
 			struct spur_error err = { 0 };
-			struct pass_env env = { .trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err };
+			struct pass_env env = { .trace = t,
+						.pipe = { .threads = 1 },
+						.opt = &opt,
+						.out = &out,
+						.err = &err };
 			enum spur_status st;
 
 			out_to_memory(&out);
@@ -189,7 +208,8 @@ static void no_memory(void **state)
 			done = mem_count() < n;
 			mem_fail_at(0);
 			assert_true(n < 1000);
-			assert_true(st == SPUR_OK || (st == SPUR_FAIL && err.code == SPUR_ERR_MEMORY));
+			assert_true(st == SPUR_OK ||
+				    (st == SPUR_FAIL && err.code == SPUR_ERR_MEMORY));
 			out_free(&out);
 		}
 	}
@@ -198,8 +218,9 @@ static void no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(folded), cmocka_unit_test(deep), cmocka_unit_test(svg),
-					    cmocka_unit_test(empty), cmocka_unit_test(no_memory) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(folded), cmocka_unit_test(deep),
+					    cmocka_unit_test(svg), cmocka_unit_test(empty),
+					    cmocka_unit_test(no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,7 @@
-/* graph: the tree, callers of one function, forms, the bound on nodes, and that workers and batches change nothing. */
+/*
+ * graph: the tree, callers of one function, forms, the bound on nodes, and that workers and batches
+ * change nothing.
+ */
 #include "fake.h"
 
 #include <stdio.h>
@@ -8,11 +11,14 @@
 
 #define ROWS(a) (a), sizeof(a) / sizeof(*(a))
 
-static char *graph(struct spur_trace *t, struct pass_options opt, unsigned threads, enum spur_status want)
+static char *graph(struct spur_trace *t, struct pass_options opt, unsigned threads,
+		   enum spur_status want)
 {
 	struct out out;
 	struct spur_error err = { 0 };
-	struct pass_env env = { .trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err };
+	struct pass_env env = {
+		.trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err
+	};
 
 	out_to_memory(&out);
 	fake_rewind(t);
@@ -30,21 +36,28 @@ static void expect(struct spur_trace *t, struct pass_options opt, const char *wa
 	free(text);
 }
 
-/* main calls a (which calls c twice and goes off the CPU), then b > a > c; another thread calls a > c. */
+/*
+ * main calls a (which calls c twice and goes off the CPU), then b > a > c; another thread calls a >
+ * c.
+ */
 static struct spur_trace *small(void)
 {
 	struct spur_trace *t = fake_trace();
 	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2);
-	uint32_t m = fake_class(t, "main", ""), a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	uint32_t m = fake_class(t, "main", ""), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
 	uint32_t a2 = fake_class(t, "a", "");
 	static struct spur_event rows[15], other[3];
 	static struct fake_feed feeds[2];
 	const struct spur_event first[] = {
-		FAKE_B(0, m, k), FAKE_B(1000, a, k), FAKE_B(2000, c, k), FAKE_E(3000, c, k), FAKE_B(4000, c, k), FAKE_E(5000, c, k),
-		FAKE_OUT(6000, b, k), FAKE_IN(8000, b, k), FAKE_E(9000, a, k), FAKE_B(10000, b, k), FAKE_B(11000, a2, k),
-		FAKE_B(12000, c, k), FAKE_E(15000, c, k), FAKE_E(16000, a2, k), FAKE_E(30000, b, k),
+		FAKE_B(0, m, k),      FAKE_B(1000, a, k),   FAKE_B(2000, c, k),
+		FAKE_E(3000, c, k),   FAKE_B(4000, c, k),   FAKE_E(5000, c, k),
+		FAKE_OUT(6000, b, k), FAKE_IN(8000, b, k),  FAKE_E(9000, a, k),
+		FAKE_B(10000, b, k),  FAKE_B(11000, a2, k), FAKE_B(12000, c, k),
+		FAKE_E(15000, c, k),  FAKE_E(16000, a2, k), FAKE_E(30000, b, k),
 	};
-	const struct spur_event second[] = { FAKE_B(0, a, l), FAKE_SPAN(10, 20, c, l), FAKE_E(1000, a, l) };
+	const struct spur_event second[] = { FAKE_B(0, a, l), FAKE_SPAN(10, 20, c, l),
+					     FAKE_E(1000, a, l) };
 
 	memcpy(rows, first, sizeof(first));
 	memcpy(other, second, sizeof(second));
@@ -69,8 +82,11 @@ static void text(void **state)
 	       "  2.000 us    2.000 us           2    └ c\n"
 	       "  1.000 us    0.980 us           1  a\n"
 	       "  0.020 us    0.020 us           1  └ c\n"
-	       "\nOf 1 calls the trace lacks the end (--fields=total,calls,unfinished shows which).\n");
-	expect(t, (struct pass_options){ .fields = "calls,avg,unfinished", .sort = "first", .raw = true, .limit = 3 },
+	       "\nOf 1 calls the trace lacks the end (--fields=total,calls,unfinished shows "
+	       "which).\n");
+	expect(t,
+	       (struct pass_options){
+		       .fields = "calls,avg,unfinished", .sort = "first", .raw = true, .limit = 3 },
 	       "     calls         avg  unfinished  function\n"
 	       "         1        1000           0  a\n"
 	       "         1          20           0  └ c\n"
@@ -98,12 +114,18 @@ static void root(void **state)
 	       "{\"spur\":\"graph\",\"version\":1,\"root\":\"b\",\"cut\":false,\n"
 	       "\"callers\":[\n{\"calls\":1,\"total\":20000,\"path\":[\"main\"]}\n],\n"
 	       "\"nodes\":[\n"
-	       "{\"id\":1,\"parent\":null,\"function\":\"b\",\"module\":\"\",\"calls\":1,\"total\":20000,\"self\":15000,\"unfinished\":0},\n"
-	       "{\"id\":2,\"parent\":1,\"function\":\"a\",\"module\":\"\",\"calls\":1,\"total\":5000,\"self\":2000,\"unfinished\":0},\n"
-	       "{\"id\":3,\"parent\":2,\"function\":\"c\",\"module\":\"\",\"calls\":1,\"total\":3000,\"self\":3000,\"unfinished\":0}\n]}\n");
+	       "{\"id\":1,\"parent\":null,\"function\":\"b\",\"module\":\"\",\"calls\":1,\"total\":"
+	       "20000,\"self\":15000,\"unfinished\":0},\n"
+	       "{\"id\":2,\"parent\":1,\"function\":\"a\",\"module\":\"\",\"calls\":1,\"total\":"
+	       "5000,\"self\":2000,\"unfinished\":0},\n"
+	       "{\"id\":3,\"parent\":2,\"function\":\"c\",\"module\":\"\",\"calls\":1,\"total\":"
+	       "3000,\"self\":3000,\"unfinished\":0}\n]}\n");
 	expect(t, (struct pass_options){ .root = "b", .form = FORM_CSV },
 	       "id,parent,function,module,calls,total,self,unfinished\n"
 	       "1,,b,,1,20000,15000,0\n2,1,a,,1,5000,2000,0\n3,2,c,,1,3000,3000,0\n");
+	expect(t, (struct pass_options){ .root = "a", .form = FORM_CSV, .sort = "-total" },
+	       "id,parent,function,module,calls,total,self,unfinished\n"
+	       "1,,a,,3,14000,6980,0\n2,1,(off CPU),,1,2000,2000,0\n3,1,c,,4,5020,5020,0\n");
 	free(graph(t, (struct pass_options){ .root = "nowhere" }, 1, SPUR_WARN));
 	free(graph(t, (struct pass_options){ .sort = "colour" }, 1, SPUR_FAIL));
 	spur_close(t);
@@ -122,7 +144,10 @@ static void deep(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2 * DEPTH; i++)
-		rows[i] = (struct spur_event){ .kind = i < DEPTH ? SPUR_BEGIN : SPUR_END_SPAN, .ts = i, .cls = a, .track = k };
+		rows[i] = (struct spur_event){ .kind = i < DEPTH ? SPUR_BEGIN : SPUR_END_SPAN,
+					       .ts = i,
+					       .cls = a,
+					       .track = k };
 	fake_feed(t, &f, ROWS(rows));
 	text = graph(t, (struct pass_options){ .root = "rec" }, 1, SPUR_OK);
 	for (char *p = text, *e; (e = strchr(p, '\n')); p = e + 1)
@@ -134,7 +159,10 @@ static void deep(void **state)
 	spur_close(t);
 }
 
-/* More different paths than a feed may touch: sums stay right, and the answer is the same on any number of workers. */
+/*
+ * More different paths than a feed may touch: sums stay right, and the answer is the same on any
+ * number of workers.
+ */
 static void bounded(void **state)
 {
 	enum { FEEDS = 256, CLASSES = 160, PAIRS = CLASSES * CLASSES };
@@ -152,8 +180,10 @@ static void bounded(void **state)
 	}
 	fake_track(t, "x", 1, 1);
 	for (int i = 0; i < PAIRS; i++) {
-		const struct spur_event four[] = { FAKE_B(4 * i, cls[i / CLASSES], 0), FAKE_B(4 * i + 1, cls[i % CLASSES], 0),
-						   FAKE_E(4 * i + 2, cls[i % CLASSES], 0), FAKE_E(4 * i + 3, cls[i / CLASSES], 0) };
+		const struct spur_event four[] = { FAKE_B(4 * i, cls[i / CLASSES], 0),
+						   FAKE_B(4 * i + 1, cls[i % CLASSES], 0),
+						   FAKE_E(4 * i + 2, cls[i % CLASSES], 0),
+						   FAKE_E(4 * i + 3, cls[i / CLASSES], 0) };
 
 		memcpy(rows + n, four, sizeof(four));
 		n += 4;
@@ -182,7 +212,9 @@ static void no_memory(void **state)
 		struct pass_options opt = { .root = "a" };
 		struct out out;
 		struct spur_error err = { 0 };
-		struct pass_env env = { .trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err };
+		struct pass_env env = {
+			.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
+		};
 		enum spur_status st;
 
 		out_to_memory(&out);
@@ -201,8 +233,9 @@ static void no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(text), cmocka_unit_test(root), cmocka_unit_test(deep),
-					    cmocka_unit_test(bounded), cmocka_unit_test(no_memory) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(text), cmocka_unit_test(root),
+					    cmocka_unit_test(deep), cmocka_unit_test(bounded),
+					    cmocka_unit_test(no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

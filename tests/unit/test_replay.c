@@ -1,4 +1,7 @@
-/* replay: nesting, leaves, what the data lacks, events, several threads, and that batches and threads change nothing. */
+/*
+ * replay: nesting, leaves, what the data lacks, events, several threads, and that batches and
+ * threads change nothing.
+ */
 #include "fake.h"
 
 #include <stdlib.h>
@@ -11,7 +14,9 @@ static char *replay(struct spur_trace *t, struct pass_options opt, unsigned thre
 {
 	struct out out;
 	struct spur_error err = { 0 };
-	struct pass_env env = { .trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err };
+	struct pass_env env = {
+		.trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err
+	};
 
 	out_to_memory(&out);
 	fake_rewind(t);
@@ -31,14 +36,24 @@ static void expect(struct spur_trace *t, struct pass_options opt, const char *wa
 static void nesting(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "abc", 7, 123), a = fake_class(t, "main", "/bin/abc"), b = fake_class(t, "work", "/bin/abc");
-	uint32_t c = fake_class(t, "a_name_that_is_longer_than_what_is_copied_at_once", "/lib/libc.so.6");
+	uint32_t k = fake_track(t, "abc", 7, 123), a = fake_class(t, "main", "/bin/abc"),
+		 b = fake_class(t, "work", "/bin/abc");
+	uint32_t c = fake_class(t, "a_name_that_is_longer_than_what_is_copied_at_once",
+				"/lib/libc.so.6");
 	struct spur_event rows[] = {
 		{ .kind = SPUR_BEGIN, .ts = 1000, .cls = a, .track = k, .nargs = 1, .id = 5 },
 		{ .kind = SPUR_BEGIN, .ts = 1100, .cls = b, .track = k, .nargs = 1, .id = 6 },
 		{ .kind = SPUR_END_SPAN, .ts = 1350, .cls = b, .track = k, .nargs = 1, .id = 7 },
-		FAKE_B(1400, b, k), FAKE_B(1500, c, k), FAKE_E(1600, c, k), FAKE_E(2000000, b, k),
-		{ .kind = SPUR_END_SPAN, .ts = 12345679, .cls = a, .track = k, .nargs = 1, .id = 8 },
+		FAKE_B(1400, b, k),
+		FAKE_B(1500, c, k),
+		FAKE_E(1600, c, k),
+		FAKE_E(2000000, b, k),
+		{ .kind = SPUR_END_SPAN,
+		  .ts = 12345679,
+		  .cls = a,
+		  .track = k,
+		  .nargs = 1,
+		  .id = 8 },
 	};
 	struct fake_feed f;
 
@@ -52,13 +67,19 @@ static void nesting(void **state)
 	       "  0.100 us 123 │     a_name_that_is_longer_than_what_is_copied_at_once();\n"
 	       "  1.998 ms 123 │   } /* work */\n"
 	       " 12.344 ms 123 │ } = x=8; /* main */\n");
-	expect(t, (struct pass_options){ .fields = "task,pid,module,addr", .no_merge = true, .no_comment = true, .no_args = true, .flat = true },
+	expect(t,
+	       (struct pass_options){ .fields = "task,pid,module,addr",
+				      .no_merge = true,
+				      .no_comment = true,
+				      .no_args = true,
+				      .flat = true },
 	       "task            pid module                       addr │ call\n"
 	       "abc               7 abc                             5 │ main() {\n"
 	       "abc               7 abc                             6 │ work() {\n"
 	       "abc               7 abc                             7 │ }\n"
 	       "abc               7 abc                             0 │ work() {\n"
-	       "abc               7 libc.so.6                       0 │ a_name_that_is_longer_than_what_is_copied_at_once() {\n"
+	       "abc               7 libc.so.6                       0 │ "
+	       "a_name_that_is_longer_than_what_is_copied_at_once() {\n"
 	       "abc               7 libc.so.6                       0 │ }\n"
 	       "abc               7 abc                             0 │ }\n"
 	       "abc               7 abc                             8 │ }\n");
@@ -76,9 +97,12 @@ static void nesting(void **state)
 static void unfinished(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
-	struct spur_event rows[] = { FAKE_ED(1, c, k, 2), FAKE_BD(10, a, k, 0), FAKE_BD(20, b, k, 1), FAKE_ED(30, a, k, 0),
-				     FAKE_BD(40, b, k, 3), FAKE_ED(50, b, k, 3), FAKE_BD(60, a, k, 0), FAKE_BD(70, b, k, 1) };
+	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	struct spur_event rows[] = { FAKE_ED(1, c, k, 2),  FAKE_BD(10, a, k, 0),
+				     FAKE_BD(20, b, k, 1), FAKE_ED(30, a, k, 0),
+				     FAKE_BD(40, b, k, 3), FAKE_ED(50, b, k, 3),
+				     FAKE_BD(60, a, k, 0), FAKE_BD(70, b, k, 1) };
 	struct fake_feed f;
 
 	(void)state;
@@ -101,15 +125,26 @@ static void unfinished(void **state)
 static void events(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""), e = fake_class(t, "probe\033[2J", ""), s = fake_class(t, "sched", "");
+	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""),
+		 e = fake_class(t, "probe\033[2J", ""), s = fake_class(t, "sched", "");
 	struct spur_event rows[] = {
-		FAKE_OUT(1, s, k), FAKE_IN(2, s, k), /* outside of calls: nothing to show */
-		FAKE_B(10, a, k), FAKE_OUT(20, s, k), FAKE_IN(50, s, k),
+		FAKE_OUT(1, s, k),
+		FAKE_IN(2, s, k), /* outside of calls: nothing to show */
+		FAKE_B(10, a, k),
+		FAKE_OUT(20, s, k),
+		FAKE_IN(50, s, k),
 		{ .kind = SPUR_INSTANT, .ts = 60, .cls = e, .track = k, .nargs = 1, .id = 3 },
 		{ .kind = SPUR_LOST, .ts = 60, .cls = e, .track = k, .id = 12 },
-		{ .kind = SPUR_SWITCH, .flags = SPUR_F_OUT | SPUR_F_PREEMPTED, .ts = 70, .cls = s, .track = k },
+		{ .kind = SPUR_SWITCH,
+		  .flags = SPUR_F_OUT | SPUR_F_PREEMPTED,
+		  .ts = 70,
+		  .cls = s,
+		  .track = k },
 		{ .kind = SPUR_WAKEUP, .ts = 75, .cls = e, .track = k },
-		FAKE_IN(90, s, k), FAKE_E(100, a, k), FAKE_SPAN(200, 50, a, k), FAKE_SPAN(210, 10, a, k),
+		FAKE_IN(90, s, k),
+		FAKE_E(100, a, k),
+		FAKE_SPAN(200, 50, a, k),
+		FAKE_SPAN(210, 10, a, k),
 		{ .kind = SPUR_ASYNC_BEGIN, .ts = 300, .cls = e, .track = k },
 	};
 	struct fake_feed f;
@@ -136,9 +171,11 @@ static void events(void **state)
 static void threads(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 22222), a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 22222),
+		 a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
 	struct spur_event one[] = { FAKE_B(10, a, k), FAKE_E(100, a, k) };
-	struct spur_event two[] = { FAKE_B(20, b, l), FAKE_B(30, a, l), FAKE_E(40, a, l), FAKE_E(90, b, l) };
+	struct spur_event two[] = { FAKE_B(20, b, l), FAKE_B(30, a, l), FAKE_E(40, a, l),
+				    FAKE_E(90, b, l) };
 	struct fake_feed f[2];
 
 	(void)state;
@@ -154,34 +191,151 @@ static void threads(void **state)
 	spur_close(t);
 }
 
-/* A call stays pending while at most the window's rows come in between; then it is shown open. And deep nesting. */
+/*
+ * Two threads in one feed: a call stays pending while at most the window's rows come in between;
+ * then it is shown open.
+ */
 static void window(void **state)
 {
-	enum { PAIRS = 20000 };
+	enum { PAIRS = 20000, SHORT = 1000 };
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2), a = fake_class(t, "slow", ""), b = fake_class(t, "b", "");
-	static struct spur_event two[2 * PAIRS];
-	struct spur_event one[] = {
-		FAKE_B(0, a, k), { .kind = SPUR_END_SPAN, .ts = 2 * PAIRS + 10, .cls = a, .track = k, .nargs = 1, .id = 4 },
-		FAKE_B(2 * PAIRS + 20, a, k), { .kind = SPUR_END_SPAN, .ts = 2 * PAIRS + 30, .cls = a, .track = k, .nargs = 1, .id = 5 },
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2),
+		 a = fake_class(t, "slow", ""), b = fake_class(t, "b", "");
+	static struct spur_event rows[2 * PAIRS + 2 * SHORT + 4];
+	const struct spur_event mine[] = {
+		FAKE_B(0, a, k),
+		{ .kind = SPUR_END_SPAN,
+		  .ts = 2 * PAIRS + 1,
+		  .cls = a,
+		  .track = k,
+		  .nargs = 1,
+		  .id = 4 },
+		FAKE_B(2 * PAIRS + 2, a, k),
+		{ .kind = SPUR_END_SPAN,
+		  .ts = 2 * PAIRS + 2 * SHORT + 3,
+		  .cls = a,
+		  .track = k,
+		  .nargs = 1,
+		  .id = 5 },
 	};
-	struct fake_feed f[2];
+	struct fake_feed f;
 	char *text, *again, *p;
+	size_t n = 0;
 
 	(void)state;
-	for (int i = 0; i < 2 * PAIRS; i++)
-		two[i] = (struct spur_event){ .kind = i % 2 ? SPUR_END_SPAN : SPUR_BEGIN, .ts = i + 1, .cls = b, .track = l };
-	fake_feed(t, &f[0], ROWS(one));
-	fake_feed(t, &f[1], ROWS(two));
+	rows[n++] = mine[0];
+	for (int i = 0; i < 2 * (PAIRS + SHORT); i++) {
+		if (i == 2 * PAIRS) {
+			rows[n++] = mine[1];
+			rows[n++] = mine[2];
+		}
+		rows[n] = (struct spur_event){ .kind = i % 2 ? SPUR_END_SPAN : SPUR_BEGIN,
+					       .ts = (int64_t)n,
+					       .cls = b,
+					       .track = l };
+		n++;
+	}
+	rows[n++] = mine[3];
+	fake_feed(t, &f, rows, n);
 	text = replay(t, (struct pass_options){ 0 }, 1);
 	assert_non_null(p = strstr(text, "│ slow() {\n"));
-	assert_non_null(strstr(p, " 40.010 us   1 │ } = x=4; /* slow */\n  0.010 us   1 │ slow() = x=5;\n"));
-	f[0].batch = 1;
-	f[1].batch = 7;
-	again = replay(t, (struct pass_options){ 0 }, 3);
-	assert_string_equal(text, again);
+	assert_non_null(strstr(
+		p, " 40.001 us   1 │ } = x=4; /* slow */\n  2.001 us   1 │ slow() = x=5;\n"));
+	for (uint32_t batch = 1; batch < 9; batch += 6) {
+		f.batch = batch;
+		again = replay(t, (struct pass_options){ 0 }, 3);
+		assert_string_equal(text, again);
+		free(again);
+	}
 	free(text);
-	free(again);
+	spur_close(t);
+}
+
+/* Many feeds, many lines, any number of threads: the same text, in time order. */
+static void many(void **state)
+{
+	enum { FEEDS = 40, ROWS_EACH = 3000 };
+	struct spur_trace *t = fake_trace();
+	static struct spur_event rows[FEEDS][ROWS_EACH];
+	static struct fake_feed f[FEEDS];
+	uint32_t cls[3] = { fake_class(t, "a", ""), fake_class(t, "b", ""),
+			    fake_class(t, "c", "") };
+	unsigned seed = 3;
+	int64_t last = -1;
+	char *one, *other;
+
+	(void)state;
+	for (uint32_t i = 0; i < FEEDS; i++) {
+		int depth = 0;
+		int64_t ts = i;
+
+		fake_track(t, "x", 1, i);
+		for (int k = 0; k < ROWS_EACH; k++) {
+			bool end = depth && rand_r(&seed) % 2;
+
+			depth += end ? -1 : 1;
+			ts += rand_r(&seed) % 50;
+			rows[i][k] = (struct spur_event){ .kind = end ? SPUR_END_SPAN : SPUR_BEGIN,
+							  .ts = ts,
+							  .track = i,
+							  .cls = cls[rand_r(&seed) % 3] };
+		}
+		fake_feed(t, &f[i], ROWS(rows[i]));
+	}
+	one = replay(t, (struct pass_options){ .fields = "time,duration,tid" }, 1);
+	for (char *p = strchr(one, '\n') + 1; *p; p = strchr(p, '\n') + 1) {
+		int64_t ts = (int64_t)(strtod(p, NULL) * 1e9 + 0.5);
+
+		assert_true(ts >= last);
+		last = ts;
+	}
+	other = replay(t, (struct pass_options){ .fields = "time,duration,tid" }, 4);
+	assert_string_equal(one, other);
+	free(one);
+	free(other);
+	spur_close(t);
+}
+
+/* --limit is in lines: the same as the first lines of everything. */
+static void limit(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2),
+		 a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
+	struct spur_event one[] = { FAKE_B(10, a, k), FAKE_B(30, b, k), FAKE_E(50, b, k),
+				    FAKE_E(100, a, k) };
+	struct spur_event two[] = { FAKE_B(20, b, l), FAKE_B(40, a, l), FAKE_E(60, a, l),
+				    FAKE_E(90, b, l) };
+	struct fake_feed f[2];
+	char *all, *text;
+
+	(void)state;
+	fake_feed(t, &f[0], ROWS(one));
+	fake_feed(t, &f[1], ROWS(two));
+	all = replay(t, (struct pass_options){ 0 }, 1);
+	for (uint64_t n = 1; n < 8; n++) {
+		struct out out;
+		struct spur_error err = { 0 };
+		const struct pass_options opt = { 0 };
+		struct pass_env env = { .trace = t,
+					.pipe = { .threads = 2, .limit = n },
+					.opt = &opt,
+					.out = &out,
+					.err = &err };
+		size_t lines = 0;
+
+		out_to_memory(&out);
+		fake_rewind(t);
+		assert_int_equal(pass_find("replay", NULL)->run(&env), SPUR_OK);
+		out_char(&out, '\0');
+		text = out.buf;
+		assert_memory_equal(all, text, out.len - 1);
+		for (char *p = text; (p = strchr(p, '\n')); p++)
+			lines++;
+		assert_int_equal(lines, 1 + (n < 6 ? n : 6));
+		out_free(&out);
+	}
+	free(all);
 	spur_close(t);
 }
 
@@ -212,9 +366,14 @@ static void deep(void **state)
 static void no_memory(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
-	struct spur_event rows[] = { FAKE_B(10, a, k), { .kind = SPUR_BEGIN, .ts = 20, .cls = b, .track = k, .nargs = 1 }, FAKE_E(40, b, k),
-				     FAKE_E(50, a, k) };
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", "");
+	struct spur_event rows[] = {
+		FAKE_B(10, a, k),
+		{ .kind = SPUR_BEGIN, .ts = 20, .cls = b, .track = k, .nargs = 1 },
+		FAKE_E(40, b, k),
+		FAKE_E(50, a, k)
+	};
 	struct fake_feed f;
 	bool done = false;
 
@@ -224,7 +383,9 @@ static void no_memory(void **state)
 		struct pass_options opt = { 0 };
 		struct out out;
 		struct spur_error err = { 0 };
-		struct pass_env env = { .trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err };
+		struct pass_env env = {
+			.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
+		};
 		enum spur_status st;
 
 		out_to_memory(&out);
@@ -242,9 +403,11 @@ static void no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nesting), cmocka_unit_test(unfinished), cmocka_unit_test(events),
-					    cmocka_unit_test(threads), cmocka_unit_test(window), cmocka_unit_test(deep),
-					    cmocka_unit_test(no_memory) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nesting), cmocka_unit_test(unfinished), cmocka_unit_test(events),
+		cmocka_unit_test(threads), cmocka_unit_test(window),	 cmocka_unit_test(many),
+		cmocka_unit_test(limit), cmocka_unit_test(deep), cmocka_unit_test(no_memory)
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,7 @@
-/* report: sums, recursion, what the data lacks, percentiles, forms, and a plain model to compare random traces with. */
+/*
+ * report: sums, recursion, what the data lacks, percentiles, forms, and a plain model to compare
+ * random traces with.
+ */
 #include "fake.h"
 
 #include <math.h>
@@ -16,7 +19,11 @@ struct run {
 static struct run report(struct spur_trace *t, struct pass_options opt, unsigned threads)
 {
 	struct run r = { 0 };
-	struct pass_env env = { .trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &r.out, .err = &r.err };
+	struct pass_env env = { .trace = t,
+				.pipe = { .threads = threads },
+				.opt = &opt,
+				.out = &r.out,
+				.err = &r.err };
 
 	out_to_memory(&r.out);
 	fake_rewind(t);
@@ -39,9 +46,12 @@ static void expect(struct spur_trace *t, struct pass_options opt, const char *te
 static void text_table(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "abc", 1, 1), a = fake_class(t, "main", "/bin/abc"), b = fake_class(t, "work", "/bin/abc");
-	struct spur_event rows[] = { FAKE_B(1000, a, k), FAKE_B(2000, b, k), FAKE_E(5500, b, k), FAKE_B(6000, b, k),
-				     FAKE_E(6999, b, k), FAKE_E(1501000, a, k) };
+	uint32_t k = fake_track(t, "abc", 1, 1), a = fake_class(t, "main", "/bin/abc"),
+		 b = fake_class(t, "work", "/bin/abc");
+	struct spur_event rows[] = {
+		FAKE_B(1000, a, k), FAKE_B(2000, b, k), FAKE_E(5500, b, k),
+		FAKE_B(6000, b, k), FAKE_E(6999, b, k), FAKE_E(1501000, a, k)
+	};
 	struct fake_feed f;
 
 	(void)state;
@@ -50,21 +60,32 @@ static void text_table(void **state)
 	       "     total        self  calls         avg         max  function\n"
 	       "  1.500 ms    1.495 ms      1    1.500 ms    1.500 ms  main\n"
 	       "  4.499 us    4.499 us      2    2.249 us    3.500 us  work\n");
-	expect(t, (struct pass_options){ .raw = true, .fields = "function,min,p50,p99,stdev,share,size", .sort = "calls" },
+	expect(t,
+	       (struct pass_options){ .raw = true,
+				      .fields = "function,min,p50,p99,stdev,share,size",
+				      .sort = "calls" },
 	       "function      min      p50      p99  stdev   share  size\n"
 	       "work          999      999     3500   1251   0.2 %    16\n"
 	       "main      1500000  1500000  1500000      0  99.7 %    16\n");
 	expect(t, (struct pass_options){ .form = FORM_JSON },
 	       "{\"spur\":\"report\",\"version\":1,\"by\":\"function\",\"rows\":[\n"
-	       "{\"function\":\"main\",\"module\":\"/bin/abc\",\"calls\":1,\"total\":1500000,\"self\":1495501,\"avg\":1500000,"
+	       "{\"function\":\"main\",\"module\":\"/bin/"
+	       "abc\",\"calls\":1,\"total\":1500000,\"self\":1495501,\"avg\":1500000,"
 	       "\"min\":1500000,\"max\":1500000,\"unfinished\":0},\n"
-	       "{\"function\":\"work\",\"module\":\"/bin/abc\",\"calls\":2,\"total\":4499,\"self\":4499,\"avg\":2249,"
+	       "{\"function\":\"work\",\"module\":\"/bin/"
+	       "abc\",\"calls\":2,\"total\":4499,\"self\":4499,\"avg\":2249,"
 	       "\"min\":999,\"max\":3500,\"unfinished\":0}\n]}\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,total", .sort = "-total" },
+	expect(t,
+	       (struct pass_options){
+		       .form = FORM_CSV, .fields = "function,total", .sort = "-total" },
 	       "function,total\nwork,4499\nmain,1500000\n");
-	expect(t, (struct pass_options){ .form = FORM_JSONL, .by = "task", .fields = "task,tid,calls,total,self" },
+	expect(t,
+	       (struct pass_options){
+		       .form = FORM_JSONL, .by = "task", .fields = "task,tid,calls,total,self" },
 	       "{\"task\":\"abc\",\"tid\":1,\"calls\":3,\"total\":1500000,\"self\":1500000}\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .by = "session", .fields = "session,pid,calls" },
+	expect(t,
+	       (struct pass_options){
+		       .form = FORM_CSV, .by = "session", .fields = "session,pid,calls" },
 	       "session,pid,calls\nabc,1,3\n");
 	spur_close(t);
 }
@@ -73,9 +94,11 @@ static void names(void **state)
 {
 	struct spur_trace *t = fake_trace();
 	uint32_t k = fake_track(t, "x", 1, 1);
-	uint32_t a = fake_class(t, "f", "/a/liba.so"), b = fake_class(t, "f", "/b/libb.so"), c = fake_class(t, "f", "/a/liba.so");
+	uint32_t a = fake_class(t, "f", "/a/liba.so"), b = fake_class(t, "f", "/b/libb.so"),
+		 c = fake_class(t, "f", "/a/liba.so");
 	uint32_t d = fake_class(t, "a\033[31mname that is far too long for a narrow terminal", "m");
-	struct spur_event rows[] = { FAKE_SPAN(0, 1, a, k), FAKE_SPAN(1, 4, b, k), FAKE_SPAN(5, 1, c, k), FAKE_SPAN(6, 9, d, k) };
+	struct spur_event rows[] = { FAKE_SPAN(0, 1, a, k), FAKE_SPAN(1, 4, b, k),
+				     FAKE_SPAN(5, 1, c, k), FAKE_SPAN(6, 9, d, k) };
 	struct fake_feed f;
 
 	(void)state;
@@ -85,7 +108,8 @@ static void names(void **state)
 	       "    1  a\\x1b[31mname that is far too l..\n"
 	       "    1  f [libb.so]\n"
 	       "    2  f [liba.so]\n");
-	expect(t, (struct pass_options){ .fields = "function,module", .sort = "module", .limit = 3 },
+	expect(t,
+	       (struct pass_options){ .fields = "function,module", .sort = "module", .limit = 3 },
 	       "function                                                  module\n"
 	       "f                                                         /a/liba.so\n"
 	       "f                                                         /b/libb.so\n"
@@ -97,15 +121,21 @@ static void names(void **state)
 static void recursion(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "rec", ""), b = fake_class(t, "mid", "");
-	struct spur_event rows[] = { FAKE_BD(0, a, k, 0), FAKE_BD(10, b, k, 1), FAKE_BD(20, a, k, 2), FAKE_BD(30, a, k, 3),
-				     FAKE_ED(40, a, k, 3), FAKE_ED(60, a, k, 2), FAKE_ED(80, b, k, 1), FAKE_ED(100, a, k, 0) };
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "rec", ""),
+		 b = fake_class(t, "mid", "");
+	struct spur_event rows[] = { FAKE_BD(0, a, k, 0),  FAKE_BD(10, b, k, 1),
+				     FAKE_BD(20, a, k, 2), FAKE_BD(30, a, k, 3),
+				     FAKE_ED(40, a, k, 3), FAKE_ED(60, a, k, 2),
+				     FAKE_ED(80, b, k, 1), FAKE_ED(100, a, k, 0) };
 	struct fake_feed f;
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,calls,total,self,min,max,avg" },
-	       "function,calls,total,self,min,max,avg\nrec,3,100,70,10,100,50\nmid,1,70,30,70,70,70\n");
+	expect(t,
+	       (struct pass_options){ .form = FORM_CSV,
+				      .fields = "function,calls,total,self,min,max,avg" },
+	       "function,calls,total,self,min,max,avg\nrec,3,100,70,10,100,50\nmid,1,70,30,70,70,"
+	       "70\n");
 	spur_close(t);
 }
 
@@ -113,15 +143,20 @@ static void recursion(void **state)
 static void recursion_is_per_track(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2), a = fake_class(t, "f", "");
-	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_B(1, a, l), FAKE_B(2, a, k), FAKE_B(3, a, l), FAKE_E(4, a, k),
-				     FAKE_E(5, a, l), FAKE_E(10, a, k), FAKE_E(21, a, l) };
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2),
+		 a = fake_class(t, "f", "");
+	struct spur_event rows[] = { FAKE_B(0, a, k),  FAKE_B(1, a, l), FAKE_B(2, a, k),
+				     FAKE_B(3, a, l),  FAKE_E(4, a, k), FAKE_E(5, a, l),
+				     FAKE_E(10, a, k), FAKE_E(21, a, l) };
 	struct fake_feed f;
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "calls,total,self" }, "calls,total,self\n4,30,30\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .by = "task", .fields = "task,tid,calls,total" },
+	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "calls,total,self" },
+	       "calls,total,self\n4,30,30\n");
+	expect(t,
+	       (struct pass_options){
+		       .form = FORM_CSV, .by = "task", .fields = "task,tid,calls,total" },
 	       "task,tid,calls,total\ny,2,2,20\nx,1,2,10\n");
 	spur_close(t);
 }
@@ -129,31 +164,50 @@ static void recursion_is_per_track(void **state)
 static void off_cpu_and_spans(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "f", ""), s = fake_class(t, "switch", "");
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "f", ""),
+		 s = fake_class(t, "switch", "");
 	uint32_t b = fake_class(t, "outer", ""), c = fake_class(t, "inner", "");
-	/* outer [100,200] holds inner [110,150] and [190,230], which outlasts it: only 10 of that is outer's. */
-	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_OUT(10, s, k), FAKE_IN(40, s, k), FAKE_E(50, a, k),
-				     FAKE_SPAN(100, 100, b, k), FAKE_SPAN(110, 40, c, k), FAKE_SPAN(190, 40, c, k),
-				     FAKE_SPAN(300, 5, c, k) };
+	/*
+	 * outer [100,200] holds inner [110,150] and [190,230], which outlasts it: only 10 of that
+	 * is outer's.
+	 */
+	struct spur_event rows[] = { FAKE_B(0, a, k),		FAKE_OUT(10, s, k),
+				     FAKE_IN(40, s, k),		FAKE_E(50, a, k),
+				     FAKE_SPAN(100, 100, b, k), FAKE_SPAN(110, 40, c, k),
+				     FAKE_SPAN(190, 40, c, k),	FAKE_SPAN(300, 5, c, k) };
 	struct fake_feed f;
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,calls,total,self,unfinished" },
-	       "function,calls,total,self,unfinished\nouter,1,100,50,0\ninner,3,85,85,0\nf,1,50,20,0\n(off CPU),1,30,30,0\n");
+	expect(t,
+	       (struct pass_options){ .form = FORM_CSV,
+				      .fields = "function,calls,total,self,unfinished" },
+	       "function,calls,total,self,unfinished\nouter,1,100,50,0\ninner,3,85,85,0\nf,1,50,20,"
+	       "0\n(off CPU),1,30,30,0\n");
 	spur_close(t);
 }
 
-/* Ends that the data lacks are implied by depth or by the end of the data; begins that it lacks make no call. */
+/*
+ * Ends that the data lacks are implied by depth or by the end of the data; begins that it lacks
+ * make no call.
+ */
 static void unfinished(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
 	struct spur_event rows[] = {
-		FAKE_ED(5, c, k, 1), FAKE_BD(10, a, k, 0), FAKE_BD(20, b, k, 1), FAKE_ED(30, a, k, 0),
+		FAKE_ED(5, c, k, 1),
+		FAKE_BD(10, a, k, 0),
+		FAKE_BD(20, b, k, 1),
+		FAKE_ED(30, a, k, 0),
 		/* begins at depth 3: what is below is unknown; only c's time is known inside a */
-		FAKE_BD(100, a, k, 0), FAKE_BD(110, c, k, 3), FAKE_ED(130, c, k, 3), FAKE_ED(200, a, k, 0),
-		FAKE_BD(300, b, k, 0), FAKE_BD(310, c, k, 1),
+		FAKE_BD(100, a, k, 0),
+		FAKE_BD(110, c, k, 3),
+		FAKE_ED(130, c, k, 3),
+		FAKE_ED(200, a, k, 0),
+		FAKE_BD(300, b, k, 0),
+		FAKE_BD(310, c, k, 1),
 		{ .kind = SPUR_INSTANT, .ts = 350, .cls = c, .track = k },
 	};
 	struct fake_feed f;
@@ -161,7 +215,9 @@ static void unfinished(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "function,calls,total,self,unfinished" },
+	expect(t,
+	       (struct pass_options){ .form = FORM_CSV,
+				      .fields = "function,calls,total,self,unfinished" },
 	       "function,calls,total,self,unfinished\na,2,120,90,0\nb,2,60,20,2\nc,2,60,60,2\n");
 	r = report(t, (struct pass_options){ 0 }, 1);
 	assert_non_null(strstr(r.out.buf, "\nOf 4 calls the trace lacks the begin or the end"));
@@ -235,7 +291,8 @@ struct model {
 	uint64_t calls, total, self, unfinished;
 };
 
-static void model_end(struct model *m, const struct spur_event **stack, uint64_t *child, size_t n, int64_t ts, bool cut)
+static void model_end(struct model *m, const struct spur_event **stack, uint64_t *child, size_t n,
+		      int64_t ts, bool cut)
 {
 	const struct spur_event *b = stack[n];
 	uint64_t length = (uint64_t)(ts - (b ? b->ts : ts));
@@ -280,7 +337,48 @@ static void model_run(struct model *m, const struct spur_event *rows, size_t n, 
 		depth--, model_end(m, stack, child, depth, last, true);
 }
 
-/* Random walks with lost rows, on four tracks in two feeds; pulled in batches of 1, 7 and 512; on 1 and 2 threads. */
+/* A thread that calls and returns at random, of whose rows some are lost. */
+static void random_walk(struct spur_event *rows, uint32_t track, unsigned *seed)
+{
+	int depth = 0;
+	int64_t ts = track;
+
+	for (size_t n = 0; n < MODEL_ROWS;) {
+		bool end = depth && (rand_r(seed) % 2 || depth == 60);
+		struct spur_event row = FAKE_BD(ts, 1 + (uint32_t)rand_r(seed) % MODEL_CLASSES, track,
+						(uint16_t)(depth - end));
+
+		row.kind = end ? SPUR_END_SPAN : SPUR_BEGIN;
+		depth += end ? -1 : 1;
+		ts += rand_r(seed) % 100;
+		if (rand_r(seed) % 50)
+			rows[n++] = row;
+	}
+}
+
+/* Both walks in time order. */
+static size_t mix(struct spur_event *to, const struct spur_event *a, const struct spur_event *b)
+{
+	size_t i = 0, j = 0, n = 0;
+
+	while (i < MODEL_ROWS || j < MODEL_ROWS)
+		to[n++] = j == MODEL_ROWS || (i < MODEL_ROWS && a[i].ts <= b[j].ts) ? a[i++] : b[j++];
+	return n;
+}
+
+static void model_text(const struct spur_trace *t, const struct model *m, struct out *o)
+{
+	out_to_memory(o);
+	out_str(o, "function,calls,total,self,unfinished\n");
+	for (uint32_t c = 1; c <= MODEL_CLASSES; c++)
+		out_printf(o, "%s,%llu,%llu,%llu,%llu\n",
+			   spur_string(t, trace_class(t, c)->name, NULL),
+			   (unsigned long long)m[c].calls, (unsigned long long)m[c].total,
+			   (unsigned long long)m[c].self, (unsigned long long)m[c].unfinished);
+	out_char(o, '\0');
+}
+
+/* Four tracks in two feeds; pulled in batches of 1, 7 and 512; on 1 and 2 threads. */
 static void random_against_model(void **state)
 {
 	static struct spur_event walks[4][MODEL_ROWS], mixed[2][2 * MODEL_ROWS];
@@ -295,47 +393,25 @@ static void random_against_model(void **state)
 	for (uint32_t c = 0; c < MODEL_CLASSES; c++)
 		fake_class(t, (const char *[]){ "a", "b", "c", "d", "e" }[c], "");
 	for (uint32_t k = 0; k < 4; k++) {
-		int depth = 0;
-		int64_t ts = k;
-		size_t n = 0;
-
 		fake_track(t, "t", 1, k);
-		while (n < MODEL_ROWS) {
-			bool end = depth && (rand_r(&seed) % 2 || depth == 60);
-			struct spur_event row = FAKE_BD(ts, 1 + (uint32_t)rand_r(&seed) % MODEL_CLASSES, k, (uint16_t)(depth - end));
-
-			row.kind = end ? SPUR_END_SPAN : SPUR_BEGIN;
-			depth += end ? -1 : 1;
-			ts += rand_r(&seed) % 100;
-			if (rand_r(&seed) % 50)
-				walks[k][n++] = row;
-		}
+		random_walk(walks[k], k, &seed);
 	}
 	for (uint32_t f = 0; f < 2; f++) {
-		const struct spur_event *a = walks[2 * f], *b = walks[2 * f + 1];
-		int64_t last = a[MODEL_ROWS - 1].ts > b[MODEL_ROWS - 1].ts ? a[MODEL_ROWS - 1].ts : b[MODEL_ROWS - 1].ts;
-		size_t i = 0, j = 0, n = 0;
+		size_t n = mix(mixed[f], walks[2 * f], walks[2 * f + 1]);
 
-		while (i < MODEL_ROWS || j < MODEL_ROWS)
-			mixed[f][n++] = j == MODEL_ROWS || (i < MODEL_ROWS && a[i].ts <= b[j].ts) ? a[i++] : b[j++];
-		model_run(m, a, MODEL_ROWS, last);
-		model_run(m, b, MODEL_ROWS, last);
+		model_run(m, walks[2 * f], MODEL_ROWS, mixed[f][n - 1].ts);
+		model_run(m, walks[2 * f + 1], MODEL_ROWS, mixed[f][n - 1].ts);
 		fake_feed(t, &feeds[f], mixed[f], n);
 	}
-	out_to_memory(&want);
-	out_str(&want, "function,calls,total,self,unfinished\n");
-	for (uint32_t c = 1; c <= MODEL_CLASSES; c++)
-		out_printf(&want, "%s,%llu,%llu,%llu,%llu\n", spur_string(t, trace_class(t, c)->name, NULL),
-			   (unsigned long long)m[c].calls, (unsigned long long)m[c].total, (unsigned long long)m[c].self,
-			   (unsigned long long)m[c].unfinished);
-	out_char(&want, '\0');
+	model_text(t, m, &want);
 	for (unsigned i = 0; i < 12; i++) {
-		bool slow = i >= 6;
+		struct pass_options opt = { .form = FORM_CSV,
+					    .sort = i < 6 ? "function" : "function,p50",
+					    .fields = "function,calls,total,self,unfinished" };
 		struct run r;
 
 		feeds[0].batch = feeds[1].batch = batches[i % 3];
-		r = report(t, (struct pass_options){ .form = FORM_CSV, .sort = slow ? "function,p50" : "function",
-						     .fields = "function,calls,total,self,unfinished" }, 1 + i % 2);
+		r = report(t, opt, 1 + i % 2);
 		assert_string_equal(r.out.buf, want.buf);
 		out_free(&r.out);
 	}
@@ -347,8 +423,10 @@ static void random_against_model(void **state)
 static void no_memory(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2), a = fake_class(t, "f", ""), b = fake_class(t, "g", "");
-	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_B(1, a, l), FAKE_SPAN(2, 1, b, k), FAKE_E(5, a, l), FAKE_E(9, a, k) };
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2),
+		 a = fake_class(t, "f", ""), b = fake_class(t, "g", "");
+	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_B(1, a, l), FAKE_SPAN(2, 1, b, k),
+				     FAKE_E(5, a, l), FAKE_E(9, a, k) };
 	struct fake_feed f;
 	bool done = false;
 
@@ -358,14 +436,16 @@ static void no_memory(void **state)
 		struct run r;
 
 		mem_fail_at(n);
-		r = report(t, (struct pass_options){ .fields = "function,p50,stdev", .raw = true }, 1);
+		r = report(t, (struct pass_options){ .fields = "function,p50,stdev", .raw = true },
+			   1);
 		done = mem_count() < n;
 		mem_fail_at(0);
 		assert_true(n < 1000);
 		if (r.st == SPUR_FAIL)
 			assert_int_equal(r.err.code, SPUR_ERR_MEMORY);
 		if (r.st != SPUR_FAIL && !r.out.error)
-			assert_string_equal(r.out.buf, "function  p50  stdev\nf           4      3\ng           1      0\n");
+			assert_string_equal(r.out.buf, "function  p50  stdev\nf           4      "
+						       "3\ng           1      0\n");
 		out_free(&r.out);
 	}
 	spur_close(t);
@@ -374,9 +454,15 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_table), cmocka_unit_test(names), cmocka_unit_test(recursion),
-		cmocka_unit_test(recursion_is_per_track), cmocka_unit_test(off_cpu_and_spans), cmocka_unit_test(unfinished),
-		cmocka_unit_test(usage), cmocka_unit_test(percentiles), cmocka_unit_test(random_against_model),
+		cmocka_unit_test(text_table),
+		cmocka_unit_test(names),
+		cmocka_unit_test(recursion),
+		cmocka_unit_test(recursion_is_per_track),
+		cmocka_unit_test(off_cpu_and_spans),
+		cmocka_unit_test(unfinished),
+		cmocka_unit_test(usage),
+		cmocka_unit_test(percentiles),
+		cmocka_unit_test(random_against_model),
 		cmocka_unit_test(no_memory),
 	};
 

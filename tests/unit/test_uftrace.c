@@ -84,12 +84,14 @@ static void test_lost(void **state)
 	(void)state;
 	put_basics("");
 	rec(0, LOST, 2, 7);
+	rec(0, LOST, 2, 8);
 	rec(100, ENTRY, 0, MAIN);
 	rec(110, ENTRY, 1, WORK);
 	rec(0, LOST, 9, 1000000);
 	rec(150, EXIT, 0, MAIN);
 	dat_write("1.dat");
-	expect_rows("100 LOST LOST 0 retimed 7\n100 BEGIN main 0\n110 BEGIN work 1\n110 LOST LOST "
+	expect_rows("100 LOST LOST 0 retimed 7\n100 LOST LOST 0 retimed 8\n100 BEGIN main 0\n110 "
+		    "BEGIN work 1\n110 LOST LOST "
 		    "2 retimed 1000000\n"
 		    "150 END main 0\n~ uftrace/lost 1.dat at 0 ...\n");
 	rec(0, LOST, 2, 7);

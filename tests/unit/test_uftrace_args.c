@@ -254,6 +254,33 @@ static void test_no_spec(void **state)
 		    "! uftrace/unknown-payload 1.dat at 0 lost 16\n");
 }
 
+/* A spec that is none leaves the function without, since nothing tells which bytes are whose. */
+static void test_bad_specs(void **state)
+{
+	static const char *const bad[] = {
+		"work@arg1/q",
+		"work@arg1/i32,arg2/i7",
+		"work@retvalue,prog",
+		"work@arg1/t70000:x",
+		"(work@arg1/i32",
+		"(w)\\1@arg1/i32",
+		"w{1,99}{1,99}@arg1/i32",
+		"work",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char info[200];
+
+		snprintf(info, sizeof(info), "pattern_type:regex\nargspec:%s\n", bad[i]);
+		put_basics(info);
+		raw_uint(5, 8);
+		put_call();
+		expect_rows("100 BEGIN work 0\n200 END main 0\n! uftrace/bad-spec info at 67\n"
+			    "! uftrace/unknown-payload 1.dat at 0 lost 8\n");
+	}
+}
+
 static void test_cut_payload(void **state)
 {
 	(void)state;
@@ -296,9 +323,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
-		T(test_numbers), T(test_long_double), T(test_strings),	T(test_enums),
-		T(test_structs), T(test_replacement), T(test_patterns), T(test_choice),
-		T(test_no_spec), T(test_cut_payload), T(test_32_bit),
+		T(test_numbers), T(test_long_double), T(test_strings),	   T(test_enums),
+		T(test_structs), T(test_replacement), T(test_patterns),	   T(test_choice),
+		T(test_no_spec), T(test_bad_specs),   T(test_cut_payload), T(test_32_bit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

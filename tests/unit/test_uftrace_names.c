@@ -75,7 +75,7 @@ static void test_fork(void **state)
 		"60 BEGIN one_main 0\n61 END one_main 0\n");
 }
 
-/* SPEC uftrace/task-path and SPEC uftrace/sess-id */
+/* SPEC uftrace/task-path, SPEC uftrace/sess-id, SPEC uftrace/task-name */
 static void test_task_lines(void **state)
 {
 	struct spur_error err;
@@ -84,22 +84,22 @@ static void test_task_lines(void **state)
 
 	(void)state;
 	put_two_programs();
-	put_text("task.txt",
-		 "# a comment\n\n"
-		 "SESS timestamp=0.000000010 tid=1 sid=" SID1 " exename=\"/bin/o \"ne\" x\"\n"
-		 "TASK timestamp=0.000000010 tid=1 pid=1\n"
-		 "WHAT timestamp=0.000000010 tid=1 pid=1\n"
-		 "TASK tid=1 pid=1\n");
+	put_text("task.txt", "# a comment\n\n"
+			     "SESS timestamp=0.000000010 tid=1 sid=" SID1
+			     " exename=\"/bin/o \"ne\" x, longer\"\n"
+			     "TASK timestamp=0.000000010 tid=1 pid=1\n"
+			     "WHAT timestamp=0.000000010 tid=1 pid=1\n"
+			     "TASK tid=1 pid=1\n");
 	call(50, MAIN);
 	dat_write("1.dat");
 	expect_rows("50 BEGIN one_main 0\n51 END one_main 0\n! uftrace/bad-task-line task.txt at "
-		    "130 ...\n");
+		    "138 ...\n");
 	assert_int_equal(spur_open(&t, dir, NULL, &err), SPUR_OK);
 	for (uint32_t i = 0; i < spur_track_count(t); i++) {
 		const struct spur_track *track = spur_track(t, i);
 
 		found |= track->kind == SPUR_TRACK_THREAD && track->tid == 1 && track->pid == 1 &&
-			 strcmp(spur_string(t, track->name, NULL), "o \"ne\" x") == 0;
+			 strcmp(spur_string(t, track->name, NULL), "o \"ne\" x, longe") == 0;
 	}
 	assert_true(found);
 	spur_close(t);
@@ -304,6 +304,49 @@ static void test_python(void **state)
 		    "30 BEGIN <3> 0\n31 END <3> 0\n40 BEGIN main 0\n41 END main 0\n");
 }
 
+/*
+ * SPEC uftrace/kernel-base: in 32-bit data the stack's place says where the kernel begins.
+ * SPEC uftrace/kallsyms-alias: the first name, but for system calls the native one
+ */
+static void test_kernel_addresses(void **state)
+{
+	static const char *const maps[] = {
+		"00400000-00500000 r-xp 0 00:00 0 /bin/prog\n7fff0000-80000000 rw-p 0 00:00 0 "
+		"[stack]\n",
+		"00400000-00500000 r-xp 0 00:00 0 /bin/prog\nbfff0000-c0000000 rw-p 0 00:00 0 "
+		"[stack]\n",
+	};
+
+	(void)state;
+	put_basics("");
+	put_text("kernel-cpu0.dat", "");
+	put_text("kernel_header",
+		 "PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\nTRACEFS: events/header_page: 154\n"
+		 "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+		 "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+		 "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n");
+	put_text("kallsyms",
+		 "0000000090000000 T at_2g\n00000000c0000000 T at_3g\n"
+		 "ffff800000001000 T first\nffff800000001000 T second\n"
+		 "ffff800000002000 T __ia32_sys_read\nffff800000002000 T __x64_sys_read\n"
+		 "ffff800000003000 t end\n");
+	/* 64 bit: 48 bits are kept, the upper ones follow. */
+	call(10, 0x800000001008);
+	call(20, 0x800000002008);
+	dat_write("1.dat");
+	expect_rows("10 BEGIN first 0\n11 END first 0\n20 BEGIN __x64_sys_read 0\n"
+		    "21 END __x64_sys_read 0\n");
+	put_info(4, 1, 1 << 5, "");
+	call(10, 0x90000010);
+	call(20, 0xc0000010);
+	dat_write("1.dat");
+	put_text("sid-0123456789abcdef.map", maps[0]);
+	expect_rows("10 BEGIN at_2g 0\n11 END at_2g 0\n20 BEGIN at_3g 0\n21 END at_3g 0\n");
+	put_text("sid-0123456789abcdef.map", maps[1]);
+	expect_rows(
+		"10 BEGIN <90000010> 0\n11 END <90000010> 0\n20 BEGIN at_3g 0\n21 END at_3g 0\n");
+}
+
 /* --- per-CPU files --- */
 
 static void perf(unsigned type, unsigned misc, size_t body)
@@ -362,7 +405,8 @@ static void test_perf(void **state)
 			    "END work 1\n150 END main 0\n"
 			    "150 SWITCH linux:sched-out (pre-empted) 0 out preempted\n160 OBJECT "
 			    "linux:task-name 0 (comm=\"newname\")\n"
-			    "~ uftrace/perf-lost perf-cpu2.dat at 48\n");
+			    "~ uftrace/perf-lost perf-cpu2.dat at 48\n~ uftrace/perf-type "
+			    "perf-cpu10.dat at 24\n");
 	}
 }
 
@@ -377,6 +421,8 @@ static void test_perf_damage(void **state)
 	raw_uint(4, 2);
 	perf(14, 0, 0);
 	trailer(1, 120);
+	perf(14, 0x2000, 0);
+	trailer(1, 125);
 	perf(14, 0, 0);
 	trailer(1, UINT64_MAX);
 	raw_uint(14, 4);
@@ -384,20 +430,30 @@ static void test_perf_damage(void **state)
 	raw_uint(24, 2);
 	dat_write("perf-cpu0.dat");
 	put_calls("1.dat");
-	expect_rows("100 BEGIN main 0\n110 BEGIN work 1\n115 SWITCH linux:sched-out 2 out\n120 "
-		    "SWITCH linux:sched-in 2 in\n"
-		    "130 END work 1\n150 END main 0\n! uftrace/bad-perf-record perf-cpu0.dat at 24 "
-		    "lost 16 ...\n"
-		    "! uftrace/bad-time perf-cpu0.dat at 56 lost 24\n");
+	expect_rows(
+		"100 BEGIN main 0\n110 BEGIN work 1\n115 SWITCH linux:sched-out 2 out\n"
+		"120 SWITCH linux:sched-in 2 in\n125 SWITCH linux:sched-out 2 out\n130 END work 1\n"
+		"150 END main 0\n! uftrace/bad-perf-record perf-cpu0.dat at 24 lost 16 ...\n"
+		"! uftrace/bad-time perf-cpu0.dat at 80 lost 24\n");
 }
 
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
-		T(test_exec),	    T(test_fork),     T(test_task_lines), T(test_binary_task),
-		T(test_maps),	    T(test_absolute), T(test_dlopen),	  T(test_sym_lines),
-		T(test_name_clash), T(test_python),   T(test_perf),	  T(test_perf_damage),
+		T(test_exec),
+		T(test_fork),
+		T(test_task_lines),
+		T(test_binary_task),
+		T(test_maps),
+		T(test_absolute),
+		T(test_dlopen),
+		T(test_sym_lines),
+		T(test_name_clash),
+		T(test_python),
+		T(test_kernel_addresses),
+		T(test_perf),
+		T(test_perf_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,7 +245,7 @@ static const struct tracefmt_case tracefmt_cases[] = {
 /* ---- records */
 
 struct tracefmt_made {
-	char format[8192];
+	char format[1 << 15];
 	uint8_t rec[1024];
 	uint32_t len;
 };

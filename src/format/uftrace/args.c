@@ -16,6 +16,19 @@ const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev)
 	return s && ev->off <= s->size && ev->len <= s->size - ev->off ? s->data + ev->off : NULL;
 }
 
+void uftrace_intern_names(struct uftrace *u)
+{
+	static const char *const names[] = {
+		"time", "type", "more", "magic", "depth", "addr", "payload", "misc", "size", "pid", "ppid", "tid", "comm", "msg",
+		"data", "address", "value", "cpu", "common_type",
+	};
+	uint32_t *ids = &u->names.time;
+
+	static_assert(sizeof(u->names) == sizeof(names) / sizeof(names[0]) * sizeof(*ids), "one text for each field");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ids[i] = trace_intern(u->t, names[i]);
+}
+
 /* The bytes of an EVENT's payload, behind its length; fewer where it was cut. */
 static struct text event_payload(const struct uftrace *u, const struct spur_event *ev)
 {
@@ -44,7 +57,7 @@ static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
 	if (!v)
 		return;
 	v->type = SPUR_BYTES;
-	v->name = trace_intern(u->t, "data");
+	v->name = u->names.data;
 	v->text = p.p;
 	v->count = (uint32_t)p.len;
 }
@@ -70,8 +83,8 @@ static void watch_var(struct uftrace *u, struct spur_args *args, struct text p)
 		put_bytes(u, args, p);
 		return;
 	}
-	args_u64(args, trace_intern(u->t, "address"), load_sized(b, word, u->swap), SPUR_SHOW_HEX);
-	args_u64(args, trace_intern(u->t, "value"), load_sized(b + word, size, u->swap), SPUR_SHOW_PLAIN);
+	args_u64(args, u->names.address, load_sized(b, word, u->swap), SPUR_SHOW_HEX);
+	args_u64(args, u->names.value, load_sized(b + word, size, u->swap), SPUR_SHOW_PLAIN);
 }
 
 static enum spur_status event_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
@@ -84,11 +97,11 @@ static enum spur_status event_args(struct uftrace *u, const struct spur_event *e
 	if (c->entry)
 		return plan_run(c->entry, b, p.len, args, &used);
 	if (ev->id == UFTRACE_EV_WATCH_CPU && p.len >= 4)
-		args_i64(args, trace_intern(u->t, "cpu"), (int32_t)load32(b, u->swap));
+		args_i64(args, u->names.cpu, (int32_t)load32(b, u->swap));
 	else if (ev->id == UFTRACE_EV_WATCH_VAR)
 		watch_var(u, args, p);
 	else if (ev->id == UFTRACE_EV_CALLSITE && p.len >= 8)
-		args_u64(args, trace_intern(u->t, "address"), load64(b, u->swap), SPUR_SHOW_HEX);
+		args_u64(args, u->names.address, load64(b, u->swap), SPUR_SHOW_HEX);
 	else if (p.len)
 		put_bytes(u, args, p);
 	return SPUR_OK;
@@ -124,8 +137,8 @@ static enum spur_status extern_args(struct uftrace *u, const struct spur_event *
 		return SPUR_WARN;
 	line = text_trim(line);
 	if (with_time)
-		args_u64(args, trace_intern(u->t, "time"), time, SPUR_SHOW_PLAIN);
-	args_string(args, trace_intern(u->t, "msg"), line.p, line.len);
+		args_u64(args, u->names.time, time, SPUR_SHOW_PLAIN);
+	args_string(args, u->names.msg, line.p, line.len);
 	return SPUR_OK;
 }
 
@@ -157,11 +170,6 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 	return st;
 }
 
-static void put_text(struct uftrace *u, struct spur_args *args, const char *name, const char *text)
-{
-	args_string(args, trace_intern(u->t, name), text, strlen(text));
-}
-
 enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	static const char *const types[] = { "ENTRY", "EXIT", "LOST", "EVENT" };
@@ -179,13 +187,13 @@ enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *e
 	if (ev->len < RECORD)
 		return SPUR_WARN;
 	w = load64(p + 8, u->swap);
-	args_u64(args, trace_intern(t, "time"), load64(p, u->swap), SPUR_SHOW_PLAIN);
-	put_text(u, args, "type", types[w & 3]);
-	args_u64(args, trace_intern(t, "more"), w >> 2 & 1, SPUR_SHOW_PLAIN);
-	args_u64(args, trace_intern(t, "magic"), w >> 3 & 7, SPUR_SHOW_PLAIN);
-	args_u64(args, trace_intern(t, "depth"), w >> 6 & 1023, SPUR_SHOW_PLAIN);
-	args_u64(args, trace_intern(t, "addr"), w >> 16, (w & 3) > 1 ? SPUR_SHOW_PLAIN : SPUR_SHOW_HEX);
+	args_u64(args, u->names.time, load64(p, u->swap), SPUR_SHOW_PLAIN);
+	args_literal(args, u->names.type, types[w & 3]);
+	args_u64(args, u->names.more, w >> 2 & 1, SPUR_SHOW_PLAIN);
+	args_u64(args, u->names.magic, w >> 3 & 7, SPUR_SHOW_PLAIN);
+	args_u64(args, u->names.depth, w >> 6 & 1023, SPUR_SHOW_PLAIN);
+	args_u64(args, u->names.addr, w >> 16, (w & 3) > 1 ? SPUR_SHOW_PLAIN : SPUR_SHOW_HEX);
 	if (ev->len > RECORD)
-		args_u64(args, trace_intern(t, "payload"), ev->len - RECORD, SPUR_SHOW_PLAIN);
+		args_u64(args, u->names.payload, ev->len - RECORD, SPUR_SHOW_PLAIN);
 	return SPUR_OK;
 }

@@ -4,13 +4,17 @@
 
 enum {
 	RECORD = 16,
+	/* SPEC uftrace/record */
 	MAGIC_BITS = 5 << 3, /* of the low byte of the second word */
 	MAGIC_MASK = 7 << 3,
 	DEPTH_MASK = 1023,
 	MAX_PAYLOAD = 1032, /* the recorder stores no more than 1,020 bytes, padded */
 	RESYNC_RUN = 3, /* plausible records in a row */
+	MAX_LOST_FIRST = 64, /* LOST records looked past for a time */
 	CACHE_START = 64,
 	DEPTH_SURE = 512, /* below, a record's depth cannot be one of 1,024 more */
+	/* Magic, ENTRY or EXIT, no payload, depth below DEPTH_SURE. */
+	ORDINARY_MASK = MAGIC_MASK | 6 | DEPTH_SURE << 6,
 	BIAS_RECORDS = 4096, /* looked at for a leaf call */
 };
 
@@ -23,74 +27,86 @@ static const uint64_t time_end = UINT64_C(1) << 63; /* rows have signed times */
 
 /* --- the address cache --- */
 
-/* Addresses and ids have 48 bits, addresses are sign-extended: no key is 0, none is both. */
-static inline uint64_t addr_key(uint64_t addr)
-{
-	return addr ^ UINT64_C(1) << 62;
-}
+/* Addresses are sign-extended from 48 bits: neither an event's key nor the mark of an empty slot is one. */
+static const uint64_t no_key = UINT64_C(1) << 62;
 
 static inline uint64_t event_key(uint64_t id)
 {
 	return id | UINT64_C(1) << 61;
 }
 
+static inline uint32_t cache_index(const struct addr_cache *c, uint64_t key)
+{
+	return (uint32_t)(key * c->mult >> c->shift);
+}
+
+/* Puts a slot where it belongs; its key is not there. */
+static struct addr_slot *cache_place(struct addr_cache *c, const struct addr_slot *slot)
+{
+	uint32_t i = cache_index(c, slot->key);
+
+	while (c->slots[i].key != no_key)
+		i = (i + 1) & (c->cap - 1);
+	c->slots[i] = *slot;
+	return &c->slots[i];
+}
+
+static void cache_empty(struct addr_cache *c)
+{
+	for (uint32_t i = 0; i < c->cap; i++)
+		c->slots[i].key = no_key;
+	c->count = 0;
+}
+
+/* Twice as large. recent[] is all 0 then: a wrong guess is looked up. */
 static bool cache_grow(struct addr_cache *c)
 {
-	struct addr_cache bigger = { .cap = c->cap ? c->cap * 2 : CACHE_START, .count = c->count, .seed = c->seed };
+	struct addr_cache bigger = { .cap = c->cap ? c->cap * 2 : CACHE_START, .mult = c->mult };
 
 	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return false;
-	for (uint32_t i = 0; i < c->cap; i++) {
-		uint64_t k = hash64(c->slots[i].key ^ c->seed);
-
-		if (!c->slots[i].key)
-			continue;
-		while (bigger.slots[k & (bigger.cap - 1)].key)
-			k++;
-		bigger.slots[k & (bigger.cap - 1)] = c->slots[i];
-	}
+	bigger.shift = 64 - (uint32_t)__builtin_ctz(bigger.cap);
+	cache_empty(&bigger);
+	bigger.count = c->count;
+	for (uint32_t i = 0; i < c->cap; i++)
+		if (c->slots[i].key != no_key)
+			cache_place(&bigger, &c->slots[i]);
 	mem_free(c->slots);
 	*c = bigger;
-	return true; /* recent[] is all 0 again: a wrong guess is looked up */
+	return true;
 }
 
-static void cache_clear(struct addr_cache *c)
+/* Empties it; costs no more than filling it did. */
+static bool cache_clear(struct addr_cache *c)
 {
-	if (c->slots)
-		memset(c->slots, 0, c->cap * sizeof(*c->slots));
-	c->count = 0;
+	if (c->count < c->cap / 64) {
+		mem_free(c->slots);
+		*c = (struct addr_cache){ .mult = c->mult };
+		return cache_grow(c);
+	}
+	cache_empty(c);
+	return true;
 }
 
 /* A new slot for the key, which is not in the cache; NULL when memory is out. */
 static const struct addr_slot *cache_add(struct uftrace *u, struct addr_cache *c, uint64_t key, uint32_t cls)
 {
-	const struct event_class *ec;
-	uint64_t k;
+	struct addr_slot slot = { .key = key };
 
 	if (!cls || ((c->count + 1) * 8 > c->cap && !cache_grow(c)))
 		return NULL;
-	ec = trace_class(u->t, cls);
-	k = hash64(key ^ c->seed);
-	while (c->slots[k & (c->cap - 1)].key)
-		k++;
-	c->slots[k & (c->cap - 1)] = (struct addr_slot){
-		.key = key, .name_cls = row_pair(ec->name, cls),
-	};
+	slot.name_cls = row_pair(trace_class(u->t, cls)->name, cls);
 	c->count++;
-	return &c->slots[k & (c->cap - 1)];
+	return cache_place(c, &slot);
 }
 
-static inline const struct addr_slot *cache_find(const struct addr_cache *c, uint64_t key)
+static const struct addr_slot *cache_find(const struct addr_cache *c, uint64_t key)
 {
-	uint64_t k = hash64(key ^ c->seed);
-
-	for (;; k++) {
-		const struct addr_slot *s = &c->slots[k & (c->cap - 1)];
-
-		if (s->key == key)
-			return s;
-		if (!s->key)
+	for (uint32_t i = cache_index(c, key);; i = (i + 1) & (c->cap - 1)) {
+		if (c->slots[i].key == key)
+			return &c->slots[i];
+		if (c->slots[i].key == no_key)
 			return NULL;
 	}
 }
@@ -126,26 +142,15 @@ static void set_window(struct dat *d, uint64_t time)
 {
 	struct uftrace_feed *uf = d->uf;
 	const struct uftrace_data *data = &d->u->d;
-	const struct uftrace_session *s = uftrace_session_at(data, uf->tid, time);
-	uint64_t until = time_end;
+	const struct uftrace_session *s = uftrace_session_span(data, uf->tid, time, &uf->from, &uf->until);
 
 	if (!s && data->nsessions == 1)
 		s = &data->sessions[0];
-	for (size_t i = 0; uf->task && i < uf->task->nrefs; i++) {
-		const struct uftrace_session_ref *r = &uf->task->refs[i];
-
-		/* The next change of session: a reference that begins or ends after this time. */
-		if (r->start > time && r->start < until)
-			until = r->start;
-		if (r->end > time && r->end < until)
-			until = r->end;
-	}
-	if (uftrace_modules_until(s, time) < until)
-		until = uftrace_modules_until(s, time);
-	cache_clear(&uf->cache);
+	uftrace_modules_span(s, time, &uf->from, &uf->until);
+	if (uf->until > time_end)
+		uf->until = time_end;
 	uf->session = s;
-	uf->from = time;
-	uf->until = until;
+	d->failed = d->failed || !cache_clear(&uf->cache);
 }
 
 /*
@@ -168,7 +173,7 @@ static bool odd_time(struct dat *d, uint64_t time)
 		set_window(d, time);
 	uf->prev = time;
 	uf->started = true;
-	return true;
+	return !d->failed;
 }
 
 /* --- damage --- */
@@ -324,17 +329,32 @@ static struct spur_event *plain_row(struct dat *d, uint64_t time, uint32_t cls, 
 	return row;
 }
 
+/* The time of the first record behind LOST ones at the beginning of the file; 0 where what follows is no record. */
+static uint64_t first_time(struct dat *d)
+{
+	uint64_t off = d->uf->off + RECORD, w;
+
+	for (unsigned i = 0; i < MAX_LOST_FIRST && bytes_at(d, off, RECORD) >= RECORD; i++, off += RECORD) {
+		w = load64(d->src->data + off + 8, d->u->swap);
+		if ((w & MAGIC_MASK) != MAGIC_BITS)
+			break;
+		if ((w & 3) != RECORD_LOST) {
+			uint64_t time = load64(d->src->data + off, d->u->swap);
+
+			return time < time_end ? time : 0;
+		}
+	}
+	return 0;
+}
+
 /* SPEC uftrace/lost: time 0, addr = number of lost records; it is given its neighbour's time */
 static bool take_lost(struct dat *d, uint64_t count)
 {
 	struct uftrace_feed *uf = d->uf;
-	uint64_t time = uf->prev;
+	uint64_t time = uf->started ? uf->prev : first_time(d);
 	uint32_t cls = uftrace_lost_class(d->u);
 	struct spur_event *row;
 
-	if (!uf->started && bytes_at(d, uf->off, 2 * RECORD) >= 2 * RECORD)
-		time = load64(d->src->data + uf->off + RECORD, d->u->swap);
-	time = time < time_end ? time : 0;
 	uf->held = time >= d->bound;
 	if (uf->held)
 		return false;
@@ -390,7 +410,7 @@ static bool take_event(struct dat *d, uint64_t time, uint64_t id, bool more)
 	return true;
 }
 
-/* The depth beyond 1,023: the value nearest to what the stack says; what overflowed was added to the address. */
+/* SPEC uftrace/depth: beyond 1,023 it is the value nearest to what the stack says; what overflowed was added to the address. */
 static uint32_t true_depth(uint32_t low, uint32_t expect, uint64_t *addr)
 {
 	uint32_t d = (expect & ~(uint32_t)DEPTH_MASK) | low;
@@ -422,7 +442,7 @@ static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t a
 {
 	struct uftrace_feed *uf = d->uf;
 	const struct addr_slot *slot =
-		cache_add(d->u, &uf->cache, addr_key(addr), uftrace_class(d->u, uf->session, time, addr));
+		cache_add(d->u, &uf->cache, addr, uftrace_class(d->u, uf->session, time, addr));
 
 	d->failed = d->failed || !slot;
 	return slot;
@@ -430,6 +450,7 @@ static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t a
 
 static struct row_words call_words(const struct dat *d, uint32_t exit)
 {
+	/* SPEC uftrace/estimate */
 	bool estimated = exit && (d->u->d.info.features >> UFTRACE_ESTIMATE_RETURN & 1);
 
 	return (struct row_words){
@@ -447,7 +468,7 @@ static bool take_call(struct dat *d, uint64_t time, uint64_t w)
 	uint64_t addr = (uint64_t)((int64_t)w >> 16);
 	uint32_t exit = w & 1, low = w >> 6 & DEPTH_MASK;
 	uint32_t depth = true_depth(low && !exit ? low - uf->entry_bias : low, uf->depth - (uf->depth ? exit : 0), &addr);
-	const struct addr_slot *slot = cache_find(&uf->cache, addr_key(addr));
+	const struct addr_slot *slot = cache_find(&uf->cache, addr);
 	struct spur_event *row = &d->b->rows[d->b->count];
 
 	if (!slot)
@@ -491,61 +512,79 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 }
 
 /*
- * ENTRY and EXIT records without payload until something else comes. False: the loop must stop here.
+ * Ordinary records: ENTRY and EXIT without payload, at depths below DEPTH_SURE, in time order before `stop`. Returns the
+ * first that is none of these, or `end`. Whether a record is an EXIT is not predictable: an EXIT's slot is found by its
+ * depth, an ENTRY's by its address; both indexes are made and one is taken.
+ */
+static inline __attribute__((always_inline)) const uint8_t *
+take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, bool swap)
+{
+	const uint8_t *const base = d->src->data;
+	struct addr_cache *const cache = &d->uf->cache;
+	const uint64_t rest[2] = { call_words(d, 0).rest, call_words(d, 1).rest };
+	struct row_words words = call_words(d, 0);
+	struct spur_event *row = &d->b->rows[d->b->count];
+	struct addr_slot *slots = cache->slots;
+	uint64_t prev = d->uf->prev, mult = cache->mult;
+	uint32_t shift = cache->shift;
+
+	for (; p < end; p += RECORD, row++) {
+		const uint64_t t = load64(p, swap), w = load64(p + 8, swap);
+		const uint64_t addr = (uint64_t)((int64_t)w >> 16);
+		uint32_t *const recent = &cache->recent[(w >> 6) % RECENT];
+		uint32_t index = (uint32_t)(addr * mult >> shift);
+		const struct addr_slot *slot;
+
+		if (__builtin_expect((w & ORDINARY_MASK) != MAGIC_BITS, 0) ||
+		    __builtin_expect(t - prev >= stop - prev, 0))
+			break;
+		index ^= (index ^ *recent) & (0 - (uint32_t)(w & 1));
+		slot = &slots[index];
+		if (__builtin_expect(slot->key != addr, 0)) {
+			slot = cache_find(cache, addr);
+			if (!slot)
+				slot = new_slot(d, t, addr);
+			if (!slot)
+				break;
+			slots = cache->slots;
+			shift = cache->shift;
+			index = (uint32_t)(slot - slots);
+		}
+		*recent = index;
+		words.name_cls = slot->name_cls;
+		words.rest = rest[w & 1] | row_rest(0, 0, 0, w >> 6 & DEPTH_MASK);
+		row_store(row, t, addr, (uint64_t)(p - base), words);
+		prev = t;
+	}
+	return p;
+}
+
+/*
+ * Records until something stops it. False: the loop must stop here.
  * Invariant: uf->off, prev and depth are those behind the last row, here and at each return.
  */
 static bool take_calls(struct dat *d)
 {
 	struct uftrace_feed *uf = d->uf;
-	struct addr_cache *cache = &uf->cache;
-	const bool swap = d->u->swap;
 	const uint64_t stop = uf->until < d->bound ? uf->until : d->bound;
 	const uint64_t fit = (d->src->size - uf->off) / RECORD, room = d->b->cap - d->b->count;
-	const uint8_t *const base = d->src->data, *p = base + uf->off, *const end = p + (fit < room ? fit : room) * RECORD;
-	const uint64_t rest[2] = { call_words(d, 0).rest, call_words(d, 1).rest };
-	struct row_words words = call_words(d, 0);
-	struct spur_event *row = &d->b->rows[d->b->count];
-	const uint64_t seed = cache->seed;
-	const uint32_t shallow = uf->entry_bias ? 0 : DEPTH_SURE + 1;
-	uint64_t prev = uf->prev;
-	uint32_t frames = uf->depth, mask = cache->cap - 1;
-	bool odd = false;
+	const uint8_t *const start = d->src->data + uf->off;
+	const uint8_t *const end = start + (fit < room ? fit : room) * RECORD;
+	const uint8_t *p = start;
 
-	for (; p < end; p += RECORD, row++) {
-		const uint64_t t = load64(p, swap), w = load64(p + 8, swap);
-		const uint64_t addr = (uint64_t)((int64_t)w >> 16);
-		const uint32_t exit = w & 1, depth = w >> 6 & DEPTH_MASK;
-		const struct addr_slot *slot;
-		uint32_t *recent = &cache->recent[depth % RECENT], index;
+	if (uf->depth <= DEPTH_SURE && !uf->entry_bias)
+		p = d->u->swap ? take_run(d, p, end, stop, true) : take_run(d, p, end, stop, false);
+	if (p > start) {
+		const uint64_t w = load64(p - 8, d->u->swap);
 
-		odd = (w & (MAGIC_MASK | 6)) != MAGIC_BITS || t - prev >= stop - prev || frames >= shallow;
-		if (__builtin_expect(odd, 0))
-			break;
-		/* Whether a record is an EXIT is not predictable: both indexes are made, one is taken. */
-		index = (uint32_t)hash64(addr_key(addr) ^ seed) & mask;
-		index ^= (index ^ *recent) & (0 - exit);
-		slot = &cache->slots[index];
-		if (__builtin_expect(slot->key != addr_key(addr), 0)) {
-			slot = cache_find(cache, addr_key(addr));
-			if (!slot)
-				slot = new_slot(d, t, addr);
-			if (!slot)
-				break;
-			mask = cache->cap - 1;
-			index = (uint32_t)(slot - cache->slots);
-		}
-		*recent = index;
-		words.name_cls = slot->name_cls;
-		words.rest = rest[exit] | row_rest(0, 0, 0, depth);
-		row_store(row, t, addr, (uint64_t)(p - base), words);
-		prev = t;
-		frames = depth + 1 - exit;
+		d->b->count += (uint32_t)((p - start) / RECORD);
+		uf->off += (uint64_t)(p - start);
+		uf->prev = load64(p - RECORD, d->u->swap);
+		uf->depth = (uint32_t)((w >> 6 & DEPTH_MASK) + 1 - (w & 1));
 	}
-	d->b->count = (uint32_t)(row - d->b->rows);
-	uf->off = (uint64_t)(p - base);
-	uf->prev = prev;
-	uf->depth = frames;
-	return !d->failed && (!odd || odd_record(d, load64(p, swap), load64(p + 8, swap)));
+	if (d->failed || p == end)
+		return !d->failed;
+	return odd_record(d, load64(p, d->u->swap), load64(p + 8, d->u->swap));
 }
 
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
@@ -571,8 +610,8 @@ bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag
 }
 
 /*
- * SPEC uftrace/qemu-depth: QEMU's plugin counts ENTRY depths from 1 and gives the EXIT one less. The first leaf call (an ENTRY
- * followed by its EXIT) tells.
+ * SPEC uftrace/qemu-depth: QEMU's plugin counts ENTRY depths from 1 and gives the EXIT one less; a later version of it does
+ * not. The first leaf call (an ENTRY followed by its EXIT) tells.
  */
 static uint32_t find_bias(const struct dat *d)
 {
@@ -595,9 +634,9 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
 	uint32_t before = b->count;
 
-	/* Addresses of the feed's place are not known to who makes a file: its keys cannot be made to collide. */
+	/* The feed's place in memory is not known to who makes a file. */
 	if (!uf->cache.cap)
-		uf->cache.seed = hash64((uintptr_t)uf);
+		uf->cache.mult = hash64((uintptr_t)uf) | 1;
 	if (!uf->cache.cap && !cache_grow(&uf->cache))
 		return SPUR_FAIL;
 	if (!uftrace_open_file(u, uf->file, &f->diag)) {
@@ -606,7 +645,7 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 	}
 	d.src = uf->file->source;
 	uf->held = false;
-	if (!uf->started && !uf->off)
+	if (u->qemu && !uf->started && !uf->off)
 		uf->entry_bias = find_bias(&d);
 	while (!uf->ended && b->count < b->cap && have_record(&d))
 		if (!take_calls(&d))

@@ -74,7 +74,7 @@ struct uftrace_session_ref {
 struct uftrace_task {
 	int64_t tid, pid, ppid; /* ppid 0: not forked */
 	uint64_t time; /* of its first TASK or FORK line */
-	struct uftrace_session_ref *refs;
+	struct uftrace_session_ref *refs; /* ascending by start, each up to the next */
 	size_t nrefs, refs_cap;
 	uint32_t track; /* its thread track; SPUR_NONE */
 	bool has_dat; /* TID.dat is there */
@@ -105,6 +105,9 @@ const struct uftrace_data *uftrace_data(const struct spur_trace *t);
 const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid);
 /* The session whose map is valid for the task at the time; NULL where there is none. */
 const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time);
+/* The same; the answer holds for all times with *from <= time < *until. */
+const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid, uint64_t time,
+						   uint64_t *from, uint64_t *until);
 
 /* Event ids that the format defines. */
 enum uftrace_event_id {

@@ -94,6 +94,7 @@ static bool take_header(struct uftrace *u, struct text file)
 		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", ORDER_BYTE,
 			    "header: expected byte order 1 or 2, found %u", p[ORDER_BYTE]);
 	u->guess_order = p[ORDER_BYTE] != 1 && p[ORDER_BYTE] != 2;
+	/* SPEC uftrace/byte-order */
 	i->big_endian = p[ORDER_BYTE] == 2;
 	i->is64 = p[ORDER_BYTE + 1] != 1;
 	if (p[ORDER_BYTE + 1] != 1 && p[ORDER_BYTE + 1] != 2)
@@ -143,5 +144,7 @@ void uftrace_read_info(struct uftrace *u)
 	while (text_line(&file, &line))
 		take_line(i, line);
 	i->arch = text_of(guess_arch(i));
+	/* QEMU's plugin writes all lines, with nothing in them. */
+	u->qemu = i->bits >> UFTRACE_EXE_NAME & 1 && !i->exename.len;
 	u->swap = order_swaps(i->big_endian);
 }

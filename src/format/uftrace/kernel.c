@@ -96,6 +96,9 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 		if (!uftrace_add_side(u, &s))
 			return false;
 	}
+	if (ring.missed)
+		diag_add(&u->t->diag, DIAG_WARN, "uftrace/kernel-lost", ring.file, file->source->size, 0,
+			 "the kernel overwrote records behind the last one");
 	return true;
 }
 
@@ -112,9 +115,11 @@ bool uftrace_read_kernel(struct uftrace *u)
 	u->kernel = mem_alloc(sizeof(*u->kernel));
 	u->kernel_syms = uftrace_module(u, text_of("[kernel]"), text_of(""));
 	ok = u->kernel && u->kernel_syms;
-	if (ok && !uftrace_slurp(u, "kernel_header", &file))
+	if (ok && !uftrace_slurp(u, "kernel_header", &file)) {
 		uftrace_say(u, DIAG_WARN, "uftrace/no-kernel-header", "kernel_header", DIAG_NO_OFF,
 			    "missing: kernel records have no names and fields");
+		file = text_make(NULL, 0);
+	}
 	ok = ok && kernhdr_parse(&u->kernel->hdr, &u->t->arena, file, "kernel_header", &u->t->diag) && compile_formats(u);
 	for (size_t i = 0; ok && i < cpus.count && u->nfiles < UINT16_MAX; i++) {
 		char name[40];
@@ -200,7 +205,8 @@ enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const str
 		row->len = 0;
 		f->discarded += s->len;
 		diag_add(&f->diag, DIAG_WARN, "uftrace/kernel-lost", u->t->streams[row->stream].path, s->off, 0,
-			 "the kernel overwrote %u records before this one%s", s->len, s->len ? "" : " (number unknown)");
+			 s->len ? "the kernel overwrote %u records before this one" :
+				  "the kernel overwrote records before this one; it does not say how many", s->len);
 		return set_class(u, row, uftrace_lost_class(u)) ? SPUR_OK : SPUR_FAIL;
 	}
 	r = open_record(u, row);
@@ -249,7 +255,7 @@ enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_even
 	if (r.fmt)
 		return tracefmt_args(r.fmt, r.data, r.size, true, args);
 	if (field_there(u->kernel->hdr.type, r.size))
-		args_u64(args, trace_intern(u->t, "common_type"), field_u64(u->kernel->hdr.type, r.data, r.size), SPUR_SHOW_PLAIN);
+		args_u64(args, u->names.common_type, field_u64(u->kernel->hdr.type, r.data, r.size), SPUR_SHOW_PLAIN);
 	return SPUR_WARN;
 }
 

@@ -33,7 +33,7 @@ static void parse_head(struct kernhdr *h, struct text text, const char *file, st
 			have_order = big || text_is(line, "LE");
 		}
 	}
-	if (!have_page || !have_size || !have_order)
+	if (text.p && (!have_page || !have_size || !have_order))
 		diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, 0, 0,
 			 "kernel_header: expected PAGE_SIZE, LONG_SIZE and ENDIAN, found no valid %s; taking %d",
 			 !have_page ? "PAGE_SIZE" : !have_size ? "LONG_SIZE" : "ENDIAN (LE or BE)",
@@ -44,21 +44,22 @@ static void parse_head(struct kernhdr *h, struct text text, const char *file, st
 }
 
 /* SPEC uftrace/header-page: where a page has its time, commit word and data */
-static void parse_header_page(struct kernhdr *h, struct arena *a, struct text text, const char *file, uint64_t off,
+static bool parse_header_page(struct kernhdr *h, struct arena *a, struct text text, const char *file, uint64_t off,
 			      struct diag_log *diag)
 {
 	static const char head[] = "name: header_page\nID: 0\n";
 	char *copy = arena_alloc(a, sizeof(head) + text.len);
 	const struct trace_field *time, *commit, *data;
 	struct ring_layout l = h->layout;
+	struct spur_error err = { 0 };
 	struct tracefmt f;
 
 	if (!copy)
-		return;
+		return false;
 	memcpy(copy, head, sizeof(head) - 1);
 	memcpy(copy + sizeof(head) - 1, text.p, text.len);
-	if (tracefmt_parse(&f, a, text_make(copy, sizeof(head) - 1 + text.len), "", h->abi, NULL) == SPUR_FAIL)
-		return;
+	if (tracefmt_parse(&f, a, text_make(copy, sizeof(head) - 1 + text.len), "", h->abi, &err) == SPUR_FAIL)
+		return err.code != SPUR_ERR_MEMORY;
 	time = tracefmt_field(&f, "timestamp");
 	commit = tracefmt_field(&f, "commit");
 	data = tracefmt_field(&f, "data");
@@ -72,9 +73,10 @@ static void parse_header_page(struct kernhdr *h, struct arena *a, struct text te
 		diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off, 0,
 			 "header_page: expected timestamp, commit and data inside a page of %u bytes, found others",
 			 h->layout.page_size);
-		return;
+		return true;
 	}
 	h->layout = l;
+	return true;
 }
 
 static bool add_format(struct kernhdr *h, struct arena *a, struct text system, struct text text, const char *file,
@@ -117,10 +119,8 @@ static bool parse_block(struct kernhdr *h, struct arena *a, struct text name, st
 {
 	struct text path = name, system;
 
-	if (text_is(name, "events/header_page")) {
-		parse_header_page(h, a, body, file, off, diag);
-		return true;
-	}
+	if (text_is(name, "events/header_page"))
+		return parse_header_page(h, a, body, file, off, diag);
 	if (!text_skip(&path, "events/") || !text_split(&path, '/', &system) || text_search(path, "/format") < 0)
 		return true;
 	return add_format(h, a, system, body, file, off, diag);
@@ -161,6 +161,9 @@ bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const c
 
 	*h = (struct kernhdr){ 0 };
 	parse_head(h, text_make(text.p, first < 0 ? text.len : (size_t)first), file, diag);
+	if (text.p && first < 0)
+		diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, text.len, 0,
+			 "kernel_header: expected formats, found the end");
 	if (first > 0)
 		rest = text_make(text.p + first, text.len - (size_t)first);
 	while (ok && first >= 0 && text_line(&rest, &line)) {

@@ -21,8 +21,9 @@ struct kernhdr {
 };
 
 /*
- * Parses `text`, which must live as long as `h`, as the formats do in the arena. What is missing or damaged goes
- * to `diag`; false: memory is out. Free with kernhdr_free(), also after false.
+ * Parses `text`, which must live as long as `h`, as the formats do in the arena. What is missing or damaged in it goes
+ * to `diag`; of a file that is not there (text.p NULL) the caller speaks, and defaults are taken. False: memory is out.
+ * Free with kernhdr_free(), also after false.
  */
 bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const char *file, struct diag_log *diag);
 void kernhdr_free(struct kernhdr *h);

@@ -48,7 +48,7 @@ static bool parse_map_line(struct text line, struct uftrace_map *m)
 	return true;
 }
 
-/* Takes a line into the session: extends the first line of its module, or opens a new map. */
+/* SPEC uftrace/map-lines: takes a line into the session: extends the first line of its module, or opens a new map. */
 static bool take_map(struct uftrace *u, struct uftrace_session *s, size_t *cap, struct uftrace_map m)
 {
 	struct uftrace_map *last = s->nmaps ? &s->maps[s->nmaps - 1] : NULL;

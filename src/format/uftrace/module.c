@@ -189,9 +189,15 @@ static bool take_debug_line(struct uftrace *u, struct uftrace_module *m, struct 
 			d->file = text_trim(v);
 		}
 	} else if (d && text_starts(line, "A: @")) {
-		d->args = take_field(line, "A: @");
+		v = take_field(line, "A: @");
+		if (!uftrace_specs_valid(u, v))
+			return false;
+		d->args = v;
 	} else if (d && text_starts(line, "R: @")) {
-		d->ret = take_field(line, "R: @");
+		v = take_field(line, "R: @");
+		if (!uftrace_specs_valid(u, v))
+			return false;
+		d->ret = v;
 	} else {
 		return false;
 	}

@@ -15,9 +15,10 @@ enum {
 	TYPE_SAMPLE = 9, /* the one type without trailer */
 	TYPE_MOST = 63, /* far above the kernel's last */
 	COMM_BODY = 8, /* pid, tid, then the name */
-	COMM_NAME = 16, /* bytes of the longest name, with its padding */
+	COMM_MOST = HEAD + COMM_BODY + 16 + TRAILER, /* with the longest name, padded */
 	TASK_BODY = 24, /* pid, ppid, tid, ptid, time */
 	LOST_BODY = 16, /* id, number */
+	NEAR = 4096, /* bytes behind damage in which a record at a fitting time is preferred */
 };
 
 /* Time between neighbours that a resync believes: an hour. */
@@ -34,6 +35,11 @@ static uint32_t least_size(uint32_t type)
 	case TYPE_SAMPLE: return HEAD;
 	default: return HEAD + TRAILER;
 	}
+}
+
+static bool is_fixed(uint32_t type)
+{
+	return type == PERF_EXIT || type == PERF_FORK || type == PERF_LOST || type == PERF_SWITCH;
 }
 
 /* SPEC uftrace/perf-record: sizes are multiples of 8, the trailer stands at the end */
@@ -83,39 +89,31 @@ bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record 
 	return true;
 }
 
-/* Surely a record: a type that is expected, of its size, at a time near `time` (0: any). */
-static bool plausible(const uint8_t *p, uint64_t left, bool swap, uint64_t time)
+/* A record at a time near `time` (0: any); where `surely`, of a type that is expected, of its size. */
+static bool plausible(const uint8_t *p, uint64_t left, bool swap, uint64_t time, bool surely)
 {
 	struct perf_record rec;
-	uint32_t most;
 
-	if (!perf_decode(p, left, swap, &rec))
+	if (!perf_decode(p, left, swap, &rec) || !rec.time || rec.time > INT64_MAX)
 		return false;
-	switch (rec.type) {
-	case PERF_COMM: most = HEAD + COMM_BODY + COMM_NAME + TRAILER; break;
-	case PERF_EXIT:
-	case PERF_FORK:
-	case PERF_LOST:
-	case PERF_SWITCH: most = least_size(rec.type); break;
-	default: return false;
-	}
-	if (rec.len > most || !rec.time || rec.time > INT64_MAX)
+	if (surely && !(is_fixed(rec.type) && rec.len == least_size(rec.type)) &&
+	    !(rec.type == PERF_COMM && rec.len <= COMM_MOST))
 		return false;
 	return !time || (rec.time > time ? rec.time - time : time - rec.time) <= time_gap;
 }
 
-/* The next place from `off` on where a record, and behind it another or the end, is plausible; else the end. */
-static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t time)
+/* The next place in [off, end) where a record, and behind it another or the end, is plausible; else the file's end. */
+static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t end, uint64_t time)
 {
 	const struct source *s = r->src;
 
-	for (; off + HEAD <= s->size; off++) {
+	for (; off < end && off + HEAD <= s->size; off++) {
 		uint64_t next;
 
-		if (!plausible(s->data + off, s->size - off, r->swap, time))
+		if (!plausible(s->data + off, s->size - off, r->swap, time, true))
 			continue;
 		next = off + load16(s->data + off + 6, r->swap);
-		if (next == s->size || plausible(s->data + next, s->size - next, r->swap, time))
+		if (next == s->size || plausible(s->data + next, s->size - next, r->swap, time, false))
 			return off;
 	}
 	return s->size;
@@ -129,20 +127,22 @@ static void damaged(struct perfring *r, const struct perf_record *rec)
 
 	source_need(r->src, UINT64_MAX);
 	left = r->src->size - off;
-	next = resync(r, off + 1, r->time);
-	if (next == r->src->size && r->time) /* the last time may have been the damage */
-		next = resync(r, off + 1, 0);
+	/* A near place at a time that fits is better, but the last time may have been the damage. */
+	next = r->time ? resync(r, off + 1, off + NEAR, r->time) : r->src->size;
+	if (next == r->src->size)
+		next = resync(r, off + 1, r->src->size, 0);
 	r->off = next;
 	if (left < HEAD)
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
 			 "perf record: expected a header of 8 bytes, found %llu", (unsigned long long)left);
-	else if (rec->type && rec->type <= TYPE_MOST)
-		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
-			 "perf record: expected for type %u %u to %llu bytes, a multiple of 8, found %u", rec->type,
-			 least_size(rec->type), (unsigned long long)left, rec->len);
-	else
+	else if (!rec->type || rec->type > TYPE_MOST)
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
 			 "perf record: expected a type of 1 to %d, found %u", TYPE_MOST, rec->type);
+	else
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
+			 "perf record: expected for type %u a size of %s%u of the %llu bytes left, found %u", rec->type,
+			 is_fixed(rec->type) ? "" : "at least ", least_size(rec->type), (unsigned long long)left,
+			 rec->len);
 }
 
 /*
@@ -155,15 +155,10 @@ static bool odd_size(const struct perfring *r, const struct perf_record *rec)
 	const uint64_t next = r->off + rec->len, due = r->off + least_size(rec->type);
 	struct perf_record after;
 
-	if (rec->type == PERF_COMM ? rec->len <= HEAD + COMM_BODY + COMM_NAME + TRAILER : next == due)
+	if (rec->type == PERF_COMM ? rec->len <= COMM_MOST : next == due)
 		return false;
-	return plausible(s->data + due, s->size - due, r->swap, r->time) ||
+	return plausible(s->data + due, s->size - due, r->swap, r->time, true) ||
 	       (next != s->size && !framed(s->data + next, s->size - next, r->swap, &after));
-}
-
-static bool is_known(uint32_t type)
-{
-	return type == PERF_COMM || type == PERF_EXIT || type == PERF_FORK || type == PERF_LOST || type == PERF_SWITCH;
 }
 
 void perfring_init(struct perfring *r, struct source *src, bool swap, const char *file, struct diag_log *diag)
@@ -180,11 +175,11 @@ bool perfring_next(struct perfring *r, struct perf_record *rec)
 		if (s->size - r->off >= HEAD)
 			source_need(s, r->off + load16(s->data + r->off + 6, r->swap) + HEAD);
 		if (!perf_decode(s->data + r->off, s->size - r->off, r->swap, rec) ||
-		    (is_known(rec->type) && odd_size(r, rec))) {
+		    ((is_fixed(rec->type) || rec->type == PERF_COMM) && odd_size(r, rec))) {
 			damaged(r, rec);
 			continue;
 		}
-		if (!is_known(rec->type))
+		if (!is_fixed(rec->type) && rec->type != PERF_COMM)
 			diag_add(r->diag, DIAG_NOTE, "uftrace/perf-type", r->file, r->off, 0,
 				 "perf record: expected a task's or a switch, found type %u, which is passed over",
 				 rec->type);

@@ -890,24 +890,28 @@ static uint32_t compile_ops(struct parser *ps, struct text format, struct print_
 	return n;
 }
 
-const struct print_plan *print_compile(struct arena *a, const struct tracefmt *f, struct text text)
+enum spur_status print_compile(struct arena *a, const struct tracefmt *f, struct text text,
+			       const struct print_plan **plan)
 {
 	struct parser ps = { .arena = a, .f = f, .p = text.p, .end = text.p + text.len };
 	struct text format = take_string(&ps);
-	struct print_plan *plan;
+	struct print_plan *made;
 	struct print_op *ops;
 	size_t most = 1;
 
 	skip_blanks(&ps);
-	if (ps.failed || (ps.p != ps.end && *ps.p != ','))
-		return NULL;
+	if (!ps.nomem && (ps.failed || (ps.p != ps.end && *ps.p != ',')))
+		return SPUR_WARN;
 	for (size_t i = 0; i < format.len; i++)
 		most += format.p[i] == '%';
-	plan = arena_alloc(a, sizeof(*plan));
+	made = arena_alloc(a, sizeof(*made));
 	ops = arena_alloc(a, most * sizeof(*ops));
-	if (!plan || !ops)
-		return NULL;
-	plan->nops = compile_ops(&ps, format, ops);
-	plan->ops = ops;
-	return ps.nomem ? NULL : plan;
+	if (ps.nomem || !made || !ops)
+		return SPUR_FAIL;
+	made->nops = compile_ops(&ps, format, ops);
+	made->ops = ops;
+	if (ps.nomem)
+		return SPUR_FAIL;
+	*plan = made;
+	return SPUR_OK;
 }

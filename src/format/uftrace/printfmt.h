@@ -85,8 +85,9 @@ enum {
 	PRINT_TEXT_MAX = 1 << 16, /* bytes of one record's text */
 };
 
-/* NULL where the text does not start with a string, or memory is out. */
-const struct print_plan *print_compile(struct arena *a, const struct tracefmt *f, struct text text);
+/* SPUR_WARN: the text does not start with a string; SPUR_FAIL: memory. */
+enum spur_status print_compile(struct arena *a, const struct tracefmt *f, struct text text,
+			       const struct print_plan **plan);
 void print_run(const struct print_plan *plan, const struct tracefmt *f, const uint8_t *rec, uint32_t len,
 	       const struct trace_names *names, struct out *out);
 

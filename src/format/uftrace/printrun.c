@@ -839,16 +839,20 @@ static void star(const struct run *r, const struct print_node *arg, int *n)
 		*n = (int64_t)v.u < -PRINT_WIDTH_MAX ? -PRINT_WIDTH_MAX : (int)(int64_t)v.u;
 }
 
-/* An argument that cannot be computed. */
+/* An argument that cannot be computed: as written, where that is short; else the name that has no value. */
 static void put_unknown(const struct run *r, const struct print_op *op)
 {
-	if (op->source.len <= PRINT_SOURCE_SHOWN || !op->unknown.len) {
-		out_bytes(r->out, op->source.p, op->source.len);
+	const bool is_long = op->source.len > PRINT_SOURCE_SHOWN;
+
+	if (is_long && op->unknown.len) {
+		out_char(r->out, '<');
+		out_bytes(r->out, op->unknown.p, op->unknown.len);
+		out_char(r->out, '>');
 		return;
 	}
-	out_char(r->out, '<');
-	out_bytes(r->out, op->unknown.p, op->unknown.len);
-	out_char(r->out, '>');
+	out_bytes(r->out, op->source.p, is_long ? PRINT_SOURCE_SHOWN : op->source.len);
+	if (is_long)
+		out_str(r->out, "...");
 }
 
 static void convert(const struct run *r, const struct print_op *op)

@@ -72,12 +72,19 @@ enum uftrace_side_kind { SIDE_SWITCH, SIDE_COMM, SIDE_FORK, SIDE_EXIT, SIDE_KERN
 
 struct uftrace_kernel; /* kernel.c */
 
+/* String ids of the names that arguments and fields have. */
+struct uftrace_names {
+	uint32_t time, type, more, magic, depth, addr, payload, misc, size, pid, ppid, tid, comm, msg, data, address, value, cpu,
+		common_type;
+};
+
 struct uftrace {
 	struct uftrace_data d;
 	struct spur_trace *t;
 	char *dir; /* NULL: only one .dat, without its directory */
 	bool swap; /* data's byte order is not the machine's */
 	bool guess_order; /* no info: a first record tells */
+	bool qemu; /* made by QEMU's plugin */
 	struct uftrace_module *modules;
 	struct map64 module_index; /* hash of path and build-id -> module */
 	struct uftrace_module *python; /* NULL: none */
@@ -97,7 +104,7 @@ struct uftrace {
 	struct uftrace_feed **feeds;
 	size_t nfeeds, feeds_cap;
 	struct source *borrowed; /* the trace's own source: not closed here */
-	uint32_t name_addr, name_msg, name_comm;
+	struct uftrace_names names;
 };
 
 /*
@@ -105,7 +112,7 @@ struct uftrace {
  * looks first where the ENTRY of its depth was found.
  */
 struct addr_slot {
-	uint64_t key; /* addr_key() or event_key(); 0: empty */
+	uint64_t key; /* address or event_key(); no_key: empty */
 	uint64_t name_cls; /* as in a row */
 };
 
@@ -113,8 +120,9 @@ enum { RECENT = 64 };
 
 struct addr_cache {
 	struct addr_slot *slots;
+	uint64_t mult; /* odd; not known to who makes a file: keys cannot be made to collide */
 	uint32_t cap, count; /* cap: power of two */
-	uint64_t seed;
+	uint32_t shift; /* 64 - log2(cap) */
 	uint32_t recent[RECENT]; /* by depth modulo RECENT: index of the slot found last */
 };
 
@@ -154,6 +162,7 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 /* Adds a diagnostic about a small file, found while opening. */
 #define uftrace_say(u, level, code, file, off, ...) diag_add(&(u)->t->diag, level, code, file, off, 0, __VA_ARGS__)
 
+void uftrace_intern_names(struct uftrace *u);
 void uftrace_read_info(struct uftrace *u);
 void uftrace_read_tasks(struct uftrace *u);
 bool uftrace_read_maps(struct uftrace *u);
@@ -176,12 +185,15 @@ uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row
 const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
 /* The address lies in a module of the session (no symbol needed). */
 bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
-/* Until when the session's modules stay as they are at `time`. */
-uint64_t uftrace_modules_until(const struct uftrace_session *s, uint64_t time);
+/* Narrows the span around `time` to where the session's modules stay as they are. */
+void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from, uint64_t *until);
 
 /* Plans of a function: NULL where it has no payload. `name` is raw, `simple` demangled. Under the lock. */
 bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym, const char *simple,
 		   const struct plan **entry, const struct plan **exit);
+
+/* All of the list are argument specs. */
+bool uftrace_specs_valid(struct uftrace *u, struct text specs);
 
 /* The .dat decoder. */
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct batch *b,

@@ -3,7 +3,7 @@
 
 #include "format/uftrace/reader.h"
 
-enum { MAX_UNKNOWN = 1 << 20 };
+enum { MAX_UNKNOWN = 1 << 20, MAX_DLOPENS = 4096 /* of a session that are looked at, the newest */ };
 
 struct place {
 	struct uftrace_module *module;
@@ -25,14 +25,32 @@ static const struct uftrace_map *find_map(const struct uftrace_session *s, uint6
 	return lo && addr < s->maps[lo - 1].end ? &s->maps[lo - 1] : NULL;
 }
 
+/* How many libraries had been opened by `time`. */
+static size_t dlopens_by(const struct uftrace_session *s, uint64_t time)
+{
+	size_t lo = 0, hi = s->ndlopens;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->dlopens[mid].time <= time)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 /* SPEC uftrace/dlopen-newest: the newest DLOP that is not younger than the record wins */
 static const struct uftrace_dlopen *find_dlopen(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 						uint64_t addr)
 {
-	for (size_t i = s->ndlopens; i-- > 0;) {
+	size_t count = dlopens_by(s, time), first = count > MAX_DLOPENS ? count - MAX_DLOPENS : 0;
+
+	for (size_t i = count; i-- > first;) {
 		const struct uftrace_dlopen *o = &s->dlopens[i];
 
-		if (o->time > time || addr < o->base)
+		if (addr < o->base)
 			continue;
 		uftrace_load_module(u, o->module);
 		if (addr - o->base < o->module->extent)
@@ -64,12 +82,14 @@ static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_
 	}
 	if (map) {
 		at->module = map->module;
+		/* SPEC uftrace/sym-relative */
 		at->rel = relative ? addr - map->start : addr;
 		uftrace_load_module(u, map->module);
 		sym = symtab_find(&map->module->syms, at->rel);
 		if (sym)
 			return sym;
 	}
+	/* SPEC uftrace/python: the number of the symbol is the address */
 	if (u->python) {
 		uftrace_load_module(u, u->python);
 		sym = symtab_find(&u->python->syms, addr);
@@ -190,23 +210,26 @@ const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session 
 
 bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
 {
-	(void)time;
-	if (!s || !s->nmaps)
+	size_t count, first;
+
+	if (!s || !s->nmaps || find_map(s, addr))
 		return true;
-	if (find_map(s, addr))
-		return true;
-	for (size_t i = 0; i < s->ndlopens; i++)
+	count = dlopens_by(s, time);
+	first = count > MAX_DLOPENS ? count - MAX_DLOPENS : 0;
+	for (size_t i = first; i < count; i++)
 		if (addr >= s->dlopens[i].base && addr - s->dlopens[i].base < UINT32_MAX)
 			return true;
 	return u->python && addr && addr < UINT32_MAX;
 }
 
-uint64_t uftrace_modules_until(const struct uftrace_session *s, uint64_t time)
+void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from, uint64_t *until)
 {
-	for (size_t i = 0; s && i < s->ndlopens; i++)
-		if (s->dlopens[i].time > time)
-			return s->dlopens[i].time;
-	return UINT64_MAX;
+	size_t count = s ? dlopens_by(s, time) : 0;
+
+	if (count && s->dlopens[count - 1].time > *from)
+		*from = s->dlopens[count - 1].time;
+	if (s && count < s->ndlopens && s->dlopens[count].time < *until)
+		*until = s->dlopens[count].time;
 }
 
 /* --- events --- */
@@ -221,6 +244,7 @@ struct event_form {
 	const char *fields[3]; /* unsigned 64-bit each */
 };
 
+/* SPEC uftrace/event-ids */
 static const struct event_form event_forms[] = {
 	{ UFTRACE_EV_READ_STATM, "read:proc/statm", "read", 0, { "vmsize", "vmrss", "shared" } },
 	{ UFTRACE_EV_READ_PGFAULT, "read:page-fault", "read", 0, { "major", "minor" } },

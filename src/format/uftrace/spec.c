@@ -5,7 +5,7 @@
 #include "base/out.h"
 #include "format/uftrace/reader.h"
 
-enum { MAX_SPECS = 1 << 20, MAX_ARGS = 64 };
+enum { MAX_SPECS = 1 << 14, MAX_ARGS = 64, MAX_REGEX = 1024, MAX_REPEATS = 1024 };
 
 /* What tells two specs of one function apart: a later one of the same key replaces the earlier. */
 enum spec_key { KEY_INDEX, KEY_FLOAT, KEY_REGISTER, KEY_STACK };
@@ -30,6 +30,7 @@ static bool take_target(struct uftrace *u, struct text *t, struct arg_spec *a)
 {
 	char name[32];
 
+	/* SPEC uftrace/size-class */
 	a->op.size = u->d.info.is64 ? 8 : 4;
 	a->op.code = PLAN_INT;
 	a->op.show = SPUR_SHOW_AUTO;
@@ -70,7 +71,7 @@ static const char *arena_text(struct uftrace *u, struct text t)
 	return arena_strdup(&u->t->arena, t.p, t.len);
 }
 
-/* e:NAME */
+/* SPEC uftrace/enum: e:NAME */
 static bool take_enum(struct uftrace *u, const struct uftrace_module *m, struct text *t, struct arg_spec *a)
 {
 	ptrdiff_t end;
@@ -117,6 +118,7 @@ static bool take_bits(struct uftrace *u, struct text *t, struct arg_spec *a)
 		return true;
 	if (!text_u64(t, 10, &bits))
 		return false;
+	/* SPEC uftrace/float80 */
 	if (bits == 80 && a->op.code == PLAN_FLOAT)
 		a->op.size = text_is(u->d.info.arch, "arm") ? 8 : 10;
 	else if (bits == 8 || bits == 16 || bits == 32 || bits == 64)
@@ -237,7 +239,7 @@ static bool make_plan(struct uftrace *u, const struct spec_list *l, bool ret, co
 		.count = n,
 		.fixed = fixed ? (uint32_t)align_up(size, 8) : 0,
 		.swap = u->swap,
-		.null_string = 1,
+		.null_string = 1, /* SPEC uftrace/string: the letters NULL are a string like others */
 		.tail_align = 8,
 	};
 	*out = p;
@@ -343,6 +345,31 @@ static bool is_pattern(struct text t)
 	return false;
 }
 
+/*
+ * Patterns come from the file: those that could take more time or memory than they are worth (back-references, many
+ * repetitions) are no patterns.
+ */
+static bool is_tame(struct text t)
+{
+	uint64_t repeats = 1, n;
+
+	if (t.len > MAX_REGEX)
+		return false;
+	while (t.len) {
+		struct text rest = text_make(t.p + 1, t.len - 1);
+
+		if (t.p[0] == '\\' && rest.len && rest.p[0] >= '1' && rest.p[0] <= '9')
+			return false;
+		/* {N}, {N,M}: each number counts, which is more than enough */
+		if ((t.p[0] == '{' || t.p[0] == ',') && text_u64(&rest, 10, &n))
+			repeats *= n > MAX_REPEATS ? MAX_REPEATS + 1 : n ? n : 1;
+		if (repeats > MAX_REPEATS)
+			return false;
+		t = text_make(t.p + 1, t.len - 1);
+	}
+	return true;
+}
+
 /* A last item that is no spec names the module. */
 static void cut_module(struct uftrace *u, struct uftrace_spec *s)
 {
@@ -356,6 +383,44 @@ static void cut_module(struct uftrace *u, struct uftrace_spec *s)
 	s->specs.len = comma < 0 ? 0 : (size_t)comma;
 }
 
+bool uftrace_specs_valid(struct uftrace *u, struct text specs)
+{
+	struct arg_spec a;
+	struct text one;
+	bool valid = true;
+
+	while (valid && text_split(&specs, ',', &one))
+		valid = !text_trim(one).len || parse_spec(u, NULL, text_trim(one), &a);
+	return valid;
+}
+
+/* `FUNC@SPECS`. False: damaged, and passed over as far as it is. */
+static bool read_spec(struct uftrace *u, struct text one, bool patterns, struct uftrace_spec *s)
+{
+	ptrdiff_t at = text_find(one, '@');
+	enum pattern_kind kind = PATTERN_EXACT;
+	const char *func;
+
+	*s = (struct uftrace_spec){ 0 };
+	if (at <= 0)
+		return false;
+	s->func = text_trim(text_make(one.p, (size_t)at));
+	s->specs = text_make(one.p + at + 1, one.len - (size_t)at - 1);
+	cut_module(u, s);
+	/* SPEC uftrace/pattern: a name without special characters is exact whatever the kind */
+	s->exact = !is_pattern(s->func) || text_is(u->d.info.pattern_type, "simple");
+	if (!s->exact)
+		kind = text_is(u->d.info.pattern_type, "glob") ? PATTERN_GLOB : PATTERN_REGEX;
+	func = arena_text(u, s->func);
+	if (patterns && func && (kind == PATTERN_EXACT || is_tame(s->func)))
+		s->pattern = pattern_new(kind, func, NULL);
+	if (uftrace_specs_valid(u, s->specs))
+		return !patterns || s->pattern;
+	/* Which bytes are whose is not known: better none. */
+	s->specs.len = 0;
+	return false;
+}
+
 static bool add_specs(struct uftrace *u, struct uftrace_specs *list, struct text all, bool patterns)
 {
 	struct out simple;
@@ -363,32 +428,28 @@ static bool add_specs(struct uftrace *u, struct uftrace_specs *list, struct text
 
 	out_to_memory(&simple);
 	while (text_split(&all, ';', &one)) {
-		ptrdiff_t at = text_find(one, '@');
-		struct uftrace_spec s = { 0 };
-		enum pattern_kind kind = PATTERN_EXACT;
-		const char *func;
+		struct uftrace_spec s;
 
-		if (at <= 0)
+		if (!text_trim(one).len)
 			continue;
-		s.func = text_trim(text_make(one.p, (size_t)at));
-		s.specs = text_make(one.p + at + 1, one.len - (size_t)at - 1);
-		cut_module(u, &s);
-		func = arena_text(u, s.func);
-		if (!func || !mem_grow((void **)&list->items, &list->cap, list->count + 1, sizeof(s), MAX_SPECS))
+		if (list->count >= MAX_SPECS || !read_spec(u, one, patterns, &s))
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-spec", "info",
+				    (uint64_t)(one.p - (const char *)u->d.info.header),
+				    "argument spec: expected FUNCTION@SPEC,... (%d at most), found \"%.*s\"", MAX_SPECS,
+				    (int)(one.len < 60 ? one.len : 60), one.p);
+		if (list->count >= MAX_SPECS)
 			break;
-		/* SPEC uftrace/pattern: a name without special characters is exact whatever the kind */
-		s.exact = !is_pattern(s.func) || text_is(u->d.info.pattern_type, "simple");
-		if (!s.exact)
-			kind = text_is(u->d.info.pattern_type, "glob") ? PATTERN_GLOB : PATTERN_REGEX;
-		if (patterns)
-			s.pattern = pattern_new(kind, func, NULL);
 		out_clear(&simple);
-		demangle(&simple, func, s.func.len, DEMANGLE_SIMPLE);
+		demangle(&simple, s.func.p ? s.func.p : "", s.func.len, DEMANGLE_SIMPLE);
 		s.simple = text_make(arena_strdup(&u->t->arena, simple.buf, simple.len), simple.len);
+		if (!s.simple.p || !mem_grow((void **)&list->items, &list->cap, list->count + 1, sizeof(s), MAX_SPECS)) {
+			pattern_free(s.pattern);
+			break;
+		}
 		list->items[list->count++] = s;
 	}
 	out_free(&simple);
-	return true;
+	return mem_failures() == u->t->mem_failures;
 }
 
 bool uftrace_read_specs(struct uftrace *u)

@@ -4,7 +4,7 @@
 #include "base/cursor.h"
 #include "format/uftrace/reader.h"
 
-enum { MAX_LINES = 1 << 24, MESSAGE_MAGIC = 0xface };
+enum { MAX_LINES = 1 << 24, MAX_ANCESTORS = 1024, MESSAGE_MAGIC = 0xface };
 
 static bool take_key_u64(struct text *t, const char *key, unsigned base, uint64_t *out)
 {
@@ -205,10 +205,27 @@ static bool task_add_ref(struct uftrace_task *k, struct uftrace_session *s, uint
 {
 	if (!mem_grow((void **)&k->refs, &k->refs_cap, k->nrefs + 1, sizeof(*k->refs), MAX_LINES))
 		return false;
-	if (k->nrefs)
-		k->refs[k->nrefs - 1].end = time;
-	k->refs[k->nrefs++] = (struct uftrace_session_ref){ time, UINT64_MAX, s };
+	/* Until all are there `end` is the place in the file. */
+	k->refs[k->nrefs] = (struct uftrace_session_ref){ time, k->nrefs, s };
+	k->nrefs++;
 	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct uftrace_session_ref *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static void order_refs(struct uftrace_task *k)
+{
+	if (k->nrefs)
+		qsort(k->refs, k->nrefs, sizeof(*k->refs), by_start);
+	for (size_t i = 0; i < k->nrefs; i++)
+		k->refs[i].end = i + 1 < k->nrefs ? k->refs[i + 1].start : UINT64_MAX;
 }
 
 static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index *ix, int64_t tid, bool make)
@@ -291,6 +308,8 @@ void uftrace_read_tasks(struct uftrace *u)
 	for (size_t i = 0; ok && i < d->nlines; i++)
 		if (d->lines[i].kind == UFTRACE_LINE_TASK || d->lines[i].kind == UFTRACE_LINE_FORK)
 			ok = apply_task(d, &ix, &d->lines[i]);
+	for (size_t i = 0; i < d->ntasks; i++)
+		order_refs(&d->tasks[i]);
 	map64_free(&ix.map);
 	mem_free(ix.sessions);
 	if (d->ntasks)
@@ -304,21 +323,54 @@ const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t ti
 	return d->ntasks ? bsearch(&key, d->tasks, d->ntasks, sizeof(key), by_tid) : NULL;
 }
 
-const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time)
+/* The task's own session at the time; the span is narrowed to where the answer holds. */
+static const struct uftrace_session *own_session(const struct uftrace_task *k, uint64_t time, uint64_t *from,
+						 uint64_t *until)
+{
+	size_t lo = 0, hi = k->nrefs;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (k->refs[mid].start <= time)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < k->nrefs && k->refs[lo].start < *until)
+		*until = k->refs[lo].start;
+	if (!lo)
+		return NULL;
+	if (k->refs[lo - 1].start > *from)
+		*from = k->refs[lo - 1].start;
+	return k->refs[lo - 1].session;
+}
+
+const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid, uint64_t time,
+						   uint64_t *from, uint64_t *until)
 {
 	const struct uftrace_task *k = uftrace_task(d, tid);
 
-	/* A damaged file may chain parents in a ring: no walk is longer than the number of tasks. */
-	for (size_t steps = 0; k && steps <= d->ntasks; steps++) {
+	*from = 0;
+	*until = UINT64_MAX;
+	/* A damaged file may chain parents in a ring. */
+	for (int steps = 0; k && steps < MAX_ANCESTORS; steps++) {
+		const struct uftrace_session *s = own_session(k, time, from, until);
 		int64_t up;
 
-		for (size_t i = 0; i < k->nrefs; i++)
-			if (k->refs[i].start <= time && time < k->refs[i].end)
-				return k->refs[i].session;
+		if (s)
+			return s;
 		up = k->ppid ? k->ppid : k->pid;
 		if (!up || up == k->tid)
 			break;
 		k = uftrace_task(d, up);
 	}
 	return NULL;
+}
+
+const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time)
+{
+	uint64_t from, until;
+
+	return uftrace_session_span(d, tid, time, &from, &until);
 }

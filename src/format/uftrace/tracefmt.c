@@ -72,8 +72,8 @@ static void field_flags(struct trace_field *field, struct text type, struct text
 	field->elem = t.size;
 }
 
-/* `field:TYPE NAME[N]; offset:8; size:4; signed:1;` */
-static bool parse_field(struct trace_field *field, struct arena *a, struct text line, unsigned long_size)
+/* `field:TYPE NAME[N]; offset:8; size:4; signed:1;`; SPUR_WARN: it is not so; SPUR_FAIL: memory */
+static enum spur_status parse_field(struct trace_field *field, struct arena *a, struct text line, unsigned long_size)
 {
 	struct text type, name, brackets = { 0 };
 	uint64_t off, size, is_signed;
@@ -81,17 +81,17 @@ static bool parse_field(struct trace_field *field, struct arena *a, struct text 
 	char *shown;
 
 	if (!text_skip(&line, "field:") || (semi = text_find(line, ';')) < 0)
-		return false;
+		return SPUR_WARN;
 	type = text_trim(text_make(line.p, (size_t)semi));
 	line = text_make(line.p + semi, line.len - (size_t)semi);
 	if (!line_number(line, "offset:", &off) || !line_number(line, "size:", &size) || off > UINT16_MAX ||
 	    size > UINT16_MAX)
-		return false;
+		return SPUR_WARN;
 	if (type.len && type.p[type.len - 1] == ']') {
 		ptrdiff_t open = text_rfind(type, '[');
 
 		if (open < 0)
-			return false;
+			return SPUR_WARN;
 		brackets = text_make(type.p + open, type.len - (size_t)open);
 		type = text_trim(text_make(type.p, (size_t)open));
 	}
@@ -102,7 +102,7 @@ static bool parse_field(struct trace_field *field, struct arena *a, struct text 
 	}
 	type = text_trim(type);
 	if (!name.len || !type.len)
-		return false;
+		return SPUR_WARN;
 	*field = (struct trace_field){ .off = (uint32_t)off, .size = (uint32_t)size };
 	if (line_number(line, "signed:", &is_signed) ? is_signed != 0 : !c_type_of(type, long_size).is_unsigned)
 		field->flags |= FIELD_SIGNED;
@@ -112,12 +112,12 @@ static bool parse_field(struct trace_field *field, struct arena *a, struct text 
 	field->name = arena_strdup(a, name.p, name.len);
 	shown = arena_alloc(a, type.len + brackets.len + 1);
 	if (!field->name || !shown)
-		return false;
+		return SPUR_FAIL;
 	memcpy(shown, type.p, type.len);
 	if (brackets.len)
 		memcpy(shown + type.len, brackets.p, brackets.len);
 	field->type = shown;
-	return true;
+	return SPUR_OK;
 }
 
 /* Everything before the print fmt. SPUR_WARN: some field is not understood; `err` has the first. */
@@ -135,10 +135,15 @@ static enum spur_status parse_fields(struct tracefmt *f, struct arena *a, struct
 	if (!f->fields)
 		return err_nomem(err);
 	for (rest = text; text_line(&rest, &line);) {
+		enum spur_status s;
+
 		line = text_trim(line);
 		if (!text_starts(line, "field:") || f->nfields == most)
 			continue;
-		if (parse_field(&f->fields[f->nfields], a, line, f->abi.long_size)) {
+		s = parse_field(&f->fields[f->nfields], a, line, f->abi.long_size);
+		if (s == SPUR_FAIL)
+			return err_nomem(err);
+		if (s == SPUR_OK) {
 			f->nfields++;
 		} else if (status == SPUR_OK) {
 			err_set(err, SPUR_ERR_FORMAT, "field: expected a type, name, offset and size, found `%.*s`",
@@ -182,8 +187,8 @@ enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text
 	status = parse_fields(f, a, head, err);
 	if (status == SPUR_FAIL || !f->print.len)
 		return status;
-	if (f->print.len <= PRINT_SOURCE_MAX)
-		f->plan = print_compile(a, f, f->print);
+	if (f->print.len <= PRINT_SOURCE_MAX && print_compile(a, f, f->print, &f->plan) == SPUR_FAIL)
+		return err_nomem(err);
 	if (!f->plan && status == SPUR_OK) {
 		err_set(err, SPUR_ERR_FORMAT, "print fmt: expected a string and arguments, found `%.*s`",
 			f->print.len < 80 ? (int)f->print.len : 80, f->print.p);

@@ -1,7 +1,7 @@
 /*
- * The report's inner loop. BEGIN and END rows that fit the stack as it is are counted in place; everything else (a new
- * track, lost records, spans, time off the CPU, a function open on two tracks) takes one step of the slow path, which
- * is the definition of what the fast one does.
+ * The report's inner loop. BEGIN and END rows that fit the stack as it is are counted in place;
+ * everything else (a new track, lost records, spans, time off the CPU, a function open on two
+ * tracks) takes one step of the slow path, which is the definition of what the fast one does.
  */
 #include "pass/fold/calls.h"
 
@@ -13,7 +13,10 @@
 
 enum { KEY_LIMIT = 1 << 28, NO_FRAME = PAIR_MISSING };
 
-/* The stack of the track at hand in registers. Invariant: while `top` has no PAIR_SCHED, n == the stack's calls. */
+/*
+ * The stack of the track at hand in registers. Invariant: while `top` has no PAIR_SCHED, n == the
+ * stack's calls.
+ */
 struct view {
 	struct pair_frame *frames; /* NULL: memory is out */
 	size_t n, cap;
@@ -26,7 +29,8 @@ struct view {
 
 static bool stat_room(struct calls *w, uint32_t key)
 {
-	return key < w->nstats || mem_grow((void **)&w->stats, &w->nstats, (size_t)key + 1, sizeof(*w->stats), KEY_LIMIT);
+	return key < w->nstats || mem_grow((void **)&w->stats, &w->nstats, (size_t)key + 1,
+					   sizeof(*w->stats), KEY_LIMIT);
 }
 
 /* The track's process, or what stands on top of it. */
@@ -76,7 +80,9 @@ struct calls_session calls_session(const struct spur_trace *t, uint32_t key)
 	if (d && key && key <= d->nsessions) {
 		const struct uftrace_session *u = &d->sessions[key - 1];
 
-		s = (struct calls_session){ .name = u->exename.p, .len = u->exename.len, .pid = u->pid };
+		s = (struct calls_session){ .name = u->exename.p,
+					    .len = u->exename.len,
+					    .pid = u->pid };
 	} else if (k) {
 		s.name = spur_string(t, k->name, &s.len);
 		s.pid = k->pid;
@@ -123,7 +129,8 @@ static bool stat_retrack(struct calls *w, uint32_t key, uint32_t track)
 static bool stat_spread(struct calls *w, struct call_stat *st, uint64_t length)
 {
 	if (!st->spread) {
-		if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1, sizeof(*w->spreads), KEY_LIMIT))
+		if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1,
+			      sizeof(*w->spreads), KEY_LIMIT))
 			return false;
 		st->spread = (uint32_t)++w->nspreads;
 	}
@@ -136,7 +143,8 @@ static void stat_unfinished(struct call_stat *st)
 }
 
 /* A frame was popped: its call is over. */
-static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track, const struct pair_frame *f, struct walk_end e)
+static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track,
+		     const struct pair_frame *f, struct walk_end e)
 {
 	uint64_t length = walk_length(f, e.ts);
 	uint32_t key = (uint32_t)f->user;
@@ -160,7 +168,8 @@ static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track, cons
 	return !w->want_spread || stat_spread(w, st, length);
 }
 
-static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_event *row, uint32_t key)
+static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_event *row,
+		       uint32_t key)
 {
 	struct pair_frame *f = walk_push(s, row);
 
@@ -205,7 +214,8 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 	return true;
 }
 
-static __attribute__((noinline)) struct view view_make(struct calls *w, const struct spur_event *row)
+static __attribute__((noinline)) struct view view_make(struct calls *w,
+						       const struct spur_event *row)
 {
 	struct pair_stack *s = pair_stack(&w->pair, row->track);
 	struct view v = { .track = row->track };
@@ -226,7 +236,8 @@ static __attribute__((noinline)) struct view view_make(struct calls *w, const st
 }
 
 /* Field by field, so that the compiler keeps the caller's view in registers. */
-static inline __attribute__((always_inline)) bool view_load(struct view *v, struct calls *w, const struct spur_event *row)
+static inline __attribute__((always_inline)) bool view_load(struct view *v, struct calls *w,
+							    const struct spur_event *row)
 {
 	const struct view new = view_make(w, row);
 
@@ -253,15 +264,16 @@ static inline __attribute__((always_inline)) void view_store(struct calls *w, co
 }
 
 /* Counts a BEGIN that lies on the stack as it is; false: the slow path must. */
-static inline __attribute__((always_inline)) bool fast_begin(const struct calls *w, struct view *v,
-							     const struct spur_event *row, bool by_function)
+static inline __attribute__((always_inline)) bool
+fast_begin(const struct calls *w, struct view *v, const struct spur_event *row, bool by_function)
 {
 	uint32_t key = by_function ? row->cls : v->key;
 	struct pair_frame *f;
 	struct call_stat *st;
 
 	if (unlikely(v->n == v->cap || key >= v->nstats || (v->top & (PAIR_SCHED | PAIR_SPAN)) ||
-		     ((row->flags & SPUR_F_DEPTH) && row->depth != v->n) || (!by_function && row->ts >= v->until)))
+		     ((row->flags & SPUR_F_DEPTH) && row->depth != v->n) ||
+		     (!by_function && row->ts >= v->until)))
 		return false;
 	st = &v->stats[key];
 	if (unlikely(st->track != v->track)) {
@@ -281,9 +293,12 @@ static inline __attribute__((always_inline)) bool fast_begin(const struct calls 
 	return true;
 }
 
-/* Counts an END of the topmost frame; false: the slow path must. `*spent` is how long the call of `*key` lasted. */
-static inline __attribute__((always_inline)) bool fast_end(struct view *v, const struct spur_event *row, uint64_t *key,
-							   uint64_t *spent)
+/*
+ * Counts an END of the topmost frame; false: the slow path must. `*spent` is how long the call of
+ * `*key` lasted.
+ */
+static inline __attribute__((always_inline)) bool
+fast_end(struct view *v, const struct spur_event *row, uint64_t *key, uint64_t *spent)
 {
 	struct pair_frame *f;
 	struct call_stat *st;
@@ -315,11 +330,13 @@ static inline __attribute__((always_inline)) bool fast_end(struct view *v, const
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w, const struct spur_event *row, size_t n,
-								bool by_function, bool spread)
+static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
+								const struct spur_event *row,
+								size_t n, bool by_function,
+								bool spread)
 {
 	const struct spur_event *end = row + n;
-	uint64_t key, spent;
+	uint64_t key = 0, spent = 0;
 	struct view v;
 
 	if (!view_load(&v, w, row))
@@ -331,7 +348,8 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 				return false;
 		}
 		if (likely(row->kind <= SPUR_END_SPAN) &&
-		    likely(row->kind == SPUR_BEGIN ? fast_begin(w, &v, row, by_function) : fast_end(&v, row, &key, &spent))) {
+		    likely(row->kind == SPUR_BEGIN ? fast_begin(w, &v, row, by_function)
+						   : fast_end(&v, row, &key, &spent))) {
 			if (spread && row->kind != SPUR_BEGIN && !stat_spread(w, &w->stats[key], spent))
 				return false;
 			continue;
@@ -405,7 +423,8 @@ void calls_free(struct calls *workers, unsigned n)
 	mem_free(workers);
 }
 
-enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread, struct calls **workers, unsigned *n)
+enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread,
+			   struct calls **workers, unsigned *n)
 {
 	static const struct pipe_fold fold = { calls_feed_begin, calls_rows, calls_feed_end };
 	enum spur_status st;
@@ -419,7 +438,8 @@ enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spr
 		return err_nomem(env->err);
 	}
 	for (unsigned i = 0; i < *n; i++) {
-		(*workers)[i] = (struct calls){ .trace = env->trace, .by = by, .want_spread = want_spread };
+		(*workers)[i] =
+			(struct calls){ .trace = env->trace, .by = by, .want_spread = want_spread };
 		states[i] = &(*workers)[i];
 	}
 	st = pipe_run_feeds(env->trace, &env->pipe, &fold, states);

@@ -1,9 +1,10 @@
 /*
- * Sums of calls per function, thread or session, collected per feed in parallel. Each worker has a table indexed by
- * a key; joining tables is the pass's work.
+ * Sums of calls per function, thread or session, collected per feed in parallel. Each worker has a
+ * table indexed by a key; joining tables is the pass's work.
  *
- * A call whose begin lies in the data counts, to its end or, where the data lacks that, to the next sign that it is over
- * (then it is `unfinished` too); of a call whose begin is lacking only `unfinished` tells.
+ * A call whose begin lies in the data counts, to its end or, where the data lacks that, to the next
+ * sign that it is over (then it is `unfinished` too); of a call whose begin is lacking only
+ * `unfinished` tells.
  */
 #ifndef SPUR_PASS_FOLD_CALLS_H
 #define SPUR_PASS_FOLD_CALLS_H
@@ -23,7 +24,7 @@ enum { CALLS_OFF_CPU = 0 }; /* key by function of time off the CPU: no class has
 /* One cache line: the report's inner loop lives in these. */
 struct call_stat {
 	uint64_t sum; /* ns of all calls */
-	uint64_t inner; /* of that, in calls made while another of the same key was open on the same track: recursion */
+	uint64_t inner; /* of that, in calls inside another of the same key and track: recursion */
 	uint64_t self;
 	uint64_t calls;
 	uint64_t least; /* ~ns of the shortest, so that zeroed memory means none */
@@ -47,7 +48,8 @@ struct calls {
 	uint64_t rows; /* that passed the filter */
 	/* While a feed is read: */
 	struct pair pair;
-	struct map64 parked; /* track << 32 | key -> open calls, where another track uses the key's counter */
+	/* track << 32 | key -> open calls, where another track uses the key's counter */
+	struct map64 parked;
 	uint32_t low, high; /* tracks seen */
 	int64_t last;
 	uint32_t key_track; /* whose key_now and key_until are */
@@ -55,8 +57,12 @@ struct calls {
 	int64_t key_until;
 };
 
-/* Reads all feeds. `*workers` (calls_free()) get `*n` tables; on SPUR_FAIL they are to be freed too. */
-enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread, struct calls **workers, unsigned *n);
+/*
+ * Reads all feeds. `*workers` (calls_free()) get `*n` tables; on SPUR_FAIL they are to be freed
+ * too.
+ */
+enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread,
+			   struct calls **workers, unsigned *n);
 void calls_free(struct calls *workers, unsigned n);
 
 /* What a session's key stands for: a program image where the format tells, else a process. */

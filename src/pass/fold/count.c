@@ -26,7 +26,8 @@ static int64_t row_end(const struct spur_event *row)
 {
 	int64_t end = row->ts;
 
-	if (row->kind == SPUR_SPAN && row->dur > 0 && __builtin_add_overflow(row->ts, row->dur, &end))
+	if (row->kind == SPUR_SPAN && row->dur > 0 &&
+	    __builtin_add_overflow(row->ts, row->dur, &end))
 		end = INT64_MAX;
 	return end;
 }
@@ -83,7 +84,8 @@ static bool count_rows(void *worker, struct spur_event *rows, size_t n)
 	return true;
 }
 
-static bool cells_join(struct count_cell **into, size_t *n, size_t *cap, const struct count_cell *from, size_t nfrom)
+static bool cells_join(struct count_cell **into, size_t *n, size_t *cap,
+		       const struct count_cell *from, size_t nfrom)
 {
 	for (size_t i = 0; i < nfrom; i++) {
 		struct count_cell *to = cell_at(into, n, cap, (uint32_t)i);
@@ -103,7 +105,8 @@ static bool counts_join(struct counts *to, const struct counts *from)
 	for (size_t k = 0; k < SPUR_KINDS; k++)
 		to->kinds[k] += from->kinds[k];
 	to->nargs += from->nargs;
-	return cells_join(&to->streams, &to->nstreams, &to->streams_cap, from->streams, from->nstreams) &&
+	return cells_join(&to->streams, &to->nstreams, &to->streams_cap, from->streams,
+			  from->nstreams) &&
 	       cells_join(&to->tracks, &to->ntracks, &to->tracks_cap, from->tracks, from->ntracks);
 }
 

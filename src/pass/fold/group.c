@@ -28,7 +28,8 @@ static uint32_t group_add(struct groups *g, uint64_t key, const struct event_cla
 {
 	struct map64_slot *slot = map64_put(&g->by_key, key), *same;
 
-	if (!slot || !mem_grow((void **)&g->items, &g->cap, g->n + 1, sizeof(*g->items), GROUP_LIMIT))
+	if (!slot ||
+	    !mem_grow((void **)&g->items, &g->cap, g->n + 1, sizeof(*g->items), GROUP_LIMIT))
 		return GROUP_NONE;
 	if (!slot->value) {
 		same = map64_put(&g->by_name, c ? c->name : UINT64_MAX);
@@ -37,7 +38,8 @@ static uint32_t group_add(struct groups *g, uint64_t key, const struct event_cla
 		g->items[g->n] = group_make(g->trace, c);
 		slot->value = ++g->n;
 		if (same->value)
-			g->items[g->n - 1].shared_name = g->items[same->value - 1].shared_name = true;
+			g->items[g->n - 1].shared_name = g->items[same->value - 1].shared_name =
+				true;
 		else
 			same->value = g->n;
 	}

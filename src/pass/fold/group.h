@@ -1,6 +1,7 @@
 /*
- * Functions as a reader of tables thinks of them: classes of one name and module are one, whatever their ids; a library
- * function is one whichever module calls it. Time off the CPU is a group too (class id 0).
+ * Functions as a reader of tables thinks of them: classes of one name and module are one, whatever
+ * their ids; a library function is one whichever module calls it. Time off the CPU is a group too
+ * (class id 0).
  */
 #ifndef SPUR_PASS_FOLD_GROUP_H
 #define SPUR_PASS_FOLD_GROUP_H
@@ -29,12 +30,18 @@ struct groups {
 	size_t of_cap;
 };
 
-/* The group of a class id, new where it is the first of it; GROUP_NONE: memory is out. Numbers depend on the order of asking. */
+/*
+ * The group of a class id, new where it is the first of it; GROUP_NONE: memory is out. Numbers
+ * depend on the order of asking.
+ */
 uint32_t groups_put(struct groups *g, uint32_t cls);
 void groups_free(struct groups *g);
 /* By name, then module, bytewise. */
 int group_order(const struct group *a, const struct group *b);
-/* The name as tables show it: with the module's base name in brackets where the name alone is not enough. Raw bytes. */
+/*
+ * The name as tables show it: with the module's base name in brackets where the name alone is not
+ * enough. Raw bytes.
+ */
 void out_group(struct out *o, const struct group *g);
 /* True where `name` is the function's name in any of its forms. */
 bool group_is(const struct groups *g, const struct group *p, const char *name);

@@ -64,7 +64,8 @@ static bool join_values(struct spread *into, const struct spread *from)
 {
 	for (unsigned k = 0; from->octaves && k < SPREAD_OCTAVES; k++)
 		for (size_t i = 0; from->octaves[k] && i < octave_size(k); i++)
-			if (from->octaves[k][i] && !histogram_add(into, k ? (STEPS + i) << k : i, from->octaves[k][i]))
+			if (from->octaves[k][i] &&
+			    !histogram_add(into, k ? (STEPS + i) << k : i, from->octaves[k][i]))
 				return false;
 	for (size_t i = 0; from->few && i < from->count; i++)
 		if (!histogram_add(into, from->few[i], 1))
@@ -121,14 +122,15 @@ uint64_t spread_percentile(struct spread *s, unsigned percent)
 		for (size_t i = 0; s->octaves[k] && i < octave_size(k); i++) {
 			seen += s->octaves[k][i];
 			if (seen >= rank)
-				return k ? ((uint64_t)(STEPS + i) << k) + ((uint64_t)1 << k) / 2 : i;
+				return k ? ((uint64_t)(STEPS + i) << k) + ((uint64_t)1 << k) / 2
+					 : i;
 		}
 	return 0;
 }
 
 /*
- * Sum of (x - m)^2 for the whole part m of the mean, exact modulo 2^128, less what the fraction of the mean adds:
- * no cancellation however large the values are.
+ * Sum of (x - m)^2 for the whole part m of the mean, exact modulo 2^128, less what the fraction of
+ * the mean adds: no cancellation however large the values are.
  */
 uint64_t spread_deviation(const struct spread *s)
 {
@@ -140,7 +142,8 @@ uint64_t spread_deviation(const struct spread *s)
 		return 0;
 	mean = s->sum / s->count;
 	rest = s->sum % s->count;
-	around = s->squares - 2 * (unsigned __int128)mean * s->sum + (unsigned __int128)mean * mean * s->count;
+	around = s->squares - 2 * (unsigned __int128)mean * s->sum +
+		 (unsigned __int128)mean * mean * s->count;
 	fraction = (double)rest / (double)s->count;
 	variance = (double)around / (double)s->count - fraction * fraction;
 	return variance > 0 ? (uint64_t)(sqrt(variance) + 0.5) : 0;

@@ -1,7 +1,8 @@
 /*
- * How durations are spread: percentiles and standard deviation of one function's calls. Exact for up to SPREAD_FEW
- * calls; beyond that a log-linear histogram (64 steps an octave, exact below 128 ns) whose percentiles are off by 1/128
- * (0.8 %) at most. Sums are integers, so the order of adding and joining changes nothing.
+ * How durations are spread: percentiles and standard deviation of one function's calls. Exact for
+ * up to SPREAD_FEW calls; beyond that a log-linear histogram (64 steps an octave, exact below 128
+ * ns) whose percentiles are off by 1/128 (0.8 %) at most. Sums are integers, so the order of adding
+ * and joining changes nothing.
  */
 #ifndef SPUR_PASS_FOLD_SPREAD_H
 #define SPUR_PASS_FOLD_SPREAD_H
@@ -16,7 +17,8 @@ struct spread {
 	uint64_t count, sum;
 	unsigned __int128 squares;
 	uint64_t *few; /* the values themselves while there are few */
-	uint64_t **octaves; /* afterwards SPREAD_OCTAVES arrays of counts; NULL where there are none */
+	/* Afterwards SPREAD_OCTAVES arrays of counts; NULL where there are none. */
+	uint64_t **octaves;
 };
 
 /* False: memory is out. */

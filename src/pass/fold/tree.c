@@ -97,7 +97,8 @@ static uint32_t grower_node(struct grower *w, uint32_t parent, uint32_t what, in
 }
 
 /* A frame was popped. */
-static inline void grower_end(struct grower *w, struct pair_stack *s, const struct pair_frame *f, struct walk_end e)
+static inline void grower_end(struct grower *w, struct pair_stack *s, const struct pair_frame *f,
+			      struct walk_end e)
 {
 	struct tree_node *node = &w->tree.nodes[f->user];
 	uint64_t length = walk_length(f, e.ts);
@@ -113,7 +114,8 @@ static inline void grower_end(struct grower *w, struct pair_stack *s, const stru
 		node->total += length;
 }
 
-static inline bool grower_begin(struct grower *w, struct pair_stack *s, const struct spur_event *row)
+static inline bool grower_begin(struct grower *w, struct pair_stack *s,
+				const struct spur_event *row)
 {
 	size_t before = s->n;
 	uint32_t parent = before ? (uint32_t)s->frames[before - 1].user : 0;
@@ -220,7 +222,8 @@ static bool tree_join(struct tree *out, const struct tree *t, struct groups *g)
 
 		if (what != TREE_OTHER)
 			what = groups_put(g, what);
-		map[i] = what == GROUP_NONE ? NO_NODE : tree_put(out, map[t->nodes[i].parent], what);
+		map[i] =
+			what == GROUP_NONE ? NO_NODE : tree_put(out, map[t->nodes[i].parent], what);
 		if (map[i] == NO_NODE) {
 			mem_free(map);
 			return false;
@@ -276,7 +279,8 @@ bool tree_below(struct tree *out, const struct tree *all, const struct groups *g
 		bool inside = node->parent && map[node->parent];
 
 		/* 0: not below the function (no node but the root has this number) */
-		if (!inside && (node->what == TREE_OTHER || !group_is(g, &g->items[node->what], name)))
+		if (!inside &&
+		    (node->what == TREE_OTHER || !group_is(g, &g->items[node->what], name)))
 			continue;
 		map[i] = tree_put(out, inside ? map[node->parent] : 0, node->what);
 		good = map[i] != NO_NODE;
@@ -293,12 +297,14 @@ struct sorter {
 	const struct tree *tree;
 	const struct groups *groups;
 	enum tree_sort by;
+	bool reverse;
 };
 
 static int node_order(const void *a, const void *b, void *arg)
 {
 	const struct sorter *s = arg;
-	const struct tree_node *x = &s->tree->nodes[*(const uint32_t *)a], *y = &s->tree->nodes[*(const uint32_t *)b];
+	const struct tree_node *x = &s->tree->nodes[*(const uint32_t *)a],
+			       *y = &s->tree->nodes[*(const uint32_t *)b];
 	int c = 0;
 
 	if ((x->what == TREE_OTHER) != (y->what == TREE_OTHER))
@@ -311,12 +317,17 @@ static int node_order(const void *a, const void *b, void *arg)
 		c = (x->calls < y->calls) - (x->calls > y->calls);
 	else if (s->by == TREE_BY_FIRST)
 		c = (x->first > y->first) - (x->first < y->first);
-	return c || x->what == TREE_OTHER ? c : group_order(&s->groups->items[x->what], &s->groups->items[y->what]);
+	if (s->by == TREE_BY_NAME && x->what != TREE_OTHER)
+		c = group_order(&s->groups->items[x->what], &s->groups->items[y->what]);
+	c = s->reverse ? -c : c;
+	return c || x->what == TREE_OTHER
+		       ? c
+		       : group_order(&s->groups->items[x->what], &s->groups->items[y->what]);
 }
 
-bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by)
+bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by, bool reverse)
 {
-	struct sorter s = { t, g, by };
+	struct sorter s = { t, g, by, reverse };
 	uint32_t *at = mem_array(t->n, sizeof(*at));
 
 	mem_free(t->kids);
@@ -337,7 +348,8 @@ bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by)
 		t->kids[at[t->nodes[i].parent]++] = (uint32_t)i;
 	for (size_t i = 0; i < t->n; i++)
 		if (t->start[i + 1] - t->start[i] > 1)
-			qsort_r(&t->kids[t->start[i]], t->start[i + 1] - t->start[i], sizeof(*t->kids), node_order, &s);
+			qsort_r(&t->kids[t->start[i]], t->start[i + 1] - t->start[i],
+				sizeof(*t->kids), node_order, &s);
 	mem_free(at);
 	return true;
 }

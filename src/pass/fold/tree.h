@@ -1,8 +1,10 @@
 /*
- * The call tree: one node for each distinct path of functions, collected per feed in parallel and joined by name.
+ * The call tree: one node for each distinct path of functions, collected per feed in parallel and
+ * joined by name.
  *
- * Memory is bounded: a feed may touch TREE_NODES / feeds nodes (at least TREE_LEAST). Calls on further paths are summed in
- * one "(other)" node below the last function that has its node; `cut` says so. What a feed gives never depends on others.
+ * Memory is bounded: a feed may touch TREE_NODES / feeds nodes (at least TREE_LEAST). Calls on
+ * further paths are summed in one "(other)" node below the last function that has its node; `cut`
+ * says so. What a feed gives never depends on others.
  *
  * INVARIANT: a node's parent has a lower number; node 0 is the root and stands for no function.
  */
@@ -36,12 +38,15 @@ struct tree {
 
 enum tree_sort { TREE_BY_TOTAL, TREE_BY_SELF, TREE_BY_CALLS, TREE_BY_NAME, TREE_BY_FIRST };
 
-/* Reads all feeds into one joined tree. SPUR_WARN: no row passed the filter. Free the tree in any case. */
+/*
+ * Reads all feeds into one joined tree. SPUR_WARN: no row passed the filter. Free the tree in any
+ * case.
+ */
 enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tree *out);
 /* The tree below all outermost calls of the named function. False: memory is out. */
 bool tree_below(struct tree *out, const struct tree *all, const struct groups *g, const char *name);
-/* Orders the children; ties by name. False: memory is out. */
-bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by);
+/* Orders the children, or the other way round; ties by name. False: memory is out. */
+bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by, bool reverse);
 void tree_free(struct tree *t);
 
 static inline size_t tree_kids(const struct tree *t, size_t node, const uint32_t **kids)
@@ -54,8 +59,8 @@ static inline size_t tree_kids(const struct tree *t, size_t node, const uint32_t
 void out_node(struct out *o, const struct groups *g, const struct tree_node *node);
 
 /*
- * Depth first, in the order of tree_sort(). `leave` may be NULL. Callbacks get the node, its depth (1 for children of the
- * root) and whether it is its parent's last child; false stops.
+ * Depth first, in the order of tree_sort(). `leave` may be NULL. Callbacks get the node, its depth
+ * (1 for children of the root) and whether it is its parent's last child; false stops.
  */
 struct tree_visit {
 	bool (*enter)(void *self, uint32_t node, size_t depth, bool last);

@@ -1,7 +1,7 @@
 /*
- * One step above flow/pair.h for passes that fold frames: rows of any format applied to a track's stack. BEGIN and END
- * with or without recorded depth, SPAN rows as frames that end by themselves (nested by containment), SWITCH as time
- * off the CPU inside the function that was running.
+ * One step above flow/pair.h for passes that fold frames: rows of any format applied to a track's
+ * stack. BEGIN and END with or without recorded depth, SPAN rows as frames that end by themselves
+ * (nested by containment), SWITCH as time off the CPU inside the function that was running.
  *
  *	while ((f = walk_due(s, row, &end)))
  *		... ends at end.ts
@@ -11,7 +11,8 @@
  *		... popped; ends at row->ts
  *	at the end of the feed: while ((f = walk_rest(s, last_ts, &end)))
  *
- * A popped frame stays readable until the next push; whoever takes it calls walk_credit() once, before the next step.
+ * A popped frame stays readable until the next push; whoever takes it calls walk_credit() once,
+ * before the next step.
  */
 #ifndef SPUR_PASS_FOLD_WALK_H
 #define SPUR_PASS_FOLD_WALK_H
@@ -37,15 +38,19 @@ static inline bool walk_opens(const struct pair_stack *s, const struct spur_even
 }
 
 /* The topmost frame that is over when the row comes, popped; NULL: none is left. */
-static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spur_event *row, struct walk_end *end)
+static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spur_event *row,
+					  struct walk_end *end)
 {
 	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
 
-	if (top && (top->flags & PAIR_SPAN) && (top->end <= row->ts || row->kind == SPUR_END_SPAN)) {
+	if (top && (top->flags & PAIR_SPAN) &&
+	    (top->end <= row->ts || row->kind == SPUR_END_SPAN)) {
 		*end = (struct walk_end){ top->end, false };
 		return pair_pop(s);
 	}
-	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) ? !top || !(top->flags & PAIR_SCHED) : !pair_excess(s, row))
+	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)
+		    ? !top || !(top->flags & PAIR_SCHED)
+		    : !pair_excess(s, row))
 		return NULL;
 	*end = (struct walk_end){ row->ts, true };
 	return pair_pop(s);
@@ -83,7 +88,8 @@ static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, s
 
 	if (!top)
 		return NULL;
-	*end = top->flags & PAIR_SPAN ? (struct walk_end){ top->end, false } : (struct walk_end){ last, true };
+	*end = top->flags & PAIR_SPAN ? (struct walk_end){ top->end, false }
+				      : (struct walk_end){ last, true };
 	return pair_pop(s);
 }
 
@@ -102,8 +108,8 @@ static inline uint64_t walk_self(const struct pair_frame *f, uint64_t length)
 }
 
 /*
- * Counts a popped frame's time as its parent's child time. Of a frame that the data lacks only what is known inside it;
- * of a span that outlasts the span around it only what lies inside.
+ * Counts a popped frame's time as its parent's child time. Of a frame that the data lacks only what
+ * is known inside it; of a span that outlasts the span around it only what lies inside.
  */
 static inline void walk_credit(struct pair_stack *s, const struct pair_frame *f, int64_t end)
 {

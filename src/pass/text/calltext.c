@@ -1,18 +1,16 @@
 /* Lines of nested calls. See calltext.h. */
 #include "pass/text/calltext.h"
 
-#include "pass/text/cell.h"
 #include "pass/text/value.h"
 
 enum {
 	INDENT_MAX = 64, /* levels; deeper lines say their depth */
-	NAME_SHORT = 32, /* names are padded to it, so that short ones are copied in one go */
 	NAME_WIDTH = 4096, /* columns of a name; longer ones are cut */
 	PREFIX_ROOM = 1024, /* columns, colours and indentation of a line, and words */
-	QUICK_DEPTH = 32,
 };
 
-static const char *const column_names[] = { "time", "duration", "tid", "pid", "task", "cpu", "module", "addr", NULL };
+static const char *const column_names[] = { "time", "duration", "tid",	"pid", "task",
+					    "cpu",  "module",	"addr", NULL };
 
 static inline char *put_bytes(char *p, const char *s, size_t len)
 {
@@ -36,7 +34,7 @@ static inline char *put_blanks(char *p, size_t n)
 /* The scratch text for good, padded. */
 static const char *name_keep(struct calltext *c, uint32_t *len)
 {
-	char *p = arena_alloc(&c->arena, c->scratch.len + NAME_SHORT);
+	char *p = arena_alloc(&c->arena, c->scratch.len + CALLTEXT_SHORT);
 
 	if (!p || c->scratch.error)
 		return NULL;
@@ -55,7 +53,8 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	size_t len;
 
 	out_clear(&c->scratch);
-	out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE], c->widths[CALLCOL_MODULE]);
+	out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE],
+		 c->widths[CALLCOL_MODULE]);
 	n->module = name_keep(c, &n->module_len);
 	text = spur_string(t, cls->file, &len);
 	if (opt->srcline && len) {
@@ -73,6 +72,7 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 		out_safe(&c->scratch, module, strlen(module));
 	}
 	text = name_keep(c, &n->len);
+	n->plain = n->len <= CALLTEXT_SHORT && !n->where_len && !n->marks && !n->color;
 	if (n->module && n->where)
 		__atomic_store_n(&n->text, text, __ATOMIC_RELEASE);
 	return n->module && n->where && text;
@@ -128,7 +128,10 @@ static char *put_number(char *p, int64_t v, unsigned width)
 
 static const char *duration_color(int64_t ns)
 {
-	return ns >= 1000000000 ? "\033[1;31m" : ns >= 10000000 ? "\033[31m" : ns >= 1000000 ? "\033[33m" : NULL;
+	return ns >= 1000000000 ? "\033[1;31m"
+	       : ns >= 10000000 ? "\033[31m"
+	       : ns >= 1000000	? "\033[33m"
+				: NULL;
 }
 
 static char *put_duration(char *p, const struct calltext *c, int64_t ns)
@@ -143,8 +146,8 @@ static char *put_duration(char *p, const struct calltext *c, int64_t ns)
 	return put_str(p, "\033[0m");
 }
 
-static char *put_column(char *p, const struct calltext *c, const struct spur_event *row, const struct shown_name *n,
-			int column, bool timed)
+static char *put_column(char *p, const struct calltext *c, const struct spur_event *row,
+			const struct shown_name *n, int column, bool timed)
 {
 	const struct spur_track *k = spur_track(c->env->trace, row->track);
 	size_t len = 0;
@@ -154,7 +157,8 @@ static char *put_column(char *p, const struct calltext *c, const struct spur_eve
 	case CALLCOL_TIME:
 		return put_when(p, &c->when, row->ts, c->widths[CALLCOL_TIME]);
 	case CALLCOL_DURATION:
-		return timed ? put_duration(p, c, row->dur) : put_blanks(p, c->widths[CALLCOL_DURATION]);
+		return timed ? put_duration(p, c, row->dur)
+			     : put_blanks(p, c->widths[CALLCOL_DURATION]);
 	case CALLCOL_TID:
 		return put_number(p, k ? k->tid : -1, c->widths[CALLCOL_TID]);
 	case CALLCOL_PID:
@@ -163,7 +167,8 @@ static char *put_column(char *p, const struct calltext *c, const struct spur_eve
 		s = k ? spur_string(c->env->trace, k->name, &len) : "";
 		return put_padded(p, s, len, c->widths[CALLCOL_TASK]);
 	case CALLCOL_CPU:
-		return put_number(p, row->cpu == SPUR_NO_CPU ? -1 : row->cpu, c->widths[CALLCOL_CPU]);
+		return put_number(p, row->cpu == SPUR_NO_CPU ? -1 : row->cpu,
+				  c->widths[CALLCOL_CPU]);
 	case CALLCOL_MODULE:
 		return put_bytes(p, n->module, n->module_len);
 	default:
@@ -175,7 +180,8 @@ static char *put_column(char *p, const struct calltext *c, const struct spur_eve
 }
 
 /* The line up to the call, any columns. */
-static __attribute__((noinline)) char *put_prefix_any(char *p, const struct calltext *c, const struct spur_event *row,
+static __attribute__((noinline)) char *put_prefix_any(char *p, const struct calltext *c,
+						      const struct spur_event *row,
 						      const struct shown_name *n, bool timed)
 {
 	size_t depth = c->env->opt->flat ? 0 : row->depth;
@@ -195,8 +201,7 @@ static __attribute__((noinline)) char *put_prefix_any(char *p, const struct call
 	return put_blanks(p, 2 * depth);
 }
 
-/* Makes the columns behind the duration the track's. */
-static __attribute__((noinline)) void pen_retrack(const struct calltext *c, struct calltext_pen *pen, uint32_t track)
+void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32_t track)
 {
 	const struct spur_event row = { .track = track };
 	char text[PREFIX_ROOM], *p = text;
@@ -211,14 +216,17 @@ static __attribute__((noinline)) void pen_retrack(const struct calltext *c, stru
 	memcpy(pen->text, text, CALLTEXT_QUICK);
 }
 
-/* The same for the default columns by copies of fixed size, which run past the end. Within PREFIX_ROOM. */
-static inline char *put_prefix(char *p, const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-			       const struct shown_name *n, bool timed)
+/*
+ * The same for the default columns by copies of fixed size, which run past the end. Within
+ * PREFIX_ROOM.
+ */
+static inline char *put_prefix(char *p, const struct calltext *c, struct calltext_pen *pen,
+			       const struct spur_event *row, const struct shown_name *n, bool timed)
 {
-	if (__builtin_expect(!c->quick || row->depth > QUICK_DEPTH, 0))
+	if (__builtin_expect(!c->quick || row->depth > CALLTEXT_DEPTH, 0))
 		return put_prefix_any(p, c, row, n, timed);
 	if (__builtin_expect(pen->track != row->track || !pen->len, 0)) {
-		pen_retrack(c, pen, row->track);
+		calltext_retrack(c, pen, row->track);
 		if (!pen->len)
 			return put_prefix_any(p, c, row, n, timed);
 	}
@@ -228,25 +236,29 @@ static inline char *put_prefix(char *p, const struct calltext *c, struct calltex
 		memset(p, ' ', CELL_TIME);
 	memcpy(p + CELL_TIME, pen->text, CALLTEXT_QUICK);
 	p += CELL_TIME + pen->len;
-	memset(p, ' ', (size_t)2 * QUICK_DEPTH);
+	memset(p, ' ', (size_t)2 * CALLTEXT_DEPTH);
 	return p + 2 * row->depth;
 }
 
 /* ---- lines ---- */
 
-/* Short names, which most are, in one copy of fixed size; the room must be NAME_SHORT more than the name is long. */
+/*
+ * Short names, which most are, in one copy of fixed size; the room must be CALLTEXT_SHORT more than
+ * the name is long.
+ */
 static inline char *put_name(char *p, const struct shown_name *n)
 {
-	memcpy(p, n->text, NAME_SHORT);
-	if (__builtin_expect(n->len > NAME_SHORT, 0))
-		memcpy(p + NAME_SHORT, n->text + NAME_SHORT, n->len - NAME_SHORT);
+	memcpy(p, n->text, CALLTEXT_SHORT);
+	if (__builtin_expect(n->len > CALLTEXT_SHORT, 0))
+		memcpy(p + CALLTEXT_SHORT, n->text + CALLTEXT_SHORT, n->len - CALLTEXT_SHORT);
 	return p + n->len;
 }
 
-/* A new line with room for the name, NAME_SHORT and what a line has beside. */
+/* A new line with room for the name, CALLTEXT_SHORT and what a line has beside. */
 static inline char *line_room(struct out *o, const struct shown_name *n)
 {
-	return out_room(o, PREFIX_ROOM + n->len + n->where_len + (size_t)n->module_len * CALLCOLS + NAME_SHORT);
+	return out_room(o, PREFIX_ROOM + n->len + n->where_len + (size_t)n->module_len * CALLCOLS +
+				   CALLTEXT_SHORT);
 }
 
 static inline void line_end(struct out *o, const char *p)
@@ -254,12 +266,14 @@ static inline void line_end(struct out *o, const char *p)
 	o->len = (size_t)(p - o->buf);
 }
 
-static inline bool row_has_args(const struct calltext *c, const struct spur_event *row, const struct shown_name *n)
+static inline bool row_has_args(const struct calltext *c, const struct spur_event *row,
+				const struct shown_name *n)
 {
 	return row->nargs && !c->env->opt->no_args && !(n->marks & FILTER_MARK_NOARGS);
 }
 
-static void out_args(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row, struct out *o)
+static void out_args(const struct calltext *c, struct calltext_pen *pen,
+		     const struct spur_event *row, struct out *o)
 {
 	enum spur_status st = spur_args(c->env->trace, row, &pen->args);
 
@@ -271,8 +285,10 @@ static void out_args(const struct calltext *c, struct calltext_pen *pen, const s
 static const char *name_color(unsigned color)
 {
 	static const char *const colors[] = {
-		[FILTER_RED] = "\033[31m", [FILTER_GREEN] = "\033[32m", [FILTER_BLUE] = "\033[34m", [FILTER_YELLOW] = "\033[33m",
-		[FILTER_MAGENTA] = "\033[35m", [FILTER_CYAN] = "\033[36m", [FILTER_BOLD] = "\033[1m", [FILTER_GRAY] = "\033[90m",
+		[FILTER_RED] = "\033[31m",     [FILTER_GREEN] = "\033[32m",
+		[FILTER_BLUE] = "\033[34m",    [FILTER_YELLOW] = "\033[33m",
+		[FILTER_MAGENTA] = "\033[35m", [FILTER_CYAN] = "\033[36m",
+		[FILTER_BOLD] = "\033[1m",     [FILTER_GRAY] = "\033[90m",
 	};
 
 	return color < sizeof(colors) / sizeof(*colors) && colors[color] ? colors[color] : "";
@@ -284,8 +300,8 @@ static char *put_colored_name(char *p, const struct shown_name *n)
 	return put_str(p, "\033[0m");
 }
 
-void calltext_begin(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		    const struct shown_name *n, struct out *o)
+void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
+		    const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
 	bool leaf = row->flags & SPUR_F_LEAF || row->kind == SPUR_SPAN;
 	char *p = line_room(o, n);
@@ -293,7 +309,8 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen, const st
 	if (!p)
 		return;
 	p = put_prefix(p, c, pen, row, n, leaf);
-	p = __builtin_expect(n->color && c->env->opt->color, 0) ? put_colored_name(p, n) : put_name(p, n);
+	p = __builtin_expect(n->color && c->env->opt->color, 0) ? put_colored_name(p, n)
+								: put_name(p, n);
 	*p++ = '(';
 	if (__builtin_expect(row->nargs, 0) && row_has_args(c, row, n)) {
 		line_end(o, p);
@@ -313,8 +330,8 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen, const st
 	line_end(o, p);
 }
 
-void calltext_return(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		     const struct shown_name *n, struct out *o)
+void calltext_return(const struct calltext *c, struct calltext_pen *pen,
+		     const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
 	if (row_has_args(c, row, n)) {
 		out_str(o, " = ");
@@ -332,20 +349,21 @@ static const char *end_note(const struct spur_event *row)
 	return row->flags & SPUR_F_ORPHAN ? ": still open" : ": no end";
 }
 
-void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row, const struct shown_name *n,
-		  struct out *o)
+void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
+		  const struct shown_name *n, struct out *o)
 {
 	bool odd = row->flags & (SPUR_F_IMPLIED | SPUR_F_ORPHAN), color = c->env->opt->color;
 	char *p = line_room(o, n);
 
 	if (!p)
 		return;
-	p = put_prefix(p, c, pen, row, n, !(row->flags & SPUR_F_ORPHAN) || row->flags & SPUR_F_IMPLIED);
+	p = put_prefix(p, c, pen, row, n,
+		       !(row->flags & SPUR_F_ORPHAN) || row->flags & SPUR_F_IMPLIED);
 	*p++ = '}';
 	if (__builtin_expect(row->nargs, 0) && row_has_args(c, row, n)) {
 		line_end(o, put_str(p, " = "));
 		out_args(c, pen, row, o);
-		p = out_room(o, PREFIX_ROOM + n->len + NAME_SHORT);
+		p = out_room(o, PREFIX_ROOM + n->len + CALLTEXT_SHORT);
 		if (!p)
 			return;
 		*p++ = ';';
@@ -364,9 +382,15 @@ void calltext_end(const struct calltext *c, struct calltext_pen *pen, const stru
 static const char *kind_word(unsigned kind)
 {
 	static const char *const words[SPUR_KINDS] = {
-		[SPUR_ASYNC_BEGIN] = "async begin ", [SPUR_ASYNC_INSTANT] = "async ", [SPUR_ASYNC_END] = "async end ",
-		[SPUR_FLOW_BEGIN] = "flow begin ", [SPUR_FLOW_STEP] = "flow ", [SPUR_FLOW_END] = "flow end ",
-		[SPUR_WAKEUP] = "wakes ", [SPUR_SAMPLE] = "sample ", [SPUR_BLOB] = "blob ",
+		[SPUR_ASYNC_BEGIN] = "async begin ",
+		[SPUR_ASYNC_INSTANT] = "async ",
+		[SPUR_ASYNC_END] = "async end ",
+		[SPUR_FLOW_BEGIN] = "flow begin ",
+		[SPUR_FLOW_STEP] = "flow ",
+		[SPUR_FLOW_END] = "flow end ",
+		[SPUR_WAKEUP] = "wakes ",
+		[SPUR_SAMPLE] = "sample ",
+		[SPUR_BLOB] = "blob ",
 	};
 
 	return kind < SPUR_KINDS && words[kind] ? words[kind] : "";
@@ -380,8 +404,8 @@ static const char *switch_text(const struct spur_event *row)
 }
 
 /* A LOG of one text is that text; other events are their name and arguments. */
-static void out_event(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		      const struct shown_name *n, struct out *o)
+static void out_event(const struct calltext *c, struct calltext_pen *pen,
+		      const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
 	const struct spur_args *args = &pen->args;
 
@@ -395,8 +419,9 @@ static void out_event(const struct calltext *c, struct calltext_pen *pen, const 
 		if (row->id)
 			out_printf(o, "%llu ", (unsigned long long)row->id);
 		out_str(o, "events");
-	} else if (row->kind == SPUR_LOG && row->nargs == 1 && spur_args(c->env->trace, row, &pen->args) == SPUR_OK &&
-		   args->count == 1 && args->items->type == SPUR_STRING) {
+	} else if (row->kind == SPUR_LOG && row->nargs == 1 &&
+		   spur_args(c->env->trace, row, &pen->args) == SPUR_OK && args->count == 1 &&
+		   args->items->type == SPUR_STRING) {
 		out_safe(o, args->items->text, args->items->count);
 	} else {
 		out_str(o, kind_word(row->kind));
@@ -408,10 +433,11 @@ static void out_event(const struct calltext *c, struct calltext_pen *pen, const 
 	}
 }
 
-void calltext_event(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		    const struct shown_name *n, struct out *o)
+void calltext_event(const struct calltext *c, struct calltext_pen *pen,
+		    const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
-	bool timed = row->kind == SPUR_SWITCH && (row->flags & SPUR_F_LEAF || !(row->flags & SPUR_F_OUT));
+	bool timed = row->kind == SPUR_SWITCH &&
+		     (row->flags & SPUR_F_LEAF || !(row->flags & SPUR_F_OUT));
 	char *p = line_room(o, n);
 
 	if (!p)
@@ -450,8 +476,10 @@ static void calltext_widths(struct calltext *c)
 	for (size_t i = 0; i < t->ntracks; i++) {
 		unsigned tid = digits(t->tracks[i].tid), pid = digits(t->tracks[i].pid);
 
-		c->widths[CALLCOL_TID] = tid > c->widths[CALLCOL_TID] ? tid : c->widths[CALLCOL_TID];
-		c->widths[CALLCOL_PID] = pid > c->widths[CALLCOL_PID] ? pid : c->widths[CALLCOL_PID];
+		c->widths[CALLCOL_TID] =
+			tid > c->widths[CALLCOL_TID] ? tid : c->widths[CALLCOL_TID];
+		c->widths[CALLCOL_PID] =
+			pid > c->widths[CALLCOL_PID] ? pid : c->widths[CALLCOL_PID];
 	}
 }
 
@@ -460,15 +488,19 @@ static bool calltext_is_quick(const struct calltext *c)
 	const struct pass_options *opt = c->env->opt;
 
 	for (size_t i = 1; i < c->ncolumns; i++)
-		if (c->columns[i] != CALLCOL_TID && c->columns[i] != CALLCOL_PID && c->columns[i] != CALLCOL_TASK)
+		if (c->columns[i] != CALLCOL_TID && c->columns[i] != CALLCOL_PID &&
+		    c->columns[i] != CALLCOL_TASK)
 			return false;
-	return c->ncolumns && c->columns[0] == CALLCOL_DURATION && !opt->color && !opt->raw && !opt->flat;
+	return c->ncolumns && c->columns[0] == CALLCOL_DURATION && !opt->color && !opt->raw &&
+	       !opt->flat && !opt->no_comment;
 }
 
 enum spur_status calltext_init(struct calltext *c, struct pass_env *env)
 {
 	const struct pass_options *opt = env->opt;
-	const char *fields = opt->fields ? opt->fields : opt->time == TIME_REL ? "duration,tid" : "time,duration,tid";
+	const char *fields = opt->fields	     ? opt->fields
+			     : opt->time == TIME_REL ? "duration,tid"
+						     : "time,duration,tid";
 	enum spur_status st;
 
 	c->env = env;
@@ -476,8 +508,8 @@ enum spur_status calltext_init(struct calltext *c, struct pass_env *env)
 	out_to_memory(&c->scratch);
 	pthread_mutex_init(&c->lock, NULL);
 	calltext_widths(c);
-	st = cell_list(strcmp(fields, "none") == 0 ? "" : fields, column_names, "--fields", c->columns, CALLCOLS, &c->ncolumns,
-		       env->err);
+	st = cell_list(strcmp(fields, "none") == 0 ? "" : fields, column_names, "--fields",
+		       c->columns, CALLCOLS, &c->ncolumns, env->err);
 	for (size_t i = 0; i < c->ncolumns && st == SPUR_OK; i++) {
 		c->columns[i] = c->columns[i] < 0 ? ~c->columns[i] : c->columns[i];
 		if (c->columns[i] != CALLCOL_TIME)
@@ -500,7 +532,8 @@ void calltext_header(const struct calltext *c)
 	for (size_t i = 0; i < c->ncolumns; i++) {
 		bool left = c->columns[i] == CALLCOL_TASK || c->columns[i] == CALLCOL_MODULE;
 
-		out_printf(o, left ? "%-*s " : "%*s ", (int)c->widths[c->columns[i]], column_names[c->columns[i]]);
+		out_printf(o, left ? "%-*s " : "%*s ", (int)c->widths[c->columns[i]],
+			   column_names[c->columns[i]]);
 	}
 	out_str(o, c->env->opt->color ? "│ call\033[0m\n" : "│ call\n");
 }

@@ -1,7 +1,7 @@
 /*
- * Lines of nested calls as our own replay shows them: columns, indentation, `name(args) {`, `} = value;`,
- * `leaf();`, comments for events. A row tells all that its line needs: depth, dur and flags are set by whoever nests
- * the calls.
+ * Lines of nested calls as our own replay shows them: columns, indentation, `name(args) {`, `} =
+ * value;`, `leaf();`, comments for events. A row tells all that its line needs: depth, dur and
+ * flags are set by whoever nests the calls.
  */
 #ifndef SPUR_PASS_TEXT_CALLTEXT_H
 #define SPUR_PASS_TEXT_CALLTEXT_H
@@ -9,22 +9,33 @@
 #include <pthread.h>
 
 #include "pass/pass.h"
+#include "pass/text/cell.h"
 #include "pass/text/when.h"
 
 enum {
 	CALLTEXT_PAGE = 1024,
 	CALLTEXT_PAGES = 16384, /* 2^24 classes */
 	CALLTEXT_QUICK = 56, /* bytes of the columns that depend on the thread only */
+	CALLTEXT_DEPTH = 32, /* levels that are indented by a copy of fixed size */
+	CALLTEXT_SHORT = 32, /* bytes of a short name; all are padded to it */
 };
 
 /* Flags of rows to be shown, beside enum spur_flag. */
 enum calltext_flag {
 	ROW_BACKTRACE = 0x0800, /* BEGIN: not a call, a line that names a caller */
-	ROW_RETURN = 0x1000, /* leaf BEGIN: its END comes next, for the return value; END: is that */
+	ROW_RETURN =
+		0x1000, /* leaf BEGIN: its END comes next, for the return value; END: is that */
 };
 
 enum calltext_column {
-	CALLCOL_TIME, CALLCOL_DURATION, CALLCOL_TID, CALLCOL_PID, CALLCOL_TASK, CALLCOL_CPU, CALLCOL_MODULE, CALLCOL_ADDR,
+	CALLCOL_TIME,
+	CALLCOL_DURATION,
+	CALLCOL_TID,
+	CALLCOL_PID,
+	CALLCOL_TASK,
+	CALLCOL_CPU,
+	CALLCOL_MODULE,
+	CALLCOL_ADDR,
 	CALLCOLS
 };
 
@@ -35,6 +46,7 @@ struct shown_name {
 	uint32_t len, module_len, where_len;
 	uint8_t marks; /* enum filter_mark */
 	uint8_t color; /* enum filter_color; 0: none */
+	bool plain; /* short, no colour, nothing behind it, no marks */
 };
 
 /* Shared by all threads: what is made on the way is made under the lock and never moves. */
@@ -73,7 +85,9 @@ static inline const struct shown_name *calltext_name(struct calltext *c, uint32_
 	if (__builtin_expect(cls / CALLTEXT_PAGE >= CALLTEXT_PAGES, 0))
 		return NULL;
 	page = __atomic_load_n(&c->names[cls / CALLTEXT_PAGE], __ATOMIC_ACQUIRE);
-	if (__builtin_expect(!page || !__atomic_load_n(&page[cls % CALLTEXT_PAGE].text, __ATOMIC_ACQUIRE), 0)) {
+	if (__builtin_expect(
+		    !page || !__atomic_load_n(&page[cls % CALLTEXT_PAGE].text, __ATOMIC_ACQUIRE),
+		    0)) {
 		if (!calltext_make_name(c, cls))
 			return NULL;
 		page = c->names[cls / CALLTEXT_PAGE];
@@ -81,14 +95,60 @@ static inline const struct shown_name *calltext_name(struct calltext *c, uint32_
 	return &page[cls % CALLTEXT_PAGE];
 }
 
-/* Appends the row's line; of a leaf with ROW_RETURN all but its end, which the next row brings. `n` is its class's name. */
-void calltext_begin(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		    const struct shown_name *n, struct out *o);
-void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row, const struct shown_name *n,
-		  struct out *o);
-void calltext_return(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		     const struct shown_name *n, struct out *o);
-void calltext_event(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
-		    const struct shown_name *n, struct out *o);
+/* Makes the pen's columns the track's. */
+void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32_t track);
+
+enum calltext_shape { CALLTEXT_LEAF, CALLTEXT_OPEN, CALLTEXT_CLOSE };
+
+/*
+ * The line of a plain call without arguments or remarks in the default columns, which are most, by
+ * copies of fixed size that run past the end. The pen must be the track's, with len > 0; depth <=
+ * CALLTEXT_DEPTH; c->quick; n->plain.
+ */
+static inline void calltext_quick(const struct calltext_pen *pen, const struct shown_name *n,
+				  enum calltext_shape shape, uint64_t dur, size_t depth,
+				  struct out *o)
+{
+	char *p =
+		out_room(o, CELL_TIME + CALLTEXT_QUICK + 2 * CALLTEXT_DEPTH + CALLTEXT_SHORT + 32);
+
+	if (!p)
+		return;
+	if (shape == CALLTEXT_OPEN)
+		memset(p, ' ', CELL_TIME);
+	else
+		put_time(p, dur);
+	memcpy(p + CELL_TIME, pen->text, CALLTEXT_QUICK);
+	p += CELL_TIME + pen->len;
+	memset(p, ' ', (size_t)2 * CALLTEXT_DEPTH);
+	p += 2 * depth;
+	if (shape == CALLTEXT_CLOSE) {
+		memcpy(p, "} /* ", 5);
+		p += 5;
+	}
+	memcpy(p, n->text, CALLTEXT_SHORT);
+	p += n->len;
+	if (shape == CALLTEXT_OPEN) {
+		memcpy(p, "() {\n", 5);
+		p += 5;
+	} else {
+		memcpy(p, shape == CALLTEXT_LEAF ? "();\n" : " */\n", 4);
+		p += 4;
+	}
+	o->len = (size_t)(p - o->buf);
+}
+
+/*
+ * Appends the row's line; of a leaf with ROW_RETURN all but its end, which the next row brings. `n`
+ * is its class's name.
+ */
+void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
+		    const struct spur_event *row, const struct shown_name *n, struct out *o);
+void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
+		  const struct shown_name *n, struct out *o);
+void calltext_return(const struct calltext *c, struct calltext_pen *pen,
+		     const struct spur_event *row, const struct shown_name *n, struct out *o);
+void calltext_event(const struct calltext *c, struct calltext_pen *pen,
+		    const struct spur_event *row, const struct shown_name *n, struct out *o);
 
 #endif

@@ -3,15 +3,22 @@
 
 #include "base/text.h"
 
-#define TEN(a, b) { a, b, '0', ' ' }, { a, b, '1', ' ' }, { a, b, '2', ' ' }, { a, b, '3', ' ' }, { a, b, '4', ' ' }, \
-		  { a, b, '5', ' ' }, { a, b, '6', ' ' }, { a, b, '7', ' ' }, { a, b, '8', ' ' }, { a, b, '9', ' ' }
-#define HUNDRED(a) TEN(a, '0'), TEN(a, '1'), TEN(a, '2'), TEN(a, '3'), TEN(a, '4'), \
-		   TEN(a, '5'), TEN(a, '6'), TEN(a, '7'), TEN(a, '8'), TEN(a, '9')
+#define TEN(a, b, z)                                                                              \
+	{ a, b, '0', z }, { a, b, '1', z }, { a, b, '2', z }, { a, b, '3', z }, { a, b, '4', z }, \
+		{ a, b, '5', z }, { a, b, '6', z }, { a, b, '7', z }, { a, b, '8', z },           \
+	{                                                                                         \
+		a, b, '9', z                                                                      \
+	}
+#define NINETY(a, z)                                                                    \
+	TEN(a, '1', z), TEN(a, '2', z), TEN(a, '3', z), TEN(a, '4', z), TEN(a, '5', z), \
+		TEN(a, '6', z), TEN(a, '7', z), TEN(a, '8', z), TEN(a, '9', z)
+#define HUNDRED(a, z) TEN(a, '0', z), NINETY(a, z)
+#define FROM_100(z)                                                                          \
+	HUNDRED('1', z), HUNDRED('2', z), HUNDRED('3', z), HUNDRED('4', z), HUNDRED('5', z), \
+		HUNDRED('6', z), HUNDRED('7', z), HUNDRED('8', z), HUNDRED('9', z)
 
-const char cell_digits[1000][4] = {
-	HUNDRED('0'), HUNDRED('1'), HUNDRED('2'), HUNDRED('3'), HUNDRED('4'),
-	HUNDRED('5'), HUNDRED('6'), HUNDRED('7'), HUNDRED('8'), HUNDRED('9'),
-};
+const char cell_digits[1000][4] = { HUNDRED('0', ' '), FROM_100(' ') };
+const char cell_wholes[1000][4] = { TEN(' ', ' ', '.'), NINETY(' ', '.'), FROM_100('.') };
 
 /* Seconds; minutes from 1,000 s on, hours from 1,000 m on, and whole ones from 1,000 h on. */
 char *put_time_long(char *p, uint64_t ns)
@@ -23,8 +30,7 @@ char *put_time_long(char *p, uint64_t ns)
 	if (thousandths >= 1000000) {
 		put_u64_w(p, thousandths / 1000, 7);
 	} else {
-		put_u64_w(p, thousandths / 1000, 3);
-		p[3] = '.';
+		memcpy(p, cell_wholes[thousandths / 1000], 4);
 		memcpy(p + 4, cell_digits[thousandths % 1000], 3);
 	}
 	p[7] = ' ';
@@ -48,7 +54,10 @@ const char *cell_basename(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Bytes and columns of the character at p as out_safe() writes it: what is not shown as it is takes at most 4 columns. */
+/*
+ * Bytes and columns of the character at p as out_safe() writes it: what is not shown as it is takes
+ * at most 4 columns.
+ */
 static size_t cell_step(const char *p, size_t left, size_t *columns)
 {
 	size_t n = utf8_valid(p, left);
@@ -113,12 +122,13 @@ static enum spur_status cell_unknown(struct text word, const char *const *names,
 	copy[word.len] = '\0';
 	near = text_suggest(copy, names);
 	if (near)
-		return err_set(err, SPUR_ERR_USAGE, "%s: no column \"%s\"; did you mean \"%s\"?", what, copy, near);
+		return err_set(err, SPUR_ERR_USAGE, "%s: no column \"%s\"; did you mean \"%s\"?",
+			       what, copy, near);
 	return err_set(err, SPUR_ERR_USAGE, "%s: no column \"%s\"", what, copy);
 }
 
-enum spur_status cell_list(const char *text, const char *const *names, const char *what, int *ids, size_t cap, size_t *n,
-			   struct spur_error *err)
+enum spur_status cell_list(const char *text, const char *const *names, const char *what, int *ids,
+			   size_t cap, size_t *n, struct spur_error *err)
 {
 	struct text rest = text_of(text), word;
 

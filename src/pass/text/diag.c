@@ -10,7 +10,8 @@ void diag_json(struct out *o, const struct diag_group *g)
 {
 	const char *first = g->nkept ? g->kept[0].text : "";
 
-	out_printf(o, "{\"level\":\"%s\",\"code\":\"%s\",\"file\":", diag_level_name(g->level), g->code);
+	out_printf(o, "{\"level\":\"%s\",\"code\":\"%s\",\"file\":", diag_level_name(g->level),
+		   g->code);
 	out_json(o, g->file, strlen(g->file));
 	out_printf(o, ",\"count\":%llu,\"first_offset\":", (unsigned long long)g->count);
 	if (g->first_off == DIAG_NO_OFF)

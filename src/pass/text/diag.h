@@ -7,7 +7,8 @@
 
 /* "note", "warning", "damage" */
 const char *diag_level_name(enum diag_level level);
-/* {"level":...,"code":...,"file":...,"count":...,"first_offset":...,"bytes_lost":...,"first":...} */
+/* {"level":...,"code":...,"file":...,"count":...,"first_offset":...,"bytes_lost":...,"first":...}
+ */
 void diag_json(struct out *o, const struct diag_group *g);
 /* A list of those of the level. */
 void diag_json_list(struct out *o, const struct diag_log *log, enum diag_level level);

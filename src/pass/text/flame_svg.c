@@ -19,7 +19,8 @@ enum {
 /* The page's fixed parts stand between these. */
 static const char style[] =
 	"<style>\n"
-	"svg{background:#fdfdfb;font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:11px}\n"
+	"svg{background:#fdfdfb;font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans "
+	"Mono',monospace;font-size:11px}\n"
 	"text{fill:#1c1c1c;pointer-events:none;white-space:pre}\n"
 	"#title{font-size:16px;font-weight:bold}\n"
 	"#sub,#keys{fill:#666}\n"
@@ -36,12 +37,15 @@ static const char script[] =
 	"<script><![CDATA[\n"
 	"'use strict';\n"
 	"const svg = document.documentElement, id = n => document.getElementById(n);\n"
-	"const SIDE = 10, LETTER = 6.62, BASE = +svg.getAttribute('width') - 2 * SIDE, EPS = 1e-6;\n"
+	"const SIDE = 10, LETTER = 6.62, BASE = +svg.getAttribute('width') - 2 * SIDE, EPS = "
+	"1e-6;\n"
 	"let width = BASE + 2 * SIDE, zoom = null, sel = null, typing = null, term = '';\n"
 	"const frames = [...document.querySelectorAll('#frames > g')].map(g => {\n"
 	"	const r = g.querySelector('rect'), tip = g.querySelector('title').textContent;\n"
-	"	return { g, r, t: g.querySelector('text'), tip, name: tip.split('\\n')[0], y: +r.getAttribute('y'),\n"
-	"		 x: (+r.getAttribute('x') - SIDE) / BASE, w: +r.getAttribute('width') / BASE };\n"
+	"	return { g, r, t: g.querySelector('text'), tip, name: tip.split('\\n')[0], y: "
+	"+r.getAttribute('y'),\n"
+	"		 x: (+r.getAttribute('x') - SIDE) / BASE, w: +r.getAttribute('width') / "
+	"BASE };\n"
 	"});\n"
 	"const holds = (a, b) => a.y > b.y && a.x <= b.x + EPS && a.x + a.w >= b.x + b.w - EPS;\n"
 	"const tell = f => { id('info').textContent = f ? f.tip.replace(/\\n/g, '  |  ') : ''; };\n"
@@ -52,17 +56,20 @@ static const char script[] =
 	"	f.r.setAttribute('x', x);\n"
 	"	f.r.setAttribute('width', Math.max(w, 0));\n"
 	"	f.t.setAttribute('x', x + 3);\n"
-	"	f.t.textContent = fit < 3 ? '' : f.name.length <= fit ? f.name : f.name.slice(0, fit - 2) + '..';\n"
+	"	f.t.textContent = fit < 3 ? '' : f.name.length <= fit ? f.name : f.name.slice(0, "
+	"fit - 2) + '..';\n"
 	"}\n"
 	"function layout() {\n"
 	"	const inner = width - 2 * SIDE, z = zoom || { x: 0, w: 1 };\n"
 	"	for (const f of frames) {\n"
 	"		if (zoom && holds(f, zoom))\n"
 	"			place(f, SIDE, inner, true);\n"
-	"		else if ((zoom && f !== zoom && !holds(zoom, f)) || f.w / z.w * inner < 0.1)\n"
+	"		else if ((zoom && f !== zoom && !holds(zoom, f)) || f.w / z.w * inner < "
+	"0.1)\n"
 	"			f.g.classList.add('off');\n"
 	"		else\n"
-	"			place(f, SIDE + (f.x - z.x) / z.w * inner, f.w / z.w * inner, false);\n"
+	"			place(f, SIDE + (f.x - z.x) / z.w * inner, f.w / z.w * inner, "
+	"false);\n"
 	"	}\n"
 	"	id('reset').style.display = zoom ? '' : 'none';\n"
 	"}\n"
@@ -72,14 +79,17 @@ static const char script[] =
 	"	term = s;\n"
 	"	try { const re = new RegExp(s, 'i'); test = n => re.test(n); }\n"
 	"	catch (e) { test = n => n.toLowerCase().includes(s.toLowerCase()); }\n"
-	"	const hits = frames.filter(f => { const h = s !== '' && test(f.name); f.g.classList.toggle('hit', h); return h; });\n"
+	"	const hits = frames.filter(f => { const h = s !== '' && test(f.name); "
+	"f.g.classList.toggle('hit', h); return h; });\n"
 	"	hits.sort((a, b) => a.x - b.x || b.w - a.w);\n"
 	"	for (const f of hits) {\n"
 	"		count++;\n"
-	"		if (f.x + f.w > end) { sum += f.x + f.w - Math.max(f.x, end); end = f.x + f.w; }\n"
+	"		if (f.x + f.w > end) { sum += f.x + f.w - Math.max(f.x, end); end = f.x + "
+	"f.w; }\n"
 	"	}\n"
 	"	const now = typing !== null ? '/' + typing + '_' : s && '/' + s;\n"
-	"	id('found').textContent = now + (s ? '   ' + count + ' frames, ' + (100 * sum).toFixed(2) + ' % of the time' : '');\n"
+	"	id('found').textContent = now + (s ? '   ' + count + ' frames, ' + (100 * "
+	"sum).toFixed(2) + ' % of the time' : '');\n"
 	"}\n"
 	"function select(f) {\n"
 	"	if (!f) return;\n"
@@ -89,11 +99,14 @@ static const char script[] =
 	"function move(key) {\n"
 	"	const shown = frames.filter(f => !f.g.classList.contains('off'));\n"
 	"	if (!sel || sel.g.classList.contains('off')) return select(zoom || shown[0]);\n"
-	"	const row = shown.filter(f => f.y === sel.y).sort((a, b) => a.x - b.x), at = row.indexOf(sel);\n"
+	"	const row = shown.filter(f => f.y === sel.y).sort((a, b) => a.x - b.x), at = "
+	"row.indexOf(sel);\n"
 	"	if (key === 'ArrowLeft') select(row[at - 1]);\n"
 	"	else if (key === 'ArrowRight') select(row[at + 1]);\n"
-	"	else if (key === 'ArrowDown') select(shown.filter(f => holds(f, sel)).sort((a, b) => a.y - b.y)[0]);\n"
-	"	else select(shown.filter(f => holds(sel, f) && sel.y - f.y < 20).sort((a, b) => b.w - a.w)[0]);\n"
+	"	else if (key === 'ArrowDown') select(shown.filter(f => holds(f, sel)).sort((a, b) "
+	"=> a.y - b.y)[0]);\n"
+	"	else select(shown.filter(f => holds(sel, f) && sel.y - f.y < 20).sort((a, b) => "
+	"b.w - a.w)[0]);\n"
 	"}\n"
 	"function type(e) {\n"
 	"	if (e.key === 'Enter') typing = null;\n"
@@ -148,7 +161,11 @@ static void out_xml(struct out *o, const char *s, size_t len)
 	size_t plain = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		const char *as = s[i] == '&' ? "&amp;" : s[i] == '<' ? "&lt;" : s[i] == '>' ? "&gt;" : s[i] == '"' ? "&quot;" : NULL;
+		const char *as = s[i] == '&'   ? "&amp;"
+				 : s[i] == '<' ? "&lt;"
+				 : s[i] == '>' ? "&gt;"
+				 : s[i] == '"' ? "&quot;"
+					       : NULL;
 
 		if (!as)
 			continue;
@@ -195,30 +212,34 @@ static uint32_t hash_text(const char *s, size_t len)
 	return h ^ h >> 15;
 }
 
-/* One hue a module, one shade a function. */
+/* About one hue a module, one shade a function. */
 static uint32_t frame_color(const struct drawing *d, const struct tree_node *n)
 {
 	static const uint8_t hues[][3] = {
 		{ 236, 148, 104 }, { 238, 190, 104 }, { 150, 194, 130 }, { 116, 186, 186 },
-		{ 140, 172, 222 }, { 186, 156, 212 }, { 224, 152, 178 }, { 190, 178, 142 },
+		{ 140, 172, 222 }, { 186, 156, 212 }, { 224, 152, 178 }, { 240, 170, 100 },
 	};
-	static const uint8_t off_cpu[3] = { 166, 176, 196 }, library[3] = { 220, 208, 130 }, kernel[3] = { 240, 130, 110 },
-			     unknown[3] = { 200, 200, 196 };
+	static const uint8_t off_cpu[3] = { 166, 176, 196 }, library[3] = { 220, 208, 130 },
+			     kernel[3] = { 240, 130, 110 }, unknown[3] = { 200, 200, 196 };
 	const struct group *g = n->what == TREE_OTHER ? NULL : &d->f->groups->items[n->what];
 	const uint8_t *hue = unknown;
-	uint32_t color = 0, shade = 16;
+	uint32_t color = 0, shade = 0;
 
 	if (g && !g->cls) {
 		hue = off_cpu;
 	} else if (g && !(g->cls->flags & CLASS_UNKNOWN)) {
 		const char *module = cell_basename(g->module);
 
-		hue = g->cls->flags & CLASS_KERNEL ? kernel : g->cls->flags & CLASS_LIBRARY ? library :
-		      hues[hash_text(module, strlen(module)) % 8];
-		shade = hash_text(g->name, g->name_len) % 33;
+		hue = g->cls->flags & CLASS_KERNEL    ? kernel
+		      : g->cls->flags & CLASS_LIBRARY ? library
+						      : hues[hash_text(module, strlen(module)) % 8];
+		shade = hash_text(g->name, g->name_len);
 	}
-	for (int i = 0; i < 3; i++)
-		color = color << 8 | (uint32_t)(hue[i] + shade - 16 > 255 ? 255 : hue[i] + shade - 16);
+	for (int i = 0; i < 3; i++) {
+		uint32_t value = hue[i] + (shade >> 5 * i & 31) - 12;
+
+		color = color << 8 | (value > 255 ? 255 : value);
+	}
 	return color;
 }
 
@@ -247,8 +268,8 @@ static void frame_label(struct drawing *d, uint64_t width)
 	out_str(d->o, "..");
 }
 
-static void frame_draw(struct drawing *d, uint64_t x, uint64_t width, size_t depth, uint64_t calls, uint64_t ns,
-		       uint32_t color)
+static void frame_draw(struct drawing *d, uint64_t x, uint64_t width, size_t depth, uint64_t calls,
+		       uint64_t ns, uint32_t color)
 {
 	uint64_t y = d->height - FOOT - (depth + 1) * ROW;
 	struct out *o = d->o;
@@ -313,8 +334,10 @@ static void svg_head(struct drawing *d)
 	struct out *o = d->o;
 
 	out_str(o, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-	out_printf(o, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%llu\" viewBox=\"0 0 %d %llu\">\n", PAGE,
-		   (unsigned long long)d->height, PAGE, (unsigned long long)d->height);
+	out_printf(o,
+		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%llu\" "
+		   "viewBox=\"0 0 %d %llu\">\n",
+		   PAGE, (unsigned long long)d->height, PAGE, (unsigned long long)d->height);
 	out_str(o, style);
 	out_printf(o, "<text id=\"title\" x=\"%d\" y=\"24\">", SIDE);
 	out_xml(o, name, strlen(name));
@@ -329,12 +352,19 @@ static void svg_head(struct drawing *d)
 		out_printf(o, "; %d levels are drawn", LEVELS);
 	if (d->f->tree->cut)
 		out_str(o, "; too many different paths: the further ones are under (other)");
-	out_printf(o, "</text>\n<text id=\"keys\" x=\"%d\" y=\"24\" text-anchor=\"end\">"
-		   "click: zoom   /: search   arrows, Enter: move, zoom   Esc: back</text>\n", PAGE - SIDE);
-	out_printf(o, "<text id=\"reset\" x=\"%d\" y=\"42\" text-anchor=\"end\" style=\"display:none;pointer-events:all;"
-		   "cursor:pointer;text-decoration:underline\">whole graph</text>\n", PAGE - SIDE);
-	out_printf(o, "<text id=\"found\" x=\"%d\" y=\"58\"></text>\n<text id=\"info\" x=\"%d\" y=\"%llu\"></text>\n", SIDE,
-		   SIDE, (unsigned long long)d->height - 10);
+	out_printf(o,
+		   "</text>\n<text id=\"keys\" x=\"%d\" y=\"24\" text-anchor=\"end\">"
+		   "click: zoom · /: search · arrows, Enter: move, zoom · Esc: back</text>\n",
+		   PAGE - SIDE);
+	out_printf(o,
+		   "<text id=\"reset\" x=\"%d\" y=\"42\" text-anchor=\"end\" "
+		   "style=\"display:none;pointer-events:all;"
+		   "cursor:pointer;text-decoration:underline\">whole graph</text>\n",
+		   PAGE - SIDE);
+	out_printf(o,
+		   "<text id=\"found\" x=\"%d\" y=\"58\"></text>\n<text id=\"info\" x=\"%d\" "
+		   "y=\"%llu\"></text>\n",
+		   SIDE, SIDE, (unsigned long long)d->height - 10);
 }
 
 bool flame_svg_write(const struct flame_svg *f, struct out *o)
@@ -344,7 +374,8 @@ bool flame_svg_write(const struct flame_svg *f, struct out *o)
 	bool good;
 
 	out_to_memory(&d.text);
-	good = tree_walk(f->tree, &measure, &d) && mem_grow((void **)&d.next, &d.cap, 2, sizeof(*d.next), SIZE_MAX / 2);
+	good = tree_walk(f->tree, &measure, &d) &&
+	       mem_grow((void **)&d.next, &d.cap, 2, sizeof(*d.next), SIZE_MAX / 2);
 	d.height = TOP + FOOT + (d.deepest + 1) * ROW;
 	if (good) {
 		svg_head(&d);
@@ -354,7 +385,9 @@ bool flame_svg_write(const struct flame_svg *f, struct out *o)
 		good = tree_walk(f->tree, &draw, &d) || o->error;
 		out_str(o, "</g>\n");
 		if (d.dropped)
-			out_printf(o, "<!-- %llu frames narrower than 0.1 px or deeper than %d levels are not drawn -->\n",
+			out_printf(o,
+				   "<!-- %llu frames narrower than 0.1 px or deeper than %d levels "
+				   "are not drawn -->\n",
 				   (unsigned long long)d.dropped, LEVELS);
 		out_str(o, script);
 		out_str(o, "</svg>\n");

@@ -1,4 +1,7 @@
-/* The flame graph as one SVG file with its own script: zoom by click, search, keys. Opens from disk in any browser. */
+/*
+ * The flame graph as one SVG file with its own script: zoom by click, search, keys. Opens from disk
+ * in any browser.
+ */
 #ifndef SPUR_PASS_TEXT_FLAME_SVG_H
 #define SPUR_PASS_TEXT_FLAME_SVG_H
 

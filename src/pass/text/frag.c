@@ -1,6 +1,21 @@
 /* See frag.h. */
 #include "pass/text/frag.h"
 
+char frag_thousand[1000][4];
+
+static void thousand_fill(void)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		*put_u64_0(frag_thousand[i], i, 3) = '.';
+}
+
+static void thousand_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, thousand_fill);
+}
+
 struct frag_table *frag_new(frag_maker *make, const void *self)
 {
 	struct frag_table *t = mem_alloc(sizeof(*t));
@@ -37,7 +52,9 @@ static bool frag_make(struct frag_table *t, struct frag *f, const struct spur_ev
 	out_clear(&t->scratch);
 	t->make(t->self, row, &made, &t->scratch);
 	len = t->scratch.len;
-	p = t->scratch.error || len > UINT32_MAX / 2 ? NULL : arena_alloc(&t->arena, len / FRAG_PIECE * FRAG_PIECE + FRAG_PIECE);
+	p = t->scratch.error || len > UINT32_MAX / 2
+		    ? NULL
+		    : arena_alloc(&t->arena, len / FRAG_PIECE * FRAG_PIECE + FRAG_PIECE);
 	if (!p)
 		return false;
 	if (len)
@@ -67,15 +84,18 @@ const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spu
 	return f;
 }
 
-void time_digits_move(struct time_digits *d, uint64_t ns)
+void number_init(struct number *d)
 {
-	d->base = ns / 100000000 * 100000000;
-	d->len = (uint32_t)(put_u64(d->text, ns / 100000000) - d->text);
+	thousand_init();
+	d->base = 1000000000;
+	d->len = 1;
+	d->text[0] = '1';
 }
 
-char *put_ns_slow(char *w, int64_t ns)
+void number_move(struct number *d, uint64_t v)
 {
-	return put_i64(w, ns);
+	d->base = v / 1000000000 * 1000000000;
+	d->len = (uint32_t)(put_u64(d->text, v / 1000000000) - d->text);
 }
 
 char *put_us_slow(char *w, int64_t ns)

@@ -1,6 +1,7 @@
 /*
- * For the passes that write millions of lines: text made once per id (names as JSON), ready to be copied, and digits of
- * times that share their beginning. A table is filled by whichever thread first needs an id, and read without a lock.
+ * For the passes that write millions of lines: text made once per id (names as JSON), ready to be
+ * copied, and digits of numbers that share their beginning. A table is filled by whichever thread
+ * first needs an id, and read without a lock.
  */
 #ifndef SPUR_PASS_TEXT_FRAG_H
 #define SPUR_PASS_TEXT_FRAG_H
@@ -13,14 +14,16 @@
 enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 14, FRAG_PIECE = 32 };
 
 struct frag {
-	const char *p; /* readable up to the next multiple of FRAG_PIECE; NULL: not made. Stored last */
+	const char *
+		p; /* readable up to the next multiple of FRAG_PIECE; NULL: not made. Stored last */
 	uint32_t len;
 	uint32_t user; /* the maker's */
 	uint64_t key; /* the maker's: what it was made of */
 };
 
 /* Appends the text of the row's id to `o`, and may set user and key. */
-typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f, struct out *o);
+typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f,
+			struct out *o);
 
 /* By id below 2^24. */
 struct frag_table {
@@ -39,9 +42,12 @@ void frag_free(struct frag_table *t);
 const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spur_event *row);
 
 /* The text of the row's id; NULL: memory is out, or an id past the limit. */
-static inline const struct frag *frag_get(struct frag_table *t, uint32_t id, const struct spur_event *row)
+static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
+					  const struct spur_event *row)
 {
-	struct frag *page = id < FRAG_PAGE * FRAG_PAGES ? __atomic_load_n(&t->pages[id / FRAG_PAGE], __ATOMIC_ACQUIRE) : NULL;
+	struct frag *page = id < FRAG_PAGE * FRAG_PAGES
+				    ? __atomic_load_n(&t->pages[id / FRAG_PAGE], __ATOMIC_ACQUIRE)
+				    : NULL;
 
 	if (__builtin_expect(page && __atomic_load_n(&page[id % FRAG_PAGE].p, __ATOMIC_ACQUIRE), 1))
 		return &page[id % FRAG_PAGE];
@@ -60,74 +66,60 @@ static inline char *put_frag(char *w, const struct frag *f)
 /* A literal. */
 #define put_literal(w, s) (memcpy((w), (s), sizeof(s) - 1), (w) + (sizeof(s) - 1))
 
-/* Decimal digits of a number below 10^8, all eight, two steps of parallel division in one word. */
-static inline char *put_8(char *w, uint32_t v)
-{
-	const uint64_t halves = v / 10000 | (uint64_t)(v % 10000) << 32;
-	const uint64_t high = (halves * 10486 >> 20) & 0x7f0000007f;
-	const uint64_t pairs = high | (halves - 100 * high) << 16;
-	const uint64_t tens = (pairs * 103 >> 10) & 0x000f000f000f000f;
-	uint64_t digits = (tens | (pairs - 10 * tens) << 8) + 0x3030303030303030;
+/* "000." to "999."; filled by the first number_init(). */
+extern char frag_thousand[1000][4];
 
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	digits = __builtin_bswap64(digits);
-#endif
-	memcpy(w, &digits, 8);
-	return w + 8;
-}
-
-/* Digits that a time shares with the ones before it: all but the last eight. */
-struct time_digits {
-	uint64_t base; /* a multiple of 10^8 */
+/* The digits that a number shares with the ones before it: all but the last nine. */
+struct number {
+	uint64_t base; /* a multiple of 10^9, not 0 */
 	uint32_t len;
 	char text[20];
 };
 
-static inline void time_digits_init(struct time_digits *d)
-{
-	d->base = 100000000;
-	d->len = 1;
-	d->text[0] = '1';
-}
-
-/* Moves to the base of a time of at least 10^8. */
-void time_digits_move(struct time_digits *d, uint64_t ns);
-/* Less common times: short and negative ones. */
-char *put_ns_slow(char *w, int64_t ns);
+void number_init(struct number *d);
+/* Moves to the base of a number of at least 10^9. */
+void number_move(struct number *d, uint64_t v);
+/* Small and negative ones. */
 char *put_us_slow(char *w, int64_t ns);
 
-static inline bool time_digits_hold(struct time_digits *d, int64_t ns)
+static inline bool number_holds(struct number *d, int64_t v)
 {
-	if (__builtin_expect((uint64_t)ns - d->base < 100000000, 1))
+	if (__builtin_expect((uint64_t)v - d->base < 1000000000, 1))
 		return true;
-	if (ns < 100000000)
+	if (v < 1000000000)
 		return false;
-	time_digits_move(d, (uint64_t)ns);
+	number_move(d, (uint64_t)v);
 	return true;
 }
 
-/* Room: 24 bytes. */
-static inline char *put_ns(char *w, struct time_digits *d, int64_t ns)
+/* The last nine digits with `point` bytes between the sixth and the seventh: 0, or 1 for the point
+ * of the table. */
+static inline char *put_nine(char *w, uint32_t v, unsigned point)
 {
-	if (!time_digits_hold(d, ns))
-		return put_ns_slow(w, ns);
-	memcpy(w, d->text, 16);
-	return put_8(w + d->len, (uint32_t)((uint64_t)ns - d->base));
+	const uint32_t high = v / 1000, top = high / 1000;
+
+	memcpy(w, frag_thousand[top], 4);
+	memcpy(w + 3, frag_thousand[high - top * 1000], 4);
+	memcpy(w + 6 + point, frag_thousand[v - high * 1000], 4);
+	return w + 9 + point;
 }
 
-/* Microseconds with three decimals. */
-static inline char *put_us(char *w, struct time_digits *d, int64_t ns)
+/* Decimal. Room: 32 bytes. */
+static inline char *put_number(char *w, struct number *d, int64_t v)
 {
-	uint32_t last;
+	if (!number_holds(d, v))
+		return put_i64(w, v);
+	memcpy(w, d->text, 16);
+	return put_nine(w + d->len, (uint32_t)((uint64_t)v - d->base), 0);
+}
 
-	if (!time_digits_hold(d, ns))
+/* Nanoseconds as microseconds with three decimals. Room: 32 bytes. */
+static inline char *put_us(char *w, struct number *d, int64_t ns)
+{
+	if (!number_holds(d, ns))
 		return put_us_slow(w, ns);
 	memcpy(w, d->text, 16);
-	w = put_8(w + d->len, (uint32_t)((uint64_t)ns - d->base));
-	memcpy(&last, w - 4, 4);
-	w[-3] = '.';
-	memcpy(w - 2, (const char *)&last + 1, 3);
-	return w + 1;
+	return put_nine(w + d->len, (uint32_t)((uint64_t)ns - d->base), 1);
 }
 
 #endif

@@ -23,7 +23,8 @@ struct loss_table {
 /* Any thread. */
 static inline void loss_add(struct loss_table *t, unsigned reason, unsigned kind)
 {
-	__atomic_fetch_add(&t->events[reason][kind < SPUR_KINDS ? kind : SPUR_NATIVE], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&t->events[reason][kind < SPUR_KINDS ? kind : SPUR_NATIVE], 1,
+			   __ATOMIC_RELAXED);
 }
 
 uint64_t loss_sum(const struct loss_table *t);

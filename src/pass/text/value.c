@@ -16,7 +16,8 @@ enum {
 	FEW = 32, /* items whose names are compared in pairs */
 };
 
-static void value_out(const struct spur_trace *t, const struct spur_value *v, struct out *o, unsigned depth);
+static void value_out(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+		      unsigned depth);
 
 static void out_text_hex(struct out *o, uint64_t v)
 {
@@ -60,7 +61,8 @@ static void char_out(struct out *o, uint64_t v)
 static void integer_out(const struct spur_value *v, struct out *o)
 {
 	const bool is_signed = v->type == SPUR_I64;
-	const bool large = is_signed ? v->i >= AUTO_LIMIT || v->i <= -AUTO_LIMIT : v->u >= AUTO_LIMIT;
+	const bool large =
+		is_signed ? v->i >= AUTO_LIMIT || v->i <= -AUTO_LIMIT : v->u >= AUTO_LIMIT;
 
 	if (v->show == SPUR_SHOW_HEX || (v->show == SPUR_SHOW_AUTO && large))
 		out_text_hex(o, value_bits(v));
@@ -137,7 +139,19 @@ static void bytes_out(const struct spur_value *v, struct out *o)
 	out_char(o, '}');
 }
 
-static void items_out(const struct spur_trace *t, const struct spur_value *items, size_t n, struct out *o, unsigned depth)
+/* "retval", or "arg" with the item's own place: a name that formats give to what has none. */
+static bool name_says_nothing(const char *name, size_t len, size_t place)
+{
+	char digits[24];
+	size_t n = (size_t)(put_u64(digits, place + 1) - digits);
+
+	if (len == 6 && memcmp(name, "retval", 6) == 0)
+		return true;
+	return len == 3 + n && memcmp(name, "arg", 3) == 0 && memcmp(name + 3, digits, n) == 0;
+}
+
+static void items_out(const struct spur_trace *t, const struct spur_value *items, size_t n,
+		      struct out *o, unsigned depth)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t len;
@@ -145,7 +159,7 @@ static void items_out(const struct spur_trace *t, const struct spur_value *items
 
 		if (i)
 			out_str(o, ", ");
-		if (len) {
+		if (len && !name_says_nothing(name, len, i)) {
 			out_safe(o, name, len);
 			out_char(o, '=');
 		}
@@ -153,7 +167,8 @@ static void items_out(const struct spur_trace *t, const struct spur_value *items
 	}
 }
 
-static void nested_out(const struct spur_trace *t, const struct spur_value *v, struct out *o, unsigned depth)
+static void nested_out(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+		       unsigned depth)
 {
 	const bool is_struct = v->type == SPUR_STRUCT;
 
@@ -171,23 +186,38 @@ static void label_out(const struct spur_value *v, const char *before, struct out
 	out_safe(o, v->label, strlen(v->label));
 }
 
-static void value_out(const struct spur_trace *t, const struct spur_value *v, struct out *o, unsigned depth)
+static void value_out(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+		      unsigned depth)
 {
 	switch ((enum spur_type)v->type) {
-	case SPUR_NULL: out_str(o, "NULL"); break;
+	case SPUR_NULL:
+		out_str(o, "NULL");
+		break;
 	case SPUR_I64:
-	case SPUR_U64: integer_out(v, o); break;
-	case SPUR_F64: float_out(v, o); break;
-	case SPUR_BOOL: out_str(o, v->u ? "true" : "false"); break;
-	case SPUR_STRING: string_out(v->text, v->count, o); break;
-	case SPUR_BYTES: bytes_out(v, o); break;
+	case SPUR_U64:
+		integer_out(v, o);
+		break;
+	case SPUR_F64:
+		float_out(v, o);
+		break;
+	case SPUR_BOOL:
+		out_str(o, v->u ? "true" : "false");
+		break;
+	case SPUR_STRING:
+		string_out(v->text, v->count, o);
+		break;
+	case SPUR_BYTES:
+		bytes_out(v, o);
+		break;
 	case SPUR_POINTER:
 		if (v->label)
 			label_out(v, "&", o);
 		else
 			out_text_hex(o, v->u);
 		break;
-	case SPUR_KOID: out_u64(o, v->u); break;
+	case SPUR_KOID:
+		out_u64(o, v->u);
+		break;
 	case SPUR_ENUM:
 		if (v->label)
 			label_out(v, "", o);
@@ -195,7 +225,9 @@ static void value_out(const struct spur_trace *t, const struct spur_value *v, st
 			out_i64(o, v->i);
 		break;
 	case SPUR_STRUCT:
-	case SPUR_ARRAY: nested_out(t, v, o, depth); break;
+	case SPUR_ARRAY:
+		nested_out(t, v, o, depth);
+		break;
 	}
 	if (v->unreliable)
 		out_char(o, '?');
@@ -211,7 +243,8 @@ void args_text_list(const struct spur_trace *t, const struct spur_args *args, st
 	items_out(t, args->items, args->count, o, 0);
 }
 
-static void value_as_json(const struct spur_trace *t, const struct spur_value *v, struct out *o, unsigned depth);
+static void value_as_json(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+			  unsigned depth);
 
 static void float_json(const struct spur_value *v, struct out *o)
 {
@@ -222,7 +255,8 @@ static void float_json(const struct spur_value *v, struct out *o)
 	out_str(o, quote);
 }
 
-static void key_json(const struct spur_trace *t, const struct spur_value *items, size_t i, const char *lone, struct out *o)
+static void key_json(const struct spur_trace *t, const struct spur_value *items, size_t i,
+		     const char *lone, struct out *o)
 {
 	size_t len;
 	const char *name = spur_string(t, items[i].name, &len);
@@ -239,7 +273,8 @@ static void key_json(const struct spur_trace *t, const struct spur_value *items,
 	out_char(o, ':');
 }
 
-/* Where the next item of the same name stands (0: nowhere) in next[i]; later[i] is set for all but the first. */
+/* Where the next item of the same name stands (0: nowhere) in next[i]; later[i] is set for all but
+ * the first. */
 struct repeats {
 	uint32_t *next;
 	bool *later;
@@ -298,8 +333,8 @@ static void repeats_free(struct repeats *r)
 	}
 }
 
-static void object_json(const struct spur_trace *t, const struct spur_value *items, size_t n, const char *lone,
-			struct out *o, unsigned depth)
+static void object_json(const struct spur_trace *t, const struct spur_value *items, size_t n,
+			const char *lone, struct out *o, unsigned depth)
 {
 	struct repeats r;
 
@@ -329,7 +364,8 @@ static void object_json(const struct spur_trace *t, const struct spur_value *ite
 	repeats_free(&r);
 }
 
-static void nested_json(const struct spur_trace *t, const struct spur_value *v, struct out *o, unsigned depth)
+static void nested_json(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+			unsigned depth)
 {
 	if (depth >= NESTING) {
 		out_str(o, "\"...\"");
@@ -348,14 +384,25 @@ static void nested_json(const struct spur_trace *t, const struct spur_value *v, 
 	out_char(o, ']');
 }
 
-static void value_as_json(const struct spur_trace *t, const struct spur_value *v, struct out *o, unsigned depth)
+static void value_as_json(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+			  unsigned depth)
 {
 	switch ((enum spur_type)v->type) {
-	case SPUR_NULL: out_str(o, "null"); break;
-	case SPUR_I64: out_i64(o, v->i); break;
-	case SPUR_F64: float_json(v, o); break;
-	case SPUR_BOOL: out_str(o, v->u ? "true" : "false"); break;
-	case SPUR_STRING: out_json(o, v->text, v->count); break;
+	case SPUR_NULL:
+		out_str(o, "null");
+		break;
+	case SPUR_I64:
+		out_i64(o, v->i);
+		break;
+	case SPUR_F64:
+		float_json(v, o);
+		break;
+	case SPUR_BOOL:
+		out_str(o, v->u ? "true" : "false");
+		break;
+	case SPUR_STRING:
+		out_json(o, v->text, v->count);
+		break;
 	case SPUR_BYTES:
 		out_char(o, '"');
 		hex_pairs(v->text, v->count, false, o);
@@ -363,7 +410,9 @@ static void value_as_json(const struct spur_trace *t, const struct spur_value *v
 		break;
 	case SPUR_U64:
 	case SPUR_POINTER:
-	case SPUR_KOID: out_u64(o, v->u); break;
+	case SPUR_KOID:
+		out_u64(o, v->u);
+		break;
 	case SPUR_ENUM:
 		if (v->label)
 			out_json(o, v->label, strlen(v->label));
@@ -371,7 +420,9 @@ static void value_as_json(const struct spur_trace *t, const struct spur_value *v
 			out_i64(o, v->i);
 		break;
 	case SPUR_STRUCT:
-	case SPUR_ARRAY: nested_json(t, v, o, depth); break;
+	case SPUR_ARRAY:
+		nested_json(t, v, o, depth);
+		break;
 	}
 }
 

@@ -1,4 +1,5 @@
-/* Arguments as people read them, and as JSON. uftrace's own way of showing them is its style's business. */
+/* Arguments as people read them, and as JSON. uftrace's own way of showing them is its style's
+ * business. */
 #ifndef SPUR_PASS_TEXT_VALUE_H
 #define SPUR_PASS_TEXT_VALUE_H
 
@@ -7,19 +8,26 @@
 #include "base/out.h"
 
 /*
- * One value: 42, 0x7ffd1000, 0644, 'c', 3.14, "text", NULL, RED|BLUE, &main, {x=1, y=2}, [1, 2], point{0a 00 00 00}.
- * Safe on a terminal and without line breaks. Unreliable values have a ? behind them.
+ * One value: 42, 0x7ffd1000, 0644, 'c', 3.14, "text", NULL, RED|BLUE, &main, {x=1, y=2}, [1, 2],
+ * point{0a 00 00 00}. Safe on a terminal and without line breaks. Unreliable values have a ? behind
+ * them.
  */
 void value_text(const struct spur_trace *t, const struct spur_value *v, struct out *o);
-/* The values with commas between them, `name=` in front of those with names: `1, "x", count=3`. Nothing where there are none. */
+/*
+ * The values with commas between them, `name=` in front of those with names that say more than
+ * their place: `1, "x", count=3`. Nothing where there are none.
+ */
 void args_text_list(const struct spur_trace *t, const struct spur_args *args, struct out *o);
 
-/* One value as JSON: exact integers; floats that JSON has no number for as "nan", "inf", "-inf"; BYTES as lower-case hex text. */
+/* One value as JSON: exact integers; floats that JSON has no number for as "nan", "inf", "-inf";
+ * BYTES as lower-case hex text. */
 void value_json(const struct spur_trace *t, const struct spur_value *v, struct out *o);
 /*
- * All as an object in the given order, {} where there are none; a name that comes again makes an array of its values.
- * Values without names are "arg1", "arg2" by their place; of an END "retval", where it has but one.
+ * All as an object in the given order, {} where there are none; a name that comes again makes an
+ * array of its values. Values without names are "arg1", "arg2" by their place; of an END "retval",
+ * where it has but one.
  */
-void args_json(const struct spur_trace *t, const struct spur_args *args, bool is_end, struct out *o);
+void args_json(const struct spur_trace *t, const struct spur_args *args, bool is_end,
+	       struct out *o);
 
 #endif

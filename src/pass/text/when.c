@@ -19,7 +19,8 @@ enum spur_status when_first(struct spur_trace *t, int64_t *first)
 	return SPUR_OK;
 }
 
-enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time how, struct spur_error *err)
+enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time how,
+			   struct spur_error *err)
 {
 	*w = (struct when){ .how = how };
 	if (how == TIME_REL && when_first(t, &w->zero) == SPUR_FAIL)
@@ -30,12 +31,14 @@ enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time 
 	return SPUR_OK;
 }
 
-/* Year, month and day of days since 1970-01-01; years begin in March, so that the leap day is last. */
+/* Year, month and day of days since 1970-01-01; years begin in March, so that the leap day is last.
+ */
 static char *put_date(char *p, int64_t days)
 {
 	const uint64_t z = (uint64_t)(days + 719468); /* since 0000-03-01 */
 	const uint64_t era = z / 146097, day_of_era = z % 146097;
-	const uint64_t year = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	const uint64_t year =
+		(day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
 	const uint64_t day = day_of_era - (365 * year + year / 4 - year / 100);
 	const uint64_t month = (5 * day + 2) / 153;
 

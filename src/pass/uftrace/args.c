@@ -1,5 +1,9 @@
-/* Arguments and return values as uftrace words them: from the payload's bytes by the class's plan. */
+/*
+ * Arguments and return values as uftrace words them: from the payload's bytes by the class's plan.
+ */
 #include "pass/uftrace/args.h"
+
+#include <errno.h>
 
 #include "base/bits.h"
 #include "model/enum.h"
@@ -19,6 +23,16 @@ struct item {
 	size_t size;
 	size_t index;
 };
+
+bool style_get_args(struct spur_trace *t, struct out *o, const struct spur_event *row,
+		    struct spur_args *args)
+{
+	if (spur_args(t, row, args) != SPUR_FAIL)
+		return true;
+	if (!o->error)
+		o->error = ENOMEM;
+	return false;
+}
 
 static struct payload payload_of(struct spur_trace *t, const struct spur_event *row)
 {
@@ -133,8 +147,8 @@ static void text_byte(struct out *o, char c, unsigned mode)
 }
 
 /*
- * SPEC uftrace/string-text: the string ends at a NUL. One with a byte beyond ASCII that is not its last is shown as it is;
- * others have NUL, backspace and newline escaped.
+ * SPEC uftrace/string-text: the string ends at a NUL. One with a byte beyond ASCII that is not its
+ * last is shown as it is; others have NUL, backspace and newline escaped.
  */
 static void text_string(struct out *o, const struct item *it, unsigned mode)
 {
@@ -183,7 +197,8 @@ static void out_number(struct out *o, uint64_t v, size_t size, const struct plan
 		out_i64(o, sign_of(v, size));
 }
 
-static void out_float(struct out *o, const struct payload *y, const struct item *it, const struct spur_value *v)
+static void out_float(struct out *o, const struct payload *y, const struct item *it,
+		      const struct spur_value *v)
 {
 	if (it->size != 4 && it->size != 8 && it->size != 10)
 		return;
@@ -191,8 +206,8 @@ static void out_float(struct out *o, const struct payload *y, const struct item 
 }
 
 /*
- * SPEC uftrace/enum-text: a value that has no name is taken apart by subtraction, the largest first, names for 0 and less
- * included. It does not always make sense.
+ * SPEC uftrace/enum-text: a value that has no name is taken apart by subtraction, the largest
+ * first, names for 0 and less included. It does not always make sense.
  */
 static void enum_text(struct out *o, const struct enum_table *table, int64_t value)
 {
@@ -235,8 +250,8 @@ static void out_pointer(struct out *o, uint64_t u, const struct spur_value *v, u
 	}
 }
 
-static void out_item(struct out *o, const struct payload *y, const struct item *it, const struct spur_value *v,
-		     unsigned mode)
+static void out_item(struct out *o, const struct payload *y, const struct item *it,
+		     const struct spur_value *v, unsigned mode)
 {
 	const struct plan_op *op = it->op;
 
@@ -251,47 +266,67 @@ static void out_item(struct out *o, const struct payload *y, const struct item *
 		text_byte(o, (char)it->p[0], mode);
 		out_char(o, '\'');
 		break;
-	case PLAN_FLOAT: out_float(o, y, it, v); break;
-	case PLAN_POINTER: out_pointer(o, load_item(y, it), v, mode); break;
-	case PLAN_ENUM: out_enum(o, it, load_item(y, it)); break;
+	case PLAN_FLOAT:
+		out_float(o, y, it, v);
+		break;
+	case PLAN_POINTER:
+		out_pointer(o, load_item(y, it), v, mode);
+		break;
+	case PLAN_ENUM:
+		out_enum(o, it, load_item(y, it));
+		break;
 	case PLAN_STRUCT:
 		/* gcc and clang name an anonymous lambda differently. */
 		if (op->type_text && strcmp(op->type_text, "<lambda") != 0)
 			style_string(o, op->type_text, strlen(op->type_text), mode);
 		out_str(o, op->size ? "{...}" : "{}");
 		break;
-	default: out_number(o, load_item(y, it), it->size, op);
+	default:
+		out_number(o, load_item(y, it), it->size, op);
 	}
 }
 
 /* Values of another format. */
 static void out_value(struct out *o, const struct spur_value *v, unsigned mode)
 {
-	const struct plan_op op = { .code = v->type == SPUR_U64 ? PLAN_UINT : PLAN_INT, .show = v->show };
+	const struct plan_op op = { .code = v->type == SPUR_U64 ? PLAN_UINT : PLAN_INT,
+				    .show = v->show };
 
 	switch ((enum spur_type)v->type) {
 	case SPUR_STRING:
 	case SPUR_BYTES:
-		text_string(o, &(struct item){ .p = (const uint8_t *)v->text, .size = v->count }, mode);
+		text_string(o, &(struct item){ .p = (const uint8_t *)v->text, .size = v->count },
+			    mode);
 		break;
-	case SPUR_F64: out_printf(o, "%f", v->f); break;
-	case SPUR_NULL: out_str(o, "NULL"); break;
-	case SPUR_BOOL: out_str(o, v->u ? "true" : "false"); break;
+	case SPUR_F64:
+		out_printf(o, "%f", v->f);
+		break;
+	case SPUR_NULL:
+		out_str(o, "NULL");
+		break;
+	case SPUR_BOOL:
+		out_str(o, v->u ? "true" : "false");
+		break;
 	case SPUR_STRUCT:
-	case SPUR_ARRAY: out_str(o, "{...}"); break;
-	case SPUR_POINTER: out_pointer(o, v->u, v, mode); break;
+	case SPUR_ARRAY:
+		out_str(o, "{...}");
+		break;
+	case SPUR_POINTER:
+		out_pointer(o, v->u, v, mode);
+		break;
 	case SPUR_ENUM:
 		if (v->label) {
 			style_string(o, v->label, strlen(v->label), mode);
 			break;
 		}
 		/* fall through */
-	default: out_number(o, v->u, 8, &op);
+	default:
+		out_number(o, v->u, 8, &op);
 	}
 }
 
-static void args_by_plan(struct out *o, const struct payload *y, const struct spur_args *values, bool retval,
-			 unsigned mode)
+static void args_by_plan(struct out *o, const struct payload *y, const struct spur_args *values,
+			 bool retval, unsigned mode)
 {
 	struct item it = { 0 };
 	size_t pos = 0;
@@ -307,7 +342,8 @@ static void args_by_plan(struct out *o, const struct payload *y, const struct sp
 	}
 }
 
-void style_args(struct spur_trace *t, struct out *o, const struct spur_event *row, unsigned mode, struct spur_args *scratch)
+void style_args(struct spur_trace *t, struct out *o, const struct spur_event *row, unsigned mode,
+		struct spur_args *scratch)
 {
 	struct payload y = payload_of(t, row);
 	bool retval = row->kind == SPUR_END_SPAN;
@@ -316,7 +352,7 @@ void style_args(struct spur_trace *t, struct out *o, const struct spur_event *ro
 		out_char(o, '(');
 	else if (mode & ARGS_ASSIGN)
 		out_str(o, " = ");
-	if (row->nargs && spur_args(t, row, scratch) != SPUR_FAIL) {
+	if (row->nargs && style_get_args(t, o, row, scratch)) {
 		if (y.plan)
 			args_by_plan(o, &y, scratch, retval, mode);
 		for (size_t i = 0; !y.plan && i < scratch->count; i++) {
@@ -334,12 +370,18 @@ void style_args(struct spur_trace *t, struct out *o, const struct spur_event *ro
 static char letter_of(const struct plan_op *op)
 {
 	switch ((enum plan_op_code)op->code) {
-	case PLAN_INT: return op->show == SPUR_SHOW_AUTO ? 'd' : 'i';
-	case PLAN_UINT: return op->show == SPUR_SHOW_HEX ? 'x' : op->show == SPUR_SHOW_OCTAL ? 'o' : 'u';
-	case PLAN_CHAR: return 'c';
-	case PLAN_FLOAT: return 'f';
-	case PLAN_ENUM: return 'e';
-	default: return 'p';
+	case PLAN_INT:
+		return op->show == SPUR_SHOW_AUTO ? 'd' : 'i';
+	case PLAN_UINT:
+		return op->show == SPUR_SHOW_HEX ? 'x' : op->show == SPUR_SHOW_OCTAL ? 'o' : 'u';
+	case PLAN_CHAR:
+		return 'c';
+	case PLAN_FLOAT:
+		return 'f';
+	case PLAN_ENUM:
+		return 'e';
+	default:
+		return 'p';
 	}
 }
 
@@ -376,15 +418,21 @@ static void dump_pointer(struct out *o, uint64_t u, const struct spur_value *v, 
 		out_str(o, retval ? " p: (nil)" : " p: 0");
 }
 
-static void dump_item(struct out *o, const struct payload *y, const struct item *it, const struct spur_value *v,
-		      bool retval, unsigned mode)
+static void dump_item(struct out *o, const struct payload *y, const struct item *it,
+		      const struct spur_value *v, bool retval, unsigned mode)
 {
 	uint64_t u = load_item(y, it);
 
 	switch ((enum plan_op_code)it->op->code) {
-	case PLAN_STR16: dump_string(o, it, mode); return;
-	case PLAN_POINTER: dump_pointer(o, u, v, retval); return;
-	case PLAN_STRUCT: dump_struct(o, it); return;
+	case PLAN_STR16:
+		dump_string(o, it, mode);
+		return;
+	case PLAN_POINTER:
+		dump_pointer(o, u, v, retval);
+		return;
+	case PLAN_STRUCT:
+		dump_struct(o, it);
+		return;
 	case PLAN_ENUM:
 		if (it->op->table && !retval) {
 			out_printf(o, " enum %s: ", it->op->type_text);
@@ -393,20 +441,22 @@ static void dump_item(struct out *o, const struct payload *y, const struct item 
 			return;
 		}
 		break;
-	default: break;
+	default:
+		break;
 	}
-	out_printf(o, " %c%zu: 0x%0*llx", letter_of(it->op), it->size * 8, (int)it->size * 2, (unsigned long long)u);
+	out_printf(o, " %c%zu: 0x%0*llx", letter_of(it->op), it->size * 8, (int)it->size * 2,
+		   (unsigned long long)u);
 }
 
-void style_dump_args(struct spur_trace *t, struct out *o, const struct spur_event *row, unsigned mode,
-		     struct spur_args *scratch)
+void style_dump_args(struct spur_trace *t, struct out *o, const struct spur_event *row,
+		     unsigned mode, struct spur_args *scratch)
 {
 	struct payload y = payload_of(t, row);
 	bool retval = row->kind == SPUR_END_SPAN;
 	struct item it = { 0 };
 	size_t pos = 0;
 
-	if (!y.plan || spur_args(t, row, scratch) == SPUR_FAIL)
+	if (!y.plan || !style_get_args(t, o, row, scratch))
 		return;
 	while (next_item(&y, &pos, &it)) {
 		size_t k = it.index - 1;

@@ -8,7 +8,7 @@ enum chrome_flag { CHROME_FIRST = 1, CHROME_COMM = 2 };
 
 struct chrome {
 	struct style *s;
-	struct dump_walk walk;
+	struct style_walk walk;
 	struct pass_env *env;
 	struct render_rows *rows; /* of this call of stage */
 	uint64_t offset; /* ns to add: the records' clock to UTC */
@@ -29,19 +29,14 @@ static bool add_row(struct chrome *c, const struct spur_event *row, uint32_t fla
 	return true;
 }
 
-static bool take(void *self, struct style_task *t, const struct spur_event *row, uint64_t addr)
+static bool take(void *self, struct style_task *t, const struct spur_event *row)
 {
 	struct chrome *c = self;
 	struct spur_event sched;
 
-	if (row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN) {
-		sched = *row;
-		sched.track = t->track;
-		if (row->name || !style_id_is_sched(addr))
-			return add_row(c, row, 0, row->kind);
-		sched.name = trace_intern(c->s->trace, addr == UFTRACE_EV_SCHED_OUT ? "<30d42>" : "<30d47>");
-		return add_row(c, &sched, 0, row->kind);
-	}
+	(void)t;
+	if (row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN)
+		return add_row(c, row, 0, row->kind);
 	if (row->kind == SPUR_OBJECT && row->id == UFTRACE_EV_TASK_NAME)
 		return add_row(c, row, CHROME_COMM, SPUR_OBJECT);
 	if (!style_is_sched(row) || ((row->flags & SPUR_F_OUT) && (row->flags & SPUR_F_PREEMPTED)))
@@ -52,12 +47,29 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row,
 	return add_row(c, &sched, 0, row->flags & SPUR_F_OUT ? SPUR_BEGIN : SPUR_END_SPAN);
 }
 
+static bool take_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
+{
+	struct chrome *c = self;
+	struct spur_event row = {
+		.kind = SPUR_END_SPAN, .track = t->track, .ts = (int64_t)time, .cls = f->cls
+	};
+
+	if (f->hidden)
+		return true;
+	if (style_id_is_sched(f->addr))
+		row.name = trace_intern(c->s->trace,
+					f->addr == UFTRACE_EV_SCHED_OUT ? "<30d42>" : "<30d47>");
+	else if (f->cls)
+		row.name = trace_class(c->s->trace, f->cls)->name;
+	return add_row(c, &row, 0, SPUR_END_SPAN);
+}
+
 static bool stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
 {
 	struct chrome *c = self;
 
 	c->rows = out;
-	return n ? dump_walk_rows(&c->walk, rows, n) : dump_walk_end(&c->walk);
+	return n ? style_walk_rows(&c->walk, rows, n) : style_walk_end(&c->walk);
 }
 
 static void out_escaped(struct out *o, const char *s, size_t len)
@@ -71,14 +83,16 @@ static void out_name(const struct chrome *c, struct out *o, uint32_t id)
 	size_t len, plain = 0;
 	const char *s = spur_string(c->s->trace, id, &len);
 
-	while (plain < len && s[plain] >= ' ' && s[plain] < 127 && s[plain] != '"' && s[plain] != '\\')
+	while (plain < len && s[plain] >= ' ' && s[plain] < 127 && s[plain] != '"' &&
+	       s[plain] != '\\')
 		plain++;
 	out_bytes(o, s, plain);
 	out_escaped(o, s + plain, len - plain);
 }
 
 /* "NAME" of a metadata record. */
-static void out_meta(struct out *o, int64_t pid, int64_t tid, const char *what, const char *name, size_t len, bool number)
+static void out_meta(struct out *o, int64_t pid, int64_t tid, const char *what, const char *name,
+		     size_t len, bool number)
 {
 	out_printf(o, "{\"ts\":0,\"ph\":\"M\",\"pid\":%lld,", (long long)pid);
 	if (tid != pid)
@@ -90,12 +104,13 @@ static void out_meta(struct out *o, int64_t pid, int64_t tid, const char *what, 
 	out_str(o, "\"}}");
 }
 
-static void out_comm(const struct chrome *c, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_comm(const struct chrome *c, struct out *o, const struct spur_event *row,
+		     struct spur_args *scratch)
 {
 	const struct spur_track *k = spur_track(c->s->trace, row->track);
 	const struct spur_value *v;
 
-	if (!k || spur_args(c->s->trace, row, scratch) == SPUR_FAIL || !scratch->count)
+	if (!k || !style_get_args(c->s->trace, o, row, scratch) || !scratch->count)
 		return;
 	v = &scratch->items[0];
 	if (v->type != SPUR_STRING)
@@ -108,26 +123,31 @@ static void out_comm(const struct chrome *c, struct out *o, const struct spur_ev
 	out_meta(o, k->pid, k->tid, "thread_name", v->text, v->count, k->pid != k->tid);
 }
 
-static void out_args(const struct chrome *c, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_args(const struct chrome *c, struct out *o, const struct spur_event *row,
+		     struct spur_args *scratch)
 {
 	const struct event_class *cls = row->cls ? trace_class(c->s->trace, row->cls) : NULL;
-	bool place = c->env->opt->srcline && cls && cls->file && !(cls->flags & (CLASS_LIBRARY | CLASS_KERNEL));
+	bool place = c->env->opt->srcline && cls && cls->file &&
+		     !(cls->flags & (CLASS_LIBRARY | CLASS_KERNEL));
 	bool args = row->nargs && !c->env->opt->no_args;
 
 	if (!place && !args)
 		return;
 	out_str(o, ",\"args\":{");
 	if (place)
-		out_printf(o, "\"srcline\":\"%s:%u\"%s", spur_string(c->s->trace, cls->file, NULL), cls->line, args ? "," : "");
+		out_printf(o, "\"srcline\":\"%s:%u\"%s", spur_string(c->s->trace, cls->file, NULL),
+			   cls->line, args ? "," : "");
 	if (args) {
 		out_str(o, row->kind == SPUR_BEGIN ? "\"arguments\":\"" : "\"retval\":\"");
-		style_args(c->s->trace, o, row, ARGS_JSON | (row->kind == SPUR_BEGIN ? ARGS_PAREN : 0), scratch);
+		style_args(c->s->trace, o, row,
+			   ARGS_JSON | (row->kind == SPUR_BEGIN ? ARGS_PAREN : 0), scratch);
 		out_char(o, '"');
 	}
 	out_char(o, '}');
 }
 
-static void out_call(const struct chrome *c, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_call(const struct chrome *c, struct out *o, const struct spur_event *row,
+		     struct spur_args *scratch)
 {
 	const struct spur_track *k = spur_track(c->s->trace, row->track);
 	uint64_t ts = (uint64_t)row->ts + c->offset;
@@ -141,7 +161,9 @@ static void out_call(const struct chrome *c, struct out *o, const struct spur_ev
 	p = put_u64(p, ts / 1000);
 	*p++ = '.';
 	p = put_u64_0(p, ts % 1000, 3);
-	p = put_text(p, row->kind == SPUR_BEGIN ? ",\"ph\":\"B\",\"pid\":" : ",\"ph\":\"E\",\"pid\":", 16);
+	p = put_text(
+		p,
+		row->kind == SPUR_BEGIN ? ",\"ph\":\"B\",\"pid\":" : ",\"ph\":\"E\",\"pid\":", 16);
 	p = put_i64(p, k->pid);
 	if (k->pid != k->tid) {
 		p = put_text(p, ",\"tid\":", 7);
@@ -156,7 +178,8 @@ static void out_call(const struct chrome *c, struct out *o, const struct spur_ev
 	out_char(o, '}');
 }
 
-static void render(const void *self, const struct spur_event *rows, size_t n, struct out *o, struct spur_args *scratch)
+static void render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+		   struct spur_args *scratch)
 {
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].cat & CHROME_COMM)
@@ -165,35 +188,64 @@ static void render(const void *self, const struct spur_event *rows, size_t n, st
 			out_call(self, o, &rows[i], scratch);
 }
 
-/* The names that tasks have in the end stand in the head. They come from the per-CPU files: read ahead, by a second trace. */
-static bool read_names(struct style *s)
+static bool take_name(struct style *s, struct spur_trace *t, const struct spur_event *row)
 {
-	struct spur_trace *t;
+	const struct spur_track *track;
+	const struct spur_value *v;
 	struct style_task *k;
 
-	if (!s->data || !(s->data->info.features >> UFTRACE_PERF_EVENT & 1) ||
-	    spur_open(&t, s->trace->path, &s->trace->options, NULL) == SPUR_FAIL)
+	if (row->kind != SPUR_OBJECT || row->id != UFTRACE_EV_TASK_NAME)
 		return true;
-	for (size_t i = 0; i < t->nfeeds; i++) {
+	track = spur_track(t, row->track);
+	k = track ? style_task_by_tid(s, track->tid) : NULL;
+	if (!k)
+		return true;
+	if (spur_args(t, row, &s->args) == SPUR_FAIL)
+		return false;
+	v = s->args.items;
+	if (!s->args.count || v->type != SPUR_STRING)
+		return true;
+	k->comm = trace_intern_n(s->trace, v->text, v->count);
+	return k->comm || !v->count;
+}
+
+static bool take_names(struct style *s, struct spur_trace *t)
+{
+	enum spur_status st = SPUR_OK;
+
+	for (size_t i = 0; i < t->nfeeds && st != SPUR_FAIL; i++) {
 		struct feed_reader *r = feed_reader_new(t, t->feeds[i], NULL, BATCH_ROWS);
 		struct spur_event *rows;
 		size_t n;
 
-		while (r && feed_reader_next(r, &rows, &n) == SPUR_OK)
-			for (size_t j = 0; j < n; j++) {
-				const struct spur_track *track = spur_track(t, rows[j].track);
-
-				if (rows[j].kind != SPUR_OBJECT || rows[j].id != UFTRACE_EV_TASK_NAME || !track ||
-				    spur_args(t, &rows[j], &s->args) == SPUR_FAIL || !s->args.count)
-					continue;
-				k = style_task_by_tid(s, track->tid);
-				if (k && s->args.items[0].type == SPUR_STRING)
-					k->comm = trace_intern_n(s->trace, s->args.items[0].text, s->args.items[0].count);
-			}
+		st = r ? SPUR_OK : SPUR_FAIL;
+		while (st == SPUR_OK) {
+			st = feed_reader_next(r, &rows, &n);
+			for (size_t j = 0; st == SPUR_OK && j < n; j++)
+				st = take_name(s, t, &rows[j]) ? SPUR_OK : SPUR_FAIL;
+		}
 		feed_reader_free(r);
 	}
+	return st != SPUR_FAIL;
+}
+
+/*
+ * The names that tasks have in the end stand in the head. They come from the per-CPU files: read
+ * ahead, by a second trace. False: no memory.
+ */
+static bool read_names(struct style *s)
+{
+	struct spur_error err = { 0 };
+	struct spur_trace *t;
+	bool good;
+
+	if (!s->data || !(s->data->info.features >> UFTRACE_PERF_EVENT & 1))
+		return true;
+	if (spur_open(&t, s->trace->path, &s->trace->options, &err) == SPUR_FAIL)
+		return err.code != SPUR_ERR_MEMORY;
+	good = take_names(s, t);
 	spur_close(t);
-	return true;
+	return good;
 }
 
 static void out_header(const struct chrome *c, struct out *o)
@@ -239,16 +291,25 @@ static void out_footer(const struct chrome *c, struct out *o)
 enum spur_status dump_chrome(struct pass_env *env, struct style *s)
 {
 	static const struct pipe_render lines = { .stage = stage, .render = render };
-	struct chrome c = { .s = s, .env = env, .schedule = trace_intern(env->trace, "linux:schedule") };
+	struct chrome c = { .s = s,
+			    .env = env,
+			    .schedule = trace_intern(env->trace, "linux:schedule") };
 	struct text offset = s->data ? s->data->info.utc_offset : text_make("", 0);
 	int64_t seconds;
 
-	c.walk = (struct dump_walk){ .s = s, .record = take, .self = &c };
+	c.walk = (struct style_walk){ .s = s,
+				      .record = take,
+				      .end = take_end,
+				      .self = &c,
+				      .filter = env->filter,
+				      .by_own_time = true };
 	if (text_i64(&offset, &seconds))
 		c.offset = (uint64_t)seconds * 1000000000;
-	read_names(s);
+	if (!c.schedule || !read_names(s))
+		return err_nomem(env->err);
 	out_header(&c, env->out);
-	if (pipe_run_render(env->trace, &env->pipe, &lines, &c, env->out) == SPUR_FAIL || c.walk.failed)
+	if (pipe_run_render(env->trace, &env->pipe, &lines, &c, env->out) == SPUR_FAIL ||
+	    c.walk.failed)
 		return err_nomem(env->err);
 	out_footer(&c, env->out);
 	return SPUR_OK;

@@ -1,6 +1,7 @@
 /*
- * Every record of one file after the other. The .dat files go through stage and render; what the per-CPU files have comes
- * with the tasks, is set aside in a temporary file, and printed file by file at the end.
+ * Every record of one file after the other. The .dat files go through stage and render; what the
+ * per-CPU files have comes with the tasks, is set aside in a temporary file, and printed file by
+ * file at the end.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 #include "base/bits.h"
 #include "pass/uftrace/dump.h"
 
-enum { RECORD = 16, SHOWN_LEVELS = 1024, LINE_ROOM = 160 };
+enum { RECORD = 16, LINE_ROOM = 160 };
 
 /* In `cat` of a row for render(). */
 enum dump_line { DUMP_RECORD, DUMP_FILE, DUMP_BACK };
@@ -36,6 +37,7 @@ struct dump {
 	unsigned mode;
 	bool verbose, args, failed;
 	bool as_stored; /* depths of this task's records are not those of its rows */
+	uint32_t stream; /* of that file */
 	size_t current; /* 1 + index of the task whose file is read; 0: none yet */
 	uint64_t prev, off; /* time and place of the last record */
 	struct out sides;
@@ -44,7 +46,7 @@ struct dump {
 
 /* --- names --- */
 
-static struct dump_name *name_page(const struct dump *d, uint32_t cls)
+static inline struct dump_name *name_page(const struct dump *d, uint32_t cls)
 {
 	struct dump_name *page = d->names[cls / TRACE_CLASS_PAGE % TRACE_CLASS_PAGES];
 
@@ -76,6 +78,7 @@ static bool make_name(struct dump *d, const struct spur_event *row)
 	put_place(&text, name, len, style_addr(row), d->mode);
 	n->addr = style_addr(row);
 	n->len = (uint32_t)text.len;
+	out_pad(&text, ' ', TEXT_BLOCK);
 	n->text = text.error ? NULL : arena_strdup(&d->arena, text.buf, text.len);
 	out_free(&text);
 	return n->text != NULL;
@@ -115,21 +118,22 @@ static bool start_files(struct dump *d, size_t upto, struct render_rows *out)
 
 static uint64_t stored_word(const struct dump *d, const struct spur_event *row)
 {
-	const uint8_t *p = d->s->trace->format->raw ? d->s->trace->format->raw(d->s->trace, row) : NULL;
+	const uint8_t *p =
+		d->s->trace->format->raw ? d->s->trace->format->raw(d->s->trace, row) : NULL;
 
 	return p && d->s->data ? load64(p + 8, order_swaps(d->s->data->info.big_endian)) : 0;
 }
 
-static bool is_hidden(const struct dump *d, const struct spur_event *row)
+static inline bool is_hidden(const struct dump *d, const struct spur_event *row)
 {
 	if (row->kind == SPUR_LOST)
 		return false;
 	if (row->flags & ROW_UNSEEN)
 		return true;
-	return d->s->data && (row->flags & SPUR_F_DEPTH) && row->depth >= SHOWN_LEVELS;
+	return d->s->data && (row->flags & SPUR_F_DEPTH) && row->depth >= STYLE_LEVELS;
 }
 
-static bool add_record(struct dump *d, const struct spur_event *row, struct render_rows *out)
+static inline bool add_record(struct dump *d, const struct spur_event *row, struct render_rows *out)
 {
 	uint64_t time = row->kind == SPUR_LOST ? 0 : (uint64_t)row->ts;
 	const struct dump_name *n = name_page(d, row->cls);
@@ -140,7 +144,7 @@ static bool add_record(struct dump *d, const struct spur_event *row, struct rend
 	if (__builtin_expect(d->prev > time, 0) && !add_mark(d, DUMP_BACK, out))
 		return false;
 	d->prev = time;
-	e = render_add(out);
+	e = __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++] : render_add(out);
 	if (!e)
 		return false;
 	*e = *row;
@@ -155,9 +159,10 @@ static bool add_record(struct dump *d, const struct spur_event *row, struct rend
 		e->dur = (int64_t)d->off;
 		d->off += RECORD;
 		if (row->nargs && d->args)
-			d->off += align_up(row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN ?
-						   style_args_length(d->s->trace, row) :
-						   style_event_payload(d->s->trace, row).len, 8);
+			d->off += align_up(row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN
+						   ? style_args_length(d->s->trace, row)
+						   : style_event_payload(d->s->trace, row).len,
+					   8);
 	}
 	return true;
 }
@@ -168,6 +173,8 @@ static bool stage_row(struct dump *d, const struct spur_event *row, struct rende
 	const struct style_task *t;
 	size_t index;
 
+	if (__builtin_expect(row->stream == d->stream && from == FROM_USER, 1))
+		return is_hidden(d, row) || add_record(d, row, out);
 	if (from == FROM_EXTERN)
 		return true;
 	if (from != FROM_USER) {
@@ -180,9 +187,12 @@ static bool stage_row(struct dump *d, const struct spur_event *row, struct rende
 	if (__builtin_expect(index > d->current, 0)) {
 		if (!start_files(d, index, out))
 			return false;
-		d->as_stored = row->kind != SPUR_LOST && (stored_word(d, row) >> 6 & 1023) != style_depth(row) &&
-			       (row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN) && d->s->data;
+		d->as_stored = row->kind != SPUR_LOST &&
+			       (stored_word(d, row) >> 6 & 1023) != style_depth(row) &&
+			       (row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN) &&
+			       d->s->data;
 	}
+	d->stream = t ? row->stream : SPUR_NONE;
 	return !t || is_hidden(d, row) || add_record(d, row, out);
 }
 
@@ -201,7 +211,8 @@ static bool stage(void *self, struct spur_event *rows, size_t n, struct render_r
 /* --- hexadecimal --- */
 
 /* Padded with zeros to `room` bytes. */
-static uint64_t out_padded_hex(struct out *o, uint64_t off, const uint8_t *p, size_t len, size_t room)
+static uint64_t out_padded_hex(struct out *o, uint64_t off, const uint8_t *p, size_t len,
+			       size_t room)
 {
 	for (size_t i = 0; i < room; i++) {
 		if (i % 16 == 0)
@@ -230,18 +241,20 @@ static inline void put_eight(char *p, uint32_t v)
 	uint64_t tens = (pairs * 103 >> 10) & 0x000f000f000f000f;
 	uint64_t digits = (tens | (pairs - 10 * tens) << 8) + 0x3030303030303030;
 
-	for (int i = 0; i < 8; i++)
-		p[i] = (char)(digits >> (8 * i));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	digits = __builtin_bswap64(digits);
+#endif
+	memcpy(p, &digits, sizeof(digits));
 }
 
 /* Seconds are the same for many records. */
 struct clock_text {
 	uint64_t second; /* that `text` says; UINT64_MAX: none */
-	char text[24];
+	char text[16];
 	uint8_t len;
 };
 
-static char *put_clock(char *p, struct clock_text *c, uint64_t ns)
+static inline char *put_clock(char *p, struct clock_text *c, uint64_t ns)
 {
 	uint64_t base = c->second * 1000000000;
 	uint32_t part;
@@ -253,7 +266,7 @@ static char *put_clock(char *p, struct clock_text *c, uint64_t ns)
 		c->len = (uint8_t)(put_u64(c->text, (uint32_t)c->second) - c->text);
 		c->text[c->len++] = '.';
 	}
-	memcpy(p, c->text, 24);
+	memcpy(p, c->text, sizeof(c->text));
 	p += c->len;
 	part = (uint32_t)(ns - base);
 	*p = (char)('0' + part / 100000000);
@@ -262,7 +275,7 @@ static char *put_clock(char *p, struct clock_text *c, uint64_t ns)
 	return p + 11;
 }
 
-static char *put_task(const struct dump *d, char *p, uint32_t track)
+static inline char *put_task(const struct dump *d, char *p, uint32_t track)
 {
 	static const struct dump_task none = { "      ?: [", 10 };
 	const struct dump_task *t = track < d->ntasks ? &d->tasks[track] : &none;
@@ -271,7 +284,7 @@ static char *put_task(const struct dump *d, char *p, uint32_t track)
 	return p + t->len;
 }
 
-static char *put_depth(char *p, uint32_t depth)
+static inline char *put_depth(char *p, uint32_t depth)
 {
 	if (depth < 10)
 		*p++ = (char)('0' + depth);
@@ -281,17 +294,15 @@ static char *put_depth(char *p, uint32_t depth)
 	return p;
 }
 
-static const char *word_of(const struct spur_event *row)
+static inline const char *word_of(const struct spur_event *row)
 {
-	switch (row->kind) {
-	case SPUR_BEGIN: return "entry] ";
-	case SPUR_END_SPAN: return "exit ] ";
-	case SPUR_LOST: return "lost ] ";
-	default: return "event] ";
-	}
+	static const char words[][8] = { "entry] ", "exit ] ", "lost ] ", "event] " };
+
+	return words[row->kind <= SPUR_END_SPAN ? row->kind : row->kind == SPUR_LOST ? 2 : 3];
 }
 
-static void out_head(const struct dump *d, struct out *o, struct clock_text *c, const struct spur_event *row, uint64_t ns)
+static void out_head(const struct dump *d, struct out *o, struct clock_text *c,
+		     const struct spur_event *row, uint64_t ns)
 {
 	char *p = out_room(o, LINE_ROOM);
 
@@ -299,17 +310,22 @@ static void out_head(const struct dump *d, struct out *o, struct clock_text *c, 
 		o->len += (size_t)(put_task(d, put_clock(p, c, ns), row->track) - p);
 }
 
-static void out_payload(const struct dump *d, struct out *o, struct clock_text *c, const struct spur_event *row,
-			struct spur_args *scratch)
+static void out_payload(const struct dump *d, struct out *o, struct clock_text *c,
+			const struct spur_event *row, struct spur_args *scratch)
 {
 	struct spur_trace *t = d->s->trace;
 	bool call = row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN;
-	struct text data = call ? text_make(NULL, style_args_length(t, row)) : style_event_payload(t, row);
+	struct text data =
+		call ? text_make(NULL, style_args_length(t, row)) : style_event_payload(t, row);
 	const uint8_t *raw = t->format->raw ? t->format->raw(t, row) : NULL;
 	size_t len;
 
 	out_head(d, o, c, row, (uint64_t)row->ts);
-	out_printf(o, "%s] length = %zu\n", !call ? "data " : row->kind == SPUR_BEGIN ? "args " : "retval", data.len);
+	out_printf(o, "%s] length = %zu\n",
+		   !call		     ? "data "
+		   : row->kind == SPUR_BEGIN ? "args "
+					     : "retval",
+		   data.len);
 	if (call) {
 		style_dump_args(t, o, row, d->mode, scratch);
 	} else {
@@ -323,13 +339,16 @@ static void out_payload(const struct dump *d, struct out *o, struct clock_text *
 		out_char(o, '\n');
 	}
 	if (d->verbose && raw)
-		out_padded_hex(o, (uint64_t)row->dur + RECORD, raw + RECORD + (call ? 0 : 2), data.len, align_up(data.len, 8));
+		out_padded_hex(o, (uint64_t)row->dur + RECORD, raw + RECORD + (call ? 0 : 2),
+			       data.len, align_up(data.len, 8));
 }
 
-static void out_more(const struct dump *d, struct out *o, struct clock_text *c, const struct spur_event *row,
-		     struct spur_args *scratch)
+static void out_more(const struct dump *d, struct out *o, struct clock_text *c,
+		     const struct spur_event *row, struct spur_args *scratch)
 {
-	const uint8_t *raw = d->verbose && d->s->trace->format->raw ? d->s->trace->format->raw(d->s->trace, row) : NULL;
+	const uint8_t *raw = d->verbose && d->s->trace->format->raw
+				     ? d->s->trace->format->raw(d->s->trace, row)
+				     : NULL;
 
 	if (raw && row->len >= RECORD)
 		out_bytes_hex(o, (uint64_t)row->dur, raw, RECORD);
@@ -339,27 +358,28 @@ static void out_more(const struct dump *d, struct out *o, struct clock_text *c, 
 
 static void out_lost_name(const struct dump *d, struct out *o, const struct spur_event *row)
 {
-	out_printf(o, "<%llx>(%llx) depth: ", (unsigned long long)row->id, (unsigned long long)row->id);
+	out_printf(o, "<%llx>(%llx) depth: ", (unsigned long long)row->id,
+		   (unsigned long long)row->id);
 	out_printf(o, "%u\n", row->depth);
 	(void)d;
 }
 
-static void out_record(const struct dump *d, struct out *o, struct clock_text *c, const struct spur_event *row,
-		       struct spur_args *scratch)
+static void out_record(const struct dump *d, struct out *o, struct clock_text *c,
+		       const struct spur_event *row, struct spur_args *scratch)
 {
 	const struct dump_name *n = name_page(d, row->cls);
 	uint64_t addr = style_addr(row);
-	char *p = out_room(o, LINE_ROOM + n->len);
+	char *p = out_room(o, LINE_ROOM + TEXT_BLOCK + n->len);
 	size_t len;
 
 	if (!p)
 		return;
-	p = put_task(d, put_clock(p, c, row->kind == SPUR_LOST ? 0 : (uint64_t)row->ts), row->track);
-	memcpy(p, word_of(row), 7);
+	p = put_task(d, put_clock(p, c, row->kind == SPUR_LOST ? 0 : (uint64_t)row->ts),
+		     row->track);
+	memcpy(p, word_of(row), 8);
 	p += 7;
 	if (__builtin_expect(n->addr == addr && row->kind != SPUR_LOST, 1)) {
-		memcpy(p, n->text, n->len);
-		p = put_depth(p + n->len, style_depth(row));
+		p = put_depth(put_padded_text(p, n->text, n->len), style_depth(row));
 		o->len = (size_t)(p - o->buf);
 	} else {
 		const char *name = spur_string(d->s->trace, row->name, &len);
@@ -376,19 +396,24 @@ static void out_record(const struct dump *d, struct out *o, struct clock_text *c
 		out_more(d, o, c, row, scratch);
 }
 
-static void render(const void *self, const struct spur_event *rows, size_t n, struct out *o, struct spur_args *scratch)
+static void render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+		   struct spur_args *scratch)
 {
 	const struct dump *d = self;
 	struct clock_text c = { .second = UINT64_MAX };
 
 	for (size_t i = 0; i < n; i++)
 		switch (rows[i].cat) {
-		case DUMP_FILE: out_printf(o, "reading %lld.dat\n", (long long)rows[i].id); break;
+		case DUMP_FILE:
+			out_printf(o, "reading %lld.dat\n", (long long)rows[i].id);
+			break;
 		case DUMP_BACK:
-			out_str(o, "\n*************************************\n* inverted time - data seems broken *\n"
+			out_str(o, "\n*************************************\n* inverted time - "
+				   "data seems broken *\n"
 				   "*************************************\n\n");
 			break;
-		default: out_record(d, o, &c, &rows[i], scratch);
+		default:
+			out_record(d, o, &c, &rows[i], scratch);
 		}
 }
 
@@ -403,8 +428,8 @@ static int by_place(const void *pa, const void *pb)
 	return a->off < b->off ? -1 : a->off > b->off;
 }
 
-static uint64_t out_perf_hex(struct dump *d, struct out *o, const struct spur_event *row, uint64_t off,
-			     struct spur_args *scratch)
+static uint64_t out_perf_hex(struct dump *d, struct out *o, const struct spur_event *row,
+			     uint64_t off, struct spur_args *scratch)
 {
 	const uint8_t *raw = d->s->trace->format->raw(d->s->trace, row);
 	uint8_t b[24] = { 0 };
@@ -417,18 +442,22 @@ static uint64_t out_perf_hex(struct dump *d, struct out *o, const struct spur_ev
 		b[0] = row->id == UFTRACE_EV_SCHED_OUT;
 		return out_bytes_hex(o, off, b, 2);
 	case UFTRACE_EV_TASK_NEW:
-	case UFTRACE_EV_TASK_EXIT: return out_bytes_hex(o, off, raw + 8, 8);
+	case UFTRACE_EV_TASK_EXIT:
+		return out_bytes_hex(o, off, raw + 8, 8);
 	case UFTRACE_EV_TASK_NAME:
 		memcpy(b, raw + 8, 4);
 		b[4] = load16(raw + 4, order_swaps(d->s->data->info.big_endian)) >> 13 & 1;
-		if (spur_args(d->s->trace, row, scratch) != SPUR_FAIL && scratch->count)
-			memcpy(b + 5, scratch->items[0].text, scratch->items[0].count < 16 ? scratch->items[0].count : 16);
+		if (style_get_args(d->s->trace, o, row, scratch) && scratch->count)
+			memcpy(b + 5, scratch->items[0].text,
+			       scratch->items[0].count < 16 ? scratch->items[0].count : 16);
 		return out_bytes_hex(o, off, b, 24);
-	default: return off;
+	default:
+		return off;
 	}
 }
 
-static void out_kernel_line(struct dump *d, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_kernel_line(struct dump *d, struct out *o, const struct spur_event *row,
+			    struct spur_args *scratch)
 {
 	size_t len;
 	const char *name = spur_string(d->s->trace, row->name, &len);
@@ -449,7 +478,8 @@ static void out_kernel_line(struct dump *d, struct out *o, const struct spur_eve
 	out_char(o, '\n');
 }
 
-static void out_side(struct dump *d, struct out *o, const struct spur_event *row, struct clock_text *c, uint64_t *off)
+static void out_side(struct dump *d, struct out *o, const struct spur_event *row,
+		     struct clock_text *c, uint64_t *off)
 {
 	const struct spur_track *k = spur_track(d->s->trace, row->track);
 	struct style_task *t = style_task_find(d->s, row);
@@ -457,17 +487,19 @@ static void out_side(struct dump *d, struct out *o, const struct spur_event *row
 	const uint8_t *raw;
 	size_t len;
 
-	if (!p || !k || !t || t->silent)
+	/* SPEC uftrace/dump-perf: tasks without a file of their own are left out */
+	if (!p || !k || !t || (t->silent && style_source_of(d->s, row) == FROM_PERF))
 		return;
 	o->len += (size_t)(put_task(d, put_clock(p, c, (uint64_t)row->ts), row->track) - p);
 	if (style_source_of(d->s, row) == FROM_KERNEL) {
 		out_kernel_line(d, o, row, &d->s->args);
-		raw = d->verbose && row->kind != SPUR_LOST ? d->s->trace->format->raw(d->s->trace, row) : NULL;
+		raw = d->verbose && row->kind != SPUR_LOST
+			      ? d->s->trace->format->raw(d->s->trace, row)
+			      : NULL;
 		if (raw)
 			out_bytes_hex(o, row->off, raw, row->len);
 		return;
 	}
-	p = NULL;
 	out_str(o, "event] ");
 	out_str(o, style_event_name(d->s->trace, row, &len));
 	out_printf(o, "(%llu)\n", (unsigned long long)row->id);
@@ -491,8 +523,11 @@ static void out_side_files(struct dump *d, const struct spur_event *rows, enum s
 			k++;
 		if (d->s->sources[i] != from || !t->streams[i].size)
 			continue;
-		/* SPEC uftrace/dump-blank-line: before the kernel's files, and before that of CPU 0 */
-		if (first && (from == FROM_KERNEL || strcmp(t->streams[i].path, "perf-cpu0.dat") == 0))
+		/*
+		 * SPEC uftrace/dump-blank-line: before the kernel's files, and before that of CPU 0
+		 */
+		if (first &&
+		    (from == FROM_KERNEL || strcmp(t->streams[i].path, "perf-cpu0.dat") == 0))
 			out_char(o, '\n');
 		first = false;
 		out_printf(o, "reading %s\n", t->streams[i].path);
@@ -507,7 +542,8 @@ static enum spur_status out_sides(struct dump *d)
 	size_t bytes = (size_t)d->nsides * sizeof(*rows);
 
 	if (!out_flush(&d->sides))
-		return err_set(d->env->err, SPUR_ERR_IO, "temporary file: %s", strerror(d->sides.error));
+		return err_set(d->env->err, SPUR_ERR_IO, "temporary file: %s",
+			       strerror(d->sides.error));
 	if (bytes) {
 		rows = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, d->sides.fd, 0);
 		if (rows == MAP_FAILED)
@@ -524,7 +560,8 @@ static enum spur_status out_sides(struct dump *d)
 
 /* --- the head --- */
 
-static void out_mask(struct out *o, const char *what, uint64_t mask, const char *const *names, size_t n)
+static void out_mask(struct out *o, const char *what, uint64_t mask, const char *const *names,
+		     size_t n)
 {
 	bool first = true;
 
@@ -540,12 +577,15 @@ static void out_mask(struct out *o, const char *what, uint64_t mask, const char 
 static void out_header(const struct dump *d, struct out *o)
 {
 	static const char *const features[] = {
-		"PLTHOOK", "TASK_SESSION", "KERNEL", "ARGUMENT", "RETVAL", "SYM_REL_ADDR", "MAX_STACK",
-		"EVENT", "PERF_EVENT", "AUTO_ARGS", "DEBUG_INFO", "ESTIMATE_RETURN", "SYM_SIZE", "CALLSITE",
+		"PLTHOOK",	"TASK_SESSION",	   "KERNEL",   "ARGUMENT",   "RETVAL",
+		"SYM_REL_ADDR", "MAX_STACK",	   "EVENT",    "PERF_EVENT", "AUTO_ARGS",
+		"DEBUG_INFO",	"ESTIMATE_RETURN", "SYM_SIZE", "CALLSITE",
 	};
 	static const char *const infos[] = {
-		"EXE_NAME", "EXE_BUILD_ID", "EXIT_STATUS", "CMDLINE", "CPUINFO", "MEMINFO", "OSINFO", "TASKINFO",
-		"USAGEINFO", "LOADINFO", "ARG_SPEC", "RECORD_DATE", "PATTERN_TYPE", "VERSION", "UTC_OFFSET", "SYSCTL",
+		"EXE_NAME",	"EXE_BUILD_ID", "EXIT_STATUS", "CMDLINE",
+		"CPUINFO",	"MEMINFO",	"OSINFO",      "TASKINFO",
+		"USAGEINFO",	"LOADINFO",	"ARG_SPEC",    "RECORD_DATE",
+		"PATTERN_TYPE", "VERSION",	"UTC_OFFSET",  "SYSCTL",
 	};
 	const struct uftrace_info *i = &d->s->data->info;
 
@@ -554,8 +594,10 @@ static void out_header(const struct dump *d, struct out *o)
 		out_printf(o, "%02x", i->header[k]);
 	out_printf(o, "\nuftrace file header: version       = %u\n", i->version);
 	out_printf(o, "uftrace file header: header size   = %u\n", i->header_size);
-	out_printf(o, "uftrace file header: endian        = %d (%s)\n", i->big_endian ? 2 : 1, i->big_endian ? "big" : "little");
-	out_printf(o, "uftrace file header: class         = %d (%d bit)\n", i->is64 ? 2 : 1, i->is64 ? 64 : 32);
+	out_printf(o, "uftrace file header: endian        = %d (%s)\n", i->big_endian ? 2 : 1,
+		   i->big_endian ? "big" : "little");
+	out_printf(o, "uftrace file header: class         = %d (%d bit)\n", i->is64 ? 2 : 1,
+		   i->is64 ? 64 : 32);
 	out_mask(o, "features", i->features, features, sizeof(features) / sizeof(features[0]));
 	out_mask(o, "info", i->bits, infos, sizeof(infos) / sizeof(infos[0]));
 	if (d->verbose)
@@ -574,16 +616,19 @@ static void out_task_lines(const struct dump *d, struct out *o)
 
 		if (l->kind == UFTRACE_LINE_DLOP)
 			continue;
-		out_printf(o, "%llu.%09llu  ", (unsigned long long)l->time / 1000000000, (unsigned long long)l->time % 1000000000);
+		out_printf(o, "%llu.%09llu  ", (unsigned long long)l->time / 1000000000,
+			   (unsigned long long)l->time % 1000000000);
 		if (l->kind == UFTRACE_LINE_SESS) {
 			out_printf(o, "session of task %lld: %.*s (", (long long)l->pid,
 				   (int)(l->sid.len < 16 ? l->sid.len : 16), l->sid.p);
 			style_string(o, l->path.p, l->path.len, d->mode);
 			out_str(o, ")\n");
 		} else if (l->kind == UFTRACE_LINE_TASK) {
-			out_printf(o, "task tid %lld (pid %lld)\n", (long long)l->tid, (long long)l->pid);
+			out_printf(o, "task tid %lld (pid %lld)\n", (long long)l->tid,
+				   (long long)l->pid);
 		} else {
-			out_printf(o, "fork pid %lld (ppid %lld)\n", (long long)l->tid, (long long)l->pid);
+			out_printf(o, "fork pid %lld (ppid %lld)\n", (long long)l->tid,
+				   (long long)l->pid);
 		}
 	}
 	out_char(o, '\n');
@@ -600,7 +645,8 @@ static bool make_tasks(struct dump *d)
 		return false;
 	d->ntasks = n;
 	for (size_t i = 0; i < n; i++) {
-		long long tid = (long long)spur_track(d->s->trace, (uint32_t)i)->tid % 1000000000000000;
+		long long tid =
+			(long long)spur_track(d->s->trace, (uint32_t)i)->tid % 1000000000000000;
 		char *p = put_u64_w(d->tasks[i].text, (uint64_t)(tid < 0 ? 0 : tid), TID_WIDTH);
 
 		memcpy(p, ": [", 3);
@@ -628,7 +674,12 @@ static enum spur_status dump_all(struct dump *d)
 enum spur_status dump_raw(struct pass_env *env, struct style *s)
 {
 	struct dump d = {
-		.s = s, .env = env, .mode = dump_mode(env), .verbose = env->opt->verbose, .args = !env->opt->no_args,
+		.s = s,
+		.env = env,
+		.stream = SPUR_NONE,
+		.mode = dump_mode(env),
+		.verbose = env->opt->verbose,
+		.args = !env->opt->no_args,
 	};
 	int fd = temp_file_open();
 	enum spur_status st;

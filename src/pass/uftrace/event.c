@@ -18,7 +18,9 @@ static const struct {
 
 const char *style_event_name(const struct spur_trace *t, const struct spur_event *row, size_t *len)
 {
-	for (size_t i = 0; row->kind == SPUR_SWITCH && i < sizeof(schedule_names) / sizeof(schedule_names[0]); i++)
+	for (size_t i = 0;
+	     row->kind == SPUR_SWITCH && i < sizeof(schedule_names) / sizeof(schedule_names[0]);
+	     i++)
 		if (schedule_names[i].id == row->id) {
 			*len = strlen(schedule_names[i].name);
 			return schedule_names[i].name;
@@ -35,7 +37,8 @@ struct text style_event_payload(struct spur_trace *t, const struct spur_event *r
 	if (!p || !d)
 		return text_make("", 0);
 	len = load16(p + RECORD, order_swaps(d->info.big_endian));
-	return text_make(p + RECORD + 2, len < row->len - RECORD - 2u ? len : row->len - RECORD - 2u);
+	return text_make(p + RECORD + 2,
+			 len < row->len - RECORD - 2u ? len : row->len - RECORD - 2u);
 }
 
 /* What the values of a counter event are called here, and what their ratio is. */
@@ -46,7 +49,11 @@ struct counter_words {
 };
 
 static const struct counter_words counters[] = {
-	{ UFTRACE_EV_READ_STATM, UFTRACE_EV_DIFF_STATM, { "vmsize", "vmrss", "shared" }, "KB", NULL },
+	{ UFTRACE_EV_READ_STATM,
+	  UFTRACE_EV_DIFF_STATM,
+	  { "vmsize", "vmrss", "shared" },
+	  "KB",
+	  NULL },
 	{ UFTRACE_EV_READ_PGFAULT, UFTRACE_EV_DIFF_PGFAULT, { "major", "minor" }, "", NULL },
 	{ UFTRACE_EV_READ_CYCLE, UFTRACE_EV_DIFF_CYCLE, { "cycles", "instructions" }, "", "IPC" },
 	{ UFTRACE_EV_READ_CACHE, UFTRACE_EV_DIFF_CACHE, { "refers", "misses" }, "", "hit" },
@@ -61,7 +68,8 @@ static void out_ratio(struct out *o, const char *name, uint64_t a, uint64_t b)
 		out_printf(o, " %s=%.2f%%", name, 100.0 * (double)(a - b) / (double)a);
 }
 
-static bool counter_data(struct out *o, const struct counter_words *w, const struct spur_args *args, bool diff, bool verbose)
+static bool counter_data(struct out *o, const struct counter_words *w, const struct spur_args *args,
+			 bool diff, bool verbose)
 {
 	const char *sign = diff && verbose ? "+" : "";
 	size_t n = 0;
@@ -109,7 +117,8 @@ static bool text_data(struct out *o, const char *name, const struct spur_args *a
 }
 
 /* The text that the kernel would print for a tracepoint. */
-static bool tracepoint_data(struct spur_trace *t, struct out *o, const struct spur_event *row, unsigned mode)
+static bool tracepoint_data(struct spur_trace *t, struct out *o, const struct spur_event *row,
+			    unsigned mode)
 {
 	struct out text;
 	bool there;
@@ -120,24 +129,31 @@ static bool tracepoint_data(struct spur_trace *t, struct out *o, const struct sp
 	there = t->format->text(t, row, &text);
 	if (there)
 		style_string(o, text.buf, text.len, mode);
+	if (text.error && !o->error)
+		o->error = text.error;
 	out_free(&text);
 	return there;
 }
 
-bool style_event_data(struct spur_trace *t, struct out *o, const struct spur_event *row, bool verbose, unsigned mode,
-		      struct spur_args *scratch)
+bool style_event_data(struct spur_trace *t, struct out *o, const struct spur_event *row,
+		      bool verbose, unsigned mode, struct spur_args *scratch)
 {
-	if (!row->nargs || spur_args(t, row, scratch) == SPUR_FAIL || !scratch->count)
+	if (!row->nargs || !style_get_args(t, o, row, scratch) || !scratch->count)
 		return false;
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (row->id == counters[i].read || row->id == counters[i].diff)
-			return counter_data(o, &counters[i], scratch, row->id == counters[i].diff, verbose);
+			return counter_data(o, &counters[i], scratch, row->id == counters[i].diff,
+					    verbose);
 	switch (row->id) {
 	case UFTRACE_EV_WATCH_CPU:
-	case UFTRACE_EV_WATCH_VAR: return watch_data(o, row, scratch);
-	case UFTRACE_EV_TASK_NAME: return text_data(o, "comm", scratch, mode);
-	case UFTRACE_EV_EXTERN: return text_data(o, verbose ? NULL : "msg", scratch, mode);
-	default: break;
+	case UFTRACE_EV_WATCH_VAR:
+		return watch_data(o, row, scratch);
+	case UFTRACE_EV_TASK_NAME:
+		return text_data(o, "comm", scratch, mode);
+	case UFTRACE_EV_EXTERN:
+		return text_data(o, verbose ? NULL : "msg", scratch, mode);
+	default:
+		break;
 	}
 	return row->id < UFTRACE_EV_READ_STATM - 1 && tracepoint_data(t, o, row, mode);
 }

@@ -1,17 +1,21 @@
 /*
- * Rows to lines, in time order: which functions are leaves, which events belong together, at what depth each stands.
+ * Rows to lines, in time order: which functions are leaves, which events belong together, at what
+ * depth each stands.
  *
- * Invariant: a held row has been consumed; rows that come while one is held are consumed only where they show nothing.
+ * A row whose end may follow at once is held. Of a function, the line is already there, the last of
+ * all, and becomes that of a leaf if the end comes; where a batch ends with one, its line is taken
+ * back until the next.
+ * Invariant: a held row has been consumed; rows that come while one is held are consumed only where
+ * they show nothing.
  */
 #include "pass/uftrace/replay.h"
-
-#include "flow/filter.h"
 
 enum { MODULE_WIDTH = 16 };
 
 /* --- cells beside duration and tid --- */
 
-static bool module_in_maps(const struct uftrace_session *s, uint64_t time, uint64_t addr, struct text *path)
+static bool module_in_maps(const struct uftrace_session *s, uint64_t time, uint64_t addr,
+			   struct text *path)
 {
 	size_t lo = 0, hi = s->nmaps;
 
@@ -28,21 +32,16 @@ static bool module_in_maps(const struct uftrace_session *s, uint64_t time, uint6
 		return true;
 	}
 	for (size_t i = s->ndlopens; i-- > 0;)
-		if (s->dlopens[i].time <= time && addr >= s->dlopens[i].base && addr < s->dlopens[i].end) {
+		if (s->dlopens[i].time <= time && addr >= s->dlopens[i].base &&
+		    addr < s->dlopens[i].end) {
 			*path = s->dlopens[i].path;
 			return true;
 		}
 	return false;
 }
 
-static struct text base_name(struct text path)
-{
-	ptrdiff_t slash = text_rfind(path, '/');
-
-	return text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
-}
-
-static struct text module_of(const struct replay *r, const struct style_task *t, const struct style_frame *f)
+static struct text module_of(const struct replay *r, const struct style_task *t,
+			     const struct style_frame *f)
 {
 	const struct event_class *c = f->cls ? trace_class(r->s.trace, f->cls) : NULL;
 	const struct uftrace_session *s;
@@ -54,17 +53,24 @@ static struct text module_of(const struct replay *r, const struct style_task *t,
 		return text_of("[kernel]");
 	s = r->s.data ? uftrace_session_at(r->s.data, t->tid, t->time) : NULL;
 	if (s && module_in_maps(s, t->time, f->addr, &path))
-		return base_name(path);
+		return style_base_name(path);
 	if (c && c->module && !(c->flags & CLASS_UNKNOWN)) {
 		path.p = spur_string(r->s.trace, c->module, &path.len);
-		return base_name(path);
+		return style_base_name(path);
 	}
 	return text_of("[unknown]");
 }
 
-static bool add_cells(struct replay *r, const struct style_task *t, const struct style_frame *f, struct render_rows *out)
+static inline struct spur_event *new_row(struct render_rows *out)
 {
-	struct spur_event *e = render_add(out);
+	return __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++]
+							  : render_add(out);
+}
+
+static bool add_cells(struct replay *r, const struct style_task *t, const struct style_frame *f,
+		      struct render_rows *out)
+{
+	struct spur_event *e = new_row(out);
 	struct text module = text_make("", 0);
 
 	if (!e)
@@ -72,31 +78,54 @@ static bool add_cells(struct replay *r, const struct style_task *t, const struct
 	if (f && r->fields.has[COLUMN_MODULE])
 		module = module_of(r, t, f);
 	*e = (struct spur_event){
-		.cat = LINE_CELLS, .kind = SPUR_NATIVE, .ts = (int64_t)t->time, .id = f ? f->addr : 0, .len = f != NULL,
-		.off = t->last_time ? t->time - t->last_time : 0, .dur = (int64_t)(t->time - r->s.start), .name = t->comm,
-		.cls = trace_intern_n(r->s.trace, module.p, module.len < MODULE_WIDTH ? module.len : MODULE_WIDTH),
+		.cat = LINE_CELLS,
+		.kind = SPUR_NATIVE,
+		.ts = (int64_t)t->time,
+		.id = f ? f->addr : 0,
+		.len = f != NULL,
+		.off = t->last_time ? t->time - t->last_time : 0,
+		.dur = (int64_t)(t->time - r->s.start),
+		.name = t->comm,
+		.cls = trace_intern_n(r->s.trace, module.p,
+				      module.len < MODULE_WIDTH ? module.len : MODULE_WIDTH),
 	};
-	return true;
+	return e->cls || !module.len;
 }
 
 /* --- lines --- */
 
+/* The texts of a function are made before its first line is rendered. False: no memory. */
+static inline bool name_ready(struct replay *r, const struct spur_event *row)
+{
+	const struct replay_name *n = replay_name(r, row->cls);
+
+	return __builtin_expect(n && n->text, 1) || replay_make_name(r, row);
+}
+
+static inline void fill_line(struct spur_event *e, const struct spur_event *row,
+			     enum replay_line line, uint32_t track, uint64_t dur, int32_t depth)
+{
+	*e = *row;
+	e->cat = line;
+	e->track = track;
+	e->dur = (int64_t)dur;
+	e->depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
+}
+
 /* A line; NULL: no memory. */
-static struct spur_event *add_line(struct replay *r, const struct style_task *t, const struct style_frame *f,
-				   const struct spur_event *row, enum replay_line line, int32_t depth, struct render_rows *out)
+static struct spur_event *add_line(struct replay *r, const struct style_task *t,
+				   const struct style_frame *f, const struct spur_event *row,
+				   enum replay_line line, int32_t depth, struct render_rows *out)
 {
 	struct spur_event *e;
 
+	if (row->kind <= SPUR_END_SPAN && !name_ready(r, row))
+		return NULL;
 	if (r->cells && !add_cells(r, t, f, out))
 		return NULL;
-	e = render_add(out);
-	if (!e)
-		return NULL;
-	*e = *row;
-	e->cat = line;
-	e->track = t->track;
-	e->dur = 0;
-	e->depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
+	e = new_row(out);
+	if (e)
+		fill_line(e, row, line, t->track, 0, depth);
 	return e;
 }
 
@@ -108,13 +137,15 @@ static bool add_newline(struct replay *r, const struct style_task *t, struct ren
 	r->prev_tid = t->tid;
 	if (!other)
 		return true;
-	e = render_add(out);
+	e = new_row(out);
 	if (e)
-		*e = (struct spur_event){ .cat = LINE_NEWLINE, .kind = SPUR_NATIVE, .track = t->track };
+		*e = (struct spur_event){ .cat = LINE_NEWLINE,
+					  .kind = SPUR_NATIVE,
+					  .track = t->track };
 	return e != NULL;
 }
 
-static bool start_line(struct replay *r, const struct style_task *t, struct render_rows *out)
+static inline bool start_line(struct replay *r, const struct style_task *t, struct render_rows *out)
 {
 	return !r->s.opt->task_newline || add_newline(r, t, out);
 }
@@ -138,7 +169,8 @@ static bool add_backtrace(struct replay *r, struct style_task *t, struct render_
 
 		if (!f)
 			continue;
-		e = add_line(r, t, f, &(struct spur_event){ .kind = SPUR_NATIVE, .cls = f->cls }, LINE_BACKTRACE, i, out);
+		e = add_line(r, t, f, &(struct spur_event){ .kind = SPUR_NATIVE, .cls = f->cls },
+			     LINE_BACKTRACE, i, out);
 		if (!e)
 			return false;
 		e->name = f->cls ? trace_class(r->s.trace, f->cls)->name : 0;
@@ -149,27 +181,18 @@ static bool add_backtrace(struct replay *r, struct style_task *t, struct render_
 
 /* --- functions --- */
 
-static bool hold_row(struct replay *r, const struct style_task *t, const struct spur_event *row)
+static void hold_row(struct replay *r, const struct style_task *t, const struct spur_event *row)
 {
-	r->held = *row;
-	r->held_task = (size_t)(t - r->s.tasks);
-	r->holding = true;
-	return true;
+	r->held = (struct replay_held){
+		.task = (size_t)(t - r->s.tasks),
+		.stream = row->stream,
+		.depth = style_depth(row),
+		.kind = row->kind == SPUR_BEGIN ? HELD_FUNCTION : HELD_SWITCH,
+	};
 }
 
-static bool show_open(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
-{
-	struct style_frame *f = style_frame_get(&r->s, t, t->count - 1);
-
-	if (!f)
-		return true;
-	if (!add_line(r, t, f, row, LINE_OPEN, t->display + column_depth(r, t), out))
-		return false;
-	style_show_entry(&r->s, t, f);
-	return true;
-}
-
-static bool take_entry(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+static bool take_entry(struct replay *r, struct style_task *t, const struct spur_event *row,
+		       struct render_rows *out)
 {
 	struct style_frame *f = style_frame_get(&r->s, t, t->count - 1);
 
@@ -178,14 +201,20 @@ static bool take_entry(struct replay *r, struct style_task *t, const struct spur
 	style_entry(&r->s, t, f, row);
 	if (!start_line(r, t, out))
 		return false;
-	if (r->filter && (filter_marks(r->filter, row->cls) & FILTER_MARK_BACKTRACE) && !add_backtrace(r, t, out))
+	if (r->filter && (filter_marks(r->filter, row->cls) & FILTER_MARK_BACKTRACE) &&
+	    !add_backtrace(r, t, out))
+		return false;
+	if (!add_line(r, t, f, row, LINE_OPEN, t->display + column_depth(r, t), out))
 		return false;
 	if (r->s.opt->no_merge || f->special)
-		return show_open(r, t, row, out);
-	return hold_row(r, t, row);
+		style_show_entry(&r->s, t, f);
+	else
+		hold_row(r, t, row);
+	return true;
 }
 
-static bool take_exit(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+static bool take_exit(struct replay *r, struct style_task *t, const struct spur_event *row,
+		      struct render_rows *out)
 {
 	struct style_frame *f = style_frame_get(&r->s, t, t->count);
 	struct spur_event *e;
@@ -205,7 +234,8 @@ static bool take_exit(struct replay *r, struct style_task *t, const struct spur_
 
 /* --- events --- */
 
-static bool show_event(struct replay *r, struct style_task *t, const struct spur_event *row, bool back, struct render_rows *out)
+static bool show_event(struct replay *r, struct style_task *t, const struct spur_event *row,
+		       bool back, struct render_rows *out)
 {
 	bool external = row->kind == SPUR_LOG && row->id == UFTRACE_EV_EXTERN;
 	int32_t depth = external ? 0 : t->display + column_depth(r, t);
@@ -221,18 +251,23 @@ static bool show_event(struct replay *r, struct style_task *t, const struct spur
 	return e != NULL;
 }
 
-static bool take_event(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+static bool take_event(struct replay *r, struct style_task *t, const struct spur_event *row,
+		       struct render_rows *out)
 {
 	bool sched = style_is_sched(row);
 
 	if (!start_line(r, t, out))
 		return false;
-	if (sched && (row->flags & SPUR_F_OUT) && !r->s.opt->no_merge)
-		return hold_row(r, t, row);
+	if (sched && (row->flags & SPUR_F_OUT) && !r->s.opt->no_merge) {
+		hold_row(r, t, row);
+		r->held_switch = *row;
+		return true;
+	}
 	return show_event(r, t, row, sched && (row->flags & SPUR_F_IN), out);
 }
 
-static bool take_lost(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+static bool take_lost(struct replay *r, struct style_task *t, const struct spur_event *row,
+		      struct render_rows *out)
 {
 	if (r->s.data && !t->user_count)
 		return true;
@@ -241,66 +276,87 @@ static bool take_lost(struct replay *r, struct style_task *t, const struct spur_
 
 /* --- the held row --- */
 
-static bool show_held(struct replay *r, struct render_rows *out)
+/* It stays alone. */
+static bool settle_held(struct replay *r, struct render_rows *out)
 {
-	struct style_task *t = &r->s.tasks[r->held_task];
+	struct style_task *t = &r->s.tasks[r->held.task];
+	enum replay_held_kind kind = r->held.kind;
+	struct style_frame *f;
 
-	r->holding = false;
-	if (r->held.kind == SPUR_BEGIN)
-		return show_open(r, t, &r->held, out);
-	return show_event(r, t, &r->held, false, out);
-}
-
-static bool show_leaf(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
-{
-	int32_t depth = t->display + column_depth(r, t);
-	struct style_frame *f = style_frame_get(&r->s, t, t->count - 1);
-	struct spur_event *e;
-
-	r->holding = false;
-	style_consume(&r->s, t, row);
-	e = f ? add_line(r, t, f, &r->held, LINE_LEAF, depth, out) : NULL;
-	if (!e)
-		return !f;
-	e->dur = (int64_t)f->total;
-	f->special = 0;
-	if (!row->nargs)
-		return true;
-	e = render_add(out);
-	if (!e)
-		return false;
-	*e = *row;
-	e->cat = LINE_VALUE;
+	r->held.kind = HELD_NONE;
+	if (kind == HELD_SWITCH)
+		return show_event(r, t, &r->held_switch, false, out);
+	f = style_frame_get(&r->s, t, t->count - 1);
+	if (f)
+		style_show_entry(&r->s, t, f);
 	return true;
 }
 
-static bool show_schedule(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+/* The line of the held function becomes a leaf's. */
+static bool close_leaf(struct replay *r, struct style_task *t, const struct spur_event *row,
+		       struct render_rows *out)
 {
-	struct spur_event both = r->held;
+	struct spur_event *line = &out->rows[out->count - 1], *value;
+	struct style_frame *f = style_frame_get(&r->s, t, t->count - 1);
 
-	r->holding = false;
+	r->held.kind = HELD_NONE;
 	style_consume(&r->s, t, row);
-	both.id = both.flags & SPUR_F_PREEMPTED ? UFTRACE_EV_SCHED_BOTH_PREEMPT : UFTRACE_EV_SCHED_BOTH;
+	line->cat = LINE_LEAF;
+	line->dur = f ? (int64_t)f->total : 0;
+	if (f)
+		f->special = 0;
+	if (!row->nargs)
+		return true;
+	value = new_row(out);
+	if (!value)
+		return false;
+	*value = *row;
+	value->cat = LINE_VALUE;
+	return true;
+}
+
+static bool show_schedule(struct replay *r, struct style_task *t, const struct spur_event *row,
+			  struct render_rows *out)
+{
+	struct spur_event both = r->held_switch;
+
+	r->held.kind = HELD_NONE;
+	style_consume(&r->s, t, row);
+	both.id = both.flags & SPUR_F_PREEMPTED ? UFTRACE_EV_SCHED_BOTH_PREEMPT
+						: UFTRACE_EV_SCHED_BOTH;
 	return show_event(r, t, &both, true, out);
 }
 
 /* The row ends the held one: END of the function just begun, SWITCH in after SWITCH out. */
-static bool ends_held(const struct replay *r, const struct style_task *t, const struct spur_event *row)
+static bool ends_held(const struct replay *r, const struct style_task *t,
+		      const struct spur_event *row)
 {
-	if ((size_t)(t - r->s.tasks) != r->held_task)
+	if ((size_t)(t - r->s.tasks) != r->held.task)
 		return false;
-	if (r->held.kind != SPUR_BEGIN)
+	if (r->held.kind == HELD_SWITCH)
 		return style_is_sched(row) && (row->flags & SPUR_F_IN);
 	if (row->kind != SPUR_END_SPAN)
 		return false;
 	if (!r->s.data && !(row->flags & SPUR_F_DEPTH))
 		return true;
-	return style_depth(row) == style_depth(&r->held);
+	return style_depth(row) == r->held.depth;
+}
+
+/*
+ * Even if it is not shown, a row at or above the held one's level means that the end did not follow
+ * at once.
+ */
+static bool parts_held(const struct replay *r, const struct style_task *t,
+		       const struct spur_event *row)
+{
+	return (size_t)(t - r->s.tasks) == r->held.task && row->stream == r->held.stream &&
+	       r->s.data && r->held.depth >= style_depth(row);
 }
 
 /* --- rows --- */
 
-static bool warn_back(struct replay *r, const struct style_task *t, const struct spur_event *row, struct render_rows *out)
+static bool warn_back(struct replay *r, const struct style_task *t, const struct spur_event *row,
+		      struct render_rows *out)
 {
 	bool back = r->prev > (uint64_t)row->ts;
 	struct spur_event *e;
@@ -308,25 +364,33 @@ static bool warn_back(struct replay *r, const struct style_task *t, const struct
 	r->prev = (uint64_t)row->ts;
 	if (!back)
 		return true;
-	e = render_add(out);
+	e = new_row(out);
 	if (e)
-		*e = (struct spur_event){ .cat = LINE_BACK, .kind = SPUR_NATIVE, .track = t->track,
+		*e = (struct spur_event){ .cat = LINE_BACK,
+					  .kind = SPUR_NATIVE,
+					  .track = t->track,
 					  .depth = (uint16_t)(t->display + 1) };
 	return e != NULL;
 }
 
-/* A row that the filter hides: it counts, and does not part a function from its end but where tracing goes off. */
-static bool take_unseen(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+/*
+ * A row that the filter hides: it counts, and does not part a function from its end but where
+ * tracing goes off.
+ */
+static bool take_unseen(struct replay *r, struct style_task *t, const struct spur_event *row,
+			struct render_rows *out)
 {
 	style_consume(&r->s, t, row);
 	if (!(row->flags & ROW_TRACE_OFF))
 		return true;
 	t->display_set = false;
-	return !r->holding || show_held(r, out);
+	return !r->held.kind || settle_held(r, out);
 }
 
-static bool take_row(struct replay *r, struct style_task *t, const struct spur_event *row, struct render_rows *out)
+static bool take_row(struct replay *r, struct style_task *t, const struct spur_event *row,
+		     struct render_rows *out)
 {
+	r->s.last = (size_t)(t - r->s.tasks);
 	style_consume(&r->s, t, row);
 	if (row->kind != SPUR_LOST && !warn_back(r, t, row, out))
 		return false;
@@ -341,54 +405,166 @@ static bool take_row(struct replay *r, struct style_task *t, const struct spur_e
 	return take_event(r, t, row, out);
 }
 
-/* Even if it is not shown, a row at or above the held one's level means that the end did not follow at once. */
-static bool parts_held(const struct replay *r, const struct style_task *t, const struct spur_event *row)
-{
-	return r->holding && (size_t)(t - r->s.tasks) == r->held_task && row->stream == r->held.stream && r->s.data &&
-	       style_depth(&r->held) >= style_depth(row);
-}
-
+/* Any row. */
 static bool stage_row(struct replay *r, const struct spur_event *row, struct render_rows *out)
 {
 	struct style_task *t = style_task_find(&r->s, row);
+	bool hidden;
 
 	if (!t)
 		return false;
-	if (r->holding && (row->flags & ROW_MUTED) && !show_held(r, out))
+	if (r->held.kind && (row->flags & ROW_MUTED) && !settle_held(r, out))
 		return false;
-	if (!r->holding)
+	if (!r->held.kind)
 		r->s.last = (size_t)(t - r->s.tasks);
 	if (style_is_outside(&r->s, t, row)) {
 		style_consume(&r->s, t, row);
 		return true;
 	}
-	if (style_is_hidden(&r->s, t, row) && !parts_held(r, t, row))
+	hidden = style_is_hidden(&r->s, t, row);
+	if (r->held.kind && hidden && parts_held(r, t, row) && !settle_held(r, out))
+		return false;
+	if (hidden)
 		return take_unseen(r, t, row, out);
-	if (r->holding && style_is_hidden(&r->s, t, row))
-		return show_held(r, out) && take_unseen(r, t, row, out);
-	if (r->holding) {
-		if (ends_held(r, t, row))
-			return r->held.kind == SPUR_BEGIN ? show_leaf(r, t, row, out) : show_schedule(r, t, row, out);
-		if (!show_held(r, out))
-			return false;
-		r->s.last = (size_t)(t - r->s.tasks);
-	}
+	if (r->held.kind && ends_held(r, t, row))
+		return r->held.kind == HELD_FUNCTION ? close_leaf(r, t, row, out)
+						     : show_schedule(r, t, row, out);
+	if (r->held.kind && !settle_held(r, out))
+		return false;
 	return take_row(r, t, row, out);
+}
+
+/* --- the usual --- */
+
+/*
+ * What is usual: a user function of a task in order, in the default columns, without filter. Then
+ * accounting comes down to a few stores. The children's time is not kept: replay shows none of it.
+ */
+static inline bool is_usual(const struct replay *r, const struct style_task *t,
+			    const struct spur_event *row)
+{
+	return row->kind <= SPUR_END_SPAN && t->started && !t->lost_seen &&
+	       t->context == CONTEXT_USER && t->display_set && (uint64_t)row->ts >= r->prev &&
+	       !t->hidden && style_source_of(&r->s, row) == FROM_USER;
+}
+
+/* False: it is not usual after all; nothing has changed. */
+static inline bool quick_entry(struct replay *r, struct style_task *t, const struct spur_event *row,
+			       struct render_rows *out)
+{
+	const struct replay_name *n = replay_name(r, row->cls);
+	struct style_frame *f;
+
+	if ((size_t)t->count >= t->cap || t->used >= STYLE_LEVELS || out->count == out->cap || !n ||
+	    !n->text || n->special || r->held.kind == HELD_SWITCH)
+		return false;
+	if (r->held.kind == HELD_FUNCTION)
+		settle_held(r, out);
+	f = &t->frames[t->count++];
+	*f = (struct style_frame){
+		.addr = style_addr(row),
+		.total = (uint64_t)row->ts,
+		.cls = row->cls,
+		.valid = true,
+		.used = t->used++,
+	};
+	t->user_count++;
+	t->last_time = t->time;
+	t->time = r->prev = (uint64_t)row->ts;
+	r->s.last = (size_t)(t - r->s.tasks);
+	fill_line(&out->rows[out->count++], row, LINE_OPEN, t->track, 0, t->display);
+	r->held = (struct replay_held){ r->s.last, row->stream, style_depth(row), HELD_FUNCTION };
+	return true;
+}
+
+static inline bool quick_exit(struct replay *r, struct style_task *t, const struct spur_event *row,
+			      struct render_rows *out)
+{
+	bool held = r->held.kind != HELD_NONE, leaf;
+	struct style_frame *f;
+
+	if (t->count <= 0 || (size_t)t->count > t->cap)
+		return false;
+	f = &t->frames[t->count - 1];
+	if (f->hidden || row->nargs || out->count == out->cap || r->held.kind == HELD_SWITCH ||
+	    !f->valid || t->user_count <= 0 || f->special || row->cls != f->cls)
+		return false;
+	leaf = held && (size_t)(t - r->s.tasks) == r->held.task &&
+	       style_depth(row) == r->held.depth;
+	if (held && !leaf)
+		settle_held(r, out);
+	f->total = (uint64_t)row->ts - f->total;
+	f->valid = false;
+	t->used = f->used;
+	t->count--;
+	t->user_count--;
+	if (leaf) {
+		r->held.kind = HELD_NONE;
+		out->rows[out->count - 1].cat = LINE_LEAF;
+		out->rows[out->count - 1].dur = (int64_t)f->total;
+		return true;
+	}
+	t->last_time = t->time;
+	t->time = r->prev = (uint64_t)row->ts;
+	r->s.last = (size_t)(t - r->s.tasks);
+	t->display -= t->display > 0;
+	t->user_display -= t->user_display > 0;
+	fill_line(&out->rows[out->count++], row, LINE_CLOSE, t->track, f->total, t->display);
+	return true;
+}
+
+static inline bool quick_row(struct replay *r, const struct spur_event *row,
+			     struct render_rows *out)
+{
+	struct style_task *t;
+
+	if (!r->quick || row->track >= r->s.index_cap || !r->s.index[row->track])
+		return false;
+	t = &r->s.tasks[r->s.index[row->track] - 1];
+	if (!is_usual(r, t, row))
+		return false;
+	return row->kind == SPUR_BEGIN ? quick_entry(r, t, row, out) : quick_exit(r, t, row, out);
+}
+
+/* The line of a function that is held goes to the next batch. */
+static void keep_held(struct replay *r, struct render_rows *out)
+{
+	size_t n = 1 + r->cells;
+
+	if (r->held.kind != HELD_FUNCTION)
+		return;
+	out->count -= n;
+	memcpy(r->kept, &out->rows[out->count], n * sizeof(r->kept[0]));
+}
+
+static bool put_held(struct replay *r, struct render_rows *out)
+{
+	for (size_t i = 0; r->held.kind == HELD_FUNCTION && i < 1u + r->cells; i++) {
+		struct spur_event *e = new_row(out);
+
+		if (!e)
+			return false;
+		*e = r->kept[i];
+	}
+	return true;
 }
 
 bool replay_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
 {
 	struct replay *r = self;
+	bool good = put_held(r, out);
 
-	for (size_t i = 0; i < n; i++)
-		if (!stage_row(r, &rows[i], out)) {
-			r->failed = true;
-			return false;
-		}
-	if (!n && r->holding)
-		r->failed = !show_held(r, out);
-	return !r->failed;
+	for (size_t i = 0; good && i < n; i++)
+		good = quick_row(r, &rows[i], out) || (stage_row(r, &rows[i], out) && !r->s.failed);
+	if (good && !n && r->held.kind)
+		good = settle_held(r, out);
+	if (good)
+		keep_held(r, out);
+	r->failed = !good;
+	return good;
 }
+
+/* --- --flat --- */
 
 bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
 {
@@ -399,24 +575,21 @@ bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct ren
 		struct style_task *t = style_task_find(&r->s, row);
 		bool outside = t && style_is_outside(&r->s, t, row);
 		struct style_frame *f;
-		struct spur_event *e;
+		struct spur_event *e = NULL;
 
-		r->failed = r->failed || !t;
-		if (!t)
+		if (t) {
+			style_consume(&r->s, t, row);
+			r->s.last = (size_t)(t - r->s.tasks);
+			f = style_frame_get(&r->s, t, (int32_t)style_depth(row));
+			if (outside || !f)
+				continue;
+			e = new_row(out);
+		}
+		r->failed = !e || r->s.failed;
+		if (r->failed)
 			return false;
-		style_consume(&r->s, t, row);
-		r->s.last = (size_t)(t - r->s.tasks);
-		f = style_frame_get(&r->s, t, (int32_t)(row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN ?
-								style_depth(row) : 0));
-		if (outside || !f)
-			continue;
-		e = render_add(out);
-		if (!e)
-			return false;
-		*e = *row;
-		e->dur = (int64_t)f->total;
-		e->track = t->track;
-		e->cat = (uint32_t)r->count++;
+		fill_line(e, row, (enum replay_line)r->count++, t->track, f->total,
+			  (int32_t)row->depth);
 	}
 	return true;
 }

@@ -26,9 +26,10 @@ static char *put_padded(char *p, const char *s, size_t len, size_t width)
 
 static char *put_tid(const struct replay *r, char *p, uint32_t track)
 {
-	if (track < r->ntids)
-		return put_text(p, r->tids[track].text, r->tids[track].len);
-	return put_padded(p, "[?]", 3, TID_WIDTH + 2);
+	const struct replay_tid *t = &r->tids[track];
+
+	/* Without the blank in front and the bar behind. */
+	return put_text(p, t->text + 1, t->len - 4u);
 }
 
 static char *put_addr(char *p, const struct spur_event *cells)
@@ -37,7 +38,8 @@ static char *put_addr(char *p, const struct spur_event *cells)
 
 	if (!cells->len)
 		return put_padded(p, "", 0, ADDR_WIDTH);
-	return put_padded(p, hex, (size_t)(put_hex(hex, cells->id & 0xffffffffffff) - hex), ADDR_WIDTH);
+	return put_padded(p, hex, (size_t)(put_hex(hex, cells->id & 0xffffffffffff) - hex),
+			  ADDR_WIDTH);
 }
 
 static char *put_time(char *p, uint64_t ns)
@@ -55,31 +57,61 @@ static char *put_name(const struct replay *r, char *p, uint32_t id, size_t width
 	return put_padded(p, s, len < 64 ? len : 64, width);
 }
 
-static char *put_cell(const struct replay *r, char *p, enum replay_column c, const struct spur_event *row,
-		      const struct spur_event *cells)
+static char *put_cell(const struct replay *r, char *p, enum replay_column c,
+		      const struct spur_event *row, const struct spur_event *cells)
 {
 	switch (c) {
 	case COLUMN_DURATION:
-		return row->cat == LINE_BACKTRACE ? put_padded(p, "backtrace", 9, TIME_WIDTH) :
-						    put_time_unit(p, (uint64_t)row->dur);
-	case COLUMN_TID: return put_tid(r, p, row->track);
-	case COLUMN_ADDR: return put_addr(p, cells);
-	case COLUMN_TIME: return put_time(p, (uint64_t)cells->ts);
-	case COLUMN_DELTA: return put_time_unit(p, cells->off);
-	case COLUMN_ELAPSED: return put_time_unit(p, (uint64_t)cells->dur);
-	case COLUMN_TASK: return put_name(r, p, cells->name, TASK_WIDTH);
-	default: return put_name(r, p, cells->cls, MODULE_WIDTH);
+		return row->cat == LINE_BACKTRACE ? put_padded(p, "backtrace", 9, TIME_WIDTH)
+						  : put_time_unit(p, (uint64_t)row->dur);
+	case COLUMN_TID:
+		return put_tid(r, p, row->track);
+	case COLUMN_ADDR:
+		return put_addr(p, cells);
+	case COLUMN_TIME:
+		return put_time(p, (uint64_t)cells->ts);
+	case COLUMN_DELTA:
+		return put_time_unit(p, cells->off);
+	case COLUMN_ELAPSED:
+		return put_time_unit(p, (uint64_t)cells->dur);
+	case COLUMN_TASK:
+		return put_name(r, p, cells->name, TASK_WIDTH);
+	default:
+		return put_name(r, p, cells->cls, MODULE_WIDTH);
 	}
 }
 
 /* The columns and the bar behind them. Room: 400 bytes. */
-static char *put_columns(const struct replay *r, char *p, const struct spur_event *row, const struct spur_event *cells)
+static char *put_columns(const struct replay *r, char *p, const struct spur_event *row,
+			 const struct spur_event *cells)
 {
 	for (size_t i = 0; i < r->fields.count; i++) {
 		*p++ = ' ';
 		p = put_cell(r, p, r->fields.ids[i], row, cells);
 	}
 	return r->fields.count ? put_text(p, " | ", 3) : p;
+}
+
+/* Duration and tid, as most want them. */
+static inline char *put_two_columns(const struct replay *r, char *p, const struct spur_event *row)
+{
+	const struct replay_tid *t = &r->tids[row->track];
+
+	*p++ = ' ';
+	p = put_time_unit(p, (uint64_t)row->dur);
+	memcpy(p, t->text, sizeof(t->text));
+	return p + t->len;
+}
+
+static inline char *put_indent(char *p, size_t n)
+{
+	static const char blanks[] = "                                "
+				     "                                ";
+
+	memcpy(p, blanks, 64);
+	if (__builtin_expect(n > 64, 0))
+		memset(p, ' ', n);
+	return p + n;
 }
 
 static void out_empty_columns(const struct replay *r, struct out *o)
@@ -92,13 +124,48 @@ static void out_empty_columns(const struct replay *r, struct out *o)
 
 /* --- names and what follows them --- */
 
-static bool needs_paren(const char *name, size_t len, const struct spur_event *row)
+bool replay_make_name(struct replay *r, const struct spur_event *row)
 {
-	return row->nargs || !len || name[len - 1] != ')' || (len > 10 && memcmp(name + len - 10, "operator()", 10) == 0);
+	struct replay_name **page = &r->names[row->cls / TRACE_CLASS_PAGE % TRACE_CLASS_PAGES], *n;
+	size_t len;
+	const char *name = spur_string(r->s.trace, row->name, &len);
+	bool paren = len && name[len - 1] == ')' &&
+		     !(len > 10 && memcmp(name + len - 10, "operator()", 10) == 0);
+	struct out text;
+
+	if (!*page && !(*page = mem_array(TRACE_CLASS_PAGE, sizeof(**page))))
+		return false;
+	n = replay_name(r, row->cls);
+	out_to_memory(&text);
+	style_string(&text, name, len, r->mode);
+	out_str(&text, paren ? " {\n" : "() {\n");
+	n->open = (uint32_t)text.len;
+	style_string(&text, name, len, r->mode);
+	out_str(&text, paren ? ";\n" : "();\n");
+	n->leaf = (uint32_t)text.len - n->open;
+	if (r->s.opt->no_comment) {
+		out_str(&text, "}\n");
+	} else {
+		out_str(&text, "} /* ");
+		style_string(&text, name, len, r->mode);
+		out_str(&text, " */\n");
+	}
+	n->close = (uint32_t)text.len - n->open - n->leaf;
+	out_pad(&text, ' ', 2 * TEXT_BLOCK);
+	n->special = style_special_of(&r->s, row->cls) != SPECIAL_NONE;
+	n->text = text.error ? NULL : arena_strdup(&r->arena, text.buf, text.len);
+	out_free(&text);
+	return n->text != NULL;
 }
 
-static void out_arguments(const struct replay *r, struct out *o, const struct spur_event *row, const char *name, size_t len,
-			  struct spur_args *scratch)
+static bool needs_paren(const char *name, size_t len, const struct spur_event *row)
+{
+	return row->nargs || !len || name[len - 1] != ')' ||
+	       (len > 10 && memcmp(name + len - 10, "operator()", 10) == 0);
+}
+
+static void out_arguments(const struct replay *r, struct out *o, const struct spur_event *row,
+			  const char *name, size_t len, struct spur_args *scratch)
 {
 	if (!needs_paren(name, len, row))
 		return;
@@ -110,7 +177,9 @@ static void out_arguments(const struct replay *r, struct out *o, const struct sp
 
 static void out_place(const struct replay *r, struct out *o, const struct spur_event *row)
 {
-	const struct event_class *c = r->s.opt->srcline && !r->s.opt->no_comment ? trace_class(r->s.trace, row->cls) : NULL;
+	const struct event_class *c = r->s.opt->srcline && !r->s.opt->no_comment
+					      ? trace_class(r->s.trace, row->cls)
+					      : NULL;
 
 	if (c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
 		out_printf(o, " /* %s:%u */", spur_string(r->s.trace, c->file, NULL), c->line);
@@ -135,7 +204,8 @@ static void out_function(const struct replay *r, struct out *o, const struct spu
 	out_char(o, '\n');
 }
 
-static void out_close(const struct replay *r, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_close(const struct replay *r, struct out *o, const struct spur_event *row,
+		      struct spur_args *scratch)
 {
 	size_t len;
 	const char *name = spur_string(r->s.trace, row->name, &len);
@@ -153,7 +223,8 @@ static void out_close(const struct replay *r, struct out *o, const struct spur_e
 	out_char(o, '\n');
 }
 
-static void out_event(const struct replay *r, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_event(const struct replay *r, struct out *o, const struct spur_event *row,
+		      struct spur_args *scratch)
 {
 	size_t len, before;
 	const char *name = style_event_name(r->s.trace, row, &len);
@@ -176,7 +247,8 @@ static void out_event(const struct replay *r, struct out *o, const struct spur_e
 
 /* --- lines --- */
 
-static void out_rare(const struct replay *r, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_rare(const struct replay *r, struct out *o, const struct spur_event *row,
+		     struct spur_args *scratch)
 {
 	size_t len;
 	const char *name;
@@ -205,38 +277,42 @@ static void out_rare(const struct replay *r, struct out *o, const struct spur_ev
 }
 
 /* A function without arguments, in one piece. False: not this line. */
-static bool out_plain(const struct replay *r, struct out *o, const struct spur_event *row, const struct spur_event *value)
+static inline bool out_plain(const struct replay *r, struct out *o, const struct spur_event *row,
+			     const struct spur_event *value)
 {
+	const struct replay_name *n;
 	size_t len;
-	const char *name = spur_string(r->s.trace, row->name, &len);
 	char *p;
 
-	if (row->nargs || value || r->s.opt->srcline || (r->mode & ARGS_SAFE) || !needs_paren(name, len, row) ||
-	    r->s.opt->no_comment || row->cat > LINE_CLOSE)
+	if (row->nargs || value || r->wordy || row->cat > LINE_CLOSE)
 		return false;
-	p = out_room(o, len + 16);
-	if (!p)
-		return true;
-	if (row->cat == LINE_CLOSE)
-		p = put_text(p, "} /* ", 5);
-	p = put_text(p, name, len);
-	p = row->cat == LINE_LEAF ? put_text(p, "();\n", 4) :
-	    row->cat == LINE_OPEN ? put_text(p, "() {\n", 5) : put_text(p, " */\n", 4);
-	o->len = (size_t)(p - o->buf);
+	n = replay_name(r, row->cls);
+	len = row->cat == LINE_LEAF ? n->leaf : row->cat == LINE_OPEN ? n->open : n->close;
+	p = out_room(o, len + TEXT_BLOCK);
+	if (p)
+		o->len += (size_t)(put_padded_text(p,
+						   n->text + (row->cat == LINE_OPEN ? 0
+							      : row->cat == LINE_LEAF
+								      ? n->open
+								      : n->open + n->leaf),
+						   len) -
+				   p);
 	return true;
 }
 
-static void out_line(const struct replay *r, struct out *o, const struct spur_event *row, const struct spur_event *cells,
-		     const struct spur_event *value, struct spur_args *scratch)
+static void out_line(const struct replay *r, struct out *o, const struct spur_event *row,
+		     const struct spur_event *cells, const struct spur_event *value,
+		     struct spur_args *scratch)
 {
 	size_t indent = row->cat == LINE_BACKTRACE ? 0 : 2 * (size_t)row->depth;
 	char *p = out_room(o, LINE_ROOM + 400 + indent);
 
 	if (!p)
 		return;
-	p = put_columns(r, p, row, cells);
-	memset(p, ' ', indent);
-	o->len = (size_t)(p + indent - o->buf);
+	p = r->quick_columns && row->cat != LINE_BACKTRACE ? put_two_columns(r, p, row)
+							   : put_columns(r, p, row, cells);
+	p = put_indent(p, indent);
+	o->len = (size_t)(p - o->buf);
 	if (out_plain(r, o, row, value))
 		return;
 	if (row->cat <= LINE_VALUE)
@@ -247,18 +323,23 @@ static void out_line(const struct replay *r, struct out *o, const struct spur_ev
 		out_rare(r, o, row, scratch);
 }
 
-void replay_render(const void *self, const struct spur_event *rows, size_t n, struct out *o, struct spur_args *scratch)
+void replay_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+		   struct spur_args *scratch)
 {
 	const struct replay *r = self;
 	const struct spur_event none = { 0 }, *cells = &none;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct spur_event *row = &rows[i];
-		const struct spur_event *value = i + 1 < n && rows[i + 1].cat == LINE_VALUE ? row + 1 : NULL;
+		const struct spur_event *value =
+			i + 1 < n && rows[i + 1].cat == LINE_VALUE ? row + 1 : NULL;
 
 		switch (row->cat) {
-		case LINE_CELLS: cells = row; break;
-		case LINE_VALUE: break;
+		case LINE_CELLS:
+			cells = row;
+			break;
+		case LINE_VALUE:
+			break;
 		case LINE_NEWLINE:
 			out_empty_columns(r, o);
 			out_char(o, '\n');
@@ -268,20 +349,23 @@ void replay_render(const void *self, const struct spur_event *rows, size_t n, st
 			out_pad(o, ' ', 2 * (size_t)row->depth + 1);
 			out_str(o, "/* inverted time: broken data? */\n");
 			break;
-		default: out_line(r, o, row, cells, value, scratch);
+		default:
+			out_line(r, o, row, cells, value, scratch);
 		}
 	}
 }
 
 /* --- --flat --- */
 
-static void out_flat_event(const struct replay *r, struct out *o, const struct spur_event *row, struct spur_args *scratch)
+static void out_flat_event(const struct replay *r, struct out *o, const struct spur_event *row,
+			   struct spur_args *scratch)
 {
 	out_event(r, o, row, scratch);
 	out_printf(o, " time (%llu)\n", (unsigned long long)row->ts);
 }
 
-void replay_flat_render(const void *self, const struct spur_event *rows, size_t n, struct out *o, struct spur_args *scratch)
+void replay_flat_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+			struct spur_args *scratch)
 {
 	const struct replay *r = self;
 
@@ -293,7 +377,8 @@ void replay_flat_render(const void *self, const struct spur_event *rows, size_t 
 
 		out_printf(o, "[%u] ", row->cat);
 		if (row->kind == SPUR_LOST) {
-			out_printf(o, "XXX %lld: lost %llu records\n", tid, (unsigned long long)row->id);
+			out_printf(o, "XXX %lld: lost %llu records\n", tid,
+				   (unsigned long long)row->id);
 			continue;
 		}
 		if (row->kind != SPUR_BEGIN && row->kind != SPUR_END_SPAN) {
@@ -301,8 +386,10 @@ void replay_flat_render(const void *self, const struct spur_event *rows, size_t 
 			out_flat_event(r, o, row, scratch);
 			continue;
 		}
-		out_printf(o, "%s %lld/%u: ip (", row->kind == SPUR_BEGIN ? "==>" : "<==", tid, style_depth(row));
-		style_string(o, spur_string(r->s.trace, row->name, NULL), strlen(spur_string(r->s.trace, row->name, NULL)), r->mode);
+		out_printf(o, "%s %lld/%u: ip (", row->kind == SPUR_BEGIN ? "==>" : "<==", tid,
+			   style_depth(row));
+		style_string(o, spur_string(r->s.trace, row->name, NULL),
+			     strlen(spur_string(r->s.trace, row->name, NULL)), r->mode);
 		if (row->kind == SPUR_BEGIN)
 			out_printf(o, "), time (%llu)\n", ts);
 		else

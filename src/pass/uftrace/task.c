@@ -1,7 +1,7 @@
 /* The tasks' state: see task.h. */
 #include "pass/uftrace/task.h"
 
-enum { MAX_STACK = 65535, MAX_TASKS = 1 << 24, SHOWN_LEVELS = 1024 };
+enum { MAX_STACK = 65535, MAX_TASKS = 1 << 24 };
 
 /* --- opening --- */
 
@@ -20,12 +20,19 @@ static struct style_task *task_add(struct style *s, uint32_t track)
 	const struct uftrace_task *u = s->data ? uftrace_task(s->data, k->tid) : NULL;
 	struct style_task *t;
 
-	if (track >= s->index_cap || !mem_grow((void **)&s->tasks, &s->tasks_cap, s->ntasks + 1, sizeof(*t), MAX_TASKS))
+	if (track >= s->index_cap ||
+	    !mem_grow((void **)&s->tasks, &s->tasks_cap, s->ntasks + 1, sizeof(*t), MAX_TASKS))
 		return NULL;
 	t = &s->tasks[s->ntasks++];
 	*t = (struct style_task){
-		.track = track, .tid = k->tid, .pid = k->pid, .ppid = u ? u->ppid : 0, .comm = k->name, .column = -1,
-		.display_set = !s->from_set, .silent = s->data && !map64_find(&s->files, (uint64_t)k->tid),
+		.track = track,
+		.tid = k->tid,
+		.pid = k->pid,
+		.ppid = u ? u->ppid : 0,
+		.comm = k->name,
+		.column = -1,
+		.display_set = !s->from_set,
+		.silent = s->data && !map64_find(&s->files, (uint64_t)k->tid),
 	};
 	s->index[track] = (uint32_t)s->ntasks;
 	return t;
@@ -111,12 +118,17 @@ bool style_open(struct style *s, struct pass_env *env)
 	const struct spur_trace *t = env->trace;
 	const char *range = env->opt->range;
 
-	*s = (struct style){ .trace = env->trace, .data = uftrace_data(t), .opt = env->opt, .max_stack = MAX_STACK };
+	*s = (struct style){ .trace = env->trace,
+			     .data = uftrace_data(t),
+			     .opt = env->opt,
+			     .max_stack = MAX_STACK };
 	if (env->filter)
 		filter_keep_unseen(env->filter);
 	s->from_set = range && *range && *range != '~';
 	if (s->data)
-		s->max_stack = s->data->info.features >> UFTRACE_MAX_STACK & 1 ? s->data->info.max_stack : 1024;
+		s->max_stack = s->data->info.features >> UFTRACE_MAX_STACK & 1
+				       ? s->data->info.max_stack
+				       : 1024;
 	s->index_cap = t->ntracks;
 	s->index = mem_array(t->ntracks + 1, sizeof(*s->index));
 	s->sources = mem_array(t->nstreams + 1, 1);
@@ -125,7 +137,7 @@ bool style_open(struct style *s, struct pass_env *env)
 	for (size_t i = 0; s->data && i < t->nstreams; i++)
 		s->sources[i] = (uint8_t)source_of_path(t->streams[i].path);
 	s->name_comm = trace_intern(env->trace, "comm");
-	return map_tids(s) && map_files(s) && add_tasks(s);
+	return s->name_comm && map_tids(s) && map_files(s) && add_tasks(s);
 }
 
 void style_close(struct style *s)
@@ -143,7 +155,7 @@ void style_close(struct style *s)
 
 /* --- finding --- */
 
-struct style_task *style_task_find(struct style *s, const struct spur_event *row)
+struct style_task *style_task_make(struct style *s, const struct spur_event *row)
 {
 	uint32_t track = row->track;
 
@@ -161,19 +173,17 @@ struct style_task *style_task_by_tid(struct style *s, int64_t tid)
 	return track != SPUR_NONE && s->index[track] ? &s->tasks[s->index[track] - 1] : NULL;
 }
 
-static struct style_frame *frame_grow(struct style *s, struct style_task *t, int32_t i)
+/* Invariant: t->cap <= s->max_stack. */
+struct style_frame *style_frame_make(struct style *s, struct style_task *t, int32_t i)
 {
-	if (i < 0 || (uint32_t)i >= s->max_stack ||
-	    !mem_grow((void **)&t->frames, &t->cap, (size_t)i + 1, sizeof(*t->frames), MAX_STACK + 1))
+	if (i < 0 || (uint32_t)i >= s->max_stack)
 		return NULL;
+	if (!mem_grow((void **)&t->frames, &t->cap, (size_t)i + 1, sizeof(*t->frames),
+		      s->max_stack)) {
+		s->failed = true;
+		return NULL;
+	}
 	return &t->frames[i];
-}
-
-struct style_frame *style_frame_get(struct style *s, struct style_task *t, int32_t i)
-{
-	if (i >= 0 && (size_t)i < t->cap && (uint32_t)i < s->max_stack)
-		return &t->frames[i];
-	return frame_grow(s, t, i);
 }
 
 static enum style_special special_by_name(const char *name)
@@ -182,12 +192,15 @@ static enum style_special special_by_name(const char *name)
 		const char *name;
 		enum style_special special;
 	} names[] = {
-		{ "execl", SPECIAL_EXEC }, { "execlp", SPECIAL_EXEC }, { "execle", SPECIAL_EXEC },
-		{ "execv", SPECIAL_EXEC }, { "execve", SPECIAL_EXEC }, { "execvp", SPECIAL_EXEC },
-		{ "execvpe", SPECIAL_EXEC }, { "setjmp", SPECIAL_SETJMP }, { "_setjmp", SPECIAL_SETJMP },
-		{ "sigsetjmp", SPECIAL_SETJMP }, { "__sigsetjmp", SPECIAL_SETJMP }, { "longjmp", SPECIAL_LONGJMP },
-		{ "siglongjmp", SPECIAL_LONGJMP }, { "__longjmp_chk", SPECIAL_LONGJMP }, { "fork", SPECIAL_FORK },
-		{ "vfork", SPECIAL_FORK }, { "daemon", SPECIAL_FORK }, { "posix.fork", SPECIAL_FORK },
+		{ "execl", SPECIAL_EXEC },	   { "execlp", SPECIAL_EXEC },
+		{ "execle", SPECIAL_EXEC },	   { "execv", SPECIAL_EXEC },
+		{ "execve", SPECIAL_EXEC },	   { "execvp", SPECIAL_EXEC },
+		{ "execvpe", SPECIAL_EXEC },	   { "setjmp", SPECIAL_SETJMP },
+		{ "_setjmp", SPECIAL_SETJMP },	   { "sigsetjmp", SPECIAL_SETJMP },
+		{ "__sigsetjmp", SPECIAL_SETJMP }, { "longjmp", SPECIAL_LONGJMP },
+		{ "siglongjmp", SPECIAL_LONGJMP }, { "__longjmp_chk", SPECIAL_LONGJMP },
+		{ "fork", SPECIAL_FORK },	   { "vfork", SPECIAL_FORK },
+		{ "daemon", SPECIAL_FORK },	   { "posix.fork", SPECIAL_FORK },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -199,8 +212,10 @@ static enum style_special special_by_name(const char *name)
 enum style_special style_special_of(struct style *s, uint32_t cls)
 {
 	if (cls >= s->specials_cap &&
-	    !mem_grow((void **)&s->specials, &s->specials_cap, (size_t)cls + 1, 1, SIZE_MAX / 2))
+	    !mem_grow((void **)&s->specials, &s->specials_cap, (size_t)cls + 1, 1, SIZE_MAX / 2)) {
+		s->failed = true;
 		return SPECIAL_NONE;
+	}
 	if (!s->specials[cls]) {
 		const struct event_class *c = trace_class(s->trace, cls);
 
@@ -209,7 +224,8 @@ enum style_special style_special_of(struct style *s, uint32_t cls)
 	return s->specials[cls];
 }
 
-bool style_is_outside(const struct style *s, const struct style_task *t, const struct spur_event *row)
+bool style_is_outside(const struct style *s, const struct style_task *t,
+		      const struct spur_event *row)
 {
 	enum style_source from = style_source_of(s, row);
 
@@ -231,26 +247,33 @@ struct style_record {
 	bool sched;
 };
 
-static uint32_t record_depth(const struct style *s, const struct style_task *t, const struct spur_event *row)
+static uint32_t record_depth(const struct style *s, const struct style_task *t,
+			     const struct spur_event *row)
 {
 	if (s->data || (row->flags & SPUR_F_DEPTH))
 		return style_depth(row);
 	return (uint32_t)(row->kind == SPUR_END_SPAN && t->count ? t->count - 1 : t->count);
 }
 
-static struct style_record record_of(const struct style *s, const struct style_task *t, const struct spur_event *row)
+static struct style_record record_of(const struct style *s, const struct style_task *t,
+				     const struct spur_event *row)
 {
 	struct style_record r = {
-		.time = (uint64_t)row->ts, .addr = style_addr(row), .depth = record_depth(s, t, row), .cls = row->cls,
-		.type = style_type_of(row), .from = style_source_of(s, row),
+		.time = (uint64_t)row->ts,
+		.addr = style_addr(row),
+		.depth = record_depth(s, t, row),
+		.cls = row->cls,
+		.type = style_type_of(row),
+		.from = style_source_of(s, row),
 	};
 
 	if (style_is_sched(row)) {
 		r.sched = true;
 		r.depth = 0;
 		r.type = row->flags & SPUR_F_OUT ? TYPE_ENTRY : TYPE_EXIT;
-		r.addr = row->flags & SPUR_F_IN	? UFTRACE_EV_SCHED_IN :
-			 row->flags & SPUR_F_PREEMPTED ? UFTRACE_EV_SCHED_OUT_PREEMPT : UFTRACE_EV_SCHED_OUT;
+		r.addr = row->flags & SPUR_F_IN		 ? UFTRACE_EV_SCHED_IN
+			 : row->flags & SPUR_F_PREEMPTED ? UFTRACE_EV_SCHED_OUT_PREEMPT
+							 : UFTRACE_EV_SCHED_OUT;
 	}
 	return r;
 }
@@ -293,7 +316,8 @@ static void start_task(struct style *s, struct style_task *t, const struct style
 
 static void resume_task(struct style *s, struct style_task *t, const struct style_record *r)
 {
-	t->count = (int32_t)r->depth + (r->type == TYPE_EXIT) + (r->from == FROM_KERNEL ? t->user_count : 0);
+	t->count = (int32_t)r->depth + (r->type == TYPE_EXIT) +
+		   (r->from == FROM_KERNEL ? t->user_count : 0);
 	t->lost_seen = false;
 	for (int32_t i = 0; i <= (int32_t)r->depth; i++) {
 		struct style_frame *f = style_frame_get(s, t, i + t->user_count);
@@ -363,7 +387,8 @@ static void account(struct style *s, struct style_task *t, const struct style_re
 		resume_task(s, t, r);
 	}
 	/* Back from the kernel: what it left open is over. */
-	if (t->context == CONTEXT_KERNEL && r->from != FROM_KERNEL && r->type != TYPE_LOST && !r->sched)
+	if (t->context == CONTEXT_KERNEL && r->from != FROM_KERNEL && r->type != TYPE_LOST &&
+	    !r->sched)
 		t->count = t->used = t->user_count;
 	if (r->type == TYPE_ENTRY)
 		account_entry(s, t, r);
@@ -377,7 +402,9 @@ static void count_frames(struct style_task *t, const struct style_record *r)
 {
 	int32_t step = r->type == TYPE_ENTRY ? 1 : r->type == TYPE_EXIT ? -1 : 0;
 
-	t->context = r->from == FROM_USER ? CONTEXT_USER : r->from == FROM_KERNEL ? CONTEXT_KERNEL : CONTEXT_NONE;
+	t->context = r->from == FROM_USER     ? CONTEXT_USER
+		     : r->from == FROM_KERNEL ? CONTEXT_KERNEL
+					      : CONTEXT_NONE;
 	if (step > 0 || t->count > 0)
 		t->count += step;
 	if (t->context == CONTEXT_USER && (step > 0 || t->user_count > 0))
@@ -386,19 +413,24 @@ static void count_frames(struct style_task *t, const struct style_record *r)
 
 static void set_comm(struct style *s, struct style_task *t, const struct spur_event *row)
 {
-	if (spur_args(s->trace, row, &s->args) == SPUR_FAIL)
+	if (spur_args(s->trace, row, &s->args) == SPUR_FAIL) {
+		s->failed = true;
 		return;
+	}
 	for (size_t i = 0; i < s->args.count; i++) {
 		const struct spur_value *v = &s->args.items[i];
 
-		if (v->name == s->name_comm && v->type == SPUR_STRING)
-			t->comm = trace_intern_n(s->trace, v->text, v->count);
+		if (v->name != s->name_comm || v->type != SPUR_STRING)
+			continue;
+		t->comm = trace_intern_n(s->trace, v->text, v->count);
+		s->failed = s->failed || (v->count && !t->comm);
 	}
 }
 
 static void set_start(struct style *s, const struct style_task *t, const struct spur_event *row)
 {
-	if (!t->count && s->data && (style_type_of(row) == TYPE_EVENT || style_source_of(s, row) == FROM_KERNEL))
+	if (!t->count && s->data &&
+	    (style_type_of(row) == TYPE_EVENT || style_source_of(s, row) == FROM_KERNEL))
 		return;
 	if (!s->started || (uint64_t)row->ts < s->start)
 		s->start = (uint64_t)row->ts;
@@ -413,7 +445,7 @@ bool style_is_hidden(struct style *s, struct style_task *t, const struct spur_ev
 	if (row->flags & ROW_UNSEEN)
 		return true;
 	if (row->kind != SPUR_END_SPAN)
-		return row->kind != SPUR_LOST && t->used >= SHOWN_LEVELS;
+		return row->kind != SPUR_LOST && t->used >= STYLE_LEVELS;
 	f = t->count > 0 && (size_t)t->count <= t->cap ? style_frame_get(s, t, t->count - 1) : NULL;
 	return f && f->hidden;
 }
@@ -461,7 +493,8 @@ void style_consume(struct style *s, struct style_task *t, const struct spur_even
 
 /* --- what is shown --- */
 
-void style_entry(struct style *s, struct style_task *t, struct style_frame *f, const struct spur_event *row)
+void style_entry(struct style *s, struct style_task *t, struct style_frame *f,
+		 const struct spur_event *row)
 {
 	enum style_special special = style_special_of(s, row->cls);
 

@@ -1,7 +1,7 @@
 /*
- * Rows as uftrace's analysis commands account them: per task an array of frames that is only ever overwritten, counters
- * that follow the records and not the depths, times that start at a fork or after a loss. Its output shows what is left
- * in frames from before, so all of it is kept just so.
+ * Rows as uftrace's analysis commands account them: per task an array of frames that is only ever
+ * overwritten, counters that follow the records and not the depths, times that start at a fork or
+ * after a loss. Its output shows what is left in frames from before, so all of it is kept just so.
  */
 #ifndef SPUR_PASS_UFTRACE_TASK_H
 #define SPUR_PASS_UFTRACE_TASK_H
@@ -9,12 +9,20 @@
 #include "format/uftrace/data.h"
 #include "pass/pass.h"
 
+enum { STYLE_LEVELS = 1024 }; /* that are shown at most */
+
 enum style_source { FROM_USER, FROM_KERNEL, FROM_PERF, FROM_EXTERN };
 enum style_type { TYPE_ENTRY, TYPE_EXIT, TYPE_LOST, TYPE_EVENT };
 enum style_context { CONTEXT_USER, CONTEXT_KERNEL, CONTEXT_NONE };
 
 /* Functions after which the stack is not what it was. */
-enum style_special { SPECIAL_NONE = 1, SPECIAL_EXEC, SPECIAL_SETJMP, SPECIAL_LONGJMP, SPECIAL_FORK };
+enum style_special {
+	SPECIAL_NONE = 1,
+	SPECIAL_EXEC,
+	SPECIAL_SETJMP,
+	SPECIAL_LONGJMP,
+	SPECIAL_FORK
+};
 
 struct style_frame {
 	uint64_t addr; /* as recorded, or the id of a schedule event */
@@ -43,11 +51,10 @@ struct style_task {
 	uint32_t comm; /* string id */
 	int32_t column; /* of --column-view; -1: none yet */
 	uint64_t time, last_time; /* of the last shown record and the one before */
-	uint64_t stamp, idle, first; /* of reports by task */
+	uint64_t stamp, idle, first, shown_time; /* of reports by task */
 	uint32_t func; /* class that was last looked up; 0: none */
 	uint32_t cpu; /* index of the perf file of the last SWITCH out */
-	unsigned color;
-	void *user; /* the pass's */
+	bool last_perf; /* its last record is of perf */
 };
 
 struct style {
@@ -70,42 +77,74 @@ struct style {
 	bool from_set; /* a time range with a begin */
 	size_t last; /* index of the task that external data belongs to: the pass sets it */
 	struct spur_args args;
+	uint64_t perf_time; /* of the last perf record of all */
+	bool failed; /* memory was out: what follows is not to be trusted */
 	uint32_t name_comm;
 };
 
 /* False: no memory. style_close() in any case. */
 bool style_open(struct style *s, struct pass_env *env);
 void style_close(struct style *s);
-/* The task of a row; NULL when memory is out. Pointers to earlier ones may become invalid. */
-struct style_task *style_task_find(struct style *s, const struct spur_event *row);
 struct style_task *style_task_by_tid(struct style *s, int64_t tid);
-/* Frame `i` or NULL: none, beyond the recorder's maximum, or no memory. */
-struct style_frame *style_frame_get(struct style *s, struct style_task *t, int32_t i);
-/* The row will not be shown: the filter says so, or the function lies too deep. Ask before it is consumed. */
+/* Out of line halves. */
+struct style_task *style_task_make(struct style *s, const struct spur_event *row);
+struct style_frame *style_frame_make(struct style *s, struct style_task *t, int32_t i);
+/*
+ * The row will not be shown: the filter says so, or the function lies too deep. Ask before it is
+ * consumed.
+ */
 bool style_is_hidden(struct style *s, struct style_task *t, const struct spur_event *row);
 /* Applies the row to its task: times, counters, name. */
 void style_consume(struct style *s, struct style_task *t, const struct spur_event *row);
-/* What a shown function does to the display depth when it opens and closes; returns the new depth. */
+/*
+ * What a shown function does to the display depth when it opens and closes; returns the new depth.
+ */
 int32_t style_show_entry(struct style *s, struct style_task *t, struct style_frame *f);
 int32_t style_show_exit(struct style_task *t);
 /* A function opens and will be shown at t->display: called before style_show_entry(). */
-void style_entry(struct style *s, struct style_task *t, struct style_frame *f, const struct spur_event *row);
+void style_entry(struct style *s, struct style_task *t, struct style_frame *f,
+		 const struct spur_event *row);
 enum style_special style_special_of(struct style *s, uint32_t cls);
 /* Events, and kernel functions, outside of the user's functions are not shown. */
-bool style_is_outside(const struct style *s, const struct style_task *t, const struct spur_event *row);
+bool style_is_outside(const struct style *s, const struct style_task *t,
+		      const struct spur_event *row);
 
 static inline enum style_source style_source_of(const struct style *s, const struct spur_event *row)
 {
 	return row->stream < s->trace->nstreams ? s->sources[row->stream] : FROM_USER;
 }
 
+/* The task of a row; NULL when memory is out. Pointers to earlier ones may become invalid. */
+static inline struct style_task *style_task_find(struct style *s, const struct spur_event *row)
+{
+	uint32_t track = row->track;
+
+	if (__builtin_expect(track < s->index_cap && s->index[track] &&
+				     style_source_of(s, row) != FROM_EXTERN,
+			     1))
+		return &s->tasks[s->index[track] - 1];
+	return style_task_make(s, row);
+}
+
+/* Frame `i` or NULL: none, beyond the recorder's maximum, or no memory. */
+static inline struct style_frame *style_frame_get(struct style *s, struct style_task *t, int32_t i)
+{
+	if (__builtin_expect(i >= 0 && (size_t)i < t->cap, 1))
+		return &t->frames[i];
+	return style_frame_make(s, t, i);
+}
+
 static inline enum style_type style_type_of(const struct spur_event *row)
 {
 	switch (row->kind) {
-	case SPUR_BEGIN: return TYPE_ENTRY;
-	case SPUR_END_SPAN: return TYPE_EXIT;
-	case SPUR_LOST: return TYPE_LOST;
-	default: return TYPE_EVENT;
+	case SPUR_BEGIN:
+		return TYPE_ENTRY;
+	case SPUR_END_SPAN:
+		return TYPE_EXIT;
+	case SPUR_LOST:
+		return TYPE_LOST;
+	default:
+		return TYPE_EVENT;
 	}
 }
 
@@ -116,8 +155,8 @@ static inline bool style_is_sched(const struct spur_event *row)
 
 static inline bool style_id_is_sched(uint64_t id)
 {
-	return (id >= UFTRACE_EV_SCHED_IN && id <= UFTRACE_EV_SCHED_BOTH) || id == UFTRACE_EV_SCHED_OUT_PREEMPT ||
-	       id == UFTRACE_EV_SCHED_BOTH_PREEMPT;
+	return (id >= UFTRACE_EV_SCHED_IN && id <= UFTRACE_EV_SCHED_BOTH) ||
+	       id == UFTRACE_EV_SCHED_OUT_PREEMPT || id == UFTRACE_EV_SCHED_BOTH_PREEMPT;
 }
 
 /* As recorded: modulo 1024, with the overflow added to the address; 0 for events. */

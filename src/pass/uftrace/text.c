@@ -24,12 +24,16 @@ static char *put_unit(char *p, uint64_t whole, unsigned part, const char *unit)
 	return put_text(p, unit, 2);
 }
 
-/* SPEC uftrace/time-unit: the largest unit in which the number has at most three digits, minutes and hours included */
+/*
+ * SPEC uftrace/time-unit: the smallest unit in which the number has at most three digits; without
+ * its sign
+ */
 char *put_time_unit(char *p, uint64_t ns)
 {
 	static const char units[5][3] = { "us", "ms", " s", " m", " h" };
-	static const unsigned limits[6] = { 1000, 1000, 1000, 60, 24, UINT32_MAX >> 1 };
-	uint64_t whole = ns;
+	/* uftrace has 24 for the last 60: its hours are of 24 minutes. */
+	static const unsigned limits[6] = { 1000, 1000, 1000, 60, 60, UINT32_MAX >> 1 };
+	uint64_t whole = (int64_t)ns < 0 ? 0 - ns : ns;
 	unsigned part = 0, i = 0;
 
 	if (!ns)
@@ -58,8 +62,8 @@ static bool field_is(const struct style_field *f, struct text name)
 	return text_is(name, f->name) || (f->alias && text_is(name, f->alias));
 }
 
-static bool mark_fields(struct style_fields *out, const struct style_field *table, size_t n, struct text names,
-			struct spur_error *err)
+static bool mark_fields(struct style_fields *out, const struct style_field *table, size_t n,
+			struct text names, struct spur_error *err)
 {
 	struct text name;
 
@@ -69,7 +73,8 @@ static bool mark_fields(struct style_fields *out, const struct style_field *tabl
 		while (i < n && !field_is(&table[i], name))
 			i++;
 		if (i == n) {
-			err_set(err, SPUR_ERR_USAGE, "no field named \"%.*s\"", (int)(name.len < 80 ? name.len : 80), name.p);
+			err_set(err, SPUR_ERR_USAGE, "no field named \"%.*s\"",
+				(int)(name.len < 80 ? name.len : 80), name.p);
 			return false;
 		}
 		out->has[i] = true;
@@ -77,8 +82,9 @@ static bool mark_fields(struct style_fields *out, const struct style_field *tabl
 	return true;
 }
 
-bool style_fields_parse(struct style_fields *out, const struct style_field *table, size_t n, const char *text,
-			const uint8_t *defaults, size_t ndefaults, struct spur_error *err)
+bool style_fields_parse(struct style_fields *out, const struct style_field *table, size_t n,
+			const char *text, const uint8_t *defaults, size_t ndefaults,
+			struct spur_error *err)
 {
 	bool all = text && strcmp(text, "all") == 0;
 
@@ -94,4 +100,11 @@ bool style_fields_parse(struct style_fields *out, const struct style_field *tabl
 		if (out->has[i])
 			out->ids[out->count++] = (uint8_t)i;
 	return true;
+}
+
+struct text style_base_name(struct text path)
+{
+	ptrdiff_t slash = text_rfind(path, '/');
+
+	return text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
 }

@@ -5,15 +5,27 @@
 #include "base/out.h"
 #include "pass/pass.h"
 
-enum { TIME_WIDTH = 10, TID_WIDTH = 7, STYLE_FIELDS = 24 };
+enum { TIME_WIDTH = 10, TID_WIDTH = 7, STYLE_FIELDS = 24, TEXT_BLOCK = 64 };
 
 /* Right-aligned 123.456 and a unit, ten columns; blanks for 0. Room: 24 bytes. */
 char *put_time_unit(char *p, uint64_t ns);
 void out_time_unit(struct out *o, uint64_t ns);
+/* What stands behind the last slash. */
+struct text style_base_name(struct text path);
 
 static inline char *put_text(char *p, const char *s, size_t len)
 {
 	memcpy(p, s, len);
+	return p + len;
+}
+
+/* Text that may be followed by anything: copied in blocks. Room, and readable: len and
+ * TEXT_BLOCK bytes more. */
+static inline char *put_padded_text(char *p, const char *s, size_t len)
+{
+	memcpy(p, s, TEXT_BLOCK);
+	for (size_t i = TEXT_BLOCK; i < len; i += TEXT_BLOCK)
+		memcpy(p + i, s + i, TEXT_BLOCK);
 	return p + len;
 }
 
@@ -31,11 +43,11 @@ struct style_fields {
 };
 
 /*
- * The columns of `text` ("a,b", "+c" adds to the defaults, "none", "all") in the order of the table; NULL: the
- * defaults. False with `err` set: an unknown name.
+ * The columns of `text` ("a,b", "+c" adds to the defaults, "none", "all") in the order of the
+ * table; NULL: the defaults. False with `err` set: an unknown name.
  */
-bool style_fields_parse(struct style_fields *out, const struct style_field *table, size_t n, const char *text,
-			const uint8_t *defaults, size_t ndefaults, struct spur_error *err);
-
+bool style_fields_parse(struct style_fields *out, const struct style_field *table, size_t n,
+			const char *text, const uint8_t *defaults, size_t ndefaults,
+			struct spur_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* The aggregated call tree: see tree.h. */
 #include "pass/uftrace/tree.h"
 
-enum { MAX_NODES = 1 << 27, MAX_FORKS = 1 << 24 };
+/* Trees of real programs have some thousands of nodes. */
+enum { MAX_NODES = 1 << 21, MAX_FORKS = 1 << 20 };
 
 bool tree_open(struct tree *t, uint32_t name)
 {
@@ -10,7 +11,11 @@ bool tree_open(struct tree *t, uint32_t name)
 		return false;
 	t->n = 1;
 	t->nodes[0] = (struct tree_node){
-		.parent = TREE_NONE, .first = TREE_NONE, .last = TREE_NONE, .next = TREE_NONE, .name = name,
+		.parent = TREE_NONE,
+		.first = TREE_NONE,
+		.last = TREE_NONE,
+		.next = TREE_NONE,
+		.name = name,
 	};
 	return true;
 }
@@ -22,41 +27,52 @@ void tree_close(struct tree *t)
 	map64_free(&t->index);
 }
 
-static uint32_t add_node(struct tree *t, uint32_t parent, uint32_t name, uint32_t *ids)
+/* The newest first. */
+static bool add_fork(struct style *s, struct tree *t, uint32_t node, const struct style_task *task)
 {
-	struct tree_node *up;
+	const char *name =
+		spur_string(s->trace, trace_class(s->trace, t->nodes[node].cls)->simple, NULL);
+
+	if (strcmp(name, "fork") != 0 && strcmp(name, "vfork") != 0 && strcmp(name, "daemon") != 0)
+		return true;
+	if (t->nforks == MAX_FORKS)
+		return true;
+	if (!mem_grow((void **)&t->forks, &t->forks_cap, t->nforks + 1, sizeof(*t->forks),
+		      MAX_FORKS))
+		return false;
+	t->forks[t->nforks] =
+		(struct tree_fork){ .node = node, .next = t->newest, .pid = task->pid };
+	t->newest = (uint32_t)t->nforks++;
+	return true;
+}
+
+/* The next child of `parent`; `node` has what is known of it. */
+static bool new_node(struct style *s, struct tree *t, uint32_t parent, const struct style_frame *f,
+		     const struct style_task *task, const struct tree_node *node)
+{
 	uint32_t k = (uint32_t)t->n;
+	struct tree_node *up, *n;
 
 	if (!mem_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), MAX_NODES))
-		return TREE_NONE;
-	t->nodes[t->n++] = (struct tree_node){
-		.parent = parent, .first = TREE_NONE, .last = TREE_NONE, .next = TREE_NONE, .name = name, .id = ++*ids,
-	};
+		return false;
 	up = &t->nodes[parent];
+	n = &t->nodes[t->n++];
+	*n = *node;
+	n->addr = f->addr;
+	n->parent = parent;
+	n->depth = up->depth + 1;
+	n->first = n->last = n->next = TREE_NONE;
 	if (up->last == TREE_NONE)
 		up->first = k;
 	else
 		t->nodes[up->last].next = k;
 	up->last = k;
 	up->edges++;
-	return k;
+	return !n->cls || style_special_of(s, n->cls) != SPECIAL_FORK || add_fork(s, t, k, task);
 }
 
-/* The newest first. */
-static bool add_fork(struct style *s, struct tree *t, uint32_t node, const struct style_task *task)
-{
-	const char *name = spur_string(s->trace, trace_class(s->trace, t->nodes[node].cls)->simple, NULL);
-
-	if (strcmp(name, "fork") != 0 && strcmp(name, "vfork") != 0 && strcmp(name, "daemon") != 0)
-		return true;
-	if (!mem_grow((void **)&t->forks, &t->forks_cap, t->nforks + 1, sizeof(*t->forks), MAX_FORKS))
-		return false;
-	t->forks[t->nforks] = (struct tree_fork){ .node = node, .next = t->newest, .pid = task->pid };
-	t->newest = (uint32_t)t->nforks++;
-	return true;
-}
-
-int tree_entry(struct style *s, struct tree_place *p, struct style_task *t, uint32_t name, uint32_t cls, uint32_t *ids)
+int tree_entry(struct style *s, struct tree_place *p, struct style_task *t, uint32_t name,
+	       uint32_t cls, uint32_t *ids)
 {
 	struct style_frame *f = style_frame_get(s, t, t->count - 1);
 	struct tree *tree = p->tree;
@@ -65,23 +81,24 @@ int tree_entry(struct style *s, struct tree_place *p, struct style_task *t, uint
 	if (p->lost)
 		return 0;
 	if (p->fresh)
-		p->node = 0;
+		p->node = p->below = 0;
 	p->fresh = false;
 	if (p->node == TREE_NONE || !f)
 		return 0;
-	slot = map64_put(&tree->index, (uint64_t)p->node << 32 | name);
-	if (!slot)
-		return -1;
-	if (!slot->value) {
-		uint32_t k = add_node(tree, p->node, name, ids);
-
-		if (k == TREE_NONE)
+	p->at = tree;
+	slot = p->below ? NULL : map64_find(&tree->index, (uint64_t)p->node << 32 | name);
+	if (!slot && (p->below || tree->n == MAX_NODES)) {
+		tree->cut = true;
+		p->below++;
+		return 0;
+	}
+	if (!slot) {
+		slot = map64_put(&tree->index, (uint64_t)p->node << 32 | name);
+		if (!slot ||
+		    !new_node(s, tree, p->node, f, t,
+			      &(struct tree_node){ .name = name, .cls = cls, .id = ++*ids }))
 			return -1;
-		slot->value = k;
-		tree->nodes[k].addr = f->addr;
-		tree->nodes[k].cls = cls;
-		if (cls && style_special_of(s, cls) == SPECIAL_FORK && !add_fork(s, tree, k, t))
-			return -1;
+		slot->value = tree->n - 1;
 	}
 	p->node = (uint32_t)slot->value;
 	tree->nodes[p->node].calls++;
@@ -104,7 +121,10 @@ static void add_times(struct tree_node *n, const struct style_frame *f)
 		n->self_max = self;
 }
 
-/* The call of fork() by the task's parent that has this address: taken from the list. TREE_NONE: there is none. */
+/*
+ * The call of fork() by the task's parent that has this address: taken from the list. TREE_NONE:
+ * there is none.
+ */
 static uint32_t take_fork(struct tree *t, const struct style_task *task, uint64_t addr)
 {
 	uint32_t *link = &t->newest;
@@ -123,6 +143,7 @@ static uint32_t take_fork(struct tree *t, const struct style_task *task, uint64_
 bool tree_exit(struct style *s, struct tree_place *p, struct style_task *t, uint64_t addr)
 {
 	struct style_frame *f = style_frame_get(s, t, t->count);
+	struct tree *at = p->at ? p->at : p->tree;
 	uint32_t node = p->node;
 
 	if (node == TREE_NONE || !f)
@@ -130,14 +151,20 @@ bool tree_exit(struct style *s, struct tree_place *p, struct style_task *t, uint
 	if (p->lost && f->cls && (trace_class(s->trace, f->cls)->flags & CLASS_KERNEL))
 		return false;
 	p->lost = false;
-	if (p->tree->nodes[node].addr != f->addr) {
-		uint32_t at = take_fork(p->tree, t, addr);
-
-		if (at != TREE_NONE)
-			node = at;
+	if (p->below) {
+		p->below--;
+		return false;
 	}
-	add_times(&p->tree->nodes[node], f);
-	p->node = p->tree->nodes[node].parent;
+	if (at->nodes[node].addr != f->addr) {
+		uint32_t fork = take_fork(p->tree, t, addr);
+
+		if (fork != TREE_NONE) {
+			node = fork;
+			at = p->at = p->tree;
+		}
+	}
+	add_times(&at->nodes[node], f);
+	p->node = at->nodes[node].parent;
 	return true;
 }
 
@@ -148,4 +175,12 @@ uint32_t tree_next(const struct tree *t, uint32_t node)
 	while (node != TREE_NONE && t->nodes[node].next == TREE_NONE)
 		node = t->nodes[node].parent;
 	return node == TREE_NONE ? TREE_NONE : t->nodes[node].next;
+}
+
+void tree_tell_cut(const struct tree *t, struct pass_env *env)
+{
+	if (t->cut && env->notes)
+		out_printf(env->notes,
+			   "calls on more than %u different paths: the further ones are left out\n",
+			   MAX_NODES);
 }
