@@ -101,7 +101,8 @@ enum spur_flag {
 struct spur_event {
 	int64_t ts; /* ns on the trace's own clock */
 	int64_t dur; /* ns: of a SPAN; of an END where pairing ran; else 0 */
-	uint64_t id; /* async, flow, counter id; code address of a function; number of LOST events */
+	uint64_t
+		id; /* async, flow, counter id; code address of a function; number of LOST events */
 	uint64_t off; /* of the raw record in its stream, bytes */
 	uint32_t len; /* of the raw record with its payload, bytes */
 	uint32_t track;
@@ -148,7 +149,8 @@ struct spur_value {
 	uint8_t unreliable; /* the producer is known to write wrong values here */
 	uint32_t name; /* string id; 0: no name */
 	uint32_t count; /* STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes */
-	const char *label; /* of an ENUM, POINTER or opaque struct's BYTES; NULL: none. In the trace or the spur_args */
+	const char *
+		label; /* of an ENUM, POINTER or opaque struct's BYTES; NULL: none. In the trace or the spur_args */
 	union {
 		int64_t i;
 		uint64_t u; /* BOOL too */
@@ -165,7 +167,14 @@ struct spur_args {
 	struct spur_args_store *store; /* internal */
 };
 
-enum spur_track_kind { SPUR_TRACK_PROCESS, SPUR_TRACK_THREAD, SPUR_TRACK_CPU, SPUR_TRACK_ASYNC, SPUR_TRACK_COUNTER, SPUR_TRACK_OTHER };
+enum spur_track_kind {
+	SPUR_TRACK_PROCESS,
+	SPUR_TRACK_THREAD,
+	SPUR_TRACK_CPU,
+	SPUR_TRACK_ASYNC,
+	SPUR_TRACK_COUNTER,
+	SPUR_TRACK_OTHER
+};
 
 #define SPUR_NONE UINT32_MAX /* no track, no stream */
 
@@ -198,14 +207,19 @@ struct spur_options {
 	size_t read_size; /* 0: map files; else read in pieces of this many bytes */
 	unsigned threads; /* 0: all processors */
 	int demangle; /* 0 simple, 1 full, 2 none */
-	const char *symbol_dirs; /* directories with binaries or separate debug files, ':' between; NULL: where the trace says */
+	const char *
+		/*
+		 * directories with binaries or separate debug files, ':' between; NULL: where the
+		 * trace says
+		 */
+		symbol_dirs;
 };
 
 struct spur_trace;
 
 /* Opens a file, a directory or "-". `opt` may be NULL. On SPUR_FAIL nothing is to be closed. */
-enum spur_status spur_open(struct spur_trace **out, const char *path, const struct spur_options *opt,
-			   struct spur_error *err);
+enum spur_status spur_open(struct spur_trace **out, const char *path,
+			   const struct spur_options *opt, struct spur_error *err);
 void spur_close(struct spur_trace *t);
 
 /*
@@ -215,7 +229,8 @@ void spur_close(struct spur_trace *t);
 enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows, size_t *count);
 
 /* Decodes an event's arguments. SPUR_WARN: damaged ones are missing. SPUR_FAIL: memory. */
-enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,
+			   struct spur_args *args);
 void spur_args_free(struct spur_args *args);
 
 /* NUL-ended text of a string id; "" for unknown ids. `len` may be NULL. */
@@ -224,7 +239,8 @@ const char *spur_kind_name(unsigned kind); /* "BEGIN", "END", ... */
 const char *spur_format_name(const struct spur_trace *t);
 
 size_t spur_track_count(const struct spur_trace *t);
-const struct spur_track *spur_track(const struct spur_trace *t, uint32_t id); /* NULL for unknown ids */
+const struct spur_track *spur_track(const struct spur_trace *t,
+				    uint32_t id); /* NULL for unknown ids */
 size_t spur_stream_count(const struct spur_trace *t);
 const struct spur_stream *spur_stream(const struct spur_trace *t, uint32_t id);
 

@@ -19,7 +19,8 @@ void mem_free(void *p);
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 
 /*
- * How often memory was refused so far, in the whole process. Where it is the same before and after, nothing that was read in
+ * How often memory was refused so far, in the whole process. Where it is the same before and after,
+ * nothing that was read in
  * between lacks a part for want of memory; so whoever finds it changed fails, and no caller in between can forget to.
  */
 uint64_t mem_failures(void);

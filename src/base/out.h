@@ -28,7 +28,10 @@ bool out_grow(struct out *o, size_t more); /* out of line half of out_room() */
 /* Empties a memory buffer, keeping its capacity. */
 void out_clear(struct out *o);
 
-/* Room for `n` more bytes at the returned pointer (n <= 1 MiB); NULL after an error. Then add to o->len what was written. */
+/*
+ * Room for `n` more bytes at the returned pointer (n <= 1 MiB); NULL after an error. Then add to
+ * o->len what was written.
+ */
 static inline char *out_room(struct out *o, size_t n)
 {
 	if (o->cap - o->len < n && !out_grow(o, n))
@@ -64,7 +67,10 @@ void out_double(struct out *o, double v);
  * that every line parses and the byte can be had back (docs/jsonl.md). Control bytes: \n \t \r \b \f, else \u00XX.
  */
 void out_json(struct out *o, const char *s, size_t len);
-/* Text that is safe on a terminal and in a line: control bytes and invalid UTF-8 as \xNN, \n, \t; a backslash as it is. */
+/*
+ * Text that is safe on a terminal and in a line: control bytes and invalid UTF-8 as \xNN, \n, \t; a
+ * backslash as it is.
+ */
 void out_safe(struct out *o, const char *s, size_t len);
 /* A CSV field (RFC 4180): quoted where needed. */
 void out_csv(struct out *o, const char *s, size_t len);

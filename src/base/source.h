@@ -20,7 +20,8 @@ struct source {
 	bool eof; /* no more will come */
 	bool mapped; /* the whole file is mapped: eof from the start */
 	const char *path; /* as given; "-" is standard input */
-	struct spur_error error; /* why it ended early (I/O error, damaged compression): code 0 where all is well */
+	struct spur_error
+		error; /* why it ended early (I/O error, damaged compression): code 0 where all is well */
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
 	struct source_spill *spill; /* NULL when mapped */
 };
@@ -31,9 +32,12 @@ struct source_options {
 };
 
 /* Opens `path` ("-" is standard input). Directories are refused. `*out` is to be closed by source_close(). */
-enum spur_status source_open(struct source **out, const char *path, const struct source_options *opt,
-			     struct spur_error *err);
-/* A source over bytes in memory, which the caller keeps alive (fuzzers, tests). With `read_size` > 0 they arrive in pieces. */
+enum spur_status source_open(struct source **out, const char *path,
+			     const struct source_options *opt, struct spur_error *err);
+/*
+ * A source over bytes in memory, which the caller keeps alive (fuzzers, tests). With `read_size` >
+ * 0 they arrive in pieces.
+ */
 enum spur_status source_memory(struct source **out, const char *name, const void *data, size_t size,
 			       const struct source_options *opt, struct spur_error *err);
 /* Waits for more bytes; false at the end of input or on error. Reads at most one piece. */

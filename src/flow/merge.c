@@ -304,7 +304,8 @@ static enum spur_status window_pull(struct merge_head *h)
 
 	if (merge_pull(h) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (h->n > 1u << MERGE_SHIFT || !mem_grow((void **)&h->keys, &h->keys_cap, h->n, sizeof(*h->keys), SIZE_MAX / 16))
+	if (h->n > 1u << MERGE_SHIFT ||
+	    !mem_grow((void **)&h->keys, &h->keys_cap, h->n, sizeof(*h->keys), SIZE_MAX / 16))
 		return SPUR_FAIL;
 	for (size_t i = 0; i < h->n; i++) {
 		latest = h->rows[i].ts > latest ? h->rows[i].ts : latest;
@@ -331,7 +332,8 @@ static size_t window_end(const struct merge_head *h, int64_t limit, bool equal)
 }
 
 /*
- * Fills empty heads and bounds the window: sets each head's `safe`. *active gets the heads that have rows in it, in feed order;
+ * Fills empty heads and bounds the window: sets each head's `safe`. *active gets the heads that
+ * have rows in it, in feed order;
  * returns their number, 0 at the end.
  */
 static enum spur_status window_open(struct merge *m, uint32_t *active, uint32_t *nactive)
@@ -353,7 +355,9 @@ static enum spur_status window_open(struct merge *m, uint32_t *active, uint32_t 
 	for (uint32_t i = 0; i < m->count && first != no_feed; i++) {
 		struct merge_head *h = &m->heads[i];
 
-		h->safe = h->pos == h->n ? h->pos : i == first ? h->n : window_end(h, limit, i < first);
+		h->safe = h->pos == h->n ? h->pos
+			  : i == first	 ? h->n
+					 : window_end(h, limit, i < first);
 		if (h->safe > h->pos)
 			active[(*nactive)++] = i;
 	}
@@ -380,7 +384,8 @@ static bool window_room(struct merge *m, size_t rows)
 }
 
 /* Two sorted sequences to one; at equal keys `a` is first. Which one is next is data, not a branch. */
-static void merge_pair(const struct merge_list *a, const struct merge_list *b, struct merge_list *out)
+static void merge_pair(const struct merge_list *a, const struct merge_list *b,
+		       struct merge_list *out)
 {
 	const int64_t *ka = a->keys, *kb = b->keys, *const ea = ka + a->n, *const eb = kb + b->n;
 	const uint32_t *ra = a->rows, *rb = b->rows;
@@ -408,7 +413,8 @@ static void merge_pair(const struct merge_list *a, const struct merge_list *b, s
 }
 
 /* The heads' windows as sequences, one behind the other in list 0. */
-static void window_leaves(struct merge *m, const uint32_t *active, uint32_t nactive, struct merge_list *leaves)
+static void window_leaves(struct merge *m, const uint32_t *active, uint32_t nactive,
+			  struct merge_list *leaves)
 {
 	size_t at = 0;
 
@@ -442,7 +448,8 @@ static bool window_sort(struct merge *m, const uint32_t *active, uint32_t nactiv
 
 		for (uint32_t k = 0; k < nactive; k += 2) {
 			struct merge_list none = { leaves[k].keys, leaves[k].rows, 0 };
-			struct merge_list out = { m->lists[to].keys + at, m->lists[to].rows + at, 0 };
+			struct merge_list out = { m->lists[to].keys + at, m->lists[to].rows + at,
+						  0 };
 
 			merge_pair(&leaves[k], k + 1 < nactive ? &leaves[k + 1] : &none, &out);
 			leaves[n++] = out;

@@ -28,7 +28,8 @@
 
 enum pair_flag {
 	PAIR_SCHED = 1,
-	PAIR_MISSING = 2, /* stands for a frame whose BEGIN is not in the data: no name, unknown start */
+	PAIR_MISSING =
+		2, /* stands for a frame whose BEGIN is not in the data: no name, unknown start */
 	PAIR_SPAN = 4, /* of a SPAN row: ends by itself at `end`; counts as a call */
 };
 
@@ -106,7 +107,9 @@ static inline struct pair_frame *pair_push(struct pair_stack *s, const struct sp
 	bool sched = row->kind == SPUR_SWITCH;
 
 	if (__builtin_expect(!sched && (row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX &&
-				     row->depth > s->calls, 0) && !pair_fill(s, row->depth, row->ts))
+				     row->depth > s->calls,
+			     0) &&
+	    !pair_fill(s, row->depth, row->ts))
 		return NULL;
 	if (__builtin_expect(s->n >= s->cap, 0) && !pair_grow_frames(s, s->n + 1))
 		return NULL;
@@ -117,12 +120,17 @@ static inline struct pair_frame *pair_push(struct pair_stack *s, const struct sp
 	return f;
 }
 
-/* The frame that an END or SWITCH-in row ends: the topmost, or NULL (an END whose BEGIN is not there). Excess is popped before. */
-static inline struct pair_frame *pair_match(const struct pair_stack *s, const struct spur_event *row)
+/*
+ * The frame that an END or SWITCH-in row ends: the topmost, or NULL (an END whose BEGIN is not
+ * there). Excess is popped before.
+ */
+static inline struct pair_frame *pair_match(const struct pair_stack *s,
+					    const struct spur_event *row)
 {
 	struct pair_frame *f = s->n ? &s->frames[s->n - 1] : NULL;
 
-	if (!f || (f->flags & PAIR_MISSING) || !(f->flags & PAIR_SCHED) != (row->kind != SPUR_SWITCH))
+	if (!f || (f->flags & PAIR_MISSING) ||
+	    !(f->flags & PAIR_SCHED) != (row->kind != SPUR_SWITCH))
 		return NULL;
 	if (row->kind != SPUR_SWITCH && (row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX &&
 	    row->depth + 1u != s->calls)

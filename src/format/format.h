@@ -35,12 +35,17 @@ struct spur_format {
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
 	/* Arguments of an event of this trace. NULL: the class's plan over the payload. Thread-safe. */
-	enum spur_status (*args)(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+	enum spur_status (*args)(struct spur_trace *t, const struct spur_event *ev,
+				 struct spur_args *args);
 	/* The raw record's fields, for `spur dump`. Thread-safe. */
-	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
+				   struct spur_args *args);
 	/* The record's bytes in its stream, ev->len of them; NULL where they cannot be had. */
 	const uint8_t *(*raw)(struct spur_trace *t, const struct spur_event *ev);
-	/* The producer's own words for the event's payload, appended to a memory buffer; false: it has none. NULL: none ever. Thread-safe. */
+	/*
+	 * The producer's own words for the event's payload, appended to a memory buffer; false: it
+	 * has none. NULL: none ever. Thread-safe.
+	 */
 	bool (*text)(struct spur_trace *t, const struct spur_event *ev, struct out *o);
 	void (*close)(struct spur_trace *t);
 };

@@ -14,7 +14,14 @@
 #include "format/format.h"
 #include "format/uftrace/reader.h"
 
-enum { MAX_FILES = 1 << 22, COMM_LEN = 15, SCORE_SURE = 100, SCORE_TASKS = 80, SCORE_DAT = 60, PROBE_RECORDS = 8 };
+enum {
+	MAX_FILES = 1 << 22,
+	COMM_LEN = 15,
+	SCORE_SURE = 100,
+	SCORE_TASKS = 80,
+	SCORE_DAT = 60,
+	PROBE_RECORDS = 8
+};
 
 /* --- small files --- */
 
@@ -35,7 +42,8 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 		if (stat(path, &st) != 0)
 			continue;
 		if (source_open(&s, path, NULL, &err) == SPUR_FAIL) {
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s", err.message);
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s",
+				    err.message);
 			return false;
 		}
 	}
@@ -44,8 +52,10 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 	while (source_more(s))
 		;
 	if (s->error.code)
-		uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s", s->error.message);
-	if (!mem_grow((void **)&u->slurped, &u->slurped_cap, u->nslurped + 1, sizeof(struct source *), MAX_FILES)) {
+		uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s",
+			    s->error.message);
+	if (!mem_grow((void **)&u->slurped, &u->slurped_cap, u->nslurped + 1,
+		      sizeof(struct source *), MAX_FILES)) {
 		source_close(s);
 		return false;
 	}
@@ -70,7 +80,8 @@ bool uftrace_read_events(struct uftrace *u)
 		if (!text_trim(line).len)
 			continue;
 		if (!text_skip(&v, "EVENT: ") || !text_u64(&v, 10, &id)) {
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-event-line", "events.txt", (uint64_t)(line.p - start),
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-event-line", "events.txt",
+				    (uint64_t)(line.p - start),
 				    "line: expected \"EVENT: ID NAME\", found \"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
 			continue;
@@ -173,7 +184,8 @@ static void name_missing(struct uftrace *u, const struct tid_list *have)
 	}
 	if (missing)
 		uftrace_say(u, DIAG_WARN, "uftrace/missing-dat", "info", DIAG_NO_OFF,
-			    "task list: expected %llu.dat, found no such file (%llu in all): it recorded nothing, or the file is lost",
+			    "task list: expected %llu.dat, found no such file (%llu in all): it "
+			    "recorded nothing, or the file is lost",
 			    (unsigned long long)first, (unsigned long long)missing);
 }
 
@@ -192,7 +204,8 @@ struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint1
 			break;
 	}
 	snprintf(path, sizeof(path), "%s%s", name, i < 3 ? suffixes[i] : "");
-	if (!mem_grow((void **)&u->files, &u->files_cap, u->nfiles + 1, sizeof(*u->files), MAX_FILES))
+	if (!mem_grow((void **)&u->files, &u->files_cap, u->nfiles + 1, sizeof(*u->files),
+		      MAX_FILES))
 		return NULL;
 	f = &u->files[u->nfiles];
 	*f = (struct uftrace_file){ .cpu = cpu };
@@ -211,7 +224,8 @@ static struct text base_of(struct text path)
 	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
 }
 
-static uint32_t process_track(struct uftrace *u, struct map64 *by_pid, int64_t pid, struct text image)
+static uint32_t process_track(struct uftrace *u, struct map64 *by_pid, int64_t pid,
+			      struct text image)
 {
 	struct map64_slot *slot = map64_put(by_pid, (uint64_t)pid);
 	struct text name = base_of(image);
@@ -219,10 +233,15 @@ static uint32_t process_track(struct uftrace *u, struct map64 *by_pid, int64_t p
 	if (!slot)
 		return SPUR_NONE;
 	if (!slot->value) {
-		uint32_t id = trace_add_track(u->t, (struct spur_track){
-			.parent = SPUR_NONE, .name = trace_intern_n(u->t, name.p, name.len),
-			.kind = SPUR_TRACK_PROCESS, .pid = pid, .tid = -1, .cpu = -1,
-		});
+		uint32_t id = trace_add_track(
+			u->t, (struct spur_track){
+				      .parent = SPUR_NONE,
+				      .name = trace_intern_n(u->t, name.p, name.len),
+				      .kind = SPUR_TRACK_PROCESS,
+				      .pid = pid,
+				      .tid = -1,
+				      .cpu = -1,
+			      });
 
 		if (id == SPUR_NONE)
 			return id;
@@ -250,18 +269,24 @@ static uint32_t thread_track(struct uftrace *u, struct map64 *by_pid, int64_t ti
 	if (name.len > COMM_LEN)
 		name.len = COMM_LEN;
 	return trace_add_track(u->t, (struct spur_track){
-		.parent = parent, .name = trace_intern_n(u->t, name.p, name.len), .kind = SPUR_TRACK_THREAD,
-		.pid = pid, .tid = tid, .cpu = -1,
-	});
+					     .parent = parent,
+					     .name = trace_intern_n(u->t, name.p, name.len),
+					     .kind = SPUR_TRACK_THREAD,
+					     .pid = pid,
+					     .tid = tid,
+					     .cpu = -1,
+				     });
 }
 
-static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid, struct uftrace_file *file)
+static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid,
+				     struct uftrace_file *file)
 {
 	struct uftrace_feed *uf;
 	struct feed *f;
 	uint32_t track = thread_track(u, by_pid, tid);
 
-	if (track == SPUR_NONE || !mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
+	if (track == SPUR_NONE ||
+	    !mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
 		return NULL;
 	uf = mem_alloc(sizeof(*uf));
 	if (!uf)
@@ -282,7 +307,10 @@ static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, in
 	return uf;
 }
 
-/* One feed for every task that has a .dat (the first files) or is named in a per-CPU file. All files have been added. */
+/*
+ * One feed for every task that has a .dat (the first files) or is named in a per-CPU file. All
+ * files have been added.
+ */
 static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
 {
 	struct map64 by_pid = { 0 };
@@ -295,7 +323,8 @@ static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
 
 		if (side < u->nsides && u->sides[side].tid < tid)
 			tid = u->sides[side].tid;
-		uf = add_feed(u, &by_pid, tid, dat < dats->count && dats->tids[dat] == tid ? &u->files[dat] : NULL);
+		uf = add_feed(u, &by_pid, tid,
+			      dat < dats->count && dats->tids[dat] == tid ? &u->files[dat] : NULL);
 		ok = uf != NULL;
 		dat += ok && uf->file;
 		if (ok)
@@ -317,9 +346,13 @@ static bool add_extern(struct uftrace *u)
 	if (!file || !text_is(file->name, "extern.dat"))
 		return true;
 	track = trace_add_track(u->t, (struct spur_track){
-		.parent = SPUR_NONE, .name = trace_intern(u->t, "external data"), .kind = SPUR_TRACK_OTHER,
-		.pid = -1, .tid = -1, .cpu = -1,
-	});
+					      .parent = SPUR_NONE,
+					      .name = trace_intern(u->t, "external data"),
+					      .kind = SPUR_TRACK_OTHER,
+					      .pid = -1,
+					      .tid = -1,
+					      .cpu = -1,
+				      });
 	if (track == SPUR_NONE || !uftrace_open_file(u, file, &u->t->diag))
 		return track != SPUR_NONE;
 	source_need(file->source, UINT64_MAX);
@@ -344,23 +377,38 @@ static bool add_info(struct uftrace *u)
 		const char *key;
 		struct text value;
 	} items[] = {
-		{ "program version", i->uftrace_version }, { "recorded on", i->record_date },
-		{ "command line", i->cmdline },            { "executable", i->exename },
-		{ "build id", i->build_id },               { "exit status", i->exit_status },
-		{ "elapsed time", i->elapsed },            { "cpu", i->cpudesc },
-		{ "number of cpus", i->nr_cpus },          { "memory", i->meminfo },
-		{ "system load", i->load },                { "kernel", i->kernel },
-		{ "host", i->hostname },                   { "distribution", i->distro },
-		{ "pattern type", i->pattern_type },       { "sysctl", i->sysctl },
-		{ "system time", i->usage[0] },            { "user time", i->usage[1] },
-		{ "context switches", i->usage[2] },       { "max rss (KB)", i->usage[3] },
-		{ "page faults", i->usage[4] },            { "disk iops", i->usage[5] },
-		{ "argument specs", i->argspec },          { "return specs", i->retspec },
-		{ "default options", text_trim(u->d.default_opts) }, { "note", text_trim(u->d.note) },
+		{ "program version", i->uftrace_version },
+		{ "recorded on", i->record_date },
+		{ "command line", i->cmdline },
+		{ "executable", i->exename },
+		{ "build id", i->build_id },
+		{ "exit status", i->exit_status },
+		{ "elapsed time", i->elapsed },
+		{ "cpu", i->cpudesc },
+		{ "number of cpus", i->nr_cpus },
+		{ "memory", i->meminfo },
+		{ "system load", i->load },
+		{ "kernel", i->kernel },
+		{ "host", i->hostname },
+		{ "distribution", i->distro },
+		{ "pattern type", i->pattern_type },
+		{ "sysctl", i->sysctl },
+		{ "system time", i->usage[0] },
+		{ "user time", i->usage[1] },
+		{ "context switches", i->usage[2] },
+		{ "max rss (KB)", i->usage[3] },
+		{ "page faults", i->usage[4] },
+		{ "disk iops", i->usage[5] },
+		{ "argument specs", i->argspec },
+		{ "return specs", i->retspec },
+		{ "default options", text_trim(u->d.default_opts) },
+		{ "note", text_trim(u->d.note) },
 	};
 
 	for (size_t k = 0; k < sizeof(items) / sizeof(items[0]); k++)
-		if (items[k].value.len && !trace_add_info(u->t, items[k].key, "%.*s", (int)items[k].value.len, items[k].value.p))
+		if (items[k].value.len &&
+		    !trace_add_info(u->t, items[k].key, "%.*s", (int)items[k].value.len,
+				    items[k].value.p))
 			return false;
 	return true;
 }
@@ -378,10 +426,12 @@ static void set_clock(struct uftrace *u)
 
 	c->hz = 1000000000;
 	c->name = "monotonic";
-	c->derived = u->d.info.cmdline.len ? "the recorder's default; the command line names no other" :
-					     "the recorder's default; the command line is not in the data";
+	c->derived = u->d.info.cmdline.len
+			     ? "the recorder's default; the command line names no other"
+			     : "the recorder's default; the command line is not in the data";
 	for (size_t i = 0; i < 3; i++)
-		if (text_search(u->d.info.cmdline, names[i][0]) >= 0 || text_search(u->d.info.cmdline, names[i][1]) >= 0) {
+		if (text_search(u->d.info.cmdline, names[i][0]) >= 0 ||
+		    text_search(u->d.info.cmdline, names[i][1]) >= 0) {
 			c->name = names[i][2];
 			c->derived = "the recorder's command line";
 		}
@@ -409,7 +459,8 @@ static void guess_order(struct uftrace *u)
 
 /* --- the format --- */
 
-static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *src, const char *src_name)
+static bool add_dats(struct uftrace *u, struct tid_list *dats, struct source *src,
+		     const char *src_name)
 {
 	char name[40];
 	int64_t tid = 0;
@@ -454,7 +505,8 @@ static void read_default_opts(struct uftrace *u)
 	}
 	uftrace_say(u, DIAG_WARN, "uftrace/bad-default-opts", "default.opts", 0,
 		    "expected \"-t TIME\", found \"%.*s\": not applied",
-		    (int)(u->d.default_opts.len < 60 ? u->d.default_opts.len : 60), u->d.default_opts.p);
+		    (int)(u->d.default_opts.len < 60 ? u->d.default_opts.len : 60),
+		    u->d.default_opts.p);
 }
 
 static bool read_all(struct uftrace *u, struct source *src, const char *src_name)
@@ -502,21 +554,27 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 	if (!src)
 		u->dir = t->path;
 	else if (strcmp(t->path, "-") != 0)
-		u->dir = slash ? arena_strdup(&t->arena, t->path, (size_t)(slash - t->path) + (slash == t->path)) :
-				 arena_strdup(&t->arena, ".", 1);
+		u->dir = slash ? arena_strdup(&t->arena, t->path,
+					      (size_t)(slash - t->path) + (slash == t->path))
+			       : arena_strdup(&t->arena, ".", 1);
 	if (!read_all(u, src, src_name))
 		return err_nomem(err);
 	if (!u->nfeeds)
-		return err_set(err, SPUR_ERR_FORMAT, "%s: expected at least one TID.dat with records, found none", t->path);
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected at least one TID.dat with records, found none",
+			       t->path);
 	i = &u->d.info;
-	t->version = !i->have ? "unknown" : i->version == 3 ? "3" : i->version == 4 ? "4" :
-		     arena_printf(&t->arena, "%u", i->version);
+	t->version = !i->have	       ? "unknown"
+		     : i->version == 3 ? "3"
+		     : i->version == 4 ? "4"
+				       : arena_printf(&t->arena, "%u", i->version);
 	t->byte_order = i->big_endian ? "big" : "little";
 	set_clock(u);
 	return t->version ? SPUR_OK : err_nomem(err);
 }
 
-static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct spur_event *row)
+static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
+		       struct spur_event *row)
 {
 	const struct source *s = uf->file->source;
 	struct text rest = text_make(s->data + uf->extern_off, s->size - uf->extern_off), line, v;
@@ -532,16 +590,26 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 		if (!v.len || v.p[0] == '#')
 			continue;
 		if (!text_seconds(&v, &time) || time > INT64_MAX || !text_trim(v).len) {
-			diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line", "extern.dat", at, 0,
-				 "line: expected SECONDS.NANOSECONDS TEXT, found \"%.*s\"",
+			diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line", "extern.dat", at,
+				 0, "line: expected SECONDS.NANOSECONDS TEXT, found \"%.*s\"",
 				 (int)(line.len < 60 ? line.len : 60), line.p);
 			continue;
 		}
 		c = trace_class(u->t, cls);
 		*row = (struct spur_event){
-			.ts = (int64_t)time, .id = UFTRACE_EV_EXTERN, .off = at, .len = (uint32_t)(uf->extern_off - at),
-			.track = f->track, .stream = uf->file->stream, .name = c->name, .cat = c->cat, .cls = cls,
-			.kind = SPUR_LOG, .nargs = 1, .cpu = SPUR_NO_CPU, .flags = time < uf->prev ? SPUR_F_BACK : 0,
+			.ts = (int64_t)time,
+			.id = UFTRACE_EV_EXTERN,
+			.off = at,
+			.len = (uint32_t)(uf->extern_off - at),
+			.track = f->track,
+			.stream = uf->file->stream,
+			.name = c->name,
+			.cat = c->cat,
+			.cls = cls,
+			.kind = SPUR_LOG,
+			.nargs = 1,
+			.cpu = SPUR_NO_CPU,
+			.flags = time < uf->prev ? SPUR_F_BACK : 0,
 		};
 		uf->prev = time;
 		return true;
@@ -634,7 +702,8 @@ static int score_dat(const uint8_t *p, size_t len)
 		int n = 0;
 
 		for (size_t off = 0; off + 16 <= len && n < PROBE_RECORDS; off += 16, n++) {
-			uint64_t t = load64(p + off, order_swaps(big)), w = load64(p + off + 8, order_swaps(big));
+			uint64_t t = load64(p + off, order_swaps(big)),
+				 w = load64(p + off + 8, order_swaps(big));
 
 			if ((w >> 3 & 7) != 5 || (t && t < prev) || (w & 4))
 				break;
@@ -675,13 +744,17 @@ static int probe(const struct probe *p)
 
 const struct uftrace_data *uftrace_data(const struct spur_trace *t)
 {
-	return t->format && strcmp(t->format->name, "uftrace") == 0 ? &((const struct uftrace *)t->state)->d : NULL;
+	return t->format && strcmp(t->format->name, "uftrace") == 0
+		       ? &((const struct uftrace *)t->state)->d
+		       : NULL;
 }
 
 const struct spur_format spur_format_uftrace = {
 	.name = "uftrace",
-	.title = "uftrace data directory (function calls of C, C++, Rust, Python; kernel functions and events)",
-	.reads = "versions 3 and 4, 32 and 64 bit, both byte orders; a single TID.dat, also from a pipe",
+	.title = "uftrace data directory (function calls of C, C++, Rust, Python; kernel functions "
+		 "and events)",
+	.reads = "versions 3 and 4, 32 and 64 bit, both byte orders; a single TID.dat, also from a "
+		 "pipe",
 	.probe = probe,
 	.open = open_data,
 	.next = next_rows,

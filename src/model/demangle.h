@@ -7,7 +7,11 @@
 #include "base/out.h"
 
 enum demangle_form {
-	DEMANGLE_SIMPLE, /* no parameters, no template arguments: exactly uftrace's `simple`, which argument specs match on */
+	/*
+	 * no parameters, no template arguments: exactly uftrace's `simple`, which argument specs
+	 * match on
+	 */
+	DEMANGLE_SIMPLE,
 	DEMANGLE_FULL,
 	DEMANGLE_NONE,
 };

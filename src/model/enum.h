@@ -26,7 +26,8 @@ struct enum_table *enum_parse(struct arena *a, struct text text);
 const struct enum_table *enum_find(const struct enum_table *list, struct text name);
 
 /*
- * The label of a value: its name; else the names of its bits joined by `|`, what is left in hexadecimal behind a `+`; NUL-ended
+ * The label of a value: its name; else the names of its bits joined by `|`, what is left in
+ * hexadecimal behind a `+`; NUL-ended
  * in `buf`, cut to `size`. Returns the number of characters.
  */
 size_t enum_label(const struct enum_table *t, int64_t value, char *buf, size_t size);

@@ -17,7 +17,8 @@ struct batch {
 };
 
 /*
- * For hot loops that write rows alike but for a few fields: the second half of a row as four words. The compiler makes fourteen
+ * For hot loops that write rows alike but for a few fields: the second half of a row as four words.
+ * The compiler makes fourteen
  * stores of an initializer, and these are eight.
  */
 struct row_words {
@@ -43,7 +44,8 @@ static inline uint64_t row_rest(uint32_t kind, uint32_t flags, uint32_t cpu, uin
 #endif
 }
 
-static inline void row_store(struct spur_event *row, uint64_t ts, uint64_t id, uint64_t off, struct row_words w)
+static inline void row_store(struct spur_event *row, uint64_t ts, uint64_t id, uint64_t off,
+			     struct row_words w)
 {
 	char *p = (char *)row;
 

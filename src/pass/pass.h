@@ -23,7 +23,8 @@ struct pass_options {
 	const char *by; /* report: "function" "task" "session" */
 	const char *root; /* graph, flame: from this function */
 	const char *range; /* -r as given: some styles show it */
-	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, event_full, libname, srcline, column_view, task_newline;
+	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, event_full, libname,
+		srcline, column_view, task_newline;
 	bool avg_total, avg_self;
 	bool verbose;
 	bool raw; /* exact numbers instead of human units */
@@ -43,7 +44,8 @@ struct pass_env {
 	struct filter *filter; /* NULL: none; the same as pipe.filter */
 	const struct pass_options *opt;
 	struct out *out;
-	struct out *notes; /* text for people beside the output: the losses of a conversion. NULL: nobody asks */
+	struct out *
+		notes; /* text for people beside the output: the losses of a conversion. NULL: nobody asks */
 	uint64_t lost; /* events that the output format cannot carry, or not whole */
 	struct spur_error *err;
 };

@@ -441,6 +441,11 @@ def names_hostile(d):
                 .replace(b" T b\n", b" T b\x00b\x7f\xe2\x80\xae\n").replace(b" T c\n", b" T " + b"c" * 70000 + b"\n"))
     d.edit("abc.sym", change)
     d.edit("task.txt", lambda b: b.replace(b"/abc\"", b"/a\x1b]0;title\x07bc\xff\""))
+
+
+@case()
+def map_hostile_path(d):
+    """Control characters and invalid UTF-8 in a module's path: its symbol file is not found."""
     d.edit(d.one(".map"), lambda b: b.replace(b"prog/abc", b"prog/a\x1bbc\xff", 1))
 
 

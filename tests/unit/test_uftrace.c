@@ -4,6 +4,8 @@
  */
 #include "unit/uftrace_dir.h"
 
+#include "model/trace.h"
+
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -156,12 +158,18 @@ static void test_estimated(void **state)
 static void test_qemu_depth(void **state)
 {
 	(void)state;
-	put_basics("");
+	put_basics("exename:\n");
 	rec(100, ENTRY, 1, MAIN);
 	rec(110, ENTRY, 2, WORK);
 	rec(130, EXIT, 1, WORK);
 	rec(150, EXIT, 0, MAIN);
 	dat_write("1.dat");
+	expect_rows(CALLS);
+	/* Others' depths are as they are, and so are those of a later plugin. */
+	put_basics("exename:/bin/prog\n");
+	expect_rows("100 BEGIN main 1\n110 BEGIN work 2\n130 END work 1\n150 END main 0\n");
+	put_basics("exename:\n");
+	put_calls("1.dat");
 	expect_rows(CALLS);
 }
 
@@ -341,6 +349,29 @@ static void test_missing_files(void **state)
 	assert_non_null(strstr(read_path("", 0), "~ uftrace/missing-dat info\n"));
 }
 
+/* SPEC uftrace/default-opts */
+static void test_default_opts(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} cases[] = { { "-t 1us\n", 1000 }, { "-t5", 5 }, { "", 0 }, { " \n", 0 } };
+	struct spur_error err;
+	struct spur_trace *t;
+
+	(void)state;
+	put_basics("");
+	put_calls("1.dat");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		put_text("default.opts", cases[i].text);
+		assert_int_equal(spur_open(&t, dir, NULL, &err), SPUR_OK);
+		assert_int_equal(t->default_min_ns, cases[i].ns);
+		spur_close(t);
+	}
+	put_text("default.opts", "-F main\n");
+	expect_rows(CALLS "~ uftrace/bad-default-opts default.opts at 0\n");
+}
+
 static void test_single_dat(void **state)
 {
 	(void)state;
@@ -430,11 +461,13 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
-		T(test_versions), T(test_big_endian),	T(test_info_size),     T(test_lost),
-		T(test_deep),	  T(test_missing_ends), T(test_estimated),     T(test_qemu_depth),
-		T(test_events),	  T(test_watch_var),	T(test_event_damage),  T(test_resync),
-		T(test_torn),	  T(test_time_back),	T(test_missing_files), T(test_single_dat),
-		T(test_packed),	  T(test_fifo),		T(test_extern),
+		T(test_versions),   T(test_big_endian),	  T(test_info_size),
+		T(test_lost),	    T(test_deep),	  T(test_missing_ends),
+		T(test_estimated),  T(test_qemu_depth),	  T(test_events),
+		T(test_watch_var),  T(test_event_damage), T(test_resync),
+		T(test_torn),	    T(test_time_back),	  T(test_missing_files),
+		T(test_single_dat), T(test_default_opts), T(test_packed),
+		T(test_fifo),	    T(test_extern),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

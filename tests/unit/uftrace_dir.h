@@ -142,8 +142,8 @@ static inline void dat_write(const char *name)
 }
 
 /*
- * `info` with the header as given and the text behind it. Bits of the mask are not looked at by
- * readers of the text.
+ * `info` with the header as given and the text behind it. Of the bits that say which lines follow
+ * only that of the first is told truly.
  */
 static inline void put_info(unsigned version, unsigned class, uint64_t features, const char *text)
 {
@@ -156,7 +156,7 @@ static inline void put_info(unsigned version, unsigned class, uint64_t features,
 	out_char(&dat, big ? 2 : 1);
 	out_char(&dat, (char)class);
 	raw_uint(features, 8);
-	raw_uint(0, 8);
+	raw_uint(strstr(text, "exename:") != NULL, 8);
 	raw_uint(1024, 2);
 	raw_uint(0, 6);
 	raw_text(text);

@@ -1,7 +1,7 @@
 /* Arguments, raw bytes and record fields of uftrace rows. */
+#include "model/args.h"
 #include "base/bits.h"
 #include "format/uftrace/reader.h"
-#include "model/args.h"
 
 enum { RECORD = 16 };
 
@@ -19,12 +19,14 @@ const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev)
 void uftrace_intern_names(struct uftrace *u)
 {
 	static const char *const names[] = {
-		"time", "type", "more", "magic", "depth", "addr", "payload", "misc", "size", "pid", "ppid", "tid", "comm", "msg",
-		"data", "address", "value", "cpu", "common_type",
+		"time", "type",	   "more",  "magic", "depth",	    "addr", "payload",
+		"misc", "size",	   "pid",   "ppid",  "tid",	    "comm", "msg",
+		"data", "address", "value", "cpu",   "common_type",
 	};
 	uint32_t *ids = &u->names.time;
 
-	static_assert(sizeof(u->names) == sizeof(names) / sizeof(names[0]) * sizeof(*ids), "one text for each field");
+	static_assert(sizeof(u->names) == sizeof(names) / sizeof(names[0]) * sizeof(*ids),
+		      "one text for each field");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		ids[i] = trace_intern(u->t, names[i]);
 }
@@ -65,11 +67,16 @@ static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
 static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
 {
 	switch (size) {
-	case 1: return p[0];
-	case 2: return load16(p, swap);
-	case 4: return load32(p, swap);
-	case 8: return load64(p, swap);
-	default: return 0;
+	case 1:
+		return p[0];
+	case 2:
+		return load16(p, swap);
+	case 4:
+		return load32(p, swap);
+	case 8:
+		return load64(p, swap);
+	default:
+		return 0;
 	}
 }
 
@@ -87,7 +94,8 @@ static void watch_var(struct uftrace *u, struct spur_args *args, struct text p)
 	args_u64(args, u->names.value, load_sized(b + word, size, u->swap), SPUR_SHOW_PLAIN);
 }
 
-static enum spur_status event_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+static enum spur_status event_args(struct uftrace *u, const struct spur_event *ev,
+				   struct spur_args *args)
 {
 	const struct event_class *c = trace_class(u->t, ev->cls);
 	struct text p = event_payload(u, ev);
@@ -127,7 +135,8 @@ static void label_pointers(struct uftrace *u, const struct spur_event *ev, struc
 }
 
 /* A line of extern.dat: its time is cut off, the text is the message. */
-static enum spur_status extern_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args, bool with_time)
+static enum spur_status extern_args(struct uftrace *u, const struct spur_event *ev,
+				    struct spur_args *args, bool with_time)
 {
 	const uint8_t *p = uftrace_raw(u->t, ev);
 	struct text line = p ? text_trim(text_make(p, ev->len)) : text_of("");
@@ -142,7 +151,8 @@ static enum spur_status extern_args(struct uftrace *u, const struct spur_event *
 	return SPUR_OK;
 }
 
-enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
+			      struct spur_args *args)
 {
 	struct uftrace *u = t->state;
 	const struct event_class *c;
@@ -170,7 +180,8 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 	return st;
 }
 
-enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev,
+				struct spur_args *args)
 {
 	static const char *const types[] = { "ENTRY", "EXIT", "LOST", "EVENT" };
 	struct uftrace *u = t->state;

@@ -90,7 +90,8 @@ static bool cache_clear(struct addr_cache *c)
 }
 
 /* A new slot for the key, which is not in the cache; NULL when memory is out. */
-static const struct addr_slot *cache_add(struct uftrace *u, struct addr_cache *c, uint64_t key, uint32_t cls)
+static const struct addr_slot *cache_add(struct uftrace *u, struct addr_cache *c, uint64_t key,
+					 uint32_t cls)
 {
 	struct addr_slot slot = { .key = key };
 
@@ -142,7 +143,8 @@ static void set_window(struct dat *d, uint64_t time)
 {
 	struct uftrace_feed *uf = d->uf;
 	const struct uftrace_data *data = &d->u->d;
-	const struct uftrace_session *s = uftrace_session_span(data, uf->tid, time, &uf->from, &uf->until);
+	const struct uftrace_session *s =
+		uftrace_session_span(data, uf->tid, time, &uf->from, &uf->until);
 
 	if (!s && data->nsessions == 1)
 		s = &data->sessions[0];
@@ -165,8 +167,8 @@ static bool odd_time(struct dat *d, uint64_t time)
 		return false;
 	if (uf->started && time < uf->prev) {
 		diag_add(&d->f->diag, DIAG_WARN, "uftrace/time-back", dat_name(d), uf->off, 0,
-			 "record: expected a time of at least %llu ns, found %llu", (unsigned long long)uf->prev,
-			 (unsigned long long)time);
+			 "record: expected a time of at least %llu ns, found %llu",
+			 (unsigned long long)uf->prev, (unsigned long long)time);
 		d->row_flags |= SPUR_F_BACK;
 	}
 	if (!uf->started || time < uf->from || time >= uf->until)
@@ -220,14 +222,15 @@ static bool plausible_run(const struct dat *d, uint64_t off)
 }
 
 /* Goes to the next plausible record behind `lost`, from where on bytes are lost; what is wrong stands at `at`. */
-static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code, const char *expected,
-		   unsigned long long found)
+static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code,
+		   const char *expected, unsigned long long found)
 {
 	struct uftrace_feed *uf = d->uf;
 	uint64_t off = lost;
 
 	for (;; off += 8) {
-		while (!d->src->eof && d->src->size < off + RESYNC_RUN * RECORD && source_more(d->src))
+		while (!d->src->eof && d->src->size < off + RESYNC_RUN * RECORD &&
+		       source_more(d->src))
 			;
 		if (d->src->size < off + RECORD) {
 			off = d->src->size;
@@ -248,11 +251,12 @@ static void finish(struct dat *d)
 
 	uf->ended = true;
 	if (left)
-		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), uf->off, left,
-			 "record: expected %d bytes, found %llu", RECORD, (unsigned long long)left);
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), uf->off,
+			 left, "record: expected %d bytes, found %llu", RECORD,
+			 (unsigned long long)left);
 	if (d->src->error.code)
-		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/unreadable", dat_name(d), d->src->size, 0, "%s",
-			 d->src->error.message);
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/unreadable", dat_name(d), d->src->size,
+			 0, "%s", d->src->error.message);
 	uf->off = d->src->size;
 	d->u->t->streams[uf->file->stream].size = d->src->size;
 }
@@ -272,7 +276,8 @@ static uint64_t bytes_at(struct dat *d, uint64_t off, uint64_t want)
 }
 
 /*
- * Length of the payload behind a function record, or UINT64_MAX where it cannot be known. A payload that is cut by the end
+ * Length of the payload behind a function record, or UINT64_MAX where it cannot be known. A payload
+ * that is cut by the end
  * of the file is as long as what is left.
  */
 static uint64_t payload_length(struct dat *d, const struct plan *plan)
@@ -282,13 +287,15 @@ static uint64_t payload_length(struct dat *d, const struct plan *plan)
 
 	if (!plan)
 		return UINT64_MAX;
-	if (plan_run(plan, d->src->data + off, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL, &used) == SPUR_WARN ||
+	if (plan_run(plan, d->src->data + off, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL,
+		     &used) == SPUR_WARN ||
 	    used > left) {
 		if (left >= MAX_PAYLOAD)
 			return UINT64_MAX;
-		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), d->uf->off, left,
-			 "payload: expected %s%llu bytes, found %llu", used > left ? "" : "more than ",
-			 (unsigned long long)used, (unsigned long long)left);
+		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), d->uf->off,
+			 left, "payload: expected %s%llu bytes, found %llu",
+			 used > left ? "" : "more than ", (unsigned long long)used,
+			 (unsigned long long)left);
 		return left;
 	}
 	return used;
@@ -303,7 +310,8 @@ static void take_payload(struct dat *d, struct spur_event *row)
 
 	if (len == UINT64_MAX) {
 		resync(d, at + RECORD, at, "uftrace/unknown-payload",
-		       "payload: expected argument specs for the function at 0x%llx that fit it, found none",
+		       "payload: expected argument specs for the function at 0x%llx that fit it, "
+		       "found none",
 		       (unsigned long long)row->id);
 		return;
 	}
@@ -320,8 +328,16 @@ static struct spur_event *plain_row(struct dat *d, uint64_t time, uint32_t cls, 
 	const struct event_class *c = trace_class(d->u->t, cls);
 
 	*row = (struct spur_event){
-		.ts = (int64_t)time, .off = d->uf->off, .len = RECORD, .track = d->f->track, .name = c->name,
-		.cat = c->cat, .stream = d->uf->file->stream, .cls = cls, .kind = (uint8_t)kind, .cpu = SPUR_NO_CPU,
+		.ts = (int64_t)time,
+		.off = d->uf->off,
+		.len = RECORD,
+		.track = d->f->track,
+		.name = c->name,
+		.cat = c->cat,
+		.stream = d->uf->file->stream,
+		.cls = cls,
+		.kind = (uint8_t)kind,
+		.cpu = SPUR_NO_CPU,
 		.flags = d->row_flags,
 		.depth = (uint16_t)(d->uf->depth < UINT16_MAX ? d->uf->depth : UINT16_MAX),
 	};
@@ -334,7 +350,8 @@ static uint64_t first_time(struct dat *d)
 {
 	uint64_t off = d->uf->off + RECORD, w;
 
-	for (unsigned i = 0; i < MAX_LOST_FIRST && bytes_at(d, off, RECORD) >= RECORD; i++, off += RECORD) {
+	for (unsigned i = 0; i < MAX_LOST_FIRST && bytes_at(d, off, RECORD) >= RECORD;
+	     i++, off += RECORD) {
 		w = load64(d->src->data + off + 8, d->u->swap);
 		if ((w & MAGIC_MASK) != MAGIC_BITS)
 			break;
@@ -367,7 +384,8 @@ static bool take_lost(struct dat *d, uint64_t count)
 	row->flags |= SPUR_F_RETIMED;
 	d->f->discarded += count;
 	diag_add(&d->f->diag, DIAG_WARN, "uftrace/lost", dat_name(d), uf->off, 0,
-		 "the recorder lost %llu records here (its buffers were full)", (unsigned long long)count);
+		 "the recorder lost %llu records here (its buffers were full)",
+		 (unsigned long long)count);
 	uf->off += RECORD;
 	return true;
 }
@@ -397,20 +415,24 @@ static bool take_event(struct dat *d, uint64_t time, uint64_t id, bool more)
 		left = bytes_at(d, uf->off, len);
 	}
 	if (len > MAX_PAYLOAD) {
-		resync(d, uf->off, at, "uftrace/bad-payload", "event payload: expected at most 1020 bytes, found %llu", len);
+		resync(d, uf->off, at, "uftrace/bad-payload",
+		       "event payload: expected at most 1020 bytes, found %llu", len);
 		return true;
 	}
 	if (left < len || left < 2)
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), at, left,
-			 "event payload: expected %llu bytes, found %llu", (unsigned long long)(len ? len : 2),
-			 (unsigned long long)left);
+			 "event payload: expected %llu bytes, found %llu",
+			 (unsigned long long)(len ? len : 2), (unsigned long long)left);
 	row->len = RECORD + (uint32_t)(left < len ? left : len);
 	row->nargs = uftrace_event_args(d->u, row);
 	uf->off = at + row->len + (left < 2 ? left : 0);
 	return true;
 }
 
-/* SPEC uftrace/depth: beyond 1,023 it is the value nearest to what the stack says; what overflowed was added to the address. */
+/*
+ * SPEC uftrace/depth: beyond 1,023 it is the value nearest to what the stack says; what overflowed
+ * was added to the address.
+ */
 static uint32_t true_depth(uint32_t low, uint32_t expect, uint64_t *addr)
 {
 	uint32_t d = (expect & ~(uint32_t)DEPTH_MASK) | low;
@@ -423,7 +445,10 @@ static uint32_t true_depth(uint32_t low, uint32_t expect, uint64_t *addr)
 	return d;
 }
 
-/* Bytes for the next record are there. Waits only while the batch is empty; false: stop (batch full of what there is, or the end). */
+/*
+ * Bytes for the next record are there. Waits only while the batch is empty; false: stop (batch full
+ * of what there is, or the end).
+ */
 static bool have_record(struct dat *d)
 {
 	while (d->src->size - d->uf->off < RECORD) {
@@ -456,7 +481,8 @@ static struct row_words call_words(const struct dat *d, uint32_t exit)
 	return (struct row_words){
 		.len_track = row_pair(RECORD, d->f->track),
 		.stream_cat = row_pair(d->uf->file->stream, 0),
-		.rest = row_rest(exit, SPUR_F_DEPTH | (estimated ? SPUR_F_ESTIMATED : 0), SPUR_NO_CPU, 0),
+		.rest = row_rest(exit, SPUR_F_DEPTH | (estimated ? SPUR_F_ESTIMATED : 0),
+				 SPUR_NO_CPU, 0),
 	};
 }
 
@@ -467,7 +493,8 @@ static bool take_call(struct dat *d, uint64_t time, uint64_t w)
 	struct row_words words = call_words(d, w & 1);
 	uint64_t addr = (uint64_t)((int64_t)w >> 16);
 	uint32_t exit = w & 1, low = w >> 6 & DEPTH_MASK;
-	uint32_t depth = true_depth(low && !exit ? low - uf->entry_bias : low, uf->depth - (uf->depth ? exit : 0), &addr);
+	uint32_t depth = true_depth(low && !exit ? low - uf->entry_bias : low,
+				    uf->depth - (uf->depth ? exit : 0), &addr);
 	const struct addr_slot *slot = cache_find(&uf->cache, addr);
 	struct spur_event *row = &d->b->rows[d->b->count];
 
@@ -496,23 +523,28 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 	struct uftrace_feed *uf = d->uf;
 
 	if ((w & MAGIC_MASK) != MAGIC_BITS) {
-		resync(d, uf->off, uf->off, "uftrace/bad-magic", "record: expected magic 5, found %llu", w >> 3 & 7);
+		resync(d, uf->off, uf->off, "uftrace/bad-magic",
+		       "record: expected magic 5, found %llu", w >> 3 & 7);
 		return true;
 	}
 	if ((w & 3) == RECORD_LOST)
 		return take_lost(d, w >> 16);
 	if (time >= time_end) {
-		resync(d, uf->off, uf->off, "uftrace/bad-time", "record: expected a time below 2^63 ns, found %llu", time);
+		resync(d, uf->off, uf->off, "uftrace/bad-time",
+		       "record: expected a time below 2^63 ns, found %llu", time);
 		return true;
 	}
-	if (time - uf->prev >= (uf->until < d->bound ? uf->until : d->bound) - uf->prev && !odd_time(d, time))
+	if (time - uf->prev >= (uf->until < d->bound ? uf->until : d->bound) - uf->prev &&
+	    !odd_time(d, time))
 		return false;
 	uf->prev = time;
-	return (w & 3) == RECORD_EVENT ? take_event(d, time, w >> 16, w & 4) : take_call(d, time, w);
+	return (w & 3) == RECORD_EVENT ? take_event(d, time, w >> 16, w & 4)
+				       : take_call(d, time, w);
 }
 
 /*
- * Ordinary records: ENTRY and EXIT without payload, at depths below DEPTH_SURE, in time order before `stop`. Returns the
+ * Ordinary records: ENTRY and EXIT without payload, at depths below DEPTH_SURE, in time order
+ * before `stop`. Returns the
  * first that is none of these, or `end`. Whether a record is an EXIT is not predictable: an EXIT's slot is found by its
  * depth, an ENTRY's by its address; both indexes are made and one is taken.
  */
@@ -603,14 +635,15 @@ bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag
 	out_free(&path);
 	if (!ok) {
 		file->failed = true;
-		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", u->t->streams[file->stream].path, DIAG_NO_OFF, 0, "%s",
-			 err.message);
+		diag_add(diag, DIAG_DAMAGE, "uftrace/unreadable", u->t->streams[file->stream].path,
+			 DIAG_NO_OFF, 0, "%s", err.message);
 	}
 	return ok;
 }
 
 /*
- * SPEC uftrace/qemu-depth: QEMU's plugin counts ENTRY depths from 1 and gives the EXIT one less; a later version of it does
+ * SPEC uftrace/qemu-depth: QEMU's plugin counts ENTRY depths from 1 and gives the EXIT one less; a
+ * later version of it does
  * not. The first leaf call (an ENTRY followed by its EXIT) tells.
  */
 static uint32_t find_bias(const struct dat *d)
@@ -618,18 +651,19 @@ static uint32_t find_bias(const struct dat *d)
 	const uint8_t *p = d->src->data;
 
 	/* On a pipe this waits: the recorder writes the first ENTRYs together with the first EXIT. */
-	for (uint64_t i = 0; i < BIAS_RECORDS && source_need(d->src, (i + 2) * RECORD); i++, p += RECORD) {
+	for (uint64_t i = 0; i < BIAS_RECORDS && source_need(d->src, (i + 2) * RECORD);
+	     i++, p += RECORD) {
 		uint64_t a = load64(p + 8, d->u->swap), b = load64(p + RECORD + 8, d->u->swap);
 
-		if ((a & (MAGIC_MASK | 7)) == MAGIC_BITS && (b & (MAGIC_MASK | 7)) == (MAGIC_BITS | RECORD_EXIT) &&
-		    a >> 16 == b >> 16)
+		if ((a & (MAGIC_MASK | 7)) == MAGIC_BITS &&
+		    (b & (MAGIC_MASK | 7)) == (MAGIC_BITS | RECORD_EXIT) && a >> 16 == b >> 16)
 			return (a >> 6 & DEPTH_MASK) == (b >> 6 & DEPTH_MASK) + 1 ? 1 : 0;
 	}
 	return 0;
 }
 
-enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct batch *b,
-				  uint64_t bound)
+enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
+				  struct batch *b, uint64_t bound)
 {
 	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
 	uint32_t before = b->count;

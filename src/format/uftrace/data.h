@@ -11,15 +11,41 @@
 #include "model/trace.h"
 
 enum uftrace_feature {
-	UFTRACE_PLTHOOK, UFTRACE_TASK_SESSION, UFTRACE_KERNEL, UFTRACE_ARGUMENT, UFTRACE_RETVAL, UFTRACE_SYM_REL_ADDR,
-	UFTRACE_MAX_STACK, UFTRACE_EVENT, UFTRACE_PERF_EVENT, UFTRACE_AUTO_ARGS, UFTRACE_DEBUG_INFO,
-	UFTRACE_ESTIMATE_RETURN, UFTRACE_SYM_SIZE, UFTRACE_CALLSITE, UFTRACE_FEATURES
+	UFTRACE_PLTHOOK,
+	UFTRACE_TASK_SESSION,
+	UFTRACE_KERNEL,
+	UFTRACE_ARGUMENT,
+	UFTRACE_RETVAL,
+	UFTRACE_SYM_REL_ADDR,
+	UFTRACE_MAX_STACK,
+	UFTRACE_EVENT,
+	UFTRACE_PERF_EVENT,
+	UFTRACE_AUTO_ARGS,
+	UFTRACE_DEBUG_INFO,
+	UFTRACE_ESTIMATE_RETURN,
+	UFTRACE_SYM_SIZE,
+	UFTRACE_CALLSITE,
+	UFTRACE_FEATURES
 };
 
 enum uftrace_info_bit {
-	UFTRACE_EXE_NAME, UFTRACE_EXE_BUILD_ID, UFTRACE_EXIT_STATUS, UFTRACE_CMDLINE, UFTRACE_CPUINFO, UFTRACE_MEMINFO,
-	UFTRACE_OSINFO, UFTRACE_TASKINFO, UFTRACE_USAGEINFO, UFTRACE_LOADINFO, UFTRACE_ARG_SPEC, UFTRACE_RECORD_DATE,
-	UFTRACE_PATTERN_TYPE, UFTRACE_VERSION, UFTRACE_UTC_OFFSET, UFTRACE_SYSCTL, UFTRACE_INFO_BITS
+	UFTRACE_EXE_NAME,
+	UFTRACE_EXE_BUILD_ID,
+	UFTRACE_EXIT_STATUS,
+	UFTRACE_CMDLINE,
+	UFTRACE_CPUINFO,
+	UFTRACE_MEMINFO,
+	UFTRACE_OSINFO,
+	UFTRACE_TASKINFO,
+	UFTRACE_USAGEINFO,
+	UFTRACE_LOADINFO,
+	UFTRACE_ARG_SPEC,
+	UFTRACE_RECORD_DATE,
+	UFTRACE_PATTERN_TYPE,
+	UFTRACE_VERSION,
+	UFTRACE_UTC_OFFSET,
+	UFTRACE_SYSCTL,
+	UFTRACE_INFO_BITS
 };
 
 /* `info`. Where the file is missing: have is false, byte order and class are guessed, masks are 0. */
@@ -31,8 +57,9 @@ struct uftrace_info {
 	uint64_t features, bits;
 	uint16_t max_stack;
 	const uint8_t *header; /* the raw header bytes (40), for a dump; NULL where missing */
-	struct text exename, build_id, cmdline, cpudesc, arch, exit_status, nr_cpus, meminfo, kernel, hostname, distro, tids,
-		load, record_date, elapsed, pattern_type, uftrace_version, utc_offset, sysctl;
+	struct text exename, build_id, cmdline, cpudesc, arch, exit_status, nr_cpus, meminfo,
+		kernel, hostname, distro, tids, load, record_date, elapsed, pattern_type,
+		uftrace_version, utc_offset, sysctl;
 	struct text usage[6]; /* systime usrtime ctxsw maxrss pagefault iops */
 	struct text argspec, retspec, argauto, retauto, enumauto;
 	bool auto_args;
@@ -76,8 +103,6 @@ struct uftrace_task {
 	uint64_t time; /* of its first TASK or FORK line */
 	struct uftrace_session_ref *refs; /* ascending by start, each up to the next */
 	size_t nrefs, refs_cap;
-	uint32_t track; /* its thread track; SPUR_NONE */
-	bool has_dat; /* TID.dat is there */
 };
 
 /* One line of task.txt, in file order. */
@@ -104,19 +129,37 @@ struct uftrace_data {
 const struct uftrace_data *uftrace_data(const struct spur_trace *t);
 const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid);
 /* The session whose map is valid for the task at the time; NULL where there is none. */
-const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time);
+const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid,
+						 uint64_t time);
 /* The same; the answer holds for all times with *from <= time < *until. */
-const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid, uint64_t time,
-						   uint64_t *from, uint64_t *until);
+const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid,
+						   uint64_t time, uint64_t *from, uint64_t *until);
 
 /* Event ids that the format defines. */
 enum uftrace_event_id {
-	UFTRACE_EV_READ_STATM = 100001, UFTRACE_EV_READ_PGFAULT, UFTRACE_EV_DIFF_STATM, UFTRACE_EV_DIFF_PGFAULT,
-	UFTRACE_EV_READ_CYCLE, UFTRACE_EV_DIFF_CYCLE, UFTRACE_EV_READ_CACHE, UFTRACE_EV_DIFF_CACHE, UFTRACE_EV_READ_BRANCH,
-	UFTRACE_EV_DIFF_BRANCH, UFTRACE_EV_WATCH_CPU, UFTRACE_EV_WATCH_VAR, UFTRACE_EV_CALLSITE,
-	UFTRACE_EV_SCHED_IN = 200001, UFTRACE_EV_SCHED_OUT, UFTRACE_EV_SCHED_BOTH, UFTRACE_EV_TASK_NEW, UFTRACE_EV_TASK_EXIT,
-	UFTRACE_EV_TASK_NAME, UFTRACE_EV_SCHED_OUT_PREEMPT, UFTRACE_EV_SCHED_BOTH_PREEMPT,
-	UFTRACE_EV_USER = 1000000, UFTRACE_EV_EXTERN = 2000000
+	UFTRACE_EV_READ_STATM = 100001,
+	UFTRACE_EV_READ_PGFAULT,
+	UFTRACE_EV_DIFF_STATM,
+	UFTRACE_EV_DIFF_PGFAULT,
+	UFTRACE_EV_READ_CYCLE,
+	UFTRACE_EV_DIFF_CYCLE,
+	UFTRACE_EV_READ_CACHE,
+	UFTRACE_EV_DIFF_CACHE,
+	UFTRACE_EV_READ_BRANCH,
+	UFTRACE_EV_DIFF_BRANCH,
+	UFTRACE_EV_WATCH_CPU,
+	UFTRACE_EV_WATCH_VAR,
+	UFTRACE_EV_CALLSITE,
+	UFTRACE_EV_SCHED_IN = 200001,
+	UFTRACE_EV_SCHED_OUT,
+	UFTRACE_EV_SCHED_BOTH,
+	UFTRACE_EV_TASK_NEW,
+	UFTRACE_EV_TASK_EXIT,
+	UFTRACE_EV_TASK_NAME,
+	UFTRACE_EV_SCHED_OUT_PREEMPT,
+	UFTRACE_EV_SCHED_BOTH_PREEMPT,
+	UFTRACE_EV_USER = 1000000,
+	UFTRACE_EV_EXTERN = 2000000
 };
 
 /*
@@ -128,10 +171,12 @@ enum uftrace_event_id {
  *   perf SWITCH         SWITCH, F_OUT (F_PREEMPTED) or F_IN, id = UFTRACE_EV_SCHED_*; name of out "linux:sched-out", of
  *                       in "linux:sched-in"; cpu = of the file; class has CLASS_SCHED; both classes' `cat` is "linux"
  *   perf COMM FORK EXIT OBJECT, id = UFTRACE_EV_TASK_NAME, _TASK_NEW, _TASK_EXIT; argument "comm" for names
- *   kernel funcgraph    BEGIN, END with CLASS_KERNEL; id = address; depth = the record's own depth, without SPUR_F_DEPTH
+ *   kernel funcgraph    BEGIN, END with CLASS_KERNEL; id = address; depth = the record's own depth,
+ * without SPUR_F_DEPTH
  *   kernel tracepoints  INSTANT, cls has CLASS_KERNEL|CLASS_EVENT, name "system:event"; id = event id
  *   extern.dat          LOG, id = UFTRACE_EV_EXTERN, argument "msg"
- * `stream` is the file that the record stands in ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat", "extern.dat"), whatever
+ * `stream` is the file that the record stands in ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat",
+ * "extern.dat"), whatever
  * feed brings it. One feed a thread; a feed's rows of equal time come in the order .dat, kernel, perf.
  */
 

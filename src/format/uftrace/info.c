@@ -12,7 +12,10 @@ struct line_field {
 	size_t offset;
 };
 
-#define FIELD(prefix, name) { prefix, offsetof(struct uftrace_info, name) }
+#define FIELD(prefix, name)                                 \
+	{                                                   \
+		prefix, offsetof(struct uftrace_info, name) \
+	}
 
 static const struct line_field line_fields[] = {
 	FIELD("exename:", exename),
@@ -67,7 +70,10 @@ static void take_line(struct uftrace_info *i, struct text line)
 static const char *guess_arch(const struct uftrace_info *i)
 {
 	static const char *const prefixes[][2] = {
-		{ "ARMv6", "arm" }, { "ARMv7", "arm" }, { "ARM64", "aarch64" }, { "RISCV64", "riscv64" },
+		{ "ARMv6", "arm" },
+		{ "ARMv7", "arm" },
+		{ "ARM64", "aarch64" },
+		{ "RISCV64", "riscv64" },
 	};
 
 	for (size_t k = 0; k < sizeof(prefixes) / sizeof(prefixes[0]); k++)
@@ -85,8 +91,9 @@ static bool take_header(struct uftrace *u, struct text file)
 
 	if (file.len < HEADER_SIZE || memcmp(p, magic, sizeof(magic)) != 0) {
 		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", 0,
-			    file.len < HEADER_SIZE ? "header: expected %d bytes, found %zu" :
-						     "header: expected %d bytes that begin with \"Ftrace!\", found %zu others",
+			    file.len < HEADER_SIZE ? "header: expected %d bytes, found %zu"
+						   : "header: expected %d bytes that begin with "
+						     "\"Ftrace!\", found %zu others",
 			    HEADER_SIZE, file.len);
 		return false;
 	}
@@ -99,7 +106,8 @@ static bool take_header(struct uftrace *u, struct text file)
 	i->is64 = p[ORDER_BYTE + 1] != 1;
 	if (p[ORDER_BYTE + 1] != 1 && p[ORDER_BYTE + 1] != 2)
 		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", ORDER_BYTE + 1,
-			    "header: expected class 1 (32 bit) or 2 (64 bit), found %u", p[ORDER_BYTE + 1]);
+			    "header: expected class 1 (32 bit) or 2 (64 bit), found %u",
+			    p[ORDER_BYTE + 1]);
 	i->header = p;
 	c = cursor_make(p, HEADER_SIZE, order_swaps(i->big_endian));
 	cursor_bytes(&c, sizeof(magic));
@@ -139,7 +147,8 @@ void uftrace_read_info(struct uftrace *u)
 		return;
 	}
 	/* SPEC uftrace/info-text: the text starts behind header_size bytes. */
-	skip = i->header_size >= HEADER_SIZE && i->header_size <= file.len ? i->header_size : HEADER_SIZE;
+	skip = i->header_size >= HEADER_SIZE && i->header_size <= file.len ? i->header_size
+									   : HEADER_SIZE;
 	file = text_make(file.p + skip, file.len - skip);
 	while (text_line(&file, &line))
 		take_line(i, line);

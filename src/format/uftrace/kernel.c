@@ -45,7 +45,9 @@ static bool compile_formats(struct uftrace *u)
 static size_t format_of(const struct uftrace_kernel *k, const uint8_t *data, uint32_t size)
 {
 	const struct map64_slot *slot =
-		field_there(k->hdr.type, size) ? map64_find(&k->hdr.by_id, field_u64(k->hdr.type, data, size)) : NULL;
+		field_there(k->hdr.type, size)
+			? map64_find(&k->hdr.by_id, field_u64(k->hdr.type, data, size))
+			: NULL;
 
 	return slot ? (size_t)slot->value : k->hdr.nformats;
 }
@@ -79,16 +81,20 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 	struct ring_record rec;
 	struct ring ring;
 
-	ring_init(&ring, &u->kernel->hdr.layout, file->source, u->t->streams[file->stream].path, &u->t->diag);
+	ring_init(&ring, &u->kernel->hdr.layout, file->source, u->t->streams[file->stream].path,
+		  &u->t->diag);
 	while (ring_next(&ring, &rec)) {
-		struct uftrace_side s = { .time = rec.time, .off = rec.off, .len = rec.len, .file = index };
+		struct uftrace_side s = {
+			.time = rec.time, .off = rec.off, .len = rec.len, .file = index
+		};
 
 		s.tid = record_tid(u, rec.data, rec.size);
 		if (rec.missed) {
 			struct uftrace_side lost = s;
 
 			lost.what = SIDE_KERNEL_LOST;
-			lost.len = rec.missed > 0 && rec.missed < UINT32_MAX ? (uint32_t)rec.missed : 0;
+			lost.len = rec.missed > 0 && rec.missed < UINT32_MAX ? (uint32_t)rec.missed
+									     : 0;
 			if (!uftrace_add_side(u, &lost))
 				return false;
 		}
@@ -97,8 +103,8 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 			return false;
 	}
 	if (ring.missed)
-		diag_add(&u->t->diag, DIAG_WARN, "uftrace/kernel-lost", ring.file, file->source->size, 0,
-			 "the kernel overwrote records behind the last one");
+		diag_add(&u->t->diag, DIAG_WARN, "uftrace/kernel-lost", ring.file,
+			 file->source->size, 0, "the kernel overwrote records behind the last one");
 	return true;
 }
 
@@ -120,7 +126,9 @@ bool uftrace_read_kernel(struct uftrace *u)
 			    "missing: kernel records have no names and fields");
 		file = text_make(NULL, 0);
 	}
-	ok = ok && kernhdr_parse(&u->kernel->hdr, &u->t->arena, file, "kernel_header", &u->t->diag) && compile_formats(u);
+	ok = ok &&
+	     kernhdr_parse(&u->kernel->hdr, &u->t->arena, file, "kernel_header", &u->t->diag) &&
+	     compile_formats(u);
 	for (size_t i = 0; ok && i < cpus.count && u->nfiles < UINT16_MAX; i++) {
 		char name[40];
 		struct uftrace_file *f;
@@ -194,7 +202,8 @@ static bool set_class(struct uftrace *u, struct spur_event *row, uint32_t cls)
 	return true;
 }
 
-enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const struct uftrace_side *s, struct spur_event *row)
+enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const struct uftrace_side *s,
+				    struct spur_event *row)
 {
 	struct funcgraph_record rec;
 	struct kernel_record r;
@@ -204,9 +213,12 @@ enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const str
 		row->id = s->len;
 		row->len = 0;
 		f->discarded += s->len;
-		diag_add(&f->diag, DIAG_WARN, "uftrace/kernel-lost", u->t->streams[row->stream].path, s->off, 0,
-			 s->len ? "the kernel overwrote %u records before this one" :
-				  "the kernel overwrote records before this one; it does not say how many", s->len);
+		diag_add(&f->diag, DIAG_WARN, "uftrace/kernel-lost",
+			 u->t->streams[row->stream].path, s->off, 0,
+			 s->len ? "the kernel overwrote %u records before this one"
+				: "the kernel overwrote records before this one; it does not say "
+				  "how many",
+			 s->len);
 		return set_class(u, row, uftrace_lost_class(u)) ? SPUR_OK : SPUR_FAIL;
 	}
 	r = open_record(u, row);
@@ -221,7 +233,8 @@ enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const str
 		row->id = rec.func;
 		row->depth = (uint16_t)(rec.depth < UINT16_MAX ? rec.depth : UINT16_MAX);
 		row->nargs = (uint8_t)(rec.nargs < 255 ? rec.nargs : 255);
-		return set_class(u, row, uftrace_class(u, NULL, s->time, rec.func)) ? SPUR_OK : SPUR_FAIL;
+		return set_class(u, row, uftrace_class(u, NULL, s->time, rec.func)) ? SPUR_OK
+										    : SPUR_FAIL;
 	}
 	row->kind = SPUR_INSTANT;
 	for (uint32_t i = 0; i < r.fmt->nfields && row->nargs < 255; i++)
@@ -229,7 +242,8 @@ enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const str
 	return set_class(u, row, uftrace_event_class(u, row->id)) ? SPUR_OK : SPUR_FAIL;
 }
 
-enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event *ev,
+				     struct spur_args *args)
 {
 	struct kernel_record r = open_record(u, ev);
 	struct funcgraph_record rec;
@@ -243,19 +257,22 @@ enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event 
 		return SPUR_WARN;
 	for (uint32_t i = 0; i < rec.nargs; i++) {
 		snprintf(name, sizeof(name), "arg%u", i + 1);
-		args_u64(args, trace_intern(u->t, name), funcgraph_arg(&r.event->graph, &rec, i), SPUR_SHOW_AUTO);
+		args_u64(args, trace_intern(u->t, name), funcgraph_arg(&r.event->graph, &rec, i),
+			 SPUR_SHOW_AUTO);
 	}
 	return SPUR_OK;
 }
 
-enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev,
+				       struct spur_args *args)
 {
 	struct kernel_record r = open_record(u, ev);
 
 	if (r.fmt)
 		return tracefmt_args(r.fmt, r.data, r.size, true, args);
 	if (field_there(u->kernel->hdr.type, r.size))
-		args_u64(args, u->names.common_type, field_u64(u->kernel->hdr.type, r.data, r.size), SPUR_SHOW_PLAIN);
+		args_u64(args, u->names.common_type, field_u64(u->kernel->hdr.type, r.data, r.size),
+			 SPUR_SHOW_PLAIN);
 	return SPUR_WARN;
 }
 

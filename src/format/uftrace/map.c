@@ -31,7 +31,8 @@ static bool parse_map_line(struct text line, struct uftrace_map *m)
 	struct text word, rest = line;
 	ptrdiff_t id;
 
-	if (!text_u64(&rest, 16, &m->start) || !text_skip(&rest, "-") || !text_u64(&rest, 16, &m->end))
+	if (!text_u64(&rest, 16, &m->start) || !text_skip(&rest, "-") ||
+	    !text_u64(&rest, 16, &m->end))
 		return false;
 	if (m->end < m->start || !text_skip(&rest, " "))
 		return false;
@@ -49,7 +50,8 @@ static bool parse_map_line(struct text line, struct uftrace_map *m)
 }
 
 /* SPEC uftrace/map-lines: takes a line into the session: extends the first line of its module, or opens a new map. */
-static bool take_map(struct uftrace *u, struct uftrace_session *s, size_t *cap, struct uftrace_map m)
+static bool take_map(struct uftrace *u, struct uftrace_session *s, size_t *cap,
+		     struct uftrace_map m)
 {
 	struct uftrace_map *last = s->nmaps ? &s->maps[s->nmaps - 1] : NULL;
 
@@ -85,10 +87,12 @@ static bool read_map(struct uftrace *u, struct uftrace_session *s)
 	const char *start;
 	size_t cap = 0;
 
-	snprintf(name, sizeof(name), "sid-%.*s.map", (int)(s->sid.len < 256 ? s->sid.len : 256), s->sid.p);
+	snprintf(name, sizeof(name), "sid-%.*s.map", (int)(s->sid.len < 256 ? s->sid.len : 256),
+		 s->sid.p);
 	s->kernel_base = u->d.info.is64 ? 0xFFFF800000000000 : 0xC0000000;
 	if (memchr(name, '/', strlen(name)) || !uftrace_slurp(u, name, &file)) {
-		uftrace_say(u, DIAG_NOTE, "uftrace/no-map", name, DIAG_NO_OFF, "missing: addresses of this session have no names");
+		uftrace_say(u, DIAG_NOTE, "uftrace/no-map", name, DIAG_NO_OFF,
+			    "missing: addresses of this session have no names");
 		return true;
 	}
 	start = file.p;
@@ -98,8 +102,10 @@ static bool read_map(struct uftrace *u, struct uftrace_session *s)
 		if (!text_trim(line).len || line.p[0] == '#')
 			continue;
 		if (!parse_map_line(line, &m))
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-map-line", name, (uint64_t)(line.p - start),
-				    "line: expected START-END PROT OFFSET DEV INODE PATH, found \"%.*s\"",
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-map-line", name,
+				    (uint64_t)(line.p - start),
+				    "line: expected START-END PROT OFFSET DEV INODE PATH, found "
+				    "\"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
 		else if (!take_map(u, s, &cap, m))
 			return false;
@@ -110,8 +116,8 @@ static bool read_map(struct uftrace *u, struct uftrace_session *s)
 }
 
 /* Sessions of one sid share one map file: its contents are read once and the array is shared. */
-static const struct uftrace_session *twin_of(const struct uftrace_data *d, const struct map64 *seen, uint64_t hash,
-					     const struct uftrace_session *s)
+static const struct uftrace_session *twin_of(const struct uftrace_data *d, const struct map64 *seen,
+					     uint64_t hash, const struct uftrace_session *s)
 {
 	const struct map64_slot *slot = map64_find(seen, hash);
 	const struct uftrace_session *twin = slot ? &d->sessions[slot->value] : NULL;
@@ -127,20 +133,24 @@ static bool add_dlopens(struct uftrace *u, const struct map64 *by_sid)
 
 	for (size_t i = 0; ok && i < d->nlines; i++) {
 		const struct uftrace_line *l = &d->lines[i];
-		const struct map64_slot *slot = l->kind == UFTRACE_LINE_DLOP ? map64_find(by_sid, hash_text(l->sid, 0)) : NULL;
+		const struct map64_slot *slot = l->kind == UFTRACE_LINE_DLOP
+							? map64_find(by_sid, hash_text(l->sid, 0))
+							: NULL;
 		struct uftrace_session *s = slot ? &d->sessions[slot->value] : NULL;
 		struct uftrace_dlopen o = { .time = l->time, .base = l->base, .path = l->path };
 
 		if (l->kind != UFTRACE_LINE_DLOP)
 			continue;
 		if (!s || !same_text(s->sid, l->sid)) {
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt", DIAG_NO_OFF,
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt",
+				    DIAG_NO_OFF,
 				    "DLOP: expected the sid of a session, found \"%.*s\"",
 				    (int)(l->sid.len < 40 ? l->sid.len : 40), l->sid.p);
 			continue;
 		}
 		o.module = uftrace_module(u, l->path, text_of(""));
-		ok = o.module && mem_grow((void **)&s->dlopens, &caps[s - d->sessions], s->ndlopens + 1, sizeof(o), MAX_MAPS);
+		ok = o.module && mem_grow((void **)&s->dlopens, &caps[s - d->sessions],
+					  s->ndlopens + 1, sizeof(o), MAX_MAPS);
 		if (ok)
 			s->dlopens[s->ndlopens++] = o;
 	}
@@ -187,7 +197,8 @@ bool uftrace_read_maps(struct uftrace *u)
 	}
 	for (size_t i = 0; ok && i < d->nsessions; i++) {
 		struct uftrace_session *s = &d->sessions[i];
-		const struct map64_slot *slot = s->shared_maps ? map64_find(&by_sid, hash_text(s->sid, 0)) : NULL;
+		const struct map64_slot *slot =
+			s->shared_maps ? map64_find(&by_sid, hash_text(s->sid, 0)) : NULL;
 
 		if (slot) {
 			s->dlopens = d->sessions[slot->value].dlopens;

@@ -9,7 +9,8 @@ enum { MAX_DEBUG = 1 << 26, NAME_SIZE = 600 };
 
 struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id)
 {
-	struct map64_slot *slot = map64_put(&u->module_index, hash_text(build_id, hash_text(path, 0)));
+	struct map64_slot *slot =
+		map64_put(&u->module_index, hash_text(build_id, hash_text(path, 0)));
 	struct uftrace_module *m = slot ? (struct uftrace_module *)(uintptr_t)slot->value : NULL;
 
 	for (; m; m = m->same_hash)
@@ -68,7 +69,8 @@ static void read_head(struct text file, struct text *path, struct text *build_id
  * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the first 4 digits of
  * the build-id, or without one the sum of the path's bytes.
  */
-static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext, char *name, struct text *file)
+static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext,
+		      char *name, struct text *file)
 {
 	struct text base = base_name(m->path), path, id;
 	unsigned sum = 0;
@@ -79,19 +81,22 @@ static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const c
 	if (!uftrace_slurp(u, name, file))
 		return false;
 	read_head(*file, &path, &id);
-	if ((!path.len || same_text(path, m->path)) && (!id.len || !m->build_id.len || same_text(id, m->build_id)))
+	if ((!path.len || same_text(path, m->path)) &&
+	    (!id.len || !m->build_id.len || same_text(id, m->build_id)))
 		return true;
 	for (size_t i = 0; i < m->path.len; i++)
 		sum += (uint8_t)m->path.p[i];
 	if (m->build_id.len >= 4)
-		snprintf(name, NAME_SIZE, "%.*s-%.4s.%s", (int)base.len, base.p, m->build_id.p, ext);
+		snprintf(name, NAME_SIZE, "%.*s-%.4s.%s", (int)base.len, base.p, m->build_id.p,
+			 ext);
 	else
 		snprintf(name, NAME_SIZE, "%.*s-%04x.%s", (int)base.len, base.p, sum & 0xffff, ext);
 	return uftrace_slurp(u, name, file);
 }
 
 /* One line `ADDR [SIZE] TYPE NAME`. */
-static bool parse_sym(struct text line, uint64_t *addr, uint64_t *size, char *type, struct text *name)
+static bool parse_sym(struct text line, uint64_t *addr, uint64_t *size, char *type,
+		      struct text *name)
 {
 	struct text rest = line;
 	ptrdiff_t tab;
@@ -100,7 +105,8 @@ static bool parse_sym(struct text line, uint64_t *addr, uint64_t *size, char *ty
 	if (!text_u64(&rest, 16, addr) || !text_skip(&rest, " ") || rest.len < 2)
 		return false;
 	/* SPEC uftrace/sym-size: a second field that starts with a digit is the size */
-	if (rest.p[0] >= '0' && rest.p[0] <= '9' && (!text_u64(&rest, 16, size) || !text_skip(&rest, " ")))
+	if (rest.p[0] >= '0' && rest.p[0] <= '9' &&
+	    (!text_u64(&rest, 16, size) || !text_skip(&rest, " ")))
 		return false;
 	if (rest.len < 1)
 		return false;
@@ -117,7 +123,8 @@ static bool parse_sym(struct text line, uint64_t *addr, uint64_t *size, char *ty
 
 static bool ends_previous(char type, struct text name)
 {
-	return type == '?' || text_is(name, "__sym_end") || text_is(name, "__dynsym_end") || text_is(name, "__func_end");
+	return type == '?' || text_is(name, "__sym_end") || text_is(name, "__dynsym_end") ||
+	       text_is(name, "__func_end");
 }
 
 /* Closes the size of the symbol before, where the file has no size column. */
@@ -129,7 +136,8 @@ static void close_size(struct symtab *t, uint64_t addr)
 		last->size = addr - last->addr;
 }
 
-static bool take_symbols(struct uftrace *u, struct uftrace_module *m, struct text file, const char *name)
+static bool take_symbols(struct uftrace *u, struct uftrace_module *m, struct text file,
+			 const char *name)
 {
 	const char *start = file.p;
 	struct text line, sym;
@@ -141,9 +149,11 @@ static bool take_symbols(struct uftrace *u, struct uftrace_module *m, struct tex
 			continue;
 		if (!parse_sym(line, &addr, &size, &type, &sym)) {
 			if (!m->numbered || text_find(line, '#') < 0)
-				uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-sym-line", name, (uint64_t)(line.p - start),
-					    "line: expected ADDRESS [SIZE] TYPE NAME, found \"%.*s\"",
-					    (int)(line.len < 60 ? line.len : 60), line.p);
+				uftrace_say(
+					u, DIAG_DAMAGE, "uftrace/bad-sym-line", name,
+					(uint64_t)(line.p - start),
+					"line: expected ADDRESS [SIZE] TYPE NAME, found \"%.*s\"",
+					(int)(line.len < 60 ? line.len : 60), line.p);
 			continue;
 		}
 		/* SPEC uftrace/sym-repeat: of lines with equal address and type the first counts */
@@ -172,7 +182,8 @@ static bool take_debug_line(struct uftrace *u, struct uftrace_module *m, struct 
 	uint64_t n;
 
 	if (text_skip(&v, "F: ") && text_u64(&v, 16, &n)) {
-		if (!mem_grow((void **)&m->debug, &m->debug_cap, m->ndebug + 1, sizeof(*m->debug), MAX_DEBUG))
+		if (!mem_grow((void **)&m->debug, &m->debug_cap, m->ndebug + 1, sizeof(*m->debug),
+			      MAX_DEBUG))
 			return false;
 		m->debug[m->ndebug++] = (struct uftrace_debug){ .addr = n };
 	} else if (text_starts(line, "E: ")) {
@@ -217,7 +228,8 @@ static void mark_conflicts(struct uftrace_module *m)
 	for (size_t i = 1; i < m->ndebug; i++) {
 		struct uftrace_debug *a = &m->debug[i - 1], *b = &m->debug[i];
 
-		if (a->addr == b->addr && (a->args.len || a->ret.len) && (b->args.len || b->ret.len) &&
+		if (a->addr == b->addr && (a->args.len || a->ret.len) &&
+		    (b->args.len || b->ret.len) &&
 		    (!same_text(a->args, b->args) || !same_text(a->ret, b->ret)))
 			a->conflict = b->conflict = true;
 	}
@@ -234,7 +246,8 @@ static void load_debug(struct uftrace *u, struct uftrace_module *m)
 	start = file.p;
 	while (text_line(&file, &line))
 		if (line.len && line.p[0] != '#' && !take_debug_line(u, m, line))
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", name, (uint64_t)(line.p - start),
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", name,
+				    (uint64_t)(line.p - start),
 				    "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
 	if (m->ndebug)
@@ -249,15 +262,16 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 	struct elf_facts facts = { 0 };
 	char *path = arena_strdup(&u->t->arena, m->path.p, m->path.len);
 
-	if (!path || elf_symbols(&m->syms, path, u->t->options.symbol_dirs, &facts, &err) == SPUR_FAIL) {
+	if (!path ||
+	    elf_symbols(&m->syms, path, u->t->options.symbol_dirs, &facts, &err) == SPUR_FAIL) {
 		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path ? path : "", DIAG_NO_OFF,
 			    "neither a .sym nor a readable binary: its functions have no names");
 		return;
 	}
 	if (m->build_id.len && facts.build_id[0] && !text_is(m->build_id, facts.build_id)) {
 		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path, DIAG_NO_OFF,
-			    "build-id: expected %.*s, found %s: not the file that was traced", (int)m->build_id.len,
-			    m->build_id.p, facts.build_id);
+			    "build-id: expected %.*s, found %s: not the file that was traced",
+			    (int)m->build_id.len, m->build_id.p, facts.build_id);
 		symtab_free(&m->syms);
 		symtab_init(&m->syms);
 	}
@@ -284,7 +298,8 @@ void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 	m->loaded = true;
 	if (m == u->kernel_syms) {
 		load_kallsyms(u, m);
-	} else if (m == u->python ? uftrace_slurp(u, "python.fake.sym", &file) : slurp_for(u, m, "sym", name, &file)) {
+	} else if (m == u->python ? uftrace_slurp(u, "python.fake.sym", &file)
+				  : slurp_for(u, m, "sym", name, &file)) {
 		if (!take_symbols(u, m, file, m == u->python ? "python.fake.sym" : name))
 			u->t->diag.overflow = true;
 	} else {
@@ -293,7 +308,8 @@ void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 	load_debug(u, m);
 	symtab_sort(&m->syms);
 	if (m->syms.count)
-		m->extent = m->syms.syms[m->syms.count - 1].addr + m->syms.syms[m->syms.count - 1].size;
+		m->extent =
+			m->syms.syms[m->syms.count - 1].addr + m->syms.syms[m->syms.count - 1].size;
 	m->classes = mem_array(m->syms.count, sizeof(*m->classes));
 	if (!m->classes)
 		m->syms.count = 0;

@@ -8,11 +8,16 @@
 static int side_kind(const struct perf_record *r)
 {
 	switch (r->type) {
-	case PERF_SWITCH: return SIDE_SWITCH;
-	case PERF_COMM: return SIDE_COMM;
-	case PERF_FORK: return SIDE_FORK;
-	case PERF_EXIT: return SIDE_EXIT;
-	default: return -1;
+	case PERF_SWITCH:
+		return SIDE_SWITCH;
+	case PERF_COMM:
+		return SIDE_COMM;
+	case PERF_FORK:
+		return SIDE_FORK;
+	case PERF_EXIT:
+		return SIDE_EXIT;
+	default:
+		return -1;
 	}
 }
 
@@ -33,12 +38,18 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 	perfring_init(&ring, file->source, u->swap, name, &u->t->diag);
 	while (perfring_next(&ring, &r)) {
 		struct uftrace_side s = {
-			.time = r.time, .off = r.off, .len = r.len, .file = index, .tid = r.tid, .flags = side_flags(&r),
+			.time = r.time,
+			.off = r.off,
+			.len = r.len,
+			.file = index,
+			.tid = r.tid,
+			.flags = side_flags(&r),
 		};
 
 		if (r.type == PERF_LOST)
 			diag_add(&u->t->diag, DIAG_WARN, "uftrace/perf-lost", name, r.off, 0,
-				 "the kernel lost %llu perf records here", (unsigned long long)r.lost);
+				 "the kernel lost %llu perf records here",
+				 (unsigned long long)r.lost);
 		if (side_kind(&r) < 0)
 			continue;
 		s.what = (uint8_t)side_kind(&r);
@@ -74,7 +85,8 @@ static bool open_record(const struct uftrace *u, const struct spur_event *ev, st
 	return p && perf_decode(p, ev->len, u->swap, r);
 }
 
-enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *ev,
+				   struct spur_args *args)
 {
 	struct perf_record r;
 
@@ -89,14 +101,18 @@ enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *e
 	return SPUR_OK;
 }
 
-enum spur_status uftrace_perf_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_perf_fields(struct uftrace *u, const struct spur_event *ev,
+				     struct spur_args *args)
 {
 	struct perf_record r;
 
 	if (!open_record(u, ev, &r))
 		return SPUR_WARN;
 	args_literal(args, u->names.type,
-		     r.type == PERF_COMM ? "COMM" : r.type == PERF_FORK ? "FORK" : r.type == PERF_EXIT ? "EXIT" : "SWITCH");
+		     r.type == PERF_COMM   ? "COMM"
+		     : r.type == PERF_FORK ? "FORK"
+		     : r.type == PERF_EXIT ? "EXIT"
+					   : "SWITCH");
 	args_u64(args, u->names.misc, r.misc, SPUR_SHOW_HEX);
 	args_u64(args, u->names.size, r.len, SPUR_SHOW_PLAIN);
 	args_i64(args, u->names.pid, r.pid);

@@ -68,14 +68,21 @@ struct uftrace_side {
 };
 
 enum uftrace_side_flag { SIDE_OUT = 1, SIDE_PREEMPTED = 2 };
-enum uftrace_side_kind { SIDE_SWITCH, SIDE_COMM, SIDE_FORK, SIDE_EXIT, SIDE_KERNEL_LOST, SIDE_KERNEL };
+enum uftrace_side_kind {
+	SIDE_SWITCH,
+	SIDE_COMM,
+	SIDE_FORK,
+	SIDE_EXIT,
+	SIDE_KERNEL_LOST,
+	SIDE_KERNEL
+};
 
 struct uftrace_kernel; /* kernel.c */
 
 /* String ids of the names that arguments and fields have. */
 struct uftrace_names {
-	uint32_t time, type, more, magic, depth, addr, payload, misc, size, pid, ppid, tid, comm, msg, data, address, value, cpu,
-		common_type;
+	uint32_t time, type, more, magic, depth, addr, payload, misc, size, pid, ppid, tid, comm,
+		msg, data, address, value, cpu, common_type;
 };
 
 struct uftrace {
@@ -108,7 +115,8 @@ struct uftrace {
 };
 
 /*
- * Address cache of a feed: open addressing, an eighth full at most, so that a look-up rarely meets a second slot. An EXIT
+ * Address cache of a feed: open addressing, an eighth full at most, so that a look-up rarely meets
+ * a second slot. An EXIT
  * looks first where the ENTRY of its depth was found.
  */
 struct addr_slot {
@@ -160,7 +168,8 @@ static inline bool same_text(struct text a, struct text b)
 /* A file below the directory (or NAME.gz, NAME.zst), whole, mapped until close; false where it is not there. */
 bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 /* Adds a diagnostic about a small file, found while opening. */
-#define uftrace_say(u, level, code, file, off, ...) diag_add(&(u)->t->diag, level, code, file, off, 0, __VA_ARGS__)
+#define uftrace_say(u, level, code, file, off, ...) \
+	diag_add(&(u)->t->diag, level, code, file, off, 0, __VA_ARGS__)
 
 void uftrace_intern_names(struct uftrace *u);
 void uftrace_read_info(struct uftrace *u);
@@ -176,41 +185,49 @@ void uftrace_load_module(struct uftrace *u, struct uftrace_module *m);
 void uftrace_free_modules(struct uftrace *u);
 
 /* The class of a function record; 0 when memory is out. Takes the lock; `diag` gets what is found on the way. */
-uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
+uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+		       uint64_t addr);
 uint32_t uftrace_event_class(struct uftrace *u, uint64_t id);
 uint32_t uftrace_lost_class(struct uftrace *u);
 /* Number of arguments that the payload of an event row has. */
 uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row);
 /* The symbol name of an address, or NULL: for pointers. */
-const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
+const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+				uint64_t addr);
 /* The address lies in a module of the session (no symbol needed). */
-bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr);
+bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			uint64_t addr);
 /* Narrows the span around `time` to where the session's modules stay as they are. */
-void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from, uint64_t *until);
+void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from,
+			  uint64_t *until);
 
 /* Plans of a function: NULL where it has no payload. `name` is raw, `simple` demangled. Under the lock. */
-bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym, const char *simple,
-		   const struct plan **entry, const struct plan **exit);
+bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
+		   const char *simple, const struct plan **entry, const struct plan **exit);
 
 /* All of the list are argument specs. */
 bool uftrace_specs_valid(struct uftrace *u, struct text specs);
 
 /* The .dat decoder. */
-enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf, struct batch *b,
-				  uint64_t bound);
+enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
+				  struct batch *b, uint64_t bound);
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag);
 
 /* Per-CPU files. */
 /* A file that rows point into, by name; NULL when memory is out. Pointers to earlier ones become invalid. */
 struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu);
 bool uftrace_read_perf(struct uftrace *u);
-enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
-enum spur_status uftrace_perf_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *ev,
+				   struct spur_args *args);
+enum spur_status uftrace_perf_fields(struct uftrace *u, const struct spur_event *ev,
+				     struct spur_args *args);
 bool uftrace_read_kernel(struct uftrace *u);
 enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const struct uftrace_side *s,
 				    struct spur_event *row);
-enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
-enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event *ev,
+				     struct spur_args *args);
+enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev,
+				       struct spur_args *args);
 void uftrace_free_kernel(struct uftrace *u);
 /* Name and category of a tracepoint; false: not one. */
 bool uftrace_kernel_event(const struct uftrace *u, uint64_t id, struct event_class *c);
@@ -228,11 +245,15 @@ enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftr
 				  const struct uftrace_side *s, struct spur_event *row);
 /* Rows of per-CPU files and extern.dat. */
 bool uftrace_is_side(const struct uftrace *u, uint32_t stream);
-enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
-enum spur_status uftrace_side_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev,
+				   struct spur_args *args);
+enum spur_status uftrace_side_fields(struct uftrace *u, const struct spur_event *ev,
+				     struct spur_args *args);
 
-enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
-enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args);
+enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
+			      struct spur_args *args);
+enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev,
+				struct spur_args *args);
 const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev);
 
 #endif

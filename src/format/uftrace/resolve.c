@@ -3,7 +3,10 @@
 
 #include "format/uftrace/reader.h"
 
-enum { MAX_UNKNOWN = 1 << 20, MAX_DLOPENS = 4096 /* of a session that are looked at, the newest */ };
+enum {
+	MAX_UNKNOWN = 1 << 20,
+	MAX_DLOPENS = 4096 /* of a session that are looked at, the newest */
+};
 
 struct place {
 	struct uftrace_module *module;
@@ -42,8 +45,8 @@ static size_t dlopens_by(const struct uftrace_session *s, uint64_t time)
 }
 
 /* SPEC uftrace/dlopen-newest: the newest DLOP that is not younger than the record wins */
-static const struct uftrace_dlopen *find_dlopen(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
-						uint64_t addr)
+static const struct uftrace_dlopen *find_dlopen(struct uftrace *u, const struct uftrace_session *s,
+						uint64_t time, uint64_t addr)
 {
 	size_t count = dlopens_by(s, time), first = count > MAX_DLOPENS ? count - MAX_DLOPENS : 0;
 
@@ -66,8 +69,8 @@ static bool is_kernel(const struct uftrace *u, const struct uftrace_session *s, 
 }
 
 /* The symbol at the address and where it is; NULL where there is none (place.module may still be set). */
-static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr,
-					struct place *at)
+static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s,
+					uint64_t time, uint64_t addr, struct place *at)
 {
 	const struct uftrace_map *map = s ? find_map(s, addr) : NULL;
 	const struct uftrace_dlopen *o;
@@ -117,8 +120,8 @@ static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_fo
 	return id;
 }
 
-static void set_location(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
-			 struct event_class *c)
+static void set_location(struct uftrace *u, const struct uftrace_module *m,
+			 const struct symbol *sym, struct event_class *c)
 {
 	size_t lo = 0, hi = m->ndebug;
 
@@ -140,8 +143,9 @@ static uint32_t symbol_class(struct uftrace *u, struct uftrace_module *m, const 
 {
 	size_t k = (size_t)(sym - m->syms.syms);
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = sym->addr, .size = sym->size };
-	enum demangle_form form = u->t->options.demangle == 1 ? DEMANGLE_FULL :
-				  u->t->options.demangle == 2 ? DEMANGLE_NONE : DEMANGLE_SIMPLE;
+	enum demangle_form form = u->t->options.demangle == 1	? DEMANGLE_FULL
+				  : u->t->options.demangle == 2 ? DEMANGLE_NONE
+								: DEMANGLE_SIMPLE;
 
 	if (m->classes[k])
 		return m->classes[k];
@@ -179,7 +183,8 @@ static uint32_t unknown_class(struct uftrace *u, const struct place *at, uint64_
 	return (uint32_t)slot->value;
 }
 
-uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
+uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+		       uint64_t addr)
 {
 	const struct symbol *sym;
 	struct place at;
@@ -192,7 +197,8 @@ uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint6
 	return cls;
 }
 
-const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
+const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+				uint64_t addr)
 {
 	const struct symbol *sym;
 	const char *name = NULL;
@@ -208,7 +214,8 @@ const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session 
 	return name;
 }
 
-bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time, uint64_t addr)
+bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			uint64_t addr)
 {
 	size_t count, first;
 
@@ -222,7 +229,8 @@ bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s
 	return u->python && addr && addr < UINT32_MAX;
 }
 
-void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from, uint64_t *until)
+void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from,
+			  uint64_t *until)
 {
 	size_t count = s ? dlopens_by(s, time) : 0;
 
@@ -262,8 +270,16 @@ static const struct event_form event_forms[] = {
 	{ UFTRACE_EV_SCHED_IN, "linux:sched-in", "linux", CLASS_SCHED, { NULL } },
 	{ UFTRACE_EV_SCHED_OUT, "linux:sched-out", "linux", CLASS_SCHED, { NULL } },
 	{ UFTRACE_EV_SCHED_BOTH, "linux:schedule", "linux", CLASS_SCHED, { NULL } },
-	{ UFTRACE_EV_SCHED_OUT_PREEMPT, "linux:sched-out (pre-empted)", "linux", CLASS_SCHED, { NULL } },
-	{ UFTRACE_EV_SCHED_BOTH_PREEMPT, "linux:schedule (pre-empted)", "linux", CLASS_SCHED, { NULL } },
+	{ UFTRACE_EV_SCHED_OUT_PREEMPT,
+	  "linux:sched-out (pre-empted)",
+	  "linux",
+	  CLASS_SCHED,
+	  { NULL } },
+	{ UFTRACE_EV_SCHED_BOTH_PREEMPT,
+	  "linux:schedule (pre-empted)",
+	  "linux",
+	  CLASS_SCHED,
+	  { NULL } },
 	{ UFTRACE_EV_TASK_NEW, "linux:task-new", "linux", 0, { NULL } },
 	{ UFTRACE_EV_TASK_EXIT, "linux:task-exit", "linux", 0, { NULL } },
 	{ UFTRACE_EV_TASK_NAME, "linux:task-name", "linux", 0, { NULL } },
@@ -283,7 +299,9 @@ static const struct plan *fields_plan(struct uftrace *u, const struct event_form
 		bool diff = strcmp(f->cat, "diff") == 0;
 
 		ops[n] = (struct plan_op){
-			.code = diff ? PLAN_INT : PLAN_UINT, .size = 8, .align = 1,
+			.code = diff ? PLAN_INT : PLAN_UINT,
+			.size = 8,
+			.align = 1,
 			.name = trace_intern(u->t, f->fields[n]),
 		};
 		p->count = n + 1;
@@ -312,7 +330,8 @@ static bool event_class_fill(struct uftrace *u, uint64_t id, struct event_class 
 	}
 	if (uftrace_kernel_event(u, id, c))
 		return true;
-	snprintf(name, sizeof(name), id >= UFTRACE_EV_USER ? "user_event:%llu" : "event:%llu", (unsigned long long)id);
+	snprintf(name, sizeof(name), id >= UFTRACE_EV_USER ? "user_event:%llu" : "event:%llu",
+		 (unsigned long long)id);
 	c->name = named ? (uint32_t)named->value : trace_intern(u->t, name);
 	c->cat = trace_intern(u->t, id >= UFTRACE_EV_USER ? "user" : "event");
 	return true;

@@ -13,8 +13,10 @@ enum { SIDE_START = 1024 };
 bool uftrace_add_side(struct uftrace *u, const struct uftrace_side *s)
 {
 	if (s->time > INT64_MAX) {
-		diag_add(&u->t->diag, DIAG_DAMAGE, "uftrace/bad-time", u->t->streams[u->files[s->file].stream].path, s->off,
-			 s->what == SIDE_KERNEL_LOST ? 0 : s->len, "record: expected a time below 2^63 ns, found %llu",
+		diag_add(&u->t->diag, DIAG_DAMAGE, "uftrace/bad-time",
+			 u->t->streams[u->files[s->file].stream].path, s->off,
+			 s->what == SIDE_KERNEL_LOST ? 0 : s->len,
+			 "record: expected a time below 2^63 ns, found %llu",
 			 (unsigned long long)s->time);
 		return true;
 	}
@@ -78,7 +80,8 @@ bool uftrace_list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *
 			continue;
 		if (!text_is(t, ".dat") && !text_is(t, ".dat.gz") && !text_is(t, ".dat.zst"))
 			continue;
-		ok = mem_grow((void **)&out->cpus, &out->cap, out->count + 1, sizeof(*out->cpus), SPUR_NO_CPU);
+		ok = mem_grow((void **)&out->cpus, &out->cap, out->count + 1, sizeof(*out->cpus),
+			      SPUR_NO_CPU);
 		if (ok)
 			out->cpus[out->count++] = (uint16_t)n;
 	}
@@ -93,10 +96,14 @@ bool uftrace_list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *
 static uint64_t perf_event_id(const struct uftrace_side *s)
 {
 	switch ((enum uftrace_side_kind)s->what) {
-	case SIDE_COMM: return UFTRACE_EV_TASK_NAME;
-	case SIDE_FORK: return UFTRACE_EV_TASK_NEW;
-	case SIDE_EXIT: return UFTRACE_EV_TASK_EXIT;
-	default: break;
+	case SIDE_COMM:
+		return UFTRACE_EV_TASK_NAME;
+	case SIDE_FORK:
+		return UFTRACE_EV_TASK_NEW;
+	case SIDE_EXIT:
+		return UFTRACE_EV_TASK_EXIT;
+	default:
+		break;
 	}
 	if (!(s->flags & SIDE_OUT))
 		return UFTRACE_EV_SCHED_IN;
@@ -120,8 +127,13 @@ enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftr
 	uint32_t cls;
 
 	*row = (struct spur_event){
-		.ts = (int64_t)s->time, .off = s->off, .len = s->len, .track = f->track, .stream = file->stream,
-		.cpu = file->cpu, .depth = (uint16_t)(uf->depth < UINT16_MAX ? uf->depth : UINT16_MAX),
+		.ts = (int64_t)s->time,
+		.off = s->off,
+		.len = s->len,
+		.track = f->track,
+		.stream = file->stream,
+		.cpu = file->cpu,
+		.depth = (uint16_t)(uf->depth < UINT16_MAX ? uf->depth : UINT16_MAX),
 	};
 	if (s->what >= SIDE_KERNEL_LOST)
 		return uftrace_kernel_row(u, f, s, row);
@@ -149,12 +161,15 @@ static bool is_perf(const struct uftrace *u, const struct spur_event *ev)
 	return text_starts(u->files[ev->stream].name, "perf-");
 }
 
-enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev,
+				   struct spur_args *args)
 {
 	return is_perf(u, ev) ? uftrace_perf_args(u, ev, args) : uftrace_kernel_args(u, ev, args);
 }
 
-enum spur_status uftrace_side_fields(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
+enum spur_status uftrace_side_fields(struct uftrace *u, const struct spur_event *ev,
+				     struct spur_args *args)
 {
-	return is_perf(u, ev) ? uftrace_perf_fields(u, ev, args) : uftrace_kernel_fields(u, ev, args);
+	return is_perf(u, ev) ? uftrace_perf_fields(u, ev, args)
+			      : uftrace_kernel_fields(u, ev, args);
 }

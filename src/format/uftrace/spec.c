@@ -48,7 +48,8 @@ static bool take_target(struct uftrace *u, struct text *t, struct arg_spec *a)
 	}
 	if (!text_u64(t, 10, &a->index) || a->index > 1000)
 		return false;
-	snprintf(name, sizeof(name), "%s%u", a->key == KEY_FLOAT ? "fparg" : "arg", (unsigned)a->index);
+	snprintf(name, sizeof(name), "%s%u", a->key == KEY_FLOAT ? "fparg" : "arg",
+		 (unsigned)a->index);
 	a->op.name = trace_intern(u->t, name);
 	return true;
 }
@@ -59,11 +60,16 @@ struct format_letter {
 };
 
 static const struct format_letter letters[] = {
-	{ 'd', PLAN_INT, SPUR_SHOW_AUTO, 0 },   { 'i', PLAN_INT, SPUR_SHOW_PLAIN, 0 },
-	{ 'u', PLAN_UINT, SPUR_SHOW_PLAIN, 0 }, { 'x', PLAN_UINT, SPUR_SHOW_HEX, 0 },
-	{ 'o', PLAN_UINT, SPUR_SHOW_OCTAL, 0 }, { 's', PLAN_STR16, 0, 0 },
-	{ 'S', PLAN_STR16, 0, 0 },              { 'c', PLAN_CHAR, SPUR_SHOW_CHAR, 1 },
-	{ 'f', PLAN_FLOAT, 0, 8 },              { 'p', PLAN_POINTER, SPUR_SHOW_HEX, 0 },
+	{ 'd', PLAN_INT, SPUR_SHOW_AUTO, 0 },
+	{ 'i', PLAN_INT, SPUR_SHOW_PLAIN, 0 },
+	{ 'u', PLAN_UINT, SPUR_SHOW_PLAIN, 0 },
+	{ 'x', PLAN_UINT, SPUR_SHOW_HEX, 0 },
+	{ 'o', PLAN_UINT, SPUR_SHOW_OCTAL, 0 },
+	{ 's', PLAN_STR16, 0, 0 },
+	{ 'S', PLAN_STR16, 0, 0 },
+	{ 'c', PLAN_CHAR, SPUR_SHOW_CHAR, 1 },
+	{ 'f', PLAN_FLOAT, 0, 8 },
+	{ 'p', PLAN_POINTER, SPUR_SHOW_HEX, 0 },
 };
 
 static const char *arena_text(struct uftrace *u, struct text t)
@@ -72,7 +78,8 @@ static const char *arena_text(struct uftrace *u, struct text t)
 }
 
 /* SPEC uftrace/enum: e:NAME */
-static bool take_enum(struct uftrace *u, const struct uftrace_module *m, struct text *t, struct arg_spec *a)
+static bool take_enum(struct uftrace *u, const struct uftrace_module *m, struct text *t,
+		      struct arg_spec *a)
 {
 	ptrdiff_t end;
 	struct text name;
@@ -103,9 +110,13 @@ static bool take_struct(struct uftrace *u, struct text *t, struct arg_spec *a)
 	if (text_skip(t, ":")) {
 		end = text_find(*t, '%');
 		a->op.type_text = arena_text(u, text_make(t->p, end < 0 ? t->len : (size_t)end));
-		*t = text_make(t->p + (end < 0 ? (ptrdiff_t)t->len : end), end < 0 ? 0 : t->len - (size_t)end);
+		*t = text_make(t->p + (end < 0 ? (ptrdiff_t)t->len : end),
+			       end < 0 ? 0 : t->len - (size_t)end);
 	}
-	/* SPEC uftrace/struct: the recorder stores left-overs for returned structs, zeros for members in SSE registers */
+	/*
+	 * SPEC uftrace/struct: the recorder stores left-overs for returned structs, zeros for
+	 * members in SSE registers
+	 */
 	a->op.unreliable = !a->index || text_search(*t, "XMM") >= 0;
 	return true;
 }
@@ -129,7 +140,8 @@ static bool take_bits(struct uftrace *u, struct text *t, struct arg_spec *a)
 }
 
 /* `/FMT[BITS]` or `/BITS` of a floating-point argument */
-static bool take_format(struct uftrace *u, const struct uftrace_module *m, struct text *t, struct arg_spec *a)
+static bool take_format(struct uftrace *u, const struct uftrace_module *m, struct text *t,
+			struct arg_spec *a)
 {
 	if (!text_skip(t, "/"))
 		return true;
@@ -156,7 +168,8 @@ static bool take_format(struct uftrace *u, const struct uftrace_module *m, struc
 }
 
 /* SPEC uftrace/arg-spec: `argN|fpargN|retval [/FMT[BITS]] [%REG|%stack+N]` */
-static bool parse_spec(struct uftrace *u, const struct uftrace_module *m, struct text t, struct arg_spec *a)
+static bool parse_spec(struct uftrace *u, const struct uftrace_module *m, struct text t,
+		       struct arg_spec *a)
 {
 	*a = (struct arg_spec){ .op.align = 4 };
 	if (!take_target(u, &t, a) || !take_format(u, m, &t, a))
@@ -176,10 +189,14 @@ static bool same_key(const struct arg_spec *a, const struct arg_spec *b)
 {
 	if (a->key != b->key || !a->index != !b->index)
 		return false;
-	return a->key == KEY_REGISTER || a->key == KEY_STACK ? same_text(a->place, b->place) : a->index == b->index;
+	return a->key == KEY_REGISTER || a->key == KEY_STACK ? same_text(a->place, b->place)
+							     : a->index == b->index;
 }
 
-/* SPEC uftrace/spec-replace: a later spec of the same key replaces, unless it is a pattern's and the earlier an exact name's */
+/*
+ * SPEC uftrace/spec-replace: a later spec of the same key replaces, unless it is a pattern's and
+ * the earlier an exact name's
+ */
 static void put_spec(struct spec_list *l, const struct arg_spec *a)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -192,7 +209,8 @@ static void put_spec(struct spec_list *l, const struct arg_spec *a)
 		l->items[l->count++] = *a;
 }
 
-static void put_specs(struct uftrace *u, const struct uftrace_module *m, struct spec_list *l, struct text specs, bool exact)
+static void put_specs(struct uftrace *u, const struct uftrace_module *m, struct spec_list *l,
+		      struct text specs, bool exact)
 {
 	struct text one;
 	struct arg_spec a;
@@ -213,7 +231,8 @@ static bool has_side(const struct spec_list *l, bool ret)
 	return false;
 }
 
-static bool make_plan(struct uftrace *u, const struct spec_list *l, bool ret, const struct plan **out)
+static bool make_plan(struct uftrace *u, const struct spec_list *l, bool ret,
+		      const struct plan **out)
 {
 	struct plan_op *ops;
 	struct plan *p;
@@ -239,7 +258,8 @@ static bool make_plan(struct uftrace *u, const struct spec_list *l, bool ret, co
 		.count = n,
 		.fixed = fixed ? (uint32_t)align_up(size, 8) : 0,
 		.swap = u->swap,
-		.null_string = 1, /* SPEC uftrace/string: the letters NULL are a string like others */
+		.null_string =
+			1, /* SPEC uftrace/string: the letters NULL are a string like others */
 		.tail_align = 8,
 	};
 	*out = p;
@@ -248,7 +268,8 @@ static bool make_plan(struct uftrace *u, const struct spec_list *l, bool ret, co
 
 /* --- which specs a function has --- */
 
-static bool module_matches(const struct uftrace_spec *s, const struct uftrace_module *m, const struct symbol *sym)
+static bool module_matches(const struct uftrace_spec *s, const struct uftrace_module *m,
+			   const struct symbol *sym)
 {
 	ptrdiff_t slash;
 
@@ -261,8 +282,8 @@ static bool module_matches(const struct uftrace_spec *s, const struct uftrace_mo
 	       memcmp(m->path.p + slash + 1, s->module.p, s->module.len) == 0;
 }
 
-static bool put_user_specs(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
-			   const char *simple, struct spec_list *l)
+static bool put_user_specs(struct uftrace *u, const struct uftrace_module *m,
+			   const struct symbol *sym, const char *simple, struct spec_list *l)
 {
 	bool any = false;
 
@@ -292,13 +313,15 @@ static const struct uftrace_debug *find_debug(const struct uftrace_module *m, ui
 	return lo < m->ndebug && m->debug[lo].addr == addr ? &m->debug[lo] : NULL;
 }
 
-static void put_auto(struct uftrace *u, const struct uftrace_specs *from, const struct uftrace_module *m,
-		     const struct symbol *sym, const char *simple, struct spec_list *l)
+static void put_auto(struct uftrace *u, const struct uftrace_specs *from,
+		     const struct uftrace_module *m, const struct symbol *sym, const char *simple,
+		     struct spec_list *l)
 {
 	for (size_t i = 0; i < from->count; i++) {
 		const struct uftrace_spec *s = &from->items[i];
 
-		if (text_is(s->func, sym->name) || text_is(s->func, simple) || text_is(s->simple, simple)) {
+		if (text_is(s->func, sym->name) || text_is(s->func, simple) ||
+		    text_is(s->simple, simple)) {
 			put_specs(u, m, l, s->specs, true);
 			return;
 		}
@@ -306,11 +329,12 @@ static void put_auto(struct uftrace *u, const struct uftrace_specs *from, const 
 }
 
 /*
- * SPEC uftrace/spec-choice: the user's; else, with auto-args, the .dbg file's; else the built-in list's. Arguments and return
+ * SPEC uftrace/spec-choice: the user's; else, with auto-args, the .dbg file's; else the built-in
+ * list's. Arguments and return
  * value are looked up separately.
  */
-bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym, const char *simple,
-		   const struct plan **entry, const struct plan **exit)
+bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
+		   const char *simple, const struct plan **entry, const struct plan **exit)
 {
 	struct spec_list *l = mem_alloc(sizeof(*l));
 	const struct uftrace_debug *d;
@@ -377,7 +401,8 @@ static void cut_module(struct uftrace *u, struct uftrace_spec *s)
 	struct text last = text_make(s->specs.p + comma + 1, s->specs.len - (size_t)(comma + 1));
 	struct arg_spec a;
 
-	if (!last.len || parse_spec(u, NULL, last, &a) || text_starts(last, "arg") || text_starts(last, "fparg"))
+	if (!last.len || parse_spec(u, NULL, last, &a) || text_starts(last, "arg") ||
+	    text_starts(last, "fparg"))
 		return;
 	s->module = last;
 	s->specs.len = comma < 0 ? 0 : (size_t)comma;
@@ -435,14 +460,17 @@ static bool add_specs(struct uftrace *u, struct uftrace_specs *list, struct text
 		if (list->count >= MAX_SPECS || !read_spec(u, one, patterns, &s))
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-spec", "info",
 				    (uint64_t)(one.p - (const char *)u->d.info.header),
-				    "argument spec: expected FUNCTION@SPEC,... (%d at most), found \"%.*s\"", MAX_SPECS,
-				    (int)(one.len < 60 ? one.len : 60), one.p);
+				    "argument spec: expected FUNCTION@SPEC,... (%d at most), found "
+				    "\"%.*s\"",
+				    MAX_SPECS, (int)(one.len < 60 ? one.len : 60), one.p);
 		if (list->count >= MAX_SPECS)
 			break;
 		out_clear(&simple);
 		demangle(&simple, s.func.p ? s.func.p : "", s.func.len, DEMANGLE_SIMPLE);
-		s.simple = text_make(arena_strdup(&u->t->arena, simple.buf, simple.len), simple.len);
-		if (!s.simple.p || !mem_grow((void **)&list->items, &list->cap, list->count + 1, sizeof(s), MAX_SPECS)) {
+		s.simple =
+			text_make(arena_strdup(&u->t->arena, simple.buf, simple.len), simple.len);
+		if (!s.simple.p || !mem_grow((void **)&list->items, &list->cap, list->count + 1,
+					     sizeof(s), MAX_SPECS)) {
 			pattern_free(s.pattern);
 			break;
 		}
@@ -465,6 +493,8 @@ bool uftrace_read_specs(struct uftrace *u)
 			u->enums = t;
 		}
 	}
-	return add_specs(u, &u->user, i->argspec, true) && add_specs(u, &u->user, i->retspec, true) &&
-	       add_specs(u, &u->autoargs, i->argauto, false) && add_specs(u, &u->autorets, i->retauto, false);
+	return add_specs(u, &u->user, i->argspec, true) &&
+	       add_specs(u, &u->user, i->retspec, true) &&
+	       add_specs(u, &u->autoargs, i->argauto, false) &&
+	       add_specs(u, &u->autorets, i->retauto, false);
 }

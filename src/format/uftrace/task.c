@@ -68,7 +68,8 @@ static bool parse_line(struct text line, struct uftrace_line *l)
 			return false;
 		break;
 	default:
-		if (!take_key_u64(&rest, " tid=", 10, &a) || !take_key_u64(&rest, " base=", 16, &l->base))
+		if (!take_key_u64(&rest, " tid=", 10, &a) ||
+		    !take_key_u64(&rest, " base=", 16, &l->base))
 			return false;
 		b = 0;
 		if (!take_word(rest, " sid=", &l->sid) || !take_path(rest, "libname=\"", &l->path))
@@ -81,7 +82,8 @@ static bool parse_line(struct text line, struct uftrace_line *l)
 
 static bool add_line(struct uftrace_data *d, const struct uftrace_line *l)
 {
-	if (!mem_grow((void **)&d->lines, &d->lines_cap, d->nlines + 1, sizeof(*d->lines), MAX_LINES))
+	if (!mem_grow((void **)&d->lines, &d->lines_cap, d->nlines + 1, sizeof(*d->lines),
+		      MAX_LINES))
 		return false;
 	d->lines[d->nlines++] = *l;
 	return true;
@@ -98,8 +100,10 @@ static void read_text(struct uftrace *u, struct text file)
 		if (!text_trim(line).len || line.p[0] == '#')
 			continue;
 		if (!parse_line(line, &l) || !add_line(&u->d, &l))
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt", (uint64_t)(line.p - start),
-				    "line: expected SESS, TASK, FORK or DLOP with its fields, found \"%.*s\"",
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-task-line", "task.txt",
+				    (uint64_t)(line.p - start),
+				    "line: expected SESS, TASK, FORK or DLOP with its fields, "
+				    "found \"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
 	}
 }
@@ -118,16 +122,20 @@ static void read_binary(struct uftrace *u, struct text file)
 		struct cursor b;
 
 		if (!body || mark != MESSAGE_MAGIC) {
-			diag_add(&u->t->diag, DIAG_DAMAGE, "uftrace/bad-task-message", "task", at, file.len - at,
-				 "message: expected magic 0xface and %u bytes, found 0x%04x and %zu", len, mark,
-				 cursor_left(&c));
+			diag_add(
+				&u->t->diag, DIAG_DAMAGE, "uftrace/bad-task-message", "task", at,
+				file.len - at,
+				"message: expected magic 0xface and %u bytes, found 0x%04x and %zu",
+				len, mark, cursor_left(&c));
 			return;
 		}
 		b = cursor_make(body, len, u->swap);
 		l.time = cursor_u64(&b);
 		l.pid = (int32_t)cursor_u32(&b);
 		l.tid = (int32_t)cursor_u32(&b);
-		l.kind = type == 3 ? UFTRACE_LINE_TASK : type == 6 ? UFTRACE_LINE_FORK : UFTRACE_LINE_SESS;
+		l.kind = type == 3   ? UFTRACE_LINE_TASK
+			 : type == 6 ? UFTRACE_LINE_FORK
+				     : UFTRACE_LINE_SESS;
 		if (type == 7) {
 			const uint8_t *sid = cursor_bytes(&b, 16);
 			uint32_t namelen;
@@ -162,7 +170,8 @@ struct task_index {
 /* Sessions are in an array: addresses give their order in the file. */
 static int by_pid_time(const void *a, const void *b)
 {
-	const struct uftrace_session *x = *(struct uftrace_session *const *)a, *y = *(struct uftrace_session *const *)b;
+	const struct uftrace_session *x = *(struct uftrace_session *const *)a,
+				     *y = *(struct uftrace_session *const *)b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
@@ -228,23 +237,27 @@ static void order_refs(struct uftrace_task *k)
 		k->refs[i].end = i + 1 < k->nrefs ? k->refs[i + 1].start : UINT64_MAX;
 }
 
-static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index *ix, int64_t tid, bool make)
+static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index *ix, int64_t tid,
+				       bool make)
 {
-	struct map64_slot *s = make ? map64_put(&ix->map, (uint64_t)tid) : map64_find(&ix->map, (uint64_t)tid);
+	struct map64_slot *s =
+		make ? map64_put(&ix->map, (uint64_t)tid) : map64_find(&ix->map, (uint64_t)tid);
 
 	if (!s)
 		return NULL;
 	if (s->value)
 		return &d->tasks[s->value - 1];
-	if (!make || !mem_grow((void **)&d->tasks, &d->tasks_cap, d->ntasks + 1, sizeof(*d->tasks), MAX_LINES))
+	if (!make || !mem_grow((void **)&d->tasks, &d->tasks_cap, d->ntasks + 1, sizeof(*d->tasks),
+			       MAX_LINES))
 		return NULL;
 	s->value = ++d->ntasks;
-	d->tasks[d->ntasks - 1] = (struct uftrace_task){ .tid = tid, .track = SPUR_NONE };
+	d->tasks[d->ntasks - 1] = (struct uftrace_task){ .tid = tid };
 	return &d->tasks[d->ntasks - 1];
 }
 
 /*
- * SPEC uftrace/session-choice: the newest session of the same pid that started before; else the last one of the parent or
+ * SPEC uftrace/session-choice: the newest session of the same pid that started before; else the
+ * last one of the parent or
  * leader if that started earlier. A later TASK line of a known tid closes its reference and opens a new one.
  */
 static bool apply_task(struct uftrace_data *d, struct task_index *ix, const struct uftrace_line *l)
@@ -274,10 +287,14 @@ static bool add_sessions(struct uftrace_data *d)
 
 		if (l->kind != UFTRACE_LINE_SESS)
 			continue;
-		if (!mem_grow((void **)&d->sessions, &d->sessions_cap, d->nsessions + 1, sizeof(*d->sessions), MAX_LINES))
+		if (!mem_grow((void **)&d->sessions, &d->sessions_cap, d->nsessions + 1,
+			      sizeof(*d->sessions), MAX_LINES))
 			return false;
 		d->sessions[d->nsessions++] = (struct uftrace_session){
-			.time = l->time, .pid = l->pid, .sid = l->sid, .exename = l->path,
+			.time = l->time,
+			.pid = l->pid,
+			.sid = l->sid,
+			.exename = l->path,
 		};
 	}
 	return true;
@@ -324,8 +341,8 @@ const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t ti
 }
 
 /* The task's own session at the time; the span is narrowed to where the answer holds. */
-static const struct uftrace_session *own_session(const struct uftrace_task *k, uint64_t time, uint64_t *from,
-						 uint64_t *until)
+static const struct uftrace_session *own_session(const struct uftrace_task *k, uint64_t time,
+						 uint64_t *from, uint64_t *until)
 {
 	size_t lo = 0, hi = k->nrefs;
 
@@ -346,8 +363,8 @@ static const struct uftrace_session *own_session(const struct uftrace_task *k, u
 	return k->refs[lo - 1].session;
 }
 
-const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid, uint64_t time,
-						   uint64_t *from, uint64_t *until)
+const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid,
+						   uint64_t time, uint64_t *from, uint64_t *until)
 {
 	const struct uftrace_task *k = uftrace_task(d, tid);
 
@@ -368,7 +385,8 @@ const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d,
 	return NULL;
 }
 
-const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid, uint64_t time)
+const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid,
+						 uint64_t time)
 {
 	uint64_t from, until;
 
