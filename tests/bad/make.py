@@ -437,8 +437,8 @@ def sym_unsorted(d):
 def names_hostile(d):
     """Control characters, an escape sequence, invalid UTF-8, quotes and markup in symbol names and paths."""
     def change(b):
-        return (b.replace(b" T main\n", b" T ma\x1b[31min\x07\xc3\x28\n").replace(b" T a\n", b" T <a>&\"\\'\n")
-                .replace(b" T b\n", b" T b\x00b\x7f\xe2\x80\xae\n").replace(b" T c\n", b" T " + b"c" * 70000 + b"\n"))
+        return (b.replace(b" T main\n", b" T ma\x1b[31min\x07\xc3\x28\n").replace(b" t a\n", b" T <a>&\"\\'\n")
+                .replace(b" t b\n", b" T b\x00b\x7f\xe2\x80\xae\n").replace(b" t c\n", b" T " + b"c" * 70000 + b"\n"))
     d.edit("abc.sym", change)
     d.edit("task.txt", lambda b: b.replace(b"/abc\"", b"/a\x1b]0;title\x07bc\xff\""))
 
@@ -452,7 +452,7 @@ def map_hostile_path(d):
 @case()
 def names_demangle(d):
     """Mangled names that drive a demangler into depth or size."""
-    d.edit("abc.sym", lambda b: b.replace(b" T main\n", b" T _Z" + b"N" * 5000 + b"E\n").replace(b" T a\n", b" T _Z1f" + b"P" * 20000 + b"i\n")
+    d.edit("abc.sym", lambda b: b.replace(b" T main\n", b" T _Z" + b"N" * 5000 + b"E\n").replace(b" t a\n", b" T _Z1f" + b"P" * 20000 + b"i\n")
            .replace(b" T b\n", b" T _ZN1aIS_IS_IS_IS_IS_IS_EEEEEE\n").replace(b" T c\n", b" T _RNvC99999999999a\n"))
 
 

@@ -76,7 +76,6 @@ struct uftrace_map {
 
 struct uftrace_dlopen {
 	uint64_t time, base;
-	uint64_t end; /* base + extent of its symbols, as far as known */
 	struct text path;
 	struct uftrace_module *module;
 };

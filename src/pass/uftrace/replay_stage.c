@@ -14,8 +14,7 @@ enum { MODULE_WIDTH = 16 };
 
 /* --- cells beside duration and tid --- */
 
-static bool module_in_maps(const struct uftrace_session *s, uint64_t time, uint64_t addr,
-			   struct text *path)
+static bool module_in_maps(const struct uftrace_session *s, uint64_t addr, struct text *path)
 {
 	size_t lo = 0, hi = s->nmaps;
 
@@ -31,12 +30,6 @@ static bool module_in_maps(const struct uftrace_session *s, uint64_t time, uint6
 		*path = s->maps[lo - 1].path;
 		return true;
 	}
-	for (size_t i = s->ndlopens; i-- > 0;)
-		if (s->dlopens[i].time <= time && addr >= s->dlopens[i].base &&
-		    addr < s->dlopens[i].end) {
-			*path = s->dlopens[i].path;
-			return true;
-		}
 	return false;
 }
 
@@ -52,7 +45,7 @@ static struct text module_of(const struct replay *r, const struct style_task *t,
 	if (c && (c->flags & CLASS_KERNEL))
 		return text_of("[kernel]");
 	s = r->s.data ? uftrace_session_at(r->s.data, t->tid, t->time) : NULL;
-	if (s && module_in_maps(s, t->time, f->addr, &path))
+	if (s && module_in_maps(s, f->addr, &path))
 		return style_base_name(path);
 	if (c && c->module && !(c->flags & CLASS_UNKNOWN)) {
 		path.p = spur_string(r->s.trace, c->module, &path.len);
