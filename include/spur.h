@@ -207,12 +207,16 @@ struct spur_options {
 	size_t read_size; /* 0: map files; else read in pieces of this many bytes */
 	unsigned threads; /* 0: all processors */
 	int demangle; /* 0 simple, 1 full, 2 none */
-	const char *
-		/*
-		 * directories with binaries or separate debug files, ':' between; NULL: where the
-		 * trace says
-		 */
-		symbol_dirs;
+	/*
+	 * Look for source lines of functions in the binaries' debug information too, where the trace
+	 * has none and the binaries are here (slow).
+	 */
+	bool source_lines;
+	/*
+	 * directories with binaries or separate debug files, ':' between; NULL: where the trace
+	 * says
+	 */
+	const char *symbol_dirs;
 };
 
 struct spur_trace;

@@ -36,7 +36,8 @@ struct spur_value *args_add(struct spur_args *args)
 	struct spur_args_store *s = args_store(args);
 	struct spur_value *v;
 
-	if (!s || !mem_grow((void **)&s->items, &s->cap, args->count + 1, sizeof(*s->items), MAX_ARGS))
+	if (!s || (args->count >= s->cap && !mem_grow((void **)&s->items, &s->cap, args->count + 1,
+						      sizeof(*s->items), MAX_ARGS)))
 		return NULL;
 	args->items = s->items;
 	v = &s->items[args->count++];

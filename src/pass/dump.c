@@ -7,12 +7,26 @@
  * files) are kept and shown by offset at the end. A filter that needs the merged order gives the
  * merged order.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "pass/pass.h"
 #include "pass/text/value.h"
 
-enum { KIND_WIDTH = 8, BYTES_A_LINE = 16, SHARED_ROWS = 1 << 28 };
+enum {
+	KIND_WIDTH = 8,
+	BYTES_A_LINE = 16,
+	SHARED_ROWS = 1 << 28,
+	NAMES = 1 << 28,
+	NAME_ROOM = 256,
+	VALUE_ROOM = 64
+};
+
+/* Text of a string id, safe on a terminal; NULL: not made yet. */
+struct dump_name {
+	const char *text;
+	size_t len;
+};
 
 struct dump {
 	struct pass_env *env;
@@ -24,7 +38,97 @@ struct dump {
 	uint64_t shown, limit;
 	struct spur_event *shared;
 	size_t nshared, cap;
+	struct dump_name *names; /* by string id */
+	size_t names_cap;
+	struct arena arena;
 };
+
+/* A string id's text, made safe once; NULL: memory is out. */
+static const struct dump_name *dump_name(struct dump *d, uint32_t id)
+{
+	struct dump_name *n;
+	struct out safe;
+	const char *s;
+	size_t len;
+
+	if (id >= d->names_cap &&
+	    !mem_grow((void **)&d->names, &d->names_cap, (size_t)id + 1, sizeof(*d->names), NAMES))
+		return NULL;
+	n = &d->names[id];
+	if (n->text)
+		return n;
+	out_to_memory(&safe);
+	s = spur_string(d->trace, id, &len);
+	out_safe(&safe, s, len);
+	n->text = safe.error ? NULL : arena_strdup(&d->arena, len ? safe.buf : "", safe.len);
+	n->len = safe.len;
+	out_free(&safe);
+	return n->text ? n : NULL;
+}
+
+static bool is_plain(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\')
+			return false;
+	return true;
+}
+
+/* Values as records have them; NULL: value_text() must. Room: VALUE_ROOM. */
+static char *put_value(char *p, const struct spur_value *v)
+{
+	if (v->unreliable)
+		return NULL;
+	if (v->type == SPUR_U64 && v->show == SPUR_SHOW_PLAIN)
+		return put_u64(p, v->u);
+	if (v->type == SPUR_U64 && v->show == SPUR_SHOW_HEX) {
+		*p++ = '0';
+		*p++ = 'x';
+		return put_hex(p, v->u);
+	}
+	if (v->type == SPUR_I64 && v->show == SPUR_SHOW_PLAIN)
+		return put_i64(p, v->i);
+	if (v->type != SPUR_STRING || v->count > VALUE_ROOM - 2 || !is_plain(v->text, v->count))
+		return NULL;
+	*p++ = '"';
+	memcpy(p, v->text, v->count);
+	p += v->count;
+	*p++ = '"';
+	return p;
+}
+
+/* As args_text_list(), for fields, which all have names. */
+static void dump_values(struct dump *d, const struct spur_args *args)
+{
+	struct out *o = d->out;
+
+	for (size_t i = 0; i < args->count; i++) {
+		const struct dump_name *n = dump_name(d, args->items[i].name);
+		char *start, *p, *end;
+
+		if (n && n->len > NAME_ROOM) {
+			out_str(o, i ? ", " : "");
+			out_bytes(o, n->text, n->len);
+			out_char(o, '=');
+			value_text(d->trace, &args->items[i], o);
+			continue;
+		}
+		start = p = n ? out_room(o, NAME_ROOM + VALUE_ROOM + 3) : NULL;
+		if (!p) {
+			o->error = o->error ? o->error : ENOMEM;
+			return;
+		}
+		memcpy(p, ", ", 2);
+		p += i ? 2 : 0;
+		memcpy(p, n->text, n->len);
+		p += n->len;
+		*p++ = '=';
+		end = put_value(p, &args->items[i]);
+		o->len += (size_t)((end ? end : p) - start);
+		if (!end)
+			value_text(d->trace, &args->items[i], o);
+	}
+}
 
 static void dump_string(const struct dump *d, uint32_t id)
 {
@@ -110,6 +214,7 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 {
 	const struct spur_stream *s = spur_stream(d->trace, row->stream);
 	const uint8_t *raw = dump_raw(d, row);
+	const struct dump_name *name;
 	struct out *o = d->out;
 
 	if (row->stream != d->stream) {
@@ -119,10 +224,15 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 		d->stream = row->stream;
 	}
 	dump_head(o, row);
-	dump_string(d, row->name);
+	name = dump_name(d, row->name);
+	if (name)
+		out_bytes(o, name->text, name->len);
 	if (d->args.count) {
 		out_str(o, "  ");
-		args_text_list(d->trace, &d->args, o);
+		if (d->trace->format->fields)
+			dump_values(d, &d->args);
+		else
+			args_text_list(d->trace, &d->args, o);
 	}
 	out_char(o, '\n');
 	for (size_t i = 0; raw && i < row->len; i += BYTES_A_LINE) {
@@ -247,11 +357,14 @@ static enum spur_status dump_run(struct pass_env *env)
 			  .limit = env->opt->limit };
 	enum spur_status st;
 
+	arena_init(&d.arena);
 	if (env->filter && filter_is_global(env->filter))
 		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
 	else
 		st = dump_streams(&d);
 	mem_free(d.shared);
+	mem_free(d.names);
+	arena_free(&d.arena);
 	spur_args_free(&d.args);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);

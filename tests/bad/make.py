@@ -453,7 +453,7 @@ def map_hostile_path(d):
 def names_demangle(d):
     """Mangled names that drive a demangler into depth or size."""
     d.edit("abc.sym", lambda b: b.replace(b" T main\n", b" T _Z" + b"N" * 5000 + b"E\n").replace(b" t a\n", b" T _Z1f" + b"P" * 20000 + b"i\n")
-           .replace(b" T b\n", b" T _ZN1aIS_IS_IS_IS_IS_IS_EEEEEE\n").replace(b" T c\n", b" T _RNvC99999999999a\n"))
+           .replace(b" t b\n", b" T _ZN1aIS_IS_IS_IS_IS_IS_EEEEEE\n").replace(b" t c\n", b" T _RNvC99999999999a\n"))
 
 
 # ---- perf, kernel, other files

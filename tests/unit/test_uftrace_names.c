@@ -2,6 +2,7 @@
  * From addresses to names in uftrace data: sessions, maps, dlopen, .sym files; and what per-CPU
  * files add to a task.
  */
+#include "model/trace.h"
 #include "unit/uftrace_dir.h"
 
 static void call(uint64_t time, uint64_t addr)
@@ -437,6 +438,68 @@ static void test_perf_damage(void **state)
 		"! uftrace/bad-time perf-cpu0.dat at 80 lost 24\n");
 }
 
+/* --- the traced binary itself: this program --- */
+
+extern const char __executable_start[];
+
+static __attribute__((noinline)) int a_function_of_this_program(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static void put_self(const char *build_id)
+{
+	char exe[4096], map[5000];
+	uintptr_t start = (uintptr_t)__executable_start;
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_true(n > 0);
+	exe[n] = '\0';
+	put_info(4, 2, 1 << 5, "exename:x\n");
+	put_text("task.txt", "SESS timestamp=0.000000001 pid=1 sid=0123456789abcdef exename=\"x\"\n"
+			     "TASK timestamp=0.000000001 tid=1 pid=1\n");
+	snprintf(map, sizeof(map), "%lx-%lx r-xp 00000000 00:00 0 %s%s\n", (unsigned long)start,
+		 (unsigned long)start + (1ul << 28), exe, build_id);
+	put_text("sid-0123456789abcdef.map", map);
+	rec(100, ENTRY, 0, (uintptr_t)a_function_of_this_program & 0xFFFFFFFFFFFF);
+	rec(150, EXIT, 0, (uintptr_t)a_function_of_this_program & 0xFFFFFFFFFFFF);
+	dat_write("1.dat");
+}
+
+/* Without .sym and .dbg the binary's symbols and debug information tell names and lines, the latter on demand. */
+static void test_binary(void **state)
+{
+	struct spur_options opt = { .source_lines = true };
+	const struct event_class *c;
+	const struct spur_event *rows;
+	struct spur_error err;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(a_function_of_this_program(1), 2);
+	for (int lines = 0; lines < 2; lines++) {
+		put_self("");
+		opt.source_lines = lines;
+		assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		c = trace_class(t, rows[0].cls);
+		assert_string_equal(spur_string(t, c->name, NULL), "a_function_of_this_program");
+		assert_int_equal(c->line > 0, lines);
+		assert_int_equal(strstr(spur_string(t, c->file, NULL), "test_uftrace_names.c") !=
+					 NULL,
+				 lines);
+		spur_close(t);
+	}
+	/* Another build of it tells nothing. */
+	put_self(" build-id:00112233445566778899aabbccddeeff00112233");
+	assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+	assert_int_equal(trace_class(t, rows[0].cls)->flags & CLASS_UNKNOWN, CLASS_UNKNOWN);
+	spur_close(t);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
@@ -454,6 +517,7 @@ int main(void)
 		T(test_kernel_addresses),
 		T(test_perf),
 		T(test_perf_damage),
+		T(test_binary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

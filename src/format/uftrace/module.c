@@ -36,6 +36,7 @@ void uftrace_free_modules(struct uftrace *u)
 
 		u->modules = m->next;
 		symtab_free(&m->syms);
+		dwarf_close(m->lines);
 		mem_free(m->classes);
 		mem_free(m->debug);
 		mem_free(m);
@@ -275,6 +276,25 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 		symtab_free(&m->syms);
 		symtab_init(&m->syms);
 	}
+}
+
+bool uftrace_binary_line(struct uftrace *u, struct uftrace_module *m, uint64_t addr,
+			 const char **file, unsigned *line)
+{
+	struct spur_error err = { 0 };
+	struct elf_facts facts = { 0 };
+	char *path;
+
+	if (!m->lines_tried && m != u->python && m != u->kernel_syms) {
+		path = arena_strdup(&u->t->arena, m->path.p, m->path.len);
+		/* Only of the very file that was traced. */
+		if (path && elf_identify(path, &facts, &err) != SPUR_FAIL &&
+		    (!m->build_id.len || text_is(m->build_id, facts.build_id)) &&
+		    dwarf_open(&m->lines, path, u->t->options.symbol_dirs, &err) == SPUR_FAIL)
+			m->lines = NULL;
+	}
+	m->lines_tried = true;
+	return m->lines && dwarf_line(m->lines, addr, file, line);
 }
 
 static void load_kallsyms(struct uftrace *u, struct uftrace_module *m)

@@ -29,6 +29,8 @@ struct uftrace_module {
 	struct uftrace_debug *debug; /* ascending by addr */
 	size_t ndebug, debug_cap;
 	struct enum_table *enums; /* E: lines */
+	struct dwarf_lines *lines; /* of the binary; NULL: none, or not looked for yet */
+	bool lines_tried;
 	uint64_t extent; /* end of the last symbol */
 };
 
@@ -182,6 +184,9 @@ bool uftrace_read_events(struct uftrace *u);
 struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id);
 /* Reads .sym and .dbg, or the ELF file. Call under the trace's lock. */
 void uftrace_load_module(struct uftrace *u, struct uftrace_module *m);
+/* File and line of a symbol by the binary's debug information. Under the lock. */
+bool uftrace_binary_line(struct uftrace *u, struct uftrace_module *m, uint64_t addr,
+			 const char **file, unsigned *line);
 void uftrace_free_modules(struct uftrace *u);
 
 /* The class of a function record; 0 when memory is out. Takes the lock; `diag` gets what is found on the way. */

@@ -120,10 +120,11 @@ static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_fo
 	return id;
 }
 
-static void set_location(struct uftrace *u, const struct uftrace_module *m,
-			 const struct symbol *sym, struct event_class *c)
+static void set_location(struct uftrace *u, struct uftrace_module *m, const struct symbol *sym,
+			 struct event_class *c)
 {
 	size_t lo = 0, hi = m->ndebug;
+	const char *file;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -136,6 +137,9 @@ static void set_location(struct uftrace *u, const struct uftrace_module *m,
 	if (lo < m->ndebug && m->debug[lo].addr == sym->addr) {
 		c->file = trace_intern_n(u->t, m->debug[lo].file.p, m->debug[lo].file.len);
 		c->line = m->debug[lo].line;
+	} else if (u->t->options.source_lines && sym->type != 'P' &&
+		   uftrace_binary_line(u, m, sym->addr, &file, &c->line)) {
+		c->file = trace_intern(u->t, file);
 	}
 }
 
