@@ -134,6 +134,9 @@ const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, i
 const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid,
 						   uint64_t time, uint64_t *from, uint64_t *until);
 
+/* The module's range that holds the address, or NULL. */
+const struct uftrace_map *uftrace_map_at(const struct uftrace_session *s, uint64_t addr);
+
 /* Event ids that the format defines. */
 enum uftrace_event_id {
 	UFTRACE_EV_READ_STATM = 100001,

@@ -110,14 +110,11 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 
 bool uftrace_read_kernel(struct uftrace *u)
 {
-	struct cpu_files cpus = { 0 };
 	struct text file;
-	bool ok = uftrace_list_cpus(u, "kernel-cpu", &cpus);
+	bool ok;
 
-	if (!ok || !cpus.count) {
-		mem_free(cpus.cpus);
-		return ok;
-	}
+	if (!uftrace_has_cpus(u, "kernel-cpu"))
+		return true;
 	u->kernel = mem_alloc(sizeof(*u->kernel));
 	u->kernel_syms = uftrace_module(u, text_of("[kernel]"), text_of(""));
 	ok = u->kernel && u->kernel_syms;
@@ -129,18 +126,7 @@ bool uftrace_read_kernel(struct uftrace *u)
 	ok = ok &&
 	     kernhdr_parse(&u->kernel->hdr, &u->t->arena, file, "kernel_header", &u->t->diag) &&
 	     compile_formats(u);
-	for (size_t i = 0; ok && i < cpus.count && u->nfiles < UINT16_MAX; i++) {
-		char name[40];
-		struct uftrace_file *f;
-
-		snprintf(name, sizeof(name), "kernel-cpu%u.dat", cpus.cpus[i]);
-		f = uftrace_add_file(u, name, cpus.cpus[i]);
-		ok = f != NULL;
-		if (ok && uftrace_open_file(u, f, &u->t->diag))
-			ok = read_cpu(u, (uint16_t)(u->nfiles - 1));
-	}
-	mem_free(cpus.cpus);
-	return ok;
+	return ok && uftrace_each_cpu(u, "kernel-cpu", read_cpu);
 }
 
 void uftrace_free_kernel(struct uftrace *u)

@@ -278,6 +278,21 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 	}
 }
 
+const struct uftrace_debug *uftrace_debug(const struct uftrace_module *m, uint64_t addr)
+{
+	size_t lo = 0, hi = m->ndebug;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->debug[mid].addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < m->ndebug && m->debug[lo].addr == addr ? &m->debug[lo] : NULL;
+}
+
 bool uftrace_binary_line(struct uftrace *u, struct uftrace_module *m, uint64_t addr,
 			 const char **file, unsigned *line)
 {

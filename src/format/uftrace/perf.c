@@ -1,6 +1,4 @@
 /* perf-cpuN.dat: thread switches, names, forks and exits, given to the index of per-CPU records. */
-#include <stdio.h>
-
 #include "format/uftrace/perfring.h"
 #include "format/uftrace/reader.h"
 #include "model/args.h"
@@ -61,21 +59,7 @@ static bool read_cpu(struct uftrace *u, uint16_t index)
 
 bool uftrace_read_perf(struct uftrace *u)
 {
-	struct cpu_files cpus = { 0 };
-	bool ok = uftrace_list_cpus(u, "perf-cpu", &cpus);
-
-	for (size_t i = 0; ok && i < cpus.count && u->nfiles < UINT16_MAX; i++) {
-		char name[40];
-		struct uftrace_file *f;
-
-		snprintf(name, sizeof(name), "perf-cpu%u.dat", cpus.cpus[i]);
-		f = uftrace_add_file(u, name, cpus.cpus[i]);
-		ok = f != NULL;
-		if (ok && uftrace_open_file(u, f, &u->t->diag))
-			ok = read_cpu(u, (uint16_t)(u->nfiles - 1));
-	}
-	mem_free(cpus.cpus);
-	return ok;
+	return uftrace_each_cpu(u, "perf-cpu", read_cpu);
 }
 
 static bool open_record(const struct uftrace *u, const struct spur_event *ev, struct perf_record *r)

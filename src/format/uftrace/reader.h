@@ -184,6 +184,8 @@ bool uftrace_read_events(struct uftrace *u);
 struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id);
 /* Reads .sym and .dbg, or the ELF file. Call under the trace's lock. */
 void uftrace_load_module(struct uftrace *u, struct uftrace_module *m);
+/* What .dbg says of the function that begins there; NULL: nothing. The module is loaded. */
+const struct uftrace_debug *uftrace_debug(const struct uftrace_module *m, uint64_t addr);
 /* File and line of a symbol by the binary's debug information. Under the lock. */
 bool uftrace_binary_line(struct uftrace *u, struct uftrace_module *m, uint64_t addr,
 			 const char **file, unsigned *line);
@@ -239,11 +241,10 @@ bool uftrace_kernel_event(const struct uftrace *u, uint64_t id, struct event_cla
 bool uftrace_text(struct spur_trace *t, const struct spur_event *ev, struct out *o);
 
 /* The index over them. */
-struct cpu_files {
-	uint16_t *cpus; /* ascending; to be freed by mem_free() */
-	size_t count, cap;
-};
-bool uftrace_list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *out);
+/* Adds and opens the files PREFIXn.dat by ascending n and gives each one's index to `read`. */
+bool uftrace_each_cpu(struct uftrace *u, const char *prefix,
+		      bool (*read)(struct uftrace *u, uint16_t index));
+bool uftrace_has_cpus(struct uftrace *u, const char *prefix);
 bool uftrace_add_side(struct uftrace *u, const struct uftrace_side *s);
 void uftrace_sort_sides(struct uftrace *u);
 enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,

@@ -13,7 +13,7 @@ struct place {
 	uint64_t rel; /* address inside it */
 };
 
-static const struct uftrace_map *find_map(const struct uftrace_session *s, uint64_t addr)
+const struct uftrace_map *uftrace_map_at(const struct uftrace_session *s, uint64_t addr)
 {
 	size_t lo = 0, hi = s->nmaps;
 
@@ -72,7 +72,7 @@ static bool is_kernel(const struct uftrace *u, const struct uftrace_session *s, 
 static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s,
 					uint64_t time, uint64_t addr, struct place *at)
 {
-	const struct uftrace_map *map = s ? find_map(s, addr) : NULL;
+	const struct uftrace_map *map = s ? uftrace_map_at(s, addr) : NULL;
 	const struct uftrace_dlopen *o;
 	const struct symbol *sym = NULL;
 	bool relative = u->d.info.features >> UFTRACE_SYM_REL_ADDR & 1;
@@ -123,20 +123,12 @@ static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_fo
 static void set_location(struct uftrace *u, struct uftrace_module *m, const struct symbol *sym,
 			 struct event_class *c)
 {
-	size_t lo = 0, hi = m->ndebug;
+	const struct uftrace_debug *d = uftrace_debug(m, sym->addr);
 	const char *file;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->debug[mid].addr < sym->addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < m->ndebug && m->debug[lo].addr == sym->addr) {
-		c->file = trace_intern_n(u->t, m->debug[lo].file.p, m->debug[lo].file.len);
-		c->line = m->debug[lo].line;
+	if (d) {
+		c->file = trace_intern_n(u->t, d->file.p, d->file.len);
+		c->line = d->line;
 	} else if (u->t->options.source_lines && sym->type != 'P' &&
 		   uftrace_binary_line(u, m, sym->addr, &file, &c->line)) {
 		c->file = trace_intern(u->t, file);
@@ -223,7 +215,7 @@ bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s
 {
 	size_t count, first;
 
-	if (!s || !s->nmaps || find_map(s, addr))
+	if (!s || !s->nmaps || uftrace_map_at(s, addr))
 		return true;
 	count = dlopens_by(s, time);
 	first = count > MAX_DLOPENS ? count - MAX_DLOPENS : 0;

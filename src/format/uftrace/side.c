@@ -3,6 +3,7 @@
  * switches and kernel calls, and feeds stay independent. The index is scratch memory: paged out when large.
  */
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "format/uftrace/reader.h"
@@ -65,7 +66,12 @@ static int by_cpu(const void *a, const void *b)
 	return *(const uint16_t *)a - *(const uint16_t *)b;
 }
 
-bool uftrace_list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *out)
+struct cpu_files {
+	uint16_t *cpus; /* ascending */
+	size_t count, cap;
+};
+
+static bool list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *out)
 {
 	DIR *d = opendir(u->dir);
 	const struct dirent *e;
@@ -89,6 +95,35 @@ bool uftrace_list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *
 		closedir(d);
 	if (out->count)
 		qsort(out->cpus, out->count, sizeof(*out->cpus), by_cpu);
+	return ok;
+}
+
+bool uftrace_has_cpus(struct uftrace *u, const char *prefix)
+{
+	struct cpu_files cpus = { 0 };
+	bool any = list_cpus(u, prefix, &cpus) && cpus.count;
+
+	mem_free(cpus.cpus);
+	return any;
+}
+
+bool uftrace_each_cpu(struct uftrace *u, const char *prefix,
+		      bool (*read)(struct uftrace *u, uint16_t index))
+{
+	struct cpu_files cpus = { 0 };
+	bool ok = list_cpus(u, prefix, &cpus);
+
+	for (size_t i = 0; ok && i < cpus.count && u->nfiles < UINT16_MAX; i++) {
+		char name[40];
+		struct uftrace_file *f;
+
+		snprintf(name, sizeof(name), "%s%u.dat", prefix, cpus.cpus[i]);
+		f = uftrace_add_file(u, name, cpus.cpus[i]);
+		ok = f != NULL;
+		if (ok && uftrace_open_file(u, f, &u->t->diag))
+			ok = read(u, (uint16_t)(u->nfiles - 1));
+	}
+	mem_free(cpus.cpus);
 	return ok;
 }
 

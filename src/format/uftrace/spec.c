@@ -298,21 +298,6 @@ static bool put_user_specs(struct uftrace *u, const struct uftrace_module *m,
 	return any;
 }
 
-static const struct uftrace_debug *find_debug(const struct uftrace_module *m, uint64_t addr)
-{
-	size_t lo = 0, hi = m->ndebug;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->debug[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < m->ndebug && m->debug[lo].addr == addr ? &m->debug[lo] : NULL;
-}
-
 static void put_auto(struct uftrace *u, const struct uftrace_specs *from,
 		     const struct uftrace_module *m, const struct symbol *sym, const char *simple,
 		     struct spec_list *l)
@@ -344,7 +329,7 @@ bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const stru
 	if (!l)
 		return false;
 	if (!put_user_specs(u, m, sym, simple, l) && u->d.info.auto_args) {
-		d = find_debug(m, sym->addr);
+		d = uftrace_debug(m, sym->addr);
 		if (d && !d->conflict) {
 			put_specs(u, m, l, d->args, true);
 			put_specs(u, m, l, d->ret, true);

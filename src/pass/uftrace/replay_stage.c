@@ -14,30 +14,12 @@ enum { MODULE_WIDTH = 16 };
 
 /* --- cells beside duration and tid --- */
 
-static bool module_in_maps(const struct uftrace_session *s, uint64_t addr, struct text *path)
-{
-	size_t lo = 0, hi = s->nmaps;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->maps[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo && addr < s->maps[lo - 1].end) {
-		*path = s->maps[lo - 1].path;
-		return true;
-	}
-	return false;
-}
-
 static struct text module_of(const struct replay *r, const struct style_task *t,
 			     const struct style_frame *f)
 {
 	const struct event_class *c = f->cls ? trace_class(r->s.trace, f->cls) : NULL;
 	const struct uftrace_session *s;
+	const struct uftrace_map *map;
 	struct text path = text_make("", 0);
 
 	if (style_id_is_sched(f->addr))
@@ -45,8 +27,9 @@ static struct text module_of(const struct replay *r, const struct style_task *t,
 	if (c && (c->flags & CLASS_KERNEL))
 		return text_of("[kernel]");
 	s = r->s.data ? uftrace_session_at(r->s.data, t->tid, t->time) : NULL;
-	if (s && module_in_maps(s, f->addr, &path))
-		return style_base_name(path);
+	map = s ? uftrace_map_at(s, f->addr) : NULL;
+	if (map)
+		return style_base_name(map->path);
 	if (c && c->module && !(c->flags & CLASS_UNKNOWN)) {
 		path.p = spur_string(r->s.trace, c->module, &path.len);
 		return style_base_name(path);
