@@ -14,6 +14,7 @@
 
 #include "base/source.h"
 #include "base/work.h"
+#include "flow/order.h"
 
 enum {
 	LINES_THREADS = 64,
@@ -37,6 +38,11 @@ struct lane {
 	bool busy, queued;
 	bool ended; /* no more blocks after those that are ready */
 	uint32_t batches; /* a block */
+	/* Of windows only: */
+	int64_t *keys; /* of the lines of `now`: the latest time up to each */
+	size_t keys_cap;
+	int64_t latest; /* key of the last line taken */
+	size_t safe; /* lines before this one belong to the window */
 };
 
 /* Order of a lane: the time of its next line, then its number; lanes that are over are last. */
@@ -51,6 +57,7 @@ struct lanes {
 	struct lane *lanes;
 	uint32_t count;
 	struct line_key *tree; /* [0]: the winner; [1 .. count): losers */
+	struct order order; /* of windows */
 	uint32_t *queue; /* of lanes that want filling; ring of `count` */
 	size_t head, queued;
 	struct lines **unused; /* blocks, the last one used last */
@@ -354,6 +361,127 @@ static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out 
 	return true;
 }
 
+/* --- windows: up to ORDER_WINDOW lanes are merged as merge.c merges rows --- */
+
+/* The lane's next block, where it has no line left, and the keys of its lines. */
+static bool window_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
+{
+	struct lane *l = &s->lanes[i];
+
+	if ((l->now && l->pos < l->now->n) || (!l->now && l->ended && !l->nready))
+		return true;
+	do {
+		if (!lanes_turn(s, t, i, o))
+			return false;
+	} while (l->now && !l->now->n);
+	if (!l->now)
+		return true;
+	if (l->now->n > ORDER_MASK ||
+	    !mem_grow((void **)&l->keys, &l->keys_cap, l->now->n, sizeof(*l->keys), ORDER_MASK))
+		return false;
+	for (size_t k = 0; k < l->now->n; k++) {
+		l->latest = l->now->index[k].ts > l->latest ? l->now->index[k].ts : l->latest;
+		l->keys[k] = l->latest;
+	}
+	return true;
+}
+
+/* The first line at or behind pos that is not before `limit` (with `equal`: is behind it). */
+static size_t window_end(const struct lane *l, int64_t limit, bool equal)
+{
+	size_t lo = l->pos, hi = l->now->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->keys[mid] < limit || (equal && l->keys[mid] == limit))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Bounds the window by the lane whose block ends earliest; the lanes with lines in it. */
+static uint32_t window_open(struct lanes *s, uint32_t *active)
+{
+	uint32_t first = LINES_OVER, n = 0;
+	int64_t limit = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct lane *l = &s->lanes[i];
+
+		if (l->now && (first == LINES_OVER || l->keys[l->now->n - 1] < limit)) {
+			first = i;
+			limit = l->keys[l->now->n - 1];
+		}
+	}
+	for (uint32_t i = 0; i < s->count && first != LINES_OVER; i++) {
+		struct lane *l = &s->lanes[i];
+
+		if (!l->now)
+			continue;
+		l->safe = i == first ? l->now->n : window_end(l, limit, i < first);
+		if (l->safe > l->pos)
+			active[n++] = i;
+	}
+	return n;
+}
+
+/* Writes the lines first .. end of a lane. */
+static void window_write(struct lanes *s, struct lane *l, size_t end, struct out *o)
+{
+	lane_write(s, l->now, l->from, l->pos, end, o);
+	l->from = l->now->index[end - 1].end;
+	l->pos = end;
+}
+
+static bool window_merge(struct lanes *s, const uint32_t *active, uint32_t n, struct out *o)
+{
+	struct order_list leaves[ORDER_WINDOW];
+	size_t total = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		total += s->lanes[active[k]].safe - s->lanes[active[k]].pos;
+	if (!order_begin(&s->order, total))
+		return false;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct lane *l = &s->lanes[active[k]];
+
+		leaves[k] =
+			order_add(&s->order, l->keys + l->pos, l->safe - l->pos, active[k], l->pos);
+	}
+	order_sort(&s->order, leaves, n);
+	for (size_t i = 0, run; i < s->order.n; i = run) {
+		const uint32_t *m = s->order.members;
+		struct lane *l = &s->lanes[m[i] >> ORDER_SHIFT];
+
+		for (run = i + 1; run < s->order.n && m[run] == m[run - 1] + 1; run++)
+			;
+		window_write(s, l, (m[run - 1] & ORDER_MASK) + 1, o);
+	}
+	return true;
+}
+
+static bool windows_merge(struct lanes *s, const struct spur_trace *t, struct out *o)
+{
+	uint32_t active[ORDER_WINDOW], n;
+
+	while (!lanes_stopped(s, o)) {
+		for (uint32_t i = 0; i < s->count; i++)
+			if (!window_turn(s, t, i, o))
+				return lanes_stopped(s, o);
+		n = window_open(s, active);
+		if (!n)
+			break;
+		if (n == 1)
+			window_write(s, &s->lanes[active[0]], s->lanes[active[0]].safe, o);
+		else if (!window_merge(s, active, n, o))
+			return false;
+	}
+	return true;
+}
+
 static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, void *self,
 		      uint32_t rows)
 {
@@ -363,6 +491,7 @@ static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, voi
 	l->reader = feed_reader_new(t, f, s->opt->filter, rows);
 	l->state = s->pass->open(self, f);
 	l->batches = rows < BATCH_ROWS ? 1 : LINES_BLOCK;
+	l->latest = INT64_MIN;
 	return l->reader && l->state;
 }
 
@@ -420,12 +549,14 @@ static void lanes_free(struct lanes *s)
 		feed_reader_free(l->reader);
 		if (l->state)
 			s->pass->close(l->state);
+		mem_free(l->keys);
 		lines_free(l->now);
 		for (size_t k = 0; k < l->nready; k++)
 			lines_free(l->ready[(l->first + k) % LINES_READY]);
 	}
 	for (size_t i = 0; i < s->nunused; i++)
 		lines_free(s->unused[i]);
+	order_free(&s->order);
 	mem_free(s->unused);
 	mem_free(s->lanes);
 	mem_free(s->tree);
@@ -489,7 +620,7 @@ enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options 
 	good = lanes_open(&s, t, self);
 	if (good && s.count) {
 		lanes_start(&s, opt->threads ? opt->threads : work_cpus());
-		good = lanes_merge(&s, t, o);
+		good = s.count <= ORDER_WINDOW ? windows_merge(&s, t, o) : lanes_merge(&s, t, o);
 		lanes_finish(&s);
 	}
 	lanes_free(&s);

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "flow/order.h"
 #include "flow/pipe.h"
 
 enum {
@@ -23,8 +24,6 @@ enum {
 	 * find out how many could follow.
 	 */
 	MERGE_STREAK = 3,
-	MERGE_WINDOW = 64, /* feeds */
-	MERGE_SHIFT = 24, /* of the head in a row's number: a batch has fewer rows */
 	MERGE_ENDED = 1u << 31,
 };
 static const uint32_t no_feed = UINT32_MAX;
@@ -38,13 +37,6 @@ struct merge_head {
 	size_t keys_cap;
 	int64_t latest; /* key of the last row read */
 	size_t safe; /* rows before this one belong to the window */
-};
-
-/* A sorted sequence of rows: their keys, and their numbers (head << MERGE_SHIFT | place in its batch). */
-struct merge_list {
-	int64_t *keys;
-	uint32_t *rows;
-	size_t n;
 };
 
 /* Order of a head: the time, then the feed's place; ended feeds are last. */
@@ -62,10 +54,7 @@ struct merge {
 	bool primed;
 	bool out_ended;
 	struct spur_event *out;
-	struct merge_list lists[2]; /* of windows: made in turns */
-	size_t lists_cap;
-	const uint32_t *order; /* in one of them */
-	size_t norder, next;
+	struct order order; /* of windows */
 	bool windows;
 	struct filter_run *run; /* of a filter that needs the merged order */
 };
@@ -114,7 +103,7 @@ struct merge *merge_new(struct spur_trace *t, struct filter *filter)
 	if (!m)
 		return NULL;
 	m->count = (uint32_t)count;
-	m->windows = count <= MERGE_WINDOW;
+	m->windows = count <= ORDER_WINDOW;
 	m->stale = no_feed;
 	m->heads = mem_array(count, sizeof(*m->heads));
 	for (size_t i = 0; m->heads && i < count; i++)
@@ -140,10 +129,7 @@ void merge_free(struct merge *m)
 		feed_reader_free(m->heads[i].reader);
 		mem_free(m->heads[i].keys);
 	}
-	for (int i = 0; i < 2; i++) {
-		mem_free(m->lists[i].keys);
-		mem_free(m->lists[i].rows);
-	}
+	order_free(&m->order);
 	filter_run_free(m->run);
 	mem_free(m->heads);
 	mem_free(m->tree);
@@ -304,7 +290,7 @@ static enum spur_status window_pull(struct merge_head *h)
 
 	if (merge_pull(h) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (h->n > 1u << MERGE_SHIFT ||
+	if (h->n > 1u << ORDER_SHIFT ||
 	    !mem_grow((void **)&h->keys, &h->keys_cap, h->n, sizeof(*h->keys), SIZE_MAX / 16))
 		return SPUR_FAIL;
 	for (size_t i = 0; i < h->n; i++) {
@@ -364,112 +350,33 @@ static enum spur_status window_open(struct merge *m, uint32_t *active, uint32_t 
 	return SPUR_OK;
 }
 
-static bool window_room(struct merge *m, size_t rows)
-{
-	if (rows <= m->lists_cap)
-		return true;
-	rows = rows > 2 * BATCH_ROWS ? 2 * rows : 2 * BATCH_ROWS;
-	for (int i = 0; i < 2; i++) {
-		mem_free(m->lists[i].keys);
-		mem_free(m->lists[i].rows);
-		m->lists[i].keys = mem_array(rows, sizeof(*m->lists[i].keys));
-		m->lists[i].rows = mem_array(rows, sizeof(*m->lists[i].rows));
-		if (!m->lists[i].keys || !m->lists[i].rows) {
-			m->lists_cap = 0;
-			return false;
-		}
-	}
-	m->lists_cap = rows;
-	return true;
-}
-
-/* Two sorted sequences to one; at equal keys `a` is first. Which one is next is data, not a branch. */
-static void merge_pair(const struct merge_list *a, const struct merge_list *b,
-		       struct merge_list *out)
-{
-	const int64_t *ka = a->keys, *kb = b->keys, *const ea = ka + a->n, *const eb = kb + b->n;
-	const uint32_t *ra = a->rows, *rb = b->rows;
-	int64_t *ko = out->keys;
-	uint32_t *ro = out->rows;
-
-	while (ka < ea && kb < eb) {
-		const int64_t x = *ka, y = *kb;
-		const size_t from_b = y < x;
-
-		*ko++ = x ^ ((x ^ y) & -(int64_t)from_b);
-		*ro++ = *ra ^ ((*ra ^ *rb) & -(uint32_t)from_b);
-		kb += from_b;
-		rb += from_b;
-		ka += from_b ^ 1;
-		ra += from_b ^ 1;
-	}
-	memcpy(ko, ka, (size_t)(ea - ka) * sizeof(*ko));
-	memcpy(ro, ra, (size_t)(ea - ka) * sizeof(*ro));
-	ko += ea - ka;
-	ro += ea - ka;
-	memcpy(ko, kb, (size_t)(eb - kb) * sizeof(*ko));
-	memcpy(ro, rb, (size_t)(eb - kb) * sizeof(*ro));
-	out->n = a->n + b->n;
-}
-
-/* The heads' windows as sequences, one behind the other in list 0. */
-static void window_leaves(struct merge *m, const uint32_t *active, uint32_t nactive,
-			  struct merge_list *leaves)
-{
-	size_t at = 0;
-
-	for (uint32_t k = 0; k < nactive; k++) {
-		struct merge_head *h = &m->heads[active[k]];
-		size_t n = h->safe - h->pos;
-
-		leaves[k] = (struct merge_list){ m->lists[0].keys + at, m->lists[0].rows + at, n };
-		memcpy(leaves[k].keys, h->keys + h->pos, n * sizeof(*h->keys));
-		for (size_t i = 0; i < n; i++)
-			leaves[k].rows[i] = active[k] << MERGE_SHIFT | (uint32_t)(h->pos + i);
-		at += n;
-	}
-}
-
-/* Merges the active heads' windows, in rounds of pairs, into m->order. */
+/* Merges the active heads' windows into m->order. */
 static bool window_sort(struct merge *m, const uint32_t *active, uint32_t nactive)
 {
-	struct merge_list leaves[MERGE_WINDOW];
+	struct order_list leaves[ORDER_WINDOW];
 	size_t total = 0;
-	int to = 1;
 
 	for (uint32_t k = 0; k < nactive; k++)
 		total += m->heads[active[k]].safe - m->heads[active[k]].pos;
-	if (!window_room(m, total))
+	if (!order_begin(&m->order, total))
 		return false;
-	window_leaves(m, active, nactive, leaves);
-	for (; nactive > 1; to = !to) {
-		size_t at = 0;
-		uint32_t n = 0;
+	for (uint32_t k = 0; k < nactive; k++) {
+		const struct merge_head *h = &m->heads[active[k]];
 
-		for (uint32_t k = 0; k < nactive; k += 2) {
-			struct merge_list none = { leaves[k].keys, leaves[k].rows, 0 };
-			struct merge_list out = { m->lists[to].keys + at, m->lists[to].rows + at,
-						  0 };
-
-			merge_pair(&leaves[k], k + 1 < nactive ? &leaves[k + 1] : &none, &out);
-			leaves[n++] = out;
-			at += out.n;
-		}
-		nactive = n;
+		leaves[k] =
+			order_add(&m->order, h->keys + h->pos, h->safe - h->pos, active[k], h->pos);
 	}
-	m->order = leaves[0].rows;
-	m->norder = total;
-	m->next = 0;
+	order_sort(&m->order, leaves, nactive);
 	return true;
 }
 
 /* Up to a batch of rows in time order: of the order that is left, else of a new window. */
 static enum spur_status window_step(struct merge *m, struct spur_event **rows, size_t *n)
 {
-	uint32_t active[MERGE_WINDOW], nactive;
+	uint32_t active[ORDER_WINDOW], nactive;
 
 	*n = 0;
-	if (m->next == m->norder) {
+	if (m->order.next == m->order.n) {
 		if (window_open(m, active, &nactive) == SPUR_FAIL)
 			return SPUR_FAIL;
 		if (!nactive)
@@ -488,13 +395,13 @@ static enum spur_status window_step(struct merge *m, struct spur_event **rows, s
 			m->heads[active[k]].pos = m->heads[active[k]].safe;
 	}
 	*rows = m->out;
-	*n = m->norder - m->next < BATCH_ROWS ? m->norder - m->next : BATCH_ROWS;
+	*n = m->order.n - m->order.next < BATCH_ROWS ? m->order.n - m->order.next : BATCH_ROWS;
 	for (size_t i = 0; i < *n; i++) {
-		uint32_t row = m->order[m->next + i];
+		uint32_t row = m->order.members[m->order.next + i];
 
-		m->out[i] = m->heads[row >> MERGE_SHIFT].rows[row & ((1u << MERGE_SHIFT) - 1)];
+		m->out[i] = m->heads[row >> ORDER_SHIFT].rows[row & ORDER_MASK];
 	}
-	m->next += *n;
+	m->order.next += *n;
 	return SPUR_OK;
 }
 
