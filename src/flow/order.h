@@ -1,5 +1,6 @@
 /*
- * The order of rows or lines of several sorted sequences, made in pairs without branches that the data decides: whose is
+ * The order of rows or lines of several sorted sequences, made in pairs without branches that the
+ * data decides: whose is
  * next among interleaved sequences cannot be predicted.
  */
 #ifndef SPUR_FLOW_ORDER_H
