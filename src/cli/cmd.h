@@ -59,6 +59,7 @@ enum cmd_takes {
 	TAKES_STYLE = 128,
 	TAKES_RAW = 256,
 	TAKES_COLOR = 512,
+	TAKES_FIELDS = 1024, /* -f: columns */
 };
 
 struct spur_cmd {

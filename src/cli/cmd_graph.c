@@ -8,12 +8,6 @@ static const struct opt graph_options[] = {
 	  .offset = offsetof(struct values, pass.fields),
 	  .arg = "LIST",
 	  .help = "columns: total,self,calls,avg,unfinished; with --style=uftrace its own" },
-	{ .name = "output-fields",
-	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
-	  .arg = "LIST",
-	  .help = "the same",
-	  .hidden = true },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
@@ -67,6 +61,6 @@ const struct spur_cmd spur_cmd_graph = {
 		    "spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
 	.opts = graph_options,
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
-		 TAKES_STYLE | TAKES_RAW | TAKES_COLOR,
+		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = graph_run,
 };

@@ -9,12 +9,6 @@ static const struct opt replay_options[] = {
 	  .arg = "LIST",
 	  .help = "columns: time,duration,tid,pid,task,cpu,module,addr; with --style=uftrace its "
 		  "own, and +NAME to add one" },
-	{ .name = "output-fields",
-	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
-	  .arg = "LIST",
-	  .help = "the same",
-	  .hidden = true },
 	{ .name = "no-merge",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, pass.no_merge),
@@ -73,7 +67,7 @@ const struct spur_cmd spur_cmd_replay = {
 		    "levels deep\n"
 		    "spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
 	.opts = replay_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE | TAKES_RAW |
-		 TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE |
+		 TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = replay_run,
 };

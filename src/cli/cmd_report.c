@@ -36,12 +36,6 @@ static const struct opt report_options[] = {
 		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,size,"
 		  "location,tid,pid,"
 		  "function,task,session" },
-	{ .name = "output-fields",
-	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
-	  .arg = "LIST",
-	  .help = "the same",
-	  .hidden = true },
 	{ .name = "avg-total",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, pass.avg_total),
@@ -82,6 +76,6 @@ const struct spur_cmd spur_cmd_report = {
 		    "spur report --by=task --json uftrace.data\tper thread, for programs\n",
 	.opts = report_options,
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
-		 TAKES_STYLE | TAKES_RAW | TAKES_COLOR,
+		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = report_run,
 };

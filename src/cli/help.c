@@ -255,3 +255,15 @@ int help_print(const struct values *v, help_writer *write, const struct spur_cmd
 	write(&o.out, cmd);
 	return output_close(&o, true, &err) == SPUR_FAIL ? run_error(&err) : EXIT_CLEAN;
 }
+
+int help_operand(struct values *v, help_writer *write)
+{
+	const struct spur_cmd *of = NULL;
+
+	if (v->noperands && !(of = cmd_find(v->operands[0]))) {
+		err_set(&v->err, SPUR_ERR_USAGE, "no command named \"%s\"; see spur -h",
+			v->operands[0]);
+		return run_error(&v->err);
+	}
+	return help_print(v, write, of);
+}

@@ -21,5 +21,7 @@ help_writer completion_bash, completion_zsh, completion_fish;
 
 /* Writes what `write` makes to the output that is asked for; the exit code. */
 int help_print(const struct values *v, help_writer *write, const struct spur_cmd *cmd);
+/* The same of the command that the first operand names; of the program where there is none. */
+int help_operand(struct values *v, help_writer *write);
 
 #endif

@@ -228,6 +228,14 @@ static const struct opt output_options[] = {
 	  .need = TAKES_TIME,
 	  .help = "times since the first event (rel), as dates where known (abs), or in ns of the "
 		  "trace's clock (raw)" },
+	/* uftrace's long name of -f, which says in each command what there is. */
+	{ .name = "output-fields",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns, as -f",
+	  .need = TAKES_FIELDS,
+	  .hidden = true },
 	{ .name = "raw",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, pass.raw),

@@ -119,17 +119,20 @@ static enum spur_status event_args(struct uftrace *u, const struct spur_event *e
 static void label_pointers(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
 {
 	const struct spur_track *track = spur_track(u->t, ev->track);
+	const struct uftrace_session *s = NULL;
+	bool looked = false;
 
 	for (size_t i = 0; i < args->count; i++) {
 		/* The items are in args' own memory: this call is still building them. */
 		struct spur_value *v = (struct spur_value *)(uintptr_t)&args->items[i];
-		const struct uftrace_session *s;
 
 		if (v->type != SPUR_POINTER)
 			continue;
-		s = uftrace_session_at(&u->d, track ? track->tid : 0, (uint64_t)ev->ts);
+		if (!looked)
+			s = uftrace_session_at(&u->d, track ? track->tid : 0, (uint64_t)ev->ts);
 		if (!s && u->d.nsessions == 1)
 			s = &u->d.sessions[0];
+		looked = true;
 		v->label = uftrace_symbol_name(u, s, (uint64_t)ev->ts, v->u);
 	}
 }
