@@ -57,7 +57,11 @@ struct spur_error {
 /* What happened. The names are those of docs/jsonl.md. */
 enum spur_kind {
 	SPUR_BEGIN, /* a span opens on its track */
-	SPUR_END_SPAN, /* the innermost open span closes ("END") */
+	/*
+	 * An open span closes ("END"): with SPUR_F_DEPTH the one at that depth, with SPUR_F_ANY the innermost,
+	 * else the innermost of the row's class. Spans inside it are implied to end too.
+	 */
+	SPUR_END_SPAN,
 	SPUR_SPAN, /* a whole span: ts and dur */
 	SPUR_INSTANT,
 	SPUR_COUNTER,
@@ -90,6 +94,8 @@ enum spur_flag {
 	SPUR_F_LEAF = 256, /* set by replay: a BEGIN whose END follows at once; dur is known */
 	SPUR_F_ESTIMATED = 512, /* ts was invented by the producer */
 	SPUR_F_BACK = 1024, /* time went back against the record before in its stream */
+	SPUR_F_TAIL = 2048, /* END: by a jump to the next function; BEGIN: entered by such a jump */
+	SPUR_F_ANY = 4096, /* END: of the innermost open span, whatever its class */
 };
 
 #define SPUR_NO_CPU 0xFFFFu
@@ -102,7 +108,7 @@ struct spur_event {
 	int64_t ts; /* ns on the trace's own clock */
 	int64_t dur; /* ns: of a SPAN; of an END where pairing ran; else 0 */
 	uint64_t
-		id; /* async, flow, counter id; code address of a function; number of LOST events */
+		id; /* async, flow, counter id; code address or number of a function; number of LOST events */
 	uint64_t off; /* of the raw record in its stream, bytes */
 	uint32_t len; /* of the raw record with its payload, bytes */
 	uint32_t track;
@@ -217,6 +223,18 @@ struct spur_options {
 	 * says
 	 */
 	const char *symbol_dirs;
+	/*
+	 * Programs and libraries that hold the names of a trace's functions, NULL-ended; NULL: looked for beside the
+	 * trace. "N=PATH": those of object N.
+	 */
+	const char *const *binaries;
+	bool raw_time; /* ts and dur are ticks of the trace's clock instead of ns */
+	/*
+	 * Rows in the order in which their records stand in the stream, with those that only keep the books (tables,
+	 * markers); else by time, and without them.
+	 */
+	bool as_stored;
+	bool follow; /* the input is still being written: wait for more at its end; implies as_stored */
 };
 
 struct spur_trace;

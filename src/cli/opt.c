@@ -18,6 +18,7 @@ void values_free(struct values *v)
 {
 	mem_free(v->operands);
 	mem_free(v->items);
+	mem_free(v->binaries);
 	arena_free(&v->arena);
 }
 

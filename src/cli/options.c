@@ -17,6 +17,17 @@ static bool ignore(struct values *v, const char *text)
 	return true;
 }
 
+static bool add_binary(struct values *v, const char *text)
+{
+	enum { BINARIES = 1 << 16 };
+
+	if (!text[0] || !mem_grow((void **)&v->binaries, &v->binaries_cap, v->nbinaries + 2,
+				  sizeof(*v->binaries), BINARIES))
+		return false;
+	v->binaries[v->nbinaries++] = text;
+	return true;
+}
+
 static const struct opt input_options[] = {
 	{ .name = "data",
 	  .letter = 'd',
@@ -34,6 +45,12 @@ static const struct opt input_options[] = {
 	  .offset = offsetof(struct values, open.symbol_dirs),
 	  .arg = "DIR[:DIR...]",
 	  .help = "look for binaries and separate debug files there" },
+	{ .name = "binary",
+	  .type = OPT_CALL,
+	  .call = add_binary,
+	  .arg = "[N=]FILE",
+	  .help = "the program or library with the functions' names, several allowed; N=: that of "
+		  "object N (default: what lies beside the trace)" },
 	{ .name = "with-syms",
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, open.symbol_dirs),
@@ -226,8 +243,8 @@ static const struct opt output_options[] = {
 	  .arg = "HOW",
 	  .choices = time_words,
 	  .need = TAKES_TIME,
-	  .help = "times since the first event (rel), as dates where known (abs), or in ns of the "
-		  "trace's clock (raw)" },
+	  .help = "times since the first event (rel), as dates where known (abs), or in ticks of "
+		  "the trace's clock (raw)" },
 	/* uftrace's long name of -f, which says in each command what there is. */
 	{ .name = "output-fields",
 	  .type = OPT_STRING,

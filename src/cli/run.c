@@ -108,6 +108,7 @@ static enum spur_status run_settle(struct values *v)
 		v->open.source_lines |= v->items[i].what == FILTER_LOCATION;
 	v->open.threads = (unsigned)v->threads;
 	v->open.read_size = v->read_size;
+	v->open.binaries = v->binaries;
 	return SPUR_OK;
 }
 
@@ -231,6 +232,9 @@ int run_pass(struct values *v, const char *name)
 
 	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
 		return run_error(&v->err);
+	v->open.as_stored = pass->as_stored;
+	v->open.raw_time =
+		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
 	st = output_open(&o, v->output, v->force, &v->err);
 	if (st != SPUR_FAIL)
 		st = spur_open(&env.trace, v->data, &v->open, &v->err);

@@ -19,6 +19,8 @@ struct values {
 	/* How to open it. */
 	const char *data; /* -d */
 	struct spur_options open;
+	const char **binaries; /* NULL-ended; NULL: none given */
+	size_t nbinaries, binaries_cap;
 	int threads, demangle;
 	uint64_t read_size;
 

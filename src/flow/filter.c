@@ -55,7 +55,7 @@ enum spur_status filter_new(struct filter **out, struct spur_trace *t,
 	arena_init(&f->arena);
 	pthread_mutex_init(&f->lock, NULL);
 	f->depth = spec->depth ? spec->depth : INT32_MAX;
-	f->min_ns = spec->min_ns;
+	f->min_ns = trace_from_ns(t, spec->min_ns);
 	f->min_size = spec->min_size;
 	f->no_sched = spec->no_sched;
 	f->no_sched_preempt = spec->no_sched_preempt;

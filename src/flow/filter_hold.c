@@ -222,7 +222,7 @@ static bool frame_judge(struct filter *f, const struct spur_event *row, struct h
 	if (!v)
 		return false;
 	if (v->flags & RULE_TIME)
-		fr->min_ns = fr->child_ns = v->time;
+		fr->min_ns = fr->child_ns = trace_from_ns(f->trace, v->time);
 	if (v->flags & RULE_SIZE)
 		min_size = fr->child_size = v->min_size;
 	fr->flags = (v->flags & RULE_CALLER ? HOLD_CALLER : 0) |

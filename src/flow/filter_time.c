@@ -267,7 +267,7 @@ static enum spur_status time_from_start(struct time_base *b, struct text t, int6
 		return SPUR_WARN;
 	if (!b->have_first && base_first(b, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	*out = add_clamped(b->first, ns);
+	*out = add_clamped(b->first, trace_from_ns(b->trace, ns));
 	return SPUR_OK;
 }
 
@@ -280,7 +280,7 @@ static enum spur_status time_from_end(struct time_base *b, const char *option, s
 		return SPUR_WARN;
 	if (!b->have_last && base_last(b, option, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	*out = add_clamped(b->last, -ns);
+	*out = add_clamped(b->last, -trace_from_ns(b->trace, ns));
 	return SPUR_OK;
 }
 
@@ -296,7 +296,7 @@ static enum spur_status time_of_date(struct time_base *b, const char *option, st
 		return err_set(err, SPUR_ERR_USAGE,
 			       "%s: the trace does not say when it was made; dates cannot be used",
 			       option);
-	*out = add_clamped(ns, -c->epoch_ns);
+	*out = trace_from_ns(b->trace, add_clamped(ns, -c->epoch_ns));
 	return SPUR_OK;
 }
 
@@ -312,7 +312,10 @@ static enum spur_status parse_time(struct time_base *b, const char *option, stru
 		return time_from_end(b, option, t, out, err);
 	if (!at && has_unit(t))
 		return time_from_start(b, t, out, err);
-	return parse_stamp(t, out) ? SPUR_OK : SPUR_WARN;
+	if (!parse_stamp(t, out))
+		return SPUR_WARN;
+	*out = trace_from_ns(b->trace, *out);
+	return SPUR_OK;
 }
 
 static enum spur_status parse_option(struct time_base *b, const char *option, struct text t,

@@ -61,7 +61,8 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 {
 	char *copy = arena_strdup(&t->arena, path, strlen(path));
 
-	if (!copy || !mem_grow((void **)&t->streams, &t->streams_cap, t->nstreams + 1, sizeof(*t->streams), MAX_LIST))
+	if (!copy || !mem_grow((void **)&t->streams, &t->streams_cap, t->nstreams + 1,
+			       sizeof(*t->streams), MAX_LIST))
 		return SPUR_NONE;
 	t->streams[t->nstreams] = (struct spur_stream){ .path = copy, .size = size };
 	return (uint32_t)t->nstreams++;
@@ -69,7 +70,8 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
 {
-	if (!mem_grow((void **)&t->tracks, &t->tracks_cap, t->ntracks + 1, sizeof(*t->tracks), MAX_LIST))
+	if (!mem_grow((void **)&t->tracks, &t->tracks_cap, t->ntracks + 1, sizeof(*t->tracks),
+		      MAX_LIST))
 		return SPUR_NONE;
 	t->tracks[t->ntracks] = track;
 	return (uint32_t)t->ntracks++;
@@ -79,7 +81,8 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 {
 	struct feed *f;
 
-	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *), MAX_LIST))
+	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *),
+		      MAX_LIST))
 		return NULL;
 	f = mem_alloc(sizeof(*f));
 	if (!f)
@@ -102,7 +105,8 @@ bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(stack, sizeof(stack), fmt, ap);
 	va_end(ap);
-	if (n < 0 || !mem_grow((void **)&t->info, &t->info_cap, t->ninfo + 1, sizeof(*t->info), MAX_LIST))
+	if (n < 0 ||
+	    !mem_grow((void **)&t->info, &t->info_cap, t->ninfo + 1, sizeof(*t->info), MAX_LIST))
 		return false;
 	text = arena_alloc(&t->arena, (size_t)n + 1);
 	if (!text)
@@ -176,6 +180,13 @@ static int group_order(const void *a, const void *b)
 }
 
 /* What threads found while they shared the trace's own log came in any order: sorted, it is the same each time. */
+int64_t trace_from_ns(const struct spur_trace *t, int64_t ns)
+{
+	const struct scale s = { .num = t->clock.hz, .den = 1000000000 };
+
+	return t->clock.ticks ? scale_ns(&s, ns) : ns;
+}
+
 void trace_join_diag(struct spur_trace *t)
 {
 	diag_free(&t->joined);

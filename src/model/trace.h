@@ -26,7 +26,8 @@ enum { TRACE_CLASS_PAGE = 4096, TRACE_CLASS_PAGES = 4096 };
 struct feed {
 	uint32_t id; /* index in the trace; ties in time go to the lower one */
 	uint32_t track; /* its main track */
-	uint32_t stream; /* all rows of this stream are in this feed, in stream order; SPUR_NONE: no such stream */
+	uint32_t
+		stream; /* all rows of this stream are in this feed, in stream order; SPUR_NONE: no such stream */
 	void *state; /* the format's; set by open() */
 	struct diag_log diag;
 	uint64_t size; /* bytes of its data, about; 0: unknown. Large feeds are started first */
@@ -39,7 +40,8 @@ struct feed {
 struct clock_info {
 	const char *name; /* "monotonic", ...; "unknown" */
 	const char *derived; /* how that is known, a sentence */
-	uint64_t hz; /* ticks per second in the records */
+	uint64_t hz; /* ticks per second in the records; 0: unknown, a tick counts as a ns */
+	bool ticks; /* ts and dur are ticks (options.raw_time); set by open() where hz is not 10^9 */
 	bool epoch_known;
 	int64_t epoch_ns; /* add to ts for ns since 1970 UTC */
 	int64_t epoch_error_ns; /* how far off that may be */
@@ -75,7 +77,8 @@ struct spur_trace {
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
 
-	struct event_class **classes[TRACE_CLASS_PAGES]; /* pages of TRACE_CLASS_PAGE pointers; they never move */
+	struct event_class **classes
+		[TRACE_CLASS_PAGES]; /* pages of TRACE_CLASS_PAGE pointers; they never move */
 	uint32_t nclasses; /* the next id (atomic); id 0 is never used */
 
 	struct diag_log diag; /* found while opening, or of no feed */
@@ -94,7 +97,8 @@ void trace_free(struct spur_trace *t);
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);
-bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* String id of a NUL-ended string / of bytes (0 when memory is out). Thread-safe. */
 uint32_t trace_intern(struct spur_trace *t, const char *s);
@@ -108,6 +112,9 @@ uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *
 const struct event_class *trace_class(const struct spur_trace *t, uint32_t id);
 /* Ids are below it. Grows while feeds are read. */
 uint32_t trace_class_count(const struct spur_trace *t);
+
+/* A duration as rows have it: the same, or in ticks where clock.ticks is set. */
+int64_t trace_from_ns(const struct spur_trace *t, int64_t ns);
 
 /* Joins the diagnostics of all feeds, in feed order, into t->joined. */
 void trace_join_diag(struct spur_trace *t);

@@ -508,5 +508,6 @@ static enum spur_status cat_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_cat = {
 	.name = "cat",
+	.unit = UNIT_CHOSEN,
 	.run = cat_run,
 };

@@ -374,5 +374,7 @@ static enum spur_status dump_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_dump = {
 	.name = "dump",
+	.unit = UNIT_CHOSEN,
+	.as_stored = true,
 	.run = dump_run,
 };

@@ -50,9 +50,18 @@ struct pass_env {
 	struct spur_error *err;
 };
 
+/* In which unit a pass wants ts and dur. */
+enum pass_unit {
+	UNIT_NS,
+	UNIT_CHOSEN, /* ticks with --time=raw */
+	UNIT_TICKS,
+};
+
 struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
 	bool analysis; /* what the recorder wants left out (trace.h) is */
+	bool as_stored; /* wants rows as spur_options.as_stored gives them */
+	enum pass_unit unit;
 	/* SPUR_OK; SPUR_WARN: no row passed the filter ("no match", exit 1); SPUR_FAIL with env->err set. */
 	enum spur_status (*run)(struct pass_env *env);
 };
