@@ -168,6 +168,23 @@ static void out_share(struct out *o, uint64_t tenths)
 	out_u64(o, tenths % 10);
 }
 
+/* Three decimals, where that says enough of it. */
+static void out_mean(struct out *o, struct table_value v)
+{
+	uint64_t n;
+
+	if (v.type != TABLE_F64 || !(fabs(v.f) >= 0.1 && fabs(v.f) < 1e12)) {
+		table_value_out(o, v, false);
+		return;
+	}
+	n = (uint64_t)llround(fabs(v.f) * 1000);
+	out_str(o, v.f < 0 ? "-" : "");
+	out_u64(o, n / 1000);
+	out_char(o, '.');
+	for (uint64_t unit = 100; unit; unit /= 10)
+		out_char(o, (char)('0' + n / unit % 10));
+}
+
 static void out_when(const struct table *t, int64_t ts, struct out *o)
 {
 	char buf[WHEN_ROOM];
@@ -195,6 +212,8 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 		out_str(o, " %");
 	} else if (kind == TABLE_WHEN) {
 		out_when(t, v.i, o);
+	} else if (kind == TABLE_MEAN && !t->env->opt->raw) {
+		out_mean(o, v);
 	} else {
 		table_value_out(o, v, false);
 	}

@@ -15,6 +15,7 @@ enum table_kind {
 	TABLE_TIME, /* a duration, ns */
 	TABLE_SHARE, /* tenths of a per cent */
 	TABLE_NUMBER, /* any number, exact */
+	TABLE_MEAN, /* the same; text has three decimals of it, or all with --raw */
 	TABLE_ID, /* small ones first; below 0 there is none */
 	TABLE_WHEN, /* a ts; early ones first */
 	TABLE_TEXT, /* alphabetical, bytewise */
