@@ -94,6 +94,8 @@ static enum spur_status run_settle(struct values *v)
 	v->filter.items = v->items;
 	v->filter.nitems = v->nitems;
 	v->filter.match = kinds[v->match];
+	p->match = (int)kinds[v->match];
+	p->force = v->force;
 	p->range = v->filter.range;
 	p->depth = v->filter.depth;
 	p->no_args = v->filter.no_args;

@@ -1,18 +1,21 @@
 /*
- * counters: the series of numbers in COUNTER rows, a line each, or every sample (--values). A series is what one process
- * (--by=track: one track) says under one name, id and argument name. Numbers are integers, floats and booleans at the
- * top level of the arguments; what is nested, and text, is no sample.
+ * counters: the series of numbers in COUNTER rows, a line each, or every sample (--values). A
+ * series is what one process (--by=track: one track) says under one name, id and argument name.
+ * Numbers are integers, floats and booleans at the top level of the arguments; what is nested, and
+ * text, is no sample.
  *
- * All integers are exact: sums have 128 bits. The mean of integers is exact where it is whole, else the nearest double;
- * floats are summed with compensation in long double. NaN is counted apart and has no part in min, max and mean.
- * Rows are read merged by time, so that the last value is the last one of all threads.
+ * All integers are exact: sums have 128 bits. The mean of integers is exact where it is whole, else
+ * the nearest double; floats are summed with compensation in long double. NaN is counted apart and
+ * has no part in min, max and mean. Rows are read merged by time, so that the last value is the
+ * last one of all threads.
  */
 #include <math.h>
 
 #include "base/map64.h"
+#include "pass/fold/process.h"
 #include "pass/text/table.h"
 
-enum { SERIES_MAX = 1 << 20, PARENTS = 16 };
+enum { SERIES_MAX = 1 << 20 };
 
 struct series {
 	uint32_t track; /* of the process, or the track itself */
@@ -92,23 +95,10 @@ static const struct table_column columns[] = {
 
 /* --- whose it is --- */
 
-/* The process of a track: the nearest above that is one; else the one on top. */
-static uint32_t process_of(const struct spur_trace *t, uint32_t track)
-{
-	for (int i = 0; i < PARENTS; i++) {
-		const struct spur_track *k = spur_track(t, track);
-
-		if (!k || k->kind == SPUR_TRACK_PROCESS || k->parent == SPUR_NONE)
-			break;
-		track = k->parent;
-	}
-	return track;
-}
-
 static bool owner_of(struct counters *c, uint32_t track, uint32_t *owner)
 {
 	*owner = track;
-	if (c->by_track)
+	if (c->by_track || track >= spur_track_count(c->env->trace))
 		return true;
 	if (track >= c->owners_cap && !mem_grow((void **)&c->owners, &c->owners_cap,
 						(size_t)track + 1, sizeof(*c->owners), UINT32_MAX))
@@ -119,7 +109,10 @@ static bool owner_of(struct counters *c, uint32_t track, uint32_t *owner)
 	return true;
 }
 
-/* The number of a key, from 1 on; 0: memory is out, or there are too many (then `beyond` is counted). */
+/*
+ * The number of a key, from 1 on; 0: memory is out, or there are too many (then `beyond` is
+ * counted).
+ */
 static uint64_t number_of(struct counters *c, struct map64 *m, uint64_t key)
 {
 	struct map64_slot *slot = map64_find(m, key);

@@ -28,6 +28,11 @@ struct pass_options {
 	bool avg_total, avg_self;
 	bool verbose;
 	bool values; /* counters: every sample */
+	const char *extract; /* blobs: write them to files in this directory */
+	const char *blob; /* blobs: only this one, as it is */
+	const char *name; /* blobs: only those whose names match */
+	int match; /* enum pattern_kind of `name` */
+	bool force; /* overwrite files */
 	bool raw; /* exact numbers instead of human units */
 	bool color;
 	int column_offset;

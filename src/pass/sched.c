@@ -410,7 +410,10 @@ static enum spur_status report_show(struct report *r)
 	return SPUR_OK;
 }
 
-/* What the filter does to calls only is left to the waits: a switch that were dropped would make others wrong. */
+/*
+ * What the filter does to calls only is left to the waits: a switch that were dropped would make
+ * others wrong.
+ */
 static uint64_t report_filter(const struct pass_env *env)
 {
 	uint64_t least;

@@ -1,46 +1,12 @@
 /* counters: whose series it is, exact sums, NaN, forms, all samples, limits. */
+#include "unit/fake_args.h"
 #include "unit/pass_run.h"
 
 #include <math.h>
 
-enum { SAMPLES = 64, NAMES = 4 };
-
-/* Arguments of the row whose `off` is the index. */
-struct sample {
-	struct spur_value items[NAMES];
-	size_t n;
-};
-
-static struct sample samples[SAMPLES];
-static size_t nsamples;
-
-static enum spur_status sample_args(struct spur_trace *t, const struct spur_event *ev,
-				    struct spur_args *args)
-{
-	(void)t;
-	args_reset(args);
-	for (size_t i = 0; i < samples[ev->off].n; i++) {
-		struct spur_value *v = args_add(args);
-
-		if (!v)
-			return SPUR_FAIL;
-		*v = samples[ev->off].items[i];
-	}
-	return SPUR_OK;
-}
-
-static const struct spur_format sample_format = { .name = "fake",
-						  .next = fake_next,
-						  .args = sample_args };
-
-static struct spur_value make(struct spur_trace *t, const char *name, unsigned type)
-{
-	return (struct spur_value){ .type = (uint8_t)type, .name = trace_intern(t, name) };
-}
-
 static struct spur_value u(struct spur_trace *t, const char *name, uint64_t v)
 {
-	struct spur_value out = make(t, name, SPUR_U64);
+	struct spur_value out = sample_value(t, name, SPUR_U64);
 
 	out.u = v;
 	return out;
@@ -48,7 +14,7 @@ static struct spur_value u(struct spur_trace *t, const char *name, uint64_t v)
 
 static struct spur_value i(struct spur_trace *t, const char *name, int64_t v)
 {
-	struct spur_value out = make(t, name, SPUR_I64);
+	struct spur_value out = sample_value(t, name, SPUR_I64);
 
 	out.i = v;
 	return out;
@@ -56,68 +22,32 @@ static struct spur_value i(struct spur_trace *t, const char *name, int64_t v)
 
 static struct spur_value f(struct spur_trace *t, const char *name, double v)
 {
-	struct spur_value out = make(t, name, SPUR_F64);
+	struct spur_value out = sample_value(t, name, SPUR_F64);
 
 	out.f = v;
 	return out;
 }
 
-/* A COUNTER row with up to two arguments; those of type SPUR_NULL are none. */
 static void add(struct spur_trace *t, uint32_t feed, int64_t ts, const char *name, uint64_t id,
 		struct spur_value a, struct spur_value b)
 {
-	struct spur_event *row = fake_row(t, feed, SPUR_COUNTER, ts);
-	struct sample *s = &samples[nsamples];
-
-	assert_true(nsamples < SAMPLES);
-	row->name = trace_intern(t, name);
-	row->id = id;
-	row->off = nsamples++;
-	s->n = 0;
-	s->items[s->n++] = a;
-	if (b.type != SPUR_NULL)
-		s->items[s->n++] = b;
+	sample_add(t, feed, SPUR_COUNTER, ts, name, a, b)->id = id;
 }
 
 static const struct spur_value none;
-
-/* Two threads of process 7, one of process 8; feeds 0, 1, 2. */
-static struct spur_trace *trace_with(void)
-{
-	static const int64_t pids[] = { 7, 7, 8 };
-	struct spur_trace *t = fake_trace_new();
-	uint32_t process[2];
-
-	nsamples = 0;
-	t->format = &sample_format;
-	fake_class(t, "counter", CLASS_EVENT);
-	for (uint32_t k = 0; k < 2; k++)
-		process[k] = trace_add_track(
-			t, (struct spur_track){ .parent = SPUR_NONE,
-						.kind = SPUR_TRACK_PROCESS,
-						.name = trace_intern(t, k ? "other" : "game"),
-						.pid = 7 + k,
-						.tid = -1,
-						.cpu = -1 });
-	for (uint32_t k = 0; k < 3; k++) {
-		struct fake_feed *feed = fake_feed_add(t, 70 + k, "thread");
-
-		(void)feed;
-		t->tracks[t->feeds[k]->track].pid = pids[k];
-		t->tracks[t->feeds[k]->track].parent = process[pids[k] - 7];
-	}
-	return t;
-}
 
 static struct pass_run run(enum pass_form form, const char *fields)
 {
 	return (struct pass_run){ .pass = "counters", .opt = { .form = form, .fields = fields } };
 }
 
-/* One series for a process's threads, whatever comes between; another id, argument or process is another. */
+/*
+ * One series for a process's threads, whatever comes between; another id, argument or process is
+ * another.
+ */
 static void series(void **state)
 {
-	struct spur_trace *t = trace_with();
+	struct spur_trace *t = sample_trace();
 	struct pass_run by_track = run(FORM_CSV, "tid,series,samples,last");
 
 	(void)state;
@@ -147,10 +77,12 @@ static void series(void **state)
 	fake_trace_free(t);
 }
 
-/* 64-bit integers come out as they went in; means are the nearest double where they are not whole. */
+/*
+ * 64-bit integers come out as they went in; means are the nearest double where they are not whole.
+ */
 static void exact(void **state)
 {
-	struct spur_trace *t = trace_with();
+	struct spur_trace *t = sample_trace();
 
 	(void)state;
 	add(t, 0, 1, "a", 0, u(t, "", UINT64_MAX), none);
@@ -178,7 +110,7 @@ static void exact(void **state)
 
 static void floats(void **state)
 {
-	struct spur_trace *t = trace_with();
+	struct spur_trace *t = sample_trace();
 
 	(void)state;
 	/* What a plain sum loses: 1 is below the rounding of 1e20. */
@@ -214,9 +146,11 @@ static void floats(void **state)
 /* Text, pointers and what is nested are no samples. */
 static void others(void **state)
 {
-	struct spur_trace *t = trace_with();
-	struct spur_value yes = make(t, "on", SPUR_BOOL), text = make(t, "why", SPUR_STRING),
-			  at = make(t, "at", SPUR_POINTER), in = make(t, "in", SPUR_STRUCT);
+	struct spur_trace *t = sample_trace();
+	struct spur_value yes = sample_value(t, "on", SPUR_BOOL),
+			  text = sample_value(t, "why", SPUR_STRING),
+			  at = sample_value(t, "at", SPUR_POINTER),
+			  in = sample_value(t, "in", SPUR_STRUCT);
 	struct pass_run r = run(FORM_CSV, "series,samples,mean");
 	struct pass_env env = { .trace = t, .opt = &r.opt };
 	struct out out, notes;
@@ -246,7 +180,7 @@ static void others(void **state)
 static void values(void **state)
 {
 	static const struct filter_spec late = { .from = "@0.000000020" };
-	struct spur_trace *t = trace_with();
+	struct spur_trace *t = sample_trace();
 	struct pass_run r = run(FORM_CSV, NULL);
 
 	(void)state;
@@ -275,7 +209,7 @@ static void values(void **state)
 
 static void shown(void **state)
 {
-	struct spur_trace *t = trace_with();
+	struct spur_trace *t = sample_trace();
 	struct pass_run r = run(FORM_TEXT, "mean,start,series");
 
 	(void)state;
@@ -308,7 +242,7 @@ static void shown(void **state)
 	r.opt.by = "thread";
 	pass_refused(t, r, "--by: expected process or track, found \"thread\"");
 	fake_trace_free(t);
-	t = trace_with();
+	t = sample_trace();
 	fake_row(t, 0, SPUR_INSTANT, 1);
 	r = run(FORM_TEXT, NULL);
 	free(pass_text(t, &r));

@@ -1,4 +1,7 @@
-/* sched: states of threads and processors, what the data lacks, waits, forms; workers and batches change nothing. */
+/*
+ * sched: states of threads and processors, what the data lacks, waits, forms; workers and batches
+ * change nothing.
+ */
 #include "unit/pass_run.h"
 
 #include <stdio.h>

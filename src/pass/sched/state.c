@@ -40,7 +40,10 @@ void sched_free(struct sched *s)
 
 /* --- waits: the longest, in a heap --- */
 
-/* Longer ones, then earlier ones, then those of earlier tracks are kept: the same whoever had which. */
+/*
+ * Longer ones, then earlier ones, then those of earlier tracks are kept: the same whoever had
+ * which.
+ */
 static bool wait_less(const struct sched_wait *a, const struct sched_wait *b)
 {
 	if (a->length != b->length)
@@ -271,8 +274,8 @@ static void cpu_in(struct sched_cpu *c, const struct spur_event *row, bool count
 }
 
 /*
- * A thread's SWITCH out may stand behind the next one's SWITCH in where both are of one time: then what was taken for
- * unknown is known after all, and the processor stays with whom it has gone to.
+ * A thread's SWITCH out may stand behind the next one's SWITCH in where both are of one time: then
+ * what was taken for unknown is known after all, and the processor stays with whom it has gone to.
  */
 static bool cpu_out_is_late(struct sched_cpu *c, const struct spur_event *row, uint64_t *known)
 {

@@ -52,7 +52,10 @@ struct sched_cpu {
 	int64_t first, last; /* of all rows on it */
 	uint64_t busy, idle, gaps, unknown; /* ns; idle: of idle threads; gaps: of nobody */
 	uint64_t switches, unfinished;
-	/* Who had it until `lost_at`, when another got it: its SWITCH out may come still, of the same time. */
+	/*
+	 * Who had it until `lost_at`, when another got it: its SWITCH out may come still, of the
+	 * same time.
+	 */
 	uint32_t lost;
 	int64_t lost_at, lost_since;
 };

@@ -49,7 +49,10 @@ static inline struct table_value table_f64(double v)
 
 /* Exact, whatever the types. NaN comes before all numbers, and no value before NaN. */
 int table_value_order(struct table_value a, struct table_value b);
-/* Decimal and exact; nothing for TABLE_NONE. JSON has words for what it has no numbers for: "nan", "inf", "-inf". */
+/*
+ * Decimal and exact; nothing for TABLE_NONE. JSON has words for what it has no numbers for: "nan",
+ * "inf", "-inf".
+ */
 void table_value_out(struct out *o, struct table_value v, bool json);
 
 struct table_column {
@@ -82,8 +85,9 @@ enum spur_status table_options(struct table *t, const char *fields, const char *
 /* The column is shown. */
 bool table_shows(const struct table *t, int column);
 /*
- * Sorts `n` rows of `size` bytes from `rows` on (by --sort, then by all columns in their order, then as they stand) and
- * writes as many as --limit says. SPUR_FAIL: memory. In text form the caller may write notes behind it.
+ * Sorts `n` rows of `size` bytes from `rows` on (by --sort, then by all columns in their order,
+ * then as they stand) and writes as many as --limit says. SPUR_FAIL: memory. In text form the
+ * caller may write notes behind it.
  */
 enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t size);
 
