@@ -333,8 +333,8 @@ static enum spur_status report_options(struct report *r)
 					    "cpu,busy,idle,unknown,share,switches",
 					    "when,time,kind,cpu,tid,thread" };
 	static const char *const data[] = {
-		"thread,tid,pid,running,runnable,blocked,unknown,switches,preemptions,wakeups,"
-		"avg,max,p99,unfinished",
+		("thread,tid,pid,running,runnable,blocked,unknown,switches,preemptions,wakeups,"
+		 "avg,max,p99,unfinished"),
 		"cpu,busy,idle,unknown,share,switches,unfinished",
 		"when,time,kind,cpu,thread,tid,pid",
 	};

@@ -76,11 +76,16 @@ static inline struct spur_trace *sample_trace(void)
 						.pid = 7 + k,
 						.tid = -1,
 						.cpu = -1 });
-	for (uint32_t k = 0; k < 3; k++) {
-		fake_feed_add(t, 70 + k, "thread");
-		t->tracks[t->feeds[k]->track].pid = pids[k];
-		t->tracks[t->feeds[k]->track].parent = process[pids[k] - 7];
-	}
+	for (uint32_t k = 0; k < 3; k++)
+		trace_add_feed(
+			t,
+			trace_add_track(t, (struct spur_track){ .parent = process[pids[k] - 7],
+								.kind = SPUR_TRACK_THREAD,
+								.name = trace_intern(t, "thread"),
+								.pid = pids[k],
+								.tid = 70 + k,
+								.cpu = -1 }),
+			calloc(1, sizeof(struct fake_feed)));
 	return t;
 }
 

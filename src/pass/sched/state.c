@@ -111,6 +111,8 @@ static struct sched_thread *thread_new(struct sched *s, uint32_t track, int64_t 
 {
 	struct sched_thread *t;
 
+	if (!spur_track(s->trace, track))
+		return NULL;
 	if (track >= s->threads_cap &&
 	    !mem_grow((void **)&s->threads, &s->threads_cap, (size_t)track + 1,
 		      sizeof(struct sched_thread *), THREADS_MAX))
@@ -326,6 +328,8 @@ bool sched_rows(void *sched, struct spur_event *rows, size_t n)
 		struct sched_thread *t = thread_of(s, row->track, row->ts);
 		struct sched_cpu *c = NULL;
 
+		if (!t && !spur_track(s->trace, row->track))
+			continue; /* nobody's */
 		if (!t)
 			return false;
 		t->last = row->ts;
