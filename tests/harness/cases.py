@@ -5,8 +5,9 @@ golden/FORMAT/CASE, bad/FORMAT/CASE: `in/` is a trace; `expect/cmds`, or else FO
 with @IN@ for the trace. expect/OUTPUT is the exact stdout, OUTPUT.err the exact stderr (none: empty), OUTPUT.rc the exit
 code (none: 0). `cat` and `report` must say the same whatever the read size and number of threads, and through FIFOs.
 
-cli/NAME: `cmd` is a shell script run in an empty directory with SPUR, TESTS and (for example-*) EXAMPLES set;
-stdout.exact or stdout.glob, stderr.exact or stderr.glob, exit. A glob has one fnmatch pattern a line; `...` is any lines.
+cli/NAME: `cmd` is a shell script run in an empty directory with SPUR, TESTS, SPUR_TRACES and (for example-*) EXAMPLES set; exit
+code 77 skips it. stdout.exact or stdout.glob, stderr.exact or stderr.glob, exit. A glob has one fnmatch pattern a line; `...` is
+any lines.
 """
 import fnmatch
 import glob
@@ -23,6 +24,7 @@ import xml.dom.minidom
 from harness import core, install
 
 REREAD = ("cat", "report")
+SKIPPED = 77  # exit code of a cmd that lacks something; its stderr says what
 PLAIN_VARIANTS = ["--read-size=1", "--read-size=7", "--read-size=4096", "--threads=1", "--threads=2"]
 SANITIZED_VARIANTS = ["--read-size=7", "--threads=2"]
 
@@ -225,7 +227,7 @@ def set_cli(case, r):
 def one_cli(t, name, examples):
     case = os.path.join(t.tests, "cli", name)
     with t.temp() as tmp:
-        env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build}
+        env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build, "SPUR_TRACES": t.traces}
         r = t.run(["sh", os.path.join(case, "cmd")], cwd=tmp, env=env)
         for what in ("out", "err"):
             text = getattr(r, what)
@@ -233,6 +235,9 @@ def one_cli(t, name, examples):
                 text = text.replace(path.encode(), sign)
             text = re.sub(rb"(?m)^\S*/cmd: \d+: ", b"cmd: ", text)
             setattr(r, what, text)
+    if r.code == SKIPPED:
+        t.skip("cli/" + name, r.err.decode("utf-8", "replace").strip())
+        return
     why, detail = r.trouble(), r.err.decode("utf-8", "replace")
     if not why and t.args.set_exact is not None:
         set_cli(case, r)
