@@ -60,10 +60,13 @@ static const struct {
 	{ SPUR_F_UNRELIABLE, "unreliable" },
 	{ SPUR_F_ESTIMATED, "estimated" },
 	{ SPUR_F_BACK, "back" },
+	{ SPUR_F_TAIL, "tail" },
+	{ SPUR_F_ANY, "any" },
 };
 enum {
 	SHOWN_FLAGS = SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED |
-		      SPUR_F_RETIMED | SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK,
+		      SPUR_F_RETIMED | SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK |
+		      SPUR_F_TAIL | SPUR_F_ANY,
 	FLAG_NAMES = sizeof(flag_names) / sizeof(flag_names[0]),
 };
 
