@@ -15,7 +15,6 @@ enum {
 	SCORE_SURE = 100,
 	SCORE_HEADER = 60,
 	SCORE_ODD = 30,
-	MIN_BUFFER = 2 * XRAY_METADATA,
 };
 
 static const uint64_t profile_magic = UINT64_C(0x7872617970726f66);
@@ -114,11 +113,6 @@ static enum spur_status read_header(struct xray *x, struct spur_error *err)
 		diag_add(&x->t->diag, DIAG_WARN, "xray/unknown-version", x->file, 0, 0,
 			 "header: expected version 1 to %d, found %u: read as the last of them",
 			 x->mode == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS, x->version);
-	if (x->mode == XRAY_FDR && x->version == 1 && x->buffer_size < MIN_BUFFER)
-		diag_add(&x->t->diag, DIAG_DAMAGE, "xray/bad-buffer-size", x->file, 16, 0,
-			 "header: expected a buffer size of at least %d, found %llu: buffers are "
-			 "looked for",
-			 MIN_BUFFER, (unsigned long long)x->buffer_size);
 	x->t->version = arena_printf(&x->t->arena, "%s %u", x->mode == XRAY_FDR ? "FDR" : "basic",
 				     x->version);
 	return x->t->version ? SPUR_OK : err_nomem(err);
@@ -151,6 +145,8 @@ void xray_say_source(const struct xray *x, struct diag_log *diag)
 
 void xray_say_empty(const struct xray *x, struct diag_log *diag)
 {
+	if (diag->counts[DIAG_DAMAGE])
+		return;
 	diag_add(diag, DIAG_WARN, "xray/no-data", x->file, XRAY_HEADER, 0,
 		 "file: expected records, found none: nothing was recorded. Was patching on "
 		 "(XRAY_OPTIONS=patch_premain=true, or __xray_patch()), and the log flushed?");

@@ -6,6 +6,7 @@
 
 enum {
 	RUN = 3, /* records in a row that are taken for real */
+	LONG_RUN = 16, /* records by which places are compared */
 	TYPE_CALL = 0,
 	TYPE_ARGUMENT = 1,
 };
@@ -48,21 +49,63 @@ static bool is_plausible(const struct xray *x, uint64_t off)
 	       (r.type == TYPE_ARGUMENT || (r.type == TYPE_CALL && r.kind < CALL_KINDS && r.tsc));
 }
 
-bool xray_basic_at(const struct xray *x, uint64_t off)
+/* Records in a row that could stand there: `most` at most, and `most` too where they end with the file. */
+static uint32_t run_at(const struct xray *x, uint64_t off, uint32_t most)
 {
-	for (int i = 0; i < RUN && xray_have(x, off + XRAY_RECORD); i++, off += XRAY_RECORD)
+	for (uint32_t i = 0; i < most; i++, off += XRAY_RECORD) {
+		if (!xray_have(x, off + XRAY_RECORD))
+			return i && x->src->size == off ? most : i;
 		if (!is_plausible(x, off))
-			return false;
-	return true;
+			return i;
+	}
+	return most;
 }
 
-/* Moves to the next record; false: there is none. SPEC xray/basic-resync: three plausible records in a row */
+bool xray_basic_at(const struct xray *x, uint64_t off)
+{
+	return run_at(x, off, RUN) == RUN;
+}
+
+/* The record there is of a thread that has others before it, or nothing is before it. */
+static bool is_known(const struct xray *x, uint64_t off)
+{
+	const struct basic r = record_at(x, off);
+
+	return !x->nthreads || xray_thread_find(x, r.pid, r.tid);
+}
+
+/*
+ * SPEC xray/basic-resync: the next record where it should be, if it is of a known thread. Else, of 32 places, the one
+ * from which on most records could stand in a row.
+ */
+static uint64_t find_run(const struct xray *x, uint64_t off)
+{
+	for (; xray_have(x, off + XRAY_RECORD); off += XRAY_RECORD) {
+		uint32_t best = RUN - 1;
+		uint64_t found = off + XRAY_RECORD;
+
+		if (run_at(x, found, 1) && is_known(x, found))
+			return found;
+		for (uint64_t at = off + 1; at < off + XRAY_RECORD; at++) {
+			const uint32_t run = run_at(x, at, LONG_RUN);
+
+			if (run > best && (run == LONG_RUN || is_known(x, at))) {
+				best = run;
+				found = at;
+			}
+		}
+		if (best >= RUN)
+			return found;
+	}
+	return x->src->size;
+}
+
+/* Moves to the next record; false: there is none. */
 static bool find_record(const struct xray *x, uint64_t *at, struct diag_log *diag)
 {
-	uint64_t off = *at;
+	const uint64_t off = *at;
+	struct basic r;
 
-	if (xray_have(x, off + XRAY_RECORD) && is_plausible(x, off))
-		return true;
 	if (!xray_have(x, off + XRAY_RECORD)) {
 		if (x->src->size > off)
 			diag_add(diag, DIAG_DAMAGE, "xray/torn-record", x->file, off,
@@ -70,16 +113,15 @@ static bool find_record(const struct xray *x, uint64_t *at, struct diag_log *dia
 				 XRAY_RECORD, (unsigned long long)(x->src->size - off));
 		return false;
 	}
-	while (xray_have(x, off + XRAY_RECORD) && !xray_basic_at(x, off))
-		off++;
-	if (!xray_have(x, off + XRAY_RECORD))
-		off = x->src->size;
-	diag_add(diag, DIAG_DAMAGE, "xray/bad-record", x->file, *at, off - *at,
+	if (is_plausible(x, off))
+		return true;
+	r = record_at(x, off);
+	*at = find_run(x, off);
+	diag_add(diag, DIAG_DAMAGE, "xray/bad-record", x->file, off, *at - off,
 		 "record: expected a call or an argument of a thread, found type %u, kind %u, "
 		 "function %u",
-		 record_at(x, *at).type, record_at(x, *at).kind, record_at(x, *at).id);
-	*at = off;
-	return off < x->src->size;
+		 r.type, r.kind, r.id);
+	return *at < x->src->size;
 }
 
 /* --- runs --- */

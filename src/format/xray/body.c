@@ -1,6 +1,8 @@
 /* FDR mode: the records of a buffer that are not ordinary, and what is damaged. */
 #include "format/xray/fdr.h"
 
+enum { LONG_RUN = 32 }; /* records by which places are compared */
+
 static const char *const meta_names[META_KINDS] = {
 	"NewBuffer",   "EndOfBuffer",  "NewCPUId",	"TSCWrap",    "WallTime",
 	"CustomEvent", "CallArgument", "BufferExtents", "TypedEvent", "Pid",
@@ -178,16 +180,32 @@ static uint32_t seen_ids(struct fdr *r)
 	return xf->ids;
 }
 
-/* SPEC xray/resync: where some records in a row could stand, with functions no larger than those seen */
+/*
+ * SPEC xray/resync: where records in a row could stand, with functions no larger than those seen. Of eight places the
+ * one from which on most can; the one that keeps the records' alignment comes first.
+ */
 static uint64_t find_records(struct fdr *r)
 {
 	const uint64_t end = body_end(r);
 	const uint32_t ids = seen_ids(r);
-	uint64_t off = r->xf->pos + 1;
 
-	while (off < end && !xray_plausible(r->x, off, end, ids, r->xf->head))
-		off++;
-	return off < end ? off : end;
+	for (uint64_t off = r->xf->pos; off < end; off += XRAY_FUNCTION) {
+		uint32_t best = XRAY_RUN - 1;
+		uint64_t found = end;
+
+		for (uint64_t i = 0; i < XRAY_FUNCTION; i++) {
+			const uint64_t at = off + (i ? i : XRAY_FUNCTION);
+			const uint32_t run = xray_run(r->x, at, end, ids, r->xf->head, LONG_RUN);
+
+			if (run > best) {
+				best = run;
+				found = at;
+			}
+		}
+		if (found != end)
+			return found;
+	}
+	return end;
 }
 
 static void take_bad(struct fdr *r, const char *expected, unsigned found)
@@ -200,6 +218,20 @@ static void take_bad(struct fdr *r, const char *expected, unsigned found)
 }
 
 /* --- heads --- */
+
+/* The next buffer's first ticks, and some more, as processors' counters may differ. */
+static uint64_t find_tsc_end(const struct fdr *r)
+{
+	const struct xray_buffer *next = r->x->list.items;
+	const uint64_t last = INT64_MAX;
+
+	if (r->x->stored || r->xf->next == r->xf->last)
+		return last;
+	next += r->xf->next;
+	return next->flags & BUFFER_NO_TSC || next->tsc > last - UINT32_MAX
+		       ? last
+		       : next->tsc + UINT32_MAX;
+}
 
 bool xray_open_buffer(struct fdr *r)
 {
@@ -229,6 +261,7 @@ bool xray_open_buffer(struct fdr *r)
 	if (!r->th)
 		return true;
 	xf->before = r->th->base;
+	xf->tsc_end = find_tsc_end(r);
 	/* SPEC xray/carry-over: in version 1 only a thread's first buffer has a NewCPUId record */
 	r->th->based = x->version == 1 && r->th->based;
 	return true;
@@ -274,6 +307,54 @@ static bool take_head(struct fdr *r, int kind)
 	return true;
 }
 
+static bool is_head(const struct fdr *r, uint64_t off)
+{
+	const int kind =
+		body_end(r) - off >= XRAY_METADATA ? xray_meta(r->x, xray_at(r->x, off)) : -1;
+
+	return kind == META_NEW_BUFFER || kind == META_WALL_TIME || kind == META_PID ||
+	       kind == META_NEW_CPU || kind == META_TSC_WRAP;
+}
+
+/* A record of a head that is damaged: others of the head follow where it ends. */
+static bool take_bad_head(struct fdr *r)
+{
+	struct xray_feed *xf = r->xf;
+	const bool early = xf->head && (!r->th->based || !(xf->seen & 1u << META_WALL_TIME));
+
+	if (!early || body_end(r) - xf->pos < 2 * XRAY_METADATA || is_head(r, xf->pos) ||
+	    !is_head(r, xf->pos + XRAY_METADATA))
+		return false;
+	diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-record", r->x->file, xf->pos, XRAY_METADATA,
+		 "record: expected one of a buffer's first, found byte 0x%02x",
+		 *xray_at(r->x, xf->pos));
+	xf->pos += XRAY_METADATA;
+	xf->ids_at = xf->pos;
+	return true;
+}
+
+/*
+ * SPEC xray/bad-ticks: far behind the thread's next buffer, or far before the last row: all that follows would get the
+ * time of one row, as rows do not go back.
+ */
+static void set_base(struct fdr *r, uint64_t tsc)
+{
+	const uint64_t high = r->th->high, end = r->xf->tsc_end;
+
+	if (tsc > end) {
+		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-ticks", r->x->file, r->xf->pos, 0,
+			 "record: expected at most %llu ticks, found %llu: not taken",
+			 (unsigned long long)end, (unsigned long long)tsc);
+	} else if (!r->x->stored && high > UINT32_MAX && tsc < high - UINT32_MAX) {
+		diag_add(&r->f->diag, DIAG_WARN, "xray/ticks-back", r->x->file, r->xf->pos, 0,
+			 "record: expected about %llu ticks or more, found %llu: not taken",
+			 (unsigned long long)high, (unsigned long long)tsc);
+	} else {
+		r->th->base = tsc;
+		r->th->based = true;
+	}
+}
+
 /* NewCPUId, TSCWrap. */
 static void take_base(struct fdr *r, const uint8_t *p, int kind)
 {
@@ -281,17 +362,16 @@ static void take_base(struct fdr *r, const uint8_t *p, int kind)
 	struct xray_thread *th = r->th;
 	uint64_t rest;
 
-	th->based = true;
 	if (kind == META_NEW_CPU) {
 		/* SPEC xray/new-cpu */
 		th->cpu = load16(p + 1, r->x->swap);
-		th->base = load64(p + 3, r->x->swap);
+		set_base(r, load64(p + 3, r->x->swap));
 		if (!(xf->seen & 1u << META_NEW_CPU))
 			xf->cpu_tsc = th->base;
 		xf->seen |= 1u << META_NEW_CPU;
 	} else {
 		/* SPEC xray/tsc-wrap */
-		th->base = load64(p + 1, r->x->swap);
+		set_base(r, load64(p + 1, r->x->swap));
 	}
 	if (r->x->stored) {
 		rest = row_rest(SPUR_NATIVE, 0, th->cpu, 0);
@@ -521,13 +601,14 @@ static void take_unexpected(struct fdr *r, int kind)
 	xf->pos += XRAY_METADATA;
 }
 
-/* SPEC xray/unknown-record: kept where records follow it, else it is none */
+/* SPEC xray/unknown-record: kept where a record follows it, else it is none */
 static void take_unknown(struct fdr *r, int kind)
 {
 	struct xray_feed *xf = r->xf;
 	const uint64_t next = xf->pos + XRAY_METADATA, end = body_end(r);
 
-	if (next != end && !xray_plausible(r->x, next, end, seen_ids(r), xf->head)) {
+	if (!r->th->based ||
+	    (next != end && !xray_run(r->x, next, end, seen_ids(r), xf->head, 1))) {
 		take_bad(r, "a metadata record of kind 0 to 9", (unsigned)kind);
 		return;
 	}
@@ -634,6 +715,8 @@ void xray_take_other(struct fdr *r)
 		finish_buffer(r);
 		return;
 	}
+	if (take_bad_head(r))
+		return;
 	kind = xray_meta(r->x, p);
 	if (left < (kind < 0 ? XRAY_FUNCTION : XRAY_METADATA))
 		take_torn(r);

@@ -27,13 +27,15 @@ static bool next_block(struct xray *x, uint64_t *at, struct diag_log *diag, stru
 	}
 	size = load32(xray_at(x, off), x->swap);
 	*b = (struct xray_buffer){ .off = off + XRAY_BLOCK, .end = off + size };
+	if (size < XRAY_BLOCK)
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-block", x->file, off, 0,
+			 "block: expected a size of at least %d, found %llu: read to the end of "
+			 "the file",
+			 XRAY_BLOCK, (unsigned long long)size);
 	if (size < XRAY_BLOCK || !xray_have(x, b->end)) {
 		xray_have(x, UINT64_MAX);
 		b->end = x->src->size;
-		b->flags = BUFFER_CUT;
-		diag_add(diag, DIAG_DAMAGE, "xray/truncated", x->file, off, 0,
-			 "block: expected %llu bytes, found %llu", (unsigned long long)size,
-			 (unsigned long long)(b->end - off));
+		b->flags = size < XRAY_BLOCK ? 0 : BUFFER_CUT;
 	}
 	b->thread =
 		xray_thread_get(x, header_pid(x), (int64_t)load64(xray_at(x, off + 8), x->swap));
@@ -79,6 +81,26 @@ static void put_native(const struct xray *x, uint64_t off, enum xray_own what, u
 	row_store(row, x->timestamp, 0, off, words);
 }
 
+/* What is no stack: none but its numbers, or all that is left of a block. */
+static void take_bad(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+		     uint64_t len)
+{
+	const struct xray_buffer *b = &xf->buffer;
+	const uint64_t lost = len && len <= UINT32_MAX ? len : b->end - xf->pos;
+
+	if (!len && (b->flags & BUFFER_CUT))
+		diag_add(diag, DIAG_DAMAGE, "xray/truncated", x->file, xf->pos, lost,
+			 "block: expected %u bytes, found %llu",
+			 load32(xray_at(x, b->off - XRAY_BLOCK), x->swap),
+			 (unsigned long long)(b->end - b->off + XRAY_BLOCK));
+	else
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-stack", x->file, xf->pos, lost,
+			 len ? "stack: expected functions, found none"
+			     : "stack: expected functions, 0, calls and ticks, found the end of "
+			       "its block");
+	xf->pos += lost;
+}
+
 /* SPEC xray/profile-record: function numbers from leaf to root, 0, calls, ticks */
 static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *diag,
 		      struct spur_event *row, bool *any)
@@ -90,13 +112,7 @@ static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *dia
 
 	*any = len > 4 + STACK_NUMBERS && len <= UINT32_MAX;
 	if (!*any) {
-		const uint64_t lost = len && len <= UINT32_MAX ? len : xf->buffer.end - off;
-
-		diag_add(diag, DIAG_DAMAGE, "xray/bad-stack", x->file, off, lost,
-			 len ? "stack: expected functions, found none"
-			     : "stack: expected functions, 0, calls and ticks, found the end of "
-			       "its block");
-		xf->pos += lost;
+		take_bad(x, xf, diag, len);
 		return true;
 	}
 	words.len_track = row_pair((uint32_t)len, xf->thread->track);

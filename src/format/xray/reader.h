@@ -38,6 +38,7 @@ enum {
 	XRAY_BLOCK = 16, /* header of a block in profiling mode */
 	XRAY_MAX_ARGS = 1 << 16, /* of one call; more are strays */
 	XRAY_NO_THREAD = -1,
+	XRAY_RUN = 4, /* records in a row that are taken for real */
 	XRAY_PAGE_BITS = 12,
 	XRAY_PAGE = 1 << XRAY_PAGE_BITS, /* functions in a page of the table */
 };
@@ -165,6 +166,7 @@ struct xray_feed {
 	uint64_t junk; /* bytes at its end that overwritten payloads were to fill */
 	uint64_t before; /* ticks at the end of the thread's buffer before */
 	uint64_t cpu_tsc; /* of its first NewCPUId */
+	uint64_t tsc_end; /* later ticks than any in it */
 	uint64_t run_left; /* basic: records of the run */
 	struct xray_held held[XRAY_HELD]; /* by ticks */
 	uint32_t nheld;
@@ -304,8 +306,12 @@ struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b
 /* What the other clock says at that moment. */
 uint64_t xray_tsc_at(const struct xray *x, int64_t wall);
 
-/* Some records in a row that could stand there, ids within `ids`; fewer only where [off, end) ends with them. */
-bool xray_plausible(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head);
+/*
+ * How many records in a row could stand at `off`, with function ids that have no more bits than `ids`: `most` at most,
+ * and `most` too where they end exactly at `end`.
+ */
+uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
+		  uint32_t most);
 /* SPEC xray/overwritten-payload */
 enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b);
 

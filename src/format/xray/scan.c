@@ -7,7 +7,6 @@
 
 enum {
 	HEAD_RECORDS = 8, /* looked at for thread and times */
-	RUN = 4, /* records in a row that are taken for real */
 	FUNCTION_BITS = 24, /* of ids, while none has been seen */
 	MICRO = 1000000,
 };
@@ -112,22 +111,23 @@ static uint64_t record_size(const struct xray *x, uint64_t off, uint64_t end, ui
 	}
 }
 
-bool xray_plausible(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head)
+uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
+		  uint32_t most)
 {
 	/* As many bits as the largest id seen has. */
 	const uint32_t mask =
 		ids ? UINT32_MAX >> __builtin_clz(ids | 63) : (1u << FUNCTION_BITS) - 1;
 
-	for (int i = 0; i < RUN; i++) {
+	for (uint32_t i = 0; i < most; i++) {
 		const uint64_t size = off < end ? record_size(x, off, end, mask, head) : 0;
 
 		if (!size)
-			return i > 0 && off == end;
+			return i && off == end ? most : i;
 		if (x->version == 1 && xray_meta(x, xray_at(x, off)) == META_END_OF_BUFFER)
-			return true;
+			return most;
 		off += size;
 	}
-	return true;
+	return most;
 }
 
 /* --- heads --- */
@@ -231,22 +231,24 @@ static void end_at(const struct xray *x, struct xray_buffer *b, uint64_t end)
 	b->flags |= BUFFER_CUT;
 }
 
-/* SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other */
-static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b)
+/* SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other; a wrong one is found out */
+static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)
 {
 	const uint64_t body = b->off + 2 * XRAY_METADATA, size = x->buffer_size;
-	uint64_t next = size > INT64_MAX || size < 2 * XRAY_METADATA ? nowhere : b->off + size;
-	uint64_t inner;
+	const uint64_t next =
+		size > INT64_MAX - b->off || size < 2 * XRAY_METADATA ? nowhere : b->off + size;
+	const bool reached = next != nowhere && xray_have(x, next);
+	const bool fits = reached && (!xray_have(x, next + 2 * XRAY_METADATA) ||
+				      xray_head_at(x, next, nowhere));
+	uint64_t found = xray_head_find(x, body, fits ? next : nowhere);
 
-	if (next != nowhere)
-		xray_have(x, next);
-	/* Where another one begins before, the header's size is wrong. */
-	inner = xray_head_find(x, body, next);
-	if (inner != nowhere)
-		next = inner;
-	else if (size < 2 * XRAY_METADATA)
-		next = x->src->size;
-	end_at(x, b, next);
+	if (found == nowhere && !fits && (reached || size < 2 * XRAY_METADATA))
+		found = x->src->size;
+	if (found != nowhere)
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-buffer-size", x->file, b->off, 0,
+			 "buffer: expected the next one behind %llu bytes, found it behind %llu",
+			 (unsigned long long)size, (unsigned long long)(found - b->off));
+	end_at(x, b, found != nowhere ? found : next);
 	return b->end;
 }
 
@@ -256,6 +258,35 @@ static bool fits_end(const struct xray *x, uint64_t off)
 	if (off == nowhere || !xray_have(x, off))
 		return false;
 	return xray_have(x, off + XRAY_METADATA) ? meta_at(x, off) == META_EXTENTS : true;
+}
+
+/* Where the record ends that reaches `target` or passes it, counted from the buffer's first; 0: not all are records. */
+static uint64_t walk_past(const struct xray *x, uint64_t off, uint64_t target)
+{
+	uint64_t size = xray_head_at(x, off, nowhere) ? XRAY_METADATA : 0;
+
+	while (off < target) {
+		if (!size)
+			return 0;
+		off += size;
+		size = off < target ? record_size(x, off, x->src->size, UINT32_MAX, true) : 0;
+	}
+	return off;
+}
+
+/*
+ * Its extents end a buffer too early: inside a record, or more records follow. `found`: where the next buffer is, or
+ * nowhere.
+ */
+static bool goes_on(const struct xray *x, uint64_t off, uint64_t target, uint64_t found)
+{
+	const uint64_t end = found == nowhere ? x->src->size : found;
+
+	/* Room for a damaged BufferExtents record. */
+	if (end - target == XRAY_METADATA && meta_at(x, end) == META_NEW_BUFFER)
+		return false;
+	return walk_past(x, off, target) > target ||
+	       xray_run(x, target, end, 0, false, XRAY_RUN) == XRAY_RUN;
 }
 
 /* SPEC xray/extents: they are the distance to the next buffer */
@@ -276,7 +307,7 @@ static uint64_t hop_by_extents(const struct xray *x, struct xray_buffer *b, stru
 	found = xray_head_find(x, from, fits ? target : nowhere);
 	if (found != nowhere && (!reached || found < target))
 		end = found;
-	else if (reached && !fits && xray_plausible(x, target, x->src->size, 0, false))
+	else if (reached && !fits && goes_on(x, b->off, target, found))
 		end = found == nowhere ? x->src->size : found;
 	if (end != target)
 		diag_add(diag, DIAG_DAMAGE, "xray/bad-extents", x->file, b->off - XRAY_METADATA, 0,
@@ -334,7 +365,7 @@ static bool hop(const struct xray *x, struct xray_scan *s, struct diag_log *diag
 	if (extents)
 		diag_add(diag, DIAG_DAMAGE, "xray/bad-extents", x->file, s->at, 0,
 			 "record: expected BufferExtents, found NewBuffer");
-	s->at = extents ? hop_by_search(x, b) : hop_by_size(x, b);
+	s->at = extents ? hop_by_search(x, b) : hop_by_size(x, b, diag);
 	return true;
 }
 
