@@ -1,8 +1,8 @@
 """
 Cases in directories.
 
-golden/FORMAT/CASE, bad/FORMAT/CASE: `in/` is a trace; `expect/cmds`, or else FORMAT/cmds, has lines `OUTPUT<TAB>ARGUMENTS`
-with @IN@ for the trace. expect/OUTPUT is the exact stdout, OUTPUT.err the exact stderr (none: empty), OUTPUT.rc the exit
+golden/FORMAT/CASE, bad/FORMAT/CASE: `in` is a trace, a directory or a file; `expect/cmds`, or else FORMAT/cmds, has
+lines `OUTPUT<TAB>ARGUMENTS` with @IN@ for the trace. expect/OUTPUT is the exact stdout, OUTPUT.err the exact stderr (none: empty), OUTPUT.rc the exit
 code (none: 0). `cat` and `report` must say the same whatever the read size and number of threads, and through FIFOs.
 
 cli/NAME: `cmd` is a shell script run in an empty directory with SPUR, TESTS, SPUR_TRACES and (for example-*) EXAMPLES set; exit
@@ -79,10 +79,14 @@ def feed(path, data, done):
 
 
 def with_fifos(t, case, argv):
-    """Runs with every .dat file replaced by a FIFO."""
+    """Runs with every .dat file, or the one file that the trace is, replaced by a FIFO."""
     with t.temp() as tmp:
         done = threading.Event()
         writers = []
+        trace = os.path.join(case, "in")
+        if os.path.isfile(trace):
+            os.mkfifo(os.path.join(tmp, "in"))
+            writers.append(threading.Thread(target=feed, args=(os.path.join(tmp, "in"), core.read(trace), done)))
         for folder, _, files in os.walk(os.path.join(case, "in")):
             there = os.path.join(tmp, os.path.relpath(folder, case))
             os.makedirs(there, exist_ok=True)
@@ -132,7 +136,7 @@ def again(t, name, case, argv, first):
     """The same command read in other ways must do the same."""
     variants = SANITIZED_VARIANTS if t.args.sanitized else PLAIN_VARIANTS
     runs = [(v, lambda v=v: t.run([t.spur] + argv + [v], cwd=case)) for v in variants]
-    if os.path.isdir(os.path.join(case, "in")) and glob.glob(os.path.join(case, "in", "*.dat")):
+    if os.path.isfile(os.path.join(case, "in")) or glob.glob(os.path.join(case, "in", "*.dat")):
         runs.append(("FIFOs", lambda: with_fifos(t, case, argv)))
     for how, run in runs:
         r = run()
