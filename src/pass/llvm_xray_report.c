@@ -227,18 +227,17 @@ static double line_seconds(const struct account *a, const struct line *l, int co
 	return (double)l->ticks[column - COL_MIN] / a->hz;
 }
 
-/* FILE:LINE:COLUMN; functions begin in column 0 of what compilers write. */
+/* FILE:LINE:COLUMN, without directories; functions begin in column 0 of what compilers write. */
 static void out_place(const struct account *a, const struct line *l, struct out *o)
 {
-	size_t len;
-	const char *file = spur_string(a->env->trace, l->cls->file, &len);
+	const char *file = spur_string(a->env->trace, l->cls->file, NULL);
 
 	if (line_naming(l) == NAME_NUMBER) {
 		out_str(o, "(unknown)");
-	} else if (!len) {
+	} else if (!*file) {
 		out_str(o, "<invalid>:0:0");
 	} else {
-		out_bytes(o, file, len);
+		out_str(o, cell_basename(file));
 		out_printf(o, ":%u:0", l->cls->line);
 	}
 }

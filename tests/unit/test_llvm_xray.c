@@ -149,7 +149,7 @@ static void names(void **state)
 	expect(t, (struct pass_options){ .limit = 3 },
 	       HEAD("4") "       11          1 [ 0.000000,  0.000000,  0.000000,  0.000000,  "
 			 "0.000000]  "
-			 "0.000000  src/a\"b.c:7:0: oper\"\" \\n\n"
+			 "0.000000  a\"b.c:7:0: oper\"\" \\n\n"
 			 "       12          1 [ 2.000000,  2.000000,  2.000000,  2.000000,  "
 			 "2.000000]  "
 			 "2.000000  <invalid>:0:0: @(401c)\n"
@@ -165,7 +165,7 @@ static void names(void **state)
 	expect(t, (struct pass_options){ .form = FORM_CSV, .sort = "min", .limit = 1 },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "11,1,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,"
-	       "\"src/a\"\"b.c:7:0\",\"oper\"\"\"\" \n\"\n");
+	       "\"a\"\"b.c:7:0\",\"oper\"\"\"\" \n\"\n");
 	spur_close(t);
 }
 
