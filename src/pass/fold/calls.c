@@ -351,8 +351,7 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 		if (likely(row->kind <= SPUR_END_SPAN) &&
 		    likely(row->kind == SPUR_BEGIN ? fast_begin(w, &v, row, by_function)
 						   : fast_end(&v, row, &key, &spent))) {
-			if (spread && row->kind != SPUR_BEGIN &&
-			    !stat_spread(w, &w->stats[key], spent))
+			if (spread && row->kind != SPUR_BEGIN && !stat_spread(w, &w->stats[key], spent))
 				return false;
 			continue;
 		}
@@ -449,11 +448,11 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 void calls_free(struct calls *workers, unsigned n)
 {
 	for (unsigned i = 0; workers && i < n; i++) {
+		mem_free(workers[i].ids);
 		for (size_t k = 0; k < workers[i].nspreads; k++)
 			spread_free(&workers[i].spreads[k]);
 		mem_free(workers[i].spreads);
 		mem_free(workers[i].stats);
-		mem_free(workers[i].ids);
 		pair_free(&workers[i].pair);
 		map64_free(&workers[i].parked);
 	}
