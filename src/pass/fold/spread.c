@@ -36,7 +36,7 @@ static bool histogram_put(void *spread, uint64_t value, uint64_t times)
 	return histogram_add(spread, value, times);
 }
 
-/* Beyond the few: to the tally; where that is full, all to the histogram. */
+/* To the tally; where that is full, all to the histogram. */
 static bool value_put(void *spread, uint64_t value, uint64_t times)
 {
 	struct spread *s = spread;
@@ -54,34 +54,21 @@ static bool value_put(void *spread, uint64_t value, uint64_t times)
 	return histogram_add(s, value, times);
 }
 
-/* They are more than a few from now on. */
-static bool spread_spill(struct spread *s)
+/* The pending values are some of many. */
+static bool spread_settle(struct spread *s)
 {
-	size_t n = s->count < SPREAD_FEW ? s->count : SPREAD_FEW;
-
-	if (!s->few)
-		return true;
-	for (size_t i = 0; i < n; i++)
-		if (!value_put(s, s->few[i], 1))
+	for (size_t i = 0; i < s->pending; i++)
+		if (!(s->exact && tally_hit(&s->tally, s->few[i])) && !value_put(s, s->few[i], 1))
 			return false;
-	mem_free(s->few);
-	s->few = NULL;
+	s->pending = 0;
+	s->spilled = true;
 	return true;
 }
 
-bool spread_add(struct spread *s, uint64_t value)
+bool spread_spill(struct spread *s)
 {
-	if (s->count < SPREAD_FEW) {
-		if (!s->few && !(s->few = mem_array(SPREAD_FEW, sizeof(uint64_t))))
-			return false;
-		s->few[s->count] = value;
-	} else if (!spread_spill(s) || !value_put(s, value, 1)) {
-		return false;
-	}
-	s->count++;
-	s->sum += value;
-	s->squares += (unsigned __int128)value * value;
-	return true;
+	return s->few ? spread_settle(s)
+		      : (s->few = mem_array(SPREAD_FEW, sizeof(uint64_t))) != NULL;
 }
 
 /* Of what has no tally any more the counts go to a histogram: so does what they are added to. */
@@ -107,10 +94,10 @@ bool spread_join(struct spread *into, const struct spread *from)
 				return false;
 		return true;
 	}
-	if (!spread_spill(into) || (from->octaves && !join_octaves(into, from)) ||
+	if (!spread_settle(into) || (from->octaves && !join_octaves(into, from)) ||
 	    !tally_each(&from->tally, value_put, into))
 		return false;
-	for (size_t i = 0; from->few && i < from->count; i++)
+	for (size_t i = 0; i < from->pending; i++)
 		if (!value_put(into, from->few[i], 1))
 			return false;
 	into->count += from->count;
@@ -144,7 +131,9 @@ uint64_t spread_at(struct spread *s, uint64_t rank)
 
 	if (rank >= s->count)
 		return 0;
-	if (s->few) {
+	if (s->spilled && !spread_settle(s))
+		return 0;
+	if (!s->spilled) {
 		qsort(s->few, s->count, sizeof(uint64_t), value_order);
 		return s->few[rank];
 	}

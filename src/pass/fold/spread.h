@@ -19,20 +19,36 @@ enum { SPREAD_FEW = 64, SPREAD_OCTAVES = 58 };
 struct spread {
 	uint64_t count, sum;
 	unsigned __int128 squares;
-	uint64_t *few; /* the values themselves while there are few */
-	/* Afterwards, while exact: how often each came. Set `exact` before the first is added. */
+	uint64_t *few; /* the last `pending` values themselves; all of them while not `spilled` */
+	uint32_t pending;
+	bool spilled; /* others are in the tally or the octaves */
+	bool exact; /* in the tally. Set before the first is added; false once the tally is full */
 	struct tally tally;
-	bool exact;
-	/* Else SPREAD_OCTAVES arrays of counts; NULL where there are none. */
-	uint64_t **octaves;
+	uint64_t **octaves; /* SPREAD_OCTAVES arrays of counts; NULL where there are none */
 };
 
+/* Makes room in `few`. False: memory is out. */
+bool spread_spill(struct spread *s);
+
 /* False: memory is out. */
-bool spread_add(struct spread *s, uint64_t value);
+static inline bool spread_add(struct spread *s, uint64_t value)
+{
+	if (__builtin_expect(s->pending == SPREAD_FEW || !s->few, 0) && !spread_spill(s))
+		return false;
+	s->few[s->pending++] = value;
+	s->count++;
+	s->sum += value;
+	s->squares += (unsigned __int128)value * value;
+	return true;
+}
+
 /* Both with the same `exact` to begin with. */
 bool spread_join(struct spread *into, const struct spread *from);
 void spread_free(struct spread *s);
-/* The value at `rank` (from 0) in ascending order; 0 beyond. Sorts: nothing is added afterwards. */
+/*
+ * The value at `rank` (from 0) in ascending order; 0 beyond, and where memory is out (mem_failures()). Sorts: nothing
+ * is added afterwards.
+ */
 uint64_t spread_at(struct spread *s, uint64_t rank);
 /* The value at or below which `percent` of the calls are (nearest rank); 0 of none. */
 uint64_t spread_percentile(struct spread *s, unsigned percent);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map64.h"
 #include "base/mem.h"
 
 enum { CAP_FIRST = 128 };
@@ -12,7 +11,7 @@ enum { CAP_FIRST = 128 };
 /* The value's slot that has room for more, or the free one where it belongs. Invariant: one slot is free at least. */
 static uint64_t *slot_find(const struct tally *t, uint64_t value)
 {
-	size_t i = hash64(value) & (t->cap - 1);
+	size_t i = tally_place(t, value);
 
 	while (t->slots[i] && (t->slots[i] >> TALLY_COUNT_BITS != value ||
 			       (t->slots[i] & tally_count_max) == tally_count_max))
@@ -22,22 +21,21 @@ static uint64_t *slot_find(const struct tally *t, uint64_t value)
 
 static bool tally_grow(struct tally *t)
 {
-	const size_t cap = t->cap ? 2 * t->cap : CAP_FIRST;
-	uint64_t *slots = mem_array(cap, sizeof(*slots));
+	struct tally new = { .cap = t->cap ? 2 * t->cap : CAP_FIRST, .used = t->used };
 
-	if (!slots)
+	new.slots = mem_array(new.cap, sizeof(*new.slots));
+	if (!new.slots)
 		return false;
 	for (size_t i = 0; i < t->cap; i++) {
-		size_t k = hash64(t->slots[i] >> TALLY_COUNT_BITS) & (cap - 1);
+		size_t k = tally_place(&new, t->slots[i] >> TALLY_COUNT_BITS);
 
-		while (slots[k] && t->slots[i])
-			k = (k + 1) & (cap - 1);
+		while (new.slots[k] && t->slots[i])
+			k = (k + 1) & (new.cap - 1);
 		if (t->slots[i])
-			slots[k] = t->slots[i];
+			new.slots[k] = t->slots[i];
 	}
 	mem_free(t->slots);
-	t->slots = slots;
-	t->cap = cap;
+	*t = new;
 	return true;
 }
 

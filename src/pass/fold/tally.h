@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map64.h"
+
 enum { TALLY_MOST = 1 << 16, TALLY_COUNT_BITS = 24 };
 static const uint64_t tally_count_max = (UINT64_C(1) << TALLY_COUNT_BITS) - 1;
 
@@ -21,6 +23,26 @@ struct tally {
 	size_t cap, used; /* cap: a power of two, or 0 */
 	bool sorted;
 };
+
+/* Where the value belongs; those that differ little stand together. */
+static inline size_t tally_place(const struct tally *t, uint64_t value)
+{
+	return (hash64(value >> 3) << 3 | (value & 7)) & (t->cap - 1);
+}
+
+/* Counts the value once more where it is known at its very place and has room; false: tally_add() must. */
+static inline bool tally_hit(struct tally *t, uint64_t value)
+{
+	uint64_t *slot;
+
+	if (!t->cap)
+		return false;
+	slot = &t->slots[tally_place(t, value)];
+	if (*slot >> TALLY_COUNT_BITS != value || !*slot || (~*slot & tally_count_max) == 0)
+		return false;
+	(*slot)++;
+	return true;
+}
 
 enum tally_status { TALLY_OK, TALLY_FULL, TALLY_NO_MEMORY };
 
