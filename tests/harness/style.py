@@ -37,13 +37,17 @@ RECORDED = {
 COMMANDS = ("replay", "report", "graph", "dump")
 # What llvm-xray account printed, as options of ours. The CSV was made with -sort=sum -sortorder=dsc.
 ACCOUNTS = {"account.txt": [], "account-d.txt": [], "account.csv": ["--csv", "--sort=-sum"]}
-# The same of generated logs, for both: options of llvm-xray, options of ours.
-GENERATED = [
+# What is asked of the installed llvm-xray and of ours.
+QUESTIONS = [
     ("text", [], []),
     ("csv", ["-format=csv"], ["--csv"]),
     ("sum", ["-sort=sum", "-sortorder=dsc"], ["--sort=-sum"]),
     ("top", ["-top=10"], ["--limit=10"]),
 ]
+# Logs without a program that the installed llvm-xray reads right.
+LOGS = ("repro-account-17-buffers/one2", "repro-account-17-buffers/one10", "own-recorder-v5", "old-writers/v4-plain",
+        "synth/basic-v1-be", "synth/basic-v1-le", "synth/basic-v2-le", "synth/basic-v3-be", "synth/basic-v3-le",
+        "synth/fdr-v2-le", "synth/fdr-v3-le", "synth/fdr-v5-le")
 
 
 def exceptions(t, xray):
@@ -84,11 +88,20 @@ def run_xray(t):
         t.fail("style/" + path, "exception for an output that does not exist")
 
 
+def compare(t, name, log, program):
+    """llvm-xray against ours, now."""
+    for what, theirs, ours in QUESTIONS:
+        path = "xray/%s/%s" % (name, what)
+        peer = t.run(["llvm-xray", "account", *theirs, *(["-instr_map=" + program] if program else []), log])
+        if peer.code != 0:
+            t.fail("style/" + path, "llvm-xray: %.200s" % ascii(peer.err.decode("utf-8", "replace")))
+            continue
+        argv = ["report", "--style=llvm-xray", *ours, *(["--binary=" + program] if program else []), log]
+        one(t, t.root, path, argv, peer.out, None)
+
+
 def generated(t):
-    """A log of one thread in few buffers, which llvm-xray reads right; names where clang makes the program."""
-    if not shutil.which("llvm-xray"):
-        t.skip("style/xray/generated", "no llvm-xray")
-        return
+    """A log of one thread in few buffers; names where clang makes the program."""
     with t.temp() as d:
         log, program = os.path.join(d, "log"), os.path.join(d, "program")
         made = [t.run([os.path.join(t.build, "gen-xray"), "-n", "600000", "-t", "1", "-b", "1000000", log])]
@@ -98,22 +111,26 @@ def generated(t):
         wrong = [r for r in made if r.code != 0]
         if wrong:
             t.fail("style/xray/generated", "not made: %.200s" % ascii(wrong[0].err.decode("utf-8", "replace")))
-            return
-        named = os.path.exists(program)
-        for what, theirs, ours in GENERATED:
-            peer = t.run(["llvm-xray", "account", *theirs, *(["-instr_map=" + program] if named else []), log])
-            if peer.code != 0:
-                t.fail("style/xray/generated/" + what, "llvm-xray: %.200s" % ascii(peer.err.decode("utf-8", "replace")))
-                continue
-            argv = ["report", "--style=llvm-xray", *ours, *(["--binary=" + program] if named else []), log]
-            one(t, d, "xray/generated/" + what, argv, peer.out, None)
+        else:
+            compare(t, "generated", log, program if os.path.exists(program) else None)
+
+
+def run_llvm_xray(t):
+    logs = [(name, os.path.join(t.traces, "xray", name + ".xray")) for name in LOGS]
+    logs = [(name, path) for name, path in logs if os.path.exists(path) and t.wanted("style/xray/" + name)]
+    if not shutil.which("llvm-xray"):
+        t.skip("style/xray/generated", "no llvm-xray")
+        return
+    if t.wanted("style/xray/generated"):
+        t.later(generated)
+    for name, path in logs:
+        t.later(compare, name, path, None)
 
 
 def run(t):
     run_uftrace(t)
     run_xray(t)
-    if t.wanted("style/xray/generated"):
-        t.later(generated)
+    run_llvm_xray(t)
 
 
 def run_uftrace(t):
