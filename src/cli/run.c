@@ -233,9 +233,9 @@ int run_pass(struct values *v, const char *name)
 	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
 		return run_error(&v->err);
 	v->open.as_stored = pass->as_stored;
-	v->open.source_lines |= pass->source_lines;
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
+	v->open.source_lines |= pass->source_lines;
 	st = output_open(&o, v->output, v->force, &v->err);
 	if (st != SPUR_FAIL)
 		st = spur_open(&env.trace, v->data, &v->open, &v->err);
