@@ -364,7 +364,9 @@ static int tell(const struct symbols *s, struct xray_map *const *maps, const uin
 			code = EXIT_DAMAGED;
 		}
 		if (!named[i] && !s->v->quiet)
-			say("note: %s: functions: expected names, found none (stripped?)", path);
+			say("note: %s: functions: expected names, found none: is it stripped, or "
+			    "a map without them?",
+			    path);
 	}
 	if (s->strange && !s->v->quiet)
 		say("note: %llu sleds of kinds that llvm-xray cannot read are written as "
@@ -459,7 +461,8 @@ const struct spur_cmd spur_cmd_symbols = {
 	.description =
 		"Reads the instrumentation map of programs and libraries that were built with "
 		"-fxray-instrument: a line for each "
-		"sled, with the number of its function, its address and the function's, what it "
+		"sled (a place that can be patched), with the number of its function, its address "
+		"and the function's, what it "
 		"is for, and the function's name. ELF and "
 		"Mach-O files, and maps in YAML as llvm-xray writes them.\n"
 		"Several binaries are objects 0, 1, ... of one traced program (N=FILE: object N); "

@@ -158,10 +158,15 @@ static void test_versions(void **state)
 		"1 401000 401000 function-enter " A_ONE("0") "1 401012 401000 function-exit " A_ONE(
 			"0") "2 401040 401040 log-args-enter always " TWO("0") "2 401048 401040 "
 									       "custom-event "
-									       "always " TWO("0") "2 401060 401040 "
-												  "tail-exit "
-												  "always " TWO(
-													  "0"));
+									       "always " TWO(
+										       "0") "2 "
+											    "401060"
+											    " 40104"
+											    "0 "
+											    "tail-"
+											    "exit "
+											    "always"
+											    " " TWO("0"));
 	assert_string_equal(
 		list(image("v2-arm")),
 		"1 11000 11000 function-enter " A_ONE("2") "1 11012 11000 function-exit " A_ONE(
@@ -733,12 +738,16 @@ static void test_told(void **state)
 	(void)state;
 	assert_string_equal(
 		given(image("stripped"), NULL, NULL),
-		"0=stripped \nxray/no-symbols stripped: functions: expected names, found none "
-		"(stripped?); --symbols-dir tells where its debug file is\n");
+		"0=stripped \nxray/no-symbols stripped: functions: expected names, found none: "
+		"stripped? --symbols-dir tells where its debug file is\n");
 	assert_string_equal(
 		given(image("v1-aarch64"), NULL, NULL),
 		"0=v1-aarch64 \nxray/no-symbols v1-aarch64: functions: expected names of 3, "
-		"found 2 (stripped?)\n");
+		"found 2: stripped? --symbols-dir tells where its debug file is\n");
+	assert_string_equal(
+		given(with_one("", ""), NULL, NULL),
+		"0=one.yaml \nxray/no-symbols one.yaml: functions: expected names, found "
+		"none: a map made without --symbolize?\n");
 	assert_non_null(strstr(given(image("index-hole"), NULL, NULL),
 			       "xray/odd-map index-hole: index (xray_fn_idx): "));
 	assert_string_equal(

@@ -45,17 +45,18 @@ static uint32_t count_named(struct xray_map *m)
 static void tell_map(struct xray_map *m, struct diag_log *diag)
 {
 	const uint32_t named = count_named(m);
+	const char *why = m->names ? "a map made without --symbolize?"
+				   : "stripped? --symbols-dir tells where its debug file is";
 
 	if (m->note)
 		diag_add(diag, DIAG_WARN, "xray/odd-map", m->path, DIAG_NO_OFF, 0, "%s", m->note);
 	if (!named)
 		diag_add(diag, DIAG_NOTE, "xray/no-symbols", m->path, DIAG_NO_OFF, 0,
-			 "functions: expected names, found none (stripped?); --symbols-dir tells "
-			 "where its debug file is");
+			 "functions: expected names, found none: %s", why);
 	else if (named < m->nfunctions)
 		diag_add(diag, DIAG_NOTE, "xray/no-symbols", m->path, DIAG_NO_OFF, 0,
-			 "functions: expected names of %zu, found %u (stripped?)", m->nfunctions,
-			 (unsigned)named);
+			 "functions: expected names of %zu, found %u: %s", m->nfunctions,
+			 (unsigned)named, why);
 }
 
 static enum spur_status add_object(struct xray_maps *m, uint32_t object, const char *path,
