@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) struct run take_run(const struct fd
 {
 	const uint8_t *const data = r->x->src->data;
 	const bool swap = order_swaps(big);
-	uint64_t *const *const pages = r->x->pages;
+	uint64_t *const *const pages = r->x->pages[0];
 	const struct row_words words = xray_row_words(r, XRAY_FUNCTION);
 	const pair fixed = { words.len_track, words.stream_cat };
 	char *row = (char *)&r->b->rows[r->b->count];

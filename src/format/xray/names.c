@@ -8,9 +8,8 @@
 #include "model/demangle.h"
 
 enum {
-	MAX_PAGES = 1 << 12, /* 128 MiB */
-	FDR_BITS = 28, /* of a function id */
-	OTHER_BITS = 32,
+	MAX_PAGES = 1 << 10, /* 128 MiB */
+	PAGES = 1 << (XRAY_ID_BITS - XRAY_PAGE_BITS),
 	MAX_UNKNOWN =
 		1
 		<< 20, /* functions without a name; the others share one class, so that damage cannot eat memory */
@@ -35,18 +34,14 @@ static const char *const own_names[OWN_CLASSES] = {
 };
 
 /* SPEC xray/function-id: 28 bits, in basic and profiling mode 32 */
-static bool open_pages(struct xray *x)
+static bool open_pages(struct xray *x, uint32_t high)
 {
-	const size_t count = (size_t)1
-			     << ((x->mode == XRAY_FDR ? FDR_BITS : OTHER_BITS) - XRAY_PAGE_BITS);
+	uint64_t **pages = mem_array(PAGES, sizeof(*pages));
 
-	x->pages = mem_array(count, sizeof(*x->pages));
-	x->no_page = arena_alloc(&x->t->arena, XRAY_PAGE * sizeof(*x->no_page));
-	if (!x->pages || !x->no_page)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		x->pages[i] = x->no_page;
-	return true;
+	for (size_t i = 0; pages && i < PAGES; i++)
+		pages[i] = x->no_page;
+	__atomic_store_n(&x->pages[high], pages, __ATOMIC_RELEASE);
+	return pages != NULL;
 }
 
 bool xray_names_open(struct xray *x)
@@ -60,12 +55,14 @@ bool xray_names_open(struct xray *x)
 		if (!x->own[i])
 			return false;
 	}
-	return open_pages(x);
+	x->no_page = arena_alloc(&x->t->arena, XRAY_PAGE * sizeof(*x->no_page));
+	return x->no_page && open_pages(x, 0);
 }
 
 void xray_names_close(struct xray *x)
 {
-	mem_free(x->pages);
+	for (size_t i = 0; i < sizeof(x->pages) / sizeof(x->pages[0]); i++)
+		mem_free(x->pages[i]);
 }
 
 static uint32_t intern_form(struct xray *x, const char *raw, enum demangle_form form)
@@ -115,9 +112,13 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 /* The slot of an id, in a page that is made where it is missing; NULL: no memory, or too many pages. */
 static uint64_t *find_slot(struct xray *x, uint32_t id)
 {
-	uint64_t **const at = &x->pages[id >> XRAY_PAGE_BITS];
-	uint64_t *page = *at;
+	const uint32_t high = id >> XRAY_ID_BITS;
+	uint64_t **at, *page;
 
+	if (!x->pages[high] && !open_pages(x, high))
+		return NULL;
+	at = &x->pages[high][(id & ((1u << XRAY_ID_BITS) - 1)) >> XRAY_PAGE_BITS];
+	page = *at;
 	if (page == x->no_page) {
 		page = x->npages < MAX_PAGES ? arena_alloc(&x->t->arena, XRAY_PAGE * sizeof(*page))
 					     : NULL;

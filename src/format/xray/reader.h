@@ -39,7 +39,8 @@ enum {
 	XRAY_MAX_ARGS = 1 << 16, /* of one call; more are strays */
 	XRAY_NO_THREAD = -1,
 	XRAY_RUN = 4, /* records in a row that are taken for real */
-	XRAY_PAGE_BITS = 12,
+	XRAY_ID_BITS = 28, /* of a function in FDR mode; others have 32 */
+	XRAY_PAGE_BITS = 14,
 	XRAY_PAGE = 1 << XRAY_PAGE_BITS, /* functions in a page of the table */
 };
 
@@ -203,8 +204,11 @@ struct xray {
 	 * Functions: pages of words as rows have them (name and class), 0: not met yet. Read without a lock, written
 	 * under t->lock.
 	 */
-	uint64_t **pages;
-	uint64_t *no_page; /* stands for those that are not there: all 0 */
+	uint64_t **pages
+		[1
+		 << (32 -
+		     XRAY_ID_BITS)]; /* by the highest four bits; but for the first: NULL if not met yet */
+	uint64_t *no_page; /* stands for pages that are not there: all 0 */
 	uint32_t npages, nunknown;
 	uint32_t *typed[256]; /* classes of typed events, pages by the type's high byte; as above */
 };
@@ -253,7 +257,7 @@ void xray_names_close(struct xray *x);
 uint64_t xray_words_new(struct xray *x, uint32_t id);
 uint32_t xray_typed_class(struct xray *x, uint16_t type);
 
-/* 0: it has none. `pages` is x->pages. */
+/* 0: it has none. `id` has XRAY_ID_BITS, `pages` is x->pages[0]. */
 static inline uint64_t xray_words(uint64_t *const *pages, uint32_t id)
 {
 	const uint64_t *page = __atomic_load_n(&pages[id >> XRAY_PAGE_BITS], __ATOMIC_ACQUIRE);
@@ -261,9 +265,11 @@ static inline uint64_t xray_words(uint64_t *const *pages, uint32_t id)
 	return __atomic_load_n(&page[id & (XRAY_PAGE - 1)], __ATOMIC_ACQUIRE);
 }
 
+/* Of any id, made where it has none; 0: no memory. */
 static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 {
-	const uint64_t words = xray_words(x->pages, id);
+	uint64_t *const *pages = __atomic_load_n(&x->pages[id >> XRAY_ID_BITS], __ATOMIC_ACQUIRE);
+	const uint64_t words = pages ? xray_words(pages, id & ((1u << XRAY_ID_BITS) - 1)) : 0;
 
 	return words ? words : xray_words_new(x, id);
 }
