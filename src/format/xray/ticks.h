@@ -60,20 +60,19 @@ static inline void ticks_init(struct ticks *k, uint64_t hz, bool raw)
 	ticks_move(k, 0);
 }
 
-/* Of d = ticks - origin, below the limit. `shifted`: k->shift may be other than 0. */
-static inline int64_t ticks_near(const struct ticks *k, uint64_t d, bool shifted)
+/* Of d = ticks - origin, below the limit. */
+static inline int64_t ticks_near(const struct ticks *k, uint64_t d)
 {
 	const unsigned __int128 start = (unsigned __int128)(uint64_t)k->ns << 64 | k->add;
 
-	return (int64_t)(((unsigned __int128)(shifted ? d << k->shift : d) * k->mult + start) >>
-			 64);
+	return (int64_t)(((unsigned __int128)(d << k->shift) * k->mult + start) >> 64);
 }
 
 static inline int64_t ticks_ns(struct ticks *k, uint64_t ticks)
 {
 	if (ticks - k->origin >= k->limit)
 		ticks_move(k, ticks);
-	return ticks - k->origin < k->limit ? ticks_near(k, ticks - k->origin, true) : k->ns;
+	return ticks - k->origin < k->limit ? ticks_near(k, ticks - k->origin) : k->ns;
 }
 
 #endif
