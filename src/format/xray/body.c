@@ -246,7 +246,9 @@ bool xray_open_buffer(struct fdr *r)
 		ok = !r->th || xray_thread_track(x, r->th);
 		pthread_mutex_unlock(&x->t->lock);
 	}
-	if (!ok) {
+	if (x->version < 5 && !xf->held)
+		xf->held = mem_array(XRAY_HELD, sizeof(*xf->held));
+	if (!ok || (x->version < 5 && !xf->held)) {
 		r->failed = true;
 		return false;
 	}

@@ -169,7 +169,7 @@ struct xray_feed {
 	uint64_t cpu_tsc; /* of its first NewCPUId */
 	uint64_t tsc_end; /* later ticks than any in it */
 	uint64_t run_left; /* basic: records of the run */
-	struct xray_held held[XRAY_HELD]; /* by ticks */
+	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
 	struct ticks ticks;
 };
