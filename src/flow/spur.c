@@ -175,12 +175,13 @@ const char *spur_format_name(const struct spur_trace *t)
 
 size_t spur_track_count(const struct spur_trace *t)
 {
-	return t->ntracks;
+	return __atomic_load_n(&t->ntracks, __ATOMIC_ACQUIRE);
 }
 
 const struct spur_track *spur_track(const struct spur_trace *t, uint32_t id)
 {
-	return id < t->ntracks ? &t->tracks[id] : NULL;
+	/* The number first: the array that holds so many is there by then. */
+	return id < spur_track_count(t) ? &__atomic_load_n(&t->tracks, __ATOMIC_ACQUIRE)[id] : NULL;
 }
 
 size_t spur_stream_count(const struct spur_trace *t)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LIST = 1 << 28 };
+enum { MAX_LIST = 1 << 28, FIRST_TRACKS = 16 };
 
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 {
@@ -47,7 +47,6 @@ void trace_free(struct spur_trace *t)
 	}
 	mem_free(t->feeds);
 	mem_free(t->streams);
-	mem_free(t->tracks);
 	mem_free(t->info);
 	intern_free(t->strings);
 	diag_free(&t->diag);
@@ -68,13 +67,30 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 	return (uint32_t)t->nstreams++;
 }
 
+/* Other threads may be reading: an array that has become too small stays until close. */
+static bool grow_tracks(struct spur_trace *t)
+{
+	const size_t cap = t->tracks_cap ? 2 * t->tracks_cap : FIRST_TRACKS;
+	struct spur_track *more;
+
+	if (cap > MAX_LIST)
+		return false;
+	more = arena_alloc(&t->arena, cap * sizeof(*more));
+	if (!more)
+		return false;
+	if (t->ntracks)
+		memcpy(more, t->tracks, t->ntracks * sizeof(*more));
+	__atomic_store_n(&t->tracks, more, __ATOMIC_RELEASE);
+	t->tracks_cap = cap;
+	return true;
+}
+
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
 {
-	if (!mem_grow((void **)&t->tracks, &t->tracks_cap, t->ntracks + 1, sizeof(*t->tracks),
-		      MAX_LIST))
+	if (t->ntracks == t->tracks_cap && !grow_tracks(t))
 		return SPUR_NONE;
 	t->tracks[t->ntracks] = track;
-	return (uint32_t)t->ntracks++;
+	return (uint32_t)__atomic_fetch_add(&t->ntracks, 1, __ATOMIC_RELEASE);
 }
 
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
