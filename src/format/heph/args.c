@@ -1,0 +1,212 @@
+/* Arguments and fields of one packet. Any thread: reads only what does not change after open. */
+#include "format/heph/reader.h"
+
+enum { FIELDS = 7 };
+
+static uint32_t name_id(struct heph_names *n, const uint8_t *p, size_t len)
+{
+	const struct heph_name *e = heph_name_get(n, p, len);
+
+	return e ? e->id : 0;
+}
+
+/* Text and bytes lie in the trace's data. */
+static void value_text(struct spur_value *v, enum spur_type type, const uint8_t *p, size_t len)
+{
+	v->type = (uint8_t)type;
+	v->text = (const char *)p;
+	v->count = (uint32_t)len;
+}
+
+/* A value that is no array at p; returns what is behind it. */
+static const uint8_t *scalar(struct spur_value *v, unsigned type, const uint8_t *p)
+{
+	uint64_t u;
+
+	if (type == HEPH_STRING) {
+		value_text(v, SPUR_STRING, p + 2, be16(p));
+		return p + 2 + be16(p);
+	}
+	u = be64(p);
+	v->size = 8;
+	v->type = type == HEPH_U64 ? SPUR_U64 : type == HEPH_I64 ? SPUR_I64 : SPUR_F64;
+	/* The three share their bits. */
+	memcpy(&v->u, &u, sizeof(u));
+	return p + 8;
+}
+
+/* False: no memory. */
+static bool attr_value(struct spur_args *args, const struct heph_attr *a, struct spur_value *v)
+{
+	const unsigned type = a->type & ~(unsigned)HEPH_ARRAY;
+	const uint8_t *p = a->value;
+	struct spur_value *items;
+
+	if (!(a->type & HEPH_ARRAY)) {
+		scalar(v, type, p);
+		return true;
+	}
+	items = args_alloc(args, a->count * sizeof(*items));
+	if (!items)
+		return false;
+	for (unsigned i = 0; i < a->count; i++)
+		p = scalar(&items[i], type, p);
+	v->type = SPUR_ARRAY;
+	v->count = a->count;
+	v->items = items;
+	return true;
+}
+
+/* Attributes are added one by one to a list that may move. */
+struct sink {
+	struct heph *h;
+	struct spur_args *args;
+	struct spur_value *items; /* NULL: the top level of args */
+	size_t count;
+};
+
+static struct spur_value *sink_add(struct sink *s)
+{
+	return s->items ? &s->items[s->count++] : args_add(s->args);
+}
+
+/* SPUR_WARN: some are missing, or what is no attribute stands as bytes at the end. */
+static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8_t *end)
+{
+	struct heph_attr a;
+	struct spur_value *v, made;
+
+	while (q < end) {
+		const enum heph_fault fault = heph_attr_next(&q, end, &a);
+
+		made = (struct spur_value){ 0 };
+		if (fault == HEPH_GOOD) {
+			made.name = name_id(&s->h->attributes, a.name, a.name_len);
+			if (!attr_value(s->args, &a, &made))
+				return SPUR_FAIL;
+		} else {
+			/* SPEC heph/rest-kept */
+			made.name = s->h->rest_name;
+			value_text(&made, SPUR_BYTES, q, (size_t)(end - q));
+			q = end;
+		}
+		v = sink_add(s);
+		if (!v)
+			return SPUR_WARN;
+		*v = made;
+		if (fault != HEPH_GOOD)
+			return SPUR_WARN;
+	}
+	return SPUR_OK;
+}
+
+static bool is_option(const uint8_t *p)
+{
+	return be32(p) == heph_meta_magic;
+}
+
+/* The length of the packet's name is looked at again: a mapped file may have been written to. */
+static bool has_name(const struct heph *h, const uint8_t *p, uint32_t size, size_t *head,
+		     size_t *len)
+{
+	*head = is_option(p) ? HEPH_META_HEAD : h->walk.head;
+	*len = size >= *head ? be16(p + *head - 2) : 0;
+	return size >= *head + *len;
+}
+
+static bool add_text(struct spur_args *args, uint32_t name, enum spur_type type, const uint8_t *p,
+		     size_t len)
+{
+	struct spur_value *v = args_add(args);
+
+	if (!v)
+		return false;
+	v->name = name;
+	value_text(v, type, p, len);
+	return true;
+}
+
+enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
+			   struct spur_args *args)
+{
+	struct heph *h = t->state;
+	struct sink s = { .h = h, .args = args };
+	const uint8_t *const p = h->walk.base + ev->off;
+	size_t head, len;
+
+	args_reset(args);
+	if (!ev->nargs || !has_name(h, p, ev->len, &head, &len))
+		return SPUR_OK;
+	if ((ev->cls == h->descriptions.other->cls || ev->cls == h->options.other->cls) &&
+	    !add_text(args, h->description_name, SPUR_STRING, p + head, len))
+		return SPUR_FAIL;
+	if (!is_option(p))
+		return attributes(&s, p + head + len, p + ev->len);
+	return add_text(args, h->value_name, SPUR_BYTES, p + head + len, ev->len - head - len)
+		       ? SPUR_OK
+		       : SPUR_FAIL;
+}
+
+static void add_number(struct heph *h, struct spur_args *args, const char *name, uint64_t v)
+{
+	args_u64(args, trace_intern(h->trace, name), v, SPUR_SHOW_PLAIN);
+}
+
+static enum spur_status option_fields(struct heph *h, const struct spur_event *ev,
+				      struct spur_args *args)
+{
+	const uint8_t *const p = h->walk.base + ev->off;
+	const struct heph_packet k = { .p = p, .size = ev->len, .meta = true };
+	size_t head, len;
+
+	add_number(h, args, "size", ev->len);
+	if (!has_name(h, p, ev->len, &head, &len))
+		return SPUR_OK;
+	add_text(args, trace_intern(h->trace, "option"), SPUR_STRING, p + head, len);
+	if (heph_is_epoch(&k) && ev->len == head + len + 8)
+		add_number(h, args, "value", be64(p + head + len));
+	else
+		add_text(args, h->value_name, SPUR_BYTES, p + head + len, ev->len - head - len);
+	return SPUR_OK;
+}
+
+enum spur_status heph_fields(struct spur_trace *t, const struct spur_event *ev,
+			     struct spur_args *args)
+{
+	struct heph *h = t->state;
+	struct sink s = { .h = h, .args = args };
+	const uint8_t *const p = h->walk.base + ev->off, *q;
+	const uint64_t failures = mem_failures();
+	struct spur_value *v;
+	size_t head, len;
+	uint32_t n = 0;
+
+	if (!ev->len)
+		return SPUR_OK;
+	if (is_option(p))
+		return option_fields(h, ev, args);
+	add_number(h, args, "size", ev->len);
+	add_number(h, args, "stream", heph_stream_id(p));
+	add_number(h, args, "counter", heph_counter_of(p));
+	if (h->walk.head == HEPH_EVENT_HEAD)
+		add_number(h, args, "substream", heph_substream(h, p));
+	add_number(h, args, "start", heph_times(h, p).start);
+	add_number(h, args, "end", heph_times(h, p).end);
+	if (!has_name(h, p, ev->len, &head, &len))
+		return SPUR_OK;
+	add_text(args, h->description_name, SPUR_STRING, p + head, len);
+	q = p + head + len;
+	n += heph_attrs_count(&q, p + ev->len, &n) != HEPH_GOOD;
+	if (n) {
+		s.items = args_alloc(args, (size_t)n * sizeof(*s.items));
+		v = s.items ? args_add(args) : NULL;
+		if (!v)
+			return SPUR_FAIL;
+		*v = (struct spur_value){ .type = SPUR_STRUCT,
+					  .name = trace_intern(t, "attributes"),
+					  .count = n,
+					  .items = s.items };
+		attributes(&s, p + head + len, p + ev->len);
+	}
+	return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
+}
