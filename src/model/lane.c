@@ -169,7 +169,7 @@ static struct lane *lane_new(struct lanes *l, struct lane_set *s)
 		return NULL;
 	s->more[s->nmore] = k;
 	pthread_mutex_lock(&t->lock);
-	track = t->tracks[s->own.track];
+	track = t->tracks[s->own.track / TRACE_TRACK_PAGE][s->own.track % TRACE_TRACK_PAGE];
 	track.parent = s->own.track;
 	track.name = lane_name(t, track.name, s->nmore + 2);
 	lane_init(k, track.name ? trace_add_track(t, track) : SPUR_NONE);

@@ -109,7 +109,7 @@ static struct heph_stream *stream_get(struct heph_tracks *k, uint32_t id)
 	return k->streams[s->value - 1];
 }
 
-/* SPEC heph/substream-track: substream 0 is the runtime itself. Ids of 2^63 and more have no tid, only their name. */
+/* SPEC heph/substream-track: substream 0 is the runtime itself */
 static uint32_t substream_track(struct heph_tracks *k, struct heph_stream *s, uint64_t id)
 {
 	struct map64_slot *slot;
@@ -130,7 +130,7 @@ static uint32_t substream_track(struct heph_tracks *k, struct heph_stream *s, ui
 							     : trace_intern(k->trace, "runtime"),
 						  .kind = SPUR_TRACK_THREAD,
 						  .pid = s->id,
-						  .tid = id > INT64_MAX ? -1 : (int64_t)id,
+						  .tid = (int64_t)id,
 						  .cpu = -1 });
 	slot->value = (uint64_t)track + 1;
 	return track;
