@@ -70,7 +70,7 @@ static struct spur_value *sink_add(struct sink *s)
 	return s->items ? &s->items[s->count++] : args_add(s->args);
 }
 
-/* SPUR_WARN: some are missing, or what is no attribute stands as bytes at the end. */
+/* What is no attribute stands as bytes at the end. SPUR_WARN: there are too many. */
 static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8_t *end)
 {
 	struct heph_attr a;
@@ -94,8 +94,6 @@ static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8
 		if (!v)
 			return SPUR_WARN;
 		*v = made;
-		if (fault != HEPH_GOOD)
-			return SPUR_WARN;
 	}
 	return SPUR_OK;
 }
