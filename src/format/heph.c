@@ -108,6 +108,7 @@ static void open_stored(struct heph *h, struct source *src)
 	struct heph_packet k;
 
 	walk_from_start(h, src, &h->feed->diag);
+	h->walk.eager = h->trace->options.follow;
 	first = h->walk;
 	first.diag = NULL;
 	if (heph_walk_next(&first, &k) == HEPH_PACKET && k.meta && heph_is_epoch(&k)) {

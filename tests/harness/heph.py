@@ -29,7 +29,7 @@ DIAGS = (
     (r"stream \d+: (\d+ events missing|starts at counter)", "lost-events"),
 )
 # What the expectation does not tell.
-UNTOLD = ("far-time", "far-epoch", "unknown-option")
+UNTOLD = ("far-time", "far-epoch", "unknown-option", "overlap")
 
 
 class Wrong(Exception):

@@ -3,14 +3,14 @@
 
 enum { FIELDS = 7 };
 
-static uint32_t name_id(struct heph_names *n, const uint8_t *p, size_t len)
+static inline uint32_t name_id(struct heph_names *n, const uint8_t *p, size_t len)
 {
 	const struct heph_name *e = heph_name_get(n, p, len);
 
 	return e ? e->id : 0;
 }
 
-/* Text and bytes lie in the trace's data. */
+/* Text and bytes lie in the trace's data. SPEC heph/any-bytes: as they are */
 static void value_text(struct spur_value *v, enum spur_type type, const uint8_t *p, size_t len)
 {
 	v->type = (uint8_t)type;
@@ -19,7 +19,7 @@ static void value_text(struct spur_value *v, enum spur_type type, const uint8_t 
 }
 
 /* A value that is no array at p; returns what is behind it. */
-static const uint8_t *scalar(struct spur_value *v, unsigned type, const uint8_t *p)
+static inline const uint8_t *scalar(struct spur_value *v, unsigned type, const uint8_t *p)
 {
 	uint64_t u;
 
@@ -70,30 +70,57 @@ static struct spur_value *sink_add(struct sink *s)
 	return s->items ? &s->items[s->count++] : args_add(s->args);
 }
 
-/* What is no attribute stands as bytes at the end. SPUR_WARN: there are too many. */
-static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8_t *end)
+/* Where the value of a whole attribute that is no array begins; NULL: something else stands at q. */
+static inline const uint8_t *plain_value(const uint8_t *q, const uint8_t *end)
+{
+	const size_t left = (size_t)(end - q), name = left >= 5 ? be16(q) : left;
+	const uint8_t *v;
+
+	if (name + 5 > left)
+		return NULL;
+	v = q + 3 + name;
+	if (v[-1] == HEPH_STRING)
+		return 2u + be16(v) <= (size_t)(end - v) ? v : NULL;
+	return v[-1] >= HEPH_U64 && v[-1] < HEPH_STRING && end - v >= 8 ? v : NULL;
+}
+
+/* An array, or (SPEC heph/rest-kept) the rest of the packet, which is moved over. */
+static bool odd_value(struct heph *h, struct spur_args *args, const uint8_t **q, const uint8_t *end,
+		      struct spur_value *v)
 {
 	struct heph_attr a;
-	struct spur_value *v, made;
 
+	if (heph_attr_next(q, end, &a) == HEPH_GOOD) {
+		v->name = name_id(&h->attributes, a.name, a.name_len);
+		return attr_value(args, &a, v);
+	}
+	v->name = h->rest_name;
+	value_text(v, SPUR_BYTES, *q, (size_t)(end - *q));
+	*q = end;
+	return true;
+}
+
+/*
+ * SPEC heph/same-name: each is an argument. What is no attribute stands as bytes at the end. SPUR_WARN: there are too
+ * many.
+ */
+static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8_t *end)
+{
 	while (q < end) {
-		const enum heph_fault fault = heph_attr_next(&q, end, &a);
+		const uint8_t *const p = plain_value(q, end);
+		struct spur_value *v = sink_add(s), odd = { 0 };
 
-		made = (struct spur_value){ 0 };
-		if (fault == HEPH_GOOD) {
-			made.name = name_id(&s->h->attributes, a.name, a.name_len);
-			if (!attr_value(s->args, &a, &made))
-				return SPUR_FAIL;
-		} else {
-			/* SPEC heph/rest-kept */
-			made.name = s->h->rest_name;
-			value_text(&made, SPUR_BYTES, q, (size_t)(end - q));
-			q = end;
-		}
-		v = sink_add(s);
-		if (!v)
+		if (__builtin_expect(!v, 0))
 			return SPUR_WARN;
-		*v = made;
+		if (__builtin_expect(p != NULL, 1)) {
+			v->name = name_id(&s->h->attributes, q + 2, be16(q));
+			q = scalar(v, p[-1], p);
+			continue;
+		}
+		/* The list does not grow meanwhile. */
+		if (!odd_value(s->h, s->args, &q, end, &odd))
+			return SPUR_FAIL;
+		*v = odd;
 	}
 	return SPUR_OK;
 }

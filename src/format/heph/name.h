@@ -11,9 +11,8 @@
 
 enum {
 	HEPH_NAME_SLOTS = 2048,
-	HEPH_NAMES =
-		1
-		<< 20, /* distinct names that get an id; the others share one, see heph_names.other */
+	/* SPEC heph/name-limit: distinct names that get an id; the others share heph_names.other */
+	HEPH_NAMES = 1 << 20,
 	HEPH_NAME_BYTES = 64 << 20, /* and all bytes of those */
 };
 

@@ -18,15 +18,22 @@ enum fault {
 	FAULT_SMALL, /* size below the smallest */
 	FAULT_END, /* size past the end of the data */
 	FAULT_NAME, /* option name or description past the packet */
-	FAULT_HUGE, /* nobody writes such packets, and no other follows */
+	FAULT_HUGE, /* SPEC heph/huge-packet: nobody writes such packets, and no other follows */
 };
 
 void heph_walk_init(struct heph_walk *w, struct source *src)
 {
+	static const uint8_t nothing[1];
+	const uint8_t *base;
+
+	/* Where the data will be is known from the first byte on. */
+	if (!src->size)
+		source_more(src);
+	base = src->size ? src->data : nothing;
 	*w = (struct heph_walk){ .src = src,
-				 .base = src->data,
-				 .at = src->data,
-				 .end = src->data + src->size,
+				 .base = base,
+				 .at = base,
+				 .end = base + src->size,
 				 .head = HEPH_EVENT_HEAD,
 				 .eof = src->eof,
 				 .wait = true };
@@ -86,7 +93,7 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 	return size > HEPH_USUAL && !next_is_good(w, p + size) ? FAULT_HUGE : FAULT_NONE;
 }
 
-/* The next place from p on where a packet may be; the end where there is none. */
+/* SPEC heph/resync: the next place from p on where a packet may be; the end where there is none */
 static const uint8_t *resync(struct heph_walk *w, const uint8_t *p)
 {
 	for (; have(w, p, HEPH_FRAME); p++)
@@ -143,43 +150,45 @@ static void say_cut(const struct heph_walk *w, const uint8_t *p, uint64_t lost)
 			 be32(p + 4), (unsigned long long)lost);
 }
 
-/* Is the inside of the packet as it should be, up to its last byte? */
+/* Does an event's inside come out even in this layout? */
 static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
 	const uint8_t *q;
 	uint32_t n;
 
-	if (be32(p) == heph_meta_magic)
-		return size == HEPH_META_HEAD + 5 + 8 && be16(p + HEPH_FRAME) == 5;
-	if (size < w->head || w->head + be16(p + w->head - 2) > size)
+	if (be32(p) != heph_event_magic || size < w->head || w->head + be16(p + w->head - 2) > size)
 		return false;
 	q = p + w->head + be16(p + w->head - 2);
 	return heph_attrs_count(&q, p + size, &n) == HEPH_GOOD;
 }
 
+/* Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see who follows. */
+static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_t size)
+{
+	return w->eager && !w->eof && (uint64_t)(w->end - p) == size && is_exact(w, p, size);
+}
+
 /*
- * SPEC heph/cut-packet: a packet that no packet follows, and whose inside does not fit it, ends where inside it
- * another begins (with a good one, or the end, behind that). Returns where, or NULL. What may be looked at is bounded
- * by what has been passed: hostile sizes would cost the square of the file.
+ * SPEC heph/cut-packet: a packet that no packet follows ends where inside it another begins (with a good one, or the
+ * end, behind that). Returns where, or NULL. What may be looked at is bounded by what has been passed: hostile sizes
+ * would cost the square of the file.
  */
 static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
 	const uint64_t most = LOOK_START + LOOK_A_BYTE * (uint64_t)(p - w->base);
+	const uint8_t *cut = NULL;
 
-	/* A packet that is as it should be need not wait for the next one. */
-	if (w->loose || (!w->eof && is_exact(w, p, size)))
+	if (w->loose || is_last_for_now(w, p, size) || next_is_good(w, p + size) || w->more ||
+	    w->spent + size > most)
 		return NULL;
-	if (next_is_good(w, p + size) || w->more || w->spent + size > most || is_exact(w, p, size))
+	for (const uint8_t *q = p + HEPH_FRAME; q < p + size - 4 && !cut && !w->more; q++)
+		if (heph_is_magic(be32(q)) && fault_at(w, q) == FAULT_NONE &&
+		    next_is_good(w, q + be32(q + 4)))
+			cut = q;
+	if (w->more)
 		return NULL;
-	for (const uint8_t *q = p + HEPH_FRAME; q < p + size && !w->more; q++) {
-		if (!have(w, q, HEPH_FRAME) || !heph_is_magic(be32(q)))
-			continue;
-		if (fault_at(w, q) == FAULT_NONE && next_is_good(w, q + be32(q + 4)))
-			return q;
-	}
-	if (!w->more)
-		w->spent += size;
-	return NULL;
+	w->spent += size;
+	return cut;
 }
 
 /* Over what is wrong at w->at. False: more bytes must come first. */

@@ -41,7 +41,7 @@ static inline bool heph_is_magic(uint32_t v)
 	return v == heph_event_magic || v == heph_meta_magic;
 }
 
-/* A packet that lies in the data, with the name of its option or its description. */
+/* A packet that lies in the data. SPEC heph/packet, SPEC heph/metadata, SPEC heph/event: its name lies in it too */
 struct heph_packet {
 	const uint8_t *p;
 	uint32_t size;
@@ -56,6 +56,7 @@ struct heph_walk {
 	bool eof; /* no more than that will come */
 	bool wait; /* for bytes that are not there yet, else HEPH_MORE */
 	bool more; /* it was not waited */
+	bool eager; /* to give what is there: see cut_at() */
 	bool loose; /* descriptions may be too long: the layout is not known yet */
 	uint64_t spent; /* bytes looked at to tell cut packets from whole ones */
 	struct diag_log *diag; /* NULL: what is wrong has been said */
@@ -109,7 +110,7 @@ bool heph_layout_is_old(const struct heph_walk *w);
 /* How sure the first bytes are a Heph trace, 0 to 100. */
 int heph_probe(const uint8_t *p, size_t len);
 
-/* --- attributes --- */
+/* --- attributes: SPEC heph/attribute, SPEC heph/array --- */
 
 enum heph_type { HEPH_U64 = 1, HEPH_I64, HEPH_F64, HEPH_STRING, HEPH_ARRAY = 0x80 };
 

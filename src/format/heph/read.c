@@ -228,8 +228,10 @@ static bool window_fill(struct heph *h)
 		k.size = heph_event_at(&h->walk, p);
 		if (__builtin_expect(!k.size, 0)) {
 			h->walk.at = p;
-			if (heph_walk_slow(&h->walk, &k) != HEPH_PACKET)
+			if (heph_walk_slow(&h->walk, &k) != HEPH_PACKET) {
+				p = h->walk.at;
 				break;
+			}
 		}
 		p = k.p + k.size;
 		if (__builtin_expect(k.meta, 0)) {
@@ -270,6 +272,18 @@ static inline bool window_row(struct heph *h, const uint8_t *p, struct heph_span
 	return track != SPUR_NONE && event_row(h, &k, track, span, row);
 }
 
+/* SPEC heph/overlap: spans that overlap without containing each other stand side by side */
+static void say_overlaps(struct heph *h)
+{
+	if (lanes_moved(h->lanes) && !h->ended)
+		diag_add(&h->feed->diag, DIAG_NOTE, "heph/overlap", h->file, DIAG_NO_OFF, 0,
+			 "spans: expected those of a substream to contain each other, found %llu "
+			 "that overlap: "
+			 "shown on tracks beside",
+			 (unsigned long long)lanes_moved(h->lanes));
+	h->ended = true;
+}
+
 enum spur_status heph_read(struct heph *h, struct batch *b)
 {
 	struct heph_window *const w = h->window;
@@ -302,13 +316,15 @@ enum spur_status heph_read(struct heph *h, struct batch *b)
 			return SPUR_FAIL;
 		b->count += there;
 	}
-	if (!b->count)
+	if (!b->count) {
+		say_overlaps(h);
 		return SPUR_END;
+	}
 	h->last = b->rows[b->count - 1].ts;
 	return SPUR_OK;
 }
 
-/* --- as stored --- */
+/* --- as stored: SPEC heph/stored --- */
 
 /* The next packet, in h->packet. */
 static enum spur_status stored_packet(struct heph *h)

@@ -57,6 +57,7 @@ struct heph {
 	const struct heph_segment *segment; /* of the packet at hand */
 	struct heph_tracks tracks;
 	struct heph_names descriptions, options, attributes;
+	uint64_t noptions; /* put by */
 	uint32_t options_track; /* of rows that belong to no stream */
 	uint32_t lost_name, lost_class;
 	uint32_t description_name, rest_name, value_name; /* of arguments */
@@ -66,12 +67,13 @@ struct heph {
 	/* ts of the event before, or (second pass) of the row before; where there is none: INT64_MIN, or `first` */
 	int64_t last;
 	struct heph_window *window; /* second pass */
+	bool ended;
 	/* As stored. */
 	bool held; /* a packet whose row waits for room */
 	struct heph_packet packet;
 	uint32_t held_track;
 	struct heph_span held_span;
-	bool stored, begun, ended; /* begun: the layout is known */
+	bool stored, begun; /* begun: the layout is known */
 	struct heph_item *losses; /* that have become certain: their rows come next */
 	size_t nlosses, losses_cap, losses_done;
 };

@@ -251,8 +251,9 @@ static bool scan_option(struct heph *h, const struct heph_packet *k)
 	if (heph_is_epoch(k))
 		return true;
 	item.track = heph_options_track(h);
-	/* It has no time: its place is behind the event before it. */
-	return item.track != SPUR_NONE && reorder_add(&h->order, h->last, UINT64_MAX - 1, &item);
+	/* It has no time: its place is behind the event before it, and the option before. */
+	return item.track != SPUR_NONE &&
+	       reorder_add(&h->order, h->last, ((uint64_t)1 << 63) + h->noptions++, &item);
 }
 
 static bool put_by(struct heph *h, const uint8_t *p, struct heph_span span, uint32_t track)
