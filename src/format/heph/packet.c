@@ -165,7 +165,8 @@ static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 /* Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see who follows. */
 static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
-	return w->eager && !w->eof && (uint64_t)(w->end - p) == size && is_exact(w, p, size);
+	return w->eager && !w->eof && (uint64_t)(w->end - p) == size &&
+	       (be32(p) == heph_meta_magic || is_exact(w, p, size));
 }
 
 /*
