@@ -182,7 +182,7 @@ static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t siz
 	if (w->loose || is_last_for_now(w, p, size) || next_is_good(w, p + size) || w->more ||
 	    w->spent + size > most)
 		return NULL;
-	for (const uint8_t *q = p + HEPH_FRAME; q < p + size - 4 && !cut && !w->more; q++)
+	for (const uint8_t *q = p + 1; q < p + size - 4 && !cut && !w->more; q++)
 		if (heph_is_magic(be32(q)) && fault_at(w, q) == FAULT_NONE &&
 		    next_is_good(w, q + be32(q + 4)))
 			cut = q;
