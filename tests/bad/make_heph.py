@@ -88,7 +88,7 @@ def counter_wrap():
 
 @case("golden")
 def wide_ids():
-    return event(0, 1, 2, stream=2**32 - 1, substream=2**63 - 2) + event(0, 3, 4, stream=7, substream=2**63)
+    return event(0, 1, 2, stream=2**32 - 1, substream=2**63 - 2) + event(0, 3, 4, stream=7, substream=2**63 - 1)
 
 
 @case("golden")
