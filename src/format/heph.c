@@ -12,15 +12,27 @@
 
 static bool make_names(struct heph *h)
 {
+	static const char *const words[HEPH_WORDS] = {
+		[HEPH_W_DESCRIPTION] = "description",
+		[HEPH_W_UNDECODED] = "undecoded",
+		[HEPH_W_VALUE] = "value",
+		[HEPH_W_SIZE] = "size",
+		[HEPH_W_STREAM] = "stream",
+		[HEPH_W_COUNTER] = "counter",
+		[HEPH_W_SUBSTREAM] = "substream",
+		[HEPH_W_START] = "start",
+		[HEPH_W_END] = "end",
+		[HEPH_W_OPTION] = "option",
+		[HEPH_W_ATTRIBUTES] = "attributes",
+	};
 	struct spur_trace *t = h->trace;
 	const struct event_class lost = { .name = trace_intern(t, "lost events"),
 					  .flags = CLASS_EVENT };
 
 	h->lost_name = lost.name;
 	h->lost_class = trace_add_class(t, &lost);
-	h->description_name = trace_intern(t, "description");
-	h->rest_name = trace_intern(t, "undecoded");
-	h->value_name = trace_intern(t, "value");
+	for (size_t i = 0; i < HEPH_WORDS; i++)
+		h->words[i] = trace_intern(t, words[i]);
 	return heph_names_init(&h->descriptions, t, CLASS_FUNCTION, "") &&
 	       heph_names_init(&h->options, t, CLASS_EVENT, "metadata") &&
 	       heph_names_init(&h->attributes, t, 0, "") && h->lost_class;

@@ -35,6 +35,7 @@ struct lanes {
 	struct spur_trace *trace;
 	struct lane_set **sets; /* by track; NULL: nothing was ever there */
 	size_t cap;
+	size_t made; /* lanes */
 	uint64_t moved;
 };
 
@@ -175,6 +176,7 @@ static struct lane *lane_new(struct lanes *l, struct lane_set *s)
 	lane_init(k, track.name ? trace_add_track(t, track) : SPUR_NONE);
 	pthread_mutex_unlock(&t->lock);
 	s->nmore++;
+	l->made++;
 	return k->track == SPUR_NONE ? NULL : k;
 }
 
@@ -185,8 +187,10 @@ static uint32_t span_beside(struct lanes *l, struct lane_set *s, int64_t ts, int
 	l->moved++;
 	for (size_t i = 0; i < s->nmore && !k; i++)
 		k = lane_fits(s->more[i], ts, end) ? s->more[i] : NULL;
-	if (!k)
-		k = s->nmore < LANES - 1 ? lane_new(l, s) : s->more[s->nmore - 1];
+	if (!k && s->nmore < LANES - 1 && l->made < LANES_ALL)
+		k = lane_new(l, s);
+	else if (!k)
+		k = s->nmore ? s->more[s->nmore - 1] : &s->own;
 	return k && lane_push(k, end) ? k->track : SPUR_NONE;
 }
 

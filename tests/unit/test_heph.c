@@ -210,12 +210,14 @@ static void test_track_limit(void **state)
 	track = heph_track_get(k, 1, 5)->track;
 	k->made = HEPH_TRACKS;
 	assert_int_equal(heph_track_get(k, 1, 5)->track, track);
-	/* A substream shares its stream's track, a stream that of the one before. */
+	/* A substream shares its stream's track, streams have one for all. */
 	assert_int_equal(heph_track_get(k, 1, 6)->track, k->streams[0]->track);
-	assert_int_equal(heph_track_get(k, 2, 5)->track, k->streams[0]->track);
-	assert_int_equal(heph_track_get(k, 2, 9)->track, k->streams[0]->track);
-	assert_int_equal(spur_track_count(t), 2);
-	assert_int_equal(t->diag.counts[DIAG_WARN], 2);
+	assert_int_equal(heph_track_get(k, 2, 5)->track, 2);
+	assert_int_equal(heph_track_get(k, 2, 9)->track, 2);
+	assert_int_equal(heph_track_get(k, 3, 1)->track, 2);
+	assert_int_equal(spur_track_count(t), 3);
+	assert_string_equal(spur_string(t, spur_track(t, 2)->name, NULL), "other streams");
+	assert_true(t->diag.counts[DIAG_WARN] > 0);
 	heph_tracks_free(k);
 	mem_free(k);
 	trace_free(t);

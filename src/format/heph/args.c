@@ -1,7 +1,7 @@
 /* Arguments and fields of one packet. Any thread: reads only what does not change after open. */
 #include "format/heph/reader.h"
 
-enum { FIELDS = 7 };
+enum { VALUES_MAX = 1000000 }; /* of one event, those in arrays too; the rest of it stays bytes */
 
 static inline uint32_t name_id(struct heph_names *n, const uint8_t *p, size_t len)
 {
@@ -63,6 +63,7 @@ struct sink {
 	struct spur_args *args;
 	struct spur_value *items; /* NULL: the top level of args */
 	size_t count;
+	size_t values; /* with those in arrays */
 };
 
 static struct spur_value *sink_add(struct sink *s)
@@ -84,45 +85,51 @@ static inline const uint8_t *plain_value(const uint8_t *q, const uint8_t *end)
 	return v[-1] >= HEPH_U64 && v[-1] < HEPH_STRING && end - v >= 8 ? v : NULL;
 }
 
-/* An array, or (SPEC heph/rest-kept) the rest of the packet, which is moved over. */
-static bool odd_value(struct heph *h, struct spur_args *args, const uint8_t **q, const uint8_t *end,
-		      struct spur_value *v)
+/*
+ * An array; or, where none is whole or there are too many values (SPUR_WARN), SPEC heph/rest-kept: the rest of the
+ * packet, which is moved over.
+ */
+static enum spur_status odd_value(struct sink *s, const uint8_t **q, const uint8_t *end,
+				  struct spur_value *v)
 {
+	const uint8_t *behind = *q;
 	struct heph_attr a;
+	const bool good = s->values < VALUES_MAX && heph_attr_next(&behind, end, &a) == HEPH_GOOD;
 
-	if (heph_attr_next(q, end, &a) == HEPH_GOOD) {
-		v->name = name_id(&h->attributes, a.name, a.name_len);
-		return attr_value(args, &a, v);
+	if (good && a.count <= VALUES_MAX - s->values) {
+		*q = behind;
+		s->values += a.count;
+		v->name = name_id(&s->h->attributes, a.name, a.name_len);
+		return attr_value(s->args, &a, v) ? SPUR_OK : SPUR_FAIL;
 	}
-	v->name = h->rest_name;
+	v->name = s->h->words[HEPH_W_UNDECODED];
 	value_text(v, SPUR_BYTES, *q, (size_t)(end - *q));
 	*q = end;
-	return true;
+	return good || s->values >= VALUES_MAX ? SPUR_WARN : SPUR_OK;
 }
 
-/*
- * SPEC heph/same-name: each is an argument. What is no attribute stands as bytes at the end. SPUR_WARN: there are too
- * many.
- */
+/* SPEC heph/same-name: each is an argument. What is no attribute stands as bytes at the end. */
 static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8_t *end)
 {
-	while (q < end) {
-		const uint8_t *const p = plain_value(q, end);
+	enum spur_status st = SPUR_OK;
+
+	while (q < end && st == SPUR_OK) {
+		const uint8_t *const p = s->values < VALUES_MAX ? plain_value(q, end) : NULL;
 		struct spur_value *v = sink_add(s), odd = { 0 };
 
 		if (__builtin_expect(!v, 0))
-			return SPUR_WARN;
+			return SPUR_FAIL;
 		if (__builtin_expect(p != NULL, 1)) {
 			v->name = name_id(&s->h->attributes, q + 2, be16(q));
 			q = scalar(v, p[-1], p);
+			s->values++;
 			continue;
 		}
 		/* The list does not grow meanwhile. */
-		if (!odd_value(s->h, s->args, &q, end, &odd))
-			return SPUR_FAIL;
+		st = odd_value(s, &q, end, &odd);
 		*v = odd;
 	}
-	return SPUR_OK;
+	return st;
 }
 
 static bool is_option(const uint8_t *p)
@@ -163,18 +170,19 @@ enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
 	if (!ev->nargs || !has_name(h, p, ev->len, &head, &len))
 		return SPUR_OK;
 	if ((ev->cls == h->descriptions.other->cls || ev->cls == h->options.other->cls) &&
-	    !add_text(args, h->description_name, SPUR_STRING, p + head, len))
+	    !add_text(args, h->words[HEPH_W_DESCRIPTION], SPUR_STRING, p + head, len))
 		return SPUR_FAIL;
 	if (!is_option(p))
 		return attributes(&s, p + head + len, p + ev->len);
-	return add_text(args, h->value_name, SPUR_BYTES, p + head + len, ev->len - head - len)
+	return add_text(args, h->words[HEPH_W_VALUE], SPUR_BYTES, p + head + len,
+			ev->len - head - len)
 		       ? SPUR_OK
 		       : SPUR_FAIL;
 }
 
-static void add_number(struct heph *h, struct spur_args *args, const char *name, uint64_t v)
+static void add_number(struct heph *h, struct spur_args *args, enum heph_word name, uint64_t v)
 {
-	args_u64(args, trace_intern(h->trace, name), v, SPUR_SHOW_PLAIN);
+	args_u64(args, h->words[name], v, SPUR_SHOW_PLAIN);
 }
 
 static enum spur_status option_fields(struct heph *h, const struct spur_event *ev,
@@ -184,54 +192,67 @@ static enum spur_status option_fields(struct heph *h, const struct spur_event *e
 	const struct heph_packet k = { .p = p, .size = ev->len, .meta = true };
 	size_t head, len;
 
-	add_number(h, args, "size", ev->len);
+	add_number(h, args, HEPH_W_SIZE, ev->len);
 	if (!has_name(h, p, ev->len, &head, &len))
 		return SPUR_OK;
-	add_text(args, trace_intern(h->trace, "option"), SPUR_STRING, p + head, len);
+	add_text(args, h->words[HEPH_W_OPTION], SPUR_STRING, p + head, len);
 	if (heph_is_epoch(&k) && ev->len == head + len + 8)
-		add_number(h, args, "value", be64(p + head + len));
+		add_number(h, args, HEPH_W_VALUE, be64(p + head + len));
 	else
-		add_text(args, h->value_name, SPUR_BYTES, p + head + len, ev->len - head - len);
+		add_text(args, h->words[HEPH_W_VALUE], SPUR_BYTES, p + head + len,
+			 ev->len - head - len);
 	return SPUR_OK;
+}
+
+/* All in one struct: names of attributes may be those of fields. */
+static enum spur_status attribute_fields(struct heph *h, struct spur_args *args, const uint8_t *q,
+					 const uint8_t *end)
+{
+	struct sink s = { .h = h, .args = args };
+	const uint8_t *rest = q;
+	struct spur_value *v;
+	enum spur_status st;
+	uint32_t n;
+
+	heph_attrs_count(&rest, end, &n);
+	/* And the rest, as bytes. */
+	s.items = args_alloc(args,
+			     ((size_t)(n < VALUES_MAX ? n : VALUES_MAX) + 1) * sizeof(*s.items));
+	if (!s.items)
+		return SPUR_FAIL;
+	st = attributes(&s, q, end);
+	v = s.count && st != SPUR_FAIL ? args_add(args) : NULL;
+	if (v)
+		*v = (struct spur_value){ .type = SPUR_STRUCT,
+					  .name = h->words[HEPH_W_ATTRIBUTES],
+					  .count = (uint32_t)s.count,
+					  .items = s.items };
+	return st;
 }
 
 enum spur_status heph_fields(struct spur_trace *t, const struct spur_event *ev,
 			     struct spur_args *args)
 {
 	struct heph *h = t->state;
-	struct sink s = { .h = h, .args = args };
-	const uint8_t *const p = h->walk.base + ev->off, *q;
+	const uint8_t *const p = h->walk.base + ev->off;
 	const uint64_t failures = mem_failures();
-	struct spur_value *v;
+	enum spur_status st = SPUR_OK;
 	size_t head, len;
-	uint32_t n = 0;
 
 	if (!ev->len)
 		return SPUR_OK;
 	if (is_option(p))
 		return option_fields(h, ev, args);
-	add_number(h, args, "size", ev->len);
-	add_number(h, args, "stream", heph_stream_id(p));
-	add_number(h, args, "counter", heph_counter_of(p));
+	add_number(h, args, HEPH_W_SIZE, ev->len);
+	add_number(h, args, HEPH_W_STREAM, heph_stream_id(p));
+	add_number(h, args, HEPH_W_COUNTER, heph_counter_of(p));
 	if (h->walk.head == HEPH_EVENT_HEAD)
-		add_number(h, args, "substream", heph_substream(h, p));
-	add_number(h, args, "start", heph_times(h, p).start);
-	add_number(h, args, "end", heph_times(h, p).end);
-	if (!has_name(h, p, ev->len, &head, &len))
-		return SPUR_OK;
-	add_text(args, h->description_name, SPUR_STRING, p + head, len);
-	q = p + head + len;
-	n += heph_attrs_count(&q, p + ev->len, &n) != HEPH_GOOD;
-	if (n) {
-		s.items = args_alloc(args, (size_t)n * sizeof(*s.items));
-		v = s.items ? args_add(args) : NULL;
-		if (!v)
-			return SPUR_FAIL;
-		*v = (struct spur_value){ .type = SPUR_STRUCT,
-					  .name = trace_intern(t, "attributes"),
-					  .count = n,
-					  .items = s.items };
-		attributes(&s, p + head + len, p + ev->len);
+		add_number(h, args, HEPH_W_SUBSTREAM, heph_substream(h, p));
+	add_number(h, args, HEPH_W_START, heph_times(h, p).start);
+	add_number(h, args, HEPH_W_END, heph_times(h, p).end);
+	if (has_name(h, p, ev->len, &head, &len)) {
+		add_text(args, h->words[HEPH_W_DESCRIPTION], SPUR_STRING, p + head, len);
+		st = attribute_fields(h, args, p + head + len, p + ev->len);
 	}
-	return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
+	return mem_failures() == failures ? st : SPUR_FAIL;
 }

@@ -7,7 +7,8 @@ enum {
 	LOOK_A_BYTE = 4, /* and more for each that is passed */
 	SCORE_CHAIN = 100, /* two packets, or one and the end */
 	SCORE_ONE = 70, /* a packet that reaches past what can be seen */
-	SCORE_BEHIND = 25, /* two packets, with something else in front */
+	SCORE_BEHIND = 25, /* two packets, with something else in front, .. */
+	IN_FRONT = 4096, /* .. up to so many bytes of it */
 };
 
 /* What is wrong with the packet at a place. */
@@ -310,7 +311,7 @@ int heph_probe(const uint8_t *p, size_t len)
 {
 	const int score = chain_score(p, len);
 
-	for (size_t i = 1; !score && i + HEPH_FRAME <= len; i++)
+	for (size_t i = 1; !score && i <= IN_FRONT && i + HEPH_FRAME <= len; i++)
 		if (chain_score(p + i, len - i) == SCORE_CHAIN)
 			return SCORE_BEHIND;
 	return score;

@@ -21,6 +21,22 @@ struct heph_segment {
 	__int128 shift; /* added to its times: rows are relative to the first epoch */
 };
 
+/* Names of arguments and fields. */
+enum heph_word {
+	HEPH_W_DESCRIPTION,
+	HEPH_W_UNDECODED,
+	HEPH_W_VALUE,
+	HEPH_W_SIZE,
+	HEPH_W_STREAM,
+	HEPH_W_COUNTER,
+	HEPH_W_SUBSTREAM,
+	HEPH_W_START,
+	HEPH_W_END,
+	HEPH_W_OPTION,
+	HEPH_W_ATTRIBUTES,
+	HEPH_WORDS
+};
+
 enum heph_what { HEPH_EVENT, HEPH_OPTION, HEPH_LOSS };
 
 /* What is put by in the first pass: a straggler, or a row that is for no event. */
@@ -60,7 +76,7 @@ struct heph {
 	uint64_t noptions; /* put by */
 	uint32_t options_track; /* of rows that belong to no stream */
 	uint32_t lost_name, lost_class;
-	uint32_t description_name, rest_name, value_name; /* of arguments */
+	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
 	struct reorder order;
 	struct lanes *lanes;
 	int64_t first; /* ts of all events' first */

@@ -107,7 +107,9 @@ static bool meet_counter(struct heph *h, struct heph_stream *s, const struct hep
 	struct diag_log *d = &h->feed->diag;
 	enum heph_counter what;
 
-	if (!heph_counter_odd(s, counter, event, &losses, &what))
+	if (s->common)
+		return true;
+	if (!heph_counter_odd(&h->tracks, s, counter, event, &losses, &what))
 		return false;
 	if (what == HEPH_COUNTER_LATE)
 		diag_add(d, DIAG_NOTE, "heph/late-event", h->file, event.off, 0,

@@ -70,43 +70,62 @@ static bool is_full(struct heph_tracks *k, const char *what, uint64_t id)
 	return true;
 }
 
-static struct heph_stream *stream_new(struct heph_tracks *k, uint32_t id)
+/* The last of the streams. */
+static struct heph_stream *stream_new(struct heph_tracks *k, uint32_t id, struct spur_track track)
 {
-	const bool full = is_full(k, "stream", id);
 	struct heph_stream *s;
 
 	if (!mem_grow((void **)&k->streams, &k->streams_cap, k->nstreams + 1, sizeof(s),
-		      SIZE_MAX / 16))
+		      MAX_STREAMS))
 		return NULL;
 	s = mem_alloc(sizeof(*s));
 	if (!s)
 		return NULL;
-	/* SPEC heph/stream-track */
 	s->id = id;
-	s->full = full;
-	s->track = full ? k->streams[k->nstreams - 1]->track
-			: track_new(k, (struct spur_track){ .parent = SPUR_NONE,
-							    .name = track_name(k, "stream", id),
-							    .kind = SPUR_TRACK_PROCESS,
-							    .pid = id,
-							    .tid = -1,
-							    .cpu = -1 });
+	s->track = track_new(k, track);
 	k->streams[k->nstreams++] = s;
 	return s->track == SPUR_NONE ? NULL : s;
 }
 
+/* What streams share that have no track of their own. */
+static struct heph_stream *stream_common(struct heph_tracks *k)
+{
+	if (!k->common) {
+		k->common = stream_new(
+			k, 0,
+			(struct spur_track){ .parent = SPUR_NONE,
+					     .name = trace_intern(k->trace, "other streams"),
+					     .kind = SPUR_TRACK_OTHER,
+					     .pid = -1,
+					     .tid = -1,
+					     .cpu = -1 });
+		if (k->common)
+			k->common->common = true;
+	}
+	return k->common;
+}
+
 static struct heph_stream *stream_get(struct heph_tracks *k, uint32_t id)
 {
-	struct map64_slot *s = map64_put(&k->by_id, (uint64_t)k->segment << 32 | id);
+	const uint64_t key = (uint64_t)k->segment << 32 | id;
+	struct map64_slot *s = map64_find(&k->by_id, key);
 
-	if (!s)
+	if (s)
+		return k->streams[s->value - 1];
+	if (is_full(k, "stream", id))
+		return stream_common(k);
+	s = map64_put(&k->by_id, key);
+	/* SPEC heph/stream-track */
+	if (!s || !stream_new(k, id,
+			      (struct spur_track){ .parent = SPUR_NONE,
+						   .name = track_name(k, "stream", id),
+						   .kind = SPUR_TRACK_PROCESS,
+						   .pid = id,
+						   .tid = -1,
+						   .cpu = -1 }))
 		return NULL;
-	if (!s->value) {
-		if (!stream_new(k, id))
-			return NULL;
-		s->value = k->nstreams;
-	}
-	return k->streams[s->value - 1];
+	s->value = k->nstreams;
+	return k->streams[k->nstreams - 1];
 }
 
 /* SPEC heph/substream-track: substream 0 is the runtime itself */
@@ -115,7 +134,7 @@ static uint32_t substream_track(struct heph_tracks *k, struct heph_stream *s, ui
 	struct map64_slot *slot;
 	uint32_t track;
 
-	if (s->full)
+	if (s->common)
 		return s->track;
 	slot = map64_find(&s->substreams, id);
 	if (slot)
@@ -153,11 +172,13 @@ const struct heph_slot *heph_track_slow(struct heph_tracks *k, uint32_t id, uint
 
 /* --- counters --- */
 
-static bool gaps_end(struct heph_stream *s, size_t n, const struct heph_losses *l)
+static bool gaps_end(struct heph_tracks *k, struct heph_stream *s, size_t n,
+		     const struct heph_losses *l)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!l->lost(l->self, s, &s->gaps[i]))
 			return false;
+	k->gaps -= n;
 	s->ngaps -= n;
 	if (s->ngaps)
 		memmove(s->gaps, s->gaps + n, s->ngaps * sizeof(*s->gaps));
@@ -165,24 +186,30 @@ static bool gaps_end(struct heph_stream *s, size_t n, const struct heph_losses *
 }
 
 /*
- * A gap is certain when its last counter is out of the window. INVARIANT: so there are at most HEPH_WINDOW / 2 + 1
+ * A gap is certain when its last counter is out of the window. INVARIANT: so a stream has at most HEPH_WINDOW / 2 + 1
  * gaps.
  */
-static bool gap_add(struct heph_stream *s, struct heph_gap gap, const struct heph_losses *l)
+static bool gap_add(struct heph_tracks *k, struct heph_stream *s, struct heph_gap gap,
+		    const struct heph_losses *l)
 {
 	size_t n = 0;
 
 	while (n < s->ngaps && s->next - (s->gaps[n].from + s->gaps[n].count) >= HEPH_WINDOW)
 		n++;
-	if (!gaps_end(s, n, l) || !mem_grow((void **)&s->gaps, &s->gaps_cap, s->ngaps + 1,
-					    sizeof(*s->gaps), 2 * HEPH_WINDOW))
+	if (!gaps_end(k, s, n, l))
+		return false;
+	if (k->gaps >= HEPH_GAPS)
+		return l->lost(l->self, s, &gap);
+	if (!mem_grow((void **)&s->gaps, &s->gaps_cap, s->ngaps + 1, sizeof(*s->gaps),
+		      2 * HEPH_WINDOW))
 		return false;
 	s->gaps[s->ngaps++] = gap;
+	k->gaps++;
 	return true;
 }
 
 /* Takes the counter out of the gap that has it. False: none does, or no memory (then *ok is false). */
-static bool gap_fill(struct heph_stream *s, uint32_t counter, bool *ok)
+static bool gap_fill(struct heph_tracks *k, struct heph_stream *s, uint32_t counter, bool *ok)
 {
 	for (size_t i = s->ngaps; i-- > 0;) {
 		struct heph_gap *g = &s->gaps[i], right = *g;
@@ -202,20 +229,22 @@ static bool gap_fill(struct heph_stream *s, uint32_t counter, bool *ok)
 				(s->ngaps - i - 1) * sizeof(*s->gaps));
 			s->gaps[i + 1] = right;
 			s->ngaps++;
+			k->gaps++;
 		} else if (right.count) {
 			*g = right;
 		} else if (!at) {
 			memmove(s->gaps + i, s->gaps + i + 1,
 				(s->ngaps - i - 1) * sizeof(*s->gaps));
 			s->ngaps--;
+			k->gaps--;
 		}
 		return true;
 	}
 	return false;
 }
 
-bool heph_counter_odd(struct heph_stream *s, uint32_t counter, struct heph_gap event,
-		      const struct heph_losses *l, enum heph_counter *what)
+bool heph_counter_odd(struct heph_tracks *k, struct heph_stream *s, uint32_t counter,
+		      struct heph_gap event, const struct heph_losses *l, enum heph_counter *what)
 {
 	/* SPEC heph/counter-wrap: differences are modulo 2^32 */
 	const uint32_t ahead = counter - s->next, behind = s->next - counter;
@@ -228,10 +257,10 @@ bool heph_counter_odd(struct heph_stream *s, uint32_t counter, struct heph_gap e
 	if (ahead < (uint32_t)1 << 31) {
 		*what = HEPH_COUNTER_GAP;
 		s->next = counter + 1;
-		return gap_add(s, event, l);
+		return gap_add(k, s, event, l);
 	}
 	/* SPEC heph/counter-window */
-	if (behind <= HEPH_WINDOW && gap_fill(s, counter, &ok)) {
+	if (behind <= HEPH_WINDOW && gap_fill(k, s, counter, &ok)) {
 		*what = HEPH_COUNTER_LATE;
 		return true;
 	}
@@ -244,13 +273,13 @@ bool heph_counter_odd(struct heph_stream *s, uint32_t counter, struct heph_gap e
 	}
 	*what = HEPH_COUNTER_RESTART;
 	s->next = counter + 1;
-	return gaps_end(s, s->ngaps, l);
+	return gaps_end(k, s, s->ngaps, l);
 }
 
 bool heph_counters_end(struct heph_tracks *k, const struct heph_losses *l)
 {
 	for (size_t i = k->first; i < k->nstreams; i++)
-		if (!gaps_end(k->streams[i], k->streams[i]->ngaps, l))
+		if (!gaps_end(k, k->streams[i], k->streams[i]->ngaps, l))
 			return false;
 	return true;
 }

@@ -12,6 +12,7 @@ enum {
 	HEPH_TRACK_SLOTS = 1024,
 	HEPH_TRACKS = 1 << 20, /* streams and substreams that get a track of their own */
 	HEPH_WINDOW = 1024, /* events that may come so much later than their counter says */
+	HEPH_GAPS = 1 << 20, /* that may be open; beyond them a gap is a loss at once */
 };
 
 /* Counters that have not come: [from, from + count). */
@@ -26,7 +27,7 @@ struct heph_stream {
 	uint32_t id, track;
 	uint32_t next; /* counter that should come */
 	bool begun; /* an event has come; known where its counter was not 0 */
-	bool full; /* there are no more tracks: its substreams have this one */
+	bool common; /* of many, which have no tracks of their own; nothing can be said of its counters */
 	struct map64 substreams; /* id to track + 1 */
 	struct heph_gap *gaps; /* by counter; all within HEPH_WINDOW of next */
 	size_t ngaps, gaps_cap;
@@ -47,9 +48,11 @@ struct heph_tracks {
 	const char *file;
 	uint32_t segment, newest; /* from 0 */
 	size_t made; /* tracks */
+	size_t gaps; /* open, in all streams */
 	struct map64 by_id; /* segment << 32 | id of stream, to index + 1 */
 	struct heph_stream **streams; /* of all segments */
 	size_t nstreams, streams_cap, first; /* first: of the newest segment */
+	struct heph_stream *common; /* NULL: not needed yet */
 	struct heph_slot slots[HEPH_TRACK_SLOTS]; /* what was looked up last */
 };
 
@@ -91,8 +94,8 @@ struct heph_losses {
 	bool (*lost)(void *self, const struct heph_stream *s, const struct heph_gap *g);
 	void *self;
 };
-bool heph_counter_odd(struct heph_stream *s, uint32_t counter, struct heph_gap event,
-		      const struct heph_losses *l, enum heph_counter *what);
+bool heph_counter_odd(struct heph_tracks *k, struct heph_stream *s, uint32_t counter,
+		      struct heph_gap event, const struct heph_losses *l, enum heph_counter *what);
 /* All gaps of the newest segment's streams are certain. False: no memory. */
 bool heph_counters_end(struct heph_tracks *k, const struct heph_losses *l);
 
