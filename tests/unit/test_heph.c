@@ -507,6 +507,35 @@ static void test_huge(void **state)
 	expect_once("", "heph/huge-packet 1 at 0 lost 19791662\n");
 }
 
+/* So many that they would take memory by the gigabyte stay bytes. */
+static void test_many_values(void **state)
+{
+	struct spur_trace *t;
+	const struct spur_event *rows;
+	struct spur_args args = { 0 };
+	size_t n;
+
+	(void)state;
+	event(1, 1, 1, 2, "a");
+	for (unsigned i = 0; i < 17; i++) {
+		attr("n", 0x81);
+		put(UINT16_MAX, 2);
+		out_pad(&file, '\1', 8 * UINT16_MAX);
+	}
+	packet_ends();
+	t = file_open(&(struct spur_options){ 0 });
+	assert_non_null(t);
+	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+	assert_int_equal(rows[0].nargs, 17);
+	assert_int_equal(spur_args(t, &rows[0], &args), SPUR_WARN);
+	assert_int_equal(args.count, 16);
+	assert_int_equal(args.items[14].type, SPUR_ARRAY);
+	assert_int_equal(args.items[15].type, SPUR_BYTES);
+	assert_int_equal(args.items[15].count, 2 * (2 + 1 + 1 + 2 + 8 * UINT16_MAX));
+	spur_args_free(&args);
+	spur_close(t);
+}
+
 /* The order of many: windows, stragglers from far behind, equal times. */
 struct want {
 	int64_t ts, dur;
@@ -654,6 +683,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cut_packet, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_cut_tail, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_huge, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_many_values, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_order, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_prefixes, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_probe, file_begin, file_end),
