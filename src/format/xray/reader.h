@@ -182,6 +182,7 @@ struct xray {
 	enum xray_mode mode;
 	bool big, swap; /* the file is big endian; it is not of the machine's order */
 	bool stored; /* rows as they stand in the file */
+	bool follow; /* which is still being written */
 	uint16_t version, type;
 	uint32_t flags;
 	uint64_t hz, buffer_size;
