@@ -5,8 +5,7 @@
 #include "format/xray/fdr.h"
 
 enum {
-	NOT_ORDINARY =
-		9, /* little endian: a metadata record, or a function record of kind 4 to 7 */
+	NOT_ORDINARY = 9, /* little endian: metadata, or a function record of kind 4 to 7 */
 	NOT_ORDINARY_BIG = 12, /* the same in the highest four bits */
 	CALLS_SEEN = CALL_KINDS * CALL_KINDS,
 };

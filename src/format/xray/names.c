@@ -61,7 +61,7 @@ bool xray_names_open(struct xray *x)
 
 void xray_names_close(struct xray *x)
 {
-	for (size_t i = 0; i < sizeof(x->pages) / sizeof(x->pages[0]); i++)
+	for (size_t i = 0; i < XRAY_PAGE_LISTS; i++)
 		mem_free(x->pages[i]);
 }
 
