@@ -12,6 +12,9 @@
 #include "format/ctf/meta.h"
 #include "model/trace.h"
 
+/* Slots of a cursor at most. */
+enum { PLAN_CURSOR_SLOTS = META_SLOTS + 64 };
+
 struct ctf_program; /* lives in the arena it was compiled into */
 
 /* Slots of roles; those of references and captures come behind. A slot without value in this packet has `have` 0. */
@@ -53,16 +56,16 @@ struct ctf_cursor {
 };
 
 /*
- * Compiles scopes, in order (NULL ones are left out), into `arena`. `capture`: fields by name whose value is wanted in a
- * slot although nothing refers to them: plan_capture() before compiling. SPUR_FAIL: memory or limit.
+ * Compiles scopes, in order (NULL ones are left out), into `arena`. The trace interns names. SPUR_FAIL: memory or
+ * limit. Under the trace's lock where others may compile too.
  */
 struct ctf_scope_fields {
 	enum ctf_scope scope;
 	struct ctf_field *field; /* a STRUCT, or NULL */
 };
-enum spur_status plan_compile(struct ctf_program **out, struct ctf_meta *m, struct arena *arena,
-			      const struct ctf_scope_fields *scopes, size_t nscopes,
-			      struct spur_error *err);
+enum spur_status plan_compile(struct ctf_program **out, struct spur_trace *t, struct ctf_meta *m,
+			      struct arena *arena, const struct ctf_scope_fields *scopes,
+			      size_t nscopes, struct spur_error *err);
 
 /*
  * Makes the top-level field `name` (as shown) of a structure keep its value in a slot: of an integer the value, of text
@@ -76,13 +79,16 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c);
 /* Number of bits where it is the same for all (a multiple of 8, byte aligned), else 0. For the hot loop's fast path. */
 uint64_t plan_fixed(const struct ctf_program *p);
 
+/* What plan_values() puts between several labels of one value where scopes are apart; into ENUM values' `count`. */
+enum { CTF_LABELS_BETWEEN = 0x1F, CTF_ENUM_UNSIGNED = 0, CTF_ENUM_SIGNED = 1, CTF_ENUM_FLAGS = 2 };
+
 /*
  * Values of all fields: one item per scope field (top-level members as items of `args` directly when `flat`, else one
- * STRUCT per scope). `t` interns names and labels at compile time. SPUR_WARN: damaged from some field on; what came
+ * STRUCT per scope, named as in paths). SPUR_WARN: damaged from some field on; what came
  * before is there.
  */
-enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c,
-			     struct spur_trace *t, bool flat, struct spur_args *args);
+enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,
+			     struct spur_args *args);
 
 /* For `spur dump`: each basic field in order with its path, first bit and length. false from `each` stops. */
 struct ctf_place {
@@ -91,7 +97,8 @@ struct ctf_place {
 	uint64_t at, size; /* bits */
 	struct spur_value value;
 };
-enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c, struct spur_trace *t,
+enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
+			   const struct spur_trace *t, struct spur_args *scratch,
 			   bool (*each)(void *self, const struct ctf_place *place), void *self);
 
 #endif
