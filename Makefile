@@ -96,7 +96,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libspur-all.a
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
 
-$(BUILD)/gen-uftrace: bench/gen-uftrace.c
+$(BUILD)/gen-%: bench/gen-%.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<

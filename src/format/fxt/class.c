@@ -49,6 +49,8 @@ static const char *const words[FXT_WORDS] = {
 	[FXT_W_OUTGOING_WEIGHT] = "outgoing_weight",
 };
 
+enum { FXT_MANY_CLASSES = TRACE_CLASS_PAGE * TRACE_CLASS_PAGES - 1 };
+
 /* Rows that have no name of their own. */
 static const struct {
 	const char *name, *cat;
@@ -72,13 +74,11 @@ static const struct {
 	[FXT_CLASS_PROFILER] = { "unknown profiler record", "profiler", CLASS_EVENT },
 	[FXT_CLASS_LARGE] = { "unknown large record", "", CLASS_EVENT },
 	[FXT_CLASS_RECORD] = { "unknown record", "", CLASS_EVENT },
+	[FXT_CLASS_OTHERS] = { "other names", "", CLASS_EVENT },
 };
 
 bool fxt_classes_init(struct fxt *x)
 {
-	x->classes = mem_array(FXT_CLASSES, sizeof(*x->classes));
-	if (!x->classes)
-		return false;
 	for (int i = 0; i < FXT_WORDS; i++)
 		x->words[i] = trace_intern(x->t, words[i]);
 	for (int i = FXT_CLASS_NONE + 1; i < FXT_OWN_CLASSES; i++) {
@@ -98,16 +98,14 @@ bool fxt_classes_init(struct fxt *x)
 
 void fxt_classes_free(struct fxt *x)
 {
-	mem_free(x->classes);
-	map64_free(&x->class_ids[0]);
-	map64_free(&x->class_ids[1]);
+	map64_free(&x->classes[0]);
+	map64_free(&x->classes[1]);
 }
 
 /* SPEC fxt/class: what has equal category and name is one class; durations are one apart, since they are matched by it */
-uint32_t fxt_class_make(struct fxt *x, uint32_t cat, uint32_t name, bool other)
+uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 {
-	const uint64_t key = fxt_class_key(cat, name, other);
-	struct map64_slot *slot = map64_put(&x->class_ids[other], key);
+	struct map64_slot *slot = map64_put(&x->classes[other], (uint64_t)cat << 32 | name);
 	const struct event_class c = { .name = name,
 				       .simple = name,
 				       .raw = name,
@@ -118,8 +116,8 @@ uint32_t fxt_class_make(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 		return 0;
 	if (!slot->value)
 		slot->value = trace_add_class(x->t, &c);
-	if (slot->value)
-		x->classes[fxt_class_place(key)] =
-			(struct fxt_class_slot){ .key = key, .cls = (uint32_t)slot->value };
+	/* There are too many names: the row still has its own. */
+	if (!slot->value && trace_class_count(x->t) > FXT_MANY_CLASSES)
+		slot->value = x->own_classes[FXT_CLASS_OTHERS];
 	return (uint32_t)slot->value;
 }

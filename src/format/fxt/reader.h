@@ -21,10 +21,7 @@
 #include "model/reorder.h"
 
 enum {
-	FXT_PROVIDERS = 4096, /* beyond that the last one takes what comes */
-	FXT_PAGE = 128, /* slots of a page of strings */
-	FXT_PAGES = FXT_STRINGS / FXT_PAGE,
-	FXT_CLASSES = 2048, /* slots of the direct-mapped table of classes */
+	FXT_PROVIDERS = 512, /* beyond that the last one takes what comes */
 };
 
 /* --- what holds from where on (version.c) --- */
@@ -54,14 +51,26 @@ bool fxt_scratch_grow(void **p, size_t *cap, size_t need, size_t size);
 
 /* --- providers and their tables (state.c) --- */
 
+/* A thread index. */
 struct fxt_slot {
-	uint32_t now; /* 1 + value where the reader is: string id, track; 0: not registered */
+	uint32_t now; /* 1 + track where the reader is; 0: not registered */
 	uint32_t head; /* newest version */
+};
+
+/*
+ * A string index. As the name of an event it knows what rows of that name have in common (model/event.h), so that
+ * nothing is searched for an event.
+ */
+struct fxt_string {
+	uint32_t now; /* 1 + string id where the reader is; 0: not registered */
+	uint32_t cat; /* 1 + string id of the category that the rest is for */
+	uint64_t stream_cat;
+	uint64_t name_cls[2]; /* of functions, of others; 0: not known */
 };
 
 struct fxt_clock {
 	uint64_t hz, base;
-	uint64_t num, den, inverse; /* ns = (ticks - base) * num / den; 2^64 / den */
+	uint64_t num, den, inverse, twice; /* ns = (ticks - base) * num / den; 2^64 / den; 2 den */
 	bool plain; /* ns are ticks */
 };
 
@@ -72,7 +81,8 @@ struct fxt_provider {
 	bool timed; /* its clock was set by a record */
 	uint32_t track; /* for what belongs to no thread or process; SPUR_NONE until needed */
 	struct fxt_clock clock;
-	struct fxt_slot **strings; /* FXT_PAGES pages */
+	struct fxt_string *strings; /* FXT_STRINGS; memory that is not touched costs nothing */
+	uint32_t *heads; /* FXT_STRINGS: their newest versions */
 	struct fxt_slot *threads; /* FXT_THREADS; values are tracks */
 };
 
@@ -135,12 +145,8 @@ enum fxt_class {
 	FXT_CLASS_PROFILER,
 	FXT_CLASS_LARGE,
 	FXT_CLASS_RECORD,
+	FXT_CLASS_OTHERS, /* beyond what a trace can have */
 	FXT_OWN_CLASSES
-};
-
-struct fxt_class_slot {
-	uint64_t key;
-	uint32_t cls;
 };
 
 /* Names of arguments and fields (class.c). */
@@ -204,6 +210,7 @@ struct fxt {
 	bool books; /* rows for records that only keep the books too */
 	bool told; /* pass 2: reorder_late() has been told the record at `off` */
 	bool spans; /* there are complete events: lanes are needed */
+	bool ranked; /* pass 1: the last record in order is one, so that equal times need its rank */
 	int64_t last; /* time of the last record that has one; before that, of the first */
 	int64_t start; /* time of the first record that has one */
 	bool started; /* it is known */
@@ -216,7 +223,9 @@ struct fxt {
 	bool raw_time;
 
 	struct reorder order;
-	struct lanes *lanes;
+	struct lanes *lanes; /* NULL: not needed */
+	struct spur_event *span_rows[BATCH_ROWS + 1]; /* those of the batch that are spans */
+	uint32_t nspans;
 	struct spur_event held[2]; /* rows of one record that did not fit into the batch */
 	uint32_t nheld;
 
@@ -228,9 +237,8 @@ struct fxt {
 	size_t nsections, sections_cap;
 	struct fxt_log tables; /* strings: string ids; threads: tracks */
 	size_t replayed; /* pass 2: the next version to hold */
-	struct fxt_slot
-		*no_strings[2]; /* empty pages: the first, where index 0 is the empty string */
-	struct fxt_slot **no_pages;
+	struct fxt_string *no_strings; /* of providers that have registered none */
+	uint32_t *no_heads;
 	struct fxt_slot *no_threads;
 	struct fxt_names names;
 
@@ -242,8 +250,7 @@ struct fxt {
 	uint64_t base_time; /* ns since 1970 of its base; 0: not told */
 	bool clock_told, clocks_differ;
 
-	struct fxt_class_slot *classes; /* FXT_CLASSES */
-	struct map64 class_ids[2]; /* category << 32 | name -> class; functions, others */
+	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
 	uint32_t own_classes[FXT_OWN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
 	pthread_mutex_t lock; /* tables and names, in a single pass */
@@ -264,8 +271,8 @@ bool fxt_state_init(struct fxt *x);
 /* The provider of an id, made where there is none. NULL: no memory. */
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
 void fxt_state_free(struct fxt *x);
-/* To the beginning of the file, as nothing had been read; the log and all names stay. */
-void fxt_state_rewind(struct fxt *x);
+/* To the beginning of the file, as if nothing had been read; the log and all names stay. False: no memory. */
+bool fxt_state_rewind(struct fxt *x);
 /* Records that keep the books. False: no memory. */
 bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s);
 bool fxt_take_init(struct fxt *x, const struct fxt_shape *s);
@@ -296,10 +303,10 @@ static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int
 	}
 	if (ticks < c->base || __builtin_mul_overflow(ticks - c->base, c->num, &product))
 		return false;
-	/* At most 2 too small, since `inverse` is rounded down. */
+	/* At most 2 too small, since `inverse` is rounded down. No branches: how much is anybody's guess. */
 	n = (uint64_t)((unsigned __int128)product * c->inverse >> 64);
-	for (rest = product - n * c->den; rest >= c->den; rest -= c->den)
-		n++;
+	rest = product - n * c->den;
+	n += (uint64_t)(rest >= c->den) + (uint64_t)(rest >= c->twice);
 	*ns = (int64_t)n;
 	return *ns >= 0;
 }
@@ -331,26 +338,7 @@ const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, ui
 bool fxt_classes_init(struct fxt *x);
 void fxt_classes_free(struct fxt *x);
 /* 0: no memory. */
-uint32_t fxt_class_make(struct fxt *x, uint32_t cat, uint32_t name, bool other);
-
-static inline uint64_t fxt_class_key(uint32_t cat, uint32_t name, bool other)
-{
-	return (uint64_t)other << 63 | (uint64_t)cat << 32 | name;
-}
-
-static inline size_t fxt_class_place(uint64_t key)
-{
-	return key * 0x9E3779B97F4A7C15u >> 32 & (FXT_CLASSES - 1);
-}
-
-static inline uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
-{
-	const uint64_t key = fxt_class_key(cat, name, other);
-	const struct fxt_class_slot *s = &x->classes[fxt_class_place(key)];
-
-	return __builtin_expect(s->key == key && s->cls, 1) ? s->cls
-							    : fxt_class_make(x, cat, name, other);
-}
+uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
 
 /* rows.c */
 extern const uint8_t fxt_event_kinds[16];

@@ -12,10 +12,41 @@ static const uint8_t arg_bytes[16] = {
 	[FXT_ARG_BOOL] = 8, [FXT_ARG_KOID] = 16, [FXT_ARG_POINTER] = 16,
 };
 
-static inline uint32_t string_now(struct fxt_slot *const *strings, uint64_t index)
-{
-	return strings[index / FXT_PAGE][index % FXT_PAGE].now;
-}
+/*
+ * What the type of an event means for its row. Masks have all bits or none: which type comes next cannot be predicted,
+ * so nothing that depends on it is a branch.
+ */
+struct event_shape {
+	uint64_t tail; /* mask: a word stands behind the arguments */
+	uint64_t id; /* mask: it is an id */
+	uint64_t span; /* mask: it is the end of a span */
+	uint8_t kind;
+	bool known, other; /* other: no duration */
+};
+
+#define ALL UINT64_MAX
+#define EVENT(row_kind)                                        \
+	{                                                      \
+		.known = true, .kind = row_kind, .other = true \
+	}
+#define EVENT_WITH_ID(row_kind)                                                        \
+	{                                                                              \
+		.known = true, .kind = row_kind, .other = true, .tail = ALL, .id = ALL \
+	}
+
+static const struct event_shape event_shapes[16] = {
+	[FXT_INSTANT] = EVENT(SPUR_INSTANT),
+	[FXT_COUNTER] = EVENT_WITH_ID(SPUR_COUNTER),
+	[FXT_BEGIN] = { .known = true, .kind = SPUR_BEGIN },
+	[FXT_END] = { .known = true, .kind = SPUR_END_SPAN },
+	[FXT_COMPLETE] = { .known = true, .kind = SPUR_SPAN, .tail = ALL, .span = ALL },
+	[FXT_ASYNC_BEGIN] = EVENT_WITH_ID(SPUR_ASYNC_BEGIN),
+	[FXT_ASYNC_INSTANT] = EVENT_WITH_ID(SPUR_ASYNC_INSTANT),
+	[FXT_ASYNC_END] = EVENT_WITH_ID(SPUR_ASYNC_END),
+	[FXT_FLOW_BEGIN] = EVENT_WITH_ID(SPUR_FLOW_BEGIN),
+	[FXT_FLOW_STEP] = EVENT_WITH_ID(SPUR_FLOW_STEP),
+	[FXT_FLOW_END] = EVENT_WITH_ID(SPUR_FLOW_END),
+};
 
 /* --- keys of time --- */
 
@@ -76,75 +107,303 @@ static void pass_damage(struct fxt *x, const struct fxt_frame *f)
 	x->lost_until = x->off;
 }
 
-/* --- pass 1 --- */
+/* --- plain events --- */
 
-/* The end of an event's arguments; NULL: not a plain one. */
-static inline const uint8_t *skip_args(const uint8_t *q, const uint8_t *end, uint64_t n, bool swap)
+/* An argument with something inline, or by a value by index: nothing odd about it. */
+static bool arg_is_plain(const struct fxt *x, const uint8_t *p, uint64_t size)
+{
+	const struct fxt_string *const strings = x->provider->strings;
+	struct cursor c = cursor_make(p, size, x->swap);
+	struct fxt_arg a;
+
+	fxt_arg_next(&c, &a);
+	if (a.state != FXT_ARG_GOOD || a.padding || a.type >= FXT_ARG_TYPES)
+		return false;
+	if (a.name.text ? !utf8_all_valid(a.name.text, a.name.len) : !strings[a.name.ref].now)
+		return false;
+	return a.text.text ? utf8_all_valid(a.text.text, a.text.len) : strings[a.text.ref].now != 0;
+}
+
+/* The end of the arguments of an event; NULL: there is something to be said about them. */
+static inline __attribute__((always_inline)) const uint8_t *
+plain_args(const struct fxt *x, const struct fxt_string *strings, const uint8_t *q,
+	   const uint8_t *end, uint64_t n, bool swap)
 {
 	for (; n; n--) {
-		uint64_t size;
+		uint64_t h, size, need;
 
 		if (end - q < FXT_WORD)
 			return NULL;
-		size = fxt_bits(load64(q, swap), 4, 15) * FXT_WORD;
-		if (!size || size > (uint64_t)(end - q))
+		h = load64(q, swap);
+		size = fxt_bytes(h);
+		need = arg_bytes[h & 15];
+		if (size > (uint64_t)(end - q) || size < need)
 			return NULL;
+		if (!need || (h & (unsigned)FXT_INLINE << 16)) {
+			if (!arg_is_plain(x, q, size))
+				return NULL;
+		} else if (!strings[fxt_bits(h, 16, 30)].now) {
+			return NULL;
+		}
 		q += size;
 	}
 	return q;
 }
 
-/* Rank of a complete event with all strings by index, whose time is `ts`; false: not a plain one. */
-static inline bool plain_rank(const struct fxt_clock *c, const uint8_t *p, uint64_t size,
-			      uint64_t h, int64_t ts, bool swap, uint64_t *rank)
+/*
+ * Makes the name know its class. False: something is odd about it or the category, or it is the empty name, which has
+ * rules of its own.
+ */
+static bool know_class(struct fxt *x, struct fxt_string *name, uint32_t cat, bool other)
 {
-	const uint8_t *const end = p + size;
-	const uint8_t *q;
+	uint32_t cls;
 
-	if (h & (UINT64_C(1) << 47 | UINT64_C(1) << 63))
+	if (!cat || name->now < 2)
 		return false;
-	q = skip_args(p + 2 * FXT_WORD, end, fxt_bits(h, 20, 23), swap);
-	if (!q || end - q < FXT_WORD)
+	if (name->cat != cat)
+		name->name_cls[0] = name->name_cls[1] = 0;
+	cls = fxt_class_of(x, cat - 1, name->now - 1, other);
+	if (!cls)
 		return false;
-	*rank = REORDER_SPAN(span_length(c, load64(p + FXT_WORD, swap), ts, load64(q, swap)));
+	name->cat = cat;
+	name->stream_cat = row_pair(x->stream, cat - 1);
+	name->name_cls[other] = row_pair(name->now - 1, cls);
 	return true;
 }
 
-/*
- * Plain events in order, from x->off on: all that is asked of them is their time.
- * INVARIANT: off <= size, and a record is looked at only where all of it is there.
- */
-static inline __attribute__((always_inline)) void scan_events(struct fxt *x, bool swap)
+/* SPEC fxt/inline-strings: top bits of the references to category and name */
+#define INLINE_STRINGS (UINT64_C(1) << 47 | UINT64_C(1) << 63)
+
+/* Rows of the batch from `from` on that need a lane. */
+static void note_spans(struct fxt *x, const struct batch *b, uint32_t from)
 {
-	const uint8_t *const data = x->src->data;
-	const uint64_t size = x->src->size;
+	for (uint32_t i = from; i < b->count; i++) {
+		x->span_rows[x->nspans] = &b->rows[i];
+		x->nspans += b->rows[i].kind == SPUR_SPAN;
+	}
+}
+
+/* Stragglers that come before a record; false: the batch is full. */
+static bool put_stragglers(struct fxt *x, int64_t ts, uint64_t rank, struct batch *b)
+{
+	const uint32_t from = b->count;
+	const bool room = reorder_until(&x->order, ts, rank, b);
+
+	note_spans(x, b, from);
+	return room;
+}
+
+static uint64_t row_rank(const struct spur_event *row)
+{
+	return row->kind == SPUR_SPAN ? REORDER_SPAN(row->dur) : row->off;
+}
+
+/* What plain_rows() put off: where its rows end, and the key of the last one. */
+static void plain_end(struct fxt *x, struct batch *b, const struct spur_event *from,
+		      const struct spur_event *end)
+{
+	b->count = (uint32_t)(end - b->rows);
+	if (end == from)
+		return;
+	x->last = end[-1].ts;
+	if (x->ordered && !x->first)
+		reorder_late(&x->order, x->last, row_rank(&end[-1]));
+}
+
+static uint64_t plain_stop(struct fxt *x, const uint8_t *p, uint64_t records)
+{
+	x->off = (uint64_t)(p - x->src->data);
+	return records;
+}
+
+static int64_t next_straggler(const struct fxt *x)
+{
+	return x->order.nheap ? (int64_t)(x->order.due >> 64) : INT64_MAX;
+}
+
+/*
+ * Rows of plain events from x->off on, as many as fit. What the kind of an event decides is computed for all of them:
+ * which kind comes next cannot be predicted. `swap`, `plain` (ticks are ns) and `ordered` are constants where it matters.
+ * INVARIANT: p <= data_end, and a record is looked at only where all of it is there. Where anything is odd about a
+ * record, nothing has been done for it.
+ */
+static inline __attribute__((always_inline)) uint64_t
+plain_rows(struct fxt *x, struct batch *b, bool swap, bool plain, bool ordered)
+{
+	const uint8_t *const data = x->src->data, *const data_end = data + x->src->size;
+	const uint8_t *p = data + x->off;
+	const struct fxt_clock *const clock = &x->provider->clock;
+	struct fxt_string *const strings = x->provider->strings;
+	const struct fxt_slot *const threads = x->provider->threads;
+	int64_t due = ordered ? next_straggler(x) : INT64_MAX;
+	/* In stored order nothing is late. */
+	int64_t last = ordered ? (int64_t)(x->order.bar >> 64) : INT64_MIN;
+	struct spur_event *from = b->rows + b->count, *row = from;
+	struct spur_event *const rows_end = b->rows + b->cap;
+	uint64_t taken = 0; /* records before those of the rows from `from` on */
+
+	while (row < rows_end && data_end - p >= 2 * FXT_WORD) {
+		const uint64_t h = load64(p, swap), bytes = fxt_bytes(h),
+			       ticks = load64(p + FXT_WORD, swap);
+		const struct event_shape *const shape = &event_shapes[fxt_bits(h, 16, 19)];
+		const uint32_t track = threads[fxt_bits(h, 24, 31)].now;
+		struct fxt_string *const name = &strings[fxt_bits(h, 48, 62)];
+		const uint32_t cat = strings[fxt_bits(h, 32, 46)].now;
+		int64_t ts = (int64_t)ticks, until;
+		const uint8_t *q;
+		uint64_t tail, stop;
+
+		if ((h & (15 | INLINE_STRINGS)) != FXT_EVENT || !shape->known || !track ||
+		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD)
+			break;
+		q = plain_args(x, strings, p + 2 * FXT_WORD, p + bytes, fxt_bits(h, 20, 23), swap);
+		if (!q || p + bytes - q < (ptrdiff_t)(shape->tail & FXT_WORD) ||
+		    (plain ? ts < 0 : !fxt_clock_fast(clock, ticks, &ts)))
+			break;
+		/* Without a tail any word of the record will do. */
+		tail = load64(p + ((uint64_t)(q - p) & shape->tail), swap);
+		stop = (tail & shape->span) | (ticks & ~shape->span);
+		until = (int64_t)stop;
+		if (stop < ticks || (plain ? until < 0 : !fxt_clock_fast(clock, stop, &until)))
+			break;
+		if (ts <= last || ts >= due) {
+			const uint64_t rank =
+				shape->span ? REORDER_SPAN(until - ts) : (uint64_t)(p - data);
+
+			/* Of equal times the ranks decide. */
+			if (ts == last && row == from)
+				break;
+			if (ts < last || (ts == last && rank <= row_rank(&row[-1]))) {
+				taken++;
+				p += bytes;
+				continue;
+			}
+			if (ts >= due) {
+				taken += (uint64_t)(row - from);
+				plain_end(x, b, from, row);
+				if (!put_stragglers(x, ts, rank, b))
+					return plain_stop(x, p, taken);
+				from = row = b->rows + b->count;
+				due = next_straggler(x);
+				/* Of the same time, but behind it in rank. */
+				if (ts >= due)
+					break;
+				continue;
+			}
+		}
+		if ((name->cat != cat || !name->name_cls[shape->other]) &&
+		    !know_class(x, name, cat, shape->other))
+			break;
+		row_store(row, (uint64_t)ts, tail & shape->id, (uint64_t)(p - data),
+			  (struct row_words){ .len_track = row_pair((uint32_t)bytes, track - 1),
+					      .stream_cat = name->stream_cat,
+					      .name_cls = name->name_cls[shape->other],
+					      .rest = row_rest(shape->kind, 0, SPUR_NO_CPU, 0) });
+		row->dur = until - ts;
+		row->nargs = (uint8_t)fxt_bits(h, 20, 23);
+		x->span_rows[x->nspans] = row;
+		x->nspans += (uint32_t)shape->span & 1;
+		last = ordered ? ts : last;
+		row++;
+		p += bytes;
+	}
+	plain_end(x, b, from, row);
+	return plain_stop(x, p, taken + (uint64_t)(row - from));
+}
+
+static __attribute__((noinline)) uint64_t plain_rows_ns(struct fxt *x, struct batch *b)
+{
+	return plain_rows(x, b, false, true, true);
+}
+
+static __attribute__((noinline)) uint64_t plain_rows_ticks(struct fxt *x, struct batch *b)
+{
+	return plain_rows(x, b, false, false, true);
+}
+
+static __attribute__((noinline)) uint64_t plain_rows_any(struct fxt *x, struct batch *b,
+							 bool ordered)
+{
+	return plain_rows(x, b, x->swap, false, ordered);
+}
+
+/* --- pass 1 --- */
+
+/* What scan_events() put off: the key of the record at `off`, the last one in order. */
+static void set_bar(struct fxt *x, uint64_t off, uint64_t bytes)
+{
+	struct fxt_record r = { .off = off, .provider = x->provider };
+
+	fxt_shape_of(&r.shape, x->src->data + off, bytes, x->swap);
+	r.ts = fxt_clock_ns(&r.provider->clock, r.shape.ticks, &r.clamped);
+	reorder_late(&x->order, r.ts, record_rank(&r));
+	x->last = r.ts;
+}
+
+/* A plain event that comes too late is put by. False: it is not plain, or no memory (then *good is). */
+static bool put_by(struct fxt *x, uint64_t off, bool *good)
+{
+	const int64_t last = x->last;
+	struct spur_event row;
+	struct batch b = { .rows = &row, .cap = 1 };
+	uint64_t made;
+
+	x->off = off;
+	x->nspans = 0;
+	made = plain_rows_any(x, &b, false);
+	x->last = last;
+	*good = !made || reorder_add(&x->order, row.ts, row_rank(&row), &row);
+	return made && *good;
+}
+
+/*
+ * Plain events, from x->off on: all that is asked of those in order is their time. Ranks matter only where times are
+ * equal: they are left to set_bar() and scan_record(). False: no memory.
+ * INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
+ */
+static inline __attribute__((always_inline)) bool scan_events(struct fxt *x, bool swap, bool plain)
+{
+	const uint8_t *const data = x->src->data, *const data_end = data + x->src->size;
+	const uint8_t *p = data + x->off, *before = p;
 	const struct fxt_clock clock = x->provider->clock;
 	const struct fxt_slot *const threads = x->provider->threads;
-	uint64_t off = x->off;
+	int64_t last = x->last;
+	uint64_t length = 0; /* of the last one in order, at `before` */
+	bool ranked = x->ranked, spans = false, good = true;
 
-	while (size - off >= 2 * FXT_WORD) {
-		const uint8_t *const p = data + off;
-		const uint64_t h = load64(p, swap), bytes = fxt_bits(h, 4, 15) * FXT_WORD;
-		const unsigned event = (unsigned)fxt_bits(h, 16, 19);
-		uint64_t rank = off;
-		int64_t ts;
+	while (data_end - p >= 2 * FXT_WORD) {
+		const uint64_t h = load64(p, swap), bytes = fxt_bytes(h),
+			       ticks = load64(p + FXT_WORD, swap);
+		const uint64_t event = fxt_bits(h, 16, 19);
+		int64_t ts = (int64_t)ticks;
 
-		if (fxt_type(h) != FXT_EVENT || bytes < 2 * FXT_WORD || bytes > size - off ||
-		    event >= FXT_EVENT_TYPES || !threads[fxt_bits(h, 24, 31)].now ||
-		    !fxt_clock_fast(&clock, load64(p + FXT_WORD, swap), &ts))
+		if (fxt_type(h) != FXT_EVENT || event >= FXT_EVENT_TYPES ||
+		    !threads[fxt_bits(h, 24, 31)].now ||
+		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD ||
+		    (!plain && !fxt_clock_fast(&clock, ticks, &ts)))
 			break;
-		if (event == FXT_COMPLETE) {
-			if (!plain_rank(&clock, p, bytes, h, ts, swap, &rank))
+		if (ts < last) {
+			spans |= event == FXT_COMPLETE;
+			if (!put_by(x, (uint64_t)(p - data), &good))
 				break;
-			x->spans = true;
+			p += bytes;
+			continue;
 		}
-		if (reorder_make_key(ts, rank) < x->order.bar)
+		if (ts == last && (ranked || event == FXT_COMPLETE))
 			break;
-		reorder_late(&x->order, ts, rank);
-		x->last = ts;
-		off += bytes;
+		ranked = event == FXT_COMPLETE;
+		spans |= ranked;
+		last = ts;
+		before = p;
+		length = bytes;
+		p += bytes;
 	}
-	x->off = off;
+	x->spans |= spans;
+	x->ranked = ranked;
+	if (length)
+		set_bar(x, (uint64_t)(before - data), length);
+	x->off = (uint64_t)(p - data);
+	return good;
 }
 
 /* Any record; its rows are wanted only where it comes too late. */
@@ -161,6 +420,7 @@ static bool scan_record(struct fxt *x, const struct fxt_frame *f)
 		rank = record_rank(&r);
 		late = reorder_late(&x->order, r.ts, rank);
 		x->last = late ? x->last : r.ts;
+		x->ranked = late ? x->ranked : rank != r.off;
 		x->start = x->started ? x->start : r.ts;
 		x->started = true;
 	}
@@ -183,10 +443,10 @@ bool fxt_scan(struct fxt *x)
 	x->first = true;
 	x->log = &x->mute;
 	do {
-		if (x->started && x->swap)
-			scan_events(x, true);
-		else if (x->started)
-			scan_events(x, false);
+		if (x->started && !(x->swap		       ? scan_events(x, true, false)
+				    : x->provider->clock.plain ? scan_events(x, false, true)
+							       : scan_events(x, false, false)))
+			return false;
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
 		if (f.state == FXT_FRAME_DAMAGE) {
 			pass_damage(x, &f);
@@ -202,147 +462,20 @@ bool fxt_scan(struct fxt *x)
 bool fxt_scan_end(struct fxt *x)
 {
 	x->first = false;
-	fxt_state_rewind(x);
 	x->last = x->start;
-	return reorder_sort(&x->order);
+	return fxt_state_rewind(x) && reorder_sort(&x->order);
 }
 
-/* --- rows --- */
-
-/* An argument with something inline, or by a value by index: nothing odd about it. */
-static bool arg_is_plain(const struct fxt *x, const uint8_t *p, uint64_t size)
-{
-	struct fxt_slot *const *const strings = x->provider->strings;
-	struct cursor c = cursor_make(p, size, x->swap);
-	struct fxt_arg a;
-
-	fxt_arg_next(&c, &a);
-	if (a.state != FXT_ARG_GOOD || a.padding || a.type >= FXT_ARG_TYPES)
-		return false;
-	if (a.name.text ? !utf8_all_valid(a.name.text, a.name.len)
-			: !string_now(strings, a.name.ref))
-		return false;
-	return a.text.text ? utf8_all_valid(a.text.text, a.text.len)
-			   : string_now(strings, a.text.ref) != 0;
-}
-
-/* skip_args() for those that nothing needs to be said about. */
-static inline const uint8_t *plain_args(const struct fxt *x, struct fxt_slot *const *strings,
-					const uint8_t *q, const uint8_t *end, uint64_t n, bool swap)
-{
-	for (; n; n--) {
-		uint64_t h, size;
-
-		if (end - q < FXT_WORD)
-			return NULL;
-		h = load64(q, swap);
-		size = fxt_bits(h, 4, 15) * FXT_WORD;
-		if (!size || size > (uint64_t)(end - q))
-			return NULL;
-		if (!arg_bytes[h & 15] || (h & (unsigned)FXT_INLINE << 16)) {
-			if (!arg_is_plain(x, q, size))
-				return NULL;
-		} else if (arg_bytes[h & 15] > size || !string_now(strings, fxt_bits(h, 16, 30))) {
-			return NULL;
-		}
-		q += size;
-	}
-	return q;
-}
-
-/*
- * Rows of plain events from x->off on, as many as fit.
- * INVARIANT: as for scan_events(). Where anything is odd about a record, nothing has been done for it.
- */
-static inline __attribute__((always_inline)) void plain_rows(struct fxt *x, struct batch *b,
-							     uint64_t *records, bool swap)
-{
-	const uint8_t *const data = x->src->data;
-	const uint64_t size = x->src->size;
-	const struct fxt_clock clock = x->provider->clock;
-	struct fxt_slot *const *const strings = x->provider->strings;
-	const struct fxt_slot *const threads = x->provider->threads;
-	const bool ordered = x->ordered;
-	struct spur_event *row = b->rows + b->count, *const rows_end = b->rows + b->cap;
-	uint64_t off = x->off, taken = 0;
-	int64_t last = x->last;
-
-	while (row < rows_end && size - off >= 2 * FXT_WORD) {
-		const uint8_t *const p = data + off;
-		const uint64_t h = load64(p, swap), bytes = fxt_bits(h, 4, 15) * FXT_WORD;
-		const uint8_t *const end = p + bytes, *q;
-		const unsigned event = (unsigned)fxt_bits(h, 16, 19);
-		const uint32_t track = threads[fxt_bits(h, 24, 31)].now;
-		const unsigned kind = fxt_event_kinds[event];
-		uint64_t rank = off, id = 0, flags = 0;
-		uint32_t cat, name, cls;
-		int64_t ts, dur = 0;
-
-		if (fxt_type(h) != FXT_EVENT || bytes < 2 * FXT_WORD || bytes > size - off ||
-		    event >= FXT_EVENT_TYPES || !track ||
-		    (h & (UINT64_C(1) << 47 | UINT64_C(1) << 63)) ||
-		    !fxt_clock_fast(&clock, load64(p + FXT_WORD, swap), &ts))
-			break;
-		cat = string_now(strings, fxt_bits(h, 32, 46));
-		name = string_now(strings, fxt_bits(h, 48, 62));
-		q = plain_args(x, strings, p + 2 * FXT_WORD, end, fxt_bits(h, 20, 23), swap);
-		if (!cat || !name || !q)
-			break;
-		if (fxt_has_tail(event)) {
-			if (end - q < FXT_WORD)
-				break;
-			id = load64(q, swap);
-		}
-		if (event == FXT_COMPLETE) {
-			if (id < load64(p + FXT_WORD, swap) || !fxt_clock_fast(&clock, id, &dur))
-				break;
-			dur -= ts;
-			rank = REORDER_SPAN(dur);
-			id = 0;
-		}
-		if (ordered) {
-			const reorder_key key = reorder_make_key(ts, rank);
-
-			if (key < x->order.bar) {
-				taken++;
-				off += bytes;
-				continue;
-			}
-			if (x->order.nheap && x->order.due < key + 1)
-				break;
-			x->order.bar = key + 1;
-		}
-		cls = fxt_class_of(x, cat - 1, name - 1, kind > SPUR_SPAN);
-		if (!cls)
-			break;
-		if (event == FXT_END && name == 1)
-			flags = SPUR_F_ANY;
-		row_store(row, (uint64_t)ts, id, off,
-			  (struct row_words){
-				  .len_track = row_pair((uint32_t)bytes, track - 1),
-				  .stream_cat = row_pair(x->stream, cat - 1),
-				  .name_cls = row_pair(name - 1, cls),
-				  .rest = row_rest(kind, (unsigned)flags, SPUR_NO_CPU, 0) });
-		row->dur = dur;
-		row->nargs = (uint8_t)fxt_bits(h, 20, 23);
-		row++;
-		last = ts;
-		taken++;
-		off += bytes;
-	}
-	b->count = (uint32_t)(row - b->rows);
-	*records += taken;
-	x->off = off;
-	x->last = last;
-}
+/* --- pass 2, or the only one --- */
 
 /* Rows of one record that is not too late: into the batch; what does not fit is held. */
 static void put_rows(struct fxt *x, struct batch *b, const struct spur_event *rows, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (b->count < b->cap)
+		if (b->count < b->cap) {
 			b->rows[b->count++] = rows[i];
-		else
+			note_spans(x, b, b->count - 1);
+		} else
 			x->held[x->nheld++] = rows[i];
 	}
 }
@@ -364,7 +497,7 @@ static enum made rows_of_record(struct fxt *x, const struct fxt_frame *f, struct
 			late = !x->told && reorder_late(&x->order, r.ts, rank);
 			x->told = !late;
 		}
-		if (!late && !reorder_until(&x->order, r.ts, rank, b))
+		if (!late && !put_stragglers(x, r.ts, rank, b))
 			return MADE_FULL;
 		x->told = false;
 	}
@@ -377,17 +510,12 @@ static enum made rows_of_record(struct fxt *x, const struct fxt_frame *f, struct
 }
 
 /* SPEC fxt/lanes: complete events that overlap without containing each other go to tracks beside */
-static bool put_on_lanes(struct fxt *x, struct batch *b)
+static bool put_on_lanes(struct fxt *x)
 {
-	for (uint32_t i = 0; i < b->count; i++) {
-		struct spur_event *row = &b->rows[i];
+	for (uint32_t i = 0; i < x->nspans; i++) {
+		struct spur_event *row = x->span_rows[i];
 
-		if (row->kind == SPUR_SPAN)
-			row->track = lanes_span(x->lanes, row->track, row->ts, row->dur);
-		else if (row->kind == SPUR_END_SPAN)
-			lanes_end(x->lanes, row->track);
-		else if (row->kind == SPUR_BEGIN && !lanes_begin(x->lanes, row->track))
-			return false;
+		row->track = lanes_span(x->lanes, row->track, row->ts, row->dur);
 		if (row->track == SPUR_NONE)
 			return false;
 	}
@@ -413,7 +541,7 @@ static bool next_record(struct fxt *x, struct batch *b, uint64_t *records, enum 
 
 	fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
 	if (f.state == FXT_FRAME_END) {
-		if (x->ordered && !reorder_until(&x->order, INT64_MAX, UINT64_MAX - 1, b))
+		if (x->ordered && !put_stragglers(x, INT64_MAX, UINT64_MAX - 1, b))
 			return false;
 		*st = SPUR_END;
 		return false;
@@ -439,10 +567,12 @@ static bool next_record(struct fxt *x, struct batch *b, uint64_t *records, enum 
 enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct fxt *x = t->state;
+	const uint32_t cap = b->cap;
 	enum spur_status st = SPUR_OK;
 	bool more = true;
 
-	b->count = 0;
+	b->count = x->nspans = 0;
+	b->cap = cap < BATCH_ROWS ? cap : BATCH_ROWS;
 	x->log = &f->diag;
 	for (uint32_t i = 0; i < x->nheld && b->count < b->cap; i++)
 		b->rows[b->count++] = x->held[i];
@@ -450,15 +580,16 @@ enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 	if (x->nheld)
 		x->held[0] = x->held[1];
 	while (more && b->count < b->cap) {
-		if (!x->told && x->swap)
-			plain_rows(x, b, &f->records, true);
-		else if (!x->told)
-			plain_rows(x, b, &f->records, false);
+		if (!x->told)
+			f->records += x->swap || !x->ordered	 ? plain_rows_any(x, b, x->ordered)
+				      : x->provider->clock.plain ? plain_rows_ns(x, b)
+								 : plain_rows_ticks(x, b);
 		if (b->count == b->cap || (b->count && must_wait(x)))
 			break;
 		more = next_record(x, b, &f->records, &st);
 	}
-	if (st == SPUR_FAIL || (x->spans && x->ordered && !put_on_lanes(x, b)))
+	b->cap = cap;
+	if (st == SPUR_FAIL || (x->lanes && !put_on_lanes(x)))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;
 }

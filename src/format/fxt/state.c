@@ -16,6 +16,7 @@ void fxt_clock_set(struct fxt_clock *c, uint64_t hz, uint64_t base, bool raw)
 				 .num = s.num,
 				 .den = s.den,
 				 .inverse = UINT64_MAX / s.den,
+				 .twice = s.den > UINT64_MAX / 2 ? UINT64_MAX : 2 * s.den,
 				 .plain = raw || (!base && s.num == 1 && s.den == 1) };
 }
 
@@ -46,17 +47,23 @@ int64_t fxt_clock_ns(const struct fxt_clock *c, uint64_t ticks, bool *clamped)
 
 static struct fxt_provider *provider_new(struct fxt *x, uint32_t id);
 
+static struct fxt_string *strings_new(void)
+{
+	struct fxt_string *strings = mem_array(FXT_STRINGS, sizeof(*strings));
+
+	/* SPEC fxt/string-ref: index 0 is the empty string; its id is 0 */
+	if (strings)
+		strings[0].now = 1;
+	return strings;
+}
+
 bool fxt_state_init(struct fxt *x)
 {
-	for (int i = 0; i < 2; i++)
-		x->no_strings[i] = mem_array(FXT_PAGE, sizeof(struct fxt_slot));
-	x->no_pages = mem_array(FXT_PAGES, sizeof(struct fxt_slot *));
-	x->no_threads = mem_array(FXT_THREADS, sizeof(struct fxt_slot));
-	if (!x->no_strings[0] || !x->no_strings[1] || !x->no_pages || !x->no_threads)
+	x->no_strings = strings_new();
+	x->no_heads = mem_array(FXT_STRINGS, sizeof(*x->no_heads));
+	x->no_threads = mem_array(FXT_THREADS, sizeof(*x->no_threads));
+	if (!x->no_strings || !x->no_heads || !x->no_threads)
 		return false;
-	x->no_strings[0][0].now = 1; /* index 0 is the empty string, whose id is 0 */
-	for (int i = 0; i < FXT_PAGES; i++)
-		x->no_pages[i] = x->no_strings[i > 0];
 	/* SPEC fxt/no-provider: what precedes all providers is one's of its own, without name */
 	x->provider = provider_new(x, 0);
 	return x->provider != NULL;
@@ -64,11 +71,10 @@ bool fxt_state_init(struct fxt *x)
 
 static void provider_free(struct fxt *x, struct fxt_provider *p)
 {
-	for (int i = 0; i < FXT_PAGES && p->strings != x->no_pages; i++)
-		if (p->strings[i] != x->no_strings[i > 0])
-			mem_free(p->strings[i]);
-	if (p->strings != x->no_pages)
+	if (p->strings != x->no_strings)
 		mem_free(p->strings);
+	if (p->heads != x->no_heads)
+		mem_free(p->heads);
 	if (p->threads != x->no_threads)
 		mem_free(p->threads);
 	mem_free(p);
@@ -83,9 +89,8 @@ void fxt_state_free(struct fxt *x)
 	map64_free(&x->unknown);
 	scratch_free(x->sections, x->sections_cap * sizeof(*x->sections));
 	fxt_log_free(&x->tables);
-	mem_free(x->no_strings[0]);
-	mem_free(x->no_strings[1]);
-	mem_free(x->no_pages);
+	mem_free(x->no_strings);
+	mem_free(x->no_heads);
 	mem_free(x->no_threads);
 }
 
@@ -102,7 +107,8 @@ static struct fxt_provider *provider_new(struct fxt *x, uint32_t id)
 	*p = (struct fxt_provider){ .id = id,
 				    .number = (uint32_t)x->nproviders,
 				    .track = SPUR_NONE,
-				    .strings = x->no_pages,
+				    .strings = x->no_strings,
+				    .heads = x->no_heads,
 				    .threads = x->no_threads };
 	fxt_clock_set(&p->clock, 1000000000, 0, x->raw_time);
 	x->providers[x->nproviders++] = p;
@@ -133,14 +139,17 @@ struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id)
 	return p;
 }
 
-void fxt_state_rewind(struct fxt *x)
+bool fxt_state_rewind(struct fxt *x)
 {
 	for (size_t k = 0; k < x->nproviders; k++) {
 		struct fxt_provider *p = x->providers[k];
 
-		for (int i = 0; i < FXT_PAGES && p->strings != x->no_pages; i++)
-			for (int s = 0; s < FXT_PAGE && p->strings[i] != x->no_strings[i > 0]; s++)
-				p->strings[i][s].now = !i && !s;
+		if (p->strings != x->no_strings) {
+			mem_free(p->strings);
+			p->strings = strings_new();
+			if (!p->strings)
+				return false;
+		}
 		for (int i = 0; i < FXT_THREADS && p->threads != x->no_threads; i++)
 			p->threads[i].now = 0;
 		p->announced = p->timed = false;
@@ -150,6 +159,7 @@ void fxt_state_rewind(struct fxt *x)
 	x->provider = x->providers[0];
 	x->replayed = 1;
 	x->lost_until = 0;
+	return true;
 }
 
 /* --- who is speaking --- */
@@ -290,49 +300,40 @@ bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
 	return true;
 }
 
-/* The value of a registration: in the first pass it is logged, in the second it comes from the log. */
-static bool slot_set(struct fxt *x, struct fxt_slot *slot, uint32_t value)
-{
-	uint32_t head;
-
-	if (slot->now == value + 1)
-		return true;
-	head = fxt_log_add(&x->tables, slot->head, x->off, value);
-	if (!head)
-		return false;
-	*slot = (struct fxt_slot){ .now = value + 1, .head = head };
-	return true;
-}
-
-static void slot_replay(struct fxt *x, struct fxt_slot *slot)
+/* In the second pass the log tells the values, one after the other; what it does not tell stays as it is. */
+static void replay(struct fxt *x, uint32_t *now)
 {
 	const struct fxt_log *l = &x->tables;
 
 	if (x->replayed < l->count && l->items[x->replayed].off == x->off)
-		slot->now = l->items[x->replayed++].value + 1;
+		*now = l->items[x->replayed++].value + 1;
 }
 
-static struct fxt_slot *string_slot(struct fxt *x, struct fxt_provider *p, unsigned index)
+/* Logs a registration where it changes something. False: no memory. */
+static bool enter(struct fxt *x, uint32_t *now, uint32_t *head, uint32_t value)
 {
-	const unsigned page = index / FXT_PAGE;
+	const uint32_t version =
+		*now == value + 1 ? *head : fxt_log_add(&x->tables, *head, x->off, value);
 
-	if (p->strings == x->no_pages) {
-		struct fxt_slot **pages = mem_array(FXT_PAGES, sizeof(struct fxt_slot *));
+	*head = version;
+	*now = value + 1;
+	return version != 0;
+}
 
-		if (!pages)
-			return NULL;
-		memcpy(pages, x->no_pages, FXT_PAGES * sizeof(struct fxt_slot *));
-		p->strings = pages;
+/* Tables of its own for a provider that registers a string. */
+static bool own_strings(struct fxt *x, struct fxt_provider *p)
+{
+	if (p->heads != x->no_heads)
+		return true;
+	p->strings = strings_new();
+	if (!p->strings) {
+		p->strings = x->no_strings;
+		return false;
 	}
-	if (p->strings[page] == x->no_strings[page > 0]) {
-		struct fxt_slot *slots = mem_array(FXT_PAGE, sizeof(*slots));
-
-		if (!slots)
-			return NULL;
-		memcpy(slots, x->no_strings[page > 0], FXT_PAGE * sizeof(*slots));
-		p->strings[page] = slots;
-	}
-	return &p->strings[page][index % FXT_PAGE];
+	p->heads = mem_array(FXT_STRINGS, sizeof(*p->heads));
+	if (!p->heads)
+		p->heads = x->no_heads;
+	return p->heads != x->no_heads;
 }
 
 static void index_ignored(struct fxt *x, const char *what)
@@ -346,7 +347,8 @@ bool fxt_take_string(struct fxt *x, const struct fxt_shape *s)
 {
 	const unsigned index = (unsigned)fxt_bits(s->head, 16, 30);
 	const char *text = (const char *)s->data;
-	struct fxt_slot *slot;
+	struct fxt_provider *p = x->provider;
+	struct fxt_string *slot;
 
 	if (!utf8_all_valid(text, s->data_len))
 		diag_add(x->log, DIAG_WARN, "fxt/bad-utf8", x->file, x->off, 0,
@@ -355,12 +357,15 @@ bool fxt_take_string(struct fxt *x, const struct fxt_shape *s)
 		index_ignored(x, "string");
 		return true;
 	}
-	slot = string_slot(x, x->provider, index);
-	if (!slot)
+	if (!own_strings(x, p))
 		return false;
+	slot = &p->strings[index];
+	slot->cat = 0;
+	slot->name_cls[0] = slot->name_cls[1] = 0;
 	if (x->first)
-		return slot_set(x, slot, trace_intern_n(x->t, text, s->data_len));
-	slot_replay(x, slot);
+		return enter(x, &slot->now, &p->heads[index],
+			     trace_intern_n(x->t, text, s->data_len));
+	replay(x, &slot->now);
 	return true;
 }
 
@@ -384,9 +389,10 @@ bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s)
 	}
 	if (x->first) {
 		track = fxt_thread_track(x, s->threads[0].pid, s->threads[0].tid);
-		return track != SPUR_NONE && slot_set(x, &p->threads[index], track);
+		return track != SPUR_NONE &&
+		       enter(x, &p->threads[index].now, &p->threads[index].head, track);
 	}
-	slot_replay(x, &p->threads[index]);
+	replay(x, &p->threads[index].now);
 	return true;
 }
 
@@ -398,7 +404,7 @@ uint32_t fxt_string_at(const struct fxt *x, const struct fxt_provider *p, unsign
 
 	if (!index)
 		return 1;
-	id = fxt_log_at(&x->tables, p->strings[index / FXT_PAGE][index % FXT_PAGE].head, off);
+	id = fxt_log_at(&x->tables, p->heads[index], off);
 	return id || !p->number ? id : fxt_string_at(x, x->providers[0], index, off);
 }
 

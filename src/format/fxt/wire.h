@@ -88,6 +88,12 @@ static inline uint64_t fxt_words(uint64_t head)
 	return fxt_type(head) == FXT_LARGE ? fxt_bits(head, 4, 35) : fxt_bits(head, 4, 15);
 }
 
+/* Bytes of a record that is not large, or of an argument. */
+static inline uint64_t fxt_bytes(uint64_t head)
+{
+	return head >> 1 & 0x7ff8;
+}
+
 /* Event types that are followed by a word behind their arguments. */
 static inline bool fxt_has_tail(unsigned event)
 {
