@@ -230,7 +230,7 @@ static void info_text(struct info *i)
 
 	text_key(o, "format");
 	out_str(o, t->format->name);
-	if (t->version)
+	if (t->version && *t->version)
 		out_printf(o, " %s", t->version);
 	if (t->byte_order)
 		out_printf(o, ", %s-endian", t->byte_order);

@@ -25,15 +25,15 @@ static bool head_plausible(uint64_t h, uint64_t words)
 		return !fxt_bits(h, 47, 47) && !(h >> 56);
 	case FXT_USER_OBJECT:
 	case FXT_KERNEL_OBJECT:
-		return words >= 2 && !(h >> 44);
+		return !(h >> 44);
 	case FXT_SCHEDULING:
-		return words >= 2 && fxt_bits(h, 60, 63) < FXT_SCHEDULING_TYPES;
+		return fxt_bits(h, 60, 63) < FXT_SCHEDULING_TYPES;
 	case FXT_LOG:
-		return words >= 2 && !fxt_bits(h, 31, 31) && !(h >> 40);
+		return !fxt_bits(h, 31, 31) && !(h >> 40);
 	case FXT_PROFILER:
-		return words >= 2 && fxt_bits(h, 16, 19) < FXT_PROFILER_TYPES;
+		return fxt_bits(h, 16, 19) < FXT_PROFILER_TYPES;
 	case FXT_LARGE:
-		return words >= 3 && fxt_bits(h, 36, 39) == 0 && !(h >> 41);
+		return fxt_bits(h, 36, 39) == 0 && !(h >> 41);
 	default:
 		return false;
 	}

@@ -190,7 +190,7 @@ bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off)
 	       name_add(x, &x->names.kernel, kernel_key(0, number), name, off);
 }
 
-/* SPEC fxt/object-lookup: the provider's table first, then that of all */
+/* SPEC fxt/object-lookup: the provider's table first, then that of all; failing both, a name that comes later */
 uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint64_t koid,
 			 uint64_t off)
 {
@@ -200,7 +200,10 @@ uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint
 	if (number == NO_NUMBER)
 		return 0;
 	name = name_at(x, &x->names.kernel, kernel_key(1 + p->number, number), off);
-	return name ? name : name_at(x, &x->names.kernel, kernel_key(0, number), off);
+	if (!name)
+		name = name_at(x, &x->names.kernel, kernel_key(0, number), off);
+	/* In a single pass what comes later is not known. */
+	return name || !x->ordered ? name : koid_name(x, number);
 }
 
 /* SPEC fxt/user-object: a pointer is one of its process, as its provider knows it */

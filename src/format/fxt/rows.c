@@ -681,7 +681,7 @@ bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, u
 	struct making m = { .x = x, .r = r, .rows = rows };
 	bool good = true;
 
-	if (r->clamped)
+	if (r->clamped && !r->shape.lacks)
 		diag_add(x->log, DIAG_WARN, "fxt/time-overflow", x->file, r->off, 0,
 			 "%s record: expected a time below 2^63 ns, found %llu ticks",
 			 type_names[r->shape.type], (unsigned long long)r->shape.ticks);

@@ -123,19 +123,19 @@ struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id)
 	if (!slot)
 		return NULL;
 	if (slot->value)
-		return x->providers[slot->value - 1];
-	if (x->nproviders == FXT_PROVIDERS) {
+		p = x->providers[slot->value - 1];
+	else if (x->nproviders == FXT_PROVIDERS)
+		p = x->providers[x->nproviders - 1];
+	else
+		p = provider_new(x, id);
+	if (!p)
+		return NULL;
+	slot->value = p->number + 1;
+	if (p->id != id)
 		diag_add(x->log, DIAG_WARN, "fxt/many-providers", x->file, x->off, 0,
-			 "provider: expected at most %u, found one more: it shares the tables of "
-			 "the "
+			 "provider: expected at most %u, found one more: it shares the tables of the "
 			 "last",
 			 FXT_PROVIDERS);
-		slot->value = x->nproviders;
-		return x->providers[slot->value - 1];
-	}
-	p = provider_new(x, id);
-	if (p)
-		slot->value = p->number + 1;
 	return p;
 }
 
@@ -145,10 +145,12 @@ bool fxt_state_rewind(struct fxt *x)
 		struct fxt_provider *p = x->providers[k];
 
 		if (p->strings != x->no_strings) {
-			mem_free(p->strings);
-			p->strings = strings_new();
-			if (!p->strings)
+			struct fxt_string *const fresh = strings_new();
+
+			if (!fresh)
 				return false;
+			mem_free(p->strings);
+			p->strings = fresh;
 		}
 		for (int i = 0; i < FXT_THREADS && p->threads != x->no_threads; i++)
 			p->threads[i].now = 0;
@@ -323,17 +325,21 @@ static bool enter(struct fxt *x, uint32_t *now, uint32_t *head, uint32_t value)
 /* Tables of its own for a provider that registers a string. */
 static bool own_strings(struct fxt *x, struct fxt_provider *p)
 {
-	if (p->heads != x->no_heads)
+	struct fxt_string *strings;
+	uint32_t *heads;
+
+	if (p->strings != x->no_strings)
 		return true;
-	p->strings = strings_new();
-	if (!p->strings) {
-		p->strings = x->no_strings;
+	strings = strings_new();
+	heads = mem_array(FXT_STRINGS, sizeof(*heads));
+	if (!strings || !heads) {
+		mem_free(strings);
+		mem_free(heads);
 		return false;
 	}
-	p->heads = mem_array(FXT_STRINGS, sizeof(*p->heads));
-	if (!p->heads)
-		p->heads = x->no_heads;
-	return p->heads != x->no_heads;
+	p->strings = strings;
+	p->heads = heads;
+	return true;
 }
 
 static void index_ignored(struct fxt *x, const char *what)
