@@ -29,6 +29,7 @@ struct event_shape {
 	{                                                      \
 		.known = true, .kind = row_kind, .other = true \
 	}
+/* SPEC fxt/event-id: as it is */
 #define EVENT_WITH_ID(row_kind)                                                        \
 	{                                                                              \
 		.known = true, .kind = row_kind, .other = true, .tail = ALL, .id = ALL \
@@ -90,7 +91,8 @@ static void record_at(struct fxt *x, const struct fxt_frame *f, struct fxt_recor
 /* SPEC fxt/damage: what is no record is passed over and counted */
 static void pass_damage(struct fxt *x, const struct fxt_frame *f)
 {
-	const char *what = f->size ? "a size that fits" : f->head ? "a size" : "a header";
+	const bool torn = f->to_end && f->lost < FXT_WORD;
+	const char *what = f->size ? "a size that fits" : torn ? "a header" : "a size";
 
 	if (f->to_end)
 		diag_add(x->log, DIAG_DAMAGE, f->code, x->file, x->off, f->lost,
