@@ -355,6 +355,19 @@ static bool user_rows(struct making *m)
 		fxt_name_user(x, (uint64_t)x->t->tracks[track].pid, r->shape.value, name, r->off));
 }
 
+static bool arg_is(const struct fxt *x, const struct fxt_record *r, const struct fxt_arg *a,
+		   enum fxt_arg_type type, enum fxt_word word)
+{
+	size_t len;
+	const char *name = spur_string(x->t, x->words[word], &len);
+
+	if (a->state != FXT_ARG_GOOD || a->type != type)
+		return false;
+	if (a->name.text)
+		return a->name.len == len && memcmp(a->name.text, name, len) == 0;
+	return fxt_string_at(x, r->provider, a->name.ref, r->off) == x->words[word] + 1;
+}
+
 /* SPEC fxt/object-process: argument "process" of a thread is its process's koid */
 static bool process_arg(struct fxt *x, const struct fxt_record *r, uint64_t *koid)
 {
@@ -363,14 +376,10 @@ static bool process_arg(struct fxt *x, const struct fxt_record *r, uint64_t *koi
 
 	for (unsigned i = 0; i < s->nargs; i++) {
 		struct fxt_arg a;
-		bool is;
 
 		fxt_arg_next(&c, &a);
-		is = a.name.text ? text_is(text_make(a.name.text, a.name.len), "process")
-				 : fxt_string_at(x, r->provider, a.name.ref, r->off) ==
-					   x->words[FXT_W_PROCESS] + 1;
 		*koid = a.word;
-		if (a.state == FXT_ARG_GOOD && a.type == FXT_ARG_KOID && is)
+		if (arg_is(x, r, &a, FXT_ARG_KOID, FXT_W_PROCESS))
 			return true;
 	}
 	return false;
@@ -409,21 +418,17 @@ static bool kernel_rows(struct making *m)
 static bool is_idle(struct fxt *x, const struct fxt_record *r, int which)
 {
 	const struct fxt_shape *s = &r->shape;
-	const uint32_t want = x->words[which ? FXT_W_INCOMING_WEIGHT : FXT_W_OUTGOING_WEIGHT];
+	const enum fxt_word weight = which ? FXT_W_INCOMING_WEIGHT : FXT_W_OUTGOING_WEIGHT;
 	struct cursor c = cursor_make(s->args, (size_t)(s->args_end - s->args), x->swap);
 
 	if (!s->threads[which].ref && !s->threads[which].tid)
 		return true;
 	for (unsigned i = 0; i < s->nargs; i++) {
 		struct fxt_arg a;
-		size_t len;
-		const char *name = spur_string(x->t, want, &len);
 
 		fxt_arg_next(&c, &a);
-		if (a.state == FXT_ARG_GOOD && a.type == FXT_ARG_I32 &&
-		    (int32_t)fxt_bits(a.head, 32, 63) == INT32_MIN &&
-		    (a.name.text ? a.name.len == len && memcmp(a.name.text, name, len) == 0
-				 : fxt_string_at(x, r->provider, a.name.ref, r->off) == want + 1))
+		if (arg_is(x, r, &a, FXT_ARG_I32, weight) &&
+		    (int32_t)fxt_bits(a.head, 32, 63) == INT32_MIN)
 			return true;
 	}
 	return false;

@@ -273,7 +273,7 @@ plain_rows(struct fxt *x, struct batch *b, bool swap, bool plain, bool ordered)
 				shape->span ? REORDER_SPAN(until - ts) : (uint64_t)(p - data);
 
 			/* Of equal times the ranks decide. */
-			if (ts == last && row == from)
+			if (!cat || !name->now || (ts == last && row == from))
 				break;
 			if (ts < last || (ts == last && rank <= row_rank(&row[-1]))) {
 				taken++;

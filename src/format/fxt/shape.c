@@ -316,7 +316,7 @@ void fxt_shape_of(struct fxt_shape *s, const uint8_t *p, uint64_t size, bool swa
 {
 	struct cursor c = cursor_make(p, size, swap);
 
-	*s = (struct fxt_shape){ .p = p, .size = size, .known = true };
+	*s = (struct fxt_shape){ .p = p, .size = size, .known = true, .args = p, .args_end = p };
 	s->head = cursor_u64(&c);
 	s->type = (uint8_t)fxt_type(s->head);
 	switch (s->type) {
