@@ -16,9 +16,10 @@ void lanes_free(struct lanes *l); /* NULL is fine */
  * The track for a span [ts, ts + dur) of `track`: `track` itself where the span lies within what is open there or
  * nothing is open, else the first of its lanes of which that holds, else a new one (a track of the same kind, pid, tid,
  * cpu, with `track` as its parent). Made under t->lock. SPUR_NONE: no memory. At most LANES a track, itself counted;
- * beyond them the last one takes what comes. Constant time where few lanes are in use; dur < 0 counts as 0.
+ * LANES_ALL in all; beyond them the last one takes
+ * what comes. Constant time where few lanes are in use; dur < 0 counts as 0.
  */
-enum { LANES = 1024 };
+enum { LANES = 1024, LANES_ALL = 1 << 16 };
 uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur);
 /* A BEGIN / an END on the track itself: open until its END. False: no memory. An END without BEGIN changes nothing. */
 bool lanes_begin(struct lanes *l, uint32_t track);

@@ -52,6 +52,7 @@ static reorder_key lowest(void)
 void reorder_init(struct reorder *r, size_t item_size, bool later_first)
 {
 	*r = (struct reorder){ .bar = lowest(),
+			       .highest = INT64_MIN,
 			       .later_first = later_first,
 			       .item_size = (uint32_t)item_size,
 			       .stride = (uint32_t)align_up(sizeof(struct item) + item_size, 8) };
@@ -282,9 +283,18 @@ static void heap_sink(struct reorder *r, uint32_t i)
 	}
 }
 
+static void set_due(struct reorder *r)
+{
+	if (r->nheap)
+		r->due = r->runs[0].head;
+	r->due_ts = r->nheap ? (int64_t)(r->due >> 64) : INT64_MAX;
+}
+
 bool reorder_sort(struct reorder *r)
 {
 	r->bar = lowest();
+	r->highest = INT64_MIN;
+	r->left = 0;
 	if (r->nruns && !sort_rest(r))
 		return false;
 	for (uint32_t i = 0; i < r->nruns; i++) {
@@ -298,7 +308,7 @@ bool reorder_sort(struct reorder *r)
 	}
 	for (uint32_t i = r->nheap / 2; i-- > 0;)
 		heap_sink(r, i);
-	r->due = r->nheap ? r->runs[0].head : 0;
+	set_due(r);
 	return true;
 }
 
@@ -317,7 +327,7 @@ const void *reorder_take(struct reorder *r)
 		top->run = r->runs[r->nheap].run;
 	}
 	heap_sink(r, 0);
-	r->due = top->head;
+	set_due(r);
 	return it->bytes;
 }
 

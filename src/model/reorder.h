@@ -31,14 +31,17 @@
 /* Time in the high half, rank in the low one. */
 typedef __int128 reorder_key;
 
-enum { REORDER_RUNS = 64 };
+enum { REORDER_RUNS = 64, REORDER_WINDOW = 256 };
 
 struct reorder_run;
 struct reorder_extent;
 
 struct reorder {
 	reorder_key bar; /* what is below it is late, in this pass */
-	reorder_key due; /* second pass: of the next straggler */
+	reorder_key due; /* second pass: of the next straggler, .. */
+	int64_t due_ts; /* .. and its time; INT64_MAX where there is none */
+	int64_t highest, floor; /* windows: of all records so far; before the window */
+	uint32_t left; /* windows: records still to come in this one */
 	bool later_first;
 	uint32_t item_size, stride; /* bytes of an item; with its key, and padding */
 	uint32_t nruns; /* the last may be the unsorted one, number REORDER_RUNS */
@@ -73,6 +76,22 @@ static inline bool reorder_late(struct reorder *r, int64_t ts, uint64_t rank)
 	return false;
 }
 
+/*
+ * The same for readers that sort by themselves what lies within windows of REORDER_WINDOW records, counted from the
+ * first: stragglers are only those that are not later than all before their window. Where spans are written as they
+ * end, these are few.
+ */
+static inline bool reorder_late_window(struct reorder *r, int64_t ts)
+{
+	if (!r->left) {
+		r->left = REORDER_WINDOW;
+		r->floor = r->highest;
+	}
+	r->left--;
+	r->highest = ts > r->highest ? ts : r->highest;
+	return ts <= r->floor;
+}
+
 /* Puts a copy of the item by. False: no memory. */
 bool reorder_add(struct reorder *r, int64_t ts, uint64_t rank, const void *item);
 /* After the first pass: sorts what needs it, and begins the second. False: no memory. */
@@ -84,7 +103,8 @@ const void *reorder_take(struct reorder *r);
 /* The next item that comes before a record in order, or NULL. It stays until reorder_free(). */
 static inline const void *reorder_next(struct reorder *r, int64_t ts, uint64_t rank)
 {
-	if (!r->nheap || r->due >= reorder_make_key(ts, rank) + r->later_first)
+	if (__builtin_expect(ts < r->due_ts, 1) || !r->nheap ||
+	    r->due >= reorder_make_key(ts, rank) + r->later_first)
 		return NULL;
 	return reorder_take(r);
 }

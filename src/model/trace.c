@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LIST = 1 << 28, FIRST_TRACKS = 16 };
+enum { MAX_LIST = 1 << 28 };
 
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 {
@@ -47,6 +47,8 @@ void trace_free(struct spur_trace *t)
 	}
 	mem_free(t->feeds);
 	mem_free(t->streams);
+	for (size_t i = 0; i < TRACE_TRACK_PAGES && t->tracks[i]; i++)
+		mem_free(t->tracks[i]);
 	mem_free(t->info);
 	intern_free(t->strings);
 	diag_free(&t->diag);
@@ -67,30 +69,19 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 	return (uint32_t)t->nstreams++;
 }
 
-/* Other threads may be reading: an array that has become too small stays until close. */
-static bool grow_tracks(struct spur_trace *t)
-{
-	const size_t cap = t->tracks_cap ? 2 * t->tracks_cap : FIRST_TRACKS;
-	struct spur_track *more;
-
-	if (cap > MAX_LIST)
-		return false;
-	more = arena_alloc(&t->arena, cap * sizeof(*more));
-	if (!more)
-		return false;
-	if (t->ntracks)
-		memcpy(more, t->tracks, t->ntracks * sizeof(*more));
-	__atomic_store_n(&t->tracks, more, __ATOMIC_RELEASE);
-	t->tracks_cap = cap;
-	return true;
-}
-
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
 {
-	if (t->ntracks == t->tracks_cap && !grow_tracks(t))
+	const size_t n = t->ntracks, page = n / TRACE_TRACK_PAGE;
+
+	if (page == TRACE_TRACK_PAGES)
 		return SPUR_NONE;
-	t->tracks[t->ntracks] = track;
-	return (uint32_t)__atomic_fetch_add(&t->ntracks, 1, __ATOMIC_RELEASE);
+	if (!t->tracks[page])
+		t->tracks[page] = mem_array(TRACE_TRACK_PAGE, sizeof(*t->tracks[page]));
+	if (!t->tracks[page])
+		return SPUR_NONE;
+	t->tracks[page][n % TRACE_TRACK_PAGE] = track;
+	__atomic_store_n(&t->ntracks, n + 1, __ATOMIC_RELEASE);
+	return (uint32_t)n;
 }
 
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)

@@ -37,8 +37,9 @@ static void uses(uint64_t ts, uint64_t koid, uint64_t pointer)
 static const struct spur_track *track_of(struct spur_trace *t, uint64_t tid)
 {
 	for (uint32_t i = 0; i < t->ntracks; i++)
-		if (t->tracks[i].kind == SPUR_TRACK_THREAD && (uint64_t)t->tracks[i].tid == tid)
-			return &t->tracks[i];
+		if (spur_track(t, i)->kind == SPUR_TRACK_THREAD &&
+		    (uint64_t)spur_track(t, i)->tid == tid)
+			return spur_track(t, i);
 	return NULL;
 }
 
@@ -78,10 +79,10 @@ static void test_tracks(void **state)
 		assert_non_null(k);
 		assert_int_equal(k->pid, i < 3 ? 10 : (int64_t)(large - 1));
 		assert_string_equal(spur_string(t, k->name, NULL), names[i]);
-		assert_int_equal(t->tracks[k->parent].kind, SPUR_TRACK_PROCESS);
-		assert_int_equal(t->tracks[k->parent].pid, k->pid);
+		assert_int_equal(spur_track(t, k->parent)->kind, SPUR_TRACK_PROCESS);
+		assert_int_equal(spur_track(t, k->parent)->pid, k->pid);
 		if (i < 3)
-			assert_string_equal(spur_string(t, t->tracks[k->parent].name, NULL),
+			assert_string_equal(spur_string(t, spur_track(t, k->parent)->name, NULL),
 					    "program");
 	}
 	spur_close(t);

@@ -259,6 +259,60 @@ static void test_extra_items(void **state)
 	reorder_free(&r);
 }
 
+/* Windows: what is late inside one is the reader's to sort; only what belongs before it is put by. */
+static void expect_windows(size_t n)
+{
+	static struct record window[REORDER_WINDOW], want[MANY];
+	struct reorder r;
+	const uint64_t *item;
+	size_t at = 0, i = 0;
+
+	reorder_init(&r, 8, later_first);
+	for (size_t k = 0; k < n; k++) {
+		recs[k].seq = k;
+		if (reorder_late_window(&r, recs[k].ts))
+			assert_true(reorder_add(&r, recs[k].ts, recs[k].rank, &recs[k].seq));
+	}
+	assert_true(reorder_sort(&r));
+	memcpy(want, recs, n * sizeof(*want));
+	qsort(want, n, sizeof(*want), record_order);
+	while (i < n) {
+		size_t w = 0;
+
+		do {
+			window[w] = recs[i++];
+			w += !reorder_late_window(&r, window[w].ts);
+		} while (r.left && i < n);
+		qsort(window, w, sizeof(*window), record_order);
+		for (size_t k = 0; k < w; k++) {
+			while ((item = reorder_next(&r, window[k].ts, window[k].rank)))
+				assert_int_equal(*item, want[at++].seq);
+			assert_int_equal(window[k].seq, want[at++].seq);
+		}
+	}
+	while ((item = reorder_rest(&r)))
+		assert_int_equal(*item, want[at++].seq);
+	assert_int_equal(at, n);
+	reorder_free(&r);
+}
+
+static void test_windows(void **state)
+{
+	(void)state;
+	rnd_state = 3;
+	for (int round = 0; round < 40; round++) {
+		const uint64_t range = (uint64_t)1 << round % 20;
+
+		later_first = round & 1;
+		for (size_t i = 0; i < 3000; i++)
+			recs[i] = (struct record){ .ts = (int64_t)(rnd(range) +
+								   i * (size_t)(round % 3)),
+						   .rank = REORDER_SPAN(rnd(3)) };
+		recs[0].ts = round % 5 ? recs[0].ts : INT64_MIN;
+		expect_windows(round < 4 ? (size_t)round * 256 : 3000);
+	}
+}
+
 static void test_no_memory(void **state)
 {
 	uint64_t out[1000], count;
@@ -289,7 +343,7 @@ int main(void)
 		cmocka_unit_test(test_backwards),  cmocka_unit_test(test_equal),
 		cmocka_unit_test(test_random),	   cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_wild_first), cmocka_unit_test(test_extra_items),
-		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_windows),	   cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,9 +50,21 @@ uint32_t fxt_add_track(struct fxt *x, struct spur_track track)
 {
 	uint32_t id;
 
+	if (x->other_track)
+		return x->other_track;
 	pthread_mutex_lock(&x->t->lock);
 	id = trace_add_track(x->t, track);
+	if (id == FXT_TRACKS) {
+		fxt_track(x, id)->kind = SPUR_TRACK_OTHER;
+		fxt_track(x, id)->name = trace_intern(x->t, "other threads");
+		x->other_track = id;
+	}
 	pthread_mutex_unlock(&x->t->lock);
+	if (x->other_track)
+		diag_add(&x->t->diag, DIAG_WARN, "fxt/many-threads", x->file, x->off, 0,
+			 "thread: expected at most %u tracks, found one more: the rest are on one "
+			 "track",
+			 FXT_TRACKS);
 	return id;
 }
 
@@ -115,9 +127,10 @@ uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid)
 	if (slot->value)
 		return (uint32_t)slot->value - 1;
 	track = x->names.koids[number].thread;
-	if (track != SPUR_NONE && x->t->tracks[track].parent == SPUR_NONE) {
-		x->t->tracks[track].parent = parent;
-		x->t->tracks[track].pid = (int64_t)pid;
+	if (track != SPUR_NONE && track != x->other_track &&
+	    fxt_track(x, track)->parent == SPUR_NONE) {
+		fxt_track(x, track)->parent = parent;
+		fxt_track(x, track)->pid = (int64_t)pid;
 	} else {
 		track = new_thread(x, parent, (int64_t)pid, tid, number);
 	}
@@ -138,8 +151,8 @@ uint32_t fxt_tid_track(struct fxt *x, uint64_t tid)
 
 void fxt_track_idle(struct fxt *x, uint32_t track)
 {
-	if (track != SPUR_NONE && !x->t->tracks[track].name)
-		x->t->tracks[track].name = x->words[FXT_W_IDLE];
+	if (track != SPUR_NONE && !fxt_track(x, track)->name)
+		fxt_track(x, track)->name = x->words[FXT_W_IDLE];
 }
 
 /* --- names of objects --- */
@@ -170,6 +183,12 @@ static uint64_t kernel_key(uint32_t provider, uint32_t number)
 	return (uint64_t)provider << 32 | number;
 }
 
+static void name_track(struct fxt *x, uint32_t track, uint32_t name)
+{
+	if (name && track != SPUR_NONE && track != x->other_track)
+		fxt_track(x, track)->name = name;
+}
+
 /* SPEC fxt/kernel-object: names a koid, in the provider's table and in that of all */
 bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off)
 {
@@ -181,10 +200,8 @@ bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off)
 	k = &x->names.koids[number];
 	k->name = name + 1;
 	/* SPEC fxt/thread-name: koids of processes and threads name their tracks */
-	if (k->process != SPUR_NONE && name)
-		x->t->tracks[k->process].name = name;
-	if (k->thread != SPUR_NONE && name)
-		x->t->tracks[k->thread].name = name;
+	name_track(x, k->process, name);
+	name_track(x, k->thread, name);
 	return name_add(x, &x->names.kernel, kernel_key(1 + x->provider->number, number), name,
 			off) &&
 	       name_add(x, &x->names.kernel, kernel_key(0, number), name, off);

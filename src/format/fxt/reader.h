@@ -22,6 +22,7 @@
 
 enum {
 	FXT_PROVIDERS = 512, /* beyond that the last one takes what comes */
+	FXT_TRACKS = 1 << 20, /* beyond that one track takes what comes */
 };
 
 /* --- what holds from where on (version.c) --- */
@@ -232,6 +233,7 @@ struct fxt {
 	struct fxt_provider **providers;
 	size_t nproviders, providers_cap;
 	struct map64 by_id; /* provider id -> 1 + number */
+	uint32_t other_track; /* of what has none of its own any more; 0: not needed */
 	struct map64 unknown; /* provider's number << 8 | thread index -> 1 + track */
 	struct fxt_section *sections; /* where providers take turns; scratch memory */
 	size_t nsections, sections_cap;
@@ -313,6 +315,12 @@ static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int
 
 /* names.c: tracks are SPUR_NONE, other results false, where memory is out */
 uint32_t fxt_add_track(struct fxt *x, struct spur_track track);
+
+static inline struct spur_track *fxt_track(const struct fxt *x, uint32_t id)
+{
+	return &x->t->tracks[id / TRACE_TRACK_PAGE][id % TRACE_TRACK_PAGE];
+}
+
 void fxt_names_free(struct fxt_names *n);
 uint32_t fxt_process_track(struct fxt *x, uint64_t pid);
 uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid);

@@ -133,8 +133,8 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r, const struc
 		return fxt_unknown_thread(x, r->provider, t->ref);
 	}
 	track--;
-	if (t->process_only && x->t->tracks[track].parent != SPUR_NONE)
-		return x->t->tracks[track].parent;
+	if (t->process_only && fxt_track(x, track)->parent != SPUR_NONE)
+		return fxt_track(x, track)->parent;
 	return track;
 }
 
@@ -352,7 +352,7 @@ static bool user_rows(struct making *m)
 
 	return row_args(x, r, row, 1) &&
 	       (!x->first ||
-		fxt_name_user(x, (uint64_t)x->t->tracks[track].pid, r->shape.value, name, r->off));
+		fxt_name_user(x, (uint64_t)fxt_track(x, track)->pid, r->shape.value, name, r->off));
 }
 
 static bool arg_is(const struct fxt *x, const struct fxt_record *r, const struct fxt_arg *a,
@@ -440,7 +440,7 @@ static uint32_t sched_track(struct fxt *x, const struct fxt_record *r, int which
 	const uint32_t track = r->shape.sub == FXT_LEGACY_SWITCH ? fxt_record_track(x, r, t)
 								 : fxt_tid_track(x, t->tid);
 
-	if (x->first && track != SPUR_NONE && !x->t->tracks[track].name && is_idle(x, r, which))
+	if (x->first && track != SPUR_NONE && !fxt_track(x, track)->name && is_idle(x, r, which))
 		fxt_track_idle(x, track);
 	return track;
 }
@@ -523,14 +523,14 @@ static bool module_rows(struct making *m, uint32_t track, uint32_t module)
 	row->id = module;
 	row->nargs = 2;
 	return !x->first ||
-	       fxt_name_module(x, (uint64_t)x->t->tracks[track].pid, module, name, r->off);
+	       fxt_name_module(x, (uint64_t)fxt_track(x, track)->pid, module, name, r->off);
 }
 
 static bool mapping_rows(struct making *m, uint32_t track, uint32_t module)
 {
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
-	const uint64_t pid = (uint64_t)x->t->tracks[track].pid, range = r->shape.more[0];
+	const uint64_t pid = (uint64_t)fxt_track(x, track)->pid, range = r->shape.more[0];
 	struct fxt_mapping map = {
 		.start = r->shape.value, .vaddr = r->shape.more[1], .off = r->off, .module = module
 	};

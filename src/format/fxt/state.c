@@ -133,7 +133,8 @@ struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id)
 	slot->value = p->number + 1;
 	if (p->id != id)
 		diag_add(x->log, DIAG_WARN, "fxt/many-providers", x->file, x->off, 0,
-			 "provider: expected at most %u, found one more: it shares the tables of the "
+			 "provider: expected at most %u, found one more: it shares the tables of "
+			 "the "
 			 "last",
 			 FXT_PROVIDERS);
 	return p;
@@ -212,7 +213,7 @@ static bool take_info(struct fxt *x, const struct fxt_shape *s)
 	if (x->first && s->data_len) {
 		p->name = trace_intern_n(x->t, (const char *)s->data, s->data_len);
 		if (p->track != SPUR_NONE)
-			x->t->tracks[p->track].name = p->name;
+			fxt_track(x, p->track)->name = p->name;
 	}
 	return provider_speaks(x, p);
 }
