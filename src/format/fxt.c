@@ -164,6 +164,7 @@ static enum spur_status open_file(struct spur_trace *t, struct source *src, stru
 	x->src = src;
 	x->raw_time = t->options.raw_time;
 	x->first = true;
+	x->other_track = SPUR_NONE;
 	x->ordered = !stored;
 	x->books = t->options.as_stored;
 	x->log = &t->diag;

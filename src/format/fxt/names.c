@@ -50,7 +50,7 @@ uint32_t fxt_add_track(struct fxt *x, struct spur_track track)
 {
 	uint32_t id;
 
-	if (x->other_track)
+	if (x->other_track != SPUR_NONE)
 		return x->other_track;
 	pthread_mutex_lock(&x->t->lock);
 	id = trace_add_track(x->t, track);
@@ -60,7 +60,7 @@ uint32_t fxt_add_track(struct fxt *x, struct spur_track track)
 		x->other_track = id;
 	}
 	pthread_mutex_unlock(&x->t->lock);
-	if (x->other_track)
+	if (id == x->other_track && id != SPUR_NONE)
 		diag_add(&x->t->diag, DIAG_WARN, "fxt/many-threads", x->file, x->off, 0,
 			 "thread: expected at most %u tracks, found one more: the rest are on one "
 			 "track",

@@ -233,7 +233,7 @@ struct fxt {
 	struct fxt_provider **providers;
 	size_t nproviders, providers_cap;
 	struct map64 by_id; /* provider id -> 1 + number */
-	uint32_t other_track; /* of what has none of its own any more; 0: not needed */
+	uint32_t other_track; /* of what has none of its own any more; SPUR_NONE: not needed */
 	struct map64 unknown; /* provider's number << 8 | thread index -> 1 + track */
 	struct fxt_section *sections; /* where providers take turns; scratch memory */
 	size_t nsections, sections_cap;

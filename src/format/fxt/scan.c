@@ -212,105 +212,144 @@ static void plain_end(struct fxt *x, struct batch *b, const struct spur_event *f
 		reorder_late(&x->order, x->last, row_rank(&end[-1]));
 }
 
-static uint64_t plain_stop(struct fxt *x, const uint8_t *p, uint64_t records)
-{
-	x->off = (uint64_t)(p - x->src->data);
-	return records;
-}
-
 static int64_t next_straggler(const struct fxt *x)
 {
 	return x->order.nheap ? (int64_t)(x->order.due >> 64) : INT64_MAX;
 }
 
+/* A plain event, taken apart. */
+struct plain_event {
+	uint64_t h, bytes, tail;
+	int64_t ts, dur;
+	const struct event_shape *shape;
+	struct fxt_string *name;
+	uint32_t cat, track; /* 1 + string id, 1 + track */
+};
+
+/* Where the references of plain events are looked up. */
+struct plain_tables {
+	struct fxt_string *strings;
+	const struct fxt_slot *threads;
+	const struct fxt_clock *clock;
+};
+
 /*
- * Rows of plain events from x->off on, as many as fit. What the kind of an event decides is computed for all of them:
- * which kind comes next cannot be predicted. `swap`, `plain` (ticks are ns) and `ordered` are constants where it matters.
- * INVARIANT: p <= data_end, and a record is looked at only where all of it is there. Where anything is odd about a
- * record, nothing has been done for it.
+ * The event at `p`; false where there is none, or anything is odd about it. What its type decides is computed for all
+ * types. INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
  */
-static inline __attribute__((always_inline)) uint64_t
-plain_rows(struct fxt *x, struct batch *b, bool swap, bool plain, bool ordered)
+static inline __attribute__((always_inline)) bool
+plain_event(const struct fxt *x, struct plain_tables in, const uint8_t *p, const uint8_t *data_end,
+	    struct plain_event *e, bool swap, bool plain)
+{
+	uint64_t ticks, stop;
+	const uint8_t *q;
+
+	if (data_end - p < 2 * FXT_WORD)
+		return false;
+	e->h = load64(p, swap);
+	e->bytes = fxt_bytes(e->h);
+	e->shape = &event_shapes[fxt_bits(e->h, 16, 19)];
+	e->track = in.threads[fxt_bits(e->h, 24, 31)].now;
+	e->name = &in.strings[fxt_bits(e->h, 48, 62)];
+	e->cat = in.strings[fxt_bits(e->h, 32, 46)].now;
+	ticks = load64(p + FXT_WORD, swap);
+	e->ts = (int64_t)ticks;
+	if ((e->h & (15 | INLINE_STRINGS)) != FXT_EVENT || !e->shape->known || !e->track ||
+	    e->bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD)
+		return false;
+	q = plain_args(x, in.strings, p + 2 * FXT_WORD, p + e->bytes, fxt_bits(e->h, 20, 23), swap);
+	if (!q || p + e->bytes - q < (ptrdiff_t)(e->shape->tail & FXT_WORD) ||
+	    (plain ? e->ts < 0 : !fxt_clock_fast(in.clock, ticks, &e->ts)))
+		return false;
+	/* Without a tail any word of the record will do. */
+	e->tail = load64(p + ((uint64_t)(q - p) & e->shape->tail), swap);
+	stop = (e->tail & e->shape->span) | (ticks & ~e->shape->span);
+	e->dur = (int64_t)stop;
+	if (stop < ticks || (plain ? e->dur < 0 : !fxt_clock_fast(in.clock, stop, &e->dur)))
+		return false;
+	e->dur -= e->ts;
+	return true;
+}
+
+enum place { PLACE_HERE, PLACE_LATE, PLACE_AGAIN, PLACE_STOP };
+
+/*
+ * Where an event goes that is not later than the row before it, or than the next straggler. The rows from `from` to
+ * `end` are done; unless it is HERE or LATE, plain_end() has been told so. AGAIN: stragglers that come before it have
+ * been put; STOP: the batch is full, or a closer look is needed.
+ */
+static enum place plain_place(struct fxt *x, struct batch *b, const struct plain_event *e, uint64_t off,
+			      const struct spur_event *from, const struct spur_event *end)
+{
+	const bool odd = !e->cat || !e->name->now;
+	const int64_t before = end > from ? end[-1].ts : (int64_t)(x->order.bar >> 64);
+	const uint64_t rank = e->shape->span ? REORDER_SPAN(e->dur) : off;
+
+	/* Of equal times the ranks decide. */
+	if (!odd && (e->ts < before || (e->ts == before && end > from && rank <= row_rank(&end[-1]))))
+		return PLACE_LATE;
+	if (!odd && (e->ts > before || end > from) && e->ts < next_straggler(x))
+		return PLACE_HERE;
+	plain_end(x, b, from, end);
+	if (odd || e->ts == before || !put_stragglers(x, e->ts, rank, b))
+		return PLACE_STOP;
+	/* What is left may be of the same time, but behind it in rank. */
+	return e->ts < next_straggler(x) ? PLACE_AGAIN : PLACE_STOP;
+}
+
+/*
+ * Rows of plain events from x->off on, as many as fit; how many records that took. Where the place or the kind of an
+ * event is odd, nothing has been done for it. `swap`, `plain` (ticks are ns) and `ordered` are constants where it matters.
+ */
+static inline __attribute__((always_inline)) uint64_t plain_rows(struct fxt *x, struct batch *b, bool swap,
+								 bool plain, bool ordered)
 {
 	const uint8_t *const data = x->src->data, *const data_end = data + x->src->size;
 	const uint8_t *p = data + x->off;
-	const struct fxt_clock *const clock = &x->provider->clock;
-	struct fxt_string *const strings = x->provider->strings;
-	const struct fxt_slot *const threads = x->provider->threads;
-	int64_t due = ordered ? next_straggler(x) : INT64_MAX;
-	/* In stored order nothing is late. */
-	int64_t last = ordered ? (int64_t)(x->order.bar >> 64) : INT64_MIN;
+	const struct plain_tables in = { x->provider->strings, x->provider->threads,
+					 &x->provider->clock };
 	struct spur_event *from = b->rows + b->count, *row = from;
 	struct spur_event *const rows_end = b->rows + b->cap;
-	uint64_t taken = 0; /* records before those of the rows from `from` on */
+	/* In stored order nothing is late. */
+	int64_t due = ordered ? next_straggler(x) : INT64_MAX;
+	int64_t last = ordered ? (int64_t)(x->order.bar >> 64) : INT64_MIN;
+	uint64_t records = 0;
+	struct plain_event e;
 
-	while (row < rows_end && data_end - p >= 2 * FXT_WORD) {
-		const uint64_t h = load64(p, swap), bytes = fxt_bytes(h),
-			       ticks = load64(p + FXT_WORD, swap);
-		const struct event_shape *const shape = &event_shapes[fxt_bits(h, 16, 19)];
-		const uint32_t track = threads[fxt_bits(h, 24, 31)].now;
-		struct fxt_string *const name = &strings[fxt_bits(h, 48, 62)];
-		const uint32_t cat = strings[fxt_bits(h, 32, 46)].now;
-		int64_t ts = (int64_t)ticks, until;
-		const uint8_t *q;
-		uint64_t tail, stop;
+	for (; row < rows_end && plain_event(x, in, p, data_end, &e, swap, plain); p += e.bytes, records++) {
+		if (ordered && (e.ts <= last || e.ts >= due)) {
+			/* A copy, so that `e` need not lie in memory. */
+			const struct plain_event odd = e;
+			const enum place place =
+				plain_place(x, b, &odd, (uint64_t)(p - data), from, row);
 
-		if ((h & (15 | INLINE_STRINGS)) != FXT_EVENT || !shape->known || !track ||
-		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD)
-			break;
-		q = plain_args(x, strings, p + 2 * FXT_WORD, p + bytes, fxt_bits(h, 20, 23), swap);
-		if (!q || p + bytes - q < (ptrdiff_t)(shape->tail & FXT_WORD) ||
-		    (plain ? ts < 0 : !fxt_clock_fast(clock, ticks, &ts)))
-			break;
-		/* Without a tail any word of the record will do. */
-		tail = load64(p + ((uint64_t)(q - p) & shape->tail), swap);
-		stop = (tail & shape->span) | (ticks & ~shape->span);
-		until = (int64_t)stop;
-		if (stop < ticks || (plain ? until < 0 : !fxt_clock_fast(clock, stop, &until)))
-			break;
-		if (ts <= last || ts >= due) {
-			const uint64_t rank =
-				shape->span ? REORDER_SPAN(until - ts) : (uint64_t)(p - data);
-
-			/* Of equal times the ranks decide. */
-			if (!cat || !name->now || (ts == last && row == from))
-				break;
-			if (ts < last || (ts == last && rank <= row_rank(&row[-1]))) {
-				taken++;
-				p += bytes;
+			if (place == PLACE_LATE)
 				continue;
-			}
-			if (ts >= due) {
-				taken += (uint64_t)(row - from);
-				plain_end(x, b, from, row);
-				if (!put_stragglers(x, ts, rank, b))
-					return plain_stop(x, p, taken);
-				from = row = b->rows + b->count;
+			if (place != PLACE_HERE) {
+				row = from = b->rows + b->count;
 				due = next_straggler(x);
-				/* Of the same time, but behind it in rank. */
-				if (ts >= due)
-					break;
-				continue;
 			}
+			if (place == PLACE_STOP || row == rows_end)
+				break;
 		}
-		if ((name->cat != cat || !name->name_cls[shape->other]) &&
-		    !know_class(x, name, cat, shape->other))
+		if ((e.name->cat != e.cat || !e.name->name_cls[e.shape->other]) &&
+		    !know_class(x, e.name, e.cat, e.shape->other))
 			break;
-		row_store(row, (uint64_t)ts, tail & shape->id, (uint64_t)(p - data),
-			  (struct row_words){ .len_track = row_pair((uint32_t)bytes, track - 1),
-					      .stream_cat = name->stream_cat,
-					      .name_cls = name->name_cls[shape->other],
-					      .rest = row_rest(shape->kind, 0, SPUR_NO_CPU, 0) });
-		row->dur = until - ts;
-		row->nargs = (uint8_t)fxt_bits(h, 20, 23);
+		row_store(row, (uint64_t)e.ts, e.tail & e.shape->id, (uint64_t)(p - data),
+			  (struct row_words){ .len_track = row_pair((uint32_t)e.bytes, e.track - 1),
+					      .stream_cat = e.name->stream_cat,
+					      .name_cls = e.name->name_cls[e.shape->other],
+					      .rest = row_rest(e.shape->kind, 0, SPUR_NO_CPU, 0) });
+		row->dur = e.dur;
+		row->nargs = (uint8_t)fxt_bits(e.h, 20, 23);
 		x->span_rows[x->nspans] = row;
-		x->nspans += (uint32_t)shape->span & 1;
-		last = ordered ? ts : last;
+		x->nspans += (uint32_t)e.shape->span & 1;
+		last = ordered ? e.ts : last;
 		row++;
-		p += bytes;
 	}
 	plain_end(x, b, from, row);
-	return plain_stop(x, p, taken + (uint64_t)(row - from));
+	x->off = (uint64_t)(p - data);
+	return records;
 }
 
 static __attribute__((noinline)) uint64_t plain_rows_ns(struct fxt *x, struct batch *b)
