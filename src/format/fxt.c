@@ -129,7 +129,8 @@ static bool open_tables(struct fxt *x)
 	f->size = x->src->size;
 	x->file = x->t->streams[x->stream].path;
 	fxt_clock_set(&x->clock, 1000000000, 0, x->raw_time);
-	return fxt_classes_init(x) && fxt_state_init(x);
+	x->window = fxt_window_new();
+	return x->window && fxt_classes_init(x) && fxt_state_init(x);
 }
 
 static bool read_tables(struct fxt *x)
@@ -194,6 +195,7 @@ static void close_file(struct spur_trace *t)
 	struct fxt *x = t->state;
 
 	lanes_free(x->lanes);
+	mem_free(x->window);
 	reorder_free(&x->order);
 	fxt_classes_free(x);
 	fxt_names_free(&x->names);

@@ -22,6 +22,7 @@
 
 enum {
 	FXT_PROVIDERS = 512, /* beyond that the last one takes what comes */
+	FXT_WINDOW = 512, /* rows of a window */
 	FXT_TRACKS = 1 << 20, /* beyond that one track takes what comes */
 };
 
@@ -200,6 +201,8 @@ enum fxt_word {
 	FXT_WORDS
 };
 
+struct fxt_window; /* read.c */
+
 struct fxt {
 	/* Where the reader is. */
 	struct source *src;
@@ -209,12 +212,10 @@ struct fxt {
 	bool first; /* pass 1, or the only one: tables grow */
 	bool ordered; /* rows by time */
 	bool books; /* rows for records that only keep the books too */
-	bool told; /* pass 2: reorder_late() has been told the record at `off` */
+	bool told; /* pass 1: the record at `off` is known to be late */
 	bool spans; /* there are complete events: lanes are needed */
-	bool ranked; /* pass 1: the last record in order is one, so that equal times need its rank */
-	int64_t last; /* time of the last record that has one; before that, of the first */
-	int64_t start; /* time of the first record that has one */
-	bool started; /* it is known */
+	int64_t last; /* as stored: time of the last record that has one, before that of the first */
+	int64_t start; /* by time: the earliest */
 
 	struct spur_trace *t;
 	const char *file;
@@ -225,10 +226,7 @@ struct fxt {
 
 	struct reorder order;
 	struct lanes *lanes; /* NULL: not needed */
-	struct spur_event *span_rows[BATCH_ROWS + 1]; /* those of the batch that are spans */
-	uint32_t nspans;
-	struct spur_event held[2]; /* rows of one record that did not fit into the batch */
-	uint32_t nheld;
+	struct fxt_window *window;
 
 	struct fxt_provider **providers;
 	size_t nproviders, providers_cap;
@@ -256,7 +254,6 @@ struct fxt {
 	uint32_t own_classes[FXT_OWN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
 	pthread_mutex_t lock; /* tables and names, in a single pass */
-	bool lock_made;
 };
 
 /* One record being read. */
@@ -349,7 +346,6 @@ void fxt_classes_free(struct fxt *x);
 uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
 
 /* rows.c */
-extern const uint8_t fxt_event_kinds[16];
 /*
  * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books. False: no memory.
  */
@@ -363,6 +359,15 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 bool fxt_scan(struct fxt *x);
 /* Begins pass 2. */
 bool fxt_scan_end(struct fxt *x);
+/* The record at x->off. */
+void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_record *r);
+/* Says what was lost, and goes on behind it. */
+void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
+/* What decides between rows of equal time; see model/reorder.h. */
+uint64_t fxt_row_rank(const struct spur_event *row);
+
+/* read.c */
+struct fxt_window *fxt_window_new(void);
 enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b);
 
 /* args.c, fields.c */

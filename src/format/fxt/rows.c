@@ -5,26 +5,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "format/fxt/reader.h"
-
-const uint8_t fxt_event_kinds[16] = {
-	[FXT_INSTANT] = SPUR_INSTANT,
-	[FXT_COUNTER] = SPUR_COUNTER,
-	[FXT_BEGIN] = SPUR_BEGIN,
-	[FXT_END] = SPUR_END_SPAN,
-	[FXT_COMPLETE] = SPUR_SPAN,
-	[FXT_ASYNC_BEGIN] = SPUR_ASYNC_BEGIN,
-	[FXT_ASYNC_INSTANT] = SPUR_ASYNC_INSTANT,
-	[FXT_ASYNC_END] = SPUR_ASYNC_END,
-	[FXT_FLOW_BEGIN] = SPUR_FLOW_BEGIN,
-	[FXT_FLOW_STEP] = SPUR_FLOW_STEP,
-	[FXT_FLOW_END] = SPUR_FLOW_END,
-	[FXT_EVENT_TYPES] = SPUR_NATIVE,
-	SPUR_NATIVE,
-	SPUR_NATIVE,
-	SPUR_NATIVE,
-	SPUR_NATIVE,
-};
+#include "format/fxt/plain.h"
 
 static const char *const type_names[16] = {
 	"metadata",	    "initialization", "string",	    "thread", "event",	  "blob",
@@ -268,7 +249,9 @@ static bool event_rows(struct making *m)
 	const uint32_t cat = string_id(x, r, &s->cat, "category"),
 		       name = string_id(x, r, &s->name, "name");
 	/* SPEC fxt/tail-lost: without the word behind lost arguments it is an instant */
-	const unsigned kind = s->tail_lost ? SPUR_INSTANT : fxt_event_kinds[s->sub];
+	const unsigned kind = !s->known	     ? SPUR_NATIVE
+			      : s->tail_lost ? SPUR_INSTANT
+					     : fxt_event_shapes[s->sub].kind;
 	struct spur_event *row =
 		add_row(m, kind, track, fxt_class_of(x, cat, name, kind > SPUR_SPAN));
 
