@@ -4,9 +4,12 @@
  *	gen-fxt [-n EVENTS] [-t THREADS] [-p PROVIDERS] [-z HZ] [-s SEED] [-e] [-b] [-w] FILE
  *
  * It plays threads whose calls nest: begin and end events, and complete events for leaves, with strings and threads by
- * index; a third of the events has an i32 and a u64 argument. Events are in order of time. -e: calls are complete events
- * that are written when they end, as most programs do. -p: providers take turns in sections of some 4,096 events. -b:
- * big-endian. -w: context switches and wake-ups of two CPUs too.
+ * index; a third of the events has an i32 and a u64 argument. Events are in order of time.
+ *
+ *	-e: calls are complete events that are written when they end, as most programs do
+ *	-p: providers take turns in sections of 4,096 events
+ *	-b: big-endian
+ *	-w: context switches and wake-ups of two CPUs too
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -202,23 +205,15 @@ static void generate(struct gen *g, uint64_t events)
 	flush(g);
 }
 
-int main(int argc, char **argv)
+/* False: to be told how. */
+static bool take_options(struct gen *g, int argc, char **argv, uint64_t *events)
 {
-	struct gen *g = calloc(1, sizeof(*g));
-	uint64_t events = 15200000;
 	int c;
 
-	if (!g)
-		return 1;
-	g->threads = 8;
-	g->providers = 1;
-	g->hz = 1000000000;
-	g->random = 88172645463325252;
-	g->now = 1000000;
 	while ((c = getopt(argc, argv, "n:t:p:z:s:ebw")) != -1) {
 		switch (c) {
 		case 'n':
-			events = strtoull(optarg, NULL, 10);
+			*events = strtoull(optarg, NULL, 10);
 			break;
 		case 't':
 			g->threads = (unsigned)strtoul(optarg, NULL, 10);
@@ -242,11 +237,26 @@ int main(int argc, char **argv)
 			g->switches = true;
 			break;
 		default:
-			return 2;
+			return false;
 		}
 	}
-	if (optind + 1 != argc || !g->threads || g->threads > THREADS_MAX || !g->providers ||
-	    g->providers >= PROVIDERS_MAX || !g->hz || !g->random) {
+	return optind + 1 == argc && g->threads && g->threads <= THREADS_MAX && g->providers &&
+	       g->providers < PROVIDERS_MAX && g->hz && g->random;
+}
+
+int main(int argc, char **argv)
+{
+	struct gen *g = calloc(1, sizeof(*g));
+	uint64_t events = 19000000;
+
+	if (!g)
+		return 1;
+	g->threads = 8;
+	g->providers = 1;
+	g->hz = 1000000000;
+	g->random = 88172645463325252;
+	g->now = 1000000;
+	if (!take_options(g, argc, argv, &events)) {
 		fprintf(stderr,
 			"usage: gen-fxt [-n EVENTS] [-t THREADS] [-p PROVIDERS] [-z HZ] [-s SEED] "
 			"[-e] [-b] [-w] FILE\n");

@@ -1,9 +1,9 @@
 /*
  * FXT, the Fuchsia trace format: one file of records of 64-bit words, from one or more providers.
  *
- * Reads every record, event and argument type, in both byte orders; what is unknown is kept as it is. Rows come by time:
- * one pass over headers finds what is out of order, a second one makes the rows (format/fxt/reader.h). As stored, and
- * while the file is being written, there is one pass.
+ * Reads every record, event and argument type, in both byte orders; what is unknown is kept as it is. Rows come by
+ * time: one pass over headers finds what is out of order, a second one makes the rows (format/fxt/reader.h). As stored,
+ * and while the file is being written, there is one pass.
  * Does not read: what is inside blobs.
  */
 #include "format/fxt/reader.h"

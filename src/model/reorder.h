@@ -92,7 +92,7 @@ static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 	return ts <= r->floor;
 }
 
-/* The same, said at once of a record that is later than all before it, in the midst of a window; false: ask the other. */
+/* The same, at once, of a record inside a window that is later than all before it; false: ask the other. */
 static inline bool reorder_ascends(struct reorder *r, int64_t ts)
 {
 	if (!r->left || ts <= r->highest)

@@ -1,6 +1,6 @@
 /*
  * Reads the fuzzer's bytes as FXT three times: merged, in batches of another size from pieces of another size, and as
- * stored. The first two must say the same; the third has the same rows, in another order, and those that keep the books.
+ * stored. The first two must say the same; the third has the same rows, in another order.
  */
 #include <spur.h>
 #include <stdio.h>

@@ -152,7 +152,8 @@ static void test_objects(void **state)
 
 /* --- scheduling --- */
 
-/* SPEC fxt/scheduling-type; SPEC fxt/switch-tid; SPEC fxt/switch; SPEC fxt/thread-state; SPEC fxt/preempted; SPEC fxt/cpu */
+/* SPEC fxt/scheduling-type; SPEC fxt/switch-tid; SPEC fxt/switch; SPEC fxt/cpu */
+/* SPEC fxt/thread-state; SPEC fxt/preempted */
 static void test_switches(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* FXT: rows by time whatever the order of the records, in batches of any size; lanes; memory out at every allocation. */
+/* FXT: rows by time whatever the order of the records, in batches of any size; lanes; memory out everywhere. */
 #include "unit/fxt_file.h"
 
 #include "base/mem.h"

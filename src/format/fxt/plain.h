@@ -13,7 +13,7 @@
 /* SPEC fxt/inline-strings: top bits of the references to category and name */
 #define INLINE_STRINGS (UINT64_C(1) << 47 | UINT64_C(1) << 63)
 
-/* What the type of an event means for its row. Masks have all bits or none: which type comes next is anybody's guess. */
+/* What the type of an event means for its row. Masks have all bits or none: which comes next cannot be predicted. */
 struct event_shape {
 	uint64_t tail; /* mask: a word stands behind the arguments */
 	uint64_t id; /* mask: it is an id */
@@ -29,8 +29,8 @@ extern const uint8_t fxt_arg_bytes[16];
 /* One that has something inline, or a value by index. */
 bool fxt_arg_is_plain(const struct fxt *x, const uint8_t *p, uint64_t size);
 /*
- * Makes a name know its class. False: something is odd about it or the category, or it is the empty name, which has rules
- * of its own.
+ * Makes a name know its class. False: something is odd about it or the category, or it is the empty name, which has
+ * rules of its own.
  */
 bool fxt_know_class(struct fxt *x, struct fxt_string *name, uint32_t cat, bool other);
 

@@ -2,8 +2,8 @@
  * The reader of FXT files: what it keeps while it goes over the records, twice.
  *
  * Pass 1 (in open) goes over headers and times: it builds the tables (providers, strings, threads, objects), declares
- * the tracks, and makes the rows of records that come too late (model/reorder.h). Pass 2 (in next) makes all other
- * rows. For rows as stored there is one pass, in next, which does both.
+ * the tracks, and makes the rows of records that come too late for their window (model/reorder.h). Pass 2 (in next)
+ * makes all other rows, a window at a time. For rows as stored there is one pass, in next, which does both.
  *
  * What a reference means depends on where it stands: strings and threads are registered again and again. The tables
  * have what holds at the place that the reader is at, and a log of all registrations, so that the arguments of any

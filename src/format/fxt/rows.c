@@ -170,8 +170,8 @@ static struct spur_event *add_row(struct making *m, enum spur_kind kind, uint32_
 }
 
 /*
- * The record's arguments are the row's, behind `more` others. SPEC fxt/bad-argument: those that cannot be read are lost,
- * and only they
+ * The record's arguments are the row's, behind `more` others. SPEC fxt/bad-argument: those that cannot be read are
+ * lost, and only they
  */
 static bool row_args(struct fxt *x, const struct fxt_record *r, struct spur_event *row,
 		     unsigned more)
