@@ -92,6 +92,22 @@ static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 	return ts <= r->floor;
 }
 
+/* The same, at once, of a record inside a window that is later than all before it; false: ask the other. */
+static inline bool reorder_ascends(struct reorder *r, int64_t ts)
+{
+	if (!r->left || ts <= r->highest)
+		return false;
+	r->left--;
+	r->highest = ts;
+	return true;
+}
+
+/* A record without a time takes room in a window too, where the reader keeps its row there. */
+static inline void reorder_pass_window(struct reorder *r)
+{
+	r->left -= r->left > 0;
+}
+
 /* Puts a copy of the item by. False: no memory. */
 bool reorder_add(struct reorder *r, int64_t ts, uint64_t rank, const void *item);
 /* After the first pass: sorts what needs it, and begins the second. False: no memory. */
