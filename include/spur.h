@@ -240,7 +240,7 @@ struct spur_options {
 	bool as_stored;
 	/*
 	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut or
-	 * replaced. Implies as_stored. Directories and packed files are refused.
+	 * replaced. Rows come in the order of the stream. Directories and packed files are refused.
 	 */
 	bool follow;
 	/*
