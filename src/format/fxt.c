@@ -8,7 +8,7 @@
  */
 #include "format/fxt/reader.h"
 
-enum { SCORE_MAGIC = 100, SCORE_CHAIN = 40, PROVIDERS_SHOWN = 64 };
+enum { SCORE_MAGIC = 100, SCORE_CHAIN = 40, PROBE_RECORDS = 2, PROVIDERS_SHOWN = 64 };
 
 /* SPEC fxt/byte-order: the first word tells; SPEC fxt/no-magic: without it, the order in which records are plausible */
 static bool guess_order(struct source *src, bool *magic)
@@ -22,8 +22,8 @@ static bool guess_order(struct source *src, bool *magic)
 	*magic = first == FXT_MAGIC || first == __builtin_bswap64(FXT_MAGIC);
 	if (*magic)
 		return order_swaps(first != FXT_MAGIC);
-	return order_swaps(!fxt_plausible(src, 0, order_swaps(false), false) &&
-			   fxt_plausible(src, 0, order_swaps(true), false));
+	return order_swaps(!fxt_plausible(src, 0, order_swaps(false), false, 1) &&
+			   fxt_plausible(src, 0, order_swaps(true), false, 1));
 }
 
 static int probe(const struct probe *p)
@@ -38,7 +38,7 @@ static int probe(const struct probe *p)
 	for (int big = 0; big < 2; big++) {
 		struct source head = { .data = p->head, .size = p->len, .eof = true };
 
-		if (fxt_plausible(&head, 0, order_swaps(big), true))
+		if (fxt_plausible(&head, 0, order_swaps(big), true, PROBE_RECORDS))
 			return SCORE_CHAIN;
 	}
 	return 0;

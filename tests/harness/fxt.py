@@ -273,6 +273,8 @@ def want_codes(records, diags):
     for r in records:
         if r.get("event") == "buffer_filled":
             add("buffer-filled", r["off"])
+        if r["rec"] == "blob" and isinstance(r["type"], int):
+            add("unknown-blob", r["off"])
         if r.get("ts", 0) > INT64_MAX:
             add("time-overflow", r["off"])
     return out

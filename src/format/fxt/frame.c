@@ -44,13 +44,13 @@ static inline bool have(struct source *src, uint64_t end)
 	return end <= src->size || source_need(src, end);
 }
 
-bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact)
+bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int least)
 {
 	for (int i = 0; i < FXT_CHAIN; i++) {
 		uint64_t head, words;
 
 		if (!have(src, off + FXT_WORD))
-			return i > 0;
+			return i >= least;
 		head = load64(src->data + off, swap);
 		words = fxt_words(head);
 		if (!words || !head_plausible(head, words) || !have(src, off + words * FXT_WORD))
@@ -77,7 +77,7 @@ static uint64_t next_place(struct source *src, uint64_t off, bool swap, bool exa
 		at = known->clear;
 	else
 		known->from = off;
-	while (at < limit && have(src, at + FXT_WORD) && !fxt_plausible(src, at, swap, exact))
+	while (at < limit && have(src, at + FXT_WORD) && !fxt_plausible(src, at, swap, exact, 1))
 		at += FXT_WORD;
 	known->clear = at;
 	return at < limit && have(src, at + FXT_WORD) ? at : NOWHERE;

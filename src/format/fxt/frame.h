@@ -39,9 +39,9 @@ void fxt_frame_at(struct source *src, uint64_t off, bool swap, struct fxt_resync
 
 enum { FXT_CHAIN = 4 };
 /*
- * SPEC fxt/resync: a chain of FXT_CHAIN plausible records begins at `off`, or fewer that end where the data ends.
- * `exact`: their parts fill them exactly.
+ * SPEC fxt/resync: a chain of FXT_CHAIN plausible records begins at `off`, or fewer, `least` at least, that end where
+ * the data ends. `exact`: their parts fill them exactly.
  */
-bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact);
+bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int least);
 
 #endif

@@ -274,12 +274,14 @@ static bool blob_rows(struct making *m)
 {
 	struct fxt *x = m->x;
 	const struct fxt_shape *s = &m->r->shape;
+	const unsigned type = (unsigned)fxt_bits(s->head, 48, 55);
 	struct spur_event *row;
 	uint32_t name;
 
-	if (!s->name.len && !(s->name.ref & (FXT_INLINE - 1)) &&
-	    fxt_bits(s->head, 48, 55) == FXT_BLOB_DATA)
+	if (!s->name.len && !(s->name.ref & (FXT_INLINE - 1)) && type == FXT_BLOB_DATA)
 		return book_row(m, FXT_CLASS_PLACEHOLDER);
+	if (type < FXT_BLOB_DATA || type > FXT_BLOB_PERFETTO)
+		say_unknown(x, m->r, "fxt/unknown-blob", "blob", type, "1 to 3");
 	name = string_id(x, m->r, &s->name, "name");
 	row = add_row(m, SPUR_BLOB, fxt_provider_track(x, x->provider),
 		      fxt_class_of(x, 0, name, true));
