@@ -63,7 +63,7 @@ struct chrome_lane {
 static int64_t track_pid(const struct spur_trace *t, const struct spur_track *k)
 {
 	for (unsigned i = 0; k && i < 64; i++) {
-		if (k->pid >= 0)
+		if (k->pid != -1)
 			return k->pid;
 		k = spur_track(t, k->parent);
 	}
@@ -82,17 +82,17 @@ static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k,
 {
 	if (track_is_lane(t, k))
 		return (int64_t)ODD_TID + id;
-	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid < 0 && k->pid >= 0)
+	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid == -1 && k->pid != -1)
 		return k->pid;
-	return k && k->tid >= 0 ? k->tid : (int64_t)ODD_TID + id;
+	return k && k->tid != -1 ? k->tid : (int64_t)ODD_TID + id;
 }
 
 static void track_text(const struct chrome *c, uint32_t id, struct out *o)
 {
 	const struct spur_track *k = spur_track(c->trace, id);
 
-	out_printf(o, ",\"pid\":%lld,\"tid\":%lld", (long long)track_pid(c->trace, k),
-		   (long long)track_tid(c->trace, k, id));
+	out_printf(o, ",\"pid\":%llu,\"tid\":%llu", (unsigned long long)track_pid(c->trace, k),
+		   (unsigned long long)track_tid(c->trace, k, id));
 }
 
 static void make_track(const void *self, const struct spur_event *row, struct frag *f,
