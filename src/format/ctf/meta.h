@@ -109,6 +109,8 @@ struct ctf_ref {
 
 enum { CTF_NO_SLOT = UINT32_MAX };
 
+struct ctf_labels; /* plan_parts.h */
+
 struct ctf_field {
 	uint8_t kind; /* enum ctf_kind */
 	uint8_t encoding; /* enum ctf_encoding */
@@ -139,6 +141,10 @@ struct ctf_field {
 	const char *media_type; /* BLOB */
 	const char *attributes; /* CTF 2: JSON text; NULL */
 	uint64_t at; /* offset in the metadata */
+	/* The plans': names by value, NULL: none, or not made yet. */
+	struct ctf_labels *labels;
+	/* The plans': 0: not asked yet; 1: size varies or a value is kept; else 2 + bits. */
+	uint64_t fixed;
 };
 
 struct ctf_clock {
@@ -201,6 +207,7 @@ struct ctf_meta {
 	struct ctf_stream_class **streams; /* ascending by id after meta_resolve() */
 	size_t nstreams, streams_cap;
 	uint32_t nslots; /* values kept while decoding */
+	uint64_t nops; /* the plans': steps compiled so far */
 	uint32_t v11_u64_align; /* RFC v1.1: natural alignment of u64: 8 (packed), 32 or 64 */
 	const char *attributes; /* CTF 2: of the trace class, JSON text */
 	struct text

@@ -53,16 +53,16 @@ struct ctf_cursor {
 };
 
 /*
- * Compiles scopes, in order (NULL ones are left out), into `arena`. `capture`: fields by name whose value is wanted in a
- * slot although nothing refers to them: plan_capture() before compiling. SPUR_FAIL: memory or limit.
+ * Compiles scopes, in order (NULL ones are left out), into `arena`. The trace interns names. SPUR_FAIL: memory or
+ * limit. Under the trace's lock where others may compile too.
  */
 struct ctf_scope_fields {
 	enum ctf_scope scope;
 	struct ctf_field *field; /* a STRUCT, or NULL */
 };
-enum spur_status plan_compile(struct ctf_program **out, struct ctf_meta *m, struct arena *arena,
-			      const struct ctf_scope_fields *scopes, size_t nscopes,
-			      struct spur_error *err);
+enum spur_status plan_compile(struct ctf_program **out, struct spur_trace *t, struct ctf_meta *m,
+			      struct arena *arena, const struct ctf_scope_fields *scopes,
+			      size_t nscopes, struct spur_error *err);
 
 /*
  * Makes the top-level field `name` (as shown) of a structure keep its value in a slot: of an integer the value, of text
@@ -78,11 +78,11 @@ uint64_t plan_fixed(const struct ctf_program *p);
 
 /*
  * Values of all fields: one item per scope field (top-level members as items of `args` directly when `flat`, else one
- * STRUCT per scope). `t` interns names and labels at compile time. SPUR_WARN: damaged from some field on; what came
+ * STRUCT per scope, named as in paths). SPUR_WARN: damaged from some field on; what came
  * before is there.
  */
-enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c,
-			     struct spur_trace *t, bool flat, struct spur_args *args);
+enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,
+			     struct spur_args *args);
 
 /* For `spur dump`: each basic field in order with its path, first bit and length. false from `each` stops. */
 struct ctf_place {
@@ -91,7 +91,8 @@ struct ctf_place {
 	uint64_t at, size; /* bits */
 	struct spur_value value;
 };
-enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c, struct spur_trace *t,
+enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
+			   const struct spur_trace *t, struct spur_args *scratch,
 			   bool (*each)(void *self, const struct ctf_place *place), void *self);
 
 #endif

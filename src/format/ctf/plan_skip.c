@@ -1,0 +1,240 @@
+/* Runs skip programs: from one field to the next, keeping what others need. See plan.h. */
+#include "format/ctf/plan_parts.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+struct loop {
+	uint64_t left; /* times still to go, this one included */
+	uint64_t at; /* where it began */
+};
+
+uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits)
+{
+	const uint8_t *p = c->data + c->at / 8, *end = c->data + c->limit / 8, *q;
+	const size_t unit = unit_bits / 8;
+
+	if (unit == 1) {
+		q = end > p ? memchr(p, 0, (size_t)(end - p)) : NULL;
+		return q ? 8 * (uint64_t)(q - p + 1) : 0;
+	}
+	for (q = p; (size_t)(end - q) >= unit; q += unit) {
+		bool zero = true;
+
+		for (size_t i = 0; i < unit; i++)
+			zero &= !q[i];
+		if (zero)
+			return 8 * (uint64_t)(q - p + (ptrdiff_t)unit);
+	}
+	return 0;
+}
+
+/* Integers of more than 64 bits: all ones where they do not fit. */
+static uint64_t load_wide(const uint8_t *data, uint64_t at, unsigned size, bool big)
+{
+	const unsigned high = size - 64;
+	uint64_t v = bits_load_any(data, big ? at + high : at, 64, big);
+
+	for (unsigned done = 0; done < high; done += 64) {
+		const unsigned n = high - done < 64 ? high - done : 64;
+
+		if (bits_load_any(data, (big ? at : at + 64) + done, n, big))
+			return UINT64_MAX;
+	}
+	return v;
+}
+
+static uint64_t load_value(const struct step *s, const uint8_t *data, uint64_t at)
+{
+	uint64_t v;
+
+	if (unlikely(s->size > 64))
+		return load_wide(data, at, s->size, s->flags & STEP_BIG);
+	v = bits_load(data, at, s->size, s->flags & STEP_BIG);
+	if (unlikely(s->flags & STEP_REVERSED))
+		v = bits_turn(v, s->size);
+	return unlikely(s->flags & STEP_SIGNED) ? (uint64_t)bits_signed(v, s->size) : v;
+}
+
+static bool skip_many(struct ctf_cursor *c, const struct step *s, uint64_t count)
+{
+	if (s->size && count > (c->limit - c->at) / s->size) {
+		plan_wrong(c, s->field,
+			   "as many elements as its length says, found the end of the packet");
+		return false;
+	}
+	c->at += count * s->size;
+	return true;
+}
+
+/* RFC v1.1: a bit field begins in the next unit where it would cross one. */
+static bool skip_int(const struct ctf_program *p, struct ctf_cursor *c, const struct step *s)
+{
+	const uint64_t unit = s->field->unit;
+
+	if (unit && c->at % unit + s->size > unit)
+		c->at = align_up(c->at, unit);
+	if (c->at > c->limit || s->size > c->limit - c->at) {
+		plan_wrong(c, s->field, "a bit field, found the end of the packet");
+		return false;
+	}
+	keep_value(p, s, c, load_value(s, c->data, c->at), s->size);
+	c->at += s->size;
+	return true;
+}
+
+static bool skip_var(const struct ctf_program *p, struct ctf_cursor *c, const struct step *s)
+{
+	unsigned used = 0;
+	uint64_t v = 0;
+	const char *why = var_load(c, s->flags & STEP_SIGNED, &v, &used);
+
+	if (why) {
+		plan_wrong(c, s->field, why);
+		return false;
+	}
+	c->at += 8 * used;
+	keep_value(p, s, c, v, 7 * used);
+	return true;
+}
+
+static bool skip_string(struct ctf_cursor *c, const struct step *s)
+{
+	const uint64_t bits = string_bits(c, s->size);
+
+	if (!bits) {
+		plan_wrong(c, s->field, "the NUL of a string, found the end of the packet");
+		return false;
+	}
+	c->at += bits;
+	return true;
+}
+
+/* Where the option's code is; NULL: none is for the selector's value. */
+static const struct step *skip_select(const struct ctf_program *p, struct ctf_cursor *c,
+				      const struct step *s)
+{
+	const struct option *o = table_find(&p->tables[s->to], c->slots[s->slot]);
+
+	if (!o)
+		plan_wrong(c, s->field,
+			   "a selector that one of the options is for, found another value");
+	return o ? &p->skip.steps[o->to] : NULL;
+}
+
+/* Back to the loop's begin, or behind it. Elements of no size at all are done at once. */
+static const struct step *skip_next(const struct ctf_program *p, const struct ctf_cursor *c,
+				    const struct step *s, struct loop *l, unsigned *depth)
+{
+	if (--l->left && c->at != l->at) {
+		l->at = c->at;
+		return &p->skip.steps[s->to];
+	}
+	--*depth;
+	return s + 1;
+}
+
+static const struct step *skip_loop(const struct ctf_program *p, const struct ctf_cursor *c,
+				    const struct step *s, uint64_t count, struct loop *loops,
+				    unsigned *depth)
+{
+	if (!count)
+		return &p->skip.steps[s->to];
+	loops[(*depth)++] = (struct loop){ count, c->at };
+	return s + 1;
+}
+
+static bool option_holds(const struct ctf_program *p, const struct step *s,
+			 const struct ctf_cursor *c)
+{
+	const uint64_t v = c->slots[s->slot];
+
+	return s->size ? table_find(&p->tables[s->count], v) != NULL : v != 0;
+}
+
+/* A run's bounds, once for all its fields. */
+static inline bool skip_run(struct ctf_cursor *c, const struct step *s, uint64_t *run)
+{
+	*run = c->at;
+	if (unlikely(s->size > c->limit - c->at)) {
+		plan_wrong(c, s->field, "a field, found the end of the packet");
+		return false;
+	}
+	c->at += s->size;
+	return true;
+}
+
+enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
+{
+	const struct step *s = p->skip.steps;
+	struct loop loops[PLAN_DEPTH];
+	unsigned depth = 0;
+	uint64_t run = 0;
+	bool good = true;
+
+	/* Invariant: at <= limit; every step moves on or ends a loop, so it ends. */
+	while (likely(good)) {
+		switch ((enum step_code)s->code) {
+		case STEP_END:
+			return SPUR_OK;
+		case STEP_RUN:
+			good = skip_run(c, s++, &run);
+			break;
+		case STEP_GET:
+			keep_value(p, s, c, load_value(s, c->data, run + s->off), s->size);
+			s++;
+			break;
+		case STEP_ALIGN:
+			good = step_align(c, s++);
+			break;
+		case STEP_ORDER:
+			good = step_order(c, s++);
+			break;
+		case STEP_STRING:
+			good = skip_string(c, s++);
+			break;
+		case STEP_VAR:
+			good = skip_var(p, c, s++);
+			break;
+		case STEP_INT:
+			good = skip_int(p, c, s++);
+			break;
+		case STEP_SKIP_MANY:
+			good = skip_many(c, s, s->count);
+			s++;
+			break;
+		case STEP_SKIP_DYNAMIC:
+			good = skip_many(c, s, c->slots[s->slot]);
+			s++;
+			break;
+		case STEP_MARK:
+			keep_value(p, s, c, c->at / 8, 64);
+			s++;
+			break;
+		case STEP_LOOP:
+			s = skip_loop(p, c, s, s->count, loops, &depth);
+			break;
+		case STEP_LOOP_DYNAMIC:
+			s = skip_loop(p, c, s, c->slots[s->slot], loops, &depth);
+			break;
+		case STEP_NEXT:
+			s = skip_next(p, c, s, &loops[depth - 1], &depth);
+			break;
+		case STEP_SELECT:
+			s = skip_select(p, c, s);
+			good = s != NULL;
+			break;
+		case STEP_JUMP:
+			s = &p->skip.steps[s->to];
+			break;
+		case STEP_OPTION:
+			s = option_holds(p, s, c) ? s + 1 : &p->skip.steps[s->to];
+			break;
+		default:
+			good = false;
+			plan_wrong(c, s->field, "a step of a skip program, found another");
+			break;
+		}
+	}
+	return SPUR_FAIL;
+}
