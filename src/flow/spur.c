@@ -1,8 +1,8 @@
 /* The library's public calls. */
-#include <spur.h>
-#include <sys/stat.h>
 #include <errno.h>
+#include <spur.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "flow/pipe.h"
@@ -66,7 +66,8 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	if (t->options.format) {
 		t->format = format_find(t->options.format);
 		if (!t->format)
-			return err_set(err, SPUR_ERR_USAGE, "no format named \"%s\"", t->options.format);
+			return err_set(err, SPUR_ERR_USAGE, "no format named \"%s\"",
+				       t->options.format);
 	}
 	if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode)) {
 		struct probe p = { .path = path, .is_dir = true };
@@ -80,8 +81,8 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	return t->format ? SPUR_OK : probe_stream(t, err);
 }
 
-enum spur_status spur_open(struct spur_trace **out, const char *path, const struct spur_options *opt,
-			   struct spur_error *err)
+enum spur_status spur_open(struct spur_trace **out, const char *path,
+			   const struct spur_options *opt, struct spur_error *err)
 {
 	struct spur_error ignored;
 	struct spur_trace *t = trace_new(path, opt);
@@ -132,7 +133,8 @@ enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows,
 	return st;
 }
 
-static enum spur_status decode_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+static enum spur_status decode_args(struct spur_trace *t, const struct spur_event *ev,
+				    struct spur_args *args)
 {
 	const struct event_class *c;
 	const struct plan *plan;
@@ -150,7 +152,8 @@ static enum spur_status decode_args(struct spur_trace *t, const struct spur_even
 	return p ? plan_run(plan, p, ev->len, args, &used) : SPUR_OK;
 }
 
-enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,
+			   struct spur_args *args)
 {
 	const uint64_t failures = mem_failures();
 	const enum spur_status st = decode_args(t, ev, args);
@@ -175,12 +178,13 @@ const char *spur_format_name(const struct spur_trace *t)
 
 size_t spur_track_count(const struct spur_trace *t)
 {
-	return t->ntracks;
+	return __atomic_load_n(&t->ntracks, __ATOMIC_ACQUIRE);
 }
 
 const struct spur_track *spur_track(const struct spur_trace *t, uint32_t id)
 {
-	return id < t->ntracks ? &t->tracks[id] : NULL;
+	return id < spur_track_count(t) ? &t->tracks[id / TRACE_TRACK_PAGE][id % TRACE_TRACK_PAGE]
+					: NULL;
 }
 
 size_t spur_stream_count(const struct spur_trace *t)

@@ -47,7 +47,8 @@ void trace_free(struct spur_trace *t)
 	}
 	mem_free(t->feeds);
 	mem_free(t->streams);
-	mem_free(t->tracks);
+	for (size_t i = 0; i < TRACE_TRACK_PAGES && t->tracks[i]; i++)
+		mem_free(t->tracks[i]);
 	mem_free(t->info);
 	intern_free(t->strings);
 	diag_free(&t->diag);
@@ -70,11 +71,17 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
 {
-	if (!mem_grow((void **)&t->tracks, &t->tracks_cap, t->ntracks + 1, sizeof(*t->tracks),
-		      MAX_LIST))
+	const size_t n = t->ntracks, page = n / TRACE_TRACK_PAGE;
+
+	if (page == TRACE_TRACK_PAGES)
 		return SPUR_NONE;
-	t->tracks[t->ntracks] = track;
-	return (uint32_t)t->ntracks++;
+	if (!t->tracks[page])
+		t->tracks[page] = mem_array(TRACE_TRACK_PAGE, sizeof(*t->tracks[page]));
+	if (!t->tracks[page])
+		return SPUR_NONE;
+	t->tracks[page][n % TRACE_TRACK_PAGE] = track;
+	__atomic_store_n(&t->ntracks, n + 1, __ATOMIC_RELEASE);
+	return (uint32_t)n;
 }
 
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)

@@ -21,7 +21,12 @@
 
 struct spur_format; /* format/format.h */
 
-enum { TRACE_CLASS_PAGE = 4096, TRACE_CLASS_PAGES = 4096 };
+enum {
+	TRACE_CLASS_PAGE = 4096,
+	TRACE_CLASS_PAGES = 4096,
+	TRACE_TRACK_PAGE = 4096,
+	TRACE_TRACK_PAGES = 4096,
+};
 
 struct feed {
 	uint32_t id; /* index in the trace; ties in time go to the lower one */
@@ -72,8 +77,9 @@ struct spur_trace {
 
 	struct spur_stream *streams;
 	size_t nstreams, streams_cap;
-	struct spur_track *tracks;
-	size_t ntracks, tracks_cap;
+	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
+	struct spur_track *tracks[TRACE_TRACK_PAGES];
+	size_t ntracks; /* atomic */
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
 
@@ -93,7 +99,7 @@ struct spur_trace {
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
 
-/* Declarations by a format's open(). SPUR_NONE / NULL when memory is out. Strings are copied. */
+/* Declarations by a format's open(); tracks also later, under t->lock. SPUR_NONE / NULL when memory is out. Strings are copied. */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);

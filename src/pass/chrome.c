@@ -435,7 +435,7 @@ static void names_out(const struct chrome *c)
 		   "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{"
 		   "\"sort_index\":0}}");
 	for (uint32_t i = 0; i < c->trace->ntracks; i++) {
-		const struct spur_track *k = &c->trace->tracks[i];
+		const struct spur_track *k = spur_track(c->trace, (uint32_t)i);
 		size_t len;
 		const char *name = spur_string(c->trace, k->name, &len);
 

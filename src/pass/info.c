@@ -29,8 +29,8 @@ static void info_sum(struct info *i)
 	for (size_t k = 0; k < t->nstreams; k++)
 		i->bytes += t->streams[k].size;
 	for (size_t k = 0; k < t->ntracks; k++) {
-		i->processes += t->tracks[k].kind == SPUR_TRACK_PROCESS;
-		i->threads += t->tracks[k].kind == SPUR_TRACK_THREAD;
+		i->processes += spur_track(t, (uint32_t)k)->kind == SPUR_TRACK_PROCESS;
+		i->threads += spur_track(t, (uint32_t)k)->kind == SPUR_TRACK_THREAD;
 	}
 }
 
@@ -85,12 +85,13 @@ static void json_lists(struct info *i)
 	out_str(o, "],\"thread_list\":[");
 	for (size_t k = 0; k < t->ntracks; k++) {
 		size_t len;
-		const char *name = spur_string(t, t->tracks[k].name, &len);
+		const char *name = spur_string(t, spur_track(t, (uint32_t)k)->name, &len);
 
-		if (t->tracks[k].kind != SPUR_TRACK_THREAD)
+		if (spur_track(t, (uint32_t)k)->kind != SPUR_TRACK_THREAD)
 			continue;
 		out_printf(o, "%s{\"pid\":%lld,\"tid\":%lld,\"name\":", any ? "," : "",
-			   (long long)t->tracks[k].pid, (long long)t->tracks[k].tid);
+			   (long long)spur_track(t, (uint32_t)k)->pid,
+			   (long long)spur_track(t, (uint32_t)k)->tid);
 		out_json(o, name, len);
 		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
 		out_char(o, '}');

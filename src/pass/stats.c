@@ -93,7 +93,7 @@ static void stats_text(struct stats *s)
 
 		if (c.events) {
 			text_cell(o, c.events);
-			text_track(s, &s->trace->tracks[i]);
+			text_track(s, spur_track(s->trace, (uint32_t)i));
 		}
 	}
 	text_damage(s);
@@ -113,7 +113,7 @@ static void json_tracks(struct stats *s)
 	struct out *o = s->out;
 
 	for (size_t i = 0; i < s->trace->ntracks; i++) {
-		const struct spur_track *k = &s->trace->tracks[i];
+		const struct spur_track *k = spur_track(s->trace, (uint32_t)i);
 		const struct count_cell c = cell_of(s->counts.tracks, s->counts.ntracks, i);
 		size_t len;
 		const char *name = spur_string(s->trace, k->name, &len);
@@ -189,7 +189,7 @@ static void stats_csv(struct stats *s)
 			   (unsigned long long)s->trace->streams[i].size);
 	}
 	for (size_t i = 0; i < s->trace->ntracks; i++) {
-		const struct spur_track *k = &s->trace->tracks[i];
+		const struct spur_track *k = spur_track(s->trace, (uint32_t)i);
 		size_t len;
 		const char *name = spur_string(s->trace, k->name, &len);
 

@@ -474,7 +474,8 @@ static void calltext_widths(struct calltext *c)
 	c->widths[CALLCOL_MODULE] = 16;
 	c->widths[CALLCOL_ADDR] = 16;
 	for (size_t i = 0; i < t->ntracks; i++) {
-		unsigned tid = digits(t->tracks[i].tid), pid = digits(t->tracks[i].pid);
+		const struct spur_track *k = spur_track(t, (uint32_t)i);
+		unsigned tid = digits(k->tid), pid = digits(k->pid);
 
 		c->widths[CALLCOL_TID] =
 			tid > c->widths[CALLCOL_TID] ? tid : c->widths[CALLCOL_TID];
