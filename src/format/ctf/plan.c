@@ -523,8 +523,7 @@ static void build_array(struct build *b, struct ctf_field *f, const char *name)
 	if (!b->value && f->kind == CTF_ARRAY && (f->roles & CTF_ROLE_UUID))
 		mark_step(b, f);
 	if (f->length_field) {
-		/* RFC v1.1: the length stands before the elements; its slot is the sequence's own. */
-		f->length_field->save = f->ref.slot;
+		/* RFC v1.1: the length stands before the elements. */
 		build_field(b, f->length_field, NULL);
 		if (b->value && !b->failed)
 			b->steps[b->nsteps - 1].name = UINT32_MAX;

@@ -350,6 +350,21 @@ static bool take_struct(struct v11 *v, const struct v11_node *body, struct ctf_f
 	return unique_names(v, f);
 }
 
+/* Its value goes to a slot of the sequence's own, which other fields of that type do not have. */
+static bool own_length(struct v11 *v, struct ctf_field *f)
+{
+	struct ctf_field *own = field_new(v, CTF_UINT, f->at);
+
+	if (!own)
+		return false;
+	*own = *f->length_field;
+	own->save = f->ref.slot = v->m->nslots++;
+	f->length_field = own;
+	return v->m->nslots <= META_SLOTS ||
+	       v11_fail(v->m, f->at, v->err, "expected at most %d sequences, found more",
+			META_SLOTS) == SPUR_OK;
+}
+
 static bool take_elements(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	const struct v11_node *elem = attribute(v, body, "elem_type"),
@@ -373,6 +388,8 @@ static bool take_elements(struct v11 *v, const struct v11_node *body, struct ctf
 			       v->m, length->at, v->err,
 			       "`length_type`: expected an unsigned integer, found another type") ==
 		       SPUR_OK;
+	if (!own_length(v, f))
+		return false;
 	/* SPEC ctf-v11/sequence: aligned as the larger of length and element, then the length, then the elements */
 	f->align = larger(f->align, f->length_field->align);
 	return true;

@@ -1,0 +1,337 @@
+/*
+ * Event classes in use: programs, names, and what events mean beside their fields (spans, switches, wake-ups, logs).
+ */
+#include <stdio.h>
+
+#include "format/ctf/reader.h"
+
+enum { NAME_ROOM = 512 };
+
+/* --- rules --- */
+
+/* SPEC ctf/rules: events that are more than an instant, by name */
+static const struct {
+	const char *name;
+	enum event_rule rule;
+} rules[] = {
+	{ "sched_switch", RULE_SWITCH },
+	{ "sched_waking", RULE_WAKEUP },
+	{ "sched_wakeup", RULE_WAKEUP },
+	{ "sched_wakeup_new", RULE_WAKEUP },
+	{ "lttng_ust_cyg_profile:func_entry", RULE_FUNCTION_ENTRY },
+	{ "lttng_ust_cyg_profile:func_exit", RULE_FUNCTION_EXIT },
+	{ "lttng_ust_cyg_profile_fast:func_entry", RULE_FUNCTION_ENTRY },
+	{ "lttng_ust_cyg_profile_fast:func_exit", RULE_FUNCTION_EXIT },
+	{ "lttng_ust_tracef:event", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_EMERG", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_ALERT", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_CRIT", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_ERR", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_WARNING", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_NOTICE", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_INFO", RULE_LOG },
+	{ "lttng_ust_tracelog:TRACE_DEBUG", RULE_LOG },
+	{ "lttng_python:event", RULE_LOG },
+	{ "lttng_jul:event", RULE_LOG },
+	{ "lttng_log4j:event", RULE_LOG },
+};
+
+/* Whether the stream class has an event of that name; the names are gathered when first asked for. */
+static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
+{
+	const struct ctf_stream_class *s = k->class;
+	struct map64_slot *slot;
+
+	for (size_t i = 0; !k->names.count && i < s->nevents; i++)
+		if (s->events[i]->name &&
+		    (slot = map64_put(&k->names, trace_intern(c->t, s->events[i]->name))))
+			slot->value = 1;
+	return map64_find(&k->names, trace_intern(c->t, name)) != NULL;
+}
+
+/* "syscall_entry_read" and "syscall_exit_read" are the span "read". */
+static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
+{
+	static const struct {
+		const char *prefix, *shown;
+		enum event_rule rule;
+	} prefixes[] = {
+		{ "syscall_entry_", "", RULE_ENTRY },
+		{ "syscall_exit_", "", RULE_EXIT },
+		{ "compat_syscall_entry_", "compat_", RULE_ENTRY },
+		{ "compat_syscall_exit_", "compat_", RULE_EXIT },
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		struct text t = text_of(name);
+
+		if (!text_skip(&t, prefixes[i].prefix) || !t.len)
+			continue;
+		snprintf(span, NAME_ROOM, "%s%s", prefixes[i].shown, t.p);
+		*rule = prefixes[i].rule;
+		return true;
+	}
+	return false;
+}
+
+/* X_entry and X_exit of one stream class are the span X. */
+static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum event_rule *rule,
+		      char *span)
+{
+	static const char *const ends[] = { "_entry", "_exit" };
+	char other[NAME_ROOM];
+	const size_t len = strlen(name);
+
+	for (int i = 0; i < 2; i++) {
+		const size_t cut = strlen(ends[i]);
+
+		if (len <= cut || len >= NAME_ROOM - 8 || strcmp(name + len - cut, ends[i]) != 0)
+			continue;
+		snprintf(span, NAME_ROOM, "%.*s", (int)(len - cut), name);
+		snprintf(other, sizeof(other), "%s%s", span, ends[!i]);
+		*rule = i ? RULE_EXIT : RULE_ENTRY;
+		return has_event(c, k, other);
+	}
+	return false;
+}
+
+static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span)
+{
+	enum event_rule rule = RULE_NONE;
+
+	span[0] = '\0';
+	if (!c->spans)
+		return RULE_NONE;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (strcmp(name, rules[i].name) == 0)
+			return rules[i].rule;
+	if (syscall_rule(name, &rule, span) || pair_rule(c, k, name, &rule, span))
+		return rule;
+	span[0] = '\0';
+	return RULE_NONE;
+}
+
+/* Slots of the fields that a rule needs; without them it does not apply. */
+static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
+				  struct ctf_field *payload, enum event_rule rule)
+{
+	static const char *const fields[][4] = {
+		[RULE_FUNCTION_ENTRY] = { "addr" },
+		[RULE_FUNCTION_EXIT] = { "addr" },
+		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm" },
+		[RULE_WAKEUP] = { "tid" },
+	};
+	const size_t need = rule == RULE_SWITCH					 ? 2
+			    : rule == RULE_WAKEUP || rule == RULE_FUNCTION_ENTRY ? 1
+										 : 0;
+
+	for (size_t i = 0; i < 4; i++)
+		e->slot[i] = CTF_NO_SLOT;
+	if (rule != RULE_FUNCTION_ENTRY && rule != RULE_FUNCTION_EXIT && rule != RULE_SWITCH &&
+	    rule != RULE_WAKEUP)
+		return rule;
+	for (size_t i = 0; i < 4 && fields[rule][i]; i++)
+		e->slot[i] = plan_capture(tr->meta, payload, fields[rule][i]);
+	for (size_t i = 0; i < need; i++)
+		if (e->slot[i] == CTF_NO_SLOT)
+			return RULE_NONE;
+	return rule;
+}
+
+/* --- event classes --- */
+
+static uint32_t class_of(struct ctf *c, const char *name, uint64_t id, uint32_t flags)
+{
+	const uint32_t s = trace_intern(c->t, name);
+	const struct event_class k = {
+		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id
+	};
+
+	return trace_add_class_locked(c->t, &k);
+}
+
+/* Both ends of a span have one class. */
+static uint32_t span_class(struct ctf *c, struct ctf_class *k, const char *span, uint64_t id)
+{
+	struct map64_slot *slot = map64_put(&k->spans, trace_intern(c->t, span));
+
+	if (slot && !slot->value)
+		slot->value = class_of(c, span, id, CLASS_FUNCTION);
+	return slot ? (uint32_t)slot->value : 0;
+}
+
+static unsigned count_args(const struct ctf_field *f)
+{
+	return f ? f->nmembers : 0;
+}
+
+/* Under the lock. */
+static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
+				    struct ctf_event_class *class)
+{
+	const struct ctf_scope_fields scopes[] = {
+		{ CTF_SCOPE_EVENT_COMMON, k->class->event_common },
+		{ CTF_SCOPE_EVENT_SPECIFIC, class->specific },
+		{ CTF_SCOPE_PAYLOAD, class->payload },
+	};
+	const unsigned nargs = count_args(k->class->event_common) + count_args(class->specific) +
+			       count_args(class->payload);
+	struct ctf_event *e = arena_alloc(&c->t->arena, sizeof(*e));
+	char span[NAME_ROOM], number[40];
+	struct spur_error err;
+	const char *name = class->name;
+	uint32_t cls;
+
+	if (!e)
+		return NULL;
+	if (!name || !name[0]) {
+		snprintf(number, sizeof(number), "event#%llu", (unsigned long long)class->id);
+		name = number;
+	}
+	e->class = class;
+	e->nargs = (uint8_t)(nargs < 255 ? nargs : 255);
+	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
+	e->name = trace_intern(c->t, name);
+	cls = span[0] ? span_class(c, k, span, class->id)
+		      : class_of(c, name, class->id, CLASS_EVENT);
+	if (!cls ||
+	    plan_compile(&e->program, c->t, tr->meta, &c->t->arena, scopes, 3, &err) == SPUR_FAIL)
+		return NULL;
+	e->name_cls = row_pair(trace_class(c->t, cls)->name, cls);
+	return e;
+}
+
+static struct ctf_event_class *find_class(const struct ctf_stream_class *s, uint64_t id)
+{
+	size_t low = 0, high = s->nevents;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (s->events[mid]->id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < s->nevents && s->events[low]->id == id ? s->events[low] : NULL;
+}
+
+struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id)
+{
+	struct ctf_event_class *class = find_class(k->class, id);
+	struct map64_slot *slot;
+	struct ctf_event *e = NULL;
+
+	if (!class)
+		return NULL;
+	pthread_mutex_lock(&c->t->lock);
+	slot = map64_put(&k->events, id);
+	if (slot && !slot->value) {
+		e = event_make(c, tr, k, class);
+		slot->value = (uintptr_t)e;
+	} else if (slot) {
+		e = (void *)(uintptr_t)slot->value;
+	}
+	pthread_mutex_unlock(&c->t->lock);
+	return e;
+}
+
+uint32_t ctf_function(struct ctf *c, uint64_t address)
+{
+	struct map64_slot *slot;
+	char name[32];
+
+	pthread_mutex_lock(&c->t->lock);
+	slot = map64_put(&c->functions, address);
+	if (slot && !slot->value) {
+		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
+		slot->value = class_of(c, name, address, CLASS_FUNCTION | CLASS_UNKNOWN);
+	}
+	pthread_mutex_unlock(&c->t->lock);
+	return slot ? (uint32_t)slot->value : 0;
+}
+
+/* --- stream classes --- */
+
+static uint32_t capture_first(struct ctf_meta *m, struct ctf_field *structure,
+			      const char *const *names)
+{
+	uint32_t slot = CTF_NO_SLOT;
+
+	for (size_t i = 0; names[i] && slot == CTF_NO_SLOT; i++)
+		slot = plan_capture(m, structure, names[i]);
+	return slot;
+}
+
+static const struct ctf_field *first_field(const struct ctf_field *f)
+{
+	while (f && f->kind == CTF_STRUCT && f->nmembers && f->align < 8)
+		f = f->members[0].field;
+	return f;
+}
+
+/*
+ * SPEC ctf/clock-origin: rows count from the first clock's begin; other clocks that count from 1970 too are moved by what
+ * lies between, and those without an origin are not
+ */
+static void class_clock(struct ctf *c, struct ctf_class *k)
+{
+	static const struct ctf_clock none = { .hz = 1000000000 };
+	const struct ctf_clock *clock = k->class->clock ? k->class->clock : &none;
+	__int128 origin = (__int128)clock->offset_seconds * 1000000000;
+
+	if (!scale_from_hz(&k->scale, clock->hz))
+		scale_from_hz(&k->scale, 1000000000);
+	k->offset = clock->offset;
+	if (origin > INT64_MAX || origin < INT64_MIN)
+		origin = 0;
+	if (!c->have_base) {
+		const int64_t start = scale_ns_u(&k->scale, clock->offset);
+
+		c->have_base = true;
+		if (__builtin_add_overflow((int64_t)origin, start, &c->epoch_base))
+			c->epoch_base = (int64_t)origin;
+	}
+	if (__builtin_sub_overflow((int64_t)origin, c->epoch_base, &k->base))
+		k->base = 0;
+}
+
+static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
+				   struct ctf_stream_class *class, struct spur_error *err)
+{
+	static const char *const pids[] = { "vpid", "pid", NULL },
+				 *const tids[] = { "vtid", "tid", NULL },
+				 *const names[] = { "procname", NULL };
+	const struct ctf_scope_fields context = { CTF_SCOPE_PACKET_CONTEXT, class->packet_context };
+	const struct ctf_scope_fields header = { CTF_SCOPE_EVENT_HEADER, class->event_header };
+	const struct ctf_field *first =
+		class->event_header ? class->event_header : class->event_common;
+
+	k->class = class;
+	k->pid_slot = capture_first(tr->meta, class->event_common, pids);
+	k->tid_slot = capture_first(tr->meta, class->event_common, tids);
+	k->name_slot = capture_first(tr->meta, class->event_common, names);
+	first = first_field(first);
+	k->bits = !first || first->align < 8;
+	class_clock(c, k);
+	if (plan_compile(&k->context, c->t, tr->meta, &c->t->arena, &context, 1, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	return plan_compile(&k->header, c->t, tr->meta, &c->t->arena, &header, 1, err);
+}
+
+enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err)
+{
+	struct ctf_meta *m = tr->meta;
+	const struct ctf_scope_fields header = { CTF_SCOPE_PACKET_HEADER, m->packet_header };
+
+	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
+	if (!tr->classes)
+		return err_nomem(err);
+	for (size_t i = 0; i < m->nenv; i++)
+		if (strcmp(m->env[i].key, "domain") == 0 && m->env[i].is_text)
+			tr->kernel = strcmp(m->env[i].text, "kernel") == 0;
+	for (size_t i = 0; i < m->nstreams; i++)
+		if (class_open(c, tr, &tr->classes[i], m->streams[i], err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	return plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err);
+}
