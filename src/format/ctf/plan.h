@@ -12,6 +12,9 @@
 #include "format/ctf/meta.h"
 #include "model/trace.h"
 
+/* Slots of a cursor at most. */
+enum { PLAN_CURSOR_SLOTS = META_SLOTS + 64 };
+
 struct ctf_program; /* lives in the arena it was compiled into */
 
 /* Slots of roles; those of references and captures come behind. A slot without value in this packet has `have` 0. */

@@ -110,7 +110,6 @@ enum {
 	PLAN_STEPS = 1 << 22, /* of one program */
 	PLAN_ALL_STEPS = 1 << 23, /* of all programs of a trace */
 	PLAN_VALUES = 1 << 22, /* of one event */
-	PLAN_SLOTS = META_SLOTS + CTF_SLOTS_FIXED,
 	VAR_BYTES = 10, /* of a LEB128 integer of 64 bits */
 };
 

@@ -33,6 +33,7 @@ struct ctf_packet {
 	uint64_t body; /* bits up to its first event */
 	uint64_t begin, end; /* clock, cycles */
 	uint64_t discarded, sequence;
+	size_t own; /* bytes of `data` where PACKET_OWN */
 	uint16_t cpu;
 	uint16_t flags; /* enum packet_flag */
 	uint32_t file; /* index in struct ctf */
@@ -85,6 +86,8 @@ struct ctf_trace {
 	struct ctf_class *classes; /* by index of the stream class */
 	uint32_t nslots;
 	uint32_t track; /* the top of its tracks */
+	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
+	struct map64 processes, threads, long_threads, ids;
 	bool kernel;
 };
 
@@ -107,9 +110,7 @@ struct ctf_feed {
 	struct ctf_class *class;
 	uint32_t *files; /* in order */
 	size_t nfiles, files_cap;
-	struct ctf_packet **packets; /* of all files, in order; scratch memory */
-	size_t npackets;
-	size_t next; /* packet to come */
+	size_t file, next; /* file at hand, packet of it to come */
 	struct ctf_packet *packet; /* at hand, or NULL */
 	struct ctf_cursor cursor;
 	struct ctf_event **known; /* by id, the low ones */
@@ -121,13 +122,13 @@ struct ctf_feed {
 	struct map64 functions; /* address -> class */
 	const struct ctf_packet *before; /* the packet before */
 	int64_t last_ts;
-	uint64_t discarded;
-	struct spur_event held[2]; /* rows made already, to come out next */
+	uint32_t file_stream; /* spur_stream of the file at hand */
+	struct spur_event held[4]; /* rows made already, to come out next */
 	unsigned nheld, held_at;
 	bool started;
 };
 
-enum { CTF_KNOWN = 4096, CTF_MAX_FILES = 1 << 20, CTF_MAX_PACKETS = 1 << 26 };
+enum { CTF_KNOWN = 4096, CTF_MAX_FILES = 1 << 20, CTF_MAX_PACKETS = 1 << 23 };
 
 struct ctf {
 	struct spur_trace *t;
@@ -144,6 +145,8 @@ struct ctf {
 		native_cls; /* of rows that are no events */
 	uint32_t s_tid, s_comm, s_count, s_packets, s_at, s_bits, s_value; /* names of arguments */
 	bool spans; /* rules apply */
+	uint8_t key[32]; /* of encrypted packets */
+	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
 	bool have_base;
 };
@@ -160,18 +163,21 @@ uint32_t ctf_function(struct ctf *c, uint64_t address);
 
 /* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
-/* Readies a cursor at the packet's first event: its header's and context's values are in the slots. False: damaged. */
-bool ctf_packet_begin(struct ctf_trace *tr, struct ctf_class *k, const struct ctf_packet *p,
-		      struct ctf_cursor *c);
-/* Reads a packet's header and context into the slots; what there is of them goes to *p. NULL, or what is wrong. */
-const char *ctf_packet_heads(struct ctf *c, struct ctf_file *f, struct ctf_cursor *cur,
-			     struct ctf_packet *p);
+/*
+ * Readies the cursor (its slots are the caller's) at the first event of a packet that ctf_index() found: header and
+ * context are in the slots.
+ */
+void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
+		      const struct ctf_packet *p, struct ctf_cursor *c);
+/* Slots that a cursor of the trace needs, now and when more event classes are compiled. */
+uint32_t ctf_slots(const struct ctf_trace *tr);
 
 /* unpack.c: what compressed or encrypted packets hold. NULL: done, else why not. */
 const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression,
 		       uint64_t encryption);
 /* Compares the checksum. NULL: right, or not known how; else what was found. */
-const char *ctf_checksum(const struct ctf_packet *p, uint64_t scheme, uint64_t expected);
+const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
+			 uint64_t expected);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);

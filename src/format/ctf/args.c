@@ -1,0 +1,191 @@
+/* Fields of events and packets, when somebody asks: the packet is found by the row's place and its heads are read again. */
+#include <string.h>
+
+#include "base/bits.h"
+#include "format/ctf/reader.h"
+#include "model/args.h"
+
+/* A cursor with slots of its own, in the args' memory. */
+static bool cursor_new(const struct ctf_trace *tr, struct spur_args *args, struct ctf_cursor *c)
+{
+	*c = (struct ctf_cursor){ 0 };
+	c->slots = args_alloc(args, ctf_slots(tr) * sizeof(*c->slots));
+	c->have = args_alloc(args, CTF_SLOTS_FIXED);
+	return c->slots && c->have;
+}
+
+const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
+				       const struct ctf_file **file)
+{
+	const struct ctf_file *f = NULL;
+	size_t low = 0, high;
+	uint64_t off;
+
+	for (size_t i = 0; i < c->nfiles && !f; i++)
+		if (c->files[i].stream == ev->stream)
+			f = &c->files[i];
+	if (!f || !f->npackets)
+		return NULL;
+	off = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 : ev->off;
+	high = f->npackets;
+	while (high - low > 1) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (f->packets[mid].off <= off)
+			low = mid;
+		else
+			high = mid;
+	}
+	*file = f;
+	return &f->packets[low];
+}
+
+/* The cursor at the row's event, its header read; the event's class. NULL: there is none. */
+static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
+				  struct spur_args *args, struct ctf_cursor *cur)
+{
+	const struct ctf_file *f;
+	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	struct ctf_trace *tr;
+	struct ctf_class *k;
+
+	if (!p)
+		return NULL;
+	tr = &c->traces[f->trace];
+	k = &tr->classes[f->class];
+	if (!cursor_new(tr, args, cur))
+		return NULL;
+	ctf_packet_begin(tr, k, p, cur);
+	cur->at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
+	if (cur->at > cur->limit || plan_skip(k->header, cur) == SPUR_FAIL)
+		return NULL;
+	return ctf_event(c, tr, k,
+			 cur->have[CTF_SLOT_EVENT_ID] ? cur->slots[CTF_SLOT_EVENT_ID] : 0);
+}
+
+enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	struct ctf *c = t->state;
+	const uint64_t failures = mem_failures();
+	struct ctf_cursor cur;
+	struct ctf_event *e;
+	enum spur_status st;
+
+	args_reset(args);
+	if (ev->kind == SPUR_LOST) {
+		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
+			 SPUR_SHOW_PLAIN);
+		return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
+	}
+	if (ev->cls == c->packet_cls)
+		return SPUR_OK;
+	e = event_at(c, ev, args, &cur);
+	if (!e)
+		return mem_failures() == failures ? SPUR_WARN : SPUR_FAIL;
+	st = plan_values(e->program, &cur, true, args);
+	return mem_failures() == failures ? st : SPUR_FAIL;
+}
+
+/* --- for dump: every field with its bits --- */
+
+struct field_list {
+	struct ctf *c;
+	struct spur_args *args;
+};
+
+static bool field_add(void *self, const struct ctf_place *place)
+{
+	struct field_list *l = self;
+	struct spur_value *v = args_add(l->args), *items;
+
+	if (!v)
+		return false;
+	v->name = trace_intern(l->c->t, place->path);
+	v->type = SPUR_STRUCT;
+	items = args_alloc(l->args, 3 * sizeof(*items));
+	if (!items)
+		return false;
+	items[0] = (struct spur_value){ .type = SPUR_U64, .name = l->c->s_at, .u = place->at };
+	items[1] = (struct spur_value){ .type = SPUR_U64, .name = l->c->s_bits, .u = place->size };
+	items[2] = place->value;
+	items[2].name = l->c->s_value;
+	v->items = items;
+	v->count = 3;
+	return true;
+}
+
+static enum spur_status walk(struct ctf *c, const struct ctf_program *p, struct ctf_cursor *cur,
+			     struct spur_args *scratch, struct spur_args *args)
+{
+	struct field_list l = { c, args };
+
+	return plan_walk(p, cur, c->t, scratch, field_add, &l);
+}
+
+static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev,
+				      struct spur_args *scratch, struct spur_args *args)
+{
+	const struct ctf_file *f;
+	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	struct ctf_cursor cur;
+	enum spur_status st;
+
+	if (!p || !cursor_new(&c->traces[f->trace], args, &cur))
+		return SPUR_WARN;
+	cur.data = p->data;
+	cur.limit = p->content;
+	st = walk(c, c->traces[f->trace].header, &cur, scratch, args);
+	return st == SPUR_OK
+		       ? walk(c, c->traces[f->trace].classes[f->class].context, &cur, scratch, args)
+		       : st;
+}
+
+static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
+				     struct spur_args *scratch, struct spur_args *args)
+{
+	const struct ctf_file *f;
+	struct ctf_cursor cur, head;
+	struct ctf_event *e = event_at(c, ev, args, &cur);
+	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	const struct ctf_class *k;
+	enum spur_status st;
+
+	if (!e || !p)
+		return SPUR_WARN;
+	k = &c->traces[f->trace].classes[f->class];
+	head = cur;
+	head.at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
+	st = walk(c, k->header, &head, scratch, args);
+	return st == SPUR_OK ? walk(c, e->program, &cur, scratch, args) : st;
+}
+
+enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
+			    struct spur_args *args)
+{
+	struct ctf *c = t->state;
+	const uint64_t failures = mem_failures();
+	struct spur_args scratch = { 0 };
+	enum spur_status st;
+
+	args_reset(args);
+	if (ev->kind == SPUR_LOST)
+		return ctf_args(t, ev, args);
+	st = ev->cls == c->packet_cls ? packet_fields(c, ev, &scratch, args)
+				      : event_fields(c, ev, &scratch, args);
+	spur_args_free(&scratch);
+	return mem_failures() == failures ? st : SPUR_FAIL;
+}
+
+const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
+{
+	const struct ctf *c = t->state;
+	const struct ctf_file *f;
+	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	uint64_t at, len;
+
+	if (!p || ev->kind == SPUR_LOST)
+		return NULL;
+	at = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 - p->off : ev->off - p->off;
+	len = p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
+	return at <= len && ev->len <= len - at ? p->data + at : NULL;
+}

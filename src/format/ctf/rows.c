@@ -1,0 +1,530 @@
+/*
+ * Events to rows: header and fields are skipped over by programs, the clock moves, and what the event's class means
+ * beside its fields (class.c) makes the row. An event that cannot be ends its packet, unless the next plausible event
+ * is found in it.
+ */
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "format/ctf/reader.h"
+
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum {
+	RESYNC_CHAIN = 4, /* events in a row that make a place plausible */
+	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
+	COMM = 16,
+	TASK_RUNNING_MASK = 0xFF,
+};
+
+int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
+{
+	int64_t ns;
+
+	if (c->t->clock.ticks)
+		return cycles > INT64_MAX ? INT64_MAX : (int64_t)cycles;
+	if (k->scale.num == 1 && k->scale.den == 1 && cycles < INT64_MAX / 2 &&
+	    k->offset < INT64_MAX / 2)
+		ns = (int64_t)(cycles + k->offset);
+	else
+		ns = scale_ns_u(&k->scale, cycles + k->offset);
+	return __builtin_add_overflow(ns, k->base, &ns) ? INT64_MAX : ns;
+}
+
+/* --- tracks --- */
+
+/* Number of a 64-bit id among those met, from 1; 0: no memory. */
+static uint64_t dense(struct map64 *m, uint64_t id)
+{
+	const uint64_t n = m->count;
+	struct map64_slot *slot = map64_put(m, id);
+
+	if (slot && !slot->value)
+		slot->value = n + 1;
+	return slot ? slot->value : 0;
+}
+
+static bool is_short(int64_t id)
+{
+	return id >= -1 && id < UINT32_MAX;
+}
+
+/* One key for both; ids of more than 32 bits get numbers. Under the lock. */
+static uint64_t thread_key(struct ctf_trace *tr, int64_t pid, int64_t tid, struct map64 **map)
+{
+	*map = &tr->threads;
+	if (is_short(pid) && is_short(tid))
+		return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+	*map = &tr->long_threads;
+	return dense(&tr->ids, (uint64_t)pid) << 32 | dense(&tr->ids, (uint64_t)tid);
+}
+
+static uint32_t track_make(struct ctf *c, struct ctf_trace *tr, int64_t pid, int64_t tid,
+			   const char *name, size_t len)
+{
+	const uint32_t id = trace_intern_n(c->t, name, len);
+	uint32_t parent = tr->track, track = SPUR_NONE;
+	struct map64_slot *process, *thread;
+	struct map64 *threads;
+	uint64_t key;
+
+	pthread_mutex_lock(&c->t->lock);
+	process = map64_put(&tr->processes, (uint64_t)pid);
+	if (process && !process->value && pid >= 0) {
+		const uint32_t made =
+			trace_add_track(c->t, (struct spur_track){ .parent = tr->track,
+								   .name = id,
+								   .kind = SPUR_TRACK_PROCESS,
+								   .pid = pid,
+								   .tid = -1,
+								   .cpu = -1 });
+
+		process->value = made == SPUR_NONE ? 0 : (uint64_t)made + 1;
+	}
+	if (process && process->value)
+		parent = (uint32_t)process->value - 1;
+	key = thread_key(tr, pid, tid, &threads);
+	thread = map64_put(threads, key);
+	if (thread && !thread->value) {
+		track = trace_add_track(c->t, (struct spur_track){ .parent = parent,
+								   .name = id,
+								   .kind = SPUR_TRACK_THREAD,
+								   .pid = pid,
+								   .tid = tid,
+								   .cpu = -1 });
+		thread->value = track == SPUR_NONE ? 0 : (uint64_t)track + 1;
+	} else if (thread) {
+		track = (uint32_t)thread->value - 1;
+	}
+	pthread_mutex_unlock(&c->t->lock);
+	return track;
+}
+
+/* Text at a byte of the packet, up to a NUL. */
+static const char *packet_text(const struct ctf_cursor *c, uint32_t slot, size_t *len)
+{
+	const uint64_t at = slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot], end = c->limit / 8;
+	const char *p;
+
+	*len = 0;
+	if (at >= end)
+		return "";
+	p = (const char *)c->data + at;
+	*len = strnlen(p, end - at < COMM ? (size_t)(end - at) : COMM);
+	return p;
+}
+
+static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
+			   size_t len)
+{
+	struct map64_slot *slot = NULL;
+	uint32_t track;
+
+	if (!is_short(pid) || !is_short(tid)) {
+		track = track_make(f->ctf, f->trace, pid, tid, name, len);
+		return track == SPUR_NONE ? f->own_track : track;
+	}
+	slot = map64_put(&f->tracks, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
+	if (!slot)
+		return f->own_track;
+	if (!slot->value) {
+		track = track_make(f->ctf, f->trace, pid, tid, name, len);
+		slot->value = track == SPUR_NONE ? 0 : (uint64_t)track + 1;
+	}
+	return slot->value ? (uint32_t)slot->value - 1 : f->own_track;
+}
+
+/* The event's thread: by its common context, else the stream's own track. */
+static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
+{
+	const struct ctf_class *k = f->class;
+	uint64_t pid, tid;
+	const char *name;
+	size_t len;
+
+	if (k->tid_slot == CTF_NO_SLOT)
+		return f->own_track;
+	tid = c->slots[k->tid_slot];
+	pid = k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[k->pid_slot];
+	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
+		return f->track;
+	name = packet_text(c, k->name_slot, &len);
+	f->have_last = true;
+	f->last_tid = tid;
+	f->last_pid = pid;
+	f->track = track_find(f, (int64_t)pid, (int64_t)tid, name, len);
+	return f->track;
+}
+
+/* --- one event --- */
+
+static struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
+{
+	struct map64_slot *slot;
+
+	if (id < CTF_KNOWN) {
+		if (!f->known[id])
+			f->known[id] = ctf_event(f->ctf, f->trace, f->class, id);
+		return f->known[id];
+	}
+	slot = map64_find(&f->rest, id);
+	if (slot)
+		return (void *)(uintptr_t)slot->value;
+	/* Ids that nobody declared are not kept: there may be many. */
+	struct ctf_event *e = ctf_event(f->ctf, f->trace, f->class, id);
+
+	slot = e ? map64_put(&f->rest, id) : NULL;
+	if (slot)
+		slot->value = (uintptr_t)e;
+	return e;
+}
+
+/* Moves over the next event. NULL: it cannot be, and *why says so. */
+static inline struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c,
+					   const char **why)
+{
+	struct ctf_event *e;
+
+	c->have[CTF_SLOT_EVENT_ID] = 0;
+	*why = NULL;
+	if (unlikely(plan_skip(f->class->header, c) == SPUR_FAIL)) {
+		*why = c->why;
+		return NULL;
+	}
+	/* SPEC ctf/event-id: 0 where the header has none */
+	e = event_find(f, c->have[CTF_SLOT_EVENT_ID] ? c->slots[CTF_SLOT_EVENT_ID] : 0);
+	if (unlikely(!e))
+		return NULL;
+	if (unlikely(plan_skip(e->program, c) == SPUR_FAIL)) {
+		*why = c->why;
+		return NULL;
+	}
+	return e;
+}
+
+/* Rows of a switch: the thread that leaves and the one that comes. */
+static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	const uint64_t state = e->slot[2] == CTF_NO_SLOT ? 1 : c->slots[e->slot[2]];
+	struct spur_event *in = &f->held[0];
+	const char *comm;
+	size_t len;
+
+	row->kind = SPUR_SWITCH;
+	*in = *row;
+	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
+	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], "", 0);
+	in->flags |= SPUR_F_IN;
+	comm = packet_text(c, e->slot[3], &len);
+	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
+	f->nheld = 1;
+	f->held_at = 0;
+}
+
+static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
+{
+	const uint64_t address = f->cursor.slots[e->slot[0]];
+	struct map64_slot *slot = map64_put(&f->functions, address);
+
+	if (!slot)
+		return;
+	if (!slot->value)
+		slot->value = ctf_function(f->ctf, address);
+	if (!slot->value)
+		return;
+	row->cls = (uint32_t)slot->value;
+	row->name = trace_class(f->ctf->t, row->cls)->name;
+	row->id = address;
+}
+
+/* What the event means beside its fields. */
+static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
+{
+	switch ((enum event_rule)e->rule) {
+	case RULE_ENTRY:
+		row->kind = SPUR_BEGIN;
+		break;
+	case RULE_EXIT:
+		row->kind = SPUR_END_SPAN;
+		break;
+	case RULE_FUNCTION_ENTRY:
+		row->kind = SPUR_BEGIN;
+		function_row(f, e, row);
+		break;
+	case RULE_FUNCTION_EXIT:
+		row->kind = SPUR_END_SPAN;
+		if (e->slot[0] == CTF_NO_SLOT)
+			row->flags |= SPUR_F_ANY;
+		else
+			function_row(f, e, row);
+		break;
+	case RULE_SWITCH:
+		switch_rows(f, e, row);
+		break;
+	case RULE_WAKEUP:
+		row->kind = SPUR_WAKEUP;
+		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], "", 0);
+		break;
+	case RULE_LOG:
+		row->kind = SPUR_LOG;
+		break;
+	default:
+		break;
+	}
+}
+
+static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint64_t from,
+			     struct spur_event *row)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	const struct ctf_packet *p = f->packet;
+	const bool bits = f->class->bits;
+	const uint64_t off = bits ? 8 * p->off + from : p->off + from / 8;
+	const uint64_t len = bits ? c->at - from : (c->at + 7) / 8 - from / 8;
+	const int64_t ts = ctf_time(f->ctf, f->class, c->clock);
+	uint32_t flags = 0;
+
+	if (unlikely(ts < f->last_ts))
+		flags = SPUR_F_BACK;
+	row_store(row, (uint64_t)ts, 0, off,
+		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
+					       event_track(f, c)),
+				      row_pair(f->file_stream, 0), e->name_cls,
+				      row_rest(SPUR_INSTANT, flags, p->cpu, 0) });
+	row->nargs = e->nargs;
+	f->last_ts = ts;
+	if (unlikely(e->rule))
+		rule_row(f, e, row);
+}
+
+/* --- packets --- */
+
+static struct ctf_file *feed_file(const struct ctf_feed *f)
+{
+	return &f->ctf->files[f->files[f->file]];
+}
+
+static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cls, uint64_t count,
+		     bool events)
+{
+	const struct ctf_packet *b = f->before;
+	const struct ctf_class *k = f->class;
+	/* SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins */
+	const bool ends = f->trace->meta->generation != CTF_V11;
+	const int64_t from =
+		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
+	const int64_t to = ctf_time(f->ctf, k, ends && (p->flags & PACKET_END) ? p->end : p->begin);
+	struct spur_event *row = &f->held[f->nheld++];
+
+	*row = (struct spur_event){
+		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
+		.id = events ? count : 0,
+		.off = f->class->bits ? 8 * p->off : p->off,
+		.track = f->own_track,
+		.stream = feed_file(f)->stream,
+		.name = trace_class(f->ctf->t, cls)->name,
+		.cls = cls,
+		.kind = SPUR_LOST,
+		.nargs = 1,
+		.cpu = p->cpu,
+	};
+	row->dur = to > row->ts ? to - row->ts : 0;
+	f->last_ts = row->ts;
+}
+
+/* Events and packets that the producer lost before this packet. */
+static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ctf_packet *p)
+{
+	const struct ctf_packet *b = f->before;
+	const char *name = feed_file(f)->name;
+	uint64_t n;
+
+	f->nheld = f->held_at = 0;
+	if (!b || b == p)
+		return;
+	n = p->discarded - b->discarded;
+	if ((p->flags & b->flags & PACKET_DISCARDED) && n && n < UINT64_MAX / 2) {
+		feed->discarded += n;
+		diag_add(&feed->diag, DIAG_WARN, "ctf/discarded", name, p->file_off, 0,
+			 "the tracer discarded %llu events between this packet and the one before",
+			 (unsigned long long)n);
+		lost_row(f, p, f->ctf->lost_cls, n, true);
+	}
+	n = p->sequence - b->sequence - 1;
+	if ((p->flags & b->flags & PACKET_SEQUENCE) && n && n < UINT64_MAX / 2) {
+		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
+			 "expected packet %llu, found %llu: %llu packets are lost",
+			 (unsigned long long)(b->sequence + 1), (unsigned long long)p->sequence,
+			 (unsigned long long)n);
+		lost_row(f, p, f->ctf->lost_packets_cls, n, false);
+	}
+}
+
+static void packet_row(struct ctf_feed *f, const struct ctf_packet *p)
+{
+	struct spur_event *row = &f->held[f->nheld++];
+	const int64_t ts =
+		p->flags & PACKET_BEGIN ? ctf_time(f->ctf, f->class, p->begin) : f->last_ts;
+
+	*row = (struct spur_event){
+		.ts = ts == INT64_MIN ? 0 : ts,
+		.off = f->class->bits ? 8 * p->off : p->off,
+		.len = (uint32_t)(f->class->bits ? p->body : p->body / 8),
+		.track = f->own_track,
+		.stream = feed_file(f)->stream,
+		.name = trace_class(f->ctf->t, f->ctf->packet_cls)->name,
+		.cls = f->ctf->packet_cls,
+		.kind = SPUR_NATIVE,
+		.cpu = p->cpu,
+	};
+}
+
+/* False: there is no packet left. */
+static bool packet_next(struct ctf_feed *f, struct feed *feed)
+{
+	struct ctf_file *file;
+	struct ctf_packet *p;
+
+	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
+		f->file++;
+		f->next = 0;
+	}
+	if (f->file == f->nfiles)
+		return false;
+	file = feed_file(f);
+	p = &file->packets[f->next++];
+	f->file_stream = file->stream;
+	packet_losses(f, feed, p);
+	if (f->ctf->t->options.as_stored)
+		packet_row(f, p);
+	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
+	    p->begin < f->before->begin)
+		diag_add(&feed->diag, DIAG_WARN, "ctf/time-back", file->name, p->file_off, 0,
+			 "packet: expected a begin from %llu on, as of the packet before, found "
+			 "%llu: kept in its place",
+			 (unsigned long long)f->before->begin, (unsigned long long)p->begin);
+	ctf_packet_begin(f->trace, f->class, p, &f->cursor);
+	f->packet = p;
+	f->before = p;
+	return true;
+}
+
+/* --- damage inside a packet --- */
+
+/* Whether events that can be follow each other from here to the packet's end, or a few of them. */
+static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
+{
+	const uint64_t limit = c.limit, clock = c.clock;
+	const char *why;
+
+	for (int i = 0; i < RESYNC_CHAIN; i++) {
+		const uint64_t from = c.at;
+
+		if (c.at >= limit)
+			return i > 0;
+		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
+		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock)
+			return false;
+		c.limit = limit;
+	}
+	return true;
+}
+
+/* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
+static void event_damage(struct ctf_feed *f, struct feed *feed, struct ctf_cursor start,
+			 const char *why, bool known)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const struct ctf_packet *p = f->packet;
+	const uint64_t from = start.at, id = c->slots[CTF_SLOT_EVENT_ID];
+	uint64_t at = align_up(from + 1, 8), lost;
+
+	for (; at < start.limit; at += 8) {
+		struct ctf_cursor test = start;
+
+		test.at = at;
+		if (plausible(f, test))
+			break;
+	}
+	lost = ((at < start.limit ? at : start.limit) - from) / 8;
+	if (known)
+		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/bad-event", feed_file(f)->name,
+			 p->file_off + from / 8, lost,
+			 "event at bit %llu of its packet: expected %s", (unsigned long long)from,
+			 why);
+	else
+		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/unknown-event", feed_file(f)->name,
+			 p->file_off + from / 8, lost,
+			 "event at bit %llu of its packet: expected the id of an event class, "
+			 "found %llu",
+			 (unsigned long long)from, (unsigned long long)id);
+	*c = start;
+	c->at = at < start.limit ? at : start.limit;
+}
+
+/* A cut packet ends inside an event: that is said of the packet already. */
+static bool is_cut_tail(const struct ctf_feed *f, const char *why)
+{
+	return why && (f->packet->flags & PACKET_CUT) && f->cursor.limit == f->packet->content;
+}
+
+/* Events of the packet at hand. */
+static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const char *why;
+
+	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
+		const uint64_t from = c->at;
+		const struct ctf_cursor start = *c;
+		const struct ctf_event *e = event_skip(f, c, &why);
+
+		if (unlikely(!e || c->at == from)) {
+			if (is_cut_tail(f, why)) {
+				c->at = c->limit;
+				break;
+			}
+			event_damage(f, feed, start,
+				     e ? "at least one bit, found an event without any" : why,
+				     e || why);
+			continue;
+		}
+		event_row(f, e, from, &b->rows[b->count++]);
+		feed->records++;
+	}
+}
+
+static bool feed_start(struct ctf_feed *f)
+{
+	f->started = true;
+	f->last_ts = INT64_MIN;
+	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
+	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
+	f->known = mem_array(CTF_KNOWN, sizeof(struct ctf_event *));
+	return f->cursor.have && f->cursor.slots && f->known;
+}
+
+enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch *b)
+{
+	struct ctf_feed *f = feed->state;
+
+	(void)t;
+	b->count = 0;
+	if (!f->started && !feed_start(f))
+		return SPUR_FAIL;
+	while (b->count < b->cap) {
+		if (f->held_at < f->nheld) {
+			b->rows[b->count++] = f->held[f->held_at++];
+			continue;
+		}
+		f->nheld = f->held_at = 0;
+		if (f->packet && f->cursor.at < f->cursor.limit) {
+			packet_rows(f, feed, b);
+			continue;
+		}
+		if (!packet_next(f, feed))
+			break;
+	}
+	return b->count ? SPUR_OK : SPUR_END;
+}
