@@ -234,6 +234,8 @@ struct spur_options {
 	 * markers); else by time, and without them.
 	 */
 	bool as_stored;
+	bool no_spans; /* events are instants whatever their names say (CTF) */
+	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
 	bool follow; /* the input is still being written: wait for more at its end; implies as_stored */
 };
 

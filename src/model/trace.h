@@ -68,6 +68,7 @@ struct spur_trace {
 	struct intern *strings;
 	pthread_mutex_t lock; /* classes and arena after open */
 
+	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
 	int64_t default_min_ns; /* analyses leave out shorter calls unless told otherwise; 0: none */
 	const char *version; /* of the format as found: "4", "2.0" */
 	const char *byte_order; /* "little", "big", "mixed" */

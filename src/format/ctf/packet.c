@@ -343,7 +343,9 @@ static void packet_content(struct indexer *x, struct ctf_packet *p)
 		if (why) {
 			damage(x, "ctf/unpack",
 			       p->content > p->body ? (p->content - p->body) / 8 : 0, why);
-			p->content = p->body;
+			if (!(p->flags & PACKET_OWN))
+				p->content = p->body;
+			p->flags |= PACKET_CUT;
 		}
 		x->f->unpacked = true;
 	}

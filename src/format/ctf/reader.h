@@ -154,6 +154,9 @@ struct ctf {
 /* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
 
+/* Whether a metadata file lies anywhere below, as far as a quick look goes. */
+bool ctf_below(const char *path);
+
 /* class.c: compiles what packets and events of a trace need. */
 enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err);
 /* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */

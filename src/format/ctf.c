@@ -1,0 +1,409 @@
+/*
+ * Common Trace Format: RFC v1.1, 1.8 and 2.
+ *
+ * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies beside
+ * it, or one stream file. Parts: tree.c finds files; meta*.c, tsdl_*.c, v11*.c, json*.c and resolve.c read metadata;
+ * plan*.c compile and run decode programs; packet.c lists packets, rows.c makes rows, args.c gives fields.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "format/ctf/reader.h"
+#include "format/format.h"
+
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90 };
+
+/* --- feeds --- */
+
+static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
+{
+	struct ctf_feed *f;
+
+	if (!mem_grow((void **)&c->feeds, &c->feeds_cap, c->nfeeds + 1, sizeof(struct ctf_feed *),
+		      CTF_MAX_FILES) ||
+	    !(f = mem_alloc(sizeof(*f))))
+		return NULL;
+	c->feeds[c->nfeeds++] = f;
+	f->ctf = c;
+	f->trace = &c->traces[file->trace];
+	f->class = &f->trace->classes[file->class];
+	return f;
+}
+
+/* Files of one stream of one trace go to one feed. */
+struct file_key {
+	uint32_t trace, class, file;
+	bool has_instance;
+	uint64_t instance, begin;
+};
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct file_key *x = a, *y = b;
+
+	if (x->trace != y->trace)
+		return x->trace < y->trace ? -1 : 1;
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	if (x->has_instance != y->has_instance)
+		return x->has_instance ? -1 : 1;
+	if (x->instance != y->instance)
+		return x->instance < y->instance ? -1 : 1;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+static bool same_stream(const struct file_key *a, const struct file_key *b)
+{
+	return a->trace == b->trace && a->class == b->class && a->has_instance && b->has_instance &&
+	       a->instance == b->instance;
+}
+
+static uint32_t own_track(struct ctf *c, const struct ctf_feed *f, const struct ctf_file *file)
+{
+	const uint16_t cpu = file->packets[0].cpu;
+	char name[32];
+
+	snprintf(name, sizeof(name), "cpu %u", cpu);
+	return trace_add_track(
+		c->t, (struct spur_track){
+			      .parent = f->trace->track,
+			      .name = trace_intern(c->t, cpu == SPUR_NO_CPU ? file->name : name),
+			      .kind = cpu == SPUR_NO_CPU ? SPUR_TRACK_OTHER : SPUR_TRACK_CPU,
+			      .pid = -1,
+			      .tid = -1,
+			      .cpu = cpu == SPUR_NO_CPU ? -1 : cpu,
+		      });
+}
+
+static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *first)
+{
+	struct feed *feed;
+
+	f->own_track = own_track(c, f, first);
+	feed = f->own_track == SPUR_NONE ? NULL : trace_add_feed(c->t, f->own_track, f);
+	if (!feed)
+		return false;
+	feed->stream = f->nfiles == 1 ? first->stream : SPUR_NONE;
+	for (size_t i = 0; i < f->nfiles; i++)
+		feed->size += c->files[f->files[i]].source->size;
+	return true;
+}
+
+static bool make_feeds(struct ctf *c)
+{
+	struct file_key *keys = mem_array(c->nfiles + 1, sizeof(*keys));
+	struct ctf_feed *f = NULL;
+	size_t n = 0;
+	bool good = keys != NULL;
+
+	for (uint32_t i = 0; good && i < c->nfiles; i++) {
+		const struct ctf_file *x = &c->files[i];
+
+		if (x->npackets)
+			keys[n++] = (struct file_key){ x->trace,    x->class,
+						       i,	    x->has_instance,
+						       x->instance, x->packets[0].begin };
+	}
+	if (n)
+		qsort(keys, n, sizeof(*keys), by_stream);
+	for (size_t i = 0; good && i < n; i++) {
+		if (!i || !same_stream(&keys[i - 1], &keys[i]))
+			f = feed_new(c, &c->files[keys[i].file]);
+		good = f && mem_grow((void **)&f->files, &f->files_cap, f->nfiles + 1,
+				     sizeof(*f->files), CTF_MAX_FILES);
+		if (good)
+			f->files[f->nfiles++] = keys[i].file;
+		if (good && (i + 1 == n || !same_stream(&keys[i], &keys[i + 1])))
+			good = feed_add(c, f, &c->files[f->files[0]]);
+	}
+	mem_free(keys);
+	return good;
+}
+
+/* --- what is said of the trace --- */
+
+static uint32_t plain_class(struct ctf *c, const char *name)
+{
+	const uint32_t s = trace_intern(c->t, name);
+
+	return trace_add_class(
+		c->t,
+		&(struct event_class){ .name = s, .simple = s, .raw = s, .flags = CLASS_EVENT });
+}
+
+static bool add_names(struct ctf *c)
+{
+	struct spur_trace *t = c->t;
+
+	c->packet_cls = plain_class(c, "packet");
+	c->lost_cls = plain_class(c, "discarded events");
+	c->lost_packets_cls = plain_class(c, "lost packets");
+	c->s_count = trace_intern(t, "count");
+	c->s_packets = trace_intern(t, "packets");
+	c->s_at = trace_intern(t, "at");
+	c->s_bits = trace_intern(t, "bits");
+	c->s_value = trace_intern(t, "value");
+	return c->packet_cls && c->lost_cls && c->lost_packets_cls;
+}
+
+static const char *env_text(const struct ctf_meta *m, const char *key)
+{
+	for (size_t i = 0; i < m->nenv; i++)
+		if (m->env[i].is_text && strcmp(m->env[i].key, key) == 0)
+			return m->env[i].text;
+	return NULL;
+}
+
+static bool add_tracks(struct ctf *c)
+{
+	for (size_t i = 0; i < c->ntraces; i++) {
+		struct ctf_trace *tr = &c->traces[i];
+		const char *name = env_text(tr->meta, "trace_name"),
+			   *host = env_text(tr->meta, "hostname");
+
+		name = tr->dir[0] ? tr->dir : name ? name : host ? host : "trace";
+		tr->track =
+			trace_add_track(c->t, (struct spur_track){ .parent = SPUR_NONE,
+								   .name = trace_intern(c->t, name),
+								   .kind = SPUR_TRACK_OTHER,
+								   .pid = -1,
+								   .tid = -1,
+								   .cpu = -1 });
+		if (tr->track == SPUR_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool add_info(struct ctf *c)
+{
+	const struct ctf_meta *m = c->traces[0].meta;
+	bool good = true;
+
+	for (size_t i = 0; good && i < m->nenv; i++)
+		good = m->env[i].is_text ? trace_add_info(c->t, m->env[i].key, "%s", m->env[i].text)
+					 : trace_add_info(c->t, m->env[i].key, "%lld",
+							  (long long)m->env[i].number);
+	if (good && m->has_uuid)
+		good = trace_add_info(
+			c->t, "uuid",
+			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			m->uuid[0], m->uuid[1], m->uuid[2], m->uuid[3], m->uuid[4], m->uuid[5],
+			m->uuid[6], m->uuid[7], m->uuid[8], m->uuid[9], m->uuid[10], m->uuid[11],
+			m->uuid[12], m->uuid[13], m->uuid[14], m->uuid[15]);
+	return good && (c->ntraces < 2 || trace_add_info(c->t, "traces", "%zu", c->ntraces));
+}
+
+static void set_clock(struct ctf *c)
+{
+	struct clock_info *k = &c->t->clock;
+	const struct ctf_clock *clock = NULL;
+
+	for (size_t i = 0; i < c->ntraces && !clock; i++)
+		for (size_t s = 0; s < c->traces[i].meta->nstreams && !clock; s++)
+			clock = c->traces[i].meta->streams[s]->clock;
+	k->hz = clock ? clock->hz : 1000000000;
+	k->name = clock && clock->name && clock->name[0] ? clock->name
+		  : clock && clock->id[0]		 ? clock->id
+							 : "unknown";
+	k->derived = clock ? "the metadata" : "nothing says it: a unit counts as a ns";
+	k->epoch_known = clock && clock->unix_epoch;
+	k->epoch_ns = c->epoch_base;
+	k->ticks = c->t->options.raw_time;
+}
+
+static void set_version(struct ctf *c)
+{
+	const struct ctf_meta *m = c->traces[0].meta;
+
+	c->t->version = m->generation == CTF_V11 ? "RFC v1.1"
+			: m->generation == CTF_2
+				? "2"
+				: arena_printf(&c->t->arena, "%u.%u", m->major, m->minor);
+	c->t->byte_order = m->big_endian ? "big" : "little";
+}
+
+/* --- the format --- */
+
+/* A key is 16, 24 or 32 bytes, as they are or in hexadecimal. */
+static enum spur_status read_key(struct ctf *c, const char *path, struct spur_error *err)
+{
+	struct source *s = NULL;
+	struct text t;
+
+	if (!path)
+		return SPUR_OK;
+	if (source_open(&s, path, NULL, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	source_need(s, 4096);
+	t = text_make(s->data, s->size < 4096 ? s->size : 4096);
+	if (t.len != 16 && t.len != 24 && t.len != 32) {
+		t = text_trim(t);
+		for (size_t i = 0; i + 1 < t.len && c->key_len < sizeof(c->key); i += 2) {
+			struct text pair = text_make(t.p + i, 2);
+			uint64_t byte;
+
+			if (!text_u64(&pair, 16, &byte) || pair.len)
+				break;
+			c->key[c->key_len++] = (uint8_t)byte;
+		}
+		if (2 * c->key_len != t.len)
+			c->key_len = 0;
+	} else {
+		memcpy(c->key, t.p, t.len);
+		c->key_len = t.len;
+	}
+	source_close(s);
+	if (c->key_len == 16 || c->key_len == 24 || c->key_len == 32)
+		return SPUR_OK;
+	return err_set(err, SPUR_ERR_USAGE,
+		       "%s: expected a key of 16, 24 or 32 bytes, plain or hexadecimal, found none",
+		       path);
+}
+
+static enum spur_status open_all(struct ctf *c, struct spur_error *err)
+{
+	struct spur_trace *t = c->t;
+
+	if (read_key(c, t->options.key_file, err) == SPUR_FAIL ||
+	    ctf_find(c, t->path, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!add_names(c) || !add_tracks(c))
+		return err_nomem(err);
+	for (size_t i = 0; i < c->ntraces; i++)
+		if (ctf_trace_open(c, &c->traces[i], err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (!ctf_index(c, &c->files[i], &t->diag))
+			return err_nomem(err);
+	if (!make_feeds(c) || !add_info(c))
+		return err_nomem(err);
+	set_clock(c);
+	set_version(c);
+	for (size_t i = 0; i < c->nfeeds; i++)
+		t->tracks_shared |= c->nfeeds > 1 && (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
+						      c->feeds[i]->trace->kernel);
+	if (!c->nfeeds)
+		diag_add(&t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
+			 "expected a stream file with packets, found none: nothing was recorded, "
+			 "or the files are lost");
+	return t->version ? SPUR_OK : err_nomem(err);
+}
+
+static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
+{
+	struct ctf *c = mem_alloc(sizeof(*c));
+
+	if (!c)
+		return err_nomem(err);
+	t->state = c;
+	c->t = t;
+	c->spans = !t->options.no_spans;
+	if (src && strcmp(t->path, "-") == 0)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "-: expected a trace directory, found a pipe: a stream cannot be "
+			       "read without its metadata");
+	return open_all(c, err);
+}
+
+static void free_feed(struct ctf_feed *f)
+{
+	mem_free(f->files);
+	mem_free(f->cursor.slots);
+	mem_free(f->cursor.have);
+	mem_free(f->known);
+	map64_free(&f->rest);
+	map64_free(&f->tracks);
+	map64_free(&f->functions);
+	mem_free(f);
+}
+
+static void free_file(struct ctf_file *f)
+{
+	for (size_t i = 0; i < f->npackets && f->unpacked; i++)
+		if (f->packets[i].flags & PACKET_OWN)
+			scratch_free((void *)(uintptr_t)f->packets[i].data, f->packets[i].own);
+	scratch_free(f->packets, f->packets_cap * sizeof(*f->packets));
+}
+
+static void close_trace(struct spur_trace *t)
+{
+	struct ctf *c = t->state;
+
+	for (size_t i = 0; i < c->nfeeds; i++)
+		free_feed(c->feeds[i]);
+	for (size_t i = 0; i < c->nfiles; i++)
+		free_file(&c->files[i]);
+	for (size_t i = 0; i < c->ntraces; i++) {
+		struct ctf_trace *tr = &c->traces[i];
+
+		for (size_t k = 0; tr->classes && k < tr->meta->nstreams; k++) {
+			map64_free(&tr->classes[k].events);
+			map64_free(&tr->classes[k].names);
+			map64_free(&tr->classes[k].spans);
+		}
+		map64_free(&tr->processes);
+		map64_free(&tr->threads);
+		map64_free(&tr->long_threads);
+		map64_free(&tr->ids);
+		meta_free(tr->meta);
+	}
+	for (size_t i = 0; i < c->nsources; i++)
+		source_close(c->sources[i]);
+	map64_free(&c->functions);
+	mem_free(c->feeds);
+	mem_free(c->files);
+	mem_free(c->traces);
+	mem_free(c->sources);
+	mem_free(c);
+}
+
+static int probe_dir(const char *path)
+{
+	static const char *const names[] = { "metadata", "metadata.gz", "metadata.zst" };
+	char full[4400];
+	FILE *f;
+
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(full, sizeof(full), "%s/%s", path, names[i]);
+		f = fopen(full, "rbe");
+		if (f) {
+			fclose(f);
+			return SCORE_DIR;
+		}
+	}
+	return ctf_below(path) ? SCORE_DIR - 10 : 0;
+}
+
+static int probe(const struct probe *p)
+{
+	const struct text t = text_make(p->head, p->len);
+
+	if (p->is_dir)
+		return probe_dir(p->path);
+	if (p->len < 4)
+		return 0;
+	if (load32(p->head, false) == 0x75D11D57 || load32(p->head, true) == 0x75D11D57 ||
+	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "preamble") > 0))
+		return SCORE_SURE;
+	return load32(p->head, false) == 0xC1FC1FC1 || load32(p->head, true) == 0xC1FC1FC1
+		       ? SCORE_STREAM
+		       : 0;
+}
+
+const struct spur_format spur_format_ctf = {
+	.name = "ctf",
+	.title = "Common Trace Format (LTTng, barectf, Zephyr, perf, babeltrace)",
+	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, both "
+		 "byte orders, packed packets",
+	.probe = probe,
+	.open = open_trace,
+	.next = ctf_next,
+	.args = ctf_args,
+	.fields = ctf_fields,
+	.raw = ctf_raw,
+	.close = close_trace,
+};

@@ -1,0 +1,362 @@
+/*
+ * Finds what belongs to a trace on disk: every directory with a file `metadata` is one, its other files are streams.
+ * Directories whose metadata is of the same trace (session rotation) are put together.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/ctf/reader.h"
+
+enum { MAX_DIRS = 1 << 16, MAX_DEPTH = 16, MAX_NAMES = 1 << 20, PATH_ROOM = 4400 };
+
+/* Names in a directory or of directories, in the order of their bytes. */
+struct name_list {
+	char **items;
+	size_t count, cap;
+};
+
+static bool name_add(struct ctf *c, struct name_list *l, const char *name)
+{
+	char *copy = arena_strdup(&c->t->arena, name, strlen(name));
+
+	if (!copy ||
+	    !mem_grow((void **)&l->items, &l->cap, l->count + 1, sizeof(*l->items), MAX_NAMES))
+		return false;
+	l->items[l->count++] = copy;
+	return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void name_sort(struct name_list *l)
+{
+	if (l->count)
+		qsort(l->items, l->count, sizeof(*l->items), by_name);
+}
+
+/* Hidden files and directories are none of a trace's. */
+static bool list_dir(struct ctf *c, const char *path, struct name_list *files,
+		     struct name_list *dirs)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+	char full[PATH_ROOM];
+	struct stat st;
+	bool good = true;
+
+	while (d && good && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.' ||
+		    snprintf(full, sizeof(full), "%s/%s", path, e->d_name) >= PATH_ROOM ||
+		    stat(full, &st) != 0)
+			continue;
+		if (S_ISDIR(st.st_mode))
+			good = name_add(c, dirs, e->d_name);
+		else if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))
+			good = name_add(c, files, e->d_name);
+	}
+	if (d)
+		closedir(d);
+	name_sort(files);
+	name_sort(dirs);
+	return good;
+}
+
+static bool is_metadata(const char *name)
+{
+	return strcmp(name, "metadata") == 0 || strcmp(name, "metadata.gz") == 0 ||
+	       strcmp(name, "metadata.zst") == 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* SPEC ctf/identity: 1.8: the UUID; 2: namespace, name and uid, where there is a uid */
+static bool same_trace(const struct ctf_meta *a, const struct ctf_meta *b)
+{
+	if (a->generation != b->generation)
+		return false;
+	if (a->generation == CTF_2)
+		return a->uid && same_text(a->uid, b->uid) && same_text(a->name, b->name) &&
+		       same_text(a->space, b->space);
+	return a->generation == CTF_1 && a->has_uuid && b->has_uuid &&
+	       memcmp(a->uuid, b->uuid, 16) == 0;
+}
+
+/* The trace of this metadata: a new one, or one that is there; the longer metadata is kept. SPUR_NONE: no memory. */
+static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
+{
+	struct ctf_trace *tr;
+
+	for (size_t i = 0; i < c->ntraces; i++) {
+		struct ctf_meta *have = c->traces[i].meta;
+
+		if (!same_trace(have, m))
+			continue;
+		if (m->text.len > have->text.len) {
+			c->traces[i].meta = m;
+			m = have;
+		}
+		meta_free(m);
+		return (uint32_t)i;
+	}
+	if (!mem_grow((void **)&c->traces, &c->traces_cap, c->ntraces + 1, sizeof(*c->traces),
+		      MAX_DIRS)) {
+		meta_free(m);
+		return SPUR_NONE;
+	}
+	tr = &c->traces[c->ntraces];
+	tr->meta = m;
+	tr->dir = arena_strdup(&c->t->arena, dir, strlen(dir));
+	return tr->dir ? (uint32_t)c->ntraces++ : SPUR_NONE;
+}
+
+static enum spur_status source_keep(struct ctf *c, const char *path, struct source **out,
+				    struct spur_error *err)
+{
+	if (!mem_grow((void **)&c->sources, &c->sources_cap, c->nsources + 1, sizeof(*c->sources),
+		      2 * CTF_MAX_FILES))
+		return err_nomem(err);
+	if (source_open(out, path, &(struct source_options){ .read_size = c->t->options.read_size },
+			err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	c->sources[c->nsources++] = *out;
+	source_need(*out, UINT64_MAX);
+	return SPUR_OK;
+}
+
+static enum spur_status read_metadata(struct ctf *c, const char *full, const char *shown,
+				      const char *dir, uint32_t *trace, struct spur_error *err)
+{
+	struct ctf_meta *m = NULL;
+	struct source *s = NULL;
+
+	if (source_keep(c, full, &s, err) == SPUR_FAIL ||
+	    meta_read(&m, shown, s->data, s->size, &c->t->diag, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	*trace = trace_of(c, m, dir);
+	return *trace == SPUR_NONE ? err_nomem(err) : SPUR_OK;
+}
+
+/* Longest section whose name the file's begins with, then nothing, or `_` or `.` and digits. */
+static uint32_t section_of(const struct ctf_meta *m, const char *name)
+{
+	uint32_t best = m->nstreams == 1 ? 0 : SPUR_NONE;
+	size_t best_len = 0;
+
+	for (size_t i = 0; i < m->nstreams; i++) {
+		const char *section = m->streams[i]->name;
+		const size_t len = strlen(section);
+		const char *rest = name + len;
+
+		if (strncmp(name, section, len) != 0 || len <= best_len)
+			continue;
+		if (!*rest || ((*rest == '_' || *rest == '.') && rest[1] &&
+			       !rest[1 + strspn(rest + 1, "0123456789")])) {
+			best = (uint32_t)i;
+			best_len = len;
+		}
+	}
+	return best;
+}
+
+/* A stream file; what cannot be opened or belongs to no section is said and left out. False: no memory. */
+static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char *shown,
+		     const char *name)
+{
+	const struct ctf_meta *m = c->traces[trace].meta;
+	struct spur_error err = { 0 };
+	struct source *s = NULL;
+	struct ctf_file *f;
+	uint32_t class = 0;
+
+	if (m->generation == CTF_V11 && (class = section_of(m, name)) == SPUR_NONE) {
+		diag_add(&c->t->diag, DIAG_WARN, "ctf/stray-file", shown, DIAG_NO_OFF, 0,
+			 "expected a file named after a section, found another one: skipped");
+		return true;
+	}
+	if (source_keep(c, full, &s, &err) == SPUR_FAIL) {
+		if (err.code != SPUR_ERR_MEMORY)
+			diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/unreadable", shown, DIAG_NO_OFF, 0,
+				 "%s", err.message);
+		return err.code != SPUR_ERR_MEMORY;
+	}
+	if (s->error.code)
+		diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/unreadable", shown, DIAG_NO_OFF, 0, "%s",
+			 s->error.message);
+	if (!s->size)
+		return true;
+	if (!mem_grow((void **)&c->files, &c->files_cap, c->nfiles + 1, sizeof(*c->files),
+		      CTF_MAX_FILES))
+		return false;
+	f = &c->files[c->nfiles];
+	*f = (struct ctf_file){ .trace = trace, .class = class, .source = s };
+	f->stream = trace_add_stream(c->t, shown, s->size);
+	if (f->stream == SPUR_NONE)
+		return false;
+	f->name = c->t->streams[f->stream].path;
+	c->nfiles++;
+	return true;
+}
+
+/* One directory with metadata. */
+static enum spur_status take_dir(struct ctf *c, const char *root, const char *dir,
+				 const struct name_list *files, const char *metadata,
+				 const char *only, struct spur_error *err)
+{
+	char full[PATH_ROOM], shown[PATH_ROOM];
+	const char *sep = dir[0] ? "/" : "";
+	uint32_t trace = 0;
+
+	snprintf(full, sizeof(full), "%s/%s%s%s", root, dir, sep, metadata);
+	snprintf(shown, sizeof(shown), "%s%s%s", dir, sep, metadata);
+	if (read_metadata(c, full, shown, dir, &trace, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	for (size_t i = 0; i < files->count; i++) {
+		const char *name = files->items[i];
+
+		if (is_metadata(name) || (only && strcmp(name, only) != 0))
+			continue;
+		snprintf(full, sizeof(full), "%s/%s%s%s", root, dir, sep, name);
+		snprintf(shown, sizeof(shown), "%s%s%s", dir, sep, name);
+		if (!add_file(c, trace, full, shown, name))
+			return err_nomem(err);
+	}
+	return SPUR_OK;
+}
+
+static const char *find_metadata(const struct name_list *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (is_metadata(files->items[i]))
+			return files->items[i];
+	return NULL;
+}
+
+static unsigned dir_depth(const char *dir)
+{
+	unsigned n = 0;
+
+	for (; *dir; dir++)
+		n += *dir == '/';
+	return n;
+}
+
+/* Puts `sub` of `dir` on the list of directories to look into. */
+static bool push_dir(struct ctf *c, struct name_list *todo, const char *dir, const char *sub)
+{
+	char path[PATH_ROOM];
+
+	if (dir_depth(dir) >= MAX_DEPTH || todo->count >= MAX_DIRS ||
+	    snprintf(path, sizeof(path), "%s%s%s", dir, dir[0] ? "/" : "", sub) >= PATH_ROOM)
+		return true;
+	return name_add(c, todo, path);
+}
+
+/* One bad metadata of several does not take the others with it. */
+static enum spur_status dir_failed(struct ctf *c, const char *dir, const struct spur_error *err,
+				   size_t *failed)
+{
+	if (err->code == SPUR_ERR_MEMORY)
+		return SPUR_FAIL;
+	++*failed;
+	diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/metadata", dir[0] ? dir : "metadata", DIAG_NO_OFF,
+		 0, "%s", err->message);
+	return SPUR_OK;
+}
+
+static enum spur_status find_below(struct ctf *c, const char *root, const char *only,
+				   struct spur_error *err)
+{
+	struct name_list todo = { 0 };
+	enum spur_status st = name_add(c, &todo, "") ? SPUR_OK : err_nomem(err);
+	size_t failed = 0;
+
+	for (size_t i = 0; i < todo.count && st != SPUR_FAIL; i++) {
+		struct name_list files = { 0 }, dirs = { 0 };
+		const char *dir = todo.items[i], *metadata;
+		char full[PATH_ROOM];
+
+		snprintf(full, sizeof(full), "%s%s%s", root, dir[0] ? "/" : "", dir);
+		if (!list_dir(c, full, &files, &dirs))
+			st = err_nomem(err);
+		metadata = find_metadata(&files);
+		if (st != SPUR_FAIL && metadata &&
+		    take_dir(c, root, dir, &files, metadata, only, err) == SPUR_FAIL)
+			st = dir_failed(c, dir, err, &failed);
+		for (size_t k = 0; k < dirs.count && st != SPUR_FAIL && !only; k++)
+			if (!push_dir(c, &todo, dir, dirs.items[k]))
+				st = err_nomem(err);
+		mem_free(files.items);
+		mem_free(dirs.items);
+	}
+	mem_free(todo.items);
+	if (st != SPUR_FAIL && !c->ntraces)
+		return failed ? SPUR_FAIL
+			      : err_set(err, SPUR_ERR_FORMAT,
+					"%s: expected a file named metadata, found none", root);
+	return st;
+}
+
+enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char dir[PATH_ROOM];
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return find_below(c, path, NULL, err);
+	/* A file of a trace: with `metadata` the whole directory, with a stream only that one. */
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+		 slash ? path : ".");
+	return find_below(c, dir, is_metadata(name) ? NULL : name, err);
+}
+
+bool ctf_below(const char *path)
+{
+	static const unsigned most = 4096;
+	char stack[MAX_DEPTH][PATH_ROOM];
+	DIR *dirs[MAX_DEPTH];
+	unsigned depth = 0, seen = 0;
+	bool found = false;
+
+	snprintf(stack[0], PATH_ROOM, "%s", path);
+	dirs[0] = opendir(path);
+	while (!found && seen < most) {
+		const struct dirent *e = dirs[depth] ? readdir(dirs[depth]) : NULL;
+		struct stat st;
+
+		if (!e) {
+			if (dirs[depth])
+				closedir(dirs[depth]);
+			if (!depth)
+				return false;
+			depth--;
+			continue;
+		}
+		seen++;
+		if (e->d_name[0] == '.' || depth + 1 == MAX_DEPTH ||
+		    snprintf(stack[depth + 1], PATH_ROOM, "%s/%s", stack[depth], e->d_name) >=
+			    PATH_ROOM ||
+		    stat(stack[depth + 1], &st) != 0)
+			continue;
+		found = S_ISREG(st.st_mode) && is_metadata(e->d_name);
+		if (!found && S_ISDIR(st.st_mode)) {
+			depth++;
+			dirs[depth] = opendir(stack[depth]);
+		}
+	}
+	for (;; depth--) {
+		if (dirs[depth])
+			closedir(dirs[depth]);
+		if (!depth)
+			return found;
+	}
+}
