@@ -3,6 +3,7 @@
  * Directories whose metadata is of the same trace (session rotation) are put together.
  */
 #include <dirent.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include "format/ctf/reader.h"
 
-enum { MAX_DIRS = 1 << 16, MAX_DEPTH = 16, MAX_NAMES = 1 << 20, PATH_ROOM = 4400 };
+enum { MAX_DIRS = 1 << 16, MAX_DEPTH = 16, LOOK_AT = 4096, MAX_NAMES = 1 << 20, PATH_ROOM = 4400 };
 
 /* Names in a directory or of directories, in the order of their bytes. */
 struct name_list {
@@ -321,42 +322,20 @@ enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *er
 
 bool ctf_below(const char *path)
 {
-	static const unsigned most = 4096;
-	char stack[MAX_DEPTH][PATH_ROOM];
-	DIR *dirs[MAX_DEPTH];
-	unsigned depth = 0, seen = 0;
+	char *paths[] = { (char *)(uintptr_t)path, NULL };
+	FTS *walk = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+	unsigned left = LOOK_AT;
 	bool found = false;
+	FTSENT *e;
 
-	snprintf(stack[0], PATH_ROOM, "%s", path);
-	dirs[0] = opendir(path);
-	while (!found && seen < most) {
-		const struct dirent *e = dirs[depth] ? readdir(dirs[depth]) : NULL;
-		struct stat st;
-
-		if (!e) {
-			if (dirs[depth])
-				closedir(dirs[depth]);
-			if (!depth)
-				return false;
-			depth--;
-			continue;
-		}
-		seen++;
-		if (e->d_name[0] == '.' || depth + 1 == MAX_DEPTH ||
-		    snprintf(stack[depth + 1], PATH_ROOM, "%s/%s", stack[depth], e->d_name) >=
-			    PATH_ROOM ||
-		    stat(stack[depth + 1], &st) != 0)
-			continue;
-		found = S_ISREG(st.st_mode) && is_metadata(e->d_name);
-		if (!found && S_ISDIR(st.st_mode)) {
-			depth++;
-			dirs[depth] = opendir(stack[depth]);
-		}
+	while (walk && !found && left-- && (e = fts_read(walk)) != NULL) {
+		if (e->fts_info == FTS_D && e->fts_level &&
+		    (e->fts_level > MAX_DEPTH || e->fts_name[0] == '.'))
+			fts_set(walk, e, FTS_SKIP);
+		found = (e->fts_info == FTS_F || e->fts_info == FTS_NSOK) &&
+			is_metadata(e->fts_name);
 	}
-	for (;; depth--) {
-		if (dirs[depth])
-			closedir(dirs[depth]);
-		if (!depth)
-			return found;
-	}
+	if (walk)
+		fts_close(walk);
+	return found;
 }
