@@ -23,7 +23,8 @@ struct pipe_options {
  */
 struct feed_reader;
 /* Of a filter that is global only the part that needs no other feed is applied. */
-struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter, uint32_t rows);
+struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
+				    uint32_t rows);
 enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n);
 void feed_reader_free(struct feed_reader *r);
 /*
@@ -44,25 +45,27 @@ void merge_free(struct merge *m);
 /*
  * Per feed in parallel: each worker has its own state, each feed is read by one worker from begin
  * to end. The caller joins the states afterwards: results must not depend on which worker had which
- * feed. Where the filter is global or there is a limit the feeds are read merged on one worker
+ * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are read merged on one worker
  * instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
  */
 struct pipe_fold {
 	bool (*feed_begin)(void *worker, const struct feed *f);
 	bool (*rows)(void *worker, struct spur_event *rows, size_t n);
 	bool (*feed_end)(void *worker, const struct feed *f);
+	bool any_order; /* a track's rows may come from several feeds at once (trace.h, tracks_shared) */
 };
 /*
  * `states`: pipe_workers() states of the caller's. A callback's false means that memory is out:
  * SPUR_FAIL.
  */
 unsigned pipe_workers(const struct spur_trace *t, const struct pipe_options *opt);
-enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_fold *fold,
-				void *const *states);
+enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt,
+				const struct pipe_fold *fold, void *const *states);
 
 /* Merged by time on the caller's thread. `rows` returns false to stop early. */
 enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options *opt,
-				 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self);
+				 bool (*rows)(void *self, struct spur_event *rows, size_t n),
+				 void *self);
 
 /*
  * Merged by time, in two halves: `stage` runs on one thread in time order, keeps state (stacks,
@@ -84,7 +87,7 @@ struct pipe_render {
 };
 /* A new row at the end, not initialised; NULL when memory is out. */
 struct spur_event *render_add(struct render_rows *out);
-enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_render *r,
-				 void *self, struct out *o);
+enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt,
+				 const struct pipe_render *r, void *self, struct out *o);
 
 #endif

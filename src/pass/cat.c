@@ -471,9 +471,9 @@ static void cat_close(void *lane)
 
 static enum spur_status cat_write(struct cat *c)
 {
-	static const struct pipe_lines lines = { .open = cat_open,
-						 .rows = cat_rows,
-						 .close = cat_close };
+	static const struct pipe_lines lines = {
+		.any_order = true, .open = cat_open, .rows = cat_rows, .close = cat_close
+	};
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;
 

@@ -119,7 +119,9 @@ void counts_free(struct counts *c)
 
 enum spur_status counts_run(struct pass_env *env, bool want_args, struct counts *out)
 {
-	static const struct pipe_fold fold = { .feed_begin = count_feed, .rows = count_rows };
+	static const struct pipe_fold fold = { .feed_begin = count_feed,
+					       .rows = count_rows,
+					       .any_order = true };
 	const unsigned n = pipe_workers(env->trace, &env->pipe);
 	struct counts *workers = mem_array(n, sizeof(*workers));
 	void **states = mem_array(n, sizeof(*states));
