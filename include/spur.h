@@ -146,6 +146,7 @@ enum spur_show {
 	SPUR_SHOW_HEX,
 	SPUR_SHOW_OCTAL,
 	SPUR_SHOW_CHAR,
+	SPUR_SHOW_BINARY,
 };
 
 struct spur_value {

@@ -233,6 +233,7 @@ int run_pass(struct values *v, const char *name)
 	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
 		return run_error(&v->err);
 	v->open.as_stored = pass->as_stored;
+	v->open.no_spans |= pass->no_spans;
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
 	st = output_open(&o, v->output, v->force, &v->err);

@@ -86,6 +86,32 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	return mem_failures() == failures ? st : SPUR_FAIL;
 }
 
+bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+		      struct ctf_place_of *at, enum spur_status *st)
+{
+	const struct ctf_file *f;
+	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	struct ctf_cursor cur, head;
+	struct ctf_event *e;
+
+	args_reset(args);
+	e = p ? event_at(c, ev, args, &cur) : NULL;
+	if (!e)
+		return false;
+	*at = (struct ctf_place_of){ &c->traces[f->trace].classes[f->class], e, f->trace };
+	*st = SPUR_OK;
+	if (at->class->class->packet_context) {
+		head = cur;
+		head.at = 0;
+		head.limit = p->content;
+		if (plan_skip(c->traces[f->trace].header, &head) == SPUR_OK)
+			*st = plan_values(at->class->context, &head, false, args);
+	}
+	if (*st == SPUR_OK)
+		*st = plan_values(e->program, &cur, false, args);
+	return true;
+}
+
 /* --- for dump: every field with its bits --- */
 
 struct field_list {

@@ -256,9 +256,10 @@ static uint32_t name_id(struct build *b, const char *name)
 
 static enum spur_show show_of(const struct ctf_field *f)
 {
-	return f->base == 16 || f->base == 2 || f->kind == CTF_BITS ? SPUR_SHOW_HEX
-	       : f->base == 8					    ? SPUR_SHOW_OCTAL
-								    : SPUR_SHOW_PLAIN;
+	return f->base == 2			      ? SPUR_SHOW_BINARY
+	       : f->base == 16 || f->kind == CTF_BITS ? SPUR_SHOW_HEX
+	       : f->base == 8			      ? SPUR_SHOW_OCTAL
+						      : SPUR_SHOW_PLAIN;
 }
 
 static int by_low(const void *a, const void *b)

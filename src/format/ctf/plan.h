@@ -79,6 +79,9 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c);
 /* Number of bits where it is the same for all (a multiple of 8, byte aligned), else 0. For the hot loop's fast path. */
 uint64_t plan_fixed(const struct ctf_program *p);
 
+/* What plan_values() puts between several labels of one value where scopes are apart; into ENUM values' `count`. */
+enum { CTF_LABELS_BETWEEN = 0x1F, CTF_ENUM_UNSIGNED = 0, CTF_ENUM_SIGNED = 1, CTF_ENUM_FLAGS = 2 };
+
 /*
  * Values of all fields: one item per scope field (top-level members as items of `args` directly when `flat`, else one
  * STRUCT per scope, named as in paths). SPUR_WARN: damaged from some field on; what came

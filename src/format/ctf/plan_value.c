@@ -150,7 +150,7 @@ static const char *label_join(struct value_run *r, const char *const *names, siz
 		const size_t l = strlen(names[i]);
 
 		if (i)
-			*p++ = '|';
+			*p++ = r->flat ? '|' : CTF_LABELS_BETWEEN;
 		memcpy(p, names[i], l);
 		p += l;
 	}
@@ -202,8 +202,11 @@ static void set_int(struct value_run *r, const struct ctf_field *f, struct spur_
 	v->size = f->size && f->size % 8 == 0 && f->size <= 64 ? (uint8_t)(f->size / 8) : 0;
 	v->type = f->kind == CTF_BOOL ? SPUR_BOOL : f->is_signed ? SPUR_I64 : SPUR_U64;
 	v->u = f->kind == CTF_BOOL ? n != 0 : n;
-	if (f->labels || f->is_enum) {
+	if (f->labels || f->is_enum || f->kind == CTF_BITMAP) {
 		v->type = SPUR_ENUM;
+		v->count = f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
+			   : f->is_signed	 ? CTF_ENUM_SIGNED
+						 : CTF_ENUM_UNSIGNED;
 		v->label = f->labels ? label_of(r, f, n) : NULL;
 	}
 }

@@ -193,6 +193,17 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev,
 enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
+/*
+ * For styles: values of the packet's context (where there is one), then of each scope of the event, a STRUCT each.
+ * False: the event cannot be read. *st: SPUR_WARN where fields are missing.
+ */
+struct ctf_place_of {
+	const struct ctf_class *class;
+	const struct ctf_event *event;
+	uint32_t trace;
+};
+bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+		      struct ctf_place_of *at, enum spur_status *st);
 /* The file and packet of a row; NULL: none. */
 const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
 				       const struct ctf_file **file);
