@@ -13,12 +13,12 @@
 
 enum { NESTING = 128, DAY = 86400 };
 
-#define NO_TIME INT64_MIN
+static const int64_t no_time = INT64_MIN;
 
 struct pretty {
 	struct spur_trace *trace;
 	struct ctf *ctf;
-	int64_t last; /* time of the row before; NO_TIME: there is none */
+	int64_t last; /* time of the row before; no_time: there is none */
 	struct {
 		char *text; /* "vm:app:123 ", or "" */
 		size_t len;
@@ -204,12 +204,14 @@ static void out_clock(struct out *o, int64_t ns)
 
 static void out_delta(struct out *o, int64_t delta)
 {
-	if (delta == NO_TIME)
-		out_str(o, "(+?.?"
-			   "????????) ");
-	else
+	if (delta == no_time) {
+		out_str(o, "(+?.");
+		out_pad(o, '?', 9);
+		out_str(o, ") ");
+	} else {
 		out_printf(o, "(+%lld.%09lld) ", (long long)(delta / 1000000000),
 			   (long long)(delta % 1000000000));
+	}
 }
 
 /* Scopes after the name: those that have a class, empty ones too. */
@@ -281,7 +283,7 @@ static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct r
 		if (!row)
 			return false;
 		*row = rows[i];
-		row->dur = p->last == NO_TIME	  ? NO_TIME
+		row->dur = p->last == no_time	  ? no_time
 			   : rows[i].ts > p->last ? rows[i].ts - p->last
 						  : 0;
 		p->last = rows[i].ts;
@@ -331,7 +333,7 @@ static bool make_heads(struct pretty *p)
 static enum spur_status pretty_run(struct pass_env *env)
 {
 	static const struct pipe_render render = { pretty_stage, pretty_render };
-	struct pretty p = { .trace = env->trace, .last = NO_TIME };
+	struct pretty p = { .trace = env->trace, .last = no_time };
 
 	if (strcmp(env->trace->format->name, "ctf") != 0)
 		return err_set(env->err, SPUR_ERR_USAGE,

@@ -38,6 +38,13 @@ static void out_octal(struct out *o, uint64_t v)
 	out_bytes(o, p, (size_t)(end - p));
 }
 
+static void out_binary(struct out *o, uint64_t v)
+{
+	out_str(o, "0b");
+	for (int i = v ? 63 - __builtin_clzll(v) : 0; i >= 0; i--)
+		out_char(o, v >> i & 1 ? '1' : '0');
+}
+
 /* Of a signed number the bits that the record has. */
 static uint64_t value_bits(const struct spur_value *v)
 {
@@ -68,6 +75,8 @@ static void integer_out(const struct spur_value *v, struct out *o)
 		out_text_hex(o, value_bits(v));
 	else if (v->show == SPUR_SHOW_OCTAL)
 		out_octal(o, value_bits(v));
+	else if (v->show == SPUR_SHOW_BINARY)
+		out_binary(o, value_bits(v));
 	else if (v->show == SPUR_SHOW_CHAR)
 		char_out(o, value_bits(v) & 0xff);
 	else if (is_signed)
