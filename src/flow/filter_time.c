@@ -206,8 +206,8 @@ static bool last_rows(void *worker, struct spur_event *rows, size_t n)
 
 static enum spur_status scan_last(struct spur_trace *t, int64_t *last)
 {
-	static const struct pipe_fold fold = { .rows = last_rows, .any_order = true };
-	const struct pipe_options opt = { .threads = t->options.threads };
+	static const struct pipe_fold fold = { .rows = last_rows };
+	const struct pipe_options opt = { .threads = t->options.threads, .any_order = true };
 	unsigned n = pipe_workers(t, &opt);
 	struct last_time *all = mem_array(n, sizeof(*all));
 	void **states = mem_array(n, sizeof(void *));

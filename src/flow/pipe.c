@@ -125,7 +125,7 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 	struct pipe_run run = { .trace = t, .opt = opt, .fold = fold, .states = states };
 	size_t n = 0;
 
-	if (pipe_is_one(opt) || (t->tracks_shared && !fold->any_order))
+	if (pipe_is_one(opt) || (t->tracks_shared && !opt->any_order))
 		return pipe_run_single(t, opt, fold, states[0]);
 	run.feeds = mem_array(t->nfeeds, sizeof(struct feed *));
 	if (!run.feeds)

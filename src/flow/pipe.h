@@ -13,6 +13,7 @@ struct pipe_options {
 	unsigned threads; /* 0: all processors */
 	struct filter *filter; /* NULL: all rows */
 	bool in_turn; /* what is merged otherwise: one feed after the other instead, in the trace's order */
+	bool any_order; /* feeds apart even where they share tracks (trace.h, tracks_shared) */
 	uint64_t limit; /* stop after this many rows (0: none) */
 	volatile const int *stop; /* set by a signal handler: end early, well-formed (NULL: none) */
 };
@@ -52,7 +53,6 @@ struct pipe_fold {
 	bool (*feed_begin)(void *worker, const struct feed *f);
 	bool (*rows)(void *worker, struct spur_event *rows, size_t n);
 	bool (*feed_end)(void *worker, const struct feed *f);
-	bool any_order; /* a track's rows may come from several feeds at once (trace.h, tracks_shared) */
 };
 /*
  * `states`: pipe_workers() states of the caller's. A callback's false means that memory is out:

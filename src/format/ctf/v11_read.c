@@ -30,7 +30,7 @@ struct v11_reader {
 	size_t nodes;
 };
 
-enum spur_status v11_fail(const struct ctf_meta *m, uint64_t at, struct spur_error *err,
+enum spur_status v11_fail(struct ctf_meta *m, uint64_t at, struct spur_error *err,
 			  const char *fmt, ...)
 {
 	char what[300];
