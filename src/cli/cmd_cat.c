@@ -19,6 +19,6 @@ const struct spur_cmd spur_cmd_cat = {
 		    "of all calls\n"
 		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n",
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_CSV | TAKES_TIME | TAKES_LIMIT |
-		 TAKES_COLOR,
+		 TAKES_COLOR | TAKES_STYLE,
 	.run = cat_run,
 };
