@@ -107,23 +107,20 @@ static void take_values(struct indexer *x, struct ctf_packet *p)
 	}
 }
 
-/* Bits that the packet says it takes, and that hold events; UINT64_MAX: it does not say. */
-static void say_sizes(const struct indexer *x, uint64_t *total, uint64_t *content)
+/* Bits that the packet says it takes, and that hold events. False: it says nothing. */
+static bool say_sizes(const struct indexer *x, uint64_t *total, uint64_t *content)
 {
 	const struct ctf_cursor *c = &x->cur;
 	const uint64_t unit = x->tr->meta->generation == CTF_V11 ? 8 : 1;
+	const bool has_total = c->have[CTF_SLOT_PACKET_SIZE],
+		   has_content = c->have[CTF_SLOT_CONTENT_SIZE];
 
-	*total = c->have[CTF_SLOT_PACKET_SIZE] ? c->slots[CTF_SLOT_PACKET_SIZE] : UINT64_MAX;
-	*content = c->have[CTF_SLOT_CONTENT_SIZE] ? c->slots[CTF_SLOT_CONTENT_SIZE] : UINT64_MAX;
 	/* SPEC ctf/sizes: each of the two stands for the other where that is not there */
-	if (*total == UINT64_MAX)
-		*total = *content;
-	if (*content == UINT64_MAX)
-		*content = *total;
-	if (*total <= UINT64_MAX / 8 && *total != UINT64_MAX)
-		*total *= unit;
-	if (*content <= UINT64_MAX / 8 && *content != UINT64_MAX)
-		*content *= unit;
+	*total = c->slots[has_total ? CTF_SLOT_PACKET_SIZE : CTF_SLOT_CONTENT_SIZE];
+	*content = c->slots[has_content ? CTF_SLOT_CONTENT_SIZE : CTF_SLOT_PACKET_SIZE];
+	*total = *total > UINT64_MAX / 8 ? UINT64_MAX : *total * unit;
+	*content = *content > UINT64_MAX / 8 ? UINT64_MAX : *content * unit;
+	return has_total || has_content;
 }
 
 /* Header and context of what begins at x->off. False: x->why says why it is no packet. */
@@ -177,8 +174,7 @@ static uint64_t find_magic(struct indexer *x, uint64_t from)
 		if (!q)
 			break;
 		x->off = (uint64_t)(q - s->data);
-		good = read_heads(x, &p) && uuid_right(x);
-		say_sizes(x, &total, &content);
+		good = read_heads(x, &p) && uuid_right(x) && say_sizes(x, &total, &content);
 		from = x->off + 1;
 		if (good && total >= p.body && content <= total) {
 			from = x->off;
@@ -237,8 +233,7 @@ static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 	const uint64_t left = x->f->source->size - x->off;
 	uint64_t total, content, next;
 
-	say_sizes(x, &total, &content);
-	if (total == UINT64_MAX) {
+	if (!say_sizes(x, &total, &content)) {
 		/* SPEC ctf/no-sizes: without them the file is one packet */
 		p->content = 8 * left;
 		return left;
@@ -292,8 +287,12 @@ static bool pass_over(struct indexer *x)
 	}
 	memcpy(why, x->why, sizeof(why));
 	next = has_magic(x) ? find_magic(x, x->off + 1) : UINT64_MAX;
-	damage(x, x->f->npackets || next != UINT64_MAX ? "ctf/bad-packet" : "ctf/no-packet",
-	       next == UINT64_MAX ? left : next - x->off, why);
+	if (!x->f->npackets && next == UINT64_MAX) {
+		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->off, 0,
+			 "%s: no packet in the whole file: skipped", why);
+		return false;
+	}
+	damage(x, "ctf/bad-packet", next == UINT64_MAX ? left : next - x->off, why);
 	if (next == UINT64_MAX)
 		return false;
 	x->shown += next - x->off;
@@ -315,8 +314,7 @@ static bool forgive_magic(struct indexer *x, struct ctf_packet *p)
 		return false;
 	p->body = x->cur.at;
 	take_values(x, p);
-	say_sizes(x, &total, &content);
-	if (total == UINT64_MAX || total % 8 || total < p->body ||
+	if (!say_sizes(x, &total, &content) || total % 8 || total < p->body ||
 	    total / 8 > x->f->source->size - x->off)
 		return false;
 	damage(x, "ctf/bad-magic", 0, x->why);

@@ -11,7 +11,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum {
-	RESYNC_CHAIN = 4, /* events in a row that make a place plausible */
+	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
 	COMM = 16,
 	TASK_RUNNING_MASK = 0xFF,
@@ -415,6 +415,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 /* Whether events that can be follow each other from here to the packet's end, or a few of them. */
 static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 {
+	const struct ctf_packet *p = f->packet;
 	const uint64_t limit = c.limit, clock = c.clock;
 	const char *why;
 
@@ -424,7 +425,8 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 		if (c.at >= limit)
 			return i > 0;
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
-		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock)
+		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock ||
+		    ((p->flags & PACKET_END) && c.clock > p->end))
 			return false;
 		c.limit = limit;
 	}

@@ -30,8 +30,8 @@ struct v11_reader {
 	size_t nodes;
 };
 
-enum spur_status v11_fail(struct ctf_meta *m, uint64_t at, struct spur_error *err,
-			  const char *fmt, ...)
+enum spur_status v11_fail(struct ctf_meta *m, uint64_t at, struct spur_error *err, const char *fmt,
+			  ...)
 {
 	char what[300];
 	unsigned line, column;
