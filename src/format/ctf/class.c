@@ -270,6 +270,50 @@ static const struct ctf_field *first_field(const struct ctf_field *f)
 	return f;
 }
 
+/* An unsigned little-endian integer of that size at a multiple of `align` bits, with that role or more. */
+static bool is_uint(const struct ctf_member *m, uint32_t size, uint32_t align, uint32_t role)
+{
+	const struct ctf_field *f = m->field;
+
+	return f->kind == CTF_UINT && f->size == size && f->align == align && !f->big_endian &&
+	       !f->reversed && !f->unit && (f->roles & role) == role;
+}
+
+/* The option of a variant that values from 0 up to `high` choose, and what it holds: a time stamp of that size. */
+static bool is_short_form(const struct ctf_field *v, uint64_t high, uint32_t size, uint32_t align)
+{
+	for (uint32_t i = 0; v->kind == CTF_VARIANT && i < v->nmembers; i++) {
+		const struct ctf_member *m = &v->members[i];
+
+		if (m->nranges == 1 && m->ranges[0].low == 0 && m->ranges[0].high == high)
+			return m->field->kind == CTF_STRUCT && m->field->nmembers == 1 &&
+			       m->field->align <= 8 &&
+			       is_uint(&m->field->members[0], size, align, CTF_ROLE_TIMESTAMP) &&
+			       m->field->members[0].field->save == CTF_NO_SLOT;
+	}
+	return false;
+}
+
+/*
+ * LTTng's: an id of 5 bits with 27 of time, or of 16 bits with 32 of time; the highest id says that a longer form follows.
+ * Nobody else may ask for the id's value.
+ */
+static enum usual_header find_usual(const struct ctf_stream_class *s)
+{
+	const struct ctf_field *h = s->event_header;
+
+	if (!h || h->nmembers != 2 || h->align != 8 || h->members[1].field->kind != CTF_VARIANT ||
+	    h->members[1].field->ref.slot != h->members[0].field->save)
+		return USUAL_NONE;
+	if (is_uint(&h->members[0], 5, 1, CTF_ROLE_EVENT_CLASS_ID) &&
+	    is_short_form(h->members[1].field, 30, 27, 1))
+		return USUAL_COMPACT;
+	if (is_uint(&h->members[0], 16, 8, CTF_ROLE_EVENT_CLASS_ID) &&
+	    is_short_form(h->members[1].field, 65534, 32, 8))
+		return USUAL_LARGE;
+	return USUAL_NONE;
+}
+
 /*
  * SPEC ctf/clock-origin: rows count from the first clock's begin; other clocks that count from 1970 too are moved by what
  * lies between, and those without an origin are not
@@ -313,6 +357,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->name_slot = capture_first(tr->meta, class->event_common, names);
 	first = first_field(first);
 	k->bits = !first || first->align < 8;
+	k->usual = (uint8_t)find_usual(class);
 	class_clock(c, k);
 	if (plan_compile(&k->context, c->t, tr->meta, &c->t->arena, &context, 1, err) == SPUR_FAIL)
 		return SPUR_FAIL;

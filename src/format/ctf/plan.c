@@ -330,6 +330,50 @@ static void order_step(struct build *b, const struct ctf_field *f)
 	step_add(b, STEP_ORDER, f);
 }
 
+/* What a GET can be that keeps one value: without a loop over keeps, and for whole bytes without shifts. */
+static void get_narrow(const struct build *b, struct step *s)
+{
+	const struct keep *k = &b->keeps[s->keeps];
+	const bool native = !order_swaps(s->flags & STEP_BIG) || s->size == 8;
+
+	if (k->what == KEEP_CLOCK) {
+		s->code = STEP_CLOCK;
+		return;
+	}
+	if (!(s->flags & STEP_BYTES) || !native || (s->flags & (STEP_SIGNED | STEP_REVERSED)))
+		return;
+	s->slot = k->slot;
+	if (s->size == 8)
+		s->code = STEP_LOAD_8;
+	else if (s->size == 16)
+		s->code = STEP_LOAD_16;
+	else if (s->size == 32)
+		s->code = STEP_LOAD_32;
+	else if (s->size == 64)
+		s->code = STEP_LOAD_64;
+}
+
+/* One GET for each value that is kept. */
+static void split_keeps(struct build *b, size_t at)
+{
+	const unsigned n = b->failed ? 0 : b->steps[at].nkeeps;
+
+	for (unsigned i = 1; i < n; i++) {
+		struct step *s = step_add(b, STEP_GET, b->steps[at].field);
+
+		if (!s)
+			return;
+		*s = b->steps[at];
+		s->keeps = b->steps[at].keeps + i;
+		s->nkeeps = 1;
+		get_narrow(b, s);
+	}
+	if (!n)
+		return;
+	b->steps[at].nkeeps = 1;
+	get_narrow(b, &b->steps[at]);
+}
+
 static void build_bits(struct build *b, struct ctf_field *f, const char *name)
 {
 	struct step *s;
@@ -371,7 +415,10 @@ static void build_bits(struct build *b, struct ctf_field *f, const char *name)
 			return;
 		s->size = f->size;
 		s->off = (uint32_t)off;
+		if (b->run_align >= 8 && off % 8 == 0)
+			s->flags |= STEP_BYTES;
 		keep_roles(b, s, f);
+		split_keeps(b, b->nsteps - 1);
 	}
 	run_add(b, f, f->size);
 }
@@ -407,6 +454,15 @@ static void mark_step(struct build *b, const struct ctf_field *f)
 
 	if (f->save == CTF_NO_SLOT && !uuid)
 		return;
+	if (!b->value && !uuid) {
+		run_open(b, f);
+		s = step_add(b, STEP_PLACE, f);
+		if (!s)
+			return;
+		s->off = (uint32_t)b->run_bits;
+		s->slot = slot_index(f->save);
+		return;
+	}
 	if (!b->value)
 		run_close(b);
 	s = step_add(b, STEP_MARK, f);
@@ -573,6 +629,7 @@ static void table_sort(struct table *t)
 static void build_variant(struct build *b, struct ctf_field *f, const char *name)
 {
 	size_t n = 0, select, *ends, nends = 0;
+	uint64_t before, after;
 	uint32_t index;
 	struct step *s;
 	struct table *t;
@@ -581,8 +638,9 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 		n += f->members[i].nranges;
 	t = table_add(b, n, f->selector_signed);
 	ends = mem_array(f->nmembers, sizeof(*ends));
-	s = t && ends ? b->value ? step_add(b, STEP_SELECT, f) : step_free(b, STEP_SELECT, f, 1)
-		      : NULL;
+	run_close(b);
+	before = after = b->known_align;
+	s = t && ends ? step_add(b, STEP_SELECT, f) : NULL;
 	if (!s) {
 		mem_free(ends);
 		b->failed = true;
@@ -602,9 +660,10 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 				(struct option){ m->ranges[r].low, m->ranges[r].high,
 						 (uint32_t)b->nsteps };
 		}
-		b->known_align = 1;
+		b->known_align = before;
 		build_field(b, m->field, name);
 		run_close(b);
+		after = b->known_align < after ? b->known_align : after;
 		if (step_add(b, STEP_JUMP, f))
 			ends[nends++] = b->nsteps - 1;
 	}
@@ -614,17 +673,20 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 		b->steps[select].count = b->nsteps;
 		table_sort(&b->tables[index]);
 	}
-	b->known_align = 1;
+	b->known_align = after;
 	mem_free(ends);
 }
 
 static void build_optional(struct build *b, struct ctf_field *f, const char *name)
 {
 	struct table *t = table_add(b, f->nranges, f->selector_signed);
-	struct step *s =
-		t ? b->value ? step_add(b, STEP_OPTION, f) : step_free(b, STEP_OPTION, f, 1) : NULL;
+	struct step *s;
+	uint64_t before;
 	size_t at;
 
+	run_close(b);
+	before = b->known_align;
+	s = t ? step_add(b, STEP_OPTION, f) : NULL;
 	if (!s) {
 		b->failed = true;
 		return;
@@ -638,10 +700,9 @@ static void build_optional(struct build *b, struct ctf_field *f, const char *nam
 		((struct option *)t->options)[t->count++] =
 			(struct option){ f->ranges[i].low, f->ranges[i].high, 0 };
 	table_sort(t);
-	b->known_align = 1;
 	build_field(b, f->element, name);
 	run_close(b);
-	b->known_align = 1;
+	b->known_align = before < b->known_align ? before : b->known_align;
 	if (!b->failed)
 		b->steps[at].to = (uint32_t)b->nsteps;
 }
@@ -692,6 +753,8 @@ static void build_field(struct build *b, struct ctf_field *f, const char *name)
 	b->depth++;
 	build_kind(b, f, name);
 	b->depth--;
+	if (b->value)
+		b->known_align = 1;
 }
 
 /* --- programs --- */

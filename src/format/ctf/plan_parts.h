@@ -12,6 +12,13 @@ enum step_code {
 	/* Skip programs. A run is `size` bits of fields at known places; STEP_GETs read from it. */
 	STEP_RUN,
 	STEP_GET, /* `size` bits at `off` of the run, to `keeps` */
+	/* The same, of whole bytes in the machine's order, to `slot`. */
+	STEP_LOAD_8,
+	STEP_LOAD_16,
+	STEP_LOAD_32,
+	STEP_LOAD_64,
+	STEP_CLOCK, /* `size` bits at `off`: a time stamp, nothing else */
+	STEP_PLACE, /* keeps the byte offset of `off` in `slot` */
 	STEP_SKIP_MANY, /* `count` elements of `size` bits */
 	STEP_SKIP_DYNAMIC, /* slots[slot] elements of `size` bits */
 	STEP_MARK, /* keeps the byte offset of what comes next */
@@ -41,6 +48,7 @@ enum step_flag {
 	STEP_BIG = 1,
 	STEP_REVERSED = 2,
 	STEP_SIGNED = 4,
+	STEP_BYTES = 16, /* GET: begins at a byte */
 	STEP_SCOPE = 8, /* OPEN, CLOSE: of a whole scope */
 };
 

@@ -164,6 +164,13 @@ static inline bool skip_run(struct ctf_cursor *c, const struct step *s, uint64_t
 	return true;
 }
 
+static inline void slot_store(struct ctf_cursor *c, uint32_t slot, uint64_t v)
+{
+	c->slots[slot] = v;
+	if (slot < CTF_SLOTS_FIXED)
+		c->have[slot] = 1;
+}
+
 enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 {
 	const struct step *s = p->skip.steps;
@@ -182,6 +189,31 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 			break;
 		case STEP_GET:
 			keep_value(p, s, c, load_value(s, c->data, run + s->off), s->size);
+			s++;
+			break;
+		case STEP_LOAD_8:
+			slot_store(c, s->slot, c->data[(run + s->off) / 8]);
+			s++;
+			break;
+		case STEP_LOAD_16:
+			slot_store(c, s->slot, load16(c->data + (run + s->off) / 8, false));
+			s++;
+			break;
+		case STEP_LOAD_32:
+			slot_store(c, s->slot, load32(c->data + (run + s->off) / 8, false));
+			s++;
+			break;
+		case STEP_LOAD_64:
+			slot_store(c, s->slot, load64(c->data + (run + s->off) / 8, false));
+			s++;
+			break;
+		case STEP_CLOCK:
+			c->clock = clock_update(c->clock, load_value(s, c->data, run + s->off),
+						s->size);
+			s++;
+			break;
+		case STEP_PLACE:
+			c->slots[s->slot] = (run + s->off) / 8;
 			s++;
 			break;
 		case STEP_ALIGN:

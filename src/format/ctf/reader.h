@@ -64,6 +64,9 @@ struct ctf_event {
 };
 
 /* A stream class in use. */
+/* Event headers that are read without their program. */
+enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
+
 struct ctf_class {
 	struct ctf_stream_class *class;
 	struct ctf_program *context, *header;
@@ -72,6 +75,7 @@ struct ctf_class {
 		spans; /* string ids: of all events; of spans -> class. Under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
+	uint8_t usual; /* enum usual_header */
 	bool bits; /* events may begin inside bytes */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;

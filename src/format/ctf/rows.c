@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "format/ctf/plan_parts.h"
 #include "format/ctf/reader.h"
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -179,20 +180,55 @@ static struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 	return e;
 }
 
+/*
+ * The two headers of LTTng, in little-endian order, where the short form is used. False: the program must read it. The
+ * values are the same; this is quicker.
+ */
+static inline bool usual_header(const struct ctf_class *k, struct ctf_cursor *c)
+{
+	const uint64_t at = align_up(c->at, 8);
+	uint32_t w;
+
+	if (k->usual == USUAL_LARGE && c->limit - c->at >= 56) {
+		w = load16(c->data + at / 8, order_swaps(false));
+		if (w == UINT16_MAX)
+			return false;
+		c->clock = clock_update(c->clock, load32(c->data + at / 8 + 2, order_swaps(false)),
+					32);
+		c->at = at + 48;
+		c->slots[CTF_SLOT_EVENT_ID] = w;
+		return true;
+	}
+	if (k->usual == USUAL_COMPACT && c->limit - c->at >= 40) {
+		w = load32(c->data + at / 8, order_swaps(false));
+		if ((w & 31) == 31)
+			return false;
+		c->clock = clock_update(c->clock, w >> 5, 27);
+		c->at = at + 32;
+		c->slots[CTF_SLOT_EVENT_ID] = w & 31;
+		return true;
+	}
+	return false;
+}
+
 /* Moves over the next event. NULL: it cannot be, and *why says so. */
 static inline struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c,
 					   const char **why)
 {
 	struct ctf_event *e;
 
-	c->have[CTF_SLOT_EVENT_ID] = 0;
 	*why = NULL;
-	if (unlikely(plan_skip(f->class->header, c) == SPUR_FAIL)) {
-		*why = c->why;
-		return NULL;
+	if (!usual_header(f->class, c)) {
+		c->have[CTF_SLOT_EVENT_ID] = 0;
+		if (unlikely(plan_skip(f->class->header, c) == SPUR_FAIL)) {
+			*why = c->why;
+			return NULL;
+		}
+		/* SPEC ctf/event-id: 0 where the header has none */
+		if (!c->have[CTF_SLOT_EVENT_ID])
+			c->slots[CTF_SLOT_EVENT_ID] = 0;
 	}
-	/* SPEC ctf/event-id: 0 where the header has none */
-	e = event_find(f, c->have[CTF_SLOT_EVENT_ID] ? c->slots[CTF_SLOT_EVENT_ID] : 0);
+	e = event_find(f, c->slots[CTF_SLOT_EVENT_ID]);
 	if (unlikely(!e))
 		return NULL;
 	if (unlikely(plan_skip(e->program, c) == SPUR_FAIL)) {
@@ -434,22 +470,21 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 }
 
 /* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
-static void event_damage(struct ctf_feed *f, struct feed *feed, struct ctf_cursor start,
-			 const char *why, bool known)
+static void event_damage(struct ctf_feed *f, struct feed *feed, const char *why, bool known)
 {
 	struct ctf_cursor *c = &f->cursor;
 	const struct ctf_packet *p = f->packet;
-	const uint64_t from = start.at, id = c->slots[CTF_SLOT_EVENT_ID];
+	const uint64_t from = c->at, id = c->slots[CTF_SLOT_EVENT_ID];
 	uint64_t at = align_up(from + 1, 8), lost;
 
-	for (; at < start.limit; at += 8) {
-		struct ctf_cursor test = start;
+	for (; at < c->limit; at += 8) {
+		struct ctf_cursor test = *c;
 
 		test.at = at;
 		if (plausible(f, test))
 			break;
 	}
-	lost = ((at < start.limit ? at : start.limit) - from) / 8;
+	lost = ((at < c->limit ? at : c->limit) - from) / 8;
 	if (known)
 		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/bad-event", feed_file(f)->name,
 			 p->file_off + from / 8, lost,
@@ -461,8 +496,7 @@ static void event_damage(struct ctf_feed *f, struct feed *feed, struct ctf_curso
 			 "event at bit %llu of its packet: expected the id of an event class, "
 			 "found %llu",
 			 (unsigned long long)from, (unsigned long long)id);
-	*c = start;
-	c->at = at < start.limit ? at : start.limit;
+	c->at = at < c->limit ? at : c->limit;
 }
 
 /* A cut packet ends inside an event: that is said of the packet already. */
@@ -478,8 +512,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 	const char *why;
 
 	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
-		const uint64_t from = c->at;
-		const struct ctf_cursor start = *c;
+		const uint64_t from = c->at, clock = c->clock;
 		const struct ctf_event *e = event_skip(f, c, &why);
 
 		if (unlikely(!e || c->at == from)) {
@@ -487,7 +520,9 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 				c->at = c->limit;
 				break;
 			}
-			event_damage(f, feed, start,
+			c->at = from;
+			c->clock = clock;
+			event_damage(f, feed,
 				     e ? "at least one bit, found an event without any" : why,
 				     e || why);
 			continue;

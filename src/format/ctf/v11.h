@@ -30,8 +30,8 @@ enum { V11_NODES = 1 << 24 };
 enum spur_status v11_read(struct ctf_meta *m, struct text text, struct v11_node **out,
 			  struct spur_error *err);
 /* An error at a place of the text; always SPUR_FAIL. */
-enum spur_status v11_fail(struct ctf_meta *m, uint64_t at, struct spur_error *err,
-			  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+enum spur_status v11_fail(struct ctf_meta *m, uint64_t at, struct spur_error *err, const char *fmt,
+			  ...) __attribute__((format(printf, 4, 5)));
 /* The last assignment of that key in a body, or NULL. */
 const struct v11_node *v11_get(const struct v11_node *body, const char *key);
 
