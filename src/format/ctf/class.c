@@ -338,6 +338,10 @@ static void class_clock(struct ctf *c, struct ctf_class *k)
 	}
 	if (__builtin_sub_overflow((int64_t)origin, c->epoch_base, &k->base))
 		k->base = 0;
+	k->plain = !c->t->clock.ticks && !c->t->options.raw_time && k->scale.num == 1 &&
+		   k->scale.den == 1 && k->offset < INT64_MAX / 4 && k->base < INT64_MAX / 4 &&
+		   k->base > INT64_MIN / 4;
+	k->plain_add = k->plain ? (int64_t)k->offset + k->base : 0;
 }
 
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,

@@ -340,7 +340,9 @@ static void get_narrow(const struct build *b, struct step *s)
 		s->code = STEP_CLOCK;
 		return;
 	}
-	if (!(s->flags & STEP_BYTES) || !native || (s->flags & (STEP_SIGNED | STEP_REVERSED)))
+	if (!(s->flags & STEP_BYTES) || !native || (s->flags & STEP_REVERSED))
+		return;
+	if ((s->flags & STEP_SIGNED) && s->size < 32)
 		return;
 	s->slot = k->slot;
 	if (s->size == 8)
@@ -348,7 +350,7 @@ static void get_narrow(const struct build *b, struct step *s)
 	else if (s->size == 16)
 		s->code = STEP_LOAD_16;
 	else if (s->size == 32)
-		s->code = STEP_LOAD_32;
+		s->code = s->flags & STEP_SIGNED ? STEP_LOAD_I32 : STEP_LOAD_32;
 	else if (s->size == 64)
 		s->code = STEP_LOAD_64;
 }

@@ -17,6 +17,7 @@ enum step_code {
 	STEP_LOAD_16,
 	STEP_LOAD_32,
 	STEP_LOAD_64,
+	STEP_LOAD_I32, /* signed */
 	STEP_CLOCK, /* `size` bits at `off`: a time stamp, nothing else */
 	STEP_PLACE, /* keeps the byte offset of `off` in `slot` */
 	STEP_SKIP_MANY, /* `count` elements of `size` bits */

@@ -207,6 +207,11 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 			slot_store(c, s->slot, load64(c->data + (run + s->off) / 8, false));
 			s++;
 			break;
+		case STEP_LOAD_I32:
+			slot_store(c, s->slot,
+				   (uint64_t)(int32_t)load32(c->data + (run + s->off) / 8, false));
+			s++;
+			break;
 		case STEP_CLOCK:
 			c->clock = clock_update(c->clock, load_value(s, c->data, run + s->off),
 						s->size);

@@ -80,6 +80,8 @@ struct ctf_class {
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
+	bool plain; /* rows are cycles and plain_add: 1 GHz, nothing far off */
+	int64_t plain_add;
 };
 
 /* One metadata file and what goes with it. */

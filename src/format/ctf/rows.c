@@ -18,18 +18,30 @@ enum {
 	TASK_RUNNING_MASK = 0xFF,
 };
 
-int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
+static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const struct ctf_class *k,
+						     uint64_t cycles)
 {
 	int64_t ns;
 
 	if (c->t->clock.ticks)
 		return cycles > INT64_MAX ? INT64_MAX : (int64_t)cycles;
-	if (k->scale.num == 1 && k->scale.den == 1 && cycles < INT64_MAX / 2 &&
-	    k->offset < INT64_MAX / 2)
-		ns = (int64_t)(cycles + k->offset);
-	else
-		ns = scale_ns_u(&k->scale, cycles + k->offset);
+	ns = scale_ns_u(&k->scale, cycles + k->offset);
 	return __builtin_add_overflow(ns, k->base, &ns) ? INT64_MAX : ns;
+}
+
+/* Clocks of 1 GHz need one addition. */
+static inline int64_t event_time(const struct ctf_feed *f, uint64_t cycles)
+{
+	const struct ctf_class *k = f->class;
+
+	if (!unlikely(!k->plain || cycles > INT64_MAX / 4))
+		return (int64_t)cycles + k->plain_add;
+	return time_scaled(f->ctf, k, cycles);
+}
+
+int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
+{
+	return time_scaled(c, k, cycles);
 }
 
 /* --- tracks --- */
@@ -318,7 +330,7 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const bool bits = f->class->bits;
 	const uint64_t off = bits ? 8 * p->off + from : p->off + from / 8;
 	const uint64_t len = bits ? c->at - from : (c->at + 7) / 8 - from / 8;
-	const int64_t ts = ctf_time(f->ctf, f->class, c->clock);
+	const int64_t ts = event_time(f, c->clock);
 	uint32_t flags = 0;
 
 	if (unlikely(ts < f->last_ts))
