@@ -237,7 +237,16 @@ struct spur_options {
 	bool as_stored;
 	bool no_spans; /* events are instants whatever their names say (CTF) */
 	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
-	bool follow; /* the input is still being written: wait for more at its end; implies as_stored */
+	/*
+	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut or
+	 * replaced. Implies as_stored. Directories and packed files are refused.
+	 */
+	bool follow;
+	/*
+	 * Where it becomes true (a signal handler may set it) no input is waited for any more: all of it ends there. It
+	 * must outlive the trace. NULL: none.
+	 */
+	const volatile int *stop;
 };
 
 struct spur_trace;

@@ -144,11 +144,14 @@ static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off,
 void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file,
 	      uint64_t off, uint64_t bytes_lost, const char *fmt, ...)
 {
-	struct diag_group *g = group_get(log, code, file ? file : "");
+	struct diag_group *g;
 	char text[TEXT_MAX];
 	va_list ap;
 	size_t len;
 
+	if (log->hush && *log->hush)
+		return;
+	g = group_get(log, code, file ? file : "");
 	log->counts[level] = add_capped(log->counts[level], 1);
 	if (!g) {
 		log->overflow = true;

@@ -52,6 +52,8 @@ struct diag_log {
 	uint64_t counts[3]; /* by level */
 	bool overflow; /* memory was out: counts are right, some groups or texts are missing */
 	size_t last; /* group of the last diag_add(): damage comes in bursts */
+	/* Where it is true nothing is added: reading was told to stop, and what is cut off there is no damage. */
+	const volatile int *hush; /* NULL: never */
 };
 
 #define DIAG_NO_OFF UINT64_MAX

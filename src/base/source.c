@@ -24,6 +24,7 @@ enum {
 	ZST_RATIO = 32768,
 	FRAME_START = 5, /* zstd: what it wants to see first */
 	BLOCK_HEADER = 3,
+	WAIT_MS = 50, /* how long a wait may be before it is looked whether to go on waiting */
 };
 
 #define DEFAULT_LIMIT ((uint64_t)1 << 40)
@@ -45,6 +46,8 @@ struct source_spill {
 	enum packing packing;
 	uint64_t limit; /* most bytes to take; more are an error */
 	uint64_t known; /* end of a plain file when it was opened; UINT64_MAX for others */
+	bool follow; /* a file that may grow */
+	const volatile int *stop; /* NULL: none */
 
 	int file; /* -1: not made yet */
 	void *range;
@@ -95,7 +98,63 @@ static void packed_fail(struct source *s, uint64_t at, const char *expected, con
 		s->path, expected, (unsigned long long)at, found);
 }
 
-/* read() of the input, waiting as long as it takes; 0 at the end or on an error. */
+static bool input_stopped(const struct source_spill *sp)
+{
+	return sp->stop && *sp->stop;
+}
+
+/* Waits until there is something to read, or the end. False: asked to stop. */
+static bool input_wait(const struct source_spill *sp)
+{
+	while (!input_stopped(sp)) {
+		struct pollfd p = { .fd = sp->fd, .events = POLLIN };
+		const int n = poll(&p, 1, sp->stop ? WAIT_MS : -1);
+
+		if (n > 0 || (n < 0 && errno != EINTR))
+			return true;
+	}
+	return false;
+}
+
+/* The path names another file than the one that is open, or none. Standard input has no name. */
+static bool file_is_replaced(const struct source *s, const struct stat *open)
+{
+	struct stat named;
+
+	return strcmp(s->path, "-") != 0 &&
+	       (stat(s->path, &named) || named.st_dev != open->st_dev ||
+		named.st_ino != open->st_ino);
+}
+
+/* At the end of a file that is followed: false where no more will come. */
+static bool file_wait(struct source *s)
+{
+	const struct source_spill *sp = s->spill;
+
+	while (!input_stopped(sp)) {
+		const off_t at = lseek(sp->fd, 0, SEEK_CUR);
+		struct stat st;
+
+		if (at < 0 || fstat(sp->fd, &st)) {
+			source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
+			return false;
+		}
+		if (st.st_size < at) {
+			source_fail(s, SPUR_ERR_IO, "the file to grow", "that it was cut");
+			return false;
+		}
+		/* Looked at before the size: what was written before it was replaced is read. */
+		s->replaced = file_is_replaced(s, &st);
+		if (fstat(sp->fd, &st) == 0 && st.st_size > at)
+			return true;
+		if (s->replaced)
+			return false;
+		poll(NULL, 0, WAIT_MS);
+	}
+	return false;
+}
+
+/* read() of the input, waiting as long as it takes; 0 at the end, on an error, and where asked to stop. */
 static size_t input_read(struct source *s, void *buf, size_t size)
 {
 	struct source_spill *sp = s->spill;
@@ -110,20 +169,21 @@ static size_t input_read(struct source *s, void *buf, size_t size)
 		sp->in_total += size;
 		return size;
 	}
-	for (;;) {
+	while (input_wait(sp)) {
 		const ssize_t n = read(sp->fd, buf, size);
 
-		if (n >= 0) {
+		if (n > 0) {
 			sp->in_total += (size_t)n;
 			return (size_t)n;
 		}
-		if (errno == EAGAIN) {
-			poll(&(struct pollfd){ .fd = sp->fd, .events = POLLIN }, 1, -1);
-		} else if (errno != EINTR) {
+		if (n == 0 && (!sp->follow || !file_wait(s)))
+			return 0;
+		if (n < 0 && errno != EAGAIN && errno != EINTR) {
 			source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
 			return 0;
 		}
 	}
+	return 0;
 }
 
 /* More packed bytes behind those that are left; false at the end of the input. */
@@ -431,6 +491,7 @@ static bool spill_new(struct source *s, const struct source_options *opt, int fd
 	sp->fd = fd;
 	sp->file = -1;
 	sp->limit = opt->limit ? opt->limit : DEFAULT_LIMIT;
+	sp->stop = opt->stop;
 	sp->known = UINT64_MAX;
 	sp->piece_size = size && size < PIECE ? size : PIECE;
 	sp->in_cap = size && size < INPUT ? size : INPUT;
@@ -526,6 +587,21 @@ static enum packing file_packing(int fd, const struct stat *st)
 	return packing_of(head, (size_t)n);
 }
 
+/* A regular file that may grow. */
+static bool follow_set_up(struct source *s, int fd, enum packing packing,
+			  const struct source_options *opt)
+{
+	if (packing == PACKING_GZ || packing == PACKING_ZST) {
+		source_fail(s, SPUR_ERR_USAGE, "an unpacked file to follow",
+			    packing == PACKING_GZ ? "gzip data" : "zstd data");
+		return false;
+	}
+	if (!spill_new(s, opt, fd))
+		return false;
+	s->spill->follow = true;
+	return spill_begin(s, UINT64_MAX, PACKING_NONE);
+}
+
 /* On false `fd` is open still, unless `s->spill` has it. */
 static bool source_set_up(struct source *s, int fd, const struct source_options *opt)
 {
@@ -541,6 +617,8 @@ static bool source_set_up(struct source *s, int fd, const struct source_options 
 		return false;
 	}
 	packing = file_packing(fd, &st);
+	if (opt->follow && S_ISREG(st.st_mode))
+		return follow_set_up(s, fd, packing, opt);
 	if (packing == PACKING_NONE && !opt->read_size &&
 	    file_map(s, fd, (uint64_t)st.st_size, opt->limit ? opt->limit : DEFAULT_LIMIT)) {
 		input_close(s, fd);
@@ -549,6 +627,21 @@ static bool source_set_up(struct source *s, int fd, const struct source_options 
 	s->error = (struct spur_error){ 0 };
 	return spill_new(s, opt, fd) &&
 	       spill_begin(s, packing == PACKING_UNKNOWN ? 0 : (uint64_t)st.st_size, packing);
+}
+
+/* Waits for no writer: reading does. */
+static int input_open(const char *path)
+{
+	const int plain = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+	struct stat st;
+	int fd;
+
+	do
+		fd = open(path, plain | O_NONBLOCK);
+	while (fd < 0 && errno == EINTR);
+	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode))
+		fcntl(fd, F_SETFL, plain);
+	return fd;
 }
 
 enum spur_status source_open(struct source **out, const char *path,
@@ -560,11 +653,8 @@ enum spur_status source_open(struct source **out, const char *path,
 
 	if (!s)
 		return SPUR_FAIL;
-	while (strcmp(path, "-") != 0) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (fd >= 0 || errno != EINTR)
-			break;
-	}
+	if (strcmp(path, "-") != 0)
+		fd = input_open(path);
 	if (fd < 0)
 		source_fail(s, SPUR_ERR_IO, "a file", why(errno));
 	if (fd >= 0 && source_set_up(s, fd, opt ? opt : &none)) {

@@ -22,6 +22,7 @@ struct source {
 	const char *path; /* as given; "-" is standard input */
 	struct spur_error
 		error; /* why it ended early (I/O error, damaged compression): code 0 where all is well */
+	bool replaced; /* a followed file ended because its name is another file's now, or nobody's */
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
 	struct source_spill *spill; /* NULL when mapped */
 };
@@ -29,6 +30,13 @@ struct source {
 struct source_options {
 	size_t read_size; /* 0: map where possible; else read in pieces of this many bytes (tests) */
 	uint64_t limit; /* most bytes to take (0: 1 TiB) */
+	/*
+	 * A regular file is read in pieces, and its end is waited at until there is more, until it is cut (an error) or
+	 * replaced. Packed files are refused (SPUR_ERR_USAGE): behind their end nothing can be told. Pipes end as ever.
+	 */
+	bool follow;
+	/* Where it becomes true nothing is waited for any more: the input ends there, without an error. NULL: never. */
+	const volatile int *stop;
 };
 
 /* Opens `path` ("-" is standard input). Directories are refused. `*out` is to be closed by source_close(). */

@@ -215,6 +215,14 @@ struct pattern {
 	char text[]; /* EXACT and GLOB */
 };
 
+bool pattern_is_special(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if (t.p[i] && strchr(".?*+-^$|()[]{}", t.p[i]))
+			return true;
+	return false;
+}
+
 struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_error *err)
 {
 	const size_t len = strlen(s);

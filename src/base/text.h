@@ -49,6 +49,8 @@ size_t utf8_width(const char *p, size_t len);
 /* Patterns for names. */
 enum pattern_kind { PATTERN_EXACT, PATTERN_REGEX, PATTERN_GLOB };
 struct pattern;
+/* It has characters that mean something in a pattern; a name without them is meant exactly as it is. */
+bool pattern_is_special(struct text t);
 /* REGEX: POSIX extended, unanchored, in the C locale. NULL on error or no memory. */
 struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_error *err);
 /* `s` is NUL-ended. Thread-safe. */

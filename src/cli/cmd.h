@@ -60,6 +60,7 @@ enum cmd_takes {
 	TAKES_RAW = 256,
 	TAKES_COLOR = 512,
 	TAKES_FIELDS = 1024, /* -f: columns */
+	TAKES_FOLLOW = 2048, /* input that is still being written */
 };
 
 struct spur_cmd {

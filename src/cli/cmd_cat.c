@@ -13,12 +13,17 @@ const struct spur_cmd spur_cmd_cat = {
 	.description = "Shows time, thread, processor where known, kind, and name with arguments "
 		       "of each event.\n"
 		       "--jsonl writes one JSON object a line, the schema of docs/jsonl.md; it is "
-		       "the same for every format.",
+		       "the same for every format.\n"
+		       "Events of a pipe are shown as they come, where the format stores them in "
+		       "order of time. --follow does so with a file that grows, in the order in "
+		       "which events are stored; it ends with Ctrl-C, or when the file is cut or "
+		       "replaced.",
 	.examples = "spur cat uftrace.data | less\tread it\n"
 		    "spur cat --jsonl uftrace.data | jq 'select(.kind==\"BEGIN\") | .name'\tnames "
 		    "of all calls\n"
-		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n",
+		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n"
+		    "spur cat --follow 1234.dat\twhat a running program writes, as it comes\n",
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_CSV | TAKES_TIME | TAKES_LIMIT |
-		 TAKES_COLOR | TAKES_STYLE,
+		 TAKES_COLOR | TAKES_STYLE | TAKES_FOLLOW,
 	.run = cat_run,
 };

@@ -60,7 +60,7 @@ const struct spur_cmd spur_cmd_dump = {
 	.examples = "spur dump trace.data\tall records\n"
 		    "spur dump -v --tid 1234 trace.data\trecords of one thread with their bytes\n",
 	.opts = dump_options,
-	.takes =
-		TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE |
+		 TAKES_COLOR | TAKES_FOLLOW,
 	.run = dump_run,
 };

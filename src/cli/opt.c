@@ -22,6 +22,15 @@ void values_free(struct values *v)
 	arena_free(&v->arena);
 }
 
+/* The command has an option of that name: the shared one is out of sight. */
+static bool opt_is_own(const struct spur_cmd *cmd, const char *name)
+{
+	for (const struct opt *o = cmd->opts; o && o->name; o++)
+		if (strcmp(o->name, name) == 0)
+			return true;
+	return false;
+}
+
 void opt_each(const struct spur_cmd *cmd,
 	      bool (*each)(void *self, const char *title, const struct opt *opt), void *self)
 {
@@ -31,7 +40,7 @@ void opt_each(const struct spur_cmd *cmd,
 	for (const struct opt_group *g = opt_groups; g->title; g++)
 		for (const struct opt *o = g->opts; o->name; o++)
 			if ((cmd->takes & (g->need | o->need)) == (g->need | o->need) &&
-			    !each(self, g->title, o))
+			    !opt_is_own(cmd, o->name) && !each(self, g->title, o))
 				return;
 }
 

@@ -14,7 +14,9 @@ struct opt_group {
 /* Shared options: how to open, which events, what comes out. Ended by one without title. */
 extern const struct opt_group opt_groups[];
 
-/* Calls `each` for every option that the command has, its own first; stops where it returns false.
+/*
+ * Calls `each` for every option that the command has, its own first, which hide shared ones of their
+ * names; stops where it returns false.
  */
 void opt_each(const struct spur_cmd *cmd,
 	      bool (*each)(void *self, const char *title, const struct opt *opt), void *self);

@@ -64,6 +64,12 @@ static const struct opt input_options[] = {
 	  .choices = demangle_words,
 	  .help = "C++ and Rust names: simple (without parameters and template arguments), full, "
 		  "or no" },
+	{ .name = "follow",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, open.follow),
+	  .need = TAKES_FOLLOW,
+	  .help = "the file is still being written: at its end wait for more, until Ctrl-C; events "
+		  "come in the order in which they are stored" },
 	{ .name = "threads",
 	  .type = OPT_INT,
 	  .offset = offsetof(struct values, threads),

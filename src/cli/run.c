@@ -94,6 +94,8 @@ static enum spur_status run_settle(struct values *v)
 	v->filter.items = v->items;
 	v->filter.nitems = v->nitems;
 	v->filter.match = kinds[v->match];
+	p->match = (int)kinds[v->match];
+	p->force = v->force;
 	p->range = v->filter.range;
 	p->depth = v->filter.depth;
 	p->no_args = v->filter.no_args;
@@ -234,6 +236,7 @@ int run_pass(struct values *v, const char *name)
 		return run_error(&v->err);
 	v->open.as_stored = pass->as_stored;
 	v->open.no_spans |= pass->no_spans;
+	v->open.stop = &signals_stop;
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
 	st = output_open(&o, v->output, v->force, &v->err);
@@ -241,7 +244,7 @@ int run_pass(struct values *v, const char *name)
 		st = spur_open(&env.trace, v->data, &v->open, &v->err);
 	if (st == SPUR_FAIL) {
 		output_close(&o, false, NULL);
-		return run_error(&v->err);
+		return signals_stop ? EXIT_INTERRUPTED : run_error(&v->err);
 	}
 	out_to_memory(&notes);
 	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads,

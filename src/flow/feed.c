@@ -84,6 +84,9 @@ static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 	st = r->trace->format->next(r->trace, f, b);
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
+	/* What a stop cut off is no end: rows that were made of it are not shown. */
+	if (r->trace->options.stop && *r->trace->options.stop)
+		return SPUR_END;
 	return st == SPUR_END ? SPUR_END : SPUR_OK;
 }
 

@@ -12,8 +12,6 @@
 
 enum { RULES_MAX = 65536, LIST_MAX = 65536, DEPTH_MAX = 1 << 24 };
 
-static const char regex_chars[] = ".?*+-^$|()[]{}";
-
 static const char *const option_names[] = {
 	[FILTER_FUNC] = "-F",	 [FILTER_NOTRACE] = "-N",  [FILTER_CALLER] = "-C",
 	[FILTER_HIDE] = "-H",	 [FILTER_LOCATION] = "-L", [FILTER_LIBRARY] = "--lib",
@@ -251,14 +249,6 @@ static enum spur_status parse_action(struct filter *f, struct rule *r, enum filt
 	return SPUR_OK;
 }
 
-static bool has_special(struct text t)
-{
-	for (size_t i = 0; i < t.len; i++)
-		if (strchr(regex_chars, t.p[i]))
-			return true;
-	return false;
-}
-
 /* Mangled names in options match what is demangled. */
 static struct pattern *name_pattern(struct filter *f, struct text name, enum pattern_kind kind,
 				    struct spur_error *err)
@@ -267,7 +257,7 @@ static struct pattern *name_pattern(struct filter *f, struct text name, enum pat
 	struct pattern *p = NULL;
 	const char *s;
 
-	if (!has_special(name) || (kind == PATTERN_REGEX && text_starts(name, "operator ")))
+	if (!pattern_is_special(name) || (kind == PATTERN_REGEX && text_starts(name, "operator ")))
 		kind = PATTERN_EXACT;
 	out_to_memory(&o);
 	if (text_starts(name, "_Z") || text_starts(name, "_R"))
@@ -292,7 +282,7 @@ static struct pattern *place_pattern(struct filter *f, struct text name, enum pa
 {
 	const char *s;
 
-	if (has_special(name)) {
+	if (pattern_is_special(name)) {
 		s = arena_strdup(&f->arena, name.p, name.len);
 	} else {
 		text_skip(&name, "/");

@@ -404,11 +404,15 @@ static void last_rows(const struct filter *f, struct row_list *l)
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct spur_event *row = &l->rows[i];
+		const bool passes = (f->kinds >> row->kind & 1) &&
+				    (!f->cpus.count || (row->cpu != SPUR_NO_CPU &&
+							number_list_has(&f->cpus, row->cpu)));
 
-		if (!(f->kinds >> row->kind & 1))
-			continue;
-		if (f->cpus.count &&
-		    (row->cpu == SPUR_NO_CPU || !number_list_has(&f->cpus, row->cpu)))
+		/* Where a thread is follows from those that are not shown too. */
+		if (!passes && f->keeps_unseen &&
+		    (row->kind == SPUR_SWITCH || row->kind == SPUR_WAKEUP))
+			l->rows[i].flags |= ROW_UNSEEN;
+		else if (!passes)
 			continue;
 		if (w != i)
 			l->rows[w] = *row;

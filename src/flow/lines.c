@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 
-#include "base/source.h"
 #include "base/work.h"
 #include "flow/order.h"
 
@@ -335,7 +334,7 @@ static bool lanes_stopped(const struct lanes *s, const struct out *o)
 /* Text waits for no input. */
 static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
-	if (t->source && !t->source->mapped && !t->source->eof)
+	if (pipe_is_live(t))
 		out_flush(o);
 	return lane_turn(s, &s->lanes[i]);
 }
@@ -490,7 +489,7 @@ static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, voi
 	s->count++;
 	l->reader = feed_reader_new(t, f, s->opt->filter, rows);
 	l->state = s->pass->open(self, f);
-	l->batches = rows < BATCH_ROWS ? 1 : LINES_BLOCK;
+	l->batches = rows < BATCH_ROWS || pipe_is_live(t) ? 1 : LINES_BLOCK;
 	l->latest = INT64_MIN;
 	return l->reader && l->state;
 }
@@ -566,6 +565,7 @@ static void lanes_free(struct lanes *s)
 /* All feeds as one lane, in time order, for what cannot be done feed by feed. */
 struct lines_single {
 	struct lanes lanes;
+	const struct spur_trace *trace;
 	void *state;
 	struct lines *lines;
 	struct out *out;
@@ -582,6 +582,8 @@ static bool single_rows(void *self, struct spur_event *rows, size_t n)
 		lane_write(&s->lanes, l, 0, 0, l->n, s->out);
 	out_clear(&l->text);
 	l->n = 0;
+	if (pipe_is_live(s->trace))
+		out_flush(s->out);
 	return !s->failed && !lanes_stopped(&s->lanes, s->out);
 }
 
@@ -592,6 +594,7 @@ static enum spur_status lines_run_single(struct spur_trace *t, const struct pipe
 					     .pass = p,
 					     .track = SPUR_NONE,
 					     .left = p->limit ? p->limit : UINT64_MAX },
+				  .trace = t,
 				  .out = o };
 	enum spur_status st = SPUR_FAIL;
 

@@ -7,6 +7,7 @@
 #define SPUR_FLOW_PIPE_H
 
 #include "base/out.h"
+#include "base/source.h"
 #include "flow/filter.h"
 
 struct pipe_options {
@@ -17,6 +18,12 @@ struct pipe_options {
 	uint64_t limit; /* stop after this many rows (0: none) */
 	volatile const int *stop; /* set by a signal handler: end early, well-formed (NULL: none) */
 };
+
+/* More input may come: rows are passed on as they are, and text is written before more is waited for. */
+static inline bool pipe_is_live(const struct spur_trace *t)
+{
+	return t->source && !t->source->mapped && !t->source->eof;
+}
 
 /*
  * Rows of one feed after the filter. SPUR_OK with n >= 1, SPUR_END, SPUR_FAIL. Rows live until the

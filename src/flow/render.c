@@ -208,20 +208,13 @@ struct render_loop {
 	bool no_memory, stopped;
 };
 
-static bool loop_is_live(const struct render_loop *l)
-{
-	const struct source *s = l->trace->source;
-
-	return s && !s->mapped && !s->eof;
-}
-
 /* Stages a batch (none: the end) and passes on what is enough. False: stop. */
 static bool loop_batch(struct render_loop *l, struct spur_event *rows, size_t n)
 {
 	struct render_ring *r = l->ring;
 	struct render_rows *to = r ? &r->chunks[r->staged % r->size].rows : &l->rows;
 	bool go = l->pass->stage(l->self, rows, n, to);
-	bool live = loop_is_live(l);
+	bool live = pipe_is_live(l->trace);
 
 	l->no_memory |= to->failed;
 	if (!to->count)

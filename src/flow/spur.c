@@ -57,7 +57,9 @@ static enum spur_status probe_stream(struct spur_trace *t, struct spur_error *er
 
 static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 {
-	struct source_options so = { .read_size = t->options.read_size };
+	const struct source_options so = { .read_size = t->options.read_size,
+					   .follow = t->options.follow,
+					   .stop = t->options.stop };
 	const char *path = t->path;
 	struct stat st;
 
@@ -72,6 +74,10 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode)) {
 		struct probe p = { .path = path, .is_dir = true };
 
+		if (t->options.follow)
+			return err_set(err, SPUR_ERR_USAGE,
+				       "%s: expected a file or a pipe to follow, found a directory",
+				       path);
 		if (!t->format)
 			t->format = format_probe(&p, err);
 		return t->format ? SPUR_OK : SPUR_FAIL;

@@ -29,6 +29,7 @@ static const char *const suffixes[] = { "", ".gz", ".zst" };
 
 bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 {
+	const struct source_options so = { .stop = u->t->options.stop };
 	struct spur_error err = { 0 };
 	struct source *s = NULL;
 	char path[4400];
@@ -41,7 +42,7 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 		snprintf(path, sizeof(path), "%s/%s%s", u->dir, name, suffixes[i]);
 		if (stat(path, &st) != 0)
 			continue;
-		if (source_open(&s, path, NULL, &err) == SPUR_FAIL) {
+		if (source_open(&s, path, &so, &err) == SPUR_FAIL) {
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s",
 				    err.message);
 			return false;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/source.h"
+
 enum { MAX_LIST = 1 << 28 };
 
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
@@ -22,6 +24,8 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	pthread_mutex_init(&t->lock, NULL);
 	if (opt)
 		t->options = *opt;
+	t->options.as_stored |= t->options.follow;
+	t->diag.hush = t->options.stop;
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));
 	t->nclasses = 1;
@@ -95,6 +99,7 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 	if (!f)
 		return NULL;
 	diag_init(&f->diag);
+	f->diag.hush = t->options.stop;
 	f->id = (uint32_t)t->nfeeds;
 	f->track = track;
 	f->stream = SPUR_NONE;
@@ -201,6 +206,9 @@ void trace_join_diag(struct spur_trace *t)
 	diag_merge(&t->joined, &t->diag);
 	for (size_t i = 0; i < t->nfeeds; i++)
 		diag_merge(&t->joined, &t->feeds[i]->diag);
+	if (t->source && t->source->replaced)
+		diag_add(&t->joined, DIAG_WARN, "follow/replaced", t->path, t->source->size, 0,
+			 "expected the file to grow, found that its name is no longer this file's");
 	if (t->joined.ngroups)
 		qsort(t->joined.groups, t->joined.ngroups, sizeof(*t->joined.groups), group_order);
 	t->joined.last = 0;

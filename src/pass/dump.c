@@ -299,6 +299,8 @@ static enum spur_status dump_feed(struct dump *d, struct feed *f)
 		st = feed_reader_next(r, &rows, &n);
 		if (st == SPUR_OK)
 			st = dump_rows(d, f, rows, n);
+		if (pipe_is_live(d->trace))
+			out_flush(d->out);
 	}
 	feed_reader_free(r);
 	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
@@ -343,6 +345,8 @@ static bool dump_merged_rows(void *self, struct spur_event *rows, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (!dump_row(d, &rows[i], &st))
 			return false;
+	if (pipe_is_live(d->trace))
+		out_flush(d->out);
 	return true;
 }
 

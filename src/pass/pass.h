@@ -20,13 +20,19 @@ struct pass_options {
 	const char *style; /* NULL: our own; "uftrace" */
 	const char *format; /* dump, flame, convert: output format */
 	const char *fields, *sort; /* column lists */
-	const char *by; /* report: "function" "task" "session" */
+	const char *by; /* report: "function" "task" "session"; sched, counters: see there */
 	const char *root; /* graph, flame: from this function */
 	const char *range; /* -r as given: some styles show it */
 	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, event_full, libname,
 		srcline, column_view, task_newline;
 	bool avg_total, avg_self;
 	bool verbose;
+	bool values; /* counters: every sample */
+	const char *extract; /* blobs: write them to files in this directory */
+	const char *blob; /* blobs: only this one, as it is */
+	const char *name; /* blobs: only those whose names match */
+	int match; /* enum pattern_kind of `name` */
+	bool force; /* overwrite files */
 	bool raw; /* exact numbers instead of human units */
 	bool color;
 	int column_offset;

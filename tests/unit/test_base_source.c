@@ -1,6 +1,7 @@
 /* base/source.h: files, pipes, memory, gzip and zstd, damage: the same bytes by every way. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -274,14 +275,14 @@ static void test_limit(void **state)
 
 		if (i & 2)
 			file_make(b.p, b.len);
-		assert_int_equal(i & 2 ? source_open(&s, path, &under, NULL) :
-					 source_memory(&s, "m", b.p, b.len, &under, NULL),
+		assert_int_equal(i & 2 ? source_open(&s, path, &under, NULL)
+				       : source_memory(&s, "m", b.p, b.len, &under, NULL),
 				 SPUR_OK);
 		source_check(s, 300000, read_sizes[i & 1]);
 		assert_int_equal(s->error.code, SPUR_ERR_LIMIT);
 		source_close(s);
-		assert_int_equal(i & 2 ? source_open(&s, path, &at, NULL) :
-					 source_memory(&s, "m", b.p, b.len, &at, NULL),
+		assert_int_equal(i & 2 ? source_open(&s, path, &at, NULL)
+				       : source_memory(&s, "m", b.p, b.len, &at, NULL),
 				 SPUR_OK);
 		source_check(s, DATA, read_sizes[i & 1]);
 		assert_int_equal(s->error.code, 0);
@@ -413,6 +414,137 @@ static void test_live(void **state)
 	source_close(s);
 	dup2(old, 0);
 	close(old);
+}
+
+/* Writes the data into `path` by and by. */
+static void *file_grow(void *arg)
+{
+	const size_t from = *(const size_t *)arg, steps = 7;
+	const int fd = open(path, O_WRONLY | O_APPEND);
+
+	for (size_t i = 0; i < steps; i++) {
+		const size_t at = from + (DATA - from) * i / steps,
+			     end = from + (DATA - from) * (i + 1) / steps;
+
+		if (write(fd, data + at, end - at) < 0)
+			break;
+		poll(NULL, 0, 3);
+	}
+	close(fd);
+	return NULL;
+}
+
+static void test_follow(void **state)
+{
+	static const size_t sizes[] = { 0, 4096 }, starts[] = { 0, 1, 5000 };
+	volatile int stop = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		const struct source_options o = { .read_size = sizes[i % 2],
+						  .follow = true,
+						  .stop = &stop };
+		size_t from = starts[i / 2];
+		struct source *s;
+		pthread_t writer;
+
+		stop = 0;
+		file_make(data, from);
+		assert_int_equal(source_open(&s, path, &o, NULL), SPUR_OK);
+		assert_false(s->mapped);
+		assert_int_equal(pthread_create(&writer, NULL, file_grow, &from), 0);
+		assert_true(source_need(s, DATA));
+		pthread_join(writer, NULL);
+		assert_memory_equal(s->data, data, DATA);
+		assert_false(s->eof);
+		stop = 1;
+		assert_false(source_more(s));
+		assert_true(s->eof && !s->error.code && !s->replaced);
+		source_close(s);
+	}
+}
+
+static void test_follow_ends(void **state)
+{
+	const struct source_options o = { .follow = true };
+	char other[sizeof(path) + 8];
+	struct source *s;
+
+	(void)state;
+	file_make(data, 100);
+	assert_int_equal(source_open(&s, path, &o, NULL), SPUR_OK);
+	assert_true(source_need(s, 100));
+	assert_int_equal(truncate(path, 50), 0);
+	assert_false(source_more(s));
+	assert_int_equal(s->error.code, SPUR_ERR_IO);
+	assert_non_null(
+		strstr(s->error.message, "expected the file to grow, found that it was cut"));
+	source_close(s);
+
+	/* Another file of its name, or none: what was written before is read. */
+	for (int removed = 0; removed < 2; removed++) {
+		file_make(data, 100);
+		assert_int_equal(source_open(&s, path, &o, NULL), SPUR_OK);
+		file_make(data, 200);
+		snprintf(other, sizeof(other), "%s.other", path);
+		if (removed) {
+			unlink(path);
+		} else {
+			assert_int_equal(rename(path, other), 0);
+			file_make(data, 300);
+			unlink(other);
+		}
+		assert_false(source_need(s, 201));
+		assert_int_equal(s->size, 200);
+		assert_true(s->replaced && !s->error.code);
+		source_close(s);
+	}
+}
+
+static void test_follow_refused(void **state)
+{
+	const struct source_options o = { .follow = true };
+	struct blob packed[] = { gz_make(data, 1000), zst_make(data, 1000) };
+	struct spur_error err = { 0 };
+	struct source *s = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		file_make(packed[i].p, packed[i].len);
+		assert_int_equal(source_open(&s, path, &o, &err), SPUR_FAIL);
+		assert_int_equal(err.code, SPUR_ERR_USAGE);
+		free(packed[i].p);
+	}
+}
+
+/* A wait for a writer, or for its bytes, ends when it is told to. */
+static void test_stop(void **state)
+{
+	volatile int stop = 0;
+	const struct source_options o = { .stop = &stop };
+	struct source *s;
+	int writer;
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	for (int i = 0; i < 2; i++) {
+		stop = 0;
+		assert_int_equal(source_open(&s, path, &o, NULL), SPUR_OK);
+		writer = i ? open(path, O_WRONLY) : -1;
+		if (i) {
+			assert_int_equal(write(writer, "abcdef", 6), 6);
+			assert_true(source_more(s));
+		}
+		stop = 1;
+		assert_false(source_more(s));
+		assert_true(s->eof && !s->error.code);
+		assert_int_equal(s->size, i ? 6 : 0);
+		source_close(s);
+		if (i)
+			close(writer);
+	}
+	unlink(path);
 }
 
 static void test_stdin_file(void **state)
@@ -549,14 +681,15 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file),	   cmocka_unit_test(test_packed),
-		cmocka_unit_test(test_packed_cut), cmocka_unit_test(test_packed_damage),
-		cmocka_unit_test(test_limit),	   cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_pipes),	   cmocka_unit_test(test_live),
-		cmocka_unit_test(test_stdin_file), cmocka_unit_test(test_proc),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_nomem),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_file),	       cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_packed_cut),     cmocka_unit_test(test_packed_damage),
+		cmocka_unit_test(test_limit),	       cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_pipes),	       cmocka_unit_test(test_live),
+		cmocka_unit_test(test_follow),	       cmocka_unit_test(test_follow_ends),
+		cmocka_unit_test(test_follow_refused), cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_stdin_file),     cmocka_unit_test(test_proc),
+		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_nomem),
+		cmocka_unit_test(test_no_room),	       cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, data_make, data_remove);

@@ -282,14 +282,19 @@ static uint64_t bytes_at(struct dat *d, uint64_t off, uint64_t want)
  */
 static uint64_t payload_length(struct dat *d, const struct plan *plan)
 {
-	uint64_t off = d->uf->off + RECORD, left = bytes_at(d, off, MAX_PAYLOAD);
+	uint64_t off = d->uf->off + RECORD, left;
+	bool fits;
 	size_t used;
 
 	if (!plan)
 		return UINT64_MAX;
-	if (plan_run(plan, d->src->data + off, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL,
-		     &used) == SPUR_WARN ||
-	    used > left) {
+	do {
+		left = bytes_at(d, off, 0);
+		fits = plan_run(plan, d->src->data + off, left < MAX_PAYLOAD ? left : MAX_PAYLOAD,
+				NULL, &used) != SPUR_WARN &&
+		       used <= left;
+	} while (!fits && left < MAX_PAYLOAD && source_more(d->src));
+	if (!fits) {
 		if (left >= MAX_PAYLOAD)
 			return UINT64_MAX;
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), d->uf->off,
@@ -522,6 +527,9 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 {
 	struct uftrace_feed *uf = d->uf;
 
+	/* It may have to wait for what is behind it: what came before is handed out first. */
+	if (d->b->count && !d->src->eof && d->src->size - uf->off < RECORD + MAX_PAYLOAD)
+		return false;
 	if ((w & MAGIC_MASK) != MAGIC_BITS) {
 		resync(d, uf->off, uf->off, "uftrace/bad-magic",
 		       "record: expected magic 5, found %llu", w >> 3 & 7);
@@ -621,7 +629,8 @@ static bool take_calls(struct dat *d)
 
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
 {
-	struct source_options so = { .read_size = u->t->options.read_size };
+	const struct source_options so = { .read_size = u->t->options.read_size,
+					   .stop = u->t->options.stop };
 	struct spur_error err = { 0 };
 	struct out path;
 	bool ok;

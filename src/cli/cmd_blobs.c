@@ -1,0 +1,72 @@
+/* spur blobs: data that a trace carries. */
+#include "cli/run.h"
+
+static const struct opt blobs_options[] = {
+	{ .name = "extract",
+	  .letter = 'o',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.extract),
+	  .arg = "DIR",
+	  .help = "write each blob to a file in DIR, which is made where it is missing" },
+	{ .name = "output",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.extract),
+	  .arg = "DIR",
+	  .help = "the same",
+	  .hidden = true },
+	{ .name = "force",
+	  .letter = 'y',
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, force),
+	  .help = "let --extract overwrite files" },
+	{ .name = "cat",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.blob),
+	  .arg = "NAME",
+	  .help = "write this blob to standard output, and nothing else" },
+	{ .name = "name",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.name),
+	  .arg = "PATTERN",
+	  .help = "only blobs of this name; with special characters it is a pattern" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.sort),
+	  .arg = "LIST",
+	  .help = "sort by these columns; -NAME turns the order round" },
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns: file,name,type,size,pieces,pid,process" },
+	{ 0 }
+};
+
+static int blobs_run(const struct spur_cmd *cmd, struct values *v)
+{
+	/* Nothing of that name is no match. */
+	v->pass.root = v->pass.blob ? v->pass.blob : v->pass.name;
+	return run_simple(cmd, v, "blobs");
+}
+
+const struct spur_cmd spur_cmd_blobs = {
+	.name = "blobs",
+	.summary = "Data that the trace carries: lists it, or writes it to files.",
+	.usage = "[OPTION...] TRACE",
+	.description =
+		"Blobs of one name and process are one, put together from their pieces in the "
+		"order in which these are stored. --extract writes each to a file of its name, in "
+		"which slashes, control characters and a dot or dash at the front are '_'; further "
+		"blobs of the same file name get a number. Files that are there stay as they are, "
+		"without --force. All appear when all is written.",
+	.examples = "spur blobs trace.fxt\ta list\n"
+		    "spur blobs -o out --name='\\.pftrace$' trace.fxt\tsome of them, to files in "
+		    "out/\n"
+		    "spur blobs --cat screenshot trace.fxt >s.png\tone of them\n",
+	.opts = blobs_options,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
+		 TAKES_FIELDS | TAKES_COLOR,
+	.run = blobs_run,
+};

@@ -1,0 +1,54 @@
+/* spur counters: series of numbers. */
+#include "cli/run.h"
+
+static const struct opt counters_options[] = {
+	{ .name = "by",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.by),
+	  .arg = "WHAT",
+	  .help = "counters of one name and id are one series in a process (the default), or in a "
+		  "track" },
+	{ .name = "values",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.values),
+	  .help = "every sample instead of the table: time,series,value; with --jsonl an object "
+		  "each" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.sort),
+	  .arg = "LIST",
+	  .help = "sort by these columns; -NAME turns the order round" },
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns: samples,nan,min,max,mean,last,start,end,pid,tid,process,name,id,"
+		  "argument,series" },
+	{ 0 }
+};
+
+static int counters_run(const struct spur_cmd *cmd, struct values *v)
+{
+	return run_simple(cmd, v, "counters");
+}
+
+const struct spur_cmd spur_cmd_counters = {
+	.name = "counters",
+	.summary = "Series of numbers: samples, least, most, mean and last value.",
+	.usage = "[OPTION...] TRACE",
+	.description =
+		"Each number among the arguments of a counter is a series: NAME#ID.ARGUMENT. "
+		"Integers are exact; the mean is exact where it is whole, else the nearest "
+		"floating "
+		"point number. Values that are no number (NaN) are counted, and have no part in "
+		"min, max and mean.",
+	.examples = "spur counters trace.fxt\tall series\n"
+		    "spur counters -s -max --limit=10 trace.fxt\tthose with the smallest maximum\n"
+		    "spur counters --values --csv trace.fxt >samples.csv\tto plot them\n",
+	.opts = counters_options,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_TIME |
+		 TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.run = counters_run,
+};

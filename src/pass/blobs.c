@@ -1,0 +1,311 @@
+/*
+ * blobs: what BLOB rows carry. Rows of one name and process are pieces of one blob, in the order in
+ * which they are stored; the bytes are the argument `data`. Lists them, writes each to a file, or
+ * writes one as it is. Bytes go from the trace to the file: no blob is collected.
+ */
+#include "base/map64.h"
+#include "pass/blobs/extract.h"
+#include "pass/fold/process.h"
+#include "pass/text/table.h"
+#include "pass/text/value.h"
+
+enum { BLOBS_MAX = 1 << 20, TYPE_MAX = 256 };
+
+struct blob {
+	uint32_t track; /* of the process */
+	uint32_t name; /* string id */
+	const char *type; /* of its first piece; "" where it says none */
+	size_t type_len;
+	uint64_t size, pieces;
+	size_t file; /* of the extraction */
+};
+
+struct blobs {
+	struct pass_env *env;
+	struct table table;
+	struct pattern *pattern; /* NULL: all names */
+	struct blob *blobs;
+	size_t n, cap;
+	struct map64 index; /* process and name -> number of the blob + 1 */
+	struct extract extract; /* only where options say so */
+	struct arena arena;
+	struct spur_args args;
+	uint32_t data, type; /* string ids */
+	uint64_t empty; /* pieces without bytes */
+	uint64_t beyond; /* pieces of more blobs than BLOBS_MAX */
+	enum spur_status st; /* SPUR_FAIL: env->err is set */
+};
+
+enum column { COL_FILE, COL_NAME, COL_TYPE, COL_SIZE, COL_PIECES, COL_PID, COL_PROCESS };
+
+static const struct table_column columns[] = {
+	[COL_FILE] = { "file", TABLE_TEXT },	   [COL_NAME] = { "name", TABLE_TEXT },
+	[COL_TYPE] = { "type", TABLE_TEXT },	   [COL_SIZE] = { "size", TABLE_COUNT },
+	[COL_PIECES] = { "pieces", TABLE_COUNT },  [COL_PID] = { "pid", TABLE_ID },
+	[COL_PROCESS] = { "process", TABLE_TEXT }, { 0 },
+};
+
+static bool name_is_wanted(const struct blobs *b, uint32_t name)
+{
+	const char *text = spur_string(b->env->trace, name, NULL);
+
+	if (b->env->opt->blob)
+		return strcmp(text, b->env->opt->blob) == 0;
+	return !b->pattern || pattern_match(b->pattern, text);
+}
+
+static const struct spur_value *arg_find(const struct blobs *b, uint32_t name)
+{
+	for (size_t i = 0; i < b->args.count; i++)
+		if (b->args.items[i].name == name)
+			return &b->args.items[i];
+	return NULL;
+}
+
+/* The bytes; NULL: it has none. */
+static const struct spur_value *row_data(const struct blobs *b)
+{
+	const struct spur_value *v = arg_find(b, b->data);
+
+	return v && (v->type == SPUR_BYTES || v->type == SPUR_STRING) ? v : NULL;
+}
+
+/* False: memory is out. */
+static bool blob_type(struct blobs *b, struct blob *to)
+{
+	const struct spur_value *v = arg_find(b, b->type);
+	struct out o;
+
+	out_to_memory(&o);
+	if (v && v->type == SPUR_STRING)
+		out_bytes(&o, v->text, v->count);
+	else if (v)
+		value_text(b->env->trace, v, &o);
+	to->type_len = o.len < TYPE_MAX ? o.len : TYPE_MAX;
+	to->type = o.error ? NULL : arena_strdup(&b->arena, o.len ? o.buf : "", to->type_len);
+	out_free(&o);
+	return to->type;
+}
+
+static enum spur_status blob_new(struct blobs *b, struct blob made, size_t *number)
+{
+	size_t len;
+	const char *name = spur_string(b->env->trace, made.name, &len);
+
+	if (!mem_grow((void **)&b->blobs, &b->cap, b->n + 1, sizeof(*b->blobs), BLOBS_MAX) ||
+	    !blob_type(b, &made))
+		return err_nomem(b->env->err);
+	if (b->env->opt->extract &&
+	    extract_add(&b->extract, name, len, &made.file, b->env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	*number = b->n;
+	b->blobs[b->n++] = made;
+	return SPUR_OK;
+}
+
+/* SPUR_WARN: there are too many. */
+static enum spur_status blob_find(struct blobs *b, const struct spur_event *row, size_t *number)
+{
+	const struct blob made = { .track = process_of(b->env->trace, row->track),
+				   .name = row->name };
+	const uint64_t key = (uint64_t)made.track << 32 | made.name;
+	struct map64_slot *slot = map64_find(&b->index, key);
+	enum spur_status st = SPUR_OK;
+
+	if (slot) {
+		*number = slot->value - 1;
+		return SPUR_OK;
+	}
+	if (b->n == BLOBS_MAX)
+		return SPUR_WARN;
+	slot = map64_put(&b->index, key);
+	if (!slot)
+		return err_nomem(b->env->err);
+	st = blob_new(b, made, number);
+	slot->value = b->n;
+	return st;
+}
+
+static enum spur_status piece_write(struct blobs *b, size_t number, const struct spur_value *data)
+{
+	const struct pass_env *env = b->env;
+
+	if (env->opt->extract)
+		return extract_write(&b->extract, b->blobs[number].file, data->text, data->count,
+				     env->err);
+	/* Of several processes' blobs of the name the first is written; blobs_notes() says so. */
+	if (env->opt->blob && number == 0)
+		out_bytes(env->out, data->text, data->count);
+	return SPUR_OK;
+}
+
+static enum spur_status piece_add(struct blobs *b, const struct spur_event *row)
+{
+	const struct spur_value *data;
+	size_t number = 0;
+	enum spur_status st;
+
+	if (!name_is_wanted(b, row->name))
+		return SPUR_OK;
+	if (spur_args(b->env->trace, row, &b->args) == SPUR_FAIL)
+		return err_nomem(b->env->err);
+	st = blob_find(b, row, &number);
+	b->beyond += st == SPUR_WARN;
+	if (st != SPUR_OK)
+		return st;
+	b->blobs[number].pieces++;
+	data = row_data(b);
+	b->empty += !data;
+	if (!data)
+		return SPUR_OK;
+	b->blobs[number].size += data->count;
+	return piece_write(b, number, data);
+}
+
+static bool blob_rows(void *self, struct spur_event *rows, size_t n)
+{
+	struct blobs *b = self;
+
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].kind != SPUR_BLOB)
+			continue;
+		if (piece_add(b, &rows[i]) == SPUR_FAIL) {
+			b->st = SPUR_FAIL;
+			return false;
+		}
+	}
+	return !b->env->out->error;
+}
+
+/* --- the table --- */
+
+static struct table_value cell_value(const void *self, const void *row, int column)
+{
+	const struct blobs *b = self;
+	const struct blob *blob = row;
+	const struct spur_track *k = spur_track(b->env->trace, blob->track);
+
+	return column == COL_SIZE     ? table_u64(blob->size)
+	       : column == COL_PIECES ? table_u64(blob->pieces)
+				      : table_i64(k ? k->pid : -1);
+}
+
+static void cell_text(const void *self, const void *row, int column, struct out *o)
+{
+	const struct blobs *b = self;
+	const struct blob *blob = row;
+	const struct spur_track *k = spur_track(b->env->trace, blob->track);
+	const char *text;
+	size_t len;
+
+	if (column == COL_FILE) {
+		out_str(o, b->env->opt->extract ? b->extract.files[blob->file].name : "");
+	} else if (column == COL_TYPE) {
+		out_bytes(o, blob->type, blob->type_len);
+	} else {
+		text = spur_string(b->env->trace,
+				   column == COL_NAME ? blob->name
+				   : k		      ? k->name
+						      : 0,
+				   &len);
+		out_bytes(o, text, len);
+	}
+}
+
+static enum spur_status blobs_options(struct blobs *b)
+{
+	const struct pass_options *opt = b->env->opt;
+	const bool text = opt->form == FORM_TEXT;
+	enum pattern_kind kind = (enum pattern_kind)opt->match;
+
+	if (opt->extract && opt->blob)
+		return err_set(b->env->err, SPUR_ERR_USAGE,
+			       "expected one of --extract and --cat, found both");
+	if (opt->name && !pattern_is_special(text_of(opt->name)))
+		kind = PATTERN_EXACT;
+	if (opt->name && !(b->pattern = pattern_new(kind, opt->name, b->env->err)))
+		return SPUR_FAIL;
+	b->table = (struct table){ .env = b->env,
+				   .name = "blobs",
+				   .columns = columns,
+				   .value = cell_value,
+				   .text = cell_text,
+				   .self = b };
+	return table_options(&b->table,
+			     opt->extract ? text ? "size,pieces,type,file"
+						 : "file,name,type,size,pieces,pid,process"
+			     : text	  ? "size,pieces,pid,type,name"
+					  : "name,type,size,pieces,pid,process",
+			     "name,pid");
+}
+
+static void blobs_notes(const struct blobs *b)
+{
+	struct out *o = b->env->notes;
+
+	if (!o)
+		return;
+	if (b->empty)
+		out_printf(o, "spur: note: pieces of blobs without bytes: %llu\n",
+			   (unsigned long long)b->empty);
+	if (b->beyond)
+		out_printf(o, "spur: warning: pieces of more than %d blobs, left out: %llu\n",
+			   BLOBS_MAX, (unsigned long long)b->beyond);
+	if (b->env->opt->blob && b->n > 1) {
+		out_str(o, "spur: warning: ");
+		out_safe(o, b->env->opt->blob, strlen(b->env->opt->blob));
+		out_printf(o,
+			   ": %zu processes have a blob of that name; the first one's is "
+			   "written (--pid chooses)\n",
+			   b->n);
+	}
+}
+
+static enum spur_status blobs_write(struct blobs *b)
+{
+	struct pass_env *env = b->env;
+	struct pipe_options pipe = env->pipe;
+	enum spur_status st = blobs_options(b);
+
+	if (st == SPUR_OK && env->opt->extract)
+		st = extract_open(&b->extract, env->opt->extract, env->opt->force, env->err);
+	if (st != SPUR_OK)
+		return st;
+	b->data = trace_intern(env->trace, "data");
+	b->type = trace_intern(env->trace, "type");
+	/* One stream after the other, each in the order in which it is stored. */
+	pipe.in_turn = true;
+	if (pipe_run_merged(env->trace, &pipe, blob_rows, b) == SPUR_FAIL)
+		return err_nomem(env->err);
+	if (b->st != SPUR_OK || (pipe.stop && *pipe.stop))
+		return b->st;
+	if (env->opt->extract)
+		st = extract_finish(&b->extract, env->err);
+	blobs_notes(b);
+	if (st == SPUR_OK && !env->opt->blob)
+		st = table_write(&b->table, b->blobs, b->n, sizeof(*b->blobs));
+	return st == SPUR_OK && !b->n ? SPUR_WARN : st;
+}
+
+static enum spur_status blobs_run(struct pass_env *env)
+{
+	struct blobs b = { .env = env, .extract = { .dir = -1, .fd = -1 } };
+	enum spur_status st;
+
+	arena_init(&b.arena);
+	arena_init(&b.extract.arena);
+	st = blobs_write(&b);
+	extract_close(&b.extract);
+	pattern_free(b.pattern);
+	mem_free(b.blobs);
+	map64_free(&b.index);
+	spur_args_free(&b.args);
+	arena_free(&b.arena);
+	return st;
+}
+
+const struct spur_pass spur_pass_blobs = {
+	.name = "blobs",
+	.as_stored = true,
+	.run = blobs_run,
+};

@@ -1,0 +1,99 @@
+/*
+ * What threads and processors do, by SWITCH and WAKEUP rows alone.
+ *
+ * A thread runs from a SWITCH in to the next SWITCH out; then it is runnable (switched out against
+ * its will) or blocked, until a WAKEUP makes it runnable or a SWITCH in ends the wait. Without
+ * WAKEUP rows the time between being woken and running counts as blocked. What cannot be so is not
+ * guessed: two SWITCH rows of the same direction in a row lack one between them, and the time from
+ * one to the other is unknown; so is the time from a thread's first event of any kind to its first
+ * SWITCH or WAKEUP, and from its last to its last event. Hence running + runnable + blocked +
+ * unknown is the time from a thread's first event to its last.
+ *
+ * A thread needs its own rows only, in order. Processors need the rows of all threads merged by
+ * time. Rows that a filter marks as not to be shown (ROW_UNSEEN) move the states; what begins or
+ * ends with them is not counted.
+ */
+#ifndef SPUR_PASS_SCHED_STATE_H
+#define SPUR_PASS_SCHED_STATE_H
+
+#include "pass/fold/spread.h"
+#include "pass/pass.h"
+
+enum sched_state {
+	SCHED_UNKNOWN,
+	SCHED_RUNNING,
+	SCHED_PREEMPTED, /* runnable since it lost the processor */
+	SCHED_WOKEN, /* runnable since it was woken */
+	SCHED_BLOCKED,
+};
+
+struct sched_thread {
+	uint32_t track;
+	bool idle; /* runs where nobody else does: neither a thread nor a wait of one */
+	bool any; /* a SWITCH or WAKEUP was seen */
+	uint8_t state; /* enum sched_state */
+	bool seen; /* the row that began the state is to be shown */
+	uint16_t cpu; /* of that row */
+	int64_t since;
+	int64_t first, last; /* of all its rows */
+	uint64_t running, runnable, blocked, unknown; /* ns */
+	uint64_t switches, preemptions, wakeups; /* switches: in */
+	uint64_t unfinished; /* times on a processor whose begin or end is not in the data */
+	struct spread latency; /* from a wake-up to running */
+	uint64_t latency_most;
+};
+
+struct sched_cpu {
+	bool any; /* an event was seen */
+	uint8_t state; /* SCHED_UNKNOWN: no SWITCH yet; SCHED_BLOCKED: nobody has it; SCHED_RUNNING */
+	bool seen;
+	uint32_t track; /* who has it */
+	int64_t since;
+	int64_t first, last; /* of all rows on it */
+	uint64_t busy, idle, gaps, unknown; /* ns; idle: of idle threads; gaps: of nobody */
+	uint64_t switches, unfinished;
+	/*
+	 * Who had it until `lost_at`, when another got it: its SWITCH out may come still, of the
+	 * same time.
+	 */
+	uint32_t lost;
+	int64_t lost_at, lost_since;
+};
+
+struct sched_wait {
+	int64_t ts;
+	uint64_t length;
+	uint32_t track;
+	uint16_t cpu; /* that it ran on then; where it was woken only, that it ran on before */
+	uint8_t state; /* enum sched_state */
+};
+
+struct sched {
+	struct spur_trace *trace;
+	bool want_cpus; /* the rows are merged */
+	size_t most_waits; /* the longest so many are kept */
+	uint64_t least; /* ns: shorter waits are not */
+	struct sched_thread **threads; /* by track; NULL: no row */
+	size_t nthreads, threads_cap;
+	struct sched_cpu *cpus; /* by number */
+	size_t ncpus, cpus_cap;
+	struct sched_wait *waits; /* a heap, the least on top; after sched_end() in any order */
+	size_t nwaits, waits_cap;
+	uint64_t waits_all; /* waits that were long enough */
+	uint64_t rows; /* SWITCH and WAKEUP rows */
+	uint64_t nowhere; /* SWITCH rows that name no processor */
+	bool idle_known; /* there is an idle thread */
+	uint32_t idle_name; /* string id */
+};
+
+/* `s` is zero but for what the caller chooses. */
+void sched_init(struct sched *s, struct spur_trace *t);
+/* pipe_fold's and pipe_run_merged()'s callback. False: memory is out. */
+bool sched_rows(void *sched, struct spur_event *rows, size_t n);
+/* Moves all of `from` into `into`. No track may be in both. False: memory is out. */
+bool sched_join(struct sched *into, struct sched *from);
+/* After the last row: what is open then is unknown. */
+void sched_end(struct sched *s);
+void sched_free(struct sched *s);
+
+#endif
