@@ -36,6 +36,10 @@ static void choose_stages(struct filter *f)
 	f->last = f->kinds != UINT32_MAX || f->cpus.count;
 	/* Stacks of tracks that several feeds share exist in the merged order only. */
 	f->shared = f->trace->tracks_shared;
+	if (!f->holds && !f->scopes) {
+		f->trace->want_from = f->from;
+		f->trace->want_to = f->to;
+	}
 	f->is_global |= f->shared && (f->holds || f->scopes);
 }
 

@@ -9,6 +9,7 @@
 #include "base/source.h"
 #include "flow/filter_parts.h"
 #include "flow/pipe.h"
+#include "format/format.h"
 
 enum { AHEAD_ROWS = 65536 };
 
@@ -235,6 +236,10 @@ static enum spur_status base_last(struct time_base *b, const char *option, struc
 	struct spur_trace *again;
 	enum spur_status st;
 
+	if (b->trace->format->last && b->trace->format->last(b->trace, &b->last)) {
+		b->have_last = true;
+		return SPUR_OK;
+	}
 	if (b->trace->source && !b->trace->source->mapped)
 		return err_set(
 			err, SPUR_ERR_USAGE,

@@ -309,7 +309,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	return open_all(c, err);
 }
 
-static void free_feed(struct ctf_feed *f)
+void ctf_feed_free(struct ctf_feed *f)
 {
 	mem_free(f->files);
 	mem_free(f->cursor.slots);
@@ -334,7 +334,7 @@ static void close_trace(struct spur_trace *t)
 	struct ctf *c = t->state;
 
 	for (size_t i = 0; i < c->nfeeds; i++)
-		free_feed(c->feeds[i]);
+		ctf_feed_free(c->feeds[i]);
 	for (size_t i = 0; i < c->nfiles; i++)
 		free_file(&c->files[i]);
 	for (size_t i = 0; i < c->ntraces; i++) {
@@ -405,5 +405,6 @@ const struct spur_format spur_format_ctf = {
 	.args = ctf_args,
 	.fields = ctf_fields,
 	.raw = ctf_raw,
+	.last = ctf_last,
 	.close = close_trace,
 };

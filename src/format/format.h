@@ -47,6 +47,11 @@ struct spur_format {
 	 * has none. NULL: none ever. Thread-safe.
 	 */
 	bool (*text)(struct spur_trace *t, const struct spur_event *ev, struct out *o);
+	/*
+	 * The time of the latest row, where that can be had without reading everything; false: it cannot. NULL: never.
+	 * Called before rows are read.
+	 */
+	bool (*last)(struct spur_trace *t, int64_t *ts);
 	void (*close)(struct spur_trace *t);
 };
 

@@ -29,6 +29,8 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));
 	t->nclasses = 1;
+	t->want_from = INT64_MIN;
+	t->want_to = INT64_MAX;
 	t->byte_order = "";
 	t->version = "";
 	t->clock.name = "unknown";

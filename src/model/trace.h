@@ -69,6 +69,11 @@ struct spur_trace {
 	pthread_mutex_t lock; /* classes and arena after open */
 
 	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
+	/*
+	 * Only rows from here to before there will be looked at: what need not be read for them may be left out. The
+	 * whole range where nobody says.
+	 */
+	int64_t want_from, want_to;
 	int64_t default_min_ns; /* analyses leave out shorter calls unless told otherwise; 0: none */
 	const char *version; /* of the format as found: "4", "2.0" */
 	const char *byte_order; /* "little", "big", "mixed" */

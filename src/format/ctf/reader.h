@@ -188,8 +188,13 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected);
 
+/* ctf.c */
+void ctf_feed_free(struct ctf_feed *f);
+
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
+/* See struct spur_format, last. */
+bool ctf_last(struct spur_trace *t, int64_t *ts);
 /* ns (or ticks) of a clock value. */
 int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles);
 

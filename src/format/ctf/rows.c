@@ -428,6 +428,16 @@ static void packet_row(struct ctf_feed *f, const struct ctf_packet *p)
 	};
 }
 
+/* No event of the packet is wanted: its times say so. */
+static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
+{
+	const struct spur_trace *t = f->ctf->t;
+
+	return (p->flags & PACKET_BEGIN) && (p->flags & PACKET_END) && p->begin <= p->end &&
+	       (ctf_time(f->ctf, f->class, p->end) < t->want_from ||
+		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
+}
+
 /* False: there is no packet left. */
 static bool packet_next(struct ctf_feed *f, struct feed *feed)
 {
@@ -443,6 +453,11 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	file = feed_file(f);
 	p = &file->packets[f->next++];
 	f->file_stream = file->stream;
+	if (is_outside(f, p)) {
+		f->before = p;
+		f->packet = NULL;
+		return true;
+	}
 	packet_losses(f, feed, p);
 	if (f->ctf->t->options.as_stored)
 		packet_row(f, p);
@@ -576,4 +591,60 @@ enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch 
 			break;
 	}
 	return b->count ? SPUR_OK : SPUR_END;
+}
+
+/* The latest row of a stream's last packet that has any. False: memory is out. */
+static bool feed_last(const struct ctf_feed *of, int64_t *ts)
+{
+	enum { LAST_ROWS = 256 };
+	struct ctf_feed *f = mem_alloc(sizeof(*f));
+	struct spur_event *rows = mem_array(LAST_ROWS, sizeof(*rows));
+	struct batch b = { .rows = rows, .cap = LAST_ROWS };
+	struct feed none = { 0 };
+	bool good = f && rows, found = false;
+
+	diag_init(&none.diag);
+	if (good) {
+		*f = (struct ctf_feed){ .ctf = of->ctf,
+					.trace = of->trace,
+					.class = of->class,
+					.own_track = of->own_track };
+		good = feed_start(f);
+	}
+	for (size_t i = of->nfiles; good && !found && i-- > 0;) {
+		const struct ctf_file *file = &of->ctf->files[of->files[i]];
+
+		f->files = of->files;
+		f->nfiles = of->nfiles;
+		f->file = i;
+		for (size_t k = file->npackets; !found && k-- > 0;) {
+			f->next = k;
+			if (!packet_next(f, &none))
+				break;
+			for (f->nheld = 0; f->packet && f->cursor.at < f->cursor.limit;
+			     f->nheld = b.count = 0)
+				packet_rows(f, &none, &b);
+			found = f->last_ts != INT64_MIN;
+			*ts = found && f->last_ts > *ts ? f->last_ts : *ts;
+		}
+	}
+	if (f) {
+		f->files = NULL;
+		ctf_feed_free(f);
+	}
+	mem_free(rows);
+	diag_free(&none.diag);
+	return good;
+}
+
+bool ctf_last(struct spur_trace *t, int64_t *ts)
+{
+	struct ctf *c = t->state;
+	int64_t last = INT64_MIN;
+
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (!feed_last(c->feeds[i], &last))
+			return false;
+	*ts = last;
+	return last != INT64_MIN;
 }
