@@ -74,6 +74,10 @@ enum spur_kind {
 	SPUR_LOG,
 	SPUR_SWITCH, /* a thread leaves (SPUR_F_OUT) or gets (SPUR_F_IN) a CPU */
 	SPUR_WAKEUP,
+	/*
+	 * Where a thread was, or a sum of such: dur is time spent in the function on top of the stack, id the number of
+	 * its calls (0: one), the argument "stack" the names, root first.
+	 */
 	SPUR_SAMPLE,
 	SPUR_OBJECT, /* a thread, process or object is named, made or ended */
 	SPUR_BLOB,
@@ -106,7 +110,7 @@ enum spur_flag {
  */
 struct spur_event {
 	int64_t ts; /* ns on the trace's own clock */
-	int64_t dur; /* ns: of a SPAN; of an END where pairing ran; else 0 */
+	int64_t dur; /* ns: of a SPAN, a SAMPLE; of an END where pairing ran; else 0 */
 	uint64_t
 		id; /* async, flow, counter id; code address or number of a function; number of LOST events */
 	uint64_t off; /* of the raw record in its stream, bytes */

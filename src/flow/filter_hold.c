@@ -144,11 +144,18 @@ static void track_pass_first(struct hold *h, struct hold_track *t)
 			slot_at(h, seq)->state = SLOT_PASS;
 }
 
-static void track_pop(struct hold_track *t)
+static inline void track_pop(struct hold_track *t)
 {
 	t->n--;
+	if (__builtin_expect(t->index != NULL, 0))
+		innermost_pop(&t->index, t->n, t->frames[t->n].cls);
 	if (t->first > t->n)
 		t->first = t->n;
+}
+
+static uint32_t frame_class(const void *frames, size_t i)
+{
+	return ((const struct hold_frame *)frames)[i].cls;
 }
 
 static inline bool frame_is_sure(const struct filter *f, const struct hold_frame *fr,
@@ -249,8 +256,10 @@ static inline struct hold_frame *frame_open(struct filter *f, struct hold *h, st
 	fr->seq = h->base + (h->tail - h->head);
 	fr->depth = filter_depth(row, top != NULL, top ? top->depth : 0);
 	fr->flags = 0;
+	fr->cls = row->kind == SPUR_SWITCH ? 0 : row->cls;
 	if ((f->nrules || fr->child_size) && !frame_judge(f, row, fr))
 		return NULL;
+	filter_index(&t->index, t->n, fr->cls);
 	t->n++;
 	return fr;
 }
@@ -276,16 +285,40 @@ static bool hold_begin(struct filter *f, struct hold *h, struct hold_track *t,
 	return hold_keep(h, t, row, out);
 }
 
-static bool hold_end_row(struct filter *f, struct hold *h, struct hold_track *t,
-			 const struct spur_event *row, struct row_list *out)
+/* An END of the innermost function of its class: closes those inside it. False: none is open. */
+static __attribute__((noinline)) bool hold_match_class(struct filter *f, struct hold *h,
+						       struct hold_track *t,
+						       const struct spur_event *row)
+{
+	const struct frame_list list = { t->frames, t->n, frame_class };
+	const size_t found = t->n && t->frames[t->n - 1].cls == row->cls
+				     ? t->n
+				     : innermost_find(&t->index, &list, row->cls);
+
+	while (found && t->n > found)
+		frame_close(f, h, t, row->ts);
+	return found;
+}
+
+/* Closes what the END implies ended; true: the topmost frame is what it ends. */
+static inline bool hold_match(struct filter *f, struct hold *h, struct hold_track *t,
+			      const struct spur_event *row)
 {
 	uint32_t depth;
 
-	sched_close(h, t);
+	if (__builtin_expect(pair_is_by_class(row), 0))
+		return hold_match_class(f, h, t, row);
 	depth = filter_depth(row, t->n > 0, t->n ? t->frames[t->n - 1].depth : 0);
 	while (t->n && t->frames[t->n - 1].depth > depth)
 		frame_close(f, h, t, row->ts);
-	if (!t->n || t->frames[t->n - 1].depth != depth)
+	return t->n && t->frames[t->n - 1].depth == depth;
+}
+
+static bool hold_end_row(struct filter *f, struct hold *h, struct hold_track *t,
+			 const struct spur_event *row, struct row_list *out)
+{
+	sched_close(h, t);
+	if (!hold_match(f, h, t, row))
 		return hold_inside(h, t, row, out);
 	return frame_close(f, h, t, row->ts) ? hold_keep(h, t, row, out) : true;
 }
@@ -404,4 +437,5 @@ void hold_free(struct hold *h)
 void hold_track_free(struct hold_track *t)
 {
 	mem_free(t->frames);
+	innermost_free(&t->index);
 }

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #include "flow/filter.h"
+#include "flow/pair.h"
 
 enum rule_flag {
 	RULE_IN = 1, /* -F, filter */
@@ -139,8 +140,8 @@ static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cl
 }
 
 /*
- * The depth by which a row's frame is matched with others of its track; `top` is that of the
- * innermost open frame.
+ * The depth by which a row's frame is matched with others of its track, where pair_is_by_class() does not say
+ * otherwise; `top` is that of the innermost open frame.
  */
 static inline uint32_t filter_depth(const struct spur_event *row, bool open, uint32_t top)
 {
@@ -149,6 +150,13 @@ static inline uint32_t filter_depth(const struct spur_event *row, bool open, uin
 	if (row->kind == SPUR_END_SPAN)
 		return top;
 	return open ? top + 1 : 0;
+}
+
+/* Puts a frame that comes on top into the stack's index; without memory there is none, and searching takes longer. */
+static inline void filter_index(struct innermost **index, size_t i, uint32_t cls)
+{
+	if (__builtin_expect(*index != NULL, 0) && !innermost_push(*index, i, cls))
+		innermost_free(index);
 }
 
 /* Rows on their way out. */
@@ -174,6 +182,7 @@ struct hold_frame {
 	uint64_t seq; /* of its row among all that were ever queued */
 	uint32_t depth;
 	uint32_t flags; /* enum hold_flag */
+	uint32_t cls; /* 0: off the CPU */
 };
 
 struct hold_track {
@@ -181,6 +190,7 @@ struct hold_track {
 	size_t n, cap;
 	size_t first; /* the lowest frame whose fate is open; n: none */
 	uint64_t last; /* seq + 1 of its newest open row in the queue; 0: none */
+	struct innermost *index;
 };
 
 struct hold_slot;

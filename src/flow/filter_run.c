@@ -17,6 +17,7 @@ struct scope_frame {
 	uint32_t depth;
 	int32_t left; /* of the scope, as it was before */
 	uint32_t flags;
+	uint32_t cls;
 };
 
 /*
@@ -28,6 +29,7 @@ struct scope {
 	size_t n, cap;
 	uint32_t in, out;
 	int32_t left;
+	struct innermost *index;
 };
 
 struct track_state {
@@ -72,6 +74,7 @@ void filter_run_free(struct filter_run *r)
 		return;
 	for (size_t i = 0; i < r->nstates; i++) {
 		mem_free(r->states[i]->scope.frames);
+		innermost_free(&r->states[i]->scope.index);
 		hold_track_free(&r->states[i]->hold);
 		mem_free(r->states[i]);
 	}
@@ -233,13 +236,53 @@ static bool cond_holds(struct filter_run *r, const struct rule_cond *c,
 	}
 }
 
-static void scope_pop(struct scope *s)
+static __attribute__((noinline)) void scope_unindex(struct scope *s)
+{
+	innermost_pop(&s->index, s->n, s->frames[s->n].cls);
+}
+
+static inline void scope_pop(struct scope *s)
 {
 	const struct scope_frame *fr = &s->frames[--s->n];
 
 	s->in -= (fr->flags & SCOPE_IN) != 0;
 	s->out -= (fr->flags & SCOPE_OUT) != 0;
 	s->left = fr->left;
+	if (__builtin_expect(s->index != NULL, 0))
+		scope_unindex(s);
+}
+
+static uint32_t frame_class(const void *frames, size_t i)
+{
+	return ((const struct scope_frame *)frames)[i].cls;
+}
+
+/* An END of the innermost function of its class: closes those inside it. False: none is open. */
+static __attribute__((noinline)) bool scope_match_class(struct scope *s, uint32_t cls)
+{
+	const struct frame_list list = { s->frames, s->n, frame_class };
+	const size_t found = s->n && s->frames[s->n - 1].cls == cls
+				     ? s->n
+				     : innermost_find(&s->index, &list, cls);
+
+	while (found && s->n > found)
+		scope_pop(s);
+	return found;
+}
+
+/* Closes what the END implies ended; true: the topmost frame is what it ends. */
+static inline bool scope_match(struct scope *s, const struct spur_event *row)
+{
+	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0, depth;
+
+	if (__builtin_expect(pair_is_by_class(row), 0))
+		return scope_match_class(s, row->cls);
+	depth = filter_depth(row, s->n > 0, top);
+	if (__builtin_expect(s->n && top == depth, 1))
+		return true;
+	while (s->n && s->frames[s->n - 1].depth > depth)
+		scope_pop(s);
+	return s->n && s->frames[s->n - 1].depth == depth;
 }
 
 /*
@@ -309,8 +352,9 @@ static bool scope_begin(struct filter_run *r, struct scope *s, const struct spur
 
 	while (s->n && s->frames[s->n - 1].depth >= depth)
 		scope_pop(s);
+	filter_index(&s->index, s->n, row->cls);
 	fr = &s->frames[s->n++];
-	*fr = (struct scope_frame){ .depth = depth, .left = s->left };
+	*fr = (struct scope_frame){ .depth = depth, .left = s->left, .cls = row->cls };
 	return scope_open(r, s, fr, v, row);
 }
 
@@ -322,17 +366,13 @@ static bool scope_shows(const struct filter_run *r, const struct scope *s)
 
 static bool scope_end(const struct filter_run *r, struct scope *s, const struct spur_event *row)
 {
-	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0,
-		 depth = filter_depth(row, s->n > 0, top);
 	bool shown;
 
-	while (s->n && s->frames[s->n - 1].depth > depth)
-		scope_pop(s);
 	/*
 	 * SPEC uftrace/orphan-exit: an EXIT whose ENTRY is not in the data is shown whatever -F
 	 * says
 	 */
-	if (!s->n || s->frames[s->n - 1].depth != depth)
+	if (!scope_match(s, row))
 		return r->enabled && !s->out;
 	shown = r->enabled && !(s->frames[s->n - 1].flags & SCOPE_UNSEEN);
 	scope_pop(s);

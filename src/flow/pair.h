@@ -2,6 +2,9 @@
  * The call-stack machine of all formats: BEGIN and END rows of a track become frames; what the data lacks is implied
  * and marked, never invented silently.
  *
+ * Which frame an END ends: with SPUR_F_DEPTH the one at its depth; with SPUR_F_ANY the innermost call; else the
+ * innermost one of its class, so that an END whose BEGIN is not in the data ends nothing.
+ *
  * A row of a track is applied in two steps, so that the caller sees every frame that ends:
  *
  *	struct pair_stack *s = pair_stack(p, row->track);	(NULL: no memory)
@@ -24,6 +27,7 @@
 #define SPUR_FLOW_PAIR_H
 
 #include "base/mem.h"
+#include "flow/innermost.h"
 #include "model/event.h"
 
 enum pair_flag {
@@ -43,11 +47,20 @@ struct pair_frame {
 };
 
 struct pair_stack {
+	/*
+	 * NULL, or `cap` of them above the ground: frames[-1], which is of no class, has no flags, and takes what hot
+	 * loops add to the `child` of the frame below.
+	 */
 	struct pair_frame *frames;
 	size_t cap;
 	size_t n; /* frames */
 	size_t calls; /* of them, without PAIR_SCHED */
 	bool seen; /* a call row has been applied: the base depth is known */
+	/*
+	 * NULL while the frames near the top are all that ENDs ask for. Who pushes and pops in a way of its own may do
+	 * so only then.
+	 */
+	struct innermost *index;
 	void *user; /* the pass's, per track */
 };
 
@@ -64,9 +77,12 @@ static inline void pair_init(struct pair *p)
 }
 
 void pair_free(struct pair *p);
+/* Frees what the stack holds and empties it. */
+void pair_stack_free(struct pair_stack *s);
 /* Out of line halves. */
 bool pair_grow_tracks(struct pair *p, uint32_t track);
 bool pair_grow_frames(struct pair_stack *s, size_t need);
+size_t pair_search(struct pair_stack *s, uint32_t cls);
 /* Puts PAIR_MISSING frames below up to the depth, started at `ts`. */
 bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts);
 
@@ -77,19 +93,33 @@ static inline struct pair_stack *pair_stack(struct pair *p, uint32_t track)
 	return &p->stacks[track];
 }
 
-/* Frames on top that the row implies ended: its depth is smaller than theirs. */
-static inline size_t pair_excess(const struct pair_stack *s, const struct spur_event *row)
+/* The row ends the innermost frame of its class, wherever it lies. */
+static inline bool pair_is_by_class(const struct spur_event *row)
 {
-	size_t keep;
+	return row->kind == SPUR_END_SPAN && !(row->flags & (SPUR_F_DEPTH | SPUR_F_ANY));
+}
 
+/*
+ * Frames on top that the row implies ended: its depth is smaller than theirs, or they lie inside the one that it ends.
+ * Changes nothing but the index.
+ */
+static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *row)
+{
 	if (!s->n)
 		return 0;
 	if (row->kind == SPUR_SWITCH)
 		return row->flags & SPUR_F_OUT ? s->n - s->calls : 0;
-	if (!(row->flags & SPUR_F_DEPTH) || row->depth == UINT16_MAX)
-		return s->n - s->calls;
-	keep = (size_t)row->depth + (row->kind == SPUR_END_SPAN);
-	return s->calls > keep ? s->n - keep : s->n - s->calls;
+	if ((row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX) {
+		const size_t keep = (size_t)row->depth + (row->kind == SPUR_END_SPAN);
+
+		return s->calls > keep ? s->n - keep : s->n - s->calls;
+	}
+	if (pair_is_by_class(row)) {
+		const struct pair_frame *top = &s->frames[s->n - 1];
+
+		return top->cls == row->cls && !top->flags ? 0 : pair_search(s, row->cls);
+	}
+	return s->n - s->calls;
 }
 
 static inline struct pair_frame *pair_pop(struct pair_stack *s)
@@ -97,6 +127,8 @@ static inline struct pair_frame *pair_pop(struct pair_stack *s)
 	struct pair_frame *f = &s->frames[--s->n];
 
 	s->calls -= !(f->flags & PAIR_SCHED);
+	if (__builtin_expect(s->index != NULL, 0))
+		innermost_pop(&s->index, s->n, f->flags ? 0 : f->cls);
 	return f;
 }
 
@@ -105,6 +137,7 @@ static inline struct pair_frame *pair_push(struct pair_stack *s, const struct sp
 {
 	struct pair_frame *f;
 	bool sched = row->kind == SPUR_SWITCH;
+	uint32_t flags = sched ? PAIR_SCHED : row->kind == SPUR_SPAN ? PAIR_SPAN : 0;
 
 	if (__builtin_expect(!sched && (row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX &&
 				     row->depth > s->calls,
@@ -113,16 +146,19 @@ static inline struct pair_frame *pair_push(struct pair_stack *s, const struct sp
 		return NULL;
 	if (__builtin_expect(s->n >= s->cap, 0) && !pair_grow_frames(s, s->n + 1))
 		return NULL;
+	if (__builtin_expect(s->index != NULL, 0) &&
+	    !innermost_push(s->index, s->n, flags ? 0 : row->cls))
+		return NULL;
 	f = &s->frames[s->n++];
-	*f = (struct pair_frame){ .ts = row->ts, .cls = row->cls, .flags = sched ? PAIR_SCHED : 0 };
+	*f = (struct pair_frame){ .ts = row->ts, .cls = row->cls, .flags = flags };
 	s->calls += !sched;
 	s->seen |= !sched;
 	return f;
 }
 
 /*
- * The frame that an END or SWITCH-in row ends: the topmost, or NULL (an END whose BEGIN is not
- * there). Excess is popped before.
+ * The frame that an END or SWITCH-in row ends: the topmost, or NULL (an END whose BEGIN is not there). Excess is popped
+ * before.
  */
 static inline struct pair_frame *pair_match(const struct pair_stack *s,
 					    const struct spur_event *row)
@@ -132,8 +168,11 @@ static inline struct pair_frame *pair_match(const struct pair_stack *s,
 	if (!f || (f->flags & PAIR_MISSING) ||
 	    !(f->flags & PAIR_SCHED) != (row->kind != SPUR_SWITCH))
 		return NULL;
-	if (row->kind != SPUR_SWITCH && (row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX &&
-	    row->depth + 1u != s->calls)
+	if (row->kind == SPUR_SWITCH)
+		return f;
+	if (row->flags & SPUR_F_DEPTH)
+		return row->depth == UINT16_MAX || row->depth + 1u == s->calls ? f : NULL;
+	if (!(row->flags & SPUR_F_ANY) && (f->cls != row->cls || f->flags))
 		return NULL;
 	return f;
 }

@@ -37,6 +37,14 @@ struct spur_format {
 	/* Arguments of an event of this trace. NULL: the class's plan over the payload. Thread-safe. */
 	enum spur_status (*args)(struct spur_trace *t, const struct spur_event *ev,
 				 struct spur_args *args);
+	/*
+	 * The stack of a SAMPLE row: class ids (trace_add_class(), none is 0), root first, the leaf last; `cap` of them
+	 * at most into `cls`. Returns how many there are, which may be more; 0: the row has none. Then the row's `dur`
+	 * is time spent in the leaf itself, its `id` the number of calls that are summed in it (0: one). NULL: no row
+	 * has. Asked once or twice a row, so without locks or look-ups by name. Thread-safe.
+	 */
+	size_t (*stack)(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls,
+			size_t cap);
 	/* The raw record's fields, for `spur dump`. Thread-safe. */
 	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
 				   struct spur_args *args);

@@ -60,12 +60,21 @@ static const struct {
 	{ SPUR_F_UNRELIABLE, "unreliable" },
 	{ SPUR_F_ESTIMATED, "estimated" },
 	{ SPUR_F_BACK, "back" },
+	{ SPUR_F_TAIL, "tail" },
+	{ SPUR_F_ANY, "any" },
 };
 enum {
 	SHOWN_FLAGS = SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED |
-		      SPUR_F_RETIMED | SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK,
+		      SPUR_F_RETIMED | SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK |
+		      SPUR_F_TAIL | SPUR_F_ANY,
 	FLAG_NAMES = sizeof(flag_names) / sizeof(flag_names[0]),
 };
+
+/* Only a SPAN always has a length. */
+static bool row_has_dur(const struct spur_event *row)
+{
+	return row->kind == SPUR_SPAN || (row->kind == SPUR_SAMPLE && row->dur);
+}
 
 static const char *kind_color(unsigned kind)
 {
@@ -252,7 +261,7 @@ static char *json_numbers(char *w, struct cat_lane *l, const struct spur_event *
 		w = put_literal(w, ",\"cpu\":");
 		w = put_u64(w, row->cpu);
 	}
-	if (row->kind == SPUR_SPAN) {
+	if (row_has_dur(row)) {
 		w = put_literal(w, ",\"dur\":");
 		w = put_i64(w, row->dur);
 	}
@@ -350,7 +359,7 @@ static void csv_line(struct cat_lane *l, const struct cat_row *r, struct out *o)
 	if (row->cpu != SPUR_NO_CPU)
 		out_u64(o, row->cpu);
 	out_char(o, ',');
-	if (row->kind == SPUR_SPAN)
+	if (row_has_dur(row))
 		out_i64(o, row->dur);
 	out_char(o, ',');
 	if (row->id)
@@ -377,7 +386,7 @@ static void plain_tail(struct cat_lane *l, const struct cat_row *r, struct out *
 		args_text_list(l->cat->trace, args, o);
 		out_str(o, row->kind == SPUR_END_SPAN ? "" : ")");
 	}
-	if (row->kind == SPUR_SPAN) {
+	if (row_has_dur(row)) {
 		out_str(o, " ");
 		out_i64(o, row->dur);
 		out_str(o, " ns");

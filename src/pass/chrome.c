@@ -318,11 +318,34 @@ static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct 
 }
 
 /* The topmost slice is over when the row comes, whatever the row says. */
-static bool slice_is_due(const struct pair_stack *s, const struct spur_event *row)
+static bool slice_is_due(struct pair_stack *s, const struct spur_event *row)
 {
 	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT))
 		return s->n && (s->frames[s->n - 1].flags & PAIR_SCHED);
 	return pair_excess(s, row);
+}
+
+/* A call that lies on the stack as it is, or the return of the topmost one: what most rows are. */
+static inline bool slice_fits(struct pair_stack *s, const struct spur_event *row)
+{
+	const size_t n = s->n;
+	struct pair_frame *f;
+
+	if (n != s->calls || s->index || n == s->cap)
+		return false;
+	f = s->frames + n;
+	if (row->kind == SPUR_BEGIN) {
+		if ((row->flags & SPUR_F_DEPTH) && row->depth != n)
+			return false;
+		*f = (struct pair_frame){ .cls = row->cls };
+		s->n = s->calls = n + 1;
+		return true;
+	}
+	if (row->kind != SPUR_END_SPAN || f[-1].flags || f[-1].cls != row->cls ||
+	    ((row->flags & SPUR_F_DEPTH) && row->depth + 1u != n))
+		return false;
+	s->n = s->calls = n - 1;
+	return true;
 }
 
 /* A row that opens or closes a slice. */
@@ -333,6 +356,9 @@ static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struc
 
 	if (!s)
 		return false;
+	if (slice_fits(s, row))
+		return row->nargs || row->kind == SPUR_BEGIN ? row_out(l, row, o)
+							     : end_out(l, row, o);
 	while (slice_is_due(s, row))
 		if (!(pair_pop(s)->flags & PAIR_MISSING) && !end_out(l, row, o))
 			return false;
@@ -407,7 +433,7 @@ static void chrome_close(void *lane)
 	struct chrome_lane *l = lane;
 
 	spur_args_free(&l->args);
-	mem_free(l->stack.frames);
+	pair_stack_free(&l->stack);
 	pair_free(&l->rest);
 	out_free(&l->held);
 	mem_free(l);

@@ -10,6 +10,7 @@
  * rows alone.
  */
 #include "flow/lines.h"
+#include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
 #include "pass/text/calltext.h"
 
@@ -19,7 +20,9 @@ enum {
 	STACK_LINE = 64,
 	STACK_PAGE = 1024,
 	STACK_PAGES = PAIR_TRACKS / STACK_PAGE,
-	ROW_FLAGS = ROW_BACKTRACE - 1, /* enum spur_flag */
+	/* What lines show of rows, and what pairing asks of ENDs. */
+	ROW_FLAGS = SPUR_F_TAIL - 1,
+	END_FLAGS = ROW_FLAGS | SPUR_F_TAIL | SPUR_F_ANY,
 };
 
 /* Flags of rows in the window, beside enum calltext_flag. */
@@ -106,7 +109,9 @@ static inline struct pair_stack *lane_stack(struct lane *l, uint32_t track)
 static inline bool lane_show(struct lane *l, const struct spur_event *row)
 {
 	struct calltext *c = &l->r->text;
-	const struct shown_name *n = calltext_name(c, row->cls);
+	/* An END is called what it ends, and that may be of another class. */
+	const struct shown_name *n =
+		calltext_name(c, row->kind == SPUR_END_SPAN ? row->name : row->cls);
 	struct out *o = &l->out->text;
 
 	if (!n)
@@ -137,7 +142,7 @@ static bool window_flush(struct lane *l)
 			/* `cat` is the way to its END. */
 			struct spur_event end = l->window[(l->first + row->cat) % l->cap];
 
-			end.flags = ROW_RETURN;
+			end.flags = ROW_RETURN | (end.flags & SPUR_F_TAIL);
 			end.ts = row->ts;
 			if (!lane_show(l, &end))
 				return false;
@@ -219,6 +224,7 @@ static bool stage_implied(struct lane *l, const struct pair_stack *s, const stru
 				  .dur = frame_length(f, e.ts),
 				  .track = track,
 				  .cls = f->cls,
+				  .name = f->cls,
 				  .depth = stack_depth(s),
 				  .cpu = SPUR_NO_CPU,
 				  .flags = (uint16_t)flags };
@@ -298,8 +304,10 @@ static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event 
 	f = walk_match(s, row);
 	row->depth = stack_depth(s);
 	row->dur = f ? frame_length(f, row->ts) : 0;
+	row->name = f && (row->flags & SPUR_F_ANY) ? f->cls : row->cls;
+	row->flags &= (uint16_t)~SPUR_F_ANY;
 	if (f && leaf && !due && (!row->nargs || l->next - l->first < WINDOW)) {
-		leaf->flags |= SPUR_F_LEAF;
+		leaf->flags |= SPUR_F_LEAF | (row->flags & SPUR_F_TAIL);
 		leaf->dur = row->dur;
 		if (row->nargs && row->kind == SPUR_END_SPAN) {
 			uint64_t number =
@@ -325,7 +333,7 @@ static bool stage_row(struct lane *l, struct spur_event *row)
 
 	if (!s)
 		return false;
-	row->flags &= ROW_FLAGS;
+	row->flags &= row->kind == SPUR_END_SPAN ? END_FLAGS : ROW_FLAGS;
 	if (row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
 	    (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
 		return stage_open(l, s, row);
@@ -337,29 +345,43 @@ static bool stage_row(struct lane *l, struct spur_event *row)
 	return window_flush(l) && lane_add(l, row);
 }
 
-/* The stack of the track at hand in registers. */
+/* The track at hand in registers. */
 struct view {
-	struct pair_stack *stack;
-	struct pair_frame *frames;
-	size_t n, cap;
+	struct pair_stack *stack; /* NULL: memory is out */
+	struct fit fit; /* of rows without arguments; nothing fits where the quick path is closed */
+	size_t depth;
 	uint32_t track;
-	bool plain; /* the quick path is open: n == calls, nothing waits, default columns */
 };
 
-static struct view view_make(struct lane *l, const struct spur_event *row)
+/* What the quick path does not show. */
+static uint64_t quick_mask(void)
+{
+	const struct spur_event row = { .nargs = UINT8_MAX, .flags = SPUR_F_TAIL };
+	uint64_t mask;
+
+	memcpy(&mask, (const char *)&row + offsetof(struct spur_event, kind), sizeof(mask));
+	return mask;
+}
+
+static __attribute__((noinline)) struct view view_make(struct lane *l, const struct spur_event *row)
 {
 	struct pair_stack *s = lane_stack(l, row->track);
-	struct view v = { .stack = s, .track = row->track };
+	struct view v = { .track = row->track };
 
-	if (!s)
+	if (!s || (!s->cap && !pair_grow_frames(s, 1)))
 		return v;
 	if (l->r->text.quick && (l->pen.track != row->track || !l->pen.len))
 		calltext_retrack(&l->r->text, &l->pen, row->track);
-	v.frames = s->frames;
-	v.n = s->n;
-	v.cap = s->cap;
-	v.plain = l->r->text.quick && l->pen.len && !l->r->text.env->opt->no_merge &&
-		  l->first == l->next && !s->user && s->n == s->calls;
+	v.stack = s;
+	v.depth = s->n;
+	v.fit = fit_load(s, row);
+	v.fit.mask |= quick_mask();
+	if (v.fit.limit > s->frames + CALLTEXT_DEPTH)
+		v.fit.limit = s->frames + CALLTEXT_DEPTH;
+	/* n == calls, nothing waits, default columns */
+	if (!l->r->text.quick || !l->pen.len || l->r->text.env->opt->no_merge ||
+	    l->first != l->next || s->user || s->n != s->calls || s->n > CALLTEXT_DEPTH)
+		fit_close(&v.fit);
 	return v;
 }
 
@@ -370,18 +392,19 @@ static inline __attribute__((always_inline)) bool view_load(struct view *v, stru
 	const struct view new = view_make(l, row);
 
 	v->stack = new.stack;
-	v->frames = new.frames;
-	v->n = new.n;
-	v->cap = new.cap;
+	v->fit.next = new.fit.next;
+	v->fit.limit = new.fit.limit;
+	v->fit.begin = new.fit.begin;
+	v->fit.mask = new.fit.mask;
+	v->fit.level = new.fit.level;
+	v->depth = new.depth;
 	v->track = new.track;
-	v->plain = new.plain;
 	return v->stack;
 }
 
 static inline __attribute__((always_inline)) void view_store(const struct view *v)
 {
-	v->stack->calls += v->n - v->stack->n;
-	v->stack->n = v->n;
+	fit_store(v->stack, v->fit.next);
 }
 
 /*
@@ -392,47 +415,37 @@ static inline __attribute__((always_inline)) void view_store(const struct view *
 static inline __attribute__((always_inline)) size_t
 quick_rows(struct lane *l, struct view *v, const struct spur_event *row, bool *shown)
 {
+	const uint64_t bits = fit_bits(&v->fit, row), begin = v->fit.begin;
 	const struct spur_event *next = row + 1;
 	const struct shown_name *n;
-	struct pair_frame *f;
-	size_t depth = v->n;
 
-	if (__builtin_expect(depth > CALLTEXT_DEPTH || row->nargs, 0))
-		return 0;
-	if (row->kind == SPUR_END_SPAN) {
-		if (!depth)
+	if (bits != begin) {
+		const struct pair_frame *f = v->fit.next - 1;
+
+		if (!fit_is_end(&v->fit, bits) || !fit_matches(&v->fit, row) || !f->user)
 			return 0;
-		f = &v->frames[depth - 1];
-		if (f->flags || !f->user || f->cls != row->cls ||
-		    ((row->flags & SPUR_F_DEPTH) && row->depth + 1u != depth))
-			return 0;
-		v->n--;
+		fit_pop(&v->fit, 0);
+		v->depth--;
 		calltext_quick(&l->pen, (const struct shown_name *)(uintptr_t)f->user,
-			       CALLTEXT_CLOSE, walk_length(f, row->ts), depth - 1, &l->out->text);
+			       CALLTEXT_CLOSE, walk_length(f, row->ts), v->depth, &l->out->text);
 		*shown = lines_mark(l->out, row->ts, row->track);
 		return 1;
 	}
 	n = calltext_name(&l->r->text, row->cls);
-	if (!n || !n->plain || depth == v->cap ||
-	    ((row->flags & SPUR_F_DEPTH) && row->depth != depth) ||
-	    (depth && v->frames[depth - 1].flags) || next->track != row->track)
+	if (!n || !n->plain || !fit_has_room(&v->fit) || next->track != row->track)
 		return 0;
-	if (next->kind == SPUR_END_SPAN &&
-	    (!(next->flags & SPUR_F_DEPTH) || next->depth == depth)) {
-		if (next->nargs)
+	if (next->kind == SPUR_END_SPAN) {
+		if (!fit_is_leaf(&v->fit, fit_bits(&v->fit, next)) || next->cls != row->cls)
 			return 0;
 		calltext_quick(&l->pen, n, CALLTEXT_LEAF,
 			       next->ts > row->ts ? (uint64_t)next->ts - (uint64_t)row->ts : 0,
-			       depth, &l->out->text);
+			       v->depth, &l->out->text);
 		*shown = lines_mark(l->out, row->ts, row->track);
 		return 2;
 	}
-	f = &v->frames[v->n++];
-	f->ts = row->ts;
-	f->cls = row->cls;
-	f->flags = 0;
-	f->user = (uintptr_t)n;
-	calltext_quick(&l->pen, n, CALLTEXT_OPEN, 0, depth, &l->out->text);
+	fit_push(&v->fit, row, (uintptr_t)n);
+	calltext_quick(&l->pen, n, CALLTEXT_OPEN, 0, v->depth, &l->out->text);
+	v->depth++;
 	*shown = lines_mark(l->out, row->ts, row->track);
 	return 1;
 }
@@ -486,7 +499,7 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 			if (!view_load(&v, l, row))
 				return false;
 		}
-		if (__builtin_expect(v.plain && row->kind <= SPUR_END_SPAN && row < last, 1))
+		if (__builtin_expect(row < last, 1))
 			done = quick_rows(l, &v, row, &shown);
 		if (__builtin_expect(!done, 0)) {
 			view_store(&v);
@@ -530,7 +543,7 @@ static void replay_free(struct replay *r)
 {
 	for (size_t i = 0; i < STACK_PAGES; i++) {
 		for (size_t k = 0; r->stacks[i].stacks && k < STACK_PAGE; k++)
-			mem_free(r->stacks[i].stacks[k].stack.frames);
+			pair_stack_free(&r->stacks[i].stacks[k].stack);
 		mem_free(r->stacks[i].memory);
 	}
 	calltext_free(&r->text);

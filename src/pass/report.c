@@ -5,6 +5,8 @@
  * total  ns from begin to end; of recursive calls only the outermost counts
  * self   the same less the calls made inside
  * avg min max p50 p90 p99 stdev   of single calls, recursive ones too; percentiles as spread.h says
+ *
+ * Sampled stacks (SAMPLE rows) add to total, self, calls and avg.
  */
 #include <stdlib.h>
 
@@ -90,6 +92,12 @@ static enum column_kind column_kind(int column)
 static bool column_spreads(int column)
 {
 	return column >= COL_P50 && column <= COL_STDEV;
+}
+
+/* The column is about single calls. */
+static bool column_is_single(int column)
+{
+	return column == COL_MIN || column == COL_MAX || column_spreads(column);
 }
 
 static enum spur_status report_options(struct report *r)
@@ -196,7 +204,7 @@ static void report_name(struct report *r)
 				(struct group){ .name = s.name, .name_len = s.len, .module = "" };
 			e->pid = s.pid;
 		}
-		if (!e->stat.calls && !e->stat.unfinished)
+		if (!e->stat.calls && !e->stat.unfinished && !e->stat.sum)
 			continue;
 		r->entries[n++] = *e;
 	}
@@ -217,7 +225,7 @@ static uint64_t entry_number(const struct report *r, struct entry *e, int column
 	case COL_AVG:
 		return s->calls ? s->sum / s->calls : 0;
 	case COL_MIN:
-		return s->calls ? ~s->least : 0;
+		return s->least ? ~s->least : 0;
 	case COL_MAX:
 		return s->most;
 	case COL_P50:
@@ -313,16 +321,23 @@ static int entry_order(const void *a, const void *b, void *report)
 	return c ? c : entry_order_by(r, *x, *y, COL_TID);
 }
 
+/* Samples tell sums, no single calls: columns about these stay empty. */
+static bool cell_is_known(const struct entry *e, int column, uint64_t v)
+{
+	const struct call_stat *s = &e->stat;
+
+	if (column_kind(column) == KIND_ID)
+		return (int64_t)v >= 0;
+	if (column == COL_AVG)
+		return s->calls || !s->sum;
+	return !column_is_single(column) || s->least || !(s->calls || s->sum);
+}
+
 static void out_share(struct out *o, uint64_t tenths)
 {
 	out_u64(o, tenths / 10);
 	out_char(o, '.');
 	out_u64(o, tenths % 10);
-}
-
-static bool id_is_known(enum column_kind kind, uint64_t v)
-{
-	return kind != KIND_ID || (int64_t)v >= 0;
 }
 
 /* The cell as text tables show it, without padding. */
@@ -333,12 +348,14 @@ static void cell_plain(const struct report *r, struct entry *e, int column, stru
 
 	if (kind == KIND_TEXT) {
 		entry_text(r, e, column, o);
+	} else if (!cell_is_known(e, column, v)) {
+		return;
 	} else if (kind == KIND_TIME && !r->env->opt->raw) {
 		out_time(o, v);
 	} else if (kind == KIND_SHARE) {
 		out_share(o, v);
 		out_str(o, " %");
-	} else if (id_is_known(kind, v)) {
+	} else {
 		out_u64(o, v);
 	}
 }
@@ -437,7 +454,7 @@ static void cell_data(const struct report *r, struct entry *e, int column, struc
 		(json ? out_json : out_csv)(o, scratch->buf, scratch->len);
 	} else if (kind == KIND_SHARE) {
 		out_share(o, v);
-	} else if (id_is_known(kind, v)) {
+	} else if (cell_is_known(e, column, v)) {
 		out_u64(o, v);
 	} else if (json) {
 		out_str(o, "null");
@@ -505,7 +522,7 @@ static enum spur_status report_join(struct report *r, const struct calls *worker
 		for (size_t key = 0; key < workers[i].nstats; key++) {
 			const struct call_stat *s = &workers[i].stats[key];
 
-			if ((s->calls || s->unfinished) &&
+			if ((s->calls || s->unfinished || s->sum) &&
 			    !report_add(r, &workers[i], (uint32_t)key))
 				return err_nomem(r->env->err);
 		}

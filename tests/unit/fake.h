@@ -50,6 +50,25 @@ static enum spur_status fake_args(struct spur_trace *t, const struct spur_event 
 	return SPUR_OK;
 }
 
+/* The stacks of SAMPLE rows: `off` says which, from 1. */
+static struct {
+	const uint32_t *cls;
+	size_t n;
+} fake_stacks[8];
+
+static size_t fake_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls,
+			 size_t cap)
+{
+	const size_t i = ev->off - 1;
+
+	(void)t;
+	if (i >= 8)
+		return 0;
+	for (size_t k = 0; k < fake_stacks[i].n && k < cap; k++)
+		cls[k] = fake_stacks[i].cls[k];
+	return fake_stacks[i].n;
+}
+
 static void fake_close(struct spur_trace *t)
 {
 	(void)t;
@@ -61,6 +80,7 @@ static const struct spur_format fake_format = {
 	.reads = "tests",
 	.next = fake_next,
 	.args = fake_args,
+	.stack = fake_stack,
 	.close = fake_close,
 };
 
@@ -147,6 +167,18 @@ static inline void fake_rewind(struct spur_trace *t)
 #define FAKE_IN(t_, c_, k_)                                                                     \
 	{                                                                                       \
 		.kind = SPUR_SWITCH, .ts = (t_), .cls = (c_), .track = (k_), .flags = SPUR_F_IN \
+	}
+
+/* An END of whatever is innermost. */
+#define FAKE_ANY(t_, c_, k_)                                                                       \
+	{                                                                                          \
+		.kind = SPUR_END_SPAN, .ts = (t_), .cls = (c_), .track = (k_), .flags = SPUR_F_ANY \
+	}
+/* `self_` ns in the leaf of stack `stack_`, in `calls_` calls. */
+#define FAKE_SAMPLE(t_, c_, k_, self_, calls_, stack_)                                       \
+	{                                                                                    \
+		.kind = SPUR_SAMPLE, .ts = (t_), .cls = (c_), .track = (k_), .dur = (self_), \
+		.id = (calls_), .off = (stack_)                                              \
 	}
 
 #endif

@@ -149,6 +149,48 @@ static void text(void **state)
 	spur_close(t);
 }
 
+/* How an END closes, and what a sample sums up. */
+static void calls_and_samples(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	const uint32_t k = fake_track(t, "x", 1, 2), a = fake_class(t, "a", "");
+	struct spur_event rows[] = {
+		{ .kind = SPUR_END_SPAN, .ts = 1, .cls = a, .track = k, .flags = SPUR_F_TAIL },
+		{ .kind = SPUR_BEGIN, .ts = 2, .cls = a, .track = k, .flags = SPUR_F_TAIL },
+		{ .kind = SPUR_END_SPAN,
+		  .ts = 3,
+		  .cls = a,
+		  .track = k,
+		  .flags = SPUR_F_ANY | SPUR_F_ORPHAN },
+		{ .kind = SPUR_SAMPLE, .ts = 4, .cls = a, .track = k, .dur = 70, .id = 3 },
+		{ .kind = SPUR_SAMPLE, .ts = 5, .cls = a, .track = k },
+	};
+	struct fake_feed f;
+
+	(void)state;
+	trace_add_stream(t, "s", 100);
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, "cat", (struct pass_options){ .form = FORM_JSONL },
+#define START(ts, kind) \
+	"{\"ts\":" ts ",\"kind\":\"" kind "\",\"name\":\"a\",\"cat\":\"\",\"pid\":1,\"tid\":2"
+#define STREAM ",\"stream\":\"s\",\"off\":0}\n"
+	       START("1", "END") ",\"args\":{},\"flags\":[\"tail\"]" STREAM
+		       START("2", "BEGIN") ",\"args\":{},\"flags\":[\"tail\"]" STREAM START(
+			       "3", "END") ",\"args\":{},\"flags\":[\"orphan\",\"any\"]" STREAM
+			       START("4", "SAMPLE") ",\"dur\":70,\"id\":3,\"args\":{}" STREAM START(
+				       "5", "SAMPLE") ",\"args\":{}" STREAM,
+	       "");
+#undef START
+#undef STREAM
+	expect(t, "cat", (struct pass_options){ .limit = 4 },
+	       "   0.000000000        2    -  END           a [tail]\n"
+	       "   0.000000001        2    -  BEGIN         a [tail]\n"
+	       "   0.000000002        2    -  END           a [orphan any]\n"
+	       "   0.000000003        2    -  SAMPLE        a 70 ns\n",
+	       "");
+	spur_close(t);
+}
+
 #define CHROME_HEAD                                                                           \
 	"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"                                     \
 	"{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{\"sort_" \
@@ -223,6 +265,38 @@ static void chrome_pairs(void **state)
 	spur_close(t);
 }
 
+/* ENDs that name their function close what is inside it too; those of nothing are left out. */
+static void chrome_by_class(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	const uint32_t k = fake_track(t, "", 5, 5), a = fake_class(t, "a", ""),
+		       b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	struct spur_event rows[] = {
+		FAKE_E(5, c, k),
+		FAKE_B(10, a, k),
+		FAKE_B(20, b, k),
+		FAKE_E(25, c, k),
+		FAKE_E(30, a, k),
+		{ .kind = SPUR_BEGIN, .ts = 40, .cls = b, .track = k, .flags = SPUR_F_TAIL },
+		FAKE_ANY(50, c, k)
+	};
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, "chrome", (struct pass_options){ .time = TIME_RAW, .form = FORM_JSON },
+	       CHROME_HEAD ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+			   ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5}"
+			   ",\n{\"ph\":\"B\",\"ts\":0.040,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5}" CHROME_TAIL("0"),
+	       "{\"to\":\"chrome\",\"lost\":2,\"losses\":[{\"kind\":\"END\",\"count\":2,\"what\":"
+	       "\"dropped\","
+	       "\"why\":\"an end whose begin is not in the data\"}]}\n");
+	spur_close(t);
+}
+
 /* Nothing in it: still valid. */
 static void empty(void **state)
 {
@@ -290,9 +364,14 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_lines),	cmocka_unit_test(text),
-		cmocka_unit_test(chrome_kinds), cmocka_unit_test(chrome_pairs),
-		cmocka_unit_test(empty),	cmocka_unit_test(no_memory),
+		cmocka_unit_test(json_lines),
+		cmocka_unit_test(text),
+		cmocka_unit_test(calls_and_samples),
+		cmocka_unit_test(chrome_by_class),
+		cmocka_unit_test(chrome_kinds),
+		cmocka_unit_test(chrome_pairs),
+		cmocka_unit_test(empty),
+		cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

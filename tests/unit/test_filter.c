@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,11 +16,13 @@
 
 /*
  * Rows from a script, words with blanks between: `name` opens a function, `/` closes the innermost,
- * `.name` an instant, `+N` lets N ns pass, `>` and `<` leave and get the CPU, `>p` against its
- * will, `!` LOST, `@N` goes on in feed N. A row takes 1 ns.
+ * `/name` that function, whatever is inside it, `.name` an instant, `+N` lets N ns pass, `>` and
+ * `<` leave and get the CPU, `>p` against its will, `!` LOST, `@N` goes on in feed N. A row takes
+ * 1 ns.
  */
 struct script {
 	struct spur_trace *t;
+	bool recorded; /* rows have their depth; else ENDs are matched by class */
 	uint32_t feed;
 	int64_t now;
 	uint32_t open[8][64];
@@ -40,11 +43,14 @@ static void play_word(struct script *s, const char *w)
 		return;
 	}
 	s->now++;
-	if (w[0] == '/') {
+	if (w[0] == '/' && w[1]) {
+		e = fake_row(s->t, s->feed, SPUR_END_SPAN, s->now);
+		e->cls = fake_class(s->t, w + 1, CLASS_FUNCTION);
+	} else if (w[0] == '/') {
 		e = fake_row(s->t, s->feed, SPUR_END_SPAN, s->now);
 		e->cls = s->open[s->feed][--*depth];
-		e->depth = (uint16_t)*depth;
-		e->flags = SPUR_F_DEPTH;
+		e->depth = (uint16_t)(s->recorded ? *depth : 0);
+		e->flags = s->recorded ? SPUR_F_DEPTH : 0;
 	} else if (w[0] == '.') {
 		e = fake_row(s->t, s->feed, SPUR_INSTANT, s->now);
 		e->cls = fake_class(s->t, w + 1, CLASS_EVENT);
@@ -59,17 +65,18 @@ static void play_word(struct script *s, const char *w)
 	} else {
 		e = fake_row(s->t, s->feed, SPUR_BEGIN, s->now);
 		e->cls = s->open[s->feed][*depth] = fake_class(s->t, w, CLASS_FUNCTION);
-		e->depth = (uint16_t)(*depth)++;
-		e->flags = SPUR_F_DEPTH;
+		e->depth = (uint16_t)(s->recorded ? *depth : 0);
+		e->flags = s->recorded ? SPUR_F_DEPTH : 0;
+		++*depth;
 		e->nargs = 1;
 		e->id = (uint64_t)s->now;
 	}
 	e->name = trace_class(s->t, e->cls)->name;
 }
 
-static struct spur_trace *play(const char *text)
+static struct spur_trace *play_as(const char *text, bool recorded)
 {
-	struct script s = { .t = fake_trace_new() };
+	struct script s = { .t = fake_trace_new(), .recorded = recorded };
 	char *copy = strdup(text), *save = NULL;
 
 	fake_feed_add(s.t, 100, "main");
@@ -79,6 +86,11 @@ static struct spur_trace *play(const char *text)
 		play_word(&s, w);
 	free(copy);
 	return s.t;
+}
+
+static struct spur_trace *play(const char *text)
+{
+	return play_as(text, true);
 }
 
 struct text_out {
@@ -122,10 +134,11 @@ static enum spur_status run(struct spur_trace *t, const struct filter_spec *spec
 }
 
 /* The script through the spec gives `want`, whatever the batches are. */
-static void check(const char *script, const struct filter_spec *spec, const char *want)
+static void check_as(const char *script, bool recorded, const struct filter_spec *spec,
+		     const char *want)
 {
 	static const size_t batches[] = { 0, 1, 2, 7 };
-	struct spur_trace *t = play(script);
+	struct spur_trace *t = play_as(script, recorded);
 	struct text_out *o = malloc(sizeof(*o));
 	struct spur_error err = { 0 };
 
@@ -138,6 +151,12 @@ static void check(const char *script, const struct filter_spec *spec, const char
 	}
 	free(o);
 	fake_trace_free(t);
+}
+
+static void check(const char *script, const struct filter_spec *spec, const char *want)
+{
+	check_as(script, true, spec, want);
+	check_as(script, false, spec, want);
 }
 
 static void check_items(const char *script, const struct filter_item *items, size_t n, int depth,
@@ -198,6 +217,123 @@ static void test_depth(void **state)
 	check_items(tree, ITEMS({ FILTER_TRIGGER, "a@depth=1" }), 0, "main a /a d b /b /d /main");
 	check_items(tree, ITEMS({ FILTER_TRIGGER, "a@depth=2" }), 2,
 		    "main a b /b c /c /a d /d /main");
+}
+
+static void check_class(const char *script, const struct filter_item *items, size_t n, int depth,
+			int64_t min_ns, const char *want)
+{
+	const struct filter_spec spec = { .items = items,
+					  .nitems = n,
+					  .match = PATTERN_REGEX,
+					  .depth = depth,
+					  .min_ns = min_ns };
+
+	check_as(script, false, &spec, want);
+}
+
+/* ENDs that name their function: it ends, and what is inside it, without a row of its own. */
+static void test_ends_by_class(void **state)
+{
+	static const char thrown[] = "m a b c +200 /a d /d /m n /n";
+
+	(void)state;
+	check_class(thrown, ITEMS({ FILTER_FUNC, "b" }), 0, 0, "b c");
+	check_class(thrown, ITEMS({ FILTER_FUNC, "a" }), 0, 0, "a b c /a");
+	check_class(thrown, ITEMS({ FILTER_FUNC, "b" }, { FILTER_FUNC, "d" }), 0, 0, "b c d /d");
+	check_class(thrown, ITEMS({ FILTER_NOTRACE, "b" }), 0, 0, "m a /a d /d /m n /n");
+	check_class(thrown, ITEMS({ FILTER_CALLER, "c" }), 0, 0, "m a b c /a /m");
+	check_class(thrown, ITEMS({ FILTER_HIDE, "a" }), 0, 0, "m b c d /d /m n /n");
+	check_class(thrown, NULL, 0, 2, 0, "m a /a d /d /m n /n");
+	check_class(thrown, NULL, 0, 0, 100, "m a b c /a /m");
+	check_class("m a b c +50 /a d +100 /d /m", NULL, 0, 0, 100, "m d /d /m");
+	check_class("m a f b f c /f g /f h /a /m", ITEMS({ FILTER_FUNC, "b" }), 0, 0, "b f c /f g");
+	check_class("m a > /m n /n", NULL, 0, 0, 1, "m a > /m n /n");
+}
+
+/* SPEC uftrace/orphan-exit, also where the END names a function that is not open: it changes nothing. */
+static void test_orphan_ends(void **state)
+{
+	(void)state;
+	check_class("/x m f /y / / /z", ITEMS({ FILTER_FUNC, "f" }), 0, 0, "/x f /y /f /z");
+	check_class("/x m f /y g / / / /z", ITEMS({ FILTER_NOTRACE, "f" }), 0, 0, "/x m /m /z");
+	check_class("/x m f /y g / / / /z", NULL, 0, 2, 0, "/x m f /y /f /m /z");
+	check_class("/x m f /y / +200 / /z", NULL, 0, 0, 100, "/x m /m /z");
+	check_class("/x m f /y +200 / / /z", NULL, 0, 0, 100, "/x m f /y /f /m /z");
+}
+
+/* What is decided does not wait: for a frame that was implied ended nobody waits any more. */
+static void test_nothing_is_stuck(void **state)
+{
+	static const struct {
+		const char *script;
+		size_t shown; /* by then */
+	} cases[] = { { "m a b +500 /a", 4 },
+		      { "m a b +10 /a +300 /m", 2 },
+		      { "m a b c +10 /a d /d +300 /m", 2 },
+		      { "m a b +10 /m n +200 /n", 2 },
+		      { "m a > +10 /m", 1 },
+		      { "m a /z +10 /m", 0 } };
+	const struct filter_spec t100 = { .min_ns = 100 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct spur_trace *t = play_as(cases[i].script, false);
+		struct fake_feed *k = t->feeds[0]->state;
+		struct spur_error err;
+		struct spur_event *out;
+		struct filter *f;
+		struct filter_run *r;
+		size_t n;
+
+		assert_int_equal(filter_new(&f, t, &t100, &err), SPUR_OK);
+		r = filter_run_new(f, FILTER_ALL);
+		assert_int_equal(filter_rows(r, k->rows, k->count, &out, &n), SPUR_OK);
+		assert_int_equal(n, cases[i].shown);
+		assert_int_equal(filter_rows(r, NULL, 0, &out, &n), SPUR_OK);
+		assert_int_equal(n, 0);
+		filter_run_free(r);
+		filter_free(f);
+		fake_trace_free(t);
+	}
+}
+
+/* A million ENDs of what is not open, a million deep. */
+static void test_hostile_ends(void **state)
+{
+	enum { MANY = 1000000 };
+	const struct filter_item item = { FILTER_FUNC, "m" };
+	const struct filter_spec specs[] = { { .min_ns = 100 }, { .items = &item, .nitems = 1 } };
+	const clock_t start = clock();
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct spur_trace *t = play("m");
+		struct spur_event *out, row = { .cls = fake_class(t, "m", CLASS_FUNCTION) };
+		struct spur_error err;
+		struct filter *f;
+		struct filter_run *r;
+		size_t n, total = 0;
+
+		assert_int_equal(filter_new(&f, t, &specs[i], &err), SPUR_OK);
+		r = filter_run_new(f, FILTER_ALL);
+		for (int k = 0; k < 3 * MANY; k++) {
+			if (k == MANY)
+				row = (struct spur_event){ .kind = SPUR_END_SPAN,
+							   .cls = fake_class(t, "x",
+									     CLASS_FUNCTION) };
+			if (k == 2 * MANY)
+				row.cls = fake_class(t, "m", CLASS_FUNCTION);
+			row.ts = k;
+			assert_int_equal(filter_rows(r, &row, 1, &out, &n), SPUR_OK);
+			total += n;
+		}
+		assert_int_equal(filter_rows(r, NULL, 0, &out, &n), SPUR_OK);
+		assert_int_equal(total + n, 3 * MANY);
+		filter_run_free(r);
+		filter_free(f);
+		fake_trace_free(t);
+	}
+	assert_true(clock() - start < 30 * CLOCKS_PER_SEC);
 }
 
 static void test_events_follow_the_function(void **state)
@@ -730,6 +866,10 @@ int main(void)
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_nesting),
 		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_ends_by_class),
+		cmocka_unit_test(test_orphan_ends),
+		cmocka_unit_test(test_nothing_is_stuck),
+		cmocka_unit_test(test_hostile_ends),
 		cmocka_unit_test(test_events_follow_the_function),
 		cmocka_unit_test(test_trace_on_off),
 		cmocka_unit_test(test_time),

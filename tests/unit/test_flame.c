@@ -37,7 +37,7 @@ static void folded(void **state)
 	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""),
 		 a = fake_class(t, "a;b\n", ""), z = fake_class(t, "0", "");
 	struct spur_event rows[] = { FAKE_B(0, m, k),	 FAKE_B(100, a, k), FAKE_B(200, z, k),
-				     FAKE_E(250, z, k), FAKE_E(400, a, k), FAKE_B(400, z, k),
+				     FAKE_E(250, z, k),	 FAKE_E(400, a, k), FAKE_B(400, z, k),
 				     FAKE_E(1400, z, k), FAKE_E(2000, m, k) };
 	struct fake_feed f;
 
@@ -50,6 +50,26 @@ static void folded(void **state)
 	expect(t, (struct pass_options){ .root = "a;b\n" }, "a,b\\n 250\na,b\\n;0 50\n");
 	free(flame(t, (struct pass_options){ .root = "nowhere" }, SPUR_WARN));
 	free(flame(t, (struct pass_options){ .format = "gif" }, SPUR_FAIL));
+	spur_close(t);
+}
+
+static void samples(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""),
+		 a = fake_class(t, "a", "");
+	const uint32_t path[] = { m, a };
+	struct spur_event rows[] = { FAKE_SAMPLE(0, m, k, 10, 1, 1), FAKE_SAMPLE(2, a, k, 5, 8, 2),
+				     FAKE_SAMPLE(3, a, k, 6, 8, 2) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_stacks[0].cls = fake_stacks[1].cls = path;
+	fake_stacks[0].n = 1;
+	fake_stacks[1].n = 2;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ 0 }, "main 10\nmain;a 11\n");
+	memset(fake_stacks, 0, sizeof(fake_stacks));
 	spur_close(t);
 }
 
@@ -218,9 +238,9 @@ static void no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(folded), cmocka_unit_test(deep),
-					    cmocka_unit_test(svg), cmocka_unit_test(empty),
-					    cmocka_unit_test(no_memory) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(folded), cmocka_unit_test(samples),
+					    cmocka_unit_test(deep),   cmocka_unit_test(svg),
+					    cmocka_unit_test(empty),  cmocka_unit_test(no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,6 +131,65 @@ static void root(void **state)
 	spur_close(t);
 }
 
+/* ENDs that name their function: an exception from c to main; a tail call, after which b is main's child. */
+static void ends_by_class(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""),
+		 a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	struct spur_event rows[] = {
+		FAKE_E(5, c, k),
+		FAKE_B(10, m, k),
+		FAKE_B(20, a, k),
+		FAKE_B(30, c, k),
+		FAKE_E(50, m, k),
+		FAKE_B(60, m, k),
+		FAKE_B(70, a, k),
+		{ .kind = SPUR_END_SPAN, .ts = 80, .cls = a, .track = k, .flags = SPUR_F_TAIL },
+		{ .kind = SPUR_BEGIN, .ts = 80, .cls = b, .track = k, .flags = SPUR_F_TAIL },
+		FAKE_SPAN(82, 100, c, k),
+		FAKE_E(85, a, k),
+		FAKE_E(90, b, k),
+		FAKE_E(100, m, k)
+	};
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .form = FORM_CSV, .sort = "first" },
+	       "id,parent,function,module,calls,total,self,unfinished\n"
+	       "1,,main,,2,80,30,0\n2,1,a,,2,40,20,1\n3,2,c,,1,20,20,1\n"
+	       "4,1,b,,1,10,0,0\n5,4,c,,1,100,100,0\n");
+	spur_close(t);
+}
+
+/* Sampled stacks, beside calls. */
+static void samples(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""),
+		 a = fake_class(t, "a", "");
+	const uint32_t path[] = { m, a, a };
+	struct spur_event rows[] = {
+		FAKE_SAMPLE(0, m, k, 10, 1, 1), FAKE_B(1, m, k),
+		FAKE_SAMPLE(2, a, k, 5, 8, 2),	FAKE_E(4, m, k),
+		FAKE_SAMPLE(5, a, k, 3, 0, 3),	FAKE_SAMPLE(5, a, k, 3, 0, 4)
+	};
+	struct fake_feed f;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		fake_stacks[i].cls = path;
+		fake_stacks[i].n = i + 1;
+	}
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ .form = FORM_CSV },
+	       "id,parent,function,module,calls,total,self,unfinished\n"
+	       "1,,main,,2,21,13,0\n2,1,a,,8,8,5,0\n3,2,a,,1,3,3,0\n");
+	memset(fake_stacks, 0, sizeof(fake_stacks));
+	spur_close(t);
+}
+
 /* A recursive function: the subtree hangs below its outermost call, and deep trees stay narrow. */
 static void deep(void **state)
 {
@@ -233,9 +292,11 @@ static void no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(text), cmocka_unit_test(root),
-					    cmocka_unit_test(deep), cmocka_unit_test(bounded),
-					    cmocka_unit_test(no_memory) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text),	    cmocka_unit_test(root), cmocka_unit_test(ends_by_class),
+		cmocka_unit_test(samples),  cmocka_unit_test(deep), cmocka_unit_test(bounded),
+		cmocka_unit_test(no_memory)
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

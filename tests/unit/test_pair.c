@@ -1,13 +1,18 @@
-/* The call-stack machine: matching, implied and missing ends, time off the CPU, orphans, limits. */
+/*
+ * The call-stack machine: matching by depth and by class, implied and missing ends, spans, time off the CPU, orphans,
+ * limits, and that no order of rows takes it long.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "flow/pair.h"
+#include "pass/fold/walk.h"
 
 struct log {
 	char text[1024];
@@ -71,6 +76,10 @@ static void expect_rows(const struct spur_event *rows, size_t n, const char *wan
 		sizeof((const struct spur_event[]){ __VA_ARGS__ }) / sizeof(struct spur_event)
 #define B(cls, depth) call(SPUR_BEGIN, cls, depth)
 #define E(cls, depth) call(SPUR_END_SPAN, cls, depth)
+#define ANY(c)                                                         \
+	{                                                              \
+		.kind = SPUR_END_SPAN, .cls = (c), .flags = SPUR_F_ANY \
+	}
 #define OUT                                                        \
 	{                                                          \
 		.kind = SPUR_SWITCH, .cls = 9, .flags = SPUR_F_OUT \
@@ -99,6 +108,38 @@ static void test_implied_ends(void **state)
 	expect_rows(ROWS(B(1, 0), B(2, 1), B(5, 0), E(5, 0)), "(1 (2 cut2 cut1 (5 )5 ");
 }
 
+/* An END without depth ends the innermost frame of its class, and what is inside that. */
+static void test_by_class(void **state)
+{
+	(void)state;
+	/* An exception goes through 3 and 2 to 1. */
+	expect_rows(ROWS(B(1, -1), B(2, -1), B(3, -1), E(1, -1)), "(1 (2 (3 cut3 cut2 )1 ");
+	/* Recursion: the inner one. */
+	expect_rows(ROWS(B(1, -1), B(2, -1), B(1, -1), B(3, -1), E(1, -1), E(2, -1), E(1, -1)),
+		    "(1 (2 (1 (3 cut3 )1 )2 )1 ");
+	/* Nothing of that class is open: the stack stays as it is. */
+	expect_rows(ROWS(E(3, -1), B(1, -1), B(2, -1), E(3, -1), E(2, -1), E(2, -1), E(1, -1)),
+		    "orphan3 (1 (2 orphan3 )2 orphan2 )1 ");
+	/* Off the CPU: ends by any call row. */
+	expect_rows(ROWS(B(1, -1), B(2, -1), OUT, E(3, -1), OUT, E(1, -1)),
+		    "(1 (2 (9 cut-off9 orphan3 (9 cut-off9 cut2 )1 ");
+	/* A class like that of the time off the CPU is no match. */
+	expect_rows(ROWS(B(1, -1), OUT, E(9, -1)), "(1 (9 cut-off9 orphan9 ");
+	/* What stands for a missing frame is of no class. */
+	expect_rows(ROWS(B(1, 2), E(5, -1), E(1, -1), E(1, -1)), "(1 orphan5 )1 orphan1 ");
+}
+
+static void test_any_class(void **state)
+{
+	(void)state;
+	expect_rows(ROWS(B(1, -1), B(2, -1), ANY(7), ANY(1), ANY(1)), "(1 (2 )2 )1 orphan1 ");
+	expect_rows(ROWS(B(1, -1), OUT, ANY(7)), "(1 (9 cut-off9 )1 ");
+	/* A recorded depth says more. */
+	expect_rows(ROWS(B(1, 0), B(2, 1),
+			 { .kind = SPUR_END_SPAN, .cls = 1, .flags = SPUR_F_ANY | SPUR_F_DEPTH }),
+		    "(1 (2 cut2 )1 ");
+}
+
 static void test_orphans(void **state)
 {
 	(void)state;
@@ -111,6 +152,64 @@ static void test_orphans(void **state)
 	 */
 	expect_rows(ROWS(B(1, 0), B(2, 3), E(2, 3), E(7, 2), E(1, 0)),
 		    "(1 (2 )2 orphan7 missing0 missing0 )1 ");
+}
+
+/* As walk.h says that a row is applied. */
+static void walk(struct pair_stack *s, const struct spur_event *row, struct log *l)
+{
+	struct walk_end e;
+	const struct pair_frame *f;
+
+	while ((f = walk_due(s, row, &e))) {
+		say(l, e.unfinished ? "cut" : "over", f->cls);
+		l->len += (size_t)snprintf(l->text + l->len, sizeof(l->text) - l->len, "@%lld ",
+					   (long long)e.ts);
+		walk_credit(s, f, e.ts);
+	}
+	if (walk_opens(s, row)) {
+		assert_non_null(walk_push(s, row));
+		say(l, row->kind == SPUR_SPAN ? "[" : "(", row->cls);
+	} else {
+		f = walk_match(s, row);
+		say(l, f ? ")" : "orphan", row->cls);
+	}
+}
+
+static void expect_walk(const struct spur_event *rows, size_t n, const char *want)
+{
+	struct pair_stack s = { 0 };
+	struct log l = { .len = 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct spur_event row = rows[i];
+
+		row.ts = (int64_t)i * 10;
+		walk(&s, &row, &l);
+	}
+	assert_string_equal(l.text, want);
+	pair_stack_free(&s);
+}
+
+#define SPAN(c, d)                                        \
+	{                                                 \
+		.kind = SPUR_SPAN, .cls = (c), .dur = (d) \
+	}
+
+/* Spans end by themselves, but not before what is inside them, and with what is around them. */
+static void test_spans(void **state)
+{
+	(void)state;
+	expect_walk(ROWS(B(1, -1), SPAN(2, 100), SPAN(3, 100), E(1, -1)),
+		    "(1 [2 [3 over3 @120 over2 @110 )1 ");
+	expect_walk(ROWS(B(1, -1), SPAN(2, 15), B(3, -1), E(3, -1), E(1, -1)),
+		    "(1 [2 (3 )3 over2 @25 )1 ");
+	expect_walk(ROWS(B(1, -1), SPAN(2, 100), B(3, -1), E(1, -1)),
+		    "(1 [2 (3 cut3 @30 over2 @110 )1 ");
+	/* An END of nothing leaves spans that go on alone; it is none of a span. */
+	expect_walk(ROWS(B(1, -1), SPAN(2, 100), E(3, -1), E(2, -1), E(1, -1)),
+		    "(1 [2 orphan3 orphan2 over2 @110 )1 ");
+	expect_walk(ROWS(B(1, -1), SPAN(2, 5), E(3, -1), E(1, -1)), "(1 [2 over2 @15 orphan3 )1 ");
+	expect_walk(ROWS(B(1, -1), SPAN(2, 100), ANY(7)), "(1 [2 over2 @110 )7 ");
 }
 
 static void test_depth_past_the_field(void **state)
@@ -200,6 +299,180 @@ static void test_frames(void **state)
 	pair_free(&p);
 }
 
+/* What the machine does, done by searching. */
+struct plain {
+	uint32_t cls[1 << 16];
+	size_t n;
+};
+
+static bool plain_end(struct plain *p, uint32_t cls)
+{
+	for (size_t i = p->n; i-- > 0;)
+		if (p->cls[i] == cls) {
+			p->n = i;
+			return true;
+		}
+	return false;
+}
+
+/* Random calls, ends and orphans; `bias` of 16 rows are calls. Through deep and shallow stacks and back. */
+static void random_rows(struct plain *model, uint32_t classes, unsigned seed)
+{
+	struct pair_stack s = { 0 };
+	bool indexed = false;
+
+	model->n = 0;
+	for (unsigned i = 0; i < 200000; i++) {
+		const unsigned bias = i / 5000 % 4 == 3 ? 5 : 9;
+		struct spur_event row = { .cls = 1 + (uint32_t)rand_r(&seed) % classes };
+		bool ended = false;
+
+		row.kind = (unsigned)rand_r(&seed) % 16 < bias ? SPUR_BEGIN : SPUR_END_SPAN;
+		if (row.kind == SPUR_END_SPAN && model->n && rand_r(&seed) % 8)
+			row.cls = model->cls[model->n - 1];
+		if (rand_r(&seed) % 4096 == 0)
+			row = (struct spur_event){ .kind = SPUR_SWITCH,
+						   .cls = 1,
+						   .flags = SPUR_F_OUT };
+		while (pair_excess(&s, &row))
+			pair_pop(&s);
+		if (row.kind == SPUR_END_SPAN) {
+			ended = pair_match(&s, &row);
+			assert_int_equal(ended, plain_end(model, row.cls));
+			if (ended)
+				pair_pop(&s);
+		} else {
+			assert_non_null(pair_push(&s, &row));
+		}
+		if (row.kind == SPUR_BEGIN)
+			model->cls[model->n++] = row.cls;
+		indexed |= s.index != NULL;
+		assert_int_equal(s.calls, model->n);
+		assert_true(!s.calls || s.frames[s.calls - 1].cls == model->cls[model->n - 1]);
+	}
+	for (size_t i = 0; i < model->n; i++)
+		assert_int_equal(s.frames[i].cls, model->cls[i]);
+	assert_int_equal(indexed, classes > 3);
+	pair_stack_free(&s);
+}
+
+static void test_against_searching(void **state)
+{
+	struct plain *model = malloc(sizeof(*model));
+
+	(void)state;
+	random_rows(model, 3, 1);
+	random_rows(model, 400, 2);
+	random_rows(model, 100000, 3);
+	free(model);
+}
+
+/* Cheap rows that would be dear by searching: a million deep, a million times. */
+enum { MANY = 1000000 };
+
+static double seconds(void)
+{
+	return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static void apply_many(struct pair_stack *s, struct spur_event row, uint32_t first, uint32_t step)
+{
+	row.cls = first;
+	for (uint32_t i = 0; i < MANY; i++, row.cls += step) {
+		while (pair_excess(s, &row))
+			pair_pop(s);
+		if (row.kind == SPUR_BEGIN)
+			assert_non_null(pair_push(s, &row));
+		else if (pair_match(s, &row))
+			pair_pop(s);
+	}
+}
+
+static void test_hostile(void **state)
+{
+	const struct spur_event begin = B(0, -1), end = E(0, -1);
+	struct pair_stack s = { 0 };
+	const double start = seconds();
+
+	(void)state;
+	/* Orphans on a deep stack of one class, and of many. */
+	apply_many(&s, begin, 1, 0);
+	apply_many(&s, end, 2, 0);
+	assert_int_equal(s.n, MANY);
+	apply_many(&s, end, 2, 1);
+	assert_int_equal(s.n, MANY);
+	apply_many(&s, begin, 2, 1);
+	apply_many(&s, end, 2 * MANY + 2, 1);
+	assert_int_equal(s.n, 2 * MANY);
+	/* The one far below, each time, with as many pushed anew. */
+	for (uint32_t k = 0; k < 1000; k++) {
+		struct spur_event row = end;
+
+		row.cls = MANY + 2 - 1000 * (k + 1);
+		while (pair_excess(&s, &row))
+			pair_pop(&s);
+		assert_non_null(pair_match(&s, &row));
+		pair_pop(&s);
+	}
+	assert_int_equal(s.n, MANY);
+	/* From a class that is everywhere, one by one. */
+	apply_many(&s, end, 1, 0);
+	assert_int_equal(s.n, 0);
+	assert_null(s.index);
+	/* Just deep enough to make the index anew again and again. */
+	for (uint32_t k = 0; k < MANY / 100; k++) {
+		struct spur_event row = begin;
+
+		for (row.cls = 1; row.cls <= 70; row.cls++)
+			assert_non_null(pair_push(&s, &row));
+		row = end;
+		row.cls = 100;
+		assert_int_equal(pair_excess(&s, &row), 0);
+		assert_null(pair_match(&s, &row));
+		row.cls = 1;
+		while (pair_excess(&s, &row))
+			pair_pop(&s);
+		assert_non_null(pair_match(&s, &row));
+		pair_pop(&s);
+	}
+	pair_stack_free(&s);
+	/* Searching would take hours. */
+	assert_true(seconds() - start < 20);
+}
+
+/* Without memory for the index it is found all the same; what the index needs when a frame comes fails the push. */
+static void test_index_memory(void **state)
+{
+	struct spur_event row = B(1, -1);
+
+	(void)state;
+	for (uint64_t fail = 1; fail < 12; fail++) {
+		struct pair_stack s = { 0 };
+
+		for (row.cls = 1; row.cls <= 200; row.cls++)
+			assert_non_null(pair_push(&s, &row));
+		row.kind = SPUR_END_SPAN;
+		row.cls = 10;
+		mem_fail_at(fail);
+		assert_int_equal(pair_excess(&s, &row), 190);
+		mem_fail_at(0);
+		assert_int_equal(pair_excess(&s, &row), 190);
+		assert_non_null(s.index);
+		row.kind = SPUR_BEGIN;
+		mem_fail_at(fail);
+		for (row.cls = 1000; row.cls < 2000 && pair_push(&s, &row); row.cls++)
+			;
+		mem_fail_at(0);
+		row.kind = SPUR_END_SPAN;
+		row.cls = 150;
+		while (pair_excess(&s, &row))
+			pair_pop(&s);
+		assert_ptr_equal(pair_match(&s, &row), &s.frames[149]);
+		row.kind = SPUR_BEGIN;
+		pair_stack_free(&s);
+	}
+}
+
 static void test_memory_failures(void **state)
 {
 	struct pair p;
@@ -226,10 +499,20 @@ static void test_memory_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_matching),	cmocka_unit_test(test_implied_ends),
-		cmocka_unit_test(test_orphans),		cmocka_unit_test(test_depth_past_the_field),
-		cmocka_unit_test(test_off_the_cpu),	cmocka_unit_test(test_off_the_cpu_twice),
-		cmocka_unit_test(test_tracks),		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_matching),
+		cmocka_unit_test(test_implied_ends),
+		cmocka_unit_test(test_by_class),
+		cmocka_unit_test(test_any_class),
+		cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_depth_past_the_field),
+		cmocka_unit_test(test_off_the_cpu),
+		cmocka_unit_test(test_off_the_cpu_twice),
+		cmocka_unit_test(test_tracks),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_against_searching),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_index_memory),
 		cmocka_unit_test(test_memory_failures),
 	};
 

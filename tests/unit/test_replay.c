@@ -4,6 +4,7 @@
  */
 #include "fake.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "pass/pass.h"
@@ -120,6 +121,206 @@ static void unfinished(void **state)
 	       "  0.000 us 123 │   } /* b: still open */\n"
 	       "  0.010 us 123 │ } /* a: still open */\n");
 	spur_close(t);
+}
+
+/* ENDs that name a function instead of a depth: an exception, ends of nothing, an end of whatever is open. */
+static void ends_by_class(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 123), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	struct spur_event rows[] = { FAKE_E(5, c, k),
+				     FAKE_B(10, a, k),
+				     FAKE_B(20, b, k),
+				     FAKE_B(30, c, k),
+				     FAKE_E(50, a, k),
+				     FAKE_B(60, a, k),
+				     FAKE_E(70, b, k),
+				     FAKE_B(80, b, k),
+				     FAKE_E(90, c, k),
+				     FAKE_E(95, b, k),
+				     FAKE_ANY(99, c, k),
+				     FAKE_B(100, a, k),
+				     FAKE_ANY(110, c, k),
+				     { .kind = SPUR_BEGIN, .ts = 120, .cls = a, .track = k },
+				     { .kind = SPUR_INSTANT, .ts = 121, .cls = c, .track = k },
+				     { .kind = SPUR_END_SPAN,
+				       .ts = 122,
+				       .cls = b,
+				       .track = k,
+				       .flags = SPUR_F_ANY,
+				       .nargs = 1,
+				       .id = 4 },
+				     FAKE_ANY(130, c, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, (struct pass_options){ 0 },
+	       "  duration tid │ call\n"
+	       "           123 │ } /* c: no begin */\n"
+	       "           123 │ a() {\n"
+	       "           123 │   b() {\n"
+	       "           123 │     c() {\n"
+	       "  0.020 us 123 │     } /* c: no end */\n"
+	       "  0.030 us 123 │   } /* b: no end */\n"
+	       "  0.040 us 123 │ } /* a */\n"
+	       "           123 │ a() {\n"
+	       "           123 │   } /* b: no begin */\n"
+	       "           123 │   b() {\n"
+	       "           123 │     } /* c: no begin */\n"
+	       "  0.015 us 123 │   } /* b */\n"
+	       "  0.039 us 123 │ } /* a */\n"
+	       "  0.010 us 123 │ a();\n"
+	       "           123 │ a() {\n"
+	       "           123 │   /* c */\n"
+	       "  0.002 us 123 │ } = x=4; /* a */\n"
+	       "           123 │ } /* c: no begin */\n");
+	spur_close(t);
+}
+
+/* main calls a, which jumps to b, which jumps to c: all of them are at main's next level. */
+static struct spur_trace *tail_trace(struct fake_feed *f)
+{
+	enum { TAIL = SPUR_F_TAIL };
+	static struct spur_event rows[14];
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 123), m = fake_class(t, "main", ""),
+		 a = fake_class(t, "a", ""), b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	const struct spur_event calls[] = {
+		FAKE_B(10, m, k), FAKE_B(20, a, k),  FAKE_B(30, c, k), FAKE_E(40, c, k),
+		FAKE_E(50, a, k), FAKE_B(50, b, k),  FAKE_E(60, b, k), FAKE_B(60, c, k),
+		FAKE_E(70, c, k), FAKE_B(70, a, k),  FAKE_B(75, b, k), FAKE_E(80, a, k),
+		FAKE_E(90, c, k), FAKE_E(100, m, k),
+	};
+
+	memcpy(rows, calls, sizeof(calls));
+	for (int i = 4; i < 10; i++)
+		rows[i].flags = TAIL;
+	rows[12].flags = TAIL;
+	rows[7].nargs = rows[8].nargs = 1;
+	rows[8].id = 3;
+	fake_feed(t, f, ROWS(rows));
+	return t;
+}
+
+static void tail_calls(void **state)
+{
+	struct fake_feed f;
+	struct spur_trace *t = tail_trace(&f);
+
+	(void)state;
+	expect(t, (struct pass_options){ 0 },
+	       "  duration tid │ call\n"
+	       "           123 │ main() {\n"
+	       "           123 │   a() {\n"
+	       "  0.010 us 123 │     c();\n"
+	       "  0.030 us 123 │   } /* a: tail call */\n"
+	       "  0.010 us 123 │   b(); /* tail call */\n"
+	       "  0.010 us 123 │   c(x=0) = x=3; /* tail call */\n"
+	       "           123 │   a() {\n"
+	       "           123 │     b() {\n"
+	       "  0.005 us 123 │     } /* b: no end */\n"
+	       "  0.010 us 123 │   } /* a */\n"
+	       "           123 │   } /* c: no begin, tail call */\n"
+	       "  0.090 us 123 │ } /* main */\n");
+	expect(t, (struct pass_options){ .fields = "none", .no_comment = true, .color = true },
+	       "main() {\n"
+	       "  a() {\n"
+	       "    c();\n"
+	       "  }\033[90m /* a: tail call */\033[0m\n"
+	       "  b();\033[90m /* tail call */\033[0m\n"
+	       "  c(x=0) = x=3;\033[90m /* tail call */\033[0m\n"
+	       "  a() {\n"
+	       "    b() {\n"
+	       "    }\033[90m /* b: no end */\033[0m\n"
+	       "  }\n"
+	       "  }\033[90m /* c: no begin, tail call */\033[0m\n"
+	       "}\n");
+	expect(t, (struct pass_options){ .fields = "duration", .no_merge = true, .flat = true },
+	       "  duration │ call\n"
+	       "           │ main() {\n"
+	       "           │ a() {\n"
+	       "           │ c() {\n"
+	       "  0.010 us │ } /* c */\n"
+	       "  0.030 us │ } /* a: tail call */\n"
+	       "           │ b() {\n"
+	       "  0.010 us │ } /* b: tail call */\n"
+	       "           │ c(x=0) {\n"
+	       "  0.010 us │ } = x=3; /* c: tail call */\n"
+	       "           │ a() {\n"
+	       "           │ b() {\n"
+	       "  0.005 us │ } /* b: no end */\n"
+	       "  0.010 us │ } /* a */\n"
+	       "           │ } /* c: no begin, tail call */\n"
+	       "  0.090 us │ } /* main */\n");
+	spur_close(t);
+}
+
+/*
+ * What is shown in the quick way is what the slow way shows: rows that come one by one never take the former. With and
+ * without depth; calls that nobody ended, ends that nobody began, tail calls, arguments, deep stacks.
+ */
+enum { RANDOM_ROWS = 40000, RANDOM_NAMES = 40 };
+
+static void random_rows(struct spur_event *rows, const uint32_t *cls, int turn, unsigned *seed)
+{
+	static uint32_t open[RANDOM_ROWS];
+	const bool recorded = turn == 2;
+	int depth = 0;
+
+	for (int i = 0; i < RANDOM_ROWS; i++) {
+		const bool deep = i / 5000 % 2 && !recorded;
+		const bool end = depth && rand_r(seed) % 16 > (deep ? 5 : 7);
+		struct spur_event *row = &rows[i];
+
+		*row = (struct spur_event){ .kind = end ? SPUR_END_SPAN : SPUR_BEGIN,
+					    .ts = i * 10,
+					    .cls = cls[rand_r(seed) % RANDOM_NAMES] };
+		depth -= end;
+		row->flags = recorded ? SPUR_F_DEPTH : 0;
+		row->depth = (uint16_t)depth;
+		if (end && rand_r(seed) % 64)
+			row->cls = open[depth];
+		if (!end)
+			open[depth++] = row->cls;
+		if (rand_r(seed) % 64 == 0)
+			row->flags |= turn ? SPUR_F_TAIL : SPUR_F_ANY;
+		row->nargs = rand_r(seed) % 64 == 0;
+		if (rand_r(seed) % 256 == 0)
+			row->kind = SPUR_INSTANT;
+		if (rand_r(seed) % 256 == 0)
+			*row = (struct spur_event)FAKE_OUT(i * 10, cls[0], 0);
+	}
+}
+
+static void quick_and_slow(void **state)
+{
+	static struct spur_event rows[RANDOM_ROWS];
+	unsigned seed = 5;
+
+	(void)state;
+	for (int turn = 0; turn < 3; turn++) {
+		struct spur_trace *t = fake_trace();
+		uint32_t cls[RANDOM_NAMES];
+		struct fake_feed f;
+		char name[16], *text, *again;
+
+		fake_track(t, "x", 1, 1);
+		for (int i = 0; i < RANDOM_NAMES; i++) {
+			snprintf(name, sizeof(name), "f%d", i);
+			cls[i] = fake_class(t, name, "");
+		}
+		random_rows(rows, cls, turn, &seed);
+		fake_feed(t, &f, rows, RANDOM_ROWS);
+		text = replay(t, (struct pass_options){ 0 }, 1);
+		f.batch = 1;
+		again = replay(t, (struct pass_options){ 0 }, 1);
+		assert_string_equal(text, again);
+		free(text);
+		free(again);
+		spur_close(t);
+	}
 }
 
 static void events(void **state)
@@ -404,9 +605,12 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nesting), cmocka_unit_test(unfinished), cmocka_unit_test(events),
-		cmocka_unit_test(threads), cmocka_unit_test(window),	 cmocka_unit_test(many),
-		cmocka_unit_test(limit), cmocka_unit_test(deep), cmocka_unit_test(no_memory)
+		cmocka_unit_test(nesting),	  cmocka_unit_test(unfinished),
+		cmocka_unit_test(ends_by_class),  cmocka_unit_test(tail_calls),
+		cmocka_unit_test(quick_and_slow), cmocka_unit_test(events),
+		cmocka_unit_test(threads),	  cmocka_unit_test(window),
+		cmocka_unit_test(many),		  cmocka_unit_test(limit),
+		cmocka_unit_test(deep),		  cmocka_unit_test(no_memory)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

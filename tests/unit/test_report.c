@@ -225,6 +225,101 @@ static void unfinished(void **state)
 	spur_close(t);
 }
 
+/* ENDs without depth end the innermost call of their class: an exception through b, a lost end, ends of nothing. */
+static void ends_by_class(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", ""), c = fake_class(t, "c", ""), d = fake_class(t, "d", "");
+	struct spur_event rows[] = { FAKE_E(1, d, k),	       FAKE_B(10, a, k), FAKE_B(20, b, k),
+				     FAKE_B(30, c, k),	       FAKE_E(40, a, k), FAKE_B(50, a, k),
+				     FAKE_SPAN(55, 500, c, k), FAKE_E(60, b, k), FAKE_E(70, a, k),
+				     FAKE_B(80, a, k),	       FAKE_B(90, b, k), FAKE_ANY(95, d, k),
+				     FAKE_ANY(99, d, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t,
+	       (struct pass_options){ .form = FORM_CSV,
+				      .sort = "function",
+				      .fields = "function,calls,total,unfinished" },
+	       "function,calls,total,unfinished\na,3,69,0\nb,2,25,2\nc,2,510,1\nd,0,0,1\n");
+	spur_close(t);
+}
+
+/* Rows of a profile: self time and calls of a leaf, and the functions that it was in. */
+static void samples(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), l = fake_track(t, "y", 1, 2);
+	uint32_t m = fake_class(t, "main", ""), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", "");
+	const uint32_t path[] = { m, a, b, a, b };
+	struct spur_event rows[] = {
+		FAKE_SAMPLE(0, a, k, 100, 4, 1), FAKE_SAMPLE(0, b, k, 30, 10, 2),
+		FAKE_SAMPLE(0, b, k, 7, 0, 3),	 FAKE_SAMPLE(0, m, k, 5, 1, 4),
+		FAKE_SAMPLE(0, m, k, -5, 1, 4),	 FAKE_SAMPLE(0, m, l, 1000, 2, 5),
+		FAKE_SAMPLE(0, m, l, 1000, 2, 9)
+	};
+	struct fake_feed f;
+
+	(void)state;
+	fake_stacks[0].cls = fake_stacks[1].cls = fake_stacks[2].cls = fake_stacks[4].cls = path;
+	fake_stacks[3].cls = path + 1;
+	fake_stacks[0].n = 2;
+	fake_stacks[1].n = 3;
+	fake_stacks[2].n = 5; /* a and b within a and b */
+	fake_stacks[3].n = 1;
+	fake_stacks[4].n = 1;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t,
+	       (struct pass_options){
+		       .form = FORM_CSV,
+		       .fields = "function,calls,total,self,avg,min,max,p50,unfinished" },
+	       "function,calls,total,self,avg,min,max,p50,unfinished\n"
+	       "main,2,1137,1000,568,,,,0\na,6,142,105,24,,,,0\nb,11,37,37,4,,,,0\n");
+	expect(t, (struct pass_options){ .form = FORM_JSONL, .fields = "function,max", .limit = 1 },
+	       "{\"function\":\"main\",\"max\":null}\n");
+	expect(t, (struct pass_options){ .raw = true, .limit = 1 },
+	       "total  self  calls  avg  max  function\n"
+	       " 1137  1000      2  568       main\n\n2 more lines are not shown.\n");
+	expect(t,
+	       (struct pass_options){
+		       .form = FORM_CSV, .by = "task", .fields = "task,calls,total,self,max" },
+	       "task,calls,total,self,max\ny,2,1000,1000,\nx,17,142,142,\n");
+	memset(fake_stacks, 0, sizeof(fake_stacks));
+	spur_close(t);
+}
+
+/* Stacks deeper than the first room for one, with a root that is never a leaf, beside calls of the same track. */
+static void deep_samples(void **state)
+{
+	enum { DEPTH = 70000 };
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), m = fake_class(t, "main", ""),
+		 a = fake_class(t, "rec", "");
+	uint32_t *path = malloc(DEPTH * sizeof(*path));
+	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_SAMPLE(5, a, k, 3, 1, 1),
+				     FAKE_SAMPLE(6, a, k, 4, 1, 2), FAKE_E(10, a, k) };
+	struct fake_feed f;
+
+	(void)state;
+	for (size_t i = 0; i < DEPTH; i++)
+		path[i] = i ? a : m;
+	fake_stacks[0].cls = fake_stacks[1].cls = path;
+	fake_stacks[0].n = 1000;
+	fake_stacks[1].n = DEPTH; /* more than is looked at */
+	fake_feed(t, &f, ROWS(rows));
+	expect(t,
+	       (struct pass_options){ .form = FORM_CSV,
+				      .fields = "function,calls,total,self,avg,min,max" },
+	       "function,calls,total,self,avg,min,max\nrec,3,17,17,88382,10,10\nmain,0,7,0,,,\n");
+	memset(fake_stacks, 0, sizeof(fake_stacks));
+	free(path);
+	spur_close(t);
+}
+
 static void usage(void **state)
 {
 	struct spur_trace *t = fake_trace();
@@ -284,72 +379,114 @@ static void percentiles(void **state)
 	}
 }
 
-/* The plain model: one track, BEGIN and END with depth, everything searched for. */
-enum { MODEL_ROWS = 6000, MODEL_CLASSES = 5 };
+/* The plain model: one track, BEGIN and END with or without depth, everything searched for. */
+enum { MODEL_ROWS = 6000, MODEL_CLASSES = 6, MODEL_DEPTH = MODEL_ROWS + 64 };
 
 struct model {
 	uint64_t calls, total, self, unfinished;
 };
 
-static void model_end(struct model *m, const struct spur_event **stack, uint64_t *child, size_t n,
-		      int64_t ts, bool cut)
+struct model_stack {
+	const struct spur_event *rows[MODEL_DEPTH]; /* NULL: a frame that the data lacks */
+	uint64_t child[MODEL_DEPTH];
+	size_t depth;
+};
+
+/* The topmost frame ends. */
+static void model_end(struct model *m, struct model_stack *s, int64_t ts, bool cut)
 {
-	const struct spur_event *b = stack[n];
+	const size_t n = --s->depth;
+	const struct spur_event *b = s->rows[n];
 	uint64_t length = (uint64_t)(ts - (b ? b->ts : ts));
 	bool outer = true;
 
 	if (n)
-		child[n - 1] += b ? length : child[n];
+		s->child[n - 1] += b ? length : s->child[n];
 	if (!b)
 		return;
 	for (size_t i = 0; i < n; i++)
-		outer &= !stack[i] || stack[i]->cls != b->cls;
+		outer &= !s->rows[i] || s->rows[i]->cls != b->cls;
 	m[b->cls].calls++;
 	m[b->cls].total += outer ? length : 0;
-	m[b->cls].self += length - child[n];
+	m[b->cls].self += length - s->child[n];
 	m[b->cls].unfinished += cut;
+}
+
+/* How many frames stay when the row comes; of an END its own one is the last of them, if it is open. */
+static size_t model_keep(const struct model_stack *s, const struct spur_event *row, bool *open)
+{
+	const bool end = row->kind == SPUR_END_SPAN;
+	size_t n = s->depth;
+
+	*open = false;
+	if (row->flags & SPUR_F_DEPTH) {
+		n = row->depth + (size_t)end < n ? row->depth + (size_t)end : n;
+		*open = end && n == row->depth + 1u && s->rows[n - 1];
+	} else if (end && (row->flags & SPUR_F_ANY)) {
+		*open = n;
+	} else if (end) {
+		while (n && s->rows[n - 1]->cls != row->cls)
+			n--;
+		*open = n;
+		n = n ? n : s->depth;
+	}
+	return n;
 }
 
 static void model_run(struct model *m, const struct spur_event *rows, size_t n, int64_t last)
 {
-	const struct spur_event *stack[64];
-	uint64_t child[64];
-	size_t depth = 0;
+	struct model_stack *s = calloc(1, sizeof(*s));
 
 	for (size_t i = 0; i < n; i++) {
-		bool end = rows[i].kind == SPUR_END_SPAN;
+		const bool begin = rows[i].kind == SPUR_BEGIN;
+		bool open;
+		size_t keep = model_keep(s, &rows[i], &open), depth = s->depth;
 
-		while (depth > rows[i].depth + (size_t)end)
-			depth--, model_end(m, stack, child, depth, rows[i].ts, true);
-		if (end) {
-			if (depth == rows[i].depth + 1u && stack[depth - 1])
-				depth--, model_end(m, stack, child, depth, rows[i].ts, false);
-			else
-				m[rows[i].cls].unfinished++;
-			continue;
-		}
-		for (; depth <= rows[i].depth; depth++) {
-			stack[depth] = depth == rows[i].depth ? &rows[i] : NULL;
-			child[depth] = 0;
+		while (s->depth > keep)
+			model_end(m, s, rows[i].ts, true);
+		if (open)
+			model_end(m, s, rows[i].ts, false);
+		else if (!begin)
+			m[rows[i].cls].unfinished++;
+		depth = rows[i].flags & SPUR_F_DEPTH ? rows[i].depth : s->depth;
+		for (; begin && s->depth <= depth; s->depth++) {
+			s->rows[s->depth] = s->depth == depth ? &rows[i] : NULL;
+			s->child[s->depth] = 0;
 		}
 	}
-	while (depth)
-		depth--, model_end(m, stack, child, depth, last, true);
+	while (s->depth)
+		model_end(m, s, last, true);
+	free(s);
 }
 
-/* A thread that calls and returns at random, of whose rows some are lost. */
-static void random_walk(struct spur_event *rows, uint32_t track, unsigned *seed)
+/*
+ * A thread that calls and returns at random, of whose rows some are lost. Without recorded depth it goes deep and comes
+ * back, and some ENDs are of the wrong class or of any.
+ */
+static void random_walk(struct spur_event *rows, uint32_t track, bool recorded, unsigned *seed)
 {
+	static uint32_t open[MODEL_DEPTH];
 	int depth = 0;
 	int64_t ts = track;
 
 	for (size_t n = 0; n < MODEL_ROWS;) {
-		bool end = depth && (rand_r(seed) % 2 || depth == 60);
-		struct spur_event row = FAKE_BD(ts, 1 + (uint32_t)rand_r(seed) % MODEL_CLASSES, track,
-						(uint16_t)(depth - end));
+		int calls = recorded ? 8 : n / 1000 % 3 == 2 ? 4 : 11;
+		bool end = depth && (rand_r(seed) % 16 >= calls || depth == (recorded ? 60 : 4000));
+		struct spur_event row =
+			FAKE_BD(ts, 1 + (uint32_t)rand_r(seed) % (MODEL_CLASSES - 1), track,
+				(uint16_t)(depth - end));
 
 		row.kind = end ? SPUR_END_SPAN : SPUR_BEGIN;
+		if (!recorded) {
+			row.flags = end && rand_r(seed) % 64 == 0 ? SPUR_F_ANY : 0;
+			row.cls = !end		      ? row.cls
+				  : rand_r(seed) % 32 ? open[depth - 1]
+						      : MODEL_CLASSES;
+			row.cls = end && rand_r(seed) % 256 == 0 ? 1 : row.cls;
+		}
 		depth += end ? -1 : 1;
+		if (!end)
+			open[depth - 1] = row.cls;
 		ts += rand_r(seed) % 100;
 		if (rand_r(seed) % 50)
 			rows[n++] = row;
@@ -362,7 +499,8 @@ static size_t mix(struct spur_event *to, const struct spur_event *a, const struc
 	size_t i = 0, j = 0, n = 0;
 
 	while (i < MODEL_ROWS || j < MODEL_ROWS)
-		to[n++] = j == MODEL_ROWS || (i < MODEL_ROWS && a[i].ts <= b[j].ts) ? a[i++] : b[j++];
+		to[n++] =
+			j == MODEL_ROWS || (i < MODEL_ROWS && a[i].ts <= b[j].ts) ? a[i++] : b[j++];
 	return n;
 }
 
@@ -371,15 +509,17 @@ static void model_text(const struct spur_trace *t, const struct model *m, struct
 	out_to_memory(o);
 	out_str(o, "function,calls,total,self,unfinished\n");
 	for (uint32_t c = 1; c <= MODEL_CLASSES; c++)
-		out_printf(o, "%s,%llu,%llu,%llu,%llu\n",
-			   spur_string(t, trace_class(t, c)->name, NULL),
-			   (unsigned long long)m[c].calls, (unsigned long long)m[c].total,
-			   (unsigned long long)m[c].self, (unsigned long long)m[c].unfinished);
+		if (m[c].calls || m[c].unfinished)
+			out_printf(o, "%s,%llu,%llu,%llu,%llu\n",
+				   spur_string(t, trace_class(t, c)->name, NULL),
+				   (unsigned long long)m[c].calls, (unsigned long long)m[c].total,
+				   (unsigned long long)m[c].self,
+				   (unsigned long long)m[c].unfinished);
 	out_char(o, '\0');
 }
 
 /* Four tracks in two feeds; pulled in batches of 1, 7 and 512; on 1 and 2 threads. */
-static void random_against_model(void **state)
+static void against_model(bool recorded, unsigned seed)
 {
 	static struct spur_event walks[4][MODEL_ROWS], mixed[2][2 * MODEL_ROWS];
 	static const uint32_t batches[] = { 0, 1, 7 };
@@ -387,14 +527,12 @@ static void random_against_model(void **state)
 	struct model m[MODEL_CLASSES + 1] = { { 0 } };
 	struct fake_feed feeds[2];
 	struct out want;
-	unsigned seed = 7;
 
-	(void)state;
 	for (uint32_t c = 0; c < MODEL_CLASSES; c++)
-		fake_class(t, (const char *[]){ "a", "b", "c", "d", "e" }[c], "");
+		fake_class(t, (const char *[]){ "a", "b", "c", "d", "e", "f" }[c], "");
 	for (uint32_t k = 0; k < 4; k++) {
 		fake_track(t, "t", 1, k);
-		random_walk(walks[k], k, &seed);
+		random_walk(walks[k], k, recorded, &seed);
 	}
 	for (uint32_t f = 0; f < 2; f++) {
 		size_t n = mix(mixed[f], walks[2 * f], walks[2 * f + 1]);
@@ -417,6 +555,14 @@ static void random_against_model(void **state)
 	}
 	out_free(&want);
 	spur_close(t);
+}
+
+static void random_against_model(void **state)
+{
+	(void)state;
+	against_model(true, 7);
+	against_model(false, 8);
+	against_model(false, 9);
 }
 
 /* Whichever allocation fails: an error or the whole answer, and nothing leaks. */
@@ -454,15 +600,12 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_table),
-		cmocka_unit_test(names),
-		cmocka_unit_test(recursion),
-		cmocka_unit_test(recursion_is_per_track),
-		cmocka_unit_test(off_cpu_and_spans),
-		cmocka_unit_test(unfinished),
-		cmocka_unit_test(usage),
-		cmocka_unit_test(percentiles),
-		cmocka_unit_test(random_against_model),
+		cmocka_unit_test(text_table),	     cmocka_unit_test(names),
+		cmocka_unit_test(recursion),	     cmocka_unit_test(recursion_is_per_track),
+		cmocka_unit_test(off_cpu_and_spans), cmocka_unit_test(unfinished),
+		cmocka_unit_test(ends_by_class),     cmocka_unit_test(samples),
+		cmocka_unit_test(deep_samples),	     cmocka_unit_test(usage),
+		cmocka_unit_test(percentiles),	     cmocka_unit_test(random_against_model),
 		cmocka_unit_test(no_memory),
 	};
 

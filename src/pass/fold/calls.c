@@ -6,25 +6,21 @@
 #include "pass/fold/calls.h"
 
 #include "format/uftrace/data.h"
+#include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-enum { KEY_LIMIT = 1 << 28, NO_FRAME = PAIR_MISSING };
+enum { KEY_LIMIT = 1 << 28 };
 
-/*
- * The stack of the track at hand in registers. Invariant: while `top` has no PAIR_SCHED, n == the
- * stack's calls.
- */
+/* The track at hand in registers. */
 struct view {
-	struct pair_frame *frames; /* NULL: memory is out */
-	size_t n, cap;
-	struct call_stat *stats;
+	struct fit fit;
+	struct call_stat *stats; /* NULL: memory is out */
 	size_t nstats;
 	int64_t until; /* the key's */
 	uint32_t track, key;
-	uint32_t top; /* flags of the topmost frame; NO_FRAME where there is none */
 };
 
 static bool stat_room(struct calls *w, uint32_t key)
@@ -187,6 +183,34 @@ static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_
 	return true;
 }
 
+/*
+ * A sample's time is its leaf's own, and part of a call of each function on the stack; where a function is there more
+ * than once the inner calls lie in the outer one.
+ */
+static bool sample_step(struct calls *w, const struct spur_event *row)
+{
+	struct sample *k = &w->sample;
+	uint32_t key = 0;
+
+	if (!sample_read(k, w->trace, row))
+		return false;
+	if (!k->n)
+		return true;
+	w->samples++;
+	for (size_t i = w->by == CALLS_BY_FUNCTION ? 0 : k->n - 1; i < k->n; i++) {
+		key = w->by == CALLS_BY_FUNCTION ? k->cls[i] : row_key(w, row);
+		if (!stat_room(w, key) || !mem_grow((void **)&w->seen, &w->nseen, (size_t)key + 1,
+						    sizeof(*w->seen), KEY_LIMIT))
+			return false;
+		w->stats[key].sum += k->self;
+		w->stats[key].inner += w->seen[key] == w->samples ? k->self : 0;
+		w->seen[key] = w->samples;
+	}
+	w->stats[key].self += k->self;
+	w->stats[key].calls += k->calls;
+	return true;
+}
+
 /* The slow path: any row, in full. */
 static __attribute__((noinline)) bool calls_step(struct calls *w, const struct spur_event *row)
 {
@@ -195,6 +219,8 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 	struct walk_end e;
 	uint32_t key;
 
+	if (row->kind == SPUR_SAMPLE)
+		return sample_step(w, row);
 	if (!s)
 		return false;
 	while ((f = walk_due(s, row, &e)))
@@ -220,14 +246,11 @@ static __attribute__((noinline)) struct view view_make(struct calls *w,
 	struct pair_stack *s = pair_stack(&w->pair, row->track);
 	struct view v = { .track = row->track };
 
-	if (!s || (!s->cap && !pair_grow_frames(s, 1)))
+	if (!s || (!s->cap && !pair_grow_frames(s, 1)) || !stat_room(w, 0))
 		return v;
 	v.key = w->by == CALLS_BY_FUNCTION ? 0 : row_key(w, row);
 	v.until = w->key_until;
-	v.frames = s->frames;
-	v.n = s->n;
-	v.cap = s->cap;
-	v.top = s->n ? s->frames[s->n - 1].flags : NO_FRAME;
+	v.fit = fit_load(s, row);
 	v.stats = w->stats;
 	v.nstats = w->nstats;
 	w->low = row->track < w->low ? row->track : w->low;
@@ -241,38 +264,32 @@ static inline __attribute__((always_inline)) bool view_load(struct view *v, stru
 {
 	const struct view new = view_make(w, row);
 
-	v->frames = new.frames;
-	v->n = new.n;
-	v->cap = new.cap;
+	v->fit.next = new.fit.next;
+	v->fit.limit = new.fit.limit;
+	v->fit.begin = new.fit.begin;
+	v->fit.mask = new.fit.mask;
+	v->fit.level = new.fit.level;
 	v->stats = new.stats;
 	v->nstats = new.nstats;
 	v->until = new.until;
 	v->track = new.track;
 	v->key = new.key;
-	v->top = new.top;
-	return v->frames;
+	return v->stats;
 }
 
-/* Writes back what a view changed: the number of frames. */
 static inline __attribute__((always_inline)) void view_store(struct calls *w, const struct view *v)
 {
-	struct pair_stack *s = &w->pair.stacks[v->track];
-
-	s->calls += v->n - s->n;
-	s->n = v->n;
-	s->seen |= v->n > 0;
+	fit_store(&w->pair.stacks[v->track], v->fit.next);
 }
 
-/* Counts a BEGIN that lies on the stack as it is; false: the slow path must. */
+/* Counts a BEGIN that fits; false: the slow path must. */
 static inline __attribute__((always_inline)) bool
 fast_begin(const struct calls *w, struct view *v, const struct spur_event *row, bool by_function)
 {
-	uint32_t key = by_function ? row->cls : v->key;
-	struct pair_frame *f;
+	const uint32_t key = by_function ? row->cls : v->key;
 	struct call_stat *st;
 
-	if (unlikely(v->n == v->cap || key >= v->nstats || (v->top & (PAIR_SCHED | PAIR_SPAN)) ||
-		     ((row->flags & SPUR_F_DEPTH) && row->depth != v->n) ||
+	if (unlikely(!fit_has_room(&v->fit) || key >= v->nstats ||
 		     (!by_function && row->ts >= v->until)))
 		return false;
 	st = &v->stats[key];
@@ -282,51 +299,40 @@ fast_begin(const struct calls *w, struct view *v, const struct spur_event *row, 
 		st->track = v->track;
 	}
 	st->open++;
-	f = &v->frames[v->n];
-	f->ts = row->ts;
-	f->child = 0;
-	f->cls = row->cls;
-	f->flags = 0;
-	f->user = key;
-	v->n++;
-	v->top = 0;
+	fit_push(&v->fit, row, key);
 	return true;
 }
 
 /*
- * Counts an END of the topmost frame; false: the slow path must. `*spent` is how long the call of
+ * Counts an END that fits, if it is of the topmost frame; false: the slow path must. `*spent` is how long the call of
  * `*key` lasted.
  */
-static inline __attribute__((always_inline)) bool
-fast_end(struct view *v, const struct spur_event *row, uint64_t *key, uint64_t *spent)
+static inline __attribute__((always_inline)) bool fast_end(struct view *v,
+							   const struct spur_event *row,
+							   uint32_t *key, uint64_t *spent,
+							   bool by_function)
 {
-	struct pair_frame *f;
+	const struct pair_frame *f = v->fit.next - 1;
 	struct call_stat *st;
-	uint64_t length, self;
+	uint64_t length;
 
-	if (unlikely(v->top || ((row->flags & SPUR_F_DEPTH) && row->depth + 1u != v->n)))
+	if (unlikely(!fit_matches(&v->fit, row)))
 		return false;
-	f = &v->frames[v->n - 1];
-	*key = f->user;
+	*key = by_function ? row->cls : (uint32_t)f->user;
 	st = &v->stats[*key];
 	if (unlikely(st->track != v->track))
 		return false;
 	*spent = length = walk_length(f, row->ts);
-	self = walk_self(f, length);
 	st->sum += length;
-	st->self += self;
+	st->self += walk_self(f, length);
 	st->calls++;
-	st->most = length > st->most ? length : st->most;
-	st->least = ~length > st->least ? ~length : st->least;
+	if (unlikely(length > st->most))
+		st->most = length;
+	if (unlikely(~length > st->least))
+		st->least = ~length;
 	if (unlikely(--st->open))
 		st->inner += length;
-	v->top = NO_FRAME;
-	if (likely(--v->n)) {
-		v->top = f[-1].flags;
-		if (unlikely(v->top & PAIR_SPAN) && row->ts > f[-1].end)
-			length = walk_length(f, f[-1].end);
-		f[-1].child = (int64_t)((uint64_t)f[-1].child + length);
-	}
+	fit_pop(&v->fit, length);
 	return true;
 }
 
@@ -336,7 +342,8 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 								bool spread)
 {
 	const struct spur_event *end = row + n;
-	uint64_t key = 0, spent = 0;
+	uint64_t bits, spent = 0;
+	uint32_t key = 0;
 	struct view v;
 
 	if (!view_load(&v, w, row))
@@ -347,14 +354,18 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 			if (!view_load(&v, w, row))
 				return false;
 		}
-		if (likely(row->kind <= SPUR_END_SPAN) &&
-		    likely(row->kind == SPUR_BEGIN ? fast_begin(w, &v, row, by_function)
-						   : fast_end(&v, row, &key, &spent))) {
-			if (spread && row->kind != SPUR_BEGIN && !stat_spread(w, &w->stats[key], spent))
-				return false;
-			continue;
+		bits = fit_bits(&v.fit, row);
+		if (bits == v.fit.begin) {
+			if (likely(fast_begin(w, &v, row, by_function)))
+				continue;
+		} else if (likely(fit_is_end(&v.fit, bits))) {
+			if (likely(fast_end(&v, row, &key, &spent, by_function))) {
+				if (spread && !stat_spread(w, &w->stats[key], spent))
+					return false;
+				continue;
+			}
 		}
-		if (!walk_takes(row))
+		if (!walk_takes(row) && row->kind != SPUR_SAMPLE)
 			continue;
 		view_store(w, &v);
 		if (!calls_step(w, row) || !view_load(&v, w, row))
@@ -403,8 +414,7 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 		while ((frame = walk_rest(s, w->last, &e)))
 			if (!call_end(w, s, (uint32_t)track, frame, e))
 				return false;
-		mem_free(s->frames);
-		*s = (struct pair_stack){ 0 };
+		pair_stack_free(s);
 	}
 	map64_free(&w->parked);
 	return true;
@@ -417,6 +427,8 @@ void calls_free(struct calls *workers, unsigned n)
 			spread_free(&workers[i].spreads[k]);
 		mem_free(workers[i].spreads);
 		mem_free(workers[i].stats);
+		mem_free(workers[i].seen);
+		sample_free(&workers[i].sample);
 		pair_free(&workers[i].pair);
 		map64_free(&workers[i].parked);
 	}

@@ -2,6 +2,9 @@
  * Sums of calls per function, thread or session, collected per feed in parallel. Each worker has a
  * table indexed by a key; joining tables is the pass's work.
  *
+ * SAMPLE rows with a stack (sample.h) are sums of calls that others made: they add to sum, inner, self and calls, and
+ * say nothing of single calls.
+ *
  * A call whose begin lies in the data counts, to its end or, where the data lacks that, to the next
  * sign that it is over (then it is `unfinished` too); of a call whose begin is lacking only
  * `unfinished` tells.
@@ -10,6 +13,7 @@
 #define SPUR_PASS_FOLD_CALLS_H
 
 #include "base/map64.h"
+#include "pass/fold/sample.h"
 #include "pass/fold/spread.h"
 #include "pass/pass.h"
 
@@ -27,7 +31,8 @@ struct call_stat {
 	uint64_t inner; /* of that, in calls inside another of the same key and track: recursion */
 	uint64_t self;
 	uint64_t calls;
-	uint64_t least; /* ~ns of the shortest, so that zeroed memory means none */
+	uint64_t
+		least; /* ~ns of the shortest, so that zeroed memory means that no single call is known */
 	uint64_t most;
 	uint32_t open; /* calls open now, on the track below */
 	uint32_t track;
@@ -38,7 +43,7 @@ struct call_stat {
 static_assert(sizeof(struct call_stat) == 64, "one cache line");
 
 struct calls {
-	const struct spur_trace *trace;
+	struct spur_trace *trace;
 	enum calls_by by;
 	bool want_spread;
 	struct call_stat *stats; /* by key */
@@ -46,6 +51,10 @@ struct calls {
 	struct spread *spreads;
 	size_t nspreads, spreads_cap;
 	uint64_t rows; /* that passed the filter */
+	struct sample sample; /* the one at hand */
+	uint64_t *seen; /* by key: number of the last sample that had it on its stack */
+	size_t nseen;
+	uint64_t samples; /* with a stack */
 	/* While a feed is read: */
 	struct pair pair;
 	/* track << 32 | key -> open calls, where another track uses the key's counter */

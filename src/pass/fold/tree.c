@@ -3,14 +3,21 @@
 
 #include <stdlib.h>
 
+#include "pass/fold/fit.h"
+#include "pass/fold/sample.h"
 #include "pass/fold/walk.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum { NODE_LIMIT = 1 << 27, OTHER_NAME = 7 };
 #define NO_NODE UINT32_MAX
 
 /* One worker's. */
 struct grower {
+	struct spur_trace *trace;
 	struct tree tree;
+	struct sample sample; /* the one at hand */
 	struct pair pair;
 	size_t budget, touched; /* nodes of this feed */
 	uint32_t feed, feeds;
@@ -132,37 +139,133 @@ static inline bool grower_begin(struct grower *w, struct pair_stack *s,
 	return node != NO_NODE;
 }
 
+/* A sample's time belongs to each call on its stack, the calls to the last one. */
+static bool grower_sample(struct grower *w, const struct spur_event *row)
+{
+	struct sample *k = &w->sample;
+	uint32_t node = 0, parent;
+
+	if (!sample_read(k, w->trace, row))
+		return false;
+	for (size_t i = 0; i < k->n; i++) {
+		parent = node;
+		node = grower_node(w, parent, k->cls[i], row->ts);
+		if (node == NO_NODE)
+			return false;
+		w->tree.nodes[node].total += node != parent ? k->self : 0;
+	}
+	if (k->n) {
+		w->tree.nodes[node].self += k->self;
+		w->tree.nodes[node].calls += k->calls;
+	}
+	return true;
+}
+
+/* A BEGIN that fits; false: the slow path must. */
+static inline __attribute__((always_inline)) bool fast_begin(struct grower *w, struct fit *v,
+							     const struct spur_event *row)
+{
+	const struct tree_node *nodes = w->tree.nodes;
+	uint32_t parent, node;
+
+	if (unlikely(!fit_has_room(v)))
+		return false;
+	parent = (uint32_t)v->next[-1].user; /* of the ground: the root */
+	node = nodes[parent].recent;
+	if (nodes[node].what != row->cls || unlikely(nodes[node].feed != w->feed || !node)) {
+		node = grower_node(w, parent, row->cls, row->ts);
+		if (unlikely(node == NO_NODE))
+			return false;
+	}
+	fit_push(v, row, node);
+	return true;
+}
+
+/* An END that fits, if it is of the topmost frame. */
+static inline __attribute__((always_inline)) bool fast_end(struct grower *w, struct fit *v,
+							   const struct spur_event *row)
+{
+	const struct pair_frame *f = v->next - 1;
+	struct tree_node *node;
+	uint64_t length;
+
+	if (unlikely(!fit_matches(v, row)))
+		return false;
+	node = &w->tree.nodes[f->user];
+	if (unlikely(node->what == TREE_OTHER))
+		return false;
+	length = walk_length(f, row->ts);
+	node->calls++;
+	node->total += length;
+	node->self += walk_self(f, length);
+	fit_pop(v, length);
+	return true;
+}
+
+/* The slow path: any row, in full. */
+static __attribute__((noinline)) bool grower_step(struct grower *w, struct pair_stack *s,
+						  const struct spur_event *row)
+{
+	const struct pair_frame *f;
+	struct walk_end e;
+
+	if (row->kind == SPUR_SAMPLE)
+		return grower_sample(w, row);
+	if (!walk_takes(row))
+		return true;
+	while ((f = walk_due(s, row, &e)))
+		grower_end(w, s, f, e);
+	if (walk_opens(s, row))
+		return grower_begin(w, s, row);
+	f = walk_match(s, row);
+	if (f)
+		grower_end(w, s, f, (struct walk_end){ row->ts, false });
+	return true;
+}
+
+/* The row's stack, with memory; NULL: there is none. */
+static struct pair_stack *grower_stack(struct grower *w, uint32_t track)
+{
+	struct pair_stack *s = pair_stack(&w->pair, track);
+
+	w->low = track < w->low ? track : w->low;
+	w->high = track > w->high ? track : w->high;
+	return s && (s->cap || pair_grow_frames(s, 1)) ? s : NULL;
+}
+
 static bool grower_rows(void *worker, struct spur_event *row, size_t n)
 {
 	struct grower *w = worker;
 	const struct spur_event *end = row + n;
-	struct pair_stack *s = NULL;
-	uint32_t track = SPUR_NONE;
-	const struct pair_frame *f;
-	struct walk_end e;
+	struct pair_stack *s = grower_stack(w, row->track);
+	uint32_t track = row->track;
+	uint64_t bits;
+	struct fit v;
 
 	w->rows += n;
 	w->last = end[-1].ts > w->last ? end[-1].ts : w->last;
+	if (!s)
+		return false;
+	v = fit_load(s, row);
 	for (; row < end; row++) {
-		if (!walk_takes(row))
-			continue;
-		if (row->track != track) {
+		if (unlikely(row->track != track)) {
+			fit_store(s, v.next);
 			track = row->track;
-			s = pair_stack(&w->pair, track);
+			s = grower_stack(w, track);
 			if (!s)
 				return false;
-			w->low = track < w->low ? track : w->low;
-			w->high = track > w->high ? track : w->high;
+			v = fit_load(s, row);
 		}
-		while ((f = walk_due(s, row, &e)))
-			grower_end(w, s, f, e);
-		if (walk_opens(s, row)) {
-			if (!grower_begin(w, s, row))
-				return false;
-		} else if ((f = walk_match(s, row))) {
-			grower_end(w, s, f, (struct walk_end){ row->ts, false });
-		}
+		bits = fit_bits(&v, row);
+		if (bits == v.begin ? likely(fast_begin(w, &v, row))
+				    : fit_is_end(&v, bits) && likely(fast_end(w, &v, row)))
+			continue;
+		fit_store(s, v.next);
+		if (!grower_step(w, s, row))
+			return false;
+		v = fit_load(s, row);
 	}
+	fit_store(s, v.next);
 	return true;
 }
 
@@ -193,8 +296,7 @@ static bool grower_feed_end(void *worker, const struct feed *f)
 
 		while ((frame = walk_rest(s, w->last, &e)))
 			grower_end(w, s, frame, e);
-		mem_free(s->frames);
-		*s = (struct pair_stack){ 0 };
+		pair_stack_free(s);
 	}
 	return true;
 }
@@ -239,6 +341,7 @@ static void growers_free(struct grower *w, unsigned n)
 	for (unsigned i = 0; w && i < n; i++) {
 		tree_free(&w[i].tree);
 		pair_free(&w[i].pair);
+		sample_free(&w[i].sample);
 	}
 	mem_free(w);
 }
@@ -254,6 +357,7 @@ enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tre
 
 	for (unsigned i = 0; good && i < n; i++) {
 		states[i] = &w[i];
+		w[i].trace = env->trace;
 		w[i].feeds = env->trace->nfeeds ? (uint32_t)env->trace->nfeeds : 1;
 		good = tree_init(&w[i].tree);
 	}

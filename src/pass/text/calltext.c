@@ -300,6 +300,12 @@ static char *put_colored_name(char *p, const struct shown_name *n)
 	return put_str(p, "\033[0m");
 }
 
+static char *put_tail_note(char *p, const struct calltext *c)
+{
+	return put_str(p,
+		       c->env->opt->color ? "\033[90m /* tail call */\033[0m" : " /* tail call */");
+}
+
 void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 		    const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
@@ -325,6 +331,8 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 		p += leaf ? 1 : 2;
 		if (__builtin_expect(n->where_len, 0))
 			p = put_bytes(p, n->where, n->where_len);
+		if (__builtin_expect(row->flags & SPUR_F_TAIL, 0))
+			p = put_tail_note(p, c);
 		*p++ = '\n';
 	}
 	line_end(o, p);
@@ -333,26 +341,39 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 void calltext_return(const struct calltext *c, struct calltext_pen *pen,
 		     const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
+	char *p;
+
 	if (row_has_args(c, row, n)) {
 		out_str(o, " = ");
 		out_args(c, pen, row, o);
 	}
-	out_char(o, ';');
-	out_bytes(o, n->where, n->where_len);
-	out_char(o, '\n');
+	p = out_room(o, PREFIX_ROOM + n->where_len);
+	if (!p)
+		return;
+	*p++ = ';';
+	p = put_bytes(p, n->where, n->where_len);
+	if (row->flags & SPUR_F_TAIL)
+		p = put_tail_note(p, c);
+	*p++ = '\n';
+	line_end(o, p);
 }
 
 static const char *end_note(const struct spur_event *row)
 {
+	const bool tail = row->flags & SPUR_F_TAIL;
+
+	if (!(row->flags & (SPUR_F_IMPLIED | SPUR_F_ORPHAN)))
+		return tail ? ": tail call" : "";
 	if (!(row->flags & SPUR_F_IMPLIED))
-		return row->flags & SPUR_F_ORPHAN ? ": no begin" : "";
+		return tail ? ": no begin, tail call" : ": no begin";
 	return row->flags & SPUR_F_ORPHAN ? ": still open" : ": no end";
 }
 
 void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
 		  const struct shown_name *n, struct out *o)
 {
-	bool odd = row->flags & (SPUR_F_IMPLIED | SPUR_F_ORPHAN), color = c->env->opt->color;
+	bool odd = row->flags & (SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_TAIL),
+	     color = c->env->opt->color;
 	char *p = line_room(o, n);
 
 	if (!p)

@@ -20,11 +20,14 @@ enum {
 	CALLTEXT_SHORT = 32, /* bytes of a short name; all are padded to it */
 };
 
-/* Flags of rows to be shown, beside enum spur_flag. */
+/*
+ * Flags of rows to be shown, beside those of enum spur_flag up to SPUR_F_TAIL. A BEGIN with SPUR_F_TAIL is a leaf that
+ * is left by a tail call.
+ */
 enum calltext_flag {
-	ROW_BACKTRACE = 0x0800, /* BEGIN: not a call, a line that names a caller */
+	ROW_BACKTRACE = 0x1000, /* BEGIN: not a call, a line that names a caller */
 	ROW_RETURN =
-		0x1000, /* leaf BEGIN: its END comes next, for the return value; END: is that */
+		0x2000, /* leaf BEGIN: its END comes next, for the return value; END: is that */
 };
 
 enum calltext_column {

@@ -1,0 +1,254 @@
+/*
+ * What all passes that pair calls owe on rows whose ENDs name a class: that they agree, and that no order of rows keeps
+ * them busy for long.
+ */
+#include "fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pass/pass.h"
+
+enum { MANY = 100000, RANDOM = 60000, NAMES = 6 };
+
+static struct out run(struct spur_trace *t, const char *pass, struct pass_options opt,
+		      const struct filter_spec *spec)
+{
+	struct spur_error err = { 0 };
+	struct out out;
+	struct pass_env env = {
+		.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
+	};
+
+	if (spec)
+		assert_int_equal(filter_new(&env.filter, t, spec, &err), SPUR_OK);
+	env.pipe.filter = env.filter;
+	out_to_memory(&out);
+	fake_rewind(t);
+	assert_int_equal(pass_find(pass, NULL)->run(&env), SPUR_OK);
+	out_char(&out, '\0');
+	filter_free(env.filter);
+	return out;
+}
+
+/* Deep, then ENDs of what is not open, then those of what is open at the bottom. */
+static void hostile(void **state)
+{
+	static const char *const passes[] = { "report", "graph", "flame", "replay", "chrome" };
+	const struct filter_item item = { FILTER_FUNC, "a" };
+	const struct filter_spec specs[] = { { .items = &item, .nitems = 1 }, { .min_ns = 5 } };
+	struct spur_trace *t = fake_trace();
+	struct spur_event *rows = calloc(2 * MANY + 2, sizeof(*rows));
+	uint32_t k = fake_track(t, "x", 1, 1), a = fake_class(t, "a", ""),
+		 b = fake_class(t, "b", ""), c = fake_class(t, "c", "");
+	const clock_t start = clock();
+	struct fake_feed f;
+	size_t n = 0;
+
+	(void)state;
+	rows[n++] = (struct spur_event)FAKE_B(0, a, k);
+	for (int i = 1; i <= 2 * MANY; i++) {
+		rows[n] = (struct spur_event)FAKE_B(i, b, k);
+		if (i > MANY)
+			rows[n] = (struct spur_event)FAKE_E(i, c, k);
+		n++;
+	}
+	rows[n++] = (struct spur_event)FAKE_E(3 * MANY, a, k);
+	fake_feed(t, &f, rows, n);
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++)
+		for (size_t s = 0; s < 3; s++) {
+			struct out o = run(t, passes[i], (struct pass_options){ 0 },
+					   s ? &specs[s - 1] : NULL);
+
+			assert_true(o.len > 20);
+			out_free(&o);
+		}
+	assert_true(clock() - start < 60 * CLOCKS_PER_SEC);
+	free(rows);
+	spur_close(t);
+}
+
+/* Calls that go deep and come back, some of their rows lost, some of a function that never began. */
+static void random_rows(struct spur_event *rows, size_t n, const uint32_t *cls, unsigned seed)
+{
+	static uint32_t open[RANDOM];
+	size_t depth = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const int begins = i / 4000 % 3 == 2 ? 4 : 10;
+		const bool end = depth && rand_r(&seed) % 16 >= begins;
+
+		rows[i] = (struct spur_event){ .kind = end ? SPUR_END_SPAN : SPUR_BEGIN,
+					       .ts = (int64_t)i * 7,
+					       .cls = cls[rand_r(&seed) % (NAMES - 1)] };
+		if (end)
+			rows[i].cls = rand_r(&seed) % 64 ? open[--depth] : cls[NAMES - 1];
+		else
+			open[depth++] = rows[i].cls;
+		if (end && rand_r(&seed) % 512 == 0)
+			rows[i].flags = SPUR_F_ANY;
+		if (rand_r(&seed) % 128 == 0)
+			rows[i].kind = SPUR_INSTANT;
+		if (rand_r(&seed) % 1024 == 0)
+			rows[i] = (struct spur_event)FAKE_SPAN((int64_t)i * 7, 100, cls[0], 0);
+	}
+}
+
+static struct spur_trace *random_trace(struct spur_event *rows, struct fake_feed *f, unsigned seed)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t cls[NAMES];
+
+	fake_track(t, "x", 1, 1);
+	for (int i = 0; i < NAMES; i++)
+		cls[i] = fake_class(t, (const char *[]){ "a", "b", "c", "d", "e", "f" }[i], "");
+	random_rows(rows, RANDOM, cls, seed);
+	fake_feed(t, f, rows, RANDOM);
+	return t;
+}
+
+/* Sums of the graph's nodes by function are the report's. */
+static void graph_agrees_with_report(void **state)
+{
+	static struct spur_event rows[RANDOM];
+
+	(void)state;
+	for (unsigned seed = 1; seed < 4; seed++) {
+		struct fake_feed f;
+		struct spur_trace *t = random_trace(rows, &f, seed);
+		struct out graph = run(t, "graph", (struct pass_options){ .form = FORM_CSV }, NULL);
+		struct out report = run(t, "report",
+					(struct pass_options){ .form = FORM_CSV,
+							       .sort = "function",
+							       .fields = "function,calls,self" },
+					NULL);
+		unsigned long long calls[NAMES] = { 0 }, self[NAMES] = { 0 }, n, ns;
+		struct out sums;
+		char name;
+
+		for (char *p = graph.buf; (p = strchr(p, '\n')) && p[1]; p++)
+			if (sscanf(p + 1, "%*u,%*[0-9],%c,,%llu,%*u,%llu", &name, &n, &ns) == 3 ||
+			    sscanf(p + 1, "%*u,,%c,,%llu,%*u,%llu", &name, &n, &ns) == 3) {
+				calls[name - 'a'] += n;
+				self[name - 'a'] += ns;
+			}
+		out_to_memory(&sums);
+		out_str(&sums, "function,calls,self\n");
+		for (int i = 0; i < NAMES - 1; i++)
+			out_printf(&sums, "%c,%llu,%llu\n", 'a' + i, calls[i], self[i]);
+		out_str(&sums, "f,0,0\n");
+		out_char(&sums, '\0');
+		assert_string_equal(sums.buf, report.buf);
+		out_free(&sums);
+		out_free(&graph);
+		out_free(&report);
+		spur_close(t);
+	}
+}
+
+/* Chrome's JSON has an E for a B, the right one, and none without. */
+static void chrome_is_nested(void **state)
+{
+	static struct spur_event rows[RANDOM];
+	struct fake_feed f;
+	struct spur_trace *t = random_trace(rows, &f, 9);
+	struct out chrome = run(t, "chrome", (struct pass_options){ 0 }, NULL);
+	long depth = 0, calls = 0;
+
+	(void)state;
+	for (char *p = chrome.buf; (p = strstr(p, "{\"ph\":\"")); p++) {
+		calls += p[7] == 'B';
+		depth += p[7] == 'B' ? 1 : p[7] == 'E' ? -1 : 0;
+		assert_true(depth >= 0);
+	}
+	assert_true(calls > RANDOM / 4);
+	out_free(&chrome);
+	spur_close(t);
+}
+
+/* A deep stack, ENDs of nothing, a sample; enough for an index. */
+static struct spur_trace *deep_trace(struct fake_feed *f)
+{
+	static struct spur_event rows[200];
+	static uint32_t path[100];
+	struct spur_trace *t = fake_trace();
+	uint32_t k = fake_track(t, "x", 1, 1), cls[8];
+	size_t n = 0;
+
+	for (int i = 0; i < 8; i++)
+		cls[i] = fake_class(
+			t, (const char *[]){ "a", "b", "c", "d", "e", "f", "g", "h" }[i], "");
+	for (int i = 0; i < 100; i++) {
+		rows[n++] = (struct spur_event)FAKE_B(i, cls[i % 7], k);
+		path[i] = cls[i % 7];
+	}
+	fake_stacks[0].cls = path;
+	fake_stacks[0].n = 100;
+	rows[n++] = (struct spur_event)FAKE_E(100, cls[7], k);
+	rows[n++] = (struct spur_event)FAKE_SAMPLE(101, cls[0], k, 5, 2, 1);
+	for (int i = 0; i < 90; i++)
+		rows[n++] = (struct spur_event)FAKE_B(110 + i, cls[i % 7], k);
+	rows[n++] = (struct spur_event)FAKE_E(300, cls[0], k);
+	fake_feed(t, f, rows, n);
+	return t;
+}
+
+/* Whichever allocation fails: an error, or all of the answer. */
+static void no_memory(void **state)
+{
+	static const char *const passes[] = { "report", "graph", "flame", "replay", "chrome" };
+	const struct filter_item item = { FILTER_NOTRACE, "h" };
+	const struct filter_spec spec = { .items = &item, .nitems = 1, .min_ns = 2 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
+		struct out whole = { 0 };
+		bool done = false;
+
+		for (uint64_t fail = 0; !done; fail++) {
+			const struct pass_options opt = { 0 };
+			struct fake_feed f;
+			struct spur_trace *t = deep_trace(&f);
+			struct spur_error err = { 0 };
+			struct out out;
+			struct pass_env env = { .trace = t, .opt = &opt, .out = &out, .err = &err };
+			enum spur_status st;
+
+			env.pipe.threads = 1;
+			assert_int_equal(filter_new(&env.filter, t, &spec, &err), SPUR_OK);
+			env.pipe.filter = env.filter;
+			out_to_memory(&out);
+			t->mem_failures = mem_failures();
+			mem_fail_at(fail);
+			st = pass_run(pass_find(passes[i], NULL), &env);
+			done = fail && mem_count() < fail;
+			mem_fail_at(0);
+			out_char(&out, '\0');
+			assert_true(fail < 2000);
+			assert_int_equal(st, fail && !done ? SPUR_FAIL : SPUR_OK);
+			if (st == SPUR_FAIL)
+				assert_int_equal(err.code, SPUR_ERR_MEMORY);
+			else if (fail)
+				assert_string_equal(out.buf, whole.buf);
+			filter_free(env.filter);
+			if (fail)
+				out_free(&out);
+			else
+				whole = out;
+			spur_close(t);
+		}
+		out_free(&whole);
+	}
+	memset(fake_stacks, 0, sizeof(fake_stacks));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(hostile),
+					    cmocka_unit_test(graph_agrees_with_report),
+					    cmocka_unit_test(chrome_is_nested),
+					    cmocka_unit_test(no_memory) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
