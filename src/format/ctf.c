@@ -146,6 +146,7 @@ static bool add_names(struct ctf *c)
 	c->s_at = trace_intern(t, "at");
 	c->s_bits = trace_intern(t, "bits");
 	c->s_value = trace_intern(t, "value");
+	c->s_number = trace_intern(t, "number");
 	return c->packet_cls && c->lost_cls && c->lost_packets_cls;
 }
 

@@ -128,7 +128,7 @@ static bool field_add(void *self, const struct ctf_place *place)
 		return false;
 	v->name = trace_intern(l->c->t, place->path);
 	v->type = SPUR_STRUCT;
-	items = args_alloc(l->args, 3 * sizeof(*items));
+	items = args_alloc(l->args, 4 * sizeof(*items));
 	if (!items)
 		return false;
 	items[0] = (struct spur_value){ .type = SPUR_U64, .name = l->c->s_at, .u = place->at };
@@ -137,6 +137,13 @@ static bool field_add(void *self, const struct ctf_place *place)
 	items[2].name = l->c->s_value;
 	v->items = items;
 	v->count = 3;
+	/* Where a name is the value, the number too. */
+	if (place->value.type == SPUR_ENUM && place->value.label)
+		items[v->count++] = (struct spur_value){
+			.type = place->value.count == CTF_ENUM_SIGNED ? SPUR_I64 : SPUR_U64,
+			.name = l->c->s_number,
+			.u = place->value.u,
+		};
 	return true;
 }
 

@@ -174,7 +174,8 @@ static uint64_t field_fixed(struct ctf_field *f, unsigned depth)
 		return 1;
 	if (f->kind <= CTF_FLOAT && !f->unit)
 		f->fixed = f->align < 8 || f->size % 8 ? 1 : fixed_known(f->size);
-	else if (f->kind == CTF_STRING_STATIC || f->kind == CTF_BLOB_STATIC)
+	else if ((f->kind == CTF_STRING_STATIC && f->length % text_unit(f) == 0) ||
+		 f->kind == CTF_BLOB_STATIC)
 		f->fixed = f->length > MAX_RUN / 8 ? 1 : fixed_known(8 * f->length);
 	else if (f->kind == CTF_STRUCT)
 		f->fixed = struct_fixed(f, depth);
@@ -237,11 +238,17 @@ static struct step *step_free(struct build *b, enum step_code code, const struct
 	return step_add(b, code, f);
 }
 
-static void run_add(struct build *b, const struct ctf_field *f, uint64_t bits)
+/* Room for `bits` more in the run that is open, or in a new one. */
+static void run_need(struct build *b, const struct ctf_field *f, uint64_t bits)
 {
 	if (b->run != (size_t)NO_STEP && b->run_bits + bits > MAX_RUN)
 		run_close(b);
 	run_open(b, f);
+}
+
+static void run_add(struct build *b, const struct ctf_field *f, uint64_t bits)
+{
+	run_need(b, f, bits);
 	b->run_bits += bits;
 }
 
@@ -408,7 +415,8 @@ static void build_bits(struct build *b, struct ctf_field *f, const char *name)
 			keep_roles(b, s, f);
 		return;
 	}
-	run_open(b, f);
+	/* What is kept is read from the run that its bits are checked with. */
+	run_need(b, f, f->size);
 	if (is_kept(b, f) && is_integer(f)) {
 		const uint64_t off = b->run_bits;
 
@@ -441,13 +449,6 @@ static void build_var(struct build *b, struct ctf_field *f, const char *name)
 		keep_roles(b, s, f);
 }
 
-static unsigned unit_bits(const struct ctf_field *f)
-{
-	return f->encoding == CTF_UTF16BE || f->encoding == CTF_UTF16LE	  ? 16
-	       : f->encoding == CTF_UTF32BE || f->encoding == CTF_UTF32LE ? 32
-									  : 8;
-}
-
 /* A slot for where text stands, or where the UUID does. */
 static void mark_step(struct build *b, const struct ctf_field *f)
 {
@@ -478,6 +479,8 @@ static void build_text(struct build *b, struct ctf_field *f, const char *name)
 {
 	const bool blob = f->kind == CTF_BLOB_STATIC || f->kind == CTF_BLOB_DYNAMIC;
 	const bool dynamic = f->kind == CTF_STRING_DYNAMIC || f->kind == CTF_BLOB_DYNAMIC;
+	/* Text whose length may be no whole number of code units. */
+	const bool units = !blob && text_unit(f) > 1 && (dynamic || f->length % text_unit(f));
 	struct step *s;
 
 	align_to(b, f, f->align);
@@ -485,20 +488,26 @@ static void build_text(struct build *b, struct ctf_field *f, const char *name)
 	if (f->kind == CTF_STRING) {
 		s = b->value ? step_add(b, STEP_STRING, f) : step_free(b, STEP_STRING, f, 8);
 		if (s)
-			s->size = unit_bits(f);
+			s->size = 8 * text_unit(f);
 	} else if (b->value) {
 		s = step_add(b,
 			     blob      ? dynamic ? STEP_BLOB_DYNAMIC : STEP_BLOB
 			     : dynamic ? STEP_TEXT_DYNAMIC
 				       : STEP_TEXT,
 			     f);
-	} else if (!dynamic && f->length <= MAX_RUN / 8) {
+	} else if (!dynamic && f->length <= MAX_RUN / 8 && !units) {
 		run_add(b, f, 8 * f->length);
 		return;
 	} else {
-		s = step_free(b, dynamic ? STEP_SKIP_DYNAMIC : STEP_SKIP_MANY, f, 8);
-		if (s)
+		s = step_free(b,
+			      units	? STEP_SKIP_TEXT
+			      : dynamic ? STEP_SKIP_DYNAMIC
+					: STEP_SKIP_MANY,
+			      f, 8);
+		if (s) {
 			s->size = 8;
+			s->to = !dynamic;
+		}
 	}
 	if (!s)
 		return;
@@ -590,118 +599,106 @@ static void build_array(struct build *b, struct ctf_field *f, const char *name)
 	build_elements(b, f, name, dynamic);
 }
 
-static struct table *table_add(struct build *b, size_t noptions, bool is_signed)
+/* The place of a new table, which table_fill() makes; b->failed: no memory. */
+static size_t table_add(struct build *b, bool is_signed)
 {
-	struct option *options = arena_alloc(b->arena, (noptions + 1) * sizeof(*options));
-	struct table *t;
-
-	if (!options || !mem_grow((void **)&b->tables, &b->tables_cap, b->ntables + 1,
-				  sizeof(*b->tables), PLAN_STEPS)) {
+	if (!mem_grow((void **)&b->tables, &b->tables_cap, b->ntables + 1, sizeof(*b->tables),
+		      PLAN_STEPS)) {
 		err_nomem(b->err);
 		b->failed = true;
-		return NULL;
+		return 0;
 	}
-	t = &b->tables[b->ntables++];
-	*t = (struct table){ .options = options, .is_signed = is_signed };
-	return t;
+	b->tables[b->ntables] = (struct table){ .is_signed = is_signed };
+	return b->ntables++;
 }
 
-static int option_order(const void *a, const void *b)
+static void table_fill(struct build *b, size_t table, const struct option *options, size_t n)
 {
-	const struct option *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
-static int option_order_signed(const void *a, const void *b)
-{
-	const int64_t x = (int64_t)((const struct option *)a)->low,
-		      y = (int64_t)((const struct option *)b)->low;
-
-	return x < y ? -1 : x > y;
-}
-
-static void table_sort(struct table *t)
-{
-	qsort((struct option *)t->options, t->count, sizeof(*t->options),
-	      t->is_signed ? option_order_signed : option_order);
-}
-
-/* Every option ends with a jump behind the last one. */
-static void build_variant(struct build *b, struct ctf_field *f, const char *name)
-{
-	size_t n = 0, select, *ends, nends = 0;
-	uint64_t before, after;
-	uint32_t index;
-	struct step *s;
-	struct table *t;
-
-	for (uint32_t i = 0; i < f->nmembers; i++)
-		n += f->members[i].nranges;
-	t = table_add(b, n, f->selector_signed);
-	ends = mem_array(f->nmembers, sizeof(*ends));
-	run_close(b);
-	before = after = b->known_align;
-	s = t && ends ? step_add(b, STEP_SELECT, f) : NULL;
-	if (!s) {
-		mem_free(ends);
-		b->failed = true;
+	if (b->failed || table_make(&b->tables[table], b->arena, options, n))
 		return;
-	}
-	index = (uint32_t)b->ntables - 1;
-	s->slot = slot_index(f->ref.slot);
-	s->to = index;
-	select = b->nsteps - 1;
+	err_nomem(b->err);
+	b->failed = true;
+}
+
+/* One option after the other, each with a jump behind the last one; `ends` gets where those are. */
+static uint64_t build_options(struct build *b, struct ctf_field *f, const char *name,
+			      struct option *options, size_t *ends)
+{
+	const uint64_t before = b->known_align;
+	uint64_t after = before;
+	size_t n = 0;
+
 	for (uint32_t i = 0; i < f->nmembers && !b->failed; i++) {
 		const struct ctf_member *m = &f->members[i];
 
-		for (uint32_t r = 0; r < m->nranges; r++) {
-			struct table *into = &b->tables[index];
-
-			((struct option *)into->options)[into->count++] =
-				(struct option){ m->ranges[r].low, m->ranges[r].high,
-						 (uint32_t)b->nsteps };
-		}
+		for (uint32_t r = 0; r < m->nranges; r++)
+			options[n++] = (struct option){ m->ranges[r].low, m->ranges[r].high,
+							(uint32_t)b->nsteps };
 		b->known_align = before;
 		build_field(b, m->field, name);
 		run_close(b);
 		after = b->known_align < after ? b->known_align : after;
-		if (step_add(b, STEP_JUMP, f))
-			ends[nends++] = b->nsteps - 1;
+		step_add(b, STEP_JUMP, f);
+		ends[i] = b->nsteps - 1;
 	}
-	for (size_t i = 0; i < nends && !b->failed; i++)
-		b->steps[ends[i]].to = (uint32_t)b->nsteps;
-	if (!b->failed) {
-		b->steps[select].count = b->nsteps;
-		table_sort(&b->tables[index]);
+	return after;
+}
+
+static void build_variant(struct build *b, struct ctf_field *f, const char *name)
+{
+	const size_t table = table_add(b, f->selector_signed);
+	struct option *options;
+	struct step *s;
+	size_t *ends, n = 0;
+
+	for (uint32_t i = 0; i < f->nmembers; i++)
+		n += f->members[i].nranges;
+	options = mem_array(n + 1, sizeof(*options));
+	ends = mem_array(f->nmembers + 1, sizeof(*ends));
+	run_close(b);
+	s = options && ends ? step_add(b, STEP_SELECT, f) : NULL;
+	if (s) {
+		s->slot = slot_index(f->ref.slot);
+		s->to = (uint32_t)table;
+		b->known_align = build_options(b, f, name, options, ends);
+		for (uint32_t i = 0; i < f->nmembers && !b->failed; i++)
+			b->steps[ends[i]].to = (uint32_t)b->nsteps;
+		table_fill(b, table, options, n);
+	} else if (!b->failed) {
+		err_nomem(b->err);
+		b->failed = true;
 	}
-	b->known_align = after;
+	mem_free(options);
 	mem_free(ends);
 }
 
 static void build_optional(struct build *b, struct ctf_field *f, const char *name)
 {
-	struct table *t = table_add(b, f->nranges, f->selector_signed);
-	struct step *s;
+	const size_t table = table_add(b, f->selector_signed);
+	struct option *options = mem_array(f->nranges + 1, sizeof(*options));
 	uint64_t before;
+	struct step *s;
 	size_t at;
 
 	run_close(b);
 	before = b->known_align;
-	s = t ? step_add(b, STEP_OPTION, f) : NULL;
+	s = options ? step_add(b, STEP_OPTION, f) : NULL;
 	if (!s) {
+		mem_free(options);
+		if (!b->failed)
+			err_nomem(b->err);
 		b->failed = true;
 		return;
 	}
 	at = b->nsteps - 1;
 	s->slot = slot_index(f->ref.slot);
-	s->count = b->ntables - 1;
+	s->count = table;
 	s->size = f->nranges;
 	s->name = name_id(b, name);
 	for (uint32_t i = 0; i < f->nranges; i++)
-		((struct option *)t->options)[t->count++] =
-			(struct option){ f->ranges[i].low, f->ranges[i].high, 0 };
-	table_sort(t);
+		options[i] = (struct option){ f->ranges[i].low, f->ranges[i].high, 0 };
+	table_fill(b, table, options, f->nranges);
+	mem_free(options);
 	build_field(b, f->element, name);
 	run_close(b);
 	b->known_align = before < b->known_align ? before : b->known_align;

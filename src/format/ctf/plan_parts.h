@@ -22,6 +22,7 @@ enum step_code {
 	STEP_PLACE, /* keeps the byte offset of `off` in `slot` */
 	STEP_SKIP_MANY, /* `count` elements of `size` bits */
 	STEP_SKIP_DYNAMIC, /* slots[slot] elements of `size` bits */
+	STEP_SKIP_TEXT, /* slots[slot] or, with `to` 1, `count` bytes of text in UTF-16 or 32 */
 	STEP_MARK, /* keeps the byte offset of what comes next */
 	/* Both. */
 	STEP_VAR, /* LEB128 */
@@ -157,6 +158,12 @@ static inline void keep_value(const struct ctf_program *p, const struct step *s,
 	}
 }
 
+/*
+ * plan_table.c: sorts `n` ranges into the table (`is_signed` is set), the first one before others that lie over it. False:
+ * no memory.
+ */
+bool table_make(struct table *t, struct arena *arena, const struct option *options, size_t n);
+
 /* The option that holds the value, or NULL. */
 static inline const struct option *table_find(const struct table *t, uint64_t v)
 {
@@ -205,8 +212,28 @@ static inline const char *var_load(const struct ctf_cursor *c, bool is_signed, u
 	return NULL;
 }
 
+/* Byte `i` of a value of more than 64 bits at bit `at`, from its least significant one on. */
+static inline uint8_t wide_byte(const struct step *s, const uint8_t *data, uint64_t at, unsigned i)
+{
+	const bool big = s->flags & STEP_BIG, turn = s->flags & STEP_REVERSED;
+	const unsigned low = 8 * i, bits = s->size - low < 8 ? s->size - low : 8;
+	const uint64_t v =
+		bits_load_any(data, at + (big == turn ? low : s->size - low - bits), bits, big);
+
+	return (uint8_t)(turn ? bits_turn(v, bits) : v);
+}
+
 /* Bits of the string at the cursor with its NUL; 0: there is none. */
 uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits);
+/* What is wrong with text of so many bytes, which are there; NULL: nothing. */
+const char *text_wrong(const struct ctf_cursor *c, const struct ctf_field *f, uint64_t bytes);
+/* Bytes of a code unit: 1, 2, 4. */
+static inline unsigned text_unit(const struct ctf_field *f)
+{
+	return f->encoding == CTF_UTF16BE || f->encoding == CTF_UTF16LE	  ? 2
+	       : f->encoding == CTF_UTF32BE || f->encoding == CTF_UTF32LE ? 4
+									  : 1;
+}
 
 static inline enum spur_status plan_wrong(struct ctf_cursor *c, const struct ctf_field *f,
 					  const char *why)

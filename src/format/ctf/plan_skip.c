@@ -29,16 +29,29 @@ uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits)
 	return 0;
 }
 
-/* Integers of more than 64 bits: all ones where they do not fit. */
-static uint64_t load_wide(const uint8_t *data, uint64_t at, unsigned size, bool big)
+/* SPEC ctf2/text-units: text that ends inside a code unit is an error, unless a NUL ended it before */
+const char *text_wrong(const struct ctf_cursor *c, const struct ctf_field *f, uint64_t bytes)
 {
-	const unsigned high = size - 64;
-	uint64_t v = bits_load_any(data, big ? at + high : at, 64, big);
+	const struct ctf_cursor in = { .data = c->data, .at = c->at, .limit = c->at + 8 * bytes };
+	const unsigned unit = text_unit(f);
 
-	for (unsigned done = 0; done < high; done += 64) {
-		const unsigned n = high - done < 64 ? high - done : 64;
+	return bytes % unit && !string_bits(&in, 8 * unit)
+		       ? "text of whole code units, found a part of one at its end"
+		       : NULL;
+}
 
-		if (bits_load_any(data, (big ? at : at + 64) + done, n, big))
+/* Integers of more than 64 bits: all ones where they do not fit. */
+static uint64_t load_wide(const struct step *s, const uint8_t *data, uint64_t at)
+{
+	const unsigned n = (s->size + 7) / 8;
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t byte = wide_byte(s, data, at, i);
+
+		if (i < 8)
+			v |= byte << (8 * i);
+		else if (byte)
 			return UINT64_MAX;
 	}
 	return v;
@@ -49,7 +62,7 @@ static uint64_t load_value(const struct step *s, const uint8_t *data, uint64_t a
 	uint64_t v;
 
 	if (unlikely(s->size > 64))
-		return load_wide(data, at, s->size, s->flags & STEP_BIG);
+		return load_wide(s, data, at);
 	v = bits_load(data, at, s->size, s->flags & STEP_BIG);
 	if (unlikely(s->flags & STEP_REVERSED))
 		v = bits_turn(v, s->size);
@@ -65,6 +78,19 @@ static bool skip_many(struct ctf_cursor *c, const struct step *s, uint64_t count
 	}
 	c->at += count * s->size;
 	return true;
+}
+
+static bool skip_text(struct ctf_cursor *c, const struct step *s)
+{
+	const uint64_t bytes = s->to ? s->count : c->slots[s->slot];
+	const char *why =
+		bytes <= (c->limit - c->at) / 8 ? text_wrong(c, s->field, bytes) : NULL;
+
+	if (why) {
+		plan_wrong(c, s->field, why);
+		return false;
+	}
+	return skip_many(c, s, bytes);
 }
 
 /* RFC v1.1: a bit field begins in the next unit where it would cross one. */
@@ -243,6 +269,9 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 		case STEP_SKIP_DYNAMIC:
 			good = skip_many(c, s, c->slots[s->slot]);
 			s++;
+			break;
+		case STEP_SKIP_TEXT:
+			good = skip_text(c, s++);
 			break;
 		case STEP_MARK:
 			keep_value(p, s, c, c->at / 8, 64);

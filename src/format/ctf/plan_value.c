@@ -5,13 +5,14 @@
 #include "format/ctf/plan_parts.h"
 #include "model/args.h"
 
-enum { PATH_ROOM = 256, FIRST_ITEMS = 16 };
+enum { PATH_ROOM = 256, FIRST_ITEMS = 16, IDLE_ELEMENTS = 4096 };
 
 /* An open structure or array. */
 struct frame {
 	struct spur_value *items; /* NULL: the top level of the args */
 	uint64_t count, cap;
-	uint64_t left; /* of an array */
+	uint64_t left; /* of an array: elements still to go, the one at hand included */
+	uint64_t at; /* of an array: where the element at hand began */
 	struct spur_value *owner; /* the STRUCT or ARRAY that the items are of; NULL at the top */
 	uint32_t name; /* string id of the structure or array */
 	bool is_array;
@@ -25,6 +26,8 @@ struct value_run {
 	struct frame frames[PLAN_DEPTH + 2];
 	unsigned depth; /* of the innermost frame */
 	uint64_t values; /* so far */
+	unsigned idle; /* elements without any bits so far */
+	bool cut; /* there were too many of those */
 	bool no_memory;
 	/* plan_walk() */
 	bool (*each)(void *self, const struct ctf_place *place);
@@ -208,6 +211,11 @@ static void set_int(struct value_run *r, const struct ctf_field *f, struct spur_
 			   : f->is_signed	 ? CTF_ENUM_SIGNED
 						 : CTF_ENUM_UNSIGNED;
 		v->label = f->labels ? label_of(r, f, n) : NULL;
+		/* Without a name it is its number, but for styles, which say so. */
+		if (!v->label && r->flat) {
+			v->type = f->is_signed ? SPUR_I64 : SPUR_U64;
+			v->count = 0;
+		}
 	}
 }
 
@@ -242,21 +250,11 @@ static bool value_int(struct value_run *r, const struct step *s)
 /* Bytes of a long bit array, the most significant first. */
 static uint8_t *wide_bytes(struct value_run *r, const struct step *s, size_t n)
 {
-	const struct ctf_cursor *c = r->c;
 	uint8_t *p = args_alloc(r->args, n + 1);
-	const bool big = s->flags & STEP_BIG, turn = s->flags & STEP_REVERSED;
 
 	r->no_memory |= !p;
-	for (size_t i = 0; p && i < n; i++) {
-		/* Bits 8i to 8i+7 of the value, counted from the least significant one. */
-		const unsigned low = (unsigned)(8 * i),
-			       bits = s->size - low < 8 ? s->size - low : 8;
-		const bool from_low = big == turn;
-		const uint64_t at = c->at + (from_low ? low : s->size - low - bits);
-		uint64_t v = bits_load_any(c->data, at, bits, big);
-
-		p[n - 1 - i] = (uint8_t)(turn ? bits_turn(v, bits) : v);
-	}
+	for (size_t i = 0; p && i < n; i++)
+		p[n - 1 - i] = wide_byte(s, r->c->data, r->c->at, (unsigned)i);
 	return p;
 }
 
@@ -485,11 +483,16 @@ static bool value_string(struct value_run *r, const struct step *s)
 
 static bool value_text(struct value_run *r, const struct step *s, uint64_t bytes, bool blob)
 {
+	const char *why;
+
 	if (bytes > (r->c->limit - r->c->at) / 8)
 		return plan_wrong(
 			       r->c, s->field,
 			       "as many bytes as its length says, found the end of the packet") ==
 		       SPUR_OK;
+	why = blob || text_unit(s->field) == 1 ? NULL : text_wrong(r->c, s->field, bytes);
+	if (why)
+		return plan_wrong(r->c, s->field, why) == SPUR_OK;
 	return value_bytes(r, s, 8 * bytes, blob);
 }
 
@@ -542,13 +545,21 @@ static const struct step *value_loop(struct value_run *r, const struct step *s, 
 		return &r->p->value.steps[s->to];
 	}
 	r->frames[r->depth].left = count;
+	r->frames[r->depth].at = r->c->at;
 	return s + 1;
 }
 
+/* SPEC ctf/idle-elements: those that take no bits are all alike; of many a part is shown */
 static const struct step *value_next(struct value_run *r, const struct step *s)
 {
-	if (--r->frames[r->depth].left)
+	struct frame *f = &r->frames[r->depth];
+
+	if (--f->left && r->c->at == f->at && r->idle++ >= IDLE_ELEMENTS)
+		r->cut = true;
+	if (f->left && !(r->cut && r->c->at == f->at)) {
+		f->at = r->c->at;
 		return &r->p->value.steps[s->to];
+	}
 	value_close(r);
 	return s + 1;
 }
@@ -638,7 +649,9 @@ static enum spur_status value_run(struct value_run *r)
 	/* What is open where it ends keeps what it has. */
 	while (r->depth)
 		value_close(r);
-	return r->no_memory ? SPUR_FAIL : s || r->stopped ? SPUR_OK : SPUR_WARN;
+	if (r->no_memory)
+		return SPUR_FAIL;
+	return (s && !r->cut) || r->stopped ? SPUR_OK : SPUR_WARN;
 }
 
 enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,

@@ -149,7 +149,8 @@ struct ctf {
 	struct map64 functions; /* address -> class, under the trace's lock */
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
-	uint32_t s_tid, s_comm, s_count, s_packets, s_at, s_bits, s_value; /* names of arguments */
+	uint32_t s_tid, s_comm, s_count, s_packets, s_at, s_bits, s_value,
+		s_number; /* names of arguments */
 	bool spans; /* rules apply */
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
