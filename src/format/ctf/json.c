@@ -10,7 +10,7 @@
 
 #include "format/ctf/json_parts.h"
 
-enum { RS = 0x1E, BIG_MARK = 1, BIG_DIGITS = 19 };
+enum { RS = 0x1E };
 
 enum spur_status frag_fail(struct frag *j, const char *fmt, ...)
 {
@@ -82,42 +82,54 @@ void frag_leave(struct frag *j, size_t before)
 	j->path[before] = '\0';
 }
 
-static bool is_big(const json_t *v)
-{
-	return json_is_string(v) && json_string_value(v)[0] == BIG_MARK;
-}
-
 bool frag_is_int(const json_t *v)
 {
-	return v && (json_is_integer(v) || is_big(v));
+	return v && (json_is_integer(v) || json_marked(v));
 }
 
 bool frag_u64(const json_t *v, uint64_t *out)
 {
-	struct text t;
-
-	if (json_is_integer(v)) {
-		*out = (uint64_t)json_integer_value(v);
-		return json_integer_value(v) >= 0;
-	}
-	if (!is_big(v))
-		return false;
-	t = text_of(json_string_value(v) + 1);
-	return text_u64(&t, 10, out) && !t.len;
+	return frag_clamp(v, false, out) == 0;
 }
 
 bool frag_i64(const json_t *v, int64_t *out)
 {
+	uint64_t u = 0;
+	const int side = frag_clamp(v, true, &u);
+
+	*out = (int64_t)u;
+	return side == 0;
+}
+
+int frag_clamp(const json_t *v, bool is_signed, uint64_t *out)
+{
+	const char *digits = v ? json_marked(v) : NULL;
 	struct text t;
+	int64_t n;
 
 	if (json_is_integer(v)) {
-		*out = json_integer_value(v);
-		return true;
+		*out = (uint64_t)json_integer_value(v);
+		if (is_signed || json_integer_value(v) >= 0)
+			return 0;
+		*out = 0;
+		return -1;
 	}
-	if (!is_big(v))
-		return false;
-	t = text_of(json_string_value(v) + 1);
-	return text_i64(&t, out) && !t.len;
+	if (!digits)
+		return 2;
+	t = text_of(digits);
+	if (is_signed && text_i64(&t, &n) && !t.len) {
+		*out = (uint64_t)n;
+		return 0;
+	}
+	t = text_of(digits);
+	if (!is_signed && text_u64(&t, 10, out) && !t.len)
+		return 0;
+	if (digits[0] == '-') {
+		*out = is_signed ? (uint64_t)INT64_MIN : 0;
+		return -1;
+	}
+	*out = is_signed ? INT64_MAX : UINT64_MAX;
+	return 1;
 }
 
 static enum spur_status absent(struct frag *j, const char *key, bool must, const char *expected)
@@ -146,7 +158,7 @@ enum spur_status frag_get_text(struct frag *j, const json_t *o, const char *key,
 
 	if (!v)
 		return absent(j, key, must, "a string");
-	if (!json_is_string(v) || is_big(v))
+	if (!json_is_string(v) || json_marked(v))
 		return frag_fail(j, "`%s`: expected a string, found %s", key, frag_found(v));
 	*out = frag_copy(j, json_string_value(v), json_string_length(v));
 	return *out ? SPUR_OK : err_nomem(j->err);
@@ -170,7 +182,7 @@ enum spur_status frag_get_word(struct frag *j, const json_t *o, const char *key,
 	}
 	if (!v)
 		return absent(j, key, must, list);
-	if (json_is_string(v) && !is_big(v))
+	if (json_is_string(v) && !json_marked(v))
 		return frag_fail(j, "`%s`: expected one of %s, found \"%.60s\"", key, list,
 				 json_string_value(v));
 	return frag_fail(j, "`%s`: expected one of %s, found %s", key, list, frag_found(v));
@@ -223,12 +235,12 @@ static bool is_known(const char *key, const char *const *known)
 
 static enum spur_status keep_attributes(struct frag *j, const json_t *attrs, const char **out)
 {
-	/* Written back for people and for rewriting; marked big numbers in them stay text. */
+	/* For people, and for rewriting. */
 	char *text = json_dumps(attrs, JSON_COMPACT);
 
 	if (!text)
 		return err_nomem(j->err);
-	*out = frag_copy(j, text, strlen(text));
+	*out = frag_copy(j, text, json_unmark(text, strlen(text)));
 	free(text);
 	return *out ? SPUR_OK : err_nomem(j->err);
 }
@@ -252,8 +264,9 @@ enum spur_status frag_common(struct frag *j, const json_t *o, const char *const 
 	if (frag_get_object(j, o, "attributes", false, &attrs) == SPUR_FAIL ||
 	    frag_get_object(j, o, "extensions", false, &exts) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (attrs && attributes && json_object_size(attrs))
-		return keep_attributes(j, attrs, attributes);
+	if (attrs && attributes && json_object_size(attrs) &&
+	    keep_attributes(j, attrs, attributes) == SPUR_FAIL)
+		return SPUR_FAIL;
 	/* SPEC ctf2/extensions: what is declared or used is refused */
 	json_object_foreach((json_t *)exts, space, v)
 	{
@@ -289,102 +302,148 @@ enum spur_status frag_alias_add(struct frag *j, const char *name, struct ctf_fie
 	return SPUR_OK;
 }
 
-/* Bytes of a number that the parser's 64-bit signed integers may not hold; 0: none begins here. */
-static size_t big_number(const char *p, size_t left)
+static void say_commas(struct frag *j, size_t n)
 {
-	size_t n = p[0] == '-', digits;
-
-	digits = n;
-	while (n < left && p[n] >= '0' && p[n] <= '9')
-		n++;
-	digits = n - digits;
-	if (digits < BIG_DIGITS || (n < left && (p[n] == '.' || p[n] == 'e' || p[n] == 'E')))
-		return 0;
-	return n;
+	if (n)
+		diag_add(j->diag, DIAG_WARN, "ctf/json-comma", "metadata", j->at, 0,
+			 "fragment %zu: expected an element behind each comma, found a closing "
+			 "bracket behind %zu: taken as not there",
+			 j->fragment, n);
 }
 
-/*
- * The fragment's text with integers of 19 digits and more as strings that begin with U+0001. (A string that begins with
- * U+0001 itself is not told apart from them: it has no business in metadata.) NULL: no memory.
- */
-static char *mark_big(const char *p, size_t len, size_t *out_len)
+static enum spur_status take_fragment(struct frag *j, const json_t *o)
 {
-	char *out = mem_array(len + 1, 2), *q = out;
-	bool in_text = false;
-
-	for (size_t i = 0; out && i < len; i++) {
-		const char before = i ? p[i - 1] : ' ';
-		size_t n;
-
-		if (in_text && p[i] == '\\' && i + 1 < len) {
-			*q++ = p[i++];
-			*q++ = p[i];
-			continue;
-		}
-		in_text ^= p[i] == '"';
-		n = in_text || (before >= '0' && before <= '9') || before == '-' || before == '.'
-			    ? 0
-			    : big_number(p + i, len - i);
-		if (n) {
-			memcpy(q, "\"\\u0001", 7);
-			memcpy(q + 7, p + i, n);
-			q[7 + n] = '"';
-			q += n + 8;
-			i += n - 1;
-		} else {
-			*q++ = p[i];
-		}
-	}
-	if (out)
-		*out_len = (size_t)(q - out);
-	return out;
+	frag_leave(j, 0);
+	return json_is_object(o) ? frag_fragment(j, o)
+				 : frag_fail(j, "expected an object, found %s", frag_found(o));
 }
 
-static enum spur_status parse_fragment(struct frag *j, struct text t)
+static enum spur_status fail_json(struct frag *j, const json_error_t *e)
+{
+	if (json_error_code(e) == json_error_out_of_memory)
+		return err_nomem(j->err);
+	return frag_fail(j, "line %d, column %d of it: expected JSON, found none: %s", e->line,
+			 e->column, e->text);
+}
+
+/* `last`: nothing comes behind it, so it may be cut off. */
+static enum spur_status parse_fragment(struct frag *j, struct text t, bool last)
 {
 	json_error_t e;
-	size_t len = 0;
+	size_t len = 0, commas;
 	char *marked;
 	json_t *o;
 	enum spur_status st;
 
 	if (t.len > JSON_FRAGMENT)
 		return frag_fail(j, "expected at most %d bytes, found %zu", JSON_FRAGMENT, t.len);
-	marked = mark_big(t.p, t.len, &len);
+	marked = json_mark(t.p, t.len, &len, &commas);
 	if (!marked)
 		return err_nomem(j->err);
 	o = json_loadb(marked, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
 	mem_free(marked);
-	if (!o && json_error_code(&e) == json_error_out_of_memory)
-		return err_nomem(j->err);
+	if (!o && last && j->have_preamble &&
+	    json_error_code(&e) == json_error_premature_end_of_input) {
+		/* SPEC ctf2/cut: a last fragment that is not whole is lost, those before hold */
+		diag_add(j->diag, DIAG_DAMAGE, "ctf/metadata-cut", "metadata", j->at, t.len,
+			 "fragment %zu: expected the whole of it, found the end; ignored",
+			 j->fragment);
+		return SPUR_OK;
+	}
 	if (!o)
-		return frag_fail(j, "line %d, column %d of it: expected JSON, found: %s", e.line,
-				 e.column, e.text);
-	st = json_is_object(o) ? frag_fragment(j, o)
-			       : frag_fail(j, "expected an object, found %s", frag_found(o));
+		return fail_json(j, &e);
+	say_commas(j, commas);
+	st = take_fragment(j, o);
 	json_decref(o);
 	return st;
 }
 
-static enum spur_status parse_sequence(struct frag *j, struct text text)
+/* A fragment, or a list of such. */
+static enum spur_status take_bare(struct frag *j, const json_t *v)
 {
-	struct text rest = text, piece;
+	if (!json_is_array(v)) {
+		j->fragment++;
+		return take_fragment(j, v);
+	}
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		j->fragment++;
+		if (take_fragment(j, json_array_get(v, i)) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
+	return SPUR_OK;
+}
 
-	if (text.len && text.p[0] != RS)
+static enum spur_status parse_marked(struct frag *j, const char *p, size_t len)
+{
+	enum spur_status st = SPUR_OK;
+	json_error_t e;
+
+	for (size_t at = 0; st != SPUR_FAIL && text_trim(text_make(p + at, len - at)).len;) {
+		json_t *v = json_loadb(p + at, len - at,
+				       JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
+					       JSON_DISABLE_EOF_CHECK,
+				       &e);
+
+		if (!v)
+			return fail_json(j, &e);
+		at += e.position > 0 ? (size_t)e.position : len - at;
+		st = take_bare(j, v);
+		json_decref(v);
+	}
+	return st;
+}
+
+/* SPEC ctf2/separators: JSON texts one behind the other, or in a list, are taken too */
+static enum spur_status parse_bare(struct frag *j, struct text t)
+{
+	enum spur_status st;
+	size_t len = 0, commas;
+	char *marked;
+
+	if (t.len > JSON_FRAGMENT)
+		return frag_fail(j, "expected at most %d bytes without a record separator, found %zu",
+				 JSON_FRAGMENT, t.len);
+	marked = json_mark(t.p, t.len, &len, &commas);
+	if (!marked)
+		return err_nomem(j->err);
+	diag_add(j->diag, DIAG_WARN, "ctf/json-separator", "metadata", 0, 0,
+		 "expected a record separator (1E) before each fragment, found %02X",
+		 (unsigned char)t.p[0]);
+	say_commas(j, commas);
+	st = parse_marked(j, marked, len);
+	mem_free(marked);
+	return st;
+}
+
+static enum spur_status parse_texts(struct frag *j, struct text text)
+{
+	struct text rest = text_trim(text), piece;
+
+	if (rest.len && (rest.p[0] == '{' || rest.p[0] == '['))
+		return parse_bare(j, rest);
+	if (rest.len && rest.p[0] != RS)
 		return frag_fail(j, "expected a record separator (1E), found %02X",
-				 (unsigned char)text.p[0]);
+				 (unsigned char)rest.p[0]);
 	while (text_split(&rest, RS, &piece)) {
 		if (!text_trim(piece).len)
 			continue;
 		j->fragment++;
 		j->at = (uint64_t)(piece.p - text.p);
 		frag_leave(j, 0);
-		if (parse_fragment(j, piece) == SPUR_FAIL)
+		if (parse_fragment(j, piece, !rest.len) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
+	return SPUR_OK;
+}
+
+static enum spur_status parse_sequence(struct frag *j, struct text text)
+{
+	if (parse_texts(j, text) == SPUR_FAIL)
+		return SPUR_FAIL;
 	frag_leave(j, 0);
 	if (!j->have_preamble)
 		return frag_fail(j, "expected a preamble, found none");
+	/* SPEC ctf2/stream-class: there is at least one */
 	if (!j->m->nstreams)
 		return frag_fail(j, "expected at least one `data-stream-class`, found none");
 	return SPUR_OK;
@@ -402,6 +461,8 @@ enum spur_status json_parse(struct ctf_meta *m, struct text text, struct diag_lo
 	j.alias_names = intern_new();
 	st = j.alias_names ? parse_sequence(&j, text) : err_nomem(err);
 	intern_free(j.alias_names);
+	map64_free(&j.streams);
+	map64_free(&j.clocks);
 	mem_free(j.aliases);
 	return st;
 }

@@ -124,30 +124,45 @@ static enum spur_status take_bits(struct frag *j, const json_t *o, struct ctf_fi
 	return get_align(j, o, "alignment", f);
 }
 
-/* One range; `is_signed`: bounds may be negative. */
+/* Whether the first of two integers is the larger one; they may have any number of digits. */
+static bool is_above(const json_t *a, const json_t *b)
+{
+	const char *x = json_marked(a), *y = json_marked(b);
+	int64_t i, k;
+
+	if (frag_i64(a, &i) && frag_i64(b, &k))
+		return i > k;
+	/* One of them at least was marked. */
+	if (!x || !y)
+		return x ? x[0] != '-' : y[0] == '-';
+	if ((x[0] == '-') != (y[0] == '-'))
+		return y[0] == '-';
+	if (strlen(x) != strlen(y))
+		return (strlen(x) > strlen(y)) == (x[0] != '-');
+	return x[0] == '-' ? strcmp(x, y) < 0 : strcmp(x, y) > 0;
+}
+
+/*
+ * SPEC ctf2/range-bounds: bounds are integers of any size; what the field's class cannot hold is cut off. SPUR_END: nothing
+ * is left.
+ */
 static enum spur_status take_range(struct frag *j, const json_t *v, bool is_signed,
 				   struct ctf_range *r)
 {
 	const json_t *low = json_array_get(v, 0), *high = json_array_get(v, 1);
-	int64_t a, b;
+	int below, above;
 
 	if (!json_is_array(v) || json_array_size(v) != 2)
 		return frag_fail(j, "expected a range of two integers, found %s", frag_found(v));
-	if (is_signed) {
-		if (!frag_i64(low, &a) || !frag_i64(high, &b))
-			return frag_fail(j,
-					 "expected two signed integers of 64 bits, found others");
-		*r = (struct ctf_range){ (uint64_t)a, (uint64_t)b };
-		if (a <= b)
-			return SPUR_OK;
-	} else {
-		if (!frag_u64(low, &r->low) || !frag_u64(high, &r->high))
-			return frag_fail(j, "expected two integers from 0 to 2^64-1, found others");
-		if (r->low <= r->high)
-			return SPUR_OK;
-	}
-	return frag_fail(j,
-			 "expected a range whose first bound is not above its second, found one");
+	below = frag_clamp(low, is_signed, &r->low);
+	above = frag_clamp(high, is_signed, &r->high);
+	if (below == 2 || above == 2)
+		return frag_fail(j, "expected two integers, found %s",
+				 frag_found(below == 2 ? low : high));
+	if (is_above(low, high))
+		return frag_fail(
+			j, "expected a range whose first bound is not above its second, found one");
+	return below > 0 || above < 0 ? SPUR_END : SPUR_OK;
 }
 
 static enum spur_status take_ranges(struct frag *j, const json_t *v, bool is_signed,
@@ -155,6 +170,7 @@ static enum spur_status take_ranges(struct frag *j, const json_t *v, bool is_sig
 {
 	const size_t n = json_is_array(v) ? json_array_size(v) : 0;
 	struct ctf_range *list;
+	uint32_t kept = 0;
 
 	if (!n || n > JSON_ITEMS)
 		return frag_fail(j, "expected an array of ranges, found %s",
@@ -166,13 +182,16 @@ static enum spur_status take_ranges(struct frag *j, const json_t *v, bool is_sig
 		return err_nomem(j->err);
 	for (size_t i = 0; i < n; i++) {
 		const size_t before = frag_enter_item(j, i);
+		const enum spur_status st =
+			take_range(j, json_array_get(v, i), is_signed, &list[kept]);
 
-		if (take_range(j, json_array_get(v, i), is_signed, &list[i]) == SPUR_FAIL)
+		if (st == SPUR_FAIL)
 			return SPUR_FAIL;
+		kept += st == SPUR_OK;
 		frag_leave(j, before);
 	}
 	*out = list;
-	*count = (uint32_t)n;
+	*count = kept;
 	return SPUR_OK;
 }
 

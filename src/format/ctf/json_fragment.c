@@ -179,6 +179,17 @@ static enum spur_status clock_offset(struct frag *j, const json_t *o, struct ctf
 	return st;
 }
 
+/* Where the index of the clock of that id is kept; NULL: there is none, or no memory. */
+static struct map64_slot *clock_slot(struct frag *j, const char *id, bool add)
+{
+	const uint32_t name = add ? intern_put(j->m->names, id, strlen(id))
+				  : intern_find(j->m->names, id, strlen(id));
+
+	if (name == INTERN_NONE)
+		return NULL;
+	return add ? map64_put(&j->clocks, name) : map64_find(&j->clocks, name);
+}
+
 static enum spur_status clock_class(struct frag *j, const json_t *o)
 {
 	static const char *const known[] = {
@@ -188,6 +199,7 @@ static enum spur_status clock_class(struct frag *j, const json_t *o)
 	};
 	struct ctf_meta *m = j->m;
 	struct ctf_clock *c = arena_alloc(&m->arena, sizeof(*c));
+	struct map64_slot *slot;
 
 	if (!c || !mem_grow((void **)&m->clocks, &m->clocks_cap, m->nclocks + 1, sizeof(*m->clocks),
 			    MAX_CLASSES))
@@ -205,32 +217,33 @@ static enum spur_status clock_class(struct frag *j, const json_t *o)
 		return frag_fail(j, "`frequency`: expected more than 0, found 0");
 	if (clock_origin(j, o, c) == SPUR_FAIL || clock_offset(j, o, c) == SPUR_FAIL)
 		return SPUR_FAIL;
-	for (size_t i = 0; i < m->nclocks; i++)
-		if (strcmp(m->clocks[i]->id, c->id) == 0)
-			return frag_fail(j, "`id`: expected a new one, found \"%.60s\" again",
-					 c->id);
+	/* SPEC ctf2/clock-id: it is new */
+	slot = clock_slot(j, c->id, true);
+	if (!slot)
+		return err_nomem(j->err);
+	if (slot->value)
+		return frag_fail(j, "`id`: expected a new one, found \"%.60s\" again", c->id);
+	slot->value = m->nclocks + 1;
 	m->clocks[m->nclocks++] = c;
 	return SPUR_OK;
 }
 
-static struct ctf_stream_class *find_stream(const struct ctf_meta *m, uint64_t id)
+static struct ctf_stream_class *find_stream(const struct frag *j, uint64_t id)
 {
-	/* Event classes follow their stream's: mostly the last one. */
-	for (size_t i = m->nstreams; i-- > 0;)
-		if (m->streams[i]->id == id)
-			return m->streams[i];
-	return NULL;
+	const struct map64_slot *slot = map64_find(&j->streams, id);
+
+	return slot ? j->m->streams[slot->value - 1] : NULL;
 }
 
 static enum spur_status stream_clock(struct frag *j, const json_t *o, struct ctf_stream_class *s)
 {
+	const struct map64_slot *slot;
 	const char *id = NULL;
 
 	if (frag_get_text(j, o, "default-clock-class-id", false, &id) == SPUR_FAIL)
 		return SPUR_FAIL;
-	for (size_t i = 0; id && i < j->m->nclocks; i++)
-		if (strcmp(j->m->clocks[i]->id, id) == 0)
-			s->clock = j->m->clocks[i];
+	slot = id ? clock_slot(j, id, false) : NULL;
+	s->clock = slot ? j->m->clocks[slot->value - 1] : NULL;
 	if (id && !s->clock)
 		return frag_fail(j,
 				 "`default-clock-class-id`: expected the id of a clock class "
@@ -253,6 +266,7 @@ static enum spur_status stream_class(struct frag *j, const json_t *o)
 					     NULL };
 	struct ctf_meta *m = j->m;
 	struct ctf_stream_class *s = arena_alloc(&m->arena, sizeof(*s));
+	struct map64_slot *slot;
 
 	enum { MAX_STREAMS = 1 << 16 };
 
@@ -273,9 +287,13 @@ static enum spur_status stream_class(struct frag *j, const json_t *o)
 	    frag_get_field(j, o, "event-record-common-context-field-class", false, true,
 			   &s->event_common) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (find_stream(m, s->id))
+	slot = map64_put(&j->streams, s->id);
+	if (!slot)
+		return err_nomem(j->err);
+	if (slot->value)
 		return frag_fail(j, "`id`: expected a new one, found %llu again",
 				 (unsigned long long)s->id);
+	slot->value = m->nstreams + 1;
 	if (!mem_grow((void **)&m->streams, &m->streams_cap, m->nstreams + 1, sizeof(*m->streams),
 		      MAX_STREAMS))
 		return err_nomem(j->err);
@@ -334,7 +352,7 @@ static enum spur_status event_class_of(struct frag *j, const json_t *o)
 		    SPUR_FAIL ||
 	    frag_get_field(j, o, "payload-field-class", false, true, &e->payload) == SPUR_FAIL)
 		return SPUR_FAIL;
-	s = find_stream(m, e->stream_id);
+	s = find_stream(j, e->stream_id);
 	if (!s)
 		return frag_fail(j,
 				 "`data-stream-class-id`: expected the id of a data stream class "

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/intern.h"
+#include "base/map64.h"
 #include "format/ctf/meta.h"
 
 enum {
@@ -30,6 +31,8 @@ struct frag {
 	struct intern *alias_names; /* id - 1 is the index */
 	struct frag_alias *aliases;
 	size_t naliases, aliases_cap;
+	struct map64 streams; /* id: 1 + index of the data stream class */
+	struct map64 clocks; /* number of the id in m->names: 1 + index */
 	bool have_preamble, have_trace;
 };
 
@@ -44,8 +47,23 @@ size_t frag_enter(struct frag *j, const char *name);
 size_t frag_enter_item(struct frag *j, size_t index);
 void frag_leave(struct frag *j, size_t before);
 
-/* Integers may exceed what the parser holds; json.c gives those as marked strings. */
+/*
+ * json_text.c: the text for the parser, which holds integers of 64 bits with a sign only: those of 19 digits and more
+ * become strings that begin with U+0001. (A string that begins with U+0001 itself is not told apart from them: it has no
+ * business in metadata.) Commas before a closing bracket go; *commas counts them. NULL: no memory.
+ */
+char *json_mark(const char *p, size_t len, size_t *out_len, size_t *commas);
+/* Takes the marks out again, in place; returns the new length. */
+size_t json_unmark(char *text, size_t len);
+/* The digits of an integer that was marked; NULL: it was not. */
+const char *json_marked(const json_t *v);
+
 bool frag_is_int(const json_t *v);
+/*
+ * An integer of any size as one of 64 bits. Below or above what those hold: -1 or 1, and the nearest in *out; else 0. Of
+ * others than integers: 2.
+ */
+int frag_clamp(const json_t *v, bool is_signed, uint64_t *out);
 /* False: not an integer, or outside of the type. */
 bool frag_u64(const json_t *v, uint64_t *out);
 bool frag_i64(const json_t *v, int64_t *out);

@@ -693,7 +693,7 @@ static void build_optional(struct build *b, struct ctf_field *f, const char *nam
 	at = b->nsteps - 1;
 	s->slot = slot_index(f->ref.slot);
 	s->count = table;
-	s->size = f->nranges;
+	s->size = !f->ref.is_bool;
 	s->name = name_id(b, name);
 	for (uint32_t i = 0; i < f->nranges; i++)
 		options[i] = (struct option){ f->ranges[i].low, f->ranges[i].high, 0 };

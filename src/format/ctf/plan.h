@@ -101,4 +101,11 @@ enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
 			   const struct spur_trace *t, struct spur_args *scratch,
 			   bool (*each)(void *self, const struct ctf_place *place), void *self);
 
+/*
+ * What plan_skip() could not move over, exactly: sets c->why, c->wrong_at and the path of the field that it is
+ * ("payload.args[2].len"). False: everything can be read.
+ */
+bool plan_find_wrong(const struct ctf_program *p, struct ctf_cursor *c, const struct spur_trace *t,
+		     char *path, size_t size);
+
 #endif

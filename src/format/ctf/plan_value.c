@@ -672,3 +672,39 @@ enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
 
 	return value_run(&r);
 }
+
+/* --- where it goes wrong --- */
+
+/* The step that reads what the steps before it prepare. */
+static const struct step *step_meant(const struct step *s)
+{
+	while (s->code == STEP_ALIGN || s->code == STEP_ORDER || s->code == STEP_MARK)
+		s++;
+	return s;
+}
+
+bool plan_find_wrong(const struct ctf_program *p, struct ctf_cursor *c, const struct spur_trace *t,
+		     char *path, size_t size)
+{
+	struct spur_args args = { 0 };
+	struct value_run r = { .p = p, .c = c, .args = &args, .flat = true, .t = t };
+	const struct step *s = p->value.steps, *last = s;
+	struct spur_value v = { 0 };
+	char text[PATH_ROOM];
+
+	while (s && s->code != STEP_END) {
+		last = s;
+		s = value_step(&r, s);
+	}
+	if (!s && !r.no_memory) {
+		struct frame *f = &r.frames[r.depth];
+
+		/* An element that is not there yet has the number of those that are. */
+		f->count += f->is_array;
+		v.name = step_meant(last)->name == UINT32_MAX ? 0 : step_meant(last)->name;
+		value_path(&r, &v, text);
+		snprintf(path, size, "%s", text);
+	}
+	spur_args_free(&args);
+	return !s && !r.no_memory;
+}

@@ -242,7 +242,8 @@ static bool is_fit(const struct resolve *r, const struct ctf_field *f,
 {
 	const struct ctf_field *first = r->targets[0];
 
-	if (f->kind == CTF_OPTIONAL && !f->nranges)
+	/* SPEC ctf2/optional-boolean: ranges mean nothing where the selector is a boolean. */
+	if (f->kind == CTF_OPTIONAL && (!f->nranges || first->kind == CTF_BOOL))
 		return target->kind == CTF_BOOL;
 	if (f->kind == CTF_OPTIONAL || f->kind == CTF_VARIANT)
 		return (is_unsigned(target) || is_signed(target)) &&
@@ -304,53 +305,106 @@ static bool options_by_name(struct resolve *r, struct ctf_field *f)
 	return true;
 }
 
+/* A range and what it chooses; bounds so that they compare as unsigned numbers. */
+struct owned_range {
+	uint64_t low, high;
+	uint32_t owner;
+};
+
 static int compare_ranges(const void *a, const void *b)
 {
-	const struct ctf_range *x = a, *y = b;
+	const struct owned_range *x = a, *y = b;
 
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* Bounds of signed ranges so that they compare as unsigned ones. */
-static struct ctf_range range_ordered(struct ctf_range range, bool negative)
+/*
+ * Ranges of CTF 2 as the selector has them: what it cannot be is cut off. A range that was read as signed goes below 0;
+ * one that was not may go above what a signed selector holds.
+ */
+static uint32_t ranges_fit(const struct ctf_field *f, struct ctf_range *ranges, uint32_t n)
 {
-	const uint64_t flip = negative ? (uint64_t)1 << 63 : 0;
+	uint32_t kept = 0;
 
-	return (struct ctf_range){ range.low ^ flip, range.high ^ flip };
+	for (uint32_t i = 0; i < n; i++) {
+		struct ctf_range range = ranges[i];
+
+		if (f->selector_signed && !f->is_signed) {
+			if (range.low > INT64_MAX)
+				continue;
+			range.high = range.high > INT64_MAX ? INT64_MAX : range.high;
+		} else if (f->is_signed && !f->selector_signed) {
+			if ((int64_t)range.high < 0)
+				continue;
+			range.low = (int64_t)range.low < 0 ? 0 : range.low;
+		}
+		ranges[kept++] = range;
+	}
+	return kept;
 }
 
-static bool ranges_check(struct resolve *r, const struct ctf_field *f, struct ctf_range *all,
+/* The same ranges, of this use of the class. */
+static bool ranges_own(struct resolve *r, const struct ctf_field *f,
+		       const struct ctf_range **ranges, uint32_t *n)
+{
+	struct ctf_range *copy;
+
+	if (f->is_signed == f->selector_signed || !*n)
+		return true;
+	copy = arena_alloc(&r->m->arena, *n * sizeof(*copy));
+	if (!copy)
+		return resolve_full(r);
+	memcpy(copy, *ranges, *n * sizeof(*copy));
+	*n = ranges_fit(f, copy, *n);
+	*ranges = copy;
+	return true;
+}
+
+/* Two options must not share a value. The two highest ends so far, of different owners, tell. */
+static bool ranges_check(struct resolve *r, const struct ctf_field *f, struct owned_range *all,
 			 size_t n)
 {
-	qsort(all, n, sizeof(*all), compare_ranges);
+	const struct owned_range *most = NULL, *other = NULL;
+
+	if (n)
+		qsort(all, n, sizeof(*all), compare_ranges);
 	for (size_t i = 0; i < n; i++) {
-		if (all[i].low > all[i].high)
-			return error_ref(r, &f->ref, "rising ranges of the selector",
-					 "one that falls");
-		if (i && f->kind == CTF_VARIANT && all[i].low <= all[i - 1].high)
+		const struct owned_range *against =
+			most && most->owner == all[i].owner ? other : most;
+
+		if (against && all[i].low <= against->high)
 			return error_ref(r, &f->ref, "ranges apart from each other of the selector",
 					 "two that meet");
+		if (!most || all[i].high >= most->high) {
+			other = most && most->owner != all[i].owner ? most : other;
+			most = &all[i];
+		} else if (all[i].owner != most->owner &&
+			   (!other || all[i].high > other->high)) {
+			other = &all[i];
+		}
 	}
 	return true;
 }
 
-/* CTF 2: ranges that are given must rise, and those of a variant must not intersect. */
-static bool options_by_range(struct resolve *r, const struct ctf_field *f)
+/* CTF 2: SPEC ctf2/variant-ranges: those of two options must not intersect; those of one may. */
+static bool options_by_range(struct resolve *r, struct ctf_field *f)
 {
-	struct ctf_range *all;
-	size_t n = f->nranges, at = 0;
-	bool ok;
+	const uint64_t flip = f->selector_signed ? (uint64_t)1 << 63 : 0;
+	struct owned_range *all;
+	size_t n = 0, at = 0;
+	bool ok = ranges_own(r, f, &f->ranges, &f->nranges);
 
-	for (uint32_t i = 0; i < f->nmembers; i++)
+	for (uint32_t i = 0; ok && i < f->nmembers; i++) {
+		ok = ranges_own(r, f, &f->members[i].ranges, &f->members[i].nranges);
 		n += f->members[i].nranges;
-	all = mem_array(n + 1, sizeof(*all));
+	}
+	all = ok ? mem_array(n + 1, sizeof(*all)) : NULL;
 	if (!all)
-		return resolve_full(r);
-	for (uint32_t i = 0; i < f->nranges; i++)
-		all[at++] = range_ordered(f->ranges[i], f->selector_signed);
+		return ok ? resolve_full(r) : false;
 	for (uint32_t i = 0; i < f->nmembers; i++) {
 		for (uint32_t k = 0; k < f->members[i].nranges; k++)
-			all[at++] = range_ordered(f->members[i].ranges[k], f->selector_signed);
+			all[at++] = (struct owned_range){ f->members[i].ranges[k].low ^ flip,
+							  f->members[i].ranges[k].high ^ flip, i };
 	}
 	ok = ranges_check(r, f, all, n);
 	mem_free(all);

@@ -15,6 +15,7 @@ enum {
 	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
 	COMM = 16,
+	FIELD_ROOM = 200,
 	TASK_RUNNING_MASK = 0xFF,
 };
 
@@ -496,13 +497,55 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 	return true;
 }
 
-/* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
-static void event_damage(struct ctf_feed *f, struct feed *feed, const char *why, bool known)
+/* The field of the event at the cursor that cannot be read, with its bit; "" where that cannot be told. */
+static void find_field(struct ctf_feed *f, struct ctf_cursor c, const char **why, char *text,
+		       size_t size)
 {
-	struct ctf_cursor *c = &f->cursor;
-	const struct ctf_packet *p = f->packet;
-	const uint64_t from = c->at, id = c->slots[CTF_SLOT_EVENT_ID];
-	uint64_t at = align_up(from + 1, 8), lost;
+	const uint64_t id_of = CTF_SLOT_EVENT_ID;
+	struct ctf_cursor again = c;
+	struct ctf_event *e = NULL;
+	char path[FIELD_ROOM];
+	bool found;
+
+	text[0] = '\0';
+	c.have[id_of] = 0;
+	if (plan_skip(f->class->header, &c) == SPUR_OK)
+		e = event_find(f, c.have[id_of] ? c.slots[id_of] : 0);
+	again = e ? c : again;
+	found = plan_find_wrong(e ? e->program : f->class->header, &again, f->ctf->t, path,
+				sizeof(path));
+	if (!found)
+		return;
+	*why = again.why;
+	snprintf(text, size, "%s at bit %llu: ", path, (unsigned long long)again.wrong_at);
+}
+
+/* What is wrong with the event at bit `from`, which begins at the cursor. `why`: NULL where its id is unknown. */
+static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, uint64_t lost)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	const uint64_t off = f->packet->file_off + c->at / 8;
+	const char *file = feed_file(f)->name;
+	char field[FIELD_ROOM + 40];
+
+	if (!why) {
+		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/unknown-event", file, off, lost,
+			 "event at bit %llu of its packet: expected the id of an event class, "
+			 "found %llu",
+			 (unsigned long long)c->at, (unsigned long long)c->slots[CTF_SLOT_EVENT_ID]);
+		return;
+	}
+	find_field(f, *c, &why, field, sizeof(field));
+	diag_add(&feed->diag, DIAG_DAMAGE, "ctf/bad-event", file, off, lost,
+		 "event at bit %llu of its packet: %sexpected %s", (unsigned long long)c->at, field,
+		 why);
+}
+
+/* The next place behind the cursor where events can be; the packet's end where none is. */
+static uint64_t find_event(struct ctf_feed *f)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	uint64_t at = align_up(c->at + 1, 8);
 
 	for (; at < c->limit; at += 8) {
 		struct ctf_cursor test = *c;
@@ -511,25 +554,21 @@ static void event_damage(struct ctf_feed *f, struct feed *feed, const char *why,
 		if (plausible(f, test))
 			break;
 	}
-	lost = ((at < c->limit ? at : c->limit) - from) / 8;
-	if (known)
-		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/bad-event", feed_file(f)->name,
-			 p->file_off + from / 8, lost,
-			 "event at bit %llu of its packet: expected %s", (unsigned long long)from,
-			 why);
-	else
-		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/unknown-event", feed_file(f)->name,
-			 p->file_off + from / 8, lost,
-			 "event at bit %llu of its packet: expected the id of an event class, "
-			 "found %llu",
-			 (unsigned long long)from, (unsigned long long)id);
-	c->at = at < c->limit ? at : c->limit;
+	return at < c->limit ? at : c->limit;
 }
 
-/* A cut packet ends inside an event: that is said of the packet already. */
-static bool is_cut_tail(const struct ctf_feed *f, const char *why)
+/* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
+static void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 {
-	return why && (f->packet->flags & PACKET_CUT) && f->cursor.limit == f->packet->content;
+	struct ctf_cursor *c = &f->cursor;
+	const uint64_t id = c->slots[CTF_SLOT_EVENT_ID], next = find_event(f);
+
+	/* A cut packet ends inside an event: that is said of the packet already. */
+	if (!why || !(f->packet->flags & PACKET_CUT) || next < c->limit) {
+		c->slots[CTF_SLOT_EVENT_ID] = id;
+		say_damage(f, feed, why, (next - c->at + 7) / 8);
+	}
+	c->at = next;
 }
 
 /* Events of the packet at hand. */
@@ -543,15 +582,11 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		const struct ctf_event *e = event_skip(f, c, &why);
 
 		if (unlikely(!e || c->at == from)) {
-			if (is_cut_tail(f, why)) {
-				c->at = c->limit;
-				break;
-			}
 			c->at = from;
 			c->clock = clock;
-			event_damage(f, feed,
-				     e ? "at least one bit, found an event without any" : why,
-				     e || why);
+			if (e)
+				why = "at least one bit, found an event without any";
+			event_damage(f, feed, why);
 			continue;
 		}
 		event_row(f, e, from, &b->rows[b->count++]);
