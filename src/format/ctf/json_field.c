@@ -233,6 +233,23 @@ static enum spur_status take_mappings(struct frag *j, const json_t *o, const cha
 	return SPUR_OK;
 }
 
+/* SPEC ctf2/role-class: the UUID is a blob of 16 bytes, the magic number has 32 bits, other roles are of integers */
+static bool role_fits(const struct ctf_field *f, enum ctf_role role)
+{
+	if (role == CTF_ROLE_UUID)
+		return f->kind == CTF_BLOB_STATIC && f->length == 16;
+	if (role == CTF_ROLE_MAGIC)
+		return f->kind == CTF_UINT && f->size == 32;
+	return f->kind == CTF_UINT || f->kind == CTF_VAR_UINT;
+}
+
+static void say_role(struct frag *j, const struct ctf_field *f, const char *role)
+{
+	diag_add(j->diag, DIAG_WARN, "ctf/unknown-role", "metadata", j->at, 0,
+		 "fragment %zu%s%s: expected a role that %s may have, found \"%.60s\": ignored",
+		 j->fragment, j->path_len ? ", " : "", j->path, meta_kind_name(f->kind), role);
+}
+
 static enum spur_status take_roles(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	static const struct {
@@ -265,13 +282,10 @@ static enum spur_status take_roles(struct frag *j, const json_t *o, struct ctf_f
 					 frag_found(v));
 		while (k < ROLES && strcmp(json_string_value(v), roles[k].name) != 0)
 			k++;
-		if (k < ROLES)
+		if (k < ROLES && role_fits(f, roles[k].role))
 			f->roles |= roles[k].role;
 		else
-			diag_add(j->diag, DIAG_WARN, "ctf/unknown-role", "metadata", j->at, 0,
-				 "fragment %zu, %s: expected a role of the specification, found "
-				 "\"%.60s\": ignored",
-				 j->fragment, j->path, json_string_value(v));
+			say_role(j, f, json_string_value(v));
 	}
 	return SPUR_OK;
 }
@@ -373,24 +387,28 @@ static enum spur_status take_blob(struct frag *j, const json_t *o, struct ctf_fi
 									   : take_roles(j, o, f);
 }
 
-/* Names of members and options are unique in their structure or variant. */
+/*
+ * SPEC ctf2/repeated-name: names of members and options should be unique in their structure or variant; where not,
+ * references mean the first
+ */
 static enum spur_status check_unique(struct frag *j, const struct ctf_field *f)
 {
 	struct intern *seen = intern_new();
-	enum spur_status st = seen ? SPUR_OK : err_nomem(j->err);
 
-	for (uint32_t i = 0; i < f->nmembers && st != SPUR_FAIL; i++) {
+	if (!seen)
+		return err_nomem(j->err);
+	for (uint32_t i = 0; i < f->nmembers; i++) {
 		const char *name = f->members[i].name;
-		uint32_t before = intern_count(seen);
+		const uint32_t before = intern_count(seen);
 
-		if (!name || (!name[0] && f->kind == CTF_VARIANT))
-			continue;
-		if (name[0] && intern_put(seen, name, strlen(name)) < before)
-			st = frag_fail(j, "expected names that differ, found \"%.60s\" twice",
-				       name);
+		if (name && name[0] && intern_put(seen, name, strlen(name)) < before)
+			diag_add(j->diag, DIAG_WARN, "ctf/repeated-name", "metadata", j->at, 0,
+				 "fragment %zu%s%s: expected names that differ, found \"%.60s\" "
+				 "again",
+				 j->fragment, j->path_len ? ", " : "", j->path, name);
 	}
 	intern_free(seen);
-	return st;
+	return SPUR_OK;
 }
 
 static enum spur_status take_members(struct frag *j, const json_t *o, struct ctf_field *f)

@@ -106,7 +106,10 @@ struct ctf_file {
 	uint64_t instance;
 	bool has_instance;
 	bool unpacked; /* some packet is not as it stands in the file */
+	bool single; /* without packet sizes: the file is one packet */
 	const char *name;
+	uint64_t indexed,
+		shown; /* of a file that grows: its bytes, and those of rows, that `packets` cover */
 };
 
 /* A thread seen in a feed. */
@@ -173,6 +176,11 @@ uint32_t ctf_function(struct ctf *c, uint64_t address);
 
 /* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
+/* Of a file that grows: adds the packets that are whole by now. */
+bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
+/* Adds the packets that stand in a piece of the file, which begins `base` bytes in. `data` must stay. */
+bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uint64_t size,
+		     uint64_t base, struct diag_log *diag);
 /*
  * Readies the cursor (its slots are the caller's) at the first event of a packet that ctf_index() found: header and
  * context are in the slots.
