@@ -86,7 +86,8 @@ static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *f
 	feed = f->own_track == SPUR_NONE ? NULL : trace_add_feed(c->t, f->own_track, f);
 	if (!feed)
 		return false;
-	feed->stream = f->nfiles == 1 ? first->stream : SPUR_NONE;
+	feed->stream = f->nfiles == 1 && !first->sibling && !first->is_sibling ? first->stream :
+										 SPUR_NONE;
 	for (size_t i = 0; i < f->nfiles; i++)
 		feed->size += c->files[f->files[i]].source->size;
 	return true;

@@ -14,20 +14,13 @@ static bool cursor_new(const struct ctf_trace *tr, struct spur_args *args, struc
 	return c->slots && c->have;
 }
 
-const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
-				       const struct ctf_file **file)
+/* The last packet at or before a place; NULL: none. */
+static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t off)
 {
-	const struct ctf_file *f = NULL;
-	size_t low = 0, high;
-	uint64_t off;
+	size_t low = 0, high = f->npackets;
 
-	for (size_t i = 0; i < c->nfiles && !f; i++)
-		if (c->files[i].stream == ev->stream)
-			f = &c->files[i];
-	if (!f || !f->npackets)
+	if (!high || f->packets[0].off > off)
 		return NULL;
-	off = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 : ev->off;
-	high = f->npackets;
 	while (high - low > 1) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -36,8 +29,32 @@ const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_ev
 		else
 			high = mid;
 	}
-	*file = f;
 	return &f->packets[low];
+}
+
+const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
+				       const struct ctf_file **file)
+{
+	const struct ctf_packet *best = NULL;
+	const struct ctf_file *f = NULL;
+	uint64_t off;
+
+	for (size_t i = 0; i < c->nfiles && !f; i++)
+		if (c->files[i].stream == ev->stream)
+			f = &c->files[i];
+	if (!f)
+		return NULL;
+	off = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 : ev->off;
+	for (;; f = &c->files[f->sibling]) {
+		const struct ctf_packet *p = packet_before(f, off);
+
+		if (p && (!best || p->off > best->off)) {
+			best = p;
+			*file = f;
+		}
+		if (!f->sibling)
+			return best;
+	}
 }
 
 /* The cursor at the row's event, its header read; the event's class. NULL: there is none. */

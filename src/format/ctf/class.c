@@ -372,6 +372,7 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 {
 	struct ctf_meta *m = tr->meta;
 	const struct ctf_scope_fields header = { CTF_SCOPE_PACKET_HEADER, m->packet_header };
+	bool bits = false;
 
 	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
 	if (!tr->classes)
@@ -382,5 +383,10 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	for (size_t i = 0; i < m->nstreams; i++)
 		if (class_open(c, tr, &tr->classes[i], m->streams[i], err) == SPUR_FAIL)
 			return SPUR_FAIL;
+	/* SPEC ctf/row-place: places are bits in all of a trace whose events may begin inside bytes */
+	for (size_t i = 0; i < m->nstreams; i++)
+		bits |= tr->classes[i].bits;
+	for (size_t i = 0; i < m->nstreams; i++)
+		tr->classes[i].bits = bits;
 	return plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err);
 }

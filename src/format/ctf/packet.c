@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "format/ctf/hints.h"
 #include "format/ctf/reader.h"
 
 enum {
@@ -30,7 +31,19 @@ struct indexer {
 	uint64_t base; /* bytes of the file before `data` */
 	uint64_t off; /* of the packet at hand, in `data` */
 	uint64_t shown; /* its place in the stream as rows see it */
+	struct ctf_class *class; /* of the packet at hand */
+	bool split; /* packets of several classes may stand in the file */
+	uint32_t *by_class; /* index of the file for each class but the first one's; 0: none yet */
+	struct ctf_hints hints;
+	size_t stale; /* entries of the index file that are not as the packets */
 	char why[WHY_ROOM];
+};
+
+/* What the first bytes of a packet are. */
+enum heads {
+	HEADS_GOOD,
+	HEADS_NO_MAGIC, /* whole, but for the magic number */
+	HEADS_BAD,
 };
 
 uint32_t ctf_slots(const struct ctf_trace *tr)
@@ -57,23 +70,38 @@ static void cursor_set(struct ctf_cursor *c, const uint8_t *data, uint64_t bits)
 	memset(c->have, 0, CTF_SLOTS_FIXED);
 }
 
+static struct ctf_class *class_of_id(const struct ctf_trace *tr, uint64_t id)
+{
+	size_t low = 0, high = tr->meta->nstreams;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (tr->meta->streams[mid]->id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < tr->meta->nstreams && tr->meta->streams[low]->id == id ? &tr->classes[low]
+									    : NULL;
+}
+
 static struct ctf_class *find_class(struct indexer *x)
 {
-	const uint64_t id =
-		x->cur.have[CTF_SLOT_STREAM_CLASS_ID] ? x->cur.slots[CTF_SLOT_STREAM_CLASS_ID] : 0;
+	const bool has_id = x->cur.have[CTF_SLOT_STREAM_CLASS_ID];
+	const uint64_t id = has_id ? x->cur.slots[CTF_SLOT_STREAM_CLASS_ID] : 0;
 	const struct ctf_meta *m = x->tr->meta;
+	struct ctf_class *k;
 
 	if (m->generation == CTF_V11)
 		return &x->tr->classes[x->f->class];
-	/* SPEC ctf/one-stream-class: packets without an id are of the only class there is */
-	if (!x->cur.have[CTF_SLOT_STREAM_CLASS_ID] && m->nstreams == 1)
-		return &x->tr->classes[0];
-	for (size_t i = 0; i < m->nstreams; i++)
-		if (m->streams[i]->id == id)
-			return &x->tr->classes[i];
-	snprintf(x->why, sizeof(x->why), "packet: expected the id of a stream class, found %llu",
-		 (unsigned long long)id);
-	return NULL;
+	/* SPEC ctf/one-stream-class: packets without an id are of the only class there is, else of class 0 */
+	k = !has_id && m->nstreams == 1 ? &x->tr->classes[0] : class_of_id(x->tr, id);
+	if (!k)
+		snprintf(x->why, sizeof(x->why),
+			 "packet: expected the id of a stream class, found %llu",
+			 (unsigned long long)id);
+	return k;
 }
 
 static bool check_magic(struct indexer *x)
@@ -110,10 +138,6 @@ static void take_values(struct indexer *x, struct ctf_packet *p)
 			      (c->have[CTF_SLOT_END] && p->end ? PACKET_END : 0) |
 			      (c->have[CTF_SLOT_DISCARDED] ? PACKET_DISCARDED : 0) |
 			      (c->have[CTF_SLOT_SEQUENCE] ? PACKET_SEQUENCE : 0));
-	if (c->have[CTF_SLOT_STREAM_ID] && !x->f->npackets) {
-		x->f->instance = c->slots[CTF_SLOT_STREAM_ID];
-		x->f->has_instance = true;
-	}
 }
 
 /* Bits that the packet says it takes, and that hold events. False: it says nothing. */
@@ -132,37 +156,52 @@ static bool say_sizes(const struct indexer *x, uint64_t *total, uint64_t *conten
 	return has_total || has_content;
 }
 
-/* Header and context of what begins at x->off. False: x->why says why it is no packet. */
-static bool read_heads(struct indexer *x, struct ctf_packet *p)
+static void packet_set(struct indexer *x, struct ctf_packet *p)
 {
 	const uint64_t left = x->size - x->off;
-	struct ctf_class *k;
 
 	*p = (struct ctf_packet){ .data = x->data + x->off,
 				  .file_off = x->base + x->off,
 				  .off = x->shown };
 	cursor_set(&x->cur, p->data, left > UINT64_MAX / 16 ? UINT64_MAX / 2 : 8 * left);
-	if (plan_skip(x->tr->header, &x->cur) == SPUR_FAIL) {
-		snprintf(x->why, sizeof(x->why), "packet header: expected %s", x->cur.why);
-		return false;
-	}
-	if (!check_magic(x) || !(k = find_class(x)))
-		return false;
-	if (plan_skip(k->context, &x->cur) == SPUR_FAIL) {
-		snprintf(x->why, sizeof(x->why), "packet context: expected %s", x->cur.why);
-		return false;
+}
+
+static bool skip_head(struct indexer *x, const struct ctf_program *program, const char *what)
+{
+	if (plan_skip(program, &x->cur) == SPUR_OK)
+		return true;
+	snprintf(x->why, sizeof(x->why), "packet %s at bit %llu: expected %s", what,
+		 (unsigned long long)x->cur.wrong_at, x->cur.why);
+	return false;
+}
+
+/* Header and context of what begins at x->off. Where they are not good, x->why says why. */
+static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
+{
+	char no_magic[WHY_ROOM];
+	bool has_magic;
+
+	packet_set(x, p);
+	if (!skip_head(x, x->tr->header, "header"))
+		return HEADS_BAD;
+	has_magic = check_magic(x);
+	memcpy(no_magic, x->why, sizeof(no_magic));
+	x->class = find_class(x);
+	if (!x->class || !skip_head(x, x->class->context, "context")) {
+		if (!has_magic)
+			memcpy(x->why, no_magic, sizeof(x->why));
+		return HEADS_BAD;
 	}
 	p->body = x->cur.at;
 	take_values(x, p);
-	if (!x->f->npackets && x->tr->meta->generation != CTF_V11)
-		x->f->class = (uint32_t)(k - x->tr->classes);
-	if (k == &x->tr->classes[x->f->class])
-		return true;
-	snprintf(x->why, sizeof(x->why),
-		 "packet: expected stream class %llu as before in this file, found %llu",
-		 (unsigned long long)x->tr->classes[x->f->class].class->id,
-		 (unsigned long long)k->class->id);
-	return false;
+	if (!x->split && x->f->npackets && x->class != &x->tr->classes[x->f->class]) {
+		snprintf(x->why, sizeof(x->why),
+			 "packet: expected stream class %llu as before in this file, found %llu",
+			 (unsigned long long)x->tr->classes[x->f->class].class->id,
+			 (unsigned long long)x->class->class->id);
+		return HEADS_BAD;
+	}
+	return has_magic ? HEADS_GOOD : HEADS_NO_MAGIC;
 }
 
 /* The next place from `from` on where a whole packet head stands, by its magic number; UINT64_MAX: none. */
@@ -172,6 +211,7 @@ static uint64_t find_magic(struct indexer *x, uint64_t from)
 			 x->tr->meta->packet_header->members[0].field->big_endian;
 	const uint8_t le[4] = { 0xC1, 0x1F, 0xFC, 0xC1 }, be[4] = { 0xC1, 0xFC, 0x1F, 0xC1 };
 	const uint64_t off = x->off;
+	uint64_t found = UINT64_MAX;
 	struct ctf_packet p;
 
 	while (from < x->size) {
@@ -183,16 +223,18 @@ static uint64_t find_magic(struct indexer *x, uint64_t from)
 		if (!q)
 			break;
 		x->off = (uint64_t)(q - x->data);
-		good = read_heads(x, &p) && uuid_right(x) && say_sizes(x, &total, &content);
+		good = read_heads(x, &p) == HEADS_GOOD && uuid_right(x) &&
+		       say_sizes(x, &total, &content);
 		from = x->off + 1;
 		if (good && total >= p.body && content <= total) {
-			from = x->off;
-			x->off = off;
-			return from;
+			found = x->off;
+			break;
 		}
 	}
+	/* What was read there goes again: heads, class and reason are those of the packet at hand. */
 	x->off = off;
-	return UINT64_MAX;
+	read_heads(x, &p);
+	return found;
 }
 
 static bool has_magic(const struct indexer *x)
@@ -202,9 +244,17 @@ static bool has_magic(const struct indexer *x)
 	return h && h->nmembers && (h->members[0].field->roles & CTF_ROLE_MAGIC);
 }
 
-static bool packet_room(struct indexer *x)
+/* In any byte order. */
+static bool is_magic_at(const struct indexer *x, uint64_t at)
 {
-	struct ctf_file *f = x->f;
+	const uint8_t *p = x->data + at;
+
+	return at <= x->size && x->size - at >= sizeof(packet_magic) &&
+	       (load32(p, false) == packet_magic || load32(p, true) == packet_magic);
+}
+
+static bool packet_room(struct indexer *x, struct ctf_file *f)
+{
 	const size_t cap = f->packets_cap ? 2 * f->packets_cap : 64;
 	struct ctf_packet *list;
 
@@ -215,7 +265,8 @@ static bool packet_room(struct indexer *x)
 			 x->size - x->off,
 			 "expected at most %d packets in a file, found more: the rest is not read",
 			 CTF_MAX_PACKETS);
-		return false;
+		x->off = x->size;
+		return true;
 	}
 	list = scratch_alloc(cap * sizeof(*list));
 	if (!list)
@@ -233,6 +284,165 @@ static void damage(struct indexer *x, const char *code, uint64_t lost, const cha
 	diag_add(x->diag, DIAG_DAMAGE, code, x->f->name, x->base + x->off, lost, "%s", why);
 }
 
+/* --- the index file --- */
+
+/* What the index file says of a packet at this place, if that can be. */
+static bool hint_here(const struct indexer *x, struct ctf_hint *h)
+{
+	const size_t i = hints_find(&x->hints, x->off);
+
+	if (i == x->hints.count)
+		return false;
+	hints_get(&x->hints, i, h);
+	return h->off == x->off && h->total && h->total % 8 == 0 &&
+	       h->total / 8 <= x->size - x->off && h->content <= h->total;
+}
+
+/* The next place behind this one where a packet begins, as the index file says; UINT64_MAX: it says nothing. */
+static uint64_t hint_next(const struct indexer *x)
+{
+	const size_t i = hints_find(&x->hints, x->off + 1);
+	struct ctf_hint h;
+
+	if (i == x->hints.count)
+		return UINT64_MAX;
+	hints_get(&x->hints, i, &h);
+	return h.off < x->size ? h.off : UINT64_MAX;
+}
+
+/* SPEC ctf/index-used: a packet whose own heads are damaged is as the index file says */
+static bool read_by_hint(struct indexer *x, struct ctf_packet *p)
+{
+	char why[WHY_ROOM];
+	struct ctf_hint h;
+
+	if (!hint_here(x, &h))
+		return false;
+	memcpy(why, x->why, sizeof(why));
+	packet_set(x, p);
+	x->class = x->tr->meta->nstreams == 1 ? &x->tr->classes[0]
+					      : class_of_id(x->tr, h.class_id);
+	if (!x->class || !skip_head(x, x->tr->header, "header") ||
+	    !skip_head(x, x->class->context, "context") || x->cur.at > h.content) {
+		memcpy(x->why, why, sizeof(why));
+		return false;
+	}
+	p->body = x->cur.at;
+	take_values(x, p);
+	p->begin = h.begin;
+	p->end = h.end;
+	p->discarded = h.discarded;
+	p->sequence = h.sequence;
+	x->cur.slots[CTF_SLOT_PACKET_SIZE] = h.total;
+	x->cur.slots[CTF_SLOT_CONTENT_SIZE] = h.content;
+	snprintf(x->why, sizeof(x->why), "%.110s: read as the index file says", why);
+	damage(x, "ctf/bad-packet", 0, x->why);
+	return true;
+}
+
+static void say_stale(struct indexer *x, uint64_t off, const char *what, uint64_t expected,
+		      uint64_t found)
+{
+	if (x->stale++)
+		return;
+	diag_add(x->diag, DIAG_WARN, "ctf/stale-index", x->f->name, off, 0,
+		 "index file: expected %s of %llu as in the packet, found %llu: not used", what,
+		 (unsigned long long)expected, (unsigned long long)found);
+}
+
+/* SPEC ctf/index-checked: where packets and index file disagree, packets are right */
+static void check_hint(struct indexer *x, const struct ctf_packet *p)
+{
+	const size_t i = hints_find(&x->hints, p->file_off);
+	struct ctf_hint h = { .off = UINT64_MAX };
+
+	if (!x->hints.count || (p->flags & PACKET_CUT))
+		return;
+	if (i < x->hints.count)
+		hints_get(&x->hints, i, &h);
+	if (h.off != p->file_off)
+		say_stale(x, p->file_off, "a packet at the place", p->file_off, h.off);
+	else if (h.total != 8 * p->file_size)
+		say_stale(x, p->file_off, "a packet", 8 * p->file_size, h.total);
+	else if (h.content != p->content && !(p->flags & PACKET_OWN))
+		say_stale(x, p->file_off, "a content", p->content, h.content);
+	else if ((p->flags & PACKET_BEGIN) && h.begin != p->begin)
+		say_stale(x, p->file_off, "a begin", p->begin, h.begin);
+	else if ((p->flags & PACKET_END) && h.end != p->end)
+		say_stale(x, p->file_off, "an end", p->end, h.end);
+}
+
+/* Packets that the index file has and the stream has not. */
+static void check_count(struct indexer *x)
+{
+	const size_t i = hints_find(&x->hints, x->size);
+
+	if (i < x->hints.count && !x->stale)
+		diag_add(x->diag, DIAG_WARN, "ctf/stale-index", x->f->name, x->size, 0,
+			 "index file: expected %zu packets as in the file, found %zu: the file is "
+			 "cut off, or the index is another's",
+			 i, x->hints.count);
+}
+
+/* --- one packet --- */
+
+static bool sizes_are_right(const struct indexer *x, const struct ctf_packet *p, uint64_t total,
+			    uint64_t content)
+{
+	return total % 8 == 0 && total >= p->body && total / 8 <= x->size - x->off &&
+	       content >= p->body && content <= total;
+}
+
+static void say_sizes_wrong(struct indexer *x, const struct ctf_packet *p, uint64_t total,
+			    uint64_t content)
+{
+	if (content > total)
+		snprintf(x->why, sizeof(x->why),
+			 "packet: expected content within its size (%llu bits), found %llu bits",
+			 (unsigned long long)total, (unsigned long long)content);
+	else if (total % 8 || total < p->body || total / 8 > x->size - x->off)
+		snprintf(x->why, sizeof(x->why),
+			 "packet: expected a size of whole bytes, head included, within the file, "
+			 "found %llu bits",
+			 (unsigned long long)total);
+	else
+		snprintf(x->why, sizeof(x->why),
+			 "packet: expected content behind its head (%llu bits), found %llu bits",
+			 (unsigned long long)p->body, (unsigned long long)content);
+	damage(x, "ctf/packet-size", 0, x->why);
+}
+
+/* Sizes that cannot be: those of the index file, else up to the next packet, else all that is left. */
+static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t total,
+			   uint64_t content)
+{
+	const uint64_t left = x->size - x->off;
+	uint64_t next = UINT64_MAX;
+	struct ctf_hint h;
+
+	if (hint_here(x, &h) && h.content >= p->body) {
+		say_sizes_wrong(x, p, total, content);
+		p->content = h.content;
+		return h.total / 8;
+	}
+	if (total % 8 || total < p->body || total / 8 > left)
+		next = has_magic(x) ? find_magic(x, x->off + (p->body + 7) / 8) : UINT64_MAX;
+	if (total % 8 == 0 && total >= p->body && total / 8 > left && next == UINT64_MAX &&
+	    content <= total) {
+		snprintf(x->why, sizeof(x->why),
+			 "packet: expected %llu bytes, found %llu: cut off",
+			 (unsigned long long)(total / 8), (unsigned long long)left);
+		damage(x, "ctf/cut-packet", 0, x->why);
+		p->flags |= PACKET_CUT;
+	} else {
+		say_sizes_wrong(x, p, total, content);
+	}
+	if (total % 8 || total < p->body || total / 8 > left)
+		total = 8 * (next == UINT64_MAX ? left : next - x->off);
+	p->content = content > total || content < p->body ? total : content;
+	return total / 8;
+}
+
 /*
  * How many bytes of the file the packet takes, and how many bits hold events; what it says is compared with what is
  * there.
@@ -240,7 +450,7 @@ static void damage(struct indexer *x, const char *code, uint64_t lost, const cha
 static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 {
 	const uint64_t left = x->size - x->off;
-	uint64_t total, content, next;
+	uint64_t total, content;
 
 	if (!say_sizes(x, &total, &content)) {
 		/* SPEC ctf/no-sizes: without them the file is one packet */
@@ -248,55 +458,36 @@ static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 		p->content = 8 * left;
 		return left;
 	}
-	if (content > total) {
-		snprintf(x->why, sizeof(x->why),
-			 "packet: expected content within its size (%llu bits), found %llu bits",
-			 (unsigned long long)total, (unsigned long long)content);
-		damage(x, "ctf/packet-size", 0, x->why);
-		content = total;
-	}
-	if (total % 8 || total < p->body || total / 8 > left) {
-		next = has_magic(x) ? find_magic(x, x->off + (p->body + 7) / 8) : UINT64_MAX;
-		if (total % 8 || total < p->body || next != UINT64_MAX) {
-			snprintf(x->why, sizeof(x->why),
-				 "packet: expected a size of whole bytes, head included, within "
-				 "the file, found %llu bits",
-				 (unsigned long long)total);
-			damage(x, "ctf/packet-size", 0, x->why);
-		} else {
-			snprintf(x->why, sizeof(x->why),
-				 "packet: expected %llu bytes, found %llu: cut off",
-				 (unsigned long long)(total / 8), (unsigned long long)left);
-			damage(x, "ctf/cut-packet", 0, x->why);
-			p->flags |= PACKET_CUT;
-		}
-		total = 8 * (next == UINT64_MAX ? left : next - x->off);
-		if (content > total || content < p->body)
-			content = total;
-		p->content = content;
-		return total / 8;
-	}
-	p->content = content < p->body ? p->body : content;
+	if (!sizes_are_right(x, p, total, content))
+		return mend_sizes(x, p, total, content);
+	p->content = content;
 	return total / 8;
+}
+
+static void say_padding(struct indexer *x)
+{
+	diag_add(x->diag, DIAG_NOTE, "ctf/padding", x->f->name, x->base + x->off, 0,
+		 "expected a packet, found %llu bytes of zeros to the end of the file: padding",
+		 (unsigned long long)(x->size - x->off));
 }
 
 /* What stands where no packet begins: padding, or damage up to the next packet. False: nothing comes any more. */
 static bool pass_over(struct indexer *x)
 {
-	const uint64_t left = x->size - x->off;
-	char why[WHY_ROOM];
+	const uint64_t hint = hint_next(x);
 	uint64_t next;
+	char why[WHY_ROOM];
 
-	if (all_zero(x->data + x->off, left)) {
-		diag_add(x->diag, DIAG_NOTE, "ctf/padding", x->f->name, x->base + x->off, 0,
-			 "expected a packet, found %llu bytes of zeros to the end of the file: "
-			 "padding",
-			 (unsigned long long)left);
+	if (all_zero(x->data + x->off, x->size - x->off)) {
+		say_padding(x);
+		x->off = x->size;
 		return false;
 	}
 	memcpy(why, x->why, sizeof(why));
 	next = has_magic(x) ? find_magic(x, x->off + 1) : UINT64_MAX;
-	if (!x->f->npackets && next == UINT64_MAX) {
+	next = hint < next ? hint : next;
+	/* SPEC ctf/stray-file: without any magic number where each packet has one it is no stream */
+	if (!x->off && next == UINT64_MAX && has_magic(x) && !is_magic_at(x, 0)) {
 		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->base + x->off, 0,
 			 "%s: no packet in the whole file: skipped", why);
 		x->off = x->size;
@@ -309,29 +500,29 @@ static bool pass_over(struct indexer *x)
 	return x->off < x->size;
 }
 
-/* A header that is right but for its magic number, behind a packet that ended there: read, and said. */
-static bool forgive_magic(struct indexer *x, struct ctf_packet *p)
+/*
+ * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is the trace's, the magic
+ * number has its bytes the other way around, or the sizes lead to the next packet or the end
+ */
+static bool trust_heads(struct indexer *x, const struct ctf_packet *p)
 {
 	uint64_t total, content;
+	const bool sized = say_sizes(x, &total, &content);
+	bool good = sized && sizes_are_right(x, p, total, content);
 
-	if (!x->f->npackets || !x->cur.have[CTF_SLOT_MAGIC] || !x->cur.have[CTF_SLOT_UUID] ||
-	    !uuid_right(x))
-		return false;
-	/* The header was decoded whole; only its first value is not what it should be. */
-	x->cur.have[CTF_SLOT_MAGIC] = 0;
-	if (plan_skip(x->tr->classes[x->f->class].context, &x->cur) == SPUR_FAIL)
-		return false;
-	p->body = x->cur.at;
-	take_values(x, p);
-	if (!say_sizes(x, &total, &content) || total % 8 || total < p->body ||
-	    total / 8 > x->size - x->off)
-		return false;
-	damage(x, "ctf/bad-magic", 0, x->why);
-	return true;
+	if (x->cur.have[CTF_SLOT_UUID] && x->tr->meta->has_uuid)
+		good = uuid_right(x) && (good || !sized);
+	else if (x->cur.slots[CTF_SLOT_MAGIC] == __builtin_bswap32(packet_magic))
+		good = good || !sized;
+	else if (good && total / 8 != x->size - x->off)
+		good = is_magic_at(x, x->off + total / 8);
+	if (good)
+		damage(x, "ctf/bad-magic", 0, x->why);
+	return good;
 }
 
 /* Unpacks and checks. */
-static void packet_content(struct indexer *x, struct ctf_packet *p)
+static void packet_content(struct indexer *x, struct ctf_file *f, struct ctf_packet *p)
 {
 	const uint64_t *v = x->cur.slots;
 	const uint8_t *have = x->cur.have;
@@ -354,23 +545,99 @@ static void packet_content(struct indexer *x, struct ctf_packet *p)
 				p->content = p->body;
 			p->flags |= PACKET_CUT;
 		}
-		x->f->unpacked = true;
+		f->unpacked = true;
 	}
+}
+
+/*
+ * SPEC ctf/several-classes: the packets of a file may be of several stream classes; for each there is a ctf_file, of the
+ * same stream. False: no memory.
+ */
+static bool sibling_add(struct indexer *x, uint32_t class)
+{
+	struct ctf *c = x->c;
+	const size_t at = (size_t)(x->f - c->files);
+	struct ctf_file *f;
+
+	if (!x->by_class)
+		x->by_class = mem_array(x->tr->meta->nstreams, sizeof(*x->by_class));
+	if (!x->by_class || !mem_grow((void **)&c->files, &c->files_cap, c->nfiles + 1,
+				      sizeof(*c->files), CTF_MAX_FILES))
+		return false;
+	x->f = f = &c->files[at];
+	c->files[c->nfiles] = (struct ctf_file){ .trace = f->trace,
+						 .class = class,
+						 .source = f->source,
+						 .stream = f->stream,
+						 .name = f->name,
+						 .sibling = f->sibling,
+						 .is_sibling = true };
+	f->sibling = (uint32_t)c->nfiles;
+	x->by_class[class] = (uint32_t)c->nfiles++;
+	return true;
+}
+
+/* Where the packet at hand goes; NULL: no memory. */
+static struct ctf_file *file_of_class(struct indexer *x)
+{
+	const uint32_t class = (uint32_t)(x->class - x->tr->classes);
+
+	if (x->tr->meta->generation == CTF_V11)
+		return x->f;
+	if (!x->f->npackets)
+		x->f->class = class;
+	if (x->f->class == class)
+		return x->f;
+	if ((!x->by_class || !x->by_class[class]) && !sibling_add(x, class))
+		return NULL;
+	return &x->c->files[x->by_class[class]];
 }
 
 static bool add_packet(struct indexer *x, struct ctf_packet *p)
 {
-	if (!packet_room(x))
+	struct ctf_file *f = file_of_class(x);
+
+	if (!f || !packet_room(x, f))
 		return false;
+	if (x->off == x->size)
+		return true;
 	if (!uuid_right(x))
-		diag_add(x->diag, DIAG_WARN, "ctf/uuid", x->f->name, x->base + x->off, 0,
+		diag_add(x->diag, DIAG_WARN, "ctf/uuid", f->name, x->base + x->off, 0,
 			 "packet: expected the UUID of the metadata, found another one");
+	if (x->cur.have[CTF_SLOT_STREAM_ID] && !f->npackets) {
+		f->instance = x->cur.slots[CTF_SLOT_STREAM_ID];
+		f->has_instance = true;
+	}
 	p->file_size = settle_sizes(x, p);
-	packet_content(x, p);
+	packet_content(x, f, p);
+	check_hint(x, p);
 	x->shown += p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
 	x->off += p->file_size;
-	x->f->packets[x->f->npackets++] = *p;
+	f->packets[f->npackets++] = *p;
 	return true;
+}
+
+/* Whether zeros follow to the end that only look like heads: their sizes are 0. */
+static bool is_padding(const struct indexer *x)
+{
+	uint64_t total, content;
+
+	return say_sizes(x, &total, &content) && !total &&
+	       all_zero(x->data + x->off, x->size - x->off);
+}
+
+/* A packet is there, or is not. False: no memory, or nothing comes any more. */
+static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
+{
+	if (heads == HEADS_GOOD && is_padding(x)) {
+		say_padding(x);
+		x->off = x->size;
+		return false;
+	}
+	if (heads == HEADS_GOOD || (heads == HEADS_NO_MAGIC && trust_heads(x, p)) ||
+	    read_by_hint(x, p))
+		return add_packet(x, p);
+	return pass_over(x);
 }
 
 /*
@@ -406,17 +673,15 @@ static bool index_run(struct indexer *x, bool more)
 		return false;
 	/* Invariant: off grows with every turn. */
 	while (good && x->off < x->size) {
-		const bool found = read_heads(x, &p);
+		const enum heads heads = read_heads(x, &p);
 
-		if (more && may_grow(x, &p, found))
+		if (more && may_grow(x, &p, heads == HEADS_GOOD))
 			break;
-		if (found || forgive_magic(x, &p))
-			good = add_packet(x, &p);
-		else
-			good = pass_over(x);
+		good = take_here(x, heads, &p);
 	}
 	mem_free(x->cur.slots);
-	return true;
+	mem_free(x->by_class);
+	return good || x->off == x->size;
 }
 
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
@@ -426,9 +691,16 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 			     .tr = &c->traces[f->trace],
 			     .diag = diag,
 			     .data = f->source->data,
-			     .size = f->source->size };
+			     .size = f->source->size,
+			     .split = true,
+			     .hints = f->hints };
+	bool good;
 
-	return index_run(&x, false);
+	if (f->is_sibling)
+		return true;
+	good = index_run(&x, false);
+	check_count(&x);
+	return good;
 }
 
 bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag)

@@ -11,6 +11,7 @@
 #include "base/map64.h"
 #include "base/scale.h"
 #include "base/source.h"
+#include "format/ctf/hints.h"
 #include "format/ctf/plan.h"
 #include "model/trace.h"
 
@@ -103,6 +104,9 @@ struct ctf_file {
 	struct source *source;
 	struct ctf_packet *packets; /* scratch memory */
 	size_t npackets, packets_cap;
+	uint32_t sibling; /* index of a file for packets of another class in the same stream; 0: none */
+	bool is_sibling;
+	struct ctf_hints hints; /* of its index file */
 	uint64_t instance;
 	bool has_instance;
 	bool unpacked; /* some packet is not as it stands in the file */
