@@ -5,8 +5,6 @@ is no refusal here: it is damage (exit code 3), and what is beside it is read.
 
 ctf/exceptions.tsv lists the cases (CASE<TAB>WHY) where the specification says otherwise; one that is not needed is a
 failure too.
-
-Tested by them: SPEC ctf-tsdl/signature to SPEC ctf-tsdl/one-slot, SPEC ctf2/values.
 """
 import json
 import math
@@ -429,12 +427,140 @@ def actf_equal(want, got):
 # -- bt-traces: whole traces; bt-expect has what babeltrace's sink.text.details says of some
 
 
-def bt_trace(t, name, case, refuse):
-    r = t.run([t.spur, "cat", "--jsonl", case])
-    return problem(r, (3, 4) if refuse else (0,))
+# What the project's own tests say of traces without a text: events in all, messages about lost packets.
+BT_COUNTS = {
+    "1/intersection/3eventsintersect": (8, []),
+    "1/intersection/3eventsintersectreverse": (8, []),
+    "1/intersection/nointersect": (6, []),
+    "1/intersection/onestream": (3, []),
+    "1/intersection/nostream": (0, []),
+    "1/packet-seq-num/no-lost": (None, []),
+    "1/packet-seq-num/no-lost-not-starting-at-0": (None, []),
+    "1/packet-seq-num/2-lost-before-last": (None, [2]),
+    "1/packet-seq-num/2-streams-lost-in-1": (None, [2]),
+    "1/packet-seq-num/2-streams-lost-in-2": (None, [1, 2, 3]),
+    "1/packet-seq-num/7-lost-between-2-with-index": (None, [7]),
+}
+BT_TIME = re.compile(r"^\[([\d,]+)(?: cycles,)? ([\d,]+)(?: ns from origin)?\]")
+BT_EVENT = re.compile(r"Event (?:`(.*)` )?\((?:Class ID )?\d+\):?$")
 
 
-def one(t, name, case, refuse):
+def bt_events(text):
+    """Events of sink.text.details: (ns or None, name, scalars)."""
+    out, ns, inside = [], None, False
+    for line in text.split("\n"):
+        m = BT_TIME.match(line)
+        if m:
+            ns = int(m.group(2).replace(",", ""))
+        e = BT_EVENT.search(line)
+        if e and not line.startswith("    "):
+            out.append((ns, e.group(1), []))
+            inside = True
+        elif not line.startswith(" "):
+            inside = False
+            ns = ns if m else None
+        elif inside:
+            value = re.match(r" +(?:\[\d+\]|[^:]+): (.+)$", line)
+            if value and not re.fullmatch(r"Length \d+.*:|Empty", value.group(1)):
+                out[-1][2].append(bt_scalar(value.group(1)))
+    return out
+
+
+def bt_scalar(text):
+    if re.fullmatch(r"-?[\d,]+", text):
+        return int(text.replace(",", ""))
+    if re.fullmatch(r"0x[0-9a-f:]+", text):
+        return int(text.replace(":", ""), 16)
+    if re.fullmatch(r"-?\d+\.\d+", text):
+        return int(float(text)) if float(text).is_integer() else float(text)
+    return text
+
+
+def own_events(t, case):
+    """The same of ours, and the run of `cat`."""
+    c = t.run([t.spur, "cat", "--jsonl", "--no-spans", case])
+    d = t.run([t.spur, "dump", "--jsonl", "--no-spans", case])
+    fields = {}
+    for row in objects(d.out):
+        if row["kind"] not in ("NATIVE", "LOST"):
+            values = [f["value"] for f in leaves(row) if not re.match(r"event\.header", f["path"])]
+            fields[row["stream"], row["off"]] = values
+    rows = [(r["ts"], r["name"], fields[r["stream"], r["off"]]) for r in objects(c.out) if r["kind"] != "LOST"]
+    return c, rows
+
+
+def bt_compare(want, got):
+    if len(want) != len(got):
+        return "expected %d events, found %d" % (len(want), len(got))
+    timed = want and all(e[0] is not None for e in want)
+    first = (min(e[0] for e in want), min(e[0] for e in got)) if timed else (0, 0)
+    a = sorted((e[0] - first[0] if timed else 0, e[1] or "", str(e[2])) for e in want)
+    b = sorted((e[0] - first[1] if timed else 0, "" if e[1].startswith("event#") else e[1], str(e[2])) for e in got)
+    for x, y in zip(a, b):
+        if x != y:
+            return "expected %s, found %s" % (x, y)
+    return None
+
+
+def bt_expected(root, name):
+    """The .expect files that are about the trace bt-traces/VERSION/KIND/NAME."""
+    version, kind, trace, *inside = name.split("/")[1:]
+    if [x for x in inside if x not in ("trace", "kernel")]:
+        return []
+    folder = os.path.join(root, "bt-expect", "src.ctf.fs")
+    names = []
+    if kind == "succeed":
+        plain = "trace-" + trace
+        for mip in ("-mip0", "-mip1", ""):
+            names += [os.path.join("succeed", plain + "-ctf" + version + mip), os.path.join("succeed", plain + mip)]
+    elif trace in ("valid-events-then-invalid-events",):
+        names.append(trace)
+    return [p for p in (os.path.join(folder, n + ".expect") for n in names) if os.path.exists(p)]
+
+
+def bt_trace(t, root, name, case, refuse):
+    c, rows = own_events(t, case)
+    why = problem(c, (3, 4) if refuse else (0,))
+    if why:
+        return why
+    count, lost = BT_COUNTS.get(name.partition("/")[2], (None, None))
+    if count is not None and count != len(rows):
+        return "expected %d events, found %d" % (count, len(rows))
+    if lost is not None and lost != sorted(map(int, re.findall(r"(\d+) packets are lost", c.err.decode()))):
+        return "expected lost packets %s: %.200s" % (lost, c.err.decode())
+    whole = os.path.dirname(case) if name.endswith("/trace") else case
+    for path in bt_expected(root, name):
+        text = core.read(path).decode()
+        if "Packet end\n" in text and "Event" not in text:
+            continue  # only where packets end, after corrections that this reader does not make
+        why = bt_compare(bt_events(text), rows)
+        if why:
+            return "%s: %s (%s)" % (os.path.basename(path), why, os.path.basename(whole))
+    return None
+
+
+def bt_together(t, root):
+    """Traces that are read as one, and a text of sink.text.pretty."""
+    for version in ("1", "2"):
+        for trace in ("session-rotation", "multi-domains", "lttng-tracefile-rotation"):
+            case = os.path.join(root, "bt-traces", version, "succeed", trace)
+            c, rows = own_events(t, case)
+            why = problem(c, (0,))
+            for path in bt_expected(root, "bt-traces/%s/succeed/%s" % (version, trace)):
+                why = why or bt_compare(bt_events(core.read(path).decode()), rows)
+            t.verdict("ctf/bt-traces/%s/succeed/%s" % (version, trace), why)
+    r = t.run([t.spur, "cat", "--style=babeltrace2", os.path.join(root, "bt-traces", "2", "succeed", "fl-bm")])
+    why, _ = core.differ(core.read(os.path.join(root, "bt-expect", "sink.text.pretty", "fl-bm-ctf2.expect")), r.out)
+    t.verdict("ctf/bt-expect/sink.text.pretty/fl-bm", r.trouble() or why)
+    events = []
+    for name in ("b-not-corrupted", "c-corrupted"):
+        events += own_events(t, os.path.join(root, "bt-traces", "1", "deterministic-ordering", name))[1]
+    want = bt_events(core.read(os.path.join(root, "bt-traces", "1", "deterministic-ordering", "b-c.expect")).decode())
+    t.verdict("ctf/bt-traces/1/deterministic-ordering", None if len(events) >= len(want) else "%d events" % len(events))
+
+
+def one(t, root, name, refuse):
+    case = os.path.join(root, name)
     kind = name.split("/")[0]
     expect = core.read(case + ".expect")
     if kind == "bt-field":
@@ -446,7 +572,7 @@ def one(t, name, case, refuse):
     elif kind == "actf-ctf2":
         why = actf_case(t, case, refuse)
     else:
-        why = bt_trace(t, name, case, refuse)
+        why = bt_trace(t, root, name, case, refuse)
     reason = exceptions(t).get(name)
     if reason is None:
         t.verdict("ctf/" + name, why)
@@ -467,7 +593,9 @@ def run(t):
         name, verdict = line.split("\t")
         names.add(name)
         if t.wanted("ctf/" + name):
-            t.later(one, name, os.path.join(root, name), verdict.split()[-1] == "fail")
+            t.later(one, root, name, verdict.split()[-1] == "fail")
+    if t.wanted("ctf/bt-traces") or t.wanted("ctf/bt-expect"):
+        t.later(bt_together, root)
     for name in exceptions(t):
         if name not in names:
             t.fail("ctf/" + name, "is an exception, and there is no such case")

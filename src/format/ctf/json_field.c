@@ -1,4 +1,5 @@
 /* Field classes of CTF 2: the 18 types, aliases, roles, locations, integer ranges. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "format/ctf/json_parts.h"
@@ -195,6 +196,11 @@ static enum spur_status take_ranges(struct frag *j, const json_t *v, bool is_sig
 	return SPUR_OK;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct ctf_mapping *)a)->name, ((const struct ctf_mapping *)b)->name);
+}
+
 /* Names of values (mappings) or of bits (flags). */
 static enum spur_status take_mappings(struct frag *j, const json_t *o, const char *key, bool must,
 				      bool is_signed, struct ctf_field *f)
@@ -230,6 +236,8 @@ static enum spur_status take_mappings(struct frag *j, const json_t *o, const cha
 		f->nmappings++;
 	}
 	frag_leave(j, before);
+	/* SPEC ctf2/mapping-order: JSON objects have none: by name */
+	qsort((struct ctf_mapping *)f->mappings, f->nmappings, sizeof(*f->mappings), by_name);
 	return SPUR_OK;
 }
 
