@@ -190,8 +190,9 @@ class Expected:
 
     def __init__(self, text):
         self.packets = []
-        self.error = None  # (bit, text, bit where the element that was being read began)
+        self.error = None  # (bit, text, bit where the last element began, those where open arrays began)
         self.open = []  # of the text at hand: its element
+        self.arrays = []  # where open elements began; None: no array
         last = 0
         for line in text.decode("utf-8").split("\n"):
             m = ELEMENT.match(line)
@@ -199,8 +200,12 @@ class Expected:
                 continue
             at, element = int(m.group(1)), m.group(3)
             if re.match(r"[A-Z][a-z]", element):
-                self.error = (at, element, last)
+                self.error = (at, element, last, [begin for begin in self.arrays if begin is not None])
                 continue
+            if element == "}":
+                self.arrays.pop()
+            elif element.endswith("{"):
+                self.arrays.append(at if element.startswith(("SLA", "DLA")) else None)
             self.element(at, element)
             if not element.startswith("RD:"):
                 last = at
@@ -307,15 +312,18 @@ def iter_case(t, case, expect, refuse):
     base = want.packets[-1][0] if want.packets else 0
     if not refuse:
         return match_packets(want.packets, packets, False)
-    at, text, last = want.error
-    why = match_error(r.err.decode(), at - base, last - base, text)
+    at, text, last, arrays = want.error
+    why = match_error(r.err.decode(), at - base, last - base, [begin - base for begin in arrays], text)
     if "packet total length" in text or "packet content length" in text or "Data stream type" in text:
         return why
     return why or match_packets(want.packets, packets, True)
 
 
-def match_error(err, at, last, text):
-    """The field that cannot be read begins where they say, or, for text of which they read a part, where that begins."""
+def match_error(err, at, last, arrays, text):
+    """
+    The field that cannot be read begins where they say, or, for text and arrays of which they read a part, where those
+    begin.
+    """
     if "packet total length" in text or "packet content length" in text or "Data stream type" in text:
         return None if re.search(r":0x[0-9a-f]+: packet", err) else "expected a message about a packet, found %.200s" % err
     m = re.search(r"event.* at bit (\d+) of its packet(?:: .* at bit (\d+))?: expected", err)
@@ -325,7 +333,7 @@ def match_error(err, at, last, text):
     if "Event record type ID" in text:
         return None if int(m.group(1)) <= at else "expected an event at most at bit %d: %.200s" % (at, err)
     exact = "would move" in text or "Changing" in text or "Selector" in text
-    if found == at or (last <= found <= at and not exact):
+    if found == at or found in arrays or (last <= found <= at and not exact):
         return None
     return "expected the error at bit %d, found %.200s" % (at, err)
 

@@ -489,7 +489,8 @@ static bool pass_over(struct indexer *x)
 	/* SPEC ctf/stray-file: without any magic number where each packet has one it is no stream */
 	if (!x->off && next == UINT64_MAX && has_magic(x) && !is_magic_at(x, 0)) {
 		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->base + x->off, 0,
-			 "%s: no packet in the whole file: skipped", why);
+			 "expected a packet with magic number C1FC1FC1, found none in the whole "
+			 "file: skipped");
 		x->off = x->size;
 		return false;
 	}

@@ -561,7 +561,8 @@ static void build_elements(struct build *b, struct ctf_field *f, const char *nam
 	} else {
 		s = b->value ? step_add(b, dynamic ? STEP_LOOP_DYNAMIC : STEP_LOOP, f)
 			     : step_free(b, dynamic ? STEP_LOOP_DYNAMIC : STEP_LOOP, f, 1);
-		bits = 0;
+		if (!b->value || !packs(f->element, &bits))
+			bits = 0;
 	}
 	if (!s)
 		return;

@@ -27,7 +27,8 @@ enum step_code {
 	/* Both. */
 	STEP_VAR, /* LEB128 */
 	STEP_STRING, /* to the NUL of `size` bits */
-	STEP_LOOP, /* `count` times what follows, up to STEP_NEXT; past it where that is none */
+	/* `count` times what follows, up to STEP_NEXT; past it where that is none. `size`: bits of each, where known */
+	STEP_LOOP,
 	STEP_LOOP_DYNAMIC, /* slots[slot] times */
 	STEP_NEXT, /* back to `to` */
 	STEP_SELECT, /* to the option of tables[to] that holds slots[slot] */

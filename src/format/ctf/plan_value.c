@@ -538,6 +538,11 @@ static void value_close(struct value_run *r)
 
 static const struct step *value_loop(struct value_run *r, const struct step *s, uint64_t count)
 {
+	if (s->size && count > (r->c->limit - r->c->at) / s->size) {
+		plan_wrong(r->c, s->field,
+			   "as many elements as its length says, found the end of the packet");
+		return NULL;
+	}
 	if (!value_open(r, s, true))
 		return NULL;
 	if (!count) {
