@@ -208,11 +208,12 @@ static void set_clock(struct ctf *c)
 		for (size_t s = 0; s < c->traces[i].meta->nstreams && !clock; s++)
 			clock = c->traces[i].meta->streams[s]->clock;
 	k->hz = clock ? clock->hz : 1000000000;
-	k->name = clock && clock->name && clock->name[0] ? clock->name
-		  : clock && clock->id[0]		 ? clock->id
-							 : "unknown";
-	k->derived = clock ? "the metadata" : "nothing says it: a unit counts as a ns";
-	k->epoch_known = clock && clock->unix_epoch;
+	k->name = clock && clock->name && clock->name[0]     ? clock->name
+		  : clock && clock->id && clock->id[0]	     ? clock->id
+							     : "unknown";
+	k->derived = clock ? "the metadata"
+			   : "no stream has a clock: events are in the order of their streams";
+	k->epoch_known = clock && clock->unix_epoch && clock == c->first_clock;
 	k->epoch_ns = c->epoch_base;
 	k->ticks = c->t->options.raw_time;
 }

@@ -74,6 +74,8 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
 		return NULL;
 	ctf_packet_begin(tr, k, p, cur);
 	cur->at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
+	/* Of what stands before in the same byte nothing is known here; it has been checked. */
+	cur->order_known = false;
 	if (cur->at > cur->limit || plan_skip(k->header, cur) == SPUR_FAIL)
 		return NULL;
 	return ctf_event(c, tr, k,

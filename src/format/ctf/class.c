@@ -314,35 +314,135 @@ static enum usual_header find_usual(const struct ctf_stream_class *s)
 	return USUAL_NONE;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Clocks whose values tell how they lie to each other. */
+static bool same_origin(const struct ctf_clock *a, const struct ctf_clock *b)
+{
+	if (a == b || (a->unix_epoch && b->unix_epoch))
+		return true;
+	if (a->name && a->uid && same_text(a->name, b->name) && same_text(a->uid, b->uid) &&
+	    same_text(a->space, b->space))
+		return true;
+	return a->origin_uid && same_text(a->origin_name, b->origin_name) &&
+	       same_text(a->origin_uid, b->origin_uid) &&
+	       same_text(a->origin_space, b->origin_space);
+}
+
+/* ns from a clock's origin to its zero, without its cycles of offset; 0 where 64 bits do not hold it. */
+static int64_t clock_start(struct ctf *c, const struct ctf_clock *clock)
+{
+	const __int128 ns = (__int128)clock->offset_seconds * 1000000000;
+
+	if (ns <= INT64_MAX && ns >= INT64_MIN)
+		return (int64_t)ns;
+	diag_add(&c->t->diag, DIAG_WARN, "ctf/clock-origin", "metadata", DIAG_NO_OFF, 0,
+		 "clock %s: expected an offset within 292 years, found %lld s: not used",
+		 clock->id ? clock->id : "", (long long)clock->offset_seconds);
+	return 0;
+}
+
 /*
- * SPEC ctf/clock-origin: rows count from the first clock's begin; other clocks that count from 1970 too are moved by what
- * lies between, and those without an origin are not
+ * SPEC ctf/clock-origin: rows count from the first clock's zero; other clocks of the same origin are moved by what lies
+ * between, and others count from their own
  */
 static void class_clock(struct ctf *c, struct ctf_class *k)
 {
-	static const struct ctf_clock none = { .hz = 1000000000 };
-	const struct ctf_clock *clock = k->class->clock ? k->class->clock : &none;
-	__int128 origin = (__int128)clock->offset_seconds * 1000000000;
+	const struct ctf_clock *clock = k->class->clock;
+	int64_t start, offset;
 
-	if (!scale_from_hz(&k->scale, clock->hz))
+	if (!clock || !scale_from_hz(&k->scale, clock->hz))
 		scale_from_hz(&k->scale, 1000000000);
+	if (!clock)
+		return;
+	start = clock_start(c, clock);
 	k->offset = clock->offset;
-	if (origin > INT64_MAX || origin < INT64_MIN)
-		origin = 0;
-	if (!c->have_base) {
-		const int64_t start = scale_ns_u(&k->scale, clock->offset);
-
-		c->have_base = true;
-		if (__builtin_add_overflow((int64_t)origin, start, &c->epoch_base))
-			c->epoch_base = (int64_t)origin;
+	offset = scale_ns_u(&k->scale, clock->offset);
+	if (!c->first_clock) {
+		c->first_clock = clock;
+		if (__builtin_add_overflow(start, offset, &c->epoch_base))
+			c->epoch_base = start;
 	}
-	if (__builtin_sub_overflow((int64_t)origin, c->epoch_base, &k->base))
-		k->base = 0;
+	if (!same_origin(c->first_clock, clock))
+		k->base = -offset;
+	else if (__builtin_sub_overflow(start, c->epoch_base, &k->base))
+		k->base = -offset;
 	k->plain = !c->t->clock.ticks && !c->t->options.raw_time && k->scale.num == 1 &&
 		   k->scale.den == 1 && k->offset < INT64_MAX / 4 && k->base < INT64_MAX / 4 &&
 		   k->base > INT64_MIN / 4;
 	k->plain_add = k->plain ? (int64_t)k->offset + k->base : 0;
 }
+
+/* --- what is known of fields that have a role */
+
+/* Bits of the largest field with the role; 0: there is none. Depth is bounded by META_DEPTH. */
+static uint32_t role_bits(const struct ctf_field *f, uint32_t role)
+{
+	uint32_t bits = 0, in;
+
+	if (!f)
+		return 0;
+	if (f->roles & role)
+		bits = f->kind == CTF_VAR_UINT || f->size > 64 ? 64 : f->size;
+	for (uint32_t i = 0; i < f->nmembers; i++) {
+		in = role_bits(f->members[i].field, role);
+		bits = in > bits ? in : bits;
+	}
+	in = role_bits(f->element, role);
+	return in > bits ? in : bits;
+}
+
+/* --- what recorders are known to do */
+
+static const struct ctf_env *env_find(const struct ctf_meta *m, const char *key)
+{
+	for (size_t i = 0; i < m->nenv; i++)
+		if (strcmp(m->env[i].key, key) == 0)
+			return &m->env[i];
+	return NULL;
+}
+
+static int64_t env_number(const struct ctf_meta *m, const char *key)
+{
+	const struct ctf_env *e = env_find(m, key);
+
+	return e && !e->is_text ? e->number : 0;
+}
+
+static bool is_tracer(const struct ctf_meta *m, const char *name)
+{
+	const struct ctf_env *e = env_find(m, "tracer_name");
+
+	return e && e->is_text && strcmp(e->text, name) == 0;
+}
+
+/*
+ * SPEC ctf/loose-packets: LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.10 write events that are later
+ * than their packet's end; barectf before 2.3.1 such that are earlier than its begin: those times limit nothing
+ */
+static void find_quirks(struct ctf_trace *tr)
+{
+	const struct ctf_meta *m = tr->meta;
+	const int64_t major = env_number(m, "tracer_major"), minor = env_number(m, "tracer_minor");
+	const int64_t lttng_patch = env_number(m, "tracer_patchlevel");
+	const int64_t barectf_patch = env_number(m, "tracer_patch");
+	const int64_t version = major * 1000000 + minor * 1000;
+
+	if (major < 0 || major > 1000 || minor < 0 || minor > 999)
+		return;
+	if (is_tracer(m, "lttng-ust"))
+		tr->loose_end = version < 2011000;
+	if (is_tracer(m, "lttng-modules"))
+		tr->loose_end = version + lttng_patch < 2009013 ||
+				(version == 2010000 && lttng_patch < 10);
+	if (is_tracer(m, "barectf"))
+		tr->loose_begin = version + barectf_patch < 2003001;
+}
+
+/* --- stream classes, compiled */
 
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				   struct ctf_stream_class *class, struct spur_error *err)
@@ -352,6 +452,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 				 *const names[] = { "procname", NULL };
 	const struct ctf_scope_fields context = { CTF_SCOPE_PACKET_CONTEXT, class->packet_context };
 	const struct ctf_scope_fields header = { CTF_SCOPE_EVENT_HEADER, class->event_header };
+	const struct ctf_scope_fields common = { CTF_SCOPE_EVENT_COMMON, class->event_common };
 	const struct ctf_field *first =
 		class->event_header ? class->event_header : class->event_common;
 
@@ -362,7 +463,17 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	first = first_field(first);
 	k->bits = !first || first->align < 8;
 	k->usual = (uint8_t)find_usual(class);
+	k->sequence_bits = role_bits(class->packet_context, CTF_ROLE_SEQUENCE);
+	k->discarded_bits = role_bits(class->packet_context, CTF_ROLE_DISCARDED);
+	/* SPEC ctf/no-time: events without a time have that of the one before, or of the packet */
+	if (class->clock && !role_bits(class->event_header, CTF_ROLE_TIMESTAMP))
+		k->flags = SPUR_F_RETIMED;
 	class_clock(c, k);
+	if (class->v11_event_size)
+		k->size_slot = plan_capture(tr->meta, class->event_common, "payload_size");
+	if (class->v11_event_size && k->size_slot != CTF_NO_SLOT &&
+	    plan_compile(&k->common, c->t, tr->meta, &c->t->arena, &common, 1, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	if (plan_compile(&k->context, c->t, tr->meta, &c->t->arena, &context, 1, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	return plan_compile(&k->header, c->t, tr->meta, &c->t->arena, &header, 1, err);
@@ -372,14 +483,16 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 {
 	struct ctf_meta *m = tr->meta;
 	const struct ctf_scope_fields header = { CTF_SCOPE_PACKET_HEADER, m->packet_header };
+	const struct ctf_env *domain;
+	uint64_t nslots = CTF_SLOTS_FIXED;
 	bool bits = false;
 
 	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
 	if (!tr->classes)
 		return err_nomem(err);
-	for (size_t i = 0; i < m->nenv; i++)
-		if (strcmp(m->env[i].key, "domain") == 0 && m->env[i].is_text)
-			tr->kernel = strcmp(m->env[i].text, "kernel") == 0;
+	domain = env_find(m, "domain");
+	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;
+	find_quirks(tr);
 	for (size_t i = 0; i < m->nstreams; i++)
 		if (class_open(c, tr, &tr->classes[i], m->streams[i], err) == SPUR_FAIL)
 			return SPUR_FAIL;
@@ -388,5 +501,10 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 		bits |= tr->classes[i].bits;
 	for (size_t i = 0; i < m->nstreams; i++)
 		tr->classes[i].bits = bits;
+	/* Rules of events may keep four values each. */
+	nslots += m->nslots;
+	for (size_t i = 0; i < m->nstreams; i++)
+		nslots += 4 * (uint64_t)m->streams[i]->nevents;
+	tr->nslots = nslots < PLAN_CURSOR_SLOTS ? (uint32_t)nslots : PLAN_CURSOR_SLOTS;
 	return plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err);
 }

@@ -197,7 +197,7 @@ static void place_print(struct ctf_meta *m, uint64_t at, char *buf, size_t size)
 	}
 	for (uint64_t i = 0; i <= at && i < m->text.len; i++)
 		fragment += m->text.p[i] == 0x1E;
-	snprintf(buf, size, "%u (byte %llu)", fragment, (unsigned long long)at);
+	snprintf(buf, size, "fragment %u (byte %llu)", fragment, (unsigned long long)at);
 }
 
 enum spur_status meta_error(struct ctf_meta *m, struct spur_error *err, enum spur_error_code code,
@@ -210,7 +210,8 @@ enum spur_status meta_error(struct ctf_meta *m, struct spur_error *err, enum spu
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	place_print(m, at, place, sizeof(place));
-	return err_set(err, code, "%s:%s: %s", m->path, place, text);
+	return err_set(err, code, "%s:%s%s: %s", m->path, m->generation == CTF_2 ? " " : "", place,
+		       text);
 }
 
 void meta_say(struct ctf_meta *m, struct diag_log *diag, enum diag_level level, const char *code,

@@ -60,6 +60,8 @@ enum ctf_role {
 	CTF_ROLE_ENCRYPTION = 8192,
 	CTF_ROLE_CHECKSUM = 16384,
 	CTF_ROLE_CHECKSUM_SCHEME = 32768,
+	CTF_ROLE_SESSION = 65536, /* v1.1: which metadata the packet goes with; bits of its sequence number */
+	CTF_ROLE_SEQUENCE_BITS = 131072,
 };
 
 enum ctf_scope {
@@ -232,6 +234,9 @@ struct ctf_meta {
 	size_t nstreams, streams_cap;
 	uint32_t nslots; /* values kept while decoding */
 	uint64_t nops; /* the plans': steps compiled so far */
+	bool plain; /* the text came without packets: nothing said the byte order of v1.1 */
+	bool has_session;
+	uint32_t session; /* RFC v1.1: session_id of the first packet of metadata */
 	uint32_t v11_u64_align; /* RFC v1.1: natural alignment of u64: 8 (packed), 32 or 64 */
 	const char *attributes; /* CTF 2: of the trace class, JSON text */
 	struct text
@@ -260,7 +265,7 @@ enum {
 };
 
 /*
- * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata:FRAGMENT (byte N): ..." (CTF
+ * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata: fragment F (byte N): ..." (CTF
  * 2). Warnings go to `diag` (codes ctf/...). `text` must stay until meta_free().
  */
 struct ctf_meta *meta_new(const char *path); /* NULL: no memory */
@@ -303,6 +308,10 @@ enum spur_status meta_resolve(struct ctf_meta *m, struct diag_log *diag, struct 
  */
 enum spur_status meta_read(struct ctf_meta **out, const char *path, const uint8_t *data,
 			   size_t size, struct diag_log *diag, struct spur_error *err);
+/* The same; the byte order of v1.1's streams where plain text does not say it. */
+enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uint8_t *data,
+			      size_t size, bool big_endian, struct diag_log *diag,
+			      struct spur_error *err);
 
 /* Line and column (bytes), from 1, of a byte offset in m->text; for messages. */
 void meta_place(struct ctf_meta *m, uint64_t at, unsigned *line, unsigned *column);

@@ -22,6 +22,7 @@ struct packet {
 	const uint8_t *uuid; /* NULL: v1.1 has none */
 	uint64_t header, content, size; /* bytes, each from the start of the packet */
 	uint8_t packed; /* any scheme of compression or encryption */
+	uint32_t session; /* v1.1 */
 };
 
 struct unpack {
@@ -86,7 +87,7 @@ static bool read_header_v11(const struct unpack *u, size_t at, struct packet *k)
 	struct cursor c = cursor_make(u->data + at, u->size - at, order_swaps(k->big_endian));
 
 	cursor_u32(&c);
-	cursor_u32(&c); /* session */
+	k->session = cursor_u32(&c);
 	k->content = cursor_u32(&c);
 	k->size = cursor_u32(&c);
 	cursor_bytes(&c, 29); /* checksum, count, times, discarded, bits of the count */
@@ -172,6 +173,10 @@ static size_t packet_next(struct unpack *u, const struct packet *k, size_t at)
 
 	if (k->uuid && !u->uuid)
 		u->uuid = k->uuid;
+	if (u->magic == magic_v11 && !u->m->has_session) {
+		u->m->has_session = true;
+		u->m->session = k->session;
+	}
 	if (k->uuid && memcmp(k->uuid, u->uuid, 16) != 0 && !u->said_uuid) {
 		diag_add(u->diag, DIAG_WARN, "ctf/metadata-uuid", u->m->path, at, 0,
 			 "packet of metadata: expected the UUID of the first, found another");
@@ -311,6 +316,7 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 		u.magic = magic_packet;
 	else if (size >= 4 && is_magic(data, magic_v11))
 		u.magic = magic_v11;
+	m->plain = !u.magic;
 	if (u.magic && !unpack(&u))
 		return err_nomem(err);
 	text_skip(&m->text, "\xEF\xBB\xBF");
@@ -330,18 +336,26 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 	return meta_resolve(m, diag, err);
 }
 
-enum spur_status meta_read(struct ctf_meta **out, const char *path, const uint8_t *data,
-			   size_t size, struct diag_log *diag, struct spur_error *err)
+enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uint8_t *data,
+			      size_t size, bool big_endian, struct diag_log *diag,
+			      struct spur_error *err)
 {
 	struct ctf_meta *m = meta_new(path);
 
 	*out = NULL;
 	if (!m)
 		return err_nomem(err);
+	m->big_endian = big_endian;
 	if (read_any(m, data, size, diag, err) == SPUR_FAIL) {
 		meta_free(m);
 		return SPUR_FAIL;
 	}
 	*out = m;
 	return SPUR_OK;
+}
+
+enum spur_status meta_read(struct ctf_meta **out, const char *path, const uint8_t *data,
+			   size_t size, struct diag_log *diag, struct spur_error *err)
+{
+	return meta_read_as(out, path, data, size, false, diag, err);
 }

@@ -48,11 +48,7 @@ enum heads {
 
 uint32_t ctf_slots(const struct ctf_trace *tr)
 {
-	uint64_t n = CTF_SLOTS_FIXED + tr->meta->nslots;
-
-	for (size_t i = 0; i < tr->meta->nstreams; i++)
-		n += 4 * (uint64_t)tr->meta->streams[i]->nevents;
-	return n < PLAN_CURSOR_SLOTS ? (uint32_t)n : PLAN_CURSOR_SLOTS;
+	return tr->nslots;
 }
 
 static bool all_zero(const uint8_t *p, uint64_t n)
@@ -137,7 +133,9 @@ static void take_values(struct indexer *x, struct ctf_packet *p)
 	p->flags = (uint16_t)((c->have[CTF_SLOT_BEGIN] ? PACKET_BEGIN : 0) |
 			      (c->have[CTF_SLOT_END] && p->end ? PACKET_END : 0) |
 			      (c->have[CTF_SLOT_DISCARDED] ? PACKET_DISCARDED : 0) |
-			      (c->have[CTF_SLOT_SEQUENCE] ? PACKET_SEQUENCE : 0));
+			      (c->have[CTF_SLOT_SEQUENCE] ? PACKET_SEQUENCE : 0) |
+			      (x->tr->loose_begin ? PACKET_LOOSE_BEGIN : 0) |
+			      (x->tr->loose_end ? PACKET_LOOSE_END : 0));
 }
 
 /* Bits that the packet says it takes, and that hold events. False: it says nothing. */
@@ -605,6 +603,13 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 	if (!uuid_right(x))
 		diag_add(x->diag, DIAG_WARN, "ctf/uuid", f->name, x->base + x->off, 0,
 			 "packet: expected the UUID of the metadata, found another one");
+	if (x->cur.have[CTF_SLOT_SESSION] && x->tr->meta->has_session &&
+	    x->cur.slots[CTF_SLOT_SESSION] != x->tr->meta->session)
+		diag_add(x->diag, DIAG_WARN, "ctf/session", f->name, x->base + x->off, 0,
+			 "packet: expected session %u as in the metadata, found %u",
+			 x->tr->meta->session, (unsigned)x->cur.slots[CTF_SLOT_SESSION]);
+	if (x->cur.have[CTF_SLOT_SEQUENCE_BITS] && !f->npackets)
+		f->sequence_bits = (uint32_t)x->cur.slots[CTF_SLOT_SEQUENCE_BITS];
 	if (x->cur.have[CTF_SLOT_STREAM_ID] && !f->npackets) {
 		f->instance = x->cur.slots[CTF_SLOT_STREAM_ID];
 		f->has_instance = true;
@@ -756,4 +761,5 @@ void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
 	plan_skip(k->context, c);
 	c->at = p->body;
 	c->limit = p->content;
+	c->clock = p->begin;
 }

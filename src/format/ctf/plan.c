@@ -101,6 +101,8 @@ static void keep_roles(struct build *b, struct step *s, const struct ctf_field *
 		{ CTF_ROLE_ENCRYPTION, CTF_SLOT_ENCRYPTION, 3 },
 		{ CTF_ROLE_CHECKSUM, CTF_SLOT_CHECKSUM, 3 },
 		{ CTF_ROLE_CHECKSUM_SCHEME, CTF_SLOT_CHECKSUM_SCHEME, 3 },
+		{ CTF_ROLE_SESSION, CTF_SLOT_SESSION, 1 << CTF_SCOPE_PACKET_HEADER },
+		{ CTF_ROLE_SEQUENCE_BITS, CTF_SLOT_SEQUENCE_BITS, 1 << CTF_SCOPE_PACKET_CONTEXT },
 	};
 	const bool stamps = b->scope == CTF_SCOPE_PACKET_CONTEXT ||
 			    b->scope == CTF_SCOPE_EVENT_HEADER ||

@@ -22,6 +22,8 @@ enum packet_flag {
 	PACKET_SEQUENCE = 8,
 	PACKET_CUT = 16, /* its end is not there */
 	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
+	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
+	PACKET_LOOSE_END = 128, /* later than its end */
 };
 
 /* One packet; lists of them lie in scratch memory. */
@@ -71,12 +73,16 @@ enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
 struct ctf_class {
 	struct ctf_stream_class *class;
 	struct ctf_program *context, *header;
+	struct ctf_program *common; /* RFC v1.1 with event sizes: event contexts alone; else NULL */
+	uint32_t size_slot; /* of the event size */
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
 	struct map64 names,
 		spans; /* string ids: of all events; of spans -> class. Under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
 	uint8_t usual; /* enum usual_header */
+	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
+	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
 	bool bits; /* events may begin inside bytes */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
@@ -91,11 +97,12 @@ struct ctf_trace {
 	char *dir; /* below the trace's path; "" at the top */
 	struct ctf_program *header;
 	struct ctf_class *classes; /* by index of the stream class */
-	uint32_t nslots;
+	uint32_t nslots; /* of cursors */
 	uint32_t track; /* the top of its tracks */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
 	bool kernel;
+	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
 };
 
 struct ctf_file {
@@ -107,6 +114,7 @@ struct ctf_file {
 	uint32_t sibling; /* index of a file for packets of another class in the same stream; 0: none */
 	bool is_sibling;
 	struct ctf_hints hints; /* of its index file */
+	uint32_t sequence_bits; /* RFC v1.1: of the number of packets; 0: not said */
 	uint64_t instance;
 	bool has_instance;
 	bool unpacked; /* some packet is not as it stands in the file */
@@ -156,13 +164,12 @@ struct ctf {
 	struct map64 functions; /* address -> class, under the trace's lock */
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
-	uint32_t s_tid, s_comm, s_count, s_packets, s_at, s_bits, s_value,
-		s_number; /* names of arguments */
+	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
 	bool spans; /* rules apply */
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
-	bool have_base;
+	const struct ctf_clock *first_clock; /* whose zero is that of rows */
 };
 
 /* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */

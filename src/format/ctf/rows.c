@@ -26,7 +26,9 @@ static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const 
 
 	if (c->t->clock.ticks)
 		return cycles > INT64_MAX ? INT64_MAX : (int64_t)cycles;
-	ns = scale_ns_u(&k->scale, cycles + k->offset);
+	if (__builtin_add_overflow(cycles, k->offset, &cycles))
+		return INT64_MAX;
+	ns = scale_ns_u(&k->scale, cycles);
 	return __builtin_add_overflow(ns, k->base, &ns) ? INT64_MAX : ns;
 }
 
@@ -332,10 +334,10 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const uint64_t off = bits ? 8 * p->off + from : p->off + from / 8;
 	const uint64_t len = bits ? c->at - from : (c->at + 7) / 8 - from / 8;
 	const int64_t ts = event_time(f, c->clock);
-	uint32_t flags = 0;
+	uint32_t flags = f->class->flags;
 
 	if (unlikely(ts < f->last_ts))
-		flags = SPUR_F_BACK;
+		flags |= SPUR_F_BACK;
 	row_store(row, (uint64_t)ts, 0, off,
 		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
 					       event_track(f, c)),
@@ -382,26 +384,36 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 	f->last_ts = row->ts;
 }
 
+/* SPEC ctf/counter-wrap: by how much a counter of so many bits went on; 0: not, or it went back */
+static uint64_t counter_step(uint64_t from, uint64_t to, uint32_t bits)
+{
+	const uint64_t mask = bits_mask(bits ? bits : 64), n = (to - from) & mask;
+
+	return n <= mask / 2 ? n : 0;
+}
+
 /* Events and packets that the producer lost before this packet. */
 static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ctf_packet *p)
 {
 	const struct ctf_packet *b = f->before;
 	const char *name = feed_file(f)->name;
+	uint32_t bits;
 	uint64_t n;
 
 	f->nheld = f->held_at = 0;
 	if (!b || b == p)
 		return;
-	n = p->discarded - b->discarded;
-	if ((p->flags & b->flags & PACKET_DISCARDED) && n && n < UINT64_MAX / 2) {
+	n = counter_step(b->discarded, p->discarded, f->class->discarded_bits);
+	if ((p->flags & b->flags & PACKET_DISCARDED) && n) {
 		feed->discarded += n;
 		diag_add(&feed->diag, DIAG_WARN, "ctf/discarded", name, p->file_off, 0,
 			 "the tracer discarded %llu events between this packet and the one before",
 			 (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_cls, n, true);
 	}
-	n = p->sequence - b->sequence - 1;
-	if ((p->flags & b->flags & PACKET_SEQUENCE) && n && n < UINT64_MAX / 2) {
+	bits = feed_file(f)->sequence_bits;
+	n = counter_step(b->sequence + 1, p->sequence, bits ? bits : f->class->sequence_bits);
+	if ((p->flags & b->flags & PACKET_SEQUENCE) && n) {
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
 			 (unsigned long long)(b->sequence + 1), (unsigned long long)p->sequence,
@@ -434,6 +446,8 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 {
 	const struct spur_trace *t = f->ctf->t;
 
+	if (p->flags & (PACKET_LOOSE_BEGIN | PACKET_LOOSE_END))
+		return false;
 	return (p->flags & PACKET_BEGIN) && (p->flags & PACKET_END) && p->begin <= p->end &&
 	       (ctf_time(f->ctf, f->class, p->end) < t->want_from ||
 		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
@@ -490,7 +504,8 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 			return i > 0;
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
 		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock ||
-		    ((p->flags & PACKET_END) && c.clock > p->end))
+		    ((p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END &&
+		     c.clock > p->end))
 			return false;
 		c.limit = limit;
 	}
@@ -541,12 +556,41 @@ static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, u
 		 why);
 }
 
+/* Whether events can be at this place, or the packet ends. */
+static bool goes_on(struct ctf_feed *f, uint64_t at)
+{
+	struct ctf_cursor test = f->cursor;
+
+	test.at = at;
+	return at == test.limit || (at > f->cursor.at && at < test.limit && plausible(f, test));
+}
+
+/* SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is; else UINT64_MAX */
+static uint64_t find_by_size(struct ctf_feed *f)
+{
+	const struct ctf_class *k = f->class;
+	struct ctf_cursor c = f->cursor;
+	uint64_t size;
+
+	if (!k->common || plan_skip(k->header, &c) == SPUR_FAIL ||
+	    plan_skip(k->common, &c) == SPUR_FAIL)
+		return UINT64_MAX;
+	size = 8 * (c.slots[k->size_slot] & UINT16_MAX);
+	for (uint64_t align = 8; align <= 64; align *= 2)
+		if (goes_on(f, align_up(c.at, align) + size))
+			return align_up(c.at, align) + size;
+	return UINT64_MAX;
+}
+
 /* The next place behind the cursor where events can be; the packet's end where none is. */
 static uint64_t find_event(struct ctf_feed *f)
 {
 	const struct ctf_cursor *c = &f->cursor;
+	const uint64_t told = find_by_size(f);
 	uint64_t at = align_up(c->at + 1, 8);
 
+	if (told != UINT64_MAX)
+		return told;
 	for (; at < c->limit; at += 8) {
 		struct ctf_cursor test = *c;
 

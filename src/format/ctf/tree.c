@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/ctf/reader.h"
 
@@ -123,7 +124,7 @@ static enum spur_status source_keep(struct ctf *c, const char *path, struct sour
 				    struct spur_error *err)
 {
 	if (!mem_grow((void **)&c->sources, &c->sources_cap, c->nsources + 1, sizeof(*c->sources),
-		      2 * CTF_MAX_FILES))
+		      3 * CTF_MAX_FILES))
 		return err_nomem(err);
 	if (source_open(out, path, &(struct source_options){ .read_size = c->t->options.read_size },
 			err) == SPUR_FAIL)
@@ -133,8 +134,27 @@ static enum spur_status source_keep(struct ctf *c, const char *path, struct sour
 	return SPUR_OK;
 }
 
+/* Whether a stream file of the RFC v1.1 begins with the magic number in big-endian order. */
+static bool is_big_endian(const char *full)
+{
+	static const uint8_t magic[] = { 0xC1, 0xFC, 0x1F, 0xC1 };
+	struct source *s = NULL;
+	bool big = false;
+	struct stat st;
+
+	if (stat(full, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    source_open(&s, full, NULL, NULL) == SPUR_FAIL)
+		return false;
+	if (source_need(s, sizeof(magic)))
+		big = memcmp(s->data, magic, sizeof(magic)) == 0;
+	source_close(s);
+	return big;
+}
+
+/* `first`: a stream file beside it, or NULL. */
 static enum spur_status read_metadata(struct ctf *c, const char *full, const char *shown,
-				      const char *dir, uint32_t *trace, struct spur_error *err)
+				      const char *dir, const char *first, uint32_t *trace,
+				      struct spur_error *err)
 {
 	struct ctf_meta *m = NULL;
 	struct source *s = NULL;
@@ -142,6 +162,12 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 	if (source_keep(c, full, &s, err) == SPUR_FAIL ||
 	    meta_read(&m, shown, s->data, s->size, &c->t->diag, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	/* SPEC ctf-v11/byte-order: plain text does not say it; the streams do */
+	if (m->generation == CTF_V11 && m->plain && first && is_big_endian(first)) {
+		meta_free(m);
+		if (meta_read_as(&m, shown, s->data, s->size, true, &c->t->diag, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
 	*trace = trace_of(c, m, dir);
 	return *trace == SPUR_NONE ? err_nomem(err) : SPUR_OK;
 }
@@ -166,6 +192,28 @@ static uint32_t section_of(const struct ctf_meta *m, const char *name)
 		}
 	}
 	return best;
+}
+
+/* The index file of a stream, where there is one. False: no memory. */
+static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
+{
+	const char *name = strrchr(full, '/') + 1, *why;
+	struct spur_error err = { 0 };
+	struct source *s = NULL;
+	char path[PATH_ROOM];
+
+	if (snprintf(path, sizeof(path), "%.*sindex/%s.idx", (int)(name - full), full, name) >=
+		    PATH_ROOM ||
+	    access(path, R_OK) != 0)
+		return true;
+	if (source_keep(c, path, &s, &err) == SPUR_FAIL)
+		return err.code != SPUR_ERR_MEMORY;
+	if (!hints_open(&f->hints, s->data, s->size, &why)) {
+		diag_add(&c->t->diag, DIAG_WARN, "ctf/bad-index", f->name, DIAG_NO_OFF, 0,
+			 "%s: not used", why);
+		f->hints = (struct ctf_hints){ 0 };
+	}
+	return true;
 }
 
 /* A stream file; what cannot be opened or belongs to no section is said and left out. False: no memory. */
@@ -203,8 +251,7 @@ static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char
 	if (f->stream == SPUR_NONE)
 		return false;
 	f->name = c->t->streams[f->stream].path;
-	c->nfiles++;
-	return true;
+	return take_hints(c, &c->files[c->nfiles++], full);
 }
 
 /* One directory with metadata. */
@@ -212,13 +259,18 @@ static enum spur_status take_dir(struct ctf *c, const char *root, const char *di
 				 const struct name_list *files, const char *metadata,
 				 const char *only, struct spur_error *err)
 {
-	char full[PATH_ROOM], shown[PATH_ROOM];
+	char full[PATH_ROOM], shown[PATH_ROOM], first[PATH_ROOM];
 	const char *sep = dir[0] ? "/" : "";
 	uint32_t trace = 0;
 
 	snprintf(full, sizeof(full), "%s/%s%s%s", root, dir, sep, metadata);
 	snprintf(shown, sizeof(shown), "%s%s%s", dir, sep, metadata);
-	if (read_metadata(c, full, shown, dir, &trace, err) == SPUR_FAIL)
+	first[0] = '\0';
+	for (size_t i = 0; i < files->count && !first[0]; i++)
+		if (!is_metadata(files->items[i]))
+			snprintf(first, sizeof(first), "%s/%s%s%s", root, dir, sep,
+				 files->items[i]);
+	if (read_metadata(c, full, shown, dir, first[0] ? first : NULL, &trace, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < files->count; i++) {
 		const char *name = files->items[i];

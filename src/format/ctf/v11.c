@@ -612,7 +612,7 @@ static bool packet_header(struct v11 *v)
 
 	v->m->packet_header = h;
 	return h && add_uint(v, h, "magic", 32, 8, CTF_ROLE_MAGIC) &&
-	       add_uint(v, h, "session_id", 32, 8, 0);
+	       add_uint(v, h, "session_id", 32, 8, CTF_ROLE_SESSION);
 }
 
 static struct ctf_field *packet_context(struct v11 *v)
@@ -628,7 +628,7 @@ static struct ctf_field *packet_context(struct v11 *v)
 		{ "timestamp_begin", 64, CTF_ROLE_TIMESTAMP },
 		{ "timestamp_end", 64, CTF_ROLE_END_TIMESTAMP },
 		{ "events_discarded", 32, CTF_ROLE_DISCARDED },
-		{ "section_packet_count_bits", 8, 0 },
+		{ "section_packet_count_bits", 8, CTF_ROLE_SEQUENCE_BITS },
 		{ "compression_scheme", 8, CTF_ROLE_COMPRESSION },
 		{ "encryption_scheme", 8, CTF_ROLE_ENCRYPTION },
 		{ "checksum_scheme", 8, CTF_ROLE_CHECKSUM_SCHEME },
