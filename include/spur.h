@@ -239,6 +239,11 @@ struct spur_options {
 	 * markers); else by time, and without them.
 	 */
 	bool as_stored;
+	/*
+	 * All tracks are there before the first row, in the same order whatever the threads do; where a format finds
+	 * them in its records (CTF), that costs a reading.
+	 */
+	bool all_tracks;
 	bool no_spans; /* events are instants whatever their names say (CTF) */
 	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
 	/*

@@ -235,6 +235,7 @@ int run_pass(struct values *v, const char *name)
 	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
 		return run_error(&v->err);
 	v->open.as_stored = pass->as_stored;
+	v->open.all_tracks = pass->tracks;
 	v->open.no_spans |= pass->no_spans;
 	v->open.stop = &signals_stop;
 	v->open.raw_time =

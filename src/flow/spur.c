@@ -107,6 +107,7 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 		spur_close(t);
 		return err_nomem(err);
 	}
+	t->ntracks_open = t->ntracks;
 	*out = t;
 	return SPUR_OK;
 }

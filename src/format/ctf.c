@@ -24,6 +24,7 @@ static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
 		      CTF_MAX_FILES) ||
 	    !(f = mem_alloc(sizeof(*f))))
 		return NULL;
+	f->number = (uint32_t)c->nfeeds;
 	c->feeds[c->nfeeds++] = f;
 	f->ctf = c;
 	f->trace = &c->traces[file->trace];
@@ -86,8 +87,8 @@ static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *f
 	feed = f->own_track == SPUR_NONE ? NULL : trace_add_feed(c->t, f->own_track, f);
 	if (!feed)
 		return false;
-	feed->stream = f->nfiles == 1 && !first->sibling && !first->is_sibling ? first->stream :
-										 SPUR_NONE;
+	feed->stream =
+		f->nfiles == 1 && !first->sibling && !first->is_sibling ? first->stream : SPUR_NONE;
 	for (size_t i = 0; i < f->nfiles; i++)
 		feed->size += c->files[f->files[i]].source->size;
 	return true;
@@ -208,9 +209,9 @@ static void set_clock(struct ctf *c)
 		for (size_t s = 0; s < c->traces[i].meta->nstreams && !clock; s++)
 			clock = c->traces[i].meta->streams[s]->clock;
 	k->hz = clock ? clock->hz : 1000000000;
-	k->name = clock && clock->name && clock->name[0]     ? clock->name
-		  : clock && clock->id && clock->id[0]	     ? clock->id
-							     : "unknown";
+	k->name = clock && clock->name && clock->name[0] ? clock->name
+		  : clock && clock->id && clock->id[0]	 ? clock->id
+							 : "unknown";
 	k->derived = clock ? "the metadata"
 			   : "no stream has a clock: events are in the order of their streams";
 	k->epoch_known = clock && clock->unix_epoch && clock == c->first_clock;
@@ -293,6 +294,8 @@ static enum spur_status open_all(struct ctf *c, struct spur_error *err)
 		diag_add(&t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
 			 "expected a stream file with packets, found none: nothing was recorded, "
 			 "or the files are lost");
+	if (t->options.all_tracks && !ctf_scan_tracks(c))
+		return err_nomem(err);
 	return t->version ? SPUR_OK : err_nomem(err);
 }
 

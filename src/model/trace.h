@@ -86,6 +86,7 @@ struct spur_trace {
 	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
 	struct spur_track *tracks[TRACE_TRACK_PAGES];
 	size_t ntracks; /* atomic */
+	size_t ntracks_open; /* those that were there when opening ended; the order of later ones is chance */
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
 
@@ -100,6 +101,12 @@ struct spur_trace {
 	struct merge *merge; /* of spur_next(); made at the first call */
 	struct source *source; /* the open file; NULL for a directory */
 };
+
+/*
+ * Ids of all tracks so far, in an order that does not depend on who came first: those found while opening, then others by
+ * their top, pid, tid, kind and name (where none was found while opening: as they came). To be freed by mem_free(). NULL: no memory.
+ */
+uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 
 /* Made by spur_open(); tests make one by hand. NULL when memory is out. */
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);

@@ -529,5 +529,6 @@ static enum spur_status chrome_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_chrome = {
 	.name = "chrome",
+	.tracks = true,
 	.run = chrome_run,
 };

@@ -316,6 +316,9 @@ static int row_order(const void *a, const void *b)
 		return x->off < y->off ? -1 : 1;
 	if (x->ts != y->ts)
 		return x->ts < y->ts ? -1 : 1;
+	/* Of two rows of one record: the one that leaves a processor first. */
+	if (x->flags != y->flags)
+		return x->flags < y->flags ? -1 : 1;
 	return x->track < y->track ? -1 : x->track > y->track;
 }
 

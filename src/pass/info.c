@@ -16,6 +16,8 @@ struct info {
 	struct counts counts;
 	uint64_t records, discarded, bytes;
 	uint64_t processes, threads;
+	uint32_t *order; /* of tracks */
+	size_t norder;
 };
 
 static void info_sum(struct info *i)
@@ -83,15 +85,16 @@ static void json_lists(struct info *i)
 		out_char(o, '}');
 	}
 	out_str(o, "],\"thread_list\":[");
-	for (size_t k = 0; k < t->ntracks; k++) {
+	for (size_t n = 0; n < i->norder; n++) {
+		const uint32_t k = i->order[n];
+		const struct spur_track *track = spur_track(t, k);
 		size_t len;
-		const char *name = spur_string(t, spur_track(t, (uint32_t)k)->name, &len);
+		const char *name = spur_string(t, track->name, &len);
 
-		if (spur_track(t, (uint32_t)k)->kind != SPUR_TRACK_THREAD)
+		if (track->kind != SPUR_TRACK_THREAD)
 			continue;
 		out_printf(o, "%s{\"pid\":%lld,\"tid\":%lld,\"name\":", any ? "," : "",
-			   (long long)spur_track(t, (uint32_t)k)->pid,
-			   (long long)spur_track(t, (uint32_t)k)->tid);
+			   (long long)track->pid, (long long)track->tid);
 		out_json(o, name, len);
 		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
 		out_char(o, '}');
@@ -249,6 +252,8 @@ static enum spur_status info_run(struct pass_env *env)
 	struct info i = { .env = env, .trace = env->trace, .out = env->out };
 	enum spur_status st = counts_run(env, false, &i.counts);
 
+	if (st == SPUR_OK && !(i.order = trace_track_order(env->trace, &i.norder)))
+		st = err_nomem(env->err);
 	if (st == SPUR_OK) {
 		trace_join_diag(env->trace);
 		info_sum(&i);
@@ -257,6 +262,7 @@ static enum spur_status info_run(struct pass_env *env)
 		else
 			info_text(&i);
 	}
+	mem_free(i.order);
 	counts_free(&i.counts);
 	return st;
 }

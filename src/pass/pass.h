@@ -67,6 +67,7 @@ struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
 	bool analysis; /* what the recorder wants left out (trace.h) is */
 	bool as_stored; /* wants rows as spur_options.as_stored gives them */
+	bool tracks; /* wants all tracks before the first row (spur_options.all_tracks) */
 	bool source_lines; /* shows them: wants classes as spur_options.source_lines gives them */
 	enum pass_unit unit;
 	bool no_spans; /* wants events as they stand, not as spans (spur_options.no_spans) */

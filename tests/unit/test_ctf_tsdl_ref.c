@@ -542,16 +542,20 @@ static void test_locations(void **state)
 	check_location(CTF_BLOB_DYNAMIC, n, 1, true, "n");
 	check_location(CTF_OPTIONAL, up, 2, false, "n");
 	/* Not outwards by itself. */
-	check_location(CTF_STRING_DYNAMIC, n, 1, false,
-		       "metadata:0 (byte 0): expected a field before this, `n`, found none");
+	check_location(
+		CTF_STRING_DYNAMIC, n, 1, false,
+		"metadata: fragment 0 (byte 0): expected a field before this, `n`, found none");
 	check_location(CTF_STRING_DYNAMIC, out, 3, false,
-		       "metadata:0 (byte 0): expected a field in its scope, `null.null.n`, found a "
+		       "metadata: fragment 0 (byte 0): expected a field in its scope, "
+		       "`null.null.n`, found a "
 		       "path out of it");
 	check_location(CTF_STRING_DYNAMIC, up, 2, true,
-		       "metadata:0 (byte 0): expected a field in its scope, `null.n`, found a path "
+		       "metadata: fragment 0 (byte 0): expected a field in its scope, `null.n`, "
+		       "found a path "
 		       "out of it");
 	check_location(CTF_OPTIONAL, k, 1, false,
-		       "metadata:0 (byte 0): expected booleans as selector `k`, found an unsigned "
+		       "metadata: fragment 0 (byte 0): expected booleans as selector `k`, found an "
+		       "unsigned "
 		       "integer");
 }
 
@@ -581,13 +585,16 @@ static void test_ranges(void **state)
 	check_ranges(false, (struct ctf_range){ 5, 9 }, (struct ctf_range){ 0, 4 }, "k");
 	check_ranges(true, (struct ctf_range){ 0, 9 }, (struct ctf_range){ minus - 4, minus }, "k");
 	check_ranges(false, (struct ctf_range){ 0, 5 }, (struct ctf_range){ 5, 9 },
-		     "metadata:0 (byte 0): expected ranges apart from each other of the selector "
+		     "metadata: fragment 0 (byte 0): expected ranges apart from each other of the "
+		     "selector "
 		     "`k`, found two that meet");
 	check_ranges(false, (struct ctf_range){ 3, 2 }, (struct ctf_range){ 5, 9 },
-		     "metadata:0 (byte 0): expected rising ranges of the selector `k`, found one "
+		     "metadata: fragment 0 (byte 0): expected rising ranges of the selector `k`, "
+		     "found one "
 		     "that falls");
 	check_ranges(false, (struct ctf_range){ minus, 2 }, (struct ctf_range){ 5, 9 },
-		     "metadata:0 (byte 0): expected rising ranges of the selector `k`, found one "
+		     "metadata: fragment 0 (byte 0): expected rising ranges of the selector `k`, "
+		     "found one "
 		     "that falls");
 }
 

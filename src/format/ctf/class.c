@@ -436,8 +436,8 @@ static void find_quirks(struct ctf_trace *tr)
 	if (is_tracer(m, "lttng-ust"))
 		tr->loose_end = version < 2011000;
 	if (is_tracer(m, "lttng-modules"))
-		tr->loose_end = version + lttng_patch < 2009013 ||
-				(version == 2010000 && lttng_patch < 10);
+		tr->loose_end =
+			version + lttng_patch < 2009013 || (version == 2010000 && lttng_patch < 10);
 	if (is_tracer(m, "barectf"))
 		tr->loose_begin = version + barectf_patch < 2003001;
 }

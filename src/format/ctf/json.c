@@ -379,10 +379,9 @@ static enum spur_status parse_marked(struct frag *j, const char *p, size_t len)
 	json_error_t e;
 
 	for (size_t at = 0; st != SPUR_FAIL && text_trim(text_make(p + at, len - at)).len;) {
-		json_t *v = json_loadb(p + at, len - at,
-				       JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL |
-					       JSON_DISABLE_EOF_CHECK,
-				       &e);
+		json_t *v = json_loadb(
+			p + at, len - at,
+			JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &e);
 
 		if (!v)
 			return fail_json(j, &e);
@@ -401,7 +400,8 @@ static enum spur_status parse_bare(struct frag *j, struct text t)
 	char *marked;
 
 	if (t.len > JSON_FRAGMENT)
-		return frag_fail(j, "expected at most %d bytes without a record separator, found %zu",
+		return frag_fail(j,
+				 "expected at most %d bytes without a record separator, found %zu",
 				 JSON_FRAGMENT, t.len);
 	marked = json_mark(t.p, t.len, &len, &commas);
 	if (!marked)

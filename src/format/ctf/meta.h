@@ -60,7 +60,8 @@ enum ctf_role {
 	CTF_ROLE_ENCRYPTION = 8192,
 	CTF_ROLE_CHECKSUM = 16384,
 	CTF_ROLE_CHECKSUM_SCHEME = 32768,
-	CTF_ROLE_SESSION = 65536, /* v1.1: which metadata the packet goes with; bits of its sequence number */
+	CTF_ROLE_SESSION =
+		65536, /* v1.1: which metadata the packet goes with; bits of its sequence number */
 	CTF_ROLE_SEQUENCE_BITS = 131072,
 };
 

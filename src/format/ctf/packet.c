@@ -318,8 +318,7 @@ static bool read_by_hint(struct indexer *x, struct ctf_packet *p)
 		return false;
 	memcpy(why, x->why, sizeof(why));
 	packet_set(x, p);
-	x->class = x->tr->meta->nstreams == 1 ? &x->tr->classes[0]
-					      : class_of_id(x->tr, h.class_id);
+	x->class = x->tr->meta->nstreams == 1 ? &x->tr->classes[0] : class_of_id(x->tr, h.class_id);
 	if (!x->class || !skip_head(x, x->tr->header, "header") ||
 	    !skip_head(x, x->class->context, "context") || x->cur.at > h.content) {
 		memcpy(x->why, why, sizeof(why));
@@ -427,8 +426,7 @@ static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t tot
 		next = has_magic(x) ? find_magic(x, x->off + (p->body + 7) / 8) : UINT64_MAX;
 	if (total % 8 == 0 && total >= p->body && total / 8 > left && next == UINT64_MAX &&
 	    content <= total) {
-		snprintf(x->why, sizeof(x->why),
-			 "packet: expected %llu bytes, found %llu: cut off",
+		snprintf(x->why, sizeof(x->why), "packet: expected %llu bytes, found %llu: cut off",
 			 (unsigned long long)(total / 8), (unsigned long long)left);
 		damage(x, "ctf/cut-packet", 0, x->why);
 		p->flags |= PACKET_CUT;

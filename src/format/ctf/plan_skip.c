@@ -83,8 +83,7 @@ static bool skip_many(struct ctf_cursor *c, const struct step *s, uint64_t count
 static bool skip_text(struct ctf_cursor *c, const struct step *s)
 {
 	const uint64_t bytes = s->to ? s->count : c->slots[s->slot];
-	const char *why =
-		bytes <= (c->limit - c->at) / 8 ? text_wrong(c, s->field, bytes) : NULL;
+	const char *why = bytes <= (c->limit - c->at) / 8 ? text_wrong(c, s->field, bytes) : NULL;
 
 	if (why) {
 		plan_wrong(c, s->field, why);

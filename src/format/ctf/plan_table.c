@@ -136,8 +136,8 @@ bool table_make(struct table *t, struct arena *arena, const struct option *optio
 	if (good) {
 		qsort(ranges, n, sizeof(*ranges), by_low);
 		t->options = out;
-		t->count = ranges_part(ranges, n, bounds, bounds_of(ranges, n, bounds), &h, flip,
-				       out);
+		t->count =
+			ranges_part(ranges, n, bounds, bounds_of(ranges, n, bounds), &h, flip, out);
 	}
 	mem_free(ranges);
 	mem_free(bounds);

@@ -111,7 +111,8 @@ struct ctf_file {
 	struct source *source;
 	struct ctf_packet *packets; /* scratch memory */
 	size_t npackets, packets_cap;
-	uint32_t sibling; /* index of a file for packets of another class in the same stream; 0: none */
+	uint32_t
+		sibling; /* index of a file for packets of another class in the same stream; 0: none */
 	bool is_sibling;
 	struct ctf_hints hints; /* of its index file */
 	uint32_t sequence_bits; /* RFC v1.1: of the number of packets; 0: not said */
@@ -140,6 +141,7 @@ struct ctf_feed {
 	uint64_t last_pid, last_tid; /* whose track `track` is */
 	bool have_last;
 	uint32_t track, own_track;
+	uint32_t number; /* among the trace's feeds */
 	struct map64 functions; /* address -> class */
 	const struct ctf_packet *before; /* the packet before */
 	int64_t last_ts;
@@ -213,6 +215,8 @@ void ctf_feed_free(struct ctf_feed *f);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
+/* Makes the tracks of all threads that the feeds will come upon (spur_options.all_tracks). False: no memory. */
+bool ctf_scan_tracks(struct ctf *c);
 /* See struct spur_format, last. */
 bool ctf_last(struct spur_trace *t, int64_t *ts);
 /* ns (or ticks) of a clock value. */

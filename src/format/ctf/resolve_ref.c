@@ -372,14 +372,16 @@ static bool ranges_check(struct resolve *r, const struct ctf_field *f, struct ow
 		const struct owned_range *against =
 			most && most->owner == all[i].owner ? other : most;
 
+		if (all[i].low > all[i].high)
+			return error_ref(r, &f->ref, "rising ranges of the selector",
+					 "one that falls");
 		if (against && all[i].low <= against->high)
 			return error_ref(r, &f->ref, "ranges apart from each other of the selector",
 					 "two that meet");
 		if (!most || all[i].high >= most->high) {
 			other = most && most->owner != all[i].owner ? most : other;
 			most = &all[i];
-		} else if (all[i].owner != most->owner &&
-			   (!other || all[i].high > other->high)) {
+		} else if (all[i].owner != most->owner && (!other || all[i].high > other->high)) {
 			other = &all[i];
 		}
 	}

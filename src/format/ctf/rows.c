@@ -75,45 +75,76 @@ static uint64_t thread_key(struct ctf_trace *tr, int64_t pid, int64_t tid, struc
 	return dense(&tr->ids, (uint64_t)pid) << 32 | dense(&tr->ids, (uint64_t)tid);
 }
 
-static uint32_t track_make(struct ctf *c, struct ctf_trace *tr, int64_t pid, int64_t tid,
-			   const char *name, size_t len)
+/* In maps of tracks: the track + 1, and above it the feed + 1 whose name it has; 0: it has no name. */
+static uint64_t track_entry(uint32_t track, uint64_t namer)
 {
-	const uint32_t id = trace_intern_n(c->t, name, len);
-	uint32_t parent = tr->track, track = SPUR_NONE;
-	struct map64_slot *process, *thread;
+	return namer << 32 | ((uint64_t)track + 1);
+}
+
+static uint32_t entry_track(uint64_t entry)
+{
+	return (uint32_t)entry - 1;
+}
+
+/*
+ * SPEC ctf/track-names: a thread or process has the first name that the stream of the lowest number says. Which stream
+ * comes first is chance, so a lower one may rename it. Under the lock.
+ */
+static void track_name(struct spur_trace *t, struct map64_slot *slot, uint32_t feed, uint32_t name)
+{
+	const uint32_t track = entry_track(slot->value);
+	const uint64_t namer = slot->value >> 32;
+
+	if (!name || (namer && namer <= (uint64_t)feed + 1))
+		return;
+	__atomic_store_n(&t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name, name,
+			 __ATOMIC_RELAXED);
+	slot->value = track_entry(track, (uint64_t)feed + 1);
+}
+
+/* The track of a map's slot, made where there is none. False: there is none. Under the lock. */
+static bool track_get(struct ctf_feed *f, struct map64_slot *slot, struct spur_track track)
+{
+	uint32_t made;
+
+	if (slot && !slot->value) {
+		made = trace_add_track(f->ctf->t, track);
+		slot->value = made == SPUR_NONE ? 0 : track_entry(made, 0);
+	}
+	if (!slot || !slot->value)
+		return false;
+	track_name(f->ctf->t, slot, f->number, track.name);
+	return true;
+}
+
+static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
+			   size_t len)
+{
+	struct ctf *c = f->ctf;
+	struct ctf_trace *tr = f->trace;
+	struct spur_track track = { .parent = tr->track,
+				    .name = len ? trace_intern_n(c->t, name, len) : 0,
+				    .kind = SPUR_TRACK_PROCESS,
+				    .pid = pid,
+				    .tid = -1,
+				    .cpu = -1 };
+	struct map64_slot *slot;
 	struct map64 *threads;
+	uint32_t made = SPUR_NONE;
 	uint64_t key;
 
 	pthread_mutex_lock(&c->t->lock);
-	process = map64_put(&tr->processes, (uint64_t)pid);
-	if (process && !process->value && pid >= 0) {
-		const uint32_t made =
-			trace_add_track(c->t, (struct spur_track){ .parent = tr->track,
-								   .name = id,
-								   .kind = SPUR_TRACK_PROCESS,
-								   .pid = pid,
-								   .tid = -1,
-								   .cpu = -1 });
-
-		process->value = made == SPUR_NONE ? 0 : (uint64_t)made + 1;
-	}
-	if (process && process->value)
-		parent = (uint32_t)process->value - 1;
+	slot = pid >= 0 ? map64_put(&tr->processes, (uint64_t)pid) : NULL;
+	if (slot && track_get(f, slot, track))
+		track.parent = entry_track(slot->value);
 	key = thread_key(tr, pid, tid, &threads);
-	thread = map64_put(threads, key);
-	if (thread && !thread->value) {
-		track = trace_add_track(c->t, (struct spur_track){ .parent = parent,
-								   .name = id,
-								   .kind = SPUR_TRACK_THREAD,
-								   .pid = pid,
-								   .tid = tid,
-								   .cpu = -1 });
-		thread->value = track == SPUR_NONE ? 0 : (uint64_t)track + 1;
-	} else if (thread) {
-		track = (uint32_t)thread->value - 1;
-	}
+	track.kind = SPUR_TRACK_THREAD;
+	track.tid = tid;
+	slot = map64_put(threads, key);
+	if (track_get(f, slot, track))
+		made = entry_track(slot->value);
 	pthread_mutex_unlock(&c->t->lock);
-	return track;
+	return made;
 }
 
 /* Text at a byte of the packet, up to a NUL. */
@@ -137,17 +168,18 @@ static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 	uint32_t track;
 
 	if (!is_short(pid) || !is_short(tid)) {
-		track = track_make(f->ctf, f->trace, pid, tid, name, len);
+		track = track_make(f, pid, tid, name, len);
 		return track == SPUR_NONE ? f->own_track : track;
 	}
 	slot = map64_put(&f->tracks, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
 	if (!slot)
 		return f->own_track;
-	if (!slot->value) {
-		track = track_make(f->ctf, f->trace, pid, tid, name, len);
-		slot->value = track == SPUR_NONE ? 0 : (uint64_t)track + 1;
+	/* Once without a name, and once with one. */
+	if (!slot->value || (len && !(slot->value >> 32))) {
+		track = track_make(f, pid, tid, name, len);
+		slot->value = track == SPUR_NONE ? 0 : track_entry(track, len > 0);
 	}
-	return slot->value ? (uint32_t)slot->value - 1 : f->own_track;
+	return slot->value ? entry_track(slot->value) : f->own_track;
 }
 
 /* The event's thread: by its common context, else the stream's own track. */
@@ -547,7 +579,8 @@ static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, u
 		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/unknown-event", file, off, lost,
 			 "event at bit %llu of its packet: expected the id of an event class, "
 			 "found %llu",
-			 (unsigned long long)c->at, (unsigned long long)c->slots[CTF_SLOT_EVENT_ID]);
+			 (unsigned long long)c->at,
+			 (unsigned long long)c->slots[CTF_SLOT_EVENT_ID]);
 		return;
 	}
 	find_field(f, *c, &why, field, sizeof(field));
@@ -714,6 +747,48 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 	mem_free(rows);
 	diag_free(&none.diag);
 	return good;
+}
+
+/* Reads a whole stream for its tracks alone. False: memory is out. */
+static bool feed_scan(const struct ctf_feed *of)
+{
+	enum { SCAN_ROWS = 256 };
+	struct ctf_feed *f = mem_alloc(sizeof(*f));
+	struct spur_event *rows = mem_array(SCAN_ROWS, sizeof(*rows));
+	struct batch b = { .rows = rows, .cap = SCAN_ROWS };
+	struct feed none = { 0 };
+	bool good = f && rows;
+
+	diag_init(&none.diag);
+	if (good) {
+		*f = (struct ctf_feed){ .ctf = of->ctf,
+					.trace = of->trace,
+					.class = of->class,
+					.number = of->number,
+					.own_track = of->own_track,
+					.files = of->files,
+					.nfiles = of->nfiles };
+		good = feed_start(f);
+	}
+	while (good && packet_next(f, &none))
+		for (f->nheld = 0; f->packet && f->cursor.at < f->cursor.limit;
+		     f->nheld = b.count = 0)
+			packet_rows(f, &none, &b);
+	if (f) {
+		f->files = NULL;
+		ctf_feed_free(f);
+	}
+	mem_free(rows);
+	diag_free(&none.diag);
+	return good;
+}
+
+bool ctf_scan_tracks(struct ctf *c)
+{
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (!feed_scan(c->feeds[i]))
+			return false;
+	return true;
 }
 
 bool ctf_last(struct spur_trace *t, int64_t *ts)
