@@ -576,6 +576,8 @@ static void build_elements(struct build *b, struct ctf_field *f, const char *nam
 	if (s->code == STEP_SKIP_DYNAMIC || s->code == STEP_SKIP_MANY)
 		return;
 	loop = b->nsteps - 1;
+	/* Elements behind the first begin anywhere. */
+	b->known_align = 1;
 	build_field(b, f->element, NULL);
 	run_close(b);
 	b->known_align = 1;
@@ -663,6 +665,7 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 	if (s) {
 		s->slot = slot_index(f->ref.slot);
 		s->to = (uint32_t)table;
+		s->name = name_id(b, name);
 		b->known_align = build_options(b, f, name, options, ends);
 		for (uint32_t i = 0; i < f->nmembers && !b->failed; i++)
 			b->steps[ends[i]].to = (uint32_t)b->nsteps;
