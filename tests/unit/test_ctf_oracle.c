@@ -243,7 +243,7 @@ struct oracle {
 	uint64_t at, limit;
 	uint64_t slots[256];
 	bool order_known, order_big;
-	uint64_t most; /* elements of a sequence */
+	unsigned idle; /* elements without bits so far */
 	struct out out;
 };
 
@@ -405,13 +405,18 @@ static bool oracle_compound(struct oracle *o, const struct ctf_field *f)
 {
 	const uint64_t n = f->kind == CTF_SEQUENCE ? o->slots[f->ref.slot] : f->length;
 
-	o->most = n > o->most ? n : o->most;
 	for (uint32_t i = 0; f->kind == CTF_STRUCT && i < f->nmembers; i++)
 		if (!oracle_field(o, f->members[i].field))
 			return false;
-	for (uint64_t i = 0; f->kind != CTF_STRUCT && i < n; i++)
+	for (uint64_t i = 0; f->kind != CTF_STRUCT && i < n; i++) {
+		const uint64_t from = o->at;
+
 		if (!oracle_field(o, f->element))
 			return false;
+		/* Those without bits are all alike. */
+		if (o->at == from && o->idle++ > 10000)
+			break;
+	}
 	return true;
 }
 
@@ -472,13 +477,14 @@ static void compare(struct decoder *d, const uint8_t *data, uint64_t bits, const
 			    (unsigned long long)o.at, skipped, (unsigned long long)c->at);
 	c = decoder_cursor(d, data, bits);
 	walked_all = plan_walk(d->program, c, d->t, &args, put_plain, &r) == SPUR_OK ||
-		     (good && o.most > 4096);
+		     (good && o.idle > 4096);
 	spur_args_free(&args);
 	out_char(&o.out, '\0');
 	out_char(&r.out, '\0');
 	if (skipped != good || walked_all != good || c->at > bits || (good && c->at != o.at) ||
 	    /* An array that cannot be there whole may be given up before its elements. */
-	    strncmp(o.out.buf, r.out.buf, good ? o.out.len : r.out.len - 1) != 0 ||
+	    (o.idle <= 4096 &&
+	     strncmp(o.out.buf, r.out.buf, good ? o.out.len : r.out.len - 1) != 0) ||
 	    (good && memcmp(kept, o.slots, d->m->nslots * sizeof(*kept)) != 0) ||
 	    (good &&
 	     memcmp(d->slots + CTF_SLOTS_FIXED, o.slots, d->m->nslots * sizeof(*kept)) != 0)) {
