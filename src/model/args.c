@@ -9,6 +9,9 @@ struct spur_args_store {
 	struct spur_value *items;
 	size_t cap;
 	struct arena arena;
+	void *kept; /* of args_keep() */
+	size_t kept_size;
+	uint64_t owner;
 };
 
 enum { MAX_ARGS = 1 << 20 };
@@ -27,8 +30,33 @@ void args_reset(struct spur_args *args)
 {
 	args->count = 0;
 	args->items = NULL;
-	if (args->store)
+	if (args->store && args->store->arena.used)
 		arena_reset(&args->store->arena);
+}
+
+struct spur_value *args_room(struct spur_args *args, size_t n)
+{
+	struct spur_args_store *s = args_store(args);
+
+	if (!s || ((n > s->cap - args->count || !s->cap) &&
+		   !mem_grow((void **)&s->items, &s->cap, args->count + n + 1, sizeof(*s->items),
+			     MAX_ARGS)))
+		return NULL;
+	args->items = s->items;
+	return s->items + args->count;
+}
+
+void *args_keep(struct spur_args *args, uint64_t owner, size_t size)
+{
+	struct spur_args_store *s = args_store(args);
+
+	if (!s || (s->owner == owner && s->kept_size >= size))
+		return s ? s->kept : NULL;
+	mem_free(s->kept);
+	s->kept = mem_alloc(size);
+	s->kept_size = s->kept ? size : 0;
+	s->owner = s->kept ? owner : 0;
+	return s->kept;
 }
 
 struct spur_value *args_add(struct spur_args *args)
@@ -113,6 +141,7 @@ void spur_args_free(struct spur_args *args)
 {
 	if (args->store) {
 		mem_free(args->store->items);
+		mem_free(args->store->kept);
 		arena_free(&args->store->arena);
 		mem_free(args->store);
 	}

@@ -8,6 +8,16 @@
 void args_reset(struct spur_args *args);
 /* A new last item at the top level, zeroed; NULL when memory is out. Pointers to earlier items become invalid. */
 struct spur_value *args_add(struct spur_args *args);
+/*
+ * Room for `n` more items behind the last, not zeroed; who fills them adds to args->count. NULL when memory is out.
+ * Pointers to earlier items become invalid.
+ */
+struct spur_value *args_room(struct spur_args *args, size_t n);
+/*
+ * Zeroed memory of a format's own, which stays with the args over resets as long as the same `owner` (a number that
+ * nobody else has; not 0) asks for no more of it. Another owner, or more, gets it zeroed again. NULL when memory is out.
+ */
+void *args_keep(struct spur_args *args, uint64_t owner, size_t size);
 /* Memory that lives until the next args_reset(). */
 void *args_alloc(struct spur_args *args, size_t size);
 /* Text copied into it. */

@@ -110,8 +110,7 @@ static void value_path(const struct value_run *r, const struct spur_value *v, ch
 		path_put(path, path_put(path, at, at ? "." : ""), spur_string(r->t, v->name, NULL));
 }
 
-/* A basic value is there: bits [at, at + size). */
-static bool value_done(struct value_run *r, const struct step *s, const struct spur_value *v,
+static bool value_tell(struct value_run *r, const struct step *s, const struct spur_value *v,
 		       uint64_t at, uint64_t size)
 {
 	char path[PATH_ROOM];
@@ -119,13 +118,18 @@ static bool value_done(struct value_run *r, const struct step *s, const struct s
 		.field = s->field, .path = path, .at = at, .size = size, .value = *v
 	};
 
-	if (!r->each)
-		return true;
 	value_path(r, v, path);
 	if (r->each(r->self, &place))
 		return true;
 	r->stopped = true;
 	return false;
+}
+
+/* A basic value is there: bits [at, at + size). */
+static inline bool value_done(struct value_run *r, const struct step *s, const struct spur_value *v,
+			      uint64_t at, uint64_t size)
+{
+	return !r->each || value_tell(r, s, v, at, size);
 }
 
 /* --- basic values --- */
@@ -138,29 +142,30 @@ static bool need(struct value_run *r, const struct step *s, uint64_t bits)
 	return false;
 }
 
-static const char *label_join(struct value_run *r, const char *const *names, size_t n)
+static const char *label_join(struct spur_args *args, bool flat, const char *const *names, size_t n)
 {
 	size_t len = 1;
 	char *text, *p;
 
 	for (size_t i = 0; i < n; i++)
 		len += strlen(names[i]) + 1;
-	p = text = args_alloc(r->args, len);
+	p = text = args_alloc(args, len);
 	for (size_t i = 0; p && i < n; i++) {
 		const size_t l = strlen(names[i]);
 
 		if (i)
-			*p++ = r->flat ? '|' : CTF_LABELS_BETWEEN;
+			*p++ = flat ? '|' : CTF_LABELS_BETWEEN;
 		memcpy(p, names[i], l);
 		p += l;
 	}
-	r->no_memory |= !text;
 	return text;
 }
 
-/* Names of the value: of an ordered list the one, else all that hold it, in the metadata's order. */
-static const char *label_of(struct value_run *r, const struct ctf_field *f, uint64_t v)
+const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
+		       bool *good)
 {
+	const char *joined;
+
 	const struct ctf_labels *l = f->labels;
 	const uint64_t flip = f->is_signed ? (uint64_t)1 << 63 : 0;
 	const char *names[64];
@@ -193,22 +198,39 @@ static const char *label_of(struct value_run *r, const struct ctf_field *f, uint
 		if (in && (!n || names[n - 1] != m->name))
 			names[n++] = m->name;
 	}
-	return n > 1 ? label_join(r, names, n) : n ? names[0] : NULL;
+	if (n < 2)
+		return n ? names[0] : NULL;
+	joined = label_join(args, flat, names, n);
+	*good &= joined != NULL;
+	return joined;
+}
+
+void plan_number(const struct ctf_field *f, struct spur_value *v)
+{
+	v->size = f->size && f->size % 8 == 0 && f->size <= 64 ? (uint8_t)(f->size / 8) : 0;
+	if (f->kind == CTF_FLOAT) {
+		v->type = SPUR_F64;
+		v->size = (uint8_t)(f->size / 8);
+	} else if (f->labels || f->is_enum || f->kind == CTF_BITMAP) {
+		v->type = SPUR_ENUM;
+		v->count = f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
+			   : f->is_signed	 ? CTF_ENUM_SIGNED
+						 : CTF_ENUM_UNSIGNED;
+	} else {
+		v->type = f->kind == CTF_BOOL ? SPUR_BOOL : f->is_signed ? SPUR_I64 : SPUR_U64;
+	}
 }
 
 static void set_int(struct value_run *r, const struct ctf_field *f, struct spur_value *v,
 		    uint64_t n)
 {
-	v->size = f->size && f->size % 8 == 0 && f->size <= 64 ? (uint8_t)(f->size / 8) : 0;
-	v->type = f->kind == CTF_BOOL ? SPUR_BOOL : f->is_signed ? SPUR_I64 : SPUR_U64;
+	bool good = true;
+
+	plan_number(f, v);
 	v->u = f->kind == CTF_BOOL ? n != 0 : n;
-	if (f->labels || f->is_enum || f->kind == CTF_BITMAP) {
-		v->type = SPUR_ENUM;
-		v->count = f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
-			   : f->is_signed	 ? CTF_ENUM_SIGNED
-						 : CTF_ENUM_UNSIGNED;
-		v->label = f->labels ? label_of(r, f, n) : NULL;
-	}
+	if (f->labels)
+		v->label = plan_label(r->args, r->flat, f, n, &good);
+	r->no_memory |= !good;
 }
 
 static bool value_int(struct value_run *r, const struct step *s)
@@ -339,8 +361,7 @@ static bool value_float(struct value_run *r, const struct step *s)
 		return value_wide(r, s);
 	if (!need(r, s, s->size) || !(v = value_add(r, s)))
 		return false;
-	v->type = SPUR_F64;
-	v->size = (uint8_t)(s->size / 8);
+	plan_number(s->field, v);
 	if (s->size == 128) {
 		const bool low_first = !(s->flags & STEP_BIG) != !(!(s->flags & STEP_REVERSED));
 		const uint64_t a = load_turned(s, c->data, at, 64),
@@ -633,6 +654,12 @@ static enum spur_status value_run(struct value_run *r)
 {
 	const struct step *s = r->p->value.steps;
 
+	plan_forget(r->p, r->c);
+	r->frames[0] = (struct frame){ 0 };
+	r->depth = 0;
+	r->values = 0;
+	r->no_memory = r->stopped = false;
+
 	while (s && s->code != STEP_END)
 		s = value_step(r, s);
 	/* What is open where it ends keeps what it has. */
@@ -644,8 +671,15 @@ static enum spur_status value_run(struct value_run *r)
 enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,
 			     struct spur_args *args)
 {
-	struct value_run r = { .p = p, .c = c, .args = args, .flat = flat };
+	struct value_run r;
 
+	if (p->bytes.values && c->at % 8 == 0 && bytes_values(&p->bytes, c, flat, args))
+		return SPUR_OK;
+	r.p = p;
+	r.c = c;
+	r.args = args;
+	r.flat = flat;
+	r.each = NULL;
 	return value_run(&r);
 }
 
@@ -653,9 +687,14 @@ enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
 			   const struct spur_trace *t, struct spur_args *scratch,
 			   bool (*each)(void *self, const struct ctf_place *place), void *self)
 {
-	struct value_run r = {
-		.p = p, .c = c, .args = scratch, .flat = true, .each = each, .self = self, .t = t
-	};
+	struct value_run r;
 
+	r.p = p;
+	r.c = c;
+	r.args = scratch;
+	r.flat = true;
+	r.each = each;
+	r.self = self;
+	r.t = t;
 	return value_run(&r);
 }

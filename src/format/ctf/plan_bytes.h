@@ -1,0 +1,107 @@
+/*
+ * Byte programs: what plan.c compiled once more, for events whose fields are whole bytes and nested by structures at
+ * most, as nearly all are. Positions are bytes, runs of fields are bounded once, values are copies of a template with
+ * the number put in. Whatever does not fit is left to the programs of bits, which say why: where a byte program
+ * succeeds both give the same.
+ */
+#ifndef SPUR_FORMAT_CTF_PLAN_BYTES_H
+#define SPUR_FORMAT_CTF_PLAN_BYTES_H
+
+#include "format/ctf/plan.h"
+
+struct code;
+struct keep;
+
+enum byte_code {
+	/* Numbers at `off` of the run: kept in `slot`, or values. In the order of loads: see byte_load(). */
+	BYTE_U8,
+	BYTE_I8,
+	BYTE_U16,
+	BYTE_I16,
+	BYTE_U32,
+	BYTE_I32,
+	BYTE_64,
+	BYTE_U16_SWAPPED,
+	BYTE_I16_SWAPPED,
+	BYTE_U32_SWAPPED,
+	BYTE_I32_SWAPPED,
+	BYTE_64_SWAPPED,
+	BYTE_F32,
+	BYTE_F32_SWAPPED,
+	/* Both. */
+	BYTE_RUN, /* `size` bytes that what follows reads from */
+	BYTE_ALIGN, /* to a multiple of `size` bytes */
+	BYTE_STRING, /* to the NUL */
+	BYTE_END,
+	/* Skipping. */
+	BYTE_ROLE, /* a number of kind `load`, to a slot that has a role */
+	BYTE_CLOCK, /* of `bits` bits */
+	BYTE_PLACE, /* the offset of `off` in the packet, to `slot` */
+	BYTE_DYNAMIC, /* slots[slot] times `size` bytes */
+	/* Values. */
+	BYTE_INT, /* a number of kind `load` with more to it: see enum byte_what */
+	BYTE_TEXT, /* `count` bytes at `off` of the run */
+	BYTE_BLOB,
+	BYTE_TEXT_DYNAMIC, /* slots[slot] bytes */
+	BYTE_BLOB_DYNAMIC,
+	BYTE_ARRAY, /* `count` numbers of `size` bytes and kind `load`, at `off` of the run */
+	BYTE_SEQUENCE, /* slots[slot] of them */
+	BYTE_OPEN, /* a structure of `count` members */
+	BYTE_CLOSE,
+};
+
+enum byte_what {
+	BYTE_SCOPE = 1, /* OPEN, CLOSE: of a whole scope */
+	BYTE_HIDDEN = 2, /* no value, only kept */
+	BYTE_BOOL = 4,
+	BYTE_LABELS = 8,
+	BYTE_KEPT = 16, /* in `slot` */
+};
+
+enum {
+	BYTE_DEPTH = 16, /* structures inside each other */
+	BYTE_ELEMENTS = 1 << 16, /* of one sequence */
+};
+
+struct byte_skip {
+	uint8_t code;
+	uint8_t load;
+	uint8_t bits;
+	uint32_t slot;
+	uint32_t off;
+	uint32_t size;
+};
+
+struct byte_value {
+	uint8_t code;
+	uint8_t load;
+	uint8_t what;
+	uint32_t off;
+	uint32_t size;
+	uint32_t slot;
+	uint32_t count;
+	const struct ctf_field *field;
+	struct spur_value value; /* what all values of the field have in common */
+};
+
+struct byte_program {
+	const struct byte_skip *skip; /* NULL: there is no byte program */
+	const struct byte_value *values; /* the same */
+	uint32_t
+		fixed; /* bytes of the skip program, where it is one run and keeps nothing; else 0 */
+	uint32_t flat, scopes; /* values at the top: without structures for scopes, with */
+};
+
+/* From the programs of bits; leaves out what cannot be. False: no memory. */
+bool bytes_compile(struct byte_program *b, struct arena *arena, const struct code *skip,
+		   const struct code *values, const struct keep *keeps);
+
+/* The end of the fields that begin at `p`; NULL: not by this program. `end` is that of the packet's whole bytes. */
+const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const uint8_t *p,
+			  const uint8_t *end);
+
+/* As plan_values(), from the cursor on, which stands at a byte. False: not by this program; nothing has changed. */
+bool bytes_values(const struct byte_program *b, struct ctf_cursor *c, bool flat,
+		  struct spur_args *args);
+
+#endif
