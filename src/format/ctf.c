@@ -314,7 +314,6 @@ void ctf_feed_free(struct ctf_feed *f)
 	mem_free(f->files);
 	mem_free(f->cursor.slots);
 	mem_free(f->cursor.have);
-	mem_free(f->known);
 	map64_free(&f->rest);
 	map64_free(&f->tracks);
 	map64_free(&f->functions);

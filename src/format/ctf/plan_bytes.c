@@ -7,8 +7,9 @@ struct build {
 	struct byte_skip *skip;
 	struct byte_value *values;
 	size_t n, cap;
-	size_t run; /* the step of the run that is open, or NO_RUN */
-	uint32_t run_size; /* its bytes */
+	size_t run; /* values: the step of the run that is open, or NO_RUN */
+	uint32_t run_size; /* its bytes; skipping: of the last run */
+	uint32_t pending; /* skipping: bytes that the next step is to pass over */
 	struct {
 		size_t step;
 		uint32_t count;
@@ -48,13 +49,19 @@ static uint8_t number_load(const struct step *s, bool is_float)
 
 /* --- skip programs --- */
 
-static struct byte_skip *skip_add(struct build *b, enum byte_code code)
+static struct byte_skip *skip_add(struct build *b, enum byte_code code, const struct step *s)
 {
+	struct byte_skip *to;
+
 	if (b->n >= BYTE_STEPS ||
 	    !mem_grow((void **)&b->skip, &b->cap, b->n + 1, sizeof(*b->skip), BYTE_STEPS))
 		return NULL;
-	b->skip[b->n] = (struct byte_skip){ .code = (uint8_t)code };
-	return &b->skip[b->n++];
+	to = &b->skip[b->n++];
+	*to = (struct byte_skip){
+		.code = (uint8_t)code, .run = b->pending, .slot = s->slot, .size = s->size / 8
+	};
+	b->pending = 0;
+	return to;
 }
 
 /* A number of the run that is kept; all of it is inside the run. */
@@ -67,11 +74,11 @@ static bool skip_number(struct build *b, const struct step *s)
 	for (unsigned i = 0; i < s->nkeeps; i++) {
 		const struct keep *k = &b->keeps[s->keeps + i];
 		const bool is_clock = k->what == KEEP_CLOCK;
-		struct byte_skip *to = skip_add(b, is_clock ? BYTE_CLOCK : BYTE_ROLE);
+		struct byte_skip *to = skip_add(b, is_clock ? BYTE_CLOCK : BYTE_ROLE, s);
 
 		if (!to)
 			return false;
-		to->off = s->off / 8;
+		to->back = b->run_size - s->off / 8;
 		to->bits = (uint8_t)s->size;
 		to->load = number_load(s, false);
 		to->slot = k->slot;
@@ -81,45 +88,52 @@ static bool skip_number(struct build *b, const struct step *s)
 	return true;
 }
 
+/* Where the length is the last thing that was kept it is one step. */
+static bool skip_dynamic(struct build *b, const struct step *s)
+{
+	struct byte_skip *last = b->n && !b->pending ? &b->skip[b->n - 1] : NULL;
+
+	if (s->size % 8)
+		return false;
+	if (!last || last->code > BYTE_64_SWAPPED || last->slot != s->slot)
+		return skip_add(b, BYTE_DYNAMIC, s);
+	last->code = BYTE_COUNTED;
+	last->size = s->size / 8;
+	return true;
+}
+
 static bool skip_step(struct build *b, const struct step *s)
 {
 	struct byte_skip *to;
 
 	switch ((enum step_code)s->code) {
 	case STEP_ALIGN:
-		if (s->size <= 8)
-			return true;
-		to = skip_add(b, BYTE_ALIGN);
-		break;
+		return s->size <= 8 || skip_add(b, BYTE_ALIGN, s);
 	case STEP_ORDER:
 		/* Whole bytes at whole bytes keep the rule whatever came before. */
 		return true;
 	case STEP_RUN:
-		b->run_size = s->size / 8;
-		to = s->size % 8 ? NULL : skip_add(b, BYTE_RUN);
-		break;
-	case STEP_STRING:
-		to = s->size == 8 ? skip_add(b, BYTE_STRING) : NULL;
-		break;
-	case STEP_SKIP_DYNAMIC:
-		to = s->size % 8 ? NULL : skip_add(b, BYTE_DYNAMIC);
-		break;
-	case STEP_PLACE:
-		to = s->off % 8 ? NULL : skip_add(b, BYTE_PLACE);
-		break;
-	case STEP_END:
-		return skip_add(b, BYTE_END);
+		/* Two runs in a row: the first is too long to be joined with more. */
+		if (s->size % 8 || b->pending)
+			return false;
+		b->run_size = b->pending = s->size / 8;
+		return true;
 	case STEP_GET:
 		return skip_number(b, s);
+	case STEP_STRING:
+		return s->size == 8 && skip_add(b, BYTE_STRING, s);
+	case STEP_SKIP_DYNAMIC:
+		return skip_dynamic(b, s);
+	case STEP_PLACE:
+		to = s->off % 8 || s->off / 8 > b->run_size ? NULL : skip_add(b, BYTE_PLACE, s);
+		if (to)
+			to->back = b->run_size - s->off / 8;
+		return to != NULL;
+	case STEP_END:
+		return skip_add(b, BYTE_END, s);
 	default:
 		return false;
 	}
-	if (to) {
-		to->size = s->size / 8;
-		to->slot = s->slot;
-		to->off = s->off / 8;
-	}
-	return to != NULL;
 }
 
 /* --- values --- */
@@ -340,8 +354,7 @@ static bool compile_skip(struct build *b, struct byte_program *p, const struct c
 		return false;
 	memcpy(own, b->skip, b->n * sizeof(*own));
 	p->skip = own;
-	if (b->n == 2 && own[0].code == BYTE_RUN)
-		p->fixed = own[0].size;
+	p->fixed = own[0].code == BYTE_END ? own[0].run : 0;
 	return true;
 }
 
@@ -377,4 +390,52 @@ bool bytes_compile(struct byte_program *p, struct arena *arena, const struct cod
 	mem_free(b.skip);
 	mem_free(b.values);
 	return good;
+}
+
+bool bytes_find(const struct byte_program *p, uint32_t slot, uint32_t *off, uint8_t *load)
+{
+	const struct byte_skip *s = p->skip;
+	const uint32_t run = s ? s->run : 0;
+
+	for (; s && (s == p->skip || !s->run); s++) {
+		if (s->code > BYTE_64_SWAPPED && s->code != BYTE_PLACE)
+			return false;
+		if (s->slot == slot) {
+			*off = run - s->back;
+			*load = s->code;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_among(uint32_t slot, const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (slots[i] == slot)
+			return true;
+	return false;
+}
+
+void bytes_drop(struct byte_program *p, const uint32_t *slots, size_t n)
+{
+	struct byte_skip *to = (struct byte_skip *)p->skip;
+	uint32_t run = 0;
+
+	for (const struct byte_skip *s = p->skip; s; s = s->code == BYTE_END ? NULL : s + 1)
+		if (s->code == BYTE_DYNAMIC && is_among(s->slot, slots, n))
+			return;
+	for (const struct byte_skip *s = p->skip; s; s++) {
+		run += s->run;
+		if ((s->code <= BYTE_64_SWAPPED || s->code == BYTE_PLACE) &&
+		    is_among(s->slot, slots, n))
+			continue;
+		*to = *s;
+		to->run = run;
+		run = 0;
+		if (to++->code == BYTE_END)
+			break;
+	}
+	if (p->skip)
+		p->fixed = p->skip->code == BYTE_END ? p->skip->run : 0;
 }

@@ -7,13 +7,14 @@
 #ifndef SPUR_FORMAT_CTF_PLAN_BYTES_H
 #define SPUR_FORMAT_CTF_PLAN_BYTES_H
 
+#include "base/bits.h"
 #include "format/ctf/plan.h"
 
 struct code;
 struct keep;
 
 enum byte_code {
-	/* Numbers at `off` of the run: kept in `slot`, or values. In the order of loads: see byte_load(). */
+	/* Numbers: kept in `slot`, or values. Kinds of byte_load(). */
 	BYTE_U8,
 	BYTE_I8,
 	BYTE_U16,
@@ -29,16 +30,17 @@ enum byte_code {
 	BYTE_F32,
 	BYTE_F32_SWAPPED,
 	/* Both. */
-	BYTE_RUN, /* `size` bytes that what follows reads from */
+	BYTE_END,
 	BYTE_ALIGN, /* to a multiple of `size` bytes */
 	BYTE_STRING, /* to the NUL */
-	BYTE_END,
 	/* Skipping. */
 	BYTE_ROLE, /* a number of kind `load`, to a slot that has a role */
 	BYTE_CLOCK, /* of `bits` bits */
-	BYTE_PLACE, /* the offset of `off` in the packet, to `slot` */
+	BYTE_PLACE, /* where it is in the packet, to `slot` */
+	BYTE_COUNTED, /* a number of kind `load`, to `slot`, and as many times `size` bytes */
 	BYTE_DYNAMIC, /* slots[slot] times `size` bytes */
 	/* Values. */
+	BYTE_RUN, /* `size` bytes that what follows reads from */
 	BYTE_INT, /* a number of kind `load` with more to it: see enum byte_what */
 	BYTE_TEXT, /* `count` bytes at `off` of the run */
 	BYTE_BLOB,
@@ -63,12 +65,14 @@ enum {
 	BYTE_ELEMENTS = 1 << 16, /* of one sequence */
 };
 
+/* Each first passes over `run` bytes. */
 struct byte_skip {
 	uint8_t code;
 	uint8_t load;
 	uint8_t bits;
+	uint32_t run;
+	uint32_t back; /* bytes from the field's begin to the end of the last run */
 	uint32_t slot;
-	uint32_t off;
 	uint32_t size;
 };
 
@@ -96,6 +100,14 @@ struct byte_program {
 bool bytes_compile(struct byte_program *b, struct arena *arena, const struct code *skip,
 		   const struct code *values, const struct keep *keeps);
 
+/*
+ * Where a value that goes to `slot` stands before all that varies in size, and how it is loaded (an enum byte_code;
+ * BYTE_PLACE: text). False: not there.
+ */
+bool bytes_find(const struct byte_program *b, uint32_t slot, uint32_t *off, uint8_t *load);
+/* The program keeps these slots no longer, unless it needs them itself: who wants them finds them with bytes_find(). */
+void bytes_drop(struct byte_program *b, const uint32_t *slots, size_t n);
+
 /* The end of the fields that begin at `p`; NULL: not by this program. `end` is that of the packet's whole bytes. */
 const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const uint8_t *p,
 			  const uint8_t *end);
@@ -103,5 +115,52 @@ const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const
 /* As plan_values(), from the cursor on, which stands at a byte. False: not by this program; nothing has changed. */
 bool bytes_values(const struct byte_program *b, struct ctf_cursor *c, bool flat,
 		  struct spur_args *args);
+
+/* A float's bits are those of a double. */
+static inline uint64_t byte_float(uint32_t bits)
+{
+	float f;
+	double d;
+	uint64_t v;
+
+	memcpy(&f, &bits, sizeof(f));
+	d = (double)f;
+	memcpy(&v, &d, sizeof(v));
+	return v;
+}
+
+static inline uint64_t byte_load(unsigned kind, const uint8_t *p)
+{
+	switch (kind) {
+	case BYTE_U8:
+		return *p;
+	case BYTE_I8:
+		return (uint64_t)(int8_t)*p;
+	case BYTE_U16:
+		return load16(p, false);
+	case BYTE_I16:
+		return (uint64_t)(int16_t)load16(p, false);
+	case BYTE_U32:
+		return load32(p, false);
+	case BYTE_I32:
+		return (uint64_t)(int32_t)load32(p, false);
+	case BYTE_64:
+		return load64(p, false);
+	case BYTE_U16_SWAPPED:
+		return load16(p, true);
+	case BYTE_I16_SWAPPED:
+		return (uint64_t)(int16_t)load16(p, true);
+	case BYTE_U32_SWAPPED:
+		return load32(p, true);
+	case BYTE_I32_SWAPPED:
+		return (uint64_t)(int32_t)load32(p, true);
+	case BYTE_64_SWAPPED:
+		return load64(p, true);
+	case BYTE_F32:
+		return byte_float(load32(p, false));
+	default:
+		return byte_float(load32(p, true));
+	}
+}
 
 #endif

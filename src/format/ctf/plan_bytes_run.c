@@ -2,53 +2,8 @@
 #include "format/ctf/plan_parts.h"
 #include "model/args.h"
 
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-
-static inline uint64_t float_bits(uint32_t bits)
-{
-	float f;
-	double d;
-	uint64_t v;
-
-	memcpy(&f, &bits, sizeof(f));
-	d = (double)f;
-	memcpy(&v, &d, sizeof(v));
-	return v;
-}
-
-static inline uint64_t byte_load(unsigned kind, const uint8_t *p)
-{
-	switch (kind) {
-	case BYTE_U8:
-		return *p;
-	case BYTE_I8:
-		return (uint64_t)(int8_t)*p;
-	case BYTE_U16:
-		return load16(p, false);
-	case BYTE_I16:
-		return (uint64_t)(int16_t)load16(p, false);
-	case BYTE_U32:
-		return load32(p, false);
-	case BYTE_I32:
-		return (uint64_t)(int32_t)load32(p, false);
-	case BYTE_64:
-		return load64(p, false);
-	case BYTE_U16_SWAPPED:
-		return load16(p, true);
-	case BYTE_I16_SWAPPED:
-		return (uint64_t)(int16_t)load16(p, true);
-	case BYTE_U32_SWAPPED:
-		return load32(p, true);
-	case BYTE_I32_SWAPPED:
-		return (uint64_t)(int32_t)load32(p, true);
-	case BYTE_64_SWAPPED:
-		return load64(p, true);
-	case BYTE_F32:
-		return float_bits(load32(p, false));
-	default:
-		return float_bits(load32(p, true));
-	}
-}
 
 /* A high bit in each byte that is 0; of several the lowest is right. */
 static inline uint64_t zero_bytes(uint64_t w)
@@ -59,16 +14,18 @@ static inline uint64_t zero_bytes(uint64_t w)
 /* Where the first NUL of the `n` bytes is; `n`: there is none. Texts are short: a call costs more than they. */
 static inline size_t nul_at(const uint8_t *p, size_t n)
 {
+	const bool swap = order_swaps(false);
 	const uint8_t *nul;
 	size_t i = 0;
 
-	for (; i + 8 <= n && i < 32; i += 8) {
-		const uint64_t zero = zero_bytes(load64(p + i, order_swaps(false)));
+	for (; n - i >= 16 && i < 64; i += 16) {
+		const uint64_t a = zero_bytes(load64(p + i, swap)),
+			       b = zero_bytes(load64(p + i + 8, swap));
 
-		if (zero)
-			return i + (size_t)__builtin_ctzll(zero) / 8;
+		if (a | b)
+			return i + (a ? 0 : 8) + (size_t)__builtin_ctzll(a ? a : b) / 8;
 	}
-	if (n - i < 8) {
+	if (n - i < 16) {
 		while (i < n && p[i])
 			i++;
 		return i;
@@ -86,43 +43,34 @@ const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const
 			  const uint8_t *end)
 {
 	uint64_t *const slots = c->slots;
-	const uint8_t *run = p;
 	uint64_t n;
 
-	/* Invariant: p <= end, and run + off with what is loaded there is before p. */
+	/* Invariant: p <= end, and `back` reaches into the last run at most. */
 	for (;; s++) {
+		if (unlikely((size_t)(end - p) < s->run))
+			return NULL;
+		p += s->run;
 		switch ((enum byte_code)s->code) {
 		case BYTE_END:
 			return p;
-		case BYTE_RUN:
-			if (unlikely((size_t)(end - p) < s->size))
-				return NULL;
-			run = p;
-			p += s->size;
-			break;
-		case BYTE_U8:
-			slots[s->slot] = run[s->off];
-			break;
-		case BYTE_U16:
-			slots[s->slot] = load16(run + s->off, false);
-			break;
-		case BYTE_U32:
-			slots[s->slot] = load32(run + s->off, false);
-			break;
-		case BYTE_I32:
-			slots[s->slot] = (uint64_t)(int32_t)load32(run + s->off, false);
-			break;
 		case BYTE_64:
-			slots[s->slot] = load64(run + s->off, false);
+			slots[s->slot] = load64(p - s->back, false);
 			break;
 		case BYTE_PLACE:
-			slots[s->slot] = (uint64_t)(run + s->off - c->data);
+			slots[s->slot] = (uint64_t)(p - s->back - c->data);
 			break;
 		case BYTE_STRING:
-			n = nul_at(p, (size_t)(end - p));
-			if (unlikely(n == (size_t)(end - p)))
+			p += nul_at(p, (size_t)(end - p));
+			if (unlikely(p++ == end))
 				return NULL;
-			p += n + 1;
+			break;
+		case BYTE_COUNTED:
+			n = likely(s->load == BYTE_64) ? load64(p - s->back, false)
+						       : byte_load(s->load, p - s->back);
+			slots[s->slot] = n;
+			if (unlikely(!fits(n, s->size, (size_t)(end - p))))
+				return NULL;
+			p += n * s->size;
 			break;
 		case BYTE_DYNAMIC:
 			n = slots[s->slot];
@@ -137,15 +85,15 @@ const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const
 			p = c->data + n;
 			break;
 		case BYTE_ROLE:
-			slots[s->slot] = byte_load(s->load, run + s->off);
+			slots[s->slot] = byte_load(s->load, p - s->back);
 			c->have[s->slot] = 1;
 			break;
 		case BYTE_CLOCK:
-			c->clock =
-				clock_update(c->clock, byte_load(s->load, run + s->off), s->bits);
+			n = byte_load(s->load, p - s->back);
+			c->clock = clock_update(c->clock, n, s->bits);
 			break;
 		default:
-			slots[s->slot] = byte_load(s->code, run + s->off);
+			slots[s->slot] = byte_load(s->code, p - s->back);
 			break;
 		}
 	}

@@ -55,28 +55,41 @@ struct ctf_event {
 	const struct ctf_event_class *class;
 	struct ctf_program *program; /* common context, own context, payload */
 	uint64_t name_cls; /* row_pair() */
+	uint64_t rest; /* the last word of a row: an instant with `nargs` arguments */
 	uint32_t name; /* of the event, as the metadata has it; the class's may be that of a span */
 	uint8_t rule;
-	uint8_t nargs;
 	bool needs_packet; /* refers to fields of the packet's header or context */
 	uint32_t slot
 		[4]; /* of rules: function address; switch: prev_tid, next_tid, prev_state, next_comm; wakeup: tid */
 };
 
-/* A stream class in use. */
 /* Event headers that are read without their program. */
 enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
 
+/* Where an event's thread stands behind its header: of four bytes each, before all that varies in size. */
+struct ctf_lead {
+	bool there;
+	bool has_name;
+	uint8_t pid_load, tid_load; /* enum byte_code */
+	uint32_t pid, tid, name; /* bytes; without a pid that is the tid */
+};
+
+/* A stream class in use. */
 struct ctf_class {
 	struct ctf_stream_class *class;
 	struct ctf_program *context, *header;
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
+	struct ctf_event **known; /* the same by id, of low ids; atomic, NULL: not asked for yet */
+	uint32_t nknown;
 	struct map64 names,
 		spans; /* string ids: of all events; of spans -> class. Under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
+	struct ctf_lead lead; /* if it is there, the slots are not filled */
 	uint8_t usual; /* enum usual_header */
+	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
+	bool needs_packet; /* its events' headers refer to fields of the packet's */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
@@ -90,7 +103,8 @@ struct ctf_trace {
 	char *dir; /* below the trace's path; "" at the top */
 	struct ctf_program *header;
 	struct ctf_class *classes; /* by index of the stream class */
-	uint32_t nslots;
+	bool *packet_slots; /* filled by headers and contexts of packets; by slot */
+	uint32_t npacket_slots;
 	uint32_t track; /* the top of its tracks */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
@@ -119,11 +133,12 @@ struct ctf_feed {
 	size_t file, next; /* file at hand, packet of it to come */
 	struct ctf_packet *packet; /* at hand, or NULL */
 	struct ctf_cursor cursor;
-	struct ctf_event **known; /* by id, the low ones */
-	struct map64 rest;
+	struct map64 rest; /* id -> struct ctf_event *, of high ids */
 	struct map64 tracks; /* hash of pid and tid -> track */
 	uint64_t last_pid, last_tid; /* whose track `track` is */
+	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
 	bool have_last;
+	uint64_t body; /* bit of the packet behind the header of the last event */
 	uint32_t track, own_track;
 	struct map64 functions; /* address -> class */
 	const struct ctf_packet *before; /* the packet before */

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "format/ctf/plan_parts.h"
-#include "format/ctf/reader.h"
+#include "format/ctf/head.h"
 
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum {
@@ -114,9 +114,9 @@ static uint32_t track_make(struct ctf *c, struct ctf_trace *tr, int64_t pid, int
 }
 
 /* Text at a byte of the packet, up to a NUL. */
-static const char *packet_text(const struct ctf_cursor *c, uint32_t slot, size_t *len)
+static const char *packet_text(const struct ctf_cursor *c, uint64_t at, size_t *len)
 {
-	const uint64_t at = slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot], end = c->limit / 8;
+	const uint64_t end = c->limit / 8;
 	const char *p;
 
 	*len = 0;
@@ -147,21 +147,20 @@ static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 	return slot->value ? (uint32_t)slot->value - 1 : f->own_track;
 }
 
-/* The event's thread: by its common context, else the stream's own track. */
-static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
+/* Where text of a slot is, for packet_text(). */
+static uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
 {
-	const struct ctf_class *k = f->class;
-	uint64_t pid, tid;
+	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
+}
+
+static uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at)
+{
 	const char *name;
 	size_t len;
 
-	if (k->tid_slot == CTF_NO_SLOT)
-		return f->own_track;
-	tid = c->slots[k->tid_slot];
-	pid = k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[k->pid_slot];
 	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
 		return f->track;
-	name = packet_text(c, k->name_slot, &len);
+	name = packet_text(&f->cursor, name_at, &len);
 	f->have_last = true;
 	f->last_tid = tid;
 	f->last_pid = pid;
@@ -169,77 +168,70 @@ static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
 	return f->track;
 }
 
+static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const uint8_t *body)
+{
+	const struct ctf_lead *l = &f->class->lead;
+	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
+
+	f->last_lead = (uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+	return track_of(f, has_pid ? byte_load(l->pid_load, body + l->pid) : UINT64_MAX,
+			byte_load(l->tid_load, body + l->tid),
+			l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX);
+}
+
+/*
+ * The event's thread: by its common context, else the stream's own track. `body` is what stands behind the header; all
+ * of the event is there.
+ */
+static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k,
+				   const uint8_t *body)
+{
+	const struct ctf_lead *l = &k->lead;
+	const uint64_t *slots = f->cursor.slots;
+
+	if (l->there) {
+		const uint64_t lead =
+			(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+
+		return likely(lead == f->last_lead && f->have_last) ? f->track
+								    : lead_track(f, body);
+	}
+	if (k->tid_slot == CTF_NO_SLOT)
+		return f->own_track;
+	return track_of(f, k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : slots[k->pid_slot],
+			slots[k->tid_slot], slot_place(&f->cursor, k->name_slot));
+}
+
 /* --- one event --- */
 
 static struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 {
-	struct map64_slot *slot;
+	struct ctf_event *e = event_known(f->class, id);
+	struct map64_slot *slot = e ? NULL : map64_find(&f->rest, id);
 
-	if (id < CTF_KNOWN) {
-		if (!f->known[id])
-			f->known[id] = ctf_event(f->ctf, f->trace, f->class, id);
-		return f->known[id];
-	}
-	slot = map64_find(&f->rest, id);
 	if (slot)
-		return (void *)(uintptr_t)slot->value;
+		e = (void *)(uintptr_t)slot->value;
+	if (e)
+		return e;
 	/* Ids that nobody declared are not kept: there may be many. */
-	struct ctf_event *e = ctf_event(f->ctf, f->trace, f->class, id);
-
-	slot = e ? map64_put(&f->rest, id) : NULL;
+	e = ctf_event(f->ctf, f->trace, f->class, id);
+	slot = e && id >= f->class->nknown ? map64_put(&f->rest, id) : NULL;
 	if (slot)
 		slot->value = (uintptr_t)e;
 	return e;
 }
 
-/*
- * The two headers of LTTng, in little-endian order, where the short form is used. False: the program must read it. The
- * values are the same; this is quicker.
- */
-static inline bool usual_header(const struct ctf_class *k, struct ctf_cursor *c)
-{
-	const uint64_t at = align_up(c->at, 8);
-	uint32_t w;
-
-	if (k->usual == USUAL_LARGE && c->limit - c->at >= 56) {
-		w = load16(c->data + at / 8, order_swaps(false));
-		if (w == UINT16_MAX)
-			return false;
-		c->clock = clock_update(c->clock, load32(c->data + at / 8 + 2, order_swaps(false)),
-					32);
-		c->at = at + 48;
-		c->slots[CTF_SLOT_EVENT_ID] = w;
-		return true;
-	}
-	if (k->usual == USUAL_COMPACT && c->limit - c->at >= 40) {
-		w = load32(c->data + at / 8, order_swaps(false));
-		if ((w & 31) == 31)
-			return false;
-		c->clock = clock_update(c->clock, w >> 5, 27);
-		c->at = at + 32;
-		c->slots[CTF_SLOT_EVENT_ID] = w & 31;
-		return true;
-	}
-	return false;
-}
-
 /* Moves over the next event. NULL: it cannot be, and *why says so. */
-static inline struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c,
-					   const char **why)
+static struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why)
 {
 	struct ctf_event *e;
 
 	*why = NULL;
-	if (!usual_header(f->class, c)) {
-		c->have[CTF_SLOT_EVENT_ID] = 0;
-		if (unlikely(plan_skip(f->class->header, c) == SPUR_FAIL)) {
-			*why = c->why;
-			return NULL;
-		}
-		/* SPEC ctf/event-id: 0 where the header has none */
-		if (!c->have[CTF_SLOT_EVENT_ID])
-			c->slots[CTF_SLOT_EVENT_ID] = 0;
+	if (unlikely(head_skip(f->class, c) == SPUR_FAIL)) {
+		*why = c->why;
+		return NULL;
 	}
+	f->body = align_up(c->at, 8);
 	e = event_find(f, c->slots[CTF_SLOT_EVENT_ID]);
 	if (unlikely(!e))
 		return NULL;
@@ -264,7 +256,7 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
 	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], "", 0);
 	in->flags |= SPUR_F_IN;
-	comm = packet_text(c, e->slot[3], &len);
+	comm = packet_text(c, slot_place(c, e->slot[3]), &len);
 	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
 	f->nheld = 1;
 	f->held_at = 0;
@@ -337,10 +329,9 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 		flags = SPUR_F_BACK;
 	row_store(row, (uint64_t)ts, 0, off,
 		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
-					       event_track(f, c)),
+					       event_track(f, f->class, c->data + f->body / 8)),
 				      row_pair(f->file_stream, 0), e->name_cls,
-				      row_rest(SPUR_INSTANT, flags, p->cpu, 0) });
-	row->nargs = e->nargs;
+				      e->rest | row_rest(0, flags, p->cpu, 0) });
 	f->last_ts = ts;
 	if (unlikely(e->rule))
 		rule_row(f, e, row);
@@ -532,6 +523,72 @@ static bool is_cut_tail(const struct ctf_feed *f, const char *why)
 	return why && (f->packet->flags & PACKET_CUT) && f->cursor.limit == f->packet->content;
 }
 
+/*
+ * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(), but what is needed for
+ * each stays in registers. Stops at the first that is anything else, or odd.
+ */
+static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_header usual)
+{
+	struct ctf_cursor *const c = &f->cursor;
+	const struct ctf_class *const k = f->class;
+	const uint8_t *const end = c->data + c->limit / 8, *p = c->data + c->at / 8;
+	const uint64_t off = f->packet->off, rest = row_rest(0, 0, f->packet->cpu, 0);
+	const uint64_t stream = row_pair(f->file_stream, 0);
+	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
+	uint64_t clock = c->clock;
+	int64_t before = f->last_ts;
+
+	/* Invariant: p <= end; rows up to `row` are of the events up to `p`. */
+	while (row < last && (size_t)(end - p) > head_bytes(usual) && !f->nheld) {
+		const uint8_t *q = p + head_bytes(usual);
+		uint64_t now = clock, flags = 0;
+		const struct ctf_event *e;
+		uint32_t id;
+		int64_t ts;
+
+		if (unlikely(!head_short(usual, p, &now, &id)))
+			break;
+		e = event_known(k, id);
+		if (unlikely(!e || !e->program->bytes.skip))
+			break;
+		c->slots[k->id_slot] = id;
+		if (e->program->bytes.fixed && e->program->bytes.fixed <= (size_t)(end - q))
+			q += e->program->bytes.fixed;
+		else
+			q = bytes_skip(e->program->bytes.skip, c, q, end);
+		if (unlikely(!q))
+			break;
+		ts = event_time(f, now);
+		if (unlikely(ts < before))
+			flags = row_rest(0, SPUR_F_BACK, 0, 0);
+		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - c->data),
+			  (struct row_words){ row_pair((uint32_t)(q - p),
+						       event_track(f, k, p + head_bytes(usual))),
+					      stream, e->name_cls, e->rest | rest | flags });
+		if (unlikely(e->rule))
+			rule_row(f, e, row);
+		row++;
+		clock = now;
+		before = ts;
+		p = q;
+	}
+	b->count = (uint32_t)(row - b->rows);
+	c->at = (uint64_t)(p - c->data) * 8;
+	c->clock = clock;
+	f->last_ts = before;
+}
+
+static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
+	const uint32_t count = b->count;
+
+	if (f->class->usual == USUAL_LARGE)
+		quick_rows(f, b, USUAL_LARGE);
+	else if (f->class->usual == USUAL_COMPACT)
+		quick_rows(f, b, USUAL_COMPACT);
+	feed->records += b->count - count;
+}
+
 /* Events of the packet at hand. */
 static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 {
@@ -539,8 +596,16 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 	const char *why;
 
 	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
-		const uint64_t from = c->at, clock = c->clock;
-		const struct ctf_event *e = event_skip(f, c, &why);
+		uint64_t from, clock;
+		const struct ctf_event *e;
+
+		if (f->class->usual && c->at % 8 == 0)
+			quick_run(f, feed, b);
+		if (c->at == c->limit || b->count == b->cap || f->nheld)
+			break;
+		from = c->at;
+		clock = c->clock;
+		e = event_skip(f, c, &why);
 
 		if (unlikely(!e || c->at == from)) {
 			if (is_cut_tail(f, why)) {
@@ -565,8 +630,7 @@ static bool feed_start(struct ctf_feed *f)
 	f->last_ts = INT64_MIN;
 	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
 	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
-	f->known = mem_array(CTF_KNOWN, sizeof(struct ctf_event *));
-	return f->cursor.have && f->cursor.slots && f->known;
+	return f->cursor.have && f->cursor.slots;
 }
 
 enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch *b)
