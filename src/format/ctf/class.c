@@ -237,8 +237,11 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 	if (slot && !slot->value) {
 		e = event_make(c, tr, k, class);
 		slot->value = (uintptr_t)e;
-		if (e && id < k->nknown)
-			__atomic_store_n(&k->known[id], e, __ATOMIC_RELEASE);
+		if (e && id < k->nknown) {
+			k->known[id].skip = e->program->bytes.skip;
+			k->known[id].fixed = e->program->bytes.fixed;
+			__atomic_store_n(&k->known[id].event, e, __ATOMIC_RELEASE);
+		}
 	} else if (slot) {
 		e = (void *)(uintptr_t)slot->value;
 	}
@@ -412,7 +415,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 		k->nknown = (uint32_t) class->events[class->nevents - 1]->id + 1;
 	else
 		k->nknown = class->nevents ? CTF_KNOWN : 0;
-	k->known = arena_alloc(&c->t->arena, k->nknown * sizeof(struct ctf_event *));
+	k->known = arena_alloc(&c->t->arena, k->nknown * sizeof(*k->known));
 	if (!k->known)
 		return err_nomem(err);
 	if (find_lead(c, tr, k, err) == SPUR_FAIL)

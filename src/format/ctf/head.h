@@ -63,7 +63,7 @@ static inline enum spur_status head_skip(const struct ctf_class *k, struct ctf_c
 /* The event class of a low id that was asked for before; NULL: ctf_event() finds it. */
 static inline struct ctf_event *event_known(const struct ctf_class *k, uint64_t id)
 {
-	return id < k->nknown ? __atomic_load_n(&k->known[id], __ATOMIC_ACQUIRE) : NULL;
+	return id < k->nknown ? __atomic_load_n(&k->known[id].event, __ATOMIC_ACQUIRE) : NULL;
 }
 
 #endif

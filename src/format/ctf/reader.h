@@ -63,6 +63,13 @@ struct ctf_event {
 		[4]; /* of rules: function address; switch: prev_tid, next_tid, prev_state, next_comm; wakeup: tid */
 };
 
+/* What is read for every event lies together. */
+struct ctf_known {
+	struct ctf_event *event; /* atomic, stored last; NULL: not asked for yet */
+	const struct byte_skip *skip; /* NULL: not by bytes */
+	uint32_t fixed; /* bytes behind the header, where all are passed over alike; else 0 */
+};
+
 /* Event headers that are read without their program. */
 enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
 
@@ -79,7 +86,7 @@ struct ctf_class {
 	struct ctf_stream_class *class;
 	struct ctf_program *context, *header;
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
-	struct ctf_event **known; /* the same by id, of low ids; atomic, NULL: not asked for yet */
+	struct ctf_known *known; /* the same by id, of low ids */
 	uint32_t nknown;
 	struct map64 names,
 		spans; /* string ids: of all events; of spans -> class. Under the lock */

@@ -531,7 +531,13 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 {
 	struct ctf_cursor *const c = &f->cursor;
 	const struct ctf_class *const k = f->class;
-	const uint8_t *const end = c->data + c->limit / 8, *p = c->data + c->at / 8;
+	const struct ctf_known *const known = k->known;
+	const uint32_t nknown = k->nknown, own_track = f->own_track;
+	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
+	const int64_t add = k->plain_add;
+	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
+	const uint8_t *p = data + c->at / 8;
+	uint64_t *const id_slot = &c->slots[k->id_slot];
 	const uint64_t off = f->packet->off, rest = row_rest(0, 0, f->packet->cpu, 0);
 	const uint64_t stream = row_pair(f->file_stream, 0);
 	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
@@ -543,28 +549,27 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		const uint8_t *q = p + head_bytes(usual);
 		uint64_t now = clock, flags = 0;
 		const struct ctf_event *e;
-		uint32_t id;
+		uint32_t id, fixed, track;
 		int64_t ts;
 
-		if (unlikely(!head_short(usual, p, &now, &id)))
+		if (unlikely(!head_short(usual, p, &now, &id) || id >= nknown))
 			break;
-		e = event_known(k, id);
-		if (unlikely(!e || !e->program->bytes.skip))
+		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
+		fixed = known[id].fixed;
+		if (unlikely(!e || !known[id].skip))
 			break;
-		c->slots[k->id_slot] = id;
-		if (e->program->bytes.fixed && e->program->bytes.fixed <= (size_t)(end - q))
-			q += e->program->bytes.fixed;
-		else
-			q = bytes_skip(e->program->bytes.skip, c, q, end);
+		*id_slot = id;
+		q = fixed && fixed <= (size_t)(end - q) ? q + fixed
+							: bytes_skip(known[id].skip, c, q, end);
 		if (unlikely(!q))
 			break;
-		ts = event_time(f, now);
+		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
+							   : time_scaled(f->ctf, k, now);
 		if (unlikely(ts < before))
 			flags = row_rest(0, SPUR_F_BACK, 0, 0);
-		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - c->data),
-			  (struct row_words){ row_pair((uint32_t)(q - p),
-						       event_track(f, k, p + head_bytes(usual))),
-					      stream, e->name_cls, e->rest | rest | flags });
+		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : own_track;
+		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
+			  (struct row_words){ row_pair((uint32_t)(q - p), track), stream, e->name_cls, e->rest | rest | flags });
 		if (unlikely(e->rule))
 			rule_row(f, e, row);
 		row++;
