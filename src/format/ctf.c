@@ -295,6 +295,7 @@ static enum spur_status open_all(struct ctf *c, struct spur_error *err)
 
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
 {
+	static _Atomic uint64_t serials;
 	struct ctf *c = mem_alloc(sizeof(*c));
 
 	if (!c)
@@ -302,6 +303,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	t->state = c;
 	c->t = t;
 	c->spans = !t->options.no_spans;
+	c->serial = ++serials;
 	if (src && strcmp(t->path, "-") == 0)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "-: expected a trace directory, found a pipe: a stream cannot be "

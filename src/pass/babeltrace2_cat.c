@@ -214,32 +214,34 @@ static void out_delta(struct out *o, int64_t delta)
 	}
 }
 
-/* Scopes after the name: those that have a class, empty ones too. */
-static void out_scopes(const struct pretty *p, const struct spur_args *args,
+/* What has no meaning to the reader in a packet's context, and the processor: "{ cpu_id = 0 }", or nothing. */
+static void out_packet(const struct pretty *p, const struct spur_args *args,
 		       const struct ctf_field *context, struct out *o)
 {
-	bool first = true;
+	struct spur_value kept[64], v;
+	uint32_t n = 0;
 
+	if (!args->count || !context)
+		return;
+	v = args->items[0];
+	for (uint32_t k = 0; k < v.count && k < context->nmembers && n < 64; k++)
+		if (!(context->members[k].field->roles & ~(uint32_t)CTF_ROLE_CPU))
+			kept[n++] = v.items[k];
+	v.items = kept;
+	v.count = n;
+	if (n)
+		out_items(p->trace, &v, o, 0);
+}
+
+/* Scopes after the name: those that have a class, empty ones too. */
+static void out_scopes(const struct pretty *p, const struct spur_args *args, bool first,
+		       struct out *o)
+{
 	for (size_t i = 0; i < args->count; i++) {
-		struct spur_value v = args->items[i];
-		struct spur_value kept[64];
-		uint32_t n = 0;
-
-		/* Of the packet's context only what has no meaning to the reader, and the processor. */
-		for (uint32_t k = 0;
-		     !i && context && k < v.count && k < context->nmembers && n < 64; k++)
-			if (!(context->members[k].field->roles & ~(uint32_t)CTF_ROLE_CPU))
-				kept[n++] = v.items[k];
-		if (!i && context) {
-			v.items = kept;
-			v.count = n;
-			if (!n)
-				continue;
-		}
-		if (v.type != SPUR_STRUCT)
+		if (args->items[i].type != SPUR_STRUCT)
 			continue;
 		out_str(o, first ? "" : ", ");
-		out_items(p->trace, &v, o, 0);
+		out_items(p->trace, &args->items[i], o, 0);
 		first = false;
 	}
 }
@@ -249,6 +251,7 @@ static void out_event(const struct pretty *p, const struct spur_event *row, stru
 {
 	struct ctf_place_of at;
 	enum spur_status st;
+	size_t len;
 
 	if (!ctf_event_values(p->ctf, row, args, &at, &st))
 		return;
@@ -256,10 +259,14 @@ static void out_event(const struct pretty *p, const struct spur_event *row, stru
 		out_clock(o, row->ts + p->ctf->epoch_base);
 		out_delta(o, row->dur);
 	}
-	out_bytes(o, p->heads[at.trace].text, p->heads[at.trace].len);
+	out_bytes(o, p->heads[at.trace - p->ctf->traces].text, p->heads[at.trace - p->ctf->traces].len);
 	out_str(o, spur_string(p->trace, at.event->name, NULL));
 	out_str(o, ": ");
-	out_scopes(p, args, at.class->class->packet_context, o);
+	len = o->len;
+	ctf_packet_values(p->ctf, row, args);
+	out_packet(p, args, at.class->class->packet_context, o);
+	ctf_event_values(p->ctf, row, args, &at, &st);
+	out_scopes(p, args, len == o->len, o);
 	out_char(o, '\n');
 }
 

@@ -1,32 +1,59 @@
-/* Fields of events and packets, when somebody asks: the packet is found by the row's place and its heads are read again. */
+/*
+ * Fields of events and packets, when somebody asks. The packet is found by the row's place; the last packets asked for
+ * stay with the spur_args, since rows mostly come in order.
+ */
 #include <string.h>
 
 #include "base/bits.h"
+#include "format/ctf/head.h"
 #include "format/ctf/reader.h"
 #include "model/args.h"
 
-/* A cursor with slots of its own, in the args' memory. */
-static bool cursor_new(const struct ctf_trace *tr, struct spur_args *args, struct ctf_cursor *c)
+enum { ARGS_PLACES = 16 };
+
+/* A packet, and which rows are of it. */
+struct args_place {
+	struct ctf_trace *trace;
+	struct ctf_class *class; /* NULL: no packet yet */
+	uint32_t stream;
+	uint64_t low, size; /* rows of bytes [low, low + size) of the stream */
+	bool order_known, order_big; /* behind the packet's context */
+	struct ctf_packet packet;
+};
+
+/* What stays with a spur_args. */
+struct args_memo {
+	struct args_place places[ARGS_PLACES]; /* by stream */
+	const struct args_place *heads; /* whose packet's header and context the slots have; NULL: none */
+	struct ctf_cursor cursor;
+	uint8_t have[CTF_SLOTS_FIXED];
+	uint64_t slots[];
+};
+
+static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
 {
-	*c = (struct ctf_cursor){ 0 };
-	c->slots = args_alloc(args, ctf_slots(tr) * sizeof(*c->slots));
-	c->have = args_alloc(args, CTF_SLOTS_FIXED);
-	return c->slots && c->have;
+	/* Files are streams of the trace, in the same order, unless memory was short in between. */
+	if (stream < c->nfiles && c->files[stream].stream == stream)
+		return &c->files[stream];
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (c->files[i].stream == stream)
+			return &c->files[i];
+	return NULL;
 }
 
-const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
-				       const struct ctf_file **file)
+static bool place_find(const struct ctf *c, const struct spur_event *ev, struct args_place *at)
 {
-	const struct ctf_file *f = NULL;
+	const struct ctf_file *f = file_of(c, ev->stream);
 	size_t low = 0, high;
 	uint64_t off;
 
-	for (size_t i = 0; i < c->nfiles && !f; i++)
-		if (c->files[i].stream == ev->stream)
-			f = &c->files[i];
+	at->class = NULL;
 	if (!f || !f->npackets)
-		return NULL;
-	off = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 : ev->off;
+		return false;
+	at->class = &c->traces[f->trace].classes[f->class];
+	at->trace = &c->traces[f->trace];
+	at->stream = ev->stream;
+	off = at->class->bits ? ev->off / 8 : ev->off;
 	high = f->npackets;
 	while (high - low > 1) {
 		const size_t mid = low + (high - low) / 2;
@@ -36,80 +63,133 @@ const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_ev
 		else
 			high = mid;
 	}
-	*file = f;
-	return &f->packets[low];
+	at->packet = f->packets[low];
+	at->low = at->packet.off;
+	at->size = (low + 1 < f->npackets ? f->packets[low + 1].off : UINT64_MAX) - at->low;
+	return true;
 }
 
-/* The cursor at the row's event, its header read; the event's class. NULL: there is none. */
-static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
-				  struct spur_args *args, struct ctf_cursor *cur)
+/* The row's packet. NULL: none. */
+static inline struct args_place *place_of(const struct ctf *c, const struct spur_event *ev,
+					  struct args_memo *m)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
-	struct ctf_trace *tr;
-	struct ctf_class *k;
+	struct args_place *at = &m->places[ev->stream % ARGS_PLACES];
 
-	if (!p)
+	if (at->class && at->stream == ev->stream &&
+	    (at->class->bits ? ev->off / 8 : ev->off) - at->low < at->size)
+		return at;
+	m->heads = m->heads == at ? NULL : m->heads;
+	return place_find(c, ev, at) ? at : NULL;
+}
+
+static struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
+{
+	struct args_memo *m = args_keep(args, c->serial,
+					sizeof(*m) + c->nslots * sizeof(m->slots[0]));
+
+	if (m) {
+		m->cursor.slots = m->slots;
+		m->cursor.have = m->have;
+	}
+	return m;
+}
+
+/* The row's first bit in its packet. */
+static uint64_t event_bit(const struct args_place *at, const struct spur_event *ev)
+{
+	return at->class->bits ? ev->off - 8 * at->packet.off : 8 * (ev->off - at->packet.off);
+}
+
+/* The slots get what the packet's header and context hold. */
+static void heads_read(struct args_memo *m, struct args_place *at)
+{
+	struct ctf_cursor c = m->cursor;
+
+	if (m->heads != at) {
+		ctf_packet_begin(at->trace, at->class, &at->packet, &c);
+		at->order_known = c.order_known;
+		at->order_big = c.order_big;
+		m->heads = at;
+	}
+	m->cursor.order_known = at->order_known;
+	m->cursor.order_big = at->order_big;
+}
+
+/* The memo's cursor at the row's event, its header read; the event's class. NULL: there is none. */
+static inline struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
+					 struct args_memo *m, struct args_place *at)
+{
+	struct ctf_cursor *cur = &m->cursor;
+	struct ctf_class *k = at->class;
+	struct ctf_event *e;
+
+	cur->data = at->packet.data;
+	cur->limit = at->packet.content;
+	cur->at = event_bit(at, ev);
+	cur->order_known = false;
+	if (k->needs_packet)
+		heads_read(m, at);
+	if (cur->at > cur->limit || head_skip(k, cur) == SPUR_FAIL)
 		return NULL;
-	tr = &c->traces[f->trace];
-	k = &tr->classes[f->class];
-	if (!cursor_new(tr, args, cur))
-		return NULL;
-	ctf_packet_begin(tr, k, p, cur);
-	cur->at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
-	if (cur->at > cur->limit || plan_skip(k->header, cur) == SPUR_FAIL)
-		return NULL;
-	return ctf_event(c, tr, k,
-			 cur->have[CTF_SLOT_EVENT_ID] ? cur->slots[CTF_SLOT_EVENT_ID] : 0);
+	e = event_known(k, cur->slots[CTF_SLOT_EVENT_ID]);
+	if (!e)
+		e = ctf_event(c, at->trace, k, cur->slots[CTF_SLOT_EVENT_ID]);
+	if (e && e->needs_packet && !k->needs_packet)
+		heads_read(m, at);
+	return e;
 }
 
 enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	struct ctf *c = t->state;
-	const uint64_t failures = mem_failures();
-	struct ctf_cursor cur;
+	struct args_memo *m;
+	struct args_place *at;
 	struct ctf_event *e;
-	enum spur_status st;
 
-	args_reset(args);
 	if (ev->kind == SPUR_LOST) {
 		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
 			 SPUR_SHOW_PLAIN);
-		return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
+		return SPUR_OK;
 	}
 	if (ev->cls == c->packet_cls)
 		return SPUR_OK;
-	e = event_at(c, ev, args, &cur);
-	if (!e)
-		return mem_failures() == failures ? SPUR_WARN : SPUR_FAIL;
-	st = plan_values(e->program, &cur, true, args);
-	return mem_failures() == failures ? st : SPUR_FAIL;
+	m = memo_of(c, args);
+	at = m ? place_of(c, ev, m) : NULL;
+	e = at ? event_at(c, ev, m, at) : NULL;
+	return e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
 }
 
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
-		      struct ctf_place_of *at, enum spur_status *st)
+		      struct ctf_place_of *of, enum spur_status *st)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
-	struct ctf_cursor cur, head;
-	struct ctf_event *e;
+	struct args_memo *m = memo_of(c, args);
+	struct args_place *at = m ? place_of(c, ev, m) : NULL;
+	struct ctf_event *e = at ? event_at(c, ev, m, at) : NULL;
 
 	args_reset(args);
-	e = p ? event_at(c, ev, args, &cur) : NULL;
 	if (!e)
 		return false;
-	*at = (struct ctf_place_of){ &c->traces[f->trace].classes[f->class], e, f->trace };
-	*st = SPUR_OK;
-	if (at->class->class->packet_context) {
-		head = cur;
-		head.at = 0;
-		head.limit = p->content;
-		if (plan_skip(c->traces[f->trace].header, &head) == SPUR_OK)
-			*st = plan_values(at->class->context, &head, false, args);
-	}
-	if (*st == SPUR_OK)
-		*st = plan_values(e->program, &cur, false, args);
+	*of = (struct ctf_place_of){ at->class, e, at->trace, at->packet.off };
+	*st = plan_values(e->program, &m->cursor, false, args);
 	return true;
+}
+
+enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
+				   struct spur_args *args)
+{
+	struct args_memo *m = memo_of(c, args);
+	struct args_place *at = m ? place_of(c, ev, m) : NULL;
+
+	args_reset(args);
+	if (!at)
+		return SPUR_WARN;
+	m->heads = NULL;
+	ctf_packet_begin(at->trace, at->class, &at->packet, &m->cursor);
+	m->cursor.at = 0;
+	m->cursor.order_known = false;
+	return plan_skip(at->trace->header, &m->cursor) == SPUR_OK
+		       ? plan_values(at->class->context, &m->cursor, false, args)
+		       : SPUR_WARN;
 }
 
 /* --- for dump: every field with its bits --- */
@@ -149,40 +229,37 @@ static enum spur_status walk(struct ctf *c, const struct ctf_program *p, struct 
 }
 
 static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev,
-				      struct spur_args *scratch, struct spur_args *args)
+				      struct args_memo *m, struct spur_args *scratch,
+				      struct spur_args *args)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
-	struct ctf_cursor cur;
+	struct args_place *at = place_of(c, ev, m);
 	enum spur_status st;
 
-	if (!p || !cursor_new(&c->traces[f->trace], args, &cur))
+	if (!at)
 		return SPUR_WARN;
-	cur.data = p->data;
-	cur.limit = p->content;
-	st = walk(c, c->traces[f->trace].header, &cur, scratch, args);
-	return st == SPUR_OK
-		       ? walk(c, c->traces[f->trace].classes[f->class].context, &cur, scratch, args)
-		       : st;
+	m->heads = NULL;
+	ctf_packet_begin(at->trace, at->class, &at->packet, &m->cursor);
+	m->cursor.at = 0;
+	m->cursor.order_known = false;
+	st = walk(c, at->trace->header, &m->cursor, scratch, args);
+	return st == SPUR_OK ? walk(c, at->class->context, &m->cursor, scratch, args) : st;
 }
 
 static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
-				     struct spur_args *scratch, struct spur_args *args)
+				     struct args_memo *m, struct spur_args *scratch,
+				     struct spur_args *args)
 {
-	const struct ctf_file *f;
-	struct ctf_cursor cur, head;
-	struct ctf_event *e = event_at(c, ev, args, &cur);
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
-	const struct ctf_class *k;
+	struct args_place *at = place_of(c, ev, m);
+	struct ctf_event *e = at ? event_at(c, ev, m, at) : NULL;
+	struct ctf_cursor head;
 	enum spur_status st;
 
-	if (!e || !p)
+	if (!e)
 		return SPUR_WARN;
-	k = &c->traces[f->trace].classes[f->class];
-	head = cur;
-	head.at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
-	st = walk(c, k->header, &head, scratch, args);
-	return st == SPUR_OK ? walk(c, e->program, &cur, scratch, args) : st;
+	head = m->cursor;
+	head.at = event_bit(at, ev);
+	st = walk(c, at->class->header, &head, scratch, args);
+	return st == SPUR_OK ? walk(c, e->program, &m->cursor, scratch, args) : st;
 }
 
 enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
@@ -191,13 +268,17 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 	struct ctf *c = t->state;
 	const uint64_t failures = mem_failures();
 	struct spur_args scratch = { 0 };
+	struct args_memo *m;
 	enum spur_status st;
 
 	args_reset(args);
 	if (ev->kind == SPUR_LOST)
 		return ctf_args(t, ev, args);
-	st = ev->cls == c->packet_cls ? packet_fields(c, ev, &scratch, args)
-				      : event_fields(c, ev, &scratch, args);
+	m = memo_of(c, args);
+	if (!m)
+		return SPUR_FAIL;
+	st = ev->cls == c->packet_cls ? packet_fields(c, ev, m, &scratch, args)
+				      : event_fields(c, ev, m, &scratch, args);
 	spur_args_free(&scratch);
 	return mem_failures() == failures ? st : SPUR_FAIL;
 }
@@ -205,13 +286,12 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
 {
 	const struct ctf *c = t->state;
-	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
-	uint64_t at, len;
+	struct args_place at;
+	uint64_t from, len;
 
-	if (!p || ev->kind == SPUR_LOST)
+	if (ev->kind == SPUR_LOST || !place_find(c, ev, &at))
 		return NULL;
-	at = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 - p->off : ev->off - p->off;
-	len = p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
-	return at <= len && ev->len <= len - at ? p->data + at : NULL;
+	from = event_bit(&at, ev) / 8;
+	len = at.packet.flags & PACKET_OWN ? (at.packet.content + 7) / 8 : at.packet.file_size;
+	return from <= len && ev->len <= len - from ? at.packet.data + from : NULL;
 }

@@ -459,5 +459,6 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	for (size_t i = 0; i < m->nstreams; i++)
 		if (class_open(c, tr, &tr->classes[i], m->streams[i], err) == SPUR_FAIL)
 			return SPUR_FAIL;
+	c->nslots = ctf_slots(tr) > c->nslots ? ctf_slots(tr) : c->nslots;
 	return find_packet_slots(c, tr) ? SPUR_OK : err_nomem(err);
 }

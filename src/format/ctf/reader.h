@@ -173,6 +173,8 @@ struct ctf {
 		native_cls; /* of rows that are no events */
 	uint32_t s_tid, s_comm, s_count, s_packets, s_at, s_bits, s_value; /* names of arguments */
 	bool spans; /* rules apply */
+	uint64_t serial; /* no other trace of the process has it */
+	uint32_t nslots; /* that a cursor needs, of any trace */
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
@@ -227,18 +229,18 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
 /*
- * For styles: values of the packet's context (where there is one), then of each scope of the event, a STRUCT each.
- * False: the event cannot be read. *st: SPUR_WARN where fields are missing.
+ * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the event
+ * cannot be read. And those of its packet's context, as one STRUCT.
  */
 struct ctf_place_of {
 	const struct ctf_class *class;
 	const struct ctf_event *event;
-	uint32_t trace;
+	const struct ctf_trace *trace;
+	uint64_t packet; /* bytes before its packet in the stream */
 };
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
-		      struct ctf_place_of *at, enum spur_status *st);
-/* The file and packet of a row; NULL: none. */
-const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
-				       const struct ctf_file **file);
+		      struct ctf_place_of *of, enum spur_status *st);
+enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
+				   struct spur_args *args);
 
 #endif
