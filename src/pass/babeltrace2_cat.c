@@ -259,7 +259,8 @@ static void out_event(const struct pretty *p, const struct spur_event *row, stru
 		out_clock(o, row->ts + p->ctf->epoch_base);
 		out_delta(o, row->dur);
 	}
-	out_bytes(o, p->heads[at.trace - p->ctf->traces].text, p->heads[at.trace - p->ctf->traces].len);
+	out_bytes(o, p->heads[at.trace - p->ctf->traces].text,
+		  p->heads[at.trace - p->ctf->traces].len);
 	out_str(o, spur_string(p->trace, at.event->name, NULL));
 	out_str(o, ": ");
 	len = o->len;

@@ -9,6 +9,9 @@
 #include "format/ctf/reader.h"
 #include "model/args.h"
 
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
 enum { ARGS_PLACES = 16 };
 
 /* A packet, and which rows are of it. */
@@ -16,7 +19,9 @@ struct args_place {
 	struct ctf_trace *trace;
 	struct ctf_class *class; /* NULL: no packet yet */
 	uint32_t stream;
+	uint8_t usual; /* enum usual_header; NONE, too, where it takes more than a look at bytes */
 	uint64_t low, size; /* rows of bytes [low, low + size) of the stream */
+	const uint8_t *data, *end; /* the packet's whole bytes */
 	bool order_known, order_big; /* behind the packet's context */
 	struct ctf_packet packet;
 };
@@ -24,7 +29,8 @@ struct args_place {
 /* What stays with a spur_args. */
 struct args_memo {
 	struct args_place places[ARGS_PLACES]; /* by stream */
-	const struct args_place *heads; /* whose packet's header and context the slots have; NULL: none */
+	const struct args_place
+		*heads; /* whose packet's header and context the slots have; NULL: none */
 	struct ctf_cursor cursor;
 	uint8_t have[CTF_SLOTS_FIXED];
 	uint64_t slots[];
@@ -65,6 +71,9 @@ static bool place_find(const struct ctf *c, const struct spur_event *ev, struct 
 	}
 	at->packet = f->packets[low];
 	at->low = at->packet.off;
+	at->usual = at->class->needs_packet ? USUAL_NONE : at->class->usual;
+	at->data = at->packet.data;
+	at->end = at->data + at->packet.content / 8;
 	at->size = (low + 1 < f->npackets ? f->packets[low + 1].off : UINT64_MAX) - at->low;
 	return true;
 }
@@ -82,22 +91,25 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 	return place_find(c, ev, at) ? at : NULL;
 }
 
-static struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
+static inline struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
 {
-	struct args_memo *m = args_keep(args, c->serial,
-					sizeof(*m) + c->nslots * sizeof(m->slots[0]));
-
-	if (m) {
-		m->cursor.slots = m->slots;
-		m->cursor.have = m->have;
-	}
-	return m;
+	return args_keep(args, c->serial, sizeof(struct args_memo) + c->nslots * sizeof(uint64_t));
 }
 
 /* The row's first bit in its packet. */
 static uint64_t event_bit(const struct args_place *at, const struct spur_event *ev)
 {
 	return at->class->bits ? ev->off - 8 * at->packet.off : 8 * (ev->off - at->packet.off);
+}
+
+static void cursor_set(struct args_memo *m, const struct args_place *at)
+{
+	m->cursor.slots = m->slots;
+	m->cursor.have = m->have;
+	m->cursor.data = at->packet.data;
+	m->cursor.limit = at->packet.content;
+	m->cursor.at = 0;
+	m->cursor.order_known = false;
 }
 
 /* The slots get what the packet's header and context hold. */
@@ -116,17 +128,15 @@ static void heads_read(struct args_memo *m, struct args_place *at)
 }
 
 /* The memo's cursor at the row's event, its header read; the event's class. NULL: there is none. */
-static inline struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
-					 struct args_memo *m, struct args_place *at)
+static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, struct args_memo *m,
+				  struct args_place *at)
 {
 	struct ctf_cursor *cur = &m->cursor;
 	struct ctf_class *k = at->class;
 	struct ctf_event *e;
 
-	cur->data = at->packet.data;
-	cur->limit = at->packet.content;
+	cursor_set(m, at);
 	cur->at = event_bit(at, ev);
-	cur->order_known = false;
 	if (k->needs_packet)
 		heads_read(m, at);
 	if (cur->at > cur->limit || head_skip(k, cur) == SPUR_FAIL)
@@ -139,9 +149,45 @@ static inline struct ctf_event *event_at(struct ctf *c, const struct spur_event 
 	return e;
 }
 
-enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+/*
+ * The event's values where nothing is odd; else NULL. What comes of it is what event_at() and plan_values() would give.
+ */
+static inline __attribute__((always_inline)) const struct ctf_known *
+values_quick(const struct args_place *at, const struct spur_event *ev, bool flat, uint64_t *slots,
+	     struct spur_args *args)
 {
-	struct ctf *c = t->state;
+	const enum usual_header usual = at->usual;
+	const uint64_t off = ev->off - at->low;
+	const uint8_t *p = at->data + off;
+	const struct ctf_class *k = at->class;
+	const struct byte_program *b;
+	uint32_t id;
+
+	/* NONE: not of this packet either. */
+	if (unlikely(!usual || at->stream != ev->stream || off >= (size_t)(at->end - at->data) ||
+		     (size_t)(at->end - p) <= head_bytes(usual) || !head_id(usual, p, &id) ||
+		     id >= k->nknown))
+		return NULL;
+	b = __atomic_load_n(&k->known[id].values, __ATOMIC_ACQUIRE);
+	if (unlikely(!b))
+		return NULL;
+	slots[k->id_slot] = id;
+	p += head_bytes(usual);
+	if (flat && b->numbers && (size_t)(at->end - p) >= b->numbers + BYTE_SLACK) {
+		struct spur_value *v = args_room(args, b->top[true]);
+
+		if (!v)
+			return NULL;
+		number_values(b->values[true], &v, p + b->numbers, slots);
+		args->count += b->top[true];
+		return &k->known[id];
+	}
+	return bytes_values(b, flat, at->data, p, at->end, slots, args) ? &k->known[id] : NULL;
+}
+
+static __attribute__((noinline)) enum spur_status
+args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
+{
 	struct args_memo *m;
 	struct args_place *at;
 	struct ctf_event *e;
@@ -159,18 +205,34 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	return e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
 }
 
+enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	struct ctf *c = t->state;
+	struct args_memo *m = args_kept(args, c->serial);
+
+	if (likely(m && ev->kind != SPUR_LOST && ev->cls != c->packet_cls) &&
+	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, m->slots, args))
+		return SPUR_OK;
+	return args_slow(c, ev, args);
+}
+
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 		      struct ctf_place_of *of, enum spur_status *st)
 {
 	struct args_memo *m = memo_of(c, args);
 	struct args_place *at = m ? place_of(c, ev, m) : NULL;
-	struct ctf_event *e = at ? event_at(c, ev, m, at) : NULL;
+	const struct ctf_known *known;
+	struct ctf_event *e;
 
 	args_reset(args);
+	if (!at)
+		return false;
+	known = values_quick(at, ev, false, m->slots, args);
+	e = known ? known->event : event_at(c, ev, m, at);
 	if (!e)
 		return false;
 	*of = (struct ctf_place_of){ at->class, e, at->trace, at->packet.off };
-	*st = plan_values(e->program, &m->cursor, false, args);
+	*st = known ? SPUR_OK : plan_values(e->program, &m->cursor, false, args);
 	return true;
 }
 
@@ -184,9 +246,7 @@ enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
 	if (!at)
 		return SPUR_WARN;
 	m->heads = NULL;
-	ctf_packet_begin(at->trace, at->class, &at->packet, &m->cursor);
-	m->cursor.at = 0;
-	m->cursor.order_known = false;
+	cursor_set(m, at);
 	return plan_skip(at->trace->header, &m->cursor) == SPUR_OK
 		       ? plan_values(at->class->context, &m->cursor, false, args)
 		       : SPUR_WARN;
@@ -198,6 +258,16 @@ struct field_list {
 	struct ctf *c;
 	struct spur_args *args;
 };
+
+/* The walk's own memory ends with it. */
+static bool value_copy(struct spur_args *args, struct spur_value *v)
+{
+	if (v->type == SPUR_STRING || v->type == SPUR_BYTES)
+		v->text = args_text(args, v->text, v->count);
+	if (v->label)
+		v->label = args_text(args, v->label, strlen(v->label));
+	return (v->type != SPUR_STRING && v->type != SPUR_BYTES) || v->text;
+}
 
 static bool field_add(void *self, const struct ctf_place *place)
 {
@@ -217,7 +287,7 @@ static bool field_add(void *self, const struct ctf_place *place)
 	items[2].name = l->c->s_value;
 	v->items = items;
 	v->count = 3;
-	return true;
+	return value_copy(l->args, &items[2]);
 }
 
 static enum spur_status walk(struct ctf *c, const struct ctf_program *p, struct ctf_cursor *cur,
@@ -238,9 +308,7 @@ static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev
 	if (!at)
 		return SPUR_WARN;
 	m->heads = NULL;
-	ctf_packet_begin(at->trace, at->class, &at->packet, &m->cursor);
-	m->cursor.at = 0;
-	m->cursor.order_known = false;
+	cursor_set(m, at);
 	st = walk(c, at->trace->header, &m->cursor, scratch, args);
 	return st == SPUR_OK ? walk(c, at->class->context, &m->cursor, scratch, args) : st;
 }

@@ -241,6 +241,9 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 			k->known[id].skip = e->program->bytes.skip;
 			k->known[id].fixed = e->program->bytes.fixed;
 			__atomic_store_n(&k->known[id].event, e, __ATOMIC_RELEASE);
+			if (e->program->bytes.values[0] && !e->needs_packet)
+				__atomic_store_n(&k->known[id].values, &e->program->bytes,
+						 __ATOMIC_RELEASE);
 		}
 	} else if (slot) {
 		e = (void *)(uintptr_t)slot->value;

@@ -9,28 +9,22 @@
 enum { COMPACT_BYTES = 4, COMPACT_TIME = 27, LARGE_BYTES = 6, LARGE_TIME = 32 };
 
 /*
- * The short form of a usual header at `p`, where all of it is there: its id, and the clock moved. False: the long form,
- * which the program must read. Whatever is read so, the program would read the same; this is quicker.
+ * The id in the short form of a usual header at `p`, where all of it is there. False: the long form, which the program
+ * must read. Whatever is read so, the program would read the same; this is quicker.
  */
-static inline bool head_short(enum usual_header usual, const uint8_t *p, uint64_t *clock,
-			      uint32_t *id)
+static inline bool head_id(enum usual_header usual, const uint8_t *p, uint32_t *id)
+{
+	*id = usual == USUAL_LARGE ? load16(p, order_swaps(false)) : *p & 31u;
+	return *id != (usual == USUAL_LARGE ? UINT16_MAX : 31u);
+}
+
+/* The clock behind that header. */
+static inline uint64_t head_clock(enum usual_header usual, const uint8_t *p, uint64_t clock)
 {
 	const bool swap = order_swaps(false);
-	uint32_t w;
 
-	if (usual == USUAL_LARGE) {
-		*id = load16(p, swap);
-		if (*id == UINT16_MAX)
-			return false;
-		*clock = clock_update(*clock, load32(p + 2, swap), LARGE_TIME);
-		return true;
-	}
-	w = load32(p, swap);
-	*id = w & 31;
-	if (*id == 31)
-		return false;
-	*clock = clock_update(*clock, w >> 5, COMPACT_TIME);
-	return true;
+	return usual == USUAL_LARGE ? clock_update(clock, load32(p + 2, swap), LARGE_TIME)
+				    : clock_update(clock, load32(p, swap) >> 5, COMPACT_TIME);
 }
 
 static inline uint32_t head_bytes(enum usual_header usual)
@@ -45,8 +39,8 @@ static inline enum spur_status head_skip(const struct ctf_class *k, struct ctf_c
 	const uint32_t bits = 8 * head_bytes(k->usual);
 	uint32_t id;
 
-	if (k->usual && c->limit - c->at >= bits + 8 &&
-	    head_short(k->usual, c->data + at / 8, &c->clock, &id)) {
+	if (k->usual && c->limit - c->at >= bits + 8 && head_id(k->usual, c->data + at / 8, &id)) {
+		c->clock = head_clock(k->usual, c->data + at / 8, c->clock);
 		c->at = at + bits;
 		c->slots[CTF_SLOT_EVENT_ID] = c->slots[k->id_slot] = id;
 		return SPUR_OK;

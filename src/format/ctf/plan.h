@@ -34,6 +34,7 @@ enum ctf_slot {
 	CTF_SLOT_ENCRYPTION,
 	CTF_SLOT_CHECKSUM,
 	CTF_SLOT_CHECKSUM_SCHEME,
+	CTF_SLOT_NOBODY, /* gets what nobody asks for */
 	CTF_SLOT_UUID, /* byte offset in the packet of the 16 bytes */
 	CTF_SLOTS_FIXED
 };

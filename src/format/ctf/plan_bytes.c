@@ -146,7 +146,8 @@ static struct byte_value *value_add(struct build *b, enum byte_code code, const 
 	    !mem_grow((void **)&b->values, &b->cap, b->n + 1, sizeof(*b->values), BYTE_STEPS))
 		return NULL;
 	v = &b->values[b->n++];
-	*v = (struct byte_value){ .code = (uint8_t)code, .field = s->field, .slot = s->slot };
+	*v = (struct byte_value){ .code = (uint8_t)code, .slot = s->slot };
+	v->field = s->field;
 	v->value.name = s->name;
 	v->value.show = s->show;
 	return v;
@@ -179,9 +180,32 @@ static struct byte_value *value_in_run(struct build *b, enum byte_code code, con
 	}
 	if (size > INT32_MAX || b->run_size + size > INT32_MAX || !(v = value_add(b, code, s)))
 		return NULL;
-	v->off = b->run_size;
+	v->back = b->run_size; /* from the begin, until lists are made */
 	b->run_size += (uint32_t)size;
 	return v;
+}
+
+/* What needs nothing but to be loaded. */
+static void number_narrow(struct byte_value *v)
+{
+	static const struct {
+		uint8_t shift;
+		uint64_t mask;
+	} words[] = {
+		[BYTE_U8] = { 56, UINT8_MAX },	 [BYTE_I8] = { 56, UINT64_MAX },
+		[BYTE_U16] = { 48, UINT16_MAX }, [BYTE_I16] = { 48, UINT64_MAX },
+		[BYTE_U32] = { 32, UINT32_MAX }, [BYTE_I32] = { 32, UINT64_MAX },
+		[BYTE_64] = { 0, UINT64_MAX },
+	};
+
+	if (v->load <= BYTE_64) {
+		v->code = BYTE_NUMBER;
+		v->shift = words[v->load].shift;
+		v->mask = words[v->load].mask;
+		v->slot = v->what ? v->slot : CTF_SLOT_NOBODY;
+	} else if (!v->what) {
+		v->code = v->load;
+	}
 }
 
 static bool value_number(struct build *b, const struct step *s)
@@ -208,8 +232,8 @@ static bool value_number(struct build *b, const struct step *s)
 		v->what |= BYTE_BOOL;
 	if (f->labels && !is_float)
 		v->what |= BYTE_LABELS;
-	if (!v->what)
-		v->code = v->load;
+	if (!(v->what & ~(unsigned)BYTE_KEPT))
+		number_narrow(v);
 	if (!(v->what & BYTE_HIDDEN))
 		value_count(b);
 	return true;
@@ -243,6 +267,8 @@ static uint32_t value_array(struct build *b, const struct step *s)
 	v->count = (uint32_t)s->count;
 	plan_number(e->field, &v->value);
 	v->value.show = e->show;
+	v->value.name = 0;
+	v->name = s->name;
 	value_count(b);
 	return (uint32_t)(e + 2 - s);
 }
@@ -267,6 +293,7 @@ static bool value_text(struct build *b, const struct step *s)
 	if (!v)
 		return false;
 	v->count = (uint32_t)s->count;
+	v->size = 1;
 	v->value.type = text ? SPUR_STRING : SPUR_BYTES;
 	value_count(b);
 	return true;
@@ -358,9 +385,47 @@ static bool compile_skip(struct build *b, struct byte_program *p, const struct c
 	return true;
 }
 
+/*
+ * The list that is run: runs become a part of the step behind them, numbers that follow each other know it, and the
+ * structures of scopes are left out where it is to be flat.
+ */
+static const struct byte_value *make_list(const struct build *b, bool flat)
+{
+	struct byte_value *list = arena_alloc(b->arena, b->n * sizeof(*list)), *to = list;
+	uint32_t run = 0, pending = 0;
+
+	for (const struct byte_value *s = b->values; list && s < b->values + b->n; s++) {
+		if (s->code == BYTE_RUN) {
+			run = pending = s->size;
+			continue;
+		}
+		if (flat && (s->what & BYTE_SCOPE) &&
+		    (s->code == BYTE_OPEN || s->code == BYTE_CLOSE))
+			continue;
+		*to = *s;
+		to->run = pending;
+		to->back = run - s->back;
+		if (s->code == BYTE_NUMBER && to > list && !pending &&
+		    (to[-1].code == BYTE_NUMBER || to[-1].code == BYTE_MORE))
+			to->code = BYTE_MORE;
+		pending = 0;
+		to++;
+	}
+	return list;
+}
+
+/* Bytes of a list that is nothing but numbers of one run; else 0. */
+static uint32_t list_numbers(const struct byte_value *list)
+{
+	const struct byte_value *s = list;
+
+	while (s->code == (s == list ? BYTE_NUMBER : BYTE_MORE))
+		s++;
+	return s->code == BYTE_END ? list->run : 0;
+}
+
 static bool compile_values(struct build *b, struct byte_program *p, const struct code *code)
 {
-	struct byte_value *own;
 	uint32_t used;
 
 	b->n = b->cap = 0;
@@ -371,13 +436,13 @@ static bool compile_values(struct build *b, struct byte_program *p, const struct
 	run_close(b);
 	if (!value_add(b, BYTE_END, &code->steps[code->count - 1]))
 		return true;
-	own = arena_alloc(b->arena, b->n * sizeof(*own));
-	if (!own)
+	p->top[true] = b->flat;
+	p->top[false] = b->open[0].count;
+	p->values[true] = make_list(b, true);
+	p->values[false] = make_list(b, false);
+	if (!p->values[true] || !p->values[false])
 		return false;
-	memcpy(own, b->values, b->n * sizeof(*own));
-	p->values = own;
-	p->flat = b->flat;
-	p->scopes = b->open[0].count;
+	p->numbers = list_numbers(p->values[true]);
 	return true;
 }
 

@@ -40,13 +40,15 @@ enum byte_code {
 	BYTE_COUNTED, /* a number of kind `load`, to `slot`, and as many times `size` bytes */
 	BYTE_DYNAMIC, /* slots[slot] times `size` bytes */
 	/* Values. */
-	BYTE_RUN, /* `size` bytes that what follows reads from */
+	BYTE_RUN, /* while compiling: `size` bytes that what follows reads from */
+	BYTE_NUMBER, /* a number in the machine's order; to `slot`, too */
+	BYTE_MORE, /* the same, right behind another one and in the same run */
 	BYTE_INT, /* a number of kind `load` with more to it: see enum byte_what */
-	BYTE_TEXT, /* `count` bytes at `off` of the run */
+	BYTE_TEXT, /* `count` bytes */
 	BYTE_BLOB,
 	BYTE_TEXT_DYNAMIC, /* slots[slot] bytes */
 	BYTE_BLOB_DYNAMIC,
-	BYTE_ARRAY, /* `count` numbers of `size` bytes and kind `load`, at `off` of the run */
+	BYTE_ARRAY, /* `count` numbers of `size` bytes and kind `load` */
 	BYTE_SEQUENCE, /* slots[slot] of them */
 	BYTE_OPEN, /* a structure of `count` members */
 	BYTE_CLOSE,
@@ -65,13 +67,13 @@ enum {
 	BYTE_ELEMENTS = 1 << 16, /* of one sequence */
 };
 
-/* Each first passes over `run` bytes. */
+/* A step first passes over `run` bytes. What is in them begins `back` bytes before the end of the last such run. */
 struct byte_skip {
 	uint8_t code;
 	uint8_t load;
 	uint8_t bits;
 	uint32_t run;
-	uint32_t back; /* bytes from the field's begin to the end of the last run */
+	uint32_t back;
 	uint32_t slot;
 	uint32_t size;
 };
@@ -80,20 +82,29 @@ struct byte_value {
 	uint8_t code;
 	uint8_t load;
 	uint8_t what;
-	uint32_t off;
+	uint8_t shift; /* NUMBER: bits of a word that are not the number's */
+	uint32_t run;
+	uint32_t back;
 	uint32_t size;
 	uint32_t slot;
 	uint32_t count;
-	const struct ctf_field *field;
-	struct spur_value value; /* what all values of the field have in common */
+	union {
+		uint64_t mask; /* NUMBER: takes the sign from what has none */
+		const struct ctf_field *field; /* INT */
+		uint32_t name; /* ARRAY, SEQUENCE: of the whole */
+	};
+	struct spur_value value; /* what all values of the field, or all elements, have in common */
 };
 
 struct byte_program {
 	const struct byte_skip *skip; /* NULL: there is no byte program */
-	const struct byte_value *values; /* the same */
 	uint32_t
 		fixed; /* bytes of the skip program, where it is one run and keeps nothing; else 0 */
-	uint32_t flat, scopes; /* values at the top: without structures for scopes, with */
+	/* By `flat`: values with structures for scopes, and without. NULL: there is no byte program. */
+	const struct byte_value *values[2];
+	uint32_t top[2]; /* values at the top */
+	uint32_t
+		numbers; /* bytes of the flat values, where they are nothing but numbers of one run; else 0 */
 };
 
 /* From the programs of bits; leaves out what cannot be. False: no memory. */
@@ -112,9 +123,13 @@ void bytes_drop(struct byte_program *b, const uint32_t *slots, size_t n);
 const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const uint8_t *p,
 			  const uint8_t *end);
 
-/* As plan_values(), from the cursor on, which stands at a byte. False: not by this program; nothing has changed. */
-bool bytes_values(const struct byte_program *b, struct ctf_cursor *c, bool flat,
-		  struct spur_args *args);
+/*
+ * As plan_values(), of the fields that begin at `p`, in a packet of whole bytes from `data` to `end`. NULL: not by this
+ * program; nothing has changed but memory and slots. Else the fields' end.
+ */
+const uint8_t *bytes_values(const struct byte_program *b, bool flat, const uint8_t *data,
+			    const uint8_t *p, const uint8_t *end, uint64_t *slots,
+			    struct spur_args *args);
 
 /* A float's bits are those of a double. */
 static inline uint64_t byte_float(uint32_t bits)
@@ -161,6 +176,33 @@ static inline uint64_t byte_load(unsigned kind, const uint8_t *p)
 	default:
 		return byte_float(load32(p, true));
 	}
+}
+
+/* What is behind the fields that byte programs read: numbers are loaded as words, whatever their size is. */
+enum { BYTE_SLACK = 8 };
+
+/* Numbers of a run that ends at `p`, from a NUMBER on, and the step behind them. The word at `p` can be read. */
+static inline const struct byte_value *number_values(const struct byte_value *s,
+						     struct spur_value **values, const uint8_t *p,
+						     uint64_t *slots)
+{
+	struct spur_value *v = *values;
+
+	do {
+		uint64_t w = load64(p - s->back, false);
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		w <<= s->shift;
+#endif
+		w = (uint64_t)((int64_t)w >> s->shift) & s->mask;
+		slots[s->slot] = w;
+		*v = s->value;
+		v->u = w;
+		v++;
+		s++;
+	} while (s->code == BYTE_MORE);
+	*values = v;
+	return s;
 }
 
 #endif

@@ -11,26 +11,26 @@ static inline uint64_t zero_bytes(uint64_t w)
 	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
 }
 
-/* Where the first NUL of the `n` bytes is; `n`: there is none. Texts are short: a call costs more than they. */
-static inline size_t nul_at(const uint8_t *p, size_t n)
+/*
+ * Where the first NUL of the `n` bytes is; `n`: there is none. `left` bytes are there, `n` of them or more. Texts are
+ * short: a call costs more than they.
+ */
+static inline size_t nul_at(const uint8_t *p, size_t n, size_t left)
 {
 	const bool swap = order_swaps(false);
 	const uint8_t *nul;
 	size_t i = 0;
 
-	for (; n - i >= 16 && i < 64; i += 16) {
+	for (; i < n && left - i >= 16 && i < 64; i += 16) {
 		const uint64_t a = zero_bytes(load64(p + i, swap)),
 			       b = zero_bytes(load64(p + i + 8, swap));
 
-		if (a | b)
-			return i + (a ? 0 : 8) + (size_t)__builtin_ctzll(a ? a : b) / 8;
+		if (a | b) {
+			i += (a ? 0 : 8) + (size_t)__builtin_ctzll(a ? a : b) / 8;
+			return i < n ? i : n;
+		}
 	}
-	if (n - i < 16) {
-		while (i < n && p[i])
-			i++;
-		return i;
-	}
-	nul = memchr(p + i, 0, n - i);
+	nul = i < n ? memchr(p + i, 0, n - i) : NULL;
 	return nul ? (size_t)(nul - p) : n;
 }
 
@@ -60,7 +60,7 @@ const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const
 			slots[s->slot] = (uint64_t)(p - s->back - c->data);
 			break;
 		case BYTE_STRING:
-			p += nul_at(p, (size_t)(end - p));
+			p += nul_at(p, (size_t)(end - p), (size_t)(end - p));
 			if (unlikely(p++ == end))
 				return NULL;
 			break;
@@ -102,11 +102,11 @@ const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const
 /* --- values --- */
 
 static struct spur_value *value_text(struct spur_value *v, const struct byte_value *s,
-				     const uint8_t *p, size_t n)
+				     const uint8_t *p, size_t n, size_t left)
 {
 	*v = s->value;
 	v->text = (const char *)p;
-	v->count = (uint32_t)(v->type == SPUR_STRING ? nul_at(p, n) : n);
+	v->count = (uint32_t)(s->value.type == SPUR_STRING ? nul_at(p, n, left) : n);
 	return v + 1;
 }
 
@@ -130,17 +130,16 @@ static struct spur_value *value_int(struct spur_value *v, const struct byte_valu
 static struct spur_value *value_array(struct spur_value *v, const struct byte_value *s,
 				      const uint8_t *p, size_t n, struct spur_args *args)
 {
-	struct spur_value *items = n ? args_alloc(args, n * sizeof(*items)) : NULL;
+	struct spur_value *items = args_inner(args, n);
 
-	if (n && !items)
+	if (!items)
 		return NULL;
 	*v = (struct spur_value){
-		.type = SPUR_ARRAY, .name = s->value.name, .count = (uint32_t)n, .items = items
+		.type = SPUR_ARRAY, .name = s->name, .count = (uint32_t)n, .items = n ? items : NULL
 	};
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++, p += s->size) {
 		items[i] = s->value;
-		items[i].name = 0;
-		items[i].u = byte_load(s->load, p + i * s->size);
+		items[i].u = byte_load(s->load, p);
 	}
 	return v + 1;
 }
@@ -148,103 +147,103 @@ static struct spur_value *value_array(struct spur_value *v, const struct byte_va
 static struct spur_value *value_struct(struct spur_value *v, const struct byte_value *s,
 				       struct spur_args *args)
 {
-	struct spur_value *items = args_alloc(args, s->count * sizeof(*items));
+	struct spur_value *items = args_inner(args, s->count);
 
 	*v = s->value;
 	v->items = s->count ? items : NULL;
 	return items;
 }
 
-bool bytes_values(const struct byte_program *b, struct ctf_cursor *c, bool flat,
-		  struct spur_args *args)
+/* Where a sequence's or text's bytes end; NULL: not in the packet. */
+static inline const uint8_t *counted_end(const struct byte_value *s, uint64_t n, const uint8_t *p,
+					 const uint8_t *end)
 {
-	const uint8_t *p = c->data + c->at / 8, *run = p, *const end = c->data + c->limit / 8;
-	const uint32_t top = flat ? b->flat : b->scopes;
-	struct spur_value *v = args_room(args, top), *up[BYTE_DEPTH];
-	const struct byte_value *s = b->values;
-	unsigned depth = 0;
-	uint64_t n;
+	return n <= BYTE_ELEMENTS && fits(n, s->size, (size_t)(end - p)) ? p + n * s->size : NULL;
+}
 
+const uint8_t *bytes_values(const struct byte_program *b, bool flat, const uint8_t *data,
+			    const uint8_t *p, const uint8_t *end, uint64_t *slots,
+			    struct spur_args *args)
+{
+	struct spur_value *v = args_room(args, b->top[flat]), *up[BYTE_DEPTH];
+	const struct byte_value *s = b->values[flat];
+	const uint8_t *q;
+	unsigned depth = 0;
+
+	if (unlikely(!v || end - p < BYTE_SLACK))
+		return NULL;
+	end -= BYTE_SLACK;
 	/* Invariant: as of bytes_skip(); v is inside its structure's items, which were counted beforehand. */
-	for (; v; s++) {
+	for (;; s++) {
+		if (unlikely((size_t)(end - p) < s->run))
+			return NULL;
+		p += s->run;
+		/* The most usual ones first: a guess costs less than a jump to anywhere. */
+		if (s->code == BYTE_NUMBER) {
+			s = number_values(s, &v, p, slots) - 1;
+			continue;
+		}
 		switch ((enum byte_code)s->code) {
 		case BYTE_END:
-			c->at = (uint64_t)(p - c->data) * 8;
-			args->count += top;
-			return true;
-		case BYTE_RUN:
-			if (unlikely((size_t)(end - p) < s->size))
-				return false;
-			run = p;
-			p += s->size;
-			break;
-		case BYTE_U32:
-			*v = s->value;
-			v++->u = load32(run + s->off, false);
-			break;
-		case BYTE_I32:
-			*v = s->value;
-			v++->i = (int32_t)load32(run + s->off, false);
-			break;
-		case BYTE_64:
-			*v = s->value;
-			v++->u = load64(run + s->off, false);
-			break;
+			args->count += b->top[flat];
+			return p;
 		case BYTE_INT:
-			v = value_int(v, s, byte_load(s->load, run + s->off), c->slots, flat, args);
+			v = value_int(v, s, byte_load(s->load, p - s->back), slots, flat, args);
+			if (unlikely(!v))
+				return NULL;
 			break;
 		case BYTE_TEXT:
 		case BYTE_BLOB:
-			v = value_text(v, s, run + s->off, s->count);
+			v = value_text(v, s, p - s->back, s->count, (size_t)(end - p) + s->back);
 			break;
 		case BYTE_STRING:
-			n = nul_at(p, (size_t)(end - p));
-			if (unlikely(n == (size_t)(end - p) || n > UINT32_MAX))
-				return false;
+			q = p + nul_at(p, (size_t)(end - p), (size_t)(end - p));
+			if (unlikely(q == end || q - p > UINT32_MAX))
+				return NULL;
 			*v = s->value;
 			v->text = (const char *)p;
-			v++->count = (uint32_t)n;
-			p += n + 1;
+			v++->count = (uint32_t)(q - p);
+			p = q + 1;
 			break;
 		case BYTE_TEXT_DYNAMIC:
 		case BYTE_BLOB_DYNAMIC:
-			n = c->slots[s->slot];
-			if (unlikely(n > (size_t)(end - p) || n > UINT32_MAX))
-				return false;
-			v = value_text(v, s, p, (size_t)n);
-			p += n;
+			q = counted_end(s, slots[s->slot], p, end);
+			if (unlikely(!q))
+				return NULL;
+			v = value_text(v, s, p, (size_t)(q - p), (size_t)(end - p));
+			p = q;
 			break;
 		case BYTE_ARRAY:
-			v = value_array(v, s, run + s->off, s->count, args);
+			v = value_array(v, s, p - s->back, s->count, args);
+			if (unlikely(!v))
+				return NULL;
 			break;
 		case BYTE_SEQUENCE:
-			n = c->slots[s->slot];
-			if (unlikely(n > BYTE_ELEMENTS || !fits(n, s->size, (size_t)(end - p))))
-				return false;
-			v = value_array(v, s, p, (size_t)n, args);
-			p += n * s->size;
+			q = counted_end(s, slots[s->slot], p, end);
+			v = q ? value_array(v, s, p, (size_t)slots[s->slot], args) : NULL;
+			if (unlikely(!v))
+				return NULL;
+			p = q;
 			break;
 		case BYTE_OPEN:
-			if (flat && (s->what & BYTE_SCOPE))
-				break;
 			up[depth++] = v + 1;
 			v = value_struct(v, s, args);
+			if (unlikely(!v))
+				return NULL;
 			break;
 		case BYTE_CLOSE:
-			if (!flat || !(s->what & BYTE_SCOPE))
-				v = up[--depth];
+			v = up[--depth];
 			break;
 		case BYTE_ALIGN:
-			n = align_up((uint64_t)(p - c->data), s->size);
-			if (unlikely(n > (uint64_t)(end - c->data)))
-				return false;
-			p = c->data + n;
+			p = data + align_up((uint64_t)(p - data), s->size);
+			if (unlikely(p > end))
+				return NULL;
 			break;
 		default:
 			*v = s->value;
-			v++->u = byte_load(s->code, run + s->off);
+			v++->u = byte_load(s->code, p - s->back);
 			break;
 		}
 	}
-	return false;
+	return NULL;
 }

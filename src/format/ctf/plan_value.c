@@ -161,30 +161,24 @@ static const char *label_join(struct spur_args *args, bool flat, const char *con
 	return text;
 }
 
-const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
-		       bool *good)
+static const char *label_ordered(const struct ctf_labels *l, uint64_t v, uint64_t flip)
 {
-	const char *joined;
+	const struct ctf_label *m = l->items, *end = m + l->count;
 
+	/* Up to the last range that begins at or before it. */
+	for (uint32_t n = l->count; n > 1; n -= n / 2)
+		m += (m[n / 2].low ^ flip) <= (v ^ flip) ? n / 2 : 0;
+	return m < end && (m->low ^ flip) <= (v ^ flip) && (v ^ flip) <= (m->high ^ flip) ? m->name
+											  : NULL;
+}
+
+static const char *label_all(struct spur_args *args, bool flat, const struct ctf_field *f,
+			     uint64_t v, uint64_t flip, bool *good)
+{
 	const struct ctf_labels *l = f->labels;
-	const uint64_t flip = f->is_signed ? (uint64_t)1 << 63 : 0;
-	const char *names[64];
-	uint32_t low = 0, high = l->count;
+	const char *names[64], *joined;
 	size_t n = 0;
 
-	if (l->ordered) {
-		while (low < high) {
-			const uint32_t mid = low + (high - low) / 2;
-
-			if ((l->items[mid].high ^ flip) < (v ^ flip))
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		return low < l->count && (l->items[low].low ^ flip) <= (v ^ flip)
-			       ? l->items[low].name
-			       : NULL;
-	}
 	for (uint32_t i = 0; i < l->count && n < 64; i++) {
 		const struct ctf_label *m = &l->items[i];
 		const bool in =
@@ -203,6 +197,15 @@ const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field
 	joined = label_join(args, flat, names, n);
 	*good &= joined != NULL;
 	return joined;
+}
+
+const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
+		       bool *good)
+{
+	const uint64_t flip = f->is_signed ? (uint64_t)1 << 63 : 0;
+
+	return f->labels->ordered ? label_ordered(f->labels, v, flip)
+				  : label_all(args, flat, f, v, flip, good);
 }
 
 void plan_number(const struct ctf_field *f, struct spur_value *v)
@@ -671,10 +674,16 @@ static enum spur_status value_run(struct value_run *r)
 enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,
 			     struct spur_args *args)
 {
+	const uint8_t *end = NULL;
 	struct value_run r;
 
-	if (p->bytes.values && c->at % 8 == 0 && bytes_values(&p->bytes, c, flat, args))
+	if (p->bytes.values[flat] && c->at % 8 == 0)
+		end = bytes_values(&p->bytes, flat, c->data, c->data + c->at / 8,
+				   c->data + c->limit / 8, c->slots, args);
+	if (end) {
+		c->at = (uint64_t)(end - c->data) * 8;
 		return SPUR_OK;
+	}
 	r.p = p;
 	r.c = c;
 	r.args = args;

@@ -65,8 +65,10 @@ struct ctf_event {
 
 /* What is read for every event lies together. */
 struct ctf_known {
-	struct ctf_event *event; /* atomic, stored last; NULL: not asked for yet */
+	struct ctf_event *event; /* atomic, stored behind the others; NULL: not asked for yet */
 	const struct byte_skip *skip; /* NULL: not by bytes */
+	/* Atomic, stored behind `event`. NULL: not known, not by bytes, or not without the packet's heads. */
+	const struct byte_program *values;
 	uint32_t fixed; /* bytes behind the header, where all are passed over alike; else 0 */
 };
 

@@ -547,13 +547,14 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	/* Invariant: p <= end; rows up to `row` are of the events up to `p`. */
 	while (row < last && (size_t)(end - p) > head_bytes(usual) && !f->nheld) {
 		const uint8_t *q = p + head_bytes(usual);
-		uint64_t now = clock, flags = 0;
+		uint64_t now, flags = 0;
 		const struct ctf_event *e;
 		uint32_t id, fixed, track;
 		int64_t ts;
 
-		if (unlikely(!head_short(usual, p, &now, &id) || id >= nknown))
+		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
 			break;
+		now = head_clock(usual, p, clock);
 		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
 		fixed = known[id].fixed;
 		if (unlikely(!e || !known[id].skip))
@@ -569,7 +570,8 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 			flags = row_rest(0, SPUR_F_BACK, 0, 0);
 		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : own_track;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
-			  (struct row_words){ row_pair((uint32_t)(q - p), track), stream, e->name_cls, e->rest | rest | flags });
+			  (struct row_words){ row_pair((uint32_t)(q - p), track), stream,
+					      e->name_cls, e->rest | rest | flags });
 		if (unlikely(e->rule))
 			rule_row(f, e, row);
 		row++;
