@@ -4,6 +4,7 @@
  *
  * Events are ordered and told their distance from the one before on one thread; lines are made on all.
  */
+#include <errno.h>
 #include <time.h>
 
 #include "format/ctf/reader.h"
@@ -35,6 +36,7 @@ struct pretty {
 	uint8_t escapes
 		[256]; /* of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
 	uint64_t shown;
+	struct pens *pens;
 };
 
 /* A piece of the memo's text. */
@@ -48,6 +50,7 @@ struct piece {
 
 /* Lines being made by one thread, and what many of them have in common. */
 struct pen {
+	struct pen *next; /* of those that nobody has */
 	const struct pretty *p;
 	struct out *o;
 	struct spur_args *args;
@@ -57,6 +60,11 @@ struct pen {
 	struct piece packets[MEMO]; /* "{ cpu_id = 0 }", or "" */
 	int64_t second; /* whose `clock` is; no_time: none yet */
 	char clock[16];
+};
+
+struct pens {
+	pthread_mutex_t lock;
+	struct pen *first;
 };
 
 /* --- values --- */
@@ -69,6 +77,16 @@ static void out_to(struct out *o, const char *end)
 {
 	o->len = (size_t)(end - o->buf);
 }
+
+static inline void out_short(struct out *o, const char *s, size_t len)
+{
+	char *w = out_room(o, len);
+
+	if (w)
+		out_to(o, put_text(w, s, len));
+}
+
+#define out_literal(o, s) out_short((o), (s), sizeof(s) - 1)
 
 /* As in a C string: quotes, backslash and question mark too. */
 static void make_escapes(uint8_t *escapes)
@@ -109,7 +127,7 @@ static void out_escaped(const struct pretty *p, const char *s, size_t len, struc
 	size_t n;
 	char *w;
 
-	out_char(o, '"');
+	out_literal(o, "\"");
 	for (; len; s += n, len -= n) {
 		n = len < PIECE ? len : PIECE;
 		w = out_room(o, 4 * n);
@@ -117,7 +135,7 @@ static void out_escaped(const struct pretty *p, const char *s, size_t len, struc
 			return;
 		out_to(o, put_escaped(w, p->escapes, s, n));
 	}
-	out_char(o, '"');
+	out_literal(o, "\"");
 }
 
 static char *put_upper(char *w, uint64_t v)
@@ -166,15 +184,15 @@ static void out_labels(const char *label, bool braces, struct out *o)
 	bool first = true;
 
 	if (braces)
-		out_str(o, "{ ");
+		out_literal(o, "{ ");
 	while (text_split(&rest, CTF_LABELS_BETWEEN, &one)) {
 		out_str(o, first ? "\"" : ", \"");
 		out_bytes(o, one.p, one.len);
-		out_char(o, '"');
+		out_literal(o, "\"");
 		first = false;
 	}
 	if (braces)
-		out_str(o, " }");
+		out_literal(o, " }");
 }
 
 static void out_enum(const struct spur_value *v, struct out *o)
@@ -192,11 +210,11 @@ static void out_enum(const struct spur_value *v, struct out *o)
 		}
 		return;
 	}
-	out_str(o, "( ");
+	out_literal(o, "( ");
 	if (v->label)
 		out_labels(v->label, strchr(v->label, CTF_LABELS_BETWEEN) != NULL, o);
 	else
-		out_str(o, "<unknown>");
+		out_literal(o, "<unknown>");
 	w = out_room(o, 2 * NUMBER_ROOM);
 	if (!w)
 		return;
@@ -210,7 +228,7 @@ static void out_octets(const char *s, size_t len, struct out *o)
 	size_t n;
 	char *w;
 
-	out_str(o, "0x");
+	out_literal(o, "0x");
 	for (; len; s += n, len -= n) {
 		n = len < PIECE ? len : PIECE;
 		w = out_room(o, 2 * n);
@@ -229,9 +247,9 @@ static void make_name(const void *self, const struct spur_event *row, struct fra
 	const struct pretty *p = self;
 
 	(void)f;
-	out_str(o, ", ");
+	out_literal(o, ", ");
 	out_str(o, spur_string(p->trace, row->name, NULL));
-	out_str(o, " = ");
+	out_literal(o, " = ");
 }
 
 /* ", name = ", of the first item "{ name = ". */
@@ -245,7 +263,7 @@ static void out_name(const struct pretty *p, uint32_t name, bool first, struct o
 	if (!f) {
 		out_str(o, first ? "{ " : ", ");
 		out_str(o, spur_string(p->trace, name, NULL));
-		out_str(o, " = ");
+		out_literal(o, " = ");
 		return;
 	}
 	w = out_room(o, f->len + FRAG_PIECE);
@@ -285,7 +303,7 @@ static void out_items(const struct pretty *p, const struct spur_value *v, struct
 	const bool array = v->type == SPUR_ARRAY;
 
 	if (!v->count || depth >= NESTING)
-		out_str(o, array ? "[ " : "{ ");
+		out_short(o, array ? "[ " : "{ ", 2);
 	for (uint32_t i = 0; i < v->count && depth < NESTING; i++) {
 		if (array)
 			out_index(p, i, o);
@@ -293,7 +311,7 @@ static void out_items(const struct pretty *p, const struct spur_value *v, struct
 			out_name(p, v->items[i].name, !i, o);
 		out_value(p, &v->items[i], o, depth + 1);
 	}
-	out_str(o, v->count ? array ? " ]" : " }" : array ? "]" : "}");
+	out_short(o, (array ? " ]" : " }") + !v->count, v->count ? 2 : 1);
 }
 
 static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
@@ -303,7 +321,7 @@ static void out_value(const struct pretty *p, const struct spur_value *v, struct
 
 	switch ((enum spur_type)v->type) {
 	case SPUR_NULL:
-		out_str(o, "<none>");
+		out_literal(o, "<none>");
 		break;
 	case SPUR_BOOL:
 		out_str(o, v->u ? "true" : "false");
@@ -470,25 +488,68 @@ static void out_event(struct pen *pen, const struct spur_event *row)
 		if (args->items[i].type != SPUR_STRUCT)
 			continue;
 		if (any)
-			out_str(pen->o, ", ");
+			out_literal(pen->o, ", ");
 		out_items(pen->p, &args->items[i], pen->o, 0);
 		any = true;
 	}
-	out_char(pen->o, '\n');
+	out_literal(pen->o, "\n");
+}
+
+/* One that nobody has, else a new one; NULL: no memory. */
+static struct pen *pen_take(const struct pretty *p)
+{
+	struct pen *pen;
+
+	pthread_mutex_lock(&p->pens->lock);
+	pen = p->pens->first;
+	if (pen)
+		p->pens->first = pen->next;
+	pthread_mutex_unlock(&p->pens->lock);
+	if (pen || !(pen = mem_alloc(sizeof(*pen))))
+		return pen;
+	pen->p = p;
+	pen->second = no_time;
+	out_to_memory(&pen->text);
+	return pen;
+}
+
+static void pen_give(struct pen *pen)
+{
+	struct pens *pens = pen->p->pens;
+
+	pthread_mutex_lock(&pens->lock);
+	pen->next = pens->first;
+	pens->first = pen;
+	pthread_mutex_unlock(&pens->lock);
+}
+
+static void pens_free(struct pens *pens)
+{
+	for (struct pen *pen = pens->first, *next; pen; pen = next) {
+		next = pen->next;
+		out_free(&pen->text);
+		spur_args_free(&pen->packet_args);
+		mem_free(pen);
+	}
+	pthread_mutex_destroy(&pens->lock);
 }
 
 static void pretty_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
 			  struct spur_args *args)
 {
-	struct pen pen = { .p = self, .o = o, .args = args, .second = no_time };
+	struct pen *pen = pen_take(self);
 
-	out_to_memory(&pen.text);
+	if (!pen) {
+		o->error = o->error ? o->error : ENOMEM;
+		return;
+	}
+	pen->o = o;
+	pen->args = args;
 	for (size_t i = 0; i < n; i++)
-		out_event(&pen, &rows[i]);
-	if (pen.text.error && !o->error)
-		o->error = pen.text.error;
-	out_free(&pen.text);
-	spur_args_free(&pen.packet_args);
+		out_event(pen, &rows[i]);
+	if (pen->text.error && !o->error)
+		o->error = pen->text.error;
+	pen_give(pen);
 }
 
 static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
@@ -555,6 +616,7 @@ static enum spur_status pretty_run(struct pass_env *env)
 {
 	static const struct pipe_render render = { pretty_stage, pretty_render };
 	struct pretty p = { .trace = env->trace, .last = no_time };
+	struct pens pens = { .first = NULL };
 	enum spur_status st = SPUR_FAIL;
 	struct number digits; /* for the table that they share */
 
@@ -563,6 +625,8 @@ static enum spur_status pretty_run(struct pass_env *env)
 			       "--style=babeltrace2: expected a CTF trace, found %s",
 			       env->trace->format->name);
 	p.ctf = env->trace->state;
+	p.pens = &pens;
+	pthread_mutex_init(&pens.lock, NULL);
 	p.names = frag_new(make_name, &p);
 	number_init(&digits);
 	tzset();
@@ -571,6 +635,7 @@ static enum spur_status pretty_run(struct pass_env *env)
 	if (p.names && make_heads(&p))
 		st = pipe_run_render(env->trace, &env->pipe, &render, &p, env->out);
 	frag_free(p.names);
+	pens_free(&pens);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);
 	return p.shown ? SPUR_OK : SPUR_WARN;
