@@ -3,12 +3,18 @@
  * wrong. Where a header or a size cannot be, the index file beside the stream tells where the next packet is, else the
  * next magic number that a header goes with.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/ctf/reader.h"
 
-enum { WHY_ROOM = 160 };
+enum {
+	WHY_ROOM = 160,
+	HEAD_ROOM = 256, /* of most packets' header and context */
+	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
+};
 
 static const uint32_t packet_magic = 0xC1FC1FC1;
 
@@ -21,6 +27,8 @@ struct indexer {
 	struct ctf_cursor cur;
 	uint64_t off; /* of the packet at hand */
 	uint64_t shown; /* its place in the stream as rows see it */
+	int fd; /* the file, to copy heads from; -1: they are read where it is mapped */
+	uint8_t head[HEAD_ROOM];
 	char why[WHY_ROOM];
 };
 
@@ -123,15 +131,14 @@ static bool say_sizes(const struct indexer *x, uint64_t *total, uint64_t *conten
 	return has_total || has_content;
 }
 
-/* Header and context of what begins at x->off. False: x->why says why it is no packet. */
-static bool read_heads(struct indexer *x, struct ctf_packet *p)
+/* What the cursor stands at as the heads of the packet at x->off. False: x->why says why it is none. */
+static bool heads_here(struct indexer *x, struct ctf_packet *p)
 {
-	const struct source *s = x->f->source;
-	const uint64_t left = s->size - x->off;
 	struct ctf_class *k;
 
-	*p = (struct ctf_packet){ .data = s->data + x->off, .file_off = x->off, .off = x->shown };
-	cursor_set(&x->cur, p->data, left > UINT64_MAX / 16 ? UINT64_MAX / 2 : 8 * left);
+	*p = (struct ctf_packet){ .data = x->f->source->data + x->off,
+				  .file_off = x->off,
+				  .off = x->shown };
 	if (plan_skip(x->tr->header, &x->cur) == SPUR_FAIL) {
 		snprintf(x->why, sizeof(x->why), "packet header: expected %s", x->cur.why);
 		return false;
@@ -153,6 +160,28 @@ static bool read_heads(struct indexer *x, struct ctf_packet *p)
 		 (unsigned long long)x->tr->classes[x->f->class].class->id,
 		 (unsigned long long)k->class->id);
 	return false;
+}
+
+/*
+ * Header and context of what begins at x->off. False: x->why says why it is no packet. A copy of the first bytes is
+ * tried before the mapping: it costs less than a fault of the page that they are in, and many packets are never looked
+ * at again.
+ */
+static bool read_heads(struct indexer *x, struct ctf_packet *p)
+{
+	const struct source *s = x->f->source;
+	const uint64_t left = s->size - x->off;
+	ssize_t n;
+
+	if (x->fd >= 0) {
+		n = pread(x->fd, x->head, left < HEAD_ROOM ? (size_t)left : HEAD_ROOM,
+			  (off_t)x->off);
+		cursor_set(&x->cur, x->head, n > 0 ? 8 * (uint64_t)n : 0);
+		if (heads_here(x, p))
+			return true;
+	}
+	cursor_set(&x->cur, s->data + x->off, left > UINT64_MAX / 16 ? UINT64_MAX / 2 : 8 * left);
+	return heads_here(x, p);
 }
 
 /* The next place from `from` on where a whole packet head stands, by its magic number; UINT64_MAX: none. */
@@ -367,7 +396,7 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 {
 	struct ctf_trace *tr = &c->traces[f->trace];
-	struct indexer x = { .c = c, .f = f, .tr = tr, .diag = diag };
+	struct indexer x = { .c = c, .f = f, .tr = tr, .diag = diag, .fd = -1 };
 	uint8_t have[CTF_SLOTS_FIXED];
 	struct ctf_packet p;
 	bool good = true;
@@ -376,6 +405,8 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 	x.cur.slots = mem_array(ctf_slots(tr), sizeof(*x.cur.slots));
 	if (!x.cur.slots)
 		return false;
+	if (f->source->mapped && f->source->size >= HEADS_FROM)
+		x.fd = open(f->source->path, O_RDONLY | O_CLOEXEC);
 	/* Invariant: off grows with every turn. */
 	while (good && x.off < f->source->size) {
 		if (read_heads(&x, &p) || forgive_magic(&x, &p))
@@ -383,6 +414,8 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 		else
 			good = pass_over(&x);
 	}
+	if (x.fd >= 0)
+		close(x.fd);
 	mem_free(x.cur.slots);
 	return true;
 }
