@@ -12,7 +12,7 @@
 
 enum {
 	WHY_ROOM = 160,
-	HEAD_ROOM = 256, /* of most packets' header and context */
+	HEAD_ROOM = 128, /* of most packets' header and context */
 	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
 };
 
