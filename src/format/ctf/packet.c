@@ -6,20 +6,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "format/ctf/reader.h"
 
-enum { WHY_ROOM = 160 };
+enum {
+	WHY_ROOM = 160,
+	/* Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its heads. */
+	LATE_MOST = 1 << 30,
+	HEADS_MOST = 1 << 16,
+};
 
 static const uint32_t packet_magic = 0xC1FC1FC1;
 
-/* A file being indexed. */
+/* A file being indexed, or a piece of one. */
 struct indexer {
 	struct ctf *c;
 	struct ctf_file *f;
 	struct ctf_trace *tr;
 	struct diag_log *diag;
 	struct ctf_cursor cur;
-	uint64_t off; /* of the packet at hand */
+	const uint8_t *data;
+	uint64_t size;
+	uint64_t base; /* bytes of the file before `data` */
+	uint64_t off; /* of the packet at hand, in `data` */
 	uint64_t shown; /* its place in the stream as rows see it */
 	char why[WHY_ROOM];
 };
@@ -126,11 +135,12 @@ static bool say_sizes(const struct indexer *x, uint64_t *total, uint64_t *conten
 /* Header and context of what begins at x->off. False: x->why says why it is no packet. */
 static bool read_heads(struct indexer *x, struct ctf_packet *p)
 {
-	const struct source *s = x->f->source;
-	const uint64_t left = s->size - x->off;
+	const uint64_t left = x->size - x->off;
 	struct ctf_class *k;
 
-	*p = (struct ctf_packet){ .data = s->data + x->off, .file_off = x->off, .off = x->shown };
+	*p = (struct ctf_packet){ .data = x->data + x->off,
+				  .file_off = x->base + x->off,
+				  .off = x->shown };
 	cursor_set(&x->cur, p->data, left > UINT64_MAX / 16 ? UINT64_MAX / 2 : 8 * left);
 	if (plan_skip(x->tr->header, &x->cur) == SPUR_FAIL) {
 		snprintf(x->why, sizeof(x->why), "packet header: expected %s", x->cur.why);
@@ -158,22 +168,21 @@ static bool read_heads(struct indexer *x, struct ctf_packet *p)
 /* The next place from `from` on where a whole packet head stands, by its magic number; UINT64_MAX: none. */
 static uint64_t find_magic(struct indexer *x, uint64_t from)
 {
-	const struct source *s = x->f->source;
 	const bool big = x->tr->meta->packet_header && x->tr->meta->packet_header->nmembers &&
 			 x->tr->meta->packet_header->members[0].field->big_endian;
 	const uint8_t le[4] = { 0xC1, 0x1F, 0xFC, 0xC1 }, be[4] = { 0xC1, 0xFC, 0x1F, 0xC1 };
 	const uint64_t off = x->off;
 	struct ctf_packet p;
 
-	while (from < s->size) {
+	while (from < x->size) {
 		const uint8_t *q =
-			memmem(s->data + from, (size_t)(s->size - from), big ? be : le, 4);
+			memmem(x->data + from, (size_t)(x->size - from), big ? be : le, 4);
 		uint64_t total, content;
 		bool good;
 
 		if (!q)
 			break;
-		x->off = (uint64_t)(q - s->data);
+		x->off = (uint64_t)(q - x->data);
 		good = read_heads(x, &p) && uuid_right(x) && say_sizes(x, &total, &content);
 		from = x->off + 1;
 		if (good && total >= p.body && content <= total) {
@@ -202,8 +211,8 @@ static bool packet_room(struct indexer *x)
 	if (f->npackets < f->packets_cap)
 		return true;
 	if (f->npackets >= CTF_MAX_PACKETS) {
-		diag_add(x->diag, DIAG_DAMAGE, "ctf/too-many-packets", f->name, x->off,
-			 f->source->size - x->off,
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/too-many-packets", f->name, x->base + x->off,
+			 x->size - x->off,
 			 "expected at most %d packets in a file, found more: the rest is not read",
 			 CTF_MAX_PACKETS);
 		return false;
@@ -221,7 +230,7 @@ static bool packet_room(struct indexer *x)
 
 static void damage(struct indexer *x, const char *code, uint64_t lost, const char *why)
 {
-	diag_add(x->diag, DIAG_DAMAGE, code, x->f->name, x->off, lost, "%s", why);
+	diag_add(x->diag, DIAG_DAMAGE, code, x->f->name, x->base + x->off, lost, "%s", why);
 }
 
 /*
@@ -230,11 +239,12 @@ static void damage(struct indexer *x, const char *code, uint64_t lost, const cha
  */
 static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 {
-	const uint64_t left = x->f->source->size - x->off;
+	const uint64_t left = x->size - x->off;
 	uint64_t total, content, next;
 
 	if (!say_sizes(x, &total, &content)) {
 		/* SPEC ctf/no-sizes: without them the file is one packet */
+		x->f->single = true;
 		p->content = 8 * left;
 		return left;
 	}
@@ -273,13 +283,12 @@ static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 /* What stands where no packet begins: padding, or damage up to the next packet. False: nothing comes any more. */
 static bool pass_over(struct indexer *x)
 {
-	const struct source *s = x->f->source;
-	const uint64_t left = s->size - x->off;
+	const uint64_t left = x->size - x->off;
 	char why[WHY_ROOM];
 	uint64_t next;
 
-	if (all_zero(s->data + x->off, left)) {
-		diag_add(x->diag, DIAG_NOTE, "ctf/padding", x->f->name, x->off, 0,
+	if (all_zero(x->data + x->off, left)) {
+		diag_add(x->diag, DIAG_NOTE, "ctf/padding", x->f->name, x->base + x->off, 0,
 			 "expected a packet, found %llu bytes of zeros to the end of the file: "
 			 "padding",
 			 (unsigned long long)left);
@@ -288,16 +297,16 @@ static bool pass_over(struct indexer *x)
 	memcpy(why, x->why, sizeof(why));
 	next = has_magic(x) ? find_magic(x, x->off + 1) : UINT64_MAX;
 	if (!x->f->npackets && next == UINT64_MAX) {
-		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->off, 0,
+		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->base + x->off, 0,
 			 "%s: no packet in the whole file: skipped", why);
+		x->off = x->size;
 		return false;
 	}
-	damage(x, "ctf/bad-packet", next == UINT64_MAX ? left : next - x->off, why);
-	if (next == UINT64_MAX)
-		return false;
+	next = next == UINT64_MAX ? x->size : next;
+	damage(x, "ctf/bad-packet", next - x->off, why);
 	x->shown += next - x->off;
 	x->off = next;
-	return true;
+	return x->off < x->size;
 }
 
 /* A header that is right but for its magic number, behind a packet that ended there: read, and said. */
@@ -315,7 +324,7 @@ static bool forgive_magic(struct indexer *x, struct ctf_packet *p)
 	p->body = x->cur.at;
 	take_values(x, p);
 	if (!say_sizes(x, &total, &content) || total % 8 || total < p->body ||
-	    total / 8 > x->f->source->size - x->off)
+	    total / 8 > x->size - x->off)
 		return false;
 	damage(x, "ctf/bad-magic", 0, x->why);
 	return true;
@@ -354,7 +363,7 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 	if (!packet_room(x))
 		return false;
 	if (!uuid_right(x))
-		diag_add(x->diag, DIAG_WARN, "ctf/uuid", x->f->name, x->off, 0,
+		diag_add(x->diag, DIAG_WARN, "ctf/uuid", x->f->name, x->base + x->off, 0,
 			 "packet: expected the UUID of the metadata, found another one");
 	p->file_size = settle_sizes(x, p);
 	packet_content(x, p);
@@ -364,27 +373,106 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 	return true;
 }
 
-bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
+/*
+ * Whether what stands here can be more when the file has grown: a packet that is not whole, or room that was made for
+ * one. `found`: it has the heads of a packet.
+ */
+static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool found)
 {
-	struct ctf_trace *tr = &c->traces[f->trace];
-	struct indexer x = { .c = c, .f = f, .tr = tr, .diag = diag };
+	const uint8_t *at = x->data + x->off;
+	const uint64_t left = x->size - x->off;
+	uint64_t total, content;
+
+	if (found)
+		return say_sizes(x, &total, &content) && total % 8 == 0 && total >= p->body &&
+		       total / 8 > left && total / 8 - left <= LATE_MOST;
+	if (left < sizeof(packet_magic) || all_zero(at, left))
+		return true;
+	if (has_magic(x) && load32(at, false) != packet_magic && load32(at, true) != packet_magic)
+		return false;
+	return left <= HEADS_MOST;
+}
+
+/* Lists packets from x->off on. `more`: the file may grow, so its end decides nothing. False: no memory. */
+static bool index_run(struct indexer *x, bool more)
+{
 	uint8_t have[CTF_SLOTS_FIXED];
 	struct ctf_packet p;
 	bool good = true;
 
-	x.cur.have = have;
-	x.cur.slots = mem_array(ctf_slots(tr), sizeof(*x.cur.slots));
-	if (!x.cur.slots)
+	x->cur.have = have;
+	x->cur.slots = mem_array(ctf_slots(x->tr), sizeof(*x->cur.slots));
+	if (!x->cur.slots)
 		return false;
 	/* Invariant: off grows with every turn. */
-	while (good && x.off < f->source->size) {
-		if (read_heads(&x, &p) || forgive_magic(&x, &p))
-			good = add_packet(&x, &p);
+	while (good && x->off < x->size) {
+		const bool found = read_heads(x, &p);
+
+		if (more && may_grow(x, &p, found))
+			break;
+		if (found || forgive_magic(x, &p))
+			good = add_packet(x, &p);
 		else
-			good = pass_over(&x);
+			good = pass_over(x);
 	}
-	mem_free(x.cur.slots);
+	mem_free(x->cur.slots);
 	return true;
+}
+
+bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
+{
+	struct indexer x = { .c = c,
+			     .f = f,
+			     .tr = &c->traces[f->trace],
+			     .diag = diag,
+			     .data = f->source->data,
+			     .size = f->source->size };
+
+	return index_run(&x, false);
+}
+
+bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
+{
+	const struct source *s = f->source;
+	struct indexer x = { .c = c,
+			     .f = f,
+			     .tr = &c->traces[f->trace],
+			     .diag = diag,
+			     .data = s->data,
+			     .size = s->size,
+			     .off = f->indexed,
+			     .shown = f->shown };
+	bool good = true;
+
+	if (!f->single)
+		good = index_run(&x, !s->eof);
+	else if (s->size > f->indexed)
+		diag_add(diag, DIAG_WARN, "ctf/one-packet", f->name, f->indexed,
+			 s->size - f->indexed,
+			 "expected packets that say their size, found none: what the file gains "
+			 "is not read");
+	if (f->single)
+		x.off = s->size;
+	f->indexed = x.off;
+	f->shown = x.shown;
+	return good;
+}
+
+bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uint64_t size,
+		     uint64_t base, struct diag_log *diag)
+{
+	struct indexer x = { .c = c,
+			     .f = f,
+			     .tr = &c->traces[f->trace],
+			     .diag = diag,
+			     .data = data,
+			     .size = size,
+			     .base = base,
+			     .shown = f->shown };
+	const bool good = index_run(&x, false);
+
+	f->shown = x.shown;
+	return good;
 }
 
 void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
