@@ -397,7 +397,7 @@ static bool make_head(struct ctf *c, struct ctf_trace *tr)
 			if (strcmp(e->key, keys[k]) != 0 || e->is_text != (k < 2))
 				continue;
 			head = e->is_text ? arena_printf(&c->t->arena, "%s%s%s", head, sep, e->text)
-					  : arena_printf(&c->t->arena, "%s%s%lld", head, sep,
+					  : arena_printf(&c->t->arena, "%s%s(%lld)", head, sep,
 							 (long long)e->number);
 			break;
 		}

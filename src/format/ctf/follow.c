@@ -221,7 +221,7 @@ static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 	diag_free(&log);
 	if (st != SPUR_FAIL)
 		return take_meta(f, d, m, err);
-	return err->code == SPUR_ERR_MEMORY ? SPUR_FAIL : SPUR_WARN;
+	return grow_short(f->grow) ? err_nomem(err) : SPUR_WARN;
 }
 
 static bool all_metadata(struct follow *f, struct spur_error *err)
@@ -371,6 +371,9 @@ static enum grow_answer follow_wait(void *self)
 		poll(NULL, 0, REST_MS);
 	if (!look(f, &err))
 		return GROW_FAIL;
+	for (size_t i = 0; i < f->grow->nstreams; i++)
+		if (f->grow->streams[i]->starved_since)
+			grow_wake(f->grow, f->grow->streams[i]);
 	if (!gone || f->grow->queued)
 		return GROW_MORE;
 	diag_add(log_of(f), DIAG_WARN, "follow/replaced", f->root, DIAG_NO_OFF, 0,

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-enum { GROW_ROWS = 64 };
+#include "format/ctf/live_wire.h"
+
+enum { GROW_ROWS = 64, STARVE_MS = 3000 };
 
 /* --- the heap --- */
 
@@ -79,6 +81,11 @@ static const struct grow_stream *second(const struct ctf_grow *g)
 	if (g->queued < 2)
 		return NULL;
 	return g->queued > 2 && comes_before(g->heap[2], g->heap[1]) ? g->heap[2] : g->heap[1];
+}
+
+bool grow_short(const struct ctf_grow *g)
+{
+	return mem_failures() != g->c->t->mem_failures;
 }
 
 /* --- streams --- */
@@ -277,7 +284,7 @@ enum spur_status grow_version_of(struct ctf_grow *g, uint32_t *version, const ch
 	st = version_add(g, version, dir, meta, err);
 	pthread_mutex_unlock(&c->t->lock);
 	pthread_rwlock_unlock(&c->lock);
-	return st;
+	return grow_short(g) ? err_nomem(err) : st;
 }
 
 enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char *dir,
@@ -293,7 +300,7 @@ enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char 
 	st = meta_read(&m, "metadata", data, size, *version == SPUR_NONE ? diag : &again, err);
 	diag_free(&again);
 	if (st == SPUR_FAIL)
-		return err->code == SPUR_ERR_MEMORY ? SPUR_FAIL : SPUR_WARN;
+		return grow_short(g) ? err_nomem(err) : SPUR_WARN;
 	return grow_version_of(g, version, dir, m, err);
 }
 
@@ -335,6 +342,31 @@ static bool wait_more(struct ctf_grow *g)
 	return a != GROW_FAIL;
 }
 
+/*
+ * Metadata may come later than the events that need it. When none comes for long, or none can, what the events are will
+ * not be known.
+ */
+static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
+{
+	enum grow_answer a;
+
+	if (!s->feed || !s->feed->starved) {
+		s->starved_since = 0;
+		return g->source->ask(g->self, s);
+	}
+	if (grow_short(g))
+		return GROW_FAIL;
+	if (!s->starved_since)
+		s->starved_since = wire_now();
+	a = g->source->ask(g->self, s);
+	if (s->feed->starved && a != GROW_FAIL &&
+	    (g->over || a == GROW_OVER || wire_now() - s->starved_since > STARVE_MS)) {
+		s->feed->starved = false;
+		s->feed->hopeless = true;
+	}
+	return a == GROW_FAIL || s->feed->starved ? a : GROW_MORE;
+}
+
 /* Asks the first stream, whose rows are used up; others may come into the merge meanwhile. False: no memory. */
 static bool ask_first(struct ctf_grow *g)
 {
@@ -342,7 +374,7 @@ static bool ask_first(struct ctf_grow *g)
 	enum grow_answer a;
 
 	heap_pop(g);
-	a = g->source->ask(g->self, s);
+	a = stream_ask(g, s);
 	if (a == GROW_OVER || (a == GROW_NOTHING && g->over))
 		stream_end(s);
 	else if (a == GROW_MORE || (a == GROW_NOTHING && g->source->holds))

@@ -15,6 +15,7 @@ struct grow_stream {
 	struct spur_event *rows; /* made already; NULL: none yet */
 	uint32_t pos, n;
 	int64_t bound; /* no row before it comes any more; INT64_MIN: nothing is known */
+	int64_t starved_since; /* wire_now() when its event's class was first missed; 0: it is not */
 	uint32_t place; /* of rows of the same time those of the lower place are first */
 	bool queued; /* in the merge */
 	bool over; /* no packet comes any more */
@@ -29,6 +30,7 @@ enum grow_answer {
 };
 
 struct grow_source {
+	/* Where the feed is starved: new metadata is wanted, no packet. */
 	enum grow_answer (*ask)(void *self, struct grow_stream *s);
 	/* Waits a moment, then looks around for new streams and wakes those that go on. */
 	enum grow_answer (*wait)(void *self);
@@ -52,6 +54,8 @@ struct ctf_grow {
 /* NULL: no memory. `self` is closed with it by grow_free(). */
 struct ctf_grow *grow_new(struct ctf *c, const struct grow_source *source, void *self);
 void grow_free(struct ctf_grow *g);
+/* Memory was refused since the trace was opened: what looks wrong may be only that. */
+bool grow_short(const struct ctf_grow *g);
 /* A new stream, about which nothing is known. The same for all below: false: no memory. */
 bool grow_add(struct ctf_grow *g, struct grow_stream *s);
 /* Back into the merge. */

@@ -14,7 +14,7 @@ enum {
 	REST_MS = 100, /* between two questions where the answer was: later */
 	LOOK_EVERY = 10, /* rests between two looks for new streams */
 	META_CHUNKS = 4096, /* pieces of metadata that are taken at once */
-	META_PATIENCE = 5000, /* ms until metadata that cannot be read is given up */
+	META_PATIENCE = 3000, /* ms until metadata that cannot be read is given up */
 	PACKET_MOST = 1 << 28,
 	PACKET_TRIES = 100, /* rests until the daemon has a packet that it spoke of */
 	SESSIONS_MOST = 64, /* of one name */
@@ -403,8 +403,11 @@ static enum grow_answer live_ask(void *self, struct grow_stream *grow)
 	enum grow_answer a = GROW_OVER;
 	struct live_index x;
 
+	s->trace->wanted |= grow->feed && grow->feed->starved;
 	if (fresh_metadata(l, s->trace) == SPUR_FAIL)
 		return GROW_FAIL;
+	if (grow->feed && grow->feed->starved)
+		return l->wire.broken ? GROW_OVER : GROW_NOTHING;
 	if (given_up(s->trace))
 		return stream_lost(l, s,
 				   s->trace->bad_since ? s->trace->error.message
@@ -427,13 +430,13 @@ static enum grow_answer live_wait(void *self)
 {
 	struct live *l = self;
 
-	if (l->wire.broken)
-		return GROW_OVER;
-	wire_rest(&l->wire, REST_MS);
 	if (!l->grow->queued || l->streams_wanted || ++l->rests % LOOK_EVERY == 0)
 		look_for_streams(l);
 	tell_broken(l);
-	return l->wire.broken || (sessions_over(l) && !l->grow->queued) ? GROW_OVER : GROW_MORE;
+	if (l->wire.broken || (sessions_over(l) && !l->grow->queued))
+		return GROW_OVER;
+	wire_rest(&l->wire, REST_MS);
+	return GROW_MORE;
 }
 
 static void live_close(void *self)
@@ -535,29 +538,34 @@ static bool has_version(const struct live *l)
 	return false;
 }
 
+/* False: no trace can be read, and none of what is there will be. */
+static bool can_become(const struct live *l)
+{
+	for (size_t i = 0; i < l->ntraces; i++)
+		if (!given_up(l->traces[i]))
+			return true;
+	return !l->ntraces;
+}
+
 /* Waits until the first trace says what its clock is, or the session ends. */
 static enum spur_status await_metadata(struct live *l, struct spur_error *err)
 {
 	const volatile int *stop = l->wire.stop;
 
-	while (!has_version(l) && !l->wire.broken && !(stop && *stop)) {
-		bool bad = l->ntraces > 0;
-
-		for (size_t i = 0; i < l->ntraces; i++) {
+	while (!l->wire.broken && !(stop && *stop)) {
+		look_for_streams(l);
+		for (size_t i = 0; i < l->ntraces; i++)
 			if (fresh_metadata(l, l->traces[i]) == SPUR_FAIL)
 				return err_nomem(err);
-			bad = bad && l->traces[i]->bad_since && given_up(l->traces[i]);
-		}
-		if (bad) {
+		if (has_version(l))
+			return SPUR_OK;
+		if (!can_become(l) && l->traces[0]->error.code) {
 			*err = l->traces[0]->error;
 			return SPUR_FAIL;
 		}
-		if (!has_version(l) && sessions_over(l))
+		if (sessions_over(l) && (!l->grow->queued || !can_become(l)))
 			return SPUR_OK;
-		if (!has_version(l)) {
-			wire_rest(&l->wire, REST_MS);
-			look_for_streams(l);
-		}
+		wire_rest(&l->wire, REST_MS);
 	}
 	return has_version(l) ? SPUR_OK : wire_error(l, err);
 }

@@ -112,7 +112,7 @@ void wire_rest(struct live_wire *w, int ms)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
 
-	if (!is_stopped(w))
+	if (!w->broken && !is_stopped(w))
 		poll(&p, 1, ms);
 }
 

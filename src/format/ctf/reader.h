@@ -95,7 +95,7 @@ struct ctf_trace {
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
 	bool kernel;
-	const char *head; /* "HOST:PROGRAM:PID " as far as the environment says so; or "" */
+	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
 	size_t head_len;
 	/* Of metadata that grows: there is a newer one with this one's maps; names and ids of classes -> class. */
 	bool grows, old;
@@ -141,6 +141,8 @@ struct ctf_feed {
 	struct spur_event held[4]; /* rows made already, to come out next */
 	unsigned nheld, held_at;
 	bool started;
+	/* Of streams that grow: the event at hand is of a class that no metadata has yet; none is waited for any more. */
+	bool starved, hopeless;
 };
 
 enum { CTF_KNOWN = 4096, CTF_MAX_FILES = 1 << 20, CTF_MAX_PACKETS = 1 << 23 };

@@ -553,6 +553,10 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 			}
 			c->at = from;
 			c->clock = clock;
+			if (!e && !why && f->ctf->grow && !f->hopeless) {
+				f->starved = true;
+				break;
+			}
 			event_damage(f, feed,
 				     e ? "at least one bit, found an event without any" : why,
 				     e || why);
@@ -581,6 +585,7 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 
 	f->trace = tr;
 	f->class = k;
+	f->starved = f->hopeless = false;
 	if (!f->started)
 		return true;
 	slots = mem_array(ctf_slots(tr), sizeof(*slots));
@@ -618,6 +623,8 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 			continue;
 		}
 		f->nheld = f->held_at = 0;
+		if (f->starved)
+			break;
 		if (f->packet && f->cursor.at < f->cursor.limit) {
 			packet_rows(f, feed, b);
 			continue;
