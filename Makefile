@@ -15,7 +15,7 @@ FUZZ_SECONDS ?= 600
 WARN := -Wall -Wextra -Wshadow -Wconversion -Werror
 CFLAGS_ALL := -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -I$(BUILD)/gen -fPIC -pthread $(WARN) $(OPT) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
-LIBS := -ldw -lelf -l:libiberty.a -lz -lzstd -ljansson -lbz2 -lcrypto -lm -pthread
+LIBS := -ldw -lelf -l:libiberty.a -lyaml -lz -lzstd -ljansson -lbz2 -lcrypto -lm -pthread
 LDLIBS_ALL := $(LIBS) $(LDLIBS)
 LDFLAGS_ALL := $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 
@@ -31,6 +31,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/formats.o $(BUILD)/gen/passe
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+GENERATORS := $(patsubst bench/%.c,$(BUILD)/%,$(wildcard bench/gen-*.c))
 FUZZERS := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 
 # ---- build
@@ -96,7 +97,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libspur-all.a
 	@echo "  CC $<"
 	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
 
-$(BUILD)/gen-uftrace: bench/gen-uftrace.c
+$(BUILD)/gen-%: bench/gen-%.c
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
@@ -137,7 +138,7 @@ unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
 
 # What the test runner needs in one build directory.
-test-programs: all $(UNIT_BIN) $(BUILD)/gen-uftrace
+test-programs: all $(UNIT_BIN) $(GENERATORS)
 
 # One build, every suite: what to run while working.
 test: test-programs
@@ -177,7 +178,7 @@ $(addprefix fuzz-,$(FUZZERS)): fuzz-%:
 	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix=$(FUZZ)/found/$*- $(FUZZ)/corpus-$* $(FUZZ)/seeds-$*
 
-bench: $(BUILD)/spur $(BUILD)/gen-uftrace
+bench: $(BUILD)/spur $(GENERATORS)
 	@bench/run --build=$(BUILD) $(BENCH_ARGS)
 
 demo:

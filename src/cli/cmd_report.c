@@ -70,10 +70,15 @@ const struct spur_cmd spur_cmd_report = {
 		       "recursive calls the outermost counts; self "
 		       "is that without the calls made inside. min, avg, max, percentiles (p50, "
 		       "p90, p99) and stdev are of single "
-		       "calls.",
-	.examples = "spur report uftrace.data\tthe functions with the most total time first\n"
-		    "spur report -s self -f self,calls,p99,function uftrace.data\tother columns\n"
-		    "spur report --by=task --json uftrace.data\tper thread, for programs\n",
+		       "calls.\n"
+		       "--style=llvm-xray prints what llvm-xray account prints, as text or with "
+		       "--csv, with "
+		       "its columns to sort by: funcid, count, min, med, 90p, 99p, max, sum, func.",
+	.examples =
+		"spur report uftrace.data\tthe functions with the most total time first\n"
+		"spur report -s self -f self,calls,p99,function uftrace.data\tother columns\n"
+		"spur report --by=task --json uftrace.data\tper thread, for programs\n"
+		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
 	.opts = report_options,
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
 		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,

@@ -240,6 +240,7 @@ int run_pass(struct values *v, const char *name)
 	v->open.stop = &signals_stop;
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
+	v->open.source_lines |= pass->source_lines;
 	st = output_open(&o, v->output, v->force, &v->err);
 	if (st != SPUR_FAIL)
 		st = spur_open(&env.trace, v->data, &v->open, &v->err);

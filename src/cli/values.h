@@ -38,6 +38,7 @@ struct values {
 	uint64_t row_limit; /* the pass gets this many rows at most; 0: all */
 	int to; /* convert: index of its targets */
 	bool diag_shown; /* the pass itself tells the damage */
+	bool yaml, functions; /* symbols */
 };
 
 void values_init(struct values *v);

@@ -12,7 +12,7 @@
 
 enum {
 	MAX_RANGES = 1 << 24,
-	MAX_LOOK = 16, /* units that claim one address */
+	MAX_LOOK = 16, /* units that claim one address, rows of one */
 };
 
 struct range {
@@ -155,6 +155,41 @@ enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const ch
 	return SPUR_OK;
 }
 
+/*
+ * The first row of that very address that has a line; NULL: there is none. Where a function begins, its own line comes
+ * first, then those of what was moved there.
+ */
+static Dwarf_Line *first_row(Dwarf_Die *unit, uint64_t addr)
+{
+	Dwarf_Lines *lines;
+	size_t lo = 0, hi, n;
+	Dwarf_Addr at;
+
+	if (dwarf_getsrclines(unit, &lines, &n) != 0)
+		return NULL;
+	/* Invariant: rows before lo are below the address, those from hi on are not. */
+	for (hi = n; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (dwarf_lineaddr(dwarf_onesrcline(lines, mid), &at) == 0 && at < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (hi = lo + MAX_LOOK; lo < n && lo < hi; lo++) {
+		Dwarf_Line *row = dwarf_onesrcline(lines, lo);
+		bool ends;
+		int number;
+
+		if (dwarf_lineaddr(row, &at) != 0 || at != addr)
+			return NULL;
+		if (dwarf_lineendsequence(row, &ends) == 0 && !ends &&
+		    dwarf_lineno(row, &number) == 0 && number > 0)
+			return row;
+	}
+	return NULL;
+}
+
 static bool unit_line(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, const char **file,
 		      unsigned *line)
 {
@@ -164,7 +199,9 @@ static bool unit_line(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, cons
 
 	if (!dwarf_offdie(d->dwarf, unit, &die))
 		return false;
-	row = dwarf_getsrc_die(&die, addr);
+	row = first_row(&die, addr);
+	if (!row)
+		row = dwarf_getsrc_die(&die, addr);
 	if (!row || dwarf_lineno(row, &n) != 0 || n <= 0)
 		return false;
 	*file = dwarf_linesrc(row, NULL, NULL);

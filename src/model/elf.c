@@ -22,6 +22,7 @@ struct candidate {
 struct candidates {
 	struct candidate *list;
 	size_t count, cap;
+	struct elf_strings names;
 };
 
 static bool in_code(const struct elf_file *f, const GElf_Sym *sym)
@@ -80,6 +81,7 @@ static bool take_table(struct candidates *c, const struct elf_file *f, uint64_t 
 	size_t each = gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT),
 	       n = data && each ? data->d_size / each : 0;
 
+	c->names = elf_file_strings(f, sh->sh_link);
 	for (size_t i = 0; i < n && i < INT_MAX; i++) {
 		GElf_Sym sym;
 		const char *name;
@@ -88,7 +90,7 @@ static bool take_table(struct candidates *c, const struct elf_file *f, uint64_t 
 		if (!gelf_getsym(data, (int)i, &sym) || !is_function(f, &sym) ||
 		    sym.st_value < base)
 			continue;
-		name = elf_strptr(f->elf, sh->sh_link, sym.st_name);
+		name = elf_string(&c->names, sym.st_name);
 		if (!name || !*name)
 			continue;
 		if (!mem_grow((void **)&c->list, &c->cap, c->count + 1, sizeof(*c->list),
@@ -118,6 +120,7 @@ static int by_address(const void *a, const void *b)
 /* The best name of each address, with the first size that is given there. */
 static bool keep_best(struct symtab *t, struct candidates *c)
 {
+	elf_limit_names(t, &c->names);
 	if (c->count)
 		qsort(c->list, c->count, sizeof(*c->list), by_address);
 	for (size_t i = 0, next; i < c->count; i = next) {
@@ -178,6 +181,7 @@ static void take_facts(struct elf_facts *facts, const struct elf_file *f)
 enum spur_status elf_symbols(struct symtab *t, const char *path, const char *dirs,
 			     struct elf_facts *facts, struct spur_error *err)
 {
+	const uint64_t failures = mem_failures();
 	struct elf_file f;
 	bool ok;
 
@@ -187,6 +191,10 @@ enum spur_status elf_symbols(struct symtab *t, const char *path, const char *dir
 		take_facts(facts, &f);
 	ok = elf_plt_symbols(t, &f) && take_functions(t, &f, path, dirs);
 	elf_file_close(&f);
+	if (!ok && mem_failures() == failures)
+		return err_set(err, SPUR_ERR_LIMIT,
+			       "%s: expected names of symbols, found more than it has room for",
+			       path);
 	return ok ? SPUR_OK : err_nomem(err);
 }
 

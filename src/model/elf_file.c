@@ -16,9 +16,11 @@
 
 #include "base/bits.h"
 
+enum { OVERLAP = 4 /* times the file's size that its sections may have */ };
+
 const char *elf_file_name(const struct elf_file *f, const GElf_Shdr *sh)
 {
-	const char *name = elf_strptr(f->elf, f->names, sh->sh_name);
+	const char *name = elf_string(&f->names, sh->sh_name);
 
 	return name ? name : "";
 }
@@ -28,6 +30,18 @@ Elf_Data *elf_file_data(Elf_Scn *scn, const GElf_Shdr *sh)
 	Elf_Data *data = sh->sh_type == SHT_NOBITS ? NULL : elf_getdata(scn, NULL);
 
 	return data && data->d_buf && data->d_size ? data : NULL;
+}
+
+struct elf_strings elf_file_strings(const struct elf_file *f, size_t section)
+{
+	Elf_Scn *scn = elf_getscn(f->elf, section);
+	const Elf_Data *data;
+	GElf_Shdr sh;
+
+	data = scn && gelf_getshdr(scn, &sh) ? elf_file_data(scn, &sh) : NULL;
+	if (!data || ((const char *)data->d_buf)[data->d_size - 1])
+		return (struct elf_strings){ 0 };
+	return (struct elf_strings){ data->d_buf, data->d_size };
 }
 
 Elf_Scn *elf_file_section(const struct elf_file *f, GElf_Word type, const char *name, GElf_Shdr *sh)
@@ -103,6 +117,23 @@ static void find_base(struct elf_file *f)
 	}
 }
 
+/* Each section is looked at once by most readers: together they may not be much more than the file. */
+static bool is_sound(const struct elf_file *f, uint64_t size)
+{
+	Elf_Scn *scn = NULL;
+	uint64_t sum = 0;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(f->elf, scn)) != NULL) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS || sh.sh_size > size)
+			continue;
+		sum += sh.sh_size;
+		if (sum / OVERLAP > size)
+			return false;
+	}
+	return true;
+}
+
 void elf_file_close(struct elf_file *f)
 {
 	if (f->elf)
@@ -116,6 +147,7 @@ void elf_file_close(struct elf_file *f)
 enum spur_status elf_file_open(struct elf_file *f, const char *path, struct spur_error *err)
 {
 	struct stat st;
+	size_t names;
 
 	/* A FIFO must not make us wait. */
 	*f = (struct elf_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
@@ -130,11 +162,17 @@ enum spur_status elf_file_open(struct elf_file *f, const char *path, struct spur
 	elf_version(EV_CURRENT);
 	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->head) ||
-	    elf_getshdrstrndx(f->elf, &f->names) != 0) {
+	    elf_getshdrstrndx(f->elf, &names) != 0) {
 		elf_file_close(f);
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected an ELF file, found something else", path);
 	}
+	if (!is_sound(f, (uint64_t)st.st_size)) {
+		elf_file_close(f);
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected an ELF file, found sections that overlap", path);
+	}
+	f->names = elf_file_strings(f, names);
 	find_base(f);
 	find_id(f);
 	return SPUR_OK;

@@ -23,7 +23,7 @@ struct plt {
 	struct word *words; /* ascending */
 	size_t count, cap;
 	Elf_Data *symbols; /* .dynsym */
-	size_t names; /* section of their names */
+	struct elf_strings names;
 	uint64_t got; /* what %ebx holds in position-independent i386 code */
 };
 
@@ -206,7 +206,7 @@ static const char *word_name(const struct plt *plt, uint64_t addr)
 
 	if (!word || word->symbol > INT_MAX || !gelf_getsym(plt->symbols, (int)word->symbol, &sym))
 		return NULL;
-	name = elf_strptr(plt->f->elf, plt->names, sym.st_name);
+	name = elf_string(&plt->names, sym.st_name);
 	return name && *name ? name : NULL;
 }
 
@@ -282,7 +282,8 @@ bool elf_plt_symbols(struct symtab *t, const struct elf_file *f)
 	if (!m || !scn)
 		return true;
 	plt.symbols = elf_file_data(scn, &sh);
-	plt.names = sh.sh_link;
+	plt.names = elf_file_strings(f, sh.sh_link);
+	elf_limit_names(t, &plt.names);
 	ok = find_words(&plt);
 	scn = NULL;
 	while (ok && (scn = elf_nextscn(f->elf, scn)) != NULL) {

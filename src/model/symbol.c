@@ -28,6 +28,8 @@ bool symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const
 {
 	char *copy;
 
+	if (t->names_max && (t->arena.used > t->names_max || len > t->names_max - t->arena.used))
+		return false;
 	if (!mem_grow((void **)&t->syms, &t->cap, t->count + 1, sizeof(*t->syms), MAX_SYMBOLS))
 		return false;
 	copy = arena_strdup(&t->arena, name, len);

@@ -24,11 +24,12 @@ struct symtab {
 	struct arena arena;
 	struct symbol *syms; /* ascending by addr */
 	size_t count, cap;
+	size_t names_max; /* bytes that names may take, with their ends; 0: no limit */
 };
 
 void symtab_init(struct symtab *t);
 void symtab_free(struct symtab *t);
-/* Appends; the name is copied. False: no memory or 2^26 symbols. */
+/* Appends; the name is copied. False: no memory, 2^26 symbols, or more names than names_max. */
 bool symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name,
 		size_t len);
 /*

@@ -17,7 +17,7 @@ enum pass_time { TIME_REL, TIME_ABS, TIME_RAW };
 struct pass_options {
 	enum pass_form form;
 	enum pass_time time;
-	const char *style; /* NULL: our own; "uftrace" */
+	const char *style; /* NULL: our own; "uftrace", "llvm-xray" */
 	const char *format; /* dump, flame, convert: output format */
 	const char *fields, *sort; /* column lists */
 	const char *by; /* report: "function" "task" "session"; sched, counters: see there */
@@ -67,6 +67,7 @@ struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
 	bool analysis; /* what the recorder wants left out (trace.h) is */
 	bool as_stored; /* wants rows as spur_options.as_stored gives them */
+	bool source_lines; /* shows them: wants classes as spur_options.source_lines gives them */
 	enum pass_unit unit;
 	bool sessions; /* shows the sessions of a relay daemon where none is named (spur_options.sessions) */
 	bool no_spans; /* wants events as they stand, not as spans (spur_options.no_spans) */

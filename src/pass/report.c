@@ -540,7 +540,8 @@ static enum spur_status report_run(struct pass_env *env)
 	enum spur_status st = report_options(&r);
 
 	if (st == SPUR_OK)
-		st = calls_run(env, r.by, report_wants_spread(&r), &workers, &n);
+		st = calls_run(env, r.by, report_wants_spread(&r) ? CALLS_SPREAD : 0, &workers,
+			       &n);
 	if (st == SPUR_OK)
 		st = report_join(&r, workers, n, &rows);
 	calls_free(workers, n);

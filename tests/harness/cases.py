@@ -1,12 +1,13 @@
 """
 Cases in directories.
 
-golden/FORMAT/CASE, bad/FORMAT/CASE: `in/` is a trace; `expect/cmds`, or else FORMAT/cmds, has lines `OUTPUT<TAB>ARGUMENTS`
-with @IN@ for the trace. expect/OUTPUT is the exact stdout, OUTPUT.err the exact stderr (none: empty), OUTPUT.rc the exit
+golden/FORMAT/CASE, bad/FORMAT/CASE: `in` is a trace, a directory or a file; `expect/cmds`, or else FORMAT/cmds, has
+lines `OUTPUT<TAB>ARGUMENTS` with @IN@ for the trace. expect/OUTPUT is the exact stdout, OUTPUT.err the exact stderr (none: empty), OUTPUT.rc the exit
 code (none: 0). `cat` and `report` must say the same whatever the read size and number of threads, and through FIFOs.
 
-cli/NAME: `cmd` is a shell script run in an empty directory with SPUR, TESTS and (for example-*) EXAMPLES set;
-stdout.exact or stdout.glob, stderr.exact or stderr.glob, exit. A glob has one fnmatch pattern a line; `...` is any lines.
+cli/NAME: `cmd` is a shell script run in an empty directory with SPUR, TESTS, SPUR_TRACES and (for example-*) EXAMPLES set; exit
+code 77 skips it. stdout.exact or stdout.glob, stderr.exact or stderr.glob, exit. A glob has one fnmatch pattern a line; `...` is
+any lines.
 """
 import fnmatch
 import glob
@@ -23,6 +24,7 @@ import xml.dom.minidom
 from harness import core, install
 
 REREAD = ("cat", "report")
+SKIPPED = 77  # exit code of a cmd that lacks something; its stderr says what
 PLAIN_VARIANTS = ["--read-size=1", "--read-size=7", "--read-size=4096", "--threads=1", "--threads=2"]
 SANITIZED_VARIANTS = ["--read-size=7", "--threads=2"]
 
@@ -77,10 +79,14 @@ def feed(path, data, done):
 
 
 def with_fifos(t, case, argv):
-    """Runs with every .dat file replaced by a FIFO."""
+    """Runs with every .dat file, or the one file that the trace is, replaced by a FIFO."""
     with t.temp() as tmp:
         done = threading.Event()
         writers = []
+        trace = os.path.join(case, "in")
+        if os.path.isfile(trace):
+            os.mkfifo(os.path.join(tmp, "in"))
+            writers.append(threading.Thread(target=feed, args=(os.path.join(tmp, "in"), core.read(trace), done)))
         for folder, _, files in os.walk(os.path.join(case, "in")):
             there = os.path.join(tmp, os.path.relpath(folder, case))
             os.makedirs(there, exist_ok=True)
@@ -130,7 +136,7 @@ def again(t, name, case, argv, first):
     """The same command read in other ways must do the same."""
     variants = SANITIZED_VARIANTS if t.args.sanitized else PLAIN_VARIANTS
     runs = [(v, lambda v=v: t.run([t.spur] + argv + [v], cwd=case)) for v in variants]
-    if os.path.isdir(os.path.join(case, "in")) and glob.glob(os.path.join(case, "in", "*.dat")):
+    if os.path.isfile(os.path.join(case, "in")) or glob.glob(os.path.join(case, "in", "*.dat")):
         runs.append(("FIFOs", lambda: with_fifos(t, case, argv)))
     for how, run in runs:
         r = run()
@@ -225,7 +231,7 @@ def set_cli(case, r):
 def one_cli(t, name, examples):
     case = os.path.join(t.tests, "cli", name)
     with t.temp() as tmp:
-        env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build}
+        env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build, "SPUR_TRACES": t.traces}
         r = t.run(["sh", os.path.join(case, "cmd")], cwd=tmp, env=env)
         for what in ("out", "err"):
             text = getattr(r, what)
@@ -233,6 +239,9 @@ def one_cli(t, name, examples):
                 text = text.replace(path.encode(), sign)
             text = re.sub(rb"(?m)^\S*/cmd: \d+: ", b"cmd: ", text)
             setattr(r, what, text)
+    if r.code == SKIPPED:
+        t.skip("cli/" + name, r.err.decode("utf-8", "replace").strip())
+        return
     why, detail = r.trouble(), r.err.decode("utf-8", "replace")
     if not why and t.args.set_exact is not None:
         set_cli(case, r)

@@ -1,17 +1,20 @@
 """
---style=uftrace against the outputs that uftrace itself printed, byte for byte.
+--style=uftrace and --style=llvm-xray against the outputs that these tools themselves printed, byte for byte; and against the
+installed llvm-xray on generated logs.
 
-style/exceptions.tsv lists outputs (PATH<TAB>REASON) where uftrace is wrong or the output is out of scope; one that turns
-out equal is a failure too, so that the list stays true.
+style/exceptions.tsv lists outputs (PATH<TAB>REASON) where the tool is wrong or the output is out of scope; one that turns
+out equal is a failure too, so that the list stays true. Paths of XRay logs begin with xray/.
 
 Tested by them: SPEC uftrace/time-unit, SPEC uftrace/shown-levels (deep-maxstack), SPEC uftrace/range-column, SPEC uftrace/range-start
 and SPEC uftrace/range-end (filters), SPEC uftrace/small-negative, SPEC uftrace/enum-text and SPEC uftrace/string-text (args-*), SPEC uftrace/dump-seconds, SPEC uftrace/dump-perf,
 SPEC uftrace/dump-blank-line, SPEC uftrace/open-end, SPEC uftrace/recursion and SPEC uftrace/task-idle (report),
 SPEC uftrace/sample-time (flame.txt).
+SPEC xray/account-calls, SPEC xray/account-ranks, SPEC xray/account-seconds, SPEC xray/account-text, SPEC xray/account-csv.
 """
 import glob
 import os
 import shlex
+import shutil
 
 from harness import core
 
@@ -32,16 +35,29 @@ RECORDED = {
     "graph.dot": "dump --format=graphviz",
 }
 COMMANDS = ("replay", "report", "graph", "dump")
+# What llvm-xray account printed, as options of ours. The CSV was made with -sort=sum -sortorder=dsc.
+ACCOUNTS = {"account.txt": [], "account-d.txt": [], "account.csv": ["--csv", "--sort=-sum"]}
+# What is asked of the installed llvm-xray and of ours.
+QUESTIONS = [
+    ("text", [], []),
+    ("csv", ["-format=csv"], ["--csv"]),
+    ("sum", ["-sort=sum", "-sortorder=dsc"], ["--sort=-sum"]),
+    ("top", ["-top=10"], ["--limit=10"]),
+]
+# Logs without a program that the installed llvm-xray reads right.
+LOGS = ("repro-account-17-buffers/one2", "repro-account-17-buffers/one10", "own-recorder-v5", "old-writers/v4-plain",
+        "synth/basic-v1-be", "synth/basic-v1-le", "synth/basic-v2-le", "synth/basic-v3-be", "synth/basic-v3-le",
+        "synth/fdr-v2-le", "synth/fdr-v3-le", "synth/fdr-v5-le")
 
 
-def exceptions(t):
+def exceptions(t, xray):
     text = core.read(os.path.join(t.tests, "style", "exceptions.tsv")) or b""
     rows = [line.split("\t") for line in text.decode().splitlines() if line and not line.startswith("#")]
-    return {path: reason for path, reason in rows}
+    return {path: reason for path, reason in rows if path.startswith("xray/") == xray}
 
 
 def one(t, folder, path, argv, want, reason):
-    r = t.run([t.spur] + argv[:1] + ["--style=uftrace"] + argv[1:], cwd=folder)
+    r = t.run([t.spur] + argv, cwd=folder)
     why, detail = r.trouble(), r.err.decode("utf-8", "replace")
     if not why and r.code not in (0, 3) and not (reason and r.code == 2):
         why = "exit code: expected 0 or 3, found %s: %.200s" % (r.code, ascii(detail.strip()))
@@ -52,12 +68,77 @@ def one(t, folder, path, argv, want, reason):
     t.verdict("style/" + path, why, detail)
 
 
+def run_xray(t):
+    folder = os.path.join(t.traces, "xray")
+    if not os.path.isdir(folder):
+        t.skip("style/xray", "no recorded outputs: set SPUR_TRACES")
+        return
+    known = exceptions(t, True)
+    seen = set()
+    for out in sorted(glob.glob(os.path.join(folder, "*", "account*"))):
+        name, file = os.path.relpath(out, folder).split("/")
+        path = "xray/%s/%s" % (name, file)
+        if file not in ACCOUNTS:
+            continue
+        seen.add(path)
+        if t.wanted("style/" + path):
+            argv = ["report", "--style=llvm-xray", "--binary=" + name + "/prog", *ACCOUNTS[file], name + "/trace.xray"]
+            t.later(one, folder, path, argv, core.read(out), known.get(path))
+    for path in sorted(set(known) - seen):
+        t.fail("style/" + path, "exception for an output that does not exist")
+
+
+def compare(t, name, log, program):
+    """llvm-xray against ours, now."""
+    for what, theirs, ours in QUESTIONS:
+        path = "xray/%s/%s" % (name, what)
+        peer = t.run(["llvm-xray", "account", *theirs, *(["-instr_map=" + program] if program else []), log])
+        if peer.code != 0:
+            t.fail("style/" + path, "llvm-xray: %.200s" % ascii(peer.err.decode("utf-8", "replace")))
+            continue
+        argv = ["report", "--style=llvm-xray", *ours, *(["--binary=" + program] if program else []), log]
+        one(t, t.root, path, argv, peer.out, None)
+
+
+def generated(t):
+    """A log of one thread in few buffers; names where clang makes the program."""
+    with t.temp() as d:
+        log, program = os.path.join(d, "log"), os.path.join(d, "program")
+        made = [t.run([os.path.join(t.build, "gen-xray"), "-n", "600000", "-t", "1", "-b", "1000000", log])]
+        made.append(t.run([os.path.join(t.build, "gen-xray"), "-c", program + ".c"]))
+        if shutil.which("clang"):
+            made.append(t.run(["clang", "-g", "-fxray-instrument", "-o", program, program + ".c"]))
+        wrong = [r for r in made if r.code != 0]
+        if wrong:
+            t.fail("style/xray/generated", "not made: %.200s" % ascii(wrong[0].err.decode("utf-8", "replace")))
+        else:
+            compare(t, "generated", log, program if os.path.exists(program) else None)
+
+
+def run_llvm_xray(t):
+    logs = [(name, os.path.join(t.traces, "xray", name + ".xray")) for name in LOGS]
+    logs = [(name, path) for name, path in logs if os.path.exists(path) and t.wanted("style/xray/" + name)]
+    if not shutil.which("llvm-xray"):
+        t.skip("style/xray/generated", "no llvm-xray")
+        return
+    if t.wanted("style/xray/generated"):
+        t.later(generated)
+    for name, path in logs:
+        t.later(compare, name, path, None)
+
+
 def run(t):
+    run_uftrace(t)
+    run_xray(t)
+    run_llvm_xray(t)
+
+
+def run_uftrace(t):
     folder = os.path.join(t.traces, "uftrace")
     if not os.path.isdir(folder):
         t.skip("style", "no recorded outputs: set SPUR_TRACES")
         return
-    known = exceptions(t)
+    known = exceptions(t, False)
     seen = set()
     tests = []
     for out in sorted(glob.glob(os.path.join(folder, "*.out", "*"))):
@@ -84,6 +165,6 @@ def run(t):
         if not os.path.isdir(os.path.join(folder, data)):
             t.skip("style/" + path, "its data directory is not kept")
             continue
-        t.later(one, folder, path, argv, want, known.get(path))
+        t.later(one, folder, path, argv[:1] + ["--style=uftrace"] + argv[1:], want, known.get(path))
     for path in sorted(set(known) - seen):
         t.fail("style/" + path, "exception for an output that does not exist")

@@ -144,14 +144,21 @@ static size_t resync(const struct unpack *u, size_t at)
 	return u->size;
 }
 
+/* Nothing but zeros, as in a file that was made larger in advance? */
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	return !n || (!p[0] && !memcmp(p, p + 1, n - 1));
+}
+
 /* SPEC ctf-tsdl/packet-damage: what is no packet is passed over; the text goes on with the next. */
 static size_t skip_damage(const struct unpack *u, size_t at)
 {
 	const size_t next = resync(u, at + 1);
 
-	if (u->size - at <= TAIL_MAX)
+	if (u->size - at <= TAIL_MAX || (next == u->size && is_zero(u->data + at, next - at)))
 		diag_add(u->diag, DIAG_NOTE, "ctf/metadata-tail", u->m->path, at, u->size - at,
-			 "packet of metadata: expected the end, found a few bytes more");
+			 "packet of metadata: expected the end, found %zu bytes more",
+			 u->size - at);
 	else
 		damage(u, "ctf/metadata-packet", at, next - at,
 		       "expected a header with its magic number and sizes, found none");

@@ -29,6 +29,9 @@ struct ctf_field *resolve_own(struct resolve *r, struct ctf_field **slot)
 
 	if (f->uses == 1)
 		return f;
+	/* Copies look into one table of names. */
+	if (!f->names_id)
+		f->names_id = ++r->last_names;
 	copy = meta_field_copy(r->m, f);
 	if (!copy) {
 		resolve_full(r);
@@ -71,38 +74,45 @@ static uint32_t name_look(struct resolve *r, uint32_t table, const char *name)
 	return s ? (uint32_t)(s->value - 1) : UINT32_MAX;
 }
 
+/* Enters the names of a class's members or mappings, unless a copy of it did; false: no memory. */
+static bool names_enter(struct resolve *r, struct ctf_field *f)
+{
+	struct map64_slot *s;
+
+	if (!f->names_id)
+		f->names_id = ++r->last_names;
+	s = map64_put(&r->names, (uint64_t)f->names_id << 32 | INTERN_NONE);
+	if (!s)
+		return false;
+	if (s->value)
+		return true;
+	s->value = 1;
+	for (uint32_t i = 0; i < f->nmembers; i++) {
+		if (f->members[i].name && !name_enter(r, f->names_id, f->members[i].name, i))
+			return false;
+	}
+	for (uint32_t i = 0; i < f->nmappings; i++) {
+		if (!name_enter(r, f->names_id, f->mappings[i].name, i))
+			return false;
+	}
+	return true;
+}
+
 uint32_t resolve_member(struct resolve *r, struct ctf_field *f, const char *name)
 {
-	if (f->nmembers <= RESOLVE_SCAN) {
-		for (uint32_t i = 0; i < f->nmembers; i++) {
-			if (f->members[i].name && !strcmp(f->members[i].name, name))
-				return i;
-		}
-		return UINT32_MAX;
+	if (f->nmembers > RESOLVE_SCAN)
+		return names_enter(r, f) ? name_look(r, f->names_id, name) : UINT32_MAX;
+	for (uint32_t i = 0; i < f->nmembers; i++) {
+		if (f->members[i].name && !strcmp(f->members[i].name, name))
+			return i;
 	}
-	if (!f->names_id) {
-		f->names_id = ++r->last_names;
-		for (uint32_t i = 0; i < f->nmembers; i++) {
-			if (f->members[i].name &&
-			    !name_enter(r, f->names_id, f->members[i].name, i))
-				return UINT32_MAX;
-		}
-	}
-	return name_look(r, f->names_id, name);
+	return UINT32_MAX;
 }
 
 const struct ctf_mapping *resolve_mapping(struct resolve *r, struct ctf_field *f, const char *name)
 {
-	uint32_t i;
+	const uint32_t i = names_enter(r, f) ? name_look(r, f->names_id, name) : UINT32_MAX;
 
-	if (!f->names_id) {
-		f->names_id = ++r->last_names;
-		for (i = 0; i < f->nmappings; i++) {
-			if (!name_enter(r, f->names_id, f->mappings[i].name, i))
-				return NULL;
-		}
-	}
-	i = name_look(r, f->names_id, name);
 	return i == UINT32_MAX ? NULL : &f->mappings[i];
 }
 

@@ -48,7 +48,7 @@ struct resolve {
 	struct ctf_field **saves, **refs; /* whose `save` and `ref.slot` are numbers of `slots` */
 	size_t nsaves, saves_cap, nrefs, refs_cap;
 
-	struct map64 names; /* names_id << 32 | name: 1 + place */
+	struct map64 names; /* names_id << 32 | name: 1 + place; INTERN_NONE as name: they are in */
 	uint32_t last_names;
 	struct map64 clocks, env; /* name: 1 + place in the meta */
 };

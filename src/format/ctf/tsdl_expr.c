@@ -192,7 +192,7 @@ bool tsdl_uuid(struct tsdl *p, const struct tsdl_value *v, uint8_t uuid[16])
 			return found_for(p, v, "hexadecimal digits and `-`, 8-4-4-4-12,", "uuid");
 		if (form[i] == '-')
 			continue;
-		uuid[n / 2] = (uint8_t)(uuid[n / 2] << 4 | value);
+		uuid[n / 2] = (uint8_t)((uint64_t)uuid[n / 2] << 4 | value);
 		n++;
 	}
 	return true;

@@ -128,6 +128,7 @@ static bool stat_spread(struct calls *w, struct call_stat *st, uint64_t length)
 		if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1,
 			      sizeof(*w->spreads), KEY_LIMIT))
 			return false;
+		w->spreads[w->nspreads].exact = w->want & CALLS_EXACT;
 		st->spread = (uint32_t)++w->nspreads;
 	}
 	return spread_add(&w->spreads[st->spread - 1], length);
@@ -161,7 +162,7 @@ static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track,
 		st->inner += length;
 	if (e.unfinished)
 		stat_unfinished(st);
-	return !w->want_spread || stat_spread(w, st, length);
+	return !(w->want & CALLS_SPREAD) || stat_spread(w, st, length);
 }
 
 static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_event *row,
@@ -375,13 +376,31 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 	return true;
 }
 
+static bool calls_ids(struct calls *w, const struct spur_event *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t cls = rows[i].cls;
+
+		if (rows[i].kind != SPUR_BEGIN && rows[i].kind != SPUR_SPAN)
+			continue;
+		if (cls >= w->nids && !mem_grow((void **)&w->ids, &w->nids, (size_t)cls + 1,
+						sizeof(*w->ids), KEY_LIMIT))
+			return false;
+		if (w->ids[cls] < ~rows[i].id)
+			w->ids[cls] = ~rows[i].id;
+	}
+	return true;
+}
+
 static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 {
 	struct calls *w = worker;
 
+	if ((w->want & CALLS_IDS) && !calls_ids(w, rows, n))
+		return false;
 	w->rows += n;
 	w->last = rows[n - 1].ts > w->last ? rows[n - 1].ts : w->last;
-	if (w->want_spread)
+	if (w->want & CALLS_SPREAD)
 		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true);
 	if (w->by == CALLS_BY_FUNCTION)
 		return calls_rows_by(w, rows, n, true, false);
@@ -400,7 +419,21 @@ static bool calls_feed_begin(void *worker, const struct feed *f)
 	return true;
 }
 
-/* Calls that are open when the feed ends last until its last row. */
+/* A frame that nothing ends was popped: its call does not count. */
+static bool call_drop(struct calls *w, uint32_t track, const struct pair_frame *f)
+{
+	const uint32_t key = (uint32_t)f->user;
+
+	if ((f->flags & PAIR_MISSING) || ((f->flags & PAIR_SCHED) && w->by != CALLS_BY_FUNCTION))
+		return true;
+	if (!stat_retrack(w, key, track))
+		return false;
+	w->stats[key].open--;
+	stat_unfinished(&w->stats[key]);
+	return true;
+}
+
+/* Calls that are open when the feed ends last until its last row, unless CALLS_ENDED. */
 static bool calls_feed_end(void *worker, const struct feed *f)
 {
 	struct calls *w = worker;
@@ -412,7 +445,9 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 		const struct pair_frame *frame;
 
 		while ((frame = walk_rest(s, w->last, &e)))
-			if (!call_end(w, s, (uint32_t)track, frame, e))
+			if (!(e.unfinished && (w->want & CALLS_ENDED)
+				      ? call_drop(w, (uint32_t)track, frame)
+				      : call_end(w, s, (uint32_t)track, frame, e)))
 				return false;
 		pair_stack_free(s);
 	}
@@ -423,6 +458,7 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 void calls_free(struct calls *workers, unsigned n)
 {
 	for (unsigned i = 0; workers && i < n; i++) {
+		mem_free(workers[i].ids);
 		for (size_t k = 0; k < workers[i].nspreads; k++)
 			spread_free(&workers[i].spreads[k]);
 		mem_free(workers[i].spreads);
@@ -435,7 +471,7 @@ void calls_free(struct calls *workers, unsigned n)
 	mem_free(workers);
 }
 
-enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread,
+enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want,
 			   struct calls **workers, unsigned *n)
 {
 	static const struct pipe_fold fold = { calls_feed_begin, calls_rows, calls_feed_end };
@@ -450,8 +486,7 @@ enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spr
 		return err_nomem(env->err);
 	}
 	for (unsigned i = 0; i < *n; i++) {
-		(*workers)[i] =
-			(struct calls){ .trace = env->trace, .by = by, .want_spread = want_spread };
+		(*workers)[i] = (struct calls){ .trace = env->trace, .by = by, .want = want };
 		states[i] = &(*workers)[i];
 	}
 	st = pipe_run_feeds(env->trace, &env->pipe, &fold, states);

@@ -23,6 +23,14 @@ enum calls_by {
 	CALLS_BY_SESSION, /* key: see calls_session() */
 };
 
+/* What is kept beside the sums. */
+enum calls_want {
+	CALLS_SPREAD = 1, /* single durations (spread.h) */
+	CALLS_EXACT = 2, /* these as exactly as can be */
+	CALLS_IDS = 4, /* rows' ids by class */
+	CALLS_ENDED = 8, /* without calls that are open when the data ends */
+};
+
 enum { CALLS_OFF_CPU = 0 }; /* key by function of time off the CPU: no class has the id 0 */
 
 /* One cache line: the report's inner loop lives in these. */
@@ -45,11 +53,14 @@ static_assert(sizeof(struct call_stat) == 64, "one cache line");
 struct calls {
 	struct spur_trace *trace;
 	enum calls_by by;
-	bool want_spread;
+	unsigned want; /* enum calls_want */
 	struct call_stat *stats; /* by key */
 	size_t nstats;
 	struct spread *spreads;
 	size_t nspreads, spreads_cap;
+	/* By class: ~ the lowest id of its BEGIN and SPAN rows, so that zeroed memory means none. */
+	uint64_t *ids;
+	size_t nids;
 	uint64_t rows; /* that passed the filter */
 	struct sample sample; /* the one at hand */
 	uint64_t *seen; /* by key: number of the last sample that had it on its stack */
@@ -70,7 +81,7 @@ struct calls {
  * Reads all feeds. `*workers` (calls_free()) get `*n` tables; on SPUR_FAIL they are to be freed
  * too.
  */
-enum spur_status calls_run(struct pass_env *env, enum calls_by by, bool want_spread,
+enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want,
 			   struct calls **workers, unsigned *n);
 void calls_free(struct calls *workers, unsigned n);
 

@@ -31,45 +31,58 @@ static bool histogram_add(struct spread *s, uint64_t value, uint64_t times)
 	return true;
 }
 
-static bool spread_to_histogram(struct spread *s)
+static bool histogram_put(void *spread, uint64_t value, uint64_t times)
 {
-	size_t n = s->count < SPREAD_FEW ? s->count : SPREAD_FEW;
-
-	if (!s->few)
-		return true;
-	for (size_t i = 0; i < n; i++)
-		if (!histogram_add(s, s->few[i], 1))
-			return false;
-	mem_free(s->few);
-	s->few = NULL;
-	return true;
+	return histogram_add(spread, value, times);
 }
 
-bool spread_add(struct spread *s, uint64_t value)
+/* To the tally; where that is full, all to the histogram. */
+static bool value_put(void *spread, uint64_t value, uint64_t times)
 {
-	if (s->count < SPREAD_FEW) {
-		if (!s->few && !(s->few = mem_array(SPREAD_FEW, sizeof(uint64_t))))
-			return false;
-		s->few[s->count] = value;
-	} else if (!spread_to_histogram(s) || !histogram_add(s, value, 1)) {
+	struct spread *s = spread;
+	enum tally_status st;
+
+	if (!s->exact)
+		return histogram_add(s, value, times);
+	st = tally_add(&s->tally, value, &times);
+	if (st != TALLY_FULL)
+		return st == TALLY_OK;
+	if (!tally_each(&s->tally, histogram_put, s))
 		return false;
-	}
-	s->count++;
-	s->sum += value;
-	s->squares += (unsigned __int128)value * value;
+	tally_free(&s->tally);
+	s->exact = false;
+	return histogram_add(s, value, times);
+}
+
+/* The pending values are some of many. */
+static bool spread_settle(struct spread *s)
+{
+	for (size_t i = 0; i < s->pending; i++)
+		if (!(s->exact && tally_hit(&s->tally, s->few[i])) && !value_put(s, s->few[i], 1))
+			return false;
+	s->pending = 0;
+	s->spilled = true;
 	return true;
 }
 
-static bool join_values(struct spread *into, const struct spread *from)
+bool spread_spill(struct spread *s)
 {
-	for (unsigned k = 0; from->octaves && k < SPREAD_OCTAVES; k++)
+	return s->few ? spread_settle(s)
+		      : (s->few = mem_array(SPREAD_FEW, sizeof(uint64_t))) != NULL;
+}
+
+/* Of what has no tally any more the counts go to a histogram: so does what they are added to. */
+static bool join_octaves(struct spread *into, const struct spread *from)
+{
+	if (into->exact && !tally_each(&into->tally, histogram_put, into))
+		return false;
+	tally_free(&into->tally);
+	into->exact = false;
+	for (unsigned k = 0; k < SPREAD_OCTAVES; k++)
 		for (size_t i = 0; from->octaves[k] && i < octave_size(k); i++)
 			if (from->octaves[k][i] &&
 			    !histogram_add(into, k ? (STEPS + i) << k : i, from->octaves[k][i]))
 				return false;
-	for (size_t i = 0; from->few && i < from->count; i++)
-		if (!histogram_add(into, from->few[i], 1))
-			return false;
 	return true;
 }
 
@@ -81,8 +94,12 @@ bool spread_join(struct spread *into, const struct spread *from)
 				return false;
 		return true;
 	}
-	if (!spread_to_histogram(into) || !join_values(into, from))
+	if (!spread_settle(into) || (from->octaves && !join_octaves(into, from)) ||
+	    !tally_each(&from->tally, value_put, into))
 		return false;
+	for (size_t i = 0; i < from->pending; i++)
+		if (!value_put(into, from->few[i], 1))
+			return false;
 	into->count += from->count;
 	into->sum += from->sum;
 	into->squares += from->squares;
@@ -92,6 +109,7 @@ bool spread_join(struct spread *into, const struct spread *from)
 void spread_free(struct spread *s)
 {
 	mem_free(s->few);
+	tally_free(&s->tally);
 	for (unsigned k = 0; s->octaves && k < SPREAD_OCTAVES; k++)
 		mem_free(s->octaves[k]);
 	mem_free(s->octaves);
@@ -107,25 +125,35 @@ static int value_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t spread_percentile(struct spread *s, unsigned percent)
+uint64_t spread_at(struct spread *s, uint64_t rank)
 {
-	uint64_t rank = (uint64_t)(((unsigned __int128)s->count * percent + 99) / 100), seen = 0;
+	uint64_t seen = 0;
 
-	if (!s->count)
+	if (rank >= s->count)
 		return 0;
-	rank = rank ? rank : 1;
-	if (s->few) {
+	if (s->spilled && !spread_settle(s))
+		return 0;
+	if (!s->spilled) {
 		qsort(s->few, s->count, sizeof(uint64_t), value_order);
-		return s->few[rank - 1];
+		return s->few[rank];
 	}
+	if (s->exact)
+		return tally_at(&s->tally, rank);
 	for (unsigned k = 0; k < SPREAD_OCTAVES; k++)
 		for (size_t i = 0; s->octaves[k] && i < octave_size(k); i++) {
 			seen += s->octaves[k][i];
-			if (seen >= rank)
+			if (seen > rank)
 				return k ? ((uint64_t)(STEPS + i) << k) + ((uint64_t)1 << k) / 2
 					 : i;
 		}
 	return 0;
+}
+
+uint64_t spread_percentile(struct spread *s, unsigned percent)
+{
+	const uint64_t rank = (uint64_t)(((unsigned __int128)s->count * percent + 99) / 100);
+
+	return spread_at(s, rank ? rank - 1 : 0);
 }
 
 /*

@@ -1,8 +1,9 @@
 /*
  * How durations are spread: percentiles and standard deviation of one function's calls. Exact for
- * up to SPREAD_FEW calls; beyond that a log-linear histogram (64 steps an octave, exact below 128
- * ns) whose percentiles are off by 1/128 (0.8 %) at most. Sums are integers, so the order of adding
- * and joining changes nothing.
+ * up to SPREAD_FEW calls, and for up to TALLY_MOST different durations below 2^40 where `exact` is
+ * set; beyond that a log-linear histogram (64 steps an octave, exact below 128 ns) whose
+ * percentiles are off by 1/128 (0.8 %) at most. Sums are integers, so the order of adding and
+ * joining changes nothing; nor does it change which of the two it is.
  */
 #ifndef SPUR_PASS_FOLD_SPREAD_H
 #define SPUR_PASS_FOLD_SPREAD_H
@@ -11,21 +12,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pass/fold/tally.h"
+
 enum { SPREAD_FEW = 64, SPREAD_OCTAVES = 58 };
 
 struct spread {
 	uint64_t count, sum;
 	unsigned __int128 squares;
-	uint64_t *few; /* the values themselves while there are few */
-	/* Afterwards SPREAD_OCTAVES arrays of counts; NULL where there are none. */
-	uint64_t **octaves;
+	uint64_t *few; /* the last `pending` values themselves; all of them while not `spilled` */
+	uint32_t pending;
+	bool spilled; /* others are in the tally or the octaves */
+	bool exact; /* in the tally. Set before the first is added; false once the tally is full */
+	struct tally tally;
+	uint64_t **octaves; /* SPREAD_OCTAVES arrays of counts; NULL where there are none */
 };
 
+/* Makes room in `few`. False: memory is out. */
+bool spread_spill(struct spread *s);
+
 /* False: memory is out. */
-bool spread_add(struct spread *s, uint64_t value);
+static inline bool spread_add(struct spread *s, uint64_t value)
+{
+	if (__builtin_expect(s->pending == SPREAD_FEW || !s->few, 0) && !spread_spill(s))
+		return false;
+	s->few[s->pending++] = value;
+	s->count++;
+	s->sum += value;
+	s->squares += (unsigned __int128)value * value;
+	return true;
+}
+
+/* Both with the same `exact` to begin with. */
 bool spread_join(struct spread *into, const struct spread *from);
 void spread_free(struct spread *s);
-/* The value at or below which `percent` of the calls are (nearest rank); 0 of none. Sorts `few`. */
+/*
+ * The value at `rank` (from 0) in ascending order; 0 beyond, and where memory is out (mem_failures()). Sorts: nothing
+ * is added afterwards.
+ */
+uint64_t spread_at(struct spread *s, uint64_t rank);
+/* The value at or below which `percent` of the calls are (nearest rank); 0 of none. */
 uint64_t spread_percentile(struct spread *s, unsigned percent);
 /* Of the population, in whole ns. */
 uint64_t spread_deviation(const struct spread *s);

@@ -1,0 +1,365 @@
+/*
+ * XRay traces: functions instrumented by clang's -fxray-instrument, recorded by compiler-rt or others.
+ *
+ * Reads flight data recorder (FDR) logs, basic logs and profiles, both byte orders; undoes what their writers are known
+ * to do wrong. Names of functions come from the traced program (format/xray/map.h). Does not read: llvm-xray's YAML of
+ * a trace.
+ */
+#include "format/format.h"
+#include "format/xray/reader.h"
+
+enum {
+	FDR_VERSIONS = 5,
+	BASIC_VERSIONS = 3,
+	VERSIONS_TRIED = 32, /* later ones may come to be */
+	SCORE_SURE = 100,
+	SCORE_HEADER = 60,
+	SCORE_ODD = 30,
+};
+
+static const uint64_t profile_magic = UINT64_C(0x7872617970726f66);
+static const uint64_t profile_version = 0x20180424;
+static const uint64_t emulated_hz = 1000000000;
+static const uint64_t realtime_first = UINT64_C(978307200) * 1000000000; /* 2001 */
+static const uint64_t realtime_last = UINT64_C(4102444800) * 1000000000; /* 2100 */
+
+/* --- the header --- */
+
+/* SPEC xray/byte-order: version and type are small; the zero bytes beside them tell. False: neither order. */
+static bool find_order(const uint8_t *p, bool *big)
+{
+	const bool little = p[0] && !p[1] && !p[3];
+
+	*big = !little && p[1] && !p[0] && !p[2];
+	return little || *big;
+}
+
+/* SPEC xray/profile-header: "xrayprof" as a number. `big` is set where it is one. */
+static bool is_profile(const uint8_t *p, bool *big)
+{
+	if (load64(p, order_swaps(false)) == profile_magic)
+		*big = false;
+	else if (load64(p, order_swaps(true)) == profile_magic)
+		*big = true;
+	else
+		return false;
+	return true;
+}
+
+static bool version_known(uint16_t type, uint16_t version)
+{
+	return version && version <= (type == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS);
+}
+
+static bool read_profile_header(struct xray *x)
+{
+	const uint8_t *p = xray_at(x, 0);
+	const uint64_t version = load64(p + 8, x->swap);
+
+	x->mode = XRAY_PROFILE;
+	x->timestamp = load64(p + 16, x->swap);
+	if (x->timestamp > INT64_MAX)
+		x->timestamp = INT64_MAX;
+	if (version != profile_version)
+		diag_add(&x->t->diag, DIAG_WARN, "xray/unknown-version", x->file, 8, 0,
+			 "header: expected version 0x%llx of a profile, found 0x%llx: read as the "
+			 "former",
+			 (unsigned long long)profile_version, (unsigned long long)version);
+	x->t->version = arena_printf(&x->t->arena, "profile 0x%llx", (unsigned long long)version);
+	return x->t->version != NULL;
+}
+
+/* SPEC xray/raw-log: llvm-xray's `convert -f raw` writes basic records behind the header that it read */
+static void correct_mode(struct xray *x)
+{
+	const uint16_t version = x->version;
+
+	if (x->mode != XRAY_FDR || !xray_have(x, XRAY_HEADER + XRAY_RECORD) ||
+	    xray_meta(x, xray_at(x, XRAY_HEADER)) >= 0)
+		return;
+	x->version = BASIC_VERSIONS;
+	if (!xray_basic_at(x, XRAY_HEADER)) {
+		x->version = version;
+		return;
+	}
+	x->mode = XRAY_BASIC;
+	x->type = XRAY_BASIC;
+	diag_add(&x->t->diag, DIAG_WARN, "xray/raw-log", x->file, 2, 0,
+		 "header: expected type 0 before records of basic mode, found 1 (FDR), as "
+		 "llvm-xray writes it");
+}
+
+static enum spur_status read_header(struct xray *x, struct spur_error *err)
+{
+	const uint8_t *p = xray_at(x, 0);
+
+	x->swap = order_swaps(x->big);
+	x->t->byte_order = x->big ? "big" : "little";
+	if (is_profile(p, &x->big))
+		return read_profile_header(x) ? SPUR_OK : err_nomem(err);
+	/* SPEC xray/header */
+	x->version = load16(p, x->swap);
+	x->type = load16(p + 2, x->swap);
+	x->flags = load32(p + 4, x->swap);
+	x->hz = load64(p + 8, x->swap);
+	x->buffer_size = load64(p + 16, x->swap);
+	if (x->type > XRAY_FDR)
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected type 0 (basic) or 1 (FDR), found %u", x->file,
+			       x->type);
+	x->mode = x->type == XRAY_FDR ? XRAY_FDR : XRAY_BASIC;
+	correct_mode(x);
+	if (!version_known(x->type, x->version))
+		diag_add(&x->t->diag, DIAG_WARN, "xray/unknown-version", x->file, 0, 0,
+			 "header: expected version 1 to %d, found %u: read as the last of them",
+			 x->mode == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS, x->version);
+	x->t->version = arena_printf(&x->t->arena, "%s %u", x->mode == XRAY_FDR ? "FDR" : "basic",
+				     x->version);
+	return x->t->version ? SPUR_OK : err_nomem(err);
+}
+
+static enum spur_status open_header(struct xray *x, struct spur_error *err)
+{
+	if (!source_need(x->src, XRAY_HEADER))
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected a header of %d bytes, found %llu", x->file,
+			       XRAY_HEADER, (unsigned long long)x->src->size);
+	if (!is_profile(xray_at(x, 0), &x->big) && !find_order(xray_at(x, 0), &x->big))
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected a version from 1 on and a type of 0 or 1, found bytes "
+			       "%02x %02x %02x %02x",
+			       x->file, *xray_at(x, 0), *xray_at(x, 1), *xray_at(x, 2),
+			       *xray_at(x, 3));
+	return read_header(x, err);
+}
+
+/* --- what is said --- */
+
+void xray_say_source(const struct xray *x, struct diag_log *diag)
+{
+	x->t->streams[x->stream].size = x->src->size;
+	if (x->src->error.code)
+		diag_add(diag, DIAG_DAMAGE, "xray/unreadable", x->file, x->src->size, 0, "%s",
+			 x->src->error.message);
+}
+
+void xray_say_empty(const struct xray *x, struct diag_log *diag)
+{
+	if (diag->counts[DIAG_DAMAGE])
+		return;
+	diag_add(diag, DIAG_WARN, "xray/no-data", x->file, XRAY_HEADER, 0,
+		 "file: expected records, found none: nothing was recorded. Was patching on "
+		 "(XRAY_OPTIONS=patch_premain=true, or __xray_patch()), and the log flushed?");
+}
+
+/* The first moment in the file; 0: none. */
+static uint64_t first_ticks(const struct xray *x)
+{
+	const struct xray_run *run = x->list.items;
+
+	if (x->mode == XRAY_BASIC)
+		return x->list.count ? load64(xray_at(x, run->off) + 8, x->swap) : 0;
+	return x->ref_tsc;
+}
+
+static void set_clock(struct xray *x)
+{
+	struct clock_info *c = &x->t->clock;
+	const uint64_t first = x->stored ? 0 : first_ticks(x);
+
+	c->name = "tsc";
+	c->derived = "the frequency stands in the header";
+	c->hz = x->hz;
+	c->ticks = x->t->options.raw_time && x->hz && x->hz != emulated_hz;
+	if (x->mode == XRAY_PROFILE) {
+		c->name = "realtime";
+		c->derived = "of the moment when the profile was written; durations are ticks of "
+			     "unknown frequency, "
+			     "counted as ns";
+		c->epoch_known = true;
+	} else if (!x->hz) {
+		/* SPEC xray/no-frequency */
+		c->derived = "the header has no frequency: a tick counts as a ns";
+		diag_add(&x->t->diag, DIAG_NOTE, "xray/no-frequency", x->file, 8, 0,
+			 "header: expected a frequency, found 0: a tick counts as a ns");
+	} else if (x->hz == emulated_hz && first > realtime_first && first < realtime_last) {
+		/* SPEC xray/emulated */
+		c->name = "realtime";
+		c->derived = "the header's frequency is 10^9: the time stamp counter was emulated "
+			     "by clock_gettime(), "
+			     "CPU numbers are all 0";
+		c->epoch_known = true;
+	} else if (x->hz == emulated_hz) {
+		c->derived = "the header's frequency is 10^9: a counter of that frequency, or one "
+			     "emulated by "
+			     "clock_gettime()";
+	}
+}
+
+static const char *writer(const struct xray *x)
+{
+	static const char *const fdr[] = { "", "LLVM 5", "LLVM 6", "LLVM 7",
+					   "a version between LLVM 7 and 8" };
+	static const char *const basic[] = { "", "LLVM 4 or 5", "LLVM 6" };
+
+	if (x->mode == XRAY_PROFILE)
+		return "LLVM 7 or later";
+	if (x->mode == XRAY_FDR)
+		return x->version < FDR_VERSIONS ? fdr[x->version] : "LLVM 8 or later";
+	return x->version < BASIC_VERSIONS ? basic[x->version] : "LLVM 7 or later";
+}
+
+/* SPEC xray/flags: two bits; the others are junk in basic logs */
+static bool flag(const struct xray *x, unsigned bit)
+{
+	return x->flags >> (x->big ? 31 - bit : bit) & 1;
+}
+
+static bool add_info(const struct xray *x)
+{
+	static const char *const types[] = { "basic", "flight data recorder", "profile" };
+	struct spur_trace *t = x->t;
+
+	if (!trace_add_info(t, "type", "%s", types[x->mode]) ||
+	    !trace_add_info(t, "written by", "%s", writer(x)))
+		return false;
+	if (x->mode == XRAY_PROFILE)
+		return true;
+	if (!trace_add_info(t, "cycle frequency", "%llu", (unsigned long long)x->hz) ||
+	    !trace_add_info(t, "constant tsc", "%s", flag(x, 0) ? "yes" : "no") ||
+	    !trace_add_info(t, "nonstop tsc", "%s", flag(x, 1) ? "yes" : "no"))
+		return false;
+	if (x->mode != XRAY_FDR)
+		return true;
+	return trace_add_info(t, "buffer size", "%llu", (unsigned long long)x->buffer_size) &&
+	       (x->stored || trace_add_info(t, "buffers", "%zu", x->list.count));
+}
+
+/* --- the format --- */
+
+static bool open_parts(struct xray *x)
+{
+	bool ok = xray_names_open(x) && xray_fields_open(x);
+
+	if (ok && x->stored) {
+		x->file_track = trace_add_track(
+			x->t, (struct spur_track){ .parent = SPUR_NONE,
+						   .name = trace_intern(x->t, x->file),
+						   .kind = SPUR_TRACK_OTHER,
+						   .pid = -1,
+						   .tid = -1,
+						   .cpu = -1 });
+		ok = x->file_track != SPUR_NONE;
+	} else if (ok) {
+		source_need(x->src, UINT64_MAX);
+		ok = x->mode == XRAY_FDR     ? xray_scan_open(x)
+		     : x->mode == XRAY_BASIC ? xray_basic_open(x)
+					     : xray_profile_open(x);
+		xray_say_source(x, &x->t->diag);
+		if (ok && !x->nthreads)
+			xray_say_empty(x, &x->t->diag);
+	}
+	if (!ok || !xray_add_feeds(x) || !add_info(x))
+		return false;
+	set_clock(x);
+	return true;
+}
+
+static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
+{
+	const char *slash = strrchr(t->path, '/');
+	struct xray *x;
+
+	if (!src)
+		return err_set(err, SPUR_ERR_FORMAT, "%s: expected a file, found a directory",
+			       t->path);
+	x = mem_alloc(sizeof(*x));
+	if (!x)
+		return err_nomem(err);
+	t->state = x;
+	x->t = t;
+	x->src = src;
+	x->file = slash ? slash + 1 : t->path;
+	x->stored = t->options.as_stored || t->options.follow;
+	x->stream = trace_add_stream(t, x->file, src->eof ? src->size : 0);
+	if (x->stream == SPUR_NONE)
+		return err_nomem(err);
+	if (open_header(x, err) == SPUR_FAIL ||
+	    xray_maps_open(&x->maps, t->path, &t->options, &t->diag, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	return open_parts(x) ? SPUR_OK : err_nomem(err);
+}
+
+static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
+{
+	struct xray *x = t->state;
+
+	b->count = 0;
+	switch (x->mode) {
+	case XRAY_FDR:
+		return xray_fdr_next(x, f, b);
+	case XRAY_BASIC:
+		return xray_basic_next(x, f, b);
+	default:
+		return xray_profile_next(x, f, b);
+	}
+}
+
+static void close_trace(struct spur_trace *t)
+{
+	struct xray *x = t->state;
+
+	xray_threads_close(x);
+	xray_names_close(x);
+	if (x->maps)
+		xray_maps_close(x->maps);
+	mem_free(x);
+}
+
+/* The first record is one that stands at the beginning. */
+static bool begins_well(const uint8_t *p, bool big, bool fdr, uint16_t version)
+{
+	const unsigned first = version == 1 ? META_NEW_BUFFER : META_EXTENTS;
+
+	if (fdr)
+		return p[0] == (big ? 0x80 | first : first << 1 | 1);
+	return !p[0] && !p[1] && p[3] < CALL_KINDS;
+}
+
+static int probe(const struct probe *p)
+{
+	uint16_t version, type;
+	bool big;
+
+	if (p->is_dir || p->len < XRAY_HEADER)
+		return 0;
+	if (is_profile(p->head, &big))
+		return SCORE_SURE;
+	if (!find_order(p->head, &big))
+		return 0;
+	version = load16(p->head, order_swaps(big));
+	type = load16(p->head + 2, order_swaps(big));
+	if (type > XRAY_FDR || version > VERSIONS_TRIED)
+		return 0;
+	if (!version_known(type, version))
+		return SCORE_ODD;
+	if (p->len < XRAY_HEADER + 4)
+		return SCORE_HEADER;
+	return begins_well(p->head + XRAY_HEADER, big, type == XRAY_FDR, version) ? SCORE_SURE
+										  : SCORE_HEADER;
+}
+
+const struct spur_format spur_format_xray = {
+	.name = "xray",
+	.title = "XRay logs of LLVM (function calls of programs built with -fxray-instrument)",
+	.reads = "flight data recorder versions 1 to 5, basic versions 1 to 3, profiles; both byte "
+		 "orders",
+	.probe = probe,
+	.open = open_trace,
+	.next = next_rows,
+	.args = xray_args,
+	.stack = xray_stack,
+	.fields = xray_fields,
+	.raw = xray_raw,
+	.close = close_trace,
+};

@@ -1,0 +1,401 @@
+/*
+ * Basic ("naive") mode: records of 32 bytes, written in chunks of one thread each. One cheap pass finds each thread's
+ * runs of records; then every thread is a feed.
+ */
+#include "format/xray/reader.h"
+
+enum {
+	RUN = 3, /* records in a row that are taken for real */
+	LONG_RUN = 16, /* records by which places are compared */
+	TYPE_CALL = 0,
+	TYPE_ARGUMENT = 1,
+};
+
+static const uint32_t no_run = UINT32_MAX;
+
+/* --- records --- */
+
+/* SPEC xray/basic-record: one call, or the argument of the call before it */
+struct basic {
+	uint16_t type;
+	uint8_t cpu, kind;
+	uint32_t id;
+	uint64_t tsc; /* of an argument: its value */
+	int64_t pid, tid;
+};
+
+static struct basic record_at(const struct xray *x, uint64_t off)
+{
+	const uint8_t *p = xray_at(x, off);
+	const bool argument = load16(p, x->swap) == TYPE_ARGUMENT;
+	const uint8_t *const thread = p + (argument ? 8 : 16);
+
+	return (struct basic){
+		.type = load16(p, x->swap),
+		.cpu = p[2],
+		.kind = p[3],
+		.id = load32(p + 4, x->swap),
+		.tsc = load64(p + (argument ? 16 : 8), x->swap),
+		.tid = (int32_t)load32(thread, x->swap),
+		.pid = x->version > 2 ? (int32_t)load32(thread + 4, x->swap) : XRAY_NO_THREAD,
+	};
+}
+
+static bool is_plausible(const struct xray *x, uint64_t off)
+{
+	const struct basic r = record_at(x, off);
+
+	return r.id && r.tid > 0 && (x->version < 3 || r.pid >= 0) &&
+	       (r.type == TYPE_ARGUMENT || (r.type == TYPE_CALL && r.kind < CALL_KINDS && r.tsc));
+}
+
+/* Records in a row that could stand there: `most` at most, and `most` too where they end with the file. */
+static uint32_t run_at(const struct xray *x, uint64_t off, uint32_t most)
+{
+	for (uint32_t i = 0; i < most; i++, off += XRAY_RECORD) {
+		if (!xray_have(x, off + XRAY_RECORD))
+			return i && x->src->size == off ? most : i;
+		if (!is_plausible(x, off))
+			return i;
+	}
+	return most;
+}
+
+bool xray_basic_at(const struct xray *x, uint64_t off)
+{
+	return run_at(x, off, RUN) == RUN;
+}
+
+/* The record there is of a thread that has others before it, or nothing is before it. */
+static bool is_known(const struct xray *x, uint64_t off)
+{
+	const struct basic r = record_at(x, off);
+
+	return !x->nthreads || xray_thread_find(x, r.pid, r.tid);
+}
+
+/*
+ * SPEC xray/basic-resync: the next record where it should be, if it is of a known thread. Else, of 32 places, the one
+ * from which on most records could stand in a row.
+ */
+static uint64_t find_run(const struct xray *x, uint64_t off)
+{
+	for (; xray_have(x, off + XRAY_RECORD); off += XRAY_RECORD) {
+		uint32_t best = RUN - 1;
+		uint64_t found = off + XRAY_RECORD;
+
+		if (run_at(x, found, 1) && is_known(x, found))
+			return found;
+		for (uint64_t at = off + 1; at < off + XRAY_RECORD; at++) {
+			const uint32_t run = run_at(x, at, LONG_RUN);
+
+			if (run > best && (run == LONG_RUN || is_known(x, at))) {
+				best = run;
+				found = at;
+			}
+		}
+		if (best >= RUN)
+			return found;
+	}
+	return x->src->size;
+}
+
+/* Moves to the next record; false: there is none. */
+static bool find_record(const struct xray *x, uint64_t *at, struct diag_log *diag)
+{
+	const uint64_t off = *at;
+	struct basic r;
+
+	if (!xray_have(x, off + XRAY_RECORD)) {
+		if (x->src->size > off)
+			diag_add(diag, DIAG_DAMAGE, "xray/torn-record", x->file, off,
+				 x->src->size - off, "record: expected %d bytes, found %llu",
+				 XRAY_RECORD, (unsigned long long)(x->src->size - off));
+		return false;
+	}
+	if (is_plausible(x, off))
+		return true;
+	r = record_at(x, off);
+	*at = find_run(x, off);
+	diag_add(diag, DIAG_DAMAGE, "xray/bad-record", x->file, off, *at - off,
+		 "record: expected a call or an argument of a thread, found type %u, kind %u, "
+		 "function %u",
+		 r.type, r.kind, r.id);
+	return *at < x->src->size;
+}
+
+/* --- runs --- */
+
+static struct xray_run *runs(const struct xray *x)
+{
+	return x->list.items;
+}
+
+/* Adds a record to its thread's last run, or begins a new one. */
+static bool add_record(struct xray *x, uint64_t off, uint32_t thread, bool follows)
+{
+	struct xray_thread *th = x->threads[thread];
+	struct xray_run *run = follows ? &runs(x)[x->list.count - 1] : NULL;
+
+	th->bytes += XRAY_RECORD;
+	if (run && run->count < UINT32_MAX) {
+		run->count++;
+		return true;
+	}
+	run = xray_list_add(&x->list);
+	if (!run)
+		return false;
+	*run = (struct xray_run){ .off = off, .count = 1, .next = no_run };
+	if (th->bytes == XRAY_RECORD)
+		th->first = x->list.count - 1;
+	else
+		runs(x)[th->last].next = (uint32_t)(x->list.count - 1);
+	th->last = x->list.count - 1;
+	return true;
+}
+
+bool xray_basic_open(struct xray *x)
+{
+	uint64_t off = XRAY_HEADER, behind = 0;
+	uint32_t thread = SPUR_NONE;
+	struct basic last = { .tid = XRAY_NO_THREAD };
+
+	x->list.size = sizeof(struct xray_run);
+	for (; find_record(x, &off, &x->t->diag); off += XRAY_RECORD) {
+		const struct basic r = record_at(x, off);
+		const bool same = thread != SPUR_NONE && r.tid == last.tid && r.pid == last.pid;
+
+		if (!same)
+			thread = xray_thread_get(x, r.pid, r.tid);
+		if (thread == SPUR_NONE || !add_record(x, off, thread, same && off == behind))
+			return false;
+		last = r;
+		behind = off + XRAY_RECORD;
+	}
+	return true;
+}
+
+/* --- reading --- */
+
+/* Where a thread's records are read: at `off`, with `left` of its run, from there on by `run`. */
+struct place {
+	uint64_t off, left;
+	uint32_t run; /* no_run: only what follows in the file */
+};
+
+/* To the thread's next record; false: it has none. */
+static bool place_next(const struct xray *x, struct place *at)
+{
+	const struct xray_run *run;
+
+	if (at->run == no_run) {
+		at->off += XRAY_RECORD;
+		return xray_have(x, at->off + XRAY_RECORD) && is_plausible(x, at->off);
+	}
+	at->off += XRAY_RECORD;
+	if (--at->left)
+		return true;
+	run = &runs(x)[at->run];
+	if (run->next == no_run)
+		return false;
+	at->run = run->next;
+	at->off = runs(x)[at->run].off;
+	at->left = runs(x)[at->run].count;
+	return true;
+}
+
+/* The run that a record is in: they stand in the order of their offsets. */
+static struct place place_of(const struct xray *x, uint64_t off)
+{
+	size_t lo = 0, hi = x->list.count;
+
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+
+		if (runs(x)[mid].off <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return (struct place){ .off = off, .run = no_run };
+	return (struct place){ .off = off,
+			       .run = (uint32_t)(lo - 1),
+			       .left = runs(x)[lo - 1].count -
+				       (off - runs(x)[lo - 1].off) / XRAY_RECORD };
+}
+
+/*
+ * SPEC xray/basic-argument: belongs to the call before it in its thread, which is of the same function; a chunk of
+ * another thread may come between.
+ */
+static uint32_t find_arguments(const struct xray *x, struct place *at, uint64_t *offs, uint32_t max)
+{
+	const struct basic call = record_at(x, at->off);
+	struct place next = *at;
+	uint32_t count = 0;
+
+	while (count < max && place_next(x, &next)) {
+		const struct basic r = record_at(x, next.off);
+
+		if (r.type != TYPE_ARGUMENT || r.id != call.id || r.tid != call.tid ||
+		    r.pid != call.pid)
+			break;
+		if (offs)
+			offs[count] = next.off;
+		count++;
+		*at = next;
+	}
+	return count;
+}
+
+uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max)
+{
+	struct place place = place_of(x, off);
+
+	return find_arguments(x, &place, at, max);
+}
+
+static uint64_t own_words(const struct xray *x, enum xray_own what)
+{
+	return row_pair(trace_class(x->t, x->own[what])->name, x->own[what]);
+}
+
+static uint16_t keep_order(struct xray *x, struct feed *f, struct xray_thread *th,
+			   const struct basic *r, uint64_t off)
+{
+	if (r->tsc >= th->high || x->stored) {
+		th->high = r->tsc;
+		return 0;
+	}
+	diag_add(&f->diag, DIAG_WARN, "xray/time-back", x->file, off, 0,
+		 "record: expected at least %llu ticks, found %llu", (unsigned long long)th->high,
+		 (unsigned long long)r->tsc);
+	return SPUR_F_RETIMED | SPUR_F_BACK;
+}
+
+/* The row of the record at *at, which is moved to the last record that belongs to it. False: no memory. */
+static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, struct place *at,
+		       struct spur_event *row)
+{
+	struct xray_feed *xf = f->state;
+	const uint64_t off = at->off;
+	const struct basic r = record_at(x, off);
+	struct row_words words = { .len_track = row_pair(XRAY_RECORD, th->track),
+				   .stream_cat = row_pair(x->stream, 0) };
+	const bool enter = r.kind == CALL_ENTER || r.kind == CALL_ENTER_ARGS;
+	uint32_t nargs;
+	uint16_t flags;
+
+	if (r.type == TYPE_ARGUMENT) {
+		diag_add(&f->diag, DIAG_DAMAGE, "xray/stray-argument", x->file, off, 0,
+			 "record: expected an argument behind its function's entry, found it "
+			 "elsewhere");
+		words.name_cls = own_words(x, OWN_META + META_ARGUMENT);
+		words.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU, 0);
+		row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), 0, off, words);
+		return true;
+	}
+	words.name_cls = xray_words_get(x, r.id);
+	flags = keep_order(x, f, th, &r, off);
+	words.rest = xray_call_rest(th->call, r.kind, r.cpu) | row_rest(0, flags, 0, 0);
+	row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), r.id, off, words);
+	th->call = r.kind;
+	nargs = enter ? find_arguments(x, at, NULL, XRAY_MAX_ARGS) : 0;
+	row->nargs = (uint8_t)(nargs < UINT8_MAX ? nargs : UINT8_MAX);
+	/* Those that stand elsewhere are found again when they are asked for. */
+	if (at->off == off + (uint64_t)nargs * XRAY_RECORD)
+		row->len += nargs * XRAY_RECORD;
+	return words.name_cls != 0;
+}
+
+static enum spur_status next_of_thread(struct xray *x, struct feed *f, struct batch *b)
+{
+	struct xray_feed *xf = f->state;
+	struct place at = { .off = xf->pos, .left = xf->run_left, .run = (uint32_t)xf->next };
+
+	if (!xf->open && !xf->ended) {
+		at.off = runs(x)[at.run].off;
+		at.left = runs(x)[at.run].count;
+		xf->open = true;
+	}
+	while (b->count < b->cap && !xf->ended) {
+		if (!put_record(x, f, xf->thread, &at, &b->rows[b->count]))
+			return SPUR_FAIL;
+		b->count++;
+		xf->ended = !place_next(x, &at);
+	}
+	xf->pos = at.off;
+	xf->run_left = at.left;
+	xf->next = at.run;
+	return SPUR_OK;
+}
+
+static bool take_track(struct xray *x, struct xray_thread *th)
+{
+	bool ok;
+
+	if (th->track != SPUR_NONE)
+		return true;
+	pthread_mutex_lock(&x->t->lock);
+	ok = xray_thread_track(x, th);
+	pthread_mutex_unlock(&x->t->lock);
+	return ok;
+}
+
+static void put_header(struct xray *x, struct spur_event *row)
+{
+	const struct row_words words = { .len_track = row_pair(XRAY_HEADER, x->file_track),
+					 .stream_cat = row_pair(x->stream, 0),
+					 .name_cls = own_words(x, OWN_HEADER),
+					 .rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU,
+							  0) };
+
+	row_store(row, 0, 0, 0, words);
+}
+
+static enum spur_status next_as_stored(struct xray *x, struct feed *f, struct batch *b)
+{
+	struct xray_feed *xf = f->state;
+
+	if (!xf->open) {
+		put_header(x, &b->rows[b->count++]);
+		xf->pos = XRAY_HEADER;
+		xf->open = true;
+	}
+	while (b->count < b->cap && !xf->ended) {
+		struct place at = { .run = no_run };
+		struct basic r;
+		uint32_t thread;
+
+		/* The record, and the one that may be its argument. */
+		if (b->count && !x->src->eof && x->src->size < xf->pos + 2 * XRAY_RECORD)
+			break;
+		if (!find_record(x, &xf->pos, &f->diag)) {
+			xf->ended = true;
+			xray_say_source(x, &f->diag);
+			if (!x->nthreads)
+				xray_say_empty(x, &f->diag);
+			break;
+		}
+		at.off = xf->pos;
+		r = record_at(x, at.off);
+		thread = xray_thread_get(x, r.pid, r.tid);
+		if (thread == SPUR_NONE || !take_track(x, x->threads[thread]) ||
+		    !put_record(x, f, x->threads[thread], &at, &b->rows[b->count]))
+			return SPUR_FAIL;
+		b->count++;
+		xf->pos = at.off + XRAY_RECORD;
+	}
+	return SPUR_OK;
+}
+
+enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b)
+{
+	const enum spur_status st = x->stored ? next_as_stored(x, f, b) : next_of_thread(x, f, b);
+
+	f->records += b->count;
+	if (st == SPUR_FAIL || mem_failures() != x->t->mem_failures)
+		return SPUR_FAIL;
+	return b->count ? SPUR_OK : SPUR_END;
+}

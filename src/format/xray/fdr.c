@@ -1,0 +1,196 @@
+/*
+ * FDR mode: a thread's buffers, one after the other, to rows. Function records go through a short loop; everything else
+ * through take_other(), one record at a time.
+ */
+#include "format/xray/fdr.h"
+
+enum {
+	NOT_ORDINARY =
+		9, /* little endian: a metadata record, or a function record of kind 4 to 7 */
+	NOT_ORDINARY_BIG = 12, /* the same in the highest four bits */
+	CALLS_SEEN = CALL_KINDS * CALL_KINDS,
+};
+
+static_assert(SPUR_BEGIN == 0 && SPUR_END_SPAN == 1, "kinds are made without a branch");
+
+/* SPEC xray/call-kinds, SPEC xray/tail: by the kind of the record before and its own */
+uint64_t xray_call_rest(unsigned before, unsigned kind, uint16_t cpu)
+{
+	const bool enter = kind == CALL_ENTER || kind == CALL_ENTER_ARGS;
+	const bool tail = enter ? before == CALL_TAIL_EXIT : kind == CALL_TAIL_EXIT;
+
+	return row_rest(enter ? SPUR_BEGIN : SPUR_END_SPAN, tail ? SPUR_F_TAIL : 0, cpu, 0);
+}
+
+/* Where a run of records ended, and at how many ticks from the origin. */
+struct run {
+	uint64_t off, d;
+};
+
+/* Stored at once. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+/* A row but for its id. `fixed`: its third quarter. */
+static inline void call_store(char *row, int64_t ts, uint64_t off, pair fixed, uint64_t name_cls,
+			      const char *rest)
+{
+	memcpy(row, &ts, 8);
+	memset(row + 8, 0, 8);
+	memcpy(row + 24, &off, 8);
+	memcpy(row + 32, &fixed, 16);
+	memcpy(row + 48, &name_cls, 8);
+	memcpy(row + 56, rest, 8);
+}
+
+/*
+ * Function records that are complete, of functions met before, near in time: those in [off, end), for which the batch
+ * has room. Ends at the first that is something else. `k` by value: what is written to rows could be it, for all that
+ * the compiler knows. `checked`: their ticks may pass the limit. Every register counts here: kinds are kept doubled, as
+ * they stand in the record, and the id goes out before it is known that there is a row.
+ */
+static inline __attribute__((always_inline)) struct run take_run(const struct fdr *r, uint64_t off,
+								 const uint64_t end,
+								 const struct ticks k,
+								 const bool big, const bool checked)
+{
+	const uint8_t *const data = r->x->src->data;
+	const bool swap = order_swaps(big);
+	uint64_t *const *const pages = r->x->pages[0];
+	const struct row_words words = xray_row_words(r, XRAY_FUNCTION);
+	const pair fixed = { words.len_track, words.stream_cat };
+	char *row = (char *)&r->b->rows[r->b->count];
+	uint64_t rest[CALLS_SEEN], d = r->th->base - k.origin;
+	uint32_t before = r->th->call * 2u;
+
+	for (unsigned i = 0; i < CALLS_SEEN; i++)
+		rest[i] = xray_call_rest(i / CALL_KINDS, i % CALL_KINDS, r->th->cpu);
+	for (; off < end; off += XRAY_FUNCTION, row += sizeof(struct spur_event)) {
+		const uint32_t w = load32(data + off, swap), delta = load32(data + off + 4, swap);
+		const uint32_t kind = big ? w >> 27 & 6 : w & 6;
+		const uint64_t id = big ? w & 0x0fffffff : w >> 4;
+		uint64_t name_cls;
+
+		memcpy(row + offsetof(struct spur_event, id), &id, 8);
+		if (__builtin_expect(big ? w >> 28 & NOT_ORDINARY_BIG : w & NOT_ORDINARY, 0))
+			break;
+		name_cls = xray_words(pages, (uint32_t)id);
+		if (__builtin_expect(!name_cls, 0) || (checked && d + delta >= k.limit))
+			break;
+		d += delta;
+		call_store(row, ticks_near(&k, d, checked), off, fixed, name_cls,
+			   (const char *)rest + (before * CALL_KINDS + kind) * UINT64_C(4));
+		before = kind;
+	}
+	return (struct run){ off, d };
+}
+
+/* Each has the registers for itself. */
+static __attribute__((noinline)) struct run run_little(const struct fdr *r, uint64_t off,
+						       uint64_t end)
+{
+	return take_run(r, off, end, r->xf->ticks, false, false);
+}
+
+static __attribute__((noinline)) struct run run_other(const struct fdr *r, uint64_t off,
+						      uint64_t end)
+{
+	return r->x->big ? take_run(r, off, end, r->xf->ticks, true, true)
+			 : take_run(r, off, end, r->xf->ticks, false, true);
+}
+
+/* `count` records cannot pass the limit, from the base on; the origin is moved where that helps. */
+static bool stays_near(struct ticks *k, uint64_t base, uint64_t count)
+{
+	const uint64_t most = count << 32;
+
+	if (base - k->origin >= k->limit || k->limit - (base - k->origin) < most)
+		ticks_move(k, base);
+	return k->limit >= most && !k->shift;
+}
+
+/* Ordinary function records until something stops them. */
+static void take_calls(struct fdr *r)
+{
+	struct xray_feed *xf = r->xf;
+	struct xray_thread *th = r->th;
+	const uint64_t fit = (xf->buffer.end - xf->junk - xf->pos) / XRAY_FUNCTION;
+	const uint64_t room = r->b->cap - r->b->count, count = fit < room ? fit : room;
+	const uint64_t end = xf->pos + count * XRAY_FUNCTION;
+	const bool plain = stays_near(&xf->ticks, th->base, count) && !r->x->big;
+	const struct run run = plain ? run_little(r, xf->pos, end) : run_other(r, xf->pos, end);
+
+	if (run.off == xf->pos)
+		return;
+	r->b->count += (uint32_t)((run.off - xf->pos) / XRAY_FUNCTION);
+	xf->pos = run.off;
+	th->high = th->base = xf->ticks.origin + run.d;
+	th->call = (uint8_t)xray_call_kind(r->x, xray_at(r->x, run.off - XRAY_FUNCTION));
+	if (r->b->rows[r->b->count - 1].kind == SPUR_BEGIN)
+		xray_take_arguments(r, &r->b->rows[r->b->count - 1]);
+}
+
+/*
+ * The short loop may run: no head, no first record with its fix, known time, not behind the last row.
+ * Invariant: xf->pos is where a record begins, or buffer.end; nothing before it is unread.
+ */
+static bool is_plain(const struct fdr *r)
+{
+	const struct xray_feed *xf = r->xf;
+
+	return !xf->head && !xf->first && !xf->nheld && r->th->based &&
+	       (r->x->stored || r->th->base >= r->th->high);
+}
+
+/* Opens the next buffer; false: there is none, or none yet and there are rows. */
+static bool next_buffer(struct fdr *r)
+{
+	struct xray *x = r->x;
+	struct xray_feed *xf = r->xf;
+	struct xray_buffer *list = x->list.items;
+
+	if (!x->stored) {
+		if (xf->next == xf->last)
+			return false;
+		xf->buffer = list[xf->next++];
+		return true;
+	}
+	if (r->b->count && !x->src->eof)
+		return false;
+	if (xray_scan_next(x, &xf->scan, &r->f->diag, &xf->buffer))
+		return true;
+	xf->ended = true;
+	xray_say_source(x, &r->f->diag);
+	if (!x->nthreads)
+		xray_say_empty(x, &r->f->diag);
+	return false;
+}
+
+static bool take_buffer(struct fdr *r)
+{
+	while (r->b->count < r->b->cap && r->xf->open && !r->failed) {
+		if (is_plain(r))
+			take_calls(r);
+		if (r->b->count < r->b->cap)
+			xray_take_other(r);
+	}
+	return !r->failed;
+}
+
+enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b)
+{
+	struct xray_feed *xf = f->state;
+	struct fdr r = { .x = x, .f = f, .xf = xf, .th = xf->thread, .b = b };
+
+	if (x->stored && !xf->scan.started)
+		xray_take_header(&r);
+	while (b->count < b->cap && !xf->ended) {
+		if (!xf->open && (!next_buffer(&r) || !xray_open_buffer(&r)))
+			break;
+		if (!take_buffer(&r))
+			break;
+	}
+	f->records += b->count;
+	if (r.failed || mem_failures() != x->t->mem_failures)
+		return SPUR_FAIL;
+	return b->count ? SPUR_OK : SPUR_END;
+}

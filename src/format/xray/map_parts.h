@@ -1,0 +1,128 @@
+/* How instrumentation maps are read and found. Private to map*.c. */
+#ifndef SPUR_FORMAT_XRAY_MAP_PARTS_H
+#define SPUR_FORMAT_XRAY_MAP_PARTS_H
+
+#include "base/source.h"
+#include "format/xray/map.h"
+#include "model/symbol.h"
+
+enum { MAP_INPUT_MAX = 256 << 20 /* bytes of what is no ELF file */ };
+
+struct xray_map {
+	struct arena arena;
+	const char *path; /* in the arena */
+	const char *dirs; /* for debug files, in the arena; NULL: the usual ones */
+	char build_id[41];
+	const char *note; /* in the arena */
+
+	struct xray_sled *sleds; /* in the end by id, then as in the file */
+	size_t count, cap;
+	const char *
+		*names; /* YAML: of the sleds, in the arena, NULL where there is none; else NULL */
+	size_t names_cap;
+	uint32_t *
+		sections; /* relocatable ELF: those of the functions; else NULL: one space of addresses */
+	size_t sections_cap;
+	uint32_t *functions; /* the first sled of each function, ascending by number */
+	size_t nfunctions, functions_cap;
+
+	unsigned word; /* bytes of an address: 4 or 8 */
+	bool swap;
+	struct symtab symbols; /* addresses by map_key() */
+	uint64_t base; /* those of symbols are less by this */
+	uint64_t
+		low; /* bits that no function's address has: PowerPC's local entries are no functions */
+	bool has_dwarf; /* it is worth to look for lines */
+	bool lines_tried;
+	struct dwarf_lines *lines;
+};
+
+/* What a relocation does to a word. */
+enum map_fix_how {
+	MAP_FIX_NONE,
+	MAP_FIX_ADD, /* is added to what is there */
+	MAP_FIX_ADDRESS, /* added to what is there it is an address, even where the word is relative */
+	MAP_FIX_SET, /* it is the address, whatever is there */
+};
+
+struct map_fix {
+	uint64_t value;
+	uint32_t section; /* relocatable ELF: the address is in this one */
+	uint8_t how; /* enum map_fix_how */
+};
+
+/* A section of the map, or of its index. The bytes are the file's. */
+struct map_part {
+	const uint8_t *data;
+	size_t size;
+	uint64_t address; /* link time */
+	uint32_t section; /* relocatable ELF: its own number */
+	struct map_fix *fixes; /* by word; NULL: none. The reader frees them */
+};
+
+/* False: no memory. Offsets that are no word of the part are passed over. */
+bool map_fix_word(const struct xray_map *m, struct map_part *p, uint64_t offset,
+		  struct map_fix fix);
+
+/* Appends the part's entries. What is behind the last whole one is noted. */
+enum spur_status map_take_entries(struct xray_map *m, const struct map_part *p,
+				  struct spur_error *err);
+/* Gives the sleds their numbers by counting. */
+void map_number(struct xray_map *m);
+/* Checks the numbers against the index of the one part that the map has; where both differ the index is right. */
+enum spur_status map_take_index(struct xray_map *m, const struct map_part *entries,
+				const struct map_part *index, struct spur_error *err);
+
+/* Sets the note; the first one stays. */
+void map_say(struct xray_map *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The address of a function as the symbols have it. */
+static inline uint64_t map_key(const struct xray_map *m, uint64_t address, uint32_t section)
+{
+	enum { SECTION_SHIFT = 40 };
+
+	if (m->sections)
+		return (uint64_t)section << SECTION_SHIFT |
+		       (address & (((uint64_t)1 << SECTION_SHIFT) - 1));
+	return (address & ~m->low) - m->base;
+}
+
+/* Readers of one kind of file: sleds, numbers, symbols. SPUR_FAIL: m is to be closed all the same. */
+enum spur_status map_read_elf(struct xray_map *m, struct spur_error *err);
+enum spur_status map_read_macho(struct xray_map *m, const struct source *s, struct spur_error *err);
+enum spur_status map_read_yaml(struct xray_map *m, const struct source *s, struct spur_error *err);
+bool map_is_elf(const uint8_t *head, size_t len);
+bool map_is_macho(const uint8_t *head, size_t len);
+
+/* What a file is, for those that look for maps. */
+enum map_kind {
+	MAP_NOTHING, /* no binary, or one without a map */
+	MAP_PROGRAM,
+	MAP_LIBRARY,
+};
+enum map_kind map_kind_elf(const char *path);
+enum map_kind map_kind_macho(const char *path);
+
+/* The names of the libraries that an ELF file needs, in its order. */
+struct map_needs {
+	struct arena *arena; /* for the names */
+	const char **names;
+	size_t count, cap;
+	bool registers; /* it has a map, and tells XRay's runtime of it when it is loaded */
+};
+/* SPUR_END: no ELF file. SPUR_FAIL: no memory. `n->arena` is set by the caller, who frees the array. */
+enum spur_status map_elf_needs(const char *path, struct map_needs *n);
+
+/*
+ * The program of the trace at `trace_path`, by the files beside it; NULL where there is none, or no way to tell, which
+ * is said in `diag`, or no memory. In the arena.
+ */
+const char *map_find_program(struct arena *a, const char *trace_path, struct diag_log *diag);
+/*
+ * The instrumented libraries of a program, found beside it or in `dirs`, by object: paths[1] .. paths[count - 1], in
+ * the arena. count is 1 where there are none or their objects cannot be told, which is said. False: no memory.
+ */
+bool map_find_libraries(struct arena *a, const char *program, const char *dirs,
+			const char *paths[XRAY_OBJECTS], size_t *count, struct diag_log *diag);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * Profiling mode: for each thread the call stacks that were seen, with how often and for how many ticks. A stack is a
+ * SAMPLE row. The file has one time, that of its writing.
+ */
+#include "format/xray/reader.h"
+
+enum { STACK_NUMBERS = 16 }; /* bytes behind the 0 that ends a stack: calls and ticks */
+
+static int64_t header_pid(const struct xray *x)
+{
+	return (int64_t)load64(xray_at(x, 24), x->swap);
+}
+
+/* SPEC xray/profile-block: size with this header, number, thread */
+static bool next_block(struct xray *x, uint64_t *at, struct diag_log *diag, struct xray_buffer *b)
+{
+	const uint64_t off = *at;
+	uint64_t size;
+
+	if (!xray_have(x, off + XRAY_BLOCK)) {
+		if (x->src->size > off)
+			diag_add(diag, DIAG_DAMAGE, "xray/torn-record", x->file, off,
+				 x->src->size - off,
+				 "block: expected a header of %d bytes, found %llu", XRAY_BLOCK,
+				 (unsigned long long)(x->src->size - off));
+		return false;
+	}
+	size = load32(xray_at(x, off), x->swap);
+	*b = (struct xray_buffer){ .off = off + XRAY_BLOCK, .end = off + size };
+	if (size < XRAY_BLOCK)
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-block", x->file, off, 0,
+			 "block: expected a size of at least %d, found %llu: read to the end of "
+			 "the file",
+			 XRAY_BLOCK, (unsigned long long)size);
+	if (size < XRAY_BLOCK || !xray_have(x, b->end)) {
+		xray_have(x, UINT64_MAX);
+		b->end = x->src->size;
+		b->flags = size < XRAY_BLOCK ? 0 : BUFFER_CUT;
+	}
+	b->thread =
+		xray_thread_get(x, header_pid(x), (int64_t)load64(xray_at(x, off + 8), x->swap));
+	*at = b->end;
+	return b->thread != SPUR_NONE;
+}
+
+bool xray_profile_open(struct xray *x)
+{
+	struct xray_buffer b, *item;
+	uint64_t at = XRAY_PROFILE_HEADER;
+
+	x->list.size = sizeof(b);
+	while (next_block(x, &at, &x->t->diag, &b)) {
+		item = xray_list_add(&x->list);
+		if (!item)
+			return false;
+		*item = b;
+	}
+	xray_sort_buffers(x);
+	return true;
+}
+
+uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end)
+{
+	uint64_t at = off;
+
+	while (end - at >= 4 && load32(xray_at(x, at), x->swap))
+		at += 4;
+	return end - at >= 4 + STACK_NUMBERS ? at + 4 + STACK_NUMBERS - off : 0;
+}
+
+static void put_native(const struct xray *x, uint64_t off, enum xray_own what, uint32_t len,
+		       uint32_t track, struct spur_event *row)
+{
+	const struct row_words words = {
+		.len_track = row_pair(len, track),
+		.stream_cat = row_pair(x->stream, 0),
+		.name_cls = row_pair(trace_class(x->t, x->own[what])->name, x->own[what]),
+		.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU, 0)
+	};
+
+	row_store(row, x->timestamp, 0, off, words);
+}
+
+/* What is no stack: none but its numbers, or all that is left of a block. */
+static void take_bad(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+		     uint64_t len)
+{
+	const struct xray_buffer *b = &xf->buffer;
+	const uint64_t lost = len && len <= UINT32_MAX ? len : b->end - xf->pos;
+
+	if (!len && (b->flags & BUFFER_CUT))
+		diag_add(diag, DIAG_DAMAGE, "xray/truncated", x->file, xf->pos, lost,
+			 "block: expected %u bytes, found %llu",
+			 load32(xray_at(x, b->off - XRAY_BLOCK), x->swap),
+			 (unsigned long long)(b->end - b->off + XRAY_BLOCK));
+	else
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-stack", x->file, xf->pos, lost,
+			 len ? "stack: expected functions, found none"
+			     : "stack: expected functions, 0, calls and ticks, found the end of "
+			       "its block");
+	xf->pos += lost;
+}
+
+/* SPEC xray/profile-record: function numbers from leaf to root, 0, calls, ticks */
+static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+		      struct spur_event *row, bool *any)
+{
+	const uint64_t len = xray_profile_length(x, xf->pos, xf->buffer.end), off = xf->pos;
+	const uint8_t *p = xray_at(x, off);
+	struct row_words words = { .stream_cat = row_pair(x->stream, 0),
+				   .rest = row_rest(SPUR_SAMPLE, 0, SPUR_NO_CPU, 0) };
+
+	*any = len > 4 + STACK_NUMBERS && len <= UINT32_MAX;
+	if (!*any) {
+		take_bad(x, xf, diag, len);
+		return true;
+	}
+	words.len_track = row_pair((uint32_t)len, xf->thread->track);
+	words.name_cls = xray_words_get(x, load32(p, x->swap));
+	row_store(row, x->timestamp, load64(p + len - 16, x->swap), off, words);
+	row->dur = ticks_ns(&xf->ticks, load64(p + len - 8, x->swap));
+	row->nargs = 3;
+	xf->pos += len;
+	return words.name_cls != 0;
+}
+
+/* False: no more blocks, or no memory. */
+static bool open_block(struct xray *x, struct feed *f, struct batch *b)
+{
+	struct xray_feed *xf = f->state;
+	const struct xray_buffer *list = x->list.items;
+	bool ok;
+
+	if (!x->stored) {
+		if (xf->next == xf->last)
+			return false;
+		xf->buffer = list[xf->next++];
+	} else {
+		if (!xf->scan.started) {
+			xf->scan = (struct xray_scan){ .at = XRAY_PROFILE_HEADER, .started = true };
+			put_native(x, 0, OWN_HEADER, XRAY_PROFILE_HEADER, x->file_track,
+				   &b->rows[b->count++]);
+			return true;
+		}
+		if (!next_block(x, &xf->scan.at, &f->diag, &xf->buffer)) {
+			xray_say_source(x, &f->diag);
+			if (!x->nthreads)
+				xray_say_empty(x, &f->diag);
+			return false;
+		}
+		xf->thread = x->threads[xf->buffer.thread];
+		pthread_mutex_lock(&x->t->lock);
+		ok = xray_thread_track(x, xf->thread);
+		pthread_mutex_unlock(&x->t->lock);
+		if (!ok)
+			return false;
+		put_native(x, xf->buffer.off - XRAY_BLOCK, OWN_BLOCK, XRAY_BLOCK, xf->thread->track,
+			   &b->rows[b->count++]);
+	}
+	xf->pos = xf->buffer.off;
+	xf->open = true;
+	return true;
+}
+
+enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b)
+{
+	struct xray_feed *xf = f->state;
+
+	while (b->count < b->cap && !xf->ended) {
+		bool any;
+
+		if (!xf->open) {
+			if (x->stored && b->count && !x->src->eof)
+				break;
+			xf->ended = !open_block(x, f, b);
+			continue;
+		}
+		if (xf->pos == xf->buffer.end) {
+			xf->open = false;
+			continue;
+		}
+		if (!put_stack(x, xf, &f->diag, &b->rows[b->count], &any))
+			return SPUR_FAIL;
+		b->count += any;
+	}
+	f->records += b->count;
+	if (mem_failures() != x->t->mem_failures)
+		return SPUR_FAIL;
+	return b->count ? SPUR_OK : SPUR_END;
+}

@@ -1,0 +1,352 @@
+/* What the parts of the XRay reader share. Included by src/format/xray.c and src/format/xray/ only. */
+#ifndef SPUR_FORMAT_XRAY_READER_H
+#define SPUR_FORMAT_XRAY_READER_H
+
+#include "base/bits.h"
+#include "base/map64.h"
+#include "base/source.h"
+#include "format/xray/map.h"
+#include "format/xray/ticks.h"
+#include "model/trace.h"
+
+enum xray_mode { XRAY_BASIC, XRAY_FDR, XRAY_PROFILE };
+
+/* Kinds of metadata records. */
+enum xray_meta {
+	META_NEW_BUFFER,
+	META_END_OF_BUFFER,
+	META_NEW_CPU,
+	META_TSC_WRAP,
+	META_WALL_TIME,
+	META_CUSTOM,
+	META_ARGUMENT,
+	META_EXTENTS,
+	META_TYPED,
+	META_PID,
+	META_KINDS
+};
+
+/* Kinds of function records. */
+enum xray_call { CALL_ENTER, CALL_EXIT, CALL_TAIL_EXIT, CALL_ENTER_ARGS, CALL_KINDS };
+
+enum {
+	XRAY_HEADER = 32,
+	XRAY_FUNCTION = 8,
+	XRAY_METADATA = 16,
+	XRAY_RECORD = 32, /* of basic mode */
+	XRAY_PROFILE_HEADER = 32,
+	XRAY_BLOCK = 16, /* header of a block in profiling mode */
+	XRAY_MAX_ARGS = 1 << 16, /* of one call; more are strays */
+	XRAY_NO_THREAD = -1,
+	XRAY_RUN = 4, /* records in a row that are taken for real */
+	XRAY_ID_BITS = 28, /* of a function in FDR mode; others have 32 */
+	XRAY_PAGE_BITS = 14,
+	XRAY_PAGE = 1 << XRAY_PAGE_BITS, /* functions in a page of the table */
+};
+
+/* Classes that are not functions: one for each kind of record. */
+enum xray_own {
+	OWN_META, /* + kind */
+	OWN_UNKNOWN = OWN_META + META_KINDS, /* a record of no known kind */
+	OWN_HEADER,
+	OWN_BLOCK,
+	OWN_OTHERS, /* functions past the limit */
+	OWN_CLASSES
+};
+
+/* String ids of the names that arguments and fields have. */
+enum xray_name {
+	NAME_ARG1,
+	NAME_ARGS = 16,
+	NAME_CALLS = NAME_ARGS,
+	NAME_CONSTANT,
+	NAME_CPU,
+	NAME_DATA,
+	NAME_DELTA,
+	NAME_FLAGS,
+	NAME_FREQUENCY,
+	NAME_FUNCTION,
+	NAME_KIND,
+	NAME_MICROSECONDS,
+	NAME_NONSTOP,
+	NAME_NUMBER,
+	NAME_PID,
+	NAME_RESERVED,
+	NAME_SECONDS,
+	NAME_SIZE,
+	NAME_BUFFER_SIZE,
+	NAME_STACK,
+	NAME_TICKS,
+	NAME_TID,
+	NAME_TIMESTAMP,
+	NAME_TSC,
+	NAME_TYPE,
+	NAME_VALUE,
+	NAME_VERSION,
+	XRAY_NAMES
+};
+
+enum xray_buffer_flag {
+	BUFFER_CUT = 1, /* the file ends before it */
+	BUFFER_NO_TSC = 2, /* its head has none */
+	BUFFER_NO_WALL = 4,
+	BUFFER_EXTENTS = 8, /* a BufferExtents record stands in front */
+};
+
+/* A thread's buffer in FDR mode; a block in profiling mode. */
+struct xray_buffer {
+	uint64_t off; /* of its first record */
+	uint64_t end; /* behind its last byte in the file */
+	uint64_t tsc; /* first one */
+	int64_t wall; /* us */
+	uint32_t thread; /* index in xray.threads */
+	uint32_t flags; /* enum xray_buffer_flag */
+};
+
+/* Basic mode: records of one thread that follow each other. */
+struct xray_run {
+	uint64_t off;
+	uint32_t count;
+	uint32_t next; /* run of the same thread; UINT32_MAX: none */
+};
+
+/* Array in scratch memory. */
+struct xray_list {
+	void *items;
+	size_t count, cap;
+	size_t size; /* of an item */
+};
+
+/* A thread with what is carried from one of its buffers to the next. */
+struct xray_thread {
+	int64_t pid, tid;
+	uint32_t track;
+	size_t first, last; /* of its buffers (last: behind them), or its first and last run */
+	uint64_t bytes;
+
+	uint64_t base; /* ticks that deltas add to */
+	uint64_t high; /* ticks of the last row */
+	uint16_t cpu;
+	uint8_t call; /* enum xray_call of the record before */
+	bool based; /* base comes from the file */
+	bool before; /* there was a buffer before this one */
+};
+
+/* Where the search for buffers stands. */
+struct xray_scan {
+	uint64_t at;
+	bool started;
+};
+
+/* SPEC xray/overwritten-payload: how the payloads of a buffer's events are stored */
+enum xray_payloads { PAYLOADS_UNKNOWN, PAYLOADS_INTACT, PAYLOADS_OVERWRITTEN };
+
+/* SPEC xray/event-order: an event with ticks of its own waits for calls that are older. */
+struct xray_held {
+	struct spur_event row;
+	uint64_t ticks;
+};
+
+enum { XRAY_HELD = 16 };
+
+struct xray_feed {
+	struct xray_thread *thread; /* as stored: of the current buffer */
+	size_t next, last; /* in the list of buffers; basic: next is the current run */
+	struct xray_scan scan; /* as stored */
+	struct xray_buffer buffer;
+	uint64_t pos; /* of the next record */
+	bool open; /* buffer and pos are of a buffer being read */
+	bool head; /* still among its first records */
+	bool first; /* no function record yet */
+	bool ended;
+	uint8_t seen; /* bits of enum xray_meta: records of the head (Pid in place of CallArgument) */
+	uint8_t payloads; /* enum xray_payloads */
+	uint32_t typed; /* typed events in it */
+	uint32_t ids; /* all bits of function ids before ids_at */
+	uint64_t ids_at; /* where a record begins */
+	uint64_t junk; /* bytes at its end that overwritten payloads were to fill */
+	uint64_t before; /* ticks at the end of the thread's buffer before */
+	uint64_t cpu_tsc; /* of its first NewCPUId */
+	uint64_t tsc_end; /* later ticks than any in it */
+	uint64_t run_left; /* basic: records of the run */
+	struct xray_held held[XRAY_HELD]; /* by ticks */
+	uint32_t nheld;
+	struct ticks ticks;
+};
+
+struct xray {
+	struct spur_trace *t;
+	struct source *src;
+	struct xray_maps *maps; /* under t->lock once open */
+	const char *file; /* name of the stream */
+	enum xray_mode mode;
+	bool big, swap; /* the file is big endian; it is not of the machine's order */
+	bool stored; /* rows as they stand in the file */
+	uint16_t version, type;
+	uint32_t flags;
+	uint64_t hz, buffer_size;
+	uint64_t timestamp; /* profiling */
+	uint32_t stream;
+	uint32_t file_track; /* as stored: of records that are no thread's */
+	uint32_t names[XRAY_NAMES];
+	uint32_t own[OWN_CLASSES]; /* classes */
+	struct xray_thread **threads;
+	size_t nthreads, threads_cap;
+	struct map64 by_key, by_pid; /* thread's pid and tid -> 1 + index; pid -> 1 + track */
+	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
+	struct xray_feed **feeds;
+	size_t nfeeds, feeds_cap;
+	bool ref_known; /* one moment on both clocks */
+	uint64_t ref_tsc;
+	int64_t ref_wall;
+
+	/*
+	 * Functions: pages of words as rows have them (name and class), 0: not met yet. Read without a lock, written
+	 * under t->lock.
+	 */
+	uint64_t **pages
+		[1
+		 << (32 -
+		     XRAY_ID_BITS)]; /* by the highest four bits; but for the first: NULL if not met yet */
+	uint64_t *no_page; /* stands for pages that are not there: all 0 */
+	uint32_t npages, nunknown;
+	uint32_t *typed[256]; /* classes of typed events, pages by the type's high byte; as above */
+};
+
+/* --- bytes --- */
+
+static inline const uint8_t *xray_at(const struct xray *x, uint64_t off)
+{
+	return x->src->data + off;
+}
+
+/* Bytes up to `end` are there, after waiting for them. */
+static inline bool xray_have(const struct xray *x, uint64_t end)
+{
+	return x->src->size >= end || source_need(x->src, end);
+}
+
+/* SPEC xray/metadata-record: the kind, or -1 for a function record. `p` has one byte. */
+static inline int xray_meta(const struct xray *x, const uint8_t *p)
+{
+	if (x->big)
+		return *p & 0x80 ? *p & 0x7f : -1;
+	return *p & 1 ? *p >> 1 : -1;
+}
+
+/* SPEC xray/function-record: 8 bytes at `p` */
+static inline uint32_t xray_call_kind(const struct xray *x, const uint8_t *p)
+{
+	const uint32_t w = load32(p, x->swap);
+
+	return x->big ? w >> 28 & 7 : w >> 1 & 7;
+}
+
+static inline uint32_t xray_call_id(const struct xray *x, const uint8_t *p)
+{
+	const uint32_t w = load32(p, x->swap);
+
+	return x->big ? w & 0x0fffffff : w >> 4;
+}
+
+/* --- functions (names.c) --- */
+
+bool xray_names_open(struct xray *x);
+void xray_names_close(struct xray *x);
+/* Words of a function that has none yet; 0: no memory. */
+uint64_t xray_words_new(struct xray *x, uint32_t id);
+uint32_t xray_typed_class(struct xray *x, uint16_t type);
+
+/* 0: it has none. `id` has XRAY_ID_BITS, `pages` is x->pages[0]. */
+static inline uint64_t xray_words(uint64_t *const *pages, uint32_t id)
+{
+	const uint64_t *page = __atomic_load_n(&pages[id >> XRAY_PAGE_BITS], __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&page[id & (XRAY_PAGE - 1)], __ATOMIC_ACQUIRE);
+}
+
+/* Of any id, made where it has none; 0: no memory. */
+static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
+{
+	uint64_t *const *pages = __atomic_load_n(&x->pages[id >> XRAY_ID_BITS], __ATOMIC_ACQUIRE);
+	const uint64_t words = pages ? xray_words(pages, id & ((1u << XRAY_ID_BITS) - 1)) : 0;
+
+	return words ? words : xray_words_new(x, id);
+}
+
+/* --- threads, tracks, feeds (threads.c) --- */
+
+/* A new item at the end, zeroed; NULL when memory is out. */
+void *xray_list_add(struct xray_list *l);
+void xray_list_free(struct xray_list *l);
+/* Index of the thread, made where it is new; SPUR_NONE when memory is out. */
+uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
+/* NULL: not known. */
+struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid);
+/* Its track, made where it has none; call while opening or under t->lock. */
+bool xray_thread_track(struct xray *x, struct xray_thread *th);
+/* Sorts the list of buffers by thread and time, and tells each thread its part. */
+void xray_sort_buffers(struct xray *x);
+/* One feed for all, or one for each thread. */
+bool xray_add_feeds(struct xray *x);
+void xray_threads_close(struct xray *x);
+
+/* What ended reading early, if anything; and what a file without a single record wants to tell. */
+void xray_say_source(const struct xray *x, struct diag_log *diag);
+void xray_say_empty(const struct xray *x, struct diag_log *diag);
+
+/* --- FDR --- */
+
+bool xray_scan_open(struct xray *x); /* finds all buffers */
+/* The next buffer in the file; false: none, or no memory. */
+bool xray_scan_next(struct xray *x, struct xray_scan *s, struct diag_log *diag,
+		    struct xray_buffer *b);
+/* NewBuffer and WallTime stand there. */
+bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end);
+/* Offset of the next buffer in [from, end), with its BufferExtents; UINT64_MAX: none. */
+uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end);
+/* Fills thread, times and flags of a buffer from its first records; false: no memory. */
+bool xray_head_read(struct xray *x, struct xray_buffer *b);
+/* The same where the buffer's thread must be known already; NULL: it is not. */
+struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b);
+/* What the other clock says at that moment. */
+uint64_t xray_tsc_at(const struct xray *x, int64_t wall);
+
+/*
+ * How many records in a row could stand at `off`, with function ids that have no more bits than `ids`: `most` at most,
+ * and `most` too where they end exactly at `end`.
+ */
+uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
+		  uint32_t most);
+/* SPEC xray/overwritten-payload */
+enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b);
+
+/* The last word of a call's row, by the kinds of the record before and its own. */
+uint64_t xray_call_rest(unsigned before, unsigned kind, uint16_t cpu);
+enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b);
+
+/* --- basic and profiling mode --- */
+
+/* Records of basic mode could stand there, three in a row or as many as are left. */
+bool xray_basic_at(const struct xray *x, uint64_t off);
+bool xray_basic_open(struct xray *x); /* finds each thread's records */
+/* The argument records that follow the call at `off`, up to `max`: their offsets to `at`. Returns how many. */
+uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max);
+enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b);
+bool xray_profile_open(struct xray *x);
+/* Bytes of the stack at `off`; 0: it does not end before `end`. */
+uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end);
+enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b);
+
+/* --- values (fields.c) --- */
+
+bool xray_fields_open(struct xray *x);
+enum spur_status xray_args(struct spur_trace *t, const struct spur_event *ev,
+			   struct spur_args *args);
+/* Classes of a SAMPLE row's stack, root first; see struct spur_format. */
+size_t xray_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls, size_t cap);
+enum spur_status xray_fields(struct spur_trace *t, const struct spur_event *ev,
+			     struct spur_args *args);
+const uint8_t *xray_raw(struct spur_trace *t, const struct spur_event *ev);
+
+#endif

@@ -1,0 +1,473 @@
+/*
+ * FDR mode: where the buffers are. Hops from one to the next by BufferExtents (version 2 and later) or by the header's
+ * buffer size (version 1) and reads only their first records, unless something does not fit: then the next place where
+ * a NewBuffer and a WallTime record follow each other is looked for.
+ */
+#include "format/xray/reader.h"
+
+enum {
+	HEAD_RECORDS = 8, /* looked at for thread and times */
+	FUNCTION_BITS = 24, /* of ids, while none has been seen */
+	MICRO = 1000000,
+};
+
+static const uint64_t nowhere = UINT64_MAX;
+static const int64_t max_seconds = INT64_C(1) << 40;
+
+static int meta_at(const struct xray *x, uint64_t off)
+{
+	return xray_have(x, off + XRAY_METADATA) ? xray_meta(x, xray_at(x, off)) : -1;
+}
+
+/* SPEC xray/wall-time: seconds and microseconds */
+static bool wall_read(const struct xray *x, uint64_t off, int64_t *wall)
+{
+	const uint8_t *p = xray_at(x, off) + 1;
+	const int64_t seconds = (int64_t)load64(p, x->swap);
+	const int32_t micro = (int32_t)load32(p + 8, x->swap);
+
+	if (seconds < 0 || seconds >= max_seconds || micro < 0 || micro >= MICRO)
+		return false;
+	*wall = seconds * MICRO + micro;
+	return true;
+}
+
+bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end)
+{
+	int64_t wall;
+
+	return end - off >= 2 * XRAY_METADATA && meta_at(x, off) == META_NEW_BUFFER &&
+	       (int32_t)load32(xray_at(x, off) + 1, x->swap) > 0 &&
+	       meta_at(x, off + XRAY_METADATA) == META_WALL_TIME &&
+	       wall_read(x, off + XRAY_METADATA, &wall);
+}
+
+uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end)
+{
+	const int new_buffer = x->big ? 0x80 | META_NEW_BUFFER : META_NEW_BUFFER << 1 | 1;
+	uint64_t off = from;
+
+	while (off < end) {
+		const uint64_t there = x->src->size < end ? x->src->size : end;
+		const uint8_t *p =
+			off < there ? memchr(xray_at(x, off), new_buffer, there - off) : NULL;
+
+		if (!p) {
+			off = there > off ? there : off;
+			if (off == end || !source_more(x->src))
+				return nowhere;
+			continue;
+		}
+		off = (uint64_t)(p - x->src->data);
+		if (xray_head_at(x, off, end)) {
+			const bool extents = x->version > 1 && off - from >= XRAY_METADATA &&
+					     meta_at(x, off - XRAY_METADATA) == META_EXTENTS;
+
+			return extents ? off - XRAY_METADATA : off;
+		}
+		off++;
+	}
+	return nowhere;
+}
+
+/* --- what can follow what --- */
+
+/* Bytes of the record at `off`, its payload included, if it could be one there; 0: it could not. */
+static uint64_t record_size(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids,
+			    bool head)
+{
+	const uint8_t *p = xray_at(x, off);
+	const int kind = xray_meta(x, p);
+	const uint64_t left = end - off;
+	int32_t size;
+
+	if (kind < 0) {
+		if (left < XRAY_FUNCTION || xray_call_kind(x, p) >= CALL_KINDS)
+			return 0;
+		return xray_call_id(x, p) && !(xray_call_id(x, p) & ~ids) ? XRAY_FUNCTION : 0;
+	}
+	if (left < XRAY_METADATA)
+		return 0;
+	switch (kind) {
+	case META_NEW_CPU:
+	case META_TSC_WRAP:
+	case META_ARGUMENT:
+		return XRAY_METADATA;
+	case META_WALL_TIME:
+	case META_PID:
+		return head ? XRAY_METADATA : 0;
+	case META_END_OF_BUFFER:
+		return x->version == 1 ? XRAY_METADATA : 0;
+	case META_CUSTOM:
+	case META_TYPED:
+		if (kind == META_TYPED && x->version < 3)
+			return 0;
+		size = (int32_t)load32(p + 1, x->swap);
+		return size >= 0 && (uint64_t)size <= left - XRAY_METADATA
+			       ? XRAY_METADATA + (uint64_t)size
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
+		  uint32_t most)
+{
+	/* As many bits as the largest id seen has. */
+	const uint32_t mask =
+		ids ? UINT32_MAX >> __builtin_clz(ids | 63) : (1u << FUNCTION_BITS) - 1;
+
+	for (uint32_t i = 0; i < most; i++) {
+		const uint64_t size = off < end ? record_size(x, off, end, mask, head) : 0;
+
+		if (!size)
+			return i && off == end ? most : i;
+		if (x->version == 1 && xray_meta(x, xray_at(x, off)) == META_END_OF_BUFFER)
+			return most;
+		off += size;
+	}
+	return most;
+}
+
+/* --- heads --- */
+
+/* SPEC xray/pid: version 1 has none, in version 2 it is the thread's own number, later a record tells */
+static int64_t default_pid(const struct xray *x, int64_t tid)
+{
+	return x->version == 2 ? tid : XRAY_NO_THREAD;
+}
+
+/* What a buffer's first records say. */
+static void head_parse(const struct xray *x, struct xray_buffer *b, int64_t *pid, int64_t *tid)
+{
+	uint64_t off = b->off;
+
+	*pid = *tid = XRAY_NO_THREAD;
+	b->flags |= BUFFER_NO_TSC | BUFFER_NO_WALL;
+	for (int i = 0; i < HEAD_RECORDS && b->end - off >= XRAY_METADATA;
+	     i++, off += XRAY_METADATA) {
+		const uint8_t *p = xray_at(x, off) + 1;
+		const int kind = xray_meta(x, p - 1);
+
+		if (kind == META_NEW_BUFFER && *tid == XRAY_NO_THREAD)
+			*tid = (int32_t)load32(p, x->swap);
+		else if (kind == META_WALL_TIME && wall_read(x, off, &b->wall))
+			b->flags &= ~(uint32_t)BUFFER_NO_WALL;
+		else if (kind == META_PID && x->version > 2)
+			*pid = (int32_t)load32(p, x->swap);
+		if (kind != META_NEW_CPU)
+			continue;
+		/* SPEC xray/new-cpu: u16 CPU, u64 ticks */
+		b->tsc = load64(p + 2, x->swap);
+		b->flags &= ~(uint32_t)BUFFER_NO_TSC;
+		break;
+	}
+	if (*pid == XRAY_NO_THREAD)
+		*pid = default_pid(x, *tid);
+}
+
+bool xray_head_read(struct xray *x, struct xray_buffer *b)
+{
+	int64_t pid, tid;
+
+	head_parse(x, b, &pid, &tid);
+	if (!x->ref_known && !(b->flags & (BUFFER_NO_TSC | BUFFER_NO_WALL))) {
+		x->ref_known = true;
+		x->ref_tsc = b->tsc;
+		x->ref_wall = b->wall;
+	}
+	b->thread = xray_thread_get(x, pid, tid);
+	return b->thread != SPUR_NONE;
+}
+
+struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b)
+{
+	int64_t pid, tid;
+
+	head_parse(x, b, &pid, &tid);
+	return xray_thread_find(x, pid, tid);
+}
+
+uint64_t xray_tsc_at(const struct xray *x, int64_t wall)
+{
+	const __int128 hz = x->hz ? (__int128)x->hz : 1000 * MICRO;
+	const __int128 tsc = x->ref_known ? x->ref_tsc + (wall - x->ref_wall) * hz / MICRO : 0;
+
+	return tsc < 0 ? 0 : tsc > INT64_MAX ? INT64_MAX : (uint64_t)tsc;
+}
+
+/* The other way round, for a buffer whose head lacks the wall time. */
+static int64_t wall_at(const struct xray *x, uint64_t tsc)
+{
+	const __int128 hz = x->hz ? (__int128)x->hz : 1000 * MICRO;
+	const __int128 wall =
+		x->ref_known ? x->ref_wall + ((__int128)tsc - x->ref_tsc) * MICRO / hz : 0;
+
+	return wall < INT64_MIN ? INT64_MIN : wall > INT64_MAX ? INT64_MAX : (int64_t)wall;
+}
+
+/* --- hopping --- */
+
+/* Bytes that belong to no buffer. */
+static uint64_t pass_over(const struct xray *x, uint64_t at, struct diag_log *diag)
+{
+	const uint64_t found = xray_head_find(x, at + 1, nowhere);
+	const uint64_t next = found == nowhere ? x->src->size : found;
+
+	diag_add(diag, DIAG_DAMAGE, "xray/no-buffer", x->file, at, next - at,
+		 "buffer: expected %sNewBuffer and WallTime records, found byte 0x%02x",
+		 x->version > 1 ? "BufferExtents, " : "", *xray_at(x, at));
+	return found;
+}
+
+static void end_at(const struct xray *x, struct xray_buffer *b, uint64_t end)
+{
+	if (end != nowhere && xray_have(x, end)) {
+		b->end = end;
+		return;
+	}
+	b->end = x->src->size;
+	b->flags |= BUFFER_CUT;
+}
+
+/* SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other; a wrong one is found out */
+static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)
+{
+	const uint64_t body = b->off + 2 * XRAY_METADATA, size = x->buffer_size;
+	const uint64_t next =
+		size > INT64_MAX - b->off || size < 2 * XRAY_METADATA ? nowhere : b->off + size;
+	const bool reached = next != nowhere && xray_have(x, next);
+	const bool fits = reached && (!xray_have(x, next + 2 * XRAY_METADATA) ||
+				      xray_head_at(x, next, nowhere));
+	uint64_t found = xray_head_find(x, body, fits ? next : nowhere);
+
+	if (found == nowhere && !fits && (reached || size < 2 * XRAY_METADATA))
+		found = x->src->size;
+	if (found != nowhere)
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-buffer-size", x->file, b->off, 0,
+			 "buffer: expected the next one behind %llu bytes, found it behind %llu",
+			 (unsigned long long)size, (unsigned long long)(found - b->off));
+	end_at(x, b, found != nowhere ? found : next);
+	return b->end;
+}
+
+/* A BufferExtents record or the end of the file stands there, or so little that it makes no difference. */
+static bool fits_end(const struct xray *x, uint64_t off)
+{
+	if (off == nowhere || !xray_have(x, off))
+		return false;
+	return xray_have(x, off + XRAY_METADATA) ? meta_at(x, off) == META_EXTENTS : true;
+}
+
+/* Where the record ends that reaches `target` or passes it, counted from the buffer's first; 0: not all are records. */
+static uint64_t walk_past(const struct xray *x, uint64_t off, uint64_t target)
+{
+	uint64_t size = xray_head_at(x, off, nowhere) ? XRAY_METADATA : 0;
+
+	while (off < target) {
+		if (!size)
+			return 0;
+		off += size;
+		size = off < target ? record_size(x, off, x->src->size, UINT32_MAX, true) : 0;
+	}
+	return off;
+}
+
+/*
+ * Its extents end a buffer too early: inside a record, or more records follow. `found`: where the next buffer is, or
+ * nowhere.
+ */
+static bool goes_on(const struct xray *x, uint64_t off, uint64_t target, uint64_t found)
+{
+	const uint64_t end = found == nowhere ? x->src->size : found;
+
+	/* Room for a damaged BufferExtents record. */
+	if (end - target == XRAY_METADATA && meta_at(x, end) == META_NEW_BUFFER)
+		return false;
+	return walk_past(x, off, target) > target ||
+	       xray_run(x, target, end, 0, false, XRAY_RUN) == XRAY_RUN;
+}
+
+/* SPEC xray/extents: they are the distance to the next buffer */
+static uint64_t hop_by_extents(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)
+{
+	const uint64_t size = load64(xray_at(x, b->off - XRAY_METADATA) + 1, x->swap);
+	const uint64_t target = size > INT64_MAX - b->off ? nowhere : b->off + size;
+	const bool reached = target != nowhere && xray_have(x, target),
+		   fits = reached && fits_end(x, target);
+	const uint64_t from =
+		xray_head_at(x, b->off, nowhere) ? b->off + 2 * XRAY_METADATA : b->off;
+	uint64_t end = target, found;
+
+	if (fits && (!x->buffer_size || size <= x->buffer_size)) {
+		b->end = target;
+		return target;
+	}
+	found = xray_head_find(x, from, fits ? target : nowhere);
+	if (found != nowhere && (!reached || found < target))
+		end = found;
+	else if (reached && !fits && goes_on(x, b->off, target, found))
+		end = found == nowhere ? x->src->size : found;
+	if (end != target)
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-extents", x->file, b->off - XRAY_METADATA, 0,
+			 "buffer extents: expected the next buffer behind %llu bytes, found it "
+			 "behind %llu",
+			 (unsigned long long)size, (unsigned long long)(end - b->off));
+	end_at(x, b, end);
+	return b->end;
+}
+
+/* A BufferExtents record that what follows bears out, as far as the file goes. */
+static bool extents_at(const struct xray *x, uint64_t off)
+{
+	const uint64_t body = off + XRAY_METADATA;
+	uint64_t size;
+
+	if (meta_at(x, off) != META_EXTENTS)
+		return false;
+	size = load64(xray_at(x, off) + 1, x->swap);
+	return xray_head_at(x, body, nowhere) || !xray_have(x, body + 2 * XRAY_METADATA) ||
+	       (size <= INT64_MAX - body && fits_end(x, body + size));
+}
+
+/* A buffer whose BufferExtents record is damaged or missing: up to the next one. */
+static uint64_t hop_by_search(const struct xray *x, struct xray_buffer *b)
+{
+	const uint64_t found = xray_head_find(x, b->off + 2 * XRAY_METADATA, nowhere);
+
+	end_at(x, b, found == nowhere ? x->src->size : found);
+	return b->end;
+}
+
+/* Finds the end of the buffer at s->at, and where the next one is; false: nothing is there. */
+static bool hop(const struct xray *x, struct xray_scan *s, struct diag_log *diag,
+		struct xray_buffer *b)
+{
+	const bool extents = x->version > 1;
+
+	*b = (struct xray_buffer){ .off = s->at };
+	if (extents && extents_at(x, s->at)) {
+		b->off += XRAY_METADATA;
+		b->flags = BUFFER_EXTENTS;
+		s->at = hop_by_extents(x, b, diag);
+		return true;
+	}
+	if (extents && xray_head_at(x, s->at + XRAY_METADATA, nowhere)) {
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-extents", x->file, s->at, XRAY_METADATA,
+			 "record: expected BufferExtents, found byte 0x%02x", *xray_at(x, s->at));
+		b->off += XRAY_METADATA;
+		s->at = hop_by_search(x, b);
+		return true;
+	}
+	if (!xray_head_at(x, s->at, nowhere))
+		return false;
+	if (extents)
+		diag_add(diag, DIAG_DAMAGE, "xray/bad-extents", x->file, s->at, 0,
+			 "record: expected BufferExtents, found NewBuffer");
+	s->at = extents ? hop_by_search(x, b) : hop_by_size(x, b, diag);
+	return true;
+}
+
+bool xray_scan_next(struct xray *x, struct xray_scan *s, struct diag_log *diag,
+		    struct xray_buffer *b)
+{
+	while (s->at != nowhere && xray_have(x, s->at + 1)) {
+		if (!hop(x, s, diag, b)) {
+			s->at = pass_over(x, s->at, diag);
+			continue;
+		}
+		if (b->end - b->off >= XRAY_METADATA)
+			return xray_head_read(x, b);
+		b->thread = SPUR_NONE;
+		if (b->flags & BUFFER_CUT)
+			diag_add(diag, DIAG_DAMAGE, "xray/truncated", x->file, b->off,
+				 b->end - b->off,
+				 "buffer: expected records, found the end of the file");
+		return true;
+	}
+	return false;
+}
+
+bool xray_scan_open(struct xray *x)
+{
+	struct xray_scan scan = { .at = XRAY_HEADER };
+	struct xray_buffer b, *item;
+
+	x->list.size = sizeof(b);
+	while (xray_scan_next(x, &scan, &x->t->diag, &b)) {
+		if (b.thread == SPUR_NONE)
+			continue;
+		item = xray_list_add(&x->list);
+		if (!item)
+			return false;
+		*item = b;
+	}
+	item = x->list.items;
+	for (size_t i = 0; i < x->list.count; i++)
+		if (item[i].flags & BUFFER_NO_WALL)
+			item[i].wall = item[i].flags & BUFFER_NO_TSC ? 0 : wall_at(x, item[i].tsc);
+	xray_sort_buffers(x);
+	return true;
+}
+
+/* --- overwritten payloads --- */
+
+/* What a walk over a buffer's records finds, if its events' payloads are there, or are not. */
+struct walk {
+	bool whole; /* it ends where the buffer does */
+	bool clean; /* nothing that could not stand there */
+	bool back; /* a call would be older than the event before it */
+	uint32_t max_id;
+};
+
+static struct walk walk_records(const struct xray *x, const struct xray_buffer *b, bool intact)
+{
+	struct walk w = { .clean = true };
+	uint64_t off = b->off, junk = 0, base = 0, event = 0;
+
+	while (off < b->end && !(junk && x->version > 1 && off + junk == b->end)) {
+		const uint8_t *p = xray_at(x, off);
+		const uint64_t size = record_size(x, off, b->end, UINT32_MAX, true);
+		const int kind = xray_meta(x, p);
+		const bool is_event = kind == META_CUSTOM || kind == META_TYPED;
+
+		if (!size &&
+		    !(kind == META_NEW_BUFFER && off == b->off && b->end - off >= XRAY_METADATA)) {
+			/* Only what is cut may be short. */
+			w.clean = b->end - off < XRAY_METADATA || is_event;
+			return w;
+		}
+		if (kind < 0) {
+			base += load32(p + 4, x->swap);
+			w.back |= base < event;
+			event = 0;
+			w.max_id = xray_call_id(x, p) > w.max_id ? xray_call_id(x, p) : w.max_id;
+		} else if (kind == META_NEW_CPU || kind == META_TSC_WRAP) {
+			base = load64(p + (kind == META_NEW_CPU ? 3 : 1), x->swap);
+		} else if (is_event) {
+			event = load64(p + 5, x->swap);
+			junk += intact ? 0 : size - XRAY_METADATA;
+		} else if (kind == META_END_OF_BUFFER) {
+			w.whole = true;
+			return w;
+		}
+		off += kind < 0 ? XRAY_FUNCTION : is_event && intact ? size : XRAY_METADATA;
+	}
+	w.whole = x->version > 1 && off + junk == b->end;
+	return w;
+}
+
+enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b)
+{
+	const struct walk over = walk_records(x, b, false), intact = walk_records(x, b, true);
+
+	if (over.whole != intact.whole)
+		return over.whole ? PAYLOADS_OVERWRITTEN : PAYLOADS_INTACT;
+	if (!over.whole && over.clean != intact.clean)
+		return over.clean ? PAYLOADS_OVERWRITTEN : PAYLOADS_INTACT;
+	if (over.back != intact.back)
+		return intact.back ? PAYLOADS_OVERWRITTEN : PAYLOADS_INTACT;
+	/* Text that is read as records has functions that nothing else calls. */
+	return over.max_id > intact.max_id ? PAYLOADS_INTACT : PAYLOADS_OVERWRITTEN;
+}

@@ -1,0 +1,220 @@
+/* Threads with their tracks and feeds, and the list of buffers, which may be long and lies in scratch memory. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/xray/reader.h"
+
+enum { MAX_THREADS = 1 << 24, LIST_START = 256 };
+
+void *xray_list_add(struct xray_list *l)
+{
+	if (l->count == l->cap) {
+		const size_t cap = l->cap ? l->cap * 2 : LIST_START;
+		void *bigger = cap <= UINT32_MAX ? scratch_alloc(cap * l->size) : NULL;
+
+		if (!bigger)
+			return NULL;
+		if (l->count)
+			memcpy(bigger, l->items, l->count * l->size);
+		scratch_free(l->items, l->cap * l->size);
+		l->items = bigger;
+		l->cap = cap;
+	}
+	return (char *)l->items + l->count++ * l->size;
+}
+
+void xray_list_free(struct xray_list *l)
+{
+	scratch_free(l->items, l->cap * l->size);
+	*l = (struct xray_list){ 0 };
+}
+
+/* Both have 32 bits in every record; a profile has 64 and one process. */
+static uint64_t thread_key(const struct xray *x, int64_t pid, int64_t tid)
+{
+	return x->mode == XRAY_PROFILE ? (uint64_t)tid : (uint64_t)pid << 32 | (uint32_t)tid;
+}
+
+struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid)
+{
+	const struct map64_slot *slot = map64_find(&x->by_key, thread_key(x, pid, tid));
+
+	return slot ? x->threads[slot->value - 1] : NULL;
+}
+
+uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
+{
+	struct map64_slot *slot = map64_put(&x->by_key, thread_key(x, pid, tid));
+	struct xray_thread *th;
+
+	if (!slot)
+		return SPUR_NONE;
+	if (slot->value)
+		return (uint32_t)(slot->value - 1);
+	if (!mem_grow((void **)&x->threads, &x->threads_cap, x->nthreads + 1, sizeof(th),
+		      MAX_THREADS))
+		return SPUR_NONE;
+	th = mem_alloc(sizeof(*th));
+	if (!th)
+		return SPUR_NONE;
+	*th = (struct xray_thread){
+		.pid = pid, .tid = tid, .track = SPUR_NONE, .cpu = SPUR_NO_CPU
+	};
+	x->threads[x->nthreads++] = th;
+	slot->value = x->nthreads;
+	return (uint32_t)(slot->value - 1);
+}
+
+static uint32_t process_track(struct xray *x, int64_t pid)
+{
+	struct map64_slot *slot = map64_put(&x->by_pid, (uint64_t)pid);
+	char name[40] = "process";
+
+	if (!slot)
+		return SPUR_NONE;
+	if (!slot->value) {
+		if (pid >= 0)
+			snprintf(name, sizeof(name), "process %" PRId64, pid);
+		slot->value = 1 + (uint64_t)trace_add_track(
+					  x->t, (struct spur_track){
+							.parent = SPUR_NONE,
+							.name = trace_intern(x->t, name),
+							.kind = SPUR_TRACK_PROCESS,
+							.pid = pid,
+							.tid = -1,
+							.cpu = -1,
+						});
+	}
+	return (uint32_t)(slot->value - 1);
+}
+
+bool xray_thread_track(struct xray *x, struct xray_thread *th)
+{
+	uint32_t parent;
+	char name[40] = "unknown thread";
+
+	if (th->track != SPUR_NONE)
+		return true;
+	parent = process_track(x, th->pid);
+	if (parent == SPUR_NONE)
+		return false;
+	if (th->tid >= 0)
+		snprintf(name, sizeof(name), "thread %" PRId64, th->tid);
+	th->track = trace_add_track(x->t, (struct spur_track){
+						  .parent = parent,
+						  .name = trace_intern(x->t, name),
+						  .kind = SPUR_TRACK_THREAD,
+						  .pid = th->pid,
+						  .tid = th->tid,
+						  .cpu = -1,
+					  });
+	return th->track != SPUR_NONE;
+}
+
+/* SPEC xray/buffer-order: the file is a ring, a thread's buffers are ordered by their times */
+static int buffer_order(const void *a, const void *b)
+{
+	const struct xray_buffer *p = a, *q = b;
+
+	if (p->thread != q->thread)
+		return p->thread < q->thread ? -1 : 1;
+	if (p->wall != q->wall)
+		return p->wall < q->wall ? -1 : 1;
+	if (p->tsc != q->tsc)
+		return p->tsc < q->tsc ? -1 : 1;
+	return p->off < q->off ? -1 : p->off > q->off;
+}
+
+void xray_sort_buffers(struct xray *x)
+{
+	struct xray_buffer *items = x->list.items;
+
+	if (x->list.count)
+		qsort(items, x->list.count, sizeof(*items), buffer_order);
+	for (size_t i = 0; i < x->list.count; i++) {
+		struct xray_thread *th = x->threads[items[i].thread];
+
+		if (!th->last)
+			th->first = i;
+		th->last = i + 1;
+		th->bytes += items[i].end - items[i].off;
+	}
+}
+
+static struct xray_feed *add_feed(struct xray *x, uint32_t track)
+{
+	struct xray_feed *xf;
+
+	if (!mem_grow((void **)&x->feeds, &x->feeds_cap, x->nfeeds + 1, sizeof(xf), MAX_THREADS))
+		return NULL;
+	xf = mem_alloc(sizeof(*xf));
+	if (!xf)
+		return NULL;
+	x->feeds[x->nfeeds++] = xf;
+	ticks_init(&xf->ticks, x->hz, x->mode == XRAY_PROFILE || x->t->options.raw_time || !x->hz);
+	return trace_add_feed(x->t, track, xf) ? xf : NULL;
+}
+
+static bool add_thread_feed(struct xray *x, struct xray_thread *th)
+{
+	struct xray_feed *xf;
+
+	if (!xray_thread_track(x, th))
+		return false;
+	xf = add_feed(x, th->track);
+	if (!xf)
+		return false;
+	xf->thread = th;
+	xf->next = th->first;
+	xf->last = th->last;
+	x->t->feeds[x->t->nfeeds - 1]->size = th->bytes;
+	return true;
+}
+
+static int thread_order(const void *a, const void *b)
+{
+	const struct xray_thread *p = *(struct xray_thread *const *)a,
+				 *q = *(struct xray_thread *const *)b;
+
+	if (p->pid != q->pid)
+		return p->pid < q->pid ? -1 : 1;
+	return p->tid < q->tid ? -1 : p->tid > q->tid;
+}
+
+bool xray_add_feeds(struct xray *x)
+{
+	struct xray_thread **sorted;
+	bool ok;
+
+	if (x->stored) {
+		struct xray_feed *xf = add_feed(x, SPUR_NONE);
+
+		if (xf)
+			x->t->feeds[x->t->nfeeds - 1]->stream = x->stream;
+		return xf != NULL;
+	}
+	sorted = mem_array(x->nthreads, sizeof(struct xray_thread *));
+	ok = sorted != NULL;
+	if (ok && x->nthreads) {
+		memcpy(sorted, x->threads, x->nthreads * sizeof(struct xray_thread *));
+		qsort(sorted, x->nthreads, sizeof(struct xray_thread *), thread_order);
+	}
+	for (size_t i = 0; ok && i < x->nthreads; i++)
+		ok = add_thread_feed(x, sorted[i]);
+	mem_free(sorted);
+	return ok;
+}
+
+void xray_threads_close(struct xray *x)
+{
+	for (size_t i = 0; i < x->nfeeds; i++)
+		mem_free(x->feeds[i]);
+	for (size_t i = 0; i < x->nthreads; i++)
+		mem_free(x->threads[i]);
+	mem_free(x->feeds);
+	mem_free(x->threads);
+	map64_free(&x->by_key);
+	map64_free(&x->by_pid);
+	xray_list_free(&x->list);
+}
