@@ -246,7 +246,9 @@ struct spur_options {
 	 * replaced. Implies as_stored. Packed files are refused, and directories of formats that cannot follow them.
 	 */
 	bool follow;
-	/* A relay daemon (net://HOST) may be opened without one of its sessions: then their list is the trace's info. */
+	/*
+	 * A relay daemon (net://HOST) may be opened without one of its sessions: then their list is the trace's info.
+	 */
 	bool sessions;
 	/*
 	 * Where it becomes true (a signal handler may set it) no input is waited for any more: all of it ends there. It

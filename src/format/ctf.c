@@ -470,7 +470,7 @@ const struct spur_format spur_format_ctf = {
 	.name = "ctf",
 	.title = "Common Trace Format (LTTng, barectf, Zephyr, perf, babeltrace)",
 	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, both "
-		 "byte orders, packed packets",
+		 "byte orders, packed packets; live sessions of a relay daemon",
 	.probe = probe,
 	.urls = live_urls,
 	.follows_dirs = true,

@@ -213,7 +213,7 @@ static bool count_stream(void *self, const struct live_stream_info *s)
 	return true;
 }
 
-/* Counts and names are no longer than what they stand in. SPEC ctf-live/command, ctf-live/session */
+/* Counts and names are no longer than what they stand in. SPEC ctf-live/command SPEC ctf-live/session */
 static void test_lists(void **state)
 {
 	unsigned n = 0;
@@ -635,7 +635,7 @@ static size_t no_metadata(struct relay *r, uint32_t command, const uint8_t *body
 	return 12 + len;
 }
 
-/* SPEC ctf-live/metadata-gone, ctf-live/metadata-empty */
+/* SPEC ctf-live/metadata-gone SPEC ctf-live/metadata-empty */
 static void test_lying_metadata(void **state)
 {
 	struct relay r = { .change = no_metadata };
@@ -765,7 +765,7 @@ static size_t late_class(struct relay *r, uint32_t command, const uint8_t *body,
 	return n == 1 || n == 4 ? 12 + len : 12;
 }
 
-/* SPEC ctf-live/metadata */
+/* SPEC ctf-live/metadata SPEC ctf-live/late-metadata */
 static void test_late_metadata(void **state)
 {
 	struct relay r = { .change = late_class };

@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 
 #include "format/ctf/grow.h"
+#include "format/ctf/live_wire.h"
 
 enum {
 	REST_MS = 100,
 	LOOK_EVERY = 5, /* rests between two looks for new files */
+	META_PATIENCE = 3000, /* ms until metadata that is half there is taken for all */
 };
 
 /* A trace, of one directory or several. */
@@ -24,7 +26,7 @@ struct follow_trace {
 struct follow_dir {
 	char *path; /* below the root */
 	struct source *metadata;
-	uint64_t parsed;
+	int64_t bad_since; /* wire_now() when it last grew and could not be read; 0: it can */
 	struct follow_trace *trace; /* NULL: its metadata cannot be read yet */
 };
 
@@ -76,7 +78,7 @@ static char *keep_text(struct follow *f, const char *s)
 
 /* --- what is there --- */
 
-/* Opens a file that nobody has opened yet. NULL: it cannot be, or was. */
+/* SPEC ctf-live/follow-files: opens a file that nobody has opened yet. NULL: it cannot be, or was. */
 static struct source *open_new(struct follow *f, const char *full, const char *shown)
 {
 	const struct source_options so = { .read_size = f->c->t->options.read_size,
@@ -193,35 +195,36 @@ static enum spur_status take_meta(struct follow *f, struct follow_dir *d, struct
 		d->trace = tr;
 		return SPUR_OK;
 	}
-	if (grow_version_of(f->grow, &tr->version, d->path, m, err) == SPUR_FAIL)
+	if (grow_version(f->grow, &tr->version, d->path, m, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (tr->version != SPUR_NONE)
 		d->trace = tr;
 	return tr->version == SPUR_NONE ? SPUR_WARN : SPUR_OK;
 }
 
-/* Reads metadata that has grown. What is half there is read again when more has come. SPUR_FAIL: no memory. */
+/*
+ * Reads metadata that has grown. What is half there is read again when more has come, or when nothing comes for a
+ * while: then it is all there is. SPUR_FAIL: no memory.
+ */
 static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 				       struct spur_error *err)
 {
-	struct diag_log log;
 	struct ctf_meta *m = NULL;
-	enum spur_status st = SPUR_OK;
+	const bool more = d->metadata && source_poll(d->metadata);
+	const bool late = !more && d->bad_since && wire_now() - d->bad_since > META_PATIENCE;
+	enum spur_status st;
 
-	if (d->metadata)
-		source_poll(d->metadata);
-	if (!d->metadata || d->metadata->size == d->parsed)
+	if (!more && !late)
 		return SPUR_OK;
-	d->parsed = d->metadata->size;
-	diag_init(&log);
-	st = meta_read(&m, d->path[0] ? d->path : "metadata", d->metadata->data, (size_t)d->parsed,
-		       &log, err);
-	if (st != SPUR_FAIL && !d->trace)
-		diag_merge(log_of(f), &log);
-	diag_free(&log);
-	if (st != SPUR_FAIL)
-		return take_meta(f, d, m, err);
-	return grow_short(f->grow) ? err_nomem(err) : SPUR_WARN;
+	st = grow_read(f->grow, &m, d->path[0] ? d->path : "metadata", d->metadata->data,
+		       (size_t)d->metadata->size, late, late || !d->trace ? log_of(f) : NULL, err);
+	if (st == SPUR_OK)
+		st = take_meta(f, d, m, err);
+	if (late && st == SPUR_WARN)
+		diag_add(log_of(f), DIAG_DAMAGE, "ctf/metadata", d->path[0] ? d->path : "metadata",
+			 DIAG_NO_OFF, 0, "%s", err->message);
+	d->bad_since = st == SPUR_WARN && !late ? wire_now() : 0;
+	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
 }
 
 static bool all_metadata(struct follow *f, struct spur_error *err)
@@ -353,6 +356,7 @@ static bool look(struct follow *f, struct spur_error *err)
 
 /* --- the source of rows --- */
 
+/* SPEC ctf-live/follow-order: who has no news leaves the merge */
 static enum grow_answer follow_ask(void *self, struct grow_stream *s)
 {
 	(void)self;
@@ -360,6 +364,7 @@ static enum grow_answer follow_ask(void *self, struct grow_stream *s)
 	return GROW_NOTHING;
 }
 
+/* SPEC ctf-live/follow-end */
 static enum grow_answer follow_wait(void *self)
 {
 	struct follow *f = self;

@@ -266,8 +266,8 @@ static enum spur_status version_add(struct ctf_grow *g, uint32_t *version, const
 	return move_streams(g, from, to) ? SPUR_OK : err_nomem(err);
 }
 
-enum spur_status grow_version_of(struct ctf_grow *g, uint32_t *version, const char *dir,
-				 struct ctf_meta *meta, struct spur_error *err)
+enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char *dir,
+			      struct ctf_meta *meta, struct spur_error *err)
 {
 	struct ctf *c = g->c;
 	enum spur_status st;
@@ -287,21 +287,30 @@ enum spur_status grow_version_of(struct ctf_grow *g, uint32_t *version, const ch
 	return grow_short(g) ? err_nomem(err) : st;
 }
 
-enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char *dir,
-			      const uint8_t *data, size_t size, struct diag_log *diag,
-			      struct spur_error *err)
+enum spur_status grow_read(struct ctf_grow *g, struct ctf_meta **out, const char *name,
+			   const uint8_t *data, size_t size, bool last_word, struct diag_log *diag,
+			   struct spur_error *err)
 {
-	struct diag_log again;
-	struct ctf_meta *m = NULL;
+	struct diag_log log;
 	enum spur_status st;
 
-	/* What is odd about it was said of the first version. */
-	diag_init(&again);
-	st = meta_read(&m, "metadata", data, size, *version == SPUR_NONE ? diag : &again, err);
-	diag_free(&again);
-	if (st == SPUR_FAIL)
-		return grow_short(g) ? err_nomem(err) : SPUR_WARN;
-	return grow_version_of(g, version, dir, m, err);
+	diag_init(&log);
+	st = meta_read(out, name, data, size, &log, err);
+	if (st != SPUR_FAIL && log.counts[DIAG_DAMAGE] && !last_word) {
+		meta_free(*out);
+		st = SPUR_FAIL;
+		err_set(err, SPUR_ERR_FORMAT,
+			"%s: expected whole metadata, found parts cut or damaged", name);
+	}
+	if (st != SPUR_FAIL && diag)
+		diag_merge(diag, &log);
+	diag_free(&log);
+	if (grow_short(g)) {
+		if (st != SPUR_FAIL)
+			meta_free(*out);
+		return err_nomem(err);
+	}
+	return st == SPUR_FAIL ? SPUR_WARN : SPUR_OK;
 }
 
 /* --- rows --- */
@@ -343,8 +352,8 @@ static bool wait_more(struct ctf_grow *g)
 }
 
 /*
- * Metadata may come later than the events that need it. When none comes for long, or none can, what the events are will
- * not be known.
+ * SPEC ctf-live/late-metadata: metadata may come later than the events that need it. When none comes for long, or
+ * none can, what the events are will not be known.
  */
 static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
 {

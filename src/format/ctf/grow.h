@@ -66,15 +66,19 @@ bool grow_begin(struct ctf_grow *g, struct grow_stream *s, uint32_t file);
 uint32_t grow_file(struct ctf_grow *g, uint32_t version, const char *name, struct source *source);
 
 /*
- * Reads metadata as it is by now and makes it the newest version of a trace: of `*version`, or of a new trace where that
- * is SPUR_NONE. `data` must stay until close. SPUR_WARN: it cannot be read (err says why), all stays as it was.
+ * Metadata as it is by now. `data` must stay until close. SPUR_WARN: it is not to be used (err says why): it cannot
+ * be read, or parts of it cannot and more may come, which is so unless this is the `last_word`. What is odd about it
+ * goes to `diag`, where there is one.
+ */
+enum spur_status grow_read(struct ctf_grow *g, struct ctf_meta **out, const char *name,
+			   const uint8_t *data, size_t size, bool last_word, struct diag_log *diag,
+			   struct spur_error *err);
+/*
+ * Makes it the newest version of a trace: of `*version`, or of a new trace where that is SPUR_NONE. The meta becomes
+ * the trace's, or is freed. SPUR_WARN: all stays as it was.
  */
 enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char *dir,
-			      const uint8_t *data, size_t size, struct diag_log *diag,
-			      struct spur_error *err);
-/* The same with metadata that was read already, which becomes the trace's, or is freed. */
-enum spur_status grow_version_of(struct ctf_grow *g, uint32_t *version, const char *dir,
-				 struct ctf_meta *meta, struct spur_error *err);
+			      struct ctf_meta *meta, struct spur_error *err);
 
 /* As the format's next. */
 enum spur_status grow_next(struct ctf_grow *g, struct batch *b);

@@ -1,7 +1,7 @@
 /*
- * A session of LTTng's relay daemon, read while it is recorded: greets the daemon, attaches to the session, and asks each
- * stream for its next packet when the merge needs it (grow.c). The daemon says of quiet streams up to when they are, of
- * the session when there are new streams and new metadata. Reads what is recorded from now on.
+ * A session of LTTng's relay daemon, read while it is recorded: greets the daemon, attaches to the session, and asks
+ * each stream for its next packet when the merge needs it (grow.c). The daemon says of quiet streams up to when they
+ * are, of the session when there are new streams and new metadata. Reads what is recorded from now on.
  *
  * A connection that breaks ends the trace where it is, as damage; what came before is kept.
  */
@@ -34,6 +34,7 @@ struct live_trace {
 	uint64_t work;
 	uint32_t version; /* index of the ctf_trace; SPUR_NONE: none yet */
 	int64_t bad_since; /* wire_now() when it first could not be read; 0: it can */
+	bool given_up; /* it was not mended in time */
 	struct spur_error error;
 	char *dir;
 };
@@ -222,47 +223,71 @@ static const uint8_t *keep_text(struct live *l, const struct live_bytes *b)
 	return copy;
 }
 
-/* Makes the bytes that came a version of the metadata. Where that cannot be, more may come and mend it. */
-static enum spur_status parse_metadata(struct live *l, struct live_trace *tr)
+/* No more than a stated work is put into metadata. */
+static bool may_parse(struct live *l, struct live_trace *tr)
 {
-	const uint8_t *text;
-	enum spur_status st;
-
 	if (tr->bytes.len > work_trace - tr->work || tr->bytes.len > work_all - l->work) {
 		diag_add(log_of(l), DIAG_DAMAGE, "ctf/live-metadata", tr->dir, DIAG_NO_OFF, 0,
 			 "expected less new metadata, found too much: the rest is not read");
 		tr->over = true;
-		return SPUR_OK;
+		return false;
 	}
 	tr->work += tr->bytes.len;
 	l->work += tr->bytes.len;
+	return true;
+}
+
+static bool is_late(const struct live_trace *tr)
+{
+	return tr->bad_since && wire_now() - tr->bad_since > META_PATIENCE;
+}
+
+/*
+ * Makes the bytes that came a version of the metadata. Where that cannot be, more may come and mend it, but that is not
+ * waited for for ever. SPUR_FAIL: no memory.
+ */
+static enum spur_status parse_metadata(struct live *l, struct live_trace *tr)
+{
+	const bool late = is_late(tr);
+	struct ctf_meta *m = NULL;
+	const uint8_t *text;
+	enum spur_status st;
+
 	tr->parsed = tr->bytes.len;
+	if (!may_parse(l, tr))
+		return SPUR_OK;
 	text = keep_text(l, &tr->bytes);
 	if (!text)
 		return SPUR_FAIL;
-	st = grow_version(l->grow, &tr->version, tr->dir, text, tr->bytes.len, log_of(l),
-			  &tr->error);
-	if (st == SPUR_WARN && !tr->bad_since)
-		tr->bad_since = wire_now();
-	else if (st == SPUR_OK)
+	st = grow_read(l->grow, &m, "metadata", text, tr->bytes.len, late,
+		       late || tr->version == SPUR_NONE ? log_of(l) : NULL, &tr->error);
+	if (st == SPUR_OK)
+		st = grow_version(l->grow, &tr->version, tr->dir, m, &tr->error);
+	if (st == SPUR_OK)
 		tr->bad_since = 0;
+	else if (!tr->bad_since)
+		tr->bad_since = wire_now();
+	tr->given_up = st == SPUR_WARN && late;
 	return st == SPUR_FAIL ? st : SPUR_OK;
 }
 
 /* SPEC ctf-live/metadata: what is new is asked for when an index says so, and before the first packet */
 static enum spur_status fresh_metadata(struct live *l, struct live_trace *tr)
 {
-	if (!tr->has_stream || tr->over || (!tr->wanted && tr->version != SPUR_NONE))
+	if (!tr->has_stream || tr->over ||
+	    (!tr->wanted && !tr->bad_since && tr->version != SPUR_NONE))
 		return SPUR_OK;
-	if (!take_metadata(l, tr) || tr->bytes.len == tr->parsed)
+	if (!take_metadata(l, tr) || !tr->bytes.len)
+		return SPUR_OK;
+	if (tr->bytes.len == tr->parsed && (!is_late(tr) || tr->given_up))
 		return SPUR_OK;
 	return parse_metadata(l, tr);
 }
 
-static bool given_up(const struct live_trace *tr)
+/* It will never be known what the trace's packets hold. */
+static bool is_lost(const struct live_trace *tr)
 {
-	return tr->version == SPUR_NONE &&
-	       (tr->over || (tr->bad_since && wire_now() - tr->bad_since > META_PATIENCE));
+	return tr->version == SPUR_NONE && (tr->over || tr->given_up);
 }
 
 /* --- packets --- */
@@ -303,11 +328,13 @@ static enum grow_answer receive(struct live *l, struct live_stream *s, uint64_t 
 	return GROW_MORE;
 }
 
-static void packet_lost(struct live *l, const struct live_stream *s, const struct live_index *x,
-			const char *why)
+static enum grow_answer packet_lost(struct live *l, const struct live_stream *s,
+				    const struct live_index *x, uint64_t bytes,
+				    const char *expected, const char *found)
 {
-	diag_add(log_of(l), DIAG_DAMAGE, "ctf/live-packet", s->name, x->offset, x->size / 8,
-		 "packet: expected %s, found %llu bits", why, (unsigned long long)x->size);
+	diag_add(log_of(l), DIAG_DAMAGE, "ctf/live-packet", s->name, x->offset, bytes,
+		 "packet: expected %s, found %s", expected, found);
+	return GROW_MORE;
 }
 
 /* Adds the packet to the stream's file, which is made with the first. */
@@ -336,18 +363,18 @@ static enum grow_answer take_packet(struct live *l, struct live_stream *s,
 {
 	size_t size = (size_t)(x->size / 8);
 	enum grow_answer a;
+	char found[40];
 
 	if (!x->size || x->size % 8 || x->size / 8 > PACKET_MOST) {
-		packet_lost(l, s, x, "whole bytes, at most 256 MiB of them");
-		return GROW_MORE;
+		snprintf(found, sizeof(found), "%llu bits", (unsigned long long)x->size);
+		return packet_lost(l, s, x, 0, "whole bytes, at most 256 MiB of them", found);
 	}
 	a = receive(l, s, x->offset, &size);
 	if (a != GROW_MORE)
 		return a;
-	if (!size) {
-		packet_lost(l, s, x, "that the relay daemon gives it");
-		return GROW_MORE;
-	}
+	if (!size)
+		return packet_lost(l, s, x, x->size / 8, "its bytes",
+				   "that the relay daemon does not give them");
 	return add_packet(l, s, x->offset, size);
 }
 
@@ -385,9 +412,9 @@ static enum grow_answer take_index(struct live *l, struct live_stream *s,
 		return take_packet(l, s, x);
 	case LIVE_INACTIVE:
 		return take_bound(l, s, x);
-	case LIVE_RETRY:
+	case LIVE_RETRY: /* SPEC ctf-live/retry */
 		return GROW_NOTHING;
-	case LIVE_INDEX_ERROR:
+	case LIVE_INDEX_ERROR: /* SPEC ctf-live/index-error */
 		return stream_lost(l, s,
 				   "expected its next packet, found that the relay daemon "
 				   "knows the stream no more");
@@ -408,7 +435,7 @@ static enum grow_answer live_ask(void *self, struct grow_stream *grow)
 		return GROW_FAIL;
 	if (grow->feed && grow->feed->starved)
 		return l->wire.broken ? GROW_OVER : GROW_NOTHING;
-	if (given_up(s->trace))
+	if (is_lost(s->trace))
 		return stream_lost(l, s,
 				   s->trace->bad_since ? s->trace->error.message
 						       : "expected metadata, found none");
@@ -542,7 +569,7 @@ static bool has_version(const struct live *l)
 static bool can_become(const struct live *l)
 {
 	for (size_t i = 0; i < l->ntraces; i++)
-		if (!given_up(l->traces[i]))
+		if (!is_lost(l->traces[i]))
 			return true;
 	return !l->ntraces;
 }

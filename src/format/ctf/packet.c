@@ -11,7 +11,10 @@
 
 enum {
 	WHY_ROOM = 160,
-	/* Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its heads. */
+	/*
+	 * Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its
+	 * heads.
+	 */
 	LATE_MOST = 1 << 30,
 	HEADS_MOST = 1 << 16,
 };
@@ -30,6 +33,7 @@ struct indexer {
 	uint64_t base; /* bytes of the file before `data` */
 	uint64_t off; /* of the packet at hand, in `data` */
 	uint64_t shown; /* its place in the stream as rows see it */
+	bool piece; /* `data` is known to be of the stream */
 	char why[WHY_ROOM];
 };
 
@@ -296,7 +300,7 @@ static bool pass_over(struct indexer *x)
 	}
 	memcpy(why, x->why, sizeof(why));
 	next = has_magic(x) ? find_magic(x, x->off + 1) : UINT64_MAX;
-	if (!x->f->npackets && next == UINT64_MAX) {
+	if (!x->f->npackets && next == UINT64_MAX && !x->piece) {
 		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->base + x->off, 0,
 			 "%s: no packet in the whole file: skipped", why);
 		x->off = x->size;
@@ -374,8 +378,8 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 }
 
 /*
- * Whether what stands here can be more when the file has grown: a packet that is not whole, or room that was made for
- * one. `found`: it has the heads of a packet.
+ * SPEC ctf-live/follow-packet: whether what stands here can be more when the file has grown: a packet that is not
+ * whole, or room that was made for one. `found`: it has the heads of a packet.
  */
 static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool found)
 {
@@ -468,7 +472,8 @@ bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uin
 			     .data = data,
 			     .size = size,
 			     .base = base,
-			     .shown = f->shown };
+			     .shown = f->shown,
+			     .piece = true };
 	const bool good = index_run(&x, false);
 
 	f->shown = x.shown;

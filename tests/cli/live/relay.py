@@ -45,8 +45,8 @@ def recording():
 
 class Relay:
     """
-    Listens on a port of this machine. `change(command, body, answer)` may give another answer: bytes, or None for the
-    end of the connection. `log`: the commands that came.
+    Listens on a port of this machine. `change(command, body, answer)` may give another answer: bytes, None for the end
+    of the connection, or a tuple of bytes behind which it ends. `log`: the commands that came.
     """
 
     def __init__(self, answers=None, change=None):
@@ -81,8 +81,10 @@ class Relay:
                 if answer is None:
                     return
                 try:
-                    s.sendall(answer)
+                    s.sendall(answer[0] if isinstance(answer, tuple) else answer)
                 except OSError:
+                    return
+                if isinstance(answer, tuple):
                     return
 
     @staticmethod
