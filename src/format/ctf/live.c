@@ -435,7 +435,7 @@ static enum grow_answer live_ask(void *self, struct grow_stream *grow)
 		return GROW_FAIL;
 	if (grow->feed && grow->feed->starved)
 		return l->wire.broken ? GROW_OVER : GROW_NOTHING;
-	if (is_lost(s->trace))
+	if (is_lost(s->trace) || (s->trace->version == SPUR_NONE && sessions_over(l)))
 		return stream_lost(l, s,
 				   s->trace->bad_since ? s->trace->error.message
 						       : "expected metadata, found none");

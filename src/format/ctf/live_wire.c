@@ -111,9 +111,19 @@ bool wire_read(struct live_wire *w, void *p, size_t size)
 void wire_rest(struct live_wire *w, int ms)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
+	ssize_t n;
+	char byte;
 
-	if (!w->broken && !is_stopped(w))
-		poll(&p, 1, ms);
+	if (w->broken || is_stopped(w) || poll(&p, 1, ms) <= 0)
+		return;
+	n = recv(w->fd, &byte, 1, MSG_PEEK);
+	if (!n)
+		wire_wrong(w, "expected the relay daemon to wait, found the connection closed");
+	else if (n > 0)
+		wire_wrong(w, "expected the relay daemon to wait, found bytes that nobody asked "
+			      "for");
+	else if (errno != EAGAIN && errno != EINTR)
+		wire_failed(w, "the relay daemon to wait", errno);
 }
 
 static bool connect_one(struct live_wire *w, const struct addrinfo *a)

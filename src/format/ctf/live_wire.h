@@ -26,7 +26,7 @@ bool wire_connect(struct live_wire *w, int family, const char *host, const char 
 bool wire_send(struct live_wire *w, const void *p, size_t size);
 /* Exactly so many bytes. */
 bool wire_read(struct live_wire *w, void *p, size_t size);
-/* Lets so much time pass; less where bytes come, the peer goes, or a stop is asked for. */
+/* Lets so much time pass; less where a stop is asked for, or the wire breaks: nothing may come meanwhile. */
 void wire_rest(struct live_wire *w, int ms);
 /* The peer says what it must not: breaks the wire. Returns false. */
 bool wire_wrong(struct live_wire *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
