@@ -58,6 +58,8 @@ struct follow {
 	struct follow_file **files;
 	size_t nfiles, files_cap;
 	struct map64 seen; /* inode -> device + 1 */
+	struct map64 dir_of; /* hash of its path -> index */
+	bool full;
 	unsigned rests;
 };
 
@@ -101,23 +103,63 @@ static struct source *open_new(struct follow *f, const char *full, const char *s
 	return s;
 }
 
-static struct follow_dir *dir_get(struct follow *f, const char *path, const char *metadata)
+static uint64_t path_hash(const char *s)
 {
-	char full[CTF_PATH_ROOM];
-	struct follow_dir *d = NULL;
+	uint64_t h = 0xCBF29CE484222325u;
 
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001B3u;
+	return h;
+}
+
+/* Paths of the same hash are told apart by looking at all. */
+static struct follow_dir *dir_find(const struct follow *f, const char *path)
+{
+	const struct map64_slot *slot = map64_find(&f->dir_of, path_hash(path));
+	struct follow_dir *d = slot ? f->dirs[slot->value] : NULL;
+
+	if (!d || strcmp(d->path, path) == 0)
+		return d;
 	for (size_t i = 0; i < f->ndirs; i++)
 		if (strcmp(f->dirs[i]->path, path) == 0)
 			return f->dirs[i];
+	return NULL;
+}
+
+/* NULL: no memory. */
+static struct follow_dir *dir_add(struct follow *f, const char *path, const char *metadata)
+{
+	char full[CTF_PATH_ROOM];
+	struct map64_slot *slot;
+	struct follow_dir *d;
+
 	if (!mem_grow((void **)&f->dirs, &f->dirs_cap, f->ndirs + 1, sizeof(struct follow_dir *),
 		      CTF_MAX_GROWING) ||
 	    !(d = mem_alloc(sizeof(*d))))
 		return NULL;
 	f->dirs[f->ndirs++] = d;
 	d->path = keep_text(f, path);
+	slot = d->path ? map64_put(&f->dir_of, path_hash(path)) : NULL;
+	if (!slot)
+		return NULL;
+	slot->value = f->ndirs - 1;
 	if (snprintf(full, sizeof(full), "%s/%s/%s", f->root, path, metadata) < (int)sizeof(full))
 		d->metadata = open_new(f, full, path);
-	return d->path ? d : NULL;
+	return d;
+}
+
+/* False: there are as many files or directories as can be. */
+static bool is_room(struct follow *f, size_t count)
+{
+	if (count < CTF_MAX_GROWING)
+		return true;
+	if (!f->full)
+		diag_add(log_of(f), DIAG_DAMAGE, "ctf/too-many-files", f->root, DIAG_NO_OFF, 0,
+			 "expected at most %d files and directories, found more: the rest is not "
+			 "read",
+			 CTF_MAX_GROWING);
+	f->full = true;
+	return false;
 }
 
 static bool file_add(struct follow *f, struct follow_dir *d, const char *name)
@@ -129,6 +171,8 @@ static bool file_add(struct follow *f, struct follow_dir *d, const char *name)
 	if (snprintf(shown, sizeof(shown), "%s%s%s", d->path, d->path[0] ? "/" : "", name) >=
 		    CTF_PATH_ROOM ||
 	    snprintf(full, sizeof(full), "%s/%s", f->root, shown) >= CTF_PATH_ROOM)
+		return true;
+	if (!is_room(f, f->nfiles))
 		return true;
 	s = open_new(f, full, shown);
 	if (!s)
@@ -148,9 +192,13 @@ static bool file_add(struct follow *f, struct follow_dir *d, const char *name)
 static bool visit(void *self, const char *dir, const struct ctf_names *files, const char *metadata)
 {
 	struct follow *f = self;
-	struct follow_dir *d = dir_get(f, dir, metadata);
-	bool good = d != NULL;
+	struct follow_dir *d = dir_find(f, dir);
+	bool good = true;
 
+	if (!d && !is_room(f, f->ndirs))
+		return true;
+	if (!d)
+		good = (d = dir_add(f, dir, metadata)) != NULL;
 	for (size_t i = 0; i < files->count && good; i++)
 		if (!ctf_is_metadata(files->items[i]) &&
 		    (!f->only || strcmp(files->items[i], f->only) == 0))
@@ -403,6 +451,7 @@ static void follow_close(void *self)
 	for (size_t i = 0; i < f->ntraces; i++)
 		mem_free(f->traces[i]);
 	map64_free(&f->seen);
+	map64_free(&f->dir_of);
 	mem_free(f->files);
 	mem_free(f->dirs);
 	mem_free(f->traces);
