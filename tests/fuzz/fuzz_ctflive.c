@@ -1,6 +1,6 @@
 /*
- * A relay daemon that says the fuzzer's bytes, whatever it is asked, then goes. Every row that is made of them must keep
- * what the headers promise. Seeds: the answers of a real daemon, in the order in which they are asked for.
+ * A relay daemon that says the fuzzer's bytes, whatever it is asked, then goes. Every row that is made of them must
+ * keep what the headers promise. Seeds: the answers of a real daemon, in the order in which they are asked for.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -141,7 +141,10 @@ struct ctf_feed {
 	struct spur_event held[4]; /* rows made already, to come out next */
 	unsigned nheld, held_at;
 	bool started;
-	/* Of streams that grow: the event at hand is of a class that no metadata has yet; none is waited for any more. */
+	/*
+	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is waited for any
+	 * more.
+	 */
 	bool starved, hopeless;
 };
 
