@@ -219,6 +219,37 @@ static void set_clock(struct ctf *c)
 	k->ticks = c->t->options.raw_time;
 }
 
+/* Byte orders of the fields of a class: 1 little, 2 big. */
+static unsigned order_of(const struct ctf_field *f)
+{
+	unsigned seen = 0;
+
+	if (!f)
+		return 0;
+	if (f->kind <= CTF_FLOAT && f->size > 1)
+		seen = f->big_endian ? 2 : 1;
+	for (uint32_t i = 0; i < f->nmembers; i++)
+		seen |= order_of(f->members[i].field);
+	return seen | order_of(f->element);
+}
+
+/* CTF 2 has no order of the trace: that of the heads of packets and events, else of what events have. */
+static const char *byte_order(const struct ctf_meta *m)
+{
+	static const char *const names[] = { "little", "little", "big", "mixed" };
+	unsigned seen = order_of(m->packet_header);
+
+	if (m->generation != CTF_2)
+		return m->big_endian ? "big" : "little";
+	for (size_t i = 0; i < m->nstreams; i++)
+		seen |= order_of(m->streams[i]->packet_context) |
+			order_of(m->streams[i]->event_header);
+	for (size_t i = 0; i < m->nstreams && !seen; i++)
+		for (size_t k = 0; k < m->streams[i]->nevents && !seen; k++)
+			seen = order_of(m->streams[i]->events[k]->payload);
+	return names[seen];
+}
+
 static void set_version(struct ctf *c)
 {
 	const struct ctf_meta *m = c->traces[0].meta;
@@ -227,7 +258,7 @@ static void set_version(struct ctf *c)
 			: m->generation == CTF_2
 				? "2"
 				: arena_printf(&c->t->arena, "%u.%u", m->major, m->minor);
-	c->t->byte_order = m->big_endian ? "big" : "little";
+	c->t->byte_order = byte_order(m);
 }
 
 /* --- the format --- */

@@ -383,8 +383,10 @@ static enum spur_status parse_marked(struct frag *j, const char *p, size_t len)
 			p + at, len - at,
 			JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &e);
 
-		if (!v)
+		if (!v) {
+			j->fragment++;
 			return fail_json(j, &e);
+		}
 		at += e.position > 0 ? (size_t)e.position : len - at;
 		st = take_bare(j, v);
 		json_decref(v);

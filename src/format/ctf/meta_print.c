@@ -53,10 +53,10 @@ static void print_ranges(struct out *o, const struct ctf_range *ranges, uint32_t
 static void print_roles(struct out *o, uint32_t roles)
 {
 	static const char *const names[] = {
-		"magic",       "uuid",	     "stream class id", "stream id",
-		"timestamp",   "end time",   "content size",	"packet size",
-		"discarded",   "sequence",   "event class id",	"cpu",
-		"compression", "encryption", "checksum",	"checksum scheme",
+		"magic",	   "uuid",	   "stream class id", "stream id",  "timestamp",
+		"end time",	   "content size", "packet size",     "discarded",  "sequence",
+		"event class id",  "cpu",	   "compression",     "encryption", "checksum",
+		"checksum scheme", "session",	   "sequence bits",
 	};
 	const char *between = ", role ";
 
