@@ -138,6 +138,18 @@ struct field_list {
 	struct spur_args *args;
 };
 
+/* What the walk made of its own (converted text, long numbers, joined names) goes to the args that stay. */
+static bool value_own(struct spur_args *args, const struct ctf_field *f, struct spur_value *v)
+{
+	const bool text =
+		v->type == SPUR_STRING && f->encoding != CTF_UTF8 && f->encoding != CTF_ASCII;
+
+	if ((text || (v->type == SPUR_BYTES && f->kind <= CTF_FLOAT)) &&
+	    !(v->text = args_text(args, v->text, v->count)))
+		return false;
+	return !v->label || (v->label = args_text(args, v->label, strlen(v->label)));
+}
+
 static bool field_add(void *self, const struct ctf_place *place)
 {
 	struct field_list *l = self;
@@ -154,6 +166,8 @@ static bool field_add(void *self, const struct ctf_place *place)
 	items[1] = (struct spur_value){ .type = SPUR_U64, .name = l->c->s_bits, .u = place->size };
 	items[2] = place->value;
 	items[2].name = l->c->s_value;
+	if (!value_own(l->args, place->field, &items[2]))
+		return false;
 	v->items = items;
 	v->count = 3;
 	/* Where a name is the value, the number too. */

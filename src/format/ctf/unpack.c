@@ -33,7 +33,8 @@ static bool room(struct unpacked *u, size_t need)
 		cap *= 2;
 	if (cap > MAX_UNPACKED || !(p = scratch_alloc(cap)))
 		return false;
-	memcpy(p, u->p, u->len);
+	if (u->len)
+		memcpy(p, u->p, u->len);
 	scratch_free(u->p, u->cap);
 	u->p = p;
 	u->cap = cap;
