@@ -137,7 +137,7 @@ enum spur_type {
 	SPUR_STRING, /* text.p, text.len; any bytes */
 	SPUR_BYTES,
 	SPUR_POINTER, /* u; label: the symbol's name where one is known */
-	SPUR_KOID, /* u: kernel object id */
+	SPUR_KOID, /* u: kernel object id; label: the object's name where one is known */
 	SPUR_ENUM, /* i; label: names of the value, joined by | */
 	SPUR_STRUCT, /* items with names */
 	SPUR_ARRAY, /* items without */
@@ -161,7 +161,7 @@ struct spur_value {
 	uint32_t name; /* string id; 0: no name */
 	uint32_t count; /* STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes */
 	const char *
-		label; /* of an ENUM, POINTER or opaque struct's BYTES; NULL: none. In the trace or the spur_args */
+		label; /* of an ENUM, POINTER, KOID or opaque BYTES; NULL: none. In the trace or the spur_args */
 	union {
 		int64_t i;
 		uint64_t u; /* BOOL too */
@@ -193,7 +193,7 @@ struct spur_track {
 	uint32_t parent; /* SPUR_NONE at the top */
 	uint32_t name; /* string id */
 	enum spur_track_kind kind;
-	int64_t pid, tid; /* -1 where there is none */
+	int64_t pid, tid; /* the bits of an unsigned id; -1 where there is none */
 	int32_t cpu; /* -1 where there is none */
 };
 
@@ -248,7 +248,7 @@ struct spur_options {
 	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
 	/*
 	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut or
-	 * replaced. Implies as_stored. Directories and packed files are refused.
+	 * replaced. Rows come in the order of the stream. Directories and packed files are refused.
 	 */
 	bool follow;
 	/*

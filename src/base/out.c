@@ -119,16 +119,6 @@ void out_str(struct out *o, const char *s)
 	out_bytes(o, s, strlen(s));
 }
 
-void out_char(struct out *o, char c)
-{
-	char *w = out_room(o, 1);
-
-	if (w) {
-		*w = c;
-		o->len++;
-	}
-}
-
 void out_pad(struct out *o, char c, size_t count)
 {
 	while (count) {
@@ -325,30 +315,43 @@ void out_double(struct out *o, double v)
 	}
 }
 
-/* Length of the run of plain ASCII at `p`: no control byte, no DEL, no quote, no backslash. */
-static size_t plain_run(const char *p, size_t len)
+/* Eight bytes of plain ASCII: no control byte, no DEL, no quote, no backslash. */
+static inline bool plain_word(const char *p)
 {
 	const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+	const uint64_t w = load64((const uint8_t *)p, false);
+	const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\', del = w ^ ones * 0x7F;
+	/* A borrow may mark the byte above a marked one; it never marks alone. */
+	const uint64_t odd = w | (w - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones);
+
+	return !(odd & tops);
+}
+
+static inline bool plain_byte(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+/* Length of the run of plain ASCII at `p`. */
+static size_t plain_run(const char *p, size_t len)
+{
 	size_t i = 0;
 
-	for (; len - i >= 8; i += 8) {
-		const uint64_t w = load64((const uint8_t *)p + i, false);
-		const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\',
-			       del = w ^ ones * 0x7F;
-		/* A borrow may mark the byte above a marked one; it never marks alone. */
-		const uint64_t odd =
-			w | (w - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones);
-
-		if (odd & tops)
-			break;
-	}
-	for (; i < len; i++) {
-		const unsigned char c = (unsigned char)p[i];
-
-		if (c < 0x20 || c >= 0x7F || c == '"' || c == '\\')
-			break;
-	}
+	while (len - i >= 8 && plain_word(p + i))
+		i += 8;
+	while (i < len && plain_byte((unsigned char)p[i]))
+		i++;
 	return i;
+}
+
+static inline bool all_plain(const char *p, size_t len)
+{
+	if (len < 8)
+		return plain_run(p, len) == len;
+	for (size_t i = 0; i + 8 < len; i += 8)
+		if (!plain_word(p + i))
+			return false;
+	return plain_word(p + len - 8);
 }
 
 static char *json_control(char *w, unsigned char c)
@@ -439,6 +442,17 @@ static void out_escaped(struct out *o, const char *s, size_t len,
 
 void out_json(struct out *o, const char *s, size_t len)
 {
+	char *const w = len <= ESCAPE_PIECE ? out_room(o, len + 2) : NULL;
+
+	/* Nearly always. */
+	if (w && all_plain(s, len)) {
+		w[0] = '"';
+		if (len)
+			memcpy(w + 1, s, len);
+		w[len + 1] = '"';
+		o->len += len + 2;
+		return;
+	}
 	out_char(o, '"');
 	out_escaped(o, s, len, json_escape);
 	out_char(o, '"');

@@ -41,7 +41,15 @@ static inline char *out_room(struct out *o, size_t n)
 
 void out_bytes(struct out *o, const void *p, size_t len);
 void out_str(struct out *o, const char *s);
-void out_char(struct out *o, char c);
+static inline void out_char(struct out *o, char c)
+{
+	char *w = out_room(o, 1);
+
+	if (w) {
+		*w = c;
+		o->len++;
+	}
+}
 void out_pad(struct out *o, char c, size_t count);
 void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

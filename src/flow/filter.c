@@ -140,7 +140,7 @@ static int64_t pid_of(const struct spur_trace *t, uint32_t id)
 {
 	const struct spur_track *track = spur_track(t, id);
 
-	for (int i = 0; track && track->pid < 0 && i < 16; i++)
+	for (int i = 0; track && track->pid == -1 && i < 16; i++)
 		track = spur_track(t, track->parent);
 	return track ? track->pid : -1;
 }

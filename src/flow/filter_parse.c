@@ -397,12 +397,25 @@ static bool next_word(struct text *rest, struct text *word)
 	return n > 0;
 }
 
+/* Ids may have all 64 bits: then they are negative here, as in tracks. */
+static bool parse_number(struct text *t, int64_t *out)
+{
+	uint64_t large;
+
+	if (text_i64(t, out))
+		return true;
+	if (!text_u64(t, 10, &large))
+		return false;
+	*out = (int64_t)large;
+	return true;
+}
+
 static bool parse_range(struct text t, struct number_range *out)
 {
-	if (!text_i64(&t, &out->first))
+	if (!parse_number(&t, &out->first))
 		return false;
 	out->last = out->first;
-	if (text_skip(&t, "-") && !text_i64(&t, &out->last))
+	if (text_skip(&t, "-") && !parse_number(&t, &out->last))
 		return false;
 	return !t.len && out->first <= out->last;
 }

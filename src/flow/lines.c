@@ -362,12 +362,23 @@ static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out 
 
 /* --- windows: up to ORDER_WINDOW lanes are merged as merge.c merges rows --- */
 
+/* Nothing of the lane is being made or waits to be written. */
+static bool lane_is_done(struct lanes *s, const struct lane *l)
+{
+	bool done;
+
+	pthread_mutex_lock(&s->lock);
+	done = l->ended && !l->nready;
+	pthread_mutex_unlock(&s->lock);
+	return done;
+}
+
 /* The lane's next block, where it has no line left, and the keys of its lines. */
 static bool window_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
 	struct lane *l = &s->lanes[i];
 
-	if ((l->now && l->pos < l->now->n) || (!l->now && l->ended && !l->nready))
+	if ((l->now && l->pos < l->now->n) || (!l->now && lane_is_done(s, l)))
 		return true;
 	do {
 		if (!lanes_turn(s, t, i, o))

@@ -280,7 +280,8 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	x->t = t;
 	x->src = src;
 	x->file = slash ? slash + 1 : t->path;
-	x->stored = t->options.as_stored || t->options.follow;
+	x->follow = t->options.follow;
+	x->stored = t->options.as_stored || x->follow;
 	x->stream = trace_add_stream(t, x->file, src->eof ? src->size : 0);
 	if (x->stream == SPUR_NONE)
 		return err_nomem(err);

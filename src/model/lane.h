@@ -1,7 +1,7 @@
 /*
  * Lanes: spans of one track that overlap without containing each other go to tracks beside it ("NAME (2)"), so that
  * on each track spans nest. Spans come in order of their start; of equal starts the longer one first, or the one that
- * was given first.
+ * was given first (model/reorder.h gives that order).
  */
 #ifndef SPUR_MODEL_LANE_H
 #define SPUR_MODEL_LANE_H
@@ -9,18 +9,20 @@
 #include "model/trace.h"
 
 struct lanes;
-struct lanes *lanes_new(struct spur_trace *t); /* NULL: no memory */
-void lanes_free(struct lanes *l);
+/* One for a feed: not thread-safe. NULL: no memory. */
+struct lanes *lanes_new(struct spur_trace *t);
+void lanes_free(struct lanes *l); /* NULL is fine */
 /*
  * The track for a span [ts, ts + dur) of `track`: `track` itself where the span lies within what is open there or
  * nothing is open, else the first of its lanes of which that holds, else a new one (a track of the same kind, pid, tid,
- * cpu, with `track` as its parent). Made under t->lock. SPUR_NONE: no memory. At most LANES a track; beyond them the
- * last one takes what comes.
+ * cpu, with `track` as its parent). Made under t->lock. SPUR_NONE: no memory. At most LANES a track, itself counted;
+ * LANES_ALL in all; beyond them the last one takes
+ * what comes. Constant time where few lanes are in use; dur < 0 counts as 0.
  */
-enum { LANES = 1024 };
+enum { LANES = 1024, LANES_ALL = 1 << 16 };
 uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur);
-/* A BEGIN / an END on the track itself: it counts as open until its end. */
-void lanes_begin(struct lanes *l, uint32_t track);
+/* A BEGIN / an END on the track itself: open until its END. False: no memory. An END without BEGIN changes nothing. */
+bool lanes_begin(struct lanes *l, uint32_t track);
 void lanes_end(struct lanes *l, uint32_t track);
 /* Spans that did not fit on their own track. */
 uint64_t lanes_moved(const struct lanes *l);

@@ -24,7 +24,6 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	pthread_mutex_init(&t->lock, NULL);
 	if (opt)
 		t->options = *opt;
-	t->options.as_stored |= t->options.follow;
 	t->diag.hush = t->options.stop;
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));

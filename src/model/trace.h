@@ -112,7 +112,10 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
 
-/* Declarations by a format's open(); tracks also later, under t->lock. SPUR_NONE / NULL when memory is out. Strings are copied. */
+/*
+ * Declarations by a format's open(); tracks also later, under t->lock. SPUR_NONE / NULL when memory is out. Strings are
+ * copied.
+ */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);

@@ -187,7 +187,7 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 
 	return column == COL_SIZE     ? table_u64(blob->size)
 	       : column == COL_PIECES ? table_u64(blob->pieces)
-				      : table_i64(k ? k->pid : -1);
+				      : table_id(k ? k->pid : -1);
 }
 
 static void cell_text(const void *self, const void *row, int column, struct out *o)

@@ -172,7 +172,7 @@ static void make_class(const void *self, const struct spur_event *row, struct fr
 		f->user = USE_ARGS;
 }
 
-/* "pid" and "tid"; in text only the latter. */
+/* "pid" and "tid", unsigned; in text only the latter. */
 static void make_track(const void *self, const struct spur_event *row, struct frag *f,
 		       struct out *o)
 {
@@ -185,18 +185,18 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 
 	(void)f;
 	if (c->form == FORM_TEXT) {
-		len = k && k->tid >= 0 ? (size_t)(put_i64(digits, k->tid) - digits) : 1;
+		len = k && k->tid != -1 ? (size_t)(put_u64(digits, (uint64_t)k->tid) - digits) : 1;
 		out_pad(o, ' ', len < TID_WIDTH ? TID_WIDTH - len : 0);
 	} else {
 		out_str(o, json ? ",\"pid\":" : ",");
-		if (k && k->pid >= 0)
-			out_i64(o, k->pid);
+		if (k && k->pid != -1)
+			out_u64(o, (uint64_t)k->pid);
 		else
 			out_str(o, none);
 		out_str(o, json ? ",\"tid\":" : ",");
 	}
-	if (k && k->tid >= 0)
-		out_i64(o, k->tid);
+	if (k && k->tid != -1)
+		out_u64(o, (uint64_t)k->tid);
 	else
 		out_str(o, none);
 }

@@ -48,7 +48,7 @@ struct chrome {
 /* One feed being written. */
 struct chrome_lane {
 	struct chrome *chrome;
-	struct number times;
+	struct number times, durs;
 	struct spur_args args;
 	uint32_t track; /* the feed's main one, which has .. */
 	const struct frag *track_text; /* NULL: not known yet */
@@ -63,26 +63,36 @@ struct chrome_lane {
 static int64_t track_pid(const struct spur_trace *t, const struct spur_track *k)
 {
 	for (unsigned i = 0; k && i < 64; i++) {
-		if (k->pid >= 0)
+		if (k->pid != -1)
 			return k->pid;
 		k = spur_track(t, k->parent);
 	}
 	return 0;
 }
 
-static int64_t track_tid(const struct spur_track *k, uint32_t id)
+/* One beside a thread's track, for what overlaps there. */
+static bool track_is_lane(const struct spur_trace *t, const struct spur_track *k)
 {
-	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid < 0 && k->pid >= 0)
+	const struct spur_track *of = k ? spur_track(t, k->parent) : NULL;
+
+	return of && of->kind == k->kind && of->pid == k->pid && of->tid == k->tid;
+}
+
+static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k, uint32_t id)
+{
+	if (track_is_lane(t, k))
+		return (int64_t)ODD_TID + id;
+	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid == -1 && k->pid != -1)
 		return k->pid;
-	return k && k->tid >= 0 ? k->tid : (int64_t)ODD_TID + id;
+	return k && k->tid != -1 ? k->tid : (int64_t)ODD_TID + id;
 }
 
 static void track_text(const struct chrome *c, uint32_t id, struct out *o)
 {
 	const struct spur_track *k = spur_track(c->trace, id);
 
-	out_printf(o, ",\"pid\":%lld,\"tid\":%lld", (long long)track_pid(c->trace, k),
-		   (long long)track_tid(k, id));
+	out_printf(o, ",\"pid\":%llu,\"tid\":%llu", (unsigned long long)track_pid(c->trace, k),
+		   (unsigned long long)track_tid(c->trace, k, id));
 }
 
 static void make_track(const void *self, const struct spur_event *row, struct frag *f,
@@ -304,16 +314,19 @@ static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct 
 	if (!w)
 		return false;
 	w = put_head(w, l, phase, row->ts, track);
-	if (row->kind == SPUR_BEGIN && !row->nargs && name->key == class_key(row) &&
+	if ((row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN) && name->key == class_key(row) &&
 	    room > LINE_ROOM) {
 		w = put_frag(w, name);
-		*w++ = '}';
+		if (row->kind == SPUR_SPAN)
+			w = put_us(put_literal(w, ",\"dur\":"), &l->durs, row->dur);
 		o->len += (size_t)(w - from);
+		if (row->nargs && name->user == USE_ARGS)
+			args_out(l, row, o);
 	} else {
 		o->len += (size_t)(w - from);
 		body_out(l, row, name, o);
-		out_char(o, '}');
 	}
+	out_char(o, '}');
 	return true;
 }
 
@@ -383,6 +396,7 @@ static void *chrome_open(void *self, const struct feed *f)
 	pair_init(&l->rest);
 	out_to_memory(&l->held);
 	number_init(&l->times);
+	number_init(&l->durs);
 	return l;
 }
 
@@ -451,17 +465,13 @@ static void name_line(const struct chrome *c, uint32_t id, const char *what, con
 	out_str(o, "}}");
 }
 
-/* Names of processes and threads. Before them a line that says nothing, so that all others have a
- * comma in front. */
-static void names_out(const struct chrome *c)
+/* Names of processes and threads from a track on; returns how many tracks there are. */
+static uint32_t names_out(const struct chrome *c, uint32_t from)
 {
-	struct out *o = c->env->out;
+	const uint32_t n = (uint32_t)spur_track_count(c->trace);
 
-	out_str(o, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-		   "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{"
-		   "\"sort_index\":0}}");
-	for (uint32_t i = 0; i < c->trace->ntracks; i++) {
-		const struct spur_track *k = spur_track(c->trace, (uint32_t)i);
+	for (uint32_t i = from; i < n; i++) {
+		const struct spur_track *k = spur_track(c->trace, i);
 		size_t len;
 		const char *name = spur_string(c->trace, k->name, &len);
 
@@ -470,6 +480,7 @@ static void names_out(const struct chrome *c)
 				  k->kind == SPUR_TRACK_PROCESS ? "process_name" : "thread_name",
 				  name, len);
 	}
+	return n;
 }
 
 static void tail_out(const struct chrome *c)
@@ -495,14 +506,22 @@ static enum spur_status chrome_write(struct chrome *c)
 						 .close = chrome_close };
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;
+	uint32_t named;
 
 	pipe.limit = env->opt->limit;
 	if (!c->classes || !c->tracks ||
 	    (env->opt->time == TIME_REL && when_first(env->trace, &c->zero) == SPUR_FAIL))
 		return err_nomem(env->err);
-	names_out(c);
+	/* A line that says nothing, so that all others have a comma in front. */
+	out_str(env->out,
+		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{"
+		"\"sort_index\":0}}");
+	named = names_out(c, 0);
 	if (pipe_run_lines(env->trace, &pipe, &lines, c, env->out) == SPUR_FAIL)
 		return err_nomem(env->err);
+	/* Tracks may come to light while rows are read. */
+	names_out(c, named);
 	tail_out(c);
 	env->lost = loss_sum(&c->loss);
 	if (env->notes && env->opt->form == FORM_JSON)

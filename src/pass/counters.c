@@ -263,8 +263,8 @@ static void series_text(const struct counters *c, const struct series *s, struct
 static void json_id(struct out *o, const char *name, int64_t id)
 {
 	out_printf(o, ",\"%s\":", name);
-	if (id >= 0)
-		out_i64(o, id);
+	if (id != -1)
+		out_u64(o, (uint64_t)id);
 	else
 		out_str(o, "null");
 }
@@ -294,10 +294,10 @@ static bool label_make(struct counters *c, struct series *s)
 		out_printf(&quoted, ",\"id\":%llu", (unsigned long long)s->id);
 		json_text(c, &quoted, "argument", s->argument);
 	} else {
-		if (k && k->pid >= 0)
-			out_printf(&text, "%lld/", (long long)k->pid);
-		if (k && k->tid >= 0 && c->by_track)
-			out_printf(&text, "%lld/", (long long)k->tid);
+		if (k && k->pid != -1)
+			out_printf(&text, "%llu/", (unsigned long long)k->pid);
+		if (k && k->tid != -1 && c->by_track)
+			out_printf(&text, "%llu/", (unsigned long long)k->tid);
 		series_text(c, s, &text);
 		out_csv(&quoted, text.buf, text.len);
 	}
@@ -402,9 +402,9 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 	case COL_END:
 		return table_i64(s->end);
 	case COL_PID:
-		return table_i64(k ? k->pid : -1);
+		return table_id(k ? k->pid : -1);
 	case COL_TID:
-		return table_i64(k ? k->tid : -1);
+		return table_id(k ? k->tid : -1);
 	case COL_ID:
 		return s->id ? table_u64(s->id) : (struct table_value){ 0 };
 	default:

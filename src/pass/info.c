@@ -70,6 +70,15 @@ static void json_clock(struct info *i)
 	out_char(o, '}');
 }
 
+/* Of a process or thread: 64 bits, unsigned. */
+static void json_id(struct out *o, int64_t id)
+{
+	if (id == -1)
+		out_str(o, "null");
+	else
+		out_u64(o, (uint64_t)id);
+}
+
 static void json_lists(struct info *i)
 {
 	const struct spur_trace *t = i->trace;
@@ -93,8 +102,11 @@ static void json_lists(struct info *i)
 
 		if (track->kind != SPUR_TRACK_THREAD)
 			continue;
-		out_printf(o, "%s{\"pid\":%lld,\"tid\":%lld,\"name\":", any ? "," : "",
-			   (long long)track->pid, (long long)track->tid);
+		out_str(o, any ? ",{\"pid\":" : "{\"pid\":");
+		json_id(o, track->pid);
+		out_str(o, ",\"tid\":");
+		json_id(o, track->tid);
+		out_str(o, ",\"name\":");
 		out_json(o, name, len);
 		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
 		out_char(o, '}');
@@ -222,7 +234,7 @@ static void info_text(struct info *i)
 
 	text_key(o, "format");
 	out_str(o, t->format->name);
-	if (t->version)
+	if (t->version && *t->version)
 		out_printf(o, " %s", t->version);
 	if (t->byte_order)
 		out_printf(o, ", %s-endian", t->byte_order);

@@ -297,7 +297,7 @@ static int entry_order_by(const struct report *r, struct entry *a, struct entry 
 	x = entry_number(r, a, column);
 	y = entry_number(r, b, column);
 	if (column_kind(column) == KIND_ID)
-		return ((int64_t)x > (int64_t)y) - ((int64_t)x < (int64_t)y);
+		return (x + 1 > y + 1) - (x + 1 < y + 1); /* none (-1) first */
 	return (x < y) - (x > y);
 }
 
@@ -327,7 +327,7 @@ static bool cell_is_known(const struct entry *e, int column, uint64_t v)
 	const struct call_stat *s = &e->stat;
 
 	if (column_kind(column) == KIND_ID)
-		return (int64_t)v >= 0;
+		return v != UINT64_MAX;
 	if (column == COL_AVG)
 		return s->calls || !s->sum;
 	return !column_is_single(column) || s->least || !(s->calls || s->sum);
@@ -540,8 +540,7 @@ static enum spur_status report_run(struct pass_env *env)
 	enum spur_status st = report_options(&r);
 
 	if (st == SPUR_OK)
-		st = calls_run(env, r.by, report_wants_spread(&r) ? CALLS_SPREAD : 0, &workers,
-			       &n);
+		st = calls_run(env, r.by, report_wants_spread(&r) ? CALLS_SPREAD : 0, &workers, &n);
 	if (st == SPUR_OK)
 		st = report_join(&r, workers, n, &rows);
 	calls_free(workers, n);

@@ -70,7 +70,7 @@ static struct table_value track_id(const struct spur_trace *t, uint32_t track, b
 {
 	const struct spur_track *k = spur_track(t, track);
 
-	return k ? table_i64(pid ? k->pid : k->tid) : (struct table_value){ 0 };
+	return k ? table_id(pid ? k->pid : k->tid) : (struct table_value){ 0 };
 }
 
 static struct table_value thread_value(const void *self, const void *row, int column)

@@ -41,10 +41,10 @@ static void text_track(struct stats *s, const struct spur_track *k)
 	const char *name = spur_string(s->trace, k->name, &len);
 
 	out_printf(s->out, "%-8s", track_kinds[k->kind]);
-	if (k->pid >= 0)
-		out_printf(s->out, " pid %lld", (long long)k->pid);
-	if (k->tid >= 0)
-		out_printf(s->out, " tid %lld", (long long)k->tid);
+	if (k->pid != -1)
+		out_printf(s->out, " pid %llu", (unsigned long long)k->pid);
+	if (k->tid != -1)
+		out_printf(s->out, " tid %llu", (unsigned long long)k->tid);
 	if (k->cpu >= 0)
 		out_printf(s->out, " cpu %d", k->cpu);
 	out_char(s->out, ' ');
@@ -124,10 +124,10 @@ static void json_tracks(struct stats *s)
 
 		out_printf(o, "%s{\"kind\":\"%s\",\"name\":", i ? "," : "", track_kinds[k->kind]);
 		out_json(o, name, len);
-		if (k->pid >= 0)
-			out_printf(o, ",\"pid\":%lld", (long long)k->pid);
-		if (k->tid >= 0)
-			out_printf(o, ",\"tid\":%lld", (long long)k->tid);
+		if (k->pid != -1)
+			out_printf(o, ",\"pid\":%llu", (unsigned long long)k->pid);
+		if (k->tid != -1)
+			out_printf(o, ",\"tid\":%llu", (unsigned long long)k->tid);
 		if (k->cpu >= 0)
 			out_printf(o, ",\"cpu\":%d", k->cpu);
 		json_span(o, &c);

@@ -301,6 +301,57 @@ static void test_info(void **state)
 	}
 }
 
+/* What has been written comes out before more is, and before the end. */
+static void test_follow(void **state)
+{
+	struct spur_options opt = { .format = "xray",
+				    .symbol_dirs = "/nonexistent",
+				    .follow = true };
+	struct spur_event rows[32];
+
+	(void)state;
+	for (int type = BASIC; type <= FDR + 1; type++) {
+		struct batch b = { .rows = rows, .cap = 32 };
+		struct spur_error err;
+		struct spur_trace *t;
+		uint32_t count = 0;
+		int fds[2];
+
+		put_header(type > FDR ? 1 : type ? 5 : 3, type ? FDR : BASIC, 1000000000, 128);
+		if (type > FDR) {
+			buffer_begin(1, 12, 5);
+			cpu(0, 1);
+			fn(ENTER, 1, 1);
+			fn(EXIT, 1, 1);
+			buffer_pad(128);
+		} else if (type) {
+			buffer_simple(12, 5, 1000, 1);
+		} else {
+			basic(ENTER, 1, 1000, 12, 7);
+			basic(ENTER, 2, 1001, 12, 7);
+		}
+		assert_int_equal(pipe(fds), 0);
+		assert_int_equal(write(fds[1], made.buf, made.len), made.len);
+		snprintf(path, sizeof(path), "/dev/fd/%d", fds[0]);
+		alarm(20); /* it must not wait */
+		assert_int_equal(spur_open(&t, path, &opt, &err), SPUR_OK);
+		while (count < (type > FDR ? 7u
+				: type	   ? 8u
+					   : 3u) &&
+		       t->format->next(t, t->feeds[0], &b) == SPUR_OK)
+			count += b.count;
+		alarm(0);
+		assert_int_equal(b.rows[b.count - 1].kind, type > FDR ? SPUR_NATIVE
+							   : type     ? SPUR_END_SPAN
+								      : SPUR_BEGIN);
+		close(fds[1]);
+		assert_int_equal(t->format->next(t, t->feeds[0], &b), SPUR_END);
+		spur_close(t);
+		close(fds[0]);
+	}
+	snprintf(path, sizeof(path), "%s/t", dir);
+}
+
 static void test_directory(void **state)
 {
 	const struct spur_options opt = { .format = "xray" };
@@ -319,7 +370,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		T(test_records), T(test_arguments), T(test_strays),	  T(test_damage),
 		T(test_raw_log), T(test_profile),   T(test_profile_rows), T(test_profile_damage),
-		T(test_probe),	 T(test_info),	    T(test_directory),
+		T(test_probe),	 T(test_info),	    T(test_directory),	  T(test_follow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

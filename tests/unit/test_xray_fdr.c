@@ -1,7 +1,10 @@
 /* XRay FDR logs: the rules of undamaged ones, and what their writers are known to do wrong. */
 #include "unit/xray_file.h"
 
-/* SPEC xray/function-record, SPEC xray/call-kinds, SPEC xray/ticks, SPEC xray/function-id, SPEC xray/function-name */
+/*
+ * SPEC xray/metadata-record, SPEC xray/function-record, SPEC xray/call-kinds, SPEC xray/ticks, SPEC xray/function-id,
+ * SPEC xray/function-name
+ */
 static void test_calls(void **state)
 {
 	(void)state;
@@ -240,7 +243,7 @@ static void test_event_data(void **state)
 		    "1000 INSTANT custom event 12 (data=7f)\n");
 }
 
-/* SPEC xray/buffer-order: by wall time, then by ticks; the file is a ring */
+/* SPEC xray/wall-time, SPEC xray/buffer-order: by wall time, then by ticks; the file is a ring */
 static void test_ring(void **state)
 {
 	(void)state;

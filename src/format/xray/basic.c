@@ -249,6 +249,12 @@ static uint32_t find_arguments(const struct xray *x, struct place *at, uint64_t 
 	return count;
 }
 
+/* A quick look: the next record is of the same run, and a call. */
+static bool is_call_next(const struct xray *x, const struct place *at)
+{
+	return at->left > 1 && load16(xray_at(x, at->off + XRAY_RECORD), x->swap) == TYPE_CALL;
+}
+
 uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max)
 {
 	struct place place = place_of(x, off);
@@ -283,7 +289,7 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	const struct basic r = record_at(x, off);
 	struct row_words words = { .len_track = row_pair(XRAY_RECORD, th->track),
 				   .stream_cat = row_pair(x->stream, 0) };
-	const bool enter = r.kind == CALL_ENTER || r.kind == CALL_ENTER_ARGS;
+	bool enter = r.kind == CALL_ENTER || r.kind == CALL_ENTER_ARGS;
 	uint32_t nargs;
 	uint16_t flags;
 
@@ -301,7 +307,9 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	words.rest = xray_call_rest(th->call, r.kind, r.cpu) | row_rest(0, flags, 0, 0);
 	row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), r.id, off, words);
 	th->call = r.kind;
-	nargs = enter ? find_arguments(x, at, NULL, XRAY_MAX_ARGS) : 0;
+	/* What follows is not waited for where nothing says that it will come. */
+	enter = enter && (!x->follow || r.kind == CALL_ENTER_ARGS);
+	nargs = enter && !is_call_next(x, at) ? find_arguments(x, at, NULL, XRAY_MAX_ARGS) : 0;
 	row->nargs = (uint8_t)(nargs < UINT8_MAX ? nargs : UINT8_MAX);
 	/* Those that stand elsewhere are found again when they are asked for. */
 	if (at->off == off + (uint64_t)nargs * XRAY_RECORD)

@@ -246,7 +246,9 @@ bool xray_open_buffer(struct fdr *r)
 		ok = !r->th || xray_thread_track(x, r->th);
 		pthread_mutex_unlock(&x->t->lock);
 	}
-	if (!ok) {
+	if (x->version < 5 && !xf->held)
+		xf->held = mem_array(XRAY_HELD, sizeof(*xf->held));
+	if (!ok || (x->version < 5 && !xf->held)) {
 		r->failed = true;
 		return false;
 	}
@@ -260,7 +262,7 @@ bool xray_open_buffer(struct fdr *r)
 	xf->junk = xf->cpu_tsc = 0;
 	if (!r->th)
 		return true;
-	xf->before = r->th->base;
+	xf->base_before = r->th->base;
 	xf->tsc_end = find_tsc_end(r);
 	/* SPEC xray/carry-over: in version 1 only a thread's first buffer has a NewCPUId record */
 	r->th->based = x->version == 1 && r->th->based;
@@ -407,7 +409,7 @@ static bool is_double(const struct fdr *r, uint32_t delta)
 	const struct xray_feed *xf = r->xf;
 
 	return xf->first && (r->x->version == 2 || r->x->version == 3) && delta && r->th->before &&
-	       r->th->base == xf->cpu_tsc && delta == xf->cpu_tsc - xf->before;
+	       r->th->base == xf->cpu_tsc && delta == xf->cpu_tsc - xf->base_before;
 }
 
 /* Ticks of the function record at `p`. */

@@ -5,8 +5,7 @@
 #include "format/xray/fdr.h"
 
 enum {
-	NOT_ORDINARY =
-		9, /* little endian: a metadata record, or a function record of kind 4 to 7 */
+	NOT_ORDINARY = 9, /* little endian: metadata, or a function record of kind 4 to 7 */
 	NOT_ORDINARY_BIG = 12, /* the same in the highest four bits */
 	CALLS_SEEN = CALL_KINDS * CALL_KINDS,
 };
@@ -45,13 +44,13 @@ static inline void call_store(char *row, int64_t ts, uint64_t off, pair fixed, u
 /*
  * Function records that are complete, of functions met before, near in time: those in [off, end), for which the batch
  * has room. Ends at the first that is something else. `k` by value: what is written to rows could be it, for all that
- * the compiler knows. `checked`: their ticks may pass the limit. Every register counts here: kinds are kept doubled, as
- * they stand in the record, and the id goes out before it is known that there is a row.
+ * the compiler knows. Every register counts here: kinds are kept doubled, as they stand in the record, and the id goes
+ * out before it is known that there is a row.
  */
 static inline __attribute__((always_inline)) struct run take_run(const struct fdr *r, uint64_t off,
 								 const uint64_t end,
 								 const struct ticks k,
-								 const bool big, const bool checked)
+								 const bool big)
 {
 	const uint8_t *const data = r->x->src->data;
 	const bool swap = order_swaps(big);
@@ -74,10 +73,10 @@ static inline __attribute__((always_inline)) struct run take_run(const struct fd
 		if (__builtin_expect(big ? w >> 28 & NOT_ORDINARY_BIG : w & NOT_ORDINARY, 0))
 			break;
 		name_cls = xray_words(pages, (uint32_t)id);
-		if (__builtin_expect(!name_cls, 0) || (checked && d + delta >= k.limit))
+		if (__builtin_expect(!name_cls, 0) || __builtin_expect(d + delta >= k.limit, 0))
 			break;
 		d += delta;
-		call_store(row, ticks_near(&k, d, checked), off, fixed, name_cls,
+		call_store(row, ticks_near(&k, d), off, fixed, name_cls,
 			   (const char *)rest + (before * CALL_KINDS + kind) * UINT64_C(4));
 		before = kind;
 	}
@@ -88,24 +87,12 @@ static inline __attribute__((always_inline)) struct run take_run(const struct fd
 static __attribute__((noinline)) struct run run_little(const struct fdr *r, uint64_t off,
 						       uint64_t end)
 {
-	return take_run(r, off, end, r->xf->ticks, false, false);
+	return take_run(r, off, end, r->xf->ticks, false);
 }
 
-static __attribute__((noinline)) struct run run_other(const struct fdr *r, uint64_t off,
-						      uint64_t end)
+static __attribute__((noinline)) struct run run_big(const struct fdr *r, uint64_t off, uint64_t end)
 {
-	return r->x->big ? take_run(r, off, end, r->xf->ticks, true, true)
-			 : take_run(r, off, end, r->xf->ticks, false, true);
-}
-
-/* `count` records cannot pass the limit, from the base on; the origin is moved where that helps. */
-static bool stays_near(struct ticks *k, uint64_t base, uint64_t count)
-{
-	const uint64_t most = count << 32;
-
-	if (base - k->origin >= k->limit || k->limit - (base - k->origin) < most)
-		ticks_move(k, base);
-	return k->limit >= most && !k->shift;
+	return take_run(r, off, end, r->xf->ticks, true);
 }
 
 /* Ordinary function records until something stops them. */
@@ -114,11 +101,13 @@ static void take_calls(struct fdr *r)
 	struct xray_feed *xf = r->xf;
 	struct xray_thread *th = r->th;
 	const uint64_t fit = (xf->buffer.end - xf->junk - xf->pos) / XRAY_FUNCTION;
-	const uint64_t room = r->b->cap - r->b->count, count = fit < room ? fit : room;
-	const uint64_t end = xf->pos + count * XRAY_FUNCTION;
-	const bool plain = stays_near(&xf->ticks, th->base, count) && !r->x->big;
-	const struct run run = plain ? run_little(r, xf->pos, end) : run_other(r, xf->pos, end);
+	const uint64_t room = r->b->cap - r->b->count;
+	const uint64_t end = xf->pos + (fit < room ? fit : room) * XRAY_FUNCTION;
+	struct run run;
 
+	if (th->base - xf->ticks.origin >= xf->ticks.limit)
+		ticks_move(&xf->ticks, th->base);
+	run = r->x->big ? run_big(r, xf->pos, end) : run_little(r, xf->pos, end);
 	if (run.off == xf->pos)
 		return;
 	r->b->count += (uint32_t)((run.off - xf->pos) / XRAY_FUNCTION);

@@ -244,7 +244,7 @@ static void header_fields(const struct xray *x, struct spur_args *args)
 	const uint8_t *p = xray_at(x, 0);
 
 	if (x->mode == XRAY_PROFILE) {
-		put_u64(x, args, NAME_VERSION, load64(p + 8, x->swap));
+		args_u64(args, x->names[NAME_VERSION], load64(p + 8, x->swap), SPUR_SHOW_HEX);
 		put_u64(x, args, NAME_TIMESTAMP, load64(p + 16, x->swap));
 		put_u64(x, args, NAME_PID, load64(p + 24, x->swap));
 		return;

@@ -225,16 +225,16 @@ bool xray_maps_fit(struct xray_maps *m, uint32_t id, struct diag_log *diag)
 			 "--binary %u=FILE gives it",
 			 (unsigned)object, (unsigned)object);
 	else if (m->count == 1 && number >> XRAY_OBJECT_SHIFT)
-		diag_add(diag, DIAG_NOTE, "xray/no-object", m->objects[0]->path, DIAG_NO_OFF, 0,
-			 "function %u: expected at most %u, found function %u of object %u, a "
-			 "library's: --binary %u=FILE gives its map",
-			 (unsigned)id, (unsigned)have, (unsigned)(id & NUMBER_MASK),
-			 (unsigned)(id >> XRAY_OBJECT_SHIFT), (unsigned)(id >> XRAY_OBJECT_SHIFT));
+		diag_add(
+			diag, DIAG_NOTE, "xray/no-object", m->objects[0]->path, DIAG_NO_OFF, 0,
+			"functions: expected ids up to %u, found some of other objects, libraries: "
+			"--binary N=FILE gives the map of object N",
+			(unsigned)have);
 	else
 		diag_add(diag, DIAG_WARN, "xray/other-build", m->objects[object]->path, DIAG_NO_OFF,
 			 0,
-			 "functions: expected ids up to %u, found %u in the trace: it is of "
-			 "another build",
-			 (unsigned)have, (unsigned)number);
+			 "functions: expected ids up to %u, found higher ones in the trace: it is "
+			 "of another build",
+			 (unsigned)have);
 	return false;
 }

@@ -61,7 +61,7 @@ bool xray_names_open(struct xray *x)
 
 void xray_names_close(struct xray *x)
 {
-	for (size_t i = 0; i < sizeof(x->pages) / sizeof(x->pages[0]); i++)
+	for (size_t i = 0; i < XRAY_PAGE_LISTS; i++)
 		mem_free(x->pages[i]);
 }
 
@@ -86,6 +86,8 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 	const bool known = xray_maps_function(x->maps, id, x->t->options.source_lines, &fn);
 	char name[32];
 
+	if (!known)
+		xray_maps_fit(x->maps, id, &x->t->diag);
 	if (!known || !fn.name) {
 		if (x->nunknown >= MAX_UNKNOWN)
 			return x->own[OWN_OTHERS];

@@ -81,18 +81,27 @@ static void put_native(const struct xray *x, uint64_t off, enum xray_own what, u
 	row_store(row, x->timestamp, 0, off, words);
 }
 
+/* The file ends before the block, `lost` bytes behind its last whole stack. Said once. */
+static void say_truncated(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+			  uint64_t lost)
+{
+	struct xray_buffer *b = &xf->buffer;
+
+	b->flags = 0;
+	diag_add(diag, DIAG_DAMAGE, "xray/truncated", x->file, xf->pos, lost,
+		 "block: expected %u bytes, found %llu",
+		 load32(xray_at(x, b->off - XRAY_BLOCK), x->swap),
+		 (unsigned long long)(b->end - b->off + XRAY_BLOCK));
+}
+
 /* What is no stack: none but its numbers, or all that is left of a block. */
 static void take_bad(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
 		     uint64_t len)
 {
-	const struct xray_buffer *b = &xf->buffer;
-	const uint64_t lost = len && len <= UINT32_MAX ? len : b->end - xf->pos;
+	const uint64_t lost = len && len <= UINT32_MAX ? len : xf->buffer.end - xf->pos;
 
-	if (!len && (b->flags & BUFFER_CUT))
-		diag_add(diag, DIAG_DAMAGE, "xray/truncated", x->file, xf->pos, lost,
-			 "block: expected %u bytes, found %llu",
-			 load32(xray_at(x, b->off - XRAY_BLOCK), x->swap),
-			 (unsigned long long)(b->end - b->off + XRAY_BLOCK));
+	if (!len && (xf->buffer.flags & BUFFER_CUT))
+		say_truncated(x, xf, diag, lost);
 	else
 		diag_add(diag, DIAG_DAMAGE, "xray/bad-stack", x->file, xf->pos, lost,
 			 len ? "stack: expected functions, found none"
@@ -176,6 +185,8 @@ enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch 
 			continue;
 		}
 		if (xf->pos == xf->buffer.end) {
+			if (xf->buffer.flags & BUFFER_CUT)
+				say_truncated(x, xf, &f->diag, 0);
 			xf->open = false;
 			continue;
 		}

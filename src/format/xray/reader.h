@@ -40,6 +40,7 @@ enum {
 	XRAY_NO_THREAD = -1,
 	XRAY_RUN = 4, /* records in a row that are taken for real */
 	XRAY_ID_BITS = 28, /* of a function in FDR mode; others have 32 */
+	XRAY_PAGE_LISTS = 1 << (32 - XRAY_ID_BITS),
 	XRAY_PAGE_BITS = 14,
 	XRAY_PAGE = 1 << XRAY_PAGE_BITS, /* functions in a page of the table */
 };
@@ -165,11 +166,11 @@ struct xray_feed {
 	uint32_t ids; /* all bits of function ids before ids_at */
 	uint64_t ids_at; /* where a record begins */
 	uint64_t junk; /* bytes at its end that overwritten payloads were to fill */
-	uint64_t before; /* ticks at the end of the thread's buffer before */
+	uint64_t base_before; /* ticks at the end of the thread's buffer before */
 	uint64_t cpu_tsc; /* of its first NewCPUId */
 	uint64_t tsc_end; /* later ticks than any in it */
 	uint64_t run_left; /* basic: records of the run */
-	struct xray_held held[XRAY_HELD]; /* by ticks */
+	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
 	struct ticks ticks;
 };
@@ -182,6 +183,7 @@ struct xray {
 	enum xray_mode mode;
 	bool big, swap; /* the file is big endian; it is not of the machine's order */
 	bool stored; /* rows as they stand in the file */
+	bool follow; /* which is still being written */
 	uint16_t version, type;
 	uint32_t flags;
 	uint64_t hz, buffer_size;
@@ -204,10 +206,8 @@ struct xray {
 	 * Functions: pages of words as rows have them (name and class), 0: not met yet. Read without a lock, written
 	 * under t->lock.
 	 */
-	uint64_t **pages
-		[1
-		 << (32 -
-		     XRAY_ID_BITS)]; /* by the highest four bits; but for the first: NULL if not met yet */
+	/* By an id's highest four bits, then the next; but for the first: NULL if not met yet. */
+	uint64_t **pages[XRAY_PAGE_LISTS];
 	uint64_t *no_page; /* stands for pages that are not there: all 0 */
 	uint32_t npages, nunknown;
 	uint32_t *typed[256]; /* classes of typed events, pages by the type's high byte; as above */

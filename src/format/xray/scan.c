@@ -238,7 +238,7 @@ static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct 
 	const uint64_t next =
 		size > INT64_MAX - b->off || size < 2 * XRAY_METADATA ? nowhere : b->off + size;
 	const bool reached = next != nowhere && xray_have(x, next);
-	const bool fits = reached && (!xray_have(x, next + 2 * XRAY_METADATA) ||
+	const bool fits = reached && (x->follow || !xray_have(x, next + 2 * XRAY_METADATA) ||
 				      xray_head_at(x, next, nowhere));
 	uint64_t found = xray_head_find(x, body, fits ? next : nowhere);
 
@@ -294,13 +294,15 @@ static uint64_t hop_by_extents(const struct xray *x, struct xray_buffer *b, stru
 {
 	const uint64_t size = load64(xray_at(x, b->off - XRAY_METADATA) + 1, x->swap);
 	const uint64_t target = size > INT64_MAX - b->off ? nowhere : b->off + size;
-	const bool reached = target != nowhere && xray_have(x, target),
-		   fits = reached && fits_end(x, target);
+	const bool reached = target != nowhere && xray_have(x, target);
+	/* Of input that is still being written nobody knows when the next buffer comes. */
+	const bool trusted = x->follow && reached && xray_head_at(x, b->off, nowhere);
+	const bool fits = trusted || (reached && fits_end(x, target));
 	const uint64_t from =
 		xray_head_at(x, b->off, nowhere) ? b->off + 2 * XRAY_METADATA : b->off;
 	uint64_t end = target, found;
 
-	if (fits && (!x->buffer_size || size <= x->buffer_size)) {
+	if (trusted || (fits && (!x->buffer_size || size <= x->buffer_size))) {
 		b->end = target;
 		return target;
 	}

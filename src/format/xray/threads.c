@@ -208,8 +208,10 @@ bool xray_add_feeds(struct xray *x)
 
 void xray_threads_close(struct xray *x)
 {
-	for (size_t i = 0; i < x->nfeeds; i++)
+	for (size_t i = 0; i < x->nfeeds; i++) {
+		mem_free(x->feeds[i]->held);
 		mem_free(x->feeds[i]);
+	}
 	for (size_t i = 0; i < x->nthreads; i++)
 		mem_free(x->threads[i]);
 	mem_free(x->feeds);

@@ -4,8 +4,8 @@
  *
  * Why it is exact. Let n/m be ns per tick, r the remainder of origin * n / m, K = 64 - shift. Wanted: floor of
  * (d n + r) / m. mult = (n 2^K + e) / m and add = (r 2^K + f) / m with 0 <= e, f < m, so that d mult + add is
- * 2^K (d n + r) / m plus (d e + f) / m. The fraction of (d n + r) / m is at most (m - 1) / m: nothing is carried into the
- * integer as long as d e + f < 2^K, which holds for (d + 1) m <= 2^K.
+ * 2^K (d n + r) / m plus (d e + f) / m. The fraction of (d n + r) / m is at most (m - 1) / m: nothing is carried into
+ * the integer as long as d e + f < 2^K, which holds for (d + 1) m <= 2^K.
  */
 #ifndef SPUR_FORMAT_XRAY_TICKS_H
 #define SPUR_FORMAT_XRAY_TICKS_H
@@ -60,20 +60,19 @@ static inline void ticks_init(struct ticks *k, uint64_t hz, bool raw)
 	ticks_move(k, 0);
 }
 
-/* Of d = ticks - origin, below the limit. `shifted`: k->shift may be other than 0. */
-static inline int64_t ticks_near(const struct ticks *k, uint64_t d, bool shifted)
+/* Of d = ticks - origin, below the limit. */
+static inline int64_t ticks_near(const struct ticks *k, uint64_t d)
 {
 	const unsigned __int128 start = (unsigned __int128)(uint64_t)k->ns << 64 | k->add;
 
-	return (int64_t)(((unsigned __int128)(shifted ? d << k->shift : d) * k->mult + start) >>
-			 64);
+	return (int64_t)(((unsigned __int128)(d << k->shift) * k->mult + start) >> 64);
 }
 
 static inline int64_t ticks_ns(struct ticks *k, uint64_t ticks)
 {
 	if (ticks - k->origin >= k->limit)
 		ticks_move(k, ticks);
-	return ticks - k->origin < k->limit ? ticks_near(k, ticks - k->origin, true) : k->ns;
+	return ticks - k->origin < k->limit ? ticks_near(k, ticks - k->origin) : k->ns;
 }
 
 #endif

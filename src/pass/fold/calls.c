@@ -101,7 +101,7 @@ static uint32_t row_key(struct calls *w, const struct spur_event *row)
 }
 
 /* Makes the key's open counter the track's; the one it was waits in `parked`. */
-static bool stat_retrack(struct calls *w, uint32_t key, uint32_t track)
+static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key, uint32_t track)
 {
 	struct call_stat *st = &w->stats[key];
 	struct map64_slot *slot;
@@ -285,7 +285,7 @@ static inline __attribute__((always_inline)) void view_store(struct calls *w, co
 
 /* Counts a BEGIN that fits; false: the slow path must. */
 static inline __attribute__((always_inline)) bool
-fast_begin(const struct calls *w, struct view *v, const struct spur_event *row, bool by_function)
+fast_begin(struct calls *w, struct view *v, const struct spur_event *row, bool by_function)
 {
 	const uint32_t key = by_function ? row->cls : v->key;
 	struct call_stat *st;
@@ -294,11 +294,8 @@ fast_begin(const struct calls *w, struct view *v, const struct spur_event *row, 
 		     (!by_function && row->ts >= v->until)))
 		return false;
 	st = &v->stats[key];
-	if (unlikely(st->track != v->track)) {
-		if (st->open || w->parked.count)
-			return false;
-		st->track = v->track;
-	}
+	if (unlikely(st->track != v->track) && !stat_retrack(w, key, v->track))
+		return false;
 	st->open++;
 	fit_push(&v->fit, row, key);
 	return true;
@@ -308,7 +305,7 @@ fast_begin(const struct calls *w, struct view *v, const struct spur_event *row, 
  * Counts an END that fits, if it is of the topmost frame; false: the slow path must. `*spent` is how long the call of
  * `*key` lasted.
  */
-static inline __attribute__((always_inline)) bool fast_end(struct view *v,
+static inline __attribute__((always_inline)) bool fast_end(struct calls *w, struct view *v,
 							   const struct spur_event *row,
 							   uint32_t *key, uint64_t *spent,
 							   bool by_function)
@@ -321,7 +318,7 @@ static inline __attribute__((always_inline)) bool fast_end(struct view *v,
 		return false;
 	*key = by_function ? row->cls : (uint32_t)f->user;
 	st = &v->stats[*key];
-	if (unlikely(st->track != v->track))
+	if (unlikely(st->track != v->track) && !stat_retrack(w, *key, v->track))
 		return false;
 	*spent = length = walk_length(f, row->ts);
 	st->sum += length;
@@ -334,6 +331,39 @@ static inline __attribute__((always_inline)) bool fast_end(struct view *v,
 	if (unlikely(--st->open))
 		st->inner += length;
 	fit_pop(&v->fit, length);
+	return true;
+}
+
+/*
+ * Counts a SPAN inside which nothing begins: the track's next row comes when it is over. `*spent` and `*key` as above.
+ */
+static inline __attribute__((always_inline)) bool fast_span(struct calls *w, struct view *v,
+							    const struct spur_event *row,
+							    uint32_t *key, uint64_t *spent,
+							    bool by_function)
+{
+	const uint64_t length = row->dur < 0 ? 0 : (uint64_t)row->dur;
+	struct call_stat *st;
+
+	*key = by_function ? row->cls : v->key;
+	if (!fit_has_room(&v->fit) || *key >= v->nstats || row[1].track != v->track ||
+	    row[1].ts < row->ts || (uint64_t)row[1].ts - (uint64_t)row->ts < length ||
+	    (!by_function && row->ts >= v->until))
+		return false;
+	st = &v->stats[*key];
+	if (unlikely(st->track != v->track) && !stat_retrack(w, *key, v->track))
+		return false;
+	*spent = length;
+	st->sum += length;
+	st->self += length;
+	st->calls++;
+	if (unlikely(length > st->most))
+		st->most = length;
+	if (unlikely(~length > st->least))
+		st->least = ~length;
+	if (unlikely(st->open))
+		st->inner += length;
+	v->fit.next[-1].child = (int64_t)((uint64_t)v->fit.next[-1].child + length);
 	return true;
 }
 
@@ -360,11 +390,17 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 			if (likely(fast_begin(w, &v, row, by_function)))
 				continue;
 		} else if (likely(fit_is_end(&v.fit, bits))) {
-			if (likely(fast_end(&v, row, &key, &spent, by_function))) {
+			if (likely(fast_end(w, &v, row, &key, &spent, by_function))) {
 				if (spread && !stat_spread(w, &w->stats[key], spent))
 					return false;
 				continue;
 			}
+		}
+		if (row->kind == SPUR_SPAN && row + 1 < end &&
+		    fast_span(w, &v, row, &key, &spent, by_function)) {
+			if (spread && !stat_spread(w, &w->stats[key], spent))
+				return false;
+			continue;
 		}
 		if (!walk_takes(row) && row->kind != SPUR_SAMPLE)
 			continue;
@@ -392,6 +428,17 @@ static bool calls_ids(struct calls *w, const struct spur_event *rows, size_t n)
 	return true;
 }
 
+static bool calls_take(void *worker, const struct spur_event *rows, size_t n)
+{
+	struct calls *w = worker;
+
+	if (w->want & CALLS_SPREAD)
+		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true);
+	if (w->by == CALLS_BY_FUNCTION)
+		return calls_rows_by(w, rows, n, true, false);
+	return calls_rows_by(w, rows, n, false, false);
+}
+
 static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 {
 	struct calls *w = worker;
@@ -400,11 +447,7 @@ static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 		return false;
 	w->rows += n;
 	w->last = rows[n - 1].ts > w->last ? rows[n - 1].ts : w->last;
-	if (w->want & CALLS_SPREAD)
-		return calls_rows_by(w, rows, n, w->by == CALLS_BY_FUNCTION, true);
-	if (w->by == CALLS_BY_FUNCTION)
-		return calls_rows_by(w, rows, n, true, false);
-	return calls_rows_by(w, rows, n, false, false);
+	return gather_add(&w->gather, rows, n);
 }
 
 static bool calls_feed_begin(void *worker, const struct feed *f)
@@ -412,6 +455,8 @@ static bool calls_feed_begin(void *worker, const struct feed *f)
 	struct calls *w = worker;
 
 	(void)f;
+	w->gather.take = calls_take;
+	w->gather.self = w;
 	w->low = UINT32_MAX;
 	w->high = 0;
 	w->last = INT64_MIN;
@@ -440,6 +485,8 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 	struct walk_end e;
 
 	(void)f;
+	if (!gather_flush(&w->gather))
+		return false;
 	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
 		struct pair_stack *s = &w->pair.stacks[track];
 		const struct pair_frame *frame;
@@ -466,6 +513,7 @@ void calls_free(struct calls *workers, unsigned n)
 		mem_free(workers[i].seen);
 		sample_free(&workers[i].sample);
 		pair_free(&workers[i].pair);
+		gather_free(&workers[i].gather);
 		map64_free(&workers[i].parked);
 	}
 	mem_free(workers);

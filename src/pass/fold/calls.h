@@ -13,6 +13,7 @@
 #define SPUR_PASS_FOLD_CALLS_H
 
 #include "base/map64.h"
+#include "pass/fold/gather.h"
 #include "pass/fold/sample.h"
 #include "pass/fold/spread.h"
 #include "pass/pass.h"
@@ -68,6 +69,7 @@ struct calls {
 	uint64_t samples; /* with a stack */
 	/* While a feed is read: */
 	struct pair pair;
+	struct gather gather;
 	/* track << 32 | key -> open calls, where another track uses the key's counter */
 	struct map64 parked;
 	uint32_t low, high; /* tracks seen */

@@ -123,7 +123,7 @@ static char *put_padded(char *p, const char *s, size_t len, size_t width)
 
 static char *put_number(char *p, int64_t v, unsigned width)
 {
-	return v < 0 ? put_blanks(p, width) : put_u64_w(p, (uint64_t)v, width);
+	return v == -1 ? put_blanks(p, width) : put_u64_w(p, (uint64_t)v, width);
 }
 
 static const char *duration_color(int64_t ns)
@@ -473,8 +473,9 @@ void calltext_event(const struct calltext *c, struct calltext_pen *pen,
 
 /* ---- set-up ---- */
 
-static unsigned digits(int64_t v)
+static unsigned digits(int64_t id)
 {
+	uint64_t v = id == -1 ? 0 : (uint64_t)id;
 	unsigned n = 1;
 
 	while (v >= 10) {

@@ -37,6 +37,14 @@ static inline struct table_value table_u64(uint64_t v)
 	return (struct table_value){ .type = TABLE_U64, .u = v };
 }
 
+/* A process or thread id: unsigned, -1 where there is none. */
+static inline struct table_value table_id(int64_t id)
+{
+	if (id == -1)
+		return (struct table_value){ 0 };
+	return table_u64((uint64_t)id);
+}
+
 static inline struct table_value table_i64(int64_t v)
 {
 	return (struct table_value){ .type = TABLE_I64, .i = v };

@@ -226,6 +226,10 @@ static void value_out(const struct spur_trace *t, const struct spur_value *v, st
 		break;
 	case SPUR_KOID:
 		out_u64(o, v->u);
+		if (v->label) {
+			label_out(v, " (", o);
+			out_char(o, ')');
+		}
 		break;
 	case SPUR_ENUM:
 		if (v->label)

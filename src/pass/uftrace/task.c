@@ -17,10 +17,13 @@ static enum style_source source_of_path(const char *path)
 static struct style_task *task_add(struct style *s, uint32_t track)
 {
 	const struct spur_track *k = spur_track(s->trace, track);
-	const struct uftrace_task *u = s->data ? uftrace_task(s->data, k->tid) : NULL;
+	const struct uftrace_task *u = s->data && k ? uftrace_task(s->data, k->tid) : NULL;
 	struct style_task *t;
 
-	if (track >= s->index_cap ||
+	/* Tracks may come to light while rows are read. */
+	if (!k ||
+	    !mem_grow((void **)&s->index, &s->index_cap, (size_t)track + 1, sizeof(*s->index),
+		      MAX_TASKS) ||
 	    !mem_grow((void **)&s->tasks, &s->tasks_cap, s->ntasks + 1, sizeof(*t), MAX_TASKS))
 		return NULL;
 	t = &s->tasks[s->ntasks++];

@@ -1,0 +1,220 @@
+/*
+ * FXT, the Fuchsia trace format: one file of records of 64-bit words, from one or more providers.
+ *
+ * Reads every record, event and argument type, in both byte orders; what is unknown is kept as it is. Rows come by
+ * time: one pass over headers finds what is out of order, a second one makes the rows (format/fxt/reader.h). As stored,
+ * and while the file is being written, there is one pass.
+ * Does not read: what is inside blobs.
+ */
+#include "format/fxt/reader.h"
+
+enum { SCORE_MAGIC = 100, SCORE_CHAIN = 40, PROBE_RECORDS = 2, PROVIDERS_SHOWN = 64 };
+
+/* SPEC fxt/byte-order: the first word tells; SPEC fxt/no-magic: without it, the order in which records are plausible */
+static bool guess_order(struct source *src, bool *magic)
+{
+	uint64_t first;
+
+	*magic = false;
+	if (!source_need(src, FXT_WORD))
+		return order_swaps(false);
+	first = load64(src->data, order_swaps(false));
+	*magic = first == FXT_MAGIC || first == __builtin_bswap64(FXT_MAGIC);
+	if (*magic)
+		return order_swaps(first != FXT_MAGIC);
+	return order_swaps(!fxt_plausible(src, 0, order_swaps(false), false, 1) &&
+			   fxt_plausible(src, 0, order_swaps(true), false, 1));
+}
+
+static int probe(const struct probe *p)
+{
+	uint64_t first;
+
+	if (p->is_dir || p->len < FXT_WORD)
+		return 0;
+	first = load64(p->head, false);
+	if (first == FXT_MAGIC || first == __builtin_bswap64(FXT_MAGIC))
+		return SCORE_MAGIC;
+	for (int big = 0; big < 2; big++) {
+		struct source head = { .data = p->head, .size = p->len, .eof = true };
+
+		if (fxt_plausible(&head, 0, order_swaps(big), true, PROBE_RECORDS))
+			return SCORE_CHAIN;
+	}
+	return 0;
+}
+
+/* --- what there is to know before the rows --- */
+
+/*
+ * In a single pass: the first clock and the first time, from the records up to the first that has one. They tell the
+ * unit of ticks, and are the time of what comes before.
+ */
+static void look_ahead(struct fxt *x)
+{
+	struct fxt_resync resync = { 0 };
+	struct fxt_frame f;
+	bool clamped;
+
+	for (uint64_t off = 0;; off += f.state == FXT_FRAME_RECORD ? f.size : f.lost) {
+		struct fxt_shape s;
+
+		fxt_frame_at(x->src, off, x->swap, &resync, &f);
+		if (f.state == FXT_FRAME_END)
+			return;
+		if (f.state != FXT_FRAME_RECORD)
+			continue;
+		fxt_shape_of(&s, x->src->data + off, f.size, x->swap);
+		if (s.type == FXT_INIT && !s.lacks && s.value && !x->clock_told) {
+			fxt_clock_set(&x->clock, s.value, s.extended ? s.more[0] : 0, x->raw_time);
+			x->base_time = s.more[1];
+			x->clock_told = true;
+		}
+		if (s.timed) {
+			x->last = fxt_clock_ns(&x->clock, s.ticks, &clamped);
+			return;
+		}
+	}
+}
+
+/* SPEC fxt/init-base: time counts from the base, whose time of day is known */
+static void set_clock(struct fxt *x)
+{
+	struct clock_info *c = &x->t->clock;
+
+	c->name = "provider";
+	c->hz = x->clock.hz;
+	c->ticks = x->raw_time && c->hz != 1000000000;
+	c->derived = x->clocks_differ ? "the first initialization record; others differ"
+		     : x->clock_told  ? "the initialization record"
+				      : "there is no initialization record: a tick is a nanosecond";
+	c->epoch_known =
+		x->base_time && x->base_time <= INT64_MAX && !(x->raw_time && x->clock.base);
+	c->epoch_ns = c->epoch_known ? (int64_t)x->base_time : 0;
+}
+
+static bool add_info(struct fxt *x)
+{
+	struct spur_trace *t = x->t;
+
+	for (size_t i = 0; i < x->nproviders && i < PROVIDERS_SHOWN; i++) {
+		const struct fxt_provider *p = x->providers[i];
+		size_t len;
+		const char *name = spur_string(t, p->name, &len);
+		const char *key = arena_printf(&t->arena, "provider %u", p->id);
+
+		/* The one before all others is there whether it says something or not. */
+		if (!i && x->nproviders > 1)
+			continue;
+		if (!key || !trace_add_info(t, key, "%.*s%s%llu ticks a second", (int)len, name,
+					    len ? ", " : "", (unsigned long long)p->clock.hz))
+			return false;
+	}
+	return x->nproviders <= PROVIDERS_SHOWN ||
+	       trace_add_info(t, "more providers", "%zu", x->nproviders - PROVIDERS_SHOWN);
+}
+
+/* --- the format --- */
+
+static bool open_tables(struct fxt *x)
+{
+	struct feed *f = trace_add_feed(x->t, SPUR_NONE, x);
+
+	if (!f)
+		return false;
+	x->stream = trace_add_stream(x->t, x->t->path, x->src->size);
+	if (x->stream == SPUR_NONE)
+		return false;
+	f->stream = x->stream;
+	f->size = x->src->size;
+	x->file = x->t->streams[x->stream].path;
+	fxt_clock_set(&x->clock, 1000000000, 0, x->raw_time);
+	x->window = fxt_window_new();
+	return x->window && fxt_classes_init(x) && fxt_state_init(x);
+}
+
+static bool read_tables(struct fxt *x)
+{
+	if (!x->ordered) {
+		look_ahead(x);
+		set_clock(x);
+		return true;
+	}
+	if (!fxt_scan(x) || !add_info(x))
+		return false;
+	set_clock(x);
+	x->lanes = x->spans ? lanes_new(x->t) : NULL;
+	x->t->streams[x->stream].size = x->t->feeds[0]->size = x->src->size;
+	return (x->lanes || !x->spans) && fxt_scan_end(x);
+}
+
+static enum spur_status open_file(struct spur_trace *t, struct source *src, struct spur_error *err)
+{
+	const bool stored = t->options.as_stored || t->options.follow;
+	struct fxt *x;
+	bool magic;
+
+	if (!src)
+		return err_set(err, SPUR_ERR_FORMAT, "%s: expected a file, found a directory",
+			       t->path);
+	x = mem_alloc(sizeof(*x));
+	if (!x)
+		return err_nomem(err);
+	t->state = x;
+	x->t = t;
+	x->src = src;
+	x->raw_time = t->options.raw_time;
+	x->first = true;
+	x->other_track = SPUR_NONE;
+	x->ordered = !stored;
+	x->books = t->options.as_stored;
+	x->log = &t->diag;
+	diag_init(&x->mute);
+	reorder_init(&x->order, sizeof(struct spur_event), true);
+	pthread_mutex_init(&x->lock, NULL);
+	x->swap = guess_order(src, &magic);
+	if (!open_tables(x))
+		return err_nomem(err);
+	if (!magic && src->size)
+		diag_add(&t->diag, DIAG_WARN, "fxt/no-magic", x->file, 0, 0,
+			 "file: expected the magic record first, found other bytes");
+	t->byte_order = x->swap == order_swaps(true) ? "big" : "little";
+	return read_tables(x) ? SPUR_OK : err_nomem(err);
+}
+
+static const uint8_t *raw_record(struct spur_trace *t, const struct spur_event *ev)
+{
+	const struct fxt *x = t->state;
+
+	return ev->off <= x->src->size && ev->len <= x->src->size - ev->off ? x->src->data + ev->off
+									    : NULL;
+}
+
+static void close_file(struct spur_trace *t)
+{
+	struct fxt *x = t->state;
+
+	lanes_free(x->lanes);
+	mem_free(x->window);
+	reorder_free(&x->order);
+	fxt_classes_free(x);
+	fxt_names_free(&x->names);
+	fxt_state_free(x);
+	diag_free(&x->mute);
+	pthread_mutex_destroy(&x->lock);
+	mem_free(x);
+}
+
+const struct spur_format spur_format_fxt = {
+	.name = "fxt",
+	.title = "Fuchsia trace format (FXT): one file of records of all providers",
+	.reads = "every record, event and argument type, both byte orders, damaged and unfinished "
+		 "files",
+	.probe = probe,
+	.open = open_file,
+	.next = fxt_next,
+	.args = fxt_args,
+	.fields = fxt_fields,
+	.raw = raw_record,
+	.close = close_file,
+};

@@ -1,0 +1,121 @@
+/* Arguments of rows: the record's own, and what else the record says of the event. See docs/formats/fxt.md. */
+#include "format/fxt/value.h"
+
+/* The thread on the other side of a switch. */
+static void add_other(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,
+		      int which)
+{
+	const struct fxt_thread_ref *t = &p->shape.threads[which];
+	uint64_t tid = t->tid;
+
+	if (t->ref) {
+		const uint32_t track = fxt_thread_at(p->x, p->provider, t->ref, p->off);
+
+		if (!track) {
+			fxt_add(p, args, name, SPUR_NULL);
+			return;
+		}
+		tid = (uint64_t)spur_track(p->x->t, track - 1)->tid;
+	}
+	fxt_add_koid(p, args, name, tid);
+}
+
+static void switch_args(const struct fxt_place *p, bool out, struct spur_args *args)
+{
+	const uint64_t h = p->shape.head;
+	const bool legacy = p->shape.sub == FXT_LEGACY_SWITCH;
+	const uint64_t state = legacy ? fxt_bits(h, 24, 27) : fxt_bits(h, 36, 39);
+
+	/* SPEC fxt/thread-state: new, running, suspended, blocked, dying, dead */
+	if (out)
+		fxt_add_enum(p, args, FXT_W_STATE, state, fxt_state_name(state));
+	add_other(p, args, out ? FXT_W_NEXT : FXT_W_PREV, out);
+	if (legacy)
+		fxt_add_u64(p, args, FXT_W_PRIORITY,
+			    out ? fxt_bits(h, 44, 51) : fxt_bits(h, 52, 59));
+	else
+		fxt_add_args(p, args);
+}
+
+static void profiler_args(const struct fxt_place *p, struct spur_args *args)
+{
+	const struct fxt_shape *s = &p->shape;
+
+	if (s->sub == FXT_BACKTRACE) {
+		fxt_add_frames(p, args);
+		return;
+	}
+	fxt_add_u64(p, args, FXT_W_MODULE, fxt_bits(s->head, 28, 43));
+	if (s->sub == FXT_MODULE) {
+		fxt_add_data(p, args, FXT_W_BUILD_ID, SPUR_BYTES);
+		return;
+	}
+	fxt_add_u64(p, args, FXT_W_FLAGS, fxt_bits(s->head, 44, 46));
+	fxt_add_hex(p, args, FXT_W_START, s->value);
+	fxt_add_hex(p, args, FXT_W_RANGE, s->more[0]);
+	fxt_add_hex(p, args, FXT_W_VADDR, s->more[1]);
+}
+
+static void object_args(const struct fxt_place *p, struct spur_args *args)
+{
+	struct spur_value *v;
+
+	if (p->shape.type == FXT_KERNEL_OBJECT) {
+		fxt_add_koid(p, args, FXT_W_KOID, p->shape.value);
+	} else {
+		v = fxt_add(p, args, FXT_W_POINTER, SPUR_POINTER);
+		if (v)
+			v->u = p->shape.value;
+	}
+	fxt_add_args(p, args);
+}
+
+static void record_args(const struct fxt_place *p, const struct spur_event *ev,
+			struct spur_args *args)
+{
+	const struct fxt_shape *s = &p->shape;
+	const uint64_t blob = fxt_bits(s->head, 48, 55);
+
+	switch (s->type) {
+	case FXT_BLOB:
+		fxt_add_data(p, args, FXT_W_DATA, SPUR_BYTES);
+		fxt_add_enum(p, args, FXT_W_TYPE, blob, fxt_blob_type(blob));
+		break;
+	case FXT_LARGE:
+		fxt_add_data(p, args, FXT_W_DATA, SPUR_BYTES);
+		fxt_add_args(p, args);
+		break;
+	case FXT_USER_OBJECT:
+	case FXT_KERNEL_OBJECT:
+		object_args(p, args);
+		break;
+	case FXT_LOG:
+		fxt_add_data(p, args, FXT_W_MESSAGE, SPUR_STRING);
+		break;
+	case FXT_PROFILER:
+		profiler_args(p, args);
+		break;
+	case FXT_SCHEDULING:
+		if (s->sub != FXT_WAKEUP) {
+			switch_args(p, ev->flags & SPUR_F_OUT, args);
+			break;
+		}
+		fxt_add_args(p, args);
+		break;
+	default:
+		fxt_add_args(p, args);
+	}
+}
+
+enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	struct fxt_place p;
+
+	args_reset(args);
+	if (!ev->nargs)
+		return SPUR_OK;
+	fxt_place_enter(t->state, ev, &p);
+	record_args(&p, ev, args);
+	fxt_place_leave(t->state);
+	return SPUR_OK;
+}

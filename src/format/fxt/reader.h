@@ -1,0 +1,379 @@
+/*
+ * The reader of FXT files: what it keeps while it goes over the records, twice.
+ *
+ * Pass 1 (in open) goes over headers and times: it builds the tables (providers, strings, threads, objects), declares
+ * the tracks, and makes the rows of records that come too late for their window (model/reorder.h). Pass 2 (in next)
+ * makes all other rows, a window at a time. For rows as stored there is one pass, in next, which does both.
+ *
+ * What a reference means depends on where it stands: strings and threads are registered again and again. The tables
+ * have what holds at the place that the reader is at, and a log of all registrations, so that the arguments of any
+ * record can be decoded later, by any thread. After pass 1 the log does not change; in a single pass `lock` guards it.
+ */
+#ifndef SPUR_FORMAT_FXT_READER_H
+#define SPUR_FORMAT_FXT_READER_H
+
+#include "base/map64.h"
+#include "format/format.h"
+#include "format/fxt/frame.h"
+#include "format/fxt/shape.h"
+#include "model/args.h"
+#include "model/lane.h"
+#include "model/reorder.h"
+
+enum {
+	FXT_PROVIDERS = 512, /* beyond that the last one takes what comes */
+	FXT_WINDOW = 512, /* rows of a window */
+	FXT_TRACKS = 1 << 20, /* beyond that one track takes what comes */
+};
+
+/* --- what holds from where on (version.c) --- */
+
+/* A value of an entry, from a place in the file on. */
+struct fxt_version {
+	uint64_t off;
+	uint32_t value;
+	uint32_t prev; /* the version before; 0: none */
+	uint32_t jump; /* one further back, so that any is found in logarithmic time */
+	uint32_t depth;
+};
+
+/* All versions of all entries in the order of the file. In scratch memory. */
+struct fxt_log {
+	struct fxt_version *items; /* items[0] is none */
+	size_t count, cap;
+};
+
+/* The number of the new version of the entry whose newest was `head`; 0: no memory. */
+uint32_t fxt_log_add(struct fxt_log *l, uint32_t head, uint64_t off, uint32_t value);
+/* 1 + the value that held at `off`, of the entry with this head; 0: none yet. */
+uint32_t fxt_log_at(const struct fxt_log *l, uint32_t head, uint64_t off);
+void fxt_log_free(struct fxt_log *l);
+/* Makes room for `need` items of `size` bytes in scratch memory. */
+bool fxt_scratch_grow(void **p, size_t *cap, size_t need, size_t size);
+
+/* --- providers and their tables (state.c) --- */
+
+/* A thread index. */
+struct fxt_slot {
+	uint32_t now; /* 1 + track where the reader is; 0: not registered */
+	uint32_t head; /* newest version */
+};
+
+/*
+ * A string index. As the name of an event it knows what rows of that name have in common (model/event.h), so that
+ * nothing is searched for an event.
+ */
+struct fxt_string {
+	uint32_t now; /* 1 + string id where the reader is; 0: not registered */
+	uint32_t cat; /* 1 + string id of the category that the rest is for */
+	uint64_t stream_cat;
+	uint64_t name_cls[2]; /* of functions, of others; 0: not known */
+};
+
+struct fxt_clock {
+	uint64_t hz, base;
+	uint64_t num, den, inverse, twice; /* ns = (ticks - base) * num / den; 2^64 / den; 2 den */
+	bool plain; /* ns are ticks */
+};
+
+struct fxt_provider {
+	uint32_t id, number;
+	uint32_t name; /* string id */
+	bool announced;
+	bool timed; /* its clock was set by a record */
+	uint32_t track; /* for what belongs to no thread or process; SPUR_NONE until needed */
+	struct fxt_clock clock;
+	struct fxt_string *strings; /* FXT_STRINGS; memory that is not touched costs nothing */
+	uint32_t *heads; /* FXT_STRINGS: their newest versions */
+	struct fxt_slot *threads; /* FXT_THREADS; values are tracks */
+};
+
+struct fxt_section {
+	uint64_t off;
+	uint32_t provider;
+};
+
+/* --- names and tracks (names.c) --- */
+
+struct fxt_koid {
+	uint32_t name; /* 1 + string id of the newest kernel object record; 0: none */
+	uint32_t process; /* track; SPUR_NONE: none */
+	uint32_t thread; /* its first track as a thread */
+};
+
+struct fxt_mapping {
+	uint64_t start, end; /* the last address */
+	uint64_t vaddr, off;
+	uint32_t process; /* number of its koid */
+	uint32_t module;
+};
+
+struct fxt_names {
+	struct map64 numbers; /* koid -> 1 + number */
+	struct fxt_koid *koids; /* by number */
+	size_t nkoids, koids_cap;
+	struct map64 threads; /* numbers of pid << 32 | tid -> 1 + track */
+	struct fxt_log log; /* values are string ids */
+	struct map64 kernel; /* 1 + provider << 32 | number -> head; 0 << 32: of all providers */
+	struct map64 spaces; /* provider << 32 | number of the process -> 1 + space */
+	struct map64 pointers; /* pointer -> 1 + number */
+	struct map64 user; /* space << 32 | pointer's number -> head */
+	uint32_t nspaces, npointers;
+	struct map64 modules; /* number of the process << 16 | module -> head */
+	/* Sorted runs, one for each bit of the count; long ones first. */
+	struct fxt_mapping *maps;
+	size_t nmaps, maps_cap;
+};
+
+/* --- classes by what they are of --- */
+
+enum fxt_class {
+	FXT_CLASS_NONE,
+	FXT_CLASS_SWITCH,
+	FXT_CLASS_WAKEUP,
+	FXT_CLASS_LOG,
+	FXT_CLASS_BACKTRACE,
+	FXT_CLASS_LOST,
+	FXT_CLASS_MAGIC,
+	FXT_CLASS_PROVIDER_INFO,
+	FXT_CLASS_PROVIDER_SECTION,
+	FXT_CLASS_INIT,
+	FXT_CLASS_STRING,
+	FXT_CLASS_THREAD,
+	FXT_CLASS_PLACEHOLDER,
+	FXT_CLASS_METADATA,
+	FXT_CLASS_PROVIDER_EVENT,
+	FXT_CLASS_SCHEDULING,
+	FXT_CLASS_PROFILER,
+	FXT_CLASS_LARGE,
+	FXT_CLASS_RECORD,
+	FXT_CLASS_OTHERS, /* beyond what a trace can have */
+	FXT_OWN_CLASSES
+};
+
+/* Names of arguments and fields (class.c). */
+enum fxt_word {
+	FXT_W_PROVIDER,
+	FXT_W_TICKS,
+	FXT_W_THREAD,
+	FXT_W_PID,
+	FXT_W_TID,
+	FXT_W_CATEGORY,
+	FXT_W_NAME,
+	FXT_W_ARGS,
+	FXT_W_ID,
+	FXT_W_END_TICKS,
+	FXT_W_EXTRA_WORDS,
+	FXT_W_TYPE,
+	FXT_W_SIZE,
+	FXT_W_DATA,
+	FXT_W_POINTER,
+	FXT_W_KOID,
+	FXT_W_CPU,
+	FXT_W_STATE,
+	FXT_W_PRIORITY,
+	FXT_W_NEXT,
+	FXT_W_PREV,
+	FXT_W_MESSAGE,
+	FXT_W_MODULE,
+	FXT_W_BUILD_ID,
+	FXT_W_START,
+	FXT_W_RANGE,
+	FXT_W_VADDR,
+	FXT_W_FLAGS,
+	FXT_W_FRAMES,
+	FXT_W_INDEX,
+	FXT_W_VALUE,
+	FXT_W_TICKS_PER_SECOND,
+	FXT_W_BASE_TICKS,
+	FXT_W_BASE_TIME_NS,
+	FXT_W_EVENT,
+	FXT_W_FORMAT,
+	FXT_W_HEADER,
+	FXT_W_OUT_PRIORITY,
+	FXT_W_IN_PRIORITY,
+	FXT_W_OUT,
+	FXT_W_IN,
+	FXT_W_PROCESS,
+	FXT_W_IDLE,
+	FXT_W_INCOMING_WEIGHT,
+	FXT_W_OUTGOING_WEIGHT,
+	FXT_WORDS
+};
+
+struct fxt_window; /* read.c */
+
+struct fxt {
+	/* Where the reader is. */
+	struct source *src;
+	uint64_t off;
+	struct fxt_provider *provider; /* of the records at `off`; never NULL */
+	bool swap;
+	bool first; /* pass 1, or the only one: tables grow */
+	bool ordered; /* rows by time */
+	bool books; /* rows for records that only keep the books too */
+	bool told; /* pass 1: the record at `off` is known to be late */
+	bool spans; /* there are complete events: lanes are needed */
+	int64_t last; /* as stored: time of the last record that has one, before that of the first */
+	int64_t start; /* by time: the earliest */
+
+	struct spur_trace *t;
+	const char *file;
+	uint32_t stream;
+	struct diag_log *log; /* of the feed; in pass 1, `mute` */
+	struct diag_log mute;
+	bool raw_time;
+
+	struct reorder order;
+	struct lanes *lanes; /* NULL: not needed */
+	struct fxt_window *window;
+
+	struct fxt_provider **providers;
+	size_t nproviders, providers_cap;
+	struct map64 by_id; /* provider id -> 1 + number */
+	uint32_t other_track; /* of what has none of its own any more; SPUR_NONE: not needed */
+	struct map64 unknown; /* provider's number << 8 | thread index -> 1 + track */
+	struct fxt_section *sections; /* where providers take turns; scratch memory */
+	size_t nsections, sections_cap;
+	struct fxt_log tables; /* strings: string ids; threads: tracks */
+	size_t replayed; /* pass 2: the next version to hold */
+	struct fxt_string *no_strings; /* of providers that have registered none */
+	uint32_t *no_heads;
+	struct fxt_slot *no_threads;
+	struct fxt_names names;
+
+	struct fxt_resync resync;
+	uint64_t lost_until; /* end of the last bytes that were passed over; 0: none */
+
+	/* What the records say of time. */
+	struct fxt_clock clock; /* the first provider's */
+	uint64_t base_time; /* ns since 1970 of its base; 0: not told */
+	bool clock_told, clocks_differ;
+
+	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
+	uint32_t own_classes[FXT_OWN_CLASSES];
+	uint32_t words[FXT_WORDS]; /* string ids */
+	pthread_mutex_t lock; /* tables and names, in a single pass */
+};
+
+/* One record being read. */
+struct fxt_record {
+	struct fxt_shape shape;
+	uint64_t off;
+	const struct fxt_provider *provider;
+	int64_t ts; /* its time, or that of a neighbour */
+	bool clamped; /* it does not fit into 64 bits of ns */
+};
+
+/* state.c */
+bool fxt_state_init(struct fxt *x);
+/* The provider of an id, made where there is none. NULL: no memory. */
+struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
+void fxt_state_free(struct fxt *x);
+/* To the beginning of the file, as if nothing had been read; the log and all names stay. False: no memory. */
+bool fxt_state_rewind(struct fxt *x);
+/* Records that keep the books. False: no memory. */
+bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s);
+bool fxt_take_init(struct fxt *x, const struct fxt_shape *s);
+bool fxt_take_string(struct fxt *x, const struct fxt_shape *s);
+bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s);
+const struct fxt_provider *fxt_provider_at(const struct fxt *x, uint64_t off);
+/* 1 + string id of an index, 1 + track of a thread index, as of `off`; 0: not registered. */
+uint32_t fxt_string_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,
+		       uint64_t off);
+uint32_t fxt_thread_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,
+		       uint64_t off);
+/* The track for rows of the provider itself. SPUR_NONE: no memory. */
+uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p);
+/* SPUR_NONE: no memory. */
+uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigned index);
+void fxt_clock_set(struct fxt_clock *c, uint64_t hz, uint64_t base, bool raw);
+/* ns; *clamped: they do not fit into 64 bits. */
+int64_t fxt_clock_ns(const struct fxt_clock *c, uint64_t ticks, bool *clamped);
+
+/* The same where nothing is odd; false: ask fxt_clock_ns(). */
+static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int64_t *ns)
+{
+	uint64_t product, n, rest;
+
+	if (c->plain) {
+		*ns = (int64_t)ticks;
+		return *ns >= 0;
+	}
+	if (ticks < c->base || __builtin_mul_overflow(ticks - c->base, c->num, &product))
+		return false;
+	/* At most 2 too small, since `inverse` is rounded down. No branches: how much is anybody's guess. */
+	n = (uint64_t)((unsigned __int128)product * c->inverse >> 64);
+	rest = product - n * c->den;
+	n += (uint64_t)(rest >= c->den) + (uint64_t)(rest >= c->twice);
+	*ns = (int64_t)n;
+	return *ns >= 0;
+}
+
+/* names.c: tracks are SPUR_NONE, other results false, where memory is out */
+uint32_t fxt_add_track(struct fxt *x, struct spur_track track);
+
+static inline struct spur_track *fxt_track(const struct fxt *x, uint32_t id)
+{
+	return &x->t->tracks[id / TRACE_TRACK_PAGE][id % TRACE_TRACK_PAGE];
+}
+
+void fxt_names_free(struct fxt_names *n);
+uint32_t fxt_process_track(struct fxt *x, uint64_t pid);
+uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid);
+/* A thread whose process is not told here. */
+uint32_t fxt_tid_track(struct fxt *x, uint64_t tid);
+/* A track without a name gets this one. */
+void fxt_track_idle(struct fxt *x, uint32_t track);
+bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off);
+bool fxt_name_user(struct fxt *x, uint64_t pid, uint64_t pointer, uint32_t name, uint64_t off);
+bool fxt_name_module(struct fxt *x, uint64_t pid, uint32_t module, uint32_t name, uint64_t off);
+bool fxt_add_mapping(struct fxt *x, uint64_t pid, struct fxt_mapping map);
+/* Names as of `off`; string ids, 0: none. */
+uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint64_t koid,
+			 uint64_t off);
+uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
+		       uint64_t pointer, uint64_t off);
+uint32_t fxt_module_name(const struct fxt *x, uint64_t pid, uint32_t module, uint64_t off);
+/* The mapping that an address of the process lies in; NULL: none. */
+const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, uint64_t addr,
+					   uint64_t off);
+
+/* class.c */
+bool fxt_classes_init(struct fxt *x);
+void fxt_classes_free(struct fxt *x);
+/* 0: no memory. */
+uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
+
+/* rows.c */
+/*
+ * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books. False: no memory.
+ */
+bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, uint32_t *n);
+/* The track that a reference means; SPUR_NONE: no memory. */
+uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
+			  const struct fxt_thread_ref *t);
+
+/* scan.c */
+/* Pass 1, from the beginning to the end. False: no memory. */
+bool fxt_scan(struct fxt *x);
+/* Begins pass 2. */
+bool fxt_scan_end(struct fxt *x);
+/* The record at x->off. */
+void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_record *r);
+/* Says what was lost, and goes on behind it. */
+void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
+/* What decides between rows of equal time; see model/reorder.h. */
+uint64_t fxt_row_rank(const struct spur_event *row);
+
+/* read.c */
+struct fxt_window *fxt_window_new(void);
+enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b);
+
+/* args.c, fields.c */
+enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev,
+			  struct spur_args *args);
+enum spur_status fxt_fields(struct spur_trace *t, const struct spur_event *ev,
+			    struct spur_args *args);
+
+#endif

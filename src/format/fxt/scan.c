@@ -1,0 +1,160 @@
+/* Pass 1: headers and times; the tables, the tracks, and the rows of what comes too late. */
+#include "format/fxt/plain.h"
+
+void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_record *r)
+{
+	fxt_shape_of(&r->shape, x->src->data + x->off, f->size, x->swap);
+	r->off = x->off;
+	r->provider = x->provider;
+	r->clamped = false;
+	if (r->shape.timed)
+		r->ts = fxt_clock_ns(&r->provider->clock, r->shape.ticks, &r->clamped);
+	else if (!x->ordered)
+		r->ts = x->last;
+	else
+		r->ts = x->order.highest == INT64_MIN ? x->start : x->order.highest;
+}
+
+/* SPEC fxt/damage: what is no record is passed over and counted */
+void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
+{
+	const bool torn = f->to_end && f->lost < FXT_WORD;
+	const char *what = f->size ? "a size that fits" : torn ? "a header" : "a size";
+
+	if (f->to_end)
+		diag_add(x->log, DIAG_DAMAGE, f->code, x->file, x->off, f->lost,
+			 "record: expected %s, found the end of the data: %llu bytes lost", what,
+			 (unsigned long long)f->lost);
+	else
+		diag_add(x->log, DIAG_DAMAGE, f->code, x->file, x->off, f->lost,
+			 "record: expected %s, found %llu words: %llu bytes lost, up to where "
+			 "records "
+			 "begin again",
+			 what, (unsigned long long)(f->size / FXT_WORD),
+			 (unsigned long long)f->lost);
+	x->off += f->lost;
+	x->lost_until = x->off;
+}
+
+uint64_t fxt_row_rank(const struct spur_event *row)
+{
+	if (row->kind == SPUR_SPAN)
+		return REORDER_SPAN(row->dur);
+	/* Of the two rows of a switch the second one. */
+	return row->off + (row->flags & SPUR_F_IN ? 1 : 0);
+}
+
+/* The row of a plain event that comes too late. False: it is not plain, or (then *good is) no memory. */
+static bool put_by(struct fxt *x, const uint8_t *p, bool *good)
+{
+	const uint8_t *const data_end = x->src->data + x->src->size;
+	struct plain_event e;
+	struct spur_event row;
+
+	if (!plain_event(x, plain_tables(x), p, data_end, &e, x->swap, false))
+		return false;
+	plain_row(&row, &e, (uint64_t)(p - x->src->data));
+	*good = reorder_add(&x->order, row.ts, fxt_row_rank(&row), &row);
+	return *good;
+}
+
+/*
+ * Plain events from x->off on: all that is asked of most is their time. False: no memory.
+ * INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
+ */
+ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
+{
+	const uint8_t *const data = x->src->data, *const data_end = data + x->src->size;
+	const uint8_t *p = data + x->off;
+	const struct plain_tables in = plain_tables(x);
+	struct reorder order = x->order; /* a copy, so that it need not lie in memory */
+	int64_t start = x->start;
+	bool spans = false, good = true;
+
+	while (data_end - p >= 2 * FXT_WORD) {
+		const uint64_t h = load64(p, swap), bytes = fxt_bytes(h),
+			       ticks = load64(p + FXT_WORD, swap);
+		const uint64_t event = fxt_bits(h, 16, 19);
+		int64_t ts = (int64_t)ticks;
+
+		if (fxt_type(h) != FXT_EVENT || event >= FXT_EVENT_TYPES ||
+		    !in.threads[fxt_bits(h, 24, 31)].now ||
+		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD ||
+		    (plain ? ts < 0 : !fxt_clock_fast(in.clock, ticks, &ts)))
+			break;
+		spans |= event == FXT_COMPLETE;
+		start = ts < start ? ts : start;
+		if (!reorder_ascends(&order, ts) && reorder_late_window(&order, ts)) {
+			x->order = order;
+			x->told = !put_by(x, p, &good);
+			order = x->order;
+			if (x->told)
+				break;
+		}
+		p += bytes;
+	}
+	x->order = order;
+	x->start = start;
+	x->spans |= spans;
+	x->off = (uint64_t)(p - data);
+	return good;
+}
+
+/* Any record; its rows are wanted only where it comes too late. */
+static bool scan_record(struct fxt *x, const struct fxt_frame *f)
+{
+	struct spur_event rows[2];
+	struct fxt_record r;
+	uint32_t n = 0;
+	bool late = false;
+
+	fxt_record_at(x, f, &r);
+	if (r.shape.timed) {
+		late = x->told || reorder_late_window(&x->order, r.ts);
+		x->start = r.ts < x->start ? r.ts : x->start;
+	} else {
+		reorder_pass_window(&x->order);
+	}
+	x->told = false;
+	if (r.shape.type == FXT_EVENT && !r.shape.lacks && r.shape.sub == FXT_COMPLETE)
+		x->spans = true;
+	if (r.shape.type == FXT_EVENT && !late)
+		return r.shape.lacks || fxt_record_track(x, &r, &r.shape.threads[0]) != SPUR_NONE;
+	if (!fxt_rows_of(x, &r, rows, &n))
+		return false;
+	for (uint32_t i = 0; late && i < n; i++)
+		if (!reorder_add(&x->order, rows[i].ts, fxt_row_rank(&rows[i]), &rows[i]))
+			return false;
+	return true;
+}
+
+bool fxt_scan(struct fxt *x)
+{
+	struct fxt_frame f;
+
+	x->first = true;
+	x->log = &x->mute;
+	x->start = INT64_MAX;
+	do {
+		if (!(x->swap			 ? scan_events(x, true, false)
+		      : x->provider->clock.plain ? scan_events(x, false, true)
+						 : scan_events(x, false, false)))
+			return false;
+		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
+		if (f.state == FXT_FRAME_DAMAGE) {
+			fxt_pass_damage(x, &f);
+		} else if (f.state == FXT_FRAME_RECORD) {
+			if (!scan_record(x, &f))
+				return false;
+			x->off += f.size;
+		}
+	} while (f.state != FXT_FRAME_END);
+	return true;
+}
+
+bool fxt_scan_end(struct fxt *x)
+{
+	x->first = false;
+	x->start = x->start == INT64_MAX ? 0 : x->start;
+	return fxt_state_rewind(x) && reorder_sort(&x->order);
+}

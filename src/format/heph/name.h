@@ -1,0 +1,88 @@
+/*
+ * Names that records carry in full (descriptions, options, attributes) to string ids and classes: one look at a few
+ * bytes in the usual case. Any thread may look up; an entry never changes once it can be seen.
+ */
+#ifndef SPUR_FORMAT_HEPH_NAME_H
+#define SPUR_FORMAT_HEPH_NAME_H
+
+#include "base/bits.h"
+#include "base/map64.h"
+#include "model/trace.h"
+
+enum {
+	HEPH_NAME_SLOTS = 2048,
+	/* SPEC heph/name-limit: distinct names that get an id; the others share heph_names.other */
+	HEPH_NAMES = 1 << 20,
+	HEPH_NAME_BYTES = 64 << 20, /* and all bytes of those */
+};
+
+struct heph_name {
+	uint64_t words[4]; /* as heph_name_words() has them */
+	const char *text;
+	size_t len;
+	uint32_t id; /* string id */
+	uint32_t cls; /* 0: these names have no classes */
+};
+
+struct heph_names {
+	struct spur_trace *trace;
+	struct event_class
+		model; /* of the classes made: all but the name; no flags: none are made */
+	struct heph_name *slots[HEPH_NAME_SLOTS]; /* atomic; what was looked up last there */
+	const struct heph_name *other; /* of all beyond the limits */
+	pthread_mutex_t lock; /* of what follows */
+	struct map64 by_id; /* string id to entry */
+	struct arena arena;
+	size_t count, bytes;
+};
+
+/* `flags`, `cat`: of the classes; 0: no classes. False: no memory (heph_names_free() is due all the same). */
+bool heph_names_init(struct heph_names *n, struct spur_trace *t, uint32_t flags, const char *cat);
+void heph_names_free(struct heph_names *n);
+/* Out of line half of the one below. */
+const struct heph_name *heph_name_slow(struct heph_names *n, const uint8_t *p, size_t len,
+				       size_t slot);
+
+/*
+ * The first and the last sixteen bytes, which may overlap; of less than eight, these and zeros. At least eight readable
+ * bytes stand in front of p, as before every name in a packet.
+ */
+static inline void heph_name_words(const uint8_t *p, size_t len, uint64_t words[4])
+{
+	if (__builtin_expect(len < 8, 0)) {
+		const uint64_t last = load64(p + len - 8, false);
+
+		/* Without what stands in front; in two steps, as 64 bits at once cannot be shifted out. */
+		words[0] = order_swaps(true) ? last >> 1 >> (63 - 8 * len)
+					     : last << 1 << (63 - 8 * len);
+		words[1] = words[2] = words[3] = 0;
+		return;
+	}
+	words[0] = load64(p, false);
+	words[1] = load64(p + (len < 16 ? len - 8 : 8), false);
+	words[2] = load64(p + (len < 16 ? 0 : len - 16), false);
+	words[3] = load64(p + len - 8, false);
+}
+
+/* NULL: no memory. */
+static inline __attribute__((always_inline)) const struct heph_name *
+heph_name_get(struct heph_names *n, const uint8_t *p, size_t len)
+{
+	const struct heph_name *e;
+	uint64_t w[4];
+	size_t slot;
+
+	heph_name_words(p, len, w);
+	slot = (size_t)(((w[0] + w[3] * 0x9E3779B97F4A7C15u + len) * 0xD6E8FEB86659FD93u) >> 53);
+	e = __atomic_load_n(&n->slots[slot], __ATOMIC_ACQUIRE);
+	if (__builtin_expect(e &&
+				     !((e->words[0] ^ w[0]) | (e->words[1] ^ w[1]) |
+				       (e->words[2] ^ w[2]) | (e->words[3] ^ w[3]) |
+				       (e->len ^ len)) &&
+				     (len <= 32 || !memcmp(e->text + 16, p + 16, len - 32)),
+			     1))
+		return e;
+	return heph_name_slow(n, p, len, slot);
+}
+
+#endif

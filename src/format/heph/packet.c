@@ -1,0 +1,381 @@
+/* Framing. See packet.h. */
+#include "format/heph/packet.h"
+
+enum {
+	LAYOUT_EVENTS = 16, /* looked at to find the layout */
+	LOOK_START = 1 << 20, /* bytes that may be looked at for cut packets, .. */
+	LOOK_A_BYTE = 4, /* and more for each that is passed */
+	SCORE_CHAIN = 100, /* two packets, or one and the end */
+	SCORE_ONE = 70, /* a packet that reaches past what can be seen */
+	SCORE_BEHIND = 25, /* two packets, with something else in front, .. */
+	IN_FRONT = 4096, /* .. up to so many bytes of it */
+};
+
+/* What is wrong with the packet at a place. */
+enum fault {
+	FAULT_NONE,
+	FAULT_HEADER, /* the data ends within magic and size */
+	FAULT_MAGIC,
+	FAULT_SMALL, /* size below the smallest */
+	FAULT_END, /* size past the end of the data */
+	FAULT_NAME, /* option name or description past the packet */
+	FAULT_HUGE, /* SPEC heph/huge-packet: nobody writes such packets, and no other follows */
+};
+
+void heph_walk_init(struct heph_walk *w, struct source *src)
+{
+	static const uint8_t nothing[1];
+	const uint8_t *base;
+
+	/* Where the data will be is known from the first byte on. */
+	if (!src->size)
+		source_more(src);
+	base = src->size ? src->data : nothing;
+	*w = (struct heph_walk){ .src = src,
+				 .base = base,
+				 .at = base,
+				 .end = base + src->size,
+				 .head = HEPH_EVENT_HEAD,
+				 .eof = src->eof,
+				 .wait = true };
+}
+
+/* Are there `n` bytes at p? Where it is not waited for them, `more` is set. */
+static bool have(struct heph_walk *w, const uint8_t *p, uint64_t n)
+{
+	if ((uint64_t)(w->end - p) >= n)
+		return true;
+	if (w->eof)
+		return false;
+	if (!w->wait) {
+		w->more = true;
+		return false;
+	}
+	source_need(w->src, (uint64_t)(p - w->base) + n);
+	w->end = w->src->data + w->src->size;
+	w->eof = w->src->eof;
+	return (uint64_t)(w->end - p) >= n;
+}
+
+static bool at_end(struct heph_walk *w, const uint8_t *p)
+{
+	return p == w->end && !have(w, p, 1) && !w->more;
+}
+
+/* A packet, or the end, stands at p. */
+static bool next_is_good(struct heph_walk *w, const uint8_t *p)
+{
+	return have(w, p, 4) ? heph_is_magic(be32(p)) : at_end(w, p);
+}
+
+static uint32_t least_size(const struct heph_walk *w, uint32_t magic)
+{
+	return magic == heph_meta_magic ? HEPH_META_HEAD : w->head;
+}
+
+static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
+{
+	uint32_t magic, size, head, name;
+
+	if (!have(w, p, HEPH_FRAME))
+		return FAULT_HEADER;
+	magic = be32(p);
+	size = be32(p + 4);
+	if (!heph_is_magic(magic))
+		return FAULT_MAGIC;
+	if (size < least_size(w, magic))
+		return FAULT_SMALL;
+	if (!have(w, p, size))
+		return FAULT_END;
+	head = least_size(w, magic);
+	name = head + be16(p + head - 2);
+	if (name > size && !(w->loose && magic == heph_event_magic))
+		return FAULT_NAME;
+	return size > HEPH_USUAL && !next_is_good(w, p + size) ? FAULT_HUGE : FAULT_NONE;
+}
+
+/* SPEC heph/resync: the next place from p on where a packet may be; the end where there is none */
+static const uint8_t *resync(struct heph_walk *w, const uint8_t *p)
+{
+	for (; have(w, p, HEPH_FRAME); p++)
+		if (heph_is_magic(be32(p)) && fault_at(w, p) == FAULT_NONE)
+			return p;
+	return w->end;
+}
+
+static bool all_zero(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && !*p)
+		p++;
+	return p == end;
+}
+
+static void say_fault(const struct heph_walk *w, enum fault fault, const uint8_t *p, uint64_t lost)
+{
+	const uint64_t off = (uint64_t)(p - w->base), left = (uint64_t)(w->end - p);
+	const uint32_t magic = left >= 4 ? be32(p) : 0, size = left >= HEPH_FRAME ? be32(p + 4) : 0;
+	struct diag_log *d = w->diag;
+
+	if (!d)
+		return;
+	if (fault == FAULT_HEADER)
+		diag_add(d, DIAG_DAMAGE, "heph/torn-header", w->file, off, lost,
+			 "packet: expected 8 bytes of magic and size, found %llu up to the end",
+			 (unsigned long long)left);
+	else if (fault == FAULT_MAGIC)
+		diag_add(d, DIAG_DAMAGE, "heph/bad-magic", w->file, off, lost,
+			 "packet: expected magic 0xc1fc1fb7 or 0x75d11d4d, found 0x%08x", magic);
+	else if (fault == FAULT_SMALL)
+		diag_add(d, DIAG_DAMAGE, "heph/packet-size", w->file, off, lost,
+			 "packet: expected at least %u bytes, found size %u", least_size(w, magic),
+			 size);
+	else if (fault == FAULT_END)
+		diag_add(d, DIAG_DAMAGE, "heph/torn-packet", w->file, off, lost,
+			 "packet: expected %u bytes, found %llu up to the end", size,
+			 (unsigned long long)left);
+	else if (fault == FAULT_NAME)
+		diag_add(d, DIAG_DAMAGE, "heph/name-length", w->file, off, lost,
+			 "packet: expected a name within its %u bytes, found one of %u", size,
+			 be16(p + (magic == heph_meta_magic ? HEPH_FRAME : w->head - 2)));
+	else
+		diag_add(d, DIAG_DAMAGE, "heph/huge-packet", w->file, off, lost,
+			 "packet: expected at most %u bytes, found size %u and no packet behind it",
+			 (unsigned)HEPH_USUAL, size);
+}
+
+static void say_cut(const struct heph_walk *w, const uint8_t *p, uint64_t lost)
+{
+	if (w->diag)
+		diag_add(w->diag, DIAG_DAMAGE, "heph/torn-packet", w->file, (uint64_t)(p - w->base),
+			 lost, "packet: expected %u bytes, found the next packet after %llu",
+			 be32(p + 4), (unsigned long long)lost);
+}
+
+/* Does an event's inside come out even in this layout? */
+static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
+{
+	const uint8_t *q;
+	uint32_t n;
+
+	if (be32(p) != heph_event_magic || size < w->head || w->head + be16(p + w->head - 2) > size)
+		return false;
+	q = p + w->head + be16(p + w->head - 2);
+	return heph_attrs_count(&q, p + size, &n) == HEPH_GOOD;
+}
+
+/* Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see who follows. */
+static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_t size)
+{
+	return w->eager && !w->eof && (uint64_t)(w->end - p) == size &&
+	       (be32(p) == heph_meta_magic || is_exact(w, p, size));
+}
+
+/*
+ * SPEC heph/cut-packet: a packet that no packet follows ends where inside it another begins (with a good one, or the
+ * end, behind that). Returns where, or NULL. What may be looked at is bounded by what has been passed: hostile sizes
+ * would cost the square of the file.
+ */
+static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t size)
+{
+	const uint64_t most = LOOK_START + LOOK_A_BYTE * (uint64_t)(p - w->base);
+	const uint8_t *cut = NULL;
+
+	if (w->loose || is_last_for_now(w, p, size) || next_is_good(w, p + size) || w->more ||
+	    w->spent + size > most)
+		return NULL;
+	for (const uint8_t *q = p + 1; q < p + size - 4 && !cut && !w->more; q++)
+		if (heph_is_magic(be32(q)) && fault_at(w, q) == FAULT_NONE &&
+		    next_is_good(w, q + be32(q + 4)))
+			cut = q;
+	if (w->more)
+		return NULL;
+	w->spent += size;
+	return cut;
+}
+
+/* Over what is wrong at w->at. False: more bytes must come first. */
+static bool skip_fault(struct heph_walk *w, enum fault fault)
+{
+	const uint8_t *const p = w->at, *to;
+
+	/* The framing holds where another packet follows. */
+	if (fault == FAULT_NAME && next_is_good(w, p + be32(p + 4)))
+		to = p + be32(p + 4);
+	else
+		to = resync(w, p + 1);
+	if (w->more)
+		return false;
+	if (to == w->end && all_zero(p, to)) {
+		/* SPEC heph/zero-padding */
+		if (w->diag)
+			diag_add(w->diag, DIAG_NOTE, "heph/zero-padding", w->file,
+				 (uint64_t)(p - w->base), 0,
+				 "end: expected a packet, found %llu zero bytes up to the end",
+				 (unsigned long long)(to - p));
+	} else {
+		say_fault(w, fault, p, (uint64_t)(to - p));
+	}
+	w->at = to;
+	return true;
+}
+
+/* A good packet at w->at. */
+static void take(struct heph_walk *w, struct heph_packet *k)
+{
+	const uint8_t *const p = w->at;
+
+	*k = (struct heph_packet){ .p = p,
+				   .size = be32(p + 4),
+				   .meta = be32(p) == heph_meta_magic };
+	if (k->size > HEPH_USUAL && w->diag)
+		diag_add(w->diag, DIAG_WARN, "heph/huge-packet", w->file, (uint64_t)(p - w->base),
+			 0, "packet: expected at most %u bytes, found %u", (unsigned)HEPH_USUAL,
+			 k->size);
+	w->at = p + k->size;
+}
+
+enum heph_step heph_walk_slow(struct heph_walk *w, struct heph_packet *k)
+{
+	w->more = false;
+	while (!at_end(w, w->at)) {
+		enum fault fault;
+		const uint8_t *cut;
+
+		if (w->more)
+			return HEPH_MORE;
+		fault = fault_at(w, w->at);
+		if (w->more)
+			return HEPH_MORE;
+		if (fault != FAULT_NONE) {
+			if (!skip_fault(w, fault))
+				return HEPH_MORE;
+			continue;
+		}
+		cut = cut_at(w, w->at, be32(w->at + 4));
+		if (w->more)
+			return HEPH_MORE;
+		if (!cut) {
+			take(w, k);
+			return HEPH_PACKET;
+		}
+		say_cut(w, w->at, (uint64_t)(cut - w->at));
+		w->at = cut;
+	}
+	return HEPH_END;
+}
+
+bool heph_layout_is_old(const struct heph_walk *from)
+{
+	struct heph_walk now = *from, old;
+	struct heph_packet k;
+
+	now.diag = NULL;
+	now.wait = true;
+	now.loose = true;
+	now.head = HEPH_OLD_HEAD;
+	old = now;
+	now.head = HEPH_EVENT_HEAD;
+	for (unsigned n = 0; n < LAYOUT_EVENTS && heph_walk_next(&old, &k) == HEPH_PACKET;) {
+		bool is_old, is_now;
+
+		if (k.meta)
+			continue;
+		is_old = is_exact(&old, k.p, k.size);
+		is_now = is_exact(&now, k.p, k.size);
+		if (is_old != is_now)
+			return is_old;
+		n++;
+	}
+	return false;
+}
+
+/* Two packets at p, or one that is followed by the end (of what can be seen); 0: no packet. */
+static int chain_score(const uint8_t *p, size_t len)
+{
+	uint32_t size;
+
+	if (len < HEPH_FRAME || !heph_is_magic(be32(p)))
+		return 0;
+	size = be32(p + 4);
+	if (size < (be32(p) == heph_meta_magic ? HEPH_META_HEAD : HEPH_OLD_HEAD) ||
+	    size > HEPH_USUAL)
+		return 0;
+	if (size > len)
+		return SCORE_ONE;
+	p += size;
+	len -= size;
+	return !len || (len >= 4 && heph_is_magic(be32(p))) ? SCORE_CHAIN : SCORE_ONE;
+}
+
+int heph_probe(const uint8_t *p, size_t len)
+{
+	const int score = chain_score(p, len);
+
+	for (size_t i = 1; !score && i <= IN_FRONT && i + HEPH_FRAME <= len; i++)
+		if (chain_score(p + i, len - i) == SCORE_CHAIN)
+			return SCORE_BEHIND;
+	return score;
+}
+
+/* --- attributes --- */
+
+static enum heph_fault array_end(const uint8_t **q, const uint8_t *end, unsigned type,
+				 unsigned count)
+{
+	const uint8_t *p = *q;
+
+	if (type != HEPH_STRING) {
+		if ((size_t)(end - p) < 8u * count)
+			return HEPH_TORN;
+		*q = p + 8u * count;
+		return HEPH_GOOD;
+	}
+	for (; count; count--) {
+		if (end - p < 2 || (size_t)(end - p) < 2u + be16(p))
+			return HEPH_TORN;
+		p += 2u + be16(p);
+	}
+	*q = p;
+	return HEPH_GOOD;
+}
+
+enum heph_fault heph_attr_next(const uint8_t **q, const uint8_t *end, struct heph_attr *a)
+{
+	const uint8_t *p = *q;
+	const size_t left = (size_t)(end - p);
+	unsigned base;
+
+	if (left < 3)
+		return HEPH_TRAILING;
+	*a = (struct heph_attr){ .name = p + 2, .name_len = be16(p), .count = 1 };
+	if (left < 3u + a->name_len)
+		return HEPH_TORN;
+	a->type = p[2 + a->name_len];
+	base = a->type & ~(unsigned)HEPH_ARRAY;
+	if (!base)
+		return HEPH_INVALID;
+	if (base > HEPH_STRING)
+		return HEPH_UNKNOWN;
+	p += 3 + a->name_len;
+	if (a->type & HEPH_ARRAY) {
+		if (end - p < 2)
+			return HEPH_TORN;
+		a->count = be16(p);
+		p += 2;
+	}
+	a->value = p;
+	if (array_end(&p, end, base, a->count) != HEPH_GOOD)
+		return HEPH_TORN;
+	*q = p;
+	return HEPH_GOOD;
+}
+
+enum heph_fault heph_attrs_rest(const uint8_t **q, const uint8_t *end, uint32_t *n)
+{
+	enum heph_fault fault = HEPH_GOOD;
+	struct heph_attr a;
+
+	while (*q < end && (fault = heph_attr_next(q, end, &a)) == HEPH_GOOD)
+		++*n;
+	return fault;
+}

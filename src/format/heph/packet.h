@@ -1,0 +1,168 @@
+/*
+ * From packet to packet: framing, what to do where it is lost, and the two layouts of events. Big-endian throughout.
+ *
+ * Packets are given as they stand; a size is believed only where the bytes are there. The walk depends on the bytes
+ * alone, not on how they arrive, so it can be repeated.
+ */
+#ifndef SPUR_FORMAT_HEPH_PACKET_H
+#define SPUR_FORMAT_HEPH_PACKET_H
+
+#include "base/bits.h"
+#include "base/err.h"
+#include "base/source.h"
+
+enum {
+	HEPH_FRAME = 8, /* magic and size */
+	HEPH_META_HEAD = 10, /* and length of the option's name */
+	HEPH_EVENT_HEAD = 42, /* up to the description */
+	HEPH_OLD_HEAD = 34, /* without substream: before March 2021 */
+	HEPH_USUAL = 16 << 20, /* bytes of a packet; larger ones are said */
+};
+
+static const uint32_t heph_meta_magic = 0x75D11D4D, heph_event_magic = 0xC1FC1FB7;
+
+static inline uint16_t be16(const uint8_t *p)
+{
+	return load16(p, order_swaps(true));
+}
+
+static inline uint32_t be32(const uint8_t *p)
+{
+	return load32(p, order_swaps(true));
+}
+
+static inline uint64_t be64(const uint8_t *p)
+{
+	return load64(p, order_swaps(true));
+}
+
+static inline bool heph_is_magic(uint32_t v)
+{
+	return v == heph_event_magic || v == heph_meta_magic;
+}
+
+/* A packet that lies in the data. SPEC heph/packet, SPEC heph/metadata, SPEC heph/event: its name lies in it too */
+struct heph_packet {
+	const uint8_t *p;
+	uint32_t size;
+	bool meta;
+};
+
+struct heph_walk {
+	struct source *src;
+	const uint8_t *base, *at; /* of the data; the next packet */
+	const uint8_t *end; /* of what is there */
+	uint32_t head; /* bytes of an event's header: HEPH_EVENT_HEAD or HEPH_OLD_HEAD */
+	bool eof; /* no more than that will come */
+	bool wait; /* for bytes that are not there yet, else HEPH_MORE */
+	bool more; /* it was not waited */
+	bool eager; /* to give what is there: see cut_at() */
+	bool loose; /* descriptions may be too long: the layout is not known yet */
+	uint64_t spent; /* bytes looked at to tell cut packets from whole ones */
+	struct diag_log *diag; /* NULL: what is wrong has been said */
+	const char *file;
+};
+
+enum heph_step { HEPH_PACKET, HEPH_MORE, HEPH_END };
+
+/* From the start of the source's data; says nothing and waits. */
+void heph_walk_init(struct heph_walk *w, struct source *src);
+enum heph_step heph_walk_slow(struct heph_walk *w, struct heph_packet *k);
+
+/*
+ * Size of the undamaged event at p, which another packet follows; 0: ask heph_walk_next(). For loops that keep the
+ * place in a register.
+ */
+static inline uint32_t heph_event_at(const struct heph_walk *w, const uint8_t *p)
+{
+	const size_t left = (size_t)(w->end - p);
+	uint32_t size;
+
+	if (__builtin_expect(left < HEPH_EVENT_HEAD || be32(p) != heph_event_magic, 0))
+		return 0;
+	size = be32(p + 4);
+	if (__builtin_expect(size < w->head || size > HEPH_USUAL || left < (size_t)size + 4 ||
+				     w->head + be16(p + w->head - 2) > size ||
+				     !heph_is_magic(be32(p + size)),
+			     0))
+		return 0;
+	return size;
+}
+
+/* The next packet. */
+static inline enum heph_step heph_walk_next(struct heph_walk *w, struct heph_packet *k)
+{
+	const uint32_t size = heph_event_at(w, w->at);
+
+	if (__builtin_expect(!size, 0))
+		return heph_walk_slow(w, k);
+	*k = (struct heph_packet){ .p = w->at, .size = size };
+	w->at += size;
+	return HEPH_PACKET;
+}
+
+/*
+ * Which layout the events have: true for the one of before March 2021. The first event of which the attributes end
+ * where the packet ends in one layout and not in the other tells; nothing is walked over.
+ */
+bool heph_layout_is_old(const struct heph_walk *w);
+
+/* How sure the first bytes are a Heph trace, 0 to 100. */
+int heph_probe(const uint8_t *p, size_t len);
+
+/* --- attributes: SPEC heph/attribute, SPEC heph/array --- */
+
+enum heph_type { HEPH_U64 = 1, HEPH_I64, HEPH_F64, HEPH_STRING, HEPH_ARRAY = 0x80 };
+
+enum heph_fault {
+	HEPH_GOOD,
+	HEPH_TRAILING, /* too few bytes for an attribute */
+	HEPH_TORN, /* it reaches past the packet */
+	HEPH_INVALID, /* a type that is none: 0, or an array of nothing */
+	HEPH_UNKNOWN, /* a type that may have a meaning one day; its length is not known */
+};
+
+struct heph_attr {
+	const uint8_t *name, *value; /* value: behind the count of an array */
+	uint16_t name_len;
+	uint16_t count; /* of an array */
+	uint8_t type;
+};
+
+/* The attribute at *q, which is moved behind it; only a good one is passed and complete. Not at the packet's end. */
+enum heph_fault heph_attr_next(const uint8_t **q, const uint8_t *end, struct heph_attr *a);
+
+/* Out of line half of the next. */
+enum heph_fault heph_attrs_rest(const uint8_t **q, const uint8_t *end, uint32_t *n);
+
+/* Number of attributes from q to the packet's end; where it is not good, *q is where the rest begins. */
+static inline enum heph_fault heph_attrs_count(const uint8_t **q, const uint8_t *end, uint32_t *n)
+{
+	const uint8_t *p = *q;
+	uint32_t count = 0;
+
+	while (p < end) {
+		const size_t left = (size_t)(end - p), name = left >= 5 ? be16(p) : left;
+		const uint8_t *v;
+		unsigned type;
+		size_t size;
+
+		/* Room for the name, a type and a string's length: nearly always. */
+		if (__builtin_expect(name + 5 > left, 0))
+			break;
+		v = p + 3 + name;
+		type = v[-1];
+		size = type == HEPH_STRING ? 2u + be16(v) : 8u;
+		if (__builtin_expect(type - HEPH_U64 > HEPH_STRING - HEPH_U64 ||
+					     size > (size_t)(end - v),
+				     0))
+			break;
+		p = v + size;
+		count++;
+	}
+	*q = p;
+	*n = count;
+	return __builtin_expect(p < end, 0) ? heph_attrs_rest(q, end, n) : HEPH_GOOD;
+}
+
+#endif

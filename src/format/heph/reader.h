@@ -1,0 +1,166 @@
+/*
+ * A Heph trace being read. By time: a first pass over all packets (open) finds the epoch, streams, losses and which
+ * events come too late; a second (next) makes the rows. As stored: one pass that makes rows as packets come.
+ */
+#ifndef SPUR_FORMAT_HEPH_READER_H
+#define SPUR_FORMAT_HEPH_READER_H
+
+#include "format/heph/name.h"
+#include "format/heph/packet.h"
+#include "format/heph/track.h"
+#include "model/args.h"
+#include "model/lane.h"
+#include "model/reorder.h"
+
+enum { HEPH_SEGMENTS = 4096 };
+
+/* Packets from `from` on, up to the next segment's, have times relative to this epoch. */
+struct heph_segment {
+	uint64_t from;
+	uint64_t epoch;
+	__int128 shift; /* added to its times: rows are relative to the first epoch */
+};
+
+/* Names of arguments and fields. */
+enum heph_word {
+	HEPH_W_DESCRIPTION,
+	HEPH_W_UNDECODED,
+	HEPH_W_VALUE,
+	HEPH_W_SIZE,
+	HEPH_W_STREAM,
+	HEPH_W_COUNTER,
+	HEPH_W_SUBSTREAM,
+	HEPH_W_START,
+	HEPH_W_END,
+	HEPH_W_OPTION,
+	HEPH_W_ATTRIBUTES,
+	HEPH_WORDS
+};
+
+enum heph_what { HEPH_EVENT, HEPH_OPTION, HEPH_LOSS };
+
+/* What is put by in the first pass: a straggler, or a row that is for no event. */
+struct heph_item {
+	uint64_t place; /* offset of the packet << 2 | enum heph_what */
+	uint32_t track;
+	uint32_t count; /* of lost events */
+};
+
+/* ts and dur of a row. */
+struct heph_span {
+	int64_t ts, dur;
+};
+
+/* Second pass: the events of a window that are no stragglers, as they stand; and their order. */
+struct heph_window {
+	struct heph_span spans[REORDER_WINDOW];
+	const uint8_t *places[REORDER_WINDOW];
+	/* By time: (ts - the least) << 8 | 255 - index. */
+	uint64_t order[REORDER_WINDOW];
+	uint32_t at, count; /* of order */
+};
+
+static_assert(REORDER_WINDOW == 256, "an index has 8 bits in heph_window.order");
+
+struct heph {
+	struct spur_trace *trace;
+	struct feed *feed;
+	const char *file;
+	struct heph_walk walk;
+	bool epoch_seen;
+	struct heph_segment *segments; /* by place; the first is there from the start */
+	size_t nsegments, segments_cap;
+	const struct heph_segment *segment; /* of the packet at hand */
+	struct heph_tracks tracks;
+	struct heph_names descriptions, options, attributes;
+	uint64_t noptions; /* put by */
+	uint32_t options_track; /* of rows that belong to no stream */
+	uint32_t lost_name, lost_class;
+	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
+	struct reorder order;
+	struct lanes *lanes;
+	int64_t first; /* ts of all events' first */
+	/* ts of the event before, or (second pass) of the row before; where there is none: INT64_MIN, or `first` */
+	int64_t last;
+	struct heph_window *window; /* second pass */
+	bool ended;
+	/* As stored. */
+	bool held; /* a packet whose row waits for room */
+	struct heph_packet packet;
+	uint32_t held_track;
+	struct heph_span held_span;
+	bool stored, begun; /* begun: the layout is known */
+	struct heph_item *losses; /* that have become certain: their rows come next */
+	size_t nlosses, losses_cap, losses_done;
+};
+
+static inline uint64_t heph_off(const struct heph *h, const uint8_t *p)
+{
+	return (uint64_t)(p - h->walk.base);
+}
+
+struct heph_times {
+	uint64_t start, end;
+};
+
+static inline struct heph_times heph_times(const struct heph *h, const uint8_t *p)
+{
+	const uint8_t *const q = p + h->walk.head - 18;
+
+	return (struct heph_times){ be64(q), be64(q + 8) };
+}
+
+static inline uint32_t heph_stream_id(const uint8_t *p)
+{
+	return be32(p + 8);
+}
+
+static inline uint32_t heph_counter_of(const uint8_t *p)
+{
+	return be32(p + 12);
+}
+
+/* SPEC heph/old-layout: no substreams; all events are the runtime's */
+static inline uint64_t heph_substream(const struct heph *h, const uint8_t *p)
+{
+	return h->walk.head == HEPH_EVENT_HEAD ? be64(p + 16) : 0;
+}
+
+/* Out of line half of the next. */
+struct heph_span heph_far_span(const struct heph_segment *s, struct heph_times t);
+
+/* ts and dur of an event's row. SPEC heph/end-before-start: such a span lasts 0 ns */
+static inline struct heph_span heph_span(const struct heph_segment *s, struct heph_times t)
+{
+	if (__builtin_expect(s->shift || (t.start | t.end) >> 63, 0))
+		return heph_far_span(s, t);
+	return (struct heph_span){ (int64_t)t.start,
+				   t.end > t.start ? (int64_t)(t.end - t.start) : 0 };
+}
+
+/* scan.c: the first pass. Both say what is odd to the feed's log. False: no memory. */
+bool heph_scan(struct heph *h);
+/* What every pass that sees an event or a metadata packet first does with it. */
+bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_span span,
+		     uint32_t *track);
+bool heph_meet_option(struct heph *h, const struct heph_packet *k);
+/* After the last packet. */
+bool heph_meet_end(struct heph *h);
+/* Is it an epoch with a value? */
+bool heph_is_epoch(const struct heph_packet *k);
+uint64_t heph_epoch(const struct heph_packet *k);
+const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off);
+/* The track of rows that belong to no stream, made when first needed; SPUR_NONE: no memory. */
+uint32_t heph_options_track(struct heph *h);
+
+/* read.c */
+enum spur_status heph_read(struct heph *h, struct batch *b);
+enum spur_status heph_read_stored(struct heph *h, struct batch *b);
+
+/* args.c */
+enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
+			   struct spur_args *args);
+enum spur_status heph_fields(struct spur_trace *t, const struct spur_event *ev,
+			     struct spur_args *args);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * Streams and substreams to tracks, and what the counters of streams say. A stream is a track like a process's, a
+ * substream one like a thread's below it; both anew in each segment.
+ */
+#ifndef SPUR_FORMAT_HEPH_TRACK_H
+#define SPUR_FORMAT_HEPH_TRACK_H
+
+#include "base/map64.h"
+#include "model/trace.h"
+
+enum {
+	HEPH_TRACK_SLOTS = 1024,
+	HEPH_TRACKS = 1 << 20, /* streams and substreams that get a track of their own */
+	HEPH_WINDOW = 1024, /* events that may come so much later than their counter says */
+	HEPH_GAPS = 1 << 20, /* that may be open; beyond them a gap is a loss at once */
+};
+
+/* Counters that have not come: [from, from + count). */
+struct heph_gap {
+	uint32_t from, count;
+	uint32_t size; /* of the packet behind it, .. */
+	uint64_t off; /* .. which stands here */
+	int64_t ts;
+};
+
+struct heph_stream {
+	uint32_t id, track;
+	uint32_t next; /* counter that should come */
+	bool begun; /* an event has come; known where its counter was not 0 */
+	bool common; /* of many, which have no tracks of their own; nothing can be said of its counters */
+	struct map64 substreams; /* id to track + 1 */
+	struct heph_gap *gaps; /* by counter; all within HEPH_WINDOW of next */
+	size_t ngaps, gaps_cap;
+};
+
+struct heph_slot {
+	uint64_t substream;
+	uint64_t stream_id; /* | HEPH_SLOT_USED */
+	struct heph_stream *stream;
+	uint32_t track;
+};
+
+#define HEPH_SLOT_USED ((uint64_t)1 << 32)
+
+struct heph_tracks {
+	struct spur_trace *trace;
+	struct diag_log *diag;
+	const char *file;
+	uint32_t segment, newest; /* from 0 */
+	size_t made; /* tracks */
+	size_t gaps; /* open, in all streams */
+	struct map64 by_id; /* segment << 32 | id of stream, to index + 1 */
+	struct heph_stream **streams; /* of all segments */
+	size_t nstreams, streams_cap, first; /* first: of the newest segment */
+	struct heph_stream *common; /* NULL: not needed yet */
+	struct heph_slot slots[HEPH_TRACK_SLOTS]; /* what was looked up last */
+};
+
+void heph_tracks_init(struct heph_tracks *k, struct spur_trace *t, struct diag_log *diag,
+		      const char *file);
+void heph_tracks_free(struct heph_tracks *k);
+/* Streams are those of this segment from here on. */
+void heph_tracks_segment(struct heph_tracks *k, uint32_t segment);
+/* Out of line half of the one below. */
+const struct heph_slot *heph_track_slow(struct heph_tracks *k, uint32_t id, uint64_t substream,
+					struct heph_slot *s);
+
+/* NULL: no memory. Valid until the next call. */
+static inline const struct heph_slot *heph_track_get(struct heph_tracks *k, uint32_t id,
+						     uint64_t substream)
+{
+	const uint64_t stream_id = id | HEPH_SLOT_USED;
+	struct heph_slot *s =
+		&k->slots[((substream ^ stream_id << 31) * 0x9E3779B97F4A7C15u) >> 54];
+
+	if (__builtin_expect(s->substream == substream && s->stream_id == stream_id, 1))
+		return s;
+	return heph_track_slow(k, id, substream, s);
+}
+
+/* What a counter that was not the next one means. */
+enum heph_counter {
+	HEPH_COUNTER_GAP, /* events are missing, or come later */
+	HEPH_COUNTER_LATE, /* a missing one has come */
+	HEPH_COUNTER_AGAIN, /* has been before */
+	HEPH_COUNTER_RESTART, /* begins anew at 0, or anywhere */
+};
+
+/*
+ * An event's counter that is not stream->next; `event` says where it stands and becomes part of a gap. `lost` is
+ * called for each gap that is certain now, with the number of events. False: no memory.
+ */
+struct heph_losses {
+	bool (*lost)(void *self, const struct heph_stream *s, const struct heph_gap *g);
+	void *self;
+};
+bool heph_counter_odd(struct heph_tracks *k, struct heph_stream *s, uint32_t counter,
+		      struct heph_gap event, const struct heph_losses *l, enum heph_counter *what);
+/* All gaps of the newest segment's streams are certain. False: no memory. */
+bool heph_counters_end(struct heph_tracks *k, const struct heph_losses *l);
+
+#endif

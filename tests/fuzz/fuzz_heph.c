@@ -1,0 +1,216 @@
+/*
+ * Reads the fuzzer's bytes as a Heph trace: by time twice and as stored twice, in different pieces and batches. Both
+ * of each must give the same rows in the same order and the same messages; by time, rows ascend and nest; the events
+ * are the same either way. Sometimes memory runs out.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/format.h"
+#include "model/args.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink; /* so that nothing is optimised away */
+
+#define require(what) ((what) ? (void)0 : broken(#what))
+
+static struct spur_event current; /* for the message */
+
+static void broken(const char *what)
+{
+	fprintf(stderr, "invariant broken: %s; last row: %s at %llu, ts %lld, dur %lld, track %u\n",
+		what, spur_kind_name(current.kind), (unsigned long long)current.off,
+		(long long)current.ts, (long long)current.dur, current.track);
+	abort();
+}
+
+/* What a reading gave. */
+struct reading {
+	uint64_t rows, events;
+	uint64_t order; /* of rows, as they come */
+	uint64_t sum; /* of events, in any order */
+	uint64_t damage;
+	uint64_t size; /* of the input */
+	bool failed; /* memory was out */
+	struct spur_args args;
+};
+
+static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
+{
+	const unsigned char *b = p;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ b[i]) * 0x100000001B3u;
+	return h;
+}
+
+static uint64_t hash_values(uint64_t h, const struct spur_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		h = hash_bytes(h, &v[i].type, 1);
+		if (v[i].type == SPUR_STRUCT || v[i].type == SPUR_ARRAY)
+			h = hash_values(h, v[i].items, v[i].count);
+		else if (v[i].type == SPUR_STRING || v[i].type == SPUR_BYTES)
+			h = hash_bytes(h, v[i].text, v[i].count);
+		else
+			h = hash_bytes(h, &v[i].u, 8);
+	}
+	return h;
+}
+
+static uint64_t hash_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
+{
+	const uint8_t *raw = t->format->raw(t, row);
+	size_t len;
+	const char *name = spur_string(t, row->name, &len);
+	uint64_t h = hash_bytes(0xCBF29CE484222325u, &row->ts, 4 * sizeof(uint64_t));
+
+	current = *row;
+	require(row->stream == 0 && row->track < spur_track_count(t));
+	require(row->cls && row->cls < trace_class_count(t));
+	require(row->off < r->size && row->len <= r->size - row->off);
+	require(row->kind == SPUR_SPAN || row->kind == SPUR_NATIVE || row->kind == SPUR_LOST);
+	require(row->kind == SPUR_LOST ? !row->len && row->id : raw && row->len >= 10);
+	require(row->dur >= 0);
+	for (size_t i = 0; i < row->len; i++)
+		sink += raw[i];
+	h = hash_bytes(h, &row->len, sizeof(row->len));
+	h = hash_bytes(h, &row->kind, 4);
+	h = hash_bytes(h, name, len);
+	if (spur_args(t, row, &r->args) == SPUR_FAIL) {
+		r->failed = true;
+		return h;
+	}
+	require(row->nargs == 255 || r->args.count == row->nargs);
+	h = hash_values(h, r->args.items, r->args.count);
+	args_reset(&r->args);
+	r->failed |= t->format->fields(t, row, &r->args) == SPUR_FAIL;
+	return hash_values(h, r->args.items, r->args.count);
+}
+
+static void check_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
+{
+	const uint64_t h = hash_row(t, row, r);
+
+	r->order = hash_bytes(r->order, &h, sizeof(h));
+	/* As stored, times of options are others', and names of segments may differ. */
+	if (row->kind == SPUR_SPAN) {
+		r->sum += h;
+		r->events++;
+	}
+	require(++r->rows <= r->size / 10 * 2 + 1);
+}
+
+/* The span before it on its track is over, or around it. */
+static void check_nesting(const struct spur_event *row, struct spur_event *before)
+{
+	require(row->ts >= before->ts);
+	require(row->ts >= before->ts + before->dur ||
+		row->dur <= before->ts + before->dur - row->ts);
+}
+
+static void read_rows(struct spur_trace *t, uint32_t cap, bool by_time, struct reading *r)
+{
+	struct spur_event *rows = mem_array(cap, sizeof(*rows)), *last = NULL;
+	struct batch b = { .rows = rows, .cap = cap };
+	size_t nlast = 0;
+	enum spur_status st = SPUR_FAIL;
+	int64_t ts = INT64_MIN;
+
+	while (rows && (st = t->format->next(t, t->feeds[0], &b)) == SPUR_OK) {
+		require(b.count && b.count <= cap && b.rows == rows);
+		for (uint32_t i = 0; i < b.count; i++) {
+			check_row(t, &rows[i], r);
+			require(!by_time || rows[i].ts >= ts);
+			ts = rows[i].ts;
+			if (!by_time || rows[i].kind != SPUR_SPAN ||
+			    rows[i].ts + (__int128)rows[i].dur > INT64_MAX)
+				continue;
+			if (!mem_grow((void **)&last, &nlast, (size_t)rows[i].track + 1,
+				      sizeof(*last), SIZE_MAX))
+				break;
+			if (last[rows[i].track].cls)
+				check_nesting(&rows[i], &last[rows[i].track]);
+			last[rows[i].track] = rows[i];
+		}
+	}
+	r->failed |= st != SPUR_END;
+	mem_free(last);
+	mem_free(rows);
+}
+
+/* The messages, which must not depend on how the data was read. */
+static void read_damage(struct spur_trace *t, struct reading *r)
+{
+	struct spur_damage d;
+
+	for (size_t i = 0; i < spur_damage_count(t); i++) {
+		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
+		require(d.bytes_lost <= r->size);
+		r->damage += hash_bytes(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+					strlen(d.code));
+		r->damage += hash_bytes(0, d.first, strlen(d.first));
+	}
+}
+
+static struct reading read_once(const uint8_t *data, size_t size, size_t piece, uint32_t cap,
+				bool stored, uint64_t fail_at)
+{
+	const struct spur_options opt = { .as_stored = stored };
+	const struct source_options so = { .read_size = piece };
+	struct spur_error err = { 0 };
+	struct reading r = { .size = size };
+	struct spur_trace *t;
+
+	mem_fail_at(fail_at);
+	t = trace_new("fuzz", &opt);
+	r.failed = !t || source_memory(&t->source, "fuzz", data, size, &so, &err) == SPUR_FAIL;
+	if (!r.failed) {
+		t->format = format_find("heph");
+		r.failed = t->format->open(t, t->source, &err) == SPUR_FAIL;
+		require(!r.failed || fail_at);
+	}
+	if (!r.failed) {
+		read_rows(t, cap, !stored, &r);
+		read_damage(t, &r);
+	}
+	require(!r.failed || fail_at);
+	spur_close(t);
+	spur_args_free(&r.args);
+	mem_fail_at(0);
+	return r;
+}
+
+/* What a damaged packed file gives depends on the pieces it is unpacked in. */
+static bool is_packed(const uint8_t *p, size_t size)
+{
+	return size >= 4 &&
+	       (memcmp(p, "\x1f\x8b", 2) == 0 || memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* The last byte chooses how to read, so that all ways are met; the slow ones less often. */
+	static const size_t pieces[8] = { 0, 64, 4096, 13, 64, 7, 100, 1 };
+	const uint8_t how = size ? data[size - 1] : 0;
+	const size_t piece = pieces[how & 7];
+	const uint32_t cap = how & 8 ? 256 : how & 16 ? 3 : 1;
+	struct reading a, b, c, d;
+
+	if (is_packed(data, size))
+		return 0;
+	a = read_once(data, size, 0, 512, false, 0);
+	b = read_once(data, size, piece, cap, false, 0);
+	c = read_once(data, size, 0, 512, true, 0);
+	d = read_once(data, size, piece, cap, true, 0);
+	require(a.rows == b.rows && a.order == b.order && a.damage == b.damage);
+	require(c.rows == d.rows && c.order == d.order && c.damage == d.damage);
+	require(a.events == c.events);
+	if (how & 32) {
+		read_once(data, size, piece, cap, how & 64, 1 + (how >> 1) * (uint64_t)3);
+		read_once(data, size, piece, cap, !(how & 64), 1 + size % 97);
+	}
+	return 0;
+}
