@@ -77,7 +77,7 @@ static const struct opt input_options[] = {
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, open.follow),
 	  .need = TAKES_FOLLOW,
-	  .help = "the file is still being written: at its end wait for more, until Ctrl-C; events "
+	  .help = "the input is still being written: at its end wait for more, until Ctrl-C; events "
 		  "come in the order in which they are stored" },
 	{ .name = "threads",
 	  .type = OPT_INT,

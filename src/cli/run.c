@@ -30,7 +30,7 @@ int run_error(const struct spur_error *err)
 
 static bool path_exists(const char *path)
 {
-	return strcmp(path, "-") == 0 || access(path, F_OK) == 0;
+	return strcmp(path, "-") == 0 || format_of_url(path) || access(path, F_OK) == 0;
 }
 
 bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
@@ -237,6 +237,7 @@ int run_pass(struct values *v, const char *name)
 	v->open.as_stored = pass->as_stored;
 	v->open.all_tracks = pass->tracks;
 	v->open.no_spans |= pass->no_spans;
+	v->open.sessions = pass->sessions;
 	v->open.stop = &signals_stop;
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);

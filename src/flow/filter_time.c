@@ -240,7 +240,7 @@ static enum spur_status base_last(struct time_base *b, const char *option, struc
 		b->have_last = true;
 		return SPUR_OK;
 	}
-	if (b->trace->source && !b->trace->source->mapped)
+	if (b->trace->live || (b->trace->source && !b->trace->source->mapped))
 		return err_set(
 			err, SPUR_ERR_USAGE,
 			"%s: a time from the end needs a file; this input can be read only once",

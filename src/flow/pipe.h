@@ -22,7 +22,7 @@ struct pipe_options {
 /* More input may come: rows are passed on as they are, and text is written before more is waited for. */
 static inline bool pipe_is_live(const struct spur_trace *t)
 {
-	return t->source && !t->source->mapped && !t->source->eof;
+	return t->live || (t->source && !t->source->mapped && !t->source->eof);
 }
 
 /*

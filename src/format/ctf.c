@@ -2,19 +2,42 @@
  * Common Trace Format: RFC v1.1, 1.8 and 2.
  *
  * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies beside
- * it, or one stream file. Parts: tree.c finds files; meta*.c, tsdl_*.c, v11*.c, json*.c and resolve.c read metadata;
- * plan*.c compile and run decode programs; packet.c lists packets, rows.c makes rows, args.c gives fields.
+ * it, one stream file, or a session of LTTng's relay daemon. Parts: tree.c finds files; meta*.c, tsdl_*.c, v11*.c,
+ * json*.c and resolve*.c read metadata; plan*.c compile and run decode programs; packet.c lists packets, rows.c makes
+ * rows, args.c gives fields; grow.c merges streams that are still being written, which live*.c and follow.c bring.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "format/ctf/reader.h"
+#include "format/ctf/grow.h"
+#include "format/ctf/live.h"
 #include "format/format.h"
 
 enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90 };
 
 /* --- feeds --- */
+
+struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file)
+{
+	struct ctf_feed *f = mem_alloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->ctf = c;
+	f->trace = &c->traces[file->trace];
+	f->class = &f->trace->classes[file->class];
+	return f;
+}
+
+bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file)
+{
+	if (!mem_grow((void **)&f->files, &f->files_cap, f->nfiles + 1, sizeof(*f->files),
+		      CTF_MAX_FILES))
+		return false;
+	f->files[f->nfiles++] = file;
+	return true;
+}
 
 static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
 {
@@ -22,13 +45,10 @@ static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
 
 	if (!mem_grow((void **)&c->feeds, &c->feeds_cap, c->nfeeds + 1, sizeof(struct ctf_feed *),
 		      CTF_MAX_FILES) ||
-	    !(f = mem_alloc(sizeof(*f))))
+	    !(f = ctf_feed_new(c, file)))
 		return NULL;
 	f->number = (uint32_t)c->nfeeds;
 	c->feeds[c->nfeeds++] = f;
-	f->ctf = c;
-	f->trace = &c->traces[file->trace];
-	f->class = &f->trace->classes[file->class];
 	return f;
 }
 
@@ -62,13 +82,13 @@ static bool same_stream(const struct file_key *a, const struct file_key *b)
 	       a->instance == b->instance;
 }
 
-static uint32_t own_track(struct ctf *c, const struct ctf_feed *f, const struct ctf_file *file)
+bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file)
 {
 	const uint16_t cpu = file->packets[0].cpu;
 	char name[32];
 
 	snprintf(name, sizeof(name), "cpu %u", cpu);
-	return trace_add_track(
+	f->own_track = trace_add_track(
 		c->t, (struct spur_track){
 			      .parent = f->trace->track,
 			      .name = trace_intern(c->t, cpu == SPUR_NO_CPU ? file->name : name),
@@ -77,14 +97,15 @@ static uint32_t own_track(struct ctf *c, const struct ctf_feed *f, const struct 
 			      .tid = -1,
 			      .cpu = cpu == SPUR_NO_CPU ? -1 : cpu,
 		      });
+	return f->own_track != SPUR_NONE;
 }
 
 static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *first)
 {
-	struct feed *feed;
+	struct feed *feed = NULL;
 
-	f->own_track = own_track(c, f, first);
-	feed = f->own_track == SPUR_NONE ? NULL : trace_add_feed(c->t, f->own_track, f);
+	if (ctf_feed_track(c, f, first))
+		feed = trace_add_feed(c->t, f->own_track, f);
 	if (!feed)
 		return false;
 	feed->stream =
@@ -114,10 +135,7 @@ static bool make_feeds(struct ctf *c)
 	for (size_t i = 0; good && i < n; i++) {
 		if (!i || !same_stream(&keys[i - 1], &keys[i]))
 			f = feed_new(c, &c->files[keys[i].file]);
-		good = f && mem_grow((void **)&f->files, &f->files_cap, f->nfiles + 1,
-				     sizeof(*f->files), CTF_MAX_FILES);
-		if (good)
-			f->files[f->nfiles++] = keys[i].file;
+		good = f && ctf_feed_add_file(f, keys[i].file);
 		if (good && (i + 1 == n || !same_stream(&keys[i], &keys[i + 1])))
 			good = feed_add(c, f, &c->files[f->files[0]]);
 	}
@@ -160,30 +178,39 @@ static const char *env_text(const struct ctf_meta *m, const char *key)
 	return NULL;
 }
 
+bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
+{
+	const char *name = env_text(tr->meta, "trace_name"), *host = env_text(tr->meta, "hostname");
+
+	name = tr->dir[0] ? tr->dir : name ? name : host ? host : "trace";
+	tr->track = trace_add_track(c->t, (struct spur_track){ .parent = SPUR_NONE,
+							       .name = trace_intern(c->t, name),
+							       .kind = SPUR_TRACK_OTHER,
+							       .pid = -1,
+							       .tid = -1,
+							       .cpu = -1 });
+	return tr->track != SPUR_NONE;
+}
+
 static bool add_tracks(struct ctf *c)
 {
-	for (size_t i = 0; i < c->ntraces; i++) {
-		struct ctf_trace *tr = &c->traces[i];
-		const char *name = env_text(tr->meta, "trace_name"),
-			   *host = env_text(tr->meta, "hostname");
-
-		name = tr->dir[0] ? tr->dir : name ? name : host ? host : "trace";
-		tr->track =
-			trace_add_track(c->t, (struct spur_track){ .parent = SPUR_NONE,
-								   .name = trace_intern(c->t, name),
-								   .kind = SPUR_TRACK_OTHER,
-								   .pid = -1,
-								   .tid = -1,
-								   .cpu = -1 });
-		if (tr->track == SPUR_NONE)
+	for (size_t i = 0; i < c->ntraces; i++)
+		if (!ctf_trace_track(c, &c->traces[i]))
 			return false;
-	}
 	return true;
 }
 
-static bool add_info(struct ctf *c)
+/* The first trace whose metadata is in use; NULL: there is none. */
+static const struct ctf_trace *first_trace(const struct ctf *c)
 {
-	const struct ctf_meta *m = c->traces[0].meta;
+	for (size_t i = 0; i < c->ntraces; i++)
+		if (!c->traces[i].old)
+			return &c->traces[i];
+	return NULL;
+}
+
+static bool add_info(struct ctf *c, const struct ctf_meta *m)
+{
 	bool good = true;
 
 	for (size_t i = 0; good && i < m->nenv; i++)
@@ -250,10 +277,8 @@ static const char *byte_order(const struct ctf_meta *m)
 	return names[seen];
 }
 
-static void set_version(struct ctf *c)
+static void set_version(struct ctf *c, const struct ctf_meta *m)
 {
-	const struct ctf_meta *m = c->traces[0].meta;
-
 	c->t->version = m->generation == CTF_V11 ? "RFC v1.1"
 			: m->generation == CTF_2
 				? "2"
@@ -299,14 +324,20 @@ static enum spur_status read_key(struct ctf *c, const char *path, struct spur_er
 		       path);
 }
 
-static enum spur_status open_all(struct ctf *c, struct spur_error *err)
+static void tell_empty(struct ctf *c)
+{
+	diag_add(&c->t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
+		 "expected a stream file with packets, found none: nothing was recorded, or the "
+		 "files are lost");
+}
+
+static enum spur_status open_files(struct ctf *c, struct spur_error *err)
 {
 	struct spur_trace *t = c->t;
 
-	if (read_key(c, t->options.key_file, err) == SPUR_FAIL ||
-	    ctf_find(c, t->path, err) == SPUR_FAIL)
+	if (ctf_find(c, t->path, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (!add_names(c) || !add_tracks(c))
+	if (!add_tracks(c))
 		return err_nomem(err);
 	for (size_t i = 0; i < c->ntraces; i++)
 		if (ctf_trace_open(c, &c->traces[i], err) == SPUR_FAIL)
@@ -314,19 +345,55 @@ static enum spur_status open_all(struct ctf *c, struct spur_error *err)
 	for (size_t i = 0; i < c->nfiles; i++)
 		if (!ctf_index(c, &c->files[i], &t->diag))
 			return err_nomem(err);
-	if (!make_feeds(c) || !add_info(c))
+	if (!make_feeds(c))
 		return err_nomem(err);
-	set_clock(c);
-	set_version(c);
 	for (size_t i = 0; i < c->nfeeds; i++)
 		t->tracks_shared |= c->nfeeds > 1 && (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
 						      c->feeds[i]->trace->kernel);
 	if (!c->nfeeds)
-		diag_add(&t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
-			 "expected a stream file with packets, found none: nothing was recorded, "
-			 "or the files are lost");
+		tell_empty(c);
 	if (t->options.all_tracks && !ctf_scan_tracks(c))
 		return err_nomem(err);
+	return SPUR_OK;
+}
+
+/* Streams that are still being written are one feed. */
+static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_error *err)
+{
+	struct spur_trace *t = c->t;
+	const struct ctf_trace *tr;
+
+	if ((is_url ? live_open(c, t->path, err) : follow_open(c, t->path, err)) == SPUR_FAIL)
+		return SPUR_FAIL;
+	tr = first_trace(c);
+	c->grow->feed = tr ? trace_add_feed(t, tr->track, c->grow) : NULL;
+	if (tr && !c->grow->feed)
+		return err_nomem(err);
+	if (!tr && !t->options.sessions)
+		tell_empty(c);
+	return SPUR_OK;
+}
+
+static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *err)
+{
+	struct spur_trace *t = c->t;
+	const struct ctf_trace *tr;
+	enum spur_status st;
+
+	if (read_key(c, t->options.key_file, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!add_names(c))
+		return err_nomem(err);
+	st = is_url || t->options.follow ? open_growing(c, is_url, err) : open_files(c, err);
+	if (st == SPUR_FAIL)
+		return SPUR_FAIL;
+	tr = first_trace(c);
+	if (!tr)
+		return SPUR_OK;
+	if (!add_info(c, tr->meta))
+		return err_nomem(err);
+	set_clock(c);
+	set_version(c, tr->meta);
 	return t->version ? SPUR_OK : err_nomem(err);
 }
 
@@ -339,11 +406,13 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	t->state = c;
 	c->t = t;
 	c->spans = !t->options.no_spans;
+	c->stored = t->options.as_stored && !t->options.follow;
+	pthread_rwlock_init(&c->lock, NULL);
 	if (src && strcmp(t->path, "-") == 0)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "-: expected a trace directory, found a pipe: a stream cannot be "
 			       "read without its metadata");
-	return open_all(c, err);
+	return open_all(c, format_of_url(t->path) != NULL, err);
 }
 
 void ctf_feed_free(struct ctf_feed *f)
@@ -370,6 +439,7 @@ static void close_trace(struct spur_trace *t)
 {
 	struct ctf *c = t->state;
 
+	grow_free(c->grow);
 	for (size_t i = 0; i < c->nfeeds; i++)
 		ctf_feed_free(c->feeds[i]);
 	for (size_t i = 0; i < c->nfiles; i++)
@@ -386,6 +456,7 @@ static void close_trace(struct spur_trace *t)
 		map64_free(&tr->threads);
 		map64_free(&tr->long_threads);
 		map64_free(&tr->ids);
+		map64_free(&tr->kept);
 		meta_free(tr->meta);
 	}
 	for (size_t i = 0; i < c->nsources; i++)
@@ -395,6 +466,7 @@ static void close_trace(struct spur_trace *t)
 	mem_free(c->files);
 	mem_free(c->traces);
 	mem_free(c->sources);
+	pthread_rwlock_destroy(&c->lock);
 	mem_free(c);
 }
 
@@ -435,8 +507,10 @@ const struct spur_format spur_format_ctf = {
 	.name = "ctf",
 	.title = "Common Trace Format (LTTng, barectf, Zephyr, perf, babeltrace)",
 	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, both "
-		 "byte orders, packed packets",
+		 "byte orders, packed packets; live sessions of a relay daemon",
 	.probe = probe,
+	.urls = live_urls,
+	.follows_dirs = true,
 	.open = open_trace,
 	.next = ctf_next,
 	.args = ctf_args,

@@ -71,7 +71,15 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 			       sizeof(*t->streams), MAX_LIST))
 		return SPUR_NONE;
 	t->streams[t->nstreams] = (struct spur_stream){ .path = copy, .size = size };
-	return (uint32_t)t->nstreams++;
+	__atomic_store_n(&t->nstreams, t->nstreams + 1, __ATOMIC_RELEASE);
+	return (uint32_t)t->nstreams - 1;
+}
+
+bool trace_reserve_streams(struct spur_trace *t, size_t n)
+{
+	t->streams = mem_array(n, sizeof(*t->streams));
+	t->streams_cap = t->streams ? n : 0;
+	return t->streams != NULL;
 }
 
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)

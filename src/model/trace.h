@@ -68,6 +68,7 @@ struct spur_trace {
 	struct intern *strings;
 	pthread_mutex_t lock; /* classes and arena after open */
 
+	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
 	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
 	/*
 	 * Only rows from here to before there will be looked at: what need not be read for them may be left out. The
@@ -82,7 +83,7 @@ struct spur_trace {
 	size_t ninfo, info_cap;
 
 	struct spur_stream *streams;
-	size_t nstreams, streams_cap;
+	size_t nstreams /* atomic */, streams_cap;
 	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
 	struct spur_track *tracks[TRACE_TRACK_PAGES];
 	size_t ntracks; /* atomic */
@@ -118,6 +119,8 @@ void trace_free(struct spur_trace *t);
  */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
+/* Makes room, so that streams added later, up to `n`, move no other. Before the first is added. */
+bool trace_reserve_streams(struct spur_trace *t, size_t n);
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);
 bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

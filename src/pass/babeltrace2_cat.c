@@ -19,10 +19,6 @@ struct pretty {
 	struct spur_trace *trace;
 	struct ctf *ctf;
 	int64_t last; /* time of the row before; no_time: there is none */
-	struct {
-		char *text; /* "vm:app:123 ", or "" */
-		size_t len;
-	} * heads; /* by trace */
 	uint64_t shown;
 };
 
@@ -256,7 +252,7 @@ static void out_event(const struct pretty *p, const struct spur_event *row, stru
 		out_clock(o, row->ts + p->ctf->epoch_base);
 		out_delta(o, row->dur);
 	}
-	out_bytes(o, p->heads[at.trace].text, p->heads[at.trace].len);
+	out_bytes(o, at.trace->head, at.trace->head_len);
 	out_str(o, spur_string(p->trace, at.event->name, NULL));
 	out_str(o, ": ");
 	out_scopes(p, args, at.class->class->packet_context, o);
@@ -292,44 +288,6 @@ static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct r
 	return true;
 }
 
-/* --- what stands before each event of a trace --- */
-
-static const struct ctf_env *env_find(const struct ctf_meta *m, const char *key)
-{
-	for (size_t i = 0; i < m->nenv; i++)
-		if (strcmp(m->env[i].key, key) == 0)
-			return &m->env[i];
-	return NULL;
-}
-
-static bool make_heads(struct pretty *p)
-{
-	static const char *const keys[] = { "hostname", "procname", "vpid" };
-	struct arena *a = &p->trace->arena;
-
-	p->heads = arena_alloc(a, (p->ctf->ntraces + 1) * sizeof(*p->heads));
-	for (size_t i = 0; p->heads && i < p->ctf->ntraces; i++) {
-		char *text = arena_strdup(a, "", 0);
-
-		for (size_t k = 0; text && k < 3; k++) {
-			const struct ctf_env *e = env_find(p->ctf->traces[i].meta, keys[k]);
-			const char *sep = text[0] ? ":" : "";
-
-			if (e && e->is_text && k < 2)
-				text = arena_printf(a, "%s%s%s", text, sep, e->text);
-			else if (e && !e->is_text && k == 2)
-				text = arena_printf(a, "%s%s%lld", text, sep, (long long)e->number);
-		}
-		if (text && text[0])
-			text = arena_printf(a, "%s ", text);
-		if (!text)
-			return false;
-		p->heads[i].text = text;
-		p->heads[i].len = strlen(text);
-	}
-	return p->heads != NULL;
-}
-
 static enum spur_status pretty_run(struct pass_env *env)
 {
 	static const struct pipe_render render = { pretty_stage, pretty_render };
@@ -341,8 +299,7 @@ static enum spur_status pretty_run(struct pass_env *env)
 			       env->trace->format->name);
 	p.ctf = env->trace->state;
 	tzset();
-	if (!make_heads(&p) ||
-	    pipe_run_render(env->trace, &env->pipe, &render, &p, env->out) == SPUR_FAIL)
+	if (pipe_run_render(env->trace, &env->pipe, &render, &p, env->out) == SPUR_FAIL)
 		return err_nomem(env->err);
 	return p.shown ? SPUR_OK : SPUR_WARN;
 }

@@ -365,7 +365,7 @@ static enum spur_status dump_run(struct pass_env *env)
 	enum spur_status st;
 
 	arena_init(&d.arena);
-	if (env->filter && filter_is_global(env->filter))
+	if (env->trace->live || (env->filter && filter_is_global(env->filter)))
 		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
 	else
 		st = dump_streams(&d);

@@ -234,9 +234,9 @@ static void info_text(struct info *i)
 
 	text_key(o, "format");
 	out_str(o, t->format->name);
-	if (t->version && *t->version)
+	if (t->version && t->version[0])
 		out_printf(o, " %s", t->version);
-	if (t->byte_order)
+	if (t->byte_order && t->byte_order[0])
 		out_printf(o, ", %s-endian", t->byte_order);
 	out_char(o, '\n');
 	text_clock(i);
@@ -281,5 +281,6 @@ static enum spur_status info_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_info = {
 	.name = "info",
+	.sessions = true,
 	.run = info_run,
 };

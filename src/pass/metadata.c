@@ -6,6 +6,7 @@ static enum spur_status metadata_run(struct pass_env *env)
 {
 	const struct ctf *c = env->trace->state;
 	struct out *o = env->out;
+	bool any = false;
 
 	if (strcmp(env->trace->format->name, "ctf") != 0)
 		return err_set(env->err, SPUR_ERR_USAGE, "%s: expected a CTF trace, found %s",
@@ -13,8 +14,11 @@ static enum spur_status metadata_run(struct pass_env *env)
 	for (size_t i = 0; i < c->ntraces; i++) {
 		const struct ctf_trace *tr = &c->traces[i];
 
+		if (tr->old)
+			continue;
 		if (c->ntraces > 1)
-			out_printf(o, "%s# %s/metadata\n", i ? "\n" : "", tr->dir);
+			out_printf(o, "%s# %s/metadata\n", any ? "\n" : "", tr->dir);
+		any = true;
 		if (env->opt->verbose)
 			meta_print(tr->meta, o);
 		else

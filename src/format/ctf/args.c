@@ -14,6 +14,19 @@ static bool cursor_new(const struct ctf_trace *tr, struct spur_args *args, struc
 	return c->slots && c->have;
 }
 
+/* What a feed's reader adds to stays as it is meanwhile. */
+static void files_hold(struct ctf *c)
+{
+	if (c->grow)
+		pthread_rwlock_rdlock(&c->lock);
+}
+
+static void files_release(struct ctf *c)
+{
+	if (c->grow)
+		pthread_rwlock_unlock(&c->lock);
+}
+
 /* The last packet at or before a place; NULL: none. */
 static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t off)
 {
@@ -32,13 +45,17 @@ static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t
 	return &f->packets[low];
 }
 
-const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
-				       const struct ctf_file **file)
+/* The file and packet of a row; NULL: none. */
+static const struct ctf_packet *packet_of(const struct ctf *c, const struct spur_event *ev,
+					  const struct ctf_file **file)
 {
 	const struct ctf_packet *best = NULL;
 	const struct ctf_file *f = NULL;
 	uint64_t off;
 
+	/* Files are streams of the trace, in the same order, unless memory was short in between. */
+	if (ev->stream < c->nfiles && c->files[ev->stream].stream == ev->stream)
+		f = &c->files[ev->stream];
 	for (size_t i = 0; i < c->nfiles && !f; i++)
 		if (c->files[i].stream == ev->stream)
 			f = &c->files[i];
@@ -62,7 +79,7 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
 				  struct spur_args *args, struct ctf_cursor *cur)
 {
 	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	const struct ctf_packet *p = packet_of(c, ev, &f);
 	struct ctf_trace *tr;
 	struct ctf_class *k;
 
@@ -98,18 +115,18 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	}
 	if (ev->cls == c->packet_cls)
 		return SPUR_OK;
+	files_hold(c);
 	e = event_at(c, ev, args, &cur);
-	if (!e)
-		return mem_failures() == failures ? SPUR_WARN : SPUR_FAIL;
-	st = plan_values(e->program, &cur, true, args);
+	st = e ? plan_values(e->program, &cur, true, args) : SPUR_WARN;
+	files_release(c);
 	return mem_failures() == failures ? st : SPUR_FAIL;
 }
 
-bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
-		      struct ctf_place_of *at, enum spur_status *st)
+static bool event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+			 struct ctf_place_of *at, enum spur_status *st)
 {
 	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	const struct ctf_packet *p = packet_of(c, ev, &f);
 	struct ctf_cursor cur, head;
 	struct ctf_event *e;
 
@@ -117,7 +134,8 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	e = p ? event_at(c, ev, args, &cur) : NULL;
 	if (!e)
 		return false;
-	*at = (struct ctf_place_of){ &c->traces[f->trace].classes[f->class], e, f->trace };
+	*at = (struct ctf_place_of){ &c->traces[f->trace].classes[f->class], e,
+				     &c->traces[f->trace] };
 	*st = SPUR_OK;
 	if (at->class->class->packet_context) {
 		head = cur;
@@ -129,6 +147,17 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	if (*st == SPUR_OK)
 		*st = plan_values(e->program, &cur, false, args);
 	return true;
+}
+
+bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+		      struct ctf_place_of *at, enum spur_status *st)
+{
+	bool good;
+
+	files_hold(c);
+	good = event_values(c, ev, args, at, st);
+	files_release(c);
+	return good;
 }
 
 /* --- for dump: every field with its bits --- */
@@ -192,7 +221,7 @@ static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev
 				      struct spur_args *scratch, struct spur_args *args)
 {
 	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	const struct ctf_packet *p = packet_of(c, ev, &f);
 	struct ctf_cursor cur;
 	enum spur_status st;
 
@@ -212,7 +241,7 @@ static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
 	const struct ctf_file *f;
 	struct ctf_cursor cur, head;
 	struct ctf_event *e = event_at(c, ev, args, &cur);
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	const struct ctf_packet *p = packet_of(c, ev, &f);
 	const struct ctf_class *k;
 	enum spur_status st;
 
@@ -236,17 +265,18 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 	args_reset(args);
 	if (ev->kind == SPUR_LOST)
 		return ctf_args(t, ev, args);
+	files_hold(c);
 	st = ev->cls == c->packet_cls ? packet_fields(c, ev, &scratch, args)
 				      : event_fields(c, ev, &scratch, args);
+	files_release(c);
 	spur_args_free(&scratch);
 	return mem_failures() == failures ? st : SPUR_FAIL;
 }
 
-const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
+static const uint8_t *raw_of(const struct ctf *c, const struct spur_event *ev)
 {
-	const struct ctf *c = t->state;
 	const struct ctf_file *f;
-	const struct ctf_packet *p = ctf_packet_of(c, ev, &f);
+	const struct ctf_packet *p = packet_of(c, ev, &f);
 	uint64_t at, len;
 
 	if (!p || ev->kind == SPUR_LOST)
@@ -254,4 +284,15 @@ const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
 	at = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 - p->off : ev->off - p->off;
 	len = p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
 	return at <= len && ev->len <= len - at ? p->data + at : NULL;
+}
+
+const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
+{
+	struct ctf *c = t->state;
+	const uint8_t *p;
+
+	files_hold(c);
+	p = raw_of(c, ev);
+	files_release(c);
+	return p;
 }

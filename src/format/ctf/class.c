@@ -140,23 +140,36 @@ static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 
 /* --- event classes --- */
 
-static uint32_t class_of(struct ctf *c, const char *name, uint64_t id, uint32_t flags)
+/* The class that rows of this name and id have already, where metadata grows; else a new one. */
+static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name, uint64_t id,
+			 uint32_t flags)
 {
 	const uint32_t s = trace_intern(c->t, name);
+	const uint32_t low = flags & CLASS_FUNCTION ? UINT32_MAX : (uint32_t)id;
 	const struct event_class k = {
 		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id
 	};
+	struct map64_slot *slot = NULL;
+	uint32_t cls;
 
-	return trace_add_class_locked(c->t, &k);
+	if (tr && tr->grows)
+		slot = map64_put(&tr->kept, (uint64_t)s << 32 | low);
+	if (slot && slot->value)
+		return (uint32_t)slot->value;
+	cls = trace_add_class_locked(c->t, &k);
+	if (slot)
+		slot->value = cls;
+	return cls;
 }
 
 /* Both ends of a span have one class. */
-static uint32_t span_class(struct ctf *c, struct ctf_class *k, const char *span, uint64_t id)
+static uint32_t span_class(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
+			   const char *span, uint64_t id)
 {
 	struct map64_slot *slot = map64_put(&k->spans, trace_intern(c->t, span));
 
 	if (slot && !slot->value)
-		slot->value = class_of(c, span, id, CLASS_FUNCTION);
+		slot->value = class_of(c, tr, span, id, CLASS_FUNCTION);
 	return slot ? (uint32_t)slot->value : 0;
 }
 
@@ -192,8 +205,8 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	e->nargs = (uint8_t)(nargs < 255 ? nargs : 255);
 	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
 	e->name = trace_intern(c->t, name);
-	cls = span[0] ? span_class(c, k, span, class->id)
-		      : class_of(c, name, class->id, CLASS_EVENT);
+	cls = span[0] ? span_class(c, tr, k, span, class->id)
+		      : class_of(c, tr, name, class->id, CLASS_EVENT);
 	if (!cls ||
 	    plan_compile(&e->program, c->t, tr->meta, &c->t->arena, scopes, 3, &err) == SPUR_FAIL)
 		return NULL;
@@ -245,7 +258,7 @@ uint32_t ctf_function(struct ctf *c, uint64_t address)
 	slot = map64_put(&c->functions, address);
 	if (slot && !slot->value) {
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
-		slot->value = class_of(c, name, address, CLASS_FUNCTION | CLASS_UNKNOWN);
+		slot->value = class_of(c, NULL, name, address, CLASS_FUNCTION | CLASS_UNKNOWN);
 	}
 	pthread_mutex_unlock(&c->t->lock);
 	return slot ? (uint32_t)slot->value : 0;
@@ -479,6 +492,34 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	return plan_compile(&k->header, c->t, tr->meta, &c->t->arena, &header, 1, err);
 }
 
+/* What people put before an event to tell where it is from. False: no memory. */
+static bool make_head(struct ctf *c, struct ctf_trace *tr)
+{
+	static const char *const keys[] = { "hostname", "procname", "vpid" };
+	const struct ctf_meta *m = tr->meta;
+	const char *head = "";
+
+	for (size_t k = 0; head && k < 3; k++) {
+		const char *sep = head[0] ? ":" : "";
+
+		for (size_t i = 0; head && i < m->nenv; i++) {
+			const struct ctf_env *e = &m->env[i];
+
+			if (strcmp(e->key, keys[k]) != 0 || e->is_text != (k < 2))
+				continue;
+			head = e->is_text ? arena_printf(&c->t->arena, "%s%s%s", head, sep, e->text)
+					  : arena_printf(&c->t->arena, "%s%s(%lld)", head, sep,
+							 (long long)e->number);
+			break;
+		}
+	}
+	if (head && head[0])
+		head = arena_printf(&c->t->arena, "%s ", head);
+	tr->head = head;
+	tr->head_len = head ? strlen(head) : 0;
+	return head != NULL;
+}
+
 enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err)
 {
 	struct ctf_meta *m = tr->meta;
@@ -488,7 +529,7 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	bool bits = false;
 
 	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
-	if (!tr->classes)
+	if (!tr->classes || !make_head(c, tr))
 		return err_nomem(err);
 	domain = env_find(m, "domain");
 	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;

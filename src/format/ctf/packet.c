@@ -32,6 +32,7 @@ struct indexer {
 	uint64_t off; /* of the packet at hand, in `data` */
 	uint64_t shown; /* its place in the stream as rows see it */
 	struct ctf_class *class; /* of the packet at hand */
+	bool piece; /* `data` is known to be of the stream */
 	bool split; /* packets of several classes may stand in the file */
 	uint32_t *by_class; /* index of the file for each class but the first one's; 0: none yet */
 	struct ctf_hints hints;
@@ -483,7 +484,7 @@ static bool pass_over(struct indexer *x)
 	next = has_magic(x) ? find_magic(x, x->off + 1) : UINT64_MAX;
 	next = hint < next ? hint : next;
 	/* SPEC ctf/stray-file: without any magic number where each packet has one it is no stream */
-	if (!x->off && next == UINT64_MAX && has_magic(x) && !is_magic_at(x, 0)) {
+	if (!x->piece && !x->off && next == UINT64_MAX && has_magic(x) && !is_magic_at(x, 0)) {
 		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->base + x->off, 0,
 			 "expected a packet with magic number C1FC1FC1, found none in the whole "
 			 "file: skipped");
@@ -645,7 +646,7 @@ static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
 }
 
 /*
- * Whether what stands here can be more when the file has grown: a packet that is not whole, or room that was made for
+ * SPEC ctf-live/follow-packet: whether what stands here can be more when the file has grown: a packet that is not whole, or room that was made for
  * one. `found`: it has the heads of a packet.
  */
 static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool found)
@@ -744,7 +745,8 @@ bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uin
 			     .data = data,
 			     .size = size,
 			     .base = base,
-			     .shown = f->shown };
+			     .shown = f->shown,
+			     .piece = true };
 	const bool good = index_run(&x, false);
 
 	f->shown = x.shown;

@@ -103,6 +103,11 @@ struct ctf_trace {
 	struct map64 processes, threads, long_threads, ids;
 	bool kernel;
 	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
+	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
+	size_t head_len;
+	/* Of metadata that grows: there is a newer one with this one's maps; names and ids of classes -> class. */
+	bool grows, old;
+	struct map64 kept;
 };
 
 struct ctf_file {
@@ -133,7 +138,8 @@ struct ctf_feed {
 	uint32_t *files; /* in order */
 	size_t nfiles, files_cap;
 	size_t file, next; /* file at hand, packet of it to come */
-	struct ctf_packet *packet; /* at hand, or NULL */
+	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
+	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
 	struct ctf_event **known; /* by id, the low ones */
 	struct map64 rest;
@@ -143,12 +149,17 @@ struct ctf_feed {
 	uint32_t track, own_track;
 	uint32_t number; /* among the trace's feeds */
 	struct map64 functions; /* address -> class */
-	const struct ctf_packet *before; /* the packet before */
+	const struct ctf_packet *before; /* the packet before: the other of `copies` */
 	int64_t last_ts;
 	uint32_t file_stream; /* spur_stream of the file at hand */
 	struct spur_event held[4]; /* rows made already, to come out next */
 	unsigned nheld, held_at;
 	bool started;
+	/*
+	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is waited for any
+	 * more.
+	 */
+	bool starved, hopeless;
 };
 
 enum { CTF_KNOWN = 4096, CTF_MAX_FILES = 1 << 20, CTF_MAX_PACKETS = 1 << 23 };
@@ -168,14 +179,42 @@ struct ctf {
 		native_cls; /* of rows that are no events */
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
 	bool spans; /* rules apply */
+	bool stored; /* packets are rows */
+	struct ctf_grow *
+		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
+	/* Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken before the trace's. */
+	pthread_rwlock_t lock;
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
 	const struct ctf_clock *first_clock; /* whose zero is that of rows */
 };
 
+/* Files and traces there may be where metadata grows. */
+enum { CTF_MAX_GROWING = 1 << 16 };
+
 /* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
+
+/* Names in a directory, in the order of their bytes. */
+struct ctf_names {
+	char **items;
+	size_t count, cap;
+};
+
+/* A directory with metadata: its path below the root, its files, the one that has the metadata. False: no memory. */
+typedef bool ctf_visit(void *self, const char *dir, const struct ctf_names *files,
+		       const char *metadata);
+/* Visits those at and (`deep`) below the root. False: no memory. */
+bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self);
+/* The directory that a path means, and the only stream file of it that is meant, or NULL. */
+enum { CTF_PATH_ROOM = 4400 };
+const char *ctf_split_path(const char *path, char *dir, size_t size);
+bool ctf_is_metadata(const char *name);
+/* Two files of metadata are of one trace. */
+bool ctf_same_trace(const struct ctf_meta *a, const struct ctf_meta *b);
+/* RFC v1.1: index of the stream class that a file belongs to by its name; SPUR_NONE: to none. */
+uint32_t ctf_section_of(const struct ctf_meta *m, const char *name);
 
 /* Whether a metadata file lies anywhere below, as far as a quick look goes. */
 bool ctf_below(const char *path);
@@ -210,13 +249,23 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected);
 
-/* ctf.c */
+/* ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no memory. */
+struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
+/* Names the feed after the file. Under the trace's lock, where others may add tracks. False: no memory. */
+bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file);
+bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);
 void ctf_feed_free(struct ctf_feed *f);
+/* The top of a trace's tracks. False: no memory. */
+bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /* Makes the tracks of all threads that the feeds will come upon (spur_options.all_tracks). False: no memory. */
 bool ctf_scan_tracks(struct ctf *c);
+/* The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to `feed`. */
+enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
+/* Goes on with a newer trace of the same stream. False: no memory. */
+bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
 /* See struct spur_format, last. */
 bool ctf_last(struct spur_trace *t, int64_t *ts);
 /* ns (or ticks) of a clock value. */
@@ -235,12 +284,9 @@ const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
 struct ctf_place_of {
 	const struct ctf_class *class;
 	const struct ctf_event *event;
-	uint32_t trace;
+	const struct ctf_trace *trace;
 };
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 		      struct ctf_place_of *at, enum spur_status *st);
-/* The file and packet of a row; NULL: none. */
-const struct ctf_packet *ctf_packet_of(const struct ctf *c, const struct spur_event *ev,
-				       const struct ctf_file **file);
 
 #endif

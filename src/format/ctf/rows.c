@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "format/ctf/grow.h"
 #include "format/ctf/plan_parts.h"
 #include "format/ctf/reader.h"
 
@@ -433,7 +434,7 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 	uint64_t n;
 
 	f->nheld = f->held_at = 0;
-	if (!b || b == p)
+	if (!b)
 		return;
 	n = counter_step(b->discarded, p->discarded, f->class->discarded_bits);
 	if ((p->flags & b->flags & PACKET_DISCARDED) && n) {
@@ -492,13 +493,16 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	struct ctf_packet *p;
 
 	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
+		if (f->ctf->grow && f->file + 1 == f->nfiles)
+			return false;
 		f->file++;
 		f->next = 0;
 	}
 	if (f->file == f->nfiles)
 		return false;
 	file = feed_file(f);
-	p = &file->packets[f->next++];
+	p = &f->copies[f->before == &f->copies[0]];
+	*p = file->packets[f->next++];
 	f->file_stream = file->stream;
 	if (is_outside(f, p)) {
 		f->before = p;
@@ -506,7 +510,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 		return true;
 	}
 	packet_losses(f, feed, p);
-	if (f->ctf->t->options.as_stored)
+	if (f->ctf->stored)
 		packet_row(f, p);
 	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
 	    p->begin < f->before->begin)
@@ -661,6 +665,10 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		if (unlikely(!e || c->at == from)) {
 			c->at = from;
 			c->clock = clock;
+			if (!e && !why && f->ctf->grow && !f->hopeless) {
+				f->starved = true;
+				break;
+			}
 			if (e)
 				why = "at least one bit, found an event without any";
 			event_damage(f, feed, why);
@@ -681,11 +689,43 @@ static bool feed_start(struct ctf_feed *f)
 	return f->cursor.have && f->cursor.slots && f->known;
 }
 
+bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const uint64_t at = c->at, clock = c->clock;
+	uint64_t *slots;
+
+	f->trace = tr;
+	f->class = k;
+	f->starved = f->hopeless = false;
+	if (!f->started)
+		return true;
+	slots = mem_array(ctf_slots(tr), sizeof(*slots));
+	if (!slots)
+		return false;
+	mem_free(c->slots);
+	c->slots = slots;
+	memset(f->known, 0, CTF_KNOWN * sizeof(struct ctf_event *));
+	map64_free(&f->rest);
+	f->rest = (struct map64){ 0 };
+	f->have_last = false;
+	if (f->packet) {
+		ctf_packet_begin(tr, k, f->packet, c);
+		c->at = at;
+		c->clock = clock;
+	}
+	return true;
+}
+
 enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch *b)
 {
-	struct ctf_feed *f = feed->state;
+	const struct ctf *c = t->state;
 
-	(void)t;
+	return c->grow ? grow_next(c->grow, b) : ctf_feed_rows(feed->state, feed, b);
+}
+
+enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
 	b->count = 0;
 	if (!f->started && !feed_start(f))
 		return SPUR_FAIL;
@@ -695,6 +735,8 @@ enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch 
 			continue;
 		}
 		f->nheld = f->held_at = 0;
+		if (f->starved)
+			break;
 		if (f->packet && f->cursor.at < f->cursor.limit) {
 			packet_rows(f, feed, b);
 			continue;

@@ -12,17 +12,17 @@
 
 #include "format/ctf/reader.h"
 
-enum { MAX_DIRS = 1 << 16, MAX_DEPTH = 16, LOOK_AT = 4096, MAX_NAMES = 1 << 20, PATH_ROOM = 4400 };
-
-/* Names in a directory or of directories, in the order of their bytes. */
-struct name_list {
-	char **items;
-	size_t count, cap;
+enum {
+	MAX_DIRS = 1 << 16,
+	MAX_DEPTH = 16,
+	LOOK_AT = 4096,
+	MAX_NAMES = 1 << 20,
+	PATH_ROOM = CTF_PATH_ROOM
 };
 
-static bool name_add(struct ctf *c, struct name_list *l, const char *name)
+static bool name_add(struct arena *a, struct ctf_names *l, const char *name)
 {
-	char *copy = arena_strdup(&c->t->arena, name, strlen(name));
+	char *copy = arena_strdup(a, name, strlen(name));
 
 	if (!copy ||
 	    !mem_grow((void **)&l->items, &l->cap, l->count + 1, sizeof(*l->items), MAX_NAMES))
@@ -36,15 +36,15 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void name_sort(struct name_list *l)
+static void name_sort(struct ctf_names *l)
 {
 	if (l->count)
 		qsort(l->items, l->count, sizeof(*l->items), by_name);
 }
 
 /* Hidden files and directories are none of a trace's. */
-static bool list_dir(struct ctf *c, const char *path, struct name_list *files,
-		     struct name_list *dirs)
+static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
+		     struct ctf_names *dirs)
 {
 	DIR *d = opendir(path);
 	const struct dirent *e;
@@ -58,9 +58,9 @@ static bool list_dir(struct ctf *c, const char *path, struct name_list *files,
 		    stat(full, &st) != 0)
 			continue;
 		if (S_ISDIR(st.st_mode))
-			good = name_add(c, dirs, e->d_name);
+			good = name_add(a, dirs, e->d_name);
 		else if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))
-			good = name_add(c, files, e->d_name);
+			good = name_add(a, files, e->d_name);
 	}
 	if (d)
 		closedir(d);
@@ -69,7 +69,7 @@ static bool list_dir(struct ctf *c, const char *path, struct name_list *files,
 	return good;
 }
 
-static bool is_metadata(const char *name)
+bool ctf_is_metadata(const char *name)
 {
 	return strcmp(name, "metadata") == 0 || strcmp(name, "metadata.gz") == 0 ||
 	       strcmp(name, "metadata.zst") == 0;
@@ -81,7 +81,7 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* SPEC ctf/identity: 1.8: the UUID; 2: namespace, name and uid, where there is a uid */
-static bool same_trace(const struct ctf_meta *a, const struct ctf_meta *b)
+bool ctf_same_trace(const struct ctf_meta *a, const struct ctf_meta *b)
 {
 	if (a->generation != b->generation)
 		return false;
@@ -100,7 +100,7 @@ static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
 	for (size_t i = 0; i < c->ntraces; i++) {
 		struct ctf_meta *have = c->traces[i].meta;
 
-		if (!same_trace(have, m))
+		if (!ctf_same_trace(have, m))
 			continue;
 		if (m->text.len > have->text.len) {
 			c->traces[i].meta = m;
@@ -173,7 +173,7 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 }
 
 /* Longest section whose name the file's begins with, then nothing, or `_` or `.` and digits. */
-static uint32_t section_of(const struct ctf_meta *m, const char *name)
+uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 {
 	uint32_t best = m->nstreams == 1 ? 0 : SPUR_NONE;
 	size_t best_len = 0;
@@ -226,7 +226,7 @@ static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char
 	struct ctf_file *f;
 	uint32_t class = 0;
 
-	if (m->generation == CTF_V11 && (class = section_of(m, name)) == SPUR_NONE) {
+	if (m->generation == CTF_V11 && (class = ctf_section_of(m, name)) == SPUR_NONE) {
 		diag_add(&c->t->diag, DIAG_WARN, "ctf/stray-file", shown, DIAG_NO_OFF, 0,
 			 "expected a file named after a section, found another one: skipped");
 		return true;
@@ -254,41 +254,64 @@ static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char
 	return take_hints(c, &c->files[c->nfiles++], full);
 }
 
-/* One directory with metadata. */
-static enum spur_status take_dir(struct ctf *c, const char *root, const char *dir,
-				 const struct name_list *files, const char *metadata,
-				 const char *only, struct spur_error *err)
+/* What find_below() takes from each directory. */
+struct finder {
+	struct ctf *c;
+	const char *root;
+	const char *only; /* the only stream file that is wanted; NULL: all */
+	size_t failed;
+	struct spur_error err; /* the last */
+};
+
+static enum spur_status take_files(struct finder *f, const char *dir, const struct ctf_names *files,
+				   const char *metadata, struct spur_error *err)
 {
 	char full[PATH_ROOM], shown[PATH_ROOM], first[PATH_ROOM];
 	const char *sep = dir[0] ? "/" : "";
 	uint32_t trace = 0;
 
-	snprintf(full, sizeof(full), "%s/%s%s%s", root, dir, sep, metadata);
+	snprintf(full, sizeof(full), "%s/%s%s%s", f->root, dir, sep, metadata);
 	snprintf(shown, sizeof(shown), "%s%s%s", dir, sep, metadata);
 	first[0] = '\0';
 	for (size_t i = 0; i < files->count && !first[0]; i++)
-		if (!is_metadata(files->items[i]))
-			snprintf(first, sizeof(first), "%s/%s%s%s", root, dir, sep,
+		if (!ctf_is_metadata(files->items[i]))
+			snprintf(first, sizeof(first), "%s/%s%s%s", f->root, dir, sep,
 				 files->items[i]);
-	if (read_metadata(c, full, shown, dir, first[0] ? first : NULL, &trace, err) == SPUR_FAIL)
+	if (read_metadata(f->c, full, shown, dir, first[0] ? first : NULL, &trace, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < files->count; i++) {
 		const char *name = files->items[i];
 
-		if (is_metadata(name) || (only && strcmp(name, only) != 0))
+		if (ctf_is_metadata(name) || (f->only && strcmp(name, f->only) != 0))
 			continue;
-		snprintf(full, sizeof(full), "%s/%s%s%s", root, dir, sep, name);
+		snprintf(full, sizeof(full), "%s/%s%s%s", f->root, dir, sep, name);
 		snprintf(shown, sizeof(shown), "%s%s%s", dir, sep, name);
-		if (!add_file(c, trace, full, shown, name))
+		if (!add_file(f->c, trace, full, shown, name))
 			return err_nomem(err);
 	}
 	return SPUR_OK;
 }
 
-static const char *find_metadata(const struct name_list *files)
+/* One bad metadata of several does not take the others with it. */
+static bool take_dir(void *self, const char *dir, const struct ctf_names *files,
+		     const char *metadata)
+{
+	struct finder *f = self;
+
+	if (take_files(f, dir, files, metadata, &f->err) != SPUR_FAIL)
+		return true;
+	if (f->err.code == SPUR_ERR_MEMORY)
+		return false;
+	f->failed++;
+	diag_add(&f->c->t->diag, DIAG_DAMAGE, "ctf/metadata", dir[0] ? dir : "metadata",
+		 DIAG_NO_OFF, 0, "%s", f->err.message);
+	return true;
+}
+
+static const char *find_metadata(const struct ctf_names *files)
 {
 	for (size_t i = 0; i < files->count; i++)
-		if (is_metadata(files->items[i]))
+		if (ctf_is_metadata(files->items[i]))
 			return files->items[i];
 	return NULL;
 }
@@ -303,73 +326,88 @@ static unsigned dir_depth(const char *dir)
 }
 
 /* Puts `sub` of `dir` on the list of directories to look into. */
-static bool push_dir(struct ctf *c, struct name_list *todo, const char *dir, const char *sub)
+static bool push_dir(struct arena *a, struct ctf_names *todo, const char *dir, const char *sub)
 {
 	char path[PATH_ROOM];
 
 	if (dir_depth(dir) >= MAX_DEPTH || todo->count >= MAX_DIRS ||
 	    snprintf(path, sizeof(path), "%s%s%s", dir, dir[0] ? "/" : "", sub) >= PATH_ROOM)
 		return true;
-	return name_add(c, todo, path);
+	return name_add(a, todo, path);
 }
 
-/* One bad metadata of several does not take the others with it. */
-static enum spur_status dir_failed(struct ctf *c, const char *dir, const struct spur_error *err,
-				   size_t *failed)
+static bool walk_dir(struct arena *a, const char *root, const char *dir, struct ctf_names *todo,
+		     bool deep, ctf_visit *each, void *self)
 {
-	if (err->code == SPUR_ERR_MEMORY)
-		return SPUR_FAIL;
-	++*failed;
-	diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/metadata", dir[0] ? dir : "metadata", DIAG_NO_OFF,
-		 0, "%s", err->message);
-	return SPUR_OK;
+	struct ctf_names files = { 0 }, dirs = { 0 };
+	char full[PATH_ROOM];
+	const char *metadata;
+	bool good;
+
+	snprintf(full, sizeof(full), "%s%s%s", root, dir[0] ? "/" : "", dir);
+	good = list_dir(a, full, &files, &dirs);
+	metadata = find_metadata(&files);
+	if (good && metadata)
+		good = each(self, dir, &files, metadata);
+	for (size_t i = 0; i < dirs.count && good && deep; i++)
+		good = push_dir(a, todo, dir, dirs.items[i]);
+	mem_free(files.items);
+	mem_free(dirs.items);
+	return good;
+}
+
+bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self)
+{
+	struct ctf_names todo = { 0 };
+	struct arena a;
+	bool good;
+
+	arena_init(&a);
+	good = name_add(&a, &todo, "");
+	for (size_t i = 0; i < todo.count && good; i++)
+		good = walk_dir(&a, root, todo.items[i], &todo, deep, each, self);
+	mem_free(todo.items);
+	arena_free(&a);
+	return good;
 }
 
 static enum spur_status find_below(struct ctf *c, const char *root, const char *only,
 				   struct spur_error *err)
 {
-	struct name_list todo = { 0 };
-	enum spur_status st = name_add(c, &todo, "") ? SPUR_OK : err_nomem(err);
-	size_t failed = 0;
+	struct finder f = { .c = c, .root = root, .only = only };
 
-	for (size_t i = 0; i < todo.count && st != SPUR_FAIL; i++) {
-		struct name_list files = { 0 }, dirs = { 0 };
-		const char *dir = todo.items[i], *metadata;
-		char full[PATH_ROOM];
+	if (!ctf_walk(root, !only, take_dir, &f))
+		return err_nomem(err);
+	if (c->ntraces)
+		return SPUR_OK;
+	if (!f.failed)
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected a file named metadata, found none", root);
+	*err = f.err;
+	return SPUR_FAIL;
+}
 
-		snprintf(full, sizeof(full), "%s%s%s", root, dir[0] ? "/" : "", dir);
-		if (!list_dir(c, full, &files, &dirs))
-			st = err_nomem(err);
-		metadata = find_metadata(&files);
-		if (st != SPUR_FAIL && metadata &&
-		    take_dir(c, root, dir, &files, metadata, only, err) == SPUR_FAIL)
-			st = dir_failed(c, dir, err, &failed);
-		for (size_t k = 0; k < dirs.count && st != SPUR_FAIL && !only; k++)
-			if (!push_dir(c, &todo, dir, dirs.items[k]))
-				st = err_nomem(err);
-		mem_free(files.items);
-		mem_free(dirs.items);
+const char *ctf_split_path(const char *path, char *dir, size_t size)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		snprintf(dir, size, "%s", path);
+		return NULL;
 	}
-	mem_free(todo.items);
-	if (st != SPUR_FAIL && !c->ntraces)
-		return failed ? SPUR_FAIL
-			      : err_set(err, SPUR_ERR_FORMAT,
-					"%s: expected a file named metadata, found none", root);
-	return st;
+	/* A file of a trace: with `metadata` the whole directory, with a stream only that one. */
+	snprintf(dir, size, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+		 slash ? path : ".");
+	return ctf_is_metadata(name) ? NULL : name;
 }
 
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char dir[PATH_ROOM];
-	struct stat st;
+	const char *only = ctf_split_path(path, dir, sizeof(dir));
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return find_below(c, path, NULL, err);
-	/* A file of a trace: with `metadata` the whole directory, with a stream only that one. */
-	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
-		 slash ? path : ".");
-	return find_below(c, dir, is_metadata(name) ? NULL : name, err);
+	return find_below(c, dir, only, err);
 }
 
 bool ctf_below(const char *path)
@@ -385,7 +423,7 @@ bool ctf_below(const char *path)
 		    (e->fts_level > MAX_DEPTH || e->fts_name[0] == '.'))
 			fts_set(walk, e, FTS_SKIP);
 		found = (e->fts_info == FTS_F || e->fts_info == FTS_NSOK) &&
-			is_metadata(e->fts_name);
+			ctf_is_metadata(e->fts_name);
 	}
 	if (walk)
 		fts_close(walk);
