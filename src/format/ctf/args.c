@@ -16,12 +16,19 @@ enum { ARGS_PLACES = 16 };
 
 /* A packet, and which rows are of it. */
 struct args_place {
+	/* Where events are read by bytes: what LTTng's short headers take, and where their id is. Else size 0. */
+	uint32_t stream;
+	uint32_t head, id_mask;
+	uint32_t nknown;
+	const struct ctf_known *known;
+	uint64_t *id_slot;
+	uint64_t low; /* bytes before the packet in the stream */
+	uint64_t size; /* its whole bytes */
+	struct byte_packet bytes;
+
 	struct ctf_trace *trace;
 	struct ctf_class *class; /* NULL: no packet yet */
-	uint32_t stream;
-	uint8_t usual; /* enum usual_header; NONE, too, where it takes more than a look at bytes */
-	uint64_t low, size; /* rows of bytes [low, low + size) of the stream */
-	const uint8_t *data, *end; /* the packet's whole bytes */
+	uint64_t room; /* bytes from `low` to the next packet */
 	bool order_known, order_big; /* behind the packet's context */
 	struct ctf_packet packet;
 };
@@ -54,6 +61,7 @@ static bool place_find(const struct ctf *c, const struct spur_event *ev, struct 
 	uint64_t off;
 
 	at->class = NULL;
+	at->size = 0;
 	if (!f || !f->npackets)
 		return false;
 	at->class = &c->traces[f->trace].classes[f->class];
@@ -71,11 +79,24 @@ static bool place_find(const struct ctf *c, const struct spur_event *ev, struct 
 	}
 	at->packet = f->packets[low];
 	at->low = at->packet.off;
-	at->usual = at->class->needs_packet ? USUAL_NONE : at->class->usual;
-	at->data = at->packet.data;
-	at->end = at->data + at->packet.content / 8;
-	at->size = (low + 1 < f->npackets ? f->packets[low + 1].off : UINT64_MAX) - at->low;
+	at->room = (low + 1 < f->npackets ? f->packets[low + 1].off : UINT64_MAX) - at->low;
 	return true;
+}
+
+/* What values_quick() needs, where it can do anything. */
+static void place_ready(struct args_place *at, uint64_t *slots)
+{
+	const struct ctf_class *k = at->class;
+
+	at->size = k->usual && !k->needs_packet ? at->packet.content / 8 : 0;
+	at->head = head_bytes(k->usual);
+	at->id_mask = k->usual == USUAL_LARGE ? UINT16_MAX : 31;
+	at->known = k->known;
+	at->nknown = k->nknown;
+	at->id_slot = &slots[k->id_slot];
+	at->bytes.data = at->packet.data;
+	at->bytes.end = at->packet.data + at->packet.content / 8;
+	at->bytes.slots = slots;
 }
 
 /* The row's packet. NULL: none. */
@@ -85,10 +106,13 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 	struct args_place *at = &m->places[ev->stream % ARGS_PLACES];
 
 	if (at->class && at->stream == ev->stream &&
-	    (at->class->bits ? ev->off / 8 : ev->off) - at->low < at->size)
+	    (at->class->bits ? ev->off / 8 : ev->off) - at->low < at->room)
 		return at;
 	m->heads = m->heads == at ? NULL : m->heads;
-	return place_find(c, ev, at) ? at : NULL;
+	if (!place_find(c, ev, at))
+		return NULL;
+	place_ready(at, m->slots);
+	return at;
 }
 
 static inline struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
@@ -153,36 +177,34 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, st
  * The event's values where nothing is odd; else NULL. What comes of it is what event_at() and plan_values() would give.
  */
 static inline __attribute__((always_inline)) const struct ctf_known *
-values_quick(const struct args_place *at, const struct spur_event *ev, bool flat, uint64_t *slots,
+values_quick(const struct args_place *at, const struct spur_event *ev, bool flat,
 	     struct spur_args *args)
 {
-	const enum usual_header usual = at->usual;
 	const uint64_t off = ev->off - at->low;
-	const uint8_t *p = at->data + off;
-	const struct ctf_class *k = at->class;
+	const uint8_t *p = at->bytes.data + off;
 	const struct byte_program *b;
+	struct spur_value *v;
 	uint32_t id;
 
-	/* NONE: not of this packet either. */
-	if (unlikely(!usual || at->stream != ev->stream || off >= (size_t)(at->end - at->data) ||
-		     (size_t)(at->end - p) <= head_bytes(usual) || !head_id(usual, p, &id) ||
-		     id >= k->nknown))
+	if (unlikely(off >= at->size || at->size - off <= at->head || at->stream != ev->stream))
 		return NULL;
-	b = __atomic_load_n(&k->known[id].values, __ATOMIC_ACQUIRE);
+	/* Both short forms begin with the id; the highest one says that it is a long one. */
+	id = load16(p, order_swaps(false)) & at->id_mask;
+	if (unlikely(id >= at->nknown || id == at->id_mask))
+		return NULL;
+	b = __atomic_load_n(&at->known[id].values, __ATOMIC_ACQUIRE);
 	if (unlikely(!b))
 		return NULL;
-	slots[k->id_slot] = id;
-	p += head_bytes(usual);
-	if (flat && b->numbers && (size_t)(at->end - p) >= b->numbers + BYTE_SLACK) {
-		struct spur_value *v = args_room(args, b->top[true]);
-
-		if (!v)
-			return NULL;
-		number_values(b->values[true], &v, p + b->numbers, slots);
-		args->count += b->top[true];
-		return &k->known[id];
-	}
-	return bytes_values(b, flat, at->data, p, at->end, slots, args) ? &k->known[id] : NULL;
+	*at->id_slot = id;
+	p += at->head;
+	if (!flat || !b->numbers || (size_t)(at->bytes.end - p) < b->numbers + BYTE_SLACK)
+		return bytes_values(b, flat, &at->bytes, p, args) ? &at->known[id] : NULL;
+	v = args_room(args, b->top[true]);
+	if (unlikely(!v))
+		return NULL;
+	number_values(b->values[true], &v, p + b->numbers, at->bytes.slots);
+	args->count += b->top[true];
+	return &at->known[id];
 }
 
 static __attribute__((noinline)) enum spur_status
@@ -210,8 +232,9 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	struct ctf *c = t->state;
 	struct args_memo *m = args_kept(args, c->serial);
 
-	if (likely(m && ev->kind != SPUR_LOST && ev->cls != c->packet_cls) &&
-	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, m->slots, args))
+	/* Events are neither LOST nor NATIVE, which come last. */
+	if (likely(m && ev->kind < SPUR_LOST) &&
+	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
 		return SPUR_OK;
 	return args_slow(c, ev, args);
 }
@@ -227,7 +250,7 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	args_reset(args);
 	if (!at)
 		return false;
-	known = values_quick(at, ev, false, m->slots, args);
+	known = values_quick(at, ev, false, args);
 	e = known ? known->event : event_at(c, ev, m, at);
 	if (!e)
 		return false;

@@ -123,13 +123,18 @@ void bytes_drop(struct byte_program *b, const uint32_t *slots, size_t n);
 const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const uint8_t *p,
 			  const uint8_t *end);
 
+/* A packet, as far as it has whole bytes. */
+struct byte_packet {
+	const uint8_t *data, *end;
+	uint64_t *slots;
+};
+
 /*
- * As plan_values(), of the fields that begin at `p`, in a packet of whole bytes from `data` to `end`. NULL: not by this
- * program; nothing has changed but memory and slots. Else the fields' end.
+ * As plan_values(), of the fields that begin at `p`. NULL: not by this program; nothing has changed but memory and slots.
+ * Else the fields' end.
  */
-const uint8_t *bytes_values(const struct byte_program *b, bool flat, const uint8_t *data,
-			    const uint8_t *p, const uint8_t *end, uint64_t *slots,
-			    struct spur_args *args);
+const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struct byte_packet *in,
+			    const uint8_t *p, struct spur_args *args);
 
 /* A float's bits are those of a double. */
 static inline uint64_t byte_float(uint32_t bits)

@@ -1,14 +1,30 @@
 /* Runs byte programs. See plan_bytes.h. */
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "format/ctf/plan_parts.h"
 #include "model/args.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* A high bit in each byte that is 0; of several the lowest is right. */
-static inline uint64_t zero_bytes(uint64_t w)
+/* The first NUL of 16 bytes; 16: there is none. */
+static inline unsigned nul_of_16(const uint8_t *p)
 {
-	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
+#ifdef __SSE2__
+	__m128i v;
+
+	memcpy(&v, p, sizeof(v));
+	return (unsigned)__builtin_ctz(
+		(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_setzero_si128())) | 1u << 16);
+#else
+	unsigned i = 0;
+
+	while (i < 16 && p[i])
+		i++;
+	return i;
+#endif
 }
 
 /*
@@ -17,18 +33,14 @@ static inline uint64_t zero_bytes(uint64_t w)
  */
 static inline size_t nul_at(const uint8_t *p, size_t n, size_t left)
 {
-	const bool swap = order_swaps(false);
 	const uint8_t *nul;
 	size_t i = 0;
 
 	for (; i < n && left - i >= 16 && i < 64; i += 16) {
-		const uint64_t a = zero_bytes(load64(p + i, swap)),
-			       b = zero_bytes(load64(p + i + 8, swap));
+		const unsigned at = nul_of_16(p + i);
 
-		if (a | b) {
-			i += (a ? 0 : 8) + (size_t)__builtin_ctzll(a ? a : b) / 8;
-			return i < n ? i : n;
-		}
+		if (at < 16)
+			return i + at < n ? i + at : n;
 	}
 	nul = i < n ? memchr(p + i, 0, n - i) : NULL;
 	return nul ? (size_t)(nul - p) : n;
@@ -161,18 +173,19 @@ static inline const uint8_t *counted_end(const struct byte_value *s, uint64_t n,
 	return n <= BYTE_ELEMENTS && fits(n, s->size, (size_t)(end - p)) ? p + n * s->size : NULL;
 }
 
-const uint8_t *bytes_values(const struct byte_program *b, bool flat, const uint8_t *data,
-			    const uint8_t *p, const uint8_t *end, uint64_t *slots,
-			    struct spur_args *args)
+const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struct byte_packet *in,
+			    const uint8_t *p, struct spur_args *args)
 {
+	const uint8_t *const end = in->end - BYTE_SLACK;
+	uint64_t *const slots = in->slots;
 	struct spur_value *v = args_room(args, b->top[flat]), *up[BYTE_DEPTH];
 	const struct byte_value *s = b->values[flat];
 	const uint8_t *q;
 	unsigned depth = 0;
+	uint64_t n;
 
-	if (unlikely(!v || end - p < BYTE_SLACK))
+	if (unlikely(!v || in->end - p < BYTE_SLACK))
 		return NULL;
-	end -= BYTE_SLACK;
 	/* Invariant: as of bytes_skip(); v is inside its structure's items, which were counted beforehand. */
 	for (;; s++) {
 		if (unlikely((size_t)(end - p) < s->run))
@@ -235,9 +248,10 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const uint8
 			v = up[--depth];
 			break;
 		case BYTE_ALIGN:
-			p = data + align_up((uint64_t)(p - data), s->size);
-			if (unlikely(p > end))
+			n = align_up((uint64_t)(p - in->data), s->size);
+			if (unlikely(n > (uint64_t)(end - in->data)))
 				return NULL;
+			p = in->data + n;
 			break;
 		default:
 			*v = s->value;

@@ -674,12 +674,12 @@ static enum spur_status value_run(struct value_run *r)
 enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,
 			     struct spur_args *args)
 {
+	const struct byte_packet in = { c->data, c->data + c->limit / 8, c->slots };
 	const uint8_t *end = NULL;
 	struct value_run r;
 
 	if (p->bytes.values[flat] && c->at % 8 == 0)
-		end = bytes_values(&p->bytes, flat, c->data, c->data + c->at / 8,
-				   c->data + c->limit / 8, c->slots, args);
+		end = bytes_values(&p->bytes, flat, &in, c->data + c->at / 8, args);
 	if (end) {
 		c->at = (uint64_t)(end - c->data) * 8;
 		return SPUR_OK;

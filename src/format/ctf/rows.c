@@ -320,8 +320,10 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const struct ctf_cursor *c = &f->cursor;
 	const struct ctf_packet *p = f->packet;
 	const bool bits = f->class->bits;
-	const uint64_t off = bits ? 8 * p->off + from : p->off + from / 8;
-	const uint64_t len = bits ? c->at - from : (c->at + 7) / 8 - from / 8;
+	/* Where the event before ended inside a byte, this one begins behind it. */
+	const uint64_t begin = bits ? from : align_up(from, 8);
+	const uint64_t off = bits ? 8 * p->off + begin : p->off + begin / 8;
+	const uint64_t len = bits ? c->at - begin : (c->at + 7) / 8 - begin / 8;
 	const int64_t ts = event_time(f, c->clock);
 	uint32_t flags = 0;
 
