@@ -66,7 +66,8 @@ static inline struct spur_value *args_inner(struct spur_args *args, size_t n)
 
 /*
  * Zeroed memory of a format's own, which stays with the args over resets as long as the same `owner` (a number that
- * nobody else has; not 0) asks for no more of it. Another owner, or more, gets it zeroed again. NULL when memory is out.
+ * nobody else has; not 0) asks for no more of it. Another owner, or more, gets it zeroed again. NULL when memory is
+ * out.
  */
 static inline void *args_keep(struct spur_args *args, uint64_t owner, size_t size)
 {

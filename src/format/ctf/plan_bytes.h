@@ -130,8 +130,8 @@ struct byte_packet {
 };
 
 /*
- * As plan_values(), of the fields that begin at `p`. NULL: not by this program; nothing has changed but memory and slots.
- * Else the fields' end.
+ * As plan_values(), of the fields that begin at `p`; their end. NULL: not by this program, and nothing has changed but
+ * memory and slots.
  */
 const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struct byte_packet *in,
 			    const uint8_t *p, struct spur_args *args);

@@ -166,11 +166,53 @@ static struct spur_value *value_struct(struct spur_value *v, const struct byte_v
 	return items;
 }
 
-/* Where a sequence's or text's bytes end; NULL: not in the packet. */
+/* Where as many elements or bytes as a length says end; NULL: not in the packet, or there are too many for here. */
 static inline const uint8_t *counted_end(const struct byte_value *s, uint64_t n, const uint8_t *p,
 					 const uint8_t *end)
 {
 	return n <= BYTE_ELEMENTS && fits(n, s->size, (size_t)(end - p)) ? p + n * s->size : NULL;
+}
+
+/* The next three give where their bytes end; NULL: they are not in the packet, or there is no memory. */
+static inline const uint8_t *take_string(struct spur_value **v, const struct byte_value *s,
+					 const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *nul = p + nul_at(p, (size_t)(end - p), (size_t)(end - p));
+
+	if (unlikely(nul == end || nul - p > UINT32_MAX))
+		return NULL;
+	**v = s->value;
+	(*v)->text = (const char *)p;
+	(*v)++->count = (uint32_t)(nul - p);
+	return nul + 1;
+}
+
+static inline const uint8_t *take_text(struct spur_value **v, const struct byte_value *s,
+				       uint64_t n, const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *q = counted_end(s, n, p, end);
+
+	if (likely(q))
+		*v = value_text(*v, s, p, (size_t)n, (size_t)(end - p));
+	return q;
+}
+
+static inline const uint8_t *take_sequence(struct spur_value **v, const struct byte_value *s,
+					   uint64_t n, const uint8_t *p, const uint8_t *end,
+					   struct spur_args *args)
+{
+	const uint8_t *q = counted_end(s, n, p, end);
+
+	*v = q ? value_array(*v, s, p, (size_t)n, args) : NULL;
+	return *v ? q : NULL;
+}
+
+static const uint8_t *aligned(const struct byte_packet *in, const uint8_t *p, uint32_t size,
+			      const uint8_t *end)
+{
+	const uint64_t at = align_up((uint64_t)(p - in->data), size);
+
+	return at <= (uint64_t)(end - in->data) ? in->data + at : NULL;
 }
 
 const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struct byte_packet *in,
@@ -180,15 +222,13 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 	uint64_t *const slots = in->slots;
 	struct spur_value *v = args_room(args, b->top[flat]), *up[BYTE_DEPTH];
 	const struct byte_value *s = b->values[flat];
-	const uint8_t *q;
 	unsigned depth = 0;
-	uint64_t n;
 
 	if (unlikely(!v || in->end - p < BYTE_SLACK))
 		return NULL;
 	/* Invariant: as of bytes_skip(); v is inside its structure's items, which were counted beforehand. */
 	for (;; s++) {
-		if (unlikely((size_t)(end - p) < s->run))
+		if (unlikely(!p || !v || (size_t)(end - p) < s->run))
 			return NULL;
 		p += s->run;
 		/* The most usual ones first: a guess costs less than a jump to anywhere. */
@@ -202,56 +242,33 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 			return p;
 		case BYTE_INT:
 			v = value_int(v, s, byte_load(s->load, p - s->back), slots, flat, args);
-			if (unlikely(!v))
-				return NULL;
 			break;
 		case BYTE_TEXT:
 		case BYTE_BLOB:
 			v = value_text(v, s, p - s->back, s->count, (size_t)(end - p) + s->back);
 			break;
 		case BYTE_STRING:
-			q = p + nul_at(p, (size_t)(end - p), (size_t)(end - p));
-			if (unlikely(q == end || q - p > UINT32_MAX))
-				return NULL;
-			*v = s->value;
-			v->text = (const char *)p;
-			v++->count = (uint32_t)(q - p);
-			p = q + 1;
+			p = take_string(&v, s, p, end);
 			break;
 		case BYTE_TEXT_DYNAMIC:
 		case BYTE_BLOB_DYNAMIC:
-			q = counted_end(s, slots[s->slot], p, end);
-			if (unlikely(!q))
-				return NULL;
-			v = value_text(v, s, p, (size_t)(q - p), (size_t)(end - p));
-			p = q;
+			p = take_text(&v, s, slots[s->slot], p, end);
 			break;
 		case BYTE_ARRAY:
 			v = value_array(v, s, p - s->back, s->count, args);
-			if (unlikely(!v))
-				return NULL;
 			break;
 		case BYTE_SEQUENCE:
-			q = counted_end(s, slots[s->slot], p, end);
-			v = q ? value_array(v, s, p, (size_t)slots[s->slot], args) : NULL;
-			if (unlikely(!v))
-				return NULL;
-			p = q;
+			p = take_sequence(&v, s, slots[s->slot], p, end, args);
 			break;
 		case BYTE_OPEN:
 			up[depth++] = v + 1;
 			v = value_struct(v, s, args);
-			if (unlikely(!v))
-				return NULL;
 			break;
 		case BYTE_CLOSE:
 			v = up[--depth];
 			break;
 		case BYTE_ALIGN:
-			n = align_up((uint64_t)(p - in->data), s->size);
-			if (unlikely(n > (uint64_t)(end - in->data)))
-				return NULL;
-			p = in->data + n;
+			p = aligned(in, p, s->size, end);
 			break;
 		default:
 			*v = s->value;
@@ -259,5 +276,4 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 			break;
 		}
 	}
-	return NULL;
 }

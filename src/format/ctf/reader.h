@@ -231,8 +231,8 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
 /*
- * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the event
- * cannot be read. And those of its packet's context, as one STRUCT.
+ * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the
+ * event cannot be read. And those of its packet's context, as one STRUCT.
  */
 struct ctf_place_of {
 	const struct ctf_class *class;
