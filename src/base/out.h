@@ -61,6 +61,9 @@ char *put_hex(char *p, uint64_t v); /* no prefix, lower case, no leading zeros *
 char *put_u64_w(char *p, uint64_t v, unsigned width);
 /* Exactly `width` digits with leading zeros (the low digits if more). */
 char *put_u64_0(char *p, uint64_t v, unsigned width);
+/* As printf's %g. Room: PUT_G. */
+enum { PUT_G = 24 };
+char *put_g(char *p, double v);
 
 void out_u64(struct out *o, uint64_t v);
 void out_i64(struct out *o, int64_t v);

@@ -399,6 +399,7 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *
 
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
 {
+	static _Atomic uint64_t serials;
 	struct ctf *c = mem_alloc(sizeof(*c));
 
 	if (!c)
@@ -408,6 +409,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	c->spans = !t->options.no_spans;
 	c->stored = t->options.as_stored && !t->options.follow;
 	pthread_rwlock_init(&c->lock, NULL);
+	c->serial = ++serials;
 	if (src && strcmp(t->path, "-") == 0)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "-: expected a trace directory, found a pipe: a stream cannot be "
@@ -420,7 +422,6 @@ void ctf_feed_free(struct ctf_feed *f)
 	mem_free(f->files);
 	mem_free(f->cursor.slots);
 	mem_free(f->cursor.have);
-	mem_free(f->known);
 	map64_free(&f->rest);
 	map64_free(&f->tracks);
 	map64_free(&f->functions);

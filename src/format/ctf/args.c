@@ -1,18 +1,47 @@
-/* Fields of events and packets, when somebody asks: the packet is found by the row's place and its heads are read again. */
+/*
+ * Fields of events and packets, when somebody asks. The packet is found by the row's place; the last packets asked for
+ * stay with the spur_args, since rows mostly come in order.
+ */
 #include <string.h>
 
 #include "base/bits.h"
+#include "format/ctf/head.h"
 #include "format/ctf/reader.h"
 #include "model/args.h"
 
-/* A cursor with slots of its own, in the args' memory. */
-static bool cursor_new(const struct ctf_trace *tr, struct spur_args *args, struct ctf_cursor *c)
-{
-	*c = (struct ctf_cursor){ 0 };
-	c->slots = args_alloc(args, ctf_slots(tr) * sizeof(*c->slots));
-	c->have = args_alloc(args, CTF_SLOTS_FIXED);
-	return c->slots && c->have;
-}
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum { ARGS_PLACES = 16 };
+
+/* A packet, and which rows are of it. */
+struct args_place {
+	/* Where events are read by bytes: what LTTng's short headers take, and where their id is. Else size 0. */
+	uint32_t stream;
+	uint32_t head, id_mask;
+	uint32_t nknown;
+	const struct ctf_known *known;
+	uint64_t *id_slot;
+	uint64_t low; /* bytes before the packet in the stream */
+	uint64_t size; /* its whole bytes */
+	struct byte_packet bytes;
+
+	struct ctf_trace *trace;
+	struct ctf_class *class; /* NULL: no packet yet */
+	uint64_t room; /* bytes from `low` to the next packet */
+	bool order_known, order_big; /* behind the packet's context */
+	struct ctf_packet packet;
+};
+
+/* What stays with a spur_args. */
+struct args_memo {
+	struct args_place places[ARGS_PLACES]; /* by stream */
+	const struct args_place
+		*heads; /* whose packet's header and context the slots have; NULL: none */
+	struct ctf_cursor cursor;
+	uint8_t have[CTF_SLOTS_FIXED];
+	uint64_t slots[];
+};
 
 /* What a feed's reader adds to stays as it is meanwhile. */
 static void files_hold(struct ctf *c)
@@ -25,6 +54,17 @@ static void files_release(struct ctf *c)
 {
 	if (c->grow)
 		pthread_rwlock_unlock(&c->lock);
+}
+
+static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
+{
+	/* Files are streams of the trace, in the same order, unless memory was short in between. */
+	if (stream < c->nfiles && c->files[stream].stream == stream)
+		return &c->files[stream];
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (c->files[i].stream == stream)
+			return &c->files[i];
+	return NULL;
 }
 
 /* The last packet at or before a place; NULL: none. */
@@ -45,119 +85,258 @@ static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t
 	return &f->packets[low];
 }
 
-/* The file and packet of a row; NULL: none. */
-static const struct ctf_packet *packet_of(const struct ctf *c, const struct spur_event *ev,
-					  const struct ctf_file **file)
+static bool place_find(const struct ctf *c, const struct spur_event *ev, struct args_place *at)
 {
-	const struct ctf_packet *best = NULL;
-	const struct ctf_file *f = NULL;
-	uint64_t off;
+	const struct ctf_file *f = file_of(c, ev->stream);
+	uint64_t off, next = UINT64_MAX;
 
-	/* Files are streams of the trace, in the same order, unless memory was short in between. */
-	if (ev->stream < c->nfiles && c->files[ev->stream].stream == ev->stream)
-		f = &c->files[ev->stream];
-	for (size_t i = 0; i < c->nfiles && !f; i++)
-		if (c->files[i].stream == ev->stream)
-			f = &c->files[i];
+	at->class = NULL;
+	at->size = 0;
 	if (!f)
-		return NULL;
-	off = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 : ev->off;
+		return false;
+	at->trace = &c->traces[f->trace];
+	at->stream = ev->stream;
+	off = at->trace->classes[f->class].bits ? ev->off / 8 : ev->off;
 	for (;; f = &c->files[f->sibling]) {
 		const struct ctf_packet *p = packet_before(f, off);
+		const struct ctf_packet *after = p ? p + 1 : f->packets;
 
-		if (p && (!best || p->off > best->off)) {
-			best = p;
-			*file = f;
+		if (after < f->packets + f->npackets && after->off < next)
+			next = after->off;
+		if (p && (!at->class || p->off > at->packet.off)) {
+			at->class = &at->trace->classes[f->class];
+			at->packet = *p;
 		}
 		if (!f->sibling)
-			return best;
+			break;
 	}
+	at->low = at->packet.off;
+	at->room = next - at->low;
+	return at->class != NULL;
 }
 
-/* The cursor at the row's event, its header read; the event's class. NULL: there is none. */
-static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
-				  struct spur_args *args, struct ctf_cursor *cur)
+/* What values_quick() needs, where it can do anything. */
+static void place_ready(struct args_place *at, uint64_t *slots)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = packet_of(c, ev, &f);
-	struct ctf_trace *tr;
-	struct ctf_class *k;
+	const struct ctf_class *k = at->class;
 
-	if (!p)
+	at->size = k->usual && !k->needs_packet ? at->packet.content / 8 : 0;
+	at->head = head_bytes(k->usual);
+	at->id_mask = k->usual == USUAL_LARGE ? UINT16_MAX : 31;
+	at->known = k->known;
+	at->nknown = k->nknown;
+	at->id_slot = &slots[k->id_slot];
+	at->bytes.data = at->packet.data;
+	at->bytes.end = at->packet.data + at->packet.content / 8;
+	at->bytes.slots = slots;
+}
+
+/* The row's packet. NULL: none. */
+static inline struct args_place *place_of(const struct ctf *c, const struct spur_event *ev,
+					  struct args_memo *m)
+{
+	struct args_place *at = &m->places[ev->stream % ARGS_PLACES];
+
+	if (at->class && at->stream == ev->stream &&
+	    (at->class->bits ? ev->off / 8 : ev->off) - at->low < at->room)
+		return at;
+	m->heads = m->heads == at ? NULL : m->heads;
+	if (!place_find(c, ev, at))
 		return NULL;
-	tr = &c->traces[f->trace];
-	k = &tr->classes[f->class];
-	if (!cursor_new(tr, args, cur))
+	place_ready(at, m->slots);
+	return at;
+}
+
+static inline struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
+{
+	struct args_memo *m = args_keep(
+		args, c->serial, sizeof(struct args_memo) + c->nslots * sizeof(uint64_t));
+
+	/* Packets and classes that were looked up before may have moved. */
+	if (m && c->grow)
+		memset(m, 0, sizeof(*m));
+	return m;
+}
+
+/* The row's first bit in its packet. */
+static uint64_t event_bit(const struct args_place *at, const struct spur_event *ev)
+{
+	return at->class->bits ? ev->off - 8 * at->packet.off : 8 * (ev->off - at->packet.off);
+}
+
+static void cursor_set(struct args_memo *m, const struct args_place *at)
+{
+	m->cursor.slots = m->slots;
+	m->cursor.have = m->have;
+	m->cursor.data = at->packet.data;
+	m->cursor.limit = at->packet.content;
+	m->cursor.at = 0;
+	m->cursor.order_known = false;
+}
+
+/* The slots get what the packet's header and context hold. */
+static void heads_read(struct args_memo *m, struct args_place *at)
+{
+	struct ctf_cursor c = m->cursor;
+
+	if (m->heads != at) {
+		ctf_packet_begin(at->trace, at->class, &at->packet, &c);
+		at->order_known = c.order_known;
+		at->order_big = c.order_big;
+		m->heads = at;
+	}
+	m->cursor.order_known = at->order_known;
+	m->cursor.order_big = at->order_big;
+}
+
+/* The memo's cursor at the row's event, its header read; the event's class. NULL: there is none. */
+static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, struct args_memo *m,
+				  struct args_place *at)
+{
+	struct ctf_cursor *cur = &m->cursor;
+	struct ctf_class *k = at->class;
+	struct ctf_event *e;
+
+	cursor_set(m, at);
+	cur->at = event_bit(at, ev);
+	if (k->needs_packet)
+		heads_read(m, at);
+	if (cur->at > cur->limit || head_skip(k, cur) == SPUR_FAIL)
 		return NULL;
-	ctf_packet_begin(tr, k, p, cur);
-	cur->at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
-	/* Of what stands before in the same byte nothing is known here; it has been checked. */
-	cur->order_known = false;
-	if (cur->at > cur->limit || plan_skip(k->header, cur) == SPUR_FAIL)
+	e = event_known(k, cur->slots[CTF_SLOT_EVENT_ID]);
+	if (!e)
+		e = ctf_event(c, at->trace, k, cur->slots[CTF_SLOT_EVENT_ID]);
+	if (e && e->needs_packet && !k->needs_packet)
+		heads_read(m, at);
+	return e;
+}
+
+/*
+ * The event's values where nothing is odd; else NULL. What comes of it is what event_at() and plan_values() would give.
+ */
+static inline __attribute__((always_inline)) const struct ctf_known *
+values_quick(const struct args_place *at, const struct spur_event *ev, bool flat,
+	     struct spur_args *args)
+{
+	const uint64_t off = ev->off - at->low;
+	const uint8_t *p = at->bytes.data + off;
+	const struct byte_program *b;
+	struct spur_value *v;
+	uint32_t id;
+
+	if (unlikely(off >= at->size || at->size - off <= at->head || at->stream != ev->stream))
 		return NULL;
-	return ctf_event(c, tr, k,
-			 cur->have[CTF_SLOT_EVENT_ID] ? cur->slots[CTF_SLOT_EVENT_ID] : 0);
+	/* Both short forms begin with the id; the highest one says that it is a long one. */
+	id = load16(p, order_swaps(false)) & at->id_mask;
+	if (unlikely(id >= at->nknown || id == at->id_mask))
+		return NULL;
+	b = __atomic_load_n(&at->known[id].values, __ATOMIC_ACQUIRE);
+	if (unlikely(!b))
+		return NULL;
+	*at->id_slot = id;
+	p += at->head;
+	if (!flat || !b->numbers || (size_t)(at->bytes.end - p) < b->numbers + BYTE_SLACK)
+		return bytes_values(b, flat, &at->bytes, p, args) ? &at->known[id] : NULL;
+	v = args_room(args, b->top[true]);
+	if (unlikely(!v))
+		return NULL;
+	number_values(b->values[true], &v, p + b->numbers, at->bytes.slots);
+	args->count += b->top[true];
+	return &at->known[id];
+}
+
+static __attribute__((noinline)) enum spur_status
+args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
+{
+	struct args_memo *m;
+	struct args_place *at;
+	struct ctf_event *e;
+	enum spur_status st;
+
+	if (ev->kind == SPUR_LOST) {
+		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
+			 SPUR_SHOW_PLAIN);
+		return SPUR_OK;
+	}
+	if (ev->cls == c->packet_cls)
+		return SPUR_OK;
+	files_hold(c);
+	m = memo_of(c, args);
+	at = m ? place_of(c, ev, m) : NULL;
+	e = at ? event_at(c, ev, m, at) : NULL;
+	st = e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
+	files_release(c);
+	return m ? st : SPUR_FAIL;
 }
 
 enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	struct ctf *c = t->state;
-	const uint64_t failures = mem_failures();
-	struct ctf_cursor cur;
-	struct ctf_event *e;
-	enum spur_status st;
+	struct args_memo *m = args_kept(args, c->serial);
 
-	args_reset(args);
-	if (ev->kind == SPUR_LOST) {
-		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
-			 SPUR_SHOW_PLAIN);
-		return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
-	}
-	if (ev->cls == c->packet_cls)
+	/* Events are neither LOST nor NATIVE, which come last. */
+	if (likely(m && ev->kind < SPUR_LOST && !c->grow) &&
+	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
 		return SPUR_OK;
-	files_hold(c);
-	e = event_at(c, ev, args, &cur);
-	st = e ? plan_values(e->program, &cur, true, args) : SPUR_WARN;
-	files_release(c);
-	return mem_failures() == failures ? st : SPUR_FAIL;
+	return args_slow(c, ev, args);
 }
 
 static bool event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
-			 struct ctf_place_of *at, enum spur_status *st)
+			 struct ctf_place_of *of, enum spur_status *st)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = packet_of(c, ev, &f);
-	struct ctf_cursor cur, head;
+	struct args_memo *m = memo_of(c, args);
+	struct args_place *at = m ? place_of(c, ev, m) : NULL;
+	const struct ctf_known *known;
 	struct ctf_event *e;
 
 	args_reset(args);
-	e = p ? event_at(c, ev, args, &cur) : NULL;
+	if (!at)
+		return false;
+	known = values_quick(at, ev, false, args);
+	e = known ? known->event : event_at(c, ev, m, at);
 	if (!e)
 		return false;
-	*at = (struct ctf_place_of){ &c->traces[f->trace].classes[f->class], e,
-				     &c->traces[f->trace] };
-	*st = SPUR_OK;
-	if (at->class->class->packet_context) {
-		head = cur;
-		head.at = 0;
-		head.limit = p->content;
-		if (plan_skip(c->traces[f->trace].header, &head) == SPUR_OK)
-			*st = plan_values(at->class->context, &head, false, args);
-	}
-	if (*st == SPUR_OK)
-		*st = plan_values(e->program, &cur, false, args);
+	*of = (struct ctf_place_of){ at->class, e, at->trace, at->packet.off };
+	*st = known ? SPUR_OK : plan_values(e->program, &m->cursor, false, args);
 	return true;
 }
 
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
-		      struct ctf_place_of *at, enum spur_status *st)
+		      struct ctf_place_of *of, enum spur_status *st)
 {
 	bool good;
 
 	files_hold(c);
-	good = event_values(c, ev, args, at, st);
+	good = event_values(c, ev, args, of, st);
 	files_release(c);
 	return good;
+}
+
+static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev,
+				      struct spur_args *args)
+{
+	struct args_memo *m = memo_of(c, args);
+	struct args_place *at = m ? place_of(c, ev, m) : NULL;
+
+	args_reset(args);
+	if (!at)
+		return SPUR_WARN;
+	m->heads = NULL;
+	cursor_set(m, at);
+	return plan_skip(at->trace->header, &m->cursor) == SPUR_OK
+		       ? plan_values(at->class->context, &m->cursor, false, args)
+		       : SPUR_WARN;
+}
+
+enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
+				   struct spur_args *args)
+{
+	enum spur_status st;
+
+	files_hold(c);
+	st = packet_values(c, ev, args);
+	files_release(c);
+	return st;
 }
 
 /* --- for dump: every field with its bits --- */
@@ -218,40 +397,35 @@ static enum spur_status walk(struct ctf *c, const struct ctf_program *p, struct 
 }
 
 static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev,
-				      struct spur_args *scratch, struct spur_args *args)
+				      struct args_memo *m, struct spur_args *scratch,
+				      struct spur_args *args)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = packet_of(c, ev, &f);
-	struct ctf_cursor cur;
+	struct args_place *at = place_of(c, ev, m);
 	enum spur_status st;
 
-	if (!p || !cursor_new(&c->traces[f->trace], args, &cur))
+	if (!at)
 		return SPUR_WARN;
-	cur.data = p->data;
-	cur.limit = p->content;
-	st = walk(c, c->traces[f->trace].header, &cur, scratch, args);
-	return st == SPUR_OK
-		       ? walk(c, c->traces[f->trace].classes[f->class].context, &cur, scratch, args)
-		       : st;
+	m->heads = NULL;
+	cursor_set(m, at);
+	st = walk(c, at->trace->header, &m->cursor, scratch, args);
+	return st == SPUR_OK ? walk(c, at->class->context, &m->cursor, scratch, args) : st;
 }
 
 static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
-				     struct spur_args *scratch, struct spur_args *args)
+				     struct args_memo *m, struct spur_args *scratch,
+				     struct spur_args *args)
 {
-	const struct ctf_file *f;
-	struct ctf_cursor cur, head;
-	struct ctf_event *e = event_at(c, ev, args, &cur);
-	const struct ctf_packet *p = packet_of(c, ev, &f);
-	const struct ctf_class *k;
+	struct args_place *at = place_of(c, ev, m);
+	struct ctf_event *e = at ? event_at(c, ev, m, at) : NULL;
+	struct ctf_cursor head;
 	enum spur_status st;
 
-	if (!e || !p)
+	if (!e)
 		return SPUR_WARN;
-	k = &c->traces[f->trace].classes[f->class];
-	head = cur;
-	head.at = k->bits ? ev->off - 8 * p->off : 8 * (ev->off - p->off);
-	st = walk(c, k->header, &head, scratch, args);
-	return st == SPUR_OK ? walk(c, e->program, &cur, scratch, args) : st;
+	head = m->cursor;
+	head.at = event_bit(at, ev);
+	st = walk(c, at->class->header, &head, scratch, args);
+	return st == SPUR_OK ? walk(c, e->program, &m->cursor, scratch, args) : st;
 }
 
 enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
@@ -260,14 +434,20 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 	struct ctf *c = t->state;
 	const uint64_t failures = mem_failures();
 	struct spur_args scratch = { 0 };
+	struct args_memo *m;
 	enum spur_status st;
 
 	args_reset(args);
 	if (ev->kind == SPUR_LOST)
 		return ctf_args(t, ev, args);
 	files_hold(c);
-	st = ev->cls == c->packet_cls ? packet_fields(c, ev, &scratch, args)
-				      : event_fields(c, ev, &scratch, args);
+	m = memo_of(c, args);
+	if (!m)
+		st = SPUR_FAIL;
+	else if (ev->cls == c->packet_cls)
+		st = packet_fields(c, ev, m, &scratch, args);
+	else
+		st = event_fields(c, ev, m, &scratch, args);
 	files_release(c);
 	spur_args_free(&scratch);
 	return mem_failures() == failures ? st : SPUR_FAIL;
@@ -275,15 +455,14 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 
 static const uint8_t *raw_of(const struct ctf *c, const struct spur_event *ev)
 {
-	const struct ctf_file *f;
-	const struct ctf_packet *p = packet_of(c, ev, &f);
-	uint64_t at, len;
+	struct args_place at;
+	uint64_t from, len;
 
-	if (!p || ev->kind == SPUR_LOST)
+	if (ev->kind == SPUR_LOST || !place_find(c, ev, &at))
 		return NULL;
-	at = c->traces[f->trace].classes[f->class].bits ? ev->off / 8 - p->off : ev->off - p->off;
-	len = p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
-	return at <= len && ev->len <= len - at ? p->data + at : NULL;
+	from = event_bit(&at, ev) / 8;
+	len = at.packet.flags & PACKET_OWN ? (at.packet.content + 7) / 8 : at.packet.file_size;
+	return from <= len && ev->len <= len - from ? at.packet.data + from : NULL;
 }
 
 const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)

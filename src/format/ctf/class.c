@@ -1,8 +1,10 @@
 /*
  * Event classes in use: programs, names, and what events mean beside their fields (spans, switches, wake-ups, logs).
  */
+#include <stddef.h>
 #include <stdio.h>
 
+#include "format/ctf/plan_parts.h"
 #include "format/ctf/reader.h"
 
 enum { NAME_ROOM = 512 };
@@ -189,6 +191,8 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	};
 	const unsigned nargs = count_args(k->class->event_common) + count_args(class->specific) +
 			       count_args(class->payload);
+	const struct spur_event row = { .kind = SPUR_INSTANT,
+					.nargs = (uint8_t)(nargs < 255 ? nargs : 255) };
 	struct ctf_event *e = arena_alloc(&c->t->arena, sizeof(*e));
 	char span[NAME_ROOM], number[40];
 	struct spur_error err;
@@ -202,7 +206,6 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 		name = number;
 	}
 	e->class = class;
-	e->nargs = (uint8_t)(nargs < 255 ? nargs : 255);
 	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
 	e->name = trace_intern(c->t, name);
 	cls = span[0] ? span_class(c, tr, k, span, class->id)
@@ -210,7 +213,12 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	if (!cls ||
 	    plan_compile(&e->program, c->t, tr->meta, &c->t->arena, scopes, 3, &err) == SPUR_FAIL)
 		return NULL;
+	if (k->lead.there)
+		bytes_drop(&e->program->bytes,
+			   (const uint32_t[]){ k->pid_slot, k->tid_slot, k->name_slot }, 3);
 	e->name_cls = row_pair(trace_class(c->t, cls)->name, cls);
+	memcpy(&e->rest, (const char *)&row + offsetof(struct spur_event, kind), sizeof(e->rest));
+	e->needs_packet = k->bits || plan_asks(e->program, tr->packet_slots, tr->npacket_slots);
 	return e;
 }
 
@@ -242,6 +250,14 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 	if (slot && !slot->value) {
 		e = event_make(c, tr, k, class);
 		slot->value = (uintptr_t)e;
+		if (e && id < k->nknown) {
+			k->known[id].skip = e->program->bytes.skip;
+			k->known[id].fixed = e->program->bytes.fixed;
+			__atomic_store_n(&k->known[id].event, e, __ATOMIC_RELEASE);
+			if (e->program->bytes.values[0] && !e->needs_packet)
+				__atomic_store_n(&k->known[id].values, &e->program->bytes,
+						 __ATOMIC_RELEASE);
+		}
 	} else if (slot) {
 		e = (void *)(uintptr_t)slot->value;
 	}
@@ -309,13 +325,13 @@ static bool is_short_form(const struct ctf_field *v, uint64_t high, uint32_t siz
 
 /*
  * LTTng's: an id of 5 bits with 27 of time, or of 16 bits with 32 of time; the highest id says that a longer form follows.
- * Nobody else may ask for the id's value.
  */
 static enum usual_header find_usual(const struct ctf_stream_class *s)
 {
 	const struct ctf_field *h = s->event_header;
 
 	if (!h || h->nmembers != 2 || h->align != 8 || h->members[1].field->kind != CTF_VARIANT ||
+	    h->members[0].field->save == CTF_NO_SLOT ||
 	    h->members[1].field->ref.slot != h->members[0].field->save)
 		return USUAL_NONE;
 	if (is_uint(&h->members[0], 5, 1, CTF_ROLE_EVENT_CLASS_ID) &&
@@ -457,6 +473,39 @@ static void find_quirks(struct ctf_trace *tr)
 
 /* --- stream classes, compiled */
 
+static bool is_word(uint8_t load)
+{
+	return load == BYTE_U32 || load == BYTE_I32 || load == BYTE_U32_SWAPPED ||
+	       load == BYTE_I32_SWAPPED;
+}
+
+/* Threads are told from the bytes, where the common context is a whole-byte one. */
+static enum spur_status find_lead(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
+				  struct spur_error *err)
+{
+	const struct ctf_scope_fields common = { CTF_SCOPE_EVENT_COMMON, k->class->event_common };
+	struct ctf_lead *l = &k->lead;
+	struct ctf_program *p;
+	const struct byte_program *b;
+	uint8_t load = 0;
+
+	/* A context without an alignment may begin inside a byte. */
+	if (k->tid_slot == CTF_NO_SLOT || k->class->event_common->align < 8)
+		return SPUR_OK;
+	if (plan_compile(&p, c->t, tr->meta, &c->t->arena, &common, 1, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	b = &p->bytes;
+	if (!bytes_find(b, k->tid_slot, &l->tid, &l->tid_load) || !is_word(l->tid_load))
+		return SPUR_OK;
+	l->pid = l->tid;
+	l->pid_load = l->tid_load;
+	l->has_name = bytes_find(b, k->name_slot, &l->name, &load) && load == BYTE_PLACE;
+	l->there = (k->pid_slot == CTF_NO_SLOT ||
+		    (bytes_find(b, k->pid_slot, &l->pid, &l->pid_load) && is_word(l->pid_load))) &&
+		   (k->name_slot == CTF_NO_SLOT || l->has_name);
+	return SPUR_OK;
+}
+
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				   struct ctf_stream_class *class, struct spur_error *err)
 {
@@ -481,11 +530,22 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	/* SPEC ctf/no-time: events without a time have that of the one before, or of the packet */
 	if (class->clock && !role_bits(class->event_header, CTF_ROLE_TIMESTAMP))
 		k->flags = SPUR_F_RETIMED;
+	if (k->usual)
+		k->id_slot = slot_index(class->event_header->members[0].field->save);
 	class_clock(c, k);
 	if (class->v11_event_size)
 		k->size_slot = plan_capture(tr->meta, class->event_common, "payload_size");
 	if (class->v11_event_size && k->size_slot != CTF_NO_SLOT &&
 	    plan_compile(&k->common, c->t, tr->meta, &c->t->arena, &common, 1, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (class->nevents && class->events[class->nevents - 1]->id < CTF_KNOWN)
+		k->nknown = (uint32_t) class->events[class->nevents - 1]->id + 1;
+	else
+		k->nknown = class->nevents ? CTF_KNOWN : 0;
+	k->known = arena_alloc(&c->t->arena, k->nknown * sizeof(*k->known));
+	if (!k->known)
+		return err_nomem(err);
+	if (find_lead(c, tr, k, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (plan_compile(&k->context, c->t, tr->meta, &c->t->arena, &context, 1, err) == SPUR_FAIL)
 		return SPUR_FAIL;
@@ -520,6 +580,24 @@ static bool make_head(struct ctf *c, struct ctf_trace *tr)
 	return head != NULL;
 }
 
+/* What of events asks for the heads of their packets. False: no memory. */
+static bool find_packet_slots(struct ctf *c, struct ctf_trace *tr)
+{
+	const uint32_t n = CTF_SLOTS_FIXED + tr->meta->nslots;
+
+	tr->packet_slots = arena_alloc(&c->t->arena, n * sizeof(*tr->packet_slots));
+	if (!tr->packet_slots)
+		return false;
+	tr->npacket_slots = n;
+	plan_fills(tr->header, tr->packet_slots, n);
+	for (size_t i = 0; i < tr->meta->nstreams; i++)
+		plan_fills(tr->classes[i].context, tr->packet_slots, n);
+	for (size_t i = 0; i < tr->meta->nstreams; i++)
+		tr->classes[i].needs_packet = tr->classes[i].bits ||
+					      plan_asks(tr->classes[i].header, tr->packet_slots, n);
+	return true;
+}
+
 enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err)
 {
 	struct ctf_meta *m = tr->meta;
@@ -534,6 +612,8 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	domain = env_find(m, "domain");
 	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;
 	find_quirks(tr);
+	if (plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	for (size_t i = 0; i < m->nstreams; i++)
 		if (class_open(c, tr, &tr->classes[i], m->streams[i], err) == SPUR_FAIL)
 			return SPUR_FAIL;
@@ -547,5 +627,6 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	for (size_t i = 0; i < m->nstreams; i++)
 		nslots += 4 * (uint64_t)m->streams[i]->nevents;
 	tr->nslots = nslots < PLAN_CURSOR_SLOTS ? (uint32_t)nslots : PLAN_CURSOR_SLOTS;
-	return plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err);
+	c->nslots = ctf_slots(tr) > c->nslots ? ctf_slots(tr) : c->nslots;
+	return find_packet_slots(c, tr) ? SPUR_OK : err_nomem(err);
 }

@@ -3,8 +3,10 @@
  * wrong. Where a header or a size cannot be, the index file beside the stream tells where the next packet is, else the
  * next magic number that a header goes with.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "format/ctf/hints.h"
@@ -12,6 +14,8 @@
 
 enum {
 	WHY_ROOM = 160,
+	HEAD_ROOM = 128, /* of most packets' header and context */
+	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
 	/* Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its heads. */
 	LATE_MOST = 1 << 30,
 	HEADS_MOST = 1 << 16,
@@ -31,6 +35,8 @@ struct indexer {
 	uint64_t base; /* bytes of the file before `data` */
 	uint64_t off; /* of the packet at hand, in `data` */
 	uint64_t shown; /* its place in the stream as rows see it */
+	int fd; /* the file, to copy heads from; -1: they are read where it is mapped */
+	uint8_t head[HEAD_ROOM];
 	struct ctf_class *class; /* of the packet at hand */
 	bool piece; /* `data` is known to be of the stream */
 	bool split; /* packets of several classes may stand in the file */
@@ -155,14 +161,19 @@ static bool say_sizes(const struct indexer *x, uint64_t *total, uint64_t *conten
 	return has_total || has_content;
 }
 
-static void packet_set(struct indexer *x, struct ctf_packet *p)
+/* The cursor at x->off where the file is mapped. */
+static void cursor_map(struct indexer *x)
 {
 	const uint64_t left = x->size - x->off;
 
+	cursor_set(&x->cur, x->data + x->off, left > UINT64_MAX / 16 ? UINT64_MAX / 2 : 8 * left);
+}
+
+static void packet_set(const struct indexer *x, struct ctf_packet *p)
+{
 	*p = (struct ctf_packet){ .data = x->data + x->off,
 				  .file_off = x->base + x->off,
 				  .off = x->shown };
-	cursor_set(&x->cur, p->data, left > UINT64_MAX / 16 ? UINT64_MAX / 2 : 8 * left);
 }
 
 static bool skip_head(struct indexer *x, const struct ctf_program *program, const char *what)
@@ -174,8 +185,8 @@ static bool skip_head(struct indexer *x, const struct ctf_program *program, cons
 	return false;
 }
 
-/* Header and context of what begins at x->off. Where they are not good, x->why says why. */
-static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
+/* What the cursor stands at as the heads of the packet at x->off. Where they are not good, x->why says why. */
+static enum heads heads_here(struct indexer *x, struct ctf_packet *p)
 {
 	char no_magic[WHY_ROOM];
 	bool has_magic;
@@ -201,6 +212,26 @@ static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
 		return HEADS_BAD;
 	}
 	return has_magic ? HEADS_GOOD : HEADS_NO_MAGIC;
+}
+
+/*
+ * Header and context of what begins at x->off. A copy of the first bytes is tried before the mapping: it costs less than
+ * a fault of the page that they are in, and many packets are never looked at again.
+ */
+static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
+{
+	const uint64_t left = x->size - x->off;
+	ssize_t n;
+
+	if (x->fd >= 0) {
+		n = pread(x->fd, x->head, left < HEAD_ROOM ? (size_t)left : HEAD_ROOM,
+			  (off_t)x->off);
+		cursor_set(&x->cur, x->head, n > 0 ? 8 * (uint64_t)n : 0);
+		if (heads_here(x, p) == HEADS_GOOD)
+			return HEADS_GOOD;
+	}
+	cursor_map(x);
+	return heads_here(x, p);
 }
 
 /* The next place from `from` on where a whole packet head stands, by its magic number; UINT64_MAX: none. */
@@ -319,6 +350,7 @@ static bool read_by_hint(struct indexer *x, struct ctf_packet *p)
 		return false;
 	memcpy(why, x->why, sizeof(why));
 	packet_set(x, p);
+	cursor_map(x);
 	x->class = x->tr->meta->nstreams == 1 ? &x->tr->classes[0] : class_of_id(x->tr, h.class_id);
 	if (!x->class || !skip_head(x, x->tr->header, "header") ||
 	    !skip_head(x, x->class->context, "context") || x->cur.at > h.content) {
@@ -697,13 +729,18 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 			     .diag = diag,
 			     .data = f->source->data,
 			     .size = f->source->size,
+			     .fd = -1,
 			     .split = true,
 			     .hints = f->hints };
 	bool good;
 
 	if (f->is_sibling)
 		return true;
+	if (f->source->mapped && x.size >= HEADS_FROM)
+		x.fd = open(f->source->path, O_RDONLY | O_CLOEXEC);
 	good = index_run(&x, false);
+	if (x.fd >= 0)
+		close(x.fd);
 	check_count(&x);
 	return good;
 }
@@ -717,6 +754,7 @@ bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 			     .diag = diag,
 			     .data = s->data,
 			     .size = s->size,
+			     .fd = -1,
 			     .off = f->indexed,
 			     .shown = f->shown };
 	bool good = true;
@@ -745,6 +783,7 @@ bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uin
 			     .data = data,
 			     .size = size,
 			     .base = base,
+			     .fd = -1,
 			     .shown = f->shown,
 			     .piece = true };
 	const bool good = index_run(&x, false);

@@ -339,52 +339,6 @@ static void order_step(struct build *b, const struct ctf_field *f)
 	step_add(b, STEP_ORDER, f);
 }
 
-/* What a GET can be that keeps one value: without a loop over keeps, and for whole bytes without shifts. */
-static void get_narrow(const struct build *b, struct step *s)
-{
-	const struct keep *k = &b->keeps[s->keeps];
-	const bool native = !order_swaps(s->flags & STEP_BIG) || s->size == 8;
-
-	if (k->what == KEEP_CLOCK) {
-		s->code = STEP_CLOCK;
-		return;
-	}
-	if (!(s->flags & STEP_BYTES) || !native || (s->flags & STEP_REVERSED))
-		return;
-	if ((s->flags & STEP_SIGNED) && s->size < 32)
-		return;
-	s->slot = k->slot;
-	if (s->size == 8)
-		s->code = STEP_LOAD_8;
-	else if (s->size == 16)
-		s->code = STEP_LOAD_16;
-	else if (s->size == 32)
-		s->code = s->flags & STEP_SIGNED ? STEP_LOAD_I32 : STEP_LOAD_32;
-	else if (s->size == 64)
-		s->code = STEP_LOAD_64;
-}
-
-/* One GET for each value that is kept. */
-static void split_keeps(struct build *b, size_t at)
-{
-	const unsigned n = b->failed ? 0 : b->steps[at].nkeeps;
-
-	for (unsigned i = 1; i < n; i++) {
-		struct step *s = step_add(b, STEP_GET, b->steps[at].field);
-
-		if (!s)
-			return;
-		*s = b->steps[at];
-		s->keeps = b->steps[at].keeps + i;
-		s->nkeeps = 1;
-		get_narrow(b, s);
-	}
-	if (!n)
-		return;
-	b->steps[at].nkeeps = 1;
-	get_narrow(b, &b->steps[at]);
-}
-
 static void build_bits(struct build *b, struct ctf_field *f, const char *name)
 {
 	struct step *s;
@@ -427,10 +381,7 @@ static void build_bits(struct build *b, struct ctf_field *f, const char *name)
 			return;
 		s->size = f->size;
 		s->off = (uint32_t)off;
-		if (b->run_align >= 8 && off % 8 == 0)
-			s->flags |= STEP_BYTES;
 		keep_roles(b, s, f);
-		split_keeps(b, b->nsteps - 1);
 	}
 	run_add(b, f, f->size);
 }
@@ -654,7 +605,7 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 	const size_t table = table_add(b, f->selector_signed);
 	struct option *options;
 	struct step *s;
-	size_t *ends, n = 0;
+	size_t *ends, n = 0, select;
 
 	for (uint32_t i = 0; i < f->nmembers; i++)
 		n += f->members[i].nranges;
@@ -662,6 +613,7 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 	ends = mem_array(f->nmembers + 1, sizeof(*ends));
 	run_close(b);
 	s = options && ends ? step_add(b, STEP_SELECT, f) : NULL;
+	select = b->nsteps - 1;
 	if (s) {
 		s->slot = slot_index(f->ref.slot);
 		s->to = (uint32_t)table;
@@ -669,6 +621,8 @@ static void build_variant(struct build *b, struct ctf_field *f, const char *name
 		b->known_align = build_options(b, f, name, options, ends);
 		for (uint32_t i = 0; i < f->nmembers && !b->failed; i++)
 			b->steps[ends[i]].to = (uint32_t)b->nsteps;
+		if (!b->failed)
+			b->steps[select].count = b->nsteps;
 		table_fill(b, table, options, n);
 	} else if (!b->failed) {
 		err_nomem(b->err);
@@ -816,6 +770,55 @@ static void mark_scopes(struct code code)
 	}
 }
 
+/* Where the fields end that are there only sometimes, if the step is the first of such. */
+static uint32_t optional_end(const struct step *s)
+{
+	switch ((enum step_code)s->code) {
+	case STEP_SELECT:
+		return (uint32_t)s->count;
+	case STEP_OPTION:
+	case STEP_LOOP:
+	case STEP_LOOP_DYNAMIC:
+		return s->to;
+	default:
+		return 0;
+	}
+}
+
+/* Slots of fields that need not be there. False: no memory. */
+static bool list_optional(struct ctf_program *p, struct arena *arena)
+{
+	uint32_t end = 0, n = 0, *slots = NULL;
+
+	/* Counted first, then listed. */
+	for (int turn = 0; turn < 2; turn++) {
+		n = 0;
+		for (uint32_t i = 0; i < p->value.count; i++) {
+			const struct step *s = &p->value.steps[i];
+			const uint32_t to = optional_end(s);
+
+			end = to > end ? to : end;
+			for (unsigned k = 0; i < end && k < s->nkeeps; k++) {
+				const struct keep *keep = &p->keeps[s->keeps + k];
+
+				if (keep->what != KEEP_SLOT || keep->slot < CTF_SLOTS_FIXED)
+					continue;
+				if (slots)
+					slots[n] = keep->slot;
+				n++;
+			}
+		}
+		if (!n)
+			return true;
+		if (!slots && !(slots = arena_alloc(arena, n * sizeof(*slots))))
+			return false;
+		end = 0;
+	}
+	p->optional = slots;
+	p->noptional = n;
+	return true;
+}
+
 enum spur_status plan_compile(struct ctf_program **out, struct spur_trace *t, struct ctf_meta *m,
 			      struct arena *arena, const struct ctf_scope_fields *scopes,
 			      size_t nscopes, struct spur_error *err)
@@ -836,16 +839,50 @@ enum spur_status plan_compile(struct ctf_program **out, struct spur_trace *t, st
 	if (b.failed)
 		return SPUR_FAIL;
 	mark_scopes(p->value);
-	if (p->skip.count == 2 && p->skip.steps[0].code == STEP_RUN &&
-	    p->skip.steps[0].size % 8 == 0)
-		p->fixed = p->skip.steps[0].size;
+	if (!list_optional(p, arena) ||
+	    !bytes_compile(&p->bytes, arena, &p->skip, &p->value, p->keeps))
+		return err_nomem(err);
 	*out = p;
 	return SPUR_OK;
 }
 
-uint64_t plan_fixed(const struct ctf_program *p)
+/* A step's slot that it reads, or CTF_NO_SLOT. */
+static uint32_t step_asks(const struct step *s)
 {
-	return p->fixed;
+	switch ((enum step_code)s->code) {
+	case STEP_SKIP_DYNAMIC:
+	case STEP_LOOP_DYNAMIC:
+	case STEP_SELECT:
+	case STEP_OPTION:
+	case STEP_TEXT_DYNAMIC:
+	case STEP_BLOB_DYNAMIC:
+		return s->slot;
+	default:
+		return CTF_NO_SLOT;
+	}
+}
+
+void plan_fills(const struct ctf_program *p, bool *filled, uint32_t n)
+{
+	for (uint32_t i = 0; i < p->value.count; i++) {
+		const struct step *s = &p->value.steps[i];
+
+		for (unsigned k = 0; k < s->nkeeps; k++)
+			if (p->keeps[s->keeps + k].what == KEEP_SLOT &&
+			    p->keeps[s->keeps + k].slot < n)
+				filled[p->keeps[s->keeps + k].slot] = true;
+	}
+}
+
+bool plan_asks(const struct ctf_program *p, const bool *filled, uint32_t n)
+{
+	for (uint32_t i = 0; i < p->value.count; i++) {
+		const uint32_t slot = step_asks(&p->value.steps[i]);
+
+		if (slot < n && filled[slot])
+			return true;
+	}
+	return false;
 }
 
 uint32_t plan_capture(struct ctf_meta *m, struct ctf_field *structure, const char *name)

@@ -4,6 +4,7 @@
 
 #include "format/ctf/bits.h"
 #include "format/ctf/plan.h"
+#include "format/ctf/plan_bytes.h"
 
 enum step_code {
 	STEP_END,
@@ -12,13 +13,6 @@ enum step_code {
 	/* Skip programs. A run is `size` bits of fields at known places; STEP_GETs read from it. */
 	STEP_RUN,
 	STEP_GET, /* `size` bits at `off` of the run, to `keeps` */
-	/* The same, of whole bytes in the machine's order, to `slot`. */
-	STEP_LOAD_8,
-	STEP_LOAD_16,
-	STEP_LOAD_32,
-	STEP_LOAD_64,
-	STEP_LOAD_I32, /* signed */
-	STEP_CLOCK, /* `size` bits at `off`: a time stamp, nothing else */
 	STEP_PLACE, /* keeps the byte offset of `off` in `slot` */
 	STEP_SKIP_MANY, /* `count` elements of `size` bits */
 	STEP_SKIP_DYNAMIC, /* slots[slot] elements of `size` bits */
@@ -51,7 +45,6 @@ enum step_flag {
 	STEP_BIG = 1,
 	STEP_REVERSED = 2,
 	STEP_SIGNED = 4,
-	STEP_BYTES = 16, /* GET: begins at a byte */
 	STEP_SCOPE = 8, /* OPEN, CLOSE: of a whole scope */
 };
 
@@ -112,7 +105,10 @@ struct ctf_program {
 	struct code skip, value;
 	const struct keep *keeps;
 	const struct table *tables;
-	uint64_t fixed; /* bits where nothing varies and nothing is kept; else 0 */
+	/* Slots of fields that are not in every event: 0 where they are not. */
+	const uint32_t *optional;
+	uint32_t noptional;
+	struct byte_program bytes;
 };
 
 enum {
@@ -164,6 +160,12 @@ static inline void keep_value(const struct ctf_program *p, const struct step *s,
  * no memory.
  */
 bool table_make(struct table *t, struct arena *arena, const struct option *options, size_t n);
+
+static inline void plan_forget(const struct ctf_program *p, struct ctf_cursor *c)
+{
+	for (uint32_t i = 0; i < p->noptional; i++)
+		c->slots[p->optional[i]] = 0;
+}
 
 /* The option that holds the value, or NULL. */
 static inline const struct option *table_find(const struct table *t, uint64_t v)
@@ -223,6 +225,22 @@ static inline uint8_t wide_byte(const struct step *s, const uint8_t *data, uint6
 
 	return (uint8_t)(turn ? bits_turn(v, bits) : v);
 }
+
+/* What values of a number's field have in common: all but the number and its label. */
+void plan_number(const struct ctf_field *f, struct spur_value *v);
+/* Without a name a value is its number, but for styles, which say so. */
+static inline void plan_unnamed(struct spur_value *v)
+{
+	v->type = v->count == CTF_ENUM_SIGNED ? SPUR_I64 : SPUR_U64;
+	v->count = 0;
+}
+
+/*
+ * Names of the value: of an ordered list the one, else all that hold it, in the metadata's order. *good becomes false
+ * where memory is out.
+ */
+const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
+		       bool *good);
 
 /* Bits of the string at the cursor with its NUL; 0: there is none. */
 uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits);

@@ -189,14 +189,37 @@ static inline bool skip_run(struct ctf_cursor *c, const struct step *s, uint64_t
 	return true;
 }
 
-static inline void slot_store(struct ctf_cursor *c, uint32_t slot, uint64_t v)
+/* What does not end there, or needs no look at the steps around. */
+static bool skip_plain(const struct ctf_program *p, struct ctf_cursor *c, const struct step *s)
 {
-	c->slots[slot] = v;
-	if (slot < CTF_SLOTS_FIXED)
-		c->have[slot] = 1;
+	switch ((enum step_code)s->code) {
+	case STEP_ALIGN:
+		return step_align(c, s);
+	case STEP_ORDER:
+		return step_order(c, s);
+	case STEP_STRING:
+		return skip_string(c, s);
+	case STEP_VAR:
+		return skip_var(p, c, s);
+	case STEP_INT:
+		return skip_int(p, c, s);
+	case STEP_SKIP_MANY:
+		return skip_many(c, s, s->count);
+	case STEP_SKIP_DYNAMIC:
+		return skip_many(c, s, c->slots[s->slot]);
+	case STEP_SKIP_TEXT:
+		return skip_text(c, s);
+	case STEP_MARK:
+		keep_value(p, s, c, c->at / 8, 64);
+		return true;
+	default:
+		plan_wrong(c, s->field, "a step of a skip program, found another");
+		return false;
+	}
 }
 
-enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
+/* Invariant: at <= limit; every step moves on or ends a loop, so it ends. */
+static enum spur_status skip_bits(const struct ctf_program *p, struct ctf_cursor *c)
 {
 	const struct step *s = p->skip.steps;
 	struct loop loops[PLAN_DEPTH];
@@ -204,8 +227,7 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 	uint64_t run = 0;
 	bool good = true;
 
-	/* Invariant: at <= limit; every step moves on or ends a loop, so it ends. */
-	while (likely(good)) {
+	while (likely(good && s)) {
 		switch ((enum step_code)s->code) {
 		case STEP_END:
 			return SPUR_OK;
@@ -216,64 +238,8 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 			keep_value(p, s, c, load_value(s, c->data, run + s->off), s->size);
 			s++;
 			break;
-		case STEP_LOAD_8:
-			slot_store(c, s->slot, c->data[(run + s->off) / 8]);
-			s++;
-			break;
-		case STEP_LOAD_16:
-			slot_store(c, s->slot, load16(c->data + (run + s->off) / 8, false));
-			s++;
-			break;
-		case STEP_LOAD_32:
-			slot_store(c, s->slot, load32(c->data + (run + s->off) / 8, false));
-			s++;
-			break;
-		case STEP_LOAD_64:
-			slot_store(c, s->slot, load64(c->data + (run + s->off) / 8, false));
-			s++;
-			break;
-		case STEP_LOAD_I32:
-			slot_store(c, s->slot,
-				   (uint64_t)(int32_t)load32(c->data + (run + s->off) / 8, false));
-			s++;
-			break;
-		case STEP_CLOCK:
-			c->clock = clock_update(c->clock, load_value(s, c->data, run + s->off),
-						s->size);
-			s++;
-			break;
 		case STEP_PLACE:
 			c->slots[s->slot] = (run + s->off) / 8;
-			s++;
-			break;
-		case STEP_ALIGN:
-			good = step_align(c, s++);
-			break;
-		case STEP_ORDER:
-			good = step_order(c, s++);
-			break;
-		case STEP_STRING:
-			good = skip_string(c, s++);
-			break;
-		case STEP_VAR:
-			good = skip_var(p, c, s++);
-			break;
-		case STEP_INT:
-			good = skip_int(p, c, s++);
-			break;
-		case STEP_SKIP_MANY:
-			good = skip_many(c, s, s->count);
-			s++;
-			break;
-		case STEP_SKIP_DYNAMIC:
-			good = skip_many(c, s, c->slots[s->slot]);
-			s++;
-			break;
-		case STEP_SKIP_TEXT:
-			good = skip_text(c, s++);
-			break;
-		case STEP_MARK:
-			keep_value(p, s, c, c->at / 8, 64);
 			s++;
 			break;
 		case STEP_LOOP:
@@ -287,7 +253,6 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 			break;
 		case STEP_SELECT:
 			s = skip_select(p, c, s);
-			good = s != NULL;
 			break;
 		case STEP_JUMP:
 			s = &p->skip.steps[s->to];
@@ -296,10 +261,24 @@ enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
 			s = option_holds(p, s, c) ? s + 1 : &p->skip.steps[s->to];
 			break;
 		default:
-			good = false;
-			plan_wrong(c, s->field, "a step of a skip program, found another");
+			good = skip_plain(p, c, s++);
 			break;
 		}
 	}
 	return SPUR_FAIL;
+}
+
+enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c)
+{
+	const uint8_t *end;
+
+	if (p->bytes.skip && c->at % 8 == 0) {
+		end = bytes_skip(p->bytes.skip, c, c->data + c->at / 8, c->data + c->limit / 8);
+		if (end) {
+			c->at = (uint64_t)(end - c->data) * 8;
+			return SPUR_OK;
+		}
+	}
+	plan_forget(p, c);
+	return skip_bits(p, c);
 }

@@ -113,8 +113,7 @@ static void value_path(const struct value_run *r, const struct spur_value *v, ch
 		path_put(path, path_put(path, at, at ? "." : ""), spur_string(r->t, v->name, NULL));
 }
 
-/* A basic value is there: bits [at, at + size). */
-static bool value_done(struct value_run *r, const struct step *s, const struct spur_value *v,
+static bool value_tell(struct value_run *r, const struct step *s, const struct spur_value *v,
 		       uint64_t at, uint64_t size)
 {
 	char path[PATH_ROOM];
@@ -122,13 +121,18 @@ static bool value_done(struct value_run *r, const struct step *s, const struct s
 		.field = s->field, .path = path, .at = at, .size = size, .value = *v
 	};
 
-	if (!r->each)
-		return true;
 	value_path(r, v, path);
 	if (r->each(r->self, &place))
 		return true;
 	r->stopped = true;
 	return false;
+}
+
+/* A basic value is there: bits [at, at + size). */
+static inline bool value_done(struct value_run *r, const struct step *s, const struct spur_value *v,
+			      uint64_t at, uint64_t size)
+{
+	return !r->each || value_tell(r, s, v, at, size);
 }
 
 /* --- basic values --- */
@@ -141,48 +145,43 @@ static bool need(struct value_run *r, const struct step *s, uint64_t bits)
 	return false;
 }
 
-static const char *label_join(struct value_run *r, const char *const *names, size_t n)
+static const char *label_join(struct spur_args *args, bool flat, const char *const *names, size_t n)
 {
 	size_t len = 1;
 	char *text, *p;
 
 	for (size_t i = 0; i < n; i++)
 		len += strlen(names[i]) + 1;
-	p = text = args_alloc(r->args, len);
+	p = text = args_alloc(args, len);
 	for (size_t i = 0; p && i < n; i++) {
 		const size_t l = strlen(names[i]);
 
 		if (i)
-			*p++ = r->flat ? '|' : CTF_LABELS_BETWEEN;
+			*p++ = flat ? '|' : CTF_LABELS_BETWEEN;
 		memcpy(p, names[i], l);
 		p += l;
 	}
-	r->no_memory |= !text;
 	return text;
 }
 
-/* Names of the value: of an ordered list the one, else all that hold it, in the metadata's order. */
-static const char *label_of(struct value_run *r, const struct ctf_field *f, uint64_t v)
+static const char *label_ordered(const struct ctf_labels *l, uint64_t v, uint64_t flip)
+{
+	const struct ctf_label *m = l->items, *end = m + l->count;
+
+	/* Up to the last range that begins at or before it. */
+	for (uint32_t n = l->count; n > 1; n -= n / 2)
+		m += (m[n / 2].low ^ flip) <= (v ^ flip) ? n / 2 : 0;
+	return m < end && (m->low ^ flip) <= (v ^ flip) && (v ^ flip) <= (m->high ^ flip) ? m->name
+											  : NULL;
+}
+
+static const char *label_all(struct spur_args *args, bool flat, const struct ctf_field *f,
+			     uint64_t v, uint64_t flip, bool *good)
 {
 	const struct ctf_labels *l = f->labels;
-	const uint64_t flip = f->is_signed ? (uint64_t)1 << 63 : 0;
-	const char *names[64];
-	uint32_t low = 0, high = l->count;
+	const char *names[64], *joined;
 	size_t n = 0;
 
-	if (l->ordered) {
-		while (low < high) {
-			const uint32_t mid = low + (high - low) / 2;
-
-			if ((l->items[mid].high ^ flip) < (v ^ flip))
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		return low < l->count && (l->items[low].low ^ flip) <= (v ^ flip)
-			       ? l->items[low].name
-			       : NULL;
-	}
 	for (uint32_t i = 0; i < l->count && n < 64; i++) {
 		const struct ctf_label *m = &l->items[i];
 		const bool in =
@@ -196,27 +195,50 @@ static const char *label_of(struct value_run *r, const struct ctf_field *f, uint
 		if (in && (!n || names[n - 1] != m->name))
 			names[n++] = m->name;
 	}
-	return n > 1 ? label_join(r, names, n) : n ? names[0] : NULL;
+	if (n < 2)
+		return n ? names[0] : NULL;
+	joined = label_join(args, flat, names, n);
+	*good &= joined != NULL;
+	return joined;
+}
+
+const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
+		       bool *good)
+{
+	const uint64_t flip = f->is_signed ? (uint64_t)1 << 63 : 0;
+
+	return f->labels->ordered ? label_ordered(f->labels, v, flip)
+				  : label_all(args, flat, f, v, flip, good);
+}
+
+void plan_number(const struct ctf_field *f, struct spur_value *v)
+{
+	v->size = f->size && f->size % 8 == 0 && f->size <= 64 ? (uint8_t)(f->size / 8) : 0;
+	if (f->kind == CTF_FLOAT) {
+		v->type = SPUR_F64;
+		v->size = (uint8_t)(f->size / 8);
+	} else if (f->labels || f->is_enum || f->kind == CTF_BITMAP) {
+		v->type = SPUR_ENUM;
+		v->count = f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
+			   : f->is_signed	 ? CTF_ENUM_SIGNED
+						 : CTF_ENUM_UNSIGNED;
+	} else {
+		v->type = f->kind == CTF_BOOL ? SPUR_BOOL : f->is_signed ? SPUR_I64 : SPUR_U64;
+	}
 }
 
 static void set_int(struct value_run *r, const struct ctf_field *f, struct spur_value *v,
 		    uint64_t n)
 {
-	v->size = f->size && f->size % 8 == 0 && f->size <= 64 ? (uint8_t)(f->size / 8) : 0;
-	v->type = f->kind == CTF_BOOL ? SPUR_BOOL : f->is_signed ? SPUR_I64 : SPUR_U64;
+	bool good = true;
+
+	plan_number(f, v);
 	v->u = f->kind == CTF_BOOL ? n != 0 : n;
-	if (f->labels || f->is_enum || f->kind == CTF_BITMAP) {
-		v->type = SPUR_ENUM;
-		v->count = f->kind == CTF_BITMAP ? CTF_ENUM_FLAGS
-			   : f->is_signed	 ? CTF_ENUM_SIGNED
-						 : CTF_ENUM_UNSIGNED;
-		v->label = f->labels ? label_of(r, f, n) : NULL;
-		/* Without a name it is its number, but for styles, which say so. */
-		if (!v->label && r->flat) {
-			v->type = f->is_signed ? SPUR_I64 : SPUR_U64;
-			v->count = 0;
-		}
-	}
+	if (f->labels)
+		v->label = plan_label(r->args, r->flat, f, n, &good);
+	if (v->type == SPUR_ENUM && !v->label && r->flat)
+		plan_unnamed(v);
+	r->no_memory |= !good;
 }
 
 static bool value_int(struct value_run *r, const struct step *s)
@@ -337,8 +359,7 @@ static bool value_float(struct value_run *r, const struct step *s)
 		return value_wide(r, s);
 	if (!need(r, s, s->size) || !(v = value_add(r, s)))
 		return false;
-	v->type = SPUR_F64;
-	v->size = (uint8_t)(s->size / 8);
+	plan_number(s->field, v);
 	if (s->size == 128) {
 		const bool low_first = !(s->flags & STEP_BIG) != !(!(s->flags & STEP_REVERSED));
 		const uint64_t a = load_turned(s, c->data, at, 64),
@@ -649,6 +670,13 @@ static enum spur_status value_run(struct value_run *r)
 {
 	const struct step *s = r->p->value.steps;
 
+	plan_forget(r->p, r->c);
+	r->frames[0] = (struct frame){ 0 };
+	r->depth = 0;
+	r->values = 0;
+	r->idle = 0;
+	r->cut = r->no_memory = r->stopped = false;
+
 	while (s && s->code != STEP_END)
 		s = value_step(r, s);
 	/* What is open where it ends keeps what it has. */
@@ -662,8 +690,21 @@ static enum spur_status value_run(struct value_run *r)
 enum spur_status plan_values(const struct ctf_program *p, struct ctf_cursor *c, bool flat,
 			     struct spur_args *args)
 {
-	struct value_run r = { .p = p, .c = c, .args = args, .flat = flat };
+	const struct byte_packet in = { c->data, c->data + c->limit / 8, c->slots };
+	const uint8_t *end = NULL;
+	struct value_run r;
 
+	if (p->bytes.values[flat] && c->at % 8 == 0)
+		end = bytes_values(&p->bytes, flat, &in, c->data + c->at / 8, args);
+	if (end) {
+		c->at = (uint64_t)(end - c->data) * 8;
+		return SPUR_OK;
+	}
+	r.p = p;
+	r.c = c;
+	r.args = args;
+	r.flat = flat;
+	r.each = NULL;
 	return value_run(&r);
 }
 
@@ -671,10 +712,15 @@ enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
 			   const struct spur_trace *t, struct spur_args *scratch,
 			   bool (*each)(void *self, const struct ctf_place *place), void *self)
 {
-	struct value_run r = {
-		.p = p, .c = c, .args = scratch, .flat = true, .each = each, .self = self, .t = t
-	};
+	struct value_run r;
 
+	r.p = p;
+	r.c = c;
+	r.args = scratch;
+	r.flat = true;
+	r.each = each;
+	r.self = self;
+	r.t = t;
 	return value_run(&r);
 }
 
@@ -697,6 +743,7 @@ bool plan_find_wrong(const struct ctf_program *p, struct ctf_cursor *c, const st
 	struct spur_value v = { 0 };
 	char text[PATH_ROOM];
 
+	plan_forget(p, c);
 	while (s && s->code != STEP_END) {
 		last = s;
 		s = value_step(&r, s);

@@ -58,32 +58,54 @@ struct ctf_event {
 	const struct ctf_event_class *class;
 	struct ctf_program *program; /* common context, own context, payload */
 	uint64_t name_cls; /* row_pair() */
+	uint64_t rest; /* the last word of a row: an instant with `nargs` arguments */
 	uint32_t name; /* of the event, as the metadata has it; the class's may be that of a span */
 	uint8_t rule;
-	uint8_t nargs;
 	bool needs_packet; /* refers to fields of the packet's header or context */
 	uint32_t slot
 		[4]; /* of rules: function address; switch: prev_tid, next_tid, prev_state, next_comm; wakeup: tid */
 };
 
-/* A stream class in use. */
+/* What is read for every event lies together. */
+struct ctf_known {
+	struct ctf_event *event; /* atomic, stored behind the others; NULL: not asked for yet */
+	const struct byte_skip *skip; /* NULL: not by bytes */
+	/* Atomic, stored behind `event`. NULL: not known, not by bytes, or not without the packet's heads. */
+	const struct byte_program *values;
+	uint32_t fixed; /* bytes behind the header, where all are passed over alike; else 0 */
+};
+
 /* Event headers that are read without their program. */
 enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
 
+/* Where an event's thread stands behind its header: of four bytes each, before all that varies in size. */
+struct ctf_lead {
+	bool there;
+	bool has_name;
+	uint8_t pid_load, tid_load; /* enum byte_code */
+	uint32_t pid, tid, name; /* bytes; without a pid that is the tid */
+};
+
+/* A stream class in use. */
 struct ctf_class {
 	struct ctf_stream_class *class;
 	struct ctf_program *context, *header;
 	struct ctf_program *common; /* RFC v1.1 with event sizes: event contexts alone; else NULL */
 	uint32_t size_slot; /* of the event size */
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
+	struct ctf_known *known; /* the same by id, of low ids */
+	uint32_t nknown;
 	struct map64 names,
 		spans; /* string ids: of all events; of spans -> class. Under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
+	struct ctf_lead lead; /* if it is there, the slots are not filled */
 	uint8_t usual; /* enum usual_header */
 	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
 	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
+	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
+	bool needs_packet; /* its events' headers refer to fields of the packet's */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
@@ -98,6 +120,8 @@ struct ctf_trace {
 	struct ctf_program *header;
 	struct ctf_class *classes; /* by index of the stream class */
 	uint32_t nslots; /* of cursors */
+	bool *packet_slots; /* filled by headers and contexts of packets; by slot */
+	uint32_t npacket_slots;
 	uint32_t track; /* the top of its tracks */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
@@ -141,11 +165,12 @@ struct ctf_feed {
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
-	struct ctf_event **known; /* by id, the low ones */
-	struct map64 rest;
+	struct map64 rest; /* id -> struct ctf_event *, of high ids */
 	struct map64 tracks; /* hash of pid and tid -> track */
 	uint64_t last_pid, last_tid; /* whose track `track` is */
+	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
 	bool have_last;
+	uint64_t body; /* bit of the packet behind the header of the last event */
 	uint32_t track, own_track;
 	uint32_t number; /* among the trace's feeds */
 	struct map64 functions; /* address -> class */
@@ -184,6 +209,8 @@ struct ctf {
 		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
 	/* Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken before the trace's. */
 	pthread_rwlock_t lock;
+	uint64_t serial; /* no other trace of the process has it */
+	uint32_t nslots; /* that a cursor needs, of any trace */
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
@@ -278,15 +305,18 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
 /*
- * For styles: values of the packet's context (where there is one), then of each scope of the event, a STRUCT each.
- * False: the event cannot be read. *st: SPUR_WARN where fields are missing.
+ * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the
+ * event cannot be read. And those of its packet's context, as one STRUCT.
  */
 struct ctf_place_of {
 	const struct ctf_class *class;
 	const struct ctf_event *event;
 	const struct ctf_trace *trace;
+	uint64_t packet; /* bytes before its packet in the stream */
 };
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
-		      struct ctf_place_of *at, enum spur_status *st);
+		      struct ctf_place_of *of, enum spur_status *st);
+enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
+				   struct spur_args *args);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "base/bits.h"
 #include "format/ctf/grow.h"
-#include "format/ctf/plan_parts.h"
-#include "format/ctf/reader.h"
+#include "format/ctf/head.h"
 
+#define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum {
@@ -149,9 +149,9 @@ static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 }
 
 /* Text at a byte of the packet, up to a NUL. */
-static const char *packet_text(const struct ctf_cursor *c, uint32_t slot, size_t *len)
+static const char *packet_text(const struct ctf_cursor *c, uint64_t at, size_t *len)
 {
-	const uint64_t at = slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot], end = c->limit / 8;
+	const uint64_t end = c->limit / 8;
 	const char *p;
 
 	*len = 0;
@@ -183,21 +183,20 @@ static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 	return slot->value ? entry_track(slot->value) : f->own_track;
 }
 
-/* The event's thread: by its common context, else the stream's own track. */
-static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
+/* Where text of a slot is, for packet_text(). */
+static uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
 {
-	const struct ctf_class *k = f->class;
-	uint64_t pid, tid;
+	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
+}
+
+static uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at)
+{
 	const char *name;
 	size_t len;
 
-	if (k->tid_slot == CTF_NO_SLOT)
-		return f->own_track;
-	tid = c->slots[k->tid_slot];
-	pid = k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[k->pid_slot];
 	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
 		return f->track;
-	name = packet_text(c, k->name_slot, &len);
+	name = packet_text(&f->cursor, name_at, &len);
 	f->have_last = true;
 	f->last_tid = tid;
 	f->last_pid = pid;
@@ -205,77 +204,70 @@ static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
 	return f->track;
 }
 
+static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const uint8_t *body)
+{
+	const struct ctf_lead *l = &f->class->lead;
+	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
+
+	f->last_lead = (uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+	return track_of(f, has_pid ? byte_load(l->pid_load, body + l->pid) : UINT64_MAX,
+			byte_load(l->tid_load, body + l->tid),
+			l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX);
+}
+
+/*
+ * The event's thread: by its common context, else the stream's own track. `body` is what stands behind the header; all
+ * of the event is there.
+ */
+static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k,
+				   const uint8_t *body)
+{
+	const struct ctf_lead *l = &k->lead;
+	const uint64_t *slots = f->cursor.slots;
+
+	if (l->there) {
+		const uint64_t lead =
+			(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+
+		return likely(lead == f->last_lead && f->have_last) ? f->track
+								    : lead_track(f, body);
+	}
+	if (k->tid_slot == CTF_NO_SLOT)
+		return f->own_track;
+	return track_of(f, k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : slots[k->pid_slot],
+			slots[k->tid_slot], slot_place(&f->cursor, k->name_slot));
+}
+
 /* --- one event --- */
 
 static struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 {
-	struct map64_slot *slot;
+	struct ctf_event *e = event_known(f->class, id);
+	struct map64_slot *slot = e ? NULL : map64_find(&f->rest, id);
 
-	if (id < CTF_KNOWN) {
-		if (!f->known[id])
-			f->known[id] = ctf_event(f->ctf, f->trace, f->class, id);
-		return f->known[id];
-	}
-	slot = map64_find(&f->rest, id);
 	if (slot)
-		return (void *)(uintptr_t)slot->value;
+		e = (void *)(uintptr_t)slot->value;
+	if (e)
+		return e;
 	/* Ids that nobody declared are not kept: there may be many. */
-	struct ctf_event *e = ctf_event(f->ctf, f->trace, f->class, id);
-
-	slot = e ? map64_put(&f->rest, id) : NULL;
+	e = ctf_event(f->ctf, f->trace, f->class, id);
+	slot = e && id >= f->class->nknown ? map64_put(&f->rest, id) : NULL;
 	if (slot)
 		slot->value = (uintptr_t)e;
 	return e;
 }
 
-/*
- * The two headers of LTTng, in little-endian order, where the short form is used. False: the program must read it. The
- * values are the same; this is quicker.
- */
-static inline bool usual_header(const struct ctf_class *k, struct ctf_cursor *c)
-{
-	const uint64_t at = align_up(c->at, 8);
-	uint32_t w;
-
-	if (k->usual == USUAL_LARGE && c->limit - c->at >= 56) {
-		w = load16(c->data + at / 8, order_swaps(false));
-		if (w == UINT16_MAX)
-			return false;
-		c->clock = clock_update(c->clock, load32(c->data + at / 8 + 2, order_swaps(false)),
-					32);
-		c->at = at + 48;
-		c->slots[CTF_SLOT_EVENT_ID] = w;
-		return true;
-	}
-	if (k->usual == USUAL_COMPACT && c->limit - c->at >= 40) {
-		w = load32(c->data + at / 8, order_swaps(false));
-		if ((w & 31) == 31)
-			return false;
-		c->clock = clock_update(c->clock, w >> 5, 27);
-		c->at = at + 32;
-		c->slots[CTF_SLOT_EVENT_ID] = w & 31;
-		return true;
-	}
-	return false;
-}
-
 /* Moves over the next event. NULL: it cannot be, and *why says so. */
-static inline struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c,
-					   const char **why)
+static struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why)
 {
 	struct ctf_event *e;
 
 	*why = NULL;
-	if (!usual_header(f->class, c)) {
-		c->have[CTF_SLOT_EVENT_ID] = 0;
-		if (unlikely(plan_skip(f->class->header, c) == SPUR_FAIL)) {
-			*why = c->why;
-			return NULL;
-		}
-		/* SPEC ctf/event-id: 0 where the header has none */
-		if (!c->have[CTF_SLOT_EVENT_ID])
-			c->slots[CTF_SLOT_EVENT_ID] = 0;
+	if (unlikely(head_skip(f->class, c) == SPUR_FAIL)) {
+		*why = c->why;
+		return NULL;
 	}
+	f->body = align_up(c->at, 8);
 	e = event_find(f, c->slots[CTF_SLOT_EVENT_ID]);
 	if (unlikely(!e))
 		return NULL;
@@ -300,7 +292,7 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
 	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], "", 0);
 	in->flags |= SPUR_F_IN;
-	comm = packet_text(c, e->slot[3], &len);
+	comm = packet_text(c, slot_place(c, e->slot[3]), &len);
 	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
 	f->nheld = 1;
 	f->held_at = 0;
@@ -364,8 +356,10 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const struct ctf_cursor *c = &f->cursor;
 	const struct ctf_packet *p = f->packet;
 	const bool bits = f->class->bits;
-	const uint64_t off = bits ? 8 * p->off + from : p->off + from / 8;
-	const uint64_t len = bits ? c->at - from : (c->at + 7) / 8 - from / 8;
+	/* Where the event before ended inside a byte, this one begins behind it. */
+	const uint64_t begin = bits ? from : align_up(from, 8);
+	const uint64_t off = bits ? 8 * p->off + begin : p->off + begin / 8;
+	const uint64_t len = bits ? c->at - begin : (c->at + 7) / 8 - begin / 8;
 	const int64_t ts = event_time(f, c->clock);
 	uint32_t flags = f->class->flags;
 
@@ -373,10 +367,9 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 		flags |= SPUR_F_BACK;
 	row_store(row, (uint64_t)ts, 0, off,
 		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
-					       event_track(f, c)),
+					       event_track(f, f->class, c->data + f->body / 8)),
 				      row_pair(f->file_stream, 0), e->name_cls,
-				      row_rest(SPUR_INSTANT, flags, p->cpu, 0) });
-	row->nargs = e->nargs;
+				      e->rest | row_rest(0, flags, p->cpu, 0) });
 	f->last_ts = ts;
 	if (unlikely(e->rule))
 		rule_row(f, e, row);
@@ -652,6 +645,79 @@ static void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 	c->at = next;
 }
 
+/*
+ * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(), but what is needed for
+ * each stays in registers. Stops at the first that is anything else, or odd.
+ */
+static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_header usual)
+{
+	struct ctf_cursor *const c = &f->cursor;
+	const struct ctf_class *const k = f->class;
+	const struct ctf_known *const known = k->known;
+	const uint32_t nknown = k->nknown, own_track = f->own_track;
+	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
+	const int64_t add = k->plain_add;
+	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
+	const uint8_t *p = data + c->at / 8;
+	uint64_t *const id_slot = &c->slots[k->id_slot];
+	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0);
+	const uint64_t stream = row_pair(f->file_stream, 0);
+	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
+	uint64_t clock = c->clock;
+	int64_t before = f->last_ts;
+
+	/* Invariant: p <= end; rows up to `row` are of the events up to `p`. */
+	while (row < last && (size_t)(end - p) > head_bytes(usual) && !f->nheld) {
+		const uint8_t *q = p + head_bytes(usual);
+		uint64_t now, flags = 0;
+		const struct ctf_event *e;
+		uint32_t id, fixed, track;
+		int64_t ts;
+
+		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
+			break;
+		now = head_clock(usual, p, clock);
+		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
+		fixed = known[id].fixed;
+		if (unlikely(!e || !known[id].skip))
+			break;
+		*id_slot = id;
+		q = fixed && fixed <= (size_t)(end - q) ? q + fixed
+							: bytes_skip(known[id].skip, c, q, end);
+		if (unlikely(!q))
+			break;
+		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
+							   : time_scaled(f->ctf, k, now);
+		if (unlikely(ts < before))
+			flags = row_rest(0, SPUR_F_BACK, 0, 0);
+		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : own_track;
+		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
+			  (struct row_words){ row_pair((uint32_t)(q - p), track), stream,
+					      e->name_cls, e->rest | rest | flags });
+		if (unlikely(e->rule))
+			rule_row(f, e, row);
+		row++;
+		clock = now;
+		before = ts;
+		p = q;
+	}
+	b->count = (uint32_t)(row - b->rows);
+	c->at = (uint64_t)(p - c->data) * 8;
+	c->clock = clock;
+	f->last_ts = before;
+}
+
+static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
+	const uint32_t count = b->count;
+
+	if (f->class->usual == USUAL_LARGE)
+		quick_rows(f, b, USUAL_LARGE);
+	else if (f->class->usual == USUAL_COMPACT)
+		quick_rows(f, b, USUAL_COMPACT);
+	feed->records += b->count - count;
+}
+
 /* Events of the packet at hand. */
 static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 {
@@ -659,8 +725,16 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 	const char *why;
 
 	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
-		const uint64_t from = c->at, clock = c->clock;
-		const struct ctf_event *e = event_skip(f, c, &why);
+		uint64_t from, clock;
+		const struct ctf_event *e;
+
+		if (f->class->usual && !f->class->bits && c->at % 8 == 0)
+			quick_run(f, feed, b);
+		if (c->at == c->limit || b->count == b->cap || f->nheld)
+			break;
+		from = c->at;
+		clock = c->clock;
+		e = event_skip(f, c, &why);
 
 		if (unlikely(!e || c->at == from)) {
 			c->at = from;
@@ -685,8 +759,7 @@ static bool feed_start(struct ctf_feed *f)
 	f->last_ts = INT64_MIN;
 	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
 	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
-	f->known = mem_array(CTF_KNOWN, sizeof(struct ctf_event *));
-	return f->cursor.have && f->cursor.slots && f->known;
+	return f->cursor.have && f->cursor.slots;
 }
 
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k)
@@ -705,7 +778,6 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 		return false;
 	mem_free(c->slots);
 	c->slots = slots;
-	memset(f->known, 0, CTF_KNOWN * sizeof(struct ctf_event *));
 	map64_free(&f->rest);
 	f->rest = (struct map64){ 0 };
 	f->have_last = false;
