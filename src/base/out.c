@@ -375,6 +375,47 @@ static char *double_put(char *p, double v)
 	return decimal_put(p, n, scale);
 }
 
+/* As double_put(), of six digits at least. */
+static char *float_put(char *p, float v)
+{
+	const double whole = fabs((double)v);
+	unsigned scale = 0;
+
+	for (unsigned digits = 6; digits <= 9 && isfinite(v); digits++) {
+		const uint64_t n = decimal_of(whole, digits, &scale);
+		const double q = (double)n / (double)(scale ? powers[scale] : 1);
+		uint64_t bits;
+
+		memcpy(&bits, &q, sizeof(bits));
+		/* Half way between two floats the quotient's own rounding could decide. */
+		if (!n || (bits & 0x1FFFFFFF) == 0x10000000)
+			return NULL;
+		if ((double)(float)q != whole)
+			continue;
+		if (v < 0)
+			*p++ = '-';
+		return decimal_put(p, n, scale);
+	}
+	return NULL;
+}
+
+void out_f32(struct out *o, float v)
+{
+	char buf[40], *w = out_room(o, sizeof(buf)), *end = w ? float_put(w, v) : NULL;
+	int digits = 6;
+
+	if (end) {
+		o->len = (size_t)(end - o->buf);
+	} else if (!isfinite(v)) {
+		out_double(o, (double)v);
+	} else {
+		do
+			snprintf(buf, sizeof(buf), "%.*g", digits, (double)v);
+		while (digits++ < 9 && strtof(buf, NULL) != v);
+		out_str(o, buf);
+	}
+}
+
 void out_double(struct out *o, double v)
 {
 	char buf[40], *w = out_room(o, sizeof(buf)), *end = w ? double_put(w, v) : NULL;
@@ -520,19 +561,25 @@ static void out_escaped(struct out *o, const char *s, size_t len,
 	}
 }
 
-void out_json(struct out *o, const char *s, size_t len)
+bool out_json_plain(struct out *o, const char *s, size_t len)
 {
 	char *const w = len <= ESCAPE_PIECE ? out_room(o, len + 2) : NULL;
 
+	if (!w || !all_plain(s, len))
+		return false;
+	w[0] = '"';
+	if (len)
+		memcpy(w + 1, s, len);
+	w[len + 1] = '"';
+	o->len += len + 2;
+	return true;
+}
+
+void out_json(struct out *o, const char *s, size_t len)
+{
 	/* Nearly always. */
-	if (w && all_plain(s, len)) {
-		w[0] = '"';
-		if (len)
-			memcpy(w + 1, s, len);
-		w[len + 1] = '"';
-		o->len += len + 2;
+	if (out_json_plain(o, s, len))
 		return;
-	}
 	out_char(o, '"');
 	out_escaped(o, s, len, json_escape);
 	out_char(o, '"');

@@ -72,7 +72,11 @@ void out_hex(struct out *o, uint64_t v);
 void out_seconds(struct out *o, int64_t ns);
 /* Shortest decimal that reads back as the same double; nan, inf, -inf as such. */
 void out_double(struct out *o, double v);
+/* The same of a float, with six digits at least where it has them. */
+void out_f32(struct out *o, float v);
 
+/* With quotes around it, where that is all that JSON wants: short, printable ASCII. False: nothing is written. */
+bool out_json_plain(struct out *o, const char *s, size_t len);
 /*
  * `s` as a JSON string with quotes. A byte 0xXX that is no UTF-8 becomes the escape \udcXX, a lone low surrogate, so
  * that every line parses and the byte can be had back (docs/jsonl.md). Control bytes: \n \t \r \b \f, else \u00XX.

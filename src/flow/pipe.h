@@ -53,8 +53,8 @@ void merge_free(struct merge *m);
 /*
  * Per feed in parallel: each worker has its own state, each feed is read by one worker from begin
  * to end. The caller joins the states afterwards: results must not depend on which worker had which
- * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are read merged on one worker
- * instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
+ * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are read merged on
+ * one worker instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
  */
 struct pipe_fold {
 	bool (*feed_begin)(void *worker, const struct feed *f);

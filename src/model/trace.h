@@ -104,8 +104,9 @@ struct spur_trace {
 };
 
 /*
- * Ids of all tracks so far, in an order that does not depend on who came first: those found while opening, then others by
- * their top, pid, tid, kind and name (where none was found while opening: as they came). To be freed by mem_free(). NULL: no memory.
+ * Ids of all tracks so far, in an order that does not depend on who came first: those found while opening, then
+ * others by their top, pid, tid, kind and name (where none was found while opening: as they came). To be freed by
+ * mem_free(). NULL: no memory.
  */
 uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 

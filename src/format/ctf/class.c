@@ -324,7 +324,8 @@ static bool is_short_form(const struct ctf_field *v, uint64_t high, uint32_t siz
 }
 
 /*
- * LTTng's: an id of 5 bits with 27 of time, or of 16 bits with 32 of time; the highest id says that a longer form follows.
+ * LTTng's: an id of 5 bits with 27 of time, or of 16 bits with 32 of time; the highest id says that a longer form
+ * follows.
  */
 static enum usual_header find_usual(const struct ctf_stream_class *s)
 {

@@ -144,8 +144,8 @@ static bool is_above(const json_t *a, const json_t *b)
 }
 
 /*
- * SPEC ctf2/range-bounds: bounds are integers of any size; what the field's class cannot hold is cut off. SPUR_END: nothing
- * is left.
+ * SPEC ctf2/range-bounds: bounds are integers of any size; what the field's class cannot hold is cut off. SPUR_END:
+ * nothing is left.
  */
 static enum spur_status take_range(struct frag *j, const json_t *v, bool is_signed,
 				   struct ctf_range *r)

@@ -266,8 +266,8 @@ enum {
 };
 
 /*
- * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata: fragment F (byte N): ..." (CTF
- * 2). Warnings go to `diag` (codes ctf/...). `text` must stay until meta_free().
+ * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata: fragment F (byte N):
+ * ..." (CTF 2). Warnings go to `diag` (codes ctf/...). `text` must stay until meta_free().
  */
 struct ctf_meta *meta_new(const char *path); /* NULL: no memory */
 void meta_free(struct ctf_meta *m);

@@ -16,7 +16,10 @@ enum {
 	WHY_ROOM = 160,
 	HEAD_ROOM = 128, /* of most packets' header and context */
 	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
-	/* Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its heads. */
+	/*
+	 * Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its
+	 * heads.
+	 */
 	LATE_MOST = 1 << 30,
 	HEADS_MOST = 1 << 16,
 };
@@ -215,8 +218,8 @@ static enum heads heads_here(struct indexer *x, struct ctf_packet *p)
 }
 
 /*
- * Header and context of what begins at x->off. A copy of the first bytes is tried before the mapping: it costs less than
- * a fault of the page that they are in, and many packets are never looked at again.
+ * Header and context of what begins at x->off. A copy of the first bytes is tried before the mapping: it costs less
+ * than a fault of the page that they are in, and many packets are never looked at again.
  */
 static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
 {
@@ -531,8 +534,8 @@ static bool pass_over(struct indexer *x)
 }
 
 /*
- * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is the trace's, the magic
- * number has its bytes the other way around, or the sizes lead to the next packet or the end
+ * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is the trace's, the
+ * magic number has its bytes the other way around, or the sizes lead to the next packet or the end
  */
 static bool trust_heads(struct indexer *x, const struct ctf_packet *p)
 {
@@ -580,8 +583,8 @@ static void packet_content(struct indexer *x, struct ctf_file *f, struct ctf_pac
 }
 
 /*
- * SPEC ctf/several-classes: the packets of a file may be of several stream classes; for each there is a ctf_file, of the
- * same stream. False: no memory.
+ * SPEC ctf/several-classes: the packets of a file may be of several stream classes; for each there is a ctf_file,
+ * of the same stream. False: no memory.
  */
 static bool sibling_add(struct indexer *x, uint32_t class)
 {
@@ -678,8 +681,8 @@ static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
 }
 
 /*
- * SPEC ctf-live/follow-packet: whether what stands here can be more when the file has grown: a packet that is not whole, or room that was made for
- * one. `found`: it has the heads of a packet.
+ * SPEC ctf-live/follow-packet: whether what stands here can be more when the file has grown: a packet that is not
+ * whole, or room that was made for one. `found`: it has the heads of a packet.
  */
 static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool found)
 {

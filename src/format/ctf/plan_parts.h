@@ -156,8 +156,8 @@ static inline void keep_value(const struct ctf_program *p, const struct step *s,
 }
 
 /*
- * plan_table.c: sorts `n` ranges into the table (`is_signed` is set), the first one before others that lie over it. False:
- * no memory.
+ * plan_table.c: sorts `n` ranges into the table (`is_signed` is set), the first one before others that lie over it.
+ * False: no memory.
  */
 bool table_make(struct table *t, struct arena *arena, const struct option *options, size_t n);
 

@@ -1,9 +1,9 @@
 /*
  * The CTF reader from the inside: traces (a metadata file and the streams that it describes), files, packets, feeds.
  *
- * A feed is one data stream: all files of one stream class and instance of a trace, packets in the order of their begin.
- * A row's `off` is the byte of its event in its file; where packets are unpacked (compressed, encrypted), in the file as
- * it is with its packets unpacked. Events that do not begin at bytes: bits (struct ctf_file).
+ * A feed is one data stream: all files of one stream class and instance of a trace, packets in the order of their
+ * begin. A row's `off` is the byte of its event in its file; where packets are unpacked (compressed, encrypted), in
+ * the file as it is with its packets unpacked. Events that do not begin at bytes: bits (struct ctf_file).
  */
 #ifndef SPUR_FORMAT_CTF_READER_H
 #define SPUR_FORMAT_CTF_READER_H

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/out.h"
 
-enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 14, FRAG_PIECE = 32 };
+enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 18, FRAG_PIECE = 32 };
 
 struct frag {
 	const char *
@@ -25,7 +25,7 @@ struct frag {
 typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f,
 			struct out *o);
 
-/* By id below 2^24. */
+/* By id below 2^28. */
 struct frag_table {
 	struct frag *pages[FRAG_PAGES];
 	pthread_mutex_t lock;
