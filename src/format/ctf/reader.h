@@ -86,6 +86,14 @@ struct ctf_lead {
 	uint32_t pid, tid, name; /* bytes; without a pid that is the tid */
 };
 
+/* The track of a lead; 0: none. */
+struct ctf_lead_track {
+	uint64_t lead;
+	uint32_t track; /* + 1 */
+};
+
+enum { CTF_LEADS = 64 };
+
 /* A stream class in use. */
 struct ctf_class {
 	struct ctf_stream_class *class;
@@ -169,6 +177,7 @@ struct ctf_feed {
 	struct map64 tracks; /* hash of pid and tid -> track */
 	uint64_t last_pid, last_tid; /* whose track `track` is */
 	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
+	struct ctf_lead_track leads[CTF_LEADS]; /* of threads whose names are known, by a hash */
 	bool have_last;
 	uint64_t body; /* bit of the packet behind the header of the last event */
 	uint32_t track, own_track;

@@ -208,11 +208,27 @@ static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const u
 {
 	const struct ctf_lead *l = &f->class->lead;
 	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
+	const uint64_t lead =
+		(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+	struct ctf_lead_track *known =
+		&f->leads[lead * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (CTF_LEADS - 1)];
+	const char *name;
+	size_t len;
 
-	f->last_lead = (uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
-	return track_of(f, has_pid ? byte_load(l->pid_load, body + l->pid) : UINT64_MAX,
-			byte_load(l->tid_load, body + l->tid),
-			l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX);
+	f->have_last = true;
+	f->last_lead = lead;
+	if (likely(known->lead == lead && known->track)) {
+		f->track = known->track - 1;
+		return f->track;
+	}
+	name = packet_text(&f->cursor,
+			   l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX,
+			   &len);
+	f->track = track_find(f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : -1,
+			      (int64_t)byte_load(l->tid_load, body + l->tid), name, len);
+	if (len || !l->has_name)
+		*known = (struct ctf_lead_track){ lead, f->track + 1 };
+	return f->track;
 }
 
 /*
@@ -781,6 +797,7 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 	map64_free(&f->rest);
 	f->rest = (struct map64){ 0 };
 	f->have_last = false;
+	memset(f->leads, 0, sizeof(f->leads));
 	if (f->packet) {
 		ctf_packet_begin(tr, k, f->packet, c);
 		c->at = at;
