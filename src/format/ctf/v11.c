@@ -1,5 +1,6 @@
 /*
- * Metadata of the RFC v1.1: types, sections, events. What the RFC leaves open is decided as docs/formats/ctf.md says.
+ * Metadata of the RFC v1.1: types, sections, events. What the RFC leaves open is decided as docs/formats/ctf-v11.md
+ * says.
  *
  * A section is a stream class; its number is its place in the metadata. The packet header and the two event headers are
  * not in the metadata: they are made here as field classes, so that decoding knows one way only.
@@ -551,7 +552,8 @@ static struct ctf_field *struct_new(struct v11 *v, uint32_t align)
 }
 
 /* `ext`, there where `id` has its highest value. */
-static bool add_extension(struct v11 *v, struct ctf_field *into, struct ctf_field *ext, uint64_t id)
+static bool add_extension(struct v11 *v, struct ctf_field *into, const char *name,
+			  struct ctf_field *ext, uint64_t id)
 {
 	struct ctf_field *f = field_new(v, CTF_OPTIONAL, 0);
 	struct ctf_range *range = arena_alloc(&v->m->arena, sizeof(*range));
@@ -570,7 +572,7 @@ static bool add_extension(struct v11 *v, struct ctf_field *into, struct ctf_fiel
 				   .names = names,
 				   .nnames = 1,
 				   .slot = CTF_NO_SLOT };
-	return add_member(v, into, "extended", f);
+	return add_member(v, into, name, f);
 }
 
 /*
@@ -586,7 +588,7 @@ static struct ctf_field *header1(struct v11 *v)
 	    !add_uint(v, h, "timestamp", 27, 1, CTF_ROLE_TIMESTAMP) ||
 	    !add_uint(v, ext, "id", 32, 8, CTF_ROLE_EVENT_CLASS_ID) ||
 	    !add_uint(v, ext, "timestamp", 64, 8, CTF_ROLE_TIMESTAMP) ||
-	    !add_member(v, ext, "end", pad) || !add_extension(v, h, ext, 31))
+	    !add_extension(v, h, "extended", ext, 31) || !add_extension(v, h, "end", pad, 31))
 		return NULL;
 	return h;
 }
@@ -600,7 +602,7 @@ static struct ctf_field *header2(struct v11 *v)
 	    !add_uint(v, h, "id", 16, 8, CTF_ROLE_EVENT_CLASS_ID) ||
 	    !add_uint(v, ext, "timestamp", 64, 8, CTF_ROLE_TIMESTAMP) ||
 	    !add_uint(v, ext, "id", 32, 8, CTF_ROLE_EVENT_CLASS_ID) ||
-	    !add_extension(v, h, ext, 65535))
+	    !add_extension(v, h, "extended", ext, 65535))
 		return NULL;
 	return h;
 }
@@ -668,7 +670,9 @@ static bool event_context(struct v11 *v, const struct v11_node *context, struct 
 			       : false;
 	if (!s->v11_event_size)
 		return true;
-	/* SPEC ctf-v11/event-size: 16 bits, bytes of the payload */
+	/* SPEC ctf-v11/event-size: 16 bits, bytes of the payload. A type that has a name stays as it is elsewhere. */
+	if (s->event_common && !(s->event_common = meta_field_copy(v->m, s->event_common)))
+		return meta_full(v->m, v->err) == SPUR_OK;
 	if (!s->event_common)
 		s->event_common = struct_new(v, natural(v, 16));
 	return s->event_common &&

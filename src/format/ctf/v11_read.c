@@ -218,7 +218,7 @@ static void node_append(struct v11_node *into, struct v11_node *n)
 	into->last = n;
 }
 
-/* \n, \t, \", \\ and such; an octal or hexadecimal escape is one byte. */
+/* SPEC ctf-v11/text: \n, \t, \", \\ and such; before anything else a backslash means nothing. */
 static char *unescape(struct v11_reader *r, struct text t)
 {
 	char *out = arena_alloc(&r->m->arena, t.len + 1), *q = out;
