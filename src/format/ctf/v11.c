@@ -63,7 +63,7 @@ static unsigned find_root(const char *name)
 	return i;
 }
 
-/* An attribute of a type or of what it inherits from, nearest first. */
+/* SPEC ctf-v11/inherit: an attribute of a type or of what it inherits from, nearest first */
 static const struct v11_node *attribute(struct v11 *v, const struct v11_node *body, const char *key)
 {
 	for (unsigned i = 0; body && i < META_DEPTH; i++) {
@@ -209,6 +209,7 @@ static bool take_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 	return true;
 }
 
+/* SPEC ctf-v11/float */
 static bool take_float(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	uint64_t exponent = 0, mantissa = 0;
@@ -234,7 +235,7 @@ static size_t list_length(const struct v11_node *list)
 	return n;
 }
 
-/* { 3, "name" } or { { 1, 4 }, "name" } */
+/* SPEC ctf-v11/enum: { 3, "name" } or { { 1, 4 }, "name" } */
 static bool take_mapping(struct v11 *v, const struct v11_node *item, struct ctf_mapping *out)
 {
 	const struct v11_node *value = item->kind == V11_LIST ? item->first : NULL,
@@ -324,7 +325,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* SPEC ctf-v11/struct-align: the largest alignment of the basic types inside; a bit field counts as its unit */
+/* SPEC ctf-v11/struct-align SPEC ctf-v11/bit-field: the largest of the basic types inside; a bit field counts as its unit */
 static uint32_t align_inside(const struct ctf_field *f)
 {
 	return f->unit ? larger(f->align, f->unit) : f->align;
@@ -655,6 +656,7 @@ static const char *name_of(struct v11 *v, const struct v11_node *body, const cha
 	return NULL;
 }
 
+/* SPEC ctf-v11/context */
 static bool event_context(struct v11 *v, const struct v11_node *context, struct ctf_stream_class *s)
 {
 	const struct v11_node *fields = v11_get(context, "fields");
@@ -696,6 +698,7 @@ static bool section_event(struct v11 *v, const struct v11_node *event, struct ct
 	       event_context(v, v11_get(event, "context"), s);
 }
 
+/* SPEC ctf-v11/section: numbered by its place */
 static bool add_section(struct v11 *v, const struct v11_node *n)
 {
 	struct ctf_meta *m = v->m;
@@ -819,7 +822,7 @@ static bool is_key(const struct v11_node *n, const char *key)
 	return n->key && strcmp(n->key, key) == 0;
 }
 
-/* Types first, then sections, then events: names may be used before they stand. */
+/* SPEC ctf-v11/forward: types first, then sections, then events: names may be used before they stand. */
 static bool take_blocks(struct v11 *v, const struct v11_node *all)
 {
 	bool good = add_clock(v);
