@@ -325,7 +325,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* SPEC ctf-v11/struct-align SPEC ctf-v11/bit-field: the largest of the basic types inside; a bit field counts as its unit */
+/* SPEC ctf-v11/struct-align SPEC ctf-v11/bit-field: the largest of what is inside; a bit field counts as its unit */
 static uint32_t align_inside(const struct ctf_field *f)
 {
 	return f->unit ? larger(f->align, f->unit) : f->align;
