@@ -99,6 +99,22 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
 			 cur->have[CTF_SLOT_EVENT_ID] ? cur->slots[CTF_SLOT_EVENT_ID] : 0);
 }
 
+/* How many events were discarded, or packets lost, before the packet at the row's place. */
+static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
+{
+	const struct ctf_file *f;
+	const struct ctf_packet *p;
+
+	if (ev->cls == c->lost_cls) {
+		args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
+		return;
+	}
+	files_hold(c);
+	p = packet_of(c, ev, &f);
+	args_u64(args, c->s_packets, p ? p->lost : 0, SPUR_SHOW_PLAIN);
+	files_release(c);
+}
+
 enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	struct ctf *c = t->state;
@@ -109,8 +125,7 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 
 	args_reset(args);
 	if (ev->kind == SPUR_LOST) {
-		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
-			 SPUR_SHOW_PLAIN);
+		lost_args(c, ev, args);
 		return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
 	}
 	if (ev->cls == c->packet_cls)

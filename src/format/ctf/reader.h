@@ -39,7 +39,7 @@ struct ctf_packet {
 	size_t own; /* bytes of `data` where PACKET_OWN */
 	uint16_t cpu;
 	uint16_t flags; /* enum packet_flag */
-	uint32_t file; /* index in struct ctf */
+	uint32_t lost; /* packets that are missing before it; its feed fills it in */
 };
 
 /* An event class in use. */

@@ -444,13 +444,14 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 			 (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_cls, n, true);
 	}
-	bits = feed_file(f)->sequence_bits;
-	n = counter_step(b->sequence + 1, p->sequence, bits ? bits : f->class->sequence_bits);
+	bits = feed_file(f)->sequence_bits ? feed_file(f)->sequence_bits : f->class->sequence_bits;
+	n = counter_step(b->sequence + 1, p->sequence, bits);
 	if ((p->flags & b->flags & PACKET_SEQUENCE) && n) {
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
-			 (unsigned long long)(b->sequence + 1), (unsigned long long)p->sequence,
-			 (unsigned long long)n);
+			 (unsigned long long)((b->sequence + 1) & bits_mask(bits ? bits : 64)),
+			 (unsigned long long)p->sequence, (unsigned long long)n);
+		feed_file(f)->packets[f->next - 1].lost = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 		lost_row(f, p, f->ctf->lost_packets_cls, n, false);
 	}
 }
