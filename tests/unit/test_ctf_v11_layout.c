@@ -151,12 +151,82 @@ static void test_sequences(void **state)
 		 false, ONE "\x05\0\0\0\x01\0\0\0\x0a\0\0\0", ONE_IS "a@64+8=5 x[0]@128+32=10");
 }
 
+/* What is said of the metadata; its error where it is refused. */
+static const char *compiled(const char *metadata)
+{
+	struct spur_error err = { 0 };
+	struct ctf_meta *m = NULL;
+	struct diag_log log;
+
+	diag_init(&log);
+	out_free(&walked);
+	out_to_memory(&walked);
+	if (meta_read(&m, "metadata", (const uint8_t *)metadata, strlen(metadata), &log, &err) ==
+	    SPUR_FAIL)
+		out_str(&walked, err.message);
+	else
+		meta_print(m, &walked);
+	out_char(&walked, '\0');
+	meta_free(m);
+	diag_free(&log);
+	return walked.buf;
+}
+
+#define says(metadata, want) assert_non_null(strstr(compiled(metadata), want))
+
+/* SPEC ctf-v11/inherit SPEC ctf-v11/enum SPEC ctf-v11/float SPEC ctf-v11/align */
+static void test_types(void **state)
+{
+	(void)state;
+	says(PACKED SECTION(
+		     "type1",
+		     "") "abstract_type word { parent = integer; size = 16; signed = true; }\n"
+			 "type near { parent = word; byte_order = be; align = 32; }\n" EVENT(
+				 "{ near, a }, { type { parent = near; size = 5; }, b }, "
+				 "{ type { parent = integer; size = 5; }, c }"),
+	     "a: sint 16, be, align 32, base 10\n      b: sint 5, be, align 32, base 10\n"
+	     "      c: uint 5, le, base 10\n");
+	says(PACKED SECTION("type1", "") EVENT("{ type { parent = enum; size = 8; map = { { 1, "
+					       "\"one\" }, { { 2, 5 }, more } }; }, a }, "
+					       "{ type { parent = floating_point; size = 64; "
+					       "exp_dig = 11; mant_dig = 53; }, f }"),
+	     "a: uint 8, enum, le, align 8, base 10\n        \"one\" = 1\n        \"more\" = "
+	     "2...5\n"
+	     "      f: float 64, le, align 8");
+	says(PACKED SECTION("type1", "") EVENT("{ type { parent = struct; fields = { { loop, x } "
+					       "}; }, a }") "type loop { parent = array; length = "
+							    "1; elem_type = loop; }",
+	     "expected a type that does not contain itself, found \"loop\"");
+	says(PACKED SECTION("type1", "") EVENT("{ type { parent = integer; size = 65; }, a }"),
+	     "`size`: expected 1 to 64 bits, found 65");
+}
+
+/* SPEC ctf-v11/slips SPEC ctf-v11/text SPEC ctf-v11/section SPEC ctf-v11/forward */
+static void test_language(void **state)
+{
+	(void)state;
+	says("event { name = \"a\\tb\\q\"; id = 0x10; fields = type { parent = struct; "
+	     "fields = { [ unsigned char, x }, { unsigned char, y, } { unsigned char, z } ... }; "
+	     "}; } // no end\n"
+	     "stream { .name = s; event { context { fields = type { parent = struct; "
+	     "fields = { unsigned char pid; }; }; } } };;\n"
+	     "type unsigned char { .parent = integer; size = 010; /* octal */ }",
+	     "  event context: struct, align 8\n    pid: uint 8, le, align 8, base 10\n"
+	     "  event 16 \"a\\tbq\"\n    fields: struct, align 8\n"
+	     "      x: uint 8, le, align 8, base 10\n"
+	     "      y: uint 8, le, align 8, base 10\n      z: uint 8, le, align 8, base 10\n");
+	says("type a { parent = integer; size = 8; }", "expected at least one section, found none");
+	says("section { name = a; } section { name = a; }", "found section \"a\" again");
+	says("section { name = a; } event { name = \"e",
+	     "expected the end of a string on its line");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, walked_free)
 	static const struct CMUnitTest tests[] = {
-		T(test_header1),    T(test_header2),   T(test_context),
-		T(test_bit_fields), T(test_sequences),
+		T(test_header1),   T(test_header2), T(test_context),  T(test_bit_fields),
+		T(test_sequences), T(test_types),   T(test_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
