@@ -49,7 +49,30 @@ static const char *event_of(const char *metadata, bool big, const void *data, si
 #define event_is(metadata, big, bytes, want) \
 	assert_string_equal(event_of(metadata, big, bytes, sizeof(bytes) - 1), want)
 
-/* SPEC ctf-v11/header1 SPEC ctf-v11/packed */
+/* What is said of the metadata; its error where it is refused. */
+static const char *compiled(const char *metadata)
+{
+	struct spur_error err = { 0 };
+	struct ctf_meta *m = NULL;
+	struct diag_log log;
+
+	diag_init(&log);
+	out_free(&walked);
+	out_to_memory(&walked);
+	if (meta_read(&m, "metadata", (const uint8_t *)metadata, strlen(metadata), &log, &err) ==
+	    SPUR_FAIL)
+		out_str(&walked, err.message);
+	else
+		meta_print(m, &walked);
+	out_char(&walked, '\0');
+	meta_free(m);
+	diag_free(&log);
+	return walked.buf;
+}
+
+#define says(metadata, want) assert_non_null(strstr(compiled(metadata), want))
+
+/* SPEC ctf-v11/header1 */
 static void test_header1(void **state)
 {
 	static const char *const text = PACKED SECTION("type1", "") EVENT("{ uint64_t, x }");
@@ -76,6 +99,21 @@ static void test_header1(void **state)
 		 "event.header.id@0+5=31 event.header.timestamp@5+27=0 "
 		 "event.header.extended.id@32+32=7 event.header.extended.timestamp@64+64=2 "
 		 "x@128+8=9");
+}
+
+/* SPEC ctf-v11/packed: by the alignment of the two types, whose default is 8. */
+static void test_packed(void **state)
+{
+#define U32(align) "type uint32_t { parent = integer; size = 32; " align " }\n"
+#define U64(align) "type uint64_t { parent = integer; size = 64; " align " }\n"
+#define ALIGNED(n) "u64 aligned to " #n ","
+	(void)state;
+	says(SECTION("type1", "") "type x { parent = string; }", ALIGNED(8));
+	says(SECTION("type1", "") U32("align = 32;"), ALIGNED(64));
+	says(SECTION("type1", "") U32(""), ALIGNED(8));
+	says(SECTION("type1", "") U64("align = 64;"), ALIGNED(64));
+	says(SECTION("type1", "") U64("align = 32;") U32(""), ALIGNED(32));
+	says(SECTION("type1", "") U64("") U32("align = 32;"), ALIGNED(8));
 }
 
 /* SPEC ctf-v11/header2 */
@@ -151,29 +189,6 @@ static void test_sequences(void **state)
 		 false, ONE "\x05\0\0\0\x01\0\0\0\x0a\0\0\0", ONE_IS "a@64+8=5 x[0]@128+32=10");
 }
 
-/* What is said of the metadata; its error where it is refused. */
-static const char *compiled(const char *metadata)
-{
-	struct spur_error err = { 0 };
-	struct ctf_meta *m = NULL;
-	struct diag_log log;
-
-	diag_init(&log);
-	out_free(&walked);
-	out_to_memory(&walked);
-	if (meta_read(&m, "metadata", (const uint8_t *)metadata, strlen(metadata), &log, &err) ==
-	    SPUR_FAIL)
-		out_str(&walked, err.message);
-	else
-		meta_print(m, &walked);
-	out_char(&walked, '\0');
-	meta_free(m);
-	diag_free(&log);
-	return walked.buf;
-}
-
-#define says(metadata, want) assert_non_null(strstr(compiled(metadata), want))
-
 /* SPEC ctf-v11/inherit SPEC ctf-v11/enum SPEC ctf-v11/float SPEC ctf-v11/align */
 static void test_types(void **state)
 {
@@ -225,8 +240,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_teardown(f, walked_free)
 	static const struct CMUnitTest tests[] = {
-		T(test_header1),   T(test_header2), T(test_context),  T(test_bit_fields),
-		T(test_sequences), T(test_types),   T(test_language),
+		T(test_header1),   T(test_header2), T(test_context), T(test_bit_fields),
+		T(test_sequences), T(test_types),   T(test_packed),  T(test_language),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

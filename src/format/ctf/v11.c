@@ -789,7 +789,7 @@ static bool take_trace(struct v11 *v, const struct v11_node *n)
 static bool find_alignment(struct v11 *v)
 {
 	struct v11_type *u32 = find_type(v, "uint32_t"), *u64 = find_type(v, "uint64_t");
-	uint64_t a32 = 8, a64 = 0;
+	uint64_t a32 = 8, a64 = u64 ? 8 : 0;
 
 	if (v->m->v11_u64_align)
 		return true;
