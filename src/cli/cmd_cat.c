@@ -20,7 +20,8 @@ const struct spur_cmd spur_cmd_cat = {
 		       "replaced. A CTF directory can be followed too: what came together is in "
 		       "order of time.\n"
 		       "net://HOST[:PORT]/host/NAME/SESSION is a live session of LTTng's relay "
-		       "daemon, read until it ends; spur info net://HOST lists the sessions.",
+		       "daemon, read until it ends; spur info net://HOST lists the sessions.\n"
+		       "--style=babeltrace2 lays CTF out as babeltrace2 does.",
 	.examples = "spur cat uftrace.data | less\tread it\n"
 		    "spur cat --jsonl uftrace.data | jq 'select(.kind==\"BEGIN\") | .name'\tnames "
 		    "of all calls\n"

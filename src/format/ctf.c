@@ -288,7 +288,30 @@ static void set_version(struct ctf *c, const struct ctf_meta *m)
 
 /* --- the format --- */
 
-/* A key is 16, 24 or 32 bytes, as they are or in hexadecimal. */
+static bool is_key_size(size_t n)
+{
+	return n == 16 || n == 24 || n == 32;
+}
+
+/* Bytes of a key in hexadecimal; 0: it is none. */
+static size_t hex_key(struct text t, uint8_t key[32])
+{
+	size_t n = 0;
+
+	if (t.len % 2 || !is_key_size(t.len / 2))
+		return 0;
+	for (; n < t.len / 2; n++) {
+		struct text pair = text_make(t.p + 2 * n, 2);
+		uint64_t byte;
+
+		if (!text_u64(&pair, 16, &byte) || pair.len)
+			return 0;
+		key[n] = (uint8_t)byte;
+	}
+	return n;
+}
+
+/* SPEC ctf-v11/key: in hexadecimal, blanks around it, else as it is; 32 digits are a key of 16 bytes */
 static enum spur_status read_key(struct ctf *c, const char *path, struct spur_error *err)
 {
 	struct source *s = NULL;
@@ -300,24 +323,13 @@ static enum spur_status read_key(struct ctf *c, const char *path, struct spur_er
 		return SPUR_FAIL;
 	source_need(s, 4096);
 	t = text_make(s->data, s->size < 4096 ? s->size : 4096);
-	if (t.len != 16 && t.len != 24 && t.len != 32) {
-		t = text_trim(t);
-		for (size_t i = 0; i + 1 < t.len && c->key_len < sizeof(c->key); i += 2) {
-			struct text pair = text_make(t.p + i, 2);
-			uint64_t byte;
-
-			if (!text_u64(&pair, 16, &byte) || pair.len)
-				break;
-			c->key[c->key_len++] = (uint8_t)byte;
-		}
-		if (2 * c->key_len != t.len)
-			c->key_len = 0;
-	} else {
+	c->key_len = hex_key(text_trim(t), c->key);
+	if (!c->key_len && is_key_size(t.len)) {
 		memcpy(c->key, t.p, t.len);
 		c->key_len = t.len;
 	}
 	source_close(s);
-	if (c->key_len == 16 || c->key_len == 24 || c->key_len == 32)
+	if (c->key_len)
 		return SPUR_OK;
 	return err_set(err, SPUR_ERR_USAGE,
 		       "%s: expected a key of 16, 24 or 32 bytes, plain or hexadecimal, found none",

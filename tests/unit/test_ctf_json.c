@@ -233,6 +233,12 @@ static void test_roles(void **state)
 	gives("found \"packet-magic-number\": ignored", PREAMBLE,
 	      HEADER(UINT(",\"roles\":[\"packet-magic-number\"]")), STREAM);
 	gives("found \"speed\": ignored", PREAMBLE, HEADER(UINT(",\"roles\":[\"speed\"]")), STREAM);
+	/* SPEC ctf2/cpu: by its name, and of its member alone */
+	gives("cpu_id: uint 8, le, base 10, role cpu\n    other: uint 8, le, base 10\n", PREAMBLE,
+	      "{\"type\":\"field-class-alias\",\"name\":\"u8\",\"field-class\":" UINT("") "}",
+	      "{\"type\":\"data-stream-class\",\"packet-context-field-class\":{\"type\":"
+	      "\"structure\",\"member-classes\":[{\"name\":\"cpu_id\",\"field-class\":\"u8\"},"
+	      "{\"name\":\"other\",\"field-class\":\"u8\"}]}}");
 }
 
 static void test_locations(void **state)

@@ -219,13 +219,14 @@ values_quick(const struct args_place *at, const struct spur_event *ev, bool flat
 	     struct spur_args *args)
 {
 	const uint64_t off = ev->off - at->low;
-	const uint8_t *p = at->bytes.data + off;
 	const struct byte_program *b;
+	const uint8_t *p;
 	struct spur_value *v;
 	uint32_t id;
 
 	if (unlikely(off >= at->size || at->size - off <= at->head || at->stream != ev->stream))
 		return NULL;
+	p = at->bytes.data + off;
 	/* Both short forms begin with the id; the highest one says that it is a long one. */
 	id = load16(p, order_swaps(false)) & at->id_mask;
 	if (unlikely(id >= at->nknown || id == at->id_mask))
@@ -254,8 +255,10 @@ args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 	enum spur_status st;
 
 	if (ev->kind == SPUR_LOST) {
-		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
-			 SPUR_SHOW_PLAIN);
+		if (ev->cls == c->lost_cls)
+			args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
+		else
+			args_u64(args, c->s_packets, ev->len, SPUR_SHOW_PLAIN);
 		return SPUR_OK;
 	}
 	if (ev->cls == c->packet_cls)

@@ -466,6 +466,15 @@ static bool has_version(const struct follow *f)
 	return false;
 }
 
+/* There is metadata, and none of it can be read as it grows (packed files cannot). */
+static bool is_refused(const struct follow *f)
+{
+	for (size_t i = 0; i < f->ndirs; i++)
+		if (f->dirs[i]->metadata)
+			return false;
+	return f->ndirs > 0;
+}
+
 /* Waits until the first trace says what its clock is. */
 static enum spur_status await_metadata(struct follow *f, struct spur_error *err)
 {
@@ -476,6 +485,12 @@ static enum spur_status await_metadata(struct follow *f, struct spur_error *err)
 			return err_nomem(err);
 		if (has_version(f))
 			return SPUR_OK;
+		if (is_refused(f))
+			return err_set(
+				err, SPUR_ERR_FORMAT,
+				"%s: expected metadata that can be followed, found a packed or "
+				"unreadable file",
+				f->root);
 		poll(NULL, 0, REST_MS);
 	}
 	return err_set(err, SPUR_ERR_IO, "%s: stopped", f->c->t->path);

@@ -102,7 +102,7 @@ static enum spur_status get_align(struct frag *j, const json_t *o, const char *k
 	return SPUR_OK;
 }
 
-/* SPEC ctf2/bits: length, byte order, bit order, alignment of fixed-length fields */
+/* SPEC ctf2/bits SPEC ctf2/bit-order: length, byte order, bit order, alignment of fixed-length fields */
 static enum spur_status take_bits(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	static const char *const orders[] = { "little-endian", "big-endian", NULL };

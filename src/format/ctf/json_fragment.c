@@ -252,6 +252,24 @@ static enum spur_status stream_clock(struct frag *j, const json_t *o, struct ctf
 	return SPUR_OK;
 }
 
+/* SPEC ctf2/cpu: there is no role for the processor, so the name `cpu_id` in the packet context tells, as in 1.8 */
+static enum spur_status name_cpu(struct frag *j, const struct ctf_field *context)
+{
+	for (uint32_t i = 0; context && i < context->nmembers; i++) {
+		struct ctf_member *m = &context->members[i];
+
+		if (strcmp(m->name, "cpu_id") != 0 ||
+		    (m->field->kind != CTF_UINT && m->field->kind != CTF_SINT))
+			continue;
+		/* Its class may be an alias that others use too. */
+		m->field = meta_field_copy(j->m, m->field);
+		if (!m->field)
+			return meta_full(j->m, j->err);
+		m->field->roles |= CTF_ROLE_CPU;
+	}
+	return SPUR_OK;
+}
+
 static enum spur_status stream_class(struct frag *j, const json_t *o)
 {
 	static const char *const known[] = { "type",
@@ -286,6 +304,8 @@ static enum spur_status stream_class(struct frag *j, const json_t *o)
 			   &s->event_header) == SPUR_FAIL ||
 	    frag_get_field(j, o, "event-record-common-context-field-class", false, true,
 			   &s->event_common) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (name_cpu(j, s->packet_context) == SPUR_FAIL)
 		return SPUR_FAIL;
 	slot = map64_put(&j->streams, s->id);
 	if (!slot)

@@ -499,13 +499,19 @@ static bool packs(struct ctf_field *element, uint64_t *bits)
 	return *bits % (element->align ? element->align : 1) == 0 && *bits <= UINT32_MAX;
 }
 
+/* Behind an inline length the first element may not be where it is aligned. */
+static bool is_apart(const struct ctf_field *f)
+{
+	return f->length_field && f->length_field->size % f->element->align;
+}
+
 static void build_elements(struct build *b, struct ctf_field *f, const char *name, bool dynamic)
 {
 	uint64_t bits;
 	struct step *s;
 	size_t loop;
 
-	if (!b->value && packs(f->element, &bits)) {
+	if (!b->value && !is_apart(f) && packs(f->element, &bits)) {
 		if (!dynamic && f->length <= MAX_RUN && bits * f->length <= MAX_RUN) {
 			run_add(b, f, bits * f->length);
 			return;

@@ -186,8 +186,8 @@ static inline const struct option *table_find(const struct table *t, uint64_t v)
 }
 
 /*
- * Takes a LEB128 integer of at most 64 bits at a byte boundary; `used` gets its bytes. NULL: all is well, else what is
- * wrong.
+ * SPEC ctf2/leb128 SPEC ctf2/leb128-limit: takes an integer of at most 64 bits and 10 bytes at a byte boundary; `used` gets
+ * its bytes. NULL: all is well, else what is wrong.
  */
 static inline const char *var_load(const struct ctf_cursor *c, bool is_signed, uint64_t *out,
 				   unsigned *used)
@@ -215,7 +215,7 @@ static inline const char *var_load(const struct ctf_cursor *c, bool is_signed, u
 	return NULL;
 }
 
-/* Byte `i` of a value of more than 64 bits at bit `at`, from its least significant one on. */
+/* SPEC ctf2/wide: byte `i` of a value of more than 64 bits at bit `at`, from its least significant one on. */
 static inline uint8_t wide_byte(const struct step *s, const uint8_t *data, uint64_t at, unsigned i)
 {
 	const bool big = s->flags & STEP_BIG, turn = s->flags & STEP_REVERSED;
@@ -242,7 +242,7 @@ static inline void plan_unnamed(struct spur_value *v)
 const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
 		       bool *good);
 
-/* Bits of the string at the cursor with its NUL; 0: there is none. */
+/* SPEC ctf2/strings: bits of the string at the cursor with its NUL; 0: there is none. */
 uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits);
 /* What is wrong with text of so many bytes, which are there; NULL: nothing. */
 const char *text_wrong(const struct ctf_cursor *c, const struct ctf_field *f, uint64_t bytes);
@@ -263,7 +263,10 @@ static inline enum spur_status plan_wrong(struct ctf_cursor *c, const struct ctf
 	return SPUR_FAIL;
 }
 
-/* What both programs do alike. False: the cursor says what is wrong. */
+/*
+ * What both programs do alike. False: the cursor says what is wrong. SPEC ctf2/content-end: no field, and no padding
+ * before one, goes beyond the packet's content
+ */
 static inline bool step_align(struct ctf_cursor *c, const struct step *s)
 {
 	const uint64_t at = align_up(c->at, s->size);
@@ -276,6 +279,7 @@ static inline bool step_align(struct ctf_cursor *c, const struct step *s)
 	return true;
 }
 
+/* SPEC ctf2/mixed-order */
 static inline bool step_order(struct ctf_cursor *c, const struct step *s)
 {
 	const bool big = s->flags & STEP_BIG;

@@ -1,6 +1,7 @@
 /*
- * Tables from selector values to options: sorted, none over another, so that one is found by halving. Where ranges of
- * the metadata lie over each other (of one option, of an optional, of CTF 1's enumerations), the first one holds.
+ * Tables from selector values to options: sorted, none over another, so that one is found by halving.
+ * SPEC ctf/option-overlap: where ranges of the metadata lie over each other (of one option, of an optional, of CTF 1's
+ * enumerations), the first one holds.
  */
 #include <stdlib.h>
 

@@ -164,6 +164,7 @@ static const char *label_join(struct spur_args *args, bool flat, const char *con
 	return text;
 }
 
+/* SPEC ctf2/mappings: of an ordered list the one name */
 static const char *label_ordered(const struct ctf_labels *l, uint64_t v, uint64_t flip)
 {
 	const struct ctf_label *m = l->items, *end = m + l->count;
@@ -175,6 +176,7 @@ static const char *label_ordered(const struct ctf_labels *l, uint64_t v, uint64_
 											  : NULL;
 }
 
+/* SPEC ctf2/bit-map: all names that hold it, in the metadata's order */
 static const char *label_all(struct spur_args *args, bool flat, const struct ctf_field *f,
 			     uint64_t v, uint64_t flip, bool *good)
 {
@@ -341,6 +343,7 @@ static double quad_to_double(uint64_t high, uint64_t low)
 	return high >> 63 ? -v : v;
 }
 
+/* SPEC ctf2/floats */
 static uint64_t load_turned(const struct step *s, const uint8_t *data, uint64_t at, unsigned size)
 {
 	uint64_t v = bits_load(data, at, size, s->flags & STEP_BIG);
@@ -502,6 +505,7 @@ static bool value_string(struct value_run *r, const struct step *s)
 	return value_bytes(r, s, bits, false);
 }
 
+/* SPEC ctf2/strings SPEC ctf2/blobs: of so many bytes */
 static bool value_text(struct value_run *r, const struct step *s, uint64_t bytes, bool blob)
 {
 	const char *why;
@@ -557,6 +561,7 @@ static void value_close(struct value_run *r)
 	*place = *f->owner;
 }
 
+/* SPEC ctf2/arrays */
 static const struct step *value_loop(struct value_run *r, const struct step *s, uint64_t count)
 {
 	if (s->size && count > (r->c->limit - r->c->at) / s->size) {
@@ -590,6 +595,7 @@ static const struct step *value_next(struct value_run *r, const struct step *s)
 	return s + 1;
 }
 
+/* SPEC ctf2/variant: where no option is for the value, it is an error */
 static const struct step *value_select(struct value_run *r, const struct step *s)
 {
 	const struct option *o = table_find(&r->p->tables[s->to], r->c->slots[s->slot]);
@@ -600,6 +606,7 @@ static const struct step *value_select(struct value_run *r, const struct step *s
 	return o ? &r->p->value.steps[o->to] : NULL;
 }
 
+/* SPEC ctf2/optional */
 static const struct step *value_option(struct value_run *r, const struct step *s)
 {
 	const uint64_t n = r->c->slots[s->slot];

@@ -39,7 +39,6 @@ struct ctf_packet {
 	size_t own; /* bytes of `data` where PACKET_OWN */
 	uint16_t cpu;
 	uint16_t flags; /* enum packet_flag */
-	uint32_t file; /* index in struct ctf */
 };
 
 /* An event class in use. */

@@ -412,7 +412,9 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 
 	*row = (struct spur_event){
 		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
+		/* How many events were in lost packets is not known; args take the number from `len`. */
 		.id = events ? count : 0,
+		.len = events ? 0 : (uint32_t)(count < UINT32_MAX ? count : UINT32_MAX),
 		.off = f->class->bits ? 8 * p->off : p->off,
 		.track = f->own_track,
 		.stream = feed_file(f)->stream,
@@ -453,13 +455,13 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 			 (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_cls, n, true);
 	}
-	bits = feed_file(f)->sequence_bits;
-	n = counter_step(b->sequence + 1, p->sequence, bits ? bits : f->class->sequence_bits);
+	bits = feed_file(f)->sequence_bits ? feed_file(f)->sequence_bits : f->class->sequence_bits;
+	n = counter_step(b->sequence + 1, p->sequence, bits);
 	if ((p->flags & b->flags & PACKET_SEQUENCE) && n) {
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
-			 (unsigned long long)(b->sequence + 1), (unsigned long long)p->sequence,
-			 (unsigned long long)n);
+			 (unsigned long long)((b->sequence + 1) & bits_mask(bits ? bits : 64)),
+			 (unsigned long long)p->sequence, (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_packets_cls, n, false);
 	}
 }
@@ -521,6 +523,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	packet_losses(f, feed, p);
 	if (f->ctf->stored)
 		packet_row(f, p);
+	/* SPEC ctf/time-back */
 	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
 	    p->begin < f->before->begin)
 		diag_add(&feed->diag, DIAG_WARN, "ctf/time-back", file->name, p->file_off, 0,

@@ -172,7 +172,7 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 	return *trace == SPUR_NONE ? err_nomem(err) : SPUR_OK;
 }
 
-/* Longest section whose name the file's begins with, then nothing, or `_` or `.` and digits. */
+/* SPEC ctf-v11/file-name: longest section whose name the file's begins with, then nothing, or `_` or `.` and digits */
 uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 {
 	uint32_t best = m->nstreams == 1 ? 0 : SPUR_NONE;

@@ -1,5 +1,6 @@
 /*
- * Metadata of the RFC v1.1: types, sections, events. What the RFC leaves open is decided as docs/formats/ctf.md says.
+ * Metadata of the RFC v1.1: types, sections, events. What the RFC leaves open is decided as docs/formats/ctf-v11.md
+ * says.
  *
  * A section is a stream class; its number is its place in the metadata. The packet header and the two event headers are
  * not in the metadata: they are made here as field classes, so that decoding knows one way only.
@@ -62,7 +63,7 @@ static unsigned find_root(const char *name)
 	return i;
 }
 
-/* An attribute of a type or of what it inherits from, nearest first. */
+/* SPEC ctf-v11/inherit: an attribute of a type or of what it inherits from, nearest first */
 static const struct v11_node *attribute(struct v11 *v, const struct v11_node *body, const char *key)
 {
 	for (unsigned i = 0; body && i < META_DEPTH; i++) {
@@ -208,6 +209,7 @@ static bool take_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 	return true;
 }
 
+/* SPEC ctf-v11/float */
 static bool take_float(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	uint64_t exponent = 0, mantissa = 0;
@@ -233,7 +235,7 @@ static size_t list_length(const struct v11_node *list)
 	return n;
 }
 
-/* { 3, "name" } or { { 1, 4 }, "name" } */
+/* SPEC ctf-v11/enum: { 3, "name" } or { { 1, 4 }, "name" } */
 static bool take_mapping(struct v11 *v, const struct v11_node *item, struct ctf_mapping *out)
 {
 	const struct v11_node *value = item->kind == V11_LIST ? item->first : NULL,
@@ -323,7 +325,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* SPEC ctf-v11/struct-align: the largest alignment of the basic types inside; a bit field counts as its unit */
+/* SPEC ctf-v11/struct-align SPEC ctf-v11/bit-field: the largest of what is inside; a bit field counts as its unit */
 static uint32_t align_inside(const struct ctf_field *f)
 {
 	return f->unit ? larger(f->align, f->unit) : f->align;
@@ -551,7 +553,8 @@ static struct ctf_field *struct_new(struct v11 *v, uint32_t align)
 }
 
 /* `ext`, there where `id` has its highest value. */
-static bool add_extension(struct v11 *v, struct ctf_field *into, struct ctf_field *ext, uint64_t id)
+static bool add_extension(struct v11 *v, struct ctf_field *into, const char *name,
+			  struct ctf_field *ext, uint64_t id)
 {
 	struct ctf_field *f = field_new(v, CTF_OPTIONAL, 0);
 	struct ctf_range *range = arena_alloc(&v->m->arena, sizeof(*range));
@@ -570,7 +573,7 @@ static bool add_extension(struct v11 *v, struct ctf_field *into, struct ctf_fiel
 				   .names = names,
 				   .nnames = 1,
 				   .slot = CTF_NO_SLOT };
-	return add_member(v, into, "extended", f);
+	return add_member(v, into, name, f);
 }
 
 /*
@@ -586,7 +589,7 @@ static struct ctf_field *header1(struct v11 *v)
 	    !add_uint(v, h, "timestamp", 27, 1, CTF_ROLE_TIMESTAMP) ||
 	    !add_uint(v, ext, "id", 32, 8, CTF_ROLE_EVENT_CLASS_ID) ||
 	    !add_uint(v, ext, "timestamp", 64, 8, CTF_ROLE_TIMESTAMP) ||
-	    !add_member(v, ext, "end", pad) || !add_extension(v, h, ext, 31))
+	    !add_extension(v, h, "extended", ext, 31) || !add_extension(v, h, "end", pad, 31))
 		return NULL;
 	return h;
 }
@@ -600,7 +603,7 @@ static struct ctf_field *header2(struct v11 *v)
 	    !add_uint(v, h, "id", 16, 8, CTF_ROLE_EVENT_CLASS_ID) ||
 	    !add_uint(v, ext, "timestamp", 64, 8, CTF_ROLE_TIMESTAMP) ||
 	    !add_uint(v, ext, "id", 32, 8, CTF_ROLE_EVENT_CLASS_ID) ||
-	    !add_extension(v, h, ext, 65535))
+	    !add_extension(v, h, "extended", ext, 65535))
 		return NULL;
 	return h;
 }
@@ -653,6 +656,7 @@ static const char *name_of(struct v11 *v, const struct v11_node *body, const cha
 	return NULL;
 }
 
+/* SPEC ctf-v11/context */
 static bool event_context(struct v11 *v, const struct v11_node *context, struct ctf_stream_class *s)
 {
 	const struct v11_node *fields = v11_get(context, "fields");
@@ -668,7 +672,9 @@ static bool event_context(struct v11 *v, const struct v11_node *context, struct 
 			       : false;
 	if (!s->v11_event_size)
 		return true;
-	/* SPEC ctf-v11/event-size: 16 bits, bytes of the payload */
+	/* SPEC ctf-v11/event-size: 16 bits, bytes of the payload. A type that has a name stays as it is elsewhere. */
+	if (s->event_common && !(s->event_common = meta_field_copy(v->m, s->event_common)))
+		return meta_full(v->m, v->err) == SPUR_OK;
 	if (!s->event_common)
 		s->event_common = struct_new(v, natural(v, 16));
 	return s->event_common &&
@@ -692,6 +698,7 @@ static bool section_event(struct v11 *v, const struct v11_node *event, struct ct
 	       event_context(v, v11_get(event, "context"), s);
 }
 
+/* SPEC ctf-v11/section: numbered by its place */
 static bool add_section(struct v11 *v, const struct v11_node *n)
 {
 	struct ctf_meta *m = v->m;
@@ -782,7 +789,7 @@ static bool take_trace(struct v11 *v, const struct v11_node *n)
 static bool find_alignment(struct v11 *v)
 {
 	struct v11_type *u32 = find_type(v, "uint32_t"), *u64 = find_type(v, "uint64_t");
-	uint64_t a32 = 8, a64 = 0;
+	uint64_t a32 = 8, a64 = u64 ? 8 : 0;
 
 	if (v->m->v11_u64_align)
 		return true;
@@ -815,7 +822,7 @@ static bool is_key(const struct v11_node *n, const char *key)
 	return n->key && strcmp(n->key, key) == 0;
 }
 
-/* Types first, then sections, then events: names may be used before they stand. */
+/* SPEC ctf-v11/forward: types first, then sections, then events: names may be used before they stand. */
 static bool take_blocks(struct v11 *v, const struct v11_node *all)
 {
 	bool good = add_clock(v);

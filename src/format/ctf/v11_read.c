@@ -1,6 +1,7 @@
 /*
- * The language of the RFC v1.1, as text: words, blocks, lists. Takes every slip of the RFC's own examples: a dot before
- * a key, `[` for `{`, missing and trailing commas, `...` at the end of a list, fields in the way of later versions.
+ * The language of the RFC v1.1, as text: words, blocks, lists. SPEC ctf-v11/slips: takes every slip of the RFC's own
+ * examples: a dot before a key, `[` for `{`, missing and trailing commas, `...` at the end of a list, fields in the way
+ * of later versions.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,7 +219,7 @@ static void node_append(struct v11_node *into, struct v11_node *n)
 	into->last = n;
 }
 
-/* \n, \t, \", \\ and such; an octal or hexadecimal escape is one byte. */
+/* SPEC ctf-v11/text: \n, \t, \", \\ and such; before anything else a backslash means nothing. */
 static char *unescape(struct v11_reader *r, struct text t)
 {
 	char *out = arena_alloc(&r->m->arena, t.len + 1), *q = out;
