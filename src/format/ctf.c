@@ -137,7 +137,8 @@ static bool make_feeds(struct ctf *c)
 			f = feed_new(c, &c->files[keys[i].file]);
 		good = f && ctf_feed_add_file(f, keys[i].file);
 		if (good && (i + 1 == n || !same_stream(&keys[i], &keys[i + 1])))
-			good = feed_add(c, f, &c->files[f->files[0]]);
+			good = feed_add(c, f, &c->files[f->files[0]]) &&
+			       (c->stored || ctf_feed_order(f, &c->t->diag));
 	}
 	mem_free(keys);
 	return good;
@@ -418,6 +419,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 void ctf_feed_free(struct ctf_feed *f)
 {
 	mem_free(f->files);
+	scratch_free(f->order, f->order_size);
 	mem_free(f->cursor.slots);
 	mem_free(f->cursor.have);
 	mem_free(f->known);

@@ -109,8 +109,10 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 
 	args_reset(args);
 	if (ev->kind == SPUR_LOST) {
-		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
-			 SPUR_SHOW_PLAIN);
+		if (ev->cls == c->lost_cls)
+			args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
+		else
+			args_u64(args, c->s_packets, ev->len, SPUR_SHOW_PLAIN);
 		return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
 	}
 	if (ev->cls == c->packet_cls)

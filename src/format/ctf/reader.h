@@ -130,7 +130,12 @@ struct ctf_file {
 		shown; /* of a file that grows: its bytes, and those of rows, that `packets` cover */
 };
 
-/* A thread seen in a feed. */
+/* Where a packet of a feed is. */
+struct ctf_turn {
+	uint64_t key;
+	uint32_t file, packet; /* index in the feed's files, in the file's packets */
+};
+
 struct ctf_feed {
 	struct ctf *ctf;
 	struct ctf_trace *trace;
@@ -138,6 +143,9 @@ struct ctf_feed {
 	uint32_t *files; /* in order */
 	size_t nfiles, files_cap;
 	size_t file, next; /* file at hand, packet of it to come */
+	/* Where files overlap: all packets in their order, in scratch memory; else NULL. */
+	struct ctf_turn *order;
+	size_t norder, order_at, order_size;
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
@@ -257,6 +265,12 @@ bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);
 void ctf_feed_free(struct ctf_feed *f);
 /* The top of a trace's tracks. False: no memory. */
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
+
+/*
+ * order.c: SPEC ctf/overlap: packets of files whose times overlap are in the order of their begin, and one that is in
+ * several of them is read once. False: no memory.
+ */
+bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);

@@ -394,16 +394,22 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 {
 	const struct ctf_packet *b = f->before;
 	const struct ctf_class *k = f->class;
-	/* SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins */
+	/*
+	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins. Packets are lost
+	 * between an end and a begin.
+	 */
 	const bool ends = f->trace->meta->generation != CTF_V11;
 	const int64_t from =
 		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
-	const int64_t to = ctf_time(f->ctf, k, ends && (p->flags & PACKET_END) ? p->end : p->begin);
+	const bool to_end = ends && events && (p->flags & PACKET_END);
+	const int64_t to = ctf_time(f->ctf, k, to_end ? p->end : p->begin);
 	struct spur_event *row = &f->held[f->nheld++];
 
 	*row = (struct spur_event){
 		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
+		/* How many events were in lost packets is not known; args take the number from here. */
 		.id = events ? count : 0,
+		.len = (uint32_t)(count < UINT32_MAX ? count : UINT32_MAX),
 		.off = f->class->bits ? 8 * p->off : p->off,
 		.track = f->own_track,
 		.stream = feed_file(f)->stream,
@@ -447,6 +453,7 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 	bits = feed_file(f)->sequence_bits;
 	n = counter_step(b->sequence + 1, p->sequence, bits ? bits : f->class->sequence_bits);
 	if ((p->flags & b->flags & PACKET_SEQUENCE) && n) {
+		feed->lost_packets += n;
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
 			 (unsigned long long)(b->sequence + 1), (unsigned long long)p->sequence,
@@ -486,19 +493,32 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
 }
 
-/* False: there is no packet left. */
-static bool packet_next(struct ctf_feed *f, struct feed *feed)
+/* Goes to the place of the next packet. False: there is none left. */
+static bool packet_step(struct ctf_feed *f)
 {
-	struct ctf_file *file;
-	struct ctf_packet *p;
-
+	if (f->order) {
+		if (f->order_at == f->norder)
+			return false;
+		f->file = f->order[f->order_at].file;
+		f->next = f->order[f->order_at++].packet;
+		return true;
+	}
 	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
 		if (f->ctf->grow && f->file + 1 == f->nfiles)
 			return false;
 		f->file++;
 		f->next = 0;
 	}
-	if (f->file == f->nfiles)
+	return f->file < f->nfiles;
+}
+
+/* False: there is no packet left. */
+static bool packet_next(struct ctf_feed *f, struct feed *feed)
+{
+	struct ctf_file *file;
+	struct ctf_packet *p;
+
+	if (!packet_step(f))
 		return false;
 	file = feed_file(f);
 	p = &f->copies[f->before == &f->copies[0]];
@@ -765,9 +785,11 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 					.own_track = of->own_track };
 		good = feed_start(f);
 	}
-	for (size_t i = of->nfiles; good && !found && i-- > 0;) {
+	/* Where files overlap, any may have the latest row. */
+	for (size_t i = of->nfiles; good && (!found || of->order) && i-- > 0;) {
 		const struct ctf_file *file = &of->ctf->files[of->files[i]];
 
+		found = false;
 		f->files = of->files;
 		f->nfiles = of->nfiles;
 		f->file = i;
