@@ -277,7 +277,8 @@ static enum spur_status take_files(struct finder *f, const char *dir, const stru
 		if (!ctf_is_metadata(files->items[i]))
 			snprintf(first, sizeof(first), "%s/%s%s%s", f->root, dir, sep,
 				 files->items[i]);
-	if (read_metadata(f->c, full, shown, dir, first[0] ? first : NULL, &trace, err) == SPUR_FAIL)
+	if (read_metadata(f->c, full, shown, dir, first[0] ? first : NULL, &trace, err) ==
+	    SPUR_FAIL)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < files->count; i++) {
 		const char *name = files->items[i];
@@ -336,16 +337,32 @@ static bool push_dir(struct arena *a, struct ctf_names *todo, const char *dir, c
 	return name_add(a, todo, path);
 }
 
+/* SPEC ctf/links: links are followed, but a directory is visited once, by the first path that leads to it */
+static bool is_seen(struct map64 *seen, const char *full, bool *good)
+{
+	struct map64_slot *slot;
+	struct stat st;
+
+	if (stat(full, &st) != 0)
+		return true;
+	slot = map64_put(seen, (uint64_t)st.st_ino ^
+				       ((uint64_t)st.st_dev << 48 | (uint64_t)st.st_dev >> 16));
+	*good = slot != NULL;
+	return slot && slot->value++;
+}
+
 static bool walk_dir(struct arena *a, const char *root, const char *dir, struct ctf_names *todo,
-		     bool deep, ctf_visit *each, void *self)
+		     struct map64 *seen, bool deep, ctf_visit *each, void *self)
 {
 	struct ctf_names files = { 0 }, dirs = { 0 };
 	char full[PATH_ROOM];
 	const char *metadata;
-	bool good;
+	bool good = true;
 
 	snprintf(full, sizeof(full), "%s%s%s", root, dir[0] ? "/" : "", dir);
-	good = list_dir(a, full, &files, &dirs);
+	if (is_seen(seen, full, &good))
+		return good;
+	good = good && list_dir(a, full, &files, &dirs);
 	metadata = find_metadata(&files);
 	if (good && metadata)
 		good = each(self, dir, &files, metadata);
@@ -359,13 +376,15 @@ static bool walk_dir(struct arena *a, const char *root, const char *dir, struct 
 bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self)
 {
 	struct ctf_names todo = { 0 };
+	struct map64 seen = { 0 };
 	struct arena a;
 	bool good;
 
 	arena_init(&a);
 	good = name_add(&a, &todo, "");
 	for (size_t i = 0; i < todo.count && good; i++)
-		good = walk_dir(&a, root, todo.items[i], &todo, deep, each, self);
+		good = walk_dir(&a, root, todo.items[i], &todo, &seen, deep, each, self);
+	map64_free(&seen);
 	mem_free(todo.items);
 	arena_free(&a);
 	return good;
