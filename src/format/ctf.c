@@ -349,8 +349,9 @@ static enum spur_status open_files(struct ctf *c, struct spur_error *err)
 	if (!make_feeds(c))
 		return err_nomem(err);
 	for (size_t i = 0; i < c->nfeeds; i++)
-		t->tracks_shared |= c->nfeeds > 1 && (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
-						      c->feeds[i]->trace->kernel);
+		t->tracks_shared |= c->nfeeds > 1 &&
+				    (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
+				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
 	if (!c->nfeeds)
 		tell_empty(c);
 	if (t->options.all_tracks && !ctf_scan_tracks(c))

@@ -40,9 +40,10 @@ static const struct {
 static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
 {
 	const struct ctf_stream_class *s = k->class;
+	const bool gathered = k->names.count > 0;
 	struct map64_slot *slot;
 
-	for (size_t i = 0; !k->names.count && i < s->nevents; i++)
+	for (size_t i = 0; !gathered && i < s->nevents; i++)
 		if (s->events[i]->name &&
 		    (slot = map64_put(&k->names, trace_intern(c->t, s->events[i]->name))))
 			slot->value = 1;
@@ -95,16 +96,27 @@ static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum
 	return false;
 }
 
+static enum event_rule named_rule(const char *name)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (strcmp(name, rules[i].name) == 0)
+			return rules[i].rule;
+	return RULE_NONE;
+}
+
 static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span)
 {
-	enum event_rule rule = RULE_NONE;
+	enum event_rule rule = named_rule(name);
 
 	span[0] = '\0';
 	if (!c->spans)
 		return RULE_NONE;
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (strcmp(name, rules[i].name) == 0)
-			return rules[i].rule;
+	/* SPEC ctf/wakeups: the same one is recorded twice, when it is asked for and when it is done: the first counts */
+	if (rule == RULE_WAKEUP && strcmp(name, "sched_wakeup") == 0 &&
+	    has_event(c, k, "sched_waking"))
+		return RULE_NONE;
+	if (rule)
+		return rule;
 	if (syscall_rule(name, &rule, span) || pair_rule(c, k, name, &rule, span))
 		return rule;
 	span[0] = '\0';
@@ -457,6 +469,17 @@ static void find_quirks(struct ctf_trace *tr)
 
 /* --- stream classes, compiled */
 
+/* SPEC ctf/running: without a thread in the context, the one of an event is who was switched to last on its processor */
+static bool has_switches(const struct ctf *c, const struct ctf_class *k)
+{
+	const struct ctf_stream_class *s = k->class;
+
+	for (size_t i = 0; c->spans && k->tid_slot == CTF_NO_SLOT && i < s->nevents; i++)
+		if (s->events[i]->name && named_rule(s->events[i]->name) == RULE_SWITCH)
+			return true;
+	return false;
+}
+
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				   struct ctf_stream_class *class, struct spur_error *err)
 {
@@ -473,6 +496,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->pid_slot = capture_first(tr->meta, class->event_common, pids);
 	k->tid_slot = capture_first(tr->meta, class->event_common, tids);
 	k->name_slot = capture_first(tr->meta, class->event_common, names);
+	k->by_switch = has_switches(c, k);
 	first = first_field(first);
 	k->bits = !first || first->align < 8;
 	k->usual = (uint8_t)find_usual(class);

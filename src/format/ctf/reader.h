@@ -84,6 +84,7 @@ struct ctf_class {
 	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
 	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
 	bool bits; /* events may begin inside bytes */
+	bool by_switch; /* no context says the thread: it is who was switched to last on the processor */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
@@ -155,6 +156,8 @@ struct ctf_feed {
 	uint64_t last_pid, last_tid; /* whose track `track` is */
 	bool have_last;
 	uint32_t track, own_track;
+	uint32_t
+		current; /* where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
 	uint32_t number; /* among the trace's feeds */
 	struct map64 functions; /* address -> class */
 	const struct ctf_packet *before; /* the packet before: the other of `copies` */

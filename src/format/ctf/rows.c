@@ -192,7 +192,7 @@ static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
 	size_t len;
 
 	if (k->tid_slot == CTF_NO_SLOT)
-		return f->own_track;
+		return f->current == SPUR_NONE ? f->own_track : f->current;
 	tid = c->slots[k->tid_slot];
 	pid = k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[k->pid_slot];
 	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
@@ -302,6 +302,8 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	in->flags |= SPUR_F_IN;
 	comm = packet_text(c, e->slot[3], &len);
 	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
+	if (f->class->by_switch)
+		f->current = c->slots[e->slot[1]] ? in->track : SPUR_NONE;
 	f->nheld = 1;
 	f->held_at = 0;
 }
@@ -488,6 +490,9 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 
 	if (p->flags & (PACKET_LOOSE_BEGIN | PACKET_LOOSE_END))
 		return false;
+	/* Who runs is told by switches before. */
+	if (f->class->by_switch && ctf_time(f->ctf, f->class, p->begin) < t->want_to)
+		return false;
 	return (p->flags & PACKET_BEGIN) && (p->flags & PACKET_END) && p->begin <= p->end &&
 	       (ctf_time(f->ctf, f->class, p->end) < t->want_from ||
 		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
@@ -530,6 +535,8 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 		return true;
 	}
 	packet_losses(f, feed, p);
+	if (f->nheld || (f->before && f->before->cpu != p->cpu))
+		f->current = SPUR_NONE;
 	if (f->ctf->stored)
 		packet_row(f, p);
 	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
@@ -702,6 +709,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 static bool feed_start(struct ctf_feed *f)
 {
 	f->started = true;
+	f->current = SPUR_NONE;
 	f->last_ts = INT64_MIN;
 	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
 	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
