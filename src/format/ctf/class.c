@@ -18,22 +18,20 @@ static const struct {
 	{ "sched_waking", RULE_WAKEUP },
 	{ "sched_wakeup", RULE_WAKEUP },
 	{ "sched_wakeup_new", RULE_WAKEUP },
+	/* As perf names them. */
+	{ "sched:sched_switch", RULE_SWITCH },
+	{ "sched:sched_waking", RULE_WAKEUP },
+	{ "sched:sched_wakeup", RULE_WAKEUP },
+	{ "sched:sched_wakeup_new", RULE_WAKEUP },
 	{ "lttng_ust_cyg_profile:func_entry", RULE_FUNCTION_ENTRY },
 	{ "lttng_ust_cyg_profile:func_exit", RULE_FUNCTION_EXIT },
 	{ "lttng_ust_cyg_profile_fast:func_entry", RULE_FUNCTION_ENTRY },
 	{ "lttng_ust_cyg_profile_fast:func_exit", RULE_FUNCTION_EXIT },
 	{ "lttng_ust_tracef:event", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_EMERG", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_ALERT", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_CRIT", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_ERR", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_WARNING", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_NOTICE", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_INFO", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_DEBUG", RULE_LOG },
 	{ "lttng_python:event", RULE_LOG },
 	{ "lttng_jul:event", RULE_LOG },
 	{ "lttng_log4j:event", RULE_LOG },
+	{ "lttng_log4j2:event", RULE_LOG },
 };
 
 /* Whether the stream class has an event of that name; the names are gathered when first asked for. */
@@ -50,7 +48,7 @@ static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
 	return map64_find(&k->names, trace_intern(c->t, name)) != NULL;
 }
 
-/* "syscall_entry_read" and "syscall_exit_read" are the span "read". */
+/* "syscall_entry_read" and "syscall_exit_read" are the span "read"; perf's "syscalls:sys_enter_read" too. */
 static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 {
 	static const struct {
@@ -61,6 +59,8 @@ static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 		{ "syscall_exit_", "", RULE_EXIT },
 		{ "compat_syscall_entry_", "compat_", RULE_ENTRY },
 		{ "compat_syscall_exit_", "compat_", RULE_EXIT },
+		{ "syscalls:sys_enter_", "", RULE_ENTRY },
+		{ "syscalls:sys_exit_", "", RULE_EXIT },
 	};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -98,10 +98,13 @@ static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum
 
 static enum event_rule named_rule(const char *name)
 {
+	static const char tracelog[] = "lttng_ust_tracelog:";
+
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (strcmp(name, rules[i].name) == 0)
 			return rules[i].rule;
-	return RULE_NONE;
+	/* The rest of the name is that of the level. */
+	return strncmp(name, tracelog, strlen(tracelog)) == 0 ? RULE_LOG : RULE_NONE;
 }
 
 static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span)
@@ -112,8 +115,9 @@ static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char 
 	if (!c->spans)
 		return RULE_NONE;
 	/* SPEC ctf/wakeups: the same one is recorded twice, when it is asked for and when it is done: the first counts */
-	if (rule == RULE_WAKEUP && strcmp(name, "sched_wakeup") == 0 &&
-	    has_event(c, k, "sched_waking"))
+	if (rule == RULE_WAKEUP &&
+	    ((strcmp(name, "sched_wakeup") == 0 && has_event(c, k, "sched_waking")) ||
+	     (strcmp(name, "sched:sched_wakeup") == 0 && has_event(c, k, "sched:sched_waking"))))
 		return RULE_NONE;
 	if (rule)
 		return rule;
@@ -133,6 +137,11 @@ static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm" },
 		[RULE_WAKEUP] = { "tid" },
 	};
+	/* The kernel's own names, which perf keeps. */
+	static const char *const others[][2] = {
+		[RULE_SWITCH] = { "prev_pid", "next_pid" },
+		[RULE_WAKEUP] = { "pid" },
+	};
 	const size_t need = rule == RULE_SWITCH					 ? 2
 			    : rule == RULE_WAKEUP || rule == RULE_FUNCTION_ENTRY ? 1
 										 : 0;
@@ -144,6 +153,9 @@ static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 		return rule;
 	for (size_t i = 0; i < 4 && fields[rule][i]; i++)
 		e->slot[i] = plan_capture(tr->meta, payload, fields[rule][i]);
+	for (size_t i = 0; i < need && rule >= RULE_SWITCH; i++)
+		if (e->slot[i] == CTF_NO_SLOT)
+			e->slot[i] = plan_capture(tr->meta, payload, others[rule][i]);
 	for (size_t i = 0; i < need; i++)
 		if (e->slot[i] == CTF_NO_SLOT)
 			return RULE_NONE;
@@ -190,6 +202,19 @@ static unsigned count_args(const struct ctf_field *f)
 	return f ? f->nmembers : 0;
 }
 
+/* SPEC ctf/log-level: LTTng's word for an event class' level is the category of its rows */
+static const char *level_name(int32_t level)
+{
+	static const char *const names[] = {
+		"EMERG",	"ALERT",      "CRIT",		"ERR",		 "WARNING",
+		"NOTICE",	"INFO",	      "DEBUG_SYSTEM",	"DEBUG_PROGRAM", "DEBUG_PROCESS",
+		"DEBUG_MODULE", "DEBUG_UNIT", "DEBUG_FUNCTION", "DEBUG_LINE",	 "DEBUG",
+	};
+	const int32_t count = sizeof(names) / sizeof(names[0]);
+
+	return level >= 0 && level < count ? names[level] : NULL;
+}
+
 /* Under the lock. */
 static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				    struct ctf_event_class *class)
@@ -217,6 +242,8 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	e->nargs = (uint8_t)(nargs < 255 ? nargs : 255);
 	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
 	e->name = trace_intern(c->t, name);
+	if (level_name(class->log_level))
+		e->cat = trace_intern(c->t, level_name(class->log_level));
 	cls = span[0] ? span_class(c, tr, k, span, class->id)
 		      : class_of(c, tr, name, class->id, CLASS_EVENT);
 	if (!cls ||

@@ -59,6 +59,7 @@ struct ctf_event {
 	struct ctf_program *program; /* common context, own context, payload */
 	uint64_t name_cls; /* row_pair() */
 	uint32_t name; /* of the event, as the metadata has it; the class's may be that of a span */
+	uint32_t cat; /* string id; 0: none */
 	uint8_t rule;
 	uint8_t nargs;
 	bool needs_packet; /* refers to fields of the packet's header or context */

@@ -376,7 +376,7 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	row_store(row, (uint64_t)ts, 0, off,
 		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
 					       event_track(f, c)),
-				      row_pair(f->file_stream, 0), e->name_cls,
+				      row_pair(f->file_stream, e->cat), e->name_cls,
 				      row_rest(SPUR_INSTANT, flags, p->cpu, 0) });
 	row->nargs = e->nargs;
 	f->last_ts = ts;
