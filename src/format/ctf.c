@@ -93,7 +93,7 @@ bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *fi
 			      .parent = f->trace->track,
 			      .name = trace_intern(c->t, cpu == SPUR_NO_CPU ? file->name : name),
 			      .kind = cpu == SPUR_NO_CPU ? SPUR_TRACK_OTHER : SPUR_TRACK_CPU,
-			      .pid = -1,
+			      .pid = f->trace->pid,
 			      .tid = -1,
 			      .cpu = cpu == SPUR_NO_CPU ? -1 : cpu,
 		      });
@@ -182,15 +182,29 @@ static const char *env_text(const struct ctf_meta *m, const char *key)
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
 {
 	const char *name = env_text(tr->meta, "trace_name"), *host = env_text(tr->meta, "hostname");
+	const char *program = env_text(tr->meta, "procname");
+	const int64_t pid = ctf_trace_pid(tr->meta);
+	struct map64_slot *slot;
 
-	name = tr->dir[0] ? tr->dir : name ? name : host ? host : "trace";
-	tr->track = trace_add_track(c->t, (struct spur_track){ .parent = SPUR_NONE,
-							       .name = trace_intern(c->t, name),
-							       .kind = SPUR_TRACK_OTHER,
-							       .pid = -1,
-							       .tid = -1,
-							       .cpu = -1 });
-	return tr->track != SPUR_NONE;
+	name = pid >= 0 && program ? program
+	       : tr->dir[0]	   ? tr->dir
+	       : name		   ? name
+	       : host		   ? host
+				   : "trace";
+	tr->track = trace_add_track(
+		c->t, (struct spur_track){ .parent = SPUR_NONE,
+					   .name = trace_intern(c->t, name),
+					   .kind = pid < 0 ? SPUR_TRACK_OTHER : SPUR_TRACK_PROCESS,
+					   .pid = pid,
+					   .tid = -1,
+					   .cpu = -1 });
+	if (tr->track == SPUR_NONE || pid < 0)
+		return tr->track != SPUR_NONE;
+	/* Its threads are below it; as in rows.c, track + 1, and nobody else names it. */
+	slot = map64_put(&tr->processes, (uint64_t)pid);
+	if (slot)
+		slot->value = (uint64_t)1 << 32 | ((uint64_t)tr->track + 1);
+	return slot != NULL;
 }
 
 static bool add_tracks(struct ctf *c)

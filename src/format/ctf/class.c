@@ -464,6 +464,13 @@ static int64_t env_number(const struct ctf_meta *m, const char *key)
 	return e && !e->is_text ? e->number : 0;
 }
 
+int64_t ctf_trace_pid(const struct ctf_meta *m)
+{
+	const struct ctf_env *e = env_find(m, "vpid");
+
+	return e && !e->is_text && e->number >= 0 ? e->number : -1;
+}
+
 static bool is_tracer(const struct ctf_meta *m, const char *name)
 {
 	const struct ctf_env *e = env_find(m, "tracer_name");
@@ -582,6 +589,7 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
 	if (!tr->classes || !make_head(c, tr))
 		return err_nomem(err);
+	tr->pid = ctf_trace_pid(m);
 	domain = env_find(m, "domain");
 	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;
 	find_quirks(tr);

@@ -101,6 +101,7 @@ struct ctf_trace {
 	struct ctf_class *classes; /* by index of the stream class */
 	uint32_t nslots; /* of cursors */
 	uint32_t track; /* the top of its tracks */
+	int64_t pid; /* whose trace it is, where it is of one process; -1 */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
 	bool kernel;
@@ -233,6 +234,11 @@ bool ctf_below(const char *path);
 
 /* class.c: compiles what packets and events of a trace need. */
 enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err);
+/*
+ * SPEC ctf/one-process: the process that a trace is of, as one of LTTng's buffers by process is: `vpid` of its
+ * environment; -1: none.
+ */
+int64_t ctf_trace_pid(const struct ctf_meta *m);
 /* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */
 struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
 /* The class of a function's rows. Takes the lock. 0: no memory. */

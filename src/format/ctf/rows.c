@@ -194,7 +194,7 @@ static uint32_t event_track(struct ctf_feed *f, const struct ctf_cursor *c)
 	if (k->tid_slot == CTF_NO_SLOT)
 		return f->current == SPUR_NONE ? f->own_track : f->current;
 	tid = c->slots[k->tid_slot];
-	pid = k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[k->pid_slot];
+	pid = k->pid_slot == CTF_NO_SLOT ? (uint64_t)f->trace->pid : c->slots[k->pid_slot];
 	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
 		return f->track;
 	name = packet_text(c, k->name_slot, &len);
