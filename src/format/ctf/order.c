@@ -88,8 +88,8 @@ static void drop_same(struct ctf_feed *f, struct diag_log *diag)
 	}
 	if (file)
 		diag_add(diag, DIAG_NOTE, "ctf/same-packet", file->name, DIAG_NO_OFF, 0,
-			 "expected packets of its own, found %zu of %zu (%llu bytes) of its stream "
-			 "in several files: read once",
+			 "expected each packet of its stream in one file, found %zu of %zu (%llu "
+			 "bytes) in another too: read once",
 			 f->norder - taken, f->norder, (unsigned long long)bytes);
 	f->norder = taken;
 }

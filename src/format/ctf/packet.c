@@ -358,10 +358,9 @@ static void check_hint(struct indexer *x, const struct ctf_packet *p)
 		return;
 	if (i < x->hints.count)
 		hints_get(&x->hints, i, &h);
-	if (h.off == UINT64_MAX && !x->stale++)
+	if (i == x->hints.count && !x->stale++)
 		diag_add(x->diag, DIAG_WARN, "ctf/stale-index", x->f->name, p->file_off, 0,
-			 "index file: expected an entry for the packet here, found the end: not "
-			 "used");
+			 "index file: expected an entry for this packet, found none: not used");
 	else if (h.off != p->file_off)
 		say_stale(x, p->file_off, "a packet at the place", p->file_off, h.off);
 	else if (h.total != 8 * p->file_size)
