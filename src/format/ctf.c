@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "format/ctf/grow.h"
 #include "format/ctf/live.h"
+#include "format/ctf/symbols.h"
 #include "format/format.h"
 
 enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90 };
@@ -368,6 +369,8 @@ static enum spur_status open_files(struct ctf *c, struct spur_error *err)
 				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
 	if (!c->nfeeds)
 		tell_empty(c);
+	if (!ctf_symbols_open(c))
+		return err_nomem(err);
 	if (t->options.all_tracks && !ctf_scan_tracks(c))
 		return err_nomem(err);
 	return SPUR_OK;
@@ -470,6 +473,7 @@ static void close_trace(struct spur_trace *t)
 			map64_free(&tr->classes[k].spans);
 		}
 		map64_free(&tr->processes);
+		map64_free(&tr->spaces);
 		map64_free(&tr->threads);
 		map64_free(&tr->long_threads);
 		map64_free(&tr->ids);
@@ -479,6 +483,7 @@ static void close_trace(struct spur_trace *t)
 	for (size_t i = 0; i < c->nsources; i++)
 		source_close(c->sources[i]);
 	map64_free(&c->functions);
+	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);
 	mem_free(c->files);
 	mem_free(c->traces);

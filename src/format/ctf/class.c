@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "format/ctf/reader.h"
+#include "format/ctf/symbols.h"
 
 enum { NAME_ROOM = 512 };
 
@@ -288,12 +288,20 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 	return e;
 }
 
-uint32_t ctf_function(struct ctf *c, uint64_t address)
+uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts)
 {
 	struct map64_slot *slot;
 	char name[32];
+	uint32_t cls = 0;
 
+	*lasts = true;
 	pthread_mutex_lock(&c->t->lock);
+	if (space)
+		cls = ctf_symbols_class(c, space, address, ts, lasts);
+	if (cls) {
+		pthread_mutex_unlock(&c->t->lock);
+		return cls;
+	}
 	slot = map64_put(&c->functions, address);
 	if (slot && !slot->value) {
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);

@@ -104,6 +104,7 @@ struct ctf_trace {
 	int64_t pid; /* whose trace it is, where it is of one process; -1 */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
+	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
 	bool kernel;
 	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
 	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
@@ -161,7 +162,11 @@ struct ctf_feed {
 	uint32_t
 		current; /* where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
 	uint32_t number; /* among the trace's feeds */
-	struct map64 functions; /* address -> class */
+	struct map64 functions; /* space (symbols.h) and address -> class */
+	int64_t space_pid; /* whose space is `space` */
+	uint32_t space;
+	bool have_space;
+	bool scanning; /* see ctf_feed_scan() */
 	const struct ctf_packet *before; /* the packet before: the other of `copies` */
 	int64_t last_ts;
 	uint32_t file_stream; /* spur_stream of the file at hand */
@@ -188,6 +193,7 @@ struct ctf {
 	struct source **sources; /* of metadata */
 	size_t nsources, sources_cap;
 	struct map64 functions; /* address -> class, under the trace's lock */
+	struct ctf_symbols *symbols; /* NULL: nothing is known */
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
@@ -241,8 +247,8 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 int64_t ctf_trace_pid(const struct ctf_meta *m);
 /* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */
 struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
-/* The class of a function's rows. Takes the lock. 0: no memory. */
-uint32_t ctf_function(struct ctf *c, uint64_t address);
+/* The class of a function's rows: see symbols.h. Takes the lock. 0: no memory. */
+uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts);
 
 /* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
@@ -286,6 +292,12 @@ bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /* Makes the tracks of all threads that the feeds will come upon (spur_options.all_tracks). False: no memory. */
 bool ctf_scan_tracks(struct ctf *c);
+/*
+ * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions with their address as
+ * `id` and without their class. False: no memory, or `each` said so.
+ */
+typedef bool ctf_visit_rows(void *self, const struct spur_event *rows, size_t n);
+bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
 /* The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to `feed`. */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
 /* Goes on with a newer trace of the same stream. False: no memory. */

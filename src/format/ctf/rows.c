@@ -9,6 +9,7 @@
 #include "format/ctf/grow.h"
 #include "format/ctf/plan_parts.h"
 #include "format/ctf/reader.h"
+#include "format/ctf/symbols.h"
 
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -308,20 +309,44 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	f->held_at = 0;
 }
 
+/* Of the event at hand. */
+static uint32_t function_space(struct ctf_feed *f)
+{
+	const uint32_t slot = f->class->pid_slot;
+	const int64_t pid = slot == CTF_NO_SLOT ? f->trace->pid : (int64_t)f->cursor.slots[slot];
+
+	if (!f->have_space || f->space_pid != pid) {
+		f->have_space = true;
+		f->space_pid = pid;
+		f->space = ctf_symbols_space(f->ctf, f->trace, pid);
+	}
+	return f->space;
+}
+
 static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
 	const uint64_t address = f->cursor.slots[e->slot[0]];
-	struct map64_slot *slot = map64_put(&f->functions, address);
+	const uint32_t space = f->ctf->symbols ? function_space(f) : 0;
+	struct map64_slot *slot;
+	bool lasts;
+	uint32_t cls;
 
+	row->id = address;
+	if (f->scanning)
+		return;
+	/* Addresses have 48 bits, or what is in them is not known by any process' maps. */
+	slot = map64_put(&f->functions, space ? (uint64_t)space << 48 | address : address);
 	if (!slot)
 		return;
-	if (!slot->value)
-		slot->value = ctf_function(f->ctf, address);
-	if (!slot->value)
+	cls = (uint32_t)slot->value;
+	if (!cls) {
+		cls = ctf_function(f->ctf, space, address, row->ts, &lasts);
+		slot->value = lasts ? cls : 0;
+	}
+	if (!cls)
 		return;
-	row->cls = (uint32_t)slot->value;
+	row->cls = cls;
 	row->name = trace_class(f->ctf->t, row->cls)->name;
-	row->id = address;
 }
 
 /* What the event means beside its fields. */
@@ -821,8 +846,7 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 	return good;
 }
 
-/* Reads a whole stream for its tracks alone. False: memory is out. */
-static bool feed_scan(const struct ctf_feed *of)
+bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 {
 	enum { SCAN_ROWS = 256 };
 	struct ctf_feed *f = mem_alloc(sizeof(*f));
@@ -838,14 +862,17 @@ static bool feed_scan(const struct ctf_feed *of)
 					.class = of->class,
 					.number = of->number,
 					.own_track = of->own_track,
+					.scanning = true,
 					.files = of->files,
 					.nfiles = of->nfiles };
 		good = feed_start(f);
 	}
 	while (good && packet_next(f, &none))
-		for (f->nheld = 0; f->packet && f->cursor.at < f->cursor.limit;
-		     f->nheld = b.count = 0)
+		for (f->nheld = 0; good && f->packet && f->cursor.at < f->cursor.limit;
+		     f->nheld = b.count = 0) {
 			packet_rows(f, &none, &b);
+			good = !each || each(self, rows, b.count);
+		}
 	if (f) {
 		f->files = NULL;
 		ctf_feed_free(f);
@@ -858,7 +885,7 @@ static bool feed_scan(const struct ctf_feed *of)
 bool ctf_scan_tracks(struct ctf *c)
 {
 	for (size_t i = 0; i < c->nfeeds; i++)
-		if (!feed_scan(c->feeds[i]))
+		if (!ctf_feed_scan(c->feeds[i], NULL, NULL))
 			return false;
 	return true;
 }
