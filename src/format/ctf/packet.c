@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "format/ctf/crash.h"
 #include "format/ctf/hints.h"
 #include "format/ctf/reader.h"
 
@@ -692,6 +693,55 @@ static bool index_run(struct indexer *x, bool more)
 	return good || x->off == x->size;
 }
 
+/* One sub-buffer; what is not closed yet ends where writing did. False: no memory. */
+static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
+{
+	struct ctf_packet p;
+
+	if (s->bad) {
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/ring-buffer", x->f->name, DIAG_NO_OFF, 0,
+			 "expected the place and the counter of a sub-buffer, found such that "
+			 "cannot be");
+		return true;
+	}
+	x->off = s->off;
+	x->size = s->off + s->bytes;
+	if (read_heads(x, &p) != HEADS_GOOD || 8 * s->bytes < p.body) {
+		damage(x, "ctf/bad-packet", s->bytes, x->why);
+		return true;
+	}
+	if (!s->whole) {
+		x->cur.slots[CTF_SLOT_PACKET_SIZE] = 8 * s->bytes;
+		x->cur.slots[CTF_SLOT_CONTENT_SIZE] = 8 * s->bytes;
+	}
+	return add_packet(x, &p);
+}
+
+/* Shared memory of a ring buffer. False: no memory. */
+static bool index_ring(struct indexer *x)
+{
+	uint8_t have[CTF_SLOTS_FIXED];
+	struct ctf_subbuf s;
+	struct ctf_ring r;
+	bool good = true;
+
+	if (!crash_open(&r, x->data, x->size)) {
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/ring-buffer", x->f->name, 0, x->size,
+			 "expected the layout of a ring buffer, found numbers that cannot be");
+		return true;
+	}
+	diag_add(x->diag, DIAG_NOTE, "ctf/ring-buffer", x->f->name, 0, 0,
+		 "expected a stream, found shared memory with a ring buffer: read as it was left");
+	x->cur.have = have;
+	x->cur.slots = mem_array(ctf_slots(x->tr), sizeof(*x->cur.slots));
+	good = x->cur.slots != NULL;
+	while (good && crash_next(&r, &s))
+		good = take_subbuf(x, &s);
+	mem_free(x->cur.slots);
+	mem_free(x->by_class);
+	return good;
+}
+
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 {
 	struct indexer x = { .c = c,
@@ -706,6 +756,8 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 
 	if (f->is_sibling)
 		return true;
+	if (crash_is(x.data, x.size))
+		return index_ring(&x);
 	good = index_run(&x, false);
 	check_count(&x);
 	return good;
