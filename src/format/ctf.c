@@ -10,12 +10,13 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "format/ctf/archive.h"
 #include "format/ctf/grow.h"
 #include "format/ctf/live.h"
 #include "format/ctf/symbols.h"
 #include "format/format.h"
 
-enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90 };
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512 };
 
 /* --- feeds --- */
 
@@ -347,11 +348,11 @@ static void tell_empty(struct ctf *c)
 		 "files are lost");
 }
 
-static enum spur_status open_files(struct ctf *c, struct spur_error *err)
+static enum spur_status open_files(struct ctf *c, struct source *archive, struct spur_error *err)
 {
 	struct spur_trace *t = c->t;
 
-	if (ctf_find(c, t->path, err) == SPUR_FAIL)
+	if ((archive ? ctf_find_archive(c, archive, err) : ctf_find(c, t->path, err)) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (!add_tracks(c))
 		return err_nomem(err);
@@ -393,7 +394,9 @@ static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_err
 	return SPUR_OK;
 }
 
-static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *err)
+/* `archive`: the input, where it is one. */
+static enum spur_status open_all(struct ctf *c, bool is_url, struct source *archive,
+				 struct spur_error *err)
 {
 	struct spur_trace *t = c->t;
 	const struct ctf_trace *tr;
@@ -403,7 +406,8 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *
 		return SPUR_FAIL;
 	if (!add_names(c))
 		return err_nomem(err);
-	st = is_url || t->options.follow ? open_growing(c, is_url, err) : open_files(c, err);
+	st = is_url || t->options.follow ? open_growing(c, is_url, err)
+					 : open_files(c, archive, err);
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	tr = first_trace(c);
@@ -419,6 +423,7 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
 {
 	struct ctf *c = mem_alloc(sizeof(*c));
+	bool is_archive;
 
 	if (!c)
 		return err_nomem(err);
@@ -427,11 +432,15 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	c->spans = !t->options.no_spans;
 	c->stored = t->options.as_stored && !t->options.follow;
 	pthread_rwlock_init(&c->lock, NULL);
-	if (src && strcmp(t->path, "-") == 0)
+	is_archive = src && source_need(src, TAR_BLOCK) && archive_is(src->data, (size_t)src->size);
+	if (is_archive && t->options.follow)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "%s: expected a directory to follow, found an archive", t->path);
+	if (src && !is_archive && strcmp(t->path, "-") == 0)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "-: expected a trace directory, found a pipe: a stream cannot be "
 			       "read without its metadata");
-	return open_all(c, format_of_url(t->path) != NULL, err);
+	return open_all(c, format_of_url(t->path) != NULL, is_archive ? src : NULL, err);
 }
 
 void ctf_feed_free(struct ctf_feed *f)
@@ -482,6 +491,7 @@ static void close_trace(struct spur_trace *t)
 	}
 	for (size_t i = 0; i < c->nsources; i++)
 		source_close(c->sources[i]);
+	archive_close(c->archive);
 	map64_free(&c->functions);
 	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);
@@ -520,6 +530,8 @@ static int probe(const struct probe *p)
 	if (load32(p->head, false) == 0x75D11D57 || load32(p->head, true) == 0x75D11D57 ||
 	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "preamble") > 0))
 		return SCORE_SURE;
+	if (archive_is(p->head, p->len))
+		return SCORE_ARCHIVE;
 	return load32(p->head, false) == 0xC1FC1FC1 || load32(p->head, true) == 0xC1FC1FC1
 		       ? SCORE_STREAM
 		       : 0;
@@ -528,7 +540,8 @@ static int probe(const struct probe *p)
 const struct spur_format spur_format_ctf = {
 	.name = "ctf",
 	.title = "Common Trace Format (LTTng, barectf, Zephyr, perf, babeltrace)",
-	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, both "
+	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, also "
+		 "in tar archives, both "
 		 "byte orders, packed packets; live sessions of a relay daemon",
 	.probe = probe,
 	.urls = live_urls,

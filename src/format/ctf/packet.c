@@ -699,7 +699,7 @@ static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
 	struct ctf_packet p;
 
 	if (s->bad) {
-		diag_add(x->diag, DIAG_DAMAGE, "ctf/ring-buffer", x->f->name, DIAG_NO_OFF, 0,
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/bad-ring-buffer", x->f->name, DIAG_NO_OFF, 0,
 			 "expected the place and the counter of a sub-buffer, found such that "
 			 "cannot be");
 		return true;
@@ -726,7 +726,7 @@ static bool index_ring(struct indexer *x)
 	bool good = true;
 
 	if (!crash_open(&r, x->data, x->size)) {
-		diag_add(x->diag, DIAG_DAMAGE, "ctf/ring-buffer", x->f->name, 0, x->size,
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/bad-ring-buffer", x->f->name, 0, x->size,
 			 "expected the layout of a ring buffer, found numbers that cannot be");
 		return true;
 	}

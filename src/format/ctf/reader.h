@@ -190,6 +190,7 @@ struct ctf {
 	size_t nfiles, files_cap;
 	struct ctf_feed **feeds;
 	size_t nfeeds, feeds_cap;
+	struct ctf_archive *archive; /* which the trace is in; NULL: it is none */
 	struct source **sources; /* of metadata */
 	size_t nsources, sources_cap;
 	struct map64 functions; /* address -> class, under the trace's lock */
@@ -214,6 +215,9 @@ enum { CTF_MAX_GROWING = 1 << 16 };
 
 /* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
+
+/* The same of an archive (archive.h) that is the trace's input. */
+enum spur_status ctf_find_archive(struct ctf *c, struct source *s, struct spur_error *err);
 
 /* Names in a directory, in the order of their bytes. */
 struct ctf_names {

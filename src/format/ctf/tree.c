@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/ctf/archive.h"
 #include "format/ctf/reader.h"
 
 enum {
@@ -120,14 +121,34 @@ static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
 	return tr->dir ? (uint32_t)c->ntraces++ : SPUR_NONE;
 }
 
+/* Of the archive where the trace is one, else of the file system. */
+static enum spur_status file_open(struct ctf *c, const char *path, struct source **out,
+				  struct spur_error *err)
+{
+	const struct source_options o = { .read_size = c->t->options.read_size };
+	const struct ctf_tar_file *m = c->archive ? archive_find(c->archive, path) : NULL;
+
+	if (m)
+		return source_memory(out, m->name, m->data, (size_t)m->size, NULL, err);
+	return c->archive ? err_set(err, SPUR_ERR_IO, "%s: no such file in the archive", path)
+			  : source_open(out, path, &o, err);
+}
+
+static bool file_is_there(const struct ctf *c, const char *path)
+{
+	struct stat st;
+
+	return c->archive ? archive_find(c->archive, path) != NULL
+			  : stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static enum spur_status source_keep(struct ctf *c, const char *path, struct source **out,
 				    struct spur_error *err)
 {
 	if (!mem_grow((void **)&c->sources, &c->sources_cap, c->nsources + 1, sizeof(*c->sources),
 		      3 * CTF_MAX_FILES))
 		return err_nomem(err);
-	if (source_open(out, path, &(struct source_options){ .read_size = c->t->options.read_size },
-			err) == SPUR_FAIL)
+	if (file_open(c, path, out, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	c->sources[c->nsources++] = *out;
 	source_need(*out, UINT64_MAX);
@@ -135,15 +156,14 @@ static enum spur_status source_keep(struct ctf *c, const char *path, struct sour
 }
 
 /* Whether a stream file of the RFC v1.1 begins with the magic number in big-endian order. */
-static bool is_big_endian(const char *full)
+static bool is_big_endian(struct ctf *c, const char *full)
 {
 	static const uint8_t magic[] = { 0xC1, 0xFC, 0x1F, 0xC1 };
 	struct source *s = NULL;
+	struct spur_error err;
 	bool big = false;
-	struct stat st;
 
-	if (stat(full, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    source_open(&s, full, NULL, NULL) == SPUR_FAIL)
+	if (!file_is_there(c, full) || file_open(c, full, &s, &err) == SPUR_FAIL)
 		return false;
 	if (source_need(s, sizeof(magic)))
 		big = memcmp(s->data, magic, sizeof(magic)) == 0;
@@ -163,7 +183,7 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 	    meta_read(&m, shown, s->data, s->size, &c->t->diag, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	/* SPEC ctf-v11/byte-order: plain text does not say it; the streams do */
-	if (m->generation == CTF_V11 && m->plain && first && is_big_endian(first)) {
+	if (m->generation == CTF_V11 && m->plain && first && is_big_endian(c, first)) {
 		meta_free(m);
 		if (meta_read_as(&m, shown, s->data, s->size, true, &c->t->diag, err) == SPUR_FAIL)
 			return SPUR_FAIL;
@@ -204,7 +224,7 @@ static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 
 	if (snprintf(path, sizeof(path), "%.*sindex/%s.idx", (int)(name - full), full, name) >=
 		    PATH_ROOM ||
-	    access(path, R_OK) != 0)
+	    !(c->archive ? file_is_there(c, path) : access(path, R_OK) == 0))
 		return true;
 	if (source_keep(c, path, &s, &err) == SPUR_FAIL)
 		return err.code != SPUR_ERR_MEMORY;
@@ -390,6 +410,17 @@ bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self)
 	return good;
 }
 
+static enum spur_status find_end(const struct finder *f, const char *path, struct spur_error *err)
+{
+	if (f->c->ntraces)
+		return SPUR_OK;
+	if (!f->failed)
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected a file named metadata, found none", path);
+	*err = f->err;
+	return SPUR_FAIL;
+}
+
 static enum spur_status find_below(struct ctf *c, const char *root, const char *only,
 				   struct spur_error *err)
 {
@@ -397,13 +428,81 @@ static enum spur_status find_below(struct ctf *c, const char *root, const char *
 
 	if (!ctf_walk(root, !only, take_dir, &f))
 		return err_nomem(err);
-	if (c->ntraces)
-		return SPUR_OK;
-	if (!f.failed)
-		return err_set(err, SPUR_ERR_FORMAT,
-			       "%s: expected a file named metadata, found none", root);
-	*err = f.err;
-	return SPUR_FAIL;
+	return find_end(&f, root, err);
+}
+
+/* --- archives --- */
+
+static size_t dir_len(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? (size_t)(slash - name) : 0;
+}
+
+/* Files of one directory do not stand together where it has others in it: their places, by directory. */
+static int by_dir(const void *a, const void *b)
+{
+	const struct ctf_tar_file *x = *(const struct ctf_tar_file *const *)a,
+				  *y = *(const struct ctf_tar_file *const *)b;
+	const size_t m = dir_len(x->name), n = dir_len(y->name);
+	const int order = memcmp(x->name, y->name, m < n ? m : n);
+
+	return order ? order : m != n ? m < n ? -1 : 1 : strcmp(x->name + m, y->name + n);
+}
+
+/* The files from `list` on that are in one directory; `used` of them. False: no memory. */
+static bool visit_members(struct arena *a, const struct ctf_tar_file *const *list, size_t left,
+			  struct finder *f, size_t *used)
+{
+	const size_t len = dir_len(list[0]->name);
+	struct ctf_names files = { 0 };
+	const char *metadata;
+	char dir[PATH_ROOM];
+	bool good = true;
+	size_t n = 0;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(len < PATH_ROOM ? len : 0), list[0]->name);
+	for (; good && n < left && dir_len(list[n]->name) == len &&
+	       memcmp(list[n]->name, list[0]->name, len) == 0;
+	     n++)
+		good = name_add(a, &files, list[n]->name + len + (len > 0));
+	metadata = find_metadata(&files);
+	if (good && metadata)
+		good = take_dir(f, dir, &files, metadata);
+	mem_free(files.items);
+	*used = n;
+	return good;
+}
+
+enum spur_status ctf_find_archive(struct ctf *c, struct source *s, struct spur_error *err)
+{
+	const struct ctf_tar_file **list;
+	struct finder f = { .c = c, .root = "" };
+	bool good;
+	struct arena a;
+	size_t used;
+
+	source_need(s, UINT64_MAX);
+	if (s->error.code)
+		diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/unreadable", c->t->path, DIAG_NO_OFF, 0,
+			 "%s", s->error.message);
+	if (!archive_open(&c->archive, s->data, s->size, c->t->path, &c->t->diag))
+		return err_nomem(err);
+	list = mem_array(c->archive->count + 1, sizeof(*list));
+	if (!list)
+		return err_nomem(err);
+	for (size_t i = 0; i < c->archive->count; i++)
+		list[i] = &c->archive->members[i];
+	if (c->archive->count)
+		qsort(list, c->archive->count, sizeof(struct ctf_tar_file *), by_dir);
+	arena_init(&a);
+	good = true;
+	for (size_t i = 0; good && i < c->archive->count; i += used)
+		good = visit_members(&a, list + i, c->archive->count - i, &f, &used);
+	arena_free(&a);
+	mem_free(list);
+	return good ? find_end(&f, c->t->path, err) : err_nomem(err);
 }
 
 const char *ctf_split_path(const char *path, char *dir, size_t size)
