@@ -497,6 +497,7 @@ static void modules_open(struct ctf *c, struct ctf_symbols *s)
 bool ctf_symbols_open(struct ctf *c)
 {
 	struct scan x = { .c = c };
+	const uint64_t failures = mem_failures();
 	bool good = true;
 
 	for (size_t i = 0; good && c->spans && i < c->nfeeds; i++) {
@@ -517,7 +518,7 @@ bool ctf_symbols_open(struct ctf *c)
 		regions_sort(x.s);
 		modules_open(c, x.s);
 	}
-	return good;
+	return good && mem_failures() == failures;
 }
 
 uint32_t ctf_symbols_class(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts)
