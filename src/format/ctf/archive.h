@@ -1,6 +1,6 @@
 /*
- * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files are in it and where
- * their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
+ * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files are in it and
+ * where their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
  */
 #ifndef SPUR_FORMAT_CTF_ARCHIVE_H
 #define SPUR_FORMAT_CTF_ARCHIVE_H

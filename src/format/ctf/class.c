@@ -114,7 +114,7 @@ static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char 
 	span[0] = '\0';
 	if (!c->spans)
 		return RULE_NONE;
-	/* SPEC ctf/wakeups: the same one is recorded twice, when it is asked for and when it is done: the first counts */
+	/* SPEC ctf/wakeups: one is recorded twice, when it is asked for and when it is done: the first counts */
 	if (rule == RULE_WAKEUP &&
 	    ((strcmp(name, "sched_wakeup") == 0 && has_event(c, k, "sched_waking")) ||
 	     (strcmp(name, "sched:sched_wakeup") == 0 && has_event(c, k, "sched:sched_waking"))))
@@ -511,7 +511,7 @@ static void find_quirks(struct ctf_trace *tr)
 
 /* --- stream classes, compiled */
 
-/* SPEC ctf/running: without a thread in the context, the one of an event is who was switched to last on its processor */
+/* SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its processor */
 static bool has_switches(const struct ctf *c, const struct ctf_class *k)
 {
 	const struct ctf_stream_class *s = k->class;

@@ -1,9 +1,10 @@
 /*
- * SPEC ctf/ring-buffer: shared memory of LTTng-UST's ring buffers. It begins with 16 bytes of magic number; u64 length;
- * u16 byte order (1234), major, minor; u8 word size, kind of layout; u32 places of: bytes produced, bytes consumed, array
- * of commit counters, counter in it, array of sub-buffer numbers, number in it, array of sub-buffers, place of one in it,
- * place of its bytes in that, of content and packet size in a packet; u8 sizes of these numbers; u32 strides of the three
- * arrays; u64 size of the buffer, size and number of its sub-buffers; u32 mode.
+ * SPEC ctf/ring-buffer: shared memory of LTTng-UST's ring buffers. It begins with 16 bytes of magic number; u64
+ * length; u16 byte order (1234), major, minor; u8 word size, kind of layout; u32 places of: bytes produced, bytes
+ * consumed, array of commit counters, counter in it, array of sub-buffer numbers, number in it, array of
+ * sub-buffers, place of one in it, place of its bytes in that, of content and packet size in a packet; u8 sizes of
+ * these numbers; u32 strides of the three arrays; u64 size of the buffer, size and number of its sub-buffers; u32
+ * mode.
  */
 #include "format/ctf/crash.h"
 

@@ -1,7 +1,7 @@
 /*
- * LTTng's index files, versions 1.0 and 1.1. A header of four big-endian words (magic, major, minor, bytes of an entry),
- * then entries of seven or nine big-endian u64: offset in bytes; packet size and content size in bits; clock at begin and
- * end; discarded events; stream class; stream instance; sequence number.
+ * LTTng's index files, versions 1.0 and 1.1. A header of four big-endian words (magic, major, minor, bytes of an
+ * entry), then entries of seven or nine big-endian u64: offset in bytes; packet size and content size in bits; clock
+ * at begin and end; discarded events; stream class; stream instance; sequence number.
  */
 #include "format/ctf/hints.h"
 

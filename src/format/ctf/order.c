@@ -1,6 +1,6 @@
 /*
- * Packets of one stream that lie in several files: where the files' times overlap, as those of snapshots do, packets are
- * put in the order of their begin, and one that is in several files is read once.
+ * Packets of one stream that lie in several files: where the files' times overlap, as those of snapshots do, packets
+ * are put in the order of their begin, and one that is in several files is read once.
  */
 #include <stdlib.h>
 #include <string.h>

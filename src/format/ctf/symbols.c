@@ -1,9 +1,10 @@
 /*
- * Names of functions that events tell by their address. What is mapped where is read from the streams when the trace is
- * opened, and programs and libraries that have any of the functions are opened then. One that is not what was traced (its
- * build id says so) gives no names.
+ * Names of functions that events tell by their address. What is mapped where is read from the streams when the trace
+ * is opened, and programs and libraries that have any of the functions are opened then. One that is not what was
+ * traced (its build id says so) gives no names.
  *
- * Does not read: memory maps of threads without a process; what is unmapped (a place is the last one's that was mapped).
+ * Does not read: memory maps of threads without a process; what is unmapped (a place is the last one's that was
+ * mapped).
  */
 #include "format/ctf/symbols.h"
 
@@ -340,7 +341,10 @@ static bool find_in(const struct ctf *c, const struct module *m, struct text dir
 	       fits(c, m, file, false);
 }
 
-/* SPEC ctf/find-binary: those given, those in the directories given, then where the trace says, if the build id fits */
+/*
+ * SPEC ctf/find-binary: those given, those in the directories given, then where the trace says, if the build id
+ * fits
+ */
 static bool find_file(const struct ctf *c, const struct module *m, char *file)
 {
 	const struct spur_options *o = &c->t->options;
@@ -402,7 +406,6 @@ static uint32_t intern_form(struct ctf *c, const char *raw, enum demangle_form f
 
 static uint32_t symbol_class(struct ctf *c, struct module *m, const struct symbol *sym)
 {
-	uint32_t *class = &m->classes[sym - m->syms.syms];
 	struct event_class k = { .module = m->path,
 				 .flags = CLASS_FUNCTION | (sym->type == 'P' ? CLASS_LIBRARY : 0),
 				 .addr = sym->addr,
@@ -410,15 +413,12 @@ static uint32_t symbol_class(struct ctf *c, struct module *m, const struct symbo
 	const int how = c->t->options.demangle;
 	const char *file;
 
-	if (*class)
-		return *class;
 	k.raw = trace_intern(c->t, sym->name);
 	k.simple = intern_form(c, sym->name, DEMANGLE_SIMPLE);
 	k.name = how == 2 ? k.raw : how == 1 ? intern_form(c, sym->name, DEMANGLE_FULL) : k.simple;
 	if (m->lines && dwarf_line(m->lines, sym->addr, &file, &k.line))
 		k.file = trace_intern(c->t, file);
-	*class = trace_add_class_locked(c->t, &k);
-	return *class;
+	return trace_add_class_locked(c->t, &k);
 }
 
 /* A function without symbol: the program or library, and where in it. */
@@ -432,8 +432,10 @@ static uint32_t unnamed_class(struct ctf *c, uint32_t module, uint64_t at)
 				 .addr = at };
 	char name[ROOM];
 
-	if (!slot || slot->value)
-		return slot ? (uint32_t)slot->value : 0;
+	if (!slot)
+		return 0;
+	if (slot->value)
+		return (uint32_t)slot->value;
 	snprintf(name, sizeof(name), "%s+0x%llx", base_name(spur_string(c->t, path, NULL)),
 		 (unsigned long long)at);
 	k.name = k.simple = k.raw = trace_intern(c->t, name);
@@ -526,10 +528,16 @@ uint32_t ctf_symbols_class(struct ctf *c, uint32_t space, uint64_t address, int6
 	const struct region *r = region_find(c->symbols, space, address, ts, lasts);
 	const struct symbol *sym;
 	struct module *m;
+	uint32_t *class;
 
 	if (!r)
 		return 0;
 	m = &c->symbols->modules[r->module];
 	sym = m->classes ? symtab_find(&m->syms, address - r->base) : NULL;
-	return sym ? symbol_class(c, m, sym) : unnamed_class(c, r->module, address - r->base);
+	if (!sym)
+		return unnamed_class(c, r->module, address - r->base);
+	class = &m->classes[sym - m->syms.syms];
+	if (!*class)
+		*class = symbol_class(c, m, sym);
+	return *class;
 }

@@ -1,6 +1,6 @@
 /*
- * Names of functions that events tell by their address: LTTng-UST says what is mapped where in each process (state dump,
- * dlopen, library loads), and the programs and libraries themselves say what lies in them.
+ * Names of functions that events tell by their address: LTTng-UST says what is mapped where in each process (state
+ * dump, dlopen, library loads), and the programs and libraries themselves say what lies in them.
  */
 #ifndef SPUR_FORMAT_CTF_SYMBOLS_H
 #define SPUR_FORMAT_CTF_SYMBOLS_H
@@ -19,8 +19,8 @@ void ctf_symbols_free(struct ctf_symbols *s);
 /* Number of a process' mappings; 0: it has none. Any thread. */
 uint32_t ctf_symbols_space(const struct ctf *c, const struct ctf_trace *tr, int64_t pid);
 /*
- * The class of the function at an address; `ts` decides where a place was used again, and then *lasts is false. 0: nothing
- * is known to be there, or no memory. Under the trace's lock.
+ * The class of the function at an address; `ts` decides where a place was used again, and then *lasts is false. 0:
+ * nothing is known to be there, or no memory. Under the trace's lock.
  */
 uint32_t ctf_symbols_class(struct ctf *c, uint32_t space, uint64_t address, int64_t ts,
 			   bool *lasts);
