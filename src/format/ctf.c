@@ -1,9 +1,11 @@
 /*
  * Common Trace Format: RFC v1.1, 1.8 and 2.
  *
- * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies beside
- * it, one stream file, or a session of LTTng's relay daemon. Parts: tree.c finds files; meta*.c, tsdl_*.c, v11*.c,
- * json*.c and resolve*.c read metadata; plan*.c compile and run decode programs; packet.c lists packets, rows.c makes
+ * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies
+ * beside it, one stream file, a tar archive of these, what a crash leaves in shared memory, or a session of LTTng's
+ * relay daemon. Parts: tree.c and archive.c find files; meta*.c, tsdl_*.c, v11*.c, json*.c and resolve*.c read
+ * metadata; plan*.c compile and run decode programs; packet.c and crash.c list packets, order.c puts those of
+ * overlapping files in order; class.c and symbols.c say what events mean and functions are called, rows.c makes
  * rows, args.c gives fields; grow.c merges streams that are still being written, which live*.c and follow.c bring.
  */
 #include <stdio.h>
