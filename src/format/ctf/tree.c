@@ -192,10 +192,21 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 	return *trace == SPUR_NONE ? err_nomem(err) : SPUR_OK;
 }
 
+/* SPEC ctf/packed-files: without the ending of a packed file, which says nothing of the stream */
+static size_t plain_len(const char *name)
+{
+	const size_t len = strlen(name);
+
+	if (len > 3 && strcmp(name + len - 3, ".gz") == 0)
+		return len - 3;
+	return len > 4 && strcmp(name + len - 4, ".zst") == 0 ? len - 4 : len;
+}
+
 /* Longest section whose name the file's begins with, then nothing, or `_` or `.` and digits. */
 uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 {
 	uint32_t best = m->nstreams == 1 ? 0 : SPUR_NONE;
+	const size_t whole = plain_len(name);
 	size_t best_len = 0;
 
 	for (size_t i = 0; i < m->nstreams; i++) {
@@ -203,10 +214,10 @@ uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 		const size_t len = strlen(section);
 		const char *rest = name + len;
 
-		if (strncmp(name, section, len) != 0 || len <= best_len)
+		if (strncmp(name, section, len) != 0 || len <= best_len || len > whole)
 			continue;
-		if (!*rest || ((*rest == '_' || *rest == '.') && rest[1] &&
-			       !rest[1 + strspn(rest + 1, "0123456789")])) {
+		if (len == whole || ((*rest == '_' || *rest == '.') && whole - len > 1 &&
+				     strspn(rest + 1, "0123456789") >= whole - len - 1)) {
 			best = (uint32_t)i;
 			best_len = len;
 		}
@@ -222,8 +233,8 @@ static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 	struct source *s = NULL;
 	char path[PATH_ROOM];
 
-	if (snprintf(path, sizeof(path), "%.*sindex/%s.idx", (int)(name - full), full, name) >=
-		    PATH_ROOM ||
+	if (snprintf(path, sizeof(path), "%.*sindex/%.*s.idx", (int)(name - full), full,
+		     (int)plain_len(name), name) >= PATH_ROOM ||
 	    !(c->archive ? file_is_there(c, path) : access(path, R_OK) == 0))
 		return true;
 	if (source_keep(c, path, &s, &err) == SPUR_FAIL)
