@@ -225,7 +225,10 @@ struct ctf_names {
 	size_t count, cap;
 };
 
-/* A directory with metadata: its path below the root, its files, the one that has the metadata. False: no memory. */
+/*
+ * A directory with metadata: its path below the root, its files, the one that has the metadata; or one that cannot be
+ * read: no files (NULL), and why. False: no memory.
+ */
 typedef bool ctf_visit(void *self, const char *dir, const struct ctf_names *files,
 		       const char *metadata);
 /* Visits those at and (`deep`) below the root. False: no memory. */

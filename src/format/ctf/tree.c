@@ -3,6 +3,7 @@
  * Directories whose metadata is of the same trace (session rotation) are put together.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +44,9 @@ static void name_sort(struct ctf_names *l)
 		qsort(l->items, l->count, sizeof(*l->items), by_name);
 }
 
-/* Hidden files and directories are none of a trace's. */
+/* Hidden files and directories are none of a trace's. `why` is set where the directory cannot be read. */
 static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
-		     struct ctf_names *dirs)
+		     struct ctf_names *dirs, const char **why)
 {
 	DIR *d = opendir(path);
 	const struct dirent *e;
@@ -53,6 +54,8 @@ static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
 	struct stat st;
 	bool good = true;
 
+	if (!d)
+		*why = strerrordesc_np(errno);
 	while (d && good && (e = readdir(d)) != NULL) {
 		if (e->d_name[0] == '.' ||
 		    snprintf(full, sizeof(full), "%s/%s", path, e->d_name) >= PATH_ROOM ||
@@ -330,6 +333,12 @@ static bool take_dir(void *self, const char *dir, const struct ctf_names *files,
 {
 	struct finder *f = self;
 
+	if (!files) {
+		diag_add(&f->c->t->diag, DIAG_WARN, "ctf/unreadable", dir[0] ? dir : "metadata",
+			 DIAG_NO_OFF, 0, "expected a directory, found one that cannot be read: %s",
+			 metadata);
+		return true;
+	}
 	if (take_files(f, dir, files, metadata, &f->err) != SPUR_FAIL)
 		return true;
 	if (f->err.code == SPUR_ERR_MEMORY)
@@ -387,13 +396,15 @@ static bool walk_dir(struct arena *a, const char *root, const char *dir, struct 
 {
 	struct ctf_names files = { 0 }, dirs = { 0 };
 	char full[PATH_ROOM];
-	const char *metadata;
+	const char *metadata, *why = NULL;
 	bool good = true;
 
 	snprintf(full, sizeof(full), "%s%s%s", root, dir[0] ? "/" : "", dir);
 	if (is_seen(seen, full, &good))
 		return good;
-	good = good && list_dir(a, full, &files, &dirs);
+	good = good && list_dir(a, full, &files, &dirs, &why);
+	if (good && why)
+		good = each(self, dir, NULL, why);
 	metadata = find_metadata(&files);
 	if (good && metadata)
 		good = each(self, dir, &files, metadata);
