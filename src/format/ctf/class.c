@@ -131,11 +131,11 @@ static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char 
 static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 				  struct ctf_field *payload, enum event_rule rule)
 {
-	static const char *const fields[][4] = {
+	static const char *const fields[][CTF_RULE_SLOTS] = {
 		[RULE_FUNCTION_ENTRY] = { "addr" },
 		[RULE_FUNCTION_EXIT] = { "addr" },
-		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm" },
-		[RULE_WAKEUP] = { "tid" },
+		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm", "prev_comm" },
+		[RULE_WAKEUP] = { "tid", "comm" },
 	};
 	/* The kernel's own names, which perf keeps. */
 	static const char *const others[][2] = {
@@ -146,12 +146,12 @@ static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 			    : rule == RULE_WAKEUP || rule == RULE_FUNCTION_ENTRY ? 1
 										 : 0;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < CTF_RULE_SLOTS; i++)
 		e->slot[i] = CTF_NO_SLOT;
 	if (rule != RULE_FUNCTION_ENTRY && rule != RULE_FUNCTION_EXIT && rule != RULE_SWITCH &&
 	    rule != RULE_WAKEUP)
 		return rule;
-	for (size_t i = 0; i < 4 && fields[rule][i]; i++)
+	for (size_t i = 0; i < CTF_RULE_SLOTS && fields[rule][i]; i++)
 		e->slot[i] = plan_capture(tr->meta, payload, fields[rule][i]);
 	for (size_t i = 0; i < need && rule >= RULE_SWITCH; i++)
 		if (e->slot[i] == CTF_NO_SLOT)
@@ -609,10 +609,10 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 		bits |= tr->classes[i].bits;
 	for (size_t i = 0; i < m->nstreams; i++)
 		tr->classes[i].bits = bits;
-	/* Rules of events may keep four values each. */
+	/* Rules of events may keep some values each. */
 	nslots += m->nslots;
 	for (size_t i = 0; i < m->nstreams; i++)
-		nslots += 4 * (uint64_t)m->streams[i]->nevents;
+		nslots += CTF_RULE_SLOTS * (uint64_t)m->streams[i]->nevents;
 	tr->nslots = nslots < PLAN_CURSOR_SLOTS ? (uint32_t)nslots : PLAN_CURSOR_SLOTS;
 	return plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err);
 }

@@ -54,6 +54,8 @@ enum event_rule {
 	RULE_LOG,
 };
 
+enum { CTF_RULE_SLOTS = 5 };
+
 struct ctf_event {
 	const struct ctf_event_class *class;
 	struct ctf_program *program; /* common context, own context, payload */
@@ -63,8 +65,8 @@ struct ctf_event {
 	uint8_t rule;
 	uint8_t nargs;
 	bool needs_packet; /* refers to fields of the packet's header or context */
-	uint32_t slot
-		[4]; /* of rules: function address; switch: prev_tid, next_tid, prev_state, next_comm; wakeup: tid */
+	/* Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid, comm. */
+	uint32_t slot[CTF_RULE_SLOTS];
 };
 
 /* A stream class in use. */

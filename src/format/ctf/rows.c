@@ -299,7 +299,8 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	row->kind = SPUR_SWITCH;
 	*in = *row;
 	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
-	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], "", 0);
+	comm = packet_text(c, e->slot[4], &len);
+	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], comm, len);
 	in->flags |= SPUR_F_IN;
 	comm = packet_text(c, e->slot[3], &len);
 	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
@@ -352,6 +353,9 @@ static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct s
 /* What the event means beside its fields. */
 static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
+	const char *comm;
+	size_t len;
+
 	switch ((enum event_rule)e->rule) {
 	case RULE_ENTRY:
 		row->kind = SPUR_BEGIN;
@@ -375,7 +379,8 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_WAKEUP:
 		row->kind = SPUR_WAKEUP;
-		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], "", 0);
+		comm = packet_text(&f->cursor, e->slot[1], &len);
+		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], comm, len);
 		break;
 	case RULE_LOG:
 		row->kind = SPUR_LOG;
