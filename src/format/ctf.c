@@ -1,20 +1,24 @@
 /*
  * Common Trace Format: RFC v1.1, 1.8 and 2.
  *
- * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies beside
- * it, one stream file, or a session of LTTng's relay daemon. Parts: tree.c finds files; meta*.c, tsdl_*.c, v11*.c,
- * json*.c and resolve*.c read metadata; plan*.c compile and run decode programs; packet.c lists packets, rows.c makes
+ * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies
+ * beside it, one stream file, a tar archive of these, what a crash leaves in shared memory, or a session of LTTng's
+ * relay daemon. Parts: tree.c and archive.c find files; meta*.c, tsdl_*.c, v11*.c, json*.c and resolve*.c read
+ * metadata; plan*.c compile and run decode programs; packet.c and crash.c list packets, order.c puts those of
+ * overlapping files in order; class.c and symbols.c say what events mean and functions are called, rows.c makes
  * rows, args.c gives fields; grow.c merges streams that are still being written, which live*.c and follow.c bring.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "format/ctf/archive.h"
 #include "format/ctf/grow.h"
 #include "format/ctf/live.h"
+#include "format/ctf/symbols.h"
 #include "format/format.h"
 
-enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90 };
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512 };
 
 /* --- feeds --- */
 
@@ -93,7 +97,7 @@ bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *fi
 			      .parent = f->trace->track,
 			      .name = trace_intern(c->t, cpu == SPUR_NO_CPU ? file->name : name),
 			      .kind = cpu == SPUR_NO_CPU ? SPUR_TRACK_OTHER : SPUR_TRACK_CPU,
-			      .pid = -1,
+			      .pid = f->trace->pid,
 			      .tid = -1,
 			      .cpu = cpu == SPUR_NO_CPU ? -1 : cpu,
 		      });
@@ -136,8 +140,12 @@ static bool make_feeds(struct ctf *c)
 		if (!i || !same_stream(&keys[i - 1], &keys[i]))
 			f = feed_new(c, &c->files[keys[i].file]);
 		good = f && ctf_feed_add_file(f, keys[i].file);
-		if (good && (i + 1 == n || !same_stream(&keys[i], &keys[i + 1])))
-			good = feed_add(c, f, &c->files[f->files[0]]);
+		if (!good || (i + 1 < n && same_stream(&keys[i], &keys[i + 1])))
+			continue;
+		good = feed_add(c, f, &c->files[f->files[0]]) &&
+		       (c->stored || ctf_feed_order(f, &c->t->diag));
+		if (good)
+			ctf_feed_losses(f);
 	}
 	mem_free(keys);
 	return good;
@@ -181,15 +189,29 @@ static const char *env_text(const struct ctf_meta *m, const char *key)
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
 {
 	const char *name = env_text(tr->meta, "trace_name"), *host = env_text(tr->meta, "hostname");
+	const char *program = env_text(tr->meta, "procname");
+	const int64_t pid = ctf_trace_pid(tr->meta);
+	struct map64_slot *slot;
 
-	name = tr->dir[0] ? tr->dir : name ? name : host ? host : "trace";
-	tr->track = trace_add_track(c->t, (struct spur_track){ .parent = SPUR_NONE,
-							       .name = trace_intern(c->t, name),
-							       .kind = SPUR_TRACK_OTHER,
-							       .pid = -1,
-							       .tid = -1,
-							       .cpu = -1 });
-	return tr->track != SPUR_NONE;
+	name = pid >= 0 && program ? program
+	       : tr->dir[0]	   ? tr->dir
+	       : name		   ? name
+	       : host		   ? host
+				   : "trace";
+	tr->track = trace_add_track(
+		c->t, (struct spur_track){ .parent = SPUR_NONE,
+					   .name = trace_intern(c->t, name),
+					   .kind = pid < 0 ? SPUR_TRACK_OTHER : SPUR_TRACK_PROCESS,
+					   .pid = pid,
+					   .tid = -1,
+					   .cpu = -1 });
+	if (tr->track == SPUR_NONE || pid < 0)
+		return tr->track != SPUR_NONE;
+	/* Its threads are below it; as in rows.c, track + 1, and nobody else names it. */
+	slot = map64_put(&tr->processes, (uint64_t)pid);
+	if (slot)
+		slot->value = (uint64_t)1 << 32 | ((uint64_t)tr->track + 1);
+	return slot != NULL;
 }
 
 static bool add_tracks(struct ctf *c)
@@ -343,11 +365,11 @@ static void tell_empty(struct ctf *c)
 		 "files are lost");
 }
 
-static enum spur_status open_files(struct ctf *c, struct spur_error *err)
+static enum spur_status open_files(struct ctf *c, struct source *archive, struct spur_error *err)
 {
 	struct spur_trace *t = c->t;
 
-	if (ctf_find(c, t->path, err) == SPUR_FAIL)
+	if ((archive ? ctf_find_archive(c, archive, err) : ctf_find(c, t->path, err)) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (!add_tracks(c))
 		return err_nomem(err);
@@ -360,10 +382,13 @@ static enum spur_status open_files(struct ctf *c, struct spur_error *err)
 	if (!make_feeds(c))
 		return err_nomem(err);
 	for (size_t i = 0; i < c->nfeeds; i++)
-		t->tracks_shared |= c->nfeeds > 1 && (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
-						      c->feeds[i]->trace->kernel);
+		t->tracks_shared |= c->nfeeds > 1 &&
+				    (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
+				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
 	if (!c->nfeeds)
 		tell_empty(c);
+	if (!ctf_symbols_open(c))
+		return err_nomem(err);
 	if (t->options.all_tracks && !ctf_scan_tracks(c))
 		return err_nomem(err);
 	return SPUR_OK;
@@ -386,7 +411,9 @@ static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_err
 	return SPUR_OK;
 }
 
-static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *err)
+/* `archive`: the input, where it is one. */
+static enum spur_status open_all(struct ctf *c, bool is_url, struct source *archive,
+				 struct spur_error *err)
 {
 	struct spur_trace *t = c->t;
 	const struct ctf_trace *tr;
@@ -396,7 +423,8 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct spur_error *
 		return SPUR_FAIL;
 	if (!add_names(c))
 		return err_nomem(err);
-	st = is_url || t->options.follow ? open_growing(c, is_url, err) : open_files(c, err);
+	st = is_url || t->options.follow ? open_growing(c, is_url, err)
+					 : open_files(c, archive, err);
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	tr = first_trace(c);
@@ -413,6 +441,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 {
 	static _Atomic uint64_t serials;
 	struct ctf *c = mem_alloc(sizeof(*c));
+	bool is_archive;
 
 	if (!c)
 		return err_nomem(err);
@@ -422,16 +451,21 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	c->stored = t->options.as_stored && !t->options.follow;
 	pthread_rwlock_init(&c->lock, NULL);
 	c->serial = ++serials;
-	if (src && strcmp(t->path, "-") == 0)
+	is_archive = src && source_need(src, TAR_BLOCK) && archive_is(src->data, (size_t)src->size);
+	if (is_archive && t->options.follow)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "%s: expected a directory to follow, found an archive", t->path);
+	if (src && !is_archive && strcmp(t->path, "-") == 0)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "-: expected a trace directory, found a pipe: a stream cannot be "
 			       "read without its metadata");
-	return open_all(c, format_of_url(t->path) != NULL, err);
+	return open_all(c, format_of_url(t->path) != NULL, is_archive ? src : NULL, err);
 }
 
 void ctf_feed_free(struct ctf_feed *f)
 {
 	mem_free(f->files);
+	scratch_free(f->order, f->order_size);
 	mem_free(f->cursor.slots);
 	mem_free(f->cursor.have);
 	map64_free(&f->rest);
@@ -466,6 +500,7 @@ static void close_trace(struct spur_trace *t)
 			map64_free(&tr->classes[k].spans);
 		}
 		map64_free(&tr->processes);
+		map64_free(&tr->spaces);
 		map64_free(&tr->threads);
 		map64_free(&tr->long_threads);
 		map64_free(&tr->ids);
@@ -474,7 +509,9 @@ static void close_trace(struct spur_trace *t)
 	}
 	for (size_t i = 0; i < c->nsources; i++)
 		source_close(c->sources[i]);
+	archive_close(c->archive);
 	map64_free(&c->functions);
+	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);
 	mem_free(c->files);
 	mem_free(c->traces);
@@ -511,6 +548,8 @@ static int probe(const struct probe *p)
 	if (load32(p->head, false) == 0x75D11D57 || load32(p->head, true) == 0x75D11D57 ||
 	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "preamble") > 0))
 		return SCORE_SURE;
+	if (archive_is(p->head, p->len))
+		return SCORE_ARCHIVE;
 	return load32(p->head, false) == 0xC1FC1FC1 || load32(p->head, true) == 0xC1FC1FC1
 		       ? SCORE_STREAM
 		       : 0;
@@ -519,7 +558,8 @@ static int probe(const struct probe *p)
 const struct spur_format spur_format_ctf = {
 	.name = "ctf",
 	.title = "Common Trace Format (LTTng, barectf, Zephyr, perf, babeltrace)",
-	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, both "
+	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, also "
+		 "in tar archives, both "
 		 "byte orders, packed packets; live sessions of a relay daemon",
 	.probe = probe,
 	.urls = live_urls,

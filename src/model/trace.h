@@ -38,6 +38,7 @@ struct feed {
 	uint64_t size; /* bytes of its data, about; 0: unknown. Large feeds are started first */
 	uint64_t records; /* raw records read so far */
 	uint64_t discarded; /* events that the producer says it lost */
+	uint64_t lost_packets; /* as the numbers of packets say */
 	struct spur_event *ahead; /* rows read before their time, to come out first (flow/feed.c) */
 	uint32_t nahead;
 };

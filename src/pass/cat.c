@@ -74,7 +74,8 @@ enum {
 /* Only a SPAN always has a length. */
 static bool row_has_dur(const struct spur_event *row)
 {
-	return row->kind == SPUR_SPAN || (row->kind == SPUR_SAMPLE && row->dur);
+	return row->kind == SPUR_SPAN ||
+	       ((row->kind == SPUR_SAMPLE || row->kind == SPUR_LOST) && row->dur);
 }
 
 static const char *kind_color(unsigned kind)

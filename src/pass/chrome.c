@@ -292,7 +292,7 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 		out_str(o, ",\"s\":\"t\"");
 	if (row->kind == SPUR_COUNTER)
 		series_out(l, row, o);
-	else if (row->kind == SPUR_LOST)
+	else if (row->kind == SPUR_LOST && (row->id || !row->nargs))
 		out_printf(o, ",\"args\":{\"lost\":%llu}", (unsigned long long)row->id);
 	else if (row->nargs && name->user == USE_ARGS)
 		args_out(l, row, o);

@@ -14,7 +14,7 @@ struct info {
 	struct spur_trace *trace;
 	struct out *out;
 	struct counts counts;
-	uint64_t records, discarded, bytes;
+	uint64_t records, discarded, lost_packets, bytes;
 	uint64_t processes, threads;
 	uint32_t *order; /* of tracks */
 	size_t norder;
@@ -27,6 +27,7 @@ static void info_sum(struct info *i)
 	for (size_t k = 0; k < t->nfeeds; k++) {
 		i->records += t->feeds[k]->records;
 		i->discarded += t->feeds[k]->discarded;
+		i->lost_packets += t->feeds[k]->lost_packets;
 	}
 	for (size_t k = 0; k < t->nstreams; k++)
 		i->bytes += t->streams[k].size;
@@ -145,6 +146,8 @@ static void info_json(struct info *i)
 	json_number(o, "processes", i->processes);
 	json_number(o, "threads", i->threads);
 	json_number(o, "discarded", i->discarded);
+	if (i->lost_packets)
+		json_number(o, "lost_packets", i->lost_packets);
 	out_str(o, ",\"damage\":");
 	diag_json_list(o, &t->joined, DIAG_DAMAGE);
 	out_str(o, ",\"warnings\":");
@@ -249,6 +252,8 @@ static void info_text(struct info *i)
 	text_count(i, "threads", i->threads, "");
 	text_count(i, "tracks", t->ntracks, "");
 	text_count(i, "discarded", i->discarded, " events, as the recorder says");
+	if (i->lost_packets)
+		text_count(i, "lost packets", i->lost_packets, ", as their numbers say");
 	text_count(i, "damage", t->joined.counts[DIAG_DAMAGE], " places");
 	if (t->joined.counts[DIAG_DAMAGE])
 		text_count(i, "bytes lost", diag_bytes_lost(&t->joined), "");

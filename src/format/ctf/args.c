@@ -246,6 +246,20 @@ values_quick(const struct args_place *at, const struct spur_event *ev, bool flat
 	return &at->known[id];
 }
 
+/* How many events were discarded, or packets lost, before the packet at the row's place. */
+static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
+{
+	struct args_place at;
+
+	if (ev->cls == c->lost_cls) {
+		args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
+		return;
+	}
+	files_hold(c);
+	args_u64(args, c->s_packets, place_find(c, ev, &at) ? at.packet.lost : 0, SPUR_SHOW_PLAIN);
+	files_release(c);
+}
+
 static __attribute__((noinline)) enum spur_status
 args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 {
@@ -255,10 +269,7 @@ args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 	enum spur_status st;
 
 	if (ev->kind == SPUR_LOST) {
-		if (ev->cls == c->lost_cls)
-			args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
-		else
-			args_u64(args, c->s_packets, ev->len, SPUR_SHOW_PLAIN);
+		lost_args(c, ev, args);
 		return SPUR_OK;
 	}
 	if (ev->cls == c->packet_cls)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "format/ctf/plan_parts.h"
-#include "format/ctf/reader.h"
+#include "format/ctf/symbols.h"
 
 enum { NAME_ROOM = 512 };
 
@@ -20,22 +20,20 @@ static const struct {
 	{ "sched_waking", RULE_WAKEUP },
 	{ "sched_wakeup", RULE_WAKEUP },
 	{ "sched_wakeup_new", RULE_WAKEUP },
+	/* As perf names them. */
+	{ "sched:sched_switch", RULE_SWITCH },
+	{ "sched:sched_waking", RULE_WAKEUP },
+	{ "sched:sched_wakeup", RULE_WAKEUP },
+	{ "sched:sched_wakeup_new", RULE_WAKEUP },
 	{ "lttng_ust_cyg_profile:func_entry", RULE_FUNCTION_ENTRY },
 	{ "lttng_ust_cyg_profile:func_exit", RULE_FUNCTION_EXIT },
 	{ "lttng_ust_cyg_profile_fast:func_entry", RULE_FUNCTION_ENTRY },
 	{ "lttng_ust_cyg_profile_fast:func_exit", RULE_FUNCTION_EXIT },
 	{ "lttng_ust_tracef:event", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_EMERG", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_ALERT", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_CRIT", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_ERR", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_WARNING", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_NOTICE", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_INFO", RULE_LOG },
-	{ "lttng_ust_tracelog:TRACE_DEBUG", RULE_LOG },
 	{ "lttng_python:event", RULE_LOG },
 	{ "lttng_jul:event", RULE_LOG },
 	{ "lttng_log4j:event", RULE_LOG },
+	{ "lttng_log4j2:event", RULE_LOG },
 };
 
 /* Whether the stream class has an event of that name; the names are gathered when first asked for. */
@@ -52,7 +50,7 @@ static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
 	return map64_find(&k->names, trace_intern(c->t, name)) != NULL;
 }
 
-/* "syscall_entry_read" and "syscall_exit_read" are the span "read". */
+/* "syscall_entry_read" and "syscall_exit_read" are the span "read"; perf's "syscalls:sys_enter_read" too. */
 static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 {
 	static const struct {
@@ -63,6 +61,8 @@ static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 		{ "syscall_exit_", "", RULE_EXIT },
 		{ "compat_syscall_entry_", "compat_", RULE_ENTRY },
 		{ "compat_syscall_exit_", "compat_", RULE_EXIT },
+		{ "syscalls:sys_enter_", "", RULE_ENTRY },
+		{ "syscalls:sys_exit_", "", RULE_EXIT },
 	};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -98,16 +98,31 @@ static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum
 	return false;
 }
 
+static enum event_rule named_rule(const char *name)
+{
+	static const char tracelog[] = "lttng_ust_tracelog:";
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (strcmp(name, rules[i].name) == 0)
+			return rules[i].rule;
+	/* The rest of the name is that of the level. */
+	return strncmp(name, tracelog, strlen(tracelog)) == 0 ? RULE_LOG : RULE_NONE;
+}
+
 static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span)
 {
-	enum event_rule rule = RULE_NONE;
+	enum event_rule rule = named_rule(name);
 
 	span[0] = '\0';
 	if (!c->spans)
 		return RULE_NONE;
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (strcmp(name, rules[i].name) == 0)
-			return rules[i].rule;
+	/* SPEC ctf/wakeups: one is recorded twice, when it is asked for and when it is done: the first counts */
+	if (rule == RULE_WAKEUP &&
+	    ((strcmp(name, "sched_wakeup") == 0 && has_event(c, k, "sched_waking")) ||
+	     (strcmp(name, "sched:sched_wakeup") == 0 && has_event(c, k, "sched:sched_waking"))))
+		return RULE_NONE;
+	if (rule)
+		return rule;
 	if (syscall_rule(name, &rule, span) || pair_rule(c, k, name, &rule, span))
 		return rule;
 	span[0] = '\0';
@@ -118,23 +133,31 @@ static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char 
 static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 				  struct ctf_field *payload, enum event_rule rule)
 {
-	static const char *const fields[][4] = {
+	static const char *const fields[][CTF_RULE_SLOTS] = {
 		[RULE_FUNCTION_ENTRY] = { "addr" },
 		[RULE_FUNCTION_EXIT] = { "addr" },
-		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm" },
-		[RULE_WAKEUP] = { "tid" },
+		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm", "prev_comm" },
+		[RULE_WAKEUP] = { "tid", "comm" },
+	};
+	/* The kernel's own names, which perf keeps. */
+	static const char *const others[][2] = {
+		[RULE_SWITCH] = { "prev_pid", "next_pid" },
+		[RULE_WAKEUP] = { "pid" },
 	};
 	const size_t need = rule == RULE_SWITCH					 ? 2
 			    : rule == RULE_WAKEUP || rule == RULE_FUNCTION_ENTRY ? 1
 										 : 0;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < CTF_RULE_SLOTS; i++)
 		e->slot[i] = CTF_NO_SLOT;
 	if (rule != RULE_FUNCTION_ENTRY && rule != RULE_FUNCTION_EXIT && rule != RULE_SWITCH &&
 	    rule != RULE_WAKEUP)
 		return rule;
-	for (size_t i = 0; i < 4 && fields[rule][i]; i++)
+	for (size_t i = 0; i < CTF_RULE_SLOTS && fields[rule][i]; i++)
 		e->slot[i] = plan_capture(tr->meta, payload, fields[rule][i]);
+	for (size_t i = 0; i < need && rule >= RULE_SWITCH; i++)
+		if (e->slot[i] == CTF_NO_SLOT)
+			e->slot[i] = plan_capture(tr->meta, payload, others[rule][i]);
 	for (size_t i = 0; i < need; i++)
 		if (e->slot[i] == CTF_NO_SLOT)
 			return RULE_NONE;
@@ -181,6 +204,19 @@ static unsigned count_args(const struct ctf_field *f)
 	return f ? f->nmembers : 0;
 }
 
+/* SPEC ctf/log-level: LTTng's word for an event class' level is the category of its rows */
+static const char *level_name(int32_t level)
+{
+	static const char *const names[] = {
+		"EMERG",	"ALERT",      "CRIT",		"ERR",		 "WARNING",
+		"NOTICE",	"INFO",	      "DEBUG_SYSTEM",	"DEBUG_PROGRAM", "DEBUG_PROCESS",
+		"DEBUG_MODULE", "DEBUG_UNIT", "DEBUG_FUNCTION", "DEBUG_LINE",	 "DEBUG",
+	};
+	const int32_t count = sizeof(names) / sizeof(names[0]);
+
+	return level >= 0 && level < count ? names[level] : NULL;
+}
+
 /* Under the lock. */
 static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				    struct ctf_event_class *class)
@@ -209,12 +245,15 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	e->class = class;
 	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
 	e->name = trace_intern(c->t, name);
+	if (level_name(class->log_level))
+		e->cat = trace_intern(c->t, level_name(class->log_level));
 	cls = span[0] ? span_class(c, tr, k, span, class->id)
 		      : class_of(c, tr, name, class->id, CLASS_EVENT);
 	if (!cls ||
 	    plan_compile(&e->program, c->t, tr->meta, &c->t->arena, scopes, 3, &err) == SPUR_FAIL)
 		return NULL;
-	if (k->lead.there)
+	/* Functions are looked up by their process. */
+	if (k->lead.there && e->rule != RULE_FUNCTION_ENTRY && e->rule != RULE_FUNCTION_EXIT)
 		bytes_drop(&e->program->bytes,
 			   (const uint32_t[]){ k->pid_slot, k->tid_slot, k->name_slot }, 3);
 	e->name_cls = row_pair(trace_class(c->t, cls)->name, cls);
@@ -266,12 +305,20 @@ struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_clas
 	return e;
 }
 
-uint32_t ctf_function(struct ctf *c, uint64_t address)
+uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts)
 {
 	struct map64_slot *slot;
 	char name[32];
+	uint32_t cls = 0;
 
+	*lasts = true;
 	pthread_mutex_lock(&c->t->lock);
+	if (space)
+		cls = ctf_symbols_class(c, space, address, ts, lasts);
+	if (cls) {
+		pthread_mutex_unlock(&c->t->lock);
+		return cls;
+	}
 	slot = map64_put(&c->functions, address);
 	if (slot && !slot->value) {
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
@@ -443,6 +490,13 @@ static int64_t env_number(const struct ctf_meta *m, const char *key)
 	return e && !e->is_text ? e->number : 0;
 }
 
+int64_t ctf_trace_pid(const struct ctf_meta *m)
+{
+	const struct ctf_env *e = env_find(m, "vpid");
+
+	return e && !e->is_text && e->number >= 0 ? e->number : -1;
+}
+
 static bool is_tracer(const struct ctf_meta *m, const char *name)
 {
 	const struct ctf_env *e = env_find(m, "tracer_name");
@@ -508,6 +562,17 @@ static enum spur_status find_lead(struct ctf *c, struct ctf_trace *tr, struct ct
 	return SPUR_OK;
 }
 
+/* SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its processor */
+static bool has_switches(const struct ctf *c, const struct ctf_class *k)
+{
+	const struct ctf_stream_class *s = k->class;
+
+	for (size_t i = 0; c->spans && k->tid_slot == CTF_NO_SLOT && i < s->nevents; i++)
+		if (s->events[i]->name && named_rule(s->events[i]->name) == RULE_SWITCH)
+			return true;
+	return false;
+}
+
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				   struct ctf_stream_class *class, struct spur_error *err)
 {
@@ -524,6 +589,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->pid_slot = capture_first(tr->meta, class->event_common, pids);
 	k->tid_slot = capture_first(tr->meta, class->event_common, tids);
 	k->name_slot = capture_first(tr->meta, class->event_common, names);
+	k->by_switch = has_switches(c, k);
 	first = first_field(first);
 	k->bits = !first || first->align < 8;
 	k->usual = (uint8_t)find_usual(class);
@@ -611,6 +677,7 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
 	if (!tr->classes || !make_head(c, tr))
 		return err_nomem(err);
+	tr->pid = ctf_trace_pid(m);
 	domain = env_find(m, "domain");
 	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;
 	find_quirks(tr);
@@ -624,10 +691,10 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 		bits |= tr->classes[i].bits;
 	for (size_t i = 0; i < m->nstreams; i++)
 		tr->classes[i].bits = bits;
-	/* Rules of events may keep four values each. */
+	/* Rules of events may keep some values each. */
 	nslots += m->nslots;
 	for (size_t i = 0; i < m->nstreams; i++)
-		nslots += 4 * (uint64_t)m->streams[i]->nevents;
+		nslots += CTF_RULE_SLOTS * (uint64_t)m->streams[i]->nevents;
 	tr->nslots = nslots < PLAN_CURSOR_SLOTS ? (uint32_t)nslots : PLAN_CURSOR_SLOTS;
 	c->nslots = ctf_slots(tr) > c->nslots ? ctf_slots(tr) : c->nslots;
 	return find_packet_slots(c, tr) ? SPUR_OK : err_nomem(err);

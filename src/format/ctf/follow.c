@@ -195,7 +195,7 @@ static bool visit(void *self, const char *dir, const struct ctf_names *files, co
 	struct follow_dir *d = dir_find(f, dir);
 	bool good = true;
 
-	if (!d && !is_room(f, f->ndirs))
+	if (!files || (!d && !is_room(f, f->ndirs)))
 		return true;
 	if (!d)
 		good = (d = dir_add(f, dir, metadata)) != NULL;

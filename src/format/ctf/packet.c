@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "format/ctf/bits.h"
+#include "format/ctf/crash.h"
 #include "format/ctf/hints.h"
 #include "format/ctf/reader.h"
 
@@ -393,7 +395,10 @@ static void check_hint(struct indexer *x, const struct ctf_packet *p)
 		return;
 	if (i < x->hints.count)
 		hints_get(&x->hints, i, &h);
-	if (h.off != p->file_off)
+	if (i == x->hints.count && !x->stale++)
+		diag_add(x->diag, DIAG_WARN, "ctf/stale-index", x->f->name, p->file_off, 0,
+			 "index file: expected an entry for this packet, found none: not used");
+	else if (h.off != p->file_off)
 		say_stale(x, p->file_off, "a packet at the place", p->file_off, h.off);
 	else if (h.total != 8 * p->file_size)
 		say_stale(x, p->file_off, "a packet", 8 * p->file_size, h.total);
@@ -626,6 +631,24 @@ static struct ctf_file *file_of_class(struct indexer *x)
 	return &x->c->files[x->by_class[class]];
 }
 
+uint64_t ctf_counter_step(uint64_t from, uint64_t to, uint32_t bits)
+{
+	const uint64_t mask = bits_mask(bits ? bits : 64), n = (to - from) & mask;
+
+	return n <= mask / 2 ? n : 0;
+}
+
+uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
+			  const struct ctf_packet *before, const struct ctf_packet *p)
+{
+	const uint64_t n =
+		p->flags & before->flags & PACKET_SEQUENCE
+			? ctf_counter_step(before->sequence + 1, p->sequence, ctf_sequence_bits(f, k))
+			: 0;
+
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 static bool add_packet(struct indexer *x, struct ctf_packet *p)
 {
 	struct ctf_file *f = file_of_class(x);
@@ -653,6 +676,7 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 	check_hint(x, p);
 	x->shown += p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
 	x->off += p->file_size;
+	p->lost = f->npackets ? ctf_lost_packets(f, x->class, &f->packets[f->npackets - 1], p) : 0;
 	f->packets[f->npackets++] = *p;
 	return true;
 }
@@ -724,6 +748,55 @@ static bool index_run(struct indexer *x, bool more)
 	return good || x->off == x->size;
 }
 
+/* One sub-buffer; what is not closed yet ends where writing did. False: no memory. */
+static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
+{
+	struct ctf_packet p;
+
+	if (s->bad) {
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/bad-ring-buffer", x->f->name, DIAG_NO_OFF, 0,
+			 "expected the place and the counter of a sub-buffer, found such that "
+			 "cannot be");
+		return true;
+	}
+	x->off = s->off;
+	x->size = s->off + s->bytes;
+	if (read_heads(x, &p) != HEADS_GOOD || 8 * s->bytes < p.body) {
+		damage(x, "ctf/bad-packet", s->bytes, x->why);
+		return true;
+	}
+	if (!s->whole) {
+		x->cur.slots[CTF_SLOT_PACKET_SIZE] = 8 * s->bytes;
+		x->cur.slots[CTF_SLOT_CONTENT_SIZE] = 8 * s->bytes;
+	}
+	return add_packet(x, &p);
+}
+
+/* Shared memory of a ring buffer. False: no memory. */
+static bool index_ring(struct indexer *x)
+{
+	uint8_t have[CTF_SLOTS_FIXED];
+	struct ctf_subbuf s;
+	struct ctf_ring r;
+	bool good = true;
+
+	if (!crash_open(&r, x->data, x->size)) {
+		diag_add(x->diag, DIAG_DAMAGE, "ctf/bad-ring-buffer", x->f->name, 0, x->size,
+			 "expected the layout of a ring buffer, found numbers that cannot be");
+		return true;
+	}
+	diag_add(x->diag, DIAG_NOTE, "ctf/ring-buffer", x->f->name, 0, 0,
+		 "expected a stream, found shared memory with a ring buffer: read as it was left");
+	x->cur.have = have;
+	x->cur.slots = mem_array(ctf_slots(x->tr), sizeof(*x->cur.slots));
+	good = x->cur.slots != NULL;
+	while (good && crash_next(&r, &s))
+		good = take_subbuf(x, &s);
+	mem_free(x->cur.slots);
+	mem_free(x->by_class);
+	return good;
+}
+
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 {
 	struct indexer x = { .c = c,
@@ -739,6 +812,8 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 
 	if (f->is_sibling)
 		return true;
+	if (crash_is(x.data, x.size))
+		return index_ring(&x);
 	if (f->source->mapped && x.size >= HEADS_FROM)
 		x.fd = open(f->source->path, O_RDONLY | O_CLOEXEC);
 	good = index_run(&x, false);

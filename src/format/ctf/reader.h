@@ -39,6 +39,7 @@ struct ctf_packet {
 	size_t own; /* bytes of `data` where PACKET_OWN */
 	uint16_t cpu;
 	uint16_t flags; /* enum packet_flag */
+	uint32_t lost; /* packets that are missing before it, by their sequence numbers */
 };
 
 /* An event class in use. */
@@ -53,16 +54,19 @@ enum event_rule {
 	RULE_LOG,
 };
 
+enum { CTF_RULE_SLOTS = 5 };
+
 struct ctf_event {
 	const struct ctf_event_class *class;
 	struct ctf_program *program; /* common context, own context, payload */
 	uint64_t name_cls; /* row_pair() */
 	uint64_t rest; /* the last word of a row: an instant with `nargs` arguments */
 	uint32_t name; /* of the event, as the metadata has it; the class's may be that of a span */
+	uint32_t cat; /* string id; 0: none */
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
-	uint32_t slot
-		[4]; /* of rules: function address; switch: prev_tid, next_tid, prev_state, next_comm; wakeup: tid */
+	/* Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid, comm. */
+	uint32_t slot[CTF_RULE_SLOTS];
 };
 
 /* What is read for every event lies together. */
@@ -113,6 +117,7 @@ struct ctf_class {
 	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
 	bool needs_packet; /* its events' headers refer to fields of the packet's */
+	bool by_switch; /* no context says the thread: it is who was switched to last on the processor */
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
@@ -130,8 +135,10 @@ struct ctf_trace {
 	bool *packet_slots; /* filled by headers and contexts of packets; by slot */
 	uint32_t npacket_slots;
 	uint32_t track; /* the top of its tracks */
+	int64_t pid; /* whose trace it is, where it is of one process; -1 */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
+	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
 	bool kernel;
 	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
 	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
@@ -161,7 +168,12 @@ struct ctf_file {
 		shown; /* of a file that grows: its bytes, and those of rows, that `packets` cover */
 };
 
-/* A thread seen in a feed. */
+/* Where a packet of a feed is. */
+struct ctf_turn {
+	uint64_t key;
+	uint32_t file, packet; /* index in the feed's files, in the file's packets */
+};
+
 struct ctf_feed {
 	struct ctf *ctf;
 	struct ctf_trace *trace;
@@ -169,6 +181,9 @@ struct ctf_feed {
 	uint32_t *files; /* in order */
 	size_t nfiles, files_cap;
 	size_t file, next; /* file at hand, packet of it to come */
+	/* Where files overlap: all packets in their order, in scratch memory; else NULL. */
+	struct ctf_turn *order;
+	size_t norder, order_at, order_size;
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
@@ -180,8 +195,14 @@ struct ctf_feed {
 	bool have_last;
 	uint64_t body; /* bit of the packet behind the header of the last event */
 	uint32_t track, own_track;
+	uint32_t
+		current; /* where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
 	uint32_t number; /* among the trace's feeds */
-	struct map64 functions; /* address -> class */
+	struct map64 functions; /* space (symbols.h) and address -> class */
+	int64_t space_pid; /* whose space is `space` */
+	uint32_t space;
+	bool have_space;
+	bool scanning; /* see ctf_feed_scan() */
 	const struct ctf_packet *before; /* the packet before: the other of `copies` */
 	int64_t last_ts;
 	uint32_t file_stream; /* spur_stream of the file at hand */
@@ -205,9 +226,11 @@ struct ctf {
 	size_t nfiles, files_cap;
 	struct ctf_feed **feeds;
 	size_t nfeeds, feeds_cap;
+	struct ctf_archive *archive; /* which the trace is in; NULL: it is none */
 	struct source **sources; /* of metadata */
 	size_t nsources, sources_cap;
 	struct map64 functions; /* address -> class, under the trace's lock */
+	struct ctf_symbols *symbols; /* NULL: nothing is known */
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
@@ -231,13 +254,19 @@ enum { CTF_MAX_GROWING = 1 << 16 };
 /* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
 
+/* The same of an archive (archive.h) that is the trace's input. */
+enum spur_status ctf_find_archive(struct ctf *c, struct source *s, struct spur_error *err);
+
 /* Names in a directory, in the order of their bytes. */
 struct ctf_names {
 	char **items;
 	size_t count, cap;
 };
 
-/* A directory with metadata: its path below the root, its files, the one that has the metadata. False: no memory. */
+/*
+ * A directory with metadata: its path below the root, its files, the one that has the metadata; or one that cannot be
+ * read: no files (NULL), and why. False: no memory.
+ */
 typedef bool ctf_visit(void *self, const char *dir, const struct ctf_names *files,
 		       const char *metadata);
 /* Visits those at and (`deep`) below the root. False: no memory. */
@@ -256,10 +285,28 @@ bool ctf_below(const char *path);
 
 /* class.c: compiles what packets and events of a trace need. */
 enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err);
+/*
+ * SPEC ctf/one-process: the process that a trace is of, as one of LTTng's buffers by process is: `vpid` of its
+ * environment; -1: none.
+ */
+int64_t ctf_trace_pid(const struct ctf_meta *m);
 /* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */
 struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
-/* The class of a function's rows. Takes the lock. 0: no memory. */
-uint32_t ctf_function(struct ctf *c, uint64_t address);
+/* The class of a function's rows: see symbols.h. Takes the lock. 0: no memory. */
+uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts);
+
+/* SPEC ctf/counter-wrap: by how much a counter of so many bits went on; 0: not, or it went back. */
+uint64_t ctf_counter_step(uint64_t from, uint64_t to, uint32_t bits);
+/* Bits of the sequence numbers of a file's packets. */
+static inline uint32_t ctf_sequence_bits(const struct ctf_file *f, const struct ctf_class *k)
+{
+	const uint32_t bits = f->sequence_bits ? f->sequence_bits : k->sequence_bits;
+
+	return bits ? bits : 64;
+}
+/* Packets that are missing between two of a stream; `f` has the second. */
+uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
+			  const struct ctf_packet *before, const struct ctf_packet *p);
 
 /* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
@@ -293,10 +340,24 @@ void ctf_feed_free(struct ctf_feed *f);
 /* The top of a trace's tracks. False: no memory. */
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
 
+/*
+ * order.c: SPEC ctf/overlap: packets of files whose times overlap are in the order of their begin, and one that is in
+ * several of them is read once. False: no memory.
+ */
+bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
+/* Counts the lost packets between the packets of a stream in several files, whose order is made. */
+void ctf_feed_losses(struct ctf_feed *f);
+
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /* Makes the tracks of all threads that the feeds will come upon (spur_options.all_tracks). False: no memory. */
 bool ctf_scan_tracks(struct ctf *c);
+/*
+ * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions with their address as
+ * `id` and without their class. False: no memory, or `each` said so.
+ */
+typedef bool ctf_visit_rows(void *self, const struct spur_event *rows, size_t n);
+bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
 /* The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to `feed`. */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
 /* Goes on with a newer trace of the same stream. False: no memory. */

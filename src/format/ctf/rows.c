@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "format/ctf/grow.h"
 #include "format/ctf/head.h"
+#include "format/ctf/symbols.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -224,7 +225,7 @@ static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const u
 	name = packet_text(&f->cursor,
 			   l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX,
 			   &len);
-	f->track = track_find(f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : -1,
+	f->track = track_find(f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
 			      (int64_t)byte_load(l->tid_load, body + l->tid), name, len);
 	if (len || !l->has_name)
 		*known = (struct ctf_lead_track){ lead, f->track + 1 };
@@ -249,8 +250,8 @@ static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k
 								    : lead_track(f, body);
 	}
 	if (k->tid_slot == CTF_NO_SLOT)
-		return f->own_track;
-	return track_of(f, k->pid_slot == CTF_NO_SLOT ? UINT64_MAX : slots[k->pid_slot],
+		return f->current == SPUR_NONE ? f->own_track : f->current;
+	return track_of(f, k->pid_slot == CTF_NO_SLOT ? (uint64_t)f->trace->pid : slots[k->pid_slot],
 			slots[k->tid_slot], slot_place(&f->cursor, k->name_slot));
 }
 
@@ -306,33 +307,63 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	row->kind = SPUR_SWITCH;
 	*in = *row;
 	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
-	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], "", 0);
+	comm = packet_text(c, e->slot[4], &len);
+	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], comm, len);
 	in->flags |= SPUR_F_IN;
 	comm = packet_text(c, slot_place(c, e->slot[3]), &len);
 	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
+	if (f->class->by_switch)
+		f->current = c->slots[e->slot[1]] ? in->track : SPUR_NONE;
 	f->nheld = 1;
 	f->held_at = 0;
+}
+
+/* Of the event at hand. */
+static uint32_t function_space(struct ctf_feed *f)
+{
+	const uint32_t slot = f->class->pid_slot;
+	const int64_t pid = slot == CTF_NO_SLOT ? f->trace->pid : (int64_t)f->cursor.slots[slot];
+
+	if (!f->have_space || f->space_pid != pid) {
+		f->have_space = true;
+		f->space_pid = pid;
+		f->space = ctf_symbols_space(f->ctf, f->trace, pid);
+	}
+	return f->space;
 }
 
 static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
 	const uint64_t address = f->cursor.slots[e->slot[0]];
-	struct map64_slot *slot = map64_put(&f->functions, address);
+	const uint32_t space = f->ctf->symbols ? function_space(f) : 0;
+	struct map64_slot *slot;
+	bool lasts;
+	uint32_t cls;
 
+	row->id = address;
+	if (f->scanning)
+		return;
+	/* Addresses have 48 bits, or what is in them is not known by any process' maps. */
+	slot = map64_put(&f->functions, space ? (uint64_t)space << 48 | address : address);
 	if (!slot)
 		return;
-	if (!slot->value)
-		slot->value = ctf_function(f->ctf, address);
-	if (!slot->value)
+	cls = (uint32_t)slot->value;
+	if (!cls) {
+		cls = ctf_function(f->ctf, space, address, row->ts, &lasts);
+		slot->value = lasts ? cls : 0;
+	}
+	if (!cls)
 		return;
-	row->cls = (uint32_t)slot->value;
+	row->cls = cls;
 	row->name = trace_class(f->ctf->t, row->cls)->name;
-	row->id = address;
 }
 
 /* What the event means beside its fields. */
 static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
+	const char *comm;
+	size_t len;
+
 	switch ((enum event_rule)e->rule) {
 	case RULE_ENTRY:
 		row->kind = SPUR_BEGIN;
@@ -356,7 +387,8 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_WAKEUP:
 		row->kind = SPUR_WAKEUP;
-		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], "", 0);
+		comm = packet_text(&f->cursor, e->slot[1], &len);
+		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], comm, len);
 		break;
 	case RULE_LOG:
 		row->kind = SPUR_LOG;
@@ -384,7 +416,7 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	row_store(row, (uint64_t)ts, 0, off,
 		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
 					       event_track(f, f->class, c->data + f->body / 8)),
-				      row_pair(f->file_stream, 0), e->name_cls,
+				      row_pair(f->file_stream, e->cat), e->name_cls,
 				      e->rest | row_rest(0, flags, p->cpu, 0) });
 	f->last_ts = ts;
 	if (unlikely(e->rule))
@@ -403,18 +435,21 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 {
 	const struct ctf_packet *b = f->before;
 	const struct ctf_class *k = f->class;
-	/* SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins */
+	/*
+	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins. Packets are lost
+	 * between an end and a begin.
+	 */
 	const bool ends = f->trace->meta->generation != CTF_V11;
 	const int64_t from =
 		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
-	const int64_t to = ctf_time(f->ctf, k, ends && (p->flags & PACKET_END) ? p->end : p->begin);
+	const bool to_end = ends && events && (p->flags & PACKET_END);
+	const int64_t to = ctf_time(f->ctf, k, to_end ? p->end : p->begin);
 	struct spur_event *row = &f->held[f->nheld++];
 
 	*row = (struct spur_event){
 		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
-		/* How many events were in lost packets is not known; args take the number from `len`. */
+		/* How many events were in lost packets is not known. */
 		.id = events ? count : 0,
-		.len = events ? 0 : (uint32_t)(count < UINT32_MAX ? count : UINT32_MAX),
 		.off = f->class->bits ? 8 * p->off : p->off,
 		.track = f->own_track,
 		.stream = feed_file(f)->stream,
@@ -428,26 +463,17 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 	f->last_ts = row->ts;
 }
 
-/* SPEC ctf/counter-wrap: by how much a counter of so many bits went on; 0: not, or it went back */
-static uint64_t counter_step(uint64_t from, uint64_t to, uint32_t bits)
-{
-	const uint64_t mask = bits_mask(bits ? bits : 64), n = (to - from) & mask;
-
-	return n <= mask / 2 ? n : 0;
-}
-
 /* Events and packets that the producer lost before this packet. */
 static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ctf_packet *p)
 {
 	const struct ctf_packet *b = f->before;
 	const char *name = feed_file(f)->name;
-	uint32_t bits;
 	uint64_t n;
 
 	f->nheld = f->held_at = 0;
 	if (!b)
 		return;
-	n = counter_step(b->discarded, p->discarded, f->class->discarded_bits);
+	n = ctf_counter_step(b->discarded, p->discarded, f->class->discarded_bits);
 	if ((p->flags & b->flags & PACKET_DISCARDED) && n) {
 		feed->discarded += n;
 		diag_add(&feed->diag, DIAG_WARN, "ctf/discarded", name, p->file_off, 0,
@@ -455,12 +481,13 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 			 (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_cls, n, true);
 	}
-	bits = feed_file(f)->sequence_bits ? feed_file(f)->sequence_bits : f->class->sequence_bits;
-	n = counter_step(b->sequence + 1, p->sequence, bits);
-	if ((p->flags & b->flags & PACKET_SEQUENCE) && n) {
+	n = p->lost;
+	if (n) {
+		feed->lost_packets += n;
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
-			 (unsigned long long)((b->sequence + 1) & bits_mask(bits ? bits : 64)),
+			 (unsigned long long)((b->sequence + 1) &
+					      bits_mask(ctf_sequence_bits(feed_file(f), f->class))),
 			 (unsigned long long)p->sequence, (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_packets_cls, n, false);
 	}
@@ -492,9 +519,31 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 
 	if (p->flags & (PACKET_LOOSE_BEGIN | PACKET_LOOSE_END))
 		return false;
+	/* Who runs is told by switches before. */
+	if (f->class->by_switch && ctf_time(f->ctf, f->class, p->begin) < t->want_to)
+		return false;
 	return (p->flags & PACKET_BEGIN) && (p->flags & PACKET_END) && p->begin <= p->end &&
 	       (ctf_time(f->ctf, f->class, p->end) < t->want_from ||
 		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
+}
+
+/* Goes to the place of the next packet. False: there is none left. */
+static bool packet_step(struct ctf_feed *f)
+{
+	if (f->order) {
+		if (f->order_at == f->norder)
+			return false;
+		f->file = f->order[f->order_at].file;
+		f->next = f->order[f->order_at++].packet;
+		return true;
+	}
+	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
+		if (f->ctf->grow && f->file + 1 == f->nfiles)
+			return false;
+		f->file++;
+		f->next = 0;
+	}
+	return f->file < f->nfiles;
 }
 
 /* False: there is no packet left. */
@@ -503,13 +552,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	struct ctf_file *file;
 	struct ctf_packet *p;
 
-	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
-		if (f->ctf->grow && f->file + 1 == f->nfiles)
-			return false;
-		f->file++;
-		f->next = 0;
-	}
-	if (f->file == f->nfiles)
+	if (!packet_step(f))
 		return false;
 	file = feed_file(f);
 	p = &f->copies[f->before == &f->copies[0]];
@@ -521,6 +564,8 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 		return true;
 	}
 	packet_losses(f, feed, p);
+	if (f->nheld || (f->before && f->before->cpu != p->cpu))
+		f->current = SPUR_NONE;
 	if (f->ctf->stored)
 		packet_row(f, p);
 	/* SPEC ctf/time-back */
@@ -673,14 +718,15 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	struct ctf_cursor *const c = &f->cursor;
 	const struct ctf_class *const k = f->class;
 	const struct ctf_known *const known = k->known;
-	const uint32_t nknown = k->nknown, own_track = f->own_track;
+	const uint32_t nknown = k->nknown;
+	/* A switch, which changes it, is the last row here. */
+	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
 	const int64_t add = k->plain_add;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
 	const uint8_t *p = data + c->at / 8;
 	uint64_t *const id_slot = &c->slots[k->id_slot];
 	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0);
-	const uint64_t stream = row_pair(f->file_stream, 0);
 	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
 	uint64_t clock = c->clock;
 	int64_t before = f->last_ts;
@@ -709,9 +755,10 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 							   : time_scaled(f->ctf, k, now);
 		if (unlikely(ts < before))
 			flags = row_rest(0, SPUR_F_BACK, 0, 0);
-		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : own_track;
+		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : current;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
-			  (struct row_words){ row_pair((uint32_t)(q - p), track), stream,
+			  (struct row_words){ row_pair((uint32_t)(q - p), track),
+					      row_pair(f->file_stream, e->cat),
 					      e->name_cls, e->rest | rest | flags });
 		if (unlikely(e->rule))
 			rule_row(f, e, row);
@@ -775,6 +822,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 static bool feed_start(struct ctf_feed *f)
 {
 	f->started = true;
+	f->current = SPUR_NONE;
 	f->last_ts = INT64_MIN;
 	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
 	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
@@ -857,9 +905,11 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 					.own_track = of->own_track };
 		good = feed_start(f);
 	}
-	for (size_t i = of->nfiles; good && !found && i-- > 0;) {
+	/* Where files overlap, any may have the latest row. */
+	for (size_t i = of->nfiles; good && (!found || of->order) && i-- > 0;) {
 		const struct ctf_file *file = &of->ctf->files[of->files[i]];
 
+		found = false;
 		f->files = of->files;
 		f->nfiles = of->nfiles;
 		f->file = i;
@@ -883,8 +933,7 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 	return good;
 }
 
-/* Reads a whole stream for its tracks alone. False: memory is out. */
-static bool feed_scan(const struct ctf_feed *of)
+bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 {
 	enum { SCAN_ROWS = 256 };
 	struct ctf_feed *f = mem_alloc(sizeof(*f));
@@ -900,14 +949,17 @@ static bool feed_scan(const struct ctf_feed *of)
 					.class = of->class,
 					.number = of->number,
 					.own_track = of->own_track,
+					.scanning = true,
 					.files = of->files,
 					.nfiles = of->nfiles };
 		good = feed_start(f);
 	}
 	while (good && packet_next(f, &none))
-		for (f->nheld = 0; f->packet && f->cursor.at < f->cursor.limit;
-		     f->nheld = b.count = 0)
+		for (f->nheld = 0; good && f->packet && f->cursor.at < f->cursor.limit;
+		     f->nheld = b.count = 0) {
 			packet_rows(f, &none, &b);
+			good = !each || each(self, rows, b.count);
+		}
 	if (f) {
 		f->files = NULL;
 		ctf_feed_free(f);
@@ -920,7 +972,7 @@ static bool feed_scan(const struct ctf_feed *of)
 bool ctf_scan_tracks(struct ctf *c)
 {
 	for (size_t i = 0; i < c->nfeeds; i++)
-		if (!feed_scan(c->feeds[i]))
+		if (!ctf_feed_scan(c->feeds[i], NULL, NULL))
 			return false;
 	return true;
 }
