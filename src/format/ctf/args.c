@@ -99,6 +99,38 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev,
 			 cur->have[CTF_SLOT_EVENT_ID] ? cur->slots[CTF_SLOT_EVENT_ID] : 0);
 }
 
+/* The last packet of the file that is read before this one of the same stream; NULL: there is none. */
+static const struct ctf_packet *last_before(const struct ctf *c, const struct ctf_file *file)
+{
+	const struct ctf_file *before = NULL;
+
+	for (size_t i = 0; i < c->nfeeds; i++, before = NULL)
+		for (size_t k = 0; k < c->feeds[i]->nfiles; k++) {
+			const struct ctf_file *f = &c->files[c->feeds[i]->files[k]];
+
+			if (f == file)
+				return before ? &before->packets[before->npackets - 1] : NULL;
+			before = f;
+		}
+	return NULL;
+}
+
+/* How many packets a row of lost ones is about; 0: it cannot be told. */
+static uint64_t packets_lost(struct ctf *c, const struct spur_event *ev)
+{
+	const struct ctf_file *file;
+	const struct ctf_packet *p, *before;
+	uint64_t n = 0;
+
+	files_hold(c);
+	p = packet_of(c, ev, &file);
+	before = p && p > file->packets ? p - 1 : p ? last_before(c, file) : NULL;
+	if (before)
+		n = ctf_packets_lost(file, &c->traces[file->trace].classes[file->class], before, p);
+	files_release(c);
+	return n;
+}
+
 enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	struct ctf *c = t->state;
@@ -109,8 +141,10 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 
 	args_reset(args);
 	if (ev->kind == SPUR_LOST) {
-		args_u64(args, ev->cls == c->lost_cls ? c->s_count : c->s_packets, ev->id,
-			 SPUR_SHOW_PLAIN);
+		if (ev->cls == c->lost_cls)
+			args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
+		else
+			args_u64(args, c->s_packets, packets_lost(c, ev), SPUR_SHOW_PLAIN);
 		return mem_failures() == failures ? SPUR_OK : SPUR_FAIL;
 	}
 	if (ev->cls == c->packet_cls)

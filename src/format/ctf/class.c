@@ -40,9 +40,10 @@ static const struct {
 static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
 {
 	const struct ctf_stream_class *s = k->class;
+	const bool gathered = k->names.count > 0;
 	struct map64_slot *slot;
 
-	for (size_t i = 0; !k->names.count && i < s->nevents; i++)
+	for (size_t i = 0; !gathered && i < s->nevents; i++)
 		if (s->events[i]->name &&
 		    (slot = map64_put(&k->names, trace_intern(c->t, s->events[i]->name))))
 			slot->value = 1;

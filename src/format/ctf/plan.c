@@ -548,13 +548,21 @@ static bool packs(struct ctf_field *element, uint64_t *bits)
 	return *bits % (element->align ? element->align : 1) == 0 && *bits <= UINT32_MAX;
 }
 
+/* An inline length (RFC v1.1) may leave a gap before the first element, but none where there is no element. */
+static bool has_gap(const struct ctf_field *f)
+{
+	const uint32_t align = f->element->align ? f->element->align : 1;
+
+	return f->length_field && (f->length_field->unit || f->length_field->size % align);
+}
+
 static void build_elements(struct build *b, struct ctf_field *f, const char *name, bool dynamic)
 {
 	uint64_t bits;
 	struct step *s;
 	size_t loop;
 
-	if (!b->value && packs(f->element, &bits)) {
+	if (!b->value && packs(f->element, &bits) && !has_gap(f)) {
 		if (!dynamic && f->length <= MAX_RUN && bits * f->length <= MAX_RUN) {
 			run_add(b, f, bits * f->length);
 			return;

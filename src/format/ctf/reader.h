@@ -268,6 +268,9 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
 /* See struct spur_format, last. */
 bool ctf_last(struct spur_trace *t, int64_t *ts);
+/* Packets that are missing between two of a stream, by their sequence numbers; `file` has the second. */
+uint64_t ctf_packets_lost(const struct ctf_file *file, const struct ctf_class *k,
+			  const struct ctf_packet *before, const struct ctf_packet *p);
 /* ns (or ticks) of a clock value. */
 int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles);
 

@@ -425,6 +425,19 @@ static uint64_t counter_step(uint64_t from, uint64_t to, uint32_t bits)
 	return n <= mask / 2 ? n : 0;
 }
 
+static uint32_t sequence_bits(const struct ctf_file *file, const struct ctf_class *k)
+{
+	return file->sequence_bits ? file->sequence_bits : k->sequence_bits;
+}
+
+uint64_t ctf_packets_lost(const struct ctf_file *file, const struct ctf_class *k,
+			  const struct ctf_packet *before, const struct ctf_packet *p)
+{
+	return p->flags & before->flags & PACKET_SEQUENCE
+		       ? counter_step(before->sequence + 1, p->sequence, sequence_bits(file, k))
+		       : 0;
+}
+
 /* Events and packets that the producer lost before this packet. */
 static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ctf_packet *p)
 {
@@ -444,13 +457,13 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 			 (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_cls, n, true);
 	}
-	bits = feed_file(f)->sequence_bits;
-	n = counter_step(b->sequence + 1, p->sequence, bits ? bits : f->class->sequence_bits);
-	if ((p->flags & b->flags & PACKET_SEQUENCE) && n) {
+	n = ctf_packets_lost(feed_file(f), f->class, b, p);
+	if (n) {
+		bits = sequence_bits(feed_file(f), f->class);
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
-			 (unsigned long long)(b->sequence + 1), (unsigned long long)p->sequence,
-			 (unsigned long long)n);
+			 (unsigned long long)((b->sequence + 1) & bits_mask(bits ? bits : 64)),
+			 (unsigned long long)p->sequence, (unsigned long long)n);
 		lost_row(f, p, f->ctf->lost_packets_cls, n, false);
 	}
 }

@@ -551,7 +551,8 @@ static struct ctf_field *struct_new(struct v11 *v, uint32_t align)
 }
 
 /* `ext`, there where `id` has its highest value. */
-static bool add_extension(struct v11 *v, struct ctf_field *into, struct ctf_field *ext, uint64_t id)
+static bool add_extension(struct v11 *v, struct ctf_field *into, const char *name,
+			  struct ctf_field *ext, uint64_t id)
 {
 	struct ctf_field *f = field_new(v, CTF_OPTIONAL, 0);
 	struct ctf_range *range = arena_alloc(&v->m->arena, sizeof(*range));
@@ -570,12 +571,12 @@ static bool add_extension(struct v11 *v, struct ctf_field *into, struct ctf_fiel
 				   .names = names,
 				   .nnames = 1,
 				   .slot = CTF_NO_SLOT };
-	return add_member(v, into, "extended", f);
+	return add_member(v, into, name, f);
 }
 
 /*
  * SPEC ctf-v11/header1: 5 bits of id, 27 of time; id 31: 32 bits of id and 64 of time follow without a gap, and the end
- * is aligned as a 64-bit integer
+ * is aligned as a 64-bit integer: by a field of its own, as an alignment inside would be that of the whole
  */
 static struct ctf_field *header1(struct v11 *v)
 {
@@ -586,7 +587,7 @@ static struct ctf_field *header1(struct v11 *v)
 	    !add_uint(v, h, "timestamp", 27, 1, CTF_ROLE_TIMESTAMP) ||
 	    !add_uint(v, ext, "id", 32, 8, CTF_ROLE_EVENT_CLASS_ID) ||
 	    !add_uint(v, ext, "timestamp", 64, 8, CTF_ROLE_TIMESTAMP) ||
-	    !add_member(v, ext, "end", pad) || !add_extension(v, h, ext, 31))
+	    !add_extension(v, h, "extended", ext, 31) || !add_extension(v, h, "end", pad, 31))
 		return NULL;
 	return h;
 }
@@ -600,7 +601,7 @@ static struct ctf_field *header2(struct v11 *v)
 	    !add_uint(v, h, "id", 16, 8, CTF_ROLE_EVENT_CLASS_ID) ||
 	    !add_uint(v, ext, "timestamp", 64, 8, CTF_ROLE_TIMESTAMP) ||
 	    !add_uint(v, ext, "id", 32, 8, CTF_ROLE_EVENT_CLASS_ID) ||
-	    !add_extension(v, h, ext, 65535))
+	    !add_extension(v, h, "extended", ext, 65535))
 		return NULL;
 	return h;
 }
