@@ -715,7 +715,7 @@ def index_case(name, make, why):
 
 index_case("magic", lambda p: b"\0" + index_of(p)[1:], "another magic number: not used")
 index_case("version", lambda p: patch(index_of(p), 4, struct.pack(">I", 2)), "version 2: not used")
-index_case("entry_size", lambda p: index_of(p, 1, 0), "entries of no bytes: not used")
+index_case("entry_size", lambda p: patch(index_of(p), 12, bytes(4)), "entries of no bytes: not used")
 index_case("entry_size_most", lambda p: index_of(p, 1, 0xFFFFFFF8), "entries of 4 GiB: there is none")
 index_case("short", lambda p: index_of(p)[:16 + 72 + 9], "cut off: not as many packets as the stream")
 index_case("empty", lambda p: b"", "no bytes")
@@ -829,7 +829,8 @@ def ctf2_metadata(name, change, why):
     case()(run)
 
 
-ctf2_metadata("cut", lambda m: m[:m.index('"event-record-class"') - 30], "the last fragment is not whole")
+ctf2_metadata("cut", lambda m: m[:m.index('"small"')], "the last fragment is not whole: its events are unknown")
+ctf2_metadata("cut_class", lambda m: m[:m.index('"event-record-class"') - 30], "the fragment of the stream class is not whole")
 ctf2_metadata("cut_early", lambda m: m[:400], "cut in the second fragment")
 ctf2_metadata("syntax", lambda m: m.replace('"length": 12,', '"length": 12;'), "no JSON")
 ctf2_metadata("wrong_type", lambda m: m.replace('"fixed-length-boolean"', '"fixed-length-maybe"'), "no such class")
@@ -937,7 +938,7 @@ def v11_case(name, packets, why, metadata=V11):
     def run(d):
         d.write("metadata", metadata)
         d.write("low_0", b"".join(packets()))
-        if name == "wrong_key":
+        if name in ("wrong_key", "cipher_short"):
             d.write("../key", bytes(16))
     run.__name__ = "v11_" + name
     run.__doc__ = why
@@ -968,8 +969,8 @@ v11_case("event_size", around(lambda: v11_packet(
     tick(1001, 1) + struct.pack("<IHH5s", 1002, 77, 5, b"\xee" * 5) + tick(1003, 2) + far(1004, "x", [1]) + tick(1005, 3), 1)),
          "SPEC ctf-v11/event-size: an unknown id whose size is told")
 v11_case("time_back", around(lambda: v11_packet(far(1500, "late", []) + far(1400, "early", []) + tick(1600, 1), 1)), "times of 64 bits that go back")
-v11_case("lost", lambda: [v11_packet(v11_body(0), 0xFFFE), v11_packet(v11_body(1000), 1, discarded=5, begin=0xFFFF * 1000),
-                          v11_packet(v11_body(2000), 2, discarded=5, begin=0x10000 * 1000)],
+v11_case("lost", lambda: [v11_packet(v11_body(0), 0xFFFE, begin=0), v11_packet(v11_body(1000), 1, discarded=5),
+                          v11_packet(v11_body(2000), 2, discarded=5)],
          "SPEC ctf-v11/packet-header: numbers of 16 bits wrap; packets 65535 and 0 are lost")
 v11_case("cut", lambda: [v11_packet(v11_body(0), 0), v11_packet(v11_body(1000), 1)[:100]], "the last packet is cut")
 v11_case("padding", lambda: [v11_packet(v11_body(0), 0), bytes(5000)], "zeros behind the last packet")

@@ -358,7 +358,10 @@ static void check_hint(struct indexer *x, const struct ctf_packet *p)
 		return;
 	if (i < x->hints.count)
 		hints_get(&x->hints, i, &h);
-	if (h.off != p->file_off)
+	if (i == x->hints.count && !x->stale++)
+		diag_add(x->diag, DIAG_WARN, "ctf/stale-index", x->f->name, p->file_off, 0,
+			 "index file: expected an entry for this packet, found none: not used");
+	else if (h.off != p->file_off)
 		say_stale(x, p->file_off, "a packet at the place", p->file_off, h.off);
 	else if (h.total != 8 * p->file_size)
 		say_stale(x, p->file_off, "a packet", 8 * p->file_size, h.total);
@@ -436,7 +439,11 @@ static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t tot
 	}
 	if (total % 8 || total < p->body || total / 8 > left)
 		total = 8 * (next == UINT64_MAX ? left : next - x->off);
-	p->content = content > total || content < p->body ? total : content;
+	p->content = content;
+	if (content > total || content < p->body) {
+		p->content = total;
+		p->flags |= p->flags & PACKET_CUT ? 0 : PACKET_GUESSED;
+	}
 	return total / 8;
 }
 

@@ -24,6 +24,7 @@ enum packet_flag {
 	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
 	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
 	PACKET_LOOSE_END = 128, /* later than its end */
+	PACKET_GUESSED = 256, /* nobody knows its content; events that come too late are none */
 };
 
 /* One packet; lists of them lie in scratch memory. */
@@ -139,6 +140,7 @@ struct ctf_feed {
 	size_t nfiles, files_cap;
 	size_t file, next; /* file at hand, packet of it to come */
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
+	const char *packet_name; /* of its file */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
 	struct ctf_event **known; /* by id, the low ones */

@@ -499,12 +499,50 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
 }
 
+/* Whether the packet says when its last event was. */
+static bool has_end(const struct ctf_packet *p)
+{
+	return (p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END && p->begin <= p->end;
+}
+
+/* SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late */
+static void limit_content(struct ctf_feed *f)
+{
+	struct ctf_cursor c = f->cursor;
+	const char *why;
+
+	while (c.at < c.limit) {
+		const uint64_t from = c.at;
+
+		if (!event_skip(f, &c, &why) || c.at == from)
+			return;
+		if (c.clock > f->packet->end) {
+			f->cursor.limit = from;
+			return;
+		}
+	}
+}
+
+/* SPEC ctf/late-event: time that went back inside a packet looks like a clock that wrapped: its end gives it away */
+static void packet_done(struct ctf_feed *f, struct feed *feed)
+{
+	const struct ctf_packet *p = f->packet;
+
+	if (p && has_end(p) && f->cursor.clock > p->end)
+		diag_add(&feed->diag, DIAG_WARN, "ctf/late-event", f->packet_name, p->file_off, 0,
+			 "packet: expected events up to clock value %llu, its end, found one at "
+			 "%llu",
+			 (unsigned long long)p->end, (unsigned long long)f->cursor.clock);
+	f->packet = NULL;
+}
+
 /* False: there is no packet left. */
 static bool packet_next(struct ctf_feed *f, struct feed *feed)
 {
 	struct ctf_file *file;
 	struct ctf_packet *p;
 
+	packet_done(f, feed);
 	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
 		if (f->ctf->grow && f->file + 1 == f->nfiles)
 			return false;
@@ -533,7 +571,10 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 			 (unsigned long long)f->before->begin, (unsigned long long)p->begin);
 	ctf_packet_begin(f->trace, f->class, p, &f->cursor);
 	f->packet = p;
+	f->packet_name = file->name;
 	f->before = p;
+	if ((p->flags & PACKET_GUESSED) && has_end(p))
+		limit_content(f);
 	return true;
 }
 
