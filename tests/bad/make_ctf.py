@@ -804,6 +804,24 @@ event { name = lots; fields := struct { integer { size = 64; align = 8; } n; str
 # ---- CTF 2
 
 @case()
+def ctf2_idle_elements(d):
+    """SPEC ctf/idle-elements: 2^64 - 1 options that are not there, empty arrays, variants of nothing; and those in each other."""
+    def many(element, length="n"):
+        return {"type": "dynamic-length-array", "length-field-location": in_payload(length), "element-field-class": element}
+
+    absent = {"type": "optional", "selector-field-location": in_payload("no"), "field-class": uint(8)}
+    nothing = {"type": "variant", "selector-field-location": in_payload("zero"), "options": [
+        {"selector-field-ranges": [[0, 0]], "field-class": struct_of()}, {"selector-field-ranges": [[1, 1]], "field-class": uint(8)}]}
+    d.write("metadata", ctf2(
+        {"type": "preamble", "version": 2},
+        {"type": "data-stream-class"},
+        {"type": "event-record-class", "name": "idle", "payload-field-class": struct_of(
+            ("n", uint(64)), ("zero", uint(8)), ("no", {"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"}),
+            ("a", many(absent)), ("b", many(many(uint(8), "zero"))), ("c", many(nothing)), ("d", many(many(many(absent)))), ("last", uint(8)))}))
+    d.write("stream", struct.pack("<QBBB", (1 << 64) - 1, 0, 0, 7) * 3)
+
+
+@case()
 def ctf2_bad_events(d):
     """A number of 11 bytes in LEB128; a selector without an option; more text than there is."""
     p = stream2()
