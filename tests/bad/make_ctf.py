@@ -818,7 +818,7 @@ def ctf2_idle_elements(d):
         {"type": "event-record-class", "name": "idle", "payload-field-class": struct_of(
             ("n", uint(64)), ("zero", uint(8)), ("no", {"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"}),
             ("a", many(absent)), ("b", many(many(uint(8), "zero"))), ("c", many(nothing)), ("d", many(many(many(absent)))), ("last", uint(8)))}))
-    d.write("stream", struct.pack("<QBBB", (1 << 64) - 1, 0, 0, 7) * 3)
+    d.write("stream", struct.pack("<QBBB", (1 << 64) - 1, 0, 0, 7))
 
 
 @case()

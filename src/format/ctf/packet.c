@@ -545,7 +545,10 @@ static void packet_content(struct indexer *x, struct ctf_file *f, struct ctf_pac
 				 have[CTF_SLOT_ENCRYPTION] ? v[CTF_SLOT_ENCRYPTION] : 0);
 		if (why) {
 			damage(x, "ctf/unpack",
-			       p->content > p->body ? (p->content - p->body) / 8 : 0, why);
+			       p->flags & PACKET_OWN || p->content < p->body
+				       ? 0
+				       : (p->content - p->body) / 8,
+			       why);
 			if (!(p->flags & PACKET_OWN))
 				p->content = p->body;
 			p->flags |= PACKET_CUT;

@@ -186,6 +186,8 @@ struct ctf {
 		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
 	/* Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken before the trace's. */
 	pthread_rwlock_t lock;
+	uint64_t packed,
+		unpacked; /* bytes of packed packets so far, as they are stored and when unpacked */
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */

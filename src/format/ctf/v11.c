@@ -10,7 +10,7 @@
 #include "base/intern.h"
 #include "format/ctf/v11.h"
 
-enum { MAX_LIST = 1 << 20, MAX_BITS = 1 << 16, MAX_CLASSES = 1 << 24 };
+enum { MAX_LIST = 1 << 20, MAX_BITS = 1 << 16 };
 
 /* A declared type. */
 struct v11_type {
@@ -760,10 +760,8 @@ static bool add_event(struct v11 *v, const struct v11_node *n)
 	if (e->payload && e->payload->kind != CTF_STRUCT)
 		return v11_fail(v->m, fields->at, v->err,
 				"`fields`: expected a structure, found another type") == SPUR_OK;
-	if (!mem_grow((void **)&s->events, &s->events_cap, s->nevents + 1, sizeof(*s->events),
-		      MAX_CLASSES))
-		return err_nomem(v->err) == SPUR_OK;
-	s->events[s->nevents++] = e;
+	if (!meta_add_event(v->m, s, e))
+		return meta_full(v->m, v->err) == SPUR_OK;
 	return true;
 }
 
