@@ -505,22 +505,35 @@ static bool has_end(const struct ctf_packet *p)
 	return (p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END && p->begin <= p->end;
 }
 
-/* SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late */
+static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
+{
+	for (at = (at + 7) / 8; at < c->limit / 8; at++)
+		if (c->data[at])
+			return false;
+	return true;
+}
+
+/*
+ * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or before zeros
+ * that are none
+ */
 static void limit_content(struct ctf_feed *f)
 {
 	struct ctf_cursor c = f->cursor;
 	const char *why;
+	uint64_t from;
 
-	while (c.at < c.limit) {
-		const uint64_t from = c.at;
-
-		if (!event_skip(f, &c, &why) || c.at == from)
+	do {
+		from = c.at;
+		if (from >= c.limit)
 			return;
-		if (c.clock > f->packet->end) {
-			f->cursor.limit = from;
+		if (!event_skip(f, &c, &why) || c.at == from) {
+			if (rest_is_zero(&c, from))
+				f->cursor.limit = from;
 			return;
 		}
-	}
+	} while (c.clock <= f->packet->end);
+	f->cursor.limit = from;
 }
 
 /* SPEC ctf/late-event: time that went back inside a packet looks like a clock that wrapped: its end gives it away */
