@@ -593,6 +593,12 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 
 /* --- damage inside a packet --- */
 
+/* SPEC ctf-v11/slack: content counts bytes, and an event may end inside one: what is left of it is no event */
+static bool is_over(const struct ctf_feed *f, uint64_t at, uint64_t limit)
+{
+	return at >= limit || (f->trace->meta->generation == CTF_V11 && limit - at < 8);
+}
+
 /* Whether events that can be follow each other from here to the packet's end, or a few of them. */
 static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 {
@@ -603,7 +609,7 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 	for (int i = 0; i < RESYNC_CHAIN; i++) {
 		const uint64_t from = c.at;
 
-		if (c.at >= limit)
+		if (is_over(f, c.at, limit))
 			return i > 0;
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
 		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock ||
@@ -666,7 +672,8 @@ static bool goes_on(struct ctf_feed *f, uint64_t at)
 	struct ctf_cursor test = f->cursor;
 
 	test.at = at;
-	return at == test.limit || (at > f->cursor.at && at < test.limit && plausible(f, test));
+	return (at <= test.limit && is_over(f, at, test.limit)) ||
+	       (at > f->cursor.at && at < test.limit && plausible(f, test));
 }
 
 /* SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is; else UINT64_MAX */
@@ -732,6 +739,10 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		if (unlikely(!e || c->at == from)) {
 			c->at = from;
 			c->clock = clock;
+			if (is_over(f, from, c->limit)) {
+				c->at = c->limit;
+				continue;
+			}
 			if (!e && !why && f->ctf->grow && !f->hopeless) {
 				f->starved = true;
 				break;
