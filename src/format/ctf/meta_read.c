@@ -356,13 +356,19 @@ enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uin
 			      size_t size, bool big_endian, struct diag_log *diag,
 			      struct spur_error *err)
 {
+	const uint64_t failures = mem_failures();
 	struct ctf_meta *m = meta_new(path);
+	enum spur_status st;
 
 	*out = NULL;
 	if (!m)
 		return err_nomem(err);
 	m->big_endian = big_endian;
-	if (read_any(m, data, size, diag, err) == SPUR_FAIL) {
+	st = read_any(m, data, size, diag, err);
+	/* Whatever the parsers make of a name or a type that they could not keep. */
+	if (mem_failures() != failures)
+		st = err_nomem(err);
+	if (st == SPUR_FAIL) {
 		meta_free(m);
 		return SPUR_FAIL;
 	}

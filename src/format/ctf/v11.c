@@ -164,9 +164,7 @@ static struct ctf_field *field_new(struct v11 *v, enum ctf_kind kind, uint64_t a
 	struct ctf_field *f = meta_field(v->m, kind, at);
 
 	if (!f)
-		v11_fail(v->m, at, v->err,
-			 "expected at most %d field classes, found more, or no memory",
-			 META_FIELDS);
+		meta_full(v->m, v->err);
 	return f;
 }
 
