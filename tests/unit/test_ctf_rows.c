@@ -187,6 +187,56 @@ static void test_event_damage(void **state)
 	       "! ctf/unknown-event s at 60 lost 10 x2\n");
 }
 
+#define LARGE                                                                                    \
+	"/* CTF 1.8 */ typealias integer { size = 8; align = 8; } := u8; typealias integer { "   \
+	"size = 32; align = 8; } := u32;\n"                                                      \
+	"trace { major = 1; minor = 8; byte_order = le; }; clock { name = c; };\n"               \
+	"typealias integer { size = 64; align = 8; map = clock.c.value; } := time;\n"            \
+	"stream { packet.context := struct { time timestamp_begin; time timestamp_end; u32 "     \
+	"content_size; u32 packet_size; }; event.header := struct { enum : integer { size = "    \
+	"16; align = 8; } { compact = 0 ... 65534, extended = 65535 } id; variant <id> { "       \
+	"struct { integer { size = 32; align = 8; map = clock.c.value; } timestamp; } compact; " \
+	"struct { u32 id; time timestamp; } extended; } v; } align(8); };\n"                     \
+	"event { name = e; id = 0; fields := struct { u32 v; u8 w; }; };\n"
+
+static void large(unsigned id, unsigned time, unsigned v)
+{
+	u16(id);
+	u32(time);
+	u32(v);
+	u8(0);
+}
+
+/*
+ * SPEC ctf/unknown-between, ctf/event-place: the metadata lacks a class (it was cut), and its events stand everywhere; what
+ * stands before the others is zero, so the bytes before them look like them as well
+ */
+static void test_lost_class(void **state)
+{
+	const unsigned begin = 0x50000000;
+	char want[4000];
+	size_t n = 0;
+
+	(void)state;
+	put_text("metadata", LARGE);
+	u64(begin);
+	u64(begin + 1000000);
+	u32(0);
+	u32(0);
+	for (unsigned i = 0; i < 40; i++) {
+		large(i % 3 ? 0 : 7, begin + 1000 * i + 256, i);
+		if (i % 3)
+			n += (size_t)snprintf(want + n, sizeof(want) - n,
+					      "%u INSTANT e (v=%u w=0)\n", begin + 1000 * i + 256,
+					      i);
+	}
+	set(16, 8 * bytes.len, 4);
+	set(20, 8 * bytes.len, 4);
+	put_bytes("s");
+	snprintf(want + n, sizeof(want) - n, "! ctf/unknown-event s at 24 lost 154 x14\n");
+	expect(want);
+}
+
 /* --- what events mean --- */
 
 #define HEAD18                                                                                  \
@@ -422,6 +472,7 @@ int main(void)
 		TEST(test_losses),
 		TEST(test_losses_between_files),
 		TEST(test_event_damage),
+		TEST(test_lost_class),
 		TEST(test_spans),
 		TEST(test_functions),
 		TEST(test_switches),

@@ -305,7 +305,7 @@ static enum spur_status parse(struct ctf_meta *m, enum ctf_generation generation
 	}
 }
 
-/* Text that cannot be read may lack what stood in damaged packets; nobody sees the log of a trace that does not open. */
+/* Text may lack what stood in damaged packets, and nobody sees the log of a trace that does not open. */
 static enum spur_status blame_packets(const struct unpack *u, struct spur_error *err)
 {
 	const size_t len = err ? strlen(err->message) : 0;

@@ -141,6 +141,7 @@ struct ctf_feed {
 	size_t file, next; /* file at hand, packet of it to come */
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	const char *packet_name; /* of its file */
+	uint64_t effort; /* bits of it looked at in search of events behind damage */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
 	struct ctf_event **known; /* by id, the low ones */

@@ -15,6 +15,10 @@
 enum {
 	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
+	NEAR = 15, /* bytes behind a place that may be better */
+	/* Bits that are looked at in search of events: so many for each of a packet, and so many in any case. */
+	EFFORT_EACH = 128,
+	EFFORT_FREE = 1 << 26,
 	COMM = 16,
 	FIELD_ROOM = 200,
 	TASK_RUNNING_MASK = 0xFF,
@@ -514,8 +518,8 @@ static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
 }
 
 /*
- * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or before zeros
- * that are none
+ * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or
+ * before zeros that are none
  */
 static void limit_content(struct ctf_feed *f)
 {
@@ -585,6 +589,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	ctf_packet_begin(f->trace, f->class, p, &f->cursor);
 	f->packet = p;
 	f->packet_name = file->name;
+	f->effort = 0;
 	f->before = p;
 	if ((p->flags & PACKET_GUESSED) && has_end(p))
 		limit_content(f);
@@ -597,6 +602,19 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 static bool is_over(const struct ctf_feed *f, uint64_t at, uint64_t limit)
 {
 	return at >= limit || (f->trace->meta->generation == CTF_V11 && limit - at < 8);
+}
+
+/*
+ * SPEC ctf/unknown-between: whether so few events that can be are enough before one of an unknown class: a packet that
+ * lasts a small part of what the time in a header can tell has hardly any by chance
+ */
+static bool is_telling(const struct ctf_feed *f, int events, uint64_t from, uint64_t clock)
+{
+	const struct ctf_packet *p = f->packet;
+	const bool large = f->class->usual == USUAL_LARGE;
+
+	return f->class->usual != USUAL_NONE && events >= (large ? 1 : 2) && has_end(p) &&
+	       clock >= from && clock <= p->end && p->end - from < (large ? 1u << 29 : 1u << 24);
 }
 
 /* Whether events that can be follow each other from here to the packet's end, or a few of them. */
@@ -612,7 +630,12 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 		if (is_over(f, c.at, limit))
 			return i > 0;
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
-		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock ||
+		if (!event_skip(f, &c, &why)) {
+			f->effort += c.at - from;
+			return !why && is_telling(f, i, clock, c.clock);
+		}
+		f->effort += c.at - from;
+		if (c.at == from || c.clock < clock ||
 		    ((p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END &&
 		     c.clock > p->end))
 			return false;
@@ -666,14 +689,27 @@ static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, u
 		 why);
 }
 
-/* Whether events can be at this place, or the packet ends. */
-static bool goes_on(struct ctf_feed *f, uint64_t at)
+/* Whether more may be looked at: events that nest much in every byte would take for ever. */
+static bool has_effort(const struct ctf_feed *f)
+{
+	return f->effort < EFFORT_FREE || (f->effort - EFFORT_FREE) / EFFORT_EACH < f->cursor.limit;
+}
+
+static bool is_plausible_at(struct ctf_feed *f, uint64_t at)
 {
 	struct ctf_cursor test = f->cursor;
 
 	test.at = at;
-	return (at <= test.limit && is_over(f, at, test.limit)) ||
-	       (at > f->cursor.at && at < test.limit && plausible(f, test));
+	return has_effort(f) && plausible(f, test);
+}
+
+/* Whether events can be at this place, or the packet ends. */
+static bool goes_on(struct ctf_feed *f, uint64_t at)
+{
+	const struct ctf_cursor *c = &f->cursor;
+
+	return (at <= c->limit && is_over(f, at, c->limit)) ||
+	       (at > c->at && at < c->limit && is_plausible_at(f, at));
 }
 
 /* SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is; else UINT64_MAX */
@@ -693,23 +729,51 @@ static uint64_t find_by_size(struct ctf_feed *f)
 	return UINT64_MAX;
 }
 
+/* The clock after the event that would be at this place. */
+static uint64_t time_at(struct ctf_feed *f, uint64_t at)
+{
+	struct ctf_cursor c = f->cursor;
+	const char *why;
+
+	c.at = at;
+	c.limit = c.limit - at > RESYNC_WINDOW ? at + RESYNC_WINDOW : c.limit;
+	if (!event_skip(f, &c, &why))
+		c.clock = UINT64_MAX;
+	f->effort += c.at - at;
+	return c.clock;
+}
+
+/*
+ * SPEC ctf/event-place: places a few bytes beside an event may look like one, with zeros before it; where time moves on
+ * least is the right one
+ */
+static uint64_t best_place(struct ctf_feed *f, uint64_t first)
+{
+	uint64_t best = first, least = time_at(f, first), time;
+
+	for (uint64_t at = first + 8;
+	     at < f->cursor.limit && at <= first + 8 * NEAR && has_effort(f); at += 8) {
+		time = time_at(f, at);
+		if (time < least && is_plausible_at(f, at)) {
+			least = time;
+			best = at;
+		}
+	}
+	return best;
+}
+
 /* The next place behind the cursor where events can be; the packet's end where none is. */
 static uint64_t find_event(struct ctf_feed *f)
 {
 	const struct ctf_cursor *c = &f->cursor;
 	const uint64_t told = find_by_size(f);
-	uint64_t at = align_up(c->at + 1, 8);
 
 	if (told != UINT64_MAX)
 		return told;
-	for (; at < c->limit; at += 8) {
-		struct ctf_cursor test = *c;
-
-		test.at = at;
-		if (plausible(f, test))
-			break;
-	}
-	return at < c->limit ? at : c->limit;
+	for (uint64_t at = align_up(c->at + 1, 8); at < c->limit; at += 8)
+		if (is_plausible_at(f, at))
+			return best_place(f, at);
+	return c->limit;
 }
 
 /* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
