@@ -153,6 +153,7 @@ static inline void say_values(const struct spur_trace *t, const struct spur_valu
 				   v[i].label ? v[i].label : "");
 			break;
 		case SPUR_STRING:
+		case SPUR_BYTES:
 			out_printf(&seen, "\"%.*s\"", (int)v[i].count, v[i].text);
 			break;
 		case SPUR_STRUCT:
