@@ -211,7 +211,7 @@ def lttng_like(d):
 @case("golden")
 def counters_wrap(d):
     """
-    SPEC ctf/counter-wrap, ctf/discarded: discarded events of 8 bits go from 250 to 3 (9 lost), numbers of packets of 4 bits
+    SPEC ctf/counter-wrap, SPEC ctf/discarded: discarded events of 8 bits go from 250 to 3 (9 lost), numbers of packets of 4 bits
     from 15 to 1 (packet 0 is lost), and back, which is no loss.
     """
     d.write("metadata", """/* CTF 1.8 */
@@ -241,7 +241,7 @@ event { name = tick; fields := struct { integer { size = 8; signed = true; } v; 
 
 @case("golden")
 def no_packets(d):
-    """SPEC ctf/no-sizes, ctf/no-time, ctf/event-id, ctf/row-place: the file is one packet; no times, no ids, fields of bits."""
+    """SPEC ctf/no-sizes, SPEC ctf/no-time, SPEC ctf/event-id, SPEC ctf/row-place: the file is one packet; no times, no ids, fields of bits."""
     d.write("metadata", """/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = le; };
 event {
@@ -259,7 +259,7 @@ event {
 
 @case("golden")
 def several_classes(d):
-    """SPEC ctf/several-classes, ctf/one-stream-class: packets of two stream classes take turns in one file."""
+    """SPEC ctf/several-classes, SPEC ctf/one-stream-class: packets of two stream classes take turns in one file."""
     d.write("metadata", """/* CTF 1.8 */
 typealias integer { size = 32; } := u32;
 trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u32 stream_id; }; };
@@ -321,7 +321,7 @@ def switch(time, before, state, after):
 
 @case("golden")
 def kernel(d):
-    """SPEC ctf/rules, ctf/track-names: switches, wake-ups, system calls and interrupts of two processors."""
+    """SPEC ctf/rules, SPEC ctf/track-names: switches, wake-ups, system calls and interrupts of two processors."""
     d.write("metadata", KERNEL)
     one = [switch(100, 0, 0, 7), kernel_event(150, 2, "i", 3), kernel_event(160, 4, "i", 19), kernel_event(190, 5, "ii", 19, 0),
            kernel_event(240, 3, "i", 512), kernel_event(245, 6), switch(300, 7, 1, 0), switch(520, 0, 0, 7), switch(640, 7, 0, 8), switch(700, 8, 2, 0)]
@@ -517,7 +517,7 @@ def v11_body(t, order="<"):
 
 @case("golden")
 def v11_schemes(d):
-    """SPEC ctf-v11/digest, ctf-v11/packed, ctf-v11/byte-order: each checksum and compression, in big-endian order."""
+    """SPEC ctf-v11/digest, SPEC ctf-v11/packed, SPEC ctf-v11/byte-order: each checksum and compression, in big-endian order."""
     d.write("metadata", V11)
     schemes = [(NONE, 0, 0), (GZIP, 0, CRC32), (BZIP2, 0, MD5), (NONE, 0, SHA1)]
     d.write("low_0", b"".join(v11_packet(v11_body(1000 * i, ">"), i, ">", *s) for i, s in enumerate(schemes)))
@@ -533,7 +533,7 @@ def v11_encrypted(d):
 
 @case("golden")
 def v11_natural(d):
-    """SPEC ctf-v11/align, ctf-v11/header1, ctf-v11/header2: fields at their natural places."""
+    """SPEC ctf-v11/align, SPEC ctf-v11/header1, SPEC ctf-v11/header2: fields at their natural places."""
     d.write("metadata", V11_NATURAL)
     low = struct.pack("<IHxxQ", 1, 5, 11) + struct.pack("<IHxxQI", 2, 65535, 2, 70000) + b"s\0" + struct.pack("<BxH", 1, 9)
     d.write("low", v11_packet(low))
@@ -631,7 +631,7 @@ def sized(name, value, index=False):
         p = stream()
         lttng(d, [p[0], field(p[1], name, value), p[2]], index_of(p) if index else None)
     make.__name__ = "%s_%s%s" % (name, "most" if value == (1 << 64) - 1 else value, "_index" if index else "")
-    make.__doc__ = "SPEC ctf/sizes, ctf/index-used: absurd sizes; the next magic number, or the index file, tells where to go on."
+    make.__doc__ = "SPEC ctf/sizes, SPEC ctf/index-used: absurd sizes; the next magic number, or the index file, tells where to go on."
     case()(make)
 
 
@@ -709,7 +709,7 @@ def index_case(name, make, why):
     def run(d):
         lttng(d, stream(), make(stream()))
     run.__name__ = "index_" + name
-    run.__doc__ = "SPEC ctf/index-file, ctf/index-checked: " + why
+    run.__doc__ = "SPEC ctf/index-file, SPEC ctf/index-checked: " + why
     case()(run)
 
 

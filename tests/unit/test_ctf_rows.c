@@ -43,7 +43,7 @@ static void test_wraps(void **state)
 	       "(v=3)\n");
 }
 
-/* SPEC ctf/late-event, ctf/loose-packets */
+/* SPEC ctf/late-event, SPEC ctf/loose-packets */
 static void test_late(void **state)
 {
 	static const char *const tracers[] = {
@@ -76,6 +76,7 @@ static void test_late(void **state)
 	}
 }
 
+/* SPEC ctf/time-back */
 static void test_time_back(void **state)
 {
 	(void)state;
@@ -91,7 +92,7 @@ static void test_time_back(void **state)
 	       "60\n");
 }
 
-/* SPEC ctf/no-time, ctf/event-id */
+/* SPEC ctf/no-time, SPEC ctf/event-id */
 static void test_no_time(void **state)
 {
 	(void)state;
@@ -123,7 +124,7 @@ static void lossy(unsigned i, unsigned sequence, unsigned discarded)
 	packet_end(0);
 }
 
-/* SPEC ctf/discarded, ctf/counter-wrap: between the ends of packets; counters of 8 bits */
+/* SPEC ctf/discarded, SPEC ctf/counter-wrap: between the ends of packets; counters of 8 bits */
 static void test_losses(void **state)
 {
 	(void)state;
@@ -208,8 +209,8 @@ static void large(unsigned id, unsigned time, unsigned v)
 }
 
 /*
- * SPEC ctf/unknown-between, ctf/event-place: the metadata lacks a class (it was cut), and its events stand everywhere; what
- * stands before the others is zero, so the bytes before them look like them as well
+ * SPEC ctf/unknown-between, SPEC ctf/event-place: the metadata lacks a class (it was cut), and its events stand
+ * everywhere; what stands before the others is zero, so the bytes before them look like them as well
  */
 static void test_lost_class(void **state)
 {

@@ -87,7 +87,7 @@ static void test_header1(void **state)
 	}
 }
 
-/* SPEC ctf-v11/align, ctf-v11/packed, ctf-v11/header1: the end of the long form is where a u64 may be */
+/* SPEC ctf-v11/align, SPEC ctf-v11/packed, SPEC ctf-v11/header1: the end of the long form is where a u64 may be */
 static void test_header1_natural(void **state)
 {
 	(void)state;

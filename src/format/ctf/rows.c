@@ -580,6 +580,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	packet_losses(f, feed, p);
 	if (f->ctf->stored)
 		packet_row(f, p);
+	/* SPEC ctf/time-back: packets that begin before the one before them stay where they are */
 	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
 	    p->begin < f->before->begin)
 		diag_add(&feed->diag, DIAG_WARN, "ctf/time-back", file->name, p->file_off, 0,
