@@ -149,8 +149,8 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 
 static inline struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
 {
-	struct args_memo *m = args_keep(
-		args, c->serial, sizeof(struct args_memo) + c->nslots * sizeof(uint64_t));
+	struct args_memo *m =
+		args_keep(args, c->serial, sizeof(struct args_memo) + c->nslots * sizeof(uint64_t));
 
 	/* Packets and classes that were looked up before may have moved. */
 	if (m && c->grow)

@@ -626,9 +626,7 @@ enum spur_status frag_field(struct frag *j, const json_t *v, struct ctf_field **
 		return SPUR_FAIL;
 	f = meta_field(j->m, (enum ctf_kind)kind, j->at);
 	if (!f)
-		return err_set(j->err, SPUR_ERR_LIMIT,
-			       "%s: expected at most %d field classes, found more", j->m->path,
-			       META_FIELDS);
+		return meta_full(j->m, j->err);
 	if (frag_common(j, v, known_of(f->kind), &f->attributes) == SPUR_FAIL)
 		return SPUR_FAIL;
 	j->depth++;

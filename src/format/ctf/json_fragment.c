@@ -379,10 +379,8 @@ static enum spur_status event_class_of(struct frag *j, const json_t *o)
 				 "before, found %llu",
 				 (unsigned long long)e->stream_id);
 	/* Ids that stand twice are found when they are sorted. */
-	if (!mem_grow((void **)&s->events, &s->events_cap, s->nevents + 1, sizeof(*s->events),
-		      MAX_CLASSES))
-		return err_nomem(j->err);
-	s->events[s->nevents++] = e;
+	if (!meta_add_event(m, s, e))
+		return meta_full(m, j->err);
 	return SPUR_OK;
 }
 

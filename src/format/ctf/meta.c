@@ -56,7 +56,7 @@ enum spur_status meta_full(const struct ctf_meta *m, struct spur_error *err)
 {
 	if (m->full)
 		return err_set(err, SPUR_ERR_LIMIT,
-			       "%s: expected at most %d field classes, found more", m->path,
+			       "%s: expected at most %d field and event classes, found more", m->path,
 			       META_FIELDS);
 	return err_nomem(err);
 }
@@ -171,15 +171,17 @@ void meta_place(struct ctf_meta *m, uint64_t at, unsigned *line, unsigned *colum
 	/* Messages come mostly in the order of the text: go on from the last. */
 	if (at < m->place.line_at) {
 		m->place.line = 1;
-		m->place.line_at = 0;
+		m->place.line_at = m->place.seen = 0;
 	}
-	while (m->place.line_at < at) {
-		const char *end = memchr(text + m->place.line_at, '\n', at - m->place.line_at);
+	/* A line may be as long as the text: what was looked through once is not again. */
+	while (m->place.seen < at) {
+		const char *end = memchr(text + m->place.seen, '\n', at - m->place.seen);
 
+		m->place.seen = end ? (uint64_t)(end - text) + 1 : at;
 		if (!end)
 			break;
 		m->place.line++;
-		m->place.line_at = (uint64_t)(end - text) + 1;
+		m->place.line_at = m->place.seen;
 	}
 	*line = m->place.line;
 	*column = (unsigned)(at - m->place.line_at) + 1;

@@ -249,6 +249,7 @@ struct ctf_meta {
 		uint64_t at;
 		unsigned line;
 		uint64_t line_at;
+		uint64_t seen; /* text up to here has no other line */
 	} place; /* the last that meta_place() found */
 	unsigned nturns; /* of the search for places */
 	bool full; /* META_FIELDS was met */

@@ -3,6 +3,7 @@
  * in either byte order. Unpacks, finds the generation, and has it parsed and resolved. Packets that are compressed or
  * encrypted are not read.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -35,6 +36,8 @@ struct unpack {
 	char *text;
 	size_t len;
 	bool said_uuid;
+	uint64_t damaged; /* packets; the first of them */
+	uint64_t damaged_at;
 };
 
 /* ---- packets */
@@ -110,9 +113,10 @@ static bool packet_read(const struct unpack *u, size_t at, struct packet *k)
 	return k->content >= k->header && k->size >= k->content;
 }
 
-static void damage(const struct unpack *u, const char *code, size_t at, uint64_t lost,
-		   const char *what)
+static void damage(struct unpack *u, const char *code, size_t at, uint64_t lost, const char *what)
 {
+	if (!u->damaged++)
+		u->damaged_at = at;
 	diag_add(u->diag, DIAG_DAMAGE, code, u->m->path, at, lost, "packet of metadata: %s", what);
 }
 
@@ -152,7 +156,7 @@ static bool is_zero(const uint8_t *p, size_t n)
 }
 
 /* SPEC ctf-tsdl/packet-damage: what is no packet is passed over; the text goes on with the next. */
-static size_t skip_damage(const struct unpack *u, size_t at)
+static size_t skip_damage(struct unpack *u, size_t at)
 {
 	const size_t next = resync(u, at + 1);
 
@@ -301,6 +305,18 @@ static enum spur_status parse(struct ctf_meta *m, enum ctf_generation generation
 	}
 }
 
+/* Text may lack what stood in damaged packets, and nobody sees the log of a trace that does not open. */
+static enum spur_status blame_packets(const struct unpack *u, struct spur_error *err)
+{
+	const size_t len = err ? strlen(err->message) : 0;
+
+	if (len && u->damaged && err->code == SPUR_ERR_FORMAT)
+		snprintf(err->message + len, sizeof(err->message) - len,
+			 "; packets of it that cannot be read: %llu, the first at byte %llu",
+			 (unsigned long long)u->damaged, (unsigned long long)u->damaged_at);
+	return SPUR_FAIL;
+}
+
 static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t size,
 				 struct diag_log *diag, struct spur_error *err)
 {
@@ -328,25 +344,31 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 	m->generation = generation;
 	st = parse(m, generation, diag, err);
 	if (st == SPUR_FAIL)
-		return st;
+		return blame_packets(&u, err);
 	/* SPEC ctf-tsdl/packet-uuid */
 	if (u.uuid && m->has_uuid && memcmp(u.uuid, m->uuid, 16) != 0)
 		meta_say(m, diag, DIAG_WARN, "ctf/metadata-uuid", 0,
 			 "expected the UUID of the packets around this text, found another");
-	return meta_resolve(m, diag, err);
+	return meta_resolve(m, diag, err) == SPUR_FAIL ? blame_packets(&u, err) : SPUR_OK;
 }
 
 enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uint8_t *data,
 			      size_t size, bool big_endian, struct diag_log *diag,
 			      struct spur_error *err)
 {
+	const uint64_t failures = mem_failures();
 	struct ctf_meta *m = meta_new(path);
+	enum spur_status st;
 
 	*out = NULL;
 	if (!m)
 		return err_nomem(err);
 	m->big_endian = big_endian;
-	if (read_any(m, data, size, diag, err) == SPUR_FAIL) {
+	st = read_any(m, data, size, diag, err);
+	/* Whatever the parsers make of a name or a type that they could not keep. */
+	if (mem_failures() != failures)
+		st = err_nomem(err);
+	if (st == SPUR_FAIL) {
 		meta_free(m);
 		return SPUR_FAIL;
 	}

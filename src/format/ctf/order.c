@@ -127,8 +127,7 @@ void ctf_feed_losses(struct ctf_feed *f)
 	const struct ctf_packet *before = NULL;
 
 	for (size_t i = 0; i < (f->order ? f->norder : f->nfiles); i++) {
-		struct ctf_file *file =
-			&f->ctf->files[f->files[f->order ? f->order[i].file : i]];
+		struct ctf_file *file = &f->ctf->files[f->files[f->order ? f->order[i].file : i]];
 		struct ctf_packet *p = &file->packets[f->order ? f->order[i].packet : 0];
 
 		/* Within a file they are counted already. */

@@ -476,7 +476,11 @@ static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t tot
 	}
 	if (total % 8 || total < p->body || total / 8 > left)
 		total = 8 * (next == UINT64_MAX ? left : next - x->off);
-	p->content = content > total || content < p->body ? total : content;
+	p->content = content;
+	if (content > total || content < p->body) {
+		p->content = total;
+		p->flags |= p->flags & PACKET_CUT ? 0 : PACKET_GUESSED;
+	}
 	return total / 8;
 }
 
@@ -578,7 +582,10 @@ static void packet_content(struct indexer *x, struct ctf_file *f, struct ctf_pac
 				 have[CTF_SLOT_ENCRYPTION] ? v[CTF_SLOT_ENCRYPTION] : 0);
 		if (why) {
 			damage(x, "ctf/unpack",
-			       p->content > p->body ? (p->content - p->body) / 8 : 0, why);
+			       p->flags & PACKET_OWN || p->content < p->body
+				       ? 0
+				       : (p->content - p->body) / 8,
+			       why);
 			if (!(p->flags & PACKET_OWN))
 				p->content = p->body;
 			p->flags |= PACKET_CUT;
@@ -641,10 +648,10 @@ uint64_t ctf_counter_step(uint64_t from, uint64_t to, uint32_t bits)
 uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
 			  const struct ctf_packet *before, const struct ctf_packet *p)
 {
-	const uint64_t n =
-		p->flags & before->flags & PACKET_SEQUENCE
-			? ctf_counter_step(before->sequence + 1, p->sequence, ctf_sequence_bits(f, k))
-			: 0;
+	const uint64_t n = p->flags & before->flags & PACKET_SEQUENCE
+				   ? ctf_counter_step(before->sequence + 1, p->sequence,
+						      ctf_sequence_bits(f, k))
+				   : 0;
 
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }

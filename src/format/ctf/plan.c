@@ -499,10 +499,12 @@ static bool packs(struct ctf_field *element, uint64_t *bits)
 	return *bits % (element->align ? element->align : 1) == 0 && *bits <= UINT32_MAX;
 }
 
-/* Behind an inline length the first element may not be where it is aligned. */
-static bool is_apart(const struct ctf_field *f)
+/* An inline length (RFC v1.1) may leave a gap before the first element, but none where there is no element. */
+static bool has_gap(const struct ctf_field *f)
 {
-	return f->length_field && f->length_field->size % f->element->align;
+	const uint32_t align = f->element->align ? f->element->align : 1;
+
+	return f->length_field && (f->length_field->unit || f->length_field->size % align);
 }
 
 static void build_elements(struct build *b, struct ctf_field *f, const char *name, bool dynamic)
@@ -511,7 +513,7 @@ static void build_elements(struct build *b, struct ctf_field *f, const char *nam
 	struct step *s;
 	size_t loop;
 
-	if (!b->value && !is_apart(f) && packs(f->element, &bits)) {
+	if (!b->value && packs(f->element, &bits) && !has_gap(f)) {
 		if (!dynamic && f->length <= MAX_RUN && bits * f->length <= MAX_RUN) {
 			run_add(b, f, bits * f->length);
 			return;

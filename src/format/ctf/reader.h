@@ -24,6 +24,7 @@ enum packet_flag {
 	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
 	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
 	PACKET_LOOSE_END = 128, /* later than its end */
+	PACKET_GUESSED = 256, /* nobody knows its content; events that come too late are none */
 };
 
 /* One packet; lists of them lie in scratch memory. */
@@ -185,6 +186,8 @@ struct ctf_feed {
 	struct ctf_turn *order;
 	size_t norder, order_at, order_size;
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
+	const char *packet_name; /* of its file */
+	uint64_t effort; /* bits of it looked at in search of events behind damage */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
 	struct map64 rest; /* id -> struct ctf_event *, of high ids */
@@ -242,6 +245,8 @@ struct ctf {
 	pthread_rwlock_t lock;
 	uint64_t serial; /* no other trace of the process has it */
 	uint32_t nslots; /* that a cursor needs, of any trace */
+	uint64_t packed,
+		unpacked; /* bytes of packed packets so far, as they are stored and when unpacked */
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */

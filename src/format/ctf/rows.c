@@ -1,25 +1,19 @@
 /*
  * Events to rows: header and fields are skipped over by programs, the clock moves, and what the event's class means
- * beside its fields (class.c) makes the row. An event that cannot be ends its packet, unless the next plausible event
- * is found in it.
+ * beside its fields (class.c) makes the row. Events that cannot be are resync.c's.
  */
 #include <stdio.h>
 
 #include "base/bits.h"
 #include "format/ctf/grow.h"
 #include "format/ctf/head.h"
+#include "format/ctf/rows.h"
 #include "format/ctf/symbols.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-enum {
-	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
-	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
-	COMM = 16,
-	FIELD_ROOM = 200,
-	TASK_RUNNING_MASK = 0xFF,
-};
+enum { COMM = 16, TASK_RUNNING_MASK = 0xFF };
 
 static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const struct ctf_class *k,
 						     uint64_t cycles)
@@ -225,8 +219,9 @@ static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const u
 	name = packet_text(&f->cursor,
 			   l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX,
 			   &len);
-	f->track = track_find(f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
-			      (int64_t)byte_load(l->tid_load, body + l->tid), name, len);
+	f->track = track_find(
+		f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
+		(int64_t)byte_load(l->tid_load, body + l->tid), name, len);
 	if (len || !l->has_name)
 		*known = (struct ctf_lead_track){ lead, f->track + 1 };
 	return f->track;
@@ -251,13 +246,14 @@ static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k
 	}
 	if (k->tid_slot == CTF_NO_SLOT)
 		return f->current == SPUR_NONE ? f->own_track : f->current;
-	return track_of(f, k->pid_slot == CTF_NO_SLOT ? (uint64_t)f->trace->pid : slots[k->pid_slot],
+	return track_of(f,
+			k->pid_slot == CTF_NO_SLOT ? (uint64_t)f->trace->pid : slots[k->pid_slot],
 			slots[k->tid_slot], slot_place(&f->cursor, k->name_slot));
 }
 
 /* --- one event --- */
 
-static struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
+struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 {
 	struct ctf_event *e = event_known(f->class, id);
 	struct map64_slot *slot = e ? NULL : map64_find(&f->rest, id);
@@ -274,8 +270,7 @@ static struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 	return e;
 }
 
-/* Moves over the next event. NULL: it cannot be, and *why says so. */
-static struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why)
+struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why)
 {
 	struct ctf_event *e;
 
@@ -425,11 +420,6 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 
 /* --- packets --- */
 
-static struct ctf_file *feed_file(const struct ctf_feed *f)
-{
-	return &f->ctf->files[f->files[f->file]];
-}
-
 static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cls, uint64_t count,
 		     bool events)
 {
@@ -527,6 +517,50 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
 }
 
+static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
+{
+	for (at = (at + 7) / 8; at < c->limit / 8; at++)
+		if (c->data[at])
+			return false;
+	return true;
+}
+
+/*
+ * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or
+ * before zeros that are none
+ */
+static void limit_content(struct ctf_feed *f)
+{
+	struct ctf_cursor c = f->cursor;
+	const char *why;
+	uint64_t from;
+
+	do {
+		from = c.at;
+		if (from >= c.limit)
+			return;
+		if (!event_skip(f, &c, &why) || c.at == from) {
+			if (rest_is_zero(&c, from))
+				f->cursor.limit = from;
+			return;
+		}
+	} while (c.clock <= f->packet->end);
+	f->cursor.limit = from;
+}
+
+/* SPEC ctf/late-event: time that went back inside a packet looks like a clock that wrapped: its end gives it away */
+static void packet_done(struct ctf_feed *f, struct feed *feed)
+{
+	const struct ctf_packet *p = f->packet;
+
+	if (p && has_end(p) && f->cursor.clock > p->end)
+		diag_add(&feed->diag, DIAG_WARN, "ctf/late-event", f->packet_name, p->file_off, 0,
+			 "packet: expected events up to clock value %llu, its end, found one at "
+			 "%llu",
+			 (unsigned long long)p->end, (unsigned long long)f->cursor.clock);
+	f->packet = NULL;
+}
+
 /* Goes to the place of the next packet. False: there is none left. */
 static bool packet_step(struct ctf_feed *f)
 {
@@ -552,6 +586,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	struct ctf_file *file;
 	struct ctf_packet *p;
 
+	packet_done(f, feed);
 	if (!packet_step(f))
 		return false;
 	file = feed_file(f);
@@ -568,7 +603,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 		f->current = SPUR_NONE;
 	if (f->ctf->stored)
 		packet_row(f, p);
-	/* SPEC ctf/time-back */
+	/* SPEC ctf/time-back: packets that begin before the one before them stay where they are */
 	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
 	    p->begin < f->before->begin)
 		diag_add(&feed->diag, DIAG_WARN, "ctf/time-back", file->name, p->file_off, 0,
@@ -577,136 +612,12 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 			 (unsigned long long)f->before->begin, (unsigned long long)p->begin);
 	ctf_packet_begin(f->trace, f->class, p, &f->cursor);
 	f->packet = p;
+	f->packet_name = file->name;
+	f->effort = 0;
 	f->before = p;
+	if ((p->flags & PACKET_GUESSED) && has_end(p))
+		limit_content(f);
 	return true;
-}
-
-/* --- damage inside a packet --- */
-
-/* Whether events that can be follow each other from here to the packet's end, or a few of them. */
-static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
-{
-	const struct ctf_packet *p = f->packet;
-	const uint64_t limit = c.limit, clock = c.clock;
-	const char *why;
-
-	for (int i = 0; i < RESYNC_CHAIN; i++) {
-		const uint64_t from = c.at;
-
-		if (c.at >= limit)
-			return i > 0;
-		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
-		if (!event_skip(f, &c, &why) || c.at == from || c.clock < clock ||
-		    ((p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END &&
-		     c.clock > p->end))
-			return false;
-		c.limit = limit;
-	}
-	return true;
-}
-
-/* The field of the event at the cursor that cannot be read, with its bit; "" where that cannot be told. */
-static void find_field(struct ctf_feed *f, struct ctf_cursor c, const char **why, char *text,
-		       size_t size)
-{
-	const uint64_t id_of = CTF_SLOT_EVENT_ID;
-	struct ctf_cursor again = c;
-	struct ctf_event *e = NULL;
-	char path[FIELD_ROOM];
-	bool found;
-
-	text[0] = '\0';
-	c.have[id_of] = 0;
-	if (plan_skip(f->class->header, &c) == SPUR_OK)
-		e = event_find(f, c.have[id_of] ? c.slots[id_of] : 0);
-	again = e ? c : again;
-	found = plan_find_wrong(e ? e->program : f->class->header, &again, f->ctf->t, path,
-				sizeof(path));
-	if (!found)
-		return;
-	*why = again.why;
-	snprintf(text, size, "%s at bit %llu: ", path, (unsigned long long)again.wrong_at);
-}
-
-/* What is wrong with the event at bit `from`, which begins at the cursor. `why`: NULL where its id is unknown. */
-static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, uint64_t lost)
-{
-	const struct ctf_cursor *c = &f->cursor;
-	const uint64_t off = f->packet->file_off + c->at / 8;
-	const char *file = feed_file(f)->name;
-	char field[FIELD_ROOM + 40];
-
-	if (!why) {
-		diag_add(&feed->diag, DIAG_DAMAGE, "ctf/unknown-event", file, off, lost,
-			 "event at bit %llu of its packet: expected the id of an event class, "
-			 "found %llu",
-			 (unsigned long long)c->at,
-			 (unsigned long long)c->slots[CTF_SLOT_EVENT_ID]);
-		return;
-	}
-	find_field(f, *c, &why, field, sizeof(field));
-	diag_add(&feed->diag, DIAG_DAMAGE, "ctf/bad-event", file, off, lost,
-		 "event at bit %llu of its packet: %sexpected %s", (unsigned long long)c->at, field,
-		 why);
-}
-
-/* Whether events can be at this place, or the packet ends. */
-static bool goes_on(struct ctf_feed *f, uint64_t at)
-{
-	struct ctf_cursor test = f->cursor;
-
-	test.at = at;
-	return at == test.limit || (at > f->cursor.at && at < test.limit && plausible(f, test));
-}
-
-/* SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is; else UINT64_MAX */
-static uint64_t find_by_size(struct ctf_feed *f)
-{
-	const struct ctf_class *k = f->class;
-	struct ctf_cursor c = f->cursor;
-	uint64_t size;
-
-	if (!k->common || plan_skip(k->header, &c) == SPUR_FAIL ||
-	    plan_skip(k->common, &c) == SPUR_FAIL)
-		return UINT64_MAX;
-	size = 8 * (c.slots[k->size_slot] & UINT16_MAX);
-	for (uint64_t align = 8; align <= 64; align *= 2)
-		if (goes_on(f, align_up(c.at, align) + size))
-			return align_up(c.at, align) + size;
-	return UINT64_MAX;
-}
-
-/* The next place behind the cursor where events can be; the packet's end where none is. */
-static uint64_t find_event(struct ctf_feed *f)
-{
-	const struct ctf_cursor *c = &f->cursor;
-	const uint64_t told = find_by_size(f);
-	uint64_t at = align_up(c->at + 1, 8);
-
-	if (told != UINT64_MAX)
-		return told;
-	for (; at < c->limit; at += 8) {
-		struct ctf_cursor test = *c;
-
-		test.at = at;
-		if (plausible(f, test))
-			break;
-	}
-	return at < c->limit ? at : c->limit;
-}
-
-/* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
-static void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
-{
-	struct ctf_cursor *c = &f->cursor;
-	const uint64_t id = c->slots[CTF_SLOT_EVENT_ID], next = find_event(f);
-
-	/* A cut packet ends inside an event: that is said of the packet already. */
-	if (!why || !(f->packet->flags & PACKET_CUT) || next < c->limit) {
-		c->slots[CTF_SLOT_EVENT_ID] = id;
-		say_damage(f, feed, why, (next - c->at + 7) / 8);
-	}
-	c->at = next;
 }
 
 /*
@@ -758,8 +669,8 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : current;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
 			  (struct row_words){ row_pair((uint32_t)(q - p), track),
-					      row_pair(f->file_stream, e->cat),
-					      e->name_cls, e->rest | rest | flags });
+					      row_pair(f->file_stream, e->cat), e->name_cls,
+					      e->rest | rest | flags });
 		if (unlikely(e->rule))
 			rule_row(f, e, row);
 		row++;
@@ -805,6 +716,10 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		if (unlikely(!e || c->at == from)) {
 			c->at = from;
 			c->clock = clock;
+			if (is_over(f, from, c->limit)) {
+				c->at = c->limit;
+				continue;
+			}
 			if (!e && !why && f->ctf->grow && !f->hopeless) {
 				f->starved = true;
 				break;

@@ -15,11 +15,18 @@
 
 enum { AES_BLOCK = 16, MAX_UNPACKED = 1 << 30, SCHEME_BZIP2 = 1, SCHEME_GZIP = 2, SCHEME_AES = 1 };
 enum { SUM_MD5 = 1, SUM_SHA1 = 2, SUM_CRC32 = 3 };
+/* Packets may unpack to so many bytes, and so many more for each that is stored: events do not pack better. */
+enum { ALWAYS_ROOM = 1 << 26, MOST_RATIO = 100 };
+
+static const char too_much[] =
+	"packet: expected at most 1 GiB, and of a trace 100 times of what is stored and 64 MiB, "
+	"when unpacked, found more";
 
 /* Bytes being made; scratch memory. */
 struct unpacked {
 	uint8_t *p;
 	size_t len, cap;
+	size_t most;
 };
 
 static bool room(struct unpacked *u, size_t need)
@@ -27,11 +34,14 @@ static bool room(struct unpacked *u, size_t need)
 	size_t cap = u->cap ? u->cap : 65536;
 	uint8_t *p;
 
+	if (need > u->most)
+		return false;
 	if (need <= u->cap)
 		return true;
 	while (cap < need)
 		cap *= 2;
-	if (cap > MAX_UNPACKED || !(p = scratch_alloc(cap)))
+	p = scratch_alloc(cap);
+	if (!p)
 		return false;
 	if (u->len)
 		memcpy(p, u->p, u->len);
@@ -45,17 +55,19 @@ static const char *gunzip(struct unpacked *u, const uint8_t *p, size_t len)
 {
 	z_stream z = { .next_in = (uint8_t *)p, .avail_in = (uInt)len };
 	const char *why = NULL;
+	size_t left;
 	int st = inflateInit2(&z, 15 + 32);
 
 	while (st == Z_OK && !why) {
 		if (!room(u, u->len + 1)) {
-			why = "packet: expected at most 1 GiB when unpacked, found more";
+			why = too_much;
 			break;
 		}
 		z.next_out = u->p + u->len;
-		z.avail_out = (uInt)(u->cap - u->len);
+		left = (u->cap < u->most ? u->cap : u->most) - u->len;
+		z.avail_out = (uInt)left;
 		st = inflate(&z, Z_NO_FLUSH);
-		u->len = u->cap - z.avail_out;
+		u->len += left - z.avail_out;
 		if (st == Z_BUF_ERROR || (st == Z_OK && !z.avail_in && z.avail_out))
 			why = "packet: expected gzip data to its end, found it cut off";
 	}
@@ -67,17 +79,19 @@ static const char *bunzip(struct unpacked *u, const uint8_t *p, size_t len)
 {
 	bz_stream z = { .next_in = (char *)(uintptr_t)p, .avail_in = (unsigned)len };
 	const char *why = NULL;
+	size_t left;
 	int st = BZ2_bzDecompressInit(&z, 0, 0);
 
 	while (st == BZ_OK && !why) {
 		if (!room(u, u->len + 1)) {
-			why = "packet: expected at most 1 GiB when unpacked, found more";
+			why = too_much;
 			break;
 		}
 		z.next_out = (char *)u->p + u->len;
-		z.avail_out = (unsigned)(u->cap - u->len);
+		left = (u->cap < u->most ? u->cap : u->most) - u->len;
+		z.avail_out = (unsigned)left;
 		st = BZ2_bzDecompress(&z);
-		u->len = u->cap - z.avail_out;
+		u->len += left - z.avail_out;
 		if (st == BZ_OK && !z.avail_in && z.avail_out)
 			why = "packet: expected bzip2 data to its end, found it cut off";
 	}
@@ -142,8 +156,9 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 {
 	const uint8_t *stored = p->data + p->body / 8;
 	size_t len = (size_t)(p->content - p->body) / 8;
-	struct unpacked plain = { 0 }, out = { 0 };
+	struct unpacked plain = { .most = MAX_UNPACKED }, out = { 0 };
 	const char *why = NULL;
+	uint64_t most;
 
 	if (len > MAX_UNPACKED)
 		return "packet: expected at most 1 GiB, found more";
@@ -155,10 +170,15 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 		stored = plain.p;
 		len = plain.len;
 	}
+	/* SPEC ctf-v11/unpacked-size: what is made is bounded by what is stored */
+	c->packed += len;
+	most = ALWAYS_ROOM + MOST_RATIO * c->packed - c->unpacked;
+	out.most = most < MAX_UNPACKED ? (size_t)most : MAX_UNPACKED;
 	if (!why && compression) {
 		why = decompress(&out, compression, stored, len);
 		stored = out.p;
 		len = out.len;
+		c->unpacked += len;
 	}
 	/* What came before the damage is kept. */
 	if (len && (!why || (compression && out.len)))

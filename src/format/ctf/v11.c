@@ -11,7 +11,7 @@
 #include "base/intern.h"
 #include "format/ctf/v11.h"
 
-enum { MAX_LIST = 1 << 20, MAX_BITS = 1 << 16, MAX_CLASSES = 1 << 24 };
+enum { MAX_LIST = 1 << 20, MAX_BITS = 1 << 16 };
 
 /* A declared type. */
 struct v11_type {
@@ -165,9 +165,7 @@ static struct ctf_field *field_new(struct v11 *v, enum ctf_kind kind, uint64_t a
 	struct ctf_field *f = meta_field(v->m, kind, at);
 
 	if (!f)
-		v11_fail(v->m, at, v->err,
-			 "expected at most %d field classes, found more, or no memory",
-			 META_FIELDS);
+		meta_full(v->m, v->err);
 	return f;
 }
 
@@ -578,7 +576,7 @@ static bool add_extension(struct v11 *v, struct ctf_field *into, const char *nam
 
 /*
  * SPEC ctf-v11/header1: 5 bits of id, 27 of time; id 31: 32 bits of id and 64 of time follow without a gap, and the end
- * is aligned as a 64-bit integer
+ * is aligned as a 64-bit integer: by a field of its own, as an alignment inside would be that of the whole
  */
 static struct ctf_field *header1(struct v11 *v)
 {
@@ -766,10 +764,8 @@ static bool add_event(struct v11 *v, const struct v11_node *n)
 	if (e->payload && e->payload->kind != CTF_STRUCT)
 		return v11_fail(v->m, fields->at, v->err,
 				"`fields`: expected a structure, found another type") == SPUR_OK;
-	if (!mem_grow((void **)&s->events, &s->events_cap, s->nevents + 1, sizeof(*s->events),
-		      MAX_CLASSES))
-		return err_nomem(v->err) == SPUR_OK;
-	s->events[s->nevents++] = e;
+	if (!meta_add_event(v->m, s, e))
+		return meta_full(v->m, v->err) == SPUR_OK;
 	return true;
 }
 
