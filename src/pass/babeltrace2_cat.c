@@ -303,8 +303,10 @@ static void out_items(const struct pretty *p, const struct spur_value *v, struct
 	for (uint32_t i = 0; i < v->count && depth < NESTING; i++) {
 		if (array)
 			out_index(p, i, o);
-		else
+		else if (v->items[i].name)
 			out_name(p, v->items[i].name, !i, o);
+		else
+			out_literal(o, "{ ");
 		out_value(p, &v->items[i], o, depth + 1);
 	}
 	out_short(o, (array ? " ]" : " }") + !v->count, v->count ? 2 : 1);

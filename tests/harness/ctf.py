@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shutil
 
 from harness import core
 
@@ -567,6 +568,16 @@ def bt_together(t, root):
     t.verdict("ctf/bt-traces/1/deterministic-ordering", None if len(events) >= len(want) else "%d events" % len(events))
 
 
+def same_text(t, case):
+    """What Debian's babeltrace2 reads, Spur prints in the same words."""
+    theirs = t.run(["babeltrace2", case])
+    ours = t.run([t.spur, "cat", "--style=babeltrace2", case])
+    if theirs.code == 0 and theirs.out != ours.out:
+        pairs = [(a, b) for a, b in zip(theirs.out.split(b"\n"), ours.out.split(b"\n")) if a != b]
+        return "expected, as babeltrace2 says: %r, found: %r" % (pairs or [(theirs.out[-200:], ours.out[-200:])])[0]
+    return None
+
+
 def one(t, root, name, refuse):
     case = os.path.join(root, name)
     kind = name.split("/")[0]
@@ -584,6 +595,8 @@ def one(t, root, name, refuse):
     reason = exceptions(t).get(name)
     if reason is None:
         t.verdict("ctf/" + name, why)
+        if not refuse and os.path.isdir(case) and "ctf-2" not in name and "/2/" not in name and shutil.which("babeltrace2"):
+            t.verdict("ctf/%s text" % name, same_text(t, case))
     elif why:
         t.ok()
     else:

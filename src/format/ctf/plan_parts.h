@@ -186,8 +186,8 @@ static inline const struct option *table_find(const struct table *t, uint64_t v)
 }
 
 /*
- * SPEC ctf2/leb128 SPEC ctf2/leb128-limit: takes an integer of at most 64 bits and 10 bytes at a byte boundary; `used` gets
- * its bytes. NULL: all is well, else what is wrong.
+ * SPEC ctf2/leb128 SPEC ctf2/leb128-limit: takes an integer of at most 64 bits and 10 bytes at a byte boundary;
+ * `used` gets its bytes. NULL: all is well, else what is wrong.
  */
 static inline const char *var_load(const struct ctf_cursor *c, bool is_signed, uint64_t *out,
 				   unsigned *used)

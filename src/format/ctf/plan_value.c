@@ -16,6 +16,7 @@ struct frame {
 	struct spur_value *owner; /* the STRUCT or ARRAY that the items are of; NULL at the top */
 	uint32_t name; /* string id of the structure or array */
 	bool is_array;
+	bool is_variant; /* for styles: what was chosen is an item without a name */
 };
 
 struct value_run {
@@ -77,7 +78,7 @@ static struct spur_value *value_add(struct value_run *r, const struct step *s)
 	}
 	if (!v)
 		return NULL;
-	v->name = f->is_array ? 0 : s->name;
+	v->name = f->is_array || f->is_variant ? 0 : s->name;
 	v->show = s->show;
 	return v;
 }
@@ -603,7 +604,19 @@ static const struct step *value_select(struct value_run *r, const struct step *s
 	if (!o)
 		plan_wrong(r->c, s->field,
 			   "a selector that one of the options is for, found another value");
-	return o ? &r->p->value.steps[o->to] : NULL;
+	if (!o || (!r->flat && !value_open(r, s, false)))
+		return NULL;
+	if (!r->flat)
+		r->frames[r->depth].is_variant = true;
+	return &r->p->value.steps[o->to];
+}
+
+/* Behind the option of a variant. */
+static const struct step *value_chosen(struct value_run *r, const struct step *s)
+{
+	if (!r->flat)
+		value_close(r);
+	return &r->p->value.steps[s->to];
 }
 
 /* SPEC ctf2/optional */
@@ -665,7 +678,7 @@ static const struct step *value_step(struct value_run *r, const struct step *s)
 	case STEP_SELECT:
 		return value_select(r, s);
 	case STEP_JUMP:
-		return &r->p->value.steps[s->to];
+		return value_chosen(r, s);
 	case STEP_OPTION:
 		return value_option(r, s);
 	default:

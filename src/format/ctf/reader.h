@@ -66,7 +66,10 @@ struct ctf_event {
 	uint32_t cat; /* string id; 0: none */
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
-	/* Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid, comm. */
+	/*
+	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid,
+	 * comm.
+	 */
 	uint32_t slot[CTF_RULE_SLOTS];
 };
 

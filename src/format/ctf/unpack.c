@@ -1,5 +1,6 @@
 /*
- * Packed packets of the RFC v1.1: SPEC ctf-v11/unpack: checksum over what is stored, then decryption, then decompression.
+ * Packed packets of the RFC v1.1: SPEC ctf-v11/unpack: checksum over what is stored, then decryption, then
+ * decompression.
  *
  * SPEC ctf-v11/aes: the RFC names neither mode nor key: AES in counter mode (the key's length says which: 16, 24 or 32
  * bytes), the first 16 stored bytes are the counter block.
