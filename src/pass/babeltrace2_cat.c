@@ -388,8 +388,11 @@ static char *put_delta(char *w, int64_t delta)
 
 static void out_piece(const struct pen *pen, const struct piece *piece)
 {
-	char *w = piece->len < MEMO_TEXT ? out_room(pen->o, piece->len + FRAG_PIECE) : NULL;
+	char *w;
 
+	if (!piece->len)
+		return;
+	w = piece->len < MEMO_TEXT ? out_room(pen->o, piece->len + FRAG_PIECE) : NULL;
 	if (!w) {
 		out_bytes(pen->o, pen->text.buf + piece->at, piece->len);
 		return;
