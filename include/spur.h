@@ -150,6 +150,7 @@ enum spur_show {
 	SPUR_SHOW_HEX,
 	SPUR_SHOW_OCTAL,
 	SPUR_SHOW_CHAR,
+	SPUR_SHOW_BINARY,
 };
 
 struct spur_value {
@@ -239,10 +240,22 @@ struct spur_options {
 	 */
 	bool as_stored;
 	/*
+	 * All tracks are there before the first row, in the same order whatever the threads do; where a format finds
+	 * them in its records (CTF), that costs a reading.
+	 */
+	bool all_tracks;
+	bool no_spans; /* events are instants whatever their names say (CTF) */
+	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
+	/*
 	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut or
-	 * replaced. Rows come in the order of the stream. Directories and packed files are refused.
+	 * replaced. Rows come in the order of the stream. Packed files are refused, and directories of
+	 * formats that cannot follow them.
 	 */
 	bool follow;
+	/*
+	 * A relay daemon (net://HOST) may be opened without one of its sessions: then their list is the trace's info.
+	 */
+	bool sessions;
 	/*
 	 * Where it becomes true (a signal handler may set it) no input is waited for any more: all of it ends there. It
 	 * must outlive the trace. NULL: none.
@@ -252,7 +265,10 @@ struct spur_options {
 
 struct spur_trace;
 
-/* Opens a file, a directory or "-". `opt` may be NULL. On SPUR_FAIL nothing is to be closed. */
+/*
+ * Opens a file, a directory, "-", or a session of a relay daemon (net://HOST[:PORT]/host/NAME/SESSION). `opt` may be
+ * NULL. On SPUR_FAIL nothing is to be closed.
+ */
 enum spur_status spur_open(struct spur_trace **out, const char *path,
 			   const struct spur_options *opt, struct spur_error *err);
 void spur_close(struct spur_trace *t);

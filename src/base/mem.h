@@ -19,11 +19,15 @@ void mem_free(void *p);
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 
 /*
- * How often memory was refused so far, in the whole process. Where it is the same before and after,
- * nothing that was read in
- * between lacks a part for want of memory; so whoever finds it changed fails, and no caller in between can forget to.
+ * How often memory was refused so far, in the whole process. Where it is the same before and after, nothing that was
+ * read in between lacks a part for want of memory; so whoever finds it changed fails, and no caller in between can
+ * forget to.
  */
-uint64_t mem_failures(void);
+extern uint64_t mem_refusals; /* atomic; for mem_failures() */
+static inline uint64_t mem_failures(void)
+{
+	return __atomic_load_n(&mem_refusals, __ATOMIC_RELAXED);
+}
 
 /*
  * Tests only: the n-th allocation from now on fails, and all after it (0: none fails). While n > 0 mem_count() is the

@@ -157,30 +157,32 @@ void out_printf(struct out *o, const char *fmt, ...)
 	o->len += len;
 }
 
+/* Of ten; the first is 0 for the sake of digits_of(). */
+static const uint64_t powers[] = {
+	0,
+	10,
+	100,
+	1000,
+	10000,
+	100000,
+	1000000,
+	10000000,
+	100000000,
+	1000000000,
+	10000000000,
+	100000000000,
+	1000000000000,
+	10000000000000,
+	100000000000000,
+	1000000000000000,
+	10000000000000000,
+	100000000000000000,
+	1000000000000000000,
+	10000000000000000000u,
+};
+
 static unsigned digits_of(uint64_t v)
 {
-	static const uint64_t powers[] = {
-		0,
-		10,
-		100,
-		1000,
-		10000,
-		100000,
-		1000000,
-		10000000,
-		100000000,
-		1000000000,
-		10000000000,
-		100000000000,
-		1000000000000,
-		10000000000000,
-		100000000000000,
-		1000000000000000,
-		10000000000000000,
-		100000000000000000,
-		1000000000000000000,
-		10000000000000000000u,
-	};
 	/* log10 from log2: 1233 / 4096 is close to log10(2). */
 	const unsigned guess = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
 
@@ -297,13 +299,132 @@ void out_seconds(struct out *o, int64_t ns)
 	o->len += (size_t)(p - w);
 }
 
+enum { G_DIGITS = 15 }; /* at most that many significant ones can be had below */
+
+/*
+ * A positive v as n / 10^*scale with that many significant digits, rounded exactly, half to even. 0: %g would write an
+ * exponent, or nearly so.
+ */
+static uint64_t decimal_of(double v, unsigned digits, unsigned *scale)
+{
+	const uint64_t one = (uint64_t)1 << 52;
+	unsigned __int128 product, rest;
+	int exponent, d;
+	unsigned shift;
+	uint64_t n;
+
+	memcpy(&n, &v, sizeof(n));
+	exponent = (int)(n >> 52) - 1023;
+	/* From 0.00012 on. The last digit's place by the exponent: log10 from log2, which is one too far at most. */
+	d = (int)digits - 1 - (exponent * 1233 >> 12);
+	if (exponent < -13 || d < 0)
+		return 0;
+	/* v has at most 50 bits before the point, and with 10^18 it has 113 in all. */
+	shift = (unsigned)(52 - exponent);
+	product = (unsigned __int128)((n & (one - 1)) | one);
+	for (;; d--) {
+		const unsigned __int128 scaled = product * (d ? powers[d] : 1);
+		const unsigned __int128 half = (unsigned __int128)1 << (shift - 1);
+
+		n = (uint64_t)(scaled >> shift);
+		rest = scaled & (2 * half - 1);
+		n += rest > half || (rest == half && (n & 1));
+		if (n < powers[digits])
+			break;
+		if (!d)
+			return 0;
+	}
+	*scale = (unsigned)d;
+	return n;
+}
+
+static char *decimal_put(char *p, uint64_t n, unsigned scale)
+{
+	for (; scale && n % 10 == 0; n /= 10)
+		scale--;
+	if (!scale)
+		return put_u64(p, n);
+	p = put_u64(p, n / powers[scale]);
+	*p++ = '.';
+	return put_u64_0(p, n % powers[scale], scale);
+}
+
+char *put_g(char *p, double v)
+{
+	unsigned scale = 0;
+	const uint64_t n = v != 0 && isfinite(v) ? decimal_of(fabs(v), 6, &scale) : 0;
+
+	if (!n)
+		return p + snprintf(p, PUT_G, "%g", v);
+	if (v < 0)
+		*p++ = '-';
+	return decimal_put(p, n, scale);
+}
+
+/* By 15 digits, which most numbers that people write have. NULL: it takes more. */
+static char *double_put(char *p, double v)
+{
+	unsigned scale = 0;
+	const uint64_t n = isfinite(v) ? decimal_of(fabs(v), G_DIGITS, &scale) : 0;
+
+	/* Both are exact, so their quotient is what reading the digits gives. */
+	if (!n || (double)n / (double)(scale ? powers[scale] : 1) != fabs(v))
+		return NULL;
+	if (v < 0)
+		*p++ = '-';
+	return decimal_put(p, n, scale);
+}
+
+/* As double_put(), of six digits at least. */
+static char *float_put(char *p, float v)
+{
+	const double whole = fabs((double)v);
+	unsigned scale = 0;
+
+	for (unsigned digits = 6; digits <= 9 && isfinite(v); digits++) {
+		const uint64_t n = decimal_of(whole, digits, &scale);
+		const double q = (double)n / (double)(scale ? powers[scale] : 1);
+		uint64_t bits;
+
+		memcpy(&bits, &q, sizeof(bits));
+		/* Half way between two floats the quotient's own rounding could decide. */
+		if (!n || (bits & 0x1FFFFFFF) == 0x10000000)
+			return NULL;
+		if ((double)(float)q != whole)
+			continue;
+		if (v < 0)
+			*p++ = '-';
+		return decimal_put(p, n, scale);
+	}
+	return NULL;
+}
+
+void out_f32(struct out *o, float v)
+{
+	char buf[40], *w = out_room(o, sizeof(buf)), *end = w ? float_put(w, v) : NULL;
+	int digits = 6;
+
+	if (end) {
+		o->len = (size_t)(end - o->buf);
+	} else if (!isfinite(v)) {
+		out_double(o, (double)v);
+	} else {
+		do
+			snprintf(buf, sizeof(buf), "%.*g", digits, (double)v);
+		while (digits++ < 9 && strtof(buf, NULL) != v);
+		out_str(o, buf);
+	}
+}
+
 void out_double(struct out *o, double v)
 {
-	char buf[40];
+	char buf[40], *w = out_room(o, sizeof(buf)), *end = w ? double_put(w, v) : NULL;
 	/* Any 15 digits survive a double; a subnormal has fewer and wants a look at each length. */
 	int digits = fabs(v) < 0x1p-1022 ? 1 : 15;
 
-	if (isnan(v)) {
+	if (end) {
+		o->len = (size_t)(end - o->buf);
+	} else if (isnan(v)) {
 		out_str(o, "nan");
 	} else if (isinf(v)) {
 		out_str(o, v < 0 ? "-inf" : "inf");
@@ -440,19 +561,25 @@ static void out_escaped(struct out *o, const char *s, size_t len,
 	}
 }
 
-void out_json(struct out *o, const char *s, size_t len)
+bool out_json_plain(struct out *o, const char *s, size_t len)
 {
 	char *const w = len <= ESCAPE_PIECE ? out_room(o, len + 2) : NULL;
 
+	if (!w || !all_plain(s, len))
+		return false;
+	w[0] = '"';
+	if (len)
+		memcpy(w + 1, s, len);
+	w[len + 1] = '"';
+	o->len += len + 2;
+	return true;
+}
+
+void out_json(struct out *o, const char *s, size_t len)
+{
 	/* Nearly always. */
-	if (w && all_plain(s, len)) {
-		w[0] = '"';
-		if (len)
-			memcpy(w + 1, s, len);
-		w[len + 1] = '"';
-		o->len += len + 2;
+	if (out_json_plain(o, s, len))
 		return;
-	}
 	out_char(o, '"');
 	out_escaped(o, s, len, json_escape);
 	out_char(o, '"');

@@ -61,6 +61,9 @@ char *put_hex(char *p, uint64_t v); /* no prefix, lower case, no leading zeros *
 char *put_u64_w(char *p, uint64_t v, unsigned width);
 /* Exactly `width` digits with leading zeros (the low digits if more). */
 char *put_u64_0(char *p, uint64_t v, unsigned width);
+/* As printf's %g. Room: PUT_G. */
+enum { PUT_G = 24 };
+char *put_g(char *p, double v);
 
 void out_u64(struct out *o, uint64_t v);
 void out_i64(struct out *o, int64_t v);
@@ -69,7 +72,11 @@ void out_hex(struct out *o, uint64_t v);
 void out_seconds(struct out *o, int64_t ns);
 /* Shortest decimal that reads back as the same double; nan, inf, -inf as such. */
 void out_double(struct out *o, double v);
+/* The same of a float, with six digits at least where it has them. */
+void out_f32(struct out *o, float v);
 
+/* With quotes around it, where that is all that JSON wants: short, printable ASCII. False: nothing is written. */
+bool out_json_plain(struct out *o, const char *s, size_t len);
 /*
  * `s` as a JSON string with quotes. A byte 0xXX that is no UTF-8 becomes the escape \udcXX, a lone low surrogate, so
  * that every line parses and the byte can be had back (docs/jsonl.md). Control bytes: \n \t \r \b \f, else \u00XX.

@@ -47,6 +47,7 @@ struct source_spill {
 	uint64_t limit; /* most bytes to take; more are an error */
 	uint64_t known; /* end of a plain file when it was opened; UINT64_MAX for others */
 	bool follow; /* a file that may grow */
+	bool hurry; /* what is not there yet is not waited for */
 	const volatile int *stop; /* NULL: none */
 
 	int file; /* -1: not made yet */
@@ -126,23 +127,29 @@ static bool file_is_replaced(const struct source *s, const struct stat *open)
 		named.st_ino != open->st_ino);
 }
 
+/* Whether the file ends before `*at`, which is where reading is. */
+static bool file_is_cut(struct source *s, off_t *at, struct stat *st)
+{
+	*at = lseek(s->spill->fd, 0, SEEK_CUR);
+	if (*at < 0 || fstat(s->spill->fd, st)) {
+		source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
+		return true;
+	}
+	if (st->st_size < *at)
+		source_fail(s, SPUR_ERR_IO, "the file to grow", "that it was cut");
+	return st->st_size < *at;
+}
+
 /* At the end of a file that is followed: false where no more will come. */
 static bool file_wait(struct source *s)
 {
 	const struct source_spill *sp = s->spill;
+	struct stat st;
+	off_t at;
 
 	while (!input_stopped(sp)) {
-		const off_t at = lseek(sp->fd, 0, SEEK_CUR);
-		struct stat st;
-
-		if (at < 0 || fstat(sp->fd, &st)) {
-			source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
+		if (file_is_cut(s, &at, &st) || sp->hurry)
 			return false;
-		}
-		if (st.st_size < at) {
-			source_fail(s, SPUR_ERR_IO, "the file to grow", "that it was cut");
-			return false;
-		}
 		/* Looked at before the size: what was written before it was replaced is read. */
 		s->replaced = file_is_replaced(s, &st);
 		if (fstat(sp->fd, &st) == 0 && st.st_size > at)
@@ -313,7 +320,8 @@ static size_t unpack(struct source *s, uint8_t *out, size_t size)
 	while (!n && !s->error.code) {
 		if (!sp->pending && sp->in_pos == sp->in_len && !input_fill(s)) {
 			if (!sp->between && !s->error.code)
-				packed_fail(s, packed_pos(s), "more data", "the end: it is cut off");
+				packed_fail(s, packed_pos(s), "more data",
+					    "the end: it is cut off");
 			break;
 		}
 		n = sp->packing == PACKING_GZ ? gz_step(s, out, size) : zst_step(s, out, size);
@@ -445,8 +453,8 @@ bool source_more(struct source *s)
 		return false;
 	}
 	/* At the limit one byte more tells whether there is more. */
-	n = sp->packing == PACKING_NONE ? plain(s, sp->piece, want ? want : 1) :
-					  unpack(s, sp->piece, want ? want : 1);
+	n = sp->packing == PACKING_NONE ? plain(s, sp->piece, want ? want : 1)
+					: unpack(s, sp->piece, want ? want : 1);
 	if (n && !want) {
 		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
 		n = 0;
@@ -454,6 +462,21 @@ bool source_more(struct source *s)
 	had = s->size;
 	if (!n || !spill_append(s, n) || s->error.code)
 		s->eof = true;
+	return s->size > had;
+}
+
+bool source_poll(struct source *s)
+{
+	const uint64_t had = s->size;
+
+	if (!s->spill || !s->spill->follow || s->error.code)
+		return false;
+	s->spill->hurry = true;
+	s->eof = false;
+	while (source_more(s))
+		;
+	s->eof = s->error.code != SPUR_ERR_NONE;
+	s->spill->hurry = false;
 	return s->size > had;
 }
 

@@ -50,6 +50,11 @@ enum spur_status source_memory(struct source **out, const char *name, const void
 			       const struct source_options *opt, struct spur_error *err);
 /* Waits for more bytes; false at the end of input or on error. Reads at most one piece. */
 bool source_more(struct source *s);
+/*
+ * Of a followed regular file: takes what has been added to it by now, without waiting for more; true if there was any.
+ * Where it was cut `error` says so, and nothing more comes.
+ */
+bool source_poll(struct source *s);
 /* Waits until `size >= end` or the input ends; true if there are that many bytes. */
 bool source_need(struct source *s, uint64_t end);
 void source_close(struct source *s);

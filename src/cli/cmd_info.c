@@ -15,9 +15,11 @@ const struct spur_cmd spur_cmd_info = {
 		       "processes it has, what the recorder says it lost, what is damaged, and "
 		       "what else the format tells: the "
 		       "program, its arguments, the machine. The whole trace is read for this.\n"
+		       "Of net://HOST, a relay daemon of LTTng, it shows the sessions.\n"
 		       "--json writes the schema of docs/jsonl.md.",
 	.examples = "spur info uftrace.data\tshow all\n"
-		    "spur info --json uftrace.data | jq .damage\tonly what is damaged\n",
+		    "spur info --json uftrace.data | jq .damage\tonly what is damaged\n"
+		    "spur info net://localhost\tthe live sessions that are there\n",
 	.takes = TAKES_TRACE | TAKES_JSON | TAKES_RAW,
 	.run = info_run,
 };

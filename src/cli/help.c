@@ -13,8 +13,10 @@ const char spur_description[] =
 	"Spur reads traces of running programs, whole or damaged, and shows them: as a list of "
 	"events, as nested calls, as "
 	"tables, call graphs and flame graphs. It judges the format by content.\n"
-	"A TRACE is a file, a directory, or - for standard input. Files compressed by gzip or zstd "
-	"are read as they are. Damage "
+	"A TRACE is a file, a directory, - for standard input, or net://HOST/host/NAME/SESSION, a "
+	"live "
+	"session of LTTng's relay daemon. Files compressed by gzip or zstd are read as they are. "
+	"Damage "
 	"never ends reading: it is located, counted and told on standard error, and the rest is "
 	"shown.";
 

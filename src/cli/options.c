@@ -51,6 +51,16 @@ static const struct opt input_options[] = {
 	  .arg = "[N=]FILE",
 	  .help = "the program or library with the functions' names, several allowed; N=: that of "
 		  "object N (default: what lies beside the trace)" },
+	{ .name = "key-file",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, open.key_file),
+	  .arg = "FILE",
+	  .help = "the key of encrypted packets (CTF): 16, 24 or 32 bytes, plain or hexadecimal" },
+	{ .name = "no-spans",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, open.no_spans),
+	  .help = "events are instants, whatever their names say (CTF: *_entry and *_exit, "
+		  "sched_switch and others)" },
 	{ .name = "with-syms",
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, open.symbol_dirs),
@@ -68,7 +78,8 @@ static const struct opt input_options[] = {
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, open.follow),
 	  .need = TAKES_FOLLOW,
-	  .help = "the file is still being written: at its end wait for more, until Ctrl-C; events "
+	  .help = "the input is still being written: at its end wait for more, until Ctrl-C; "
+		  "events "
 		  "come in the order in which they are stored" },
 	{ .name = "threads",
 	  .type = OPT_INT,
@@ -275,7 +286,8 @@ static const struct opt output_options[] = {
 	  .offset = offsetof(struct values, pass.style),
 	  .arg = "NAME",
 	  .need = TAKES_STYLE,
-	  .help = "lay it out as another tool does: uftrace, llvm-xray" },
+	  .help = "lay it out as another tool does: uftrace, llvm-xray, babeltrace2 (cat, of "
+		  "CTF)" },
 	{ .name = "color",
 	  .type = OPT_CHOICE,
 	  .offset = offsetof(struct values, color),

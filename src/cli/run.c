@@ -30,7 +30,7 @@ int run_error(const struct spur_error *err)
 
 static bool path_exists(const char *path)
 {
-	return strcmp(path, "-") == 0 || access(path, F_OK) == 0;
+	return strcmp(path, "-") == 0 || format_of_url(path) || access(path, F_OK) == 0;
 }
 
 bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
@@ -235,6 +235,9 @@ int run_pass(struct values *v, const char *name)
 	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
 		return run_error(&v->err);
 	v->open.as_stored = pass->as_stored;
+	v->open.all_tracks = pass->tracks;
+	v->open.no_spans |= pass->no_spans;
+	v->open.sessions = pass->sessions;
 	v->open.stop = &signals_stop;
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);

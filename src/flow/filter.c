@@ -34,6 +34,13 @@ static void choose_stages(struct filter *f)
 		    (flags & (RULE_IN | RULE_OUT | RULE_DEPTH | RULE_HIDE | RULE_PLACE |
 			      RULE_NOT_PLACE | RULE_LIBRARY | RULE_ON | RULE_OFF));
 	f->last = f->kinds != UINT32_MAX || f->cpus.count;
+	/* Stacks of tracks that several feeds share exist in the merged order only. */
+	f->shared = f->trace->tracks_shared;
+	if (!f->holds && !f->scopes) {
+		f->trace->want_from = f->from;
+		f->trace->want_to = f->to;
+	}
+	f->is_global |= f->shared && (f->holds || f->scopes);
 }
 
 enum spur_status filter_new(struct filter **out, struct spur_trace *t,

@@ -36,12 +36,14 @@ struct filter_item {
 struct filter_spec {
 	const struct filter_item *items;
 	size_t nitems;
-	enum pattern_kind match; /* how names match; a name without special characters is exact in any case */
+	enum pattern_kind
+		match; /* how names match; a name without special characters is exact in any case */
 	int depth; /* -D; 0: no limit */
 	int64_t min_ns; /* -t; 0: none */
 	uint64_t min_size; /* -Z; bytes of code; 0: none */
 	const char *range; /* -r: FROM~TO as uftrace takes it; NULL: none */
-	const char *from, *to; /* --from, --to: 1.5s, -1s (from the end), @ISO, absolute; NULL: none */
+	const char *from,
+		*to; /* --from, --to: 1.5s, -1s (from the end), @ISO, absolute; NULL: none */
 	const char *tids, *pids, *cpus; /* comma lists with ranges a-b; NULL: all */
 	const char *threads; /* thread names: patterns, comma between */
 	const char *kinds; /* comma list of kind names, lower or upper case; NULL: all */
@@ -55,15 +57,17 @@ struct filter_run;
  * NULL in *out where the spec lets all pass (callers then skip filtering). The spec's strings must
  * outlive the filter.
  */
-enum spur_status filter_new(struct filter **out, struct spur_trace *t, const struct filter_spec *spec,
-			    struct spur_error *err);
+enum spur_status filter_new(struct filter **out, struct spur_trace *t,
+			    const struct filter_spec *spec, struct spur_error *err);
 void filter_free(struct filter *f);
 
 /* Flags of rows that filter_keep_unseen() lets through; beside those of enum spur_flag. */
 enum row_flag {
 	ROW_MUTED = 1 << 13, /* an event of no interest: no_event, no_sched */
 	ROW_TRACE_OFF = 1 << 14, /* this function turned tracing off */
-	ROW_UNSEEN = 1 << 15, /* not to be shown: either of the above, or out of scope (-F -N -D -H -L, trace_off) */
+	ROW_UNSEEN =
+		1
+		<< 15, /* not to be shown: either of the above, or out of scope (-F -N -D -H -L, trace_off) */
 };
 /*
  * For passes that account what they do not show: from now on rows that are out of scope pass,
@@ -97,8 +101,8 @@ void filter_run_free(struct filter_run *r);
  * call; may be nothing, may include rows held back earlier. `rows` may be changed. With n == 0: the
  * feed ended; what is held back comes out. SPUR_FAIL: memory.
  */
-enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n, struct spur_event **out,
-			     size_t *nout);
+enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n,
+			     struct spur_event **out, size_t *nout);
 /*
  * What triggers say of a row that passed, for commands that show it: backtrace, colour, hidden
  * arguments.

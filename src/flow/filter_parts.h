@@ -102,6 +102,7 @@ struct filter {
 	bool mode_in, mode_place, mode_library, mode_caller; /* there is a rule of this kind */
 
 	bool keeps_unseen; /* rows out of scope pass, marked */
+	bool shared; /* tracks have rows in several feeds */
 	bool is_global;
 	bool by_track, by_row, holds, scopes, last; /* which stages do anything */
 };

@@ -62,7 +62,7 @@ struct filter_run *filter_run_new(struct filter *f, enum filter_part part)
 	r->filter = f;
 	r->enabled = true;
 	r->pick = part != FILTER_MERGED && f->by_row;
-	r->hold = part != FILTER_MERGED && f->holds;
+	r->hold = part != (f->shared ? FILTER_LOCAL : FILTER_MERGED) && f->holds;
 	r->scope = part != FILTER_LOCAL && f->scopes;
 	r->last = part != FILTER_LOCAL && f->last;
 	return r;

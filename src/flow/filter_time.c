@@ -9,6 +9,7 @@
 #include "base/source.h"
 #include "flow/filter_parts.h"
 #include "flow/pipe.h"
+#include "format/format.h"
 
 enum { AHEAD_ROWS = 65536 };
 
@@ -207,7 +208,7 @@ static bool last_rows(void *worker, struct spur_event *rows, size_t n)
 static enum spur_status scan_last(struct spur_trace *t, int64_t *last)
 {
 	static const struct pipe_fold fold = { .rows = last_rows };
-	const struct pipe_options opt = { .threads = t->options.threads };
+	const struct pipe_options opt = { .threads = t->options.threads, .any_order = true };
 	unsigned n = pipe_workers(t, &opt);
 	struct last_time *all = mem_array(n, sizeof(*all));
 	void **states = mem_array(n, sizeof(void *));
@@ -235,7 +236,11 @@ static enum spur_status base_last(struct time_base *b, const char *option, struc
 	struct spur_trace *again;
 	enum spur_status st;
 
-	if (b->trace->source && !b->trace->source->mapped)
+	if (b->trace->format->last && b->trace->format->last(b->trace, &b->last)) {
+		b->have_last = true;
+		return SPUR_OK;
+	}
+	if (b->trace->live || (b->trace->source && !b->trace->source->mapped))
 		return err_set(
 			err, SPUR_ERR_USAGE,
 			"%s: a time from the end needs a file; this input can be read only once",

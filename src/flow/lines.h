@@ -43,6 +43,7 @@ struct pipe_lines {
 	 */
 	bool (*rows)(void *lane, struct spur_event *rows, size_t n, struct lines *l);
 	void (*close)(void *lane);
+	bool any_order; /* a track's rows may come from several feeds at once (trace.h, tracks_shared) */
 	bool gaps; /* an empty line where the next line is another track's */
 	uint64_t limit; /* stop after this many lines (0: none); the options' own is in rows */
 };

@@ -125,7 +125,7 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 	struct pipe_run run = { .trace = t, .opt = opt, .fold = fold, .states = states };
 	size_t n = 0;
 
-	if (pipe_is_one(opt))
+	if (pipe_is_one(opt) || (t->tracks_shared && !opt->any_order))
 		return pipe_run_single(t, opt, fold, states[0]);
 	run.feeds = mem_array(t->nfeeds, sizeof(struct feed *));
 	if (!run.feeds)
@@ -161,9 +161,9 @@ static bool pipe_turn(const struct pipe_options *opt, struct feed_reader *r, str
 	return false;
 }
 
-static enum spur_status pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
-					 bool (*rows)(void *self, struct spur_event *rows, size_t n),
-					 void *self)
+static enum spur_status
+pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
+		 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self)
 {
 	bool global = opt->filter && filter_is_global(opt->filter), go = true;
 	struct filter_run *run = global ? filter_run_new(opt->filter, FILTER_MERGED) : NULL;
@@ -186,9 +186,9 @@ static enum spur_status pipe_run_in_turn(struct spur_trace *t, const struct pipe
 	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
 }
 
-static enum spur_status pipe_run_by_time(struct spur_trace *t, const struct pipe_options *opt,
-					 bool (*rows)(void *self, struct spur_event *rows, size_t n),
-					 void *self)
+static enum spur_status
+pipe_run_by_time(struct spur_trace *t, const struct pipe_options *opt,
+		 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self)
 {
 	struct merge *m = merge_new(t, opt->filter);
 	uint64_t left = opt->limit ? opt->limit : UINT64_MAX;
@@ -214,6 +214,6 @@ enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options
 				 bool (*rows)(void *self, struct spur_event *rows, size_t n),
 				 void *self)
 {
-	return opt->in_turn ? pipe_run_in_turn(t, opt, rows, self) :
-			      pipe_run_by_time(t, opt, rows, self);
+	return opt->in_turn ? pipe_run_in_turn(t, opt, rows, self)
+			    : pipe_run_by_time(t, opt, rows, self);
 }

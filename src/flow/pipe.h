@@ -14,6 +14,7 @@ struct pipe_options {
 	unsigned threads; /* 0: all processors */
 	struct filter *filter; /* NULL: all rows */
 	bool in_turn; /* what is merged otherwise: one feed after the other instead, in the trace's order */
+	bool any_order; /* feeds apart even where they share tracks (trace.h, tracks_shared) */
 	uint64_t limit; /* stop after this many rows (0: none) */
 	volatile const int *stop; /* set by a signal handler: end early, well-formed (NULL: none) */
 };
@@ -21,7 +22,7 @@ struct pipe_options {
 /* More input may come: rows are passed on as they are, and text is written before more is waited for. */
 static inline bool pipe_is_live(const struct spur_trace *t)
 {
-	return t->source && !t->source->mapped && !t->source->eof;
+	return t->live || (t->source && !t->source->mapped && !t->source->eof);
 }
 
 /*
@@ -30,7 +31,8 @@ static inline bool pipe_is_live(const struct spur_trace *t)
  */
 struct feed_reader;
 /* Of a filter that is global only the part that needs no other feed is applied. */
-struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter, uint32_t rows);
+struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
+				    uint32_t rows);
 enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n);
 void feed_reader_free(struct feed_reader *r);
 /*
@@ -51,8 +53,8 @@ void merge_free(struct merge *m);
 /*
  * Per feed in parallel: each worker has its own state, each feed is read by one worker from begin
  * to end. The caller joins the states afterwards: results must not depend on which worker had which
- * feed. Where the filter is global or there is a limit the feeds are read merged on one worker
- * instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
+ * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are read merged on
+ * one worker instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
  */
 struct pipe_fold {
 	bool (*feed_begin)(void *worker, const struct feed *f);
@@ -64,12 +66,13 @@ struct pipe_fold {
  * SPUR_FAIL.
  */
 unsigned pipe_workers(const struct spur_trace *t, const struct pipe_options *opt);
-enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_fold *fold,
-				void *const *states);
+enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt,
+				const struct pipe_fold *fold, void *const *states);
 
 /* Merged by time on the caller's thread. `rows` returns false to stop early. */
 enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options *opt,
-				 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self);
+				 bool (*rows)(void *self, struct spur_event *rows, size_t n),
+				 void *self);
 
 /*
  * Merged by time, in two halves: `stage` runs on one thread in time order, keeps state (stacks,
@@ -91,7 +94,7 @@ struct pipe_render {
 };
 /* A new row at the end, not initialised; NULL when memory is out. */
 struct spur_event *render_add(struct render_rows *out);
-enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt, const struct pipe_render *r,
-				 void *self, struct out *o);
+enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt,
+				 const struct pipe_render *r, void *self, struct out *o);
 
 #endif

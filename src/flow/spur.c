@@ -55,34 +55,47 @@ static enum spur_status probe_stream(struct spur_trace *t, struct spur_error *er
 	return t->format ? SPUR_OK : SPUR_FAIL;
 }
 
+static enum spur_status open_directory(struct spur_trace *t, struct spur_error *err)
+{
+	const struct probe p = { .path = t->path, .is_dir = true };
+
+	if (!t->format)
+		t->format = format_probe(&p, err);
+	if (!t->format)
+		return SPUR_FAIL;
+	if (t->options.follow && !t->format->follows_dirs)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "%s: expected a file or a pipe to follow, found a directory",
+			       t->path);
+	return SPUR_OK;
+}
+
 static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 {
 	const struct source_options so = { .read_size = t->options.read_size,
 					   .follow = t->options.follow,
 					   .stop = t->options.stop };
-	const char *path = t->path;
+	const struct spur_format *url = format_of_url(t->path);
+	const bool is_file = !url && strcmp(t->path, "-") != 0;
 	struct stat st;
 
-	if (strcmp(path, "-") != 0 && stat(path, &st) != 0)
-		return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
+	if (is_file && stat(t->path, &st) != 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", t->path, strerror(errno));
+	t->format = url;
 	if (t->options.format) {
 		t->format = format_find(t->options.format);
 		if (!t->format)
 			return err_set(err, SPUR_ERR_USAGE, "no format named \"%s\"",
 				       t->options.format);
 	}
-	if (strcmp(path, "-") != 0 && S_ISDIR(st.st_mode)) {
-		struct probe p = { .path = path, .is_dir = true };
-
-		if (t->options.follow)
-			return err_set(err, SPUR_ERR_USAGE,
-				       "%s: expected a file or a pipe to follow, found a directory",
-				       path);
-		if (!t->format)
-			t->format = format_probe(&p, err);
-		return t->format ? SPUR_OK : SPUR_FAIL;
-	}
-	if (source_open(&t->source, path, &so, err) == SPUR_FAIL)
+	if (url && t->format != url)
+		return err_set(err, SPUR_ERR_USAGE, "%s: expected the format %s, found --format=%s",
+			       t->path, url->name, t->format->name);
+	if (url)
+		return SPUR_OK;
+	if (is_file && S_ISDIR(st.st_mode))
+		return open_directory(t, err);
+	if (source_open(&t->source, t->path, &so, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	return t->format ? SPUR_OK : probe_stream(t, err);
 }
@@ -107,6 +120,7 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 		spur_close(t);
 		return err_nomem(err);
 	}
+	t->ntracks_open = t->ntracks;
 	*out = t;
 	return SPUR_OK;
 }
@@ -195,12 +209,12 @@ const struct spur_track *spur_track(const struct spur_trace *t, uint32_t id)
 
 size_t spur_stream_count(const struct spur_trace *t)
 {
-	return t->nstreams;
+	return __atomic_load_n(&t->nstreams, __ATOMIC_ACQUIRE);
 }
 
 const struct spur_stream *spur_stream(const struct spur_trace *t, uint32_t id)
 {
-	return id < t->nstreams ? &t->streams[id] : NULL;
+	return id < spur_stream_count(t) ? &t->streams[id] : NULL;
 }
 
 size_t spur_damage_count(struct spur_trace *t)

@@ -13,6 +13,15 @@ const struct spur_format *format_find(const char *name)
 	return NULL;
 }
 
+const struct spur_format *format_of_url(const char *path)
+{
+	for (size_t i = 0; spur_formats[i]; i++)
+		for (const char *const *url = spur_formats[i]->urls; url && *url; url++)
+			if (strncmp(path, *url, strlen(*url)) == 0)
+				return spur_formats[i];
+	return NULL;
+}
+
 const struct spur_format *format_probe(const struct probe *p, struct spur_error *err)
 {
 	const struct spur_format *best = NULL, *second = NULL;

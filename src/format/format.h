@@ -23,9 +23,12 @@ struct spur_format {
 	const char *reads; /* what of it, in short */
 	/* 0 (not mine) to 100 (certain), by content alone. The best score wins; a tie is an error that names both. */
 	int (*probe)(const struct probe *p);
+	/* NULL-ended beginnings of paths that name no file: open() goes there itself. NULL: none. */
+	const char *const *urls;
+	bool follows_dirs; /* open() obeys options.follow for a directory too */
 	/*
 	 * Declares streams, tracks, feeds, clock, info. Damage goes to t->diag; fails only where nothing can be read.
-	 * `src` is the open file, or NULL for a directory; it belongs to the trace and lives until close.
+	 * `src` is the open file, or NULL for a directory or an URL; it belongs to the trace and lives until close.
 	 */
 	enum spur_status (*open)(struct spur_trace *t, struct source *src, struct spur_error *err);
 	/*
@@ -55,6 +58,11 @@ struct spur_format {
 	 * has none. NULL: none ever. Thread-safe.
 	 */
 	bool (*text)(struct spur_trace *t, const struct spur_event *ev, struct out *o);
+	/*
+	 * The time of the latest row, where that can be had without reading everything; false: it cannot. NULL: never.
+	 * Called before rows are read.
+	 */
+	bool (*last)(struct spur_trace *t, int64_t *ts);
 	void (*close)(struct spur_trace *t);
 };
 
@@ -62,6 +70,8 @@ struct spur_format {
 extern const struct spur_format *const spur_formats[];
 /* By name, or NULL. */
 const struct spur_format *format_find(const char *name);
+/* The format that takes such a path; NULL: it is a file's, or a directory's. */
+const struct spur_format *format_of_url(const char *path);
 /* The format of a file or directory by the best score; NULL with `err` set. */
 const struct spur_format *format_probe(const struct probe *p, struct spur_error *err);
 

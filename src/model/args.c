@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-struct spur_args_store {
-	struct spur_value *items;
-	size_t cap;
-	struct arena arena;
-};
-
 enum { MAX_ARGS = 1 << 20 };
 
 static struct spur_args_store *args_store(struct spur_args *args)
@@ -23,12 +17,40 @@ static struct spur_args_store *args_store(struct spur_args *args)
 	return args->store;
 }
 
-void args_reset(struct spur_args *args)
+struct spur_value *args_more(struct spur_args *args, size_t n)
 {
-	args->count = 0;
-	args->items = NULL;
-	if (args->store)
-		arena_reset(&args->store->arena);
+	struct spur_args_store *s = args_store(args);
+
+	if (!s || !mem_grow((void **)&s->items, &s->cap, args->count + n + 1, sizeof(*s->items),
+			    MAX_ARGS))
+		return NULL;
+	args->items = s->items;
+	return s->items + args->count;
+}
+
+struct spur_value *args_inner_more(struct spur_args *args, size_t n)
+{
+	struct spur_args_store *s = args_store(args);
+
+	if (s && !s->inner && n <= ARGS_INNER) {
+		s->inner = mem_array(ARGS_INNER, sizeof(*s->inner));
+		s->inner_used = s->inner ? n : 0;
+		return s->inner;
+	}
+	return s ? arena_alloc(&s->arena, n * sizeof(*s->inner)) : NULL;
+}
+
+void *args_keep_new(struct spur_args *args, uint64_t owner, size_t size)
+{
+	struct spur_args_store *s = args_store(args);
+
+	if (!s)
+		return NULL;
+	mem_free(s->kept);
+	s->kept = mem_alloc(size);
+	s->kept_size = s->kept ? size : 0;
+	s->owner = s->kept ? owner : 0;
+	return s->kept;
 }
 
 struct spur_value *args_add(struct spur_args *args)
@@ -113,6 +135,8 @@ void spur_args_free(struct spur_args *args)
 {
 	if (args->store) {
 		mem_free(args->store->items);
+		mem_free(args->store->inner);
+		mem_free(args->store->kept);
 		arena_free(&args->store->arena);
 		mem_free(args->store);
 	}

@@ -28,6 +28,8 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));
 	t->nclasses = 1;
+	t->want_from = INT64_MIN;
+	t->want_to = INT64_MAX;
 	t->byte_order = "";
 	t->version = "";
 	t->clock.name = "unknown";
@@ -69,7 +71,15 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 			       sizeof(*t->streams), MAX_LIST))
 		return SPUR_NONE;
 	t->streams[t->nstreams] = (struct spur_stream){ .path = copy, .size = size };
-	return (uint32_t)t->nstreams++;
+	__atomic_store_n(&t->nstreams, t->nstreams + 1, __ATOMIC_RELEASE);
+	return (uint32_t)t->nstreams - 1;
+}
+
+bool trace_reserve_streams(struct spur_trace *t, size_t n)
+{
+	t->streams = mem_array(n, sizeof(*t->streams));
+	t->streams_cap = t->streams ? n : 0;
+	return t->streams != NULL;
 }
 
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
@@ -85,6 +95,77 @@ uint32_t trace_add_track(struct spur_trace *t, struct spur_track track)
 	t->tracks[page][n % TRACE_TRACK_PAGE] = track;
 	__atomic_store_n(&t->ntracks, n + 1, __ATOMIC_RELEASE);
 	return (uint32_t)n;
+}
+
+/* A track that was found late, and what it is sorted by. */
+struct late_track {
+	const struct spur_track *track;
+	const char *name;
+	uint32_t id, top; /* top: the track found while opening that it is below */
+};
+
+static const struct spur_track *track_of(const struct spur_trace *t, uint32_t id)
+{
+	return &t->tracks[id / TRACE_TRACK_PAGE][id % TRACE_TRACK_PAGE];
+}
+
+static int order64(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_late(const void *a, const void *b)
+{
+	const struct late_track *x = a, *y = b;
+	const struct spur_track *p = x->track, *q = y->track;
+
+	if (x->top != y->top)
+		return x->top < y->top ? -1 : 1;
+	if (p->pid != q->pid)
+		return order64(p->pid, q->pid);
+	if (p->tid != q->tid)
+		return order64(p->tid, q->tid);
+	if (p->kind != q->kind)
+		return p->kind < q->kind ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void sort_late(const struct spur_trace *t, struct late_track *late, size_t n,
+		      uint32_t *order)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t top = (uint32_t)(t->ntracks_open + i);
+
+		late[i] = (struct late_track){ .track = track_of(t, top), .id = top };
+		late[i].name = intern_text(t->strings, late[i].track->name, NULL);
+		/* A parent is always there before its child. */
+		while (top != SPUR_NONE && top >= t->ntracks_open)
+			top = track_of(t, top)->parent;
+		late[i].top = top;
+	}
+	qsort(late, n, sizeof(*late), compare_late);
+	for (size_t i = 0; i < n; i++)
+		order[t->ntracks_open + i] = late[i].id;
+}
+
+uint32_t *trace_track_order(const struct spur_trace *t, size_t *count)
+{
+	const size_t n = __atomic_load_n(&t->ntracks, __ATOMIC_ACQUIRE);
+	const size_t n_late = t->ntracks_open && n > t->ntracks_open ? n - t->ntracks_open : 0;
+	uint32_t *order = mem_array(n + 1, sizeof(*order));
+	struct late_track *late = n_late ? mem_array(n_late, sizeof(*late)) : NULL;
+
+	*count = n;
+	for (size_t i = 0; order && i < n; i++)
+		order[i] = (uint32_t)i;
+	if (order && late)
+		sort_late(t, late, n_late, order);
+	if (n_late && !late) {
+		mem_free(order);
+		order = NULL;
+	}
+	mem_free(late);
+	return order;
 }
 
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)

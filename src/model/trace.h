@@ -38,6 +38,7 @@ struct feed {
 	uint64_t size; /* bytes of its data, about; 0: unknown. Large feeds are started first */
 	uint64_t records; /* raw records read so far */
 	uint64_t discarded; /* events that the producer says it lost */
+	uint64_t lost_packets; /* as the numbers of packets say */
 	struct spur_event *ahead; /* rows read before their time, to come out first (flow/feed.c) */
 	uint32_t nahead;
 };
@@ -68,6 +69,13 @@ struct spur_trace {
 	struct intern *strings;
 	pthread_mutex_t lock; /* classes and arena after open */
 
+	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
+	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
+	/*
+	 * Only rows from here to before there will be looked at: what need not be read for them may be left out. The
+	 * whole range where nobody says.
+	 */
+	int64_t want_from, want_to;
 	int64_t default_min_ns; /* analyses leave out shorter calls unless told otherwise; 0: none */
 	const char *version; /* of the format as found: "4", "2.0" */
 	const char *byte_order; /* "little", "big", "mixed" */
@@ -76,10 +84,11 @@ struct spur_trace {
 	size_t ninfo, info_cap;
 
 	struct spur_stream *streams;
-	size_t nstreams, streams_cap;
+	size_t nstreams /* atomic */, streams_cap;
 	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
 	struct spur_track *tracks[TRACE_TRACK_PAGES];
 	size_t ntracks; /* atomic */
+	size_t ntracks_open; /* those that were there when opening ended; the order of later ones is chance */
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
 
@@ -95,6 +104,13 @@ struct spur_trace {
 	struct source *source; /* the open file; NULL for a directory */
 };
 
+/*
+ * Ids of all tracks so far, in an order that does not depend on who came first: those found while opening, then
+ * others by their top, pid, tid, kind and name (where none was found while opening: as they came). To be freed by
+ * mem_free(). NULL: no memory.
+ */
+uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
+
 /* Made by spur_open(); tests make one by hand. NULL when memory is out. */
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
@@ -105,6 +121,8 @@ void trace_free(struct spur_trace *t);
  */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
+/* Makes room, so that streams added later, up to `n`, move no other. Before the first is added. */
+bool trace_reserve_streams(struct spur_trace *t, size_t n);
 struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);
 bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -30,6 +30,7 @@ struct blobs {
 	struct extract extract; /* only where options say so */
 	struct arena arena;
 	struct spur_args args;
+	struct values values;
 	uint32_t data, type; /* string ids */
 	uint64_t empty; /* pieces without bytes */
 	uint64_t beyond; /* pieces of more blobs than BLOBS_MAX */
@@ -80,7 +81,7 @@ static bool blob_type(struct blobs *b, struct blob *to)
 	if (v && v->type == SPUR_STRING)
 		out_bytes(&o, v->text, v->count);
 	else if (v)
-		value_text(b->env->trace, v, &o);
+		value_text(&b->values, v, &o);
 	to->type_len = o.len < TYPE_MAX ? o.len : TYPE_MAX;
 	to->type = o.error ? NULL : arena_strdup(&b->arena, o.len ? o.buf : "", to->type_len);
 	out_free(&o);
@@ -294,7 +295,8 @@ static enum spur_status blobs_run(struct pass_env *env)
 
 	arena_init(&b.arena);
 	arena_init(&b.extract.arena);
-	st = blobs_write(&b);
+	st = values_open(&b.values, env->trace, VALUE_TEXT) ? blobs_write(&b) : err_nomem(env->err);
+	values_close(&b.values);
 	extract_close(&b.extract);
 	pattern_free(b.pattern);
 	mem_free(b.blobs);

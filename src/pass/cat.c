@@ -28,6 +28,7 @@ struct cat {
 	struct when when;
 	unsigned when_width;
 	struct frag_table *classes, *tracks, *streams;
+	struct values values;
 	char kinds[SPUR_KINDS][FRAG_PIECE];
 	uint8_t kind_len[SPUR_KINDS];
 	uint64_t rows; /* atomic */
@@ -73,7 +74,8 @@ enum {
 /* Only a SPAN always has a length. */
 static bool row_has_dur(const struct spur_event *row)
 {
-	return row->kind == SPUR_SPAN || (row->kind == SPUR_SAMPLE && row->dur);
+	return row->kind == SPUR_SPAN ||
+	       ((row->kind == SPUR_SAMPLE || row->kind == SPUR_LOST) && row->dur);
 }
 
 static const char *kind_color(unsigned kind)
@@ -281,7 +283,7 @@ static void json_more(const struct cat *c, const struct cat_row *r, struct out *
 
 	if (a) {
 		out_str(o, ",\"args\":");
-		args_json(c->trace, a, r->row->kind == SPUR_END_SPAN, o);
+		args_json(&c->values, a, r->row->kind == SPUR_END_SPAN, o);
 	} else {
 		out_str(o, ",\"args\":{}");
 	}
@@ -338,7 +340,7 @@ static void csv_args(const struct cat *c, const struct spur_event *row,
 	struct out json;
 
 	out_to_memory(&json);
-	args_json(c->trace, args, row->kind == SPUR_END_SPAN, &json);
+	args_json(&c->values, args, row->kind == SPUR_END_SPAN, &json);
 	if (json.error && !o->error)
 		o->error = json.error;
 	out_csv(o, json.buf, json.len);
@@ -383,7 +385,7 @@ static void plain_tail(struct cat_lane *l, const struct cat_row *r, struct out *
 
 	if (args && args->count) {
 		out_str(o, row->kind == SPUR_END_SPAN ? " = " : "(");
-		args_text_list(l->cat->trace, args, o);
+		args_text_list(&l->cat->values, args, false, o);
 		out_str(o, row->kind == SPUR_END_SPAN ? "" : ")");
 	}
 	if (row_has_dur(row)) {
@@ -480,9 +482,9 @@ static void cat_close(void *lane)
 
 static enum spur_status cat_write(struct cat *c)
 {
-	static const struct pipe_lines lines = { .open = cat_open,
-						 .rows = cat_rows,
-						 .close = cat_close };
+	static const struct pipe_lines lines = {
+		.any_order = true, .open = cat_open, .rows = cat_rows, .close = cat_close
+	};
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;
 
@@ -504,11 +506,14 @@ static enum spur_status cat_run(struct pass_env *env)
 {
 	struct cat c = { .env = env, .trace = env->trace, .form = env->opt->form };
 	enum spur_status st;
+	bool good;
 
 	c.classes = frag_new(make_class, &c);
 	c.tracks = frag_new(make_track, &c);
 	c.streams = frag_new(make_stream, &c);
-	st = cat_write(&c);
+	good = values_open(&c.values, c.trace, c.form == FORM_TEXT ? VALUE_TEXT : VALUE_JSON);
+	st = good ? cat_write(&c) : err_nomem(env->err);
+	values_close(&c.values);
 	frag_free(c.classes);
 	frag_free(c.tracks);
 	frag_free(c.streams);

@@ -41,6 +41,7 @@ struct chrome {
 	struct spur_trace *trace;
 	int64_t zero; /* subtracted from all times */
 	struct frag_table *classes, *tracks;
+	struct values values;
 	struct loss_table loss;
 	uint64_t rows; /* atomic */
 };
@@ -203,7 +204,7 @@ static void args_out(struct chrome_lane *l, const struct spur_event *row, struct
 	if (!l->args.count)
 		return;
 	out_str(o, ",\"args\":");
-	args_json(c->trace, &l->args, row->kind == SPUR_END_SPAN, o);
+	args_json(&c->values, &l->args, row->kind == SPUR_END_SPAN, o);
 }
 
 static bool value_is_number(const struct spur_value *v)
@@ -231,7 +232,7 @@ static void series_out(struct chrome_lane *l, const struct spur_event *row, stru
 		out_str(o, shown++ ? "," : "");
 		out_json(o, len ? name : "value", len ? len : 5);
 		out_char(o, ':');
-		value_json(c->trace, v, o);
+		value_json(&c->values, v, o);
 	}
 	out_char(o, '}');
 	if (shown < l->args.count || !shown)
@@ -291,7 +292,7 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 		out_str(o, ",\"s\":\"t\"");
 	if (row->kind == SPUR_COUNTER)
 		series_out(l, row, o);
-	else if (row->kind == SPUR_LOST)
+	else if (row->kind == SPUR_LOST && (row->id || !row->nargs))
 		out_printf(o, ",\"args\":{\"lost\":%llu}", (unsigned long long)row->id);
 	else if (row->nargs && name->user == USE_ARGS)
 		args_out(l, row, o);
@@ -540,7 +541,8 @@ static enum spur_status chrome_run(struct pass_env *env)
 
 	c.classes = frag_new(make_class, &c);
 	c.tracks = frag_new(make_track, &c);
-	st = chrome_write(&c);
+	st = values_open(&c.values, c.trace, VALUE_JSON) ? chrome_write(&c) : err_nomem(env->err);
+	values_close(&c.values);
 	frag_free(c.classes);
 	frag_free(c.tracks);
 	return st;
@@ -548,5 +550,6 @@ static enum spur_status chrome_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_chrome = {
 	.name = "chrome",
+	.tracks = true,
 	.run = chrome_run,
 };

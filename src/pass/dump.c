@@ -11,21 +11,13 @@
 #include <stdlib.h>
 
 #include "pass/pass.h"
+#include "pass/text/frag.h"
 #include "pass/text/value.h"
 
 enum {
 	KIND_WIDTH = 8,
 	BYTES_A_LINE = 16,
 	SHARED_ROWS = 1 << 28,
-	NAMES = 1 << 28,
-	NAME_ROOM = 256,
-	VALUE_ROOM = 64
-};
-
-/* Text of a string id, safe on a terminal; NULL: not made yet. */
-struct dump_name {
-	const char *text;
-	size_t len;
 };
 
 struct dump {
@@ -38,107 +30,32 @@ struct dump {
 	uint64_t shown, limit;
 	struct spur_event *shared;
 	size_t nshared, cap;
-	struct dump_name *names; /* by string id */
-	size_t names_cap;
-	struct arena arena;
+	struct frag_table *titles; /* names of rows by string id */
+	struct values values;
 };
 
-/* A string id's text, made safe once; NULL: memory is out. */
-static const struct dump_name *dump_name(struct dump *d, uint32_t id)
+static void make_title(const void *self, const struct spur_event *row, struct frag *f,
+		       struct out *o)
 {
-	struct dump_name *n;
-	struct out safe;
-	const char *s;
+	const struct dump *d = self;
 	size_t len;
+	const char *s = spur_string(d->trace, row->name, &len);
 
-	if (id >= d->names_cap &&
-	    !mem_grow((void **)&d->names, &d->names_cap, (size_t)id + 1, sizeof(*d->names), NAMES))
-		return NULL;
-	n = &d->names[id];
-	if (n->text)
-		return n;
-	out_to_memory(&safe);
-	s = spur_string(d->trace, id, &len);
-	out_safe(&safe, s, len);
-	n->text = safe.error ? NULL : arena_strdup(&d->arena, len ? safe.buf : "", safe.len);
-	n->len = safe.len;
-	out_free(&safe);
-	return n->text ? n : NULL;
-}
-
-static bool is_plain(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (s[i] < ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\')
-			return false;
-	return true;
-}
-
-/* Values as records have them; NULL: value_text() must. Room: VALUE_ROOM. */
-static char *put_value(char *p, const struct spur_value *v)
-{
-	if (v->unreliable)
-		return NULL;
-	if (v->type == SPUR_U64 && v->show == SPUR_SHOW_PLAIN)
-		return put_u64(p, v->u);
-	if (v->type == SPUR_U64 && v->show == SPUR_SHOW_HEX) {
-		*p++ = '0';
-		*p++ = 'x';
-		return put_hex(p, v->u);
-	}
-	if (v->type == SPUR_I64 && v->show == SPUR_SHOW_PLAIN)
-		return put_i64(p, v->i);
-	if (v->type != SPUR_STRING || v->count > VALUE_ROOM - 2 || !is_plain(v->text, v->count))
-		return NULL;
-	*p++ = '"';
-	memcpy(p, v->text, v->count);
-	p += v->count;
-	*p++ = '"';
-	return p;
-}
-
-/* As args_text_list(), for fields, which all have names. */
-static void dump_values(struct dump *d, const struct spur_args *args)
-{
-	struct out *o = d->out;
-
-	for (size_t i = 0; i < args->count; i++) {
-		const struct dump_name *n = dump_name(d, args->items[i].name);
-		char *start, *p, *end;
-
-		if (n && n->len > NAME_ROOM) {
-			out_str(o, i ? ", " : "");
-			out_bytes(o, n->text, n->len);
-			out_char(o, '=');
-			value_text(d->trace, &args->items[i], o);
-			continue;
-		}
-		start = p = n ? out_room(o, NAME_ROOM + VALUE_ROOM + 3) : NULL;
-		if (!p) {
-			o->error = o->error ? o->error : ENOMEM;
-			return;
-		}
-		memcpy(p, ", ", 2);
-		p += i ? 2 : 0;
-		memcpy(p, n->text, n->len);
-		p += n->len;
-		*p++ = '=';
-		end = put_value(p, &args->items[i]);
-		o->len += (size_t)((end ? end : p) - start);
-		if (!end)
-			value_text(d->trace, &args->items[i], o);
-	}
-}
-
-static void dump_string(const struct dump *d, uint32_t id)
-{
-	size_t len;
-	const char *s = spur_string(d->trace, id, &len);
-
+	(void)f;
 	if (d->json)
-		out_json(d->out, s, len);
+		out_json(o, s, len);
 	else
-		out_safe(d->out, s, len);
+		out_safe(o, s, len);
+}
+
+static void dump_title(struct dump *d, const struct spur_event *row)
+{
+	const struct frag *f = frag_get(d->titles, row->name, row);
+
+	if (f)
+		out_bytes(d->out, f->p, f->len);
+	else if (!d->out->error)
+		d->out->error = ENOMEM;
 }
 
 static void dump_hex(struct out *o, const uint8_t *p, size_t n, const char *between)
@@ -177,9 +94,9 @@ static void dump_json(struct dump *d, const struct spur_event *row)
 	out_json(o, s ? s->path : "", s ? strlen(s->path) : 0);
 	out_printf(o, ",\"off\":%llu,\"len\":%u,\"kind\":\"%s\",\"name\":",
 		   (unsigned long long)row->off, row->len, spur_kind_name(row->kind));
-	dump_string(d, row->name);
+	dump_title(d, row);
 	out_str(o, ",\"fields\":");
-	args_json(d->trace, &d->args, false, o);
+	args_json(&d->values, &d->args, false, o);
 	if (raw) {
 		out_str(o, ",\"raw\":\"");
 		dump_hex(o, raw, row->len, "");
@@ -214,7 +131,6 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 {
 	const struct spur_stream *s = spur_stream(d->trace, row->stream);
 	const uint8_t *raw = dump_raw(d, row);
-	const struct dump_name *name;
 	struct out *o = d->out;
 
 	if (row->stream != d->stream) {
@@ -224,15 +140,10 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 		d->stream = row->stream;
 	}
 	dump_head(o, row);
-	name = dump_name(d, row->name);
-	if (name)
-		out_bytes(o, name->text, name->len);
+	dump_title(d, row);
 	if (d->args.count) {
 		out_str(o, "  ");
-		if (d->trace->format->fields)
-			dump_values(d, &d->args);
-		else
-			args_text_list(d->trace, &d->args, o);
+		args_text_list(&d->values, &d->args, d->trace->format->fields, o);
 	}
 	out_char(o, '\n');
 	for (size_t i = 0; raw && i < row->len; i += BYTES_A_LINE) {
@@ -316,6 +227,9 @@ static int row_order(const void *a, const void *b)
 		return x->off < y->off ? -1 : 1;
 	if (x->ts != y->ts)
 		return x->ts < y->ts ? -1 : 1;
+	/* Of two rows of one record: the one that leaves a processor first. */
+	if (x->flags != y->flags)
+		return x->flags < y->flags ? -1 : 1;
 	return x->track < y->track ? -1 : x->track > y->track;
 }
 
@@ -361,14 +275,16 @@ static enum spur_status dump_run(struct pass_env *env)
 			  .limit = env->opt->limit };
 	enum spur_status st;
 
-	arena_init(&d.arena);
-	if (env->filter && filter_is_global(env->filter))
+	d.titles = frag_new(make_title, &d);
+	if (!d.titles || !values_open(&d.values, env->trace, d.json ? VALUE_JSON : VALUE_TEXT))
+		st = SPUR_FAIL;
+	else if (env->trace->live || (env->filter && filter_is_global(env->filter)))
 		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
 	else
 		st = dump_streams(&d);
 	mem_free(d.shared);
-	mem_free(d.names);
-	arena_free(&d.arena);
+	frag_free(d.titles);
+	values_close(&d.values);
 	spur_args_free(&d.args);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);

@@ -14,8 +14,10 @@ struct info {
 	struct spur_trace *trace;
 	struct out *out;
 	struct counts counts;
-	uint64_t records, discarded, bytes;
+	uint64_t records, discarded, lost_packets, bytes;
 	uint64_t processes, threads;
+	uint32_t *order; /* of tracks */
+	size_t norder;
 };
 
 static void info_sum(struct info *i)
@@ -25,6 +27,7 @@ static void info_sum(struct info *i)
 	for (size_t k = 0; k < t->nfeeds; k++) {
 		i->records += t->feeds[k]->records;
 		i->discarded += t->feeds[k]->discarded;
+		i->lost_packets += t->feeds[k]->lost_packets;
 	}
 	for (size_t k = 0; k < t->nstreams; k++)
 		i->bytes += t->streams[k].size;
@@ -92,16 +95,18 @@ static void json_lists(struct info *i)
 		out_char(o, '}');
 	}
 	out_str(o, "],\"thread_list\":[");
-	for (size_t k = 0; k < t->ntracks; k++) {
+	for (size_t n = 0; n < i->norder; n++) {
+		const uint32_t k = i->order[n];
+		const struct spur_track *track = spur_track(t, k);
 		size_t len;
-		const char *name = spur_string(t, spur_track(t, (uint32_t)k)->name, &len);
+		const char *name = spur_string(t, track->name, &len);
 
-		if (spur_track(t, (uint32_t)k)->kind != SPUR_TRACK_THREAD)
+		if (track->kind != SPUR_TRACK_THREAD)
 			continue;
 		out_str(o, any ? ",{\"pid\":" : "{\"pid\":");
-		json_id(o, spur_track(t, (uint32_t)k)->pid);
+		json_id(o, track->pid);
 		out_str(o, ",\"tid\":");
-		json_id(o, spur_track(t, (uint32_t)k)->tid);
+		json_id(o, track->tid);
 		out_str(o, ",\"name\":");
 		out_json(o, name, len);
 		json_number(o, "events", k < i->counts.ntracks ? i->counts.tracks[k].events : 0);
@@ -141,6 +146,8 @@ static void info_json(struct info *i)
 	json_number(o, "processes", i->processes);
 	json_number(o, "threads", i->threads);
 	json_number(o, "discarded", i->discarded);
+	if (i->lost_packets)
+		json_number(o, "lost_packets", i->lost_packets);
 	out_str(o, ",\"damage\":");
 	diag_json_list(o, &t->joined, DIAG_DAMAGE);
 	out_str(o, ",\"warnings\":");
@@ -230,9 +237,9 @@ static void info_text(struct info *i)
 
 	text_key(o, "format");
 	out_str(o, t->format->name);
-	if (t->version && *t->version)
+	if (t->version && t->version[0])
 		out_printf(o, " %s", t->version);
-	if (t->byte_order)
+	if (t->byte_order && t->byte_order[0])
 		out_printf(o, ", %s-endian", t->byte_order);
 	out_char(o, '\n');
 	text_clock(i);
@@ -245,6 +252,8 @@ static void info_text(struct info *i)
 	text_count(i, "threads", i->threads, "");
 	text_count(i, "tracks", t->ntracks, "");
 	text_count(i, "discarded", i->discarded, " events, as the recorder says");
+	if (i->lost_packets)
+		text_count(i, "lost packets", i->lost_packets, ", as their numbers say");
 	text_count(i, "damage", t->joined.counts[DIAG_DAMAGE], " places");
 	if (t->joined.counts[DIAG_DAMAGE])
 		text_count(i, "bytes lost", diag_bytes_lost(&t->joined), "");
@@ -260,6 +269,8 @@ static enum spur_status info_run(struct pass_env *env)
 	struct info i = { .env = env, .trace = env->trace, .out = env->out };
 	enum spur_status st = counts_run(env, false, &i.counts);
 
+	if (st == SPUR_OK && !(i.order = trace_track_order(env->trace, &i.norder)))
+		st = err_nomem(env->err);
 	if (st == SPUR_OK) {
 		trace_join_diag(env->trace);
 		info_sum(&i);
@@ -268,11 +279,13 @@ static enum spur_status info_run(struct pass_env *env)
 		else
 			info_text(&i);
 	}
+	mem_free(i.order);
 	counts_free(&i.counts);
 	return st;
 }
 
 const struct spur_pass spur_pass_info = {
 	.name = "info",
+	.sessions = true,
 	.run = info_run,
 };

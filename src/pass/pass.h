@@ -67,8 +67,11 @@ struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
 	bool analysis; /* what the recorder wants left out (trace.h) is */
 	bool as_stored; /* wants rows as spur_options.as_stored gives them */
+	bool tracks; /* wants all tracks before the first row (spur_options.all_tracks) */
 	bool source_lines; /* shows them: wants classes as spur_options.source_lines gives them */
 	enum pass_unit unit;
+	bool sessions; /* shows the sessions of a relay daemon where none is named (spur_options.sessions) */
+	bool no_spans; /* wants events as they stand, not as spans (spur_options.no_spans) */
 	/* SPUR_OK; SPUR_WARN: no row passed the filter ("no match", exit 1); SPUR_FAIL with env->err set. */
 	enum spur_status (*run)(struct pass_env *env);
 };

@@ -584,6 +584,7 @@ static enum spur_status replay_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_replay = {
 	.name = "replay",
+	.tracks = true,
 	.analysis = true,
 	.run = replay_run,
 };

@@ -13,6 +13,8 @@ struct stats {
 	struct spur_trace *trace;
 	struct out *out;
 	struct counts counts;
+	uint32_t *order; /* of tracks */
+	size_t norder;
 };
 
 static struct count_cell cell_of(const struct count_cell *cells, size_t n, size_t id)
@@ -88,12 +90,13 @@ static void stats_text(struct stats *s)
 		out_printf(o, " (%llu bytes)\n", (unsigned long long)s->trace->streams[i].size);
 	}
 	out_str(o, "\nevents by track\n");
-	for (size_t i = 0; i < s->trace->ntracks; i++) {
-		const struct count_cell c = cell_of(s->counts.tracks, s->counts.ntracks, i);
+	for (size_t i = 0; i < s->norder; i++) {
+		const struct count_cell c =
+			cell_of(s->counts.tracks, s->counts.ntracks, s->order[i]);
 
 		if (c.events) {
 			text_cell(o, c.events);
-			text_track(s, spur_track(s->trace, (uint32_t)i));
+			text_track(s, spur_track(s->trace, s->order[i]));
 		}
 	}
 	text_damage(s);
@@ -112,9 +115,10 @@ static void json_tracks(struct stats *s)
 {
 	struct out *o = s->out;
 
-	for (size_t i = 0; i < s->trace->ntracks; i++) {
-		const struct spur_track *k = spur_track(s->trace, (uint32_t)i);
-		const struct count_cell c = cell_of(s->counts.tracks, s->counts.ntracks, i);
+	for (size_t i = 0; i < s->norder; i++) {
+		const struct spur_track *k = spur_track(s->trace, s->order[i]);
+		const struct count_cell c =
+			cell_of(s->counts.tracks, s->counts.ntracks, s->order[i]);
 		size_t len;
 		const char *name = spur_string(s->trace, k->name, &len);
 
@@ -188,8 +192,8 @@ static void stats_csv(struct stats *s)
 				   .events,
 			   (unsigned long long)s->trace->streams[i].size);
 	}
-	for (size_t i = 0; i < s->trace->ntracks; i++) {
-		const struct spur_track *k = spur_track(s->trace, (uint32_t)i);
+	for (size_t i = 0; i < s->norder; i++) {
+		const struct spur_track *k = spur_track(s->trace, s->order[i]);
 		size_t len;
 		const char *name = spur_string(s->trace, k->name, &len);
 
@@ -198,9 +202,10 @@ static void stats_csv(struct stats *s)
 		out_char(o, ',');
 		csv_number(o, k->pid);
 		csv_number(o, k->tid);
-		out_printf(
-			o, ",%llu,\n",
-			(unsigned long long)cell_of(s->counts.tracks, s->counts.ntracks, i).events);
+		out_printf(o, ",%llu,\n",
+			   (unsigned long long)cell_of(s->counts.tracks, s->counts.ntracks,
+						       s->order[i])
+				   .events);
 	}
 	for (size_t i = 0; i < s->trace->joined.ngroups; i++) {
 		const struct diag_group *g = &s->trace->joined.groups[i];
@@ -217,6 +222,8 @@ static enum spur_status stats_run(struct pass_env *env)
 	struct stats s = { .env = env, .trace = env->trace, .out = env->out };
 	enum spur_status st = counts_run(env, false, &s.counts);
 
+	if (st == SPUR_OK && !(s.order = trace_track_order(env->trace, &s.norder)))
+		st = err_nomem(env->err);
 	if (st == SPUR_OK) {
 		trace_join_diag(env->trace);
 		if (env->opt->form == FORM_JSON)
@@ -228,6 +235,7 @@ static enum spur_status stats_run(struct pass_env *env)
 		if (!s.counts.all.events && env->filter && !(env->pipe.stop && *env->pipe.stop))
 			st = SPUR_WARN;
 	}
+	mem_free(s.order);
 	counts_free(&s.counts);
 	return st;
 }

@@ -189,5 +189,6 @@ static enum spur_status replay_run(struct pass_env *env)
 const struct spur_pass spur_pass_uftrace_replay = {
 	.name = "replay.uftrace",
 	.analysis = true,
+	.tracks = true,
 	.run = replay_run,
 };

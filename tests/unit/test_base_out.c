@@ -149,6 +149,56 @@ static void test_double(void **state)
 	}
 }
 
+/* The fewest digits from six on that read back as the same float. */
+static void f32_slowly(char *buf, size_t size, float v)
+{
+	int digits = 6;
+
+	do
+		snprintf(buf, size, "%.*g", digits, (double)v);
+	while (digits++ < 9 && strtof(buf, NULL) != v);
+}
+
+static void expect_f32(float v)
+{
+	char want[40];
+
+	f32_slowly(want, sizeof(want), v);
+	out_f32(&o, v);
+	expect(want, strlen(want));
+}
+
+static void test_f32(void **state)
+{
+	uint64_t x = 88172645463325252u;
+	uint32_t bits;
+	float v;
+
+	(void)state;
+	expect_f32(0.1f);
+	expect_f32(-0.0f);
+	expect_f32(16777216.0f);
+	expect_f32(8589973504.0f);
+	expect_f32(FLT_MIN);
+	expect_f32(FLT_MAX);
+	expect_f32(1e-45f);
+	out_f32(&o, (float)NAN);
+	EXPECT("nan");
+	out_f32(&o, -(float)INFINITY);
+	EXPECT("-inf");
+	/* Of all sizes, and such as people write. */
+	for (int i = 0; i < 200000; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		bits = (uint32_t)x;
+		memcpy(&v, &bits, sizeof(v));
+		if (isfinite(v))
+			expect_f32(v);
+		expect_f32((float)((double)(int32_t)(x >> 40) / 1000));
+	}
+}
+
 static void test_json(void **state)
 {
 	(void)state;
@@ -357,6 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_numbers, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_seconds, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_double, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_f32, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json_places, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json_long, memory_begin, memory_end),

@@ -501,6 +501,36 @@ static void test_follow_ends(void **state)
 	}
 }
 
+/* Polled, it waits for nothing. */
+static void test_follow_polled(void **state)
+{
+	const struct source_options o = { .follow = true }, plain = { 0 };
+	struct source *s;
+
+	(void)state;
+	file_make(data, 0);
+	assert_int_equal(source_open(&s, path, &o, NULL), SPUR_OK);
+	assert_false(source_poll(s));
+	for (size_t n = 100; n < DATA; n = n * 5 + 1) {
+		file_make(data, n);
+		assert_true(source_poll(s));
+		assert_int_equal(s->size, n);
+		assert_memory_equal(s->data, data, n);
+		assert_false(source_poll(s));
+		assert_false(s->eof);
+	}
+	assert_int_equal(truncate(path, 50), 0);
+	assert_false(source_poll(s));
+	assert_true(s->eof && s->error.code == SPUR_ERR_IO);
+	file_make(data, DATA);
+	assert_false(source_poll(s));
+	source_close(s);
+
+	assert_int_equal(source_open(&s, path, &plain, NULL), SPUR_OK);
+	assert_false(source_poll(s));
+	source_close(s);
+}
+
 static void test_follow_refused(void **state)
 {
 	const struct source_options o = { .follow = true };
@@ -681,15 +711,16 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file),	       cmocka_unit_test(test_packed),
-		cmocka_unit_test(test_packed_cut),     cmocka_unit_test(test_packed_damage),
-		cmocka_unit_test(test_limit),	       cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_pipes),	       cmocka_unit_test(test_live),
-		cmocka_unit_test(test_follow),	       cmocka_unit_test(test_follow_ends),
-		cmocka_unit_test(test_follow_refused), cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_stdin_file),     cmocka_unit_test(test_proc),
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_nomem),
-		cmocka_unit_test(test_no_room),	       cmocka_unit_test(test_many),
+		cmocka_unit_test(test_file),	      cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_packed_cut),    cmocka_unit_test(test_packed_damage),
+		cmocka_unit_test(test_limit),	      cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_pipes),	      cmocka_unit_test(test_live),
+		cmocka_unit_test(test_follow),	      cmocka_unit_test(test_follow_ends),
+		cmocka_unit_test(test_follow_polled), cmocka_unit_test(test_follow_refused),
+		cmocka_unit_test(test_stop),	      cmocka_unit_test(test_stdin_file),
+		cmocka_unit_test(test_proc),	      cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nomem),	      cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, data_make, data_remove);

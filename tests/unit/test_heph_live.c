@@ -16,10 +16,15 @@ static bool read_all(const struct spur_options *opt, struct out *sum)
 	const struct spur_event *rows;
 	enum spur_status st, bad = SPUR_OK;
 	struct spur_damage d;
+	struct values values;
 	size_t n;
 
 	if (!t)
 		return false;
+	if (!values_open(&values, t, VALUE_JSON)) {
+		spur_close(t);
+		return false;
+	}
 	while ((st = spur_next(t, &rows, &n)) == SPUR_OK)
 		for (size_t i = 0; i < n; i++) {
 			out_printf(sum, "%lld %u %s", (long long)rows[i].ts, rows[i].track,
@@ -27,19 +32,20 @@ static bool read_all(const struct spur_options *opt, struct out *sum)
 			if (spur_args(t, &rows[i], &args) == SPUR_FAIL)
 				bad = SPUR_FAIL;
 			else
-				args_json(t, &args, false, sum);
+				args_json(&values, &args, false, sum);
 			args_reset(&args);
 			if (t->format->fields(t, &rows[i], &args) == SPUR_FAIL)
 				bad = SPUR_FAIL;
 			else
-				args_json(t, &args, false, sum);
+				args_json(&values, &args, false, sum);
 		}
 	/* Of what is wrong, some may be missing then. */
 	for (size_t i = 0; i < spur_damage_count(t); i++)
 		spur_damage(t, i, &d);
 	spur_args_free(&args);
+	values_close(&values);
 	spur_close(t);
-	return st == SPUR_END && bad == SPUR_OK;
+	return st == SPUR_END && bad == SPUR_OK && !sum->error;
 }
 
 static void try_all(const struct spur_options *opt)

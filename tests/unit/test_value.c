@@ -10,17 +10,18 @@
 #include "pass/text/when.h"
 
 static struct spur_trace *trace;
+static struct values as_text, as_json;
 
 static void expect(const struct spur_value *v, const char *text, const char *json)
 {
 	struct out o;
 
 	out_to_memory(&o);
-	value_text(trace, v, &o);
+	value_text(&as_text, v, &o);
 	out_char(&o, '\0');
 	assert_string_equal(o.buf, text);
 	out_clear(&o);
-	value_json(trace, v, &o);
+	value_json(&as_json, v, &o);
 	out_char(&o, '\0');
 	assert_string_equal(o.buf, json);
 	out_free(&o);
@@ -93,10 +94,10 @@ static void nested(void **state)
 		struct out o;
 
 		out_to_memory(&o);
-		value_text(trace, deep, &o);
+		value_text(&as_text, deep, &o);
 		assert_int_equal(o.len, 65 + 3 + 65);
 		out_clear(&o);
-		value_json(trace, deep, &o);
+		value_json(&as_json, deep, &o);
 		assert_int_equal(o.len, 64 + 5 + 64);
 		out_free(&o);
 	}
@@ -108,7 +109,7 @@ static void expect_args(const struct spur_value *items, size_t n, bool is_end, c
 	struct out o;
 
 	out_to_memory(&o);
-	args_json(trace, &args, is_end, &o);
+	args_json(&as_json, &args, is_end, &o);
 	out_char(&o, '\0');
 	assert_string_equal(o.buf, json);
 	out_free(&o);
@@ -238,7 +239,11 @@ int main(void)
 	int failed;
 
 	trace = fake_trace();
+	values_open(&as_text, trace, VALUE_TEXT);
+	values_open(&as_json, trace, VALUE_JSON);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	values_close(&as_text);
+	values_close(&as_json);
 	spur_close(trace);
 	return failed;
 }

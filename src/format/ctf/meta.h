@@ -11,7 +11,9 @@
 #include <spur.h>
 
 #include "base/err.h"
+#include "base/intern.h"
 #include "base/mem.h"
+#include "base/out.h"
 #include "base/text.h"
 
 enum ctf_generation { CTF_V11, CTF_1, CTF_2 };
@@ -58,6 +60,9 @@ enum ctf_role {
 	CTF_ROLE_ENCRYPTION = 8192,
 	CTF_ROLE_CHECKSUM = 16384,
 	CTF_ROLE_CHECKSUM_SCHEME = 32768,
+	CTF_ROLE_SESSION =
+		65536, /* v1.1: which metadata the packet goes with; bits of its sequence number */
+	CTF_ROLE_SEQUENCE_BITS = 131072,
 };
 
 enum ctf_scope {
@@ -82,12 +87,12 @@ struct ctf_mapping {
 };
 
 struct ctf_member {
-	const char *name; /* as in the metadata; NULL: none (options of a variant) */
-	const char
-		*shown; /* without the underscore that CTF 1 puts before names; the same in CTF 2 */
+	const char *name; /* as in the metadata; NULL: none (options of a variant, padding) */
+	/* Without the underscore that CTF 1 puts before names; the same in CTF 2. */
+	const char *shown;
 	struct ctf_field *field;
-	const struct ctf_range
-		*ranges; /* of a CTF 2 variant's option; of CTF 1: by name of the tag's mapping */
+	/* Of a CTF 2 variant's option; of CTF 1: by name of the tag's mapping. None: never chosen. */
+	const struct ctf_range *ranges;
 	uint32_t nranges;
 };
 
@@ -101,6 +106,8 @@ struct ctf_ref {
 	enum ctf_scope scope; /* where absolute */
 	const char *const *names;
 	uint32_t nnames;
+	uint32_t
+		home; /* CTF 1, relative: `lex` of the structure with names[0]; 0: search outwards */
 	uint32_t slot; /* where the value of what is referred to is kept while decoding */
 	bool is_signed; /* of what it refers to */
 	bool is_bool;
@@ -108,6 +115,8 @@ struct ctf_ref {
 };
 
 enum { CTF_NO_SLOT = UINT32_MAX };
+
+struct ctf_labels; /* plan_parts.h */
 
 struct ctf_field {
 	uint8_t kind; /* enum ctf_kind */
@@ -117,12 +126,19 @@ struct ctf_field {
 	bool reversed; /* bit order is not that of the byte order */
 	bool is_signed; /* of integers and of ranges */
 	bool is_enum; /* of CTF 1 or with mappings: shown by its names */
+	bool is_text; /* integer of CTF 1 with an encoding: a character */
+	bool empty; /* never takes a bit: elements of this kind must not be looped over */
 	bool selector_signed; /* OPTIONAL, VARIANT: `ranges` are signed; filled by meta_resolve() */
 	uint32_t roles; /* enum ctf_role */
-	uint32_t
-		align; /* bits, of its first bit: 1, 2, 4, ...; structs and arrays: the largest of what is inside */
+	/*
+	 * Bits, of its first bit: 1, 2, 4, ... A front end gives structs and arrays the least that is declared (1);
+	 * meta_resolve() makes it the largest of what is inside. Variants and optionals: 1.
+	 */
+	uint32_t align;
 	uint32_t size; /* bits, of fixed-length kinds */
-	uint32_t unit; /* v1.1 gcc_bitfield: bits of the unit that it may not cross; 0: none */
+	uint32_t unit; /* bit field of C: bits of the unit that it may not cross; 0: none */
+	uint32_t
+		unit_align; /* what a field with a unit adds to the alignment of its struct; its own is 1 */
 	uint32_t exp_dig, mant_dig; /* FLOAT of v1.1 and 1.8 */
 	uint64_t length; /* ARRAY: elements; *_STATIC: bytes */
 	struct ctf_ref ref; /* SEQUENCE, *_DYNAMIC, OPTIONAL, VARIANT */
@@ -139,6 +155,23 @@ struct ctf_field {
 	const char *media_type; /* BLOB */
 	const char *attributes; /* CTF 2: JSON text; NULL */
 	uint64_t at; /* offset in the metadata */
+	/* The plans': names by value, NULL: none, or not made yet. */
+	struct ctf_labels *labels;
+	/* The plans': 0: not asked yet; 1: size varies or a value is kept; else 2 + bits. */
+	uint64_t fixed;
+
+	/* From the front end to meta_resolve(), 1.8 only. */
+	bool native_order; /* `big_endian` is the trace's */
+	const char *clock_name; /* of `map`; NULL: none */
+	const char *env_key; /* `length` is the number of that name in `env`; NULL: no */
+	uint32_t lex; /* mark of a structure's text, see ctf_ref.home; 0: none */
+
+	/* Of meta_resolve() alone; a front end leaves them 0. */
+	bool has_ref; /* here or below */
+	uint8_t height; /* of the tree below; a leaf's is 1 */
+	uint32_t uses; /* places that refer to it */
+	uint32_t names_id; /* table of names of its members or mappings; 0: none yet */
+	uint32_t total; /* field classes of the tree below, as often as they occur; capped */
 };
 
 struct ctf_clock {
@@ -201,28 +234,60 @@ struct ctf_meta {
 	struct ctf_stream_class **streams; /* ascending by id after meta_resolve() */
 	size_t nstreams, streams_cap;
 	uint32_t nslots; /* values kept while decoding */
+	uint64_t nops; /* the plans': steps compiled so far */
+	bool plain; /* the text came without packets: nothing said the byte order of v1.1 */
+	bool has_session;
+	uint32_t session; /* RFC v1.1: session_id of the first packet of metadata */
 	uint32_t v11_u64_align; /* RFC v1.1: natural alignment of u64: 8 (packed), 32 or 64 */
 	const char *attributes; /* CTF 2: of the trace class, JSON text */
 	struct text
 		text; /* the plain metadata, whatever its packaging; in the arena or the source */
-	const char *path; /* for messages */
+	const char *path; /* for messages; a copy */
+	struct intern *names;
+	size_t nfields; /* counted against META_FIELDS */
+	struct {
+		uint64_t at;
+		unsigned line;
+		uint64_t line_at;
+		uint64_t seen; /* text up to here has no other line */
+	} place; /* the last that meta_place() found */
+	unsigned nturns; /* of the search for places */
+	bool full; /* META_FIELDS was met */
 };
 
 enum {
 	META_DEPTH = 64, /* field classes inside each other */
 	META_BYTES = 1 << 28, /* of metadata text */
-	META_FIELDS = 1 << 24, /* field classes in all */
+	/*
+	 * Field classes, members, mappings, ranges, event classes in all; and also field classes of all scopes with
+	 * shared ones counted as often as they occur, so whoever walks every scope's tree need not fear its size.
+	 */
+	META_FIELDS = 1 << 22,
 	META_SLOTS = 1 << 16,
 };
 
 /*
- * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata:FRAGMENT (byte N): ..." (CTF
- * 2). Warnings go to `diag` (codes ctf/...). `text` must stay until meta_free().
+ * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata: fragment F (byte N):
+ * ..." (CTF 2). Warnings go to `diag` (codes ctf/...). `text` must stay until meta_free().
  */
 struct ctf_meta *meta_new(const char *path); /* NULL: no memory */
 void meta_free(struct ctf_meta *m);
-struct ctf_field *meta_field(struct ctf_meta *m, enum ctf_kind kind,
-			     uint64_t at); /* NULL: limit or memory */
+
+/* A field class with align 1, no slot; the rest 0. NULL: META_FIELDS or memory (meta_full() tells which). */
+struct ctf_field *meta_field(struct ctf_meta *m, enum ctf_kind kind, uint64_t at);
+/* A copy with members of its own; what is inside is shared. NULL as above. */
+struct ctf_field *meta_field_copy(struct ctf_meta *m, const struct ctf_field *f);
+/* Counts `n` members, mappings, ... ; false beyond META_FIELDS. */
+bool meta_count(struct ctf_meta *m, size_t n);
+/* What a failed meta_field(), meta_count(), meta_add_...() means: the limit, or memory. Fills err. */
+enum spur_status meta_full(const struct ctf_meta *m, struct spur_error *err);
+/* A copy that lives as long as the meta; equal names have equal addresses. NULL: no memory. */
+const char *meta_name(struct ctf_meta *m, const char *p, size_t len);
+/* Appends; false: limit or memory. */
+bool meta_add_stream(struct ctf_meta *m, struct ctf_stream_class *s);
+bool meta_add_event(struct ctf_meta *m, struct ctf_stream_class *s, struct ctf_event_class *e);
+bool meta_add_clock(struct ctf_meta *m, struct ctf_clock *c);
+bool meta_add_env(struct ctf_meta *m, const struct ctf_env *e);
 
 /* The front ends; each leaves a whole meta, unresolved. SPUR_FAIL with err set. */
 enum spur_status tsdl_parse(struct ctf_meta *m, struct text text, struct diag_log *diag,
@@ -232,17 +297,37 @@ enum spur_status v11_parse(struct ctf_meta *m, struct text text, struct diag_log
 enum spur_status json_parse(struct ctf_meta *m, struct text text, struct diag_log *diag,
 			    struct spur_error *err);
 
-/* Checks and completes: references to slots, alignments of compounds, sorted ids, roles of CTF 1's reserved names. */
+/*
+ * Checks and completes: references to slots, alignments of compounds, sorted ids, roles of CTF 1's reserved names.
+ * Classes may be shared (named types): where two uses of one differ, it is copied.
+ */
 enum spur_status meta_resolve(struct ctf_meta *m, struct diag_log *diag, struct spur_error *err);
 
 /*
  * Takes the file `metadata` as it is (plain text, packets of 1.8, 2 or v1.1 in either byte order, JSON sequence),
- * unpacks it, finds the generation, parses and resolves.
+ * unpacks it, finds the generation, parses and resolves. `data` must stay until meta_free(). NULL and SPUR_FAIL where
+ * nothing can be read.
  */
 enum spur_status meta_read(struct ctf_meta **out, const char *path, const uint8_t *data,
 			   size_t size, struct diag_log *diag, struct spur_error *err);
+/* The same; the byte order of v1.1's streams where plain text does not say it. */
+enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uint8_t *data,
+			      size_t size, bool big_endian, struct diag_log *diag,
+			      struct spur_error *err);
 
-/* Line and column, from 1, of a byte offset; for messages. */
-void meta_place(const struct ctf_meta *m, uint64_t at, unsigned *line, unsigned *column);
+/* Line and column (bytes), from 1, of a byte offset in m->text; for messages. */
+void meta_place(struct ctf_meta *m, uint64_t at, unsigned *line, unsigned *column);
+/* An error with the place in front; returns SPUR_FAIL. */
+enum spur_status meta_error(struct ctf_meta *m, struct spur_error *err, enum spur_error_code code,
+			    uint64_t at, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/* A DIAG_WARN or other message with the place in front. `code` is a literal. */
+void meta_say(struct ctf_meta *m, struct diag_log *diag, enum diag_level level, const char *code,
+	      uint64_t at, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* "an unsigned integer", "a structure", ... for messages. */
+const char *meta_kind_name(unsigned kind);
+/* What it compiles to: every clock, class and field, one a line, with sizes, alignments, roles, slots. */
+void meta_print(const struct ctf_meta *m, struct out *o);
 
 #endif

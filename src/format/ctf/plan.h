@@ -34,6 +34,9 @@ enum ctf_slot {
 	CTF_SLOT_ENCRYPTION,
 	CTF_SLOT_CHECKSUM,
 	CTF_SLOT_CHECKSUM_SCHEME,
+	CTF_SLOT_SESSION,
+	CTF_SLOT_SEQUENCE_BITS,
+	CTF_SLOT_NOBODY, /* gets what nobody asks for */
 	CTF_SLOT_UUID, /* byte offset in the packet of the 16 bytes */
 	CTF_SLOTS_FIXED
 };
@@ -76,8 +79,12 @@ uint32_t plan_capture(struct ctf_meta *m, struct ctf_field *structure, const cha
 
 /* Moves over all fields. SPUR_FAIL: c->wrong, c->why, c->wrong_at say what; c->at is where the field began. */
 enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c);
-/* Number of bits where it is the same for all (a multiple of 8, byte aligned), else 0. For the hot loop's fast path. */
-uint64_t plan_fixed(const struct ctf_program *p);
+
+/*
+ * Which slots a program fills: `filled[slot]` becomes true, for slots below `n`; and whether it asks for one of those.
+ */
+void plan_fills(const struct ctf_program *p, bool *filled, uint32_t n);
+bool plan_asks(const struct ctf_program *p, const bool *filled, uint32_t n);
 
 /* What plan_values() puts between several labels of one value where scopes are apart; into ENUM values' `count`. */
 enum { CTF_LABELS_BETWEEN = 0x1F, CTF_ENUM_UNSIGNED = 0, CTF_ENUM_SIGNED = 1, CTF_ENUM_FLAGS = 2 };
@@ -100,5 +107,12 @@ struct ctf_place {
 enum spur_status plan_walk(const struct ctf_program *p, struct ctf_cursor *c,
 			   const struct spur_trace *t, struct spur_args *scratch,
 			   bool (*each)(void *self, const struct ctf_place *place), void *self);
+
+/*
+ * What plan_skip() could not move over, exactly: sets c->why, c->wrong_at and the path of the field that it is
+ * ("payload.args[2].len"). False: everything can be read.
+ */
+bool plan_find_wrong(const struct ctf_program *p, struct ctf_cursor *c, const struct spur_trace *t,
+		     char *path, size_t size);
 
 #endif

@@ -120,19 +120,21 @@ void counts_free(struct counts *c)
 enum spur_status counts_run(struct pass_env *env, bool want_args, struct counts *out)
 {
 	static const struct pipe_fold fold = { .feed_begin = count_feed, .rows = count_rows };
+	struct pipe_options opt = env->pipe;
 	const unsigned n = pipe_workers(env->trace, &env->pipe);
 	struct counts *workers = mem_array(n, sizeof(*workers));
 	void **states = mem_array(n, sizeof(*states));
 	enum spur_status st = workers && states ? SPUR_OK : SPUR_FAIL;
 
 	*out = (struct counts){ 0 };
+	opt.any_order = true;
 	for (unsigned i = 0; i < n && st == SPUR_OK; i++) {
 		workers[i].trace = env->trace;
 		workers[i].want_args = want_args;
 		states[i] = &workers[i];
 	}
 	if (st == SPUR_OK)
-		st = pipe_run_feeds(env->trace, &env->pipe, &fold, states);
+		st = pipe_run_feeds(env->trace, &opt, &fold, states);
 	for (unsigned i = 0; workers && i < n; i++) {
 		if (st == SPUR_OK && !counts_join(out, &workers[i]))
 			st = SPUR_FAIL;

@@ -277,7 +277,7 @@ static void out_args(const struct calltext *c, struct calltext_pen *pen,
 {
 	enum spur_status st = spur_args(c->env->trace, row, &pen->args);
 
-	args_text_list(c->env->trace, &pen->args, o);
+	args_text_list(&c->values, &pen->args, false, o);
 	if (st != SPUR_OK)
 		out_str(o, pen->args.count ? ", <damaged>" : "<damaged>");
 }
@@ -530,6 +530,8 @@ enum spur_status calltext_init(struct calltext *c, struct pass_env *env)
 	arena_init(&c->arena);
 	out_to_memory(&c->scratch);
 	pthread_mutex_init(&c->lock, NULL);
+	if (!values_open(&c->values, env->trace, VALUE_TEXT))
+		return err_nomem(env->err);
 	calltext_widths(c);
 	st = cell_list(strcmp(fields, "none") == 0 ? "" : fields, column_names, "--fields",
 		       c->columns, CALLCOLS, &c->ncolumns, env->err);
@@ -565,6 +567,7 @@ void calltext_free(struct calltext *c)
 {
 	for (size_t i = 0; i < CALLTEXT_PAGES; i++)
 		mem_free(c->names[i]);
+	values_close(&c->values);
 	arena_free(&c->arena);
 	out_free(&c->scratch);
 	pthread_mutex_destroy(&c->lock);

@@ -10,6 +10,7 @@
 
 #include "pass/pass.h"
 #include "pass/text/cell.h"
+#include "pass/text/value.h"
 #include "pass/text/when.h"
 
 enum {
@@ -56,6 +57,7 @@ struct shown_name {
 struct calltext {
 	struct pass_env *env;
 	struct when when;
+	struct values values;
 	int columns[CALLCOLS];
 	unsigned widths[CALLCOLS];
 	size_t ncolumns;

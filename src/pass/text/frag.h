@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/out.h"
 
-enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 14, FRAG_PIECE = 32 };
+enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 18, FRAG_PIECE = 32 };
 
 struct frag {
 	const char *
@@ -25,7 +25,7 @@ struct frag {
 typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f,
 			struct out *o);
 
-/* By id below 2^24. */
+/* By id below 2^28. */
 struct frag_table {
 	struct frag *pages[FRAG_PAGES];
 	pthread_mutex_t lock;
@@ -41,17 +41,26 @@ void frag_free(struct frag_table *t);
 /* Out of line half of frag_get(). */
 const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spur_event *row);
 
-/* The text of the row's id; NULL: memory is out, or an id past the limit. */
-static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
-					  const struct spur_event *row)
+/* The id's text, where it is made already; NULL: it is not. */
+static inline const struct frag *frag_seen(const struct frag_table *t, uint32_t id)
 {
 	struct frag *page = id < FRAG_PAGE * FRAG_PAGES
 				    ? __atomic_load_n(&t->pages[id / FRAG_PAGE], __ATOMIC_ACQUIRE)
 				    : NULL;
 
-	if (__builtin_expect(page && __atomic_load_n(&page[id % FRAG_PAGE].p, __ATOMIC_ACQUIRE), 1))
-		return &page[id % FRAG_PAGE];
-	return frag_made(t, id, row);
+	return __builtin_expect(page && __atomic_load_n(&page[id % FRAG_PAGE].p, __ATOMIC_ACQUIRE),
+				1)
+		       ? &page[id % FRAG_PAGE]
+		       : NULL;
+}
+
+/* The text of the row's id; NULL: memory is out, or an id past the limit. */
+static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
+					  const struct spur_event *row)
+{
+	const struct frag *f = frag_seen(t, id);
+
+	return __builtin_expect(f != NULL, 1) ? f : frag_made(t, id, row);
 }
 
 /* Copies in whole pieces: there must be FRAG_PIECE bytes of room more than the text has. */
@@ -63,8 +72,14 @@ static inline char *put_frag(char *w, const struct frag *f)
 	return w + f->len;
 }
 
+static inline char *put_text(char *w, const char *s, size_t len)
+{
+	memcpy(w, s, len);
+	return w + len;
+}
+
 /* A literal. */
-#define put_literal(w, s) (memcpy((w), (s), sizeof(s) - 1), (w) + (sizeof(s) - 1))
+#define put_literal(w, s) put_text((w), (s), sizeof(s) - 1)
 
 /* "000." to "999."; filled by the first number_init(). */
 extern char frag_thousand[1000][4];

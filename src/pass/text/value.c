@@ -3,26 +3,138 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/map64.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "pass/text/frag.h"
 
 enum {
 	NESTING = 64, /* deeper items are shown as ... */
 	AUTO_LIMIT = 100000, /* SPUR_SHOW_AUTO: hexadecimal from here on */
 	HEX_BYTES = 64, /* of a BYTES value in text */
 	FEW = 32, /* items whose names are compared in pairs */
+	NAME_MOST = 1 << 16, /* longer names are written apart */
+	NUMBER_ROOM = 24,
 };
 
-static void value_out(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+/* A name's key: at this place (from 1 on), or at any, it says nothing. */
+static const uint64_t any_place = UINT64_MAX;
+
+static void value_out(const struct values *w, const struct spur_value *v, struct out *o,
 		      unsigned depth);
+
+/* --- names --- */
+
+/* "retval", and "arg" with a number: names that formats give to what has none. */
+static uint64_t name_place(const char *name, size_t len)
+{
+	char digits[NUMBER_ROOM];
+	struct text number;
+	uint64_t place;
+
+	if (len == 6 && memcmp(name, "retval", 6) == 0)
+		return any_place;
+	if (len < 4 || memcmp(name, "arg", 3) != 0)
+		return 0;
+	number = text_of(name + 3);
+	if (!text_u64(&number, 10, &place))
+		return 0;
+	*put_u64(digits, place) = '\0';
+	return strcmp(digits, name + 3) == 0 ? place : 0;
+}
+
+static void name_text(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+{
+	size_t len;
+	const char *name = spur_string(self, row->name, &len);
+
+	f->key = name_place(name, len);
+	out_safe(o, name, len);
+	if (len)
+		out_char(o, '=');
+}
+
+static void name_json(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+{
+	size_t len;
+	const char *name = spur_string(self, row->name, &len);
+
+	(void)f;
+	if (!len)
+		return;
+	out_json(o, name, len);
+	out_char(o, ':');
+}
+
+bool values_open(struct values *w, const struct spur_trace *t, enum value_form form)
+{
+	w->trace = t;
+	w->names = frag_new(form == VALUE_JSON ? name_json : name_text, t);
+	return w->names;
+}
+
+void values_close(struct values *w)
+{
+	frag_free(w->names);
+	w->names = NULL;
+}
+
+/* NULL: it has none, or memory is out. */
+static const struct frag *name_of(const struct values *w, const struct spur_value *v, struct out *o)
+{
+	const struct frag *f = v->name ? frag_seen(w->names, v->name) : NULL;
+
+	if (!f && v->name) {
+		f = frag_made(w->names, v->name, &(struct spur_event){ .name = v->name });
+		if (!f && !o->error)
+			o->error = ENOMEM;
+	}
+	return f && f->len ? f : NULL;
+}
+
+static inline void out_to(struct out *o, const char *end)
+{
+	o->len = (size_t)(end - o->buf);
+}
+
+/*
+ * What stands between items, and the name where there is one. Behind it there is room for a number; NULL: there is
+ * none.
+ */
+static char *item_begin(const struct frag *f, const char *before, struct out *o)
+{
+	const bool large = f && f->len > NAME_MOST;
+	char *p;
+
+	if (large) {
+		out_str(o, before);
+		out_bytes(o, f->p, f->len);
+	}
+	p = out_room(o, (f && !large ? f->len : 0) + 2 * FRAG_PIECE + NUMBER_ROOM);
+	if (!p || large)
+		return p;
+	while (*before)
+		*p++ = *before++;
+	return f ? put_frag(p, f) : p;
+}
+
+/* --- text --- */
+
+/* Room: NUMBER_ROOM. */
+static char *put_0x(char *p, uint64_t v)
+{
+	*p++ = '0';
+	*p++ = 'x';
+	return put_hex(p, v);
+}
 
 static void out_text_hex(struct out *o, uint64_t v)
 {
-	out_str(o, "0x");
-	out_hex(o, v);
+	char *p = out_room(o, NUMBER_ROOM);
+
+	if (p)
+		out_to(o, put_0x(p, v));
 }
 
 static void out_octal(struct out *o, uint64_t v)
@@ -36,6 +148,13 @@ static void out_octal(struct out *o, uint64_t v)
 	if (*p != '0')
 		*--p = '0';
 	out_bytes(o, p, (size_t)(end - p));
+}
+
+static void out_binary(struct out *o, uint64_t v)
+{
+	out_str(o, "0b");
+	for (int i = v ? 63 - __builtin_clzll(v) : 0; i >= 0; i--)
+		out_char(o, v >> i & 1 ? '1' : '0');
 }
 
 /* Of a signed number the bits that the record has. */
@@ -58,44 +177,48 @@ static void char_out(struct out *o, uint64_t v)
 	out_char(o, '\'');
 }
 
-static void integer_out(const struct spur_value *v, struct out *o)
+/* Decimal or hexadecimal; NULL: neither. Room: NUMBER_ROOM. */
+static char *put_integer(char *p, const struct spur_value *v)
 {
 	const bool is_signed = v->type == SPUR_I64;
 	const bool large =
 		is_signed ? v->i >= AUTO_LIMIT || v->i <= -AUTO_LIMIT : v->u >= AUTO_LIMIT;
 
 	if (v->show == SPUR_SHOW_HEX || (v->show == SPUR_SHOW_AUTO && large))
-		out_text_hex(o, value_bits(v));
+		return put_0x(p, value_bits(v));
+	if (v->show != SPUR_SHOW_PLAIN && v->show != SPUR_SHOW_AUTO)
+		return NULL;
+	return is_signed ? put_i64(p, v->i) : put_u64(p, v->u);
+}
+
+static void integer_out(const struct spur_value *v, struct out *o)
+{
+	char *p = out_room(o, NUMBER_ROOM), *end = p ? put_integer(p, v) : NULL;
+
+	if (end)
+		out_to(o, end);
 	else if (v->show == SPUR_SHOW_OCTAL)
 		out_octal(o, value_bits(v));
+	else if (v->show == SPUR_SHOW_BINARY)
+		out_binary(o, value_bits(v));
 	else if (v->show == SPUR_SHOW_CHAR)
 		char_out(o, value_bits(v) & 0xff);
-	else if (is_signed)
-		out_i64(o, v->i);
-	else
-		out_u64(o, v->u);
 }
 
 /* The shortest text that reads back as the same number of the size it was recorded in. */
 static void float_out(const struct spur_value *v, struct out *o)
 {
-	const float f = (float)v->f;
-	char buf[40];
-	int digits = 6;
-
-	if (v->size != 4 || !isfinite(v->f) || (double)f != v->f) {
+	if (v->size == 4 && isfinite(v->f) && (double)(float)v->f == v->f)
+		out_f32(o, (float)v->f);
+	else
 		out_double(o, v->f);
-		return;
-	}
-	do {
-		snprintf(buf, sizeof(buf), "%.*g", digits, v->f);
-	} while (digits++ < 9 && strtof(buf, NULL) != f);
-	out_str(o, buf);
 }
 
 /* Quotes and backslashes get a backslash in front; what out_safe() escapes starts with one too. */
 static void string_out(const char *s, size_t len, struct out *o)
 {
+	if (out_json_plain(o, s, len))
+		return;
 	out_char(o, '"');
 	while (len) {
 		size_t run = 0;
@@ -139,42 +262,35 @@ static void bytes_out(const struct spur_value *v, struct out *o)
 	out_char(o, '}');
 }
 
-/* "retval", or "arg" with the item's own place: a name that formats give to what has none. */
-static bool name_says_nothing(const char *name, size_t len, size_t place)
-{
-	char digits[24];
-	size_t n = (size_t)(put_u64(digits, place + 1) - digits);
-
-	if (len == 6 && memcmp(name, "retval", 6) == 0)
-		return true;
-	return len == 3 + n && memcmp(name, "arg", 3) == 0 && memcmp(name + 3, digits, n) == 0;
-}
-
-static void items_out(const struct spur_trace *t, const struct spur_value *items, size_t n,
+static void items_out(const struct values *w, const struct spur_value *items, size_t n, bool named,
 		      struct out *o, unsigned depth)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t len;
-		const char *name = spur_string(t, items[i].name, &len);
+		const struct spur_value *v = &items[i];
+		const struct frag *f = name_of(w, v, o);
+		char *p, *end = NULL;
 
-		if (i)
-			out_str(o, ", ");
-		if (len && !name_says_nothing(name, len, i)) {
-			out_safe(o, name, len);
-			out_char(o, '=');
-		}
-		value_out(t, &items[i], o, depth);
+		if (f && !named && (f->key == any_place || f->key == i + 1))
+			f = NULL;
+		p = item_begin(f, i ? ", " : "", o);
+		if (!p)
+			return;
+		if ((v->type == SPUR_U64 || v->type == SPUR_I64) && !v->unreliable)
+			end = put_integer(p, v);
+		out_to(o, end ? end : p);
+		if (!end)
+			value_out(w, v, o, depth);
 	}
 }
 
-static void nested_out(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+static void nested_out(const struct values *w, const struct spur_value *v, struct out *o,
 		       unsigned depth)
 {
 	const bool is_struct = v->type == SPUR_STRUCT;
 
 	out_char(o, is_struct ? '{' : '[');
 	if (depth < NESTING)
-		items_out(t, v->items, v->count, o, depth + 1);
+		items_out(w, v->items, v->count, false, o, depth + 1);
 	else
 		out_str(o, "...");
 	out_char(o, is_struct ? '}' : ']');
@@ -186,7 +302,7 @@ static void label_out(const struct spur_value *v, const char *before, struct out
 	out_safe(o, v->label, strlen(v->label));
 }
 
-static void value_out(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+static void value_out(const struct values *w, const struct spur_value *v, struct out *o,
 		      unsigned depth)
 {
 	switch ((enum spur_type)v->type) {
@@ -230,24 +346,26 @@ static void value_out(const struct spur_trace *t, const struct spur_value *v, st
 		break;
 	case SPUR_STRUCT:
 	case SPUR_ARRAY:
-		nested_out(t, v, o, depth);
+		nested_out(w, v, o, depth);
 		break;
 	}
 	if (v->unreliable)
 		out_char(o, '?');
 }
 
-void value_text(const struct spur_trace *t, const struct spur_value *v, struct out *o)
+void value_text(const struct values *w, const struct spur_value *v, struct out *o)
 {
-	value_out(t, v, o, 0);
+	value_out(w, v, o, 0);
 }
 
-void args_text_list(const struct spur_trace *t, const struct spur_args *args, struct out *o)
+void args_text_list(const struct values *w, const struct spur_args *args, bool named, struct out *o)
 {
-	items_out(t, args->items, args->count, o, 0);
+	items_out(w, args->items, args->count, named, o, 0);
 }
 
-static void value_as_json(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+/* --- JSON --- */
+
+static void value_as_json(const struct values *w, const struct spur_value *v, struct out *o,
 			  unsigned depth);
 
 static void float_json(const struct spur_value *v, struct out *o)
@@ -259,22 +377,53 @@ static void float_json(const struct spur_value *v, struct out *o)
 	out_str(o, quote);
 }
 
-static void key_json(const struct spur_trace *t, const struct spur_value *items, size_t i,
-		     const char *lone, struct out *o)
+/* The key, and what stands before it; room for a number behind. NULL: there is none. */
+static char *key_json(const struct values *w, const struct spur_value *items, size_t i,
+		      const char *lone, struct out *o)
 {
-	size_t len;
-	const char *name = spur_string(t, items[i].name, &len);
+	const struct frag *f = name_of(w, &items[i], o);
+	char *p = item_begin(f, i ? "," : "", o);
 
-	if (len) {
-		out_json(o, name, len);
-	} else if (lone) {
+	if (!p || f)
+		return p;
+	if (lone) {
+		out_to(o, p);
 		out_str(o, lone);
 	} else {
-		out_str(o, "\"arg");
-		out_u64(o, i + 1);
-		out_char(o, '"');
+		p = put_u64(put_literal(p, "\"arg"), i + 1);
+		out_to(o, put_literal(p, "\""));
 	}
 	out_char(o, ':');
+	return out_room(o, NUMBER_ROOM);
+}
+
+/* Whether no two items can have the same name. */
+static bool names_differ(const struct spur_value *items, size_t n)
+{
+	uint64_t seen = 0, twice = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t bit = items[i].name ? (uint64_t)1 << (items[i].name & 63) : 0;
+
+		twice |= seen & bit;
+		seen |= bit;
+	}
+	return !twice;
+}
+
+/* NULL: it is no number that JSON has. Room: NUMBER_ROOM. */
+static char *put_json(char *p, const struct spur_value *v)
+{
+	switch (v->type) {
+	case SPUR_I64:
+		return put_i64(p, v->i);
+	case SPUR_U64:
+	case SPUR_POINTER:
+	case SPUR_KOID:
+		return put_u64(p, v->u);
+	default:
+		return NULL;
+	}
 }
 
 /* Where the next item of the same name stands (0: nowhere) in next[i]; later[i] is set for all but
@@ -337,38 +486,60 @@ static void repeats_free(struct repeats *r)
 	}
 }
 
-static void object_json(const struct spur_trace *t, const struct spur_value *items, size_t n,
-			const char *lone, struct out *o, unsigned depth)
+static void object_plain(const struct values *w, const struct spur_value *items, size_t n,
+			 const char *lone, struct out *o, unsigned depth)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *p = key_json(w, items, i, n == 1 ? lone : NULL, o), *end;
+
+		if (!p)
+			return;
+		end = put_json(p, &items[i]);
+		out_to(o, end ? end : p);
+		if (!end)
+			value_as_json(w, &items[i], o, depth);
+	}
+}
+
+static void object_repeats(const struct values *w, const struct spur_value *items, size_t n,
+			   struct out *o, unsigned depth)
 {
 	struct repeats r;
+	bool good = repeats_find(&r, items, n);
 
-	if (!repeats_find(&r, items, n)) {
-		repeats_free(&r);
-		o->error = o->error ? o->error : ENOMEM;
-		return;
-	}
-	out_char(o, '{');
-	for (size_t i = 0; i < n; i++) {
-		if (r.later[i])
+	for (size_t i = 0; i < n && good; i++) {
+		char *p = r.later[i] ? NULL : key_json(w, items, i, NULL, o);
+
+		if (!p)
 			continue;
-		if (i)
-			out_char(o, ',');
-		key_json(t, items, i, n == 1 ? lone : NULL, o);
+		out_to(o, p);
 		if (r.next[i])
 			out_char(o, '[');
-		value_as_json(t, &items[i], o, depth);
+		value_as_json(w, &items[i], o, depth);
 		for (size_t k = r.next[i]; k; k = r.next[k]) {
 			out_char(o, ',');
-			value_as_json(t, &items[k], o, depth);
+			value_as_json(w, &items[k], o, depth);
 		}
 		if (r.next[i])
 			out_char(o, ']');
 	}
-	out_char(o, '}');
+	if (!good && !o->error)
+		o->error = ENOMEM;
 	repeats_free(&r);
 }
 
-static void nested_json(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+static void object_json(const struct values *w, const struct spur_value *items, size_t n,
+			const char *lone, struct out *o, unsigned depth)
+{
+	out_char(o, '{');
+	if (names_differ(items, n))
+		object_plain(w, items, n, lone, o, depth);
+	else
+		object_repeats(w, items, n, o, depth);
+	out_char(o, '}');
+}
+
+static void nested_json(const struct values *w, const struct spur_value *v, struct out *o,
 			unsigned depth)
 {
 	if (depth >= NESTING) {
@@ -376,19 +547,19 @@ static void nested_json(const struct spur_trace *t, const struct spur_value *v, 
 		return;
 	}
 	if (v->type == SPUR_STRUCT) {
-		object_json(t, v->items, v->count, NULL, o, depth + 1);
+		object_json(w, v->items, v->count, NULL, o, depth + 1);
 		return;
 	}
 	out_char(o, '[');
 	for (size_t i = 0; i < v->count; i++) {
 		if (i)
 			out_char(o, ',');
-		value_as_json(t, &v->items[i], o, depth + 1);
+		value_as_json(w, &v->items[i], o, depth + 1);
 	}
 	out_char(o, ']');
 }
 
-static void value_as_json(const struct spur_trace *t, const struct spur_value *v, struct out *o,
+static void value_as_json(const struct values *w, const struct spur_value *v, struct out *o,
 			  unsigned depth)
 {
 	switch ((enum spur_type)v->type) {
@@ -425,17 +596,17 @@ static void value_as_json(const struct spur_trace *t, const struct spur_value *v
 		break;
 	case SPUR_STRUCT:
 	case SPUR_ARRAY:
-		nested_json(t, v, o, depth);
+		nested_json(w, v, o, depth);
 		break;
 	}
 }
 
-void value_json(const struct spur_trace *t, const struct spur_value *v, struct out *o)
+void value_json(const struct values *w, const struct spur_value *v, struct out *o)
 {
-	value_as_json(t, v, o, 0);
+	value_as_json(w, v, o, 0);
 }
 
-void args_json(const struct spur_trace *t, const struct spur_args *args, bool is_end, struct out *o)
+void args_json(const struct values *w, const struct spur_args *args, bool is_end, struct out *o)
 {
-	object_json(t, args->items, args->count, is_end ? "\"retval\"" : NULL, o, 0);
+	object_json(w, args->items, args->count, is_end ? "\"retval\"" : NULL, o, 0);
 }

@@ -334,7 +334,8 @@ static void out_payload(const struct dump *d, struct out *o, struct clock_text *
 		out_str(o, "  ");
 		style_string(o, name, len, d->mode);
 		out_str(o, ": ");
-		if (!style_event_data(t, o, row, false, d->mode, scratch))
+		/* An output that failed has none. */
+		if (!style_event_data(t, o, row, false, d->mode, scratch) && o->len >= 2)
 			o->len -= 2;
 		out_char(o, '\n');
 	}

@@ -1,4 +1,6 @@
 /* Lines to text: stateless, on any thread. */
+#include <stdio.h>
+
 #include "pass/uftrace/replay.h"
 
 enum { LINE_ROOM = 192, ADDR_WIDTH = 12, TIME_CELL = 18, TASK_WIDTH = 15, MODULE_WIDTH = 16 };
@@ -24,9 +26,22 @@ static char *put_padded(char *p, const char *s, size_t len, size_t width)
 	return put_text(p + pad, s, len);
 }
 
+/* What stands for a track; of one that came to light while reading (--follow) it is made in `late`. */
+static inline const struct replay_tid *tid_of(const struct replay *r, uint32_t track,
+					      struct replay_tid *late)
+{
+	if (__builtin_expect(track < r->ntids, 1))
+		return &r->tids[track];
+	late->len =
+		(uint8_t)snprintf(late->text, sizeof(late->text), " [%*lld] | ", TID_WIDTH,
+				  (long long)spur_track(r->s.trace, track)->tid % 1000000000000000);
+	return late;
+}
+
 static char *put_tid(const struct replay *r, char *p, uint32_t track)
 {
-	const struct replay_tid *t = &r->tids[track];
+	struct replay_tid late;
+	const struct replay_tid *t = tid_of(r, track, &late);
 
 	/* Without the blank in front and the bar behind. */
 	return put_text(p, t->text + 1, t->len - 4u);
@@ -95,7 +110,8 @@ static char *put_columns(const struct replay *r, char *p, const struct spur_even
 /* Duration and tid, as most want them. */
 static inline char *put_two_columns(const struct replay *r, char *p, const struct spur_event *row)
 {
-	const struct replay_tid *t = &r->tids[row->track];
+	struct replay_tid late;
+	const struct replay_tid *t = tid_of(r, row->track, &late);
 
 	*p++ = ' ';
 	p = put_time_unit(p, (uint64_t)row->dur);

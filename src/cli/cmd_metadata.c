@@ -1,0 +1,31 @@
+/* spur metadata: the metadata of a CTF trace as plain text. */
+#include "cli/run.h"
+
+static const struct opt metadata_options[] = {
+	{ .name = "compiled",
+	  .letter = 'v',
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.verbose),
+	  .help = "what it compiles to: every field class with its bits, alignment and meaning" },
+	{ 0 }
+};
+
+static int metadata_run(const struct spur_cmd *cmd, struct values *v)
+{
+	return run_simple(cmd, v, "metadata");
+}
+
+const struct spur_cmd spur_cmd_metadata = {
+	.name = "metadata",
+	.summary = "What the metadata of a CTF trace says.",
+	.usage = "[OPTION...] TRACE",
+	.description =
+		"Prints the metadata as plain text, whatever its packaging: packets of either byte "
+		"order, a "
+		"JSON sequence, text. Of several traces in one directory, one after the other.",
+	.examples = "spur metadata trace/\tTSDL or JSON\n"
+		    "spur metadata --compiled trace/\tfield classes as they are decoded\n",
+	.opts = metadata_options,
+	.takes = TAKES_TRACE,
+	.run = metadata_run,
+};

@@ -1,0 +1,574 @@
+/*
+ * Common Trace Format: RFC v1.1, 1.8 and 2.
+ *
+ * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies
+ * beside it, one stream file, a tar archive of these, what a crash leaves in shared memory, or a session of LTTng's
+ * relay daemon. Parts: tree.c and archive.c find files; meta*.c, tsdl_*.c, v11*.c, json*.c and resolve*.c read
+ * metadata; plan*.c compile and run decode programs; packet.c and crash.c list packets, order.c puts those of
+ * overlapping files in order; class.c and symbols.c say what events mean and functions are called, rows.c makes
+ * rows, args.c gives fields; grow.c merges streams that are still being written, which live*.c and follow.c bring.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "format/ctf/archive.h"
+#include "format/ctf/grow.h"
+#include "format/ctf/live.h"
+#include "format/ctf/symbols.h"
+#include "format/format.h"
+
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512 };
+
+/* --- feeds --- */
+
+struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file)
+{
+	struct ctf_feed *f = mem_alloc(sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->ctf = c;
+	f->trace = &c->traces[file->trace];
+	f->class = &f->trace->classes[file->class];
+	return f;
+}
+
+bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file)
+{
+	if (!mem_grow((void **)&f->files, &f->files_cap, f->nfiles + 1, sizeof(*f->files),
+		      CTF_MAX_FILES))
+		return false;
+	f->files[f->nfiles++] = file;
+	return true;
+}
+
+static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
+{
+	struct ctf_feed *f;
+
+	if (!mem_grow((void **)&c->feeds, &c->feeds_cap, c->nfeeds + 1, sizeof(struct ctf_feed *),
+		      CTF_MAX_FILES) ||
+	    !(f = ctf_feed_new(c, file)))
+		return NULL;
+	f->number = (uint32_t)c->nfeeds;
+	c->feeds[c->nfeeds++] = f;
+	return f;
+}
+
+/* Files of one stream of one trace go to one feed. */
+struct file_key {
+	uint32_t trace, class, file;
+	bool has_instance;
+	uint64_t instance, begin;
+};
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct file_key *x = a, *y = b;
+
+	if (x->trace != y->trace)
+		return x->trace < y->trace ? -1 : 1;
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	if (x->has_instance != y->has_instance)
+		return x->has_instance ? -1 : 1;
+	if (x->instance != y->instance)
+		return x->instance < y->instance ? -1 : 1;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+static bool same_stream(const struct file_key *a, const struct file_key *b)
+{
+	return a->trace == b->trace && a->class == b->class && a->has_instance && b->has_instance &&
+	       a->instance == b->instance;
+}
+
+bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file)
+{
+	const uint16_t cpu = file->packets[0].cpu;
+	char name[32];
+
+	snprintf(name, sizeof(name), "cpu %u", cpu);
+	f->own_track = trace_add_track(
+		c->t, (struct spur_track){
+			      .parent = f->trace->track,
+			      .name = trace_intern(c->t, cpu == SPUR_NO_CPU ? file->name : name),
+			      .kind = cpu == SPUR_NO_CPU ? SPUR_TRACK_OTHER : SPUR_TRACK_CPU,
+			      .pid = f->trace->pid,
+			      .tid = -1,
+			      .cpu = cpu == SPUR_NO_CPU ? -1 : cpu,
+		      });
+	return f->own_track != SPUR_NONE;
+}
+
+static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *first)
+{
+	struct feed *feed = NULL;
+
+	if (ctf_feed_track(c, f, first))
+		feed = trace_add_feed(c->t, f->own_track, f);
+	if (!feed)
+		return false;
+	feed->stream =
+		f->nfiles == 1 && !first->sibling && !first->is_sibling ? first->stream : SPUR_NONE;
+	for (size_t i = 0; i < f->nfiles; i++)
+		feed->size += c->files[f->files[i]].source->size;
+	return true;
+}
+
+static bool make_feeds(struct ctf *c)
+{
+	struct file_key *keys = mem_array(c->nfiles + 1, sizeof(*keys));
+	struct ctf_feed *f = NULL;
+	size_t n = 0;
+	bool good = keys != NULL;
+
+	for (uint32_t i = 0; good && i < c->nfiles; i++) {
+		const struct ctf_file *x = &c->files[i];
+
+		if (x->npackets)
+			keys[n++] = (struct file_key){ x->trace,    x->class,
+						       i,	    x->has_instance,
+						       x->instance, x->packets[0].begin };
+	}
+	if (n)
+		qsort(keys, n, sizeof(*keys), by_stream);
+	for (size_t i = 0; good && i < n; i++) {
+		if (!i || !same_stream(&keys[i - 1], &keys[i]))
+			f = feed_new(c, &c->files[keys[i].file]);
+		good = f && ctf_feed_add_file(f, keys[i].file);
+		if (!good || (i + 1 < n && same_stream(&keys[i], &keys[i + 1])))
+			continue;
+		good = feed_add(c, f, &c->files[f->files[0]]) &&
+		       (c->stored || ctf_feed_order(f, &c->t->diag));
+		if (good)
+			ctf_feed_losses(f);
+	}
+	mem_free(keys);
+	return good;
+}
+
+/* --- what is said of the trace --- */
+
+static uint32_t plain_class(struct ctf *c, const char *name)
+{
+	const uint32_t s = trace_intern(c->t, name);
+
+	return trace_add_class(
+		c->t,
+		&(struct event_class){ .name = s, .simple = s, .raw = s, .flags = CLASS_EVENT });
+}
+
+static bool add_names(struct ctf *c)
+{
+	struct spur_trace *t = c->t;
+
+	c->packet_cls = plain_class(c, "packet");
+	c->lost_cls = plain_class(c, "discarded events");
+	c->lost_packets_cls = plain_class(c, "lost packets");
+	c->s_count = trace_intern(t, "count");
+	c->s_packets = trace_intern(t, "packets");
+	c->s_at = trace_intern(t, "at");
+	c->s_bits = trace_intern(t, "bits");
+	c->s_value = trace_intern(t, "value");
+	c->s_number = trace_intern(t, "number");
+	return c->packet_cls && c->lost_cls && c->lost_packets_cls;
+}
+
+static const char *env_text(const struct ctf_meta *m, const char *key)
+{
+	for (size_t i = 0; i < m->nenv; i++)
+		if (m->env[i].is_text && strcmp(m->env[i].key, key) == 0)
+			return m->env[i].text;
+	return NULL;
+}
+
+bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
+{
+	const char *name = env_text(tr->meta, "trace_name"), *host = env_text(tr->meta, "hostname");
+	const char *program = env_text(tr->meta, "procname");
+	const int64_t pid = ctf_trace_pid(tr->meta);
+	struct map64_slot *slot;
+
+	name = pid >= 0 && program ? program
+	       : tr->dir[0]	   ? tr->dir
+	       : name		   ? name
+	       : host		   ? host
+				   : "trace";
+	tr->track = trace_add_track(
+		c->t, (struct spur_track){ .parent = SPUR_NONE,
+					   .name = trace_intern(c->t, name),
+					   .kind = pid < 0 ? SPUR_TRACK_OTHER : SPUR_TRACK_PROCESS,
+					   .pid = pid,
+					   .tid = -1,
+					   .cpu = -1 });
+	if (tr->track == SPUR_NONE || pid < 0)
+		return tr->track != SPUR_NONE;
+	/* Its threads are below it; as in rows.c, track + 1, and nobody else names it. */
+	slot = map64_put(&tr->processes, (uint64_t)pid);
+	if (slot)
+		slot->value = (uint64_t)1 << 32 | ((uint64_t)tr->track + 1);
+	return slot != NULL;
+}
+
+static bool add_tracks(struct ctf *c)
+{
+	for (size_t i = 0; i < c->ntraces; i++)
+		if (!ctf_trace_track(c, &c->traces[i]))
+			return false;
+	return true;
+}
+
+/* The first trace whose metadata is in use; NULL: there is none. */
+static const struct ctf_trace *first_trace(const struct ctf *c)
+{
+	for (size_t i = 0; i < c->ntraces; i++)
+		if (!c->traces[i].old)
+			return &c->traces[i];
+	return NULL;
+}
+
+static bool add_info(struct ctf *c, const struct ctf_meta *m)
+{
+	bool good = true;
+
+	for (size_t i = 0; good && i < m->nenv; i++)
+		good = m->env[i].is_text ? trace_add_info(c->t, m->env[i].key, "%s", m->env[i].text)
+					 : trace_add_info(c->t, m->env[i].key, "%lld",
+							  (long long)m->env[i].number);
+	if (good && m->has_uuid)
+		good = trace_add_info(
+			c->t, "uuid",
+			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			m->uuid[0], m->uuid[1], m->uuid[2], m->uuid[3], m->uuid[4], m->uuid[5],
+			m->uuid[6], m->uuid[7], m->uuid[8], m->uuid[9], m->uuid[10], m->uuid[11],
+			m->uuid[12], m->uuid[13], m->uuid[14], m->uuid[15]);
+	return good && (c->ntraces < 2 || trace_add_info(c->t, "traces", "%zu", c->ntraces));
+}
+
+static void set_clock(struct ctf *c)
+{
+	struct clock_info *k = &c->t->clock;
+	const struct ctf_clock *clock = NULL;
+
+	for (size_t i = 0; i < c->ntraces && !clock; i++)
+		for (size_t s = 0; s < c->traces[i].meta->nstreams && !clock; s++)
+			clock = c->traces[i].meta->streams[s]->clock;
+	k->hz = clock ? clock->hz : 1000000000;
+	k->name = clock && clock->name && clock->name[0] ? clock->name
+		  : clock && clock->id && clock->id[0]	 ? clock->id
+							 : "unknown";
+	k->derived = clock ? "the metadata"
+			   : "no stream has a clock: events are in the order of their streams";
+	k->epoch_known = clock && clock->unix_epoch && clock == c->first_clock;
+	k->epoch_ns = c->epoch_base;
+	k->ticks = c->t->options.raw_time;
+}
+
+/* Byte orders of the fields of a class: 1 little, 2 big. */
+static unsigned order_of(const struct ctf_field *f)
+{
+	unsigned seen = 0;
+
+	if (!f)
+		return 0;
+	if (f->kind <= CTF_FLOAT && f->size > 1)
+		seen = f->big_endian ? 2 : 1;
+	for (uint32_t i = 0; i < f->nmembers; i++)
+		seen |= order_of(f->members[i].field);
+	return seen | order_of(f->element);
+}
+
+/* CTF 2 has no order of the trace: that of the heads of packets and events, else of what events have. */
+static const char *byte_order(const struct ctf_meta *m)
+{
+	static const char *const names[] = { "little", "little", "big", "mixed" };
+	unsigned seen = order_of(m->packet_header);
+
+	if (m->generation != CTF_2)
+		return m->big_endian ? "big" : "little";
+	for (size_t i = 0; i < m->nstreams; i++)
+		seen |= order_of(m->streams[i]->packet_context) |
+			order_of(m->streams[i]->event_header);
+	for (size_t i = 0; i < m->nstreams && !seen; i++)
+		for (size_t k = 0; k < m->streams[i]->nevents && !seen; k++)
+			seen = order_of(m->streams[i]->events[k]->payload);
+	return names[seen];
+}
+
+static void set_version(struct ctf *c, const struct ctf_meta *m)
+{
+	c->t->version = m->generation == CTF_V11 ? "RFC v1.1"
+			: m->generation == CTF_2
+				? "2"
+				: arena_printf(&c->t->arena, "%u.%u", m->major, m->minor);
+	c->t->byte_order = byte_order(m);
+}
+
+/* --- the format --- */
+
+static bool is_key_size(size_t n)
+{
+	return n == 16 || n == 24 || n == 32;
+}
+
+/* Bytes of a key in hexadecimal; 0: it is none. */
+static size_t hex_key(struct text t, uint8_t key[32])
+{
+	size_t n = 0;
+
+	if (t.len % 2 || !is_key_size(t.len / 2))
+		return 0;
+	for (; n < t.len / 2; n++) {
+		struct text pair = text_make(t.p + 2 * n, 2);
+		uint64_t byte;
+
+		if (!text_u64(&pair, 16, &byte) || pair.len)
+			return 0;
+		key[n] = (uint8_t)byte;
+	}
+	return n;
+}
+
+/* SPEC ctf-v11/key: in hexadecimal, blanks around it, else as it is; 32 digits are a key of 16 bytes */
+static enum spur_status read_key(struct ctf *c, const char *path, struct spur_error *err)
+{
+	struct source *s = NULL;
+	struct text t;
+
+	if (!path)
+		return SPUR_OK;
+	if (source_open(&s, path, NULL, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	source_need(s, 4096);
+	t = text_make(s->data, s->size < 4096 ? s->size : 4096);
+	c->key_len = hex_key(text_trim(t), c->key);
+	if (!c->key_len && is_key_size(t.len)) {
+		memcpy(c->key, t.p, t.len);
+		c->key_len = t.len;
+	}
+	source_close(s);
+	if (c->key_len)
+		return SPUR_OK;
+	return err_set(err, SPUR_ERR_USAGE,
+		       "%s: expected a key of 16, 24 or 32 bytes, plain or hexadecimal, found none",
+		       path);
+}
+
+static void tell_empty(struct ctf *c)
+{
+	diag_add(&c->t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
+		 "expected a stream file with packets, found none: nothing was recorded, or the "
+		 "files are lost");
+}
+
+static enum spur_status open_files(struct ctf *c, struct source *archive, struct spur_error *err)
+{
+	struct spur_trace *t = c->t;
+
+	if ((archive ? ctf_find_archive(c, archive, err) : ctf_find(c, t->path, err)) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!add_tracks(c))
+		return err_nomem(err);
+	for (size_t i = 0; i < c->ntraces; i++)
+		if (ctf_trace_open(c, &c->traces[i], err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (!ctf_index(c, &c->files[i], &t->diag))
+			return err_nomem(err);
+	if (!make_feeds(c))
+		return err_nomem(err);
+	for (size_t i = 0; i < c->nfeeds; i++)
+		t->tracks_shared |= c->nfeeds > 1 &&
+				    (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
+				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
+	if (!c->nfeeds)
+		tell_empty(c);
+	if (!ctf_symbols_open(c))
+		return err_nomem(err);
+	if (t->options.all_tracks && !ctf_scan_tracks(c))
+		return err_nomem(err);
+	return SPUR_OK;
+}
+
+/* Streams that are still being written are one feed. */
+static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_error *err)
+{
+	struct spur_trace *t = c->t;
+	const struct ctf_trace *tr;
+
+	if ((is_url ? live_open(c, t->path, err) : follow_open(c, t->path, err)) == SPUR_FAIL)
+		return SPUR_FAIL;
+	tr = first_trace(c);
+	c->grow->feed = tr ? trace_add_feed(t, tr->track, c->grow) : NULL;
+	if (tr && !c->grow->feed)
+		return err_nomem(err);
+	if (!tr && !t->options.sessions)
+		tell_empty(c);
+	return SPUR_OK;
+}
+
+/* `archive`: the input, where it is one. */
+static enum spur_status open_all(struct ctf *c, bool is_url, struct source *archive,
+				 struct spur_error *err)
+{
+	struct spur_trace *t = c->t;
+	const struct ctf_trace *tr;
+	enum spur_status st;
+
+	if (read_key(c, t->options.key_file, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!add_names(c))
+		return err_nomem(err);
+	st = is_url || t->options.follow ? open_growing(c, is_url, err)
+					 : open_files(c, archive, err);
+	if (st == SPUR_FAIL)
+		return SPUR_FAIL;
+	tr = first_trace(c);
+	if (!tr)
+		return SPUR_OK;
+	if (!add_info(c, tr->meta))
+		return err_nomem(err);
+	set_clock(c);
+	set_version(c, tr->meta);
+	return t->version ? SPUR_OK : err_nomem(err);
+}
+
+static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
+{
+	static _Atomic uint64_t serials;
+	struct ctf *c = mem_alloc(sizeof(*c));
+	bool is_archive;
+
+	if (!c)
+		return err_nomem(err);
+	t->state = c;
+	c->t = t;
+	c->spans = !t->options.no_spans;
+	c->stored = t->options.as_stored && !t->options.follow;
+	pthread_rwlock_init(&c->lock, NULL);
+	c->serial = ++serials;
+	is_archive = src && source_need(src, TAR_BLOCK) && archive_is(src->data, (size_t)src->size);
+	if (is_archive && t->options.follow)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "%s: expected a directory to follow, found an archive", t->path);
+	if (src && !is_archive && strcmp(t->path, "-") == 0)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "-: expected a trace directory, found a pipe: a stream cannot be "
+			       "read without its metadata");
+	return open_all(c, format_of_url(t->path) != NULL, is_archive ? src : NULL, err);
+}
+
+void ctf_feed_free(struct ctf_feed *f)
+{
+	mem_free(f->files);
+	scratch_free(f->order, f->order_size);
+	mem_free(f->cursor.slots);
+	mem_free(f->cursor.have);
+	map64_free(&f->rest);
+	map64_free(&f->tracks);
+	map64_free(&f->functions);
+	mem_free(f);
+}
+
+static void free_file(struct ctf_file *f)
+{
+	for (size_t i = 0; i < f->npackets && f->unpacked; i++)
+		if (f->packets[i].flags & PACKET_OWN)
+			scratch_free((void *)(uintptr_t)f->packets[i].data, f->packets[i].own);
+	scratch_free(f->packets, f->packets_cap * sizeof(*f->packets));
+}
+
+static void close_trace(struct spur_trace *t)
+{
+	struct ctf *c = t->state;
+
+	grow_free(c->grow);
+	for (size_t i = 0; i < c->nfeeds; i++)
+		ctf_feed_free(c->feeds[i]);
+	for (size_t i = 0; i < c->nfiles; i++)
+		free_file(&c->files[i]);
+	for (size_t i = 0; i < c->ntraces; i++) {
+		struct ctf_trace *tr = &c->traces[i];
+
+		for (size_t k = 0; tr->classes && k < tr->meta->nstreams; k++) {
+			map64_free(&tr->classes[k].events);
+			map64_free(&tr->classes[k].names);
+			map64_free(&tr->classes[k].spans);
+		}
+		map64_free(&tr->processes);
+		map64_free(&tr->spaces);
+		map64_free(&tr->threads);
+		map64_free(&tr->long_threads);
+		map64_free(&tr->ids);
+		map64_free(&tr->kept);
+		meta_free(tr->meta);
+	}
+	for (size_t i = 0; i < c->nsources; i++)
+		source_close(c->sources[i]);
+	archive_close(c->archive);
+	map64_free(&c->functions);
+	ctf_symbols_free(c->symbols);
+	mem_free(c->feeds);
+	mem_free(c->files);
+	mem_free(c->traces);
+	mem_free(c->sources);
+	pthread_rwlock_destroy(&c->lock);
+	mem_free(c);
+}
+
+static int probe_dir(const char *path)
+{
+	static const char *const names[] = { "metadata", "metadata.gz", "metadata.zst" };
+	char full[4400];
+	FILE *f;
+
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(full, sizeof(full), "%s/%s", path, names[i]);
+		f = fopen(full, "rbe");
+		if (f) {
+			fclose(f);
+			return SCORE_DIR;
+		}
+	}
+	return ctf_below(path) ? SCORE_DIR - 10 : 0;
+}
+
+static int probe(const struct probe *p)
+{
+	const struct text t = text_make(p->head, p->len);
+
+	if (p->is_dir)
+		return probe_dir(p->path);
+	if (p->len < 4)
+		return 0;
+	if (load32(p->head, false) == 0x75D11D57 || load32(p->head, true) == 0x75D11D57 ||
+	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "preamble") > 0))
+		return SCORE_SURE;
+	if (archive_is(p->head, p->len))
+		return SCORE_ARCHIVE;
+	return load32(p->head, false) == 0xC1FC1FC1 || load32(p->head, true) == 0xC1FC1FC1
+		       ? SCORE_STREAM
+		       : 0;
+}
+
+const struct spur_format spur_format_ctf = {
+	.name = "ctf",
+	.title = "Common Trace Format (LTTng, barectf, Zephyr, perf, babeltrace)",
+	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, also "
+		 "in tar archives, both "
+		 "byte orders, packed packets; live sessions of a relay daemon",
+	.probe = probe,
+	.urls = live_urls,
+	.follows_dirs = true,
+	.open = open_trace,
+	.next = ctf_next,
+	.args = ctf_args,
+	.fields = ctf_fields,
+	.raw = ctf_raw,
+	.last = ctf_last,
+	.close = close_trace,
+};

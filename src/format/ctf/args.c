@@ -1,0 +1,491 @@
+/*
+ * Fields of events and packets, when somebody asks. The packet is found by the row's place; the last packets asked for
+ * stay with the spur_args, since rows mostly come in order.
+ */
+#include <string.h>
+
+#include "base/bits.h"
+#include "format/ctf/head.h"
+#include "format/ctf/reader.h"
+#include "model/args.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum { ARGS_PLACES = 16 };
+
+/* A packet, and which rows are of it. */
+struct args_place {
+	/* Where events are read by bytes: what LTTng's short headers take, and where their id is. Else size 0. */
+	uint32_t stream;
+	uint32_t head, id_mask;
+	uint32_t nknown;
+	const struct ctf_known *known;
+	uint64_t *id_slot;
+	uint64_t low; /* bytes before the packet in the stream */
+	uint64_t size; /* its whole bytes */
+	struct byte_packet bytes;
+
+	struct ctf_trace *trace;
+	struct ctf_class *class; /* NULL: no packet yet */
+	uint64_t room; /* bytes from `low` to the next packet */
+	bool order_known, order_big; /* behind the packet's context */
+	struct ctf_packet packet;
+};
+
+/* What stays with a spur_args. */
+struct args_memo {
+	struct args_place places[ARGS_PLACES]; /* by stream */
+	const struct args_place
+		*heads; /* whose packet's header and context the slots have; NULL: none */
+	struct ctf_cursor cursor;
+	uint8_t have[CTF_SLOTS_FIXED];
+	uint64_t slots[];
+};
+
+/* What a feed's reader adds to stays as it is meanwhile. */
+static void files_hold(struct ctf *c)
+{
+	if (c->grow)
+		pthread_rwlock_rdlock(&c->lock);
+}
+
+static void files_release(struct ctf *c)
+{
+	if (c->grow)
+		pthread_rwlock_unlock(&c->lock);
+}
+
+static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
+{
+	/* Files are streams of the trace, in the same order, unless memory was short in between. */
+	if (stream < c->nfiles && c->files[stream].stream == stream)
+		return &c->files[stream];
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (c->files[i].stream == stream)
+			return &c->files[i];
+	return NULL;
+}
+
+/* The last packet at or before a place; NULL: none. */
+static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t off)
+{
+	size_t low = 0, high = f->npackets;
+
+	if (!high || f->packets[0].off > off)
+		return NULL;
+	while (high - low > 1) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (f->packets[mid].off <= off)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &f->packets[low];
+}
+
+static bool place_find(const struct ctf *c, const struct spur_event *ev, struct args_place *at)
+{
+	const struct ctf_file *f = file_of(c, ev->stream);
+	uint64_t off, next = UINT64_MAX;
+
+	at->class = NULL;
+	at->size = 0;
+	if (!f)
+		return false;
+	at->trace = &c->traces[f->trace];
+	at->stream = ev->stream;
+	off = at->trace->classes[f->class].bits ? ev->off / 8 : ev->off;
+	for (;; f = &c->files[f->sibling]) {
+		const struct ctf_packet *p = packet_before(f, off);
+		const struct ctf_packet *after = p ? p + 1 : f->packets;
+
+		if (after < f->packets + f->npackets && after->off < next)
+			next = after->off;
+		if (p && (!at->class || p->off > at->packet.off)) {
+			at->class = &at->trace->classes[f->class];
+			at->packet = *p;
+		}
+		if (!f->sibling)
+			break;
+	}
+	at->low = at->packet.off;
+	at->room = next - at->low;
+	return at->class != NULL;
+}
+
+/* What values_quick() needs, where it can do anything. */
+static void place_ready(struct args_place *at, uint64_t *slots)
+{
+	const struct ctf_class *k = at->class;
+
+	at->size = k->usual && !k->needs_packet ? at->packet.content / 8 : 0;
+	at->head = head_bytes(k->usual);
+	at->id_mask = k->usual == USUAL_LARGE ? UINT16_MAX : 31;
+	at->known = k->known;
+	at->nknown = k->nknown;
+	at->id_slot = &slots[k->id_slot];
+	at->bytes.data = at->packet.data;
+	at->bytes.end = at->packet.data + at->packet.content / 8;
+	at->bytes.slots = slots;
+}
+
+/* The row's packet. NULL: none. */
+static inline struct args_place *place_of(const struct ctf *c, const struct spur_event *ev,
+					  struct args_memo *m)
+{
+	struct args_place *at = &m->places[ev->stream % ARGS_PLACES];
+
+	if (at->class && at->stream == ev->stream &&
+	    (at->class->bits ? ev->off / 8 : ev->off) - at->low < at->room)
+		return at;
+	m->heads = m->heads == at ? NULL : m->heads;
+	if (!place_find(c, ev, at))
+		return NULL;
+	place_ready(at, m->slots);
+	return at;
+}
+
+static inline struct args_memo *memo_of(const struct ctf *c, struct spur_args *args)
+{
+	struct args_memo *m =
+		args_keep(args, c->serial, sizeof(struct args_memo) + c->nslots * sizeof(uint64_t));
+
+	/* Packets and classes that were looked up before may have moved. */
+	if (m && c->grow)
+		memset(m, 0, sizeof(*m));
+	return m;
+}
+
+/* The row's first bit in its packet. */
+static uint64_t event_bit(const struct args_place *at, const struct spur_event *ev)
+{
+	return at->class->bits ? ev->off - 8 * at->packet.off : 8 * (ev->off - at->packet.off);
+}
+
+static void cursor_set(struct args_memo *m, const struct args_place *at)
+{
+	m->cursor.slots = m->slots;
+	m->cursor.have = m->have;
+	m->cursor.data = at->packet.data;
+	m->cursor.limit = at->packet.content;
+	m->cursor.at = 0;
+	m->cursor.order_known = false;
+}
+
+/* The slots get what the packet's header and context hold. */
+static void heads_read(struct args_memo *m, struct args_place *at)
+{
+	struct ctf_cursor c = m->cursor;
+
+	if (m->heads != at) {
+		ctf_packet_begin(at->trace, at->class, &at->packet, &c);
+		at->order_known = c.order_known;
+		at->order_big = c.order_big;
+		m->heads = at;
+	}
+	m->cursor.order_known = at->order_known;
+	m->cursor.order_big = at->order_big;
+}
+
+/* The memo's cursor at the row's event, its header read; the event's class. NULL: there is none. */
+static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, struct args_memo *m,
+				  struct args_place *at)
+{
+	struct ctf_cursor *cur = &m->cursor;
+	struct ctf_class *k = at->class;
+	struct ctf_event *e;
+
+	cursor_set(m, at);
+	cur->at = event_bit(at, ev);
+	if (k->needs_packet)
+		heads_read(m, at);
+	if (cur->at > cur->limit || head_skip(k, cur) == SPUR_FAIL)
+		return NULL;
+	e = event_known(k, cur->slots[CTF_SLOT_EVENT_ID]);
+	if (!e)
+		e = ctf_event(c, at->trace, k, cur->slots[CTF_SLOT_EVENT_ID]);
+	if (e && e->needs_packet && !k->needs_packet)
+		heads_read(m, at);
+	return e;
+}
+
+/*
+ * The event's values where nothing is odd; else NULL. What comes of it is what event_at() and plan_values() would give.
+ */
+static inline __attribute__((always_inline)) const struct ctf_known *
+values_quick(const struct args_place *at, const struct spur_event *ev, bool flat,
+	     struct spur_args *args)
+{
+	const uint64_t off = ev->off - at->low;
+	const struct byte_program *b;
+	const uint8_t *p;
+	struct spur_value *v;
+	uint32_t id;
+
+	if (unlikely(off >= at->size || at->size - off <= at->head || at->stream != ev->stream))
+		return NULL;
+	p = at->bytes.data + off;
+	/* Both short forms begin with the id; the highest one says that it is a long one. */
+	id = load16(p, order_swaps(false)) & at->id_mask;
+	if (unlikely(id >= at->nknown || id == at->id_mask))
+		return NULL;
+	b = __atomic_load_n(&at->known[id].values, __ATOMIC_ACQUIRE);
+	if (unlikely(!b))
+		return NULL;
+	*at->id_slot = id;
+	p += at->head;
+	if (!flat || !b->numbers || (size_t)(at->bytes.end - p) < b->numbers + BYTE_SLACK)
+		return bytes_values(b, flat, &at->bytes, p, args) ? &at->known[id] : NULL;
+	v = args_room(args, b->top[true]);
+	if (unlikely(!v))
+		return NULL;
+	number_values(b->values[true], &v, p + b->numbers, at->bytes.slots);
+	args->count += b->top[true];
+	return &at->known[id];
+}
+
+/* How many events were discarded, or packets lost, before the packet at the row's place. */
+static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
+{
+	struct args_place at;
+
+	if (ev->cls == c->lost_cls) {
+		args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
+		return;
+	}
+	files_hold(c);
+	args_u64(args, c->s_packets, place_find(c, ev, &at) ? at.packet.lost : 0, SPUR_SHOW_PLAIN);
+	files_release(c);
+}
+
+static __attribute__((noinline)) enum spur_status
+args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
+{
+	struct args_memo *m;
+	struct args_place *at;
+	struct ctf_event *e;
+	enum spur_status st;
+
+	if (ev->kind == SPUR_LOST) {
+		lost_args(c, ev, args);
+		return SPUR_OK;
+	}
+	if (ev->cls == c->packet_cls)
+		return SPUR_OK;
+	files_hold(c);
+	m = memo_of(c, args);
+	at = m ? place_of(c, ev, m) : NULL;
+	e = at ? event_at(c, ev, m, at) : NULL;
+	st = e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
+	files_release(c);
+	return m ? st : SPUR_FAIL;
+}
+
+enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
+{
+	struct ctf *c = t->state;
+	struct args_memo *m = args_kept(args, c->serial);
+
+	/* Events are neither LOST nor NATIVE, which come last. */
+	if (likely(m && ev->kind < SPUR_LOST && !c->grow) &&
+	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
+		return SPUR_OK;
+	return args_slow(c, ev, args);
+}
+
+static bool event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+			 struct ctf_place_of *of, enum spur_status *st)
+{
+	struct args_memo *m = memo_of(c, args);
+	struct args_place *at = m ? place_of(c, ev, m) : NULL;
+	const struct ctf_known *known;
+	struct ctf_event *e;
+
+	args_reset(args);
+	if (!at)
+		return false;
+	known = values_quick(at, ev, false, args);
+	e = known ? known->event : event_at(c, ev, m, at);
+	if (!e)
+		return false;
+	*of = (struct ctf_place_of){ at->class, e, at->trace, at->packet.off };
+	*st = known ? SPUR_OK : plan_values(e->program, &m->cursor, false, args);
+	return true;
+}
+
+bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+		      struct ctf_place_of *of, enum spur_status *st)
+{
+	bool good;
+
+	files_hold(c);
+	good = event_values(c, ev, args, of, st);
+	files_release(c);
+	return good;
+}
+
+static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev,
+				      struct spur_args *args)
+{
+	struct args_memo *m = memo_of(c, args);
+	struct args_place *at = m ? place_of(c, ev, m) : NULL;
+
+	args_reset(args);
+	if (!at)
+		return SPUR_WARN;
+	m->heads = NULL;
+	cursor_set(m, at);
+	return plan_skip(at->trace->header, &m->cursor) == SPUR_OK
+		       ? plan_values(at->class->context, &m->cursor, false, args)
+		       : SPUR_WARN;
+}
+
+enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
+				   struct spur_args *args)
+{
+	enum spur_status st;
+
+	files_hold(c);
+	st = packet_values(c, ev, args);
+	files_release(c);
+	return st;
+}
+
+/* --- for dump: every field with its bits --- */
+
+struct field_list {
+	struct ctf *c;
+	struct spur_args *args;
+};
+
+/* What the walk made of its own (converted text, long numbers, joined names) goes to the args that stay. */
+static bool value_own(struct spur_args *args, const struct ctf_field *f, struct spur_value *v)
+{
+	const bool text =
+		v->type == SPUR_STRING && f->encoding != CTF_UTF8 && f->encoding != CTF_ASCII;
+
+	if ((text || (v->type == SPUR_BYTES && f->kind <= CTF_FLOAT)) &&
+	    !(v->text = args_text(args, v->text, v->count)))
+		return false;
+	return !v->label || (v->label = args_text(args, v->label, strlen(v->label)));
+}
+
+static bool field_add(void *self, const struct ctf_place *place)
+{
+	struct field_list *l = self;
+	struct spur_value *v = args_add(l->args), *items;
+
+	if (!v)
+		return false;
+	v->name = trace_intern(l->c->t, place->path);
+	v->type = SPUR_STRUCT;
+	items = args_alloc(l->args, 4 * sizeof(*items));
+	if (!items)
+		return false;
+	items[0] = (struct spur_value){ .type = SPUR_U64, .name = l->c->s_at, .u = place->at };
+	items[1] = (struct spur_value){ .type = SPUR_U64, .name = l->c->s_bits, .u = place->size };
+	items[2] = place->value;
+	items[2].name = l->c->s_value;
+	if (!value_own(l->args, place->field, &items[2]))
+		return false;
+	v->items = items;
+	v->count = 3;
+	/* Where a name is the value, the number too. */
+	if (place->value.type == SPUR_ENUM && place->value.label)
+		items[v->count++] = (struct spur_value){
+			.type = place->value.count == CTF_ENUM_SIGNED ? SPUR_I64 : SPUR_U64,
+			.name = l->c->s_number,
+			.u = place->value.u,
+		};
+	return true;
+}
+
+static enum spur_status walk(struct ctf *c, const struct ctf_program *p, struct ctf_cursor *cur,
+			     struct spur_args *scratch, struct spur_args *args)
+{
+	struct field_list l = { c, args };
+
+	return plan_walk(p, cur, c->t, scratch, field_add, &l);
+}
+
+static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev,
+				      struct args_memo *m, struct spur_args *scratch,
+				      struct spur_args *args)
+{
+	struct args_place *at = place_of(c, ev, m);
+	enum spur_status st;
+
+	if (!at)
+		return SPUR_WARN;
+	m->heads = NULL;
+	cursor_set(m, at);
+	st = walk(c, at->trace->header, &m->cursor, scratch, args);
+	return st == SPUR_OK ? walk(c, at->class->context, &m->cursor, scratch, args) : st;
+}
+
+static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
+				     struct args_memo *m, struct spur_args *scratch,
+				     struct spur_args *args)
+{
+	struct args_place *at = place_of(c, ev, m);
+	struct ctf_event *e = at ? event_at(c, ev, m, at) : NULL;
+	struct ctf_cursor head;
+	enum spur_status st;
+
+	if (!e)
+		return SPUR_WARN;
+	head = m->cursor;
+	head.at = event_bit(at, ev);
+	st = walk(c, at->class->header, &head, scratch, args);
+	return st == SPUR_OK ? walk(c, e->program, &m->cursor, scratch, args) : st;
+}
+
+enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
+			    struct spur_args *args)
+{
+	struct ctf *c = t->state;
+	const uint64_t failures = mem_failures();
+	struct spur_args scratch = { 0 };
+	struct args_memo *m;
+	enum spur_status st;
+
+	args_reset(args);
+	if (ev->kind == SPUR_LOST)
+		return ctf_args(t, ev, args);
+	files_hold(c);
+	m = memo_of(c, args);
+	if (!m)
+		st = SPUR_FAIL;
+	else if (ev->cls == c->packet_cls)
+		st = packet_fields(c, ev, m, &scratch, args);
+	else
+		st = event_fields(c, ev, m, &scratch, args);
+	files_release(c);
+	spur_args_free(&scratch);
+	return mem_failures() == failures ? st : SPUR_FAIL;
+}
+
+static const uint8_t *raw_of(const struct ctf *c, const struct spur_event *ev)
+{
+	struct args_place at;
+	uint64_t from, len;
+
+	if (ev->kind == SPUR_LOST || !place_find(c, ev, &at))
+		return NULL;
+	from = event_bit(&at, ev) / 8;
+	len = at.packet.flags & PACKET_OWN ? (at.packet.content + 7) / 8 : at.packet.file_size;
+	return from <= len && ev->len <= len - from ? at.packet.data + from : NULL;
+}
+
+const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
+{
+	struct ctf *c = t->state;
+	const uint8_t *p;
+
+	files_hold(c);
+	p = raw_of(c, ev);
+	files_release(c);
+	return p;
+}

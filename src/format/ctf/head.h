@@ -1,0 +1,63 @@
+/* What is done for each event, by whoever reads rows or their fields: LTTng's headers, and classes by id. */
+#ifndef SPUR_FORMAT_CTF_HEAD_H
+#define SPUR_FORMAT_CTF_HEAD_H
+
+#include "format/ctf/plan_parts.h"
+#include "format/ctf/reader.h"
+
+/* Bytes of LTTng's headers in their short forms. */
+enum { COMPACT_BYTES = 4, COMPACT_TIME = 27, LARGE_BYTES = 6, LARGE_TIME = 32 };
+
+/*
+ * The id in the short form of a usual header at `p`, where all of it is there. False: the long form, which the program
+ * must read. Whatever is read so, the program would read the same; this is quicker.
+ */
+static inline bool head_id(enum usual_header usual, const uint8_t *p, uint32_t *id)
+{
+	*id = usual == USUAL_LARGE ? load16(p, order_swaps(false)) : *p & 31u;
+	return *id != (usual == USUAL_LARGE ? UINT16_MAX : 31u);
+}
+
+/* The clock behind that header. */
+static inline uint64_t head_clock(enum usual_header usual, const uint8_t *p, uint64_t clock)
+{
+	const bool swap = order_swaps(false);
+
+	return usual == USUAL_LARGE ? clock_update(clock, load32(p + 2, swap), LARGE_TIME)
+				    : clock_update(clock, load32(p, swap) >> 5, COMPACT_TIME);
+}
+
+static inline uint32_t head_bytes(enum usual_header usual)
+{
+	return usual == USUAL_LARGE ? LARGE_BYTES : COMPACT_BYTES;
+}
+
+/* Moves over an event's header; its id is in its slot. SPUR_FAIL: the cursor says why. */
+static inline enum spur_status head_skip(const struct ctf_class *k, struct ctf_cursor *c)
+{
+	const uint64_t at = align_up(c->at, 8);
+	const uint32_t bits = 8 * head_bytes(k->usual);
+	uint32_t id;
+
+	if (k->usual && c->limit - c->at >= bits + 8 && head_id(k->usual, c->data + at / 8, &id)) {
+		c->clock = head_clock(k->usual, c->data + at / 8, c->clock);
+		c->at = at + bits;
+		c->slots[CTF_SLOT_EVENT_ID] = c->slots[k->id_slot] = id;
+		return SPUR_OK;
+	}
+	c->have[CTF_SLOT_EVENT_ID] = 0;
+	if (plan_skip(k->header, c) == SPUR_FAIL)
+		return SPUR_FAIL;
+	/* SPEC ctf/event-id: 0 where the header has none */
+	if (!c->have[CTF_SLOT_EVENT_ID])
+		c->slots[CTF_SLOT_EVENT_ID] = 0;
+	return SPUR_OK;
+}
+
+/* The event class of a low id that was asked for before; NULL: ctf_event() finds it. */
+static inline struct ctf_event *event_known(const struct ctf_class *k, uint64_t id)
+{
+	return id < k->nknown ? __atomic_load_n(&k->known[id].event, __ATOMIC_ACQUIRE) : NULL;
+}
+
+#endif

@@ -1,0 +1,399 @@
+/*
+ * The CTF reader from the inside: traces (a metadata file and the streams that it describes), files, packets, feeds.
+ *
+ * A feed is one data stream: all files of one stream class and instance of a trace, packets in the order of their
+ * begin. A row's `off` is the byte of its event in its file; where packets are unpacked (compressed, encrypted), in
+ * the file as it is with its packets unpacked. Events that do not begin at bytes: bits (struct ctf_file).
+ */
+#ifndef SPUR_FORMAT_CTF_READER_H
+#define SPUR_FORMAT_CTF_READER_H
+
+#include "base/map64.h"
+#include "base/scale.h"
+#include "base/source.h"
+#include "format/ctf/hints.h"
+#include "format/ctf/plan.h"
+#include "model/trace.h"
+
+enum packet_flag {
+	PACKET_BEGIN = 1, /* `begin` was in the packet */
+	PACKET_END = 2,
+	PACKET_DISCARDED = 4,
+	PACKET_SEQUENCE = 8,
+	PACKET_CUT = 16, /* its end is not there */
+	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
+	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
+	PACKET_LOOSE_END = 128, /* later than its end */
+	PACKET_GUESSED = 256, /* nobody knows its content; events that come too late are none */
+};
+
+/* One packet; lists of them lie in scratch memory. */
+struct ctf_packet {
+	const uint8_t *data;
+	uint64_t off; /* bytes before it in the stream as rows see it */
+	uint64_t file_off; /* bytes before it in the file */
+	uint64_t file_size; /* bytes that it takes there */
+	uint64_t content; /* bits of `data` up to the end of its last event */
+	uint64_t body; /* bits up to its first event */
+	uint64_t begin, end; /* clock, cycles */
+	uint64_t discarded, sequence;
+	size_t own; /* bytes of `data` where PACKET_OWN */
+	uint16_t cpu;
+	uint16_t flags; /* enum packet_flag */
+	uint32_t lost; /* packets that are missing before it, by their sequence numbers */
+};
+
+/* An event class in use. */
+enum event_rule {
+	RULE_NONE,
+	RULE_ENTRY, /* a span begins */
+	RULE_EXIT,
+	RULE_FUNCTION_ENTRY, /* of a function, by its address */
+	RULE_FUNCTION_EXIT,
+	RULE_SWITCH,
+	RULE_WAKEUP,
+	RULE_LOG,
+};
+
+enum { CTF_RULE_SLOTS = 5 };
+
+struct ctf_event {
+	const struct ctf_event_class *class;
+	struct ctf_program *program; /* common context, own context, payload */
+	uint64_t name_cls; /* row_pair() */
+	uint64_t rest; /* the last word of a row: an instant with `nargs` arguments */
+	uint32_t name; /* of the event, as the metadata has it; the class's may be that of a span */
+	uint32_t cat; /* string id; 0: none */
+	uint8_t rule;
+	bool needs_packet; /* refers to fields of the packet's header or context */
+	/*
+	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid,
+	 * comm.
+	 */
+	uint32_t slot[CTF_RULE_SLOTS];
+};
+
+/* What is read for every event lies together. */
+struct ctf_known {
+	struct ctf_event *event; /* atomic, stored behind the others; NULL: not asked for yet */
+	const struct byte_skip *skip; /* NULL: not by bytes */
+	/* Atomic, stored behind `event`. NULL: not known, not by bytes, or not without the packet's heads. */
+	const struct byte_program *values;
+	uint32_t fixed; /* bytes behind the header, where all are passed over alike; else 0 */
+};
+
+/* Event headers that are read without their program. */
+enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
+
+/* Where an event's thread stands behind its header: of four bytes each, before all that varies in size. */
+struct ctf_lead {
+	bool there;
+	bool has_name;
+	uint8_t pid_load, tid_load; /* enum byte_code */
+	uint32_t pid, tid, name; /* bytes; without a pid that is the tid */
+};
+
+/* The track of a lead; 0: none. */
+struct ctf_lead_track {
+	uint64_t lead;
+	uint32_t track; /* + 1 */
+};
+
+enum { CTF_LEADS = 64 };
+
+/* A stream class in use. */
+struct ctf_class {
+	struct ctf_stream_class *class;
+	struct ctf_program *context, *header;
+	struct ctf_program *common; /* RFC v1.1 with event sizes: event contexts alone; else NULL */
+	uint32_t size_slot; /* of the event size */
+	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
+	struct ctf_known *known; /* the same by id, of low ids */
+	uint32_t nknown;
+	struct map64 names,
+		spans; /* string ids: of all events; of spans -> class. Under the lock */
+	uint32_t pid_slot, tid_slot,
+		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
+	struct ctf_lead lead; /* if it is there, the slots are not filled */
+	uint8_t usual; /* enum usual_header */
+	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
+	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
+	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
+	bool bits; /* events may begin inside bytes */
+	bool needs_packet; /* its events' headers refer to fields of the packet's */
+	bool by_switch; /* no context says the thread: it is who was switched to last on the processor */
+	int64_t base; /* ns, added to the scaled clock */
+	struct scale scale;
+	uint64_t offset; /* cycles */
+	bool plain; /* rows are cycles and plain_add: 1 GHz, nothing far off */
+	int64_t plain_add;
+};
+
+/* One metadata file and what goes with it. */
+struct ctf_trace {
+	struct ctf_meta *meta;
+	char *dir; /* below the trace's path; "" at the top */
+	struct ctf_program *header;
+	struct ctf_class *classes; /* by index of the stream class */
+	uint32_t nslots; /* of cursors */
+	bool *packet_slots; /* filled by headers and contexts of packets; by slot */
+	uint32_t npacket_slots;
+	uint32_t track; /* the top of its tracks */
+	int64_t pid; /* whose trace it is, where it is of one process; -1 */
+	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
+	struct map64 processes, threads, long_threads, ids;
+	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
+	bool kernel;
+	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
+	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
+	size_t head_len;
+	/* Of metadata that grows: there is a newer one with this one's maps; names and ids of classes -> class. */
+	bool grows, old;
+	struct map64 kept;
+};
+
+struct ctf_file {
+	uint32_t trace, class;
+	uint32_t stream; /* of the spur_trace */
+	struct source *source;
+	struct ctf_packet *packets; /* scratch memory */
+	size_t npackets, packets_cap;
+	uint32_t
+		sibling; /* index of a file for packets of another class in the same stream; 0: none */
+	bool is_sibling;
+	struct ctf_hints hints; /* of its index file */
+	uint32_t sequence_bits; /* RFC v1.1: of the number of packets; 0: not said */
+	uint64_t instance;
+	bool has_instance;
+	bool unpacked; /* some packet is not as it stands in the file */
+	bool single; /* without packet sizes: the file is one packet */
+	const char *name;
+	uint64_t indexed,
+		shown; /* of a file that grows: its bytes, and those of rows, that `packets` cover */
+};
+
+/* Where a packet of a feed is. */
+struct ctf_turn {
+	uint64_t key;
+	uint32_t file, packet; /* index in the feed's files, in the file's packets */
+};
+
+struct ctf_feed {
+	struct ctf *ctf;
+	struct ctf_trace *trace;
+	struct ctf_class *class;
+	uint32_t *files; /* in order */
+	size_t nfiles, files_cap;
+	size_t file, next; /* file at hand, packet of it to come */
+	/* Where files overlap: all packets in their order, in scratch memory; else NULL. */
+	struct ctf_turn *order;
+	size_t norder, order_at, order_size;
+	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
+	const char *packet_name; /* of its file */
+	uint64_t effort; /* bits of it looked at in search of events behind damage */
+	struct ctf_packet copies[2];
+	struct ctf_cursor cursor;
+	struct map64 rest; /* id -> struct ctf_event *, of high ids */
+	struct map64 tracks; /* hash of pid and tid -> track */
+	uint64_t last_pid, last_tid; /* whose track `track` is */
+	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
+	struct ctf_lead_track leads[CTF_LEADS]; /* of threads whose names are known, by a hash */
+	bool have_last;
+	uint64_t body; /* bit of the packet behind the header of the last event */
+	uint32_t track, own_track;
+	uint32_t
+		current; /* where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
+	uint32_t number; /* among the trace's feeds */
+	struct map64 functions; /* space (symbols.h) and address -> class */
+	int64_t space_pid; /* whose space is `space` */
+	uint32_t space;
+	bool have_space;
+	bool scanning; /* see ctf_feed_scan() */
+	const struct ctf_packet *before; /* the packet before: the other of `copies` */
+	int64_t last_ts;
+	uint32_t file_stream; /* spur_stream of the file at hand */
+	struct spur_event held[4]; /* rows made already, to come out next */
+	unsigned nheld, held_at;
+	bool started;
+	/*
+	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is waited for any
+	 * more.
+	 */
+	bool starved, hopeless;
+};
+
+enum { CTF_KNOWN = 4096, CTF_MAX_FILES = 1 << 20, CTF_MAX_PACKETS = 1 << 23 };
+
+struct ctf {
+	struct spur_trace *t;
+	struct ctf_trace *traces;
+	size_t ntraces, traces_cap;
+	struct ctf_file *files;
+	size_t nfiles, files_cap;
+	struct ctf_feed **feeds;
+	size_t nfeeds, feeds_cap;
+	struct ctf_archive *archive; /* which the trace is in; NULL: it is none */
+	struct source **sources; /* of metadata */
+	size_t nsources, sources_cap;
+	struct map64 functions; /* address -> class, under the trace's lock */
+	struct ctf_symbols *symbols; /* NULL: nothing is known */
+	uint32_t packet_cls, lost_cls, lost_packets_cls,
+		native_cls; /* of rows that are no events */
+	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
+	bool spans; /* rules apply */
+	bool stored; /* packets are rows */
+	struct ctf_grow *
+		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
+	/* Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken before the trace's. */
+	pthread_rwlock_t lock;
+	uint64_t serial; /* no other trace of the process has it */
+	uint32_t nslots; /* that a cursor needs, of any trace */
+	uint64_t packed,
+		unpacked; /* bytes of packed packets so far, as they are stored and when unpacked */
+	uint8_t key[32]; /* of encrypted packets */
+	size_t key_len; /* 16, 24, 32; 0: none */
+	int64_t epoch_base; /* ns since 1970 of rows' zero */
+	const struct ctf_clock *first_clock; /* whose zero is that of rows */
+};
+
+/* Files and traces there may be where metadata grows. */
+enum { CTF_MAX_GROWING = 1 << 16 };
+
+/* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
+enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
+
+/* The same of an archive (archive.h) that is the trace's input. */
+enum spur_status ctf_find_archive(struct ctf *c, struct source *s, struct spur_error *err);
+
+/* Names in a directory, in the order of their bytes. */
+struct ctf_names {
+	char **items;
+	size_t count, cap;
+};
+
+/*
+ * A directory with metadata: its path below the root, its files, the one that has the metadata; or one that cannot be
+ * read: no files (NULL), and why. False: no memory.
+ */
+typedef bool ctf_visit(void *self, const char *dir, const struct ctf_names *files,
+		       const char *metadata);
+/* Visits those at and (`deep`) below the root. False: no memory. */
+bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self);
+/* The directory that a path means, and the only stream file of it that is meant, or NULL. */
+enum { CTF_PATH_ROOM = 4400 };
+const char *ctf_split_path(const char *path, char *dir, size_t size);
+bool ctf_is_metadata(const char *name);
+/* Two files of metadata are of one trace. */
+bool ctf_same_trace(const struct ctf_meta *a, const struct ctf_meta *b);
+/* RFC v1.1: index of the stream class that a file belongs to by its name; SPUR_NONE: to none. */
+uint32_t ctf_section_of(const struct ctf_meta *m, const char *name);
+
+/* Whether a metadata file lies anywhere below, as far as a quick look goes. */
+bool ctf_below(const char *path);
+
+/* class.c: compiles what packets and events of a trace need. */
+enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err);
+/*
+ * SPEC ctf/one-process: the process that a trace is of, as one of LTTng's buffers by process is: `vpid` of its
+ * environment; -1: none.
+ */
+int64_t ctf_trace_pid(const struct ctf_meta *m);
+/* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */
+struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
+/* The class of a function's rows: see symbols.h. Takes the lock. 0: no memory. */
+uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts);
+
+/* SPEC ctf/counter-wrap: by how much a counter of so many bits went on; 0: not, or it went back. */
+uint64_t ctf_counter_step(uint64_t from, uint64_t to, uint32_t bits);
+/* Bits of the sequence numbers of a file's packets. */
+static inline uint32_t ctf_sequence_bits(const struct ctf_file *f, const struct ctf_class *k)
+{
+	const uint32_t bits = f->sequence_bits ? f->sequence_bits : k->sequence_bits;
+
+	return bits ? bits : 64;
+}
+/* Packets that are missing between two of a stream; `f` has the second. */
+uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
+			  const struct ctf_packet *before, const struct ctf_packet *p);
+
+/* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
+bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
+/* Of a file that grows: adds the packets that are whole by now. */
+bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
+/* Adds the packets that stand in a piece of the file, which begins `base` bytes in. `data` must stay. */
+bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uint64_t size,
+		     uint64_t base, struct diag_log *diag);
+/*
+ * Readies the cursor (its slots are the caller's) at the first event of a packet that ctf_index() found: header and
+ * context are in the slots.
+ */
+void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
+		      const struct ctf_packet *p, struct ctf_cursor *c);
+/* Slots that a cursor of the trace needs, now and when more event classes are compiled. */
+uint32_t ctf_slots(const struct ctf_trace *tr);
+
+/* unpack.c: what compressed or encrypted packets hold. NULL: done, else why not. */
+const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression,
+		       uint64_t encryption);
+/* Compares the checksum. NULL: right, or not known how; else what was found. */
+const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
+			 uint64_t expected);
+
+/* ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no memory. */
+struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
+/* Names the feed after the file. Under the trace's lock, where others may add tracks. False: no memory. */
+bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file);
+bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);
+void ctf_feed_free(struct ctf_feed *f);
+/* The top of a trace's tracks. False: no memory. */
+bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
+
+/*
+ * order.c: SPEC ctf/overlap: packets of files whose times overlap are in the order of their begin, and one that is in
+ * several of them is read once. False: no memory.
+ */
+bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
+/* Counts the lost packets between the packets of a stream in several files, whose order is made. */
+void ctf_feed_losses(struct ctf_feed *f);
+
+/* rows.c */
+enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
+/* Makes the tracks of all threads that the feeds will come upon (spur_options.all_tracks). False: no memory. */
+bool ctf_scan_tracks(struct ctf *c);
+/*
+ * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions with their address as
+ * `id` and without their class. False: no memory, or `each` said so.
+ */
+typedef bool ctf_visit_rows(void *self, const struct spur_event *rows, size_t n);
+bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
+/* The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to `feed`. */
+enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
+/* Goes on with a newer trace of the same stream. False: no memory. */
+bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
+/* See struct spur_format, last. */
+bool ctf_last(struct spur_trace *t, int64_t *ts);
+/* ns (or ticks) of a clock value. */
+int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles);
+
+/* args.c */
+enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev,
+			  struct spur_args *args);
+enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
+			    struct spur_args *args);
+const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
+/*
+ * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the
+ * event cannot be read. And those of its packet's context, as one STRUCT.
+ */
+struct ctf_place_of {
+	const struct ctf_class *class;
+	const struct ctf_event *event;
+	const struct ctf_trace *trace;
+	uint64_t packet; /* bytes before its packet in the stream */
+};
+bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
+		      struct ctf_place_of *of, enum spur_status *st);
+enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,
+				   struct spur_args *args);
+
+#endif

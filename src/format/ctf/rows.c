@@ -1,0 +1,905 @@
+/*
+ * Events to rows: header and fields are skipped over by programs, the clock moves, and what the event's class means
+ * beside its fields (class.c) makes the row. Events that cannot be are resync.c's.
+ */
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "format/ctf/grow.h"
+#include "format/ctf/head.h"
+#include "format/ctf/rows.h"
+#include "format/ctf/symbols.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum { COMM = 16, TASK_RUNNING_MASK = 0xFF };
+
+static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const struct ctf_class *k,
+						     uint64_t cycles)
+{
+	int64_t ns;
+
+	if (c->t->clock.ticks)
+		return cycles > INT64_MAX ? INT64_MAX : (int64_t)cycles;
+	if (__builtin_add_overflow(cycles, k->offset, &cycles))
+		return INT64_MAX;
+	ns = scale_ns_u(&k->scale, cycles);
+	return __builtin_add_overflow(ns, k->base, &ns) ? INT64_MAX : ns;
+}
+
+/* Clocks of 1 GHz need one addition. */
+static inline int64_t event_time(const struct ctf_feed *f, uint64_t cycles)
+{
+	const struct ctf_class *k = f->class;
+
+	if (!unlikely(!k->plain || cycles > INT64_MAX / 4))
+		return (int64_t)cycles + k->plain_add;
+	return time_scaled(f->ctf, k, cycles);
+}
+
+int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
+{
+	return time_scaled(c, k, cycles);
+}
+
+/* --- tracks --- */
+
+/* Number of a 64-bit id among those met, from 1; 0: no memory. */
+static uint64_t dense(struct map64 *m, uint64_t id)
+{
+	const uint64_t n = m->count;
+	struct map64_slot *slot = map64_put(m, id);
+
+	if (slot && !slot->value)
+		slot->value = n + 1;
+	return slot ? slot->value : 0;
+}
+
+static bool is_short(int64_t id)
+{
+	return id >= -1 && id < UINT32_MAX;
+}
+
+/* One key for both; ids of more than 32 bits get numbers. Under the lock. */
+static uint64_t thread_key(struct ctf_trace *tr, int64_t pid, int64_t tid, struct map64 **map)
+{
+	*map = &tr->threads;
+	if (is_short(pid) && is_short(tid))
+		return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+	*map = &tr->long_threads;
+	return dense(&tr->ids, (uint64_t)pid) << 32 | dense(&tr->ids, (uint64_t)tid);
+}
+
+/* In maps of tracks: the track + 1, and above it the feed + 1 whose name it has; 0: it has no name. */
+static uint64_t track_entry(uint32_t track, uint64_t namer)
+{
+	return namer << 32 | ((uint64_t)track + 1);
+}
+
+static uint32_t entry_track(uint64_t entry)
+{
+	return (uint32_t)entry - 1;
+}
+
+/*
+ * SPEC ctf/track-names: a thread or process has the first name that the stream of the lowest number says. Which stream
+ * comes first is chance, so a lower one may rename it. Under the lock.
+ */
+static void track_name(struct spur_trace *t, struct map64_slot *slot, uint32_t feed, uint32_t name)
+{
+	const uint32_t track = entry_track(slot->value);
+	const uint64_t namer = slot->value >> 32;
+
+	if (!name || (namer && namer <= (uint64_t)feed + 1))
+		return;
+	__atomic_store_n(&t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name, name,
+			 __ATOMIC_RELAXED);
+	slot->value = track_entry(track, (uint64_t)feed + 1);
+}
+
+/* The track of a map's slot, made where there is none. False: there is none. Under the lock. */
+static bool track_get(struct ctf_feed *f, struct map64_slot *slot, struct spur_track track)
+{
+	uint32_t made;
+
+	if (slot && !slot->value) {
+		made = trace_add_track(f->ctf->t, track);
+		slot->value = made == SPUR_NONE ? 0 : track_entry(made, 0);
+	}
+	if (!slot || !slot->value)
+		return false;
+	track_name(f->ctf->t, slot, f->number, track.name);
+	return true;
+}
+
+static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
+			   size_t len)
+{
+	struct ctf *c = f->ctf;
+	struct ctf_trace *tr = f->trace;
+	struct spur_track track = { .parent = tr->track,
+				    .name = len ? trace_intern_n(c->t, name, len) : 0,
+				    .kind = SPUR_TRACK_PROCESS,
+				    .pid = pid,
+				    .tid = -1,
+				    .cpu = -1 };
+	struct map64_slot *slot;
+	struct map64 *threads;
+	uint32_t made = SPUR_NONE;
+	uint64_t key;
+
+	pthread_mutex_lock(&c->t->lock);
+	slot = pid >= 0 ? map64_put(&tr->processes, (uint64_t)pid) : NULL;
+	if (slot && track_get(f, slot, track))
+		track.parent = entry_track(slot->value);
+	key = thread_key(tr, pid, tid, &threads);
+	track.kind = SPUR_TRACK_THREAD;
+	track.tid = tid;
+	slot = map64_put(threads, key);
+	if (track_get(f, slot, track))
+		made = entry_track(slot->value);
+	pthread_mutex_unlock(&c->t->lock);
+	return made;
+}
+
+/* Text at a byte of the packet, up to a NUL. */
+static const char *packet_text(const struct ctf_cursor *c, uint64_t at, size_t *len)
+{
+	const uint64_t end = c->limit / 8;
+	const char *p;
+
+	*len = 0;
+	if (at >= end)
+		return "";
+	p = (const char *)c->data + at;
+	*len = strnlen(p, end - at < COMM ? (size_t)(end - at) : COMM);
+	return p;
+}
+
+static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
+			   size_t len)
+{
+	struct map64_slot *slot = NULL;
+	uint32_t track;
+
+	if (!is_short(pid) || !is_short(tid)) {
+		track = track_make(f, pid, tid, name, len);
+		return track == SPUR_NONE ? f->own_track : track;
+	}
+	slot = map64_put(&f->tracks, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
+	if (!slot)
+		return f->own_track;
+	/* Once without a name, and once with one. */
+	if (!slot->value || (len && !(slot->value >> 32))) {
+		track = track_make(f, pid, tid, name, len);
+		slot->value = track == SPUR_NONE ? 0 : track_entry(track, len > 0);
+	}
+	return slot->value ? entry_track(slot->value) : f->own_track;
+}
+
+/* Where text of a slot is, for packet_text(). */
+static uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
+{
+	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
+}
+
+static uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at)
+{
+	const char *name;
+	size_t len;
+
+	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
+		return f->track;
+	name = packet_text(&f->cursor, name_at, &len);
+	f->have_last = true;
+	f->last_tid = tid;
+	f->last_pid = pid;
+	f->track = track_find(f, (int64_t)pid, (int64_t)tid, name, len);
+	return f->track;
+}
+
+static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const uint8_t *body)
+{
+	const struct ctf_lead *l = &f->class->lead;
+	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
+	const uint64_t lead =
+		(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+	struct ctf_lead_track *known =
+		&f->leads[lead * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (CTF_LEADS - 1)];
+	const char *name;
+	size_t len;
+
+	f->have_last = true;
+	f->last_lead = lead;
+	if (likely(known->lead == lead && known->track)) {
+		f->track = known->track - 1;
+		return f->track;
+	}
+	name = packet_text(&f->cursor,
+			   l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX,
+			   &len);
+	f->track = track_find(
+		f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
+		(int64_t)byte_load(l->tid_load, body + l->tid), name, len);
+	if (len || !l->has_name)
+		*known = (struct ctf_lead_track){ lead, f->track + 1 };
+	return f->track;
+}
+
+/*
+ * The event's thread: by its common context, else the stream's own track. `body` is what stands behind the header; all
+ * of the event is there.
+ */
+static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k,
+				   const uint8_t *body)
+{
+	const struct ctf_lead *l = &k->lead;
+	const uint64_t *slots = f->cursor.slots;
+
+	if (l->there) {
+		const uint64_t lead =
+			(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+
+		return likely(lead == f->last_lead && f->have_last) ? f->track
+								    : lead_track(f, body);
+	}
+	if (k->tid_slot == CTF_NO_SLOT)
+		return f->current == SPUR_NONE ? f->own_track : f->current;
+	return track_of(f,
+			k->pid_slot == CTF_NO_SLOT ? (uint64_t)f->trace->pid : slots[k->pid_slot],
+			slots[k->tid_slot], slot_place(&f->cursor, k->name_slot));
+}
+
+/* --- one event --- */
+
+struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
+{
+	struct ctf_event *e = event_known(f->class, id);
+	struct map64_slot *slot = e ? NULL : map64_find(&f->rest, id);
+
+	if (slot)
+		e = (void *)(uintptr_t)slot->value;
+	if (e)
+		return e;
+	/* Ids that nobody declared are not kept: there may be many. */
+	e = ctf_event(f->ctf, f->trace, f->class, id);
+	slot = e && id >= f->class->nknown ? map64_put(&f->rest, id) : NULL;
+	if (slot)
+		slot->value = (uintptr_t)e;
+	return e;
+}
+
+struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why)
+{
+	struct ctf_event *e;
+
+	*why = NULL;
+	if (unlikely(head_skip(f->class, c) == SPUR_FAIL)) {
+		*why = c->why;
+		return NULL;
+	}
+	f->body = align_up(c->at, 8);
+	e = event_find(f, c->slots[CTF_SLOT_EVENT_ID]);
+	if (unlikely(!e))
+		return NULL;
+	if (unlikely(plan_skip(e->program, c) == SPUR_FAIL)) {
+		*why = c->why;
+		return NULL;
+	}
+	return e;
+}
+
+/* Rows of a switch: the thread that leaves and the one that comes. */
+static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	const uint64_t state = e->slot[2] == CTF_NO_SLOT ? 1 : c->slots[e->slot[2]];
+	struct spur_event *in = &f->held[0];
+	const char *comm;
+	size_t len;
+
+	row->kind = SPUR_SWITCH;
+	*in = *row;
+	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
+	comm = packet_text(c, e->slot[4], &len);
+	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], comm, len);
+	in->flags |= SPUR_F_IN;
+	comm = packet_text(c, slot_place(c, e->slot[3]), &len);
+	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
+	if (f->class->by_switch)
+		f->current = c->slots[e->slot[1]] ? in->track : SPUR_NONE;
+	f->nheld = 1;
+	f->held_at = 0;
+}
+
+/* Of the event at hand. */
+static uint32_t function_space(struct ctf_feed *f)
+{
+	const uint32_t slot = f->class->pid_slot;
+	const int64_t pid = slot == CTF_NO_SLOT ? f->trace->pid : (int64_t)f->cursor.slots[slot];
+
+	if (!f->have_space || f->space_pid != pid) {
+		f->have_space = true;
+		f->space_pid = pid;
+		f->space = ctf_symbols_space(f->ctf, f->trace, pid);
+	}
+	return f->space;
+}
+
+static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
+{
+	const uint64_t address = f->cursor.slots[e->slot[0]];
+	const uint32_t space = f->ctf->symbols ? function_space(f) : 0;
+	struct map64_slot *slot;
+	bool lasts;
+	uint32_t cls;
+
+	row->id = address;
+	if (f->scanning)
+		return;
+	/* Addresses have 48 bits, or what is in them is not known by any process' maps. */
+	slot = map64_put(&f->functions, space ? (uint64_t)space << 48 | address : address);
+	if (!slot)
+		return;
+	cls = (uint32_t)slot->value;
+	if (!cls) {
+		cls = ctf_function(f->ctf, space, address, row->ts, &lasts);
+		slot->value = lasts ? cls : 0;
+	}
+	if (!cls)
+		return;
+	row->cls = cls;
+	row->name = trace_class(f->ctf->t, row->cls)->name;
+}
+
+/* What the event means beside its fields. */
+static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
+{
+	const char *comm;
+	size_t len;
+
+	switch ((enum event_rule)e->rule) {
+	case RULE_ENTRY:
+		row->kind = SPUR_BEGIN;
+		break;
+	case RULE_EXIT:
+		row->kind = SPUR_END_SPAN;
+		break;
+	case RULE_FUNCTION_ENTRY:
+		row->kind = SPUR_BEGIN;
+		function_row(f, e, row);
+		break;
+	case RULE_FUNCTION_EXIT:
+		row->kind = SPUR_END_SPAN;
+		if (e->slot[0] == CTF_NO_SLOT)
+			row->flags |= SPUR_F_ANY;
+		else
+			function_row(f, e, row);
+		break;
+	case RULE_SWITCH:
+		switch_rows(f, e, row);
+		break;
+	case RULE_WAKEUP:
+		row->kind = SPUR_WAKEUP;
+		comm = packet_text(&f->cursor, e->slot[1], &len);
+		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], comm, len);
+		break;
+	case RULE_LOG:
+		row->kind = SPUR_LOG;
+		break;
+	default:
+		break;
+	}
+}
+
+static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint64_t from,
+			     struct spur_event *row)
+{
+	const struct ctf_cursor *c = &f->cursor;
+	const struct ctf_packet *p = f->packet;
+	const bool bits = f->class->bits;
+	/* Where the event before ended inside a byte, this one begins behind it. */
+	const uint64_t begin = bits ? from : align_up(from, 8);
+	const uint64_t off = bits ? 8 * p->off + begin : p->off + begin / 8;
+	const uint64_t len = bits ? c->at - begin : (c->at + 7) / 8 - begin / 8;
+	const int64_t ts = event_time(f, c->clock);
+	uint32_t flags = f->class->flags;
+
+	if (unlikely(ts < f->last_ts))
+		flags |= SPUR_F_BACK;
+	row_store(row, (uint64_t)ts, 0, off,
+		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
+					       event_track(f, f->class, c->data + f->body / 8)),
+				      row_pair(f->file_stream, e->cat), e->name_cls,
+				      e->rest | row_rest(0, flags, p->cpu, 0) });
+	f->last_ts = ts;
+	if (unlikely(e->rule))
+		rule_row(f, e, row);
+}
+
+/* --- packets --- */
+
+static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cls, uint64_t count,
+		     bool events)
+{
+	const struct ctf_packet *b = f->before;
+	const struct ctf_class *k = f->class;
+	/*
+	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins. Packets are lost
+	 * between an end and a begin.
+	 */
+	const bool ends = f->trace->meta->generation != CTF_V11;
+	const int64_t from =
+		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
+	const bool to_end = ends && events && (p->flags & PACKET_END);
+	const int64_t to = ctf_time(f->ctf, k, to_end ? p->end : p->begin);
+	struct spur_event *row = &f->held[f->nheld++];
+
+	*row = (struct spur_event){
+		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
+		/* How many events were in lost packets is not known. */
+		.id = events ? count : 0,
+		.off = f->class->bits ? 8 * p->off : p->off,
+		.track = f->own_track,
+		.stream = feed_file(f)->stream,
+		.name = trace_class(f->ctf->t, cls)->name,
+		.cls = cls,
+		.kind = SPUR_LOST,
+		.nargs = 1,
+		.cpu = p->cpu,
+	};
+	row->dur = to > row->ts ? to - row->ts : 0;
+	f->last_ts = row->ts;
+}
+
+/* Events and packets that the producer lost before this packet. */
+static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ctf_packet *p)
+{
+	const struct ctf_packet *b = f->before;
+	const char *name = feed_file(f)->name;
+	uint64_t n;
+
+	f->nheld = f->held_at = 0;
+	if (!b)
+		return;
+	n = ctf_counter_step(b->discarded, p->discarded, f->class->discarded_bits);
+	if ((p->flags & b->flags & PACKET_DISCARDED) && n) {
+		feed->discarded += n;
+		diag_add(&feed->diag, DIAG_WARN, "ctf/discarded", name, p->file_off, 0,
+			 "the tracer discarded %llu events between this packet and the one before",
+			 (unsigned long long)n);
+		lost_row(f, p, f->ctf->lost_cls, n, true);
+	}
+	n = p->lost;
+	if (n) {
+		feed->lost_packets += n;
+		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
+			 "expected packet %llu, found %llu: %llu packets are lost",
+			 (unsigned long long)((b->sequence + 1) &
+					      bits_mask(ctf_sequence_bits(feed_file(f), f->class))),
+			 (unsigned long long)p->sequence, (unsigned long long)n);
+		lost_row(f, p, f->ctf->lost_packets_cls, n, false);
+	}
+}
+
+static void packet_row(struct ctf_feed *f, const struct ctf_packet *p)
+{
+	struct spur_event *row = &f->held[f->nheld++];
+	const int64_t ts =
+		p->flags & PACKET_BEGIN ? ctf_time(f->ctf, f->class, p->begin) : f->last_ts;
+
+	*row = (struct spur_event){
+		.ts = ts == INT64_MIN ? 0 : ts,
+		.off = f->class->bits ? 8 * p->off : p->off,
+		.len = (uint32_t)(f->class->bits ? p->body : p->body / 8),
+		.track = f->own_track,
+		.stream = feed_file(f)->stream,
+		.name = trace_class(f->ctf->t, f->ctf->packet_cls)->name,
+		.cls = f->ctf->packet_cls,
+		.kind = SPUR_NATIVE,
+		.cpu = p->cpu,
+	};
+}
+
+/* No event of the packet is wanted: its times say so. */
+static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
+{
+	const struct spur_trace *t = f->ctf->t;
+
+	if (p->flags & (PACKET_LOOSE_BEGIN | PACKET_LOOSE_END))
+		return false;
+	/* Who runs is told by switches before. */
+	if (f->class->by_switch && ctf_time(f->ctf, f->class, p->begin) < t->want_to)
+		return false;
+	return (p->flags & PACKET_BEGIN) && (p->flags & PACKET_END) && p->begin <= p->end &&
+	       (ctf_time(f->ctf, f->class, p->end) < t->want_from ||
+		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
+}
+
+static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
+{
+	for (at = (at + 7) / 8; at < c->limit / 8; at++)
+		if (c->data[at])
+			return false;
+	return true;
+}
+
+/*
+ * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or
+ * before zeros that are none
+ */
+static void limit_content(struct ctf_feed *f)
+{
+	struct ctf_cursor c = f->cursor;
+	const char *why;
+	uint64_t from;
+
+	do {
+		from = c.at;
+		if (from >= c.limit)
+			return;
+		if (!event_skip(f, &c, &why) || c.at == from) {
+			if (rest_is_zero(&c, from))
+				f->cursor.limit = from;
+			return;
+		}
+	} while (c.clock <= f->packet->end);
+	f->cursor.limit = from;
+}
+
+/* SPEC ctf/late-event: time that went back inside a packet looks like a clock that wrapped: its end gives it away */
+static void packet_done(struct ctf_feed *f, struct feed *feed)
+{
+	const struct ctf_packet *p = f->packet;
+
+	if (p && has_end(p) && f->cursor.clock > p->end)
+		diag_add(&feed->diag, DIAG_WARN, "ctf/late-event", f->packet_name, p->file_off, 0,
+			 "packet: expected events up to clock value %llu, its end, found one at "
+			 "%llu",
+			 (unsigned long long)p->end, (unsigned long long)f->cursor.clock);
+	f->packet = NULL;
+}
+
+/* Goes to the place of the next packet. False: there is none left. */
+static bool packet_step(struct ctf_feed *f)
+{
+	if (f->order) {
+		if (f->order_at == f->norder)
+			return false;
+		f->file = f->order[f->order_at].file;
+		f->next = f->order[f->order_at++].packet;
+		return true;
+	}
+	while (f->file < f->nfiles && f->next >= feed_file(f)->npackets) {
+		if (f->ctf->grow && f->file + 1 == f->nfiles)
+			return false;
+		f->file++;
+		f->next = 0;
+	}
+	return f->file < f->nfiles;
+}
+
+/* False: there is no packet left. */
+static bool packet_next(struct ctf_feed *f, struct feed *feed)
+{
+	struct ctf_file *file;
+	struct ctf_packet *p;
+
+	packet_done(f, feed);
+	if (!packet_step(f))
+		return false;
+	file = feed_file(f);
+	p = &f->copies[f->before == &f->copies[0]];
+	*p = file->packets[f->next++];
+	f->file_stream = file->stream;
+	if (is_outside(f, p)) {
+		f->before = p;
+		f->packet = NULL;
+		return true;
+	}
+	packet_losses(f, feed, p);
+	if (f->nheld || (f->before && f->before->cpu != p->cpu))
+		f->current = SPUR_NONE;
+	if (f->ctf->stored)
+		packet_row(f, p);
+	/* SPEC ctf/time-back: packets that begin before the one before them stay where they are */
+	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
+	    p->begin < f->before->begin)
+		diag_add(&feed->diag, DIAG_WARN, "ctf/time-back", file->name, p->file_off, 0,
+			 "packet: expected a begin from %llu on, as of the packet before, found "
+			 "%llu: kept in its place",
+			 (unsigned long long)f->before->begin, (unsigned long long)p->begin);
+	ctf_packet_begin(f->trace, f->class, p, &f->cursor);
+	f->packet = p;
+	f->packet_name = file->name;
+	f->effort = 0;
+	f->before = p;
+	if ((p->flags & PACKET_GUESSED) && has_end(p))
+		limit_content(f);
+	return true;
+}
+
+/*
+ * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(), but what is needed for
+ * each stays in registers. Stops at the first that is anything else, or odd.
+ */
+static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_header usual)
+{
+	struct ctf_cursor *const c = &f->cursor;
+	const struct ctf_class *const k = f->class;
+	const struct ctf_known *const known = k->known;
+	const uint32_t nknown = k->nknown;
+	/* A switch, which changes it, is the last row here. */
+	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
+	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
+	const int64_t add = k->plain_add;
+	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
+	const uint8_t *p = data + c->at / 8;
+	uint64_t *const id_slot = &c->slots[k->id_slot];
+	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0);
+	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
+	uint64_t clock = c->clock;
+	int64_t before = f->last_ts;
+
+	/* Invariant: p <= end; rows up to `row` are of the events up to `p`. */
+	while (row < last && (size_t)(end - p) > head_bytes(usual) && !f->nheld) {
+		const uint8_t *q = p + head_bytes(usual);
+		uint64_t now, flags = 0;
+		const struct ctf_event *e;
+		uint32_t id, fixed, track;
+		int64_t ts;
+
+		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
+			break;
+		now = head_clock(usual, p, clock);
+		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
+		fixed = known[id].fixed;
+		if (unlikely(!e || !known[id].skip))
+			break;
+		*id_slot = id;
+		q = fixed && fixed <= (size_t)(end - q) ? q + fixed
+							: bytes_skip(known[id].skip, c, q, end);
+		if (unlikely(!q))
+			break;
+		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
+							   : time_scaled(f->ctf, k, now);
+		if (unlikely(ts < before))
+			flags = row_rest(0, SPUR_F_BACK, 0, 0);
+		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : current;
+		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
+			  (struct row_words){ row_pair((uint32_t)(q - p), track),
+					      row_pair(f->file_stream, e->cat), e->name_cls,
+					      e->rest | rest | flags });
+		if (unlikely(e->rule))
+			rule_row(f, e, row);
+		row++;
+		clock = now;
+		before = ts;
+		p = q;
+	}
+	b->count = (uint32_t)(row - b->rows);
+	c->at = (uint64_t)(p - c->data) * 8;
+	c->clock = clock;
+	f->last_ts = before;
+}
+
+static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
+	const uint32_t count = b->count;
+
+	if (f->class->usual == USUAL_LARGE)
+		quick_rows(f, b, USUAL_LARGE);
+	else if (f->class->usual == USUAL_COMPACT)
+		quick_rows(f, b, USUAL_COMPACT);
+	feed->records += b->count - count;
+}
+
+/* Events of the packet at hand. */
+static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const char *why;
+
+	while (c->at < c->limit && b->count < b->cap && !f->nheld) {
+		uint64_t from, clock;
+		const struct ctf_event *e;
+
+		if (f->class->usual && !f->class->bits && c->at % 8 == 0)
+			quick_run(f, feed, b);
+		if (c->at == c->limit || b->count == b->cap || f->nheld)
+			break;
+		from = c->at;
+		clock = c->clock;
+		e = event_skip(f, c, &why);
+
+		if (unlikely(!e || c->at == from)) {
+			c->at = from;
+			c->clock = clock;
+			if (is_over(f, from, c->limit)) {
+				c->at = c->limit;
+				continue;
+			}
+			if (!e && !why && f->ctf->grow && !f->hopeless) {
+				f->starved = true;
+				break;
+			}
+			if (e)
+				why = "at least one bit, found an event without any";
+			event_damage(f, feed, why);
+			continue;
+		}
+		event_row(f, e, from, &b->rows[b->count++]);
+		feed->records++;
+	}
+}
+
+static bool feed_start(struct ctf_feed *f)
+{
+	f->started = true;
+	f->current = SPUR_NONE;
+	f->last_ts = INT64_MIN;
+	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
+	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
+	return f->cursor.have && f->cursor.slots;
+}
+
+bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const uint64_t at = c->at, clock = c->clock;
+	uint64_t *slots;
+
+	f->trace = tr;
+	f->class = k;
+	f->starved = f->hopeless = false;
+	if (!f->started)
+		return true;
+	slots = mem_array(ctf_slots(tr), sizeof(*slots));
+	if (!slots)
+		return false;
+	mem_free(c->slots);
+	c->slots = slots;
+	map64_free(&f->rest);
+	f->rest = (struct map64){ 0 };
+	f->have_last = false;
+	memset(f->leads, 0, sizeof(f->leads));
+	if (f->packet) {
+		ctf_packet_begin(tr, k, f->packet, c);
+		c->at = at;
+		c->clock = clock;
+	}
+	return true;
+}
+
+enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch *b)
+{
+	const struct ctf *c = t->state;
+
+	return c->grow ? grow_next(c->grow, b) : ctf_feed_rows(feed->state, feed, b);
+}
+
+enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
+{
+	b->count = 0;
+	if (!f->started && !feed_start(f))
+		return SPUR_FAIL;
+	while (b->count < b->cap) {
+		if (f->held_at < f->nheld) {
+			b->rows[b->count++] = f->held[f->held_at++];
+			continue;
+		}
+		f->nheld = f->held_at = 0;
+		if (f->starved)
+			break;
+		if (f->packet && f->cursor.at < f->cursor.limit) {
+			packet_rows(f, feed, b);
+			continue;
+		}
+		if (!packet_next(f, feed))
+			break;
+	}
+	return b->count ? SPUR_OK : SPUR_END;
+}
+
+/* The latest row of a stream's last packet that has any. False: memory is out. */
+static bool feed_last(const struct ctf_feed *of, int64_t *ts)
+{
+	enum { LAST_ROWS = 256 };
+	struct ctf_feed *f = mem_alloc(sizeof(*f));
+	struct spur_event *rows = mem_array(LAST_ROWS, sizeof(*rows));
+	struct batch b = { .rows = rows, .cap = LAST_ROWS };
+	struct feed none = { 0 };
+	bool good = f && rows, found = false;
+
+	diag_init(&none.diag);
+	if (good) {
+		*f = (struct ctf_feed){ .ctf = of->ctf,
+					.trace = of->trace,
+					.class = of->class,
+					.own_track = of->own_track };
+		good = feed_start(f);
+	}
+	/* Where files overlap, any may have the latest row. */
+	for (size_t i = of->nfiles; good && (!found || of->order) && i-- > 0;) {
+		const struct ctf_file *file = &of->ctf->files[of->files[i]];
+
+		found = false;
+		f->files = of->files;
+		f->nfiles = of->nfiles;
+		f->file = i;
+		for (size_t k = file->npackets; !found && k-- > 0;) {
+			f->next = k;
+			if (!packet_next(f, &none))
+				break;
+			for (f->nheld = 0; f->packet && f->cursor.at < f->cursor.limit;
+			     f->nheld = b.count = 0)
+				packet_rows(f, &none, &b);
+			found = f->last_ts != INT64_MIN;
+			*ts = found && f->last_ts > *ts ? f->last_ts : *ts;
+		}
+	}
+	if (f) {
+		f->files = NULL;
+		ctf_feed_free(f);
+	}
+	mem_free(rows);
+	diag_free(&none.diag);
+	return good;
+}
+
+bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
+{
+	enum { SCAN_ROWS = 256 };
+	struct ctf_feed *f = mem_alloc(sizeof(*f));
+	struct spur_event *rows = mem_array(SCAN_ROWS, sizeof(*rows));
+	struct batch b = { .rows = rows, .cap = SCAN_ROWS };
+	struct feed none = { 0 };
+	bool good = f && rows;
+
+	diag_init(&none.diag);
+	if (good) {
+		*f = (struct ctf_feed){ .ctf = of->ctf,
+					.trace = of->trace,
+					.class = of->class,
+					.number = of->number,
+					.own_track = of->own_track,
+					.scanning = true,
+					.files = of->files,
+					.nfiles = of->nfiles };
+		good = feed_start(f);
+	}
+	while (good && packet_next(f, &none))
+		for (f->nheld = 0; good && f->packet && f->cursor.at < f->cursor.limit;
+		     f->nheld = b.count = 0) {
+			packet_rows(f, &none, &b);
+			good = !each || each(self, rows, b.count);
+		}
+	if (f) {
+		f->files = NULL;
+		ctf_feed_free(f);
+	}
+	mem_free(rows);
+	diag_free(&none.diag);
+	return good;
+}
+
+bool ctf_scan_tracks(struct ctf *c)
+{
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (!ctf_feed_scan(c->feeds[i], NULL, NULL))
+			return false;
+	return true;
+}
+
+bool ctf_last(struct spur_trace *t, int64_t *ts)
+{
+	struct ctf *c = t->state;
+	int64_t last = INT64_MIN;
+
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (!feed_last(c->feeds[i], &last))
+			return false;
+	*ts = last;
+	return last != INT64_MIN;
+}

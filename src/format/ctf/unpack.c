@@ -1,0 +1,218 @@
+/*
+ * Packed packets of the RFC v1.1: SPEC ctf-v11/unpack: checksum over what is stored, then decryption, then
+ * decompression.
+ *
+ * SPEC ctf-v11/aes: the RFC names neither mode nor key: AES in counter mode (the key's length says which: 16, 24 or 32
+ * bytes), the first 16 stored bytes are the counter block.
+ */
+#include <bzlib.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/bits.h"
+#include "format/ctf/reader.h"
+
+enum { AES_BLOCK = 16, MAX_UNPACKED = 1 << 30, SCHEME_BZIP2 = 1, SCHEME_GZIP = 2, SCHEME_AES = 1 };
+enum { SUM_MD5 = 1, SUM_SHA1 = 2, SUM_CRC32 = 3 };
+/* Packets may unpack to so many bytes, and so many more for each that is stored: events do not pack better. */
+enum { ALWAYS_ROOM = 1 << 26, MOST_RATIO = 100 };
+
+static const char too_much[] =
+	"packet: expected at most 1 GiB, and of a trace 100 times of what is stored and 64 MiB, "
+	"when unpacked, found more";
+
+/* Bytes being made; scratch memory. */
+struct unpacked {
+	uint8_t *p;
+	size_t len, cap;
+	size_t most;
+};
+
+static bool room(struct unpacked *u, size_t need)
+{
+	size_t cap = u->cap ? u->cap : 65536;
+	uint8_t *p;
+
+	if (need > u->most)
+		return false;
+	if (need <= u->cap)
+		return true;
+	while (cap < need)
+		cap *= 2;
+	p = scratch_alloc(cap);
+	if (!p)
+		return false;
+	if (u->len)
+		memcpy(p, u->p, u->len);
+	scratch_free(u->p, u->cap);
+	u->p = p;
+	u->cap = cap;
+	return true;
+}
+
+static const char *gunzip(struct unpacked *u, const uint8_t *p, size_t len)
+{
+	z_stream z = { .next_in = (uint8_t *)p, .avail_in = (uInt)len };
+	const char *why = NULL;
+	size_t left;
+	int st = inflateInit2(&z, 15 + 32);
+
+	while (st == Z_OK && !why) {
+		if (!room(u, u->len + 1)) {
+			why = too_much;
+			break;
+		}
+		z.next_out = u->p + u->len;
+		left = (u->cap < u->most ? u->cap : u->most) - u->len;
+		z.avail_out = (uInt)left;
+		st = inflate(&z, Z_NO_FLUSH);
+		u->len += left - z.avail_out;
+		if (st == Z_BUF_ERROR || (st == Z_OK && !z.avail_in && z.avail_out))
+			why = "packet: expected gzip data to its end, found it cut off";
+	}
+	inflateEnd(&z);
+	return why || st == Z_STREAM_END ? why : "packet: expected gzip data, found other bytes";
+}
+
+static const char *bunzip(struct unpacked *u, const uint8_t *p, size_t len)
+{
+	bz_stream z = { .next_in = (char *)(uintptr_t)p, .avail_in = (unsigned)len };
+	const char *why = NULL;
+	size_t left;
+	int st = BZ2_bzDecompressInit(&z, 0, 0);
+
+	while (st == BZ_OK && !why) {
+		if (!room(u, u->len + 1)) {
+			why = too_much;
+			break;
+		}
+		z.next_out = (char *)u->p + u->len;
+		left = (u->cap < u->most ? u->cap : u->most) - u->len;
+		z.avail_out = (unsigned)left;
+		st = BZ2_bzDecompress(&z);
+		u->len += left - z.avail_out;
+		if (st == BZ_OK && !z.avail_in && z.avail_out)
+			why = "packet: expected bzip2 data to its end, found it cut off";
+	}
+	BZ2_bzDecompressEnd(&z);
+	return why || st == BZ_STREAM_END ? why : "packet: expected bzip2 data, found other bytes";
+}
+
+/* Replaces `in` by what it holds when decrypted. */
+static const char *decrypt(const struct ctf *c, struct unpacked *out, const uint8_t *p, size_t len)
+{
+	const EVP_CIPHER *ciphers[] = { EVP_aes_128_ctr(), EVP_aes_192_ctr(), EVP_aes_256_ctr() };
+	EVP_CIPHER_CTX *x;
+	int n = 0;
+	bool good;
+
+	if (!c->key_len)
+		return "packet: expected a key (--key-file) for its AES encryption, found none";
+	if (len < AES_BLOCK)
+		return "packet: expected the 16 bytes of a counter block, found fewer";
+	if (!room(out, len))
+		return "packet: expected memory to decrypt, found none";
+	x = EVP_CIPHER_CTX_new();
+	good = x && EVP_DecryptInit_ex(x, ciphers[c->key_len / 8 - 2], NULL, c->key, p) == 1 &&
+	       EVP_DecryptUpdate(x, out->p, &n, p + AES_BLOCK, (int)(len - AES_BLOCK)) == 1;
+	EVP_CIPHER_CTX_free(x);
+	out->len = (size_t)n;
+	return good ? NULL : "packet: expected AES to work, found an error";
+}
+
+static const char *decompress(struct unpacked *u, uint64_t scheme, const uint8_t *p, size_t len)
+{
+	switch (scheme) {
+	case SCHEME_BZIP2:
+		return bunzip(u, p, len);
+	case SCHEME_GZIP:
+		return gunzip(u, p, len);
+	default:
+		return "packet: expected compression scheme 0 (none), 1 (bzip2) or 2 (gzip), found "
+		       "another one";
+	}
+}
+
+/* The unpacked packet: its head, then `content`. */
+static const char *put_together(struct ctf_packet *p, const uint8_t *content, size_t len)
+{
+	const size_t head = (size_t)(p->body / 8);
+	uint8_t *data = scratch_alloc(head + len + 8);
+
+	if (!data)
+		return "packet: expected memory to unpack, found none";
+	memcpy(data, p->data, head);
+	memcpy(data + head, content, len);
+	p->data = data;
+	p->content = 8 * (uint64_t)(head + len);
+	p->own = head + len + 8;
+	p->flags |= PACKET_OWN;
+	return NULL;
+}
+
+const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression,
+		       uint64_t encryption)
+{
+	const uint8_t *stored = p->data + p->body / 8;
+	size_t len = (size_t)(p->content - p->body) / 8;
+	struct unpacked plain = { .most = MAX_UNPACKED }, out = { 0 };
+	const char *why = NULL;
+	uint64_t most;
+
+	if (len > MAX_UNPACKED)
+		return "packet: expected at most 1 GiB, found more";
+	if (encryption == SCHEME_AES)
+		why = decrypt(c, &plain, stored, len);
+	else if (encryption)
+		why = "packet: expected encryption scheme 0 (none) or 1 (AES), found another one";
+	if (!why && encryption) {
+		stored = plain.p;
+		len = plain.len;
+	}
+	/* SPEC ctf-v11/unpacked-size: what is made is bounded by what is stored */
+	c->packed += len;
+	most = ALWAYS_ROOM + MOST_RATIO * c->packed - c->unpacked;
+	out.most = most < MAX_UNPACKED ? (size_t)most : MAX_UNPACKED;
+	if (!why && compression) {
+		why = decompress(&out, compression, stored, len);
+		stored = out.p;
+		len = out.len;
+		c->unpacked += len;
+	}
+	/* What came before the damage is kept. */
+	if (len && (!why || (compression && out.len)))
+		put_together(p, stored, len);
+	scratch_free(plain.p, plain.cap);
+	scratch_free(out.p, out.cap);
+	return why;
+}
+
+const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
+			 uint64_t expected)
+{
+	static _Thread_local char text[120];
+	const uint8_t *stored = p->data + p->body / 8;
+	const size_t len = (size_t)(p->content - p->body) / 8;
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	uint64_t found;
+
+	if (scheme == SUM_CRC32) {
+		found = crc32_z(crc32(0, NULL, 0), stored, len);
+	} else if (scheme == SUM_MD5 || scheme == SUM_SHA1) {
+		/* SPEC ctf-v11/digest: of md5 and sha1 the field holds the first four bytes */
+		if (EVP_Digest(stored, len, digest, NULL,
+			       scheme == SUM_MD5 ? EVP_md5() : EVP_sha1(), NULL) != 1)
+			return NULL;
+		found = load32(digest, order_swaps(big_endian));
+	} else {
+		return "packet: expected checksum scheme 0 (none), 1 (md5), 2 (sha1) or 3 (crc32), "
+		       "found another one";
+	}
+	if (found == expected)
+		return NULL;
+	snprintf(text, sizeof(text), "packet: expected checksum %08llX, found %08llX",
+		 (unsigned long long)expected, (unsigned long long)found);
+	return text;
+}
