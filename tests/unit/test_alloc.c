@@ -4,8 +4,7 @@
  */
 #include "unit/uftrace_dir.h"
 
-#include "base/mem.h"
-#include "pass/pass.h"
+#include "unit/try_pass.h"
 
 /* Reads everything; false where a call said SPUR_FAIL. `sum` gets what came. */
 static bool read_all(struct out *sum)
@@ -131,67 +130,16 @@ static void test_sessions_and_perf(void **state)
 	try_all();
 }
 
-/* One analysis; false where it or the opening says SPUR_FAIL, or the output has an error. */
-static bool run_pass_once(const struct spur_pass *pass, enum pass_form form, struct out *out)
+static void test_passes(void **state)
 {
 	static const struct filter_item items[] = { { FILTER_TRIGGER, "work@depth=2" },
 						    { FILTER_NOTRACE, "nobody" } };
-	static const struct filter_spec spec = { .items = items,
-						 .nitems = 2,
-						 .match = PATTERN_REGEX };
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
-	const struct pass_options options = { .form = form, .command_line = "" };
-	struct spur_error err = { 0 };
-	struct out notes;
-	struct pass_env env = { .opt = &options, .out = out, .notes = &notes, .err = &err };
-	enum spur_status st;
+	const struct tried tried = {
+		.path = dir,
+		.opt = { .threads = 1, .symbol_dirs = "/nonexistent" },
+		.spec = { .items = items, .nitems = 2, .match = PATTERN_REGEX }
+	};
 
-	if (spur_open(&env.trace, dir, &opt, &err) == SPUR_FAIL)
-		return false;
-	out_to_memory(&notes);
-	env.pipe.threads = 1;
-	st = filter_new(&env.filter, env.trace, &spec, &err);
-	env.pipe.filter = env.filter;
-	if (st != SPUR_FAIL)
-		st = pass_run(pass, &env);
-	filter_free(env.filter);
-	spur_close(env.trace);
-	out_free(&notes);
-	return st != SPUR_FAIL && !out->error;
-}
-
-static void try_pass(const struct spur_pass *pass, enum pass_form form)
-{
-	struct out want, got;
-	uint64_t count;
-
-	out_to_memory(&want);
-	if (run_pass_once(pass, form, &want)) {
-		out_to_memory(&got);
-		mem_fail_at(UINT64_MAX);
-		run_pass_once(pass, form, &got);
-		count = mem_count();
-		out_free(&got);
-		for (uint64_t n = 1; n <= count; n++) {
-			bool ok;
-
-			out_to_memory(&got);
-			mem_fail_at(n);
-			ok = run_pass_once(pass, form, &got);
-			mem_fail_at(0);
-			if (ok && (got.len != want.len || memcmp(got.buf, want.buf, want.len) != 0))
-				fail_msg("%s: allocation %llu of %llu failed, the output is cut, "
-					 "and nothing is said",
-					 pass->name, (unsigned long long)n,
-					 (unsigned long long)count);
-			out_free(&got);
-		}
-	}
-	out_free(&want);
-}
-
-static void test_passes(void **state)
-{
 	(void)state;
 	put_basics("argspec:work@arg1/i32,arg2/s\n");
 	rec(100, ENTRY, 0, MAIN);
@@ -207,7 +155,7 @@ static void test_passes(void **state)
 	put_calls("2.dat");
 	for (size_t i = 0; spur_passes[i]; i++)
 		for (unsigned form = FORM_TEXT; form <= FORM_CSV; form++)
-			try_pass(spur_passes[i], (enum pass_form)form);
+			try_pass(&tried, spur_passes[i], (enum pass_form)form, false);
 }
 
 /* Real data: what is written here is smaller than a batch and one class page. */

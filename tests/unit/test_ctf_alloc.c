@@ -4,8 +4,7 @@
  */
 #include "unit/ctf_dir.h"
 
-#include "base/mem.h"
-#include "pass/pass.h"
+#include "unit/try_pass.h"
 
 static const char *const traces[] = {
 	"golden/ctf/lttng-like",       "golden/ctf/ctf2-all-classes",
@@ -74,74 +73,20 @@ static void test_memory(void **state)
 	}
 }
 
-/* One analysis; false where it or the opening says SPUR_FAIL, or the output has an error. */
-static bool run_pass_once(const char *path, const struct spur_pass *pass, enum pass_form form,
-			  struct out *out)
-{
-	static const struct filter_spec spec = { .match = PATTERN_REGEX };
-	const struct spur_options opt = { .threads = 1, .all_tracks = true };
-	const struct pass_options options = { .form = form, .command_line = "" };
-	struct spur_error err = { 0 };
-	struct out notes;
-	struct pass_env env = { .opt = &options, .out = out, .notes = &notes, .err = &err };
-	enum spur_status st;
-
-	if (spur_open(&env.trace, path, &opt, &err) == SPUR_FAIL)
-		return false;
-	out_to_memory(&notes);
-	env.pipe.threads = 1;
-	st = filter_new(&env.filter, env.trace, &spec, &err);
-	env.pipe.filter = env.filter;
-	if (st != SPUR_FAIL)
-		st = pass_run(pass, &env);
-	filter_free(env.filter);
-	spur_close(env.trace);
-	out_free(&notes);
-	return st != SPUR_FAIL && !out->error;
-}
-
-static void try_pass(const char *path, const struct spur_pass *pass, enum pass_form form)
-{
-	struct out want, got;
-	uint64_t count = 0;
-
-	out_to_memory(&want);
-	if (run_pass_once(path, pass, form, &want)) {
-		out_to_memory(&got);
-		mem_fail_at(UINT64_MAX);
-		run_pass_once(path, pass, form, &got);
-		count = mem_count();
-		mem_fail_at(0);
-		out_free(&got);
-	}
-	for (uint64_t n = 1; n <= count; n += 1 + n / 100) {
-		bool good;
-
-		out_to_memory(&got);
-		mem_fail_at(n);
-		good = run_pass_once(path, pass, form, &got);
-		mem_fail_at(0);
-		if (good && (got.len != want.len || memcmp(got.buf, want.buf, want.len) != 0))
-			fail_msg("%s of %s: allocation %llu of %llu failed, the output is cut, and "
-				 "nothing is said",
-				 pass->name, path, (unsigned long long)n,
-				 (unsigned long long)count);
-		out_free(&got);
-	}
-	out_free(&want);
-}
-
 static void test_passes(void **state)
 {
 	static const char *const names[] = { "lttng-like", "kernel", "user-spans" };
 	char path[100];
+	const struct tried tried = { .path = path,
+				     .opt = { .threads = 1, .all_tracks = true },
+				     .spec = { .match = PATTERN_REGEX } };
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
 		snprintf(path, sizeof(path), "tests/golden/ctf/%s/in", names[k]);
 		for (size_t i = 0; spur_passes[i]; i++)
 			for (unsigned form = FORM_TEXT; form <= FORM_CSV; form++)
-				try_pass(path, spur_passes[i], (enum pass_form)form);
+				try_pass(&tried, spur_passes[i], (enum pass_form)form, true);
 	}
 }
 

@@ -802,85 +802,93 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 	return b->count ? SPUR_OK : SPUR_END;
 }
 
+/* A stream read beside its feed, for something else than its rows. */
+struct aside {
+	struct ctf_feed *f;
+	struct spur_event *rows;
+	struct batch b;
+	struct feed none; /* gets what is said */
+};
+
+static void aside_close(struct aside *a)
+{
+	if (a->f) {
+		a->f->files = NULL;
+		ctf_feed_free(a->f);
+	}
+	mem_free(a->rows);
+	diag_free(&a->none.diag);
+}
+
+/* False: no memory. aside_close() in any case. */
+static bool aside_open(struct aside *a, const struct ctf_feed *of)
+{
+	enum { ROWS = 256 };
+
+	*a = (struct aside){ .f = mem_alloc(sizeof(*a->f)),
+			     .rows = mem_array(ROWS, sizeof(*a->rows)) };
+	a->b = (struct batch){ .rows = a->rows, .cap = ROWS };
+	diag_init(&a->none.diag);
+	if (!a->f || !a->rows)
+		return false;
+	*a->f = (struct ctf_feed){ .ctf = of->ctf,
+				   .trace = of->trace,
+				   .class = of->class,
+				   .number = of->number,
+				   .own_track = of->own_track,
+				   .files = of->files,
+				   .nfiles = of->nfiles };
+	return feed_start(a->f);
+}
+
+/* Reads the packet at hand; `each` (or NULL) sees its rows. False: it said so. */
+static bool aside_packet(struct aside *a, ctf_visit_rows *each, void *self)
+{
+	struct ctf_feed *f = a->f;
+	bool good = true;
+
+	for (f->nheld = 0; good && f->packet && f->cursor.at < f->cursor.limit;
+	     f->nheld = a->b.count = 0) {
+		packet_rows(f, &a->none, &a->b);
+		good = !each || each(self, a->rows, a->b.count);
+	}
+	return good;
+}
+
 /* The latest row of a stream's last packet that has any. False: memory is out. */
 static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 {
-	enum { LAST_ROWS = 256 };
-	struct ctf_feed *f = mem_alloc(sizeof(*f));
-	struct spur_event *rows = mem_array(LAST_ROWS, sizeof(*rows));
-	struct batch b = { .rows = rows, .cap = LAST_ROWS };
-	struct feed none = { 0 };
-	bool good = f && rows, found = false;
+	struct aside a;
+	const bool good = aside_open(&a, of);
+	bool found = false;
 
-	diag_init(&none.diag);
-	if (good) {
-		*f = (struct ctf_feed){ .ctf = of->ctf,
-					.trace = of->trace,
-					.class = of->class,
-					.own_track = of->own_track };
-		good = feed_start(f);
-	}
 	/* Where files overlap, any may have the latest row. */
 	for (size_t i = of->nfiles; good && (!found || of->order) && i-- > 0;) {
-		const struct ctf_file *file = &of->ctf->files[of->files[i]];
-
 		found = false;
-		f->files = of->files;
-		f->nfiles = of->nfiles;
-		f->file = i;
-		for (size_t k = file->npackets; !found && k-- > 0;) {
-			f->next = k;
-			if (!packet_next(f, &none))
+		a.f->file = i;
+		for (size_t k = feed_file(a.f)->npackets; !found && k-- > 0;) {
+			a.f->next = k;
+			if (!packet_next(a.f, &a.none))
 				break;
-			for (f->nheld = 0; f->packet && f->cursor.at < f->cursor.limit;
-			     f->nheld = b.count = 0)
-				packet_rows(f, &none, &b);
-			found = f->last_ts != INT64_MIN;
-			*ts = found && f->last_ts > *ts ? f->last_ts : *ts;
+			aside_packet(&a, NULL, NULL);
+			found = a.f->last_ts != INT64_MIN;
+			*ts = found && a.f->last_ts > *ts ? a.f->last_ts : *ts;
 		}
 	}
-	if (f) {
-		f->files = NULL;
-		ctf_feed_free(f);
-	}
-	mem_free(rows);
-	diag_free(&none.diag);
+	aside_close(&a);
 	return good;
 }
 
 bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 {
-	enum { SCAN_ROWS = 256 };
-	struct ctf_feed *f = mem_alloc(sizeof(*f));
-	struct spur_event *rows = mem_array(SCAN_ROWS, sizeof(*rows));
-	struct batch b = { .rows = rows, .cap = SCAN_ROWS };
-	struct feed none = { 0 };
-	bool good = f && rows;
+	struct aside a;
+	bool good = aside_open(&a, of);
 
-	diag_init(&none.diag);
-	if (good) {
-		*f = (struct ctf_feed){ .ctf = of->ctf,
-					.trace = of->trace,
-					.class = of->class,
-					.number = of->number,
-					.own_track = of->own_track,
-					.scanning = true,
-					.files = of->files,
-					.nfiles = of->nfiles };
-		good = feed_start(f);
-	}
-	while (good && packet_next(f, &none))
-		for (f->nheld = 0; good && f->packet && f->cursor.at < f->cursor.limit;
-		     f->nheld = b.count = 0) {
-			packet_rows(f, &none, &b);
-			good = !each || each(self, rows, b.count);
-		}
-	if (f) {
-		f->files = NULL;
-		ctf_feed_free(f);
-	}
-	mem_free(rows);
-	diag_free(&none.diag);
+	if (good)
+		a.f->scanning = true;
+	while (good && packet_next(a.f, &a.none))
+		good = aside_packet(&a, each, self);
+	aside_close(&a);
 	return good;
 }
 

@@ -161,6 +161,8 @@ void tsdl_advance(struct tsdl *p);
 const struct tsdl_token *tsdl_peek(struct tsdl *p); /* the token after p->tok */
 bool tsdl_is(const struct tsdl *p, int kind);
 bool tsdl_is_word(const struct tsdl *p, enum tsdl_word word);
+/* tsdl_type.c: one of C's words for numbers. */
+bool tsdl_is_basic(const struct tsdl_token *t);
 bool tsdl_accept(struct tsdl *p, int kind); /* and goes on */
 bool tsdl_accept_word(struct tsdl *p, enum tsdl_word word);
 bool tsdl_expect(struct tsdl *p, int kind, const char *what);

@@ -475,24 +475,12 @@ static bool is_name_word(const struct tsdl_token *t)
 	switch (t->word) {
 	case WORD_NONE:
 	case WORD_CONST:
-	case WORD_CHAR:
-	case WORD_DOUBLE:
-	case WORD_FLOAT:
-	case WORD_INT:
-	case WORD_LONG:
-	case WORD_SHORT:
-	case WORD_SIGNED:
-	case WORD_UNSIGNED:
-	case WORD_VOID:
-	case WORD_BOOL:
-	case WORD_COMPLEX:
-	case WORD_IMAGINARY:
 	case WORD_STRUCT:
 	case WORD_VARIANT:
 	case WORD_ENUM:
 		return true;
 	default:
-		return false;
+		return tsdl_is_basic(t);
 	}
 }
 

@@ -392,9 +392,9 @@ static bool read_variant(struct tsdl *p, struct tsdl_spec *s)
 
 /* ---- all */
 
-static bool is_basic_word(const struct tsdl *p)
+bool tsdl_is_basic(const struct tsdl_token *t)
 {
-	switch (p->tok.word) {
+	switch (t->word) {
 	case WORD_CHAR:
 	case WORD_DOUBLE:
 	case WORD_FLOAT:
@@ -485,7 +485,7 @@ bool tsdl_specifier(struct tsdl *p, struct tsdl_spec *s)
 			s->is_typedef = true;
 		} else if (tsdl_is_word(p, WORD_CONST)) {
 			ok = read_word(p, s, true);
-		} else if (is_basic_word(p) && !done) {
+		} else if (tsdl_is_basic(&p->tok) && !done) {
 			ok = read_word(p, s, false);
 			basic = true;
 		} else if (!p->tok.word && !basic && !done) {

@@ -1,0 +1,72 @@
+/* A pass with memory that runs out at one allocation after the other: its output is whole, or it says that it is not. */
+#ifndef TESTS_UNIT_TRY_PASS_H
+#define TESTS_UNIT_TRY_PASS_H
+
+#include "base/mem.h"
+#include "pass/pass.h"
+
+/* What is analysed, and how. */
+struct tried {
+	const char *path;
+	struct spur_options opt;
+	struct filter_spec spec;
+};
+
+/* One analysis; false where it or the opening says SPUR_FAIL, or the output has an error. */
+static inline bool run_pass_once(const struct tried *t, const struct spur_pass *pass,
+				 enum pass_form form, struct out *out)
+{
+	const struct pass_options options = { .form = form, .command_line = "" };
+	struct spur_error err = { 0 };
+	struct out notes;
+	struct pass_env env = { .opt = &options, .out = out, .notes = &notes, .err = &err };
+	enum spur_status st;
+
+	if (spur_open(&env.trace, t->path, &t->opt, &err) == SPUR_FAIL)
+		return false;
+	out_to_memory(&notes);
+	env.pipe.threads = 1;
+	st = filter_new(&env.filter, env.trace, &t->spec, &err);
+	env.pipe.filter = env.filter;
+	if (st != SPUR_FAIL)
+		st = pass_run(pass, &env);
+	filter_free(env.filter);
+	spur_close(env.trace);
+	out_free(&notes);
+	return st != SPUR_FAIL && !out->error;
+}
+
+/* `sparse`: of many allocations not each fails. */
+static inline void try_pass(const struct tried *t, const struct spur_pass *pass,
+			    enum pass_form form, bool sparse)
+{
+	struct out want, got;
+	uint64_t count = 0;
+
+	out_to_memory(&want);
+	if (run_pass_once(t, pass, form, &want)) {
+		out_to_memory(&got);
+		mem_fail_at(UINT64_MAX);
+		run_pass_once(t, pass, form, &got);
+		count = mem_count();
+		mem_fail_at(0);
+		out_free(&got);
+	}
+	for (uint64_t n = 1; n <= count; n += 1 + (sparse ? n / 100 : 0)) {
+		bool good;
+
+		out_to_memory(&got);
+		mem_fail_at(n);
+		good = run_pass_once(t, pass, form, &got);
+		mem_fail_at(0);
+		if (good && (got.len != want.len || memcmp(got.buf, want.buf, want.len) != 0))
+			fail_msg("%s of %s: allocation %llu of %llu failed, the output is cut, and "
+				 "nothing is said",
+				 pass->name, t->path, (unsigned long long)n,
+				 (unsigned long long)count);
+		out_free(&got);
+	}
+	out_free(&want);
+}
+
+#endif
