@@ -654,9 +654,10 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 			break;
 		now = head_clock(usual, p, clock);
 		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
-		fixed = known[id].fixed;
+		/* What was stored before it is there only if it is. */
 		if (unlikely(!e || !known[id].skip))
 			break;
+		fixed = known[id].fixed;
 		*id_slot = id;
 		q = fixed && fixed <= (size_t)(end - q) ? q + fixed
 							: bytes_skip(known[id].skip, c, q, end);
