@@ -53,6 +53,7 @@ class Relay:
         self.answers = answers or recording()
         self.change = change
         self.log = []
+        self.served = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.listen, daemon=True).start()
@@ -60,7 +61,13 @@ class Relay:
     def listen(self):
         while True:
             s, _ = self.listener.accept()
-            threading.Thread(target=self.serve, args=(s,), daemon=True).start()
+            self.served.append(threading.Thread(target=self.serve, args=(s,), daemon=True))
+            self.served[-1].start()
+
+    def wait(self):
+        """Until the connections so far have ended."""
+        for thread in self.served:
+            thread.join(30)
 
     def serve(self, s):
         answers = {key: list(value) for key, value in self.answers.items()}
