@@ -21,7 +21,7 @@ enum {
 	LINES_ROWS_LEAST = 32,
 	LINES_BLOCK = 2, /* batches of rows that make a block of lines */
 	LINES_LIMIT = 1 << 28, /* of one block */
-	LINES_AHEAD = 24 << 20, /* bytes of text that are ready, about */
+	LINES_AHEAD = 12 << 20, /* bytes of blocks that are ready, about */
 	LINES_READY = 64, /* blocks of one lane */
 	LINES_OVER = 1 << 30,
 };
@@ -61,7 +61,7 @@ struct lanes {
 	size_t head, queued;
 	struct lines **unused; /* blocks, the last one used last */
 	size_t nunused, unused_cap;
-	size_t ahead; /* bytes of text that are ready */
+	size_t ahead; /* bytes of blocks that are ready */
 	size_t idle; /* workers that wait for work */
 	bool stopping, failed;
 	pthread_mutex_t lock;
@@ -102,6 +102,11 @@ static struct lines *block_take(struct lanes *s)
 	if (l)
 		out_to_memory(&l->text);
 	return l;
+}
+
+static size_t block_size(const struct lines *l)
+{
+	return l->text.cap + l->cap * sizeof(*l->index);
 }
 
 static void block_drop(struct lanes *s, struct lines *l)
@@ -157,7 +162,7 @@ static void lane_work(struct lanes *s, struct lane *l)
 		l->busy = false;
 		l->ended = ended;
 		l->ready[(l->first + l->nready++) % LINES_READY] = block;
-		s->ahead += block->text.len;
+		s->ahead += block_size(block);
 		lane_want(s, l);
 	}
 	s->failed |= !good;
@@ -216,7 +221,7 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 		l->now = l->ready[l->first];
 		l->first = (l->first + 1) % LINES_READY;
 		l->nready--;
-		s->ahead -= l->now->text.len;
+		s->ahead -= block_size(l->now);
 		lane_want(s, l);
 	}
 	good = !s->failed;
