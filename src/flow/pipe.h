@@ -26,10 +26,18 @@ static inline bool pipe_is_live(const struct spur_trace *t)
 }
 
 /*
+ * spur_args() without a look at whether memory was refused: for many events in a row, whoever calls compares
+ * mem_failures() before and behind them.
+ */
+enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
+			     struct spur_args *args);
+
+/*
  * Rows of one feed after the filter. SPUR_OK with n >= 1, SPUR_END, SPUR_FAIL. Rows live until the
  * next call and may be changed.
  */
 struct feed_reader;
+
 /* Of a filter that is global only the part that needs no other feed is applied. */
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
 				    uint32_t rows);

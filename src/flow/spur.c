@@ -153,8 +153,8 @@ enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows,
 	return st;
 }
 
-static enum spur_status decode_args(struct spur_trace *t, const struct spur_event *ev,
-				    struct spur_args *args)
+enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
+			     struct spur_args *args)
 {
 	const struct event_class *c;
 	const struct plan *plan;
@@ -176,7 +176,7 @@ enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,
 			   struct spur_args *args)
 {
 	const uint64_t failures = mem_failures();
-	const enum spur_status st = decode_args(t, ev, args);
+	const enum spur_status st = args_decode(t, ev, args);
 
 	return mem_failures() == failures ? st : SPUR_FAIL;
 }

@@ -116,11 +116,11 @@ static bool place_find(const struct ctf *c, const struct spur_event *ev, struct 
 }
 
 /* What values_quick() needs, where it can do anything. */
-static void place_ready(struct args_place *at, uint64_t *slots)
+static void place_ready(struct args_place *at, uint64_t *slots, bool grows)
 {
 	const struct ctf_class *k = at->class;
 
-	at->size = k->usual && !k->needs_packet ? at->packet.content / 8 : 0;
+	at->size = k->usual && !k->needs_packet && !grows ? at->packet.content / 8 : 0;
 	at->head = head_bytes(k->usual);
 	at->id_mask = k->usual == USUAL_LARGE ? UINT16_MAX : 31;
 	at->known = k->known;
@@ -143,7 +143,7 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 	m->heads = m->heads == at ? NULL : m->heads;
 	if (!place_find(c, ev, at))
 		return NULL;
-	place_ready(at, m->slots);
+	place_ready(at, m->slots, c->grow);
 	return at;
 }
 
@@ -289,7 +289,7 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	struct args_memo *m = args_kept(args, c->serial);
 
 	/* Events are neither LOST nor NATIVE, which come last. */
-	if (likely(m && ev->kind < SPUR_LOST && !c->grow) &&
+	if (likely(m && ev->kind < SPUR_LOST) &&
 	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
 		return SPUR_OK;
 	return args_slow(c, ev, args);

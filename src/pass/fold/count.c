@@ -35,7 +35,7 @@ static int64_t row_end(const struct spur_event *row)
 static bool count_args(struct counts *c, const struct spur_event *row)
 {
 	const struct spur_stream *s;
-	const enum spur_status st = spur_args(c->trace, row, &c->args);
+	const enum spur_status st = args_decode(c->trace, row, &c->args);
 
 	c->nargs += c->args.count;
 	if (st != SPUR_WARN || !c->feed)
@@ -57,6 +57,7 @@ static bool count_feed(void *worker, const struct feed *f)
 /* Rows of one stream and track that follow each other are counted at once. */
 static bool count_rows(void *worker, struct spur_event *rows, size_t n)
 {
+	const uint64_t failures = mem_failures();
 	struct counts *c = worker;
 
 	for (size_t i = 0; i < n;) {
@@ -81,7 +82,7 @@ static bool count_rows(void *worker, struct spur_event *rows, size_t n)
 		cell_add(k, i - from, first, last);
 		cell_add(&c->all, i - from, first, last);
 	}
-	return true;
+	return !c->want_args || mem_failures() == failures;
 }
 
 static bool cells_join(struct count_cell **into, size_t *n, size_t *cap,
