@@ -231,7 +231,8 @@ def set_cli(case, r):
 def one_cli(t, name, examples):
     case = os.path.join(t.tests, "cli", name)
     with t.temp() as tmp:
-        env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build, "SPUR_TRACES": t.traces}
+        env = {"SPUR": t.spur, "TESTS": t.tests, "EXAMPLES": examples or "", "BUILD": t.build, "SPUR_TRACES": t.traces,
+               "SANITIZED": "1" if t.args.sanitized else ""}
         r = t.run(["sh", os.path.join(case, "cmd")], cwd=tmp, env=env)
         for what in ("out", "err"):
             text = getattr(r, what)
