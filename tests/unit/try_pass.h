@@ -1,4 +1,4 @@
-/* A pass with memory that runs out at one allocation after the other: its output is whole, or it says that it is not. */
+/* A pass with memory that runs out at one allocation after the other: its output is whole, or it says it is not. */
 #ifndef TESTS_UNIT_TRY_PASS_H
 #define TESTS_UNIT_TRY_PASS_H
 
