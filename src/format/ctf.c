@@ -389,7 +389,7 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 		tell_empty(c);
 	if (!ctf_symbols_open(c))
 		return err_nomem(err);
-	if (t->options.all_tracks && !ctf_scan_tracks(c))
+	if (!ctf_scan_tracks(c, t->options.all_tracks))
 		return err_nomem(err);
 	return SPUR_OK;
 }
@@ -501,6 +501,7 @@ static void close_trace(struct spur_trace *t)
 		}
 		map64_free(&tr->processes);
 		map64_free(&tr->spaces);
+		map64_free(&tr->pids);
 		map64_free(&tr->threads);
 		map64_free(&tr->long_threads);
 		map64_free(&tr->ids);

@@ -413,6 +413,76 @@ static void test_track_names(void **state)
 	assert_int_equal(found, 6);
 }
 
+static void comm(const char *name)
+{
+	char text[16] = "";
+
+	snprintf(text, sizeof(text), "%s", name);
+	raw(text, sizeof(text));
+}
+
+/* SPEC ctf/thread-process: a switch tells threads without their process; names come from where it says them */
+static void test_thread_process(void **state)
+{
+	struct spur_options opt = { .threads = 1 };
+	struct spur_error err;
+	struct spur_trace *t;
+	const struct spur_event *rows;
+	unsigned found = 0;
+	size_t n;
+
+	(void)state;
+	put_text("metadata", "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };\n"
+			     "typealias integer { size = 32; align = 8; signed = true; } := i32;\n"
+			     "typealias integer { size = 8; align = 8; encoding = UTF8; } := c8;\n"
+			     "stream { event.header := struct { integer { size = 8; } id; };\n"
+			     "event.context := struct { i32 _pid; i32 _tid; }; };\n"
+			     "event { name = sched_switch; id = 0; fields := struct { c8 "
+			     "_prev_comm[16]; i32 _prev_tid; "
+			     "i32 _prev_state; c8 _next_comm[16]; i32 _next_tid; }; };\n"
+			     "event { name = tick; id = 1; };\n");
+	/* Thread 11 of process 10 gives way to thread 7, whose process the other stream knows. */
+	u8(0);
+	u32(10);
+	u32(11);
+	comm("first");
+	u32(11);
+	u32(0);
+	comm("second");
+	u32(7);
+	put_bytes("a");
+	out_clear(&bytes);
+	u8(1);
+	u32(6);
+	u32(7);
+	put_bytes("b");
+	expect("0 SWITCH sched_switch 10/11 out pre (pid=10 tid=11 prev_comm=\"first\" prev_tid=11 "
+	       "prev_state=0 next_comm=\"second\" next_tid=7)\n"
+	       "0 SWITCH sched_switch 6/7 in (pid=10 tid=11 prev_comm=\"first\" prev_tid=11 "
+	       "prev_state=0 next_comm=\"second\" next_tid=7)\n"
+	       "0 INSTANT tick 6/7 (pid=6 tid=7)\n");
+	assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		;
+	for (uint32_t i = 0; i < spur_track_count(t); i++) {
+		const struct spur_track *track = spur_track(t, i);
+
+		if (track->kind != SPUR_TRACK_THREAD)
+			continue;
+		found++;
+		assert_string_equal(spur_string(t, track->name, NULL),
+				    track->tid == 11 ? "first" : "second");
+	}
+	assert_int_equal(found, 2);
+	spur_close(t);
+	/* Without the rules there is no switch. */
+	opt.no_spans = true;
+	expect_opt(opt,
+		   "0 INSTANT sched_switch 10/11 (pid=10 tid=11 prev_comm=\"first\" prev_tid=11 "
+		   "prev_state=0 next_comm=\"second\" next_tid=7)\n"
+		   "0 INSTANT tick 6/7 (pid=6 tid=7)\n");
+}
+
 /* SPEC ctf/row-place: bits where events may begin inside bytes */
 static void test_row_place(void **state)
 {
@@ -482,6 +552,7 @@ int main(void)
 		TEST(test_functions),
 		TEST(test_switches),
 		TEST(test_track_names),
+		TEST(test_thread_process),
 		TEST(test_row_place),
 		TEST(test_several_classes),
 	};

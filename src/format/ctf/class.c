@@ -562,15 +562,35 @@ static enum spur_status find_lead(struct ctf *c, struct ctf_trace *tr, struct ct
 	return SPUR_OK;
 }
 
-/* SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its processor */
-static bool has_switches(const struct ctf *c, const struct ctf_class *k)
+static bool has_switches(const struct ctf *c, const struct ctf_stream_class *s)
 {
-	const struct ctf_stream_class *s = k->class;
-
-	for (size_t i = 0; c->spans && k->tid_slot == CTF_NO_SLOT && i < s->nevents; i++)
+	for (size_t i = 0; c->spans && i < s->nevents; i++)
 		if (s->events[i]->name && named_rule(s->events[i]->name) == RULE_SWITCH)
 			return true;
 	return false;
+}
+
+static bool has_member(const struct ctf_field *f, const char *name)
+{
+	for (uint32_t i = 0; f && i < f->nmembers; i++)
+		if (f->members[i].shown && strcmp(f->members[i].shown, name) == 0)
+			return true;
+	return false;
+}
+
+/* The ids of `vtid` are those inside a namespace, which the scheduler does not know. */
+static bool has_global_tids(const struct ctf *c, const struct ctf_meta *m)
+{
+	bool switches = false, contexts = false;
+
+	for (size_t i = 0; i < m->nstreams; i++) {
+		const struct ctf_field *f = m->streams[i]->event_common;
+
+		switches |= has_switches(c, m->streams[i]);
+		contexts |= has_member(f, "pid") && has_member(f, "tid") &&
+			    !has_member(f, "vpid") && !has_member(f, "vtid");
+	}
+	return switches && contexts;
 }
 
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
@@ -589,7 +609,11 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->pid_slot = capture_first(tr->meta, class->event_common, pids);
 	k->tid_slot = capture_first(tr->meta, class->event_common, tids);
 	k->name_slot = capture_first(tr->meta, class->event_common, names);
-	k->by_switch = has_switches(c, k);
+	/*
+	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its
+	 * processor
+	 */
+	k->by_switch = k->tid_slot == CTF_NO_SLOT && has_switches(c, class);
 	first = first_field(first);
 	k->bits = !first || first->align < 8;
 	k->usual = (uint8_t)find_usual(class);
@@ -681,6 +705,7 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	domain = env_find(m, "domain");
 	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;
 	find_quirks(tr);
+	tr->global_tids = has_global_tids(c, m);
 	if (plan_compile(&tr->header, c->t, m, &c->t->arena, &header, 1, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < m->nstreams; i++)

@@ -143,6 +143,9 @@ struct ctf_trace {
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
 	struct map64 processes, threads, long_threads, ids;
 	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
+	/* Events of the scheduler and contexts tell threads by the same ids: tid -> pid + 1; made by open(). */
+	bool global_tids;
+	struct map64 pids;
 	bool kernel;
 	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
 	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
@@ -358,8 +361,11 @@ void ctf_feed_losses(struct ctf_feed *f);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
-/* Makes the tracks of all threads that the feeds will come upon (spur_options.all_tracks). False: no memory. */
-bool ctf_scan_tracks(struct ctf *c);
+/*
+ * Reads streams whose threads must be known before: where events of the scheduler have no process; `all`: so that the
+ * tracks of all threads are made (spur_options.all_tracks). False: no memory.
+ */
+bool ctf_scan_tracks(struct ctf *c, bool all);
 /*
  * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions with their address as
  * `id` and without their class. False: no memory, or `each` said so.

@@ -139,6 +139,10 @@ static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 	slot = map64_put(threads, key);
 	if (track_get(f, slot, track))
 		made = entry_track(slot->value);
+	slot = f->scanning && tr->global_tids && pid >= 0 ? map64_put(&tr->pids, (uint64_t)tid)
+							  : NULL;
+	if (slot && !slot->value)
+		slot->value = (uint64_t)pid + 1;
 	pthread_mutex_unlock(&c->t->lock);
 	return made;
 }
@@ -182,6 +186,24 @@ static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 static uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
 {
 	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
+}
+
+/*
+ * SPEC ctf/thread-process: the thread that an event of the scheduler tells by its id, named by the text in the
+ * slot; its process is that of the contexts of its events.
+ */
+static uint32_t track_of_tid(struct ctf_feed *f, uint64_t tid, uint32_t name_slot)
+{
+	const struct map64_slot *known =
+		f->trace->global_tids ? map64_find(&f->trace->pids, tid) : NULL;
+	const char *name;
+	size_t len;
+
+	/* While the processes are learned there is none to make a track of. */
+	if (f->scanning && f->trace->global_tids)
+		return f->own_track;
+	name = packet_text(&f->cursor, slot_place(&f->cursor, name_slot), &len);
+	return track_find(f, known ? (int64_t)known->value - 1 : -1, (int64_t)tid, name, len);
 }
 
 static uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at)
@@ -296,17 +318,13 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	const struct ctf_cursor *c = &f->cursor;
 	const uint64_t state = e->slot[2] == CTF_NO_SLOT ? 1 : c->slots[e->slot[2]];
 	struct spur_event *in = &f->held[0];
-	const char *comm;
-	size_t len;
 
 	row->kind = SPUR_SWITCH;
 	*in = *row;
 	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
-	comm = packet_text(c, e->slot[4], &len);
-	row->track = track_find(f, -1, (int64_t)c->slots[e->slot[0]], comm, len);
+	row->track = track_of_tid(f, c->slots[e->slot[0]], e->slot[4]);
 	in->flags |= SPUR_F_IN;
-	comm = packet_text(c, slot_place(c, e->slot[3]), &len);
-	in->track = track_find(f, -1, (int64_t)c->slots[e->slot[1]], comm, len);
+	in->track = track_of_tid(f, c->slots[e->slot[1]], e->slot[3]);
 	if (f->class->by_switch)
 		f->current = c->slots[e->slot[1]] ? in->track : SPUR_NONE;
 	f->nheld = 1;
@@ -356,9 +374,6 @@ static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct s
 /* What the event means beside its fields. */
 static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
-	const char *comm;
-	size_t len;
-
 	switch ((enum event_rule)e->rule) {
 	case RULE_ENTRY:
 		row->kind = SPUR_BEGIN;
@@ -382,8 +397,7 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_WAKEUP:
 		row->kind = SPUR_WAKEUP;
-		comm = packet_text(&f->cursor, e->slot[1], &len);
-		row->track = track_find(f, -1, (int64_t)f->cursor.slots[e->slot[0]], comm, len);
+		row->track = track_of_tid(f, f->cursor.slots[e->slot[0]], e->slot[1]);
 		break;
 	case RULE_LOG:
 		row->kind = SPUR_LOG;
@@ -893,10 +907,11 @@ bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 	return good;
 }
 
-bool ctf_scan_tracks(struct ctf *c)
+bool ctf_scan_tracks(struct ctf *c, bool all)
 {
 	for (size_t i = 0; i < c->nfeeds; i++)
-		if (!ctf_feed_scan(c->feeds[i], NULL, NULL))
+		if ((all || c->feeds[i]->trace->global_tids) &&
+		    !ctf_feed_scan(c->feeds[i], NULL, NULL))
 			return false;
 	return true;
 }
