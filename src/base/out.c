@@ -405,7 +405,7 @@ void out_f32(struct out *o, float v)
 	int digits = 6;
 
 	if (end) {
-		o->len = (size_t)(end - o->buf);
+		out_to(o, end);
 	} else if (!isfinite(v)) {
 		out_double(o, (double)v);
 	} else {
@@ -423,7 +423,7 @@ void out_double(struct out *o, double v)
 	int digits = fabs(v) < 0x1p-1022 ? 1 : 15;
 
 	if (end) {
-		o->len = (size_t)(end - o->buf);
+		out_to(o, end);
 	} else if (isnan(v)) {
 		out_str(o, "nan");
 	} else if (isinf(v)) {

@@ -39,6 +39,12 @@ static inline char *out_room(struct out *o, size_t n)
 	return o->buf + o->len;
 }
 
+/* What was written behind out_room() ends here. */
+static inline void out_to(struct out *o, const char *end)
+{
+	o->len = (size_t)(end - o->buf);
+}
+
 void out_bytes(struct out *o, const void *p, size_t len);
 void out_str(struct out *o, const char *s);
 static inline void out_char(struct out *o, char c)

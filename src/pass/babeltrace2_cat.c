@@ -68,12 +68,6 @@ struct pens {
 static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
 		      unsigned depth);
 
-/* `end` is in room that was made. */
-static void out_to(struct out *o, const char *end)
-{
-	o->len = (size_t)(end - o->buf);
-}
-
 static inline void out_short(struct out *o, const char *s, size_t len)
 {
 	char *w = out_room(o, len);

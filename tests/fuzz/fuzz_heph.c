@@ -3,28 +3,12 @@
  * of each must give the same rows in the same order and the same messages; by time, rows ascend and nest; the events
  * are the same either way. Sometimes memory runs out.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "format/format.h"
+#include "fuzz_row.h"
 #include "model/args.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static volatile size_t sink; /* so that nothing is optimised away */
-
-#define require(what) ((what) ? (void)0 : broken(#what))
-
-static struct spur_event current; /* for the message */
-
-static void broken(const char *what)
-{
-	fprintf(stderr, "invariant broken: %s; last row: %s at %llu, ts %lld, dur %lld, track %u\n",
-		what, spur_kind_name(current.kind), (unsigned long long)current.off,
-		(long long)current.ts, (long long)current.dur, current.track);
-	abort();
-}
 
 /* What a reading gave. */
 struct reading {
@@ -36,15 +20,6 @@ struct reading {
 	bool failed; /* memory was out */
 	struct spur_args args;
 };
-
-static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
-{
-	const unsigned char *b = p;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ b[i]) * 0x100000001B3u;
-	return h;
-}
 
 static uint64_t hash_values(uint64_t h, const struct spur_value *v, size_t n)
 {

@@ -7,22 +7,9 @@
 #include "flow/pipe.h"
 #include "format/format.h"
 #include "fuzz_dir.h"
+#include "fuzz_row.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static volatile size_t sink; /* so that nothing is optimised away */
-
-#define require(what) ((what) ? (void)0 : broken(#what))
-
-static struct spur_event current; /* for the message */
-
-static void broken(const char *what)
-{
-	fprintf(stderr, "invariant broken: %s; last row: %s at %llu, ts %lld, cls %u, flags %u\n",
-		what, spur_kind_name(current.kind), (unsigned long long)current.off,
-		(long long)current.ts, current.cls, current.flags);
-	abort();
-}
 
 /* What a reading gave: sums, so that the order of feeds plays no part. */
 struct reading {
@@ -31,30 +18,6 @@ struct reading {
 	uint32_t *feed_of; /* by track: 1 + the feed that had rows on it; NULL: not known */
 	uint64_t bytes; /* of the input: there are not more rows */
 };
-
-static size_t touch(const struct spur_value *v, size_t n)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].type == SPUR_ARRAY)
-			sum += touch(v[i].items, v[i].count);
-		else if (v[i].type == SPUR_STRING || v[i].type == SPUR_BYTES)
-			for (size_t k = 0; k < v[i].count; k++)
-				sum += (unsigned char)v[i].text[k];
-		sum += v[i].label ? strlen(v[i].label) : 0;
-	}
-	return sum;
-}
-
-static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
-{
-	const unsigned char *b = p;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ b[i]) * 0x100000001B3u;
-	return h;
-}
 
 static void check_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
 {

@@ -261,11 +261,6 @@ static inline char *line_room(struct out *o, const struct shown_name *n)
 				   CALLTEXT_SHORT);
 }
 
-static inline void line_end(struct out *o, const char *p)
-{
-	o->len = (size_t)(p - o->buf);
-}
-
 static inline bool row_has_args(const struct calltext *c, const struct spur_event *row,
 				const struct shown_name *n)
 {
@@ -319,7 +314,7 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 								: put_name(p, n);
 	*p++ = '(';
 	if (__builtin_expect(row->nargs, 0) && row_has_args(c, row, n)) {
-		line_end(o, p);
+		out_to(o, p);
 		out_args(c, pen, row, o);
 		p = out_room(o, PREFIX_ROOM + n->where_len);
 		if (!p)
@@ -335,7 +330,7 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 			p = put_tail_note(p, c);
 		*p++ = '\n';
 	}
-	line_end(o, p);
+	out_to(o, p);
 }
 
 void calltext_return(const struct calltext *c, struct calltext_pen *pen,
@@ -355,7 +350,7 @@ void calltext_return(const struct calltext *c, struct calltext_pen *pen,
 	if (row->flags & SPUR_F_TAIL)
 		p = put_tail_note(p, c);
 	*p++ = '\n';
-	line_end(o, p);
+	out_to(o, p);
 }
 
 static const char *end_note(const struct spur_event *row)
@@ -382,7 +377,7 @@ void calltext_end(const struct calltext *c, struct calltext_pen *pen, const stru
 		       !(row->flags & SPUR_F_ORPHAN) || row->flags & SPUR_F_IMPLIED);
 	*p++ = '}';
 	if (__builtin_expect(row->nargs, 0) && row_has_args(c, row, n)) {
-		line_end(o, put_str(p, " = "));
+		out_to(o, put_str(p, " = "));
 		out_args(c, pen, row, o);
 		p = out_room(o, PREFIX_ROOM + n->len + CALLTEXT_SHORT);
 		if (!p)
@@ -397,7 +392,7 @@ void calltext_end(const struct calltext *c, struct calltext_pen *pen, const stru
 		p = color ? put_str(p, " */\033[0m") : put_str(p, " */");
 	}
 	*p++ = '\n';
-	line_end(o, p);
+	out_to(o, p);
 }
 
 static const char *kind_word(unsigned kind)
@@ -463,7 +458,7 @@ void calltext_event(const struct calltext *c, struct calltext_pen *pen,
 
 	if (!p)
 		return;
-	line_end(o, put_prefix(p, c, pen, row, n, timed));
+	out_to(o, put_prefix(p, c, pen, row, n, timed));
 	if (c->env->opt->color)
 		out_str(o, row->kind == SPUR_LOST ? "\033[1;31m" : "\033[90m");
 	out_str(o, "/* ");

@@ -140,7 +140,7 @@ static inline void calltext_quick(const struct calltext_pen *pen, const struct s
 		memcpy(p, shape == CALLTEXT_LEAF ? "();\n" : " */\n", 4);
 		p += 4;
 	}
-	o->len = (size_t)(p - o->buf);
+	out_to(o, p);
 }
 
 /*

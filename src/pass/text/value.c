@@ -93,11 +93,6 @@ static const struct frag *name_of(const struct values *w, const struct spur_valu
 	return f && f->len ? f : NULL;
 }
 
-static inline void out_to(struct out *o, const char *end)
-{
-	o->len = (size_t)(end - o->buf);
-}
-
 /*
  * What stands between items, and the name where there is one. Behind it there is room for a number; NULL: there is
  * none.

@@ -170,7 +170,7 @@ static void out_call(const struct chrome *c, struct out *o, const struct spur_ev
 		p = put_i64(p, k->tid);
 	}
 	p = put_text(p, ",\"name\":\"", 9);
-	o->len = (size_t)(p - o->buf);
+	out_to(o, p);
 	out_name(c, o, row->name);
 	out_char(o, '"');
 	if (row->nargs || c->env->opt->srcline)

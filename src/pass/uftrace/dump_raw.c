@@ -381,11 +381,11 @@ static void out_record(const struct dump *d, struct out *o, struct clock_text *c
 	p += 7;
 	if (__builtin_expect(n->addr == addr && row->kind != SPUR_LOST, 1)) {
 		p = put_depth(put_padded_text(p, n->text, n->len), style_depth(row));
-		o->len = (size_t)(p - o->buf);
+		out_to(o, p);
 	} else {
 		const char *name = spur_string(d->s->trace, row->name, &len);
 
-		o->len = (size_t)(p - o->buf);
+		out_to(o, p);
 		if (row->kind == SPUR_LOST) {
 			out_lost_name(d, o, row);
 		} else {

@@ -328,7 +328,7 @@ static void out_line(const struct replay *r, struct out *o, const struct spur_ev
 	p = r->quick_columns && row->cat != LINE_BACKTRACE ? put_two_columns(r, p, row)
 							   : put_columns(r, p, row, cells);
 	p = put_indent(p, indent);
-	o->len = (size_t)(p - o->buf);
+	out_to(o, p);
 	if (out_plain(r, o, row, value))
 		return;
 	if (row->cat <= LINE_VALUE)
