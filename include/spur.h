@@ -257,6 +257,11 @@ struct spur_options {
 	 */
 	bool sessions;
 	/*
+	 * Several traces opened as one: take their clocks to be one, whatever they are named and
+	 * without asking for their epochs.
+	 */
+	bool same_clock;
+	/*
 	 * Where it becomes true (a signal handler may set it) no input is waited for any more: all of it ends there. It
 	 * must outlive the trace. NULL: none.
 	 */
@@ -271,6 +276,15 @@ struct spur_trace;
  */
 enum spur_status spur_open(struct spur_trace **out, const char *path,
 			   const struct spur_options *opt, struct spur_error *err);
+/*
+ * Opens `count` traces, of any formats, as one: rows of all by time, on the first trace's clock.
+ * Streams and tracks of each stay apart; spur_format_name() is "joined". Clocks are related by
+ * their epochs, or by being the same clock; SPUR_FAIL with SPUR_ERR_USAGE where they cannot be (see
+ * spur_options.same_clock). What is still being written cannot be joined. `paths` may be freed
+ * after the call.
+ */
+enum spur_status spur_open_several(struct spur_trace **out, const char *const *paths, size_t count,
+				   const struct spur_options *opt, struct spur_error *err);
 void spur_close(struct spur_trace *t);
 
 /*

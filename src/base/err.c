@@ -1,9 +1,11 @@
 /* Errors and the log of diagnostics. See err.h. */
 #include "base/err.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
 	SPARE_GROUPS = 256, /* the last groups are kept for the "..." file of each code */
@@ -171,14 +173,36 @@ void diag_add(struct diag_log *log, enum diag_level level, const char *code, con
 	group_keep(log, g, off, text, len);
 }
 
-void diag_merge(struct diag_log *into, const struct diag_log *from)
+/* The name of `file`, of the trace at `path`, in a log of several traces. */
+static const char *name_below(const char *path, const char *file, char *buf, size_t size)
 {
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	struct stat st;
+	int dir = (int)(slash ? slash + 1 - path : 0);
+
+	if (file[0] == '/' || strncmp(file, path, strlen(path)) == 0)
+		return file;
+	if (strcmp(file, base) == 0)
+		return path;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		snprintf(buf, size, "%s%s%s", path, slash && !slash[1] ? "" : "/", file);
+	else
+		snprintf(buf, size, "%.*s%s", dir, path, file);
+	return buf;
+}
+
+static void diag_merge_named(struct diag_log *into, const struct diag_log *from, const char *path)
+{
+	char name[PATH_MAX];
+
 	for (size_t i = 0; i < 3; i++)
 		into->counts[i] = add_capped(into->counts[i], from->counts[i]);
 	into->overflow |= from->overflow;
 	for (size_t i = 0; i < from->ngroups; i++) {
 		const struct diag_group *f = &from->groups[i];
-		struct diag_group *g = group_get(into, f->code, f->file);
+		const char *file =
+			path && f->file[0] ? name_below(path, f->file, name, sizeof(name)) : f->file;
+		struct diag_group *g = group_get(into, f->code, file);
 
 		if (!g) {
 			into->overflow = true;
@@ -194,4 +218,14 @@ void diag_merge(struct diag_log *into, const struct diag_log *from)
 			group_keep(into, g, f->kept[k].off, f->kept[k].text,
 				   strlen(f->kept[k].text));
 	}
+}
+
+void diag_merge(struct diag_log *into, const struct diag_log *from)
+{
+	diag_merge_named(into, from, NULL);
+}
+
+void diag_merge_below(struct diag_log *into, const struct diag_log *from, const char *path)
+{
+	diag_merge_named(into, from, path);
 }

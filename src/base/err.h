@@ -65,5 +65,10 @@ void diag_add(struct diag_log *log, enum diag_level level, const char *code, con
 	      uint64_t bytes_lost, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
 /* Adds all of `from` to `into`; `from` stays as it is. */
 void diag_merge(struct diag_log *into, const struct diag_log *from);
+/*
+ * The same for the log of the trace at `path`: files that are named relative to it get names that
+ * tell them from those of other traces.
+ */
+void diag_merge_below(struct diag_log *into, const struct diag_log *from, const char *path);
 
 #endif

@@ -54,7 +54,7 @@ static int blobs_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_blobs = {
 	.name = "blobs",
 	.summary = "Data that the trace carries: lists it, or writes it to files.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description =
 		"Blobs of one name and process are one, put together from their pieces in the "
 		"order in which these are stored. --extract writes each to a file of its name, in "

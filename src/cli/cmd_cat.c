@@ -9,7 +9,7 @@ static int cat_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_cat = {
 	.name = "cat",
 	.summary = "The events of all streams in time order, one a line.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "Shows time, thread, processor where known, kind, and name with arguments "
 		       "of each event.\n"
 		       "--jsonl writes one JSON object a line, the schema of docs/jsonl.md; it is "

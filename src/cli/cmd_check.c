@@ -4,13 +4,15 @@
 static int check_run(const struct spur_cmd *cmd, struct values *v)
 {
 	v->diag_shown = true;
+	/* Damage is told whatever order the traces' events have. */
+	v->open.same_clock = true;
 	return run_simple(cmd, v, "check");
 }
 
 const struct spur_cmd spur_cmd_check = {
 	.name = "check",
 	.summary = "Validates the trace: what is wrong, where, how bad.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "Reads all of the trace with all arguments and tells on standard output "
 		       "what is damaged, odd or missing, with "
 		       "places. Exit code 0 where nothing is damaged, else 3.",

@@ -42,7 +42,7 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_convert = {
 	.name = "convert",
 	.summary = "Writes the trace in another format.",
-	.usage = "[OPTION...] --to=FORMAT TRACE",
+	.usage = "[OPTION...] --to=FORMAT TRACE...",
 	.description = "What the other format cannot carry is told on standard error: which "
 		       "events, how many, why. --json tells it as "
 		       "JSON. Times are those of the trace's own clock; --time=rel counts them "

@@ -37,7 +37,7 @@ static int counters_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_counters = {
 	.name = "counters",
 	.summary = "Series of numbers: samples, least, most, mean and last value.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description =
 		"Each number among the arguments of a counter is a series: NAME#ID.ARGUMENT. "
 		"Integers are exact; the mean is exact where it is whole, else the nearest "

@@ -52,7 +52,7 @@ static int dump_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_dump = {
 	.name = "dump",
 	.summary = "Every record of every stream, with its place and fields.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "Shows the records of each stream (file) in the order in which they stand "
 		       "there: offset, length, kind, name and "
 		       "the fields as stored. Damaged records are not among them; they are told on "

@@ -27,7 +27,7 @@ static bool ends_with(const char *s, const char *end)
 
 static int flame_run(const struct spur_cmd *cmd, struct values *v)
 {
-	if (!run_take_trace(cmd, v, 1))
+	if (!run_take_traces(cmd, v, 1))
 		return run_error(&v->err);
 	v->pass.root = v->noperands ? v->operands[0] : NULL;
 	if (!v->pass.format)
@@ -38,7 +38,7 @@ static int flame_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_flame = {
 	.name = "flame",
 	.summary = "Flame graphs: an interactive SVG, or folded stacks.",
-	.usage = "[OPTION...] TRACE [FUNC]",
+	.usage = "[OPTION...] TRACE... [FUNC]",
 	.description = "The SVG needs nothing but a browser: click to zoom, search by pattern. "
 		       "Folded stacks are lines "
 		       "`a;b;c NUMBER`, where the number is the self time in ns (or samples).",

@@ -42,7 +42,7 @@ static bool limit_below(struct values *v)
 
 static int graph_run(const struct spur_cmd *cmd, struct values *v)
 {
-	if (!run_take_trace(cmd, v, 1))
+	if (!run_take_traces(cmd, v, 1))
 		return run_error(&v->err);
 	v->pass.root = v->noperands ? v->operands[0] : NULL;
 	if (v->pass.root && v->pass.style && v->filter.depth && !limit_below(v))
@@ -53,7 +53,7 @@ static int graph_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_graph = {
 	.name = "graph",
 	.summary = "The call tree, equal paths summed.",
-	.usage = "[OPTION...] TRACE [FUNC]",
+	.usage = "[OPTION...] TRACE... [FUNC]",
 	.description = "Shows the tree of calls of all threads, or, with FUNC, how FUNC is reached "
 		       "and what it calls.",
 	.examples = "spur graph uftrace.data\tall\n"

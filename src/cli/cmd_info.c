@@ -9,7 +9,7 @@ static int info_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_info = {
 	.name = "info",
 	.summary = "What the trace is and what is in it.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "Shows the format and its version, the clock, when the trace begins and "
 		       "ends, how many events, threads and "
 		       "processes it has, what the recorder says it lost, what is damaged, and "

@@ -12,7 +12,13 @@ static const struct opt metadata_options[] = {
 
 static int metadata_run(const struct spur_cmd *cmd, struct values *v)
 {
-	return run_simple(cmd, v, "metadata");
+	if (!run_take_traces(cmd, v, 0))
+		return run_error(&v->err);
+	if (v->ntraces > 1) {
+		err_set(&v->err, SPUR_ERR_USAGE, "unexpected operand \"%s\"", v->traces[1]);
+		return run_error(&v->err);
+	}
+	return run_pass(v, "metadata");
 }
 
 const struct spur_cmd spur_cmd_metadata = {

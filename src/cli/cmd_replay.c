@@ -58,7 +58,7 @@ static int replay_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_replay = {
 	.name = "replay",
 	.summary = "The calls of all threads as they happened, nested, with durations.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "Shows calls in time order, indented by depth, with their duration, "
 		       "arguments and return values, and events "
 		       "where they happened. A call without calls inside is one line.",

@@ -65,7 +65,7 @@ static int report_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_report = {
 	.name = "report",
 	.summary = "Where the time went: calls, total and self time per function.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "total is the time from begin to end of a function's calls, where of "
 		       "recursive calls the outermost counts; self "
 		       "is that without the calls made inside. min, avg, max, percentiles (p50, "

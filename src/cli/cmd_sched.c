@@ -32,7 +32,7 @@ static int sched_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_sched = {
 	.name = "sched",
 	.summary = "Who had the processors, and who waited for them how long.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description =
 		"By thread: the time on a processor (running), waiting for one (runnable: switched "
 		"out against its will, or woken), and waiting for something else (blocked). avg, "

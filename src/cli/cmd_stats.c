@@ -9,7 +9,7 @@ static int stats_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_stats = {
 	.name = "stats",
 	.summary = "Counts: events per kind, stream and track, and damage.",
-	.usage = "[OPTION...] TRACE",
+	.usage = "[OPTION...] TRACE...",
 	.description = "Counts the events that pass the filter, and tells what is damaged, "
 		       "whatever the filter.",
 	.examples = "spur stats uftrace.data\tall counts\n"

@@ -56,6 +56,11 @@ static const struct opt input_options[] = {
 	  .offset = offsetof(struct values, open.key_file),
 	  .arg = "FILE",
 	  .help = "the key of encrypted packets (CTF): 16, 24 or 32 bytes, plain or hexadecimal" },
+	{ .name = "same-clock",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, open.same_clock),
+	  .help = "of several traces: take their clocks to be one, whatever their names and epochs "
+		  "say" },
 	{ .name = "no-spans",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, open.no_spans),

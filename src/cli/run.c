@@ -33,19 +33,38 @@ static bool path_exists(const char *path)
 	return strcmp(path, "-") == 0 || format_of_url(path) || access(path, F_OK) == 0;
 }
 
-bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
+/* How many of the operands are traces: see run_take_traces(). */
+static size_t count_traces(const struct values *v, size_t more, bool have_default)
+{
+	size_t n = 0;
+
+	if (v->data || !v->noperands ||
+	    (have_default && more >= v->noperands && !path_exists(v->operands[0])))
+		return 0;
+	do
+		n++;
+	while (n < v->noperands && (v->noperands - n > more || path_exists(v->operands[n])));
+	return n;
+}
+
+bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 {
 	const bool have_default = access(default_trace, F_OK) == 0;
+	const size_t n = count_traces(v, more, have_default);
+	const char **traces = arena_alloc(&v->arena, (n + 1) * sizeof(*traces));
 
-	if (!v->data && v->noperands &&
-	    !(have_default && more >= v->noperands && !path_exists(v->operands[0]))) {
-		v->data = v->operands[0];
-		v->noperands--;
-		memmove(v->operands, v->operands + 1, v->noperands * sizeof(*v->operands));
+	if (!traces) {
+		err_nomem(&v->err);
+		return false;
 	}
-	if (!v->data && have_default)
-		v->data = default_trace;
-	if (!v->data) {
+	if (n) {
+		memcpy(traces, v->operands, n * sizeof(*traces));
+		v->noperands -= n;
+		memmove(v->operands, v->operands + n, v->noperands * sizeof(*v->operands));
+	} else {
+		traces[0] = v->data ? v->data : have_default ? default_trace : NULL;
+	}
+	if (!traces[0]) {
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a trace: spur %s %s", cmd->name,
 			cmd->usage);
 		return false;
@@ -54,6 +73,8 @@ bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more)
 		err_set(&v->err, SPUR_ERR_USAGE, "unexpected operand \"%s\"", v->operands[more]);
 		return false;
 	}
+	v->traces = traces;
+	v->ntraces = n ? n : 1;
 	return true;
 }
 
@@ -222,6 +243,17 @@ static enum spur_status run_close(struct output *o, struct pass_env *env, const 
 	return st;
 }
 
+static enum spur_status run_open(struct values *v, struct spur_trace **trace)
+{
+	if (v->ntraces == 1)
+		return spur_open(trace, v->traces[0], &v->open, &v->err);
+	if (v->pass.style)
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "--style=%s: expected one trace, found %zu: the layout knows no more",
+			       v->pass.style, v->ntraces);
+	return spur_open_several(trace, v->traces, v->ntraces, &v->open, &v->err);
+}
+
 int run_pass(struct values *v, const char *name)
 {
 	const struct spur_pass *pass;
@@ -244,7 +276,7 @@ int run_pass(struct values *v, const char *name)
 	v->open.source_lines |= pass->source_lines;
 	st = output_open(&o, v->output, v->force, &v->err);
 	if (st != SPUR_FAIL)
-		st = spur_open(&env.trace, v->data, &v->open, &v->err);
+		st = run_open(v, &env.trace);
 	if (st == SPUR_FAIL) {
 		output_close(&o, false, NULL);
 		return signals_stop ? EXIT_INTERRUPTED : run_error(&v->err);
@@ -264,5 +296,5 @@ int run_pass(struct values *v, const char *name)
 
 int run_simple(const struct spur_cmd *cmd, struct values *v, const char *pass)
 {
-	return run_take_trace(cmd, v, 0) ? run_pass(v, pass) : run_error(&v->err);
+	return run_take_traces(cmd, v, 0) ? run_pass(v, pass) : run_error(&v->err);
 }

@@ -7,14 +7,15 @@
 /* The exit code that an error stands for; says it. */
 int run_error(const struct spur_error *err);
 /*
- * Takes the trace's path off the operands: -d, else the first one, else ./uftrace.data. At most
- * `more` operands may be left. False: v->err is set.
+ * Takes the traces' paths off the operands into v->traces: -d, else the first operand and those
+ * behind it that are traces too, else ./uftrace.data. The last `more` operands are traces only if
+ * such files exist. Returns false, with v->err set, if there is no trace or an operand is left over.
  */
-bool run_take_trace(const struct spur_cmd *cmd, struct values *v, size_t more);
+bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more);
 /* Opens the trace, runs the pass of that name in the chosen style, tells the damage. Returns the
  * exit code. */
 int run_pass(struct values *v, const char *pass);
-/* run_take_trace() with no more operands, then run_pass(). */
+/* run_take_traces() with no more operands, then run_pass(). */
 int run_simple(const struct spur_cmd *cmd, struct values *v, const char *pass);
 
 #endif

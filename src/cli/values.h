@@ -18,6 +18,8 @@ struct values {
 
 	/* How to open it. */
 	const char *data; /* -d */
+	const char *const *traces; /* to be read as one; in the arena */
+	size_t ntraces;
 	struct spur_options open;
 	const char **binaries; /* NULL-ended; NULL: none given */
 	size_t nbinaries, binaries_cap;

@@ -71,17 +71,23 @@ static void feed_take_ahead(struct feed *f, struct batch *b)
 	f->nahead -= b->count;
 }
 
+enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b)
+{
+	if (!f->nahead)
+		return t->format->next(t, f, b);
+	feed_take_ahead(f, b);
+	return SPUR_OK;
+}
+
 static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 {
-	struct feed *f = r->feed;
+	const bool ahead = r->feed->nahead;
 	enum spur_status st;
 
 	*b = (struct batch){ .rows = r->rows, .cap = r->cap };
-	if (f->nahead) {
-		feed_take_ahead(f, b);
+	st = feed_next(r->trace, r->feed, b);
+	if (ahead)
 		return SPUR_OK;
-	}
-	st = r->trace->format->next(r->trace, f, b);
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	/* What a stop cut off is no end: rows that were made of it are not shown. */

@@ -6,12 +6,6 @@
 #include "flow/filter_parts.h"
 #include "format/format.h"
 
-/*
- * Events with ids from here on were placed by the user (markers, SDT probes), others belong to a
- * function.
- */
-enum { UFTRACE_USER_EVENT = 1000000 };
-
 static bool spec_is_empty(const struct filter_spec *s)
 {
 	return !s->nitems && !s->depth && !s->min_ns && !s->min_size && !s->range && !s->from &&
@@ -37,8 +31,7 @@ static void choose_stages(struct filter *f)
 	/* Stacks of tracks that several feeds share exist in the merged order only. */
 	f->shared = f->trace->tracks_shared;
 	if (!f->holds && !f->scopes) {
-		f->trace->want_from = f->from;
-		f->trace->want_to = f->to;
+		trace_want(f->trace, f->from, f->to);
 	}
 	f->is_global |= f->shared && (f->holds || f->scopes);
 }
@@ -231,11 +224,9 @@ static void verdict_apply(struct verdict *v, const struct rule *r)
 
 static void verdict_make(const struct filter *f, const struct event_class *c, struct verdict *v)
 {
-	bool uftrace = f->trace->format && strcmp(f->trace->format->name, "uftrace") == 0;
-
 	v->size = c->size < UINT32_MAX ? (uint32_t)c->size : UINT32_MAX;
-	if (c->flags & CLASS_EVENT && uftrace && !(c->flags & CLASS_KERNEL))
-		v->flags = c->addr >= UFTRACE_USER_EVENT ? VERDICT_EVENT : VERDICT_INSIDE;
+	if (c->flags & (CLASS_MARKER | CLASS_INSIDE))
+		v->flags = c->flags & CLASS_MARKER ? VERDICT_EVENT : VERDICT_INSIDE;
 	for (size_t i = 0; i < f->nrules; i++)
 		if (rule_matches(f->trace, &f->rules[i], c))
 			verdict_apply(v, &f->rules[i]);

@@ -9,6 +9,7 @@
 #include "base/source.h"
 #include "flow/filter_parts.h"
 #include "flow/pipe.h"
+#include "flow/open.h"
 #include "format/format.h"
 
 enum { AHEAD_ROWS = 65536 };
@@ -240,12 +241,13 @@ static enum spur_status base_last(struct time_base *b, const char *option, struc
 		b->have_last = true;
 		return SPUR_OK;
 	}
-	if (b->trace->live || (b->trace->source && !b->trace->source->mapped))
+	st = trace_open_again(&again, b->trace, err);
+	if (st == SPUR_WARN)
 		return err_set(
 			err, SPUR_ERR_USAGE,
 			"%s: a time from the end needs a file; this input can be read only once",
 			option);
-	if (spur_open(&again, b->trace->path, &b->trace->options, err) == SPUR_FAIL)
+	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	st = scan_last(again, &b->last);
 	spur_close(again);

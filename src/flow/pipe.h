@@ -48,6 +48,8 @@ void feed_reader_free(struct feed_reader *r);
  * hands them out first. SPUR_END: there are no more.
  */
 enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f);
+/* As the format's next(), after the rows that were read ahead. */
+enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b);
 
 /*
  * All feeds merged by (ts, feed id), stable within a feed. Batches are cut so that rows live until

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "flow/join.h"
+#include "flow/open.h"
 #include "flow/pipe.h"
 #include "format/format.h"
 #include "model/args.h"
@@ -100,18 +102,17 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	return t->format ? SPUR_OK : probe_stream(t, err);
 }
 
-enum spur_status spur_open(struct spur_trace **out, const char *path,
-			   const struct spur_options *opt, struct spur_error *err)
+enum spur_status trace_open(struct spur_trace **out, const char *path,
+			    const struct spur_options *opt, struct intern *strings,
+			    struct spur_error *err)
 {
-	struct spur_error ignored;
 	struct spur_trace *t = trace_new(path, opt);
 
 	*out = NULL;
-	if (!err)
-		err = &ignored;
-	*err = (struct spur_error){ 0 };
 	if (!t)
 		return err_nomem(err);
+	if (strings)
+		trace_share_strings(t, strings);
 	if (open_input(t, err) == SPUR_FAIL || t->format->open(t, t->source, err) == SPUR_FAIL) {
 		spur_close(t);
 		return SPUR_FAIL;
@@ -123,6 +124,54 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 	t->ntracks_open = t->ntracks;
 	*out = t;
 	return SPUR_OK;
+}
+
+enum spur_status spur_open(struct spur_trace **out, const char *path,
+			   const struct spur_options *opt, struct spur_error *err)
+{
+	struct spur_error ignored;
+
+	if (!err)
+		err = &ignored;
+	*err = (struct spur_error){ 0 };
+	return trace_open(out, path, opt, NULL, err);
+}
+
+enum spur_status spur_open_several(struct spur_trace **out, const char *const *paths, size_t count,
+				   const struct spur_options *opt, struct spur_error *err)
+{
+	struct spur_error ignored;
+
+	if (!err)
+		err = &ignored;
+	*err = (struct spur_error){ 0 };
+	return join_open(out, paths, count, opt, err);
+}
+
+static bool can_reopen(const struct spur_trace *t)
+{
+	return !t->live && (!t->source || t->source->mapped);
+}
+
+enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,
+				  struct spur_error *err)
+{
+	const char **paths;
+	enum spur_status st;
+
+	*out = NULL;
+	if (!can_reopen(t))
+		return SPUR_WARN;
+	if (!t->nparts)
+		return trace_open(out, t->path, &t->options, NULL, err);
+	paths = mem_array(t->nparts, sizeof(*paths));
+	if (!paths)
+		return err_nomem(err);
+	for (size_t i = 0; i < t->nparts; i++)
+		paths[i] = t->parts[i].trace->path;
+	st = join_open(out, paths, t->nparts, &t->options, err);
+	mem_free(paths);
+	return st;
 }
 
 void spur_close(struct spur_trace *t)

@@ -54,6 +54,8 @@ enum class_flag {
 	CLASS_EVENT = 8, /* not a function */
 	CLASS_UNKNOWN = 16, /* an address without symbol */
 	CLASS_SCHED = 32, /* time off the CPU */
+	CLASS_MARKER = 64, /* an event that the user placed: it stands for itself */
+	CLASS_INSIDE = 128, /* an event that belongs to the function around it */
 };
 
 struct event_class {

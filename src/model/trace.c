@@ -1,6 +1,7 @@
 /* Streams, tracks, feeds, classes and strings of one trace. */
 #include "model/trace.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,12 +56,42 @@ void trace_free(struct spur_trace *t)
 	for (size_t i = 0; i < TRACE_TRACK_PAGES && t->tracks[i]; i++)
 		mem_free(t->tracks[i]);
 	mem_free(t->info);
-	intern_free(t->strings);
+	if (!t->strings_shared)
+		intern_free(t->strings);
 	diag_free(&t->diag);
 	diag_free(&t->joined);
 	pthread_mutex_destroy(&t->lock);
 	arena_free(&t->arena);
 	mem_free(t);
+}
+
+void trace_share_strings(struct spur_trace *t, struct intern *strings)
+{
+	assert(!t->strings_shared && intern_count(t->strings) <= 1);
+	intern_free(t->strings);
+	t->strings = strings;
+	t->strings_shared = true;
+}
+
+/* `ts` on the part's own clock; the two ends of all time stay. */
+static int64_t part_time(const struct trace_part *p, int64_t ts)
+{
+	int64_t own;
+
+	if (ts == INT64_MIN || ts == INT64_MAX)
+		return ts;
+	if (__builtin_sub_overflow(ts, p->shift, &own))
+		return p->shift > 0 ? INT64_MIN : INT64_MAX;
+	return own;
+}
+
+void trace_want(struct spur_trace *t, int64_t from, int64_t to)
+{
+	t->want_from = from;
+	t->want_to = to;
+	for (size_t i = 0; i < t->nparts; i++)
+		trace_want(t->parts[i].trace, part_time(&t->parts[i], from),
+			   part_time(&t->parts[i], to));
 }
 
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
@@ -286,6 +317,10 @@ void trace_join_diag(struct spur_trace *t)
 	diag_merge(&t->joined, &t->diag);
 	for (size_t i = 0; i < t->nfeeds; i++)
 		diag_merge(&t->joined, &t->feeds[i]->diag);
+	for (size_t i = 0; i < t->nparts; i++) {
+		trace_join_diag(t->parts[i].trace);
+		diag_merge_below(&t->joined, &t->parts[i].trace->joined, t->parts[i].trace->path);
+	}
 	if (t->source && t->source->replaced)
 		diag_add(&t->joined, DIAG_WARN, "follow/replaced", t->path, t->source->size, 0,
 			 "expected the file to grow, found that its name is no longer this file's");

@@ -60,6 +60,12 @@ struct info_item {
 	size_t len;
 };
 
+/* One of the traces that a joined trace is made of (flow/join.h). */
+struct trace_part {
+	struct spur_trace *trace; /* owned; its strings are the joined trace's */
+	int64_t shift; /* ns (ticks with raw_time): added to its times */
+};
+
 struct spur_trace {
 	const struct spur_format *format;
 	void *state; /* the format's */
@@ -67,6 +73,9 @@ struct spur_trace {
 	struct spur_options options;
 	struct arena arena; /* lives until close; only while opening, or under `lock` */
 	struct intern *strings;
+	bool strings_shared; /* they belong to a joined trace, which outlives this one */
+	struct trace_part *parts; /* of a joined trace, else NULL; in the arena */
+	size_t nparts;
 	pthread_mutex_t lock; /* classes and arena after open */
 
 	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
@@ -114,6 +123,18 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 /* Made by spur_open(); tests make one by hand. NULL when memory is out. */
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
+
+/*
+ * From now on the strings of `t`, which has none yet, go to `strings`: a string has the same id in
+ * all traces that share them. They must outlive the trace.
+ */
+void trace_share_strings(struct spur_trace *t, struct intern *strings);
+
+/*
+ * Says that only rows from `from` to before `to` will be looked at, which readers may use to leave
+ * out what they need not read. Call before rows are read.
+ */
+void trace_want(struct spur_trace *t, int64_t from, int64_t to);
 
 /*
  * Declarations by a format's open(); tracks also later, under t->lock. SPUR_NONE / NULL when memory is out. Strings are

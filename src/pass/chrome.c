@@ -9,6 +9,7 @@
  * and track is made once. Events of a thread are in time order; those of several threads take turns
  * in chunks, which the format allows.
  */
+#include "flow/join.h"
 #include "flow/lines.h"
 #include "flow/pair.h"
 #include "pass/pass.h"
@@ -81,7 +82,7 @@ static bool track_is_lane(const struct spur_trace *t, const struct spur_track *k
 
 static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k, uint32_t id)
 {
-	if (track_is_lane(t, k))
+	if (track_is_lane(t, k) || join_track_is_double(t, id))
 		return (int64_t)ODD_TID + id;
 	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid == -1 && k->pid != -1)
 		return k->pid;

@@ -397,16 +397,14 @@ static void test_time_triggers(void **state)
  */
 static void test_events_of_uftrace(void **state)
 {
-	static const struct spur_format uftrace = { .name = "uftrace", .next = fake_next };
 	struct spur_trace *t = play("m f .read / .read g .sdt / / n .read / ");
 	struct filter_spec t100 = { .min_ns = 100 };
 	struct text_out *o = malloc(sizeof(*o));
 	struct spur_error err;
 
 	(void)state;
-	t->format = &uftrace;
-	t->classes[0][fake_class(t, "read", 0)]->addr = 100001;
-	t->classes[0][fake_class(t, "sdt", 0)]->addr = 1000000;
+	t->classes[0][fake_class(t, "read", 0)]->flags |= CLASS_INSIDE;
+	t->classes[0][fake_class(t, "sdt", 0)]->flags |= CLASS_MARKER;
 	assert_int_equal(run(t, &t100, o, &err), SPUR_OK);
 	assert_string_equal(o->buf, "m .read g .sdt /g /m");
 	free(o);

@@ -345,6 +345,8 @@ uint32_t uftrace_event_class(struct uftrace *u, uint64_t id)
 	slot = map64_put(&u->event_classes, id);
 	if (slot && !slot->value && event_class_fill(u, id, &c)) {
 		c.simple = c.raw = c.name;
+		if (!(c.flags & CLASS_KERNEL))
+			c.flags |= id >= UFTRACE_EV_USER ? CLASS_MARKER : CLASS_INSIDE;
 		slot->value = trace_add_class_locked(u->t, &c);
 	}
 	if (slot)

@@ -1,0 +1,608 @@
+/*
+ * A joined trace is a trace of a format of its own, whose feeds are those of its parts. See join.h.
+ *
+ * What a part declares while opening is declared again here; classes and tracks that it finds later
+ * are when a row first has them. Both directions of such a number are kept in tables of pages, so
+ * that rows are translated without locks or look-ups by name.
+ */
+#include "flow/join.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/map64.h"
+#include "flow/join_clock.h"
+#include "flow/open.h"
+#include "flow/pipe.h"
+#include "format/format.h"
+#include "model/args.h"
+
+enum {
+	JOIN_PAGE = 4096, /* numbers of a page of a table */
+	JOIN_PAGES = 4096,
+	JOIN_MAX = 4096, /* parts */
+	JOIN_DEPTH = 64, /* of tracks below tracks */
+};
+static_assert(JOIN_PAGE == (int)TRACE_CLASS_PAGE && JOIN_PAGES == (int)TRACE_CLASS_PAGES &&
+		      JOIN_PAGE == (int)TRACE_TRACK_PAGE && JOIN_PAGES == (int)TRACE_TRACK_PAGES,
+	      "a table has room for all classes and tracks");
+
+/* How far apart traces of one clock may begin where that they have one is assumed: a day. */
+static const int64_t assumed_gap = 86400000000000;
+
+/* Numbers to numbers; 0: not there yet. Entries never change once they are there. */
+struct join_table {
+	uint64_t *pages[JOIN_PAGES]; /* of JOIN_PAGE entries; atomic */
+};
+
+struct join_part {
+	struct spur_trace *trace;
+	int64_t shift;
+	uint32_t number, first_stream;
+	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
+};
+
+/* Where a number of the joined trace comes from: the part in the upper half, 1 + its own number in the lower one. */
+struct join {
+	struct join_part *parts;
+	size_t n;
+	struct join_table classes, tracks;
+	struct map64 threads; /* hash of the ids of a track to 1 + the part that has it first */
+	bool *doubles; /* by track: see join_track_is_double() */
+	size_t doubles_cap;
+};
+
+struct join_feed {
+	struct join_part *part;
+	struct feed *feed;
+};
+
+static uint64_t table_get(const struct join_table *t, uint32_t i)
+{
+	const uint64_t *page = i / JOIN_PAGE < JOIN_PAGES
+				       ? __atomic_load_n(&t->pages[i / JOIN_PAGE], __ATOMIC_ACQUIRE)
+				       : NULL;
+
+	return page ? __atomic_load_n(&page[i % JOIN_PAGE], __ATOMIC_ACQUIRE) : 0;
+}
+
+/* Called with the joined trace's lock held. */
+static bool table_put(struct join_table *t, uint32_t i, uint64_t value)
+{
+	uint64_t *page;
+
+	if (i / JOIN_PAGE >= JOIN_PAGES)
+		return false;
+	page = t->pages[i / JOIN_PAGE];
+	if (!page) {
+		page = mem_array(JOIN_PAGE, sizeof(*page));
+		if (!page)
+			return false;
+		__atomic_store_n(&t->pages[i / JOIN_PAGE], page, __ATOMIC_RELEASE);
+	}
+	assert(!page[i % JOIN_PAGE]);
+	__atomic_store_n(&page[i % JOIN_PAGE], value, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void table_free(struct join_table *t)
+{
+	for (size_t i = 0; i < JOIN_PAGES; i++)
+		mem_free(t->pages[i]);
+}
+
+static uint64_t home_of(const struct join_part *p, uint32_t own)
+{
+	return (uint64_t)p->number << 32 | ((uint64_t)own + 1);
+}
+
+/* --- classes and tracks --- */
+
+/* Called with t->lock held. Returns 0 if out of memory or classes. */
+static uint32_t class_add(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	struct join *j = t->state;
+	uint32_t id = (uint32_t)table_get(&p->classes, own);
+
+	if (id)
+		return id - 1;
+	id = trace_add_class_locked(t, trace_class(p->trace, own));
+	/* The way back first: a reader that finds the number may ask for it at once. */
+	if (!id || !table_put(&j->classes, id, home_of(p, own)) ||
+	    !table_put(&p->classes, own, (uint64_t)id + 1))
+		return 0;
+	return id;
+}
+
+static uint32_t class_of(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	uint32_t id = (uint32_t)table_get(&p->classes, own);
+
+	if (id)
+		return id - 1;
+	pthread_mutex_lock(&t->lock);
+	id = class_add(t, p, own);
+	pthread_mutex_unlock(&t->lock);
+	return id;
+}
+
+static uint64_t track_ids(const struct spur_track *k)
+{
+	const uint64_t kind = k->kind == SPUR_TRACK_PROCESS;
+
+	return hash64((uint64_t)k->pid) ^ hash64(((uint64_t)k->tid << 1 | kind) + 1);
+}
+
+/* Called with t->lock held. */
+static bool track_note_double(struct join *j, const struct join_part *p, const struct spur_track *k,
+			      uint32_t id)
+{
+	struct map64_slot *slot;
+
+	if (!mem_grow((void **)&j->doubles, &j->doubles_cap, (size_t)id + 1, sizeof(*j->doubles),
+		      (size_t)JOIN_PAGE * JOIN_PAGES))
+		return false;
+	if (k->tid == -1 && k->pid == -1)
+		return true;
+	slot = map64_put(&j->threads, track_ids(k));
+	if (!slot)
+		return false;
+	if (!slot->value)
+		slot->value = (uint64_t)p->number + 1;
+	j->doubles[id] = slot->value != (uint64_t)p->number + 1;
+	return true;
+}
+
+/* Called with t->lock held. Parents are declared before their children. */
+static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	struct join *j = t->state;
+	struct spur_track k = *spur_track(p->trace, own);
+	uint32_t id;
+
+	if (k.parent != SPUR_NONE)
+		k.parent = (uint32_t)table_get(&p->tracks, k.parent) - 1;
+	id = trace_add_track(t, k);
+	if (id == SPUR_NONE || !track_note_double(j, p, &k, id) ||
+	    !table_put(&j->tracks, id, home_of(p, own)) ||
+	    !table_put(&p->tracks, own, (uint64_t)id + 1))
+		return SPUR_NONE;
+	return id;
+}
+
+/* Called with t->lock held. Returns SPUR_NONE if out of memory or tracks. */
+static uint32_t track_add(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	uint32_t up[JOIN_DEPTH], id = SPUR_NONE;
+	int n = 0;
+
+	while (n < JOIN_DEPTH && own != SPUR_NONE && !table_get(&p->tracks, own)) {
+		up[n++] = own;
+		own = spur_track(p->trace, own)->parent;
+	}
+	if (!n)
+		return (uint32_t)table_get(&p->tracks, own) - 1;
+	while (n) {
+		id = track_add_one(t, p, up[--n]);
+		if (id == SPUR_NONE)
+			break;
+	}
+	return id;
+}
+
+static uint32_t track_of(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	uint32_t id = (uint32_t)table_get(&p->tracks, own);
+
+	if (id)
+		return id - 1;
+	pthread_mutex_lock(&t->lock);
+	id = track_add(t, p, own);
+	pthread_mutex_unlock(&t->lock);
+	return id;
+}
+
+bool join_track_is_double(const struct spur_trace *t, uint32_t track)
+{
+	struct spur_trace *mutable = (struct spur_trace *)(uintptr_t)t;
+	const struct join *j = t->state;
+	bool is = false;
+
+	if (!t->nparts)
+		return false;
+	pthread_mutex_lock(&mutable->lock);
+	is = track < j->doubles_cap && j->doubles[track];
+	pthread_mutex_unlock(&mutable->lock);
+	return is;
+}
+
+/* --- rows --- */
+
+static int64_t shifted(int64_t ts, int64_t shift)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(ts, shift, &sum))
+		return shift > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
+
+static bool row_to_joined(struct spur_trace *t, struct join_part *p, struct spur_event *row)
+{
+	row->ts = shifted(row->ts, p->shift);
+	if (row->stream != SPUR_NONE)
+		row->stream += p->first_stream;
+	if (row->track != SPUR_NONE) {
+		row->track = track_of(t, p, row->track);
+		if (row->track == SPUR_NONE)
+			return false;
+	}
+	row->cls = class_of(t, p, row->cls);
+	return row->cls != 0;
+}
+
+/* The row as its part gave it; the part. NULL where the row is none of this trace's. */
+static struct join_part *row_to_part(const struct spur_trace *t, const struct spur_event *row,
+				     struct spur_event *own)
+{
+	const struct join *j = t->state;
+	const uint64_t home = table_get(&j->classes, row->cls);
+	struct join_part *p = home ? &j->parts[home >> 32] : NULL;
+
+	if (!p)
+		return NULL;
+	*own = *row;
+	own->cls = (uint32_t)home - 1;
+	own->ts = shifted(row->ts, -p->shift);
+	if (row->stream != SPUR_NONE)
+		own->stream = row->stream - p->first_stream;
+	if (row->track != SPUR_NONE)
+		own->track = (uint32_t)table_get(&j->tracks, row->track) - 1;
+	return p;
+}
+
+static enum spur_status joined_next(struct spur_trace *t, struct feed *f, struct batch *b)
+{
+	struct join_feed *jf = f->state;
+	struct feed *own = jf->feed;
+	enum spur_status st = feed_next(jf->part->trace, own, b);
+
+	f->records = own->records;
+	f->discarded = own->discarded;
+	f->lost_packets = own->lost_packets;
+	for (uint32_t i = 0; st == SPUR_OK && i < b->count; i++)
+		if (!row_to_joined(t, jf->part, &b->rows[i]))
+			return SPUR_FAIL;
+	return st;
+}
+
+static enum spur_status joined_args(struct spur_trace *t, const struct spur_event *ev,
+				    struct spur_args *args)
+{
+	struct spur_event own;
+	const struct join_part *p = row_to_part(t, ev, &own);
+
+	return p ? args_decode(p->trace, &own, args) : SPUR_OK;
+}
+
+static size_t joined_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls,
+			   size_t cap)
+{
+	struct spur_event own;
+	struct join_part *p = row_to_part(t, ev, &own);
+	size_t n = p && p->trace->format->stack ? p->trace->format->stack(p->trace, &own, cls, cap)
+						: 0;
+
+	for (size_t i = 0; i < n && i < cap; i++)
+		cls[i] = cls[i] ? class_of(t, p, cls[i]) : 0;
+	return n;
+}
+
+static enum spur_status joined_fields(struct spur_trace *t, const struct spur_event *ev,
+				      struct spur_args *args)
+{
+	struct spur_event own;
+	const struct join_part *p = row_to_part(t, ev, &own);
+
+	if (!p || !p->trace->format->fields) {
+		args_reset(args);
+		return SPUR_OK;
+	}
+	return p->trace->format->fields(p->trace, &own, args);
+}
+
+static const uint8_t *joined_raw(struct spur_trace *t, const struct spur_event *ev)
+{
+	struct spur_event own;
+	const struct join_part *p = row_to_part(t, ev, &own);
+
+	return p && p->trace->format->raw ? p->trace->format->raw(p->trace, &own) : NULL;
+}
+
+static bool joined_text(struct spur_trace *t, const struct spur_event *ev, struct out *o)
+{
+	struct spur_event own;
+	const struct join_part *p = row_to_part(t, ev, &own);
+
+	return p && p->trace->format->text && p->trace->format->text(p->trace, &own, o);
+}
+
+/* Only where all parts know theirs without being read. */
+static bool joined_last(struct spur_trace *t, int64_t *ts)
+{
+	const struct join *j = t->state;
+
+	*ts = INT64_MIN;
+	for (size_t i = 0; i < j->n; i++) {
+		struct spur_trace *part = j->parts[i].trace;
+		int64_t last;
+
+		if (!part->format->last || !part->format->last(part, &last))
+			return false;
+		last = shifted(last, j->parts[i].shift);
+		*ts = last > *ts ? last : *ts;
+	}
+	return true;
+}
+
+static void joined_close(struct spur_trace *t)
+{
+	struct join *j = t->state;
+
+	for (size_t i = 0; i < j->n; i++) {
+		table_free(&j->parts[i].classes);
+		table_free(&j->parts[i].tracks);
+		spur_close(j->parts[i].trace);
+	}
+	t->nparts = 0;
+	table_free(&j->classes);
+	table_free(&j->tracks);
+	map64_free(&j->threads);
+	mem_free(j->doubles);
+	mem_free(j->parts);
+	mem_free(j);
+	t->state = NULL;
+}
+
+/* Not in the table of formats: no file is of it. */
+static const struct spur_format joined_format = {
+	.name = "joined",
+	.title = "several traces read as one",
+	.next = joined_next,
+	.args = joined_args,
+	.stack = joined_stack,
+	.fields = joined_fields,
+	.raw = joined_raw,
+	.text = joined_text,
+	.last = joined_last,
+	.close = joined_close,
+};
+
+/* --- clocks --- */
+
+/* The time of the part's first row; SPUR_END: it has none. */
+static enum spur_status first_time(struct spur_trace *t, int64_t *first)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < t->nfeeds; i++) {
+		const struct feed *f = t->feeds[i];
+
+		if (!f->nahead && feed_read_ahead(t, t->feeds[i]) == SPUR_FAIL)
+			return SPUR_FAIL;
+		if (f->nahead && (!any || f->ahead[0].ts < *first)) {
+			*first = f->ahead[0].ts;
+			any = true;
+		}
+	}
+	return any ? SPUR_OK : SPUR_END;
+}
+
+static enum spur_status unrelated(const struct spur_trace *a, const struct spur_trace *b,
+				  const char *why, struct spur_error *err)
+{
+	return err_set(
+		err, SPUR_ERR_USAGE,
+		"%s and %s: expected clocks that can be related, found \"%s\" %s a known epoch "
+		"and \"%s\" %s one%s; use --same-clock to take them as one clock",
+		a->path, b->path, a->clock.name, a->clock.epoch_known ? "with" : "without",
+		b->clock.name, b->clock.epoch_known ? "with" : "without", why);
+}
+
+/* Clocks of one name, without epochs: times that lie far apart say that they are not one. */
+static enum spur_status relate_assumed(struct spur_trace *t, struct spur_trace *a,
+				       struct spur_trace *b, struct spur_error *err)
+{
+	enum spur_status sa, sb;
+	int64_t x = 0, y = 0, gap;
+
+	sa = first_time(a, &x);
+	sb = sa == SPUR_FAIL ? sa : first_time(b, &y);
+	if (sb == SPUR_FAIL)
+		return err_nomem(err);
+	if (sa == SPUR_OK && sb == SPUR_OK &&
+	    (__builtin_sub_overflow(x, y, &gap) || gap > assumed_gap || gap < -assumed_gap))
+		return unrelated(a, b, ", beginning more than a day apart", err);
+	diag_add(&t->diag, DIAG_NOTE, "joined/assumed-clock", b->path, DIAG_NO_OFF, 0,
+		 "clock \"%s\" is taken to be that of %s: the names agree, and the traces do not "
+		 "both know their epoch",
+		 b->clock.name, a->path);
+	return SPUR_OK;
+}
+
+static enum spur_status relate_parts(struct spur_trace *t, struct join *j, struct spur_error *err)
+{
+	struct spur_trace *a = j->parts[0].trace;
+
+	for (size_t i = 1; i < j->n; i++) {
+		struct join_part *p = &j->parts[i];
+
+		if (t->options.raw_time && p->trace->clock.hz != a->clock.hz)
+			return err_set(err, SPUR_ERR_USAGE,
+				       "%s and %s: expected ticks of one rate, found %llu and %llu "
+				       "a second: their times can be shown in ns only",
+				       a->path, p->trace->path, (unsigned long long)a->clock.hz,
+				       (unsigned long long)p->trace->clock.hz);
+		if (t->options.same_clock)
+			continue;
+		switch (join_relate(a, p->trace, &p->shift)) {
+		case JOIN_UNRELATED:
+			return unrelated(a, p->trace, t->options.raw_time ? ", both in ticks" : "",
+					 err);
+		case JOIN_ASSUMED:
+			if (relate_assumed(t, a, p->trace, err) == SPUR_FAIL)
+				return SPUR_FAIL;
+			break;
+		default:
+			break;
+		}
+	}
+	return SPUR_OK;
+}
+
+/* --- opening --- */
+
+static enum spur_status open_parts(struct spur_trace *t, struct join *j, const char *const *paths,
+				   size_t n, struct spur_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct join_part *p = &j->parts[i];
+
+		p->number = (uint32_t)i;
+		if (trace_open(&p->trace, paths[i], &t->options, t->strings, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+		j->n = i + 1;
+		if (p->trace->live)
+			return err_set(err, SPUR_ERR_USAGE,
+				       "%s: expected a trace that is complete, found one that is "
+				       "still being written: it can only be read alone",
+				       paths[i]);
+	}
+	return SPUR_OK;
+}
+
+static bool declare_streams(struct spur_trace *t, struct join_part *p)
+{
+	const char *path = p->trace->path;
+	struct stat st;
+	const bool is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+
+	p->first_stream = (uint32_t)t->nstreams;
+	for (size_t i = 0; i < p->trace->nstreams; i++) {
+		const struct spur_stream *s = &p->trace->streams[i];
+		const char *name = is_dir && s->path[0] != '/'
+					   ? arena_printf(&t->arena, "%s/%s", path, s->path)
+					   : path;
+
+		if (!name || trace_add_stream(t, name, s->size) == SPUR_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool declare_feeds(struct spur_trace *t, struct join_part *p)
+{
+	for (size_t i = 0; i < p->trace->nfeeds; i++) {
+		struct feed *own = p->trace->feeds[i], *f;
+		struct join_feed *jf = arena_alloc(&t->arena, sizeof(*jf));
+		const uint32_t track =
+			own->track == SPUR_NONE ? SPUR_NONE : track_add(t, p, own->track);
+
+		if (!jf || (track == SPUR_NONE && own->track != SPUR_NONE))
+			return false;
+		*jf = (struct join_feed){ .part = p, .feed = own };
+		f = trace_add_feed(t, track, jf);
+		if (!f)
+			return false;
+		f->size = own->size;
+		f->stream = own->stream == SPUR_NONE ? SPUR_NONE : own->stream + p->first_stream;
+	}
+	return true;
+}
+
+static bool declare_part(struct spur_trace *t, struct join_part *p)
+{
+	const struct spur_trace *part = p->trace;
+	const char *key = arena_printf(&t->arena, "trace %u", p->number + 1);
+
+	if (!key ||
+	    !trace_add_info(t, key, "%s: %s %s, clock %s%s, moved by %lld ns", part->path,
+			    part->format->name, part->version ? part->version : "",
+			    part->clock.name, part->clock.epoch_known ? " with an epoch" : "",
+			    (long long)p->shift))
+		return false;
+	for (uint32_t i = 0; i < part->ntracks; i++)
+		if (!table_get(&p->tracks, i) && track_add(t, p, i) == SPUR_NONE)
+			return false;
+	return declare_streams(t, p) && declare_feeds(t, p);
+}
+
+static void declare_trace(struct spur_trace *t, const struct join *j)
+{
+	t->clock = j->parts[0].trace->clock;
+	t->clock.derived = "the first trace's; the others' times are moved to it";
+	t->byte_order = j->parts[0].trace->byte_order;
+	t->default_min_ns = j->parts[0].trace->default_min_ns;
+	for (size_t i = 0; i < j->n; i++) {
+		struct spur_trace *part = j->parts[i].trace;
+
+		t->tracks_shared |= part->tracks_shared;
+		if (part->default_min_ns < t->default_min_ns)
+			t->default_min_ns = part->default_min_ns;
+		if (strcmp(part->byte_order, t->byte_order) != 0)
+			t->byte_order = "mixed";
+		/* Rows of pipes are passed on as they come. */
+		t->live |= pipe_is_live(part);
+		t->parts[i] = (struct trace_part){ .trace = part, .shift = j->parts[i].shift };
+	}
+	t->nparts = j->n;
+}
+
+static enum spur_status join_parts(struct spur_trace *t, const char *const *paths, size_t n,
+				   struct spur_error *err)
+{
+	struct join *j = mem_alloc(sizeof(*j));
+
+	if (!j)
+		return err_nomem(err);
+	t->format = &joined_format;
+	t->state = j;
+	if (n > 1)
+		t->path = arena_printf(&t->arena, "%s and %zu more", paths[0], n - 1);
+	j->parts = mem_array(n, sizeof(*j->parts));
+	t->parts = arena_alloc(&t->arena, n * sizeof(*t->parts));
+	if (!j->parts || !t->parts || !t->path)
+		return err_nomem(err);
+	if (open_parts(t, j, paths, n, err) == SPUR_FAIL || relate_parts(t, j, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	for (size_t i = 0; i < n; i++)
+		if (!declare_part(t, &j->parts[i]))
+			return err_nomem(err);
+	declare_trace(t, j);
+	t->ntracks_open = t->ntracks;
+	return SPUR_OK;
+}
+
+enum spur_status join_open(struct spur_trace **out, const char *const *paths, size_t n,
+			   const struct spur_options *opt, struct spur_error *err)
+{
+	struct spur_trace *t;
+
+	*out = NULL;
+	if (!n || n > JOIN_MAX)
+		return err_set(err, SPUR_ERR_USAGE, "expected 1 to %d traces, found %zu",
+			       (int)JOIN_MAX, n);
+	if (opt && opt->follow)
+		return err_set(err, SPUR_ERR_USAGE, "expected one trace to follow, found %zu", n);
+	t = trace_new(paths[0], opt);
+	if (!t)
+		return err_nomem(err);
+	if (join_parts(t, paths, n, err) == SPUR_FAIL) {
+		spur_close(t);
+		return SPUR_FAIL;
+	}
+	*out = t;
+	return SPUR_OK;
+}

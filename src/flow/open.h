@@ -1,0 +1,23 @@
+/* Opening a trace below the public calls: for joined traces, and for a second reading of the same input. */
+#ifndef SPUR_FLOW_OPEN_H
+#define SPUR_FLOW_OPEN_H
+
+#include "model/trace.h"
+
+struct source;
+
+/*
+ * As spur_open(). Where `strings` is not NULL the trace's strings go there (trace_share_strings());
+ * they must outlive it.
+ */
+enum spur_status trace_open(struct spur_trace **out, const char *path,
+			    const struct spur_options *opt, struct intern *strings,
+			    struct spur_error *err);
+/*
+ * Opens the input of `t` once more, from its beginning. Returns SPUR_WARN, with nothing opened, if
+ * the input is a pipe or still grows: such an input can be read only once.
+ */
+enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,
+				  struct spur_error *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* Several traces as one: how clocks are related, and memory out at every allocation on the way. */
+#include "unit/uftrace_dir.h"
+
+#include "flow/join.h"
+#include "flow/join_clock.h"
+#include "format/format.h"
+
+/* A trace with nothing but a clock. */
+static struct spur_trace *clock_trace(const char *format, const char *name, uint64_t hz)
+{
+	struct spur_trace *t = trace_new("clock", NULL);
+
+	assert_non_null(t);
+	t->format = format_find(format);
+	assert_non_null(t->format);
+	t->clock.name = name;
+	t->clock.hz = hz;
+	return t;
+}
+
+static void epoch(struct spur_trace *t, int64_t ns, int64_t error)
+{
+	t->clock.epoch_known = true;
+	t->clock.epoch_ns = ns;
+	t->clock.epoch_error_ns = error;
+}
+
+static void expect_relation(struct spur_trace *a, struct spur_trace *b, enum join_relation want,
+			    int64_t want_shift)
+{
+	int64_t shift;
+
+	assert_int_equal(join_relate(a, b, &shift), want);
+	if (want != JOIN_UNRELATED)
+		assert_true(shift == want_shift);
+	assert_int_equal(join_relate(b, a, &shift), want);
+	if (want != JOIN_UNRELATED)
+		assert_true(shift == -want_shift);
+}
+
+static void test_relations(void **state)
+{
+	struct spur_trace *x = clock_trace("xray", "tsc", 2000000000);
+	struct spur_trace *y = clock_trace("xray", "tsc", 2000000000);
+	struct spur_trace *u = clock_trace("uftrace", "monotonic", 1000000000);
+	struct spur_trace *h = clock_trace("heph", "monotonic", 1000000000);
+
+	(void)state;
+	expect_relation(x, y, JOIN_ASSUMED, 0);
+	y->clock.hz = 2000000001;
+	expect_relation(x, y, JOIN_UNRELATED, 0);
+	expect_relation(x, u, JOIN_UNRELATED, 0);
+	expect_relation(u, h, JOIN_ASSUMED, 0);
+	epoch(u, 1700000000000000000, 1000000000);
+	expect_relation(u, h, JOIN_ASSUMED, 0);
+	epoch(h, 1700000000700000000, 0);
+	expect_relation(u, h, JOIN_ONE_CLOCK, 0);
+	epoch(h, 1700000001000000001, 0);
+	expect_relation(u, h, JOIN_EPOCHS, 1000000001);
+	epoch(x, 1699999999000000000, 0);
+	expect_relation(h, x, JOIN_EPOCHS, -2000000001);
+	x->clock.ticks = true;
+	expect_relation(h, x, JOIN_UNRELATED, 0);
+	x->clock.ticks = false;
+	epoch(x, INT64_MIN, 0);
+	expect_relation(h, x, JOIN_UNRELATED, 0);
+	x->clock.name = y->clock.name = "unknown";
+	x->clock.epoch_known = false;
+	y->clock.hz = x->clock.hz;
+	expect_relation(x, y, JOIN_UNRELATED, 0);
+	trace_free(x);
+	trace_free(y);
+	trace_free(u);
+	trace_free(h);
+}
+
+/* Reads the directory joined with itself; false where a call said SPUR_FAIL. */
+static bool read_joined(struct out *sum)
+{
+	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const char *const paths[] = { dir, dir };
+	const struct spur_event *rows;
+	struct spur_args args = { 0 };
+	enum spur_status st, bad = SPUR_OK;
+	struct spur_error err;
+	struct spur_trace *t;
+	size_t n;
+
+	if (spur_open_several(&t, paths, 2, &opt, &err) == SPUR_FAIL) {
+		assert_null(t);
+		assert_int_not_equal(err.code, SPUR_ERR_NONE);
+		return false;
+	}
+	while ((st = spur_next(t, &rows, &n)) == SPUR_OK)
+		for (size_t i = 0; i < n; i++) {
+			out_printf(sum, "%lld %s %u %u", (long long)rows[i].ts,
+				   spur_string(t, rows[i].name, NULL), rows[i].track,
+				   rows[i].stream);
+			if (spur_args(t, &rows[i], &args) == SPUR_FAIL)
+				bad = SPUR_FAIL;
+			out_printf(sum, " %zu\n", args.count);
+		}
+	(void)spur_damage_count(t);
+	spur_args_free(&args);
+	spur_close(t);
+	return st == SPUR_END && bad == SPUR_OK;
+}
+
+static void test_memory(void **state)
+{
+	struct out want, got;
+	uint64_t count, lines = 0;
+
+	(void)state;
+	put_basics("argspec:work@arg1/i32,arg2/s\n");
+	rec(100, ENTRY, 0, MAIN);
+	rec_more(110, ENTRY, 1, WORK);
+	raw_uint(1, 4);
+	raw_string("text");
+	raw_align(8);
+	rec(130, EXIT, 1, WORK);
+	rec(131, EXIT, 0, MAIN);
+	dat_write("1.dat");
+	out_to_memory(&want);
+	assert_true(read_joined(&want));
+	/* Four records, each twice. */
+	for (size_t i = 0; i < want.len; i++)
+		lines += want.buf[i] == '\n';
+	assert_int_equal(lines, 8);
+	out_to_memory(&got);
+	assert_non_null(out_room(&got, want.len + 4096));
+	mem_fail_at(UINT64_MAX);
+	assert_true(read_joined(&got));
+	count = mem_count();
+	for (uint64_t n = 1; n <= count; n++) {
+		bool ok;
+
+		out_clear(&got);
+		mem_fail_at(n);
+		ok = read_joined(&got);
+		mem_fail_at(0);
+		if (ok)
+			assert_memory_equal(got.buf, want.buf, want.len);
+	}
+	out_free(&want);
+	out_free(&got);
+}
+
+static void test_refusals(void **state)
+{
+	const struct spur_options follow = { .follow = true };
+	const char *const paths[] = { dir, dir };
+	struct spur_error err;
+	struct spur_trace *t;
+
+	(void)state;
+	assert_int_equal(spur_open_several(&t, paths, 0, NULL, &err), SPUR_FAIL);
+	assert_int_equal(err.code, SPUR_ERR_USAGE);
+	assert_int_equal(spur_open_several(&t, paths, 2, &follow, &err), SPUR_FAIL);
+	assert_int_equal(err.code, SPUR_ERR_USAGE);
+	assert_null(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_relations),
+		cmocka_unit_test_setup_teardown(test_memory, dir_make, dir_remove),
+		cmocka_unit_test_setup_teardown(test_refusals, dir_make, dir_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
