@@ -1,6 +1,7 @@
 # Spur. `make demo` and `make check` are the two commands; `make help` lists the rest.
 VERSION := $(shell sed -n 's/^\#define SPUR_VERSION "\(.*\)"/\1/p' include/spur.h)
 SOVERSION := 0
+COMMA := ,
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -11,6 +12,13 @@ BUILD ?= build
 SAN ?=
 OPT ?= -O2 -g
 FUZZ_SECONDS ?= 600
+QUIET ?=
+
+# `make demo` and `make check` use all CPUs unless -j says otherwise.
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+PARALLEL = --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+# $(call say,CC,FILE): a line a file; with QUIET=1 one line that changes on a terminal, and nothing elsewhere.
+say = @$(if $(QUIET),[ ! -t 1 ] || printf '\r\033[K  %s %s' $(1) $(2),echo "  $(1) $(2)")
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Werror
 CFLAGS_ALL := -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -I$(BUILD)/gen -fPIC -pthread $(WARN) $(OPT) \
@@ -44,7 +52,7 @@ $(BUILD)/libspur-all.a: $(LIB_OBJ)
 	@ar rcs $@ $^
 
 $(BUILD)/spur: $(CLI_OBJ) $(BUILD)/libspur-all.a
-	@echo "  LD $@"
+	$(call say,LD,$@)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
 # The library for others: only what src/spur.map lists is visible, in the shared and in the static one.
@@ -52,27 +60,28 @@ SO := libspur.so.$(VERSION)
 lib: $(BUILD)/$(SO) $(BUILD)/libspur.a
 
 $(BUILD)/$(SO): $(LIB_OBJ) src/spur.map
-	@echo "  LD $@"
+	$(call say,LD,$@)
 	@$(CC) $(LDFLAGS_ALL) -shared $(if $(SAN),,-Wl,-z,defs) -Wl,-soname,libspur.so.$(SOVERSION) -Wl,--version-script=src/spur.map -o $@ $(LIB_OBJ) $(LDLIBS_ALL)
 	@ln -sf $(SO) $(BUILD)/libspur.so.$(SOVERSION)
 	@ln -sf libspur.so.$(SOVERSION) $(BUILD)/libspur.so
 
 $(BUILD)/libspur.a: $(LIB_OBJ) src/spur.map
-	@echo "  LD $@"
+	$(call say,LD,$@)
 	@rm -f $@
 	@sed -n 's/^	\(spur_[a-z_]*\);/\1/p' src/spur.map > $(BUILD)/libspur.symbols
 	@ld -r -o $(BUILD)/libspur.o $(LIB_OBJ)
 	@objcopy --keep-global-symbols=$(BUILD)/libspur.symbols $(BUILD)/libspur.o
 	@ar rcs $@ $(BUILD)/libspur.o
 
-# The tables are written anew only when the set of files changes: $(call table,HEADER,STRUCT,PREFIX,ARRAY,NAMES)
+# The tables are written anew only when the set of files changes: $(call table,HEADER,STRUCT,PREFIX,ARRAY,NAMES). Two makes may do so
+# at the same time.
 define table
 	@mkdir -p $(@D)
-	@{ echo '#include "$(1)"'; \
+	@new=$@.$$$$; { echo '#include "$(1)"'; \
 	   for n in $(5); do echo "extern const struct $(2) $(3)$$n;"; done; \
 	   echo 'const struct $(2) *const $(4)[] = {'; \
-	   for n in $(5); do echo "	&$(3)$$n,"; done; echo '	NULL,'; echo '};'; } > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	   for n in $(5); do echo "	&$(3)$$n,"; done; echo '	NULL,'; echo '};'; } > $$new; \
+	 if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 endef
 
 $(BUILD)/gen/formats.c: FORCE
@@ -89,17 +98,17 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	$(call say,CC,$<)
 	@$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libspur-all.a
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	$(call say,CC,$<)
 	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
 
 $(BUILD)/gen-%: bench/gen-%.c
 	@mkdir -p $(@D)
-	@echo "  CC $<"
+	$(call say,CC,$<)
 	@$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
 
 # ---- manual, completion, installation
@@ -144,20 +153,28 @@ test-programs: all $(UNIT_BIN) $(GENERATORS)
 test: test-programs
 	@tests/run --build=$(BUILD)
 
-# Everything: set-up, gcc, clang, sanitizers, fuzzing, lint. The last line is the total.
-CHECK := $(BUILD)/check
+# Everything: set-up, builds by gcc, by clang, with sanitizers and for fuzzing, then all suites of all builds in one queue. The last
+# line is the total.
 check:
 	@tools/install-deps
-	@rm -rf $(CHECK) && mkdir -p $(CHECK)
-	@$(MAKE) --no-print-directory BUILD=$(BUILD) CC=gcc test-programs
-	@tests/run --build=$(BUILD) --title=gcc --summary=$(CHECK)/summary || true
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang test-programs
-	@tests/run --build=$(BUILD)/clang --title=clang --summary=$(CHECK)/summary unit golden bad cli style || true
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/san CC=clang SAN=address,undefined OPT='-O1 -g' test-programs
-	@tests/run --build=$(BUILD)/san --title=sanitizers --summary=$(CHECK)/summary --sanitized unit golden bad cli || true
-	@tests/run --build=$(BUILD) --title=fuzzing --summary=$(CHECK)/summary --fuzz-seconds=$(CHECK_FUZZ_SECONDS) fuzz || true
-	@tests/run --build=$(BUILD) --title=lint --summary=$(CHECK)/summary lint || true
-	@tests/run --total=$(CHECK)/summary
+	@$(MAKE) $(PARALLEL) QUIET=1 check-builds
+	@tests/run --check --build=$(BUILD) --fuzz-seconds=$(CHECK_FUZZ_SECONDS)
+
+# $(call build,TITLE,VARIABLES AND TARGETS)
+build = @began=$$(date +%s); $(MAKE) --no-print-directory $(2) && \
+	{ [ ! -t 1 ] || printf '\r\033[K'; } && echo "$(1): built ($$(($$(date +%s) - began)) s)"
+FUZZ := $(BUILD)/fuzz
+FUZZ_BUILD = BUILD=$(FUZZ) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -g'
+
+check-builds: $(addprefix check-build-,gcc clang san fuzz)
+check-build-gcc:
+	+$(call build,gcc,CC=gcc test-programs)
+check-build-clang:
+	+$(call build,clang,BUILD=$(BUILD)/clang CC=clang test-programs)
+check-build-san:
+	+$(call build,sanitizers,BUILD=$(BUILD)/san CC=clang SAN=address$(COMMA)undefined OPT='-O1 -g' test-programs)
+check-build-fuzz:
+	+$(call build,fuzzing,fuzzers)
 
 CHECK_FUZZ_SECONDS ?= 10
 check-long:
@@ -167,12 +184,15 @@ lint:
 	@tests/run --build=$(BUILD) lint
 
 # Runs until FUZZ_SECONDS are over or something is found; goldens and bad cases are the first inputs.
-FUZZ := $(BUILD)/fuzz
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
+	$(call say,CC,$<)
 	@$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
 
+fuzzers:
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZERS:%=$(FUZZ)/fuzz_%)
+
 $(addprefix fuzz-,$(FUZZERS)): fuzz-%:
-	@$(MAKE) --no-print-directory BUILD=$(FUZZ) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -g' $(FUZZ)/fuzz_$*
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZ)/fuzz_$*
 	@mkdir -p $(FUZZ)/corpus-$* $(FUZZ)/found
 	@tests/fuzz/corpus $* $(FUZZ)/seeds-$*
 	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
@@ -183,7 +203,8 @@ bench: $(BUILD)/spur $(GENERATORS)
 
 demo:
 	@tools/install-deps build
-	@$(MAKE) --no-print-directory $(BUILD)/spur
+	@echo "building $(BUILD)/spur ..."
+	+$(call build,$(BUILD)/spur,$(PARALLEL) QUIET=1 $(BUILD)/spur)
 	@tools/demo $(BUILD)
 
 # The committed state alone, as on another machine.
@@ -206,10 +227,11 @@ help:
 	@echo 'make install     DESTDIR=, PREFIX=$(PREFIX);  make uninstall'
 	@echo 'make clone-test  make check in a fresh clone of the last commit'
 	@for f in $(FUZZERS); do echo "make fuzz-$$f   FUZZ_SECONDS=$(FUZZ_SECONDS)"; done
-	@echo 'Variables: CC, SAN=address,undefined, OPT, CFLAGS, LDFLAGS, BUILD=$(BUILD)'
+	@echo 'Variables: JOBS (of demo and check), CC, SAN=address,undefined, OPT, CFLAGS, LDFLAGS, BUILD=$(BUILD)'
 
 FORCE:
-.PHONY: all lib man install uninstall unit test-programs test check check-long lint bench demo clone-test clean help FORCE \
+.PHONY: all lib man install uninstall unit test-programs test check check-long lint bench demo clone-test clean help FORCE fuzzers \
+	check-builds check-build-gcc check-build-clang check-build-san check-build-fuzz \
 	$(addprefix fuzz-,$(FUZZERS))
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -267,6 +267,5 @@ def run_cli(t):
             t.later(one_cli, n, examples)
         else:
             t.fail("cli/" + n, "has no cmd")
-    t.drain()
     if examples:
-        shutil.rmtree(examples)
+        t.at_end(shutil.rmtree, examples)

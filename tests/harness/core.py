@@ -2,14 +2,18 @@
 import concurrent.futures
 import difflib
 import os
+import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 TIMEOUT = 60
 MEMORY = 2 << 30
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Result:
@@ -30,20 +34,64 @@ class Result:
         return None
 
 
+class Pool:
+    """Runs the tests of all suites, in the order in which they were added, and prints what comes of them."""
+
+    def __init__(self, jobs):
+        self.executor = concurrent.futures.ThreadPoolExecutor(max(1, jobs))
+        self.lock = threading.Lock()
+        self.added = self.done = self.failed = 0
+        self.durations = []  # (seconds, test)
+        self.watched = sys.stdout.isatty()
+        self.shown = 0.0
+
+    def say(self, text):
+        with self.lock:
+            print("\r\033[K" * self.watched + text)
+            sys.stdout.flush()
+
+    def add(self, function, *args):
+        self.added += 1
+        return self.executor.submit(function, *args)
+
+    def finished(self, seconds, name):
+        """Counts one test that add() was told of; on a terminal the last line says how far the run is."""
+        with self.lock:
+            self.done += 1
+            self.durations.append((seconds, name))
+            now = time.monotonic()
+            if self.watched and (now > self.shown + 0.2 or self.done == self.added):
+                self.shown = now
+                text = "%d of %d tests, %d failed" % (self.done, self.added, self.failed)
+                print("\r\033[K" + text * (self.done < self.added), end="")
+                sys.stdout.flush()
+
+    def slowest(self, n):
+        for seconds, name in sorted(self.durations, reverse=True)[:n]:
+            self.say("%7.1f s  %s" % (seconds, name))
+
+
 class Tests:
-    def __init__(self, args, root):
+    """One suite on one build. It ends, with a line, when every test that later() got is done; see close()."""
+
+    def __init__(self, args, root, pool, suite, title=""):
         self.args = args
         self.root = root
         self.tests = os.path.join(root, "tests")
         self.build = os.path.abspath(args.build)
         self.spur = os.path.abspath(args.spur or os.path.join(self.build, "spur"))
         self.traces = os.environ.get("SPUR_TRACES") or os.path.join(root, "..", "shared", "traces")
-        self.suite = ""
+        self.pool = pool
+        self.suite = suite
+        self.title = title
         self.passed = self.failed = 0
         self.skips = []
         self.lock = threading.Lock()
-        self.pool = concurrent.futures.ThreadPoolExecutor(max(1, args.jobs))
         self.pending = []
+        self.endings = []
+        self.left = 1  # tests that are not done, plus one until close()
+        self.began = None  # when the first test did
+        self.ended = threading.Event()
 
     # -- names and counting
 
@@ -57,10 +105,9 @@ class Tests:
     def fail(self, name, why, detail=None):
         with self.lock:
             self.failed += 1
-            print("FAIL %s: %s" % (name, why))
-            if detail and self.args.verbose:
-                print(detail)
-            sys.stdout.flush()
+            self.pool.failed += 1
+        text = "FAIL %s%s: %s" % (self.title and self.title + ": ", name, why)
+        self.pool.say(text + ("\n" + detail if detail and self.args.verbose else ""))
 
     def skip(self, name, why):
         with self.lock:
@@ -75,44 +122,55 @@ class Tests:
 
     def later(self, function, *args):
         """Runs a test on the pool; a fault of the test itself is a failure."""
-        self.pending.append((function.__name__, args, self.pool.submit(function, self, *args)))
+        with self.lock:
+            self.left += 1
+        self.pending.append(self.pool.add(self.one, function, *args))
+
+    def one(self, function, *args):
+        began = time.monotonic()
+        with self.lock:
+            self.began = self.began or began
+        name = " ".join([self.title, self.suite, *(os.path.relpath(a, self.root) if os.path.isabs(a) else a for a in args if isinstance(a, str))])
+        try:
+            function(self, *args)
+        except Exception as e:
+            self.fail("%s %s" % (function.__name__, args[:1]), "the test itself failed: %s: %s" % (type(e).__name__, e))
+        self.pool.finished(time.monotonic() - began, name.strip())
+        self.close()
 
     def drain(self):
-        for what, args, future in self.pending:
-            try:
-                future.result()
-            except Exception as e:
-                self.fail("%s %s" % (what, args[:1]), "the test itself failed: %s: %s" % (type(e).__name__, e))
+        """Waits for the tests so far. A suite that can do without leaves the pool to the next suites."""
+        concurrent.futures.wait(self.pending)
         self.pending = []
 
-    def finish(self):
-        reasons = {}
-        for name, why in self.skips:
-            reasons.setdefault(why, []).append(name)
-        for why, names in reasons.items():
-            print("SKIP %s: %s" % (names[0] if len(names) == 1 else "%d tests" % len(names), why))
-            if self.args.verbose and len(names) > 1:
-                print("     " + " ".join(names))
-        if self.args.summary:
-            with open(self.args.summary, "a", encoding="utf-8") as f:
-                f.write("%s\t%d\t%d\t%d\n" % (self.args.title, self.passed, self.failed, len(self.skips)))
-        print("%s: " % self.args.title if self.args.summary else "", end="")
-        print("%d passed, %d failed, %d skipped" % (self.passed, self.failed, len(self.skips)))
-        return 1 if self.failed or not (self.passed or self.skips) else 0
+    def at_end(self, function, *args):
+        """Calls the function when the last test is done."""
+        self.endings.append((function, args))
+
+    def close(self):
+        """Called when a test is done, and when all have been added; the last call ends the suite."""
+        with self.lock:
+            self.left -= 1
+            if self.left:
+                return
+        for function, args in self.endings:
+            function(*args)
+        if self.passed + self.failed + len(self.skips):
+            seconds = time.monotonic() - (self.began or time.monotonic())
+            self.pool.say("%s%-8s %6d passed, %d failed, %d skipped (%.0f s)" % (
+                "%-11s " % self.title if self.title else "", self.suite, self.passed, self.failed, len(self.skips), seconds))
+        self.ended.set()
 
     # -- running
 
     def run(self, argv, cwd=None, env=None, stdin=None, timeout=TIMEOUT, limit=True):
-        limit = limit and not self.args.sanitized
-
-        def before():
-            if limit:
-                resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-
+        """Runs a program. `limit`: with at most MEMORY of private memory, unless the build has sanitizers."""
         full = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent", "LC_ALL": "C", "TZ": "UTC"}
         full.update(env or {})
         p = subprocess.Popen(argv, cwd=cwd, env=full, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, preexec_fn=before)
+                             stderr=subprocess.PIPE)
+        if limit and not self.args.sanitized:
+            limit_memory(p.pid)
         try:
             out, err = p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -123,6 +181,26 @@ class Tests:
 
     def temp(self):
         return tempfile.TemporaryDirectory(prefix="spur-test-")
+
+
+def limit_memory(pid):
+    """From outside: a function between fork() and exec() would make Python copy its own page tables for each program."""
+    try:
+        resource.prlimit(pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    except ProcessLookupError:
+        pass  # it has ended
+
+
+def default_signals():
+    """
+    Programs begin with the signals at their defaults. A shell without job control starts background commands (`make check &`, CI
+    systems) with SIGINT ignored, which programs would inherit and tests of Ctrl-C wait for in vain. What is handled here, though
+    to no effect, is at its default in programs.
+    """
+    for s in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTOU, signal.SIGUSR1):
+        if signal.getsignal(s) == signal.SIG_IGN:
+            signal.signal(s, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def read(path):
@@ -167,7 +245,7 @@ def control_bytes(data):
         text = data.decode("utf-8")
     except UnicodeDecodeError as e:
         return "invalid UTF-8 at byte %d" % e.start
-    for i, c in enumerate(text):
-        if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0:
-            return "control character %r at %d" % (c, i)
+    found = CONTROL.search(text)
+    if found:
+        return "control character %r at %d" % (found.group(), found.start())
     return None

@@ -3,20 +3,30 @@ import glob
 import os
 
 
+def make(t, target, timeout):
+    argv = ["make", "--no-print-directory", "BUILD=" + t.args.build, "FUZZ_SECONDS=%d" % t.args.fuzz_seconds, target]
+    return t.run(argv, cwd=t.root, env={"MAKEFLAGS": "", "HOME": "/tmp"}, timeout=timeout, limit=False)
+
+
 def one(t, name):
-    env = {"BUILD": t.args.build, "MAKEFLAGS": "", "HOME": "/tmp"}
-    r = t.run(["make", "BUILD=" + t.args.build, "FUZZ_SECONDS=%d" % t.args.fuzz_seconds, "fuzz-" + name], cwd=t.root,
-              env=env, timeout=t.args.fuzz_seconds + 900, limit=False)
-    text = (r.out + r.err).decode("utf-8", "replace")
+    r = make(t, "fuzz-" + name, t.args.fuzz_seconds + 300)
     if r.code == 0:
         t.ok()
-    else:
-        lines = [line for line in text.splitlines() if "ERROR" in line or "error:" in line or "Test unit written" in line]
-        t.fail("fuzz/" + name, "; ".join(lines[:3]) or "exit code %s" % r.code, text[-6000:])
+        return
+    text = (r.out + r.err).decode("utf-8", "replace")
+    lines = [line for line in text.splitlines() if "ERROR" in line or "error:" in line or "Test unit written" in line]
+    t.fail("fuzz/" + name, "; ".join(lines[:3]) or "exit code %s" % r.code, text[-6000:])
 
 
 def run(t):
-    for source in sorted(glob.glob(os.path.join(t.tests, "fuzz", "fuzz_*.c"))):
-        name = os.path.basename(source)[len("fuzz_"):-2]
-        if t.wanted("fuzz/" + name):
-            one(t, name)
+    names = [os.path.basename(p)[len("fuzz_"):-2] for p in sorted(glob.glob(os.path.join(t.tests, "fuzz", "fuzz_*.c")))]
+    names = [n for n in names if t.wanted("fuzz/" + n)]
+    if not names:
+        return
+    # At once, as makes beside each other would build the library several times.
+    r = make(t, "fuzzers", 1800)
+    if r.code:
+        t.fail("fuzz", "not built: exit code %s" % r.code, r.err.decode("utf-8", "replace")[-3000:])
+        return
+    for name in names:
+        t.later(one, name)
