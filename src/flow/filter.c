@@ -57,6 +57,7 @@ enum spur_status filter_new(struct filter **out, struct spur_trace *t,
 	f->depth = spec->depth ? spec->depth : INT32_MAX;
 	f->min_ns = trace_from_ns(t, spec->min_ns);
 	f->min_size = spec->min_size;
+	f->bare_ns = spec->bare_ns;
 	f->no_sched = spec->no_sched;
 	f->no_sched_preempt = spec->no_sched_preempt;
 	f->no_event = spec->no_event;

@@ -11,6 +11,7 @@
 #define SPUR_FLOW_FILTER_H
 
 #include "base/text.h"
+#include "flow/moment.h"
 #include "model/trace.h"
 
 /* One -F/-N/-C/-H/-L/-T/--lib option, in the order given. */
@@ -42,8 +43,9 @@ struct filter_spec {
 	int64_t min_ns; /* -t; 0: none */
 	uint64_t min_size; /* -Z; bytes of code; 0: none */
 	const char *range; /* -r: FROM~TO as uftrace takes it; NULL: none */
-	const char *from,
-		*to; /* --from, --to: 1.5s, -1s (from the end), @ISO, absolute; NULL: none */
+	const char *from, *to; /* --from, --to: see flow/moment.h; NULL: none */
+	enum moment_numbers numbers; /* how numbers in them are read */
+	int64_t bare_ns; /* of times in -T and -F without unit; 0: they need one */
 	const char *tids, *pids, *cpus; /* comma lists with ranges a-b; NULL: all */
 	const char *threads; /* thread names: patterns, comma between */
 	const char *kinds; /* comma list of kind names, lower or upper case; NULL: all */

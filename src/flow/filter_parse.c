@@ -8,6 +8,7 @@
 
 #include "base/out.h"
 #include "flow/filter_parts.h"
+#include "flow/moment.h"
 #include "model/demangle.h"
 
 enum { RULES_MAX = 65536, LIST_MAX = 65536, DEPTH_MAX = 1 << 24 };
@@ -156,7 +157,7 @@ static bool parse_value(enum value_kind kind, struct text t, struct rule *r)
 	case VALUE_DEPTH:
 		return parse_depth(t, &r->depth);
 	case VALUE_TIME:
-		return duration_parse(t, &r->time);
+		return moment_duration(t, r->bare_ns, &r->time);
 	case VALUE_SIZE:
 		return parse_size(t, &r->size);
 	case VALUE_COLOR:
@@ -241,8 +242,10 @@ static enum spur_status parse_action(struct filter *f, struct rule *r, enum filt
 			       option_names[what], (int)word.len, word.p);
 	if (!parse_value(a->value, text_make(word.p + len, word.len - len), r))
 		return err_set(err, SPUR_ERR_USAGE,
-			       "%s: expected a value after \"%s\", found \"%.*s\"",
-			       option_names[what], a->name, (int)(word.len - len), word.p + len);
+			       "%s: expected a %s after \"%s\", found \"%.*s\"",
+			       option_names[what],
+			       a->value == VALUE_TIME ? "time (5ns, 10us, 1.5s)" : "value", a->name,
+			       (int)(word.len - len), word.p + len);
 	/* The option says whether -F and -N let in or out. */
 	if (what == FILTER_TRIGGER || !(a->set & (RULE_IN | RULE_OUT)))
 		r->flags = (r->flags & ~a->clear) | a->set;
@@ -339,6 +342,7 @@ static enum spur_status parse_item(struct filter *f, const struct filter_item *i
 		if (!mem_grow((void **)&f->rules, &f->rules_cap, f->nrules + 1, sizeof(*f->rules),
 			      RULES_MAX))
 			return err_nomem(err);
+		f->rules[f->nrules].bare_ns = f->bare_ns;
 		if (parse_rule(f, &f->rules[f->nrules++], item->what, piece, match, err) ==
 		    SPUR_FAIL)
 			return SPUR_FAIL;

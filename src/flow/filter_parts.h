@@ -54,6 +54,7 @@ struct rule {
 	uint32_t flags;
 	int32_t depth;
 	int64_t time;
+	int64_t bare_ns; /* of a time without unit; 0: it needs one */
 	uint64_t size;
 	enum rule_module module;
 	const char *module_name;
@@ -96,6 +97,7 @@ struct filter {
 	uint32_t kinds; /* bit per kind that passes */
 	int64_t from, to; /* [from, to) passes */
 	int64_t min_ns;
+	int64_t bare_ns; /* see struct rule */
 	uint64_t min_size;
 	int32_t depth; /* INT32_MAX: no limit */
 	bool no_sched, no_sched_preempt, no_event, no_args;
@@ -116,11 +118,6 @@ bool number_list_has(const struct number_list *l, int64_t n);
 /* filter_time.c */
 enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err);
-/*
- * A duration with unit as uftrace takes it: ns us ms s m h, nsec usec msec sec min; without unit:
- * ns.
- */
-bool duration_parse(struct text t, int64_t *ns);
 
 /* filter.c */
 bool filter_track_passes(const struct filter *f, uint32_t track);

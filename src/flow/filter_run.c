@@ -143,12 +143,14 @@ static bool switch_is_preempted(struct track_state *s, const struct spur_event *
 static bool pick_rows(struct filter_run *r, struct row_list *l)
 {
 	const struct filter *f = r->filter;
+	/* An open end lets the latest time of all pass too. */
+	const int64_t last = f->to - (f->to != INT64_MAX && f->to != INT64_MIN);
 	size_t w = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct spur_event *row = &l->rows[i];
 
-		if ((row->ts < f->from) | (row->ts >= f->to))
+		if ((row->ts < f->from) | (row->ts > last))
 			continue;
 		if ((f->no_event && is_event(row->kind)) ||
 		    (f->no_sched && row->kind == SPUR_SWITCH)) {

@@ -310,6 +310,23 @@ int64_t trace_from_ns(const struct spur_trace *t, int64_t ns)
 	return t->clock.ticks ? scale_ns(&s, ns) : ns;
 }
 
+int64_t trace_ticks_ns(const struct spur_trace *t, int64_t ts)
+{
+	struct scale s;
+
+	return t->clock.ticks && scale_from_hz(&s, t->clock.hz) ? scale_ns(&s, ts) : ts;
+}
+
+int64_t trace_ticks_from(const struct spur_trace *t, int64_t ns)
+{
+	const int64_t near = trace_from_ns(t, ns);
+
+	/* Both ways round down: the tick looked for is that one, or the next. */
+	if (trace_ticks_ns(t, near) < ns && near < INT64_MAX)
+		return near + 1;
+	return near;
+}
+
 void trace_join_diag(struct spur_trace *t)
 {
 	diag_free(&t->joined);

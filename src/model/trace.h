@@ -85,6 +85,8 @@ struct spur_trace {
 	 * whole range where nobody says.
 	 */
 	int64_t want_from, want_to;
+	bool start_known;
+	int64_t start; /* trace_start(): the ts that shown times count from */
 	int64_t default_min_ns; /* analyses leave out shorter calls unless told otherwise; 0: none */
 	const char *version; /* of the format as found: "4", "2.0" */
 	const char *byte_order; /* "little", "big", "mixed" */
@@ -163,6 +165,10 @@ uint32_t trace_class_count(const struct spur_trace *t);
 
 /* A duration as rows have it: the same, or in ticks where clock.ticks is set. */
 int64_t trace_from_ns(const struct spur_trace *t, int64_t ns);
+/* The ns of a row's ts: the same, or scaled where clock.ticks is set. */
+int64_t trace_ticks_ns(const struct spur_trace *t, int64_t ts);
+/* The inverse: the least ts whose ns are `ns` or more. */
+int64_t trace_ticks_from(const struct spur_trace *t, int64_t ns);
 
 /* Joins the diagnostics of all feeds, in feed order, into t->joined. */
 void trace_join_diag(struct spur_trace *t);
