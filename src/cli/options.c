@@ -137,6 +137,19 @@ static const struct opt filter_options[] = {
 	  .value = FILTER_LIBRARY,
 	  .arg = "NAME",
 	  .help = "only functions of this program or library" },
+	{ .name = "name",
+	  .type = OPT_FILTER,
+	  .value = FILTER_NAME,
+	  .arg = "NAME",
+	  .help = "only events of this name (a name or a pattern); several allowed" },
+	{ .name = "where",
+	  .type = OPT_FILTER,
+	  .value = FILTER_WHERE,
+	  .arg = "EXPR",
+	  .help = "only events for which this is true: comparisons (== != < <= > >= =~) of ts, dur, "
+		  "name, cat, pid, tid, cpu, depth, kind, thread, module and arguments (arg.NAME, "
+		  "arg.a.b) with numbers (3, 0x1f, 1.5ms) and text in quotes, && || ! and "
+		  "parentheses: 'arg.fd == 3 && dur > 1ms'" },
 	{ .name = "trigger",
 	  .letter = 'T',
 	  .type = OPT_FILTER,

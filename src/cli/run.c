@@ -215,6 +215,7 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 	const bool filtered = env->filter || v->pass.root;
 	bool damaged = false;
 
+	filter_where_notes(env->filter, env->notes);
 	if (env->notes->len && !v->quiet && !reader_left)
 		say_text(env->notes->buf, env->notes->len);
 	if (!reader_left)

@@ -10,6 +10,7 @@
 #ifndef SPUR_FLOW_FILTER_H
 #define SPUR_FLOW_FILTER_H
 
+#include "base/out.h"
 #include "base/text.h"
 #include "flow/moment.h"
 #include "model/trace.h"
@@ -27,6 +28,8 @@ enum filter_what {
 	 * caller hide backtrace color=C if:argN>V
 	 */
 	FILTER_TRIGGER,
+	FILTER_NAME, /* --name: events of this name, whatever kind they are */
+	FILTER_WHERE, /* --where: an expression, see flow/where.h */
 };
 
 struct filter_item {
@@ -125,5 +128,11 @@ enum filter_color {
 	FILTER_GRAY,
 };
 unsigned filter_marks(struct filter *f, uint32_t cls);
+/*
+ * After a run: a line for each --name and comparison of --where that was true for no event, where no
+ * event passed them; and one if calls had to be decided before their end. With "spur: note: " in
+ * front.
+ */
+void filter_where_notes(const struct filter *f, struct out *o);
 
 #endif

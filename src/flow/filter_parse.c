@@ -363,6 +363,7 @@ enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *
 	static const int order[] = {
 		[FILTER_FUNC] = 0, [FILTER_NOTRACE] = 0,  [FILTER_TRIGGER] = 1, [FILTER_CALLER] = 2,
 		[FILTER_HIDE] = 3, [FILTER_LOCATION] = 4, [FILTER_LIBRARY] = 5,
+		[FILTER_NAME] = -1, [FILTER_WHERE] = -1, /* filter_parse_where() */
 	};
 
 	for (int group = 0; group <= order[FILTER_LIBRARY]; group++)
@@ -380,6 +381,36 @@ enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *
 		f->is_global |= (flags & (RULE_ON | RULE_OFF)) != 0;
 	}
 	return SPUR_OK;
+}
+
+enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *spec,
+				    struct spur_error *err)
+{
+	uint32_t names = UINT32_MAX;
+
+	for (size_t i = 0; i < spec->nitems; i++) {
+		const enum filter_what what = spec->items[i].what;
+		const struct text t = text_of(spec->items[i].text);
+		struct pattern *p;
+
+		if (what != FILTER_NAME && what != FILTER_WHERE)
+			continue;
+		if (!f->where) {
+			f->where = arena_alloc(&f->arena, sizeof(*f->where));
+			if (!f->where)
+				return err_nomem(err);
+			where_init(f->where, f->trace);
+		}
+		if (what == FILTER_WHERE) {
+			if (where_add(f->where, t.p, err) == SPUR_FAIL)
+				return SPUR_FAIL;
+			continue;
+		}
+		p = name_pattern(f, t, spec->match, err);
+		if (!p || where_add_name(f->where, t, p, &names, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
+	return names == UINT32_MAX ? SPUR_OK : where_require(f->where, names, err);
 }
 
 static bool is_separator(char c)

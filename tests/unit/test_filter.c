@@ -641,7 +641,7 @@ static void test_times(void **state)
 	check(script, &(struct filter_spec){ .from = "127", .numbers = MOMENT_TS }, "/b /m");
 	check(script, &(struct filter_spec){ .from = "0.000000126", .numbers = MOMENT_CLOCK },
 	      "b /b /m");
-	check(script, &(struct filter_spec){ .range = "10ns~+2ns" }, "");
+	check(script, &(struct filter_spec){ .range = "10ns~+2ns" }, "a /a");
 	check(script, &(struct filter_spec){ .range = "11ns~+1ns" }, "a /a");
 }
 
