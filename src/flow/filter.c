@@ -123,16 +123,6 @@ void filter_span(const struct filter *f, int64_t *from, int64_t *to)
 	*to = f->to;
 }
 
-/* The thread that the track is, or is a part of; NULL where there is none. */
-static const struct spur_track *thread_of(const struct spur_trace *t, uint32_t id)
-{
-	const struct spur_track *track = spur_track(t, id);
-
-	for (int i = 0; track && track->kind != SPUR_TRACK_THREAD && i < 16; i++)
-		track = spur_track(t, track->parent);
-	return track && track->kind == SPUR_TRACK_THREAD ? track : NULL;
-}
-
 static int64_t pid_of(const struct spur_trace *t, uint32_t id)
 {
 	const struct spur_track *track = spur_track(t, id);
@@ -144,7 +134,7 @@ static int64_t pid_of(const struct spur_trace *t, uint32_t id)
 
 bool filter_track_passes(const struct filter *f, uint32_t id)
 {
-	const struct spur_track *thread = thread_of(f->trace, id);
+	const struct spur_track *thread = spur_track(f->trace, trace_thread_of(f->trace, id));
 	bool named = !f->nthreads;
 
 	if (f->tids.count && !(thread && number_list_has(&f->tids, thread->tid)))

@@ -252,13 +252,11 @@ static enum spur_status parse_action(struct filter *f, struct rule *r, enum filt
 	return SPUR_OK;
 }
 
-/* Mangled names in options match what is demangled. */
-static struct pattern *name_pattern(struct filter *f, struct text name, enum pattern_kind kind,
+struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
 				    struct spur_error *err)
 {
 	struct out o;
 	struct pattern *p = NULL;
-	const char *s;
 
 	if (!pattern_is_special(name) || (kind == PATTERN_REGEX && text_starts(name, "operator ")))
 		kind = PATTERN_EXACT;
@@ -267,9 +265,9 @@ static struct pattern *name_pattern(struct filter *f, struct text name, enum pat
 		demangle(&o, name.p, name.len, DEMANGLE_SIMPLE);
 	else
 		out_bytes(&o, name.p, name.len);
-	s = o.error ? NULL : arena_strdup(&f->arena, o.buf, o.len);
-	if (s)
-		p = pattern_new(kind, s, err);
+	out_char(&o, '\0');
+	if (!o.error)
+		p = pattern_new(kind, o.buf, err);
 	else
 		err_nomem(err);
 	out_free(&o);
@@ -325,7 +323,7 @@ static enum spur_status parse_rule(struct filter *f, struct rule *r, enum filter
 	if (what == FILTER_LOCATION)
 		r->pattern = place_pattern(f, name, match, err);
 	else
-		r->pattern = name_pattern(f, name, match, err);
+		r->pattern = filter_name_pattern(name, match, err);
 	return r->pattern ? SPUR_OK : SPUR_FAIL;
 }
 
@@ -406,7 +404,7 @@ enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *
 				return SPUR_FAIL;
 			continue;
 		}
-		p = name_pattern(f, t, spec->match, err);
+		p = filter_name_pattern(t, spec->match, err);
 		if (!p || where_add_name(f->where, t, p, &names, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
@@ -498,7 +496,7 @@ static enum spur_status parse_threads(struct filter *f, const char *s, enum patt
 		if (!mem_grow((void **)&f->threads, &f->threads_cap, f->nthreads + 1,
 			      sizeof(struct pattern *), LIST_MAX))
 			return err_nomem(err);
-		f->threads[f->nthreads] = name_pattern(f, word, match, err);
+		f->threads[f->nthreads] = filter_name_pattern(word, match, err);
 		if (!f->threads[f->nthreads])
 			return SPUR_FAIL;
 		f->nthreads++;

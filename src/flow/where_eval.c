@@ -5,7 +5,7 @@
 #include "flow/where.h"
 #include "format/format.h"
 
-enum { PARENTS = 16, HEX_MAX = 256, COPY = 512 };
+enum { HEX_MAX = 256, COPY = 512 };
 
 /* --- comparing --- */
 
@@ -274,22 +274,6 @@ static bool leaf_is_named(const struct where_leaf *l)
 	       l->field == WHERE_ANY_NAME;
 }
 
-/* The first track from this one up that the test takes. */
-static const struct spur_track *track_up(const struct spur_trace *t, uint32_t id,
-					 bool (*is)(const struct spur_track *))
-{
-	const struct spur_track *track = spur_track(t, id);
-
-	for (int i = 0; track && !is(track) && i < PARENTS; i++)
-		track = spur_track(t, track->parent);
-	return track && is(track) ? track : NULL;
-}
-
-static bool is_thread(const struct spur_track *track)
-{
-	return track->kind == SPUR_TRACK_THREAD;
-}
-
 /* The same ids as output shows: those of the row's own track. */
 static bool id_holds(const struct where_leaf *l, int64_t id)
 {
@@ -302,7 +286,7 @@ static bool track_holds(const struct spur_trace *t, const struct where_leaf *l, 
 
 	if (l->field != WHERE_THREAD)
 		return own && id_holds(l, l->field == WHERE_PID ? own->pid : own->tid);
-	thread = track_up(t, id, is_thread);
+	thread = spur_track(t, trace_thread_of(t, id));
 	return thread && string_holds(t, l, thread->name);
 }
 

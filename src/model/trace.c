@@ -303,6 +303,18 @@ static int group_order(const void *a, const void *b)
 }
 
 /* What threads found while they shared the trace's own log came in any order: sorted, it is the same each time. */
+uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track)
+{
+	enum { PARENTS = 16 };
+	const struct spur_track *k = spur_track(t, track);
+
+	for (int i = 0; k && k->kind != SPUR_TRACK_THREAD && i < PARENTS; i++) {
+		track = k->parent;
+		k = spur_track(t, track);
+	}
+	return k && k->kind == SPUR_TRACK_THREAD ? track : SPUR_NONE;
+}
+
 int64_t trace_from_ns(const struct spur_trace *t, int64_t ns)
 {
 	const struct scale s = { .num = t->clock.hz, .den = 1000000000 };

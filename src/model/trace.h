@@ -126,6 +126,9 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
 
+/* The thread that the track is, or is a part of; SPUR_NONE if it belongs to none. */
+uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track);
+
 /*
  * From now on the strings of `t`, which has none yet, go to `strings`: a string has the same id in
  * all traces that share them. They must outlive the trace.

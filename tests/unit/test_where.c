@@ -235,8 +235,8 @@ static void test_errors(void **state)
 		{ "kind < begin", "column 8: expected ==, != or =~ before a kind, found begin" },
 		{ "\xc3\xa4 == 3", "column 1: expected ts, dur" },
 		{ "name == \"\xc3\xa4\" && dur == 5", "column 23: expected a time with its unit" },
-		{ "cpu == 99999999999999999999", "column 8: expected a number" },
-		{ "ts > 5 || pid == 3", "column 6: expected a unit behind \"5\"" },
+		{ "cpu == 1.5.2", "column 8: expected a number (3, -3, 0x1f, 1.5, 10us), found 1.5.2" },
+		{ "ts > 0.5 || pid == 3", "column 6: expected a unit behind \"0.5\"" },
 		{ "ts > \"soon\"", "column 6: expected a time (1.5s" },
 		{ "pid == 3 & tid == 4", "column 10: expected && or || or the end, found &" },
 	};
@@ -249,12 +249,11 @@ static void test_errors(void **state)
 		struct filter *f;
 		char want[400];
 
-		assert_int_equal(filter_new(&f, t,
-					    &(struct filter_spec){ .items = &item, .nitems = 1 }, &err),
-				 SPUR_FAIL);
-		assert_int_equal(err.code, SPUR_ERR_USAGE);
+		if (filter_new(&f, t, &(struct filter_spec){ .items = &item, .nitems = 1 },
+			       &err) != SPUR_FAIL)
+			fail_msg("%s: accepted", cases[i].where);
 		snprintf(want, sizeof(want), "--where: %s", cases[i].say);
-		if (strncmp(err.message, want, strlen(want)) != 0)
+		if (err.code != SPUR_ERR_USAGE || strncmp(err.message, want, strlen(want)) != 0)
 			fail_msg("%s: %s", cases[i].where, err.message);
 		fake_trace_free(t);
 	}
