@@ -202,6 +202,8 @@ bool text_duration(const char *s, int64_t unit_ns, int64_t *ns)
 			t.len = 0;
 		}
 	}
+	if (!unit_ns && (whole || frac))
+		return false;
 	sum = (__int128)whole * unit_ns + (__int128)frac * unit_ns / (int64_t)one;
 	if (t.len || sum > INT64_MAX)
 		return false;

@@ -37,7 +37,10 @@ bool text_u64(struct text *t, unsigned base, uint64_t *out);
 bool text_i64(struct text *t, int64_t *out); /* optional sign, decimal */
 /* SEC.FRACTION (1 to 9+ digits of fraction; beyond 9 are dropped) to ns. */
 bool text_seconds(struct text *t, uint64_t *ns);
-/* A duration option: 1.5s 250ms 10us 3ns 2m 1h, a bare number is `unit_ns` each; whole text must match. */
+/*
+ * A duration option: 1.5s 250ms 10us 3ns 2m 1h; whole text must match. A number without a unit is `unit_ns` each; if
+ * that is 0, only 0 may lack one.
+ */
 bool text_duration(const char *s, int64_t unit_ns, int64_t *ns);
 
 /* Length of the valid UTF-8 sequence at p (1 to 4), or 0. Surrogates and overlong forms are invalid. */

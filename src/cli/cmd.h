@@ -24,7 +24,7 @@ enum opt_type {
 	OPT_LIST, /* const char *; repeated ones are joined by commas */
 	OPT_INT, /* int, not negative */
 	OPT_U64, /* uint64_t; sizes take k, m, g */
-	OPT_DURATION, /* int64_t ns: 1.5s 250ms 10us; a bare number is ns */
+	OPT_DURATION, /* int64_t ns: 1.5s 250ms 10us; without a unit ns, with --style=uftrace only */
 	OPT_CHOICE, /* int: index into `choices` */
 	OPT_FILTER, /* appended to the filter items: `value` is the enum filter_what */
 	OPT_CALL, /* call(values, text) -> bool; without `arg` a flag, text is NULL */

@@ -160,6 +160,18 @@ static bool value_choice(const struct opt_value *w)
 	return value_bad(w, list);
 }
 
+/* Whether a unit may be missing is known once the style is: see run_settle(). */
+static bool value_duration(const struct opt_value *w)
+{
+	if (text_duration(w->text, 0, value_field(w)))
+		return true;
+	if (!text_duration(w->text, 1, value_field(w)))
+		return value_bad(w, "a time like 1.5s, 250ms or 10us");
+	w->values->bare_option = w->opt->name;
+	w->values->bare_text = w->text;
+	return true;
+}
+
 static bool value_list(const struct opt_value *w)
 {
 	const char **field = value_field(w);
@@ -200,8 +212,7 @@ static bool value_set(const struct opt_value *w)
 	case OPT_U64:
 		return value_u64(w);
 	case OPT_DURATION:
-		return text_duration(w->text, 1, value_field(w)) ||
-		       value_bad(w, "a time like 1.5s, 250ms or 10us");
+		return value_duration(w);
 	case OPT_CHOICE:
 		return value_choice(w);
 	case OPT_FILTER:

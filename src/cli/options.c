@@ -137,6 +137,19 @@ static const struct opt filter_options[] = {
 	  .value = FILTER_LIBRARY,
 	  .arg = "NAME",
 	  .help = "only functions of this program or library" },
+	{ .name = "name",
+	  .type = OPT_FILTER,
+	  .value = FILTER_NAME,
+	  .arg = "NAME",
+	  .help = "only events of this name (a name or a pattern); several allowed" },
+	{ .name = "where",
+	  .type = OPT_FILTER,
+	  .value = FILTER_WHERE,
+	  .arg = "EXPR",
+	  .help = "only events for which this is true: comparisons (== != < <= > >= =~) of ts, dur, "
+		  "name, cat, pid, tid, cpu, depth, kind, thread, module and arguments (arg.NAME, "
+		  "arg.a.b) with numbers (3, 0x1f, 1.5ms) and text in quotes, && || ! and "
+		  "parentheses: 'arg.fd == 3 && dur > 1ms'" },
 	{ .name = "trigger",
 	  .letter = 'T',
 	  .type = OPT_FILTER,
@@ -175,19 +188,21 @@ static const struct opt filter_options[] = {
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, filter.range),
 	  .arg = "FROM~TO",
-	  .help = "only this time: with a unit since the start, without one a time stamp in "
-		  "seconds" },
+	  .help = "only this time, as uftrace takes it: with a unit after the first function, "
+		  "without one in seconds of the trace's clock; else as --from" },
 	{ .name = "from",
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, filter.from),
 	  .arg = "TIME",
-	  .help = "from here on: 1.5s (since the start), -1s (before the end), "
-		  "@2025-01-31T12:00:00 or @SECONDS" },
+	  .help = "only events from this time on: 1.5s (after the first event), -1s (before the "
+		  "last), 50% (of the trace), 10:21:03.5, 2026-11-22T10:21:03.5+01:00 (without a "
+		  "zone: local time), a time as cat and replay show it, a ts of JSON (@5ns: a small "
+		  "one), @828.215538 (seconds of the trace's clock)" },
 	{ .name = "to",
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, filter.to),
 	  .arg = "TIME",
-	  .help = "up to here; as --from" },
+	  .help = "only events before this time, given as for --from; +1ms: that much after --from" },
 	{ .name = "tid",
 	  .type = OPT_LIST,
 	  .offset = offsetof(struct values, filter.tids),

@@ -106,12 +106,22 @@ static enum spur_status run_settle(struct values *v)
 						   [MATCH_SIMPLE] = PATTERN_EXACT };
 	struct pass_options *p = &v->pass;
 
+	const bool uftrace = p->style && strcmp(p->style, "uftrace") == 0;
+
+	if (v->bare_option && !uftrace)
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "--%s: expected a unit behind \"%s\": ns, us, ms, s, m or h",
+			       v->bare_option, v->bare_text);
+	v->filter.bare_ns = uftrace ? 1 : 0;
 	if (v->json + v->jsonl + v->csv > 1)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "expected one of --json, --jsonl, --csv, found several");
 	p->form = v->json ? FORM_JSON : v->jsonl ? FORM_JSONL : v->csv ? FORM_CSV : p->form;
 	if (v->time != NOT_GIVEN)
 		p->time = (enum pass_time)v->time;
+	v->filter.numbers = p->form != FORM_TEXT || v->time == TIME_RAW ? MOMENT_TS
+			    : v->time == TIME_ABS			   ? MOMENT_CLOCK
+									   : MOMENT_REL;
 	v->filter.items = v->items;
 	v->filter.nitems = v->nitems;
 	v->filter.match = kinds[v->match];
@@ -205,6 +215,7 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 	const bool filtered = env->filter || v->pass.root;
 	bool damaged = false;
 
+	filter_where_notes(env->filter, env->notes);
 	if (env->notes->len && !v->quiet && !reader_left)
 		say_text(env->notes->buf, env->notes->len);
 	if (!reader_left)

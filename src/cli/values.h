@@ -31,6 +31,7 @@ struct values {
 	struct filter_item *items;
 	size_t nitems, items_cap;
 	int match; /* enum choice_match */
+	const char *bare_option, *bare_text; /* the last duration without a unit; NULL: none */
 
 	/* What comes out. */
 	struct pass_options pass;

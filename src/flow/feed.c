@@ -62,6 +62,25 @@ enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
 	return SPUR_OK;
 }
 
+enum spur_status trace_start(struct spur_trace *t, int64_t *first)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < t->nfeeds && !t->start_known; i++) {
+		struct feed *f = t->feeds[i];
+
+		if (!f->nahead && feed_read_ahead(t, f) == SPUR_FAIL)
+			return SPUR_FAIL;
+		if (f->nahead && (!any || f->ahead[0].ts < t->start)) {
+			t->start = f->ahead[0].ts;
+			any = true;
+		}
+	}
+	t->start_known = true;
+	*first = t->start;
+	return SPUR_OK;
+}
+
 /* Rows read ahead, as many as fit. */
 static void feed_take_ahead(struct feed *f, struct batch *b)
 {

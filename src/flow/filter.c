@@ -15,6 +15,7 @@ static bool spec_is_empty(const struct filter_spec *s)
 
 static void choose_stages(struct filter *f)
 {
+	const bool pairs = f->where && f->where->uses_calls;
 	const uint32_t look_ahead = RULE_TIME | RULE_SIZE | RULE_CALLER;
 	uint32_t flags = 0;
 
@@ -30,10 +31,9 @@ static void choose_stages(struct filter *f)
 	f->last = f->kinds != UINT32_MAX || f->cpus.count;
 	/* Stacks of tracks that several feeds share exist in the merged order only. */
 	f->shared = f->trace->tracks_shared;
-	if (!f->holds && !f->scopes) {
+	if (!f->holds && !f->scopes && !pairs)
 		trace_want(f->trace, f->from, f->to);
-	}
-	f->is_global |= f->shared && (f->holds || f->scopes);
+	f->is_global |= f->shared && (f->holds || f->scopes || pairs);
 }
 
 enum spur_status filter_new(struct filter **out, struct spur_trace *t,
@@ -57,13 +57,15 @@ enum spur_status filter_new(struct filter **out, struct spur_trace *t,
 	f->depth = spec->depth ? spec->depth : INT32_MAX;
 	f->min_ns = trace_from_ns(t, spec->min_ns);
 	f->min_size = spec->min_size;
+	f->bare_ns = spec->bare_ns;
 	f->no_sched = spec->no_sched;
 	f->no_sched_preempt = spec->no_sched_preempt;
 	f->no_event = spec->no_event;
 	f->no_args = spec->no_args;
 	if (filter_parse_rules(f, spec, err) == SPUR_FAIL ||
 	    filter_parse_lists(f, spec, err) == SPUR_FAIL ||
-	    filter_parse_times(f, spec, err) == SPUR_FAIL) {
+	    filter_parse_times(f, spec, err) == SPUR_FAIL ||
+	    filter_parse_where(f, spec, err) == SPUR_FAIL) {
 		filter_free(f);
 		return SPUR_FAIL;
 	}
@@ -84,6 +86,8 @@ void filter_free(struct filter *f)
 		mem_free(f->verdicts[i]);
 	mem_free(f->rules);
 	mem_free(f->threads);
+	if (f->where)
+		where_free(f->where);
 	arena_free(&f->arena);
 	pthread_mutex_destroy(&f->lock);
 	mem_free(f);
@@ -119,16 +123,6 @@ void filter_span(const struct filter *f, int64_t *from, int64_t *to)
 	*to = f->to;
 }
 
-/* The thread that the track is, or is a part of; NULL where there is none. */
-static const struct spur_track *thread_of(const struct spur_trace *t, uint32_t id)
-{
-	const struct spur_track *track = spur_track(t, id);
-
-	for (int i = 0; track && track->kind != SPUR_TRACK_THREAD && i < 16; i++)
-		track = spur_track(t, track->parent);
-	return track && track->kind == SPUR_TRACK_THREAD ? track : NULL;
-}
-
 static int64_t pid_of(const struct spur_trace *t, uint32_t id)
 {
 	const struct spur_track *track = spur_track(t, id);
@@ -140,7 +134,7 @@ static int64_t pid_of(const struct spur_trace *t, uint32_t id)
 
 bool filter_track_passes(const struct filter *f, uint32_t id)
 {
-	const struct spur_track *thread = thread_of(f->trace, id);
+	const struct spur_track *thread = spur_track(f->trace, trace_thread_of(f->trace, id));
 	bool named = !f->nthreads;
 
 	if (f->tids.count && !(thread && number_list_has(&f->tids, thread->tid)))
@@ -222,7 +216,7 @@ static void verdict_apply(struct verdict *v, const struct rule *r)
 		v->color = r->color;
 }
 
-static void verdict_make(const struct filter *f, const struct event_class *c, struct verdict *v)
+static void verdict_make(struct filter *f, const struct event_class *c, struct verdict *v)
 {
 	v->size = c->size < UINT32_MAX ? (uint32_t)c->size : UINT32_MAX;
 	if (c->flags & (CLASS_MARKER | CLASS_INSIDE))
@@ -230,6 +224,8 @@ static void verdict_make(const struct filter *f, const struct event_class *c, st
 	for (size_t i = 0; i < f->nrules; i++)
 		if (rule_matches(f->trace, &f->rules[i], c))
 			verdict_apply(v, &f->rules[i]);
+	if (f->where)
+		where_class(f->where, c, &v->where);
 }
 
 const struct verdict *filter_judge(struct filter *f, uint32_t cls)
@@ -264,4 +260,58 @@ unsigned filter_marks(struct filter *f, uint32_t cls)
 	if (v && (v->flags & RULE_BACKTRACE))
 		marks |= FILTER_MARK_BACKTRACE;
 	return v ? marks | (unsigned)v->color << FILTER_MARK_COLOR : marks;
+}
+
+static const char *near_name(const struct spur_trace *t, struct text name)
+{
+	enum { LOOKED_AT = 4096, WORD = 64 };
+	const uint32_t n = trace_class_count(t);
+	const char **names = mem_array(LOOKED_AT + 1, sizeof(*names)), *near = NULL;
+	char word[WORD];
+	size_t found = 0;
+
+	if (names && name.len < sizeof(word)) {
+		memcpy(word, name.p, name.len);
+		word[name.len] = '\0';
+		for (uint32_t i = 1; i < n && found < LOOKED_AT; i++)
+			names[found++] = spur_string(t, trace_class(t, i)->name, NULL);
+		near = text_suggest(word, names);
+	}
+	mem_free(names);
+	return near;
+}
+
+static void leaf_note(const struct filter *f, const struct where_leaf *l, struct out *o)
+{
+	const bool named = l->is_name || (l->field == WHERE_NAME && l->op == WHERE_EQ);
+	const char *near = named ? near_name(f->trace, l->is_name ? l->source : l->text) : NULL;
+
+	out_str(o, "spur: note: ");
+	if (l->is_name)
+		out_str(o, "--name: no event is named ");
+	else if (l->field == WHERE_ARG && !l->found)
+		out_str(o, "--where: no event that it was asked of has the argument: ");
+	else
+		out_str(o, "--where: true for no event: ");
+	out_safe(o, l->source.p, l->source.len);
+	if (near) {
+		out_str(o, "; did you mean ");
+		out_safe(o, near, strlen(near));
+		out_char(o, '?');
+	}
+	out_char(o, '\n');
+}
+
+void filter_where_notes(const struct filter *f, struct out *o)
+{
+	if (!f || !f->where)
+		return;
+	for (size_t i = 0; !f->where_passed && i < f->where->nleaves; i++)
+		if (f->where->leaves[i].asked && !f->where->leaves[i].held)
+			leaf_note(f, &f->where->leaves[i], o);
+	if (f->where_forced)
+		out_printf(o,
+			   "spur: warning: --where: calls that had to be decided before their end, as "
+			   "if they had none: %llu\n",
+			   (unsigned long long)f->where_forced);
 }

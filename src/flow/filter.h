@@ -10,7 +10,9 @@
 #ifndef SPUR_FLOW_FILTER_H
 #define SPUR_FLOW_FILTER_H
 
+#include "base/out.h"
 #include "base/text.h"
+#include "flow/moment.h"
 #include "model/trace.h"
 
 /* One -F/-N/-C/-H/-L/-T/--lib option, in the order given. */
@@ -26,6 +28,8 @@ enum filter_what {
 	 * caller hide backtrace color=C if:argN>V
 	 */
 	FILTER_TRIGGER,
+	FILTER_NAME, /* --name: events of this name, whatever kind they are */
+	FILTER_WHERE, /* --where: an expression, see flow/where.h */
 };
 
 struct filter_item {
@@ -42,8 +46,9 @@ struct filter_spec {
 	int64_t min_ns; /* -t; 0: none */
 	uint64_t min_size; /* -Z; bytes of code; 0: none */
 	const char *range; /* -r: FROM~TO as uftrace takes it; NULL: none */
-	const char *from,
-		*to; /* --from, --to: 1.5s, -1s (from the end), @ISO, absolute; NULL: none */
+	const char *from, *to; /* --from, --to: see flow/moment.h; NULL: none */
+	enum moment_numbers numbers; /* how numbers in them are read */
+	int64_t bare_ns; /* of times in -T and -F without unit; 0: they need one */
 	const char *tids, *pids, *cpus; /* comma lists with ranges a-b; NULL: all */
 	const char *threads; /* thread names: patterns, comma between */
 	const char *kinds; /* comma list of kind names, lower or upper case; NULL: all */
@@ -123,5 +128,17 @@ enum filter_color {
 	FILTER_GRAY,
 };
 unsigned filter_marks(struct filter *f, uint32_t cls);
+/*
+ * The pattern that an option's function name stands for: exact if it has no special characters; a
+ * mangled name matches what is demangled. NULL with `err` set; free with pattern_free().
+ */
+struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
+				    struct spur_error *err);
+/*
+ * After a run: a line for each --name and comparison of --where that was true for no event, where no
+ * event passed them; and one if calls had to be decided before their end. With "spur: note: " in
+ * front.
+ */
+void filter_where_notes(const struct filter *f, struct out *o);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/out.h"
 #include "flow/filter_parts.h"
+#include "flow/moment.h"
 #include "model/demangle.h"
 
 enum { RULES_MAX = 65536, LIST_MAX = 65536, DEPTH_MAX = 1 << 24 };
@@ -156,7 +157,7 @@ static bool parse_value(enum value_kind kind, struct text t, struct rule *r)
 	case VALUE_DEPTH:
 		return parse_depth(t, &r->depth);
 	case VALUE_TIME:
-		return duration_parse(t, &r->time);
+		return moment_duration(t, r->bare_ns, &r->time);
 	case VALUE_SIZE:
 		return parse_size(t, &r->size);
 	case VALUE_COLOR:
@@ -241,21 +242,21 @@ static enum spur_status parse_action(struct filter *f, struct rule *r, enum filt
 			       option_names[what], (int)word.len, word.p);
 	if (!parse_value(a->value, text_make(word.p + len, word.len - len), r))
 		return err_set(err, SPUR_ERR_USAGE,
-			       "%s: expected a value after \"%s\", found \"%.*s\"",
-			       option_names[what], a->name, (int)(word.len - len), word.p + len);
+			       "%s: expected a %s after \"%s\", found \"%.*s\"",
+			       option_names[what],
+			       a->value == VALUE_TIME ? "time (5ns, 10us, 1.5s)" : "value", a->name,
+			       (int)(word.len - len), word.p + len);
 	/* The option says whether -F and -N let in or out. */
 	if (what == FILTER_TRIGGER || !(a->set & (RULE_IN | RULE_OUT)))
 		r->flags = (r->flags & ~a->clear) | a->set;
 	return SPUR_OK;
 }
 
-/* Mangled names in options match what is demangled. */
-static struct pattern *name_pattern(struct filter *f, struct text name, enum pattern_kind kind,
+struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
 				    struct spur_error *err)
 {
 	struct out o;
 	struct pattern *p = NULL;
-	const char *s;
 
 	if (!pattern_is_special(name) || (kind == PATTERN_REGEX && text_starts(name, "operator ")))
 		kind = PATTERN_EXACT;
@@ -264,9 +265,9 @@ static struct pattern *name_pattern(struct filter *f, struct text name, enum pat
 		demangle(&o, name.p, name.len, DEMANGLE_SIMPLE);
 	else
 		out_bytes(&o, name.p, name.len);
-	s = o.error ? NULL : arena_strdup(&f->arena, o.buf, o.len);
-	if (s)
-		p = pattern_new(kind, s, err);
+	out_char(&o, '\0');
+	if (!o.error)
+		p = pattern_new(kind, o.buf, err);
 	else
 		err_nomem(err);
 	out_free(&o);
@@ -322,7 +323,7 @@ static enum spur_status parse_rule(struct filter *f, struct rule *r, enum filter
 	if (what == FILTER_LOCATION)
 		r->pattern = place_pattern(f, name, match, err);
 	else
-		r->pattern = name_pattern(f, name, match, err);
+		r->pattern = filter_name_pattern(name, match, err);
 	return r->pattern ? SPUR_OK : SPUR_FAIL;
 }
 
@@ -339,6 +340,7 @@ static enum spur_status parse_item(struct filter *f, const struct filter_item *i
 		if (!mem_grow((void **)&f->rules, &f->rules_cap, f->nrules + 1, sizeof(*f->rules),
 			      RULES_MAX))
 			return err_nomem(err);
+		f->rules[f->nrules].bare_ns = f->bare_ns;
 		if (parse_rule(f, &f->rules[f->nrules++], item->what, piece, match, err) ==
 		    SPUR_FAIL)
 			return SPUR_FAIL;
@@ -359,6 +361,7 @@ enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *
 	static const int order[] = {
 		[FILTER_FUNC] = 0, [FILTER_NOTRACE] = 0,  [FILTER_TRIGGER] = 1, [FILTER_CALLER] = 2,
 		[FILTER_HIDE] = 3, [FILTER_LOCATION] = 4, [FILTER_LIBRARY] = 5,
+		[FILTER_NAME] = -1, [FILTER_WHERE] = -1, /* filter_parse_where() */
 	};
 
 	for (int group = 0; group <= order[FILTER_LIBRARY]; group++)
@@ -376,6 +379,36 @@ enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *
 		f->is_global |= (flags & (RULE_ON | RULE_OFF)) != 0;
 	}
 	return SPUR_OK;
+}
+
+enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *spec,
+				    struct spur_error *err)
+{
+	uint32_t names = UINT32_MAX;
+
+	for (size_t i = 0; i < spec->nitems; i++) {
+		const enum filter_what what = spec->items[i].what;
+		const struct text t = text_of(spec->items[i].text);
+		struct pattern *p;
+
+		if (what != FILTER_NAME && what != FILTER_WHERE)
+			continue;
+		if (!f->where) {
+			f->where = arena_alloc(&f->arena, sizeof(*f->where));
+			if (!f->where)
+				return err_nomem(err);
+			where_init(f->where, f->trace);
+		}
+		if (what == FILTER_WHERE) {
+			if (where_add(f->where, t.p, err) == SPUR_FAIL)
+				return SPUR_FAIL;
+			continue;
+		}
+		p = filter_name_pattern(t, spec->match, err);
+		if (!p || where_add_name(f->where, t, p, &names, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
+	return names == UINT32_MAX ? SPUR_OK : where_require(f->where, names, err);
 }
 
 static bool is_separator(char c)
@@ -463,7 +496,7 @@ static enum spur_status parse_threads(struct filter *f, const char *s, enum patt
 		if (!mem_grow((void **)&f->threads, &f->threads_cap, f->nthreads + 1,
 			      sizeof(struct pattern *), LIST_MAX))
 			return err_nomem(err);
-		f->threads[f->nthreads] = name_pattern(f, word, match, err);
+		f->threads[f->nthreads] = filter_name_pattern(word, match, err);
 		if (!f->threads[f->nthreads])
 			return SPUR_FAIL;
 		f->nthreads++;

@@ -1,10 +1,11 @@
 /*
  * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and a class become a
- * verdict (filter.c), computed once. Rows pass four stages:
+ * verdict (filter.c), computed once. Rows pass five stages:
  *
  *	pick	range, track, kind of event: each row by itself			filter_run.c
  *	hold	-t -Z -C: rows wait until their function's fate is known	filter_hold.c
  *	scope	-F -N -D -H -L, trace_on, trace_off: depends on what is open	filter_run.c
+ *	where	--where, --name							filter_where.c
  *	last	kinds, CPUs: each row by itself					filter_run.c
  *
  * This is the order in which uftrace applies them: functions that `hold` drops trigger nothing in `scope`.
@@ -16,6 +17,7 @@
 
 #include "flow/filter.h"
 #include "flow/pair.h"
+#include "flow/where.h"
 
 enum rule_flag {
 	RULE_IN = 1, /* -F, filter */
@@ -54,6 +56,7 @@ struct rule {
 	uint32_t flags;
 	int32_t depth;
 	int64_t time;
+	int64_t bare_ns; /* of a time without unit; 0: it needs one */
 	uint64_t size;
 	enum rule_module module;
 	const char *module_name;
@@ -71,6 +74,7 @@ struct verdict {
 	uint32_t size; /* of the class's code, clamped */
 	const struct rule *cond; /* NULL: none */
 	uint8_t color;
+	struct where_class where; /* if there is an expression */
 };
 
 struct number_range {
@@ -88,6 +92,10 @@ struct filter {
 	pthread_mutex_t lock; /* verdicts being made */
 	struct verdict *verdicts[TRACE_CLASS_PAGES];
 
+	struct where *where; /* --where, --name; NULL: none */
+	bool where_passed; /* an event passed it; atomic */
+	uint64_t where_forced; /* calls that were decided before their end; atomic */
+
 	struct rule *rules; /* in the order in which they apply */
 	size_t nrules, rules_cap;
 	struct pattern **threads;
@@ -96,6 +104,7 @@ struct filter {
 	uint32_t kinds; /* bit per kind that passes */
 	int64_t from, to; /* [from, to) passes */
 	int64_t min_ns;
+	int64_t bare_ns; /* see struct rule */
 	uint64_t min_size;
 	int32_t depth; /* INT32_MAX: no limit */
 	bool no_sched, no_sched_preempt, no_event, no_args;
@@ -110,17 +119,14 @@ struct filter {
 /* filter_parse.c */
 enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err);
+enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *spec,
+				    struct spur_error *err);
 enum spur_status filter_parse_lists(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err);
 bool number_list_has(const struct number_list *l, int64_t n);
 /* filter_time.c */
 enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err);
-/*
- * A duration with unit as uftrace takes it: ns us ms s m h, nsec usec msec sec min; without unit:
- * ns.
- */
-bool duration_parse(struct text t, int64_t *ns);
 
 /* filter.c */
 bool filter_track_passes(const struct filter *f, uint32_t track);
@@ -208,5 +214,35 @@ bool hold_row(struct filter *f, struct hold *h, struct hold_track *t, const stru
 bool hold_end(struct hold *h, struct row_list *out);
 void hold_free(struct hold *h);
 void hold_track_free(struct hold_track *t);
+
+/* filter_where.c */
+struct where_slot;
+struct where_call;
+
+/* The expression's part of a run. Zero-initialise. */
+struct where_run {
+	struct where_slot *queue; /* scratch memory; rows from `head` to before `tail` */
+	size_t head, tail, cap;
+	uint64_t base; /* how many rows left the queue */
+	struct where_call *calls; /* from 1 on */
+	size_t ncalls, calls_cap;
+	uint32_t free_call;
+	struct row_list out;
+	struct spur_args args, end_args;
+};
+
+/* And of a track. */
+struct where_track {
+	struct pair_stack stack; /* user: index of the call */
+	int64_t last; /* ts of its last row */
+};
+
+/* Replaces the rows by those that pass so far. `track` finds the state of one. False: out of memory. */
+bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
+		struct where_track *(*track)(void *self, uint32_t id), void *self);
+/* At the feed's end, for each track; then where_end_rows() hands out what waited. */
+bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t);
+bool where_end_rows(struct where_run *r, struct row_list *l);
+void where_run_free(struct where_run *r);
 
 #endif

@@ -38,11 +38,12 @@ struct track_state {
 	bool preempted; /* off the CPU against its will: the SWITCH in belongs to that */
 	struct scope scope;
 	struct hold_track hold;
+	struct where_track where;
 };
 
 struct filter_run {
 	struct filter *filter;
-	bool pick, hold, scope, last; /* the stages to run */
+	bool pick, hold, scope, where, last; /* the stages to run */
 	bool enabled; /* trace_on, trace_off */
 	struct map64 index; /* track to its state */
 	struct track_state *current;
@@ -50,6 +51,7 @@ struct filter_run {
 	size_t nstates, states_cap;
 	struct hold queue;
 	struct row_list out; /* of the hold stage */
+	struct where_run where_run;
 	struct spur_args args;
 };
 
@@ -64,6 +66,7 @@ struct filter_run *filter_run_new(struct filter *f, enum filter_part part)
 	r->pick = part != FILTER_MERGED && f->by_row;
 	r->hold = part != (f->shared ? FILTER_LOCAL : FILTER_MERGED) && f->holds;
 	r->scope = part != FILTER_LOCAL && f->scopes;
+	r->where = part != FILTER_LOCAL && f->where;
 	r->last = part != FILTER_LOCAL && f->last;
 	return r;
 }
@@ -76,11 +79,13 @@ void filter_run_free(struct filter_run *r)
 		mem_free(r->states[i]->scope.frames);
 		innermost_free(&r->states[i]->scope.index);
 		hold_track_free(&r->states[i]->hold);
+		pair_stack_free(&r->states[i]->where.stack);
 		mem_free(r->states[i]);
 	}
 	mem_free(r->states);
 	map64_free(&r->index);
 	hold_free(&r->queue);
+	where_run_free(&r->where_run);
 	mem_free(r->out.rows);
 	spur_args_free(&r->args);
 	mem_free(r);
@@ -143,12 +148,14 @@ static bool switch_is_preempted(struct track_state *s, const struct spur_event *
 static bool pick_rows(struct filter_run *r, struct row_list *l)
 {
 	const struct filter *f = r->filter;
+	/* An open end lets the latest time of all pass too. */
+	const int64_t last = f->to - (f->to != INT64_MAX && f->to != INT64_MIN);
 	size_t w = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct spur_event *row = &l->rows[i];
 
-		if ((row->ts < f->from) | (row->ts >= f->to))
+		if ((row->ts < f->from) | (row->ts > last))
 			continue;
 		if ((f->no_event && is_event(row->kind)) ||
 		    (f->no_sched && row->kind == SPUR_SWITCH)) {
@@ -438,6 +445,27 @@ static bool scope_rows(struct filter_run *r, struct row_list *l)
 	return true;
 }
 
+static struct where_track *where_track_of(void *run, uint32_t track)
+{
+	struct track_state *s = state_of(run, track);
+
+	return s ? &s->where : NULL;
+}
+
+static bool run_where(struct filter_run *r, struct row_list *l, bool end)
+{
+	struct where_run *w = &r->where_run;
+
+	if (!where_rows(r->filter, w, l, where_track_of, r))
+		return false;
+	if (!end || !r->filter->where->uses_calls)
+		return true;
+	for (size_t i = 0; i < r->nstates; i++)
+		if (!where_track_end(r->filter, w, &r->states[i]->where))
+			return false;
+	return where_end_rows(w, l);
+}
+
 static void last_rows(const struct filter *f, struct row_list *l)
 {
 	size_t w = 0;
@@ -472,6 +500,8 @@ enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size
 	if (r->hold && !hold_rows(r, &l, n == 0))
 		return SPUR_FAIL;
 	if (r->scope && !scope_rows(r, &l))
+		return SPUR_FAIL;
+	if (r->where && !run_where(r, &l, n == 0))
 		return SPUR_FAIL;
 	if (r->last)
 		last_rows(r->filter, &l);

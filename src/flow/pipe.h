@@ -50,6 +50,12 @@ void feed_reader_free(struct feed_reader *r);
 enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f);
 /* As the format's next(), after the rows that were read ahead. */
 enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b);
+/*
+ * The ts of the trace's first event, whatever the filter: what shown times and --from count from; 0
+ * if the trace is empty. Called first before any feed is read; reads the first rows of all. Returns
+ * SPUR_FAIL if out of memory.
+ */
+enum spur_status trace_start(struct spur_trace *t, int64_t *first);
 
 /*
  * All feeds merged by (ts, feed id), stable within a feed. Batches are cut so that rows live until

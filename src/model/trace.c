@@ -303,11 +303,40 @@ static int group_order(const void *a, const void *b)
 }
 
 /* What threads found while they shared the trace's own log came in any order: sorted, it is the same each time. */
+uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track)
+{
+	enum { PARENTS = 16 };
+	const struct spur_track *k = spur_track(t, track);
+
+	for (int i = 0; k && k->kind != SPUR_TRACK_THREAD && i < PARENTS; i++) {
+		track = k->parent;
+		k = spur_track(t, track);
+	}
+	return k && k->kind == SPUR_TRACK_THREAD ? track : SPUR_NONE;
+}
+
 int64_t trace_from_ns(const struct spur_trace *t, int64_t ns)
 {
 	const struct scale s = { .num = t->clock.hz, .den = 1000000000 };
 
 	return t->clock.ticks ? scale_ns(&s, ns) : ns;
+}
+
+int64_t trace_ticks_ns(const struct spur_trace *t, int64_t ts)
+{
+	struct scale s;
+
+	return t->clock.ticks && scale_from_hz(&s, t->clock.hz) ? scale_ns(&s, ts) : ts;
+}
+
+int64_t trace_ticks_from(const struct spur_trace *t, int64_t ns)
+{
+	const int64_t near = trace_from_ns(t, ns);
+
+	/* Both ways round down: the tick looked for is that one, or the next. */
+	if (trace_ticks_ns(t, near) < ns && near < INT64_MAX)
+		return near + 1;
+	return near;
 }
 
 void trace_join_diag(struct spur_trace *t)

@@ -85,6 +85,8 @@ struct spur_trace {
 	 * whole range where nobody says.
 	 */
 	int64_t want_from, want_to;
+	bool start_known;
+	int64_t start; /* trace_start(): the ts that shown times count from */
 	int64_t default_min_ns; /* analyses leave out shorter calls unless told otherwise; 0: none */
 	const char *version; /* of the format as found: "4", "2.0" */
 	const char *byte_order; /* "little", "big", "mixed" */
@@ -123,6 +125,9 @@ uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 /* Made by spur_open(); tests make one by hand. NULL when memory is out. */
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
+
+/* The thread that the track is, or is a part of; SPUR_NONE if it belongs to none. */
+uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track);
 
 /*
  * From now on the strings of `t`, which has none yet, go to `strings`: a string has the same id in
@@ -163,6 +168,10 @@ uint32_t trace_class_count(const struct spur_trace *t);
 
 /* A duration as rows have it: the same, or in ticks where clock.ticks is set. */
 int64_t trace_from_ns(const struct spur_trace *t, int64_t ns);
+/* The ns of a row's ts: the same, or scaled where clock.ticks is set. */
+int64_t trace_ticks_ns(const struct spur_trace *t, int64_t ts);
+/* The inverse: the least ts whose ns are `ns` or more. */
+int64_t trace_ticks_from(const struct spur_trace *t, int64_t ns);
 
 /* Joins the diagnostics of all feeds, in feed order, into t->joined. */
 void trace_join_diag(struct spur_trace *t);

@@ -512,7 +512,7 @@ static enum spur_status chrome_write(struct chrome *c)
 
 	pipe.limit = env->opt->limit;
 	if (!c->classes || !c->tracks ||
-	    (env->opt->time == TIME_REL && when_first(env->trace, &c->zero) == SPUR_FAIL))
+	    (env->opt->time == TIME_REL && trace_start(env->trace, &c->zero) == SPUR_FAIL))
 		return err_nomem(env->err);
 	/* A line that says nothing, so that all others have a comma in front. */
 	out_str(env->out,

@@ -76,6 +76,9 @@ struct spur_pass {
 	enum spur_status (*run)(struct pass_env *env);
 };
 
+/* For analyses of calls: notes that the events that passed are no calls, and which commands help. */
+void pass_note_no_calls(struct pass_env *env, uint64_t events);
+
 /* NULL-ended; generated. */
 extern const struct spur_pass *const spur_passes[];
 const struct spur_pass *pass_find(const char *name, const char *style);

@@ -544,6 +544,8 @@ static enum spur_status report_run(struct pass_env *env)
 	if (st == SPUR_OK)
 		st = report_join(&r, workers, n, &rows);
 	calls_free(workers, n);
+	if (st == SPUR_OK && rows && !r.n)
+		pass_note_no_calls(env, rows);
 	if (st == SPUR_OK)
 		st = report_show(&r);
 	for (size_t i = 0; i < r.n; i++)

@@ -159,6 +159,18 @@ static void test_duration(void **state)
 	check_duration("1s ", -777);
 }
 
+/* Where a unit is required only 0 may lack it. */
+static void test_duration_units(void **state)
+{
+	int64_t v = -777;
+
+	(void)state;
+	assert_false(text_duration("7", 0, &v));
+	assert_false(text_duration("0.5", 0, &v));
+	assert_true(text_duration("0", 0, &v) && v == 0);
+	assert_true(text_duration("7ns", 0, &v) && v == 7);
+}
+
 static void test_utf8(void **state)
 {
 	static const struct {
@@ -286,7 +298,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut),	 cmocka_unit_test(test_u64),
 		cmocka_unit_test(test_i64),	 cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_duration), cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_duration_units), cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_pattern),	 cmocka_unit_test(test_suggest),
 	};
 

@@ -370,6 +370,8 @@ enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tre
 	mem_free(states);
 	if (!good)
 		return err_nomem(env->err);
+	if (rows && out->n <= 1)
+		pass_note_no_calls(env, rows);
 	return rows ? SPUR_OK : SPUR_WARN;
 }
 

@@ -1,29 +1,11 @@
 /* See when.h. */
 #include "pass/text/when.h"
 
-enum spur_status when_first(struct spur_trace *t, int64_t *first)
-{
-	bool any = false;
-
-	*first = 0;
-	for (size_t i = 0; i < t->nfeeds; i++) {
-		const struct feed *f = t->feeds[i];
-
-		if (feed_read_ahead(t, t->feeds[i]) == SPUR_FAIL)
-			return SPUR_FAIL;
-		if (f->nahead && (!any || f->ahead[0].ts < *first)) {
-			*first = f->ahead[0].ts;
-			any = true;
-		}
-	}
-	return SPUR_OK;
-}
-
 enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time how,
 			   struct spur_error *err)
 {
 	*w = (struct when){ .how = how };
-	if (how == TIME_REL && when_first(t, &w->zero) == SPUR_FAIL)
+	if (how == TIME_REL && trace_start(t, &w->zero) == SPUR_FAIL)
 		return err_nomem(err);
 	w->dates = how == TIME_ABS && t->clock.epoch_known;
 	if (w->dates && __builtin_sub_overflow((int64_t)0, t->clock.epoch_ns, &w->zero))

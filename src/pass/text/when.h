@@ -11,9 +11,6 @@ struct when {
 	int64_t zero; /* subtracted from ts */
 };
 
-/* Time of the trace's first event, whatever the filter: what relative times count from. Reads the
- * first rows of all feeds. */
-enum spur_status when_first(struct spur_trace *t, int64_t *first);
 enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time how,
 			   struct spur_error *err);
 

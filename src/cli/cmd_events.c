@@ -1,0 +1,48 @@
+/* spur events: how many events there are of each name. */
+#include "cli/run.h"
+
+static const struct opt events_options[] = {
+	{ .name = "by",
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.by),
+	  .arg = "LIST",
+	  .help = "count each combination of these apart: name (the default), kind, cat, thread, "
+		  "cpu, stream" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.sort),
+	  .arg = "LIST",
+	  .help = "sort by these columns (default: events); -NAME sorts in reverse" },
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  .offset = offsetof(struct values, pass.fields),
+	  .arg = "LIST",
+	  .help = "columns: events,rate,first,last,name,kind,cat,pid,tid,thread,cpu,stream" },
+	{ 0 }
+};
+
+static int events_run(const struct spur_cmd *cmd, struct values *v)
+{
+	return run_simple(cmd, v, "events");
+}
+
+const struct spur_cmd spur_cmd_events = {
+	.name = "events",
+	.summary = "How many events there are of each name, when, and how often.",
+	.usage = "[OPTION...] TRACE",
+	.description =
+		"Counts the events that pass the filter by name, or by what --by lists. Every event "
+		"counts once, so a call is two of them, its BEGIN and its END (--by=name,kind tells "
+		"them apart). first and last are the times of the first and the last one, rate is "
+		"how many came per second between these two.",
+	.examples = "spur events trace\tnames, most frequent first\n"
+		    "spur events --by=thread,name trace\tper thread\n"
+		    "spur events --by=kind --where 'dur > 1ms' trace\tonly long ones\n"
+		    "spur events --name 'irq.*' -s first trace\tin order of appearance\n",
+	.opts = events_options,
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_TIME |
+		 TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.run = events_run,
+};

@@ -1,0 +1,31 @@
+/* spur hist: how long the calls of a function took. */
+#include "cli/run.h"
+
+static int hist_run(const struct spur_cmd *cmd, struct values *v)
+{
+	if (!run_take_traces(cmd, v, 1))
+		return run_error(&v->err);
+	if (!v->noperands) {
+		err_set(&v->err, SPUR_ERR_USAGE, "expected a function: spur hist %s", cmd->usage);
+		return run_error(&v->err);
+	}
+	v->pass.root = v->operands[0];
+	return run_pass(v, "hist");
+}
+
+const struct spur_cmd spur_cmd_hist = {
+	.name = "hist",
+	.summary = "How long the calls of a function took: histogram and percentiles.",
+	.usage = "[OPTION...] TRACE FUNC",
+	.description =
+		"Shows how the durations of a function's calls, or of the spans of a name, are "
+		"spread, on a logarithmic scale. FUNC is a name or, with special characters, a "
+		"pattern (--match); calls of all functions that match are counted together, those "
+		"inside another one too. Only complete calls count; the first line says of how many "
+		"the trace lacks the begin or the end.",
+	.examples = "spur hist uftrace.data main\tone function\n"
+		    "spur hist --tid=12 trace 'sys_.*'\tsystem calls of a thread\n"
+		    "spur hist --json trace read\tfor programs\n",
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_CSV | TAKES_RAW | TAKES_COLOR,
+	.run = hist_run,
+};

@@ -1,0 +1,484 @@
+/*
+ * --where and --name. Each event is judged by itself; BEGIN and END of a call share its name,
+ * duration, depth and arguments (those of both), so that they are selected together unless the
+ * expression asks for what differs between them (ts, cpu, kind). A call that is not selected is
+ * hidden, and what it calls is judged for itself.
+ *
+ * What a BEGIN's fate depends on may come later: then it waits in a queue, and behind it all that
+ * came after, so that rows keep their order. A BEGIN is decided at its END; or as soon as it is open
+ * for longer than any duration in the expression; or at the end of the data, where a call that is
+ * still open lasts to its track's last event. A queue of WAITING_ROWS decides its oldest call as if
+ * that never ended, and counts that (filter_where_notes()).
+ */
+#include <string.h>
+
+#include "flow/filter_parts.h"
+#include "flow/pipe.h"
+
+enum { WAITING_ROWS = 1 << 24, WAITING_FIRST = 1024, CALLS_MAX = 1 << 26 };
+
+enum slot_state {
+	SLOT_WAITS,
+	SLOT_STUCK, /* waits for its END, however long that takes */
+	SLOT_PASS,
+	SLOT_DROP,
+};
+
+struct where_slot {
+	struct spur_event row;
+	uint32_t state; /* enum slot_state */
+	uint32_t call; /* of a waiting row */
+};
+
+/* An open call. */
+struct where_call {
+	struct spur_event begin;
+	uint64_t seq; /* of its slot among all that were ever queued, if `waits` */
+	uint32_t depth;
+	uint32_t next; /* free ones: the next, or 0 */
+	bool waits;
+};
+
+/* --- the queue --- */
+
+static struct where_slot *slot_at(const struct where_run *r, uint64_t seq)
+{
+	return &r->queue[r->head + (seq - r->base)];
+}
+
+/* Twice the room; the memory is scratch, which may be paged out to a file. */
+static bool queue_grow(struct where_run *r)
+{
+	const size_t n = r->tail - r->head, cap = r->cap ? 2 * r->cap : WAITING_FIRST;
+	struct where_slot *more;
+
+	if (r->head >= r->cap / 2 && r->head) {
+		memmove(r->queue, r->queue + r->head, n * sizeof(*r->queue));
+	} else {
+		more = scratch_alloc(cap * sizeof(*more));
+		if (!more)
+			return false;
+		if (n)
+			memcpy(more, r->queue + r->head, n * sizeof(*more));
+		scratch_free(r->queue, r->cap * sizeof(*more));
+		r->queue = more;
+		r->cap = cap;
+	}
+	r->head = 0;
+	r->tail = n;
+	return true;
+}
+
+static struct where_slot *queue_add(struct where_run *r, const struct spur_event *row)
+{
+	struct where_slot *s;
+
+	if (r->tail == r->cap && !queue_grow(r))
+		return NULL;
+	s = &r->queue[r->tail++];
+	s->row = *row;
+	return s;
+}
+
+static bool out_add(struct where_run *r, const struct spur_event *row)
+{
+	struct spur_event *to = row_list_room(&r->out, 1);
+
+	if (!to)
+		return false;
+	*to = *row;
+	r->out.count++;
+	return true;
+}
+
+/* Decided rows at the queue's head leave it. */
+static bool queue_flush(struct where_run *r)
+{
+	while (r->head < r->tail && r->queue[r->head].state >= SLOT_PASS) {
+		const struct where_slot *s = &r->queue[r->head];
+
+		if (s->state == SLOT_PASS && !out_add(r, &s->row))
+			return false;
+		r->head++;
+		r->base++;
+	}
+	if (r->head == r->tail)
+		r->head = r->tail = 0;
+	return true;
+}
+
+/* Marks rows that passes want to see although they are not shown. */
+static bool shown(struct filter *f, struct spur_event *row, bool passes)
+{
+	if (passes && !__atomic_load_n(&f->where_passed, __ATOMIC_RELAXED))
+		__atomic_store_n(&f->where_passed, true, __ATOMIC_RELAXED);
+	if (passes || !f->keeps_unseen)
+		return passes;
+	row->flags |= ROW_UNSEEN;
+	return true;
+}
+
+/* A row that passes, behind those that wait. */
+static bool pass_on(struct where_run *r, const struct spur_event *row)
+{
+	struct where_slot *s;
+
+	if (r->head == r->tail)
+		return out_add(r, row);
+	s = queue_add(r, row);
+	if (s)
+		s->state = SLOT_PASS;
+	return s;
+}
+
+static bool emit(struct filter *f, struct where_run *r, const struct spur_event *row, bool passes)
+{
+	struct spur_event copy = *row;
+
+	return !shown(f, &copy, passes) || pass_on(r, &copy);
+}
+
+/* --- judging --- */
+
+static enum where_truth judge(struct filter *f, struct where_event *e)
+{
+	const bool same = e->name == e->class->name && e->cat == e->class->cat;
+
+	return same && e->class->all != WHERE_OPEN ? e->class->all : where_holds(f->where, e);
+}
+
+static bool decode(struct filter *f, const struct spur_event *row, struct spur_args *args)
+{
+	args->count = 0;
+	return !row->nargs || args_decode(f->trace, row, args) != SPUR_FAIL;
+}
+
+/* An event without a call: its own duration, where it has one. False: out of memory. */
+static bool judge_alone(struct filter *f, struct where_run *r, const struct spur_event *row,
+			uint32_t depth, bool *passes)
+{
+	const struct verdict *v = filter_verdict(f, row->cls);
+	const bool has_dur = row->kind == SPUR_SPAN ||
+			     ((row->kind == SPUR_SAMPLE || row->kind == SPUR_LOST) && row->dur);
+	struct where_event e = { .row = row,
+				 .name = row->name,
+				 .cat = row->cat,
+				 .depth = depth,
+				 .has_dur = has_dur ? WHERE_DUR_KNOWN : WHERE_NO_DUR,
+				 .dur = row->dur,
+				 .args_open = row->nargs && f->where->uses_args };
+	enum where_truth t;
+
+	if (!v)
+		return false;
+	e.class = &v->where;
+	e.cls = trace_class(f->trace, row->cls);
+	t = judge(f, &e);
+	if (t == WHERE_OPEN) {
+		if (!decode(f, row, &r->args))
+			return false;
+		e.args = &r->args;
+		e.args_open = false;
+		t = judge(f, &e);
+	}
+	*passes = t == WHERE_TRUE;
+	return true;
+}
+
+/* What is known of a call so far. */
+struct call_state {
+	const struct where_call *call;
+	const struct spur_event *end; /* NULL: none */
+	int64_t dur;
+	bool at_least; /* it is still open */
+	bool end_open; /* its END may come */
+};
+
+/* One of the call's two rows. False: out of memory. */
+static bool judge_call(struct filter *f, struct where_run *r, const struct call_state *c,
+		       const struct spur_event *row, enum where_truth *out)
+{
+	static const struct spur_args none;
+	const struct spur_event *begin = &c->call->begin;
+	const struct verdict *v = filter_verdict(f, begin->cls);
+	struct where_event e = { .row = row,
+				 .name = begin->name,
+				 .cat = begin->cat,
+				 .depth = c->call->depth,
+				 .has_dur = c->at_least ? WHERE_DUR_AT_LEAST : WHERE_DUR_KNOWN,
+				 .dur = c->dur,
+				 .end_open = c->end_open,
+				 .args_open = f->where->uses_args };
+
+	if (!v)
+		return false;
+	e.class = &v->where;
+	e.cls = trace_class(f->trace, begin->cls);
+	*out = judge(f, &e);
+	if (*out != WHERE_OPEN || !e.args_open)
+		return true;
+	if (!decode(f, begin, &r->args) || (c->end && !decode(f, c->end, &r->end_args)))
+		return false;
+	e.args = &r->args;
+	e.end_args = c->end ? &r->end_args : row->kind == SPUR_END_SPAN ? &none : NULL;
+	e.args_open = false;
+	*out = judge(f, &e);
+	return true;
+}
+
+/* Decides a waiting BEGIN if that is possible by now. False: out of memory. */
+static bool slot_decide(struct filter *f, struct where_run *r, struct where_slot *s,
+			const struct call_state *c)
+{
+	enum where_truth t;
+
+	if (!judge_call(f, r, c, &s->row, &t))
+		return false;
+	if (t == WHERE_OPEN)
+		s->state = SLOT_STUCK;
+	else
+		s->state = shown(f, &s->row, t == WHERE_TRUE) ? SLOT_PASS : SLOT_DROP;
+	return true;
+}
+
+/* Damaged times may be anything. */
+static int64_t time_between(int64_t from, int64_t to)
+{
+	return (int64_t)((uint64_t)to - (uint64_t)from);
+}
+
+/* A call that ended, at its END or where the data implies it. False: out of memory. */
+static bool call_close(struct filter *f, struct where_run *r, uint32_t id, int64_t now,
+		       const struct spur_event *end)
+{
+	struct where_call *call = &r->calls[id];
+	const struct call_state c = { call, end, time_between(call->begin.ts, now), false, false };
+	enum where_truth t = WHERE_FALSE;
+	bool good = true;
+
+	if (call->waits && call->seq >= r->base && slot_at(r, call->seq)->state <= SLOT_STUCK)
+		good = slot_decide(f, r, slot_at(r, call->seq), &c);
+	if (good && end)
+		good = judge_call(f, r, &c, end, &t) && emit(f, r, end, t == WHERE_TRUE);
+	call->next = r->free_call;
+	r->free_call = id;
+	return good;
+}
+
+/* A new call, or 0: out of memory. */
+static uint32_t call_new(struct where_run *r, const struct spur_event *row, uint32_t depth)
+{
+	uint32_t id = r->free_call;
+
+	if (id) {
+		r->free_call = r->calls[id].next;
+	} else {
+		if (!mem_grow((void **)&r->calls, &r->calls_cap, r->ncalls + 2, sizeof(*r->calls),
+			      CALLS_MAX))
+			return 0;
+		id = (uint32_t)++r->ncalls;
+	}
+	r->calls[id] = (struct where_call){ .begin = *row, .depth = depth };
+	return id;
+}
+
+/* --- rows --- */
+
+static bool frame_pop(struct filter *f, struct where_run *r, struct pair_stack *s, int64_t now,
+		      const struct spur_event *end)
+{
+	const struct pair_frame *fr = pair_pop(s);
+
+	if (!fr->user)
+		return !end;
+	return call_close(f, r, (uint32_t)fr->user, now, end);
+}
+
+/* Spans that are over when the row comes. */
+static void spans_pop(struct pair_stack *s, const struct spur_event *row)
+{
+	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) &&
+	       s->frames[s->n - 1].end <= row->ts)
+		pair_pop(s);
+}
+
+static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack *s,
+			const struct spur_event *row)
+{
+	struct call_state c = { .at_least = true, .end_open = true };
+	struct pair_frame *fr;
+	struct where_slot *slot;
+	enum where_truth t;
+	uint32_t id;
+
+	while (pair_excess(s, row))
+		if (!frame_pop(f, r, s, row->ts, NULL))
+			return false;
+	fr = pair_push(s, row);
+	id = fr ? call_new(r, row, (uint32_t)s->calls - 1) : 0;
+	if (!id)
+		return false;
+	fr->user = id;
+	c.call = &r->calls[id];
+	if (!judge_call(f, r, &c, row, &t))
+		return false;
+	if (t != WHERE_OPEN)
+		return emit(f, r, row, t == WHERE_TRUE);
+	slot = queue_add(r, row);
+	if (!slot)
+		return false;
+	slot->state = SLOT_WAITS;
+	slot->call = id;
+	r->calls[id].waits = true;
+	r->calls[id].seq = r->base + (r->tail - r->head) - 1;
+	return true;
+}
+
+static bool where_end(struct filter *f, struct where_run *r, struct pair_stack *s,
+		      const struct spur_event *row)
+{
+	const struct pair_frame *top;
+	bool passes = false;
+
+	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) && !pair_is_by_class(row))
+		pair_pop(s);
+	while (pair_excess(s, row))
+		if (!frame_pop(f, r, s, row->ts, NULL))
+			return false;
+	top = pair_match(s, row);
+	if (top && top->user)
+		return frame_pop(f, r, s, row->ts, row);
+	if (top)
+		pair_pop(s);
+	return judge_alone(f, r, row, (uint32_t)s->calls, &passes) && emit(f, r, row, passes);
+}
+
+static bool where_other(struct filter *f, struct where_run *r, struct pair_stack *s,
+			const struct spur_event *row)
+{
+	struct pair_frame *fr;
+	bool passes;
+
+	if (!judge_alone(f, r, row, (uint32_t)s->calls, &passes) || !emit(f, r, row, passes))
+		return false;
+	if (row->kind != SPUR_SPAN || row->dur <= 0)
+		return true;
+	fr = pair_push(s, row);
+	if (fr && __builtin_add_overflow(row->ts, row->dur, &fr->end))
+		fr->end = INT64_MAX;
+	return fr;
+}
+
+/* BEGINs at the queue's head are decided once they are open for long enough. */
+static bool where_release(struct filter *f, struct where_run *r, int64_t now)
+{
+	while (r->head < r->tail) {
+		struct where_slot *s = &r->queue[r->head];
+		struct call_state c = { .at_least = true, .end_open = true };
+
+		c.dur = time_between(s->row.ts, now);
+		if (s->state <= SLOT_STUCK) {
+			if (r->tail - r->head >= WAITING_ROWS) {
+				__atomic_fetch_add(&f->where_forced, 1, __ATOMIC_RELAXED);
+				c.at_least = c.end_open = false;
+			} else if (s->state == SLOT_STUCK || c.dur <= f->where->longest) {
+				return true;
+			}
+			c.call = &r->calls[s->call];
+			if (!slot_decide(f, r, s, &c))
+				return false;
+			if (s->state == SLOT_STUCK)
+				return true;
+		}
+		if (!queue_flush(r))
+			return false;
+	}
+	return true;
+}
+
+static bool where_row(struct filter *f, struct where_run *r, struct where_track *t,
+		      const struct spur_event *row)
+{
+	if (row->flags & ROW_UNSEEN)
+		return pass_on(r, row);
+	if (!where_release(f, r, row->ts))
+		return false;
+	t->last = row->ts;
+	spans_pop(&t->stack, row);
+	switch (row->kind) {
+	case SPUR_BEGIN:
+		return where_begin(f, r, &t->stack, row);
+	case SPUR_END_SPAN:
+		return where_end(f, r, &t->stack, row) && queue_flush(r);
+	default:
+		return where_other(f, r, &t->stack, row);
+	}
+}
+
+/* Rows of which each decides alone. */
+static bool where_alone(struct filter *f, struct where_run *r, struct row_list *l)
+{
+	size_t w = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		bool passes = true;
+
+		if (!(l->rows[i].flags & ROW_UNSEEN)) {
+			if (!judge_alone(f, r, &l->rows[i], 0, &passes))
+				return false;
+			passes = shown(f, &l->rows[i], passes);
+		}
+		if (passes && w != i)
+			l->rows[w] = l->rows[i];
+		w += passes;
+	}
+	l->count = w;
+	return true;
+}
+
+bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
+		struct where_track *(*track)(void *self, uint32_t id), void *self)
+{
+	if (!f->where->uses_calls)
+		return where_alone(f, r, l);
+	r->out.count = 0;
+	for (size_t i = 0; i < l->count; i++) {
+		struct where_track *t = track(self, l->rows[i].track);
+
+		if (!t || !where_row(f, r, t, &l->rows[i]))
+			return false;
+	}
+	l->rows = r->out.rows;
+	l->count = r->out.count;
+	return true;
+}
+
+bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t)
+{
+	while (t->stack.n)
+		if (!frame_pop(f, r, &t->stack, t->last, NULL))
+			return false;
+	return true;
+}
+
+bool where_end_rows(struct where_run *r, struct row_list *l)
+{
+	/* Rows whose calls were lost sight of have nothing to wait for. */
+	for (size_t i = r->head; i < r->tail; i++)
+		if (r->queue[i].state <= SLOT_STUCK)
+			r->queue[i].state = SLOT_DROP;
+	if (!queue_flush(r))
+		return false;
+	l->rows = r->out.rows;
+	l->count = r->out.count;
+	return true;
+}
+
+void where_run_free(struct where_run *r)
+{
+	scratch_free(r->queue, r->cap * sizeof(*r->queue));
+	mem_free(r->calls);
+	mem_free(r->out.rows);
+	spur_args_free(&r->args);
+	spur_args_free(&r->end_args);
+}
