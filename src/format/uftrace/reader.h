@@ -22,6 +22,7 @@ struct uftrace_debug {
 struct uftrace_module {
 	struct uftrace_module *next, *same_hash;
 	struct text path, build_id;
+	struct text sym_id; /* the build-id that the .sym file gives; empty if none */
 	bool loaded;
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;

@@ -44,20 +44,32 @@ static size_t dlopens_by(const struct uftrace_session *s, uint64_t time)
 	return lo;
 }
 
-/* SPEC uftrace/dlopen-newest: the newest DLOP that is not younger than the record wins */
-static const struct uftrace_dlopen *find_dlopen(struct uftrace *u, const struct uftrace_session *s,
-						uint64_t time, uint64_t addr)
+/*
+ * SPEC uftrace/dlopen-newest: the newest library that was opened before the record and has a symbol
+ * at the address; failing that, the newest one that covers the address. The symbol, or NULL;
+ * at->module stays as it is where no library covers the address.
+ */
+static const struct symbol *find_dlopen(struct uftrace *u, const struct uftrace_session *s,
+					uint64_t time, uint64_t addr, struct place *at)
 {
 	size_t count = dlopens_by(s, time), first = count > MAX_DLOPENS ? count - MAX_DLOPENS : 0;
+	bool covered = false;
 
 	for (size_t i = count; i-- > first;) {
 		const struct uftrace_dlopen *o = &s->dlopens[i];
+		const struct symbol *sym;
 
 		if (addr < o->base)
 			continue;
 		uftrace_load_module(u, o->module);
-		if (addr - o->base < o->module->extent)
-			return o;
+		if (addr - o->base >= o->module->extent)
+			continue;
+		sym = symtab_find(&o->module->syms, addr - o->base);
+		if (sym || !covered)
+			*at = (struct place){ o->module, addr - o->base };
+		if (sym)
+			return sym;
+		covered = true;
 	}
 	return NULL;
 }
@@ -73,7 +85,6 @@ static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_
 					uint64_t time, uint64_t addr, struct place *at)
 {
 	const struct uftrace_map *map = s ? uftrace_map_at(s, addr) : NULL;
-	const struct uftrace_dlopen *o;
 	const struct symbol *sym = NULL;
 	bool relative = u->d.info.features >> UFTRACE_SYM_REL_ADDR & 1;
 
@@ -101,11 +112,7 @@ static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_
 			return sym;
 		}
 	}
-	o = s && s->ndlopens ? find_dlopen(u, s, time, addr) : NULL;
-	if (!o)
-		return NULL;
-	*at = (struct place){ o->module, addr - o->base };
-	return symtab_find(&o->module->syms, at->rel);
+	return s && s->ndlopens ? find_dlopen(u, s, time, addr, at) : NULL;
 }
 
 static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_form form)
