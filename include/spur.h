@@ -161,7 +161,8 @@ struct spur_value {
 	uint32_t name; /* string id; 0: no name */
 	uint32_t count; /* STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes */
 	const char *
-		label; /* of an ENUM, POINTER, KOID or opaque BYTES; NULL: none. In the trace or the spur_args */
+		label; /* of an ENUM, POINTER, KOID or opaque BYTES; of an F64, the digits of a number that a double
+			* cannot hold (`f` is the nearest). NULL: none. In the trace or the spur_args */
 	union {
 		int64_t i;
 		uint64_t u; /* BOOL too */

@@ -86,7 +86,17 @@ static void test_long_double(void **state)
 		{ 0, 0, "fparg1=0, arg2=1" },
 		{ UINT64_C(0x8000000000000000), 0x7FFF, "fparg1=inf, arg2=1" },
 		{ UINT64_C(0xC000000000000000), 0x7FFF, "fparg1=nan, arg2=1" },
-		{ UINT64_C(0x8000000000000000), 0x4FFF, "fparg1=inf, arg2=1" },
+		/* 2^4096, 2^-2000, 1 + 2^-63: the digits are those of exact arithmetic */
+		{ UINT64_C(0x8000000000000000), 0x4FFF,
+		  "fparg1=inf:1.0443888814131525067e+1233, arg2=1" },
+		{ UINT64_C(0x8000000000000000), 0x382F,
+		  "fparg1=0:8.709809816217216676e-603, arg2=1" },
+		{ UINT64_C(0x8000000000000001), 0x3FFF,
+		  "fparg1=1:1.0000000000000000001, arg2=1" },
+		/* the least there is: 2^-16445 */
+		{ 1, 0, "fparg1=0:4e-4951, arg2=1" },
+		/* 0.1L: what is written is the same for both */
+		{ UINT64_C(0xCCCCCCCCCCCCCCCD), 0x3FFB, "fparg1=0.1, arg2=1" },
 	};
 
 	(void)state;
@@ -138,6 +148,26 @@ static void test_enums(void **state)
 	put_call();
 	expect_rows(
 		"100 BEGIN work 0 (arg1=13:BLUE|RED+0x8, arg2=5:0x5, arg3=0)\n200 END main 0\n");
+	/* Four bytes of an enumeration with a negative value; the register's upper half is left over. */
+	raw_uint(0xFFFFFFFF, 8);
+	raw_uint(UINT64_C(0xABCD000000000011), 8);
+	raw_uint(UINT64_C(0xFFFFFFFF), 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=-1:NEG, arg2=17:C, arg3=4294967295)\n200 END main 0\n");
+	raw_uint(0x7FFFFFFFFFFFFFFD, 8);
+	raw_uint(0xFFFFFFFF, 8);
+	raw_uint(0, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=-3, arg2=4294967295:C+0xffffffee, arg3=0)\n"
+		    "200 END main 0\n");
+	put_info(4, 2, 1 << 5, "argspec:work@arg1/e:wide,arg2/e:uns\n"
+			       "enumauto:enum wide {W=0x100000000,N=-1};enum uns {U=0xFFFFFFFF}\n");
+	raw_uint(0xFFFFFFFF, 8);
+	raw_uint(UINT64_MAX, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=4294967295:0xffffffff, arg2=4294967295:U)\n"
+		    "200 END main 0\n");
+	put_basics(info);
 	/* The module's own definitions come first. */
 	put_text("prog.dbg", "# path name: /bin/prog\nE: enum color {OWN=2}\n");
 	raw_uint(2, 8);
@@ -161,6 +191,31 @@ static void test_structs(void **state)
 	raw_uint(1, 8);
 	expect_arg("arg1/t8:two%RDI+XMM0", "arg1=0100000000000000:two?");
 	expect_arg("arg1/t0:none", "arg1=:none");
+	/* Of a struct of 16 bytes in one register, or at no place, half is not what was passed. */
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:complex%RDI", "arg1=01000000000000000200000000000000:complex?");
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:nest", "arg1=01000000000000000200000000000000:nest?");
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:big%stack+1", "arg1=01000000000000000200000000000000:big");
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:ints%RDI+RSI", "arg1=01000000000000000200000000000000:ints");
+	put_basics("argspec:work@arg1/t8:pt%RDI\nuftrace_version:v0.13 ( x86_64 )\n");
+	raw_uint(1, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=0100000000000000:pt?)\n200 END main 0\n");
+	put_basics("argspec:work@arg1/t8:pt%RDI\nuftrace_version:v0.19 ( x86_64 )\n");
+	raw_uint(1, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=0100000000000000:pt)\n200 END main 0\n");
+	put_basics("retspec:main@retval/t0:none\n");
+	rec_more(100, EXIT, 0, MAIN);
+	dat_write("1.dat");
+	expect_rows("100 END main 0 (retval=:none)\n");
 	put_basics("retspec:main@retval/t4:pt\n");
 	rec_more(100, EXIT, 0, MAIN);
 	raw_uint(7, 8);

@@ -188,9 +188,10 @@ static void clash_name(const struct uftrace_module *m, const char *ext, struct s
 }
 
 /*
- * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the first 4 digits of
- * the build-id, or without one the sum of the path's bytes. Of a library that was opened by dlopen() only the .sym file
- * gives the build-id, so the directory is searched for it. Of several files that may belong to the module none is taken.
+ * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the
+ * first 4 digits of the build-id, or without one the sum of the path's bytes. Of a library that was
+ * opened by dlopen() only the .sym file gives the build-id, so the directory is searched for it. Of
+ * several files that may belong to the module none is taken.
  */
 static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext,
 		      struct sym_file *out)

@@ -176,6 +176,9 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 
 void uftrace_intern_names(struct uftrace *u);
 void uftrace_read_info(struct uftrace *u);
+/* A wait status in words, in `buf` or static; text that is not a number is returned as it is. */
+enum { UFTRACE_EXIT_TEXT = 80 };
+struct text uftrace_exit_text(struct text status, char buf[UFTRACE_EXIT_TEXT]);
 void uftrace_read_tasks(struct uftrace *u);
 bool uftrace_read_maps(struct uftrace *u);
 bool uftrace_read_specs(struct uftrace *u);
