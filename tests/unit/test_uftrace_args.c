@@ -273,6 +273,37 @@ static void test_patterns(void **state)
 	expect_first("argspec:work@retval/s,arg1\n", " (arg1=8589934593)");
 }
 
+/* SPEC uftrace/simple-name: specs match the simple form, whatever form is shown */
+static void test_simple_name(void **state)
+{
+	static const char *const shown[] = { "tmpl<long, 7>", "tmpl", "void tmpl<long, 7>(long)",
+					     "_Z4tmplIlLi7EEvT_" };
+	struct spur_args args = { 0 };
+	const struct spur_event *rows;
+	struct spur_error err;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	put_basics("argspec:tmpl@arg1\n");
+	put_text("prog.sym", "# path name: /bin/prog\n"
+			     "0000000000001100 00000100 T _Z4tmplIlLi7EEvT_\n");
+	raw_uint(5, 8);
+	put_call();
+	for (int how = 0; how < 4; how++) {
+		const struct spur_options opt = { .demangle = how };
+
+		assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		assert_string_equal(spur_string(t, rows[0].name, NULL), shown[how]);
+		assert_int_equal(spur_args(t, &rows[0], &args), SPUR_OK);
+		assert_int_equal(args.count, 1);
+		assert_int_equal(args.items[0].i, 5);
+		spur_close(t);
+	}
+	spur_args_free(&args);
+}
+
 /* SPEC uftrace/spec-choice */
 static void test_choice(void **state)
 {
@@ -378,6 +409,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
+		T(test_simple_name),
 		T(test_numbers), T(test_long_double), T(test_strings),	   T(test_enums),
 		T(test_structs), T(test_replacement), T(test_patterns),	   T(test_choice),
 		T(test_no_spec), T(test_bad_specs),   T(test_cut_payload), T(test_32_bit),

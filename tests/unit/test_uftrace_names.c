@@ -284,7 +284,7 @@ static void test_sym_lines(void **state)
 					      "5 BEGIN weak 0\n6 END weak 0\n6 BEGIN <401280> 0\n7 "
 					      "END <401280> 0\n7 BEGIN puts 0\n8 END puts 0\n"
 					      "8 BEGIN <401400> 0\n9 END <401400> 0\n9 BEGIN "
-					      "ns::foo::bar 0\n10 END ns::foo::bar 0\n"
+					      "ns::foo<int>::bar 0\n10 END ns::foo<int>::bar 0\n"
 					      "! uftrace/bad-sym-line prog.sym at 269\n");
 }
 

@@ -212,7 +212,10 @@ bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s
 void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from,
 			  uint64_t *until);
 
-/* Plans of a function: NULL where it has no payload. `name` is raw, `simple` demangled. Under the lock. */
+/*
+ * SPEC uftrace/simple-name: plans of a function, NULL where it has no payload. `simple` is its demangled name in that
+ * form. Called with the lock held.
+ */
 bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
 		   const char *simple, const struct plan **entry, const struct plan **exit);
 

@@ -115,18 +115,6 @@ static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_
 	return s && s->ndlopens ? find_dlopen(u, s, time, addr, at) : NULL;
 }
 
-static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_form form)
-{
-	struct out o;
-	uint32_t id;
-
-	out_to_memory(&o);
-	demangle(&o, raw, strlen(raw), form);
-	id = trace_intern_n(u->t, o.buf, o.len);
-	out_free(&o);
-	return id;
-}
-
 static void set_location(struct uftrace *u, struct uftrace_module *m, const struct symbol *sym,
 			 struct event_class *c)
 {
@@ -146,15 +134,14 @@ static uint32_t symbol_class(struct uftrace *u, struct uftrace_module *m, const 
 {
 	size_t k = (size_t)(sym - m->syms.syms);
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = sym->addr, .size = sym->size };
-	enum demangle_form form = u->t->options.demangle == 1	? DEMANGLE_FULL
-				  : u->t->options.demangle == 2 ? DEMANGLE_NONE
-								: DEMANGLE_SIMPLE;
+	struct demangled names;
 
 	if (m->classes[k])
 		return m->classes[k];
-	c.raw = trace_intern(u->t, sym->name);
-	c.simple = intern_form(u, sym->name, DEMANGLE_SIMPLE);
-	c.name = form == DEMANGLE_SIMPLE ? c.simple : intern_form(u, sym->name, form);
+	names = demangle_class(u->t, sym->name);
+	c.name = names.name;
+	c.simple = names.simple;
+	c.raw = names.raw;
 	c.module = trace_intern_n(u->t, m->path.p, m->path.len);
 	if (sym->type == 'P')
 		c.flags |= CLASS_LIBRARY;
