@@ -161,7 +161,8 @@ struct spur_value {
 	uint32_t name; /* string id; 0: no name */
 	uint32_t count; /* STRUCT, ARRAY: number of items; STRING, BYTES: length in bytes */
 	const char *
-		label; /* of an ENUM, POINTER, KOID or opaque BYTES; NULL: none. In the trace or the spur_args */
+		label; /* of an ENUM, POINTER, KOID or opaque BYTES; of an F64, the digits of a number that a double
+			* cannot hold (`f` is the nearest). NULL: none. In the trace or the spur_args */
 	union {
 		int64_t i;
 		uint64_t u; /* BOOL too */
@@ -217,7 +218,11 @@ struct spur_options {
 	const char *format; /* a format's name; NULL: by content */
 	size_t read_size; /* 0: map files; else read in pieces of this many bytes */
 	unsigned threads; /* 0: all processors */
-	int demangle; /* 0 simple, 1 full, 2 none */
+	/*
+	 * Names of C++ and Rust functions. 0: without parameters; 1: without template arguments either, as uftrace's
+	 * simple form; 2: full; 3: as in the data
+	 */
+	int demangle;
 	/*
 	 * Look for source lines of functions in the binaries' debug information too, where the trace
 	 * has none and the binaries are here (slow).

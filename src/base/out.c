@@ -2,6 +2,7 @@
 #include "base/out.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -434,6 +435,23 @@ void out_double(struct out *o, double v)
 		} while (digits++ < 17 && strtod(buf, NULL) != v);
 		out_str(o, buf);
 	}
+}
+
+char *put_long_double(char *p, long double v)
+{
+	int low = 1, high = LDBL_DECIMAL_DIG;
+
+	/* INVARIANT: fewer than `low` digits are too few, `high` suffice. */
+	while (low < high) {
+		const int mid = low + (high - low) / 2;
+
+		snprintf(p, PUT_LONG_DOUBLE, "%.*Lg", mid, v);
+		if (strtold(p, NULL) == v)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return p + snprintf(p, PUT_LONG_DOUBLE, "%.*Lg", high, v);
 }
 
 /* Eight bytes of plain ASCII: no control byte, no DEL, no quote, no backslash. */

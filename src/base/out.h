@@ -71,6 +71,13 @@ char *put_u64_0(char *p, uint64_t v, unsigned width);
 enum { PUT_G = 24 };
 char *put_g(char *p, double v);
 
+/*
+ * Shortest decimal that reads back as the same finite long double. Room: PUT_LONG_DOUBLE; NUL-ended,
+ * and the end is returned.
+ */
+enum { PUT_LONG_DOUBLE = 64 };
+char *put_long_double(char *p, long double v);
+
 void out_u64(struct out *o, uint64_t v);
 void out_i64(struct out *o, int64_t v);
 void out_hex(struct out *o, uint64_t v);

@@ -17,10 +17,8 @@ enum {
 	NUMBER_MASK = (1 << XRAY_OBJECT_SHIFT) - 1,
 };
 
-/* --demangle; the rest is as enum demangle_form, plus 1. */
-enum { DEMANGLE_AUTO };
-
-static const char *const demangle_words[] = { "auto", "simple", "full", "no", NULL };
+static const char *const demangle_words[] = { "name", "simple", "full", "no",
+					      NULL }; /* as enum demangle_form */
 
 static const struct opt symbols_options[] = {
 	{ .name = "functions",
@@ -45,8 +43,8 @@ static const struct opt symbols_options[] = {
 	  .offset = offsetof(struct values, demangle),
 	  .arg = "HOW",
 	  .choices = demangle_words,
-	  .help = "C++ and Rust names: simple (without parameters and template arguments), full, "
-		  "or no; auto is simple, and full with --yaml" },
+	  .help = "show C++ and Rust names without parameters (name), without template arguments "
+		  "either (simple), in full, or not demangled (default: name; full with --yaml)" },
 	{ 0 }
 };
 
@@ -72,9 +70,9 @@ struct row {
 
 static void set_name(struct symbols *s, const struct row *r)
 {
-	const int how = s->v->demangle == DEMANGLE_AUTO
-				? (s->v->yaml ? DEMANGLE_FULL : DEMANGLE_SIMPLE)
-				: s->v->demangle - 1;
+	const int how = s->v->demangle == NOT_GIVEN
+				? (s->v->yaml ? DEMANGLE_FULL : DEMANGLE_NAME)
+				: s->v->demangle;
 
 	out_clear(&s->name);
 	if (r->f.name)

@@ -10,7 +10,7 @@ enum { WORDS = 256, OPERANDS = 1 << 20 };
 
 void values_init(struct values *v)
 {
-	*v = (struct values){ .time = NOT_GIVEN };
+	*v = (struct values){ .time = NOT_GIVEN, .demangle = NOT_GIVEN };
 	arena_init(&v->arena);
 }
 

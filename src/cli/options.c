@@ -1,7 +1,7 @@
 /* The options that commands share. */
 #include "cli/opt.h"
 
-static const char *const demangle_words[] = { "simple", "full", "no",
+static const char *const demangle_words[] = { "name", "simple", "full", "no",
 					      NULL }; /* as enum demangle_form */
 static const char *const match_words[] = { "regex", "glob", "exact", "simple",
 					   NULL }; /* enum choice_match */
@@ -77,8 +77,9 @@ static const struct opt input_options[] = {
 	  .offset = offsetof(struct values, demangle),
 	  .arg = "HOW",
 	  .choices = demangle_words,
-	  .help = "C++ and Rust names: simple (without parameters and template arguments), full, "
-		  "or no" },
+	  .help = "show C++ and Rust names without parameters (name), without template arguments "
+		  "either (simple), in full, or not demangled (default: name; simple with "
+		  "--style=uftrace)" },
 	{ .name = "follow",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, open.follow),

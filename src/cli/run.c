@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/report_diag.h"
 #include "cli/signals.h"
+#include "model/demangle.h"
 
 static const char default_trace[] = "uftrace.data";
 
@@ -132,6 +133,9 @@ static enum spur_status run_settle(struct values *v)
 	p->no_args = v->filter.no_args;
 	p->no_event = v->filter.no_event;
 	p->no_sched = v->filter.no_sched;
+	if (v->demangle == NOT_GIVEN)
+		v->demangle = p->style && strcmp(p->style, "uftrace") == 0 ? DEMANGLE_SIMPLE
+									   : DEMANGLE_NAME;
 	p->demangle = v->demangle;
 	p->color = run_color(v);
 	p->width = run_width(v);

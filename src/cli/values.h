@@ -23,7 +23,7 @@ struct values {
 	struct spur_options open;
 	const char **binaries; /* NULL-ended; NULL: none given */
 	size_t nbinaries, binaries_cap;
-	int threads, demangle;
+	int threads, demangle; /* demangle: NOT_GIVEN or enum demangle_form */
 	uint64_t read_size;
 
 	/* What of it. */

@@ -191,7 +191,9 @@ static bool rule_matches(const struct spur_trace *t, const struct rule *r,
 		       (pattern_match(r->pattern, path) ||
 			(strrchr(path, '/') && pattern_match(r->pattern, strrchr(path, '/') + 1)));
 	}
-	return pattern_match(r->pattern, spur_string(t, c->simple ? c->simple : c->name, NULL));
+	return pattern_match(r->pattern, spur_string(t, c->name, NULL)) ||
+	       (c->simple && c->simple != c->name &&
+		pattern_match(r->pattern, spur_string(t, c->simple, NULL)));
 }
 
 /* A later rule overrides what it speaks of and leaves the rest. */

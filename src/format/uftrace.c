@@ -374,6 +374,8 @@ static bool add_extern(struct uftrace *u)
 static bool add_info(struct uftrace *u)
 {
 	const struct uftrace_info *i = &u->d.info;
+	char buf[UFTRACE_EXIT_TEXT];
+	const struct text status = uftrace_exit_text(i->exit_status, buf);
 	const struct {
 		const char *key;
 		struct text value;
@@ -383,7 +385,7 @@ static bool add_info(struct uftrace *u)
 		{ "command line", i->cmdline },
 		{ "executable", i->exename },
 		{ "build id", i->build_id },
-		{ "exit status", i->exit_status },
+		{ "exit status", status },
 		{ "elapsed time", i->elapsed },
 		{ "cpu", i->cpudesc },
 		{ "number of cpus", i->nr_cpus },

@@ -2,6 +2,7 @@
 #include "model/class.h"
 
 #include "base/bits.h"
+#include "base/out.h"
 #include "model/args.h"
 #include "model/enum.h"
 
@@ -30,8 +31,11 @@ static int64_t sign_extend(uint64_t v, uint32_t size)
 	return (int64_t)(v << shift) >> shift;
 }
 
-/* x87 extended precision: 64 bits of mantissa with the leading one, 15 of exponent. */
-static double load_x87(const uint8_t *p, bool swap)
+/*
+ * x87 extended precision: 64 bits of mantissa with the leading one, 15 of exponent (0 as 1), a sign.
+ * Exact where the machine's long double has 64 bits of mantissa and 15 of exponent or more.
+ */
+static long double load_x87(const uint8_t *p, bool swap)
 {
 	uint8_t b[10];
 	uint64_t mant;
@@ -42,8 +46,29 @@ static double load_x87(const uint8_t *p, bool swap)
 	mant = load64(b, order_swaps(false));
 	exp = (b[9] & 0x7f) << 8 | b[8];
 	if (exp == 0x7fff)
-		return (mant << 1 ? __builtin_nan("") : __builtin_inf()) * (b[9] & 0x80 ? -1 : 1);
-	return __builtin_ldexp((double)mant, exp - 16383 - 63) * (b[9] & 0x80 ? -1 : 1);
+		return (mant << 1 ? __builtin_nanl("") : __builtin_infl()) *
+		       (b[9] & 0x80 ? -1 : 1);
+	return __builtin_ldexpl((long double)mant, (exp ? exp : 1) - 16383 - 63) *
+	       (b[9] & 0x80 ? -1 : 1);
+}
+
+/* A long double: the nearest double, and as the label the digits of what a double cannot hold. */
+static void wide_value(const uint8_t *p, bool swap, struct spur_args *args, struct spur_value *v)
+{
+	const long double wide = load_x87(p, swap);
+	char digits[PUT_LONG_DOUBLE];
+	struct out narrow;
+	size_t n;
+
+	v->f = (double)wide;
+	if (wide != wide || (long double)v->f == wide)
+		return;
+	n = (size_t)(put_long_double(digits, wide) - digits);
+	out_to_memory(&narrow);
+	out_double(&narrow, v->f);
+	if (n != narrow.len || memcmp(digits, narrow.buf, n) != 0)
+		v->label = args_text(args, digits, n);
+	out_free(&narrow);
 }
 
 static double load_float(const uint8_t *p, uint32_t size, bool swap)
@@ -63,16 +88,15 @@ static double load_float(const uint8_t *p, uint32_t size, bool swap)
 		memcpy(&d, &u, sizeof(d));
 		return d;
 	}
-	return size >= 10 ? load_x87(p, swap) : 0;
+	return 0;
 }
 
 static const char *label_of(const struct plan_op *op, int64_t value, struct spur_args *args)
 {
 	char buf[LABEL_MAX];
+	size_t len = op->table ? enum_label(op->table, value, buf, sizeof(buf)) : 0;
 
-	if (!op->table)
-		return NULL;
-	return args_text(args, buf, enum_label(op->table, value, buf, sizeof(buf)));
+	return len ? args_text(args, buf, len) : NULL;
 }
 
 static void fixed_value(const struct plan_op *op, const uint8_t *p, bool swap, struct spur_args *args,
@@ -89,11 +113,16 @@ static void fixed_value(const struct plan_op *op, const uint8_t *p, bool swap, s
 		break;
 	case PLAN_FLOAT:
 		v->type = SPUR_F64;
-		v->f = load_float(p, op->size, swap);
+		if (op->size >= 10)
+			wide_value(p, swap, args, v);
+		else
+			v->f = load_float(p, op->size, swap);
 		break;
 	case PLAN_ENUM:
 		v->type = SPUR_ENUM;
 		v->i = sign_extend(load_uint(p, op->size, swap), op->size);
+		if (op->table)
+			v->i = enum_reduce(op->table, v->i);
 		v->label = label_of(op, v->i, args);
 		break;
 	case PLAN_BYTES:

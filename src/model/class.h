@@ -59,8 +59,8 @@ enum class_flag {
 };
 
 struct event_class {
-	uint32_t name; /* as shown, in the chosen demangling: row.name */
-	uint32_t simple; /* simple demangled form: what patterns match */
+	uint32_t name; /* as shown, in the chosen demangling: row.name; patterns match it */
+	uint32_t simple; /* uftrace's simple form: patterns match it too */
 	uint32_t raw; /* as in the data */
 	uint32_t cat;
 	uint32_t module; /* path; 0: none */
@@ -68,6 +68,11 @@ struct event_class {
 	uint32_t flags;
 	uint64_t addr; /* of the symbol, module relative; event id */
 	uint64_t size; /* bytes of code; 0: unknown */
+	/*
+	 * The first class of the same function as tables show it: of one name and module (of a library
+	 * call, of one name), such as overloads without their parameters. Set when the class is added.
+	 */
+	uint32_t head;
 	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */
 	const void *extra; /* the format's own */
 };

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "model/demangle_simple.h"
+#include "model/trace.h"
 
 enum {
 	FULL_STACK = 4096, /* shorter names are copied to the stack */
@@ -36,8 +37,8 @@ static void full_put(const char *text, size_t len, void *opaque)
 	out_bytes(f->o, text, len);
 }
 
-/* `name` is NUL-ended. */
-static bool full_run(struct out *o, const char *name, size_t len)
+/* `name` is NUL-ended, `flags` are libiberty's. */
+static bool full_run(struct out *o, const char *name, size_t len, int flags)
 {
 	struct full f = { .o = o, .limit = o->len + FULL_GROWTH * len + FULL_ROOM };
 	size_t base = o->len;
@@ -45,15 +46,38 @@ static bool full_run(struct out *o, const char *name, size_t len)
 
 	if (setjmp(f.stop))
 		return false;
-	ok = rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, full_put, &f) != 0;
+	ok = rust_demangle_callback(name, flags, full_put, &f) != 0;
 	if (!ok) {
 		o->len = base;
-		ok = cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, full_put, &f) != 0;
+		ok = cplus_demangle_v3_callback(name, flags, full_put, &f) != 0;
 	}
 	return ok && o->len > base;
 }
 
-static bool full_form(struct out *o, const char *name, size_t len)
+/*
+ * Without parameters libiberty demangles what it can and ignores the rest, so the name is demangled
+ * with them first: what that refuses is refused. The ignored suffixes of clones are put back.
+ */
+static bool name_run(struct out *o, const char *name, size_t len)
+{
+	const size_t base = o->len;
+	const char *clone = strchr(name, '.');
+
+	if (!full_run(o, name, len, DMGL_PARAMS | DMGL_ANSI))
+		return false;
+	o->len = base;
+	if (!full_run(o, name, len, DMGL_ANSI))
+		return false;
+	/* Rust names have no such suffix, or it is shown. */
+	if (!clone || name[1] != 'Z' || memchr(o->buf + base, '.', o->len - base))
+		return true;
+	out_str(o, " [clone ");
+	out_str(o, clone);
+	out_char(o, ']');
+	return true;
+}
+
+static bool full_form(struct out *o, const char *name, size_t len, enum demangle_form form)
 {
 	const char *version = memchr(name, '@', len); /* of a symbol, as in _Znwm@GLIBCXX_3.4 */
 	size_t n = version ? (size_t)(version - name) : len;
@@ -69,7 +93,8 @@ static bool full_form(struct out *o, const char *name, size_t len)
 		return false;
 	memcpy(copy, name, n);
 	copy[n] = 0;
-	ok = full_run(o, copy, n);
+	ok = form == DEMANGLE_NAME ? name_run(o, copy, n)
+				   : full_run(o, copy, n, DMGL_PARAMS | DMGL_ANSI);
 	if (copy != small)
 		mem_free(copy);
 	if (ok && version)
@@ -106,19 +131,50 @@ static bool simple_form(struct out *o, const char *name, size_t len)
 	return s.in[1] == 'Z' && skim_cpp(&s);
 }
 
+/* The form without parameters, behind a prefix that stays. */
+static bool name_form(struct out *o, const char *name, size_t len)
+{
+	const size_t prefix = prefix_length(name, len), base = o->len;
+
+	out_bytes(o, name, prefix);
+	if (full_form(o, name + prefix, len - prefix, DEMANGLE_NAME))
+		return true;
+	o->len = base;
+	return simple_form(o, name, len);
+}
+
 void demangle(struct out *o, const char *name, size_t len, enum demangle_form form)
 {
 	size_t base = o->len;
 	bool ok = false;
 
 	if (!memchr(name, 0, len)) {
-		if (form == DEMANGLE_SIMPLE)
+		if (form == DEMANGLE_NAME)
+			ok = name_form(o, name, len);
+		else if (form == DEMANGLE_SIMPLE)
 			ok = simple_form(o, name, len);
 		else if (form == DEMANGLE_FULL)
-			ok = full_form(o, name, len);
+			ok = full_form(o, name, len, form);
 	}
 	if (ok || o->error)
 		return;
 	o->len = base;
 	out_bytes(o, name, len);
+}
+
+struct demangled demangle_class(struct spur_trace *t, const char *raw)
+{
+	const enum demangle_form forms[] = { (enum demangle_form)t->options.demangle,
+					     DEMANGLE_SIMPLE };
+	uint32_t ids[2];
+	struct out o;
+
+	out_to_memory(&o);
+	for (size_t i = 0; i < 2; i++) {
+		out_clear(&o);
+		demangle(&o, raw, strlen(raw), forms[i]);
+		ids[i] = trace_intern_n(t, o.buf, o.len);
+	}
+	out_free(&o);
+	return (struct demangled){ ids[0], ids[1], trace_intern(t, raw) };
 }

@@ -2,11 +2,15 @@
 #ifndef SPUR_MODEL_DEMANGLE_H
 #define SPUR_MODEL_DEMANGLE_H
 
+#include <spur.h>
 #include <stddef.h>
 
 #include "base/out.h"
 
+/* The numbers are those of spur_options.demangle. */
 enum demangle_form {
+	/* Template arguments, but no parameters of the function itself; the simple form of what libiberty refuses. */
+	DEMANGLE_NAME,
 	/*
 	 * no parameters, no template arguments: exactly uftrace's `simple`, which argument specs
 	 * match on
@@ -21,5 +25,13 @@ enum demangle_form {
  * Never recurses deeper or runs longer than a bound set by the name's length. Thread-safe.
  */
 void demangle(struct out *o, const char *name, size_t len, enum demangle_form form);
+
+/* The forms of a class's name: string ids, 0 if out of memory. */
+struct demangled {
+	uint32_t name, simple, raw;
+};
+
+/* The names of a function in the form that the trace was opened with, and in the others that a class has. */
+struct demangled demangle_class(struct spur_trace *t, const char *raw);
 
 #endif

@@ -130,6 +130,18 @@ static size_t add_text(char *buf, size_t size, size_t len, const char *s)
 	return len;
 }
 
+int64_t enum_reduce(const struct enum_table *t, int64_t value)
+{
+	const int64_t least = t->count ? t->values[0].value : INT64_MIN;
+	const int64_t most = t->count ? t->values[t->count - 1].value : INT64_MAX;
+
+	if (least >= 0 && most <= UINT32_MAX)
+		return (int64_t)(uint32_t)value;
+	if (least >= INT32_MIN && most <= INT32_MAX)
+		return (int32_t)(uint32_t)value;
+	return value;
+}
+
 size_t enum_label(const struct enum_table *t, int64_t value, char *buf, size_t size)
 {
 	const struct enum_value *v = exact(t, value);
@@ -141,6 +153,10 @@ size_t enum_label(const struct enum_table *t, int64_t value, char *buf, size_t s
 		len = add_text(buf, size, 0, v->name);
 		buf[len] = '\0';
 		return len;
+	}
+	if (value < 0) {
+		buf[0] = '\0';
+		return 0;
 	}
 	/* Largest first, so that a name for several bits goes before those for each. */
 	for (size_t i = t->count; i-- > 0;) {

@@ -58,6 +58,7 @@ void trace_free(struct spur_trace *t)
 	mem_free(t->info);
 	if (!t->strings_shared)
 		intern_free(t->strings);
+	map64_free(&t->class_heads);
 	diag_free(&t->diag);
 	diag_free(&t->joined);
 	pthread_mutex_destroy(&t->lock);
@@ -253,6 +254,19 @@ uint32_t trace_intern_n(struct spur_trace *t, const char *s, size_t len)
 	return id == INTERN_NONE ? 0 : id;
 }
 
+/* The head of a class that gets the id; 0 if out of memory. */
+static uint32_t class_head(struct spur_trace *t, const struct event_class *c, uint32_t id)
+{
+	const uint32_t module = c->flags & CLASS_LIBRARY ? 0 : c->module;
+	struct map64_slot *slot = map64_put(&t->class_heads, (uint64_t)c->name << 32 | module);
+
+	if (!slot)
+		return 0;
+	if (!slot->value)
+		slot->value = id;
+	return (uint32_t)slot->value;
+}
+
 uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *c)
 {
 	uint32_t id = t->nclasses, page = id / TRACE_CLASS_PAGE;
@@ -269,6 +283,9 @@ uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *
 			return 0;
 	}
 	*copy = *c;
+	copy->head = class_head(t, c, id);
+	if (!copy->head)
+		return 0;
 	t->classes[page][id % TRACE_CLASS_PAGE] = copy;
 	__atomic_store_n(&t->nclasses, id + 1, __ATOMIC_RELEASE);
 	return id;

@@ -58,6 +58,7 @@ rec words-xray "clang -g -O1 -fno-inline -fxray-instrument -fxray-instruction-th
 rec deep "gcc -pg -g -O0" 'deep 1040' --max-stack=2000
 rec cxx "g++ -pg -g -O0" cxx
 rec cxx-auto "g++ -pg -g -O0" cxx -a
+rec names "g++ -pg -g -O0" names
 rec cxx-clang "clang++ -pg -g -O0" cxx
 rec spawn "gcc -pg -g -O0" spawn
 rec plug "gcc -pg -g -O0" plug

@@ -243,11 +243,81 @@ static void no_memory(void **state)
 	memset(fake_stacks, 0, sizeof(fake_stacks));
 }
 
+enum { OVERLOADS = 3, NESTED = 40000, NESTED_TRACKS = 2, NESTED_DEPTH = 30 };
+
+/*
+ * Calls of a and b on two tracks in turn. Those of a are of one class, or of OVERLOADS that differ in nothing that is
+ * shown.
+ */
+static struct spur_trace *nested_trace(struct spur_event *rows, struct fake_feed *f, bool overloads)
+{
+	struct spur_trace *t = fake_trace();
+	uint32_t open[NESTED_TRACKS][NESTED_DEPTH], cls[OVERLOADS + 1];
+	unsigned seed = 7, depth[NESTED_TRACKS] = { 0 };
+	uint32_t first = fake_track(t, "x", 1, 1), tracks[] = { first, fake_track(t, "y", 1, 2) };
+
+	for (int i = 0; i < OVERLOADS; i++)
+		cls[i] = i && !overloads ? cls[0] : fake_class(t, "a", "m");
+	cls[OVERLOADS] = fake_class(t, "b", "m");
+	for (int i = 0; i < NESTED; i++) {
+		const unsigned k = (unsigned)rand_r(&seed) / 64 % NESTED_TRACKS;
+		const unsigned dice = (unsigned)rand_r(&seed) / 64;
+		const bool end = depth[k] == NESTED_DEPTH || (depth[k] && dice % 2);
+		uint32_t *c = end ? &open[k][--depth[k]] : &open[k][depth[k]++];
+
+		if (!end)
+			*c = cls[dice / 2 % (OVERLOADS + 1)];
+		rows[i] = (struct spur_event){ .kind = end ? SPUR_END_SPAN : SPUR_BEGIN,
+					       .ts = (int64_t)i * 3 + dice % 3,
+					       .cls = *c,
+					       .track = tracks[k] };
+	}
+	fake_feed(t, f, rows, NESTED);
+	return t;
+}
+
+/* Overloads are one row of the report: one inside the other counts once, as if both were one class. */
+static void overloads_count_once(void **state)
+{
+	static struct spur_event rows[NESTED];
+	const struct pass_options opt = { .form = FORM_CSV,
+					  .fields = "function,calls,total,self,min,max,p50" };
+	struct fake_feed f;
+	struct out seen[2], small;
+	struct spur_trace *t;
+	uint32_t k, a, b;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		t = nested_trace(rows, &f, i);
+		seen[i] = run(t, "report", opt, NULL);
+		spur_close(t);
+	}
+	assert_string_equal(seen[0].buf, seen[1].buf);
+	out_free(&seen[0]);
+	out_free(&seen[1]);
+	t = fake_trace();
+	k = fake_track(t, "x", 1, 1);
+	a = fake_class(t, "f", "m");
+	b = fake_class(t, "f", "m");
+	fake_feed(t, &f, (struct spur_event[]){ FAKE_B(0, a, k), FAKE_B(10, b, k), FAKE_B(20, a, k),
+						FAKE_E(30, a, k), FAKE_E(60, b, k),
+						FAKE_E(100, a, k), FAKE_B(100, b, k),
+						FAKE_E(105, b, k) }, 8);
+	small = run(t, "report", (struct pass_options){ .form = FORM_CSV,
+							.fields = "function,calls,total,self" },
+		    NULL);
+	assert_string_equal(small.buf, "function,calls,total,self\nf,4,105,105\n");
+	out_free(&small);
+	spur_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(hostile),
 					    cmocka_unit_test(graph_agrees_with_report),
 					    cmocka_unit_test(chrome_is_nested),
+					    cmocka_unit_test(overloads_count_once),
 					    cmocka_unit_test(no_memory) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

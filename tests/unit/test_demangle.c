@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "model/demangle.h"
 
-enum { LINES = 2000, FORMS = 3 };
+enum { LINES = 2000, FORMS = 4 };
 
 struct line {
 	char *raw, *simple, *full;
@@ -70,6 +70,73 @@ static void expect(const char *raw, enum demangle_form form, const char *shown)
 	out_char(&o, 0);
 	assert_string_equal(o.buf + 1, shown);
 	out_free(&o);
+}
+
+/* Template arguments without parameters: the names are those of c++filt -p. */
+static void test_names(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "_Zli3_mse", "operator\"\" _ms" },
+		{ "_Z4tmplIlLi7EEvT_", "tmpl<long, 7>" },
+		{ "_Z4tmplIcLi34EEvT_", "tmpl<char, 34>" },
+		{ "_ZlsILi3EEvv", "operator<< <3>" },
+		{ "_ZN1AC1Ei", "A::A" },
+		{ "_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()" },
+		{ "_ZN5OuterIiE5InnerIdE1fEi", "Outer<int>::Inner<double>::f" },
+		{ "_ZNK3Foo3barEv", "Foo::bar" },
+		{ "_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo" },
+		{ "_Z1fIPFviEEvT_", "f<void (*)(int)>" },
+		{ "_ZN3fooB5cxx11Ev", "foo[abi:cxx11]" },
+		{ "_ZN1AcviEv", "A::operator int" },
+		{ "_ZZN3fooIiE3barEiEN5Local3runEv", "foo<int>::bar(int)::Local::run" },
+		{ "_Znwm@GLIBCXX_3.4", "operator new@GLIBCXX_3.4" },
+		/* What c++filt leaves out or as it is. */
+		{ "_ZN1A1fEv.cold", "A::f [clone .cold]" },
+		{ "_GLOBAL__sub_I__Z3foov", "_GLOBAL__sub_I_foo" },
+		/* Rust: hashes are not names. */
+		{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+		{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>" },
+		{ "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write" },
+		/* No mangled names. */
+		{ "main", "main" },
+		{ "_Z", "_Z" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect(cases[i][0], DEMANGLE_NAME, cases[i][1]);
+}
+
+/* The name is a part of the full form: what else that has stands around it. */
+static void test_name_in_full(void **state)
+{
+	size_t found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < nlines; i++) {
+		struct out name, full;
+
+		if (strpbrk(lines[i].raw, ".@") || strncmp(lines[i].raw, "_Z", 2) != 0)
+			continue;
+		out_to_memory(&name);
+		out_to_memory(&full);
+		demangle(&name, lines[i].raw, strlen(lines[i].raw), DEMANGLE_NAME);
+		demangle(&full, lines[i].raw, strlen(lines[i].raw), DEMANGLE_FULL);
+		out_char(&name, 0);
+		out_char(&full, 0);
+		if (strcmp(full.buf, lines[i].raw) != 0) {
+			/* libiberty leaves it there in the name of a default argument's lambda. */
+			if (name.len > 7 && strcmp(name.buf + name.len - 7, " const") == 0)
+				name.buf[name.len - 7] = 0;
+			if (!strstr(full.buf, name.buf))
+				fail_msg("%s is not in %s", name.buf, full.buf);
+			found++;
+		}
+		out_free(&name);
+		out_free(&full);
+	}
+	assert_true(found > 200);
 }
 
 static void test_golden(void **state)
@@ -302,6 +369,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	      cmocka_unit_test(test_name_in_full),
 		cmocka_unit_test(test_golden),	      cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_prefixes),      cmocka_unit_test(test_mutations),
 		cmocka_unit_test(test_deep),	      cmocka_unit_test(test_doubling),

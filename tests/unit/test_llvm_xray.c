@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/demangle.h"
 #include "pass/fold/calls.h"
 
 enum { HZ = 1000000 };
@@ -78,7 +79,7 @@ static void two_threads(void **state)
 	expect(t, (struct pass_options){ 0 },
 	       HEAD("1") "       12          4 [ 0.000001,  0.003000,  2.000000,  2.000000,  "
 			 "2.000000]  2.003101  <invalid>:0:0: ns::work(int, char const*)\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .demangle = 2 },
+	expect(t, (struct pass_options){ .form = FORM_CSV, .demangle = DEMANGLE_NONE },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "12,4,1.000000e-06,3.000000e-03,2.000000e+00,2.000000e+00,2.000000e+00,2.003101e+00,"
 	       "\"<invalid>:0:0\",\"_ZN2ns4workEiPKc\"\n");
@@ -90,7 +91,7 @@ static void two_threads(void **state)
 			 "const*)\n");
 	t->clock.hz = HZ;
 	t->clock.ticks = false;
-	expect(t, (struct pass_options){ .form = FORM_CSV, .demangle = 2 },
+	expect(t, (struct pass_options){ .form = FORM_CSV, .demangle = DEMANGLE_NONE },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "12,4,1.000000e-09,3.000000e-06,2.000000e-03,2.000000e-03,2.000000e-03,2.003101e-03,"
 	       "\"<invalid>:0:0\",\"_ZN2ns4workEiPKc\"\n");

@@ -4,6 +4,7 @@
  */
 #include "unit/uftrace_dir.h"
 
+#include "format/uftrace/reader.h"
 #include "model/trace.h"
 
 #include <pthread.h>
@@ -457,10 +458,40 @@ static void test_extern(void **state)
 		    "uftrace/bad-extern-line extern.dat at 35 ...\n");
 }
 
+/* SPEC uftrace/exit-status */
+static void test_exit_status(void **state)
+{
+	static const struct {
+		const char *status, *text;
+	} cases[] = {
+		{ "0", "exited with code 0" },
+		{ "256", "exited with code 1" },
+		{ "65280", "exited with code 255" },
+		{ "11", "ended by signal 11 (SIGSEGV)" },
+		{ "139", "ended by signal 11 (SIGSEGV), core dumped" },
+		{ "34", "ended by signal 34" },
+		{ "65536", "ended by a finish trigger" },
+		{ "127", "unknown (127)" },
+		{ "4294967296", "unknown (4294967296)" },
+		{ "x", "x" },
+	};
+	char buf[UFTRACE_EXIT_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text t = uftrace_exit_text(text_of(cases[i].status), buf);
+
+		assert_int_equal(t.len, strlen(cases[i].text));
+		assert_memory_equal(t.p, cases[i].text, t.len);
+	}
+	assert_int_equal(uftrace_exit_text(text_of(""), buf).len, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
+		T(test_exit_status),
 		T(test_versions),   T(test_big_endian),	  T(test_info_size),
 		T(test_lost),	    T(test_deep),	  T(test_missing_ends),
 		T(test_estimated),  T(test_qemu_depth),	  T(test_events),

@@ -86,7 +86,17 @@ static void test_long_double(void **state)
 		{ 0, 0, "fparg1=0, arg2=1" },
 		{ UINT64_C(0x8000000000000000), 0x7FFF, "fparg1=inf, arg2=1" },
 		{ UINT64_C(0xC000000000000000), 0x7FFF, "fparg1=nan, arg2=1" },
-		{ UINT64_C(0x8000000000000000), 0x4FFF, "fparg1=inf, arg2=1" },
+		/* 2^4096, 2^-2000, 1 + 2^-63: the digits are those of exact arithmetic */
+		{ UINT64_C(0x8000000000000000), 0x4FFF,
+		  "fparg1=inf:1.0443888814131525067e+1233, arg2=1" },
+		{ UINT64_C(0x8000000000000000), 0x382F,
+		  "fparg1=0:8.709809816217216676e-603, arg2=1" },
+		{ UINT64_C(0x8000000000000001), 0x3FFF,
+		  "fparg1=1:1.0000000000000000001, arg2=1" },
+		/* the least there is: 2^-16445 */
+		{ 1, 0, "fparg1=0:4e-4951, arg2=1" },
+		/* 0.1L: what is written is the same for both */
+		{ UINT64_C(0xCCCCCCCCCCCCCCCD), 0x3FFB, "fparg1=0.1, arg2=1" },
 	};
 
 	(void)state;
@@ -138,6 +148,26 @@ static void test_enums(void **state)
 	put_call();
 	expect_rows(
 		"100 BEGIN work 0 (arg1=13:BLUE|RED+0x8, arg2=5:0x5, arg3=0)\n200 END main 0\n");
+	/* Four bytes of an enumeration with a negative value; the register's upper half is left over. */
+	raw_uint(0xFFFFFFFF, 8);
+	raw_uint(UINT64_C(0xABCD000000000011), 8);
+	raw_uint(UINT64_C(0xFFFFFFFF), 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=-1:NEG, arg2=17:C, arg3=4294967295)\n200 END main 0\n");
+	raw_uint(0x7FFFFFFFFFFFFFFD, 8);
+	raw_uint(0xFFFFFFFF, 8);
+	raw_uint(0, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=-3, arg2=4294967295:C+0xffffffee, arg3=0)\n"
+		    "200 END main 0\n");
+	put_info(4, 2, 1 << 5, "argspec:work@arg1/e:wide,arg2/e:uns\n"
+			       "enumauto:enum wide {W=0x100000000,N=-1};enum uns {U=0xFFFFFFFF}\n");
+	raw_uint(0xFFFFFFFF, 8);
+	raw_uint(UINT64_MAX, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=4294967295:0xffffffff, arg2=4294967295:U)\n"
+		    "200 END main 0\n");
+	put_basics(info);
 	/* The module's own definitions come first. */
 	put_text("prog.dbg", "# path name: /bin/prog\nE: enum color {OWN=2}\n");
 	raw_uint(2, 8);
@@ -161,6 +191,31 @@ static void test_structs(void **state)
 	raw_uint(1, 8);
 	expect_arg("arg1/t8:two%RDI+XMM0", "arg1=0100000000000000:two?");
 	expect_arg("arg1/t0:none", "arg1=:none");
+	/* Of a struct of 16 bytes in one register, or at no place, half is not what was passed. */
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:complex%RDI", "arg1=01000000000000000200000000000000:complex?");
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:nest", "arg1=01000000000000000200000000000000:nest?");
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:big%stack+1", "arg1=01000000000000000200000000000000:big");
+	raw_uint(1, 8);
+	raw_uint(2, 8);
+	expect_arg("arg1/t16:ints%RDI+RSI", "arg1=01000000000000000200000000000000:ints");
+	put_basics("argspec:work@arg1/t8:pt%RDI\nuftrace_version:v0.13 ( x86_64 )\n");
+	raw_uint(1, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=0100000000000000:pt?)\n200 END main 0\n");
+	put_basics("argspec:work@arg1/t8:pt%RDI\nuftrace_version:v0.19 ( x86_64 )\n");
+	raw_uint(1, 8);
+	put_call();
+	expect_rows("100 BEGIN work 0 (arg1=0100000000000000:pt)\n200 END main 0\n");
+	put_basics("retspec:main@retval/t0:none\n");
+	rec_more(100, EXIT, 0, MAIN);
+	dat_write("1.dat");
+	expect_rows("100 END main 0 (retval=:none)\n");
 	put_basics("retspec:main@retval/t4:pt\n");
 	rec_more(100, EXIT, 0, MAIN);
 	raw_uint(7, 8);
@@ -216,6 +271,37 @@ static void test_patterns(void **state)
 	expect_first("argspec:work@arg1,PLT;work@arg1/i32,arg2/i32\n", " (arg1=1, arg2=2)");
 	/* Old data has return values in the same line. */
 	expect_first("argspec:work@retval/s,arg1\n", " (arg1=8589934593)");
+}
+
+/* SPEC uftrace/simple-name: specs match the simple form, whatever form is shown */
+static void test_simple_name(void **state)
+{
+	static const char *const shown[] = { "tmpl<long, 7>", "tmpl", "void tmpl<long, 7>(long)",
+					     "_Z4tmplIlLi7EEvT_" };
+	struct spur_args args = { 0 };
+	const struct spur_event *rows;
+	struct spur_error err;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	put_basics("argspec:tmpl@arg1\n");
+	put_text("prog.sym", "# path name: /bin/prog\n"
+			     "0000000000001100 00000100 T _Z4tmplIlLi7EEvT_\n");
+	raw_uint(5, 8);
+	put_call();
+	for (int how = 0; how < 4; how++) {
+		const struct spur_options opt = { .demangle = how };
+
+		assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		assert_string_equal(spur_string(t, rows[0].name, NULL), shown[how]);
+		assert_int_equal(spur_args(t, &rows[0], &args), SPUR_OK);
+		assert_int_equal(args.count, 1);
+		assert_int_equal(args.items[0].i, 5);
+		spur_close(t);
+	}
+	spur_args_free(&args);
 }
 
 /* SPEC uftrace/spec-choice */
@@ -323,6 +409,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
+		T(test_simple_name),
 		T(test_numbers), T(test_long_double), T(test_strings),	   T(test_enums),
 		T(test_structs), T(test_replacement), T(test_patterns),	   T(test_choice),
 		T(test_no_spec), T(test_bad_specs),   T(test_cut_payload), T(test_32_bit),

@@ -215,6 +215,36 @@ static void test_dlopen(void **state)
 		    "250 BEGIN in_b 0\n251 END in_b 0\n! uftrace/bad-task-line task.txt\n");
 }
 
+/* SPEC uftrace/dlopen-newest: where the newest library has no symbol, an older one at the same base may */
+static void test_dlopen_again(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("task.txt",
+		 "SESS timestamp=0.000000001 pid=1 sid=0123456789abcdef exename=\"/bin/prog\"\n"
+		 "TASK timestamp=0.000000001 tid=1 pid=1\n"
+		 "DLOP timestamp=0.000000100 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/a.so\"\n"
+		 "DLOP timestamp=0.000000200 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/b.so\"\n"
+		 "DLOP timestamp=0.000000300 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/c.so\"\n");
+	put_text("a.so.sym", "0000000000000100 00000010 T in_a\n0000000000000200 00000010 T a_end\n");
+	put_text("b.so.sym", "0000000000000120 00000010 T in_b\n0000000000000300 00000010 T b_end\n");
+	put_text("c.so.sym", "0000000000000140 00000010 T in_c\n0000000000000150 00000010 T c_end\n");
+	call(310, 0x7f0000000108);
+	call(320, 0x7f0000000128);
+	call(330, 0x7f0000000148);
+	call(340, 0x7f0000000208);
+	call(350, 0x7f0000000308);
+	call(360, 0x7f0000000138);
+	dat_write("1.dat");
+	expect_rows("310 BEGIN in_a 0\n311 END in_a 0\n320 BEGIN in_b 0\n321 END in_b 0\n"
+		    "330 BEGIN in_c 0\n331 END in_c 0\n340 BEGIN a_end 0\n341 END a_end 0\n"
+		    "350 BEGIN b_end 0\n351 END b_end 0\n"
+		    "360 BEGIN <7f0000000138> 0\n361 END <7f0000000138> 0\n");
+}
+
 /* --- symbols --- */
 
 /*
@@ -254,7 +284,7 @@ static void test_sym_lines(void **state)
 					      "5 BEGIN weak 0\n6 END weak 0\n6 BEGIN <401280> 0\n7 "
 					      "END <401280> 0\n7 BEGIN puts 0\n8 END puts 0\n"
 					      "8 BEGIN <401400> 0\n9 END <401400> 0\n9 BEGIN "
-					      "ns::foo::bar 0\n10 END ns::foo::bar 0\n"
+					      "ns::foo<int>::bar 0\n10 END ns::foo<int>::bar 0\n"
 					      "! uftrace/bad-sym-line prog.sym at 269\n");
 }
 
@@ -288,6 +318,55 @@ static void test_name_clash(void **state)
 		    "40 BEGIN in_a_again 0\n41 END in_a_again 0\n");
 }
 
+#define ID_A "aaaa000000000000000000000000000000000000"
+#define ID_B "bbbb000000000000000000000000000000000000"
+
+static void call_with_arg(uint64_t time, uint64_t addr, uint64_t arg)
+{
+	rec_more(time, ENTRY, 0, addr);
+	raw_uint(arg, 8);
+	rec(time + 1, EXIT, 0, addr);
+}
+
+/*
+ * SPEC uftrace/sym-owner: task.txt and .sym have the path that dlopen() was given, .dbg the absolute
+ * one; the build-id says that they are of one library, and without it the end of the path.
+ */
+static void test_relative_path(void **state)
+{
+	static const char *const expected =
+		"10 BEGIN in_a 0 (arg1=7)\n11 END in_a 0\n20 BEGIN in_b 0 (arg1=8)\n21 END in_b 0\n"
+		"30 BEGIN in_c 0 (arg1=9)\n31 END in_c 0\n";
+
+	(void)state;
+	put_basics("");
+	put_info(4, 2, 1 << 5 | 1 << 9 | 1 << 10, "exename:x\nauto-args:1\n");
+	put_text("task.txt",
+		 "SESS timestamp=0.000000001 pid=1 sid=0123456789abcdef exename=\"./prog\"\n"
+		 "TASK timestamp=0.000000001 tid=1 pid=1\n"
+		 "DLOP timestamp=0.000000002 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"./lib.so\"\n"
+		 "DLOP timestamp=0.000000003 tid=1 sid=0123456789abcdef base=7f0000010000 "
+		 "libname=\"../b/lib.so\"\n"
+		 "DLOP timestamp=0.000000004 tid=1 sid=0123456789abcdef base=7f0000020000 "
+		 "libname=\"x/other.so\"\n");
+	put_text("lib.so.sym", "# path name: ../b/lib.so\n# build-id: " ID_B "\n"
+			       "0000000000000100 00000010 T in_b\n");
+	put_text("lib.so-aaaa.sym", "# path name: ./lib.so\n# build-id: " ID_A "\n"
+				    "0000000000000100 00000010 T in_a\n");
+	put_text("other.so.sym", "# path name: x/other.so\n0000000000000100 00000010 T in_c\n");
+	put_text("lib.so.dbg", "# path name: /home/u/a/lib.so\n# build-id: " ID_A "\n"
+			       "F: 100 in_a\nA: @arg1\n");
+	put_text("lib.so-bbbb.dbg", "# path name: /home/u/b/lib.so\n# build-id: " ID_B "\n"
+				    "F: 100 in_b\nA: @arg1\n");
+	put_text("other.so.dbg", "# path name: /home/u/x/other.so\nF: 100 in_c\nA: @arg1\n");
+	call_with_arg(10, 0x7f0000000104, 7);
+	call_with_arg(20, 0x7f0000010104, 8);
+	call_with_arg(30, 0x7f0000020104, 9);
+	dat_write("1.dat");
+	expect_rows(expected);
+}
+
 /* SPEC uftrace/python: addresses are the numbers of lines */
 static void test_python(void **state)
 {
@@ -307,7 +386,8 @@ static void test_python(void **state)
 
 /*
  * SPEC uftrace/kernel-base: in 32-bit data the stack's place says where the kernel begins.
- * SPEC uftrace/kallsyms-alias: the first name, but for system calls the native one
+ * SPEC uftrace/kallsyms-alias: the first name of a type, but for system calls the native one; of
+ * several types the last
  */
 static void test_kernel_addresses(void **state)
 {
@@ -330,13 +410,20 @@ static void test_kernel_addresses(void **state)
 		 "0000000090000000 T at_2g\n00000000c0000000 T at_3g\n"
 		 "ffff800000001000 T first\nffff800000001000 T second\n"
 		 "ffff800000002000 T __ia32_sys_read\nffff800000002000 T __x64_sys_read\n"
+		 "ffff800000002800 t __do_sys_getpid\nffff800000002800 T __ia32_sys_getpid\n"
+		 "ffff800000002800 T __x64_sys_getpid\n"
+		 "ffff800000002900 T __ia32_sys_read\nffff800000002900 T __x64_sys_write\n"
 		 "ffff800000003000 t end\n");
 	/* 64 bit: 48 bits are kept, the upper ones follow. */
 	call(10, 0x800000001008);
 	call(20, 0x800000002008);
+	call(30, 0x800000002808);
+	call(40, 0x800000002908);
 	dat_write("1.dat");
 	expect_rows("10 BEGIN first 0\n11 END first 0\n20 BEGIN __x64_sys_read 0\n"
-		    "21 END __x64_sys_read 0\n");
+		    "21 END __x64_sys_read 0\n30 BEGIN __x64_sys_getpid 0\n"
+		    "31 END __x64_sys_getpid 0\n40 BEGIN __ia32_sys_read 0\n"
+		    "41 END __ia32_sys_read 0\n");
 	put_info(4, 1, 1 << 5, "");
 	call(10, 0x90000010);
 	call(20, 0xc0000010);
@@ -511,8 +598,10 @@ int main(void)
 		T(test_maps),
 		T(test_absolute),
 		T(test_dlopen),
+		T(test_dlopen_again),
 		T(test_sym_lines),
 		T(test_name_clash),
+		T(test_relative_path),
 		T(test_python),
 		T(test_kernel_addresses),
 		T(test_perf),

@@ -44,6 +44,33 @@ static void test_time_unit(void **state)
 	}
 }
 
+/* SPEC uftrace/cpu-list */
+static void test_cpu_list(void **state)
+{
+	static const struct {
+		uint64_t cpus;
+		const char *text;
+	} cases[] = {
+		{ 0, "" },
+		{ 1, "0" },
+		{ 3, "0-1" },
+		{ 5, "0,2" },
+		{ 0x2f, "0-3,5" },
+		{ UINT64_C(1) << 63, "63" },
+		{ UINT64_MAX, "0-63" },
+		{ UINT64_C(0x8000000000000006), "1-2,63" },
+	};
+	char buf[CPU_LIST + 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		*put_cpu_list(buf, cases[i].cpus) = '\0';
+		assert_string_equal(buf, cases[i].text);
+	}
+	/* The longest: 22 pairs of CPUs and one more. */
+	assert_true(put_cpu_list(buf, UINT64_C(0xDB6DB6DB6DB6DB6D)) - buf <= CPU_LIST);
+}
+
 static void test_fields(void **state)
 {
 	static const struct style_field table[] = {
@@ -258,7 +285,8 @@ static void test_memory(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_time_unit), cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_time_unit),
+		cmocka_unit_test(test_cpu_list), cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_outputs),	  cmocka_unit_test(test_same_text),
 		cmocka_unit_test(test_memory),
 	};

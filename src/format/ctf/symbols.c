@@ -393,30 +393,18 @@ static void module_open(struct ctf *c, struct module *m)
 
 /* --- functions: SPEC ctf/function-names --- */
 
-static uint32_t intern_form(struct ctf *c, const char *raw, enum demangle_form form)
-{
-	struct out o;
-	uint32_t id;
-
-	out_to_memory(&o);
-	demangle(&o, raw, strlen(raw), form);
-	id = trace_intern_n(c->t, o.buf, o.len);
-	out_free(&o);
-	return id;
-}
-
 static uint32_t symbol_class(struct ctf *c, struct module *m, const struct symbol *sym)
 {
 	struct event_class k = { .module = m->path,
 				 .flags = CLASS_FUNCTION | (sym->type == 'P' ? CLASS_LIBRARY : 0),
 				 .addr = sym->addr,
 				 .size = sym->size };
-	const int how = c->t->options.demangle;
+	const struct demangled names = demangle_class(c->t, sym->name);
 	const char *file;
 
-	k.raw = trace_intern(c->t, sym->name);
-	k.simple = intern_form(c, sym->name, DEMANGLE_SIMPLE);
-	k.name = how == 2 ? k.raw : how == 1 ? intern_form(c, sym->name, DEMANGLE_FULL) : k.simple;
+	k.raw = names.raw;
+	k.simple = names.simple;
+	k.name = names.name;
 	if (m->lines && dwarf_line(m->lines, sym->addr, &file, &k.line))
 		k.file = trace_intern(c->t, file);
 	return trace_add_class_locked(c->t, &k);

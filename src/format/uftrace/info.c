@@ -1,4 +1,6 @@
 /* The `info` file: a 40-byte header, then `key:value` lines. Every line and every number is optional. */
+#include <stdio.h>
+
 #include "base/cursor.h"
 #include "format/uftrace/reader.h"
 
@@ -156,4 +158,43 @@ void uftrace_read_info(struct uftrace *u)
 	/* QEMU's plugin writes all lines, with nothing in them. */
 	u->qemu = i->bits >> UFTRACE_EXE_NAME & 1 && !i->exename.len;
 	u->swap = order_swaps(i->big_endian);
+}
+
+/* Signals that end processes, by their numbers on Linux (but for MIPS and the like). */
+static const char *signal_name(unsigned number)
+{
+	static const char *const names[] = {
+		[1] = "SIGHUP",	   [2] = "SIGINT",   [3] = "SIGQUIT",	 [4] = "SIGILL",
+		[5] = "SIGTRAP",   [6] = "SIGABRT",  [7] = "SIGBUS",	 [8] = "SIGFPE",
+		[9] = "SIGKILL",   [10] = "SIGUSR1", [11] = "SIGSEGV",	 [12] = "SIGUSR2",
+		[13] = "SIGPIPE",  [14] = "SIGALRM", [15] = "SIGTERM",	 [16] = "SIGSTKFLT",
+		[24] = "SIGXCPU",  [25] = "SIGXFSZ", [26] = "SIGVTALRM", [27] = "SIGPROF",
+		[29] = "SIGIO",	   [30] = "SIGPWR",  [31] = "SIGSYS",
+	};
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+/* SPEC uftrace/exit-status */
+struct text uftrace_exit_text(struct text status, char buf[UFTRACE_EXIT_TEXT])
+{
+	const size_t size = UFTRACE_EXIT_TEXT;
+	struct text rest = status;
+	const char *name;
+	uint64_t n;
+
+	if (!text_u64(&rest, 10, &n) || rest.len)
+		return status;
+	name = signal_name(n & 0x7f);
+	if (n == 1 << 16)
+		snprintf(buf, size, "ended by a finish trigger");
+	else if (n > 1 << 16 || (n & 0x7f) == 0x7f)
+		snprintf(buf, size, "unknown (%llu)", (unsigned long long)n);
+	else if (!(n & 0x7f))
+		snprintf(buf, size, "exited with code %u", (unsigned)(n >> 8));
+	else
+		snprintf(buf, size, "ended by signal %u%s%s%s%s", (unsigned)(n & 0x7f),
+			 name ? " (" : "", name ? name : "", name ? ")" : "",
+			 n & 0x80 ? ", core dumped" : "");
+	return text_of(buf);
 }

@@ -230,14 +230,28 @@ static bool symbol_line(struct text line, uint64_t *addr, char *type, struct tex
 	return name->len > 0;
 }
 
+/* The rest of the name behind the prefix; NULL if the name does not start with it. */
+static const char *name_behind(struct text name, const char *prefix)
+{
+	return text_skip(&name, prefix) ? name.p : NULL;
+}
+
 /*
- * SPEC uftrace/kallsyms-alias: of several names at an address the first holds, but a native system call's name
- * wins
+ * SPEC uftrace/kallsyms-alias: of lines with equal address and type the first holds, but the native
+ * name of a system call replaces its 32-bit or old one; of different types the last holds.
  */
 static bool better_alias(const char *have, struct text name)
 {
-	return (strncmp(have, "__ia32_sys", 10) == 0 && text_starts(name, "__x64_sys")) ||
-	       (strncmp(have, "SyS_", 4) == 0 && text_starts(name, "sys_"));
+	static const char *const pairs[][2] = { { "__ia32", "__x64" }, { "SyS_", "sys_" } };
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const char *a = name_behind(text_of(have), pairs[i][0]);
+		const char *b = name_behind(name, pairs[i][1]);
+
+		if (a && b)
+			return text_is(text_make(b, name.len - (size_t)(b - name.p)), a);
+	}
+	return false;
 }
 
 bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct diag_log *diag)
@@ -264,7 +278,7 @@ bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct
 		if (!addr || !strchr("TtwPKd", type))
 			continue;
 		if (last && last->addr == addr) {
-			if (!better_alias(last->name, name))
+			if (last->type == type && !better_alias(last->name, name))
 				continue;
 			t->count--;
 		}

@@ -1,4 +1,5 @@
 /* Modules: .sym and .dbg files below the directory, else the ELF file itself. Loaded when the first address asks. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,6 +44,17 @@ void uftrace_free_modules(struct uftrace *u)
 	}
 }
 
+/* How surely a .sym or .dbg file belongs to a module. */
+enum belongs { BELONGS_NOT, BELONGS_MAYBE, BELONGS_SURELY };
+
+/* A .sym or .dbg file that was found for a module. */
+struct sym_file {
+	char name[NAME_SIZE]; /* below the directory */
+	struct text text;
+	enum belongs belongs;
+	unsigned alike; /* files that belong to the module as surely as this one */
+};
+
 static struct text base_name(struct text path)
 {
 	ptrdiff_t slash = text_rfind(path, '/');
@@ -66,33 +78,143 @@ static void read_head(struct text file, struct text *path, struct text *build_id
 	}
 }
 
-/*
- * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the first 4 digits of
- * the build-id, or without one the sum of the path's bytes.
- */
-static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext,
-		      char *name, struct text *file)
+/* A relative path without the `./` and `../` that it starts with; an absolute one is left alone. */
+static struct text without_dots(struct text path)
 {
-	struct text base = base_name(m->path), path, id;
+	while (text_skip(&path, "./") || text_skip(&path, "../"))
+		;
+	return path;
+}
+
+/* One path is relative, the other absolute, and the latter ends with the former. */
+static bool ends_alike(struct text a, struct text b)
+{
+	struct text abs = text_starts(a, "/") ? a : b;
+	struct text rel = without_dots(text_starts(a, "/") ? b : a);
+
+	if (!text_starts(abs, "/") || text_starts(rel, "/") || !rel.len || rel.len >= abs.len)
+		return false;
+	return abs.p[abs.len - rel.len - 1] == '/' &&
+	       same_text(text_make(abs.p + abs.len - rel.len, rel.len), rel);
+}
+
+/*
+ * SPEC uftrace/sym-owner: equal build-ids say that a file is the module's, different ones that it is
+ * not; where one is missing, equal paths do. A relative path and an absolute one that ends with it
+ * may be the same.
+ */
+static enum belongs file_belongs(const struct uftrace_module *m, struct text file)
+{
+	const struct text own = m->build_id.len ? m->build_id : m->sym_id;
+	struct text path, id;
+
+	read_head(file, &path, &id);
+	if (own.len && id.len)
+		return same_text(id, own) ? BELONGS_SURELY : BELONGS_NOT;
+	if (!path.len || same_text(path, m->path))
+		return BELONGS_SURELY;
+	return ends_alike(path, m->path) ? BELONGS_MAYBE : BELONGS_NOT;
+}
+
+/* BASE-XXXX.EXT[.gz|.zst], XXXX hexadecimal: true, and without the compression's suffix. */
+static bool is_clash_name(struct text base, const char *ext, struct text *name)
+{
+	struct text rest = *name;
+	size_t len = base.len + 6 + strlen(ext);
+
+	if (name->len < len || memcmp(name->p, base.p, base.len) != 0)
+		return false;
+	rest = text_make(name->p + base.len, name->len - base.len);
+	if (!text_skip(&rest, "-"))
+		return false;
+	for (int i = 0; i < 4; i++)
+		if (!strchr("0123456789abcdef", rest.p[i]))
+			return false;
+	rest = text_make(rest.p + 4, rest.len - 4);
+	if (!text_skip(&rest, ".") || !text_skip(&rest, ext))
+		return false;
+	name->len = len;
+	return !rest.len || text_is(rest, ".gz") || text_is(rest, ".zst");
+}
+
+/* A file that was found is taken if it is surer than the best so far; which one does not depend on the order. */
+static void consider(struct sym_file *best, struct sym_file *f, enum belongs belongs)
+{
+	f->belongs = belongs;
+	f->alike = 1;
+	if (belongs > best->belongs || (belongs == BELONGS_SURELY && best->belongs == belongs &&
+					strcmp(f->name, best->name) < 0))
+		*best = *f;
+	else if (belongs != BELONGS_NOT && belongs == best->belongs)
+		best->alike++;
+}
+
+/* Considers each file of the directory that has the module's base name and four digits. */
+static void search_clashes(struct uftrace *u, const struct uftrace_module *m, const char *ext,
+			   struct sym_file *best)
+{
+	DIR *d = opendir(u->dir);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)) != NULL) {
+		struct text name = text_of(e->d_name);
+		struct sym_file f = { 0 };
+
+		if (!is_clash_name(base_name(m->path), ext, &name))
+			continue;
+		snprintf(f.name, sizeof(f.name), "%.*s", (int)name.len, name.p);
+		if (uftrace_slurp(u, f.name, &f.text))
+			consider(best, &f, file_belongs(m, f.text));
+	}
+	if (d)
+		closedir(d);
+}
+
+/* The name BASE-XXXX.EXT of the module's own file, if its base name is that of another module too. */
+static void clash_name(const struct uftrace_module *m, const char *ext, struct sym_file *f)
+{
+	struct text base = base_name(m->path);
+	const struct text id = m->build_id.len ? m->build_id : m->sym_id;
 	unsigned sum = 0;
 
-	if (!base.len || base.len > 256)
-		return false;
-	snprintf(name, NAME_SIZE, "%.*s.%s", (int)base.len, base.p, ext);
-	if (!uftrace_slurp(u, name, file))
-		return false;
-	read_head(*file, &path, &id);
-	if ((!path.len || same_text(path, m->path)) &&
-	    (!id.len || !m->build_id.len || same_text(id, m->build_id)))
-		return true;
 	for (size_t i = 0; i < m->path.len; i++)
 		sum += (uint8_t)m->path.p[i];
-	if (m->build_id.len >= 4)
-		snprintf(name, NAME_SIZE, "%.*s-%.4s.%s", (int)base.len, base.p, m->build_id.p,
+	if (id.len >= 4)
+		snprintf(f->name, sizeof(f->name), "%.*s-%.4s.%s", (int)base.len, base.p, id.p,
 			 ext);
 	else
-		snprintf(name, NAME_SIZE, "%.*s-%04x.%s", (int)base.len, base.p, sum & 0xffff, ext);
-	return uftrace_slurp(u, name, file);
+		snprintf(f->name, sizeof(f->name), "%.*s-%04x.%s", (int)base.len, base.p,
+			 sum & 0xffff, ext);
+}
+
+/*
+ * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the
+ * first 4 digits of the build-id, or without one the sum of the path's bytes. Of a library that was
+ * opened by dlopen() only the .sym file gives the build-id, so the directory is searched for it. Of
+ * several files that may belong to the module none is taken.
+ */
+static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext,
+		      struct sym_file *out)
+{
+	struct text base = base_name(m->path);
+	struct sym_file f = { 0 };
+
+	*out = f;
+	if (!base.len || base.len > 256)
+		return false;
+	snprintf(f.name, sizeof(f.name), "%.*s.%s", (int)base.len, base.p, ext);
+	if (!uftrace_slurp(u, f.name, &f.text))
+		return false;
+	consider(out, &f, file_belongs(m, f.text));
+	if (out->belongs == BELONGS_SURELY)
+		return true;
+	clash_name(m, ext, &f);
+	if (uftrace_slurp(u, f.name, &f.text) && file_belongs(m, f.text) == BELONGS_SURELY) {
+		*out = f;
+		return true;
+	}
+	search_clashes(u, m, ext, out);
+	return out->belongs == BELONGS_SURELY || (out->belongs && out->alike == 1);
 }
 
 /* One line `ADDR [SIZE] TYPE NAME`. */
@@ -238,16 +360,16 @@ static void mark_conflicts(struct uftrace_module *m)
 
 static void load_debug(struct uftrace *u, struct uftrace_module *m)
 {
-	char name[NAME_SIZE];
-	struct text file, line;
+	struct sym_file f;
+	struct text line;
 	const char *start;
 
-	if (!slurp_for(u, m, "dbg", name, &file))
+	if (!slurp_for(u, m, "dbg", &f))
 		return;
-	start = file.p;
-	while (text_line(&file, &line))
+	start = f.text.p;
+	while (text_line(&f.text, &line))
 		if (line.len && line.p[0] != '#' && !take_debug_line(u, m, line))
-			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", name,
+			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", f.name,
 				    (uint64_t)(line.p - start),
 				    "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
@@ -325,17 +447,19 @@ static void load_kallsyms(struct uftrace *u, struct uftrace_module *m)
 
 void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 {
-	char name[NAME_SIZE];
-	struct text file;
+	struct sym_file f = { .name = "python.fake.sym" };
 
 	if (m->loaded)
 		return;
 	m->loaded = true;
 	if (m == u->kernel_syms) {
 		load_kallsyms(u, m);
-	} else if (m == u->python ? uftrace_slurp(u, "python.fake.sym", &file)
-				  : slurp_for(u, m, "sym", name, &file)) {
-		if (!take_symbols(u, m, file, m == u->python ? "python.fake.sym" : name))
+	} else if (m == u->python ? uftrace_slurp(u, f.name, &f.text)
+				  : slurp_for(u, m, "sym", &f)) {
+		struct text path;
+
+		read_head(f.text, &path, &m->sym_id);
+		if (!take_symbols(u, m, f.text, f.name))
 			u->t->diag.overflow = true;
 	} else {
 		load_elf(u, m);

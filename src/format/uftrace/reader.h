@@ -22,6 +22,7 @@ struct uftrace_debug {
 struct uftrace_module {
 	struct uftrace_module *next, *same_hash;
 	struct text path, build_id;
+	struct text sym_id; /* the build-id that the .sym file gives; empty if none */
 	bool loaded;
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;
@@ -175,6 +176,9 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 
 void uftrace_intern_names(struct uftrace *u);
 void uftrace_read_info(struct uftrace *u);
+/* A wait status in words, in `buf` or static; text that is not a number is returned as it is. */
+enum { UFTRACE_EXIT_TEXT = 80 };
+struct text uftrace_exit_text(struct text status, char buf[UFTRACE_EXIT_TEXT]);
 void uftrace_read_tasks(struct uftrace *u);
 bool uftrace_read_maps(struct uftrace *u);
 bool uftrace_read_specs(struct uftrace *u);
@@ -208,7 +212,10 @@ bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s
 void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from,
 			  uint64_t *until);
 
-/* Plans of a function: NULL where it has no payload. `name` is raw, `simple` demangled. Under the lock. */
+/*
+ * SPEC uftrace/simple-name: plans of a function, NULL where it has no payload. `simple` is its demangled name in that
+ * form. Called with the lock held.
+ */
 bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
 		   const char *simple, const struct plan **entry, const struct plan **exit);
 

@@ -44,20 +44,32 @@ static size_t dlopens_by(const struct uftrace_session *s, uint64_t time)
 	return lo;
 }
 
-/* SPEC uftrace/dlopen-newest: the newest DLOP that is not younger than the record wins */
-static const struct uftrace_dlopen *find_dlopen(struct uftrace *u, const struct uftrace_session *s,
-						uint64_t time, uint64_t addr)
+/*
+ * SPEC uftrace/dlopen-newest: the newest library that was opened before the record and has a symbol
+ * at the address; failing that, the newest one that covers the address. The symbol, or NULL;
+ * at->module stays as it is where no library covers the address.
+ */
+static const struct symbol *find_dlopen(struct uftrace *u, const struct uftrace_session *s,
+					uint64_t time, uint64_t addr, struct place *at)
 {
 	size_t count = dlopens_by(s, time), first = count > MAX_DLOPENS ? count - MAX_DLOPENS : 0;
+	bool covered = false;
 
 	for (size_t i = count; i-- > first;) {
 		const struct uftrace_dlopen *o = &s->dlopens[i];
+		const struct symbol *sym;
 
 		if (addr < o->base)
 			continue;
 		uftrace_load_module(u, o->module);
-		if (addr - o->base < o->module->extent)
-			return o;
+		if (addr - o->base >= o->module->extent)
+			continue;
+		sym = symtab_find(&o->module->syms, addr - o->base);
+		if (sym || !covered)
+			*at = (struct place){ o->module, addr - o->base };
+		if (sym)
+			return sym;
+		covered = true;
 	}
 	return NULL;
 }
@@ -73,7 +85,6 @@ static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_
 					uint64_t time, uint64_t addr, struct place *at)
 {
 	const struct uftrace_map *map = s ? uftrace_map_at(s, addr) : NULL;
-	const struct uftrace_dlopen *o;
 	const struct symbol *sym = NULL;
 	bool relative = u->d.info.features >> UFTRACE_SYM_REL_ADDR & 1;
 
@@ -101,23 +112,7 @@ static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_
 			return sym;
 		}
 	}
-	o = s && s->ndlopens ? find_dlopen(u, s, time, addr) : NULL;
-	if (!o)
-		return NULL;
-	*at = (struct place){ o->module, addr - o->base };
-	return symtab_find(&o->module->syms, at->rel);
-}
-
-static uint32_t intern_form(struct uftrace *u, const char *raw, enum demangle_form form)
-{
-	struct out o;
-	uint32_t id;
-
-	out_to_memory(&o);
-	demangle(&o, raw, strlen(raw), form);
-	id = trace_intern_n(u->t, o.buf, o.len);
-	out_free(&o);
-	return id;
+	return s && s->ndlopens ? find_dlopen(u, s, time, addr, at) : NULL;
 }
 
 static void set_location(struct uftrace *u, struct uftrace_module *m, const struct symbol *sym,
@@ -139,15 +134,14 @@ static uint32_t symbol_class(struct uftrace *u, struct uftrace_module *m, const 
 {
 	size_t k = (size_t)(sym - m->syms.syms);
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = sym->addr, .size = sym->size };
-	enum demangle_form form = u->t->options.demangle == 1	? DEMANGLE_FULL
-				  : u->t->options.demangle == 2 ? DEMANGLE_NONE
-								: DEMANGLE_SIMPLE;
+	struct demangled names;
 
 	if (m->classes[k])
 		return m->classes[k];
-	c.raw = trace_intern(u->t, sym->name);
-	c.simple = intern_form(u, sym->name, DEMANGLE_SIMPLE);
-	c.name = form == DEMANGLE_SIMPLE ? c.simple : intern_form(u, sym->name, form);
+	names = demangle_class(u->t, sym->name);
+	c.name = names.name;
+	c.simple = names.simple;
+	c.raw = names.raw;
 	c.module = trace_intern_n(u->t, m->path.p, m->path.len);
 	if (sym->type == 'P')
 		c.flags |= CLASS_LIBRARY;

@@ -97,6 +97,39 @@ static bool take_enum(struct uftrace *u, const struct uftrace_module *m, struct 
 	return a->op.type_text != NULL;
 }
 
+/* A recorder that stores left-overs instead of any struct that is passed in registers. */
+static bool is_old_recorder(const struct uftrace *u)
+{
+	struct text v = u->d.info.uftrace_version;
+	uint64_t minor;
+
+	return text_skip(&v, "v0.") && text_u64(&v, 10, &minor) && minor <= 13;
+}
+
+/*
+ * SPEC uftrace/struct: the recorder stores left-overs for returned structs, and zeros or left-overs for members in
+ * SSE registers, for those in registers that the spec does not name, and (old ones) for all in registers.
+ * `place` is what follows the '%'; if it is empty, the register of the argument's number is stored.
+ */
+static bool is_struct_unreliable(const struct uftrace *u, const struct arg_spec *a,
+				 struct text place)
+{
+	const uint64_t word = u->d.info.is64 ? 8 : 4;
+	uint64_t known = place.len ? 0 : word;
+	const bool place_named = place.len != 0;
+	struct text reg;
+
+	if (!a->op.size)
+		return false;
+	if (!a->index || text_search(place, "XMM") >= 0)
+		return true;
+	if (text_starts(place, "stack"))
+		return false;
+	while (text_split(&place, '+', &reg))
+		known += reg.len ? word : 0;
+	return known < a->op.size || (place_named && is_old_recorder(u));
+}
+
 /* tSIZE[:NAME][%REG+REG...] */
 static bool take_struct(struct uftrace *u, struct text *t, struct arg_spec *a)
 {
@@ -113,11 +146,8 @@ static bool take_struct(struct uftrace *u, struct text *t, struct arg_spec *a)
 		*t = text_make(t->p + (end < 0 ? (ptrdiff_t)t->len : end),
 			       end < 0 ? 0 : t->len - (size_t)end);
 	}
-	/*
-	 * SPEC uftrace/struct: the recorder stores left-overs for returned structs, zeros for
-	 * members in SSE registers
-	 */
-	a->op.unreliable = !a->index || text_search(*t, "XMM") >= 0;
+	a->op.unreliable = is_struct_unreliable(
+		u, a, t->len ? text_make(t->p + 1, t->len - 1) : text_make("", 0));
 	return true;
 }
 

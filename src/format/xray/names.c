@@ -65,25 +65,13 @@ void xray_names_close(struct xray *x)
 		mem_free(x->pages[i]);
 }
 
-static uint32_t intern_form(struct xray *x, const char *raw, enum demangle_form form)
-{
-	struct out o;
-	uint32_t id;
-
-	out_to_memory(&o);
-	demangle(&o, raw, strlen(raw), form);
-	id = trace_intern_n(x->t, o.buf, o.len);
-	out_free(&o);
-	return id;
-}
-
 /* SPEC xray/function-name: by the map, else fn#ID */
 static uint32_t add_function(struct xray *x, uint32_t id)
 {
-	const int demangling = x->t->options.demangle;
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = id };
 	struct xray_function fn = { 0 };
 	const bool known = xray_maps_function(x->maps, id, x->t->options.source_lines, &fn);
+	struct demangled names;
 	char name[32];
 
 	if (!known)
@@ -96,11 +84,10 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 		fn.name = name;
 		c.flags |= CLASS_UNKNOWN;
 	}
-	c.raw = trace_intern(x->t, fn.name);
-	c.simple = intern_form(x, fn.name, DEMANGLE_SIMPLE);
-	c.name = demangling == 1   ? intern_form(x, fn.name, DEMANGLE_FULL)
-		 : demangling == 2 ? c.raw
-				   : c.simple;
+	names = demangle_class(x->t, fn.name);
+	c.name = names.name;
+	c.simple = names.simple;
+	c.raw = names.raw;
 	if (known) {
 		c.module = fn.module ? trace_intern(x->t, fn.module) : 0;
 		c.file = fn.file ? trace_intern(x->t, fn.file) : 0;

@@ -25,8 +25,23 @@ struct view {
 
 static bool stat_room(struct calls *w, uint32_t key)
 {
-	return key < w->nstats || mem_grow((void **)&w->stats, &w->nstats, (size_t)key + 1,
-					   sizeof(*w->stats), KEY_LIMIT);
+	const size_t before = w->nstats;
+
+	if (key < before)
+		return true;
+	if (!mem_grow((void **)&w->stats, &w->nstats, (size_t)key + 1, sizeof(*w->stats),
+		      KEY_LIMIT))
+		return false;
+	for (size_t i = before; i < w->nstats; i++)
+		w->stats[i].track = SPUR_NONE;
+	return true;
+}
+
+/* What nested calls of the key are recursion of. */
+static uint32_t key_head(const struct calls *w, uint32_t key)
+{
+	return w->by == CALLS_BY_FUNCTION && key != CALLS_OFF_CPU ? trace_class(w->trace, key)->head
+								   : key;
 }
 
 /* The track's process, or what stands on top of it. */
@@ -100,25 +115,33 @@ static uint32_t row_key(struct calls *w, const struct spur_event *row)
 	return w->key_now;
 }
 
-/* Makes the key's open counter the track's; the one it was waits in `parked`. */
+/* Gives the key the counter of its head's open calls on the track; the one in use is parked. */
 static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key, uint32_t track)
 {
-	struct call_stat *st = &w->stats[key];
+	struct call_stat *st = &w->stats[key], *from;
+	const uint32_t head = key_head(w, key);
 	struct map64_slot *slot;
 
 	if (st->track == track)
 		return true;
-	if (st->open) {
-		slot = map64_put(&w->parked, (uint64_t)st->track << 32 | key);
+	if (head >= w->nholders && !mem_grow((void **)&w->holders, &w->nholders, (size_t)head + 1,
+					     sizeof(*w->holders), KEY_LIMIT))
+		return false;
+	from = w->holders[head] ? &w->stats[w->holders[head] - 1] : st;
+	if (from->open) {
+		slot = map64_put(&w->parked, (uint64_t)from->track << 32 | head);
 		if (!slot)
 			return false;
-		slot->value = st->open;
+		slot->value = from->open;
 	}
-	slot = map64_find(&w->parked, (uint64_t)track << 32 | key);
+	from->open = 0;
+	from->track = SPUR_NONE;
+	slot = map64_find(&w->parked, (uint64_t)track << 32 | head);
 	st->open = slot ? (uint32_t)slot->value : 0;
 	st->track = track;
 	if (slot)
 		slot->value = 0;
+	w->holders[head] = key + 1;
 	return true;
 }
 
@@ -191,7 +214,7 @@ static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_
 static bool sample_step(struct calls *w, const struct spur_event *row)
 {
 	struct sample *k = &w->sample;
-	uint32_t key = 0;
+	uint32_t key = 0, head;
 
 	if (!sample_read(k, w->trace, row))
 		return false;
@@ -200,12 +223,13 @@ static bool sample_step(struct calls *w, const struct spur_event *row)
 	w->samples++;
 	for (size_t i = w->by == CALLS_BY_FUNCTION ? 0 : k->n - 1; i < k->n; i++) {
 		key = w->by == CALLS_BY_FUNCTION ? k->cls[i] : row_key(w, row);
-		if (!stat_room(w, key) || !mem_grow((void **)&w->seen, &w->nseen, (size_t)key + 1,
+		head = key_head(w, key);
+		if (!stat_room(w, key) || !mem_grow((void **)&w->seen, &w->nseen, (size_t)head + 1,
 						    sizeof(*w->seen), KEY_LIMIT))
 			return false;
 		w->stats[key].sum += k->self;
-		w->stats[key].inner += w->seen[key] == w->samples ? k->self : 0;
-		w->seen[key] = w->samples;
+		w->stats[key].inner += w->seen[head] == w->samples ? k->self : 0;
+		w->seen[head] = w->samples;
 	}
 	w->stats[key].self += k->self;
 	w->stats[key].calls += k->calls;
@@ -511,6 +535,7 @@ void calls_free(struct calls *workers, unsigned n)
 		mem_free(workers[i].spreads);
 		mem_free(workers[i].stats);
 		mem_free(workers[i].seen);
+		mem_free(workers[i].holders);
 		sample_free(&workers[i].sample);
 		pair_free(&workers[i].pair);
 		gather_free(&workers[i].gather);

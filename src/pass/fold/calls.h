@@ -37,14 +37,14 @@ enum { CALLS_OFF_CPU = 0 }; /* key by function of time off the CPU: no class has
 /* One cache line: the report's inner loop lives in these. */
 struct call_stat {
 	uint64_t sum; /* ns of all calls */
-	uint64_t inner; /* of that, in calls inside another of the same key and track: recursion */
+	uint64_t inner; /* of that, in calls inside another of the same head and track: recursion */
 	uint64_t self;
 	uint64_t calls;
 	uint64_t
 		least; /* ~ns of the shortest, so that zeroed memory means that no single call is known */
 	uint64_t most;
-	uint32_t open; /* calls open now, on the track below */
-	uint32_t track;
+	uint32_t open; /* calls of the key's head open now, on the track below */
+	uint32_t track; /* SPUR_NONE: the counter is elsewhere */
 	uint32_t unfinished;
 	uint32_t spread; /* index + 1 into spreads; 0: none */
 };
@@ -64,13 +64,20 @@ struct calls {
 	size_t nids;
 	uint64_t rows; /* that passed the filter */
 	struct sample sample; /* the one at hand */
-	uint64_t *seen; /* by key: number of the last sample that had it on its stack */
+	uint64_t *seen; /* by head: number of the last sample that had it on its stack */
 	size_t nseen;
 	uint64_t samples; /* with a stack */
 	/* While a feed is read: */
 	struct pair pair;
 	struct gather gather;
-	/* track << 32 | key -> open calls, where another track uses the key's counter */
+	/*
+	 * Classes that tables show as one function have a head (class.h), and a key that is no class
+	 * is its own. A head has one counter of open calls per track; INVARIANT: one is in the stat
+	 * of the key that `holders` names (key + 1, by head), all others are in `parked`, track << 32 |
+	 * head -> open calls, if they are not 0.
+	 */
+	uint32_t *holders;
+	size_t nholders;
 	struct map64 parked;
 	uint32_t low, high; /* tracks seen */
 	int64_t last;

@@ -5,13 +5,6 @@
 
 enum { GROUP_LIMIT = 1 << 25 };
 
-static uint64_t group_key(const struct event_class *c)
-{
-	if (!c)
-		return UINT64_MAX;
-	return (uint64_t)c->name << 32 | (c->flags & CLASS_LIBRARY ? 0 : c->module);
-}
-
 static struct group group_make(const struct spur_trace *t, const struct event_class *c)
 {
 	struct group p = { .name = "(off CPU)", .name_len = 9, .module = "", .cls = c };
@@ -65,7 +58,7 @@ uint32_t groups_put(struct groups *g, uint32_t cls)
 	if (!mem_grow((void **)&g->of, &g->of_cap, (size_t)cls + 1, sizeof(*g->of), GROUP_LIMIT))
 		return GROUP_NONE;
 	c = cls ? trace_class(g->trace, cls) : NULL;
-	id = group_add(g, group_key(c), c);
+	id = group_add(g, c ? c->head : GROUP_OFF_CPU, c);
 	if (id == GROUP_NONE)
 		return id;
 	p = &g->items[id];

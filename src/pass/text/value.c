@@ -203,7 +203,9 @@ static void integer_out(const struct spur_value *v, struct out *o)
 /* The shortest text that reads back as the same number of the size it was recorded in. */
 static void float_out(const struct spur_value *v, struct out *o)
 {
-	if (v->size == 4 && isfinite(v->f) && (double)(float)v->f == v->f)
+	if (v->label)
+		out_str(o, v->label);
+	else if (v->size == 4 && isfinite(v->f) && (double)(float)v->f == v->f)
 		out_f32(o, (float)v->f);
 	else
 		out_double(o, v->f);
@@ -365,7 +367,7 @@ static void value_as_json(const struct values *w, const struct spur_value *v, st
 
 static void float_json(const struct spur_value *v, struct out *o)
 {
-	const char *quote = isfinite(v->f) ? "" : "\"";
+	const char *quote = isfinite(v->f) && !v->label ? "" : "\"";
 
 	out_str(o, quote);
 	float_out(v, o);

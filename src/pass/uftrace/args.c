@@ -4,6 +4,7 @@
 #include "pass/uftrace/args.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "model/enum.h"
@@ -202,7 +203,10 @@ static void out_float(struct out *o, const struct payload *y, const struct item 
 {
 	if (it->size != 4 && it->size != 8 && it->size != 10)
 		return;
-	out_printf(o, "%#f", v ? v->f : (double)load_item(y, it));
+	if (v && v->label)
+		out_printf(o, "%#Lf", strtold(v->label, NULL));
+	else
+		out_printf(o, "%#f", v ? v->f : (double)load_item(y, it));
 }
 
 /*
@@ -233,7 +237,7 @@ static void enum_text(struct out *o, const struct enum_table *table, int64_t val
 static void out_enum(struct out *o, const struct item *it, uint64_t v)
 {
 	if (it->op->table)
-		enum_text(o, it->op->table, (int64_t)v);
+		enum_text(o, it->op->table, enum_reduce(it->op->table, (int64_t)v));
 	else
 		out_printf(o, "<ENUM?> %x", (unsigned)v);
 }
@@ -436,6 +440,7 @@ static void dump_item(struct out *o, const struct payload *y, const struct item 
 	case PLAN_ENUM:
 		if (it->op->table && !retval) {
 			out_printf(o, " enum %s: ", it->op->type_text);
+			u = (uint64_t)enum_reduce(it->op->table, (int64_t)u);
 			enum_text(o, it->op->table, (int64_t)u);
 			out_printf(o, " (%lld)", (long long)u);
 			return;

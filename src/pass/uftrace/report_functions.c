@@ -186,25 +186,10 @@ static void out_middle(struct out *o, const char *text, size_t width)
 	out_pad(o, ' ', len + left < width ? width - len - left : 0);
 }
 
-static void out_cpus(struct out *o, uint64_t cpus)
-{
-	char text[256];
-	char *p = text;
-
-	for (unsigned i = 0; i < 64; i++)
-		if (cpus >> i & 1) {
-			if (p != text)
-				*p++ = ',';
-			p = put_u64(p, i);
-		}
-	*p = '\0';
-	out_middle(o, text, MASK_CELL);
-}
-
 static void out_cell(struct out *o, const struct report_node *n, unsigned c)
 {
 	uint64_t v = number_of(n, c);
-	char text[24];
+	char text[CPU_LIST];
 
 	switch (c) {
 	case REPORT_CALL:
@@ -232,7 +217,8 @@ static void out_cell(struct out *o, const struct report_node *n, unsigned c)
 		out_printf(o, "%08llx", (unsigned long long)v);
 		break;
 	case REPORT_CPU_LIST:
-		out_cpus(o, v);
+		*put_cpu_list(text, v) = '\0';
+		out_middle(o, text, MASK_CELL);
 		break;
 	default:
 		out_time_unit(o, v);

@@ -108,3 +108,25 @@ struct text style_base_name(struct text path)
 
 	return text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
 }
+
+char *put_cpu_list(char *p, uint64_t cpus)
+{
+	const char *const start = p;
+
+	for (unsigned i = 0; i < 64; i++) {
+		const unsigned first = i;
+
+		if (!(cpus >> i & 1))
+			continue;
+		while (i < 63 && (cpus >> (i + 1) & 1))
+			i++;
+		if (p != start)
+			*p++ = ',';
+		p = put_u64(p, first);
+		if (i == first)
+			continue;
+		*p++ = '-';
+		p = put_u64(p, i);
+	}
+	return p;
+}

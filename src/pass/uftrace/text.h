@@ -50,4 +50,8 @@ bool style_fields_parse(struct style_fields *out, const struct style_field *tabl
 			const char *text, const uint8_t *defaults, size_t ndefaults,
 			struct spur_error *err);
 
+/* SPEC uftrace/cpu-list: the CPUs of a mask, such as 0-3,5. Room: CPU_LIST; returns the end. */
+enum { CPU_LIST = 200 };
+char *put_cpu_list(char *p, uint64_t cpus);
+
 #endif
