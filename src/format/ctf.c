@@ -18,7 +18,7 @@
 #include "format/ctf/symbols.h"
 #include "format/format.h"
 
-enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512 };
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512, UUID_BYTES = 16 };
 
 /* --- feeds --- */
 
@@ -58,24 +58,38 @@ static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
 
 /* Files of one stream of one trace go to one feed. */
 struct file_key {
+	const uint8_t *uuid; /* of the trace, NULL if it has none that orders it */
 	uint32_t trace, class, file;
 	bool has_instance;
 	uint64_t instance, begin;
 };
+
+/*
+ * SPEC ctf/equal-times: events of one time stand in the order of their traces, then of their streams. Traces of CTF 1.8
+ * are ordered by UUID, as babeltrace2 orders them; those without one come behind them, by path.
+ */
+static int by_trace(const struct file_key *x, const struct file_key *y)
+{
+	const int order = x->uuid && y->uuid ? memcmp(x->uuid, y->uuid, UUID_BYTES)
+					     : !x->uuid - !y->uuid;
+
+	return order ? order : x->trace < y->trace ? -1 : 1;
+}
 
 static int by_stream(const void *a, const void *b)
 {
 	const struct file_key *x = a, *y = b;
 
 	if (x->trace != y->trace)
-		return x->trace < y->trace ? -1 : 1;
+		return by_trace(x, y);
 	if (x->class != y->class)
 		return x->class < y->class ? -1 : 1;
 	if (x->has_instance != y->has_instance)
 		return x->has_instance ? -1 : 1;
 	if (x->instance != y->instance)
 		return x->instance < y->instance ? -1 : 1;
-	if (x->begin != y->begin)
+	/* SPEC ctf/equal-times: a file that is a stream of its own has its place by its path */
+	if (x->has_instance && x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
 	return x->file < y->file ? -1 : x->file > y->file;
 }
@@ -119,6 +133,11 @@ static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *f
 	return true;
 }
 
+static const uint8_t *order_uuid(const struct ctf_meta *m)
+{
+	return m->generation == CTF_1 && m->has_uuid ? m->uuid : NULL;
+}
+
 static bool make_feeds(struct ctf *c)
 {
 	struct file_key *keys = mem_array(c->nfiles + 1, sizeof(*keys));
@@ -130,9 +149,15 @@ static bool make_feeds(struct ctf *c)
 		const struct ctf_file *x = &c->files[i];
 
 		if (x->npackets)
-			keys[n++] = (struct file_key){ x->trace,    x->class,
-						       i,	    x->has_instance,
-						       x->instance, x->packets[0].begin };
+			keys[n++] = (struct file_key){
+				.uuid = order_uuid(c->traces[x->trace].meta),
+				.trace = x->trace,
+				.class = x->class,
+				.file = i,
+				.has_instance = x->has_instance,
+				.instance = x->instance,
+				.begin = x->packets[0].begin,
+			};
 	}
 	if (n)
 		qsort(keys, n, sizeof(*keys), by_stream);

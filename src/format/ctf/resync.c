@@ -30,6 +30,17 @@ static bool is_telling(const struct ctf_feed *f, int events, uint64_t from, uint
 	       clock >= from && clock <= p->end && p->end - from < (large ? 1u << 29 : 1u << 24);
 }
 
+/*
+ * SPEC ctf/event-damage: whether events that lead to the packet's end are a proof. A single one that ends there may be
+ * the tail of a string read as an event; two in a row are believed, and one whose time is the packet's end exactly.
+ */
+static bool end_is_proof(const struct ctf_feed *f, int events, uint64_t clock)
+{
+	const struct ctf_packet *p = f->packet;
+
+	return events > 1 || (events == 1 && has_end(p) && clock == p->end);
+}
+
 /* Whether events that can be follow each other from here to the packet's end, or a few of them. */
 static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 {
@@ -41,7 +52,7 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 		const uint64_t from = c.at;
 
 		if (is_over(f, c.at, limit))
-			return i > 0;
+			return end_is_proof(f, i, c.clock);
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
 		if (!event_skip(f, &c, &why)) {
 			f->effort += c.at - from;
