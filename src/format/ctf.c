@@ -232,11 +232,14 @@ bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
 					   .cpu = -1 });
 	if (tr->track == SPUR_NONE || pid < 0)
 		return tr->track != SPUR_NONE;
-	/* Its threads are below it; as in rows.c, track + 1, and nobody else names it. */
+	/* Its threads are below it, and do not name it. */
 	slot = map64_put(&tr->processes, (uint64_t)pid);
 	if (slot)
-		slot->value = (uint64_t)1 << 32 | ((uint64_t)tr->track + 1);
-	return slot != NULL;
+		slot->value = (uint64_t)tr->track + 1;
+	return slot && ctf_track_name(c, tr->track, trace_intern(c->t, name),
+				      (struct ctf_naming){ .ts = INT64_MAX,
+							   .any = true,
+							   .main = true });
 }
 
 static bool add_tracks(struct ctf *c)
@@ -410,6 +413,8 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 		t->tracks_shared |= c->nfeeds > 1 &&
 				    (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
 				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
+	/* SPEC ctf/open-calls: what is open when a trace ends ends with it, though another trace may go on */
+	t->tops_apart = c->ntraces > 1;
 	if (!c->nfeeds)
 		tell_empty(c);
 	if (!ctf_symbols_open(c))
@@ -428,6 +433,7 @@ static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_err
 	if ((is_url ? live_open(c, t->path, err) : follow_open(c, t->path, err)) == SPUR_FAIL)
 		return SPUR_FAIL;
 	tr = first_trace(c);
+	t->tops_apart = true;
 	c->grow->feed = tr ? trace_add_feed(t, tr->track, c->grow) : NULL;
 	if (tr && !c->grow->feed)
 		return err_nomem(err);
@@ -537,6 +543,7 @@ static void close_trace(struct spur_trace *t)
 		source_close(c->sources[i]);
 	archive_close(c->archive);
 	map64_free(&c->functions);
+	mem_free(c->namings);
 	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);
 	mem_free(c->files);
