@@ -99,6 +99,8 @@ enum spur_flag {
 	SPUR_F_ESTIMATED = 512, /* ts was invented by the producer */
 	SPUR_F_BACK = 1024, /* time went back against the record before in its stream */
 	SPUR_F_TAIL = 2048, /* END: by a jump to the next function; BEGIN: entered by such a jump */
+	/* SWITCH out, INSTANT: the thread ends with it, and what is open on its track is over. */
+	SPUR_F_EXIT = 2048,
 	SPUR_F_ANY = 4096, /* END: of the innermost open span, whatever its class */
 };
 

@@ -70,7 +70,8 @@ const struct spur_cmd spur_cmd_report = {
 		       "recursive calls the outermost counts; self "
 		       "is that without the calls made inside. min, avg, max, percentiles (p50, "
 		       "p90, p99) and stdev are of single "
-		       "calls.\n"
+		       "calls; calls that are open when the trace ends are not among them, "
+		       "unless no call of the function has ended.\n"
 		       "--style=llvm-xray prints what llvm-xray account prints, as text or with "
 		       "--csv, with "
 		       "its columns to sort by: funcid, count, min, med, 90p, 99p, max, sum, func.",

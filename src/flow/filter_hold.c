@@ -402,11 +402,23 @@ static bool hold_release(struct filter *f, struct hold *h, int64_t now, struct r
 	return true;
 }
 
+/* The thread ends, and its functions with it. */
+static bool hold_exit(struct filter *f, struct hold *h, struct hold_track *t,
+		      const struct spur_event *row, struct row_list *out)
+{
+	sched_close(h, t);
+	while (t->n)
+		frame_close(f, h, t, row->ts);
+	return hold_keep(h, t, row, out);
+}
+
 bool hold_row(struct filter *f, struct hold *h, struct hold_track *t, const struct spur_event *row,
 	      struct row_list *out)
 {
 	if (!hold_release(f, h, row->ts, out))
 		return false;
+	if (row_ends_thread(row))
+		return hold_exit(f, h, t, row, out) && queue_flush(h, out);
 	switch (row->kind) {
 	case SPUR_BEGIN:
 		return hold_begin(f, h, t, row, out);

@@ -430,6 +430,8 @@ static bool scope_rows(struct filter_run *r, struct row_list *l)
 			break;
 		default:
 			shown = scope_shows(r, s);
+			while (row_ends_thread(row) && s->n)
+				scope_pop(s);
 		}
 		if (!shown && r->filter->keeps_unseen) {
 			bool off = opens && (v->flags & RULE_OFF) && !r->enabled;

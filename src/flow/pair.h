@@ -2,6 +2,8 @@
  * The call-stack machine of all formats: BEGIN and END rows of a track become frames; what the data lacks is implied
  * and marked, never invented silently.
  *
+ * A row that ends its thread (row_ends_thread()) ends all frames of the track and opens none.
+ *
  * Which frame an END ends: with SPUR_F_DEPTH the one at its depth; with SPUR_F_ANY the innermost call; else the
  * innermost one of its class, so that an END whose BEGIN is not in the data ends nothing.
  *
@@ -107,6 +109,8 @@ static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *
 {
 	if (!s->n)
 		return 0;
+	if (row_ends_thread(row))
+		return s->n;
 	if (row->kind == SPUR_SWITCH)
 		return row->flags & SPUR_F_OUT ? s->n - s->calls : 0;
 	if ((row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX) {

@@ -18,7 +18,7 @@
 #include "format/ctf/symbols.h"
 #include "format/format.h"
 
-enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512 };
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512, UUID_BYTES = 16 };
 
 /* --- feeds --- */
 
@@ -58,24 +58,38 @@ static struct ctf_feed *feed_new(struct ctf *c, const struct ctf_file *file)
 
 /* Files of one stream of one trace go to one feed. */
 struct file_key {
+	const uint8_t *uuid; /* of the trace, NULL if it has none that orders it */
 	uint32_t trace, class, file;
 	bool has_instance;
 	uint64_t instance, begin;
 };
+
+/*
+ * SPEC ctf/equal-times: events of one time stand in the order of their traces, then of their streams. Traces of CTF 1.8
+ * are ordered by UUID, as babeltrace2 orders them; those without one come behind them, by path.
+ */
+static int by_trace(const struct file_key *x, const struct file_key *y)
+{
+	const int order = x->uuid && y->uuid ? memcmp(x->uuid, y->uuid, UUID_BYTES)
+					     : !x->uuid - !y->uuid;
+
+	return order ? order : x->trace < y->trace ? -1 : 1;
+}
 
 static int by_stream(const void *a, const void *b)
 {
 	const struct file_key *x = a, *y = b;
 
 	if (x->trace != y->trace)
-		return x->trace < y->trace ? -1 : 1;
+		return by_trace(x, y);
 	if (x->class != y->class)
 		return x->class < y->class ? -1 : 1;
 	if (x->has_instance != y->has_instance)
 		return x->has_instance ? -1 : 1;
 	if (x->instance != y->instance)
 		return x->instance < y->instance ? -1 : 1;
-	if (x->begin != y->begin)
+	/* SPEC ctf/equal-times: a file that is a stream of its own has its place by its path */
+	if (x->has_instance && x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
 	return x->file < y->file ? -1 : x->file > y->file;
 }
@@ -119,6 +133,11 @@ static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *f
 	return true;
 }
 
+static const uint8_t *order_uuid(const struct ctf_meta *m)
+{
+	return m->generation == CTF_1 && m->has_uuid ? m->uuid : NULL;
+}
+
 static bool make_feeds(struct ctf *c)
 {
 	struct file_key *keys = mem_array(c->nfiles + 1, sizeof(*keys));
@@ -130,9 +149,15 @@ static bool make_feeds(struct ctf *c)
 		const struct ctf_file *x = &c->files[i];
 
 		if (x->npackets)
-			keys[n++] = (struct file_key){ x->trace,    x->class,
-						       i,	    x->has_instance,
-						       x->instance, x->packets[0].begin };
+			keys[n++] = (struct file_key){
+				.uuid = order_uuid(c->traces[x->trace].meta),
+				.trace = x->trace,
+				.class = x->class,
+				.file = i,
+				.has_instance = x->has_instance,
+				.instance = x->instance,
+				.begin = x->packets[0].begin,
+			};
 	}
 	if (n)
 		qsort(keys, n, sizeof(*keys), by_stream);
@@ -207,11 +232,14 @@ bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
 					   .cpu = -1 });
 	if (tr->track == SPUR_NONE || pid < 0)
 		return tr->track != SPUR_NONE;
-	/* Its threads are below it; as in rows.c, track + 1, and nobody else names it. */
+	/* Its threads are below it, and do not name it. */
 	slot = map64_put(&tr->processes, (uint64_t)pid);
 	if (slot)
-		slot->value = (uint64_t)1 << 32 | ((uint64_t)tr->track + 1);
-	return slot != NULL;
+		slot->value = (uint64_t)tr->track + 1;
+	return slot && ctf_track_name(c, tr->track, trace_intern(c->t, name),
+				      (struct ctf_naming){ .ts = INT64_MAX,
+							   .any = true,
+							   .main = true });
 }
 
 static bool add_tracks(struct ctf *c)
@@ -385,6 +413,8 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 		t->tracks_shared |= c->nfeeds > 1 &&
 				    (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
 				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
+	/* SPEC ctf/open-calls: what is open when a trace ends ends with it, though another trace may go on */
+	t->tops_apart = c->ntraces > 1;
 	if (!c->nfeeds)
 		tell_empty(c);
 	if (!ctf_symbols_open(c))
@@ -403,6 +433,7 @@ static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_err
 	if ((is_url ? live_open(c, t->path, err) : follow_open(c, t->path, err)) == SPUR_FAIL)
 		return SPUR_FAIL;
 	tr = first_trace(c);
+	t->tops_apart = true;
 	c->grow->feed = tr ? trace_add_feed(t, tr->track, c->grow) : NULL;
 	if (tr && !c->grow->feed)
 		return err_nomem(err);
@@ -512,6 +543,7 @@ static void close_trace(struct spur_trace *t)
 		source_close(c->sources[i]);
 	archive_close(c->archive);
 	map64_free(&c->functions);
+	mem_free(c->namings);
 	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);
 	mem_free(c->files);

@@ -65,4 +65,11 @@ static inline bool kind_is_call(unsigned kind)
 	return kind == SPUR_BEGIN || kind == SPUR_END_SPAN;
 }
 
+/* SPUR_F_EXIT shares its bit with SPUR_F_TAIL of BEGIN and END rows. */
+static inline bool row_ends_thread(const struct spur_event *row)
+{
+	return (row->flags & SPUR_F_EXIT) &&
+	       (row->kind == SPUR_SWITCH || row->kind == SPUR_INSTANT);
+}
+
 #endif

@@ -80,6 +80,11 @@ struct spur_trace {
 	pthread_mutex_t lock; /* classes and arena after open */
 
 	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
+	/*
+	 * Each top track is that of a recording of its own, which ends when its own rows end; false where all tracks
+	 * are of one recording.
+	 */
+	bool tops_apart;
 	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
 	/*
 	 * Only rows from here to before there will be looked at: what need not be read for them may be left out. The

@@ -234,13 +234,15 @@ static void name_out(const struct cat *c, const struct cat_row *r, struct out *o
 static void flags_out(const struct spur_event *row, const char *between, const char *quote,
 		      struct out *o)
 {
+	const bool ends = row_ends_thread(row);
 	bool any = false;
 
 	for (size_t i = 0; i < FLAG_NAMES; i++)
 		if (row->flags & flag_names[i].bit) {
 			out_str(o, any ? between : "");
 			out_str(o, quote);
-			out_str(o, flag_names[i].name);
+			out_str(o, ends && flag_names[i].bit == SPUR_F_EXIT ? "exit"
+									    : flag_names[i].name);
 			out_str(o, quote);
 			any = true;
 		}

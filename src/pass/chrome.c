@@ -363,6 +363,20 @@ static inline bool slice_fits(struct pair_stack *s, const struct spur_event *row
 	return true;
 }
 
+/* The thread ends, and its slices with it. Returns false if out of memory. */
+static bool exit_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
+{
+	struct pair_stack *s =
+		row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
+
+	if (!s)
+		return false;
+	while (s->n)
+		if (!(pair_pop(s)->flags & PAIR_MISSING) && !end_out(l, row, o))
+			return false;
+	return row->kind == SPUR_SWITCH || row_out(l, row, o);
+}
+
 /* A row that opens or closes a slice. */
 static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
@@ -404,6 +418,8 @@ static void *chrome_open(void *self, const struct feed *f)
 
 static bool chrome_row(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
+	if (row_ends_thread(row))
+		return exit_out(l, row, o);
 	if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH)
 		return slice_out(l, row, o);
 	if (!kind_fits(row->kind))

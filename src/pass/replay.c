@@ -10,6 +10,7 @@
  * rows alone.
  */
 #include "flow/lines.h"
+#include "pass/fold/ends.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
 #include "pass/text/calltext.h"
@@ -64,7 +65,7 @@ struct lane {
 	size_t cap;
 	uint64_t first, next;
 	uint64_t rows; /* that came */
-	int64_t last;
+	struct ends ends;
 	uint32_t low, high; /* tracks seen */
 };
 
@@ -327,12 +328,25 @@ static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event 
 	return window_flush(l) && lane_add(l, row);
 }
 
+/* The thread ends: its calls do too. Behind them no time off the CPU begins. */
+static bool stage_exit(struct lane *l, struct pair_stack *s, struct spur_event *row)
+{
+	pending_take(l, s);
+	if (!stage_due(l, s, row) || !window_flush(l))
+		return false;
+	row->flags &= ROW_FLAGS;
+	row->depth = 0;
+	return row->kind == SPUR_SWITCH || lane_add(l, row);
+}
+
 static bool stage_row(struct lane *l, struct spur_event *row)
 {
 	struct pair_stack *s = lane_stack(l, row->track);
 
 	if (!s)
 		return false;
+	if (row_ends_thread(row))
+		return stage_exit(l, s, row);
 	row->flags &= row->kind == SPUR_END_SPAN ? END_FLAGS : ROW_FLAGS;
 	if (row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
 	    (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
@@ -469,7 +483,7 @@ static bool stage_rest(struct lane *l)
 		if (!k || __atomic_load_n(&k[i % STACK_PAGE].owner, __ATOMIC_RELAXED) != l)
 			continue;
 		k += i % STACK_PAGE;
-		while ((f = walk_rest(&k->stack, l->last, &e)))
+		while ((f = walk_rest(&k->stack, ends_of(&l->ends, (uint32_t)i), &e)))
 			if (!stage_implied(l, &k->stack, f, e, (uint32_t)i,
 					   SPUR_F_IMPLIED | SPUR_F_ORPHAN))
 				return false;
@@ -512,8 +526,7 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 	}
 	view_store(&v);
 	l->rows += n;
-	l->last = last->ts;
-	return true;
+	return ends_rows(&l->ends, rows, n);
 }
 
 static void *lane_open(void *self, const struct feed *f)
@@ -525,6 +538,7 @@ static void *lane_open(void *self, const struct feed *f)
 		return NULL;
 	l->r = self;
 	l->low = UINT32_MAX;
+	ends_begin(&l->ends, l->r->text.env->trace);
 	return l;
 }
 
@@ -535,6 +549,7 @@ static void lane_close(void *lane)
 	if (l->rows)
 		__atomic_store_n(&l->r->any, true, __ATOMIC_RELAXED);
 	mem_free(l->window);
+	ends_free(&l->ends);
 	spur_args_free(&l->pen.args);
 	mem_free(l);
 }

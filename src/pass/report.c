@@ -4,7 +4,9 @@
  *
  * total  ns from begin to end; of recursive calls only the outermost counts
  * self   the same less the calls made inside
- * avg min max p50 p90 p99 stdev   of single calls, recursive ones too; percentiles as spread.h says
+ * avg min max p50 p90 p99 stdev   of single calls, recursive ones too; percentiles as spread.h says.
+ *      Calls that are open when the data ends count here only for what has no other call: nobody
+ *      knows how long they last.
  *
  * Sampled stacks (SAMPLE rows) add to total, self, calls and avg.
  */
@@ -68,6 +70,9 @@ static const char *const data_columns[] = {
 struct entry {
 	struct call_stat stat;
 	struct spread spread;
+	/* Of the calls that are open when the data ends; none where no other call is known (entry_settle()). */
+	struct call_open open;
+	struct spread open_spread;
 	struct group group; /* task, session: only name and name_len are set */
 	int64_t tid, pid;
 };
@@ -153,6 +158,17 @@ static struct entry *report_entry(struct report *r, uint32_t key)
 	return &r->entries[id];
 }
 
+static bool open_join(struct entry *e, const struct calls *w, const struct call_open *from)
+{
+	struct call_open *to = &e->open;
+
+	to->sum += from->sum;
+	to->calls += from->calls;
+	to->least = from->least > to->least ? from->least : to->least;
+	to->most = from->most > to->most ? from->most : to->most;
+	return !from->spread || spread_join(&e->open_spread, &w->spreads[from->spread - 1]);
+}
+
 static bool report_add(struct report *r, const struct calls *w, uint32_t key)
 {
 	const struct call_stat *from = &w->stats[key];
@@ -172,7 +188,22 @@ static bool report_add(struct report *r, const struct calls *w, uint32_t key)
 		to->unfinished = UINT32_MAX;
 	r->self += from->self;
 	r->unfinished += from->unfinished;
-	return !from->spread || spread_join(&e->spread, &w->spreads[from->spread - 1]);
+	if (from->spread && !spread_join(&e->spread, &w->spreads[from->spread - 1]))
+		return false;
+	return key >= w->nopens || open_join(e, w, &w->opens[key]);
+}
+
+/* Where no call has ended, what is known of the open ones is better than nothing. */
+static void entry_settle(struct entry *e)
+{
+	if (e->open.calls != e->stat.calls)
+		return;
+	e->stat.least = e->open.least;
+	e->stat.most = e->open.most;
+	spread_free(&e->spread);
+	e->spread = e->open_spread;
+	e->open = (struct call_open){ 0 };
+	e->open_spread = (struct spread){ 0 };
 }
 
 /* Names, once all groups are known; then entries without calls go. */
@@ -184,6 +215,7 @@ static void report_name(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct entry *e = &r->entries[i];
 
+		entry_settle(e);
 		e->tid = e->pid = -1;
 		if (r->by == CALLS_BY_FUNCTION) {
 			e->group = i < r->groups.n ? r->groups.items[i]
@@ -223,7 +255,9 @@ static uint64_t entry_number(const struct report *r, struct entry *e, int column
 	case COL_CALLS:
 		return s->calls;
 	case COL_AVG:
-		return s->calls ? s->sum / s->calls : 0;
+		return s->calls > e->open.calls
+			       ? (s->sum - e->open.sum) / (s->calls - e->open.calls)
+			       : 0;
 	case COL_MIN:
 		return s->least ? ~s->least : 0;
 	case COL_MAX:
@@ -548,8 +582,10 @@ static enum spur_status report_run(struct pass_env *env)
 		pass_note_no_calls(env, rows);
 	if (st == SPUR_OK)
 		st = report_show(&r);
-	for (size_t i = 0; i < r.n; i++)
+	for (size_t i = 0; i < r.n; i++) {
 		spread_free(&r.entries[i].spread);
+		spread_free(&r.entries[i].open_spread);
+	}
 	mem_free(r.entries);
 	groups_free(&r.groups);
 	return st == SPUR_OK && !rows ? SPUR_WARN : st;

@@ -761,6 +761,20 @@ def event_unknown_last(d):
 
 
 @case()
+def event_alone_at_end(d):
+    """SPEC ctf/event-damage: the tail of what cannot be read looks like one event that ends with the packet: no proof."""
+    p = stream()
+    lttng(d, [p[0], packet([ints(1010, 1, 1), struct.pack("<HI", 99, 1020) + b"\xee" * 40 + ints(1500, 7, 7)], 1), p[2]])
+
+
+@case()
+def event_alone_in_time(d):
+    """SPEC ctf/event-damage: the same, but for its time, which is the packet's end exactly."""
+    p = stream()
+    lttng(d, [p[0], packet([ints(1010, 1, 1), struct.pack("<HI", 99, 1020) + b"\xee" * 40 + ints(1999, 7, 7)], 1), p[2]])
+
+
+@case()
 def event_string_without_end(d):
     p = stream()
     lttng(d, [p[0], packet([ints(1010, 1, 1), struct.pack("<HI", 1, 1020) + b"never ends"], 1).replace(b"ends\0", b"ends!"), p[2]])
@@ -830,6 +844,14 @@ def ctf2_bad_events(d):
     d.write("metadata", CTF2)
     d.write("stream", p[0] + packet2([small(1001, 1), long, small(1004, 2), small(1005, 3), small(1006, 4)], 1) +
             packet2([small(2001, 1), none], 2) + p[1].replace(b"PNG", b"GIF"))
+
+
+@case()
+def ctf2_uuid_mismatch(d):
+    """SPEC ctf/uuid: in CTF 2 the UUID of a packet must be that of the preamble."""
+    p = stream2()
+    d.write("metadata", CTF2)
+    d.write("stream", p[0] + patch(p[1], AT["uuid"], b"\xff" * 16) + p[2])
 
 
 @case()

@@ -21,6 +21,10 @@ static const struct {
 	{ "sched_wakeup", RULE_WAKEUP },
 	{ "sched_wakeup_new", RULE_WAKEUP },
 	/* As perf names them. */
+	{ "sched_process_exit", RULE_THREAD_EXIT },
+	{ "sched_process_free", RULE_THREAD_FREE },
+	{ "sched:sched_process_exit", RULE_THREAD_EXIT },
+	{ "sched:sched_process_free", RULE_THREAD_FREE },
 	{ "sched:sched_switch", RULE_SWITCH },
 	{ "sched:sched_waking", RULE_WAKEUP },
 	{ "sched:sched_wakeup", RULE_WAKEUP },
@@ -77,6 +81,27 @@ static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 	return false;
 }
 
+/*
+ * LTTng-modules before 2.6: "sys_read" begins the span "read", and "exit_syscall", which does not say of which call it
+ * is, ends the innermost one.
+ */
+static bool old_syscall_rule(struct ctf *c, struct ctf_class *k, const char *name,
+			     enum event_rule *rule, char *span)
+{
+	struct text t = text_of(name);
+	const bool compat = text_skip(&t, "compat_");
+
+	if (strcmp(name, "exit_syscall") == 0) {
+		*rule = RULE_SYSCALL_EXIT;
+		return true;
+	}
+	if (!text_skip(&t, "sys_") || !t.len || !has_event(c, k, "exit_syscall"))
+		return false;
+	snprintf(span, NAME_ROOM, "%s%s", compat ? "compat_" : "", t.p);
+	*rule = RULE_ENTRY;
+	return true;
+}
+
 /* X_entry and X_exit of one stream class are the span X. */
 static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum event_rule *rule,
 		      char *span)
@@ -123,7 +148,8 @@ static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char 
 		return RULE_NONE;
 	if (rule)
 		return rule;
-	if (syscall_rule(name, &rule, span) || pair_rule(c, k, name, &rule, span))
+	if (syscall_rule(name, &rule, span) || old_syscall_rule(c, k, name, &rule, span) ||
+	    pair_rule(c, k, name, &rule, span))
 		return rule;
 	span[0] = '\0';
 	return RULE_NONE;
@@ -138,20 +164,26 @@ static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 		[RULE_FUNCTION_EXIT] = { "addr" },
 		[RULE_SWITCH] = { "prev_tid", "next_tid", "prev_state", "next_comm", "prev_comm" },
 		[RULE_WAKEUP] = { "tid", "comm" },
+		[RULE_THREAD_EXIT] = { "tid" },
+		[RULE_THREAD_FREE] = { "tid" },
+		[RULE_LOG] = { NULL },
 	};
 	/* The kernel's own names, which perf keeps. */
 	static const char *const others[][2] = {
 		[RULE_SWITCH] = { "prev_pid", "next_pid" },
 		[RULE_WAKEUP] = { "pid" },
+		[RULE_THREAD_EXIT] = { "pid" },
+		[RULE_THREAD_FREE] = { "pid" },
 	};
-	const size_t need = rule == RULE_SWITCH					 ? 2
-			    : rule == RULE_WAKEUP || rule == RULE_FUNCTION_ENTRY ? 1
-										 : 0;
+	static const uint8_t needs[] = {
+		[RULE_FUNCTION_ENTRY] = 1, [RULE_SWITCH] = 2,	   [RULE_WAKEUP] = 1,
+		[RULE_THREAD_EXIT] = 1,	   [RULE_THREAD_FREE] = 1, [RULE_LOG] = 0,
+	};
+	const size_t need = needs[rule];
 
 	for (size_t i = 0; i < CTF_RULE_SLOTS; i++)
 		e->slot[i] = CTF_NO_SLOT;
-	if (rule != RULE_FUNCTION_ENTRY && rule != RULE_FUNCTION_EXIT && rule != RULE_SWITCH &&
-	    rule != RULE_WAKEUP)
+	if (!fields[rule][0])
 		return rule;
 	for (size_t i = 0; i < CTF_RULE_SLOTS && fields[rule][i]; i++)
 		e->slot[i] = plan_capture(tr->meta, payload, fields[rule][i]);
@@ -162,6 +194,52 @@ static enum event_rule rule_slots(struct ctf_trace *tr, struct ctf_event *e,
 		if (e->slot[i] == CTF_NO_SLOT)
 			return RULE_NONE;
 	return rule;
+}
+
+static const struct ctf_env *env_find(const struct ctf_meta *m, const char *key)
+{
+	for (size_t i = 0; i < m->nenv; i++)
+		if (strcmp(m->env[i].key, key) == 0)
+			return &m->env[i];
+	return NULL;
+}
+
+/* Whether the trace is of a kernel before 4.14, in which bit 64 of a state is TASK_DEAD; later it is TASK_PARKED. */
+static bool is_old_kernel(const struct ctf_meta *m)
+{
+	const struct ctf_env *e = env_find(m, "kernel_release");
+	struct text t = text_of(e && e->is_text ? e->text : "");
+	uint64_t major, minor = 0;
+
+	if (!text_u64(&t, 10, &major))
+		return false;
+	if (text_skip(&t, "."))
+		text_u64(&t, 10, &minor);
+	return major < 4 || (major == 4 && minor < 14);
+}
+
+/*
+ * SPEC ctf/thread-end: bits of `prev_state` that say that a thread ends: those of EXIT_DEAD and EXIT_ZOMBIE, and what the
+ * metadata calls dead
+ */
+static uint32_t dead_bits(const struct ctf_meta *m, const struct ctf_field *payload)
+{
+	enum { EXIT_BITS = 16 | 32, OLD_DEAD = 64 };
+	const struct ctf_field *f = NULL;
+	uint32_t bits = EXIT_BITS | (is_old_kernel(m) ? OLD_DEAD : 0);
+
+	for (uint32_t i = 0; payload && i < payload->nmembers && !f; i++)
+		if (payload->members[i].shown &&
+		    strcmp(payload->members[i].shown, "prev_state") == 0)
+			f = payload->members[i].field;
+	for (uint32_t i = 0; f && i < f->nmappings; i++) {
+		const struct ctf_mapping *map = &f->mappings[i];
+
+		if (map->name && map->nranges && map->ranges[0].low <= UINT32_MAX &&
+		    (strstr(map->name, "DEAD") || strstr(map->name, "ZOMBIE")))
+			bits |= (uint32_t)map->ranges[0].low;
+	}
+	return bits;
 }
 
 /* --- event classes --- */
@@ -244,6 +322,8 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	}
 	e->class = class;
 	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
+	if (e->rule == RULE_SWITCH)
+		e->dead = dead_bits(tr->meta, class->payload);
 	e->name = trace_intern(c->t, name);
 	if (level_name(class->log_level))
 		e->cat = trace_intern(c->t, level_name(class->log_level));
@@ -475,14 +555,6 @@ static uint32_t role_bits(const struct ctf_field *f, uint32_t role)
 
 /* --- what recorders are known to do */
 
-static const struct ctf_env *env_find(const struct ctf_meta *m, const char *key)
-{
-	for (size_t i = 0; i < m->nenv; i++)
-		if (strcmp(m->env[i].key, key) == 0)
-			return &m->env[i];
-	return NULL;
-}
-
 static int64_t env_number(const struct ctf_meta *m, const char *key)
 {
 	const struct ctf_env *e = env_find(m, key);
@@ -570,6 +642,19 @@ static bool has_switches(const struct ctf *c, const struct ctf_stream_class *s)
 	return false;
 }
 
+/* Whether the stream class has events that tell threads by their id in a field. */
+static bool has_thread_events(const struct ctf *c, const struct ctf_stream_class *s)
+{
+	for (size_t i = 0; c->spans && i < s->nevents; i++) {
+		const char *name = s->events[i]->name;
+		const enum event_rule rule = name ? named_rule(name) : RULE_NONE;
+
+		if (rule == RULE_SWITCH || rule == RULE_WAKEUP || rule == RULE_THREAD_FREE)
+			return true;
+	}
+	return false;
+}
+
 static bool has_member(const struct ctf_field *f, const char *name)
 {
 	for (uint32_t i = 0; f && i < f->nmembers; i++)
@@ -581,16 +666,16 @@ static bool has_member(const struct ctf_field *f, const char *name)
 /* The ids of `vtid` are those inside a namespace, which the scheduler does not know. */
 static bool has_global_tids(const struct ctf *c, const struct ctf_meta *m)
 {
-	bool switches = false, contexts = false;
+	bool events = false, contexts = false;
 
 	for (size_t i = 0; i < m->nstreams; i++) {
 		const struct ctf_field *f = m->streams[i]->event_common;
 
-		switches |= has_switches(c, m->streams[i]);
+		events |= has_thread_events(c, m->streams[i]);
 		contexts |= has_member(f, "pid") && has_member(f, "tid") &&
 			    !has_member(f, "vpid") && !has_member(f, "vtid");
 	}
-	return switches && contexts;
+	return events && contexts;
 }
 
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,

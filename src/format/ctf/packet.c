@@ -664,8 +664,10 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 		return false;
 	if (x->off == x->size)
 		return true;
+	/* SPEC ctf/uuid: CTF 2 forbids another UUID; tracers of 1.8 exist that mix them */
 	if (!uuid_right(x))
-		diag_add(x->diag, DIAG_WARN, "ctf/uuid", f->name, x->base + x->off, 0,
+		diag_add(x->diag, x->tr->meta->generation == CTF_2 ? DIAG_DAMAGE : DIAG_WARN,
+			 "ctf/uuid", f->name, x->base + x->off, 0,
 			 "packet: expected the UUID of the metadata, found another one");
 	if (x->cur.have[CTF_SLOT_SESSION] && x->tr->meta->has_session &&
 	    x->cur.slots[CTF_SLOT_SESSION] != x->tr->meta->session)

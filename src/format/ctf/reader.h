@@ -52,6 +52,9 @@ enum event_rule {
 	RULE_FUNCTION_EXIT,
 	RULE_SWITCH,
 	RULE_WAKEUP,
+	RULE_THREAD_EXIT, /* the thread at hand, or that of the field, ends */
+	RULE_THREAD_FREE, /* that of the field has ended */
+	RULE_SYSCALL_EXIT, /* ends the innermost span */
 	RULE_LOG,
 };
 
@@ -66,9 +69,10 @@ struct ctf_event {
 	uint32_t cat; /* string id; 0: none */
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
+	uint32_t dead; /* of switches: bits of prev_state that say that the thread ends */
 	/*
 	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid,
-	 * comm.
+	 * comm; thread exit, free: tid.
 	 */
 	uint32_t slot[CTF_RULE_SLOTS];
 };
@@ -93,13 +97,23 @@ struct ctf_lead {
 	uint32_t pid, tid, name; /* bytes; without a pid that is the tid */
 };
 
-/* The track of a lead; 0: none. */
+enum { CTF_LEADS = 64, CTF_COMM = 16 /* bytes of a thread's name */ };
+
+/* The track of a lead. */
 struct ctf_lead_track {
 	uint64_t lead;
-	uint32_t track; /* + 1 */
+	uint32_t track; /* + 1; 0: none */
+	uint8_t name_len;
+	char name[CTF_COMM];
 };
 
-enum { CTF_LEADS = 64 };
+/* Where a track has its name from. */
+struct ctf_naming {
+	int64_t ts;
+	uint32_t feed; /* its number */
+	bool any;
+	bool main; /* of the thread that the process has its id from, or the thread's own */
+};
 
 /* A stream class in use. */
 struct ctf_class {
@@ -200,7 +214,10 @@ struct ctf_feed {
 	struct map64 tracks; /* hash of pid and tid -> track */
 	uint64_t last_pid, last_tid; /* whose track `track` is */
 	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
-	struct ctf_lead_track leads[CTF_LEADS]; /* of threads whose names are known, by a hash */
+	struct ctf_lead_track leads[CTF_LEADS]; /* of threads seen, by a hash */
+	char last_name[CTF_COMM]; /* of `track`, where there is no lead */
+	size_t last_name_len;
+	const uint8_t *last_body; /* of the last event of the packet at hand; NULL: none yet */
 	bool have_last;
 	uint64_t body; /* bit of the packet behind the header of the last event */
 	uint32_t track, own_track;
@@ -238,6 +255,8 @@ struct ctf {
 	struct ctf_archive *archive; /* which the trace is in; NULL: it is none */
 	struct source **sources; /* of metadata */
 	size_t nsources, sources_cap;
+	struct ctf_naming *namings; /* by track, under the trace's lock */
+	size_t namings_cap;
 	struct map64 functions; /* address -> class, under the trace's lock */
 	struct ctf_symbols *symbols; /* NULL: nothing is known */
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
@@ -358,6 +377,12 @@ bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
 bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
 /* Counts the lost packets between the packets of a stream in several files, whose order is made. */
 void ctf_feed_losses(struct ctf_feed *f);
+
+/*
+ * tracks.c: gives a track the name that is said `now`, unless it has a later one. Called with the trace's lock held.
+ * Returns false if out of memory.
+ */
+bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_naming now);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);

@@ -30,8 +30,22 @@ static bool is_telling(const struct ctf_feed *f, int events, uint64_t from, uint
 	       clock >= from && clock <= p->end && p->end - from < (large ? 1u << 29 : 1u << 24);
 }
 
-/* Whether events that can be follow each other from here to the packet's end, or a few of them. */
-static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
+/*
+ * SPEC ctf/event-damage: whether events that lead to the packet's end are a proof. A single one that ends there may be
+ * the tail of a string read as an event; two in a row are believed, and one whose time is the packet's end exactly.
+ */
+static bool end_is_proof(const struct ctf_feed *f, int events, uint64_t clock)
+{
+	const struct ctf_packet *p = f->packet;
+
+	return events > 1 || (events == 1 && has_end(p) && clock == p->end);
+}
+
+/*
+ * Whether events that can be follow each other from here to the packet's end, or a few of them. `told`: something else
+ * says that an event begins here, so that one which ends with the packet is enough.
+ */
+static bool plausible(struct ctf_feed *f, struct ctf_cursor c, bool told)
 {
 	const struct ctf_packet *p = f->packet;
 	const uint64_t limit = c.limit, clock = c.clock;
@@ -41,7 +55,7 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c)
 		const uint64_t from = c.at;
 
 		if (is_over(f, c.at, limit))
-			return i > 0;
+			return (told && i) || end_is_proof(f, i, c.clock);
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
 		if (!event_skip(f, &c, &why)) {
 			f->effort += c.at - from;
@@ -108,12 +122,12 @@ static bool has_effort(const struct ctf_feed *f)
 	return f->effort < EFFORT_FREE || (f->effort - EFFORT_FREE) / EFFORT_EACH < f->cursor.limit;
 }
 
-static bool is_plausible_at(struct ctf_feed *f, uint64_t at)
+static bool is_plausible_at(struct ctf_feed *f, uint64_t at, bool told)
 {
 	struct ctf_cursor test = f->cursor;
 
 	test.at = at;
-	return has_effort(f) && plausible(f, test);
+	return has_effort(f) && plausible(f, test, told);
 }
 
 /* Whether events can be at this place, or the packet ends. */
@@ -122,7 +136,7 @@ static bool goes_on(struct ctf_feed *f, uint64_t at)
 	const struct ctf_cursor *c = &f->cursor;
 
 	return (at <= c->limit && is_over(f, at, c->limit)) ||
-	       (at > c->at && at < c->limit && is_plausible_at(f, at));
+	       (at > c->at && at < c->limit && is_plausible_at(f, at, true));
 }
 
 /* SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is; else UINT64_MAX */
@@ -167,7 +181,7 @@ static uint64_t best_place(struct ctf_feed *f, uint64_t first)
 	for (uint64_t at = first + 8;
 	     at < f->cursor.limit && at <= first + 8 * NEAR && has_effort(f); at += 8) {
 		time = time_at(f, at);
-		if (time < least && is_plausible_at(f, at)) {
+		if (time < least && is_plausible_at(f, at, false)) {
 			least = time;
 			best = at;
 		}
@@ -184,7 +198,7 @@ static uint64_t find_event(struct ctf_feed *f)
 	if (told != UINT64_MAX)
 		return told;
 	for (uint64_t at = align_up(c->at + 1, 8); at < c->limit; at += 8)
-		if (is_plausible_at(f, at))
+		if (is_plausible_at(f, at, false))
 			return best_place(f, at);
 	return c->limit;
 }

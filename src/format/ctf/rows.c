@@ -9,11 +9,9 @@
 #include "format/ctf/head.h"
 #include "format/ctf/rows.h"
 #include "format/ctf/symbols.h"
+#include "format/ctf/tracks.h"
 
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-enum { COMM = 16, TASK_RUNNING_MASK = 0xFF };
+enum { TASK_RUNNING_MASK = 0xFF };
 
 static __attribute__((noinline)) int64_t time_scaled(const struct ctf *c, const struct ctf_class *k,
 						     uint64_t cycles)
@@ -41,236 +39,6 @@ static inline int64_t event_time(const struct ctf_feed *f, uint64_t cycles)
 int64_t ctf_time(const struct ctf *c, const struct ctf_class *k, uint64_t cycles)
 {
 	return time_scaled(c, k, cycles);
-}
-
-/* --- tracks --- */
-
-/* Number of a 64-bit id among those met, from 1; 0: no memory. */
-static uint64_t dense(struct map64 *m, uint64_t id)
-{
-	const uint64_t n = m->count;
-	struct map64_slot *slot = map64_put(m, id);
-
-	if (slot && !slot->value)
-		slot->value = n + 1;
-	return slot ? slot->value : 0;
-}
-
-static bool is_short(int64_t id)
-{
-	return id >= -1 && id < UINT32_MAX;
-}
-
-/* One key for both; ids of more than 32 bits get numbers. Under the lock. */
-static uint64_t thread_key(struct ctf_trace *tr, int64_t pid, int64_t tid, struct map64 **map)
-{
-	*map = &tr->threads;
-	if (is_short(pid) && is_short(tid))
-		return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-	*map = &tr->long_threads;
-	return dense(&tr->ids, (uint64_t)pid) << 32 | dense(&tr->ids, (uint64_t)tid);
-}
-
-/* In maps of tracks: the track + 1, and above it the feed + 1 whose name it has; 0: it has no name. */
-static uint64_t track_entry(uint32_t track, uint64_t namer)
-{
-	return namer << 32 | ((uint64_t)track + 1);
-}
-
-static uint32_t entry_track(uint64_t entry)
-{
-	return (uint32_t)entry - 1;
-}
-
-/*
- * SPEC ctf/track-names: a thread or process has the first name that the stream of the lowest number says. Which stream
- * comes first is chance, so a lower one may rename it. Under the lock.
- */
-static void track_name(struct spur_trace *t, struct map64_slot *slot, uint32_t feed, uint32_t name)
-{
-	const uint32_t track = entry_track(slot->value);
-	const uint64_t namer = slot->value >> 32;
-
-	if (!name || (namer && namer <= (uint64_t)feed + 1))
-		return;
-	__atomic_store_n(&t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name, name,
-			 __ATOMIC_RELAXED);
-	slot->value = track_entry(track, (uint64_t)feed + 1);
-}
-
-/* The track of a map's slot, made where there is none. False: there is none. Under the lock. */
-static bool track_get(struct ctf_feed *f, struct map64_slot *slot, struct spur_track track)
-{
-	uint32_t made;
-
-	if (slot && !slot->value) {
-		made = trace_add_track(f->ctf->t, track);
-		slot->value = made == SPUR_NONE ? 0 : track_entry(made, 0);
-	}
-	if (!slot || !slot->value)
-		return false;
-	track_name(f->ctf->t, slot, f->number, track.name);
-	return true;
-}
-
-static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
-			   size_t len)
-{
-	struct ctf *c = f->ctf;
-	struct ctf_trace *tr = f->trace;
-	struct spur_track track = { .parent = tr->track,
-				    .name = len ? trace_intern_n(c->t, name, len) : 0,
-				    .kind = SPUR_TRACK_PROCESS,
-				    .pid = pid,
-				    .tid = -1,
-				    .cpu = -1 };
-	struct map64_slot *slot;
-	struct map64 *threads;
-	uint32_t made = SPUR_NONE;
-	uint64_t key;
-
-	pthread_mutex_lock(&c->t->lock);
-	slot = pid >= 0 ? map64_put(&tr->processes, (uint64_t)pid) : NULL;
-	if (slot && track_get(f, slot, track))
-		track.parent = entry_track(slot->value);
-	key = thread_key(tr, pid, tid, &threads);
-	track.kind = SPUR_TRACK_THREAD;
-	track.tid = tid;
-	slot = map64_put(threads, key);
-	if (track_get(f, slot, track))
-		made = entry_track(slot->value);
-	slot = f->scanning && tr->global_tids && pid >= 0 ? map64_put(&tr->pids, (uint64_t)tid)
-							  : NULL;
-	if (slot && !slot->value)
-		slot->value = (uint64_t)pid + 1;
-	pthread_mutex_unlock(&c->t->lock);
-	return made;
-}
-
-/* Text at a byte of the packet, up to a NUL. */
-static const char *packet_text(const struct ctf_cursor *c, uint64_t at, size_t *len)
-{
-	const uint64_t end = c->limit / 8;
-	const char *p;
-
-	*len = 0;
-	if (at >= end)
-		return "";
-	p = (const char *)c->data + at;
-	*len = strnlen(p, end - at < COMM ? (size_t)(end - at) : COMM);
-	return p;
-}
-
-static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
-			   size_t len)
-{
-	struct map64_slot *slot = NULL;
-	uint32_t track;
-
-	if (!is_short(pid) || !is_short(tid)) {
-		track = track_make(f, pid, tid, name, len);
-		return track == SPUR_NONE ? f->own_track : track;
-	}
-	slot = map64_put(&f->tracks, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
-	if (!slot)
-		return f->own_track;
-	/* Once without a name, and once with one. */
-	if (!slot->value || (len && !(slot->value >> 32))) {
-		track = track_make(f, pid, tid, name, len);
-		slot->value = track == SPUR_NONE ? 0 : track_entry(track, len > 0);
-	}
-	return slot->value ? entry_track(slot->value) : f->own_track;
-}
-
-/* Where text of a slot is, for packet_text(). */
-static uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
-{
-	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
-}
-
-/*
- * SPEC ctf/thread-process: the thread that an event of the scheduler tells by its id, named by the text in the
- * slot; its process is that of the contexts of its events.
- */
-static uint32_t track_of_tid(struct ctf_feed *f, uint64_t tid, uint32_t name_slot)
-{
-	const struct map64_slot *known =
-		f->trace->global_tids ? map64_find(&f->trace->pids, tid) : NULL;
-	const char *name;
-	size_t len;
-
-	/* While the processes are learned there is none to make a track of. */
-	if (f->scanning && f->trace->global_tids)
-		return f->own_track;
-	name = packet_text(&f->cursor, slot_place(&f->cursor, name_slot), &len);
-	return track_find(f, known ? (int64_t)known->value - 1 : -1, (int64_t)tid, name, len);
-}
-
-static uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at)
-{
-	const char *name;
-	size_t len;
-
-	if (f->have_last && f->last_tid == tid && f->last_pid == pid)
-		return f->track;
-	name = packet_text(&f->cursor, name_at, &len);
-	f->have_last = true;
-	f->last_tid = tid;
-	f->last_pid = pid;
-	f->track = track_find(f, (int64_t)pid, (int64_t)tid, name, len);
-	return f->track;
-}
-
-static __attribute__((noinline)) uint32_t lead_track(struct ctf_feed *f, const uint8_t *body)
-{
-	const struct ctf_lead *l = &f->class->lead;
-	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
-	const uint64_t lead =
-		(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
-	struct ctf_lead_track *known =
-		&f->leads[lead * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (CTF_LEADS - 1)];
-	const char *name;
-	size_t len;
-
-	f->have_last = true;
-	f->last_lead = lead;
-	if (likely(known->lead == lead && known->track)) {
-		f->track = known->track - 1;
-		return f->track;
-	}
-	name = packet_text(&f->cursor,
-			   l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX,
-			   &len);
-	f->track = track_find(
-		f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
-		(int64_t)byte_load(l->tid_load, body + l->tid), name, len);
-	if (len || !l->has_name)
-		*known = (struct ctf_lead_track){ lead, f->track + 1 };
-	return f->track;
-}
-
-/*
- * The event's thread: by its common context, else the stream's own track. `body` is what stands behind the header; all
- * of the event is there.
- */
-static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k,
-				   const uint8_t *body)
-{
-	const struct ctf_lead *l = &k->lead;
-	const uint64_t *slots = f->cursor.slots;
-
-	if (l->there) {
-		const uint64_t lead =
-			(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
-
-		return likely(lead == f->last_lead && f->have_last) ? f->track
-								    : lead_track(f, body);
-	}
-	if (k->tid_slot == CTF_NO_SLOT)
-		return f->current == SPUR_NONE ? f->own_track : f->current;
-	return track_of(f,
-			k->pid_slot == CTF_NO_SLOT ? (uint64_t)f->trace->pid : slots[k->pid_slot],
-			slots[k->tid_slot], slot_place(&f->cursor, k->name_slot));
 }
 
 /* --- one event --- */
@@ -321,10 +89,11 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 
 	row->kind = SPUR_SWITCH;
 	*in = *row;
-	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED));
-	row->track = track_of_tid(f, c->slots[e->slot[0]], e->slot[4]);
+	row->flags |= (uint16_t)(SPUR_F_OUT | (state & TASK_RUNNING_MASK ? 0 : SPUR_F_PREEMPTED) |
+				 (state & e->dead ? SPUR_F_EXIT : 0));
+	row->track = track_of_tid(f, c->slots[e->slot[0]], e->slot[4], row->ts);
 	in->flags |= SPUR_F_IN;
-	in->track = track_of_tid(f, c->slots[e->slot[1]], e->slot[3]);
+	in->track = track_of_tid(f, c->slots[e->slot[1]], e->slot[3], row->ts);
 	if (f->class->by_switch)
 		f->current = c->slots[e->slot[1]] ? in->track : SPUR_NONE;
 	f->nheld = 1;
@@ -397,7 +166,21 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_WAKEUP:
 		row->kind = SPUR_WAKEUP;
-		row->track = track_of_tid(f, f->cursor.slots[e->slot[0]], e->slot[1]);
+		row->track = track_of_tid(f, f->cursor.slots[e->slot[0]], e->slot[1], row->ts);
+		break;
+	case RULE_THREAD_EXIT:
+		row->flags |= SPUR_F_EXIT;
+		if (f->class->tid_slot == CTF_NO_SLOT)
+			row->track = track_of_tid(f, f->cursor.slots[e->slot[0]], CTF_NO_SLOT,
+						  row->ts);
+		break;
+	case RULE_THREAD_FREE:
+		row->flags |= SPUR_F_EXIT;
+		row->track = track_of_tid(f, f->cursor.slots[e->slot[0]], CTF_NO_SLOT, row->ts);
+		break;
+	case RULE_SYSCALL_EXIT:
+		row->kind = SPUR_END_SPAN;
+		row->flags |= SPUR_F_ANY;
 		break;
 	case RULE_LOG:
 		row->kind = SPUR_LOG;
@@ -418,13 +201,17 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const uint64_t off = bits ? 8 * p->off + begin : p->off + begin / 8;
 	const uint64_t len = bits ? c->at - begin : (c->at + 7) / 8 - begin / 8;
 	const int64_t ts = event_time(f, c->clock);
+	const uint8_t *body = c->data + f->body / 8;
+	const uint32_t track =
+		event_track(f, f->class, body, ts, f->last_body, f->last_ts);
 	uint32_t flags = f->class->flags;
 
+	f->last_body = body;
 	if (unlikely(ts < f->last_ts))
 		flags |= SPUR_F_BACK;
 	row_store(row, (uint64_t)ts, 0, off,
 		  (struct row_words){ row_pair((uint32_t)(len > UINT32_MAX ? UINT32_MAX : len),
-					       event_track(f, f->class, c->data + f->body / 8)),
+					       track),
 				      row_pair(f->file_stream, e->cat), e->name_cls,
 				      e->rest | row_rest(0, flags, p->cpu, 0) });
 	f->last_ts = ts;
@@ -567,6 +354,9 @@ static void packet_done(struct ctf_feed *f, struct feed *feed)
 {
 	const struct ctf_packet *p = f->packet;
 
+	if (p && f->last_body)
+		track_rename(f, f->last_body, f->last_ts);
+	f->last_body = NULL;
 	if (p && has_end(p) && f->cursor.clock > p->end)
 		diag_add(&feed->diag, DIAG_WARN, "ctf/late-event", f->packet_name, p->file_off, 0,
 			 "packet: expected events up to clock value %llu, its end, found one at "
@@ -649,6 +439,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
 	const int64_t add = k->plain_add;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
+	const uint8_t *body = f->last_body;
 	const uint8_t *p = data + c->at / 8;
 	uint64_t *const id_slot = &c->slots[k->id_slot];
 	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0);
@@ -681,7 +472,9 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 							   : time_scaled(f->ctf, k, now);
 		if (unlikely(ts < before))
 			flags = row_rest(0, SPUR_F_BACK, 0, 0);
-		track = has_tid ? event_track(f, k, p + head_bytes(usual)) : current;
+		track = has_tid ? event_track(f, k, p + head_bytes(usual), ts, body, before)
+				: current;
+		body = p + head_bytes(usual);
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
 			  (struct row_words){ row_pair((uint32_t)(q - p), track),
 					      row_pair(f->file_stream, e->cat), e->name_cls,
@@ -697,6 +490,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	c->at = (uint64_t)(p - c->data) * 8;
 	c->clock = clock;
 	f->last_ts = before;
+	f->last_body = body;
 }
 
 static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)

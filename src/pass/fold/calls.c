@@ -145,21 +145,38 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 	return true;
 }
 
-static bool stat_spread(struct calls *w, struct call_stat *st, uint64_t length)
+/* Adds to the durations numbered `*spread`, which is 0 where there are none yet. */
+static bool stat_spread(struct calls *w, uint32_t *spread, uint64_t length)
 {
-	if (!st->spread) {
+	if (!*spread) {
 		if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1,
 			      sizeof(*w->spreads), KEY_LIMIT))
 			return false;
 		w->spreads[w->nspreads].exact = w->want & CALLS_EXACT;
-		st->spread = (uint32_t)++w->nspreads;
+		*spread = (uint32_t)++w->nspreads;
 	}
-	return spread_add(&w->spreads[st->spread - 1], length);
+	return spread_add(&w->spreads[*spread - 1], length);
 }
 
 static void stat_unfinished(struct call_stat *st)
 {
 	st->unfinished += st->unfinished != UINT32_MAX;
+}
+
+/* A call is open when the data ends. */
+static bool open_add(struct calls *w, uint32_t key, uint64_t length)
+{
+	struct call_open *o;
+
+	if (!mem_grow((void **)&w->opens, &w->nopens, (size_t)key + 1, sizeof(*w->opens),
+		      KEY_LIMIT))
+		return false;
+	o = &w->opens[key];
+	o->sum += length;
+	o->calls++;
+	o->most = length > o->most ? length : o->most;
+	o->least = ~length > o->least ? ~length : o->least;
+	return !(w->want & CALLS_SPREAD) || stat_spread(w, &o->spread, length);
 }
 
 /* A frame was popped: its call is over. */
@@ -176,16 +193,21 @@ static bool call_end(struct calls *w, struct pair_stack *s, uint32_t track,
 	if (!stat_retrack(w, key, track))
 		return false;
 	st = &w->stats[key];
+	if (e.unfinished)
+		stat_unfinished(st);
+	st->open--;
+	if (e.uncounted)
+		return true;
 	st->sum += length;
 	st->self += walk_self(f, length);
 	st->calls++;
+	if (st->open)
+		st->inner += length;
+	if (e.unfinished && w->ending)
+		return open_add(w, key, length);
 	st->most = length > st->most ? length : st->most;
 	st->least = ~length > st->least ? ~length : st->least;
-	if (--st->open)
-		st->inner += length;
-	if (e.unfinished)
-		stat_unfinished(st);
-	return !(w->want & CALLS_SPREAD) || stat_spread(w, st, length);
+	return !(w->want & CALLS_SPREAD) || stat_spread(w, &st->spread, length);
 }
 
 static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_event *row,
@@ -256,7 +278,7 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 		return call_begin(w, s, row, key);
 	f = walk_match(s, row);
 	if (f)
-		return call_end(w, s, row->track, f, (struct walk_end){ row->ts, false });
+		return call_end(w, s, row->track, f, (struct walk_end){ .ts = row->ts });
 	if (row->kind != SPUR_END_SPAN)
 		return true;
 	if (!stat_room(w, key))
@@ -415,14 +437,14 @@ static inline __attribute__((always_inline)) bool calls_rows_by(struct calls *w,
 				continue;
 		} else if (likely(fit_is_end(&v.fit, bits))) {
 			if (likely(fast_end(w, &v, row, &key, &spent, by_function))) {
-				if (spread && !stat_spread(w, &w->stats[key], spent))
+				if (spread && !stat_spread(w, &w->stats[key].spread, spent))
 					return false;
 				continue;
 			}
 		}
 		if (row->kind == SPUR_SPAN && row + 1 < end &&
 		    fast_span(w, &v, row, &key, &spent, by_function)) {
-			if (spread && !stat_spread(w, &w->stats[key], spent))
+			if (spread && !stat_spread(w, &w->stats[key].spread, spent))
 				return false;
 			continue;
 		}
@@ -470,8 +492,7 @@ static bool calls_rows(void *worker, struct spur_event *rows, size_t n)
 	if ((w->want & CALLS_IDS) && !calls_ids(w, rows, n))
 		return false;
 	w->rows += n;
-	w->last = rows[n - 1].ts > w->last ? rows[n - 1].ts : w->last;
-	return gather_add(&w->gather, rows, n);
+	return ends_rows(&w->ends, rows, n) && gather_add(&w->gather, rows, n);
 }
 
 static bool calls_feed_begin(void *worker, const struct feed *f)
@@ -483,7 +504,8 @@ static bool calls_feed_begin(void *worker, const struct feed *f)
 	w->gather.self = w;
 	w->low = UINT32_MAX;
 	w->high = 0;
-	w->last = INT64_MIN;
+	ends_begin(&w->ends, w->trace);
+	w->ending = false;
 	w->key_track = SPUR_NONE;
 	return true;
 }
@@ -511,11 +533,12 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 	(void)f;
 	if (!gather_flush(&w->gather))
 		return false;
+	w->ending = true;
 	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
 		struct pair_stack *s = &w->pair.stacks[track];
 		const struct pair_frame *frame;
 
-		while ((frame = walk_rest(s, w->last, &e)))
+		while ((frame = walk_rest(s, ends_of(&w->ends, (uint32_t)track), &e)))
 			if (!(e.unfinished && (w->want & CALLS_ENDED)
 				      ? call_drop(w, (uint32_t)track, frame)
 				      : call_end(w, s, (uint32_t)track, frame, e)))
@@ -534,6 +557,8 @@ void calls_free(struct calls *workers, unsigned n)
 			spread_free(&workers[i].spreads[k]);
 		mem_free(workers[i].spreads);
 		mem_free(workers[i].stats);
+		mem_free(workers[i].opens);
+		ends_free(&workers[i].ends);
 		mem_free(workers[i].seen);
 		mem_free(workers[i].holders);
 		sample_free(&workers[i].sample);

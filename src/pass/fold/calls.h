@@ -7,12 +7,15 @@
  *
  * A call whose begin lies in the data counts, to its end or, where the data lacks that, to the next
  * sign that it is over (then it is `unfinished` too); of a call whose begin is lacking only
- * `unfinished` tells.
+ * `unfinished` tells. Calls that are open when the data ends are in the sums, but not among the single
+ * durations (least, most, spread): call_open has these. Time off the CPU counts only if the thread is
+ * seen to run again, as `sched` counts it.
  */
 #ifndef SPUR_PASS_FOLD_CALLS_H
 #define SPUR_PASS_FOLD_CALLS_H
 
 #include "base/map64.h"
+#include "pass/fold/ends.h"
 #include "pass/fold/gather.h"
 #include "pass/fold/sample.h"
 #include "pass/fold/spread.h"
@@ -49,6 +52,13 @@ struct call_stat {
 	uint32_t spread; /* index + 1 into spreads; 0: none */
 };
 
+/* Of the calls in a call_stat those that are open when the data ends; nobody knows how long they last. */
+struct call_open {
+	uint64_t sum, calls;
+	uint64_t least, most; /* as in call_stat; of what is known of them */
+	uint32_t spread;
+};
+
 static_assert(sizeof(struct call_stat) == 64, "one cache line");
 
 struct calls {
@@ -57,6 +67,8 @@ struct calls {
 	unsigned want; /* enum calls_want */
 	struct call_stat *stats; /* by key */
 	size_t nstats;
+	struct call_open *opens; /* by key; keys from `nopens` on have none */
+	size_t nopens;
 	struct spread *spreads;
 	size_t nspreads, spreads_cap;
 	/* By class: ~ the lowest id of its BEGIN and SPAN rows, so that zeroed memory means none. */
@@ -80,7 +92,8 @@ struct calls {
 	size_t nholders;
 	struct map64 parked;
 	uint32_t low, high; /* tracks seen */
-	int64_t last;
+	bool ending; /* what is popped now was open when the feed ended */
+	struct ends ends;
 	uint32_t key_track; /* whose key_now and key_until are */
 	uint32_t key_now;
 	int64_t key_until;

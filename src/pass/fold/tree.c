@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "pass/fold/ends.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/sample.h"
 #include "pass/fold/walk.h"
@@ -22,7 +23,7 @@ struct grower {
 	size_t budget, touched; /* nodes of this feed */
 	uint32_t feed, feeds;
 	uint32_t low, high; /* tracks seen */
-	int64_t last;
+	struct ends ends;
 	uint64_t rows;
 };
 
@@ -113,9 +114,11 @@ static inline void grower_end(struct grower *w, struct pair_stack *s, const stru
 	walk_credit(s, f, e.ts);
 	if (f->flags & PAIR_MISSING)
 		return;
+	node->unfinished += e.unfinished && node->unfinished != UINT32_MAX;
+	if (e.uncounted)
+		return;
 	node->calls++;
 	node->self += walk_self(f, length);
-	node->unfinished += e.unfinished && node->unfinished != UINT32_MAX;
 	/* Nested calls of an (other) node share it: only the outermost is the node's total. */
 	if (node->what != TREE_OTHER || !s->n || s->frames[s->n - 1].user != f->user)
 		node->total += length;
@@ -219,7 +222,7 @@ static __attribute__((noinline)) bool grower_step(struct grower *w, struct pair_
 		return grower_begin(w, s, row);
 	f = walk_match(s, row);
 	if (f)
-		grower_end(w, s, f, (struct walk_end){ row->ts, false });
+		grower_end(w, s, f, (struct walk_end){ .ts = row->ts });
 	return true;
 }
 
@@ -243,8 +246,7 @@ static bool grower_rows(void *worker, struct spur_event *row, size_t n)
 	struct fit v;
 
 	w->rows += n;
-	w->last = end[-1].ts > w->last ? end[-1].ts : w->last;
-	if (!s)
+	if (!s || !ends_rows(&w->ends, row, n))
 		return false;
 	v = fit_load(s, row);
 	for (; row < end; row++) {
@@ -280,7 +282,7 @@ static bool grower_feed_begin(void *worker, const struct feed *f)
 		w->budget = TREE_NODES;
 	w->low = UINT32_MAX;
 	w->high = 0;
-	w->last = INT64_MIN;
+	ends_begin(&w->ends, w->trace);
 	return true;
 }
 
@@ -294,7 +296,7 @@ static bool grower_feed_end(void *worker, const struct feed *f)
 		struct pair_stack *s = &w->pair.stacks[track];
 		const struct pair_frame *frame;
 
-		while ((frame = walk_rest(s, w->last, &e)))
+		while ((frame = walk_rest(s, ends_of(&w->ends, (uint32_t)track), &e)))
 			grower_end(w, s, frame, e);
 		pair_stack_free(s);
 	}
@@ -342,6 +344,7 @@ static void growers_free(struct grower *w, unsigned n)
 		tree_free(&w[i].tree);
 		pair_free(&w[i].pair);
 		sample_free(&w[i].sample);
+		ends_free(&w[i].ends);
 	}
 	mem_free(w);
 }

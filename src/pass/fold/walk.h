@@ -22,19 +22,21 @@
 struct walk_end {
 	int64_t ts;
 	bool unfinished; /* the data lacks the end: ts is the next sign that it is over */
+	bool uncounted; /* time off the CPU without a sign of when the thread ran again */
 };
 
 /* Rows that the stack takes part in. */
 static inline bool walk_takes(const struct spur_event *row)
 {
-	return row->kind <= SPUR_SPAN || row->kind == SPUR_SWITCH;
+	return row->kind <= SPUR_SPAN || row->kind == SPUR_SWITCH || row_ends_thread(row);
 }
 
 /* Time off the CPU counts inside calls only: outside of them nothing is known of what waits. */
 static inline bool walk_opens(const struct pair_stack *s, const struct spur_event *row)
 {
 	return row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
-	       (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) && s->calls);
+	       (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) && s->calls &&
+		!row_ends_thread(row));
 }
 
 /* The topmost frame that is over when the row comes, popped; NULL: none is left. */
@@ -45,16 +47,25 @@ static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spu
 
 	/* An END without BEGIN says nothing of what is open. */
 	if (top && (top->flags & PAIR_SPAN) &&
-	    (top->end <= row->ts ||
+	    (top->end <= row->ts || row_ends_thread(row) ||
 	     (row->kind == SPUR_END_SPAN && (!pair_is_by_class(row) || pair_excess(s, row))))) {
-		*end = (struct walk_end){ top->end, false };
+		*end = (struct walk_end){ .ts = top->end };
+		return pair_pop(s);
+	}
+	/* The thread is over, and so are its calls; how long it was off the CPU before is not known. */
+	if (row_ends_thread(row)) {
+		if (!top)
+			return NULL;
+		*end = (struct walk_end){ row->ts, top->flags & PAIR_SCHED,
+					  top->flags & PAIR_SCHED };
 		return pair_pop(s);
 	}
 	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)
 		    ? !top || !(top->flags & PAIR_SCHED)
 		    : !pair_excess(s, row))
 		return NULL;
-	*end = (struct walk_end){ row->ts, true };
+	*end = (struct walk_end){ row->ts, true,
+				  (top->flags & PAIR_SCHED) && row->kind == SPUR_SWITCH };
 	return pair_pop(s);
 }
 
@@ -88,8 +99,8 @@ static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, s
 
 	if (!top)
 		return NULL;
-	*end = top->flags & PAIR_SPAN ? (struct walk_end){ top->end, false }
-				      : (struct walk_end){ last, true };
+	*end = top->flags & PAIR_SPAN ? (struct walk_end){ .ts = top->end }
+				      : (struct walk_end){ last, true, top->flags & PAIR_SCHED };
 	return pair_pop(s);
 }
 

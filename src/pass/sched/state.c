@@ -197,7 +197,21 @@ static void thread_out(struct sched_thread *t, const struct spur_event *row, boo
 		t->unfinished += !ran;
 	}
 	t->preemptions += preempted && !(row->flags & ROW_UNSEEN);
-	thread_enters(t, preempted ? SCHED_PREEMPTED : SCHED_BLOCKED, row);
+	thread_enters(t,
+		      row_ends_thread(row) ? SCHED_UNKNOWN
+		      : preempted	   ? SCHED_PREEMPTED
+					   : SCHED_BLOCKED,
+		      row);
+}
+
+/* A thread that does not run is told to have ended: what it did since it ran last is not known. */
+static void thread_ended(struct sched_thread *t, const struct spur_event *row)
+{
+	if (t->state == SCHED_RUNNING || t->state == SCHED_UNKNOWN)
+		return;
+	if (t->seen && !(row->flags & ROW_UNSEEN))
+		add(&t->unknown, elapsed(t->since, row->ts));
+	thread_enters(t, SCHED_UNKNOWN, row);
 }
 
 /* Who runs, or may run already, is not changed by being woken. */
@@ -335,6 +349,8 @@ bool sched_rows(void *sched, struct spur_event *rows, size_t n)
 		t->last = row->ts;
 		if (s->want_cpus && row->cpu != SPUR_NO_CPU && !(c = cpu_of(s, row)))
 			return false;
+		if (row->kind == SPUR_INSTANT && row_ends_thread(row))
+			thread_ended(t, row);
 		if (row->kind != SPUR_SWITCH && row->kind != SPUR_WAKEUP)
 			continue;
 		if (!thread_row(s, t, row))

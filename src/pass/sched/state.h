@@ -9,6 +9,9 @@
  * SWITCH or WAKEUP, and from its last to its last event. Hence running + runnable + blocked +
  * unknown is the time from a thread's first event to its last.
  *
+ * A thread that ends (SPUR_F_EXIT) neither waits nor runs from then on; where its id is used again, the
+ * time between is unknown.
+ *
  * A thread needs its own rows only, in order. Processors need the rows of all threads merged by
  * time. Rows that a filter marks as not to be shown (ROW_UNSEEN) move the states; what begins or
  * ends with them is not counted.

@@ -1,0 +1,242 @@
+/* See tracks.h. */
+#include "format/ctf/tracks.h"
+
+#include "base/bits.h"
+
+/* Number of a 64-bit id among those met, from 1; 0: out of memory. */
+static uint64_t dense(struct map64 *m, uint64_t id)
+{
+	const uint64_t n = m->count;
+	struct map64_slot *slot = map64_put(m, id);
+
+	if (slot && !slot->value)
+		slot->value = n + 1;
+	return slot ? slot->value : 0;
+}
+
+static bool is_short(int64_t id)
+{
+	return id >= -1 && id < UINT32_MAX;
+}
+
+/* One key for both; ids of more than 32 bits get numbers. Called with the trace's lock held. */
+static uint64_t thread_key(struct ctf_trace *tr, int64_t pid, int64_t tid, struct map64 **map)
+{
+	*map = &tr->threads;
+	if (is_short(pid) && is_short(tid))
+		return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+	*map = &tr->long_threads;
+	return dense(&tr->ids, (uint64_t)pid) << 32 | dense(&tr->ids, (uint64_t)tid);
+}
+
+/* Whether a name that a feed says now is later than the one that a track has. */
+static bool is_later(const struct ctf_naming *have, const struct ctf_naming *now)
+{
+	if (!have->any || now->main != have->main)
+		return !have->any || now->main;
+	return now->ts != have->ts ? now->ts > have->ts : now->feed <= have->feed;
+}
+
+bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_naming now)
+{
+	struct spur_trace *t = c->t;
+
+	if (!name)
+		return true;
+	if (!mem_grow((void **)&c->namings, &c->namings_cap, (size_t)track + 1, sizeof(*c->namings),
+		      UINT32_MAX))
+		return false;
+	if (!is_later(&c->namings[track], &now))
+		return true;
+	c->namings[track] = now;
+	__atomic_store_n(&t->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name, name,
+			 __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Returns false if the map's slot has no track and none could be made. Called with the trace's lock held. */
+static bool track_get(struct ctf_feed *f, struct map64_slot *slot, struct spur_track track,
+		      struct ctf_naming now)
+{
+	uint32_t made;
+
+	if (slot && !slot->value) {
+		made = trace_add_track(f->ctf->t, track);
+		slot->value = made == SPUR_NONE ? 0 : (uint64_t)made + 1;
+	}
+	return slot && slot->value &&
+	       ctf_track_name(f->ctf, (uint32_t)slot->value - 1, track.name, now);
+}
+
+static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, uint32_t name, int64_t ts)
+{
+	struct ctf *c = f->ctf;
+	struct ctf_trace *tr = f->trace;
+	struct ctf_naming now = { .ts = ts, .feed = f->number, .any = true, .main = pid == tid };
+	struct spur_track track = { .parent = tr->track,
+				    .name = name,
+				    .kind = SPUR_TRACK_PROCESS,
+				    .pid = pid,
+				    .tid = -1,
+				    .cpu = -1 };
+	struct map64_slot *slot;
+	struct map64 *threads;
+	uint32_t made = SPUR_NONE;
+	uint64_t key;
+
+	pthread_mutex_lock(&c->t->lock);
+	slot = pid >= 0 ? map64_put(&tr->processes, (uint64_t)pid) : NULL;
+	if (slot && track_get(f, slot, track, now))
+		track.parent = (uint32_t)slot->value - 1;
+	key = thread_key(tr, pid, tid, &threads);
+	track.kind = SPUR_TRACK_THREAD;
+	track.tid = tid;
+	slot = map64_put(threads, key);
+	if (track_get(f, slot, track, now))
+		made = (uint32_t)slot->value - 1;
+	slot = f->scanning && tr->global_tids && pid >= 0 ? map64_put(&tr->pids, (uint64_t)tid)
+							  : NULL;
+	if (slot && !slot->value)
+		slot->value = (uint64_t)pid + 1;
+	pthread_mutex_unlock(&c->t->lock);
+	return made;
+}
+
+/* Text at a byte of the packet, up to a NUL. */
+static const char *packet_text(const struct ctf_cursor *c, uint64_t at, size_t *len)
+{
+	const uint64_t end = c->limit / 8;
+	const char *p;
+
+	*len = 0;
+	if (at >= end)
+		return "";
+	p = (const char *)c->data + at;
+	*len = strnlen(p, end - at < CTF_COMM ? (size_t)(end - at) : CTF_COMM);
+	return p;
+}
+
+static bool is_called(const struct spur_trace *t, uint32_t name, const char *text, size_t len)
+{
+	size_t n;
+	const char *have = spur_string(t, name, &n);
+
+	return n == len && memcmp(have, text, len) == 0;
+}
+
+static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const char *name,
+			   size_t len, int64_t ts)
+{
+	struct spur_trace *t = f->ctf->t;
+	struct map64_slot *slot = NULL;
+	uint32_t track, id;
+
+	if (!is_short(pid) || !is_short(tid)) {
+		track = track_make(f, pid, tid, len ? trace_intern_n(t, name, len) : 0, ts);
+		return track == SPUR_NONE ? f->own_track : track;
+	}
+	/* The track + 1; above it the name that this feed gave it last. */
+	slot = map64_put(&f->tracks, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
+	if (!slot)
+		return f->own_track;
+	if (!slot->value || (len && !is_called(t, (uint32_t)(slot->value >> 32), name, len))) {
+		id = len ? trace_intern_n(t, name, len) : 0;
+		track = track_make(f, pid, tid, id, ts);
+		slot->value = track == SPUR_NONE ? 0 : (uint64_t)id << 32 | ((uint64_t)track + 1);
+	}
+	return slot->value ? (uint32_t)slot->value - 1 : f->own_track;
+}
+
+uint32_t track_of_tid(struct ctf_feed *f, uint64_t tid, uint32_t name_slot, int64_t ts)
+{
+	const struct map64_slot *known =
+		f->trace->global_tids ? map64_find(&f->trace->pids, tid) : NULL;
+	const char *name;
+	size_t len;
+
+	/* While the processes are learned there is none to make a track of. */
+	if (f->scanning && f->trace->global_tids)
+		return f->own_track;
+	name = packet_text(&f->cursor, slot_place(&f->cursor, name_slot), &len);
+	return track_find(f, known ? (int64_t)known->value - 1 : -1, (int64_t)tid, name, len, ts);
+}
+
+uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at, int64_t ts)
+{
+	const bool same = f->have_last && f->last_tid == tid && f->last_pid == pid;
+	const char *name;
+	size_t len;
+
+	if (same && name_at == UINT64_MAX)
+		return f->track;
+	name = packet_text(&f->cursor, name_at, &len);
+	if (same && len == f->last_name_len && memcmp(name, f->last_name, len) == 0)
+		return f->track;
+	f->have_last = true;
+	f->last_tid = tid;
+	f->last_pid = pid;
+	f->last_name_len = len;
+	memcpy(f->last_name, name, len);
+	f->track = track_find(f, (int64_t)pid, (int64_t)tid, name, len, ts);
+	return f->track;
+}
+
+/* The name in the event's context; "" if it has none. */
+static const char *lead_name(const struct ctf_feed *f, const uint8_t *body, size_t *len)
+{
+	const struct ctf_lead *l = &f->class->lead;
+
+	return packet_text(&f->cursor,
+			   l->has_name ? (uint64_t)(body + l->name - f->cursor.data) : UINT64_MAX,
+			   len);
+}
+
+static struct ctf_lead_track *lead_slot(struct ctf_feed *f, uint64_t lead)
+{
+	return &f->leads[lead * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (CTF_LEADS - 1)];
+}
+
+static bool lead_is_called(const struct ctf_lead_track *k, const char *name, size_t len)
+{
+	return k->name_len == len && memcmp(k->name, name, len) == 0;
+}
+
+uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
+{
+	const struct ctf_lead *l = &f->class->lead;
+	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
+	const uint64_t lead =
+		(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+	struct ctf_lead_track *known = lead_slot(f, lead);
+	size_t len;
+	const char *name = lead_name(f, body, &len);
+
+	f->have_last = true;
+	f->last_lead = lead;
+	if (likely(known->lead == lead && known->track && lead_is_called(known, name, len))) {
+		f->track = known->track - 1;
+		return f->track;
+	}
+	f->track = track_find(
+		f, has_pid ? (int64_t)byte_load(l->pid_load, body + l->pid) : f->trace->pid,
+		(int64_t)byte_load(l->tid_load, body + l->tid), name, len, ts);
+	*known = (struct ctf_lead_track){ .lead = lead,
+					  .track = f->track + 1,
+					  .name_len = (uint8_t)len };
+	memcpy(known->name, name, len);
+	return f->track;
+}
+
+void track_rename(struct ctf_feed *f, const uint8_t *body, int64_t ts)
+{
+	const struct ctf_lead_track *known;
+	size_t len;
+	const char *name;
+
+	if (!f->have_last || !f->class->lead.has_name)
+		return;
+	known = lead_slot(f, f->last_lead);
+	name = lead_name(f, body, &len);
+	if (known->lead != f->last_lead || !lead_is_called(known, name, len))
+		track_of_lead(f, body, ts);
+}

@@ -1,0 +1,37 @@
+/*
+ * When the data ends, for calls that are open then. Recordings that are read as one trace (directories of several CTF
+ * traces) end each for itself: spur_trace.tops_apart says that what lies below each top track is one of them.
+ */
+#ifndef SPUR_PASS_FOLD_ENDS_H
+#define SPUR_PASS_FOLD_ENDS_H
+
+#include "model/trace.h"
+
+/* One worker's, of one feed; zero-initialise with ends_begin(). */
+struct ends {
+	const struct spur_trace *trace;
+	int64_t last; /* time of the last row of all */
+	int64_t *of_top; /* by top track: of its last row, INT64_MIN if none was seen */
+	size_t ntops;
+	uint32_t *tops; /* by track: its top track + 1; 0: not looked up yet */
+	size_t ntracks;
+};
+
+/* Forgets what was seen before: a feed begins. The memory is kept. */
+void ends_begin(struct ends *e, const struct spur_trace *t);
+void ends_free(struct ends *e);
+/* Out of line half of ends_rows(). */
+bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n);
+
+/* Sees rows in the order of time; n > 0. Returns false if out of memory. */
+static inline bool ends_rows(struct ends *e, const struct spur_event *rows, size_t n)
+{
+	if (rows[n - 1].ts > e->last)
+		e->last = rows[n - 1].ts;
+	return __builtin_expect(!e->trace->tops_apart, 1) || ends_apart(e, rows, n);
+}
+
+/* Returns the time of the last row of the recording that the track is part of. */
+int64_t ends_of(const struct ends *e, uint32_t track);
+
+#endif
