@@ -441,6 +441,31 @@ static void test_cut_packet(void **state)
 	       "at 59 lost 52\n");
 }
 
+/* SPEC heph/cut-tail: a text that holds a packet, whose own packet is cut anywhere */
+static void test_cut_text(void **state)
+{
+	char text[64];
+	size_t whole, len;
+
+	(void)state;
+	event(1, 2, 3, 4, "inner");
+	len = file.len;
+	memcpy(text, file.buf, len);
+	out_clear(&file);
+	event_all(1, 0, 1, 1, 2, "a");
+	whole = file.len;
+	event_all(1, 1, 1, 1, 9, "outer");
+	attr_string("text", text, len);
+	attr_string("more", "0123456789", 10);
+	while (--file.len > whole) {
+		char want[80];
+
+		snprintf(want, sizeof(want), "heph/torn-%s 1 at %zu lost %zu\n",
+			 file.len < whole + 8 ? "header" : "packet", whole, file.len - whole);
+		expect("1 +1 a @substream 1\n", want);
+	}
+}
+
 static void test_cut_tail(void **state)
 {
 	(void)state;
@@ -682,6 +707,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_name_length, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_cut_packet, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_cut_tail, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_cut_text, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_huge, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_many_values, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_order, file_begin, file_end),
