@@ -316,6 +316,25 @@ static void test_window_ends(void **state)
 	assert_int_equal(discarded(), 1);
 }
 
+/* A gap of many counters: what belongs into it comes late, twice, and nothing begins anew. */
+static void test_late_in_large_gap(void **state)
+{
+	static const uint32_t counters[] = { 0, 1, 2, 5000, 5001, 3, 5002, 4999, 9000, 8000, 9001 };
+	uint32_t missing = 9000 - 3;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		event_all(0, counters[i], 1, i, i, "x");
+	missing -= 3 + 3; /* 5000 to 5002; 3, 4999 and 8000 */
+	assert_int_equal(discarded(), missing);
+	expect("0 +0 x @substream 1\n1 +0 x @substream 1\n2 +0 x @substream 1\n"
+	       "3 LOST lost events 4995 @stream 0\n3 +0 x @substream 1\n4 +0 x @substream 1\n"
+	       "5 +0 x @substream 1\n6 +0 x @substream 1\n7 +0 x @substream 1\n"
+	       "8 LOST lost events 999 @stream 0\n8 LOST lost events 2997 @stream 0\n"
+	       "8 +0 x @substream 1\n9 +0 x @substream 1\n10 +0 x @substream 1\n",
+	       "heph/late-event 3 at 215\nheph/lost-events 3 at 129\n");
+}
+
 /* SPEC heph/counter-restart, SPEC heph/counter-wrap */
 static void test_restart(void **state)
 {
@@ -700,6 +719,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loss, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_late, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_window_ends, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_late_in_large_gap, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_restart, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_options, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_attribute_faults, file_begin, file_end),
