@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/source.h"
@@ -12,6 +13,7 @@
 #include "cli/report_diag.h"
 #include "cli/signals.h"
 #include "model/demangle.h"
+#include "cli/watch.h"
 
 static const char default_trace[] = "uftrace.data";
 
@@ -224,10 +226,12 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 		say_text(env->notes->buf, env->notes->len);
 	if (!reader_left)
 		damaged = report_diag(env->trace, v->quiet, v->diag_shown);
-	if (signals_stop)
+	if (signals_stop == SIGNALS_INTERRUPT)
 		return EXIT_INTERRUPTED;
 	if (st == SPUR_FAIL)
 		return run_error(env->err);
+	if (signals_stop)
+		return EXIT_CLEAN;
 	if (damaged)
 		return EXIT_DAMAGED;
 	if (v->strict && env->lost) {
@@ -252,7 +256,7 @@ static enum spur_status run_close(struct output *o, struct pass_env *env, const 
 	bool keep = st != SPUR_FAIL && !(v->strict && env->lost);
 
 	out_flush(&o->out);
-	*reader_left = o->out.error == EPIPE;
+	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;
 	if (output_close(o, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL)
 		st = SPUR_FAIL;
 	return st;
@@ -269,6 +273,18 @@ static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 	return spur_open_several(trace, v->traces, v->ntraces, &v->open, &v->err);
 }
 
+/* Input that is followed, a pipe or a relay daemon may be waited for without end. */
+static bool input_may_wait(const struct values *v)
+{
+	bool may = v->open.follow;
+	struct stat st;
+
+	for (size_t i = 0; i < v->ntraces && !may; i++)
+		may = stat(v->traces[i], &st) != 0 ||
+		      !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+	return may;
+}
+
 int run_pass(struct values *v, const char *name)
 {
 	const struct spur_pass *pass;
@@ -276,6 +292,7 @@ int run_pass(struct values *v, const char *name)
 	struct output o;
 	struct pass_env env = { .opt = &v->pass, .err = &v->err, .out = &o.out, .notes = &notes };
 	enum spur_status st;
+	struct watch watch = { .runs = false };
 	bool reader_left;
 	int code;
 
@@ -290,17 +307,23 @@ int run_pass(struct values *v, const char *name)
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
 	v->open.source_lines |= pass->source_lines;
 	st = output_open(&o, v->output, v->force, &v->err);
+	if (st != SPUR_FAIL && !v->output && input_may_wait(v))
+		watch_begin(&watch);
 	if (st != SPUR_FAIL)
 		st = run_open(v, &env.trace);
 	if (st == SPUR_FAIL) {
+		watch_end(&watch);
 		output_close(&o, false, NULL);
-		return signals_stop ? EXIT_INTERRUPTED : run_error(&v->err);
+		return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN
+		       : signals_stop			   ? EXIT_INTERRUPTED
+							   : run_error(&v->err);
 	}
 	out_to_memory(&notes);
 	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads,
 					  .stop = &signals_stop,
 					  .limit = v->row_limit };
 	st = v->strict ? run_strict(&env, v, pass) : run_opened(&env, v, pass);
+	watch_end(&watch);
 	st = run_close(&o, &env, v, st, &reader_left);
 	code = run_tell(&env, v, st, reader_left);
 	filter_free(env.filter);

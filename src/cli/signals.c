@@ -15,7 +15,7 @@ static void on_interrupt(int sig)
 	const char *path = temp_path;
 
 	if (!signals_stop) {
-		signals_stop = 1;
+		signals_stop = SIGNALS_INTERRUPT;
 		return;
 	}
 	if (path)

@@ -4,7 +4,12 @@
 #define SPUR_CLI_SIGNALS_H
 
 void signals_install(void);
-/* Set by SIGINT; a second SIGINT ends the process at once. */
+/* Why nothing more is to be read. */
+enum signals_why {
+	SIGNALS_INTERRUPT = 1, /* SIGINT; a second one ends the process at once */
+	SIGNALS_READER_LEFT, /* see watch.h */
+};
+/* 0, or an enum signals_why. */
 extern volatile int signals_stop;
 /* A file to remove where a signal ends the process; NULL: none. The text must stay. */
 void signals_remove(const char *path);

@@ -52,7 +52,7 @@ static int probe(const struct probe *p)
  */
 static void look_ahead(struct fxt *x)
 {
-	struct fxt_resync resync = { 0 };
+	struct fxt_resync resync = { .eager = x->resync.eager };
 	struct fxt_frame f;
 	bool clamped;
 
@@ -165,6 +165,7 @@ static enum spur_status open_file(struct spur_trace *t, struct source *src, stru
 	x->src = src;
 	x->raw_time = t->options.raw_time;
 	x->first = true;
+	x->resync = (struct fxt_resync){ .x = x, .eager = t->options.follow };
 	x->other_track = SPUR_NONE;
 	x->ordered = !stored;
 	x->books = t->options.as_stored;

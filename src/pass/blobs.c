@@ -1,7 +1,8 @@
 /*
- * blobs: what BLOB rows carry. Rows of one name and process are pieces of one blob, in the order in
- * which they are stored; the bytes are the argument `data`. Lists them, writes each to a file, or
- * writes one as it is. Bytes go from the trace to the file: no blob is collected.
+ * blobs: what BLOB rows carry. Rows without an id of one process, name, category and type are pieces
+ * of one blob, in the order in which they are stored; a row with an id is a blob by itself. The
+ * bytes are the argument `data`. Lists them, writes each to a file, or writes one as it is. Bytes go
+ * from the trace to the file: no blob is collected.
  */
 #include "base/map64.h"
 #include "pass/blobs/extract.h"
@@ -13,7 +14,7 @@ enum { BLOBS_MAX = 1 << 20, TYPE_MAX = 256 };
 
 struct blob {
 	uint32_t track; /* of the process */
-	uint32_t name; /* string id */
+	uint32_t name, cat; /* string ids */
 	const char *type; /* of its first piece; "" where it says none */
 	size_t type_len;
 	uint64_t size, pieces;
@@ -26,24 +27,31 @@ struct blobs {
 	struct pattern *pattern; /* NULL: all names */
 	struct blob *blobs;
 	size_t n, cap;
-	struct map64 index; /* process and name -> number of the blob + 1 */
+	/*
+	 * Process and name, that and category, that and type: numbers from 1 on. That and id -> number of the blob + 1.
+	 */
+	struct map64 names, cats, types, index;
+	struct map64 ids; /* numbers from 1 on */
+	struct map64 latest; /* number of name and category -> its latest type */
 	struct extract extract; /* only where options say so */
 	struct arena arena;
 	struct spur_args args;
 	struct values values;
 	uint32_t data, type; /* string ids */
+	bool has_cat; /* a blob has a category */
 	uint64_t empty; /* pieces without bytes */
 	uint64_t beyond; /* pieces of more blobs than BLOBS_MAX */
 	enum spur_status st; /* SPUR_FAIL: env->err is set */
 };
 
-enum column { COL_FILE, COL_NAME, COL_TYPE, COL_SIZE, COL_PIECES, COL_PID, COL_PROCESS };
+enum column { COL_FILE, COL_NAME, COL_CATEGORY, COL_TYPE, COL_SIZE, COL_PIECES, COL_PID, COL_PROCESS };
 
 static const struct table_column columns[] = {
-	[COL_FILE] = { "file", TABLE_TEXT },	   [COL_NAME] = { "name", TABLE_TEXT },
-	[COL_TYPE] = { "type", TABLE_TEXT },	   [COL_SIZE] = { "size", TABLE_COUNT },
-	[COL_PIECES] = { "pieces", TABLE_COUNT },  [COL_PID] = { "pid", TABLE_ID },
-	[COL_PROCESS] = { "process", TABLE_TEXT }, { 0 },
+	[COL_FILE] = { "file", TABLE_TEXT },	     [COL_NAME] = { "name", TABLE_TEXT },
+	[COL_CATEGORY] = { "category", TABLE_TEXT }, [COL_TYPE] = { "type", TABLE_TEXT },
+	[COL_SIZE] = { "size", TABLE_COUNT },	     [COL_PIECES] = { "pieces", TABLE_COUNT },
+	[COL_PID] = { "pid", TABLE_ID },	     [COL_PROCESS] = { "process", TABLE_TEXT },
+	{ 0 },
 };
 
 static bool name_is_wanted(const struct blobs *b, uint32_t name)
@@ -101,29 +109,69 @@ static enum spur_status blob_new(struct blobs *b, struct blob made, size_t *numb
 		return SPUR_FAIL;
 	*number = b->n;
 	b->blobs[b->n++] = made;
+	b->has_cat |= made.cat != 0;
 	return SPUR_OK;
 }
 
-/* SPUR_WARN: there are too many. */
+/*
+ * The number of a key, counted from 1; 0: out of memory, or the key is new and `find` says that no more are wanted.
+ */
+static uint64_t number_of(struct map64 *m, uint64_t key, bool find)
+{
+	struct map64_slot *slot = find ? map64_find(m, key) : map64_put(m, key);
+
+	if (slot && !slot->value)
+		slot->value = m->count;
+	return slot ? slot->value : 0;
+}
+
+/* What the argument `type` says, as a number; a piece that does not say continues the latest that does. */
+static bool type_number(struct blobs *b, uint64_t name, uint32_t *type)
+{
+	const struct spur_value *v = arg_find(b, b->type);
+	struct map64_slot *slot = v ? map64_put(&b->latest, name) : map64_find(&b->latest, name);
+
+	if (v && slot)
+		slot->value = v->type == SPUR_STRING ?
+				      trace_intern_n(b->env->trace, v->text, v->count) :
+				      (uint32_t)v->u + 1;
+	*type = slot ? (uint32_t)slot->value : 0;
+	return slot || !v;
+}
+
+/* The slot of the blob that the row is of; its value is 0 where that is new. NULL as number_of(). */
+static struct map64_slot *blob_slot(struct blobs *b, const struct spur_event *row, uint32_t track,
+				    bool find)
+{
+	uint64_t n = number_of(&b->names, (uint64_t)track << 32 | row->name, find), id = 0;
+	uint32_t type;
+
+	n = n ? number_of(&b->cats, n << 32 | row->cat, find) : 0;
+	n = n && type_number(b, n, &type) ? number_of(&b->types, n << 32 | type, find) : 0;
+	if (n && row->id)
+		id = number_of(&b->ids, row->id, find);
+	if (!n || (row->id && !id))
+		return NULL;
+	return find ? map64_find(&b->index, n << 32 | id) : map64_put(&b->index, n << 32 | id);
+}
+
+/* Called with b->args of the row. SPUR_WARN: there are too many. */
 static enum spur_status blob_find(struct blobs *b, const struct spur_event *row, size_t *number)
 {
 	const struct blob made = { .track = process_of(b->env->trace, row->track),
-				   .name = row->name };
-	const uint64_t key = (uint64_t)made.track << 32 | made.name;
-	struct map64_slot *slot = map64_find(&b->index, key);
+				   .name = row->name,
+				   .cat = row->cat };
+	const bool full = b->n == BLOBS_MAX;
+	struct map64_slot *slot = blob_slot(b, row, made.track, full);
 	enum spur_status st = SPUR_OK;
 
-	if (slot) {
-		*number = slot->value - 1;
-		return SPUR_OK;
-	}
-	if (b->n == BLOBS_MAX)
-		return SPUR_WARN;
-	slot = map64_put(&b->index, key);
 	if (!slot)
-		return err_nomem(b->env->err);
-	st = blob_new(b, made, number);
-	slot->value = b->n;
+		return full ? SPUR_WARN : err_nomem(b->env->err);
+	if (!slot->value) {
+		st = blob_new(b, made, number);
+		slot->value = b->n;
+	}
+	*number = slot->value - 1;
 	return st;
 }
 
@@ -134,7 +182,7 @@ static enum spur_status piece_write(struct blobs *b, size_t number, const struct
 	if (env->opt->extract)
 		return extract_write(&b->extract, b->blobs[number].file, data->text, data->count,
 				     env->err);
-	/* Of several processes' blobs of the name the first is written; blobs_notes() says so. */
+	/* Of several blobs of the name the first is written; blobs_notes() says so. */
 	if (env->opt->blob && number == 0)
 		out_bytes(env->out, data->text, data->count);
 	return SPUR_OK;
@@ -205,9 +253,10 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 		out_bytes(o, blob->type, blob->type_len);
 	} else {
 		text = spur_string(b->env->trace,
-				   column == COL_NAME ? blob->name
-				   : k		      ? k->name
-						      : 0,
+				   column == COL_NAME	    ? blob->name
+				   : column == COL_CATEGORY ? blob->cat
+				   : k			    ? k->name
+							    : 0,
 				   &len);
 		out_bytes(o, text, len);
 	}
@@ -216,7 +265,6 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 static enum spur_status blobs_options(struct blobs *b)
 {
 	const struct pass_options *opt = b->env->opt;
-	const bool text = opt->form == FORM_TEXT;
 	enum pattern_kind kind = (enum pattern_kind)opt->match;
 
 	if (opt->extract && opt->blob)
@@ -232,12 +280,25 @@ static enum spur_status blobs_options(struct blobs *b)
 				   .value = cell_value,
 				   .text = cell_text,
 				   .self = b };
-	return table_options(&b->table,
-			     opt->extract ? text ? "size,pieces,type,file"
-						 : "file,name,type,size,pieces,pid,process"
-			     : text	  ? "size,pieces,pid,type,name"
-					  : "name,type,size,pieces,pid,process",
-			     "name,pid");
+	return SPUR_OK;
+}
+
+/* Once it is known whether there are categories. */
+static enum spur_status blobs_columns(struct blobs *b)
+{
+	static const char *const columns_of[2][2][2] = {
+		{ { "name,type,size,pieces,pid,process",
+		    "name,category,type,size,pieces,pid,process" },
+		  { "size,pieces,pid,type,name", "size,pieces,pid,type,category,name" } },
+		{ { "file,name,type,size,pieces,pid,process",
+		    "file,name,category,type,size,pieces,pid,process" },
+		  { "size,pieces,type,file", "size,pieces,type,category,file" } },
+	};
+	const struct pass_options *opt = b->env->opt;
+	const bool text = opt->form == FORM_TEXT;
+
+	return table_options(&b->table, columns_of[opt->extract != NULL][text][b->has_cat],
+			     "name,category,pid");
 }
 
 static void blobs_notes(const struct blobs *b)
@@ -256,8 +317,8 @@ static void blobs_notes(const struct blobs *b)
 		out_str(o, "spur: warning: ");
 		out_safe(o, b->env->opt->blob, strlen(b->env->opt->blob));
 		out_printf(o,
-			   ": %zu processes have a blob of that name; the first one's is "
-			   "written (--pid chooses)\n",
+			   ": %zu blobs have that name; the first one is written "
+			   "(--extract writes all)\n",
 			   b->n);
 	}
 }
@@ -268,6 +329,9 @@ static enum spur_status blobs_write(struct blobs *b)
 	struct pipe_options pipe = env->pipe;
 	enum spur_status st = blobs_options(b);
 
+	/* Wrong names of columns are an error before anything is read or written. */
+	if (st == SPUR_OK)
+		st = blobs_columns(b);
 	if (st == SPUR_OK && env->opt->extract)
 		st = extract_open(&b->extract, env->opt->extract, env->opt->force, env->err);
 	if (st != SPUR_OK)
@@ -283,6 +347,8 @@ static enum spur_status blobs_write(struct blobs *b)
 	if (env->opt->extract)
 		st = extract_finish(&b->extract, env->err);
 	blobs_notes(b);
+	if (st == SPUR_OK && b->has_cat)
+		st = blobs_columns(b);
 	if (st == SPUR_OK && !env->opt->blob)
 		st = table_write(&b->table, b->blobs, b->n, sizeof(*b->blobs));
 	return st == SPUR_OK && !b->n ? SPUR_WARN : st;
@@ -300,6 +366,11 @@ static enum spur_status blobs_run(struct pass_env *env)
 	extract_close(&b.extract);
 	pattern_free(b.pattern);
 	mem_free(b.blobs);
+	map64_free(&b.names);
+	map64_free(&b.cats);
+	map64_free(&b.types);
+	map64_free(&b.ids);
+	map64_free(&b.latest);
 	map64_free(&b.index);
 	spur_args_free(&b.args);
 	arena_free(&b.arena);

@@ -240,11 +240,27 @@ static void series_out(struct chrome_lane *l, const struct spur_event *row, stru
 		loss_add(&c->loss, LOST_SERIES, row->kind);
 }
 
+/* Flows and counters. */
 static void id_out(const struct spur_event *row, struct out *o)
 {
 	out_str(o, ",\"id\":\"0x");
 	out_hex(o, row->id);
 	out_str(o, row->kind == SPUR_FLOW_END ? "\",\"bp\":\"e\"" : "\"");
+}
+
+/* Ids of async events are those of their process; a plain "id" would join those of all processes. */
+static void async_id_out(const struct spur_event *row, struct out *o)
+{
+	out_str(o, ",\"id2\":{\"local\":\"0x");
+	out_hex(o, row->id);
+	out_str(o, "\"}");
+}
+
+/* Name and id make a counter. An id that only says which class the row is of (uftrace) adds nothing to the name. */
+static void counter_id_out(const struct chrome *c, const struct spur_event *row, struct out *o)
+{
+	if (row->id && trace_class(c->trace, row->cls)->addr != row->id)
+		id_out(row, o);
 }
 
 /* Time off the CPU: a slice of its own name. */
@@ -287,16 +303,20 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 	}
 	if (row->kind == SPUR_SPAN)
 		dur_out(row, o);
-	else if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END)
+	else if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_ASYNC_END)
+		async_id_out(row, o);
+	else if (row->kind >= SPUR_FLOW_BEGIN && row->kind <= SPUR_FLOW_END)
 		id_out(row, o);
 	else if (row->kind >= SPUR_INSTANT && row->kind != SPUR_COUNTER)
 		out_str(o, ",\"s\":\"t\"");
-	if (row->kind == SPUR_COUNTER)
+	if (row->kind == SPUR_COUNTER) {
+		counter_id_out(l->chrome, row, o);
 		series_out(l, row, o);
-	else if (row->kind == SPUR_LOST && (row->id || !row->nargs))
+	} else if (row->kind == SPUR_LOST && (row->id || !row->nargs)) {
 		out_printf(o, ",\"args\":{\"lost\":%llu}", (unsigned long long)row->id);
-	else if (row->nargs && name->user == USE_ARGS)
+	} else if (row->nargs && name->user == USE_ARGS) {
 		args_out(l, row, o);
+	}
 }
 
 /* Any line. False: memory is out. */

@@ -155,6 +155,77 @@ static void test_tails(void **state)
 	file.len = whole;
 }
 
+/* What an argument's header says as that of a record: an event, an object, a table record, a provider's section. */
+static void test_cut_arguments(void **state)
+{
+	static const unsigned types[] = { FXT_ARG_NULL,	   FXT_ARG_U32,	 FXT_ARG_I64, FXT_ARG_U64,
+					  FXT_ARG_POINTER, FXT_ARG_KOID, FXT_ARG_BLOB };
+
+	(void)state;
+	for (unsigned index = 0x102; index < 0x120; index++) {
+		size_t whole, size;
+
+		out_clear(&file);
+		before();
+		string(index, "argument");
+		thread(index >> 8, 10, 12);
+		whole = file.len;
+		event(FXT_COMPLETE, 2, 1, at(1), in("torn"), 14);
+		for (unsigned i = 0; i < 14; i++) {
+			const unsigned type = types[i % 7];
+			const bool word = type >= FXT_ARG_I64;
+
+			if (type == FXT_ARG_BLOB) {
+				w(type | 5 << 4 | (uint64_t)index << 16 | UINT64_C(32) << 32);
+				for (int k = 0; k < 4; k++)
+					w(33);
+			} else {
+				arg(type, at(index), 0, none, word ? &(uint64_t){ 51 } : NULL);
+			}
+		}
+		w(4);
+		done();
+		for (size = file.len; --size > whole;) {
+			char want[100];
+
+			file.len = size;
+			snprintf(want, sizeof(want), BEFORE "! fxt/truncated-tail at %zu lost %zu\n",
+				 whole, size - whole);
+			assert_string_equal(read_file(&(struct spur_options){ 0 }), want);
+		}
+	}
+}
+
+/* The registration of all that follows is lost: reading goes on all the same. */
+static void test_lost_registration(void **state)
+{
+	(void)state;
+	before();
+	w(0);
+	w(0x656d616e);
+	for (unsigned i = 0; i < 5; i++) {
+		event(FXT_INSTANT, 8, 9, at(1), at(9), 0);
+		done();
+	}
+	assert_non_null(strstr(read_file(&(struct spur_options){ 0 }),
+			       "! fxt/size-zero at 104 lost 16\n! fxt/unknown-string at 120 x5\n"));
+}
+
+/* Good records between damage and a record that is cut. */
+static void test_cut_behind_damage(void **state)
+{
+	(void)state;
+	before();
+	w(0);
+	event(FXT_INSTANT, 8, 1, at(1), in("after"), 0);
+	done();
+	event(FXT_INSTANT, 9, 1, at(1), in("torn, and long"), 0);
+	done();
+	file.len -= 9;
+	expect_rows(BEFORE "8 INSTANT cat:after 10/11\n"
+			   "! fxt/size-zero at 104 lost 8\n! fxt/truncated-tail at 136 lost 23\n");
+}
+
 static void test_zeros_at_end(void **state)
 {
 	(void)state;
@@ -419,6 +490,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_alignment, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_resync_kinds, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_tails, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_arguments, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_lost_registration, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_behind_damage, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_zeros_at_end, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_no_quadratic, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_nothing, file_setup, file_teardown),

@@ -316,6 +316,25 @@ static void test_window_ends(void **state)
 	assert_int_equal(discarded(), 1);
 }
 
+/* A gap of many counters: what belongs into it comes late, twice, and nothing begins anew. */
+static void test_late_in_large_gap(void **state)
+{
+	static const uint32_t counters[] = { 0, 1, 2, 5000, 5001, 3, 5002, 4999, 9000, 8000, 9001 };
+	uint32_t missing = 9000 - 3;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		event_all(0, counters[i], 1, i, i, "x");
+	missing -= 3 + 3; /* 5000 to 5002; 3, 4999 and 8000 */
+	assert_int_equal(discarded(), missing);
+	expect("0 +0 x @substream 1\n1 +0 x @substream 1\n2 +0 x @substream 1\n"
+	       "3 LOST lost events 4995 @stream 0\n3 +0 x @substream 1\n4 +0 x @substream 1\n"
+	       "5 +0 x @substream 1\n6 +0 x @substream 1\n7 +0 x @substream 1\n"
+	       "8 LOST lost events 999 @stream 0\n8 LOST lost events 2997 @stream 0\n"
+	       "8 +0 x @substream 1\n9 +0 x @substream 1\n10 +0 x @substream 1\n",
+	       "heph/late-event 3 at 215\nheph/lost-events 3 at 129\n");
+}
+
 /* SPEC heph/counter-restart, SPEC heph/counter-wrap */
 static void test_restart(void **state)
 {
@@ -439,6 +458,31 @@ static void test_cut_packet(void **state)
 	       "9 +1 d @substream 1\n",
 	       "heph/lost-events 2 at 111\nheph/name-length 1 at 166 lost 41\nheph/torn-packet 1 "
 	       "at 59 lost 52\n");
+}
+
+/* SPEC heph/cut-tail: a text that holds a packet, whose own packet is cut anywhere */
+static void test_cut_text(void **state)
+{
+	char text[64];
+	size_t whole, len;
+
+	(void)state;
+	event(1, 2, 3, 4, "inner");
+	len = file.len;
+	memcpy(text, file.buf, len);
+	out_clear(&file);
+	event_all(1, 0, 1, 1, 2, "a");
+	whole = file.len;
+	event_all(1, 1, 1, 1, 9, "outer");
+	attr_string("text", text, len);
+	attr_string("more", "0123456789", 10);
+	while (--file.len > whole) {
+		char want[80];
+
+		snprintf(want, sizeof(want), "heph/torn-%s 1 at %zu lost %zu\n",
+			 file.len < whole + 8 ? "header" : "packet", whole, file.len - whole);
+		expect("1 +1 a @substream 1\n", want);
+	}
 }
 
 static void test_cut_tail(void **state)
@@ -675,6 +719,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loss, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_late, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_window_ends, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_late_in_large_gap, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_restart, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_options, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_attribute_faults, file_begin, file_end),
@@ -682,6 +727,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_name_length, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_cut_packet, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_cut_tail, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_cut_text, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_huge, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_many_values, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_order, file_begin, file_end),

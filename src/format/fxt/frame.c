@@ -1,12 +1,9 @@
-/* Record after record, and the search for the next one behind damage. See frame.h. */
+/* Record after record. See frame.h. */
 #include "format/fxt/frame.h"
 
 #include "format/fxt/shape.h"
 
-#define NOWHERE UINT64_MAX
-
-/* The header alone: type and size are possible, bits that are always 0 are 0. */
-static bool head_plausible(uint64_t h, uint64_t words)
+bool fxt_head_plausible(uint64_t h, uint64_t words)
 {
 	switch (fxt_type(h)) {
 	case FXT_METADATA:
@@ -53,7 +50,7 @@ bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int 
 			return i >= least;
 		head = load64(src->data + off, swap);
 		words = fxt_words(head);
-		if (!words || !head_plausible(head, words) || !have(src, off + words * FXT_WORD))
+		if (!words || !fxt_head_plausible(head, words) || !have(src, off + words * FXT_WORD))
 			return false;
 		if (exact) {
 			struct fxt_shape s;
@@ -67,44 +64,44 @@ bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int 
 	return true;
 }
 
-/* The first place at or behind `off`, at steps of 8, where records begin; NOWHERE: none below `limit`. */
-static uint64_t next_place(struct source *src, uint64_t off, bool swap, bool exact,
-			   struct fxt_searched *known, uint64_t limit)
+/*
+ * Whether all of a record is there; waits for it. SPEC fxt/follow-damage: where the input may grow for ever it is not
+ * waited for a record that what is there contradicts, once a chain of good records stands behind its header: *next is
+ * where.
+ */
+static bool record_is_there(struct source *src, uint64_t off, uint64_t size, bool swap,
+			    struct fxt_resync *r, uint64_t *next)
 {
-	uint64_t at = off;
-
-	if (known->from <= off && off <= known->clear)
-		at = known->clear;
-	else
-		known->from = off;
-	while (at < limit && have(src, at + FXT_WORD) && !fxt_plausible(src, at, swap, exact, 1))
-		at += FXT_WORD;
-	known->clear = at;
-	return at < limit && have(src, at + FXT_WORD) ? at : NOWHERE;
+	if (!r->eager)
+		return have(src, off + size);
+	while (off + size > src->size) {
+		if (!fxt_record_is_cut(src, off, size, swap, r))
+			*next = fxt_resync_behind(src, off, swap, r);
+		if (*next != UINT64_MAX || !source_more(src))
+			return false;
+	}
+	return true;
 }
 
-/*
- * SPEC fxt/resync: word by word; where bytes were lost or put in, the words are elsewhere: then byte by byte, for
- * records that are exact, since almost anything looks plausible at some byte.
- */
-static uint64_t resync(struct source *src, uint64_t off, bool swap, struct fxt_resync *r)
+/* Where reading goes on behind what is no record; UINT64_MAX: nowhere. */
+static uint64_t place_behind(struct source *src, uint64_t off, uint64_t size, bool swap,
+			     struct fxt_resync *r)
 {
-	uint64_t best =
-		next_place(src, off + FXT_WORD, swap, false, &r->near[off % FXT_WORD], NOWHERE);
+	uint64_t next;
 
-	for (uint64_t at = off + 1; at < off + FXT_WORD; at++) {
-		const uint64_t place =
-			next_place(src, at, swap, true, &r->exact[at % FXT_WORD], best);
-
-		best = place < best ? place : best;
-	}
-	return best;
+	/* SPEC fxt/cut-tail: nothing follows a record that the end of the data cuts */
+	if (size && src->eof && fxt_record_is_cut(src, off, size, swap, r))
+		return UINT64_MAX;
+	do
+		next = fxt_resync_behind(src, off, swap, r);
+	while (next == UINT64_MAX && r->eager && source_more(src));
+	return next;
 }
 
 void fxt_frame_at(struct source *src, uint64_t off, bool swap, struct fxt_resync *r,
 		  struct fxt_frame *f)
 {
-	uint64_t words, next;
+	uint64_t words, next = UINT64_MAX;
 
 	*f = (struct fxt_frame){ .state = FXT_FRAME_DAMAGE };
 	if (!have(src, off + FXT_WORD)) {
@@ -117,12 +114,13 @@ void fxt_frame_at(struct source *src, uint64_t off, bool swap, struct fxt_resync
 	f->head = load64(src->data + off, swap);
 	words = fxt_words(f->head);
 	f->size = words * FXT_WORD;
-	if (words && have(src, off + f->size)) {
+	if (words && record_is_there(src, off, f->size, swap, r, &next)) {
 		f->state = FXT_FRAME_RECORD;
 		return;
 	}
-	next = resync(src, off, swap, r);
-	f->to_end = next == NOWHERE;
+	if (next == UINT64_MAX)
+		next = place_behind(src, off, f->size, swap, r);
+	f->to_end = next == UINT64_MAX;
 	f->lost = (f->to_end ? src->size : next) - off;
 	f->code = !words ? "fxt/size-zero" : f->to_end ? "fxt/truncated-tail" : "fxt/size-past-end";
 }

@@ -289,15 +289,16 @@ static enum spur_status next_by_time(struct fxt *x, struct feed *f, struct batch
 
 /* --- as stored --- */
 
-/* The bytes of the record at x->off are not all there yet. */
+/* The bytes of the record at x->off are not all there yet, or it is none and the next one is to be looked for. */
 static bool must_wait(const struct fxt *x)
 {
 	const uint64_t left = x->src->size - x->off;
+	uint64_t words;
 
 	if (x->src->eof)
 		return false;
-	return left < FXT_WORD ||
-	       fxt_words(load64(x->src->data + x->off, x->swap)) > left / FXT_WORD;
+	words = left < FXT_WORD ? 0 : fxt_words(load64(x->src->data + x->off, x->swap));
+	return !words || words > left / FXT_WORD;
 }
 
 static enum filled stored_record(struct fxt *x, struct feed *f)

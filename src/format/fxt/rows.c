@@ -311,6 +311,9 @@ static bool large_rows(struct making *m)
 	track = s->timed ? fxt_record_track(x, r, &s->threads[0])
 			 : fxt_provider_track(x, x->provider);
 	row = add_row(m, SPUR_BLOB, track, fxt_class_of(x, cat, name, true));
+	/* SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file */
+	if (row)
+		row->id = r->off / FXT_WORD + 1;
 	return row_args(x, r, row, 1);
 }
 

@@ -3,9 +3,16 @@
 
 /* --- pieces: each returns false and says what is lacking where it does not fit --- */
 
+/* A part of `len` bytes that begins at the cursor does not fit. */
+static void part_misfits(struct fxt_shape *s, const struct cursor *c, uint64_t len)
+{
+	s->needs = cursor_pos(c) + len;
+}
+
 static bool take_word(struct fxt_shape *s, struct cursor *c, uint64_t *to, const char *what)
 {
 	if (cursor_left(c) < FXT_WORD) {
+		part_misfits(s, c, FXT_WORD);
 		s->lacks = what;
 		return false;
 	}
@@ -32,9 +39,13 @@ static bool take_stream(struct fxt_shape *s, struct cursor *c, uint64_t len, con
 {
 	s->data = stream_at(c, len, &s->padding);
 	s->data_len = len;
-	if (!s->data)
-		s->lacks = what;
-	return s->data != NULL;
+	if (s->data)
+		return true;
+	/* In every record that has one, the stream is the last part. */
+	part_misfits(s, c, align_up(len, FXT_WORD));
+	s->last = true;
+	s->lacks = what;
+	return false;
 }
 
 static bool string_at(struct cursor *c, uint64_t ref, bool *padding, struct fxt_string_ref *to)
@@ -53,6 +64,7 @@ static bool take_string(struct fxt_shape *s, struct cursor *c, uint64_t ref,
 {
 	if (string_at(c, ref, &s->padding, to))
 		return true;
+	part_misfits(s, c, align_up(to->len, FXT_WORD));
 	s->lacks = what;
 	return false;
 }
@@ -139,6 +151,9 @@ static void take_args(struct fxt_shape *s, struct cursor *c, uint64_t n)
 
 		if (in.bad || !size || size > cursor_left(c)) {
 			s->args_lost = true;
+			part_misfits(s, c, in.bad ? FXT_WORD : size);
+			if (!in.bad && !size)
+				s->needs = UINT64_MAX;
 			break;
 		}
 		c->p += size;
@@ -199,7 +214,8 @@ static void shape_event(struct fxt_shape *s, struct cursor *c)
 		return;
 	s->tail_lost = s->args_lost;
 	if (!s->args_lost)
-		take_word(s, c, &s->value, s->sub == FXT_COMPLETE ? "its end time" : "its id");
+		s->last = !take_word(s, c, &s->value,
+				     s->sub == FXT_COMPLETE ? "its end time" : "its id");
 }
 
 static void shape_blob(struct fxt_shape *s, struct cursor *c)
@@ -410,6 +426,14 @@ static bool args_exact(const struct fxt_shape *s, bool swap)
 			return false;
 	}
 	return true;
+}
+
+bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size)
+{
+	if (!s->known || !(s->lacks || s->args_lost) || s->padding || !reserved_clear(s))
+		return false;
+	/* Whether profiler records have one or two words of thread is told by their size, so here it is unknown. */
+	return s->last && s->type != FXT_PROFILER ? s->needs == size : s->needs <= size;
 }
 
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap)

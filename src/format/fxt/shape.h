@@ -36,6 +36,12 @@ struct fxt_shape {
 	uint8_t nargs; /* as the header says; with args_lost, that were found */
 	uint8_t nthreads;
 	const char *lacks; /* NULL: whole; else what does not fit into the record */
+	/*
+	 * Where something does not fit: bytes from the record's start up to the end of the part that does not; `last`:
+	 * it is the record's last part. UINT64_MAX where its size cannot be right.
+	 */
+	uint64_t needs;
+	bool last;
 	uint64_t ticks;
 	struct fxt_thread_ref threads[2]; /* of switches: outgoing, incoming (new ones: tid only) */
 	struct fxt_string_ref cat, name;
@@ -77,5 +83,10 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a);
  * bits are 0.
  */
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap);
+/*
+ * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there. Returns true if the missing
+ * bytes explain all that does not fit: the record may be one that was cut.
+ */
+bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size);
 
 #endif

@@ -9,6 +9,8 @@ enum {
 	SCORE_ONE = 70, /* a packet that reaches past what can be seen */
 	SCORE_BEHIND = 25, /* two packets, with something else in front, .. */
 	IN_FRONT = 4096, /* .. up to so many bytes of it */
+	CHAIN_IN_CUT = 2, /* packets in a row inside the last one that tell that it is none */
+	CHAIN = 3, /* packets in a row behind one that is not complete that tell that it never will be */
 };
 
 /* What is wrong with the packet at a place. */
@@ -73,6 +75,79 @@ static uint32_t least_size(const struct heph_walk *w, uint32_t magic)
 	return magic == heph_meta_magic ? HEPH_META_HEAD : w->head;
 }
 
+/* Does an event's inside come out even in this layout? */
+static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
+{
+	const uint8_t *q;
+	uint32_t n;
+
+	if (be32(p) != heph_event_magic || size < w->head || w->head + be16(p + w->head - 2) > size)
+		return false;
+	q = p + w->head + be16(p + w->head - 2);
+	return heph_attrs_count(&q, p + size, &n) == HEPH_GOOD;
+}
+
+/* Packets of the usual size, up to `n`, that stand in a row from p on and are all there; *p is moved behind them. */
+static unsigned chain_length(const struct heph_walk *w, const uint8_t **p, unsigned n)
+{
+	unsigned found = 0;
+
+	for (; found < n && (size_t)(w->end - *p) >= HEPH_FRAME; found++) {
+		const uint32_t magic = be32(*p), size = be32(*p + 4), head = least_size(w, magic);
+
+		if (!heph_is_magic(magic) || size > HEPH_USUAL || size < head ||
+		    (size_t)(w->end - *p) < size)
+			break;
+		if (magic == heph_meta_magic ? head + be16(*p + HEPH_FRAME) > size
+					     : !is_exact(w, *p, size))
+			break;
+		*p += size;
+	}
+	return found;
+}
+
+/*
+ * SPEC heph/follow-damage: whether good packets stand in a row behind the header at `from`, whose packet is not complete.
+ * Only what has come since the last time is looked at, and what could not be judged then.
+ */
+static bool chain_stands_behind(struct heph_walk *w, const uint8_t *from)
+{
+	const uint8_t *p = w->looked > from ? w->looked : from + 1, *undecided = NULL;
+
+	for (; w->end - p >= HEPH_FRAME; p++) {
+		const uint8_t *end = p;
+
+		if (!heph_is_magic(be32(p)))
+			continue;
+		if (chain_length(w, &end, CHAIN) == CHAIN)
+			return true;
+		/* One that is not all there yet, or the last one so far. */
+		if (!undecided && be32(p + 4) <= HEPH_USUAL)
+			undecided = p;
+	}
+	w->looked = undecided ? undecided : p;
+	return false;
+}
+
+/*
+ * Is all of the packet at p there? Of an input that may grow for ever it is not waited for one that never comes: where
+ * good packets stand behind its header, its size is wrong.
+ */
+static bool have_packet(struct heph_walk *w, const uint8_t *p, uint32_t size)
+{
+	while (w->eager && !w->eof && (uint64_t)(w->end - p) < size) {
+		if (chain_stands_behind(w, p))
+			return false;
+		w->more |= !w->wait;
+		if (!w->wait)
+			return false;
+		source_more(w->src);
+		w->end = w->src->data + w->src->size;
+		w->eof = w->src->eof;
+	}
+	return have(w, p, size);
+}
+
 static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 {
 	uint32_t magic, size, head, name;
@@ -85,7 +160,7 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 		return FAULT_MAGIC;
 	if (size < least_size(w, magic))
 		return FAULT_SMALL;
-	if (!have(w, p, size))
+	if (!have_packet(w, p, size))
 		return FAULT_END;
 	head = least_size(w, magic);
 	name = head + be16(p + head - 2);
@@ -94,11 +169,53 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 	return size > HEPH_USUAL && !next_is_good(w, p + size) ? FAULT_HUGE : FAULT_NONE;
 }
 
+/*
+ * Whether what is there of the event at p, the last one of the data, is the beginning of a whole one. What a text or an
+ * attribute says of its length is believed.
+ */
+static bool is_cut(const struct heph_walk *w, const uint8_t *p)
+{
+	const uint32_t size = be32(p + 4);
+	const uint8_t *q;
+	struct heph_attr a = { .name_len = 0 };
+	enum heph_fault fault = HEPH_GOOD;
+
+	/* SPEC heph/huge-packet: such a size is hardly one */
+	if (size > HEPH_USUAL)
+		return false;
+	if (be32(p) != heph_event_magic || (uint64_t)(w->end - p) < w->head)
+		return true;
+	q = p + w->head - 2;
+	if (w->head + be16(q) > (uint64_t)(w->end - p))
+		return w->head + be16(q) <= size;
+	q += 2 + be16(q);
+	while (q < w->end && fault == HEPH_GOOD)
+		fault = heph_attr_next(&q, w->end, &a);
+	/* A packet behind the last attribute: the size is wrong. */
+	if (w->end - q >= 4 && heph_is_magic(be32(q)))
+		return false;
+	return fault == HEPH_GOOD || fault == HEPH_TRAILING ||
+	       (fault == HEPH_TORN && (uint64_t)(q - p) + 3 + a.name_len <= size);
+}
+
+/*
+ * Whether packets go on at p. SPEC heph/cut-tail: where the end of the data cuts a packet, nothing inside it is one,
+ * unless `least` good ones in a row stand there and the next, or the end, behind them.
+ */
+static bool goes_on(struct heph_walk *w, const uint8_t *p, unsigned least)
+{
+	const uint8_t *end = p;
+
+	if (!heph_is_magic(be32(p)) || fault_at(w, p) != FAULT_NONE)
+		return false;
+	return !least || (chain_length(w, &end, least) == least && next_is_good(w, end));
+}
+
 /* SPEC heph/resync: the next place from p on where a packet may be; the end where there is none */
-static const uint8_t *resync(struct heph_walk *w, const uint8_t *p)
+static const uint8_t *resync(struct heph_walk *w, const uint8_t *p, unsigned least)
 {
 	for (; have(w, p, HEPH_FRAME); p++)
-		if (heph_is_magic(be32(p)) && fault_at(w, p) == FAULT_NONE)
+		if (goes_on(w, p, least))
 			return p;
 	return w->end;
 }
@@ -151,18 +268,6 @@ static void say_cut(const struct heph_walk *w, const uint8_t *p, uint64_t lost)
 			 be32(p + 4), (unsigned long long)lost);
 }
 
-/* Does an event's inside come out even in this layout? */
-static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
-{
-	const uint8_t *q;
-	uint32_t n;
-
-	if (be32(p) != heph_event_magic || size < w->head || w->head + be16(p + w->head - 2) > size)
-		return false;
-	q = p + w->head + be16(p + w->head - 2);
-	return heph_attrs_count(&q, p + size, &n) == HEPH_GOOD;
-}
-
 /* Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see who follows. */
 static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
@@ -197,12 +302,15 @@ static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t siz
 static bool skip_fault(struct heph_walk *w, enum fault fault)
 {
 	const uint8_t *const p = w->at, *to;
+	unsigned least = 0;
 
+	if (fault == FAULT_END && w->eof && is_cut(w, p))
+		least = CHAIN_IN_CUT;
 	/* The framing holds where another packet follows. */
 	if (fault == FAULT_NAME && next_is_good(w, p + be32(p + 4)))
 		to = p + be32(p + 4);
 	else
-		to = resync(w, p + 1);
+		to = resync(w, p + 1, least);
 	if (w->more)
 		return false;
 	if (to == w->end && all_zero(p, to)) {

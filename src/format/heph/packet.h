@@ -56,6 +56,7 @@ struct heph_walk {
 	bool eof; /* no more than that will come */
 	bool wait; /* for bytes that are not there yet, else HEPH_MORE */
 	bool more; /* it was not waited */
+	const uint8_t *looked; /* up to here no chain of packets stands behind one that is not complete */
 	bool eager; /* to give what is there: see cut_at() */
 	bool loose; /* descriptions may be too long: the layout is not known yet */
 	uint64_t spent; /* bytes looked at to tell cut packets from whole ones */

@@ -3,7 +3,11 @@
 
 #include <stdio.h>
 
-enum { MAX_STREAMS = HEPH_TRACKS + 1 };
+enum {
+	MAX_STREAMS = HEPH_TRACKS + 1,
+	/* Each gap of a stream has an event that left or split it; see gap_add(). */
+	HEPH_STREAM_GAPS = 4 * HEPH_WINDOW,
+};
 
 static_assert(HEPH_TRACK_SLOTS == 1 << (64 - 54), "heph_track_get() takes the top bits");
 
@@ -185,30 +189,41 @@ static bool gaps_end(struct heph_tracks *k, struct heph_stream *s, size_t n,
 	return true;
 }
 
+/* Events of the stream so far, those of before a restart aside: only differences matter, modulo 2^32. */
+static uint32_t events_so_far(const struct heph_stream *s)
+{
+	return s->next - s->skipped + s->late;
+}
+
 /*
- * A gap is certain when its last counter is out of the window. INVARIANT: so a stream has at most HEPH_WINDOW / 2 + 1
- * gaps.
+ * A gap is certain when more than HEPH_WINDOW events have come since, however many counters it has. INVARIANT: so a
+ * stream has fewer than HEPH_STREAM_GAPS: of the window before the newest gap, and pieces that late events made since.
  */
 static bool gap_add(struct heph_tracks *k, struct heph_stream *s, struct heph_gap gap,
 		    const struct heph_losses *l)
 {
 	size_t n = 0;
 
-	while (n < s->ngaps && s->next - (s->gaps[n].from + s->gaps[n].count) >= HEPH_WINDOW)
+	s->skipped += gap.count;
+	gap.events = events_so_far(s) - 1;
+	while (n < s->ngaps && gap.events + 1 - s->gaps[n].events > HEPH_WINDOW)
 		n++;
 	if (!gaps_end(k, s, n, l))
 		return false;
 	if (k->gaps >= HEPH_GAPS)
 		return l->lost(l->self, s, &gap);
 	if (!mem_grow((void **)&s->gaps, &s->gaps_cap, s->ngaps + 1, sizeof(*s->gaps),
-		      2 * HEPH_WINDOW))
+		      HEPH_STREAM_GAPS))
 		return false;
 	s->gaps[s->ngaps++] = gap;
 	k->gaps++;
 	return true;
 }
 
-/* Takes the counter out of the gap that has it. False: none does, or no memory (then *ok is false). */
+/*
+ * Takes the counter out of the gap that has it. False: none does, or it was too long ago, or no memory (then *ok is
+ * false).
+ */
 static bool gap_fill(struct heph_tracks *k, struct heph_stream *s, uint32_t counter, bool *ok)
 {
 	for (size_t i = s->ngaps; i-- > 0;) {
@@ -217,12 +232,15 @@ static bool gap_fill(struct heph_tracks *k, struct heph_stream *s, uint32_t coun
 
 		if (at >= g->count)
 			continue;
+		if (events_so_far(s) - g->events > HEPH_WINDOW)
+			return false;
+		s->late++;
 		right.from = counter + 1;
 		right.count = g->count - at - 1;
 		g->count = at;
 		if (at && right.count) {
 			*ok = mem_grow((void **)&s->gaps, &s->gaps_cap, s->ngaps + 1,
-				       sizeof(*s->gaps), 2 * HEPH_WINDOW);
+				       sizeof(*s->gaps), HEPH_STREAM_GAPS);
 			if (!*ok)
 				return false;
 			memmove(s->gaps + i + 2, s->gaps + i + 1,
@@ -259,8 +277,8 @@ bool heph_counter_odd(struct heph_tracks *k, struct heph_stream *s, uint32_t cou
 		s->next = counter + 1;
 		return gap_add(k, s, event, l);
 	}
-	/* SPEC heph/counter-window */
-	if (behind <= HEPH_WINDOW && gap_fill(k, s, counter, &ok)) {
+	/* SPEC heph/counter-window: events count, however many counters are missing */
+	if (gap_fill(k, s, counter, &ok)) {
 		*what = HEPH_COUNTER_LATE;
 		return true;
 	}

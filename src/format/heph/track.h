@@ -21,6 +21,7 @@ struct heph_gap {
 	uint32_t size; /* of the packet behind it, .. */
 	uint64_t off; /* .. which stands here */
 	int64_t ts;
+	uint32_t events; /* of the stream before it */
 };
 
 struct heph_stream {
@@ -29,7 +30,8 @@ struct heph_stream {
 	bool begun; /* an event has come; known where its counter was not 0 */
 	bool common; /* of many, which have no tracks of their own; nothing can be said of its counters */
 	struct map64 substreams; /* id to track + 1 */
-	struct heph_gap *gaps; /* by counter; all within HEPH_WINDOW of next */
+	uint32_t skipped, late; /* counters in all its gaps; events that came late */
+	struct heph_gap *gaps; /* by counter; that were left up to HEPH_WINDOW events ago */
 	size_t ngaps, gaps_cap;
 };
 
