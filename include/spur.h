@@ -1,6 +1,7 @@
 /*
  * Spur: read program traces of several formats as one stream of events.
  *
+ *	enum spur_status st;
  *	struct spur_error err;
  *	struct spur_trace *t;
  *	const struct spur_event *rows;
@@ -8,9 +9,11 @@
  *
  *	if (spur_open(&t, "uftrace.data", NULL, &err) == SPUR_FAIL)
  *		... err.message says file, expected, found
- *	while (spur_next(t, &rows, &n) != SPUR_END)
+ *	while ((st = spur_next(t, &rows, &n)) == SPUR_OK)
  *		for (size_t i = 0; i < n; i++)
  *			... rows[i].ts, spur_string(t, rows[i].name, NULL)
+ *	if (st == SPUR_FAIL)
+ *		... out of memory: events are missing
  *	spur_close(t);
  *
  * The library never prints and never exits. A trace is used by one thread at a time. Damage never ends reading: it
@@ -281,8 +284,8 @@ struct spur_options {
 struct spur_trace;
 
 /*
- * Opens a file, a directory, "-", or a session of a relay daemon (net://HOST[:PORT]/host/NAME/SESSION). `opt` may be
- * NULL. On SPUR_FAIL nothing is to be closed.
+ * Opens a file, a directory, "-", or a session of a relay daemon (net://HOST[:PORT]/host/NAME/SESSION). `opt` and `err`
+ * may be NULL; NULL for another is SPUR_ERR_USAGE. On SPUR_FAIL *out is NULL.
  */
 enum spur_status spur_open(struct spur_trace **out, const char *path,
 			   const struct spur_options *opt, struct spur_error *err);
@@ -298,8 +301,8 @@ enum spur_status spur_open_several(struct spur_trace **out, const char *const *p
 void spur_close(struct spur_trace *t);
 
 /*
- * The next events of all streams, merged by time: SPUR_OK with at least one row, SPUR_END, or SPUR_FAIL (memory).
- * Waits where the input is a pipe.
+ * The next events of all streams, merged by time: SPUR_OK with at least one row, SPUR_END, or SPUR_FAIL (out of memory;
+ * every later call fails too, other traces are not affected). Waits where the input is a pipe.
  */
 enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows, size_t *count);
 

@@ -22,7 +22,8 @@ enum {
 };
 
 static _Atomic uint64_t fail_at, counted;
-uint64_t mem_refusals;
+static uint64_t of_process; /* atomic */
+_Thread_local uint64_t *mem_charged = &of_process;
 
 void mem_fail_at(uint64_t n)
 {
@@ -38,7 +39,7 @@ uint64_t mem_count(void)
 static void *mem_given(void *p)
 {
 	if (!p)
-		__atomic_fetch_add(&mem_refusals, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(mem_charged, 1, __ATOMIC_RELAXED);
 	return p;
 }
 

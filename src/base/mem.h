@@ -19,14 +19,25 @@ void mem_free(void *p);
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 
 /*
- * How often memory was refused so far, in the whole process. Where it is the same before and after, nothing that was
- * read in between lacks a part for want of memory; so whoever finds it changed fails, and no caller in between can
- * forget to.
+ * Failed allocations are counted, each in the counter that its thread is charged to: that of the trace it works for, or
+ * else one of the process. If the count is the same before and after some work, nothing in its result is missing for
+ * lack of memory; otherwise the work fails, so that no function in between has to pass the failure on.
  */
-extern uint64_t mem_refusals; /* atomic; for mem_failures() */
+extern _Thread_local uint64_t *mem_charged __attribute__((tls_model("initial-exec")));
+
+/* The count of the calling thread's counter. */
 static inline uint64_t mem_failures(void)
 {
-	return __atomic_load_n(&mem_refusals, __ATOMIC_RELAXED);
+	return __atomic_load_n(mem_charged, __ATOMIC_RELAXED);
+}
+
+/* Charges the calling thread to `counter`, which must outlive that. Returns the counter before. */
+static inline uint64_t *mem_charge(uint64_t *counter)
+{
+	uint64_t *before = mem_charged;
+
+	mem_charged = counter;
+	return before;
 }
 
 /*

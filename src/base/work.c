@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 
 enum { THREADS_MAX = 256, CPUS_MAX = 1 << 16 };
@@ -101,6 +102,7 @@ struct work {
 	size_t jobs;
 	_Atomic size_t next;
 	_Atomic unsigned workers;
+	uint64_t *charged; /* the caller's counter of failed allocations */
 };
 
 static void *work_loop(void *p)
@@ -108,6 +110,7 @@ static void *work_loop(void *p)
 	struct work *w = p;
 	const unsigned worker = atomic_fetch_add(&w->workers, 1);
 
+	mem_charge(w->charged);
 	for (size_t job; (job = atomic_fetch_add(&w->next, 1)) < w->jobs;)
 		w->fn(w->arg, job, worker);
 	return NULL;
@@ -116,7 +119,7 @@ static void *work_loop(void *p)
 void work_run(unsigned threads, size_t jobs, void (*fn)(void *arg, size_t job, unsigned worker),
 	      void *arg)
 {
-	struct work w = { .fn = fn, .arg = arg, .jobs = jobs };
+	struct work w = { .fn = fn, .arg = arg, .jobs = jobs, .charged = mem_charged };
 	pthread_t ids[THREADS_MAX];
 	unsigned started = 0;
 

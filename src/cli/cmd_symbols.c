@@ -6,7 +6,6 @@
 #include "cli/output.h"
 #include "cli/report_diag.h"
 #include "cli/run.h"
-#include "cli/signals.h"
 #include "cli/yaml.h"
 #include "format/xray/map.h"
 #include "model/demangle.h"
@@ -322,7 +321,7 @@ static uint32_t write_map(struct symbols *s)
 
 	form->head(s);
 	s->rows = 0;
-	for (size_t i = 0, next; i < count && !signals_stop; i = next) {
+	for (size_t i = 0, next; i < count; i = next) {
 		size_t end = i + 1;
 
 		/* The sleds of a function are one behind the other. */
@@ -370,7 +369,7 @@ static int tell(const struct symbols *s, struct xray_map *const *maps, const uin
 		say("note: %llu sleds of kinds that llvm-xray cannot read are written as "
 		    "custom-event",
 		    (unsigned long long)s->strange);
-	return signals_stop ? EXIT_INTERRUPTED : code;
+	return code;
 }
 
 static enum spur_status open_maps(struct values *v, struct xray_map **maps, uint32_t *objects)

@@ -102,8 +102,10 @@ static void man_end(struct out *o)
 		   "0 clean; 1 differences, or nothing passes the filter; 2 usage; 3 the input is "
 		   "damaged, the output was "
 		   "written; 4 unreadable or unknown format; 5 reading or writing failed; 130 "
-		   "interrupted, the output is "
-		   "well\\-formed up to there.\n"
+		   "interrupted: what was "
+		   "written is no answer, and the file of \\fB\\-o\\fR is as it was before (where "
+		   "the input is followed, the output "
+		   "is well\\-formed up to there).\n"
 		   ".SH ENVIRONMENT\n.TP\nNO_COLOR\nwhere set and not empty, no colors unless "
 		   "\\fB\\-\\-color=always\\fR\n");
 }

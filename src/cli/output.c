@@ -26,12 +26,15 @@ static enum spur_status output_temp(struct output *o, struct spur_error *err)
 	o->temp = arena_printf(&o->arena, "%s.XXXXXX", o->path);
 	if (!o->temp)
 		return err_nomem(err);
+	signals_hold();
 	fd = mkostemp(o->temp, O_CLOEXEC);
+	if (fd >= 0)
+		signals_remove(o->temp);
+	signals_release();
 	if (fd < 0) {
 		o->temp = NULL;
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	}
-	signals_remove(o->temp);
 	if (fchmod(fd, 0666 & ~mask) != 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	out_to_fd(&o->out, fd);

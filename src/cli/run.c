@@ -214,6 +214,12 @@ static enum spur_status run_strict(struct pass_env *env, struct values *v,
 	return st;
 }
 
+/* The input grows while its rows are shown: then Ctrl-C is how that ends, and what was shown stands. */
+static bool run_watches(const struct values *v)
+{
+	return v->open.follow || format_of_url(v->traces[0]);
+}
+
 /* After the run: what is told, and the exit code. */
 static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st,
 		    bool reader_left)
@@ -226,6 +232,8 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 		say_text(env->notes->buf, env->notes->len);
 	if (!reader_left)
 		damaged = report_diag(env->trace, v->quiet, v->diag_shown);
+	if (signals_stop == SIGNALS_INTERRUPT && !run_watches(v))
+		say("interrupted");
 	if (signals_stop == SIGNALS_INTERRUPT)
 		return EXIT_INTERRUPTED;
 	if (st == SPUR_FAIL)
@@ -285,6 +293,15 @@ static bool input_may_wait(const struct values *v)
 	return may;
 }
 
+/* Before the trace is opened, and again before it is analysed: what a signal does. */
+static void run_mind_signals(const struct values *v, bool opened)
+{
+	if (run_watches(v) || (opened && v->pass.extract))
+		signals_defer();
+	if (v->pass.color && isatty(STDOUT_FILENO))
+		signals_reset_color();
+}
+
 int run_pass(struct values *v, const char *name)
 {
 	const struct spur_pass *pass;
@@ -306,6 +323,7 @@ int run_pass(struct values *v, const char *name)
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
 	v->open.source_lines |= pass->source_lines;
+	run_mind_signals(v, false);
 	st = output_open(&o, v->output, v->force, &v->err);
 	if (st != SPUR_FAIL && !v->output && input_may_wait(v))
 		watch_begin(&watch);
@@ -322,6 +340,7 @@ int run_pass(struct values *v, const char *name)
 	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads,
 					  .stop = &signals_stop,
 					  .limit = v->row_limit };
+	run_mind_signals(v, true);
 	st = v->strict ? run_strict(&env, v, pass) : run_opened(&env, v, pass);
 	watch_end(&watch);
 	st = run_close(&o, &env, v, st, &reader_left);

@@ -1,6 +1,7 @@
 /* See signals.h. */
 #include "cli/signals.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,20 +9,35 @@
 #include "cli/cmd.h"
 
 volatile int signals_stop;
+static volatile sig_atomic_t deferred, colored;
 static const char *volatile temp_path;
+
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+
+enum { ENDING = sizeof(ending) / sizeof(ending[0]) };
+
+/* Writes what it can: there is nothing to do about what it cannot. */
+static void write_text(int fd, const char *text)
+{
+	if (write(fd, text, strlen(text)) < 0)
+		return;
+}
 
 static void on_interrupt(int sig)
 {
 	const char *path = temp_path;
 
-	if (!signals_stop) {
+	(void)sig;
+	if (deferred && !signals_stop) {
 		signals_stop = SIGNALS_INTERRUPT;
 		return;
 	}
 	if (path)
 		unlink(path);
-	signal(sig, SIG_DFL);
-	raise(sig);
+	if (colored)
+		write_text(STDOUT_FILENO, "\033[0m");
+	write_text(STDERR_FILENO, "spur: interrupted\n");
+	_exit(EXIT_INTERRUPTED);
 }
 
 static void on_bus(int sig)
@@ -33,8 +49,7 @@ static void on_bus(int sig)
 	(void)sig;
 	if (path)
 		unlink(path);
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(EXIT_IO);
+	write_text(STDERR_FILENO, text);
 	_exit(EXIT_IO);
 }
 
@@ -45,9 +60,9 @@ void signals_install(void)
 	struct sigaction quiet = { .sa_handler = SIG_IGN };
 	struct sigaction now;
 
-	/* A background job of a shell has SIGINT ignored: leave it so. */
-	if (sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-		sigaction(SIGINT, &interrupt, NULL);
+	for (size_t i = 0; i < ENDING; i++)
+		if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaction(ending[i], &interrupt, NULL);
 	sigaction(SIGBUS, &bus, NULL);
 	sigaction(SIGPIPE, &quiet, NULL);
 }
@@ -55,4 +70,34 @@ void signals_install(void)
 void signals_remove(const char *path)
 {
 	temp_path = path;
+}
+
+void signals_defer(void)
+{
+	deferred = 1;
+}
+
+void signals_reset_color(void)
+{
+	colored = 1;
+}
+
+static void mask_ending(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ENDING; i++)
+		sigaddset(&set, ending[i]);
+	pthread_sigmask(how, &set, NULL);
+}
+
+void signals_hold(void)
+{
+	mask_ending(SIG_BLOCK);
+}
+
+void signals_release(void)
+{
+	mask_ending(SIG_UNBLOCK);
 }

@@ -126,7 +126,7 @@ enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **row
 		if (r->ended)
 			return SPUR_END;
 		st = feed_pull(r, &b);
-		if (st == SPUR_FAIL || mem_failures() != r->trace->mem_failures)
+		if (st == SPUR_FAIL || trace_short_of_memory(r->trace))
 			return SPUR_FAIL;
 		if (st == SPUR_END) {
 			r->ended = true;

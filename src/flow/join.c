@@ -582,13 +582,15 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 			return err_nomem(err);
 	declare_trace(t, j);
 	t->ntracks_open = t->ntracks;
-	return SPUR_OK;
+	return trace_short_of_memory(t) ? err_nomem(err) : SPUR_OK;
 }
 
 enum spur_status join_open(struct spur_trace **out, const char *const *paths, size_t n,
 			   const struct spur_options *opt, struct spur_error *err)
 {
 	struct spur_trace *t;
+	uint64_t *charged;
+	enum spur_status st;
 
 	*out = NULL;
 	if (!n || n > JOIN_MAX)
@@ -599,10 +601,12 @@ enum spur_status join_open(struct spur_trace **out, const char *const *paths, si
 	t = trace_new(paths[0], opt);
 	if (!t)
 		return err_nomem(err);
-	if (join_parts(t, paths, n, err) == SPUR_FAIL) {
+	charged = mem_charge(&t->mem_failures);
+	st = join_parts(t, paths, n, err);
+	mem_charge(charged);
+	if (st == SPUR_FAIL)
 		spur_close(t);
-		return SPUR_FAIL;
-	}
-	*out = t;
-	return SPUR_OK;
+	else
+		*out = t;
+	return st;
 }

@@ -71,6 +71,7 @@ struct lanes {
 	unsigned nthreads;
 	uint32_t track; /* of the line before */
 	uint64_t left; /* lines that may still be written */
+	uint64_t *charged; /* the caller's counter of failed allocations */
 };
 
 bool lines_grow(struct lines *l)
@@ -190,6 +191,7 @@ static void *lanes_worker(void *arg)
 {
 	struct lanes *s = arg;
 
+	mem_charge(s->charged);
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopping && !s->failed)
 		if (!lanes_work(s)) {
@@ -529,6 +531,7 @@ static bool lanes_open(struct lanes *s, struct spur_trace *t, void *self)
 
 static void lanes_start(struct lanes *s, unsigned threads)
 {
+	s->charged = mem_charged;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->work, NULL);
 	pthread_cond_init(&s->filled, NULL);

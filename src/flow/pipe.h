@@ -26,8 +26,8 @@ static inline bool pipe_is_live(const struct spur_trace *t)
 }
 
 /*
- * spur_args() without a look at whether memory was refused: for many events in a row, whoever calls compares
- * mem_failures() before and behind them.
+ * spur_args() without the check for failed allocations: for many events in a row, whose caller compares
+ * mem_failures() before and after them.
  */
 enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
 			     struct spur_args *args);

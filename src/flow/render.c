@@ -46,6 +46,7 @@ struct render_ring {
 	pthread_cond_t room; /* the caller: a chunk was written */
 	pthread_t threads[RENDER_THREADS];
 	unsigned nthreads;
+	uint64_t *charged; /* the caller's counter of failed allocations */
 };
 
 struct spur_event *render_add(struct render_rows *out)
@@ -114,6 +115,7 @@ static void *ring_worker(void *arg)
 	struct render_ring *r = arg;
 	struct spur_args scratch = { 0 };
 
+	mem_charge(r->charged);
 	pthread_mutex_lock(&r->lock);
 	for (;;) {
 		if (ring_write(r) || ring_render(r, &scratch))
@@ -173,6 +175,7 @@ static bool ring_start(struct render_ring *r, unsigned threads)
 		return false;
 	for (uint64_t i = 0; i < r->size; i++)
 		out_to_memory(&r->chunks[i].text);
+	r->charged = mem_charged;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->work, NULL);
 	pthread_cond_init(&r->room, NULL);

@@ -102,28 +102,50 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	return t->format ? SPUR_OK : probe_stream(t, err);
 }
 
+static enum spur_status open_trace(struct spur_trace *t, struct spur_error *err)
+{
+	if (open_input(t, err) == SPUR_FAIL || t->format->open(t, t->source, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (trace_short_of_memory(t))
+		return err_nomem(err);
+	t->ntracks_open = t->ntracks;
+	return SPUR_OK;
+}
+
 enum spur_status trace_open(struct spur_trace **out, const char *path,
 			    const struct spur_options *opt, struct intern *strings,
 			    struct spur_error *err)
 {
 	struct spur_trace *t = trace_new(path, opt);
+	uint64_t *charged;
+	enum spur_status st;
 
 	*out = NULL;
 	if (!t)
 		return err_nomem(err);
 	if (strings)
 		trace_share_strings(t, strings);
-	if (open_input(t, err) == SPUR_FAIL || t->format->open(t, t->source, err) == SPUR_FAIL) {
+	charged = mem_charge(&t->mem_failures);
+	st = open_trace(t, err);
+	mem_charge(charged);
+	if (st == SPUR_FAIL)
 		spur_close(t);
-		return SPUR_FAIL;
-	}
-	if (mem_failures() != t->mem_failures) {
-		spur_close(t);
-		return err_nomem(err);
-	}
-	t->ntracks_open = t->ntracks;
-	*out = t;
-	return SPUR_OK;
+	else
+		*out = t;
+	return st;
+}
+
+/* Returns false, with the error set, if an argument that must be given is NULL. */
+static bool have_arguments(struct spur_trace **out, const void *path, struct spur_error *err)
+{
+	*err = (struct spur_error){ 0 };
+	if (out)
+		*out = NULL;
+	if (out && path)
+		return true;
+	err_set(err, SPUR_ERR_USAGE, "expected %s, found NULL",
+		out ? "the path of a trace" : "a place for the trace");
+	return false;
 }
 
 enum spur_status spur_open(struct spur_trace **out, const char *path,
@@ -131,21 +153,21 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 {
 	struct spur_error ignored;
 
-	if (!err)
-		err = &ignored;
-	*err = (struct spur_error){ 0 };
-	return trace_open(out, path, opt, NULL, err);
+	err = err ? err : &ignored;
+	return have_arguments(out, path, err) ? trace_open(out, path, opt, NULL, err) : SPUR_FAIL;
 }
 
 enum spur_status spur_open_several(struct spur_trace **out, const char *const *paths, size_t count,
 				   const struct spur_options *opt, struct spur_error *err)
 {
 	struct spur_error ignored;
+	bool good;
 
-	if (!err)
-		err = &ignored;
-	*err = (struct spur_error){ 0 };
-	return join_open(out, paths, count, opt, err);
+	err = err ? err : &ignored;
+	good = have_arguments(out, paths, err);
+	for (size_t i = 0; good && i < count; i++)
+		good = have_arguments(out, paths[i], err);
+	return good ? join_open(out, paths, count, opt, err) : SPUR_FAIL;
 }
 
 static bool can_reopen(const struct spur_trace *t)
@@ -185,13 +207,12 @@ void spur_close(struct spur_trace *t)
 	trace_free(t);
 }
 
-enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows, size_t *count)
+static enum spur_status next_rows(struct spur_trace *t, const struct spur_event **rows,
+				  size_t *count)
 {
 	struct spur_event *r = NULL;
 	enum spur_status st;
 
-	*rows = NULL;
-	*count = 0;
 	if (!t->merge) {
 		t->merge = merge_new(t, NULL);
 		if (!t->merge)
@@ -199,6 +220,18 @@ enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows,
 	}
 	st = merge_next(t->merge, &r, count);
 	*rows = r;
+	return st;
+}
+
+enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows, size_t *count)
+{
+	uint64_t *const charged = mem_charge(&t->mem_failures);
+	enum spur_status st;
+
+	*rows = NULL;
+	*count = 0;
+	st = trace_short_of_memory(t) ? SPUR_FAIL : next_rows(t, rows, count);
+	mem_charge(charged);
 	return st;
 }
 
@@ -224,10 +257,14 @@ enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
 enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,
 			   struct spur_args *args)
 {
+	uint64_t *const charged = mem_charge(&t->mem_failures);
 	const uint64_t failures = mem_failures();
-	const enum spur_status st = args_decode(t, ev, args);
+	enum spur_status st = args_decode(t, ev, args);
 
-	return mem_failures() == failures ? st : SPUR_FAIL;
+	if (mem_failures() != failures)
+		st = SPUR_FAIL;
+	mem_charge(charged);
+	return st;
 }
 
 const char *spur_string(const struct spur_trace *t, uint32_t id, size_t *len)
@@ -268,7 +305,10 @@ const struct spur_stream *spur_stream(const struct spur_trace *t, uint32_t id)
 
 size_t spur_damage_count(struct spur_trace *t)
 {
+	uint64_t *const charged = mem_charge(&t->mem_failures);
+
 	trace_join_diag(t);
+	mem_charge(charged);
 	return t->joined.ngroups;
 }
 

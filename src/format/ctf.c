@@ -570,6 +570,19 @@ static int probe_dir(const char *path)
 	return ctf_below(path) ? SCORE_DIR - 10 : 0;
 }
 
+static bool is_stream(const uint8_t *p, size_t len)
+{
+	return len >= 4 && (load32(p, false) == 0xC1FC1FC1 || load32(p, true) == 0xC1FC1FC1);
+}
+
+/* A member of an archive that shows that there is a trace in it; of one with neither the archive must begin. */
+static bool is_trace_file(const char *name, const uint8_t *p, size_t len)
+{
+	const char *slash = strrchr(name, '/');
+
+	return ctf_is_metadata(slash ? slash + 1 : name) || is_stream(p, len);
+}
+
 static int probe(const struct probe *p)
 {
 	const struct text t = text_make(p->head, p->len);
@@ -579,13 +592,11 @@ static int probe(const struct probe *p)
 	if (p->len < 4)
 		return 0;
 	if (load32(p->head, false) == 0x75D11D57 || load32(p->head, true) == 0x75D11D57 ||
-	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "preamble") > 0))
+	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "\"preamble\"") > 0))
 		return SCORE_SURE;
 	if (archive_is(p->head, p->len))
-		return SCORE_ARCHIVE;
-	return load32(p->head, false) == 0xC1FC1FC1 || load32(p->head, true) == 0xC1FC1FC1
-		       ? SCORE_STREAM
-		       : 0;
+		return archive_has(p->head, p->len, is_trace_file) ? SCORE_ARCHIVE : 0;
+	return is_stream(p->head, p->len) ? SCORE_STREAM : 0;
 }
 
 const struct spur_format spur_format_ctf = {

@@ -8,7 +8,10 @@
  */
 #include "format/fxt/reader.h"
 
-enum { SCORE_MAGIC = 100, SCORE_CHAIN = 40, PROBE_RECORDS = 2, PROVIDERS_SHOWN = 64 };
+enum { SCORE_MAGIC = 100, SCORE_CHAIN = 40, PROBE_RECORDS = 8, PROBE_LEAST = 2, PROVIDERS_SHOWN = 64 };
+
+/* Ticks of clocks a second. */
+static const uint64_t ticks_least = 1000, ticks_most = UINT64_C(100) * 1000000000;
 
 /* SPEC fxt/byte-order: the first word tells; SPEC fxt/no-magic: without it, the order in which records are plausible */
 static bool guess_order(struct source *src, bool *magic)
@@ -26,6 +29,51 @@ static bool guess_order(struct source *src, bool *magic)
 			   fxt_plausible(src, 0, order_swaps(true), false, 1));
 }
 
+/* A text that names something: printable UTF-8. */
+static bool is_name(const struct fxt_string_ref *r)
+{
+	for (uint32_t i = 0; r->text && i < r->len; i++)
+		if ((uint8_t)r->text[i] < ' ')
+			return false;
+	return r->text && r->len && utf8_all_valid(r->text, r->len);
+}
+
+/* Shape alone is no evidence, since small numbers have it too: the record must name something, or tell the clock. */
+static bool is_evidence(const struct fxt_shape *s)
+{
+	const struct fxt_string_ref data = { .text = (const char *)s->data,
+					     .len = (uint32_t)s->data_len };
+
+	if (s->type == FXT_INIT)
+		return s->value >= ticks_least && s->value <= ticks_most;
+	if (s->type == FXT_STRING || (s->type == FXT_METADATA && s->sub == FXT_PROVIDER_INFO))
+		return is_name(&data);
+	return s->type == FXT_EVENT && (is_name(&s->name) || is_name(&s->cat));
+}
+
+/* SPEC fxt/no-magic: exact records from the first byte on, PROBE_RECORDS or all that can be seen */
+static int chain_score(const uint8_t *data, size_t len, bool swap)
+{
+	bool evidence = false;
+	int n = 0;
+
+	for (size_t off = 0; n < PROBE_RECORDS && len - off >= FXT_WORD; n++) {
+		const uint64_t size = fxt_words(load64(data + off, swap)) * FXT_WORD;
+		struct fxt_shape s;
+
+		if (!size)
+			return 0;
+		if (size > len - off)
+			break;
+		fxt_shape_of(&s, data + off, size, swap);
+		if (!fxt_shape_exact(&s, swap))
+			return 0;
+		evidence = evidence || is_evidence(&s);
+		off += size;
+	}
+	return n >= PROBE_LEAST && evidence ? SCORE_CHAIN : 0;
+}
+
 static int probe(const struct probe *p)
 {
 	uint64_t first;
@@ -35,12 +83,9 @@ static int probe(const struct probe *p)
 	first = load64(p->head, false);
 	if (first == FXT_MAGIC || first == __builtin_bswap64(FXT_MAGIC))
 		return SCORE_MAGIC;
-	for (int big = 0; big < 2; big++) {
-		struct source head = { .data = p->head, .size = p->len, .eof = true };
-
-		if (fxt_plausible(&head, 0, order_swaps(big), true, PROBE_RECORDS))
+	for (int big = 0; big < 2; big++)
+		if (chain_score(p->head, p->len, order_swaps(big)))
 			return SCORE_CHAIN;
-	}
 	return 0;
 }
 

@@ -20,7 +20,6 @@ enum {
 	SCORE_SURE = 100,
 	SCORE_TASKS = 80,
 	SCORE_DAT = 60,
-	PROBE_RECORDS = 8
 };
 
 /* --- small files --- */
@@ -695,28 +694,6 @@ static void close_data(struct spur_trace *t)
 	mem_free(u);
 }
 
-/* Records in a row whose magic is right and whose times ascend, in one of the byte orders. */
-static int score_dat(const uint8_t *p, size_t len)
-{
-	int best = 0;
-
-	for (int big = 0; big < 2; big++) {
-		uint64_t prev = 0;
-		int n = 0;
-
-		for (size_t off = 0; off + 16 <= len && n < PROBE_RECORDS; off += 16, n++) {
-			uint64_t t = load64(p + off, order_swaps(big)),
-				 w = load64(p + off + 8, order_swaps(big));
-
-			if ((w >> 3 & 7) != 5 || (t && t < prev) || (w & 4))
-				break;
-			prev = t;
-		}
-		best = n > best ? n : best;
-	}
-	return best == PROBE_RECORDS ? SCORE_DAT : best ? 10 + best : 0;
-}
-
 static int probe_dir(const char *dir)
 {
 	struct tid_list dats = { 0 };
@@ -742,7 +719,12 @@ static int probe_dir(const char *dir)
 
 static int probe(const struct probe *p)
 {
-	return p->is_dir ? probe_dir(p->path) : score_dat(p->head, p->len);
+	const char *slash = strrchr(p->path, '/');
+	int64_t tid;
+
+	if (p->is_dir)
+		return probe_dir(p->path);
+	return uftrace_score_dat(dat_tid(slash ? slash + 1 : p->path, &tid), p->head, p->len);
 }
 
 const struct uftrace_data *uftrace_data(const struct spur_trace *t)

@@ -15,7 +15,13 @@ enum {
 	SCORE_SURE = 100,
 	SCORE_HEADER = 60,
 	SCORE_ODD = 30,
+	BASIC_RUN = 8, /* records in a row that the probe looks at */
+	SIZE_LEAST = 64, /* of a buffer */
 };
+
+/* What the probe takes for the frequency of a clock, and for the size of a buffer. */
+static const uint64_t hz_least = 1000000, hz_most = UINT64_C(100) * 1000000000;
+static const uint64_t size_most = UINT64_C(1) << 40;
 
 static const uint64_t profile_magic = UINT64_C(0x7872617970726f66);
 static const uint64_t profile_version = 0x20180424;
@@ -89,6 +95,19 @@ static void correct_mode(struct xray *x)
 		 "llvm-xray writes it");
 }
 
+/* SPEC xray/header: of a log. Requires XRAY_HEADER bytes, and `big`. */
+static void read_numbers(struct xray *x)
+{
+	const uint8_t *p = xray_at(x, 0);
+
+	x->swap = order_swaps(x->big);
+	x->version = load16(p, x->swap);
+	x->type = load16(p + 2, x->swap);
+	x->flags = load32(p + 4, x->swap);
+	x->hz = load64(p + 8, x->swap);
+	x->buffer_size = load64(p + 16, x->swap);
+}
+
 static enum spur_status read_header(struct xray *x, struct spur_error *err)
 {
 	const uint8_t *p = xray_at(x, 0);
@@ -97,12 +116,7 @@ static enum spur_status read_header(struct xray *x, struct spur_error *err)
 	x->t->byte_order = x->big ? "big" : "little";
 	if (is_profile(p, &x->big))
 		return read_profile_header(x) ? SPUR_OK : err_nomem(err);
-	/* SPEC xray/header */
-	x->version = load16(p, x->swap);
-	x->type = load16(p + 2, x->swap);
-	x->flags = load32(p + 4, x->swap);
-	x->hz = load64(p + 8, x->swap);
-	x->buffer_size = load64(p + 16, x->swap);
+	read_numbers(x);
 	if (x->type > XRAY_FDR)
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected type 0 (basic) or 1 (FDR), found %u", x->file,
@@ -317,37 +331,77 @@ static void close_trace(struct spur_trace *t)
 	mem_free(x);
 }
 
-/* The first record is one that stands at the beginning. */
-static bool begins_well(const uint8_t *p, bool big, bool fdr, uint16_t version)
-{
-	const unsigned first = version == 1 ? META_NEW_BUFFER : META_EXTENTS;
+/* --- the probe --- */
 
-	if (fdr)
-		return p[0] == (big ? 0x80 | first : first << 1 | 1);
-	return !p[0] && !p[1] && p[3] < CALL_KINDS;
+/*
+ * SPEC xray/probe: there is no magic number, and small numbers at the beginning are in many files. So the whole header
+ * must make sense, or records must make up for what it lacks.
+ */
+static bool hz_plausible(const struct xray *x)
+{
+	return x->hz >= hz_least && x->hz <= hz_most;
+}
+
+static bool all_equal(const uint8_t *p, size_t len)
+{
+	return memcmp(p, p + 1, len - 1) == 0;
+}
+
+/* Flags and what is behind the buffer size are left as they were in memory by versions 1 and 2. */
+static int score_fdr(const struct xray *x)
+{
+	const uint64_t first = XRAY_HEADER + (x->version > 1 ? XRAY_METADATA : 0);
+	const uint8_t *p = x->src->data;
+	const bool size = x->buffer_size >= SIZE_LEAST && x->buffer_size <= size_most;
+	const bool clean = !(x->flags & ~(x->big ? 3u << 30 : 3u)) && !load64(p + 24, x->swap);
+	const bool records = x->src->size > first && xray_head_at(x, first, x->src->size);
+	const bool extents = x->version == 1 || (x->src->size > XRAY_HEADER &&
+						 xray_meta(x, p + XRAY_HEADER) == META_EXTENTS);
+
+	if (records && extents)
+		return hz_plausible(x) || (size && clean) ? SCORE_SURE : 0;
+	if (!hz_plausible(x) || !(clean || x->version < 3))
+		return 0;
+	/* SPEC xray/raw-log */
+	if (!size && xray_basic_run(x, XRAY_HEADER, BASIC_RUN) < BASIC_RUN)
+		return 0;
+	return clean || (size && x->src->size == XRAY_HEADER) ? SCORE_HEADER : 0;
+}
+
+static int score_basic(const struct xray *x)
+{
+	const uint32_t run = xray_basic_run(x, XRAY_HEADER, BASIC_RUN);
+
+	/* SPEC xray/no-frequency */
+	if (!hz_plausible(x))
+		return !x->hz && run == BASIC_RUN && x->src->size > XRAY_HEADER + 16 &&
+				       load64(x->src->data + XRAY_HEADER + 8, x->swap) >= hz_least
+			       ? SCORE_HEADER
+			       : 0;
+	if (run == BASIC_RUN)
+		return SCORE_SURE;
+	return run || all_equal(x->src->data + 16, XRAY_HEADER - 16) ? SCORE_HEADER : 0;
 }
 
 static int probe(const struct probe *p)
 {
-	uint16_t version, type;
-	bool big;
+	struct source head = { .data = p->head, .size = p->len, .eof = true };
+	struct xray x = { .src = &head };
 
 	if (p->is_dir || p->len < XRAY_HEADER)
 		return 0;
-	if (is_profile(p->head, &big))
+	if (is_profile(p->head, &x.big))
 		return SCORE_SURE;
-	if (!find_order(p->head, &big))
+	if (!find_order(p->head, &x.big))
 		return 0;
-	version = load16(p->head, order_swaps(big));
-	type = load16(p->head + 2, order_swaps(big));
-	if (type > XRAY_FDR || version > VERSIONS_TRIED)
+	read_numbers(&x);
+	if (x.type > XRAY_FDR || x.version > VERSIONS_TRIED)
 		return 0;
-	if (!version_known(type, version))
-		return SCORE_ODD;
-	if (p->len < XRAY_HEADER + 4)
-		return SCORE_HEADER;
-	return begins_well(p->head + XRAY_HEADER, big, type == XRAY_FDR, version) ? SCORE_SURE
-										  : SCORE_HEADER;
+	if (version_known(x.type, x.version))
+		return x.type == XRAY_FDR ? score_fdr(&x) : score_basic(&x);
+	if (!hz_plausible(&x))
+		return 0;
+	return (x.type == XRAY_FDR ? score_fdr(&x) : score_basic(&x)) ? SCORE_ODD : 0;
 }
 
 const struct spur_format spur_format_xray = {

@@ -13,12 +13,10 @@ enum { MAX_LIST = 1 << 28 };
 
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 {
-	const uint64_t failures = mem_failures();
 	struct spur_trace *t = mem_alloc(sizeof(*t));
 
 	if (!t)
 		return NULL;
-	t->mem_failures = failures;
 	arena_init(&t->arena);
 	diag_init(&t->diag);
 	diag_init(&t->joined);

@@ -117,7 +117,7 @@ struct spur_trace {
 	struct diag_log diag; /* found while opening, or of no feed */
 	struct diag_log joined; /* diag and all feeds': made by trace_join_diag() */
 
-	uint64_t mem_failures; /* mem_failures() when opening began */
+	uint64_t mem_failures; /* allocations for this trace that failed (mem_charge()); atomic */
 	struct merge *merge; /* of spur_next(); made at the first call */
 	struct source *source; /* the open file; NULL for a directory */
 };
@@ -128,6 +128,12 @@ struct spur_trace {
  * mem_free(). NULL: no memory.
  */
 uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
+
+/* An allocation for the trace failed: what was read since may lack a part. */
+static inline bool trace_short_of_memory(const struct spur_trace *t)
+{
+	return __atomic_load_n(&t->mem_failures, __ATOMIC_RELAXED) != 0;
+}
 
 /* Made by spur_open(); tests make one by hand. NULL when memory is out. */
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);

@@ -50,13 +50,18 @@ static inline struct spur_trace *fake_trace_new(void)
 {
 	struct spur_trace *t = trace_new("fake", NULL);
 
-	if (t)
-		t->format = &fake_format;
+	if (!t)
+		return NULL;
+	t->format = &fake_format;
+	mem_charge(&t->mem_failures);
 	return t;
 }
 
 static inline void fake_trace_free(struct spur_trace *t)
 {
+	static uint64_t of_no_trace;
+
+	mem_charge(&of_no_trace);
 	for (size_t i = 0; i < t->nfeeds; i++) {
 		struct fake_feed *k = t->feeds[i]->state;
 
@@ -103,7 +108,8 @@ static inline struct spur_event *fake_row(struct spur_trace *t, uint32_t feed, u
 
 static inline void fake_rewind(struct spur_trace *t)
 {
-	t->mem_failures = mem_failures();
+	t->mem_failures = 0;
+	mem_charge(&t->mem_failures);
 	for (size_t i = 0; i < t->nfeeds; i++) {
 		((struct fake_feed *)t->feeds[i]->state)->pos = 0;
 		t->feeds[i]->nahead = 0;

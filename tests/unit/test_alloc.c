@@ -179,12 +179,88 @@ static void test_recorded(void **state)
 		skip();
 }
 
+/* --- one of several open traces runs out of memory --- */
+
+static struct spur_trace *open_dir(void)
+{
+	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	struct spur_trace *t;
+	struct spur_error err;
+
+	assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+	return t;
+}
+
+static size_t count_rows(struct spur_trace *t)
+{
+	const struct spur_event *rows;
+	enum spur_status st;
+	size_t n, sum = 0;
+
+	while ((st = spur_next(t, &rows, &n)) == SPUR_OK)
+		sum += n;
+	assert_int_equal(st, SPUR_END);
+	return sum;
+}
+
+static void failures_of_another_trace(void **state)
+{
+	const struct spur_event *rows;
+	struct spur_trace *whole, *short_of, *other;
+	size_t n, want;
+
+	(void)state;
+	put_text("task.txt", "TASK timestamp=1.0 tid=7 pid=7\n");
+	for (unsigned i = 0; i < 1000; i++) {
+		rec_word(1000 + 2 * i, ENTRY, 0, 0, 0x1000);
+		rec_word(1001 + 2 * i, EXIT, 0, 0, 0x1000);
+	}
+	dat_write("7.dat");
+	whole = open_dir();
+	want = count_rows(whole);
+	assert_int_equal(want, 2000);
+	spur_close(whole);
+
+	short_of = open_dir();
+	other = open_dir();
+	assert_int_equal(spur_next(other, &rows, &n), SPUR_OK);
+	want -= n;
+	mem_fail_at(1);
+	assert_int_equal(spur_next(short_of, &rows, &n), SPUR_FAIL);
+	mem_fail_at(0);
+	/* It stays so, without an end and without rows; the others know nothing of it. */
+	assert_int_equal(spur_next(short_of, &rows, &n), SPUR_FAIL);
+	assert_int_equal(n, 0);
+	assert_int_equal(count_rows(other), want);
+	spur_close(short_of);
+	spur_close(other);
+	whole = open_dir();
+	assert_int_equal(count_rows(whole), 2000);
+	spur_close(whole);
+}
+
+static void nothing_to_open(void **state)
+{
+	struct spur_trace *t = (struct spur_trace *)1;
+	struct spur_error err;
+
+	(void)state;
+	assert_int_equal(spur_open(&t, NULL, NULL, &err), SPUR_FAIL);
+	assert_int_equal(err.code, SPUR_ERR_USAGE);
+	assert_null(t);
+	assert_int_equal(spur_open(NULL, dir, NULL, &err), SPUR_FAIL);
+	assert_int_equal(err.code, SPUR_ERR_USAGE);
+	assert_int_equal(spur_open(NULL, NULL, NULL, NULL), SPUR_FAIL);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = { T(test_calls_and_args),
 						   T(test_sessions_and_perf), T(test_passes),
-						   T(test_recorded) };
+						   T(test_recorded),
+						   T(failures_of_another_trace),
+						   T(nothing_to_open) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

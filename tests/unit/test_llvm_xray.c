@@ -28,7 +28,6 @@ static enum spur_status account(struct spur_trace *t, struct pass_options opt, u
 
 	out_to_memory(out);
 	fake_rewind(t);
-	t->mem_failures = mem_failures();
 	st = pass_run(pass_find("report", "llvm-xray"), &env);
 	out_char(out, '\0');
 	return st;

@@ -140,7 +140,7 @@ static bool run_pass(const struct run *r, struct out *o)
 			.err = &err,
 		};
 
-		st = pass_find(r->pass, "uftrace")->run(&env);
+		st = pass_run(pass_find(r->pass, "uftrace"), &env);
 	}
 	assert_true(st != SPUR_FAIL || err.code != SPUR_ERR_NONE);
 	filter_free(f);

@@ -251,7 +251,6 @@ static void no_memory(void **state)
 			out_to_memory(&out);
 			assert_non_null(out_room(&out, 65536));
 			fake_rewind(t);
-			t->mem_failures = mem_failures();
 			mem_fail_at(n + 1);
 			st = pass_find(cases[i].pass, "uftrace")->run(&env);
 			done = mem_count() <= n;

@@ -230,27 +230,31 @@ static int score(void)
 	return format_find("xray")->probe(&p);
 }
 
-/* SPEC xray/byte-order: by the bytes, not by the name */
+/* SPEC xray/probe: by the bytes, not by the name; small numbers alone are no header */
 static void test_probe(void **state)
 {
+	const uint64_t hz = 2000000000, size = 4096;
+
 	(void)state;
 	for (int order = 0; order < 2; order++) {
 		big = order;
-		put_header(5, FDR, 1, 1);
+		put_header(5, FDR, hz, size);
 		assert_int_equal(score(), 60);
 		buffer_simple(12, 5, 1000, 1);
 		assert_int_equal(score(), 100);
-		put_header(1, FDR, 1, 1);
+		put_header(1, FDR, hz, size);
 		buffer_begin(1, 12, 5);
 		assert_int_equal(score(), 100);
-		put_header(3, BASIC, 1, 1);
+		put_header(3, BASIC, hz, size);
 		basic(ENTER, 1, 1, 1, 1);
 		assert_int_equal(score(), 100);
-		put_header(7, BASIC, 1, 1);
+		put_header(7, BASIC, hz, 0);
 		assert_int_equal(score(), 30);
-		put_header(3, 2, 1, 1);
+		put_header(3, 2, hz, size);
 		assert_int_equal(score(), 0);
-		put_header(99, FDR, 1, 1);
+		put_header(99, FDR, hz, size);
+		assert_int_equal(score(), 0);
+		put_header(5, FDR, 1, 1);
 		assert_int_equal(score(), 0);
 		put_profile(1);
 		assert_int_equal(score(), 100);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 
 enum {
@@ -79,6 +80,31 @@ static bool is_header(const uint8_t *p)
 bool archive_is(const uint8_t *data, size_t size)
 {
 	return size >= BLOCK && is_header(data);
+}
+
+bool archive_has(const uint8_t *data, size_t size,
+		 bool (*fits)(const char *name, const uint8_t *data, size_t size))
+{
+	size_t off = 0;
+
+	while (size - off >= BLOCK) {
+		const size_t left = size - off - BLOCK;
+		char name[NAME_LEN + 1];
+		uint64_t len;
+
+		if (!is_header(data + off) || !read_number(data + off + SIZE_AT, SIZE_LEN, &len)) {
+			off += BLOCK;
+			continue;
+		}
+		snprintf(name, sizeof(name), "%.*s", NAME_LEN, (const char *)data + off);
+		if (fits(name, data + off + BLOCK, len < left ? (size_t)len : left))
+			return true;
+		if (len >= left)
+			return false;
+		len = align_up(len, BLOCK);
+		off += BLOCK + (len < left ? (size_t)len : left);
+	}
+	return false;
 }
 
 static bool is_zero(const uint8_t *p)

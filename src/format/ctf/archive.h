@@ -24,6 +24,12 @@ struct ctf_archive {
 
 /* The bytes begin with the header of a tar archive. */
 bool archive_is(const uint8_t *data, size_t size);
+/*
+ * Of an archive's beginning: a member that can be seen there fits. `fits` gets its name and the bytes of it that are
+ * seen.
+ */
+bool archive_has(const uint8_t *data, size_t size,
+		 bool (*fits)(const char *name, const uint8_t *data, size_t size));
 /* Lists what is in it; what is wrong with it goes to `diag`. `data` must stay. False: no memory. */
 bool archive_open(struct ctf_archive **out, const uint8_t *data, uint64_t size, const char *shown,
 		  struct diag_log *diag);

@@ -85,7 +85,7 @@ static const struct grow_stream *second(const struct ctf_grow *g)
 
 bool grow_short(const struct ctf_grow *g)
 {
-	return mem_failures() != g->c->t->mem_failures;
+	return trace_short_of_memory(g->c->t);
 }
 
 /* --- streams --- */

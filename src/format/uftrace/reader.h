@@ -222,6 +222,11 @@ bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const stru
 /* All of the list are argument specs. */
 bool uftrace_specs_valid(struct uftrace *u, struct text specs);
 
+/*
+ * How much the bytes, `len` of them, look like the beginning of a TID.dat: 0 (not at all) to 60. `named`: the file is
+ * called so, which makes up for a short beginning, but not for records that do not fit.
+ */
+int uftrace_score_dat(bool named, const uint8_t *p, size_t len);
 /* The .dat decoder. */
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  struct batch *b, uint64_t bound);

@@ -492,7 +492,7 @@ static bool add_specs(struct uftrace *u, struct uftrace_specs *list, struct text
 		list->items[list->count++] = s;
 	}
 	out_free(&simple);
-	return mem_failures() == u->t->mem_failures;
+	return !trace_short_of_memory(u->t);
 }
 
 bool uftrace_read_specs(struct uftrace *u)

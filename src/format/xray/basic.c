@@ -49,8 +49,7 @@ static bool is_plausible(const struct xray *x, uint64_t off)
 	       (r.type == TYPE_ARGUMENT || (r.type == TYPE_CALL && r.kind < CALL_KINDS && r.tsc));
 }
 
-/* Records in a row that could stand there: `most` at most, and `most` too where they end with the file. */
-static uint32_t run_at(const struct xray *x, uint64_t off, uint32_t most)
+uint32_t xray_basic_run(const struct xray *x, uint64_t off, uint32_t most)
 {
 	for (uint32_t i = 0; i < most; i++, off += XRAY_RECORD) {
 		if (!xray_have(x, off + XRAY_RECORD))
@@ -63,7 +62,7 @@ static uint32_t run_at(const struct xray *x, uint64_t off, uint32_t most)
 
 bool xray_basic_at(const struct xray *x, uint64_t off)
 {
-	return run_at(x, off, RUN) == RUN;
+	return xray_basic_run(x, off, RUN) == RUN;
 }
 
 /* The record there is of a thread that has others before it, or nothing is before it. */
@@ -84,10 +83,10 @@ static uint64_t find_run(const struct xray *x, uint64_t off)
 		uint32_t best = RUN - 1;
 		uint64_t found = off + XRAY_RECORD;
 
-		if (run_at(x, found, 1) && is_known(x, found))
+		if (xray_basic_run(x, found, 1) && is_known(x, found))
 			return found;
 		for (uint64_t at = off + 1; at < off + XRAY_RECORD; at++) {
-			const uint32_t run = run_at(x, at, LONG_RUN);
+			const uint32_t run = xray_basic_run(x, at, LONG_RUN);
 
 			if (run > best && (run == LONG_RUN || is_known(x, at))) {
 				best = run;
@@ -403,7 +402,7 @@ enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b
 	const enum spur_status st = x->stored ? next_as_stored(x, f, b) : next_of_thread(x, f, b);
 
 	f->records += b->count;
-	if (st == SPUR_FAIL || mem_failures() != x->t->mem_failures)
+	if (st == SPUR_FAIL || trace_short_of_memory(x->t))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;
 }

@@ -179,7 +179,7 @@ enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b)
 			break;
 	}
 	f->records += b->count;
-	if (r.failed || mem_failures() != x->t->mem_failures)
+	if (r.failed || trace_short_of_memory(x->t))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;
 }

@@ -136,7 +136,7 @@ uint64_t xray_words_new(struct xray *x, uint32_t id)
 			__atomic_store_n(slot, words, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&x->t->lock);
-	return mem_failures() == x->t->mem_failures ? words : 0;
+	return !trace_short_of_memory(x->t) ? words : 0;
 }
 
 static uint32_t add_typed(struct xray *x, uint16_t type)

@@ -195,7 +195,7 @@ enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch 
 		b->count += any;
 	}
 	f->records += b->count;
-	if (mem_failures() != x->t->mem_failures)
+	if (trace_short_of_memory(x->t))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;
 }

@@ -327,6 +327,11 @@ enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* --- basic and profiling mode --- */
 
+/*
+ * How many records of basic mode in a row could stand at `off`: `most` at most, and `most` too where they end with the
+ * file.
+ */
+uint32_t xray_basic_run(const struct xray *x, uint64_t off, uint32_t most);
 /* Records of basic mode could stand there, three in a row or as many as are left. */
 bool xray_basic_at(const struct xray *x, uint64_t off);
 bool xray_basic_open(struct xray *x); /* finds each thread's records */
