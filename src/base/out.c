@@ -608,26 +608,31 @@ void out_safe(struct out *o, const char *s, size_t len)
 	out_escaped(o, s, len, safe_escape);
 }
 
+static char *csv_escape(char *w, const char **p, size_t left)
+{
+	const size_t n = utf8_valid(*p, left);
+	const unsigned char c = (unsigned char)**p;
+
+	if (n && (c >= 0x20 || c == '\n' || c == '\r' || c == '\t')) {
+		if (c == '"')
+			*w++ = '"';
+		memcpy(w, *p, n);
+		*p += n;
+		return w + n;
+	}
+	++*p;
+	return json_control(w, c);
+}
+
 void out_csv(struct out *o, const char *s, size_t len)
 {
-	const char *const end = len ? s + len : s;
 	bool quote = false;
 
 	for (size_t i = 0; i < len && !quote; i++)
 		quote = s[i] == ',' || s[i] == '"' || s[i] == '\n' || s[i] == '\r';
-	if (!quote) {
-		out_bytes(o, s, len);
-		return;
-	}
-	out_char(o, '"');
-	while (s < end) {
-		const char *q = memchr(s, '"', (size_t)(end - s));
-		const size_t run = (size_t)((q ? q + 1 : end) - s);
-
-		out_bytes(o, s, run);
-		if (q)
-			out_char(o, '"');
-		s += run;
-	}
-	out_char(o, '"');
+	if (quote)
+		out_char(o, '"');
+	out_escaped(o, s, len, csv_escape);
+	if (quote)
+		out_char(o, '"');
 }

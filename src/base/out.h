@@ -100,7 +100,10 @@ void out_json(struct out *o, const char *s, size_t len);
  * backslash as it is.
  */
 void out_safe(struct out *o, const char *s, size_t len);
-/* A CSV field (RFC 4180): quoted where needed. */
+/*
+ * A CSV field (RFC 4180): quoted where needed. Bytes that are not UTF-8 and control bytes other than
+ * \n, \r and \t become the escapes of out_json().
+ */
 void out_csv(struct out *o, const char *s, size_t len);
 
 #endif

@@ -14,11 +14,12 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/unpack.h"
 
 enum {
 	PIECE = 256 << 10, /* bytes made available by one source_more() */
 	INPUT = 64 << 10, /* bytes of a compressed file read at once */
-	MAGIC = 4, /* bytes that tell what the input is */
+	MAGIC = 10, /* most bytes that tell what the input is */
 	/* Most bytes that one byte unpacks to: a deflate match; a zstd block, 128 KiB of 4 */
 	GZ_RATIO = 1032,
 	ZST_RATIO = 32768,
@@ -32,7 +33,21 @@ enum {
 #define RESERVE_LEAST ((uint64_t)16 << 30)
 #define RESERVE_ALL ((uint64_t)1 << (sizeof(void *) == 8 ? 46 : 30))
 
-enum packing { PACKING_UNKNOWN, PACKING_NONE, PACKING_GZ, PACKING_ZST };
+enum packing {
+	PACKING_UNKNOWN,
+	PACKING_NONE,
+	PACKING_GZ,
+	PACKING_ZST,
+	PACKING_XZ,
+	PACKING_BZ2,
+};
+
+static const char *const packing_names[] = {
+	[PACKING_GZ] = "gzip data",
+	[PACKING_ZST] = "zstd data",
+	[PACKING_XZ] = "xz data",
+	[PACKING_BZ2] = "bzip2 data",
+};
 
 /*
  * What is read piece by piece. Bytes go by way of `piece` into `file`, which `range` maps at once
@@ -66,6 +81,7 @@ struct source_spill {
 	bool z_ready;
 	z_stream z;
 	ZSTD_DStream *zst;
+	struct unpacker *unpacker; /* xz, bzip2 */
 	size_t zst_wants; /* bytes of input up to the end of a block and of the header behind it */
 };
 
@@ -216,6 +232,12 @@ static enum packing packing_of(const uint8_t *p, size_t len)
 		return PACKING_GZ;
 	if (len >= 4 && !memcmp(p, "\x28\xB5\x2F\xFD", 4))
 		return PACKING_ZST;
+	if (len >= 6 && !memcmp(p, "\xFD" "7zXZ\0", 6))
+		return PACKING_XZ;
+	/* Behind the level the first block's magic, or that of the end. */
+	if (len >= 10 && !memcmp(p, "BZh", 3) && p[3] >= '1' && p[3] <= '9' &&
+	    (!memcmp(p + 4, "1AY&SY", 6) || !memcmp(p + 4, "\x17rE8P\x90", 6)))
+		return PACKING_BZ2;
 	return PACKING_NONE;
 }
 
@@ -243,12 +265,14 @@ static bool unpacker_open(struct source *s)
 	} else if (sp->packing == PACKING_ZST) {
 		sp->zst = ZSTD_createDStream();
 		sp->zst_wants = FRAME_START;
+	} else if (sp->packing != PACKING_NONE) {
+		sp->unpacker = unpack_new(sp->packing == PACKING_XZ ? UNPACK_XZ : UNPACK_BZIP2);
 	} else {
 		return true;
 	}
-	if (!sp->z_ready && !sp->zst)
+	if (!sp->z_ready && !sp->zst && !sp->unpacker)
 		err_nomem(&s->error);
-	return sp->z_ready || sp->zst;
+	return sp->z_ready || sp->zst || sp->unpacker;
 }
 
 /* One step of inflate(); bytes written. */
@@ -311,6 +335,51 @@ static size_t zst_step(struct source *s, uint8_t *out, size_t size)
 	return to.pos;
 }
 
+/* Begins a stream of xz or bzip2 data. Returns false at an error and where there is no input left. */
+static bool stream_begin(struct source *s)
+{
+	struct source_spill *sp = s->spill;
+	const bool xz = sp->packing == PACKING_XZ;
+
+	/* Zeros may stand between streams of xz. */
+	while (xz && sp->in_pos < sp->in_len && !sp->in[sp->in_pos])
+		sp->in_pos++;
+	if (sp->in_pos == sp->in_len)
+		return false;
+	if (sp->in[sp->in_pos] != (xz ? 0xFD : 'B')) {
+		packed_fail(s, packed_pos(s),
+			    xz ? "another xz stream or the end" : "another bzip2 stream or the end",
+			    "other bytes");
+		return false;
+	}
+	sp->part = packed_pos(s);
+	sp->between = false;
+	if (!unpack_begin(sp->unpacker))
+		err_nomem(&s->error);
+	return !s->error.code;
+}
+
+/* One step of an unpacker; bytes written. */
+static size_t stream_step(struct source *s, uint8_t *out, size_t size)
+{
+	struct source_spill *sp = s->spill;
+	struct unpack_piece p;
+	enum unpack_status st;
+
+	if (sp->between && !stream_begin(s))
+		return 0;
+	p = (struct unpack_piece){ sp->in + sp->in_pos, sp->in_len - sp->in_pos, out, size };
+	st = unpack_step(sp->unpacker, &p);
+	sp->in_pos = sp->in_len - p.in_len;
+	sp->between = st == UNPACK_END;
+	sp->pending = st == UNPACK_MORE && !p.out_len;
+	if (st == UNPACK_NOMEM)
+		err_nomem(&s->error);
+	else if (st == UNPACK_BAD)
+		packed_fail(s, sp->part, packing_names[sp->packing], unpack_problem(sp->unpacker));
+	return size - p.out_len;
+}
+
 /* Unpacks at least one byte if there is one; 0 at the end or on an error. */
 static size_t unpack(struct source *s, uint8_t *out, size_t size)
 {
@@ -324,7 +393,9 @@ static size_t unpack(struct source *s, uint8_t *out, size_t size)
 					    "the end: it is cut off");
 			break;
 		}
-		n = sp->packing == PACKING_GZ ? gz_step(s, out, size) : zst_step(s, out, size);
+		n = sp->packing == PACKING_GZ	 ? gz_step(s, out, size)
+		    : sp->packing == PACKING_ZST ? zst_step(s, out, size)
+						 : stream_step(s, out, size);
 	}
 	return n;
 }
@@ -406,12 +477,18 @@ static bool spill_append(struct source *s, size_t len)
 	return done == len;
 }
 
+/* The first bytes of an input may be those of packed data. */
+static bool packing_is_open(const uint8_t *p, size_t len)
+{
+	return !len || p[0] == 0x1F || p[0] == 0x28 || p[0] == 0xFD || p[0] == 'B';
+}
+
 /* Reads until it can be told what the input is. */
 static bool spill_detect(struct source *s)
 {
 	struct source_spill *sp = s->spill;
 
-	while (sp->in_len < MAGIC && input_fill(s))
+	while (sp->in_len < MAGIC && packing_is_open(sp->in, sp->in_len) && input_fill(s))
 		;
 	sp->packing = packing_of(sp->in, sp->in_len);
 	return !s->error.code && unpacker_open(s);
@@ -614,9 +691,8 @@ static enum packing file_packing(int fd, const struct stat *st)
 static bool follow_set_up(struct source *s, int fd, enum packing packing,
 			  const struct source_options *opt)
 {
-	if (packing == PACKING_GZ || packing == PACKING_ZST) {
-		source_fail(s, SPUR_ERR_USAGE, "an unpacked file to follow",
-			    packing == PACKING_GZ ? "gzip data" : "zstd data");
+	if (packing != PACKING_UNKNOWN && packing != PACKING_NONE) {
+		source_fail(s, SPUR_ERR_USAGE, "an unpacked file to follow", packing_names[packing]);
 		return false;
 	}
 	if (!spill_new(s, opt, fd))
@@ -740,6 +816,7 @@ static void spill_free(struct source *s)
 	if (sp->z_ready)
 		inflateEnd(&sp->z);
 	ZSTD_freeDStream(sp->zst);
+	unpack_free(sp->unpacker);
 	if (sp->range) {
 		munmap(sp->range, sp->reserved);
 		atomic_fetch_sub(&reserved_all, sp->reserved);

@@ -15,7 +15,7 @@ const char spur_description[] =
 	"tables, call graphs and flame graphs. It judges the format by content.\n"
 	"A TRACE is a file, a directory, - for standard input, or net://HOST/host/NAME/SESSION, a "
 	"live "
-	"session of LTTng's relay daemon. Files compressed by gzip or zstd are read as they are. "
+	"session of LTTng's relay daemon. Files compressed by gzip, zstd, xz or bzip2 are read as they are. "
 	"Damage "
 	"never ends reading: it is located, counted and told on standard error, and the rest is "
 	"shown.";

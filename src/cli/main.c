@@ -26,7 +26,7 @@ static void version_json(struct out *o, const struct spur_cmd *cmd)
 	out_str(o, "],\"commands\":[");
 	for (size_t i = 0; spur_cmds[i]; i++)
 		out_printf(o, "%s\"%s\"", i ? "," : "", spur_cmds[i]->name);
-	out_str(o, "],\"input_compression\":[\"gzip\",\"zstd\"]}\n");
+	out_str(o, "],\"input_compression\":[\"gzip\",\"zstd\",\"xz\",\"bzip2\"]}\n");
 }
 
 static int unknown_command(const char *name)

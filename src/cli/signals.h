@@ -17,13 +17,13 @@ enum signals_why {
 	SIGNALS_INTERRUPT = 1, /* SIGINT; a second one ends the process at once */
 	SIGNALS_READER_LEFT, /* see watch.h */
 };
-/* 0, or an enum signals_why. */
 /*
  * From now on the first such signal only sets signals_stop, for which the caller looks; a second one ends the process.
  * For input that grows while the user watches (--follow, live sessions), where the end of watching is no failure, and
  * for work whose files only the caller can remove.
  */
 void signals_defer(void);
+/* 0, or an enum signals_why. */
 extern volatile int signals_stop;
 /* Before exiting, colors of standard output are reset. */
 void signals_reset_color(void);

@@ -5,7 +5,8 @@
  * their names. Times are microseconds with three decimals, exact to the ns.
  *
  * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers
- * close the wrong slice by them). Text is made per feed in parallel; what a line has of its class
+ * close the wrong slice by them). An E has the name of its B: speedscope ends no slice without it.
+ * Text is made per feed in parallel; what a line has of its class
  * and track is made once. Events of a thread are in time order; those of several threads take turns
  * in chunks, which the format allows.
  */
@@ -25,7 +26,8 @@ enum {
 	ODD_TID = 0x40000000, /* of tracks that are no threads, plus their number */
 };
 
-enum use { USE_ARGS = 1 }; /* frag.user of a class */
+/* frag.user of a class: USE_ARGS, and the length of its name's part times NAME_LEN. */
+enum use { USE_ARGS = 1, NAME_LEN = 2 };
 
 enum reason { LOST_ORPHAN, LOST_KIND, LOST_SERIES, LOST_PAYLOAD, REASONS };
 static const struct loss_reason reasons[REASONS] = {
@@ -36,6 +38,8 @@ static const struct loss_reason reasons[REASONS] = {
 	[LOST_PAYLOAD] = { LOSS_DEGRADED,
 			   "arguments are damaged: written as far as they can be read" },
 };
+
+static const char off_cpu[] = ",\"name\":\"off CPU\"";
 
 struct chrome {
 	struct pass_env *env;
@@ -104,18 +108,29 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 	track_text(self, row->track, o);
 }
 
-static void class_text(const struct chrome *c, const struct spur_event *row, struct out *o)
+static void name_text(const struct chrome *c, uint32_t name, struct out *o)
 {
 	size_t len;
-	const char *s = spur_string(c->trace, row->name, &len);
+	const char *s = spur_string(c->trace, name, &len);
 
 	out_str(o, ",\"name\":");
 	out_json(o, s, len);
-	s = spur_string(c->trace, row->cat, &len);
+}
+
+/* Name and category. Returns the length of the name's part. */
+static size_t class_text(const struct chrome *c, const struct spur_event *row, struct out *o)
+{
+	const size_t begin = o->len;
+	size_t len, name_len;
+	const char *s = spur_string(c->trace, row->cat, &len);
+
+	name_text(c, row->name, o);
+	name_len = o->len - begin;
 	if (len) {
 		out_str(o, ",\"cat\":");
 		out_json(o, s, len);
 	}
+	return name_len;
 }
 
 static uint64_t class_key(const struct spur_event *row)
@@ -129,16 +144,16 @@ static void make_class(const void *self, const struct spur_event *row, struct fr
 	const struct chrome *c = self;
 	struct filter *filter = c->env->filter;
 
-	class_text(c, row, o);
+	f->user = (uint32_t)class_text(c, row, o) * NAME_LEN;
 	f->key = class_key(row);
 	if (!c->env->opt->no_args &&
 	    !(filter && (filter_marks(filter, row->cls) & FILTER_MARK_NOARGS)))
-		f->user = USE_ARGS;
+		f->user |= USE_ARGS;
 }
 
 /* One letter of the format for the kind. */
 static const char phases[SPUR_KINDS] = {
-	[SPUR_BEGIN] = 'B',	    [SPUR_END_SPAN] = 'E',  [SPUR_SPAN] = 'X',
+	[SPUR_BEGIN] = 'B',	    [SPUR_SPAN] = 'X',
 	[SPUR_INSTANT] = 'i',	    [SPUR_COUNTER] = 'C',   [SPUR_ASYNC_BEGIN] = 'b',
 	[SPUR_ASYNC_INSTANT] = 'n', [SPUR_ASYNC_END] = 'e', [SPUR_FLOW_BEGIN] = 's',
 	[SPUR_FLOW_STEP] = 't',	    [SPUR_FLOW_END] = 'f',  [SPUR_LOG] = 'i',
@@ -179,20 +194,6 @@ static inline const struct frag *lane_track(struct chrome_lane *l, const struct 
 	return f;
 }
 
-/* Ends without a value have neither name nor arguments. */
-static inline bool end_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
-{
-	const struct frag *track = lane_track(l, row);
-	char *w = out_room(o, LINE_ROOM), *const from = w;
-
-	if (!track || !w)
-		return false;
-	w = put_head(w, l, 'E', row->ts, track);
-	*w++ = '}';
-	o->len += (size_t)(w - from);
-	return true;
-}
-
 static void args_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
 	struct chrome *c = l->chrome;
@@ -206,6 +207,55 @@ static void args_out(struct chrome_lane *l, const struct spur_event *row, struct
 		return;
 	out_str(o, ",\"args\":");
 	args_json(&c->values, &l->args, row->kind == SPUR_END_SPAN, o);
+}
+
+/*
+ * Ends the slice of a frame at the time of the row. The name is that of its begin, the first part of
+ * the class's text where all rows of the class have one name. Returns false if out of memory.
+ */
+static inline bool end_begin(struct chrome_lane *l, const struct spur_event *row,
+			     const struct pair_frame *f, struct out *o)
+{
+	const struct frag *track = lane_track(l, row),
+			  *cls = frag_seen(l->chrome->classes, f->cls);
+	char *w = out_room(o, LINE_ROOM), *const from = w;
+
+	if (!track || !w)
+		return false;
+	w = put_head(w, l, 'E', row->ts, track);
+	if (f->flags & PAIR_SCHED)
+		w = put_literal(w, off_cpu);
+	o->len += (size_t)(w - from);
+	if (f->flags & PAIR_SCHED)
+		return true;
+	if (cls && cls->key >> 32 == f->user)
+		out_bytes(o, cls->p, cls->user / NAME_LEN);
+	else
+		name_text(l->chrome, (uint32_t)f->user, o);
+	return true;
+}
+
+/* An end that has no values of its own, as the row is not that of the frame or has none. */
+static inline bool end_out(struct chrome_lane *l, const struct spur_event *row,
+			   const struct pair_frame *f, struct out *o)
+{
+	const bool good = end_begin(l, row, f, o);
+
+	out_char(o, '}');
+	return good;
+}
+
+/* An end with what the row says. */
+static bool end_args_out(struct chrome_lane *l, const struct spur_event *row,
+			 const struct pair_frame *f, struct out *o)
+{
+	const struct frag *cls = frag_get(l->chrome->classes, row->cls, row);
+	const bool good = cls && end_begin(l, row, f, o);
+
+	if (good && row->kind == SPUR_END_SPAN && (cls->user & USE_ARGS))
+		args_out(l, row, o);
+	out_char(o, '}');
+	return good;
 }
 
 static bool value_is_number(const struct spur_value *v)
@@ -266,9 +316,8 @@ static void counter_id_out(const struct chrome *c, const struct spur_event *row,
 /* Time off the CPU: a slice of its own name. */
 static void switch_out(const struct spur_event *row, struct out *o)
 {
-	if (!(row->flags & SPUR_F_OUT))
-		return;
-	out_str(o, ",\"name\":\"off CPU\",\"cat\":\"sched\",\"args\":{\"preempted\":");
+	out_str(o, off_cpu);
+	out_str(o, ",\"cat\":\"sched\",\"args\":{\"preempted\":");
 	out_str(o, row->flags & SPUR_F_PREEMPTED ? "true" : "false");
 	if (row->cpu != SPUR_NO_CPU) {
 		out_str(o, ",\"cpu\":");
@@ -295,12 +344,10 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 		switch_out(row, o);
 		return;
 	}
-	if (row->kind != SPUR_END_SPAN) {
-		if (name->key == class_key(row))
-			out_bytes(o, name->p, name->len);
-		else
-			class_text(l->chrome, row, o);
-	}
+	if (name->key == class_key(row))
+		out_bytes(o, name->p, name->len);
+	else
+		class_text(l->chrome, row, o);
 	if (row->kind == SPUR_SPAN)
 		dur_out(row, o);
 	else if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_ASYNC_END)
@@ -314,18 +361,16 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 		series_out(l, row, o);
 	} else if (row->kind == SPUR_LOST && (row->id || !row->nargs)) {
 		out_printf(o, ",\"args\":{\"lost\":%llu}", (unsigned long long)row->id);
-	} else if (row->nargs && name->user == USE_ARGS) {
+	} else if (row->nargs && (name->user & USE_ARGS)) {
 		args_out(l, row, o);
 	}
 }
 
-/* Any line. False: memory is out. */
+/* Any line but the end of a slice. Returns false if out of memory. */
 static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
 	const struct frag *name = frag_get(l->chrome->classes, row->cls, row),
 			  *track = lane_track(l, row);
-	const char phase =
-		row->kind == SPUR_SWITCH && !(row->flags & SPUR_F_OUT) ? 'E' : phases[row->kind];
 	char *w, *from;
 	size_t room;
 
@@ -335,14 +380,14 @@ static bool row_out(struct chrome_lane *l, const struct spur_event *row, struct 
 	w = from = out_room(o, room);
 	if (!w)
 		return false;
-	w = put_head(w, l, phase, row->ts, track);
+	w = put_head(w, l, phases[row->kind], row->ts, track);
 	if ((row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN) && name->key == class_key(row) &&
 	    room > LINE_ROOM) {
 		w = put_frag(w, name);
 		if (row->kind == SPUR_SPAN)
 			w = put_us(put_literal(w, ",\"dur\":"), &l->durs, row->dur);
 		o->len += (size_t)(w - from);
-		if (row->nargs && name->user == USE_ARGS)
+		if (row->nargs && (name->user & USE_ARGS))
 			args_out(l, row, o);
 	} else {
 		o->len += (size_t)(w - from);
@@ -372,7 +417,7 @@ static inline bool slice_fits(struct pair_stack *s, const struct spur_event *row
 	if (row->kind == SPUR_BEGIN) {
 		if ((row->flags & SPUR_F_DEPTH) && row->depth != n)
 			return false;
-		*f = (struct pair_frame){ .cls = row->cls };
+		*f = (struct pair_frame){ .cls = row->cls, .user = row->name };
 		s->n = s->calls = n + 1;
 		return true;
 	}
@@ -402,23 +447,31 @@ static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struc
 {
 	struct pair_stack *s =
 		row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
+	struct pair_frame *f;
 
 	if (!s)
 		return false;
 	if (slice_fits(s, row))
-		return row->nargs || row->kind == SPUR_BEGIN ? row_out(l, row, o)
-							     : end_out(l, row, o);
-	while (slice_is_due(s, row))
-		if (!(pair_pop(s)->flags & PAIR_MISSING) && !end_out(l, row, o))
+		return row->kind == SPUR_BEGIN ? row_out(l, row, o)
+		       : row->nargs	       ? end_args_out(l, row, &s->frames[s->n], o)
+					       : end_out(l, row, &s->frames[s->n], o);
+	while (slice_is_due(s, row)) {
+		f = pair_pop(s);
+		if (!(f->flags & PAIR_MISSING) && !end_out(l, row, f, o))
 			return false;
-	if (row->kind == SPUR_BEGIN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
-		return pair_push(s, row) && row_out(l, row, o);
+	}
+	if (row->kind == SPUR_BEGIN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT))) {
+		f = pair_push(s, row);
+		if (f)
+			f->user = row->name;
+		return f && row_out(l, row, o);
+	}
 	if (!pair_match(s, row)) {
 		loss_add(&l->chrome->loss, LOST_ORPHAN, row->kind);
 		return true;
 	}
-	pair_pop(s);
-	return row->nargs ? row_out(l, row, o) : end_out(l, row, o);
+	f = pair_pop(s);
+	return row->nargs ? end_args_out(l, row, f, o) : end_out(l, row, f, o);
 }
 
 static void *chrome_open(void *self, const struct feed *f)

@@ -345,8 +345,10 @@ static enum spur_status graph_options(struct graph *g)
 	return st;
 }
 
-static enum spur_status graph_show(struct graph *g)
+/* Data has its frame where nothing is in it, text is left out. Returns SPUR_WARN if there are no calls. */
+static enum spur_status graph_show(struct graph *g, bool empty)
 {
+	const bool text = g->env->opt->form == FORM_TEXT;
 	struct callers c = { 0 };
 	bool good = true;
 
@@ -355,17 +357,16 @@ static enum spur_status graph_show(struct graph *g)
 		g->tree = &g->below;
 		good = tree_below(&g->below, &g->all, &g->groups, g->env->opt->root) &&
 		       callers_find(&c, g);
-		if (good && !c.n) {
-			mem_free(c.nodes);
-			return SPUR_WARN;
-		}
+		empty = !c.n;
 	}
-	good = good &&
-	       tree_sort(g->env->opt->root ? &g->below : &g->all, &g->groups, g->sort,
-			 g->reverse) &&
-	       (g->env->opt->form == FORM_TEXT ? graph_text : graph_data)(g, &c);
+	if (good && !(text && empty))
+		good = tree_sort(g->env->opt->root ? &g->below : &g->all, &g->groups, g->sort,
+				 g->reverse) &&
+		       (text ? graph_text : graph_data)(g, &c);
 	mem_free(c.nodes);
-	return good ? SPUR_OK : err_nomem(g->env->err);
+	if (!good)
+		return err_nomem(g->env->err);
+	return empty ? SPUR_WARN : SPUR_OK;
 }
 
 static enum spur_status graph_run(struct pass_env *env)
@@ -376,8 +377,8 @@ static enum spur_status graph_run(struct pass_env *env)
 	out_to_memory(&g.scratch);
 	if (st == SPUR_OK)
 		st = tree_collect(env, &g.groups, &g.all);
-	if (st == SPUR_OK)
-		st = graph_show(&g);
+	if (st != SPUR_FAIL)
+		st = graph_show(&g, st == SPUR_WARN);
 	out_free(&g.scratch);
 	tree_free(&g.all);
 	tree_free(&g.below);

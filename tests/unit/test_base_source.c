@@ -1,4 +1,4 @@
-/* base/source.h: files, pipes, memory, gzip and zstd, damage: the same bytes by every way. */
+/* base/source.h: files, pipes, memory, gzip, zstd, xz and bzip2, damage: the same bytes by every way. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <bzlib.h>
+#include <lzma.h>
 #include <zstd.h>
 
 #include <cmocka.h>
@@ -93,6 +95,43 @@ static struct blob zst_make(const void *p, size_t len)
 	return b;
 }
 
+static struct blob xz_make(const void *p, size_t len)
+{
+	const size_t room = lzma_stream_buffer_bound(len);
+	struct blob b = { malloc(room), 0 };
+
+	assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC64, NULL, p, len, b.p, &b.len,
+						 room),
+			 LZMA_OK);
+	return b;
+}
+
+static struct blob bz2_make(const void *p, size_t len)
+{
+	unsigned room = (unsigned)(len + len / 100 + 600);
+	struct blob b = { malloc(room), 0 };
+
+	assert_int_equal(BZ2_bzBuffToBuffCompress((char *)b.p, &room, (char *)(uintptr_t)p,
+						  (unsigned)len, 1, 0, 0),
+			 BZ_OK);
+	b.len = room;
+	return b;
+}
+
+/* The ways to pack, and a bit whose change the checksum or the end of a stream shows. */
+static const struct packer {
+	const char *name;
+	struct blob (*make)(const void *p, size_t len);
+	size_t from_end;
+	uint8_t bit;
+} packers[] = {
+	{ "gzip", gz_make, 8, 1 },
+	{ "zstd", zst_make, 1, 1 },
+	{ "xz", xz_make, 1, 1 },
+	{ "bzip2", bz2_make, 1, 0x80 },
+};
+enum { PACKERS = sizeof(packers) / sizeof(*packers) };
+
 /* The halves of the data packed one by one, behind each other; an empty member between them. */
 static struct blob two_make(struct blob (*make)(const void *p, size_t len))
 {
@@ -166,11 +205,9 @@ static void test_file(void **state)
 
 static void test_packed(void **state)
 {
-	struct blob (*const make[])(const void *, size_t) = { gz_make, zst_make };
-
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct blob one = make[i](data, DATA), two = two_make(make[i]);
+	for (size_t i = 0; i < PACKERS; i++) {
+		struct blob one = packers[i].make(data, DATA), two = two_make(packers[i].make);
 
 		file_make(one.p, one.len);
 		check_path(0, DATA);
@@ -180,7 +217,7 @@ static void test_packed(void **state)
 		check_path(4095, DATA);
 		free(one.p);
 		free(two.p);
-		one = make[i](data, 3000);
+		one = packers[i].make(data, 3000);
 		file_make(one.p, one.len);
 		check_path(1, 3000);
 		check_path(7, 3000);
@@ -190,11 +227,9 @@ static void test_packed(void **state)
 
 static void test_packed_cut(void **state)
 {
-	struct blob (*const make[])(const void *, size_t) = { gz_make, zst_make };
-
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct blob whole = make[i](data, DATA);
+	for (size_t i = 0; i < PACKERS; i++) {
+		struct blob whole = packers[i].make(data, DATA);
 		uint64_t last = 0;
 
 		for (size_t cut = 20; cut < whole.len; cut += cut / 2 + 1) {
@@ -218,22 +253,22 @@ static void test_packed_cut(void **state)
 
 static void test_packed_damage(void **state)
 {
-	struct blob (*const make[])(const void *, size_t) = { gz_make, zst_make };
-
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct blob b = make[i](data, DATA);
+	for (size_t i = 0; i < PACKERS; i++) {
+		struct blob b = packers[i].make(data, DATA);
+		uint8_t *const last = &b.p[b.len - packers[i].from_end];
+		char expected[40];
 		struct source *s;
 
 		/* The checksum at the end is wrong: all bytes are there, and so is the error. */
-		b.p[b.len - (i ? 1 : 8)] ^= 1;
+		*last ^= packers[i].bit;
+		snprintf(expected, sizeof(expected), "m: expected %s data", packers[i].name);
 		assert_int_equal(source_memory(&s, "m", b.p, b.len, NULL, NULL), SPUR_OK);
 		source_check(s, DATA, 0);
 		assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
-		assert_non_null(strstr(s->error.message,
-				       i ? "m: expected zstd data" : "m: expected gzip data"));
+		assert_non_null(strstr(s->error.message, expected));
 		source_close(s);
-		b.p[b.len - (i ? 1 : 8)] ^= 1;
+		*last ^= packers[i].bit;
 		/* Other bytes behind the last member. */
 		b.p = realloc(b.p, b.len + 5);
 		memcpy(b.p + b.len, "other", 5);
@@ -260,13 +295,13 @@ static void test_packed_damage(void **state)
 static void test_limit(void **state)
 {
 	static const size_t read_sizes[] = { 0, 1000 };
-	struct blob blobs[3] = { { malloc(DATA), DATA },
-				 gz_make(data, DATA),
-				 zst_make(data, DATA) };
+	struct blob blobs[1 + PACKERS] = { { malloc(DATA), DATA } };
 
 	(void)state;
 	memcpy(blobs[0].p, data, DATA);
-	for (size_t i = 0; i < 12; i++) {
+	for (size_t i = 0; i < PACKERS; i++)
+		blobs[1 + i] = packers[i].make(data, DATA);
+	for (size_t i = 0; i < 4 * (1 + PACKERS); i++) {
 		const struct source_options under = { .read_size = read_sizes[i & 1],
 						      .limit = 300000 };
 		const struct source_options at = { .read_size = read_sizes[i & 1], .limit = DATA };
@@ -288,7 +323,7 @@ static void test_limit(void **state)
 		assert_int_equal(s->error.code, 0);
 		source_close(s);
 	}
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 1 + PACKERS; i++)
 		free(blobs[i].p);
 }
 
@@ -346,17 +381,20 @@ static void *feed_run(void *arg)
 	return NULL;
 }
 
-/* A FIFO with plain, gzip and zstd data, then the same through standard input. */
+/* A FIFO with plain and packed data, then the same through standard input. */
 static void test_pipes(void **state)
 {
-	struct blob blobs[] = {
-		{ data, DATA }, two_make(gz_make), two_make(zst_make), { data, 3 }, { data, 0 }
+	enum { PLAIN = 3 };
+	struct blob blobs[PLAIN + PACKERS] = {
+		{ data, DATA }, { data, 3 }, { data, 0 }
 	};
 
 	(void)state;
+	for (size_t i = 0; i < PACKERS; i++)
+		blobs[PLAIN + i] = two_make(packers[i].make);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	for (size_t i = 0; i < 10; i++) {
+	for (size_t i = 0; i < 2 * (PLAIN + PACKERS); i++) {
 		struct feed f = { blobs[i / 2], -1 };
 		const size_t want = f.b.len > 3 ? DATA : f.b.len;
 		struct source *s;
@@ -384,8 +422,8 @@ static void test_pipes(void **state)
 		}
 	}
 	unlink(path);
-	free(blobs[1].p);
-	free(blobs[2].p);
+	for (size_t i = 0; i < PACKERS; i++)
+		free(blobs[PLAIN + i].p);
 }
 
 /* Bytes are shown as soon as they are written, while the pipe is open. */
@@ -534,16 +572,17 @@ static void test_follow_polled(void **state)
 static void test_follow_refused(void **state)
 {
 	const struct source_options o = { .follow = true };
-	struct blob packed[] = { gz_make(data, 1000), zst_make(data, 1000) };
 	struct spur_error err = { 0 };
 	struct source *s = NULL;
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		file_make(packed[i].p, packed[i].len);
+	for (size_t i = 0; i < PACKERS; i++) {
+		struct blob packed = packers[i].make(data, 1000);
+
+		file_make(packed.p, packed.len);
 		assert_int_equal(source_open(&s, path, &o, &err), SPUR_FAIL);
 		assert_int_equal(err.code, SPUR_ERR_USAGE);
-		free(packed[i].p);
+		free(packed.p);
 	}
 }
 
@@ -631,15 +670,17 @@ static void test_refused(void **state)
 
 static void test_nomem(void **state)
 {
-	struct blob blobs[] = { { data, 5000 }, gz_make(data, 5000), zst_make(data, 5000) };
+	struct blob blobs[1 + PACKERS] = { { data, 5000 } };
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < PACKERS; i++)
+		blobs[1 + i] = packers[i].make(data, 5000);
+	for (size_t i = 0; i < 1 + PACKERS; i++) {
 		const struct source_options opt = { .read_size = 512 };
 		unsigned good = 0;
 
 		file_make(blobs[i].p, blobs[i].len);
-		for (uint64_t n = 1; n < 12; n++) {
+		for (uint64_t n = 1; n < 20; n++) {
 			struct spur_error err = { 0 };
 			struct source *s;
 
@@ -658,10 +699,10 @@ static void test_nomem(void **state)
 			}
 			mem_fail_at(0);
 		}
-		assert_true(good > 0 && good < 11);
+		assert_true(good > 0 && good < 19);
 	}
-	free(blobs[1].p);
-	free(blobs[2].p);
+	for (size_t i = 0; i < PACKERS; i++)
+		free(blobs[1 + i].p);
 }
 
 /* No room for files: what went in is there, with the error; large scratch memory is refused. */

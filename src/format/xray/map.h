@@ -50,7 +50,7 @@ struct xray_function {
 
 /*
  * One binary or YAML map, with its symbols. `symbol_dirs` as in struct spur_options. SPUR_FAIL: no file of these kinds,
- * or one without a map. A gzip or zstd file is read as what it holds, a pipe too, where that is YAML or Mach-O.
+ * or one without a map. A compressed file is read as what it holds, a pipe too, where that is YAML or Mach-O.
  */
 struct xray_map;
 enum spur_status xray_map_open(struct xray_map **out, const char *path, const char *symbol_dirs,
