@@ -162,6 +162,7 @@ bool fxt_state_rewind(struct fxt *x)
 	x->provider = x->providers[0];
 	x->replayed = 1;
 	x->lost_until = 0;
+	x->gaps = false;
 	return true;
 }
 
