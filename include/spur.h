@@ -62,7 +62,8 @@ enum spur_kind {
 	SPUR_BEGIN, /* a span opens on its track */
 	/*
 	 * An open span closes ("END"): with SPUR_F_DEPTH the one at that depth, with SPUR_F_ANY the innermost,
-	 * else the innermost of the row's class. Spans inside it are implied to end too.
+	 * else the innermost of the row's class. Spans inside it are implied to end too. If none of its class is open,
+	 * the span began before the track's data did, so all open spans lie inside it; not with SPUR_F_GAP.
 	 */
 	SPUR_END_SPAN,
 	SPUR_SPAN, /* a whole span: ts and dur */
@@ -98,7 +99,8 @@ enum spur_flag {
 	SPUR_F_PREEMPTED = 32, /* SWITCH out, against its will */
 	SPUR_F_RETIMED = 64, /* ts is a neighbour's: the record has none or an impossible one */
 	SPUR_F_UNRELIABLE = 128, /* the producer is known to write wrong values here */
-	SPUR_F_LEAF = 256, /* set by replay: a BEGIN whose END follows at once; dur is known */
+	SPUR_F_LEAF = 256, /* BEGIN, set by replay: its END follows at once; dur is known */
+	SPUR_F_GAP = 256, /* END: rows are missing before it, and its BEGIN may be one of them */
 	SPUR_F_ESTIMATED = 512, /* ts was invented by the producer */
 	SPUR_F_BACK = 1024, /* time went back against the record before in its stream */
 	SPUR_F_TAIL = 2048, /* END: by a jump to the next function; BEGIN: entered by such a jump */

@@ -285,7 +285,10 @@ static bool hold_begin(struct filter *f, struct hold *h, struct hold_track *t,
 	return hold_keep(h, t, row, out);
 }
 
-/* An END of the innermost function of its class: closes those inside it. False: none is open. */
+/*
+ * An END of the innermost function of its class: closes those inside it. Returns false if none is open; then all
+ * functions may lie inside it (see flow/pair.h).
+ */
 static __attribute__((noinline)) bool hold_match_class(struct filter *f, struct hold *h,
 						       struct hold_track *t,
 						       const struct spur_event *row)
@@ -295,7 +298,7 @@ static __attribute__((noinline)) bool hold_match_class(struct filter *f, struct 
 				     ? t->n
 				     : innermost_find(&t->index, &list, row->cls);
 
-	while (found && t->n > found)
+	while ((found || pair_is_outer(row, &t->spans)) && t->n > found)
 		frame_close(f, h, t, row->ts);
 	return found;
 }
@@ -353,6 +356,7 @@ static bool hold_span(struct filter *f, struct hold *h, struct hold_track *t,
 
 	if (!fr)
 		return false;
+	pair_span(&t->spans, row);
 	passes = !(fr->flags & HOLD_HIDDEN) &&
 		 (frame_is_sure(f, fr, row->dur) || (fr->flags & HOLD_TRACE));
 	track_pop(t);

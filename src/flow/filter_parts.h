@@ -197,6 +197,7 @@ struct hold_track {
 	size_t first; /* the lowest frame whose fate is open; n: none */
 	uint64_t last; /* seq + 1 of its newest open row in the queue; 0: none */
 	struct innermost *index;
+	struct pair_spans spans;
 };
 
 struct hold_slot;

@@ -11,6 +11,7 @@ enum scope_flag {
 	SCOPE_IN = 1, /* counted in `in` */
 	SCOPE_OUT = 2, /* counted in `out` */
 	SCOPE_UNSEEN = 4, /* its BEGIN did not pass, so its END does not */
+	SCOPE_GAP = 8, /* its BEGIN did not pass, but its END may */
 };
 
 struct scope_frame {
@@ -29,6 +30,7 @@ struct scope {
 	size_t n, cap;
 	uint32_t in, out;
 	int32_t left;
+	struct pair_spans spans;
 	struct innermost *index;
 };
 
@@ -264,15 +266,19 @@ static uint32_t frame_class(const void *frames, size_t i)
 	return ((const struct scope_frame *)frames)[i].cls;
 }
 
-/* An END of the innermost function of its class: closes those inside it. False: none is open. */
-static __attribute__((noinline)) bool scope_match_class(struct scope *s, uint32_t cls)
+/*
+ * An END of the innermost function of its class: closes those inside it. Returns false if none is open; then all
+ * functions may lie inside it (see flow/pair.h).
+ */
+static __attribute__((noinline)) bool scope_match_class(struct scope *s,
+							const struct spur_event *row)
 {
 	const struct frame_list list = { s->frames, s->n, frame_class };
-	const size_t found = s->n && s->frames[s->n - 1].cls == cls
+	const size_t found = s->n && s->frames[s->n - 1].cls == row->cls
 				     ? s->n
-				     : innermost_find(&s->index, &list, cls);
+				     : innermost_find(&s->index, &list, row->cls);
 
-	while (found && s->n > found)
+	while ((found || pair_is_outer(row, &s->spans)) && s->n > found)
 		scope_pop(s);
 	return found;
 }
@@ -283,7 +289,7 @@ static inline bool scope_match(struct scope *s, const struct spur_event *row)
 	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0, depth;
 
 	if (__builtin_expect(pair_is_by_class(row), 0))
-		return scope_match_class(s, row->cls);
+		return scope_match_class(s, row);
 	depth = filter_depth(row, s->n > 0, top);
 	if (__builtin_expect(s->n && top == depth, 1))
 		return true;
@@ -340,8 +346,10 @@ static bool scope_open(struct filter_run *r, struct scope *s, struct scope_frame
 		s->left = v->depth;
 	if (flags & (RULE_ON | RULE_OFF))
 		r->enabled = flags & RULE_ON;
-	if (!r->enabled)
+	if (!r->enabled) {
+		fr->flags |= SCOPE_GAP;
 		return false;
+	}
 	if (s->left <= 0 || (flags & RULE_HIDE)) {
 		fr->flags |= SCOPE_UNSEEN;
 		return false;
@@ -371,7 +379,8 @@ static bool scope_shows(const struct filter_run *r, const struct scope *s)
 	return r->enabled && !s->out && s->left > 0 && (s->in || !r->filter->mode_in);
 }
 
-static bool scope_end(const struct filter_run *r, struct scope *s, const struct spur_event *row)
+/* Marks the row if its BEGIN was not shown. */
+static bool scope_end(const struct filter_run *r, struct scope *s, struct spur_event *row)
 {
 	bool shown;
 
@@ -382,6 +391,7 @@ static bool scope_end(const struct filter_run *r, struct scope *s, const struct 
 	if (!scope_match(s, row))
 		return r->enabled && !s->out;
 	shown = r->enabled && !(s->frames[s->n - 1].flags & SCOPE_UNSEEN);
+	row->flags |= s->frames[s->n - 1].flags & SCOPE_GAP ? SPUR_F_GAP : 0;
 	scope_pop(s);
 	return shown;
 }
@@ -392,6 +402,7 @@ static bool scope_span(struct filter_run *r, struct scope *s, const struct spur_
 	struct scope_frame *fr = &s->frames[s->n++];
 	bool shown;
 
+	pair_span(&s->spans, row);
 	*fr = (struct scope_frame){ .left = s->left };
 	shown = scope_open(r, s, fr, v, row);
 	scope_pop(s);
@@ -403,7 +414,7 @@ static bool scope_rows(struct filter_run *r, struct row_list *l)
 	size_t w = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
-		const struct spur_event *row = &l->rows[i];
+		struct spur_event *row = &l->rows[i];
 		struct track_state *state = state_of(r, row->track);
 		struct scope *s = state ? &state->scope : NULL;
 		bool opens = row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN, shown;
@@ -478,6 +489,9 @@ static void last_rows(const struct filter *f, struct row_list *l)
 				    (!f->cpus.count || (row->cpu != SPUR_NO_CPU &&
 							number_list_has(&f->cpus, row->cpu)));
 
+		/* BEGINs on other CPUs are not shown. */
+		if (f->cpus.count && row->kind == SPUR_END_SPAN)
+			l->rows[i].flags |= SPUR_F_GAP;
 		/* Where a thread is follows from those that are not shown too. */
 		if (!passes && f->keeps_unseen &&
 		    (row->kind == SPUR_SWITCH || row->kind == SPUR_WAKEUP))

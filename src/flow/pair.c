@@ -37,13 +37,15 @@ static uint32_t frame_class(const void *frames, size_t i)
 	return f->flags ? 0 : f->cls;
 }
 
-/* Frames above the innermost one of the class; where none is open only time off the CPU ends. */
-size_t pair_search(struct pair_stack *s, uint32_t cls)
+size_t pair_search(struct pair_stack *s, const struct spur_event *row)
 {
 	const struct frame_list list = { s->frames, s->n, frame_class };
-	const size_t found = innermost_find(&s->index, &list, cls);
+	const size_t found = innermost_find(&s->index, &list, row->cls);
 
-	return s->n - (found ? found : s->calls);
+	if (found)
+		return s->n - found;
+	/* Even an END that ends no call shows that the thread is on a CPU. */
+	return pair_is_outer(row, &s->spans) ? s->n : s->n - s->calls;
 }
 
 void pair_stack_free(struct pair_stack *s)

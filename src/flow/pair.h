@@ -5,7 +5,10 @@
  * A row that ends its thread (row_ends_thread()) ends all frames of the track and opens none.
  *
  * Which frame an END ends: with SPUR_F_DEPTH the one at its depth; with SPUR_F_ANY the innermost call; else the
- * innermost one of its class, so that an END whose BEGIN is not in the data ends nothing.
+ * innermost one of its class. An END whose class is not open belongs to a call that began before the data did (a ring
+ * buffer that wrapped, a time range), so every open frame lies inside that call and ends with it. It ends nothing if
+ * its BEGIN may have been lost since: SPUR_F_GAP says that rows are missing, and a SPAN that is still going on shows
+ * that the call began inside the SPAN.
  *
  * A row of a track is applied in two steps, so that the caller sees every frame that ends:
  *
@@ -48,6 +51,12 @@ struct pair_frame {
 	uint64_t user; /* the pass's */
 };
 
+/* The SPAN rows of a track so far. */
+struct pair_spans {
+	bool any;
+	int64_t end; /* ns, when the last of them to end does so */
+};
+
 struct pair_stack {
 	/*
 	 * NULL, or `cap` of them above the ground: frames[-1], which is of no class, has no flags, and takes what hot
@@ -58,6 +67,7 @@ struct pair_stack {
 	size_t n; /* frames */
 	size_t calls; /* of them, without PAIR_SCHED */
 	bool seen; /* a call row has been applied: the base depth is known */
+	struct pair_spans spans;
 	/*
 	 * NULL while the frames near the top are all that ENDs ask for. Who pushes and pops in a way of its own may do
 	 * so only then.
@@ -84,7 +94,8 @@ void pair_stack_free(struct pair_stack *s);
 /* Out of line halves. */
 bool pair_grow_tracks(struct pair *p, uint32_t track);
 bool pair_grow_frames(struct pair_stack *s, size_t need);
-size_t pair_search(struct pair_stack *s, uint32_t cls);
+/* The number of frames on top that an END by class ends beside its own. */
+size_t pair_search(struct pair_stack *s, const struct spur_event *row);
 /* Puts PAIR_MISSING frames below up to the depth, started at `ts`. */
 bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts);
 
@@ -93,6 +104,30 @@ static inline struct pair_stack *pair_stack(struct pair *p, uint32_t track)
 	if (__builtin_expect(track >= p->cap, 0) && !pair_grow_tracks(p, track))
 		return NULL;
 	return &p->stacks[track];
+}
+
+/* An END by class that finds no open frame of its class ends all that are open: see above. */
+static inline bool pair_is_outer(const struct spur_event *row, const struct pair_spans *spans)
+{
+	return !(row->flags & SPUR_F_GAP) && !(spans->any && spans->end > row->ts);
+}
+
+/* When a SPAN row ends. */
+static inline int64_t pair_span_end(const struct spur_event *row)
+{
+	int64_t end;
+
+	return __builtin_add_overflow(row->ts, row->dur < 0 ? 0 : row->dur, &end) ? INT64_MAX : end;
+}
+
+/* Notes a SPAN row. */
+static inline void pair_span(struct pair_spans *spans, const struct spur_event *row)
+{
+	const int64_t end = pair_span_end(row);
+
+	if (!spans->any || end > spans->end)
+		spans->end = end;
+	spans->any = true;
 }
 
 /* The row ends the innermost frame of its class, wherever it lies. */
@@ -121,7 +156,7 @@ static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *
 	if (pair_is_by_class(row)) {
 		const struct pair_frame *top = &s->frames[s->n - 1];
 
-		return top->cls == row->cls && !top->flags ? 0 : pair_search(s, row->cls);
+		return top->cls == row->cls && !top->flags ? 0 : pair_search(s, row);
 	}
 	return s->n - s->calls;
 }

@@ -605,6 +605,7 @@ const struct spur_format spur_format_ctf = {
 	.reads = "RFC v1.1, 1.8 and 2; directories with sub-directories and rotated sessions, also "
 		 "in tar archives, both "
 		 "byte orders, packed packets; live sessions of a relay daemon",
+	.counts_discarded = true,
 	.probe = probe,
 	.urls = live_urls,
 	.follows_dirs = true,

@@ -25,6 +25,7 @@ struct spur_format {
 	int (*probe)(const struct probe *p);
 	/* NULL-ended beginnings of paths that name no file: open() goes there itself. NULL: none. */
 	const char *const *urls;
+	bool counts_discarded; /* traces say how many events their producer lost: struct feed */
 	bool follows_dirs; /* open() obeys options.follow for a directory too */
 	/*
 	 * Declares streams, tracks, feeds, clock, info. Damage goes to t->diag; fails only where nothing can be read.

@@ -256,6 +256,7 @@ const struct spur_format spur_format_fxt = {
 	.title = "Fuchsia trace format (FXT): one file of records of all providers",
 	.reads = "every record, event and argument type, both byte orders, damaged and unfinished "
 		 "files",
+	.counts_discarded = true,
 	.probe = probe,
 	.open = open_file,
 	.next = fxt_next,

@@ -201,6 +201,7 @@ const struct spur_format spur_format_heph = {
 	.name = "heph",
 	.title = "Heph trace (spans of actors and workers with attributes)",
 	.reads = "format 0.1.0 with and without substreams (before March 2021); files and pipes",
+	.counts_discarded = true,
 	.probe = probe,
 	.open = open_trace,
 	.next = next_rows,

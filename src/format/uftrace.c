@@ -740,6 +740,7 @@ const struct spur_format spur_format_uftrace = {
 		 "and events)",
 	.reads = "versions 3 and 4, 32 and 64 bit, both byte orders; a single TID.dat, also from a "
 		 "pipe",
+	.counts_discarded = true,
 	.probe = probe,
 	.open = open_data,
 	.next = next_rows,

@@ -245,8 +245,11 @@ static bool add_info(const struct xray *x)
 		return false;
 	if (x->mode != XRAY_FDR)
 		return true;
-	return trace_add_info(t, "buffer size", "%llu", (unsigned long long)x->buffer_size) &&
-	       (x->stored || trace_add_info(t, "buffers", "%zu", x->list.count));
+	if (!trace_add_info(t, "buffer size", "%llu", (unsigned long long)x->buffer_size))
+		return false;
+	if (x->wrapped && !trace_add_info(t, "ring", "wrapped: the oldest records are overwritten"))
+		return false;
+	return x->stored || trace_add_info(t, "buffers", "%zu", x->list.count);
 }
 
 /* --- the format --- */

@@ -474,6 +474,17 @@ static bool slice_out(struct chrome_lane *l, const struct spur_event *row, struc
 	return row->nargs ? end_args_out(l, row, f, o) : end_out(l, row, f, o);
 }
 
+/* A SPAN is a slice of its own, but its END rows must know of it (see flow/pair.h). */
+static bool span_note(struct chrome_lane *l, const struct spur_event *row)
+{
+	struct pair_stack *s =
+		row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
+
+	if (s)
+		pair_span(&s->spans, row);
+	return s;
+}
+
 static void *chrome_open(void *self, const struct feed *f)
 {
 	struct chrome_lane *l = mem_alloc(sizeof(*l));
@@ -497,7 +508,7 @@ static bool chrome_row(struct chrome_lane *l, const struct spur_event *row, stru
 		return slice_out(l, row, o);
 	if (!kind_fits(row->kind))
 		loss_add(&l->chrome->loss, LOST_KIND, row->kind);
-	return row_out(l, row, o);
+	return (row->kind != SPUR_SPAN || span_note(l, row)) && row_out(l, row, o);
 }
 
 /*

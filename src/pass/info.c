@@ -145,7 +145,10 @@ static void info_json(struct info *i)
 	json_number(o, "tracks", t->ntracks);
 	json_number(o, "processes", i->processes);
 	json_number(o, "threads", i->threads);
-	json_number(o, "discarded", i->discarded);
+	if (t->format->counts_discarded)
+		json_number(o, "discarded", i->discarded);
+	else
+		out_str(o, ",\"discarded\":null");
 	if (i->lost_packets)
 		json_number(o, "lost_packets", i->lost_packets);
 	out_str(o, ",\"damage\":");
@@ -251,7 +254,8 @@ static void info_text(struct info *i)
 	text_count(i, "processes", i->processes, "");
 	text_count(i, "threads", i->threads, "");
 	text_count(i, "tracks", t->ntracks, "");
-	text_count(i, "discarded", i->discarded, " events, as the recorder says");
+	if (t->format->counts_discarded)
+		text_count(i, "discarded", i->discarded, " events, as the recorder says");
 	if (i->lost_packets)
 		text_count(i, "lost packets", i->lost_packets, ", as their numbers say");
 	text_count(i, "damage", t->joined.counts[DIAG_DAMAGE], " places");

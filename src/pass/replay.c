@@ -306,7 +306,7 @@ static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event 
 	row->depth = stack_depth(s);
 	row->dur = f ? frame_length(f, row->ts) : 0;
 	row->name = f && (row->flags & SPUR_F_ANY) ? f->cls : row->cls;
-	row->flags &= (uint16_t)~SPUR_F_ANY;
+	row->flags &= (uint16_t) ~(SPUR_F_ANY | SPUR_F_GAP);
 	if (f && leaf && !due && (!row->nargs || l->next - l->first < WINDOW)) {
 		leaf->flags |= SPUR_F_LEAF | (row->flags & SPUR_F_TAIL);
 		leaf->dur = row->dur;

@@ -275,8 +275,12 @@ static void chrome_by_class(void **state)
 		FAKE_E(5, c, k),
 		FAKE_B(10, a, k),
 		FAKE_B(20, b, k),
-		FAKE_E(25, c, k),
+		{ .kind = SPUR_END_SPAN, .ts = 25, .cls = c, .track = k, .flags = SPUR_F_GAP },
 		FAKE_E(30, a, k),
+		FAKE_B(31, a, k),
+		FAKE_SPAN(32, 2, b, k),
+		FAKE_E(33, c, k), /* inside the span: ends nothing */
+		FAKE_E(35, c, k), /* outside of a */
 		{ .kind = SPUR_BEGIN, .ts = 40, .cls = b, .track = k, .flags = SPUR_F_TAIL },
 		FAKE_ANY(50, c, k)
 	};
@@ -289,9 +293,13 @@ static void chrome_by_class(void **state)
 			   ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5}"
 			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5}"
+			   ",\n{\"ph\":\"B\",\"ts\":0.031,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+			   ",\n{\"ph\":\"X\",\"ts\":0.032,\"pid\":5,\"tid\":5,\"name\":\"b\","
+			   "\"dur\":0.002}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.040,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 			   ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5}" CHROME_TAIL("0"),
-	       "{\"to\":\"chrome\",\"lost\":2,\"losses\":[{\"kind\":\"END\",\"count\":2,\"what\":"
+	       "{\"to\":\"chrome\",\"lost\":4,\"losses\":[{\"kind\":\"END\",\"count\":4,\"what\":"
 	       "\"dropped\","
 	       "\"why\":\"an end whose begin is not in the data\"}]}\n");
 	spur_close(t);

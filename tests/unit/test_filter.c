@@ -46,6 +46,10 @@ static void play_word(struct script *s, const char *w)
 	if (w[0] == '/' && w[1]) {
 		e = fake_row(s->t, s->feed, SPUR_END_SPAN, s->now);
 		e->cls = fake_class(s->t, w + 1, CLASS_FUNCTION);
+	} else if (w[0] == '~') {
+		e = fake_row(s->t, s->feed, SPUR_END_SPAN, s->now);
+		e->cls = fake_class(s->t, w + 1, CLASS_FUNCTION);
+		e->flags = SPUR_F_GAP;
 	} else if (w[0] == '/') {
 		e = fake_row(s->t, s->feed, SPUR_END_SPAN, s->now);
 		e->cls = s->open[s->feed][--*depth];
@@ -250,15 +254,30 @@ static void test_ends_by_class(void **state)
 	check_class("m a > /m n /n", NULL, 0, 0, 1, "m a > /m n /n");
 }
 
-/* SPEC uftrace/orphan-exit, also where the END names a function that is not open: it changes nothing. */
+/*
+ * SPEC uftrace/orphan-exit, also where the END names a function that is not open and whose BEGIN may be lost: it
+ * changes nothing.
+ */
 static void test_orphan_ends(void **state)
 {
 	(void)state;
-	check_class("/x m f /y / / /z", ITEMS({ FILTER_FUNC, "f" }), 0, 0, "/x f /y /f /z");
-	check_class("/x m f /y g / / / /z", ITEMS({ FILTER_NOTRACE, "f" }), 0, 0, "/x m /m /z");
-	check_class("/x m f /y g / / / /z", NULL, 0, 2, 0, "/x m f /y /f /m /z");
-	check_class("/x m f /y / +200 / /z", NULL, 0, 0, 100, "/x m /m /z");
-	check_class("/x m f /y +200 / / /z", NULL, 0, 0, 100, "/x m f /y /f /m /z");
+	check_class("/x m f ~y / / /z", ITEMS({ FILTER_FUNC, "f" }), 0, 0, "/x f /y /f /z");
+	check_class("/x m f ~y g / / / /z", ITEMS({ FILTER_NOTRACE, "f" }), 0, 0, "/x m /m /z");
+	check_class("/x m f ~y g / / / /z", NULL, 0, 2, 0, "/x m f /y /f /m /z");
+	check_class("/x m f ~y / +200 / /z", NULL, 0, 0, 100, "/x m /m /z");
+	check_class("/x m f ~y +200 / / /z", NULL, 0, 0, 100, "/x m f /y /f /m /z");
+}
+
+/* An END of a function that was open before the data begins: what is open lies inside it, and ends with it. */
+static void test_outer_ends(void **state)
+{
+	(void)state;
+	/* f throws, y catches; g is called by what called y. */
+	check_class("f g / /y h / /z", ITEMS({ FILTER_FUNC, "f" }), 0, 0, "f g /g /y /z");
+	check_class("f /y g h / / /z", ITEMS({ FILTER_NOTRACE, "f" }), 0, 0, "/y g h /h /g /z");
+	check_class("f /y g h / / /z", NULL, 0, 1, 0, "f /y g /g /z");
+	check_class("f +10 /y g +200 / /z", NULL, 0, 0, 100, "/y g /g /z");
+	check_class("f +200 /y g +20 / /z", NULL, 0, 0, 100, "f /y /z");
 }
 
 /* What is decided does not wait: for a frame that was implied ended nobody waits any more. */
@@ -272,7 +291,8 @@ static void test_nothing_is_stuck(void **state)
 		      { "m a b c +10 /a d /d +300 /m", 2 },
 		      { "m a b +10 /m n +200 /n", 2 },
 		      { "m a > +10 /m", 1 },
-		      { "m a /z +10 /m", 0 } };
+		      { "m a ~z +10 /m", 0 },
+		      { "m a /z +10 /m", 2 } };
 	const struct filter_spec t100 = { .min_ns = 100 };
 
 	(void)state;
@@ -319,6 +339,7 @@ static void test_hostile_ends(void **state)
 		for (int k = 0; k < 3 * MANY; k++) {
 			if (k == MANY)
 				row = (struct spur_event){ .kind = SPUR_END_SPAN,
+							   .flags = SPUR_F_GAP,
 							   .cls = fake_class(t, "x",
 									     CLASS_FUNCTION) };
 			if (k == 2 * MANY)
@@ -968,6 +989,7 @@ int main(void)
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_ends_by_class),
 		cmocka_unit_test(test_orphan_ends),
+		cmocka_unit_test(test_outer_ends),
 		cmocka_unit_test(test_nothing_is_stuck),
 		cmocka_unit_test(test_hostile_ends),
 		cmocka_unit_test(test_events_follow_the_function),

@@ -479,6 +479,45 @@ static void test_unknown(void **state)
 			   "~ fxt/unknown-record at 104 x4\n~ fxt/unknown-scheduling at 304\n");
 }
 
+/* SPEC fxt/end: the only END of the file, in order or late, has SPUR_F_GAP if records are missing before it. */
+static void expect_gap(bool gap)
+{
+	const struct spur_options opt = { .threads = 1 };
+	const struct spur_event *rows;
+	struct spur_trace *t = open_file(&opt);
+	size_t n, ends = 0;
+
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			if (rows[i].kind == SPUR_END_SPAN) {
+				assert_int_equal((rows[i].flags & SPUR_F_GAP) != 0, gap);
+				ends++;
+			}
+	assert_int_equal(ends, 1);
+	spur_close(t);
+}
+
+static void test_gaps(void **state)
+{
+	(void)state;
+	for (int lost = 0; lost < 2; lost++)
+		for (int late = 0; late < 2; late++) {
+			out_clear(&file);
+			basics();
+			event(FXT_BEGIN, 100, 1, at(1), at(2), 0);
+			done();
+			if (lost)
+				provider_event(1, FXT_BUFFER_FILLED);
+			if (late) {
+				event(FXT_INSTANT, 300, 1, at(1), at(2), 0);
+				done();
+			}
+			event(FXT_END, 200, 1, at(1), at(2), 0);
+			done();
+			expect_gap(lost);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -505,6 +544,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_references, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_consequence, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_unknown, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_gaps, file_setup, file_teardown),
 	};
 
 	return cmocka_run_group_tests_name("fxt damage", tests, NULL, NULL);

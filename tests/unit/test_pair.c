@@ -80,6 +80,10 @@ static void expect_rows(const struct spur_event *rows, size_t n, const char *wan
 	{                                                              \
 		.kind = SPUR_END_SPAN, .cls = (c), .flags = SPUR_F_ANY \
 	}
+#define GAP(c)                                                         \
+	{                                                              \
+		.kind = SPUR_END_SPAN, .cls = (c), .flags = SPUR_F_GAP \
+	}
 #define OUT                                                        \
 	{                                                          \
 		.kind = SPUR_SWITCH, .cls = 9, .flags = SPUR_F_OUT \
@@ -117,16 +121,31 @@ static void test_by_class(void **state)
 	/* Recursion: the inner one. */
 	expect_rows(ROWS(B(1, -1), B(2, -1), B(1, -1), B(3, -1), E(1, -1), E(2, -1), E(1, -1)),
 		    "(1 (2 (1 (3 cut3 )1 )2 )1 ");
-	/* Nothing of that class is open: the stack stays as it is. */
-	expect_rows(ROWS(E(3, -1), B(1, -1), B(2, -1), E(3, -1), E(2, -1), E(2, -1), E(1, -1)),
-		    "orphan3 (1 (2 orphan3 )2 orphan2 )1 ");
 	/* Off the CPU: ends by any call row. */
-	expect_rows(ROWS(B(1, -1), B(2, -1), OUT, E(3, -1), OUT, E(1, -1)),
+	expect_rows(ROWS(B(1, -1), B(2, -1), OUT, GAP(3), OUT, E(1, -1)),
 		    "(1 (2 (9 cut-off9 orphan3 (9 cut-off9 cut2 )1 ");
 	/* A class like that of the time off the CPU is no match. */
-	expect_rows(ROWS(B(1, -1), OUT, E(9, -1)), "(1 (9 cut-off9 orphan9 ");
+	expect_rows(ROWS(B(1, -1), OUT, GAP(9)), "(1 (9 cut-off9 orphan9 ");
 	/* What stands for a missing frame is of no class. */
-	expect_rows(ROWS(B(1, 2), E(5, -1), E(1, -1), E(1, -1)), "(1 orphan5 )1 orphan1 ");
+	expect_rows(ROWS(B(1, 2), GAP(5), E(1, -1), GAP(1)), "(1 orphan5 )1 orphan1 ");
+}
+
+/* An END whose class is not open: its call began before the data, and everything open lies inside it. */
+static void test_outer(void **state)
+{
+	(void)state;
+	expect_rows(ROWS(E(3, -1), B(1, -1), B(2, -1), E(3, -1), E(2, -1), E(2, -1), E(1, -1)),
+		    "orphan3 (1 (2 cut2 cut1 orphan3 orphan2 orphan2 orphan1 ");
+	/* 2 throws, 3 catches; 4 is called by the caller of 3. */
+	expect_rows(ROWS(B(2, -1), E(3, -1), B(4, -1), E(4, -1), E(5, -1)),
+		    "(2 cut2 orphan3 (4 )4 orphan5 ");
+	expect_rows(ROWS(B(1, -1), OUT, E(9, -1)), "(1 (9 cut-off9 cut1 orphan9 ");
+	expect_rows(ROWS(B(1, 2), E(5, -1)), "(1 cut1 missing0 missing0 orphan5 ");
+	/* The END's BEGIN may be among lost records: the stack stays as it is. */
+	expect_rows(ROWS(B(1, -1), B(2, -1), GAP(3), E(2, -1), GAP(2), E(1, -1)),
+		    "(1 (2 orphan3 )2 orphan2 )1 ");
+	/* A recorded depth and the innermost of any class are other rules. */
+	expect_rows(ROWS(B(1, 0), E(2, 1), E(1, 0)), "(1 orphan2 )1 ");
 }
 
 static void test_any_class(void **state)
@@ -205,10 +224,15 @@ static void test_spans(void **state)
 		    "(1 [2 (3 )3 over2 @25 )1 ");
 	expect_walk(ROWS(B(1, -1), SPAN(2, 100), B(3, -1), E(1, -1)),
 		    "(1 [2 (3 cut3 @30 over2 @110 )1 ");
-	/* An END of nothing leaves spans that go on alone; it is none of a span. */
+	/* An END of nothing leaves spans that go on alone, and what is around them; it is none of a span. */
 	expect_walk(ROWS(B(1, -1), SPAN(2, 100), E(3, -1), E(2, -1), E(1, -1)),
 		    "(1 [2 orphan3 orphan2 over2 @110 )1 ");
-	expect_walk(ROWS(B(1, -1), SPAN(2, 5), E(3, -1), E(1, -1)), "(1 [2 over2 @15 orphan3 )1 ");
+	expect_walk(ROWS(B(1, -1), SPAN(2, 100), B(3, -1), E(4, -1), E(3, -1), E(1, -1)),
+		    "(1 [2 (3 orphan4 )3 over2 @110 )1 ");
+	expect_walk(ROWS(B(1, -1), SPAN(2, 5), GAP(3), E(1, -1)), "(1 [2 over2 @15 orphan3 )1 ");
+	/* With a span that is over there is nothing left to tell when the END's call began. */
+	expect_walk(ROWS(B(1, -1), SPAN(2, 5), E(3, -1), E(1, -1)),
+		    "(1 [2 over2 @15 cut1 @20 orphan3 orphan1 ");
 	expect_walk(ROWS(B(1, -1), SPAN(2, 100), ANY(7)), "(1 [2 over2 @110 )7 ");
 }
 
@@ -305,13 +329,15 @@ struct plain {
 	size_t n;
 };
 
-static bool plain_end(struct plain *p, uint32_t cls)
+static bool plain_end(struct plain *p, const struct spur_event *row)
 {
 	for (size_t i = p->n; i-- > 0;)
-		if (p->cls[i] == cls) {
+		if (p->cls[i] == row->cls) {
 			p->n = i;
 			return true;
 		}
+	if (!(row->flags & SPUR_F_GAP))
+		p->n = 0;
 	return false;
 }
 
@@ -330,6 +356,8 @@ static void random_rows(struct plain *model, uint32_t classes, unsigned seed)
 		row.kind = (unsigned)rand_r(&seed) % 16 < bias ? SPUR_BEGIN : SPUR_END_SPAN;
 		if (row.kind == SPUR_END_SPAN && model->n && rand_r(&seed) % 8)
 			row.cls = model->cls[model->n - 1];
+		if (row.kind == SPUR_END_SPAN && rand_r(&seed) % 1024)
+			row.flags = SPUR_F_GAP;
 		if (rand_r(&seed) % 4096 == 0)
 			row = (struct spur_event){ .kind = SPUR_SWITCH,
 						   .cls = 1,
@@ -338,7 +366,7 @@ static void random_rows(struct plain *model, uint32_t classes, unsigned seed)
 			pair_pop(&s);
 		if (row.kind == SPUR_END_SPAN) {
 			ended = pair_match(&s, &row);
-			assert_int_equal(ended, plain_end(model, row.cls));
+			assert_int_equal(ended, plain_end(model, &row));
 			if (ended)
 				pair_pop(&s);
 		} else {
@@ -390,7 +418,7 @@ static void apply_many(struct pair_stack *s, struct spur_event row, uint32_t fir
 
 static void test_hostile(void **state)
 {
-	const struct spur_event begin = B(0, -1), end = E(0, -1);
+	const struct spur_event begin = B(0, -1), end = GAP(0);
 	struct pair_stack s = { 0 };
 	const double start = seconds();
 
@@ -502,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_matching),
 		cmocka_unit_test(test_implied_ends),
 		cmocka_unit_test(test_by_class),
+		cmocka_unit_test(test_outer),
 		cmocka_unit_test(test_any_class),
 		cmocka_unit_test(test_orphans),
 		cmocka_unit_test(test_spans),

@@ -137,7 +137,7 @@ static void ends_by_class(void **state)
 				     FAKE_B(60, a, k),
 				     FAKE_E(70, b, k),
 				     FAKE_B(80, b, k),
-				     FAKE_E(90, c, k),
+				     FAKE_E(90, c, k), /* everything lies inside it */
 				     FAKE_E(95, b, k),
 				     FAKE_ANY(99, c, k),
 				     FAKE_B(100, a, k),
@@ -155,6 +155,7 @@ static void ends_by_class(void **state)
 	struct fake_feed f;
 
 	(void)state;
+	rows[6].flags = SPUR_F_GAP;
 	fake_feed(t, &f, ROWS(rows));
 	expect(t, (struct pass_options){ 0 },
 	       "  duration tid │ call\n"
@@ -168,9 +169,11 @@ static void ends_by_class(void **state)
 	       "           123 │ a() {\n"
 	       "           123 │   } /* b: no begin */\n"
 	       "           123 │   b() {\n"
-	       "           123 │     } /* c: no begin */\n"
-	       "  0.015 us 123 │   } /* b */\n"
-	       "  0.039 us 123 │ } /* a */\n"
+	       "  0.010 us 123 │   } /* b: no end */\n"
+	       "  0.030 us 123 │ } /* a: no end */\n"
+	       "           123 │ } /* c: no begin */\n"
+	       "           123 │ } /* b: no begin */\n"
+	       "           123 │ } /* c: no begin */\n"
 	       "  0.010 us 123 │ a();\n"
 	       "           123 │ a() {\n"
 	       "           123 │   /* c */\n"
@@ -197,7 +200,7 @@ static struct spur_trace *tail_trace(struct fake_feed *f)
 	memcpy(rows, calls, sizeof(calls));
 	for (int i = 4; i < 10; i++)
 		rows[i].flags = TAIL;
-	rows[12].flags = TAIL;
+	rows[12].flags = TAIL | SPUR_F_GAP;
 	rows[7].nargs = rows[8].nargs = 1;
 	rows[8].id = 3;
 	fake_feed(t, f, ROWS(rows));

@@ -428,7 +428,7 @@ static size_t model_keep(const struct model_stack *s, const struct spur_event *r
 		while (n && s->rows[n - 1]->cls != row->cls)
 			n--;
 		*open = n;
-		n = n ? n : s->depth;
+		n = n || !(row->flags & SPUR_F_GAP) ? n : s->depth;
 	}
 	return n;
 }
@@ -478,7 +478,10 @@ static void random_walk(struct spur_event *rows, uint32_t track, bool recorded, 
 
 		row.kind = end ? SPUR_END_SPAN : SPUR_BEGIN;
 		if (!recorded) {
-			row.flags = end && rand_r(seed) % 64 == 0 ? SPUR_F_ANY : 0;
+			row.flags = !end		     ? 0
+				    : rand_r(seed) % 64 == 0 ? SPUR_F_ANY
+				    : rand_r(seed) % 8	     ? SPUR_F_GAP
+							     : 0;
 			row.cls = !end		      ? row.cls
 				  : rand_r(seed) % 32 ? open[depth - 1]
 						      : MODEL_CLASSES;

@@ -114,6 +114,56 @@ static void test_raw_log(void **state)
 	expect_rows("1000 BEGIN fn#1 12\n1001 END fn#1 12\n~ raw-log at 2\n");
 }
 
+/*
+ * SPEC xray/forked-copy: process 8 is forked from process 7, whose buffer has four records by then. It writes them
+ * first, then its own; process 7 writes them again, with what follows.
+ */
+static void test_forked_copy(void **state)
+{
+	(void)state;
+	put_header(3, BASIC, 1000000000, 0);
+	for (int writer = 0; writer < 2; writer++) {
+		basic(ENTER, 1, 1000, 7, 7);
+		basic(ENTER_ARG, 2, 1001, 7, 7);
+		basic_arg(2, 99, 7, 7);
+		basic(EXIT, 2, 1002, 7, 7);
+		if (writer)
+			break;
+		basic(ENTER, 3, 1003, 8, 8);
+		basic(EXIT, 3, 1004, 8, 8);
+	}
+	basic(EXIT, 1, 1005, 7, 7);
+	expect_rows("1000 BEGIN fn#1 7\n1001 BEGIN fn#2 7 (arg1=99)\n1002 END fn#2 7\n"
+		    "1003 BEGIN fn#3 8\n1004 END fn#3 8\n1005 END fn#1 7\n"
+		    "~ forked-copy at 224\n");
+	/* A record that differs in one byte is none. */
+	made.buf[made.len - 2 * 32 + 2] ^= 1;
+	expect_rows("1000 BEGIN fn#1 7\n1001 BEGIN fn#2 7 (arg1=99)\n1002 END fn#2 7\n"
+		    "1002 END fn#2 7\n1003 BEGIN fn#3 8\n1004 END fn#3 8\n1005 END fn#1 7\n"
+		    "~ forked-copy at 224\n");
+}
+
+/* The same where the parent had no file yet: the child's file is its own, but for the copy. */
+static void test_forked_file(void **state)
+{
+	(void)state;
+	for (int other = 0; other < 2; other++) {
+		put_header(3, BASIC, 1000000000, 0);
+		basic(ENTER, 1, 1000, 7, 7);
+		basic(ENTER, 2, 1001, 7, 7);
+		basic(ENTER, 3, 1003, 8, 8);
+		/* With another thread of process 7 the file is that process's too. */
+		if (other)
+			basic(ENTER, 3, 1003, 9, 7);
+		basic(EXIT, 3, 1004, 8, 8);
+		basic(EXIT, 2, 1005, 8, 8);
+		expect_rows(other ? "1000 BEGIN fn#1 7\n1001 BEGIN fn#2 7\n1003 BEGIN fn#3 9\n"
+				    "1003 BEGIN fn#3 8\n1004 END fn#3 8\n1005 END fn#2 8\n"
+				  : "1003 BEGIN fn#3 8\n1004 END fn#3 8\n1005 END fn#2 8\n"
+				    "~ forked-copy at 32\n");
+	}
+}
+
 static void put_profile(uint64_t version)
 {
 	out_clear(&made);
@@ -168,6 +218,74 @@ static void test_profile(void **state)
 		      "1700000000000000000 SAMPLE fn#3 12 (calls=1, ticks=9, stack=fn#3)\n"
 		      "1700000000000000000 NATIVE profile block 12 retimed\n"
 		      "1700000000000000000 SAMPLE fn#4 12 (calls=1, ticks=1, stack=fn#4)\n");
+}
+
+/* The first `count` rows of the file have these durations and flags. */
+static void expect_durations(const int64_t *durations, const uint16_t *flags, size_t count)
+{
+	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	size_t n;
+
+	file_write(made.buf, made.len);
+	assert_int_equal(spur_open(&t, path, &opt, NULL), SPUR_OK);
+	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+	assert_int_equal(n, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(rows[i].dur, durations[i]);
+		assert_int_equal(rows[i].flags, flags[i]);
+	}
+	spur_close(t);
+}
+
+/*
+ * SPEC xray/profile-ticks: f1 calls f2 and f3, f2 calls f3. What a row has is what the functions called do not have,
+ * whatever comes first; other blocks have calls of their own.
+ */
+static void test_profile_ticks(void **state)
+{
+	(void)state;
+	for (int order = 0; order < 2; order++) {
+		big = order;
+		put_profile(0x20180424);
+		put_block(16 + 28 + 32 + 28 + 24, 0, 12);
+		put_stack("\002\001", 5, 70);
+		put_stack("\003\002\001", 5, 40);
+		put_stack("\003\001", 2, 25);
+		put_stack("\001", 1, 100);
+		put_block(16 + 24, 1, 12);
+		put_stack("\001", 1, 11);
+		expect_durations((const int64_t[]){ 30, 40, 25, 5, 11 }, (const uint16_t[5]){ 0 },
+				 5);
+	}
+}
+
+/* SPEC xray/negative-ticks: f3 throws, f1 catches; of f2 and f1 f3's ticks were taken away once more each */
+static void test_negative_ticks(void **state)
+{
+	(void)state;
+	put_profile(0x20180424);
+	put_block(16 + 24 + 28 + 32 + 28, 0, 12);
+	put_stack("\001", 1, (uint64_t)-20);
+	put_stack("\002\001", 1, 5);
+	put_stack("\003\002\001", 1, 30);
+	put_stack("\004\001", 1, 3);
+	expect_rows("1700000000000000000 SAMPLE fn#1 12 (calls=1, ticks=-20, stack=fn#1)\n"
+		    "1700000000000000000 SAMPLE fn#2 12 (calls=1, ticks=5, stack=fn#1>fn#2)\n"
+		    "1700000000000000000 SAMPLE fn#3 12 (calls=1, ticks=30, "
+		    "stack=fn#1>fn#2>fn#3)\n"
+		    "1700000000000000000 SAMPLE fn#4 12 (calls=1, ticks=3, stack=fn#1>fn#4)\n"
+		    "~ negative-ticks at 64 x2\n");
+	expect_durations((const int64_t[]){ 0, 0, 30, 3 },
+			 (const uint16_t[]){ SPUR_F_UNRELIABLE, SPUR_F_UNRELIABLE, 0, 0 }, 4);
+	/* The caller of what was negative: nothing tells how much of its ticks is its own. */
+	put_profile(0x20180424);
+	put_block(16 + 24 + 28, 0, 12);
+	put_stack("\001", 1, 100);
+	put_stack("\002\001", 1, (uint64_t)-1);
+	expect_durations((const int64_t[]){ 100, 0 },
+			 (const uint16_t[]){ SPUR_F_UNRELIABLE, SPUR_F_UNRELIABLE }, 2);
 }
 
 static void test_profile_rows(void **state)
@@ -267,6 +385,29 @@ static void test_probe(void **state)
 }
 
 /* SPEC xray/flags, SPEC xray/emulated */
+/* SPEC xray/ring-wrapped: by the order of one thread's buffers, which those of another do not change */
+static void test_info_ring(void **state)
+{
+	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+
+	(void)state;
+	for (int wrapped = 0; wrapped < 2; wrapped++) {
+		struct spur_trace *t;
+		bool said = false;
+
+		put_header(5, FDR, 1000000000, 4096);
+		buffer_simple(12, wrapped ? 40 : 10, wrapped ? 4000 : 1000, 1);
+		buffer_simple(13, 5, 500, 1);
+		buffer_simple(12, 20, 2000, 1);
+		file_write(made.buf, made.len);
+		assert_int_equal(spur_open(&t, path, &opt, NULL), SPUR_OK);
+		for (size_t k = 0; k < t->ninfo; k++)
+			said |= strcmp(t->info[k].key, "ring") == 0;
+		assert_int_equal(said, wrapped);
+		spur_close(t);
+	}
+}
+
 static void test_info(void **state)
 {
 	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
@@ -372,9 +513,12 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, file_make, file_remove)
 	static const struct CMUnitTest tests[] = {
-		T(test_records), T(test_arguments), T(test_strays),	  T(test_damage),
-		T(test_raw_log), T(test_profile),   T(test_profile_rows), T(test_profile_damage),
-		T(test_probe),	 T(test_info),	    T(test_directory),	  T(test_follow),
+		T(test_records),	T(test_arguments),	T(test_strays),
+		T(test_damage),		T(test_raw_log),	T(test_profile),
+		T(test_profile_rows),	T(test_profile_damage), T(test_profile_ticks),
+		T(test_negative_ticks), T(test_forked_copy),	T(test_forked_file),
+		T(test_probe),		T(test_info),		T(test_info_ring),
+		T(test_directory),	T(test_follow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -398,6 +398,59 @@ static void test_prefixes(void **state)
 	free(whole);
 }
 
+/* The ENDs of the file that have SPUR_F_GAP, a bit each, the first row lowest. */
+static uint64_t gaps(void)
+{
+	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	uint64_t bits = 0;
+	unsigned at = 0;
+	size_t n;
+
+	file_write(made.buf, made.len);
+	assert_int_equal(spur_open(&t, path, &opt, NULL), SPUR_OK);
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++, at++)
+			if (rows[i].kind == SPUR_END_SPAN && (rows[i].flags & SPUR_F_GAP))
+				bits |= UINT64_C(1) << at;
+	spur_close(t);
+	return bits;
+}
+
+/* Behind lost records an END may have lost its BEGIN, in every later buffer of the thread. */
+static void test_gaps(void **state)
+{
+	size_t at;
+
+	(void)state;
+	put_header(5, FDR, 1000000000, 4096);
+	buffer_begin(5, 12, 5);
+	cpu(3, 1000);
+	for (int i = 0; i < 4; i++) {
+		fn(ENTER, 1, 1);
+		fn(EXIT, 1, 1);
+	}
+	at = made.len;
+	for (int i = 0; i < 4; i++) {
+		fn(ENTER, 1, 1);
+		fn(EXIT, 1, 1);
+	}
+	buffer_end();
+	buffer_simple(12, 6, 2000, 3);
+	assert_int_equal(gaps(), 0);
+	made.buf[at] = 8; /* no kind of call */
+	/* 17 rows remain: ENDs at 1, 3, 5, 7 before, 8, 10, 12, 14, 16 behind. */
+	assert_int_equal(gaps(), 0x15500);
+	put_header(3, BASIC, 1000000000, 0);
+	for (uint32_t i = 0; i < 8; i++)
+		basic(i % 2 ? EXIT : ENTER, 1, 1000 + i, 12, 7);
+	assert_int_equal(gaps(), 0);
+	made.buf[32 + 2 * 32] = 2;
+	/* Found before threads are read apart: 7 rows, ENDs at 1, 2, 4, 6. */
+	assert_int_equal(gaps(), 0x56);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, file_make, file_remove)
@@ -406,6 +459,7 @@ int main(void)
 		T(test_no_extents), T(test_garbage),	 T(test_heads),	     T(test_bad_records),
 		T(test_shifted),    T(test_unknown),	 T(test_unexpected), T(test_bad_event),
 		T(test_bad_ticks),  T(test_buffer_size), T(test_no_end),     T(test_prefixes),
+		T(test_gaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

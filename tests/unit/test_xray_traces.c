@@ -138,7 +138,9 @@ static void check_synth(const char *name, const char *base)
 		struct spur_damage d;
 
 		assert_true(spur_damage(t, i, &d));
-		assert_string_equal(d.code, "xray/no-map");
+		/* Writers other than LLVM's leave nothing out, but nothing in the file tells. */
+		if (strcmp(d.code, "xray/typed-extents") != 0)
+			assert_string_equal(d.code, "xray/no-map");
 	}
 	out_char(&seen, '\0');
 	a = sorted(seen.buf);

@@ -140,7 +140,10 @@ static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct s
 	row->name = trace_class(f->ctf->t, row->cls)->name;
 }
 
-/* What the event means beside its fields. */
+/*
+ * What the event means beside its fields. ENDs have SPUR_F_GAP: a thread's events come from the streams of all CPUs,
+ * which begin and lose events each at other times.
+ */
 static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
 	switch ((enum event_rule)e->rule) {
@@ -149,6 +152,7 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_EXIT:
 		row->kind = SPUR_END_SPAN;
+		row->flags |= SPUR_F_GAP;
 		break;
 	case RULE_FUNCTION_ENTRY:
 		row->kind = SPUR_BEGIN;
@@ -156,6 +160,7 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_FUNCTION_EXIT:
 		row->kind = SPUR_END_SPAN;
+		row->flags |= SPUR_F_GAP;
 		if (e->slot[0] == CTF_NO_SLOT)
 			row->flags |= SPUR_F_ANY;
 		else

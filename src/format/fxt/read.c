@@ -58,6 +58,8 @@ ALWAYS_INLINE uint64_t plain_rows(struct fxt *x, struct fill *w, uint32_t cap, b
 	}
 	if (row > rows)
 		x->last = row[-1].ts;
+	for (struct spur_event *made = rows + w->count; x->gaps && made < row; made++)
+		fxt_mark_gap(x, made);
 	late += (uint64_t)(row - rows) - w->count;
 	x->order = order;
 	x->off = (uint64_t)(p - data);

@@ -244,6 +244,7 @@ struct fxt {
 
 	struct fxt_resync resync;
 	uint64_t lost_until; /* end of the last bytes that were passed over; 0: none */
+	bool gaps; /* records are missing before x->off: ENDs have SPUR_F_GAP */
 
 	/* What the records say of time. */
 	struct fxt_clock clock; /* the first provider's */
@@ -375,5 +376,12 @@ enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev,
 			  struct spur_args *args);
 enum spur_status fxt_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
+
+/* SPEC fxt/end: what an END may close behind records that are missing */
+static inline void fxt_mark_gap(const struct fxt *x, struct spur_event *row)
+{
+	if (x->gaps && row->kind == SPUR_END_SPAN)
+		row->flags |= SPUR_F_GAP;
+}
 
 #endif

@@ -266,6 +266,7 @@ static bool event_rows(struct making *m)
 	/* SPEC fxt/end: closes the innermost span of its category and name; without a name, the innermost */
 	if (kind == SPUR_END_SPAN && !name)
 		row->flags |= SPUR_F_ANY;
+	fxt_mark_gap(x, row);
 	return true;
 }
 
@@ -594,6 +595,7 @@ static bool provider_event_rows(struct making *m)
 		return add_row(m, SPUR_NATIVE, fxt_provider_track(x, p),
 			       x->own_classes[FXT_CLASS_PROVIDER_EVENT]);
 	}
+	x->gaps = true;
 	diag_add(x->log, DIAG_WARN, "fxt/buffer-filled", x->file, r->off, 0,
 		 "provider event: provider %u says that its buffer was full: records are missing",
 		 p->id);

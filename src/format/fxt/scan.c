@@ -34,6 +34,7 @@ void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
 			 (unsigned long long)f->lost);
 	x->off += f->lost;
 	x->lost_until = x->off;
+	x->gaps = true;
 }
 
 uint64_t fxt_row_rank(const struct spur_event *row)
@@ -54,6 +55,7 @@ static bool put_by(struct fxt *x, const uint8_t *p, bool *good)
 	if (!plain_event(x, plain_tables(x), p, data_end, &e, x->swap, false))
 		return false;
 	plain_row(&row, &e, (uint64_t)(p - x->src->data));
+	fxt_mark_gap(x, &row);
 	*good = reorder_add(&x->order, row.ts, fxt_row_rank(&row), &row);
 	return *good;
 }

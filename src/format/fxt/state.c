@@ -163,6 +163,7 @@ bool fxt_state_rewind(struct fxt *x)
 	x->replayed = 1;
 	x->lost_until = 0;
 	memset(x->resync.searched, 0, sizeof(x->resync.searched));
+	x->gaps = false;
 	return true;
 }
 

@@ -9,6 +9,9 @@ enum {
 	LONG_RUN = 16, /* records by which places are compared */
 	TYPE_CALL = 0,
 	TYPE_ARGUMENT = 1,
+	COPY_RUNS = 64, /* of a thread, in which the original of a record is searched for */
+	BUFFER_RECORDS =
+		1024, /* of a thread that are not written yet, unless the user asked for more */
 };
 
 static const uint32_t no_run = UINT32_MAX;
@@ -144,18 +147,106 @@ static bool add_record(struct xray *x, uint64_t off, uint32_t thread, bool follo
 	run = xray_list_add(&x->list);
 	if (!run)
 		return false;
-	*run = (struct xray_run){ .off = off, .count = 1, .next = no_run };
-	if (th->bytes == XRAY_RECORD)
+	*run = (struct xray_run){ .off = off, .count = 1, .next = no_run, .before = no_run };
+	if (th->bytes == XRAY_RECORD) {
 		th->first = x->list.count - 1;
-	else
+	} else {
+		run->before = (uint32_t)th->last;
 		runs(x)[th->last].next = (uint32_t)(x->list.count - 1);
+	}
 	th->last = x->list.count - 1;
 	return true;
 }
 
+/* --- copies of another process's records --- */
+
+/* Looks for a call that is equal to the one at `off` among the thread's last ones, whose ticks ascend. */
+static struct xray_copy find_original(const struct xray *x, const struct xray_thread *th,
+				      uint64_t off)
+{
+	struct xray_copy copy = { .run = (uint32_t)th->last, .last = th->copy.last };
+	const uint64_t tsc = record_at(x, off).tsc;
+	uint32_t lo = 0, hi;
+
+	for (int i = 0; copy.run != no_run && i < COPY_RUNS; i++) {
+		if (load64(xray_at(x, runs(x)[copy.run].off) + 8, x->swap) <= tsc)
+			break;
+		copy.run = runs(x)[copy.run].before;
+	}
+	if (copy.run == no_run)
+		return copy;
+	hi = runs(x)[copy.run].count;
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+		const uint8_t *p = xray_at(x, runs(x)[copy.run].off + (uint64_t)mid * XRAY_RECORD);
+
+		if (load16(p, x->swap) == TYPE_CALL && load64(p + 8, x->swap) < tsc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	copy.at = lo;
+	return copy;
+}
+
+/*
+ * SPEC xray/forked-copy: the record repeats one of its thread. Parent and child write the parent's buffer of the moment
+ * of the fork, both to the file that the parent had open.
+ */
+static bool is_copy(const struct xray *x, struct xray_thread *th, uint64_t off,
+		    const struct basic *r)
+{
+	struct xray_copy *copy = &th->copy;
+	const struct xray_run *run;
+
+	if (copy->run == no_run && th->bytes && r->type == TYPE_CALL && r->tsc < copy->last)
+		*copy = find_original(x, th, off);
+	if (copy->run == no_run)
+		return false;
+	run = &runs(x)[copy->run];
+	if (copy->at >= run->count ||
+	    memcmp(xray_at(x, run->off + (uint64_t)copy->at * XRAY_RECORD), xray_at(x, off),
+		   XRAY_RECORD) != 0) {
+		copy->run = no_run;
+		return false;
+	}
+	if (++copy->at == run->count) {
+		copy->run = run->next;
+		copy->at = 0;
+	}
+	return true;
+}
+
+/*
+ * SPEC xray/forked-copy: where the parent had not opened a file yet, the child's begins with the parent's buffer: the
+ * records of one thread of a process that has no others in the file. Returns how many.
+ */
+static uint64_t find_parent(const struct xray *x)
+{
+	const struct xray_thread *first = x->nthreads > 1 ? x->threads[0] : NULL;
+
+	if (!first || first->pid < 0 || runs(x)[first->first].next != no_run ||
+	    runs(x)[first->first].count > BUFFER_RECORDS)
+		return 0;
+	for (size_t i = 1; i < x->nthreads; i++)
+		if (x->threads[i]->pid == first->pid)
+			return 0;
+	return runs(x)[first->first].count;
+}
+
+static void say_copies(const struct xray *x, uint64_t off, uint64_t copies)
+{
+	if (copies)
+		diag_add(
+			&x->t->diag, DIAG_NOTE, "xray/forked-copy", x->file, off, 0,
+			"file: expected each record once, found %llu that a forked process repeats "
+			"from its parent: left out",
+			(unsigned long long)copies);
+}
+
 bool xray_basic_open(struct xray *x)
 {
-	uint64_t off = XRAY_HEADER, behind = 0;
+	uint64_t off = XRAY_HEADER, behind = 0, copies = 0, parents, first_copy = 0;
 	uint32_t thread = SPUR_NONE;
 	struct basic last = { .tid = XRAY_NO_THREAD };
 
@@ -166,11 +257,25 @@ bool xray_basic_open(struct xray *x)
 
 		if (!same)
 			thread = xray_thread_get(x, r.pid, r.tid);
-		if (thread == SPUR_NONE || !add_record(x, off, thread, same && off == behind))
+		if (thread == SPUR_NONE)
 			return false;
 		last = r;
+		if (is_copy(x, x->threads[thread], off, &r)) {
+			first_copy = copies++ ? first_copy : off;
+			continue;
+		}
+		if (!add_record(x, off, thread, same && off == behind))
+			return false;
+		if (r.type == TYPE_CALL)
+			x->threads[thread]->copy.last = r.tsc;
 		behind = off + XRAY_RECORD;
 	}
+	parents = copies ? 0 : find_parent(x);
+	if (parents) {
+		x->threads[0]->copied = true;
+		first_copy = XRAY_HEADER;
+	}
+	say_copies(x, first_copy, copies + parents);
 	return true;
 }
 
@@ -303,7 +408,7 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	}
 	words.name_cls = xray_words_get(x, r.id);
 	flags = keep_order(x, f, th, &r, off);
-	words.rest = xray_call_rest(th->call, r.kind, r.cpu) | row_rest(0, flags, 0, 0);
+	words.rest = xray_call_rest(th, r.kind, r.cpu) | row_rest(0, flags, 0, 0);
 	row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), r.id, off, words);
 	th->call = r.kind;
 	/* What follows is not waited for where nothing says that it will come. */

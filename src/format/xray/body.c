@@ -131,23 +131,42 @@ static void say_truncated(struct fdr *r)
 }
 
 /*
- * The buffer ends inside a record.
- * SPEC xray/typed-extents: the writers of version 5 leave out 16 bytes for each typed event
+ * SPEC xray/typed-extents: the writers of versions 4 and 5 leave out 16 bytes for each typed event, wherever that cuts
+ * the records off; of the last one `left` bytes are there. Returns false if that does not apply to the buffer.
  */
+static bool say_typed(struct fdr *r, uint64_t left)
+{
+	const struct xray_feed *xf = r->xf;
+	const uint64_t missing = (uint64_t)xf->typed * XRAY_METADATA;
+
+	if (!xf->typed || r->x->version < 4)
+		return false;
+	if (left)
+		diag_add(&r->f->diag, DIAG_WARN, "xray/typed-extents", r->x->file, xf->pos,
+			 left + missing,
+			 "buffer: expected 16 more bytes for each of its %u typed events, found "
+			 "its end inside a record: the writer left them out",
+			 xf->typed);
+	else
+		diag_add(&r->f->diag, DIAG_WARN, "xray/typed-extents", r->x->file, xf->pos, missing,
+			 "buffer: expected 16 more bytes for each of its %u typed events, found "
+			 "its end between records: up to %llu bytes are missing, as LLVM leaves "
+			 "them out",
+			 xf->typed, (unsigned long long)missing);
+	r->th->gap = true;
+	return true;
+}
+
+/* The buffer ends inside a record. */
 static void take_torn(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 	const uint64_t left = xf->buffer.end - xf->pos;
 
+	r->th->gap = true;
 	if (xf->buffer.flags & BUFFER_CUT)
 		say_truncated(r);
-	else if (xf->typed && r->x->version > 3)
-		diag_add(&r->f->diag, DIAG_WARN, "xray/typed-extents", r->x->file, xf->pos, left,
-			 "buffer: expected 16 more bytes for each of its %u typed events, found "
-			 "its end inside a "
-			 "record: the writer left them out",
-			 xf->typed);
-	else
+	else if (!say_typed(r, left))
 		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/torn-record", r->x->file, xf->pos, left,
 			 "record: expected to end within its buffer, found %llu bytes",
 			 (unsigned long long)left);
@@ -214,6 +233,7 @@ static void take_bad(struct fdr *r, const char *expected, unsigned found)
 
 	diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-record", r->x->file, r->xf->pos,
 		 next - r->xf->pos, "record: expected %s, found %u", expected, found);
+	r->th->gap = true;
 	r->xf->pos = next;
 }
 
@@ -448,8 +468,7 @@ static void take_call(struct fdr *r, const uint8_t *p)
 			 load32(p + 4, r->x->swap));
 	th->base = call_ticks(r, p);
 	xf->first = false;
-	row = put_row(r, th->base, id, words, xray_call_rest(th->call, kind, th->cpu),
-		      XRAY_FUNCTION);
+	row = put_row(r, th->base, id, words, xray_call_rest(th, kind, th->cpu), XRAY_FUNCTION);
 	th->call = (uint8_t)kind;
 	xf->pos += XRAY_FUNCTION;
 	if (row->kind == SPUR_BEGIN)
@@ -497,7 +516,7 @@ static uint64_t event_length(struct fdr *r, int32_t size)
 			xf->junk += payload;
 	}
 	diag_add(&r->f->diag, DIAG_WARN, "xray/overwritten-payload", r->x->file,
-		 xf->pos + XRAY_METADATA, payload,
+		 xf->pos + XRAY_METADATA, payload < left ? payload : left,
 		 "event: expected %llu bytes of payload, found the next record: the writer put it "
 		 "there",
 		 (unsigned long long)payload);
@@ -683,7 +702,7 @@ static void finish_buffer(struct fdr *r)
 {
 	if (r->xf->buffer.flags & BUFFER_CUT)
 		say_truncated(r);
-	else if (r->x->version == 1)
+	else if (!say_typed(r, 0) && r->x->version == 1)
 		diag_add(&r->f->diag, DIAG_WARN, "xray/no-end", r->x->file, r->xf->pos, 0,
 			 "buffer: expected an EndOfBuffer record, found none");
 	close_buffer(r);

@@ -13,12 +13,18 @@ enum {
 static_assert(SPUR_BEGIN == 0 && SPUR_END_SPAN == 1, "kinds are made without a branch");
 
 /* SPEC xray/call-kinds, SPEC xray/tail: by the kind of the record before and its own */
-uint64_t xray_call_rest(unsigned before, unsigned kind, uint16_t cpu)
+static uint64_t call_rest(unsigned before, unsigned kind, bool gap, uint16_t cpu)
 {
 	const bool enter = kind == CALL_ENTER || kind == CALL_ENTER_ARGS;
 	const bool tail = enter ? before == CALL_TAIL_EXIT : kind == CALL_TAIL_EXIT;
+	const unsigned flags = (tail ? SPUR_F_TAIL : 0u) | (gap && !enter ? SPUR_F_GAP : 0u);
 
-	return row_rest(enter ? SPUR_BEGIN : SPUR_END_SPAN, tail ? SPUR_F_TAIL : 0, cpu, 0);
+	return row_rest(enter ? SPUR_BEGIN : SPUR_END_SPAN, (uint16_t)flags, cpu, 0);
+}
+
+uint64_t xray_call_rest(const struct xray_thread *th, unsigned kind, uint16_t cpu)
+{
+	return call_rest(th->call, kind, th->gap, cpu);
 }
 
 /* Where a run of records ended, and at how many ticks from the origin. */
@@ -62,7 +68,7 @@ static inline __attribute__((always_inline)) struct run take_run(const struct fd
 	uint32_t before = r->th->call * 2u;
 
 	for (unsigned i = 0; i < CALLS_SEEN; i++)
-		rest[i] = xray_call_rest(i / CALL_KINDS, i % CALL_KINDS, r->th->cpu);
+		rest[i] = call_rest(i / CALL_KINDS, i % CALL_KINDS, r->th->gap, r->th->cpu);
 	for (; off < end; off += XRAY_FUNCTION, row += sizeof(struct spur_event)) {
 		const uint32_t w = load32(data + off, swap), delta = load32(data + off + 4, swap);
 		const uint32_t kind = big ? w >> 27 & 6 : w & 6;

@@ -193,7 +193,7 @@ static void sample_args(struct xray *x, const struct spur_event *ev, struct spur
 	const uint8_t *p = xray_at(x, ev->off + ev->len - 16);
 
 	put_u64(x, args, NAME_CALLS, load64(p, x->swap));
-	put_u64(x, args, NAME_TICKS, load64(p + 8, x->swap));
+	put_i64(x, args, NAME_TICKS, (int64_t)load64(p + 8, x->swap));
 	put_stack(x, ev, args);
 }
 

@@ -1,10 +1,16 @@
 /*
  * Profiling mode: for each thread the call stacks that were seen, with how often and for how many ticks. A stack is a
  * SAMPLE row. The file has one time, that of its writing.
+ *
+ * Rows have the ticks of a function itself, the file those of its calls with all that they called. To tell the former,
+ * each block is read twice; memory is taken for the call paths of one block.
  */
 #include "format/xray/reader.h"
 
-enum { STACK_NUMBERS = 16 }; /* bytes behind the 0 that ends a stack: calls and ticks */
+enum {
+	STACK_NUMBERS = 16, /* bytes behind the 0 that ends a stack: calls and ticks */
+	MAX_NODES = 1 << 28,
+};
 
 static int64_t header_pid(const struct xray *x)
 {
@@ -110,6 +116,126 @@ static void take_bad(const struct xray *x, struct xray_feed *xf, struct diag_log
 	xf->pos += lost;
 }
 
+/* --- ticks of a function itself --- */
+
+struct xray_callees {
+	uint64_t ticks; /* of the paths that have one call more; negative ones left out */
+	bool negative;
+};
+
+/* A path of calls is a node, numbered from 1; 0 is the path of no call. */
+struct xray_tree {
+	struct map64 nodes; /* node of the caller's path and function -> node */
+	struct xray_callees *callees; /* by node */
+	size_t cap;
+};
+
+/*
+ * The node of the `n` functions at `p`, the root last. Returns SPUR_NONE if it is not there and `add` is false, or if
+ * out of memory.
+ */
+static uint32_t tree_node(const struct xray *x, struct xray_tree *tree, const uint8_t *p, size_t n,
+			  bool add)
+{
+	uint64_t node = 0;
+
+	while (n--) {
+		const uint64_t key = node << 32 | load32(p + 4 * n, x->swap);
+		struct map64_slot *slot =
+			add ? map64_put(&tree->nodes, key) : map64_find(&tree->nodes, key);
+
+		if (!slot)
+			return SPUR_NONE;
+		if (!slot->value)
+			slot->value = tree->nodes.count;
+		node = slot->value;
+	}
+	return (uint32_t)node;
+}
+
+void xray_profile_close(struct xray_feed *xf)
+{
+	struct xray_tree *tree = xf->tree;
+
+	if (!tree)
+		return;
+	map64_free(&tree->nodes);
+	mem_free(tree->callees);
+	mem_free(tree);
+	xf->tree = NULL;
+}
+
+/* Functions of a stack of that many bytes. */
+static size_t stack_calls(uint64_t len)
+{
+	return len < 4 + STACK_NUMBERS ? 0 : (size_t)(len - 4 - STACK_NUMBERS) / 4;
+}
+
+/* Notes a stack's ticks as those of a callee of its caller. Returns false if out of memory. */
+static bool tree_add(const struct xray *x, struct xray_tree *tree, const uint8_t *p, uint64_t len)
+{
+	const int64_t ticks = (int64_t)load64(p + len - 8, x->swap);
+	struct xray_callees *callees;
+	uint32_t node;
+
+	if (stack_calls(len) < 2)
+		return true;
+	node = tree_node(x, tree, p + 4, stack_calls(len) - 1, true);
+	if (node == SPUR_NONE || !mem_grow((void **)&tree->callees, &tree->cap, (size_t)node + 1,
+					   sizeof(*tree->callees), MAX_NODES))
+		return false;
+	callees = &tree->callees[node];
+	callees->negative |= ticks < 0;
+	if (ticks > 0 && __builtin_add_overflow(callees->ticks, (uint64_t)ticks, &callees->ticks))
+		callees->ticks = UINT64_MAX;
+	return true;
+}
+
+/* Collects the ticks of all callees in the block at hand. Returns false if out of memory. */
+static bool tree_open(const struct xray *x, struct xray_feed *xf)
+{
+	uint64_t at = xf->buffer.off, len;
+
+	xray_profile_close(xf);
+	xf->tree = mem_alloc(sizeof(*xf->tree));
+	if (!xf->tree)
+		return false;
+	while (at < xf->buffer.end && (len = xray_profile_length(x, at, xf->buffer.end)) != 0) {
+		if (len <= UINT32_MAX && !tree_add(x, xf->tree, xray_at(x, at), len))
+			return false;
+		at += len;
+	}
+	return true;
+}
+
+/*
+ * SPEC xray/profile-ticks: those of a call path are of its calls as a whole, so what its callees have is subtracted.
+ * SPEC xray/negative-ticks: where an exception leaves functions the writer subtracts from each the ticks of all that
+ * it left before: such ticks are wrong, and may be negative.
+ */
+static void set_self(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+		     struct spur_event *row)
+{
+	static const struct xray_callees none;
+	const uint8_t *p = xray_at(x, row->off);
+	const int64_t ticks = (int64_t)load64(p + row->len - 8, x->swap);
+	const uint32_t node = tree_node(x, xf->tree, p, stack_calls(row->len), false);
+	const struct xray_callees *callees =
+		node < xf->tree->cap ? &xf->tree->callees[node] : &none;
+	const bool fits = ticks >= 0 && (uint64_t)ticks >= callees->ticks;
+
+	if (!fits || callees->negative)
+		row->flags |= SPUR_F_UNRELIABLE;
+	if (fits)
+		row->dur = ticks_ns(&xf->ticks, (uint64_t)ticks - callees->ticks);
+	else
+		diag_add(diag, DIAG_WARN, "xray/negative-ticks", x->file, row->off + row->len - 8,
+			 0,
+			 "stack: expected at least the %llu ticks of the functions called, found "
+			 "%lld: an exception left the function; it counts as 0",
+			 (unsigned long long)callees->ticks, (long long)ticks);
+}
+
 /* SPEC xray/profile-record: function numbers from leaf to root, 0, calls, ticks */
 static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *diag,
 		      struct spur_event *row, bool *any)
@@ -127,7 +253,7 @@ static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *dia
 	words.len_track = row_pair((uint32_t)len, xf->thread->track);
 	words.name_cls = xray_words_get(x, load32(p, x->swap));
 	row_store(row, x->timestamp, load64(p + len - 16, x->swap), off, words);
-	row->dur = ticks_ns(&xf->ticks, load64(p + len - 8, x->swap));
+	set_self(x, xf, diag, row);
 	row->nargs = 3;
 	xf->pos += len;
 	return words.name_cls != 0;
@@ -167,8 +293,8 @@ static bool open_block(struct xray *x, struct feed *f, struct batch *b)
 			   &b->rows[b->count++]);
 	}
 	xf->pos = xf->buffer.off;
-	xf->open = true;
-	return true;
+	xf->open = tree_open(x, xf);
+	return xf->open;
 }
 
 enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b)

@@ -108,7 +108,7 @@ struct xray_buffer {
 struct xray_run {
 	uint64_t off;
 	uint32_t count;
-	uint32_t next; /* run of the same thread; UINT32_MAX: none */
+	uint32_t next, before; /* runs of the same thread; UINT32_MAX: none */
 };
 
 /* Array in scratch memory. */
@@ -116,6 +116,13 @@ struct xray_list {
 	void *items;
 	size_t count, cap;
 	size_t size; /* of an item */
+};
+
+/* Where the records stand that the next ones of a thread repeat. */
+struct xray_copy {
+	uint32_t run; /* UINT32_MAX: they repeat none */
+	uint32_t at; /* record of the run */
+	uint64_t last; /* ticks of the thread's last call */
 };
 
 /* A thread with what is carried from one of its buffers to the next. */
@@ -131,6 +138,9 @@ struct xray_thread {
 	uint8_t call; /* enum xray_call of the record before */
 	bool based; /* base comes from the file */
 	bool before; /* there was a buffer before this one */
+	bool copied; /* basic: another process's, whose log has its records too; no feed */
+	struct xray_copy copy; /* basic, while opening */
+	bool gap; /* records of it are missing: its ENDs have SPUR_F_GAP */
 };
 
 /* Where the search for buffers stands. */
@@ -173,6 +183,7 @@ struct xray_feed {
 	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
 	struct ticks ticks;
+	struct xray_tree *tree; /* profiling: call paths of the block */
 };
 
 struct xray {
@@ -183,6 +194,7 @@ struct xray {
 	enum xray_mode mode;
 	bool big, swap; /* the file is big endian; it is not of the machine's order */
 	bool stored; /* rows as they stand in the file */
+	bool wrapped; /* FDR: the oldest buffers are overwritten */
 	bool follow; /* which is still being written */
 	uint16_t version, type;
 	uint32_t flags;
@@ -321,8 +333,8 @@ uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids
 /* SPEC xray/overwritten-payload */
 enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b);
 
-/* The last word of a call's row, by the kinds of the record before and its own. */
-uint64_t xray_call_rest(unsigned before, unsigned kind, uint16_t cpu);
+/* The last word of a call's row, by its kind and the thread as the record before left it. */
+uint64_t xray_call_rest(const struct xray_thread *th, unsigned kind, uint16_t cpu);
 enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* --- basic and profiling mode --- */
@@ -339,6 +351,8 @@ bool xray_basic_open(struct xray *x); /* finds each thread's records */
 uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max);
 enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b);
 bool xray_profile_open(struct xray *x);
+/* Frees what a feed keeps of its block. */
+void xray_profile_close(struct xray_feed *xf);
 /* Bytes of the stack at `off`; 0: it does not end before `end`. */
 uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end);
 enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b);

@@ -59,7 +59,11 @@ uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
 	if (!th)
 		return SPUR_NONE;
 	*th = (struct xray_thread){
-		.pid = pid, .tid = tid, .track = SPUR_NONE, .cpu = SPUR_NO_CPU
+		.pid = pid,
+		.tid = tid,
+		.track = SPUR_NONE,
+		.cpu = SPUR_NO_CPU,
+		.copy = { .run = UINT32_MAX },
 	};
 	x->threads[x->nthreads++] = th;
 	slot->value = x->nthreads;
@@ -135,6 +139,9 @@ void xray_sort_buffers(struct xray *x)
 	for (size_t i = 0; i < x->list.count; i++) {
 		struct xray_thread *th = x->threads[items[i].thread];
 
+		/* SPEC xray/ring-wrapped: a thread gives its buffers back one after the other */
+		if (th->last && items[i].off < items[i - 1].off && x->mode == XRAY_FDR)
+			x->wrapped = true;
 		if (!th->last)
 			th->first = i;
 		th->last = i + 1;
@@ -165,6 +172,8 @@ static bool add_thread_feed(struct xray *x, struct xray_thread *th)
 	xf = add_feed(x, th->track);
 	if (!xf)
 		return false;
+	/* What is damaged before threads are read apart may be of any of them. */
+	th->gap = x->t->diag.counts[DIAG_DAMAGE];
 	xf->thread = th;
 	xf->next = th->first;
 	xf->last = th->last;
@@ -201,7 +210,7 @@ bool xray_add_feeds(struct xray *x)
 		qsort(sorted, x->nthreads, sizeof(struct xray_thread *), thread_order);
 	}
 	for (size_t i = 0; ok && i < x->nthreads; i++)
-		ok = add_thread_feed(x, sorted[i]);
+		ok = sorted[i]->copied || add_thread_feed(x, sorted[i]);
 	mem_free(sorted);
 	return ok;
 }
@@ -210,6 +219,7 @@ void xray_threads_close(struct xray *x)
 {
 	for (size_t i = 0; i < x->nfeeds; i++) {
 		mem_free(x->feeds[i]->held);
+		xray_profile_close(x->feeds[i]);
 		mem_free(x->feeds[i]);
 	}
 	for (size_t i = 0; i < x->nthreads; i++)

@@ -45,7 +45,7 @@ static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spu
 {
 	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
 
-	/* An END without BEGIN says nothing of what is open. */
+	/* An END without BEGIN says nothing of a span that goes on. */
 	if (top && (top->flags & PAIR_SPAN) &&
 	    (top->end <= row->ts || row_ends_thread(row) ||
 	     (row->kind == SPUR_END_SPAN && (!pair_is_by_class(row) || pair_excess(s, row))))) {
@@ -80,9 +80,10 @@ static inline struct pair_frame *walk_push(struct pair_stack *s, const struct sp
 {
 	struct pair_frame *f = pair_push(s, row);
 
-	if (f && row->kind == SPUR_SPAN &&
-	    __builtin_add_overflow(row->ts, row->dur < 0 ? 0 : row->dur, &f->end))
-		f->end = INT64_MAX;
+	if (f && row->kind == SPUR_SPAN) {
+		f->end = pair_span_end(row);
+		pair_span(&s->spans, row);
+	}
 	return f;
 }
 
