@@ -455,11 +455,17 @@ static void test_limits_of_waiting(void **state)
 			e.cls = fake_class(t, "x", CLASS_EVENT);
 		}
 		assert_int_equal(filter_rows(r, &e, 1, &out, &n), SPUR_OK);
-		total += n;
+		do
+			total += n;
+		while (filter_rest(r, &out, &n));
 	}
 	assert_true(total > 300000);
 	assert_int_equal(filter_rows(r, NULL, 0, &out, &n), SPUR_OK);
-	assert_int_equal(total + n, 600000);
+	do {
+		assert_true(n <= 4096);
+		total += n;
+	} while (filter_rest(r, &out, &n));
+	assert_int_equal(total, 600000);
 	filter_run_free(r);
 	filter_free(f);
 	free(o);
