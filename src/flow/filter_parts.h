@@ -1,6 +1,6 @@
 /*
- * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and a class become a
- * verdict (filter.c), computed once. Rows pass five stages:
+ * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and
+ * a class become a verdict (filter.c), computed once. Rows pass five stages:
  *
  *	pick	range, track, kind of event: each row by itself			filter_run.c
  *	hold	-t -Z -C: rows wait until their function's fate is known	filter_hold.c
@@ -238,7 +238,10 @@ struct where_track {
 	int64_t last; /* ts of its last row */
 };
 
-/* Replaces the rows by those that pass so far; they live until the next call. `track` finds the state of one. False: out of memory. */
+/*
+ * Replaces the rows by those that pass so far, which live until the next call. `track` finds the
+ * state of a track. Returns false if out of memory.
+ */
 bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
 		struct where_track *(*track)(void *self, uint32_t id), void *self);
 /*
