@@ -291,12 +291,27 @@ static bool frame_pop(struct filter *f, struct where_run *r, struct pair_stack *
 	return call_close(f, r, (uint32_t)fr->user, now, end);
 }
 
-/* Spans that are over when the row comes. */
-static void spans_pop(struct pair_stack *s, const struct spur_event *row)
+/* Ends what is over when the row comes: spans, and calls that the row implies ended. */
+static bool frames_due(struct filter *f, struct where_run *r, struct pair_stack *s,
+		       const struct spur_event *row)
 {
-	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) &&
-	       s->frames[s->n - 1].end <= row->ts)
-		pair_pop(s);
+	const bool exits = row_ends_thread(row), is_end = row->kind == SPUR_END_SPAN;
+
+	while (s->n) {
+		const struct pair_frame *top = &s->frames[s->n - 1];
+		const bool excess = exits || ((is_end || row->kind == SPUR_BEGIN) &&
+					      pair_excess(s, row));
+
+		if ((top->flags & PAIR_SPAN) &&
+		    (top->end <= row->ts || exits ||
+		     (is_end && (!pair_is_by_class(row) || excess))))
+			pair_pop(s);
+		else if (!excess)
+			break;
+		else if (!frame_pop(f, r, s, row->ts, NULL))
+			return false;
+	}
+	return true;
 }
 
 static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack *s,
@@ -307,9 +322,6 @@ static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack
 	enum where_truth t;
 	uint32_t id;
 
-	while (pair_excess(s, row))
-		if (!frame_pop(f, r, s, row->ts, NULL))
-			return false;
 	fr = pair_push(s, row);
 	id = fr ? call_new(r, row, (uint32_t)s->calls - 1) : 0;
 	if (!id)
@@ -328,15 +340,9 @@ static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack
 static bool where_end(struct filter *f, struct where_run *r, struct pair_stack *s,
 		      const struct spur_event *row)
 {
-	const struct pair_frame *top;
+	const struct pair_frame *top = pair_match(s, row);
 	bool passes = false;
 
-	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) && !pair_is_by_class(row))
-		pair_pop(s);
-	while (pair_excess(s, row))
-		if (!frame_pop(f, r, s, row->ts, NULL))
-			return false;
-	top = pair_match(s, row);
 	if (top && top->user)
 		return frame_pop(f, r, s, row->ts, row);
 	if (top)
@@ -352,11 +358,13 @@ static bool where_other(struct filter *f, struct where_run *r, struct pair_stack
 
 	if (!judge_alone(f, r, row, (uint32_t)s->calls, &passes) || !emit(f, r, row, passes))
 		return false;
-	if (row->kind != SPUR_SPAN || row->dur <= 0)
+	if (row->kind != SPUR_SPAN)
 		return true;
 	fr = pair_push(s, row);
-	if (fr && __builtin_add_overflow(row->ts, row->dur, &fr->end))
-		fr->end = INT64_MAX;
+	if (fr) {
+		fr->end = pair_span_end(row);
+		pair_span(&s->spans, row);
+	}
 	return fr;
 }
 
@@ -391,7 +399,8 @@ static bool where_row(struct filter *f, struct where_run *r, struct where_track 
 	if (!where_release(f, r, row->ts))
 		return false;
 	t->last = row->ts;
-	spans_pop(&t->stack, row);
+	if (!frames_due(f, r, &t->stack, row))
+		return false;
 	switch (row->kind) {
 	case SPUR_BEGIN:
 		return where_begin(f, r, &t->stack, row);
