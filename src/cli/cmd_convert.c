@@ -13,7 +13,7 @@ static bool take_to(struct values *v, const char *text)
 			v->to = i;
 			return true;
 		}
-	if (!strchr("0123456789-@", text[0]) || !text[0])
+	if (!strchr("0123456789+-@", text[0]) || !text[0])
 		return false;
 	v->filter.to = text;
 	return true;

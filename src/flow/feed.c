@@ -123,6 +123,8 @@ enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **row
 	while (!*n) {
 		enum spur_status st;
 
+		if (r->run && filter_rest(r->run, rows, n))
+			return SPUR_OK;
 		if (r->ended)
 			return SPUR_END;
 		st = feed_pull(r, &b);

@@ -109,6 +109,11 @@ void filter_run_free(struct filter_run *r);
 enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n,
 			     struct spur_event **out, size_t *nout);
 /*
+ * The next rows of those that the last filter_rows() let pass: of many it hands out only the first
+ * ones, which live on. Returns false if there are no more; before that filter_rows() is not called.
+ */
+bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout);
+/*
  * What triggers say of a row that passed, for commands that show it: backtrace, colour, hidden
  * arguments.
  */

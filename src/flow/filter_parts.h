@@ -1,6 +1,6 @@
 /*
- * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and a class become a
- * verdict (filter.c), computed once. Rows pass five stages:
+ * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and
+ * a class become a verdict (filter.c), computed once. Rows pass five stages:
  *
  *	pick	range, track, kind of event: each row by itself			filter_run.c
  *	hold	-t -Z -C: rows wait until their function's fate is known	filter_hold.c
@@ -217,18 +217,18 @@ void hold_free(struct hold *h);
 void hold_track_free(struct hold_track *t);
 
 /* filter_where.c */
-struct where_slot;
 struct where_call;
 
 /* The expression's part of a run. Zero-initialise. */
 struct where_run {
-	struct where_slot *queue; /* scratch memory; rows from `head` to before `tail` */
+	/* Scratch memory; rows from `head` to before `tail` are queued, those before it were handed out. */
+	struct spur_event *rows;
+	uint32_t *marks; /* of each row: its state, and the call of a waiting one */
 	size_t head, tail, cap;
-	uint64_t base; /* how many rows left the queue */
+	uint64_t base; /* how many rows were queued before the first one that is there */
 	struct where_call *calls; /* from 1 on */
 	size_t ncalls, calls_cap;
 	uint32_t free_call;
-	struct row_list out;
 	struct spur_args args, end_args;
 };
 
@@ -238,12 +238,19 @@ struct where_track {
 	int64_t last; /* ts of its last row */
 };
 
-/* Replaces the rows by those that pass so far. `track` finds the state of one. False: out of memory. */
+/*
+ * Replaces the rows by those that pass so far, which live until the next call. `track` finds the
+ * state of a track. Returns false if out of memory.
+ */
 bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
 		struct where_track *(*track)(void *self, uint32_t id), void *self);
-/* At the feed's end, for each track; then where_end_rows() hands out what waited. */
+/*
+ * At the feed's end, behind where_rows(): for each track, then where_end_rows() adds what waited to
+ * the rows. False: out of memory.
+ */
 bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t);
-bool where_end_rows(struct where_run *r, struct row_list *l);
+void where_end_rows(struct where_run *r, struct row_list *l);
+void where_queue_free(struct where_run *r);
 void where_run_free(struct where_run *r);
 
 #endif

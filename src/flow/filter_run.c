@@ -54,6 +54,7 @@ struct filter_run {
 	struct hold queue;
 	struct row_list out; /* of the hold stage */
 	struct where_run where_run;
+	struct row_list rest; /* rows that passed and are still to be handed out */
 	struct spur_args args;
 };
 
@@ -476,7 +477,8 @@ static bool run_where(struct filter_run *r, struct row_list *l, bool end)
 	for (size_t i = 0; i < r->nstates; i++)
 		if (!where_track_end(r->filter, w, &r->states[i]->where))
 			return false;
-	return where_end_rows(w, l);
+	where_end_rows(w, l);
+	return true;
 }
 
 static void last_rows(const struct filter *f, struct row_list *l)
@@ -521,7 +523,19 @@ enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size
 		return SPUR_FAIL;
 	if (r->last)
 		last_rows(r->filter, &l);
-	*out = l.rows;
-	*nout = l.count;
+	r->rest = l;
+	filter_rest(r, out, nout);
 	return SPUR_OK;
+}
+
+bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout)
+{
+	enum { SLICE = 4096 };
+	const size_t n = r->rest.count < SLICE ? r->rest.count : SLICE;
+
+	*out = r->rest.rows;
+	*nout = n;
+	r->rest.rows += n;
+	r->rest.count -= n;
+	return n;
 }

@@ -15,20 +15,16 @@
 #include "flow/filter_parts.h"
 #include "flow/pipe.h"
 
-enum { WAITING_ROWS = 1 << 24, WAITING_FIRST = 1024, CALLS_MAX = 1 << 26 };
+enum { WAITING_ROWS = 1 << 24, WAITING_FIRST = 1024, CALLS_MAX = 1 << 28 };
 
+/* Of a row in the queue; a waiting one has its call beside that. */
 enum slot_state {
 	SLOT_WAITS,
 	SLOT_STUCK, /* waits for its END, however long that takes */
 	SLOT_PASS,
 	SLOT_DROP,
 };
-
-struct where_slot {
-	struct spur_event row;
-	uint32_t state; /* enum slot_state */
-	uint32_t call; /* of a waiting row */
-};
+enum { STATE_BITS = 2, STATE_MASK = (1 << STATE_BITS) - 1 };
 
 /* An open call. */
 struct where_call {
@@ -41,70 +37,83 @@ struct where_call {
 
 /* --- the queue --- */
 
-static struct where_slot *slot_at(const struct where_run *r, uint64_t seq)
+static enum slot_state state_at(const struct where_run *r, size_t i)
 {
-	return &r->queue[r->head + (seq - r->base)];
+	return (enum slot_state)(r->marks[i] & STATE_MASK);
 }
 
-/* Twice the room; the memory is scratch, which may be paged out to a file. */
+static void state_set(struct where_run *r, size_t i, enum slot_state state)
+{
+	r->marks[i] = (r->marks[i] & ~(uint32_t)STATE_MASK) | state;
+}
+
+/* Room for twice as many rows; scratch memory may be paged out to a file. */
 static bool queue_grow(struct where_run *r)
 {
-	const size_t n = r->tail - r->head, cap = r->cap ? 2 * r->cap : WAITING_FIRST;
-	struct where_slot *more;
+	const size_t cap = r->cap ? 2 * r->cap : WAITING_FIRST;
+	struct spur_event *rows = scratch_alloc(cap * sizeof(*rows));
+	uint32_t *marks = rows ? scratch_alloc(cap * sizeof(*marks)) : NULL;
 
-	if (r->head >= r->cap / 2 && r->head) {
-		memmove(r->queue, r->queue + r->head, n * sizeof(*r->queue));
-	} else {
-		more = scratch_alloc(cap * sizeof(*more));
-		if (!more)
-			return false;
-		if (n)
-			memcpy(more, r->queue + r->head, n * sizeof(*more));
-		scratch_free(r->queue, r->cap * sizeof(*more));
-		r->queue = more;
-		r->cap = cap;
+	if (!marks) {
+		scratch_free(rows, cap * sizeof(*rows));
+		return false;
 	}
+	if (r->tail) {
+		memcpy(rows, r->rows, r->tail * sizeof(*rows));
+		memcpy(marks, r->marks, r->tail * sizeof(*marks));
+	}
+	where_queue_free(r);
+	r->rows = rows;
+	r->marks = marks;
+	r->cap = cap;
+	return true;
+}
+
+static bool queue_add(struct where_run *r, const struct spur_event *row, uint32_t mark)
+{
+	if (r->tail == r->cap && !queue_grow(r))
+		return false;
+	r->rows[r->tail] = *row;
+	r->marks[r->tail++] = mark;
+	return true;
+}
+
+/* Rows that were handed out leave; what waits may move to the front. */
+static void queue_trim(struct where_run *r)
+{
+	const size_t n = r->tail - r->head;
+
+	if (n && r->head < r->cap / 2)
+		return;
+	if (n) {
+		memmove(r->rows, r->rows + r->head, n * sizeof(*r->rows));
+		memmove(r->marks, r->marks + r->head, n * sizeof(*r->marks));
+	}
+	r->base += r->head;
 	r->head = 0;
 	r->tail = n;
-	return true;
 }
 
-static struct where_slot *queue_add(struct where_run *r, const struct spur_event *row)
+/* Decided rows at the queue's head are ready. */
+static void queue_flush(struct where_run *r)
 {
-	struct where_slot *s;
-
-	if (r->tail == r->cap && !queue_grow(r))
-		return NULL;
-	s = &r->queue[r->tail++];
-	s->row = *row;
-	return s;
-}
-
-static bool out_add(struct where_run *r, const struct spur_event *row)
-{
-	struct spur_event *to = row_list_room(&r->out, 1);
-
-	if (!to)
-		return false;
-	*to = *row;
-	r->out.count++;
-	return true;
-}
-
-/* Decided rows at the queue's head leave it. */
-static bool queue_flush(struct where_run *r)
-{
-	while (r->head < r->tail && r->queue[r->head].state >= SLOT_PASS) {
-		const struct where_slot *s = &r->queue[r->head];
-
-		if (s->state == SLOT_PASS && !out_add(r, &s->row))
-			return false;
+	while (r->head < r->tail && state_at(r, r->head) >= SLOT_PASS)
 		r->head++;
-		r->base++;
-	}
-	if (r->head == r->tail)
-		r->head = r->tail = 0;
-	return true;
+}
+
+/* The ready rows from `from` on that pass. */
+static void queue_take(struct where_run *r, size_t from, struct row_list *l)
+{
+	size_t w = from;
+
+	for (size_t i = from; i < r->head; i++)
+		if (state_at(r, i) == SLOT_PASS) {
+			if (w != i)
+				r->rows[w] = r->rows[i];
+			w++;
+		}
+	l->rows = r->rows ? r->rows + from : NULL;
+	l->count = w - from;
 }
 
 /* Marks rows that passes want to see although they are not shown. */
@@ -118,24 +127,11 @@ static bool shown(struct filter *f, struct spur_event *row, bool passes)
 	return true;
 }
 
-/* A row that passes, behind those that wait. */
-static bool pass_on(struct where_run *r, const struct spur_event *row)
-{
-	struct where_slot *s;
-
-	if (r->head == r->tail)
-		return out_add(r, row);
-	s = queue_add(r, row);
-	if (s)
-		s->state = SLOT_PASS;
-	return s;
-}
-
 static bool emit(struct filter *f, struct where_run *r, const struct spur_event *row, bool passes)
 {
 	struct spur_event copy = *row;
 
-	return !shown(f, &copy, passes) || pass_on(r, &copy);
+	return !shown(f, &copy, passes) || queue_add(r, &copy, SLOT_PASS);
 }
 
 /* --- judging --- */
@@ -226,18 +222,18 @@ static bool judge_call(struct filter *f, struct where_run *r, const struct call_
 	return true;
 }
 
-/* Decides a waiting BEGIN if that is possible by now. False: out of memory. */
-static bool slot_decide(struct filter *f, struct where_run *r, struct where_slot *s,
+/* Decides the BEGIN that waits at `i`, if that is possible by now. False: out of memory. */
+static bool slot_decide(struct filter *f, struct where_run *r, size_t i,
 			const struct call_state *c)
 {
 	enum where_truth t;
 
-	if (!judge_call(f, r, c, &s->row, &t))
+	if (!judge_call(f, r, c, &r->rows[i], &t))
 		return false;
-	if (t == WHERE_OPEN)
-		s->state = SLOT_STUCK;
-	else
-		s->state = shown(f, &s->row, t == WHERE_TRUE) ? SLOT_PASS : SLOT_DROP;
+	state_set(r, i,
+		  t == WHERE_OPEN				 ? SLOT_STUCK
+		  : shown(f, &r->rows[i], t == WHERE_TRUE) ? SLOT_PASS
+								 : SLOT_DROP);
 	return true;
 }
 
@@ -256,8 +252,9 @@ static bool call_close(struct filter *f, struct where_run *r, uint32_t id, int64
 	enum where_truth t = WHERE_FALSE;
 	bool good = true;
 
-	if (call->waits && call->seq >= r->base && slot_at(r, call->seq)->state <= SLOT_STUCK)
-		good = slot_decide(f, r, slot_at(r, call->seq), &c);
+	if (call->waits && call->seq >= r->base + r->head &&
+	    state_at(r, (size_t)(call->seq - r->base)) <= SLOT_STUCK)
+		good = slot_decide(f, r, (size_t)(call->seq - r->base), &c);
 	if (good && end)
 		good = judge_call(f, r, &c, end, &t) && emit(f, r, end, t == WHERE_TRUE);
 	call->next = r->free_call;
@@ -294,12 +291,27 @@ static bool frame_pop(struct filter *f, struct where_run *r, struct pair_stack *
 	return call_close(f, r, (uint32_t)fr->user, now, end);
 }
 
-/* Spans that are over when the row comes. */
-static void spans_pop(struct pair_stack *s, const struct spur_event *row)
+/* Ends what is over when the row comes: spans, and calls that the row implies ended. */
+static bool frames_due(struct filter *f, struct where_run *r, struct pair_stack *s,
+		       const struct spur_event *row)
 {
-	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) &&
-	       s->frames[s->n - 1].end <= row->ts)
-		pair_pop(s);
+	const bool exits = row_ends_thread(row), is_end = row->kind == SPUR_END_SPAN;
+
+	while (s->n) {
+		const struct pair_frame *top = &s->frames[s->n - 1];
+		const bool excess = exits || ((is_end || row->kind == SPUR_BEGIN) &&
+					      pair_excess(s, row));
+
+		if ((top->flags & PAIR_SPAN) &&
+		    (top->end <= row->ts || exits ||
+		     (is_end && (!pair_is_by_class(row) || excess))))
+			pair_pop(s);
+		else if (!excess)
+			break;
+		else if (!frame_pop(f, r, s, row->ts, NULL))
+			return false;
+	}
+	return true;
 }
 
 static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack *s,
@@ -307,13 +319,9 @@ static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack
 {
 	struct call_state c = { .at_least = true, .end_open = true };
 	struct pair_frame *fr;
-	struct where_slot *slot;
 	enum where_truth t;
 	uint32_t id;
 
-	while (pair_excess(s, row))
-		if (!frame_pop(f, r, s, row->ts, NULL))
-			return false;
 	fr = pair_push(s, row);
 	id = fr ? call_new(r, row, (uint32_t)s->calls - 1) : 0;
 	if (!id)
@@ -324,28 +332,17 @@ static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack
 		return false;
 	if (t != WHERE_OPEN)
 		return emit(f, r, row, t == WHERE_TRUE);
-	slot = queue_add(r, row);
-	if (!slot)
-		return false;
-	slot->state = SLOT_WAITS;
-	slot->call = id;
 	r->calls[id].waits = true;
-	r->calls[id].seq = r->base + (r->tail - r->head) - 1;
-	return true;
+	r->calls[id].seq = r->base + r->tail;
+	return queue_add(r, row, id << STATE_BITS | SLOT_WAITS);
 }
 
 static bool where_end(struct filter *f, struct where_run *r, struct pair_stack *s,
 		      const struct spur_event *row)
 {
-	const struct pair_frame *top;
+	const struct pair_frame *top = pair_match(s, row);
 	bool passes = false;
 
-	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) && !pair_is_by_class(row))
-		pair_pop(s);
-	while (pair_excess(s, row))
-		if (!frame_pop(f, r, s, row->ts, NULL))
-			return false;
-	top = pair_match(s, row);
 	if (top && top->user)
 		return frame_pop(f, r, s, row->ts, row);
 	if (top)
@@ -361,37 +358,35 @@ static bool where_other(struct filter *f, struct where_run *r, struct pair_stack
 
 	if (!judge_alone(f, r, row, (uint32_t)s->calls, &passes) || !emit(f, r, row, passes))
 		return false;
-	if (row->kind != SPUR_SPAN || row->dur <= 0)
+	if (row->kind != SPUR_SPAN)
 		return true;
 	fr = pair_push(s, row);
-	if (fr && __builtin_add_overflow(row->ts, row->dur, &fr->end))
-		fr->end = INT64_MAX;
+	if (fr) {
+		fr->end = pair_span_end(row);
+		pair_span(&s->spans, row);
+	}
 	return fr;
 }
 
 /* BEGINs at the queue's head are decided once they are open for long enough. */
 static bool where_release(struct filter *f, struct where_run *r, int64_t now)
 {
-	while (r->head < r->tail) {
-		struct where_slot *s = &r->queue[r->head];
+	for (queue_flush(r); r->head < r->tail; queue_flush(r)) {
+		const size_t i = r->head;
 		struct call_state c = { .at_least = true, .end_open = true };
 
-		c.dur = time_between(s->row.ts, now);
-		if (s->state <= SLOT_STUCK) {
-			if (r->tail - r->head >= WAITING_ROWS) {
-				__atomic_fetch_add(&f->where_forced, 1, __ATOMIC_RELAXED);
-				c.at_least = c.end_open = false;
-			} else if (s->state == SLOT_STUCK || c.dur <= f->where->longest) {
-				return true;
-			}
-			c.call = &r->calls[s->call];
-			if (!slot_decide(f, r, s, &c))
-				return false;
-			if (s->state == SLOT_STUCK)
-				return true;
+		c.dur = time_between(r->rows[i].ts, now);
+		if (r->tail - i >= WAITING_ROWS) {
+			__atomic_fetch_add(&f->where_forced, 1, __ATOMIC_RELAXED);
+			c.at_least = c.end_open = false;
+		} else if (state_at(r, i) == SLOT_STUCK || c.dur <= f->where->longest) {
+			return true;
 		}
-		if (!queue_flush(r))
+		c.call = &r->calls[r->marks[i] >> STATE_BITS];
+		if (!slot_decide(f, r, i, &c))
 			return false;
+		if (state_at(r, i) == SLOT_STUCK)
+			return true;
 	}
 	return true;
 }
@@ -400,16 +395,17 @@ static bool where_row(struct filter *f, struct where_run *r, struct where_track 
 		      const struct spur_event *row)
 {
 	if (row->flags & ROW_UNSEEN)
-		return pass_on(r, row);
+		return queue_add(r, row, SLOT_PASS);
 	if (!where_release(f, r, row->ts))
 		return false;
 	t->last = row->ts;
-	spans_pop(&t->stack, row);
+	if (!frames_due(f, r, &t->stack, row))
+		return false;
 	switch (row->kind) {
 	case SPUR_BEGIN:
 		return where_begin(f, r, &t->stack, row);
 	case SPUR_END_SPAN:
-		return where_end(f, r, &t->stack, row) && queue_flush(r);
+		return where_end(f, r, &t->stack, row);
 	default:
 		return where_other(f, r, &t->stack, row);
 	}
@@ -439,17 +435,20 @@ static bool where_alone(struct filter *f, struct where_run *r, struct row_list *
 bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
 		struct where_track *(*track)(void *self, uint32_t id), void *self)
 {
+	size_t from;
+
 	if (!f->where->uses_calls)
 		return where_alone(f, r, l);
-	r->out.count = 0;
+	queue_trim(r);
+	from = r->head;
 	for (size_t i = 0; i < l->count; i++) {
 		struct where_track *t = track(self, l->rows[i].track);
 
 		if (!t || !where_row(f, r, t, &l->rows[i]))
 			return false;
 	}
-	l->rows = r->out.rows;
-	l->count = r->out.count;
+	queue_flush(r);
+	queue_take(r, from, l);
 	return true;
 }
 
@@ -461,24 +460,24 @@ bool where_track_end(struct filter *f, struct where_run *r, struct where_track *
 	return true;
 }
 
-bool where_end_rows(struct where_run *r, struct row_list *l)
+void where_end_rows(struct where_run *r, struct row_list *l)
 {
-	/* Rows whose calls were lost sight of have nothing to wait for. */
-	for (size_t i = r->head; i < r->tail; i++)
-		if (r->queue[i].state <= SLOT_STUCK)
-			r->queue[i].state = SLOT_DROP;
-	if (!queue_flush(r))
-		return false;
-	l->rows = r->out.rows;
-	l->count = r->out.count;
-	return true;
+	const size_t from = r->head;
+
+	queue_flush(r);
+	queue_take(r, from, l);
+}
+
+void where_queue_free(struct where_run *r)
+{
+	scratch_free(r->rows, r->cap * sizeof(*r->rows));
+	scratch_free(r->marks, r->cap * sizeof(*r->marks));
 }
 
 void where_run_free(struct where_run *r)
 {
-	scratch_free(r->queue, r->cap * sizeof(*r->queue));
+	where_queue_free(r);
 	mem_free(r->calls);
-	mem_free(r->out.rows);
 	spur_args_free(&r->args);
 	spur_args_free(&r->end_args);
 }

@@ -413,6 +413,8 @@ enum spur_status merge_next(struct merge *m, struct spur_event **rows, size_t *n
 		struct spur_event *in = NULL;
 		size_t count = 0;
 
+		if (m->run && filter_rest(m->run, rows, n))
+			return SPUR_OK;
 		if (!m->count || m->out_ended)
 			return SPUR_END;
 		st = m->windows ? window_step(m, &in, &count) : merge_step(m, &in, &count);

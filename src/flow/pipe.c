@@ -148,9 +148,11 @@ static bool pipe_turn(const struct pipe_options *opt, struct feed_reader *r, str
 		struct spur_event *p;
 		size_t n;
 
-		*st = feed_reader_next(r, &p, &n);
-		if (*st == SPUR_OK && run)
-			*st = filter_rows(run, p, n, &p, &n);
+		if (!run || !filter_rest(run, &p, &n)) {
+			*st = feed_reader_next(r, &p, &n);
+			if (*st == SPUR_OK && run)
+				*st = filter_rows(run, p, n, &p, &n);
+		}
 		if (*st != SPUR_OK)
 			return *st == SPUR_END;
 		n = n < *left ? n : (size_t)*left;
@@ -159,6 +161,25 @@ static bool pipe_turn(const struct pipe_options *opt, struct feed_reader *r, str
 			return false;
 	}
 	return false;
+}
+
+/* What a global filter held back until the last feed ended. */
+static enum spur_status pipe_turn_rest(struct filter_run *run, uint64_t left,
+				       bool (*rows)(void *self, struct spur_event *rows, size_t n),
+				       void *self)
+{
+	struct spur_event *p;
+	size_t n;
+
+	if (filter_rows(run, NULL, 0, &p, &n) == SPUR_FAIL)
+		return SPUR_FAIL;
+	do {
+		n = n < left ? n : (size_t)left;
+		left -= n;
+		if (n && !rows(self, p, n))
+			break;
+	} while (left && filter_rest(run, &p, &n));
+	return SPUR_OK;
 }
 
 static enum spur_status
@@ -182,6 +203,8 @@ pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
 			st = SPUR_FAIL;
 		feed_reader_free(r);
 	}
+	if (run && go && st != SPUR_FAIL)
+		st = pipe_turn_rest(run, left, rows, self);
 	filter_run_free(run);
 	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
 }

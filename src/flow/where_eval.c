@@ -424,9 +424,18 @@ static enum where_truth class_node(const struct where *w, const struct where_cla
 	return a == WHERE_OPEN ? a : b;
 }
 
+/* Arguments come from the classes' plans alone. */
+static bool uses_plans(const struct spur_trace *t)
+{
+	for (size_t i = 0; i < t->nparts; i++)
+		if (!uses_plans(t->parts[i].trace))
+			return false;
+	return t->nparts || !t->format || !t->format->args;
+}
+
 void where_class(struct where *w, const struct event_class *c, struct where_class *out)
 {
-	const bool planned = !w->trace->format || !w->trace->format->args;
+	const bool planned = uses_plans(w->trace);
 
 	*out = (struct where_class){ .name = c->name, .cat = c->cat };
 	for (size_t i = 0; i < w->nleaves && i < WHERE_CACHED; i++) {

@@ -110,6 +110,7 @@ static inline void fake_rewind(struct spur_trace *t)
 {
 	t->mem_failures = 0;
 	mem_charge(&t->mem_failures);
+	t->start_known = false;
 	for (size_t i = 0; i < t->nfeeds; i++) {
 		((struct fake_feed *)t->feeds[i]->state)->pos = 0;
 		t->feeds[i]->nahead = 0;
