@@ -95,6 +95,7 @@ struct uftrace {
 	bool swap; /* data's byte order is not the machine's */
 	bool guess_order; /* no info: a first record tells */
 	bool qemu; /* made by QEMU's plugin */
+	bool shallow; /* the recorder kept no more than 1,024 levels: depths are what records say */
 	struct uftrace_module *modules;
 	struct map64 module_index; /* hash of path and build-id -> module */
 	struct uftrace_module *python; /* NULL: none */
@@ -151,6 +152,7 @@ struct uftrace_feed {
 	const struct uftrace_side *side, *side_end;
 	uint32_t entry_bias; /* what ENTRY depths are too large by */
 	bool ended; /* the .dat is used up */
+	bool sought; /* the start of the wanted time range was looked for */
 	bool held; /* its next record is at the bound or past it: a side row comes first */
 	bool is_extern;
 	uint64_t extern_off;
@@ -227,6 +229,17 @@ bool uftrace_specs_valid(struct uftrace *u, struct text specs);
  * called so, which makes up for a short beginning, but not for records that do not fit.
  */
 int uftrace_score_dat(bool named, const uint8_t *p, size_t len);
+
+/* The place in the feed's files can be changed: rows do not depend on what comes before them. */
+bool uftrace_can_seek(const struct uftrace *u);
+/*
+ * SPEC uftrace/seek: moves the feed to a place shortly before the first record at `time` or later, if it is not behind
+ * it. Stays where it is in damaged files.
+ */
+void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time);
+/* struct spur_format.last */
+bool uftrace_last(struct spur_trace *t, int64_t *ts);
+
 /* The .dat decoder. */
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  struct batch *b, uint64_t bound);
