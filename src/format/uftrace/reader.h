@@ -27,6 +27,8 @@ struct uftrace_module {
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;
 	uint32_t *classes; /* by symbol; 0: none yet */
+	struct map64 defined; /* hash of a name -> symbol + 1, of functions that others can call; filled when used */
+	bool defined_filled;
 	struct uftrace_debug *debug; /* ascending by addr */
 	size_t ndebug, debug_cap;
 	struct enum_table *enums; /* E: lines */
@@ -85,7 +87,7 @@ struct uftrace_kernel; /* kernel.c */
 /* String ids of the names that arguments and fields have. */
 struct uftrace_names {
 	uint32_t time, type, more, magic, depth, addr, payload, misc, size, pid, ppid, tid, comm,
-		msg, data, address, value, cpu, common_type;
+		msg, data, address, value, cpu, common_type, from;
 };
 
 struct uftrace {
@@ -203,10 +205,19 @@ uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint6
 uint32_t uftrace_event_class(struct uftrace *u, uint64_t id);
 uint32_t uftrace_lost_class(struct uftrace *u);
 /* Number of arguments that the payload of an event row has. */
-uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row);
+uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row);
 /* The symbol name of an address, or NULL: for pointers. */
 const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 				uint64_t addr);
+/* The string id of NAME or NAME+0xOFFSET, a symbol at or before the address; 0: none, or out of memory. */
+uint32_t uftrace_place_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			    uint64_t addr);
+/*
+ * SPEC uftrace/callsite: the string id of FILE:LINE of a call that returns to the address, by the binary's debug
+ * information if lines are wanted, else of the place's name; 0: nothing is known.
+ */
+uint32_t uftrace_call_place(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			    uint64_t addr);
 /* The address lies in a module of the session (no symbol needed). */
 bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			uint64_t addr);
