@@ -239,6 +239,11 @@ struct spur_options {
 	 */
 	bool source_lines;
 	/*
+	 * Look for the library that defines the function of each library call (uftrace; reads the symbols of all
+	 * libraries of the process)
+	 */
+	bool call_libraries;
+	/*
 	 * directories with binaries or separate debug files, ':' between; NULL: where the trace
 	 * says
 	 */

@@ -142,6 +142,7 @@ static enum spur_status run_settle(struct values *v)
 	p->color = run_color(v);
 	p->width = run_width(v);
 	v->open.demangle = v->demangle;
+	v->open.call_libraries = p->libname;
 	v->open.source_lines = p->srcline || (p->fields && strstr(p->fields, "location"));
 	for (size_t i = 0; i < v->nitems; i++)
 		v->open.source_lines |= v->items[i].what == FILTER_LOCATION;

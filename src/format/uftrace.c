@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "format/format.h"
-#include "format/uftrace/reader.h"
+#include "format/uftrace/record.h"
 
 enum {
 	MAX_FILES = 1 << 22,
@@ -519,6 +519,8 @@ static bool read_all(struct uftrace *u, struct source *src, const char *src_name
 
 	uftrace_intern_names(u);
 	uftrace_read_info(u);
+	u->shallow = u->d.info.have && (u->d.info.features >> UFTRACE_MAX_STACK & 1) &&
+		     u->d.info.max_stack <= DEPTH_MASK + 1;
 	uftrace_read_tasks(u);
 	ok = uftrace_read_maps(u) && add_dats(u, &dats, src, src_name);
 	if (ok && u->guess_order)
@@ -619,12 +621,30 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 	return false;
 }
 
+/* SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed behind its end. */
+static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed *uf)
+{
+	const struct spur_trace *t = u->t;
+
+	if (t->want_from != INT64_MIN && !uf->sought) {
+		uf->sought = true;
+		uftrace_seek(u, uf, &f->diag, t->want_from);
+	}
+	if (t->want_to == INT64_MAX)
+		return;
+	uf->ended = uf->ended || (uf->started && (int64_t)uf->prev >= t->want_to);
+	if (uf->side < uf->side_end && (int64_t)uf->side->time >= t->want_to)
+		uf->side = uf->side_end;
+}
+
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct uftrace *u = t->state;
 	struct uftrace_feed *uf = f->state;
 
 	b->count = 0;
+	if (!uf->is_extern && uftrace_can_seek(u))
+		keep_to_range(u, f, uf);
 	while (uf->is_extern && b->count < b->cap && extern_row(u, f, uf, &b->rows[b->count])) {
 		b->count++;
 		f->records++;
@@ -748,5 +768,6 @@ const struct spur_format spur_format_uftrace = {
 	.fields = uftrace_fields,
 	.raw = uftrace_raw,
 	.text = uftrace_text,
+	.last = uftrace_last,
 	.close = close_data,
 };

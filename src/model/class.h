@@ -64,6 +64,7 @@ struct event_class {
 	uint32_t raw; /* as in the data */
 	uint32_t cat;
 	uint32_t module; /* path; 0: none */
+	uint32_t library; /* of a library call: path of the module that defines the function; 0: unknown */
 	uint32_t file, line; /* source location; 0: unknown */
 	uint32_t flags;
 	uint64_t addr; /* of the symbol, module relative; event id */

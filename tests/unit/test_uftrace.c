@@ -218,10 +218,47 @@ static void test_events(void **state)
 		    "(refers=10, misses=11)\n"
 		    "9 COUNTER read:pmu-branch 0 (branch=10, misses=11)\n10 COUNTER "
 		    "diff:pmu-branch 0 (branch=10, misses=11)\n"
-		    "11 INSTANT watch:cpu 0 (cpu=-1)\n12 INSTANT callsite 0 (address=4198964)\n13 "
+		    "11 INSTANT watch:cpu 0 (cpu=-1)\n12 INSTANT callsite 0 (from=\"leaf+0x34\")\n13 "
 		    "INSTANT prov:probe one 0\n"
 		    "14 INSTANT user_event:1000001 0\n15 INSTANT event:4711 0 (data=0102)\n16 "
 		    "INSTANT event:1234 0\n");
+}
+
+static void put_watch(uint64_t time, uint64_t addr, uint64_t value, size_t size)
+{
+	rec_more(time, EVENT, 0, 100012);
+	raw_uint(8 + size, 2);
+	raw_uint(addr, 8);
+	raw_uint(value, size);
+	raw_align(8);
+}
+
+/* SPEC uftrace/watch-var: variables by name; SPEC uftrace/callsite: and calls by where they are made */
+static void test_named_places(void **state)
+{
+	(void)state;
+	put_basics("");
+	put_text("prog.sym", "# path name: /bin/prog\n0000000000001000 00000100 T main\n"
+			     "0000000000002000 00000004 D gvar\n0000000000002010 00000010 B arr\n"
+			     "0000000000002020 00000004 D _ZN2ns5innerE\n");
+	put_watch(10, 0x402000, 3, 4);
+	put_watch(11, 0x402014, 7, 2);
+	put_watch(12, 0x402020, 9, 8);
+	put_watch(13, 0x403000, 1, 1);
+	rec_more(14, EVENT, 0, 100013);
+	raw_uint(8, 2);
+	raw_uint(0x401020, 8);
+	raw_align(8);
+	rec_more(15, EVENT, 0, 100013);
+	raw_uint(8, 2);
+	raw_uint(0x10, 8);
+	raw_align(8);
+	dat_write("1.dat");
+	expect_rows("10 INSTANT watch:var 0 (gvar=3)\n11 INSTANT watch:var 0 (arr+0x4=7)\n"
+		    "12 INSTANT watch:var 0 (ns::inner=9)\n"
+		    "13 INSTANT watch:var 0 (address=4206592, value=1)\n"
+		    "14 INSTANT callsite 0 (from=\"main+0x20\")\n"
+		    "15 INSTANT callsite 0 (address=16)\n");
 }
 
 /* SPEC uftrace/watch-var */
@@ -491,7 +528,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
 	static const struct CMUnitTest tests[] = {
-		T(test_exit_status),
+		T(test_exit_status), T(test_named_places),
 		T(test_versions),   T(test_big_endian),	  T(test_info_size),
 		T(test_lost),	    T(test_deep),	  T(test_missing_ends),
 		T(test_estimated),  T(test_qemu_depth),	  T(test_events),

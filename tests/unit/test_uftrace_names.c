@@ -587,6 +587,94 @@ static void test_binary(void **state)
 	spur_close(t);
 }
 
+/*
+ * SPEC uftrace/libname: a library call is of the library that defines the function, not of the one that calls, of one
+ * that calls too, or of one that has a function of its own of that name
+ */
+static void test_libraries(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		const char *library;
+	} calls[] = { { 0x101000, "/lib/libtwo.so" }, { 0x101010, "" },
+		      { 0x101020, "/lib/late.so" }, { 0x100000, "" } };
+
+	(void)state;
+	put_info(4, 2, 1 << 5, "exename:x\n");
+	put_text("task.txt",
+		 "SESS timestamp=0.000000001 pid=1 sid=0123456789abcdef exename=\"/bin/prog\"\n"
+		 "TASK timestamp=0.000000001 tid=1 pid=1\n"
+		 "DLOP timestamp=0.000000500 tid=1 sid=0123456789abcdef base=7f0000000000 "
+		 "libname=\"/lib/late.so\"\n");
+	put_text("sid-0123456789abcdef.map", "00100000-00200000 r-xp 0 00:00 0 /bin/prog\n"
+					     "00200000-00300000 r-xp 0 00:00 0 /lib/libone.so\n"
+					     "00300000-00400000 r-xp 0 00:00 0 /u/libmcount-fast.so\n"
+					     "00400000-00500000 r-xp 0 00:00 0 /lib/libtwo.so\n");
+	put_text("prog.sym", "0000000000000000 00000100 T main\n0000000000001000 00000010 P work\n"
+			     "0000000000001010 00000010 P nowhere\n"
+			     "0000000000001020 00000010 P late\n");
+	put_text("libone.so.sym", "0000000000000000 00000010 P work\n"
+				  "0000000000000100 00000010 t work\n");
+	put_text("libmcount-fast.so.sym", "0000000000000000 00000010 T work\n");
+	put_text("libtwo.so.sym", "0000000000000100 00000010 T work\n");
+	put_text("late.so.sym", "0000000000000100 00000010 W late\n");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		call(100 + 10 * i, calls[i].addr);
+	dat_write("1.dat");
+	for (int on = 0; on < 2; on++) {
+		const struct spur_options opt = { .call_libraries = on };
+		const struct spur_event *rows;
+		struct spur_error err;
+		struct spur_trace *t;
+		size_t n;
+
+		assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		assert_int_equal(n, 2 * sizeof(calls) / sizeof(calls[0]));
+		for (size_t i = 0; i < n; i += 2)
+			assert_string_equal(
+				spur_string(t, trace_class(t, rows[i].cls)->library, NULL),
+				on ? calls[i / 2].library : "");
+		spur_close(t);
+	}
+}
+
+/* SPEC uftrace/callsite: the line of a call, from the binary */
+static void test_call_line(void **state)
+{
+	struct spur_options opt = { 0 };
+	struct spur_args args = { 0 };
+	const struct spur_event *rows;
+	struct spur_error err;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	for (int lines = 0; lines < 2; lines++) {
+		const char *text;
+
+		opt.source_lines = lines;
+		put_self("");
+		rec_more(90, EVENT, 0, 100013);
+		raw_uint(8, 2);
+		raw_uint((uintptr_t)a_function_of_this_program + 4, 8);
+		raw_align(8);
+		dat_write("1.dat");
+		assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		assert_int_equal(spur_args(t, &rows[0], &args), SPUR_OK);
+		assert_int_equal(args.count, 1);
+		assert_int_equal(args.items[0].type, SPUR_STRING);
+		text = args.items[0].text;
+		if (lines)
+			assert_non_null(strstr(text, "test_uftrace_names.c:"));
+		else
+			assert_string_equal(text, "a_function_of_this_program+0x4");
+		spur_close(t);
+	}
+	spur_args_free(&args);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
@@ -607,6 +695,8 @@ int main(void)
 		T(test_perf),
 		T(test_perf_damage),
 		T(test_binary),
+		T(test_libraries),
+		T(test_call_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ void uftrace_intern_names(struct uftrace *u)
 	static const char *const names[] = {
 		"time", "type",	   "more",  "magic", "depth",	    "addr", "payload",
 		"misc", "size",	   "pid",   "ppid",  "tid",	    "comm", "msg",
-		"data", "address", "value", "cpu",   "common_type",
+		"data", "address", "value", "cpu",   "common_type", "from",
 	};
 	uint32_t *ids = &u->names.time;
 
@@ -43,27 +43,6 @@ static struct text event_payload(const struct uftrace *u, const struct spur_even
 	return text_make(p + RECORD + 2, len < ev->len - RECORD - 2u ? len : ev->len - RECORD - 2u);
 }
 
-uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row)
-{
-	const struct event_class *c = trace_class(u->t, row->cls);
-
-	if (c->entry)
-		return (uint8_t)c->entry->count;
-	return row->id == UFTRACE_EV_WATCH_VAR ? 2 : 1;
-}
-
-static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
-{
-	struct spur_value *v = args_add(args);
-
-	if (!v)
-		return;
-	v->type = SPUR_BYTES;
-	v->name = u->names.data;
-	v->text = p.p;
-	v->count = (uint32_t)p.len;
-}
-
 static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
 {
 	switch (size) {
@@ -80,18 +59,90 @@ static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
 	}
 }
 
-/* SPEC uftrace/watch-var: address (8 bytes, 4 in 32-bit data), then the value in 1 to 8 */
-static void watch_var(struct uftrace *u, struct spur_args *args, struct text p)
+/* The session of the row's task at its time; NULL if there is none. */
+static const struct uftrace_session *row_session(const struct uftrace *u,
+						 const struct spur_event *ev)
 {
-	size_t word = u->d.info.is64 ? 8 : 4, size = p.len - word;
-	const uint8_t *b = (const uint8_t *)p.p;
+	const struct spur_track *track = spur_track(u->t, ev->track);
+	const struct uftrace_session *s =
+		uftrace_session_at(&u->d, track ? track->tid : 0, (uint64_t)ev->ts);
 
-	if (p.len < word + 1 || (size & (size - 1)) || size > 8) {
+	return !s && u->d.nsessions == 1 ? &u->d.sessions[0] : s;
+}
+
+/* Bytes of a watched variable's value; 0: the payload is none of a variable. */
+static size_t watched_size(const struct uftrace *u, struct text p)
+{
+	const size_t word = u->d.info.is64 ? 8 : 4, size = p.len - word;
+
+	return p.len < word + 1 || (size & (size - 1)) || size > 8 ? 0 : size;
+}
+
+/* The string id of the variable's name; 0: unknown. */
+static uint32_t watched_name(struct uftrace *u, const struct spur_event *ev, struct text p)
+{
+	if (!watched_size(u, p))
+		return 0;
+	return uftrace_place_name(u, row_session(u, ev), (uint64_t)ev->ts,
+				  load_sized((const uint8_t *)p.p, u->d.info.is64 ? 8 : 4,
+					     u->swap));
+}
+
+uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row)
+{
+	const struct event_class *c = trace_class(u->t, row->cls);
+
+	if (c->entry)
+		return (uint8_t)c->entry->count;
+	return row->id == UFTRACE_EV_WATCH_VAR && !watched_name(u, row, event_payload(u, row)) ? 2
+											     : 1;
+}
+
+static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
+{
+	struct spur_value *v = args_add(args);
+
+	if (!v)
+		return;
+	v->type = SPUR_BYTES;
+	v->name = u->names.data;
+	v->text = p.p;
+	v->count = (uint32_t)p.len;
+}
+
+/*
+ * SPEC uftrace/watch-var: address (8 bytes, 4 in 32-bit data), then the value in 1 to 8; the variable's name stands for
+ * both where it is known
+ */
+static void watch_var(struct uftrace *u, const struct spur_event *ev, struct spur_args *args,
+		      struct text p)
+{
+	const size_t word = u->d.info.is64 ? 8 : 4, size = watched_size(u, p);
+	const uint8_t *b = (const uint8_t *)p.p;
+	const uint32_t name = watched_name(u, ev, p);
+
+	if (!size) {
 		put_bytes(u, args, p);
 		return;
 	}
-	args_u64(args, u->names.address, load_sized(b, word, u->swap), SPUR_SHOW_HEX);
-	args_u64(args, u->names.value, load_sized(b + word, size, u->swap), SPUR_SHOW_PLAIN);
+	if (!name)
+		args_u64(args, u->names.address, load_sized(b, word, u->swap), SPUR_SHOW_HEX);
+	args_u64(args, name ? name : u->names.value, load_sized(b + word, size, u->swap),
+		 SPUR_SHOW_PLAIN);
+}
+
+static void call_site(struct uftrace *u, const struct spur_event *ev, struct spur_args *args,
+		      uint64_t addr)
+{
+	const uint32_t place =
+		uftrace_call_place(u, row_session(u, ev), (uint64_t)ev->ts, addr);
+	size_t len;
+	const char *text = spur_string(u->t, place, &len);
+
+	if (place)
+		args_string(args, u->names.from, text, len);
+	else
+		args_u64(args, u->names.address, addr, SPUR_SHOW_HEX);
 }
 
 static enum spur_status event_args(struct uftrace *u, const struct spur_event *ev,
@@ -107,9 +158,9 @@ static enum spur_status event_args(struct uftrace *u, const struct spur_event *e
 	if (ev->id == UFTRACE_EV_WATCH_CPU && p.len >= 4)
 		args_i64(args, u->names.cpu, (int32_t)load32(b, u->swap));
 	else if (ev->id == UFTRACE_EV_WATCH_VAR)
-		watch_var(u, args, p);
+		watch_var(u, ev, args, p);
 	else if (ev->id == UFTRACE_EV_CALLSITE && p.len >= 8)
-		args_u64(args, u->names.address, load64(b, u->swap), SPUR_SHOW_HEX);
+		call_site(u, ev, args, load64(b, u->swap));
 	else if (p.len)
 		put_bytes(u, args, p);
 	return SPUR_OK;
@@ -118,7 +169,6 @@ static enum spur_status event_args(struct uftrace *u, const struct spur_event *e
 /* Pointers to functions and data that have symbols get their names. */
 static void label_pointers(struct uftrace *u, const struct spur_event *ev, struct spur_args *args)
 {
-	const struct spur_track *track = spur_track(u->t, ev->track);
 	const struct uftrace_session *s = NULL;
 	bool looked = false;
 
@@ -129,9 +179,7 @@ static void label_pointers(struct uftrace *u, const struct spur_event *ev, struc
 		if (v->type != SPUR_POINTER)
 			continue;
 		if (!looked)
-			s = uftrace_session_at(&u->d, track ? track->tid : 0, (uint64_t)ev->ts);
-		if (!s && u->d.nsessions == 1)
-			s = &u->d.sessions[0];
+			s = row_session(u, ev);
 		looked = true;
 		v->label = uftrace_symbol_name(u, s, (uint64_t)ev->ts, v->u);
 	}

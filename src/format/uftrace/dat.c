@@ -1,14 +1,8 @@
 /* TID.dat: 16-byte records with payloads whose size only the argument specs tell. The hot loop of the format. */
 #include "base/bits.h"
-#include "format/uftrace/reader.h"
+#include "format/uftrace/record.h"
 
 enum {
-	RECORD = 16,
-	/* SPEC uftrace/record */
-	MAGIC_BITS = 5 << 3, /* of the low byte of the second word */
-	MAGIC_MASK = 7 << 3,
-	DEPTH_MASK = 1023,
-	MAX_PAYLOAD = 1032, /* the recorder stores no more than 1,020 bytes, padded */
 	RESYNC_RUN = 3, /* plausible records in a row */
 	MAX_LOST_FIRST = 64, /* LOST records looked past for a time */
 	CACHE_START = 64,
@@ -19,8 +13,6 @@ enum {
 };
 
 static_assert(SPUR_BEGIN == 0 && SPUR_END_SPAN == 1, "the record's lowest bit is the row's kind");
-
-enum record_type { RECORD_ENTRY, RECORD_EXIT, RECORD_LOST, RECORD_EVENT };
 
 static const uint64_t one_hour = UINT64_C(3600) * 1000000000;
 static const uint64_t time_end = UINT64_C(1) << 63; /* rows have signed times */
@@ -498,11 +490,13 @@ static bool take_call(struct dat *d, uint64_t time, uint64_t w)
 	struct row_words words = call_words(d, w & 1);
 	uint64_t addr = (uint64_t)((int64_t)w >> 16);
 	uint32_t exit = w & 1, low = w >> 6 & DEPTH_MASK;
-	uint32_t depth = true_depth(low && !exit ? low - uf->entry_bias : low,
-				    uf->depth - (uf->depth ? exit : 0), &addr);
-	const struct addr_slot *slot = cache_find(&uf->cache, addr);
+	uint32_t depth = low && !exit ? low - uf->entry_bias : low;
 	struct spur_event *row = &d->b->rows[d->b->count];
+	const struct addr_slot *slot;
 
+	if (!d->u->shallow)
+		depth = true_depth(depth, uf->depth - (uf->depth ? exit : 0), &addr);
+	slot = cache_find(&uf->cache, addr);
 	if (!slot)
 		slot = new_slot(d, time, addr);
 	if (!slot)

@@ -39,6 +39,7 @@ void uftrace_free_modules(struct uftrace *u)
 		symtab_free(&m->syms);
 		dwarf_close(m->lines);
 		mem_free(m->classes);
+		map64_free(&m->defined);
 		mem_free(m->debug);
 		mem_free(m);
 	}

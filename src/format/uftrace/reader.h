@@ -27,6 +27,8 @@ struct uftrace_module {
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;
 	uint32_t *classes; /* by symbol; 0: none yet */
+	struct map64 defined; /* hash of a name -> symbol + 1, of functions that others can call; filled when used */
+	bool defined_filled;
 	struct uftrace_debug *debug; /* ascending by addr */
 	size_t ndebug, debug_cap;
 	struct enum_table *enums; /* E: lines */
@@ -85,7 +87,7 @@ struct uftrace_kernel; /* kernel.c */
 /* String ids of the names that arguments and fields have. */
 struct uftrace_names {
 	uint32_t time, type, more, magic, depth, addr, payload, misc, size, pid, ppid, tid, comm,
-		msg, data, address, value, cpu, common_type;
+		msg, data, address, value, cpu, common_type, from;
 };
 
 struct uftrace {
@@ -95,6 +97,7 @@ struct uftrace {
 	bool swap; /* data's byte order is not the machine's */
 	bool guess_order; /* no info: a first record tells */
 	bool qemu; /* made by QEMU's plugin */
+	bool shallow; /* the recorder kept no more than 1,024 levels: depths are what records say */
 	struct uftrace_module *modules;
 	struct map64 module_index; /* hash of path and build-id -> module */
 	struct uftrace_module *python; /* NULL: none */
@@ -151,6 +154,7 @@ struct uftrace_feed {
 	const struct uftrace_side *side, *side_end;
 	uint32_t entry_bias; /* what ENTRY depths are too large by */
 	bool ended; /* the .dat is used up */
+	bool sought; /* the start of the wanted time range was looked for */
 	bool held; /* its next record is at the bound or past it: a side row comes first */
 	bool is_extern;
 	uint64_t extern_off;
@@ -201,10 +205,19 @@ uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint6
 uint32_t uftrace_event_class(struct uftrace *u, uint64_t id);
 uint32_t uftrace_lost_class(struct uftrace *u);
 /* Number of arguments that the payload of an event row has. */
-uint8_t uftrace_event_args(const struct uftrace *u, const struct spur_event *row);
+uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row);
 /* The symbol name of an address, or NULL: for pointers. */
 const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 				uint64_t addr);
+/* The string id of NAME or NAME+0xOFFSET, a symbol at or before the address; 0: none, or out of memory. */
+uint32_t uftrace_place_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			    uint64_t addr);
+/*
+ * SPEC uftrace/callsite: the string id of FILE:LINE of a call that returns to the address, by the binary's debug
+ * information if lines are wanted, else of the place's name; 0: nothing is known.
+ */
+uint32_t uftrace_call_place(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			    uint64_t addr);
 /* The address lies in a module of the session (no symbol needed). */
 bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			uint64_t addr);
@@ -227,6 +240,17 @@ bool uftrace_specs_valid(struct uftrace *u, struct text specs);
  * called so, which makes up for a short beginning, but not for records that do not fit.
  */
 int uftrace_score_dat(bool named, const uint8_t *p, size_t len);
+
+/* The place in the feed's files can be changed: rows do not depend on what comes before them. */
+bool uftrace_can_seek(const struct uftrace *u);
+/*
+ * SPEC uftrace/seek: moves the feed to a place shortly before the first record at `time` or later, if it is not behind
+ * it. Stays where it is in damaged files.
+ */
+void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time);
+/* struct spur_format.last */
+bool uftrace_last(struct spur_trace *t, int64_t *ts);
+
 /* The .dat decoder. */
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  struct batch *b, uint64_t bound);

@@ -130,7 +130,60 @@ static void set_location(struct uftrace *u, struct uftrace_module *m, const stru
 	}
 }
 
-static uint32_t symbol_class(struct uftrace *u, struct uftrace_module *m, const struct symbol *sym)
+/* The names that the module's functions can be called by from others. */
+static bool fill_defined(struct uftrace_module *m)
+{
+	m->defined_filled = true;
+	for (size_t i = 0; i < m->syms.count; i++) {
+		const struct symbol *sym = &m->syms.syms[i];
+		struct map64_slot *slot;
+
+		if (!strchr("TWw", sym->type))
+			continue;
+		slot = map64_put(&m->defined, hash_text(text_of(sym->name), 0));
+		if (!slot)
+			return false;
+		if (!slot->value)
+			slot->value = i + 1;
+	}
+	return true;
+}
+
+static bool defines(struct uftrace *u, struct uftrace_module *m, const char *name)
+{
+	const ptrdiff_t slash = text_rfind(m->path, '/');
+	const struct map64_slot *slot;
+
+	/* The recorder's own library stands in for functions of others. */
+	if (text_starts(text_make(m->path.p + slash + 1, m->path.len - (size_t)(slash + 1)),
+			"libmcount"))
+		return false;
+	uftrace_load_module(u, m);
+	if (!m->defined_filled && !fill_defined(m))
+		return false;
+	slot = map64_find(&m->defined, hash_text(text_of(name), 0));
+	return slot && strcmp(m->syms.syms[slot->value - 1].name, name) == 0;
+}
+
+/*
+ * SPEC uftrace/libname: the first module of the session's map, then of the libraries opened later, that defines the
+ * function. 0: none.
+ */
+static uint32_t find_library(struct uftrace *u, const struct uftrace_session *s, const char *name)
+{
+	const struct uftrace_module *found = NULL;
+
+	for (size_t i = 0; s && !found && i < s->nmaps; i++)
+		if (defines(u, s->maps[i].module, name))
+			found = s->maps[i].module;
+	for (size_t i = 0; s && !found && i < s->ndlopens && i < MAX_DLOPENS; i++)
+		if (defines(u, s->dlopens[i].module, name))
+			found = s->dlopens[i].module;
+	return found ? trace_intern_n(u->t, found->path.p, found->path.len) : 0;
+}
+
+static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
+			     struct uftrace_module *m, const struct symbol *sym)
 {
 	size_t k = (size_t)(sym - m->syms.syms);
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = sym->addr, .size = sym->size };
@@ -143,8 +196,10 @@ static uint32_t symbol_class(struct uftrace *u, struct uftrace_module *m, const 
 	c.simple = names.simple;
 	c.raw = names.raw;
 	c.module = trace_intern_n(u->t, m->path.p, m->path.len);
-	if (sym->type == 'P')
+	if (sym->type == 'P') {
 		c.flags |= CLASS_LIBRARY;
+		c.library = u->t->options.call_libraries ? find_library(u, s, sym->name) : 0;
+	}
 	if (sym->type == 'K' || m == u->kernel_syms)
 		c.flags |= CLASS_KERNEL;
 	set_location(u, m, sym, &c);
@@ -182,7 +237,7 @@ uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint6
 
 	pthread_mutex_lock(&u->t->lock);
 	sym = find_symbol(u, s, time, addr, &at);
-	cls = sym ? symbol_class(u, at.module, sym) : unknown_class(u, &at, addr);
+	cls = sym ? symbol_class(u, s, at.module, sym) : unknown_class(u, &at, addr);
 	pthread_mutex_unlock(&u->t->lock);
 	return cls;
 }
@@ -197,11 +252,62 @@ const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session 
 
 	pthread_mutex_lock(&u->t->lock);
 	sym = find_symbol(u, s, time, addr, &at);
-	cls = sym ? symbol_class(u, at.module, sym) : 0;
+	cls = sym ? symbol_class(u, s, at.module, sym) : 0;
 	if (cls)
 		name = spur_string(u->t, trace_class(u->t, cls)->name, NULL);
 	pthread_mutex_unlock(&u->t->lock);
 	return name;
+}
+
+/* The name of an address by the symbol that has the address or, `back`, the one before it. */
+static uint32_t place_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			   uint64_t addr, unsigned back)
+{
+	const struct symbol *sym;
+	struct place at;
+	struct out o;
+	uint32_t id = 0;
+
+	out_to_memory(&o);
+	pthread_mutex_lock(&u->t->lock);
+	sym = find_symbol(u, s, time, addr - back, &at);
+	if (sym) {
+		demangle(&o, sym->name, strlen(sym->name),
+			 (enum demangle_form)u->t->options.demangle);
+		if (at.rel + back != sym->addr)
+			out_printf(&o, "+0x%llx",
+				   (unsigned long long)(at.rel + back - sym->addr));
+	}
+	pthread_mutex_unlock(&u->t->lock);
+	if (o.len && !o.error)
+		id = trace_intern_n(u->t, o.buf, o.len);
+	out_free(&o);
+	return id;
+}
+
+uint32_t uftrace_place_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			    uint64_t addr)
+{
+	return place_name(u, s, time, addr, 0);
+}
+
+uint32_t uftrace_call_place(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
+			    uint64_t addr)
+{
+	/* The call is before the address that it returns to, which may be the next function's. */
+	char text[4400] = "";
+	struct place at;
+	const char *file;
+	unsigned line;
+
+	if (u->t->options.source_lines) {
+		pthread_mutex_lock(&u->t->lock);
+		find_symbol(u, s, time, addr - 1, &at);
+		if (at.module && uftrace_binary_line(u, at.module, at.rel, &file, &line))
+			snprintf(text, sizeof(text), "%s:%u", file, line);
+		pthread_mutex_unlock(&u->t->lock);
+	}
+	return text[0] ? trace_intern(u->t, text) : place_name(u, s, time, addr, 1);
 }
 
 bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time,

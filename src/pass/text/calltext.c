@@ -67,6 +67,8 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	n->where = name_keep(c, &n->where_len);
 	text = spur_string(t, cls->name, &len);
 	out_cell(&c->scratch, text, len, NAME_WIDTH, 0);
+	if (cls->flags & CLASS_LIBRARY)
+		module = cell_basename(spur_string(t, cls->library, NULL));
 	if (opt->libname && *module) {
 		out_char(&c->scratch, '@');
 		out_safe(&c->scratch, module, strlen(module));
@@ -419,12 +421,30 @@ static const char *switch_text(const struct spur_event *row)
 	return row->flags & SPUR_F_PREEMPTED ? "off CPU, preempted" : "off CPU";
 }
 
-/* A LOG of one text is that text; other events are their name and arguments. */
+/* The row's only argument, if it is a text; else NULL. */
+static const struct spur_value *lone_text(const struct calltext *c, struct calltext_pen *pen,
+					  const struct spur_event *row)
+{
+	if (row->nargs != 1 || spur_args(c->env->trace, row, &pen->args) != SPUR_OK ||
+	    pen->args.count != 1 || pen->args.items->type != SPUR_STRING)
+		return NULL;
+	return pen->args.items;
+}
+
+/*
+ * A LOG of one text is that text; an event inside a function with one text is that text's name and the text (from
+ * FILE:LINE); other events are their name and arguments.
+ */
 static void out_event(const struct calltext *c, struct calltext_pen *pen,
 		      const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
-	const struct spur_args *args = &pen->args;
+	const struct spur_trace *t = c->env->trace;
+	const struct spur_value *text = NULL;
 
+	if (row->kind == SPUR_LOG ||
+	    (row->kind == SPUR_INSTANT && row->nargs == 1 &&
+	     (trace_class(t, row->cls)->flags & CLASS_INSIDE)))
+		text = lone_text(c, pen, row);
 	if (row->flags & ROW_BACKTRACE) {
 		out_str(o, "called by ");
 		out_bytes(o, n->text, n->len);
@@ -435,10 +455,10 @@ static void out_event(const struct calltext *c, struct calltext_pen *pen,
 		if (row->id)
 			out_printf(o, "%llu ", (unsigned long long)row->id);
 		out_str(o, "events");
-	} else if (row->kind == SPUR_LOG && row->nargs == 1 &&
-		   spur_args(c->env->trace, row, &pen->args) == SPUR_OK && args->count == 1 &&
-		   args->items->type == SPUR_STRING) {
-		out_safe(o, args->items->text, args->items->count);
+	} else if (text) {
+		if (row->kind != SPUR_LOG)
+			out_printf(o, "%s ", spur_string(t, text->name, NULL));
+		out_safe(o, text->text, text->count);
 	} else {
 		out_str(o, kind_word(row->kind));
 		out_bytes(o, n->text, n->len);

@@ -86,18 +86,20 @@ static bool counter_data(struct out *o, const struct counter_words *w, const str
 	return true;
 }
 
-static bool watch_data(struct out *o, const struct spur_event *row, const struct spur_args *args)
+static bool watch_data(const struct spur_trace *t, struct out *o, const struct spur_event *row, const struct spur_args *args)
 {
 	if (row->id == UFTRACE_EV_WATCH_CPU) {
 		out_printf(o, "cpu=%d", (int)args->items[0].i);
 		return true;
 	}
+	if (args->count == 1 && args->items[0].type == SPUR_U64) {
+		out_printf(o, "%s=", spur_string(t, args->items[0].name, NULL));
+		out_hex(o, args->items[0].u);
+		return true;
+	}
 	if (args->count < 2)
 		return false;
-	if (args->items[0].label)
-		out_printf(o, "%s=", args->items[0].label);
-	else
-		out_printf(o, "[0x%llx]=", (unsigned long long)args->items[0].u);
+	out_printf(o, "[0x%llx]=", (unsigned long long)args->items[0].u);
 	out_hex(o, args->items[1].u);
 	return true;
 }
@@ -147,7 +149,12 @@ bool style_event_data(struct spur_trace *t, struct out *o, const struct spur_eve
 	switch (row->id) {
 	case UFTRACE_EV_WATCH_CPU:
 	case UFTRACE_EV_WATCH_VAR:
-		return watch_data(o, row, scratch);
+		return watch_data(t, o, row, scratch);
+	case UFTRACE_EV_CALLSITE:
+		if (text_data(o, NULL, scratch, mode))
+			return true;
+		out_printf(o, "0x%llx", (unsigned long long)scratch->items[0].u);
+		return true;
 	case UFTRACE_EV_TASK_NAME:
 		return text_data(o, "comm", scratch, mode);
 	case UFTRACE_EV_EXTERN:

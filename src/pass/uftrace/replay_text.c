@@ -191,6 +191,23 @@ static void out_arguments(const struct replay *r, struct out *o, const struct sp
 		out_bytes(o, "()", 2);
 }
 
+/* SPEC uftrace/libname: the name, with --libname that of the library behind it which a library call goes to */
+static void out_name(const struct replay *r, struct out *o, const struct spur_event *row,
+		     const char *name, size_t len)
+{
+	const struct event_class *c = r->s.opt->libname ? trace_class(r->s.trace, row->cls) : NULL;
+	const char *library;
+
+	style_string(o, name, len, r->mode);
+	if (!c || !c->library)
+		return;
+	library = spur_string(r->s.trace, c->library, NULL);
+	if (strrchr(library, '/'))
+		library = strrchr(library, '/') + 1;
+	out_char(o, '@');
+	style_string(o, library, strlen(library), r->mode);
+}
+
 static void out_place(const struct replay *r, struct out *o, const struct spur_event *row)
 {
 	const struct event_class *c = r->s.opt->srcline && !r->s.opt->no_comment
@@ -207,7 +224,7 @@ static void out_function(const struct replay *r, struct out *o, const struct spu
 	size_t len;
 	const char *name = spur_string(r->s.trace, row->name, &len);
 
-	style_string(o, name, len, r->mode);
+	out_name(r, o, row, name, len);
 	out_arguments(r, o, row, name, len, scratch);
 	if (row->cat == LINE_OPEN) {
 		out_bytes(o, " {", 2);
@@ -233,7 +250,7 @@ static void out_close(const struct replay *r, struct out *o, const struct spur_e
 	}
 	if (!r->s.opt->no_comment) {
 		out_bytes(o, " /* ", 4);
-		style_string(o, name, len, r->mode);
+		out_name(r, o, row, name, len);
 		out_bytes(o, " */", 3);
 	}
 	out_char(o, '\n');
@@ -245,6 +262,11 @@ static void out_event(const struct replay *r, struct out *o, const struct spur_e
 	size_t len, before;
 	const char *name = style_event_name(r->s.trace, row, &len);
 
+	if (row->id == UFTRACE_EV_CALLSITE && row->kind == SPUR_INSTANT) {
+		out_bytes(o, "from ", 5);
+		style_event_data(r->s.trace, o, row, true, r->mode, scratch);
+		return;
+	}
 	style_string(o, name, len, r->mode);
 	if (row->kind == SPUR_LOG && row->id == UFTRACE_EV_EXTERN) {
 		out_bytes(o, ": ", 2);
