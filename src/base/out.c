@@ -454,6 +454,25 @@ char *put_long_double(char *p, long double v)
 	return p + snprintf(p, PUT_LONG_DOUBLE, "%.*Lg", high, v);
 }
 
+void out_json_double(struct out *o, double v, bool single)
+{
+	enum { ROOM = 48 };
+	const bool number = isfinite(v);
+	/* With room for all of it, the text stays where it is written. */
+	const size_t from = out_room(o, ROOM) ? o->len : 0;
+
+	out_str(o, number ? "" : "\"");
+	if (single)
+		out_f32(o, (float)v);
+	else
+		out_double(o, v);
+	if (!number)
+		out_char(o, '"');
+	else if (!o->error && !memchr(o->buf + from, '.', o->len - from) &&
+		 !memchr(o->buf + from, 'e', o->len - from))
+		out_str(o, ".0");
+}
+
 /* Eight bytes of plain ASCII: no control byte, no DEL, no quote, no backslash. */
 static inline bool plain_word(const char *p)
 {

@@ -88,6 +88,12 @@ void out_double(struct out *o, double v);
 /* The same of a float, with six digits at least where it has them. */
 void out_f32(struct out *o, float v);
 
+/*
+ * A floating point number as JSON, never mistaken for an integer: 1.0, -0.0, 1e+20; what JSON has no number for is a
+ * string: "nan", "inf", "-inf". `single`: it was recorded as a float.
+ */
+void out_json_double(struct out *o, double v, bool single);
+
 /* With quotes around it, where that is all that JSON wants: short, printable ASCII. False: nothing is written. */
 bool out_json_plain(struct out *o, const char *s, size_t len);
 /*

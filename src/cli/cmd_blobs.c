@@ -40,7 +40,7 @@ static const struct opt blobs_options[] = {
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, pass.fields),
 	  .arg = "LIST",
-	  .help = "columns: file,name,type,size,pieces,pid,process" },
+	  .help = "columns: file,name,category,type,size,pieces,pid,process" },
 	{ 0 }
 };
 

@@ -33,7 +33,7 @@ static const struct opt report_options[] = {
 	  .offset = offsetof(struct values, pass.fields),
 	  .arg = "LIST",
 	  .help = "columns: "
-		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,size,"
+		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,category,size,"
 		  "location,tid,pid,"
 		  "function,task,session" },
 	{ .name = "avg-total",

@@ -285,11 +285,15 @@ static const char *near_name(const struct spur_trace *t, struct text name)
 
 static void leaf_note(const struct filter *f, const struct where_leaf *l, struct out *o)
 {
-	const bool named = l->is_name || (l->field == WHERE_NAME && l->op == WHERE_EQ);
+	const bool is_cat = l->is_name && l->field == WHERE_CAT;
+	const bool named =
+		!is_cat && (l->is_name || (l->field == WHERE_NAME && l->op == WHERE_EQ));
 	const char *near = named ? near_name(f->trace, l->is_name ? l->source : l->text) : NULL;
 
 	out_str(o, "spur: note: ");
-	if (l->is_name)
+	if (is_cat)
+		out_str(o, "--cat: no event is of the category ");
+	else if (l->is_name)
 		out_str(o, "--name: no event is named ");
 	else if (l->field == WHERE_ARG && !l->found)
 		out_str(o, "--where: no event that it was asked of has the argument: ");

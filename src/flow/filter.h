@@ -29,6 +29,7 @@ enum filter_what {
 	 */
 	FILTER_TRIGGER,
 	FILTER_NAME, /* --name: events of this name, whatever kind they are */
+	FILTER_CAT, /* --cat: events of these categories, comma between */
 	FILTER_WHERE, /* --where: an expression, see flow/where.h */
 };
 

@@ -361,7 +361,8 @@ enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *
 	static const int order[] = {
 		[FILTER_FUNC] = 0, [FILTER_NOTRACE] = 0,  [FILTER_TRIGGER] = 1, [FILTER_CALLER] = 2,
 		[FILTER_HIDE] = 3, [FILTER_LOCATION] = 4, [FILTER_LIBRARY] = 5,
-		[FILTER_NAME] = -1, [FILTER_WHERE] = -1, /* filter_parse_where() */
+		/* filter_parse_where() */
+		[FILTER_NAME] = -1, [FILTER_CAT] = -1,	  [FILTER_WHERE] = -1,
 	};
 
 	for (int group = 0; group <= order[FILTER_LIBRARY]; group++)
@@ -381,17 +382,37 @@ enum spur_status filter_parse_rules(struct filter *f, const struct filter_spec *
 	return SPUR_OK;
 }
 
+static enum spur_status parse_cats(struct filter *f, const char *s, enum pattern_kind match,
+				   uint32_t *cats, struct spur_error *err)
+{
+	struct text rest = text_of(s), word;
+	bool any = false;
+
+	while (text_split(&rest, ',', &word)) {
+		struct pattern *p;
+
+		if (!word.len)
+			continue;
+		any = true;
+		p = filter_name_pattern(word, match, err);
+		if (!p || where_add_name(f->where, WHERE_CAT, word, p, cats, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
+	return any ? SPUR_OK
+		   : err_set(err, SPUR_ERR_USAGE, "--cat: expected categories, found \"%s\"", s);
+}
+
 enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err)
 {
-	uint32_t names = UINT32_MAX;
+	uint32_t names = UINT32_MAX, cats = UINT32_MAX;
 
 	for (size_t i = 0; i < spec->nitems; i++) {
 		const enum filter_what what = spec->items[i].what;
 		const struct text t = text_of(spec->items[i].text);
 		struct pattern *p;
 
-		if (what != FILTER_NAME && what != FILTER_WHERE)
+		if (what != FILTER_NAME && what != FILTER_CAT && what != FILTER_WHERE)
 			continue;
 		if (!f->where) {
 			f->where = arena_alloc(&f->arena, sizeof(*f->where));
@@ -404,10 +425,18 @@ enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *
 				return SPUR_FAIL;
 			continue;
 		}
+		if (what == FILTER_CAT) {
+			if (parse_cats(f, t.p, spec->match, &cats, err) == SPUR_FAIL)
+				return SPUR_FAIL;
+			continue;
+		}
 		p = filter_name_pattern(t, spec->match, err);
-		if (!p || where_add_name(f->where, t, p, &names, err) == SPUR_FAIL)
+		if (!p ||
+		    where_add_name(f->where, WHERE_ANY_NAME, t, p, &names, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
+	if (cats != UINT32_MAX && where_require(f->where, cats, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	return names == UINT32_MAX ? SPUR_OK : where_require(f->where, names, err);
 }
 

@@ -66,10 +66,10 @@ enum spur_status where_require(struct where *w, uint32_t node, struct spur_error
 	return where_node(w, (struct where_node){ WHERE_AND, w->root, node }, &w->root, err);
 }
 
-enum spur_status where_add_name(struct where *w, struct text source, struct pattern *p,
-				uint32_t *any, struct spur_error *err)
+enum spur_status where_add_name(struct where *w, enum where_field field, struct text source,
+				struct pattern *p, uint32_t *any, struct spur_error *err)
 {
-	const struct where_leaf l = { .field = WHERE_ANY_NAME,
+	const struct where_leaf l = { .field = field,
 				      .op = WHERE_MATCH,
 				      .type = WHERE_TEXT,
 				      .pattern = p,

@@ -71,7 +71,7 @@ struct where_leaf {
 	const struct where_step *steps; /* WHERE_ARG */
 	size_t nsteps;
 	struct text source; /* the comparison as written, or the pattern of --name; in the arena */
-	bool is_name; /* of --name */
+	bool is_name; /* of --name, or with WHERE_CAT of --cat */
 	/* What happened so far, for notes; atomic. */
 	bool asked, held, found; /* found: the event had the argument */
 };
@@ -103,12 +103,12 @@ void where_free(struct where *w);
 /* Adds the expression; all that are added must hold. SPUR_FAIL: `err` names the column. */
 enum spur_status where_add(struct where *w, const char *text, struct spur_error *err);
 /*
- * Adds a comparison of the name in any of its forms with a pattern, which belongs to `w` from then
+ * Adds a comparison of a WHERE_ANY_NAME or WHERE_CAT with a pattern, which belongs to `w` from then
  * on, also on failure. `*any` (UINT32_MAX at first) becomes the node of all such that were added,
  * joined by ||; where_require() takes it.
  */
-enum spur_status where_add_name(struct where *w, struct text source, struct pattern *p,
-				uint32_t *any, struct spur_error *err);
+enum spur_status where_add_name(struct where *w, enum where_field field, struct text source,
+				struct pattern *p, uint32_t *any, struct spur_error *err);
 /* All that is added from now on must hold together with the node, as where_add() does it. */
 enum spur_status where_require(struct where *w, uint32_t node, struct spur_error *err);
 

@@ -55,6 +55,7 @@ enum class_flag {
 	CLASS_UNKNOWN = 16, /* an address without symbol */
 	CLASS_SCHED = 32, /* time off the CPU */
 	CLASS_MARKER = 64, /* an event that the user placed: it stands for itself */
+	CLASS_CATEGORY = 256, /* its category is a part of what it is called: name and category tell events apart */
 	CLASS_INSIDE = 128, /* an event that belongs to the function around it */
 };
 
@@ -71,7 +72,7 @@ struct event_class {
 	uint64_t size; /* bytes of code; 0: unknown */
 	/*
 	 * The first class of the same function as tables show it: of one name and module (of a library
-	 * call, of one name), such as overloads without their parameters. Set when the class is added.
+	 * call, of one name; with CLASS_CATEGORY, of one name and category), such as overloads without their parameters. Set when the class is added.
 	 */
 	uint32_t head;
 	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */

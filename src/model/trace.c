@@ -255,7 +255,10 @@ uint32_t trace_intern_n(struct spur_trace *t, const char *s, size_t len)
 /* The head of a class that gets the id; 0 if out of memory. */
 static uint32_t class_head(struct spur_trace *t, const struct event_class *c, uint32_t id)
 {
-	const uint32_t module = c->flags & CLASS_LIBRARY ? 0 : c->module;
+	/* A category takes the place of a module: functions of one name do not have both. */
+	const uint32_t module = c->flags & CLASS_CATEGORY  ? UINT32_C(1) << 31 | c->cat
+				: c->flags & CLASS_LIBRARY ? 0
+							   : c->module;
 	struct map64_slot *slot = map64_put(&t->class_heads, (uint64_t)c->name << 32 | module);
 
 	if (!slot)

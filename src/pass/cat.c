@@ -145,8 +145,19 @@ static uint64_t class_key(const struct spur_event *row)
 	return (uint64_t)row->name << 32 | row->cat;
 }
 
+/* In text a category that tells events apart stands before the name. */
+static bool has_category(const struct cat *c, const struct spur_event *row)
+{
+	return row->cat && c->form == FORM_TEXT &&
+	       (trace_class(c->trace, row->cls)->flags & CLASS_CATEGORY);
+}
+
 static void name_text(const struct cat *c, const struct spur_event *row, struct out *o)
 {
+	if (has_category(c, row)) {
+		string_text(c, row->cat, o);
+		out_char(o, ':');
+	}
 	if (c->form == FORM_JSONL) {
 		out_str(o, ",\"name\":");
 		string_text(c, row->name, o);

@@ -27,6 +27,7 @@ struct dump {
 	struct spur_args args;
 	bool json, verbose;
 	uint32_t stream; /* whose heading was written */
+	struct spur_event last; /* the row that was written last */
 	uint64_t shown, limit;
 	struct spur_event *shared;
 	size_t nshared, cap;
@@ -154,14 +155,23 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 	}
 }
 
+/* A switch is one record and two rows: of the thread that leaves the CPU, and of the one that gets it. */
+static bool same_record(const struct dump *d, const struct spur_event *row)
+{
+	return row->kind == SPUR_SWITCH && d->last.kind == SPUR_SWITCH && d->shown &&
+	       row->stream == d->last.stream && row->off == d->last.off &&
+	       row->len == d->last.len && (row->flags ^ d->last.flags) & SPUR_F_IN;
+}
+
 /* False: enough, or memory is out (then the status says so). */
 static bool dump_row(struct dump *d, const struct spur_event *row, enum spur_status *st)
 {
 	if (d->limit && d->shown == d->limit)
 		return false;
-	if ((row->flags & SPUR_F_IMPLIED) && !row->len)
+	if (((row->flags & SPUR_F_IMPLIED) && !row->len) || same_record(d, row))
 		return true;
 	d->shown++;
+	d->last = *row;
 	if (!dump_fields(d, row)) {
 		*st = SPUR_FAIL;
 		return false;

@@ -32,6 +32,7 @@ enum column {
 	COL_SHARE,
 	COL_UNFINISHED,
 	COL_MODULE,
+	COL_CATEGORY,
 	COL_SIZE,
 	COL_LOCATION,
 	COL_TID,
@@ -46,26 +47,29 @@ enum column_kind { KIND_TIME, KIND_COUNT, KIND_SHARE, KIND_ID, KIND_TEXT };
 
 static const char *const column_names[] = { "total", "self",	   "calls",    "avg",  "min",
 					    "max",   "p50",	   "p90",      "p99",  "stdev",
-					    "share", "unfinished", "module",   "size", "location",
-					    "tid",   "pid",	   "function", "task", "session",
-					    NULL };
+					    "share", "unfinished", "module",   "category", "size",
+					    "location", "tid", "pid", "function", "task",
+					    "session", NULL };
 
 static const uint8_t column_kinds[COLUMNS] = {
 	[COL_CALLS] = KIND_COUNT, [COL_SHARE] = KIND_SHARE, [COL_UNFINISHED] = KIND_COUNT,
-	[COL_MODULE] = KIND_TEXT, [COL_SIZE] = KIND_COUNT,  [COL_LOCATION] = KIND_TEXT,
+	[COL_MODULE] = KIND_TEXT, [COL_CATEGORY] = KIND_TEXT, [COL_SIZE] = KIND_COUNT,  [COL_LOCATION] = KIND_TEXT,
 	[COL_TID] = KIND_ID,	  [COL_PID] = KIND_ID,	    [COL_FUNCTION] = KIND_TEXT,
 	[COL_TASK] = KIND_TEXT,	  [COL_SESSION] = KIND_TEXT
 };
 
-/* What is shown where --fields does not say; by `by`. */
+/* What is shown where --fields does not say; by `by`, and of functions where categories tell them apart. */
 static const char *const text_columns[] = { "total,self,calls,avg,max,function",
 					    "total,self,calls,tid,task",
-					    "total,self,calls,pid,session" };
+					    "total,self,calls,pid,session",
+					    "total,self,calls,avg,max,category,function" };
 static const char *const data_columns[] = {
 	"function,module,calls,total,self,avg,min,max,unfinished",
 	"task,tid,pid,calls,total,self,avg,min,max,unfinished",
-	"session,pid,calls,total,self,avg,min,max,unfinished"
+	"session,pid,calls,total,self,avg,min,max,unfinished",
+	"function,module,category,calls,total,self,avg,min,max,unfinished"
 };
+enum { BY_FUNCTION_AND_CATEGORY = CALLS_BY_SESSION + 1 };
 
 struct entry {
 	struct call_stat stat;
@@ -82,7 +86,8 @@ struct report {
 	enum calls_by by;
 	int columns[COLUMNS], sort[COLUMNS]; /* sort: ~column where reversed */
 	size_t ncolumns, nsort;
-	bool has_module; /* a column shows it */
+	bool has_module, has_category; /* a column shows it */
+	bool categories; /* a function has one */
 	struct groups groups;
 	struct entry *entries;
 	size_t n, cap;
@@ -121,7 +126,8 @@ static enum spur_status report_options(struct report *r)
 	else
 		return err_set(r->env->err, SPUR_ERR_USAGE,
 			       "--by: expected function, task or session, found \"%s\"", by);
-	fields = opt->form == FORM_TEXT ? text_columns[r->by] : data_columns[r->by];
+	fields = (opt->form == FORM_TEXT ? text_columns :
+					   data_columns)[r->categories ? BY_FUNCTION_AND_CATEGORY : r->by];
 	st = cell_list(opt->fields ? opt->fields : fields, column_names, "--fields", r->columns,
 		       COLUMNS, &r->ncolumns, r->env->err);
 	if (st == SPUR_OK)
@@ -131,6 +137,7 @@ static enum spur_status report_options(struct report *r)
 		if (r->columns[i] < 0)
 			r->columns[i] = ~r->columns[i];
 		r->has_module |= r->columns[i] == COL_MODULE;
+		r->has_category |= r->columns[i] == COL_CATEGORY;
 	}
 	return st;
 }
@@ -219,11 +226,11 @@ static void report_name(struct report *r)
 		e->tid = e->pid = -1;
 		if (r->by == CALLS_BY_FUNCTION) {
 			e->group = i < r->groups.n ? r->groups.items[i]
-						   : (struct group){ .name = "", .module = "" };
+						   : (struct group){ .name = "", .module = "", .cat = "" };
 		} else if (r->by == CALLS_BY_TASK) {
 			const struct spur_track *k = spur_track(t, (uint32_t)i - 1);
 
-			e->group = (struct group){ .name = "", .module = "" };
+			e->group = (struct group){ .name = "", .module = "", .cat = "" };
 			if (k) {
 				e->group.name = spur_string(t, k->name, &e->group.name_len);
 				e->tid = k->tid;
@@ -233,11 +240,12 @@ static void report_name(struct report *r)
 			struct calls_session s = calls_session(t, (uint32_t)i);
 
 			e->group =
-				(struct group){ .name = s.name, .name_len = s.len, .module = "" };
+				(struct group){ .name = s.name, .name_len = s.len, .module = "", .cat = "" };
 			e->pid = s.pid;
 		}
 		if (!e->stat.calls && !e->stat.unfinished && !e->stat.sum)
 			continue;
+		r->categories |= e->group.cat_len > 0;
 		r->entries[n++] = *e;
 	}
 	r->n = n;
@@ -292,6 +300,8 @@ static void entry_text(const struct report *r, const struct entry *e, int column
 
 	if (column == COL_MODULE) {
 		out_bytes(o, e->group.module, e->group.module_len);
+	} else if (column == COL_CATEGORY) {
+		out_bytes(o, e->group.cat, e->group.cat_len);
 	} else if (column == COL_LOCATION) {
 		size_t len;
 		const char *file = spur_string(r->env->trace, c ? c->file : 0, &len);
@@ -301,7 +311,7 @@ static void entry_text(const struct report *r, const struct entry *e, int column
 			out_char(o, ':');
 			out_u64(o, c->line);
 		}
-	} else if (r->env->opt->form == FORM_TEXT && !r->has_module) {
+	} else if (r->env->opt->form == FORM_TEXT && !r->has_module && !r->has_category) {
 		out_group(o, &e->group);
 	} else {
 		out_bytes(o, e->group.name, e->group.name_len);
@@ -326,8 +336,9 @@ static int entry_order_by(const struct report *r, struct entry *a, struct entry 
 	if (column == COL_LOCATION)
 		return location_order(r, a->group.cls, b->group.cls);
 	if (column_kind(column) == KIND_TEXT)
-		return column == COL_MODULE ? strcmp(a->group.module, b->group.module)
-					    : group_order(&a->group, &b->group);
+		return column == COL_MODULE	? strcmp(a->group.module, b->group.module)
+		       : column == COL_CATEGORY ? strcmp(a->group.cat, b->group.cat)
+						: group_order(&a->group, &b->group);
 	x = entry_number(r, a, column);
 	y = entry_number(r, b, column);
 	if (column_kind(column) == KIND_ID)
@@ -580,6 +591,9 @@ static enum spur_status report_run(struct pass_env *env)
 	calls_free(workers, n);
 	if (st == SPUR_OK && rows && !r.n)
 		pass_note_no_calls(env, rows);
+	/* Only now is it known whether there are categories. */
+	if (st == SPUR_OK && r.categories)
+		st = report_options(&r);
 	if (st == SPUR_OK)
 		st = report_show(&r);
 	for (size_t i = 0; i < r.n; i++) {

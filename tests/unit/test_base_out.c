@@ -117,6 +117,34 @@ static void test_seconds(void **state)
 	EXPECT("9223372036.854775807");
 }
 
+/* As JSON a double is never an integer. */
+static void test_json_double(void **state)
+{
+	static const struct {
+		double v;
+		bool single;
+		const char *want;
+	} cases[] = {
+		{ 1, false, "1.0" },
+		{ -0.0, false, "-0.0" },
+		{ 0, true, "0.0" },
+		{ 123456789012345680.0, false, "1.2345678901234568e+17" },
+		{ 1e15, false, "1e+15" },
+		{ 9007199254740993.0, false, "9007199254740992.0" },
+		{ -2.5, true, "-2.5" },
+		{ 16777216, true, "16777216.0" },
+		{ 1e22, false, "1e+22" },
+		{ (double)NAN, false, "\"nan\"" },
+		{ (double)-INFINITY, true, "\"-inf\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		out_json_double(&o, cases[i].v, cases[i].single);
+		expect(cases[i].want, strlen(cases[i].want));
+	}
+}
+
 static void test_double(void **state)
 {
 	const double values[] = { 0.1 + 0.2,	       1e300, DBL_MAX, DBL_MIN, 1e-310, M_PI,
@@ -406,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_numbers, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_seconds, memory_begin, memory_end),
+		cmocka_unit_test_setup_teardown(test_json_double, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_double, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_f32, memory_begin, memory_end),
 		cmocka_unit_test_setup_teardown(test_json, memory_begin, memory_end),

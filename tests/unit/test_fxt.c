@@ -401,8 +401,8 @@ static void test_classes(void **state)
 		assert_int_not_equal(rows[i + 3].cls, rows[0].cls);
 		assert_int_equal(rows[i + 4].cls, rows[0].cls);
 	}
-	assert_int_equal(trace_class(t, rows[0].cls)->flags, CLASS_FUNCTION);
-	assert_int_equal(trace_class(t, rows[2].cls)->flags, CLASS_EVENT);
+	assert_int_equal(trace_class(t, rows[0].cls)->flags, CLASS_FUNCTION | CLASS_CATEGORY);
+	assert_int_equal(trace_class(t, rows[2].cls)->flags, CLASS_EVENT | CLASS_CATEGORY);
 	spur_close(t);
 }
 

@@ -110,7 +110,8 @@ uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 				       .simple = name,
 				       .raw = name,
 				       .cat = cat,
-				       .flags = other ? CLASS_EVENT : CLASS_FUNCTION };
+				       .flags = (other ? CLASS_EVENT : CLASS_FUNCTION) |
+						(cat ? CLASS_CATEGORY : 0u) };
 
 	if (!slot)
 		return 0;

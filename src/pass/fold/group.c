@@ -7,13 +7,15 @@ enum { GROUP_LIMIT = 1 << 25 };
 
 static struct group group_make(const struct spur_trace *t, const struct event_class *c)
 {
-	struct group p = { .name = "(off CPU)", .name_len = 9, .module = "", .cls = c };
+	struct group p = { .name = "(off CPU)", .name_len = 9, .module = "", .cat = "", .cls = c };
 
 	if (!c)
 		return p;
 	p.name = spur_string(t, c->name, &p.name_len);
 	if (!(c->flags & CLASS_LIBRARY))
 		p.module = spur_string(t, c->module, &p.module_len);
+	if (c->flags & CLASS_CATEGORY)
+		p.cat = spur_string(t, c->cat, &p.cat_len);
 	return p;
 }
 
@@ -88,7 +90,9 @@ int group_order(const struct group *a, const struct group *b)
 {
 	int c = bytes_order(a->name, a->name_len, b->name, b->name_len);
 
-	return c ? c : bytes_order(a->module, a->module_len, b->module, b->module_len);
+	if (!c)
+		c = bytes_order(a->module, a->module_len, b->module, b->module_len);
+	return c ? c : bytes_order(a->cat, a->cat_len, b->cat, b->cat_len);
 }
 
 void out_group(struct out *o, const struct group *g)
@@ -97,6 +101,11 @@ void out_group(struct out *o, const struct group *g)
 	if (g->shared_name && g->module_len) {
 		out_str(o, " [");
 		out_str(o, cell_basename(g->module));
+		out_char(o, ']');
+	}
+	if (g->shared_name && g->cat_len) {
+		out_str(o, " [");
+		out_bytes(o, g->cat, g->cat_len);
 		out_char(o, ']');
 	}
 }

@@ -1,7 +1,7 @@
 /*
- * Functions as a reader of tables thinks of them: classes of one name and module are one, whatever
- * their ids; a library function is one whichever module calls it. Time off the CPU is a group too
- * (class id 0).
+ * Functions as a reader of tables thinks of them: classes of one name, module and category are one,
+ * whatever their ids; a library function is one whichever module calls it. Time off the CPU is a
+ * group too (class id 0).
  */
 #ifndef SPUR_PASS_FOLD_GROUP_H
 #define SPUR_PASS_FOLD_GROUP_H
@@ -15,9 +15,10 @@ enum group_class { GROUP_OFF_CPU = 0 };
 
 struct group {
 	const char *name, *module; /* of the trace; module "" where none is known */
-	size_t name_len, module_len;
+	const char *cat; /* "" unless categories tell functions apart (CLASS_CATEGORY) */
+	size_t name_len, module_len, cat_len;
 	const struct event_class *cls; /* its class of the lowest address; NULL off the CPU */
-	bool shared_name; /* another group has the name: show the module too */
+	bool shared_name; /* another group has the name: show module and category too */
 };
 
 struct groups {
@@ -36,11 +37,11 @@ struct groups {
  */
 uint32_t groups_put(struct groups *g, uint32_t cls);
 void groups_free(struct groups *g);
-/* By name, then module, bytewise. */
+/* By name, then module, then category, bytewise. */
 int group_order(const struct group *a, const struct group *b);
 /*
- * The name as tables show it: with the module's base name in brackets where the name alone is not
- * enough. Raw bytes.
+ * The name as tables show it: with the module's base name, or the category, in brackets where the
+ * name alone is not enough. Raw bytes.
  */
 void out_group(struct out *o, const struct group *g);
 /* True where `name` is the function's name in any of its forms. */

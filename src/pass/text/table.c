@@ -61,9 +61,10 @@ void table_value_out(struct out *o, struct table_value v, bool json)
 		out_i64(o, v.i);
 		break;
 	case TABLE_F64:
-		out_str(o, json && !isfinite(v.f) ? "\"" : "");
-		out_double(o, v.f);
-		out_str(o, json && !isfinite(v.f) ? "\"" : "");
+		if (json)
+			out_json_double(o, v.f, false);
+		else
+			out_double(o, v.f);
 		break;
 	default:
 		break;

@@ -200,12 +200,18 @@ static void integer_out(const struct spur_value *v, struct out *o)
 		char_out(o, value_bits(v) & 0xff);
 }
 
+/* It was recorded as a float: fewer digits tell it apart from others. */
+static bool is_single(const struct spur_value *v)
+{
+	return v->size == 4 && isfinite(v->f) && (double)(float)v->f == v->f;
+}
+
 /* The shortest text that reads back as the same number of the size it was recorded in. */
 static void float_out(const struct spur_value *v, struct out *o)
 {
 	if (v->label)
 		out_str(o, v->label);
-	else if (v->size == 4 && isfinite(v->f) && (double)(float)v->f == v->f)
+	else if (is_single(v))
 		out_f32(o, (float)v->f);
 	else
 		out_double(o, v->f);
@@ -367,11 +373,10 @@ static void value_as_json(const struct values *w, const struct spur_value *v, st
 
 static void float_json(const struct spur_value *v, struct out *o)
 {
-	const char *quote = isfinite(v->f) && !v->label ? "" : "\"";
-
-	out_str(o, quote);
-	float_out(v, o);
-	out_str(o, quote);
+	if (v->label)
+		out_json(o, v->label, strlen(v->label));
+	else
+		out_json_double(o, v->f, is_single(v));
 }
 
 /* The key, and what stands before it; room for a number behind. NULL: there is none. */
