@@ -14,7 +14,7 @@
 #include "base/bits.h"
 
 enum {
-	GROW_MIN = 16, /* elements of a new array */
+	GROW_MIN = 256, /* bytes of a new array, about: there may be one for each of a million threads */
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
 	BLOCK_MIN = 4 << 10,
 	BLOCK_MAX = 1 << 20,
@@ -72,6 +72,7 @@ void mem_free(void *p)
 
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 {
+	const size_t least = size < GROW_MIN ? GROW_MIN / size : 1;
 	size_t want = *cap > limit / 2 ? limit : *cap * 2;
 	size_t bytes;
 	void *array;
@@ -80,8 +81,8 @@ bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 		return true;
 	if (need > limit)
 		return false;
-	if (want < GROW_MIN)
-		want = GROW_MIN < limit ? GROW_MIN : limit;
+	if (want < least)
+		want = least < limit ? least : limit;
 	if (want < need)
 		want = need;
 	if (__builtin_mul_overflow(want, size, &bytes) || bytes > PTRDIFF_MAX)
@@ -95,6 +96,20 @@ bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 	memcpy(p, &array, sizeof(array));
 	*cap = want;
 	return true;
+}
+
+void mem_trim(void **p, size_t *cap, size_t count, size_t size)
+{
+	void *array;
+
+	if (!count || count >= *cap)
+		return;
+	memcpy(&array, p, sizeof(array));
+	array = realloc(array, count * size);
+	if (!array)
+		return;
+	memcpy(p, &array, sizeof(array));
+	*cap = count;
 }
 
 static int temp_file_in(const char *dir)

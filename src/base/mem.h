@@ -18,6 +18,9 @@ void mem_free(void *p);
  */
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 
+/* Gives back what the array has beyond `count` elements, where that can be done. */
+void mem_trim(void **p, size_t *cap, size_t count, size_t size);
+
 /*
  * Failed allocations are counted, each in the counter that its thread is charged to: that of the trace it works for, or
  * else one of the process. If the count is the same before and after some work, nothing in its result is missing for

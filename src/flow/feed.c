@@ -7,13 +7,17 @@
 #include "flow/pipe.h"
 #include "format/format.h"
 
-enum { FEED_AHEAD = 16 };
+enum {
+	FEED_AHEAD = 16,
+	FEED_MANY = 16384, /* feeds of which only one row each is read ahead */
+};
 
 struct feed_reader {
 	struct spur_trace *trace;
 	struct feed *feed;
 	struct filter_run *run; /* NULL: no filter */
 	struct spur_event *rows;
+	struct spur_event *owned; /* NULL: `rows` are lent */
 	uint32_t cap;
 	bool ended;
 };
@@ -27,12 +31,12 @@ struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct
 		return NULL;
 	r->trace = t;
 	r->feed = f;
-	r->cap = rows ? rows : BATCH_ROWS;
-	r->rows = mem_array(r->cap, sizeof(*r->rows));
+	r->cap = rows;
+	r->rows = r->owned = rows ? mem_array(rows, sizeof(*r->rows)) : NULL;
 	r->run = filter ? filter_run_new(filter,
 					 filter_is_global(filter) ? FILTER_LOCAL : FILTER_ALL)
 			: NULL;
-	if (!r->rows || (filter && !r->run)) {
+	if ((rows && !r->rows) || (filter && !r->run)) {
 		feed_reader_free(r);
 		return NULL;
 	}
@@ -41,7 +45,8 @@ struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct
 
 enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
 {
-	uint32_t more = f->nahead ? BATCH_ROWS : FEED_AHEAD;
+	const uint32_t first = t->nfeeds > FEED_MANY ? 1 : FEED_AHEAD;
+	uint32_t more = f->nahead ? BATCH_ROWS : first;
 	struct spur_event *rows;
 	struct batch b = { .cap = more };
 	enum spur_status st;
@@ -144,11 +149,17 @@ enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **row
 	return SPUR_OK;
 }
 
+void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t cap)
+{
+	r->rows = rows;
+	r->cap = cap;
+}
+
 void feed_reader_free(struct feed_reader *r)
 {
 	if (!r)
 		return;
 	filter_run_free(r->run);
-	mem_free(r->rows);
+	mem_free(r->owned);
 	mem_free(r);
 }

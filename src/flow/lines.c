@@ -18,25 +18,27 @@
 enum {
 	LINES_THREADS = 64,
 	LINES_ROOM = 65536, /* rows of all lanes' readers together, about */
-	LINES_ROWS_LEAST = 32,
+	LINES_ROWS_LEAST = 4, /* of one lane: all have a block at once */
 	LINES_BLOCK = 2, /* batches of rows that make a block of lines */
 	LINES_LIMIT = 1 << 28, /* of one block */
 	LINES_AHEAD = 12 << 20, /* bytes of blocks that are ready, about */
 	LINES_READY = 64, /* blocks of one lane */
+	LINES_MANY = 1024, /* lanes: blocks of more than these have no spare room */
 	LINES_OVER = 1 << 30,
 };
 
 struct lane {
+	/* NULL both once the lane has ended, whose memory is given back then. */
 	struct feed_reader *reader;
 	void *state;
 	struct lines *now; /* NULL: the lane is over, or has not begun */
 	size_t pos; /* in `now` */
 	size_t from; /* offset of that line's text */
-	struct lines *ready[LINES_READY]; /* ring: nready from `first` on */
-	size_t first, nready;
+	struct lines *first, *last; /* list of `nready` blocks */
+	uint32_t nready;
+	uint32_t batches; /* a block */
 	bool busy, queued;
 	bool ended; /* no more blocks after those that are ready */
-	uint32_t batches; /* a block */
 	/* Of windows only: */
 	int64_t *keys; /* of the lines of `now`: the latest time up to each */
 	size_t keys_cap;
@@ -55,6 +57,8 @@ struct lanes {
 	const struct pipe_lines *pass;
 	struct lane *lanes;
 	uint32_t count;
+	uint32_t batch; /* rows that are read at once */
+	struct spur_event *buffer; /* for them, of the caller's thread; workers have their own */
 	struct line_key *tree; /* [0]: the winner; [1 .. count): losers */
 	struct order order; /* of windows */
 	uint32_t *queue; /* of lanes that want filling; ring of `count` */
@@ -110,6 +114,12 @@ static size_t block_size(const struct lines *l)
 	return l->text.cap + l->cap * sizeof(*l->index);
 }
 
+static void block_trim(struct lines *l)
+{
+	mem_trim((void **)&l->text.buf, &l->text.cap, l->text.len, 1);
+	mem_trim((void **)&l->index, &l->cap, l->n, sizeof(*l->index));
+}
+
 static void block_drop(struct lanes *s, struct lines *l)
 {
 	if (l && mem_grow((void **)&s->unused, &s->unused_cap, s->nunused + 1,
@@ -119,9 +129,20 @@ static void block_drop(struct lanes *s, struct lines *l)
 		lines_free(l);
 }
 
-/* Reads and renders a block's worth of rows. False: memory is out. */
-static bool lane_fill(struct lanes *s, struct lane *l, struct lines *to, bool *ended)
+static void lane_close(const struct lanes *s, struct lane *l)
 {
+	feed_reader_free(l->reader);
+	l->reader = NULL;
+	if (l->state)
+		s->pass->close(l->state);
+	l->state = NULL;
+}
+
+/* Reads and renders a block's worth of rows, by way of `buffer`. False: out of memory. */
+static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer, struct lines *to,
+		      bool *ended)
+{
+	feed_reader_lend(l->reader, buffer, s->batch);
 	for (uint32_t i = 0; i < l->batches || !to->n; i++) {
 		struct spur_event *rows = NULL;
 		size_t n = 0;
@@ -129,8 +150,11 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct lines *to, bool *e
 
 		if (st == SPUR_FAIL || !s->pass->rows(l->state, rows, n, to) || to->text.error)
 			return false;
+		if (st == SPUR_END && s->pass->rest && s->pass->rest(l->state))
+			break;
 		if (st == SPUR_END) {
 			*ended = true;
+			lane_close(s, l);
 			break;
 		}
 	}
@@ -149,8 +173,8 @@ static void lane_want(struct lanes *s, struct lane *l)
 		pthread_cond_signal(&s->work);
 }
 
-/* Makes the lane's next block. The lock is held at both ends. */
-static void lane_work(struct lanes *s, struct lane *l)
+/* Makes the lane's next block. The lock is held at both ends; `buffer` is the calling thread's. */
+static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer)
 {
 	struct lines *block = block_take(s);
 	bool ended = false, good = block;
@@ -158,11 +182,16 @@ static void lane_work(struct lanes *s, struct lane *l)
 	if (good) {
 		l->busy = true;
 		pthread_mutex_unlock(&s->lock);
-		good = lane_fill(s, l, block, &ended);
+		good = lane_fill(s, l, buffer, block, &ended);
+		if (s->count > LINES_MANY)
+			block_trim(block);
 		pthread_mutex_lock(&s->lock);
 		l->busy = false;
 		l->ended = ended;
-		l->ready[(l->first + l->nready++) % LINES_READY] = block;
+		block->next = NULL;
+		*(l->first ? &l->last->next : &l->first) = block;
+		l->last = block;
+		l->nready++;
 		s->ahead += block_size(block);
 		lane_want(s, l);
 	}
@@ -171,7 +200,7 @@ static void lane_work(struct lanes *s, struct lane *l)
 }
 
 /* Fills the lane that has waited longest; false where none waits. The lock is held at both ends. */
-static bool lanes_work(struct lanes *s)
+static bool lanes_work(struct lanes *s, struct spur_event *buffer)
 {
 	while (s->queued) {
 		struct lane *l = &s->lanes[s->queue[s->head]];
@@ -180,7 +209,7 @@ static bool lanes_work(struct lanes *s)
 		s->queued--;
 		l->queued = false;
 		if (!l->busy && !l->ended && l->nready < LINES_READY) {
-			lane_work(s, l);
+			lane_work(s, l, buffer);
 			return true;
 		}
 	}
@@ -190,16 +219,21 @@ static bool lanes_work(struct lanes *s)
 static void *lanes_worker(void *arg)
 {
 	struct lanes *s = arg;
+	struct spur_event *buffer;
 
 	mem_charge(s->charged);
+	buffer = mem_array(s->batch, sizeof(*buffer));
 	pthread_mutex_lock(&s->lock);
+	s->failed |= !buffer;
 	while (!s->stopping && !s->failed)
-		if (!lanes_work(s)) {
+		if (!lanes_work(s, buffer)) {
 			s->idle++;
 			pthread_cond_wait(&s->work, &s->lock);
 			s->idle--;
 		}
+	pthread_cond_signal(&s->filled);
 	pthread_mutex_unlock(&s->lock);
+	mem_free(buffer);
 	return NULL;
 }
 
@@ -216,12 +250,12 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 	l->from = 0;
 	while (!l->nready && !l->ended && !s->failed)
 		if (!l->busy)
-			lane_work(s, l);
-		else if (!lanes_work(s))
+			lane_work(s, l, s->buffer);
+		else if (!lanes_work(s, s->buffer))
 			pthread_cond_wait(&s->filled, &s->lock);
 	if (l->nready) {
-		l->now = l->ready[l->first];
-		l->first = (l->first + 1) % LINES_READY;
+		l->now = l->first;
+		l->first = l->now->next;
 		l->nready--;
 		s->ahead -= block_size(l->now);
 		lane_want(s, l);
@@ -499,15 +533,14 @@ static bool windows_merge(struct lanes *s, const struct spur_trace *t, struct ou
 	return true;
 }
 
-static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, void *self,
-		      uint32_t rows)
+static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, void *self)
 {
 	struct lane *l = &s->lanes[s->count];
 
 	s->count++;
-	l->reader = feed_reader_new(t, f, s->opt->filter, rows);
+	l->reader = feed_reader_new(t, f, s->opt->filter, 0);
 	l->state = s->pass->open(self, f);
-	l->batches = rows < BATCH_ROWS || pipe_is_live(t) ? 1 : LINES_BLOCK;
+	l->batches = s->batch < BATCH_ROWS || pipe_is_live(t) ? 1 : LINES_BLOCK;
 	l->latest = INT64_MIN;
 	return l->reader && l->state;
 }
@@ -517,14 +550,16 @@ static bool lanes_open(struct lanes *s, struct spur_trace *t, void *self)
 	size_t rows = t->nfeeds ? LINES_ROOM / t->nfeeds : BATCH_ROWS;
 
 	rows = rows > BATCH_ROWS ? BATCH_ROWS : rows < LINES_ROWS_LEAST ? LINES_ROWS_LEAST : rows;
+	s->batch = (uint32_t)rows;
+	s->buffer = mem_array(rows, sizeof(*s->buffer));
 	s->lanes = mem_array(t->nfeeds, sizeof(*s->lanes));
 	s->tree = mem_array(t->nfeeds + 1, sizeof(*s->tree));
 	s->queue = mem_array(t->nfeeds, sizeof(*s->queue));
-	if (!s->lanes || !s->tree || !s->queue)
+	if (!s->buffer || !s->lanes || !s->tree || !s->queue)
 		return false;
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!s->opt->filter || !filter_skips_feed(s->opt->filter, t->feeds[i]))
-			if (!lane_open(s, t, t->feeds[i], self, (uint32_t)rows))
+			if (!lane_open(s, t, t->feeds[i], self))
 				return false;
 	return true;
 }
@@ -564,18 +599,19 @@ static void lanes_free(struct lanes *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct lane *l = &s->lanes[i];
 
-		feed_reader_free(l->reader);
-		if (l->state)
-			s->pass->close(l->state);
+		lane_close(s, l);
 		mem_free(l->keys);
 		lines_free(l->now);
-		for (size_t k = 0; k < l->nready; k++)
-			lines_free(l->ready[(l->first + k) % LINES_READY]);
+		for (struct lines *b = l->first, *next; b; b = next) {
+			next = b->next;
+			lines_free(b);
+		}
 	}
 	for (size_t i = 0; i < s->nunused; i++)
 		lines_free(s->unused[i]);
 	order_free(&s->order);
 	mem_free(s->unused);
+	mem_free(s->buffer);
 	mem_free(s->lanes);
 	mem_free(s->tree);
 	mem_free(s->queue);
@@ -621,8 +657,9 @@ static enum spur_status lines_run_single(struct spur_trace *t, const struct pipe
 	s.state = p->open(self, NULL);
 	if (s.lines && s.state)
 		st = pipe_run_merged(t, opt, single_rows, &s);
-	if (st == SPUR_OK && !s.failed && !o->error && s.lanes.left)
-		single_rows(&s, NULL, 0);
+	while (st == SPUR_OK && !s.failed && !o->error && s.lanes.left &&
+	       single_rows(&s, NULL, 0) && p->rest && p->rest(s.state))
+		;
 	if (s.state)
 		p->close(s.state);
 	lines_free(s.lines);

@@ -19,6 +19,7 @@ struct lines {
 	struct out text;
 	struct line *index;
 	size_t n, cap;
+	struct lines *next; /* of a list */
 };
 
 /* Makes what was appended to `text` since the last call a line. False: memory is out. */
@@ -42,6 +43,8 @@ struct pipe_lines {
 	 * any thread, one at a time.
 	 */
 	bool (*rows)(void *lane, struct spur_event *rows, size_t n, struct lines *l);
+	/* More lines follow the feed's end: rows() is to be called again with n == 0. NULL: never. */
+	bool (*rest)(const void *lane);
 	void (*close)(void *lane);
 	bool any_order; /* a track's rows may come from several feeds at once (trace.h, tracks_shared) */
 	bool gaps; /* an empty line where the next line is another track's */

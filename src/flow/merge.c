@@ -18,6 +18,7 @@ enum {
 	MERGE_ROOM = 262144, /* rows of all feeds' batches together, at most: 16 MiB */
 	MERGE_CACHED = 16384, /* rows of all batches that stay in a core's cache */
 	MERGE_GOOD = 64, /* rows of a batch from which on longer ones are no faster */
+	MERGE_LEAST = 2, /* rows of a batch of one of very many feeds */
 	MERGE_LEND = 48, /* runs from here on are handed out where they are */
 	/*
 	 * A feed that has just begun to win gives rows one by one: among interleaved feeds that costs less than to
@@ -92,6 +93,7 @@ static uint32_t merge_batch(size_t count)
 	       room = count ? MERGE_ROOM / count : BATCH_ROWS;
 
 	cached = cached > BATCH_ROWS ? BATCH_ROWS : cached < MERGE_GOOD ? MERGE_GOOD : cached;
+	room = room > MERGE_LEAST ? room : MERGE_LEAST;
 	return (uint32_t)(cached < room ? cached : room);
 }
 

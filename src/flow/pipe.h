@@ -38,10 +38,14 @@ enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
  */
 struct feed_reader;
 
-/* Of a filter that is global only the part that needs no other feed is applied. */
+/*
+ * `rows`: how many are read at once; 0: the caller lends memory for them before each feed_reader_next(). Of a filter
+ * that is global only the part that needs no other feed is applied. */
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
 				    uint32_t rows);
 enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n);
+/* Memory for `cap` rows, in which the next ones are read. It must stay until they are used up. */
+void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t cap);
 void feed_reader_free(struct feed_reader *r);
 /*
  * Reads (more of) the first rows of a feed that no reader has begun into f->ahead; a later reader

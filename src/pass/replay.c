@@ -17,7 +17,8 @@
 
 enum {
 	WINDOW = 4096, /* rows; a power of two */
-	WINDOW_FIRST = 16,
+	WINDOW_FIRST = 2,
+	REST_TEXT = 256 << 10, /* bytes of a block of ENDs that the data lacks, about */
 	STACK_LINE = 64,
 	STACK_PAGE = 1024,
 	STACK_PAGES = PAIR_TRACKS / STACK_PAGE,
@@ -66,7 +67,8 @@ struct lane {
 	uint64_t first, next;
 	uint64_t rows; /* that came */
 	struct ends ends;
-	uint32_t low, high; /* tracks seen */
+	uint32_t low, high; /* tracks seen; at the end: those with open calls */
+	bool rest; /* calls are still open at the end */
 };
 
 static struct track_stack *stack_page_make(struct replay *r, size_t page)
@@ -477,18 +479,25 @@ static bool stage_rest(struct lane *l)
 			pending_take(l, lane_stack(l, l->window[i % l->cap].track));
 	if (!window_flush(l))
 		return false;
-	for (size_t i = l->low; i <= l->high && !cut; i++) {
-		struct track_stack *k = l->r->stacks[i / STACK_PAGE].stacks;
+	l->rest = false;
+	for (; l->low <= l->high && !cut && !l->rest; l->low += !l->rest) {
+		struct track_stack *k = l->r->stacks[l->low / STACK_PAGE].stacks;
 
-		if (!k || __atomic_load_n(&k[i % STACK_PAGE].owner, __ATOMIC_RELAXED) != l)
+		if (!k || __atomic_load_n(&k[l->low % STACK_PAGE].owner, __ATOMIC_RELAXED) != l)
 			continue;
-		k += i % STACK_PAGE;
-		while ((f = walk_rest(&k->stack, ends_of(&l->ends, (uint32_t)i), &e)))
-			if (!stage_implied(l, &k->stack, f, e, (uint32_t)i,
+		k += l->low % STACK_PAGE;
+		while (!(l->rest = l->out->text.len > REST_TEXT) &&
+		       (f = walk_rest(&k->stack, ends_of(&l->ends, l->low), &e)))
+			if (!stage_implied(l, &k->stack, f, e, l->low,
 					   SPUR_F_IMPLIED | SPUR_F_ORPHAN))
 				return false;
 	}
 	return true;
+}
+
+static bool lane_rest(const void *lane)
+{
+	return ((const struct lane *)lane)->rest;
 }
 
 static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct lines *out)
@@ -570,6 +579,7 @@ static enum spur_status replay_run(struct pass_env *env)
 	const struct pipe_lines lines = {
 		.open = lane_open,
 		.rows = lane_rows,
+		.rest = lane_rest,
 		.close = lane_close,
 		.gaps = env->opt->task_newline,
 		.limit = env->pipe.limit,
