@@ -2,8 +2,8 @@
  * XRay traces: functions instrumented by clang's -fxray-instrument, recorded by compiler-rt or others.
  *
  * Reads flight data recorder (FDR) logs, basic logs and profiles, both byte orders; undoes what their writers are known
- * to do wrong. A directory of one run's logs is read as one trace (run.c). Names of functions come from the traced program (format/xray/map.h). Does not read: llvm-xray's YAML of
- * a trace.
+ * to do wrong. A directory of the logs of one run is read as one trace (run.c). Names of functions come from the traced
+ * program (format/xray/map.h). Does not read: llvm-xray's YAML of a trace.
  */
 #include "format/format.h"
 #include "format/xray/reader.h"
