@@ -54,6 +54,12 @@ static const struct opt report_options[] = {
 	  .arg = "NAME",
 	  .help = "normal or csv",
 	  .hidden = true },
+	{ .name = "llvm",
+	  .type = OPT_INT,
+	  .offset = offsetof(struct values, pass.llvm),
+	  .arg = "VERSION",
+	  .help = "write names as that version of LLVM does, with --style=llvm-xray "
+		  "(default: the latest; up to 14 nested template arguments end in \"> >\")" },
 	{ 0 }
 };
 

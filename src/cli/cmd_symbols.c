@@ -44,6 +44,12 @@ static const struct opt symbols_options[] = {
 	  .choices = demangle_words,
 	  .help = "show C++ and Rust names without parameters (name), without template arguments "
 		  "either (simple), in full, or not demangled (default: name; full with --yaml)" },
+	{ .name = "llvm",
+	  .type = OPT_INT,
+	  .offset = offsetof(struct values, pass.llvm),
+	  .arg = "VERSION",
+	  .help = "write names as that version of LLVM does, with --yaml (default: the latest; up "
+		  "to 14 nested template arguments end in \"> >\")" },
 	{ 0 }
 };
 
@@ -74,7 +80,10 @@ static void set_name(struct symbols *s, const struct row *r)
 				: s->v->demangle;
 
 	out_clear(&s->name);
-	if (r->f.name)
+	if (r->f.name && s->v->yaml && how == DEMANGLE_FULL)
+		demangle_llvm(&s->name, r->f.name, strlen(r->f.name),
+			      llvm_version(s->v->pass.llvm));
+	else if (r->f.name)
 		demangle(&s->name, r->f.name, strlen(r->f.name), (enum demangle_form)how);
 }
 

@@ -425,6 +425,8 @@ static enum spur_status relate_assumed(struct spur_trace *t, struct spur_trace *
 	if (sa == SPUR_OK && sb == SPUR_OK &&
 	    (__builtin_sub_overflow(x, y, &gap) || gap > assumed_gap || gap < -assumed_gap))
 		return unrelated(a, b, ", beginning more than a day apart", err);
+	if (t->one_run)
+		return SPUR_OK;
 	diag_add(&t->diag, DIAG_NOTE, "joined/assumed-clock", b->path, DIAG_NO_OFF, 0,
 		 "clock \"%s\" is taken to be that of %s: the names agree, and the traces do not "
 		 "both know their epoch",
@@ -560,6 +562,20 @@ static void declare_trace(struct spur_trace *t, const struct join *j)
 	t->nparts = j->n;
 }
 
+/* Lets the format leave out what several members have. Returns false if out of memory. */
+static bool relate_members(const struct join *j)
+{
+	const struct spur_format *format = j->parts[0].trace->format;
+	struct spur_trace **members = mem_array(j->n, sizeof(struct spur_trace *));
+	bool good = members != NULL;
+
+	for (size_t i = 0; good && i < j->n; i++)
+		members[i] = j->parts[i].trace;
+	good = good && (!format->relate || format->relate(members, j->n));
+	mem_free(members);
+	return good;
+}
+
 static enum spur_status join_parts(struct spur_trace *t, const char *const *paths, size_t n,
 				   struct spur_error *err)
 {
@@ -569,7 +585,7 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 		return err_nomem(err);
 	t->format = &joined_format;
 	t->state = j;
-	if (n > 1)
+	if (n > 1 && !t->one_run)
 		t->path = arena_printf(&t->arena, "%s and %zu more", paths[0], n - 1);
 	j->parts = mem_array(n, sizeof(*j->parts));
 	t->parts = arena_alloc(&t->arena, n * sizeof(*t->parts));
@@ -577,6 +593,8 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 		return err_nomem(err);
 	if (open_parts(t, j, paths, n, err) == SPUR_FAIL || relate_parts(t, j, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	if (t->one_run && !relate_members(j))
+		return err_nomem(err);
 	for (size_t i = 0; i < n; i++)
 		if (!declare_part(t, &j->parts[i]))
 			return err_nomem(err);
@@ -603,6 +621,33 @@ enum spur_status join_open(struct spur_trace **out, const char *const *paths, si
 		return err_nomem(err);
 	charged = mem_charge(&t->mem_failures);
 	st = join_parts(t, paths, n, err);
+	mem_charge(charged);
+	if (st == SPUR_FAIL)
+		spur_close(t);
+	else
+		*out = t;
+	return st;
+}
+
+enum spur_status join_open_run(struct spur_trace **out, const struct spur_trace *dir,
+			       struct intern *strings, struct spur_error *err)
+{
+	struct spur_trace *t = trace_new(dir->path, &dir->options);
+	const char *const *paths;
+	uint64_t *charged;
+	enum spur_status st;
+	size_t n;
+
+	*out = NULL;
+	if (!t)
+		return err_nomem(err);
+	t->one_run = true;
+	if (strings)
+		trace_share_strings(t, strings);
+	charged = mem_charge(&t->mem_failures);
+	st = dir->format->members(dir->path, &t->arena, &paths, &n, err);
+	if (st != SPUR_FAIL)
+		st = join_parts(t, paths, n, err);
 	mem_charge(charged);
 	if (st == SPUR_FAIL)
 		spur_close(t);

@@ -20,6 +20,13 @@ enum spur_status join_open(struct spur_trace **out, const char *const *paths, si
 			   const struct spur_options *opt, struct spur_error *err);
 
 /*
+ * The same for the members (struct spur_format) of the directory that `dir` has tried to open; `dir` stays open.
+ * `strings` as in trace_open().
+ */
+enum spur_status join_open_run(struct spur_trace **out, const struct spur_trace *dir,
+			       struct intern *strings, struct spur_error *err);
+
+/*
  * True where the track is a thread or process that a track of an earlier part is too, by its ids: for
  * outputs that know tracks by their ids only.
  */

@@ -102,9 +102,15 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	return t->format ? SPUR_OK : probe_stream(t, err);
 }
 
+/* The input is a directory with the traces of one run. */
+static bool is_run(const struct spur_trace *t)
+{
+	return !t->source && t->format->members && !format_of_url(t->path);
+}
+
 static enum spur_status open_trace(struct spur_trace *t, struct spur_error *err)
 {
-	if (open_input(t, err) == SPUR_FAIL || t->format->open(t, t->source, err) == SPUR_FAIL)
+	if (t->format->open(t, t->source, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (trace_short_of_memory(t))
 		return err_nomem(err);
@@ -126,8 +132,15 @@ enum spur_status trace_open(struct spur_trace **out, const char *path,
 	if (strings)
 		trace_share_strings(t, strings);
 	charged = mem_charge(&t->mem_failures);
-	st = open_trace(t, err);
+	st = open_input(t, err);
+	if (st != SPUR_FAIL && !is_run(t))
+		st = open_trace(t, err);
 	mem_charge(charged);
+	if (st != SPUR_FAIL && is_run(t)) {
+		st = join_open_run(out, t, strings, err);
+		spur_close(t);
+		return st;
+	}
 	if (st == SPUR_FAIL)
 		spur_close(t);
 	else
@@ -184,7 +197,7 @@ enum spur_status trace_open_again(struct spur_trace **out, const struct spur_tra
 	*out = NULL;
 	if (!can_reopen(t))
 		return SPUR_WARN;
-	if (!t->nparts)
+	if (!t->nparts || t->one_run)
 		return trace_open(out, t->path, &t->options, NULL, err);
 	paths = mem_array(t->nparts, sizeof(*paths));
 	if (!paths)

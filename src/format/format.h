@@ -28,6 +28,17 @@ struct spur_format {
 	bool counts_discarded; /* traces say how many events their producer lost: struct feed */
 	bool follows_dirs; /* open() obeys options.follow for a directory too */
 	/*
+	 * The files of a directory that are the traces of one run, into `*paths` (in the arena): each is opened alone,
+	 * and all are read as one trace. Fails if they do not belong together. NULL: open() takes the directory.
+	 */
+	enum spur_status (*members)(const char *dir, struct arena *a, const char *const **paths,
+				    size_t *count, struct spur_error *err);
+	/*
+	 * Called with all members of a run open and no rows read: leaves out what several of them have. Returns false
+	 * if out of memory. NULL: they have nothing in common.
+	 */
+	bool (*relate)(struct spur_trace *const *members, size_t count);
+	/*
 	 * Declares streams, tracks, feeds, clock, info. Damage goes to t->diag; fails only where nothing can be read.
 	 * `src` is the open file, or NULL for a directory or an URL; it belongs to the trace and lives until close.
 	 */

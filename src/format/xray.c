@@ -2,8 +2,8 @@
  * XRay traces: functions instrumented by clang's -fxray-instrument, recorded by compiler-rt or others.
  *
  * Reads flight data recorder (FDR) logs, basic logs and profiles, both byte orders; undoes what their writers are known
- * to do wrong. Names of functions come from the traced program (format/xray/map.h). Does not read: llvm-xray's YAML of
- * a trace.
+ * to do wrong. A directory of the logs of one run is read as one trace (run.c). Names of functions come from the traced
+ * program (format/xray/map.h). Does not read: llvm-xray's YAML of a trace.
  */
 #include "format/format.h"
 #include "format/xray/reader.h"
@@ -391,7 +391,9 @@ static int probe(const struct probe *p)
 	struct source head = { .data = p->head, .size = p->len, .eof = true };
 	struct xray x = { .src = &head };
 
-	if (p->is_dir || p->len < XRAY_HEADER)
+	if (p->is_dir)
+		return xray_run_in(p->path) ? SCORE_HEADER : 0;
+	if (p->len < XRAY_HEADER)
 		return 0;
 	if (is_profile(p->head, &x.big))
 		return SCORE_SURE;
@@ -414,6 +416,8 @@ const struct spur_format spur_format_xray = {
 		 "orders",
 	.probe = probe,
 	.open = open_trace,
+	.members = xray_run_members,
+	.relate = xray_run_relate,
 	.next = next_rows,
 	.args = xray_args,
 	.stack = xray_stack,

@@ -67,6 +67,8 @@ struct event_class {
 	uint32_t module; /* path; 0: none */
 	uint32_t library; /* of a library call: path of the module that defines the function; 0: unknown */
 	uint32_t file, line; /* source location; 0: unknown */
+	/* The line table's last row for the address, for styles; its line may be 0. row_file 0: not known. */
+	uint32_t row_file, row_line, row_column;
 	uint32_t flags;
 	uint64_t addr; /* of the symbol, module relative; event id */
 	uint64_t size; /* bytes of code; 0: unknown */

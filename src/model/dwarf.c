@@ -209,11 +209,44 @@ static bool unit_line(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, cons
 	return *file != NULL;
 }
 
-bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line)
+/* The unit's last row at the address or before it. Of rows of one address elfutils puts ends of sequences first. */
+static bool unit_last_row(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr,
+			  struct dwarf_row *row)
+{
+	Dwarf_Lines *lines;
+	size_t lo = 0, hi;
+	int line, column;
+	Dwarf_Addr at;
+	Dwarf_Line *r;
+	Dwarf_Die die;
+	bool ends;
+
+	if (!dwarf_offdie(d->dwarf, unit, &die) || dwarf_getsrclines(&die, &lines, &hi) != 0)
+		return false;
+	/* Invariant: rows before lo are not behind the address, those from hi on are. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (dwarf_lineaddr(dwarf_onesrcline(lines, mid), &at) == 0 && at <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	r = lo ? dwarf_onesrcline(lines, lo - 1) : NULL;
+	if (!r || dwarf_lineendsequence(r, &ends) != 0 || ends || dwarf_lineno(r, &line) != 0 ||
+	    dwarf_linecol(r, &column) != 0)
+		return false;
+	*row = (struct dwarf_row){ .file = dwarf_linesrc(r, NULL, NULL),
+				   .line = line > 0 ? (unsigned)line : 0,
+				   .column = column > 0 ? (unsigned)column : 0 };
+	return row->file != NULL;
+}
+
+/* How many ranges begin at the address, which has the base already, or before it. */
+static size_t ranges_before(const struct dwarf_lines *d, uint64_t addr)
 {
 	size_t lo = 0, hi = d->count;
 
-	addr += d->base;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -222,6 +255,27 @@ bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigne
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+bool dwarf_last_row(struct dwarf_lines *d, uint64_t addr, struct dwarf_row *row)
+{
+	size_t lo;
+
+	addr += d->base;
+	lo = ranges_before(d, addr);
+	for (size_t i = 0; i < MAX_LOOK && lo > 0; i++)
+		if (d->ranges[--lo].end > addr && unit_last_row(d, d->ranges[lo].unit, addr, row))
+			return true;
+	return false;
+}
+
+bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line)
+{
+	size_t lo;
+
+	addr += d->base;
+	lo = ranges_before(d, addr);
 	for (size_t i = 0; i < MAX_LOOK && lo > 0; i++)
 		if (d->ranges[--lo].end > addr &&
 		    unit_line(d, d->ranges[lo].unit, addr, file, line))

@@ -64,6 +64,16 @@ enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const ch
 			    struct spur_error *err);
 /* File and line of a file-relative address; false where unknown. `file` lives until dwarf_close(). */
 bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line);
+/* A row of the line table. */
+struct dwarf_row {
+	const char *file; /* lives until dwarf_close() */
+	unsigned line, column; /* 0: the code belongs to no line */
+};
+/*
+ * The last row of the line table at the address or before it, as LLVM's tools take it, whatever its line. Returns false
+ * if no code is known there.
+ */
+bool dwarf_last_row(struct dwarf_lines *d, uint64_t addr, struct dwarf_row *row);
 void dwarf_close(struct dwarf_lines *d);
 
 #endif

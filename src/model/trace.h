@@ -77,6 +77,7 @@ struct spur_trace {
 	bool strings_shared; /* they belong to a joined trace, which outlives this one */
 	struct trace_part *parts; /* of a joined trace, else NULL; in the arena */
 	size_t nparts;
+	bool one_run; /* the parts are the files of the directory `path` */
 	pthread_mutex_t lock; /* classes and arena after open */
 
 	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */

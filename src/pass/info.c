@@ -20,6 +20,16 @@ struct info {
 	size_t norder;
 };
 
+/* A part of the trace counts the events that its producer discarded. */
+static bool counts_discarded(const struct spur_trace *t)
+{
+	bool counts = t->format->counts_discarded;
+
+	for (size_t i = 0; i < t->nparts; i++)
+		counts |= counts_discarded(t->parts[i].trace);
+	return counts;
+}
+
 static void info_sum(struct info *i)
 {
 	const struct spur_trace *t = i->trace;
@@ -145,7 +155,7 @@ static void info_json(struct info *i)
 	json_number(o, "tracks", t->ntracks);
 	json_number(o, "processes", i->processes);
 	json_number(o, "threads", i->threads);
-	if (t->format->counts_discarded)
+	if (counts_discarded(t))
 		json_number(o, "discarded", i->discarded);
 	else
 		out_str(o, ",\"discarded\":null");
@@ -254,7 +264,7 @@ static void info_text(struct info *i)
 	text_count(i, "processes", i->processes, "");
 	text_count(i, "threads", i->threads, "");
 	text_count(i, "tracks", t->ntracks, "");
-	if (t->format->counts_discarded)
+	if (counts_discarded(t))
 		text_count(i, "discarded", i->discarded, " events, as the recorder says");
 	if (i->lost_packets)
 		text_count(i, "lost packets", i->lost_packets, ", as their numbers say");

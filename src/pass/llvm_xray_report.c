@@ -95,9 +95,10 @@ static bool line_name(struct account *a, struct line *l)
 		out_printf(o, "@(%llx)", (unsigned long long)l->cls->addr);
 	else if (line_naming(l) == NAME_NUMBER)
 		out_printf(o, "#%llu", (unsigned long long)l->id);
+	else if (a->env->opt->demangle == DEMANGLE_NONE)
+		out_bytes(o, raw, len);
 	else
-		demangle(o, raw, len,
-			 a->env->opt->demangle == DEMANGLE_NONE ? DEMANGLE_NONE : DEMANGLE_FULL);
+		demangle_llvm(o, raw, len, llvm_version(a->env->opt->llvm));
 	l->name = arena_strdup(&a->names, o->buf ? o->buf : "", o->len);
 	l->name_len = o->len;
 	return l->name && !o->error;
@@ -227,10 +228,11 @@ static double line_seconds(const struct account *a, const struct line *l, int co
 	return (double)l->ticks[column - COL_MIN] / a->hz;
 }
 
-/* FILE:LINE:COLUMN, without directories; functions begin in column 0 of what compilers write. */
+/* SPEC xray/account-line: FILE:LINE:COLUMN, without directories */
 static void out_place(const struct account *a, const struct line *l, struct out *o)
 {
-	const char *file = spur_string(a->env->trace, l->cls->file, NULL);
+	const char *file = spur_string(a->env->trace,
+				       l->cls->row_file ? l->cls->row_file : l->cls->file, NULL);
 
 	if (line_naming(l) == NAME_NUMBER) {
 		out_str(o, "(unknown)");
@@ -238,7 +240,8 @@ static void out_place(const struct account *a, const struct line *l, struct out 
 		out_str(o, "<invalid>:0:0");
 	} else {
 		out_str(o, cell_basename(file));
-		out_printf(o, ":%u:0", l->cls->line);
+		out_printf(o, ":%u:%u", l->cls->row_file ? l->cls->row_line : l->cls->line,
+			   l->cls->row_column);
 	}
 }
 

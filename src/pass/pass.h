@@ -5,6 +5,8 @@
 #ifndef SPUR_PASS_PASS_H
 #define SPUR_PASS_PASS_H
 
+#include <limits.h>
+
 #include "flow/pair.h"
 #include "flow/pipe.h"
 #include "format/format.h"
@@ -41,8 +43,15 @@ struct pass_options {
 	unsigned width; /* terminal columns; 0: not a terminal */
 	int demangle; /* enum demangle_form */
 	int depth; /* -D as given */
+	int llvm; /* version of LLVM whose layout is meant; 0: the latest */
 	const char *command_line; /* for headers that quote it */
 };
+
+/* pass_options.llvm as a version. */
+static inline unsigned llvm_version(int option)
+{
+	return option > 0 ? (unsigned)option : UINT_MAX;
+}
 
 struct pass_env {
 	struct spur_trace *trace;

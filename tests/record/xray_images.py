@@ -276,8 +276,12 @@ def index_hole():
     return indexed([(0, 2), (3, 1)])
 
 
-def relocatable(bits, big, machine, relative, rela=True, extra=()):
-    """Each function in a section of its own, at offset 0; the second map's function has a static name too."""
+def relocatable(bits, big, machine, relative, rela=True, less=None):
+    """
+    Each function in a section of its own, at offset 0; the second map's function has a static name too. With `less` a word
+    has a second relocation of that type, which subtracts a label: as LLVM writes it that of the entry, for both words,
+    so that what is added is less by the place of the word in the entry.
+    """
     e = Elf(bits, big, machine, ET_REL, 0)
     one, two_ = e.text(0, name=".text.one"), e.text(0, name=".text.two")
     w = e.word
@@ -286,13 +290,17 @@ def relocatable(bits, big, machine, relative, rela=True, extra=()):
         data = b"".join(e.pack("WWBBB", 0, 0, kind, 0, 2) + b"\0" * (2 * w - 3) for kind in (ENTER, EXIT))
         maps.append(e.add("xray_instr_map", PROGBITS, ALLOC, 0, data))
     syms = e.symbols([("", 0, 0, LOCAL, one, 3), ("", 0, 0, LOCAL, two_, 3), ("also_two", 0, 0x10, LOCAL, two_, 2),
-                      ("_Z3onev", 0, 0x10, GLOBAL, one, 2), ("two", 0, 0x10, GLOBAL, two_, 2), ("exit_of_two", 12, 0, LOCAL, two_, 0)])
+                      ("_Z3onev", 0, 0x10, GLOBAL, one, 2), ("two", 0, 0x10, GLOBAL, two_, 2), ("exit_of_two", 12, 0, LOCAL, two_, 0)] +
+                     [("", 4 * w * entry, 0, LOCAL, section, 0) for section in maps for entry in (0, 1)])
     for i, section in enumerate(maps):
         relocs = [(0, relative, 1 + i, 0), (w, relative, 4 + i, 0), (4 * w, relative, 1 if i == 0 else 6, 12 if i == 0 and rela else 0),
                   (5 * w, relative, 1 + i, 0)]
         if i == 0 and not rela:
             relocs[2] = (4 * w, relative, 6, 0)
-        relocs = [r for pair in relocs for r in [pair] + [(pair[0], t, 1, 0x99) for t in extra]]
+        if less:
+            relocs = [r for off, kind, symbol, addend in relocs
+                      for r in ((off, kind, symbol, (addend - off % (4 * w)) % 2 ** bits),
+                                (off, less, 7 + 2 * i + off // (4 * w), 0))]
         e.relocations(".rel" + ("a" if rela else "") + "xray_instr_map", relocs, syms, section, rela, 0)
     return e.bytes()
 
@@ -315,7 +323,7 @@ def object_mips64el():
 @image
 def object_riscv():
     """An addition and a subtraction for each word."""
-    return relocatable(64, False, RISCV, 36, extra=(40,))
+    return relocatable(64, False, RISCV, 36, less=40)
 
 
 @image

@@ -108,9 +108,11 @@ static void take_calls(struct fdr *r)
 	struct xray_thread *th = r->th;
 	const uint64_t fit = (xf->buffer.end - xf->junk - xf->pos) / XRAY_FUNCTION;
 	const uint64_t room = r->b->cap - r->b->count;
-	const uint64_t end = xf->pos + (fit < room ? fit : room) * XRAY_FUNCTION;
+	uint64_t end = xf->pos + (fit < room ? fit : room) * XRAY_FUNCTION;
 	struct run run;
 
+	if (xf->pos < xf->buffer.copied && xf->buffer.copied < end)
+		end = xf->buffer.copied;
 	if (th->base - xf->ticks.origin >= xf->ticks.limit)
 		ticks_move(&xf->ticks, th->base);
 	run = r->x->big ? run_big(r, xf->pos, end) : run_little(r, xf->pos, end);
@@ -160,13 +162,30 @@ static bool next_buffer(struct fdr *r)
 	return false;
 }
 
+/* A record that another log has: makes no row. */
+static void take_copied(struct fdr *r)
+{
+	const uint32_t count = r->b->count;
+
+	xray_take_other(r);
+	r->b->count = count;
+}
+
 static bool take_buffer(struct fdr *r)
 {
 	while (r->b->count < r->b->cap && r->xf->open && !r->failed) {
+		const uint64_t pos = r->xf->pos;
+		const uint32_t count = r->b->count;
+
 		if (is_plain(r))
 			take_calls(r);
-		if (r->b->count < r->b->cap)
+		/* SPEC xray/forked-log: what another log has sets the time, but makes no rows */
+		if (pos < r->xf->buffer.copied)
+			r->b->count = count;
+		if (r->b->count < r->b->cap && r->xf->pos >= r->xf->buffer.copied)
 			xray_take_other(r);
+		else if (r->xf->pos == pos)
+			take_copied(r);
 	}
 	return !r->failed;
 }

@@ -233,6 +233,8 @@ static void find_line(struct xray_map *m, const struct xray_sled *s, struct xray
 	m->lines_tried = true;
 	if (m->lines && !dwarf_line(m->lines, map_key(m, s->function, 0), &f->file, &f->line))
 		f->file = NULL;
+	if (m->lines && !dwarf_last_row(m->lines, map_key(m, s->function, 0), &f->row))
+		f->row.file = NULL;
 }
 
 bool xray_map_function(struct xray_map *m, uint32_t number, bool lines, struct xray_function *out)

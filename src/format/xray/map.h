@@ -12,6 +12,7 @@
 #include <spur.h>
 
 #include "base/err.h"
+#include "model/symbol.h"
 
 enum xray_sled_kind {
 	XRAY_SLED_ENTER,
@@ -44,6 +45,7 @@ struct xray_function {
 	const char *module; /* path of its binary as given or found */
 	const char *file; /* source; NULL: unknown */
 	unsigned line;
+	struct dwarf_row row; /* the line table's last for the address; file NULL: unknown */
 	uint64_t address; /* of the function, link time */
 	uint64_t size; /* bytes of code; 0: unknown */
 };

@@ -112,7 +112,7 @@ static bool reloc_get(const struct elf_map *e, Elf_Data *data, bool rela, int i,
 	return true;
 }
 
-/* Those that subtract the place of the word, where another one gives the address. */
+/* Those that subtract a place near the word, where another one adds the address. */
 static bool reloc_subtracts(const struct elf_map *e, uint32_t type)
 {
 	switch (e->f.head.e_machine) {
@@ -146,6 +146,22 @@ static bool reloc_symbol(struct elf_map *e, GElf_Word table, uint32_t symbol, st
 }
 
 /*
+ * A relocation that subtracts a place in the map: a word is less by that than the address, not by its own place. One
+ * that names no place in the map subtracts the word's.
+ */
+static bool reloc_subtract(struct elf_map *e, const struct reloc *r, GElf_Word table,
+			   struct map_part *p)
+{
+	struct map_fix fix = { .how = MAP_FIX_MORE };
+
+	if (!e->relocatable || !reloc_symbol(e, table, r->symbol, &fix) ||
+	    fix.section != p->section)
+		return true;
+	fix.value = r->offset - (fix.value + r->addend);
+	return map_fix_word(e->m, p, r->offset, fix);
+}
+
+/*
  * SPEC xray-names/relocations: a relocation of a word with a symbol gives symbol + addend, one without the addend;
  * whether the word is relative or not, that is the address.
  */
@@ -155,7 +171,7 @@ static bool reloc_apply(struct elf_map *e, const struct reloc *r, GElf_Word tabl
 	struct map_fix fix = { .how = MAP_FIX_SET };
 
 	if (reloc_subtracts(e, r->type))
-		return true;
+		return reloc_subtract(e, r, table, p);
 	if (r->symbol) {
 		if (!reloc_symbol(e, table, r->symbol, &fix))
 			return true;

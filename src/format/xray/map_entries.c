@@ -19,15 +19,20 @@ static size_t entry_size(const struct xray_map *m)
 bool map_fix_word(const struct xray_map *m, struct map_part *p, uint64_t offset, struct map_fix fix)
 {
 	const size_t words = p->size / m->word;
+	struct map_fix *to;
 
 	if (offset % m->word || offset / m->word >= words)
 		return true;
 	if (!p->fixes && !(p->fixes = mem_array(words, sizeof(*p->fixes))))
 		return false;
+	to = &p->fixes[offset / m->word];
 	/* Several that add to one word all count. */
-	if (fix.how == MAP_FIX_ADD)
-		fix.value += p->fixes[offset / m->word].value;
-	p->fixes[offset / m->word] = fix;
+	if (fix.how <= MAP_FIX_ADD || to->how == MAP_FIX_MORE)
+		fix.value += to->value;
+	if (fix.how == MAP_FIX_MORE && to->how != MAP_FIX_NONE)
+		to->value = fix.value;
+	else
+		*to = fix;
 	return true;
 }
 

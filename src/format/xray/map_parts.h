@@ -40,6 +40,7 @@ struct xray_map {
 /* What a relocation does to a word. */
 enum map_fix_how {
 	MAP_FIX_NONE,
+	MAP_FIX_MORE, /* is added to what the word's other relocation gives */
 	MAP_FIX_ADD, /* is added to what is there */
 	MAP_FIX_ADDRESS, /* added to what is there it is an address, even where the word is relative */
 	MAP_FIX_SET, /* it is the address, whatever is there */

@@ -92,6 +92,9 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 		c.module = fn.module ? trace_intern(x->t, fn.module) : 0;
 		c.file = fn.file ? trace_intern(x->t, fn.file) : 0;
 		c.line = fn.file ? fn.line : 0;
+		c.row_file = fn.row.file ? trace_intern(x->t, fn.row.file) : 0;
+		c.row_line = fn.row.line;
+		c.row_column = fn.row.column;
 		c.addr = fn.address;
 		c.size = fn.size;
 	}

@@ -100,6 +100,7 @@ struct xray_buffer {
 	uint64_t end; /* behind its last byte in the file */
 	uint64_t tsc; /* first one */
 	int64_t wall; /* us */
+	uint64_t copied; /* records before are another log's: see run.c; 0: none */
 	uint32_t thread; /* index in xray.threads */
 	uint32_t flags; /* enum xray_buffer_flag */
 };
@@ -330,6 +331,9 @@ uint64_t xray_tsc_at(const struct xray *x, int64_t wall);
  */
 uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
 		  uint32_t most);
+/* Bytes of the record at `off`, its payload included, if it could be one there; 0: it could not. */
+uint64_t xray_record_size(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids,
+			  bool head);
 /* SPEC xray/overwritten-payload */
 enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b);
 
@@ -356,6 +360,16 @@ void xray_profile_close(struct xray_feed *xf);
 /* Bytes of the stack at `off`; 0: it does not end before `end`. */
 uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end);
 enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b);
+
+/* --- several logs of one run (run.c) --- */
+
+extern const struct spur_format spur_format_xray;
+/* The directory has a log. */
+bool xray_run_in(const char *dir);
+/* See `members` and `relate` of struct spur_format. */
+enum spur_status xray_run_members(const char *dir, struct arena *a, const char *const **paths,
+				  size_t *count, struct spur_error *err);
+bool xray_run_relate(struct spur_trace *const *logs, size_t count);
 
 /* --- values (fields.c) --- */
 

@@ -72,9 +72,7 @@ uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end)
 
 /* --- what can follow what --- */
 
-/* Bytes of the record at `off`, its payload included, if it could be one there; 0: it could not. */
-static uint64_t record_size(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids,
-			    bool head)
+uint64_t xray_record_size(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head)
 {
 	const uint8_t *p = xray_at(x, off);
 	const int kind = xray_meta(x, p);
@@ -119,7 +117,7 @@ uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids
 		ids ? UINT32_MAX >> __builtin_clz(ids | 63) : (1u << FUNCTION_BITS) - 1;
 
 	for (uint32_t i = 0; i < most; i++) {
-		const uint64_t size = off < end ? record_size(x, off, end, mask, head) : 0;
+		const uint64_t size = off < end ? xray_record_size(x, off, end, mask, head) : 0;
 
 		if (!size)
 			return i && off == end ? most : i;
@@ -269,7 +267,7 @@ static uint64_t walk_past(const struct xray *x, uint64_t off, uint64_t target)
 		if (!size)
 			return 0;
 		off += size;
-		size = off < target ? record_size(x, off, x->src->size, UINT32_MAX, true) : 0;
+		size = off < target ? xray_record_size(x, off, x->src->size, UINT32_MAX, true) : 0;
 	}
 	return off;
 }
@@ -430,7 +428,7 @@ static struct walk walk_records(const struct xray *x, const struct xray_buffer *
 
 	while (off < b->end && !(junk && x->version > 1 && off + junk == b->end)) {
 		const uint8_t *p = xray_at(x, off);
-		const uint64_t size = record_size(x, off, b->end, UINT32_MAX, true);
+		const uint64_t size = xray_record_size(x, off, b->end, UINT32_MAX, true);
 		const int kind = xray_meta(x, p);
 		const bool is_event = kind == META_CUSTOM || kind == META_TYPED;
 

@@ -263,6 +263,7 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 {
 	struct pair_stack *s = pair_stack(&w->pair, row->track);
 	const struct pair_frame *f;
+	struct spur_event inner;
 	struct walk_end e;
 	uint32_t key;
 
@@ -270,6 +271,12 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 		return sample_step(w, row);
 	if (!s)
 		return false;
+	/* Calls that an outer END implies ended have no end of their own. */
+	if ((w->want & CALLS_ENDED) && pair_is_by_class(row)) {
+		inner = *row;
+		inner.flags |= SPUR_F_GAP;
+		row = &inner;
+	}
 	while ((f = walk_due(s, row, &e)))
 		if (!call_end(w, s, row->track, f, e))
 			return false;
