@@ -13,6 +13,13 @@
 enum pass_form { FORM_TEXT, FORM_JSON, FORM_JSONL, FORM_CSV };
 enum pass_time { TIME_REL, TIME_ABS, TIME_RAW };
 
+/* Options of babeltrace2's text output, for that style only. Lists are as given, with commas. */
+struct babeltrace2_options {
+	const char *names, *fields; /* NULL: not given */
+	bool no_delta, cycles, date, seconds, gmt;
+	bool intersection;
+};
+
 /* What the command line says beside the filter; zero is every option's default. Strings are as given. */
 struct pass_options {
 	enum pass_form form;
@@ -42,6 +49,7 @@ struct pass_options {
 	int demangle; /* enum demangle_form */
 	int depth; /* -D as given */
 	const char *command_line; /* for headers that quote it */
+	struct babeltrace2_options babeltrace2;
 };
 
 struct pass_env {

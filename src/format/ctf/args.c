@@ -326,6 +326,38 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	return good;
 }
 
+/* About how many cycles the row's time is, rounded up; exact if the clock does not tick faster than once a ns. */
+static uint64_t cycles_about(const struct ctf_class *k, int64_t ts)
+{
+	const unsigned __int128 ns = (unsigned __int128)((__int128)ts - k->base);
+	const unsigned __int128 cycles = (ns * k->scale.den + k->scale.num - 1) / k->scale.num;
+
+	return (__int128)ns < 0 ? 0 : (uint64_t)cycles - k->offset;
+}
+
+uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev, struct spur_args *scratch)
+{
+	struct args_memo *m;
+	struct args_place *at;
+	uint64_t cycles = 0, low, mask;
+
+	files_hold(c);
+	m = memo_of(c, scratch);
+	at = m ? place_of(c, ev, m) : NULL;
+	if (at && at->class->plain) {
+		cycles = (uint64_t)ev->ts - (uint64_t)at->class->plain_add;
+	} else if (at) {
+		/* The header has the low bits of the cycles. */
+		mask = bits_mask(at->class->time_bits);
+		cycles = cycles_about(at->class, ev->ts);
+		m->cursor.clock = 0;
+		low = event_at(c, ev, m, at) ? (m->cursor.clock - cycles) & mask : 0;
+		cycles += low > mask / 2 ? low - mask - 1 : low;
+	}
+	files_release(c);
+	return cycles;
+}
+
 static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev,
 				      struct spur_args *args)
 {

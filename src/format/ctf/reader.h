@@ -132,6 +132,7 @@ struct ctf_class {
 	uint8_t usual; /* enum usual_header */
 	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
 	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
+	uint32_t time_bits; /* of the cycles that every event header has at least; 0: none */
 	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
 	bool needs_packet; /* its events' headers refer to fields of the packet's */
@@ -152,6 +153,7 @@ struct ctf_trace {
 	uint32_t nslots; /* of cursors */
 	bool *packet_slots; /* filled by headers and contexts of packets; by slot */
 	uint32_t npacket_slots;
+	bool scattered; /* its streams are in several directories */
 	uint32_t track; /* the top of its tracks */
 	int64_t pid; /* whose trace it is, where it is of one process; -1 */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
@@ -275,6 +277,7 @@ struct ctf {
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
+	int64_t clock_start; /* the same without spur_options.clock_offset_ns */
 	const struct ctf_clock *first_clock; /* whose zero is that of rows */
 };
 
@@ -422,6 +425,8 @@ struct ctf_place_of {
 	const struct ctf_trace *trace;
 	uint64_t packet; /* bytes before its packet in the stream */
 };
+/* The clock of an event, in cycles, as precise as its header is; 0 if it cannot be read. */
+uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev, struct spur_args *scratch);
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 		      struct ctf_place_of *of, enum spur_status *st);
 enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,

@@ -255,7 +255,10 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 		.nargs = 1,
 		.cpu = p->cpu,
 	};
-	row->dur = to > row->ts ? to - row->ts : 0;
+	if (to <= row->ts)
+		row->dur = 0;
+	else if (__builtin_sub_overflow(to, row->ts, &row->dur))
+		row->dur = INT64_MAX;
 	f->last_ts = row->ts;
 }
 
