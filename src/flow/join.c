@@ -557,6 +557,8 @@ static void declare_trace(struct spur_trace *t, const struct join *j)
 		t->live |= pipe_is_live(part);
 		t->parts[i] = (struct trace_part){ .trace = part, .shift = j->parts[i].shift };
 	}
+	/* What is open when a trace ends ends with it, though another may go on. */
+	t->tops_apart = true;
 	t->nparts = j->n;
 }
 
