@@ -464,6 +464,7 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct source *arch
 	if (!add_info(c, tr->meta))
 		return err_nomem(err);
 	set_clock(c);
+	c->t->has_samples = ctf_has_samples(c);
 	set_version(c, tr->meta);
 	return t->version ? SPUR_OK : err_nomem(err);
 }
@@ -612,6 +613,7 @@ const struct spur_format spur_format_ctf = {
 	.open = open_trace,
 	.next = ctf_next,
 	.args = ctf_args,
+	.samples = ctf_samples,
 	.fields = ctf_fields,
 	.raw = ctf_raw,
 	.last = ctf_last,

@@ -364,6 +364,12 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected);
 
+/* samples.c: whether any event class has counters in its contexts, and those of an event: see struct spur_format. */
+typedef bool ctf_each_sample(void *self, const struct spur_value *value);
+bool ctf_has_samples(const struct ctf *c);
+bool ctf_samples(struct spur_trace *t, const struct spur_event *ev, struct spur_args *scratch,
+		 ctf_each_sample *each, void *self);
+
 /* ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no memory. */
 struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
 /* Names the feed after the file. Under the trace's lock, where others may add tracks. False: no memory. */
