@@ -196,6 +196,10 @@ static bool add_names(struct ctf *c)
 	c->lost_packets_cls = plain_class(c, "lost packets");
 	c->s_count = trace_intern(t, "count");
 	c->s_packets = trace_intern(t, "packets");
+	c->s_debug = trace_intern(t, "debug_info");
+	c->s_binary = trace_intern(t, "bin");
+	c->s_function = trace_intern(t, "func");
+	c->s_source = trace_intern(t, "src");
 	c->s_at = trace_intern(t, "at");
 	c->s_bits = trace_intern(t, "bits");
 	c->s_value = trace_intern(t, "value");

@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "format/ctf/head.h"
 #include "format/ctf/reader.h"
+#include "format/ctf/symbols.h"
 #include "model/args.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -260,6 +261,62 @@ static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	files_release(c);
 }
 
+/*
+ * SPEC ctf/instruction-pointers: what lies at the `ip` of the event's context, as one more argument with the names that
+ * babeltrace2 gives it
+ */
+static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
+								  const struct args_place *at,
+								  const struct spur_event *ev,
+								  struct spur_args *args)
+{
+	const struct ctf_class *k = at->class;
+	const uint32_t pid_at = k->ip_pid_at;
+	struct spur_value *v, *items;
+	struct ctf_address a = { 0 };
+	uint32_t names[3], texts[3], n = 0;
+	uint32_t space;
+
+	if (k->ip_at >= args->count || (pid_at != UINT32_MAX && pid_at >= args->count))
+		return SPUR_OK;
+	space = ctf_symbols_space(
+		c, at->trace, pid_at == UINT32_MAX ? at->trace->pid : args->items[pid_at].i);
+	if (!space || !ctf_symbols_at(c, space, args->items[k->ip_at].u, ev->ts, &a))
+		return SPUR_OK;
+	names[n] = c->s_binary;
+	texts[n++] = a.binary;
+	if (a.function) {
+		names[n] = c->s_function;
+		texts[n++] = a.function;
+	}
+	if (a.source) {
+		names[n] = c->s_source;
+		texts[n++] = a.source;
+	}
+	v = args_room(args, 1);
+	items = args_inner(args, n);
+	if (!v || !items)
+		return SPUR_FAIL;
+	*v = (struct spur_value){
+		.type = SPUR_STRUCT, .name = c->s_debug, .count = n, .items = items
+	};
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+		const char *text = spur_string(c->t, texts[i], &len);
+
+		items[i] = (struct spur_value){
+			.type = SPUR_STRING, .name = names[i], .count = (uint32_t)len, .text = text
+		};
+	}
+	args->count++;
+	return SPUR_OK;
+}
+
+static inline bool has_debug_info(const struct ctf *c, const struct args_place *at)
+{
+	return unlikely(c->symbols != NULL) && at->class->ip_at != UINT32_MAX;
+}
+
 static __attribute__((noinline)) enum spur_status
 args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 {
@@ -279,6 +336,8 @@ args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 	at = m ? place_of(c, ev, m) : NULL;
 	e = at ? event_at(c, ev, m, at) : NULL;
 	st = e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
+	if (st == SPUR_OK && has_debug_info(c, at))
+		st = add_debug_info(c, at, ev, args);
 	files_release(c);
 	return m ? st : SPUR_FAIL;
 }
@@ -291,7 +350,9 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	/* Events are neither LOST nor NATIVE, which come last. */
 	if (likely(m && ev->kind < SPUR_LOST) &&
 	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
-		return SPUR_OK;
+		return has_debug_info(c, &m->places[ev->stream % ARGS_PLACES])
+			       ? add_debug_info(c, &m->places[ev->stream % ARGS_PLACES], ev, args)
+			       : SPUR_OK;
 	return args_slow(c, ev, args);
 }
 

@@ -720,6 +720,17 @@ static bool has_global_tids(const struct ctf *c, const struct ctf_meta *m)
 	return events && contexts;
 }
 
+/* The place of an integer of that name; UINT32_MAX: there is none. */
+static uint32_t member_at(const struct ctf_field *f, const char *name)
+{
+	for (uint32_t i = 0; f && i < f->nmembers; i++)
+		if (f->members[i].shown && strcmp(f->members[i].shown, name) == 0 &&
+		    (f->members[i].field->kind == CTF_UINT ||
+		     f->members[i].field->kind == CTF_SINT))
+			return i;
+	return UINT32_MAX;
+}
+
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				   struct ctf_stream_class *class, struct spur_error *err)
 {
@@ -736,6 +747,8 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->pid_slot = capture_first(tr->meta, class->event_common, pids);
 	k->tid_slot = capture_first(tr->meta, class->event_common, tids);
 	k->name_slot = capture_first(tr->meta, class->event_common, names);
+	k->ip_at = c->spans ? member_at(class->event_common, "ip") : UINT32_MAX;
+	k->ip_pid_at = member_at(class->event_common, "vpid");
 	/*
 	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its
 	 * processor

@@ -128,6 +128,8 @@ struct ctf_class {
 		spans; /* string ids: of all events; of spans -> class. Under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
+	/* Places of an instruction pointer and a process id in the common context; UINT32_MAX: none, or no use. */
+	uint32_t ip_at, ip_pid_at;
 	struct ctf_lead lead; /* if it is there, the slots are not filled */
 	uint8_t usual; /* enum usual_header */
 	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
@@ -264,6 +266,7 @@ struct ctf {
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
+	uint32_t s_debug, s_binary, s_function, s_source;
 	bool spans; /* rules apply */
 	bool stored; /* packets are rows */
 	struct ctf_grow *
