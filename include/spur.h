@@ -265,6 +265,7 @@ struct spur_options {
 	 */
 	bool all_tracks;
 	bool no_spans; /* events are instants whatever their names say (CTF) */
+	int64_t clock_offset_ns; /* added to what the trace says of where its clocks begin (CTF) */
 	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
 	/*
 	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut or

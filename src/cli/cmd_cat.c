@@ -1,8 +1,101 @@
 /* spur cat: the events of all streams in time order. */
+#include <string.h>
+
+#include "base/text.h"
 #include "cli/run.h"
+
+/* Returns false if `text` is no whole number of `unit` ns that 64 bits hold. */
+static bool add_offset(struct values *v, const char *text, int64_t unit)
+{
+	const bool negative = text[0] == '-';
+	struct text t = text_of(text + (negative || text[0] == '+'));
+	uint64_t n;
+	int64_t ns;
+
+	if (!text_u64(&t, 10, &n) || t.len || n > INT64_MAX ||
+	    __builtin_mul_overflow(negative ? -(int64_t)n : (int64_t)n, unit, &ns))
+		return false;
+	return !__builtin_add_overflow(v->open.clock_offset_ns, ns, &v->open.clock_offset_ns);
+}
+
+static bool add_seconds(struct values *v, const char *text)
+{
+	return add_offset(v, text, 1000000000);
+}
+
+static bool add_ns(struct values *v, const char *text)
+{
+	return add_offset(v, text, 1);
+}
+
+static const struct opt cat_options[] = {
+	{ .name = "clock-offset",
+	  .type = OPT_CALL,
+	  .call = add_seconds,
+	  .arg = "SEC",
+	  .help = "add SEC seconds to where the trace's clocks begin (CTF)" },
+	{ .name = "clock-offset-ns",
+	  .type = OPT_CALL,
+	  .call = add_ns,
+	  .arg = "NS",
+	  .help = "add NS nanoseconds to it" },
+	{ .name = "names",
+	  .type = OPT_LIST,
+	  .offset = offsetof(struct values, pass.babeltrace2.names),
+	  .arg = "LIST",
+	  .help = "with --style=babeltrace2: show only these names: payload, context, header, "
+		  "scope, all, none" },
+	{ .name = "fields",
+	  .type = OPT_LIST,
+	  .offset = offsetof(struct values, pass.babeltrace2.fields),
+	  .arg = "LIST",
+	  .help = "with --style=babeltrace2: show only these of the header: trace, "
+		  "trace:hostname, trace:domain, trace:procname, trace:vpid, loglevel, emf, all" },
+	{ .name = "no-delta",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.babeltrace2.no_delta),
+	  .help = "with --style=babeltrace2: no time since the event before" },
+	{ .name = "clock-cycles",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.babeltrace2.cycles),
+	  .help = "with --style=babeltrace2: times in cycles of the clock" },
+	{ .name = "clock-date",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.babeltrace2.date),
+	  .help = "with --style=babeltrace2: dates too" },
+	{ .name = "clock-seconds",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.babeltrace2.seconds),
+	  .help = "with --style=babeltrace2: times in seconds" },
+	{ .name = "clock-gmt",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.babeltrace2.gmt),
+	  .help = "with --style=babeltrace2: times in UTC instead of the local time zone" },
+	{ .name = "stream-intersection",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.babeltrace2.intersection),
+	  .help = "with --style=babeltrace2: only while all streams of the trace are active" },
+	{ 0 }
+};
+
+static bool has_style_options(const struct babeltrace2_options *o)
+{
+	return o->names || o->fields || o->no_delta || o->cycles || o->date || o->seconds ||
+	       o->gmt || o->intersection;
+}
 
 static int cat_run(const struct spur_cmd *cmd, struct values *v)
 {
+	const char *style = v->pass.style;
+
+	if (has_style_options(&v->pass.babeltrace2) &&
+	    !(style && strcmp(style, "babeltrace2") == 0)) {
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"expected --style=babeltrace2 with --names, --fields, --no-delta, "
+			"--clock-cycles, --clock-date, --clock-seconds, --clock-gmt and "
+			"--stream-intersection");
+		return run_error(&v->err);
+	}
 	return run_simple(cmd, v, "cat");
 }
 
@@ -28,6 +121,7 @@ const struct spur_cmd spur_cmd_cat = {
 		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n"
 		    "spur cat --follow 1234.dat\twhat a running program writes, as it comes\n"
 		    "spur cat net://localhost/host/box/s1\tthe same from a relay daemon\n",
+	.opts = cat_options,
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_CSV | TAKES_TIME | TAKES_LIMIT |
 		 TAKES_COLOR | TAKES_STYLE | TAKES_FOLLOW,
 	.run = cat_run,

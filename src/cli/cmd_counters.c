@@ -39,7 +39,9 @@ const struct spur_cmd spur_cmd_counters = {
 	.summary = "Series of numbers: samples, least, most, mean and last value.",
 	.usage = "[OPTION...] TRACE...",
 	.description =
-		"Each number among the arguments of a counter is a series: NAME#ID.ARGUMENT. "
+		"Each number among the arguments of a counter is a series: NAME#ID.ARGUMENT. So is "
+		"each number in the contexts of CTF events (perf and PAPI counters, nice, prio, "
+		"...), but for ids and addresses. "
 		"Integers are exact; the mean is exact where it is whole, else the nearest "
 		"floating "
 		"point number. Values that are no number (NaN) are counted, and have no part in "

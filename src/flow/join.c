@@ -313,6 +313,17 @@ static enum spur_status joined_fields(struct spur_trace *t, const struct spur_ev
 	return p->trace->format->fields(p->trace, &own, args);
 }
 
+static bool joined_samples(struct spur_trace *t, const struct spur_event *ev,
+			   struct spur_args *scratch,
+			   bool (*each)(void *self, const struct spur_value *value), void *self)
+{
+	struct spur_event own;
+	const struct join_part *p = row_to_part(t, ev, &own);
+
+	return !p || !p->trace->has_samples ||
+	       p->trace->format->samples(p->trace, &own, scratch, each, self);
+}
+
 static const uint8_t *joined_raw(struct spur_trace *t, const struct spur_event *ev)
 {
 	struct spur_event own;
@@ -374,6 +385,7 @@ static const struct spur_format joined_format = {
 	.args = joined_args,
 	.stack = joined_stack,
 	.fields = joined_fields,
+	.samples = joined_samples,
 	.raw = joined_raw,
 	.text = joined_text,
 	.last = joined_last,
@@ -551,6 +563,7 @@ static void declare_trace(struct spur_trace *t, const struct join *j)
 		struct spur_trace *part = j->parts[i].trace;
 
 		t->tracks_shared |= part->tracks_shared;
+		t->has_samples |= part->has_samples;
 		if (part->default_min_ns < t->default_min_ns)
 			t->default_min_ns = part->default_min_ns;
 		if (strcmp(part->byte_order, t->byte_order) != 0)
@@ -559,6 +572,8 @@ static void declare_trace(struct spur_trace *t, const struct join *j)
 		t->live |= pipe_is_live(part);
 		t->parts[i] = (struct trace_part){ .trace = part, .shift = j->parts[i].shift };
 	}
+	/* What is open when a trace ends ends with it, though another may go on. */
+	t->tops_apart = true;
 	t->nparts = j->n;
 }
 

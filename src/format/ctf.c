@@ -196,6 +196,10 @@ static bool add_names(struct ctf *c)
 	c->lost_packets_cls = plain_class(c, "lost packets");
 	c->s_count = trace_intern(t, "count");
 	c->s_packets = trace_intern(t, "packets");
+	c->s_debug = trace_intern(t, "debug_info");
+	c->s_binary = trace_intern(t, "bin");
+	c->s_function = trace_intern(t, "func");
+	c->s_source = trace_intern(t, "src");
 	c->s_at = trace_intern(t, "at");
 	c->s_bits = trace_intern(t, "bits");
 	c->s_value = trace_intern(t, "value");
@@ -464,6 +468,7 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct source *arch
 	if (!add_info(c, tr->meta))
 		return err_nomem(err);
 	set_clock(c);
+	c->t->has_samples = ctf_has_samples(c);
 	set_version(c, tr->meta);
 	return t->version ? SPUR_OK : err_nomem(err);
 }
@@ -612,6 +617,7 @@ const struct spur_format spur_format_ctf = {
 	.open = open_trace,
 	.next = ctf_next,
 	.args = ctf_args,
+	.samples = ctf_samples,
 	.fields = ctf_fields,
 	.raw = ctf_raw,
 	.last = ctf_last,

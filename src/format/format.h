@@ -60,6 +60,14 @@ struct spur_format {
 	 */
 	size_t (*stack)(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls,
 			size_t cap);
+	/*
+	 * Calls `each` with the numbers that an event carries beside what it says itself (performance counters in
+	 * contexts), by their names. Events of trace->has_samples only. Returns false if `each` did. NULL: no event
+	 * carries any.
+	 */
+	bool (*samples)(struct spur_trace *t, const struct spur_event *ev,
+			struct spur_args *scratch,
+			bool (*each)(void *self, const struct spur_value *value), void *self);
 	/* The raw record's fields, for `spur dump`. Thread-safe. */
 	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
 				   struct spur_args *args);

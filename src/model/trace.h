@@ -86,6 +86,7 @@ struct spur_trace {
 	 * are of one recording.
 	 */
 	bool tops_apart;
+	bool has_samples; /* events carry numbers (struct spur_format, samples); set by open() */
 	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
 	/*
 	 * Only rows from here to before there will be looked at: what need not be read for them may be left out. The

@@ -5,16 +5,42 @@
  * Events are ordered and told their distance from the one before on one thread; lines are made on all.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "format/ctf/reader.h"
+#include "pass/babeltrace2/span.h"
 #include "pass/pass.h"
 #include "pass/text/frag.h"
 
+/* What is shown, and which names; as babeltrace2 calls them. */
+enum shown_field {
+	FIELD_TRACE = 1,
+	FIELD_HOSTNAME = 2,
+	FIELD_DOMAIN = 4,
+	FIELD_PROCNAME = 8,
+	FIELD_VPID = 16,
+	FIELD_LOGLEVEL = 32,
+	FIELD_EMF = 64,
+	FIELDS_DEFAULT = FIELD_HOSTNAME | FIELD_PROCNAME | FIELD_VPID,
+	FIELDS_ALL = 127,
+};
+enum shown_name {
+	NAME_PAYLOAD = 1,
+	NAME_CONTEXT = 2,
+	NAME_HEADER = 4,
+	NAME_SCOPE = 8,
+	NAMES_DEFAULT = NAME_PAYLOAD | NAME_CONTEXT,
+	NAMES_ALL = 15,
+};
+
 enum {
+	SCOPES = 3, /* of an event: common and own context, payload */
 	NESTING = 128,
 	NUMBER_ROOM = 80, /* of any number */
-	CLOCK_TEXT = 10, /* "[12:34:56." */
+	CLOCK_ROOM = 48,
+	WHEN_ROOM = 256,
+	FIRST_NEGATIVE = 1, /* depth of the row that is the first one before its clock's origin */
 	PIECE = 4096, /* bytes of text for which room is made at once */
 	INDEXES = 64, /* places in arrays whose text is ready */
 	MEMO = 16, /* packets, and events, whose text is at hand */
@@ -33,6 +59,13 @@ struct pretty {
 		[256]; /* of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
 	uint64_t shown;
 	struct pens *pens;
+	const struct babeltrace2_options *opt;
+	unsigned fields, names_of; /* enum shown_field, enum shown_name */
+	struct stream_span *spans; /* by stream, with --stream-intersection; else NULL */
+	uint64_t limit;
+	uint64_t last_cycles;
+	struct spur_args args; /* of the stage */
+	bool negative; /* a time before the clock's origin was shown already */
 };
 
 /* A piece of the memo's text. */
@@ -55,7 +88,8 @@ struct pen {
 	struct piece events[MEMO]; /* "HOST NAME: " */
 	struct piece packets[MEMO]; /* "{ cpu_id = 0 }", or "" */
 	int64_t second; /* whose `clock` is; no_time: none yet */
-	char clock[16];
+	size_t clock_len;
+	char clock[CLOCK_ROOM]; /* "2025-01-31 12:34:56." */
 };
 
 struct pens {
@@ -66,7 +100,7 @@ struct pens {
 /* --- values --- */
 
 static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
-		      unsigned depth);
+		      unsigned depth, bool names);
 
 static inline void out_short(struct out *o, const char *s, size_t len)
 {
@@ -287,27 +321,30 @@ static void make_indexes(struct pretty *p)
 		put_literal(put_u64(put_literal(p->indexes[i], ", ["), i), "] = ");
 }
 
+/* `names`: of the members, and of what is in them. */
 static void out_items(const struct pretty *p, const struct spur_value *v, struct out *o,
-		      unsigned depth)
+		      unsigned depth, bool names)
 {
 	const bool array = v->type == SPUR_ARRAY;
 
 	if (!v->count || depth >= NESTING)
 		out_short(o, array ? "[ " : "{ ", 2);
 	for (uint32_t i = 0; i < v->count && depth < NESTING; i++) {
-		if (array)
+		if (!names)
+			out_short(o, i ? ", " : array ? "[ " : "{ ", 2);
+		else if (array)
 			out_index(p, i, o);
 		else if (v->items[i].name)
 			out_name(p, v->items[i].name, !i, o);
 		else
 			out_literal(o, "{ ");
-		out_value(p, &v->items[i], o, depth + 1);
+		out_value(p, &v->items[i], o, depth + 1, names);
 	}
 	out_short(o, (array ? " ]" : " }") + !v->count, v->count ? 2 : 1);
 }
 
 static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
-		      unsigned depth)
+		      unsigned depth, bool names)
 {
 	char *w;
 
@@ -334,7 +371,7 @@ static void out_value(const struct pretty *p, const struct spur_value *v, struct
 		break;
 	case SPUR_STRUCT:
 	case SPUR_ARRAY:
-		out_items(p, v, o, depth);
+		out_items(p, v, o, depth, names);
 		break;
 	default:
 		w = out_room(o, NUMBER_ROOM);
@@ -346,38 +383,64 @@ static void out_value(const struct pretty *p, const struct spur_value *v, struct
 
 /* --- lines --- */
 
-/* Time of day where the program runs, as the local time zone has it. Room: 32 bytes. */
-static char *put_clock(struct pen *pen, char *w, int64_t ns)
+/* Seconds and what is left of them, of a time that may lie before its clock's origin. */
+static char *put_seconds(char *w, int64_t ns)
 {
-	int64_t s = ns / 1000000000, rest = ns % 1000000000;
-	const time_t when = (time_t)(rest < 0 ? s - 1 : s);
-	struct tm tm;
-	char *c;
+	const uint64_t all = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
 
-	if (rest < 0) {
-		rest += 1000000000;
-		s--;
-	}
-	if (s != pen->second) {
-		localtime_r(&when, &tm);
-		c = put_u64_0(put_literal(pen->clock, "["), (uint64_t)tm.tm_hour, 2);
-		c = put_u64_0(put_literal(c, ":"), (uint64_t)tm.tm_min, 2);
-		c = put_u64_0(put_literal(c, ":"), (uint64_t)tm.tm_sec, 2);
-		*c = '.';
-		pen->second = s;
-	}
-	memcpy(w, pen->clock, sizeof(pen->clock));
-	return put_literal(put_nine(w + CLOCK_TEXT, (uint32_t)rest, 0), "] ");
+	if (ns < 0)
+		*w++ = '-';
+	w = put_u64(w, all / 1000000000);
+	*w++ = '.';
+	return put_nine(w, (uint32_t)(all % 1000000000), 0);
 }
 
-static char *put_delta(char *w, int64_t delta)
+/*
+ * Date and time of day, as the local time zone has it. Of a time before the clock's origin babeltrace2 shows the
+ * distance as if it were behind it.
+ */
+static char *put_day(struct pen *pen, char *w, int64_t ns)
 {
-	if (delta == no_time)
-		return put_literal(w, "(+\?.\?\?\?\?\?\?\?\?\?) ");
-	w = put_literal(w, "(+");
-	w = delta < 1000000000 ? put_literal(w, "0") : put_i64(w, delta / 1000000000);
-	w = put_nine(put_literal(w, "."), (uint32_t)(delta % 1000000000), 0);
-	return put_literal(w, ") ");
+	const struct babeltrace2_options *opt = pen->p->opt;
+	const uint64_t all = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+	const time_t when = (time_t)(all / 1000000000);
+	struct tm tm;
+	char *c = pen->clock;
+
+	if (when != pen->second) {
+		(opt->gmt ? gmtime_r : localtime_r)(&when, &tm);
+		if (opt->date)
+			c += strftime(c, CLOCK_ROOM, "%Y-%m-%d ", &tm);
+		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_hour, 2), ":");
+		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_min, 2), ":");
+		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_sec, 2), ".");
+		pen->clock_len = (size_t)(c - pen->clock);
+		pen->second = when;
+	}
+	memcpy(w, pen->clock, sizeof(pen->clock));
+	return put_nine(w + pen->clock_len, (uint32_t)(all % 1000000000), 0);
+}
+
+static char *put_time(struct pen *pen, char *w, const struct spur_event *row)
+{
+	int64_t ns;
+
+	if (__builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns))
+		return put_literal(w, "Error");
+	return pen->p->opt->seconds || row->depth == FIRST_NEGATIVE ? put_seconds(w, ns)
+								   : put_day(pen, w, ns);
+}
+
+static char *put_delta(const struct pen *pen, char *w, const struct spur_event *row)
+{
+	*w++ = '+';
+	if (pen->p->opt->cycles)
+		return row->dur == no_time ? put_literal(w, "?\?\?\?\?\?\?\?\?\?\?\?")
+					   : put_u64_0(w, (uint64_t)row->dur, 12);
+	if (row->dur == no_time)
+		return put_literal(w, "?.\?\?\?\?\?\?\?\?\?");
+	w = row->dur < 1000000000 ? put_literal(w, "0") : put_i64(w, row->dur / 1000000000);
+	return put_nine(put_literal(w, "."), (uint32_t)(row->dur % 1000000000), 0);
 }
 
 static void out_piece(const struct pen *pen, const struct piece *piece)
@@ -407,17 +470,116 @@ static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
 	piece->at = pen->text.len;
 }
 
+static const struct ctf_env *env_of(const struct ctf_meta *m, const char *key)
+{
+	for (size_t i = 0; i < m->nenv; i++)
+		if (strcmp(m->env[i].key, key) == 0)
+			return &m->env[i];
+	return NULL;
+}
+
+/* What stands between the time and the event's name. */
+struct heading {
+	struct out *o;
+	bool names; /* of the fields */
+	bool first; /* nothing stands before it in the line */
+	bool any; /* a field that the next one stands behind with a colon */
+};
+
+static void heading_name(struct heading *h, const char *name)
+{
+	out_str(h->o, h->first ? "" : ", ");
+	if (h->names)
+		out_printf(h->o, "%s = ", name);
+	else
+		out_str(h->o, h->any ? ":" : "");
+	h->any = true;
+}
+
+static void heading_env(struct heading *h, const struct ctf_meta *m, const char *key)
+{
+	const struct ctf_env *e = env_of(m, key);
+	const bool number = strcmp(key, "vpid") == 0;
+	char name[32];
+
+	if (!e || e->is_text == number)
+		return;
+	snprintf(name, sizeof(name), "trace:%s", key);
+	heading_name(h, name);
+	if (number)
+		out_printf(h->o, "(%lld)", (long long)e->number);
+	else
+		out_str(h->o, e->text);
+}
+
+/*
+ * The trace's name is that of the host and the directory below the one that is read; a trace of several directories has
+ * only the former. babeltrace2 puts nothing between it and what follows but, with names of fields, two commas.
+ */
+static void heading_trace(struct heading *h, const struct ctf_trace *tr)
+{
+	const struct ctf_env *host = env_of(tr->meta, "hostname");
+	const char *dir = tr->scattered ? "" : tr->dir;
+
+	out_str(h->o, h->first ? "" : ", ");
+	out_str(h->o, h->names ? "trace = " : "");
+	if (host && host->is_text)
+		out_printf(h->o, "%s%s", host->text, dir[0] ? "/" : "");
+	out_str(h->o, dir);
+	out_str(h->o, h->names ? ", " : "");
+}
+
+static void heading_level(struct heading *h, int32_t level)
+{
+	static const char *const names[] = {
+		"EMERG",	"ALERT",      "CRIT",		"ERR",		 "WARNING",
+		"NOTICE",	"INFO",	      "DEBUG_SYSTEM",	"DEBUG_PROGRAM", "DEBUG_PROCESS",
+		"DEBUG_MODULE", "DEBUG_UNIT", "DEBUG_FUNCTION", "DEBUG_LINE",	 "DEBUG",
+	};
+
+	if (level < 0 || level >= (int32_t)(sizeof(names) / sizeof(names[0])))
+		return;
+	heading_name(h, "loglevel");
+	out_printf(h->o, "TRACE_%s (%d)", names[level], level);
+}
+
+static void make_heading(const struct pretty *p, const struct ctf_place_of *at, struct out *o)
+{
+	const struct ctf_meta *m = at->trace->meta;
+	const bool names = p->names_of & NAME_HEADER;
+	struct heading h = { o, names, !names || !at->class->class->clock, false };
+
+	if (p->fields & FIELD_TRACE)
+		heading_trace(&h, at->trace);
+	if (p->fields & FIELD_HOSTNAME)
+		heading_env(&h, m, "hostname");
+	if (p->fields & FIELD_DOMAIN)
+		heading_env(&h, m, "domain");
+	if (p->fields & FIELD_PROCNAME)
+		heading_env(&h, m, "procname");
+	if (p->fields & FIELD_VPID)
+		heading_env(&h, m, "vpid");
+	if (p->fields & FIELD_LOGLEVEL)
+		heading_level(&h, at->event->class->log_level);
+	if ((p->fields & FIELD_EMF) && at->event->class->emf_uri) {
+		heading_name(&h, "model.emf.uri");
+		out_str(o, at->event->class->emf_uri);
+	}
+	out_str(o, h.any && !names ? " " : "");
+	out_str(o, h.first ? "" : ", ");
+	out_str(o, names ? "name = " : "");
+	out_str(o, spur_string(p->trace, at->event->name, NULL));
+	out_str(o, names ? ", " : ": ");
+}
+
 static void out_event_piece(struct pen *pen, const struct spur_event *row,
 			    const struct ctf_place_of *at)
 {
 	struct piece *piece = &pen->events[row->cls % MEMO];
-	const struct pretty *p = pen->p;
 
 	if (piece->key != at->event) {
 		piece_begin(pen, piece, at->event);
-		out_bytes(&pen->text, at->trace->head, at->trace->head_len);
-		out_str(&pen->text, spur_string(p->trace, at->event->name, NULL));
-		out_str(&pen->text, ": ");
+		make_heading(pen->p, at, &pen->text);
 		piece->len = (uint32_t)(pen->text.len - piece->at);
 	}
 	out_piece(pen, piece);
@@ -439,8 +601,11 @@ static void make_packet(struct pen *pen, const struct spur_event *row,
 			kept[n++] = v.items[k];
 	v.items = kept;
 	v.count = n;
-	if (n)
-		out_items(pen->p, &v, &pen->text, 0);
+	if (!n)
+		return;
+	if (pen->p->names_of & NAME_SCOPE)
+		out_str(&pen->text, "stream.packet.context = ");
+	out_items(pen->p, &v, &pen->text, 0, pen->p->names_of & NAME_CONTEXT);
 }
 
 /* False: there is nothing. */
@@ -461,31 +626,61 @@ static bool out_packet_piece(struct pen *pen, const struct spur_event *row,
 	return piece->len;
 }
 
-/* Scopes after the name: those that have a class, empty ones too. */
-static void out_event(struct pen *pen, const struct spur_event *row)
+static void out_when(struct pen *pen, const struct spur_event *row)
 {
-	const struct spur_args *args = pen->args;
-	struct ctf_place_of at;
-	enum spur_status st;
-	bool any;
-	char *w;
+	const bool names = pen->p->names_of & NAME_HEADER, delta = !pen->p->opt->no_delta;
+	char *w = out_room(pen->o, WHEN_ROOM);
 
-	if (!ctf_event_values(pen->p->ctf, row, pen->args, &at, &st))
+	if (!w)
 		return;
-	w = at.class->class->clock ? out_room(pen->o, NUMBER_ROOM) : NULL;
-	if (w)
-		out_to(pen->o,
-		       put_delta(put_clock(pen, w, row->ts + pen->p->ctf->epoch_base), row->dur));
-	out_event_piece(pen, row, &at);
-	any = out_packet_piece(pen, row, &at);
-	for (size_t i = 0; i < args->count; i++) {
-		if (args->items[i].type != SPUR_STRUCT)
+	w = names ? put_literal(w, "timestamp = ") : put_literal(w, "[");
+	w = pen->p->opt->cycles ? put_u64_0(w, row->id, 20) : put_time(pen, w, row);
+	w = names ? w : put_literal(w, "] ");
+	if (delta) {
+		w = names ? put_literal(w, ", delta = ") : put_literal(w, "(");
+		w = put_delta(pen, w, row);
+		w = names ? w : put_literal(w, ") ");
+	}
+	out_to(pen->o, w);
+}
+
+/* Scopes after the name: those that have a class, empty ones too. */
+static void out_scopes(struct pen *pen, const struct ctf_place_of *at, bool any)
+{
+	static const char *const titles[SCOPES] = { "stream.event.context = ", "event.context = ",
+						    "event.fields = " };
+	const bool has[SCOPES] = { at->class->class->event_common, at->event->class->specific,
+				   at->event->class->payload };
+	const struct spur_args *args = pen->args;
+	const unsigned names = pen->p->names_of;
+	size_t scope = 0;
+
+	for (size_t i = 0; i < args->count; i++, scope++) {
+		while (scope < SCOPES && !has[scope])
+			scope++;
+		if (scope == SCOPES || args->items[i].type != SPUR_STRUCT)
 			continue;
 		if (any)
 			out_literal(pen->o, ", ");
-		out_items(pen->p, &args->items[i], pen->o, 0);
+		if (names & NAME_SCOPE)
+			out_str(pen->o, titles[scope]);
+		out_items(pen->p, &args->items[i], pen->o, 0,
+			  names & (scope + 1 == SCOPES ? NAME_PAYLOAD : NAME_CONTEXT));
 		any = true;
 	}
+}
+
+static void out_event(struct pen *pen, const struct spur_event *row)
+{
+	struct ctf_place_of at;
+	enum spur_status st;
+
+	if (!ctf_event_values(pen->p->ctf, row, pen->args, &at, &st))
+		return;
+	if (at.class->class->clock)
+		out_when(pen, row);
+	out_event_piece(pen, row, &at);
+	out_scopes(pen, &at, out_packet_piece(pen, row, &at));
 	out_literal(pen->o, "\n");
 }
 
@@ -546,55 +741,194 @@ static void pretty_render(const void *self, const struct spur_event *rows, size_
 	pen_give(pen);
 }
 
+/* At most 292 years; 0 if time went back. */
+static int64_t time_apart(int64_t from, int64_t to)
+{
+	int64_t ns;
+
+	if (to <= from)
+		return 0;
+	return __builtin_sub_overflow(to, from, &ns) ? INT64_MAX : ns;
+}
+
+/* Time since the event before, and what a line needs else of rows in their order. */
+static void stage_times(struct pretty *p, struct spur_event *row)
+{
+	const bool first = p->last == no_time;
+	const uint64_t before = p->last_cycles;
+	int64_t ns;
+
+	row->dur = first ? no_time : time_apart(p->last, row->ts);
+	p->last = row->ts;
+	row->depth = 0;
+	if (p->opt->cycles) {
+		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row, &p->args);
+		row->dur = first ? no_time : (int64_t)(row->id - before);
+	} else if (!p->negative && !__builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) &&
+		   ns < 0) {
+		p->negative = true;
+		row->depth = FIRST_NEGATIVE;
+	}
+}
+
 static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
 {
 	struct pretty *p = self;
 
 	for (size_t i = 0; i < n; i++) {
+		const struct stream_span *span = p->spans ? &p->spans[rows[i].stream] : NULL;
 		struct spur_event *row;
 
-		if (rows[i].kind == SPUR_LOST || rows[i].kind == SPUR_NATIVE)
+		if (rows[i].kind == SPUR_LOST || rows[i].kind == SPUR_NATIVE ||
+		    (span && (rows[i].ts < span->from || rows[i].ts > span->to)))
 			continue;
 		row = render_add(out);
 		if (!row)
 			return false;
 		*row = rows[i];
-		row->dur = p->last == no_time	  ? no_time
-			   : rows[i].ts > p->last ? rows[i].ts - p->last
-						  : 0;
-		p->last = rows[i].ts;
+		stage_times(p, row);
 		p->shown++;
+		if (p->limit && p->shown == p->limit)
+			return false;
 	}
 	return true;
 }
 
-static enum spur_status pretty_run(struct pass_env *env)
+/* --- options --- */
+
+struct word {
+	const char *text;
+	unsigned value;
+};
+
+/*
+ * SPEC ctf/babeltrace2-options: what a list names is shown and nothing else, unless it says what it adds to: all, or
+ * none
+ */
+static enum spur_status read_words(const char *option, const char *list, const struct word *words,
+				   unsigned *set, struct spur_error *err)
+{
+	struct text rest = text_of(list), one;
+	unsigned named = 0, base = 0;
+	bool all = false, none = false;
+
+	while (text_split(&rest, ',', &one)) {
+		const struct word *w = words;
+
+		while (w->text && !text_is(one, w->text))
+			w++;
+		if (!w->text)
+			return err_set(err, SPUR_ERR_USAGE,
+				       "%s: expected a name that babeltrace2 knows, found \"%.*s\"",
+				       option, (int)one.len, one.p);
+		all |= w->value == ~0u;
+		none |= !w->value;
+		named |= w->value == ~0u ? 0 : w->value;
+		base |= w->value == ~0u ? ~0u : 0;
+	}
+	if (all && none)
+		return err_set(err, SPUR_ERR_USAGE, "%s: expected all or none, found both", option);
+	*set = named | base;
+	return SPUR_OK;
+}
+
+static enum spur_status read_options(struct pretty *p, struct spur_error *err)
+{
+	static const struct word names[] = {
+		{ "payload", NAME_PAYLOAD }, { "arg", NAME_PAYLOAD },	{ "args", NAME_PAYLOAD },
+		{ "none", 0 },		     { "all", ~0u },		{ "scope", NAME_SCOPE },
+		{ "header", NAME_HEADER },   { "context", NAME_CONTEXT }, { "ctx", NAME_CONTEXT },
+		{ NULL, 0 },
+	};
+	/* Call sites are accepted and never there, as with babeltrace2. */
+	static const struct word fields[] = {
+		{ "all", ~0u },
+		{ "trace", FIELD_TRACE },
+		{ "trace:hostname", FIELD_HOSTNAME },
+		{ "trace:domain", FIELD_DOMAIN },
+		{ "trace:procname", FIELD_PROCNAME },
+		{ "trace:vpid", FIELD_VPID },
+		{ "loglevel", FIELD_LOGLEVEL },
+		{ "emf", FIELD_EMF },
+		{ "callsite", FIELDS_ALL + 1 },
+		{ NULL, 0 },
+	};
+
+	p->names_of = NAMES_DEFAULT;
+	p->fields = FIELDS_DEFAULT;
+	if (p->opt->names &&
+	    read_words("--names", p->opt->names, names, &p->names_of, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	return p->opt->fields
+		       ? read_words("--fields", p->opt->fields, fields, &p->fields, err)
+		       : SPUR_OK;
+}
+
+static void note_ignored(const struct pass_env *env)
+{
+	const struct pass_options *o = env->opt;
+	const struct {
+		bool given;
+		const char *name;
+	} ignored[] = {
+		{ o->form == FORM_JSONL, "--jsonl" },
+		{ o->form == FORM_CSV, "--csv" },
+		{ o->time == TIME_ABS, "--time=abs (--clock-date shows dates)" },
+		{ o->time == TIME_RAW, "--time=raw (--clock-cycles shows cycles)" },
+		{ o->no_args, "--no-args" },
+	};
+
+	for (size_t i = 0; env->notes && i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (ignored[i].given)
+			out_printf(env->notes, "spur: note: --style=babeltrace2 ignores %s\n",
+				   ignored[i].name);
+}
+
+static enum spur_status pretty_write(struct pretty *p, struct pass_env *env)
 {
 	static const struct pipe_render render = { pretty_stage, pretty_render };
-	struct pretty p = { .trace = env->trace, .last = no_time };
-	struct pens pens = { .first = NULL };
-	enum spur_status st = SPUR_FAIL;
 	struct number digits; /* for the table that they share */
+	enum spur_status st = SPUR_FAIL;
+
+	p->names = frag_new(make_name, p);
+	number_init(&digits);
+	tzset();
+	make_escapes(p->escapes);
+	make_indexes(p);
+	if (p->names)
+		st = pipe_run_render(env->trace, &env->pipe, &render, p, env->out);
+	frag_free(p->names);
+	spur_args_free(&p->args);
+	if (st == SPUR_FAIL)
+		return err_nomem(env->err);
+	return p->shown ? SPUR_OK : SPUR_WARN;
+}
+
+static enum spur_status pretty_run(struct pass_env *env)
+{
+	struct pens pens = { .first = NULL };
+	struct pretty p = { .trace = env->trace,
+			    .last = no_time,
+			    .opt = &env->opt->babeltrace2,
+			    .limit = env->opt->limit,
+			    .pens = &pens };
+	enum spur_status st;
 
 	if (strcmp(env->trace->format->name, "ctf") != 0)
 		return err_set(env->err, SPUR_ERR_USAGE,
 			       "--style=babeltrace2: expected a CTF trace, found %s",
 			       env->trace->format->name);
 	p.ctf = env->trace->state;
-	p.pens = &pens;
 	pthread_mutex_init(&pens.lock, NULL);
-	p.names = frag_new(make_name, &p);
-	number_init(&digits);
-	tzset();
-	make_escapes(p.escapes);
-	make_indexes(&p);
-	if (p.names)
-		st = pipe_run_render(env->trace, &env->pipe, &render, &p, env->out);
-	frag_free(p.names);
+	st = read_options(&p, env->err);
+	if (st == SPUR_OK && p.opt->intersection)
+		st = spans_find(&p.spans, p.ctf, env->err);
+	note_ignored(env);
+	if (st == SPUR_OK)
+		st = pretty_write(&p, env);
+	mem_free(p.spans);
 	pens_free(&pens);
-	if (st == SPUR_FAIL)
-		return err_nomem(env->err);
-	return p.shown ? SPUR_OK : SPUR_WARN;
+	return st;
 }
 
 const struct spur_pass spur_pass_babeltrace2_cat = {

@@ -434,11 +434,15 @@ static bool exit_out(struct chrome_lane *l, const struct spur_event *row, struct
 	struct pair_stack *s =
 		row->track == l->track ? &l->stack : pair_stack(&l->rest, row->track);
 
+	const struct pair_frame *f;
+
 	if (!s)
 		return false;
-	while (s->n)
-		if (!(pair_pop(s)->flags & PAIR_MISSING) && !end_out(l, row, o))
+	while (s->n) {
+		f = pair_pop(s);
+		if (!(f->flags & PAIR_MISSING) && !end_out(l, row, f, o))
 			return false;
+	}
 	return row->kind == SPUR_SWITCH || row_out(l, row, o);
 }
 

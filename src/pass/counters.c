@@ -1,8 +1,8 @@
 /*
- * counters: the series of numbers in COUNTER rows, a line each, or every sample (--values). A
+ * counters: the series of numbers in COUNTER rows and in the contexts of other events, a line each, or every sample (--values). A
  * series is what one process (--by=track: one track) says under one name, id and argument name.
  * Numbers are integers, floats and booleans at the top level of the arguments; what is nested, and
- * text, is no sample.
+ * text, is no sample. A number in a context has its own name and no argument's.
  *
  * All integers are exact: sums have 128 bits. The mean of integers is exact where it is whole, else
  * the nearest double; floats are summed with compensation in long double. NaN is counted apart and
@@ -50,6 +50,7 @@ struct counters {
 	size_t owners_cap;
 	struct spur_args args;
 	struct arena arena;
+	const struct spur_event *row; /* at hand */
 	uint64_t rows, shown;
 	uint64_t bare; /* rows without a number */
 	uint64_t beyond; /* samples of more series than SERIES_MAX */
@@ -334,6 +335,20 @@ static bool is_enough(const struct counters *c)
 	return c->env->out->error || (limit && c->shown >= limit);
 }
 
+/* A number of the group at hand. Returns false if out of memory. */
+static bool sample_add(struct counters *c, uint32_t argument, struct table_value v, int64_t ts)
+{
+	struct series *s = series_find(c, argument);
+
+	if (c->failed)
+		return false;
+	if (s && c->env->opt->values && !sample_out(c, s, v, ts))
+		return false;
+	if (s)
+		series_add(s, v, ts);
+	return true;
+}
+
 static bool row_add(struct counters *c, const struct spur_event *row)
 {
 	bool any = false;
@@ -343,7 +358,6 @@ static bool row_add(struct counters *c, const struct spur_event *row)
 		return false;
 	for (size_t i = 0; i < c->args.count && !is_enough(c); i++) {
 		struct table_value v;
-		struct series *s;
 
 		if (!value_of(&c->args.items[i], &v))
 			continue;
@@ -352,16 +366,32 @@ static bool row_add(struct counters *c, const struct spur_event *row)
 		any = true;
 		if (!c->last.number)
 			break;
-		s = series_find(c, c->args.items[i].name);
-		if (c->failed)
+		if (!sample_add(c, c->args.items[i].name, v, row->ts))
 			return false;
-		if (s && c->env->opt->values && !sample_out(c, s, v, row->ts))
-			return false;
-		if (s)
-			series_add(s, v, row->ts);
 	}
 	c->bare += !any;
 	return true;
+}
+
+/* A number in the context of the row at hand. Returns false if out of memory. */
+static bool context_add(void *self, const struct spur_value *value)
+{
+	struct counters *c = self;
+	struct spur_event row = { .track = c->row->track, .name = value->name };
+	struct table_value v;
+
+	if (!value_of(value, &v) || is_enough(c))
+		return true;
+	c->rows++;
+	return group_find(c, &row) && (!c->last.number || sample_add(c, 0, v, c->row->ts));
+}
+
+static bool contexts_add(struct counters *c, const struct spur_event *row)
+{
+	struct spur_trace *t = c->env->trace;
+
+	c->row = row;
+	return !t->has_samples || t->format->samples(t, row, &c->args, context_add, c);
 }
 
 static bool counter_rows(void *self, struct spur_event *rows, size_t n)
@@ -369,7 +399,8 @@ static bool counter_rows(void *self, struct spur_event *rows, size_t n)
 	struct counters *c = self;
 
 	for (size_t i = 0; i < n && !is_enough(c); i++)
-		if (rows[i].kind == SPUR_COUNTER && !row_add(c, &rows[i])) {
+		if (!contexts_add(c, &rows[i]) ||
+		    (rows[i].kind == SPUR_COUNTER && !row_add(c, &rows[i]))) {
 			c->failed = true;
 			return false;
 		}
@@ -512,5 +543,6 @@ static enum spur_status counters_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_counters = {
 	.name = "counters",
+	.no_spans = true,
 	.run = counters_run,
 };

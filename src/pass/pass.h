@@ -15,6 +15,13 @@
 enum pass_form { FORM_TEXT, FORM_JSON, FORM_JSONL, FORM_CSV };
 enum pass_time { TIME_REL, TIME_ABS, TIME_RAW };
 
+/* Options of babeltrace2's text output, for that style only. Lists are as given, with commas. */
+struct babeltrace2_options {
+	const char *names, *fields; /* NULL: not given */
+	bool no_delta, cycles, date, seconds, gmt;
+	bool intersection;
+};
+
 /* What the command line says beside the filter; zero is every option's default. Strings are as given. */
 struct pass_options {
 	enum pass_form form;
@@ -45,6 +52,7 @@ struct pass_options {
 	int depth; /* -D as given */
 	int llvm; /* version of LLVM whose layout is meant; 0: the latest */
 	const char *command_line; /* for headers that quote it */
+	struct babeltrace2_options babeltrace2;
 };
 
 /* pass_options.llvm as a version. */

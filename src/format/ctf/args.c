@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "format/ctf/head.h"
 #include "format/ctf/reader.h"
+#include "format/ctf/symbols.h"
 #include "model/args.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -260,6 +261,62 @@ static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	files_release(c);
 }
 
+/*
+ * SPEC ctf/instruction-pointers: what lies at the `ip` of the event's context, as one more argument with the names that
+ * babeltrace2 gives it
+ */
+static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
+								  const struct args_place *at,
+								  const struct spur_event *ev,
+								  struct spur_args *args)
+{
+	const struct ctf_class *k = at->class;
+	const uint32_t pid_at = k->ip_pid_at;
+	struct spur_value *v, *items;
+	struct ctf_address a = { 0 };
+	uint32_t names[3], texts[3], n = 0;
+	uint32_t space;
+
+	if (k->ip_at >= args->count || (pid_at != UINT32_MAX && pid_at >= args->count))
+		return SPUR_OK;
+	space = ctf_symbols_space(
+		c, at->trace, pid_at == UINT32_MAX ? at->trace->pid : args->items[pid_at].i);
+	if (!space || !ctf_symbols_at(c, space, args->items[k->ip_at].u, ev->ts, &a))
+		return SPUR_OK;
+	names[n] = c->s_binary;
+	texts[n++] = a.binary;
+	if (a.function) {
+		names[n] = c->s_function;
+		texts[n++] = a.function;
+	}
+	if (a.source) {
+		names[n] = c->s_source;
+		texts[n++] = a.source;
+	}
+	v = args_room(args, 1);
+	items = args_inner(args, n);
+	if (!v || !items)
+		return SPUR_FAIL;
+	*v = (struct spur_value){
+		.type = SPUR_STRUCT, .name = c->s_debug, .count = n, .items = items
+	};
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+		const char *text = spur_string(c->t, texts[i], &len);
+
+		items[i] = (struct spur_value){
+			.type = SPUR_STRING, .name = names[i], .count = (uint32_t)len, .text = text
+		};
+	}
+	args->count++;
+	return SPUR_OK;
+}
+
+static inline bool has_debug_info(const struct ctf *c, const struct args_place *at)
+{
+	return unlikely(c->symbols != NULL) && at->class->ip_at != UINT32_MAX;
+}
+
 static __attribute__((noinline)) enum spur_status
 args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 {
@@ -279,6 +336,8 @@ args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 	at = m ? place_of(c, ev, m) : NULL;
 	e = at ? event_at(c, ev, m, at) : NULL;
 	st = e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
+	if (st == SPUR_OK && has_debug_info(c, at))
+		st = add_debug_info(c, at, ev, args);
 	files_release(c);
 	return m ? st : SPUR_FAIL;
 }
@@ -291,7 +350,9 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 	/* Events are neither LOST nor NATIVE, which come last. */
 	if (likely(m && ev->kind < SPUR_LOST) &&
 	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
-		return SPUR_OK;
+		return has_debug_info(c, &m->places[ev->stream % ARGS_PLACES])
+			       ? add_debug_info(c, &m->places[ev->stream % ARGS_PLACES], ev, args)
+			       : SPUR_OK;
 	return args_slow(c, ev, args);
 }
 
@@ -324,6 +385,38 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	good = event_values(c, ev, args, of, st);
 	files_release(c);
 	return good;
+}
+
+/* About how many cycles the row's time is, rounded up; exact if the clock does not tick faster than once a ns. */
+static uint64_t cycles_about(const struct ctf_class *k, int64_t ts)
+{
+	const unsigned __int128 ns = (unsigned __int128)((__int128)ts - k->base);
+	const unsigned __int128 cycles = (ns * k->scale.den + k->scale.num - 1) / k->scale.num;
+
+	return (__int128)ns < 0 ? 0 : (uint64_t)cycles - k->offset;
+}
+
+uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev, struct spur_args *scratch)
+{
+	struct args_memo *m;
+	struct args_place *at;
+	uint64_t cycles = 0, low, mask;
+
+	files_hold(c);
+	m = memo_of(c, scratch);
+	at = m ? place_of(c, ev, m) : NULL;
+	if (at && at->class->plain) {
+		cycles = (uint64_t)ev->ts - (uint64_t)at->class->plain_add;
+	} else if (at) {
+		/* The header has the low bits of the cycles. */
+		mask = bits_mask(at->class->time_bits);
+		cycles = cycles_about(at->class, ev->ts);
+		m->cursor.clock = 0;
+		low = event_at(c, ev, m, at) ? (m->cursor.clock - cycles) & mask : 0;
+		cycles += low > mask / 2 ? low - mask - 1 : low;
+	}
+	files_release(c);
+	return cycles;
 }
 
 static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev,

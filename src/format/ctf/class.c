@@ -504,6 +504,22 @@ static int64_t clock_start(struct ctf *c, const struct ctf_clock *clock)
 }
 
 /*
+ * SPEC ctf/clock-offset: the offset that is asked for, rounded down to cycles of the clock, as babeltrace2 adds it;
+ * clocks that are not declared have none
+ */
+static int64_t offset_asked(const struct ctf *c, const struct ctf_class *k)
+{
+	const int64_t ns = c->t->options.clock_offset_ns, second = 1000000000;
+	const int64_t rest = ns % second < 0 ? ns % second + second : ns % second;
+	const unsigned __int128 cycles =
+		(unsigned __int128)rest * k->class->clock->hz / (uint64_t)second;
+
+	if (k->class->clock->implicit)
+		return 0;
+	return ns - rest + scale_ns_u(&k->scale, (uint64_t)cycles);
+}
+
+/*
  * SPEC ctf/clock-origin: rows count from the first clock's zero; other clocks of the same origin are moved by what lies
  * between, and others count from their own
  */
@@ -523,10 +539,18 @@ static void class_clock(struct ctf *c, struct ctf_class *k)
 		c->first_clock = clock;
 		if (__builtin_add_overflow(start, offset, &c->epoch_base))
 			c->epoch_base = start;
+		c->clock_start = c->epoch_base;
+		if (__builtin_add_overflow(c->epoch_base, offset_asked(c, k), &c->epoch_base)) {
+			c->epoch_base = c->clock_start;
+			diag_add(&c->t->diag, DIAG_WARN, "ctf/clock-origin", "metadata",
+				 DIAG_NO_OFF, 0,
+				 "clock offset: expected times within 292 years of 1970, found "
+				 "later or earlier ones: not used");
+		}
 	}
 	if (!same_origin(c->first_clock, clock))
 		k->base = -offset;
-	else if (__builtin_sub_overflow(start, c->epoch_base, &k->base))
+	else if (__builtin_sub_overflow(start, c->clock_start, &k->base))
 		k->base = -offset;
 	k->plain = !c->t->clock.ticks && !c->t->options.raw_time && k->scale.num == 1 &&
 		   k->scale.den == 1 && k->offset < INT64_MAX / 4 && k->base < INT64_MAX / 4 &&
@@ -551,6 +575,24 @@ static uint32_t role_bits(const struct ctf_field *f, uint32_t role)
 	}
 	in = role_bits(f->element, role);
 	return in > bits ? in : bits;
+}
+
+/* Bits of the smallest field with the role; 0: there is none. */
+static uint32_t role_least(const struct ctf_field *f, uint32_t role)
+{
+	enum { VAR_BITS = 7 };
+	uint32_t bits = 0, in;
+
+	if (!f)
+		return 0;
+	if (f->roles & role)
+		bits = f->kind == CTF_VAR_UINT ? VAR_BITS : f->size;
+	for (uint32_t i = 0; i < f->nmembers; i++) {
+		in = role_least(f->members[i].field, role);
+		bits = in && (!bits || in < bits) ? in : bits;
+	}
+	in = role_least(f->element, role);
+	return in && (!bits || in < bits) ? in : bits;
 }
 
 /* --- what recorders are known to do */
@@ -678,6 +720,17 @@ static bool has_global_tids(const struct ctf *c, const struct ctf_meta *m)
 	return events && contexts;
 }
 
+/* The place of an integer of that name; UINT32_MAX: there is none. */
+static uint32_t member_at(const struct ctf_field *f, const char *name)
+{
+	for (uint32_t i = 0; f && i < f->nmembers; i++)
+		if (f->members[i].shown && strcmp(f->members[i].shown, name) == 0 &&
+		    (f->members[i].field->kind == CTF_UINT ||
+		     f->members[i].field->kind == CTF_SINT))
+			return i;
+	return UINT32_MAX;
+}
+
 static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				   struct ctf_stream_class *class, struct spur_error *err)
 {
@@ -694,6 +747,8 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->pid_slot = capture_first(tr->meta, class->event_common, pids);
 	k->tid_slot = capture_first(tr->meta, class->event_common, tids);
 	k->name_slot = capture_first(tr->meta, class->event_common, names);
+	k->ip_at = c->spans ? member_at(class->event_common, "ip") : UINT32_MAX;
+	k->ip_pid_at = member_at(class->event_common, "vpid");
 	/*
 	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its
 	 * processor
@@ -703,6 +758,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->bits = !first || first->align < 8;
 	k->usual = (uint8_t)find_usual(class);
 	k->sequence_bits = role_bits(class->packet_context, CTF_ROLE_SEQUENCE);
+	k->time_bits = role_least(class->event_header, CTF_ROLE_TIMESTAMP);
 	k->discarded_bits = role_bits(class->packet_context, CTF_ROLE_DISCARDED);
 	/* SPEC ctf/no-time: events without a time have that of the one before, or of the packet */
 	if (class->clock && !role_bits(class->event_header, CTF_ROLE_TIMESTAMP))

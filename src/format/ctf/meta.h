@@ -175,6 +175,7 @@ struct ctf_field {
 };
 
 struct ctf_clock {
+	bool implicit; /* no declaration of the metadata made it */
 	const char *id; /* CTF 2: id; 1.8: name */
 	const char *name, *description, *space, *uid; /* space: namespace; NULL: none */
 	bool has_uuid;

@@ -128,10 +128,13 @@ struct ctf_class {
 		spans; /* string ids: of all events; of spans -> class. Under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
+	/* Places of an instruction pointer and a process id in the common context; UINT32_MAX: none, or no use. */
+	uint32_t ip_at, ip_pid_at;
 	struct ctf_lead lead; /* if it is there, the slots are not filled */
 	uint8_t usual; /* enum usual_header */
 	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
 	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
+	uint32_t time_bits; /* of the cycles that every event header has at least; 0: none */
 	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
 	bool needs_packet; /* its events' headers refer to fields of the packet's */
@@ -152,6 +155,7 @@ struct ctf_trace {
 	uint32_t nslots; /* of cursors */
 	bool *packet_slots; /* filled by headers and contexts of packets; by slot */
 	uint32_t npacket_slots;
+	bool scattered; /* its streams are in several directories */
 	uint32_t track; /* the top of its tracks */
 	int64_t pid; /* whose trace it is, where it is of one process; -1 */
 	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
@@ -262,6 +266,7 @@ struct ctf {
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
+	uint32_t s_debug, s_binary, s_function, s_source;
 	bool spans; /* rules apply */
 	bool stored; /* packets are rows */
 	struct ctf_grow *
@@ -275,6 +280,7 @@ struct ctf {
 	uint8_t key[32]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
+	int64_t clock_start; /* the same without spur_options.clock_offset_ns */
 	const struct ctf_clock *first_clock; /* whose zero is that of rows */
 };
 
@@ -361,6 +367,12 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected);
 
+/* samples.c: whether any event class has counters in its contexts, and those of an event: see struct spur_format. */
+typedef bool ctf_each_sample(void *self, const struct spur_value *value);
+bool ctf_has_samples(const struct ctf *c);
+bool ctf_samples(struct spur_trace *t, const struct spur_event *ev, struct spur_args *scratch,
+		 ctf_each_sample *each, void *self);
+
 /* ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no memory. */
 struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
 /* Names the feed after the file. Under the trace's lock, where others may add tracks. False: no memory. */
@@ -422,6 +434,8 @@ struct ctf_place_of {
 	const struct ctf_trace *trace;
 	uint64_t packet; /* bytes before its packet in the stream */
 };
+/* The clock of an event, in cycles, as precise as its header is; 0 if it cannot be read. */
+uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev, struct spur_args *scratch);
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 		      struct ctf_place_of *of, enum spur_status *st);
 enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,

@@ -247,7 +247,7 @@ static struct ctf_clock *implicit_clock(struct resolve *r)
 		resolve_full(r);
 		return NULL;
 	}
-	*c = (struct ctf_clock){ .id = "default", .hz = 1000000000 };
+	*c = (struct ctf_clock){ .id = "default", .hz = 1000000000, .implicit = true };
 	c->precision = c->accuracy = UINT64_MAX;
 	return c;
 }

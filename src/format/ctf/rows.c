@@ -255,7 +255,10 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 		.nargs = 1,
 		.cpu = p->cpu,
 	};
-	row->dur = to > row->ts ? to - row->ts : 0;
+	if (to <= row->ts)
+		row->dur = 0;
+	else if (__builtin_sub_overflow(to, row->ts, &row->dur))
+		row->dur = INT64_MAX;
 	f->last_ts = row->ts;
 }
 
@@ -442,6 +445,10 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	/* A switch, which changes it, is the last row here. */
 	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
+	/* The thread at hand, so that events of one in a row need no look at the feed. */
+	const bool has_lead = k->lead.there;
+	uint64_t lead = f->last_lead;
+	uint32_t of_lead = f->have_last ? f->track : SPUR_NONE;
 	const int64_t add = k->plain_add;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
 	const uint8_t *body = f->last_body;
@@ -477,9 +484,20 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 							   : time_scaled(f->ctf, k, now);
 		if (unlikely(ts < before))
 			flags = row_rest(0, SPUR_F_BACK, 0, 0);
-		track = has_tid ? event_track(f, k, p + head_bytes(usual), ts, body, before)
-				: current;
-		body = p + head_bytes(usual);
+		track = current;
+		if (has_tid) {
+			const uint8_t *now_at = p + head_bytes(usual);
+
+			if (has_lead && likely(lead_of(&k->lead, now_at) == lead &&
+					       of_lead != SPUR_NONE)) {
+				track = of_lead;
+			} else {
+				track = of_lead =
+					event_track(f, k, now_at, ts, body, before);
+				lead = f->last_lead;
+			}
+			body = now_at;
+		}
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
 			  (struct row_words){ row_pair((uint32_t)(q - p), track),
 					      row_pair(f->file_stream, e->cat), e->name_cls,

@@ -21,6 +21,7 @@ enum {
 	MAX_MODULES = 1 << 14,
 	MAX_SPACES = 1 << 15,
 	MAX_FUNCTIONS = 1 << 22,
+	MAX_ADDRESSES = 1 << 16, /* of contexts, that are kept */
 	NEAR = 64, /* regions that begin before an address and may hold it */
 	ID_ROOM = 20, /* bytes of a build id as elf_identify() has it */
 	ROOM = CTF_PATH_ROOM,
@@ -32,12 +33,15 @@ struct region {
 	uint32_t space, module;
 	uint64_t base, size;
 	int64_t from; /* when it was seen first */
+	bool fixed; /* not position-independent */
 };
 
 struct module {
 	uint32_t path; /* string id */
 	uint32_t build; /* of its hexadecimal build id; 0: not told */
 	bool needed; /* some function lies in it */
+	bool opened; /* or tried to be */
+	bool tried_lines;
 	struct symtab syms;
 	uint32_t *classes; /* by symbol; 0: none yet */
 	struct dwarf_lines *lines;
@@ -53,8 +57,13 @@ struct ctf_symbols {
 	struct map64 unnamed; /* module and address in it -> class */
 	struct map64
 		met; /* space and address of functions -> time + 1; only while the trace is opened */
+	/* Of contexts: space and address -> index + 1; what is behind it, and the opening of modules, under the lock. */
+	pthread_mutex_t lock;
+	struct map64 by_address;
+	struct ctf_address *addresses;
+	size_t naddresses, addresses_cap;
 	/* Names of events and fields. */
-	uint32_t s_info[3], s_build[3], s_enter[2], s_base, s_size, s_path, s_id, s_vpid;
+	uint32_t s_pic, s_info[3], s_build[3], s_enter[2], s_base, s_size, s_path, s_id, s_vpid;
 };
 
 /* --- what is mapped --- */
@@ -120,11 +129,13 @@ static void region_add(struct scan *x, const struct spur_event *row)
 	struct ctf_symbols *s = x->s;
 	const struct spur_value *path = arg_of(&x->args, s->s_path);
 	struct region r = { .from = row->ts };
+	uint64_t pic;
 
 	if (!path || path->type != SPUR_STRING || !path->count ||
 	    !arg_number(&x->args, s->s_base, &r.base) ||
 	    !arg_number(&x->args, s->s_size, &r.size) || !r.size || !(r.space = space_of(x)))
 		return;
+	r.fixed = arg_number(&x->args, s->s_pic, &pic) && !pic;
 	r.module = module_of(s, trace_intern_n(x->c->t, path->text, path->count), 0);
 	if (r.module == SPUR_NONE || !mem_grow((void **)&s->regions, &s->regions_cap,
 					       s->nregions + 1, sizeof(*s->regions), MAX_REGIONS))
@@ -247,6 +258,9 @@ static bool is_wanted(const struct ctf_trace *tr)
 {
 	bool functions = false, maps = false;
 
+	/* SPEC ctf/instruction-pointers: contexts too */
+	for (size_t i = 0; i < tr->meta->nstreams; i++)
+		functions |= tr->classes[i].ip_at != UINT32_MAX;
 	for (size_t i = 0; i < tr->meta->nstreams; i++)
 		for (size_t k = 0; k < tr->meta->streams[i]->nevents; k++) {
 			const char *name = tr->meta->streams[i]->events[k]->name;
@@ -274,6 +288,7 @@ static void intern_names(struct ctf *c, struct ctf_symbols *s)
 	s->s_path = trace_intern(c->t, "path");
 	s->s_id = trace_intern(c->t, "build_id");
 	s->s_vpid = trace_intern(c->t, "vpid");
+	s->s_pic = trace_intern(c->t, "is_pic");
 }
 
 void ctf_symbols_free(struct ctf_symbols *s)
@@ -285,6 +300,9 @@ void ctf_symbols_free(struct ctf_symbols *s)
 		mem_free(s->modules[i].classes);
 		dwarf_close(s->modules[i].lines);
 	}
+	pthread_mutex_destroy(&s->lock);
+	map64_free(&s->by_address);
+	mem_free(s->addresses);
 	map64_free(&s->by_file);
 	map64_free(&s->unnamed);
 	map64_free(&s->met);
@@ -371,6 +389,7 @@ static void module_open(struct ctf *c, struct module *m)
 	struct elf_facts facts;
 	char file[ROOM];
 
+	m->opened = true;
 	if (!find_file(c, m, file)) {
 		diag_add(&c->t->diag, DIAG_NOTE, "ctf/no-symbols", spur_string(c->t, m->path, NULL),
 			 DIAG_NO_OFF, 0,
@@ -498,6 +517,7 @@ bool ctf_symbols_open(struct ctf *c)
 			x.s = mem_alloc(sizeof(*x.s));
 			if (!x.s)
 				return false;
+			pthread_mutex_init(&x.s->lock, NULL);
 			intern_names(c, x.s);
 		}
 		x.feed = c->feeds[i];
@@ -529,4 +549,102 @@ uint32_t ctf_symbols_class(struct ctf *c, uint32_t space, uint64_t address, int6
 	if (!*class)
 		*class = symbol_class(c, m, sym);
 	return *class;
+}
+
+/* --- addresses in contexts: SPEC ctf/instruction-pointers --- */
+
+/* A binary that is not here is no loss of the trace: nothing is said of it. */
+static void module_open_quietly(struct ctf *c, struct module *m)
+{
+	struct spur_error err = { 0 };
+	struct elf_facts facts;
+	char file[ROOM];
+
+	if (!m->opened && find_file(c, m, file))
+		elf_symbols(&m->syms, file, c->t->options.symbol_dirs, &facts, &err);
+	m->opened = true;
+	if (!m->tried_lines && !m->lines && find_file(c, m, file) &&
+	    dwarf_open(&m->lines, file, c->t->options.symbol_dirs, &err) == SPUR_FAIL)
+		m->lines = NULL;
+	m->tried_lines = true;
+}
+
+static uint32_t intern_function(struct ctf *c, const struct symbol *sym, uint64_t at)
+{
+	static const enum demangle_form forms[] = { DEMANGLE_SIMPLE, DEMANGLE_FULL };
+	const int how = c->t->options.demangle;
+	struct out o;
+	uint32_t id;
+
+	out_to_memory(&o);
+	if (how == 0 || how == 1)
+		demangle(&o, sym->name, strlen(sym->name), forms[how]);
+	else
+		out_str(&o, sym->name);
+	out_printf(&o, "+0x%llx", (unsigned long long)(at - sym->addr));
+	id = trace_intern_n(c->t, o.buf, o.len);
+	out_free(&o);
+	return id;
+}
+
+/* Called with the lock held. */
+static struct ctf_address address_describe(struct ctf *c, const struct region *r, uint64_t address)
+{
+	struct module *m = &c->symbols->modules[r->module];
+	const uint64_t at = address - r->base;
+	const struct symbol *sym;
+	struct ctf_address a = { 0 };
+	char text[ROOM];
+	const char *file;
+	unsigned line;
+
+	module_open_quietly(c, m);
+	snprintf(text, sizeof(text), "%s%c0x%llx", base_name(spur_string(c->t, m->path, NULL)),
+		 r->fixed ? '@' : '+', (unsigned long long)(r->fixed ? address : at));
+	a.binary = trace_intern(c->t, text);
+	sym = symtab_find(&m->syms, at);
+	if (sym)
+		a.function = intern_function(c, sym, at);
+	if (m->lines && dwarf_line(m->lines, at, &file, &line)) {
+		snprintf(text, sizeof(text), "%s:%u", base_name(file), line);
+		a.source = trace_intern(c->t, text);
+	}
+	return a;
+}
+
+/* Keeps what was found. Called with the lock held. */
+static void address_keep(struct ctf_symbols *s, uint64_t key, const struct ctf_address *a)
+{
+	struct map64_slot *slot;
+
+	if (!mem_grow((void **)&s->addresses, &s->addresses_cap, s->naddresses + 1,
+		      sizeof(*s->addresses), MAX_ADDRESSES))
+		return;
+	slot = map64_put(&s->by_address, key);
+	if (!slot)
+		return;
+	s->addresses[s->naddresses] = *a;
+	slot->value = ++s->naddresses;
+}
+
+bool ctf_symbols_at(struct ctf *c, uint32_t space, uint64_t address, int64_t ts,
+		    struct ctf_address *out)
+{
+	struct ctf_symbols *s = c->symbols;
+	const uint64_t key = (uint64_t)space << 48 | (address & ADDRESS_BITS);
+	const struct map64_slot *slot;
+	const struct region *r;
+	bool lasts;
+
+	pthread_mutex_lock(&s->lock);
+	slot = map64_find(&s->by_address, key);
+	r = slot ? NULL : region_find(s, space, address, ts, &lasts);
+	if (slot && slot->value)
+		*out = s->addresses[slot->value - 1];
+	else if (r)
+		*out = address_describe(c, r, address);
+	if (r && lasts && s->naddresses < MAX_ADDRESSES)
+		address_keep(s, key, out);
+	pthread_mutex_unlock(&s->lock);
+	return slot || r;
 }

@@ -25,4 +25,17 @@ uint32_t ctf_symbols_space(const struct ctf *c, const struct ctf_trace *tr, int6
 uint32_t ctf_symbols_class(struct ctf *c, uint32_t space, uint64_t address, int64_t ts,
 			   bool *lasts);
 
+/* What lies at an address; string ids, 0: not known. */
+struct ctf_address {
+	uint32_t binary; /* "app+0x1189", or "app@0x401189" if it is not position-independent */
+	uint32_t function; /* "main+0x1f" */
+	uint32_t source; /* "app.c:34" */
+};
+/*
+ * Fills *out with what is known to lie at an address of a process at a time; opens programs and libraries when they are
+ * first asked for. Any thread. Returns false if nothing is mapped there.
+ */
+bool ctf_symbols_at(struct ctf *c, uint32_t space, uint64_t address, int64_t ts,
+		    struct ctf_address *out);
+
 #endif

@@ -205,8 +205,7 @@ uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 {
 	const struct ctf_lead *l = &f->class->lead;
 	const bool has_pid = f->class->pid_slot != CTF_NO_SLOT;
-	const uint64_t lead =
-		(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+	const uint64_t lead = lead_of(l, body);
 	struct ctf_lead_track *known = lead_slot(f, lead);
 	size_t len;
 	const char *name = lead_name(f, body, &len);

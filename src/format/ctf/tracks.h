@@ -33,6 +33,12 @@ static inline uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
 	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
 }
 
+/* The two ids of a ctf_lead as one number. */
+static inline uint64_t lead_of(const struct ctf_lead *l, const uint8_t *body)
+{
+	return (uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
+}
+
 /*
  * The event's thread: by its common context, else the stream's own track. `body` is what stands behind the header; all
  * of the event is there. `before` is the body of the event before in this packet, NULL if there was none, at time
@@ -46,10 +52,7 @@ static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k
 	const uint64_t *slots = f->cursor.slots;
 
 	if (l->there) {
-		const uint64_t lead =
-			(uint64_t)load32(body + l->pid, false) << 32 | load32(body + l->tid, false);
-
-		if (likely(lead == f->last_lead && f->have_last))
+		if (likely(lead_of(l, body) == f->last_lead && f->have_last))
 			return f->track;
 		if (before)
 			track_rename(f, before, before_ts);

@@ -111,6 +111,7 @@ static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
 			m = have;
 		}
 		meta_free(m);
+		c->traces[i].scattered = true;
 		return (uint32_t)i;
 	}
 	if (!mem_grow((void **)&c->traces, &c->traces_cap, c->ntraces + 1, sizeof(*c->traces),
