@@ -436,9 +436,12 @@ static bool exit_out(struct chrome_lane *l, const struct spur_event *row, struct
 
 	if (!s)
 		return false;
-	while (s->n)
-		if (!(pair_pop(s)->flags & PAIR_MISSING) && !end_out(l, row, o))
+	while (s->n) {
+		const struct pair_frame *f = pair_pop(s);
+
+		if (!(f->flags & PAIR_MISSING) && !end_out(l, row, f, o))
 			return false;
+	}
 	return row->kind == SPUR_SWITCH || row_out(l, row, o);
 }
 
