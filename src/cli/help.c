@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/output.h"
+#include "cli/pager.h"
 #include "cli/run.h"
 
 enum { WIDTH = 79, COLUMN = 27 };
@@ -250,6 +251,8 @@ int help_print(const struct values *v, help_writer *write, const struct spur_cmd
 	struct spur_error err;
 	struct output o;
 
+	if (write == help_long)
+		pager_begin(v);
 	if (output_open(&o, v->output, v->force, &err) == SPUR_FAIL) {
 		output_close(&o, false, NULL);
 		return run_error(&err);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/help.h"
+#include "cli/pager.h"
 #include "cli/report_diag.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -90,6 +91,7 @@ static int run_command(const struct spur_cmd *cmd, int argc, char *const *argv)
 int main(int argc, char **argv)
 {
 	const struct spur_cmd *cmd;
+	int code;
 
 	signals_install();
 	if (argc < 2) {
@@ -97,5 +99,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	cmd = cmd_find(argv[1]);
-	return cmd ? run_command(cmd, argc - 2, argv + 2) : run_program(argc, argv);
+	code = cmd ? run_command(cmd, argc - 2, argv + 2) : run_program(argc, argv);
+	pager_end();
+	return code;
 }

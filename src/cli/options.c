@@ -10,13 +10,6 @@ static const char *const color_words[] = {
 }; /* enum choice_color */
 static const char *const time_words[] = { "rel", "abs", "raw", NULL }; /* enum pass_time */
 
-static bool ignore(struct values *v, const char *text)
-{
-	(void)v;
-	(void)text;
-	return true;
-}
-
 static bool add_binary(struct values *v, const char *text)
 {
 	enum { BINARIES = 1 << 16 };
@@ -34,7 +27,8 @@ static const struct opt input_options[] = {
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, data),
 	  .arg = "TRACE",
-	  .help = "the trace, instead of as an operand; ./uftrace.data where neither is given" },
+	  .help = "the trace, instead of as an operand; if neither is given ./uftrace.data, else "
+		  "standard input if it is a file or a pipe" },
 	{ .name = "input-format",
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, open.format),
@@ -302,6 +296,7 @@ static const struct opt output_options[] = {
 	  .need = TAKES_RAW,
 	  .help = "exact numbers instead of units" },
 	{ .name = "limit",
+	  .letter = 'n',
 	  .type = OPT_U64,
 	  .offset = offsetof(struct values, pass.limit),
 	  .arg = "N",
@@ -322,10 +317,14 @@ static const struct opt output_options[] = {
 	  .need = TAKES_COLOR,
 	  .help = "colors: auto (on a terminal, unless NO_COLOR is set), always, never" },
 	{ .name = "no-pager",
-	  .type = OPT_CALL,
-	  .call = ignore,
-	  .help = "nothing: there is none",
-	  .hidden = true },
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, no_pager),
+	  .help = "do not page output on a terminal (default: $SPUR_PAGER, $PAGER or less)" },
+	{ .name = "progress",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, progress),
+	  .need = TAKES_TRACE,
+	  .help = "show progress even if standard error is no terminal" },
 	{ .name = "quiet",
 	  .letter = 'q',
 	  .type = OPT_FLAG,

@@ -10,6 +10,8 @@
 
 #include "base/source.h"
 #include "cli/output.h"
+#include "cli/pager.h"
+#include "cli/progress.h"
 #include "cli/report_diag.h"
 #include "cli/signals.h"
 #include "model/demangle.h"
@@ -50,6 +52,15 @@ static size_t count_traces(const struct values *v, size_t more, bool have_defaul
 	return n;
 }
 
+/* Standard input is a file, a pipe or a socket: something was put there to be read. */
+static bool input_is_given(void)
+{
+	struct stat st;
+
+	return fstat(STDIN_FILENO, &st) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
 bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 {
 	const bool have_default = access(default_trace, F_OK) == 0;
@@ -65,7 +76,10 @@ bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 		v->noperands -= n;
 		memmove(v->operands, v->operands + n, v->noperands * sizeof(*v->operands));
 	} else {
-		traces[0] = v->data ? v->data : have_default ? default_trace : NULL;
+		traces[0] = v->data		? v->data
+			    : have_default	? default_trace
+			    : input_is_given() ? "-"
+					       : NULL;
 	}
 	if (!traces[0]) {
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a trace: spur %s %s", cmd->name,
@@ -307,7 +321,8 @@ int run_pass(struct values *v, const char *name)
 {
 	const struct spur_pass *pass;
 	struct out notes;
-	struct output o;
+	struct output o = { .force = false };
+	struct progress progress;
 	struct pass_env env = { .opt = &v->pass, .err = &v->err, .out = &o.out, .notes = &notes };
 	enum spur_status st;
 	struct watch watch = { .runs = false };
@@ -324,6 +339,8 @@ int run_pass(struct values *v, const char *name)
 	v->open.raw_time =
 		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
 	v->open.source_lines |= pass->source_lines;
+	progress_begin(&progress, v, &o.out);
+	pager_begin(v);
 	run_mind_signals(v, false);
 	st = output_open(&o, v->output, v->force, &v->err);
 	if (st != SPUR_FAIL && !v->output && input_may_wait(v))
@@ -331,12 +348,14 @@ int run_pass(struct values *v, const char *name)
 	if (st != SPUR_FAIL)
 		st = run_open(v, &env.trace);
 	if (st == SPUR_FAIL) {
+		progress_end(&progress);
 		watch_end(&watch);
 		output_close(&o, false, NULL);
 		return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN
 		       : signals_stop			   ? EXIT_INTERRUPTED
 							   : run_error(&v->err);
 	}
+	progress_trace(&progress, env.trace);
 	out_to_memory(&notes);
 	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads,
 					  .stop = &signals_stop,
@@ -344,6 +363,7 @@ int run_pass(struct values *v, const char *name)
 	run_mind_signals(v, true);
 	st = v->strict ? run_strict(&env, v, pass) : run_opened(&env, v, pass);
 	watch_end(&watch);
+	progress_end(&progress);
 	st = run_close(&o, &env, v, st, &reader_left);
 	code = run_tell(&env, v, st, reader_left);
 	filter_free(env.filter);

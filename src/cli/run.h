@@ -8,8 +8,9 @@
 int run_error(const struct spur_error *err);
 /*
  * Takes the traces' paths off the operands into v->traces: -d, else the first operand and those
- * behind it that are traces too, else ./uftrace.data. The last `more` operands are traces only if
- * such files exist. Returns false, with v->err set, if there is no trace or an operand is left over.
+ * behind it that are traces too, else ./uftrace.data, else standard input if that is a file or a
+ * pipe. The last `more` operands are traces only if such files exist. Returns false, with v->err
+ * set, if there is no trace or an operand is left over.
  */
 bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more);
 /* Opens the trace, runs the pass of that name in the chosen style, tells the damage. Returns the

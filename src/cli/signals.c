@@ -1,15 +1,20 @@
 /* See signals.h. */
 #include "cli/signals.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cmd.h"
 
 volatile int signals_stop;
-static volatile sig_atomic_t deferred, colored;
+static volatile sig_atomic_t deferred, colored, ended;
+static volatile pid_t pager; /* 0: none */
+static int left_pipe = -1; /* a pipe without a reader */
 static const char *volatile temp_path;
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
@@ -21,6 +26,20 @@ static void write_text(int fd, const char *text)
 {
 	if (write(fd, text, strlen(text)) < 0)
 		return;
+}
+
+/*
+ * The pager sees the end of its input, and what other threads still write fails as it does when the user leaves the
+ * pager. Async-signal-safe.
+ */
+static void pager_wait(void)
+{
+	if (left_pipe >= 0) {
+		dup2(left_pipe, STDOUT_FILENO);
+		dup2(left_pipe, STDERR_FILENO);
+	}
+	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 static void on_interrupt(int sig)
@@ -37,6 +56,9 @@ static void on_interrupt(int sig)
 	if (colored)
 		write_text(STDOUT_FILENO, "\033[0m");
 	write_text(STDERR_FILENO, "spur: interrupted\n");
+	ended = 1;
+	if (pager)
+		pager_wait();
 	_exit(EXIT_INTERRUPTED);
 }
 
@@ -70,6 +92,26 @@ void signals_install(void)
 void signals_remove(const char *path)
 {
 	temp_path = path;
+}
+
+void signals_pager(pid_t pid)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) == 0) {
+		close(ends[0]);
+		left_pipe = ends[1];
+	}
+	pager = pid;
+}
+
+void signals_wait_pager(void)
+{
+	if (!pager)
+		return;
+	pager_wait();
+	while (ended)
+		pause();
 }
 
 void signals_defer(void)

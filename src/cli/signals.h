@@ -6,6 +6,7 @@
 #define SPUR_CLI_SIGNALS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /*
  * SIGINT, SIGTERM and SIGHUP, unless they are ignored (a shell ignores SIGINT for background jobs): removes the file of
@@ -32,5 +33,15 @@ void signals_remove(const char *path);
 /* Between these signals wait, so that a file cannot be made without being known to signals_remove(). */
 void signals_hold(void);
 void signals_release(void);
+
+/*
+ * The output goes to a pager, which an interrupt leaves to the user: the process then ends when the user has left it.
+ */
+void signals_pager(pid_t pid);
+/*
+ * Ends the output to the pager and waits for it; nothing without a pager. Does not return if the process was interrupted
+ * meanwhile.
+ */
+void signals_wait_pager(void);
 
 #endif

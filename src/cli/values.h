@@ -35,6 +35,7 @@ struct values {
 
 	/* What comes out. */
 	struct pass_options pass;
+	bool progress, no_pager;
 	bool json, jsonl, csv, quiet, force, strict;
 	int color, time; /* time: NOT_GIVEN or enum pass_time */
 	const char *output;

@@ -37,6 +37,7 @@ struct feed {
 	void *state; /* the format's; set by open() */
 	struct diag_log diag;
 	uint64_t size; /* bytes of its data, about; 0: unknown. Large feeds are started first */
+	uint64_t passed; /* bytes of the rows pulled so far, about (atomic) */
 	uint64_t records; /* raw records read so far */
 	uint64_t discarded; /* events that the producer says it lost */
 	uint64_t lost_packets; /* as the numbers of packets say */

@@ -1,0 +1,92 @@
+/* See pager.h. */
+#include "cli/pager.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/signals.h"
+
+static const char less[] = "less";
+
+/* The program is in a directory of $PATH. */
+static bool in_path(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[4096];
+
+	while (path && *path) {
+		const size_t n = strcspn(path, ":");
+
+		if (n && n + strlen(name) + 2 < sizeof(file)) {
+			memcpy(file, path, n);
+			file[n] = '/';
+			strcpy(file + n + 1, name);
+			if (access(file, X_OK) == 0)
+				return true;
+		}
+		path += n + (path[n] == ':');
+	}
+	return false;
+}
+
+/* The command that pages; NULL for none. */
+static const char *pager_command(void)
+{
+	const char *command = getenv("SPUR_PAGER"), *term = getenv("TERM");
+
+	if (!command)
+		command = getenv("PAGER");
+	if (!command)
+		command = !(term && strcmp(term, "dumb") == 0) && in_path(less) ? less : "";
+	return *command && strcmp(command, "cat") != 0 ? command : NULL;
+}
+
+/* In the child: the pager begins when there is something to show. */
+static _Noreturn void pager_exec(const char *command, const int *ends)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	close(ends[1]);
+	signal(SIGPIPE, SIG_DFL);
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+void pager_begin(const struct values *v)
+{
+	const char *command = v->no_pager || v->output || v->open.follow ? NULL : pager_command();
+	int ends[2];
+	pid_t pid;
+
+	if (!command || !isatty(STDOUT_FILENO) || pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	pid = fork();
+	if (pid == 0)
+		pager_exec(command, ends);
+	if (pid > 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		if (isatty(STDERR_FILENO))
+			dup2(ends[1], STDERR_FILENO);
+		signals_pager(pid);
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
+void pager_end(void)
+{
+	signals_wait_pager();
+}
