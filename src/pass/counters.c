@@ -512,5 +512,6 @@ static enum spur_status counters_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_counters = {
 	.name = "counters",
+	.limits_rows = true,
 	.run = counters_run,
 };
