@@ -61,6 +61,7 @@ enum cmd_takes {
 	TAKES_COLOR = 512,
 	TAKES_FIELDS = 1024, /* -f: columns */
 	TAKES_FOLLOW = 2048, /* input that is still being written */
+	TAKES_UFTRACE = 4096, /* options of uftrace's commands */
 };
 
 struct spur_cmd {

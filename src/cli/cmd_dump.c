@@ -3,6 +3,35 @@
 
 #include "cli/run.h"
 
+/* uftrace has an option for each format. */
+static bool format_chrome(struct values *v, const char *text)
+{
+	(void)text;
+	v->pass.format = "chrome";
+	return true;
+}
+
+static bool format_flame(struct values *v, const char *text)
+{
+	(void)text;
+	v->pass.format = "flame-graph";
+	return true;
+}
+
+static bool format_graphviz(struct values *v, const char *text)
+{
+	(void)text;
+	v->pass.format = "graphviz";
+	return true;
+}
+
+static bool format_mermaid(struct values *v, const char *text)
+{
+	(void)text;
+	v->pass.format = "mermaid";
+	return true;
+}
+
 static const struct opt dump_options[] = {
 	{ .name = "verbose",
 	  .letter = 'v',
@@ -16,16 +45,31 @@ static const struct opt dump_options[] = {
 	  .help = "another form: chrome (as convert), flame-graph (as flame --format=folded); with "
 		  "--style=uftrace "
 		  "also graphviz and mermaid" },
+	{ .name = "chrome",
+	  .type = OPT_CALL,
+	  .call = format_chrome,
+	  .help = "the same as --format=chrome",
+	  .hidden = true },
+	{ .name = "flame-graph",
+	  .type = OPT_CALL,
+	  .call = format_flame,
+	  .help = "the same as --format=flame-graph",
+	  .hidden = true },
+	{ .name = "graphviz",
+	  .type = OPT_CALL,
+	  .call = format_graphviz,
+	  .help = "the same as --format=graphviz",
+	  .hidden = true },
+	{ .name = "mermaid",
+	  .type = OPT_CALL,
+	  .call = format_mermaid,
+	  .help = "the same as --format=mermaid",
+	  .hidden = true },
 	{ .name = "sample-time",
 	  .type = OPT_DURATION,
 	  .offset = offsetof(struct values, pass.sample_ns),
 	  .arg = "TIME",
 	  .help = "flame-graph: one sample for each TIME",
-	  .hidden = true },
-	{ .name = "event-full",
-	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.event_full),
-	  .help = "events outside of functions too",
 	  .hidden = true },
 	{ 0 }
 };
@@ -60,7 +104,7 @@ const struct spur_cmd spur_cmd_dump = {
 	.examples = "spur dump trace.data\tall records\n"
 		    "spur dump -v --tid 1234 trace.data\trecords of one thread with their bytes\n",
 	.opts = dump_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE |
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE |
 		 TAKES_COLOR | TAKES_FOLLOW,
 	.run = dump_run,
 };

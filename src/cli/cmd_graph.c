@@ -60,7 +60,7 @@ const struct spur_cmd spur_cmd_graph = {
 		    "spur graph uftrace.data main\tfrom main on\n"
 		    "spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
 	.opts = graph_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
 		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = graph_run,
 };

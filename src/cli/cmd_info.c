@@ -1,8 +1,22 @@
 /* spur info: what the trace is and what is in it. */
 #include "cli/run.h"
 
+static const struct opt info_options[] = {
+	{ .name = "task",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.task),
+	  .help = "of uftrace data: its tasks, laid out as uftrace does" },
+	{ .name = "symbols",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, pass.symbols),
+	  .help = "of uftrace data: the recorded program's symbols, laid out as uftrace does" },
+	{ 0 }
+};
+
 static int info_run(const struct spur_cmd *cmd, struct values *v)
 {
+	if (!v->pass.style && (v->pass.task || v->pass.symbols))
+		v->pass.style = "uftrace";
 	return run_simple(cmd, v, "info");
 }
 
@@ -16,10 +30,12 @@ const struct spur_cmd spur_cmd_info = {
 		       "what else the format tells: the "
 		       "program, its arguments, the machine. The whole trace is read for this.\n"
 		       "Of net://HOST, a relay daemon of LTTng, it shows the sessions.\n"
-		       "--json writes the schema of docs/jsonl.md.",
+		       "--json writes the schema of docs/jsonl.md.\n"
+		       "--style=uftrace lays it out as uftrace does.",
 	.examples = "spur info uftrace.data\tshow all\n"
 		    "spur info --json uftrace.data | jq .damage\tonly what is damaged\n"
 		    "spur info net://localhost\tthe live sessions that are there\n",
-	.takes = TAKES_TRACE | TAKES_JSON | TAKES_RAW,
+	.opts = info_options,
+	.takes = TAKES_TRACE | TAKES_STYLE | TAKES_UFTRACE | TAKES_JSON | TAKES_RAW,
 	.run = info_run,
 };

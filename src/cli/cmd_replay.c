@@ -67,7 +67,7 @@ const struct spur_cmd spur_cmd_replay = {
 		    "levels deep\n"
 		    "spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
 	.opts = replay_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE |
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE |
 		 TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = replay_run,
 };

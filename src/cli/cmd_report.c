@@ -87,7 +87,7 @@ const struct spur_cmd spur_cmd_report = {
 		"spur report --by=task --json uftrace.data\tper thread, for programs\n"
 		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
 	.opts = report_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
 		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = report_run,
 };

@@ -1,12 +1,14 @@
 /* See opt.h. */
 #include "cli/opt.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 
-enum { WORDS = 256, OPERANDS = 1 << 20 };
+enum { WORDS = 256, OPERANDS = 1 << 20, OPT_FILE_SIZE = 1 << 20 };
 
 void values_init(struct values *v)
 {
@@ -230,6 +232,7 @@ struct opt_line {
 	struct values *v;
 	int argc;
 	char *const *argv;
+	bool options_only; /* other words are skipped */
 };
 
 static bool next_value(struct opt_line *l, struct opt_value *w)
@@ -301,23 +304,104 @@ static bool add_operand(struct opt_line *l, const char *arg)
 	return true;
 }
 
-bool opt_parse(const struct spur_cmd *cmd, struct values *v, int argc, char *const *argv)
+static bool parse_line(struct opt_line *l)
 {
-	struct opt_line l = { cmd, v, argc, argv };
 	bool dashes = true, good = true;
 
-	while (good && l.argc) {
-		const char *arg = *l.argv++;
+	while (good && l->argc) {
+		const char *arg = *l->argv++;
 
-		l.argc--;
+		l->argc--;
 		if (dashes && strcmp(arg, "--") == 0)
 			dashes = false;
 		else if (dashes && arg[0] == '-' && arg[1] == '-')
-			good = parse_long(&l, arg + 2);
+			good = parse_long(l, arg + 2);
 		else if (dashes && arg[0] == '-' && arg[1])
-			good = parse_letters(&l, arg + 1);
+			good = parse_letters(l, arg + 1);
 		else
-			good = add_operand(&l, arg);
+			good = l->options_only || add_operand(l, arg);
 	}
 	return good;
+}
+
+/*
+ * Reads all of a file of options into v->arena, with a NUL behind it. Returns NULL, with v->err set,
+ * if the file cannot be read or is larger than OPT_FILE_SIZE.
+ */
+static char *read_opt_file(struct values *v, const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	char *text = arena_alloc(&v->arena, OPT_FILE_SIZE + 1);
+	size_t n;
+
+	if (!f || !text) {
+		if (f)
+			err_nomem(&v->err);
+		else
+			err_set(&v->err, SPUR_ERR_IO, "--opt-file: %s: %s", path, strerror(errno));
+		if (f)
+			fclose(f);
+		return NULL;
+	}
+	n = fread(text, 1, OPT_FILE_SIZE + 1, f);
+	if (ferror(f) || n > OPT_FILE_SIZE) {
+		err_set(&v->err, SPUR_ERR_IO, "--opt-file: %s: %s", path,
+			n > OPT_FILE_SIZE ? "larger than 1 MiB" : strerror(errno));
+		text = NULL;
+	} else {
+		text[n] = '\0';
+	}
+	fclose(f);
+	return text;
+}
+
+/*
+ * Cuts the next word off *rest, in place: blanks separate words; quotes and backslashes keep them.
+ * Returns NULL at the end of the text.
+ */
+static char *cut_word(char **rest)
+{
+	char *in = *rest + strspn(*rest, " \t\r\n"), *word = in, *out = in, quote = '\0';
+
+	if (!*in)
+		return NULL;
+	for (; *in && (quote || !strchr(" \t\r\n", *in)); in++) {
+		if (*in == quote)
+			quote = '\0';
+		else if (!quote && (*in == '"' || *in == '\''))
+			quote = *in;
+		else if (*in == '\\' && quote != '\'' && in[1])
+			*out++ = *++in;
+		else
+			*out++ = *in;
+	}
+	*rest = *in ? in + 1 : in;
+	*out = '\0';
+	return word;
+}
+
+/* The options of a file; other words in it, the program that was to be recorded, are skipped. */
+static bool parse_file(const struct spur_cmd *cmd, struct values *v)
+{
+	char *rest = read_opt_file(v, v->opt_file), *word, **words;
+	struct opt_line l = { .cmd = cmd, .v = v, .options_only = true };
+
+	/* A word takes at least two bytes. */
+	words = rest ? arena_alloc(&v->arena, (strlen(rest) / 2 + 1) * sizeof(*words)) : NULL;
+	if (!words) {
+		if (rest)
+			err_nomem(&v->err);
+		return false;
+	}
+	while ((word = cut_word(&rest)))
+		words[l.argc++] = word;
+	l.argv = words;
+	return parse_line(&l);
+}
+
+bool opt_parse(const struct spur_cmd *cmd, struct values *v, int argc, char *const *argv)
+{
+	struct opt_line l = { .cmd = cmd, .v = v, .argc = argc, .argv = argv };
+
+	return parse_line(&l) && (!v->opt_file || parse_file(cmd, v));
 }

@@ -1,4 +1,6 @@
 /* The options that commands share. */
+#include <string.h>
+
 #include "cli/opt.h"
 
 static const char *const demangle_words[] = { "name", "simple", "full", "no",
@@ -9,6 +11,12 @@ static const char *const color_words[] = {
 	"auto", "always", "never", "yes", "no", NULL
 }; /* enum choice_color */
 static const char *const time_words[] = { "rel", "abs", "raw", NULL }; /* enum pass_time */
+
+static bool set_trace(struct values *v, const char *text)
+{
+	v->filter.trace_off = strcmp(text, "off") == 0;
+	return v->filter.trace_off || strcmp(text, "on") == 0;
+}
 
 static bool add_binary(struct values *v, const char *text)
 {
@@ -240,6 +248,19 @@ static const struct opt filter_options[] = {
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, filter.no_sched_preempt),
 	  .help = "without time off the processor against the thread's will" },
+	{ .name = "no-libcall",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, filter.no_libcall),
+	  .help = "without calls of library functions" },
+	{ .name = "kernel-only",
+	  .type = OPT_FLAG,
+	  .offset = offsetof(struct values, filter.kernel_only),
+	  .help = "only functions and events of the kernel" },
+	{ .name = "trace",
+	  .type = OPT_CALL,
+	  .call = set_trace,
+	  .arg = "on|off",
+	  .help = "off: nothing until a trigger's trace_on" },
 	{ .name = "no-args",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, filter.no_args),
@@ -346,4 +367,5 @@ static const struct opt output_options[] = {
 const struct opt_group opt_groups[] = { { "Input", input_options, TAKES_TRACE },
 					{ "Filters", filter_options, TAKES_FILTERS },
 					{ "Output", output_options, 0 },
+					{ "uftrace", uftrace_options, TAKES_UFTRACE },
 					{ 0 } };

@@ -2,6 +2,7 @@
 #include "cli/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,7 +18,24 @@
 #include "model/demangle.h"
 #include "cli/watch.h"
 
-static const char default_trace[] = "uftrace.data";
+/* The data directory of uftrace where no trace is named: ./uftrace.data, or the current directory. */
+static const char *default_trace(void)
+{
+	static const char name[] = "uftrace.data", magic[] = "Ftrace!";
+	char head[sizeof(magic)] = "";
+	bool inside = false;
+	int fd;
+
+	if (access(name, F_OK) == 0)
+		return name;
+	fd = open("info", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0) {
+		inside = read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+			 memcmp(head, magic, sizeof(magic)) == 0;
+		close(fd);
+	}
+	return inside ? "." : NULL;
+}
 
 int run_error(const struct spur_error *err)
 {
@@ -63,8 +81,8 @@ static bool input_is_given(void)
 
 bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 {
-	const bool have_default = access(default_trace, F_OK) == 0;
-	const size_t n = count_traces(v, more, have_default);
+	const char *standard = default_trace();
+	const size_t n = count_traces(v, more, standard != NULL);
 	const char **traces = arena_alloc(&v->arena, (n + 1) * sizeof(*traces));
 
 	if (!traces) {
@@ -77,7 +95,7 @@ bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 		memmove(v->operands, v->operands + n, v->noperands * sizeof(*v->operands));
 	} else {
 		traces[0] = v->data		? v->data
-			    : have_default	? default_trace
+			    : standard		? standard
 			    : input_is_given() ? "-"
 					       : NULL;
 	}
@@ -139,6 +157,10 @@ static enum spur_status run_settle(struct values *v)
 	v->filter.numbers = p->form != FORM_TEXT || v->time == TIME_RAW ? MOMENT_TS
 			    : v->time == TIME_ABS			   ? MOMENT_CLOCK
 									   : MOMENT_REL;
+	/* SPEC uftrace/focus: -C and -L leave schedule events out in uftrace's style. */
+	for (size_t i = 0; p->style && strcmp(p->style, "uftrace") == 0 && i < v->nitems; i++)
+		v->filter.no_sched |= v->items[i].what == FILTER_CALLER ||
+				      v->items[i].what == FILTER_LOCATION;
 	v->filter.items = v->items;
 	v->filter.nitems = v->nitems;
 	v->filter.match = kinds[v->match];
@@ -152,6 +174,8 @@ static enum spur_status run_settle(struct values *v)
 	if (v->demangle == NOT_GIVEN)
 		v->demangle = p->style && strcmp(p->style, "uftrace") == 0 ? DEMANGLE_SIMPLE
 									   : DEMANGLE_NAME;
+	p->no_libcall = v->filter.no_libcall;
+	p->trace_off = v->filter.trace_off;
 	p->demangle = v->demangle;
 	p->color = run_color(v);
 	p->width = run_width(v);
@@ -237,12 +261,14 @@ static bool run_watches(const struct values *v)
 
 /* After the run: what is told, and the exit code. */
 static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st,
-		    bool reader_left)
+		    bool reader_left, bool read_all)
 {
 	const bool filtered = env->filter || v->pass.root;
 	bool damaged = false;
 
 	filter_where_notes(env->filter, env->notes);
+	if (env->filter && st != SPUR_FAIL && read_all && !signals_stop)
+		filter_note_unmatched(env->filter, env->notes);
 	if (env->notes->len && !v->quiet && !reader_left)
 		say_text(env->notes->buf, env->notes->len);
 	if (!reader_left)
@@ -365,7 +391,8 @@ int run_pass(struct values *v, const char *name)
 	watch_end(&watch);
 	progress_end(&progress);
 	st = run_close(&o, &env, v, st, &reader_left);
-	code = run_tell(&env, v, st, reader_left);
+	code = run_tell(&env, v, st, reader_left,
+			!(pass->limits_rows && v->pass.limit));
 	filter_free(env.filter);
 	spur_close(env.trace);
 	out_free(&notes);

@@ -20,6 +20,7 @@ struct values {
 	const char *data; /* -d */
 	const char *const *traces; /* to be read as one; in the arena */
 	size_t ntraces;
+	const char *opt_file; /* more options are there; NULL: nowhere */
 	struct spur_options open;
 	const char **binaries; /* NULL-ended; NULL: none given */
 	size_t nbinaries, binaries_cap;

@@ -10,7 +10,8 @@ static bool spec_is_empty(const struct filter_spec *s)
 {
 	return !s->nitems && !s->depth && !s->min_ns && !s->min_size && !s->range && !s->from &&
 	       !s->to && !s->tids && !s->pids && !s->cpus && !s->threads && !s->kinds &&
-	       !s->no_sched && !s->no_sched_preempt && !s->no_event && !s->no_args;
+	       !s->no_sched && !s->no_sched_preempt && !s->no_event && !s->no_args &&
+	       !s->no_libcall && !s->kernel_only && !s->trace_off;
 }
 
 static void choose_stages(struct filter *f)
@@ -23,9 +24,9 @@ static void choose_stages(struct filter *f)
 		flags |= f->rules[i].flags;
 	f->by_track = f->tids.count || f->pids.count || f->nthreads || f->no_sched_preempt;
 	f->by_row = f->by_track || f->from != INT64_MIN || f->to != INT64_MAX || f->no_sched ||
-		    f->no_event;
+		    f->no_event || f->kernel_only;
 	f->holds = f->min_ns > 0 || f->min_size || (flags & look_ahead);
-	f->scopes = f->depth != INT32_MAX ||
+	f->scopes = f->depth != INT32_MAX || f->no_libcall || f->trace_off ||
 		    (flags & (RULE_IN | RULE_OUT | RULE_DEPTH | RULE_HIDE | RULE_PLACE |
 			      RULE_NOT_PLACE | RULE_LIBRARY | RULE_ON | RULE_OFF));
 	f->last = f->kinds != UINT32_MAX || f->cpus.count;
@@ -62,6 +63,9 @@ enum spur_status filter_new(struct filter **out, struct spur_trace *t,
 	f->no_sched_preempt = spec->no_sched_preempt;
 	f->no_event = spec->no_event;
 	f->no_args = spec->no_args;
+	f->no_libcall = spec->no_libcall;
+	f->kernel_only = spec->kernel_only;
+	f->trace_off = f->ended_off = spec->trace_off;
 	if (filter_parse_rules(f, spec, err) == SPUR_FAIL ||
 	    filter_parse_lists(f, spec, err) == SPUR_FAIL ||
 	    filter_parse_times(f, spec, err) == SPUR_FAIL ||
@@ -86,6 +90,7 @@ void filter_free(struct filter *f)
 		mem_free(f->verdicts[i]);
 	mem_free(f->rules);
 	mem_free(f->threads);
+	mem_free(f->thread_names);
 	if (f->where)
 		where_free(f->where);
 	arena_free(&f->arena);
@@ -112,9 +117,25 @@ int64_t filter_keep_brief(struct filter *f)
 	return min_ns;
 }
 
+int64_t filter_min_ns(const struct filter *f)
+{
+	return f->min_ns;
+}
+
+bool filter_ended_off(const struct filter *f)
+{
+	return f->ended_off;
+}
+
 bool filter_is_global(const struct filter *f)
 {
 	return f->is_global;
+}
+
+bool filter_zero(const struct filter *f, int64_t *zero)
+{
+	*zero = f->zero;
+	return f->zero_known;
 }
 
 void filter_span(const struct filter *f, int64_t *from, int64_t *to)
@@ -123,7 +144,7 @@ void filter_span(const struct filter *f, int64_t *from, int64_t *to)
 	*to = f->to;
 }
 
-static int64_t pid_of(const struct spur_trace *t, uint32_t id)
+int64_t filter_pid_of(const struct spur_trace *t, uint32_t id)
 {
 	const struct spur_track *track = spur_track(t, id);
 
@@ -139,7 +160,7 @@ bool filter_track_passes(const struct filter *f, uint32_t id)
 
 	if (f->tids.count && !(thread && number_list_has(&f->tids, thread->tid)))
 		return false;
-	if (f->pids.count && !number_list_has(&f->pids, pid_of(f->trace, id)))
+	if (f->pids.count && !number_list_has(&f->pids, filter_pid_of(f->trace, id)))
 		return false;
 	for (size_t i = 0; i < f->nthreads && !named; i++)
 		named = thread &&
@@ -174,7 +195,7 @@ static bool module_matches(const struct spur_trace *t, const struct rule *r,
 	       strncmp(slash ? slash + 1 : path, r->module_name, strlen(r->module_name)) == 0;
 }
 
-static bool rule_matches(const struct spur_trace *t, const struct rule *r,
+bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 			 const struct event_class *c)
 {
 	const char *path;
@@ -199,6 +220,9 @@ static bool rule_matches(const struct spur_trace *t, const struct rule *r,
 /* A later rule overrides what it speaks of and leaves the rest. */
 static void verdict_apply(struct verdict *v, const struct rule *r)
 {
+	v->flags &= ~r->clear;
+	if (r->clear & RULE_IN)
+		v->cond = NULL;
 	if (r->flags & (RULE_IN | RULE_OUT)) {
 		v->flags &= ~(uint32_t)(RULE_IN | RULE_OUT);
 		v->cond = r->cond.op ? r : NULL;
@@ -218,14 +242,17 @@ static void verdict_apply(struct verdict *v, const struct rule *r)
 		v->color = r->color;
 }
 
+/* Called with f->lock held. */
 static void verdict_make(struct filter *f, const struct event_class *c, struct verdict *v)
 {
 	v->size = c->size < UINT32_MAX ? (uint32_t)c->size : UINT32_MAX;
 	if (c->flags & (CLASS_MARKER | CLASS_INSIDE))
 		v->flags = c->flags & CLASS_MARKER ? VERDICT_EVENT : VERDICT_INSIDE;
 	for (size_t i = 0; i < f->nrules; i++)
-		if (rule_matches(f->trace, &f->rules[i], c))
+		if (filter_rule_matches(f->trace, &f->rules[i], c)) {
+			f->rules[i].matched = true;
 			verdict_apply(v, &f->rules[i]);
+		}
 	if (f->where)
 		where_class(f->where, c, &v->where);
 }

@@ -54,6 +54,9 @@ struct filter_spec {
 	const char *threads; /* thread names: patterns, comma between */
 	const char *kinds; /* comma list of kind names, lower or upper case; NULL: all */
 	bool no_sched, no_sched_preempt, no_event, no_args;
+	bool no_libcall; /* without calls by PLT slots */
+	bool kernel_only; /* without rows of user space, but losses */
+	bool trace_off; /* nothing passes before a trigger's trace_on */
 };
 
 struct filter;
@@ -69,8 +72,13 @@ void filter_free(struct filter *f);
 
 /* Flags of rows that filter_keep_unseen() lets through; beside those of enum spur_flag. */
 enum row_flag {
-	ROW_MUTED = 1 << 13, /* an event of no interest: no_event, no_sched */
-	ROW_TRACE_OFF = 1 << 14, /* this function turned tracing off */
+	/* An event of no interest (no_event, no_sched); a BEGIN that is unseen as tracing is off. */
+	ROW_MUTED = 1 << 13,
+	/*
+	 * With ROW_MUTED: this BEGIN turned tracing off. A BEGIN without it: inside a function that
+	 * -N names. An event: unseen as tracing is off, and for no other reason.
+	 */
+	ROW_TRACE_OFF = 1 << 14,
 	ROW_UNSEEN =
 		1
 		<< 15, /* not to be shown: either of the above, or out of scope (-F -N -D -H -L, trace_off) */
@@ -85,6 +93,11 @@ void filter_keep_short(struct filter *f);
 /* From now on -t leaves nothing out, for what applies it to sums; returns its time. */
 int64_t filter_keep_brief(struct filter *f);
 
+/* The time of -t, in the trace's unit; 0: none. */
+int64_t filter_min_ns(const struct filter *f);
+/* Returns true if tracing was off (--trace=off, trace_off) when the last row was filtered. */
+bool filter_ended_off(const struct filter *f);
+
 /*
  * True where rows of one feed depend on those of others (trace_on/trace_off): only the merged order
  * can be filtered.
@@ -94,6 +107,9 @@ bool filter_is_global(const struct filter *f);
 bool filter_skips_feed(const struct filter *f, const struct feed *feed);
 /* The trace's time span that can pass, for seeking: [*from, *to), INT64_MIN/MAX where open. */
 void filter_span(const struct filter *f, int64_t *from, int64_t *to);
+
+/* The time that elapsed times of -r count from. Returns false if none was given. */
+bool filter_zero(const struct filter *f, int64_t *zero);
 
 enum filter_part {
 	FILTER_ALL,
@@ -114,6 +130,12 @@ enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size
  * ones, which live on. Returns false if there are no more; before that filter_rows() is not called.
  */
 bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout);
+/*
+ * Appends a note, a line, to `notes` for each option whose name, number or kind is in nothing that was read. Requires
+ * that reading has ended; classes and tracks may come to light until then.
+ */
+void filter_note_unmatched(const struct filter *f, struct out *notes);
+
 /*
  * What triggers say of a row that passed, for commands that show it: backtrace, colour, hidden
  * arguments.

@@ -317,12 +317,20 @@ static inline bool hold_match(struct filter *f, struct hold *h, struct hold_trac
 	return t->n && t->frames[t->n - 1].depth == depth;
 }
 
+/* An END whose BEGIN is not in the data: -Z leaves it out by its own function. */
+static bool row_is_small(struct filter *f, const struct spur_event *row)
+{
+	const struct verdict *v = f->min_size && row->cls ? filter_verdict(f, row->cls) : NULL;
+
+	return v && v->size && v->size < f->min_size;
+}
+
 static bool hold_end_row(struct filter *f, struct hold *h, struct hold_track *t,
 			 const struct spur_event *row, struct row_list *out)
 {
 	sched_close(h, t);
 	if (!hold_match(f, h, t, row))
-		return hold_inside(h, t, row, out);
+		return row_is_small(f, row) || hold_inside(h, t, row, out);
 	return frame_close(f, h, t, row->ts) ? hold_keep(h, t, row, out) : true;
 }
 

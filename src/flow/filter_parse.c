@@ -9,6 +9,7 @@
 #include "base/out.h"
 #include "flow/filter_parts.h"
 #include "flow/moment.h"
+#include "format/format.h"
 #include "model/demangle.h"
 
 enum { RULES_MAX = 65536, LIST_MAX = 65536, DEPTH_MAX = 1 << 24 };
@@ -33,6 +34,7 @@ enum value_kind {
 	VALUE_SIZE,
 	VALUE_COLOR,
 	VALUE_COND,
+	VALUE_CLEAR,
 	VALUE_IGNORED
 };
 
@@ -50,6 +52,7 @@ static const struct action {
 	{ "caller", VALUE_NONE, RULE_CALLER, 0, true },
 	{ "hide", VALUE_NONE, RULE_HIDE, 0, true },
 	{ "if:", VALUE_COND, 0, 0, true },
+	{ "clear", VALUE_CLEAR, 0, 0, true },
 	{ "trace", VALUE_NONE, RULE_TRACE, 0, false },
 	{ "trace_on", VALUE_NONE, RULE_ON, RULE_OFF, false },
 	{ "trace-on", VALUE_NONE, RULE_ON, RULE_OFF, false },
@@ -126,32 +129,49 @@ static bool parse_color(struct text t, uint8_t *out)
 	return false;
 }
 
-/* argN OP VALUE */
-static bool parse_cond(struct text t, struct rule_cond *out)
+/* Nothing, for all actions, or =ACTION[+ACTION...]. */
+static bool parse_clear(struct text t, uint32_t *out)
 {
 	static const struct {
-		const char *text;
-		enum cond_op op;
-	} ops[] = { { "==", COND_EQ }, { "!=", COND_NE }, { ">=", COND_GE },
-		    { "<=", COND_LE }, { ">", COND_GT },  { "<", COND_LT } };
-	uint64_t arg, hex;
+		const char *name;
+		uint32_t flags;
+	} words[] = {
+		{ "filter", RULE_IN | RULE_OUT },
+		{ "notrace", RULE_IN | RULE_OUT },
+		{ "depth", RULE_DEPTH },
+		{ "time", RULE_TIME },
+		{ "size", RULE_SIZE },
+		{ "caller", RULE_CALLER },
+		{ "hide", RULE_HIDE },
+		{ "trace", RULE_TRACE | RULE_ON | RULE_OFF },
+		{ "color", RULE_COLOR },
+		{ "backtrace", RULE_BACKTRACE },
+		/* Only recorders obey these. */
+		{ "arg", 0 },
+		{ "fparg", 0 },
+		{ "retval", 0 },
+		{ "read", 0 },
+		{ "recover", 0 },
+		{ "finish", 0 },
+	};
+	struct text word;
 
-	if (!text_skip(&t, "arg") || !text_u64(&t, 10, &arg) || !arg || arg > 255)
+	*out = t.len ? 0 : RULE_CLEARED;
+	if (t.len && !text_skip(&t, "="))
 		return false;
-	t = text_trim(t);
-	*out = (struct rule_cond){ .op = COND_NONE, .arg = (uint32_t)arg };
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && !out->op; i++)
-		if (text_skip(&t, ops[i].text))
-			out->op = ops[i].op;
-	t = text_trim(t);
-	if (text_skip(&t, "0x") && text_u64(&t, 16, &hex))
-		out->value = (int64_t)hex;
-	else if (!text_i64(&t, &out->value))
-		return false;
-	return out->op && !t.len;
+	while (text_split(&t, '+', &word)) {
+		size_t i = 0;
+
+		while (i < sizeof(words) / sizeof(words[0]) && !text_is(word, words[i].name))
+			i++;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return false;
+		*out |= words[i].flags;
+	}
+	return true;
 }
 
-static bool parse_value(enum value_kind kind, struct text t, struct rule *r)
+static bool parse_value(struct filter *f, enum value_kind kind, struct text t, struct rule *r)
 {
 	switch (kind) {
 	case VALUE_DEPTH:
@@ -163,49 +183,67 @@ static bool parse_value(enum value_kind kind, struct text t, struct rule *r)
 	case VALUE_COLOR:
 		return parse_color(t, &r->color);
 	case VALUE_COND:
-		return parse_cond(t, &r->cond);
+		return cond_parse(&f->arena, t, &r->cond);
+	case VALUE_CLEAR:
+		return parse_clear(t, &r->clear);
 	default:
 		return true;
+	}
+}
+
+/* For a message: the actions that may stand behind the @ of an option; NULL: none. */
+static const char *allowed_actions(enum filter_what what)
+{
+	switch (what) {
+	case FILTER_TRIGGER:
+		return "filter, notrace, depth=N, time=TIME, size=BYTES, caller, hide, trace, "
+		       "trace_on, trace_off, backtrace, color=NAME, clear[=ACTION+...], "
+		       "if:argN OP VALUE, and those of recorders";
+	case FILTER_FUNC:
+	case FILTER_NOTRACE:
+		return "depth=N, time=TIME, size=BYTES, caller, hide, clear, if:argN OP VALUE";
+	case FILTER_LOCATION:
+		return "hide";
+	case FILTER_CALLER:
+		return "clear";
+	default:
+		return NULL;
 	}
 }
 
 static enum spur_status unknown_action(enum filter_what what, struct text word,
 				       struct spur_error *err)
 {
-	const char *names[ACTIONS + 1] = { NULL };
+	const char *names[ACTIONS + 1] = { NULL }, *allowed = allowed_actions(what), *near;
 	char text[64] = "";
-	const char *near;
 
 	for (size_t i = 0; i < ACTIONS; i++)
 		names[i] = actions[i].name;
 	memcpy(text, word.p, word.len < sizeof(text) ? word.len : sizeof(text) - 1);
-	near = text_suggest(text, names);
+	near = allowed ? text_suggest(text, names) : NULL;
 	return err_set(err, SPUR_ERR_USAGE,
-		       "%s: expected an action or a module, found \"%.*s\"%s%s%s",
-		       option_names[what], (int)word.len, word.p, near ? "; did you mean \"" : "",
-		       near ? near : "", near ? "\"?" : "");
+		       "%s: expected %s, found \"%.*s\"%s%s%s%s%s; modules are PLT, kernel, and "
+		       "the programs and libraries of the trace",
+		       option_names[what], allowed ? "an action or a module" : "a module",
+		       (int)word.len, word.p, near ? "; did you mean \"" : "", near ? near : "",
+		       near ? "\"?" : "", allowed ? "; actions are " : "", allowed ? allowed : "");
 }
 
-/* A word that is no action may name a module, unless it looks like a mistyped action. */
-static bool is_module(struct text word)
+/* A word that is no action may name a module: one of the trace's, or what looks like a file's name. */
+static bool is_module(const struct spur_trace *t, struct text word)
 {
-	const char *names[ACTIONS + 1] = { NULL };
-	char text[64] = "";
-
+	if (same_word(word, "PLT", 3) || same_word(word, "kernel", 6))
+		return true;
 	if (!word.len || text_find(word, '=') >= 0 || text_find(word, ':') >= 0)
 		return false;
-	if (text_find(word, '.') >= 0 || text_find(word, '/') >= 0)
-		return true;
-	for (size_t i = 0; i < ACTIONS; i++)
-		names[i] = actions[i].name;
-	memcpy(text, word.p, word.len < sizeof(text) ? word.len : sizeof(text) - 1);
-	return !text_suggest(text, names);
+	return text_find(word, '.') >= 0 || text_find(word, '/') >= 0 ||
+	       (t->format && t->format->has_module && t->format->has_module(t, word));
 }
 
 static enum spur_status set_module(struct filter *f, struct rule *r, enum filter_what what,
 				   struct text word, struct spur_error *err)
 {
-	if (!is_module(word))
+	if (!is_module(f->trace, word))
 		return unknown_action(what, word, err);
 	if (r->module != MODULE_ANY)
 		return err_set(err, SPUR_ERR_USAGE,
@@ -237,10 +275,11 @@ static enum spur_status parse_action(struct filter *f, struct rule *r, enum filt
 	if (!a)
 		return set_module(f, r, what, word, err);
 	if (what != FILTER_TRIGGER &&
-	    !(a->filters && (what == FILTER_FUNC || what == FILTER_NOTRACE)))
+	    !(a->filters && (what == FILTER_FUNC || what == FILTER_NOTRACE)) &&
+	    !(a->value == VALUE_CLEAR && what == FILTER_CALLER))
 		return err_set(err, SPUR_ERR_USAGE, "%s: action \"%.*s\" belongs to -T",
 			       option_names[what], (int)word.len, word.p);
-	if (!parse_value(a->value, text_make(word.p + len, word.len - len), r))
+	if (!parse_value(f, a->value, text_make(word.p + len, word.len - len), r))
 		return err_set(err, SPUR_ERR_USAGE,
 			       "%s: expected a %s after \"%s\", found \"%.*s\"",
 			       option_names[what],
@@ -299,6 +338,23 @@ static struct pattern *place_pattern(struct filter *f, struct text name, enum pa
 	return pattern_new(kind, s, err);
 }
 
+/*
+ * SPEC uftrace/clear: as a trigger, clear takes away what earlier options gave the function, but not what its own
+ * trigger gives; with -F, -N and -C it takes back that option
+ */
+static void settle_clear(struct filter *f, struct rule *r, struct text name)
+{
+	if (r->what == FILTER_TRIGGER) {
+		r->clear &= ~r->flags;
+		return;
+	}
+	r->clear = r->what == FILTER_CALLER ? RULE_CALLER : RULE_IN | RULE_OUT;
+	r->flags = 0;
+	for (struct rule *k = f->rules; k < r; k++)
+		if (text_is(name, k->name))
+			k->flags &= ~r->clear;
+}
+
 static enum spur_status parse_rule(struct filter *f, struct rule *r, enum filter_what what,
 				   struct text t, enum pattern_kind match, struct spur_error *err)
 {
@@ -306,6 +362,8 @@ static enum spur_status parse_rule(struct filter *f, struct rule *r, enum filter
 	ptrdiff_t at = what == FILTER_LIBRARY ? -1 : text_find(t, '@');
 
 	r->flags = option_flags[what];
+	r->what = what;
+	r->text = arena_strdup(&f->arena, t.p, t.len);
 	if (at >= 0) {
 		name.len = (size_t)at;
 		rest = text_make(t.p + at + 1, t.len - (size_t)at - 1);
@@ -320,6 +378,11 @@ static enum spur_status parse_rule(struct filter *f, struct rule *r, enum filter
 	while (text_split(&rest, ',', &word))
 		if (parse_action(f, r, what, word, err) == SPUR_FAIL)
 			return SPUR_FAIL;
+	if (r->clear)
+		settle_clear(f, r, name);
+	r->name = arena_strdup(&f->arena, name.p, name.len);
+	if (!r->text || !r->name)
+		return err_nomem(err);
 	if (what == FILTER_LOCATION)
 		r->pattern = place_pattern(f, name, match, err);
 	else
@@ -523,7 +586,12 @@ static enum spur_status parse_threads(struct filter *f, const char *s, enum patt
 		if (!word.len)
 			continue;
 		if (!mem_grow((void **)&f->threads, &f->threads_cap, f->nthreads + 1,
-			      sizeof(struct pattern *), LIST_MAX))
+			      sizeof(struct pattern *), LIST_MAX) ||
+		    !mem_grow((void **)&f->thread_names, &f->names_cap, f->nthreads + 1,
+			      sizeof(char *), LIST_MAX))
+			return err_nomem(err);
+		f->thread_names[f->nthreads] = arena_strdup(&f->arena, word.p, word.len);
+		if (!f->thread_names[f->nthreads])
 			return err_nomem(err);
 		f->threads[f->nthreads] = filter_name_pattern(word, match, err);
 		if (!f->threads[f->nthreads])

@@ -41,6 +41,9 @@ enum rule_flag {
 		<< 15, /* an event that the user placed: shown however short the function around it is */
 	VERDICT_INSIDE = 1 << 16, /* an event that belongs to the function around it */
 	VERDICT_READY = 1 << 17,
+	/* What a trigger's `clear` takes away. */
+	RULE_CLEARED = RULE_IN | RULE_OUT | RULE_DEPTH | RULE_TIME | RULE_SIZE | RULE_CALLER |
+		       RULE_HIDE | RULE_ON | RULE_OFF | RULE_TRACE | RULE_BACKTRACE | RULE_COLOR,
 };
 
 enum rule_module { MODULE_ANY, MODULE_PLT, MODULE_KERNEL, MODULE_NAMED };
@@ -50,10 +53,15 @@ struct rule_cond {
 	enum cond_op op;
 	uint32_t arg; /* from 1 */
 	int64_t value;
+	const char *text; /* of strings and names of enumerators; NULL: `value` counts */
 };
 
 struct rule {
+	enum filter_what what; /* the option it comes from */
+	const char *text, *name; /* as given: all of it, the name before the @ */
 	uint32_t flags;
+	uint32_t clear; /* flags of earlier rules that it takes away */
+	bool matched; /* a function of the trace so far */
 	int32_t depth;
 	int64_t time;
 	int64_t bare_ns; /* of a time without unit; 0: it needs one */
@@ -79,6 +87,7 @@ struct verdict {
 
 struct number_range {
 	int64_t first, last;
+	int seen; /* --cpu: an event has one of them; atomic */
 };
 
 struct number_list {
@@ -99,15 +108,20 @@ struct filter {
 	struct rule *rules; /* in the order in which they apply */
 	size_t nrules, rules_cap;
 	struct pattern **threads;
-	size_t nthreads, threads_cap;
+	const char **thread_names; /* of the patterns, as given */
+	size_t nthreads, threads_cap, names_cap;
 	struct number_list tids, pids, cpus;
 	uint32_t kinds; /* bit per kind that passes */
+	uint32_t kinds_seen; /* bit per kind among the rows; atomic */
 	int64_t from, to; /* [from, to) passes */
 	int64_t min_ns;
 	int64_t bare_ns; /* see struct rule */
 	uint64_t min_size;
 	int32_t depth; /* INT32_MAX: no limit */
-	bool no_sched, no_sched_preempt, no_event, no_args;
+	int64_t zero; /* what -r counts from, where zero_known */
+	bool zero_known;
+	bool ended_off; /* tracing is off after the last row so far; one run alone writes it */
+	bool no_sched, no_sched_preempt, no_event, no_args, no_libcall, kernel_only, trace_off;
 	bool mode_in, mode_place, mode_library, mode_caller; /* there is a rule of this kind */
 
 	bool keeps_unseen; /* rows out of scope pass, marked */
@@ -124,11 +138,22 @@ enum spur_status filter_parse_where(struct filter *f, const struct filter_spec *
 enum spur_status filter_parse_lists(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err);
 bool number_list_has(const struct number_list *l, int64_t n);
+/* filter_cond.c */
+/* Reads argN OP VALUE, where VALUE is a number, a quoted string or a word. Returns false if `t` is none. */
+bool cond_parse(struct arena *a, struct text t, struct rule_cond *out);
+/* Returns true if the row has the argument and it compares so; `args` is scratch. */
+bool cond_holds(struct spur_trace *t, const struct rule_cond *c, const struct spur_event *row,
+		struct spur_args *args);
 /* filter_time.c */
 enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *spec,
 				    struct spur_error *err);
 
 /* filter.c */
+/* Returns true if the rule is about the class. */
+bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
+			 const struct event_class *c);
+/* The process that the track is a part of; -1: none is known. */
+int64_t filter_pid_of(const struct spur_trace *t, uint32_t track);
 bool filter_track_passes(const struct filter *f, uint32_t track);
 /* What is said of a class; NULL when memory is out. */
 const struct verdict *filter_judge(struct filter *f, uint32_t cls);

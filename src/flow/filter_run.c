@@ -65,7 +65,7 @@ struct filter_run *filter_run_new(struct filter *f, enum filter_part part)
 	if (!r)
 		return NULL;
 	r->filter = f;
-	r->enabled = true;
+	r->enabled = !f->trace_off;
 	r->pick = part != FILTER_MERGED && f->by_row;
 	r->hold = part != (f->shared ? FILTER_LOCAL : FILTER_MERGED) && f->holds;
 	r->scope = part != FILTER_LOCAL && f->scopes;
@@ -148,6 +148,18 @@ static bool switch_is_preempted(struct track_state *s, const struct spur_event *
 	return row->flags & SPUR_F_OUT ? s->preempted : before;
 }
 
+static bool row_is_libcall(const struct filter *f, const struct spur_event *row)
+{
+	return (kind_is_call(row->kind) || row->kind == SPUR_SPAN) && row->cls &&
+	       (trace_class(f->trace, row->cls)->flags & CLASS_LIBRARY);
+}
+
+static bool row_is_kernel(const struct filter *f, const struct spur_event *row)
+{
+	return row->kind == SPUR_LOST ||
+	       (row->cls && (trace_class(f->trace, row->cls)->flags & CLASS_KERNEL));
+}
+
 static bool pick_rows(struct filter_run *r, struct row_list *l)
 {
 	const struct filter *f = r->filter;
@@ -165,6 +177,11 @@ static bool pick_rows(struct filter_run *r, struct row_list *l)
 			if (!f->keeps_unseen)
 				continue;
 			l->rows[i].flags |= ROW_UNSEEN | ROW_MUTED;
+		}
+		if (f->kernel_only && !row_is_kernel(f, row)) {
+			if (!f->keeps_unseen)
+				continue;
+			l->rows[i].flags |= ROW_UNSEEN;
 		}
 		if (f->by_track) {
 			struct track_state *s = state_of(r, row->track);
@@ -202,48 +219,6 @@ static bool hold_rows(struct filter_run *r, struct row_list *l, bool end)
 	l->rows = r->out.rows;
 	l->count = r->out.count;
 	return true;
-}
-
-/* if:argN OP VALUE; a function without that argument does not match. */
-static bool cond_holds(struct filter_run *r, const struct rule_cond *c,
-		       const struct spur_event *row)
-{
-	const struct spur_value *v;
-	int64_t n;
-
-	if (!row->nargs || spur_args(r->filter->trace, row, &r->args) == SPUR_FAIL ||
-	    c->arg > r->args.count)
-		return false;
-	v = &r->args.items[c->arg - 1];
-	switch (v->type) {
-	case SPUR_NULL:
-		n = 0;
-		break;
-	case SPUR_I64:
-	case SPUR_U64:
-	case SPUR_BOOL:
-	case SPUR_POINTER:
-	case SPUR_KOID:
-	case SPUR_ENUM:
-		n = v->i;
-		break;
-	default:
-		return false;
-	}
-	switch (c->op) {
-	case COND_EQ:
-		return n == c->value;
-	case COND_NE:
-		return n != c->value;
-	case COND_GT:
-		return n > c->value;
-	case COND_GE:
-		return n >= c->value;
-	case COND_LT:
-		return n < c->value;
-	default:
-		return n <= c->value;
-	}
 }
 
 static __attribute__((noinline)) void scope_unindex(struct scope *s)
@@ -337,7 +312,7 @@ static bool scope_open(struct filter_run *r, struct scope *s, struct scope_frame
 		fr->flags = SCOPE_UNSEEN;
 		return false;
 	}
-	if (v->cond && !cond_holds(r, &v->cond->cond, row))
+	if (v->cond && !cond_holds(r->filter->trace, &v->cond->cond, row, &r->args))
 		flags &= ~(uint32_t)(RULE_IN | RULE_OUT);
 	if (!scope_enter(r->filter, s, fr, flags)) {
 		fr->flags |= SCOPE_UNSEEN;
@@ -345,8 +320,10 @@ static bool scope_open(struct filter_run *r, struct scope *s, struct scope_frame
 	}
 	if (flags & RULE_DEPTH)
 		s->left = v->depth;
-	if (flags & (RULE_ON | RULE_OFF))
+	if (flags & (RULE_ON | RULE_OFF)) {
 		r->enabled = flags & RULE_ON;
+		r->filter->ended_off = !r->enabled;
+	}
 	if (!r->enabled) {
 		fr->flags |= SCOPE_GAP;
 		return false;
@@ -410,6 +387,36 @@ static bool scope_span(struct filter_run *r, struct scope *s, const struct spur_
 	return shown;
 }
 
+/* Says of a BEGIN why it is unseen; see enum row_flag. */
+static uint16_t mark_begin(const struct filter_run *r, const struct scope *s, uint32_t verdict)
+{
+	const struct scope_frame *fr = &s->frames[s->n - 1];
+
+	if (s->out > ((fr->flags & SCOPE_OUT) ? 1u : 0u))
+		return ROW_TRACE_OFF;
+	if (r->enabled || (fr->flags & SCOPE_UNSEEN))
+		return 0;
+	return ROW_MUTED | ((verdict & RULE_OFF) ? ROW_TRACE_OFF : 0);
+}
+
+/*
+ * SPEC uftrace/off-events: while tracing is off, events are out of sight but for sums.
+ * SPEC uftrace/quiet-events: an event that other filters hide too does not part a function from its end
+ */
+static void scope_mark(const struct filter_run *r, const struct scope *s, struct spur_event *row,
+		       uint32_t verdict)
+{
+	bool in_scope = !s->out && s->left > 0 && (s->in || !r->filter->mode_in);
+
+	if (row->kind == SPUR_BEGIN)
+		row->flags |= mark_begin(r, s, verdict);
+	else if (!in_scope || (r->filter->mode_place && !s->in))
+		row->flags &= (uint16_t)~ROW_MUTED;
+	else if (!r->enabled && !kind_is_call(row->kind) && !(row->flags & ROW_UNSEEN))
+		row->flags |= ROW_TRACE_OFF;
+	row->flags |= ROW_UNSEEN;
+}
+
 static bool scope_rows(struct filter_run *r, struct row_list *l)
 {
 	size_t w = 0;
@@ -441,14 +448,13 @@ static bool scope_rows(struct filter_run *r, struct row_list *l)
 			shown = true;
 			break;
 		default:
-			shown = scope_shows(r, s);
+			shown = scope_shows(r, s) && !(row->flags & ROW_MUTED);
 			while (row_ends_thread(row) && s->n)
 				scope_pop(s);
 		}
+		shown = shown && !(r->filter->no_libcall && row_is_libcall(r->filter, row));
 		if (!shown && r->filter->keeps_unseen) {
-			bool off = opens && (v->flags & RULE_OFF) && !r->enabled;
-
-			l->rows[i].flags |= off ? ROW_UNSEEN | ROW_TRACE_OFF : ROW_UNSEEN;
+			scope_mark(r, s, &l->rows[i], opens ? v->flags : 0);
 			shown = true;
 		}
 		if (shown && w != i)
@@ -481,15 +487,34 @@ static bool run_where(struct filter_run *r, struct row_list *l, bool end)
 	return true;
 }
 
-static void last_rows(const struct filter *f, struct row_list *l)
+static bool cpu_passes(const struct filter *f, uint32_t cpu)
 {
+	bool passes = false;
+
+	for (size_t i = 0; i < f->cpus.count; i++) {
+		struct number_range *r = &f->cpus.ranges[i];
+
+		if (cpu < r->first || cpu > r->last)
+			continue;
+		passes = true;
+		if (!__atomic_load_n(&r->seen, __ATOMIC_RELAXED))
+			__atomic_store_n(&r->seen, 1, __ATOMIC_RELAXED);
+	}
+	return passes;
+}
+
+static void last_rows(struct filter *f, struct row_list *l)
+{
+	uint32_t seen = 0;
 	size_t w = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct spur_event *row = &l->rows[i];
 		const bool passes = (f->kinds >> row->kind & 1) &&
 				    (!f->cpus.count || (row->cpu != SPUR_NO_CPU &&
-							number_list_has(&f->cpus, row->cpu)));
+							cpu_passes(f, row->cpu)));
+
+		seen |= 1u << row->kind;
 
 		/* BEGINs on other CPUs are not shown. */
 		if (f->cpus.count && row->kind == SPUR_END_SPAN)
@@ -505,6 +530,8 @@ static void last_rows(const struct filter *f, struct row_list *l)
 		w++;
 	}
 	l->count = w;
+	if (seen & ~__atomic_load_n(&f->kinds_seen, __ATOMIC_RELAXED))
+		__atomic_fetch_or(&f->kinds_seen, seen, __ATOMIC_RELAXED);
 }
 
 enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n,

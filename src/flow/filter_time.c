@@ -54,6 +54,8 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 		return err_nomem(err);
 	if (spec->range && parse_range(f, &b, spec->range, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	f->zero = b.own;
+	f->zero_known = b.have_own;
 	if (spec->from) {
 		if (moment_parse(&b, &o, text_of(spec->from), &at, err) == SPUR_FAIL)
 			return SPUR_FAIL;

@@ -377,6 +377,19 @@ static void joined_close(struct spur_trace *t)
 	t->state = NULL;
 }
 
+static bool joined_has_module(const struct spur_trace *t, struct text word)
+{
+	const struct join *j = t->state;
+
+	for (size_t i = 0; i < j->n; i++) {
+		const struct spur_trace *part = j->parts[i].trace;
+
+		if (part->format->has_module && part->format->has_module(part, word))
+			return true;
+	}
+	return false;
+}
+
 /* Not in the table of formats: no file is of it. */
 static const struct spur_format joined_format = {
 	.name = "joined",
@@ -389,6 +402,7 @@ static const struct spur_format joined_format = {
 	.raw = joined_raw,
 	.text = joined_text,
 	.last = joined_last,
+	.has_module = joined_has_module,
 	.close = joined_close,
 };
 

@@ -83,6 +83,11 @@ struct spur_format {
 	 * Called before rows are read.
 	 */
 	bool (*last)(struct spur_trace *t, int64_t *ts);
+	/*
+	 * Returns true if the base name of a program or library of the trace, as far as they are known once it is open,
+	 * begins with `word`. NULL: functions of this format belong to no program.
+	 */
+	bool (*has_module)(const struct spur_trace *t, struct text word);
 	void (*close)(struct spur_trace *t);
 };
 

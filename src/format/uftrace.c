@@ -754,6 +754,55 @@ const struct uftrace_data *uftrace_data(const struct spur_trace *t)
 		       : NULL;
 }
 
+const struct symtab *uftrace_symbols(struct spur_trace *t, struct text path)
+{
+	struct uftrace *u = t->state;
+	struct uftrace_module *m = NULL;
+
+	for (size_t i = 0; i < u->d.nsessions && !m; i++)
+		for (size_t k = 0; k < u->d.sessions[i].nmaps && !m; k++) {
+			const struct uftrace_map *map = &u->d.sessions[i].maps[k];
+
+			if (map->path.len == path.len &&
+			    memcmp(map->path.p, path.p, path.len) == 0)
+				m = map->module;
+		}
+	if (!m)
+		return NULL;
+	pthread_mutex_lock(&t->lock);
+	uftrace_load_module(u, m);
+	pthread_mutex_unlock(&t->lock);
+	return &m->syms;
+}
+
+static bool path_begins(struct text path, struct text word)
+{
+	const ptrdiff_t slash = text_rfind(path, '/');
+
+	return path.len - (size_t)(slash + 1) >= word.len &&
+	       memcmp(path.p + slash + 1, word.p, word.len) == 0;
+}
+
+static bool has_module(const struct spur_trace *t, struct text word)
+{
+	const struct uftrace_data *d = uftrace_data(t);
+
+	for (size_t i = 0; i < d->nsessions; i++) {
+		const struct uftrace_session *s = &d->sessions[i];
+
+		if (path_begins(s->exename, word))
+			return true;
+		for (size_t k = 0; k < s->nmaps; k++)
+			if (path_begins(s->maps[k].path, word))
+				return true;
+		for (size_t k = 0; k < s->ndlopens; k++)
+			if (path_begins(s->dlopens[k].path, word))
+				return true;
+	}
+	/* A single file has no sessions: nothing is known of its programs. */
+	return !d->nsessions;
+}
+
 const struct spur_format spur_format_uftrace = {
 	.name = "uftrace",
 	.title = "uftrace data directory (function calls of C, C++, Rust, Python; kernel functions "
@@ -769,5 +818,6 @@ const struct spur_format spur_format_uftrace = {
 	.raw = uftrace_raw,
 	.text = uftrace_text,
 	.last = uftrace_last,
+	.has_module = has_module,
 	.close = close_data,
 };

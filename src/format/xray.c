@@ -409,6 +409,20 @@ static int probe(const struct probe *p)
 	return (x.type == XRAY_FDR ? score_fdr(&x) : score_basic(&x)) ? SCORE_ODD : 0;
 }
 
+static bool has_module(const struct spur_trace *t, struct text word)
+{
+	const struct xray *x = t->state;
+
+	for (size_t i = 0; i < xray_maps_count(x->maps); i++) {
+		const struct xray_map *m = xray_maps_object(x->maps, (uint32_t)i);
+		const char *path = m ? xray_map_path(m) : "", *slash = strrchr(path, '/');
+
+		if (strncmp(slash ? slash + 1 : path, word.p, word.len) == 0)
+			return true;
+	}
+	return false;
+}
+
 const struct spur_format spur_format_xray = {
 	.name = "xray",
 	.title = "XRay logs of LLVM (function calls of programs built with -fxray-instrument)",
@@ -423,5 +437,6 @@ const struct spur_format spur_format_xray = {
 	.stack = xray_stack,
 	.fields = xray_fields,
 	.raw = xray_raw,
+	.has_module = has_module,
 	.close = close_trace,
 };

@@ -933,6 +933,7 @@ static enum spur_status pretty_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_babeltrace2_cat = {
 	.name = "cat.babeltrace2",
+	.limits_rows = true,
 	.no_spans = true,
 	.run = pretty_run,
 };

@@ -535,6 +535,7 @@ static enum spur_status cat_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_cat = {
 	.name = "cat",
+	.limits_rows = true,
 	.unit = UNIT_CHOSEN,
 	.run = cat_run,
 };

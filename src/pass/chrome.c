@@ -655,6 +655,7 @@ static enum spur_status chrome_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_chrome = {
 	.name = "chrome",
+	.limits_rows = true,
 	.tracks = true,
 	.run = chrome_run,
 };

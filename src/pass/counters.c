@@ -544,5 +544,6 @@ static enum spur_status counters_run(struct pass_env *env)
 const struct spur_pass spur_pass_counters = {
 	.name = "counters",
 	.no_spans = true,
+	.limits_rows = true,
 	.run = counters_run,
 };

@@ -304,6 +304,7 @@ static enum spur_status dump_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_dump = {
 	.name = "dump",
+	.limits_rows = true,
 	.unit = UNIT_CHOSEN,
 	.as_stored = true,
 	.run = dump_run,

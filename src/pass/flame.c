@@ -153,6 +153,8 @@ static enum spur_status flame_run(struct pass_env *env)
 	st = tree_collect(env, &f.groups, &f.all);
 	if (st == SPUR_OK)
 		st = flame_show(&f);
+	if (st == SPUR_OK && env->filter && f.all.n < 2)
+		st = SPUR_WARN;
 	mem_free(f.weights);
 	tree_free(&f.all);
 	tree_free(&f.below);

@@ -379,6 +379,8 @@ static enum spur_status graph_run(struct pass_env *env)
 		st = tree_collect(env, &g.groups, &g.all);
 	if (st != SPUR_FAIL)
 		st = graph_show(&g, st == SPUR_WARN);
+	if (st == SPUR_OK && env->filter && g.all.n < 2)
+		st = SPUR_WARN;
 	out_free(&g.scratch);
 	tree_free(&g.all);
 	tree_free(&g.below);

@@ -32,8 +32,9 @@ struct pass_options {
 	const char *by; /* report: "function" "task" "session"; sched, counters: see there */
 	const char *root; /* graph, flame: from this function */
 	const char *range; /* -r as given: some styles show it */
-	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, event_full, libname,
-		srcline, column_view, task_newline;
+	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, no_libcall, trace_off,
+		event_full,
+		kernel_full, symbols, no_callsite, libname, srcline, column_view, task_newline;
 	bool avg_total, avg_self;
 	bool verbose;
 	bool values; /* counters: every sample */
@@ -84,6 +85,7 @@ struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
 	bool analysis; /* what the recorder wants left out (trace.h) is */
 	bool as_stored; /* wants rows as spur_options.as_stored gives them */
+	bool limits_rows; /* --limit ends the reading; else only the table is cut */
 	bool tracks; /* wants all tracks before the first row (spur_options.all_tracks) */
 	bool source_lines; /* shows them: wants classes as spur_options.source_lines gives them */
 	enum pass_unit unit;

@@ -609,6 +609,7 @@ static enum spur_status replay_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_replay = {
 	.name = "replay",
+	.limits_rows = true,
 	.tracks = true,
 	.analysis = true,
 	.run = replay_run,

@@ -602,7 +602,7 @@ static enum spur_status report_run(struct pass_env *env)
 	}
 	mem_free(r.entries);
 	groups_free(&r.groups);
-	return st == SPUR_OK && !rows ? SPUR_WARN : st;
+	return st == SPUR_OK && (!rows || (env->filter && !r.n)) ? SPUR_WARN : st;
 }
 
 const struct spur_pass spur_pass_report = {

@@ -159,11 +159,20 @@ static enum spur_status replay_lines(struct replay *r, struct pass_env *env)
 		.render = flat ? replay_flat_render : replay_render,
 	};
 
+	const size_t before = env->out->len;
+	size_t head;
+
 	out_header(r, env);
+	head = env->out->len;
 	if (pipe_run_render(r->s.trace, &env->pipe, &lines, r, env->out) == SPUR_FAIL || r->failed)
 		return err_nomem(env->err);
+	/* Without any record uftrace leaves out the heading, but not the end of its line. */
+	if (!r->s.started && !flat && env->out->len == head && head > before) {
+		env->out->len = before;
+		out_char(env->out, '\n');
+	}
 	out_remaining(r, env->out);
-	return r->s.started ? SPUR_OK : SPUR_WARN;
+	return r->shown ? SPUR_OK : SPUR_WARN;
 }
 
 static enum spur_status replay_run(struct pass_env *env)
@@ -188,6 +197,7 @@ static enum spur_status replay_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_uftrace_replay = {
 	.name = "replay.uftrace",
+	.limits_rows = true,
 	.analysis = true,
 	.tracks = true,
 	.run = replay_run,

@@ -33,8 +33,10 @@ RECORDED = {
     "flame.txt": "dump --format=flame-graph",
     "mermaid.html": "dump --format=mermaid",
     "graph.dot": "dump --format=graphviz",
+    "info.txt": "info",
+    "info-task.txt": "info --task",
 }
-COMMANDS = ("replay", "report", "graph", "dump")
+COMMANDS = ("replay", "report", "graph", "dump", "info")
 # What llvm-xray account printed, as options of ours. The CSV was made with -sort=sum -sortorder=dsc.
 ACCOUNTS = {"account.txt": [], "account-d.txt": [], "account.csv": ["--csv", "--sort=-sum"]}
 # What is asked of the installed llvm-xray and of ours.
@@ -56,11 +58,11 @@ def exceptions(t, xray):
     return {path: reason for path, reason in rows if path.startswith("xray/") == xray}
 
 
-def one(t, folder, path, argv, want, reason):
+def one(t, folder, path, argv, want, reason, codes=(0, 3)):
     r = t.run([t.spur] + argv, cwd=folder)
     why, detail = r.trouble(), r.err.decode("utf-8", "replace")
-    if not why and r.code not in (0, 3) and not (reason and r.code == 2):
-        why = "exit code: expected 0 or 3, found %s: %.200s" % (r.code, ascii(detail.strip()))
+    if not why and r.code not in codes and not (reason and r.code == 2):
+        why = "exit code: expected one of " + str(codes) + ", found %s: %.200s" % (r.code, ascii(detail.strip()))
     if not why:
         why, detail = core.differ(want, r.out)
         if reason is not None:
@@ -127,8 +129,37 @@ def run_llvm_xray(t):
         t.later(compare, name, path, None)
 
 
+def own_outputs(t):
+    """(recording, command, output) of tests/style/uftrace/NAME.txt: what uftrace 0.19 prints of NAME/, see record/peer.py."""
+    for path in sorted(glob.glob(os.path.join(t.tests, "style", "uftrace", "*.txt"))):
+        name = os.path.basename(path)[:-len(".txt")]
+        command, text = None, []
+        for line in (core.read(path) or b"").splitlines(keepends=True) + [b"$ "]:
+            if line.startswith(b"$ "):
+                if command:
+                    yield name, command, b"".join(text)
+                command, text = line[2:].decode().strip(), []
+            else:
+                text.append(line)
+
+
+def run_own(t):
+    folder = os.path.join(t.tests, "style", "uftrace")
+    known = {path: why for path, why in exceptions(t, False).items() if path.startswith("own/")}
+    seen = set()
+    for name, command, want in own_outputs(t):
+        path = "own/%s/%s" % (name, command)
+        seen.add(path)
+        if t.wanted("style/" + path):
+            argv = shlex.split(command)
+            t.later(one, folder, path, argv[:1] + ["--style=uftrace", "-q", "-d", name] + argv[1:], want, known.get(path), (0, 1))
+    for path in sorted(set(known) - seen):
+        t.fail("style/" + path, "exception for an output that does not exist")
+
+
 def run(t):
     run_uftrace(t)
+    run_own(t)
     run_xray(t)
     run_llvm_xray(t)
 
@@ -138,7 +169,7 @@ def run_uftrace(t):
     if not os.path.isdir(folder):
         t.skip("style", "no recorded outputs: set SPUR_TRACES")
         return
-    known = exceptions(t, False)
+    known = {path: why for path, why in exceptions(t, False).items() if not path.startswith("own/")}
     seen = set()
     tests = []
     for out in sorted(glob.glob(os.path.join(folder, "*.out", "*"))):

@@ -42,9 +42,18 @@ static enum spur_status fake_args(struct spur_trace *t, const struct spur_event 
 	return SPUR_OK;
 }
 
+/* Its programs: libx.so and liby.so. */
+static bool fake_has_module(const struct spur_trace *t, struct text word)
+{
+	(void)t;
+	return word.len <= 7 && (memcmp(word.p, "libx.so", word.len) == 0 ||
+				 memcmp(word.p, "liby.so", word.len) == 0);
+}
+
 static const struct spur_format fake_format = { .name = "fake",
 						.next = fake_next,
-						.args = fake_args };
+						.args = fake_args,
+						.has_module = fake_has_module };
 
 static inline struct spur_trace *fake_trace_new(void)
 {

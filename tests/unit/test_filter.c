@@ -28,6 +28,7 @@ static void check_items(const char *script, const struct filter_item *items, siz
 		sizeof((const struct filter_item[]){ __VA_ARGS__ }) / sizeof(struct filter_item)
 
 static const char tree[] = "main a b / c b / / / d b / / /";
+static const char tree_all[] = "main a b /b c b /b /c /a d b /b /d /main";
 
 static void test_functions(void **state)
 {
@@ -462,6 +463,104 @@ static void test_rows(void **state)
 	check(script, &(struct filter_spec){ .cpus = "0" }, "");
 }
 
+static void flag_class(struct spur_trace *t, char name, uint32_t flags)
+{
+	for (uint32_t i = 1; i < trace_class_count(t); i++)
+		if (spur_string(t, t->classes[0][i]->name, NULL)[0] == name)
+			t->classes[0][i]->flags |= flags;
+}
+
+/* Library calls, the kernel's functions, and tracing that is off from the start. */
+static void test_origins(void **state)
+{
+	static const struct filter_item on[] = { { FILTER_TRIGGER, "u@trace_on" } };
+	static const struct {
+		struct filter_spec spec;
+		const char *want;
+	} cases[] = {
+		{ { .no_libcall = true }, "m k /k u /u /m" },
+		{ { .no_libcall = true, .depth = 2 }, "m u /u /m" },
+		{ { .kernel_only = true }, "k /k" },
+		{ { .trace_off = true }, "" },
+		{ { .trace_off = true, .items = on, .nitems = 1 }, "u d /d /u /m" },
+	};
+	struct spur_trace *t = play("m d k / / u d / / /");
+	struct text_out *o = malloc(sizeof(*o));
+	struct spur_error err;
+
+	(void)state;
+	flag_class(t, 'd', CLASS_LIBRARY);
+	flag_class(t, 'k', CLASS_KERNEL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake_rewind(t);
+		assert_int_equal(run(t, &cases[i].spec, o, &err), SPUR_OK);
+		assert_string_equal(o->buf, cases[i].want);
+	}
+	free(o);
+	fake_trace_free(t);
+}
+
+/* SPEC uftrace/clear */
+static void test_clear(void **state)
+{
+	(void)state;
+	check_items(tree, ITEMS({ FILTER_FUNC, "a" }, { FILTER_FUNC, "a@clear" }), 0, tree_all);
+	check_items(tree, ITEMS({ FILTER_FUNC, "a;c" }, { FILTER_FUNC, "a@clear" }), 0,
+		    "c b /b /c");
+	check_items(tree, ITEMS({ FILTER_NOTRACE, "a;c" }, { FILTER_TRIGGER, "a@clear=notrace" }),
+		    0, "main a b /b /a d b /b /d /main");
+	check_items(tree, ITEMS({ FILTER_NOTRACE, "a" }, { FILTER_TRIGGER, "a@clear=depth" }), 0,
+		    "main d b /b /d /main");
+	check_items(tree,
+		    ITEMS({ FILTER_TRIGGER, "a@depth=1" }, { FILTER_TRIGGER, "a@clear,hide" }), 0,
+		    "main b /b c b /b /c d b /b /d /main");
+}
+
+/* What no function, thread, process, CPU or kind answers to is told at the end. */
+static void test_notes(void **state)
+{
+	static const struct filter_item items[] = {
+		{ FILTER_HIDE, "nosuch,a" },  { FILTER_NOTRACE, "b" }, { FILTER_LOCATION, "!x.c" },
+		{ FILTER_TRIGGER, "c@hide" },
+	};
+	const struct filter_spec spec = { .items = items,
+					  .nitems = 4,
+					  .match = PATTERN_REGEX,
+					  .tids = "100,7-9",
+					  .pids = "1,3",
+					  .cpus = "5",
+					  .threads = "main,nobody",
+					  .kinds = "begin,counter" };
+	struct spur_trace *t = play(tree);
+	struct pipe_options opt = { .threads = 1 };
+	struct text_out *o = calloc(1, sizeof(*o));
+	struct spur_error err;
+	struct out notes;
+
+	(void)state;
+	o->t = t;
+	out_to_memory(&notes);
+	assert_int_equal(filter_new(&opt.filter, t, &spec, &err), SPUR_OK);
+	assert_int_not_equal(pipe_run_merged(t, &opt, collect, o), SPUR_FAIL);
+	filter_note_unmatched(opt.filter, &notes);
+	out_char(&notes, '\0');
+	assert_string_equal(
+		notes.buf,
+		"spur: note: -H nosuch,a: no function of that name was read (a semicolon "
+		"separates names)\n"
+		"spur: note: -L !x.c: no function of that source file was read\n"
+		"spur: note: --tid=7-9: no thread of that number was read\n"
+		"spur: note: --pid=3: no process of that number was read\n"
+		"spur: note: --thread=nobody: no thread of that name was read\n"
+		"spur: note: --cpu=5: no event of that CPU is among those that pass otherwise\n"
+		"spur: note: --kind=COUNTER: no event of that kind is among those that pass "
+		"otherwise\n");
+	out_free(&notes);
+	filter_free(opt.filter);
+	free(o);
+	fake_trace_free(t);
+}
+
 /* For passes that account what they do not show: nothing but the marks is different. */
 static void test_unseen_rows(void **state)
 {
@@ -470,8 +569,9 @@ static void test_unseen_rows(void **state)
 	const struct filter_spec spec = { .items = items, .nitems = 2, .no_sched = true };
 	struct pipe_options opt = { .threads = 1 };
 	struct spur_trace *t = play("m > < f .x / g / off g / / /");
-	static const uint32_t want[] = { 0, ROW_MUTED,	   ROW_MUTED, 1, 1, 1, 0,
-					 0, ROW_TRACE_OFF, 1,	      1, 1, 1 };
+	static const uint32_t off = ROW_MUTED | ROW_TRACE_OFF;
+	const uint32_t want[] = { 0, ROW_MUTED, ROW_MUTED, 1, 1, 1, 0,
+				  0, off,	ROW_MUTED, 1, 1, 1 };
 	struct spur_event *rows;
 	struct spur_error err;
 	struct merge *m;
@@ -557,6 +657,12 @@ static void expect_usage(const struct filter_spec *spec, const char *say)
 	fake_trace_free(t);
 }
 
+#define MODULES "; modules are PLT, kernel, and the programs and libraries of the trace"
+#define TRIGGERS                                                                                  \
+	"; actions are filter, notrace, depth=N, time=TIME, size=BYTES, caller, hide, trace, "     \
+	"trace_on, trace_off, backtrace, color=NAME, clear[=ACTION+...], if:argN OP VALUE, and "   \
+	"those of recorders"
+
 static void test_usage_errors(void **state)
 {
 	static const struct {
@@ -565,9 +671,18 @@ static void test_usage_errors(void **state)
 	} cases[] = {
 		{ { FILTER_TRIGGER, "f@bactrace" },
 		  "-T: expected an action or a module, found \"bactrace\"; did you mean "
-		  "\"backtrace\"?" },
+		  "\"backtrace\"?" TRIGGERS MODULES },
 		{ { FILTER_TRIGGER, "f@speed=3" },
-		  "-T: expected an action or a module, found \"speed=3\"" },
+		  "-T: expected an action or a module, found \"speed=3\"" TRIGGERS MODULES },
+		{ { FILTER_TRIGGER, "f@bogus" },
+		  "-T: expected an action or a module, found \"bogus\"" TRIGGERS MODULES },
+		{ { FILTER_FUNC, "f@bogus" },
+		  "-F: expected an action or a module, found \"bogus\"; actions are depth=N, "
+		  "time=TIME, size=BYTES, caller, hide, clear, if:argN OP VALUE" MODULES },
+		{ { FILTER_HIDE, "f@bogus" },
+		  "-H: expected a module, found \"bogus\"" MODULES },
+		{ { FILTER_TRIGGER, "f@clear=depth+bogus" },
+		  "-T: expected a value after \"clear\", found \"=depth+bogus\"" },
 		{ { FILTER_TRIGGER, "f@depth=x" },
 		  "-T: expected a value after \"depth=\", found \"x\"" },
 		{ { FILTER_TRIGGER, "f@time=5parsec" },
@@ -720,6 +835,9 @@ int main(void)
 		cmocka_unit_test(test_places_and_modules),
 		cmocka_unit_test(test_conditions),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_clear),
+		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_unseen_rows),
 		cmocka_unit_test(test_damaged_stacks),
 		cmocka_unit_test(test_usage_errors),

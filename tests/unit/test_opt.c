@@ -8,6 +8,7 @@
 
 #include "../../src/cli/opt.c"
 #include "../../src/cli/options.c"
+#include "../../src/cli/options_uftrace.c"
 
 static bool call_text;
 

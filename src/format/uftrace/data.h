@@ -137,6 +137,11 @@ const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d,
 /* The module's range that holds the address, or NULL. */
 const struct uftrace_map *uftrace_map_at(const struct uftrace_session *s, uint64_t addr);
 
+/*
+ * The symbols of the module of that path, loaded if need be; NULL: no map has it. Takes the trace's lock.
+ */
+const struct symtab *uftrace_symbols(struct spur_trace *t, struct text path);
+
 /* Event ids that the format defines. */
 enum uftrace_event_id {
 	UFTRACE_EV_READ_STATM = 100001,

@@ -54,7 +54,7 @@ static bool take_end(void *self, struct style_task *t, const struct style_frame 
 		.kind = SPUR_END_SPAN, .track = t->track, .ts = (int64_t)time, .cls = f->cls
 	};
 
-	if (f->hidden)
+	if (f->hidden || (c->walk.filter && filter_ended_off(c->walk.filter)))
 		return true;
 	if (style_id_is_sched(f->addr))
 		row.name = trace_intern(c->s->trace,

@@ -491,6 +491,8 @@ static void out_side(struct dump *d, struct out *o, const struct spur_event *row
 	/* SPEC uftrace/dump-perf: tasks without a file of their own are left out */
 	if (!p || !k || !t || (t->silent && style_source_of(d->s, row) == FROM_PERF))
 		return;
+	if (d->env->opt->no_sched && style_is_sched(row))
+		return;
 	o->len += (size_t)(put_task(d, put_clock(p, c, (uint64_t)row->ts), row->track) - p);
 	if (style_source_of(d->s, row) == FROM_KERNEL) {
 		out_kernel_line(d, o, row, &d->s->args);

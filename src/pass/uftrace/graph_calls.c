@@ -380,6 +380,9 @@ static bool add_end(struct graph *g, struct style_task *t, const struct style_fr
 {
 	struct spur_event row = { .kind = SPUR_END_SPAN, .cls = f->cls };
 
+	if (f->cls && g->s->opt->no_libcall &&
+	    (trace_class(g->s->trace, f->cls)->flags & CLASS_LIBRARY))
+		return true;
 	if (f->cls)
 		row.name = trace_class(g->s->trace, f->cls)->name;
 	return add_record(g, t, &row, time, f->addr);

@@ -83,6 +83,7 @@ struct replay {
 	int64_t prev_tid;
 	int32_t columns; /* of --column-view given out */
 	uint64_t count; /* of --flat */
+	bool shown; /* any line */
 	bool failed;
 };
 

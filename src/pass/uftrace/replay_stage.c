@@ -60,7 +60,7 @@ static bool add_cells(struct replay *r, const struct style_task *t, const struct
 		.id = f ? f->addr : 0,
 		.len = f != NULL,
 		.off = t->last_time ? t->time - t->last_time : 0,
-		.dur = (int64_t)(t->time - r->s.start),
+		.dur = (int64_t)(t->time - (r->s.zero_known ? (uint64_t)r->s.zero : r->s.start)),
 		.name = t->comm,
 		.cls = trace_intern_n(r->s.trace, module.p,
 				      module.len < MODULE_WIDTH ? module.len : MODULE_WIDTH),
@@ -357,7 +357,8 @@ static bool take_unseen(struct replay *r, struct style_task *t, const struct spu
 			struct render_rows *out)
 {
 	style_consume(&r->s, t, row);
-	if (!(row->flags & ROW_TRACE_OFF))
+	if (row->kind != SPUR_BEGIN ||
+	    (row->flags & (ROW_TRACE_OFF | ROW_MUTED)) != (ROW_TRACE_OFF | ROW_MUTED))
 		return true;
 	t->display_set = false;
 	return !r->held.kind || settle_held(r, out);
@@ -389,14 +390,15 @@ static bool stage_row(struct replay *r, const struct spur_event *row, struct ren
 
 	if (!t)
 		return false;
-	if (r->held.kind && (row->flags & ROW_MUTED) && !settle_held(r, out))
-		return false;
 	if (!r->held.kind)
 		r->s.last = (size_t)(t - r->s.tasks);
 	if (style_is_outside(&r->s, t, row)) {
 		style_consume(&r->s, t, row);
 		return true;
 	}
+	if (r->held.kind && row->kind != SPUR_BEGIN && (row->flags & ROW_MUTED) &&
+	    !settle_held(r, out))
+		return false;
 	hidden = style_is_hidden(&r->s, t, row);
 	if (r->held.kind && hidden && parts_held(r, t, row) && !settle_held(r, out))
 		return false;
@@ -534,6 +536,7 @@ bool replay_stage(void *self, struct spur_event *rows, size_t n, struct render_r
 		good = quick_row(r, &rows[i], out) || (stage_row(r, &rows[i], out) && !r->s.failed);
 	if (good && !n && r->held.kind)
 		good = settle_held(r, out);
+	r->shown |= out->count > 0;
 	if (good)
 		keep_held(r, out);
 	r->failed = !good;
@@ -541,6 +544,16 @@ bool replay_stage(void *self, struct spur_event *rows, size_t n, struct render_r
 }
 
 /* --- --flat --- */
+
+/* SPEC uftrace/flat: -F, -N, -D and triggers hide nothing in the flat layout; other options do. */
+static bool flat_hides(const struct replay *r, const struct spur_event *row)
+{
+	const struct pass_options *opt = r->s.opt;
+
+	return (opt->no_event && style_type_of(row) == TYPE_EVENT) ||
+	       (opt->no_sched && style_is_sched(row)) ||
+	       (row->kind != SPUR_BEGIN && (row->flags & ROW_MUTED));
+}
 
 bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
 {
@@ -557,10 +570,11 @@ bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct ren
 			style_consume(&r->s, t, row);
 			r->s.last = (size_t)(t - r->s.tasks);
 			f = style_frame_get(&r->s, t, (int32_t)style_depth(row));
-			if (outside || !f)
+			if (outside || !f || flat_hides(r, row))
 				continue;
 			e = new_row(out);
 		}
+		r->shown = true;
 		r->failed = !e || r->s.failed;
 		if (r->failed)
 			return false;

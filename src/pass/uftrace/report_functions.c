@@ -101,8 +101,9 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 		if (!style_is_sched(row) || !(row->flags & SPUR_F_IN))
 			return true;
 		fr = style_frame_get(f->r.s, t, t->count);
-		return !fr ||
-		       add_named(f, t,
+		if (!fr || !style_id_is_sched(fr->addr))
+			return true;
+		return add_named(f, t,
 				 fr->addr == UFTRACE_EV_SCHED_OUT ? f->schedule : f->preempted, 0,
 				 time);
 	default:

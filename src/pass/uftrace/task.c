@@ -127,7 +127,9 @@ bool style_open(struct style *s, struct pass_env *env)
 			     .max_stack = MAX_STACK };
 	if (env->filter)
 		filter_keep_unseen(env->filter);
-	s->from_set = range && *range && *range != '~';
+	s->from_set = (range && *range && *range != '~') || env->opt->trace_off;
+	s->time_filter = env->filter && filter_min_ns(env->filter) > 0;
+	s->zero_known = env->filter && filter_zero(env->filter, &s->zero);
 	if (s->data)
 		s->max_stack = s->data->info.features >> UFTRACE_MAX_STACK & 1
 				       ? s->data->info.max_stack
@@ -236,7 +238,8 @@ bool style_is_outside(const struct style *s, const struct style_task *t,
 		return true;
 	if (t->user_count || !s->data)
 		return false;
-	return from == FROM_KERNEL || (style_type_of(row) == TYPE_EVENT && !s->opt->event_full);
+	return (from == FROM_KERNEL && !s->opt->kernel_full) ||
+	       (from != FROM_KERNEL && style_type_of(row) == TYPE_EVENT && !s->opt->event_full);
 }
 
 /* --- accounting --- */
@@ -450,17 +453,19 @@ bool style_is_hidden(struct style *s, struct style_task *t, const struct spur_ev
 	if (row->kind != SPUR_END_SPAN)
 		return row->kind != SPUR_LOST && t->used >= STYLE_LEVELS;
 	f = t->count > 0 && (size_t)t->count <= t->cap ? style_frame_get(s, t, t->count - 1) : NULL;
-	return f && f->hidden;
+	return f && f->deep;
 }
 
-static void open_level(struct style *s, struct style_task *t, bool hidden)
+static void open_level(struct style *s, struct style_task *t, const struct spur_event *row,
+		       bool hidden)
 {
 	struct style_frame *f = style_frame_get(s, t, t->count - 1);
 
 	if (!f)
 		return;
 	f->used = t->used;
-	f->hidden = hidden;
+	f->deep = hidden && !(row->flags & ROW_UNSEEN);
+	f->hidden = hidden && !(row->flags & ROW_MUTED);
 	t->used += !hidden;
 }
 
@@ -471,7 +476,28 @@ static void close_level(struct style *s, struct style_task *t)
 	if (!f)
 		return;
 	t->used = f->used;
-	f->hidden = false;
+	f->hidden = f->deep = false;
+}
+
+/*
+ * SPEC uftrace/hidden-fork: a call of fork() or setjmp() counts though it is hidden, but not inside of what -N
+ * names
+ */
+static void note_hidden(struct style *s, struct style_task *t, const struct spur_event *row)
+{
+	enum style_special special;
+
+	if (row->kind != SPUR_BEGIN ||
+	    (row->flags & (ROW_UNSEEN | ROW_TRACE_OFF | ROW_MUTED)) == (ROW_UNSEEN | ROW_TRACE_OFF) ||
+	    !(row->flags & ROW_UNSEEN))
+		return;
+	special = style_special_of(s, row->cls);
+	if (special == SPECIAL_FORK) {
+		t->fork_display = t->display + 1;
+	} else if (special == SPECIAL_SETJMP) {
+		s->setjmp_display = t->display + 1;
+		s->setjmp_count = t->count;
+	}
 }
 
 void style_consume(struct style *s, struct style_task *t, const struct spur_event *row)
@@ -488,8 +514,10 @@ void style_consume(struct style *s, struct style_task *t, const struct spur_even
 	r = record_of(s, t, row);
 	account(s, t, &r);
 	count_frames(t, &r);
-	if (row->kind == SPUR_BEGIN)
-		open_level(s, t, hidden);
+	if (row->kind == SPUR_BEGIN) {
+		note_hidden(s, t, row);
+		open_level(s, t, row, hidden);
+	}
 	else if (row->kind == SPUR_END_SPAN)
 		close_level(s, t);
 }

@@ -31,7 +31,8 @@ struct style_frame {
 	uint32_t cls; /* 0: none */
 	bool valid; /* `total` is the begin */
 	uint8_t special; /* enum style_special of a frame not yet shown */
-	bool hidden; /* not shown: its end is not either */
+	bool hidden; /* neither it nor its end is shown */
+	bool deep; /* hidden, as too many are shown around it */
 	int32_t used; /* levels shown around it */
 };
 
@@ -74,7 +75,10 @@ struct style {
 	int32_t setjmp_display, setjmp_count;
 	uint64_t start; /* time of the first record that counts */
 	bool started;
-	bool from_set; /* a time range with a begin */
+	bool from_set; /* what is shown first may be nested: a range with a begin, or --trace=off */
+	int64_t zero; /* what a time range counts from */
+	bool zero_known;
+	bool time_filter; /* -t: uftrace then reads schedule events task by task */
 	size_t last; /* index of the task that external data belongs to: the pass sets it */
 	struct spur_args args;
 	uint64_t perf_time; /* of the last perf record of all */

@@ -26,6 +26,15 @@ static bool walk_shown(struct style_walk *w, struct style_task *t, const struct 
 	return true;
 }
 
+/* SPEC uftrace/off-events: sums count events while tracing is off. */
+static bool is_hidden(const struct style_walk *w, struct style_task *t,
+		      const struct spur_event *row)
+{
+	if (style_type_of(row) == TYPE_EVENT && (row->flags & ROW_TRACE_OFF))
+		return false;
+	return w->plain ? row->flags & ROW_UNSEEN : style_is_hidden(w->s, t, row);
+}
+
 static bool walk_row(struct style_walk *w, const struct spur_event *row)
 {
 	struct style_task *t = style_task_find(w->s, row);
@@ -35,8 +44,7 @@ static bool walk_row(struct style_walk *w, const struct spur_event *row)
 		return false;
 	if (w->before)
 		w->before(w->self, t, row);
-	hidden = style_is_outside(w->s, t, row) ||
-		 (w->plain ? row->flags & ROW_UNSEEN : style_is_hidden(w->s, t, row));
+	hidden = style_is_outside(w->s, t, row) || is_hidden(w, t, row);
 	style_consume(w->s, t, row);
 	w->s->last = (size_t)(t - w->s->tasks);
 	t->last_perf = style_source_of(w->s, row) == FROM_PERF;
@@ -66,7 +74,8 @@ bool style_walk_rows(void *walk, struct spur_event *rows, size_t n)
  */
 static uint64_t end_time(const struct style_walk *w, const struct style_task *t)
 {
-	uint64_t last = t->last_perf && !w->by_own_time ? w->s->perf_time : t->last_time;
+	const bool by_own_time = w->by_own_time || w->s->time_filter;
+	uint64_t last = t->last_perf && !by_own_time ? w->s->perf_time : t->last_time;
 	int64_t from, to = INT64_MAX;
 
 	if (w->filter)
