@@ -478,7 +478,8 @@ static bool is_of_clock(struct moment_base *b, const struct moment_option *o, in
 	const struct spur_trace *t = b->trace;
 	struct spur_error ignored;
 
-	if (t->clock.epoch_known || ns < trace_ticks_ns(t, b->start))
+	if (t->clock.epoch_known || ns < trace_ticks_ns(t, b->start) ||
+	    trace_ticks_ns(t, b->start) < second)
 		return false;
 	return base_last(b, o->name, &ignored) == SPUR_FAIL ||
 	       ts_after(t, b->start, ns) > b->last;
