@@ -469,6 +469,22 @@ static enum spur_status lacks_unit(const struct moment_option *o, struct text t,
 		       o->name, (int)t.len, t.p, (int)t.len, t.p);
 }
 
+/*
+ * Returns true if seconds with decimals can only be those of the clock, as --time=abs shows them
+ * where no epoch is known: that long after its start the trace is over.
+ */
+static bool is_of_clock(struct moment_base *b, const struct moment_option *o, int64_t ns)
+{
+	const struct spur_trace *t = b->trace;
+	struct spur_error ignored;
+
+	if (t->clock.epoch_known || ns < trace_ticks_ns(t, b->start) ||
+	    trace_ticks_ns(t, b->start) < second)
+		return false;
+	return base_last(b, o->name, &ignored) == SPUR_FAIL ||
+	       ts_after(t, b->start, ns) > b->last;
+}
+
 /* A number without a unit, which output shows as a time, or people forget the unit of. */
 static enum spur_status of_number(struct moment_base *b, const struct moment_option *o,
 				  struct text t, int64_t *out, struct spur_error *err)
@@ -485,7 +501,8 @@ static enum spur_status of_number(struct moment_base *b, const struct moment_opt
 	if (point >= 0) {
 		if (t.len - (size_t)point != 10 || !parse_stamp(t, &ns))
 			return lacks_unit(o, t, err);
-		*out = ts_after(b->trace, b->start, ns);
+		*out = is_of_clock(b, o, ns) ? trace_ticks_from(b->trace, ns)
+					     : ts_after(b->trace, b->start, ns);
 		return SPUR_OK;
 	}
 	if (!text_u64(&rest, 10, &ts) || rest.len || ts > INT64_MAX)

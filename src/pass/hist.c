@@ -498,6 +498,8 @@ static enum spur_status hist_run(struct pass_env *env)
 	struct hist h = { .env = env, .sums = { .spread = { .exact = true } } };
 	enum spur_status st = SPUR_OK;
 
+	if (!env->opt->root)
+		return err_set(env->err, SPUR_ERR_USAGE, "hist: expected the name of a function");
 	h.pattern = filter_name_pattern(text_of(env->opt->root),
 					(enum pattern_kind)env->opt->match, env->err);
 	if (!h.pattern)
