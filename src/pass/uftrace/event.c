@@ -86,7 +86,8 @@ static bool counter_data(struct out *o, const struct counter_words *w, const str
 	return true;
 }
 
-static bool watch_data(const struct spur_trace *t, struct out *o, const struct spur_event *row, const struct spur_args *args)
+static bool watch_data(const struct spur_trace *t, struct out *o, const struct spur_event *row,
+		       const struct spur_args *args)
 {
 	if (row->id == UFTRACE_EV_WATCH_CPU) {
 		out_printf(o, "cpu=%d", (int)args->items[0].i);
