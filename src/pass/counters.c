@@ -1,6 +1,7 @@
 /*
- * counters: the series of numbers in COUNTER rows and in the contexts of other events, a line each, or every sample (--values). A
- * series is what one process (--by=track: one track) says under one name, id and argument name.
+ * counters: the series of numbers in COUNTER rows and in the contexts of other events, a line each,
+ * or every sample (--values). A series is what one process (--by=track: one track) says under one
+ * name, id and argument name.
  * Numbers are integers, floats and booleans at the top level of the arguments; what is nested, and
  * text, is no sample. A number in a context has its own name and no argument's.
  *

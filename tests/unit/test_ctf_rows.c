@@ -405,7 +405,7 @@ static void test_track_names(void **state)
 			if (track->kind != SPUR_TRACK_THREAD)
 				continue;
 			found++;
-			assert_string_equal(name, track->tid == 6 ? "old" : "far!");
+			assert_string_equal(name, track->tid == 6 ? "new" : "far!");
 			assert_true(track->tid == 6 || track->tid == (1ll << 40) + 1);
 		}
 		spur_close(t);

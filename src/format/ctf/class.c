@@ -219,8 +219,8 @@ static bool is_old_kernel(const struct ctf_meta *m)
 }
 
 /*
- * SPEC ctf/thread-end: bits of `prev_state` that say that a thread ends: those of EXIT_DEAD and EXIT_ZOMBIE, and what the
- * metadata calls dead
+ * SPEC ctf/thread-end: bits of `prev_state` that say that a thread ends: those of EXIT_DEAD and EXIT_ZOMBIE, and what
+ * the metadata calls dead
  */
 static uint32_t dead_bits(const struct ctf_meta *m, const struct ctf_field *payload)
 {

@@ -103,8 +103,7 @@ enum { CTF_LEADS = 64, CTF_COMM = 16 /* bytes of a thread's name */ };
 struct ctf_lead_track {
 	uint64_t lead;
 	uint32_t track; /* + 1; 0: none */
-	uint8_t name_len;
-	char name[CTF_COMM];
+	uint32_t name; /* string id of the name that its events had last; 0: none */
 };
 
 /* Where a track has its name from. */

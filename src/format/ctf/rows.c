@@ -432,6 +432,37 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	return true;
 }
 
+/* The thread at hand, kept where events of one thread in a row need no look at the feed. */
+struct thread_run {
+	uint64_t lead;
+	uint32_t track; /* SPUR_NONE: none yet */
+	const uint8_t *body; /* of the last event */
+	bool has_lead;
+};
+
+static inline struct thread_run run_begin(const struct ctf_feed *f)
+{
+	return (struct thread_run){ f->last_lead, f->have_last ? f->track : SPUR_NONE, f->last_body,
+				    f->class->lead.there };
+}
+
+/* The track of the event whose body this is; `before`: the time of the event before. */
+static inline __attribute__((always_inline)) uint32_t run_track(struct ctf_feed *f,
+								struct thread_run *r,
+								const uint8_t *body, int64_t ts,
+								int64_t before)
+{
+	const struct ctf_class *k = f->class;
+
+	if (!r->has_lead ||
+	    !likely(lead_of(&k->lead, body) == r->lead && r->track != SPUR_NONE)) {
+		r->track = event_track(f, k, body, ts, r->body, before);
+		r->lead = f->last_lead;
+	}
+	r->body = body;
+	return r->track;
+}
+
 /*
  * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(), but what is needed for
  * each stays in registers. Stops at the first that is anything else, or odd.
@@ -445,14 +476,10 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	/* A switch, which changes it, is the last row here. */
 	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
-	/* The thread at hand, so that events of one in a row need no look at the feed. */
-	const bool has_lead = k->lead.there;
-	uint64_t lead = f->last_lead;
-	uint32_t of_lead = f->have_last ? f->track : SPUR_NONE;
 	const int64_t add = k->plain_add;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
-	const uint8_t *body = f->last_body;
 	const uint8_t *p = data + c->at / 8;
+	struct thread_run run = run_begin(f);
 	uint64_t *const id_slot = &c->slots[k->id_slot];
 	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0);
 	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
@@ -484,20 +511,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 							   : time_scaled(f->ctf, k, now);
 		if (unlikely(ts < before))
 			flags = row_rest(0, SPUR_F_BACK, 0, 0);
-		track = current;
-		if (has_tid) {
-			const uint8_t *now_at = p + head_bytes(usual);
-
-			if (has_lead && likely(lead_of(&k->lead, now_at) == lead &&
-					       of_lead != SPUR_NONE)) {
-				track = of_lead;
-			} else {
-				track = of_lead =
-					event_track(f, k, now_at, ts, body, before);
-				lead = f->last_lead;
-			}
-			body = now_at;
-		}
+		track = has_tid ? run_track(f, &run, p + head_bytes(usual), ts, before) : current;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
 			  (struct row_words){ row_pair((uint32_t)(q - p), track),
 					      row_pair(f->file_stream, e->cat), e->name_cls,
@@ -513,7 +527,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	c->at = (uint64_t)(p - c->data) * 8;
 	c->clock = clock;
 	f->last_ts = before;
-	f->last_body = body;
+	f->last_body = run.body;
 }
 
 static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)

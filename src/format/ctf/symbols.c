@@ -57,7 +57,7 @@ struct ctf_symbols {
 	struct map64 unnamed; /* module and address in it -> class */
 	struct map64
 		met; /* space and address of functions -> time + 1; only while the trace is opened */
-	/* Of contexts: space and address -> index + 1; what is behind it, and the opening of modules, under the lock. */
+	/* Of contexts: space and address -> index + 1. Under the lock, and so is the opening of modules. */
 	pthread_mutex_t lock;
 	struct map64 by_address;
 	struct ctf_address *addresses;

@@ -196,11 +196,6 @@ static struct ctf_lead_track *lead_slot(struct ctf_feed *f, uint64_t lead)
 	return &f->leads[lead * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (CTF_LEADS - 1)];
 }
 
-static bool lead_is_called(const struct ctf_lead_track *k, const char *name, size_t len)
-{
-	return k->name_len == len && memcmp(k->name, name, len) == 0;
-}
-
 uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 {
 	const struct ctf_lead *l = &f->class->lead;
@@ -212,7 +207,8 @@ uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 
 	f->have_last = true;
 	f->last_lead = lead;
-	if (likely(known->lead == lead && known->track && lead_is_called(known, name, len))) {
+	if (likely(known->lead == lead && known->track &&
+		   is_called(f->ctf->t, known->name, name, len))) {
 		f->track = known->track - 1;
 		return f->track;
 	}
@@ -221,8 +217,7 @@ uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 		(int64_t)byte_load(l->tid_load, body + l->tid), name, len, ts);
 	*known = (struct ctf_lead_track){ .lead = lead,
 					  .track = f->track + 1,
-					  .name_len = (uint8_t)len };
-	memcpy(known->name, name, len);
+					  .name = len ? trace_intern_n(f->ctf->t, name, len) : 0 };
 	return f->track;
 }
 
@@ -236,6 +231,6 @@ void track_rename(struct ctf_feed *f, const uint8_t *body, int64_t ts)
 		return;
 	known = lead_slot(f, f->last_lead);
 	name = lead_name(f, body, &len);
-	if (known->lead != f->last_lead || !lead_is_called(known, name, len))
+	if (known->lead != f->last_lead || !is_called(f->ctf->t, known->name, name, len))
 		track_of_lead(f, body, ts);
 }

@@ -1,6 +1,6 @@
 /*
- * SPEC ctf/stream-intersection: the time in which all streams of a trace are active, from the latest begin of a stream's
- * first packet to the earliest end of a last one. Each of several traces has its own.
+ * SPEC ctf/stream-intersection: the time in which all streams of a trace are active, from the latest begin of a
+ * stream's first packet to the earliest end of a last one. Each of several traces has its own.
  */
 #ifndef SPUR_PASS_BABELTRACE2_SPAN_H
 #define SPUR_PASS_BABELTRACE2_SPAN_H
