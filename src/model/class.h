@@ -74,7 +74,8 @@ struct event_class {
 	uint64_t size; /* bytes of code; 0: unknown */
 	/*
 	 * The first class of the same function as tables show it: of one name and module (of a library
-	 * call, of one name; with CLASS_CATEGORY, of one name and category), such as overloads without their parameters. Set when the class is added.
+	 * call, of one name; with CLASS_CATEGORY, of one name and category), such as overloads without
+	 * their parameters. Set when the class is added.
 	 */
 	uint32_t head;
 	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */
