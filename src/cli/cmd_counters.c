@@ -50,7 +50,7 @@ const struct spur_cmd spur_cmd_counters = {
 		    "spur counters -s -max --limit=10 trace.fxt\tthose with the smallest maximum\n"
 		    "spur counters --values --csv trace.fxt >samples.csv\tto plot them\n",
 	.opts = counters_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_TIME |
-		 TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FOLLOW | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
+		 TAKES_CSV | TAKES_TIME | TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = counters_run,
 };

@@ -54,7 +54,7 @@ const struct spur_cmd spur_cmd_sched = {
 		"spur sched --by=cpu --json trace.fxt\tprocessors, for programs\n"
 		"spur sched --by=wait --limit=50 --tid=1234 uftrace.data\twaits of one thread\n",
 	.opts = sched_options,
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_TIME |
-		 TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_FOLLOW | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
+		 TAKES_CSV | TAKES_TIME | TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = sched_run,
 };

@@ -14,6 +14,6 @@ const struct spur_cmd spur_cmd_stats = {
 		       "whatever the filter.",
 	.examples = "spur stats uftrace.data\tall counts\n"
 		    "spur stats --csv uftrace.data\tas a table for other programs\n",
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_CSV,
+	.takes = TAKES_TRACE | TAKES_FOLLOW | TAKES_FILTERS | TAKES_JSON | TAKES_CSV,
 	.run = stats_run,
 };

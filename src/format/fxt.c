@@ -175,7 +175,8 @@ static bool open_tables(struct fxt *x)
 	x->file = x->t->streams[x->stream].path;
 	fxt_clock_set(&x->clock, 1000000000, 0, x->raw_time);
 	x->window = fxt_window_new();
-	return x->window && fxt_classes_init(x) && fxt_state_init(x);
+	x->seen = mem_alloc(sizeof(*x->seen));
+	return x->window && x->seen && fxt_classes_init(x) && fxt_state_init(x);
 }
 
 static bool read_tables(struct fxt *x)
@@ -242,6 +243,7 @@ static void close_file(struct spur_trace *t)
 
 	lanes_free(x->lanes);
 	mem_free(x->window);
+	mem_free(x->seen);
 	reorder_free(&x->order);
 	fxt_classes_free(x);
 	fxt_names_free(&x->names);

@@ -405,6 +405,8 @@ static bool counter_rows(void *self, struct spur_event *rows, size_t n)
 			c->failed = true;
 			return false;
 		}
+	if (c->env->opt->values && pipe_is_live(c->env->trace))
+		out_flush(c->env->out);
 	return !is_enough(c);
 }
 

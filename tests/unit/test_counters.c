@@ -136,8 +136,8 @@ static void floats(void **state)
 		    "only,1,1,,,,nan\n");
 	pass_expect(t, run(FORM_JSONL, "name,min,last"),
 		    "{\"name\":\"huge\",\"min\":1.5e+308,\"last\":1.5e+308}\n"
-		    "{\"name\":\"inf\",\"min\":1,\"last\":1}\n"
-		    "{\"name\":\"lost\",\"min\":-1e+20,\"last\":1}\n"
+		    "{\"name\":\"inf\",\"min\":1.0,\"last\":1.0}\n"
+		    "{\"name\":\"lost\",\"min\":-1e+20,\"last\":1.0}\n"
 		    "{\"name\":\"nan\",\"min\":-2,\"last\":\"nan\"}\n"
 		    "{\"name\":\"only\",\"min\":null,\"last\":\"nan\"}\n");
 	fake_trace_free(t);

@@ -406,6 +406,69 @@ static void test_classes(void **state)
 	spur_close(t);
 }
 
+/*
+ * SPEC fxt/inline-strings: more inline threads, categories, names than are kept at once, with events by index, ends of
+ * spans, text that is no UTF-8 and padding between them.
+ */
+static void test_many_inline(void **state)
+{
+	struct out want;
+	unsigned bad = 0, padded = 0;
+
+	(void)state;
+	out_to_memory(&want);
+	basics();
+	for (unsigned i = 0; i < 6000; i++) {
+		char cat[24], name[100], key[24];
+		const unsigned tid = 20 + i * 7 % 2999;
+
+		snprintf(cat, sizeof(cat), "c%u", i % 5);
+		snprintf(name, sizeof(name), "a name of some length: %u%s", i * 13 % 3001,
+			 i % 97 ? "" : ", and much more of it, behind which nothing differs at all");
+		snprintf(key, sizeof(key), "key%u", i % 11);
+		if (i % 50 == 1)
+			name[3] = '\xff';
+		head(FXT_EVENT, (uint64_t)(i % 3 ? FXT_INSTANT : FXT_COMPLETE) << 16 | 1 << 20 |
+					(uint64_t)(i % 4 == 3) << 24 | in(cat).bits << 32 |
+					(i % 6 == 5 ? 2 : in(name).bits) << 48);
+		w(i);
+		if (i % 4 != 3) {
+			w(i % 2 ? 10 : 500);
+			w(tid);
+		}
+		bytes(cat, strlen(cat));
+		if (i % 40 == 2)
+			file.buf[file.len - 1] = 'x';
+		if (i % 6 != 5)
+			bytes(name, strlen(name));
+		arg_i32(in(key), (int32_t)i);
+		if (i % 3 == 0)
+			w(i + 5);
+		done();
+		out_printf(&want, "%u %s %s:%s ", i, i % 3 ? "INSTANT" : "SPAN", cat,
+			   i % 6 == 5 ? "name" : name);
+		if (i % 4 == 3)
+			out_str(&want, "10/11");
+		else
+			out_printf(&want, "%u/%u", i % 2 ? 10 : 500, tid);
+		out_printf(&want, "%s (%s=%u)\n", i % 3 ? "" : " +5", key, i);
+		bad += i % 50 == 1 && i % 6 != 5;
+		padded += i % 40 == 2;
+	}
+	read_file(&(struct spur_options){ 0 });
+	assert_memory_equal(seen.buf, want.buf, want.len);
+	out_char(&seen, '\0');
+	out_clear(&want);
+	out_printf(&want, " x%u\n", bad);
+	out_char(&want, '\0');
+	assert_non_null(strstr(strstr(seen.buf, "~ fxt/bad-utf8"), want.buf));
+	out_clear(&want);
+	out_printf(&want, " x%u\n", padded);
+	out_char(&want, '\0');
+	assert_non_null(strstr(strstr(seen.buf, "~ fxt/padding"), want.buf));
+	out_free(&want);
+}
+
 /* SPEC fxt/complete */
 static void test_complete(void **state)
 {
@@ -550,6 +613,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_classes, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_complete, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_many_inline, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_arguments, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_arguments_later, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_dump, file_setup, file_teardown),

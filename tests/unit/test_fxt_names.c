@@ -369,7 +369,7 @@ static void test_blobs(void **state)
 	expect_rows("5 INSTANT a 10/11\n5 BLOB b p retimed (data=6f6e65, type=1:data)\n"
 		    "5 BLOB b p retimed (data=, type=3:perfetto)\n5 BLOB  p retimed (data=78, "
 		    "type=99)\n"
-		    "77 BLOB lc:name 10/11 (data=616263, n=1)\n~ fxt/unknown-blob at 176\n");
+		    "77 BLOB lc:name 10/11 #25 (data=616263, n=1)\n~ fxt/unknown-blob at 176\n");
 	assert_non_null(strstr(read_file(&(struct spur_options){ .as_stored = true }),
 			       "5 NATIVE placeholder p retimed"));
 }

@@ -49,7 +49,8 @@ static void numbers(void **state)
 	       "-1");
 	expect(VALUE(.type = SPUR_F64, .f = 0.1, .size = 8), "0.1", "0.1");
 	expect(VALUE(.type = SPUR_F64, .f = (double)3.14f, .size = 4), "3.14", "3.14");
-	expect(VALUE(.type = SPUR_F64, .f = (double)16777217.0, .size = 4), "16777217", "16777217");
+	expect(VALUE(.type = SPUR_F64, .f = (double)16777217.0, .size = 4), "16777217",
+	       "16777217.0");
 	expect(VALUE(.type = SPUR_F64, .f = NAN), "nan", "\"nan\"");
 	expect(VALUE(.type = SPUR_F64, .f = -INFINITY, .size = 4), "-inf", "\"-inf\"");
 	expect(VALUE(.type = SPUR_BOOL, .u = 1), "true", "true");

@@ -121,6 +121,23 @@ ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint
 	       fxt_know_class(x, e->name, e->cat, e->shape->other);
 }
 
+/* --- inline.c --- */
+
+/* 1 + track of an inline thread that was seen before; 0: not. */
+static inline uint32_t fxt_thread_seen(const struct fxt *x, uint64_t pid, uint64_t tid)
+{
+	const struct fxt_thread_seen *s = &x->seen->threads[hash64(pid << 32 ^ tid) % FXT_SEEN];
+
+	return s->pid == pid && s->tid == tid ? s->now : 0;
+}
+
+/*
+ * The same as plain_event() for events whose thread, category or name may stand in the record; false too where the
+ * thread was not seen before.
+ */
+bool fxt_inline_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
+		      const uint8_t *data_end, struct plain_event *e);
+
 ALWAYS_INLINE void plain_row(struct spur_event *row, const struct plain_event *e, uint64_t off)
 {
 	row_store(row, (uint64_t)e->ts, e->tail & e->shape->id, off,

@@ -88,6 +88,43 @@ static __attribute__((noinline)) uint64_t plain_rows_stored(struct fxt *x, struc
 	return plain_rows(x, w, cap, x->swap, false, false);
 }
 
+/* Puts the row of an event where plain_rows() would. Returns false if it is a straggler. */
+static bool inline_row(struct fxt *x, struct fill *w, const struct plain_event *e, bool ordered)
+{
+	struct spur_event *const row = w->rows + w->count;
+
+	if (ordered && !reorder_ascends(&x->order, e->ts)) {
+		if (reorder_late_window(&x->order, e->ts))
+			return false;
+		if (w->count && e->ts <= row[-1].ts)
+			w->sorted &= e->ts == row[-1].ts && row[-1].kind != SPUR_SPAN;
+	}
+	plain_row(row, e, x->off);
+	x->last = e->ts;
+	w->count++;
+	return true;
+}
+
+/*
+ * The same as plain_rows() for events that have their thread or texts inline, and those between them; how many records
+ * that took.
+ */
+static uint64_t inline_rows(struct fxt *x, struct fill *w, uint32_t cap, bool ordered)
+{
+	const uint8_t *const data = x->src->data, *const data_end = data + x->src->size;
+	const struct plain_tables in = plain_tables(x);
+	struct plain_event e;
+	uint64_t records = 0;
+
+	for (; (ordered ? x->order.left || !w->count : w->count < cap) &&
+	       fxt_inline_event(x, in, data + x->off, data_end, &e);
+	     records++) {
+		inline_row(x, w, &e, ordered);
+		x->off += e.bytes;
+	}
+	return records;
+}
+
 /*
  * SPEC fxt/order: rows by time; of equal times records in their order, but of spans that begin together the longer one
  * first, and of equal ones the later, since it is written when it ends
@@ -142,6 +179,7 @@ static enum filled window_fill(struct fxt *x, struct fill *w, uint64_t *records)
 		*records += x->swap		       ? plain_rows_swapped(x, w)
 			    : x->provider->clock.plain ? plain_rows_ns(x, w)
 						       : plain_rows_ticks(x, w);
+		*records += inline_rows(x, w, FXT_WINDOW, true);
 		if (w->count && !x->order.left)
 			break;
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
@@ -338,6 +376,7 @@ static enum spur_status next_stored(struct fxt *x, struct feed *f, struct batch 
 			continue;
 		}
 		f->records += plain_rows_stored(x, &straight, b->cap);
+		f->records += inline_rows(x, &straight, b->cap, false);
 		b->count = straight.count;
 		if (b->count == b->cap || (b->count && must_wait(x)))
 			break;

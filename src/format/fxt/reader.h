@@ -201,6 +201,27 @@ enum fxt_word {
 	FXT_WORDS
 };
 
+/* --- what inline threads and texts were found to be, so that no event is looked up or hashed (inline.c) --- */
+
+enum { FXT_SEEN = 1024 };
+
+struct fxt_thread_seen {
+	uint64_t pid, tid;
+	uint32_t now; /* 1 + track; 0: none */
+};
+
+struct fxt_text_seen {
+	const char *text; /* of the trace; NULL: none */
+	uint32_t len, id;
+};
+
+/* What was seen last, by a hash of it, two of each hash, the newer one first. Used by the thread that reads. */
+struct fxt_seen {
+	struct fxt_thread_seen threads[FXT_SEEN];
+	struct fxt_text_seen texts[FXT_SEEN / 2][2];
+	struct fxt_string names[FXT_SEEN / 2][2]; /* by name and category */
+};
+
 struct fxt_window; /* read.c */
 
 struct fxt {
@@ -241,6 +262,7 @@ struct fxt {
 	uint32_t *no_heads;
 	struct fxt_slot *no_threads;
 	struct fxt_names names;
+	struct fxt_seen *seen;
 
 	struct fxt_resync resync;
 	uint64_t lost_until; /* end of the last bytes that were passed over; 0: none */
@@ -366,6 +388,10 @@ void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_re
 void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
 /* What decides between rows of equal time; see model/reorder.h. */
 uint64_t fxt_row_rank(const struct spur_event *row);
+
+/* inline.c */
+/* Keeps that the inline thread has the track. */
+void fxt_see_thread(struct fxt *x, uint64_t pid, uint64_t tid, uint32_t track);
 
 /* read.c */
 struct fxt_window *fxt_window_new(void);

@@ -128,9 +128,9 @@ static bool stands_alone(const struct fxt_shape *s)
 }
 
 /*
- * SPEC fxt/resync: what the records so far prove. Four in a row, of which two at least carry something and refer to what
- * exists, or all four carry something (what they refer to may have been lost); at the end of the data fewer, where
- * already the first carries something.
+ * SPEC fxt/resync: what the records so far prove. Four in a row, of which two at least carry something and refer
+ * to what exists, or all four carry something (what they refer to may have been lost); at the end of the data fewer,
+ * where already the first carries something.
  */
 static bool chain_proves(const struct chain *c, bool first_substantial, bool first_alone, bool end)
 {

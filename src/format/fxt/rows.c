@@ -100,9 +100,14 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r, const struc
 {
 	uint32_t track;
 
-	if (!t->ref)
-		return t->process_only ? fxt_process_track(x, t->pid)
-				       : fxt_thread_track(x, t->pid, t->tid);
+	if (!t->ref && t->process_only)
+		return fxt_process_track(x, t->pid);
+	if (!t->ref) {
+		track = fxt_thread_track(x, t->pid, t->tid);
+		if (track != SPUR_NONE)
+			fxt_see_thread(x, t->pid, t->tid, track);
+		return track;
+	}
 	track = fxt_thread_at(x, r->provider, t->ref, r->off);
 	if (!track) {
 		/* SPEC fxt/unknown-thread: a track of its own */

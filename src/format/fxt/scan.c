@@ -52,12 +52,21 @@ static bool put_by(struct fxt *x, const uint8_t *p, bool *good)
 	struct plain_event e;
 	struct spur_event row;
 
-	if (!plain_event(x, plain_tables(x), p, data_end, &e, x->swap, false))
+	if (!plain_event(x, plain_tables(x), p, data_end, &e, x->swap, false) &&
+	    !fxt_inline_event(x, plain_tables(x), p, data_end, &e))
 		return false;
 	plain_row(&row, &e, (uint64_t)(p - x->src->data));
 	fxt_mark_gap(x, &row);
 	*good = reorder_add(&x->order, row.ts, fxt_row_rank(&row), &row);
 	return *good;
+}
+
+/* The event of `bytes` at p, which are there, has an inline thread that was seen before. */
+static __attribute__((noinline)) bool thread_is_seen(const struct fxt *x, const uint8_t *p, uint64_t bytes)
+{
+	return bytes >= 4 * FXT_WORD && !fxt_bits(load64(p, x->swap), 24, 31) &&
+	       fxt_thread_seen(x, load64(p + 2 * FXT_WORD, x->swap),
+			       load64(p + 3 * FXT_WORD, x->swap));
 }
 
 /*
@@ -80,8 +89,8 @@ ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 		int64_t ts = (int64_t)ticks;
 
 		if (fxt_type(h) != FXT_EVENT || event >= FXT_EVENT_TYPES ||
-		    !in.threads[fxt_bits(h, 24, 31)].now ||
 		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD ||
+		    (!in.threads[fxt_bits(h, 24, 31)].now && !thread_is_seen(x, p, bytes)) ||
 		    (plain ? ts < 0 : !fxt_clock_fast(in.clock, ticks, &ts)))
 			break;
 		spans |= event == FXT_COMPLETE;

@@ -84,8 +84,8 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a);
  */
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap);
 /*
- * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there. Returns true if the missing
- * bytes explain all that does not fit: the record may be one that was cut.
+ * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there. Returns true if the
+ * missing bytes explain all that does not fit: the record may be one that was cut.
  */
 bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size);
 

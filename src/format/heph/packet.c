@@ -107,8 +107,8 @@ static unsigned chain_length(const struct heph_walk *w, const uint8_t **p, unsig
 }
 
 /*
- * SPEC heph/follow-damage: whether good packets stand in a row behind the header at `from`, whose packet is not complete.
- * Only what has come since the last time is looked at, and what could not be judged then.
+ * SPEC heph/follow-damage: whether good packets stand in a row behind the header at `from`, whose packet is not
+ * complete. Only what has come since the last time is looked at, and what could not be judged then.
  */
 static bool chain_stands_behind(struct heph_walk *w, const uint8_t *from)
 {
