@@ -227,6 +227,8 @@ struct spur_damage {
 struct spur_options {
 	const char *format; /* a format's name; NULL: by content */
 	size_t read_size; /* 0: map files; else read in pieces of this many bytes */
+	/* most bytes that a packed file may unpack to; 0: 256 MiB, or 256 times its own size if that is more */
+	uint64_t max_unpacked;
 	unsigned threads; /* 0: all processors */
 	/*
 	 * Names of C++ and Rust functions. 0: without parameters; 1: without template arguments either, as uftrace's

@@ -25,6 +25,7 @@ enum {
 	ZST_RATIO = 32768,
 	FRAME_START = 5, /* zstd: what it wants to see first */
 	BLOCK_HEADER = 3,
+	COPY_MAX = 4096, /* bytes of a file that is copied rather than mapped */
 	WAIT_MS = 50, /* how long a wait may be before it is looked whether to go on waiting */
 };
 
@@ -64,6 +65,9 @@ struct source_spill {
 	bool follow; /* a file that may grow */
 	bool hurry; /* what is not there yet is not waited for */
 	const volatile int *stop; /* NULL: none */
+	uint64_t max_unpacked; /* as in the options */
+	bool *over; /* NULL: not wanted */
+	uint64_t packed; /* size of a packed file; 0: unknown */
 
 	int file; /* -1: not made yet */
 	void *range;
@@ -494,6 +498,37 @@ static bool spill_detect(struct source *s)
 	return !s->error.code && unpacker_open(s);
 }
 
+static uint64_t product_capped(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+/* How many bytes may come: fewer than the limit of the options if they are unpacked. */
+static uint64_t source_limit(const struct source *s)
+{
+	const struct source_spill *sp = s->spill;
+	uint64_t most = sp->max_unpacked;
+
+	if (sp->packing == PACKING_NONE)
+		return sp->limit;
+	if (!most) {
+		most = product_capped(sp->packed ? sp->packed : packed_pos(s), UNPACKED_RATIO);
+		most = most > UNPACKED_FREE ? most : UNPACKED_FREE;
+	}
+	return most < sp->limit ? most : sp->limit;
+}
+
+static void fail_limit(struct source *s, uint64_t limit)
+{
+	const bool packed = s->spill && s->spill->packing != PACKING_NONE;
+
+	err_set(&s->error, SPUR_ERR_LIMIT, "%s: expected at most %llu bytes%s, found more%s", s->path,
+		(unsigned long long)limit, packed ? " of unpacked data" : "",
+		packed ? "; --max-unpacked allows more" : "");
+	if (packed && s->spill->over)
+		__atomic_store_n(s->spill->over, true, __ATOMIC_RELAXED);
+}
+
 static bool more_in_place(struct source *s)
 {
 	struct source_spill *sp = s->spill;
@@ -504,7 +539,7 @@ static bool more_in_place(struct source *s)
 	s->size += n;
 	sp->mem_left -= n;
 	if (!n && sp->mem_left)
-		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+		fail_limit(s, sp->limit);
 	s->eof = !n;
 	return n > 0;
 }
@@ -512,7 +547,7 @@ static bool more_in_place(struct source *s)
 bool source_more(struct source *s)
 {
 	struct source_spill *sp = s->spill;
-	uint64_t room, had;
+	uint64_t limit, room, had;
 	size_t want, n;
 
 	if (s->eof)
@@ -523,9 +558,12 @@ bool source_more(struct source *s)
 		s->eof = true;
 		return false;
 	}
-	room = (sp->known < sp->limit ? sp->known : sp->limit) - s->size;
+	limit = source_limit(s);
+	/* The limit of a packed pipe grows with what is read of it, but no more than that. */
+	limit = limit > s->size ? limit : s->size;
+	room = (sp->known < limit ? sp->known : limit) - s->size;
 	want = room < sp->piece_size ? (size_t)room : sp->piece_size;
-	if (!want && sp->known <= sp->limit) {
+	if (!want && sp->known <= limit) {
 		s->eof = true;
 		return false;
 	}
@@ -533,7 +571,7 @@ bool source_more(struct source *s)
 	n = sp->packing == PACKING_NONE ? plain(s, sp->piece, want ? want : 1)
 					: unpack(s, sp->piece, want ? want : 1);
 	if (n && !want) {
-		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+		fail_limit(s, limit);
 		n = 0;
 	}
 	had = s->size;
@@ -592,6 +630,8 @@ static bool spill_new(struct source *s, const struct source_options *opt, int fd
 	sp->file = -1;
 	sp->limit = opt->limit ? opt->limit : DEFAULT_LIMIT;
 	sp->stop = opt->stop;
+	sp->max_unpacked = opt->max_unpacked;
+	sp->over = opt->over;
 	sp->known = UINT64_MAX;
 	sp->piece_size = size && size < PIECE ? size : PIECE;
 	sp->in_cap = size && size < INPUT ? size : INPUT;
@@ -617,17 +657,44 @@ static void input_close(const struct source *s, int fd)
 		close(fd);
 }
 
+/*
+ * A copy of a small file: a page of memory, and one of the mappings that a process may have, is too much for each of
+ * very many. Returns false if it cannot be read so.
+ */
+static bool file_copy(struct source *s, int fd, size_t size)
+{
+	size_t n = 0;
+	ssize_t got;
+
+	s->copy = mem_alloc(size);
+	if (!s->copy)
+		return false;
+	while (n < size && (got = pread(fd, s->copy + n, size - n, (off_t)n)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return false;
+		n += (size_t)got;
+	}
+	s->data = s->copy;
+	s->size = n;
+	s->mapped = s->eof = true;
+	return true;
+}
+
 /* Shows the file itself. False where it cannot be mapped: then it is read. */
 static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
 {
 	void *p;
 
 	if (size > limit) {
-		source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+		fail_limit(s, limit);
 		size = limit;
 	}
 	if (size > SIZE_MAX)
 		return false;
+	if (size && size <= COPY_MAX && file_copy(s, fd, (size_t)size))
+		return true;
 	if (size) {
 		p = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p == MAP_FAILED)
@@ -639,11 +706,6 @@ static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
 	s->size = size;
 	s->mapped = s->eof = true;
 	return true;
-}
-
-static uint64_t product_capped(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
 /* A range for all that the input may turn out to be. */
@@ -667,6 +729,8 @@ static bool spill_begin(struct source *s, uint64_t size, enum packing packing)
 	s->spill->packing = packing;
 	if (packing == PACKING_NONE)
 		s->spill->known = size;
+	else
+		s->spill->packed = size;
 	return spill_buffers(s) && spill_range(s, size) &&
 	       (packing == PACKING_UNKNOWN || unpacker_open(s));
 }
@@ -778,7 +842,7 @@ static bool memory_set_up(struct source *s, const uint8_t *data, size_t size,
 		s->data = data;
 	if (packing == PACKING_NONE && !opt->read_size) {
 		if (size > limit)
-			source_fail(s, SPUR_ERR_LIMIT, "no bytes past the limit", "more");
+			fail_limit(s, limit);
 		s->size = size < limit ? size : limit;
 		s->mapped = s->eof = true;
 		return true;
@@ -838,5 +902,6 @@ void source_close(struct source *s)
 		munmap((void *)(uintptr_t)s->data, s->map_size);
 	if (s->spill)
 		spill_free(s);
+	mem_free(s->copy);
 	mem_free(s);
 }

@@ -24,12 +24,18 @@ struct source {
 		error; /* why it ended early (I/O error, damaged compression): code 0 where all is well */
 	bool replaced; /* a followed file ended because its name is another file's now, or nobody's */
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
+	uint8_t *copy; /* of a small file; NULL: it is mapped, or read in pieces */
 	struct source_spill *spill; /* NULL when mapped */
 };
+
+enum { UNPACKED_FREE = 256 << 20, UNPACKED_RATIO = 256 };
 
 struct source_options {
 	size_t read_size; /* 0: map where possible; else read in pieces of this many bytes (tests) */
 	uint64_t limit; /* most bytes to take (0: 1 TiB) */
+	/* Most bytes that packed data may unpack to; 0: UNPACKED_FREE, or UNPACKED_RATIO times its size if that is more. */
+	uint64_t max_unpacked;
+	bool *over; /* set if more bytes were there than max_unpacked allows; NULL: not wanted */
 	/*
 	 * A regular file is read in pieces, and its end is waited at until there is more, until it is cut (an error) or
 	 * replaced. Packed files are refused (SPUR_ERR_USAGE): behind their end nothing can be told. Pipes end as ever.

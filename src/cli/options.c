@@ -94,6 +94,12 @@ static const struct opt input_options[] = {
 	  .offset = offsetof(struct values, threads),
 	  .arg = "N",
 	  .help = "use so many processors at most (default: all)" },
+	{ .name = "max-unpacked",
+	  .type = OPT_U64,
+	  .offset = offsetof(struct values, open.max_unpacked),
+	  .arg = "SIZE",
+	  .help = "let packed input unpack to SIZE bytes at most (default: 256m, or 256 times the "
+		  "size of the file)" },
 	{ .name = "read-size",
 	  .type = OPT_U64,
 	  .offset = offsetof(struct values, read_size),

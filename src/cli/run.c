@@ -279,6 +279,8 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 		return EXIT_INTERRUPTED;
 	if (st == SPUR_FAIL)
 		return run_error(env->err);
+	if (trace_over_limit(env->trace))
+		return EXIT_UNREADABLE;
 	if (signals_stop)
 		return EXIT_CLEAN;
 	if (damaged)
@@ -302,7 +304,7 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 static enum spur_status run_close(struct output *o, struct pass_env *env, const struct values *v,
 				  enum spur_status st, bool *reader_left)
 {
-	bool keep = st != SPUR_FAIL && !(v->strict && env->lost);
+	bool keep = st != SPUR_FAIL && !(v->strict && env->lost) && !trace_over_limit(env->trace);
 
 	out_flush(&o->out);
 	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;

@@ -75,6 +75,8 @@ static enum spur_status open_directory(struct spur_trace *t, struct spur_error *
 static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 {
 	const struct source_options so = { .read_size = t->options.read_size,
+					   .max_unpacked = t->options.max_unpacked,
+					   .over = &t->over_limit,
 					   .follow = t->options.follow,
 					   .stop = t->options.stop };
 	const struct spur_format *url = format_of_url(t->path);

@@ -16,6 +16,7 @@
 
 enum {
 	MAX_FILES = 1 << 22,
+	SMALL_FILE_MAX = 256 << 20, /* bytes of a file of text */
 	COMM_LEN = 15,
 	SCORE_SURE = 100,
 	SCORE_TASKS = 80,
@@ -28,7 +29,7 @@ static const char *const suffixes[] = { "", ".gz", ".zst" };
 
 bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 {
-	const struct source_options so = { .stop = u->t->options.stop };
+	const struct source_options so = { .stop = u->t->options.stop, .limit = SMALL_FILE_MAX };
 	struct spur_error err = { 0 };
 	struct source *s = NULL;
 	char path[4400];

@@ -93,6 +93,15 @@ void trace_want(struct spur_trace *t, int64_t from, int64_t to)
 			   part_time(&t->parts[i], to));
 }
 
+bool trace_over_limit(const struct spur_trace *t)
+{
+	bool over = __atomic_load_n(&t->over_limit, __ATOMIC_RELAXED);
+
+	for (size_t i = 0; i < t->nparts; i++)
+		over |= trace_over_limit(t->parts[i].trace);
+	return over;
+}
+
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 {
 	char *copy = arena_strdup(&t->arena, path, strlen(path));

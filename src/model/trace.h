@@ -120,6 +120,7 @@ struct spur_trace {
 	struct diag_log diag; /* found while opening, or of no feed */
 	struct diag_log joined; /* diag and all feeds': made by trace_join_diag() */
 
+	bool over_limit; /* packed input was cut at spur_options.max_unpacked (atomic) */
 	uint64_t mem_failures; /* allocations for this trace that failed (mem_charge()); atomic */
 	struct merge *merge; /* of spur_next(); made at the first call */
 	struct source *source; /* the open file; NULL for a directory */
@@ -131,6 +132,9 @@ struct spur_trace {
  * mem_free(). NULL: no memory.
  */
 uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
+
+/* Input was not read because of spur_options.max_unpacked. */
+bool trace_over_limit(const struct spur_trace *t);
 
 /* An allocation for the trace failed: what was read since may lack a part. */
 static inline bool trace_short_of_memory(const struct spur_trace *t)

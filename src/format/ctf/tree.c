@@ -129,7 +129,9 @@ static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
 static enum spur_status file_open(struct ctf *c, const char *path, struct source **out,
 				  struct spur_error *err)
 {
-	const struct source_options o = { .read_size = c->t->options.read_size };
+	const struct source_options o = { .read_size = c->t->options.read_size,
+					  .max_unpacked = c->t->options.max_unpacked,
+					  .over = &c->t->over_limit };
 	const struct ctf_tar_file *m = c->archive ? archive_find(c->archive, path) : NULL;
 
 	if (m)

@@ -5,7 +5,7 @@
 enum {
 	RESYNC_RUN = 3, /* plausible records in a row */
 	MAX_LOST_FIRST = 64, /* LOST records looked past for a time */
-	CACHE_START = 64,
+	CACHE_START = 16, /* of each thread */
 	DEPTH_SURE = 512, /* below, a record's depth cannot be one of 1,024 more */
 	/* Magic, ENTRY or EXIT, no payload, depth below DEPTH_SURE. */
 	ORDINARY_MASK = MAGIC_MASK | 6 | DEPTH_SURE << 6,
@@ -250,6 +250,8 @@ static void finish(struct dat *d)
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/unreadable", dat_name(d), d->src->size,
 			 0, "%s", d->src->error.message);
 	uf->off = d->src->size;
+	mem_free(uf->cache.slots);
+	uf->cache = (struct addr_cache){ .mult = uf->cache.mult };
 	d->u->t->streams[uf->file->stream].size = d->src->size;
 }
 
@@ -624,6 +626,8 @@ static bool take_calls(struct dat *d)
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag)
 {
 	const struct source_options so = { .read_size = u->t->options.read_size,
+					   .max_unpacked = u->t->options.max_unpacked,
+					   .over = &u->t->over_limit,
 					   .stop = u->t->options.stop };
 	struct spur_error err = { 0 };
 	struct out path;
