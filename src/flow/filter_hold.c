@@ -294,10 +294,11 @@ static __attribute__((noinline)) bool hold_match_class(struct filter *f, struct 
 						       const struct spur_event *row)
 {
 	const struct frame_list list = { t->frames, t->n, frame_class };
-	const size_t found = t->n && t->frames[t->n - 1].cls == row->cls
-				     ? t->n
-				     : innermost_find(&t->index, &list, row->cls);
+	size_t found;
 
+	if (t->n && t->frames[t->n - 1].cls == row->cls)
+		return true;
+	found = innermost_find(&t->index, &list, row->cls);
 	while ((found || pair_is_outer(row, &t->spans)) && t->n > found)
 		frame_close(f, h, t, row->ts);
 	return found;

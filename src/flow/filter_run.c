@@ -250,10 +250,11 @@ static __attribute__((noinline)) bool scope_match_class(struct scope *s,
 							const struct spur_event *row)
 {
 	const struct frame_list list = { s->frames, s->n, frame_class };
-	const size_t found = s->n && s->frames[s->n - 1].cls == row->cls
-				     ? s->n
-				     : innermost_find(&s->index, &list, row->cls);
+	size_t found;
 
+	if (s->n && s->frames[s->n - 1].cls == row->cls)
+		return true;
+	found = innermost_find(&s->index, &list, row->cls);
 	while ((found || pair_is_outer(row, &s->spans)) && s->n > found)
 		scope_pop(s);
 	return found;
@@ -360,6 +361,7 @@ static bool scope_shows(const struct filter_run *r, const struct scope *s)
 /* Marks the row if its BEGIN was not shown. */
 static bool scope_end(const struct filter_run *r, struct scope *s, struct spur_event *row)
 {
+	uint32_t flags;
 	bool shown;
 
 	/*
@@ -368,8 +370,10 @@ static bool scope_end(const struct filter_run *r, struct scope *s, struct spur_e
 	 */
 	if (!scope_match(s, row))
 		return r->enabled && !s->out;
-	shown = r->enabled && !(s->frames[s->n - 1].flags & SCOPE_UNSEEN);
-	row->flags |= s->frames[s->n - 1].flags & SCOPE_GAP ? SPUR_F_GAP : 0;
+	flags = s->frames[s->n - 1].flags;
+	if (__builtin_expect(flags & SCOPE_GAP, 0))
+		row->flags |= SPUR_F_GAP;
+	shown = r->enabled && !(flags & SCOPE_UNSEEN);
 	scope_pop(s);
 	return shown;
 }
