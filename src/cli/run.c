@@ -15,8 +15,8 @@
 #include "cli/progress.h"
 #include "cli/report_diag.h"
 #include "cli/signals.h"
-#include "model/demangle.h"
 #include "cli/watch.h"
+#include "model/demangle.h"
 
 /* The data directory of uftrace where no trace is named: ./uftrace.data, or the current directory. */
 static const char *default_trace(void)

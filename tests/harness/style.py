@@ -8,7 +8,8 @@ out equal is a failure too, so that the list stays true. Paths of XRay logs begi
 Tested by them: SPEC uftrace/time-unit, SPEC uftrace/shown-levels (deep-maxstack), SPEC uftrace/range-column, SPEC uftrace/range-start
 and SPEC uftrace/range-end (filters), SPEC uftrace/small-negative, SPEC uftrace/enum-text and SPEC uftrace/string-text (args-*), SPEC uftrace/dump-seconds, SPEC uftrace/dump-perf,
 SPEC uftrace/dump-blank-line, SPEC uftrace/open-end, SPEC uftrace/recursion and SPEC uftrace/task-idle (report),
-SPEC uftrace/sample-time (flame.txt).
+SPEC uftrace/sample-time (flame.txt), SPEC uftrace/task-start (info-task.txt); SPEC uftrace/focus, SPEC uftrace/quiet-events,
+SPEC uftrace/off-events, SPEC uftrace/hidden-fork and SPEC uftrace/flat (own).
 SPEC xray/account-calls, SPEC xray/account-ranks, SPEC xray/account-seconds, SPEC xray/account-text, SPEC xray/account-csv.
 """
 import glob

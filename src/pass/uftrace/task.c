@@ -234,7 +234,8 @@ bool style_is_outside(const struct style *s, const struct style_task *t,
 {
 	enum style_source from = style_source_of(s, row);
 
-	if (t->hidden)
+	if (t->hidden ||
+	    (s->opt->no_callsite && row->kind == SPUR_INSTANT && row->id == UFTRACE_EV_CALLSITE))
 		return true;
 	if (t->user_count || !s->data)
 		return false;
