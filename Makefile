@@ -122,10 +122,15 @@ $(BUILD)/spur.pc: spur.pc.in Makefile FORCE
 	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' $< > $@
 
 MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
-COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+# Debian's zsh looks for those of packages in vendor-completions.
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
+ZSH_COMPLETIONS := $(DESTDIR)$(ZSH_DIR)
+FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
 install: all man $(BUILD)/spur.pc
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(MANDIR) $(COMPLETIONS)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(MANDIR) \
+		$(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	install -m 755 $(BUILD)/spur $(DESTDIR)$(PREFIX)/bin/spur
 	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
 	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
@@ -134,12 +139,15 @@ install: all man $(BUILD)/spur.pc
 	install -m 644 $(BUILD)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.a
 	install -m 644 $(BUILD)/spur.pc $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	install -m 644 $(BUILD)/man/*.1 $(MANDIR)
-	$(BUILD)/spur completion bash > $(COMPLETIONS)/spur
+	$(BUILD)/spur completion bash > $(BASH_COMPLETIONS)/spur
+	$(BUILD)/spur completion zsh > $(ZSH_COMPLETIONS)/_spur
+	$(BUILD)/spur completion fish > $(FISH_COMPLETIONS)/spur.fish
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
-	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS))) $(COMPLETIONS)/spur
+	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
+	rm -f $(BASH_COMPLETIONS)/spur $(ZSH_COMPLETIONS)/_spur $(FISH_COMPLETIONS)/spur.fish
 
 # ---- tests
 

@@ -88,6 +88,9 @@ def check_pages(t, root):
         t.verdict("install/%s.1" % page, why)
     completion = os.path.join(root, "usr/share/bash-completion/completions/spur")
     r = t.run(["bash", "-n", completion], limit=False)
+    for path in ("zsh/site-functions/_spur", "fish/vendor_completions.d/spur.fish"):
+        text = core.read(os.path.join(root, "usr/share", path))
+        t.verdict("install/" + os.path.basename(path), None if text and b"report" in text else "missing or empty")
     t.verdict("install/completion", None if r.code == 0 and os.path.getsize(completion) else r.err.decode() or "empty")
 
 
