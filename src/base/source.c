@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "base/err.h"
+#include "base/libc.h"
 #include "base/mem.h"
 #include "base/unpack.h"
 
@@ -89,13 +90,6 @@ struct source_spill {
 	size_t zst_wants; /* bytes of input up to the end of a block and of the header behind it */
 };
 
-static const char *why(int error)
-{
-	const char *s = strerrordesc_np(error);
-
-	return s ? s : "an unknown error";
-}
-
 static void source_fail(struct source *s, enum spur_error_code code, const char *expected,
 			const char *found)
 {
@@ -152,7 +146,7 @@ static bool file_is_cut(struct source *s, off_t *at, struct stat *st)
 {
 	*at = lseek(s->spill->fd, 0, SEEK_CUR);
 	if (*at < 0 || fstat(s->spill->fd, st)) {
-		source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
+		source_fail(s, SPUR_ERR_IO, "more bytes", error_text(errno));
 		return true;
 	}
 	if (st->st_size < *at)
@@ -206,7 +200,7 @@ static size_t input_read(struct source *s, void *buf, size_t size)
 		if (n == 0 && (!sp->follow || !file_wait(s)))
 			return 0;
 		if (n < 0 && errno != EAGAIN && errno != EINTR) {
-			source_fail(s, SPUR_ERR_IO, "more bytes", why(errno));
+			source_fail(s, SPUR_ERR_IO, "more bytes", error_text(errno));
 			return 0;
 		}
 	}
@@ -437,12 +431,12 @@ static bool range_reserve(struct source *s, uint64_t want)
 	sp->file = temp_file_open();
 	if (sp->file < 0) {
 		source_fail(s, SPUR_ERR_IO,
-			    "room for a temporary file in $TMPDIR, /var/tmp or /tmp", why(errno));
+			    "room for a temporary file in $TMPDIR, /var/tmp or /tmp", error_text(errno));
 		return false;
 	}
 	for (;; want = want / 2 / page * page) {
 		if (want < page) {
-			source_fail(s, SPUR_ERR_MEMORY, "a range of addresses", why(errno));
+			source_fail(s, SPUR_ERR_MEMORY, "a range of addresses", error_text(errno));
 			return false;
 		}
 		p = mmap(NULL, want, PROT_READ, MAP_SHARED | MAP_NORESERVE, sp->file, 0);
@@ -473,7 +467,7 @@ static bool spill_append(struct source *s, size_t len)
 		if (n >= 0) {
 			done += (size_t)n;
 		} else if (errno != EINTR) {
-			source_fail(s, SPUR_ERR_IO, "room for a temporary file", why(errno));
+			source_fail(s, SPUR_ERR_IO, "room for a temporary file", error_text(errno));
 			break;
 		}
 	}
@@ -772,7 +766,7 @@ static bool source_set_up(struct source *s, int fd, const struct source_options 
 	struct stat st;
 
 	if (fstat(fd, &st)) {
-		source_fail(s, SPUR_ERR_IO, "a file", why(errno));
+		source_fail(s, SPUR_ERR_IO, "a file", error_text(errno));
 		return false;
 	}
 	if (S_ISDIR(st.st_mode)) {
@@ -819,7 +813,7 @@ enum spur_status source_open(struct source **out, const char *path,
 	if (strcmp(path, "-") != 0)
 		fd = input_open(path);
 	if (fd < 0)
-		source_fail(s, SPUR_ERR_IO, "a file", why(errno));
+		source_fail(s, SPUR_ERR_IO, "a file", error_text(errno));
 	if (fd >= 0 && source_set_up(s, fd, opt ? opt : &none)) {
 		*out = s;
 		return SPUR_OK;

@@ -40,7 +40,7 @@ struct opt {
 	size_t offset; /* of the field in struct values */
 	const char *arg; /* name of the argument in help; NULL for flags */
 	const char *help; /* one sentence */
-	const char *const *choices; /* NULL-ended */
+	const char *const *choices; /* NULL-ended; of an OPT_STRING: what completion offers */
 	int value; /* OPT_FILTER */
 	bool (*call)(struct values *v, const char *text);
 	bool hidden; /* not in help: tests and compatibility */

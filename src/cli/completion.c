@@ -1,13 +1,91 @@
 /* Completion scripts. See help.h. */
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/help.h"
+#include "format/format.h"
 
 /* What the option tables give to one script. */
 struct script {
 	struct out *out;
 	const struct spur_cmd *cmd;
 };
+
+/* The first list like "total,self,calls" in a text; empty if there is none. */
+static struct text listed_words(const char *text)
+{
+	while (*text) {
+		const size_t word = strcspn(text, " ");
+		const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-,");
+
+		if (memchr(text, ',', n) && n > 2 && text[n - 1] != ',')
+			return text_make(text, n);
+		text += word + (text[word] == ' ');
+	}
+	return text_make("", 0);
+}
+
+static bool find_fields(void *self, const char *title, const struct opt *opt)
+{
+	const struct opt **found = self;
+
+	(void)title;
+	if (strcmp(opt->name, "fields") == 0)
+		*found = opt;
+	return !*found;
+}
+
+/* The columns that an option's help lists; those to sort by are those of --fields where it lists none. */
+static struct text column_words(const struct spur_cmd *cmd, const struct opt *opt)
+{
+	const struct opt *fields = NULL;
+	struct text t = listed_words(opt->help);
+
+	if (!t.len && strcmp(opt->name, "sort") == 0)
+		opt_each(cmd, find_fields, &fields);
+	return fields ? listed_words(fields->help) : t;
+}
+
+static void word_out(struct out *o, const char *word, size_t len, bool lower)
+{
+	out_char(o, ' ');
+	for (size_t i = 0; i < len; i++)
+		out_char(o, lower && word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] | 32)
+								       : word[i]);
+}
+
+/* Appends the values that an option may have, a blank before each. Returns false if they are not known. */
+static bool option_words(struct out *o, const struct spur_cmd *cmd, const struct opt *opt)
+{
+	const size_t had = o->len;
+
+	if (opt->choices) {
+		for (int i = 0; opt->choices[i]; i++)
+			word_out(o, opt->choices[i], strlen(opt->choices[i]), false);
+	} else if (strcmp(opt->name, "input-format") == 0) {
+		for (size_t i = 0; spur_formats[i]; i++)
+			word_out(o, spur_formats[i]->name, strlen(spur_formats[i]->name), false);
+	} else if (strcmp(opt->name, "kind") == 0) {
+		for (unsigned i = 0; i < SPUR_KINDS; i++)
+			word_out(o, spur_kind_name(i), strlen(spur_kind_name(i)), true);
+	} else if (opt->arg && strcmp(opt->arg, "LIST") == 0) {
+		struct text t = column_words(cmd, opt);
+
+		while (t.len) {
+			const char *comma = memchr(t.p, ',', t.len);
+			const size_t n = comma ? (size_t)(comma - t.p) : t.len;
+
+			word_out(o, t.p, n, false);
+			t = text_make(t.p + n + !!comma, t.len - n - !!comma);
+		}
+	}
+	return o->len > had;
+}
+
+static bool takes_function(const struct opt *opt)
+{
+	return opt->type == OPT_FILTER && opt->arg && strcmp(opt->arg, "FUNC") == 0;
+}
 
 static bool bash_name(void *self, const char *title, const struct opt *opt)
 {
@@ -19,26 +97,57 @@ static bool bash_name(void *self, const char *title, const struct opt *opt)
 	return true;
 }
 
-static bool bash_choices(void *self, const char *title, const struct opt *opt)
+static void bash_case(const struct script *s, const struct opt *opt)
+{
+	out_printf(s->out, "\t%s:--%s", s->cmd->name, opt->name);
+	if (opt->letter)
+		out_printf(s->out, "|%s:-%c", s->cmd->name, opt->letter);
+	out_str(s->out, ") ");
+}
+
+static bool bash_values(void *self, const char *title, const struct opt *opt)
 {
 	const struct script *s = self;
+	struct out words;
 
 	(void)title;
-	if (opt->hidden || opt->type != OPT_CHOICE)
+	if (opt->hidden || !opt->arg)
 		return true;
-	out_printf(s->out, "\t%s:--%s) words=\"", s->cmd->name, opt->name);
-	for (int i = 0; opt->choices[i]; i++)
-		out_printf(s->out, "%s%s", i ? " " : "", opt->choices[i]);
-	out_str(s->out, "\" ;;\n");
+	out_to_memory(&words);
+	if (takes_function(opt)) {
+		bash_case(s, opt);
+		out_str(s->out, "names=1 ;;\n");
+	} else if (option_words(&words, s->cmd, opt)) {
+		bash_case(s, opt);
+		out_str(s->out, "words=\"");
+		out_bytes(s->out, words.buf + 1, words.len - 1);
+		out_str(s->out, "\" ;;\n");
+	}
+	out_free(&words);
 	return true;
 }
+
+/*
+ * The functions of the trace that the words name, else of ./uftrace.data: the first column of the report, whose fields
+ * have quotes where they have commas.
+ */
+static const char names_of_trace[] =
+	"_spur_functions()\n{\n"
+	"\tlocal word trace=uftrace.data\n"
+	"\tfor word in \"$@\"; do\n"
+	"\t\tcase $word in -*) ;; *) [ -e \"$word\" ] && trace=$word && break ;; esac\n"
+	"\tdone\n"
+	"\ttimeout 3 spur report --quiet --csv --fields=function \"$trace\" 2>/dev/null </dev/null |\n"
+	"\t\tsed -e 1d -e 's/^\"\\(\\([^\"]\\|\"\"\\)*\\)\"$/\\1/' -e '/^(/d'\n}\n";
 
 void completion_bash(struct out *o, const struct spur_cmd *cmd)
 {
 	(void)cmd;
-	out_str(o, "# bash completion of spur\n_spur()\n{\n"
+	out_str(o, "# bash completion of spur\n");
+	out_str(o, names_of_trace);
+	out_str(o, "_spur()\n{\n"
 		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
-		   "cmd=${COMP_WORDS[1]} words=\n"
+		   "cmd=${COMP_WORDS[1]} words= names= head IFS=$' \\t\\n'\n"
 		   "\tif [ \"$cur\" = = ]; then cur=; elif [ \"$prev\" = = ]; then "
 		   "prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
 		   "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords=\"");
@@ -48,7 +157,7 @@ void completion_bash(struct out *o, const struct spur_cmd *cmd)
 		   "\"$cur\"))\n\t\treturn\n\tfi\n"
 		   "\tcase $cmd:$prev in\n");
 	for (size_t i = 0; spur_cmds[i]; i++)
-		opt_each(spur_cmds[i], bash_choices, &(struct script){ o, spur_cmds[i] });
+		opt_each(spur_cmds[i], bash_values, &(struct script){ o, spur_cmds[i] });
 	out_str(o, "\t*) case $cur in\n\t-*) case $cmd in\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		out_printf(o, "\t\t%s) words=\"", spur_cmds[i]->name);
@@ -56,7 +165,12 @@ void completion_bash(struct out *o, const struct spur_cmd *cmd)
 		out_str(o, "\" ;;\n");
 	}
 	out_str(o, "\t\tesac ;;\n\tesac ;;\n\tesac\n"
-		   "\tif [ -n \"$words\" ]; then COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+		   "\tif [ -n \"$names\" ]; then\n\t\tIFS=$'\\n'\n"
+		   "\t\tCOMPREPLY=($(_spur_functions \"${COMP_WORDS[@]:2}\" | "
+		   "while read -r head; do\n"
+		   "\t\t\tcase $head in \"$cur\"*) printf '%q\\n' \"$head\" ;; esac\n\t\tdone))\n"
+		   "\telif [ -n \"$words\" ]; then\n\t\thead=${cur%\"${cur##*,}\"}\n"
+		   "\t\tCOMPREPLY=($(compgen -P \"$head\" -W \"$words\" -- \"${cur##*,}\"))\n"
 		   "\telse COMPREPLY=($(compgen -f -- \"$cur\")); fi\n}\n"
 		   "complete -o filenames -o bashdefault -F _spur spur\n");
 }
@@ -74,6 +188,26 @@ static void quoted(struct out *o, const char *s, bool zsh)
 	}
 }
 
+/* What completes the value of an option. */
+static void zsh_values(const struct script *s, const struct opt *opt)
+{
+	struct out words;
+
+	out_to_memory(&words);
+	if (takes_function(opt)) {
+		out_str(s->out, "_spur_names");
+	} else if (option_words(&words, s->cmd, opt)) {
+		const bool list = strcmp(opt->arg, "LIST") == 0;
+
+		out_str(s->out, list ? "_values -s , value" : "(");
+		out_bytes(s->out, words.buf + !list, words.len - !list);
+		out_str(s->out, list ? "" : ")");
+	} else if (opt->type == OPT_STRING) {
+		out_str(s->out, "_files");
+	}
+	out_free(&words);
+}
+
 static bool zsh_option(void *self, const char *title, const struct opt *opt)
 {
 	const struct script *s = self;
@@ -88,11 +222,7 @@ static bool zsh_option(void *self, const char *title, const struct opt *opt)
 		out_str(s->out, ":");
 		quoted(s->out, opt->arg, true);
 		out_str(s->out, ":");
-		for (int i = 0; opt->type == OPT_CHOICE && opt->choices[i]; i++)
-			out_printf(s->out, "%s%s%s", i ? " " : "(", opt->choices[i],
-				   opt->choices[i + 1] ? "" : ")");
-		if (opt->type == OPT_STRING)
-			out_str(s->out, "_files");
+		zsh_values(s, opt);
 	}
 	out_str(s->out, "' \\\n");
 	return true;
@@ -101,7 +231,12 @@ static bool zsh_option(void *self, const char *title, const struct opt *opt)
 void completion_zsh(struct out *o, const struct spur_cmd *cmd)
 {
 	(void)cmd;
-	out_str(o, "#compdef spur\n_spur() {\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a "
+	out_str(o, "#compdef spur\n");
+	out_str(o, names_of_trace);
+	out_str(o, "_spur_names() {\n\tlocal -a names\n"
+		   "\tnames=(\"${(@f)$(_spur_functions \"${words[@]:1}\")}\")\n"
+		   "\tcompadd -a names\n}\n");
+	out_str(o, "_spur() {\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a "
 		   "commands=(\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		out_printf(o, "\t\t\t'%s:", spur_cmds[i]->name);
@@ -122,6 +257,7 @@ void completion_zsh(struct out *o, const struct spur_cmd *cmd)
 static bool fish_option(void *self, const char *title, const struct opt *opt)
 {
 	const struct script *s = self;
+	struct out words;
 
 	(void)title;
 	if (opt->hidden)
@@ -132,9 +268,15 @@ static bool fish_option(void *self, const char *title, const struct opt *opt)
 		out_printf(s->out, " -s %c", opt->letter);
 	if (opt->arg)
 		out_str(s->out, " -r");
-	for (int i = 0; opt->type == OPT_CHOICE && opt->choices[i]; i++)
-		out_printf(s->out, "%s%s%s", i ? " " : " -f -a '", opt->choices[i],
-			   opt->choices[i + 1] ? "" : "'");
+	out_to_memory(&words);
+	if (opt->arg && takes_function(opt)) {
+		out_str(s->out, " -f -a '(__spur_functions)'");
+	} else if (opt->arg && option_words(&words, s->cmd, opt)) {
+		out_str(s->out, " -f -a '");
+		out_bytes(s->out, words.buf + 1, words.len - 1);
+		out_char(s->out, '\'');
+	}
+	out_free(&words);
 	out_str(s->out, " -d '");
 	quoted(s->out, opt->help, false);
 	out_str(s->out, "'\n");
@@ -144,6 +286,13 @@ static bool fish_option(void *self, const char *title, const struct opt *opt)
 void completion_fish(struct out *o, const struct spur_cmd *cmd)
 {
 	(void)cmd;
+	out_str(o, "function __spur_functions\n\tset -l trace uftrace.data\n"
+		   "\tfor word in (commandline -opc)[3..]\n"
+		   "\t\tif not string match -q -- '-*' $word; and test -e $word\n"
+		   "\t\t\tset trace $word\n\t\t\tbreak\n\t\tend\n\tend\n"
+		   "\ttimeout 3 spur report --quiet --csv --fields=function $trace 2>/dev/null "
+		   "</dev/null |\n"
+		   "\t\tsed -e 1d -e 's/^\"\\(\\([^\"]\\|\"\"\\)*\\)\"$/\\1/' -e '/^(/d'\nend\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		out_printf(o, "complete -c spur -n __fish_use_subcommand -f -a %s -d '",
 			   spur_cmds[i]->name);

@@ -19,7 +19,9 @@ const char spur_description[] =
 	"session of LTTng's relay daemon. Files compressed by gzip, zstd, xz or bzip2 are read as they are. "
 	"Damage "
 	"never ends reading: it is located, counted and told on standard error, and the rest is "
-	"shown.";
+	"shown.\n"
+	"On a terminal the output goes through a pager ($SPUR_PAGER, $PAGER or less), and lines are "
+	"drawn with ASCII if the locale has no UTF-8.";
 
 const struct spur_cmd *cmd_find(const char *name)
 {

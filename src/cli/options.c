@@ -10,6 +10,7 @@ static const char *const match_words[] = { "regex", "glob", "exact", "simple",
 static const char *const color_words[] = {
 	"auto", "always", "never", "yes", "no", NULL
 }; /* enum choice_color */
+static const char *const style_words[] = { "uftrace", "llvm-xray", "babeltrace2", "spur", NULL };
 static const char *const time_words[] = { "rel", "abs", "raw", NULL }; /* enum pass_time */
 
 static bool set_trace(struct values *v, const char *text)
@@ -333,6 +334,7 @@ static const struct opt output_options[] = {
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, pass.style),
 	  .arg = "NAME",
+	  .choices = style_words,
 	  .need = TAKES_STYLE,
 	  .help = "lay it out as another tool does: uftrace, llvm-xray, babeltrace2 (cat, of "
 		  "CTF)" },

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/libc.h"
 #include "cli/signals.h"
 
 static enum spur_status output_exists(const char *path, struct spur_error *err)
@@ -72,11 +73,9 @@ static enum spur_status output_name(const struct output *o, struct spur_error *e
 	if (o->force) {
 		rc = rename(o->temp, o->path);
 	} else {
-		rc = renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE);
+		rc = rename_new(AT_FDCWD, o->temp, o->path);
 		if (rc != 0 && errno == EEXIST)
 			return output_exists(o->path, err);
-		if (rc != 0 && (errno == EINVAL || errno == ENOSYS))
-			rc = rename(o->temp, o->path);
 	}
 	return rc == 0 ? SPUR_OK : err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 }

@@ -1,6 +1,6 @@
 /*
- * A pager for output on a terminal, as git has one: $SPUR_PAGER, else $PAGER, else less if there is one; none where that is
- * empty or "cat". less gets LESS=FRX unless it is set: it ends by itself where one screen is enough.
+ * A pager for output on a terminal, as git has one: $SPUR_PAGER, else $PAGER, else less if there is one; none where
+ * that is empty or "cat". less gets LESS=FRX unless it is set: it ends by itself where one screen is enough.
  */
 #ifndef SPUR_CLI_PAGER_H
 #define SPUR_CLI_PAGER_H

@@ -123,6 +123,22 @@ static bool run_color(const struct values *v)
 	       !(term && strcmp(term, "dumb") == 0);
 }
 
+/*
+ * The terminal's locale has no UTF-8. Files and pipes get the same bytes in every locale: who reads them
+ * later may have another one.
+ */
+static bool run_ascii(const struct values *v)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	const char *locale = NULL;
+
+	if (v->output || !isatty(STDOUT_FILENO))
+		return false;
+	for (size_t i = 0; i < 3 && !(locale && *locale); i++)
+		locale = getenv(names[i]);
+	return !locale || !(strcasestr(locale, "utf-8") || strcasestr(locale, "utf8"));
+}
+
 static unsigned run_width(const struct values *v)
 {
 	struct winsize w;
@@ -178,6 +194,7 @@ static enum spur_status run_settle(struct values *v)
 	p->trace_off = v->filter.trace_off;
 	p->demangle = v->demangle;
 	p->color = run_color(v);
+	p->ascii = run_ascii(v);
 	p->width = run_width(v);
 	v->open.demangle = v->demangle;
 	v->open.call_libraries = p->libname;

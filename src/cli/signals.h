@@ -39,8 +39,8 @@ void signals_release(void);
  */
 void signals_pager(pid_t pid);
 /*
- * Ends the output to the pager and waits for it; nothing without a pager. Does not return if the process was interrupted
- * meanwhile.
+ * Ends the output to the pager and waits for it; nothing without a pager. Does not return if the process was
+ * interrupted meanwhile.
  */
 void signals_wait_pager(void);
 

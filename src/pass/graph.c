@@ -105,6 +105,7 @@ static bool text_node(void *self, uint32_t id, size_t depth, bool last)
 	struct graph *g = self;
 	const struct tree_node *n = &g->tree->nodes[id];
 	size_t levels = depth > LEVELS ? LEVELS : depth;
+	const bool ascii = g->env->opt->ascii;
 
 	if (depth <= LEVELS)
 		g->bars = (g->bars & (((uint64_t)1 << depth) - 1)) | (uint64_t)!last << depth;
@@ -114,9 +115,9 @@ static bool text_node(void *self, uint32_t id, size_t depth, bool last)
 	g->lines++;
 	text_numbers(g, n, g->columns, g->ncolumns);
 	for (size_t k = 2; k < levels; k++)
-		out_str(g->env->out, g->bars >> k & 1 ? "│ " : "  ");
+		out_str(g->env->out, !(g->bars >> k & 1) ? "  " : ascii ? "| " : "│ ");
 	if (depth > 1)
-		out_str(g->env->out, last ? "└ " : "├ ");
+		out_str(g->env->out, ascii ? (last ? "` " : "+ ") : last ? "└ " : "├ ");
 	out_clear(&g->scratch);
 	if (depth > LEVELS)
 		out_printf(&g->scratch, "[%zu] ", depth);

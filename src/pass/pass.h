@@ -49,6 +49,7 @@ struct pass_options {
 	int64_t sample_ns; /* flame: one sample each */
 	uint64_t limit;
 	unsigned width; /* terminal columns; 0: not a terminal */
+	bool ascii; /* lines are drawn with ASCII: a terminal whose locale has no UTF-8 */
 	int demangle; /* enum demangle_form */
 	int depth; /* -D as given */
 	int llvm; /* version of LLVM whose layout is meant; 0: the latest */

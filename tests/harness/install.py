@@ -88,12 +88,65 @@ def check_pages(t, root):
         t.verdict("install/%s.1" % page, why)
     completion = os.path.join(root, "usr/share/bash-completion/completions/spur")
     r = t.run(["bash", "-n", completion], limit=False)
+    for path in ("zsh/site-functions/_spur", "fish/vendor_completions.d/spur.fish"):
+        text = core.read(os.path.join(root, "usr/share", path))
+        t.verdict("install/" + os.path.basename(path), None if text and b"report" in text else "missing or empty")
     t.verdict("install/completion", None if r.code == 0 and os.path.getsize(completion) else r.err.decode() or "empty")
+
+
+def package_file(t, target, suffix):
+    """Path of what `make deb` or `make tarball` made; None after a failure."""
+    r = t.run(["make", "--no-print-directory", "QUIET=1", "BUILD=" + t.args.build, target], cwd=t.root, env={"HOME": "/tmp"},
+              timeout=300, limit=False)
+    path = r.out.decode().strip().rsplit("\n", 1)[-1]
+    if r.code or not path.endswith(suffix):
+        t.fail("install/" + target, "exit code %s: %.300s" % (r.code, r.err.decode("utf-8", "replace")))
+        return None
+    return os.path.join(t.root, path)
+
+
+def runs(t, program):
+    """None, or why an unpacked program does not work."""
+    trace = os.path.join(t.tests, "golden", "uftrace", "abc", "in")
+    mine, theirs = t.run([t.spur, "report", trace]), t.run([program, "report", trace])
+    return None if theirs.code == 0 and mine.out == theirs.out else "exit code %s: %.200r" % (theirs.code, theirs.err)
+
+
+def packages(t):
+    """What can be given to others: a Debian package, and an archive whose program needs the C library alone."""
+    with t.temp() as root:
+        path = package_file(t, "tarball", ".tar.gz")
+        if path:
+            t.run(["tar", "-C", root, "-xzf", path], limit=False)
+            program = glob.glob(os.path.join(root, "*", "bin", "spur"))
+            t.verdict("install/tarball", runs(t, program[0]) if program else "has no bin/spur")
+    if not shutil.which("dpkg-shlibdeps"):
+        t.skip("install/deb", "no dpkg-shlibdeps: tools/install-deps")
+        return
+    with t.temp() as root:
+        path = package_file(t, "deb", ".deb")
+        if not path:
+            return
+        t.run(["dpkg-deb", "-x", path, root], limit=False)
+        t.verdict("install/deb", runs(t, os.path.join(root, "usr/bin/spur")))
+        r = t.run(["dpkg-deb", "-f", path, "Package", "Depends"], limit=False)
+        t.verdict("install/deb control", None if re.fullmatch(rb"Package: spur\nDepends: .*libc6 .*libdw1.*\n", r.out) else "%r" % r.out)
+        if shutil.which("lintian"):
+            r = t.run(["lintian", "--allow-root", path], limit=False, timeout=120, env={"HOME": "/tmp"})
+            # The address is the packager's to give, by DEBEMAIL; long lists of columns cannot be broken.
+            wrong = [l for l in r.out.decode().splitlines() if l[:2] in ("E:", "W:") and "bogus-mail-host" not in l and "break line" not in l]
+            t.verdict("install/lintian", wrong[0] if wrong else None)
 
 
 def run(t):
     if t.wanted("install"):
-        t.later(one)
+        t.later(both)
+
+
+def both(t):
+    """One behind the other, as both write the manual below --build."""
+    one(t)
+    packages(t)
 
 
 def one(t):

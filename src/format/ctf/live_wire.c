@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/libc.h"
+
 enum { LOOK_MS = 50, CONNECT_MS = 10000 }; /* how often a stop is looked for; for a connection */
 
 int64_t wire_now(void)
@@ -38,9 +40,7 @@ bool wire_wrong(struct live_wire *w, const char *fmt, ...)
 
 static bool wire_failed(struct live_wire *w, const char *expected, int error)
 {
-	const char *s = strerrordesc_np(error);
-
-	return wire_wrong(w, "expected %s, found %s", expected, s ? s : "an unknown error");
+	return wire_wrong(w, "expected %s, found %s", expected, error_text(error));
 }
 
 static bool is_stopped(const struct live_wire *w)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "format/ctf/archive.h"
 #include "format/ctf/reader.h"
 
@@ -55,7 +56,7 @@ static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
 	bool good = true;
 
 	if (!d)
-		*why = strerrordesc_np(errno);
+		*why = error_text(errno);
 	while (d && good && (e = readdir(d)) != NULL) {
 		if (e->d_name[0] == '.' ||
 		    snprintf(full, sizeof(full), "%s/%s", path, e->d_name) >= PATH_ROOM ||

@@ -112,14 +112,17 @@ static bool reloc_get(const struct elf_map *e, Elf_Data *data, bool rela, int i,
 	return true;
 }
 
+/* Not in every <elf.h>. */
+enum { MACHINE_LOONGARCH = 258, LARCH_SUB8 = 52, LARCH_SUB64 = 56 };
+
 /* Those that subtract a place near the word, where another one adds the address. */
 static bool reloc_subtracts(const struct elf_map *e, uint32_t type)
 {
 	switch (e->f.head.e_machine) {
 	case EM_RISCV:
 		return type >= R_RISCV_SUB8 && type <= R_RISCV_SUB64;
-	case EM_LOONGARCH:
-		return type >= R_LARCH_SUB8 && type <= R_LARCH_SUB64;
+	case MACHINE_LOONGARCH:
+		return type >= LARCH_SUB8 && type <= LARCH_SUB64;
 	default:
 		return false;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/libc.h"
 #include "base/text.h"
 
 enum { FILES_MAX = 1 << 20, TRIES = 1000, DIGITS = 24 };
@@ -195,11 +196,9 @@ static enum spur_status file_name(const struct extract *x, struct extract_file *
 	if (x->force) {
 		rc = renameat(x->dir, f->temp, x->dir, f->name);
 	} else {
-		rc = renameat2(x->dir, f->temp, x->dir, f->name, RENAME_NOREPLACE);
+		rc = rename_new(x->dir, f->temp, f->name);
 		if (rc != 0 && errno == EEXIST)
 			return extract_exists(x, f->name, err);
-		if (rc != 0 && (errno == EINVAL || errno == ENOSYS))
-			rc = renameat(x->dir, f->temp, x->dir, f->name);
 	}
 	if (rc != 0)
 		return extract_fail(x, f->name, err);

@@ -193,7 +193,7 @@ static __attribute__((noinline)) char *put_prefix_any(char *p, const struct call
 		*p++ = ' ';
 	}
 	if (c->ncolumns)
-		p = put_str(p, "│ ");
+		p = put_str(p, c->env->opt->ascii ? "| " : "│ ");
 	if (depth > INDENT_MAX) {
 		p = put_blanks(p, (size_t)INDENT_MAX * 2);
 		*p++ = '[';
@@ -212,7 +212,7 @@ void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32
 		*p++ = ' ';
 		p = put_column(p, c, &row, NULL, c->columns[i], false);
 	}
-	p = put_str(p, " │ ");
+	p = put_str(p, c->env->opt->ascii ? " | " : " │ ");
 	pen->track = track;
 	pen->len = p - text <= CALLTEXT_QUICK ? (uint32_t)(p - text) : 0;
 	memcpy(pen->text, text, CALLTEXT_QUICK);
@@ -575,7 +575,8 @@ void calltext_header(const struct calltext *c)
 		out_printf(o, left ? "%-*s " : "%*s ", (int)c->widths[c->columns[i]],
 			   column_names[c->columns[i]]);
 	}
-	out_str(o, c->env->opt->color ? "│ call\033[0m\n" : "│ call\n");
+	out_str(o, c->env->opt->ascii ? "| call" : "│ call");
+	out_str(o, c->env->opt->color ? "\033[0m\n" : "\n");
 }
 
 void calltext_free(struct calltext *c)
