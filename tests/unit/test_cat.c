@@ -293,14 +293,14 @@ static void chrome_by_class(void **state)
 	expect(t, "chrome", (struct pass_options){ .time = TIME_RAW, .form = FORM_JSON },
 	       CHROME_HEAD ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.031,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"X\",\"ts\":0.032,\"pid\":5,\"tid\":5,\"name\":\"b\","
 			   "\"dur\":0.002}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.040,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5}" CHROME_TAIL("0"),
+			   ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("0"),
 	       "{\"to\":\"chrome\",\"lost\":4,\"losses\":[{\"kind\":\"END\",\"count\":4,\"what\":"
 	       "\"dropped\","
 	       "\"why\":\"an end whose begin is not in the data\"}]}\n");

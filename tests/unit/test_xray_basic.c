@@ -3,7 +3,7 @@
 
 #include "format/format.h"
 
-/* SPEC xray/basic-record: threads in chunks, each chunk in order; the pid from version 3 on */
+/* SPEC xray/byte-order, SPEC xray/basic-record: threads in chunks, each chunk in order; the pid from version 3 on */
 static void test_records(void **state)
 {
 	(void)state;
