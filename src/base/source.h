@@ -33,7 +33,10 @@ enum { UNPACKED_FREE = 256 << 20, UNPACKED_RATIO = 256 };
 struct source_options {
 	size_t read_size; /* 0: map where possible; else read in pieces of this many bytes (tests) */
 	uint64_t limit; /* most bytes to take (0: 1 TiB) */
-	/* Most bytes that packed data may unpack to; 0: UNPACKED_FREE, or UNPACKED_RATIO times its size if that is more. */
+	/*
+	 * Most bytes that packed data may unpack to; 0: UNPACKED_FREE, or UNPACKED_RATIO times its size if that is
+	 * more.
+	 */
 	uint64_t max_unpacked;
 	bool *over; /* set if more bytes were there than max_unpacked allows; NULL: not wanted */
 	/*
