@@ -96,7 +96,10 @@ struct spur_pass {
 	enum spur_status (*run)(struct pass_env *env);
 };
 
-/* For analyses of calls: notes that the events that passed are no calls, and which commands help. */
+/*
+ * For analyses of calls: notes that the trace's events are no calls, and which commands help. A
+ * filter that left none has its own notes.
+ */
 void pass_note_no_calls(struct pass_env *env, uint64_t events);
 
 /* NULL-ended; generated. */
