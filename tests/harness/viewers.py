@@ -22,6 +22,7 @@ EXCEPT = {
     "ctf/v11-encrypted": "cannot be read without its key",
     "fxt/ends-and-objects": "has async ends without a begin, on purpose",
     "uftrace/own-words-time": "has a least duration, which analyses apply to time off the CPU, too",
+    "xray/own-profile-throws": "has samples, as xray/profile",
     "xray/profile": "has samples, which the graph counts and Chrome JSON has no slices for",
 }
 
@@ -76,7 +77,7 @@ def check_event(e):
     if e["ph"] == "X":
         must("a dur of whole nanoseconds", e["dur"] >= 0 and e["dur"] * 1000 == int(e["dur"] * 1000))
     if e["ph"] in "bnestf":
-        must("an id", isinstance(e.get("id"), str))
+        must("an id", isinstance(e.get("id"), str) or isinstance(e.get("id2"), dict))
     if e["ph"] == "C":
         must("numbers", all(isinstance(v, NUMBERS) for v in e["args"].values()))
 
@@ -85,7 +86,7 @@ def check_async(events):
     """An async event ends one of its category, id and name that has begun."""
     open_ = collections.Counter()
     for e in sorted((e for e in events if e["ph"] in "be"), key=lambda e: e["ts"]):
-        key = e.get("cat"), e["id"], e["name"], e["pid"]
+        key = e.get("cat"), e.get("id") or json.dumps(e["id2"]), e["name"], e["pid"]
         open_[key] += 1 if e["ph"] == "b" else -1
         if open_[key] < 0:
             raise Wrong("an e of %s at %s ends nothing" % (key, e["ts"]))

@@ -142,7 +142,7 @@ static void text(void **state)
 	       "");
 	expect(t, "cat", (struct pass_options){ .form = FORM_CSV, .limit = 3, .no_args = true },
 	       "ts,kind,name,cat,pid,tid,cpu,dur,id,args,flags,stream,off\n"
-	       "1000,BEGIN,\"a\"\"\x1b\xff\",,1,2,,,,,,,0\n"
+	       "1000,BEGIN,\"a\"\"\\u001b\\udcff\",,1,2,,,,,,,0\n"
 	       "1001,INSTANT,b,net,1,2,,,,,,,0\n"
 	       "1002,COUNTER,b,,1,2,,,9,,,,0\n",
 	       "");
@@ -222,10 +222,11 @@ static void chrome_kinds(void **state)
 	       "\"bp\":\"e\"}"
 	       ",\n{\"ph\":\"i\",\"ts\":1.006,\"pid\":1,\"tid\":2,\"name\":\"b\",\"s\":\"t\","
 	       "\"args\":{\"lost\":77}}"
-	       ",\n{\"ph\":\"E\",\"ts\":1.007,\"pid\":1,\"tid\":2,\"args\":{\"x\":4096}}"
+	       ",\n{\"ph\":\"E\",\"ts\":1.007,\"pid\":1,\"tid\":2,"
+	       "\"name\":\"a\\\"\\u001b\\udcff\",\"args\":{\"x\":4096}}"
 	       ",\n{\"ph\":\"B\",\"ts\":1.002,\"pid\":1,\"tid\":3,\"name\":\"off "
 	       "CPU\",\"cat\":\"sched\",\"args\":{\"preempted\":false,\"cpu\":3}}"
-	       ",\n{\"ph\":\"E\",\"ts\":1.010,\"pid\":1,\"tid\":3}" CHROME_TAIL("0"),
+	       ",\n{\"ph\":\"E\",\"ts\":1.010,\"pid\":1,\"tid\":3,\"name\":\"off CPU\"}" CHROME_TAIL("0"),
 	       "spur: chrome: 2 events are not carried whole:\n"
 	       "               1  END           dropped   an end whose begin is not in the data\n"
 	       "               1  LOST          degraded  the format has no such kind: written as "
@@ -255,11 +256,11 @@ static void chrome_pairs(void **state)
 	       ",\n{\"ph\":\"B\",\"ts\":0.015,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"off "
 	       "CPU\",\"cat\":\"sched\",\"args\":{\"preempted\":false}}"
-	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5}"
-	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5}"
-	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5,\"name\":\"off CPU\"}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.025,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
-	       ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.055,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("5"),
 	       "{\"to\":\"chrome\",\"lost\":2,\"losses\":[{\"kind\":\"END\",\"count\":2,\"what\":"
 	       "\"dropped\","
