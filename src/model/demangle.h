@@ -35,8 +35,8 @@ struct demangled {
 struct demangled demangle_class(struct spur_trace *t, const char *raw);
 
 /*
- * Appends the name in full, as LLVM's tools of that version write it: since LLVM 15 template arguments that end together end
- * without blanks, `A<B<int>>`.
+ * Appends the name in full, as LLVM's tools of that version write it: since LLVM 15 template
+ * arguments that end together end without blanks, `A<B<int>>`.
  */
 void demangle_llvm(struct out *o, const char *name, size_t len, unsigned version);
 

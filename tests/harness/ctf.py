@@ -481,7 +481,7 @@ def bt_scalar(text):
     if re.fullmatch(r"0x[0-9a-f:]+", text):
         return int(text.replace(":", ""), 16)
     if re.fullmatch(r"-?\d+\.\d+", text):
-        return int(float(text)) if float(text).is_integer() else float(text)
+        return float(text)
     return text
 
 

@@ -136,6 +136,8 @@ def own_sums(t, trace):
         name = "off CPU" if n["function"] == "(off CPU)" else n["function"]
         paths[n["id"]] = paths[n["parent"]] + (name,)
         calls, total = out.get(paths[n["id"]], (0, 0))
+        # Time off the CPU whose end is not in the trace counts in no sum, but is a slice that begins.
+        calls += n["unfinished"] if name == "off CPU" else 0
         out[paths[n["id"]]] = (calls + n["calls"], None if total is None or n["unfinished"] else total + n["total"])
     return out
 
