@@ -566,7 +566,9 @@ bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout)
 
 	*out = r->rest.rows;
 	*nout = n;
-	r->rest.rows += n;
+	/* Without rows there may be no memory to point into. */
+	if (n)
+		r->rest.rows += n;
 	r->rest.count -= n;
 	return n;
 }

@@ -213,6 +213,25 @@ static void test_struct_align(void **state)
 	expect("1 INSTANT e1 (a=9 b=[x=291 y=31])\n");
 }
 
+/* A unit that is no power of two would make one of the structure's alignment. SPEC ctf-v11/bit-field */
+static void test_odd_unit(void **state)
+{
+	const struct spur_options plain = { 0 };
+
+	(void)state;
+	put_text("metadata",
+		 NATURAL SECTION("type1", "") EVENT(
+			 1, "{ type { parent = struct; fields = { { type { parent = gcc_bitfield; "
+			    "unit_size = 24; size = 12; align = 1; }, x } }; }, b }"));
+	packet(0, 0);
+	packet_end(0);
+	put_bytes("s");
+	assert_true(read_path(dir, &plain));
+	assert_non_null(
+		strstr(seen.buf,
+		       "`unit_size`: expected a power of two, at least the size (12), found 24"));
+}
+
 /* SPEC ctf-v11/byte-order: of text metadata it is that of the streams; SPEC ctf-v11/clock */
 static void test_byte_order(void **state)
 {
@@ -495,11 +514,13 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, dir_make, dir_remove)
-		TEST(test_header1),    TEST(test_header1_natural), TEST(test_header2),
-		TEST(test_sequence),   TEST(test_struct_align),	   TEST(test_byte_order),
-		TEST(test_event_size), TEST(test_packed),	   TEST(test_wrong_checksum),
-		TEST(test_cut),	       TEST(test_bad_packed),	   TEST(test_bombs),
-		TEST(test_encrypted),
+		TEST(test_header1),	 TEST(test_header1_natural),
+		TEST(test_header2),	 TEST(test_sequence),
+		TEST(test_struct_align), TEST(test_odd_unit),
+		TEST(test_byte_order),	 TEST(test_event_size),
+		TEST(test_packed),	 TEST(test_wrong_checksum),
+		TEST(test_cut),		 TEST(test_bad_packed),
+		TEST(test_bombs),	 TEST(test_encrypted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,9 +193,10 @@ static bool take_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 		return v11_fail(v->m, n ? n->at : body->at, v->err,
 				"`align`: expected a power of two, found %llu",
 				(unsigned long long)align) == SPUR_OK;
-	if (root == ROOT_BITFIELD && (!unit || size > unit))
+	if (root == ROOT_BITFIELD && (!unit || size > unit || unit & (unit - 1)))
 		return v11_fail(v->m, body->at, v->err,
-				"`unit_size`: expected at least the size (%llu), found %llu",
+				"`unit_size`: expected a power of two, at least the size (%llu), "
+				"found %llu",
 				(unsigned long long)size, (unsigned long long)unit) == SPUR_OK;
 	f->size = (uint32_t)size;
 	f->align = (uint32_t)align;
