@@ -118,11 +118,11 @@ enum spur_flag {
 struct spur_event {
 	int64_t ts; /* ns on the trace's own clock */
 	int64_t dur; /* ns: of a SPAN, a SAMPLE; of an END where pairing ran; else 0 */
-	uint64_t
-		id; /*
-		     * async, flow, counter id; code address or number of a function; number of LOST events; of a
-		     * BLOB that is whole by itself a number of its own, 0: it is a piece of the one of its name
-		     */
+	/*
+	 * Async, flow or counter id; code address or number of a function; number of LOST events. Of a
+	 * BLOB: its number if it is whole by itself, 0 if it is a piece of the blob of its name.
+	 */
+	uint64_t id;
 	uint64_t off; /* of the raw record in its stream, bytes */
 	uint32_t len; /* of the raw record with its payload, bytes */
 	uint32_t track;

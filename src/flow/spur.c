@@ -166,7 +166,7 @@ static bool have_arguments(struct spur_trace **out, const void *path, struct spu
 enum spur_status spur_open(struct spur_trace **out, const char *path,
 			   const struct spur_options *opt, struct spur_error *err)
 {
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 
 	err = err ? err : &ignored;
 	return have_arguments(out, path, err) ? trace_open(out, path, opt, NULL, err) : SPUR_FAIL;
@@ -175,7 +175,7 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 enum spur_status spur_open_several(struct spur_trace **out, const char *const *paths, size_t count,
 				   const struct spur_options *opt, struct spur_error *err)
 {
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 	bool good;
 
 	err = err ? err : &ignored;

@@ -404,7 +404,7 @@ static char *put_day(struct pen *pen, char *w, int64_t ns)
 	const struct babeltrace2_options *opt = pen->p->opt;
 	const uint64_t all = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
 	const time_t when = (time_t)(all / 1000000000);
-	struct tm tm;
+	struct tm tm = { 0 };
 	char *c = pen->clock;
 
 	if (when != pen->second) {

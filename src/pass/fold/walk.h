@@ -100,8 +100,9 @@ static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, s
 
 	if (!top)
 		return NULL;
-	*end = top->flags & PAIR_SPAN ? (struct walk_end){ .ts = top->end }
-				      : (struct walk_end){ last, true, top->flags & PAIR_SCHED };
+	*end = (struct walk_end){ last, true, top->flags & PAIR_SCHED };
+	if (top->flags & PAIR_SPAN)
+		*end = (struct walk_end){ .ts = top->end };
 	return pair_pop(s);
 }
 
