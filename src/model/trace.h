@@ -84,7 +84,8 @@ struct spur_trace {
 	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
 	/*
 	 * Each top track is that of a recording of its own, which ends when its own rows end; false where all tracks
-	 * are of one recording.
+	 * are of one recording. Of a joined trace this holds for those parts that say so; each other one is a
+	 * recording (join_recording()).
 	 */
 	bool tops_apart;
 	bool has_samples; /* events carry numbers (struct spur_format, samples); set by open() */
