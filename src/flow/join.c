@@ -41,6 +41,7 @@ struct join_part {
 	struct spur_trace *trace;
 	int64_t shift;
 	uint32_t number, first_stream;
+	uint32_t first_top; /* the first of its top tracks; SPUR_NONE: none yet */
 	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
 };
 
@@ -169,6 +170,8 @@ static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_
 	    !table_put(&j->tracks, id, home_of(p, own)) ||
 	    !table_put(&p->tracks, own, (uint64_t)id + 1))
 		return SPUR_NONE;
+	if (k.parent == SPUR_NONE && p->first_top == SPUR_NONE)
+		p->first_top = id;
 	return id;
 }
 
@@ -216,6 +219,23 @@ bool join_track_is_double(const struct spur_trace *t, uint32_t track)
 	is = track < j->doubles_cap && j->doubles[track];
 	pthread_mutex_unlock(&mutable->lock);
 	return is;
+}
+
+uint32_t join_recording(const struct spur_trace *t, uint32_t top)
+{
+	struct spur_trace *mutable = (struct spur_trace *)(uintptr_t)t;
+	const struct join *j = t->state;
+	const struct join_part *p;
+
+	if (!t->nparts)
+		return top;
+	p = &j->parts[table_get(&j->tracks, top) >> 32];
+	if (p->trace->tops_apart)
+		return top;
+	pthread_mutex_lock(&mutable->lock);
+	top = p->first_top;
+	pthread_mutex_unlock(&mutable->lock);
+	return top;
 }
 
 /* --- rows --- */
@@ -499,6 +519,7 @@ static enum spur_status open_parts(struct spur_trace *t, struct join *j, const c
 		struct join_part *p = &j->parts[i];
 
 		p->number = (uint32_t)i;
+		p->first_top = SPUR_NONE;
 		if (trace_open(&p->trace, paths[i], &t->options, t->strings, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 		j->n = i + 1;

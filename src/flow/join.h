@@ -32,4 +32,11 @@ enum spur_status join_open_run(struct spur_trace **out, const struct spur_trace 
  */
 bool join_track_is_double(const struct spur_trace *t, uint32_t track);
 
+/*
+ * Returns the track that stands for the recording that the top track `top` is of: where
+ * spur_trace.tops_apart says that there are several. Of a part of a joined trace that is one
+ * recording it is the same for all of the part's top tracks.
+ */
+uint32_t join_recording(const struct spur_trace *t, uint32_t top);
+
 #endif

@@ -20,6 +20,9 @@ static bool names_one_clock(const struct spur_trace *a, const struct spur_trace 
 
 	if (strcmp(x->name, y->name) != 0 || x->hz != y->hz || strcmp(x->name, "unknown") == 0)
 		return false;
+	/* Of a zero of its own only another trace of the format may be thought to have the same. */
+	if (x->own_zero || y->own_zero)
+		return a->format == b->format && x->own_zero == y->own_zero;
 	return a->format == b->format || is_kernel_clock(x->name);
 }
 

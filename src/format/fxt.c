@@ -133,6 +133,7 @@ static void set_clock(struct fxt *x)
 	c->derived = x->clocks_differ ? "the first initialization record; others differ"
 		     : x->clock_told  ? "the initialization record"
 				      : "there is no initialization record: a tick is a nanosecond";
+	c->own_zero = x->clock.base && !x->raw_time;
 	c->epoch_known =
 		x->base_time && x->base_time <= INT64_MAX && !(x->raw_time && x->clock.base);
 	c->epoch_ns = c->epoch_known ? (int64_t)x->base_time : 0;

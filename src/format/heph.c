@@ -77,6 +77,7 @@ static void set_clock(struct heph *h)
 	c->derived = "the format counts ns from the trace's epoch; its writer takes them from this "
 		     "clock";
 	c->hz = 1000000000;
+	c->own_zero = true;
 	c->epoch_known = h->epoch_seen && epoch <= INT64_MAX;
 	c->epoch_ns = c->epoch_known ? (int64_t)epoch : 0;
 	if (h->epoch_seen && !c->epoch_known)

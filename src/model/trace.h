@@ -50,6 +50,7 @@ struct clock_info {
 	const char *derived; /* how that is known, a sentence */
 	uint64_t hz; /* ticks per second in the records; 0: unknown, a tick counts as a ns */
 	bool ticks; /* ts and dur are ticks (options.raw_time); set by open() where hz is not 10^9 */
+	bool own_zero; /* times count from a zero of the trace's own, not from that of the clock `name` */
 	bool epoch_known;
 	int64_t epoch_ns; /* add to ts for ns since 1970 UTC */
 	int64_t epoch_error_ns; /* how far off that may be */
@@ -84,7 +85,8 @@ struct spur_trace {
 	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
 	/*
 	 * Each top track is that of a recording of its own, which ends when its own rows end; false where all tracks
-	 * are of one recording.
+	 * are of one recording. Of a joined trace this holds for those parts that say so; each other one is a
+	 * recording (join_recording()).
 	 */
 	bool tops_apart;
 	bool has_samples; /* events carry numbers (struct spur_format, samples); set by open() */

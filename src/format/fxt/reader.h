@@ -72,7 +72,8 @@ struct fxt_string {
 
 struct fxt_clock {
 	uint64_t hz, base;
-	uint64_t num, den, inverse, twice; /* ns = (ticks - base) * num / den; 2^64 / den; 2 den */
+	uint64_t num, den, inverse, twice; /* ns = (ticks - base) * num / den + ahead; 2^64 / den; 2 den */
+	int64_t ahead; /* ns from the time of day at the trace's zero to that at `base` */
 	bool plain; /* ns are ticks */
 };
 
@@ -329,8 +330,8 @@ static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int
 	n = (uint64_t)((unsigned __int128)product * c->inverse >> 64);
 	rest = product - n * c->den;
 	n += (uint64_t)(rest >= c->den) + (uint64_t)(rest >= c->twice);
-	*ns = (int64_t)n;
-	return *ns >= 0;
+	*ns = (int64_t)(n + (uint64_t)c->ahead);
+	return ((int64_t)n | *ns) >= 0;
 }
 
 /* names.c: tracks are SPUR_NONE, other results false, where memory is out */

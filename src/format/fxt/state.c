@@ -27,20 +27,23 @@ int64_t fxt_clock_ns(const struct fxt_clock *c, uint64_t ticks, bool *clamped)
 	const bool before = !c->plain && ticks < c->base;
 	const uint64_t far = c->plain ? ticks : before ? c->base - ticks : ticks - c->base;
 	unsigned __int128 ns = far;
+	__int128 wide;
+	int64_t sum;
 
 	if (!c->plain && !before && far <= INT64_MAX) {
 		const int64_t small = scale_ns_u(&s, far);
 
-		if (small < INT64_MAX)
-			return small;
+		if (small < INT64_MAX && !__builtin_add_overflow(small, c->ahead, &sum))
+			return sum;
 	}
 	if (!c->plain)
 		ns = (ns * s.num + (before ? s.den - 1 : 0)) / s.den;
-	if (ns > INT64_MAX) {
+	wide = (before ? -(__int128)ns : (__int128)ns) + (c->plain ? 0 : c->ahead);
+	if (wide > INT64_MAX || wide < -INT64_MAX) {
 		*clamped = true;
-		ns = INT64_MAX;
+		return wide < 0 ? -INT64_MAX : INT64_MAX;
 	}
-	return before ? -(int64_t)ns : (int64_t)ns;
+	return (int64_t)wide;
 }
 
 /* --- where things are --- */
@@ -286,6 +289,15 @@ uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigne
 
 /* --- tables --- */
 
+/* SPEC fxt/init-base: clocks that tell the time of day at their base are related by it to the first */
+static void clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base_time)
+{
+	if (!base_time || !x->base_time || base_time > INT64_MAX || x->base_time > INT64_MAX)
+		return;
+	c->ahead = (int64_t)base_time - (int64_t)x->base_time;
+	c->plain &= x->raw_time || !c->ahead;
+}
+
 /* SPEC fxt/ticks-zero: a clock that does not tick is none; SPEC fxt/init-again: a later one holds from there on */
 bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
 {
@@ -296,6 +308,7 @@ bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
 	p->timed = true;
 	fxt_clock_set(&p->clock, s->value, s->extended ? s->more[0] : 0, x->raw_time);
 	if (x->clock_told) {
+		clock_relate(x, &p->clock, s->extended ? s->more[1] : 0);
 		x->clocks_differ |= p->clock.hz != x->clock.hz;
 		return true;
 	}

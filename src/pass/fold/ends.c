@@ -1,9 +1,12 @@
 /* See ends.h. */
 #include "pass/fold/ends.h"
 
+#include "flow/join.h"
+
 enum { PARENTS = 64 };
 
-static uint32_t top_of(const struct spur_trace *t, uint32_t track)
+/* The top track that stands for the recording that the track is of. */
+static uint32_t recording_of(const struct spur_trace *t, uint32_t track)
 {
 	for (int i = 0; i < PARENTS; i++) {
 		const struct spur_track *k = spur_track(t, track);
@@ -12,7 +15,7 @@ static uint32_t top_of(const struct spur_trace *t, uint32_t track)
 			break;
 		track = k->parent;
 	}
-	return track;
+	return join_recording(t, track);
 }
 
 void ends_begin(struct ends *e, const struct spur_trace *t)
@@ -30,7 +33,7 @@ void ends_free(struct ends *e)
 	*e = (struct ends){ 0 };
 }
 
-/* Returns the place of the track's top in `of_top`; NULL if out of memory. */
+/* Returns the place of the track's recording in `of_top`; NULL if out of memory. */
 static int64_t *end_place(struct ends *e, uint32_t track)
 {
 	const size_t before = e->ntops;
@@ -40,7 +43,7 @@ static int64_t *end_place(struct ends *e, uint32_t track)
 					     sizeof(*e->tops), SIZE_MAX / 16))
 		return NULL;
 	if (!e->tops[track])
-		e->tops[track] = top_of(e->trace, track) + 1;
+		e->tops[track] = recording_of(e->trace, track) + 1;
 	top = e->tops[track] - 1;
 	if (top >= e->ntops && !mem_grow((void **)&e->of_top, &e->ntops, (size_t)top + 1,
 					 sizeof(*e->of_top), SIZE_MAX / 16))

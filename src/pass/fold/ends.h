@@ -1,6 +1,7 @@
 /*
  * When the data ends, for calls that are open then. Recordings that are read as one trace (directories of several CTF
- * traces) end each for itself: spur_trace.tops_apart says that what lies below each top track is one of them.
+ * traces, joined traces) end each for itself: spur_trace.tops_apart says that there may be several, join_recording() which
+ * one a track is of.
  */
 #ifndef SPUR_PASS_FOLD_ENDS_H
 #define SPUR_PASS_FOLD_ENDS_H
@@ -11,9 +12,9 @@
 struct ends {
 	const struct spur_trace *trace;
 	int64_t last; /* time of the last row of all */
-	int64_t *of_top; /* by top track: of its last row, INT64_MIN if none was seen */
+	int64_t *of_top; /* by the track that stands for a recording: of its last row, INT64_MIN if none was seen */
 	size_t ntops;
-	uint32_t *tops; /* by track: its top track + 1; 0: not looked up yet */
+	uint32_t *tops; /* by track: the one that stands for its recording + 1; 0: not looked up yet */
 	size_t ntracks;
 };
 
