@@ -5,7 +5,8 @@
  * their names. Times are microseconds with three decimals, exact to the ns.
  *
  * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers
- * close the wrong slice by them). An E has the name of its B: speedscope ends no slice without it.
+ * close the wrong slice by them). What is open when the data ends, ends with it (ends.h): viewers
+ * would draw it on to the end of everything, other recordings included. An E has the name of its B: speedscope ends no slice without it.
  * Text is made per feed in parallel; what a line has of its class
  * and track is made once. Events of a thread are in time order; those of several threads take turns
  * in chunks, which the format allows.
@@ -13,6 +14,7 @@
 #include "flow/join.h"
 #include "flow/lines.h"
 #include "flow/pair.h"
+#include "pass/fold/ends.h"
 #include "pass/pass.h"
 #include "pass/text/frag.h"
 #include "pass/text/loss.h"
@@ -23,6 +25,7 @@ enum {
 	LINE_ROOM = 256, /* of a line, beside its fragments and arguments */
 	NAME_MAX_LEN = 1 << 16, /* longer fragments are written apart */
 	CHUNK = 512, /* rows of a feed that stay together */
+	REST_TEXT = 1 << 20, /* of the ends that the data lacks, at once */
 	ODD_TID = 0x40000000, /* of tracks that are no threads, plus their number */
 };
 
@@ -60,6 +63,10 @@ struct chrome_lane {
 	const struct frag *track_text; /* NULL: not known yet */
 	struct pair_stack stack;
 	struct pair rest; /* stacks of other tracks */
+	struct ends ends;
+	int64_t last; /* time of the latest row */
+	size_t closed; /* stacks of `rest` that have been emptied since the feed ended */
+	bool more; /* slices are open yet */
 	struct out held; /* text of a chunk that was begun */
 	uint32_t chunk; /* rows of it */
 	int64_t chunk_ts; /* of its first row */
@@ -497,6 +504,8 @@ static void *chrome_open(void *self, const struct feed *f)
 		return NULL;
 	l->chrome = self;
 	l->track = f ? f->track : SPUR_NONE;
+	l->last = INT64_MIN;
+	ends_begin(&l->ends, l->chrome->trace);
 	pair_init(&l->rest);
 	out_to_memory(&l->held);
 	number_init(&l->times);
@@ -515,6 +524,43 @@ static bool chrome_row(struct chrome_lane *l, const struct spur_event *row, stru
 	return (row->kind != SPUR_SPAN || span_note(l, row)) && row_out(l, row, o);
 }
 
+/* Ends what is open on a track when the data ends. Returns false if out of memory. */
+static bool stack_rest(struct chrome_lane *l, struct pair_stack *s, uint32_t track, struct out *o)
+{
+	struct spur_event row = { .kind = SPUR_END_SPAN, .track = track, .ts = l->last };
+	const struct pair_frame *f;
+
+	if (l->chrome->trace->tops_apart)
+		row.ts = ends_of(&l->ends, track);
+	/* A slice that is open around a SPAN lasts as long as that one. */
+	if (s->spans.any && s->spans.end > row.ts)
+		row.ts = s->spans.end;
+	while (s->n && o->len <= REST_TEXT) {
+		f = pair_pop(s);
+		if (!(f->flags & PAIR_MISSING) && !end_out(l, &row, f, o))
+			return false;
+	}
+	return true;
+}
+
+/* The feed is over. A run that was told to stop knows nothing of ends. */
+static bool chrome_end(struct chrome_lane *l, struct lines *out)
+{
+	const volatile int *stop = l->chrome->env->pipe.stop;
+	struct out *o = &out->text;
+	bool good = true;
+
+	if (!(stop && *stop)) {
+		good = stack_rest(l, &l->stack, l->track, o);
+		while (good && o->len <= REST_TEXT && l->closed < l->rest.cap) {
+			good = stack_rest(l, &l->rest.stacks[l->closed], (uint32_t)l->closed, o);
+			l->closed += !l->rest.stacks[l->closed].n;
+		}
+		l->more = l->stack.n || l->closed < l->rest.cap;
+	}
+	return good && (!o->len || lines_mark(out, l->chunk ? l->chunk_ts : l->last, l->track));
+}
+
 /*
  * A chunk of rows is one line to the merge. Where a chunk ends depends on the rows alone: what is
  * begun when the rows are used up goes on with the next ones.
@@ -530,6 +576,7 @@ static bool chrome_rows(void *lane, struct spur_event *rows, size_t n, struct li
 	for (size_t i = 0; i < n; i++) {
 		if (!l->chunk++)
 			l->chunk_ts = rows[i].ts;
+		l->last = rows[i].ts > l->last ? rows[i].ts : l->last;
 		if (!chrome_row(l, &rows[i], o))
 			return false;
 		if (l->chunk < CHUNK)
@@ -539,13 +586,18 @@ static bool chrome_rows(void *lane, struct spur_event *rows, size_t n, struct li
 		l->chunk = 0;
 		begun = o->len;
 	}
+	if (!n)
+		return chrome_end(l, out);
 	__atomic_fetch_add(&l->chrome->rows, n, __ATOMIC_RELAXED);
-	if (!n && o->len > begun)
-		return lines_mark(out, l->chunk_ts, l->track);
 	if (o->len > begun)
 		out_bytes(&l->held, o->buf + begun, o->len - begun);
 	o->len = begun;
-	return !l->held.error;
+	return !l->held.error && ends_rows(&l->ends, rows, n);
+}
+
+static bool chrome_rest(const void *lane)
+{
+	return ((const struct chrome_lane *)lane)->more;
 }
 
 static void chrome_close(void *lane)
@@ -555,6 +607,7 @@ static void chrome_close(void *lane)
 	spur_args_free(&l->args);
 	pair_stack_free(&l->stack);
 	pair_free(&l->rest);
+	ends_free(&l->ends);
 	out_free(&l->held);
 	mem_free(l);
 }
@@ -609,6 +662,7 @@ static enum spur_status chrome_write(struct chrome *c)
 {
 	static const struct pipe_lines lines = { .open = chrome_open,
 						 .rows = chrome_rows,
+						 .rest = chrome_rest,
 						 .close = chrome_close };
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;

@@ -747,10 +747,20 @@ damaged_event("sequence_most", text(1020, "x", [1, 2], (1 << 64) - 1), "2^64 - 1
 damaged_event("sequence_wraps", text(1020, "x", [1, 2], 1 << 59), "as many elements as have 2^64 bits")
 damaged_event("sequence_too_long", text(1020, "x", [1, 2], 200), "more elements than the packet holds")
 damaged_event("no_option", choice(1020, 9, b"??"), "a tag that chooses nothing")
-damaged_event("time_back", ints(500, 2, 2), "time of 32 bits that goes back is 2^32 later")
-damaged_event("zeros", bytes(18), "zeros are an event of class 0 as well")
+damaged_event("time_back", ints(500, 2, 2), "SPEC ctf/late-damage: earlier than the packet, so 2^32 later and too late")
+damaged_event("time_steps_back", ints(1005, 2, 2), "SPEC ctf/clock-back: earlier than the event before, but of this packet")
+damaged_event("zeros", bytes(18), "SPEC ctf/late-damage: zeros look like an event of class 0")
+damaged_event("zeros_many", ints(1020, 2, 2)[:14] + bytes(100), "SPEC ctf/late-damage: zeros from inside an event on")
+damaged_event("late", ints(1020000, 2, 2) + ints(1020001, 5, 5), "SPEC ctf/late-damage: later than the packet's end; others are not")
 damaged_event("ones", b"\xff" * 23, "ones")
 damaged_event("invalid_utf8", text(1020, b"\xff\xfe\x1b[31m\xc0\x80", [1]), "no UTF-8, and an escape sequence: shown harmlessly")
+
+
+@case()
+def events_late(d):
+    """SPEC ctf/late-event: all others are later, too: the packet's end is wrong."""
+    p = stream()
+    lttng(d, [p[0], packet([ints(1010, 1, 1), *(ints(t, t, 2) for t in range(2100, 2500, 50))], 1), p[2]])
 
 
 @case()

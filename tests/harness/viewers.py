@@ -33,9 +33,9 @@ class Wrong(Exception):
 
 def slices_of_thread(events):
     """
-    [(names from the outermost call, duration in ns or None where it never ends)] of one thread's B, E and X events. They are sorted
-    by time, those of one time stay in the order of the file. An E ends the innermost open slice, whose name it must have; an X must
-    lie within those that are open.
+    [(names from the outermost call, duration in ns)] of one thread's B, E and X events. They are sorted by time, those of one time
+    stay in the order of the file. An E ends the innermost open slice, whose name it must have; an X must lie within those that are
+    open; each B has its E.
     """
     found, stack = [], []
 
@@ -59,6 +59,9 @@ def slices_of_thread(events):
         if ends != sorted(ends, reverse=True):
             raise Wrong("an X at %s ends after the slice that it is in" % ts)
         found.append((tuple(s[0] for s in stack), int(e["dur"] * 1000) if e["ph"] == "X" else None))
+    for s in stack:
+        if s[2] is None:
+            raise Wrong("the B of %s at %s never ends" % (s[0], s[1]))
     return found
 
 
@@ -127,7 +130,7 @@ def sums(slices):
 
 
 def own_sums(t, trace):
-    """The same of spur graph, with the number of slices that there may be beyond its calls."""
+    """The same of spur graph, and how many more slices there may be: time off the CPU that it does not count."""
     r = t.run([t.spur, "graph", "--json", "--no-args", "--demangle=full", trace])
     if r.code not in (0, 1, 3):
         raise Wrong("spur graph: exit code %s: %.200r" % (r.code, r.err))
@@ -135,18 +138,16 @@ def own_sums(t, trace):
     for n in json.loads(r.out)["nodes"]:
         name = "off CPU" if n["function"] == "(off CPU)" else n["function"]
         paths[n["id"]] = paths[n["parent"]] + (name,)
-        calls, total, spare = out.get(paths[n["id"]], (0, 0, 0))
-        # Time off the CPU that is open when the trace ends counts in no sum, but is a slice that begins.
-        spare += n["unfinished"] if name == "off CPU" else 0
-        total = None if total is None or n["unfinished"] else total + n["total"]
-        out[paths[n["id"]]] = (calls + n["calls"], total, spare)
+        calls, total, more = out.get(paths[n["id"]], (0, 0, 0))
+        away = n["unfinished"] if name == "off CPU" else 0
+        out[paths[n["id"]]] = (calls + n["calls"], None if total is None or away else total + n["total"], more + away)
     return out
 
 
 def compare(who, want, got):
     """
-    Raises where the sums differ. What never ends is shown to the end of the trace, which each takes where it likes. Time off the CPU
-    outside any call is no part of a call graph.
+    Raises where the sums differ. Time off the CPU whose end is not in the data is shown to the end of the trace, but counts nothing.
+    Time off the CPU outside any call is no part of a call graph.
     """
     for names in sorted((set(want) | set(got)) - {("off CPU",)}):
         a, b = want.get(names, (0, 0, 0)), got.get(names, (0, 0))

@@ -211,6 +211,7 @@ struct ctf_feed {
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	const char *packet_name; /* of its file */
 	uint64_t effort; /* bits of it looked at in search of events behind damage */
+	uint64_t due; /* clock value by which its events are expected; UINT64_MAX: any time */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
 	struct map64 rest; /* id -> struct ctf_event *, of high ids */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
+#include "format/ctf/head.h"
 #include "format/ctf/rows.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
 	EFFORT_EACH = 128,
 	EFFORT_FREE = 1 << 26,
 	FIELD_ROOM = 200,
+	LATE_REACH = 1 << 16, /* bits behind an event that is too late in which others tell against it */
 };
 
 /*
@@ -215,4 +217,62 @@ void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 		say_damage(f, feed, why, (next - c->at + 7) / 8);
 	}
 	c->at = next;
+}
+
+/*
+ * SPEC ctf/clock-back: where the time of an event is later than its packet's end, and one wrap of the header's time
+ * earlier it lies between the packet's begin and the event before, the clock went back and did not wrap. Returns that
+ * time, or `now`.
+ */
+static uint64_t step_back(const struct ctf_feed *f, uint64_t now, uint64_t before)
+{
+	const enum usual_header usual = f->class->usual;
+	const uint64_t wrap = UINT64_C(1) << (usual == USUAL_LARGE ? LARGE_TIME : COMPACT_TIME);
+
+	return usual && now >= wrap && now - wrap >= f->packet->begin && now - wrap < before
+		       ? now - wrap
+		       : now;
+}
+
+/*
+ * SPEC ctf/late-damage: an event that is later than its packet's end is none where others in good time follow behind
+ * it: bytes that were overwritten or left out look like one.
+ */
+static bool late_is_damage(struct ctf_feed *f, uint64_t from, uint64_t clock)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const uint64_t behind = c->at, now = c->clock;
+	const uint64_t to = c->limit - from > LATE_REACH ? from + LATE_REACH : c->limit;
+	bool found = false;
+
+	c->clock = clock;
+	for (uint64_t at = align_up(from + 1, 8); !found && at < to; at += 8)
+		found = is_plausible_at(f, at, false);
+	c->at = behind;
+	c->clock = now;
+	return found;
+}
+
+bool event_late(struct ctf_feed *f, struct feed *feed, uint64_t from, uint64_t clock)
+{
+	struct ctf_cursor *c = &f->cursor;
+	const uint64_t now = c->clock;
+
+	c->clock = step_back(f, now, clock);
+	if (c->clock < now) {
+		diag_add(&feed->diag, DIAG_WARN, "ctf/late-event", feed_file(f)->name,
+			 f->packet->file_off + from / 8, 0,
+			 "event: expected clock value %llu or a later one, found %llu",
+			 (unsigned long long)clock, (unsigned long long)c->clock);
+		return true;
+	}
+	if (f->trace->meta->generation == CTF_V11 || !late_is_damage(f, from, clock)) {
+		/* The packet's end is wrong. */
+		f->due = UINT64_MAX;
+		return true;
+	}
+	c->at = from;
+	c->clock = clock;
+	event_damage(f, feed, "a time up to the packet's end, found a later one");
+	return false;
 }

@@ -357,7 +357,7 @@ static void limit_content(struct ctf_feed *f)
 	f->cursor.limit = from;
 }
 
-/* SPEC ctf/late-event: time that went back inside a packet looks like a clock that wrapped: its end gives it away */
+/* SPEC ctf/late-event: events may be later than the packet's end, which is told */
 static void packet_done(struct ctf_feed *f, struct feed *feed)
 {
 	const struct ctf_packet *p = f->packet;
@@ -426,6 +426,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	f->packet = p;
 	f->packet_name = file->name;
 	f->effort = 0;
+	f->due = has_end(p) ? p->end : UINT64_MAX;
 	f->before = p;
 	if ((p->flags & PACKET_GUESSED) && has_end(p))
 		limit_content(f);
@@ -477,6 +478,7 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
 	const int64_t add = k->plain_add;
+	const uint64_t due = f->due;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
 	const uint8_t *p = data + c->at / 8;
 	struct thread_run run = run_begin(f);
@@ -497,6 +499,8 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
 			break;
 		now = head_clock(usual, p, clock);
+		if (unlikely(now > due))
+			break;
 		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
 		/* What was stored before it is there only if it is. */
 		if (unlikely(!e || !known[id].skip))
@@ -575,6 +579,8 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 			event_damage(f, feed, why);
 			continue;
 		}
+		if (unlikely(c->clock > f->due) && !event_late(f, feed, from, clock))
+			continue;
 		event_row(f, e, from, &b->rows[b->count++]);
 		feed->records++;
 	}

@@ -93,13 +93,15 @@ static inline struct pair_frame *walk_match(struct pair_stack *s, const struct s
 	return pair_match(s, row) ? pair_pop(s) : NULL;
 }
 
-/* Frames that are open when the data ends. */
+/* Frames that are open when the data ends, `last`. SPAN rows inside them may go on longer, and they with these. */
 static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, struct walk_end *end)
 {
 	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
 
 	if (!top)
 		return NULL;
+	if (s->spans.any && s->spans.end > last)
+		last = s->spans.end;
 	*end = (struct walk_end){ last, true, top->flags & PAIR_SCHED };
 	if (top->flags & PAIR_SPAN)
 		*end = (struct walk_end){ .ts = top->end };
