@@ -255,6 +255,7 @@ void xray_threads_close(struct xray *x)
 {
 	for (size_t i = 0; i < x->nfeeds; i++) {
 		mem_free(x->feeds[i]->held);
+		mem_free(x->feeds[i]->forked);
 		xray_profile_close(x->feeds[i]);
 		mem_free(x->feeds[i]);
 	}
