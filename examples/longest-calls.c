@@ -40,7 +40,7 @@ static size_t kept(const struct stack *s, const struct spur_event *e)
 	while (e->kind == SPUR_END_SPAN && n)
 		if (s->calls[--n].cls == e->cls)
 			return n;
-	return s->n;
+	return e->kind == SPUR_END_SPAN && !(e->flags & SPUR_F_GAP) ? 0 : s->n;
 }
 
 static void call_row(struct stack *s, const struct spur_event *e)

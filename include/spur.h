@@ -319,7 +319,7 @@ enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows,
 /* Decodes an event's arguments. SPUR_WARN: damaged ones are missing. SPUR_FAIL: memory. */
 enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,
 			   struct spur_args *args);
-void spur_args_free(struct spur_args *args);
+void spur_args_free(struct spur_args *args); /* NULL: does nothing, as spur_close() */
 
 /* NUL-ended text of a string id; "" for unknown ids. `len` may be NULL. */
 const char *spur_string(const struct spur_trace *t, uint32_t id, size_t *len);

@@ -612,16 +612,25 @@ static void declare_trace(struct spur_trace *t, const struct join *j)
 	t->nparts = j->n;
 }
 
-/* Lets the format leave out what several members have. Returns false if out of memory. */
-static bool relate_members(const struct join *j)
+/*
+ * Lets the format leave out what several traces of it have, whether they were opened as one run or
+ * by their names. Returns false if out of memory.
+ */
+static bool relate_members(const struct spur_trace *t, const struct join *j)
 {
 	const struct spur_format *format = j->parts[0].trace->format;
 	struct spur_trace **members = mem_array(j->n, sizeof(struct spur_trace *));
 	bool good = members != NULL;
 
-	for (size_t i = 0; good && i < j->n; i++)
+	for (size_t i = 0; good && i < j->n; i++) {
 		members[i] = j->parts[i].trace;
-	good = good && (!format->relate || format->relate(members, j->n));
+		if (members[i]->format != format)
+			format = NULL;
+		if (!format)
+			break;
+	}
+	if (good && format && format->relate)
+		good = format->relate(members, j->n, t->one_run);
 	mem_free(members);
 	return good;
 }
@@ -641,10 +650,13 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 	t->parts = arena_alloc(&t->arena, n * sizeof(*t->parts));
 	if (!j->parts || !t->parts || !t->path)
 		return err_nomem(err);
-	if (open_parts(t, j, paths, n, err) == SPUR_FAIL || relate_parts(t, j, err) == SPUR_FAIL)
+	if (open_parts(t, j, paths, n, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (t->one_run && !relate_members(j))
+	/* Before the clocks are related: that may read rows. */
+	if (!relate_members(t, j))
 		return err_nomem(err);
+	if (relate_parts(t, j, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	for (size_t i = 0; i < n; i++)
 		if (!declare_part(t, &j->parts[i]))
 			return err_nomem(err);

@@ -34,10 +34,11 @@ struct spur_format {
 	enum spur_status (*members)(const char *dir, struct arena *a, const char *const **paths,
 				    size_t *count, struct spur_error *err);
 	/*
-	 * Called with all members of a run open and no rows read: leaves out what several of them have. Returns false
-	 * if out of memory. NULL: they have nothing in common.
+	 * Called with all traces that are to be read as one open and no rows read, if all are of the format: leaves out
+	 * what several of them have. `run`: they are the members of a run, else the user named them. Returns false if
+	 * out of memory. NULL: they have nothing in common.
 	 */
-	bool (*relate)(struct spur_trace *const *members, size_t count);
+	bool (*relate)(struct spur_trace *const *members, size_t count, bool run);
 	/*
 	 * Declares streams, tracks, feeds, clock, info. Damage goes to t->diag; fails only where nothing can be read.
 	 * `src` is the open file, or NULL for a directory or an URL; it belongs to the trace and lives until close.

@@ -133,6 +133,8 @@ void args_literal(struct spur_args *args, uint32_t name, const char *s)
 
 void spur_args_free(struct spur_args *args)
 {
+	if (!args)
+		return;
 	if (args->store) {
 		mem_free(args->store->items);
 		mem_free(args->store->inner);

@@ -251,6 +251,9 @@ static void nothing_to_open(void **state)
 	assert_int_equal(spur_open(NULL, dir, NULL, &err), SPUR_FAIL);
 	assert_int_equal(err.code, SPUR_ERR_USAGE);
 	assert_int_equal(spur_open(NULL, NULL, NULL, NULL), SPUR_FAIL);
+	/* What frees takes NULL, as free() does. */
+	spur_close(NULL);
+	spur_args_free(NULL);
 }
 
 int main(void)

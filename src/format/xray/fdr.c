@@ -162,30 +162,100 @@ static bool next_buffer(struct fdr *r)
 	return false;
 }
 
-/* A record that another log has: makes no row. */
+/* --- what another log has --- */
+
+static bool forked_push(struct xray_feed *xf, const struct spur_event *row)
+{
+	if (!mem_grow((void **)&xf->forked, &xf->forked_cap, xf->nforked + 1, sizeof(*row),
+		      UINT32_MAX))
+		return false;
+	xf->forked[xf->nforked++] = *row;
+	return true;
+}
+
+/* As ENDs close calls (SPUR_END_SPAN): the innermost of the function, or all that are open. */
+static void forked_pop(struct xray_feed *xf, const struct spur_event *row)
+{
+	size_t i = xf->nforked;
+
+	while (i && xf->forked[i - 1].cls != row->cls)
+		i--;
+	xf->nforked = i ? i - 1 : 0;
+}
+
+/* SPEC xray/forked-log: takes the rows from `from` on back, and keeps the calls that they leave open */
+static void forget_rows(struct fdr *r, uint32_t from)
+{
+	for (uint32_t i = from; i < r->b->count && !r->failed; i++) {
+		const struct spur_event *row = &r->b->rows[i];
+
+		if (row->kind == SPUR_BEGIN)
+			r->failed = !forked_push(r->xf, row);
+		else if (row->kind == SPUR_END_SPAN)
+			forked_pop(r->xf, row);
+	}
+	r->b->count = from;
+}
+
+/* The next record makes a row. */
+static bool at_row(const struct fdr *r)
+{
+	const uint64_t pos = r->xf->pos;
+	int kind;
+
+	if (pos >= r->xf->buffer.end - r->xf->junk)
+		return false;
+	kind = xray_meta(r->x, xray_at(r->x, pos));
+	return kind < 0 || kind == META_CUSTOM || kind == META_TYPED;
+}
+
+/*
+ * SPEC xray/forked-log: the thread goes on where the fork was: calls that were open there begin again, at that time, so
+ * that their ENDs close them and the time before is the other log's alone.
+ */
+static void give_forked(struct fdr *r)
+{
+	struct xray_feed *xf = r->xf;
+
+	while (xf->forked_given < xf->nforked && r->b->count < r->b->cap) {
+		struct spur_event *row = &r->b->rows[r->b->count++];
+
+		*row = xf->forked[xf->forked_given++];
+		row->ts = ticks_ns(&xf->ticks, r->th->high);
+		row->flags |= SPUR_F_RETIMED;
+	}
+	if (xf->forked_given == xf->nforked)
+		xf->forked_given = xf->nforked = 0;
+}
+
+/* SPEC xray/forked-log: what another log has sets the time, but makes no rows */
 static void take_copied(struct fdr *r)
 {
+	const uint64_t pos = r->xf->pos;
 	const uint32_t count = r->b->count;
 
-	xray_take_other(r);
-	r->b->count = count;
+	if (is_plain(r))
+		take_calls(r);
+	if (r->xf->pos == pos)
+		xray_take_other(r);
+	forget_rows(r, count);
 }
 
 static bool take_buffer(struct fdr *r)
 {
 	while (r->b->count < r->b->cap && r->xf->open && !r->failed) {
-		const uint64_t pos = r->xf->pos;
-		const uint32_t count = r->b->count;
-
+		if (r->xf->pos < r->xf->buffer.copied) {
+			take_copied(r);
+			continue;
+		}
+		if (r->xf->nforked && at_row(r)) {
+			give_forked(r);
+			continue;
+		}
 		if (is_plain(r))
 			take_calls(r);
-		/* SPEC xray/forked-log: what another log has sets the time, but makes no rows */
-		if (pos < r->xf->buffer.copied)
-			r->b->count = count;
-		if (r->b->count < r->b->cap && r->xf->pos >= r->xf->buffer.copied)
+		if (r->b->count < r->b->cap)
 			xray_take_other(r);
-		else if (r->xf->pos == pos)
-			take_copied(r);
 	}
 	return !r->failed;
 }

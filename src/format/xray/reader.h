@@ -183,6 +183,12 @@ struct xray_feed {
 	uint64_t run_left; /* basic: records of the run */
 	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
+	/*
+	 * SPEC xray/forked-log: calls that were open where the records ended that another log has; each is a BEGIN row
+	 * that is still to be given, outermost first
+	 */
+	struct spur_event *forked;
+	size_t nforked, forked_cap, forked_given;
 	struct ticks ticks;
 	struct xray_tree *tree; /* profiling: call paths of the block */
 };
@@ -211,6 +217,9 @@ struct xray {
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
 	struct xray_feed **feeds;
 	size_t nfeeds, feeds_cap;
+	/* SPEC xray/forked-log: records left out of FDR buffers, where the first is, and the log that has them */
+	uint64_t copied, copied_off;
+	const char *copied_from;
 	bool ref_known; /* one moment on both clocks */
 	uint64_t ref_tsc;
 	int64_t ref_wall;
@@ -369,7 +378,7 @@ bool xray_run_in(const char *dir);
 /* See `members` and `relate` of struct spur_format. */
 enum spur_status xray_run_members(const char *dir, struct arena *a, const char *const **paths,
 				  size_t *count, struct spur_error *err);
-bool xray_run_relate(struct spur_trace *const *logs, size_t count);
+bool xray_run_relate(struct spur_trace *const *logs, size_t count, bool run);
 
 /* --- values (fields.c) --- */
 

@@ -176,18 +176,27 @@ enum spur_status xray_run_members(const char *dir, struct arena *a, const char *
 
 /* --- what several logs have --- */
 
-/* Where a buffer is: the log's number and the buffer's, 1 + both as one. */
-static uint64_t place_make(size_t log, size_t buffer)
-{
-	return ((uint64_t)log << 32 | (uint32_t)buffer) + 1;
-}
+/* A thread of one of the logs. */
+struct part {
+	uint64_t key; /* of its ids */
+	uint64_t bytes;
+	struct xray *x;
+	size_t log;
+	const struct xray_thread *thread;
+};
 
-static struct xray_buffer *place_buffer(struct spur_trace *const *logs, uint64_t place,
-					struct xray **x)
-{
-	*x = logs[(place - 1) >> 32]->state;
-	return (struct xray_buffer *)(*x)->list.items + (uint32_t)(place - 1);
-}
+/* A buffer that has records of its own. */
+struct place {
+	struct xray *x;
+	struct xray_buffer *b;
+	uint32_t next; /* 1 + number of another one of the same key; 0: none */
+};
+
+struct places {
+	struct map64 first; /* key to 1 + number of the last place with it */
+	struct place *list;
+	size_t count, cap;
+};
 
 /* Of a buffer's thread and first moments. */
 static uint64_t buffer_key(const struct xray *x, const struct xray_buffer *b)
@@ -241,25 +250,43 @@ static void rename_process(struct xray *x, const struct xray_buffer *b)
 
 /*
  * SPEC xray/forked-log: a buffer that an earlier log has too, by thread and first moments, was copied by a fork: the
- * records that both have are left out of the later one.
+ * records that both have are left out of the later one. Of several earlier logs the one with most of them counts.
+ * Returns true if the buffer has records of its own.
  */
-static void leave_out(struct spur_trace *const *logs, uint64_t from, uint64_t to)
+static bool leave_out(const struct places *places, uint32_t first, struct xray *y,
+		      struct xray_buffer *q)
 {
-	struct xray *x, *y;
-	struct xray_buffer *p = place_buffer(logs, from, &x), *q = place_buffer(logs, to, &y);
-	uint64_t end = 0;
-	const uint64_t count = x == y ? 0 : count_equal(x, p, y, q, &end);
+	const struct place *from = NULL;
+	uint64_t most = FORK_HEAD; /* WallTime, Pid and NewCPUId make no rows */
 
-	/* WallTime, Pid and NewCPUId make no rows. */
-	if (count <= FORK_HEAD)
-		return;
-	q->copied = end;
-	diag_add(&y->t->diag, DIAG_NOTE, "xray/forked-copy", y->file, q->off, 0,
-		 "buffer: expected records of its own, found %llu that %s has too, as behind a "
-		 "fork: left out",
-		 (unsigned long long)(count - FORK_HEAD), x->file);
-	rename_process(x, p);
+	for (uint32_t i = first; i && q->copied != q->end; i = places->list[i - 1].next) {
+		const struct place *p = &places->list[i - 1];
+		uint64_t end = 0, count = p->x == y ? 0 : count_equal(p->x, p->b, y, q, &end);
+
+		if (count <= most)
+			continue;
+		most = count;
+		q->copied = end;
+		from = p;
+	}
+	if (!from)
+		return true;
+	if (!y->copied || q->off < y->copied_off)
+		y->copied_off = q->off;
+	y->copied += most - FORK_HEAD;
+	y->copied_from = from->x->file;
+	rename_process(from->x, from->b);
 	rename_process(y, q);
+	return q->copied != q->end;
+}
+
+static void say_copied(struct xray *y)
+{
+	if (y->copied)
+		diag_add(&y->t->diag, DIAG_NOTE, "xray/forked-copy", y->file, y->copied_off, 0,
+			 "file: expected records of its own, found %llu that %s has too, as "
+			 "behind a fork: left out",
+			 (unsigned long long)y->copied, y->copied_from);
 }
 
 /*
@@ -278,32 +305,90 @@ static void check_clock(const struct xray *x, const struct xray *y)
 			 x->file, (unsigned long long)expected, (unsigned long long)found);
 }
 
-bool xray_run_relate(struct spur_trace *const *logs, size_t count)
+/* Leaves out of a thread's buffers what earlier logs have. Returns false if out of memory. */
+static bool relate_thread(struct places *places, const struct part *part)
 {
-	struct map64 seen = { 0 };
-	bool good = true;
+	struct xray_buffer *list = part->x->list.items;
 
-	for (size_t i = 1; i < count; i++)
-		check_clock(logs[0]->state, logs[i]->state);
-	for (size_t i = 0; good && i < count; i++) {
-		struct xray *x = logs[i]->state;
-		const struct xray_buffer *list = x->list.items;
+	for (size_t i = part->thread->first; i < part->thread->last; i++) {
+		struct map64_slot *slot;
 
-		if (x->mode != XRAY_FDR || x->stored)
+		if (list[i].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL))
 			continue;
-		for (size_t k = 0; good && k < x->list.count; k++) {
-			struct map64_slot *slot;
+		slot = map64_put(&places->first, buffer_key(part->x, &list[i]));
+		if (!slot || !mem_grow((void **)&places->list, &places->cap, places->count + 1,
+				       sizeof(*places->list), UINT32_MAX - 1))
+			return false;
+		if (!leave_out(places, (uint32_t)slot->value, part->x, &list[i]))
+			continue;
+		places->list[places->count++] = (struct place){ .x = part->x,
+								.b = &list[i],
+								.next = (uint32_t)slot->value };
+		slot->value = places->count;
+	}
+	return true;
+}
 
-			if (list[k].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL))
-				continue;
-			slot = map64_put(&seen, buffer_key(x, &list[k]));
-			good = slot != NULL;
-			if (good && !slot->value)
-				slot->value = place_make(i, k);
-			else if (good)
-				leave_out(logs, slot->value, place_make(i, k));
+/*
+ * The logs of a thread, the one with most of it first: a process has a copy of all threads of its parent, but only the
+ * one that called fork() goes on in it.
+ */
+static int part_order(const void *a, const void *b)
+{
+	const struct part *p = a, *q = b;
+
+	if (p->key != q->key)
+		return p->key < q->key ? -1 : 1;
+	if (p->bytes != q->bytes)
+		return p->bytes > q->bytes ? -1 : 1;
+	return p->log < q->log ? -1 : p->log > q->log;
+}
+
+/* All threads of the logs, in that order, from memory; NULL if out of memory. */
+static struct part *list_parts(struct spur_trace *const *logs, size_t count, size_t *found)
+{
+	struct part *parts;
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += ((const struct xray *)logs[i]->state)->nthreads;
+	parts = mem_array(n + 1, sizeof(*parts));
+	n = 0;
+	for (size_t i = 0; parts && i < count; i++) {
+		struct xray *x = logs[i]->state;
+
+		for (size_t k = 0; x->mode == XRAY_FDR && !x->stored && k < x->nthreads; k++) {
+			const struct xray_thread *th = x->threads[k];
+			const uint64_t ids = (uint64_t)th->pid << 32 | (uint32_t)th->tid;
+
+			parts[n++] = (struct part){ .key = ids,
+						    .bytes = th->bytes,
+						    .x = x,
+						    .log = i,
+						    .thread = th };
 		}
 	}
-	map64_free(&seen);
+	if (n)
+		qsort(parts, n, sizeof(*parts), part_order);
+	*found = n;
+	return parts;
+}
+
+bool xray_run_relate(struct spur_trace *const *logs, size_t count, bool run)
+{
+	struct places places = { 0 };
+	size_t n;
+	struct part *parts = list_parts(logs, count, &n);
+	bool good = parts != NULL;
+
+	for (size_t i = 1; run && i < count; i++)
+		check_clock(logs[0]->state, logs[i]->state);
+	for (size_t i = 0; good && i < n; i++)
+		good = relate_thread(&places, &parts[i]);
+	for (size_t i = 0; i < count; i++)
+		say_copied(logs[i]->state);
+	map64_free(&places.first);
+	mem_free(places.list);
+	mem_free(parts);
 	return good;
 }

@@ -130,12 +130,48 @@ static int buffer_order(const void *a, const void *b)
 	return p->off < q->off ? -1 : p->off > q->off;
 }
 
+/* One of the two, of one thread and time, has all that the other has. */
+static bool is_repeated(const struct xray *x, const struct xray_buffer *p,
+			const struct xray_buffer *q)
+{
+	const uint64_t a = p->end - p->off, b = q->end - q->off, least = a < b ? a : b;
+
+	return p->thread == q->thread && p->wall == q->wall && p->tsc == q->tsc &&
+	       !((p->flags | q->flags) & (BUFFER_NO_TSC | BUFFER_NO_WALL)) &&
+	       memcmp(xray_at(x, p->off), xray_at(x, q->off), least) == 0;
+}
+
+/* SPEC xray/repeated-buffer: of sorted buffers that stand in the file twice the longer one is kept */
+static void drop_repeated(struct xray *x)
+{
+	struct xray_buffer *items = x->list.items;
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->list.count; i++) {
+		struct xray_buffer *last = n ? &items[n - 1] : NULL;
+
+		if (!last || !is_repeated(x, last, &items[i])) {
+			items[n++] = items[i];
+			continue;
+		}
+		diag_add(&x->t->diag, DIAG_WARN, "xray/repeated-buffer", x->file, items[i].off, 0,
+			 "buffer: expected one of its own, found that at 0x%llx again, as LLVM "
+			 "writes it in place of one that a thread still uses: left out",
+			 (unsigned long long)last->off);
+		if (items[i].end - items[i].off > last->end - last->off)
+			*last = items[i];
+	}
+	x->list.count = n;
+}
+
 void xray_sort_buffers(struct xray *x)
 {
 	struct xray_buffer *items = x->list.items;
 
 	if (x->list.count)
 		qsort(items, x->list.count, sizeof(*items), buffer_order);
+	if (x->mode == XRAY_FDR)
+		drop_repeated(x);
 	for (size_t i = 0; i < x->list.count; i++) {
 		struct xray_thread *th = x->threads[items[i].thread];
 
@@ -219,6 +255,7 @@ void xray_threads_close(struct xray *x)
 {
 	for (size_t i = 0; i < x->nfeeds; i++) {
 		mem_free(x->feeds[i]->held);
+		mem_free(x->feeds[i]->forked);
 		xray_profile_close(x->feeds[i]);
 		mem_free(x->feeds[i]);
 	}
