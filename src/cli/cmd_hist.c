@@ -3,13 +3,14 @@
 
 static int hist_run(const struct spur_cmd *cmd, struct values *v)
 {
-	if (!run_take_traces(cmd, v, 1))
-		return run_error(&v->err);
-	if (!v->noperands) {
+	if (!v->noperands ||
+	    (v->noperands == 1 && !v->data && run_is_trace(v, v->operands[0]))) {
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a function: spur hist %s", cmd->usage);
 		return run_error(&v->err);
 	}
-	v->pass.root = v->operands[0];
+	v->pass.root = v->operands[--v->noperands];
+	if (!run_take_traces(cmd, v, 0))
+		return run_error(&v->err);
 	return run_pass(v, "hist");
 }
 

@@ -16,6 +16,7 @@
 #include "cli/report_diag.h"
 #include "cli/signals.h"
 #include "cli/watch.h"
+#include "format/format.h"
 #include "model/demangle.h"
 
 /* The data directory of uftrace where no trace is named: ./uftrace.data, or the current directory. */
@@ -51,9 +52,40 @@ int run_error(const struct spur_error *err)
 	}
 }
 
-static bool path_exists(const char *path)
+/* The file's first bytes are those of a format, or it cannot be read: opening it tells why. */
+static bool file_is_trace(const struct values *v, const char *path)
 {
-	return strcmp(path, "-") == 0 || format_of_url(path) || access(path, F_OK) == 0;
+	const struct source_options so = { .max_unpacked = v->open.max_unpacked };
+	struct source *s = NULL;
+	struct probe p = { .path = path };
+	struct spur_error err;
+	bool known;
+
+	if (source_open(&s, path, &so, &err) == SPUR_FAIL)
+		return true;
+	source_need(s, PROBE_BYTES);
+	p.head = s->data;
+	p.len = s->size < PROBE_BYTES ? s->size : PROBE_BYTES;
+	known = format_probe(&p, &err) != NULL;
+	source_close(s);
+	return known;
+}
+
+bool run_is_trace(const struct values *v, const char *path)
+{
+	const struct probe dir = { .path = path, .is_dir = true };
+	struct spur_error err;
+	struct stat st;
+
+	if (strcmp(path, "-") == 0 || format_of_url(path))
+		return true;
+	if (stat(path, &st) != 0)
+		return false;
+	if (v->open.format || strchr(path, '/'))
+		return true;
+	if (S_ISDIR(st.st_mode))
+		return format_probe(&dir, &err) != NULL;
+	return !S_ISREG(st.st_mode) || file_is_trace(v, path);
 }
 
 /* How many of the operands are traces: see run_take_traces(). */
@@ -62,11 +94,11 @@ static size_t count_traces(const struct values *v, size_t more, bool have_defaul
 	size_t n = 0;
 
 	if (v->data || !v->noperands ||
-	    (have_default && more >= v->noperands && !path_exists(v->operands[0])))
+	    (have_default && more >= v->noperands && !run_is_trace(v, v->operands[0])))
 		return 0;
 	do
 		n++;
-	while (n < v->noperands && (v->noperands - n > more || path_exists(v->operands[n])));
+	while (n < v->noperands && (v->noperands - n > more || run_is_trace(v, v->operands[n])));
 	return n;
 }
 

@@ -7,9 +7,15 @@
 /* The exit code that an error stands for; says it. */
 int run_error(const struct spur_error *err);
 /*
+ * Returns true if an operand that may be a function is a trace: - or a URL, a file or directory of a
+ * known format, or anything that exists if its path has a slash or --input-format is given. A
+ * program that is named as its function is not one.
+ */
+bool run_is_trace(const struct values *v, const char *path);
+/*
  * Takes the traces' paths off the operands into v->traces: -d, else the first operand and those
  * behind it that are traces too, else ./uftrace.data, else standard input if that is a file or a
- * pipe. The last `more` operands are traces only if such files exist. Returns false, with v->err
+ * pipe. The last `more` operands are traces only if run_is_trace(). Returns false, with v->err
  * set, if there is no trace or an operand is left over.
  */
 bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more);

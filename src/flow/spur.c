@@ -11,8 +11,6 @@
 #include "format/format.h"
 #include "model/args.h"
 
-enum { PROBE_BYTES = 65536 };
-
 static const char *const kind_names[SPUR_KINDS] = {
 	[SPUR_BEGIN] = "BEGIN",
 	[SPUR_END_SPAN] = "END",

@@ -9,11 +9,13 @@
 #include "base/source.h"
 #include "model/trace.h"
 
+enum { PROBE_BYTES = 65536 }; /* of a file's beginning */
+
 /* What probe() may look at. */
 struct probe {
 	const char *path;
 	bool is_dir; /* then head is empty: look for files below path */
-	const uint8_t *head; /* the first bytes, up to 64 KiB */
+	const uint8_t *head; /* the first bytes, up to PROBE_BYTES */
 	size_t len;
 };
 

@@ -548,8 +548,10 @@ enum spur_status calltext_init(struct calltext *c, struct pass_env *env)
 	if (!values_open(&c->values, env->trace, VALUE_TEXT))
 		return err_nomem(env->err);
 	calltext_widths(c);
-	st = cell_list(strcmp(fields, "none") == 0 ? "" : fields, column_names, "--fields",
-		       c->columns, CALLCOLS, &c->ncolumns, env->err);
+	c->ncolumns = 0;
+	st = strcmp(fields, "none") == 0 ? SPUR_OK :
+					   cell_list(fields, column_names, "--fields", c->columns,
+						     CALLCOLS, &c->ncolumns, env->err);
 	for (size_t i = 0; i < c->ncolumns && st == SPUR_OK; i++) {
 		c->columns[i] = c->columns[i] < 0 ? ~c->columns[i] : c->columns[i];
 		if (c->columns[i] != CALLCOL_TIME)

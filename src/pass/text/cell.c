@@ -133,6 +133,9 @@ enum spur_status cell_list(const char *text, const char *const *names, const cha
 	struct text rest = text_of(text), word;
 
 	*n = 0;
+	if (!text_trim(rest).len)
+		return err_set(err, SPUR_ERR_USAGE, "%s: expected a list of columns, found \"%s\"",
+			       what, text);
 	while (text_split(&rest, ',', &word)) {
 		bool down;
 		int id = 0;

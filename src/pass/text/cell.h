@@ -47,8 +47,8 @@ size_t cell_width(const char *s, size_t len);
 
 /*
  * Splits a comma list into indexes of `names` (NULL-ended); a leading '-' or '+' of a word is kept
- * in the sign bit's place: ids[i] = ~index for '-'. SPUR_FAIL: an unknown word, named in `err` with
- * the closest known one; more than `cap`.
+ * in the sign bit's place: ids[i] = ~index for '-'. SPUR_FAIL: an empty list; an unknown word, named
+ * in `err` with the closest known one; more than `cap`.
  */
 enum spur_status cell_list(const char *text, const char *const *names, const char *what, int *ids,
 			   size_t cap, size_t *n, struct spur_error *err);
