@@ -1,4 +1,6 @@
 /* spur report: where the time went. */
+#include <strings.h>
+
 #include "base/text.h"
 #include "cli/run.h"
 
@@ -16,7 +18,7 @@ static const struct opt report_options[] = {
 	  .type = OPT_STRING,
 	  .offset = offsetof(struct values, pass.by),
 	  .arg = "WHAT",
-	  .help = "a line per function, task or session" },
+	  .help = "a line per function, task or session; with --kind=flow per name, step or path" },
 	{ .name = "task",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, pass.task),
@@ -35,7 +37,9 @@ static const struct opt report_options[] = {
 	  .help = "columns: "
 		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,category,size,"
 		  "location,tid,pid,"
-		  "function,task,session" },
+		  "function,task,session; with --kind=async and --kind=flow: count,total,avg,min,max,p50,"
+		  "p90,p99,stdev,steps,no_begin,no_end,category,name,step,from_pid,from_tid,from,to_pid,"
+		  "to_tid,to" },
 	{ .name = "avg-total",
 	  .type = OPT_FLAG,
 	  .offset = offsetof(struct values, pass.avg_total),
@@ -63,8 +67,24 @@ static const struct opt report_options[] = {
 	{ 0 }
 };
 
+/* --kind=async and --kind=flow ask for a table of their own; other kinds are a filter. */
+static const char *report_kind(const struct values *v)
+{
+	static const char *const kinds[] = { "async", "flow" };
+
+	for (size_t i = 0; v->filter.kinds && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcasecmp(v->filter.kinds, kinds[i]) == 0)
+			return kinds[i];
+	return NULL;
+}
+
 static int report_run(const struct spur_cmd *cmd, struct values *v)
 {
+	v->pass.kind = report_kind(v);
+	if (v->pass.kind) {
+		v->filter.kinds = NULL;
+		return run_simple(cmd, v, "async");
+	}
 	return run_simple(cmd, v, "report");
 }
 
@@ -78,6 +98,10 @@ const struct spur_cmd spur_cmd_report = {
 		       "p90, p99) and stdev are of single "
 		       "calls; calls that are open when the trace ends are not among them, "
 		       "unless no call of the function has ended.\n"
+		       "--kind=async shows asynchronous spans instead, --kind=flow flows: the time from "
+		       "begin to end, and how many lack one of them (no_begin, no_end). Flows with "
+		       "--by=step: the time from each begin or step to the next step or end; with "
+		       "--by=path: the same by the threads that it leads from and to.\n"
 		       "--style=llvm-xray prints what llvm-xray account prints, as text or with "
 		       "--csv, with "
 		       "its columns to sort by: funcid, count, min, med, 90p, 99p, max, sum, func.",
@@ -85,6 +109,7 @@ const struct spur_cmd spur_cmd_report = {
 		"spur report uftrace.data\tthe functions with the most total time first\n"
 		"spur report -s self -f self,calls,p99,function uftrace.data\tother columns\n"
 		"spur report --by=task --json uftrace.data\tper thread, for programs\n"
+		"spur report --kind=flow --by=path trace.fxt\twhich threads flows connect\n"
 		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
 	.opts = report_options,
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |

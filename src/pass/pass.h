@@ -29,7 +29,8 @@ struct pass_options {
 	const char *style; /* NULL: our own; "uftrace", "llvm-xray" */
 	const char *format; /* dump, flame, convert: output format */
 	const char *fields, *sort; /* column lists */
-	const char *by; /* report: "function" "task" "session"; sched, counters: see there */
+	const char *by; /* report: "function" "task" "session"; sched, counters, async: see there */
+	const char *kind; /* async: "async" or "flow" */
 	const char *root; /* graph, flame: from this function */
 	const char *range; /* -r as given: some styles show it */
 	bool flat, task, no_merge, no_comment, no_args, no_event, no_sched, no_libcall, trace_off,

@@ -10,13 +10,16 @@ struct tried {
 	const char *path;
 	struct spur_options opt;
 	struct filter_spec spec;
+	const char *kind, *by; /* as pass_options has them */
 };
 
 /* One analysis; false where it or the opening says SPUR_FAIL, or the output has an error. */
 static inline bool run_pass_once(const struct tried *t, const struct spur_pass *pass,
 				 enum pass_form form, struct out *out)
 {
-	const struct pass_options options = { .form = form, .command_line = "" };
+	const struct pass_options options = {
+		.form = form, .command_line = "", .kind = t->kind, .by = t->by
+	};
 	struct spur_error err = { 0 };
 	struct out notes;
 	struct pass_env env = { .opt = &options, .out = out, .notes = &notes, .err = &err };
