@@ -20,6 +20,7 @@ NUMBERS = (int, Decimal)
 # Traces that are not compared.
 EXCEPT = {
     "ctf/v11-encrypted": "cannot be read without its key",
+    "fxt/async-flows": "has async ends without a begin, on purpose",
     "fxt/ends-and-objects": "has async ends without a begin, on purpose",
     "uftrace/own-words-time": "has a least duration, which analyses apply to time off the CPU, too",
     "xray/own-profile-throws": "has samples, as xray/profile",
