@@ -270,9 +270,9 @@ struct spur_options {
 	int64_t clock_offset_ns; /* added to what the trace says of where its clocks begin (CTF) */
 	const char *key_file; /* holds the key of encrypted packets (CTF); NULL: none */
 	/*
-	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut or
-	 * replaced. Rows come in the order of the stream. Packed files are refused, and directories of
-	 * formats that cannot follow them.
+	 * The input is still being written: at the end of a file wait for more, until `stop`, or until it is cut,
+	 * replaced or removed, which is damage or a warning. Rows come in the order of the stream. Packed files are
+	 * refused, and directories of formats that cannot follow them.
 	 */
 	bool follow;
 	/*

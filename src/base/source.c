@@ -28,6 +28,7 @@ enum {
 	BLOCK_HEADER = 3,
 	COPY_MAX = 4096, /* bytes of a file that is copied rather than mapped */
 	WAIT_MS = 50, /* how long a wait may be before it is looked whether to go on waiting */
+	GONE_MS = 1000, /* how long the name of a followed file may be gone before that is its end */
 };
 
 #define DEFAULT_LIMIT ((uint64_t)1 << 40)
@@ -131,14 +132,19 @@ static bool input_wait(const struct source_spill *sp)
 	return false;
 }
 
-/* The path names another file than the one that is open, or none. Standard input has no name. */
-static bool file_is_replaced(const struct source *s, const struct stat *open)
+/* What the path names. */
+enum name { NAME_SAME, NAME_OTHER, NAME_GONE };
+
+/* Standard input has no name: it stays the same. */
+static enum name file_name(const struct source *s, const struct stat *open)
 {
 	struct stat named;
 
-	return strcmp(s->path, "-") != 0 &&
-	       (stat(s->path, &named) || named.st_dev != open->st_dev ||
-		named.st_ino != open->st_ino);
+	if (strcmp(s->path, "-") == 0)
+		return NAME_SAME;
+	if (stat(s->path, &named) != 0)
+		return NAME_GONE;
+	return named.st_dev == open->st_dev && named.st_ino == open->st_ino ? NAME_SAME : NAME_OTHER;
 }
 
 /* Whether the file ends before `*at`, which is where reading is. */
@@ -149,27 +155,33 @@ static bool file_is_cut(struct source *s, off_t *at, struct stat *st)
 		source_fail(s, SPUR_ERR_IO, "more bytes", error_text(errno));
 		return true;
 	}
-	if (st->st_size < *at)
+	s->cut = st->st_size < *at;
+	if (s->cut && s->spill->hurry)
 		source_fail(s, SPUR_ERR_IO, "the file to grow", "that it was cut");
-	return st->st_size < *at;
+	return s->cut;
 }
 
 /* At the end of a file that is followed: false where no more will come. */
 static bool file_wait(struct source *s)
 {
 	const struct source_spill *sp = s->spill;
+	unsigned gone = 0; /* ms */
 	struct stat st;
 	off_t at;
 
 	while (!input_stopped(sp)) {
+		enum name name;
+
 		if (file_is_cut(s, &at, &st) || sp->hurry)
 			return false;
 		/* Looked at before the size: what was written before it was replaced is read. */
-		s->replaced = file_is_replaced(s, &st);
+		name = file_name(s, &st);
 		if (fstat(sp->fd, &st) == 0 && st.st_size > at)
 			return true;
+		s->replaced = name == NAME_OTHER || (name == NAME_GONE && gone >= GONE_MS);
 		if (s->replaced)
 			return false;
+		gone = name == NAME_GONE ? gone + WAIT_MS : 0;
 		poll(NULL, 0, WAIT_MS);
 	}
 	return false;

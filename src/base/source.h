@@ -22,7 +22,11 @@ struct source {
 	const char *path; /* as given; "-" is standard input */
 	struct spur_error
 		error; /* why it ended early (I/O error, damaged compression): code 0 where all is well */
-	bool replaced; /* a followed file ended because its name is another file's now, or nobody's */
+	/*
+	 * A followed file ended because its name is another file's or was removed, or because it was cut: its bytes up
+	 * to there are all there, and `error` is not set.
+	 */
+	bool replaced, cut;
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
 	uint8_t *copy; /* of a small file; NULL: it is mapped, or read in pieces */
 	struct source_spill *spill; /* NULL when mapped */
@@ -40,8 +44,9 @@ struct source_options {
 	uint64_t max_unpacked;
 	bool *over; /* set if more bytes were there than max_unpacked allows; NULL: not wanted */
 	/*
-	 * A regular file is read in pieces, and its end is waited at until there is more, until it is cut (an error) or
-	 * replaced. Packed files are refused (SPUR_ERR_USAGE): behind their end nothing can be told. Pipes end as ever.
+	 * A regular file is read in pieces, and its end is waited at until there is more, until it is cut or replaced.
+	 * A name that is gone may come back at once (log files are renamed, then made anew): that is waited for, a
+	 * second. Packed files are refused (SPUR_ERR_USAGE): behind their end nothing can be told. Pipes end as ever.
 	 */
 	bool follow;
 	/* Where it becomes true nothing is waited for any more: the input ends there, without an error. NULL: never. */
@@ -61,7 +66,7 @@ enum spur_status source_memory(struct source **out, const char *name, const void
 bool source_more(struct source *s);
 /*
  * Of a followed regular file: takes what has been added to it by now, without waiting for more; true if there was any.
- * Where it was cut `error` says so, and nothing more comes.
+ * If it was cut `error` says so, and nothing more comes.
  */
 bool source_poll(struct source *s);
 /* Waits until `size >= end` or the input ends; true if there are that many bytes. */

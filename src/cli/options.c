@@ -88,8 +88,8 @@ static const struct opt input_options[] = {
 	  .offset = offsetof(struct values, open.follow),
 	  .need = TAKES_FOLLOW,
 	  .help = "the input is still being written: at its end wait for more, until Ctrl-C; "
-		  "events "
-		  "come in the order in which they are stored" },
+		  "events come in the order in which they are stored; a file that is replaced or "
+		  "truncated is followed from its beginning, as tail -F does" },
 	{ .name = "threads",
 	  .type = OPT_INT,
 	  .offset = offsetof(struct values, threads),

@@ -16,6 +16,7 @@
 #include "cli/report_diag.h"
 #include "cli/signals.h"
 #include "cli/watch.h"
+#include "flow/open.h"
 #include "format/format.h"
 #include "model/demangle.h"
 
@@ -308,27 +309,29 @@ static bool run_watches(const struct values *v)
 	return v->open.follow || format_of_url(v->traces[0]);
 }
 
-/* After the run: what is told, and the exit code. */
+/*
+ * After the run: what is told, and the exit code. `damaged`: files that were read before env->trace were; that is NULL
+ * if the last one could not be opened.
+ */
 static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st,
-		    bool reader_left, bool read_all)
+		    bool reader_left, bool read_all, bool damaged)
 {
 	const bool filtered = env->filter || v->pass.root;
-	bool damaged = false;
 
 	filter_where_notes(env->filter, env->notes);
 	if (env->filter && st != SPUR_FAIL && read_all && !signals_stop)
 		filter_note_unmatched(env->filter, env->notes);
 	if (env->notes->len && !v->quiet && !reader_left)
 		say_text(env->notes->buf, env->notes->len);
-	if (!reader_left)
-		damaged = report_diag(env->trace, v->quiet, v->diag_shown);
+	if (!reader_left && env->trace)
+		damaged |= report_diag(env->trace, v->quiet, v->diag_shown);
 	if (signals_stop == SIGNALS_INTERRUPT && !run_watches(v))
 		say("interrupted");
 	if (signals_stop == SIGNALS_INTERRUPT)
 		return EXIT_INTERRUPTED;
 	if (st == SPUR_FAIL)
 		return run_error(env->err);
-	if (trace_over_limit(env->trace))
+	if (env->trace && trace_over_limit(env->trace))
 		return EXIT_UNREADABLE;
 	if (signals_stop)
 		return EXIT_CLEAN;
@@ -353,7 +356,8 @@ static int run_tell(struct pass_env *env, const struct values *v, enum spur_stat
 static enum spur_status run_close(struct output *o, struct pass_env *env, const struct values *v,
 				  enum spur_status st, bool *reader_left)
 {
-	bool keep = st != SPUR_FAIL && !(v->strict && env->lost) && !trace_over_limit(env->trace);
+	bool keep = st != SPUR_FAIL && !(v->strict && env->lost) &&
+		    !(env->trace && trace_over_limit(env->trace));
 
 	out_flush(&o->out);
 	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;
@@ -394,6 +398,56 @@ static void run_mind_signals(const struct values *v, bool opened)
 		signals_reset_color();
 }
 
+/*
+ * After a file that is followed was replaced or cut: says so, tells the damage of what was read, and opens the file of
+ * that name. Returns SPUR_WARN, with nothing changed, if there is no such file or nothing more to show.
+ */
+static enum spur_status run_renew(struct pass_env *env, struct values *v,
+				  const struct spur_pass *pass, bool *damaged)
+{
+	const bool limited = pass->limits_rows && v->pass.limit;
+	enum trace_renewal how;
+
+	if (signals_stop || env->out->error || v->strict || (limited && env->shown == v->pass.limit))
+		return SPUR_WARN;
+	how = trace_take_renewal(env->trace);
+	if (how == TRACE_SAME)
+		return SPUR_WARN;
+	out_flush(env->out);
+	if (env->notes->len && !v->quiet)
+		say_text(env->notes->buf, env->notes->len);
+	out_clear(env->notes);
+	*damaged |= report_diag(env->trace, v->quiet, v->diag_shown);
+	if (!v->quiet)
+		say(how == TRACE_CUT ? "%s: was truncated; following it from its beginning"
+				     : "%s: was replaced; following the new file",
+		    v->traces[0]);
+	/* What is there yet of the new file may be too little to tell its format. */
+	v->open.format = spur_format_name(env->trace);
+	v->pass.limit -= limited ? env->shown : 0;
+	v->pass.continued = true;
+	filter_free(env->filter);
+	env->filter = NULL;
+	spur_close(env->trace);
+	return run_open(v, &env->trace);
+}
+
+/* Runs the pass on the trace, and on each file that takes its place while it is followed. */
+static enum spur_status run_all(struct pass_env *env, struct values *v,
+				const struct spur_pass *pass, bool *damaged)
+{
+	enum spur_status st, again;
+
+	do {
+		st = v->strict ? run_strict(env, v, pass) : run_opened(env, v, pass);
+		if (st == SPUR_FAIL)
+			return st;
+		again = run_renew(env, v, pass, damaged);
+	} while (again == SPUR_OK);
+	/* Ctrl-C while nothing of the new file is there ends it like any other. */
+	return again == SPUR_FAIL && !signals_stop ? SPUR_FAIL : st;
+}
+
 int run_pass(struct values *v, const char *name)
 {
 	const struct spur_pass *pass;
@@ -403,7 +457,7 @@ int run_pass(struct values *v, const char *name)
 	struct pass_env env = { .opt = &v->pass, .err = &v->err, .out = &o.out, .notes = &notes };
 	enum spur_status st;
 	struct watch watch = { .runs = false };
-	bool reader_left;
+	bool reader_left, damaged = false;
 	int code;
 
 	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
@@ -438,12 +492,12 @@ int run_pass(struct values *v, const char *name)
 					  .stop = &signals_stop,
 					  .limit = v->row_limit };
 	run_mind_signals(v, true);
-	st = v->strict ? run_strict(&env, v, pass) : run_opened(&env, v, pass);
+	st = run_all(&env, v, pass, &damaged);
 	watch_end(&watch);
 	progress_end(&progress);
 	st = run_close(&o, &env, v, st, &reader_left);
 	code = run_tell(&env, v, st, reader_left,
-			!(pass->limits_rows && v->pass.limit));
+			!(pass->limits_rows && v->pass.limit), damaged);
 	filter_free(env.filter);
 	spur_close(env.trace);
 	out_free(&notes);

@@ -19,5 +19,11 @@ enum spur_status trace_open(struct spur_trace **out, const char *path,
  */
 enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,
 				  struct spur_error *err);
+/*
+ * Whether the followed file of `t`, which has been read to its end, was replaced or cut, and there is a file of that
+ * name to go on with. If so, that is no longer damage of `t`.
+ */
+enum trace_renewal { TRACE_SAME, TRACE_REPLACED, TRACE_CUT };
+enum trace_renewal trace_take_renewal(struct spur_trace *t);
 
 #endif

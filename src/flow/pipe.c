@@ -229,6 +229,8 @@ pipe_run_by_time(struct spur_trace *t, const struct pipe_options *opt,
 		if (!rows(self, p, n))
 			break;
 	}
+	if (opt->left)
+		*opt->left = left;
 	merge_free(m);
 	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
 }

@@ -16,6 +16,7 @@ struct pipe_options {
 	bool in_turn; /* what is merged otherwise: one feed after the other instead, in the trace's order */
 	bool any_order; /* feeds apart even where they share tracks (trace.h, tracks_shared) */
 	uint64_t limit; /* stop after this many rows (0: none) */
+	uint64_t *left; /* set to what is left of `limit` at the end; NULL: not wanted */
 	volatile const int *stop; /* set by a signal handler: end early, well-formed (NULL: none) */
 };
 

@@ -209,6 +209,20 @@ enum spur_status trace_open_again(struct spur_trace **out, const struct spur_tra
 	return st;
 }
 
+enum trace_renewal trace_take_renewal(struct spur_trace *t)
+{
+	struct source *s = t->source;
+	enum trace_renewal r;
+	struct stat st;
+
+	if (!t->options.follow || !s || strcmp(t->path, "-") == 0 || !(s->replaced || s->cut) ||
+	    stat(t->path, &st) != 0 || !S_ISREG(st.st_mode))
+		return TRACE_SAME;
+	r = s->cut ? TRACE_CUT : TRACE_REPLACED;
+	s->cut = s->replaced = false;
+	return r;
+}
+
 void spur_close(struct spur_trace *t)
 {
 	if (!t)

@@ -380,6 +380,9 @@ void trace_join_diag(struct spur_trace *t)
 	if (t->source && t->source->replaced)
 		diag_add(&t->joined, DIAG_WARN, "follow/replaced", t->path, t->source->size, 0,
 			 "expected the file to grow, found that its name is no longer this file's");
+	if (t->source && t->source->cut)
+		diag_add(&t->joined, DIAG_DAMAGE, "follow/cut", t->path, t->source->size, 0,
+			 "expected the file to grow, found that it was cut");
 	if (t->joined.ngroups)
 		qsort(t->joined.groups, t->joined.ngroups, sizeof(*t->joined.groups), group_order);
 	t->joined.last = 0;

@@ -500,6 +500,7 @@ static enum spur_status cat_write(struct cat *c)
 	};
 	struct pass_env *env = c->env;
 	struct pipe_options pipe = env->pipe;
+	uint64_t left = 0;
 
 	if (!make_kinds(c) || !c->classes || !c->tracks || !c->streams)
 		return err_nomem(env->err);
@@ -507,11 +508,13 @@ static enum spur_status cat_write(struct cat *c)
 		      env->err) != SPUR_OK)
 		return SPUR_FAIL;
 	c->when_width = when_width(&c->when);
-	pipe.limit = env->opt->limit;
-	if (c->form == FORM_CSV)
+	pipe.limit = left = env->opt->limit;
+	pipe.left = &left;
+	if (c->form == FORM_CSV && !env->opt->continued)
 		out_str(env->out, "ts,kind,name,cat,pid,tid,cpu,dur,id,args,flags,stream,off\n");
 	if (pipe_run_lines(env->trace, &pipe, &lines, c, env->out) == SPUR_FAIL)
 		return err_nomem(env->err);
+	env->shown = pipe.limit ? pipe.limit - left : 0;
 	return !c->rows && env->filter && !(pipe.stop && *pipe.stop) ? SPUR_WARN : SPUR_OK;
 }
 

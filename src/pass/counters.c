@@ -514,13 +514,15 @@ static enum spur_status counters_read(struct counters *c)
 	if (when_init(&c->table.when, env->trace,
 		      env->opt->form == FORM_TEXT ? env->opt->time : TIME_RAW, env->err) != SPUR_OK)
 		return SPUR_FAIL;
-	if (env->opt->values && env->opt->form != FORM_JSONL)
+	if (env->opt->values && env->opt->form != FORM_JSONL && !env->opt->continued)
 		out_str(env->out, "time,series,value\n");
 	if (pipe_run_merged(env->trace, &env->pipe, counter_rows, c) == SPUR_FAIL || c->failed)
 		return err_nomem(env->err);
 	counters_notes(c);
-	if (env->opt->values)
+	if (env->opt->values) {
+		env->shown = env->opt->limit ? c->shown : 0;
 		return SPUR_OK;
+	}
 	return table_write(&c->table, c->series, c->n, sizeof(*c->series));
 }
 

@@ -292,6 +292,7 @@ static enum spur_status dump_run(struct pass_env *env)
 		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
 	else
 		st = dump_streams(&d);
+	env->shown = d.limit ? d.shown : 0;
 	mem_free(d.shared);
 	frag_free(d.titles);
 	values_close(&d.values);

@@ -38,6 +38,7 @@ struct pass_options {
 		kernel_full, symbols, no_callsite, libname, srcline, column_view, task_newline;
 	bool avg_total, avg_self;
 	bool verbose;
+	bool continued; /* the output goes on after that of another file: CSV lines without a heading */
 	bool values; /* counters: every sample */
 	const char *extract; /* blobs: write them to files in this directory */
 	const char *blob; /* blobs: only this one, as it is */
@@ -72,6 +73,7 @@ struct pass_env {
 	struct out *out;
 	struct out *
 		notes; /* text for people beside the output: the losses of a conversion. NULL: nobody asks */
+	uint64_t shown; /* set by passes with limits_rows: how many rows count towards opt->limit; 0 if it is not set */
 	uint64_t lost; /* events that the output format cannot carry, or not whole */
 	struct spur_error *err;
 };
