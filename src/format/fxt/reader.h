@@ -380,9 +380,9 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 
 /* resync.c */
 /*
- * SPEC fxt/contradicted: a record at `off` of which not every part has its place, or that refers to what does not exist,
- * is none if a chain of records begins inside it and none behind it. Returns where that chain begins; UINT64_MAX if the
- * record stands. May move the data.
+ * SPEC fxt/contradicted: a record at `off` of which not every part has its place, or that refers to what does not
+ * exist, is none if a chain of records begins inside it and none behind it. Returns where that chain begins; UINT64_MAX
+ * if the record stands. May move the data.
  */
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s);
 
