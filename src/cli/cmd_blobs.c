@@ -56,8 +56,9 @@ const struct spur_cmd spur_cmd_blobs = {
 	.summary = "Data that the trace carries: lists it, or writes it to files.",
 	.usage = "[OPTION...] TRACE...",
 	.description =
-		"Blobs of one name and process are one, put together from their pieces in the "
-		"order in which these are stored. --extract writes each to a file of its name, in "
+		"Blobs of one name, category, type and process are one, put together from their "
+		"pieces in the order in which these are stored; a large one (FXT) is one by "
+		"itself. --extract writes each to a file of its name, in "
 		"which slashes, control characters and a dot or dash at the front are '_'; further "
 		"blobs of the same file name get a number. Files that are there stay as they are, "
 		"without --force. All appear when all is written.",

@@ -44,6 +44,16 @@ static void test_size_past_end(void **state)
 	expect_rows(BEFORE AFTER "! fxt/size-past-end at 104 lost 8\n");
 }
 
+/* SPEC fxt/contradicted: of an unknown type, up to the text of the event behind it */
+static void test_size_over_records(void **state)
+{
+	(void)state;
+	before();
+	w(12 | 3 << 4);
+	after();
+	expect_rows(BEFORE AFTER "! fxt/size-past-end at 104 lost 8\n");
+}
+
 static void test_large_size_past_end(void **state)
 {
 	(void)state;
@@ -523,6 +533,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_size_zero, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_size_past_end, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_size_over_records, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_large_size_past_end, file_setup,
 						file_teardown),
 		cmocka_unit_test_setup_teardown(test_resync_at_end, file_setup, file_teardown),

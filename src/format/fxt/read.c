@@ -141,28 +141,26 @@ static bool comes_before(const struct spur_event *a, const struct spur_event *b)
 /* --- records one by one --- */
 
 /* Appends the rows of the record to the window. False: no memory. */
-static bool record_rows(struct fxt *x, const struct fxt_frame *f, struct fill *w)
+static bool record_rows(struct fxt *x, struct fxt_record *r, struct fill *w)
 {
 	struct spur_event rows[2];
-	struct fxt_record r;
 	uint32_t n = 0;
 	bool late = false;
 
-	fxt_record_at(x, f, &r);
 	if (!x->ordered)
-		x->last = r.ts;
-	else if (r.shape.timed)
-		late = reorder_late_window(&x->order, r.ts);
+		x->last = r->ts;
+	else if (r->shape.timed)
+		late = reorder_late_window(&x->order, r->ts);
 	else
 		reorder_pass_window(&x->order);
-	if (!fxt_rows_of(x, &r, rows, &n))
+	if (!fxt_rows_of(x, r, rows, &n))
 		return false;
 	for (uint32_t i = 0; !late && i < n; i++) {
 		if (w->count && comes_before(&rows[i], &w->rows[w->count - 1]))
 			w->sorted = false;
 		w->rows[w->count++] = rows[i];
 	}
-	x->off += f->size;
+	x->off += r->shape.size;
 	return true;
 }
 
@@ -172,6 +170,7 @@ enum filled { FILLED_ROWS, FILLED_END, FILLED_FAIL };
 static enum filled window_fill(struct fxt *x, struct fill *w, uint64_t *records)
 {
 	struct fxt_frame f;
+	struct fxt_record r;
 
 	w->count = 0;
 	w->sorted = true;
@@ -183,10 +182,11 @@ static enum filled window_fill(struct fxt *x, struct fill *w, uint64_t *records)
 		if (w->count && !x->order.left)
 			break;
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
-		if (f.state == FXT_FRAME_DAMAGE) {
+		if (f.state == FXT_FRAME_DAMAGE ||
+		    (f.state == FXT_FRAME_RECORD && !fxt_record_at(x, &f, &r))) {
 			fxt_pass_damage(x, &f);
 		} else if (f.state == FXT_FRAME_RECORD) {
-			if (!record_rows(x, &f, w))
+			if (!record_rows(x, &r, w))
 				return FILLED_FAIL;
 			++*records;
 		}
@@ -345,19 +345,20 @@ static enum filled stored_record(struct fxt *x, struct feed *f)
 {
 	struct fxt_window *const w = x->window;
 	struct fxt_frame frame;
+	struct fxt_record r;
 	bool good;
 
 	fxt_frame_at(x->src, x->off, x->swap, &x->resync, &frame);
 	if (frame.state == FXT_FRAME_END)
 		return FILLED_END;
-	if (frame.state == FXT_FRAME_DAMAGE) {
+	if (frame.state == FXT_FRAME_DAMAGE || !fxt_record_at(x, &frame, &r)) {
 		fxt_pass_damage(x, &frame);
 		return FILLED_ROWS;
 	}
 	w->in = (struct fill){ .rows = w->own };
 	w->at = 0;
 	pthread_mutex_lock(&x->lock);
-	good = record_rows(x, &frame, &w->in);
+	good = record_rows(x, &r, &w->in);
 	pthread_mutex_unlock(&x->lock);
 	f->records += good;
 	return good ? FILLED_ROWS : FILLED_FAIL;

@@ -378,13 +378,21 @@ bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, u
 uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 			  const struct fxt_thread_ref *t);
 
+/* resync.c */
+/*
+ * SPEC fxt/contradicted: a record at `off` of which not every part has its place, or that refers to what does not
+ * exist, is none if a chain of records begins inside it and none behind it. Returns where that chain begins; UINT64_MAX
+ * if the record stands. May move the data.
+ */
+uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s);
+
 /* scan.c */
 /* Pass 1, from the beginning to the end. False: no memory. */
 bool fxt_scan(struct fxt *x);
 /* Begins pass 2. */
 bool fxt_scan_end(struct fxt *x);
-/* The record at x->off. */
-void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_record *r);
+/* The record at x->off. Returns false if it is none after all (fxt_resync_within()): `f` is then damage. */
+bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r);
 /* Says what was lost, and goes on behind it. */
 void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
 /* What decides between rows of equal time; see model/reorder.h. */

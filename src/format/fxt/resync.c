@@ -238,14 +238,52 @@ static uint64_t next_place(struct source *src, uint64_t off, bool swap, struct f
 }
 
 /* Word by word; where bytes were lost or added, words begin elsewhere: then byte by byte. */
-uint64_t fxt_resync_behind(struct source *src, uint64_t off, bool swap, struct fxt_resync *r)
+static uint64_t first_place(struct source *src, uint64_t off, bool swap, struct fxt_resync *r,
+			    uint64_t limit)
 {
-	uint64_t best = next_place(src, off + FXT_WORD, swap, r, NOWHERE);
+	uint64_t best = next_place(src, off + FXT_WORD, swap, r, limit);
 
 	for (uint64_t at = off + 1; at < off + FXT_WORD; at++) {
-		const uint64_t place = next_place(src, at, swap, r, best);
+		const uint64_t place = next_place(src, at, swap, r, best < limit ? best : limit);
 
 		best = place < best ? place : best;
 	}
 	return best;
+}
+
+uint64_t fxt_resync_behind(struct source *src, uint64_t off, bool swap, struct fxt_resync *r)
+{
+	return first_place(src, off, swap, r, NOWHERE);
+}
+
+/* Whether all that the record itself refers to is registered, not looking at its arguments. */
+static bool own_references_exist(const struct fxt *x, const struct fxt_shape *s)
+{
+	const struct fxt_provider *p = x->provider, *q = x->providers[0];
+	const unsigned cat = s->cat.ref, name = s->name.ref;
+	bool exist = (!cat || (cat & FXT_INLINE) || p->strings[cat].now || q->strings[cat].now) &&
+		     (!name || (name & FXT_INLINE) || p->strings[name].now || q->strings[name].now);
+
+	for (unsigned i = 0; i < s->nthreads && exist; i++) {
+		const unsigned thread = s->threads[i].ref;
+
+		exist = !thread || p->threads[thread].now || q->threads[thread].now;
+	}
+	return exist;
+}
+
+/*
+ * Events are not doubted: they are most of all records, and passed over unread in the first pass. What is no header
+ * looks like one of them less often than like one of the other types.
+ */
+uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s)
+{
+	const uint64_t end = off + s->size;
+
+	if (s->type == FXT_EVENT || (fxt_shape_fits(s) && own_references_exist(x, s)))
+		return NOWHERE;
+	if (!have(x->src, end + FXT_WORD, x->resync.eager) ||
+	    chain_at(x->src, end, x->swap, &x->resync) != NO)
+		return NOWHERE;
+	return first_place(x->src, off, x->swap, &x->resync, end);
 }

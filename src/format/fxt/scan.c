@@ -1,9 +1,21 @@
 /* Pass 1: headers and times; the tables, the tracks, and the rows of what comes too late. */
 #include "format/fxt/plain.h"
 
-void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_record *r)
+bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r)
 {
+	uint64_t next;
+
 	fxt_shape_of(&r->shape, x->src->data + x->off, f->size, x->swap);
+	next = fxt_resync_within(x, x->off, &r->shape);
+	/* Looking ahead may have moved the data. */
+	if (r->shape.p != x->src->data + x->off)
+		fxt_shape_of(&r->shape, x->src->data + x->off, f->size, x->swap);
+	if (next != UINT64_MAX) {
+		f->state = FXT_FRAME_DAMAGE;
+		f->code = "fxt/size-past-end";
+		f->lost = next - x->off;
+		return false;
+	}
 	r->off = x->off;
 	r->provider = x->provider;
 	r->clamped = false;
@@ -13,6 +25,7 @@ void fxt_record_at(const struct fxt *x, const struct fxt_frame *f, struct fxt_re
 		r->ts = x->last;
 	else
 		r->ts = x->order.highest == INT64_MIN ? x->start : x->order.highest;
+	return true;
 }
 
 /* SPEC fxt/damage: what is no record is passed over and counted */
@@ -112,14 +125,13 @@ ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 }
 
 /* Any record; its rows are wanted only where it comes too late. */
-static bool scan_record(struct fxt *x, const struct fxt_frame *f)
+static bool scan_record(struct fxt *x, const struct fxt_record *record)
 {
+	struct fxt_record r = *record;
 	struct spur_event rows[2];
-	struct fxt_record r;
 	uint32_t n = 0;
 	bool late = false;
 
-	fxt_record_at(x, f, &r);
 	if (r.shape.timed) {
 		late = x->told || reorder_late_window(&x->order, r.ts);
 		x->start = r.ts < x->start ? r.ts : x->start;
@@ -142,6 +154,7 @@ static bool scan_record(struct fxt *x, const struct fxt_frame *f)
 bool fxt_scan(struct fxt *x)
 {
 	struct fxt_frame f;
+	struct fxt_record r;
 
 	x->first = true;
 	x->log = &x->mute;
@@ -152,10 +165,11 @@ bool fxt_scan(struct fxt *x)
 						 : scan_events(x, false, false)))
 			return false;
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
-		if (f.state == FXT_FRAME_DAMAGE) {
+		if (f.state == FXT_FRAME_DAMAGE ||
+		    (f.state == FXT_FRAME_RECORD && !fxt_record_at(x, &f, &r))) {
 			fxt_pass_damage(x, &f);
 		} else if (f.state == FXT_FRAME_RECORD) {
-			if (!scan_record(x, &f))
+			if (!scan_record(x, &r))
 				return false;
 			x->off += f.size;
 		}

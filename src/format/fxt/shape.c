@@ -436,11 +436,16 @@ bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size)
 	return s->last && s->type != FXT_PROFILER ? s->needs == size : s->needs <= size;
 }
 
-bool fxt_shape_exact(const struct fxt_shape *s, bool swap)
+bool fxt_shape_fits(const struct fxt_shape *s)
 {
 	const bool scope = s->type == FXT_EVENT && s->sub == FXT_INSTANT;
 
 	if (!s->known || s->lacks || s->args_lost || s->padding || !reserved_clear(s))
 		return false;
-	return s->extra <= scope && args_exact(s, swap);
+	return s->extra <= scope;
+}
+
+bool fxt_shape_exact(const struct fxt_shape *s, bool swap)
+{
+	return fxt_shape_fits(s) && args_exact(s, swap);
 }

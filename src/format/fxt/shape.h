@@ -83,6 +83,8 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a);
  * bits are 0.
  */
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap);
+/* The same of all but the arguments, which takes no walk over them. */
+bool fxt_shape_fits(const struct fxt_shape *s);
 /*
  * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there. Returns true if the
  * missing bytes explain all that does not fit: the record may be one that was cut.

@@ -1,7 +1,7 @@
 /*
  * When the data ends, for calls that are open then. Recordings that are read as one trace (directories of several CTF
- * traces, joined traces) end each for itself: spur_trace.tops_apart says that there may be several, join_recording() which
- * one a track is of.
+ * traces, joined traces) end each for itself: spur_trace.tops_apart says that there may be several, join_recording()
+ * which one a track is of.
  */
 #ifndef SPUR_PASS_FOLD_ENDS_H
 #define SPUR_PASS_FOLD_ENDS_H
