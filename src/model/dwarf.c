@@ -5,6 +5,7 @@
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,46 @@ static bool unit_line(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, cons
 	return *file != NULL;
 }
 
+/* Where the code of an inlined function is called. */
+static bool call_place(Dwarf_Die *unit, Dwarf_Die *inlined, const char **file, unsigned *line)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	Dwarf_Word number, at;
+	size_t n;
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &number) != 0 ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &at) != 0 || !at ||
+	    at > UINT_MAX || dwarf_getsrcfiles(unit, &files, &n) != 0 || number >= n)
+		return false;
+	*file = dwarf_filesrc(files, number, NULL, NULL);
+	*line = (unsigned)at;
+	return *file != NULL;
+}
+
+/*
+ * The outermost inlined call around an address. Of the scopes by address those outside an inlined function are where it
+ * is defined; by entry they are where its code is, the outermost last.
+ */
+static bool unit_call(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, const char **file,
+		      unsigned *line)
+{
+	Dwarf_Die die, *inner = NULL, *scopes = NULL;
+	bool found = false;
+	int n = 0;
+
+	if (!dwarf_offdie(d->dwarf, unit, &die))
+		return false;
+	if (dwarf_getscopes(&die, addr, &inner) > 0)
+		n = dwarf_getscopes_die(&inner[0], &scopes);
+	for (int i = n; i-- > 0 && !found;)
+		found = dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine &&
+			call_place(&die, &scopes[i], file, line);
+	free(scopes);
+	free(inner);
+	return found;
+}
+
 /* The unit's last row at the address or before it. Of rows of one address elfutils puts ends of sequences first. */
 static bool unit_last_row(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr,
 			  struct dwarf_row *row)
@@ -270,15 +311,27 @@ bool dwarf_last_row(struct dwarf_lines *d, uint64_t addr, struct dwarf_row *row)
 	return false;
 }
 
-bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line)
+/* The unit that covers the address and whose `find` finds something. */
+static bool find_in_units(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line,
+			  bool (*find)(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr,
+				       const char **file, unsigned *line))
 {
 	size_t lo;
 
 	addr += d->base;
 	lo = ranges_before(d, addr);
 	for (size_t i = 0; i < MAX_LOOK && lo > 0; i++)
-		if (d->ranges[--lo].end > addr &&
-		    unit_line(d, d->ranges[lo].unit, addr, file, line))
+		if (d->ranges[--lo].end > addr && find(d, d->ranges[lo].unit, addr, file, line))
 			return true;
 	return false;
+}
+
+bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line)
+{
+	return find_in_units(d, addr, file, line, unit_line);
+}
+
+bool dwarf_own_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line)
+{
+	return find_in_units(d, addr, file, line, unit_call) || dwarf_line(d, addr, file, line);
 }

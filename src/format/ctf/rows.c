@@ -478,12 +478,12 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
 	const int64_t add = k->plain_add;
-	const uint64_t due = f->due;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
 	const uint8_t *p = data + c->at / 8;
 	struct thread_run run = run_begin(f);
 	uint64_t *const id_slot = &c->slots[k->id_slot];
-	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0);
+	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0),
+		       due = f->due;
 	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
 	uint64_t clock = c->clock;
 	int64_t before = f->last_ts;
@@ -499,11 +499,9 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
 			break;
 		now = head_clock(usual, p, clock);
-		if (unlikely(now > due))
-			break;
 		e = __atomic_load_n(&known[id].event, __ATOMIC_ACQUIRE);
 		/* What was stored before it is there only if it is. */
-		if (unlikely(!e || !known[id].skip))
+		if (unlikely(now > due || !e || !known[id].skip))
 			break;
 		fixed = known[id].fixed;
 		*id_slot = id;

@@ -605,7 +605,7 @@ static struct ctf_address address_describe(struct ctf *c, const struct region *r
 	sym = symtab_find(&m->syms, at);
 	if (sym)
 		a.function = intern_function(c, sym, at);
-	if (m->lines && dwarf_line(m->lines, at, &file, &line)) {
+	if (m->lines && dwarf_own_line(m->lines, at, &file, &line)) {
 		snprintf(text, sizeof(text), "%s:%u", base_name(file), line);
 		a.source = trace_intern(c->t, text);
 	}
