@@ -8,10 +8,12 @@
  *
  * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers
  * close the wrong slice by them). What is open when the data ends, ends with it (ends.h): viewers
- * would draw it on to the end of everything, other recordings included. An E has the name of its B: speedscope ends no slice without it.
- * Text is made per feed in parallel; what a line has of its class
- * and track is made once. Events of a thread are in time order; those of several threads take turns
- * in chunks, which the format allows.
+ * would draw it on to the end of everything, other recordings included. An E has the name of its B:
+ * speedscope ends no slice without it.
+ *
+ * Text is made per feed in parallel; what a line has of its class and track is made once. Events of
+ * a thread are in time order; those of several threads take turns in chunks, which the format
+ * allows.
  */
 #include "flow/join.h"
 #include "flow/lines.h"
