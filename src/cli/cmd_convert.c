@@ -35,7 +35,7 @@ static const struct opt convert_options[] = {
 
 static int convert_run(const struct spur_cmd *cmd, struct values *v)
 {
-	v->pass.time = TIME_RAW;
+	v->pass.time = TIME_EXACT;
 	return run_simple(cmd, v, targets[v->to]);
 }
 
@@ -45,8 +45,9 @@ const struct spur_cmd spur_cmd_convert = {
 	.usage = "[OPTION...] --to=FORMAT TRACE...",
 	.description = "What the other format cannot carry is told on standard error: which "
 		       "events, how many, why. --json tells it as "
-		       "JSON. Times are those of the trace's own clock; --time=rel counts them "
-		       "from the first event.",
+		       "JSON. Times are those of the trace's own clock, or, where viewers would round "
+		       "them (dates since 1970), since the first event, which start_ns in the "
+		       "output tells; --time=rel and --time=raw choose.",
 	.examples = "spur convert --to=chrome -o trace.json uftrace.data\tfor ui.perfetto.dev\n",
 	.opts = convert_options,
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_TIME | TAKES_LIMIT,

@@ -2,14 +2,18 @@
  * chrome: the trace as Chrome's trace event JSON ("JSON object format"), which Perfetto,
  * chrome://tracing and speedscope open. Calls become B and E in time order, spans X, counters C,
  * async b n e, flows s t f, time off the CPU a slice, all else instants; processes and threads get
- * their names. Times are microseconds with three decimals, exact to the ns.
+ * their names. Times are microseconds with three decimals, exact to the ns. Viewers keep them as
+ * doubles, which are not: dates since 1970 would be rounded to 250 ns and short calls be lost, so
+ * such times count from the first event.
  *
  * Calls are paired: ends that the data lacks are written, ends without a begin are not (viewers
  * close the wrong slice by them). What is open when the data ends, ends with it (ends.h): viewers
- * would draw it on to the end of everything, other recordings included. An E has the name of its B: speedscope ends no slice without it.
- * Text is made per feed in parallel; what a line has of its class
- * and track is made once. Events of a thread are in time order; those of several threads take turns
- * in chunks, which the format allows.
+ * would draw it on to the end of everything, other recordings included. An E has the name of its B:
+ * speedscope ends no slice without it.
+ *
+ * Text is made per feed in parallel; what a line has of its class and track is made once. Events of
+ * a thread are in time order; those of several threads take turns in chunks, which the format
+ * allows.
  */
 #include "flow/join.h"
 #include "flow/lines.h"
@@ -658,6 +662,23 @@ static void tail_out(const struct chrome *c)
 		   spur_version());
 }
 
+/* Below, doubles tell nanoseconds apart in microseconds: 2^42 us, 51 days. */
+static const int64_t exact_ns = ((int64_t)1 << 42) * 1000;
+
+static enum spur_status choose_zero(struct chrome *c)
+{
+	const enum pass_time time = c->env->opt->time;
+	int64_t start;
+
+	if (time != TIME_REL && time != TIME_EXACT)
+		return SPUR_OK;
+	if (trace_start(c->trace, &start) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (time == TIME_REL || start > exact_ns || start < -exact_ns)
+		c->zero = start;
+	return SPUR_OK;
+}
+
 static enum spur_status chrome_write(struct chrome *c)
 {
 	static const struct pipe_lines lines = { .open = chrome_open,
@@ -669,8 +690,7 @@ static enum spur_status chrome_write(struct chrome *c)
 	uint32_t named;
 
 	pipe.limit = env->opt->limit;
-	if (!c->classes || !c->tracks ||
-	    (env->opt->time == TIME_REL && trace_start(env->trace, &c->zero) == SPUR_FAIL))
+	if (!c->classes || !c->tracks)
 		return err_nomem(env->err);
 	/* A line that says nothing, so that all others have a comma in front. */
 	out_str(env->out,
@@ -678,6 +698,9 @@ static enum spur_status chrome_write(struct chrome *c)
 		"{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_sort_index\",\"args\":{"
 		"\"sort_index\":0}}");
 	named = names_out(c, 0);
+	/* May read rows, and find tracks in them. */
+	if (choose_zero(c) == SPUR_FAIL)
+		return err_nomem(env->err);
 	if (pipe_run_lines(env->trace, &pipe, &lines, c, env->out) == SPUR_FAIL)
 		return err_nomem(env->err);
 	/* Tracks may come to light while rows are read. */

@@ -13,7 +13,8 @@
 #include "model/args.h"
 
 enum pass_form { FORM_TEXT, FORM_JSON, FORM_JSONL, FORM_CSV };
-enum pass_time { TIME_REL, TIME_ABS, TIME_RAW };
+/* TIME_EXACT: as TIME_RAW if viewers that keep times as doubles show them exactly, else as TIME_REL (chrome). */
+enum pass_time { TIME_REL, TIME_ABS, TIME_RAW, TIME_EXACT };
 
 /* Options of babeltrace2's text output, for that style only. Lists are as given, with commas. */
 struct babeltrace2_options {
