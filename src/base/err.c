@@ -49,7 +49,7 @@ enum spur_status err_set(struct spur_error *err, enum spur_error_code code, cons
 
 enum spur_status err_nomem(struct spur_error *err)
 {
-	return err_set(err, SPUR_ERR_MEMORY, "memory: expected more, found none");
+	return err_set(err, SPUR_ERR_MEMORY, "out of memory");
 }
 
 void diag_init(struct diag_log *log)

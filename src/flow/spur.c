@@ -3,6 +3,7 @@
 #include <spur.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "flow/join.h"
@@ -59,6 +60,8 @@ static enum spur_status open_directory(struct spur_trace *t, struct spur_error *
 {
 	const struct probe p = { .path = t->path, .is_dir = true };
 
+	if (access(t->path, R_OK | X_OK) != 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", t->path, strerror(errno));
 	if (!t->format)
 		t->format = format_probe(&p, err);
 	if (!t->format)

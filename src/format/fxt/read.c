@@ -388,11 +388,26 @@ static enum spur_status next_stored(struct fxt *x, struct feed *f, struct batch 
 	return b->count ? SPUR_OK : SPUR_END;
 }
 
+/* The data ends before the file does: it cannot be read or unpacked further. */
+static void tell_unreadable(struct fxt *x)
+{
+	const struct spur_error *e = &x->src->error;
+
+	if (e->code && !x->unreadable_told)
+		diag_add(x->log, DIAG_DAMAGE, "fxt/unreadable", x->file, x->src->size, 0, "%s",
+			 e->message);
+	x->unreadable_told = true;
+}
+
 enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct fxt *x = t->state;
+	enum spur_status st;
 
 	b->count = 0;
 	x->log = &f->diag;
-	return x->ordered ? next_by_time(x, f, b) : next_stored(x, f, b);
+	st = x->ordered ? next_by_time(x, f, b) : next_stored(x, f, b);
+	if (st == SPUR_END)
+		tell_unreadable(x);
+	return st;
 }

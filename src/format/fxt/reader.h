@@ -235,6 +235,7 @@ struct fxt {
 	bool ordered; /* rows by time */
 	bool books; /* rows for records that only keep the books too */
 	bool told; /* pass 1: the record at `off` is known to be late */
+	bool unreadable_told; /* that the source failed */
 	bool spans; /* there are complete events: lanes are needed */
 	int64_t last; /* as stored: time of the last record that has one, before that of the first */
 	int64_t start; /* by time: the earliest */
