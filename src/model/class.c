@@ -120,9 +120,7 @@ static void fixed_value(const struct plan_op *op, const uint8_t *p, bool swap, s
 		break;
 	case PLAN_ENUM:
 		v->type = SPUR_ENUM;
-		v->i = sign_extend(load_uint(p, op->size, swap), op->size);
-		if (op->table)
-			v->i = enum_reduce(op->table, v->i);
+		v->i = enum_reduce(op->table, sign_extend(load_uint(p, op->size, swap), op->size));
 		v->label = label_of(op, v->i, args);
 		break;
 	case PLAN_BYTES:

@@ -132,8 +132,8 @@ static size_t add_text(char *buf, size_t size, size_t len, const char *s)
 
 int64_t enum_reduce(const struct enum_table *t, int64_t value)
 {
-	const int64_t least = t->count ? t->values[0].value : INT64_MIN;
-	const int64_t most = t->count ? t->values[t->count - 1].value : INT64_MAX;
+	const int64_t least = !t ? INT32_MIN : t->count ? t->values[0].value : INT64_MIN;
+	const int64_t most = !t ? INT32_MAX : t->count ? t->values[t->count - 1].value : INT64_MAX;
 
 	if (least >= 0 && most <= UINT32_MAX)
 		return (int64_t)(uint32_t)value;

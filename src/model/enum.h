@@ -28,7 +28,7 @@ const struct enum_table *enum_find(const struct enum_table *list, struct text na
 /*
  * The value that a register or field holds whose upper half may be left over from something else:
  * an enumeration whose values all fit into 32 bits has the low 32, with a sign if one of its values
- * is negative.
+ * is negative. Without a definition (`t` is NULL) it is read as an `int`, which enumerations of C are.
  */
 int64_t enum_reduce(const struct enum_table *t, int64_t value);
 

@@ -6,6 +6,7 @@ enum {
 	RESYNC_RUN = 3, /* plausible records in a row */
 	MAX_LOST_FIRST = 64, /* LOST records looked past for a time */
 	CACHE_START = 16, /* of each thread */
+	CACHE_DENSE = 1 << 18, /* slots: 4 MiB */
 	DEPTH_SURE = 512, /* below, a record's depth cannot be one of 1,024 more */
 	/* Magic, ENTRY or EXIT, no payload, depth below DEPTH_SURE. */
 	ORDINARY_MASK = MAGIC_MASK | 6 | DEPTH_SURE << 6,
@@ -81,13 +82,22 @@ static bool cache_clear(struct addr_cache *c)
 	return true;
 }
 
+/*
+ * The slots to use of those that there are. A cache of the usual size is kept sparse, so that the first
+ * look hits; one that no processor's cache holds anyway is not, as each function would cost 256 bytes.
+ */
+static uint32_t cache_room(const struct addr_cache *c)
+{
+	return c->cap < CACHE_DENSE ? c->cap / 8 : c->cap / 2;
+}
+
 /* A new slot for the key, which is not in the cache; NULL when memory is out. */
 static const struct addr_slot *cache_add(struct uftrace *u, struct addr_cache *c, uint64_t key,
 					 uint32_t cls)
 {
 	struct addr_slot slot = { .key = key };
 
-	if (!cls || ((c->count + 1) * 8 > c->cap && !cache_grow(c)))
+	if (!cls || (c->count >= cache_room(c) && !cache_grow(c)))
 		return NULL;
 	slot.name_cls = row_pair(trace_class(u->t, cls)->name, cls);
 	c->count++;

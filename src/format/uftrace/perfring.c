@@ -138,6 +138,10 @@ static void damaged(struct perfring *r, const struct perf_record *rec)
 	else if (!rec->type || rec->type > TYPE_MOST)
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
 			 "perf record: expected a type of 1 to %d, found %u", TYPE_MOST, rec->type);
+	else if (rec->len > left && rec->len % 8 == 0 && rec->len >= least_size(rec->type) &&
+		 (!is_fixed(rec->type) || rec->len == least_size(rec->type)))
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
+			 "perf record: expected %u bytes, found %llu", rec->len, (unsigned long long)left);
 	else
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
 			 "perf record: expected for type %u a size of %s%u of the %llu bytes left, found %u", rec->type,

@@ -236,10 +236,12 @@ static void enum_text(struct out *o, const struct enum_table *table, int64_t val
 
 static void out_enum(struct out *o, const struct item *it, uint64_t v)
 {
+	const int64_t value = enum_reduce(it->op->table, (int64_t)v);
+
 	if (it->op->table)
-		enum_text(o, it->op->table, enum_reduce(it->op->table, (int64_t)v));
+		enum_text(o, it->op->table, value);
 	else
-		out_printf(o, "<ENUM?> %x", (unsigned)v);
+		out_i64(o, value);
 }
 
 static void out_pointer(struct out *o, uint64_t u, const struct spur_value *v, unsigned mode)
