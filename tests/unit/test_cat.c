@@ -261,7 +261,9 @@ static void chrome_pairs(void **state)
 	       ",\n{\"ph\":\"E\",\"ts\":0.025,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.025,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
-	       ",\n{\"ph\":\"B\",\"ts\":0.055,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("5"),
+	       ",\n{\"ph\":\"B\",\"ts\":0.055,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+	       /* open when the data ends */
+	       ",\n{\"ph\":\"E\",\"ts\":0.055,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("5"),
 	       "{\"to\":\"chrome\",\"lost\":2,\"losses\":[{\"kind\":\"END\",\"count\":2,\"what\":"
 	       "\"dropped\","
 	       "\"why\":\"an end whose begin is not in the data\"}]}\n");
