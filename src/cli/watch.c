@@ -2,6 +2,7 @@
 #include "cli/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -11,17 +12,25 @@
 
 static void *watch_output(void *arg)
 {
-	struct pollfd p = { .fd = STDOUT_FILENO };
+	const struct watch *w = arg;
+	struct pollfd p[] = { { .fd = STDOUT_FILENO }, { .fd = w->wake[0], .events = POLLIN } };
 	int stop = 0;
 
-	(void)arg;
 	/* Without events only the end of the reader, or an error, is reported. */
-	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
 		;
+	if (!p[0].revents)
+		return NULL;
 	/* An interrupt that came first is what ended the program. */
 	__atomic_compare_exchange_n(&signals_stop, &stop, SIGNALS_READER_LEFT, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return NULL;
+}
+
+static void watch_close(struct watch *w)
+{
+	close(w->wake[0]);
+	close(w->wake[1]);
 }
 
 void watch_begin(struct watch *w)
@@ -32,18 +41,25 @@ void watch_begin(struct watch *w)
 	*w = (struct watch){ .runs = false };
 	if (fstat(STDOUT_FILENO, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return;
+	if (pipe2(w->wake, O_CLOEXEC) != 0)
+		return;
 	/* Signals are for the thread that waits for input. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	w->runs = pthread_create(&w->thread, NULL, watch_output, NULL) == 0;
+	w->runs = pthread_create(&w->thread, NULL, watch_output, w) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!w->runs)
+		watch_close(w);
 }
 
 void watch_end(struct watch *w)
 {
 	if (!w->runs)
 		return;
-	pthread_cancel(w->thread);
+	/* One byte wakes the thread; a pipe that is empty has room for it. */
+	while (write(w->wake[1], "", 1) < 0 && errno == EINTR)
+		;
 	pthread_join(w->thread, NULL);
+	watch_close(w);
 	w->runs = false;
 }

@@ -10,6 +10,7 @@
 
 struct watch {
 	pthread_t thread;
+	int wake[2]; /* a pipe that ends the thread */
 	bool runs;
 };
 

@@ -173,7 +173,8 @@ static void out_xml(struct out *o, const char *s, size_t len)
 		out_str(o, as);
 		plain = i + 1;
 	}
-	out_safe(o, s + plain, len - plain);
+	if (plain < len)
+		out_safe(o, s + plain, len - plain);
 }
 
 /* Hundredths as a decimal number. */
