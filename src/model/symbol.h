@@ -65,8 +65,9 @@ enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const ch
 /* File and line of a file-relative address; false where unknown. `file` lives until dwarf_close(). */
 bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line);
 /*
- * Where an address lies in the source of the function that the symbol table tells for it: the line of the outermost call
- * that the compiler replaced by the function's code, else that of dwarf_line().
+ * Where an address lies in the source of the function that the symbol table tells for it: the line
+ * of the outermost call that the compiler replaced by the function's code, else that of
+ * dwarf_line().
  */
 bool dwarf_own_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line);
 /* A row of the line table. */

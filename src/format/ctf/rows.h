@@ -32,8 +32,9 @@ struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const cha
  */
 void event_damage(struct ctf_feed *f, struct feed *feed, const char *why);
 /*
- * resync.c: of the event from bit `from` up to the cursor, which is later than expected (ctf_feed.due). Returns false if
- * it is damage, which is passed over; else it counts, and its time may be mended. `clock`: before it.
+ * resync.c: of the event from bit `from` up to the cursor, which is later than expected
+ * (ctf_feed.due). Returns false if it is damage, which is passed over; else it counts, and its time
+ * may be mended. `clock`: before it.
  */
 bool event_late(struct ctf_feed *f, struct feed *feed, uint64_t from, uint64_t clock);
 
