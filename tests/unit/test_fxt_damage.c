@@ -510,22 +510,26 @@ static void expect_gap(bool gap)
 static void test_gaps(void **state)
 {
 	(void)state;
-	for (int lost = 0; lost < 2; lost++)
-		for (int late = 0; late < 2; late++) {
-			out_clear(&file);
-			basics();
-			event(FXT_BEGIN, 100, 1, at(1), at(2), 0);
+	/* Whether records are missing, an event that makes the END late, and texts and threads in the events. */
+	for (int how = 0; how < 8; how++) {
+		const bool lost = how & 1, late = how & 2, is_inline = how & 4;
+		const struct ref cat = is_inline ? in("c") : at(1), name = is_inline ? in("n") : at(2);
+		const unsigned thread = is_inline ? 0 : 1;
+
+		out_clear(&file);
+		basics();
+		event(FXT_BEGIN, 100, thread, cat, name, 0);
+		done();
+		if (lost)
+			provider_event(1, FXT_BUFFER_FILLED);
+		if (late) {
+			event(FXT_INSTANT, 300, thread, cat, name, 0);
 			done();
-			if (lost)
-				provider_event(1, FXT_BUFFER_FILLED);
-			if (late) {
-				event(FXT_INSTANT, 300, 1, at(1), at(2), 0);
-				done();
-			}
-			event(FXT_END, 200, 1, at(1), at(2), 0);
-			done();
-			expect_gap(lost);
 		}
+		event(FXT_END, 200, thread, cat, name, 0);
+		done();
+		expect_gap(lost);
+	}
 }
 
 int main(void)

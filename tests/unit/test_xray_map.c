@@ -130,8 +130,10 @@ static const char *list(const char *path)
 
 	out_clear(&seen);
 	if (xray_map_open(&m, path, "/nonexistent", &err) == SPUR_FAIL) {
+		const char *why = strstr(err.message, ": ");
+
 		assert_null(m);
-		out_printf(&seen, "error %d: %s\n", err.code, strstr(err.message, ": ") + 2);
+		out_printf(&seen, "error %d: %s\n", err.code, why ? why + 2 : err.message);
 		return seen_text();
 	}
 	for (size_t i = 0; i < xray_map_count(m); i++)

@@ -100,6 +100,7 @@ static bool inline_row(struct fxt *x, struct fill *w, const struct plain_event *
 			w->sorted &= e->ts == row[-1].ts && row[-1].kind != SPUR_SPAN;
 	}
 	plain_row(row, e, x->off);
+	fxt_mark_gap(x, row);
 	x->last = e->ts;
 	w->count++;
 	return true;
