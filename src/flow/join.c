@@ -428,22 +428,13 @@ static const struct spur_format joined_format = {
 
 /* --- clocks --- */
 
-/* The time of the part's first row; SPUR_END: it has none. */
-static enum spur_status first_time(struct spur_trace *t, int64_t *first)
+/* Called behind trace_start(), which reads the first rows. */
+static bool has_rows(const struct spur_trace *t)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < t->nfeeds; i++) {
-		const struct feed *f = t->feeds[i];
-
-		if (!f->nahead && feed_read_ahead(t, t->feeds[i]) == SPUR_FAIL)
-			return SPUR_FAIL;
-		if (f->nahead && (!any || f->ahead[0].ts < *first)) {
-			*first = f->ahead[0].ts;
-			any = true;
-		}
-	}
-	return any ? SPUR_OK : SPUR_END;
+	for (size_t i = 0; i < t->nfeeds; i++)
+		if (t->feeds[i]->nahead)
+			return true;
+	return false;
 }
 
 static enum spur_status unrelated(const struct spur_trace *a, const struct spur_trace *b,
@@ -461,14 +452,11 @@ static enum spur_status unrelated(const struct spur_trace *a, const struct spur_
 static enum spur_status relate_assumed(struct spur_trace *t, struct spur_trace *a,
 				       struct spur_trace *b, struct spur_error *err)
 {
-	enum spur_status sa, sb;
-	int64_t x = 0, y = 0, gap;
+	int64_t x, y, gap;
 
-	sa = first_time(a, &x);
-	sb = sa == SPUR_FAIL ? sa : first_time(b, &y);
-	if (sb == SPUR_FAIL)
+	if (trace_start(a, &x) == SPUR_FAIL || trace_start(b, &y) == SPUR_FAIL)
 		return err_nomem(err);
-	if (sa == SPUR_OK && sb == SPUR_OK &&
+	if (has_rows(a) && has_rows(b) &&
 	    (__builtin_sub_overflow(x, y, &gap) || gap > assumed_gap || gap < -assumed_gap))
 		return unrelated(a, b, ", beginning more than a day apart", err);
 	if (t->one_run)
