@@ -64,6 +64,8 @@ static double take_decimal(struct text *t)
 	text_skip(t, "/");
 	*t = text_trim(*t);
 	n = t->len < sizeof(buf) - 1 ? t->len : sizeof(buf) - 1;
+	if (!n)
+		return 0;
 	memcpy(buf, t->p, n);
 	v = strtod(buf, &end);
 	*t = text_make(t->p + (end - buf), t->len - (size_t)(end - buf));

@@ -134,6 +134,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(merged.damage == batches.damage && merged.records == batches.records);
 
 	opt.follow = true;
+	/* Behind damage each piece that comes is searched together with what could not be judged before. */
+	if (size > 4096 && opt.read_size && opt.read_size < 64)
+		opt.read_size = 64;
 	t = open_bytes(data, size, &opt);
 	read_batches(t, how & 64 ? 2 : 512, false, &stored);
 	read_damage(t, &stored);

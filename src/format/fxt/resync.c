@@ -279,11 +279,16 @@ static bool own_references_exist(const struct fxt *x, const struct fxt_shape *s)
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s)
 {
 	const uint64_t end = off + s->size;
+	const bool eager = x->resync.eager;
+	uint64_t place = NOWHERE;
 
 	if (s->type == FXT_EVENT || (fxt_shape_fits(s) && own_references_exist(x, s)))
 		return NOWHERE;
-	if (!have(x->src, end + FXT_WORD, x->resync.eager) ||
-	    chain_at(x->src, end, x->swap, &x->resync) != NO)
-		return NOWHERE;
-	return first_place(x->src, off, x->swap, &x->resync, end);
+	/* What follows decides, also where the input still grows: a whole file gives the same rows. */
+	x->resync.eager = false;
+	if (have(x->src, end + FXT_WORD, false) &&
+	    chain_at(x->src, end, x->swap, &x->resync) == NO)
+		place = first_place(x->src, off, x->swap, &x->resync, end);
+	x->resync.eager = eager;
+	return place;
 }
