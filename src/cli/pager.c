@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "cli/report_diag.h"
 #include "cli/signals.h"
 
 static const char less[] = "less";
@@ -36,6 +37,21 @@ static bool in_path(const char *name)
 	return false;
 }
 
+/* False if the command begins with a program's name that is in no directory of $PATH. */
+static bool can_begin(const char *command)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+	const size_t n = strspn(command, plain);
+	char name[256];
+
+	/* Anything else is for the shell to understand. */
+	if (!n || n >= sizeof(name) || (command[n] && command[n] != ' '))
+		return true;
+	memcpy(name, command, n);
+	name[n] = '\0';
+	return in_path(name);
+}
+
 /* The command that pages; NULL for none. */
 static const char *pager_command(void)
 {
@@ -45,7 +61,13 @@ static const char *pager_command(void)
 		command = getenv("PAGER");
 	if (!command)
 		command = !(term && strcmp(term, "dumb") == 0) && in_path(less) ? less : "";
-	return *command && strcmp(command, "cat") != 0 ? command : NULL;
+	if (!*command || strcmp(command, "cat") == 0)
+		return NULL;
+	if (!can_begin(command)) {
+		say("warning: pager \"%s\": not found: the output is not paged", command);
+		return NULL;
+	}
+	return command;
 }
 
 /* In the child: the pager begins when there is something to show. */
@@ -67,11 +89,12 @@ static _Noreturn void pager_exec(const char *command, const int *ends)
 
 void pager_begin(const struct values *v)
 {
-	const char *command = v->no_pager || v->output || v->open.follow ? NULL : pager_command();
+	const bool never = v->no_pager || v->output || v->open.follow || !isatty(STDOUT_FILENO);
+	const char *command = never ? NULL : pager_command();
 	int ends[2];
 	pid_t pid;
 
-	if (!command || !isatty(STDOUT_FILENO) || pipe2(ends, O_CLOEXEC) != 0)
+	if (!command || pipe2(ends, O_CLOEXEC) != 0)
 		return;
 	pid = fork();
 	if (pid == 0)
