@@ -11,7 +11,7 @@ struct script {
 	const struct spur_cmd *cmd;
 };
 
-/* The first list like "total,self,calls" in a text; empty if there is none. */
+/* The first list like "total,self,calls" in a text; empty if the text has no such list. */
 static struct text listed_words(const char *text)
 {
 	while (*text) {

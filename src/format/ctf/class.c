@@ -720,7 +720,7 @@ static bool has_global_tids(const struct ctf *c, const struct ctf_meta *m)
 	return events && contexts;
 }
 
-/* The place of an integer of that name; UINT32_MAX: there is none. */
+/* The place of an integer of that name; UINT32_MAX if there is no such integer. */
 static uint32_t member_at(const struct ctf_field *f, const char *name)
 {
 	for (uint32_t i = 0; f && i < f->nmembers; i++)

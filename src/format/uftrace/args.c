@@ -59,7 +59,7 @@ static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
 	}
 }
 
-/* The session of the row's task at its time; NULL if there is none. */
+/* The session of the row's task at its time; NULL if it is in no session. */
 static const struct uftrace_session *row_session(const struct uftrace *u,
 						 const struct spur_event *ev)
 {

@@ -52,7 +52,7 @@ struct call_stat {
 	uint32_t spread; /* index + 1 into spreads; 0: none */
 };
 
-/* Of the calls in a call_stat those that are open when the data ends; nobody knows how long they last. */
+/* Of the calls in a call_stat those that are open when the data ends; how long they last is unknown. */
 struct call_open {
 	uint64_t sum, calls;
 	uint64_t least, most; /* as in call_stat; of what is known of them */
