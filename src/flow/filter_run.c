@@ -566,7 +566,7 @@ bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout)
 
 	*out = r->rest.rows;
 	*nout = n;
-	/* Without rows there may be no memory to point into. */
+	/* Moving on a NULL pointer, which an empty list may have, is undefined. */
 	if (n)
 		r->rest.rows += n;
 	r->rest.count -= n;

@@ -128,7 +128,7 @@ struct where_class {
 
 void where_class(struct where *w, const struct event_class *c, struct where_class *out);
 
-/* What there is to know of one event. */
+/* One event, as the comparisons see it. */
 struct where_event {
 	const struct spur_event *row; /* its ts, cpu, kind, track */
 	const struct where_class *class;

@@ -5,8 +5,8 @@
  * total  ns from begin to end; of recursive calls only the outermost counts
  * self   the same less the calls made inside
  * avg min max p50 p90 p99 stdev   of single calls, recursive ones too; percentiles as spread.h says.
- *      Calls that are open when the data ends count here only for what has no other call: nobody
- *      knows how long they last.
+ *      Calls that are open when the data ends count here only for what has no other call: how
+ *      long they last is unknown.
  *
  * Sampled stacks (SAMPLE rows) add to total, self, calls and avg.
  */

@@ -577,7 +577,7 @@ static uint32_t role_bits(const struct ctf_field *f, uint32_t role)
 	return in > bits ? in : bits;
 }
 
-/* Bits of the smallest field with the role; 0: there is none. */
+/* Bits of the smallest field with the role; 0 if no field has it. */
 static uint32_t role_least(const struct ctf_field *f, uint32_t role)
 {
 	enum { VAR_BITS = 7 };

@@ -154,7 +154,7 @@ uint32_t track_of_tid(struct ctf_feed *f, uint64_t tid, uint32_t name_slot, int6
 	const char *name;
 	size_t len;
 
-	/* While the processes are learned there is none to make a track of. */
+	/* Tracks are made once all processes are known. */
 	if (f->scanning && f->trace->global_tids)
 		return f->own_track;
 	name = packet_text(&f->cursor, slot_place(&f->cursor, name_slot), &len);

@@ -221,8 +221,8 @@ static bool gap_add(struct heph_tracks *k, struct heph_stream *s, struct heph_ga
 }
 
 /*
- * Takes the counter out of the gap that has it. False: none does, or it was too long ago, or no memory (then *ok is
- * false).
+ * Takes the counter out of the gap that has it. Returns false if no gap has it, if the gap is too
+ * long ago, or if out of memory (then *ok is false).
  */
 static bool gap_fill(struct heph_tracks *k, struct heph_stream *s, uint32_t counter, bool *ok)
 {

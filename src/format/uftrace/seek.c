@@ -156,7 +156,7 @@ static struct place search(const struct seek *k, struct place from, uint64_t tim
 	return from;
 }
 
-/* The file whole, and its next record; false: there is none that is whole. */
+/* Sees the whole file, and finds its next record. Returns false if no whole record follows. */
 static bool seek_open(struct seek *k, struct uftrace *u, struct uftrace_feed *uf,
 		      struct diag_log *diag, struct place *next)
 {
