@@ -30,10 +30,12 @@ LDFLAGS_ALL := $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 # A format, a pass, a command is a file: adding one touches no list.
 FORMATS := $(sort $(filter-out format,$(patsubst src/format/%.c,%,$(wildcard src/format/*.c))))
 COMMANDS := $(sort $(patsubst src/cli/cmd_%.c,%,$(wildcard src/cli/cmd_*.c)))
-# Parts that passes share stand in folders below src/pass.
-PASSES := $(sort $(filter-out pass,$(patsubst src/pass/%.c,%,$(wildcard src/pass/*.c))))
-LIB_SRC := $(sort $(wildcard src/base/*.c src/model/*.c src/format/*.c src/format/*/*.c src/flow/*.c \
-	src/pass/*.c src/pass/*/*.c src/store/*.c))
+# Parts that passes share stand in folders below src/pass; src/style/TOOL/NAME.c is the pass TOOL_NAME.
+PASSES := $(sort $(filter-out pass,$(patsubst src/pass/%.c,%,$(wildcard src/pass/*.c))) \
+	$(patsubst src/export/%.c,%,$(wildcard src/export/*.c)) \
+	$(subst -,_,$(subst /,_,$(patsubst src/style/%.c,%,$(wildcard src/style/*/*.c)))))
+LIB_SRC := $(sort $(wildcard $(foreach d,base model format export flow store render pass style api, \
+	$(addprefix src/$(d)/,*.c */*.c */*/*.c))))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/formats.o $(BUILD)/gen/passes.o
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o

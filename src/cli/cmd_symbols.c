@@ -8,7 +8,7 @@
 #include "cli/run.h"
 #include "cli/yaml.h"
 #include "format/xray/map.h"
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 
 enum {
 	NAME_WIDTH = 32, /* of names with a source line behind, where they are shorter */

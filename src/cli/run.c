@@ -18,7 +18,7 @@
 #include "cli/watch.h"
 #include "flow/open.h"
 #include "format/format.h"
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 
 /* The data directory of uftrace where no trace is named: ./uftrace.data, or the current directory. */
 static const char *default_trace(void)

@@ -10,7 +10,7 @@
 #include "flow/filter_parts.h"
 #include "flow/moment.h"
 #include "format/format.h"
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 
 enum { RULES_MAX = 65536, LIST_MAX = 65536, DEPTH_MAX = 1 << 24 };
 

@@ -13,8 +13,8 @@
 
 #include "base/bits.h"
 #include "format/ctf/archive.h"
-#include "format/ctf/grow.h"
-#include "format/ctf/live.h"
+#include "format/ctf/live/grow.h"
+#include "format/ctf/live/live.h"
 #include "format/ctf/symbols.h"
 #include "format/format.h"
 

@@ -16,8 +16,8 @@
 #include "pass/fold/lengths.h"
 #include "pass/fold/opens.h"
 #include "pass/fold/process.h"
-#include "pass/text/cell.h"
-#include "pass/text/table.h"
+#include "render/cell.h"
+#include "render/table.h"
 
 enum { ROWS_MAX = 1 << 22 };
 

@@ -7,8 +7,8 @@
 #include "base/map64.h"
 #include "pass/blobs/extract.h"
 #include "pass/fold/process.h"
-#include "pass/text/table.h"
-#include "pass/text/value.h"
+#include "render/table.h"
+#include "render/value.h"
 
 enum { BLOBS_MAX = 1 << 20, TYPE_MAX = 256 };
 

@@ -7,9 +7,9 @@
  */
 #include "flow/lines.h"
 #include "pass/pass.h"
-#include "pass/text/frag.h"
-#include "pass/text/value.h"
-#include "pass/text/when.h"
+#include "render/frag.h"
+#include "render/value.h"
+#include "render/when.h"
 
 enum {
 	KIND_PAD = 14,

@@ -5,7 +5,7 @@
  */
 #include "pass/fold/count.h"
 #include "pass/pass.h"
-#include "pass/text/diag.h"
+#include "render/diag.h"
 
 static void group_text(struct out *o, const struct diag_group *g)
 {

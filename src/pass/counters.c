@@ -14,7 +14,7 @@
 
 #include "base/map64.h"
 #include "pass/fold/process.h"
-#include "pass/text/table.h"
+#include "render/table.h"
 
 enum { SERIES_MAX = 1 << 20 };
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "pass/pass.h"
-#include "pass/text/frag.h"
-#include "pass/text/value.h"
+#include "render/frag.h"
+#include "render/value.h"
 
 enum {
 	KIND_WIDTH = 8,

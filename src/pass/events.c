@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/map64.h"
-#include "pass/text/cell.h"
-#include "pass/text/table.h"
+#include "render/cell.h"
+#include "render/table.h"
 
 enum key { KEY_NAME, KEY_KIND, KEY_CAT, KEY_THREAD, KEY_CPU, KEY_STREAM, KEYS };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "pass/fold/tree.h"
-#include "pass/text/cell.h"
-#include "pass/text/flame_svg.h"
+#include "render/cell.h"
+#include "render/flame_svg.h"
 
 enum { FOLDED_DEPTH = 1024 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "pass/fold/tree.h"
-#include "pass/text/cell.h"
+#include "render/cell.h"
 
 enum {
 	LEVELS = 48, /* of the drawing; deeper nodes stand in brackets behind their depth */

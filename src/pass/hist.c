@@ -12,7 +12,7 @@
 #include "pass/fold/spread.h"
 #include "pass/fold/walk.h"
 #include "pass/pass.h"
-#include "pass/text/cell.h"
+#include "render/cell.h"
 
 enum {
 	STEPS = 90, /* bins a decade: 10 to 99 */

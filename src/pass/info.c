@@ -4,8 +4,8 @@
  */
 #include "pass/fold/count.h"
 #include "pass/pass.h"
-#include "pass/text/diag.h"
-#include "pass/text/when.h"
+#include "render/diag.h"
+#include "render/when.h"
 
 enum { KEY_WIDTH = 18, SCHEMA = 1 };
 

@@ -13,7 +13,7 @@
 #include "pass/fold/ends.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
-#include "pass/text/calltext.h"
+#include "render/calltext.h"
 
 enum {
 	WINDOW = 4096, /* rows; a power of two */

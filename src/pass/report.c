@@ -16,7 +16,7 @@
 #include "pass/fold/calls.h"
 #include "pass/fold/group.h"
 #include "pass/pass.h"
-#include "pass/text/cell.h"
+#include "render/cell.h"
 
 enum column {
 	COL_TOTAL,

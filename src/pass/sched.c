@@ -4,7 +4,7 @@
  * rows only the times.
  */
 #include "pass/sched/state.h"
-#include "pass/text/table.h"
+#include "render/table.h"
 
 enum sched_by { BY_THREAD, BY_CPU, BY_WAIT };
 enum { WAITS_SHOWN = 20 };

@@ -4,7 +4,7 @@
  */
 #include "pass/fold/count.h"
 #include "pass/pass.h"
-#include "pass/text/diag.h"
+#include "render/diag.h"
 
 enum { COUNT_WIDTH = 14 };
 

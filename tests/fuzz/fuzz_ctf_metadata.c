@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/ctf/meta.h"
+#include "format/ctf/meta/meta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "format/ctf/plan_parts.h"
+#include "format/ctf/plan/parts.h"
 #include "model/args.h"
 #include "model/trace.h"
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "format/ctf/meta.h"
+#include "format/ctf/meta/meta.h"
 
 static struct out seen; /* of the last reading */
 

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/out.h"
 #include "model/trace.h"
-#include "pass/text/value.h"
+#include "render/value.h"
 
 static struct out file; /* the bytes */
 static size_t packet; /* where the packet that is being made begins */

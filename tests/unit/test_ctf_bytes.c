@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "format/ctf/plan_parts.h"
+#include "format/ctf/plan/parts.h"
 #include "model/args.h"
 
 enum { ROUNDS = 3000, BYTES = 160, SLOTS = CTF_SLOTS_FIXED + 16 };

@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "format/ctf/live.h"
-#include "format/ctf/live_proto.h"
+#include "format/ctf/live/live.h"
+#include "format/ctf/live/proto.h"
 
 /* --- names --- */
 

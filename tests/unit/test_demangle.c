@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 
 enum { LINES = 2000, FORMS = 4 };
 

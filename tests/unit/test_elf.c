@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/symbol.h"
+#include "model/symbol/symbol.h"
 
 static char dir[] = "/tmp/spur-elf-XXXXXX";
 

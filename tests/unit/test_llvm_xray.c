@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 #include "pass/fold/calls.h"
 
 enum { HZ = 1000000 };

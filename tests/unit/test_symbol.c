@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "model/symbol.h"
+#include "model/symbol/symbol.h"
 
 static void add(struct symtab *t, uint64_t addr, uint64_t size, const char *name)
 {

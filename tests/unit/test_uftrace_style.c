@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "pass/uftrace/text.h"
+#include "style/uftrace/text/text.h"
 
 /* --- parts --- */
 

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "pass/text/frag.h"
-#include "pass/text/loss.h"
-#include "pass/text/value.h"
-#include "pass/text/when.h"
+#include "render/frag.h"
+#include "render/loss.h"
+#include "render/value.h"
+#include "render/when.h"
 
 static struct spur_trace *trace;
 static struct values as_text, as_json;

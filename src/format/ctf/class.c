@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "format/ctf/plan_parts.h"
+#include "format/ctf/plan/parts.h"
 #include "format/ctf/symbols.h"
 
 enum { NAME_ROOM = 512 };

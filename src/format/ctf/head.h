@@ -2,7 +2,7 @@
 #ifndef SPUR_FORMAT_CTF_HEAD_H
 #define SPUR_FORMAT_CTF_HEAD_H
 
-#include "format/ctf/plan_parts.h"
+#include "format/ctf/plan/parts.h"
 #include "format/ctf/reader.h"
 
 /* Bytes of LTTng's headers in their short forms. */

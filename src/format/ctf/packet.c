@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "format/ctf/bits.h"
+#include "format/ctf/plan/bits.h"
 #include "format/ctf/crash.h"
 #include "format/ctf/hints.h"
 #include "format/ctf/reader.h"

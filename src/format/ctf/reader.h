@@ -12,7 +12,7 @@
 #include "base/scale.h"
 #include "base/source.h"
 #include "format/ctf/hints.h"
-#include "format/ctf/plan.h"
+#include "format/ctf/plan/plan.h"
 #include "model/trace.h"
 
 enum packet_flag {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "format/ctf/grow.h"
+#include "format/ctf/live/grow.h"
 #include "format/ctf/head.h"
 #include "format/ctf/rows.h"
 #include "format/ctf/symbols.h"

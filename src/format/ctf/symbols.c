@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "model/args.h"
-#include "model/demangle.h"
-#include "model/symbol.h"
+#include "model/symbol/demangle.h"
+#include "model/symbol/symbol.h"
 
 enum {
 	MAX_REGIONS = 1 << 16,

@@ -7,7 +7,7 @@
 
 #include "base/map64.h"
 #include "base/text.h"
-#include "model/symbol.h"
+#include "model/symbol/symbol.h"
 #include "model/trace.h"
 
 enum uftrace_feature {

@@ -9,7 +9,7 @@
 #include "base/map64.h"
 #include "format/uftrace/ring.h"
 #include "format/uftrace/tracefmt.h"
-#include "model/symbol.h"
+#include "model/symbol/symbol.h"
 
 struct kernhdr {
 	struct ring_layout layout;

@@ -7,7 +7,7 @@
 #include "base/out.h"
 #include "base/source.h"
 #include "format/uftrace/data.h"
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 #include "model/enum.h"
 
 /* Function of a .dbg file. */

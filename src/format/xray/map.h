@@ -12,7 +12,7 @@
 #include <spur.h>
 
 #include "base/err.h"
-#include "model/symbol.h"
+#include "model/symbol/symbol.h"
 
 enum xray_sled_kind {
 	XRAY_SLED_ENTER,

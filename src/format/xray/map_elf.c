@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "format/xray/map_parts.h"
-#include "model/elf_file.h"
+#include "model/symbol/elf_file.h"
 
 static const char map_name[] = "xray_instr_map", index_name[] = "xray_fn_idx";
 

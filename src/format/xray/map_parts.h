@@ -4,7 +4,7 @@
 
 #include "base/source.h"
 #include "format/xray/map.h"
-#include "model/symbol.h"
+#include "model/symbol/symbol.h"
 
 enum { MAP_INPUT_MAX = 256 << 20 /* bytes of what is no ELF file */ };
 

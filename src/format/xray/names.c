@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "format/xray/reader.h"
-#include "model/demangle.h"
+#include "model/symbol/demangle.h"
 
 enum {
 	MAX_PAGES = 1 << 10, /* 128 MiB */

@@ -1,7 +1,7 @@
 /* Classes to functions. See group.h. */
 #include "pass/fold/group.h"
 
-#include "pass/text/cell.h"
+#include "render/cell.h"
 
 enum { GROUP_LIMIT = 1 << 25 };
 

@@ -1,0 +1,140 @@
+/*
+ * For the passes that write millions of lines: text made once per id (names as JSON), ready to be
+ * copied, and digits of numbers that share their beginning. A table is filled by whichever thread
+ * first needs an id, and read without a lock.
+ */
+#ifndef SPUR_RENDER_FRAG_H
+#define SPUR_RENDER_FRAG_H
+
+#include <pthread.h>
+
+#include "base/mem.h"
+#include "base/out.h"
+
+enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 18, FRAG_PIECE = 32 };
+
+struct frag {
+	const char *
+		p; /* readable up to the next multiple of FRAG_PIECE; NULL: not made. Stored last */
+	uint32_t len;
+	uint32_t user; /* the maker's */
+	uint64_t key; /* the maker's: what it was made of */
+};
+
+/* Appends the text of the row's id to `o`, and may set user and key. */
+typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f,
+			struct out *o);
+
+/* By id below 2^28. */
+struct frag_table {
+	struct frag *pages[FRAG_PAGES];
+	pthread_mutex_t lock;
+	struct arena arena;
+	struct out scratch;
+	frag_maker *make;
+	const void *self;
+};
+
+/* NULL: memory is out. */
+struct frag_table *frag_new(frag_maker *make, const void *self);
+void frag_free(struct frag_table *t);
+/* Out of line half of frag_get(). */
+const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spur_event *row);
+
+/* The id's text, where it is made already; NULL: it is not. */
+static inline const struct frag *frag_seen(const struct frag_table *t, uint32_t id)
+{
+	struct frag *page = id < FRAG_PAGE * FRAG_PAGES
+				    ? __atomic_load_n(&t->pages[id / FRAG_PAGE], __ATOMIC_ACQUIRE)
+				    : NULL;
+
+	return __builtin_expect(page && __atomic_load_n(&page[id % FRAG_PAGE].p, __ATOMIC_ACQUIRE),
+				1)
+		       ? &page[id % FRAG_PAGE]
+		       : NULL;
+}
+
+/* The text of the row's id; NULL: memory is out, or an id past the limit. */
+static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
+					  const struct spur_event *row)
+{
+	const struct frag *f = frag_seen(t, id);
+
+	return __builtin_expect(f != NULL, 1) ? f : frag_made(t, id, row);
+}
+
+/* Copies in whole pieces: there must be FRAG_PIECE bytes of room more than the text has. */
+static inline char *put_frag(char *w, const struct frag *f)
+{
+	memcpy(w, f->p, FRAG_PIECE);
+	for (uint32_t i = FRAG_PIECE; __builtin_expect(i < f->len, 0); i += FRAG_PIECE)
+		memcpy(w + i, f->p + i, FRAG_PIECE);
+	return w + f->len;
+}
+
+static inline char *put_text(char *w, const char *s, size_t len)
+{
+	memcpy(w, s, len);
+	return w + len;
+}
+
+/* A literal. */
+#define put_literal(w, s) put_text((w), (s), sizeof(s) - 1)
+
+/* "000." to "999."; filled by the first number_init(). */
+extern char frag_thousand[1000][4];
+
+/* The digits that a number shares with the ones before it: all but the last nine. */
+struct number {
+	uint64_t base; /* a multiple of 10^9, not 0 */
+	uint32_t len;
+	char text[20];
+};
+
+void number_init(struct number *d);
+/* Moves to the base of a number of at least 10^9. */
+void number_move(struct number *d, uint64_t v);
+/* Small and negative ones. */
+char *put_us_slow(char *w, int64_t ns);
+
+static inline bool number_holds(struct number *d, int64_t v)
+{
+	if (__builtin_expect((uint64_t)v - d->base < 1000000000, 1))
+		return true;
+	if (v < 1000000000)
+		return false;
+	number_move(d, (uint64_t)v);
+	return true;
+}
+
+/* The last nine digits with `point` bytes between the sixth and the seventh: 0, or 1 for the point
+ * of the table. */
+static inline char *put_nine(char *w, uint32_t v, unsigned point)
+{
+	const uint32_t high = v / 1000, top = high / 1000;
+
+	memcpy(w, frag_thousand[top], 4);
+	memcpy(w + 3, frag_thousand[high - top * 1000], 4);
+	memcpy(w + 6 + point, frag_thousand[v - high * 1000], 4);
+	return w + 9 + point;
+}
+
+/* Decimal. Room: 32 bytes. */
+static inline char *put_number(char *w, struct number *d, int64_t v)
+{
+	if (!number_holds(d, v))
+		return put_i64(w, v);
+	memcpy(w, d->text, 16);
+	return put_nine(w + d->len, (uint32_t)((uint64_t)v - d->base), 0);
+}
+
+/* Nanoseconds as microseconds with three decimals. Room: 32 bytes. */
+static inline char *put_us(char *w, struct number *d, int64_t ns)
+{
+	if (!number_holds(d, ns))
+		return put_us_slow(w, ns);
+	memcpy(w, d->text, 16);
+	return put_nine(w + d->len, (uint32_t)((uint64_t)ns - d->base), 1);
+}
+
+#endif

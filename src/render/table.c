@@ -1,0 +1,365 @@
+/* See table.h. */
+#include "render/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "render/cell.h"
+
+/* --- values --- */
+
+/* Negative, 0 or positive as the whole number is below, at or above the other, which is no NaN. */
+static int order_whole_float(__int128 a, double b)
+{
+	const double two_64 = 18446744073709551616.0;
+	double whole = trunc(b);
+	__int128 w;
+
+	if (b >= two_64)
+		return -1;
+	if (b < -two_64)
+		return 1;
+	w = (__int128)whole;
+	if (a != w)
+		return a < w ? -1 : 1;
+	return (whole > b) - (whole < b);
+}
+
+static __int128 value_whole(struct table_value v)
+{
+	return v.type == TABLE_U64 ? (__int128)v.u : (__int128)v.i;
+}
+
+/* 0: no value; 1: NaN; 2: a number. */
+static int value_rank(struct table_value v)
+{
+	return v.type == TABLE_NONE ? 0 : v.type == TABLE_F64 && isnan(v.f) ? 1 : 2;
+}
+
+int table_value_order(struct table_value a, struct table_value b)
+{
+	const int ra = value_rank(a), rb = value_rank(b);
+
+	if (ra != rb || ra < 2)
+		return (ra > rb) - (ra < rb);
+	if (a.type == TABLE_F64 && b.type == TABLE_F64)
+		return (a.f > b.f) - (a.f < b.f);
+	if (a.type == TABLE_F64)
+		return -order_whole_float(value_whole(b), a.f);
+	if (b.type == TABLE_F64)
+		return order_whole_float(value_whole(a), b.f);
+	return (value_whole(a) > value_whole(b)) - (value_whole(a) < value_whole(b));
+}
+
+void table_value_out(struct out *o, struct table_value v, bool json)
+{
+	switch (v.type) {
+	case TABLE_U64:
+		out_u64(o, v.u);
+		break;
+	case TABLE_I64:
+		out_i64(o, v.i);
+		break;
+	case TABLE_F64:
+		if (json)
+			out_json_double(o, v.f, false);
+		else
+			out_double(o, v.f);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- columns and order --- */
+
+static enum table_kind kind_of(const struct table *t, int column)
+{
+	return t->columns[column].kind;
+}
+
+enum spur_status table_options(struct table *t, const char *fields, const char *sort)
+{
+	const struct pass_options *opt = t->env->opt;
+	const char *names[TABLE_COLUMNS + 1] = { NULL };
+	enum spur_status st;
+
+	for (size_t i = 0; t->columns[i].name; i++) {
+		assert(i < TABLE_COLUMNS);
+		names[i] = t->columns[i].name;
+	}
+	st = cell_list(opt->fields ? opt->fields : fields, names, "--fields", t->shown,
+		       TABLE_COLUMNS, &t->nshown, t->env->err);
+	if (st == SPUR_OK)
+		st = cell_list(opt->sort ? opt->sort : sort, names, "--sort", t->sort,
+			       TABLE_COLUMNS, &t->nsort, t->env->err);
+	for (size_t i = 0; i < t->nshown; i++)
+		t->shown[i] = t->shown[i] < 0 ? ~t->shown[i] : t->shown[i];
+	return st;
+}
+
+bool table_shows(const struct table *t, int column)
+{
+	for (size_t i = 0; i < t->nshown; i++)
+		if (t->shown[i] == column)
+			return true;
+	return false;
+}
+
+/* Sorting: the table, and two buffers for texts. */
+struct sorter {
+	const struct table *table;
+	struct out *a, *b;
+};
+
+static int text_order(const struct sorter *s, const void *x, const void *y, int column)
+{
+	const struct table *t = s->table;
+	size_t n;
+	int c;
+
+	out_clear(s->a);
+	out_clear(s->b);
+	t->text(t->self, x, column, s->a);
+	t->text(t->self, y, column, s->b);
+	n = s->a->len < s->b->len ? s->a->len : s->b->len;
+	c = n ? memcmp(s->a->buf, s->b->buf, n) : 0;
+	return c ? c : (s->a->len > s->b->len) - (s->a->len < s->b->len);
+}
+
+static int column_order(const struct sorter *s, const void *x, const void *y, int column)
+{
+	const struct table *t = s->table;
+	const enum table_kind kind = kind_of(t, column);
+	int c;
+
+	if (kind == TABLE_TEXT)
+		return text_order(s, x, y, column);
+	c = table_value_order(t->value(t->self, x, column), t->value(t->self, y, column));
+	return kind == TABLE_ID || kind == TABLE_WHEN ? c : -c;
+}
+
+static int row_order(const void *x, const void *y, void *self)
+{
+	const struct sorter *s = self;
+	const char *a = *(const char *const *)x, *b = *(const char *const *)y;
+	int c = 0;
+
+	for (size_t i = 0; i < s->table->nsort && !c; i++) {
+		const int column = s->table->sort[i];
+
+		c = column < 0 ? -column_order(s, a, b, ~column) : column_order(s, a, b, column);
+	}
+	for (int i = 0; s->table->columns[i].name && !c; i++)
+		c = column_order(s, a, b, i);
+	return c ? c : (a > b) - (a < b);
+}
+
+/* --- text --- */
+
+static bool value_is_shown(enum table_kind kind, struct table_value v)
+{
+	return v.type != TABLE_NONE && (kind != TABLE_ID || v.type != TABLE_I64 || v.i >= 0);
+}
+
+static void out_share(struct out *o, uint64_t tenths)
+{
+	out_u64(o, tenths / 10);
+	out_char(o, '.');
+	out_u64(o, tenths % 10);
+}
+
+/* Three decimals, where that says enough of it. */
+static void out_mean(struct out *o, struct table_value v)
+{
+	uint64_t n;
+
+	if (v.type != TABLE_F64 || !(fabs(v.f) >= 0.1 && fabs(v.f) < 1e12)) {
+		table_value_out(o, v, false);
+		return;
+	}
+	n = (uint64_t)llround(fabs(v.f) * 1000);
+	out_str(o, v.f < 0 ? "-" : "");
+	out_u64(o, n / 1000);
+	out_char(o, '.');
+	for (uint64_t unit = 100; unit; unit /= 10)
+		out_char(o, (char)('0' + n / unit % 10));
+}
+
+static void out_when(const struct table *t, int64_t ts, struct out *o)
+{
+	char buf[WHEN_ROOM];
+
+	out_bytes(o, buf, (size_t)(put_when(buf, &t->when, ts, 0) - buf));
+}
+
+/* The cell as text tables show it, without padding. */
+static void cell_plain(const struct table *t, const void *row, int column, struct out *o)
+{
+	const enum table_kind kind = kind_of(t, column);
+	struct table_value v;
+
+	if (kind == TABLE_TEXT) {
+		t->text(t->self, row, column, o);
+		return;
+	}
+	v = t->value(t->self, row, column);
+	if (!value_is_shown(kind, v))
+		return;
+	if (kind == TABLE_TIME && !t->env->opt->raw) {
+		out_time(o, v.u);
+	} else if (kind == TABLE_SHARE) {
+		out_share(o, v.u);
+		out_str(o, " %");
+	} else if (kind == TABLE_WHEN) {
+		out_when(t, v.i, o);
+	} else if (kind == TABLE_MEAN && !t->env->opt->raw) {
+		out_mean(o, v);
+	} else {
+		table_value_out(o, v, false);
+	}
+}
+
+static void text_widths(const struct table *t, const void *const *rows, size_t n,
+			struct out *scratch, size_t *widths)
+{
+	for (size_t c = 0; c < t->nshown; c++) {
+		widths[c] = strlen(t->columns[t->shown[c]].name);
+		for (size_t i = 0; i < n; i++) {
+			size_t w;
+
+			out_clear(scratch);
+			cell_plain(t, rows[i], t->shown[c], scratch);
+			w = cell_width(scratch->buf, scratch->len);
+			widths[c] = w > widths[c] ? w : widths[c];
+		}
+	}
+}
+
+/* One cell: numbers to the right, text to the left; the last one is cut at the terminal's edge. */
+static void text_cell(const struct table *t, size_t c, const char *p, size_t len, size_t width,
+		      size_t *at)
+{
+	struct out *o = t->env->out;
+	const bool last = c + 1 == t->nshown, left = kind_of(t, t->shown[c]) == TABLE_TEXT;
+	const size_t edge = t->env->opt->width, own = cell_width(p, len);
+
+	if (c)
+		out_str(o, "  ");
+	*at += c ? 2 : 0;
+	if (!left)
+		out_pad(o, ' ', width > own ? width - own : 0);
+	if (left && last)
+		out_cell(o, p, len, edge > *at + 20 ? edge - *at : edge ? 20 : 0, 0);
+	else
+		out_cell(o, p, len, 0, left ? width : 0);
+	*at += width;
+}
+
+static void table_text(const struct table *t, const void *const *rows, size_t n,
+		       struct out *scratch)
+{
+	struct out *o = t->env->out;
+	size_t widths[TABLE_COLUMNS], at = 0;
+
+	text_widths(t, rows, n, scratch, widths);
+	out_str(o, t->env->opt->color ? "\033[1m" : "");
+	for (size_t c = 0; c < t->nshown; c++) {
+		const char *name = t->columns[t->shown[c]].name;
+
+		text_cell(t, c, name, strlen(name), widths[c], &at);
+	}
+	out_str(o, t->env->opt->color ? "\033[0m\n" : "\n");
+	for (size_t i = 0; i < n; i++) {
+		at = 0;
+		for (size_t c = 0; c < t->nshown; c++) {
+			out_clear(scratch);
+			cell_plain(t, rows[i], t->shown[c], scratch);
+			text_cell(t, c, scratch->buf, scratch->len, widths[c], &at);
+		}
+		out_char(o, '\n');
+	}
+	if (t->hidden)
+		out_printf(o, "\n%zu more lines are not shown.\n", t->hidden);
+}
+
+/* --- for machines --- */
+
+/* ns, counts, whole text. */
+static void cell_data(const struct table *t, const void *row, int column, struct out *scratch,
+		      bool json)
+{
+	struct out *o = t->env->out;
+	const enum table_kind kind = kind_of(t, column);
+	struct table_value v;
+
+	if (kind == TABLE_TEXT) {
+		out_clear(scratch);
+		t->text(t->self, row, column, scratch);
+		(json ? out_json : out_csv)(o, scratch->buf, scratch->len);
+		return;
+	}
+	v = t->value(t->self, row, column);
+	if (!value_is_shown(kind, v))
+		out_str(o, json ? "null" : "");
+	else if (kind == TABLE_SHARE)
+		out_share(o, v.u);
+	else
+		table_value_out(o, v, json);
+}
+
+static void table_data(const struct table *t, const void *const *rows, size_t n,
+		       struct out *scratch)
+{
+	const bool json = t->env->opt->form != FORM_CSV, lines = t->env->opt->form == FORM_JSONL;
+	struct out *o = t->env->out;
+
+	if (json && !lines)
+		out_printf(o, "{\"spur\":\"%s\",\"version\":1%s,\"rows\":[", t->name,
+			   t->head ? t->head : "");
+	for (size_t c = 0; !json && c < t->nshown; c++)
+		out_printf(o, "%s%s", c ? "," : "", t->columns[t->shown[c]].name);
+	if (!json)
+		out_char(o, '\n');
+	for (size_t i = 0; i < n; i++) {
+		if (json)
+			out_str(o, lines ? "{" : i ? ",\n{" : "\n{");
+		for (size_t c = 0; c < t->nshown; c++) {
+			if (c)
+				out_char(o, ',');
+			if (json)
+				out_printf(o, "\"%s\":", t->columns[t->shown[c]].name);
+			cell_data(t, rows[i], t->shown[c], scratch, json);
+		}
+		out_str(o, !json ? "\n" : lines ? "}\n" : "}");
+	}
+	if (json && !lines)
+		out_str(o, "\n]}\n");
+}
+
+enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t size)
+{
+	const uint64_t limit = t->env->opt->limit;
+	const void **order = mem_array(n, sizeof(*order));
+	struct out a, b;
+	struct sorter s = { t, &a, &b };
+	bool good;
+
+	if (!order)
+		return err_nomem(t->env->err);
+	out_to_memory(&a);
+	out_to_memory(&b);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (const char *)rows + i * size;
+	qsort_r(order, n, sizeof(*order), row_order, &s);
+	t->hidden = limit && limit < n ? n - (size_t)limit : 0;
+	if (t->env->opt->form == FORM_TEXT)
+		table_text(t, order, n - t->hidden, &a);
+	else
+		table_data(t, order, n - t->hidden, &a);
+	good = !a.error && !b.error;
+	out_free(&a);
+	out_free(&b);
+	mem_free(order);
+	return good ? SPUR_OK : err_nomem(t->env->err);
+}

@@ -1,0 +1,939 @@
+/*
+ * cat in the words of babeltrace2's text output (its sink text.pretty with default options), for scripts that read it:
+ * of CTF traces. Warnings about lost events are diagnostics here, as everywhere.
+ *
+ * Events are ordered and told their distance from the one before on one thread; lines are made on all.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "format/ctf/reader.h"
+#include "style/babeltrace2/cat/span.h"
+#include "pass/pass.h"
+#include "render/frag.h"
+
+/* What is shown, and which names; as babeltrace2 calls them. */
+enum shown_field {
+	FIELD_TRACE = 1,
+	FIELD_HOSTNAME = 2,
+	FIELD_DOMAIN = 4,
+	FIELD_PROCNAME = 8,
+	FIELD_VPID = 16,
+	FIELD_LOGLEVEL = 32,
+	FIELD_EMF = 64,
+	FIELDS_DEFAULT = FIELD_HOSTNAME | FIELD_PROCNAME | FIELD_VPID,
+	FIELDS_ALL = 127,
+};
+enum shown_name {
+	NAME_PAYLOAD = 1,
+	NAME_CONTEXT = 2,
+	NAME_HEADER = 4,
+	NAME_SCOPE = 8,
+	NAMES_DEFAULT = NAME_PAYLOAD | NAME_CONTEXT,
+	NAMES_ALL = 15,
+};
+
+enum {
+	SCOPES = 3, /* of an event: common and own context, payload */
+	NESTING = 128,
+	NUMBER_ROOM = 80, /* of any number */
+	CLOCK_ROOM = 48,
+	WHEN_ROOM = 256,
+	FIRST_NEGATIVE = 1, /* depth of the row that is the first one before its clock's origin */
+	PIECE = 4096, /* bytes of text for which room is made at once */
+	INDEXES = 64, /* places in arrays whose text is ready */
+	MEMO = 16, /* packets, and events, whose text is at hand */
+	MEMO_TEXT = 1 << 16,
+};
+
+static const int64_t no_time = INT64_MIN;
+
+struct pretty {
+	struct spur_trace *trace;
+	struct ctf *ctf;
+	int64_t last; /* time of the row before; no_time: there is none */
+	struct frag_table *names; /* ", name = " by string id */
+	char indexes[INDEXES][FRAG_PIECE]; /* ", [7] = " */
+	uint8_t escapes
+		[256]; /* of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
+	uint64_t shown;
+	struct pens *pens;
+	const struct babeltrace2_options *opt;
+	unsigned fields, names_of; /* enum shown_field, enum shown_name */
+	struct stream_span *spans; /* by stream, with --stream-intersection; else NULL */
+	uint64_t limit;
+	uint64_t last_cycles;
+	struct spur_args args; /* of the stage */
+	bool negative; /* a time before the clock's origin was shown already */
+};
+
+/* A piece of the memo's text. */
+struct piece {
+	const void *key; /* NULL: none yet */
+	uint64_t packet;
+	uint32_t stream;
+	uint32_t len;
+	size_t at;
+};
+
+/* Lines being made by one thread, and what many of them have in common. */
+struct pen {
+	struct pen *next; /* of those that nobody has */
+	const struct pretty *p;
+	struct out *o;
+	struct spur_args *args;
+	struct spur_args packet_args;
+	struct out text; /* of the memo */
+	struct piece events[MEMO]; /* "HOST NAME: " */
+	struct piece packets[MEMO]; /* "{ cpu_id = 0 }", or "" */
+	int64_t second; /* whose `clock` is; no_time: none yet */
+	size_t clock_len;
+	char clock[CLOCK_ROOM]; /* "2025-01-31 12:34:56." */
+};
+
+struct pens {
+	pthread_mutex_t lock;
+	struct pen *first;
+};
+
+/* --- values --- */
+
+static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
+		      unsigned depth, bool names);
+
+static inline void out_short(struct out *o, const char *s, size_t len)
+{
+	char *w = out_room(o, len);
+
+	if (w)
+		out_to(o, put_text(w, s, len));
+}
+
+#define out_literal(o, s) out_short((o), (s), sizeof(s) - 1)
+
+/* As in a C string: quotes, backslash and question mark too. */
+static void make_escapes(uint8_t *escapes)
+{
+	static const char from[] = "\a\b\f\n\r\t\v\033\\'\"?", to[] = "abfnrtve\\'\"?";
+
+	memset(escapes, 'x', ' ');
+	escapes[127] = 'x';
+	escapes[0] = '0';
+	for (size_t i = 0; from[i]; i++)
+		escapes[(unsigned char)from[i]] = (uint8_t)to[i];
+}
+
+/* Room: four bytes each. */
+static char *put_escaped(char *w, const uint8_t *escapes, const char *s, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = (unsigned char)s[i];
+
+		if (__builtin_expect(!escapes[c], 1)) {
+			*w++ = s[i];
+			continue;
+		}
+		*w++ = '\\';
+		*w++ = (char)escapes[c];
+		if (escapes[c] == 'x') {
+			*w++ = digits[c >> 4];
+			*w++ = digits[c & 15];
+		}
+	}
+	return w;
+}
+
+static void out_escaped(const struct pretty *p, const char *s, size_t len, struct out *o)
+{
+	size_t n;
+	char *w;
+
+	out_literal(o, "\"");
+	for (; len; s += n, len -= n) {
+		n = len < PIECE ? len : PIECE;
+		w = out_room(o, 4 * n);
+		if (!w)
+			return;
+		out_to(o, put_escaped(w, p->escapes, s, n));
+	}
+	out_literal(o, "\"");
+}
+
+static char *put_upper(char *w, uint64_t v)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	w = put_literal(w, "0x");
+	for (int shift = v ? (63 - __builtin_clzll(v)) / 4 * 4 : 0; shift >= 0; shift -= 4)
+		*w++ = digits[v >> shift & 15];
+	return w;
+}
+
+static char *put_octal(char *w, uint64_t v)
+{
+	*w++ = '0';
+	for (int shift = v ? (63 - __builtin_clzll(v)) / 3 * 3 : 0; shift >= 0; shift -= 3)
+		*w++ = (char)('0' + (v >> shift & 7));
+	return w;
+}
+
+/* Room: NUMBER_ROOM. */
+static char *put_int(char *w, const struct spur_value *v, bool is_signed)
+{
+	const unsigned bits = v->size ? 8u * v->size : 64;
+	const uint64_t u = bits < 64 ? v->u & (((uint64_t)1 << bits) - 1) : v->u;
+
+	switch (v->show) {
+	case SPUR_SHOW_HEX:
+		return put_upper(w, u);
+	case SPUR_SHOW_OCTAL:
+		return put_octal(w, u);
+	case SPUR_SHOW_BINARY:
+		w = put_literal(w, "0b");
+		for (unsigned i = bits; i-- > 0;)
+			*w++ = u >> i & 1 ? '1' : '0';
+		return w;
+	default:
+		return is_signed ? put_i64(w, v->i) : put_u64(w, v->u);
+	}
+}
+
+/* Labels of a value, which are joined by a unit separator: "A" or { "A", "B" }. */
+static void out_labels(const char *label, bool braces, struct out *o)
+{
+	struct text rest = text_of(label), one;
+	bool first = true;
+
+	if (braces)
+		out_literal(o, "{ ");
+	while (text_split(&rest, CTF_LABELS_BETWEEN, &one)) {
+		out_str(o, first ? "\"" : ", \"");
+		out_bytes(o, one.p, one.len);
+		out_literal(o, "\"");
+		first = false;
+	}
+	if (braces)
+		out_literal(o, " }");
+}
+
+static void out_enum(const struct spur_value *v, struct out *o)
+{
+	char *w;
+
+	/* Of flags (bit maps) the number comes first. */
+	if (v->count == CTF_ENUM_FLAGS) {
+		w = out_room(o, NUMBER_ROOM);
+		if (w)
+			out_to(o, put_upper(w, v->u));
+		if (v->label) {
+			out_char(o, ' ');
+			out_labels(v->label, true, o);
+		}
+		return;
+	}
+	out_literal(o, "( ");
+	if (v->label)
+		out_labels(v->label, strchr(v->label, CTF_LABELS_BETWEEN) != NULL, o);
+	else
+		out_literal(o, "<unknown>");
+	w = out_room(o, 2 * NUMBER_ROOM);
+	if (!w)
+		return;
+	w = put_int(put_literal(w, " : container = "), v, v->count == CTF_ENUM_SIGNED);
+	out_to(o, put_literal(w, " )"));
+}
+
+static void out_octets(const char *s, size_t len, struct out *o)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t n;
+	char *w;
+
+	out_literal(o, "0x");
+	for (; len; s += n, len -= n) {
+		n = len < PIECE ? len : PIECE;
+		w = out_room(o, 2 * n);
+		for (size_t i = 0; w && i < n; i++) {
+			*w++ = digits[(unsigned char)s[i] >> 4];
+			*w++ = digits[s[i] & 15];
+		}
+		if (!w)
+			return;
+		out_to(o, w);
+	}
+}
+
+static void make_name(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
+{
+	const struct pretty *p = self;
+
+	(void)f;
+	out_literal(o, ", ");
+	out_str(o, spur_string(p->trace, row->name, NULL));
+	out_literal(o, " = ");
+}
+
+/* ", name = ", of the first item "{ name = ". */
+static void out_name(const struct pretty *p, uint32_t name, bool first, struct out *o)
+{
+	const struct frag *f = frag_seen(p->names, name);
+	char *w;
+
+	if (!f)
+		f = frag_made(p->names, name, &(struct spur_event){ .name = name });
+	if (!f) {
+		out_str(o, first ? "{ " : ", ");
+		out_str(o, spur_string(p->trace, name, NULL));
+		out_literal(o, " = ");
+		return;
+	}
+	w = out_room(o, f->len + FRAG_PIECE);
+	if (!w)
+		return;
+	out_to(o, put_frag(w, f));
+	if (first)
+		*w = '{';
+}
+
+/* ", [7] = ", of the first item "[ [0] = ". */
+static void out_index(const struct pretty *p, uint32_t i, struct out *o)
+{
+	char *w = out_room(o, NUMBER_ROOM);
+
+	if (!w)
+		return;
+	if (i >= INDEXES) {
+		out_to(o, put_literal(put_u64(put_literal(w, ", ["), i), "] = "));
+		return;
+	}
+	memcpy(w, p->indexes[i], FRAG_PIECE);
+	out_to(o, w + (i < 10 ? 8 : 9));
+	if (!i)
+		*w = '[';
+}
+
+static void make_indexes(struct pretty *p)
+{
+	for (unsigned i = 0; i < INDEXES; i++)
+		put_literal(put_u64(put_literal(p->indexes[i], ", ["), i), "] = ");
+}
+
+/* `names`: of the members, and of what is in them. */
+static void out_items(const struct pretty *p, const struct spur_value *v, struct out *o,
+		      unsigned depth, bool names)
+{
+	const bool array = v->type == SPUR_ARRAY;
+
+	if (!v->count || depth >= NESTING)
+		out_short(o, array ? "[ " : "{ ", 2);
+	for (uint32_t i = 0; i < v->count && depth < NESTING; i++) {
+		if (!names)
+			out_short(o, i ? ", " : array ? "[ " : "{ ", 2);
+		else if (array)
+			out_index(p, i, o);
+		else if (v->items[i].name)
+			out_name(p, v->items[i].name, !i, o);
+		else
+			out_literal(o, "{ ");
+		out_value(p, &v->items[i], o, depth + 1, names);
+	}
+	out_short(o, (array ? " ]" : " }") + !v->count, v->count ? 2 : 1);
+}
+
+static void out_value(const struct pretty *p, const struct spur_value *v, struct out *o,
+		      unsigned depth, bool names)
+{
+	char *w;
+
+	switch ((enum spur_type)v->type) {
+	case SPUR_NULL:
+		out_literal(o, "<none>");
+		break;
+	case SPUR_BOOL:
+		out_str(o, v->u ? "true" : "false");
+		break;
+	case SPUR_F64:
+		w = out_room(o, NUMBER_ROOM);
+		if (w)
+			out_to(o, put_g(w, v->f));
+		break;
+	case SPUR_STRING:
+		out_escaped(p, v->text, v->count, o);
+		break;
+	case SPUR_BYTES:
+		out_octets(v->text, v->count, o);
+		break;
+	case SPUR_ENUM:
+		out_enum(v, o);
+		break;
+	case SPUR_STRUCT:
+	case SPUR_ARRAY:
+		out_items(p, v, o, depth, names);
+		break;
+	default:
+		w = out_room(o, NUMBER_ROOM);
+		if (w)
+			out_to(o, put_int(w, v, v->type == SPUR_I64));
+		break;
+	}
+}
+
+/* --- lines --- */
+
+/* Seconds and what is left of them, of a time that may lie before its clock's origin. */
+static char *put_seconds(char *w, int64_t ns)
+{
+	const uint64_t all = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+
+	if (ns < 0)
+		*w++ = '-';
+	w = put_u64(w, all / 1000000000);
+	*w++ = '.';
+	return put_nine(w, (uint32_t)(all % 1000000000), 0);
+}
+
+/*
+ * Date and time of day, as the local time zone has it. Of a time before the clock's origin babeltrace2 shows the
+ * distance as if it were behind it.
+ */
+static char *put_day(struct pen *pen, char *w, int64_t ns)
+{
+	const struct babeltrace2_options *opt = pen->p->opt;
+	const uint64_t all = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+	const time_t when = (time_t)(all / 1000000000);
+	struct tm tm = { 0 };
+	char *c = pen->clock;
+
+	if (when != pen->second) {
+		(opt->gmt ? gmtime_r : localtime_r)(&when, &tm);
+		if (opt->date)
+			c += strftime(c, CLOCK_ROOM, "%Y-%m-%d ", &tm);
+		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_hour, 2), ":");
+		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_min, 2), ":");
+		c = put_literal(put_u64_0(c, (uint64_t)tm.tm_sec, 2), ".");
+		pen->clock_len = (size_t)(c - pen->clock);
+		pen->second = when;
+	}
+	memcpy(w, pen->clock, sizeof(pen->clock));
+	return put_nine(w + pen->clock_len, (uint32_t)(all % 1000000000), 0);
+}
+
+static char *put_time(struct pen *pen, char *w, const struct spur_event *row)
+{
+	int64_t ns;
+
+	if (__builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns))
+		return put_literal(w, "Error");
+	return pen->p->opt->seconds || row->depth == FIRST_NEGATIVE ? put_seconds(w, ns)
+								   : put_day(pen, w, ns);
+}
+
+static char *put_delta(const struct pen *pen, char *w, const struct spur_event *row)
+{
+	*w++ = '+';
+	if (pen->p->opt->cycles)
+		return row->dur == no_time ? put_literal(w, "?\?\?\?\?\?\?\?\?\?\?\?")
+					   : put_u64_0(w, (uint64_t)row->dur, 12);
+	if (row->dur == no_time)
+		return put_literal(w, "?.\?\?\?\?\?\?\?\?\?");
+	w = row->dur < 1000000000 ? put_literal(w, "0") : put_i64(w, row->dur / 1000000000);
+	return put_nine(put_literal(w, "."), (uint32_t)(row->dur % 1000000000), 0);
+}
+
+static void out_piece(const struct pen *pen, const struct piece *piece)
+{
+	char *w;
+
+	if (!piece->len)
+		return;
+	w = piece->len < MEMO_TEXT ? out_room(pen->o, piece->len + FRAG_PIECE) : NULL;
+	if (!w) {
+		out_bytes(pen->o, pen->text.buf + piece->at, piece->len);
+		return;
+	}
+	memcpy(w, pen->text.buf + piece->at, piece->len);
+	pen->o->len += piece->len;
+}
+
+/* Room for one more piece; the old ones go where there are too many. */
+static void piece_begin(struct pen *pen, struct piece *piece, const void *key)
+{
+	if (pen->text.len > MEMO_TEXT) {
+		memset(pen->events, 0, sizeof(pen->events));
+		memset(pen->packets, 0, sizeof(pen->packets));
+		out_clear(&pen->text);
+	}
+	piece->key = key;
+	piece->at = pen->text.len;
+}
+
+static const struct ctf_env *env_of(const struct ctf_meta *m, const char *key)
+{
+	for (size_t i = 0; i < m->nenv; i++)
+		if (strcmp(m->env[i].key, key) == 0)
+			return &m->env[i];
+	return NULL;
+}
+
+/* What stands between the time and the event's name. */
+struct heading {
+	struct out *o;
+	bool names; /* of the fields */
+	bool first; /* nothing stands before it in the line */
+	bool any; /* a field that the next one stands behind with a colon */
+};
+
+static void heading_name(struct heading *h, const char *name)
+{
+	out_str(h->o, h->first ? "" : ", ");
+	if (h->names)
+		out_printf(h->o, "%s = ", name);
+	else
+		out_str(h->o, h->any ? ":" : "");
+	h->any = true;
+}
+
+static void heading_env(struct heading *h, const struct ctf_meta *m, const char *key)
+{
+	const struct ctf_env *e = env_of(m, key);
+	const bool number = strcmp(key, "vpid") == 0;
+	char name[32];
+
+	if (!e || e->is_text == number)
+		return;
+	snprintf(name, sizeof(name), "trace:%s", key);
+	heading_name(h, name);
+	if (number)
+		out_printf(h->o, "(%lld)", (long long)e->number);
+	else
+		out_str(h->o, e->text);
+}
+
+/*
+ * The trace's name is that of the host and the directory below the one that is read; a trace of several directories has
+ * only the former. babeltrace2 puts nothing between it and what follows but, with names of fields, two commas.
+ */
+static void heading_trace(struct heading *h, const struct ctf_trace *tr)
+{
+	const struct ctf_env *host = env_of(tr->meta, "hostname");
+	const char *dir = tr->scattered ? "" : tr->dir;
+
+	out_str(h->o, h->first ? "" : ", ");
+	out_str(h->o, h->names ? "trace = " : "");
+	if (host && host->is_text)
+		out_printf(h->o, "%s%s", host->text, dir[0] ? "/" : "");
+	out_str(h->o, dir);
+	out_str(h->o, h->names ? ", " : "");
+}
+
+static void heading_level(struct heading *h, int32_t level)
+{
+	static const char *const names[] = {
+		"EMERG",	"ALERT",      "CRIT",		"ERR",		 "WARNING",
+		"NOTICE",	"INFO",	      "DEBUG_SYSTEM",	"DEBUG_PROGRAM", "DEBUG_PROCESS",
+		"DEBUG_MODULE", "DEBUG_UNIT", "DEBUG_FUNCTION", "DEBUG_LINE",	 "DEBUG",
+	};
+
+	if (level < 0 || level >= (int32_t)(sizeof(names) / sizeof(names[0])))
+		return;
+	heading_name(h, "loglevel");
+	out_printf(h->o, "TRACE_%s (%d)", names[level], level);
+}
+
+static void make_heading(const struct pretty *p, const struct ctf_place_of *at, struct out *o)
+{
+	const struct ctf_meta *m = at->trace->meta;
+	const bool names = p->names_of & NAME_HEADER;
+	struct heading h = { o, names, !names || !at->class->class->clock, false };
+
+	if (p->fields & FIELD_TRACE)
+		heading_trace(&h, at->trace);
+	if (p->fields & FIELD_HOSTNAME)
+		heading_env(&h, m, "hostname");
+	if (p->fields & FIELD_DOMAIN)
+		heading_env(&h, m, "domain");
+	if (p->fields & FIELD_PROCNAME)
+		heading_env(&h, m, "procname");
+	if (p->fields & FIELD_VPID)
+		heading_env(&h, m, "vpid");
+	if (p->fields & FIELD_LOGLEVEL)
+		heading_level(&h, at->event->class->log_level);
+	if ((p->fields & FIELD_EMF) && at->event->class->emf_uri) {
+		heading_name(&h, "model.emf.uri");
+		out_str(o, at->event->class->emf_uri);
+	}
+	out_str(o, h.any && !names ? " " : "");
+	out_str(o, h.first ? "" : ", ");
+	out_str(o, names ? "name = " : "");
+	out_str(o, spur_string(p->trace, at->event->name, NULL));
+	out_str(o, names ? ", " : ": ");
+}
+
+static void out_event_piece(struct pen *pen, const struct spur_event *row,
+			    const struct ctf_place_of *at)
+{
+	struct piece *piece = &pen->events[row->cls % MEMO];
+
+	if (piece->key != at->event) {
+		piece_begin(pen, piece, at->event);
+		make_heading(pen->p, at, &pen->text);
+		piece->len = (uint32_t)(pen->text.len - piece->at);
+	}
+	out_piece(pen, piece);
+}
+
+/* What has no meaning to the reader in a packet's context, and the processor. */
+static void make_packet(struct pen *pen, const struct spur_event *row,
+			const struct ctf_field *context)
+{
+	struct spur_value kept[64], v;
+	uint32_t n = 0;
+
+	if (!context || ctf_packet_values(pen->p->ctf, row, &pen->packet_args) == SPUR_FAIL ||
+	    !pen->packet_args.count)
+		return;
+	v = pen->packet_args.items[0];
+	for (uint32_t k = 0; k < v.count && k < context->nmembers && n < 64; k++)
+		if (!(context->members[k].field->roles & ~(uint32_t)CTF_ROLE_CPU))
+			kept[n++] = v.items[k];
+	v.items = kept;
+	v.count = n;
+	if (!n)
+		return;
+	if (pen->p->names_of & NAME_SCOPE)
+		out_str(&pen->text, "stream.packet.context = ");
+	out_items(pen->p, &v, &pen->text, 0, pen->p->names_of & NAME_CONTEXT);
+}
+
+/* False: there is nothing. */
+static bool out_packet_piece(struct pen *pen, const struct spur_event *row,
+			     const struct ctf_place_of *at)
+{
+	struct piece *piece = &pen->packets[row->stream % MEMO];
+
+	if (piece->key != at->class || piece->stream != row->stream ||
+	    piece->packet != at->packet) {
+		piece_begin(pen, piece, at->class);
+		piece->stream = row->stream;
+		piece->packet = at->packet;
+		make_packet(pen, row, at->class->class->packet_context);
+		piece->len = (uint32_t)(pen->text.len - piece->at);
+	}
+	out_piece(pen, piece);
+	return piece->len;
+}
+
+static void out_when(struct pen *pen, const struct spur_event *row)
+{
+	const bool names = pen->p->names_of & NAME_HEADER, delta = !pen->p->opt->no_delta;
+	char *w = out_room(pen->o, WHEN_ROOM);
+
+	if (!w)
+		return;
+	w = names ? put_literal(w, "timestamp = ") : put_literal(w, "[");
+	w = pen->p->opt->cycles ? put_u64_0(w, row->id, 20) : put_time(pen, w, row);
+	w = names ? w : put_literal(w, "] ");
+	if (delta) {
+		w = names ? put_literal(w, ", delta = ") : put_literal(w, "(");
+		w = put_delta(pen, w, row);
+		w = names ? w : put_literal(w, ") ");
+	}
+	out_to(pen->o, w);
+}
+
+/* Scopes after the name: those that have a class, empty ones too. */
+static void out_scopes(struct pen *pen, const struct ctf_place_of *at, bool any)
+{
+	static const char *const titles[SCOPES] = { "stream.event.context = ", "event.context = ",
+						    "event.fields = " };
+	const bool has[SCOPES] = { at->class->class->event_common, at->event->class->specific,
+				   at->event->class->payload };
+	const struct spur_args *args = pen->args;
+	const unsigned names = pen->p->names_of;
+	size_t scope = 0;
+
+	for (size_t i = 0; i < args->count; i++, scope++) {
+		while (scope < SCOPES && !has[scope])
+			scope++;
+		if (scope == SCOPES || args->items[i].type != SPUR_STRUCT)
+			continue;
+		if (any)
+			out_literal(pen->o, ", ");
+		if (names & NAME_SCOPE)
+			out_str(pen->o, titles[scope]);
+		out_items(pen->p, &args->items[i], pen->o, 0,
+			  names & (scope + 1 == SCOPES ? NAME_PAYLOAD : NAME_CONTEXT));
+		any = true;
+	}
+}
+
+static void out_event(struct pen *pen, const struct spur_event *row)
+{
+	struct ctf_place_of at;
+	enum spur_status st;
+
+	if (!ctf_event_values(pen->p->ctf, row, pen->args, &at, &st))
+		return;
+	if (at.class->class->clock)
+		out_when(pen, row);
+	out_event_piece(pen, row, &at);
+	out_scopes(pen, &at, out_packet_piece(pen, row, &at));
+	out_literal(pen->o, "\n");
+}
+
+/* One that nobody has, else a new one; NULL: no memory. */
+static struct pen *pen_take(const struct pretty *p)
+{
+	struct pen *pen;
+
+	pthread_mutex_lock(&p->pens->lock);
+	pen = p->pens->first;
+	if (pen)
+		p->pens->first = pen->next;
+	pthread_mutex_unlock(&p->pens->lock);
+	if (pen || !(pen = mem_alloc(sizeof(*pen))))
+		return pen;
+	pen->p = p;
+	pen->second = no_time;
+	out_to_memory(&pen->text);
+	return pen;
+}
+
+static void pen_give(struct pen *pen)
+{
+	struct pens *pens = pen->p->pens;
+
+	pthread_mutex_lock(&pens->lock);
+	pen->next = pens->first;
+	pens->first = pen;
+	pthread_mutex_unlock(&pens->lock);
+}
+
+static void pens_free(struct pens *pens)
+{
+	for (struct pen *pen = pens->first, *next; pen; pen = next) {
+		next = pen->next;
+		out_free(&pen->text);
+		spur_args_free(&pen->packet_args);
+		mem_free(pen);
+	}
+	pthread_mutex_destroy(&pens->lock);
+}
+
+static void pretty_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+			  struct spur_args *args)
+{
+	struct pen *pen = pen_take(self);
+
+	if (!pen) {
+		o->error = o->error ? o->error : ENOMEM;
+		return;
+	}
+	pen->o = o;
+	pen->args = args;
+	for (size_t i = 0; i < n; i++)
+		out_event(pen, &rows[i]);
+	if (pen->text.error && !o->error)
+		o->error = pen->text.error;
+	pen_give(pen);
+}
+
+/* At most 292 years; 0 if time went back. */
+static int64_t time_apart(int64_t from, int64_t to)
+{
+	int64_t ns;
+
+	if (to <= from)
+		return 0;
+	return __builtin_sub_overflow(to, from, &ns) ? INT64_MAX : ns;
+}
+
+/* Time since the event before, and what a line needs else of rows in their order. */
+static void stage_times(struct pretty *p, struct spur_event *row)
+{
+	const bool first = p->last == no_time;
+	const uint64_t before = p->last_cycles;
+	int64_t ns;
+
+	row->dur = first ? no_time : time_apart(p->last, row->ts);
+	p->last = row->ts;
+	row->depth = 0;
+	if (p->opt->cycles) {
+		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row, &p->args);
+		row->dur = first ? no_time : (int64_t)(row->id - before);
+	} else if (!p->negative && !__builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) &&
+		   ns < 0) {
+		p->negative = true;
+		row->depth = FIRST_NEGATIVE;
+	}
+}
+
+static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+{
+	struct pretty *p = self;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct stream_span *span = p->spans ? &p->spans[rows[i].stream] : NULL;
+		struct spur_event *row;
+
+		if (rows[i].kind == SPUR_LOST || rows[i].kind == SPUR_NATIVE ||
+		    (span && (rows[i].ts < span->from || rows[i].ts > span->to)))
+			continue;
+		row = render_add(out);
+		if (!row)
+			return false;
+		*row = rows[i];
+		stage_times(p, row);
+		p->shown++;
+		if (p->limit && p->shown == p->limit)
+			return false;
+	}
+	return true;
+}
+
+/* --- options --- */
+
+struct word {
+	const char *text;
+	unsigned value;
+};
+
+/*
+ * SPEC ctf/babeltrace2-options: what a list names is shown and nothing else, unless it says what it adds to: all, or
+ * none
+ */
+static enum spur_status read_words(const char *option, const char *list, const struct word *words,
+				   unsigned *set, struct spur_error *err)
+{
+	struct text rest = text_of(list), one;
+	unsigned named = 0, base = 0;
+	bool all = false, none = false;
+
+	while (text_split(&rest, ',', &one)) {
+		const struct word *w = words;
+
+		while (w->text && !text_is(one, w->text))
+			w++;
+		if (!w->text)
+			return err_set(err, SPUR_ERR_USAGE,
+				       "%s: expected a name that babeltrace2 knows, found \"%.*s\"",
+				       option, (int)one.len, one.p);
+		all |= w->value == ~0u;
+		none |= !w->value;
+		named |= w->value == ~0u ? 0 : w->value;
+		base |= w->value == ~0u ? ~0u : 0;
+	}
+	if (all && none)
+		return err_set(err, SPUR_ERR_USAGE, "%s: expected all or none, found both", option);
+	*set = named | base;
+	return SPUR_OK;
+}
+
+static enum spur_status read_options(struct pretty *p, struct spur_error *err)
+{
+	static const struct word names[] = {
+		{ "payload", NAME_PAYLOAD }, { "arg", NAME_PAYLOAD },	{ "args", NAME_PAYLOAD },
+		{ "none", 0 },		     { "all", ~0u },		{ "scope", NAME_SCOPE },
+		{ "header", NAME_HEADER },   { "context", NAME_CONTEXT }, { "ctx", NAME_CONTEXT },
+		{ NULL, 0 },
+	};
+	/* Call sites are accepted and never there, as with babeltrace2. */
+	static const struct word fields[] = {
+		{ "all", ~0u },
+		{ "trace", FIELD_TRACE },
+		{ "trace:hostname", FIELD_HOSTNAME },
+		{ "trace:domain", FIELD_DOMAIN },
+		{ "trace:procname", FIELD_PROCNAME },
+		{ "trace:vpid", FIELD_VPID },
+		{ "loglevel", FIELD_LOGLEVEL },
+		{ "emf", FIELD_EMF },
+		{ "callsite", FIELDS_ALL + 1 },
+		{ NULL, 0 },
+	};
+
+	p->names_of = NAMES_DEFAULT;
+	p->fields = FIELDS_DEFAULT;
+	if (p->opt->names &&
+	    read_words("--names", p->opt->names, names, &p->names_of, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	return p->opt->fields
+		       ? read_words("--fields", p->opt->fields, fields, &p->fields, err)
+		       : SPUR_OK;
+}
+
+static void note_ignored(const struct pass_env *env)
+{
+	const struct pass_options *o = env->opt;
+	const struct {
+		bool given;
+		const char *name;
+	} ignored[] = {
+		{ o->form == FORM_JSONL, "--jsonl" },
+		{ o->form == FORM_CSV, "--csv" },
+		{ o->time == TIME_ABS, "--time=abs (--clock-date shows dates)" },
+		{ o->time == TIME_RAW, "--time=raw (--clock-cycles shows cycles)" },
+		{ o->no_args, "--no-args" },
+	};
+
+	for (size_t i = 0; env->notes && i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (ignored[i].given)
+			out_printf(env->notes, "spur: note: --style=babeltrace2 ignores %s\n",
+				   ignored[i].name);
+}
+
+static enum spur_status pretty_write(struct pretty *p, struct pass_env *env)
+{
+	static const struct pipe_render render = { pretty_stage, pretty_render };
+	struct number digits; /* for the table that they share */
+	enum spur_status st = SPUR_FAIL;
+
+	p->names = frag_new(make_name, p);
+	number_init(&digits);
+	tzset();
+	make_escapes(p->escapes);
+	make_indexes(p);
+	if (p->names)
+		st = pipe_run_render(env->trace, &env->pipe, &render, p, env->out);
+	frag_free(p->names);
+	spur_args_free(&p->args);
+	if (st == SPUR_FAIL)
+		return err_nomem(env->err);
+	return p->shown ? SPUR_OK : SPUR_WARN;
+}
+
+static enum spur_status pretty_run(struct pass_env *env)
+{
+	struct pens pens = { .first = NULL };
+	struct pretty p = { .trace = env->trace,
+			    .last = no_time,
+			    .opt = &env->opt->babeltrace2,
+			    .limit = env->opt->limit,
+			    .pens = &pens };
+	enum spur_status st;
+
+	if (strcmp(env->trace->format->name, "ctf") != 0)
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "--style=babeltrace2: expected a CTF trace, found %s",
+			       env->trace->format->name);
+	p.ctf = env->trace->state;
+	pthread_mutex_init(&pens.lock, NULL);
+	st = read_options(&p, env->err);
+	if (st == SPUR_OK && p.opt->intersection)
+		st = spans_find(&p.spans, p.ctf, env->err);
+	note_ignored(env);
+	if (st == SPUR_OK)
+		st = pretty_write(&p, env);
+	mem_free(p.spans);
+	pens_free(&pens);
+	return st;
+}
+
+const struct spur_pass spur_pass_babeltrace2_cat = {
+	.name = "cat.babeltrace2",
+	.limits_rows = true,
+	.no_spans = true,
+	.run = pretty_run,
+};

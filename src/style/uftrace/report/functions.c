@@ -1,0 +1,335 @@
+/* Calls, total and self times by function name. */
+#include <math.h>
+
+#include "style/uftrace/report/report.h"
+
+enum { TIME_CELL = 18, COUNT_CELL = 9, MASK_CELL = 8 };
+
+static const struct style_field columns[REPORT_COLUMNS] = {
+	[REPORT_TOTAL] = { "total", NULL, "Total time", TIME_WIDTH },
+	[REPORT_TOTAL_AVG] = { "total-avg", NULL, "Total avg", TIME_WIDTH },
+	[REPORT_TOTAL_MIN] = { "total-min", NULL, "Total min", TIME_WIDTH },
+	[REPORT_TOTAL_MAX] = { "total-max", NULL, "Total max", TIME_WIDTH },
+	[REPORT_SELF] = { "self", NULL, "Self time", TIME_WIDTH },
+	[REPORT_SELF_AVG] = { "self-avg", NULL, "Self avg", TIME_WIDTH },
+	[REPORT_SELF_MIN] = { "self-min", NULL, "Self min", TIME_WIDTH },
+	[REPORT_SELF_MAX] = { "self-max", NULL, "Self max", TIME_WIDTH },
+	[REPORT_CALL] = { "call", NULL, "Calls", 10 },
+	[REPORT_SIZE] = { "size", NULL, "Size", 10 },
+	[REPORT_TOTAL_STDV] = { "total-stdv", NULL, "Total stdv", 10 },
+	[REPORT_SELF_STDV] = { "self-stdv", NULL, "Self stdv", 10 },
+	[REPORT_TOTAL_MIN_TS] = { "total-min-ts", NULL, "Total min ts", TIME_CELL },
+	[REPORT_TOTAL_MAX_TS] = { "total-max-ts", NULL, "Total max ts", TIME_CELL },
+	[REPORT_SELF_MIN_TS] = { "self-min-ts", NULL, "Self min ts", TIME_CELL },
+	[REPORT_SELF_MAX_TS] = { "self-max-ts", NULL, "Self max ts", TIME_CELL },
+	[REPORT_CPU_COUNT] = { "cpu-count", NULL, "CPU Count", COUNT_CELL },
+	[REPORT_CPU_MASK] = { "cpu-mask", NULL, "CPU MASK", MASK_CELL },
+	[REPORT_CPU_LIST] = { "cpu-list", NULL, "CPU LIST", MASK_CELL },
+};
+
+static const uint8_t plain_columns[] = { REPORT_TOTAL, REPORT_SELF, REPORT_CALL };
+static const uint8_t total_columns[] = { REPORT_TOTAL_AVG, REPORT_TOTAL_MIN, REPORT_TOTAL_MAX,
+					 REPORT_TOTAL_STDV };
+static const uint8_t self_columns[] = { REPORT_SELF_AVG, REPORT_SELF_MIN, REPORT_SELF_MAX,
+					REPORT_SELF_STDV };
+
+struct functions {
+	struct report r;
+	uint32_t schedule, preempted; /* string ids */
+};
+
+/* --- rows --- */
+
+static bool add_named(struct functions *f, struct style_task *t, uint32_t name, uint32_t cls,
+		      uint64_t time)
+{
+	struct report_node *n = report_node(&f->r, name);
+
+	if (!n)
+		return false;
+	n->name = name;
+	n->cls = cls;
+	report_add(&f->r, n, t, time);
+	return true;
+}
+
+/* A frame by what it recorded. */
+static bool add_frame(struct functions *f, struct style_task *t, const struct style_frame *fr,
+		      uint64_t time)
+{
+	char text[24];
+	uint32_t name;
+
+	if (style_id_is_sched(fr->addr))
+		return add_named(
+			f, t, fr->addr == UFTRACE_EV_SCHED_OUT_PREEMPT ? f->preempted : f->schedule,
+			0, time);
+	t->func = fr->cls;
+	if (fr->cls)
+		return add_named(f, t, trace_class(f->r.s->trace, fr->cls)->name, fr->cls, time);
+	text[0] = '<';
+	*put_hex(text + 1, fr->addr) = '\0';
+	name = trace_intern(f->r.s->trace, strcat(text, ">"));
+	return name && add_named(f, t, name, 0, time);
+}
+
+static bool take_lost(struct functions *f, struct style_task *t, uint64_t time)
+{
+	for (; t->count >= t->user_count && t->count >= 0; t->count--) {
+		struct style_frame *fr = style_frame_get(f->r.s, t, t->count);
+
+		if (fr && fr->valid && !fr->hidden && !add_frame(f, t, fr, time))
+			return false;
+	}
+	return true;
+}
+
+static bool take(void *self, struct style_task *t, const struct spur_event *row)
+{
+	struct functions *f = self;
+	const struct style_frame *fr;
+	uint64_t time = (uint64_t)row->ts;
+
+	switch (style_type_of(row)) {
+	case TYPE_ENTRY:
+		return true;
+	case TYPE_LOST:
+		return take_lost(f, t, time);
+	case TYPE_EVENT:
+		if (row->cpu != SPUR_NO_CPU)
+			t->cpu = row->cpu;
+		if (!style_is_sched(row) || !(row->flags & SPUR_F_IN))
+			return true;
+		fr = style_frame_get(f->r.s, t, t->count);
+		if (!fr || !style_id_is_sched(fr->addr))
+			return true;
+		return add_named(f, t,
+				 fr->addr == UFTRACE_EV_SCHED_OUT ? f->schedule : f->preempted, 0,
+				 time);
+	default:
+		t->func = row->cls;
+		return add_named(f, t, row->name, row->cls, time);
+	}
+}
+
+static bool take_end(void *self, struct style_task *t, const struct style_frame *fr, uint64_t time)
+{
+	return add_frame(self, t, fr, time);
+}
+
+/* --- averages --- */
+
+static void finish_times(struct report_times *x, uint64_t calls)
+{
+	double variance;
+
+	x->avg = (x->sum + x->nested) / calls;
+	variance = (double)((x->squares + x->nested_squares) / calls);
+	variance -= (double)(x->avg * x->avg);
+	x->stdv = sqrt(variance / (double)calls) * 100 / (double)x->avg;
+}
+
+static void finish(struct report *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->nodes[i].calls) {
+			finish_times(&r->nodes[i].total, r->nodes[i].calls);
+			finish_times(&r->nodes[i].self, r->nodes[i].calls);
+		}
+}
+
+/* --- printing --- */
+
+static uint64_t number_of(const struct report_node *n, unsigned c)
+{
+	switch (c) {
+	case REPORT_TOTAL:
+		return n->total.sum;
+	case REPORT_TOTAL_AVG:
+		return n->total.avg;
+	case REPORT_TOTAL_MIN:
+		return n->total.min;
+	case REPORT_TOTAL_MAX:
+		return n->total.max;
+	case REPORT_SELF:
+		return n->self.sum;
+	case REPORT_SELF_AVG:
+		return n->self.avg;
+	case REPORT_SELF_MIN:
+		return n->self.min;
+	case REPORT_SELF_MAX:
+		return n->self.max;
+	case REPORT_CALL:
+		return n->calls;
+	case REPORT_SIZE:
+		return n->size;
+	case REPORT_TOTAL_MIN_TS:
+		return n->total.min_ts;
+	case REPORT_TOTAL_MAX_TS:
+		return n->total.max_ts;
+	case REPORT_SELF_MIN_TS:
+		return n->self.min_ts;
+	case REPORT_SELF_MAX_TS:
+		return n->self.max_ts;
+	case REPORT_CPU_COUNT:
+		return (uint64_t)__builtin_popcountll(n->cpus);
+	default:
+		return n->cpus;
+	}
+}
+
+static void out_middle(struct out *o, const char *text, size_t width)
+{
+	size_t len = strlen(text), left = len < width ? (width - len) / 2 : 0;
+
+	out_pad(o, ' ', left);
+	out_str(o, text);
+	out_pad(o, ' ', len + left < width ? width - len - left : 0);
+}
+
+static void out_cell(struct out *o, const struct report_node *n, unsigned c)
+{
+	uint64_t v = number_of(n, c);
+	char text[CPU_LIST];
+
+	switch (c) {
+	case REPORT_CALL:
+	case REPORT_SIZE:
+		out_printf(o, "%10llu", (unsigned long long)v);
+		break;
+	case REPORT_TOTAL_STDV:
+		out_printf(o, "%9.2f%%", n->total.stdv);
+		break;
+	case REPORT_SELF_STDV:
+		out_printf(o, "%9.2f%%", n->self.stdv);
+		break;
+	case REPORT_TOTAL_MIN_TS:
+	case REPORT_TOTAL_MAX_TS:
+	case REPORT_SELF_MIN_TS:
+	case REPORT_SELF_MAX_TS:
+		out_printf(o, "%8llu.%09llu", (unsigned long long)v / 1000000000,
+			   (unsigned long long)v % 1000000000);
+		break;
+	case REPORT_CPU_COUNT:
+		*put_u64(text, v) = '\0';
+		out_middle(o, text, COUNT_CELL);
+		break;
+	case REPORT_CPU_MASK:
+		out_printf(o, "%08llx", (unsigned long long)v);
+		break;
+	case REPORT_CPU_LIST:
+		*put_cpu_list(text, v) = '\0';
+		out_middle(o, text, MASK_CELL);
+		break;
+	default:
+		out_time_unit(o, v);
+	}
+}
+
+static void out_place(const struct report *r, const struct report_node *n)
+{
+	const struct event_class *c =
+		n->cls && r->s->opt->srcline ? trace_class(r->s->trace, n->cls) : NULL;
+
+	if (c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
+		out_printf(r->o, " [%s:%u]", spur_string(r->s->trace, c->file, NULL), c->line);
+}
+
+static void out_csv_table(const struct report *r, const struct report_node *const *order)
+{
+	size_t len;
+	const char *name;
+
+	out_char(r->o, '#');
+	for (size_t i = 0; i < r->fields.count; i++)
+		out_printf(r->o, "%s,", columns[r->fields.ids[i]].header);
+	out_str(r->o, "Function\n");
+	for (size_t k = 0; k < r->n; k++) {
+		for (size_t i = 0; i < r->fields.count; i++) {
+			unsigned c = r->fields.ids[i];
+
+			if (c == REPORT_TOTAL_STDV || c == REPORT_SELF_STDV)
+				out_printf(r->o, "%.2f,",
+					   c == REPORT_SELF_STDV ? order[k]->self.stdv
+								 : order[k]->total.stdv);
+			else
+				out_printf(r->o, "%llu,",
+					   (unsigned long long)number_of(order[k], c));
+		}
+		name = spur_string(r->s->trace, order[k]->name, &len);
+		out_csv(r->o, name, len);
+		out_char(r->o, '\n');
+	}
+}
+
+static void out_table(const struct report *r, const struct report_node *const *order)
+{
+	size_t len;
+	const char *name;
+
+	report_head(r, columns, "Function", r->s->opt->srcline ? " [Source]" : "");
+	for (size_t k = 0; k < r->n; k++) {
+		for (size_t i = 0; i < r->fields.count; i++) {
+			out_str(r->o, "  ");
+			out_cell(r->o, order[k], r->fields.ids[i]);
+		}
+		name = spur_string(r->s->trace, order[k]->name, &len);
+		out_str(r->o, "  ");
+		style_string(r->o, name, len, r->mode);
+		out_place(r, order[k]);
+		out_char(r->o, '\n');
+	}
+}
+
+/* --- all --- */
+
+static bool choose(struct functions *f, struct pass_env *env, uint8_t *keys)
+{
+	const struct pass_options *opt = env->opt;
+	const char *average = opt->fields      ? NULL
+			      : opt->avg_total ? "total"
+			      : opt->avg_self  ? "self"
+					       : NULL;
+	const char *sort = opt->sort ? opt->sort : average ? "avg" : "total";
+	const uint8_t *defaults = !average	   ? plain_columns
+				  : opt->avg_total ? total_columns
+						   : self_columns;
+	size_t n = average ? sizeof(total_columns) : sizeof(plain_columns);
+
+	f->r.keys = keys;
+	return style_fields_parse(&f->r.fields, columns, REPORT_COLUMNS, opt->fields, defaults, n,
+				  env->err) &&
+	       report_keys(keys, &f->r.nkeys, sort, average, false, env->err);
+}
+
+enum spur_status report_functions(struct pass_env *env, struct style *s)
+{
+	struct functions f = {
+		.r = { .s = s, .o = env->out, .mode = env->opt->width ? ARGS_SAFE : 0 },
+		.schedule = trace_intern(env->trace, "linux:schedule"),
+		.preempted = trace_intern(env->trace, "linux:schedule (pre-empted)"),
+	};
+	struct style_walk w = {
+		.s = s, .record = take, .end = take_end, .self = &f, .filter = env->filter
+	};
+	const struct report_node **order = NULL;
+	uint8_t keys[REPORT_KEYS];
+	enum spur_status st;
+
+	if (!choose(&f, env, keys))
+		return SPUR_FAIL;
+	if (f.schedule && f.preempted &&
+	    pipe_run_merged(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
+	    !w.failed && style_walk_end(&w)) {
+		finish(&f.r);
+		order = report_sort(&f.r);
+	}
+	if (order && env->opt->form == FORM_CSV)
+		out_csv_table(&f.r, order);
+	else if (order)
+		out_table(&f.r, order);
+	st = !order ? err_nomem(env->err) : f.r.n ? SPUR_OK : SPUR_WARN;
+	mem_free(order);
+	report_close(&f.r);
+	return st;
+}

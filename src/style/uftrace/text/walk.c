@@ -1,0 +1,119 @@
+/* The loop of what is not replay: see walk.h. */
+#include "style/uftrace/text/walk.h"
+
+/*
+ * What a function's begin and end do to the stack beyond counting, around the record's own
+ * treatment.
+ */
+static bool walk_shown(struct style_walk *w, struct style_task *t, const struct spur_event *row)
+{
+	struct style_frame *f = NULL;
+
+	if (row->kind == SPUR_BEGIN) {
+		f = style_frame_get(w->s, t, t->count - 1);
+		if (!f)
+			return true;
+		style_entry(w->s, t, f, row);
+	} else if (row->kind == SPUR_END_SPAN) {
+		if (!style_frame_get(w->s, t, t->count))
+			return true;
+		style_show_exit(t);
+	}
+	if (!w->record(w->self, t, row))
+		return false;
+	if (f)
+		style_show_entry(w->s, t, f);
+	return true;
+}
+
+/* SPEC uftrace/off-events: sums count events while tracing is off. */
+static bool is_hidden(const struct style_walk *w, struct style_task *t,
+		      const struct spur_event *row)
+{
+	if (style_type_of(row) == TYPE_EVENT && (row->flags & ROW_TRACE_OFF))
+		return false;
+	return w->plain ? row->flags & ROW_UNSEEN : style_is_hidden(w->s, t, row);
+}
+
+static bool walk_row(struct style_walk *w, const struct spur_event *row)
+{
+	struct style_task *t = style_task_find(w->s, row);
+	bool hidden;
+
+	if (!t)
+		return false;
+	if (w->before)
+		w->before(w->self, t, row);
+	hidden = style_is_outside(w->s, t, row) || is_hidden(w, t, row);
+	style_consume(w->s, t, row);
+	w->s->last = (size_t)(t - w->s->tasks);
+	t->last_perf = style_source_of(w->s, row) == FROM_PERF;
+	if (t->last_perf)
+		w->s->perf_time = (uint64_t)row->ts;
+	t->last_time = (uint64_t)row->ts;
+	if (hidden)
+		return true;
+	return w->plain ? w->record(w->self, t, row) : walk_shown(w, t, row);
+}
+
+bool style_walk_rows(void *walk, struct spur_event *rows, size_t n)
+{
+	struct style_walk *w = walk;
+
+	for (size_t i = 0; i < n; i++)
+		if (!walk_row(w, &rows[i]) || w->s->failed) {
+			w->failed = true;
+			return false;
+		}
+	return true;
+}
+
+/*
+ * SPEC uftrace/range-end: functions that are open at the end of a time range end with it where
+ * that is a time stamp; where it is an elapsed time they do not end
+ */
+static uint64_t end_time(const struct style_walk *w, const struct style_task *t)
+{
+	const bool by_own_time = w->by_own_time || w->s->time_filter;
+	uint64_t last = t->last_perf && !by_own_time ? w->s->perf_time : t->last_time;
+	int64_t from, to = INT64_MAX;
+
+	if (w->filter)
+		filter_span(w->filter, &from, &to);
+	if (to != INT64_MAX && w->s->opt->range && !strchr(w->s->opt->range, '.'))
+		return 0;
+	return to <= 0 || to == INT64_MAX || (w->by_own_time && (uint64_t)to > last)
+		       ? last
+		       : (uint64_t)to - 1;
+}
+
+static bool end_task(struct style_walk *w, struct style_task *t)
+{
+	uint64_t last = end_time(w, t);
+
+	while (--t->count >= 0) {
+		struct style_frame *f = style_frame_get(w->s, t, t->count);
+
+		if (!f || (!f->addr && !f->cls) || f->total > last)
+			continue;
+		f->total = last - f->total;
+		if (f->child > f->total)
+			f->total = f->child;
+		if (t->count > 0)
+			f[-1].child += f->total;
+		if (!w->end(w->self, t, f, last))
+			return false;
+	}
+	return true;
+}
+
+bool style_walk_end(struct style_walk *w)
+{
+	for (size_t i = 0; i < w->s->ntasks; i++)
+		if (w->s->tasks[i].count > 0 && !w->s->tasks[i].silent &&
+		    !end_task(w, &w->s->tasks[i])) {
+			w->failed = true;
+			return false;
+		}
+	return true;
+}
