@@ -195,7 +195,9 @@ enum spur_track_kind {
 	SPUR_TRACK_CPU,
 	SPUR_TRACK_ASYNC,
 	SPUR_TRACK_COUNTER,
-	SPUR_TRACK_OTHER
+	SPUR_TRACK_OTHER,
+	SPUR_TRACK_PROVIDER, /* a producer whose records stand beside those of others in one trace */
+	SPUR_TRACK_LANE, /* beside its parent, for the parent's spans that overlap others without nesting */
 };
 
 #define SPUR_NONE UINT32_MAX /* no track, no stream */
@@ -211,6 +213,63 @@ struct spur_track {
 struct spur_stream {
 	const char *path; /* of its file, below the trace's own path; UTF-8 not guaranteed */
 	uint64_t size; /* bytes; 0 while a pipe is open */
+	uint32_t origin; /* of its records, unless spur_place says otherwise */
+};
+
+/* Who wrote records, and how: of a stream, or of a part of it where several producers share the stream. */
+struct spur_origin {
+	uint32_t name; /* string id of the producer's name; 0: none */
+	uint32_t provider; /* its number in the trace; SPUR_NONE: it has none */
+	uint32_t track; /* of kind SPUR_TRACK_PROVIDER; SPUR_NONE: none */
+	char byte_order; /* 'l': little endian, 'b': big endian, 0: unknown */
+	bool clock_shared; /* its ticks are those of spur_clock() */
+	uint64_t hz; /* ticks per second of its clock; 0: unknown, a tick counts as a ns */
+};
+
+/*
+ * The place of an event's raw record. The bytes belong to the trace and stay valid until spur_close(). Where several
+ * records make one event (a span of two), it is that of the row's own record.
+ */
+struct spur_place {
+	uint32_t stream;
+	uint32_t origin;
+	uint64_t off; /* of the record's first byte in the stream */
+	uint64_t len; /* bytes, those that it shares with its neighbours included */
+	uint64_t bits; /* of the record; 8 * len where records begin and end with bytes */
+	uint8_t first_bit; /* of the first byte, 0 to 7, counted as the stream's bit order does */
+	const uint8_t *raw; /* the `len` bytes; NULL: they cannot be had */
+};
+
+/* A name of an enumeration's values from `low` to `high`; if they are unsigned, the bits of an unsigned integer. */
+struct spur_label {
+	int64_t low, high;
+	const char *name;
+};
+
+/* One argument, as all events of a class have it. */
+struct spur_field {
+	uint32_t name; /* string id; 0: no name */
+	uint8_t type; /* enum spur_type; SPUR_NULL: it differs from event to event */
+	uint8_t show; /* enum spur_show */
+	bool optional; /* some events lack it */
+	bool is_signed; /* of an ENUM: its integer is signed */
+	uint32_t bits; /* of a number in the record; 0: that varies, or is unknown */
+	uint32_t count; /* ARRAY of fixed length, STRING or BYTES of fixed size: that number; 0: it varies */
+	uint32_t nitems; /* STRUCT: its fields; ARRAY: 1; else 0 */
+	const struct spur_field *items; /* STRUCT: the fields; ARRAY: the element */
+	uint32_t nlabels;
+	const struct spur_label *labels; /* ENUM */
+};
+
+/*
+ * The arguments of a class's events. A format whose records describe themselves knows what the records read so far
+ * had; `open` says so.
+ */
+struct spur_schema {
+	const struct spur_field *begin; /* of BEGIN rows, and of all kinds but END */
+	const struct spur_field *end; /* of END rows */
+	uint32_t nbegin, nend;
+	bool open; /* events may have other arguments as well */
 };
 
 /* One kind of damage or loss, in one file. */
@@ -261,6 +320,11 @@ struct spur_options {
 	 * markers); else by time, and without them.
 	 */
 	bool as_stored;
+	/*
+	 * Bookkeeping records too, as NATIVE rows, while rows come by time: each has the time of the
+	 * record before it in its stream.
+	 */
+	bool bookkeeping;
 	/*
 	 * All tracks are there before the first row, in the same order whatever the threads do; where a format finds
 	 * them in its records (CTF), that costs a reading.

@@ -74,6 +74,21 @@ struct spur_format {
 	/* The raw record's fields, for `spur dump`. Thread-safe. */
 	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
 				   struct spur_args *args);
+	/*
+	 * Fills *place, which is as the row says (format_place()), with what the row cannot hold: lengths of 4 GiB and
+	 * more, bits, the bytes, the origin. NULL: the bytes cannot be had. Thread-safe.
+	 */
+	void (*place)(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+	/*
+	 * The raw times of the row's record in ticks of its origin's clock: its begin, and its end if it is a SPAN
+	 * (else the same). Returns false if the record has none. NULL: no record has. Thread-safe.
+	 */
+	bool (*ticks)(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
+	/*
+	 * Makes the schema of a class in the trace's arena; called once a class, with t->lock held. Returns NULL if out
+	 * of memory. NULL: the class's plans say all (schema_of_class()).
+	 */
+	const struct spur_schema *(*schema)(struct spur_trace *t, const struct event_class *cls);
 	/* The record's bytes in its stream, ev->len of them; NULL where they cannot be had. */
 	const uint8_t *(*raw)(struct spur_trace *t, const struct spur_event *ev);
 	/*
@@ -93,6 +108,16 @@ struct spur_format {
 	bool (*has_module)(const struct spur_trace *t, struct text word);
 	void (*close)(struct spur_trace *t);
 };
+
+/* The place of a row's record: spur_format.place over what the row says. */
+struct spur_place format_place(struct spur_trace *t, const struct spur_event *ev);
+
+/*
+ * The schema of a class: that of spur_format.schema, or else what its plans say. Made at the first call and kept
+ * until the trace is closed; that of a format whose records describe themselves grows while they are read. Returns
+ * NULL if out of memory or if there is no class of that id. Thread-safe.
+ */
+const struct spur_schema *format_schema(struct spur_trace *t, uint32_t cls);
 
 /* NULL-ended; generated. */
 extern const struct spur_format *const spur_formats[];

@@ -79,6 +79,7 @@ struct event_class {
 	 */
 	uint32_t head;
 	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */
+	const struct spur_schema *schema; /* NULL until trace_schema() is asked for it (atomic) */
 	const void *extra; /* the format's own */
 };
 

@@ -50,6 +50,7 @@ void trace_free(struct spur_trace *t)
 		mem_free(t->feeds[i]);
 	}
 	mem_free(t->feeds);
+	mem_free(t->origins);
 	mem_free(t->streams);
 	for (size_t i = 0; i < TRACE_TRACK_PAGES && t->tracks[i]; i++)
 		mem_free(t->tracks[i]);
@@ -112,6 +113,15 @@ uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size)
 	t->streams[t->nstreams] = (struct spur_stream){ .path = copy, .size = size };
 	__atomic_store_n(&t->nstreams, t->nstreams + 1, __ATOMIC_RELEASE);
 	return (uint32_t)t->nstreams - 1;
+}
+
+uint32_t trace_add_origin(struct spur_trace *t, struct spur_origin origin)
+{
+	if (!mem_grow((void **)&t->origins, &t->origins_cap, t->norigins + 1,
+		      sizeof(*t->origins), MAX_LIST))
+		return SPUR_NONE;
+	t->origins[t->norigins] = origin;
+	return (uint32_t)t->norigins++;
 }
 
 bool trace_reserve_streams(struct spur_trace *t, size_t n)

@@ -105,6 +105,8 @@ struct spur_trace {
 	struct info_item *info;
 	size_t ninfo, info_cap;
 
+	struct spur_origin *origins; /* index 0 is that of streams for which none is set */
+	size_t norigins, origins_cap;
 	struct spur_stream *streams;
 	size_t nstreams /* atomic */, streams_cap;
 	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
@@ -168,6 +170,8 @@ void trace_want(struct spur_trace *t, int64_t from, int64_t to);
  * copied.
  */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
+/* Adds an origin for spur_stream.origin and spur_place.origin. While opening only. */
+uint32_t trace_add_origin(struct spur_trace *t, struct spur_origin origin);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
 /* Makes room, so that streams added later, up to `n`, move no other. Before the first is added. */
 bool trace_reserve_streams(struct spur_trace *t, size_t n);
