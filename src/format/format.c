@@ -63,6 +63,8 @@ struct spur_place format_place(struct spur_trace *t, const struct spur_event *ev
 		place.origin = t->streams[ev->stream].origin;
 	if (t->format->place)
 		t->format->place(t, ev, &place);
+	else if (t->format->raw)
+		place.raw = t->format->raw(t, ev);
 	assert(place.first_bit < 8);
 	assert(place.bits <= 8 * place.len);
 	assert(!t->norigins || place.origin < t->norigins);
