@@ -28,16 +28,18 @@ LDLIBS_ALL := $(LIBS) $(LDLIBS)
 LDFLAGS_ALL := $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 
 # A format, a pass, a command is a file: adding one touches no list.
-FORMATS := $(sort $(filter-out format,$(patsubst src/format/%.c,%,$(wildcard src/format/*.c))))
+FORMATS := $(sort $(filter-out format loss writer,$(patsubst src/format/%.c,%,$(wildcard src/format/*.c))))
 COMMANDS := $(sort $(patsubst src/cli/cmd_%.c,%,$(wildcard src/cli/cmd_*.c)))
 # Parts that passes share stand in folders below src/pass; src/style/TOOL/NAME.c is the pass TOOL_NAME.
 PASSES := $(sort $(filter-out pass,$(patsubst src/pass/%.c,%,$(wildcard src/pass/*.c))) \
-	$(patsubst src/export/%.c,%,$(wildcard src/export/*.c)) \
 	$(subst -,_,$(subst /,_,$(patsubst src/style/%.c,%,$(wildcard src/style/*/*.c)))))
+# A writer is src/export/NAME.c, or src/format/NAME/write.c for a format that is read too.
+WRITERS := $(sort $(patsubst src/export/%.c,%,$(wildcard src/export/*.c)) \
+	$(patsubst src/format/%/write.c,%,$(wildcard src/format/*/write.c)))
 LIB_SRC := $(sort $(wildcard $(foreach d,base model format export flow store render pass style api, \
 	$(addprefix src/$(d)/,*.c */*.c */*/*.c))))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/formats.o $(BUILD)/gen/passes.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/gen/,formats.o writers.o passes.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
@@ -88,6 +90,9 @@ endef
 
 $(BUILD)/gen/formats.c: FORCE
 	$(call table,format/format.h,spur_format,spur_format_,spur_formats,$(FORMATS))
+
+$(BUILD)/gen/writers.c: FORCE
+	$(call table,format/writer.h,spur_writer,spur_writer_,spur_writers,$(WRITERS))
 
 $(BUILD)/gen/passes.c: FORCE
 	$(call table,pass/pass.h,spur_pass,spur_pass_,spur_passes,$(PASSES))

@@ -2,17 +2,17 @@
 #include <string.h>
 
 #include "cli/run.h"
-
-static const char *const targets[] = { "chrome", NULL };
+#include "format/writer.h"
 
 /* --to is a time for the filter too; no format's name begins like one. */
 static bool take_to(struct values *v, const char *text)
 {
-	for (int i = 0; targets[i]; i++)
-		if (strcmp(text, targets[i]) == 0) {
-			v->to = i;
-			return true;
-		}
+	const struct spur_writer *writer = writer_find(text);
+
+	if (writer) {
+		v->pass.to = writer->name;
+		return true;
+	}
 	if (!strchr("0123456789+-@", text[0]) || !text[0])
 		return false;
 	v->filter.to = text;
@@ -36,7 +36,9 @@ static const struct opt convert_options[] = {
 static int convert_run(const struct spur_cmd *cmd, struct values *v)
 {
 	v->pass.time = TIME_EXACT;
-	return run_simple(cmd, v, targets[v->to]);
+	if (!v->pass.to)
+		v->pass.to = "chrome";
+	return run_simple(cmd, v, "convert");
 }
 
 const struct spur_cmd spur_cmd_convert = {

@@ -80,7 +80,8 @@ static int dump_run(const struct spur_cmd *cmd, struct values *v)
 	const char *pass = "dump";
 
 	if (format && !v->pass.style && strcmp(format, "chrome") == 0) {
-		pass = "chrome";
+		pass = "convert";
+		v->pass.to = "chrome";
 		v->pass.time = TIME_RAW;
 	} else if (format && !v->pass.style && strcmp(format, "flame-graph") == 0) {
 		pass = "flame";

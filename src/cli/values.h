@@ -41,7 +41,6 @@ struct values {
 	int color, time; /* time: NOT_GIVEN or enum pass_time */
 	const char *output;
 	uint64_t row_limit; /* the pass gets this many rows at most; 0: all */
-	int to; /* convert: index of its targets */
 	bool diag_shown; /* the pass itself tells the damage */
 	bool yaml, functions; /* symbols */
 };

@@ -13,7 +13,7 @@
 #include "model/args.h"
 
 enum pass_form { FORM_TEXT, FORM_JSON, FORM_JSONL, FORM_CSV };
-/* TIME_EXACT: as TIME_RAW if viewers that keep times as doubles show them exactly, else as TIME_REL (chrome). */
+/* TIME_EXACT: as TIME_RAW if viewers that keep times as doubles show them exactly, else as TIME_REL (convert). */
 enum pass_time { TIME_REL, TIME_ABS, TIME_RAW, TIME_EXACT };
 
 /* Options of babeltrace2's text output, for that style only. Lists are as given, with commas. */
@@ -28,7 +28,8 @@ struct pass_options {
 	enum pass_form form;
 	enum pass_time time;
 	const char *style; /* NULL: our own; "uftrace", "llvm-xray" */
-	const char *format; /* dump, flame, convert: output format */
+	const char *format; /* dump, flame: output format */
+	const char *to; /* convert: name of the writer */
 	const char *fields, *sort; /* column lists */
 	const char *by; /* report: "function" "task" "session"; sched, counters, async: see there */
 	const char *kind; /* async: "async" or "flow" */

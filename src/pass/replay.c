@@ -10,7 +10,7 @@
  * rows alone.
  */
 #include "flow/lines.h"
-#include "pass/fold/ends.h"
+#include "flow/ends.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
 #include "render/calltext.h"

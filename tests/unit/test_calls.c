@@ -21,6 +21,7 @@ static struct out run(struct spur_trace *t, const char *pass, struct pass_option
 		.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
 	};
 
+	opt.to = "chrome";
 	if (spec)
 		assert_int_equal(filter_new(&env.filter, t, spec, &err), SPUR_OK);
 	env.pipe.filter = env.filter;
@@ -35,7 +36,7 @@ static struct out run(struct spur_trace *t, const char *pass, struct pass_option
 /* Deep, then ENDs of what is not open, then those of what is open at the bottom. */
 static void hostile(void **state)
 {
-	static const char *const passes[] = { "report", "graph", "flame", "replay", "chrome" };
+	static const char *const passes[] = { "report", "graph", "flame", "replay", "convert" };
 	const struct filter_item item = { FILTER_FUNC, "a" };
 	const struct filter_spec specs[] = { { .items = &item, .nitems = 1 }, { .min_ns = 5 } };
 	struct spur_trace *t = fake_trace();
@@ -153,7 +154,7 @@ static void chrome_is_nested(void **state)
 	static struct spur_event rows[RANDOM];
 	struct fake_feed f;
 	struct spur_trace *t = random_trace(rows, &f, 9);
-	struct out chrome = run(t, "chrome", (struct pass_options){ 0 }, NULL);
+	struct out chrome = run(t, "convert", (struct pass_options){ .to = "chrome" }, NULL);
 	long depth = 0, calls = 0;
 
 	(void)state;
@@ -197,7 +198,7 @@ static struct spur_trace *deep_trace(struct fake_feed *f)
 /* Whichever allocation fails: an error, or all of the answer. */
 static void no_memory(void **state)
 {
-	static const char *const passes[] = { "report", "graph", "flame", "replay", "chrome" };
+	static const char *const passes[] = { "report", "graph", "flame", "replay", "convert" };
 	const struct filter_item item = { FILTER_NOTRACE, "h" };
 	const struct filter_spec spec = { .items = &item, .nitems = 1, .min_ns = 2 };
 
@@ -207,7 +208,7 @@ static void no_memory(void **state)
 		bool done = false;
 
 		for (uint64_t fail = 0; !done; fail++) {
-			const struct pass_options opt = { 0 };
+			const struct pass_options opt = { .to = "chrome" };
 			struct fake_feed f;
 			struct spur_trace *t = deep_trace(&f);
 			struct spur_error err = { 0 };

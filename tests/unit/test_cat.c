@@ -205,7 +205,7 @@ static void chrome_kinds(void **state)
 	struct spur_trace *t = kinds_trace(&f, &g);
 
 	(void)state;
-	expect(t, "chrome", (struct pass_options){ .time = TIME_RAW },
+	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_RAW },
 	       CHROME_HEAD
 	       ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":"
 	       "\"abc\"}}"
@@ -250,7 +250,7 @@ static void chrome_pairs(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "chrome", (struct pass_options){ .time = TIME_REL, .form = FORM_JSON },
+	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_REL, .form = FORM_JSON },
 	       CHROME_HEAD
 	       ",\n{\"ph\":\"B\",\"ts\":0.005,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.015,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
@@ -293,7 +293,7 @@ static void chrome_by_class(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "chrome", (struct pass_options){ .time = TIME_RAW, .form = FORM_JSON },
+	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_RAW, .form = FORM_JSON },
 	       CHROME_HEAD ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
@@ -318,7 +318,7 @@ static void empty(void **state)
 
 	(void)state;
 	fake_feed(t, &f, NULL, 0);
-	expect(t, "chrome", (struct pass_options){ .time = TIME_RAW }, CHROME_HEAD CHROME_TAIL("0"),
+	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_RAW }, CHROME_HEAD CHROME_TAIL("0"),
 	       "");
 	expect(t, "cat", (struct pass_options){ 0 }, "", "");
 	expect(t, "dump", (struct pass_options){ 0 }, "", "");
@@ -332,13 +332,13 @@ static void no_memory(void **state)
 		const char *pass;
 		enum pass_form form;
 	} runs[] = { { "cat", FORM_TEXT },    { "cat", FORM_JSONL },  { "cat", FORM_CSV },
-		     { "chrome", FORM_TEXT }, { "dump", FORM_JSONL }, { "info", FORM_JSON },
+		     { "convert", FORM_TEXT }, { "dump", FORM_JSONL }, { "info", FORM_JSON },
 		     { "info", FORM_TEXT },   { "stats", FORM_TEXT }, { "stats", FORM_JSON },
 		     { "stats", FORM_CSV },   { "check", FORM_TEXT }, { "check", FORM_JSON } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-		const struct pass_options opt = { .form = runs[i].form };
+		const struct pass_options opt = { .form = runs[i].form, .to = "chrome" };
 		size_t whole = 0;
 
 		for (uint64_t n = 0, count = 1; n <= count; n++) {

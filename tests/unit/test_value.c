@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "render/frag.h"
-#include "render/loss.h"
+#include "format/loss.h"
 #include "render/value.h"
 #include "render/when.h"
 

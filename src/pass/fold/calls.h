@@ -15,7 +15,7 @@
 #define SPUR_PASS_FOLD_CALLS_H
 
 #include "base/map64.h"
-#include "pass/fold/ends.h"
+#include "flow/ends.h"
 #include "pass/fold/gather.h"
 #include "pass/fold/sample.h"
 #include "pass/fold/spread.h"

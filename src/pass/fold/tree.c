@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "pass/fold/ends.h"
+#include "flow/ends.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/sample.h"
 #include "pass/fold/walk.h"

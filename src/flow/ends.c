@@ -1,5 +1,5 @@
 /* See ends.h. */
-#include "pass/fold/ends.h"
+#include "flow/ends.h"
 
 #include "flow/join.h"
 

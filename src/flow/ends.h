@@ -3,8 +3,8 @@
  * traces, joined traces) end each for itself: spur_trace.tops_apart says that there may be several, join_recording()
  * which one a track is of.
  */
-#ifndef SPUR_PASS_FOLD_ENDS_H
-#define SPUR_PASS_FOLD_ENDS_H
+#ifndef SPUR_FLOW_ENDS_H
+#define SPUR_FLOW_ENDS_H
 
 #include "model/trace.h"
 

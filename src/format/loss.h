@@ -1,6 +1,9 @@
-/* What a writer cannot carry: counted by kind of event and reason, told at the end. */
-#ifndef SPUR_RENDER_LOSS_H
-#define SPUR_RENDER_LOSS_H
+/*
+ * What a target cannot carry, counted by kind of event and reason. The core counts what the writer's declaration
+ * says (writer.h) and ends without a begin; the writer adds what only it can see, such as payloads.
+ */
+#ifndef SPUR_FORMAT_LOSS_H
+#define SPUR_FORMAT_LOSS_H
 
 #include <spur.h>
 
@@ -11,16 +14,16 @@ enum { LOSS_REASONS = 16 };
 
 struct loss_reason {
 	enum loss_what what;
-	const char *why;
+	const char *why; /* for people: what is written instead, or why nothing is */
 };
 
 struct loss_table {
-	const struct loss_reason *reasons; /* the writer's, LOSS_REASONS at most */
+	const struct loss_reason *reasons; /* LOSS_REASONS at most */
 	size_t count;
 	uint64_t events[LOSS_REASONS][SPUR_KINDS];
 };
 
-/* Any thread. */
+/* Counts an event of `kind`. Thread-safe. */
 static inline void loss_add(struct loss_table *t, unsigned reason, unsigned kind)
 {
 	__atomic_fetch_add(&t->events[reason][kind < SPUR_KINDS ? kind : SPUR_NATIVE], 1,
@@ -28,7 +31,7 @@ static inline void loss_add(struct loss_table *t, unsigned reason, unsigned kind
 }
 
 uint64_t loss_sum(const struct loss_table *t);
-/* A table for people, nothing where nothing is lost; or one JSON object in any case. */
+/* Writes a table for people, nothing if nothing is lost; or one JSON object in any case. */
 void loss_text(const struct loss_table *t, const char *format, struct out *o);
 void loss_json(const struct loss_table *t, const char *format, struct out *o);
 

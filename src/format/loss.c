@@ -1,5 +1,5 @@
 /* See loss.h. */
-#include "render/loss.h"
+#include "format/loss.h"
 
 static const char *const what_names[] = { "dropped", "degraded", "truncated" };
 

@@ -1,0 +1,42 @@
+/* convert: the trace in another format (format/writer.h), and what the format could not carry. */
+#include "flow/convert.h"
+
+#include "pass/pass.h"
+
+static enum convert_zero zero_of(enum pass_time time)
+{
+	return time == TIME_REL ? ZERO_START : time == TIME_EXACT ? ZERO_EXACT : ZERO_CLOCK;
+}
+
+static void tell_losses(struct pass_env *env, const struct loss_table *loss, const char *to)
+{
+	env->lost = loss_sum(loss);
+	if (env->notes && env->opt->form == FORM_JSON)
+		loss_json(loss, to, env->notes);
+	else if (env->notes)
+		loss_text(loss, to, env->notes);
+}
+
+static enum spur_status convert_pass(struct pass_env *env)
+{
+	const struct spur_writer *writer = env->opt->to ? writer_find(env->opt->to) : NULL;
+	struct convert c = { .pipe = env->pipe,
+			     .zero = zero_of(env->opt->time),
+			     .no_args = env->opt->no_args };
+
+	if (!writer)
+		return err_set(env->err, SPUR_ERR_USAGE, "no format named \"%s\" can be written",
+			       env->opt->to ? env->opt->to : "");
+	c.pipe.limit = env->opt->limit;
+	if (convert_run(&c, env->trace, writer, env->out) == SPUR_FAIL)
+		return err_nomem(env->err);
+	tell_losses(env, &c.loss, writer->name);
+	return !c.rows && env->filter && !(c.pipe.stop && *c.pipe.stop) ? SPUR_WARN : SPUR_OK;
+}
+
+const struct spur_pass spur_pass_convert = {
+	.name = "convert",
+	.limits_rows = true,
+	.tracks = true,
+	.run = convert_pass,
+};
