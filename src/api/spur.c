@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <spur.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/os.h"
 #include "flow/join.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
@@ -60,7 +59,7 @@ static enum spur_status open_directory(struct spur_trace *t, struct spur_error *
 {
 	const struct probe p = { .path = t->path, .is_dir = true };
 
-	if (access(t->path, R_OK | X_OK) != 0)
+	if (os_access(t->path, R_OK | X_OK) != 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", t->path, strerror(errno));
 	if (!t->format)
 		t->format = format_probe(&p, err);
@@ -84,7 +83,7 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	const bool is_file = !url && strcmp(t->path, "-") != 0;
 	struct stat st;
 
-	if (is_file && stat(t->path, &st) != 0)
+	if (is_file && os_stat(t->path, &st) != 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", t->path, strerror(errno));
 	t->format = url;
 	if (t->options.format) {
@@ -219,7 +218,7 @@ enum trace_renewal trace_take_renewal(struct spur_trace *t)
 	struct stat st;
 
 	if (!t->options.follow || !s || strcmp(t->path, "-") == 0 || !(s->replaced || s->cut) ||
-	    stat(t->path, &st) != 0 || !S_ISREG(st.st_mode))
+	    os_stat(t->path, &st) != 0 || !S_ISREG(st.st_mode))
 		return TRACE_SAME;
 	r = s->cut ? TRACE_CUT : TRACE_REPLACED;
 	s->cut = s->replaced = false;

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/os.h"
 
 enum {
 	SPARE_GROUPS = 256, /* the last groups are kept for the "..." file of each code */
@@ -184,7 +185,7 @@ static const char *name_below(const char *path, const char *file, char *buf, siz
 		return file;
 	if (strcmp(file, base) == 0)
 		return path;
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+	if (os_stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		snprintf(buf, size, "%s%s%s", path, slash && !slash[1] ? "" : "/", file);
 	else
 		snprintf(buf, size, "%.*s%s", dir, path, file);

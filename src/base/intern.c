@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/os.h"
 
 enum {
 	SEG_BITS = 8, /* the first segment has 2^SEG_BITS entries, each next one twice as many */
@@ -94,7 +94,7 @@ struct intern *intern_new(void)
 
 	if (!in)
 		return NULL;
-	if (getrandom(&in->seed, sizeof(in->seed), GRND_NONBLOCK) != sizeof(in->seed))
+	if (os_getrandom(&in->seed, sizeof(in->seed), GRND_NONBLOCK) != sizeof(in->seed))
 		in->seed = (uint64_t)(uintptr_t)in;
 	arena_init(&in->arena);
 	in->cap = TABLE_MIN;

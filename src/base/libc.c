@@ -2,12 +2,10 @@
 #include "base/libc.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "base/os.h"
 
 const char *error_text(int error)
 {
@@ -23,10 +21,9 @@ const char *error_text(int error)
 
 int rename_new(int dir, const char *from, const char *to)
 {
-	/* musl has a wrapper since 1.2.5 only. */
-	int rc = (int)syscall(SYS_renameat2, dir, from, dir, to, RENAME_NOREPLACE);
+	int rc = os_renameat2(dir, from, dir, to, RENAME_NOREPLACE);
 
 	if (rc != 0 && (errno == EINVAL || errno == ENOSYS))
-		rc = renameat(dir, from, dir, to);
+		rc = os_renameat(dir, from, dir, to);
 	return rc;
 }

@@ -2,16 +2,15 @@
 #include "base/mem.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/bits.h"
+#include "base/file.h"
+#include "base/os.h"
 
 enum {
 	GROW_MIN = 256, /* bytes of a new array, about: there may be one for each of a million threads */
@@ -112,36 +111,6 @@ void mem_trim(void **p, size_t *cap, size_t count, size_t size)
 	*cap = count;
 }
 
-static int temp_file_in(const char *dir)
-{
-	char path[4096];
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	/* Not every file system can make a file without a name. */
-	if ((size_t)snprintf(path, sizeof(path), "%s/spur-XXXXXX", dir) >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
-int temp_file_open(void)
-{
-	const char *const dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
-	int fd = -1;
-
-	for (size_t i = 0; i < 3 && fd < 0; i++) {
-		if (dirs[i] && *dirs[i])
-			fd = temp_file_in(dirs[i]);
-	}
-	return fd;
-}
-
 static size_t scratch_bytes(size_t size)
 {
 	return align_up(size ? size : 1, (uint64_t)sysconf(_SC_PAGESIZE));
@@ -155,15 +124,15 @@ static void *scratch_map(size_t bytes)
 	int rc;
 
 	if (fd < 0)
-		return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		return os_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			    0);
 	/* A hole that cannot be filled later would be a SIGBUS. */
 	do {
-		rc = posix_fallocate(fd, 0, (off_t)bytes);
+		rc = os_posix_fallocate(fd, 0, (off_t)bytes);
 	} while (rc == EINTR);
 	if (!rc)
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+		p = os_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	os_close(fd);
 	return p;
 }
 
@@ -177,7 +146,7 @@ void *scratch_alloc(size_t size)
 void scratch_free(void *p, size_t size)
 {
 	if (p)
-		munmap(p, scratch_bytes(size));
+		os_munmap(p, scratch_bytes(size));
 }
 
 /* INVARIANT: the bytes of a block past `used` are zero. */

@@ -57,9 +57,6 @@ uint64_t mem_count(void);
 void *scratch_alloc(size_t size);
 void scratch_free(void *p, size_t size);
 
-/* A new file without a name in $TMPDIR, /var/tmp or /tmp, for reading and writing; -1 (errno) where none can be had. */
-int temp_file_open(void);
-
 /* Bump allocator: all of it is freed at once. Not thread-safe. */
 struct arena {
 	struct arena_block *blocks;

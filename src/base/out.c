@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/os.h"
 #include "base/text.h"
 
 enum {
@@ -48,14 +47,14 @@ static bool out_fail(struct out *o, int error)
 static bool out_write(struct out *o, const char *p, size_t len)
 {
 	while (len) {
-		const ssize_t n = write(o->fd, p, len);
+		const ssize_t n = os_write(o->fd, p, len);
 
 		if (n >= 0) {
 			p += n;
 			len -= (size_t)n;
 			o->flushed += (uint64_t)n;
 		} else if (errno == EAGAIN) {
-			poll(&(struct pollfd){ .fd = o->fd, .events = POLLOUT }, 1, -1);
+			os_poll(&(struct pollfd){ .fd = o->fd, .events = POLLOUT }, 1, -1);
 		} else if (errno != EINTR) {
 			return out_fail(o, errno);
 		}

@@ -2,19 +2,16 @@
 #include "base/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/libc.h"
 #include "base/mem.h"
+#include "base/os.h"
 #include "base/unpack.h"
 
 enum {
@@ -124,7 +121,7 @@ static bool input_wait(const struct source_spill *sp)
 {
 	while (!input_stopped(sp)) {
 		struct pollfd p = { .fd = sp->fd, .events = POLLIN };
-		const int n = poll(&p, 1, sp->stop ? WAIT_MS : -1);
+		const int n = os_poll(&p, 1, sp->stop ? WAIT_MS : -1);
 
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return true;
@@ -142,7 +139,7 @@ static enum name file_name(const struct source *s, const struct stat *open)
 
 	if (strcmp(s->path, "-") == 0)
 		return NAME_SAME;
-	if (stat(s->path, &named) != 0)
+	if (os_stat(s->path, &named) != 0)
 		return NAME_GONE;
 	return named.st_dev == open->st_dev && named.st_ino == open->st_ino ? NAME_SAME : NAME_OTHER;
 }
@@ -150,8 +147,8 @@ static enum name file_name(const struct source *s, const struct stat *open)
 /* Whether the file ends before `*at`, which is where reading is. */
 static bool file_is_cut(struct source *s, off_t *at, struct stat *st)
 {
-	*at = lseek(s->spill->fd, 0, SEEK_CUR);
-	if (*at < 0 || fstat(s->spill->fd, st)) {
+	*at = os_lseek(s->spill->fd, 0, SEEK_CUR);
+	if (*at < 0 || os_fstat(s->spill->fd, st)) {
 		source_fail(s, SPUR_ERR_IO, "more bytes", error_text(errno));
 		return true;
 	}
@@ -176,13 +173,13 @@ static bool file_wait(struct source *s)
 			return false;
 		/* Looked at before the size: what was written before it was replaced is read. */
 		name = file_name(s, &st);
-		if (fstat(sp->fd, &st) == 0 && st.st_size > at)
+		if (os_fstat(sp->fd, &st) == 0 && st.st_size > at)
 			return true;
 		s->replaced = name == NAME_OTHER || (name == NAME_GONE && gone >= GONE_MS);
 		if (s->replaced)
 			return false;
 		gone = name == NAME_GONE ? gone + WAIT_MS : 0;
-		poll(NULL, 0, WAIT_MS);
+		os_poll(NULL, 0, WAIT_MS);
 	}
 	return false;
 }
@@ -203,7 +200,7 @@ static size_t input_read(struct source *s, void *buf, size_t size)
 		return size;
 	}
 	while (input_wait(sp)) {
-		const ssize_t n = read(sp->fd, buf, size);
+		const ssize_t n = os_read(sp->fd, buf, size);
 
 		if (n > 0) {
 			sp->in_total += (size_t)n;
@@ -451,7 +448,7 @@ static bool range_reserve(struct source *s, uint64_t want)
 			source_fail(s, SPUR_ERR_MEMORY, "a range of addresses", error_text(errno));
 			return false;
 		}
-		p = mmap(NULL, want, PROT_READ, MAP_SHARED | MAP_NORESERVE, sp->file, 0);
+		p = os_mmap(NULL, want, PROT_READ, MAP_SHARED | MAP_NORESERVE, sp->file, 0);
 		if (p != MAP_FAILED)
 			break;
 	}
@@ -474,7 +471,7 @@ static bool spill_append(struct source *s, size_t len)
 	}
 	while (done < len) {
 		const ssize_t n =
-			pwrite(sp->file, sp->piece + done, len - done, (off_t)(s->size + done));
+			os_pwrite(sp->file, sp->piece + done, len - done, (off_t)(s->size + done));
 
 		if (n >= 0) {
 			done += (size_t)n;
@@ -660,7 +657,7 @@ static bool spill_buffers(struct source *s)
 static void input_close(const struct source *s, int fd)
 {
 	if (strcmp(s->path, "-") != 0)
-		close(fd);
+		os_close(fd);
 }
 
 /*
@@ -675,7 +672,7 @@ static bool file_copy(struct source *s, int fd, size_t size)
 	s->copy = mem_alloc(size);
 	if (!s->copy)
 		return false;
-	while (n < size && (got = pread(fd, s->copy + n, size - n, (off_t)n)) != 0) {
+	while (n < size && (got = os_pread(fd, s->copy + n, size - n, (off_t)n)) != 0) {
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -702,10 +699,10 @@ static bool file_map(struct source *s, int fd, uint64_t size, uint64_t limit)
 	if (size && size <= COPY_MAX && file_copy(s, fd, (size_t)size))
 		return true;
 	if (size) {
-		p = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+		p = os_mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p == MAP_FAILED)
 			return false;
-		madvise(p, (size_t)size, MADV_SEQUENTIAL);
+		os_madvise(p, (size_t)size, MADV_SEQUENTIAL);
 		s->data = p;
 		s->map_size = (size_t)size;
 	}
@@ -748,9 +745,9 @@ static enum packing file_packing(int fd, const struct stat *st)
 	ssize_t n;
 
 	/* Standard input may have been read from already. */
-	if (!S_ISREG(st->st_mode) || lseek(fd, 0, SEEK_CUR) != 0)
+	if (!S_ISREG(st->st_mode) || os_lseek(fd, 0, SEEK_CUR) != 0)
 		return PACKING_UNKNOWN;
-	n = pread(fd, head, sizeof(head), 0);
+	n = os_pread(fd, head, sizeof(head), 0);
 	/* A file of /proc has bytes but no size. */
 	if (n < 0 || (n > 0 && !st->st_size))
 		return PACKING_UNKNOWN;
@@ -777,7 +774,7 @@ static bool source_set_up(struct source *s, int fd, const struct source_options 
 	enum packing packing;
 	struct stat st;
 
-	if (fstat(fd, &st)) {
+	if (os_fstat(fd, &st)) {
 		source_fail(s, SPUR_ERR_IO, "a file", error_text(errno));
 		return false;
 	}
@@ -806,10 +803,10 @@ static int input_open(const char *path)
 	int fd;
 
 	do
-		fd = open(path, plain | O_NONBLOCK);
+		fd = os_open(path, plain | O_NONBLOCK, 0);
 	while (fd < 0 && errno == EINTR);
-	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode))
-		fcntl(fd, F_SETFL, plain);
+	if (fd >= 0 && os_fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode))
+		os_fcntl(fd, F_SETFL, plain);
 	return fd;
 }
 
@@ -888,11 +885,11 @@ static void spill_free(struct source *s)
 	ZSTD_freeDStream(sp->zst);
 	unpack_free(sp->unpacker);
 	if (sp->range) {
-		munmap(sp->range, sp->reserved);
+		os_munmap(sp->range, sp->reserved);
 		atomic_fetch_sub(&reserved_all, sp->reserved);
 	}
 	if (sp->file >= 0)
-		close(sp->file);
+		os_close(sp->file);
 	if (sp->fd >= 0)
 		input_close(s, sp->fd);
 	mem_free(sp->piece);
@@ -905,7 +902,7 @@ void source_close(struct source *s)
 	if (!s)
 		return;
 	if (s->map_size)
-		munmap((void *)(uintptr_t)s->data, s->map_size);
+		os_munmap((void *)(uintptr_t)s->data, s->map_size);
 	if (s->spill)
 		spill_free(s);
 	mem_free(s->copy);

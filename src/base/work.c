@@ -3,12 +3,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/os.h"
 #include "base/text.h"
 
 enum { THREADS_MAX = 256, CPUS_MAX = 1 << 16 };
@@ -22,7 +23,7 @@ static unsigned cpus_by_mask(void)
 
 		if (!set)
 			break;
-		rc = sched_getaffinity(0, size, set);
+		rc = os_sched_getaffinity(0, size, set);
 		if (!rc)
 			count = CPU_COUNT_S(size, set);
 		CPU_FREE(set);
@@ -37,14 +38,9 @@ static unsigned cpus_by_mask(void)
 
 static struct text file_text(const char *path, char *buf, size_t size)
 {
-	FILE *f = fopen(path, "re");
-	size_t len = 0;
+	const ssize_t n = file_head(path, FILE_REGULAR, buf, size);
 
-	if (f) {
-		len = fread(buf, 1, size, f);
-		fclose(f);
-	}
-	return text_make(buf, len);
+	return text_make(buf, n > 0 ? (size_t)n : 0);
 }
 
 /* The quota that `QUOTA PERIOD` grants, rounded up; THREADS_MAX where there is none. */

@@ -248,18 +248,18 @@ void help_long(struct out *o, const struct spur_cmd *cmd)
 		program_help(o, true);
 }
 
-int help_print(const struct values *v, help_writer *write, const struct spur_cmd *cmd)
+int help_print(const struct values *v, help_writer *writer, const struct spur_cmd *cmd)
 {
 	struct spur_error err;
 	struct output o;
 
-	if (write == help_long)
+	if (writer == help_long)
 		pager_begin(v);
 	if (output_open(&o, v->output, v->force, &err) == SPUR_FAIL) {
 		output_close(&o, false, NULL);
 		return run_error(&err);
 	}
-	write(&o.out, cmd);
+	writer(&o.out, cmd);
 	return output_close(&o, true, &err) == SPUR_FAIL ? run_error(&err) : EXIT_CLEAN;
 }
 

@@ -1,7 +1,7 @@
 /* The program: finds the command, reads its options, runs it. */
 #include <string.h>
-#include <unistd.h>
 
+#include "base/os.h"
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/pager.h"
@@ -43,7 +43,7 @@ static int unknown_command(const char *name)
 		say("unknown option %s; see spur -h", name);
 	else if (near)
 		say("no command named \"%s\"; did you mean %s?", name, near);
-	else if (access(name, F_OK) == 0)
+	else if (os_access(name, F_OK) == 0)
 		say("no command named \"%s\"; to see the trace of that name: spur report %s", name,
 		    name);
 	else

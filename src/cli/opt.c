@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 
 enum { WORDS = 256, OPERANDS = 1 << 20, OPT_FILE_SIZE = 1 << 20 };
@@ -330,28 +331,18 @@ static bool parse_line(struct opt_line *l)
  */
 static char *read_opt_file(struct values *v, const char *path)
 {
-	FILE *f = fopen(path, "rb");
 	char *text = arena_alloc(&v->arena, OPT_FILE_SIZE + 1);
-	size_t n;
+	const ssize_t n = text ? file_head(path, FILE_ANY, text, OPT_FILE_SIZE + 1) : 0;
 
-	if (!f || !text) {
-		if (f)
-			err_nomem(&v->err);
-		else
-			err_set(&v->err, SPUR_ERR_IO, "--opt-file: %s: %s", path, strerror(errno));
-		if (f)
-			fclose(f);
-		return NULL;
-	}
-	n = fread(text, 1, OPT_FILE_SIZE + 1, f);
-	if (ferror(f) || n > OPT_FILE_SIZE) {
+	if (!text) {
+		err_nomem(&v->err);
+	} else if (n < 0 || n > OPT_FILE_SIZE) {
 		err_set(&v->err, SPUR_ERR_IO, "--opt-file: %s: %s", path,
-			n > OPT_FILE_SIZE ? "larger than 1 MiB" : strerror(errno));
+			n < 0 ? strerror(errno) : "larger than 1 MiB");
 		text = NULL;
 	} else {
 		text[n] = '\0';
 	}
-	fclose(f);
 	return text;
 }
 

@@ -2,14 +2,12 @@
 #include "cli/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/libc.h"
+#include "base/os.h"
 #include "cli/signals.h"
 
 static enum spur_status output_exists(const char *path, struct spur_error *err)
@@ -20,15 +18,15 @@ static enum spur_status output_exists(const char *path, struct spur_error *err)
 /* A new file beside the one to be. */
 static enum spur_status output_temp(struct output *o, struct spur_error *err)
 {
-	const mode_t mask = umask(0);
+	const mode_t mask = os_umask(0);
 	int fd;
 
-	umask(mask);
+	os_umask(mask);
 	o->temp = arena_printf(&o->arena, "%s.XXXXXX", o->path);
 	if (!o->temp)
 		return err_nomem(err);
 	signals_hold();
-	fd = mkostemp(o->temp, O_CLOEXEC);
+	fd = os_mkostemp(o->temp, O_CLOEXEC);
 	if (fd >= 0)
 		signals_remove(o->temp);
 	signals_release();
@@ -36,7 +34,7 @@ static enum spur_status output_temp(struct output *o, struct spur_error *err)
 		o->temp = NULL;
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	}
-	if (fchmod(fd, 0666 & ~mask) != 0)
+	if (os_fchmod(fd, 0666 & ~mask) != 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	out_to_fd(&o->out, fd);
 	return SPUR_OK;
@@ -54,11 +52,11 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 		return SPUR_OK;
 	o->path = path;
 	o->out.fd = -1;
-	if (stat(path, &st) != 0)
+	if (os_stat(path, &st) != 0)
 		return output_temp(o, err);
 	if (S_ISREG(st.st_mode))
 		return force ? output_temp(o, err) : output_exists(path, err);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	fd = os_open(path, O_WRONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
 	out_to_fd(&o->out, fd);
@@ -71,7 +69,7 @@ static enum spur_status output_name(const struct output *o, struct spur_error *e
 	int rc;
 
 	if (o->force) {
-		rc = rename(o->temp, o->path);
+		rc = os_rename(o->temp, o->path);
 	} else {
 		rc = rename_new(AT_FDCWD, o->temp, o->path);
 		if (rc != 0 && errno == EEXIST)
@@ -86,7 +84,7 @@ enum spur_status output_close(struct output *o, bool keep, struct spur_error *er
 	enum spur_status st = SPUR_OK;
 
 	out_flush(&o->out);
-	if (o->path && o->out.fd >= 0 && close(o->out.fd) != 0 && !o->out.error)
+	if (o->path && o->out.fd >= 0 && os_close(o->out.fd) != 0 && !o->out.error)
 		o->out.error = errno;
 	if (o->out.error == ENOMEM)
 		st = err_nomem(err);
@@ -95,7 +93,7 @@ enum spur_status output_close(struct output *o, bool keep, struct spur_error *er
 	if (o->temp && keep && st == SPUR_OK)
 		st = output_name(o, err);
 	if (o->temp && (!keep || st != SPUR_OK))
-		unlink(o->temp);
+		os_unlink(o->temp);
 	signals_remove(NULL);
 	out_free(&o->out);
 	arena_free(&o->arena);

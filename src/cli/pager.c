@@ -2,15 +2,12 @@
 #include "cli/pager.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/os.h"
 #include "cli/report_diag.h"
 #include "cli/signals.h"
 
@@ -29,7 +26,7 @@ static bool in_path(const char *name)
 			memcpy(file, path, n);
 			file[n] = '/';
 			strcpy(file + n + 1, name);
-			if (access(file, X_OK) == 0)
+			if (os_access(file, X_OK) == 0)
 				return true;
 		}
 		path += n + (path[n] == ':');
@@ -73,40 +70,41 @@ static const char *pager_command(void)
 /* In the child: the pager begins when there is something to show. */
 static _Noreturn void pager_exec(const char *command, const int *ends)
 {
+	char *const args[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)command, NULL };
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	dup2(ends[0], STDIN_FILENO);
-	close(ends[0]);
-	close(ends[1]);
+	os_dup2(ends[0], STDIN_FILENO);
+	os_close(ends[0]);
+	os_close(ends[1]);
 	signal(SIGPIPE, SIG_DFL);
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
-	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+	while (os_poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	os_execv("/bin/sh", args);
 	_exit(127);
 }
 
 void pager_begin(const struct values *v)
 {
-	const bool never = v->no_pager || v->output || v->open.follow || !isatty(STDOUT_FILENO);
+	const bool never = v->no_pager || v->output || v->open.follow || !os_isatty(STDOUT_FILENO);
 	const char *command = never ? NULL : pager_command();
 	int ends[2];
 	pid_t pid;
 
-	if (!command || pipe2(ends, O_CLOEXEC) != 0)
+	if (!command || os_pipe2(ends, O_CLOEXEC) != 0)
 		return;
-	pid = fork();
+	pid = os_fork();
 	if (pid == 0)
 		pager_exec(command, ends);
 	if (pid > 0) {
-		dup2(ends[1], STDOUT_FILENO);
-		if (isatty(STDERR_FILENO))
-			dup2(ends[1], STDERR_FILENO);
+		os_dup2(ends[1], STDOUT_FILENO);
+		if (os_isatty(STDERR_FILENO))
+			os_dup2(ends[1], STDERR_FILENO);
 		signals_pager(pid);
 	}
-	close(ends[0]);
-	close(ends[1]);
+	os_close(ends[0]);
+	os_close(ends[1]);
 }
 
 void pager_end(void)

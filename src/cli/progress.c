@@ -2,10 +2,10 @@
 #include "cli/progress.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "base/os.h"
 
 enum { FIRST_MS = 1000, STEP_MS = 200, LINE = 160 };
 
@@ -13,7 +13,7 @@ static int64_t now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	os_clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
@@ -65,12 +65,12 @@ static void progress_show(struct progress *p)
 				 100 * done / all, (double)(int64_t)(left / 60), (int)left % 60);
 		}
 	}
-	p->shown = write(p->fd, line, strlen(line)) > 0;
+	p->shown = os_write(p->fd, line, strlen(line)) > 0;
 }
 
 static void progress_clear(struct progress *p)
 {
-	if (p->shown && write(p->fd, "\r\033[K", 4) < 0)
+	if (p->shown && os_write(p->fd, "\r\033[K", 4) < 0)
 		return;
 	p->shown = false;
 }
@@ -81,7 +81,7 @@ static bool progress_wait(struct progress *p, int ms)
 	struct timespec until;
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
+	os_clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
 	until.tv_nsec += ms % 1000 * 1000000L;
 	if (until.tv_nsec >= 1000000000) {
@@ -112,13 +112,13 @@ static void *progress_run(void *arg)
 
 void progress_begin(struct progress *p, const struct values *v, const struct out *text)
 {
-	const bool same = !v->output && isatty(STDOUT_FILENO);
+	const bool same = !v->output && os_isatty(STDOUT_FILENO);
 	pthread_condattr_t attr;
 
 	*p = (struct progress){ .text = same ? text : NULL, .began = now_ns() };
-	if (v->quiet || v->open.follow || !(v->progress || isatty(STDERR_FILENO)))
+	if (v->quiet || v->open.follow || !(v->progress || os_isatty(STDERR_FILENO)))
 		return;
-	p->fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	p->fd = os_fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (p->fd < 0)
 		return;
 	pthread_mutex_init(&p->lock, NULL);
@@ -128,7 +128,7 @@ void progress_begin(struct progress *p, const struct values *v, const struct out
 	pthread_condattr_destroy(&attr);
 	p->runs = pthread_create(&p->thread, NULL, progress_run, p) == 0;
 	if (!p->runs)
-		close(p->fd);
+		os_close(p->fd);
 }
 
 void progress_trace(struct progress *p, const struct spur_trace *t)
@@ -147,6 +147,6 @@ void progress_end(struct progress *p)
 	pthread_join(p->thread, NULL);
 	pthread_cond_destroy(&p->wake);
 	pthread_mutex_destroy(&p->lock);
-	close(p->fd);
+	os_close(p->fd);
 	p->runs = false;
 }

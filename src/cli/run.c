@@ -2,13 +2,11 @@
 #include "cli/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
+#include "base/os.h"
 #include "base/source.h"
 #include "cli/output.h"
 #include "cli/pager.h"
@@ -25,18 +23,13 @@ static const char *default_trace(void)
 {
 	static const char name[] = "uftrace.data", magic[] = "Ftrace!";
 	char head[sizeof(magic)] = "";
-	bool inside = false;
-	int fd;
 
-	if (access(name, F_OK) == 0)
+	if (os_access(name, F_OK) == 0)
 		return name;
-	fd = open("info", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0) {
-		inside = read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-			 memcmp(head, magic, sizeof(magic)) == 0;
-		close(fd);
-	}
-	return inside ? "." : NULL;
+	if (file_head("info", FILE_REGULAR, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+	    memcmp(head, magic, sizeof(magic)) == 0)
+		return ".";
+	return NULL;
 }
 
 int run_error(const struct spur_error *err)
@@ -80,7 +73,7 @@ bool run_is_trace(const struct values *v, const char *path)
 
 	if (strcmp(path, "-") == 0 || format_of_url(path))
 		return true;
-	if (stat(path, &st) != 0)
+	if (os_stat(path, &st) != 0)
 		return false;
 	if (v->open.format || strchr(path, '/'))
 		return true;
@@ -108,7 +101,7 @@ static bool input_is_given(void)
 {
 	struct stat st;
 
-	return fstat(STDIN_FILENO, &st) == 0 &&
+	return os_fstat(STDIN_FILENO, &st) == 0 &&
 	       (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
@@ -152,7 +145,7 @@ static bool run_color(const struct values *v)
 
 	if (v->color != COLOR_AUTO)
 		return v->color == COLOR_ALWAYS || v->color == COLOR_YES;
-	return !v->output && isatty(STDOUT_FILENO) && !(no && *no) &&
+	return !v->output && os_isatty(STDOUT_FILENO) && !(no && *no) &&
 	       !(term && strcmp(term, "dumb") == 0);
 }
 
@@ -165,7 +158,7 @@ static bool run_ascii(const struct values *v)
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 	const char *locale = NULL;
 
-	if (v->output || !isatty(STDOUT_FILENO))
+	if (v->output || !os_isatty(STDOUT_FILENO))
 		return false;
 	for (size_t i = 0; i < 3 && !(locale && *locale); i++)
 		locale = getenv(names[i]);
@@ -176,7 +169,7 @@ static unsigned run_width(const struct values *v)
 {
 	struct winsize w;
 
-	if (v->output || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0)
+	if (v->output || os_window_size(STDOUT_FILENO, &w) != 0)
 		return 0;
 	return w.ws_col;
 }
@@ -275,9 +268,9 @@ static bool copy_fd(int from, struct out *to)
 	char buf[65536];
 	ssize_t n;
 
-	if (lseek(from, 0, SEEK_SET) != 0)
+	if (os_lseek(from, 0, SEEK_SET) != 0)
 		return false;
-	while ((n = read(from, buf, sizeof(buf))) > 0)
+	while ((n = os_read(from, buf, sizeof(buf))) > 0)
 		out_bytes(to, buf, (size_t)n);
 	return n == 0;
 }
@@ -298,7 +291,7 @@ static enum spur_status run_strict(struct pass_env *env, struct values *v,
 		st = err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(held.error));
 	if (st != SPUR_FAIL && !env->lost && !copy_fd(held.fd, to))
 		st = err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(errno));
-	close(held.fd);
+	os_close(held.fd);
 	out_free(&held);
 	return st;
 }
@@ -384,7 +377,7 @@ static bool input_may_wait(const struct values *v)
 	struct stat st;
 
 	for (size_t i = 0; i < v->ntraces && !may; i++)
-		may = stat(v->traces[i], &st) != 0 ||
+		may = os_stat(v->traces[i], &st) != 0 ||
 		      !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 	return may;
 }
@@ -394,7 +387,7 @@ static void run_mind_signals(const struct values *v, bool opened)
 {
 	if (run_watches(v) || (opened && v->pass.extract))
 		signals_defer();
-	if (v->pass.color && isatty(STDOUT_FILENO))
+	if (v->pass.color && os_isatty(STDOUT_FILENO))
 		signals_reset_color();
 }
 

@@ -2,13 +2,11 @@
 #include "cli/signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/os.h"
 #include "cli/cmd.h"
 
 volatile int signals_stop;
@@ -24,7 +22,7 @@ enum { ENDING = sizeof(ending) / sizeof(ending[0]) };
 /* Writes what it can: there is nothing to do about what it cannot. */
 static void write_text(int fd, const char *text)
 {
-	if (write(fd, text, strlen(text)) < 0)
+	if (os_write(fd, text, strlen(text)) < 0)
 		return;
 }
 
@@ -35,10 +33,10 @@ static void write_text(int fd, const char *text)
 static void pager_wait(void)
 {
 	if (left_pipe >= 0) {
-		dup2(left_pipe, STDOUT_FILENO);
-		dup2(left_pipe, STDERR_FILENO);
+		os_dup2(left_pipe, STDOUT_FILENO);
+		os_dup2(left_pipe, STDERR_FILENO);
 	}
-	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
+	while (os_waitpid(pager, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 
@@ -52,7 +50,7 @@ static void on_interrupt(int sig)
 		return;
 	}
 	if (path)
-		unlink(path);
+		os_unlink(path);
 	if (colored)
 		write_text(STDOUT_FILENO, "\033[0m");
 	write_text(STDERR_FILENO, "spur: interrupted\n");
@@ -70,7 +68,7 @@ static void on_bus(int sig)
 
 	(void)sig;
 	if (path)
-		unlink(path);
+		os_unlink(path);
 	write_text(STDERR_FILENO, text);
 	_exit(EXIT_IO);
 }
@@ -98,8 +96,8 @@ void signals_pager(pid_t pid)
 {
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) == 0) {
-		close(ends[0]);
+	if (os_pipe2(ends, O_CLOEXEC) == 0) {
+		os_close(ends[0]);
 		left_pipe = ends[1];
 	}
 	pager = pid;

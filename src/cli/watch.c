@@ -2,12 +2,9 @@
 #include "cli/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/os.h"
 #include "cli/signals.h"
 
 static void *watch_output(void *arg)
@@ -17,7 +14,7 @@ static void *watch_output(void *arg)
 	int stop = 0;
 
 	/* Without events only the end of the reader, or an error, is reported. */
-	while (poll(p, 2, -1) < 0 && errno == EINTR)
+	while (os_poll(p, 2, -1) < 0 && errno == EINTR)
 		;
 	if (!p[0].revents)
 		return NULL;
@@ -29,8 +26,8 @@ static void *watch_output(void *arg)
 
 static void watch_close(struct watch *w)
 {
-	close(w->wake[0]);
-	close(w->wake[1]);
+	os_close(w->wake[0]);
+	os_close(w->wake[1]);
 }
 
 void watch_begin(struct watch *w)
@@ -39,9 +36,9 @@ void watch_begin(struct watch *w)
 	struct stat st;
 
 	*w = (struct watch){ .runs = false };
-	if (fstat(STDOUT_FILENO, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+	if (os_fstat(STDOUT_FILENO, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return;
-	if (pipe2(w->wake, O_CLOEXEC) != 0)
+	if (os_pipe2(w->wake, O_CLOEXEC) != 0)
 		return;
 	/* Signals are for the thread that waits for input. */
 	sigfillset(&all);
@@ -57,7 +54,7 @@ void watch_end(struct watch *w)
 	if (!w->runs)
 		return;
 	/* One byte wakes the thread; a pipe that is empty has room for it. */
-	while (write(w->wake[1], "", 1) < 0 && errno == EINTR)
+	while (os_write(w->wake[1], "", 1) < 0 && errno == EINTR)
 		;
 	pthread_join(w->thread, NULL);
 	watch_close(w);

@@ -10,9 +10,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/map64.h"
+#include "base/os.h"
 #include "flow/join_clock.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
@@ -524,7 +524,7 @@ static bool declare_streams(struct spur_trace *t, struct join_part *p)
 {
 	const char *path = p->trace->path;
 	struct stat st;
-	const bool is_dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	const bool is_dir = os_stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 
 	p->first_stream = (uint32_t)t->nstreams;
 	for (size_t i = 0; i < p->trace->nstreams; i++) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "base/os.h"
 #include "format/ctf/archive.h"
 #include "format/ctf/live/grow.h"
 #include "format/ctf/live/live.h"
@@ -562,15 +563,11 @@ static int probe_dir(const char *path)
 {
 	static const char *const names[] = { "metadata", "metadata.gz", "metadata.zst" };
 	char full[4400];
-	FILE *f;
 
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(full, sizeof(full), "%s/%s", path, names[i]);
-		f = fopen(full, "rbe");
-		if (f) {
-			fclose(f);
+		if (os_access(full, R_OK) == 0)
 			return SCORE_DIR;
-		}
 	}
 	return ctf_below(path) ? SCORE_DIR - 10 : 0;
 }

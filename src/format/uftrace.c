@@ -5,12 +5,12 @@
  * Every file but one .dat is optional. A single TID.dat (or a pipe of one) is read too, with the files beside it.
  * Does not read: what needs the traced machine (binaries, where .sym files are missing and the paths are not here).
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/bits.h"
+#include "base/file.h"
+#include "base/os.h"
 #include "format/format.h"
 #include "format/uftrace/record.h"
 
@@ -40,7 +40,7 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 		return false;
 	for (size_t i = 0; i < 3 && !s; i++) {
 		snprintf(path, sizeof(path), "%s/%s%s", u->dir, name, suffixes[i]);
-		if (stat(path, &st) != 0)
+		if (os_stat(path, &st) != 0)
 			continue;
 		if (source_open(&s, path, &so, &err) == SPUR_FAIL) {
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s",
@@ -102,7 +102,7 @@ static bool exists(const char *dir, const char *name)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return stat(path, &st) == 0;
+	return os_stat(path, &st) == 0;
 }
 
 /* --- which tasks there are --- */
@@ -153,16 +153,16 @@ static void sort_unique(struct tid_list *l)
 
 static bool list_dats(const char *dir, struct tid_list *l)
 {
-	DIR *d = opendir(dir);
+	DIR *d = os_opendir(dir);
 	const struct dirent *e;
 	int64_t tid;
 	bool ok = true;
 
-	while (d && ok && (e = readdir(d)) != NULL)
+	while (d && ok && (e = os_readdir(d)) != NULL)
 		if (dat_tid(e->d_name, &tid))
 			ok = add_tid(l, tid);
 	if (d)
-		closedir(d);
+		os_closedir(d);
 	sort_unique(l);
 	return ok;
 }
@@ -201,7 +201,7 @@ struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint1
 
 	for (; u->dir && i < 3; i++) {
 		snprintf(path, sizeof(path), "%s/%s%s", u->dir, name, suffixes[i]);
-		if (stat(path, &st) == 0)
+		if (os_stat(path, &st) == 0)
 			break;
 	}
 	snprintf(path, sizeof(path), "%s%s", name, i < 3 ? suffixes[i] : "");
@@ -719,17 +719,12 @@ static int probe_dir(const char *dir)
 {
 	struct tid_list dats = { 0 };
 	char path[4400], magic[8] = "";
-	FILE *f;
 	size_t n;
 
 	snprintf(path, sizeof(path), "%s/info", dir);
-	f = fopen(path, "rbe");
-	if (f) {
-		n = fread(magic, 1, sizeof(magic), f);
-		fclose(f);
-		if (n == sizeof(magic) && memcmp(magic, "Ftrace!", 8) == 0)
-			return SCORE_SURE;
-	}
+	if (file_head(path, FILE_REGULAR, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+	    memcmp(magic, "Ftrace!", 8) == 0)
+		return SCORE_SURE;
 	list_dats(dir, &dats);
 	n = dats.count;
 	mem_free(dats.tids);

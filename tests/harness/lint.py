@@ -1,6 +1,8 @@
 """Checks of the sources: each program is one test."""
 import os
 
+from harness import floors
+
 CHECKS = [
     ["tools/check-floors"],
     ["tools/check-style"],
@@ -29,3 +31,4 @@ def run(t):
     for argv in CHECKS:
         if t.wanted("lint/" + os.path.basename(argv[0])):
             t.later(one, argv)
+    floors.run(t)

@@ -3,15 +3,14 @@
  * wrong. Where a header or a size cannot be, the index file beside the stream tells where the next packet is, else the
  * next magic number that a header goes with.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bits.h"
-#include "format/ctf/plan/bits.h"
+#include "base/os.h"
 #include "format/ctf/crash.h"
 #include "format/ctf/hints.h"
+#include "format/ctf/plan/bits.h"
 #include "format/ctf/reader.h"
 
 enum {
@@ -229,7 +228,7 @@ static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
 	ssize_t n;
 
 	if (x->fd >= 0) {
-		n = pread(x->fd, x->head, left < HEAD_ROOM ? (size_t)left : HEAD_ROOM,
+		n = os_pread(x->fd, x->head, left < HEAD_ROOM ? (size_t)left : HEAD_ROOM,
 			  (off_t)x->off);
 		cursor_set(&x->cur, x->head, n > 0 ? 8 * (uint64_t)n : 0);
 		if (heads_here(x, p) == HEADS_GOOD)
@@ -824,10 +823,10 @@ bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag)
 	if (crash_is(x.data, x.size))
 		return index_ring(&x);
 	if (f->source->mapped && x.size >= HEADS_FROM)
-		x.fd = open(f->source->path, O_RDONLY | O_CLOEXEC);
+		x.fd = os_open(f->source->path, O_RDONLY | O_CLOEXEC, 0);
 	good = index_run(&x, false);
 	if (x.fd >= 0)
-		close(x.fd);
+		os_close(x.fd);
 	check_count(&x);
 	return good;
 }

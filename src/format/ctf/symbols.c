@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
+#include "base/os.h"
 #include "model/args.h"
 #include "model/symbol/demangle.h"
 #include "model/symbol/symbol.h"
@@ -334,7 +334,7 @@ static bool fits(const struct ctf *c, const struct module *m, const char *file, 
 	struct spur_error err;
 	struct stat st;
 
-	if (stat(file, &st) != 0 || !S_ISREG(st.st_mode) ||
+	if (os_stat(file, &st) != 0 || !S_ISREG(st.st_mode) ||
 	    elf_identify(file, &facts, &err) == SPUR_FAIL)
 		return false;
 	if (!m->build)

@@ -2,16 +2,13 @@
  * Finds what belongs to a trace on disk: every directory with a file `metadata` is one, its other files are streams.
  * Directories whose metadata is of the same trace (session rotation) are put together.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/libc.h"
+#include "base/os.h"
 #include "format/ctf/archive.h"
 #include "format/ctf/reader.h"
 
@@ -49,7 +46,7 @@ static void name_sort(struct ctf_names *l)
 static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
 		     struct ctf_names *dirs, const char **why)
 {
-	DIR *d = opendir(path);
+	DIR *d = os_opendir(path);
 	const struct dirent *e;
 	char full[PATH_ROOM];
 	struct stat st;
@@ -57,10 +54,10 @@ static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
 
 	if (!d)
 		*why = error_text(errno);
-	while (d && good && (e = readdir(d)) != NULL) {
+	while (d && good && (e = os_readdir(d)) != NULL) {
 		if (e->d_name[0] == '.' ||
 		    snprintf(full, sizeof(full), "%s/%s", path, e->d_name) >= PATH_ROOM ||
-		    stat(full, &st) != 0)
+		    os_stat(full, &st) != 0)
 			continue;
 		if (S_ISDIR(st.st_mode))
 			good = name_add(a, dirs, e->d_name);
@@ -68,7 +65,7 @@ static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
 			good = name_add(a, files, e->d_name);
 	}
 	if (d)
-		closedir(d);
+		os_closedir(d);
 	name_sort(files);
 	name_sort(dirs);
 	return good;
@@ -146,7 +143,7 @@ static bool file_is_there(const struct ctf *c, const char *path)
 	struct stat st;
 
 	return c->archive ? archive_find(c->archive, path) != NULL
-			  : stat(path, &st) == 0 && S_ISREG(st.st_mode);
+			  : os_stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static enum spur_status source_keep(struct ctf *c, const char *path, struct source **out,
@@ -242,7 +239,7 @@ static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 
 	if (snprintf(path, sizeof(path), "%.*sindex/%.*s.idx", (int)(name - full), full,
 		     (int)plain_len(name), name) >= PATH_ROOM ||
-	    !(c->archive ? file_is_there(c, path) : access(path, R_OK) == 0))
+	    !(c->archive ? file_is_there(c, path) : os_access(path, R_OK) == 0))
 		return true;
 	if (source_keep(c, path, &s, &err) == SPUR_FAIL)
 		return err.code != SPUR_ERR_MEMORY;
@@ -387,7 +384,7 @@ static bool is_seen(struct map64 *seen, const char *full, bool *good)
 	struct map64_slot *slot;
 	struct stat st;
 
-	if (stat(full, &st) != 0)
+	if (os_stat(full, &st) != 0)
 		return true;
 	slot = map64_put(seen, (uint64_t)st.st_ino ^
 				       ((uint64_t)st.st_dev << 48 | (uint64_t)st.st_dev >> 16));
@@ -536,7 +533,7 @@ const char *ctf_split_path(const char *path, char *dir, size_t size)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	struct stat st;
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+	if (os_stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		snprintf(dir, size, "%s", path);
 		return NULL;
 	}
@@ -557,12 +554,12 @@ enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *er
 bool ctf_below(const char *path)
 {
 	char *paths[] = { (char *)(uintptr_t)path, NULL };
-	FTS *walk = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+	FTS *walk = os_fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
 	unsigned left = LOOK_AT;
 	bool found = false;
 	FTSENT *e;
 
-	while (walk && !found && left-- && (e = fts_read(walk)) != NULL) {
+	while (walk && !found && left-- && (e = os_fts_read(walk)) != NULL) {
 		if (e->fts_info == FTS_D && e->fts_level &&
 		    (e->fts_level > MAX_DEPTH || e->fts_name[0] == '.'))
 			fts_set(walk, e, FTS_SKIP);
@@ -570,6 +567,6 @@ bool ctf_below(const char *path)
 			ctf_is_metadata(e->fts_name);
 	}
 	if (walk)
-		fts_close(walk);
+		os_fts_close(walk);
 	return found;
 }

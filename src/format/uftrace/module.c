@@ -1,8 +1,8 @@
 /* Modules: .sym and .dbg files below the directory, else the ELF file itself. Loaded when the first address asks. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/os.h"
 #include "format/uftrace/kernhdr.h"
 #include "format/uftrace/reader.h"
 
@@ -154,10 +154,10 @@ static void consider(struct sym_file *best, struct sym_file *f, enum belongs bel
 static void search_clashes(struct uftrace *u, const struct uftrace_module *m, const char *ext,
 			   struct sym_file *best)
 {
-	DIR *d = opendir(u->dir);
+	DIR *d = os_opendir(u->dir);
 	const struct dirent *e;
 
-	while (d && (e = readdir(d)) != NULL) {
+	while (d && (e = os_readdir(d)) != NULL) {
 		struct text name = text_of(e->d_name);
 		struct sym_file f = { 0 };
 
@@ -168,7 +168,7 @@ static void search_clashes(struct uftrace *u, const struct uftrace_module *m, co
 			consider(best, &f, file_belongs(m, f.text));
 	}
 	if (d)
-		closedir(d);
+		os_closedir(d);
 }
 
 /* The name BASE-XXXX.EXT of the module's own file, if its base name is that of another module too. */

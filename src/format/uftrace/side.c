@@ -2,10 +2,10 @@
  * Per-CPU files are read once, while opening, into an index sorted by (task, time): so each task's feed brings its own
  * switches and kernel calls, and feeds stay independent. The index is scratch memory: paged out when large.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/os.h"
 #include "format/uftrace/reader.h"
 #include "model/args.h"
 
@@ -73,11 +73,11 @@ struct cpu_files {
 
 static bool list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *out)
 {
-	DIR *d = opendir(u->dir);
+	DIR *d = os_opendir(u->dir);
 	const struct dirent *e;
 	bool ok = true;
 
-	while (d && ok && (e = readdir(d)) != NULL) {
+	while (d && ok && (e = os_readdir(d)) != NULL) {
 		struct text t = text_of(e->d_name);
 		uint64_t n;
 
@@ -92,7 +92,7 @@ static bool list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *o
 			out->cpus[out->count++] = (uint16_t)n;
 	}
 	if (d)
-		closedir(d);
+		os_closedir(d);
 	if (out->count)
 		qsort(out->cpus, out->count, sizeof(*out->cpus), by_cpu);
 	return ok;

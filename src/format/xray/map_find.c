@@ -3,14 +3,12 @@
  * objects, in the order in which glibc runs constructors. Looks at regular files only, in the trace's and the
  * program's own directory and in those that are given.
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
+#include "base/os.h"
 #include "base/text.h"
 #include "format/xray/map_parts.h"
 
@@ -42,25 +40,11 @@ static const char *join(struct arena *a, struct text dir, struct text name)
 			    name.p);
 }
 
-/* The first bytes of a regular file; a FIFO must not make us wait. */
-static size_t file_head(const char *path, uint8_t *head, size_t size)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-	ssize_t n = 0;
-
-	if (fd < 0)
-		return 0;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		n = pread(fd, head, size, 0);
-	close(fd);
-	return n > 0 ? (size_t)n : 0;
-}
-
 static enum map_kind kind_of(const char *path)
 {
 	uint8_t head[8];
-	const size_t len = file_head(path, head, sizeof(head));
+	const ssize_t n = file_head(path, FILE_REGULAR, head, sizeof(head));
+	const size_t len = n > 0 ? (size_t)n : 0;
 
 	if (map_is_elf(head, len))
 		return map_kind_elf(path);
@@ -131,11 +115,11 @@ struct names {
 /* Names of a directory's files, sorted. False: no memory. */
 static bool read_names(struct arena *a, const char *dir, struct names *n)
 {
-	DIR *d = opendir(*dir ? dir : ".");
+	DIR *d = os_opendir(*dir ? dir : ".");
 	const struct dirent *e;
 	bool ok = true;
 
-	while (ok && d && !n->many && (e = readdir(d))) {
+	while (ok && d && !n->many && (e = os_readdir(d))) {
 		if (e->d_type != DT_REG && e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
 			continue;
 		if (n->count == MAX_ENTRIES) {
@@ -147,7 +131,7 @@ static bool read_names(struct arena *a, const char *dir, struct names *n)
 		     (n->list[n->count++] = arena_strdup(a, e->d_name, strlen(e->d_name)));
 	}
 	if (d)
-		closedir(d);
+		os_closedir(d);
 	if (ok && n->count)
 		qsort(n->list, n->count, sizeof(*n->list), by_name);
 	return ok;
@@ -281,8 +265,9 @@ static const char *try_file(struct arena *a, struct text dir, struct text name)
 {
 	const char *path = join(a, dir, name);
 	uint8_t head[8];
+	const ssize_t n = path ? file_head(path, FILE_REGULAR, head, sizeof(head)) : -1;
 
-	return path && map_is_elf(head, file_head(path, head, sizeof(head))) ? path : NULL;
+	return n > 0 && map_is_elf(head, (size_t)n) ? path : NULL;
 }
 
 /* The library's file: beside the program, else in the given directories. NULL: nowhere, or no memory. */

@@ -3,15 +3,13 @@
  * that they belong together, and leaves out what a forked process repeats of its parent's. Each log is read as a trace
  * of its own; flow/join.h makes one of them.
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
+#include "base/os.h"
 #include "format/format.h"
 #include "format/xray/reader.h"
 
@@ -36,18 +34,11 @@ struct logs {
 	size_t count, cap;
 };
 
-/* Reads the first bytes of a regular file. Returns false if it is none, or cannot be read. */
+/* Reads the first bytes of a regular file. Returns false if it is none, is empty, or cannot be read. */
 static bool head_load(struct log *log)
 {
-	const int fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	ssize_t got = -1;
+	const ssize_t got = file_head(log->path, FILE_REGULAR, log->head, sizeof(log->head));
 
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		got = pread(fd, log->head, sizeof(log->head), 0);
-	close(fd);
 	log->len = got > 0 ? (size_t)got : 0;
 	return got > 0;
 }
@@ -72,11 +63,11 @@ static int log_order(const void *a, const void *b)
 /* The directory's logs by name, `most` at most. Returns false if out of memory. */
 static bool logs_find(struct logs *l, const char *dir, struct arena *a, size_t most)
 {
-	DIR *d = opendir(dir);
+	DIR *d = os_opendir(dir);
 	const struct dirent *e;
 	bool good = true;
 
-	while (d && good && l->count < most && (e = readdir(d)) != NULL) {
+	while (d && good && l->count < most && (e = os_readdir(d)) != NULL) {
 		struct log log = { .name = e->d_name };
 
 		if (strncmp(e->d_name, log_prefix, sizeof(log_prefix) - 1) != 0)
@@ -90,7 +81,7 @@ static bool logs_find(struct logs *l, const char *dir, struct arena *a, size_t m
 		l->list[l->count++] = log;
 	}
 	if (d)
-		closedir(d);
+		os_closedir(d);
 	if (l->count)
 		qsort(l->list, l->count, sizeof(*l->list), log_order);
 	return good;

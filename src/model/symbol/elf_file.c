@@ -5,16 +5,14 @@
 #include "model/symbol/elf_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/bits.h"
+#include "base/os.h"
 
 enum { OVERLAP = 4 /* times the file's size that its sections may have */ };
 
@@ -139,7 +137,7 @@ void elf_file_close(struct elf_file *f)
 	if (f->elf)
 		elf_end(f->elf);
 	if (f->fd >= 0)
-		close(f->fd);
+		os_close(f->fd);
 	f->elf = NULL;
 	f->fd = -1;
 }
@@ -150,11 +148,11 @@ enum spur_status elf_file_open(struct elf_file *f, const char *path, struct spur
 	size_t names;
 
 	/* A FIFO must not make us wait. */
-	*f = (struct elf_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
+	*f = (struct elf_file){ .fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0) };
 	if (f->fd < 0)
 		return err_set(err, SPUR_ERR_IO, "%s: expected a readable ELF file, found: %s",
 			       path, strerror(errno));
-	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+	if (os_fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		elf_file_close(f);
 		return err_set(err, SPUR_ERR_IO, "%s: expected an ELF file, found no regular file",
 			       path);
@@ -195,7 +193,7 @@ static bool checksum_is(int fd, uint32_t want)
 	off_t at = 0;
 	ssize_t n;
 
-	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+	while ((n = os_pread(fd, buf, sizeof(buf), at)) > 0) {
 		sum = crc32(sum, buf, (uInt)n);
 		at += n;
 	}
@@ -260,7 +258,7 @@ bool elf_file_debug(struct elf_file *debug, const struct elf_file *f, const char
 
 	find_link(&s);
 	id_name(by_id, sizeof(by_id), f);
-	if (!realpath(path, real))
+	if (!os_realpath(path, real))
 		return false;
 	slash = strrchr(real, '/');
 	below = slash ? (size_t)(slash - real) + 1 : 0;

@@ -2,14 +2,12 @@
 #include "pass/blobs/extract.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/libc.h"
+#include "base/os.h"
 #include "base/text.h"
 
 enum { FILES_MAX = 1 << 20, TRIES = 1000, DIGITS = 24 };
@@ -70,9 +68,9 @@ enum spur_status extract_open(struct extract *x, const char *dir, bool force,
 	x->names = intern_new();
 	if (!x->names)
 		return err_nomem(err);
-	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+	if (os_mkdir(dir, 0777) != 0 && errno != EEXIST)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", dir, strerror(errno));
-	x->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	x->dir = os_open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	return x->dir < 0 ? err_set(err, SPUR_ERR_IO, "%s: %s", dir, strerror(errno)) : SPUR_OK;
 }
 
@@ -117,7 +115,7 @@ static enum spur_status file_shut(struct extract *x, struct spur_error *err)
 
 	x->fd = -1;
 	x->open = no_file;
-	if (fd >= 0 && close(fd) != 0)
+	if (fd >= 0 && os_close(fd) != 0)
 		return extract_fail(x, x->files[open].name, err);
 	return SPUR_OK;
 }
@@ -126,10 +124,10 @@ static enum spur_status file_shut(struct extract *x, struct spur_error *err)
 static enum spur_status file_make(struct extract *x, struct extract_file *f, struct spur_error *err)
 {
 	for (int i = 0; i < TRIES; i++) {
-		f->temp = arena_printf(&x->arena, ".spur-%ld-%zu-%d", (long)getpid(), x->n, i);
+		f->temp = arena_printf(&x->arena, ".spur-%ld-%zu-%d", (long)os_getpid(), x->n, i);
 		if (!f->temp)
 			return err_nomem(err);
-		x->fd = openat(x->dir, f->temp,
+		x->fd = os_openat(x->dir, f->temp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 		if (x->fd >= 0 || errno != EEXIST)
 			break;
@@ -151,7 +149,7 @@ enum spur_status extract_add(struct extract *x, const char *name, size_t len, si
 	f->name = name_choose(x, name, len);
 	if (!f->name)
 		return err_nomem(err);
-	if (!x->force && fstatat(x->dir, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (!x->force && os_fstatat(x->dir, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return extract_exists(x, f->name, err);
 	made = file_shut(x, err);
 	if (made == SPUR_OK)
@@ -171,13 +169,13 @@ enum spur_status extract_write(struct extract *x, size_t number, const void *p, 
 	if (x->open != number) {
 		if (file_shut(x, err) != SPUR_OK)
 			return SPUR_FAIL;
-		x->fd = openat(x->dir, f->temp, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+		x->fd = os_openat(x->dir, f->temp, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0);
 		if (x->fd < 0)
 			return extract_fail(x, f->name, err);
 		x->open = number;
 	}
 	while (done < len) {
-		const ssize_t n = write(x->fd, (const char *)p + done, len - done);
+		const ssize_t n = os_write(x->fd, (const char *)p + done, len - done);
 
 		if (n >= 0)
 			done += (size_t)n;
@@ -194,7 +192,7 @@ static enum spur_status file_name(const struct extract *x, struct extract_file *
 	int rc;
 
 	if (x->force) {
-		rc = renameat(x->dir, f->temp, x->dir, f->name);
+		rc = os_renameat(x->dir, f->temp, x->dir, f->name);
 	} else {
 		rc = rename_new(x->dir, f->temp, f->name);
 		if (rc != 0 && errno == EEXIST)
@@ -220,9 +218,9 @@ void extract_close(struct extract *x)
 	file_shut(x, NULL);
 	for (size_t i = 0; i < x->n; i++)
 		if (x->files[i].is_made)
-			unlinkat(x->dir, x->files[i].temp, 0);
+			os_unlinkat(x->dir, x->files[i].temp, 0);
 	if (x->dir >= 0)
-		close(x->dir);
+		os_close(x->dir);
 	mem_free(x->files);
 	map64_free(&x->numbers);
 	intern_free(x->names);

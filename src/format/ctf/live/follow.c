@@ -4,11 +4,10 @@
  * when the directory is gone, or on a stop.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/os.h"
 #include "format/ctf/live/grow.h"
 #include "format/ctf/live/wire.h"
 
@@ -91,7 +90,7 @@ static struct source *open_new(struct follow *f, const char *full, const char *s
 	struct source *s = NULL;
 	struct stat st;
 
-	if (stat(full, &st) != 0 || !S_ISREG(st.st_mode))
+	if (os_stat(full, &st) != 0 || !S_ISREG(st.st_mode))
 		return NULL;
 	slot = map64_put(&f->seen, st.st_ino);
 	if (!slot || slot->value == st.st_dev + 1)
@@ -418,10 +417,10 @@ static enum grow_answer follow_wait(void *self)
 	struct follow *f = self;
 	struct spur_error err;
 	struct stat st;
-	const bool gone = stat(f->root, &st) != 0;
+	const bool gone = os_stat(f->root, &st) != 0;
 
 	if (!gone)
-		poll(NULL, 0, REST_MS);
+		os_poll(NULL, 0, REST_MS);
 	if (!look(f, &err))
 		return GROW_FAIL;
 	for (size_t i = 0; i < f->grow->nstreams; i++)
@@ -491,7 +490,7 @@ static enum spur_status await_metadata(struct follow *f, struct spur_error *err)
 				"%s: expected metadata that can be followed, found a packed or "
 				"unreadable file",
 				f->root);
-		poll(NULL, 0, REST_MS);
+		os_poll(NULL, 0, REST_MS);
 	}
 	return err_set(err, SPUR_ERR_IO, "%s: stopped", f->c->t->path);
 }

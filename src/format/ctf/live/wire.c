@@ -2,18 +2,15 @@
 #include "format/ctf/live/wire.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/libc.h"
+#include "base/os.h"
 
 enum { LOOK_MS = 50, CONNECT_MS = 10000 }; /* how often a stop is looked for; for a connection */
 
@@ -21,7 +18,7 @@ int64_t wire_now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	os_clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -54,7 +51,7 @@ static bool wire_ready(struct live_wire *w, short events, int64_t until, const c
 	while (!w->broken && !is_stopped(w)) {
 		struct pollfd p = { .fd = w->fd, .events = events };
 		const int64_t left = until - wire_now();
-		const int n = poll(&p, 1, left < LOOK_MS ? (int)(left > 0 ? left : 0) : LOOK_MS);
+		const int n = os_poll(&p, 1, left < LOOK_MS ? (int)(left > 0 ? left : 0) : LOOK_MS);
 
 		if (n > 0)
 			return true;
@@ -73,7 +70,7 @@ bool wire_send(struct live_wire *w, const void *p, size_t size)
 	const char *from = p;
 
 	while (size && !w->broken) {
-		const ssize_t n = send(w->fd, from, size, MSG_NOSIGNAL);
+		const ssize_t n = os_send(w->fd, from, size, MSG_NOSIGNAL);
 
 		if (n >= 0) {
 			from += n;
@@ -93,7 +90,7 @@ bool wire_read(struct live_wire *w, void *p, size_t size)
 	char *to = p;
 
 	while (size && wire_ready(w, POLLIN, until, "an answer of the relay daemon")) {
-		const ssize_t n = recv(w->fd, to, size, 0);
+		const ssize_t n = os_recv(w->fd, to, size, 0);
 
 		if (n > 0) {
 			to += n;
@@ -114,9 +111,9 @@ void wire_rest(struct live_wire *w, int ms)
 	ssize_t n;
 	char byte;
 
-	if (w->broken || is_stopped(w) || poll(&p, 1, ms) <= 0)
+	if (w->broken || is_stopped(w) || os_poll(&p, 1, ms) <= 0)
 		return;
-	n = recv(w->fd, &byte, 1, MSG_PEEK);
+	n = os_recv(w->fd, &byte, 1, MSG_PEEK);
 	if (!n)
 		wire_wrong(w, "expected the relay daemon to wait, found the connection closed");
 	else if (n > 0)
@@ -132,16 +129,16 @@ static bool connect_one(struct live_wire *w, const struct addrinfo *a)
 	int error = 0;
 	socklen_t len = sizeof(error);
 
-	w->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	w->fd = os_socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (w->fd < 0)
 		return wire_failed(w, "a socket", errno);
-	if (connect(w->fd, a->ai_addr, a->ai_addrlen) != 0 && errno != EINPROGRESS)
+	if (os_connect(w->fd, a->ai_addr, a->ai_addrlen) != 0 && errno != EINPROGRESS)
 		return wire_failed(w, "a relay daemon", errno);
 	if (!wire_ready(w, POLLOUT, wire_now() + CONNECT_MS, "a relay daemon"))
 		return false;
-	if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error)
+	if (os_getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error)
 		return wire_failed(w, "a relay daemon", error ? error : errno);
-	setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	os_setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return true;
 }
 
@@ -149,7 +146,7 @@ bool wire_connect(struct live_wire *w, int family, const char *host, const char 
 {
 	const struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *all = NULL;
-	const int rc = getaddrinfo(host, port, &hints, &all);
+	const int rc = os_getaddrinfo(host, port, &hints, &all);
 	bool good = false;
 
 	if (rc)
@@ -167,7 +164,7 @@ bool wire_connect(struct live_wire *w, int family, const char *host, const char 
 void wire_close(struct live_wire *w)
 {
 	if (w->fd >= 0)
-		close(w->fd);
+		os_close(w->fd);
 	w->fd = -1;
 	w->broken = true;
 }

@@ -4,10 +4,10 @@
  * file at the end.
  */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/bits.h"
+#include "base/file.h"
+#include "base/os.h"
 #include "style/uftrace/dump/dump.h"
 
 enum { RECORD = 16, LINE_ROOM = 160 };
@@ -548,7 +548,7 @@ static enum spur_status out_sides(struct dump *d)
 		return err_set(d->env->err, SPUR_ERR_IO, "temporary file: %s",
 			       strerror(d->sides.error));
 	if (bytes) {
-		rows = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, d->sides.fd, 0);
+		rows = os_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, d->sides.fd, 0);
 		if (rows == MAP_FAILED)
 			return err_nomem(d->env->err);
 		qsort(rows, (size_t)d->nsides, sizeof(*rows), by_place);
@@ -557,7 +557,7 @@ static enum spur_status out_sides(struct dump *d)
 	if (!d->env->opt->no_event)
 		out_side_files(d, rows, FROM_PERF);
 	if (bytes)
-		munmap(rows, bytes);
+		os_munmap(rows, bytes);
 	return SPUR_OK;
 }
 
@@ -695,7 +695,7 @@ enum spur_status dump_raw(struct pass_env *env, struct style *s)
 	out_to_fd(&d.sides, fd);
 	st = make_tasks(&d) ? dump_all(&d) : err_nomem(env->err);
 	out_free(&d.sides);
-	close(fd);
+	os_close(fd);
 	for (size_t i = 0; i < TRACE_CLASS_PAGES; i++)
 		mem_free(d.names[i]);
 	mem_free(d.tasks);
