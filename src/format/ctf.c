@@ -499,6 +499,26 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	return open_all(c, format_of_url(t->path) != NULL, is_archive ? src : NULL, err);
 }
 
+static void print_metadata(struct spur_trace *t, bool compiled, struct out *o)
+{
+	const struct ctf *c = t->state;
+	bool any = false;
+
+	for (size_t i = 0; i < c->ntraces; i++) {
+		const struct ctf_trace *tr = &c->traces[i];
+
+		if (tr->old)
+			continue;
+		if (c->ntraces > 1)
+			out_printf(o, "%s# %s/metadata\n", any ? "\n" : "", tr->dir);
+		any = true;
+		if (compiled)
+			meta_print(tr->meta, o);
+		else
+			out_bytes(o, tr->meta->text.p, tr->meta->text.len);
+	}
+}
+
 void ctf_feed_free(struct ctf_feed *f)
 {
 	mem_free(f->files);
@@ -617,6 +637,7 @@ const struct spur_format spur_format_ctf = {
 	.samples = ctf_samples,
 	.fields = ctf_fields,
 	.raw = ctf_raw,
+	.metadata = print_metadata,
 	.last = ctf_last,
 	.close = close_trace,
 };

@@ -97,6 +97,11 @@ struct spur_format {
 	 */
 	bool (*text)(struct spur_trace *t, const struct spur_event *ev, struct out *o);
 	/*
+	 * Writes the description of its records that the trace carries: as it stands, or (`compiled`) how it is decoded.
+	 * NULL: traces carry none.
+	 */
+	void (*metadata)(struct spur_trace *t, bool compiled, struct out *o);
+	/*
 	 * The time of the latest row, where that can be had without reading everything; false: it cannot. NULL: never.
 	 * Called before rows are read.
 	 */

@@ -1,29 +1,18 @@
-/* metadata: what the metadata of a CTF trace says: its plain text, or (verbose) what it compiles to. */
-#include "format/ctf/reader.h"
+/*
+ * metadata: the description of its records that a trace carries: its plain text, or (verbose) how it is decoded. Only
+ * formats with such a description (struct spur_format, metadata) have it.
+ */
 #include "pass/pass.h"
 
 static enum spur_status metadata_run(struct pass_env *env)
 {
-	const struct ctf *c = env->trace->state;
-	struct out *o = env->out;
-	bool any = false;
+	const struct spur_format *f = env->trace->format;
 
-	if (strcmp(env->trace->format->name, "ctf") != 0)
-		return err_set(env->err, SPUR_ERR_USAGE, "%s: expected a CTF trace, found %s",
-			       env->trace->path, env->trace->format->name);
-	for (size_t i = 0; i < c->ntraces; i++) {
-		const struct ctf_trace *tr = &c->traces[i];
-
-		if (tr->old)
-			continue;
-		if (c->ntraces > 1)
-			out_printf(o, "%s# %s/metadata\n", any ? "\n" : "", tr->dir);
-		any = true;
-		if (env->opt->verbose)
-			meta_print(tr->meta, o);
-		else
-			out_bytes(o, tr->meta->text.p, tr->meta->text.len);
-	}
+	if (!f->metadata)
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "%s: expected a trace that carries metadata, found %s",
+			       env->trace->path, f->name);
+	f->metadata(env->trace, env->opt->verbose, env->out);
 	return SPUR_OK;
 }
 
