@@ -351,7 +351,7 @@ static const uint8_t *joined_raw(struct spur_trace *t, const struct spur_event *
 	struct spur_event own;
 	const struct join_part *p = row_to_part(t, ev, &own);
 
-	return p && p->trace->format->raw ? p->trace->format->raw(p->trace, &own) : NULL;
+	return p ? format_place(p->trace, &own).raw : NULL;
 }
 
 static bool joined_text(struct spur_trace *t, const struct spur_event *ev, struct out *o)
