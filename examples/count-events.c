@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t i = 0; i < tracks; i++) {
 		const struct spur_track *track = spur_track(t, i);
-		if (track->kind != SPUR_TRACK_THREAD)
+		if (track->kind != SPUR_TRACK_THREAD && track->kind != SPUR_TRACK_LANE)
 			continue;
 		printf("%s %" PRId64 ":", spur_string(t, track->name, NULL), track->tid);
 		for (unsigned k = 0; k < SPUR_KINDS; k++)

@@ -66,17 +66,9 @@ static int64_t track_pid(const struct spur_trace *t, const struct spur_track *k)
 	return 0;
 }
 
-/* One beside a thread's track, for what overlaps there. */
-static bool track_is_lane(const struct spur_trace *t, const struct spur_track *k)
-{
-	const struct spur_track *of = k ? spur_track(t, k->parent) : NULL;
-
-	return of && of->kind == k->kind && of->pid == k->pid && of->tid == k->tid;
-}
-
 static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k, uint32_t id)
 {
-	if (track_is_lane(t, k) || join_track_is_double(t, id))
+	if ((k && k->kind == SPUR_TRACK_LANE) || join_track_is_double(t, id))
 		return (int64_t)ODD_TID + id;
 	if (k && k->kind == SPUR_TRACK_PROCESS && k->tid == -1 && k->pid != -1)
 		return k->pid;
@@ -418,7 +410,8 @@ static void names_out(struct chrome *c)
 
 		if (len)
 			name_line(c, i,
-				  k->kind == SPUR_TRACK_PROCESS ? "process_name" : "thread_name",
+				  trace_track_kind(c->trace, i) == SPUR_TRACK_PROCESS ? "process_name" :
+											"thread_name",
 				  name, len);
 	}
 	c->named = n;

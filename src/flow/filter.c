@@ -173,7 +173,7 @@ bool filter_skips_feed(const struct filter *f, const struct feed *feed)
 	const struct spur_track *track = spur_track(f->trace, feed->track);
 
 	/* A feed of a thread holds nothing else; of other feeds the rows decide. */
-	return track && track->kind == SPUR_TRACK_THREAD && !filter_track_passes(f, feed->track);
+	return track && trace_track_kind(f->trace, feed->track) == SPUR_TRACK_THREAD && !filter_track_passes(f, feed->track);
 }
 
 static bool module_matches(const struct spur_trace *t, const struct rule *r,

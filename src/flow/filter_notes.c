@@ -49,9 +49,9 @@ static void note_range(const char *option, const struct number_range *r, const c
 	out_printf(o, ": no %s\n", what);
 }
 
-static bool is_thread(const struct spur_track *t)
+static bool is_thread(const struct filter *f, uint32_t track)
 {
-	return t && t->kind == SPUR_TRACK_THREAD;
+	return trace_track_kind(f->trace, track) == SPUR_TRACK_THREAD;
 }
 
 static void note_threads(const struct filter *f, const struct number_range *r, struct out *o)
@@ -61,7 +61,7 @@ static void note_threads(const struct filter *f, const struct number_range *r, s
 	for (uint32_t i = 0; i < n; i++) {
 		const struct spur_track *t = spur_track(f->trace, i);
 
-		if (is_thread(t) && t->tid >= r->first && t->tid <= r->last)
+		if (is_thread(f, i) && t->tid >= r->first && t->tid <= r->last)
 			return;
 	}
 	note_range("--tid", r, "thread of that number was read", o);
@@ -87,7 +87,7 @@ static void note_thread_names(const struct filter *f, size_t index, struct out *
 	for (uint32_t i = 0; i < n; i++) {
 		const struct spur_track *t = spur_track(f->trace, i);
 
-		if (is_thread(t) &&
+		if (is_thread(f, i) &&
 		    pattern_match(f->threads[index], spur_string(f->trace, t->name, NULL)))
 			return;
 	}

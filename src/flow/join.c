@@ -129,17 +129,19 @@ static uint32_t class_of(struct spur_trace *t, struct join_part *p, uint32_t own
 	return id;
 }
 
-static uint64_t track_ids(const struct spur_track *k)
+static uint64_t track_ids(const struct spur_trace *t, uint32_t id)
 {
-	const uint64_t kind = k->kind == SPUR_TRACK_PROCESS;
+	const struct spur_track *k = spur_track(t, id);
+	const uint64_t kind = trace_track_kind(t, id) == SPUR_TRACK_PROCESS;
 
 	return hash64((uint64_t)k->pid) ^ hash64(((uint64_t)k->tid << 1 | kind) + 1);
 }
 
 /* Called with t->lock held. */
-static bool track_note_double(struct join *j, const struct join_part *p, const struct spur_track *k,
-			      uint32_t id)
+static bool track_note_double(struct spur_trace *t, const struct join_part *p, uint32_t id)
 {
+	struct join *j = t->state;
+	const struct spur_track *k = spur_track(t, id);
 	struct map64_slot *slot;
 
 	if (!mem_grow((void **)&j->doubles, &j->doubles_cap, (size_t)id + 1, sizeof(*j->doubles),
@@ -147,7 +149,7 @@ static bool track_note_double(struct join *j, const struct join_part *p, const s
 		return false;
 	if (k->tid == -1 && k->pid == -1)
 		return true;
-	slot = map64_put(&j->threads, track_ids(k));
+	slot = map64_put(&j->threads, track_ids(t, id));
 	if (!slot)
 		return false;
 	if (!slot->value)
@@ -166,7 +168,7 @@ static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_
 	if (k.parent != SPUR_NONE)
 		k.parent = (uint32_t)table_get(&p->tracks, k.parent) - 1;
 	id = trace_add_track(t, k);
-	if (id == SPUR_NONE || !track_note_double(j, p, &k, id) ||
+	if (id == SPUR_NONE || !track_note_double(t, p, id) ||
 	    !table_put(&j->tracks, id, home_of(p, own)) ||
 	    !table_put(&p->tracks, own, (uint64_t)id + 1))
 		return SPUR_NONE;
@@ -349,7 +351,7 @@ static const uint8_t *joined_raw(struct spur_trace *t, const struct spur_event *
 	struct spur_event own;
 	const struct join_part *p = row_to_part(t, ev, &own);
 
-	return p && p->trace->format->raw ? p->trace->format->raw(p->trace, &own) : NULL;
+	return p ? format_place(p->trace, &own).raw : NULL;
 }
 
 static bool joined_text(struct spur_trace *t, const struct spur_event *ev, struct out *o)

@@ -172,6 +172,7 @@ static struct lane *lane_new(struct lanes *l, struct lane_set *s)
 	pthread_mutex_lock(&t->lock);
 	track = t->tracks[s->own.track / TRACE_TRACK_PAGE][s->own.track % TRACE_TRACK_PAGE];
 	track.parent = s->own.track;
+	track.kind = SPUR_TRACK_LANE;
 	track.name = lane_name(t, track.name, s->nmore + 2);
 	lane_init(k, track.name ? trace_add_track(t, track) : SPUR_NONE);
 	pthread_mutex_unlock(&t->lock);

@@ -14,10 +14,10 @@ struct lanes *lanes_new(struct spur_trace *t);
 void lanes_free(struct lanes *l); /* NULL is fine */
 /*
  * The track for a span [ts, ts + dur) of `track`: `track` itself where the span lies within what is open there or
- * nothing is open, else the first of its lanes of which that holds, else a new one (a track of the same kind, pid, tid,
- * cpu, with `track` as its parent). Made under t->lock. SPUR_NONE: no memory. At most LANES a track, itself counted;
- * LANES_ALL in all; beyond them the last one takes
- * what comes. Constant time where few lanes are in use; dur < 0 counts as 0.
+ * nothing is open, else the first of its lanes of which that holds, else a new one (of kind
+ * SPUR_TRACK_LANE, with the pid, tid and cpu of `track`, which is its parent), made under t->lock. Returns SPUR_NONE if
+ * out of memory. A track has at most LANES, itself included, and all tracks together LANES_ALL; beyond them the last
+ * lane takes all further spans. Takes constant time where few lanes are in use; dur < 0 counts as 0.
  */
 enum { LANES = 1024, LANES_ALL = 1 << 16 };
 uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur);

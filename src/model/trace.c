@@ -331,6 +331,9 @@ uint32_t trace_class_count(const struct spur_trace *t)
 	return __atomic_load_n(&t->nclasses, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Threads that share the trace's own log add to it in any order; sorted, its groups have the same one each time.
+ */
 static int group_order(const void *a, const void *b)
 {
 	const struct diag_group *x = a, *y = b;
@@ -339,17 +342,28 @@ static int group_order(const void *a, const void *b)
 	return c ? c : strcmp(x->file, y->file);
 }
 
-/* What threads found while they shared the trace's own log came in any order: sorted, it is the same each time. */
+enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track)
+{
+	enum { PARENTS = 16 };
+	const struct spur_track *k = spur_track(t, track);
+
+	assert(k);
+	/* A lane's parent is no lane unless the tracks were made by hand. */
+	for (int i = 0; k->kind == SPUR_TRACK_LANE && i < PARENTS && k->parent < track; i++)
+		k = spur_track(t, k->parent);
+	return k->kind == SPUR_TRACK_PROVIDER ? SPUR_TRACK_OTHER : k->kind;
+}
+
 uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track)
 {
 	enum { PARENTS = 16 };
 	const struct spur_track *k = spur_track(t, track);
 
-	for (int i = 0; k && k->kind != SPUR_TRACK_THREAD && i < PARENTS; i++) {
+	for (int i = 0; k && trace_track_kind(t, track) != SPUR_TRACK_THREAD && i < PARENTS; i++) {
 		track = k->parent;
 		k = spur_track(t, track);
 	}
-	return k && k->kind == SPUR_TRACK_THREAD ? track : SPUR_NONE;
+	return k && trace_track_kind(t, track) == SPUR_TRACK_THREAD ? track : SPUR_NONE;
 }
 
 int64_t trace_from_ns(const struct spur_trace *t, int64_t ns)

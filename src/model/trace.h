@@ -152,6 +152,11 @@ void trace_free(struct spur_trace *t);
 
 /* The thread that the track is, or is a part of; SPUR_NONE if it belongs to none. */
 uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track);
+/*
+ * The kind that analyses and output go by: a lane has that of the track beside which it stands, a provider's track is
+ * SPUR_TRACK_OTHER. Requires that the track exists.
+ */
+enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track);
 
 /*
  * From now on the strings of `t`, which has none yet, go to `strings`: a string has the same id in

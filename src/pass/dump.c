@@ -72,7 +72,7 @@ static void dump_hex(struct out *o, const uint8_t *p, size_t n, const char *betw
 
 static const uint8_t *dump_raw(const struct dump *d, const struct spur_event *row)
 {
-	return d->verbose && d->trace->format->raw ? d->trace->format->raw(d->trace, row) : NULL;
+	return d->verbose ? format_place(d->trace, row).raw : NULL;
 }
 
 /* The record's fields; arguments where the format has no fields to tell. */

@@ -42,8 +42,8 @@ static void info_sum(struct info *i)
 	for (size_t k = 0; k < t->nstreams; k++)
 		i->bytes += t->streams[k].size;
 	for (size_t k = 0; k < t->ntracks; k++) {
-		i->processes += spur_track(t, (uint32_t)k)->kind == SPUR_TRACK_PROCESS;
-		i->threads += spur_track(t, (uint32_t)k)->kind == SPUR_TRACK_THREAD;
+		i->processes += trace_track_kind(t, (uint32_t)k) == SPUR_TRACK_PROCESS;
+		i->threads += trace_track_kind(t, (uint32_t)k) == SPUR_TRACK_THREAD;
 	}
 }
 
@@ -111,7 +111,7 @@ static void json_lists(struct info *i)
 		size_t len;
 		const char *name = spur_string(t, track->name, &len);
 
-		if (track->kind != SPUR_TRACK_THREAD)
+		if (trace_track_kind(t, k) != SPUR_TRACK_THREAD)
 			continue;
 		out_str(o, any ? ",{\"pid\":" : "{\"pid\":");
 		json_id(o, track->pid);

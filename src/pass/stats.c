@@ -31,16 +31,25 @@ static void text_cell(struct out *o, uint64_t n)
 	out_str(o, "  ");
 }
 
-static const char *const track_kinds[] = {
-	"process", "thread", "cpu", "async", "counter", "other"
-};
-
-static void text_track(struct stats *s, const struct spur_track *k)
+static const char *kind_name(const struct stats *s, uint32_t track)
 {
+	static const char *const kinds[] = {
+		[SPUR_TRACK_PROCESS] = "process", [SPUR_TRACK_THREAD] = "thread",
+		[SPUR_TRACK_CPU] = "cpu",	  [SPUR_TRACK_ASYNC] = "async",
+		[SPUR_TRACK_COUNTER] = "counter", [SPUR_TRACK_OTHER] = "other",
+	};
+	const enum spur_track_kind kind = trace_track_kind(s->trace, track);
+
+	return kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[kind] : "other";
+}
+
+static void text_track(struct stats *s, uint32_t track)
+{
+	const struct spur_track *k = spur_track(s->trace, track);
 	size_t len;
 	const char *name = spur_string(s->trace, k->name, &len);
 
-	out_printf(s->out, "%-8s", track_kinds[k->kind]);
+	out_printf(s->out, "%-8s", kind_name(s, track));
 	if (k->pid != -1)
 		out_printf(s->out, " pid %llu", (unsigned long long)k->pid);
 	if (k->tid != -1)
@@ -96,7 +105,7 @@ static void stats_text(struct stats *s)
 
 		if (c.events) {
 			text_cell(o, c.events);
-			text_track(s, spur_track(s->trace, s->order[i]));
+			text_track(s, s->order[i]);
 		}
 	}
 	text_damage(s);
@@ -122,7 +131,7 @@ static void json_tracks(struct stats *s)
 		size_t len;
 		const char *name = spur_string(s->trace, k->name, &len);
 
-		out_printf(o, "%s{\"kind\":\"%s\",\"name\":", i ? "," : "", track_kinds[k->kind]);
+		out_printf(o, "%s{\"kind\":\"%s\",\"name\":", i ? "," : "", kind_name(s, s->order[i]));
 		out_json(o, name, len);
 		if (k->pid != -1)
 			out_printf(o, ",\"pid\":%llu", (unsigned long long)k->pid);
@@ -197,7 +206,7 @@ static void stats_csv(struct stats *s)
 		size_t len;
 		const char *name = spur_string(s->trace, k->name, &len);
 
-		out_printf(o, "%s,", track_kinds[k->kind]);
+		out_printf(o, "%s,", kind_name(s, s->order[i]));
 		out_csv(o, name, len);
 		out_char(o, ',');
 		csv_number(o, k->pid);

@@ -287,7 +287,8 @@ static inline void see_row(struct spur_trace *t, const struct spur_event *row,
 	if (row->cat)
 		out_printf(&seen, "%s:", spur_string(t, row->cat, NULL));
 	out_printf(&seen, "%s ", spur_string(t, row->name, NULL));
-	if (k->kind == SPUR_TRACK_OTHER || (k->pid == -1 && k->tid == -1))
+	if (k->kind == SPUR_TRACK_OTHER || k->kind == SPUR_TRACK_PROVIDER ||
+	    (k->pid == -1 && k->tid == -1))
 		out_str(&seen, spur_string(t, k->name, NULL));
 	else
 		out_printf(&seen, "%lld/%lld", (long long)k->pid, (long long)k->tid);

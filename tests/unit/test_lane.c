@@ -68,7 +68,8 @@ static void test_beside(void **state)
 	assert_int_equal(trace->ntracks, 3);
 	k = spur_track(trace, base + 1);
 	assert_int_equal(k->parent, base);
-	assert_int_equal(k->kind, SPUR_TRACK_THREAD);
+	assert_int_equal(k->kind, SPUR_TRACK_LANE);
+	assert_int_equal(trace_track_kind(trace, base + 1), SPUR_TRACK_THREAD);
 	assert_int_equal(k->pid, 7);
 	assert_int_equal(k->tid, -1);
 	assert_int_equal(k->cpu, 3);

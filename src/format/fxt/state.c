@@ -256,7 +256,7 @@ uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p)
 	p->track = fxt_add_track(x, (struct spur_track){
 					    .parent = SPUR_NONE,
 					    .name = p->name ? p->name : trace_intern(x->t, text),
-					    .kind = SPUR_TRACK_OTHER,
+					    .kind = SPUR_TRACK_PROVIDER,
 					    .pid = -1,
 					    .tid = -1,
 					    .cpu = -1,

@@ -50,7 +50,7 @@ static uint32_t track_process(const struct spur_trace *t, uint32_t track)
 	for (size_t i = 0; i < t->ntracks; i++) {
 		const struct spur_track *k = spur_track(t, track);
 
-		if (!k || k->kind == SPUR_TRACK_PROCESS || k->parent >= t->ntracks)
+		if (!k || trace_track_kind(t, track) == SPUR_TRACK_PROCESS || k->parent >= t->ntracks)
 			break;
 		track = k->parent;
 	}

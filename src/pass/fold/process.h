@@ -12,7 +12,8 @@ static inline uint32_t process_of(const struct spur_trace *t, uint32_t track)
 	for (int i = 0; i < PROCESS_PARENTS; i++) {
 		const struct spur_track *k = spur_track(t, track);
 
-		if (!k || k->kind == SPUR_TRACK_PROCESS || k->parent == SPUR_NONE)
+		if (!k || trace_track_kind(t, track) == SPUR_TRACK_PROCESS ||
+		    k->parent == SPUR_NONE)
 			break;
 		track = k->parent;
 	}

@@ -103,7 +103,7 @@ static bool track_is_idle(const struct spur_trace *t, uint32_t track)
 {
 	const struct spur_track *k = spur_track(t, track);
 
-	return k && k->kind == SPUR_TRACK_THREAD &&
+	return k && trace_track_kind(t, track) == SPUR_TRACK_THREAD &&
 	       (k->tid == 0 || name_is_idle(spur_string(t, k->name, NULL)));
 }
 
