@@ -173,7 +173,8 @@ bool filter_skips_feed(const struct filter *f, const struct feed *feed)
 	const struct spur_track *track = spur_track(f->trace, feed->track);
 
 	/* A feed of a thread holds nothing else; of other feeds the rows decide. */
-	return track && trace_track_kind(f->trace, feed->track) == SPUR_TRACK_THREAD && !filter_track_passes(f, feed->track);
+	return track && trace_track_kind(f->trace, feed->track) == SPUR_TRACK_THREAD &&
+	       !filter_track_passes(f, feed->track);
 }
 
 static bool module_matches(const struct spur_trace *t, const struct rule *r,
@@ -313,8 +314,7 @@ static const char *near_name(const struct spur_trace *t, struct text name)
 static void leaf_note(const struct filter *f, const struct where_leaf *l, struct out *o)
 {
 	const bool is_cat = l->is_name && l->field == WHERE_CAT;
-	const bool named =
-		!is_cat && (l->is_name || (l->field == WHERE_NAME && l->op == WHERE_EQ));
+	const bool named = !is_cat && (l->is_name || (l->field == WHERE_NAME && l->op == WHERE_EQ));
 	const char *near = named ? near_name(f->trace, l->is_name ? l->source : l->text) : NULL;
 
 	out_str(o, "spur: note: ");
@@ -343,8 +343,9 @@ void filter_where_notes(const struct filter *f, struct out *o)
 		if (f->where->leaves[i].asked && !f->where->leaves[i].held)
 			leaf_note(f, &f->where->leaves[i], o);
 	if (f->where_forced)
-		out_printf(o,
-			   "spur: warning: --where: calls that had to be decided before their end, as "
-			   "if they had none: %llu\n",
-			   (unsigned long long)f->where_forced);
+		out_printf(
+			o,
+			"spur: warning: --where: calls that had to be decided before their end, as "
+			"if they had none: %llu\n",
+			(unsigned long long)f->where_forced);
 }

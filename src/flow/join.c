@@ -387,7 +387,7 @@ static void joined_close(struct spur_trace *t)
 	for (size_t i = 0; i < j->n; i++) {
 		table_free(&j->parts[i].classes);
 		table_free(&j->parts[i].tracks);
-		spur_close(j->parts[i].trace);
+		trace_close(j->parts[i].trace);
 	}
 	t->nparts = 0;
 	table_free(&j->classes);
@@ -675,7 +675,7 @@ enum spur_status join_open(struct spur_trace **out, const char *const *paths, si
 	st = join_parts(t, paths, n, err);
 	mem_charge(charged);
 	if (st == SPUR_FAIL)
-		spur_close(t);
+		trace_close(t);
 	else
 		*out = t;
 	return st;
@@ -702,7 +702,7 @@ enum spur_status join_open_run(struct spur_trace **out, const struct spur_trace 
 		st = join_parts(t, paths, n, err);
 	mem_charge(charged);
 	if (st == SPUR_FAIL)
-		spur_close(t);
+		trace_close(t);
 	else
 		*out = t;
 	return st;

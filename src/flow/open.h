@@ -19,6 +19,8 @@ enum spur_status trace_open(struct spur_trace **out, const char *path,
  */
 enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,
 				  struct spur_error *err);
+/* Closes a trace that trace_open() or one of the others opened, or a test made. NULL: does nothing. */
+void trace_close(struct spur_trace *t);
 /*
  * Whether the followed file of `t`, which has been read to its end, was replaced or cut, and there is a file of that
  * name to go on with. If so, that is no longer damage of `t`.

@@ -1,0 +1,23 @@
+/* The arguments of a row: those that its format decodes, or what its class's plan says. */
+#include "flow/pipe.h"
+#include "format/format.h"
+#include "model/args.h"
+
+enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
+			     struct spur_args *args)
+{
+	const struct event_class *c;
+	const struct plan *plan;
+	const uint8_t *p;
+	size_t used;
+
+	args_reset(args);
+	if (t->format->args)
+		return t->format->args(t, ev, args);
+	if (!ev->cls || !t->format->raw)
+		return SPUR_OK;
+	c = trace_class(t, ev->cls);
+	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	p = plan ? t->format->raw(t, ev) : NULL;
+	return p ? plan_run(plan, p, ev->len, args, &used) : SPUR_OK;
+}
