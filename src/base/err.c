@@ -1,11 +1,15 @@
 /* Errors and the log of diagnostics. See err.h. */
 #include "base/err.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/libc.h"
+#include "base/mem.h"
 #include "base/os.h"
 
 enum {
@@ -50,7 +54,12 @@ enum spur_status err_set(struct spur_error *err, enum spur_error_code code, cons
 
 enum spur_status err_nomem(struct spur_error *err)
 {
-	return err_set(err, SPUR_ERR_MEMORY, "out of memory");
+	const int error = mem_error();
+
+	if (!error || error == ENOMEM)
+		return err_set(err, SPUR_ERR_MEMORY, "out of memory");
+	return err_set(err, SPUR_ERR_IO, "temporary file in %s: %s", temp_file_dir(),
+		       error_text(error));
 }
 
 void diag_init(struct diag_log *log)

@@ -14,6 +14,10 @@
  */
 enum spur_status err_set(struct spur_error *err, enum spur_error_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/*
+ * The same for want of memory, or, if the last failure charged to this thread was that of a temporary file, for that.
+ * A caller that charges a trace must not have changed back (mem_charge()).
+ */
 enum spur_status err_nomem(struct spur_error *err);
 
 /*

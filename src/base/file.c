@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,14 +64,37 @@ static int temp_file_in(const char *dir)
 	return fd;
 }
 
+enum { DIRS = 3 };
+
+/* Which of temp_dir() had the last file. An index, as the text of $TMPDIR need not stay. */
+static _Atomic unsigned dir_used;
+
+static const char *temp_dir(unsigned i)
+{
+	static const char *const dirs[DIRS] = { NULL, "/var/tmp", "/tmp" };
+	const char *dir = i == 0 ? getenv("TMPDIR") : dirs[i];
+
+	return dir && *dir ? dir : NULL;
+}
+
 int temp_file_open(void)
 {
-	const char *const dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
 	int fd = -1;
 
-	for (size_t i = 0; i < 3 && fd < 0; i++) {
-		if (dirs[i] && *dirs[i])
-			fd = temp_file_in(dirs[i]);
+	for (unsigned i = 0; i < DIRS && fd < 0; i++) {
+		const char *dir = temp_dir(i);
+
+		if (dir)
+			fd = temp_file_in(dir);
+		if (fd >= 0)
+			atomic_store(&dir_used, i);
 	}
 	return fd;
+}
+
+const char *temp_file_dir(void)
+{
+	const char *dir = temp_dir(atomic_load(&dir_used));
+
+	return dir ? dir : "$TMPDIR";
 }

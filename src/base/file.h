@@ -21,5 +21,7 @@ ssize_t file_head(const char *path, enum file_kind kind, void *buf, size_t size)
  * (errno) if none can be made.
  */
 int temp_file_open(void);
+/* Returns the directory that holds the temporary file that was made last. */
+const char *temp_file_dir(void);
 
 #endif

@@ -35,10 +35,25 @@ uint64_t mem_count(void)
 	return atomic_load(&counted);
 }
 
+void mem_failed(int error)
+{
+	uint64_t old = __atomic_load_n(mem_charged, __ATOMIC_RELAXED), next;
+
+	do
+		next = ((old + 1) & MEM_COUNT) | (uint64_t)error << MEM_COUNT_BITS;
+	while (!__atomic_compare_exchange_n(mem_charged, &old, next, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+}
+
+int mem_error(void)
+{
+	return (int)(__atomic_load_n(mem_charged, __ATOMIC_RELAXED) >> MEM_COUNT_BITS);
+}
+
 static void *mem_given(void *p)
 {
 	if (!p)
-		__atomic_fetch_add(mem_charged, 1, __ATOMIC_RELAXED);
+		mem_failed(ENOMEM);
 	return p;
 }
 
@@ -116,7 +131,7 @@ static size_t scratch_bytes(size_t size)
 	return align_up(size ? size : 1, (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Without a place for files the memory is anonymous; with a full one there is none. */
+/* Returns MAP_FAILED (errno) on failure. The memory is anonymous if no file can be made, but not if the disk is full. */
 static void *scratch_map(size_t bytes)
 {
 	const int fd = bytes >= SCRATCH_ANON ? temp_file_open() : -1;
@@ -130,17 +145,26 @@ static void *scratch_map(size_t bytes)
 	do {
 		rc = os_posix_fallocate(fd, 0, (off_t)bytes);
 	} while (rc == EINTR);
-	if (!rc)
+	if (!rc) {
 		p = os_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		rc = errno;
+	}
 	os_close(fd);
+	errno = rc;
 	return p;
 }
 
 void *scratch_alloc(size_t size)
 {
-	void *p = mem_refused() || size > PTRDIFF_MAX / 2 ? MAP_FAILED : scratch_map(scratch_bytes(size));
+	void *p = MAP_FAILED;
 
-	return mem_given(p == MAP_FAILED ? NULL : p);
+	errno = ENOMEM;
+	if (!mem_refused() && size <= PTRDIFF_MAX / 2)
+		p = scratch_map(scratch_bytes(size));
+	if (p != MAP_FAILED)
+		return p;
+	mem_failed(errno);
+	return NULL;
 }
 
 void scratch_free(void *p, size_t size)

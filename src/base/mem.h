@@ -28,11 +28,23 @@ void mem_trim(void **p, size_t *cap, size_t count, size_t size);
  */
 extern _Thread_local uint64_t *mem_charged __attribute__((tls_model("initial-exec")));
 
+/* The lower bits of a counter are the count, the others the errno of the last failure. */
+#define MEM_COUNT_BITS 48
+#define MEM_COUNT (((uint64_t)1 << MEM_COUNT_BITS) - 1)
+
 /* The count of the calling thread's counter. */
 static inline uint64_t mem_failures(void)
 {
-	return __atomic_load_n(mem_charged, __ATOMIC_RELAXED);
+	return __atomic_load_n(mem_charged, __ATOMIC_RELAXED) & MEM_COUNT;
 }
+
+/*
+ * Counts a failure: ENOMEM, or the errno of a temporary file that takes the place of memory. The message for both is
+ * that of err_nomem().
+ */
+void mem_failed(int error);
+/* The errno of the last failure that was counted in the calling thread's counter; 0 if nothing failed. */
+int mem_error(void);
 
 /* Charges the calling thread to `counter`, which must outlive that. Returns the counter before. */
 static inline uint64_t *mem_charge(uint64_t *counter)
@@ -52,7 +64,8 @@ uint64_t mem_count(void);
 
 /*
  * Zeroed scratch memory that may be large: anonymous while small (< 16 MiB), else an unlinked temporary file,
- * mapped shared, so that it can be paged out. Free with scratch_free() and the same size.
+ * mapped shared, so that it can be paged out. Returns NULL, with the errno counted (mem_failed()), if the memory or the
+ * disk is full. Free with scratch_free() and the same size.
  */
 void *scratch_alloc(size_t size);
 void scratch_free(void *p, size_t size);

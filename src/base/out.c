@@ -49,10 +49,12 @@ static bool out_write(struct out *o, const char *p, size_t len)
 	while (len) {
 		const ssize_t n = os_write(o->fd, p, len);
 
-		if (n >= 0) {
+		if (n > 0) {
 			p += n;
 			len -= (size_t)n;
 			o->flushed += (uint64_t)n;
+		} else if (n == 0) {
+			return out_fail(o, EIO);
 		} else if (errno == EAGAIN) {
 			os_poll(&(struct pollfd){ .fd = o->fd, .events = POLLOUT }, 1, -1);
 		} else if (errno != EINTR) {

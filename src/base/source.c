@@ -459,6 +459,16 @@ static bool range_reserve(struct source *s, uint64_t want)
 	return true;
 }
 
+/*
+ * The temporary file takes the place of memory: if it is full, the trace is not damaged, but the work fails, as it does
+ * when memory is out.
+ */
+static void spill_fail(struct source *s, int error)
+{
+	mem_failed(error);
+	source_fail(s, SPUR_ERR_IO, "room for a temporary file", error_text(error));
+}
+
 /* Adds bytes to the file, hence to `data`. */
 static bool spill_append(struct source *s, size_t len)
 {
@@ -473,10 +483,10 @@ static bool spill_append(struct source *s, size_t len)
 		const ssize_t n =
 			os_pwrite(sp->file, sp->piece + done, len - done, (off_t)(s->size + done));
 
-		if (n >= 0) {
+		if (n > 0) {
 			done += (size_t)n;
-		} else if (errno != EINTR) {
-			source_fail(s, SPUR_ERR_IO, "room for a temporary file", error_text(errno));
+		} else if (n == 0 || errno != EINTR) {
+			spill_fail(s, n == 0 ? EIO : errno);
 			break;
 		}
 	}

@@ -63,6 +63,21 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 	return SPUR_OK;
 }
 
+/*
+ * Sends the bytes of the new file to the disk before it gets its name: after a crash the name stands for the old file or
+ * for all of the new one. What a file system cannot sync is taken as it is.
+ */
+static void output_sync(struct output *o)
+{
+	int rc;
+
+	do
+		rc = os_fsync(o->out.fd);
+	while (rc != 0 && errno == EINTR);
+	if (rc != 0 && errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
+		o->out.error = errno;
+}
+
 /* With its own name; without `force` only where nothing has taken the name meanwhile. */
 static enum spur_status output_name(const struct output *o, struct spur_error *err)
 {
@@ -83,8 +98,10 @@ enum spur_status output_close(struct output *o, bool keep, struct spur_error *er
 	const char *name = o->path ? o->path : "standard output";
 	enum spur_status st = SPUR_OK;
 
-	out_flush(&o->out);
-	if (o->path && o->out.fd >= 0 && os_close(o->out.fd) != 0 && !o->out.error)
+	if (out_flush(&o->out) && o->temp && keep)
+		output_sync(o);
+	/* The descriptor is closed even if a signal comes in between. */
+	if (o->path && o->out.fd >= 0 && os_close(o->out.fd) != 0 && !o->out.error && errno != EINTR)
 		o->out.error = errno;
 	if (o->out.error == ENOMEM)
 		st = err_nomem(err);

@@ -270,9 +270,13 @@ static bool copy_fd(int from, struct out *to)
 
 	if (os_lseek(from, 0, SEEK_SET) != 0)
 		return false;
-	while ((n = os_read(from, buf, sizeof(buf))) > 0)
-		out_bytes(to, buf, (size_t)n);
-	return n == 0;
+	while ((n = os_read(from, buf, sizeof(buf))) != 0) {
+		if (n > 0)
+			out_bytes(to, buf, (size_t)n);
+		else if (errno != EINTR)
+			return false;
+	}
+	return true;
 }
 
 static enum spur_status run_strict(struct pass_env *env, struct values *v,

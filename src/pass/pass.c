@@ -21,10 +21,12 @@ const struct spur_pass *pass_find(const char *name, const char *style)
 enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env)
 {
 	uint64_t *const charged = mem_charge(&env->trace->mem_failures);
-	const enum spur_status st = pass->run(env);
+	enum spur_status st = pass->run(env);
 
+	if (trace_short_of_memory(env->trace))
+		st = err_nomem(env->err);
 	mem_charge(charged);
-	return trace_short_of_memory(env->trace) ? err_nomem(env->err) : st;
+	return st;
 }
 
 void pass_note_no_calls(struct pass_env *env, uint64_t events)

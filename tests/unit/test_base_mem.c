@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 static bool all_zero(const char *p, size_t n)

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/file.h"
 #include "base/out.h"
 
 static struct out o;

@@ -3,6 +3,7 @@
  * per-CPU files have comes with the tasks, is set aside in a temporary file, and printed file by
  * file at the end.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
@@ -688,7 +689,7 @@ enum spur_status dump_raw(struct pass_env *env, struct style *s)
 	enum spur_status st;
 
 	if (fd < 0)
-		return err_set(env->err, SPUR_ERR_IO, "temporary file: none can be made");
+		return err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(errno));
 	if (env->filter)
 		filter_keep_short(env->filter);
 	arena_init(&d.arena);
