@@ -90,6 +90,7 @@ struct heph {
 	uint32_t held_track;
 	struct heph_span held_span;
 	bool stored, begun; /* begun: the layout is known */
+	bool books; /* by time: rows of epochs too */
 	struct heph_item *losses; /* that have become certain: their rows come next */
 	size_t nlosses, losses_cap, losses_done;
 };
@@ -152,6 +153,12 @@ uint64_t heph_epoch(const struct heph_packet *k);
 const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off);
 /* The track of rows that belong to no stream, made when first needed; SPUR_NONE: no memory. */
 uint32_t heph_options_track(struct heph *h);
+
+/* place.c */
+/* Adds the origin of a segment, which has the segment's number. Returns false if out of memory. */
+bool heph_origin_add(struct heph *h, size_t segment);
+void heph_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+bool heph_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
 
 /* read.c */
 enum spur_status heph_read(struct heph *h, struct batch *b);
