@@ -184,6 +184,7 @@ static void close_trace(struct spur_trace *t)
 	heph_names_free(&h->attributes);
 	if (h->feed)
 		heph_tracks_free(&h->tracks);
+	heph_schemas_free(h->schemas);
 	lanes_free(h->lanes);
 	reorder_free(&h->order);
 	mem_free(h->segments);
@@ -209,5 +210,6 @@ const struct spur_format spur_format_heph = {
 	.fields = heph_fields,
 	.place = heph_place,
 	.ticks = heph_ticks,
+	.schema = heph_schema,
 	.close = close_trace,
 };

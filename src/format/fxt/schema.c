@@ -1,5 +1,5 @@
 /*
- * Schemas. Events bring their own arguments, so a class has those that its events were found to have. Nothing is kept
+ * SPEC fxt/schema: events bring their own arguments, so a class has those that its events were found to have. Nothing is kept
  * of them while rows are made: the first schema that is asked for costs a walk over all records, which gives the fields
  * of all classes; in a single pass, over the records read since the last one.
  */

@@ -37,6 +37,8 @@ enum heph_word {
 	HEPH_WORDS
 };
 
+struct heph_schemas; /* schema.c */
+
 enum heph_what { HEPH_EVENT, HEPH_OPTION, HEPH_LOSS };
 
 /* What is put by in the first pass: a straggler, or a row that is for no event. */
@@ -91,6 +93,7 @@ struct heph {
 	struct heph_span held_span;
 	bool stored, begun; /* begun: the layout is known */
 	bool books; /* by time: rows of epochs too */
+	struct heph_schemas *schemas; /* NULL until one is asked for */
 	struct heph_item *losses; /* that have become certain: their rows come next */
 	size_t nlosses, losses_cap, losses_done;
 };
@@ -164,7 +167,18 @@ bool heph_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t tick
 enum spur_status heph_read(struct heph *h, struct batch *b);
 enum spur_status heph_read_stored(struct heph *h, struct batch *b);
 
+/* schema.c */
+/* Called with t->lock held. Returns NULL if out of memory. */
+const struct spur_schema *heph_schema(struct spur_trace *t, const struct event_class *cls);
+void heph_schemas_free(struct heph_schemas *s);
+
 /* args.c */
+/*
+ * The arguments of an event's row. `described`: with its description, as those have that share the class of names
+ * beyond the limit. Returns false if out of memory.
+ */
+bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
+		     struct spur_args *args);
 enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
 			   struct spur_args *args);
 enum spur_status heph_fields(struct spur_trace *t, const struct spur_event *ev,
