@@ -322,7 +322,7 @@ struct spur_options {
 	bool as_stored;
 	/*
 	 * Bookkeeping records too, as NATIVE rows, while rows come by time: each has the time of the
-	 * record before it in its stream.
+	 * record before it in its stream (where records stand in any order: the latest before it).
 	 */
 	bool bookkeeping;
 	/*

@@ -180,6 +180,19 @@ static bool open_tables(struct fxt *x)
 	return x->window && x->seen && fxt_classes_init(x) && fxt_state_init(x);
 }
 
+/*
+ * SPEC fxt/bookkeeping: by time the rows of bookkeeping records are made in the second pass only, so that all other
+ * tracks have the numbers that they have without them. Returns false if out of memory.
+ */
+static bool show_books(struct fxt *x)
+{
+	x->books = x->t->options.bookkeeping;
+	for (size_t i = 0; x->books && i < x->nproviders; i++)
+		if (fxt_provider_track(x, x->providers[i]) == SPUR_NONE)
+			return false;
+	return true;
+}
+
 static bool read_tables(struct fxt *x)
 {
 	if (!x->ordered) {
@@ -187,8 +200,11 @@ static bool read_tables(struct fxt *x)
 		set_clock(x);
 		return true;
 	}
-	if (!fxt_scan(x) || !add_info(x))
+	if (!fxt_scan(x) || !add_info(x) || !show_books(x))
 		return false;
+	for (size_t i = 0; i < x->nproviders; i++)
+		if (!fxt_origin_add(x, x->providers[i]))
+			return false;
 	set_clock(x);
 	x->lanes = x->spans ? lanes_new(x->t) : NULL;
 	x->t->streams[x->stream].size = x->t->feeds[0]->size = x->src->size;
@@ -215,7 +231,7 @@ static enum spur_status open_file(struct spur_trace *t, struct source *src, stru
 	x->resync = (struct fxt_resync){ .x = x, .eager = t->options.follow };
 	x->other_track = SPUR_NONE;
 	x->ordered = !stored;
-	x->books = t->options.as_stored;
+	x->books = t->options.as_stored || (t->options.follow && t->options.bookkeeping);
 	x->log = &t->diag;
 	diag_init(&x->mute);
 	reorder_init(&x->order, sizeof(struct spur_event), true);
@@ -230,14 +246,6 @@ static enum spur_status open_file(struct spur_trace *t, struct source *src, stru
 	return read_tables(x) ? SPUR_OK : err_nomem(err);
 }
 
-static const uint8_t *raw_record(struct spur_trace *t, const struct spur_event *ev)
-{
-	const struct fxt *x = t->state;
-
-	return ev->off <= x->src->size && ev->len <= x->src->size - ev->off ? x->src->data + ev->off
-									    : NULL;
-}
-
 static void close_file(struct spur_trace *t)
 {
 	struct fxt *x = t->state;
@@ -247,6 +255,7 @@ static void close_file(struct spur_trace *t)
 	mem_free(x->seen);
 	reorder_free(&x->order);
 	fxt_classes_free(x);
+	fxt_schemas_free(x->schemas);
 	fxt_names_free(&x->names);
 	fxt_state_free(x);
 	diag_free(&x->mute);
@@ -265,6 +274,8 @@ const struct spur_format spur_format_fxt = {
 	.next = fxt_next,
 	.args = fxt_args,
 	.fields = fxt_fields,
-	.raw = raw_record,
+	.place = fxt_record_place,
+	.ticks = fxt_record_ticks,
+	.schema = fxt_schema,
 	.close = close_file,
 };

@@ -102,6 +102,12 @@ static bool open_by_time(struct heph *h, struct source *src)
 		h->walk.head = HEPH_OLD_HEAD;
 	if (!heph_scan(h))
 		return false;
+	/* SPEC heph/bookkeeping: its track is made behind those of all events, which so have the same numbers without it */
+	if (h->books && h->noptions && heph_options_track(h) == SPUR_NONE)
+		return false;
+	for (size_t i = 0; i < h->nsegments; i++)
+		if (!heph_origin_add(h, i))
+			return false;
 	walk_from_start(h, src, NULL);
 	heph_tracks_segment(&h->tracks, 0);
 	h->segment = h->segments;
@@ -114,8 +120,8 @@ static bool open_by_time(struct heph *h, struct source *src)
 	       (h->nsegments == 1 || trace_add_info(t, "segments", "%zu", h->nsegments));
 }
 
-/* Of a stream that is shown as it comes, only the beginning can be looked at. */
-static void open_stored(struct heph *h, struct source *src)
+/* Of a stream that is shown as it comes, only the beginning can be looked at. Returns false if out of memory. */
+static bool open_stored(struct heph *h, struct source *src)
 {
 	struct heph_walk first;
 	struct heph_packet k;
@@ -128,6 +134,7 @@ static void open_stored(struct heph *h, struct source *src)
 		h->epoch_seen = true;
 		h->segments[0].epoch = heph_epoch(&k);
 	}
+	return trace_reserve_origins(h->trace, HEPH_SEGMENTS) && heph_origin_add(h, 0);
 }
 
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
@@ -144,6 +151,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected a file of packets, found a directory", t->path);
 	h->stored = t->options.as_stored || t->options.follow;
+	h->books = t->options.bookkeeping;
 	h->options_track = SPUR_NONE;
 	h->nsegments = 1;
 	h->first = INT64_MAX;
@@ -152,9 +160,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	if (!make_feed(h, src) || !make_names(h))
 		return err_nomem(err);
 	h->segment = h->segments;
-	if (h->stored)
-		open_stored(h, src);
-	else if (!open_by_time(h, src))
+	if (!(h->stored ? open_stored(h, src) : open_by_time(h, src)))
 		return err_nomem(err);
 	set_clock(h);
 	return SPUR_OK;
@@ -169,13 +175,6 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	return h->stored ? heph_read_stored(h, b) : heph_read(h, b);
 }
 
-static const uint8_t *raw(struct spur_trace *t, const struct spur_event *ev)
-{
-	const struct heph *h = t->state;
-
-	return ev->len ? h->walk.base + ev->off : NULL;
-}
-
 static void close_trace(struct spur_trace *t)
 {
 	struct heph *h = t->state;
@@ -185,6 +184,7 @@ static void close_trace(struct spur_trace *t)
 	heph_names_free(&h->attributes);
 	if (h->feed)
 		heph_tracks_free(&h->tracks);
+	heph_schemas_free(h->schemas);
 	lanes_free(h->lanes);
 	reorder_free(&h->order);
 	mem_free(h->segments);
@@ -208,6 +208,8 @@ const struct spur_format spur_format_heph = {
 	.next = next_rows,
 	.args = heph_args,
 	.fields = heph_fields,
-	.raw = raw,
+	.place = heph_place,
+	.ticks = heph_ticks,
+	.schema = heph_schema,
 	.close = close_trace,
 };

@@ -121,7 +121,13 @@ uint32_t trace_add_origin(struct spur_trace *t, struct spur_origin origin)
 		      sizeof(*t->origins), MAX_LIST))
 		return SPUR_NONE;
 	t->origins[t->norigins] = origin;
-	return (uint32_t)t->norigins++;
+	__atomic_store_n(&t->norigins, t->norigins + 1, __ATOMIC_RELEASE);
+	return (uint32_t)t->norigins - 1;
+}
+
+bool trace_reserve_origins(struct spur_trace *t, size_t n)
+{
+	return mem_grow((void **)&t->origins, &t->origins_cap, n, sizeof(*t->origins), MAX_LIST);
 }
 
 bool trace_reserve_streams(struct spur_trace *t, size_t n)

@@ -106,7 +106,7 @@ struct spur_trace {
 	size_t ninfo, info_cap;
 
 	struct spur_origin *origins; /* index 0 is that of streams for which none is set */
-	size_t norigins, origins_cap;
+	size_t norigins /* atomic */, origins_cap;
 	struct spur_stream *streams;
 	size_t nstreams /* atomic */, streams_cap;
 	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
@@ -175,8 +175,13 @@ void trace_want(struct spur_trace *t, int64_t from, int64_t to);
  * copied.
  */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
-/* Adds an origin for spur_stream.origin and spur_place.origin. While opening only. */
+/*
+ * Adds an origin for spur_stream.origin and spur_place.origin: while opening, or later under t->lock if room was made
+ * for it. Returns SPUR_NONE if out of memory.
+ */
 uint32_t trace_add_origin(struct spur_trace *t, struct spur_origin origin);
+/* Makes room, so that origins added later, up to `n`, move no other. Returns false if out of memory. */
+bool trace_reserve_origins(struct spur_trace *t, size_t n);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
 /* Makes room, so that streams added later, up to `n`, move no other. Before the first is added. */
 bool trace_reserve_streams(struct spur_trace *t, size_t n);

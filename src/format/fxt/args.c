@@ -70,8 +70,7 @@ static void object_args(const struct fxt_place *p, struct spur_args *args)
 	fxt_add_args(p, args);
 }
 
-static void record_args(const struct fxt_place *p, const struct spur_event *ev,
-			struct spur_args *args)
+void fxt_record_args(const struct fxt_place *p, bool out, struct spur_args *args)
 {
 	const struct fxt_shape *s = &p->shape;
 	const uint64_t blob = fxt_bits(s->head, 48, 55);
@@ -97,7 +96,7 @@ static void record_args(const struct fxt_place *p, const struct spur_event *ev,
 		break;
 	case FXT_SCHEDULING:
 		if (s->sub != FXT_WAKEUP) {
-			switch_args(p, ev->flags & SPUR_F_OUT, args);
+			switch_args(p, out, args);
 			break;
 		}
 		fxt_add_args(p, args);
@@ -115,7 +114,7 @@ enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev, str
 	if (!ev->nargs)
 		return SPUR_OK;
 	fxt_place_enter(t->state, ev, &p);
-	record_args(&p, ev, args);
+	fxt_record_args(&p, ev->flags & SPUR_F_OUT, args);
 	fxt_place_leave(t->state);
 	return SPUR_OK;
 }

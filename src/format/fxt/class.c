@@ -47,6 +47,8 @@ static const char *const words[FXT_WORDS] = {
 	[FXT_W_IDLE] = "idle",
 	[FXT_W_INCOMING_WEIGHT] = "incoming_weight",
 	[FXT_W_OUTGOING_WEIGHT] = "outgoing_weight",
+	[FXT_W_USERSPACE_OBJECT] = "userspace object",
+	[FXT_W_MAPPING] = "mapping",
 };
 
 enum { FXT_MANY_CLASSES = TRACE_CLASS_PAGE * TRACE_CLASS_PAGES - 1 };

@@ -185,7 +185,8 @@ static enum filled window_fill(struct fxt *x, struct fill *w, uint64_t *records)
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
 		if (f.state == FXT_FRAME_DAMAGE ||
 		    (f.state == FXT_FRAME_RECORD && !fxt_record_at(x, &f, &r))) {
-			fxt_pass_damage(x, &f);
+			if (!fxt_pass_damage(x, &f))
+				return FILLED_FAIL;
 		} else if (f.state == FXT_FRAME_RECORD) {
 			if (!record_rows(x, &r, w))
 				return FILLED_FAIL;
@@ -353,8 +354,10 @@ static enum filled stored_record(struct fxt *x, struct feed *f)
 	if (frame.state == FXT_FRAME_END)
 		return FILLED_END;
 	if (frame.state == FXT_FRAME_DAMAGE || !fxt_record_at(x, &frame, &r)) {
-		fxt_pass_damage(x, &frame);
-		return FILLED_ROWS;
+		pthread_mutex_lock(&x->lock);
+		good = fxt_pass_damage(x, &frame);
+		pthread_mutex_unlock(&x->lock);
+		return good ? FILLED_ROWS : FILLED_FAIL;
 	}
 	w->in = (struct fill){ .rows = w->own };
 	w->at = 0;

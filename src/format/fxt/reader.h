@@ -82,6 +82,7 @@ struct fxt_provider {
 	uint32_t name; /* string id */
 	bool announced;
 	bool timed; /* its clock was set by a record */
+	uint64_t told_hz, told_base; /* as its first initialization record says; 0: there was none */
 	uint32_t track; /* for what belongs to no thread or process; SPUR_NONE until needed */
 	struct fxt_clock clock;
 	struct fxt_string *strings; /* FXT_STRINGS; memory that is not touched costs nothing */
@@ -92,6 +93,11 @@ struct fxt_provider {
 struct fxt_section {
 	uint64_t off;
 	uint32_t provider;
+};
+
+/* Bytes that are no record. */
+struct fxt_gap {
+	uint64_t off, len;
 };
 
 /* --- names and tracks (names.c) --- */
@@ -199,6 +205,8 @@ enum fxt_word {
 	FXT_W_IDLE,
 	FXT_W_INCOMING_WEIGHT,
 	FXT_W_OUTGOING_WEIGHT,
+	FXT_W_USERSPACE_OBJECT,
+	FXT_W_MAPPING,
 	FXT_WORDS
 };
 
@@ -258,6 +266,8 @@ struct fxt {
 	struct map64 unknown; /* provider's number << 8 | thread index -> 1 + track */
 	struct fxt_section *sections; /* where providers take turns; scratch memory */
 	size_t nsections, sections_cap;
+	struct fxt_gap *lost; /* all bytes passed over, in the order of the file; scratch memory */
+	size_t nlost, lost_cap;
 	struct fxt_log tables; /* strings: string ids; threads: tracks */
 	size_t replayed; /* pass 2: the next version to hold */
 	struct fxt_string *no_strings; /* of providers that have registered none */
@@ -278,6 +288,7 @@ struct fxt {
 	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
 	uint32_t own_classes[FXT_OWN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
+	struct fxt_schemas *schemas; /* NULL until one is asked for */
 	pthread_mutex_t lock; /* tables and names, in a single pass */
 };
 
@@ -364,6 +375,24 @@ uint32_t fxt_module_name(const struct fxt *x, uint64_t pid, uint32_t module, uin
 const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, uint64_t addr,
 					   uint64_t off);
 
+/* place.c */
+/*
+ * INVARIANT: the origin of a provider has the provider's number. By time the origins of all providers are added once
+ * all are known, in a single pass each with its provider.
+ */
+bool fxt_origin_add(struct fxt *x, const struct fxt_provider *p);
+/* The name, clock or track of a provider has become known. */
+void fxt_origin_update(struct fxt *x, const struct fxt_provider *p);
+void fxt_record_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+bool fxt_record_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
+
+/* schema.c */
+/*
+ * Called with t->lock held, which is released for a while where rows come as stored. Returns NULL if out of memory.
+ */
+const struct spur_schema *fxt_schema(struct spur_trace *t, const struct event_class *cls);
+void fxt_schemas_free(struct fxt_schemas *s);
+
 /* class.c */
 bool fxt_classes_init(struct fxt *x);
 void fxt_classes_free(struct fxt *x);
@@ -375,6 +404,12 @@ uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
  * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books. False: no memory.
  */
 bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, uint32_t *n);
+/* The kind of the row of an event. */
+unsigned fxt_event_kind(const struct fxt_shape *s);
+/* The category of a kernel object's row, by its type. */
+uint32_t fxt_object_type(const struct fxt *x, uint64_t type);
+/* Returns true if a blob only fills room that was not used. */
+bool fxt_blob_is_filler(const struct fxt_shape *s);
 /* The track that a reference means; SPUR_NONE: no memory. */
 uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 			  const struct fxt_thread_ref *t);
@@ -394,8 +429,8 @@ bool fxt_scan(struct fxt *x);
 bool fxt_scan_end(struct fxt *x);
 /* The record at x->off. Returns false if it is none after all (fxt_resync_within()): `f` is then damage. */
 bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r);
-/* Says what was lost, and goes on behind it. */
-void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
+/* Says what was lost, and goes on behind it. Returns false if out of memory. */
+bool fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
 /* What decides between rows of equal time; see model/reorder.h. */
 uint64_t fxt_row_rank(const struct spur_event *row);
 

@@ -245,6 +245,12 @@ static void set_end(struct making *m, struct spur_event *row)
 		row->flags |= SPUR_F_UNRELIABLE;
 }
 
+unsigned fxt_event_kind(const struct fxt_shape *s)
+{
+	/* SPEC fxt/tail-lost: without the word behind lost arguments it is an instant */
+	return !s->known ? SPUR_NATIVE : s->tail_lost ? SPUR_INSTANT : fxt_event_shapes[s->sub].kind;
+}
+
 static bool event_rows(struct making *m)
 {
 	struct fxt *x = m->x;
@@ -253,10 +259,7 @@ static bool event_rows(struct making *m)
 	const uint32_t track = fxt_record_track(x, r, &s->threads[0]);
 	const uint32_t cat = string_id(x, r, &s->cat, "category"),
 		       name = string_id(x, r, &s->name, "name");
-	/* SPEC fxt/tail-lost: without the word behind lost arguments it is an instant */
-	const unsigned kind = !s->known	     ? SPUR_NATIVE
-			      : s->tail_lost ? SPUR_INSTANT
-					     : fxt_event_shapes[s->sub].kind;
+	const unsigned kind = fxt_event_kind(s);
 	struct spur_event *row =
 		add_row(m, kind, track, fxt_class_of(x, cat, name, kind > SPUR_SPAN));
 
@@ -276,6 +279,12 @@ static bool event_rows(struct making *m)
 }
 
 /* SPEC fxt/placeholder: blobs without name, of type data, fill unused room: they say nothing */
+bool fxt_blob_is_filler(const struct fxt_shape *s)
+{
+	return !s->name.len && !(s->name.ref & (FXT_INLINE - 1)) &&
+	       fxt_bits(s->head, 48, 55) == FXT_BLOB_DATA;
+}
+
 static bool blob_rows(struct making *m)
 {
 	struct fxt *x = m->x;
@@ -284,7 +293,7 @@ static bool blob_rows(struct making *m)
 	struct spur_event *row;
 	uint32_t name;
 
-	if (!s->name.len && !(s->name.ref & (FXT_INLINE - 1)) && type == FXT_BLOB_DATA)
+	if (fxt_blob_is_filler(s))
 		return book_row(m, FXT_CLASS_PLACEHOLDER);
 	if (type < FXT_BLOB_DATA || type > FXT_BLOB_PERFETTO)
 		say_unknown(x, m->r, "fxt/unknown-blob", "blob", type, "1 to 3");
@@ -323,11 +332,19 @@ static bool large_rows(struct making *m)
 	return row_args(x, r, row, 1);
 }
 
-/* An object is named: class by what it is and its name. */
-static struct spur_event *object_row(struct making *m, uint32_t track, const char *type,
-				     uint32_t name)
+uint32_t fxt_object_type(const struct fxt *x, uint64_t type)
 {
-	const uint32_t cat = trace_intern(m->x->t, type);
+	char other[40];
+
+	if (type < OBJECT_TYPES && *object_types[type])
+		return trace_intern(x->t, object_types[type]);
+	snprintf(other, sizeof(other), "object type %u", (unsigned)type);
+	return trace_intern(x->t, other);
+}
+
+/* An object is named: class by what it is and its name. */
+static struct spur_event *object_row(struct making *m, uint32_t track, uint32_t cat, uint32_t name)
+{
 	struct spur_event *row =
 		add_row(m, SPUR_OBJECT, track, fxt_class_of(m->x, cat, name, true));
 
@@ -342,7 +359,7 @@ static bool user_rows(struct making *m)
 	const struct fxt_record *r = m->r;
 	const uint32_t track = fxt_record_track(x, r, &r->shape.threads[0]);
 	const uint32_t name = string_id(x, r, &r->shape.name, "name");
-	struct spur_event *row = object_row(m, track, "userspace object", name);
+	struct spur_event *row = object_row(m, track, x->words[FXT_W_USERSPACE_OBJECT], name);
 
 	return row_args(x, r, row, 1) &&
 	       (!x->first ||
@@ -385,7 +402,6 @@ static bool kernel_rows(struct making *m)
 	const struct fxt_record *r = m->r;
 	const uint64_t type = fxt_bits(r->shape.head, 16, 23), koid = r->shape.value;
 	const uint32_t name = string_id(x, r, &r->shape.name, "name");
-	char other[40];
 	struct spur_event *row;
 	uint64_t process;
 	uint32_t track;
@@ -399,10 +415,7 @@ static bool kernel_rows(struct making *m)
 						    : fxt_tid_track(x, koid);
 	else
 		track = fxt_provider_track(x, x->provider);
-	snprintf(other, sizeof(other), "object type %u", (unsigned)type);
-	row = object_row(m, track,
-			 type < OBJECT_TYPES && *object_types[type] ? object_types[type] : other,
-			 name);
+	row = object_row(m, track, fxt_object_type(x, type), name);
 	return row_args(x, r, row, 1);
 }
 
@@ -510,7 +523,7 @@ static bool module_rows(struct making *m, uint32_t track, uint32_t module)
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
 	const uint32_t name = string_id(x, r, &r->shape.name, "name");
-	struct spur_event *row = object_row(m, track, "module", name);
+	struct spur_event *row = object_row(m, track, x->words[FXT_W_MODULE], name);
 
 	if (!row)
 		return false;
@@ -529,7 +542,8 @@ static bool mapping_rows(struct making *m, uint32_t track, uint32_t module)
 		.start = r->shape.value, .vaddr = r->shape.more[1], .off = r->off, .module = module
 	};
 	struct spur_event *row =
-		object_row(m, track, "mapping", fxt_module_name(x, pid, module, r->off));
+		object_row(m, track, x->words[FXT_W_MAPPING],
+			   fxt_module_name(x, pid, module, r->off));
 
 	if (!row)
 		return false;
@@ -637,6 +651,9 @@ static bool init_rows(struct making *m)
 			 r->shape.size,
 			 "initialization record: expected a number of ticks per second, found 0: "
 			 "ignored");
+	/* It counts as damage, so it is no bookkeeping record; `dump` shows it all the same. */
+	if (!r->shape.value && m->x->ordered)
+		return true;
 	return fxt_take_init(m->x, &r->shape) && book_row(m, FXT_CLASS_INIT);
 }
 

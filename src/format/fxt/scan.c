@@ -29,7 +29,7 @@ bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r)
 }
 
 /* SPEC fxt/damage: what is no record is passed over and counted */
-void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
+bool fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
 {
 	const bool torn = f->to_end && f->lost < FXT_WORD;
 	const char *what = f->size ? "a size that fits" : torn ? "a header" : "a size";
@@ -48,6 +48,12 @@ void fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
 	x->off += f->lost;
 	x->lost_until = x->off;
 	x->gaps = true;
+	if (!x->first)
+		return true;
+	if (!fxt_scratch_grow((void **)&x->lost, &x->lost_cap, x->nlost + 1, sizeof(*x->lost)))
+		return false;
+	x->lost[x->nlost++] = (struct fxt_gap){ .off = x->off - f->lost, .len = f->lost };
+	return true;
 }
 
 uint64_t fxt_row_rank(const struct spur_event *row)
@@ -167,7 +173,8 @@ bool fxt_scan(struct fxt *x)
 		fxt_frame_at(x->src, x->off, x->swap, &x->resync, &f);
 		if (f.state == FXT_FRAME_DAMAGE ||
 		    (f.state == FXT_FRAME_RECORD && !fxt_record_at(x, &f, &r))) {
-			fxt_pass_damage(x, &f);
+			if (!fxt_pass_damage(x, &f))
+				return false;
 		} else if (f.state == FXT_FRAME_RECORD) {
 			if (!scan_record(x, &r))
 				return false;

@@ -91,6 +91,7 @@ void fxt_state_free(struct fxt *x)
 	map64_free(&x->by_id);
 	map64_free(&x->unknown);
 	scratch_free(x->sections, x->sections_cap * sizeof(*x->sections));
+	scratch_free(x->lost, x->lost_cap * sizeof(*x->lost));
 	fxt_log_free(&x->tables);
 	mem_free(x->no_strings);
 	mem_free(x->no_heads);
@@ -115,7 +116,7 @@ static struct fxt_provider *provider_new(struct fxt *x, uint32_t id)
 				    .threads = x->no_threads };
 	fxt_clock_set(&p->clock, 1000000000, 0, x->raw_time);
 	x->providers[x->nproviders++] = p;
-	return p;
+	return x->ordered || fxt_origin_add(x, p) ? p : NULL;
 }
 
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id)
@@ -219,6 +220,7 @@ static bool take_info(struct fxt *x, const struct fxt_shape *s)
 		p->name = trace_intern_n(x->t, (const char *)s->data, s->data_len);
 		if (p->track != SPUR_NONE)
 			fxt_track(x, p->track)->name = p->name;
+		fxt_origin_update(x, p);
 	}
 	return provider_speaks(x, p);
 }
@@ -261,6 +263,7 @@ uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p)
 					    .tid = -1,
 					    .cpu = -1,
 				    });
+	fxt_origin_update(x, p);
 	return p->track;
 }
 
@@ -305,16 +308,21 @@ bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
 
 	if (!s->value)
 		return true;
+	if (x->first && !p->told_hz) {
+		p->told_hz = s->value;
+		p->told_base = s->extended ? s->more[0] : 0;
+	}
 	p->timed = true;
 	fxt_clock_set(&p->clock, s->value, s->extended ? s->more[0] : 0, x->raw_time);
 	if (x->clock_told) {
 		clock_relate(x, &p->clock, s->extended ? s->more[1] : 0);
 		x->clocks_differ |= p->clock.hz != x->clock.hz;
-		return true;
+	} else {
+		x->clock = p->clock;
+		x->base_time = s->more[1];
+		x->clock_told = true;
 	}
-	x->clock = p->clock;
-	x->base_time = s->more[1];
-	x->clock_told = true;
+	fxt_origin_update(x, p);
 	return true;
 }
 

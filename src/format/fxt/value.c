@@ -9,8 +9,10 @@ void fxt_place_enter(struct fxt *x, const struct spur_event *ev, struct fxt_plac
 
 	if (!x->ordered)
 		pthread_mutex_lock(&x->lock);
-	/* The reader has seen that the whole record is there. */
+	/* The reader has seen that the whole record is there; but a mapped file may have been written to since. */
 	size = fxt_words(load64(x->src->data + ev->off, x->swap)) * FXT_WORD;
+	if (size > x->src->size - ev->off || !size)
+		size = FXT_WORD;
 	p->x = x;
 	p->off = ev->off;
 	p->provider = fxt_provider_at(x, ev->off);
@@ -27,7 +29,7 @@ void fxt_place_leave(struct fxt *x)
 
 /* --- references --- */
 
-static uint32_t string_id(const struct fxt_place *p, const struct fxt_string_ref *ref)
+uint32_t fxt_place_string(const struct fxt_place *p, const struct fxt_string_ref *ref)
 {
 	uint32_t id;
 	char text[40];
@@ -47,7 +49,7 @@ static void value_text(const struct fxt_place *p, const struct fxt_string_ref *r
 	size_t len = ref->len;
 
 	v->type = SPUR_STRING;
-	v->text = ref->text ? ref->text : spur_string(p->x->t, string_id(p, ref), &len);
+	v->text = ref->text ? ref->text : spur_string(p->x->t, fxt_place_string(p, ref), &len);
 	v->count = (uint32_t)len;
 }
 
@@ -140,7 +142,7 @@ uint32_t fxt_decode_args(const struct fxt_place *p, struct spur_args *args, stru
 		fxt_arg_next(&c, &a);
 		if (a.state != FXT_ARG_GOOD)
 			continue;
-		to[n] = (struct spur_value){ .name = string_id(p, &a.name) };
+		to[n] = (struct spur_value){ .name = fxt_place_string(p, &a.name) };
 		arg_value(p, &a, args, &to[n++]);
 	}
 	return n;
@@ -225,19 +227,33 @@ void fxt_add_args(const struct fxt_place *p, struct spur_args *args)
 
 /* --- names of numbers --- */
 
+static const struct spur_label states[] = {
+	{ 0, 0, "new" },     { 1, 1, "running" }, { 2, 2, "suspended" },
+	{ 3, 3, "blocked" }, { 4, 4, "dying" },	  { 5, 5, "dead" },
+};
+static const struct spur_label blob_types[] = {
+	{ FXT_BLOB_DATA, FXT_BLOB_DATA, "data" },
+	{ FXT_BLOB_LAST_BRANCH, FXT_BLOB_LAST_BRANCH, "last_branch" },
+	{ FXT_BLOB_PERFETTO, FXT_BLOB_PERFETTO, "perfetto" },
+};
+const struct fxt_enum fxt_states = { states, sizeof(states) / sizeof(states[0]) };
+const struct fxt_enum fxt_blob_types = { blob_types, sizeof(blob_types) / sizeof(blob_types[0]) };
+
+static const char *enum_name(const struct fxt_enum *e, uint64_t value)
+{
+	const uint64_t first = (uint64_t)e->labels[0].low;
+
+	return value >= first && value - first < e->count ? e->labels[value - first].name : NULL;
+}
+
 const char *fxt_state_name(uint64_t state)
 {
-	static const char *const names[] = { "new",	"running", "suspended",
-					     "blocked", "dying",   "dead" };
-
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : NULL;
+	return enum_name(&fxt_states, state);
 }
 
 const char *fxt_blob_type(uint64_t type)
 {
-	static const char *const names[] = { NULL, "data", "last_branch", "perfetto" };
-
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+	return enum_name(&fxt_blob_types, type);
 }
 
 /* --- frames --- */

@@ -38,9 +38,19 @@ void fxt_add_enum(const struct fxt_place *p, struct spur_args *args, enum fxt_wo
 void fxt_add_args(const struct fxt_place *p, struct spur_args *args);
 /* The same into `to`, which has room for FXT_ARGS; how many. */
 uint32_t fxt_decode_args(const struct fxt_place *p, struct spur_args *args, struct spur_value *to);
+/* Arguments of a row of the record; `out`: of the row of a switch whose thread leaves its CPU. */
+void fxt_record_args(const struct fxt_place *p, bool out, struct spur_args *args);
+/* What a reference means where the record stands: a string id. */
+uint32_t fxt_place_string(const struct fxt_place *p, const struct fxt_string_ref *ref);
 /* Those of a backtrace, with module and address inside it where that is known. */
 void fxt_add_frames(const struct fxt_place *p, struct spur_args *args);
 
+/* Names of values, in the order of their numbers. */
+struct fxt_enum {
+	const struct spur_label *labels;
+	uint32_t count;
+};
+extern const struct fxt_enum fxt_states, fxt_blob_types;
 /* NULL: unknown. */
 const char *fxt_state_name(uint64_t state);
 const char *fxt_blob_type(uint64_t type);

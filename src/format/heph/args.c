@@ -158,6 +158,19 @@ static bool add_text(struct spur_args *args, uint32_t name, enum spur_type type,
 	return true;
 }
 
+bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
+		     struct spur_args *args)
+{
+	struct sink s = { .h = h, .args = args };
+	const size_t len = be16(k->p + h->walk.head - 2);
+	const uint8_t *const name = k->p + h->walk.head;
+
+	args_reset(args);
+	if (described && !add_text(args, h->words[HEPH_W_DESCRIPTION], SPUR_STRING, name, len))
+		return false;
+	return attributes(&s, name + len, k->p + k->size) != SPUR_FAIL;
+}
+
 enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
 			   struct spur_args *args)
 {

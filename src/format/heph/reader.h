@@ -37,6 +37,8 @@ enum heph_word {
 	HEPH_WORDS
 };
 
+struct heph_schemas; /* schema.c */
+
 enum heph_what { HEPH_EVENT, HEPH_OPTION, HEPH_LOSS };
 
 /* What is put by in the first pass: a straggler, or a row that is for no event. */
@@ -90,6 +92,8 @@ struct heph {
 	uint32_t held_track;
 	struct heph_span held_span;
 	bool stored, begun; /* begun: the layout is known */
+	bool books; /* by time: rows of epochs too */
+	struct heph_schemas *schemas; /* NULL until one is asked for */
 	struct heph_item *losses; /* that have become certain: their rows come next */
 	size_t nlosses, losses_cap, losses_done;
 };
@@ -153,11 +157,28 @@ const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off);
 /* The track of rows that belong to no stream, made when first needed; SPUR_NONE: no memory. */
 uint32_t heph_options_track(struct heph *h);
 
+/* place.c */
+/* Adds the origin of a segment, which has the segment's number. Returns false if out of memory. */
+bool heph_origin_add(struct heph *h, size_t segment);
+void heph_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+bool heph_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
+
 /* read.c */
 enum spur_status heph_read(struct heph *h, struct batch *b);
 enum spur_status heph_read_stored(struct heph *h, struct batch *b);
 
+/* schema.c */
+/* Called with t->lock held. Returns NULL if out of memory. */
+const struct spur_schema *heph_schema(struct spur_trace *t, const struct event_class *cls);
+void heph_schemas_free(struct heph_schemas *s);
+
 /* args.c */
+/*
+ * The arguments of an event's row. `described`: with its description, as those have that share the class of names
+ * beyond the limit. Returns false if out of memory.
+ */
+bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
+		     struct spur_args *args);
 enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
 			   struct spur_args *args);
 enum spur_status heph_fields(struct spur_trace *t, const struct spur_event *ev,

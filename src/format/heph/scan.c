@@ -171,6 +171,22 @@ bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_sp
 	return meet_event(h, k, span, track);
 }
 
+/* The list may move while another thread asks for the place of a row. */
+static bool segment_add(struct heph *h, struct heph_segment segment)
+{
+	bool good;
+
+	pthread_mutex_lock(&h->trace->lock);
+	good = mem_grow((void **)&h->segments, &h->segments_cap, h->nsegments + 1,
+			sizeof(*h->segments), HEPH_SEGMENTS);
+	if (good) {
+		h->segment = &h->segments[h->nsegments++];
+		h->segments[h->nsegments - 1] = segment;
+	}
+	pthread_mutex_unlock(&h->trace->lock);
+	return good;
+}
+
 /* SPEC heph/second-epoch: another one begins a segment, as where traces were put together */
 static bool segment_new(struct heph *h, const struct heph_packet *k, uint64_t epoch)
 {
@@ -185,15 +201,12 @@ static bool segment_new(struct heph *h, const struct heph_packet *k, uint64_t ep
 	if (full)
 		return true;
 	if (!heph_counters_end(&h->tracks, &losses) ||
-	    !mem_grow((void **)&h->segments, &h->segments_cap, h->nsegments + 1,
-		      sizeof(*h->segments), HEPH_SEGMENTS))
+	    !segment_add(h, (struct heph_segment){ .from = off,
+						   .epoch = epoch,
+						   .shift = (__int128)epoch - (__int128)first }))
 		return false;
-	h->segment = &h->segments[h->nsegments++];
-	h->segments[h->nsegments - 1] = (struct heph_segment){
-		.from = off, .epoch = epoch, .shift = (__int128)epoch - (__int128)first
-	};
 	heph_tracks_segment(&h->tracks, (uint32_t)h->nsegments - 1);
-	return true;
+	return !h->stored || heph_origin_add(h, h->nsegments - 1);
 }
 
 bool heph_meet_option(struct heph *h, const struct heph_packet *k)
@@ -246,16 +259,16 @@ bool heph_meet_end(struct heph *h)
 
 static bool scan_option(struct heph *h, const struct heph_packet *k)
 {
-	struct heph_item item = { .place = heph_off(h, k->p) << 2 | HEPH_OPTION };
+	const struct heph_item item = { .place = heph_off(h, k->p) << 2 | HEPH_OPTION };
 
 	if (!heph_meet_option(h, k))
 		return false;
-	if (heph_is_epoch(k))
+	if (heph_is_epoch(k) && !h->books)
 		return true;
-	item.track = heph_options_track(h);
+	if (!heph_is_epoch(k) && heph_options_track(h) == SPUR_NONE)
+		return false;
 	/* It has no time: its place is behind the event before it, and the option before. */
-	return item.track != SPUR_NONE &&
-	       reorder_add(&h->order, h->last, ((uint64_t)1 << 63) + h->noptions++, &item);
+	return reorder_add(&h->order, h->last, ((uint64_t)1 << 63) + h->noptions++, &item);
 }
 
 static bool put_by(struct heph *h, const uint8_t *p, struct heph_span span, uint32_t track)
