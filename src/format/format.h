@@ -20,6 +20,13 @@ struct probe {
 	size_t len;
 };
 
+/* A program as one process ran it, from exec() on. */
+struct format_session {
+	const char *name; /* of its program's file */
+	size_t len; /* of the name */
+	int64_t pid;
+};
+
 struct spur_format {
 	const char *name; /* "uftrace" */
 	const char *title; /* one line for `spur formats` */
@@ -127,6 +134,14 @@ struct spur_format {
 	 * program.
 	 */
 	bool (*has_module)(const struct spur_trace *t, struct text word);
+	/*
+	 * The number, from 1 on, of the session that a track's thread belongs to at a time; 0: unknown.
+	 * It stays that before *until. NULL: the format has no sessions. Thread-safe.
+	 */
+	uint32_t (*session_at)(const struct spur_trace *t, const struct spur_track *track,
+			       int64_t ts, int64_t *until);
+	/* The session of that number. Returns false if there is none. NULL with session_at. */
+	bool (*session)(const struct spur_trace *t, uint32_t number, struct format_session *s);
 	void (*close)(struct spur_trace *t);
 };
 

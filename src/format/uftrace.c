@@ -799,6 +799,37 @@ static bool has_module(const struct spur_trace *t, struct text word)
 	return !d->nsessions;
 }
 
+static uint32_t session_at(const struct spur_trace *t, const struct spur_track *track, int64_t ts,
+			   int64_t *until)
+{
+	const struct uftrace_data *d = uftrace_data(t);
+	const struct uftrace_task *task = uftrace_task(d, track->tid);
+	const uint64_t time = ts < 0 ? 0 : (uint64_t)ts;
+	const struct uftrace_session *s = uftrace_session_at(d, track->tid, time);
+	uint64_t end = INT64_MAX;
+
+	for (size_t i = 0; task && i < task->nrefs; i++) {
+		if (task->refs[i].start > time && task->refs[i].start < end)
+			end = task->refs[i].start;
+		if (task->refs[i].end > time && task->refs[i].end < end)
+			end = task->refs[i].end;
+	}
+	*until = (int64_t)end;
+	return s ? (uint32_t)(s - d->sessions) + 1 : 0;
+}
+
+static bool session_of(const struct spur_trace *t, uint32_t number, struct format_session *s)
+{
+	const struct uftrace_data *d = uftrace_data(t);
+
+	if (!number || number > d->nsessions)
+		return false;
+	*s = (struct format_session){ .name = d->sessions[number - 1].exename.p,
+				      .len = d->sessions[number - 1].exename.len,
+				      .pid = d->sessions[number - 1].pid };
+	return true;
+}
+
 const struct spur_format spur_format_uftrace = {
 	.name = "uftrace",
 	.title = "uftrace data directory (function calls of C, C++, Rust, Python; kernel functions "
@@ -815,5 +846,7 @@ const struct spur_format spur_format_uftrace = {
 	.text = uftrace_text,
 	.last = uftrace_last,
 	.has_module = has_module,
+	.session_at = session_at,
+	.session = session_of,
 	.close = close_data,
 };

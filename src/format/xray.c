@@ -1,16 +1,16 @@
 /*
- * XRay traces: functions instrumented by clang's -fxray-instrument, recorded by compiler-rt or others.
+ * XRay traces: functions instrumented by clang's -fxray-instrument, recorded by compiler-rt or
+ * others.
  *
- * Reads flight data recorder (FDR) logs, basic logs and profiles, both byte orders; undoes what their writers are known
- * to do wrong. A directory of the logs of one run is read as one trace (run.c). Names of functions come from the traced
- * program (format/xray/map.h). Does not read: llvm-xray's YAML of a trace.
+ * Reads flight data recorder (FDR) logs, basic logs and profiles, both byte orders; undoes what
+ * their writers are known to do wrong. A directory of the logs of one run is read as one trace
+ * (run.c). Names of functions come from the traced program (format/xray/map.h). Does not read:
+ * llvm-xray's YAML of a trace.
  */
 #include "format/format.h"
 #include "format/xray/reader.h"
 
 enum {
-	FDR_VERSIONS = 5,
-	BASIC_VERSIONS = 3,
 	VERSIONS_TRIED = 32, /* later ones may come to be */
 	SCORE_SURE = 100,
 	SCORE_HEADER = 60,
@@ -23,15 +23,16 @@ enum {
 static const uint64_t hz_least = 1000000, hz_most = UINT64_C(100) * 1000000000;
 static const uint64_t size_most = UINT64_C(1) << 40;
 
-static const uint64_t profile_magic = UINT64_C(0x7872617970726f66);
-static const uint64_t profile_version = 0x20180424;
 static const uint64_t emulated_hz = 1000000000;
 static const uint64_t realtime_first = UINT64_C(978307200) * 1000000000; /* 2001 */
 static const uint64_t realtime_last = UINT64_C(4102444800) * 1000000000; /* 2100 */
 
 /* --- the header --- */
 
-/* SPEC xray/byte-order: version and type are small; the zero bytes beside them tell. False: neither order. */
+/*
+ * SPEC xray/byte-order: version and type are small; the zero bytes beside them tell. False: neither
+ * order.
+ */
 static bool find_order(const uint8_t *p, bool *big)
 {
 	const bool little = p[0] && !p[1] && !p[3];
@@ -43,9 +44,9 @@ static bool find_order(const uint8_t *p, bool *big)
 /* SPEC xray/profile-header: "xrayprof" as a number. `big` is set where it is one. */
 static bool is_profile(const uint8_t *p, bool *big)
 {
-	if (load64(p, order_swaps(false)) == profile_magic)
+	if (load64(p, order_swaps(false)) == xray_profile_magic)
 		*big = false;
-	else if (load64(p, order_swaps(true)) == profile_magic)
+	else if (load64(p, order_swaps(true)) == xray_profile_magic)
 		*big = true;
 	else
 		return false;
@@ -54,28 +55,31 @@ static bool is_profile(const uint8_t *p, bool *big)
 
 static bool version_known(uint16_t type, uint16_t version)
 {
-	return version && version <= (type == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS);
+	return version && version <= (type == XRAY_FDR ? XRAY_FDR_VERSION : XRAY_BASIC_VERSION);
 }
 
 static bool read_profile_header(struct xray *x)
 {
 	const uint8_t *p = xray_at(x, 0);
-	const uint64_t version = load64(p + 8, x->swap);
+	const uint64_t version = load64(p + XRAY_PROFILE_AT_VERSION, x->swap);
 
 	x->mode = XRAY_PROFILE;
-	x->timestamp = load64(p + 16, x->swap);
+	x->timestamp = load64(p + XRAY_PROFILE_AT_TIME, x->swap);
 	if (x->timestamp > INT64_MAX)
 		x->timestamp = INT64_MAX;
-	if (version != profile_version)
+	if (version != xray_profile_version)
 		diag_add(&x->t->diag, DIAG_WARN, "xray/unknown-version", x->file, 8, 0,
 			 "header: expected version 0x%llx of a profile, found 0x%llx: read as the "
 			 "former",
-			 (unsigned long long)profile_version, (unsigned long long)version);
+			 (unsigned long long)xray_profile_version, (unsigned long long)version);
 	x->t->version = arena_printf(&x->t->arena, "profile 0x%llx", (unsigned long long)version);
 	return x->t->version != NULL;
 }
 
-/* SPEC xray/raw-log: llvm-xray's `convert -f raw` writes basic records behind the header that it read */
+/*
+ * SPEC xray/raw-log: llvm-xray's `convert -f raw` writes basic records behind the header that it
+ * read
+ */
 static void correct_mode(struct xray *x)
 {
 	const uint16_t version = x->version;
@@ -83,7 +87,7 @@ static void correct_mode(struct xray *x)
 	if (x->mode != XRAY_FDR || !xray_have(x, XRAY_HEADER + XRAY_RECORD) ||
 	    xray_meta(x, xray_at(x, XRAY_HEADER)) >= 0)
 		return;
-	x->version = BASIC_VERSIONS;
+	x->version = XRAY_BASIC_VERSION;
 	if (!xray_basic_at(x, XRAY_HEADER)) {
 		x->version = version;
 		return;
@@ -101,11 +105,11 @@ static void read_numbers(struct xray *x)
 	const uint8_t *p = xray_at(x, 0);
 
 	x->swap = order_swaps(x->big);
-	x->version = load16(p, x->swap);
-	x->type = load16(p + 2, x->swap);
-	x->flags = load32(p + 4, x->swap);
-	x->hz = load64(p + 8, x->swap);
-	x->buffer_size = load64(p + 16, x->swap);
+	x->version = load16(p + XRAY_AT_VERSION, x->swap);
+	x->type = load16(p + XRAY_AT_TYPE, x->swap);
+	x->flags = load32(p + XRAY_AT_FLAGS, x->swap);
+	x->hz = load64(p + XRAY_AT_HZ, x->swap);
+	x->buffer_size = load64(p + XRAY_AT_BUFFER_SIZE, x->swap);
 }
 
 static enum spur_status read_header(struct xray *x, struct spur_error *err)
@@ -126,7 +130,7 @@ static enum spur_status read_header(struct xray *x, struct spur_error *err)
 	if (!version_known(x->type, x->version))
 		diag_add(&x->t->diag, DIAG_WARN, "xray/unknown-version", x->file, 0, 0,
 			 "header: expected version 1 to %d, found %u: read as the last of them",
-			 x->mode == XRAY_FDR ? FDR_VERSIONS : BASIC_VERSIONS, x->version);
+			 x->mode == XRAY_FDR ? XRAY_FDR_VERSION : XRAY_BASIC_VERSION, x->version);
 	x->t->version = arena_printf(&x->t->arena, "%s %u", x->mode == XRAY_FDR ? "FDR" : "basic",
 				     x->version);
 	return x->t->version ? SPUR_OK : err_nomem(err);
@@ -172,7 +176,8 @@ static uint64_t first_ticks(const struct xray *x)
 	const struct xray_run *run = x->list.items;
 
 	if (x->mode == XRAY_BASIC)
-		return x->list.count ? load64(xray_at(x, run->off) + 8, x->swap) : 0;
+		return x->list.count ? load64(xray_at(x, run->off) + XRAY_BASIC_AT_TICKS, x->swap)
+				     : 0;
 	return x->ref_tsc;
 }
 
@@ -219,8 +224,8 @@ static const char *writer(const struct xray *x)
 	if (x->mode == XRAY_PROFILE)
 		return "LLVM 7 or later";
 	if (x->mode == XRAY_FDR)
-		return x->version < FDR_VERSIONS ? fdr[x->version] : "LLVM 8 or later";
-	return x->version < BASIC_VERSIONS ? basic[x->version] : "LLVM 7 or later";
+		return x->version < XRAY_FDR_VERSION ? fdr[x->version] : "LLVM 8 or later";
+	return x->version < XRAY_BASIC_VERSION ? basic[x->version] : "LLVM 7 or later";
 }
 
 /* SPEC xray/flags: two bits; the others are junk in basic logs */
@@ -258,7 +263,7 @@ static bool open_parts(struct xray *x)
 {
 	bool ok = xray_names_open(x) && xray_fields_open(x);
 
-	if (ok && x->stored) {
+	if (ok && x->books) {
 		x->file_track = trace_add_track(
 			x->t, (struct spur_track){ .parent = SPUR_NONE,
 						   .name = trace_intern(x->t, x->file),
@@ -267,7 +272,8 @@ static bool open_parts(struct xray *x)
 						   .tid = -1,
 						   .cpu = -1 });
 		ok = x->file_track != SPUR_NONE;
-	} else if (ok) {
+	}
+	if (ok && !x->stored) {
 		source_need(x->src, UINT64_MAX);
 		ok = x->mode == XRAY_FDR     ? xray_scan_open(x)
 		     : x->mode == XRAY_BASIC ? xray_basic_open(x)
@@ -280,6 +286,27 @@ static bool open_parts(struct xray *x)
 		return false;
 	set_clock(x);
 	return true;
+}
+
+/*
+ * SPEC xray/origin: one for the whole log, of the header's byte order and frequency; a profile has
+ * no frequency.
+ */
+static bool add_origin(struct xray *x, struct spur_error *err)
+{
+	const struct spur_origin origin = {
+		.provider = SPUR_NONE,
+		.track = SPUR_NONE,
+		.byte_order = x->big ? 'b' : 'l',
+		.clock_shared = x->mode != XRAY_PROFILE,
+		.hz = x->hz,
+	};
+
+	x->t->streams[x->stream].origin = trace_add_origin(x->t, origin);
+	if (x->t->streams[x->stream].origin != SPUR_NONE)
+		return true;
+	err_nomem(err);
+	return false;
 }
 
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
@@ -299,10 +326,11 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	x->file = slash ? slash + 1 : t->path;
 	x->follow = t->options.follow;
 	x->stored = t->options.as_stored || x->follow;
+	x->books = x->stored || t->options.bookkeeping;
 	x->stream = trace_add_stream(t, x->file, src->eof ? src->size : 0);
 	if (x->stream == SPUR_NONE)
 		return err_nomem(err);
-	if (open_header(x, err) == SPUR_FAIL ||
+	if (open_header(x, err) == SPUR_FAIL || !add_origin(x, err) ||
 	    xray_maps_open(&x->maps, t->path, &t->options, &t->diag, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	return open_parts(x) ? SPUR_OK : err_nomem(err);
@@ -313,6 +341,8 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	struct xray *x = t->state;
 
 	b->count = 0;
+	if (x->books && !x->stored && !((struct xray_feed *)f->state)->thread)
+		return xray_file_next(x, f, b);
 	switch (x->mode) {
 	case XRAY_FDR:
 		return xray_fdr_next(x, f, b);
@@ -327,6 +357,7 @@ static void close_trace(struct spur_trace *t)
 {
 	struct xray *x = t->state;
 
+	xray_cursors_close(x);
 	xray_threads_close(x);
 	xray_names_close(x);
 	if (x->maps)
@@ -337,8 +368,8 @@ static void close_trace(struct spur_trace *t)
 /* --- the probe --- */
 
 /*
- * SPEC xray/probe: there is no magic number, and small numbers at the beginning are in many files. So the whole header
- * must make sense, or records must make up for what it lacks.
+ * SPEC xray/probe: there is no magic number, and small numbers at the beginning are in many files.
+ * So the whole header must make sense, or records must make up for what it lacks.
  */
 static bool hz_plausible(const struct xray *x)
 {
@@ -356,7 +387,8 @@ static int score_fdr(const struct xray *x)
 	const uint64_t first = XRAY_HEADER + (x->version > 1 ? XRAY_METADATA : 0);
 	const uint8_t *p = x->src->data;
 	const bool size = x->buffer_size >= SIZE_LEAST && x->buffer_size <= size_most;
-	const bool clean = !(x->flags & ~(x->big ? 3u << 30 : 3u)) && !load64(p + 24, x->swap);
+	const bool clean =
+		!(x->flags & ~(x->big ? 3u << 30 : 3u)) && !load64(p + XRAY_AT_RESERVED, x->swap);
 	const bool records = x->src->size > first && xray_head_at(x, first, x->src->size);
 	const bool extents = x->version == 1 || (x->src->size > XRAY_HEADER &&
 						 xray_meta(x, p + XRAY_HEADER) == META_EXTENTS);
@@ -377,8 +409,10 @@ static int score_basic(const struct xray *x)
 
 	/* SPEC xray/no-frequency */
 	if (!hz_plausible(x))
-		return !x->hz && run == BASIC_RUN && x->src->size > XRAY_HEADER + 16 &&
-				       load64(x->src->data + XRAY_HEADER + 8, x->swap) >= hz_least
+		return !x->hz && run == BASIC_RUN &&
+				       x->src->size > XRAY_HEADER + XRAY_BASIC_AT_TICKS + 8 &&
+				       load64(x->src->data + XRAY_HEADER + XRAY_BASIC_AT_TICKS,
+					      x->swap) >= hz_least
 			       ? SCORE_HEADER
 			       : 0;
 	if (run == BASIC_RUN)
@@ -409,6 +443,11 @@ static int probe(const struct probe *p)
 	return (x.type == XRAY_FDR ? score_fdr(&x) : score_basic(&x)) ? SCORE_ODD : 0;
 }
 
+static const uint8_t *raw(struct spur_trace *t, const struct spur_event *ev)
+{
+	return xray_raw(t->state, ev);
+}
+
 static bool has_module(const struct spur_trace *t, struct text word)
 {
 	const struct xray *x = t->state;
@@ -436,7 +475,10 @@ const struct spur_format spur_format_xray = {
 	.args = xray_args,
 	.stack = xray_stack,
 	.fields = xray_fields,
-	.raw = xray_raw,
+	.raw = raw,
+	.place = xray_place,
+	.ticks = xray_ticks,
+	.schema = xray_schema,
 	.has_module = has_module,
 	.close = close_trace,
 };

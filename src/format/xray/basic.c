@@ -1,14 +1,12 @@
 /*
- * Basic ("naive") mode: records of 32 bytes, written in chunks of one thread each. One cheap pass finds each thread's
- * runs of records; then every thread is a feed.
+ * Basic ("naive") mode: records of 32 bytes, written in chunks of one thread each. One cheap pass
+ * finds each thread's runs of records; then every thread is a feed.
  */
 #include "format/xray/reader.h"
 
 enum {
 	RUN = 3, /* records in a row that are taken for real */
 	LONG_RUN = 16, /* records by which places are compared */
-	TYPE_CALL = 0,
-	TYPE_ARGUMENT = 1,
 	COPY_RUNS = 64, /* of a thread, in which the original of a record is searched for */
 	BUFFER_RECORDS =
 		1024, /* of a thread that are not written yet, unless the user asked for more */
@@ -30,15 +28,16 @@ struct basic {
 static struct basic record_at(const struct xray *x, uint64_t off)
 {
 	const uint8_t *p = xray_at(x, off);
-	const bool argument = load16(p, x->swap) == TYPE_ARGUMENT;
-	const uint8_t *const thread = p + (argument ? 8 : 16);
+	const bool argument = load16(p, x->swap) == XRAY_BASIC_ARGUMENT;
+	const uint8_t *const thread =
+		p + (argument ? XRAY_BASIC_AT_ARGUMENT_TID : XRAY_BASIC_AT_TID);
 
 	return (struct basic){
-		.type = load16(p, x->swap),
-		.cpu = p[2],
-		.kind = p[3],
-		.id = load32(p + 4, x->swap),
-		.tsc = load64(p + (argument ? 16 : 8), x->swap),
+		.type = load16(p + XRAY_BASIC_AT_TYPE, x->swap),
+		.cpu = p[XRAY_BASIC_AT_CPU],
+		.kind = p[XRAY_BASIC_AT_KIND],
+		.id = load32(p + XRAY_BASIC_AT_FUNCTION, x->swap),
+		.tsc = load64(p + (argument ? XRAY_BASIC_AT_VALUE : XRAY_BASIC_AT_TICKS), x->swap),
 		.tid = (int32_t)load32(thread, x->swap),
 		.pid = x->version > 2 ? (int32_t)load32(thread + 4, x->swap) : XRAY_NO_THREAD,
 	};
@@ -49,7 +48,8 @@ static bool is_plausible(const struct xray *x, uint64_t off)
 	const struct basic r = record_at(x, off);
 
 	return r.id && r.tid > 0 && (x->version < 3 || r.pid >= 0) &&
-	       (r.type == TYPE_ARGUMENT || (r.type == TYPE_CALL && r.kind < CALL_KINDS && r.tsc));
+	       (r.type == XRAY_BASIC_ARGUMENT ||
+		(r.type == XRAY_BASIC_CALL && r.kind < CALL_KINDS && r.tsc));
 }
 
 uint32_t xray_basic_run(const struct xray *x, uint64_t off, uint32_t most)
@@ -77,8 +77,8 @@ static bool is_known(const struct xray *x, uint64_t off)
 }
 
 /*
- * SPEC xray/basic-resync: the next record where it should be, if it is of a known thread. Else, of 32 places, the one
- * from which on most records could stand in a row.
+ * SPEC xray/basic-resync: the next record where it should be, if it is of a known thread. Else, of
+ * 32 places, the one from which on most records could stand in a row.
  */
 static uint64_t find_run(const struct xray *x, uint64_t off)
 {
@@ -160,7 +160,10 @@ static bool add_record(struct xray *x, uint64_t off, uint32_t thread, bool follo
 
 /* --- copies of another process's records --- */
 
-/* Looks for a call that is equal to the one at `off` among the thread's last ones, whose ticks ascend. */
+/*
+ * Looks for a call that is equal to the one at `off` among the thread's last ones, whose ticks
+ * ascend.
+ */
 static struct xray_copy find_original(const struct xray *x, const struct xray_thread *th,
 				      uint64_t off)
 {
@@ -169,7 +172,7 @@ static struct xray_copy find_original(const struct xray *x, const struct xray_th
 	uint32_t lo = 0, hi;
 
 	for (int i = 0; copy.run != no_run && i < COPY_RUNS; i++) {
-		if (load64(xray_at(x, runs(x)[copy.run].off) + 8, x->swap) <= tsc)
+		if (load64(xray_at(x, runs(x)[copy.run].off) + XRAY_BASIC_AT_TICKS, x->swap) <= tsc)
 			break;
 		copy.run = runs(x)[copy.run].before;
 	}
@@ -180,7 +183,8 @@ static struct xray_copy find_original(const struct xray *x, const struct xray_th
 		const uint32_t mid = lo + (hi - lo) / 2;
 		const uint8_t *p = xray_at(x, runs(x)[copy.run].off + (uint64_t)mid * XRAY_RECORD);
 
-		if (load16(p, x->swap) == TYPE_CALL && load64(p + 8, x->swap) < tsc)
+		if (load16(p, x->swap) == XRAY_BASIC_CALL &&
+		    load64(p + XRAY_BASIC_AT_TICKS, x->swap) < tsc)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -190,8 +194,8 @@ static struct xray_copy find_original(const struct xray *x, const struct xray_th
 }
 
 /*
- * SPEC xray/forked-copy: the record repeats one of its thread. Parent and child write the parent's buffer of the moment
- * of the fork, both to the file that the parent had open.
+ * SPEC xray/forked-copy: the record repeats one of its thread. Parent and child write the parent's
+ * buffer of the moment of the fork, both to the file that the parent had open.
  */
 static bool is_copy(const struct xray *x, struct xray_thread *th, uint64_t off,
 		    const struct basic *r)
@@ -199,7 +203,7 @@ static bool is_copy(const struct xray *x, struct xray_thread *th, uint64_t off,
 	struct xray_copy *copy = &th->copy;
 	const struct xray_run *run;
 
-	if (copy->run == no_run && th->bytes && r->type == TYPE_CALL && r->tsc < copy->last)
+	if (copy->run == no_run && th->bytes && r->type == XRAY_BASIC_CALL && r->tsc < copy->last)
 		*copy = find_original(x, th, off);
 	if (copy->run == no_run)
 		return false;
@@ -218,8 +222,9 @@ static bool is_copy(const struct xray *x, struct xray_thread *th, uint64_t off,
 }
 
 /*
- * SPEC xray/forked-copy: where the parent had not opened a file yet, the child's begins with the parent's buffer: the
- * records of one thread of a process that has no others in the file. Returns how many.
+ * SPEC xray/forked-copy: where the parent had not opened a file yet, the child's begins with the
+ * parent's buffer: the records of one thread of a process that has no others in the file. Returns
+ * how many.
  */
 static uint64_t find_parent(const struct xray *x)
 {
@@ -262,11 +267,13 @@ bool xray_basic_open(struct xray *x)
 		last = r;
 		if (is_copy(x, x->threads[thread], off, &r)) {
 			first_copy = copies++ ? first_copy : off;
+			if (!xray_span_add(x, off, XRAY_RECORD, OWN_REPEATED))
+				return false;
 			continue;
 		}
 		if (!add_record(x, off, thread, same && off == behind))
 			return false;
-		if (r.type == TYPE_CALL)
+		if (r.type == XRAY_BASIC_CALL)
 			x->threads[thread]->copy.last = r.tsc;
 		behind = off + XRAY_RECORD;
 	}
@@ -274,6 +281,9 @@ bool xray_basic_open(struct xray *x)
 	if (parents) {
 		x->threads[0]->copied = true;
 		first_copy = XRAY_HEADER;
+		if (!xray_span_add(x, runs(x)[x->threads[0]->first].off, parents * XRAY_RECORD,
+				   OWN_REPEATED))
+			return false;
 	}
 	say_copies(x, first_copy, copies + parents);
 	return true;
@@ -330,8 +340,8 @@ static struct place place_of(const struct xray *x, uint64_t off)
 }
 
 /*
- * SPEC xray/basic-argument: belongs to the call before it in its thread, which is of the same function; a chunk of
- * another thread may come between.
+ * SPEC xray/basic-argument: belongs to the call before it in its thread, which is of the same
+ * function; a chunk of another thread may come between.
  */
 static uint32_t find_arguments(const struct xray *x, struct place *at, uint64_t *offs, uint32_t max)
 {
@@ -342,7 +352,7 @@ static uint32_t find_arguments(const struct xray *x, struct place *at, uint64_t 
 	while (count < max && place_next(x, &next)) {
 		const struct basic r = record_at(x, next.off);
 
-		if (r.type != TYPE_ARGUMENT || r.id != call.id || r.tid != call.tid ||
+		if (r.type != XRAY_BASIC_ARGUMENT || r.id != call.id || r.tid != call.tid ||
 		    r.pid != call.pid)
 			break;
 		if (offs)
@@ -356,7 +366,8 @@ static uint32_t find_arguments(const struct xray *x, struct place *at, uint64_t 
 /* A quick look: the next record is of the same run, and a call. */
 static bool is_call_next(const struct xray *x, const struct place *at)
 {
-	return at->left > 1 && load16(xray_at(x, at->off + XRAY_RECORD), x->swap) == TYPE_CALL;
+	return at->left > 1 &&
+	       load16(xray_at(x, at->off + XRAY_RECORD), x->swap) == XRAY_BASIC_CALL;
 }
 
 uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max)
@@ -384,7 +395,10 @@ static uint16_t keep_order(struct xray *x, struct feed *f, struct xray_thread *t
 	return SPUR_F_RETIMED | SPUR_F_BACK;
 }
 
-/* The row of the record at *at, which is moved to the last record that belongs to it. False: no memory. */
+/*
+ * The row of the record at *at, which is moved to the last record that belongs to it. False: no
+ * memory.
+ */
 static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, struct place *at,
 		       struct spur_event *row)
 {
@@ -394,13 +408,18 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	struct row_words words = { .len_track = row_pair(XRAY_RECORD, th->track),
 				   .stream_cat = row_pair(x->stream, 0) };
 	bool enter = r.kind == CALL_ENTER || r.kind == CALL_ENTER_ARGS;
+	struct place end = *at; /* its last argument */
 	uint32_t nargs;
 	uint16_t flags;
 
-	if (r.type == TYPE_ARGUMENT) {
-		diag_add(&f->diag, DIAG_DAMAGE, "xray/stray-argument", x->file, off, 0,
-			 "record: expected an argument behind its function's entry, found it "
-			 "elsewhere");
+	if (r.type == XRAY_BASIC_ARGUMENT) {
+		if (xf->args_left)
+			xf->args_left--;
+		else
+			diag_add(&f->diag, DIAG_DAMAGE, "xray/stray-argument", x->file, off, 0,
+				 "record: expected an argument behind its function's entry, found "
+				 "it "
+				 "elsewhere");
 		words.name_cls = own_words(x, OWN_META + META_ARGUMENT);
 		words.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU, 0);
 		row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), 0, off, words);
@@ -413,11 +432,17 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	th->call = r.kind;
 	/* What follows is not waited for where nothing says that it will come. */
 	enter = enter && (!x->follow || r.kind == CALL_ENTER_ARGS);
-	nargs = enter && !is_call_next(x, at) ? find_arguments(x, at, NULL, XRAY_MAX_ARGS) : 0;
+	nargs = enter && !is_call_next(x, at) ? find_arguments(x, &end, NULL, XRAY_MAX_ARGS) : 0;
 	row->nargs = (uint8_t)(nargs < UINT8_MAX ? nargs : UINT8_MAX);
 	/* Those that stand elsewhere are found again when they are asked for. */
-	if (at->off == off + (uint64_t)nargs * XRAY_RECORD)
+	if (end.off == off + (uint64_t)nargs * XRAY_RECORD) {
 		row->len += nargs * XRAY_RECORD;
+		*at = end;
+	} else if (x->books && !x->stored) {
+		xf->args_left = nargs;
+	} else {
+		*at = end;
+	}
 	return words.name_cls != 0;
 }
 

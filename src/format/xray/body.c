@@ -19,8 +19,8 @@ struct row_words xray_row_words(const struct fdr *r, uint32_t len)
 }
 
 /*
- * SPEC xray/time-back: rows of a feed are in order of time; one that would be older than the row before gets that row's
- * time and says so.
+ * SPEC xray/time-back: rows of a feed are in order of time; one that would be older than the row
+ * before gets that row's time and says so.
  */
 static uint64_t row_ticks(struct fdr *r, uint64_t tsc, uint64_t off, uint16_t *flags)
 {
@@ -60,11 +60,47 @@ static uint64_t class_words(const struct xray *x, uint32_t cls)
 	return row_pair(trace_class(x->t, cls)->name, cls);
 }
 
+/*
+ * SPEC xray/book-time: those before a thread's first row get its time. Walks the first records of
+ * the buffer. Returns 0 if they do not tell.
+ */
+static uint64_t first_ticks(const struct fdr *r)
+{
+	const struct xray_buffer *b = &r->xf->buffer;
+	uint64_t tsc = b->flags & BUFFER_NO_WALL ? 0 : xray_tsc_at(r->x, b->wall), off = b->off;
+	bool based = false;
+
+	for (; b->end - off >= XRAY_METADATA; off += XRAY_METADATA) {
+		const uint8_t *p = xray_at(r->x, off);
+		const int kind = xray_meta(r->x, p);
+
+		if (kind == META_NEW_CPU || kind == META_TSC_WRAP) {
+			tsc = load64(
+				p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
+				r->x->swap);
+			based = true;
+		} else if (kind == META_CUSTOM || kind == META_TYPED) {
+			const uint64_t own = load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+			const int32_t delta = (int32_t)own;
+
+			if (r->x->version < 5)
+				return based && own < tsc ? own : tsc;
+			return delta < 0 ? tsc + (uint64_t)(int64_t)delta : tsc;
+		} else if (kind != META_NEW_BUFFER && kind != META_WALL_TIME && kind != META_PID) {
+			break;
+		}
+	}
+	return tsc <= r->xf->tsc_end ? tsc : 0;
+}
+
 /* A NATIVE row at the time of the row before. */
 static void put_native(struct fdr *r, uint64_t off, enum xray_own what, uint32_t len)
 {
 	struct row_words words = xray_row_words(r, len);
-	const uint64_t high = r->th ? r->th->high : 0;
+	uint64_t high = r->th ? r->th->high : 0;
+
+	if (!high && !r->x->stored)
+		high = first_ticks(r);
 
 	words.name_cls = class_words(r->x, r->x->own[what]);
 	words.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, r->th ? r->th->cpu : SPUR_NO_CPU, 0);
@@ -102,6 +138,17 @@ void xray_take_header(struct fdr *r)
 	put_native(r, 0, OWN_HEADER, XRAY_HEADER);
 }
 
+void xray_take_span(struct fdr *r)
+{
+	struct xray_feed *xf = r->xf;
+	const uint64_t left = xf->span_end - xf->span_at;
+	const uint32_t len = left < XRAY_SPAN_MAX ? (uint32_t)left : XRAY_SPAN_MAX;
+
+	assert(xf->span_at < xf->span_end && r->b->count < r->b->cap);
+	put_native(r, xf->span_at, OWN_REPEATED, len);
+	xf->span_at += len;
+}
+
 /* --- damage --- */
 
 static void close_buffer(struct fdr *r)
@@ -117,7 +164,8 @@ static uint64_t nominal_size(const struct fdr *r)
 	const struct xray_buffer *b = &r->xf->buffer;
 
 	return b->flags & BUFFER_EXTENTS
-		       ? load64(xray_at(r->x, b->off - XRAY_METADATA) + 1, r->x->swap)
+		       ? load64(xray_at(r->x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA,
+				r->x->swap)
 		       : r->x->buffer_size;
 }
 
@@ -131,8 +179,9 @@ static void say_truncated(struct fdr *r)
 }
 
 /*
- * SPEC xray/typed-extents: the writers of versions 4 and 5 leave out 16 bytes for each typed event, wherever that cuts
- * the records off; of the last one `left` bytes are there. Returns false if that does not apply to the buffer.
+ * SPEC xray/typed-extents: the writers of versions 4 and 5 leave out 16 bytes for each typed event,
+ * wherever that cuts the records off; of the last one `left` bytes are there. Returns false if that
+ * does not apply to the buffer.
  */
 static bool say_typed(struct fdr *r, uint64_t left)
 {
@@ -178,7 +227,10 @@ static uint64_t body_end(const struct fdr *r)
 	return r->xf->buffer.end - r->xf->junk;
 }
 
-/* Bits of the function ids in the buffer's records so far. They have all been taken, so they need no checks. */
+/*
+ * Bits of the function ids in the buffer's records so far. They have all been taken, so they need
+ * no checks.
+ */
 static uint32_t seen_ids(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
@@ -193,15 +245,16 @@ static uint32_t seen_ids(struct fdr *r)
 			xf->ids |= xray_call_id(r->x, p);
 		off += kind < 0 ? XRAY_FUNCTION : XRAY_METADATA;
 		if (event && xf->payloads == PAYLOADS_INTACT)
-			off += load32(p + 1, r->x->swap);
+			off += load32(p + XRAY_META_AT_DATA, r->x->swap);
 	}
 	xf->ids_at = xf->pos;
 	return xf->ids;
 }
 
 /*
- * SPEC xray/resync: where records in a row could stand, with functions no larger than those seen. Of eight places the
- * one from which on most can; the one that keeps the records' alignment comes first.
+ * SPEC xray/resync: where records in a row could stand, with functions no larger than those seen.
+ * Of eight places the one from which on most can; the one that keeps the records' alignment comes
+ * first.
  */
 static uint64_t find_records(struct fdr *r)
 {
@@ -272,8 +325,11 @@ bool xray_open_buffer(struct fdr *r)
 		r->failed = true;
 		return false;
 	}
-	if (x->stored && (b->flags & BUFFER_EXTENTS))
+	xf->tsc_end = find_tsc_end(r);
+	if (x->books && (b->flags & BUFFER_EXTENTS))
 		put_native(r, b->off - XRAY_METADATA, OWN_META + META_EXTENTS, XRAY_METADATA);
+	xf->span_at = b->off;
+	xf->span_end = x->books && b->copied > b->off ? b->copied : b->off;
 	xf->pos = xf->ids_at = b->off;
 	xf->open = xf->head = xf->first = r->th != NULL;
 	xf->seen = 0;
@@ -283,7 +339,6 @@ bool xray_open_buffer(struct fdr *r)
 	if (!r->th)
 		return true;
 	xf->base_before = r->th->base;
-	xf->tsc_end = find_tsc_end(r);
 	/* SPEC xray/carry-over: in version 1 only a thread's first buffer has a NewCPUId record */
 	r->th->based = x->version == 1 && r->th->based;
 	return true;
@@ -323,7 +378,7 @@ static bool take_head(struct fdr *r, int kind)
 	if (!xf->head || (xf->seen & bit))
 		return false;
 	xf->seen |= bit;
-	if (r->x->stored)
+	if (r->x->books)
 		put_native(r, xf->pos, OWN_META + (enum xray_own)kind, XRAY_METADATA);
 	xf->pos += XRAY_METADATA;
 	return true;
@@ -356,8 +411,8 @@ static bool take_bad_head(struct fdr *r)
 }
 
 /*
- * SPEC xray/bad-ticks: far behind the thread's next buffer, or far before the last row: all that follows would get the
- * time of one row, as rows do not go back.
+ * SPEC xray/bad-ticks: far behind the thread's next buffer, or far before the last row: all that
+ * follows would get the time of one row, as rows do not go back.
  */
 static void set_base(struct fdr *r, uint64_t tsc)
 {
@@ -386,20 +441,22 @@ static void take_base(struct fdr *r, const uint8_t *p, int kind)
 
 	if (kind == META_NEW_CPU) {
 		/* SPEC xray/new-cpu */
-		th->cpu = load16(p + 1, r->x->swap);
-		set_base(r, load64(p + 3, r->x->swap));
+		th->cpu = load16(p + XRAY_META_AT_DATA, r->x->swap);
+		set_base(r, load64(p + XRAY_CPU_AT_TICKS, r->x->swap));
 		if (!(xf->seen & 1u << META_NEW_CPU))
 			xf->cpu_tsc = th->base;
 		xf->seen |= 1u << META_NEW_CPU;
 	} else {
 		/* SPEC xray/tsc-wrap */
-		set_base(r, load64(p + 1, r->x->swap));
+		set_base(r, load64(p + XRAY_META_AT_DATA, r->x->swap));
 	}
 	if (r->x->stored) {
 		rest = row_rest(SPUR_NATIVE, 0, th->cpu, 0);
 		put_row(r, th->base, 0,
 			class_words(r->x, r->x->own[OWN_META + (enum xray_own)kind]), rest,
 			XRAY_METADATA);
+	} else if (r->x->books) {
+		put_native(r, xf->pos, OWN_META + (enum xray_own)kind, XRAY_METADATA);
 	}
 	xf->pos += XRAY_METADATA;
 }
@@ -421,8 +478,8 @@ void xray_take_arguments(struct fdr *r, struct spur_event *row)
 }
 
 /*
- * SPEC xray/double-delta: writers of versions 2 and 3 give the first call of a buffer the ticks since the buffer before
- * though NewCPUId has just set them.
+ * SPEC xray/double-delta: writers of versions 2 and 3 give the first call of a buffer the ticks
+ * since the buffer before though NewCPUId has just set them.
  */
 static bool is_double(const struct fdr *r, uint32_t delta)
 {
@@ -435,7 +492,7 @@ static bool is_double(const struct fdr *r, uint32_t delta)
 /* Ticks of the function record at `p`. */
 static uint64_t call_ticks(const struct fdr *r, const uint8_t *p)
 {
-	const uint32_t delta = load32(p + 4, r->x->swap);
+	const uint32_t delta = load32(p + XRAY_FUNCTION_AT_DELTA, r->x->swap);
 
 	/* SPEC xray/ticks: deltas are unsigned and add up */
 	return r->th->base + (is_double(r, delta) ? 0 : delta);
@@ -460,12 +517,12 @@ static void take_call(struct fdr *r, const uint8_t *p)
 		r->failed = true;
 		return;
 	}
-	if (is_double(r, load32(p + 4, r->x->swap)))
+	if (is_double(r, load32(p + XRAY_FUNCTION_AT_DELTA, r->x->swap)))
 		diag_add(&r->f->diag, DIAG_WARN, "xray/double-delta", r->x->file, xf->pos, 0,
 			 "record: expected ticks since NewCPUId, found the %u since the thread's "
 			 "buffer before: "
 			 "counted once",
-			 load32(p + 4, r->x->swap));
+			 load32(p + XRAY_FUNCTION_AT_DELTA, r->x->swap));
 	th->base = call_ticks(r, p);
 	xf->first = false;
 	row = put_row(r, th->base, id, words, xray_call_rest(th, kind, th->cpu), XRAY_FUNCTION);
@@ -481,21 +538,15 @@ static void take_call(struct fdr *r, const uint8_t *p)
 static uint64_t event_ticks(struct fdr *r, const uint8_t *p)
 {
 	if (r->x->version < 5)
-		return load64(p + 5, r->x->swap);
-	r->th->base += (uint64_t)(int64_t)(int32_t)load32(p + 5, r->x->swap);
+		return load64(p + XRAY_EVENT_AT_TICKS, r->x->swap);
+	r->th->base += (uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, r->x->swap);
 	return r->th->base;
 }
 
-/* Offset of the type in a typed event's record. */
-static size_t type_at(const struct fdr *r)
-{
-	return r->x->version < 5 ? 13 : 9;
-}
-
 /*
- * The length of an event's record with its payload; 0: it does not fit.
- * SPEC xray/overwritten-payload: writers of versions 1 to 3 put the next record where the payload is, but count it in
- * the extents; the payload of a buffer's last event stays.
+ * The length of an event's record with its payload; 0: it does not fit. SPEC
+ * xray/overwritten-payload: writers of versions 1 to 3 put the next record where the payload is,
+ * but count it in the extents; the payload of a buffer's last event stays.
  */
 static uint64_t event_length(struct fdr *r, int32_t size)
 {
@@ -545,7 +596,7 @@ static void put_event(struct fdr *r, const uint8_t *p, uint64_t name_cls, uint32
 static void take_event(struct fdr *r, const uint8_t *p, int kind)
 {
 	struct xray_feed *xf = r->xf;
-	const int32_t size = (int32_t)load32(p + 1, r->x->swap);
+	const int32_t size = (int32_t)load32(p + XRAY_META_AT_DATA, r->x->swap);
 	uint32_t cls = r->x->own[OWN_META + META_CUSTOM];
 	uint64_t length;
 
@@ -560,7 +611,7 @@ static void take_event(struct fdr *r, const uint8_t *p, int kind)
 		return;
 	}
 	if (kind == META_TYPED)
-		cls = xray_typed_class(r->x, load16(p + type_at(r), r->x->swap));
+		cls = xray_typed_class(r->x, xray_event_type(r->x, p));
 	if (!cls) {
 		r->failed = true;
 		return;
@@ -573,9 +624,17 @@ static void take_event(struct fdr *r, const uint8_t *p, int kind)
 
 /* --- the rest --- */
 
+/* A cursor has a thread of its own (record.c), so threads are compared by their ids. */
+static bool is_of_thread(const struct fdr *r, struct xray_buffer *inner)
+{
+	const struct xray_thread *th = xray_head_thread(r->x, inner);
+
+	return th && th->pid == r->th->pid && th->tid == r->th->tid;
+}
+
 /*
- * A whole buffer inside another one, whose extents were wrong. Its records are read where they are the same thread's;
- * as stored they may be anybody's.
+ * A whole buffer inside another one, whose extents were wrong. Its records are read where they are
+ * the same thread's; as stored they may be anybody's.
  */
 static bool take_nested(struct fdr *r, int kind)
 {
@@ -589,8 +648,7 @@ static bool take_nested(struct fdr *r, int kind)
 	    !xray_head_at(r->x, inner.off, inner.end))
 		return false;
 	inner.flags |= xf->buffer.flags & BUFFER_CUT;
-	if (r->x->stored ? !xray_head_read(r->x, &inner)
-			 : xray_head_thread(r->x, &inner) != r->th) {
+	if (r->x->stored ? !xray_head_read(r->x, &inner) : !is_of_thread(r, &inner)) {
 		next = xray_head_find(r->x, inner.off + XRAY_METADATA, inner.end);
 		next = next == UINT64_MAX ? inner.end : next;
 		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-extents", r->x->file, xf->pos,
@@ -649,14 +707,16 @@ static void take_stray(struct fdr *r)
 	r->xf->pos += XRAY_METADATA;
 }
 
-/* SPEC xray/end-of-buffer: in version 1; what is behind it in the buffer is left from earlier use */
+/*
+ * SPEC xray/end-of-buffer: in version 1; what is behind it in the buffer is left from earlier use
+ */
 static void take_end(struct fdr *r)
 {
 	if (r->x->version > 1) {
 		take_unexpected(r, META_END_OF_BUFFER);
 		return;
 	}
-	if (r->x->stored)
+	if (r->x->books)
 		put_native(r, r->xf->pos, OWN_META + META_END_OF_BUFFER, XRAY_METADATA);
 	close_buffer(r);
 }

@@ -1,6 +1,6 @@
 /*
- * FDR mode: a thread's buffers, one after the other, to rows. Function records go through a short loop; everything else
- * through take_other(), one record at a time.
+ * FDR mode: a thread's buffers, one after the other, to rows. Function records go through a short
+ * loop; everything else through take_other(), one record at a time.
  */
 #include "format/xray/fdr.h"
 
@@ -48,10 +48,11 @@ static inline void call_store(char *row, int64_t ts, uint64_t off, pair fixed, u
 }
 
 /*
- * Function records that are complete, of functions met before, near in time: those in [off, end), for which the batch
- * has room. Ends at the first that is something else. `k` by value: what is written to rows could be it, for all that
- * the compiler knows. Every register counts here: kinds are kept doubled, as they stand in the record, and the id goes
- * out before it is known that there is a row.
+ * Function records that are complete, of functions met before, near in time: those in [off, end),
+ * for which the batch has room. Ends at the first that is something else. `k` by value: what is
+ * written to rows could be it, for all that the compiler knows. Every register counts here: kinds
+ * are kept doubled, as they stand in the record, and the id goes out before it is known that there
+ * is a row.
  */
 static inline __attribute__((always_inline)) struct run take_run(const struct fdr *r, uint64_t off,
 								 const uint64_t end,
@@ -127,8 +128,8 @@ static void take_calls(struct fdr *r)
 }
 
 /*
- * The short loop may run: no head, no first record with its fix, known time, not behind the last row.
- * Invariant: xf->pos is where a record begins, or buffer.end; nothing before it is unread.
+ * The short loop may run: no head, no first record with its fix, known time, not behind the last
+ * row. Invariant: xf->pos is where a record begins, or buffer.end; nothing before it is unread.
  */
 static bool is_plain(const struct fdr *r)
 {
@@ -183,7 +184,10 @@ static void forked_pop(struct xray_feed *xf, const struct spur_event *row)
 	xf->nforked = i ? i - 1 : 0;
 }
 
-/* SPEC xray/forked-log: takes the rows from `from` on back, and keeps the calls that they leave open */
+/*
+ * SPEC xray/forked-log: takes the rows from `from` on back, and keeps the calls that they leave
+ * open
+ */
 static void forget_rows(struct fdr *r, uint32_t from)
 {
 	for (uint32_t i = from; i < r->b->count && !r->failed; i++) {
@@ -210,8 +214,8 @@ static bool at_row(const struct fdr *r)
 }
 
 /*
- * SPEC xray/forked-log: the thread goes on where the fork was: calls that were open there begin again, at that time, so
- * that their ENDs close them and the time before is the other log's alone.
+ * SPEC xray/forked-log: the thread goes on where the fork was: calls that were open there begin
+ * again, at that time, so that their ENDs close them and the time before is the other log's alone.
  */
 static void give_forked(struct fdr *r)
 {
@@ -244,6 +248,10 @@ static void take_copied(struct fdr *r)
 static bool take_buffer(struct fdr *r)
 {
 	while (r->b->count < r->b->cap && r->xf->open && !r->failed) {
+		if (r->xf->span_at < r->xf->span_end) {
+			xray_take_span(r);
+			continue;
+		}
 		if (r->xf->pos < r->xf->buffer.copied) {
 			take_copied(r);
 			continue;

@@ -46,10 +46,8 @@ bool xray_fields_open(struct xray *x)
 	return true;
 }
 
-const uint8_t *xray_raw(struct spur_trace *t, const struct spur_event *ev)
+const uint8_t *xray_raw(const struct xray *x, const struct spur_event *ev)
 {
-	const struct xray *x = t->state;
-
 	return ev->off <= x->src->size && ev->len <= x->src->size - ev->off ? xray_at(x, ev->off)
 									    : NULL;
 }
@@ -123,7 +121,9 @@ static void put_arguments(const struct xray *x, const struct spur_event *ev, str
 	if (x->mode == XRAY_FDR) {
 		for (uint32_t i = 0, off = XRAY_FUNCTION; off + XRAY_METADATA <= ev->len;
 		     i++, off += XRAY_METADATA)
-			put_argument(x, args, i, load64(xray_at(x, ev->off + off) + 1, x->swap));
+			put_argument(
+				x, args, i,
+				load64(xray_at(x, ev->off + off) + XRAY_META_AT_DATA, x->swap));
 		return;
 	}
 	if (ev->nargs == UINT8_MAX) {
@@ -132,14 +132,14 @@ static void put_arguments(const struct xray *x, const struct spur_event *ev, str
 	}
 	count = at ? xray_basic_arguments(x, ev->off, at, max) : 0;
 	for (uint32_t i = 0; i < count; i++)
-		put_argument(x, args, i, load64(xray_at(x, at[i]) + 16, x->swap));
+		put_argument(x, args, i, load64(xray_at(x, at[i]) + XRAY_BASIC_AT_VALUE, x->swap));
 }
 
 /* --- profiling mode --- */
 
 static uint32_t stack_size(const struct spur_event *ev)
 {
-	return (ev->len - 20) / 4;
+	return (ev->len - XRAY_STACK_TAIL) / 4;
 }
 
 /* The i-th function from the leaf on: its row's name and class. */
@@ -199,16 +199,11 @@ static void sample_args(struct xray *x, const struct spur_event *ev, struct spur
 
 /* --- events --- */
 
-static uint32_t event_type(const struct xray *x, const uint8_t *p)
-{
-	return load16(p + (x->version < 5 ? 13 : 9), x->swap);
-}
-
 static void put_payload(const struct xray *x, const uint8_t *p, uint32_t len,
 			struct spur_args *args)
 {
 	/* A size without bytes: they were overwritten. */
-	if (len > XRAY_METADATA || !load32(p + 1, x->swap))
+	if (len > XRAY_METADATA || !load32(p + XRAY_META_AT_DATA, x->swap))
 		put_data(x, args, NAME_DATA, p + XRAY_METADATA, len - XRAY_METADATA, true);
 }
 
@@ -217,7 +212,7 @@ static void event_args(const struct xray *x, const struct spur_event *ev, struct
 	const uint8_t *p = xray_at(x, ev->off);
 
 	if (xray_meta(x, p) == META_TYPED)
-		put_u64(x, args, NAME_TYPE, event_type(x, p));
+		put_u64(x, args, NAME_TYPE, xray_event_type(x, p));
 	put_payload(x, p, ev->len, args);
 }
 
@@ -226,7 +221,7 @@ enum spur_status xray_args(struct spur_trace *t, const struct spur_event *ev,
 {
 	struct xray *x = t->state;
 
-	if (!ev->nargs || !xray_raw(t, ev))
+	if (!ev->nargs || !xray_raw(x, ev))
 		return SPUR_OK;
 	if (ev->kind == SPUR_BEGIN)
 		put_arguments(x, ev, args);
@@ -244,20 +239,21 @@ static void header_fields(const struct xray *x, struct spur_args *args)
 	const uint8_t *p = xray_at(x, 0);
 
 	if (x->mode == XRAY_PROFILE) {
-		args_u64(args, x->names[NAME_VERSION], load64(p + 8, x->swap), SPUR_SHOW_HEX);
-		put_u64(x, args, NAME_TIMESTAMP, load64(p + 16, x->swap));
-		put_u64(x, args, NAME_PID, load64(p + 24, x->swap));
+		args_u64(args, x->names[NAME_VERSION], load64(p + XRAY_PROFILE_AT_VERSION, x->swap),
+			 SPUR_SHOW_HEX);
+		put_u64(x, args, NAME_TIMESTAMP, load64(p + XRAY_PROFILE_AT_TIME, x->swap));
+		put_u64(x, args, NAME_PID, load64(p + XRAY_PROFILE_AT_PID, x->swap));
 		return;
 	}
-	put_u64(x, args, NAME_VERSION, load16(p, x->swap));
-	put_u64(x, args, NAME_TYPE, load16(p + 2, x->swap));
+	put_u64(x, args, NAME_VERSION, load16(p + XRAY_AT_VERSION, x->swap));
+	put_u64(x, args, NAME_TYPE, load16(p + XRAY_AT_TYPE, x->swap));
 	args_u64(args, x->names[NAME_FLAGS], x->flags, SPUR_SHOW_HEX);
 	put_u64(x, args, NAME_FREQUENCY, x->hz);
 	if (x->mode == XRAY_FDR)
 		put_u64(x, args, NAME_BUFFER_SIZE, x->buffer_size);
 	else
-		put_data(x, args, NAME_RESERVED, p + 16, 8, false);
-	put_data(x, args, NAME_RESERVED, p + 24, 8, false);
+		put_data(x, args, NAME_RESERVED, p + XRAY_AT_BUFFER_SIZE, 8, false);
+	put_data(x, args, NAME_RESERVED, p + XRAY_AT_RESERVED, 8, false);
 }
 
 static void call_fields(const struct xray *x, const struct spur_event *ev, const uint8_t *p,
@@ -265,22 +261,22 @@ static void call_fields(const struct xray *x, const struct spur_event *ev, const
 {
 	put_kind(x, args, xray_call_kind(x, p));
 	put_u64(x, args, NAME_FUNCTION, xray_call_id(x, p));
-	put_u64(x, args, NAME_DELTA, load32(p + 4, x->swap));
+	put_u64(x, args, NAME_DELTA, load32(p + XRAY_FUNCTION_AT_DELTA, x->swap));
 	put_arguments(x, ev, args);
 }
 
 static void event_fields(const struct xray *x, const uint8_t *p, uint32_t len,
 			 struct spur_args *args)
 {
-	put_i64(x, args, NAME_SIZE, (int32_t)load32(p + 1, x->swap));
+	put_i64(x, args, NAME_SIZE, (int32_t)load32(p + XRAY_META_AT_DATA, x->swap));
 	if (x->version > 4)
-		put_i64(x, args, NAME_DELTA, (int32_t)load32(p + 5, x->swap));
+		put_i64(x, args, NAME_DELTA, (int32_t)load32(p + XRAY_EVENT_AT_TICKS, x->swap));
 	else
-		put_u64(x, args, NAME_TSC, load64(p + 5, x->swap));
+		put_u64(x, args, NAME_TSC, load64(p + XRAY_EVENT_AT_TICKS, x->swap));
 	if (xray_meta(x, p) == META_TYPED)
-		put_u64(x, args, NAME_TYPE, event_type(x, p));
+		put_u64(x, args, NAME_TYPE, xray_event_type(x, p));
 	else if (x->version == 4)
-		put_u64(x, args, NAME_CPU, load16(p + 13, x->swap));
+		put_u64(x, args, NAME_CPU, load16(p + XRAY_CUSTOM_AT_CPU, x->swap));
 	put_payload(x, p, len, args);
 }
 
@@ -289,29 +285,31 @@ static void meta_fields(const struct xray *x, const uint8_t *p, uint32_t len, in
 {
 	switch (kind) {
 	case META_NEW_BUFFER:
-		put_i64(x, args, NAME_TID, (int32_t)load32(p + 1, x->swap));
+		put_i64(x, args, NAME_TID, (int32_t)load32(p + XRAY_META_AT_DATA, x->swap));
 		break;
 	case META_END_OF_BUFFER:
 		break;
 	case META_NEW_CPU:
-		put_u64(x, args, NAME_CPU, load16(p + 1, x->swap));
-		put_u64(x, args, NAME_TSC, load64(p + 3, x->swap));
+		put_u64(x, args, NAME_CPU, load16(p + XRAY_META_AT_DATA, x->swap));
+		put_u64(x, args, NAME_TSC, load64(p + XRAY_CPU_AT_TICKS, x->swap));
 		break;
 	case META_TSC_WRAP:
-		put_u64(x, args, NAME_TSC, load64(p + 1, x->swap));
+		put_u64(x, args, NAME_TSC, load64(p + XRAY_META_AT_DATA, x->swap));
 		break;
 	case META_WALL_TIME:
-		put_i64(x, args, NAME_SECONDS, (int64_t)load64(p + 1, x->swap));
-		put_i64(x, args, NAME_MICROSECONDS, (int32_t)load32(p + 9, x->swap));
+		put_i64(x, args, NAME_SECONDS, (int64_t)load64(p + XRAY_META_AT_DATA, x->swap));
+		put_i64(x, args, NAME_MICROSECONDS,
+			(int32_t)load32(p + XRAY_WALL_AT_MICROSECONDS, x->swap));
 		break;
 	case META_ARGUMENT:
-		args_u64(args, x->names[NAME_VALUE], load64(p + 1, x->swap), SPUR_SHOW_AUTO);
+		args_u64(args, x->names[NAME_VALUE], load64(p + XRAY_META_AT_DATA, x->swap),
+			 SPUR_SHOW_AUTO);
 		break;
 	case META_EXTENTS:
-		put_u64(x, args, NAME_SIZE, load64(p + 1, x->swap));
+		put_u64(x, args, NAME_SIZE, load64(p + XRAY_META_AT_DATA, x->swap));
 		break;
 	case META_PID:
-		put_i64(x, args, NAME_PID, (int32_t)load32(p + 1, x->swap));
+		put_i64(x, args, NAME_PID, (int32_t)load32(p + XRAY_META_AT_DATA, x->swap));
 		break;
 	default:
 		put_u64(x, args, NAME_KIND, (uint64_t)kind);
@@ -322,18 +320,20 @@ static void meta_fields(const struct xray *x, const uint8_t *p, uint32_t len, in
 static void basic_fields(const struct xray *x, const struct spur_event *ev, const uint8_t *p,
 			 struct spur_args *args)
 {
-	const bool argument = load16(p, x->swap) != 0;
-	const uint8_t *const thread = p + (argument ? 8 : 16);
+	const bool argument = load16(p, x->swap) != XRAY_BASIC_CALL;
+	const uint8_t *const thread =
+		p + (argument ? XRAY_BASIC_AT_ARGUMENT_TID : XRAY_BASIC_AT_TID);
 
 	if (!argument) {
-		put_u64(x, args, NAME_CPU, p[2]);
-		put_kind(x, args, p[3]);
+		put_u64(x, args, NAME_CPU, p[XRAY_BASIC_AT_CPU]);
+		put_kind(x, args, p[XRAY_BASIC_AT_KIND]);
 	}
-	put_i64(x, args, NAME_FUNCTION, (int32_t)load32(p + 4, x->swap));
+	put_i64(x, args, NAME_FUNCTION, (int32_t)load32(p + XRAY_BASIC_AT_FUNCTION, x->swap));
 	if (argument)
-		args_u64(args, x->names[NAME_VALUE], load64(p + 16, x->swap), SPUR_SHOW_AUTO);
+		args_u64(args, x->names[NAME_VALUE], load64(p + XRAY_BASIC_AT_VALUE, x->swap),
+			 SPUR_SHOW_AUTO);
 	else
-		put_u64(x, args, NAME_TSC, load64(p + 8, x->swap));
+		put_u64(x, args, NAME_TSC, load64(p + XRAY_BASIC_AT_TICKS, x->swap));
 	put_u64(x, args, NAME_TID, load32(thread, x->swap));
 	if (x->version > 2)
 		put_u64(x, args, NAME_PID, load32(thread + 4, x->swap));
@@ -356,21 +356,23 @@ static void fdr_fields(const struct xray *x, const struct spur_event *ev, const 
 
 static void block_fields(const struct xray *x, const uint8_t *p, struct spur_args *args)
 {
-	put_u64(x, args, NAME_SIZE, load32(p, x->swap));
-	put_u64(x, args, NAME_NUMBER, load32(p + 4, x->swap));
-	put_u64(x, args, NAME_TID, load64(p + 8, x->swap));
+	put_u64(x, args, NAME_SIZE, load32(p + XRAY_BLOCK_AT_SIZE, x->swap));
+	put_u64(x, args, NAME_NUMBER, load32(p + XRAY_BLOCK_AT_NUMBER, x->swap));
+	put_u64(x, args, NAME_TID, load64(p + XRAY_BLOCK_AT_TID, x->swap));
 }
 
 enum spur_status xray_fields(struct spur_trace *t, const struct spur_event *ev,
 			     struct spur_args *args)
 {
 	struct xray *x = t->state;
-	const uint8_t *p = xray_raw(t, ev);
+	const uint8_t *p = xray_raw(x, ev);
 
 	if (!p)
 		return SPUR_OK;
 	if (ev->cls == x->own[OWN_HEADER])
 		header_fields(x, args);
+	else if (ev->cls == x->own[OWN_REPEATED])
+		return SPUR_OK;
 	else if (x->mode == XRAY_FDR)
 		fdr_fields(x, ev, p, args);
 	else if (x->mode == XRAY_BASIC)

@@ -1,6 +1,6 @@
 /*
- * One instrumentation map: what kind of file it is, its sleds, and its functions with names and lines. The kinds are
- * read in map_elf.c, map_macho.c and map_yaml.c.
+ * One instrumentation map: what kind of file it is, its sleds, and its functions with names and
+ * lines. The kinds are read in map_elf.c, map_macho.c and map_yaml.c.
  */
 #include "format/xray/map.h"
 
@@ -60,7 +60,10 @@ static int by_number(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Puts the elements of an array (NULL: there is none) into the order of the places. False: no memory. */
+/*
+ * Puts the elements of an array (NULL: there is none) into the order of the places. False: no
+ * memory.
+ */
 static bool permute(void *array, size_t size, const struct place *order, size_t n)
 {
 	char *copy = array ? mem_array(n, size) : NULL;

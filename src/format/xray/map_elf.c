@@ -1,7 +1,8 @@
 /*
- * The instrumentation map of ELF files: programs, libraries, and relocatable files, whose functions are in sections
- * that have no addresses yet. Not read: maps of files without section headers, relative relocations in packed tables
- * of other kinds than DT_RELR (which leaves the addresses in place).
+ * The instrumentation map of ELF files: programs, libraries, and relocatable files, whose functions
+ * are in sections that have no addresses yet. Not read: maps of files without section headers,
+ * relative relocations in packed tables of other kinds than DT_RELR (which leaves the addresses in
+ * place).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -149,8 +150,8 @@ static bool reloc_symbol(struct elf_map *e, GElf_Word table, uint32_t symbol, st
 }
 
 /*
- * A relocation that subtracts a place in the map: a word is less by that than the address, not by its own place. One
- * that names no place in the map subtracts the word's.
+ * A relocation that subtracts a place in the map: a word is less by that than the address, not by
+ * its own place. One that names no place in the map subtracts the word's.
  */
 static bool reloc_subtract(struct elf_map *e, const struct reloc *r, GElf_Word table,
 			   struct map_part *p)
@@ -165,8 +166,8 @@ static bool reloc_subtract(struct elf_map *e, const struct reloc *r, GElf_Word t
 }
 
 /*
- * SPEC xray-names/relocations: a relocation of a word with a symbol gives symbol + addend, one without the addend;
- * whether the word is relative or not, that is the address.
+ * SPEC xray-names/relocations: a relocation of a word with a symbol gives symbol + addend, one
+ * without the addend; whether the word is relative or not, that is the address.
  */
 static bool reloc_apply(struct elf_map *e, const struct reloc *r, GElf_Word table,
 			struct map_part *p)
@@ -268,7 +269,10 @@ static bool take_symbol(struct elf_map *e, const GElf_Sym *sym, const struct elf
 			  GELF_ST_BIND(sym->st_info) == STB_LOCAL ? 't' : 'T', name, strlen(name));
 }
 
-/* SPEC xray-names/relocatable: an address is a section and an offset in it. Of several names the global one is last. */
+/*
+ * SPEC xray-names/relocatable: an address is a section and an offset in it. Of several names the
+ * global one is last.
+ */
 static bool take_symbols(struct elf_map *e)
 {
 	GElf_Shdr sh;
@@ -384,7 +388,10 @@ enum spur_status map_read_elf(struct xray_map *m, struct spur_error *err)
 
 /* ---- looking for maps ---- */
 
-/* Has the file what only programs have: an interpreter, or the flag of static position-independent ones? */
+/*
+ * Has the file what only programs have: an interpreter, or the flag of static position-independent
+ * ones?
+ */
 static bool is_program(const struct elf_file *f)
 {
 	GElf_Shdr sh;

@@ -1,6 +1,6 @@
 /*
- * Entries of an instrumentation map, and its index, from the bytes of their sections: what ELF and Mach-O have in
- * common. Relocations are applied by the readers, as fixes.
+ * Entries of an instrumentation map, and its index, from the bytes of their sections: what ELF and
+ * Mach-O have in common. Relocations are applied by the readers, as fixes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +97,10 @@ void map_number(struct xray_map *m)
 	uint32_t id = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
-		/* SPEC xray-names/number: functions count from 1, a new one begins where the address changes */
+		/*
+		 * SPEC xray-names/number: functions count from 1, a new one begins where the
+		 * address changes
+		 */
 		if (!i || m->sleds[i].function != m->sleds[i - 1].function ||
 		    (m->sections && m->sections[i] != m->sections[i - 1]))
 			id++;
@@ -144,7 +147,10 @@ static bool index_fits(const struct xray_map *m, const struct map_part *entries,
 
 		if (!index_range(m, entries, index, i * step, counted, &first, &n))
 			return false;
-		/* Invariant: `named` sleds have an id, so all of this takes no more steps than there are sleds. */
+		/*
+		 * Invariant: `named` sleds have an id, so all of this takes no more steps than
+		 * there are sleds.
+		 */
 		for (size_t k = first; k < first + n; k++) {
 			if (ids[k])
 				return false;
@@ -158,7 +164,10 @@ static bool index_fits(const struct xray_map *m, const struct map_part *entries,
 enum spur_status map_take_index(struct xray_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err)
 {
-	/* SPEC xray-names/index: a begin relative to its field and a count, in older files begin and end */
+	/*
+	 * SPEC xray-names/index: a begin relative to its field and a count, in older files begin
+	 * and end
+	 */
 	for (int counted = 1; counted >= 0; counted--) {
 		uint32_t *ids = mem_array(m->count, sizeof(*ids));
 		bool fits;

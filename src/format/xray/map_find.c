@@ -1,7 +1,7 @@
 /*
- * Finding the program of a trace by the files beside it, and the instrumented libraries of a program with their
- * objects, in the order in which glibc runs constructors. Looks at regular files only, in the trace's and the
- * program's own directory and in those that are given.
+ * Finding the program of a trace by the files beside it, and the instrumented libraries of a
+ * program with their objects, in the order in which glibc runs constructors. Looks at regular files
+ * only, in the trace's and the program's own directory and in those that are given.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +163,10 @@ static const char *choose(const struct candidates *c, const char *trace, struct 
 {
 	const struct list *l = c->programs.count ? &c->programs : &c->libraries;
 
-	/* SPEC xray-names/beside: a program counts more than a library; several of one kind are none */
+	/*
+	 * SPEC xray-names/beside: a program counts more than a library; several of one kind are
+	 * none
+	 */
 	if (l->count == 1)
 		return c->programs.count ? c->program : c->library;
 	if (l->count)
@@ -270,7 +273,10 @@ static const char *try_file(struct arena *a, struct text dir, struct text name)
 	return n > 0 && map_is_elf(head, (size_t)n) ? path : NULL;
 }
 
-/* The library's file: beside the program, else in the given directories. NULL: nowhere, or no memory. */
+/*
+ * The library's file: beside the program, else in the given directories. NULL: nowhere, or no
+ * memory.
+ */
 static const char *find_file(const struct libraries *l, struct text name)
 {
 	const char *path = try_file(l->arena, dir_name(text_of(l->program)), name);
@@ -341,8 +347,9 @@ static bool read_libraries(struct libraries *l)
 }
 
 /*
- * Appends library `start` behind all that it needs, in the order of their ends in a search through the depth. The path
- * through which it was come to is kept in `stack`, which has room for every library once.
+ * Appends library `start` behind all that it needs, in the order of their ends in a search through
+ * the depth. The path through which it was come to is kept in `stack`, which has room for every
+ * library once.
  */
 static void visit(struct libraries *l, uint32_t start, uint32_t *stack, uint32_t *order, size_t *n)
 {
@@ -369,8 +376,8 @@ static void visit(struct libraries *l, uint32_t start, uint32_t *stack, uint32_t
 }
 
 /*
- * SPEC xray-names/constructors: objects are numbered as constructors run: a library after those that it needs, and of
- * independent ones the last that the loader met first.
+ * SPEC xray-names/constructors: objects are numbered as constructors run: a library after those
+ * that it needs, and of independent ones the last that the loader met first.
  */
 static void number_objects(struct libraries *l, uint32_t *stack, const char *paths[XRAY_OBJECTS],
 			   size_t *count)

@@ -1,7 +1,7 @@
 /*
- * The instrumentation map of little-endian Mach-O files of 64 bit, alone or the first x86-64 or arm64 one of a
- * universal file, with the names of their symbol table. Not read: lines (they are in another file), chained fix-ups of
- * maps before version 2.
+ * The instrumentation map of little-endian Mach-O files of 64 bit, alone or the first x86-64 or
+ * arm64 one of a universal file, with the names of their symbol table. Not read: lines (they are in
+ * another file), chained fix-ups of maps before version 2.
  */
 #include <string.h>
 
@@ -237,8 +237,8 @@ static uint64_t symbol_value(const struct macho *o, uint32_t number)
 }
 
 /*
- * SPEC xray-names/macho-object: in a relocatable file the words lack the values of the symbols that their relocations
- * name; sections' addresses are in them already.
+ * SPEC xray-names/macho-object: in a relocatable file the words lack the values of the symbols that
+ * their relocations name; sections' addresses are in them already.
  */
 static bool take_relocations(const struct macho *o, struct map_part *p, uint32_t off, uint32_t n)
 {
@@ -278,8 +278,9 @@ static bool end_sections(const struct macho *o)
 }
 
 /*
- * SPEC xray-names/macho-symbols: symbols of code sections; the underscore in front of C's names does not belong to
- * them. Of two at one address the one with an underscore counts: the other is the assembler's.
+ * SPEC xray-names/macho-symbols: symbols of code sections; the underscore in front of C's names
+ * does not belong to them. Of two at one address the one with an underscore counts: the other is
+ * the assembler's.
  */
 static bool take_symbols(const struct macho *o, bool underscore)
 {

@@ -21,7 +21,7 @@ struct xray_map {
 		*names; /* YAML: of the sleds, in the arena, NULL where there is none; else NULL */
 	size_t names_cap;
 	uint32_t *
-		sections; /* relocatable ELF: those of the functions; else NULL: one space of addresses */
+		sections; /* relocatable ELF: the functions'; else NULL: one address space */
 	size_t sections_cap;
 	uint32_t *functions; /* the first sled of each function, ascending by number */
 	size_t nfunctions, functions_cap;
@@ -31,7 +31,7 @@ struct xray_map {
 	struct symtab symbols; /* addresses by map_key() */
 	uint64_t base; /* those of symbols are less by this */
 	uint64_t
-		low; /* bits that no function's address has: PowerPC's local entries are no functions */
+		low; /* bits that are 0 in all functions' addresses: see PowerPC's local entries */
 	bool has_dwarf; /* it is worth to look for lines */
 	bool lines_tried;
 	struct dwarf_lines *lines;
@@ -42,7 +42,7 @@ enum map_fix_how {
 	MAP_FIX_NONE,
 	MAP_FIX_MORE, /* is added to what the word's other relocation gives */
 	MAP_FIX_ADD, /* is added to what is there */
-	MAP_FIX_ADDRESS, /* added to what is there it is an address, even where the word is relative */
+	MAP_FIX_ADDRESS, /* the sum is an address, even where the word is relative */
 	MAP_FIX_SET, /* it is the address, whatever is there */
 };
 
@@ -70,7 +70,10 @@ enum spur_status map_take_entries(struct xray_map *m, const struct map_part *p,
 				  struct spur_error *err);
 /* Gives the sleds their numbers by counting. */
 void map_number(struct xray_map *m);
-/* Checks the numbers against the index of the one part that the map has; where both differ the index is right. */
+/*
+ * Checks the numbers against the index of the one part that the map has; where both differ the
+ * index is right.
+ */
 enum spur_status map_take_index(struct xray_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err);
 
@@ -88,7 +91,9 @@ static inline uint64_t map_key(const struct xray_map *m, uint64_t address, uint3
 	return (address & ~m->low) - m->base;
 }
 
-/* Readers of one kind of file: sleds, numbers, symbols. SPUR_FAIL: m is to be closed all the same. */
+/*
+ * Readers of one kind of file: sleds, numbers, symbols. SPUR_FAIL: m is to be closed all the same.
+ */
 enum spur_status map_read_elf(struct xray_map *m, struct spur_error *err);
 enum spur_status map_read_macho(struct xray_map *m, const struct source *s, struct spur_error *err);
 enum spur_status map_read_yaml(struct xray_map *m, const struct source *s, struct spur_error *err);
@@ -111,17 +116,21 @@ struct map_needs {
 	size_t count, cap;
 	bool registers; /* it has a map, and tells XRay's runtime of it when it is loaded */
 };
-/* SPUR_END: no ELF file. SPUR_FAIL: no memory. `n->arena` is set by the caller, who frees the array. */
+/*
+ * SPUR_END: no ELF file. SPUR_FAIL: no memory. `n->arena` is set by the caller, who frees the
+ * array.
+ */
 enum spur_status map_elf_needs(const char *path, struct map_needs *n);
 
 /*
- * The program of the trace at `trace_path`, by the files beside it; NULL where there is none, or no way to tell, which
- * is said in `diag`, or no memory. In the arena.
+ * The program of the trace at `trace_path`, by the files beside it; NULL where there is none, or no
+ * way to tell, which is said in `diag`, or no memory. In the arena.
  */
 const char *map_find_program(struct arena *a, const char *trace_path, struct diag_log *diag);
 /*
- * The instrumented libraries of a program, found beside it or in `dirs`, by object: paths[1] .. paths[count - 1], in
- * the arena. count is 1 where there are none or their objects cannot be told, which is said. False: no memory.
+ * The instrumented libraries of a program, found beside it or in `dirs`, by object: paths[1] ..
+ * paths[count - 1], in the arena. count is 1 where there are none or their objects cannot be told,
+ * which is said. False: no memory.
  */
 bool map_find_libraries(struct arena *a, const char *program, const char *dirs,
 			const char *paths[XRAY_OBJECTS], size_t *count, struct diag_log *diag);

@@ -1,6 +1,7 @@
 /*
- * llvm-xray's map in YAML: a list of flow mappings, one a sled (`llvm-xray extract`, `spur symbols --yaml`). Only the
- * first document. An entry that is no such mapping is passed over and counted; aliases are none.
+ * llvm-xray's map in YAML: a list of flow mappings, one a sled (`llvm-xray extract`, `spur symbols
+ * --yaml`). Only the first document. An entry that is no such mapping is passed over and counted;
+ * aliases are none.
  */
 #include <string.h>
 #include <yaml.h>
@@ -130,7 +131,10 @@ static void take_value(struct yaml_map *y, struct text t)
 		y->found |= 1u << y->key;
 }
 
-/* A node inside an entry: a key, or the value of the one before. `text` is NULL where it is no scalar. */
+/*
+ * A node inside an entry: a key, or the value of the one before. `text` is NULL where it is no
+ * scalar.
+ */
 static void take_node(struct yaml_map *y, const struct text *text)
 {
 	if (!y->has_key) {

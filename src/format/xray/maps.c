@@ -1,4 +1,7 @@
-/* All maps of one trace: the binaries that are given or found, by object; whether they fit the trace. */
+/*
+ * All maps of one trace: the binaries that are given or found, by object; whether they fit the
+ * trace.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

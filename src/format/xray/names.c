@@ -1,6 +1,6 @@
 /*
- * From a function id to its event class, made when the id is first met: name, module, source line by the
- * instrumentation map. The table of pages is shared by all feeds and read without a lock.
+ * From a function id to its event class, made when the id is first met: name, module, source line
+ * by the instrumentation map. The table of pages is shared by all feeds and read without a lock.
  */
 #include <stdio.h>
 
@@ -10,9 +10,8 @@
 enum {
 	MAX_PAGES = 1 << 10, /* 128 MiB */
 	PAGES = 1 << (XRAY_ID_BITS - XRAY_PAGE_BITS),
-	MAX_UNKNOWN =
-		1
-		<< 20, /* functions without a name; the others share one class, so that damage cannot eat memory */
+	/* Functions without a name; others share one class, so that damage cannot exhaust memory. */
+	MAX_UNKNOWN = 1 << 20,
 	TYPES = 256, /* in a page of typed events */
 };
 
@@ -31,6 +30,7 @@ static const char *const own_names[OWN_CLASSES] = {
 	[OWN_HEADER] = "file header",
 	[OWN_BLOCK] = "profile block",
 	[OWN_OTHERS] = "fn#others",
+	[OWN_REPEATED] = "repeated records",
 };
 
 /* SPEC xray/function-id: 28 bits, in basic and profiling mode 32 */
@@ -101,7 +101,10 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 	return trace_add_class_locked(x->t, &c);
 }
 
-/* The slot of an id, in a page that is made where it is missing; NULL: no memory, or too many pages. */
+/*
+ * The slot of an id, in a page that is made where it is missing; NULL: no memory, or too many
+ * pages.
+ */
 static uint64_t *find_slot(struct xray *x, uint32_t id)
 {
 	const uint32_t high = id >> XRAY_ID_BITS;

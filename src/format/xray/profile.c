@@ -1,20 +1,19 @@
 /*
- * Profiling mode: for each thread the call stacks that were seen, with how often and for how many ticks. A stack is a
- * SAMPLE row. The file has one time, that of its writing.
+ * Profiling mode: for each thread the call stacks that were seen, with how often and for how many
+ * ticks. A stack is a SAMPLE row. The file has one time, that of its writing.
  *
- * Rows have the ticks of a function itself, the file those of its calls with all that they called. To tell the former,
- * each block is read twice; memory is taken for the call paths of one block.
+ * Rows have the ticks of a function itself, the file those of its calls with all that they called.
+ * To tell the former, each block is read twice; memory is taken for the call paths of one block.
  */
 #include "format/xray/reader.h"
 
 enum {
-	STACK_NUMBERS = 16, /* bytes behind the 0 that ends a stack: calls and ticks */
 	MAX_NODES = 1 << 28,
 };
 
 static int64_t header_pid(const struct xray *x)
 {
-	return (int64_t)load64(xray_at(x, 24), x->swap);
+	return (int64_t)load64(xray_at(x, XRAY_PROFILE_AT_PID), x->swap);
 }
 
 /* SPEC xray/profile-block: size with this header, number, thread */
@@ -43,8 +42,8 @@ static bool next_block(struct xray *x, uint64_t *at, struct diag_log *diag, stru
 		b->end = x->src->size;
 		b->flags = size < XRAY_BLOCK ? 0 : BUFFER_CUT;
 	}
-	b->thread =
-		xray_thread_get(x, header_pid(x), (int64_t)load64(xray_at(x, off + 8), x->swap));
+	b->thread = xray_thread_get(x, header_pid(x),
+				    (int64_t)load64(xray_at(x, off + XRAY_BLOCK_AT_TID), x->swap));
 	*at = b->end;
 	return b->thread != SPUR_NONE;
 }
@@ -61,8 +60,7 @@ bool xray_profile_open(struct xray *x)
 			return false;
 		*item = b;
 	}
-	xray_sort_buffers(x);
-	return true;
+	return xray_sort_buffers(x);
 }
 
 uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end)
@@ -71,7 +69,7 @@ uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end)
 
 	while (end - at >= 4 && load32(xray_at(x, at), x->swap))
 		at += 4;
-	return end - at >= 4 + STACK_NUMBERS ? at + 4 + STACK_NUMBERS - off : 0;
+	return end - at >= XRAY_STACK_TAIL ? at + XRAY_STACK_TAIL - off : 0;
 }
 
 static void put_native(const struct xray *x, uint64_t off, enum xray_own what, uint32_t len,
@@ -131,8 +129,8 @@ struct xray_tree {
 };
 
 /*
- * The node of the `n` functions at `p`, the root last. Returns SPUR_NONE if it is not there and `add` is false, or if
- * out of memory.
+ * The node of the `n` functions at `p`, the root last. Returns SPUR_NONE if it is not there and
+ * `add` is false, or if out of memory.
  */
 static uint32_t tree_node(const struct xray *x, struct xray_tree *tree, const uint8_t *p, size_t n,
 			  bool add)
@@ -168,7 +166,7 @@ void xray_profile_close(struct xray_feed *xf)
 /* Functions of a stack of that many bytes. */
 static size_t stack_calls(uint64_t len)
 {
-	return len < 4 + STACK_NUMBERS ? 0 : (size_t)(len - 4 - STACK_NUMBERS) / 4;
+	return len < XRAY_STACK_TAIL ? 0 : (size_t)(len - XRAY_STACK_TAIL) / 4;
 }
 
 /* Notes a stack's ticks as those of a callee of its caller. Returns false if out of memory. */
@@ -209,9 +207,10 @@ static bool tree_open(const struct xray *x, struct xray_feed *xf)
 }
 
 /*
- * SPEC xray/profile-ticks: those of a call path are of its calls as a whole, so what its callees have is subtracted.
- * SPEC xray/negative-ticks: where an exception leaves functions the writer subtracts from each the ticks of all that
- * it left before: such ticks are wrong, and may be negative.
+ * SPEC xray/profile-ticks: those of a call path are of its calls as a whole, so what its callees
+ * have is subtracted. SPEC xray/negative-ticks: where an exception leaves functions the writer
+ * subtracts from each the ticks of all that it left before: such ticks are wrong, and may be
+ * negative.
  */
 static void set_self(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
 		     struct spur_event *row)
@@ -245,7 +244,7 @@ static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *dia
 	struct row_words words = { .stream_cat = row_pair(x->stream, 0),
 				   .rest = row_rest(SPUR_SAMPLE, 0, SPUR_NO_CPU, 0) };
 
-	*any = len > 4 + STACK_NUMBERS && len <= UINT32_MAX;
+	*any = len > XRAY_STACK_TAIL && len <= UINT32_MAX;
 	if (!*any) {
 		take_bad(x, xf, diag, len);
 		return true;
@@ -270,6 +269,9 @@ static bool open_block(struct xray *x, struct feed *f, struct batch *b)
 		if (xf->next == xf->last)
 			return false;
 		xf->buffer = list[xf->next++];
+		if (x->books)
+			put_native(x, xf->buffer.off - XRAY_BLOCK, OWN_BLOCK, XRAY_BLOCK,
+				   xf->thread->track, &b->rows[b->count++]);
 	} else {
 		if (!xf->scan.started) {
 			xf->scan = (struct xray_scan){ .at = XRAY_PROFILE_HEADER, .started = true };

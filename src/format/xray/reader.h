@@ -1,4 +1,6 @@
-/* What the parts of the XRay reader share. Included by src/format/xray.c and src/format/xray/ only. */
+/*
+ * What the parts of the XRay reader share. Included by src/format/xray.c and src/format/xray/ only.
+ */
 #ifndef SPUR_FORMAT_XRAY_READER_H
 #define SPUR_FORMAT_XRAY_READER_H
 
@@ -7,39 +9,15 @@
 #include "base/source.h"
 #include "format/xray/map.h"
 #include "format/xray/ticks.h"
+#include "format/xray/wire.h"
 #include "model/trace.h"
 
 enum xray_mode { XRAY_BASIC, XRAY_FDR, XRAY_PROFILE };
 
-/* Kinds of metadata records. */
-enum xray_meta {
-	META_NEW_BUFFER,
-	META_END_OF_BUFFER,
-	META_NEW_CPU,
-	META_TSC_WRAP,
-	META_WALL_TIME,
-	META_CUSTOM,
-	META_ARGUMENT,
-	META_EXTENTS,
-	META_TYPED,
-	META_PID,
-	META_KINDS
-};
-
-/* Kinds of function records. */
-enum xray_call { CALL_ENTER, CALL_EXIT, CALL_TAIL_EXIT, CALL_ENTER_ARGS, CALL_KINDS };
-
 enum {
-	XRAY_HEADER = 32,
-	XRAY_FUNCTION = 8,
-	XRAY_METADATA = 16,
-	XRAY_RECORD = 32, /* of basic mode */
-	XRAY_PROFILE_HEADER = 32,
-	XRAY_BLOCK = 16, /* header of a block in profiling mode */
 	XRAY_MAX_ARGS = 1 << 16, /* of one call; more are strays */
 	XRAY_NO_THREAD = -1,
 	XRAY_RUN = 4, /* records in a row that are taken for real */
-	XRAY_ID_BITS = 28, /* of a function in FDR mode; others have 32 */
 	XRAY_PAGE_LISTS = 1 << (32 - XRAY_ID_BITS),
 	XRAY_PAGE_BITS = 14,
 	XRAY_PAGE = 1 << XRAY_PAGE_BITS, /* functions in a page of the table */
@@ -52,6 +30,7 @@ enum xray_own {
 	OWN_HEADER,
 	OWN_BLOCK,
 	OWN_OTHERS, /* functions past the limit */
+	OWN_REPEATED, /* records that are left out, since others are the same */
 	OWN_CLASSES
 };
 
@@ -112,6 +91,12 @@ struct xray_run {
 	uint32_t next, before; /* runs of the same thread; UINT32_MAX: none */
 };
 
+/* Bytes of the file that are a bookkeeping row of no thread. */
+struct xray_span {
+	uint64_t off, len;
+	uint32_t what; /* enum xray_own */
+};
+
 /* Array in scratch memory. */
 struct xray_list {
 	void *items;
@@ -161,8 +146,11 @@ struct xray_held {
 
 enum { XRAY_HELD = 16 };
 
+enum { XRAY_SPAN_MAX = 1 << 30 }; /* bytes of a row; more are several rows */
+
 struct xray_feed {
-	struct xray_thread *thread; /* as stored: of the current buffer */
+	struct xray_thread
+		*thread; /* as stored: of the current buffer; NULL: see xray_file_next() */
 	size_t next, last; /* in the list of buffers; basic: next is the current run */
 	struct xray_scan scan; /* as stored */
 	struct xray_buffer buffer;
@@ -171,7 +159,7 @@ struct xray_feed {
 	bool head; /* still among its first records */
 	bool first; /* no function record yet */
 	bool ended;
-	uint8_t seen; /* bits of enum xray_meta: records of the head (Pid in place of CallArgument) */
+	uint8_t seen; /* bits of enum xray_meta: records of the head (Pid: that of CallArgument) */
 	uint8_t payloads; /* enum xray_payloads */
 	uint32_t typed; /* typed events in it */
 	uint32_t ids; /* all bits of function ids before ids_at */
@@ -181,11 +169,15 @@ struct xray_feed {
 	uint64_t cpu_tsc; /* of its first NewCPUId */
 	uint64_t tsc_end; /* later ticks than any in it */
 	uint64_t run_left; /* basic: records of the run */
+	uint32_t
+		args_left; /* basic: records behind it that are arguments, each a bookkeeping row */
+	int64_t file_time; /* of the rows of the file itself */
+	uint64_t span_at, span_end; /* bytes that are still to become rows, as OWN_REPEATED */
 	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
 	/*
-	 * SPEC xray/forked-log: calls that were open where the records ended that another log has; each is a BEGIN row
-	 * that is still to be given, outermost first
+	 * SPEC xray/forked-log: calls that were open where the records ended that another log has;
+	 * each is a BEGIN row that is still to be given, outermost first
 	 */
 	struct spur_event *forked;
 	size_t nforked, forked_cap, forked_given;
@@ -201,6 +193,7 @@ struct xray {
 	enum xray_mode mode;
 	bool big, swap; /* the file is big endian; it is not of the machine's order */
 	bool stored; /* rows as they stand in the file */
+	bool books; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
 	bool wrapped; /* FDR: the oldest buffers are overwritten */
 	bool follow; /* which is still being written */
 	uint16_t version, type;
@@ -215,9 +208,14 @@ struct xray {
 	size_t nthreads, threads_cap;
 	struct map64 by_key, by_pid; /* thread's pid and tid -> 1 + index; pid -> 1 + track */
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
+	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
+	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
 	struct xray_feed **feeds;
 	size_t nfeeds, feeds_cap;
-	/* SPEC xray/forked-log: records left out of FDR buffers, where the first is, and the log that has them */
+	/*
+	 * SPEC xray/forked-log: records left out of FDR buffers, where the first is, and the log
+	 * that has them
+	 */
 	uint64_t copied, copied_off;
 	const char *copied_from;
 	bool ref_known; /* one moment on both clocks */
@@ -225,8 +223,8 @@ struct xray {
 	int64_t ref_wall;
 
 	/*
-	 * Functions: pages of words as rows have them (name and class), 0: not met yet. Read without a lock, written
-	 * under t->lock.
+	 * Functions: pages of words as rows have them (name and class), 0: not met yet. Read
+	 * without a lock, written under t->lock.
 	 */
 	/* By an id's highest four bits, then the next; but for the first: NULL if not met yet. */
 	uint64_t **pages[XRAY_PAGE_LISTS];
@@ -271,6 +269,12 @@ static inline uint32_t xray_call_id(const struct xray *x, const uint8_t *p)
 	return x->big ? w & 0x0fffffff : w >> 4;
 }
 
+/* The type of a typed event's record. */
+static inline uint16_t xray_event_type(const struct xray *x, const uint8_t *p)
+{
+	return load16(p + (x->version < 5 ? XRAY_TYPED_AT_TYPE : XRAY_TYPED_AT_TYPE_5), x->swap);
+}
+
 /* --- functions (names.c) --- */
 
 bool xray_names_open(struct xray *x);
@@ -307,11 +311,22 @@ uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid);
 /* Its track, made where it has none; call while opening or under t->lock. */
 bool xray_thread_track(struct xray *x, struct xray_thread *th);
-/* Sorts the list of buffers by thread and time, and tells each thread its part. */
-void xray_sort_buffers(struct xray *x);
+/*
+ * Sorts the list of buffers by thread and time, and tells each thread its part. Returns false if
+ * out of memory.
+ */
+bool xray_sort_buffers(struct xray *x);
 /* One feed for all, or one for each thread. */
 bool xray_add_feeds(struct xray *x);
 void xray_threads_close(struct xray *x);
+
+/*
+ * Notes bytes in which no thread's row is, for a row in the feed of the file itself, if rows of
+ * bookkeeping records were asked for. While opening. Returns false if out of memory.
+ */
+bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_own what);
+/* Rows of the file itself: its header and the spans. */
+enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* What ended reading early, if anything; and what a file without a single record wants to tell. */
 void xray_say_source(const struct xray *x, struct diag_log *diag);
@@ -335,8 +350,8 @@ struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b
 uint64_t xray_tsc_at(const struct xray *x, int64_t wall);
 
 /*
- * How many records in a row could stand at `off`, with function ids that have no more bits than `ids`: `most` at most,
- * and `most` too where they end exactly at `end`.
+ * How many records in a row could stand at `off`, with function ids that have no more bits than
+ * `ids`: `most` at most, and `most` too where they end exactly at `end`.
  */
 uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
 		  uint32_t most);
@@ -353,14 +368,17 @@ enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b);
 /* --- basic and profiling mode --- */
 
 /*
- * How many records of basic mode in a row could stand at `off`: `most` at most, and `most` too where they end with the
- * file.
+ * How many records of basic mode in a row could stand at `off`: `most` at most, and `most` too
+ * where they end with the file.
  */
 uint32_t xray_basic_run(const struct xray *x, uint64_t off, uint32_t most);
 /* Records of basic mode could stand there, three in a row or as many as are left. */
 bool xray_basic_at(const struct xray *x, uint64_t off);
 bool xray_basic_open(struct xray *x); /* finds each thread's records */
-/* The argument records that follow the call at `off`, up to `max`: their offsets to `at`. Returns how many. */
+/*
+ * The argument records that follow the call at `off`, up to `max`: their offsets to `at`. Returns
+ * how many.
+ */
 uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max);
 enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b);
 bool xray_profile_open(struct xray *x);
@@ -389,6 +407,19 @@ enum spur_status xray_args(struct spur_trace *t, const struct spur_event *ev,
 size_t xray_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls, size_t cap);
 enum spur_status xray_fields(struct spur_trace *t, const struct spur_event *ev,
 			     struct spur_args *args);
-const uint8_t *xray_raw(struct spur_trace *t, const struct spur_event *ev);
+/* The record's bytes; NULL: it is not in the file. */
+const uint8_t *xray_raw(const struct xray *x, const struct spur_event *ev);
+
+/* --- records (record.c); see struct spur_format --- */
+
+void xray_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+/*
+ * Function records have the ticks since the record before: their ticks are found by reading the
+ * thread's buffer again, quickly where calls come in the order of rows. As stored they are known
+ * for clocks of 1 GHz or less.
+ */
+bool xray_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
+const struct spur_schema *xray_schema(struct spur_trace *t, const struct event_class *cls);
+void xray_cursors_close(struct xray *x);
 
 #endif

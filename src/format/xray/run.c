@@ -1,7 +1,7 @@
 /*
- * Several logs of one run: the files of a directory that are called as the runtime calls its logs. Finds them, checks
- * that they belong together, and leaves out what a forked process repeats of its parent's. Each log is read as a trace
- * of its own; flow/join.h makes one of them.
+ * Several logs of one run: the files of a directory that are called as the runtime calls its logs.
+ * Finds them, checks that they belong together, and leaves out what a forked process repeats of its
+ * parent's. Each log is read as a trace of its own; flow/join.h makes one of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,8 +109,8 @@ static size_t program_len(const char *name)
 }
 
 /*
- * SPEC xray/run: logs of one run are of one program and, by their headers, of one kind, byte order and frequency.
- * Returns what differs, or NULL.
+ * SPEC xray/run: logs of one run are of one program and, by their headers, of one kind, byte order
+ * and frequency. Returns what differs, or NULL.
  */
 static const char *find_difference(const struct log *a, const struct log *b)
 {
@@ -198,7 +198,10 @@ static uint64_t buffer_key(const struct xray *x, const struct xray_buffer *b)
 	       (uint64_t)b->wall;
 }
 
-/* How many records at the beginning of two buffers are equal, and where the first other one of `q` is. */
+/*
+ * How many records at the beginning of two buffers are equal, and where the first other one of `q`
+ * is.
+ */
 static uint64_t count_equal(const struct xray *x, const struct xray_buffer *p, const struct xray *y,
 			    const struct xray_buffer *q, uint64_t *end)
 {
@@ -240,9 +243,9 @@ static void rename_process(struct xray *x, const struct xray_buffer *b)
 }
 
 /*
- * SPEC xray/forked-log: a buffer that an earlier log has too, by thread and first moments, was copied by a fork: the
- * records that both have are left out of the later one. Of several earlier logs the one with most of them counts.
- * Returns true if the buffer has records of its own.
+ * SPEC xray/forked-log: a buffer that an earlier log has too, by thread and first moments, was
+ * copied by a fork: the records that both have are left out of the later one. Of several earlier
+ * logs the one with most of them counts. Returns true if the buffer has records of its own.
  */
 static bool leave_out(const struct places *places, uint32_t first, struct xray *y,
 		      struct xray_buffer *q)
@@ -281,8 +284,8 @@ static void say_copied(struct xray *y)
 }
 
 /*
- * SPEC xray/run-clock: a log has one moment on two clocks, its ticks and the monotonic clock. In logs of one run they
- * differ by the same.
+ * SPEC xray/run-clock: a log has one moment on two clocks, its ticks and the monotonic clock. In
+ * logs of one run they differ by the same.
  */
 static void check_clock(const struct xray *x, const struct xray *y)
 {
@@ -321,8 +324,8 @@ static bool relate_thread(struct places *places, const struct part *part)
 }
 
 /*
- * The logs of a thread, the one with most of it first: a process has a copy of all threads of its parent, but only the
- * one that called fork() goes on in it.
+ * The logs of a thread, the one with most of it first: a process has a copy of all threads of its
+ * parent, but only the one that called fork() goes on in it.
  */
 static int part_order(const void *a, const void *b)
 {
@@ -352,11 +355,9 @@ static struct part *list_parts(struct spur_trace *const *logs, size_t count, siz
 			const struct xray_thread *th = x->threads[k];
 			const uint64_t ids = (uint64_t)th->pid << 32 | (uint32_t)th->tid;
 
-			parts[n++] = (struct part){ .key = ids,
-						    .bytes = th->bytes,
-						    .x = x,
-						    .log = i,
-						    .thread = th };
+			parts[n++] = (struct part){
+				.key = ids, .bytes = th->bytes, .x = x, .log = i, .thread = th
+			};
 		}
 	}
 	if (n)

@@ -1,7 +1,8 @@
 /*
- * FDR mode: where the buffers are. Hops from one to the next by BufferExtents (version 2 and later) or by the header's
- * buffer size (version 1) and reads only their first records, unless something does not fit: then the next place where
- * a NewBuffer and a WallTime record follow each other is looked for.
+ * FDR mode: where the buffers are. Hops from one to the next by BufferExtents (version 2 and later)
+ * or by the header's buffer size (version 1) and reads only their first records, unless something
+ * does not fit: then the next place where a NewBuffer and a WallTime record follow each other is
+ * looked for.
  */
 #include "format/xray/reader.h"
 
@@ -22,9 +23,9 @@ static int meta_at(const struct xray *x, uint64_t off)
 /* SPEC xray/wall-time: seconds and microseconds */
 static bool wall_read(const struct xray *x, uint64_t off, int64_t *wall)
 {
-	const uint8_t *p = xray_at(x, off) + 1;
-	const int64_t seconds = (int64_t)load64(p, x->swap);
-	const int32_t micro = (int32_t)load32(p + 8, x->swap);
+	const uint8_t *p = xray_at(x, off);
+	const int64_t seconds = (int64_t)load64(p + XRAY_META_AT_DATA, x->swap);
+	const int32_t micro = (int32_t)load32(p + XRAY_WALL_AT_MICROSECONDS, x->swap);
 
 	if (seconds < 0 || seconds >= max_seconds || micro < 0 || micro >= MICRO)
 		return false;
@@ -37,7 +38,7 @@ bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end)
 	int64_t wall;
 
 	return end - off >= 2 * XRAY_METADATA && meta_at(x, off) == META_NEW_BUFFER &&
-	       (int32_t)load32(xray_at(x, off) + 1, x->swap) > 0 &&
+	       (int32_t)load32(xray_at(x, off) + XRAY_META_AT_DATA, x->swap) > 0 &&
 	       meta_at(x, off + XRAY_METADATA) == META_WALL_TIME &&
 	       wall_read(x, off + XRAY_METADATA, &wall);
 }
@@ -100,7 +101,7 @@ uint64_t xray_record_size(const struct xray *x, uint64_t off, uint64_t end, uint
 	case META_TYPED:
 		if (kind == META_TYPED && x->version < 3)
 			return 0;
-		size = (int32_t)load32(p + 1, x->swap);
+		size = (int32_t)load32(p + XRAY_META_AT_DATA, x->swap);
 		return size >= 0 && (uint64_t)size <= left - XRAY_METADATA
 			       ? XRAY_METADATA + (uint64_t)size
 			       : 0;
@@ -130,7 +131,10 @@ uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids
 
 /* --- heads --- */
 
-/* SPEC xray/pid: version 1 has none, in version 2 it is the thread's own number, later a record tells */
+/*
+ * SPEC xray/pid: version 1 has none, in version 2 it is the thread's own number, later a record
+ * tells
+ */
 static int64_t default_pid(const struct xray *x, int64_t tid)
 {
 	return x->version == 2 ? tid : XRAY_NO_THREAD;
@@ -145,19 +149,19 @@ static void head_parse(const struct xray *x, struct xray_buffer *b, int64_t *pid
 	b->flags |= BUFFER_NO_TSC | BUFFER_NO_WALL;
 	for (int i = 0; i < HEAD_RECORDS && b->end - off >= XRAY_METADATA;
 	     i++, off += XRAY_METADATA) {
-		const uint8_t *p = xray_at(x, off) + 1;
-		const int kind = xray_meta(x, p - 1);
+		const uint8_t *p = xray_at(x, off);
+		const int kind = xray_meta(x, p);
 
 		if (kind == META_NEW_BUFFER && *tid == XRAY_NO_THREAD)
-			*tid = (int32_t)load32(p, x->swap);
+			*tid = (int32_t)load32(p + XRAY_META_AT_DATA, x->swap);
 		else if (kind == META_WALL_TIME && wall_read(x, off, &b->wall))
 			b->flags &= ~(uint32_t)BUFFER_NO_WALL;
 		else if (kind == META_PID && x->version > 2)
-			*pid = (int32_t)load32(p, x->swap);
+			*pid = (int32_t)load32(p + XRAY_META_AT_DATA, x->swap);
 		if (kind != META_NEW_CPU)
 			continue;
 		/* SPEC xray/new-cpu: u16 CPU, u64 ticks */
-		b->tsc = load64(p + 2, x->swap);
+		b->tsc = load64(p + XRAY_CPU_AT_TICKS, x->swap);
 		b->flags &= ~(uint32_t)BUFFER_NO_TSC;
 		break;
 	}
@@ -229,7 +233,10 @@ static void end_at(const struct xray *x, struct xray_buffer *b, uint64_t end)
 	b->flags |= BUFFER_CUT;
 }
 
-/* SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other; a wrong one is found out */
+/*
+ * SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other; a wrong one is
+ * found out
+ */
 static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)
 {
 	const uint64_t body = b->off + 2 * XRAY_METADATA, size = x->buffer_size;
@@ -250,7 +257,10 @@ static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct 
 	return b->end;
 }
 
-/* A BufferExtents record or the end of the file stands there, or so little that it makes no difference. */
+/*
+ * A BufferExtents record or the end of the file stands there, or so little that it makes no
+ * difference.
+ */
 static bool fits_end(const struct xray *x, uint64_t off)
 {
 	if (off == nowhere || !xray_have(x, off))
@@ -258,7 +268,10 @@ static bool fits_end(const struct xray *x, uint64_t off)
 	return xray_have(x, off + XRAY_METADATA) ? meta_at(x, off) == META_EXTENTS : true;
 }
 
-/* Where the record ends that reaches `target` or passes it, counted from the buffer's first; 0: not all are records. */
+/*
+ * Where the record ends that reaches `target` or passes it, counted from the buffer's first; 0: not
+ * all are records.
+ */
 static uint64_t walk_past(const struct xray *x, uint64_t off, uint64_t target)
 {
 	uint64_t size = xray_head_at(x, off, nowhere) ? XRAY_METADATA : 0;
@@ -273,8 +286,8 @@ static uint64_t walk_past(const struct xray *x, uint64_t off, uint64_t target)
 }
 
 /*
- * Its extents end a buffer too early: inside a record, or more records follow. `found`: where the next buffer is, or
- * nowhere.
+ * Its extents end a buffer too early: inside a record, or more records follow. `found`: where the
+ * next buffer is, or nowhere.
  */
 static bool goes_on(const struct xray *x, uint64_t off, uint64_t target, uint64_t found)
 {
@@ -290,7 +303,8 @@ static bool goes_on(const struct xray *x, uint64_t off, uint64_t target, uint64_
 /* SPEC xray/extents: they are the distance to the next buffer */
 static uint64_t hop_by_extents(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)
 {
-	const uint64_t size = load64(xray_at(x, b->off - XRAY_METADATA) + 1, x->swap);
+	const uint64_t size =
+		load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap);
 	const uint64_t target = size > INT64_MAX - b->off ? nowhere : b->off + size;
 	const bool reached = target != nowhere && xray_have(x, target);
 	/* Of input that is still being written nobody knows when the next buffer comes. */
@@ -326,7 +340,7 @@ static bool extents_at(const struct xray *x, uint64_t off)
 
 	if (meta_at(x, off) != META_EXTENTS)
 		return false;
-	size = load64(xray_at(x, off) + 1, x->swap);
+	size = load64(xray_at(x, off) + XRAY_META_AT_DATA, x->swap);
 	return xray_head_at(x, body, nowhere) || !xray_have(x, body + 2 * XRAY_METADATA) ||
 	       (size <= INT64_MAX - body && fits_end(x, body + size));
 }
@@ -389,6 +403,17 @@ bool xray_scan_next(struct xray *x, struct xray_scan *s, struct diag_log *diag,
 	return false;
 }
 
+/* A buffer without records, for rows of the file itself. Returns false if out of memory. */
+static bool add_empty(struct xray *x, const struct xray_buffer *b)
+{
+	if ((b->flags & BUFFER_EXTENTS) &&
+	    !xray_span_add(x, b->off - XRAY_METADATA, XRAY_METADATA, OWN_META + META_EXTENTS))
+		return false;
+	/* Where the file ends inside, the bytes are counted as lost. */
+	return (b->flags & BUFFER_CUT) || b->end == b->off ||
+	       xray_span_add(x, b->off, b->end - b->off, OWN_UNKNOWN);
+}
+
 bool xray_scan_open(struct xray *x)
 {
 	struct xray_scan scan = { .at = XRAY_HEADER };
@@ -396,8 +421,11 @@ bool xray_scan_open(struct xray *x)
 
 	x->list.size = sizeof(b);
 	while (xray_scan_next(x, &scan, &x->t->diag, &b)) {
-		if (b.thread == SPUR_NONE)
+		if (b.thread == SPUR_NONE) {
+			if (!add_empty(x, &b))
+				return false;
 			continue;
+		}
 		item = xray_list_add(&x->list);
 		if (!item)
 			return false;
@@ -407,8 +435,7 @@ bool xray_scan_open(struct xray *x)
 	for (size_t i = 0; i < x->list.count; i++)
 		if (item[i].flags & BUFFER_NO_WALL)
 			item[i].wall = item[i].flags & BUFFER_NO_TSC ? 0 : wall_at(x, item[i].tsc);
-	xray_sort_buffers(x);
-	return true;
+	return xray_sort_buffers(x);
 }
 
 /* --- overwritten payloads --- */
@@ -439,14 +466,16 @@ static struct walk walk_records(const struct xray *x, const struct xray_buffer *
 			return w;
 		}
 		if (kind < 0) {
-			base += load32(p + 4, x->swap);
+			base += load32(p + XRAY_FUNCTION_AT_DELTA, x->swap);
 			w.back |= base < event;
 			event = 0;
 			w.max_id = xray_call_id(x, p) > w.max_id ? xray_call_id(x, p) : w.max_id;
 		} else if (kind == META_NEW_CPU || kind == META_TSC_WRAP) {
-			base = load64(p + (kind == META_NEW_CPU ? 3 : 1), x->swap);
+			base = load64(
+				p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
+				x->swap);
 		} else if (is_event) {
-			event = load64(p + 5, x->swap);
+			event = load64(p + XRAY_EVENT_AT_TICKS, x->swap);
 			junk += intact ? 0 : size - XRAY_METADATA;
 		} else if (kind == META_END_OF_BUFFER) {
 			w.whole = true;

@@ -1,4 +1,7 @@
-/* Threads with their tracks and feeds, and the list of buffers, which may be long and lies in scratch memory. */
+/*
+ * Threads with their tracks and feeds, and the list of buffers, which may be long and lies in
+ * scratch memory.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,8 +144,17 @@ static bool is_repeated(const struct xray *x, const struct xray_buffer *p,
 	       memcmp(xray_at(x, p->off), xray_at(x, q->off), least) == 0;
 }
 
-/* SPEC xray/repeated-buffer: of sorted buffers that stand in the file twice the longer one is kept */
-static void drop_repeated(struct xray *x)
+static bool add_repeated(struct xray *x, const struct xray_buffer *b)
+{
+	const uint64_t head = b->flags & BUFFER_EXTENTS ? XRAY_METADATA : 0;
+
+	return xray_span_add(x, b->off - head, b->end - b->off + head, OWN_REPEATED);
+}
+
+/*
+ * SPEC xray/repeated-buffer: of sorted buffers that stand in the file twice the longer one is kept
+ */
+static bool drop_repeated(struct xray *x)
 {
 	struct xray_buffer *items = x->list.items;
 	size_t n = 0;
@@ -158,20 +170,27 @@ static void drop_repeated(struct xray *x)
 			 "buffer: expected one of its own, found that at 0x%llx again, as LLVM "
 			 "writes it in place of one that a thread still uses: left out",
 			 (unsigned long long)last->off);
-		if (items[i].end - items[i].off > last->end - last->off)
-			*last = items[i];
+		if (items[i].end - items[i].off > last->end - last->off) {
+			const struct xray_buffer longer = items[i];
+
+			items[i] = *last;
+			*last = longer;
+		}
+		if (!add_repeated(x, &items[i]))
+			return false;
 	}
 	x->list.count = n;
+	return true;
 }
 
-void xray_sort_buffers(struct xray *x)
+bool xray_sort_buffers(struct xray *x)
 {
 	struct xray_buffer *items = x->list.items;
 
 	if (x->list.count)
 		qsort(items, x->list.count, sizeof(*items), buffer_order);
-	if (x->mode == XRAY_FDR)
-		drop_repeated(x);
+	if (x->mode == XRAY_FDR && !drop_repeated(x))
+		return false;
 	for (size_t i = 0; i < x->list.count; i++) {
 		struct xray_thread *th = x->threads[items[i].thread];
 
@@ -183,6 +202,7 @@ void xray_sort_buffers(struct xray *x)
 		th->last = i + 1;
 		th->bytes += items[i].end - items[i].off;
 	}
+	return true;
 }
 
 static struct xray_feed *add_feed(struct xray *x, uint32_t track)
@@ -217,6 +237,108 @@ static bool add_thread_feed(struct xray *x, struct xray_thread *th)
 	return true;
 }
 
+static int span_order(const void *a, const void *b)
+{
+	const struct xray_span *p = a, *q = b;
+
+	return p->off < q->off ? -1 : p->off > q->off;
+}
+
+static bool add_file_feed(struct xray *x)
+{
+	if (x->spans.count)
+		qsort(x->spans.items, x->spans.count, sizeof(struct xray_span), span_order);
+	return add_feed(x, x->file_track) != NULL;
+}
+
+bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_own what)
+{
+	struct xray_span *last =
+		x->spans.count ? (struct xray_span *)x->spans.items + x->spans.count - 1 : NULL;
+
+	assert(len);
+	if (!x->books || x->stored)
+		return true;
+	if (last && last->what == what && last->off + last->len == off) {
+		last->len += len;
+		return true;
+	}
+	x->spans.size = sizeof(*last);
+	last = xray_list_add(&x->spans);
+	if (!last)
+		return false;
+	*last = (struct xray_span){ .off = off, .len = len, .what = what };
+	return true;
+}
+
+/* SPEC xray/book-time: the rows of the file itself come before all others. */
+static int64_t file_time(struct xray *x, struct xray_feed *xf)
+{
+	const struct xray_buffer *buffers = x->list.items;
+	const struct xray_run *runs = x->list.items;
+	uint64_t least = UINT64_MAX;
+
+	if (x->mode == XRAY_PROFILE)
+		return (int64_t)x->timestamp;
+	for (size_t i = 0; i < x->list.count; i++) {
+		uint64_t tsc =
+			x->mode == XRAY_FDR ? buffers[i].tsc
+			: load16(xray_at(x, runs[i].off), x->swap)
+				? 0
+				: load64(xray_at(x, runs[i].off) + XRAY_BASIC_AT_TICKS, x->swap);
+
+		if (x->mode == XRAY_FDR && (buffers[i].flags & BUFFER_NO_TSC))
+			tsc = 0;
+		least = tsc && tsc < least ? tsc : least;
+	}
+	return least == UINT64_MAX ? 0 : ticks_ns(&xf->ticks, least);
+}
+
+static void put_file_row(struct xray *x, struct xray_feed *xf, const struct xray_span *span,
+			 struct spur_event *row)
+{
+	const struct row_words words = {
+		.len_track = row_pair((uint32_t)span->len, x->file_track),
+		.stream_cat = row_pair(x->stream, 0),
+		.name_cls =
+			row_pair(trace_class(x->t, x->own[span->what])->name, x->own[span->what]),
+		.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU, 0),
+	};
+
+	assert(span->len <= XRAY_SPAN_MAX);
+	row_store(row, (uint64_t)xf->file_time, 0, span->off, words);
+}
+
+enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b)
+{
+	struct xray_feed *xf = f->state;
+	struct xray_span *spans = x->spans.items;
+
+	while (b->count < b->cap && !xf->ended) {
+		struct xray_span span = { .len = XRAY_HEADER, .what = OWN_HEADER };
+
+		if (!xf->open) {
+			xf->open = true;
+			xf->file_time = file_time(x, xf);
+		} else if (xf->next < x->spans.count) {
+			span = spans[xf->next];
+			if (span.len > XRAY_SPAN_MAX) {
+				span.len = XRAY_SPAN_MAX;
+				spans[xf->next].off += span.len;
+				spans[xf->next].len -= span.len;
+			} else {
+				xf->next++;
+			}
+		} else {
+			xf->ended = true;
+			break;
+		}
+		put_file_row(x, xf, &span, &b->rows[b->count++]);
+	}
+	f->records += b->count;
+	return b->count ? SPUR_OK : SPUR_END;
+}
+
 static int thread_order(const void *a, const void *b)
 {
 	const struct xray_thread *p = *(struct xray_thread *const *)a,
@@ -239,6 +361,8 @@ bool xray_add_feeds(struct xray *x)
 			x->t->feeds[x->t->nfeeds - 1]->stream = x->stream;
 		return xf != NULL;
 	}
+	if (x->books && !add_file_feed(x))
+		return false;
 	sorted = mem_array(x->nthreads, sizeof(struct xray_thread *));
 	ok = sorted != NULL;
 	if (ok && x->nthreads) {
@@ -266,4 +390,5 @@ void xray_threads_close(struct xray *x)
 	map64_free(&x->by_key);
 	map64_free(&x->by_pid);
 	xray_list_free(&x->list);
+	xray_list_free(&x->spans);
 }

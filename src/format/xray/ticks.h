@@ -1,11 +1,13 @@
 /*
- * Ticks to ns exactly, at the cost of one multiplication in hot loops: for ticks within `limit` of an origin the result
- * is ns + floor(d * mult * 2^-K), d = ticks - origin, with `mult` and `add` rounded up.
+ * Ticks to ns exactly, at the cost of one multiplication in hot loops: for ticks within `limit` of
+ * an origin the result is ns + floor(d * mult * 2^-K), d = ticks - origin, with `mult` and `add`
+ * rounded up.
  *
- * Why it is exact. Let n/m be ns per tick, r the remainder of origin * n / m, K = 64 - shift. Wanted: floor of
- * (d n + r) / m. mult = (n 2^K + e) / m and add = (r 2^K + f) / m with 0 <= e, f < m, so that d mult + add is
- * 2^K (d n + r) / m plus (d e + f) / m. The fraction of (d n + r) / m is at most (m - 1) / m: nothing is carried into
- * the integer as long as d e + f < 2^K, which holds for (d + 1) m <= 2^K.
+ * Why it is exact. Let n/m be ns per tick, r the remainder of origin * n / m, K = 64 - shift.
+ * Wanted: floor of (d n + r) / m. mult = (n 2^K + e) / m and add = (r 2^K + f) / m with 0 <= e, f <
+ * m, so that d mult + add is 2^K (d n + r) / m plus (d e + f) / m. The fraction of (d n + r) / m is
+ * at most (m - 1) / m: nothing is carried into the integer as long as d e + f < 2^K, which holds
+ * for (d + 1) m <= 2^K.
  */
 #ifndef SPUR_FORMAT_XRAY_TICKS_H
 #define SPUR_FORMAT_XRAY_TICKS_H

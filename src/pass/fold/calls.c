@@ -5,7 +5,7 @@
  */
 #include "pass/fold/calls.h"
 
-#include "format/uftrace/data.h"
+#include "format/format.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
 
@@ -59,41 +59,24 @@ static uint32_t track_process(const struct spur_trace *t, uint32_t track)
 
 static void find_session(struct calls *w, const struct spur_event *row)
 {
-	const struct uftrace_data *d = uftrace_data(w->trace);
+	const struct spur_format *format = w->trace->format;
 	const struct spur_track *k = spur_track(w->trace, row->track);
-	uint64_t ts = row->ts < 0 ? 0 : (uint64_t)row->ts, until = INT64_MAX;
-	const struct uftrace_session *s;
-	const struct uftrace_task *task;
 
 	w->key_until = INT64_MAX;
-	if (!d || !k) {
-		w->key_now = d ? 0 : track_process(w->trace, row->track) + 1;
-		return;
-	}
-	s = uftrace_session_at(d, k->tid, ts);
-	w->key_now = s ? (uint32_t)(s - d->sessions) + 1 : 0;
-	task = uftrace_task(d, k->tid);
-	for (size_t i = 0; task && i < task->nrefs; i++) {
-		if (task->refs[i].start > ts && task->refs[i].start < until)
-			until = task->refs[i].start;
-		if (task->refs[i].end > ts && task->refs[i].end < until)
-			until = task->refs[i].end;
-	}
-	w->key_until = (int64_t)until;
+	if (!format->session_at)
+		w->key_now = track_process(w->trace, row->track) + 1;
+	else
+		w->key_now = k ? format->session_at(w->trace, k, row->ts, &w->key_until) : 0;
 }
 
 struct calls_session calls_session(const struct spur_trace *t, uint32_t key)
 {
-	const struct uftrace_data *d = uftrace_data(t);
-	const struct spur_track *k = d ? NULL : spur_track(t, key - 1);
+	const struct spur_track *k = t->format->session ? NULL : spur_track(t, key - 1);
 	struct calls_session s = { .name = "", .pid = -1 };
+	struct format_session own;
 
-	if (d && key && key <= d->nsessions) {
-		const struct uftrace_session *u = &d->sessions[key - 1];
-
-		s = (struct calls_session){ .name = u->exename.p,
-					    .len = u->exename.len,
-					    .pid = u->pid };
+	if (t->format->session && t->format->session(t, key, &own)) {
+		s = (struct calls_session){ .name = own.name, .len = own.len, .pid = own.pid };
 	} else if (k) {
 		s.name = spur_string(t, k->name, &s.len);
 		s.pid = k->pid;
