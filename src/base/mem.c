@@ -50,6 +50,32 @@ int mem_error(void)
 	return (int)(__atomic_load_n(mem_charged, __ATOMIC_RELAXED) >> MEM_COUNT_BITS);
 }
 
+#ifdef SPUR_FAULTS
+/*
+ * A build for tests: SPUR_FAIL_AT=n makes the n-th allocation of the program fail, and all after it; 0 only counts.
+ * The number of allocations is written to the file SPUR_FAIL_COUNT when the program ends.
+ */
+__attribute__((constructor)) static void faults_begin(void)
+{
+	const char *at = getenv("SPUR_FAIL_AT");
+	const uint64_t n = at ? strtoull(at, NULL, 10) : 0;
+
+	if (at)
+		mem_fail_at(n ? n : UINT64_MAX);
+}
+
+__attribute__((destructor)) static void faults_end(void)
+{
+	const char *path = getenv("SPUR_FAIL_COUNT");
+	FILE *f = path ? fopen(path, "we") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%llu\n", (unsigned long long)mem_count());
+	fclose(f);
+}
+#endif
+
 static void *mem_given(void *p)
 {
 	if (!p)
