@@ -1,10 +1,13 @@
 """Checks of the sources: each program is one test."""
 import os
 
+from harness import leaks
+
 from harness import floors
 
 CHECKS = [
     ["tools/check-floors"],
+    ["tools/check-formats"],
     ["tools/check-style"],
     ["tools/spec-coverage"],
     ["tools/check-musl"],
@@ -32,3 +35,4 @@ def run(t):
         if t.wanted("lint/" + os.path.basename(argv[0])):
             t.later(one, argv)
     floors.run(t)
+    leaks.run(t)
