@@ -74,12 +74,14 @@ __attribute__((constructor)) static void faults_begin(void)
 __attribute__((destructor)) static void faults_end(void)
 {
 	const char *path = getenv("SPUR_FAIL_COUNT");
-	FILE *f = path ? fopen(path, "we") : NULL;
+	const int fd = path ? os_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+	char text[24];
+	const int len = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)mem_count());
 
-	if (!f)
+	if (fd < 0)
 		return;
-	fprintf(f, "%llu\n", (unsigned long long)mem_count());
-	fclose(f);
+	(void)!os_write(fd, text, (size_t)len);
+	os_close(fd);
 }
 #else
 enum { fail_once = false };

@@ -1,9 +1,7 @@
 """Checks of the sources: each program is one test."""
 import os
 
-from harness import leaks
-
-from harness import floors
+from harness import floors, leaks
 
 CHECKS = [
     ["tools/check-floors"],
