@@ -113,63 +113,21 @@ $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/libspur-all.a
 	$(call say,CC,$<)
 	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
 
+# The program whose n-th allocation fails where SPUR_FAIL_AT=n is set; for tests only, never installed.
+$(BUILD)/tests/mem-faults.o: src/base/mem.c
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS_ALL) -DSPUR_FAULTS -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/spur-faults: $(CLI_OBJ) $(BUILD)/tests/mem-faults.o $(BUILD)/libspur-all.a
+	$(call say,LD,$@)
+	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+
 $(BUILD)/gen-%: bench/gen-%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	@$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
 
-# ---- manual, completion, installation
-
-man: $(BUILD)/spur
-	@mkdir -p $(BUILD)/man
-	@$(BUILD)/spur man > $(BUILD)/man/spur.1
-	@for c in $(COMMANDS); do $(BUILD)/spur man $$c > $(BUILD)/man/spur-$$c.1 || exit 1; done
-
-$(BUILD)/spur.pc: spur.pc.in Makefile FORCE
-	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' $< > $@
-
-MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
-BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-# Debian's zsh looks for those of packages in vendor-completions.
-ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
-ZSH_COMPLETIONS := $(DESTDIR)$(ZSH_DIR)
-FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-
-# The program with what belongs to it, without the library.
-install-program: $(BUILD)/spur man
-	install -d $(DESTDIR)$(PREFIX)/bin $(MANDIR) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
-	install -m 755 $(BUILD)/spur $(DESTDIR)$(PREFIX)/bin/spur
-	install -m 644 $(BUILD)/man/*.1 $(MANDIR)
-	$(BUILD)/spur completion bash > $(BASH_COMPLETIONS)/spur
-	$(BUILD)/spur completion zsh > $(ZSH_COMPLETIONS)/_spur
-	$(BUILD)/spur completion fish > $(FISH_COMPLETIONS)/spur.fish
-
-install: all install-program $(BUILD)/spur.pc
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
-	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
-	ln -sf $(SO) $(DESTDIR)$(LIBDIR)/libspur.so.$(SOVERSION)
-	ln -sf libspur.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur.so
-	install -m 644 $(BUILD)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.a
-	install -m 644 $(BUILD)/spur.pc $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
-
-# Packages of the program, below $(BUILD)/.
-deb: $(BUILD)/spur
-	@tools/make-deb $(BUILD) $(VERSION)
-
-# Linked with all libraries but that of C. The objects are those of $(BUILD).
-STATIC_LIBS := -Wl,-Bstatic $(filter -l%,$(filter-out -lm,$(LIBS))) -Wl,-Bdynamic -lm -ldl -pthread
-tarball: $(CLI_OBJ) $(BUILD)/libspur-all.a
-	@mkdir -p $(BUILD)/static
-	$(call say,LD,$(BUILD)/static/spur)
-	@$(CC) $(LDFLAGS_ALL) -static-libgcc -o $(BUILD)/static/spur $^ $(STATIC_LIBS) $(LDLIBS)
-	@tools/make-tarball $(BUILD) $(VERSION)
-
-uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
-	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
-	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
-	rm -f $(BASH_COMPLETIONS)/spur $(ZSH_COMPLETIONS)/_spur $(FISH_COMPLETIONS)/spur.fish
+include tools/install.mk
 
 # ---- tests
 
@@ -177,56 +135,13 @@ unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
 
 # What the test runner needs in one build directory.
-test-programs: all $(UNIT_BIN) $(GENERATORS)
+test-programs: all $(UNIT_BIN) $(GENERATORS) $(BUILD)/tests/spur-faults
 
 # One build, every suite: what to run while working.
 test: test-programs
 	@tests/run --build=$(BUILD)
 
-# Everything: set-up, builds by gcc, by clang, with sanitizers and for fuzzing, then all suites of all builds in one queue. The last
-# line is the total.
-check:
-	@tools/install-deps
-	@$(MAKE) $(PARALLEL) QUIET=1 check-builds
-	@tests/run --check --build=$(BUILD) --fuzz-seconds=$(CHECK_FUZZ_SECONDS)
-
-# $(call build,TITLE,VARIABLES AND TARGETS)
-build = @began=$$(date +%s); $(MAKE) --no-print-directory $(2) && \
-	{ [ ! -t 1 ] || printf '\r\033[K'; } && echo "$(1): built ($$(($$(date +%s) - began)) s)"
-FUZZ := $(BUILD)/fuzz
-FUZZ_BUILD = BUILD=$(FUZZ) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -g'
-
-check-builds: $(addprefix check-build-,gcc clang san fuzz)
-check-build-gcc:
-	+$(call build,gcc,CC=gcc test-programs)
-check-build-clang:
-	+$(call build,clang,BUILD=$(BUILD)/clang CC=clang test-programs)
-check-build-san:
-	+$(call build,sanitizers,BUILD=$(BUILD)/san CC=clang SAN=address$(COMMA)undefined OPT='-O1 -g' test-programs)
-check-build-fuzz:
-	+$(call build,fuzzing,fuzzers)
-
-CHECK_FUZZ_SECONDS ?= 10
-check-long:
-	@$(MAKE) --no-print-directory CHECK_FUZZ_SECONDS=60 check
-
-lint:
-	@tests/run --build=$(BUILD) lint
-
-# Runs until FUZZ_SECONDS are over or something is found; goldens and bad cases are the first inputs.
-$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
-	$(call say,CC,$<)
-	@$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
-
-fuzzers:
-	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZERS:%=$(FUZZ)/fuzz_%)
-
-$(addprefix fuzz-,$(FUZZERS)): fuzz-%:
-	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZ)/fuzz_$*
-	@mkdir -p $(FUZZ)/corpus-$* $(FUZZ)/found
-	@tests/fuzz/corpus $* $(FUZZ)/seeds-$*
-	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
-		-artifact_prefix=$(FUZZ)/found/$*- $(FUZZ)/corpus-$* $(FUZZ)/seeds-$*
+include tools/check.mk
 
 bench: $(BUILD)/spur $(GENERATORS)
 	@bench/run --build=$(BUILD) $(BENCH_ARGS)
@@ -261,9 +176,7 @@ help:
 	@echo 'Variables: JOBS (of demo and check), CC, SAN=address,undefined, OPT, CFLAGS, LDFLAGS, BUILD=$(BUILD)'
 
 FORCE:
-.PHONY: all lib man install install-program deb tarball uninstall unit test-programs test check check-long lint bench demo clone-test clean help FORCE fuzzers \
-	check-builds check-build-gcc check-build-clang check-build-san check-build-fuzz \
-	$(addprefix fuzz-,$(FUZZERS))
+.PHONY: all lib unit test-programs test bench demo clone-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ)) $(UNIT_BIN:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d

@@ -21,7 +21,7 @@ enum {
 };
 
 static _Atomic uint64_t fail_at, counted;
-static uint64_t of_process; /* atomic */
+static uint64_t of_process, of_all; /* atomic */
 _Thread_local uint64_t *mem_charged = &of_process;
 
 void mem_fail_at(uint64_t n)
@@ -43,12 +43,49 @@ void mem_failed(int error)
 		next = ((old + 1) & MEM_COUNT) | (uint64_t)error << MEM_COUNT_BITS;
 	while (!__atomic_compare_exchange_n(mem_charged, &old, next, true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED));
+	if (error == ENOMEM)
+		__atomic_fetch_add(&of_all, 1, __ATOMIC_RELAXED);
 }
 
 int mem_error(void)
 {
 	return (int)(__atomic_load_n(mem_charged, __ATOMIC_RELAXED) >> MEM_COUNT_BITS);
 }
+
+#ifdef SPUR_FAULTS
+/*
+ * A build for tests: SPUR_FAIL_AT=n makes the n-th allocation of the program fail, and all after
+ * it, or with SPUR_FAIL_ONCE=1 only that one; 0 only counts. The number of allocations is written
+ * to the file SPUR_FAIL_COUNT when the program ends.
+ */
+static bool fail_once;
+
+__attribute__((constructor)) static void faults_begin(void)
+{
+	const char *at = getenv("SPUR_FAIL_AT");
+	const char *once = getenv("SPUR_FAIL_ONCE");
+	const uint64_t n = at ? strtoull(at, NULL, 10) : 0;
+
+	fail_once = once && *once;
+	if (at)
+		mem_fail_at(n ? n : UINT64_MAX);
+}
+
+__attribute__((destructor)) static void faults_end(void)
+{
+	const char *path = getenv("SPUR_FAIL_COUNT");
+	const int fd = path ? os_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+	char text[24];
+	const int len = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)mem_count());
+
+	if (fd < 0)
+		return;
+	(void)!os_write(fd, text, (size_t)len);
+	os_close(fd);
+}
+#else
+enum { fail_once = false };
+#endif
 
 static void *mem_given(void *p)
 {
@@ -57,12 +94,21 @@ static void *mem_given(void *p)
 	return p;
 }
 
+uint64_t mem_failures_all(void)
+{
+	return __atomic_load_n(&of_all, __ATOMIC_RELAXED);
+}
+
 /* Counts one allocation; true where a test wants it to fail. */
 static bool mem_refused(void)
 {
 	const uint64_t at = atomic_load_explicit(&fail_at, memory_order_relaxed);
+	uint64_t n;
 
-	return at && atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed) + 1 >= at;
+	if (!at)
+		return false;
+	n = atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed) + 1;
+	return fail_once ? n == at : n >= at;
 }
 
 void *mem_alloc(size_t size)

@@ -45,6 +45,8 @@ static inline uint64_t mem_failures(void)
 void mem_failed(int error);
 /* The errno of the last failure that was counted in the calling thread's counter; 0 if nothing failed. */
 int mem_error(void);
+/* How often mem_failed() was told ENOMEM in the whole process, whichever counter was charged. */
+uint64_t mem_failures_all(void);
 
 /* Charges the calling thread to `counter`, which must outlive that. Returns the counter before. */
 static inline uint64_t *mem_charge(uint64_t *counter)

@@ -14,7 +14,7 @@
 #include "base/text.h"
 
 enum {
-	FD_BUFFER = 128 << 10, /* stays in the second-level cache */
+	FD_BUFFER = OUT_LENT, /* stays in the second-level cache */
 	MEMORY_MIN = 256,
 	ESCAPE_PIECE = 16 << 10, /* input bytes for which room is made at once */
 };
@@ -28,6 +28,11 @@ static const char hex_digits[] = "0123456789abcdef";
 void out_to_fd(struct out *o, int fd)
 {
 	*o = (struct out){ .fd = fd };
+}
+
+void out_to_fd_lent(struct out *o, int fd, char *buf)
+{
+	*o = (struct out){ .fd = fd, .buf = buf, .cap = OUT_LENT, .lent = true };
 }
 
 void out_to_memory(struct out *o)
@@ -73,7 +78,8 @@ bool out_flush(struct out *o)
 
 void out_free(struct out *o)
 {
-	mem_free(o->buf);
+	if (!o->lent)
+		mem_free(o->buf);
 	*o = (struct out){ .fd = o->fd };
 }
 
@@ -84,6 +90,8 @@ bool out_grow(struct out *o, size_t more)
 
 	if (!out_flush(o))
 		return false;
+	if (o->lent)
+		return o->cap - o->len >= more || out_fail(o, ENOMEM);
 	if (__builtin_add_overflow(o->len, more, &need))
 		return out_fail(o, ENOMEM);
 	if (need < least)

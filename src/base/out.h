@@ -16,10 +16,14 @@ struct out {
 	size_t len, cap;
 	int fd; /* flushed to when full; -1: memory, the buffer grows */
 	int error; /* errno of the first failure; EPIPE when the reader went away */
+	bool lent; /* buf is the caller's: it does not grow */
 	uint64_t flushed; /* bytes written to fd so far */
 };
 
 void out_to_fd(struct out *o, int fd);
+/* As out_to_fd() with a buffer of the caller's, OUT_LENT bytes, so that writing needs no memory. */
+enum { OUT_LENT = 128 << 10 };
+void out_to_fd_lent(struct out *o, int fd, char *buf);
 void out_to_memory(struct out *o);
 /* Writes what is buffered; returns false if an error was met so far. */
 bool out_flush(struct out *o);

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/out.h"
 
 enum { LINES = 200, MESSAGE = 1024 }; /* more kinds of damage than LINES are counted */
+
+static bool memory_said; /* "out of memory" has been written */
 
 static void line_out(struct out *o, const char *text)
 {
@@ -18,9 +21,10 @@ static void line_out(struct out *o, const char *text)
 
 void say_text(const char *text, size_t len)
 {
+	char room[OUT_LENT];
 	struct out o;
 
-	out_to_fd(&o, STDERR_FILENO);
+	out_to_fd_lent(&o, STDERR_FILENO, room);
 	out_bytes(&o, text, len);
 	out_flush(&o);
 	out_free(&o);
@@ -28,17 +32,27 @@ void say_text(const char *text, size_t len)
 
 void say(const char *fmt, ...)
 {
-	char buf[MESSAGE];
+	char buf[MESSAGE], room[OUT_LENT];
 	struct out o;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	out_to_fd(&o, STDERR_FILENO);
+	memory_said |= strcmp(buf, "out of memory") == 0;
+	out_to_fd_lent(&o, STDERR_FILENO, room);
 	line_out(&o, buf);
 	out_flush(&o);
 	out_free(&o);
+}
+
+bool say_memory(void)
+{
+	if (!mem_failures_all())
+		return false;
+	if (!memory_said)
+		say("out of memory");
+	return true;
 }
 
 static void group_out(struct out *o, const struct diag_group *g)
@@ -95,11 +109,12 @@ static void summary_out(struct out *o, const struct spur_trace *t, bool quiet)
 
 bool report_diag(struct spur_trace *t, bool quiet, bool summary)
 {
+	char room[OUT_LENT];
 	struct out o;
 	size_t shown = 0, more = 0;
 
 	trace_join_diag(t);
-	out_to_fd(&o, STDERR_FILENO);
+	out_to_fd_lent(&o, STDERR_FILENO, room);
 	for (size_t i = 0; i < t->joined.ngroups; i++) {
 		const struct diag_group *g = &t->joined.groups[i];
 

@@ -6,6 +6,8 @@
 
 /* `spur: MESSAGE`, safe on a terminal. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* If an allocation has failed: says "out of memory", unless that has been said, and returns true. */
+bool say_memory(void);
 /* Text of lines that are safe already. */
 void say_text(const char *text, size_t len);
 /*

@@ -1,10 +1,11 @@
 """Checks of the sources: each program is one test."""
 import os
 
-from harness import floors
+from harness import floors, leaks
 
 CHECKS = [
     ["tools/check-floors"],
+    ["tools/check-formats"],
     ["tools/check-style"],
     ["tools/spec-coverage"],
     ["tools/check-musl"],
@@ -32,3 +33,4 @@ def run(t):
         if t.wanted("lint/" + os.path.basename(argv[0])):
             t.later(one, argv)
     floors.run(t)
+    leaks.run(t)

@@ -430,6 +430,36 @@ static void test_fd_errors(void **state)
 	out_free(&f);
 }
 
+/* A lent buffer needs no memory, passes on what is longer than itself, and is not freed. */
+static void test_fd_lent(void **state)
+{
+	static char room[OUT_LENT], text[3 * OUT_LENT + 5], got[5 * OUT_LENT];
+	FILE *file = tmpfile();
+	const uint64_t failed = mem_failures_all();
+	struct out f;
+
+	(void)state;
+	assert_non_null(file);
+	memset(text, 'x', sizeof(text));
+	mem_fail_at(1);
+	out_to_fd_lent(&f, fileno(file), room);
+	out_str(&f, "head ");
+	out_bytes(&f, text, sizeof(text));
+	out_bytes(&f, text, OUT_LENT - 1);
+	out_str(&f, " tail");
+	assert_true(out_flush(&f));
+	assert_int_equal(mem_failures_all(), failed);
+	mem_fail_at(0);
+	assert_int_equal(f.flushed, 5 + sizeof(text) + OUT_LENT - 1 + 5);
+	assert_int_equal(pread(fileno(file), got, sizeof(got), 0), -1 + 10 + sizeof(text) + OUT_LENT);
+	assert_memory_equal(got, "head xxx", 8);
+	assert_memory_equal(got + 5 + sizeof(text) + OUT_LENT - 1 - 2, "xx tail", 7);
+	assert_null(out_room(&f, OUT_LENT + 1));
+	assert_int_equal(f.error, ENOMEM);
+	out_free(&f);
+	fclose(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +477,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory_error, memory_begin, memory_end),
 		cmocka_unit_test(test_fd),
 		cmocka_unit_test(test_fd_errors),
+		cmocka_unit_test(test_fd_lent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,49 @@
+# `make check`, lint and fuzzing; included by the Makefile.
+
+# Everything: set-up, builds by gcc, by clang, with sanitizers and for fuzzing, then all suites of all builds in one queue. The last
+# line is the total.
+check:
+	@tools/install-deps
+	@$(MAKE) $(PARALLEL) QUIET=1 check-builds
+	@tests/run --check --build=$(BUILD) --fuzz-seconds=$(CHECK_FUZZ_SECONDS)
+
+# $(call build,TITLE,VARIABLES AND TARGETS)
+build = @began=$$(date +%s); $(MAKE) --no-print-directory $(2) && \
+	{ [ ! -t 1 ] || printf '\r\033[K'; } && echo "$(1): built ($$(($$(date +%s) - began)) s)"
+FUZZ := $(BUILD)/fuzz
+FUZZ_BUILD = BUILD=$(FUZZ) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -g'
+
+check-builds: $(addprefix check-build-,gcc clang san fuzz)
+check-build-gcc:
+	+$(call build,gcc,CC=gcc test-programs)
+check-build-clang:
+	+$(call build,clang,BUILD=$(BUILD)/clang CC=clang test-programs)
+check-build-san:
+	+$(call build,sanitizers,BUILD=$(BUILD)/san CC=clang SAN=address$(COMMA)undefined OPT='-O1 -g' test-programs)
+check-build-fuzz:
+	+$(call build,fuzzing,fuzzers)
+
+CHECK_FUZZ_SECONDS ?= 10
+check-long:
+	@$(MAKE) --no-print-directory CHECK_FUZZ_SECONDS=60 check
+
+lint:
+	@tests/run --build=$(BUILD) lint
+
+# Runs until FUZZ_SECONDS are over or something is found; goldens and bad cases are the first inputs.
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
+	$(call say,CC,$<)
+	@$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
+
+fuzzers:
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZERS:%=$(FUZZ)/fuzz_%)
+
+$(addprefix fuzz-,$(FUZZERS)): fuzz-%:
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZ)/fuzz_$*
+	@mkdir -p $(FUZZ)/corpus-$* $(FUZZ)/found
+	@tests/fuzz/corpus $* $(FUZZ)/seeds-$*
+	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
+		-artifact_prefix=$(FUZZ)/found/$*- $(FUZZ)/corpus-$* $(FUZZ)/seeds-$*
+
+.PHONY: check check-long lint fuzzers check-builds check-build-gcc check-build-clang check-build-san check-build-fuzz \
+	$(addprefix fuzz-,$(FUZZERS))
