@@ -338,7 +338,8 @@ static void failures(void **state)
 	struct spur_error err;
 	struct out out;
 	struct pass_env env = {
-		.trace = t, ANY_OPTIONS(&r.opt, "blobs"), .out = &out, .err = &err, .pipe = { .stop = &stop }
+		.trace = t, ANY_OPTIONS(&r.opt, "blobs"),
+		.out = &out, .err = &err, .pipe = { .stop = &stop }
 	};
 	char *text;
 	bool failed = true;

@@ -213,7 +213,10 @@ static void no_memory(void **state)
 			struct spur_trace *t = deep_trace(&f);
 			struct spur_error err = { 0 };
 			struct out out;
-			struct pass_env env = { .trace = t, ANY_OPTIONS(&opt, passes[i]), .out = &out, .err = &err };
+			struct pass_env env = { .trace = t,
+						ANY_OPTIONS(&opt, passes[i]),
+						.out = &out,
+						.err = &err };
 			enum spur_status st;
 
 			env.pipe.threads = 1;

@@ -18,7 +18,8 @@ static char *graph(struct spur_trace *t, struct any_options opt, unsigned thread
 	struct out out;
 	struct spur_error err = { 0 };
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = threads }, ANY_OPTIONS(&opt, "graph"), .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = threads },
+		ANY_OPTIONS(&opt, "graph"), .out = &out, .err = &err
 	};
 
 	out_to_memory(&out);

@@ -23,7 +23,8 @@ static enum spur_status account(struct spur_trace *t, struct any_options opt, un
 				struct out *out, struct spur_error *err)
 {
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = threads }, ANY_OPTIONS(&opt, "report.llvm-xray"), .out = out, .err = err
+		.trace = t, .pipe = { .threads = threads },
+		ANY_OPTIONS(&opt, "report.llvm-xray"), .out = out, .err = err
 	};
 	enum spur_status st;
 

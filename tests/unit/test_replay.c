@@ -17,7 +17,8 @@ static char *replay(struct spur_trace *t, struct any_options opt, unsigned threa
 	struct out out;
 	struct spur_error err = { 0 };
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = threads }, ANY_OPTIONS(&opt, "replay"), .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = threads },
+		ANY_OPTIONS(&opt, "replay"), .out = &out, .err = &err
 	};
 
 	out_to_memory(&out);
