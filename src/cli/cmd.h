@@ -30,14 +30,15 @@ enum opt_type {
 	OPT_CALL, /* call(values, text) -> bool; without `arg` a flag, text is NULL */
 };
 
-/* Everything that options set; one struct for all commands. */
+/* What options set: cli/values.h. */
 struct values;
 
 struct opt {
 	const char *name; /* long name, without -- */
 	char letter; /* 0: none */
 	enum opt_type type;
-	size_t offset; /* of the field in struct values */
+	bool common; /* the field is in struct values, else in the command's own struct */
+	size_t offset; /* of the field */
 	const char *arg; /* name of the argument in help; NULL for flags */
 	const char *help; /* one sentence */
 	const char *const *choices; /* NULL-ended; of an OPT_STRING: what completion offers */
@@ -64,6 +65,10 @@ enum cmd_takes {
 	TAKES_UFTRACE = 4096, /* options of uftrace's commands */
 };
 
+/* Where an option's value goes: a field of struct values, or of the command's own struct TYPE. */
+#define OPT_COMMON(FIELD) .common = true, .offset = offsetof(struct values, FIELD)
+#define OPT_OWN(TYPE, FIELD) .offset = offsetof(TYPE, FIELD)
+
 struct spur_cmd {
 	const char *name;
 	const char *summary; /* one line */
@@ -71,6 +76,7 @@ struct spur_cmd {
 	const char *description; /* paragraphs for the man page, '\n' between */
 	const char *examples; /* lines "command\texplanation" */
 	const struct opt *opts; /* its own; ended by one without name; NULL: none */
+	size_t own_size; /* of the struct of its own options, values.own, which is zeroed; 0: none */
 	unsigned takes; /* enum cmd_takes */
 	int (*run)(const struct spur_cmd *cmd, struct values *v);
 };

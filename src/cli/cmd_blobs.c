@@ -1,44 +1,45 @@
 /* spur blobs: data that a trace carries. */
 #include "cli/run.h"
+#include "pass/blobs.h"
 
-static const struct opt blobs_options[] = {
+static const struct opt options[] = {
 	{ .name = "extract",
 	  .letter = 'o',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.extract),
+	  OPT_OWN(struct blobs_options, extract),
 	  .arg = "DIR",
 	  .help = "write each blob to a file in DIR, which is made where it is missing" },
 	{ .name = "output",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.extract),
+	  OPT_OWN(struct blobs_options, extract),
 	  .arg = "DIR",
 	  .help = "the same",
 	  .hidden = true },
 	{ .name = "force",
 	  .letter = 'y',
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, force),
+	  OPT_OWN(struct blobs_options, force),
 	  .help = "let --extract overwrite files" },
 	{ .name = "cat",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.blob),
+	  OPT_OWN(struct blobs_options, blob),
 	  .arg = "NAME",
 	  .help = "write this blob to standard output, and nothing else" },
 	{ .name = "name",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.name),
+	  OPT_OWN(struct blobs_options, name),
 	  .arg = "PATTERN",
 	  .help = "only blobs of this name; with special characters it is a pattern" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.sort),
+	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
 	  .help = "sort by these columns; -NAME turns the order round" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns: file,name,category,type,size,pieces,pid,process" },
 	{ 0 }
@@ -46,9 +47,13 @@ static const struct opt blobs_options[] = {
 
 static int blobs_run(const struct spur_cmd *cmd, struct values *v)
 {
-	/* Nothing of that name is no match. */
-	v->pass.root = v->pass.blob ? v->pass.blob : v->pass.name;
-	return run_simple(cmd, v, "blobs");
+	const struct blobs_options *own = v->own;
+
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "blobs",
+						 .options = { RUN_OPTIONS(NULL, own) },
+						 .selective = own->blob || own->name,
+						 .writes_files = own->extract != NULL });
 }
 
 const struct spur_cmd spur_cmd_blobs = {
@@ -66,7 +71,8 @@ const struct spur_cmd spur_cmd_blobs = {
 		    "spur blobs -o out --name='\\.pftrace$' trace.fxt\tsome of them, to files in "
 		    "out/\n"
 		    "spur blobs --cat screenshot trace.fxt >s.png\tone of them\n",
-	.opts = blobs_options,
+	.opts = options,
+	.own_size = sizeof(struct blobs_options),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
 		 TAKES_FIELDS | TAKES_COLOR,
 	.run = blobs_run,

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/run.h"
+#include "style/babeltrace2/options.h"
 
 /* Returns false if `text` is no whole number of `unit` ns that 64 bits hold. */
 static bool add_offset(struct values *v, const char *text, int64_t unit)
@@ -28,7 +29,7 @@ static bool add_ns(struct values *v, const char *text)
 	return add_offset(v, text, 1);
 }
 
-static const struct opt cat_options[] = {
+static const struct opt options[] = {
 	{ .name = "clock-offset",
 	  .type = OPT_CALL,
 	  .call = add_seconds,
@@ -41,39 +42,39 @@ static const struct opt cat_options[] = {
 	  .help = "add NS nanoseconds to it" },
 	{ .name = "names",
 	  .type = OPT_LIST,
-	  .offset = offsetof(struct values, pass.babeltrace2.names),
+	  OPT_OWN(struct babeltrace2_options, names),
 	  .arg = "LIST",
 	  .help = "with --style=babeltrace2: show only these names: payload, context, header, "
 		  "scope, all, none" },
 	{ .name = "fields",
 	  .type = OPT_LIST,
-	  .offset = offsetof(struct values, pass.babeltrace2.fields),
+	  OPT_OWN(struct babeltrace2_options, fields),
 	  .arg = "LIST",
 	  .help = "with --style=babeltrace2: show only these of the header: trace, "
 		  "trace:hostname, trace:domain, trace:procname, trace:vpid, loglevel, emf, all" },
 	{ .name = "no-delta",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.babeltrace2.no_delta),
+	  OPT_OWN(struct babeltrace2_options, no_delta),
 	  .help = "with --style=babeltrace2: no time since the event before" },
 	{ .name = "clock-cycles",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.babeltrace2.cycles),
+	  OPT_OWN(struct babeltrace2_options, cycles),
 	  .help = "with --style=babeltrace2: times in cycles of the clock" },
 	{ .name = "clock-date",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.babeltrace2.date),
+	  OPT_OWN(struct babeltrace2_options, date),
 	  .help = "with --style=babeltrace2: dates too" },
 	{ .name = "clock-seconds",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.babeltrace2.seconds),
+	  OPT_OWN(struct babeltrace2_options, seconds),
 	  .help = "with --style=babeltrace2: times in seconds" },
 	{ .name = "clock-gmt",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.babeltrace2.gmt),
+	  OPT_OWN(struct babeltrace2_options, gmt),
 	  .help = "with --style=babeltrace2: times in UTC instead of the local time zone" },
 	{ .name = "stream-intersection",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.babeltrace2.intersection),
+	  OPT_OWN(struct babeltrace2_options, intersection),
 	  .help = "with --style=babeltrace2: only while all streams of the trace are active" },
 	{ 0 }
 };
@@ -86,9 +87,10 @@ static bool has_style_options(const struct babeltrace2_options *o)
 
 static int cat_run(const struct spur_cmd *cmd, struct values *v)
 {
-	const char *style = v->pass.style;
+	const struct babeltrace2_options *own = v->own;
+	const char *style = v->style;
 
-	if (has_style_options(&v->pass.babeltrace2) &&
+	if (has_style_options(own) &&
 	    !(style && strcmp(style, "babeltrace2") == 0)) {
 		err_set(&v->err, SPUR_ERR_USAGE,
 			"expected --style=babeltrace2 with --names, --fields, --no-delta, "
@@ -96,7 +98,9 @@ static int cat_run(const struct spur_cmd *cmd, struct values *v)
 			"--stream-intersection");
 		return run_error(&v->err);
 	}
-	return run_simple(cmd, v, "cat");
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "cat",
+						 .options = { RUN_OPTIONS("babeltrace2", own) } });
 }
 
 const struct spur_cmd spur_cmd_cat = {
@@ -123,7 +127,8 @@ const struct spur_cmd spur_cmd_cat = {
 		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n"
 		    "spur cat --follow 1234.dat\twhat a running program writes, as it comes\n"
 		    "spur cat net://localhost/host/box/s1\tthe same from a relay daemon\n",
-	.opts = cat_options,
+	.opts = options,
+	.own_size = sizeof(struct babeltrace2_options),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_CSV | TAKES_TIME | TAKES_LIMIT |
 		 TAKES_COLOR | TAKES_STYLE | TAKES_FOLLOW,
 	.run = cat_run,

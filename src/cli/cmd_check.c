@@ -3,10 +3,9 @@
 
 static int check_run(const struct spur_cmd *cmd, struct values *v)
 {
-	v->diag_shown = true;
 	/* Damage is told whatever order the traces' events have. */
 	v->open.same_clock = true;
-	return run_simple(cmd, v, "check");
+	return run_simple(cmd, v, &(struct run_request){ .pass = "check" });
 }
 
 const struct spur_cmd spur_cmd_check = {

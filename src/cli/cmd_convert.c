@@ -3,14 +3,22 @@
 
 #include "cli/run.h"
 #include "format/writer.h"
+#include "pass/convert.h"
+
+/* Its own options. */
+struct convert_own {
+	struct convert_options convert;
+	bool strict;
+};
 
 /* --to is a time for the filter too; no format's name begins like one. */
 static bool take_to(struct values *v, const char *text)
 {
 	const struct spur_writer *writer = writer_find(text);
+	struct convert_own *own = v->own;
 
 	if (writer) {
-		v->pass.to = writer->name;
+		own->convert.to = writer->name;
 		return true;
 	}
 	if (!strchr("0123456789+-@", text[0]) || !text[0])
@@ -19,7 +27,7 @@ static bool take_to(struct values *v, const char *text)
 	return true;
 }
 
-static const struct opt convert_options[] = {
+static const struct opt options[] = {
 	{ .name = "to",
 	  .type = OPT_CALL,
 	  .call = take_to,
@@ -28,17 +36,22 @@ static const struct opt convert_options[] = {
 		  "time is the filter's --to" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, strict),
+	  OPT_OWN(struct convert_own, strict),
 	  .help = "write nothing where anything would be lost" },
 	{ 0 }
 };
 
 static int convert_run(const struct spur_cmd *cmd, struct values *v)
 {
-	v->pass.time = TIME_EXACT;
-	if (!v->pass.to)
-		v->pass.to = "chrome";
-	return run_simple(cmd, v, "convert");
+	struct convert_own *own = v->own;
+
+	v->render.time = TIME_EXACT;
+	if (!own->convert.to)
+		own->convert.to = "chrome";
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "convert",
+						 .options = { RUN_OPTIONS(NULL, &own->convert) },
+						 .strict = own->strict });
 }
 
 const struct spur_cmd spur_cmd_convert = {
@@ -51,7 +64,8 @@ const struct spur_cmd spur_cmd_convert = {
 		       "them (dates since 1970), since the first event, which start_ns in the "
 		       "output tells; --time=rel and --time=raw choose.",
 	.examples = "spur convert --to=chrome -o trace.json uftrace.data\tfor ui.perfetto.dev\n",
-	.opts = convert_options,
+	.opts = options,
+	.own_size = sizeof(struct convert_own),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_TIME | TAKES_LIMIT,
 	.run = convert_run,
 };

@@ -1,28 +1,29 @@
 /* spur counters: series of numbers. */
 #include "cli/run.h"
+#include "pass/counters.h"
 
-static const struct opt counters_options[] = {
+static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.by),
+	  OPT_OWN(struct counters_options, by),
 	  .arg = "WHAT",
 	  .help = "counters of one name and id are one series in a process (the default), or in a "
 		  "track" },
 	{ .name = "values",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.values),
+	  OPT_OWN(struct counters_options, values),
 	  .help = "every sample instead of the table: time,series,value; with --jsonl an object "
 		  "each" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.sort),
+	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
 	  .help = "sort by these columns; -NAME turns the order round" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns: samples,nan,min,max,mean,last,start,end,pid,tid,process,name,id,"
 		  "argument,series" },
@@ -31,7 +32,11 @@ static const struct opt counters_options[] = {
 
 static int counters_run(const struct spur_cmd *cmd, struct values *v)
 {
-	return run_simple(cmd, v, "counters");
+	const struct counters_options *own = v->own;
+
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "counters",
+						 .options = { RUN_OPTIONS(NULL, own) } });
 }
 
 const struct spur_cmd spur_cmd_counters = {
@@ -49,7 +54,8 @@ const struct spur_cmd spur_cmd_counters = {
 	.examples = "spur counters trace.fxt\tall series\n"
 		    "spur counters -s -max --limit=10 trace.fxt\tthose with the smallest maximum\n"
 		    "spur counters --values --csv trace.fxt >samples.csv\tto plot them\n",
-	.opts = counters_options,
+	.opts = options,
+	.own_size = sizeof(struct counters_options),
 	.takes = TAKES_TRACE | TAKES_FOLLOW | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
 		 TAKES_CSV | TAKES_TIME | TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = counters_run,

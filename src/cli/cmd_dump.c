@@ -2,45 +2,52 @@
 #include <string.h>
 
 #include "cli/run.h"
+#include "pass/convert.h"
+#include "pass/dump.h"
+#include "pass/flame.h"
+
+static bool set_format(struct values *v, const char *format)
+{
+	struct dump_options *own = v->own;
+
+	own->format = format;
+	return true;
+}
 
 /* uftrace has an option for each format. */
 static bool format_chrome(struct values *v, const char *text)
 {
 	(void)text;
-	v->pass.format = "chrome";
-	return true;
+	return set_format(v, "chrome");
 }
 
 static bool format_flame(struct values *v, const char *text)
 {
 	(void)text;
-	v->pass.format = "flame-graph";
-	return true;
+	return set_format(v, "flame-graph");
 }
 
 static bool format_graphviz(struct values *v, const char *text)
 {
 	(void)text;
-	v->pass.format = "graphviz";
-	return true;
+	return set_format(v, "graphviz");
 }
 
 static bool format_mermaid(struct values *v, const char *text)
 {
 	(void)text;
-	v->pass.format = "mermaid";
-	return true;
+	return set_format(v, "mermaid");
 }
 
-static const struct opt dump_options[] = {
+static const struct opt options[] = {
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.verbose),
+	  OPT_OWN(struct dump_options, verbose),
 	  .help = "the raw bytes too" },
 	{ .name = "format",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.format),
+	  OPT_OWN(struct dump_options, format),
 	  .arg = "NAME",
 	  .help = "another form: chrome (as convert), flame-graph (as flame --format=folded); with "
 		  "--style=uftrace "
@@ -67,7 +74,7 @@ static const struct opt dump_options[] = {
 	  .hidden = true },
 	{ .name = "sample-time",
 	  .type = OPT_DURATION,
-	  .offset = offsetof(struct values, pass.sample_ns),
+	  OPT_OWN(struct dump_options, sample_ns),
 	  .arg = "TIME",
 	  .help = "flame-graph: one sample for each TIME",
 	  .hidden = true },
@@ -76,22 +83,29 @@ static const struct opt dump_options[] = {
 
 static int dump_run(const struct spur_cmd *cmd, struct values *v)
 {
-	const char *format = v->pass.format;
-	const char *pass = "dump";
+	const struct dump_options *own = v->own;
+	const struct convert_options chrome = { .to = "chrome" };
+	const struct flame_options flame = { .format = "folded", .sample_ns = own->sample_ns };
 
-	if (format && !v->pass.style && strcmp(format, "chrome") == 0) {
-		pass = "convert";
-		v->pass.to = "chrome";
-		v->pass.time = TIME_RAW;
-	} else if (format && !v->pass.style && strcmp(format, "flame-graph") == 0) {
-		pass = "flame";
-		v->pass.format = "folded";
-	} else if (format && !v->pass.style) {
-		err_set(&v->err, SPUR_ERR_USAGE,
-			"--format: expected chrome or flame-graph, found \"%s\"", format);
-		return run_error(&v->err);
+	if (!own->format || v->style)
+		return run_simple(cmd, v,
+				  &(struct run_request){ .pass = "dump",
+							 .options = { RUN_OPTIONS(NULL, own),
+								      RUN_OPTIONS("uftrace",
+										  &v->uftrace) } });
+	if (strcmp(own->format, "chrome") == 0) {
+		v->render.time = TIME_RAW;
+		return run_simple(cmd, v,
+				  &(struct run_request){ .pass = "convert",
+							 .options = { RUN_OPTIONS(NULL, &chrome) } });
 	}
-	return run_simple(cmd, v, pass);
+	if (strcmp(own->format, "flame-graph") == 0)
+		return run_simple(cmd, v,
+				  &(struct run_request){ .pass = "flame",
+							 .options = { RUN_OPTIONS(NULL, &flame) } });
+	err_set(&v->err, SPUR_ERR_USAGE, "--format: expected chrome or flame-graph, found \"%s\"",
+		own->format);
+	return run_error(&v->err);
 }
 
 const struct spur_cmd spur_cmd_dump = {
@@ -104,7 +118,8 @@ const struct spur_cmd spur_cmd_dump = {
 		       "standard error.",
 	.examples = "spur dump trace.data\tall records\n"
 		    "spur dump -v --tid 1234 trace.data\trecords of one thread with their bytes\n",
-	.opts = dump_options,
+	.opts = options,
+	.own_size = sizeof(struct dump_options),
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE |
 		 TAKES_COLOR | TAKES_FOLLOW,
 	.run = dump_run,

@@ -1,23 +1,24 @@
 /* spur events: how many events there are of each name. */
 #include "cli/run.h"
+#include "pass/events.h"
 
-static const struct opt events_options[] = {
+static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.by),
+	  OPT_OWN(struct events_options, by),
 	  .arg = "LIST",
 	  .help = "count each combination of these apart: name (the default), kind, cat, thread, "
 		  "cpu, stream" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.sort),
+	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
 	  .help = "sort by these columns (default: events); -NAME sorts in reverse" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns: events,rate,first,last,name,kind,cat,pid,tid,thread,cpu,stream" },
 	{ 0 }
@@ -25,7 +26,11 @@ static const struct opt events_options[] = {
 
 static int events_run(const struct spur_cmd *cmd, struct values *v)
 {
-	return run_simple(cmd, v, "events");
+	const struct events_options *own = v->own;
+
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "events",
+						 .options = { RUN_OPTIONS(NULL, own) } });
 }
 
 const struct spur_cmd spur_cmd_events = {
@@ -41,7 +46,8 @@ const struct spur_cmd spur_cmd_events = {
 		    "spur events --by=thread,name trace\tper thread\n"
 		    "spur events --by=kind --where 'dur > 1ms' trace\tonly long ones\n"
 		    "spur events --name 'irq.*' -s first trace\tin order of appearance\n",
-	.opts = events_options,
+	.opts = options,
+	.own_size = sizeof(struct events_options),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_TIME |
 		 TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = events_run,

@@ -2,17 +2,18 @@
 #include <string.h>
 
 #include "cli/run.h"
+#include "pass/flame.h"
 
-static const struct opt flame_options[] = {
+static const struct opt options[] = {
 	{ .name = "format",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.format),
+	  OPT_OWN(struct flame_options, format),
 	  .arg = "NAME",
 	  .help = "svg: a page to look into; folded: lines for other tools (default: by the name "
 		  "given to -o, else folded)" },
 	{ .name = "sample-time",
 	  .type = OPT_DURATION,
-	  .offset = offsetof(struct values, pass.sample_ns),
+	  OPT_OWN(struct flame_options, sample_ns),
 	  .arg = "TIME",
 	  .help = "count one sample for each TIME instead of ns" },
 	{ 0 }
@@ -27,12 +28,16 @@ static bool ends_with(const char *s, const char *end)
 
 static int flame_run(const struct spur_cmd *cmd, struct values *v)
 {
+	struct flame_options *own = v->own;
+
 	if (!run_take_traces(cmd, v, 1))
 		return run_error(&v->err);
-	v->pass.root = v->noperands ? v->operands[0] : NULL;
-	if (!v->pass.format)
-		v->pass.format = v->output && ends_with(v->output, ".svg") ? "svg" : "folded";
-	return run_pass(v, "flame");
+	own->root = v->noperands ? v->operands[0] : NULL;
+	if (!own->format)
+		own->format = v->output && ends_with(v->output, ".svg") ? "svg" : "folded";
+	return run_pass(v, &(struct run_request){ .pass = "flame",
+						  .options = { RUN_OPTIONS(NULL, own) },
+						  .selective = own->root != NULL });
 }
 
 const struct spur_cmd spur_cmd_flame = {
@@ -44,7 +49,8 @@ const struct spur_cmd spur_cmd_flame = {
 		       "`a;b;c NUMBER`, where the number is the self time in ns (or samples).",
 	.examples = "spur flame -o flame.svg uftrace.data\ta picture\n"
 		    "spur flame uftrace.data main\tfolded stacks below main\n",
-	.opts = flame_options,
+	.opts = options,
+	.own_size = sizeof(struct flame_options),
 	.takes = TAKES_TRACE | TAKES_FILTERS,
 	.run = flame_run,
 };

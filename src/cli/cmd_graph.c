@@ -1,35 +1,36 @@
 /* spur graph: who calls what, summed. */
 #include "cli/run.h"
+#include "pass/graph.h"
 
-static const struct opt graph_options[] = {
+static const struct opt options[] = {
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns: total,self,calls,avg,unfinished; with --style=uftrace its own" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.sort),
+	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
 	  .help = "order of calls from one place: total,self,calls,name,first; -NAME turns it "
 		  "round" },
 	{ .name = "task",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.task),
+	  OPT_COMMON(uftrace.task),
 	  .help = "with --style=uftrace: threads and their parents" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.srcline),
+	  OPT_COMMON(uftrace.srcline),
 	  .help = "with --style=uftrace: source files and lines" },
 	{ 0 }
 };
 
 /* Another tool's -D counts from the function on, wherever it stands. */
-static bool limit_below(struct values *v)
+static bool limit_below(struct values *v, const char *root)
 {
-	char *text = arena_printf(&v->arena, "%s@depth=%d", v->pass.root, v->filter.depth);
+	char *text = arena_printf(&v->arena, "%s@depth=%d", root, v->filter.depth);
 
 	if (!text || !mem_grow((void **)&v->items, &v->items_cap, v->nitems + 1, sizeof(*v->items),
 			       SIZE_MAX / sizeof(*v->items))) {
@@ -42,12 +43,17 @@ static bool limit_below(struct values *v)
 
 static int graph_run(const struct spur_cmd *cmd, struct values *v)
 {
+	struct graph_options own;
+
 	if (!run_take_traces(cmd, v, 1))
 		return run_error(&v->err);
-	v->pass.root = v->noperands ? v->operands[0] : NULL;
-	if (v->pass.root && v->pass.style && v->filter.depth && !limit_below(v))
+	own = (struct graph_options){ .root = v->noperands ? v->operands[0] : NULL };
+	if (own.root && v->style && v->filter.depth && !limit_below(v, own.root))
 		return run_error(&v->err);
-	return run_pass(v, "graph");
+	return run_pass(v, &(struct run_request){ .pass = "graph",
+						  .options = { RUN_OPTIONS(NULL, &own),
+							       RUN_OPTIONS("uftrace", &v->uftrace) },
+						  .selective = own.root != NULL });
 }
 
 const struct spur_cmd spur_cmd_graph = {
@@ -59,7 +65,7 @@ const struct spur_cmd spur_cmd_graph = {
 	.examples = "spur graph uftrace.data\tall\n"
 		    "spur graph uftrace.data main\tfrom main on\n"
 		    "spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
-	.opts = graph_options,
+	.opts = options,
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
 		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = graph_run,

@@ -1,17 +1,22 @@
 /* spur hist: how long the calls of a function took. */
 #include "cli/run.h"
+#include "pass/hist.h"
 
 static int hist_run(const struct spur_cmd *cmd, struct values *v)
 {
+	struct hist_options own;
+
 	if (!v->noperands ||
 	    (v->noperands == 1 && !v->data && run_is_trace(v, v->operands[0]))) {
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a function: spur hist %s", cmd->usage);
 		return run_error(&v->err);
 	}
-	v->pass.root = v->operands[--v->noperands];
+	own = (struct hist_options){ .root = v->operands[--v->noperands] };
 	if (!run_take_traces(cmd, v, 0))
 		return run_error(&v->err);
-	return run_pass(v, "hist");
+	return run_pass(v, &(struct run_request){ .pass = "hist",
+						  .options = { RUN_OPTIONS(NULL, &own) },
+						  .selective = true });
 }
 
 const struct spur_cmd spur_cmd_hist = {

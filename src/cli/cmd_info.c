@@ -1,23 +1,25 @@
 /* spur info: what the trace is and what is in it. */
 #include "cli/run.h"
 
-static const struct opt info_options[] = {
+static const struct opt options[] = {
 	{ .name = "task",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.task),
+	  OPT_COMMON(uftrace.task),
 	  .help = "of uftrace data: its tasks, laid out as uftrace does" },
 	{ .name = "symbols",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.symbols),
+	  OPT_COMMON(uftrace.symbols),
 	  .help = "of uftrace data: the recorded program's symbols, laid out as uftrace does" },
 	{ 0 }
 };
 
 static int info_run(const struct spur_cmd *cmd, struct values *v)
 {
-	if (!v->pass.style && (v->pass.task || v->pass.symbols))
-		v->pass.style = "uftrace";
-	return run_simple(cmd, v, "info");
+	if (!v->style && (v->uftrace.task || v->uftrace.symbols))
+		v->style = "uftrace";
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "info",
+						 .options = { RUN_OPTIONS("uftrace", &v->uftrace) } });
 }
 
 const struct spur_cmd spur_cmd_info = {
@@ -35,7 +37,7 @@ const struct spur_cmd spur_cmd_info = {
 	.examples = "spur info uftrace.data\tshow all\n"
 		    "spur info --json uftrace.data | jq .damage\tonly what is damaged\n"
 		    "spur info net://localhost\tthe live sessions that are there\n",
-	.opts = info_options,
+	.opts = options,
 	.takes = TAKES_TRACE | TAKES_STYLE | TAKES_UFTRACE | TAKES_JSON | TAKES_RAW,
 	.run = info_run,
 };

@@ -1,58 +1,63 @@
 /* spur replay: the calls as they were nested, with durations. */
 #include "cli/run.h"
+#include "pass/replay.h"
 
-static const struct opt replay_options[] = {
+static const struct opt options[] = {
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns: time,duration,tid,pid,task,cpu,module,addr; with --style=uftrace its "
 		  "own, and +NAME to add one" },
 	{ .name = "no-merge",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.no_merge),
+	  OPT_OWN(struct replay_options, no_merge),
 	  .help = "begin and end of calls without calls inside on two lines" },
 	{ .name = "no-comment",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.no_comment),
+	  OPT_OWN(struct replay_options, lines.no_comment),
 	  .help = "no names behind closing braces" },
 	{ .name = "task-newline",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.task_newline),
+	  OPT_OWN(struct replay_options, task_newline),
 	  .help = "an empty line where another thread goes on" },
 	{ .name = "libname",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.libname),
+	  OPT_OWN(struct replay_options, lines.libname),
 	  .help = "names of the libraries behind those of their functions" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.srcline),
+	  OPT_OWN(struct replay_options, lines.srcline),
 	  .help = "source files and lines of functions" },
 	{ .name = "flat",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.flat),
+	  OPT_OWN(struct replay_options, lines.flat),
 	  .help = "with --style=uftrace: a line for each event, not nested" },
 	{ .name = "column-view",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.column_view),
+	  OPT_COMMON(uftrace.column_view),
 	  .help = "with --style=uftrace: each thread in its own column" },
 	{ .name = "column-offset",
 	  .type = OPT_INT,
-	  .offset = offsetof(struct values, pass.column_offset),
+	  OPT_COMMON(uftrace.column_offset),
 	  .arg = "N",
 	  .help = "with --style=uftrace: how far columns are apart (default: 8)" },
 	{ .name = "event-full",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.event_full),
+	  OPT_COMMON(uftrace.event_full),
 	  .help = "with --style=uftrace: events outside of functions too" },
 	{ 0 }
 };
 
 static int replay_run(const struct spur_cmd *cmd, struct values *v)
 {
-	v->row_limit = v->pass.limit;
-	return run_simple(cmd, v, "replay");
+	const struct replay_options *own = v->own;
+
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "replay",
+						 .options = { RUN_OPTIONS(NULL, own),
+							      RUN_OPTIONS("uftrace", &v->uftrace) } });
 }
 
 const struct spur_cmd spur_cmd_replay = {
@@ -66,7 +71,8 @@ const struct spur_cmd spur_cmd_replay = {
 		    "spur replay -F 'parse.*' -D 3 uftrace.data\twhat these functions call, three "
 		    "levels deep\n"
 		    "spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
-	.opts = replay_options,
+	.opts = options,
+	.own_size = sizeof(struct replay_options),
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE |
 		 TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = replay_run,

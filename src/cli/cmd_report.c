@@ -3,6 +3,15 @@
 
 #include "base/text.h"
 #include "cli/run.h"
+#include "pass/async.h"
+#include "pass/report.h"
+#include "style/llvm-xray/options.h"
+
+/* Its own options. */
+struct report_own {
+	struct report_options report;
+	struct llvm_xray_options llvm;
+};
 
 static bool set_csv(struct values *v, const char *text)
 {
@@ -13,26 +22,26 @@ static bool set_csv(struct values *v, const char *text)
 	return true;
 }
 
-static const struct opt report_options[] = {
+static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.by),
+	  OPT_OWN(struct report_own, report.by),
 	  .arg = "WHAT",
 	  .help = "a line per function, task or session; with --kind=flow per name, step or path" },
 	{ .name = "task",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.task),
+	  OPT_OWN(struct report_own, report.task),
 	  .help = "the same as --by=task" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.sort),
+	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
 	  .help = "sort by these columns; -NAME turns the order round" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns: "
 		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,category,size,"
@@ -42,15 +51,15 @@ static const struct opt report_options[] = {
 		  "to_tid,to" },
 	{ .name = "avg-total",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.avg_total),
+	  OPT_COMMON(uftrace.avg_total),
 	  .help = "with --style=uftrace: average, least and most of the total time" },
 	{ .name = "avg-self",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.avg_self),
+	  OPT_COMMON(uftrace.avg_self),
 	  .help = "with --style=uftrace: average, least and most of the self time" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.srcline),
+	  OPT_COMMON(uftrace.srcline),
 	  .help = "with --style=uftrace: source files and lines" },
 	{ .name = "format",
 	  .type = OPT_CALL,
@@ -60,7 +69,7 @@ static const struct opt report_options[] = {
 	  .hidden = true },
 	{ .name = "llvm",
 	  .type = OPT_INT,
-	  .offset = offsetof(struct values, pass.llvm),
+	  OPT_OWN(struct report_own, llvm.version),
 	  .arg = "VERSION",
 	  .help = "write names as that version of LLVM does, with --style=llvm-xray "
 		  "(default: the latest; up to 14 nested template arguments end in \"> >\")" },
@@ -80,12 +89,20 @@ static const char *report_kind(const struct values *v)
 
 static int report_run(const struct spur_cmd *cmd, struct values *v)
 {
-	v->pass.kind = report_kind(v);
-	if (v->pass.kind) {
+	const struct report_own *own = v->own;
+	const struct async_options async = { .kind = report_kind(v), .by = own->report.by };
+
+	if (async.kind) {
 		v->filter.kinds = NULL;
-		return run_simple(cmd, v, "async");
+		return run_simple(cmd, v,
+				  &(struct run_request){ .pass = "async",
+							 .options = { RUN_OPTIONS(NULL, &async) } });
 	}
-	return run_simple(cmd, v, "report");
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "report",
+						 .options = { RUN_OPTIONS(NULL, &own->report),
+							      RUN_OPTIONS("uftrace", &v->uftrace),
+							      RUN_OPTIONS("llvm-xray", &own->llvm) } });
 }
 
 const struct spur_cmd spur_cmd_report = {
@@ -111,7 +128,8 @@ const struct spur_cmd spur_cmd_report = {
 		"spur report --by=task --json uftrace.data\tper thread, for programs\n"
 		"spur report --kind=flow --by=path trace.fxt\twhich threads flows connect\n"
 		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
-	.opts = report_options,
+	.opts = options,
+	.own_size = sizeof(struct report_own),
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
 		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = report_run,

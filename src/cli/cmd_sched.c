@@ -1,22 +1,23 @@
 /* spur sched: who had the processors, and who waited. */
 #include "cli/run.h"
+#include "pass/sched.h"
 
-static const struct opt sched_options[] = {
+static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.by),
+	  OPT_OWN(struct sched_options, by),
 	  .arg = "WHAT",
 	  .help = "a line per thread, per cpu, or per wait (the longest 20, or --limit)" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.sort),
+	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
 	  .help = "sort by these columns; -NAME turns the order round" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns, by thread: running,runnable,blocked,unknown,switches,preemptions,"
 		  "wakeups,avg,max,p99,unfinished,tid,pid,thread; by cpu: cpu,busy,idle,unknown,"
@@ -26,7 +27,11 @@ static const struct opt sched_options[] = {
 
 static int sched_run(const struct spur_cmd *cmd, struct values *v)
 {
-	return run_simple(cmd, v, "sched");
+	const struct sched_options *own = v->own;
+
+	return run_simple(cmd, v,
+			  &(struct run_request){ .pass = "sched",
+						 .options = { RUN_OPTIONS(NULL, own) } });
 }
 
 const struct spur_cmd spur_cmd_sched = {
@@ -53,7 +58,8 @@ const struct spur_cmd spur_cmd_sched = {
 		"being woken\n"
 		"spur sched --by=cpu --json trace.fxt\tprocessors, for programs\n"
 		"spur sched --by=wait --limit=50 --tid=1234 uftrace.data\twaits of one thread\n",
-	.opts = sched_options,
+	.opts = options,
+	.own_size = sizeof(struct sched_options),
 	.takes = TAKES_TRACE | TAKES_FOLLOW | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
 		 TAKES_CSV | TAKES_TIME | TAKES_LIMIT | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = sched_run,

@@ -3,7 +3,7 @@
 
 static int stats_run(const struct spur_cmd *cmd, struct values *v)
 {
-	return run_simple(cmd, v, "stats");
+	return run_simple(cmd, v, &(struct run_request){ .pass = "stats" });
 }
 
 const struct spur_cmd spur_cmd_stats = {

@@ -9,6 +9,7 @@
 #include "cli/yaml.h"
 #include "format/xray/map.h"
 #include "model/symbol/demangle.h"
+#include "style/llvm-xray/options.h"
 
 enum {
 	NAME_WIDTH = 32, /* of names with a source line behind, where they are shorter */
@@ -19,34 +20,40 @@ enum {
 static const char *const demangle_words[] = { "name", "simple", "full", "no",
 					      NULL }; /* as enum demangle_form */
 
+/* Its own options. */
+struct symbols_own {
+	bool functions, srcline, yaml;
+	int llvm; /* version; 0: the latest */
+};
+
 static const struct opt symbols_options[] = {
 	{ .name = "functions",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, functions),
+	  OPT_OWN(struct symbols_own, functions),
 	  .help = "one line a function instead of one a sled" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.srcline),
+	  OPT_OWN(struct symbols_own, srcline),
 	  .help = "source files and lines too (slow)" },
 	{ .name = "yaml",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, yaml),
+	  OPT_OWN(struct symbols_own, yaml),
 	  .help = "write what llvm-xray extract --symbolize writes, and what its -m option reads" },
 	{ .name = "symbols-dir",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, open.symbol_dirs),
+	  OPT_COMMON(open.symbol_dirs),
 	  .arg = "DIR[:DIR...]",
 	  .help = "look for separate debug files there" },
 	{ .name = "demangle",
 	  .type = OPT_CHOICE,
-	  .offset = offsetof(struct values, demangle),
+	  OPT_COMMON(demangle),
 	  .arg = "HOW",
 	  .choices = demangle_words,
 	  .help = "show C++ and Rust names without parameters (name), without template arguments "
 		  "either (simple), in full, or not demangled (default: name; full with --yaml)" },
 	{ .name = "llvm",
 	  .type = OPT_INT,
-	  .offset = offsetof(struct values, pass.llvm),
+	  OPT_OWN(struct symbols_own, llvm),
 	  .arg = "VERSION",
 	  .help = "write names as that version of LLVM does, with --yaml (default: the latest; up "
 		  "to 14 nested template arguments end in \"> >\")" },
@@ -55,6 +62,7 @@ static const struct opt symbols_options[] = {
 
 struct symbols {
 	struct values *v;
+	const struct symbols_own *own;
 	struct out *out;
 	struct out name; /* demangled, of one function */
 	struct xray_map *map;
@@ -76,13 +84,13 @@ struct row {
 static void set_name(struct symbols *s, const struct row *r)
 {
 	const int how = s->v->demangle == NOT_GIVEN
-				? (s->v->yaml ? DEMANGLE_FULL : DEMANGLE_NAME)
+				? (s->own->yaml ? DEMANGLE_FULL : DEMANGLE_NAME)
 				: s->v->demangle;
 
 	out_clear(&s->name);
-	if (r->f.name && s->v->yaml && how == DEMANGLE_FULL)
+	if (r->f.name && s->own->yaml && how == DEMANGLE_FULL)
 		demangle_llvm(&s->name, r->f.name, strlen(r->f.name),
-			      llvm_version(s->v->pass.llvm));
+			      llvm_version(s->own->llvm));
 	else if (r->f.name)
 		demangle(&s->name, r->f.name, strlen(r->f.name), (enum demangle_form)how);
 }
@@ -119,13 +127,13 @@ static void text_head(struct symbols *s)
 		out_printf(s->out, ": object %u\n", (unsigned)s->object);
 	}
 	out_printf(s->out, "%*s  ", s->id_width, "id");
-	if (s->v->functions)
+	if (s->own->functions)
 		out_printf(s->out, "%*s  %7s  %5s  name", s->address_width, "function", "size",
 			   "sleds");
 	else
 		out_printf(s->out, "%*s  %*s  %-*s  name", s->address_width, "address",
 			   s->address_width, "function", KIND_WIDTH, "kind");
-	if (s->v->pass.srcline) {
+	if (s->own->srcline) {
 		out_pad(s->out, ' ', NAME_WIDTH - 4);
 		out_str(s->out, "  location");
 	}
@@ -145,7 +153,7 @@ static void text_row(struct symbols *s, const struct row *r)
 	size_t width;
 
 	out_printf(o, "%*u  ", s->id_width, (unsigned)r->id);
-	if (s->v->functions) {
+	if (s->own->functions) {
 		text_address(s, r->sled->function);
 		out_printf(o, "%7llu  %5u  ", (unsigned long long)r->f.size, (unsigned)r->sleds);
 	} else {
@@ -157,7 +165,7 @@ static void text_row(struct symbols *s, const struct row *r)
 			out_printf(o, "kind %-*u  ", KIND_WIDTH - 5, r->sled->kind);
 	}
 	out_safe(o, r->f.name ? s->name.buf : "-", r->f.name ? s->name.len : 1);
-	if (s->v->pass.srcline && r->f.file) {
+	if (s->own->srcline && r->f.file) {
 		width = r->f.name ? utf8_width(s->name.buf, s->name.len) : 1;
 		out_pad(o, ' ', width < NAME_WIDTH ? NAME_WIDTH - width + 2 : 2);
 		out_safe(o, r->f.file, strlen(r->f.file));
@@ -171,7 +179,7 @@ static void text_row(struct symbols *s, const struct row *r)
 static void csv_head(struct symbols *s)
 {
 	if (!s->index)
-		out_str(s->out, s->v->functions ? "object,id,function,size,sleds,name,file,line\n"
+		out_str(s->out, s->own->functions ? "object,id,function,size,sleds,name,file,line\n"
 						: "object,id,address,function,kind,always,version,"
 						  "name,file,line\n");
 }
@@ -182,17 +190,17 @@ static void csv_row(struct symbols *s, const struct row *r)
 	struct out *o = s->out;
 
 	out_printf(o, "%u,%u,", (unsigned)s->object, (unsigned)r->id);
-	if (s->v->functions)
+	if (s->own->functions)
 		out_printf(o, "%llu,%llu,%u,", (unsigned long long)r->sled->function,
 			   (unsigned long long)r->f.size, (unsigned)r->sleds);
 	else
 		out_printf(o, "%llu,%llu,", (unsigned long long)r->sled->address,
 			   (unsigned long long)r->sled->function);
-	if (!s->v->functions && kind)
+	if (!s->own->functions && kind)
 		out_str(o, kind);
-	else if (!s->v->functions)
+	else if (!s->own->functions)
 		out_printf(o, "%u", r->sled->kind);
-	if (!s->v->functions)
+	if (!s->own->functions)
 		out_printf(o, ",%u,%u,", r->sled->always, r->sled->version);
 	if (r->f.name)
 		out_csv(o, s->name.buf, s->name.len);
@@ -235,17 +243,17 @@ static void json_row(struct symbols *s, const struct row *r)
 	struct out *o = s->out;
 
 	out_printf(o, "%s\n{\"id\":%u", s->rows ? "," : "", (unsigned)r->id);
-	if (!s->v->functions)
+	if (!s->own->functions)
 		out_printf(o, ",\"address\":%llu", (unsigned long long)r->sled->address);
 	out_printf(o, ",\"function\":%llu", (unsigned long long)r->sled->function);
-	if (s->v->functions)
+	if (s->own->functions)
 		out_printf(o, ",\"size\":%llu,\"sleds\":%u", (unsigned long long)r->f.size,
 			   (unsigned)r->sleds);
 	else if (kind)
 		out_printf(o, ",\"kind\":\"%s\"", kind);
 	else
 		out_printf(o, ",\"kind\":%u", r->sled->kind);
-	if (!s->v->functions)
+	if (!s->own->functions)
 		out_printf(o, ",\"always\":%s,\"version\":%u", r->sled->always ? "true" : "false",
 			   r->sled->version);
 	out_str(o, ",\"name\":");
@@ -314,15 +322,17 @@ static const struct form csv_form = { csv_head, csv_row, NULL };
 static const struct form json_form = { json_head, json_row, json_foot };
 static const struct form yaml_form = { yaml_head, yaml_row, yaml_foot };
 
-static const struct form *form_of(const struct values *v)
+static const struct form *form_of(const struct symbols *s)
 {
-	return v->yaml ? &yaml_form : v->json ? &json_form : v->csv ? &csv_form : &text_form;
+	const struct values *v = s->v;
+
+	return s->own->yaml ? &yaml_form : v->json ? &json_form : v->csv ? &csv_form : &text_form;
 }
 
 /* Writes one map; the number of its functions that have a name. */
 static uint32_t write_map(struct symbols *s)
 {
-	const struct form *form = form_of(s->v);
+	const struct form *form = form_of(s);
 	const struct xray_sled *sleds = xray_map_sleds(s->map);
 	const size_t count = xray_map_count(s->map);
 	struct row r = { 0 };
@@ -336,14 +346,14 @@ static uint32_t write_map(struct symbols *s)
 		/* The sleds of a function are one behind the other. */
 		while (end < count && sleds[end].id == sleds[i].id)
 			end++;
-		if (!xray_map_function(s->map, sleds[i].id, s->v->pass.srcline, &r.f))
+		if (!xray_map_function(s->map, sleds[i].id, s->own->srcline, &r.f))
 			r.f = (struct xray_function){ 0 };
 		named += r.f.name != NULL;
 		r.id = s->object ? s->object << XRAY_OBJECT_SHIFT | (sleds[i].id & NUMBER_MASK)
 				 : sleds[i].id;
 		r.sleds = (uint32_t)(end - i);
 		set_name(s, &r);
-		for (next = i; next < (s->v->functions ? i + 1 : end); next++) {
+		for (next = i; next < (s->own->functions ? i + 1 : end); next++) {
 			r.sled = &sleds[next];
 			form->row(s, &r);
 			s->rows++;
@@ -431,7 +441,7 @@ static int write_maps(struct symbols *s, struct xray_map **maps, const uint32_t 
 
 static int symbols_run(const struct spur_cmd *cmd, struct values *v)
 {
-	struct symbols s = { .v = v };
+	struct symbols s = { .v = v, .own = v->own };
 	struct xray_map **maps = mem_array(v->noperands, sizeof(struct xray_map *));
 	uint32_t *numbers = mem_array(2 * v->noperands, sizeof(*numbers));
 	int code;
@@ -439,7 +449,7 @@ static int symbols_run(const struct spur_cmd *cmd, struct values *v)
 	if (!v->noperands)
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a binary: spur %s %s", cmd->name,
 			cmd->usage);
-	else if (v->json + v->csv + v->yaml > 1)
+	else if (v->json + v->csv + s.own->yaml > 1)
 		err_set(&v->err, SPUR_ERR_USAGE,
 			"expected one of --json, --csv, --yaml, found several");
 	else if (!maps || !numbers)
@@ -481,6 +491,7 @@ const struct spur_cmd spur_cmd_symbols = {
 		    "spur symbols --yaml ./prog -o map.yaml\tfor llvm-xray account -m map.yaml\n"
 		    "spur symbols ./prog 1=./libx.so\twith the functions of a library\n",
 	.opts = symbols_options,
+	.own_size = sizeof(struct symbols_own),
 	.takes = TAKES_JSON | TAKES_CSV,
 	.run = symbols_run,
 };

@@ -109,7 +109,10 @@ static bool value_bad(const struct opt_value *w, const char *expected)
 
 static void *value_field(const struct opt_value *w)
 {
-	return (char *)w->values + w->opt->offset;
+	char *base = w->opt->common ? (char *)w->values : w->values->own;
+
+	assert(base);
+	return base + w->opt->offset;
 }
 
 static bool value_int(const struct opt_value *w)
@@ -394,5 +397,9 @@ bool opt_parse(const struct spur_cmd *cmd, struct values *v, int argc, char *con
 {
 	struct opt_line l = { .cmd = cmd, .v = v, .argc = argc, .argv = argv };
 
+	if (cmd->own_size && !(v->own = arena_alloc(&v->arena, cmd->own_size))) {
+		err_nomem(&v->err);
+		return false;
+	}
 	return parse_line(&l) && (!v->opt_file || parse_file(cmd, v));
 }

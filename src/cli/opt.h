@@ -14,7 +14,7 @@ struct opt_group {
 /* Shared options: how to open, which events, what comes out. Ended by one without title. */
 extern const struct opt_group opt_groups[];
 /* One of them: those that only uftrace's style has. Ended by one without name. */
-extern const struct opt uftrace_options[];
+extern const struct opt uftrace_option_table[];
 
 /*
  * Calls `each` for every option that the command has, its own first, which hide shared ones of their

@@ -28,7 +28,7 @@ static bool trace_disable(struct values *v, const char *text)
 		.arg = ARG, .help = ignored_help, .hidden = true                        \
 	}
 
-const struct opt uftrace_options[] = {
+const struct opt uftrace_option_table[] = {
 	{ .name = "disable",
 	  .type = OPT_CALL,
 	  .call = trace_disable,
@@ -36,22 +36,22 @@ const struct opt uftrace_options[] = {
 	  .hidden = true },
 	{ .name = "kernel-full",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.kernel_full),
+	  OPT_COMMON(uftrace.kernel_full),
 	  .help = "with --style=uftrace: show kernel functions outside of user functions too",
 	  .hidden = true },
 	{ .name = "event-full",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.event_full),
+	  OPT_COMMON(uftrace.event_full),
 	  .help = "with --style=uftrace: show events outside of functions too",
 	  .hidden = true },
 	{ .name = "no-callsite",
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.no_callsite),
+	  OPT_COMMON(uftrace.no_callsite),
 	  .help = "with --style=uftrace: do not show where functions are called from",
 	  .hidden = true },
 	{ .name = "opt-file",
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, opt_file),
+	  OPT_COMMON(opt_file),
 	  .arg = "FILE",
 	  .help = "read more options from FILE",
 	  .hidden = true },

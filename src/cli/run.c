@@ -174,93 +174,146 @@ static unsigned run_width(const struct values *v)
 	return w.ws_col;
 }
 
-/* What the parser stored in its own fields goes where passes and the filter look for it. */
-static enum spur_status run_settle(struct values *v)
+/* The pass of the request in the style that the command line names. Returns NULL, with v->err set, if there is none. */
+static const struct spur_pass *run_find(struct values *v, const char *name)
+{
+	const struct spur_pass *pass;
+
+	if (v->style && strcmp(v->style, "spur") == 0)
+		v->style = NULL;
+	pass = pass_find(name, v->style);
+	if (!pass)
+		err_set(&v->err, SPUR_ERR_USAGE,
+			"--style: expected spur or a style that %s has, found \"%s\"", name,
+			v->style ? v->style : "");
+	return pass;
+}
+
+/* Completes the common options for the pass from what the parser stored. */
+static enum spur_status settle_render(struct values *v, const struct spur_pass *pass)
+{
+	struct render_options *r = &v->render;
+
+	if (v->json + v->jsonl + v->csv > 1)
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "expected one of --json, --jsonl, --csv, found several");
+	r->form = v->json ? FORM_JSON : v->jsonl ? FORM_JSONL : v->csv ? FORM_CSV : FORM_TEXT;
+	if (v->time != NOT_GIVEN)
+		r->time = (enum time_form)v->time;
+	if (v->demangle == NOT_GIVEN)
+		v->demangle = pass->simple_names ? DEMANGLE_SIMPLE : DEMANGLE_NAME;
+	r->no_args = v->filter.no_args;
+	r->demangle = v->demangle;
+	r->color = run_color(v);
+	r->ascii = run_ascii(v);
+	r->width = run_width(v);
+	return SPUR_OK;
+}
+
+static enum spur_status settle_filter(struct values *v, const struct spur_pass *pass)
 {
 	static const enum pattern_kind kinds[] = { [MATCH_REGEX] = PATTERN_REGEX,
 						   [MATCH_GLOB] = PATTERN_GLOB,
 						   [MATCH_EXACT] = PATTERN_EXACT,
 						   [MATCH_SIMPLE] = PATTERN_EXACT };
-	struct pass_options *p = &v->pass;
 
-	const bool uftrace = p->style && strcmp(p->style, "uftrace") == 0;
-
-	if (v->bare_option && !uftrace)
+	if (v->bare_option && !pass->bare_times)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "--%s: expected a unit behind \"%s\": ns, us, ms, s, m or h",
 			       v->bare_option, v->bare_text);
-	v->filter.bare_ns = uftrace ? 1 : 0;
-	if (v->json + v->jsonl + v->csv > 1)
-		return err_set(&v->err, SPUR_ERR_USAGE,
-			       "expected one of --json, --jsonl, --csv, found several");
-	p->form = v->json ? FORM_JSON : v->jsonl ? FORM_JSONL : v->csv ? FORM_CSV : p->form;
-	if (v->time != NOT_GIVEN)
-		p->time = (enum pass_time)v->time;
-	v->filter.numbers = p->form != FORM_TEXT || v->time == TIME_RAW ? MOMENT_TS
-			    : v->time == TIME_ABS			   ? MOMENT_CLOCK
-									   : MOMENT_REL;
+	v->filter.bare_ns = pass->bare_times ? 1 : 0;
+	v->filter.numbers = v->render.form != FORM_TEXT || v->time == TIME_RAW ? MOMENT_TS
+			    : v->time == TIME_ABS			       ? MOMENT_CLOCK
+									       : MOMENT_REL;
 	/* SPEC uftrace/focus: -C and -L leave schedule events out in uftrace's style. */
-	for (size_t i = 0; p->style && strcmp(p->style, "uftrace") == 0 && i < v->nitems; i++)
+	for (size_t i = 0; pass->focus_hides_sched && i < v->nitems; i++)
 		v->filter.no_sched |= v->items[i].what == FILTER_CALLER ||
 				      v->items[i].what == FILTER_LOCATION;
 	v->filter.items = v->items;
 	v->filter.nitems = v->nitems;
 	v->filter.match = kinds[v->match];
-	p->match = (int)kinds[v->match];
-	p->force = v->force;
-	p->range = v->filter.range;
-	p->depth = v->filter.depth;
-	p->no_args = v->filter.no_args;
-	p->no_event = v->filter.no_event;
-	p->no_sched = v->filter.no_sched;
-	if (v->demangle == NOT_GIVEN)
-		v->demangle = p->style && strcmp(p->style, "uftrace") == 0 ? DEMANGLE_SIMPLE
-									   : DEMANGLE_NAME;
-	p->no_libcall = v->filter.no_libcall;
-	p->trace_off = v->filter.trace_off;
-	p->demangle = v->demangle;
-	p->color = run_color(v);
-	p->ascii = run_ascii(v);
-	p->width = run_width(v);
-	v->open.demangle = v->demangle;
-	v->open.call_libraries = p->libname;
-	v->open.source_lines = p->srcline || (p->fields && strstr(p->fields, "location"));
-	for (size_t i = 0; i < v->nitems; i++)
-		v->open.source_lines |= v->items[i].what == FILTER_LOCATION;
-	v->open.threads = (unsigned)v->threads;
-	v->open.read_size = v->read_size;
-	v->open.binaries = v->binaries;
 	return SPUR_OK;
 }
 
-static const struct spur_pass *run_find(struct values *v, const char *name)
+static void settle_open(struct values *v, const struct spur_pass *pass, const struct pass_env *env)
 {
-	const char *style = v->pass.style;
-	const struct spur_pass *pass;
+	struct spur_options *o = &v->open;
 
-	if (style && strcmp(style, "spur") == 0)
-		v->pass.style = style = NULL;
-	pass = pass_find(name, style);
-	if (!pass)
-		err_set(&v->err, SPUR_ERR_USAGE,
-			"--style: expected spur or a style that %s has, found \"%s\"", name,
-			style ? style : "");
+	o->as_stored = pass->as_stored;
+	o->all_tracks = pass->tracks;
+	o->no_spans |= pass->no_spans;
+	o->sessions = pass->sessions;
+	o->stop = &signals_stop;
+	o->raw_time =
+		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
+	o->source_lines |= pass->source_lines;
+	for (size_t i = 0; i < v->nitems; i++)
+		o->source_lines |= v->items[i].what == FILTER_LOCATION;
+	o->demangle = v->demangle;
+	o->threads = (unsigned)v->threads;
+	o->read_size = v->read_size;
+	o->binaries = v->binaries;
+	if (pass->prepare)
+		pass->prepare(env, o);
+}
+
+/*
+ * The options of the request for the pass: those of the analysis, or, if `style`, those of its layout.
+ * INVARIANT: they have the type that the pass declares; a command that forgets them is wrong.
+ */
+static const void *request_options(const struct run_request *request, const char *style, size_t size)
+{
+	for (size_t i = 0; i < RUN_OPTIONS_MAX && request->options[i].data; i++) {
+		const struct run_options *o = &request->options[i];
+
+		if (!style == !o->style && (!style || strcmp(style, o->style) == 0)) {
+			assert(!size || size == o->size);
+			return o->data;
+		}
+	}
+	assert(!size);
+	return NULL;
+}
+
+/* Finds the request's pass and makes all options ready for it. Returns NULL, with v->err set, if they do not fit. */
+static const struct spur_pass *run_settle(struct values *v, const struct run_request *request,
+					  struct pass_env *env)
+{
+	const struct spur_pass *pass = run_find(v, request->pass);
+
+	if (!pass || settle_render(v, pass) == SPUR_FAIL || settle_filter(v, pass) == SPUR_FAIL)
+		return NULL;
+	env->opt = &v->render;
+	env->given = &v->filter;
+	env->options = request_options(request, NULL, pass->options_size);
+	if (v->style)
+		env->style_options = request_options(request, v->style, pass->style_options_size);
+	settle_open(v, pass, env);
 	return pass;
 }
 
-/* Filters and runs. With --strict the text is kept back until it is known that nothing is lost. */
-static enum spur_status run_opened(struct pass_env *env, struct values *v,
-				   const struct spur_pass *pass)
-{
-	enum spur_status st;
+/* One run of a pass. */
+struct run {
+	struct values *v;
+	const struct run_request *request;
+	const struct spur_pass *pass;
+	struct pass_env env;
+	bool damaged; /* a file that was followed and has been replaced was */
+};
 
-	if (pass->analysis && !v->filter.min_ns)
-		v->filter.min_ns = env->trace->default_min_ns;
-	st = filter_new(&env->filter, env->trace, &v->filter, env->err);
-	if (st == SPUR_FAIL)
-		return st;
+/* Makes the filter and runs the pass. */
+static enum spur_status run_opened(struct run *r)
+{
+	struct pass_env *env = &r->env;
+	struct filter_spec *spec = &r->v->filter;
+
+	assert(env->trace && !env->filter);
+	if (r->pass->analysis && !spec->min_ns)
+		spec->min_ns = env->trace->default_min_ns;
+	if (filter_new(&env->filter, env->trace, spec, env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	env->pipe.filter = env->filter;
-	return pass_run(pass, env);
+	return pass_run(r->pass, env);
 }
 
 static bool copy_fd(int from, struct out *to)
@@ -279,9 +332,10 @@ static bool copy_fd(int from, struct out *to)
 	return true;
 }
 
-static enum spur_status run_strict(struct pass_env *env, struct values *v,
-				   const struct spur_pass *pass)
+/* The same, but holds the text back until it is known that nothing is lost. */
+static enum spur_status run_strict(struct run *r)
 {
+	struct pass_env *env = &r->env;
 	struct out held, *to = env->out;
 	enum spur_status st;
 
@@ -289,7 +343,7 @@ static enum spur_status run_strict(struct pass_env *env, struct values *v,
 	if (held.fd < 0)
 		return err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(errno));
 	env->out = &held;
-	st = run_opened(env, v, pass);
+	st = run_opened(r);
 	env->out = to;
 	if (!out_flush(&held))
 		st = err_set(env->err, SPUR_ERR_IO, "temporary file: %s", strerror(held.error));
@@ -306,54 +360,68 @@ static bool run_watches(const struct values *v)
 	return v->open.follow || format_of_url(v->traces[0]);
 }
 
-/*
- * After the run: what is told, and the exit code. `damaged`: files that were read before env->trace were; that is NULL
- * if the last one could not be opened.
- */
-static int run_tell(struct pass_env *env, const struct values *v, enum spur_status st,
-		    bool reader_left, bool read_all, bool damaged)
+/* Prints the notes of the run, and the damage of the trace. Returns true if the trace is damaged. */
+static bool run_messages(const struct run *r)
 {
-	const bool filtered = env->filter || v->pass.root;
+	const struct out *notes = r->env.notes;
 
-	filter_where_notes(env->filter, env->notes);
-	if (env->filter && st != SPUR_FAIL && read_all && !signals_stop)
-		filter_note_unmatched(env->filter, env->notes);
-	if (env->notes->len && !v->quiet && !reader_left)
-		say_text(env->notes->buf, env->notes->len);
-	if (!reader_left && env->trace)
-		damaged |= report_diag(env->trace, v->quiet, v->diag_shown);
-	if (signals_stop == SIGNALS_INTERRUPT && !run_watches(v))
-		say("interrupted");
-	if (signals_stop == SIGNALS_INTERRUPT)
-		return EXIT_INTERRUPTED;
-	if (st == SPUR_FAIL)
-		return run_error(env->err);
+	if (notes->len && !r->v->quiet)
+		say_text(notes->buf, notes->len);
+	return r->env.trace && report_diag(r->env.trace, r->v->quiet, r->pass->shows_damage);
+}
+
+/* The exit code of a run without an error or a signal; prints why it is not EXIT_CLEAN. */
+static int run_result(const struct run *r, enum spur_status st)
+{
+	const struct pass_env *env = &r->env;
+
 	if (env->trace && trace_over_limit(env->trace))
 		return EXIT_UNREADABLE;
 	if (signals_stop)
 		return EXIT_CLEAN;
-	if (damaged)
+	if (r->damaged)
 		return EXIT_DAMAGED;
-	if (v->strict && env->lost) {
+	if (r->request->strict && env->lost) {
 		say("--strict: %llu events do not fit: nothing is written",
 		    (unsigned long long)env->lost);
 		return EXIT_DAMAGED;
 	}
-	if (st == SPUR_WARN && filtered) {
+	if (st == SPUR_WARN && (env->filter || r->request->selective)) {
 		say("no event passes the filter");
 		return EXIT_DIFFERENT;
 	}
-	if (st == SPUR_WARN && !v->quiet)
+	if (st == SPUR_WARN && !r->v->quiet)
 		say("note: there is nothing to show");
 	return EXIT_CLEAN;
 }
 
-/* Ends the output: in its place where all went well. What fails here is worse than what the pass
- * said. */
-static enum spur_status run_close(struct output *o, struct pass_env *env, const struct values *v,
-				  enum spur_status st, bool *reader_left)
+/* After the run: prints what there is to say, and returns the exit code. */
+static int run_end(struct run *r, enum spur_status st, bool reader_left)
 {
-	bool keep = st != SPUR_FAIL && !(v->strict && env->lost) &&
+	struct pass_env *env = &r->env;
+	const bool read_all = !(r->pass->limits_rows && r->v->render.limit);
+
+	filter_where_notes(env->filter, env->notes);
+	if (env->filter && st != SPUR_FAIL && read_all && !signals_stop)
+		filter_note_unmatched(env->filter, env->notes);
+	if (!reader_left)
+		r->damaged |= run_messages(r);
+	if (signals_stop == SIGNALS_INTERRUPT && !run_watches(r->v))
+		say("interrupted");
+	if (signals_stop == SIGNALS_INTERRUPT)
+		return EXIT_INTERRUPTED;
+	return st == SPUR_FAIL ? run_error(env->err) : run_result(r, st);
+}
+
+/*
+ * Ends the output, which appears in its place if all went well. An error of this is reported rather
+ * than what the pass returned.
+ */
+static enum spur_status run_close(struct run *r, struct output *o, enum spur_status st,
+				  bool *reader_left)
+{
+	struct pass_env *env = &r->env;
+	bool keep = st != SPUR_FAIL && !(r->request->strict && env->lost) &&
 		    !(env->trace && trace_over_limit(env->trace));
 
 	out_flush(&o->out);
@@ -365,12 +433,13 @@ static enum spur_status run_close(struct output *o, struct pass_env *env, const 
 
 static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 {
+	assert(v->ntraces && v->traces[0]);
 	if (v->ntraces == 1)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
-	if (v->pass.style)
+	if (v->style)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "--style=%s: expected one trace, found %zu: the layout knows no more",
-			       v->pass.style, v->ntraces);
+			       v->style, v->ntraces);
 	return spur_open_several(trace, v->traces, v->ntraces, &v->open, &v->err);
 }
 
@@ -387,121 +456,129 @@ static bool input_may_wait(const struct values *v)
 }
 
 /* Before the trace is opened, and again before it is analysed: what a signal does. */
-static void run_mind_signals(const struct values *v, bool opened)
+static void run_mind_signals(const struct run *r, bool opened)
 {
-	if (run_watches(v) || (opened && v->pass.extract))
+	if (run_watches(r->v) || (opened && r->request->writes_files))
 		signals_defer();
-	if (v->pass.color && os_isatty(STDOUT_FILENO))
+	if (r->v->render.color && os_isatty(STDOUT_FILENO))
 		signals_reset_color();
 }
 
 /*
- * After a file that is followed was replaced or cut: says so, tells the damage of what was read, and opens the file of
- * that name. Returns SPUR_WARN, with nothing changed, if there is no such file or nothing more to show.
+ * After a file that is followed was replaced or cut: says so, reports the damage of what was read, and
+ * opens the file of that name. Returns SPUR_WARN, with nothing changed, if there is no such file or
+ * nothing more to show.
  */
-static enum spur_status run_renew(struct pass_env *env, struct values *v,
-				  const struct spur_pass *pass, bool *damaged)
+static enum spur_status run_renew(struct run *r)
 {
-	const bool limited = pass->limits_rows && v->pass.limit;
+	struct pass_env *env = &r->env;
+	struct values *v = r->v;
+	const bool limited = r->pass->limits_rows && v->render.limit;
 	enum trace_renewal how;
 
-	if (signals_stop || env->out->error || v->strict || (limited && env->shown == v->pass.limit))
+	assert(!limited || env->shown <= v->render.limit);
+	if (signals_stop || env->out->error || r->request->strict ||
+	    (limited && env->shown == v->render.limit))
 		return SPUR_WARN;
 	how = trace_take_renewal(env->trace);
 	if (how == TRACE_SAME)
 		return SPUR_WARN;
 	out_flush(env->out);
-	if (env->notes->len && !v->quiet)
-		say_text(env->notes->buf, env->notes->len);
+	r->damaged |= run_messages(r);
 	out_clear(env->notes);
-	*damaged |= report_diag(env->trace, v->quiet, v->diag_shown);
 	if (!v->quiet)
 		say(how == TRACE_CUT ? "%s: was truncated; following it from its beginning"
 				     : "%s: was replaced; following the new file",
 		    v->traces[0]);
-	/* What is there yet of the new file may be too little to tell its format. */
+	/* The new file may still be too short to be recognized. */
 	v->open.format = spur_format_name(env->trace);
-	v->pass.limit -= limited ? env->shown : 0;
-	v->pass.continued = true;
+	v->render.limit -= limited ? env->shown : 0;
+	v->render.continued = true;
 	filter_free(env->filter);
 	env->filter = NULL;
 	spur_close(env->trace);
+	env->trace = NULL;
 	return run_open(v, &env->trace);
 }
 
 /* Runs the pass on the trace, and on each file that takes its place while it is followed. */
-static enum spur_status run_all(struct pass_env *env, struct values *v,
-				const struct spur_pass *pass, bool *damaged)
+static enum spur_status run_all(struct run *r)
 {
 	enum spur_status st, again;
 
 	do {
-		st = v->strict ? run_strict(env, v, pass) : run_opened(env, v, pass);
+		st = r->request->strict ? run_strict(r) : run_opened(r);
 		if (st == SPUR_FAIL)
 			return st;
-		again = run_renew(env, v, pass, damaged);
+		again = run_renew(r);
 	} while (again == SPUR_OK);
-	/* Ctrl-C while nothing of the new file is there ends it like any other. */
+	/* Ctrl-C while the new file has no data yet ends the run like any other. */
 	return again == SPUR_FAIL && !signals_stop ? SPUR_FAIL : st;
 }
 
-int run_pass(struct values *v, const char *name)
+/* Opens the output, then the trace. */
+static enum spur_status run_begin(struct run *r, struct output *o, struct watch *watch)
 {
-	const struct spur_pass *pass;
+	struct values *v = r->v;
+
+	if (output_open(o, v->output, v->force, &v->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (!v->output && input_may_wait(v))
+		watch_begin(watch);
+	return run_open(v, &r->env.trace);
+}
+
+/* Runs the pass on the open trace and closes the output. Returns the exit code. */
+static int run_analyse(struct run *r, struct output *o, struct watch *watch,
+		       struct progress *progress)
+{
 	struct out notes;
-	struct output o = { .force = false };
-	struct progress progress;
-	struct pass_env env = { .opt = &v->pass, .err = &v->err, .out = &o.out, .notes = &notes };
+	bool reader_left;
 	enum spur_status st;
-	struct watch watch = { .runs = false };
-	bool reader_left, damaged = false;
 	int code;
 
-	if (run_settle(v) == SPUR_FAIL || !(pass = run_find(v, name)))
-		return run_error(&v->err);
-	v->open.as_stored = pass->as_stored;
-	v->open.all_tracks = pass->tracks;
-	v->open.no_spans |= pass->no_spans;
-	v->open.sessions = pass->sessions;
-	v->open.stop = &signals_stop;
-	v->open.raw_time =
-		pass->unit == UNIT_TICKS || (pass->unit == UNIT_CHOSEN && v->time == TIME_RAW);
-	v->open.source_lines |= pass->source_lines;
-	progress_begin(&progress, v, &o.out);
-	pager_begin(v);
-	run_mind_signals(v, false);
-	st = output_open(&o, v->output, v->force, &v->err);
-	if (st != SPUR_FAIL && !v->output && input_may_wait(v))
-		watch_begin(&watch);
-	if (st != SPUR_FAIL)
-		st = run_open(v, &env.trace);
-	if (st == SPUR_FAIL) {
-		progress_end(&progress);
-		watch_end(&watch);
-		output_close(&o, false, NULL);
-		return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN
-		       : signals_stop			   ? EXIT_INTERRUPTED
-							   : run_error(&v->err);
-	}
-	progress_trace(&progress, env.trace);
+	progress_trace(progress, r->env.trace);
 	out_to_memory(&notes);
-	env.pipe = (struct pipe_options){ .threads = (unsigned)v->threads,
-					  .stop = &signals_stop,
-					  .limit = v->row_limit };
-	run_mind_signals(v, true);
-	st = run_all(&env, v, pass, &damaged);
-	watch_end(&watch);
-	progress_end(&progress);
-	st = run_close(&o, &env, v, st, &reader_left);
-	code = run_tell(&env, v, st, reader_left,
-			!(pass->limits_rows && v->pass.limit), damaged);
-	filter_free(env.filter);
-	spur_close(env.trace);
+	r->env.notes = &notes;
+	r->env.pipe = (struct pipe_options){ .threads = (unsigned)r->v->threads,
+					     .stop = &signals_stop,
+					     .limit = r->pass->limits_input ? r->v->render.limit : 0 };
+	run_mind_signals(r, true);
+	st = run_all(r);
+	watch_end(watch);
+	progress_end(progress);
+	st = run_close(r, o, st, &reader_left);
+	code = run_end(r, st, reader_left);
+	filter_free(r->env.filter);
+	spur_close(r->env.trace);
 	out_free(&notes);
 	return code;
 }
 
-int run_simple(const struct spur_cmd *cmd, struct values *v, const char *pass)
+int run_pass(struct values *v, const struct run_request *request)
 {
-	return run_take_traces(cmd, v, 0) ? run_pass(v, pass) : run_error(&v->err);
+	struct output o = { .force = false };
+	struct progress progress;
+	struct watch watch = { .runs = false };
+	struct run r = { .v = v, .request = request, .env = { .err = &v->err, .out = &o.out } };
+
+	r.pass = run_settle(v, request, &r.env);
+	if (!r.pass)
+		return run_error(&v->err);
+	progress_begin(&progress, v, &o.out);
+	pager_begin(v);
+	run_mind_signals(&r, false);
+	if (run_begin(&r, &o, &watch) != SPUR_FAIL)
+		return run_analyse(&r, &o, &watch, &progress);
+	progress_end(&progress);
+	watch_end(&watch);
+	output_close(&o, false, NULL);
+	return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN
+	       : signals_stop			   ? EXIT_INTERRUPTED
+						   : run_error(&v->err);
+}
+
+int run_simple(const struct spur_cmd *cmd, struct values *v, const struct run_request *request)
+{
+	return run_take_traces(cmd, v, 0) ? run_pass(v, request) : run_error(&v->err);
 }

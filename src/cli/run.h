@@ -19,10 +19,27 @@ bool run_is_trace(const struct values *v, const char *path);
  * set, if there is no trace or an operand is left over.
  */
 bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more);
-/* Opens the trace, runs the pass of that name in the chosen style, tells the damage. Returns the
- * exit code. */
-int run_pass(struct values *v, const char *pass);
+/* Options of a pass or of a style, of the type that its header declares. */
+struct run_options {
+	const char *style; /* NULL: of the analysis, whatever the style */
+	const void *data;
+	size_t size;
+};
+#define RUN_OPTIONS(STYLE, DATA) { .style = (STYLE), .data = (DATA), .size = sizeof(*(DATA)) }
+enum { RUN_OPTIONS_MAX = 4 };
+
+/* What a command wants run. */
+struct run_request {
+	const char *pass; /* name of the analysis; values.style chooses its layout */
+	struct run_options options[RUN_OPTIONS_MAX]; /* those left out are zeroed */
+	bool selective; /* an option besides the filter selects: without a result nothing matched, exit 1 */
+	bool writes_files; /* a signal must let the pass remove them */
+	bool strict; /* writes nothing where anything would be lost */
+};
+
+/* Opens the trace, runs the pass in the chosen style, reports the damage. Returns the exit code. */
+int run_pass(struct values *v, const struct run_request *request);
 /* run_take_traces() with no more operands, then run_pass(). */
-int run_simple(const struct spur_cmd *cmd, struct values *v, const char *pass);
+int run_simple(const struct spur_cmd *cmd, struct values *v, const struct run_request *request);
 
 #endif

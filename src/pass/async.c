@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/map64.h"
+#include "pass/async.h"
 #include "pass/fold/lengths.h"
 #include "pass/fold/opens.h"
 #include "pass/fold/process.h"
@@ -384,14 +385,15 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	out_bytes(o, p, len);
 }
 
-static enum spur_status async_options(struct async *a)
+static enum spur_status read_options(struct async *a)
 {
 	static const char *const words[] = { "name", "step", "path" };
-	const struct pass_options *opt = a->env->opt;
-	const char *by = opt->by ? opt->by : words[0];
+	const struct render_options *opt = a->env->opt;
+	const struct async_options *own = async_options(a->env);
+	const char *by = own->by ? own->by : words[0];
 	size_t which;
 
-	a->flows = opt->kind && strcmp(opt->kind, "flow") == 0;
+	a->flows = own->kind && strcmp(own->kind, "flow") == 0;
 	while ((a->flows ? a->by <= BY_PATH : a->by == BY_NAME) && strcmp(by, words[a->by]) != 0)
 		a->by++;
 	if (a->by > (a->flows ? BY_PATH : BY_NAME))
@@ -400,7 +402,7 @@ static enum spur_status async_options(struct async *a)
 	which = a->flows ? 1 + (size_t)a->by : 0;
 	snprintf(a->head, sizeof(a->head), ",\"kind\":\"%s\",\"by\":\"%s\"",
 		 a->flows ? "flow" : "async", words[a->by]);
-	a->table = (struct table){ .env = a->env,
+	a->table = (struct table){ .env = pass_render(a->env),
 				   .name = "report",
 				   .columns = columns,
 				   .value = cell_value,
@@ -459,7 +461,7 @@ static void async_notes(const struct async *a)
 static enum spur_status async_run(struct pass_env *env)
 {
 	struct async a = { .env = env };
-	enum spur_status st = async_options(&a);
+	enum spur_status st = read_options(&a);
 
 	if (st == SPUR_OK)
 		st = async_read(&a);
@@ -480,5 +482,6 @@ static enum spur_status async_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_async = {
 	.name = "async",
+	.options_size = sizeof(struct async_options),
 	.run = async_run,
 };

@@ -5,6 +5,7 @@
  * from the trace to the file: no blob is collected.
  */
 #include "base/map64.h"
+#include "pass/blobs.h"
 #include "pass/blobs/extract.h"
 #include "pass/fold/process.h"
 #include "render/table.h"
@@ -58,8 +59,8 @@ static bool name_is_wanted(const struct blobs *b, uint32_t name)
 {
 	const char *text = spur_string(b->env->trace, name, NULL);
 
-	if (b->env->opt->blob)
-		return strcmp(text, b->env->opt->blob) == 0;
+	if (blobs_options(b->env)->blob)
+		return strcmp(text, blobs_options(b->env)->blob) == 0;
 	return !b->pattern || pattern_match(b->pattern, text);
 }
 
@@ -104,7 +105,7 @@ static enum spur_status blob_new(struct blobs *b, struct blob made, size_t *numb
 	if (!mem_grow((void **)&b->blobs, &b->cap, b->n + 1, sizeof(*b->blobs), BLOBS_MAX) ||
 	    !blob_type(b, &made))
 		return err_nomem(b->env->err);
-	if (b->env->opt->extract &&
+	if (blobs_options(b->env)->extract &&
 	    extract_add(&b->extract, name, len, &made.file, b->env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	*number = b->n;
@@ -179,11 +180,11 @@ static enum spur_status piece_write(struct blobs *b, size_t number, const struct
 {
 	const struct pass_env *env = b->env;
 
-	if (env->opt->extract)
+	if (blobs_options(env)->extract)
 		return extract_write(&b->extract, b->blobs[number].file, data->text, data->count,
 				     env->err);
 	/* Of several blobs of the name the first is written; blobs_notes() says so. */
-	if (env->opt->blob && number == 0)
+	if (blobs_options(env)->blob && number == 0)
 		out_bytes(env->out, data->text, data->count);
 	return SPUR_OK;
 }
@@ -248,7 +249,7 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	size_t len;
 
 	if (column == COL_FILE) {
-		out_str(o, b->env->opt->extract ? b->extract.files[blob->file].name : "");
+		out_str(o, blobs_options(b->env)->extract ? b->extract.files[blob->file].name : "");
 	} else if (column == COL_TYPE) {
 		out_bytes(o, blob->type, blob->type_len);
 	} else {
@@ -262,19 +263,19 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	}
 }
 
-static enum spur_status blobs_options(struct blobs *b)
+static enum spur_status read_options(struct blobs *b)
 {
-	const struct pass_options *opt = b->env->opt;
-	enum pattern_kind kind = (enum pattern_kind)opt->match;
+	const struct blobs_options *own = blobs_options(b->env);
+	enum pattern_kind kind = b->env->given->match;
 
-	if (opt->extract && opt->blob)
+	if (own->extract && own->blob)
 		return err_set(b->env->err, SPUR_ERR_USAGE,
 			       "expected one of --extract and --cat, found both");
-	if (opt->name && !pattern_is_special(text_of(opt->name)))
+	if (own->name && !pattern_is_special(text_of(own->name)))
 		kind = PATTERN_EXACT;
-	if (opt->name && !(b->pattern = pattern_new(kind, opt->name, b->env->err)))
+	if (own->name && !(b->pattern = pattern_new(kind, own->name, b->env->err)))
 		return SPUR_FAIL;
-	b->table = (struct table){ .env = b->env,
+	b->table = (struct table){ .env = pass_render(b->env),
 				   .name = "blobs",
 				   .columns = columns,
 				   .value = cell_value,
@@ -294,10 +295,11 @@ static enum spur_status blobs_columns(struct blobs *b)
 		    "file,name,category,type,size,pieces,pid,process" },
 		  { "size,pieces,type,file", "size,pieces,type,category,file" } },
 	};
-	const struct pass_options *opt = b->env->opt;
+	const struct render_options *opt = b->env->opt;
+	const struct blobs_options *own = blobs_options(b->env);
 	const bool text = opt->form == FORM_TEXT;
 
-	return table_options(&b->table, columns_of[opt->extract != NULL][text][b->has_cat],
+	return table_options(&b->table, columns_of[own->extract != NULL][text][b->has_cat],
 			     "name,category,pid");
 }
 
@@ -313,9 +315,9 @@ static void blobs_notes(const struct blobs *b)
 	if (b->beyond)
 		out_printf(o, "spur: warning: pieces of more than %d blobs, left out: %llu\n",
 			   BLOBS_MAX, (unsigned long long)b->beyond);
-	if (b->env->opt->blob && b->n > 1) {
+	if (blobs_options(b->env)->blob && b->n > 1) {
 		out_str(o, "spur: warning: ");
-		out_safe(o, b->env->opt->blob, strlen(b->env->opt->blob));
+		out_safe(o, blobs_options(b->env)->blob, strlen(blobs_options(b->env)->blob));
 		out_printf(o,
 			   ": %zu blobs have that name; the first one is written "
 			   "(--extract writes all)\n",
@@ -327,13 +329,13 @@ static enum spur_status blobs_write(struct blobs *b)
 {
 	struct pass_env *env = b->env;
 	struct pipe_options pipe = env->pipe;
-	enum spur_status st = blobs_options(b);
+	enum spur_status st = read_options(b);
 
 	/* Wrong names of columns are an error before anything is read or written. */
 	if (st == SPUR_OK)
 		st = blobs_columns(b);
-	if (st == SPUR_OK && env->opt->extract)
-		st = extract_open(&b->extract, env->opt->extract, env->opt->force, env->err);
+	if (st == SPUR_OK && blobs_options(env)->extract)
+		st = extract_open(&b->extract, blobs_options(env)->extract, blobs_options(env)->force, env->err);
 	if (st != SPUR_OK)
 		return st;
 	b->data = trace_intern(env->trace, "data");
@@ -344,12 +346,12 @@ static enum spur_status blobs_write(struct blobs *b)
 		return err_nomem(env->err);
 	if (b->st != SPUR_OK || (pipe.stop && *pipe.stop))
 		return b->st;
-	if (env->opt->extract)
+	if (blobs_options(env)->extract)
 		st = extract_finish(&b->extract, env->err);
 	blobs_notes(b);
 	if (st == SPUR_OK && b->has_cat)
 		st = blobs_columns(b);
-	if (st == SPUR_OK && !env->opt->blob)
+	if (st == SPUR_OK && !blobs_options(env)->blob)
 		st = table_write(&b->table, b->blobs, b->n, sizeof(*b->blobs));
 	return st == SPUR_OK && !b->n ? SPUR_WARN : st;
 }
@@ -380,5 +382,6 @@ static enum spur_status blobs_run(struct pass_env *env)
 const struct spur_pass spur_pass_blobs = {
 	.name = "blobs",
 	.as_stored = true,
+	.options_size = sizeof(struct blobs_options),
 	.run = blobs_run,
 };

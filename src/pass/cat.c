@@ -24,7 +24,7 @@ enum use { USE_ARGS = 1 }; /* frag.user of a class */
 struct cat {
 	struct pass_env *env;
 	struct spur_trace *trace;
-	enum pass_form form;
+	enum output_form form;
 	struct when when;
 	unsigned when_width;
 	struct frag_table *classes, *tracks, *streams;

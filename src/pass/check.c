@@ -101,5 +101,6 @@ static enum spur_status check_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_check = {
 	.name = "check",
+	.shows_damage = true,
 	.run = check_run,
 };

@@ -1,9 +1,9 @@
 /* convert: the trace in another format (format/writer.h), and what the format could not carry. */
 #include "flow/convert.h"
 
-#include "pass/pass.h"
+#include "pass/convert.h"
 
-static enum convert_zero zero_of(enum pass_time time)
+static enum convert_zero zero_of(enum time_form time)
 {
 	return time == TIME_REL ? ZERO_START : time == TIME_EXACT ? ZERO_EXACT : ZERO_CLOCK;
 }
@@ -19,14 +19,15 @@ static void tell_losses(struct pass_env *env, const struct loss_table *loss, con
 
 static enum spur_status convert_pass(struct pass_env *env)
 {
-	const struct spur_writer *writer = env->opt->to ? writer_find(env->opt->to) : NULL;
+	const char *to = convert_options(env)->to;
+	const struct spur_writer *writer = to ? writer_find(to) : NULL;
 	struct convert c = { .pipe = env->pipe,
 			     .zero = zero_of(env->opt->time),
 			     .no_args = env->opt->no_args };
 
 	if (!writer)
 		return err_set(env->err, SPUR_ERR_USAGE, "no format named \"%s\" can be written",
-			       env->opt->to ? env->opt->to : "");
+			       to ? to : "");
 	c.pipe.limit = env->opt->limit;
 	if (convert_run(&c, env->trace, writer, env->out) == SPUR_FAIL)
 		return err_nomem(env->err);
@@ -38,5 +39,6 @@ const struct spur_pass spur_pass_convert = {
 	.name = "convert",
 	.limits_rows = true,
 	.tracks = true,
+	.options_size = sizeof(struct convert_options),
 	.run = convert_pass,
 };

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/map64.h"
+#include "pass/counters.h"
 #include "pass/fold/process.h"
 #include "render/table.h"
 
@@ -331,7 +332,7 @@ static bool sample_out(struct counters *c, struct series *s, struct table_value 
 
 static bool is_enough(const struct counters *c)
 {
-	const uint64_t limit = c->env->opt->values ? c->env->opt->limit : 0;
+	const uint64_t limit = counters_options(c->env)->values ? c->env->opt->limit : 0;
 
 	return c->env->out->error || (limit && c->shown >= limit);
 }
@@ -343,7 +344,7 @@ static bool sample_add(struct counters *c, uint32_t argument, struct table_value
 
 	if (c->failed)
 		return false;
-	if (s && c->env->opt->values && !sample_out(c, s, v, ts))
+	if (s && counters_options(c->env)->values && !sample_out(c, s, v, ts))
 		return false;
 	if (s)
 		series_add(s, v, ts);
@@ -405,7 +406,7 @@ static bool counter_rows(void *self, struct spur_event *rows, size_t n)
 			c->failed = true;
 			return false;
 		}
-	if (c->env->opt->values && pipe_is_live(c->env->trace))
+	if (counters_options(c->env)->values && pipe_is_live(c->env->trace))
 		out_flush(c->env->out);
 	return !is_enough(c);
 }
@@ -463,20 +464,21 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 		out_bytes(o, p, len);
 }
 
-static enum spur_status counters_options(struct counters *c)
+static enum spur_status read_options(struct counters *c)
 {
-	const struct pass_options *opt = c->env->opt;
-	const char *by = opt->by ? opt->by : "process";
+	const struct render_options *opt = c->env->opt;
+	const struct counters_options *own = counters_options(c->env);
+	const char *by = own->by ? own->by : "process";
 
 	c->by_track = strcmp(by, "track") == 0;
 	if (!c->by_track && strcmp(by, "process") != 0)
 		return err_set(c->env->err, SPUR_ERR_USAGE,
 			       "--by: expected process or track, found \"%s\"", by);
-	if (opt->values && opt->form == FORM_JSON)
+	if (own->values && opt->form == FORM_JSON)
 		return err_set(c->env->err, SPUR_ERR_USAGE,
 			       "--values: expected --csv or --jsonl with it, found --json");
 	c->table =
-		(struct table){ .env = c->env,
+		(struct table){ .env = pass_render(c->env),
 				.name = "counters",
 				.columns = columns,
 				.value = cell_value,
@@ -507,19 +509,19 @@ static void counters_notes(const struct counters *c)
 static enum spur_status counters_read(struct counters *c)
 {
 	struct pass_env *env = c->env;
-	enum spur_status st = counters_options(c);
+	enum spur_status st = read_options(c);
 
 	if (st != SPUR_OK)
 		return st;
 	if (when_init(&c->table.when, env->trace,
 		      env->opt->form == FORM_TEXT ? env->opt->time : TIME_RAW, env->err) != SPUR_OK)
 		return SPUR_FAIL;
-	if (env->opt->values && env->opt->form != FORM_JSONL && !env->opt->continued)
+	if (counters_options(env)->values && env->opt->form != FORM_JSONL && !env->opt->continued)
 		out_str(env->out, "time,series,value\n");
 	if (pipe_run_merged(env->trace, &env->pipe, counter_rows, c) == SPUR_FAIL || c->failed)
 		return err_nomem(env->err);
 	counters_notes(c);
-	if (env->opt->values) {
+	if (counters_options(env)->values) {
 		env->shown = env->opt->limit ? c->shown : 0;
 		return SPUR_OK;
 	}
@@ -550,5 +552,6 @@ const struct spur_pass spur_pass_counters = {
 	.name = "counters",
 	.no_spans = true,
 	.limits_rows = true,
+	.options_size = sizeof(struct counters_options),
 	.run = counters_run,
 };

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pass/dump.h"
 #include "pass/pass.h"
 #include "render/frag.h"
 #include "render/value.h"
@@ -280,7 +281,7 @@ static enum spur_status dump_run(struct pass_env *env)
 			  .trace = env->trace,
 			  .out = env->out,
 			  .json = env->opt->form == FORM_JSONL,
-			  .verbose = env->opt->verbose,
+			  .verbose = dump_options(env)->verbose,
 			  .stream = SPUR_NONE,
 			  .limit = env->opt->limit };
 	enum spur_status st;
@@ -308,5 +309,6 @@ const struct spur_pass spur_pass_dump = {
 	.limits_rows = true,
 	.unit = UNIT_CHOSEN,
 	.as_stored = true,
+	.options_size = sizeof(struct dump_options),
 	.run = dump_run,
 };

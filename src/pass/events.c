@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/map64.h"
+#include "pass/events.h"
 #include "render/cell.h"
 #include "render/table.h"
 
@@ -293,13 +294,13 @@ static void fields_make(struct events *e)
 		snprintf(e->fields + n, sizeof(e->fields) - n, ",%s", numbers);
 }
 
-static enum spur_status events_options(struct events *e)
+static enum spur_status read_options(struct events *e)
 {
-	const struct pass_options *opt = e->env->opt;
+	const struct events_options *own = events_options(e->env);
 	bool given[KEYS] = { false };
 	size_t n = 0;
 
-	if (cell_list(opt->by ? opt->by : "name", by_words, "--by", e->by, KEYS, &e->nby,
+	if (cell_list(own->by ? own->by : "name", by_words, "--by", e->by, KEYS, &e->nby,
 		      e->env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < e->nby; i++) {
@@ -311,7 +312,7 @@ static enum spur_status events_options(struct events *e)
 	}
 	e->nby = n;
 	fields_make(e);
-	e->table = (struct table){ .env = e->env,
+	e->table = (struct table){ .env = pass_render(e->env),
 				   .name = "events",
 				   .columns = columns,
 				   .value = cell_value,
@@ -367,7 +368,7 @@ static enum spur_status events_show(struct events *e)
 static enum spur_status events_run(struct pass_env *env)
 {
 	struct events e = { .env = env };
-	enum spur_status st = events_options(&e);
+	enum spur_status st = read_options(&e);
 
 	if (st == SPUR_OK)
 		st = when_init(&e.table.when, env->trace,
@@ -382,5 +383,6 @@ static enum spur_status events_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_events = {
 	.name = "events",
+	.options_size = sizeof(struct events_options),
 	.run = events_run,
 };

@@ -5,9 +5,10 @@
  */
 #include <stdlib.h>
 
+#include "pass/flame.h"
 #include "pass/fold/tree.h"
 #include "render/cell.h"
-#include "render/flame_svg.h"
+#include "pass/flame/svg.h"
 
 enum { FOLDED_DEPTH = 1024 };
 
@@ -39,7 +40,7 @@ static void folded_name(struct flame *f, const struct tree_node *n)
 static void folded_line(struct flame *f, uint64_t ns)
 {
 	struct out *o = f->env->out;
-	uint64_t sample = f->env->opt->sample_ns > 0 ? (uint64_t)f->env->opt->sample_ns : 1;
+	uint64_t sample = flame_options(f->env)->sample_ns > 0 ? (uint64_t)flame_options(f->env)->sample_ns : 1;
 	uint64_t count = ns / sample + (ns % sample >= sample - sample / 2 && sample > 1);
 
 	if (!count)
@@ -116,23 +117,23 @@ static bool flame_weigh(struct flame *f)
 
 static enum spur_status flame_show(struct flame *f)
 {
-	const struct pass_options *opt = f->env->opt;
-	const char *form = opt->format ? opt->format : "folded";
+	const struct flame_options *own = flame_options(f->env);
+	const char *form = own->format ? own->format : "folded";
 	bool good = true;
 
 	f->tree = &f->all;
-	if (opt->root) {
+	if (own->root) {
 		f->tree = &f->below;
-		good = tree_below(&f->below, &f->all, &f->groups, opt->root);
+		good = tree_below(&f->below, &f->all, &f->groups, own->root);
 		if (good && f->below.n < 2)
 			return SPUR_WARN;
 	}
 	good = good &&
-	       tree_sort(opt->root ? &f->below : &f->all, &f->groups, TREE_BY_NAME, false) &&
+	       tree_sort(own->root ? &f->below : &f->all, &f->groups, TREE_BY_NAME, false) &&
 	       flame_weigh(f);
 	if (good && strcmp(form, "svg") == 0) {
 		const struct flame_svg svg = { f->env->trace, &f->groups, f->tree, f->weights,
-					       opt->root };
+					       own->root };
 
 		good = flame_svg_write(&svg, f->env->out);
 	} else if (good) {
@@ -144,7 +145,7 @@ static enum spur_status flame_show(struct flame *f)
 static enum spur_status flame_run(struct pass_env *env)
 {
 	struct flame f = { .env = env, .groups = { .trace = env->trace } };
-	const char *form = env->opt->format ? env->opt->format : "folded";
+	const char *form = flame_options(env)->format ? flame_options(env)->format : "folded";
 	enum spur_status st;
 
 	if (strcmp(form, "folded") != 0 && strcmp(form, "svg") != 0)
@@ -165,5 +166,6 @@ static enum spur_status flame_run(struct pass_env *env)
 const struct spur_pass spur_pass_flame = {
 	.name = "flame",
 	.analysis = true,
+	.options_size = sizeof(struct flame_options),
 	.run = flame_run,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "pass/fold/tree.h"
+#include "pass/graph.h"
 #include "render/cell.h"
 
 enum {
@@ -186,7 +187,7 @@ static bool callers_find(struct callers *c, struct graph *g)
 
 		inside[i] = inside[n->parent];
 		if (inside[i] || n->what == TREE_OTHER ||
-		    !group_is(&g->groups, &g->groups.items[n->what], g->env->opt->root))
+		    !group_is(&g->groups, &g->groups.items[n->what], graph_options(g->env)->root))
 			continue;
 		inside[i] = true;
 		c->nodes[c->n++] = (uint32_t)i;
@@ -284,7 +285,7 @@ static bool graph_data(struct graph *g, const struct callers *c)
 {
 	static const struct tree_visit visit = { data_node, NULL };
 	struct out *o = g->env->out;
-	const char *root = g->env->opt->root;
+	const char *root = graph_options(g->env)->root;
 	bool json = g->env->opt->form == FORM_JSON, good;
 
 	g->numbers = mem_array(g->tree->n, sizeof(*g->numbers));
@@ -318,7 +319,7 @@ static bool graph_text(struct graph *g, const struct callers *c)
 	for (size_t i = 1; i < g->tree->n; i++)
 		g->unfinished += g->tree->nodes[i].unfinished;
 	g->left = g->env->opt->limit ? g->env->opt->limit : UINT64_MAX;
-	if (g->env->opt->root)
+	if (graph_options(g->env)->root)
 		callers_text(g, c);
 	text_header(g, g->columns, g->ncolumns, "function");
 	whole = tree_walk(g->tree, &visit, g);
@@ -328,9 +329,9 @@ static bool graph_text(struct graph *g, const struct callers *c)
 	return !g->scratch.error;
 }
 
-static enum spur_status graph_options(struct graph *g)
+static enum spur_status read_options(struct graph *g)
 {
-	const struct pass_options *opt = g->env->opt;
+	const struct render_options *opt = g->env->opt;
 	int sort[1] = { TREE_BY_TOTAL };
 	size_t n;
 	enum spur_status st =
@@ -354,14 +355,14 @@ static enum spur_status graph_show(struct graph *g, bool empty)
 	bool good = true;
 
 	g->tree = &g->all;
-	if (g->env->opt->root) {
+	if (graph_options(g->env)->root) {
 		g->tree = &g->below;
-		good = tree_below(&g->below, &g->all, &g->groups, g->env->opt->root) &&
+		good = tree_below(&g->below, &g->all, &g->groups, graph_options(g->env)->root) &&
 		       callers_find(&c, g);
 		empty = !c.n;
 	}
 	if (good && !(text && empty))
-		good = tree_sort(g->env->opt->root ? &g->below : &g->all, &g->groups, g->sort,
+		good = tree_sort(graph_options(g->env)->root ? &g->below : &g->all, &g->groups, g->sort,
 				 g->reverse) &&
 		       (text ? graph_text : graph_data)(g, &c);
 	mem_free(c.nodes);
@@ -373,7 +374,7 @@ static enum spur_status graph_show(struct graph *g, bool empty)
 static enum spur_status graph_run(struct pass_env *env)
 {
 	struct graph g = { .env = env, .groups = { .trace = env->trace } };
-	enum spur_status st = graph_options(&g);
+	enum spur_status st = read_options(&g);
 
 	out_to_memory(&g.scratch);
 	if (st == SPUR_OK)
@@ -392,5 +393,6 @@ static enum spur_status graph_run(struct pass_env *env)
 const struct spur_pass spur_pass_graph = {
 	.name = "graph",
 	.analysis = true,
+	.options_size = sizeof(struct graph_options),
 	.run = graph_run,
 };

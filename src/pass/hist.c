@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "pass/fold/spread.h"
 #include "pass/fold/walk.h"
+#include "pass/hist.h"
 #include "pass/pass.h"
 #include "render/cell.h"
 
@@ -351,7 +352,7 @@ static void text_head(struct hist *h)
 	const struct hist_sums *s = &h->sums;
 	struct out *o = h->env->out;
 
-	out_safe(o, h->env->opt->root, strlen(h->env->opt->root));
+	out_safe(o, hist_options(h->env)->root, strlen(hist_options(h->env)->root));
 	out_printf(o, ": %llu complete call%s", (unsigned long long)s->spread.count,
 		   s->spread.count == 1 ? "" : "s");
 	if (s->incomplete)
@@ -433,7 +434,7 @@ static void hist_json(struct hist *h)
 	bool any = false;
 
 	out_str(o, "{\"spur\":\"hist\",\"version\":1,\"function\":");
-	out_json(o, h->env->opt->root, strlen(h->env->opt->root));
+	out_json(o, hist_options(h->env)->root, strlen(hist_options(h->env)->root));
 	out_printf(o, ",\"calls\":%llu,\"incomplete\":%llu", (unsigned long long)s->spread.count,
 		   (unsigned long long)s->incomplete);
 	if (s->spread.count) {
@@ -479,10 +480,10 @@ static void hist_note(const struct hist *h)
 
 	for (uint32_t i = 1; names && i < n && found < LOOKED_AT; i++)
 		names[found++] = spur_string(t, trace_class(t, i)->name, NULL);
-	near = names ? text_suggest(h->env->opt->root, names) : NULL;
+	near = names ? text_suggest(hist_options(h->env)->root, names) : NULL;
 	if (o) {
 		out_str(o, "spur: note: no call or span is named ");
-		out_safe(o, h->env->opt->root, strlen(h->env->opt->root));
+		out_safe(o, hist_options(h->env)->root, strlen(hist_options(h->env)->root));
 		if (near) {
 			out_str(o, "; did you mean ");
 			out_safe(o, near, strlen(near));
@@ -498,10 +499,10 @@ static enum spur_status hist_run(struct pass_env *env)
 	struct hist h = { .env = env, .sums = { .spread = { .exact = true } } };
 	enum spur_status st = SPUR_OK;
 
-	if (!env->opt->root)
+	if (!hist_options(env)->root)
 		return err_set(env->err, SPUR_ERR_USAGE, "hist: expected the name of a function");
-	h.pattern = filter_name_pattern(text_of(env->opt->root),
-					(enum pattern_kind)env->opt->match, env->err);
+	h.pattern = filter_name_pattern(text_of(hist_options(env)->root),
+					env->given->match, env->err);
 	if (!h.pattern)
 		return SPUR_FAIL;
 	st = hist_read(&h);
@@ -524,5 +525,6 @@ static enum spur_status hist_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_hist = {
 	.name = "hist",
+	.options_size = sizeof(struct hist_options),
 	.run = hist_run,
 };

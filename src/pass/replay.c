@@ -13,6 +13,7 @@
 #include "flow/ends.h"
 #include "pass/fold/fit.h"
 #include "pass/fold/walk.h"
+#include "pass/replay.h"
 #include "render/calltext.h"
 
 enum {
@@ -51,6 +52,8 @@ struct stack_page {
 
 /* Of all lanes. */
 struct replay {
+	const struct pass_env *env;
+	const struct replay_options *own;
 	struct calltext text;
 	struct stack_page stacks[STACK_PAGES]; /* by track; made under text.lock, never moved */
 	bool any; /* rows came (atomic) */
@@ -285,7 +288,7 @@ static bool stage_open(struct lane *l, struct pair_stack *s, struct spur_event *
 		return false;
 	if (!window_flush(l))
 		return false;
-	if (row->kind == SPUR_SPAN || l->r->text.env->opt->no_merge)
+	if (row->kind == SPUR_SPAN || l->r->own->no_merge)
 		return lane_add(l, row);
 	row->flags |= ROW_PENDING;
 	if (!window_put(l, row))
@@ -395,7 +398,7 @@ static __attribute__((noinline)) struct view view_make(struct lane *l, const str
 	if (v.fit.limit > s->frames + CALLTEXT_DEPTH)
 		v.fit.limit = s->frames + CALLTEXT_DEPTH;
 	/* n == calls, nothing waits, default columns */
-	if (!l->r->text.quick || !l->pen.len || l->r->text.env->opt->no_merge ||
+	if (!l->r->text.quick || !l->pen.len || l->r->own->no_merge ||
 	    l->first != l->next || s->user || s->n != s->calls || s->n > CALLTEXT_DEPTH)
 		fit_close(&v.fit);
 	return v;
@@ -469,7 +472,7 @@ quick_rows(struct lane *l, struct view *v, const struct spur_event *row, bool *s
 /* What is open when the data ends. A run that was told to stop knows nothing of ends. */
 static bool stage_rest(struct lane *l)
 {
-	const volatile int *stop = l->r->text.env->pipe.stop;
+	const volatile int *stop = l->r->env->pipe.stop;
 	bool cut = stop && *stop;
 	const struct pair_frame *f;
 	struct walk_end e;
@@ -547,7 +550,7 @@ static void *lane_open(void *self, const struct feed *f)
 		return NULL;
 	l->r = self;
 	l->low = UINT32_MAX;
-	ends_begin(&l->ends, l->r->text.env->trace);
+	ends_begin(&l->ends, l->r->text.env.trace);
 	return l;
 }
 
@@ -581,7 +584,7 @@ static enum spur_status replay_run(struct pass_env *env)
 		.rows = lane_rows,
 		.rest = lane_rest,
 		.close = lane_close,
-		.gaps = env->opt->task_newline,
+		.gaps = replay_options(env)->task_newline,
 		.limit = env->pipe.limit,
 	};
 	struct pipe_options pipe = env->pipe;
@@ -594,7 +597,9 @@ static enum spur_status replay_run(struct pass_env *env)
 	r = mem_alloc(sizeof(*r));
 	if (!r)
 		return err_nomem(env->err);
-	st = calltext_init(&r->text, env);
+	r->env = env;
+	r->own = replay_options(env);
+	st = calltext_init(&r->text, pass_render(env), &r->own->lines);
 	if (st == SPUR_OK) {
 		calltext_header(&r->text);
 		pipe.limit = 0;
@@ -607,10 +612,19 @@ static enum spur_status replay_run(struct pass_env *env)
 	return st;
 }
 
+static void replay_prepare(const struct pass_env *env, struct spur_options *open)
+{
+	open->call_libraries = replay_options(env)->lines.libname;
+	open->source_lines |= replay_options(env)->lines.srcline;
+}
+
 const struct spur_pass spur_pass_replay = {
 	.name = "replay",
 	.limits_rows = true,
 	.tracks = true,
 	.analysis = true,
+	.options_size = sizeof(struct replay_options),
+	.limits_input = true,
+	.prepare = replay_prepare,
 	.run = replay_run,
 };

@@ -16,6 +16,7 @@
 #include "pass/fold/calls.h"
 #include "pass/fold/group.h"
 #include "pass/pass.h"
+#include "pass/report.h"
 #include "render/cell.h"
 
 enum column {
@@ -110,15 +111,16 @@ static bool column_is_single(int column)
 	return column == COL_MIN || column == COL_MAX || column_spreads(column);
 }
 
-static enum spur_status report_options(struct report *r)
+static enum spur_status read_options(struct report *r)
 {
-	const struct pass_options *opt = r->env->opt;
-	const char *by = opt->by ? opt->by : "function";
+	const struct render_options *opt = r->env->opt;
+	const struct report_options *own = report_options(r->env);
+	const char *by = own->by ? own->by : "function";
 	const char *fields;
 	enum spur_status st;
 
 	if (strcmp(by, "function") == 0)
-		r->by = opt->task ? CALLS_BY_TASK : CALLS_BY_FUNCTION;
+		r->by = own->task ? CALLS_BY_TASK : CALLS_BY_FUNCTION;
 	else if (strcmp(by, "task") == 0)
 		r->by = CALLS_BY_TASK;
 	else if (strcmp(by, "session") == 0)
@@ -582,7 +584,7 @@ static enum spur_status report_run(struct pass_env *env)
 	struct calls *workers = NULL;
 	uint64_t rows = 0;
 	unsigned n = 0;
-	enum spur_status st = report_options(&r);
+	enum spur_status st = read_options(&r);
 
 	if (st == SPUR_OK)
 		st = calls_run(env, r.by, report_wants_spread(&r) ? CALLS_SPREAD : 0, &workers, &n);
@@ -593,7 +595,7 @@ static enum spur_status report_run(struct pass_env *env)
 		pass_note_no_calls(env, rows);
 	/* Only now is it known whether there are categories. */
 	if (st == SPUR_OK && r.categories)
-		st = report_options(&r);
+		st = read_options(&r);
 	if (st == SPUR_OK)
 		st = report_show(&r);
 	for (size_t i = 0; i < r.n; i++) {
@@ -605,8 +607,15 @@ static enum spur_status report_run(struct pass_env *env)
 	return st == SPUR_OK && (!rows || (env->filter && !r.n)) ? SPUR_WARN : st;
 }
 
+static void report_prepare(const struct pass_env *env, struct spur_options *open)
+{
+	open->source_lines |= env->opt->fields && strstr(env->opt->fields, "location");
+}
+
 const struct spur_pass spur_pass_report = {
 	.name = "report",
 	.analysis = true,
+	.options_size = sizeof(struct report_options),
+	.prepare = report_prepare,
 	.run = report_run,
 };

@@ -3,6 +3,7 @@
  * wait (the longest ones). Reads SWITCH and WAKEUP rows as src/pass/sched/state.h says; of other
  * rows only the times.
  */
+#include "pass/sched.h"
 #include "pass/sched/state.h"
 #include "render/table.h"
 
@@ -339,8 +340,9 @@ static enum spur_status report_options(struct report *r)
 		"when,time,kind,cpu,thread,tid,pid",
 	};
 	static const char *const sort[] = { "running", "cpu", "time" };
-	const struct pass_options *opt = r->env->opt;
-	const char *by = opt->by ? opt->by : "thread";
+	const struct render_options *opt = r->env->opt;
+	const struct sched_options *own = sched_options(r->env);
+	const char *by = own->by ? own->by : "thread";
 	int i = 0;
 
 	while (bys[i] && strcmp(by, bys[i]) != 0)
@@ -349,7 +351,7 @@ static enum spur_status report_options(struct report *r)
 		return err_set(r->env->err, SPUR_ERR_USAGE,
 			       "--by: expected thread, cpu or wait, found \"%s\"", by);
 	r->by = (enum sched_by)i;
-	r->table = (struct table){ .env = r->env,
+	r->table = (struct table){ .env = pass_render(r->env),
 				   .name = "sched",
 				   .columns = columns[i],
 				   .value = i == BY_THREAD ? thread_value
@@ -464,5 +466,6 @@ static enum spur_status sched_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_sched = {
 	.name = "sched",
+	.options_size = sizeof(struct sched_options),
 	.run = sched_run,
 };

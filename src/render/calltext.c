@@ -47,8 +47,7 @@ static const char *name_keep(struct calltext *c, uint32_t *len)
 
 static bool name_fill(struct calltext *c, struct shown_name *n, const struct event_class *cls)
 {
-	const struct spur_trace *t = c->env->trace;
-	const struct pass_options *opt = c->env->opt;
+	const struct spur_trace *t = c->env.trace;
 	const char *module = cell_basename(spur_string(t, cls->module, NULL)), *text;
 	size_t len;
 
@@ -57,7 +56,7 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 		 c->widths[CALLCOL_MODULE]);
 	n->module = name_keep(c, &n->module_len);
 	text = spur_string(t, cls->file, &len);
-	if (opt->srcline && len) {
+	if (c->own->srcline && len) {
 		out_str(&c->scratch, " /* ");
 		out_safe(&c->scratch, text, len);
 		if (cls->line)
@@ -69,7 +68,7 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	out_cell(&c->scratch, text, len, NAME_WIDTH, 0);
 	if (cls->flags & CLASS_LIBRARY)
 		module = cell_basename(spur_string(t, cls->library, NULL));
-	if (opt->libname && *module) {
+	if (c->own->libname && *module) {
 		out_char(&c->scratch, '@');
 		out_safe(&c->scratch, module, strlen(module));
 	}
@@ -95,10 +94,10 @@ static bool name_make(struct calltext *c, uint32_t cls)
 	n = &page[cls % CALLTEXT_PAGE];
 	if (n->text)
 		return true;
-	marks = c->env->filter ? filter_marks(c->env->filter, cls) : 0;
+	marks = c->env.filter ? filter_marks(c->env.filter, cls) : 0;
 	n->marks = (uint8_t)marks;
 	n->color = (uint8_t)(marks >> FILTER_MARK_COLOR);
-	return name_fill(c, n, cls ? trace_class(c->env->trace, cls) : &none);
+	return name_fill(c, n, cls ? trace_class(c->env.trace, cls) : &none);
 }
 
 bool calltext_make_name(struct calltext *c, uint32_t cls)
@@ -138,9 +137,9 @@ static const char *duration_color(int64_t ns)
 
 static char *put_duration(char *p, const struct calltext *c, int64_t ns)
 {
-	const char *color = c->env->opt->color ? duration_color(ns) : NULL;
+	const char *color = c->env.opt->color ? duration_color(ns) : NULL;
 
-	if (c->env->opt->raw)
+	if (c->env.opt->raw)
 		return put_u64_w(p, (uint64_t)ns, c->widths[CALLCOL_DURATION]);
 	if (!color)
 		return put_time(p, (uint64_t)ns);
@@ -151,7 +150,7 @@ static char *put_duration(char *p, const struct calltext *c, int64_t ns)
 static char *put_column(char *p, const struct calltext *c, const struct spur_event *row,
 			const struct shown_name *n, int column, bool timed)
 {
-	const struct spur_track *k = spur_track(c->env->trace, row->track);
+	const struct spur_track *k = spur_track(c->env.trace, row->track);
 	size_t len = 0;
 	const char *s;
 
@@ -166,7 +165,7 @@ static char *put_column(char *p, const struct calltext *c, const struct spur_eve
 	case CALLCOL_PID:
 		return put_number(p, k ? k->pid : -1, c->widths[CALLCOL_PID]);
 	case CALLCOL_TASK:
-		s = k ? spur_string(c->env->trace, k->name, &len) : "";
+		s = k ? spur_string(c->env.trace, k->name, &len) : "";
 		return put_padded(p, s, len, c->widths[CALLCOL_TASK]);
 	case CALLCOL_CPU:
 		return put_number(p, row->cpu == SPUR_NO_CPU ? -1 : row->cpu,
@@ -186,14 +185,14 @@ static __attribute__((noinline)) char *put_prefix_any(char *p, const struct call
 						      const struct spur_event *row,
 						      const struct shown_name *n, bool timed)
 {
-	size_t depth = c->env->opt->flat ? 0 : row->depth;
+	size_t depth = c->own->flat ? 0 : row->depth;
 
 	for (size_t i = 0; i < c->ncolumns; i++) {
 		p = put_column(p, c, row, n, c->columns[i], timed);
 		*p++ = ' ';
 	}
 	if (c->ncolumns)
-		p = put_str(p, c->env->opt->ascii ? "| " : "│ ");
+		p = put_str(p, c->env.opt->ascii ? "| " : "│ ");
 	if (depth > INDENT_MAX) {
 		p = put_blanks(p, (size_t)INDENT_MAX * 2);
 		*p++ = '[';
@@ -212,7 +211,7 @@ void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32
 		*p++ = ' ';
 		p = put_column(p, c, &row, NULL, c->columns[i], false);
 	}
-	p = put_str(p, c->env->opt->ascii ? " | " : " │ ");
+	p = put_str(p, c->env.opt->ascii ? " | " : " │ ");
 	pen->track = track;
 	pen->len = p - text <= CALLTEXT_QUICK ? (uint32_t)(p - text) : 0;
 	memcpy(pen->text, text, CALLTEXT_QUICK);
@@ -266,13 +265,13 @@ static inline char *line_room(struct out *o, const struct shown_name *n)
 static inline bool row_has_args(const struct calltext *c, const struct spur_event *row,
 				const struct shown_name *n)
 {
-	return row->nargs && !c->env->opt->no_args && !(n->marks & FILTER_MARK_NOARGS);
+	return row->nargs && !c->env.opt->no_args && !(n->marks & FILTER_MARK_NOARGS);
 }
 
 static void out_args(const struct calltext *c, struct calltext_pen *pen,
 		     const struct spur_event *row, struct out *o)
 {
-	enum spur_status st = spur_args(c->env->trace, row, &pen->args);
+	enum spur_status st = spur_args(c->env.trace, row, &pen->args);
 
 	args_text_list(&c->values, &pen->args, false, o);
 	if (st != SPUR_OK)
@@ -300,7 +299,7 @@ static char *put_colored_name(char *p, const struct shown_name *n)
 static char *put_tail_note(char *p, const struct calltext *c)
 {
 	return put_str(p,
-		       c->env->opt->color ? "\033[90m /* tail call */\033[0m" : " /* tail call */");
+		       c->env.opt->color ? "\033[90m /* tail call */\033[0m" : " /* tail call */");
 }
 
 void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
@@ -312,7 +311,7 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 	if (!p)
 		return;
 	p = put_prefix(p, c, pen, row, n, leaf);
-	p = __builtin_expect(n->color && c->env->opt->color, 0) ? put_colored_name(p, n)
+	p = __builtin_expect(n->color && c->env.opt->color, 0) ? put_colored_name(p, n)
 								: put_name(p, n);
 	*p++ = '(';
 	if (__builtin_expect(row->nargs, 0) && row_has_args(c, row, n)) {
@@ -370,7 +369,7 @@ void calltext_end(const struct calltext *c, struct calltext_pen *pen, const stru
 		  const struct shown_name *n, struct out *o)
 {
 	bool odd = row->flags & (SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_TAIL),
-	     color = c->env->opt->color;
+	     color = c->env.opt->color;
 	char *p = line_room(o, n);
 
 	if (!p)
@@ -386,7 +385,7 @@ void calltext_end(const struct calltext *c, struct calltext_pen *pen, const stru
 			return;
 		*p++ = ';';
 	}
-	if (!c->env->opt->no_comment || odd) {
+	if (!c->own->no_comment || odd) {
 		p = color ? put_str(p, "\033[90m /* ") : put_str(p, " /* ");
 		p = put_name(p, n);
 		if (__builtin_expect(odd, 0))
@@ -425,7 +424,7 @@ static const char *switch_text(const struct spur_event *row)
 static const struct spur_value *lone_text(const struct calltext *c, struct calltext_pen *pen,
 					  const struct spur_event *row)
 {
-	if (row->nargs != 1 || spur_args(c->env->trace, row, &pen->args) != SPUR_OK ||
+	if (row->nargs != 1 || spur_args(c->env.trace, row, &pen->args) != SPUR_OK ||
 	    pen->args.count != 1 || pen->args.items->type != SPUR_STRING)
 		return NULL;
 	return pen->args.items;
@@ -438,7 +437,7 @@ static const struct spur_value *lone_text(const struct calltext *c, struct callt
 static void out_event(const struct calltext *c, struct calltext_pen *pen,
 		      const struct spur_event *row, const struct shown_name *n, struct out *o)
 {
-	const struct spur_trace *t = c->env->trace;
+	const struct spur_trace *t = c->env.trace;
 	const struct spur_value *text = NULL;
 
 	if (row->kind == SPUR_LOG ||
@@ -479,11 +478,11 @@ void calltext_event(const struct calltext *c, struct calltext_pen *pen,
 	if (!p)
 		return;
 	out_to(o, put_prefix(p, c, pen, row, n, timed));
-	if (c->env->opt->color)
+	if (c->env.opt->color)
 		out_str(o, row->kind == SPUR_LOST ? "\033[1;31m" : "\033[90m");
 	out_str(o, "/* ");
 	out_event(c, pen, row, n, o);
-	out_str(o, c->env->opt->color ? " */\033[0m\n" : " */\n");
+	out_str(o, c->env.opt->color ? " */\033[0m\n" : " */\n");
 }
 
 /* ---- set-up ---- */
@@ -502,7 +501,7 @@ static unsigned digits(int64_t id)
 
 static void calltext_widths(struct calltext *c)
 {
-	const struct spur_trace *t = c->env->trace;
+	const struct spur_trace *t = c->env.trace;
 
 	for (int i = 0; i < CALLCOLS; i++)
 		c->widths[i] = (unsigned)strlen(column_names[i]);
@@ -523,40 +522,42 @@ static void calltext_widths(struct calltext *c)
 
 static bool calltext_is_quick(const struct calltext *c)
 {
-	const struct pass_options *opt = c->env->opt;
+	const struct render_options *opt = c->env.opt;
 
 	for (size_t i = 1; i < c->ncolumns; i++)
 		if (c->columns[i] != CALLCOL_TID && c->columns[i] != CALLCOL_PID &&
 		    c->columns[i] != CALLCOL_TASK)
 			return false;
 	return c->ncolumns && c->columns[0] == CALLCOL_DURATION && !opt->color && !opt->raw &&
-	       !opt->flat && !opt->no_comment;
+	       !c->own->flat && !c->own->no_comment;
 }
 
-enum spur_status calltext_init(struct calltext *c, struct pass_env *env)
+enum spur_status calltext_init(struct calltext *c, struct render_env env,
+			       const struct calltext_options *own)
 {
-	const struct pass_options *opt = env->opt;
+	const struct render_options *opt = env.opt;
 	const char *fields = opt->fields	     ? opt->fields
 			     : opt->time == TIME_REL ? "duration,tid"
 						     : "time,duration,tid";
 	enum spur_status st;
 
 	c->env = env;
+	c->own = own;
 	arena_init(&c->arena);
 	out_to_memory(&c->scratch);
 	pthread_mutex_init(&c->lock, NULL);
-	if (!values_open(&c->values, env->trace, VALUE_TEXT))
-		return err_nomem(env->err);
+	if (!values_open(&c->values, env.trace, VALUE_TEXT))
+		return err_nomem(env.err);
 	calltext_widths(c);
 	c->ncolumns = 0;
 	st = strcmp(fields, "none") == 0 ? SPUR_OK :
 					   cell_list(fields, column_names, "--fields", c->columns,
-						     CALLCOLS, &c->ncolumns, env->err);
+						     CALLCOLS, &c->ncolumns, env.err);
 	for (size_t i = 0; i < c->ncolumns && st == SPUR_OK; i++) {
 		c->columns[i] = c->columns[i] < 0 ? ~c->columns[i] : c->columns[i];
 		if (c->columns[i] != CALLCOL_TIME)
 			continue;
-		st = when_init(&c->when, env->trace, opt->time, env->err);
+		st = when_init(&c->when, env.trace, opt->time, env.err);
 		c->widths[CALLCOL_TIME] = when_width(&c->when);
 	}
 	c->quick = calltext_is_quick(c);
@@ -565,11 +566,11 @@ enum spur_status calltext_init(struct calltext *c, struct pass_env *env)
 
 void calltext_header(const struct calltext *c)
 {
-	struct out *o = c->env->out;
+	struct out *o = c->env.out;
 
 	if (!c->ncolumns)
 		return;
-	if (c->env->opt->color)
+	if (c->env.opt->color)
 		out_str(o, "\033[1m");
 	for (size_t i = 0; i < c->ncolumns; i++) {
 		bool left = c->columns[i] == CALLCOL_TASK || c->columns[i] == CALLCOL_MODULE;
@@ -577,8 +578,8 @@ void calltext_header(const struct calltext *c)
 		out_printf(o, left ? "%-*s " : "%*s ", (int)c->widths[c->columns[i]],
 			   column_names[c->columns[i]]);
 	}
-	out_str(o, c->env->opt->ascii ? "| call" : "│ call");
-	out_str(o, c->env->opt->color ? "\033[0m\n" : "\n");
+	out_str(o, c->env.opt->ascii ? "| call" : "│ call");
+	out_str(o, c->env.opt->color ? "\033[0m\n" : "\n");
 }
 
 void calltext_free(struct calltext *c)

@@ -8,8 +8,9 @@
 
 #include <pthread.h>
 
-#include "pass/pass.h"
+#include "model/args.h"
 #include "render/cell.h"
+#include "render/options.h"
 #include "render/value.h"
 #include "render/when.h"
 
@@ -55,7 +56,8 @@ struct shown_name {
 
 /* Shared by all threads: what is made on the way is made under the lock and never moves. */
 struct calltext {
-	struct pass_env *env;
+	struct render_env env;
+	const struct calltext_options *own;
 	struct when when;
 	struct values values;
 	int columns[CALLCOLS];
@@ -76,8 +78,9 @@ struct calltext_pen {
 	struct spur_args args; /* scratch */
 };
 
-/* Reads --fields and --time. calltext_free() in any case. */
-enum spur_status calltext_init(struct calltext *c, struct pass_env *env);
+/* Reads --fields and --time. `own` must outlive it. Call calltext_free() in any case. */
+enum spur_status calltext_init(struct calltext *c, struct render_env env,
+			       const struct calltext_options *own);
 void calltext_free(struct calltext *c);
 void calltext_header(const struct calltext *c);
 

@@ -80,7 +80,7 @@ static enum table_kind kind_of(const struct table *t, int column)
 
 enum spur_status table_options(struct table *t, const char *fields, const char *sort)
 {
-	const struct pass_options *opt = t->env->opt;
+	const struct render_options *opt = t->env.opt;
 	const char *names[TABLE_COLUMNS + 1] = { NULL };
 	enum spur_status st;
 
@@ -89,10 +89,10 @@ enum spur_status table_options(struct table *t, const char *fields, const char *
 		names[i] = t->columns[i].name;
 	}
 	st = cell_list(opt->fields ? opt->fields : fields, names, "--fields", t->shown,
-		       TABLE_COLUMNS, &t->nshown, t->env->err);
+		       TABLE_COLUMNS, &t->nshown, t->env.err);
 	if (st == SPUR_OK)
 		st = cell_list(opt->sort ? opt->sort : sort, names, "--sort", t->sort,
-			       TABLE_COLUMNS, &t->nsort, t->env->err);
+			       TABLE_COLUMNS, &t->nsort, t->env.err);
 	for (size_t i = 0; i < t->nshown; i++)
 		t->shown[i] = t->shown[i] < 0 ? ~t->shown[i] : t->shown[i];
 	return st;
@@ -206,14 +206,14 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 	v = t->value(t->self, row, column);
 	if (!value_is_shown(kind, v))
 		return;
-	if (kind == TABLE_TIME && !t->env->opt->raw) {
+	if (kind == TABLE_TIME && !t->env.opt->raw) {
 		out_time(o, v.u);
 	} else if (kind == TABLE_SHARE) {
 		out_share(o, v.u);
 		out_str(o, " %");
 	} else if (kind == TABLE_WHEN) {
 		out_when(t, v.i, o);
-	} else if (kind == TABLE_MEAN && !t->env->opt->raw) {
+	} else if (kind == TABLE_MEAN && !t->env.opt->raw) {
 		out_mean(o, v);
 	} else {
 		table_value_out(o, v, false);
@@ -240,9 +240,9 @@ static void text_widths(const struct table *t, const void *const *rows, size_t n
 static void text_cell(const struct table *t, size_t c, const char *p, size_t len, size_t width,
 		      size_t *at)
 {
-	struct out *o = t->env->out;
+	struct out *o = t->env.out;
 	const bool last = c + 1 == t->nshown, left = kind_of(t, t->shown[c]) == TABLE_TEXT;
-	const size_t edge = t->env->opt->width, own = cell_width(p, len);
+	const size_t edge = t->env.opt->width, own = cell_width(p, len);
 
 	if (c)
 		out_str(o, "  ");
@@ -259,17 +259,17 @@ static void text_cell(const struct table *t, size_t c, const char *p, size_t len
 static void table_text(const struct table *t, const void *const *rows, size_t n,
 		       struct out *scratch)
 {
-	struct out *o = t->env->out;
+	struct out *o = t->env.out;
 	size_t widths[TABLE_COLUMNS], at = 0;
 
 	text_widths(t, rows, n, scratch, widths);
-	out_str(o, t->env->opt->color ? "\033[1m" : "");
+	out_str(o, t->env.opt->color ? "\033[1m" : "");
 	for (size_t c = 0; c < t->nshown; c++) {
 		const char *name = t->columns[t->shown[c]].name;
 
 		text_cell(t, c, name, strlen(name), widths[c], &at);
 	}
-	out_str(o, t->env->opt->color ? "\033[0m\n" : "\n");
+	out_str(o, t->env.opt->color ? "\033[0m\n" : "\n");
 	for (size_t i = 0; i < n; i++) {
 		at = 0;
 		for (size_t c = 0; c < t->nshown; c++) {
@@ -289,7 +289,7 @@ static void table_text(const struct table *t, const void *const *rows, size_t n,
 static void cell_data(const struct table *t, const void *row, int column, struct out *scratch,
 		      bool json)
 {
-	struct out *o = t->env->out;
+	struct out *o = t->env.out;
 	const enum table_kind kind = kind_of(t, column);
 	struct table_value v;
 
@@ -311,8 +311,8 @@ static void cell_data(const struct table *t, const void *row, int column, struct
 static void table_data(const struct table *t, const void *const *rows, size_t n,
 		       struct out *scratch)
 {
-	const bool json = t->env->opt->form != FORM_CSV, lines = t->env->opt->form == FORM_JSONL;
-	struct out *o = t->env->out;
+	const bool json = t->env.opt->form != FORM_CSV, lines = t->env.opt->form == FORM_JSONL;
+	struct out *o = t->env.out;
 
 	if (json && !lines)
 		out_printf(o, "{\"spur\":\"%s\",\"version\":1%s,\"rows\":[", t->name,
@@ -339,21 +339,21 @@ static void table_data(const struct table *t, const void *const *rows, size_t n,
 
 enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t size)
 {
-	const uint64_t limit = t->env->opt->limit;
+	const uint64_t limit = t->env.opt->limit;
 	const void **order = mem_array(n, sizeof(*order));
 	struct out a, b;
 	struct sorter s = { t, &a, &b };
 	bool good;
 
 	if (!order)
-		return err_nomem(t->env->err);
+		return err_nomem(t->env.err);
 	out_to_memory(&a);
 	out_to_memory(&b);
 	for (size_t i = 0; i < n; i++)
 		order[i] = (const char *)rows + i * size;
 	qsort_r(order, n, sizeof(*order), row_order, &s);
 	t->hidden = limit && limit < n ? n - (size_t)limit : 0;
-	if (t->env->opt->form == FORM_TEXT)
+	if (t->env.opt->form == FORM_TEXT)
 		table_text(t, order, n - t->hidden, &a);
 	else
 		table_data(t, order, n - t->hidden, &a);
@@ -361,5 +361,5 @@ enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t
 	out_free(&a);
 	out_free(&b);
 	mem_free(order);
-	return good ? SPUR_OK : err_nomem(t->env->err);
+	return good ? SPUR_OK : err_nomem(t->env.err);
 }

@@ -5,7 +5,7 @@
 #ifndef SPUR_RENDER_TABLE_H
 #define SPUR_RENDER_TABLE_H
 
-#include "pass/pass.h"
+#include "render/options.h"
 #include "render/when.h"
 
 enum { TABLE_COLUMNS = 32 };
@@ -69,7 +69,7 @@ struct table_column {
 };
 
 struct table {
-	struct pass_env *env;
+	struct render_env env;
 	const char *name; /* of the analysis: "spur" in JSON */
 	const struct table_column *columns; /* TABLE_COLUMNS at most */
 	/* The value of a column that is no text. */

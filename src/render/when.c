@@ -1,7 +1,9 @@
 /* See when.h. */
 #include "render/when.h"
 
-enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time how,
+#include "flow/pipe.h"
+
+enum spur_status when_init(struct when *w, struct spur_trace *t, enum time_form how,
 			   struct spur_error *err)
 {
 	*w = (struct when){ .how = how };

@@ -2,16 +2,16 @@
 #ifndef SPUR_RENDER_WHEN_H
 #define SPUR_RENDER_WHEN_H
 
-#include "pass/pass.h"
+#include "render/options.h"
 
 struct when {
-	enum pass_time how; /* TIME_ABS only where the epoch is known, else it becomes seconds of
+	enum time_form how; /* TIME_ABS only where the epoch is known, else it becomes seconds of
 			       the trace's clock */
 	bool dates;
 	int64_t zero; /* subtracted from ts */
 };
 
-enum spur_status when_init(struct when *w, struct spur_trace *t, enum pass_time how,
+enum spur_status when_init(struct when *w, struct spur_trace *t, enum time_form how,
 			   struct spur_error *err);
 
 enum { WHEN_ROOM = 48 };

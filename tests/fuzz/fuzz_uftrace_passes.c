@@ -5,7 +5,7 @@
 #include <spur.h>
 
 #include "fuzz_dir.h"
-#include "pass/pass.h"
+#include "unit/any_options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,13 +46,13 @@ static size_t choose(struct chooser *c, size_t count)
 	return c->size ? c->data[--c->size] % count : 0;
 }
 
-static struct pass_options options_of(struct chooser *c)
+static struct any_options options_of(struct chooser *c)
 {
 	const size_t bits = choose(c, 256);
 
-	return (struct pass_options){
-		.form = (enum pass_form)choose(c, 4),
-		.time = (enum pass_time)choose(c, 3),
+	return (struct any_options){
+		.form = (enum output_form)choose(c, 4),
+		.time = (enum time_form)choose(c, 3),
 		.format = formats[choose(c, sizeof(formats) / sizeof(formats[0]))],
 		.by = bits & 1 ? (bits & 2 ? "task" : "session") : NULL,
 		.fields = bits & 4 ? "all" : NULL,
@@ -67,26 +67,37 @@ static struct pass_options options_of(struct chooser *c)
 		.color = bits & 1,
 		.sample_ns = bits & 16 ? 1000 : 0,
 		.width = 100,
-		.command_line = "spur",
-	};
+		};
+}
+
+static const struct spur_pass *choose_pass(struct chooser *c)
+{
+	size_t passes = 0;
+
+	while (spur_passes[passes])
+		passes++;
+	return spur_passes[choose(c, passes)];
 }
 
 static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 {
 	const struct filter_spec *spec = &filters[choose(c, sizeof(filters) / sizeof(filters[0]))];
-	const struct pass_options opt = options_of(c);
+	const struct any_options opt = options_of(c);
+	const struct spur_pass *pass = choose_pass(c);
 	struct out out, notes;
-	struct pass_env env = { .trace = t, .opt = &opt, .out = &out, .notes = &notes, .err = err };
-	size_t passes = 0;
+	struct pass_env env = { .trace = t,
+				ANY_OPTIONS(&opt, pass->name),
+				.out = &out,
+				.notes = &notes,
+				.err = err };
 
-	while (spur_passes[passes])
-		passes++;
 	out_to_fd(&out, open("/dev/null", O_WRONLY | O_CLOEXEC));
 	out_to_memory(&notes);
+	env.given = spec;
 	env.pipe.threads = (unsigned)choose(c, 2) + 1;
 	if (filter_new(&env.filter, t, spec, err) != SPUR_FAIL) {
 		env.pipe.filter = env.filter;
-		pass_run(spur_passes[choose(c, passes)], &env);
+		pass_run(pass, &env);
 	}
 	filter_free(env.filter);
 	out_flush(&out);

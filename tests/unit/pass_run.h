@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-#include "pass/pass.h"
+#include "unit/any_options.h"
 #include "unit/fake_trace.h"
 
 struct pass_run {
 	const char *pass;
-	struct pass_options opt;
+	struct any_options opt;
 	const struct filter_spec *filter; /* NULL: none */
 	unsigned threads; /* 0: two */
 	struct spur_error err; /* afterwards */
@@ -28,7 +28,7 @@ static inline char *pass_text(struct spur_trace *t, struct pass_run *r)
 	struct out out;
 	struct pass_env env = { .trace = t,
 				.pipe = { .threads = r->threads ? r->threads : 2 },
-				.opt = &r->opt,
+				ANY_OPTIONS(&r->opt, r->pass),
 				.out = &out,
 				.err = &r->err };
 
@@ -36,8 +36,10 @@ static inline char *pass_text(struct spur_trace *t, struct pass_run *r)
 	r->err = (struct spur_error){ 0 };
 	r->st = SPUR_OK;
 	out_to_memory(&out);
-	if (r->filter)
+	if (r->filter) {
+		env.given = r->filter;
 		r->st = filter_new(&env.filter, t, r->filter, &r->err);
+	}
 	env.pipe.filter = env.filter;
 	if (r->st == SPUR_OK)
 		r->st = pass_run(pass_find(r->pass, NULL), &env);

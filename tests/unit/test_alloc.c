@@ -155,7 +155,7 @@ static void test_passes(void **state)
 	put_calls("2.dat");
 	for (size_t i = 0; spur_passes[i]; i++)
 		for (unsigned form = FORM_TEXT; form <= FORM_CSV; form++)
-			try_pass(&tried, spur_passes[i], (enum pass_form)form, false);
+			try_pass(&tried, spur_passes[i], (enum output_form)form, false);
 }
 
 /* Real data: what is written here is smaller than a batch and one class page. */

@@ -124,7 +124,7 @@ static void test_memory(void **state)
 		tried.kind = kinds[i];
 		tried.by = bys[i];
 		for (unsigned form = FORM_TEXT; form <= FORM_CSV; form++)
-			try_pass(&tried, pass_find("async", NULL), (enum pass_form)form, false);
+			try_pass(&tried, pass_find("async", NULL), (enum output_form)form, false);
 	}
 }
 

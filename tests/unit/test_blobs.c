@@ -1,4 +1,5 @@
 /* blobs: pieces put together, safe file names, nothing overwritten or written elsewhere, forms. */
+#include "unit/any_options.h"
 #include "unit/fake_args.h"
 
 #include <dirent.h>
@@ -95,7 +96,7 @@ static void add(struct spur_trace *t, uint32_t feed, int64_t ts, const char *nam
 	sample_add(t, feed, SPUR_BLOB, ts, name, a, b);
 }
 
-static struct pass_run run(enum pass_form form)
+static struct pass_run run(enum output_form form)
 {
 	return (struct pass_run){ .pass = "blobs", .opt = { .form = form } };
 }
@@ -278,7 +279,7 @@ static void odd_pieces(void **state)
 			  number = sample_value(t, "data", SPUR_U64),
 			  word = sample_value(t, "type", SPUR_STRING);
 	struct pass_run r = extract();
-	struct pass_env env = { .trace = t, .opt = &r.opt };
+	struct pass_env env = { .trace = t, ANY_OPTIONS(&r.opt, "blobs") };
 	struct out out, notes;
 
 	(void)state;
@@ -337,7 +338,8 @@ static void failures(void **state)
 	struct spur_error err;
 	struct out out;
 	struct pass_env env = {
-		.trace = t, .opt = &r.opt, .out = &out, .err = &err, .pipe = { .stop = &stop }
+		.trace = t, ANY_OPTIONS(&r.opt, "blobs"),
+		.out = &out, .err = &err, .pipe = { .stop = &stop }
 	};
 	char *text;
 	bool failed = true;

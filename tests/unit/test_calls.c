@@ -9,19 +9,19 @@
 #include <time.h>
 
 #include "pass/pass.h"
+#include "unit/any_options.h"
 
 enum { MANY = 100000, RANDOM = 60000, NAMES = 6 };
 
-static struct out run(struct spur_trace *t, const char *pass, struct pass_options opt,
+static struct out run(struct spur_trace *t, const char *pass, struct any_options opt,
 		      const struct filter_spec *spec)
 {
 	struct spur_error err = { 0 };
 	struct out out;
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = 1 }, ANY_OPTIONS(&opt, pass), .out = &out, .err = &err
 	};
 
-	opt.to = "chrome";
 	if (spec)
 		assert_int_equal(filter_new(&env.filter, t, spec, &err), SPUR_OK);
 	env.pipe.filter = env.filter;
@@ -59,7 +59,7 @@ static void hostile(void **state)
 	fake_feed(t, &f, rows, n);
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++)
 		for (size_t s = 0; s < 3; s++) {
-			struct out o = run(t, passes[i], (struct pass_options){ 0 },
+			struct out o = run(t, passes[i], (struct any_options){ 0 },
 					   s ? &specs[s - 1] : NULL);
 
 			assert_true(o.len > 20);
@@ -118,9 +118,9 @@ static void graph_agrees_with_report(void **state)
 	for (unsigned seed = 1; seed < 4; seed++) {
 		struct fake_feed f;
 		struct spur_trace *t = random_trace(rows, &f, seed);
-		struct out graph = run(t, "graph", (struct pass_options){ .form = FORM_CSV }, NULL);
+		struct out graph = run(t, "graph", (struct any_options){ .form = FORM_CSV }, NULL);
 		struct out report = run(t, "report",
-					(struct pass_options){ .form = FORM_CSV,
+					(struct any_options){ .form = FORM_CSV,
 							       .sort = "function",
 							       .fields = "function,calls,self" },
 					NULL);
@@ -154,7 +154,7 @@ static void chrome_is_nested(void **state)
 	static struct spur_event rows[RANDOM];
 	struct fake_feed f;
 	struct spur_trace *t = random_trace(rows, &f, 9);
-	struct out chrome = run(t, "convert", (struct pass_options){ .to = "chrome" }, NULL);
+	struct out chrome = run(t, "convert", (struct any_options){ .to = "chrome" }, NULL);
 	long depth = 0, calls = 0;
 
 	(void)state;
@@ -208,12 +208,15 @@ static void no_memory(void **state)
 		bool done = false;
 
 		for (uint64_t fail = 0; !done; fail++) {
-			const struct pass_options opt = { .to = "chrome" };
+			const struct any_options opt = { .to = "chrome" };
 			struct fake_feed f;
 			struct spur_trace *t = deep_trace(&f);
 			struct spur_error err = { 0 };
 			struct out out;
-			struct pass_env env = { .trace = t, .opt = &opt, .out = &out, .err = &err };
+			struct pass_env env = { .trace = t,
+						ANY_OPTIONS(&opt, passes[i]),
+						.out = &out,
+						.err = &err };
 			enum spur_status st;
 
 			env.pipe.threads = 1;
@@ -280,7 +283,7 @@ static struct spur_trace *nested_trace(struct spur_event *rows, struct fake_feed
 static void overloads_count_once(void **state)
 {
 	static struct spur_event rows[NESTED];
-	const struct pass_options opt = { .form = FORM_CSV,
+	const struct any_options opt = { .form = FORM_CSV,
 					  .fields = "function,calls,total,self,min,max,p50" };
 	struct fake_feed f;
 	struct out seen[2], small;
@@ -304,7 +307,7 @@ static void overloads_count_once(void **state)
 						FAKE_E(30, a, k), FAKE_E(60, b, k),
 						FAKE_E(100, a, k), FAKE_B(100, b, k),
 						FAKE_E(105, b, k) }, 8);
-	small = run(t, "report", (struct pass_options){ .form = FORM_CSV,
+	small = run(t, "report", (struct any_options){ .form = FORM_CSV,
 							.fields = "function,calls,total,self" },
 		    NULL);
 	assert_string_equal(small.buf, "function,calls,total,self\nf,4,105,105\n");

@@ -3,8 +3,9 @@
 #include "fake.h"
 
 #include "pass/pass.h"
+#include "unit/any_options.h"
 
-static void expect(struct spur_trace *t, const char *pass, struct pass_options opt,
+static void expect(struct spur_trace *t, const char *pass, struct any_options opt,
 		   const char *text, const char *notes)
 {
 	for (unsigned threads = 1; threads <= 2; threads++) {
@@ -12,7 +13,7 @@ static void expect(struct spur_trace *t, const char *pass, struct pass_options o
 		struct spur_error err;
 		struct pass_env env = { .trace = t,
 					.pipe = { .threads = threads },
-					.opt = &opt,
+					ANY_OPTIONS(&opt, pass),
 					.out = &o,
 					.notes = &n,
 					.err = &err };
@@ -86,7 +87,7 @@ static void json_lines(void **state)
 
 	(void)state;
 	trace_add_stream(t, "x \"y\".dat", 100);
-	expect(t, "cat", (struct pass_options){ .form = FORM_JSONL },
+	expect(t, "cat", (struct any_options){ .form = FORM_JSONL },
 #define TRACK "\"pid\":1,\"tid\":2"
 #define STREAM "\"stream\":\"x \\\"y\\\".dat\",\"off\":0}\n"
 	       "{\"ts\":1000,\"kind\":\"BEGIN\",\"name\":\"a\\\"\\u001b\\udcff\",\"cat\":"
@@ -112,7 +113,7 @@ static void json_lines(void **state)
 	       "{\"ts\":1010,\"kind\":\"SWITCH\",\"name\":\"b\",\"cat\":\"\",\"pid\":1,\"tid\":3,"
 	       "\"args\":{},\"flags\":[\"in\"]," STREAM,
 	       "");
-	expect(t, "cat", (struct pass_options){ .form = FORM_JSONL, .limit = 1 },
+	expect(t, "cat", (struct any_options){ .form = FORM_JSONL, .limit = 1 },
 	       "{\"ts\":1000,\"kind\":\"BEGIN\",\"name\":\"a\\\"\\u001b\\udcff\",\"cat\":"
 	       "\"\"," TRACK ",\"args\":{}," STREAM,
 	       "");
@@ -127,7 +128,7 @@ static void text(void **state)
 	struct spur_trace *t = kinds_trace(&f, &g);
 
 	(void)state;
-	expect(t, "cat", (struct pass_options){ 0 },
+	expect(t, "cat", (struct any_options){ 0 },
 	       "   0.000000000        2    -  BEGIN         a\"\\x1b\\xff\n"
 	       "   0.000000001        2    -  INSTANT       b\n"
 	       "   0.000000002        2    -  COUNTER       b(x=9)\n"
@@ -140,7 +141,7 @@ static void text(void **state)
 	       "   0.000000008        2    -  END           a\"\\x1b\\xff\n"
 	       "   0.000000010        3    -  SWITCH        b [in]\n",
 	       "");
-	expect(t, "cat", (struct pass_options){ .form = FORM_CSV, .limit = 3, .no_args = true },
+	expect(t, "cat", (struct any_options){ .form = FORM_CSV, .limit = 3, .no_args = true },
 	       "ts,kind,name,cat,pid,tid,cpu,dur,id,args,flags,stream,off\n"
 	       "1000,BEGIN,\"a\"\"\\u001b\\udcff\",,1,2,,,,,,,0\n"
 	       "1001,INSTANT,b,net,1,2,,,,,,,0\n"
@@ -170,7 +171,7 @@ static void calls_and_samples(void **state)
 	(void)state;
 	trace_add_stream(t, "s", 100);
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "cat", (struct pass_options){ .form = FORM_JSONL },
+	expect(t, "cat", (struct any_options){ .form = FORM_JSONL },
 #define START(ts, kind) \
 	"{\"ts\":" ts ",\"kind\":\"" kind "\",\"name\":\"a\",\"cat\":\"\",\"pid\":1,\"tid\":2"
 #define STREAM ",\"stream\":\"s\",\"off\":0}\n"
@@ -182,7 +183,7 @@ static void calls_and_samples(void **state)
 	       "");
 #undef START
 #undef STREAM
-	expect(t, "cat", (struct pass_options){ .limit = 4 },
+	expect(t, "cat", (struct any_options){ .limit = 4 },
 	       "   0.000000000        2    -  END           a [tail]\n"
 	       "   0.000000001        2    -  BEGIN         a [tail]\n"
 	       "   0.000000002        2    -  END           a [orphan any]\n"
@@ -205,7 +206,7 @@ static void chrome_kinds(void **state)
 	struct spur_trace *t = kinds_trace(&f, &g);
 
 	(void)state;
-	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_RAW },
+	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW },
 	       CHROME_HEAD
 	       ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":"
 	       "\"abc\"}}"
@@ -250,7 +251,7 @@ static void chrome_pairs(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_REL, .form = FORM_JSON },
+	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_REL, .form = FORM_JSON },
 	       CHROME_HEAD
 	       ",\n{\"ph\":\"B\",\"ts\":0.005,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.015,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
@@ -293,7 +294,7 @@ static void chrome_by_class(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_RAW, .form = FORM_JSON },
+	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW, .form = FORM_JSON },
 	       CHROME_HEAD ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
@@ -318,10 +319,10 @@ static void empty(void **state)
 
 	(void)state;
 	fake_feed(t, &f, NULL, 0);
-	expect(t, "convert", (struct pass_options){ .to = "chrome", .time = TIME_RAW }, CHROME_HEAD CHROME_TAIL("0"),
+	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW }, CHROME_HEAD CHROME_TAIL("0"),
 	       "");
-	expect(t, "cat", (struct pass_options){ 0 }, "", "");
-	expect(t, "dump", (struct pass_options){ 0 }, "", "");
+	expect(t, "cat", (struct any_options){ 0 }, "", "");
+	expect(t, "dump", (struct any_options){ 0 }, "", "");
 	spur_close(t);
 }
 
@@ -330,7 +331,7 @@ static void no_memory(void **state)
 {
 	static const struct {
 		const char *pass;
-		enum pass_form form;
+		enum output_form form;
 	} runs[] = { { "cat", FORM_TEXT },    { "cat", FORM_JSONL },  { "cat", FORM_CSV },
 		     { "convert", FORM_TEXT }, { "dump", FORM_JSONL }, { "info", FORM_JSON },
 		     { "info", FORM_TEXT },   { "stats", FORM_TEXT }, { "stats", FORM_JSON },
@@ -338,7 +339,7 @@ static void no_memory(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
-		const struct pass_options opt = { .form = runs[i].form, .to = "chrome" };
+		const struct any_options opt = { .form = runs[i].form, .to = "chrome" };
 		size_t whole = 0;
 
 		for (uint64_t n = 0, count = 1; n <= count; n++) {
@@ -348,7 +349,7 @@ static void no_memory(void **state)
 			struct out o;
 			struct pass_env env = { .trace = t,
 						.pipe = { .threads = 1 },
-						.opt = &opt,
+						ANY_OPTIONS(&opt, runs[i].pass),
 						.out = &o,
 						.err = &err };
 			enum spur_status st;

@@ -36,7 +36,7 @@ static void add(struct spur_trace *t, uint32_t feed, int64_t ts, const char *nam
 
 static const struct spur_value none;
 
-static struct pass_run run(enum pass_form form, const char *fields)
+static struct pass_run run(enum output_form form, const char *fields)
 {
 	return (struct pass_run){ .pass = "counters", .opt = { .form = form, .fields = fields } };
 }
@@ -152,7 +152,7 @@ static void others(void **state)
 			  at = sample_value(t, "at", SPUR_POINTER),
 			  in = sample_value(t, "in", SPUR_STRUCT);
 	struct pass_run r = run(FORM_CSV, "series,samples,mean");
-	struct pass_env env = { .trace = t, .opt = &r.opt };
+	struct pass_env env = { .trace = t, ANY_OPTIONS(&r.opt, "counters") };
 	struct out out, notes;
 
 	(void)state;

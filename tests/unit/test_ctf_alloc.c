@@ -86,7 +86,7 @@ static void test_passes(void **state)
 		snprintf(path, sizeof(path), "tests/golden/ctf/%s/in", names[k]);
 		for (size_t i = 0; spur_passes[i]; i++)
 			for (unsigned form = FORM_TEXT; form <= FORM_CSV; form++)
-				try_pass(&tried, spur_passes[i], (enum pass_form)form, true);
+				try_pass(&tried, spur_passes[i], (enum output_form)form, true);
 	}
 }
 

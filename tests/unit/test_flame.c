@@ -5,15 +5,16 @@
 #include <stdlib.h>
 
 #include "pass/pass.h"
+#include "unit/any_options.h"
 
 #define ROWS(a) (a), sizeof(a) / sizeof(*(a))
 
-static char *flame(struct spur_trace *t, struct pass_options opt, enum spur_status want)
+static char *flame(struct spur_trace *t, struct any_options opt, enum spur_status want)
 {
 	struct out out;
 	struct spur_error err = { 0 };
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = 2 }, .opt = &opt, .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = 2 }, ANY_OPTIONS(&opt, "flame"), .out = &out, .err = &err
 	};
 
 	out_to_memory(&out);
@@ -23,7 +24,7 @@ static char *flame(struct spur_trace *t, struct pass_options opt, enum spur_stat
 	return out.buf;
 }
 
-static void expect(struct spur_trace *t, struct pass_options opt, const char *want)
+static void expect(struct spur_trace *t, struct any_options opt, const char *want)
 {
 	char *text = flame(t, opt, SPUR_OK);
 
@@ -43,13 +44,13 @@ static void folded(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "main 700\nmain;0 1000\nmain;a,b\\n 250\nmain;a,b\\n;0 50\n");
-	expect(t, (struct pass_options){ .sample_ns = 100 },
+	expect(t, (struct any_options){ .sample_ns = 100 },
 	       "main 7\nmain;0 10\nmain;a,b\\n 3\nmain;a,b\\n;0 1\n");
-	expect(t, (struct pass_options){ .root = "a;b\n" }, "a,b\\n 250\na,b\\n;0 50\n");
-	free(flame(t, (struct pass_options){ .root = "nowhere" }, SPUR_WARN));
-	free(flame(t, (struct pass_options){ .format = "gif" }, SPUR_FAIL));
+	expect(t, (struct any_options){ .root = "a;b\n" }, "a,b\\n 250\na,b\\n;0 50\n");
+	free(flame(t, (struct any_options){ .root = "nowhere" }, SPUR_WARN));
+	free(flame(t, (struct any_options){ .format = "gif" }, SPUR_FAIL));
 	spur_close(t);
 }
 
@@ -68,7 +69,7 @@ static void samples(void **state)
 	fake_stacks[0].n = 1;
 	fake_stacks[1].n = 2;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 }, "main 10\nmain;a 11\n");
+	expect(t, (struct any_options){ 0 }, "main 10\nmain;a 11\n");
 	memset(fake_stacks, 0, sizeof(fake_stacks));
 	spur_close(t);
 }
@@ -91,7 +92,7 @@ static void deep(void **state)
 					       .cls = a,
 					       .track = k };
 	fake_feed(t, &f, ROWS(rows));
-	text = flame(t, (struct pass_options){ 0 }, SPUR_OK);
+	text = flame(t, (struct any_options){ 0 }, SPUR_OK);
 	for (char *p = text, *e; (e = strchr(p, '\n')); p = e + 1) {
 		char *blank = e;
 
@@ -102,7 +103,7 @@ static void deep(void **state)
 	assert_int_equal(sum, 10 * (2 * DEPTH - 1));
 	assert_non_null(strstr(text, ";r;(deeper) "));
 	free(text);
-	text = flame(t, (struct pass_options){ .format = "svg" }, SPUR_OK);
+	text = flame(t, (struct any_options){ .format = "svg" }, SPUR_OK);
 	assert_non_null(strstr(text, "512 levels are drawn"));
 	assert_null(strstr(text, "y=\"18446744"));
 	free(text);
@@ -163,7 +164,7 @@ static void svg(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	text = flame(t, (struct pass_options){ .format = "svg" }, SPUR_OK);
+	text = flame(t, (struct any_options){ .format = "svg" }, SPUR_OK);
 	assert_well_formed(text);
 	assert_non_null(strstr(text, "<title>main\n1.000 ms, 100 %, 1 calls</title>"));
 	assert_non_null(strstr(text,
@@ -174,7 +175,7 @@ static void svg(void **state)
 	assert_non_null(strstr(text, "<!-- 1 frames narrower"));
 	assert_null(strstr(text, "http://www.w3.org/1999/xlink"));
 	free(text);
-	text = flame(t, (struct pass_options){ .format = "svg", .root = "main" }, SPUR_OK);
+	text = flame(t, (struct any_options){ .format = "svg", .root = "main" }, SPUR_OK);
 	assert_non_null(strstr(text, ">fake: main</text>"));
 	free(text);
 	spur_close(t);
@@ -191,10 +192,10 @@ static void empty(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	text = flame(t, (struct pass_options){ .format = "svg" }, SPUR_OK);
+	text = flame(t, (struct any_options){ .format = "svg" }, SPUR_OK);
 	assert_well_formed(text);
 	free(text);
-	expect(t, (struct pass_options){ 0 }, "");
+	expect(t, (struct any_options){ 0 }, "");
 	spur_close(t);
 }
 
@@ -211,12 +212,12 @@ static void no_memory(void **state)
 		bool done = false;
 
 		for (uint64_t n = 1; !done; n++) {
-			struct pass_options opt = { .format = svg_too ? "svg" : "folded" };
+			struct any_options opt = { .format = svg_too ? "svg" : "folded" };
 			struct out out;
 			struct spur_error err = { 0 };
 			struct pass_env env = { .trace = t,
 						.pipe = { .threads = 1 },
-						.opt = &opt,
+						ANY_OPTIONS(&opt, "flame"),
 						.out = &out,
 						.err = &err };
 			enum spur_status st;

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 
 #include "pass/fold/tree.h"
+#include "unit/any_options.h"
 
 #define ROWS(a) (a), sizeof(a) / sizeof(*(a))
 
-static char *graph(struct spur_trace *t, struct pass_options opt, unsigned threads,
+static char *graph(struct spur_trace *t, struct any_options opt, unsigned threads,
 		   enum spur_status want)
 {
 	struct out out;
 	struct spur_error err = { 0 };
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = threads },
+		ANY_OPTIONS(&opt, "graph"), .out = &out, .err = &err
 	};
 
 	out_to_memory(&out);
@@ -28,7 +30,7 @@ static char *graph(struct spur_trace *t, struct pass_options opt, unsigned threa
 	return out.buf;
 }
 
-static void expect(struct spur_trace *t, struct pass_options opt, const char *want)
+static void expect(struct spur_trace *t, struct any_options opt, const char *want)
 {
 	char *text = graph(t, opt, 2, SPUR_OK);
 
@@ -71,7 +73,7 @@ static void text(void **state)
 	struct spur_trace *t = small();
 
 	(void)state;
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "     total        self       calls  function\n"
 	       " 30.000 us    2.000 us           1  main\n"
 	       " 20.000 us   15.000 us           1  ├ b\n"
@@ -85,7 +87,7 @@ static void text(void **state)
 	       "\nOf 1 calls the trace lacks the end (--fields=total,calls,unfinished shows "
 	       "which).\n");
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .fields = "calls,avg,unfinished", .sort = "first", .raw = true, .limit = 3 },
 	       "     calls         avg  unfinished  function\n"
 	       "         1        1000           0  a\n"
@@ -100,7 +102,7 @@ static void root(void **state)
 	struct spur_trace *t = small();
 
 	(void)state;
-	expect(t, (struct pass_options){ .root = "a" },
+	expect(t, (struct any_options){ .root = "a" },
 	       "     total       calls  called by (innermost first)\n"
 	       "  8.000 us           1  main\n"
 	       "  5.000 us           1  b < main\n"
@@ -110,7 +112,7 @@ static void root(void **state)
 	       " 14.000 us    6.980 us           3  a\n"
 	       "  5.020 us    5.020 us           4  ├ c\n"
 	       "  2.000 us    2.000 us           1  └ (off CPU)\n");
-	expect(t, (struct pass_options){ .root = "b", .form = FORM_JSON },
+	expect(t, (struct any_options){ .root = "b", .form = FORM_JSON },
 	       "{\"spur\":\"graph\",\"version\":1,\"root\":\"b\",\"cut\":false,\n"
 	       "\"callers\":[\n{\"calls\":1,\"total\":20000,\"path\":[\"main\"]}\n],\n"
 	       "\"nodes\":[\n"
@@ -120,14 +122,14 @@ static void root(void **state)
 	       "5000,\"self\":2000,\"unfinished\":0},\n"
 	       "{\"id\":3,\"parent\":2,\"function\":\"c\",\"module\":\"\",\"calls\":1,\"total\":"
 	       "3000,\"self\":3000,\"unfinished\":0}\n]}\n");
-	expect(t, (struct pass_options){ .root = "b", .form = FORM_CSV },
+	expect(t, (struct any_options){ .root = "b", .form = FORM_CSV },
 	       "id,parent,function,module,calls,total,self,unfinished\n"
 	       "1,,b,,1,20000,15000,0\n2,1,a,,1,5000,2000,0\n3,2,c,,1,3000,3000,0\n");
-	expect(t, (struct pass_options){ .root = "a", .form = FORM_CSV, .sort = "-total" },
+	expect(t, (struct any_options){ .root = "a", .form = FORM_CSV, .sort = "-total" },
 	       "id,parent,function,module,calls,total,self,unfinished\n"
 	       "1,,a,,3,14000,6980,0\n2,1,(off CPU),,1,2000,2000,0\n3,1,c,,4,5020,5020,0\n");
-	free(graph(t, (struct pass_options){ .root = "nowhere" }, 1, SPUR_WARN));
-	free(graph(t, (struct pass_options){ .sort = "colour" }, 1, SPUR_FAIL));
+	free(graph(t, (struct any_options){ .root = "nowhere" }, 1, SPUR_WARN));
+	free(graph(t, (struct any_options){ .sort = "colour" }, 1, SPUR_FAIL));
 	spur_close(t);
 }
 
@@ -156,7 +158,7 @@ static void ends_by_class(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV, .sort = "first" },
+	expect(t, (struct any_options){ .form = FORM_CSV, .sort = "first" },
 	       "id,parent,function,module,calls,total,self,unfinished\n"
 	       "1,,main,,2,80,30,0\n2,1,a,,2,40,20,1\n3,2,c,,1,20,20,1\n"
 	       "4,1,b,,1,10,0,0\n5,4,c,,1,100,100,0\n");
@@ -183,7 +185,7 @@ static void samples(void **state)
 		fake_stacks[i].n = i + 1;
 	}
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV },
+	expect(t, (struct any_options){ .form = FORM_CSV },
 	       "id,parent,function,module,calls,total,self,unfinished\n"
 	       "1,,main,,2,21,13,0\n2,1,a,,8,8,5,0\n3,2,a,,1,3,3,0\n");
 	memset(fake_stacks, 0, sizeof(fake_stacks));
@@ -208,7 +210,7 @@ static void deep(void **state)
 					       .cls = a,
 					       .track = k };
 	fake_feed(t, &f, ROWS(rows));
-	text = graph(t, (struct pass_options){ .root = "rec" }, 1, SPUR_OK);
+	text = graph(t, (struct any_options){ .root = "rec" }, 1, SPUR_OK);
 	for (char *p = text, *e; (e = strchr(p, '\n')); p = e + 1)
 		longest = (size_t)(e - p) > longest ? (size_t)(e - p) : longest;
 	assert_true(longest < 200);
@@ -250,8 +252,8 @@ static void bounded(void **state)
 	fake_feed(t, &feeds[0], rows, n);
 	for (int i = 1; i < FEEDS; i++)
 		fake_feed(t, &feeds[i], rows, i % 2 ? n / 10 : 8);
-	one = graph(t, (struct pass_options){ .form = FORM_JSON }, 1, SPUR_OK);
-	two = graph(t, (struct pass_options){ .form = FORM_JSON }, 2, SPUR_OK);
+	one = graph(t, (struct any_options){ .form = FORM_JSON }, 1, SPUR_OK);
+	two = graph(t, (struct any_options){ .form = FORM_JSON }, 2, SPUR_OK);
 	assert_string_equal(one, two);
 	assert_non_null(strstr(one, "\"cut\":true"));
 	assert_non_null(strstr(one, "\"function\":\"(other)\""));
@@ -268,11 +270,11 @@ static void no_memory(void **state)
 
 	(void)state;
 	for (uint64_t n = 1; !done; n++) {
-		struct pass_options opt = { .root = "a" };
+		struct any_options opt = { .root = "a" };
 		struct out out;
 		struct spur_error err = { 0 };
 		struct pass_env env = {
-			.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
+			.trace = t, .pipe = { .threads = 1 }, ANY_OPTIONS(&opt, "graph"), .out = &out, .err = &err
 		};
 		enum spur_status st;
 

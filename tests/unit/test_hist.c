@@ -45,7 +45,7 @@ static struct spur_trace *calls(void)
 	return t;
 }
 
-static struct pass_run run(const char *pass, enum pass_form form)
+static struct pass_run run(const char *pass, enum output_form form)
 {
 	return (struct pass_run){ .pass = pass,
 				  .opt = { .form = form, .root = "f", .match = PATTERN_REGEX } };

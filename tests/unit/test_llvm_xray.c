@@ -6,6 +6,7 @@
 
 #include "model/symbol/demangle.h"
 #include "pass/fold/calls.h"
+#include "unit/any_options.h"
 
 enum { HZ = 1000000 };
 
@@ -18,11 +19,12 @@ static struct spur_trace *ticks_trace(uint64_t hz)
 	return t;
 }
 
-static enum spur_status account(struct spur_trace *t, struct pass_options opt, unsigned threads,
+static enum spur_status account(struct spur_trace *t, struct any_options opt, unsigned threads,
 				struct out *out, struct spur_error *err)
 {
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = out, .err = err
+		.trace = t, .pipe = { .threads = threads },
+		ANY_OPTIONS(&opt, "report.llvm-xray"), .out = out, .err = err
 	};
 	enum spur_status st;
 
@@ -33,7 +35,7 @@ static enum spur_status account(struct spur_trace *t, struct pass_options opt, u
 	return st;
 }
 
-static void expect(struct spur_trace *t, struct pass_options opt, const char *text)
+static void expect(struct spur_trace *t, struct any_options opt, const char *text)
 {
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		struct spur_error err;
@@ -75,22 +77,22 @@ static void two_threads(void **state)
 	(void)state;
 	fake_feed(t, &feeds[0], ROWS(one));
 	fake_feed(t, &feeds[1], ROWS(two));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       HEAD("1") "       12          4 [ 0.000001,  0.003000,  2.000000,  2.000000,  "
 			 "2.000000]  2.003101  <invalid>:0:0: ns::work(int, char const*)\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .demangle = DEMANGLE_NONE },
+	expect(t, (struct any_options){ .form = FORM_CSV, .demangle = DEMANGLE_NONE },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "12,4,1.000000e-06,3.000000e-03,2.000000e+00,2.000000e+00,2.000000e+00,2.003101e+00,"
 	       "\"<invalid>:0:0\",\"_ZN2ns4workEiPKc\"\n");
 	t->clock.hz = 0;
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       HEAD("1") "       12          4 [ 1.000000, 3000.000000, 2000000.000000, "
 			 "2000000.000000, "
 			 "2000000.000000] 2003101.000000  <invalid>:0:0: ns::work(int, char "
 			 "const*)\n");
 	t->clock.hz = HZ;
 	t->clock.ticks = false;
-	expect(t, (struct pass_options){ .form = FORM_CSV, .demangle = DEMANGLE_NONE },
+	expect(t, (struct any_options){ .form = FORM_CSV, .demangle = DEMANGLE_NONE },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "12,4,1.000000e-09,3.000000e-06,2.000000e-03,2.000000e-03,2.000000e-03,2.003101e-03,"
 	       "\"<invalid>:0:0\",\"_ZN2ns4workEiPKc\"\n");
@@ -109,7 +111,7 @@ static void implied_ends(void **state)
 
 	(void)state;
 	fake_feed(t, &feed, ROWS(rows));
-	expect(t, (struct pass_options){ .sort = "-func" },
+	expect(t, (struct any_options){ .sort = "-func" },
 	       HEAD("2") "        0          1 [ 7.000000,  7.000000,  7.000000,  7.000000,  "
 			 "7.000000]  "
 			 "7.000000  <invalid>:0:0: g\n"
@@ -146,7 +148,7 @@ static void names(void **state)
 		rows[2 * i + 1] = E(10 * i + 2 * i, cls[i], k);
 	}
 	fake_feed(t, &feed, ROWS(rows));
-	expect(t, (struct pass_options){ .limit = 3 },
+	expect(t, (struct any_options){ .limit = 3 },
 	       HEAD("4") "       11          1 [ 0.000000,  0.000000,  0.000000,  0.000000,  "
 			 "0.000000]  "
 			 "0.000000  a\"b.c:7:0: oper\"\" \\n\n"
@@ -156,13 +158,13 @@ static void names(void **state)
 			 "       13          1 [ 4.000000,  4.000000,  4.000000,  4.000000,  "
 			 "4.000000]  "
 			 "4.000000  (unknown): #13\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .sort = "count,-sum", .limit = 2 },
+	expect(t, (struct any_options){ .form = FORM_CSV, .sort = "count,-sum", .limit = 2 },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "14,1,6.000000e+00,6.000000e+00,6.000000e+00,6.000000e+00,6.000000e+00,6.000000e+00,"
 	       "\"<invalid>:0:0\",\"\"\n"
 	       "13,1,4.000000e+00,4.000000e+00,4.000000e+00,4.000000e+00,4.000000e+00,4.000000e+00,"
 	       "\"(unknown)\",\"#13\"\n");
-	expect(t, (struct pass_options){ .form = FORM_CSV, .sort = "min", .limit = 1 },
+	expect(t, (struct any_options){ .form = FORM_CSV, .sort = "min", .limit = 1 },
 	       "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function\n"
 	       "11,1,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,0.000000e+00,"
 	       "\"a\"\"b.c:7:0\",\"oper\"\"\"\" \n\"\n");
@@ -171,7 +173,7 @@ static void names(void **state)
 
 static void refuses(void **state)
 {
-	static const struct pass_options wrong[] = { { .by = "task" },
+	static const struct any_options wrong[] = { { .by = "task" },
 						     { .task = true },
 						     { .form = FORM_JSON },
 						     { .fields = "sum" },
@@ -186,7 +188,7 @@ static void refuses(void **state)
 		assert_int_equal(err.code, SPUR_ERR_USAGE);
 		out_free(&out);
 	}
-	assert_int_equal(account(t, (struct pass_options){ 0 }, 1, &out, &err), SPUR_WARN);
+	assert_int_equal(account(t, (struct any_options){ 0 }, 1, &out, &err), SPUR_WARN);
 	assert_string_equal(out.buf, HEAD("0"));
 	out_free(&out);
 	spur_close(t);
@@ -244,10 +246,10 @@ static void ranks_below(uint64_t below, bool exact)
 		fake_feed(t, &feeds[k], ROWS(rows[k]));
 	}
 	qsort(lengths, n, sizeof(uint64_t), u64_order);
-	account(t, (struct pass_options){ 0 }, 1, &first, &err);
+	account(t, (struct any_options){ 0 }, 1, &first, &err);
 	check_ranks(&first, lengths, exact);
 	for (unsigned threads = 2; threads <= RANK_THREADS; threads++) {
-		account(t, (struct pass_options){ 0 }, threads, &out, &err);
+		account(t, (struct any_options){ 0 }, threads, &out, &err);
 		assert_string_equal(out.buf, first.buf);
 		out_free(&out);
 	}
@@ -356,14 +358,14 @@ static void memory(void **state)
 		fake_feed(t, &feeds[k], ROWS(rows[k]));
 	}
 	mem_fail_at(UINT64_MAX);
-	assert_int_equal(account(t, (struct pass_options){ 0 }, 1, &out, &err), SPUR_OK);
+	assert_int_equal(account(t, (struct any_options){ 0 }, 1, &out, &err), SPUR_OK);
 	allocations = mem_count();
 	out_free(&out);
 	for (uint64_t n = 1; n < allocations; n++) {
 		enum spur_status st;
 
 		mem_fail_at(n);
-		st = account(t, (struct pass_options){ 0 }, 1, &out, &err);
+		st = account(t, (struct any_options){ 0 }, 1, &out, &err);
 		mem_fail_at(0);
 		assert_int_equal(st, SPUR_FAIL);
 		out_free(&out);

@@ -19,16 +19,20 @@ static bool take(struct values *v, const char *text)
 	return call_text;
 }
 
+struct test_own {
+	bool verbose;
+};
+
 static const struct opt own[] = {
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPT_FLAG,
-	  .offset = offsetof(struct values, pass.verbose),
+	  OPT_OWN(struct test_own, verbose),
 	  .help = "more" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
-	  .offset = offsetof(struct values, pass.fields),
+	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "columns" },
 	{ .name = "call", .type = OPT_CALL, .call = take, .arg = "good", .help = "a call" },
@@ -38,6 +42,7 @@ static const struct opt own[] = {
 static const struct spur_cmd command = { .name = "test",
 					 .usage = "",
 					 .opts = own,
+					 .own_size = sizeof(struct test_own),
 					 .takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON |
 						  TAKES_TIME };
 
@@ -57,6 +62,13 @@ static bool parse(struct values *v, const char *const *words)
 
 #define WORDS_OF(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+static bool verbose(const struct values *v)
+{
+	const struct test_own *o = v->own;
+
+	return o->verbose;
+}
+
 static void expect_error(const char *message, const char *const *words)
 {
 	struct values v;
@@ -74,23 +86,23 @@ static void ways_to_write(void **state)
 	(void)state;
 	assert_true(parse(&v, WORDS_OF("-v", "--depth", "3", "--time-filter=1.5us", "-fa,b", "-Z2k",
 				       "--json", "trace")));
-	assert_true(v.pass.verbose);
+	assert_true(verbose(&v));
 	assert_int_equal(v.filter.depth, 3);
 	assert_int_equal(v.filter.min_ns, 1500);
-	assert_string_equal(v.pass.fields, "a,b");
+	assert_string_equal(v.render.fields, "a,b");
 	assert_int_equal(v.filter.min_size, 2048);
 	assert_true(v.json);
 	assert_int_equal(v.noperands, 1);
 	assert_string_equal(v.operands[0], "trace");
 	values_free(&v);
 	assert_true(parse(&v, WORDS_OF("-vyqf", "x", "-D", "4")));
-	assert_true(v.pass.verbose && v.force && v.quiet);
-	assert_string_equal(v.pass.fields, "x");
+	assert_true(verbose(&v) && v.force && v.quiet);
+	assert_string_equal(v.render.fields, "x");
 	assert_int_equal(v.filter.depth, 4);
 	values_free(&v);
 	assert_true(parse(&v, WORDS_OF("--fields=", "-f", "-v")));
-	assert_string_equal(v.pass.fields, "-v");
-	assert_false(v.pass.verbose);
+	assert_string_equal(v.render.fields, "-v");
+	assert_false(verbose(&v));
 	values_free(&v);
 }
 
@@ -104,7 +116,7 @@ static void operands(void **state)
 	assert_string_equal(v.operands[0], "-");
 	assert_string_equal(v.operands[1], "-v");
 	assert_string_equal(v.operands[3], "--");
-	assert_false(v.json || v.pass.verbose);
+	assert_false(v.json || verbose(&v));
 	values_free(&v);
 	assert_true(parse(&v, (const char *const[]){ NULL }));
 	assert_int_equal(v.noperands, 0);

@@ -8,15 +8,17 @@
 #include <stdlib.h>
 
 #include "pass/pass.h"
+#include "unit/any_options.h"
 
 #define ROWS(a) (a), sizeof(a) / sizeof(*(a))
 
-static char *replay(struct spur_trace *t, struct pass_options opt, unsigned threads)
+static char *replay(struct spur_trace *t, struct any_options opt, unsigned threads)
 {
 	struct out out;
 	struct spur_error err = { 0 };
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = threads }, .opt = &opt, .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = threads },
+		ANY_OPTIONS(&opt, "replay"), .out = &out, .err = &err
 	};
 
 	out_to_memory(&out);
@@ -26,7 +28,7 @@ static char *replay(struct spur_trace *t, struct pass_options opt, unsigned thre
 	return out.buf;
 }
 
-static void expect(struct spur_trace *t, struct pass_options opt, const char *want)
+static void expect(struct spur_trace *t, struct any_options opt, const char *want)
 {
 	char *text = replay(t, opt, 2);
 
@@ -60,7 +62,7 @@ static void nesting(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "  duration tid │ call\n"
 	       "           123 │ main(x=5) {\n"
 	       "  0.250 us 123 │   work(x=6) = x=7;\n"
@@ -69,7 +71,7 @@ static void nesting(void **state)
 	       "  1.998 ms 123 │   } /* work */\n"
 	       " 12.344 ms 123 │ } = x=8; /* main */\n");
 	expect(t,
-	       (struct pass_options){ .fields = "task,pid,module,addr",
+	       (struct any_options){ .fields = "task,pid,module,addr",
 				      .no_merge = true,
 				      .no_comment = true,
 				      .no_args = true,
@@ -84,7 +86,7 @@ static void nesting(void **state)
 	       "abc               7 libc.so.6                       0 │ }\n"
 	       "abc               7 abc                             0 │ }\n"
 	       "abc               7 abc                             8 │ }\n");
-	expect(t, (struct pass_options){ .fields = "none", .libname = true },
+	expect(t, (struct any_options){ .fields = "none", .libname = true },
 	       "main@abc(x=5) {\n"
 	       "  work@abc(x=6) = x=7;\n"
 	       "  work@abc() {\n"
@@ -108,7 +110,7 @@ static void unfinished(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "  duration tid │ call\n"
 	       "           123 │ } /* c: no begin */\n"
 	       "           123 │ a() {\n"
@@ -157,7 +159,7 @@ static void ends_by_class(void **state)
 	(void)state;
 	rows[6].flags = SPUR_F_GAP;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "  duration tid │ call\n"
 	       "           123 │ } /* c: no begin */\n"
 	       "           123 │ a() {\n"
@@ -213,7 +215,7 @@ static void tail_calls(void **state)
 	struct spur_trace *t = tail_trace(&f);
 
 	(void)state;
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "  duration tid │ call\n"
 	       "           123 │ main() {\n"
 	       "           123 │   a() {\n"
@@ -227,7 +229,7 @@ static void tail_calls(void **state)
 	       "  0.010 us 123 │   } /* a */\n"
 	       "           123 │   } /* c: no begin, tail call */\n"
 	       "  0.090 us 123 │ } /* main */\n");
-	expect(t, (struct pass_options){ .fields = "none", .no_comment = true, .color = true },
+	expect(t, (struct any_options){ .fields = "none", .no_comment = true, .color = true },
 	       "main() {\n"
 	       "  a() {\n"
 	       "    c();\n"
@@ -240,7 +242,7 @@ static void tail_calls(void **state)
 	       "  }\n"
 	       "  }\033[90m /* c: no begin, tail call */\033[0m\n"
 	       "}\n");
-	expect(t, (struct pass_options){ .fields = "duration", .no_merge = true, .flat = true },
+	expect(t, (struct any_options){ .fields = "duration", .no_merge = true, .flat = true },
 	       "  duration │ call\n"
 	       "           │ main() {\n"
 	       "           │ a() {\n"
@@ -316,9 +318,9 @@ static void quick_and_slow(void **state)
 		}
 		random_rows(rows, cls, turn, &seed);
 		fake_feed(t, &f, rows, RANDOM_ROWS);
-		text = replay(t, (struct pass_options){ 0 }, 1);
+		text = replay(t, (struct any_options){ 0 }, 1);
 		f.batch = 1;
-		again = replay(t, (struct pass_options){ 0 }, 1);
+		again = replay(t, (struct any_options){ 0 }, 1);
 		assert_string_equal(text, again);
 		free(text);
 		free(again);
@@ -355,7 +357,7 @@ static void events(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "  duration tid │ call\n"
 	       "           123 │ a() {\n"
 	       "  0.030 us 123 │   /* off CPU */\n"
@@ -385,7 +387,7 @@ static void threads(void **state)
 	(void)state;
 	fake_feed(t, &f[0], ROWS(one));
 	fake_feed(t, &f[1], ROWS(two));
-	expect(t, (struct pass_options){ .task_newline = true, .raw = true },
+	expect(t, (struct any_options){ .task_newline = true, .raw = true },
 	       "  duration   tid │ call\n"
 	       "        90     1 │ a();\n"
 	       "\n"
@@ -441,13 +443,13 @@ static void window(void **state)
 	}
 	rows[n++] = mine[3];
 	fake_feed(t, &f, rows, n);
-	text = replay(t, (struct pass_options){ 0 }, 1);
+	text = replay(t, (struct any_options){ 0 }, 1);
 	assert_non_null(p = strstr(text, "│ slow() {\n"));
 	assert_non_null(strstr(
 		p, " 40.001 us   1 │ } = x=4; /* slow */\n  2.001 us   1 │ slow() = x=5;\n"));
 	for (uint32_t batch = 1; batch < 9; batch += 6) {
 		f.batch = batch;
-		again = replay(t, (struct pass_options){ 0 }, 3);
+		again = replay(t, (struct any_options){ 0 }, 3);
 		assert_string_equal(text, again);
 		free(again);
 	}
@@ -486,14 +488,14 @@ static void many(void **state)
 		}
 		fake_feed(t, &f[i], ROWS(rows[i]));
 	}
-	one = replay(t, (struct pass_options){ .fields = "time,duration,tid" }, 1);
+	one = replay(t, (struct any_options){ .fields = "time,duration,tid" }, 1);
 	for (char *p = strchr(one, '\n') + 1; *p; p = strchr(p, '\n') + 1) {
 		int64_t ts = (int64_t)(strtod(p, NULL) * 1e9 + 0.5);
 
 		assert_true(ts >= last);
 		last = ts;
 	}
-	other = replay(t, (struct pass_options){ .fields = "time,duration,tid" }, 4);
+	other = replay(t, (struct any_options){ .fields = "time,duration,tid" }, 4);
 	assert_string_equal(one, other);
 	free(one);
 	free(other);
@@ -516,14 +518,14 @@ static void limit(void **state)
 	(void)state;
 	fake_feed(t, &f[0], ROWS(one));
 	fake_feed(t, &f[1], ROWS(two));
-	all = replay(t, (struct pass_options){ 0 }, 1);
+	all = replay(t, (struct any_options){ 0 }, 1);
 	for (uint64_t n = 1; n < 8; n++) {
 		struct out out;
 		struct spur_error err = { 0 };
-		const struct pass_options opt = { 0 };
+		const struct any_options opt = { 0 };
 		struct pass_env env = { .trace = t,
 					.pipe = { .threads = 2, .limit = n },
-					.opt = &opt,
+					ANY_OPTIONS(&opt, "replay"),
 					.out = &out,
 					.err = &err };
 		size_t lines = 0;
@@ -557,7 +559,7 @@ static void deep(void **state)
 	for (int i = 0; i < DEPTH; i++)
 		rows[i] = (struct spur_event){ .kind = SPUR_BEGIN, .ts = i, .cls = a, .track = k };
 	fake_feed(t, &f, rows, DEPTH);
-	text = replay(t, (struct pass_options){ 0 }, 2);
+	text = replay(t, (struct any_options){ 0 }, 2);
 	for (char *p = text, *e; (e = strchr(p, '\n')); p = e + 1)
 		longest = (size_t)(e - p) > longest ? (size_t)(e - p) : longest;
 	assert_true(longest < 200);
@@ -584,11 +586,11 @@ static void no_memory(void **state)
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
 	for (uint64_t n = 1; !done; n++) {
-		struct pass_options opt = { 0 };
+		struct any_options opt = { 0 };
 		struct out out;
 		struct spur_error err = { 0 };
 		struct pass_env env = {
-			.trace = t, .pipe = { .threads = 1 }, .opt = &opt, .out = &out, .err = &err
+			.trace = t, .pipe = { .threads = 1 }, ANY_OPTIONS(&opt, "replay"), .out = &out, .err = &err
 		};
 		enum spur_status st;
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "pass/fold/calls.h"
+#include "unit/any_options.h"
 
 struct run {
 	struct out out;
@@ -16,12 +17,12 @@ struct run {
 	struct spur_error err;
 };
 
-static struct run report(struct spur_trace *t, struct pass_options opt, unsigned threads)
+static struct run report(struct spur_trace *t, struct any_options opt, unsigned threads)
 {
 	struct run r = { 0 };
 	struct pass_env env = { .trace = t,
 				.pipe = { .threads = threads },
-				.opt = &opt,
+				ANY_OPTIONS(&opt, "report"),
 				.out = &r.out,
 				.err = &r.err };
 
@@ -32,7 +33,7 @@ static struct run report(struct spur_trace *t, struct pass_options opt, unsigned
 	return r;
 }
 
-static void expect(struct spur_trace *t, struct pass_options opt, const char *text)
+static void expect(struct spur_trace *t, struct any_options opt, const char *text)
 {
 	struct run r = report(t, opt, 2);
 
@@ -56,18 +57,18 @@ static void text_table(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ 0 },
+	expect(t, (struct any_options){ 0 },
 	       "     total        self  calls         avg         max  function\n"
 	       "  1.500 ms    1.495 ms      1    1.500 ms    1.500 ms  main\n"
 	       "  4.499 us    4.499 us      2    2.249 us    3.500 us  work\n");
 	expect(t,
-	       (struct pass_options){ .raw = true,
+	       (struct any_options){ .raw = true,
 				      .fields = "function,min,p50,p99,stdev,share,size",
 				      .sort = "calls" },
 	       "function      min      p50      p99  stdev   share  size\n"
 	       "work          999      999     3500   1251   0.2 %    16\n"
 	       "main      1500000  1500000  1500000      0  99.7 %    16\n");
-	expect(t, (struct pass_options){ .form = FORM_JSON },
+	expect(t, (struct any_options){ .form = FORM_JSON },
 	       "{\"spur\":\"report\",\"version\":1,\"by\":\"function\",\"rows\":[\n"
 	       "{\"function\":\"main\",\"module\":\"/bin/"
 	       "abc\",\"calls\":1,\"total\":1500000,\"self\":1495501,\"avg\":1500000,"
@@ -76,15 +77,15 @@ static void text_table(void **state)
 	       "abc\",\"calls\":2,\"total\":4499,\"self\":4499,\"avg\":2249,"
 	       "\"min\":999,\"max\":3500,\"unfinished\":0}\n]}\n");
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .form = FORM_CSV, .fields = "function,total", .sort = "-total" },
 	       "function,total\nwork,4499\nmain,1500000\n");
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .form = FORM_JSONL, .by = "task", .fields = "task,tid,calls,total,self" },
 	       "{\"task\":\"abc\",\"tid\":1,\"calls\":3,\"total\":1500000,\"self\":1500000}\n");
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .form = FORM_CSV, .by = "session", .fields = "session,pid,calls" },
 	       "session,pid,calls\nabc,1,3\n");
 	spur_close(t);
@@ -103,13 +104,13 @@ static void names(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .fields = "calls,function", .width = 40 },
+	expect(t, (struct any_options){ .fields = "calls,function", .width = 40 },
 	       "calls  function\n"
 	       "    1  a\\x1b[31mname that is far too l..\n"
 	       "    1  f [libb.so]\n"
 	       "    2  f [liba.so]\n");
 	expect(t,
-	       (struct pass_options){ .fields = "function,module", .sort = "module", .limit = 3 },
+	       (struct any_options){ .fields = "function,module", .sort = "module", .limit = 3 },
 	       "function                                                  module\n"
 	       "f                                                         /a/liba.so\n"
 	       "f                                                         /b/libb.so\n"
@@ -132,7 +133,7 @@ static void recursion(void **state)
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
 	expect(t,
-	       (struct pass_options){ .form = FORM_CSV,
+	       (struct any_options){ .form = FORM_CSV,
 				      .fields = "function,calls,total,self,min,max,avg" },
 	       "function,calls,total,self,min,max,avg\nrec,3,100,70,10,100,50\nmid,1,70,30,70,70,"
 	       "70\n");
@@ -152,10 +153,10 @@ static void recursion_is_per_track(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, (struct pass_options){ .form = FORM_CSV, .fields = "calls,total,self" },
+	expect(t, (struct any_options){ .form = FORM_CSV, .fields = "calls,total,self" },
 	       "calls,total,self\n4,30,30\n");
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .form = FORM_CSV, .by = "task", .fields = "task,tid,calls,total" },
 	       "task,tid,calls,total\ny,2,2,20\nx,1,2,10\n");
 	spur_close(t);
@@ -180,7 +181,7 @@ static void off_cpu_and_spans(void **state)
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
 	expect(t,
-	       (struct pass_options){ .form = FORM_CSV,
+	       (struct any_options){ .form = FORM_CSV,
 				      .fields = "function,calls,total,self,unfinished" },
 	       "function,calls,total,self,unfinished\nouter,1,100,50,0\ninner,3,85,85,0\nf,1,50,20,"
 	       "0\n(off CPU),1,30,30,0\n");
@@ -216,10 +217,10 @@ static void unfinished(void **state)
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
 	expect(t,
-	       (struct pass_options){ .form = FORM_CSV,
+	       (struct any_options){ .form = FORM_CSV,
 				      .fields = "function,calls,total,self,unfinished" },
 	       "function,calls,total,self,unfinished\na,2,120,90,0\nb,2,60,20,2\nc,2,60,60,2\n");
-	r = report(t, (struct pass_options){ 0 }, 1);
+	r = report(t, (struct any_options){ 0 }, 1);
 	assert_non_null(strstr(r.out.buf, "\nOf 4 calls the trace lacks the begin or the end"));
 	out_free(&r.out);
 	spur_close(t);
@@ -241,7 +242,7 @@ static void ends_by_class(void **state)
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
 	expect(t,
-	       (struct pass_options){ .form = FORM_CSV,
+	       (struct any_options){ .form = FORM_CSV,
 				      .sort = "function",
 				      .fields = "function,calls,total,unfinished" },
 	       "function,calls,total,unfinished\na,3,69,0\nb,2,25,2\nc,2,510,1\nd,0,0,1\n");
@@ -274,18 +275,18 @@ static void samples(void **state)
 	fake_stacks[4].n = 1;
 	fake_feed(t, &f, ROWS(rows));
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .form = FORM_CSV,
 		       .fields = "function,calls,total,self,avg,min,max,p50,unfinished" },
 	       "function,calls,total,self,avg,min,max,p50,unfinished\n"
 	       "main,2,1137,1000,568,,,,0\na,6,142,105,24,,,,0\nb,11,37,37,4,,,,0\n");
-	expect(t, (struct pass_options){ .form = FORM_JSONL, .fields = "function,max", .limit = 1 },
+	expect(t, (struct any_options){ .form = FORM_JSONL, .fields = "function,max", .limit = 1 },
 	       "{\"function\":\"main\",\"max\":null}\n");
-	expect(t, (struct pass_options){ .raw = true, .limit = 1 },
+	expect(t, (struct any_options){ .raw = true, .limit = 1 },
 	       "total  self  calls  avg  max  function\n"
 	       " 1137  1000      2  568       main\n\n2 more lines are not shown.\n");
 	expect(t,
-	       (struct pass_options){
+	       (struct any_options){
 		       .form = FORM_CSV, .by = "task", .fields = "task,calls,total,self,max" },
 	       "task,calls,total,self,max\ny,2,1000,1000,\nx,17,142,142,\n");
 	memset(fake_stacks, 0, sizeof(fake_stacks));
@@ -312,7 +313,7 @@ static void deep_samples(void **state)
 	fake_stacks[1].n = DEPTH; /* more than is looked at */
 	fake_feed(t, &f, ROWS(rows));
 	expect(t,
-	       (struct pass_options){ .form = FORM_CSV,
+	       (struct any_options){ .form = FORM_CSV,
 				      .fields = "function,calls,total,self,avg,min,max" },
 	       "function,calls,total,self,avg,min,max\nrec,3,17,17,88382,10,10\nmain,0,7,0,,,\n");
 	memset(fake_stacks, 0, sizeof(fake_stacks));
@@ -323,17 +324,17 @@ static void deep_samples(void **state)
 static void usage(void **state)
 {
 	struct spur_trace *t = fake_trace();
-	struct run r = report(t, (struct pass_options){ .fields = "total,slef" }, 1);
+	struct run r = report(t, (struct any_options){ .fields = "total,slef" }, 1);
 
 	(void)state;
 	assert_int_equal(r.st, SPUR_FAIL);
 	assert_int_equal(r.err.code, SPUR_ERR_USAGE);
 	assert_string_equal(r.err.message, "--fields: no column \"slef\"; did you mean \"self\"?");
 	out_free(&r.out);
-	r = report(t, (struct pass_options){ .by = "moon" }, 1);
+	r = report(t, (struct any_options){ .by = "moon" }, 1);
 	assert_int_equal(r.st, SPUR_FAIL);
 	out_free(&r.out);
-	r = report(t, (struct pass_options){ 0 }, 1);
+	r = report(t, (struct any_options){ 0 }, 1);
 	assert_int_equal(r.st, SPUR_WARN);
 	out_free(&r.out);
 	spur_close(t);
@@ -546,7 +547,7 @@ static void against_model(bool recorded, unsigned seed)
 	}
 	model_text(t, m, &want);
 	for (unsigned i = 0; i < 12; i++) {
-		struct pass_options opt = { .form = FORM_CSV,
+		struct any_options opt = { .form = FORM_CSV,
 					    .sort = i < 6 ? "function" : "function,p50",
 					    .fields = "function,calls,total,self,unfinished" };
 		struct run r;
@@ -585,7 +586,7 @@ static void no_memory(void **state)
 		struct run r;
 
 		mem_fail_at(n);
-		r = report(t, (struct pass_options){ .fields = "function,p50,stdev", .raw = true },
+		r = report(t, (struct any_options){ .fields = "function,p50,stdev", .raw = true },
 			   1);
 		done = mem_count() < n;
 		mem_fail_at(0);

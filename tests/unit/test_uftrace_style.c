@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "style/uftrace/text/text.h"
+#include "unit/any_options.h"
 
 /* --- parts --- */
 
@@ -106,7 +107,7 @@ static void test_fields(void **state)
 
 struct run {
 	const char *pass, *name; /* of the recording */
-	struct pass_options opt;
+	struct any_options opt;
 	struct spur_options open;
 	struct filter_spec filter;
 };
@@ -131,16 +132,18 @@ static bool run_pass(const struct run *r, struct out *o)
 		return false;
 	st = filter_new(&f, t, &r->filter, &err);
 	if (st != SPUR_FAIL) {
+		const struct spur_pass *pass = pass_find(r->pass, "uftrace");
 		struct pass_env env = {
 			.trace = t,
 			.pipe = { .threads = r->open.threads, .filter = f },
 			.filter = f,
-			.opt = &r->opt,
+			ANY_OPTIONS(&r->opt, pass->name),
 			.out = o,
 			.err = &err,
 		};
 
-		st = pass_run(pass_find(r->pass, "uftrace"), &env);
+		env.given = &r->filter;
+		st = pass_run(pass, &env);
 	}
 	assert_true(st != SPUR_FAIL || err.code != SPUR_ERR_NONE);
 	filter_free(f);

@@ -10,16 +10,17 @@
 
 #include "flow/pipe.h"
 #include "pass/pass.h"
+#include "unit/any_options.h"
 
 #define ROWS(a) (a), sizeof(a) / sizeof(*(a))
 
-static char *run(struct spur_trace *t, const char *name, struct pass_options opt,
+static char *run(struct spur_trace *t, const char *name, struct any_options opt,
 		 enum spur_status want)
 {
 	struct out out;
 	struct spur_error err = { 0 };
 	struct pass_env env = {
-		.trace = t, .pipe = { .threads = 2 }, .opt = &opt, .out = &out, .err = &err
+		.trace = t, .pipe = { .threads = 2 }, ANY_OPTIONS(&opt, name), .out = &out, .err = &err
 	};
 
 	out_to_memory(&out);
@@ -30,7 +31,7 @@ static char *run(struct spur_trace *t, const char *name, struct pass_options opt
 	return out.buf;
 }
 
-static void expect(struct spur_trace *t, const char *name, struct pass_options opt,
+static void expect(struct spur_trace *t, const char *name, struct any_options opt,
 		   const char *want)
 {
 	char *text = run(t, name, opt, SPUR_OK);
@@ -71,7 +72,7 @@ static void calls(void **state)
 	struct spur_trace *t = small();
 
 	(void)state;
-	expect(t, "graph", (struct pass_options){ 0 },
+	expect(t, "graph", (struct any_options){ 0 },
 	       "# Function Call Graph for 'fake' (session: )\n"
 	       "========== FUNCTION CALL GRAPH ==========\n"
 	       "# TOTAL TIME   FUNCTION\n"
@@ -88,7 +89,7 @@ static void calls(void **state)
 	       "    1.000 us :  +-(1) a\n"
 	       "\n");
 	expect(t, "graph",
-	       (struct pass_options){ .root = "a",
+	       (struct any_options){ .root = "a",
 				      .fields = "total,self,total-avg,total-min,total-max" },
 	       "# Function Call Graph for 'a' (session: )\n"
 	       "=============== BACKTRACE ===============\n"
@@ -113,12 +114,12 @@ static void calls(void **state)
 static void nothing(void **state)
 {
 	struct spur_trace *t = small();
-	char *text = run(t, "graph", (struct pass_options){ .root = "nosuch" }, SPUR_WARN);
+	char *text = run(t, "graph", (struct any_options){ .root = "nosuch" }, SPUR_WARN);
 
 	(void)state;
 	assert_string_equal(text, "uftrace: cannot find graph for 'nosuch'\n");
 	mem_free(text);
-	mem_free(run(t, "graph", (struct pass_options){ .fields = "nosuch" }, SPUR_FAIL));
+	mem_free(run(t, "graph", (struct any_options){ .fields = "nosuch" }, SPUR_FAIL));
 	spur_close(t);
 }
 
@@ -127,7 +128,7 @@ static void tasks(void **state)
 	struct spur_trace *t = small();
 
 	(void)state;
-	expect(t, "graph", (struct pass_options){ .task = true },
+	expect(t, "graph", (struct any_options){ .task = true },
 	       "========== TASK GRAPH ==========\n"
 	       "# TOTAL TIME   SELF TIME     TID      TASK NAME\n"
 	       "   25.000 us   15.000 us  [      1] : x\n"
@@ -160,7 +161,7 @@ static void lost(void **state)
 
 	(void)state;
 	fake_feed(t, &feed, ROWS(rows));
-	expect(t, "graph", (struct pass_options){ 0 },
+	expect(t, "graph", (struct any_options){ 0 },
 	       "# Function Call Graph for 'fake' (session: )\n"
 	       "========== FUNCTION CALL GRAPH ==========\n"
 	       "# TOTAL TIME   FUNCTION\n"
@@ -180,7 +181,7 @@ static void dumps(void **state)
 	char *page;
 
 	(void)state;
-	expect(t, "dump", (struct pass_options){ .format = "flame-graph" },
+	expect(t, "dump", (struct any_options){ .format = "flame-graph" },
 	       "main 1\n"
 	       "main;a 2\n"
 	       "main;a;b<\"&#\"> 1\n"
@@ -189,12 +190,12 @@ static void dumps(void **state)
 	       "main;c;b<\"&#\"> 1\n"
 	       "a 1\n");
 	/* Of b below a nothing is left: less than a sample. It goes to a. */
-	expect(t, "dump", (struct pass_options){ .format = "flame-graph", .sample_ns = 2000 },
+	expect(t, "dump", (struct any_options){ .format = "flame-graph", .sample_ns = 2000 },
 	       "main 2\n"
 	       "main;a 3\n"
 	       "main;a;linux:schedule 5\n"
 	       "main;c;b<\"&#\"> 2\n");
-	expect(t, "dump", (struct pass_options){ .format = "graphviz" },
+	expect(t, "dump", (struct any_options){ .format = "graphviz" },
 	       "\ndigraph \"fake\" { \n"
 	       "    \"fake\" -> \"main\" [xlabel = \"1\"]\n"
 	       "    \"main\" -> \"a\" [xlabel = \"2\"]\n"
@@ -204,7 +205,7 @@ static void dumps(void **state)
 	       "    \"c\" -> \"b<\\\"&#\\\">\" [xlabel = \"1\"]\n"
 	       "    \"fake\" -> \"a\" [xlabel = \"1\"]\n"
 	       "}\n");
-	page = run(t, "dump", (struct pass_options){ .format = "mermaid" }, SPUR_OK);
+	page = run(t, "dump", (struct any_options){ .format = "mermaid" }, SPUR_OK);
 	assert_non_null(strstr(page, "  0_0[\"fake\"] -->|1| 1_1[\"main\"];\n"));
 	assert_non_null(strstr(page, "  1_1[\"main\"] -->|2| 2_"));
 	assert_non_null(strstr(page, "[\"b#lt;#quot;#amp;#35;#quot;#gt;\"];\n"));
@@ -220,7 +221,7 @@ static void no_memory(void **state)
 {
 	static const struct {
 		const char *pass;
-		struct pass_options opt;
+		struct any_options opt;
 	} cases[] = {
 		{ "graph", { 0 } },
 		{ "graph", { .root = "a" } },
@@ -233,7 +234,7 @@ static void no_memory(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct pass_options opt = cases[i].opt;
+		struct any_options opt = cases[i].opt;
 		char *want = run(t, cases[i].pass, opt, SPUR_OK);
 		uint64_t n = 0;
 		bool done = false;
@@ -243,7 +244,7 @@ static void no_memory(void **state)
 			struct spur_error err = { 0 };
 			struct pass_env env = { .trace = t,
 						.pipe = { .threads = 1 },
-						.opt = &opt,
+						ANY_OPTIONS(&opt, cases[i].pass),
 						.out = &out,
 						.err = &err };
 			enum spur_status st;

@@ -142,7 +142,7 @@ static void arguments(void **state)
 	out_free(&many);
 }
 
-static void expect_when(enum pass_time how, int64_t ts, unsigned width, const char *text)
+static void expect_when(enum time_form how, int64_t ts, unsigned width, const char *text)
 {
 	char buf[64];
 	struct when w;

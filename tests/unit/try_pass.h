@@ -3,7 +3,7 @@
 #define TESTS_UNIT_TRY_PASS_H
 
 #include "base/mem.h"
-#include "pass/pass.h"
+#include "unit/any_options.h"
 
 /* What is analysed, and how. */
 struct tried {
@@ -15,19 +15,20 @@ struct tried {
 
 /* One analysis; false where it or the opening says SPUR_FAIL, or the output has an error. */
 static inline bool run_pass_once(const struct tried *t, const struct spur_pass *pass,
-				 enum pass_form form, struct out *out)
+				 enum output_form form, struct out *out)
 {
-	const struct pass_options options = {
-		.form = form, .command_line = "", .kind = t->kind, .by = t->by
+	const struct any_options options = {
+		.form = form, .kind = t->kind, .by = t->by
 	};
 	struct spur_error err = { 0 };
 	struct out notes;
-	struct pass_env env = { .opt = &options, .out = out, .notes = &notes, .err = &err };
+	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .notes = &notes, .err = &err };
 	enum spur_status st;
 
 	if (spur_open(&env.trace, t->path, &t->opt, &err) == SPUR_FAIL)
 		return false;
 	out_to_memory(&notes);
+	env.given = &t->spec;
 	env.pipe.threads = 1;
 	st = filter_new(&env.filter, env.trace, &t->spec, &err);
 	env.pipe.filter = env.filter;
@@ -41,7 +42,7 @@ static inline bool run_pass_once(const struct tried *t, const struct spur_pass *
 
 /* `sparse`: of many allocations not each fails. */
 static inline void try_pass(const struct tried *t, const struct spur_pass *pass,
-			    enum pass_form form, bool sparse)
+			    enum output_form form, bool sparse)
 {
 	struct out want, got;
 	uint64_t count = 0;

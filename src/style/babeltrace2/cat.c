@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "format/ctf/reader.h"
-#include "style/babeltrace2/cat/span.h"
-#include "pass/pass.h"
 #include "render/frag.h"
+#include "style/babeltrace2/cat/span.h"
+#include "style/babeltrace2/options.h"
 
 /* What is shown, and which names; as babeltrace2 calls them. */
 enum shown_field {
@@ -866,7 +866,7 @@ static enum spur_status read_options(struct pretty *p, struct spur_error *err)
 
 static void note_ignored(const struct pass_env *env)
 {
-	const struct pass_options *o = env->opt;
+	const struct render_options *o = env->opt;
 	const struct {
 		bool given;
 		const char *name;
@@ -909,7 +909,7 @@ static enum spur_status pretty_run(struct pass_env *env)
 	struct pens pens = { .first = NULL };
 	struct pretty p = { .trace = env->trace,
 			    .last = no_time,
-			    .opt = &env->opt->babeltrace2,
+			    .opt = babeltrace2_options(env),
 			    .limit = env->opt->limit,
 			    .pens = &pens };
 	enum spur_status st;
@@ -935,5 +935,6 @@ const struct spur_pass spur_pass_babeltrace2_cat = {
 	.name = "cat.babeltrace2",
 	.limits_rows = true,
 	.no_spans = true,
+	.style_options_size = sizeof(struct babeltrace2_options),
 	.run = pretty_run,
 };

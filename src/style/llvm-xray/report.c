@@ -8,8 +8,9 @@
 
 #include "model/symbol/demangle.h"
 #include "pass/fold/calls.h"
-#include "pass/pass.h"
+#include "pass/report.h"
 #include "render/cell.h"
+#include "style/llvm-xray/options.h"
 
 enum column {
 	COL_ID,
@@ -51,14 +52,15 @@ struct account {
 
 static enum spur_status account_options(struct account *a)
 {
-	const struct pass_options *opt = a->env->opt;
+	const struct render_options *opt = a->env->opt;
+	const struct report_options *own = report_options(a->env);
 	const struct clock_info *clock = &a->env->trace->clock;
 	struct spur_error *err = a->env->err;
 
-	if ((opt->by && strcmp(opt->by, "function") != 0) || opt->task)
+	if ((own->by && strcmp(own->by, "function") != 0) || own->task)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "--style=llvm-xray: expected a report by function, found one by %s",
-			       opt->task ? "task" : opt->by);
+			       own->task ? "task" : own->by);
 	if (opt->form != FORM_TEXT && opt->form != FORM_CSV)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "--style=llvm-xray: expected text or --csv, found JSON");
@@ -98,7 +100,7 @@ static bool line_name(struct account *a, struct line *l)
 	else if (a->env->opt->demangle == DEMANGLE_NONE)
 		out_bytes(o, raw, len);
 	else
-		demangle_llvm(o, raw, len, llvm_version(a->env->opt->llvm));
+		demangle_llvm(o, raw, len, llvm_version(llvm_xray_options(a->env)->version));
 	l->name = arena_strdup(&a->names, o->buf ? o->buf : "", o->len);
 	l->name_len = o->len;
 	return l->name && !o->error;
@@ -289,7 +291,7 @@ static void line_csv(struct account *a, const struct line *l)
 
 static void account_show(struct account *a)
 {
-	const struct pass_options *opt = a->env->opt;
+	const struct render_options *opt = a->env->opt;
 	const size_t n = opt->limit && opt->limit < a->n ? (size_t)opt->limit : a->n;
 	struct out *o = a->env->out;
 
@@ -339,5 +341,7 @@ const struct spur_pass spur_pass_llvm_xray_report = {
 	.analysis = true,
 	.source_lines = true,
 	.unit = UNIT_TICKS,
+	.options_size = sizeof(struct report_options),
+	.style_options_size = sizeof(struct llvm_xray_options),
 	.run = account_run,
 };

@@ -11,7 +11,7 @@ static const struct {
 
 static enum spur_status dump_run(struct pass_env *env)
 {
-	const char *format = env->opt->format ? env->opt->format : "normal";
+	const char *format = dump_options(env)->format ? dump_options(env)->format : "normal";
 	enum spur_status st = SPUR_FAIL;
 	struct style s;
 	size_t i = 0;
@@ -32,5 +32,10 @@ static enum spur_status dump_run(struct pass_env *env)
 const struct spur_pass spur_pass_uftrace_dump = {
 	.name = "dump.uftrace",
 	.analysis = true,
+	.options_size = sizeof(struct dump_options),
+	.style_options_size = sizeof(struct uftrace_options),
+	.bare_times = true,
+	.simple_names = true,
+	.focus_hides_sched = true,
 	.run = dump_run,
 };

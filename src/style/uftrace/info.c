@@ -10,7 +10,7 @@
 #include "base/map64.h"
 #include "format/uftrace/data.h"
 #include "model/symbol/demangle.h"
-#include "pass/pass.h"
+#include "style/uftrace/options.h"
 #include "style/uftrace/text/text.h"
 
 enum { KEY_WIDTH = 20, BUILD_ID_DIGITS = 40, EXIT_FINISHED = 1 << 16, COMM_WIDTH = 16 };
@@ -442,13 +442,13 @@ static enum spur_status info_run(struct pass_env *env)
 			       "info: expected data of uftrace for its style, --task or --symbols, "
 			       "found %s",
 			       env->trace->format->name);
-	if (env->opt->symbols)
+	if (uftrace_options(env)->symbols)
 		return out_symbols(&f);
-	if (!env->opt->task && !f.data->info.have)
+	if (!uftrace_options(env)->task && !f.data->info.have)
 		return err_set(env->err, SPUR_ERR_FORMAT,
 			       "info: the data has no info file, which uftrace's layout shows");
 	good = read_threads(&f);
-	if (good && env->opt->task) {
+	if (good && uftrace_options(env)->task) {
 		out_tasks(&f);
 	} else if (good) {
 		out_system(&f);
@@ -462,5 +462,9 @@ static enum spur_status info_run(struct pass_env *env)
 
 const struct spur_pass spur_pass_uftrace_info = {
 	.name = "info.uftrace",
+	.style_options_size = sizeof(struct uftrace_options),
+	.bare_times = true,
+	.simple_names = true,
+	.focus_hides_sched = true,
 	.run = info_run,
 };

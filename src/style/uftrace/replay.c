@@ -11,14 +11,14 @@ static const uint8_t ranged_columns[] = { COLUMN_TIME, COLUMN_DURATION, COLUMN_T
 static const uint8_t elapsed_columns[] = { COLUMN_ELAPSED, COLUMN_DURATION, COLUMN_TID };
 
 /* SPEC uftrace/range-column: a time range adds a column for the kind of time it is given in */
-static bool choose_columns(struct replay *r, const struct pass_options *opt, struct spur_error *err)
+static bool choose_columns(struct replay *r, const struct render_options *opt, struct spur_error *err)
 {
 	const uint8_t *defaults = plain_columns;
 	size_t n = sizeof(plain_columns);
 	bool good;
 
-	if (opt->range && *opt->range) {
-		bool elapsed = strchr(opt->range, '.') == NULL;
+	if (r->s.given->range && *r->s.given->range) {
+		bool elapsed = strchr(r->s.given->range, '.') == NULL;
 
 		defaults = elapsed ? elapsed_columns : ranged_columns;
 		n = sizeof(ranged_columns);
@@ -31,9 +31,9 @@ static bool choose_columns(struct replay *r, const struct pass_options *opt, str
 		r->cells = r->cells || r->fields.ids[i] > COLUMN_TID;
 	r->quick_columns =
 		r->fields.count == 2 && r->fields.has[COLUMN_DURATION] && r->fields.has[COLUMN_TID];
-	r->wordy = opt->srcline || opt->libname;
-	r->quick = !r->cells && !r->filter && !opt->column_view && !opt->task_newline &&
-		   !opt->no_merge && r->s.data;
+	r->wordy = r->own->lines.srcline || r->own->lines.libname;
+	r->quick = !r->cells && !r->filter && !r->s.own->column_view && !r->own->task_newline &&
+		   !r->own->no_merge && r->s.data;
 	return good;
 }
 
@@ -56,7 +56,7 @@ static void out_header(const struct replay *r, const struct pass_env *env)
 {
 	struct out *o = env->out;
 
-	if (env->opt->flat) {
+	if (replay_options(env)->lines.flat) {
 		if (r->fields.count)
 			out_char(o, '\n');
 		return;
@@ -68,7 +68,7 @@ static void out_header(const struct replay *r, const struct pass_env *env)
 	if (!r->fields.count)
 		return;
 	out_str(o, "   FUNCTION");
-	if (env->opt->srcline)
+	if (replay_options(env)->lines.srcline)
 		out_str(o, " [SOURCE]");
 	out_char(o, '\n');
 }
@@ -153,7 +153,7 @@ static void out_remaining(struct replay *r, struct out *o)
 
 static enum spur_status replay_lines(struct replay *r, struct pass_env *env)
 {
-	const bool flat = env->opt->flat;
+	const bool flat = replay_options(env)->lines.flat;
 	const struct pipe_render lines = {
 		.stage = flat ? replay_flat_stage : replay_stage,
 		.render = flat ? replay_flat_render : replay_render,
@@ -177,7 +177,8 @@ static enum spur_status replay_lines(struct replay *r, struct pass_env *env)
 
 static enum spur_status replay_run(struct pass_env *env)
 {
-	struct replay r = { .filter = env->filter,
+	struct replay r = { .own = replay_options(env),
+			    .filter = env->filter,
 			    .prev_tid = -1,
 			    .mode = env->opt->width ? ARGS_SAFE : 0 };
 	enum spur_status st = SPUR_FAIL;
@@ -195,10 +196,23 @@ static enum spur_status replay_run(struct pass_env *env)
 	return st;
 }
 
+static void replay_prepare(const struct pass_env *env, struct spur_options *open)
+{
+	open->call_libraries = replay_options(env)->lines.libname;
+	open->source_lines |= replay_options(env)->lines.srcline;
+}
+
 const struct spur_pass spur_pass_uftrace_replay = {
 	.name = "replay.uftrace",
 	.limits_rows = true,
 	.analysis = true,
 	.tracks = true,
+	.options_size = sizeof(struct replay_options),
+	.style_options_size = sizeof(struct uftrace_options),
+	.bare_times = true,
+	.simple_names = true,
+	.focus_hides_sched = true,
+	.limits_input = true,
+	.prepare = replay_prepare,
 	.run = replay_run,
 };

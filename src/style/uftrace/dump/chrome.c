@@ -127,7 +127,7 @@ static void out_args(const struct chrome *c, struct out *o, const struct spur_ev
 		     struct spur_args *scratch)
 {
 	const struct event_class *cls = row->cls ? trace_class(c->s->trace, row->cls) : NULL;
-	bool place = c->env->opt->srcline && cls && cls->file &&
+	bool place = uftrace_options(c->env)->srcline && cls && cls->file &&
 		     !(cls->flags & (CLASS_LIBRARY | CLASS_KERNEL));
 	bool args = row->nargs && !c->env->opt->no_args;
 
@@ -173,7 +173,7 @@ static void out_call(const struct chrome *c, struct out *o, const struct spur_ev
 	out_to(o, p);
 	out_name(c, o, row->name);
 	out_char(o, '"');
-	if (row->nargs || c->env->opt->srcline)
+	if (row->nargs || uftrace_options(c->env)->srcline)
 		out_args(c, o, row, scratch);
 	out_char(o, '}');
 }

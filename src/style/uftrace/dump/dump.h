@@ -2,6 +2,7 @@
 #ifndef SPUR_STYLE_UFTRACE_DUMP_DUMP_H
 #define SPUR_STYLE_UFTRACE_DUMP_DUMP_H
 
+#include "pass/dump.h"
 #include "style/uftrace/text/args.h"
 #include "style/uftrace/text/walk.h"
 

@@ -492,7 +492,7 @@ static void out_side(struct dump *d, struct out *o, const struct spur_event *row
 	/* SPEC uftrace/dump-perf: tasks without a file of their own are left out */
 	if (!p || !k || !t || (t->silent && style_source_of(d->s, row) == FROM_PERF))
 		return;
-	if (d->env->opt->no_sched && style_is_sched(row))
+	if (d->env->given->no_sched && style_is_sched(row))
 		return;
 	o->len += (size_t)(put_task(d, put_clock(p, c, (uint64_t)row->ts), row->track) - p);
 	if (style_source_of(d->s, row) == FROM_KERNEL) {
@@ -555,7 +555,7 @@ static enum spur_status out_sides(struct dump *d)
 		qsort(rows, (size_t)d->nsides, sizeof(*rows), by_place);
 	}
 	out_side_files(d, rows, FROM_KERNEL);
-	if (!d->env->opt->no_event)
+	if (!d->env->given->no_event)
 		out_side_files(d, rows, FROM_PERF);
 	if (bytes)
 		os_munmap(rows, bytes);
@@ -682,7 +682,7 @@ enum spur_status dump_raw(struct pass_env *env, struct style *s)
 		.env = env,
 		.stream = SPUR_NONE,
 		.mode = dump_mode(env),
-		.verbose = env->opt->verbose,
+		.verbose = dump_options(env)->verbose,
 		.args = !env->opt->no_args,
 	};
 	int fd = temp_file_open();

@@ -167,9 +167,10 @@ static uint64_t sample_time(const struct style *s)
 
 enum spur_status dump_flame(struct pass_env *env, struct style *s)
 {
+	const int64_t sample = dump_options(env)->sample_ns;
 	struct forest f = { .s = s, .samples = true };
 
-	f.sample = env->opt->sample_ns > 0 ? (uint64_t)env->opt->sample_ns : sample_time(s);
+	f.sample = sample > 0 ? (uint64_t)sample : sample_time(s);
 	return grow(env, &f, 0, print_flame);
 }
 

@@ -380,7 +380,7 @@ static bool add_end(struct graph *g, struct style_task *t, const struct style_fr
 {
 	struct spur_event row = { .kind = SPUR_END_SPAN, .cls = f->cls };
 
-	if (f->cls && g->s->opt->no_libcall &&
+	if (f->cls && g->s->given->no_libcall &&
 	    (trace_class(g->s->trace, f->cls)->flags & CLASS_LIBRARY))
 		return true;
 	if (f->cls)
@@ -522,7 +522,7 @@ static void out_node(const struct graph *g, const struct session_graph *sg, uint
 	graph_indent_out(in, indent, branch, o);
 	out_printf(o, "(%u) ", k || g->root ? n->calls : 1);
 	style_string(o, name, len, g->mode);
-	if (k && g->s->opt->srcline && c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
+	if (k && g->s->own->srcline && c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
 		out_printf(o, " [%s:%u]", spur_string(g->s->trace, c->file, NULL), c->line);
 	out_char(o, '\n');
 }
@@ -649,7 +649,7 @@ static bool out_graph(const struct graph *g, const struct session_graph *sg, str
 	out_str(o, "========== FUNCTION CALL GRAPH ==========\n");
 	graph_header_out(&g->fields, call_columns, "FUNCTION", o);
 	if (g->fields.count)
-		out_str(o, g->s->opt->srcline ? " [SOURCE]\n" : "\n");
+		out_str(o, g->s->own->srcline ? " [SOURCE]\n" : "\n");
 	good = out_nodes(g, sg, &w, o);
 	out_char(o, '\n');
 	mem_free(w.indents);
@@ -667,7 +667,7 @@ static enum spur_status out_graphs(const struct graph *g, struct pass_env *env)
 	if (any)
 		return SPUR_OK;
 	out_printf(env->out, "uftrace: cannot find graph for '%s'\n", g->root ? g->root : "_start");
-	if (env->filter && !env->opt->range)
+	if (env->filter && !env->given->range)
 		out_str(env->out, "\t please check your filter settings.\n");
 	return SPUR_WARN;
 }
@@ -683,11 +683,12 @@ static void tell_cut(const struct graph *g, struct pass_env *env)
 
 enum spur_status graph_calls(struct pass_env *env, struct style *s)
 {
+	const char *root = graph_options(env)->root;
 	struct graph g = {
 		.s = s,
-		.root = env->opt->root,
+		.root = root,
 		.mode = env->opt->width ? ARGS_SAFE : 0,
-		.root_name = env->opt->root ? trace_intern(env->trace, env->opt->root) : 0,
+		.root_name = root ? trace_intern(env->trace, root) : 0,
 		.schedule = trace_intern(env->trace, "linux:schedule"),
 		.preempted = trace_intern(env->trace, "linux:schedule (pre-empted)"),
 	};

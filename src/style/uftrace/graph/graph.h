@@ -2,6 +2,7 @@
 #ifndef SPUR_STYLE_UFTRACE_GRAPH_GRAPH_H
 #define SPUR_STYLE_UFTRACE_GRAPH_GRAPH_H
 
+#include "pass/graph.h"
 #include "style/uftrace/text/text.h"
 #include "style/uftrace/graph/tree.h"
 #include "style/uftrace/text/walk.h"

@@ -5,6 +5,7 @@
 #ifndef SPUR_STYLE_UFTRACE_REPLAY_REPLAY_H
 #define SPUR_STYLE_UFTRACE_REPLAY_REPLAY_H
 
+#include "pass/replay.h"
 #include "style/uftrace/text/args.h"
 #include "style/uftrace/text/task.h"
 
@@ -62,6 +63,7 @@ struct replay_tid {
 
 struct replay {
 	struct style s;
+	const struct replay_options *own;
 	struct style_fields fields;
 	struct filter *filter;
 	bool cells; /* lines need more than duration and tid */

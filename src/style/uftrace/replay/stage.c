@@ -123,14 +123,14 @@ static bool add_newline(struct replay *r, const struct style_task *t, struct ren
 
 static inline bool start_line(struct replay *r, const struct style_task *t, struct render_rows *out)
 {
-	return !r->s.opt->task_newline || add_newline(r, t, out);
+	return !r->own->task_newline || add_newline(r, t, out);
 }
 
 static int32_t column_depth(struct replay *r, struct style_task *t)
 {
-	int32_t offset = r->s.opt->column_offset > 0 ? r->s.opt->column_offset : 8;
+	int32_t offset = r->s.own->column_offset > 0 ? r->s.own->column_offset : 8;
 
-	if (!r->s.opt->column_view)
+	if (!r->s.own->column_view)
 		return 0;
 	if (t->column < 0)
 		t->column = r->columns++;
@@ -182,7 +182,7 @@ static bool take_entry(struct replay *r, struct style_task *t, const struct spur
 		return false;
 	if (!add_line(r, t, f, row, LINE_OPEN, t->display + column_depth(r, t), out))
 		return false;
-	if (r->s.opt->no_merge || f->special)
+	if (r->own->no_merge || f->special)
 		style_show_entry(&r->s, t, f);
 	else
 		hold_row(r, t, row);
@@ -234,7 +234,7 @@ static bool take_event(struct replay *r, struct style_task *t, const struct spur
 
 	if (!start_line(r, t, out))
 		return false;
-	if (sched && (row->flags & SPUR_F_OUT) && !r->s.opt->no_merge) {
+	if (sched && (row->flags & SPUR_F_OUT) && !r->own->no_merge) {
 		hold_row(r, t, row);
 		r->held_switch = *row;
 		return true;
@@ -548,10 +548,10 @@ bool replay_stage(void *self, struct spur_event *rows, size_t n, struct render_r
 /* SPEC uftrace/flat: -F, -N, -D and triggers hide nothing in the flat layout; other options do. */
 static bool flat_hides(const struct replay *r, const struct spur_event *row)
 {
-	const struct pass_options *opt = r->s.opt;
+	const struct filter_spec *given = r->s.given;
 
-	return (opt->no_event && style_type_of(row) == TYPE_EVENT) ||
-	       (opt->no_sched && style_is_sched(row)) ||
+	return (given->no_event && style_type_of(row) == TYPE_EVENT) ||
+	       (given->no_sched && style_is_sched(row)) ||
 	       (row->kind != SPUR_BEGIN && (row->flags & ROW_MUTED));
 }
 

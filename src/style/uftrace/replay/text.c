@@ -159,7 +159,7 @@ bool replay_make_name(struct replay *r, const struct spur_event *row)
 	style_string(&text, name, len, r->mode);
 	out_str(&text, paren ? ";\n" : "();\n");
 	n->leaf = (uint32_t)text.len - n->open;
-	if (r->s.opt->no_comment) {
+	if (r->own->lines.no_comment) {
 		out_str(&text, "}\n");
 	} else {
 		out_str(&text, "} /* ");
@@ -195,7 +195,7 @@ static void out_arguments(const struct replay *r, struct out *o, const struct sp
 static void out_name(const struct replay *r, struct out *o, const struct spur_event *row,
 		     const char *name, size_t len)
 {
-	const struct event_class *c = r->s.opt->libname ? trace_class(r->s.trace, row->cls) : NULL;
+	const struct event_class *c = r->own->lines.libname ? trace_class(r->s.trace, row->cls) : NULL;
 	const char *library;
 
 	style_string(o, name, len, r->mode);
@@ -210,7 +210,7 @@ static void out_name(const struct replay *r, struct out *o, const struct spur_ev
 
 static void out_place(const struct replay *r, struct out *o, const struct spur_event *row)
 {
-	const struct event_class *c = r->s.opt->srcline && !r->s.opt->no_comment
+	const struct event_class *c = r->own->lines.srcline && !r->own->lines.no_comment
 					      ? trace_class(r->s.trace, row->cls)
 					      : NULL;
 
@@ -248,7 +248,7 @@ static void out_close(const struct replay *r, struct out *o, const struct spur_e
 		style_args(r->s.trace, o, row, r->mode | ARGS_ASSIGN, scratch);
 		out_char(o, ';');
 	}
-	if (!r->s.opt->no_comment) {
+	if (!r->own->lines.no_comment) {
 		out_bytes(o, " /* ", 4);
 		out_name(r, o, row, name, len);
 		out_bytes(o, " */", 3);

@@ -229,7 +229,7 @@ static void out_cell(struct out *o, const struct report_node *n, unsigned c)
 static void out_place(const struct report *r, const struct report_node *n)
 {
 	const struct event_class *c =
-		n->cls && r->s->opt->srcline ? trace_class(r->s->trace, n->cls) : NULL;
+		n->cls && r->s->own->srcline ? trace_class(r->s->trace, n->cls) : NULL;
 
 	if (c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
 		out_printf(r->o, " [%s:%u]", spur_string(r->s->trace, c->file, NULL), c->line);
@@ -267,7 +267,7 @@ static void out_table(const struct report *r, const struct report_node *const *o
 	size_t len;
 	const char *name;
 
-	report_head(r, columns, "Function", r->s->opt->srcline ? " [Source]" : "");
+	report_head(r, columns, "Function", r->s->own->srcline ? " [Source]" : "");
 	for (size_t k = 0; k < r->n; k++) {
 		for (size_t i = 0; i < r->fields.count; i++) {
 			out_str(r->o, "  ");
@@ -285,14 +285,15 @@ static void out_table(const struct report *r, const struct report_node *const *o
 
 static bool choose(struct functions *f, struct pass_env *env, uint8_t *keys)
 {
-	const struct pass_options *opt = env->opt;
+	const struct render_options *opt = env->opt;
+	const struct uftrace_options *own = uftrace_options(env);
 	const char *average = opt->fields      ? NULL
-			      : opt->avg_total ? "total"
-			      : opt->avg_self  ? "self"
+			      : own->avg_total ? "total"
+			      : own->avg_self  ? "self"
 					       : NULL;
 	const char *sort = opt->sort ? opt->sort : average ? "avg" : "total";
 	const uint8_t *defaults = !average	   ? plain_columns
-				  : opt->avg_total ? total_columns
+				  : own->avg_total ? total_columns
 						   : self_columns;
 	size_t n = average ? sizeof(total_columns) : sizeof(plain_columns);
 

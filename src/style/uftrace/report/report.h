@@ -2,6 +2,7 @@
 #ifndef SPUR_STYLE_UFTRACE_REPORT_REPORT_H
 #define SPUR_STYLE_UFTRACE_REPORT_REPORT_H
 
+#include "pass/report.h"
 #include "style/uftrace/text/args.h"
 #include "style/uftrace/text/walk.h"
 

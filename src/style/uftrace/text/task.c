@@ -119,15 +119,17 @@ static bool add_tasks(struct style *s)
 bool style_open(struct style *s, struct pass_env *env)
 {
 	const struct spur_trace *t = env->trace;
-	const char *range = env->opt->range;
+	const char *range = env->given->range;
 
 	*s = (struct style){ .trace = env->trace,
 			     .data = uftrace_data(t),
 			     .opt = env->opt,
+			     .own = uftrace_options(env),
+			     .given = env->given,
 			     .max_stack = MAX_STACK };
 	if (env->filter)
 		filter_keep_unseen(env->filter);
-	s->from_set = (range && *range && *range != '~') || env->opt->trace_off;
+	s->from_set = (range && *range && *range != '~') || env->given->trace_off;
 	s->time_filter = env->filter && filter_min_ns(env->filter) > 0;
 	s->zero_known = env->filter && filter_zero(env->filter, &s->zero);
 	if (s->data)
@@ -235,12 +237,12 @@ bool style_is_outside(const struct style *s, const struct style_task *t,
 	enum style_source from = style_source_of(s, row);
 
 	if (t->hidden ||
-	    (s->opt->no_callsite && row->kind == SPUR_INSTANT && row->id == UFTRACE_EV_CALLSITE))
+	    (s->own->no_callsite && row->kind == SPUR_INSTANT && row->id == UFTRACE_EV_CALLSITE))
 		return true;
 	if (t->user_count || !s->data)
 		return false;
-	return (from == FROM_KERNEL && !s->opt->kernel_full) ||
-	       (from != FROM_KERNEL && style_type_of(row) == TYPE_EVENT && !s->opt->event_full);
+	return (from == FROM_KERNEL && !s->own->kernel_full) ||
+	       (from != FROM_KERNEL && style_type_of(row) == TYPE_EVENT && !s->own->event_full);
 }
 
 /* --- accounting --- */

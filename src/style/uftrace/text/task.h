@@ -7,7 +7,7 @@
 #define SPUR_STYLE_UFTRACE_TEXT_TASK_H
 
 #include "format/uftrace/data.h"
-#include "pass/pass.h"
+#include "style/uftrace/options.h"
 
 enum { STYLE_LEVELS = 1024 }; /* that are shown at most */
 
@@ -61,7 +61,9 @@ struct style_task {
 struct style {
 	struct spur_trace *trace;
 	const struct uftrace_data *data; /* NULL: rows of another format */
-	const struct pass_options *opt;
+	const struct render_options *opt;
+	const struct uftrace_options *own;
+	const struct filter_spec *given; /* the filter as given */
 	struct style_task *tasks; /* in the order of the info file */
 	size_t ntasks, tasks_cap;
 	struct map64 tids; /* to 1 + track */

@@ -80,7 +80,7 @@ static uint64_t end_time(const struct style_walk *w, const struct style_task *t)
 
 	if (w->filter)
 		filter_span(w->filter, &from, &to);
-	if (to != INT64_MAX && w->s->opt->range && !strchr(w->s->opt->range, '.'))
+	if (to != INT64_MAX && w->s->given->range && !strchr(w->s->given->range, '.'))
 		return 0;
 	return to <= 0 || to == INT64_MAX || (w->by_own_time && (uint64_t)to > last)
 		       ? last

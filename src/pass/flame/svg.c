@@ -1,5 +1,5 @@
-/* The flame graph as SVG. See flame_svg.h. */
-#include "render/flame_svg.h"
+/* The flame graph as SVG. See svg.h. */
+#include "pass/flame/svg.h"
 
 #include "base/text.h"
 #include "render/cell.h"

@@ -2,8 +2,8 @@
  * The flame graph as one SVG file with its own script: zoom by click, search, keys. Opens from disk
  * in any browser.
  */
-#ifndef SPUR_RENDER_FLAME_SVG_H
-#define SPUR_RENDER_FLAME_SVG_H
+#ifndef SPUR_PASS_FLAME_SVG_H
+#define SPUR_PASS_FLAME_SVG_H
 
 #include "pass/fold/tree.h"
 

@@ -1,0 +1,17 @@
+/* Options of conversion. */
+#ifndef SPUR_PASS_CONVERT_H
+#define SPUR_PASS_CONVERT_H
+
+#include "pass/pass.h"
+
+struct convert_options {
+	const char *to; /* name of the writer; required */
+};
+
+/* Requires the environment of a pass that declares them. */
+static inline const struct convert_options *convert_options(const struct pass_env *env)
+{
+	return env->options;
+}
+
+#endif
