@@ -64,8 +64,9 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 }
 
 /*
- * Sends the bytes of the new file to the disk before it gets its name: after a crash the name stands for the old file or
- * for all of the new one. What a file system cannot sync is taken as it is.
+ * Sends the bytes of the new file to the disk before it gets its name: after a crash the name
+ * stands for the old file or for all of the new one. What a file system cannot sync is taken as it
+ * is.
  */
 static void output_sync(struct output *o)
 {

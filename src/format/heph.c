@@ -1,10 +1,10 @@
 /*
- * Heph: one file of packets, metadata and events, as Heph's runtime writes it (format 0.1.0, and its layout of before
- * March 2021). An event is a whole span with attributes.
+ * Heph: one file of packets, metadata and events, as Heph's runtime writes it (format 0.1.0, and
+ * its layout of before March 2021). An event is a whole span with attributes.
  *
- * One feed. By time unless rows as stored are wanted; then in one pass, as bytes arrive. Does not read: traces of
- * several senders in which stream ids clash (they look like one stream with a restarting counter), unless each begins
- * with an epoch of its own.
+ * One feed. By time unless rows as stored are wanted; then in one pass, as bytes arrive. Does not
+ * read: traces of several senders in which stream ids clash (they look like one stream with a
+ * restarting counter), unless each begins with an epoch of its own.
  */
 #include "format/heph/reader.h"
 
@@ -86,7 +86,10 @@ static void set_clock(struct heph *h)
 			 (unsigned long long)epoch);
 }
 
-/* The epoch may stand anywhere, and the first to begin may be the last packet: all is read before the first row. */
+/*
+ * The epoch may stand anywhere, and the first to begin may be the last packet: all is read before
+ * the first row.
+ */
 static bool open_by_time(struct heph *h, struct source *src)
 {
 	struct spur_trace *t = h->trace;
@@ -102,7 +105,10 @@ static bool open_by_time(struct heph *h, struct source *src)
 		h->walk.head = HEPH_OLD_HEAD;
 	if (!heph_scan(h))
 		return false;
-	/* SPEC heph/bookkeeping: its track is made behind those of all events, which so have the same numbers without it */
+	/*
+	 * SPEC heph/bookkeeping: its track is made behind those of all events, which so have the
+	 * same numbers without it
+	 */
 	if (h->books && h->noptions && heph_options_track(h) == SPUR_NONE)
 		return false;
 	for (size_t i = 0; i < h->nsegments; i++)
@@ -120,7 +126,10 @@ static bool open_by_time(struct heph *h, struct source *src)
 	       (h->nsegments == 1 || trace_add_info(t, "segments", "%zu", h->nsegments));
 }
 
-/* Of a stream that is shown as it comes, only the beginning can be looked at. Returns false if out of memory. */
+/*
+ * Of a stream that is shown as it comes, only the beginning can be looked at. Returns false if out
+ * of memory.
+ */
 static bool open_stored(struct heph *h, struct source *src)
 {
 	struct heph_walk first;

@@ -1,6 +1,6 @@
 /*
- * What holds for the rows of every trace that is one file: places, raw times, schemas, bookkeeping (docs/formats,
- * format/format.h). The bytes are read from the file apart from the library.
+ * What holds for the rows of every trace that is one file: places, raw times, schemas, bookkeeping
+ * (docs/formats, format/format.h). The bytes are read from the file apart from the library.
  */
 #ifndef TESTS_UNIT_RECORD_LAWS_H
 #define TESTS_UNIT_RECORD_LAWS_H
@@ -191,7 +191,10 @@ static inline uint64_t law_lost(struct spur_trace *t, const struct laws *l)
 	return lost;
 }
 
-/* Places, in the order of their offsets, do not overlap; what lies between them was counted as lost. */
+/*
+ * Places, in the order of their offsets, do not overlap; what lies between them was counted as
+ * lost.
+ */
 static inline void law_tile(struct spur_trace *t, const struct laws *l, const struct law_rows *rows,
 			    const uint8_t *data, size_t size)
 {
@@ -280,7 +283,10 @@ static inline void laws_hold(const char *path, const struct laws *l)
 	spur_close(u);
 }
 
-/* All files `DIR/NAME/REST`; those whose name begins with a point are none. Returns false if there is no such folder. */
+/*
+ * All files `DIR/NAME/REST`; those whose name begins with a point are none. Returns false if there
+ * is no such folder.
+ */
 static inline bool laws_hold_below(const char *dir, const char *rest, const char *ending,
 				   const struct laws *l)
 {

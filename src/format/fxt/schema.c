@@ -1,7 +1,8 @@
 /*
- * SPEC fxt/schema: events bring their own arguments, so a class has those that its events were found to have. Nothing is kept
- * of them while rows are made: the first schema that is asked for costs a walk over all records, which gives the fields
- * of all classes; in a single pass, over the records read since the last one.
+ * SPEC fxt/schema: events bring their own arguments, so a class has those that its events were
+ * found to have. Nothing is kept of them while rows are made: the first schema that is asked for
+ * costs a walk over all records, which gives the fields of all classes; in a single pass, over the
+ * records read since the last one.
  */
 #include "format/fxt/value.h"
 #include "model/observe.h"
@@ -179,8 +180,8 @@ static bool record_observe(struct fxt *x, struct fxt_schemas *s, uint64_t size)
 }
 
 /*
- * From where the last walk ended to the end of what has been read. INVARIANT: a record or a gap begins at s->off; gaps
- * below s->gap and sections below s->section begin no later.
+ * From where the last walk ended to the end of what has been read. INVARIANT: a record or a gap
+ * begins at s->off; gaps below s->gap and sections below s->section begin no later.
  */
 static bool walk(struct fxt *x, struct fxt_schemas *s, uint64_t end)
 {

@@ -1,7 +1,8 @@
 /*
- * SPEC heph/schema: events bring their own attributes, so a class has those that its events were found to have. Nothing is kept
- * of them while rows are made: the first schema that is asked for costs a walk over all packets, which gives the fields
- * of all classes; as stored, over the packets read since the last one.
+ * SPEC heph/schema: events bring their own attributes, so a class has those that its events were
+ * found to have. Nothing is kept of them while rows are made: the first schema that is asked for
+ * costs a walk over all packets, which gives the fields of all classes; as stored, over the packets
+ * read since the last one.
  */
 #include "format/heph/reader.h"
 #include "model/observe.h"
@@ -69,7 +70,9 @@ static bool event_observe(struct heph *h, struct heph_schemas *s, const struct h
 	       observed_add(list, s->args.items, s->args.count);
 }
 
-/* From where the last walk ended to the end of what has been read. Returns false if out of memory. */
+/*
+ * From where the last walk ended to the end of what has been read. Returns false if out of memory.
+ */
 static bool walk(struct heph *h, struct heph_schemas *s)
 {
 	struct heph_walk w = {
