@@ -122,6 +122,8 @@ $(BUILD)/tests/spur-faults: $(CLI_OBJ) $(BUILD)/tests/mem-faults.o $(BUILD)/libs
 	$(call say,LD,$@)
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
+include tests/sim/sim.mk
+
 $(BUILD)/gen-%: bench/gen-%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -179,4 +181,4 @@ FORCE:
 .PHONY: all lib unit test-programs test bench demo clone-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SIM_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d

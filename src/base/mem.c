@@ -177,10 +177,7 @@ static size_t scratch_bytes(size_t size)
 	return align_up(size ? size : 1, (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-/*
- * Returns MAP_FAILED (errno) on failure. The memory is anonymous if no file can be made, but not if
- * the disk is full.
- */
+/* Returns MAP_FAILED (errno) if it fails. Without a file the memory is anonymous, but not if the disk is full. */
 static void *scratch_map(size_t bytes)
 {
 	const int fd = bytes >= SCRATCH_ANON ? temp_file_open() : -1;

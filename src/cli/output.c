@@ -34,9 +34,9 @@ static enum spur_status output_temp(struct output *o, struct spur_error *err)
 		o->temp = NULL;
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	}
+	out_to_fd(&o->out, fd);
 	if (os_fchmod(fd, 0666 & ~mask) != 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
-	out_to_fd(&o->out, fd);
 	return SPUR_OK;
 }
 
@@ -64,9 +64,8 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 }
 
 /*
- * Sends the bytes of the new file to the disk before it gets its name: after a crash the name
- * stands for the old file or for all of the new one. What a file system cannot sync is taken as it
- * is.
+ * Sends the new file to the disk before it gets its name, so that after a crash the name stands for the old file or for
+ * all of the new one. Not every file system can sync.
  */
 static void output_sync(struct output *o)
 {

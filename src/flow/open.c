@@ -114,6 +114,9 @@ enum spur_status trace_open(struct spur_trace **out, const char *path,
 	st = open_input(t, err);
 	if (st != SPUR_FAIL && !is_run(t))
 		st = open_trace(t, err);
+	/* Whatever the shortage led to. */
+	if (st == SPUR_FAIL && trace_short_of_memory(t))
+		err_nomem(err);
 	mem_charge(charged);
 	if (st != SPUR_FAIL && is_run(t)) {
 		st = join_open_run(out, t, strings, err);
