@@ -617,7 +617,6 @@ const struct spur_format spur_format_ctf = {
 	.place = ctf_record_place,
 	.ticks = ctf_ticks,
 	.schema = ctf_schema,
-	.raw = ctf_raw,
 	.metadata = print_metadata,
 	.last = ctf_last,
 	.close = close_trace,

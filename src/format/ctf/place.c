@@ -124,15 +124,6 @@ void ctf_record_place(struct spur_trace *t, const struct spur_event *ev, struct 
 	files_release(c);
 }
 
-const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
-{
-	struct spur_place place = { 0 };
-
-	if (ev->kind != SPUR_LOST)
-		ctf_record_place(t, ev, &place);
-	return place.raw;
-}
-
 /* --- ticks --- */
 
 /*

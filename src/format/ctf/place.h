@@ -1,4 +1,4 @@
-/* Places and raw times of records: the format's `place`, `ticks` and `raw` (struct spur_format). */
+/* Places and raw times of records: the format's `place` and `ticks` (struct spur_format). */
 #ifndef SPUR_FORMAT_CTF_PLACE_H
 #define SPUR_FORMAT_CTF_PLACE_H
 
@@ -10,6 +10,5 @@ bool ctf_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks
  * For styles: the clock of an event in cycles, as precise as its header is; 0 if it cannot be read.
  */
 uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev);
-const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
 
 #endif
