@@ -249,10 +249,15 @@ struct spur_label {
 /* One argument, as all events of a class have it. */
 struct spur_field {
 	uint32_t name; /* string id; 0: no name */
-	uint8_t type; /* enum spur_type; SPUR_NULL: it differs from event to event */
+	/*
+	 * enum spur_type; SPUR_NULL: it differs from event to event. Values of an ENUM without a
+	 * name may come as I64 or U64, whichever it is.
+	 */
+	uint8_t type;
 	uint8_t show; /* enum spur_show */
-	bool optional; /* some events lack it */
+	bool optional; /* some events lack it, or have a NULL in its place */
 	bool is_signed; /* of an ENUM: its integer is signed */
+	bool is_flags; /* of an ENUM: its labels name bits, from number `low` to number `high` */
 	uint32_t bits; /* of a number in the record; 0: that varies, or is unknown */
 	uint32_t count; /* ARRAY of fixed length, STRING or BYTES of fixed size: that number; 0: it varies */
 	uint32_t nitems; /* STRUCT: its fields; ARRAY: 1; else 0 */

@@ -16,6 +16,8 @@
 #include "format/ctf/archive.h"
 #include "format/ctf/live/grow.h"
 #include "format/ctf/live/live.h"
+#include "format/ctf/origin.h"
+#include "format/ctf/place.h"
 #include "format/ctf/symbols.h"
 #include "format/format.h"
 
@@ -301,44 +303,13 @@ static void set_clock(struct ctf *c)
 	k->ticks = c->t->options.raw_time;
 }
 
-/* Byte orders of the fields of a class: 1 little, 2 big. */
-static unsigned order_of(const struct ctf_field *f)
-{
-	unsigned seen = 0;
-
-	if (!f)
-		return 0;
-	if (f->kind <= CTF_FLOAT && f->size > 1)
-		seen = f->big_endian ? 2 : 1;
-	for (uint32_t i = 0; i < f->nmembers; i++)
-		seen |= order_of(f->members[i].field);
-	return seen | order_of(f->element);
-}
-
-/* CTF 2 has no order of the trace: that of the heads of packets and events, else of what events have. */
-static const char *byte_order(const struct ctf_meta *m)
-{
-	static const char *const names[] = { "little", "little", "big", "mixed" };
-	unsigned seen = order_of(m->packet_header);
-
-	if (m->generation != CTF_2)
-		return m->big_endian ? "big" : "little";
-	for (size_t i = 0; i < m->nstreams; i++)
-		seen |= order_of(m->streams[i]->packet_context) |
-			order_of(m->streams[i]->event_header);
-	for (size_t i = 0; i < m->nstreams && !seen; i++)
-		for (size_t k = 0; k < m->streams[i]->nevents && !seen; k++)
-			seen = order_of(m->streams[i]->events[k]->payload);
-	return names[seen];
-}
-
 static void set_version(struct ctf *c, const struct ctf_meta *m)
 {
 	c->t->version = m->generation == CTF_V11 ? "RFC v1.1"
 			: m->generation == CTF_2
 				? "2"
 				: arena_printf(&c->t->arena, "%u.%u", m->major, m->minor);
-	c->t->byte_order = byte_order(m);
+	c->t->byte_order = ctf_byte_order(m);
 }
 
 /* --- the format --- */
@@ -402,6 +373,7 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 {
 	struct spur_trace *t = c->t;
 
+	c->bookkeeping = t->options.bookkeeping;
 	if ((archive ? ctf_find_archive(c, archive, err) : ctf_find(c, t->path, err)) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (!add_tracks(c))
@@ -412,6 +384,9 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 	for (size_t i = 0; i < c->nfiles; i++)
 		if (!ctf_index(c, &c->files[i], &t->diag))
 			return err_nomem(err);
+	for (size_t i = 0; i < c->nfiles; i++)
+		if (!c->files[i].is_sibling)
+			ctf_stream_origin(c, &c->files[i]);
 	if (!make_feeds(c))
 		return err_nomem(err);
 	for (size_t i = 0; i < c->nfeeds; i++)
@@ -435,6 +410,8 @@ static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_err
 	struct spur_trace *t = c->t;
 	const struct ctf_trace *tr;
 
+	/* A row of a packet would come late: the streams beside it may have gone on meanwhile. */
+	assert(!c->bookkeeping);
 	if ((is_url ? live_open(c, t->path, err) : follow_open(c, t->path, err)) == SPUR_FAIL)
 		return SPUR_FAIL;
 	tr = first_trace(c);
@@ -569,6 +546,7 @@ static void close_trace(struct spur_trace *t)
 		source_close(c->sources[i]);
 	archive_close(c->archive);
 	map64_free(&c->functions);
+	map64_free(&c->schema_fields);
 	mem_free(c->namings);
 	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);
@@ -636,7 +614,9 @@ const struct spur_format spur_format_ctf = {
 	.args = ctf_args,
 	.samples = ctf_samples,
 	.fields = ctf_fields,
-	.raw = ctf_raw,
+	.place = ctf_record_place,
+	.ticks = ctf_ticks,
+	.schema = ctf_schema,
 	.metadata = print_metadata,
 	.last = ctf_last,
 	.close = close_trace,

@@ -67,7 +67,7 @@ struct spur_place format_place(struct spur_trace *t, const struct spur_event *ev
 		place.raw = t->format->raw(t, ev);
 	assert(place.first_bit < 8);
 	assert(place.bits <= 8 * place.len);
-	assert(!t->norigins || place.origin < t->norigins);
+	assert(!t->origins || place.origin < __atomic_load_n(&t->norigins, __ATOMIC_ACQUIRE));
 	return place;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "format/ctf/head.h"
+#include "format/ctf/lookup.h"
 #include "format/ctf/reader.h"
 #include "format/ctf/symbols.h"
 #include "model/args.h"
@@ -27,11 +28,8 @@ struct args_place {
 	uint64_t size; /* its whole bytes */
 	struct byte_packet bytes;
 
-	struct ctf_trace *trace;
-	struct ctf_class *class; /* NULL: no packet yet */
-	uint64_t room; /* bytes from `low` to the next packet */
+	struct ctf_lookup in; /* its class is NULL as long as there is no packet */
 	bool order_known, order_big; /* behind the packet's context */
-	struct ctf_packet packet;
 };
 
 /* What stays with a spur_args. */
@@ -44,91 +42,19 @@ struct args_memo {
 	uint64_t slots[];
 };
 
-/* What a feed's reader adds to stays as it is meanwhile. */
-static void files_hold(struct ctf *c)
-{
-	if (c->grow)
-		pthread_rwlock_rdlock(&c->lock);
-}
-
-static void files_release(struct ctf *c)
-{
-	if (c->grow)
-		pthread_rwlock_unlock(&c->lock);
-}
-
-static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
-{
-	/* Files are streams of the trace, in the same order, unless memory was short in between. */
-	if (stream < c->nfiles && c->files[stream].stream == stream)
-		return &c->files[stream];
-	for (size_t i = 0; i < c->nfiles; i++)
-		if (c->files[i].stream == stream)
-			return &c->files[i];
-	return NULL;
-}
-
-/* The last packet at or before a place; NULL: none. */
-static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t off)
-{
-	size_t low = 0, high = f->npackets;
-
-	if (!high || f->packets[0].off > off)
-		return NULL;
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (f->packets[mid].off <= off)
-			low = mid;
-		else
-			high = mid;
-	}
-	return &f->packets[low];
-}
-
-static bool place_find(const struct ctf *c, const struct spur_event *ev, struct args_place *at)
-{
-	const struct ctf_file *f = file_of(c, ev->stream);
-	uint64_t off, next = UINT64_MAX;
-
-	at->class = NULL;
-	at->size = 0;
-	if (!f)
-		return false;
-	at->trace = &c->traces[f->trace];
-	at->stream = ev->stream;
-	off = at->trace->classes[f->class].bits ? ev->off / 8 : ev->off;
-	for (;; f = &c->files[f->sibling]) {
-		const struct ctf_packet *p = packet_before(f, off);
-		const struct ctf_packet *after = p ? p + 1 : f->packets;
-
-		if (after < f->packets + f->npackets && after->off < next)
-			next = after->off;
-		if (p && (!at->class || p->off > at->packet.off)) {
-			at->class = &at->trace->classes[f->class];
-			at->packet = *p;
-		}
-		if (!f->sibling)
-			break;
-	}
-	at->low = at->packet.off;
-	at->room = next - at->low;
-	return at->class != NULL;
-}
-
 /* What values_quick() needs, where it can do anything. */
 static void place_ready(struct args_place *at, uint64_t *slots, bool grows)
 {
-	const struct ctf_class *k = at->class;
+	const struct ctf_class *k = at->in.class;
 
-	at->size = k->usual && !k->needs_packet && !grows ? at->packet.content / 8 : 0;
+	at->size = k->usual && !k->needs_packet && !grows ? at->in.packet.content / 8 : 0;
 	at->head = head_bytes(k->usual);
 	at->id_mask = k->usual == USUAL_LARGE ? UINT16_MAX : 31;
 	at->known = k->known;
 	at->nknown = k->nknown;
 	at->id_slot = &slots[k->id_slot];
-	at->bytes.data = at->packet.data;
-	at->bytes.end = at->packet.data + at->packet.content / 8;
+	at->bytes.data = at->in.packet.data;
+	at->bytes.end = at->in.packet.data + at->in.packet.content / 8;
 	at->bytes.slots = slots;
 }
 
@@ -138,12 +64,15 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 {
 	struct args_place *at = &m->places[ev->stream % ARGS_PLACES];
 
-	if (at->class && at->stream == ev->stream &&
-	    (at->class->bits ? ev->off / 8 : ev->off) - at->low < at->room)
+	if (at->in.class && at->stream == ev->stream &&
+	    (at->in.class->bits ? ev->off / 8 : ev->off) - at->low < at->in.room)
 		return at;
 	m->heads = m->heads == at ? NULL : m->heads;
-	if (!place_find(c, ev, at))
+	at->size = 0;
+	if (!ctf_lookup(c, ev, &at->in))
 		return NULL;
+	at->stream = ev->stream;
+	at->low = at->in.packet.off;
 	place_ready(at, m->slots, c->grow);
 	return at;
 }
@@ -159,18 +88,12 @@ static inline struct args_memo *memo_of(const struct ctf *c, struct spur_args *a
 	return m;
 }
 
-/* The row's first bit in its packet. */
-static uint64_t event_bit(const struct args_place *at, const struct spur_event *ev)
-{
-	return at->class->bits ? ev->off - 8 * at->packet.off : 8 * (ev->off - at->packet.off);
-}
-
 static void cursor_set(struct args_memo *m, const struct args_place *at)
 {
 	m->cursor.slots = m->slots;
 	m->cursor.have = m->have;
-	m->cursor.data = at->packet.data;
-	m->cursor.limit = at->packet.content;
+	m->cursor.data = at->in.packet.data;
+	m->cursor.limit = at->in.packet.content;
 	m->cursor.at = 0;
 	m->cursor.order_known = false;
 }
@@ -181,7 +104,7 @@ static void heads_read(struct args_memo *m, struct args_place *at)
 	struct ctf_cursor c = m->cursor;
 
 	if (m->heads != at) {
-		ctf_packet_begin(at->trace, at->class, &at->packet, &c);
+		ctf_packet_begin(at->in.trace, at->in.class, &at->in.packet, &c);
 		at->order_known = c.order_known;
 		at->order_big = c.order_big;
 		m->heads = at;
@@ -195,18 +118,18 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, st
 				  struct args_place *at)
 {
 	struct ctf_cursor *cur = &m->cursor;
-	struct ctf_class *k = at->class;
+	struct ctf_class *k = at->in.class;
 	struct ctf_event *e;
 
 	cursor_set(m, at);
-	cur->at = event_bit(at, ev);
+	cur->at = ctf_event_bit(&at->in, ev);
 	if (k->needs_packet)
 		heads_read(m, at);
 	if (cur->at > cur->limit || head_skip(k, cur) == SPUR_FAIL)
 		return NULL;
 	e = event_known(k, cur->slots[CTF_SLOT_EVENT_ID]);
 	if (!e)
-		e = ctf_event(c, at->trace, k, cur->slots[CTF_SLOT_EVENT_ID]);
+		e = ctf_event(c, at->in.trace, k, cur->slots[CTF_SLOT_EVENT_ID]);
 	if (e && e->needs_packet && !k->needs_packet)
 		heads_read(m, at);
 	return e;
@@ -250,14 +173,14 @@ values_quick(const struct args_place *at, const struct spur_event *ev, bool flat
 /* How many events were discarded, or packets lost, before the packet at the row's place. */
 static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 {
-	struct args_place at;
+	struct ctf_lookup at;
 
 	if (ev->cls == c->lost_cls) {
 		args_u64(args, c->s_count, ev->id, SPUR_SHOW_PLAIN);
 		return;
 	}
 	files_hold(c);
-	args_u64(args, c->s_packets, place_find(c, ev, &at) ? at.packet.lost : 0, SPUR_SHOW_PLAIN);
+	args_u64(args, c->s_packets, ctf_lookup(c, ev, &at) ? at.packet.lost : 0, SPUR_SHOW_PLAIN);
 	files_release(c);
 }
 
@@ -270,7 +193,7 @@ static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
 								  const struct spur_event *ev,
 								  struct spur_args *args)
 {
-	const struct ctf_class *k = at->class;
+	const struct ctf_class *k = at->in.class;
 	const uint32_t pid_at = k->ip_pid_at;
 	struct spur_value *v, *items;
 	struct ctf_address a = { 0 };
@@ -280,7 +203,7 @@ static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
 	if (k->ip_at >= args->count || (pid_at != UINT32_MAX && pid_at >= args->count))
 		return SPUR_OK;
 	space = ctf_symbols_space(
-		c, at->trace, pid_at == UINT32_MAX ? at->trace->pid : args->items[pid_at].i);
+		c, at->in.trace, pid_at == UINT32_MAX ? at->in.trace->pid : args->items[pid_at].i);
 	if (!space || !ctf_symbols_at(c, space, args->items[k->ip_at].u, ev->ts, &a))
 		return SPUR_OK;
 	names[n] = c->s_binary;
@@ -314,7 +237,7 @@ static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
 
 static inline bool has_debug_info(const struct ctf *c, const struct args_place *at)
 {
-	return unlikely(c->symbols != NULL) && at->class->ip_at != UINT32_MAX;
+	return unlikely(c->symbols != NULL) && at->in.class->ip_at != UINT32_MAX;
 }
 
 static __attribute__((noinline)) enum spur_status
@@ -371,7 +294,7 @@ static bool event_values(struct ctf *c, const struct spur_event *ev, struct spur
 	e = known ? known->event : event_at(c, ev, m, at);
 	if (!e)
 		return false;
-	*of = (struct ctf_place_of){ at->class, e, at->trace, at->packet.off };
+	*of = (struct ctf_place_of){ at->in.class, e, at->in.trace, at->in.packet.off };
 	*st = known ? SPUR_OK : plan_values(e->program, &m->cursor, false, args);
 	return true;
 }
@@ -387,38 +310,6 @@ bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_ar
 	return good;
 }
 
-/* About how many cycles the row's time is, rounded up; exact if the clock does not tick faster than once a ns. */
-static uint64_t cycles_about(const struct ctf_class *k, int64_t ts)
-{
-	const unsigned __int128 ns = (unsigned __int128)((__int128)ts - k->base);
-	const unsigned __int128 cycles = (ns * k->scale.den + k->scale.num - 1) / k->scale.num;
-
-	return (__int128)ns < 0 ? 0 : (uint64_t)cycles - k->offset;
-}
-
-uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev, struct spur_args *scratch)
-{
-	struct args_memo *m;
-	struct args_place *at;
-	uint64_t cycles = 0, low, mask;
-
-	files_hold(c);
-	m = memo_of(c, scratch);
-	at = m ? place_of(c, ev, m) : NULL;
-	if (at && at->class->plain) {
-		cycles = (uint64_t)ev->ts - (uint64_t)at->class->plain_add;
-	} else if (at) {
-		/* The header has the low bits of the cycles. */
-		mask = bits_mask(at->class->time_bits);
-		cycles = cycles_about(at->class, ev->ts);
-		m->cursor.clock = 0;
-		low = event_at(c, ev, m, at) ? (m->cursor.clock - cycles) & mask : 0;
-		cycles += low > mask / 2 ? low - mask - 1 : low;
-	}
-	files_release(c);
-	return cycles;
-}
-
 static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev,
 				      struct spur_args *args)
 {
@@ -430,8 +321,8 @@ static enum spur_status packet_values(struct ctf *c, const struct spur_event *ev
 		return SPUR_WARN;
 	m->heads = NULL;
 	cursor_set(m, at);
-	return plan_skip(at->trace->header, &m->cursor) == SPUR_OK
-		       ? plan_values(at->class->context, &m->cursor, false, args)
+	return plan_skip(at->in.trace->header, &m->cursor) == SPUR_OK
+		       ? plan_values(at->in.class->context, &m->cursor, false, args)
 		       : SPUR_WARN;
 }
 
@@ -514,8 +405,8 @@ static enum spur_status packet_fields(struct ctf *c, const struct spur_event *ev
 		return SPUR_WARN;
 	m->heads = NULL;
 	cursor_set(m, at);
-	st = walk(c, at->trace->header, &m->cursor, scratch, args);
-	return st == SPUR_OK ? walk(c, at->class->context, &m->cursor, scratch, args) : st;
+	st = walk(c, at->in.trace->header, &m->cursor, scratch, args);
+	return st == SPUR_OK ? walk(c, at->in.class->context, &m->cursor, scratch, args) : st;
 }
 
 static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
@@ -530,8 +421,8 @@ static enum spur_status event_fields(struct ctf *c, const struct spur_event *ev,
 	if (!e)
 		return SPUR_WARN;
 	head = m->cursor;
-	head.at = event_bit(at, ev);
-	st = walk(c, at->class->header, &head, scratch, args);
+	head.at = ctf_event_bit(&at->in, ev);
+	st = walk(c, at->in.class->header, &head, scratch, args);
 	return st == SPUR_OK ? walk(c, e->program, &m->cursor, scratch, args) : st;
 }
 
@@ -558,27 +449,4 @@ enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 	files_release(c);
 	spur_args_free(&scratch);
 	return mem_failures() == failures ? st : SPUR_FAIL;
-}
-
-static const uint8_t *raw_of(const struct ctf *c, const struct spur_event *ev)
-{
-	struct args_place at;
-	uint64_t from, len;
-
-	if (ev->kind == SPUR_LOST || !place_find(c, ev, &at))
-		return NULL;
-	from = event_bit(&at, ev) / 8;
-	len = at.packet.flags & PACKET_OWN ? (at.packet.content + 7) / 8 : at.packet.file_size;
-	return from <= len && ev->len <= len - from ? at.packet.data + from : NULL;
-}
-
-const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev)
-{
-	struct ctf *c = t->state;
-	const uint8_t *p;
-
-	files_hold(c);
-	p = raw_of(c, ev);
-	files_release(c);
-	return p;
 }

@@ -4,10 +4,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "format/ctf/origin.h"
 #include "format/ctf/plan/parts.h"
 #include "format/ctf/symbols.h"
-
-enum { NAME_ROOM = 512 };
 
 /* --- rules --- */
 
@@ -40,18 +39,35 @@ static const struct {
 	{ "lttng_log4j2:event", RULE_LOG },
 };
 
-/* Whether the stream class has an event of that name; the names are gathered when first asked for. */
-static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
+/* Gathers the names of a stream class's events, each with the first event that has it. */
+static void gather_names(struct ctf *c, struct ctf_class *k)
 {
 	const struct ctf_stream_class *s = k->class;
-	const bool gathered = k->names.count > 0;
-	struct map64_slot *slot;
 
-	for (size_t i = 0; !gathered && i < s->nevents; i++)
-		if (s->events[i]->name &&
-		    (slot = map64_put(&k->names, trace_intern(c->t, s->events[i]->name))))
-			slot->value = 1;
-	return map64_find(&k->names, trace_intern(c->t, name)) != NULL;
+	for (size_t i = 0; i < s->nevents; i++) {
+		struct map64_slot *slot =
+			s->events[i]->name
+				? map64_put(&k->names, trace_intern(c->t, s->events[i]->name))
+				: NULL;
+
+		if (slot)
+			slot->value = slot->value ? slot->value | CTF_NAME_TWICE : i + 1;
+	}
+}
+
+uint64_t ctf_name_index(struct ctf *c, struct ctf_class *k, const char *name)
+{
+	const struct map64_slot *slot;
+
+	if (!k->names.count)
+		gather_names(c, k);
+	slot = map64_find(&k->names, trace_intern(c->t, name));
+	return slot ? slot->value : 0;
+}
+
+static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
+{
+	return ctf_name_index(c, k, name) != 0;
 }
 
 /* "syscall_entry_read" and "syscall_exit_read" are the span "read"; perf's "syscalls:sys_enter_read" too. */
@@ -74,7 +90,7 @@ static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 
 		if (!text_skip(&t, prefixes[i].prefix) || !t.len)
 			continue;
-		snprintf(span, NAME_ROOM, "%s%s", prefixes[i].shown, t.p);
+		snprintf(span, CTF_NAME_ROOM, "%s%s", prefixes[i].shown, t.p);
 		*rule = prefixes[i].rule;
 		return true;
 	}
@@ -97,7 +113,7 @@ static bool old_syscall_rule(struct ctf *c, struct ctf_class *k, const char *nam
 	}
 	if (!text_skip(&t, "sys_") || !t.len || !has_event(c, k, "exit_syscall"))
 		return false;
-	snprintf(span, NAME_ROOM, "%s%s", compat ? "compat_" : "", t.p);
+	snprintf(span, CTF_NAME_ROOM, "%s%s", compat ? "compat_" : "", t.p);
 	*rule = RULE_ENTRY;
 	return true;
 }
@@ -107,15 +123,15 @@ static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum
 		      char *span)
 {
 	static const char *const ends[] = { "_entry", "_exit" };
-	char other[NAME_ROOM];
+	char other[CTF_NAME_ROOM];
 	const size_t len = strlen(name);
 
 	for (int i = 0; i < 2; i++) {
 		const size_t cut = strlen(ends[i]);
 
-		if (len <= cut || len >= NAME_ROOM - 8 || strcmp(name + len - cut, ends[i]) != 0)
+		if (len <= cut || len >= CTF_NAME_ROOM - 8 || strcmp(name + len - cut, ends[i]) != 0)
 			continue;
-		snprintf(span, NAME_ROOM, "%.*s", (int)(len - cut), name);
+		snprintf(span, CTF_NAME_ROOM, "%.*s", (int)(len - cut), name);
 		snprintf(other, sizeof(other), "%s%s", span, ends[!i]);
 		*rule = i ? RULE_EXIT : RULE_ENTRY;
 		return has_event(c, k, other);
@@ -134,7 +150,7 @@ static enum event_rule named_rule(const char *name)
 	return strncmp(name, tracelog, strlen(tracelog)) == 0 ? RULE_LOG : RULE_NONE;
 }
 
-static enum event_rule find_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span)
+enum event_rule ctf_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span)
 {
 	enum event_rule rule = named_rule(name);
 
@@ -244,14 +260,17 @@ static uint32_t dead_bits(const struct ctf_meta *m, const struct ctf_field *payl
 
 /* --- event classes --- */
 
-/* The class that rows of this name and id have already, where metadata grows; else a new one. */
-static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name, uint64_t id,
-			 uint32_t flags)
+/*
+ * The class that rows of this name and id have already, where metadata grows; else a new one. `e`: its event, one of
+ * them if it is a span; NULL for functions.
+ */
+static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name,
+			 const struct ctf_event *e, uint64_t id, uint32_t flags)
 {
 	const uint32_t s = trace_intern(c->t, name);
 	const uint32_t low = flags & CLASS_FUNCTION ? UINT32_MAX : (uint32_t)id;
 	const struct event_class k = {
-		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id
+		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id, .extra = e
 	};
 	struct map64_slot *slot = NULL;
 	uint32_t cls;
@@ -268,12 +287,12 @@ static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name, 
 
 /* Both ends of a span have one class. */
 static uint32_t span_class(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
-			   const char *span, uint64_t id)
+			   const char *span, const struct ctf_event *e)
 {
 	struct map64_slot *slot = map64_put(&k->spans, trace_intern(c->t, span));
 
 	if (slot && !slot->value)
-		slot->value = class_of(c, tr, span, id, CLASS_FUNCTION);
+		slot->value = class_of(c, tr, span, e, e->class->id, CLASS_FUNCTION);
 	return slot ? (uint32_t)slot->value : 0;
 }
 
@@ -309,7 +328,7 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	const struct spur_event row = { .kind = SPUR_INSTANT,
 					.nargs = (uint8_t)(nargs < 255 ? nargs : 255) };
 	struct ctf_event *e = arena_alloc(&c->t->arena, sizeof(*e));
-	char span[NAME_ROOM], number[40];
+	char span[CTF_NAME_ROOM], number[40];
 	struct spur_error err;
 	const char *name = class->name;
 	uint32_t cls;
@@ -321,14 +340,15 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 		name = number;
 	}
 	e->class = class;
-	e->rule = (uint8_t)rule_slots(tr, e, class->payload, find_rule(c, k, name, span));
+	e->stream = k;
+	e->rule = (uint8_t)rule_slots(tr, e, class->payload, ctf_rule(c, k, name, span));
 	if (e->rule == RULE_SWITCH)
 		e->dead = dead_bits(tr->meta, class->payload);
 	e->name = trace_intern(c->t, name);
 	if (level_name(class->log_level))
 		e->cat = trace_intern(c->t, level_name(class->log_level));
-	cls = span[0] ? span_class(c, tr, k, span, class->id)
-		      : class_of(c, tr, name, class->id, CLASS_EVENT);
+	cls = span[0] ? span_class(c, tr, k, span, e)
+		      : class_of(c, tr, name, e, class->id, CLASS_EVENT);
 	if (!cls ||
 	    plan_compile(&e->program, c->t, tr->meta, &c->t->arena, scopes, 3, &err) == SPUR_FAIL)
 		return NULL;
@@ -402,7 +422,8 @@ uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t t
 	slot = map64_put(&c->functions, address);
 	if (slot && !slot->value) {
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
-		slot->value = class_of(c, NULL, name, address, CLASS_FUNCTION | CLASS_UNKNOWN);
+		slot->value = class_of(c, NULL, name, NULL, address,
+				       CLASS_FUNCTION | CLASS_UNKNOWN);
 	}
 	pthread_mutex_unlock(&c->t->lock);
 	return slot ? (uint32_t)slot->value : 0;
@@ -477,8 +498,7 @@ static bool same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Clocks whose values tell how they lie to each other. */
-static bool same_origin(const struct ctf_clock *a, const struct ctf_clock *b)
+bool ctf_same_origin(const struct ctf_clock *a, const struct ctf_clock *b)
 {
 	if (a == b || (a->unix_epoch && b->unix_epoch))
 		return true;
@@ -548,7 +568,7 @@ static void class_clock(struct ctf *c, struct ctf_class *k)
 				 "later or earlier ones: not used");
 		}
 	}
-	if (!same_origin(c->first_clock, clock))
+	if (!ctf_same_origin(c->first_clock, clock))
 		k->base = -offset;
 	else if (__builtin_sub_overflow(start, c->clock_start, &k->base))
 		k->base = -offset;
@@ -766,6 +786,8 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	if (k->usual)
 		k->id_slot = slot_index(class->event_header->members[0].field->save);
 	class_clock(c, k);
+	if (!ctf_class_origin(c, tr, k))
+		return err_nomem(err);
 	if (class->v11_event_size)
 		k->size_slot = plan_capture(tr->meta, class->event_common, "payload_size");
 	if (class->v11_event_size && k->size_slot != CTF_NO_SLOT &&

@@ -60,8 +60,12 @@ enum event_rule {
 
 enum { CTF_RULE_SLOTS = 5 };
 
+/* In ctf_class.names, beside an index: several events have the name. */
+static const uint64_t CTF_NAME_TWICE = UINT64_C(1) << 63;
+
 struct ctf_event {
 	const struct ctf_event_class *class;
+	struct ctf_class *stream; /* class that it is of */
 	struct ctf_program *program; /* common context, own context, payload */
 	uint64_t name_cls; /* row_pair() */
 	uint64_t rest; /* the last word of a row: an instant with `nargs` arguments */
@@ -97,7 +101,7 @@ struct ctf_lead {
 	uint32_t pid, tid, name; /* bytes; without a pid that is the tid */
 };
 
-enum { CTF_LEADS = 64, CTF_COMM = 16 /* bytes of a thread's name */ };
+enum { CTF_LEADS = 64, CTF_COMM = 16 /* bytes of a thread's name */, CTF_HELD = 4 };
 
 /* The track of a lead. */
 struct ctf_lead_track {
@@ -123,8 +127,9 @@ struct ctf_class {
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
 	struct ctf_known *known; /* the same by id, of low ids */
 	uint32_t nknown;
-	struct map64 names,
-		spans; /* string ids: of all events; of spans -> class. Under the lock */
+	/* Under the lock: string id of a name -> 1 + index of the first event of that name, CTF_NAME_TWICE. */
+	struct map64 names;
+	struct map64 spans; /* string id of a span -> class; under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
 	/* Places of an instruction pointer and a process id in the common context; UINT32_MAX: none, or no use. */
@@ -132,6 +137,7 @@ struct ctf_class {
 	struct ctf_lead lead; /* if it is there, the slots are not filled */
 	uint8_t usual; /* enum usual_header */
 	uint16_t flags; /* of all rows: SPUR_F_RETIMED, or none */
+	uint32_t origin; /* of the trace: whose records these are */
 	uint32_t sequence_bits, discarded_bits; /* of these counters, which wrap */
 	uint32_t time_bits; /* of the cycles that every event header has at least; 0: none */
 	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
@@ -234,9 +240,11 @@ struct ctf_feed {
 	bool have_space;
 	bool scanning; /* see ctf_feed_scan() */
 	const struct ctf_packet *before; /* the packet before: the other of `copies` */
-	int64_t last_ts;
+	int64_t last_ts; /* of the last event or loss; INT64_MIN: none yet */
+	int64_t first_ts; /* of packets before that, if have_first */
+	bool have_first;
 	uint32_t file_stream; /* spur_stream of the file at hand */
-	struct spur_event held[4]; /* rows made already, to come out next */
+	struct spur_event held[CTF_HELD]; /* rows made already, to come out next */
 	unsigned nheld, held_at;
 	bool started;
 	/*
@@ -262,13 +270,17 @@ struct ctf {
 	struct ctf_naming *namings; /* by track, under the trace's lock */
 	size_t namings_cap;
 	struct map64 functions; /* address -> class, under the trace's lock */
+	/* Under the trace's lock: field class -> its spur_field (schema.c); schema of functions, NULL: not made yet. */
+	struct map64 schema_fields;
+	const struct spur_schema *function_schema;
 	struct ctf_symbols *symbols; /* NULL: nothing is known */
 	uint32_t packet_cls, lost_cls, lost_packets_cls,
 		native_cls; /* of rows that are no events */
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
 	uint32_t s_debug, s_binary, s_function, s_source;
 	bool spans; /* rules apply */
-	bool stored; /* packets are rows */
+	bool stored; /* rows are as stored, packets among them */
+	bool bookkeeping; /* packets are rows, by time */
 	struct ctf_grow *
 		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
 	/* Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken before the trace's. */
@@ -284,8 +296,8 @@ struct ctf {
 	const struct ctf_clock *first_clock; /* whose zero is that of rows */
 };
 
-/* Files and traces there may be where metadata grows. */
-enum { CTF_MAX_GROWING = 1 << 16 };
+/* Files and traces there may be where metadata grows; origins of their stream classes. */
+enum { CTF_MAX_GROWING = 1 << 16, CTF_MAX_ORIGINS = 1 << 12 };
 
 /* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
@@ -326,10 +338,23 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
  * environment; -1: none.
  */
 int64_t ctf_trace_pid(const struct ctf_meta *m);
+/* Whether the values of two clocks tell how these lie to each other. */
+bool ctf_same_origin(const struct ctf_clock *a, const struct ctf_clock *b);
 /* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */
 struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
 /* The class of a function's rows: see symbols.h. Takes the lock. 0: no memory. */
 uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts);
+/*
+ * The name of the span that an event begins or ends, and which of both, into a buffer of CTF_NAME_ROOM; "" if it does
+ * neither by its name. Returns its rule. Called with the trace's lock held.
+ */
+enum { CTF_NAME_ROOM = 512 };
+enum event_rule ctf_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span);
+/* What k->names has of a name; 0: no event has it. Called with the trace's lock held. */
+uint64_t ctf_name_index(struct ctf *c, struct ctf_class *k, const char *name);
+
+/* schema.c: see struct spur_format. */
+const struct spur_schema *ctf_schema(struct spur_trace *t, const struct event_class *cls);
 
 /* SPEC ctf/counter-wrap: by how much a counter of so many bits went on; 0: not, or it went back. */
 uint64_t ctf_counter_step(uint64_t from, uint64_t to, uint32_t bits);
@@ -423,7 +448,6 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev,
 			  struct spur_args *args);
 enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
-const uint8_t *ctf_raw(struct spur_trace *t, const struct spur_event *ev);
 /*
  * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the
  * event cannot be read. And those of its packet's context, as one STRUCT.
@@ -434,8 +458,6 @@ struct ctf_place_of {
 	const struct ctf_trace *trace;
 	uint64_t packet; /* bytes before its packet in the stream */
 };
-/* The clock of an event, in cycles, as precise as its header is; 0 if it cannot be read. */
-uint64_t ctf_event_cycles(struct ctf *c, const struct spur_event *ev, struct spur_args *scratch);
 bool ctf_event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,
 		      struct ctf_place_of *of, enum spur_status *st);
 enum spur_status ctf_packet_values(struct ctf *c, const struct spur_event *ev,

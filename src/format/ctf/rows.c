@@ -292,18 +292,58 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 	}
 }
 
-static void packet_row(struct ctf_feed *f, const struct ctf_packet *p)
+/* The time of the first event of the packet at hand; its begin if there is no event at its begin. */
+static int64_t first_time(struct ctf_feed *f)
 {
-	struct spur_event *row = &f->held[f->nheld++];
+	struct ctf_cursor c = f->cursor;
+	const struct ctf_packet *p = f->packet;
+	const char *why;
+
+	if (c.at < c.limit && event_skip(f, &c, &why))
+		return event_time(f, c.clock);
+	return p->flags & PACKET_BEGIN ? ctf_time(f->ctf, f->class, p->begin) : 0;
+}
+
+/* As stored, a packet stands at its begin. */
+static int64_t stored_time(const struct ctf_feed *f)
+{
+	const struct ctf_packet *p = f->packet;
 	const int64_t ts =
 		p->flags & PACKET_BEGIN ? ctf_time(f->ctf, f->class, p->begin) : f->last_ts;
 
+	return ts == INT64_MIN ? 0 : ts;
+}
+
+/* The time of the row before the packet at hand in its stream. */
+static int64_t time_before(struct ctf_feed *f)
+{
+	if (f->last_ts != INT64_MIN)
+		return f->last_ts;
+	if (!f->have_first) {
+		f->have_first = true;
+		f->first_ts = first_time(f);
+	}
+	return f->first_ts;
+}
+
+/*
+ * SPEC ctf/bookkeeping: header and context of each packet are a row *packet*. By time it has the time of the row before
+ * it in its stream, the first one that of the first event, so that no other row moves.
+ */
+static void packet_row(struct ctf_feed *f)
+{
+	const struct ctf_packet *p = f->packet;
+	struct spur_event *row = &f->held[f->nheld];
+	const bool bits = f->class->bits;
+
+	assert(f->nheld < CTF_HELD);
+	f->nheld++;
 	*row = (struct spur_event){
-		.ts = ts == INT64_MIN ? 0 : ts,
-		.off = f->class->bits ? 8 * p->off : p->off,
-		.len = (uint32_t)(f->class->bits ? p->body : p->body / 8),
+		.ts = f->ctf->stored ? stored_time(f) : time_before(f),
+		.off = bits ? 8 * p->off : p->off,
+		.len = (uint32_t)(bits ? p->body : p->body / 8),
 		.track = f->own_track,
-		.stream = feed_file(f)->stream,
+		.stream = f->file_stream,
 		.name = trace_class(f->ctf->t, f->ctf->packet_cls)->name,
 		.cls = f->ctf->packet_cls,
 		.kind = SPUR_NATIVE,
@@ -323,7 +363,7 @@ static bool is_outside(const struct ctf_feed *f, const struct ctf_packet *p)
 		return false;
 	return (p->flags & PACKET_BEGIN) && (p->flags & PACKET_END) && p->begin <= p->end &&
 	       (ctf_time(f->ctf, f->class, p->end) < t->want_from ||
-		ctf_time(f->ctf, f->class, p->begin) >= t->want_to);
+		(t->want_to != INT64_MAX && ctf_time(f->ctf, f->class, p->begin) >= t->want_to));
 }
 
 static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
@@ -413,8 +453,6 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	packet_losses(f, feed, p);
 	if (f->nheld || (f->before && f->before->cpu != p->cpu))
 		f->current = SPUR_NONE;
-	if (f->ctf->stored)
-		packet_row(f, p);
 	/* SPEC ctf/time-back: packets that begin before the one before them stay where they are */
 	if (f->before && (p->flags & f->before->flags & PACKET_BEGIN) &&
 	    p->begin < f->before->begin)
@@ -430,6 +468,8 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	f->before = p;
 	if ((p->flags & PACKET_GUESSED) && has_end(p))
 		limit_content(f);
+	if (f->ctf->stored || f->ctf->bookkeeping)
+		packet_row(f);
 	return true;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "format/ctf/place.h"
 #include "format/ctf/reader.h"
 #include "render/frag.h"
 #include "style/babeltrace2/cat/span.h"
@@ -762,7 +763,7 @@ static void stage_times(struct pretty *p, struct spur_event *row)
 	p->last = row->ts;
 	row->depth = 0;
 	if (p->opt->cycles) {
-		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row, &p->args);
+		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row);
 		row->dur = first ? no_time : (int64_t)(row->id - before);
 	} else if (!p->negative && !__builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) &&
 		   ns < 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "format/ctf/live/wire.h"
+#include "format/ctf/origin.h"
 
 enum { GROW_ROWS = 64, STARVE_MS = 3000 };
 
@@ -99,7 +100,8 @@ struct ctf_grow *grow_new(struct ctf *c, const struct grow_source *source, void 
 	/* Pages that are never touched cost nothing, and nothing ever moves. */
 	c->traces = mem_array(CTF_MAX_GROWING, sizeof(*c->traces));
 	c->traces_cap = c->traces ? CTF_MAX_GROWING : 0;
-	if (!c->traces || !trace_reserve_streams(c->t, CTF_MAX_GROWING)) {
+	if (!c->traces || !trace_reserve_streams(c->t, CTF_MAX_GROWING) ||
+	    !trace_reserve_origins(c->t, CTF_MAX_ORIGINS)) {
 		mem_free(g);
 		return NULL;
 	}
@@ -181,6 +183,7 @@ bool grow_begin(struct ctf_grow *g, struct grow_stream *s, uint32_t file)
 	if (!s->feed || !s->rows || !ctf_feed_add_file(s->feed, file))
 		return false;
 	pthread_mutex_lock(&c->t->lock);
+	ctf_stream_origin(c, &c->files[file]);
 	good = ctf_feed_track(c, s->feed, &c->files[file]);
 	pthread_mutex_unlock(&c->t->lock);
 	return good;

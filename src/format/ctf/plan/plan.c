@@ -263,7 +263,7 @@ static uint32_t name_id(struct build *b, const char *name)
 	return b->value && name ? trace_intern(b->t, name) : 0;
 }
 
-static enum spur_show show_of(const struct ctf_field *f)
+enum spur_show plan_show(const struct ctf_field *f)
 {
 	return f->base == 2			      ? SPUR_SHOW_BINARY
 	       : f->base == 16 || f->kind == CTF_BITS ? SPUR_SHOW_HEX
@@ -356,7 +356,7 @@ static void build_bits(struct build *b, struct ctf_field *f, const char *name)
 		if (!s)
 			return;
 		s->size = f->size;
-		s->show = (uint8_t)show_of(f);
+		s->show = (uint8_t)plan_show(f);
 		s->name = name_id(b, name);
 		b->known_align = 1;
 		if (is_kept(b, f) && is_integer(f))
@@ -397,7 +397,7 @@ static void build_var(struct build *b, struct ctf_field *f, const char *name)
 	if (!s)
 		return;
 	s->name = name_id(b, name);
-	s->show = (uint8_t)show_of(f);
+	s->show = (uint8_t)plan_show(f);
 	if (is_kept(b, f))
 		keep_roles(b, s, f);
 }

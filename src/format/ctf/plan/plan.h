@@ -77,6 +77,9 @@ enum spur_status plan_compile(struct ctf_program **out, struct spur_trace *t, st
  */
 uint32_t plan_capture(struct ctf_meta *m, struct ctf_field *structure, const char *name);
 
+/* How a number is shown, as the metadata prefers. */
+enum spur_show plan_show(const struct ctf_field *f);
+
 /* Moves over all fields. SPUR_FAIL: c->wrong, c->why, c->wrong_at say what; c->at is where the field began. */
 enum spur_status plan_skip(const struct ctf_program *p, struct ctf_cursor *c);
 
