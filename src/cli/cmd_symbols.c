@@ -7,14 +7,13 @@
 #include "cli/report_diag.h"
 #include "cli/run.h"
 #include "cli/yaml.h"
-#include "format/xray/map.h"
+#include "format/format.h"
 #include "model/symbol/demangle.h"
 #include "style/llvm-xray/options.h"
 
 enum {
 	NAME_WIDTH = 32, /* of names with a source line behind, where they are shorter */
 	KIND_WIDTH = 14,
-	NUMBER_MASK = (1 << XRAY_OBJECT_SHIFT) - 1,
 };
 
 static const char *const demangle_words[] = { "name", "simple", "full", "no",
@@ -63,9 +62,10 @@ static const struct opt symbols_options[] = {
 struct symbols {
 	struct values *v;
 	const struct symbols_own *own;
+	const struct site_reader *of; /* what reads the maps */
 	struct out *out;
 	struct out name; /* demangled, of one function */
-	struct xray_map *map;
+	struct site_map *map;
 	uint32_t object;
 	size_t index; /* of the map among all */
 	size_t rows; /* so far */
@@ -75,22 +75,20 @@ struct symbols {
 
 /* One line: a sled, or the first one of a function. */
 struct row {
-	const struct xray_sled *sled;
-	struct xray_function f;
+	const struct map_site *sled;
+	struct map_function f;
 	uint32_t id; /* as the trace has it */
 	uint32_t sleds; /* of the function */
 };
 
 static void set_name(struct symbols *s, const struct row *r)
 {
-	const int how = s->v->demangle == NOT_GIVEN
-				? (s->own->yaml ? DEMANGLE_FULL : DEMANGLE_NAME)
-				: s->v->demangle;
+	const int how = s->v->demangle == NOT_GIVEN ? (s->own->yaml ? DEMANGLE_FULL : DEMANGLE_NAME)
+						    : s->v->demangle;
 
 	out_clear(&s->name);
 	if (r->f.name && s->own->yaml && how == DEMANGLE_FULL)
-		demangle_llvm(&s->name, r->f.name, strlen(r->f.name),
-			      llvm_version(s->own->llvm));
+		demangle_llvm(&s->name, r->f.name, strlen(r->f.name), llvm_version(s->own->llvm));
 	else if (r->f.name)
 		demangle(&s->name, r->f.name, strlen(r->f.name), (enum demangle_form)how);
 }
@@ -108,22 +106,22 @@ static int digits(uint64_t n, unsigned base)
 
 static void text_head(struct symbols *s)
 {
-	const struct xray_sled *sleds = xray_map_sleds(s->map);
+	const struct map_site *sleds = s->of->sites(s->map);
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < xray_map_count(s->map); i++)
+	for (size_t i = 0; i < s->of->count(s->map); i++)
 		most |= sleds[i].address | sleds[i].function;
 	s->address_width = digits(most, 16) + 2;
 	if (s->address_width < (int)sizeof("function") - 1)
 		s->address_width = sizeof("function") - 1;
 	s->id_width =
-		digits((uint64_t)s->object << XRAY_OBJECT_SHIFT | xray_map_functions(s->map), 10);
+		digits((uint64_t)s->object << s->of->object_shift | s->of->functions(s->map), 10);
 	if (s->id_width < (int)sizeof("id") - 1)
 		s->id_width = sizeof("id") - 1;
 	if (s->index)
 		out_char(s->out, '\n');
 	if (s->index || s->v->noperands > 1) {
-		out_safe(s->out, xray_map_path(s->map), strlen(xray_map_path(s->map)));
+		out_safe(s->out, s->of->path(s->map), strlen(s->of->path(s->map)));
 		out_printf(s->out, ": object %u\n", (unsigned)s->object);
 	}
 	out_printf(s->out, "%*s  ", s->id_width, "id");
@@ -148,7 +146,7 @@ static void text_address(struct symbols *s, uint64_t address)
 
 static void text_row(struct symbols *s, const struct row *r)
 {
-	const char *kind = xray_sled_kind_name(r->sled->kind);
+	const char *kind = s->of->kind_name(r->sled->kind);
 	struct out *o = s->out;
 	size_t width;
 
@@ -179,14 +177,15 @@ static void text_row(struct symbols *s, const struct row *r)
 static void csv_head(struct symbols *s)
 {
 	if (!s->index)
-		out_str(s->out, s->own->functions ? "object,id,function,size,sleds,name,file,line\n"
-						: "object,id,address,function,kind,always,version,"
-						  "name,file,line\n");
+		out_str(s->out, s->own->functions
+					? "object,id,function,size,sleds,name,file,line\n"
+					: "object,id,address,function,kind,always,version,"
+					  "name,file,line\n");
 }
 
 static void csv_row(struct symbols *s, const struct row *r)
 {
-	const char *kind = xray_sled_kind_name(r->sled->kind);
+	const char *kind = s->of->kind_name(r->sled->kind);
 	struct out *o = s->out;
 
 	out_printf(o, "%u,%u,", (unsigned)s->object, (unsigned)r->id);
@@ -225,9 +224,9 @@ static void json_head(struct symbols *s)
 	else
 		out_str(o, "{\"schema\":1,");
 	out_str(o, "\"binary\":");
-	out_json(o, xray_map_path(s->map), strlen(xray_map_path(s->map)));
+	out_json(o, s->of->path(s->map), strlen(s->of->path(s->map)));
 	out_printf(o, ",\"object\":%u,\"build_id\":\"%s\",\"entries\":[", (unsigned)s->object,
-		   xray_map_build_id(s->map));
+		   s->of->build_id(s->map));
 }
 
 static void json_foot(struct symbols *s)
@@ -239,7 +238,7 @@ static void json_foot(struct symbols *s)
 
 static void json_row(struct symbols *s, const struct row *r)
 {
-	const char *kind = xray_sled_kind_name(r->sled->kind);
+	const char *kind = s->of->kind_name(r->sled->kind);
 	struct out *o = s->out;
 
 	out_printf(o, "%s\n{\"id\":%u", s->rows ? "," : "", (unsigned)r->id);
@@ -287,8 +286,8 @@ static void yaml_foot(struct symbols *s)
 static void yaml_row(struct symbols *s, const struct row *r)
 {
 	/* SPEC xray-names/yaml-kinds: llvm-xray knows kinds up to this one, and reads no map with another */
-	const bool known = r->sled->kind <= XRAY_SLED_CUSTOM;
-	const char *kind = xray_sled_kind_name(r->sled->kind);
+	const bool known = r->sled->kind < s->of->portable_kinds;
+	const char *kind = s->of->kind_name(r->sled->kind);
 	struct out *o = s->out;
 
 	s->strange += !known;
@@ -296,7 +295,7 @@ static void yaml_row(struct symbols *s, const struct row *r)
 		out_printf(&s->name, "@(%llx)", (unsigned long long)r->sled->function);
 	out_printf(o, "- { id: %u, address: 0x%llX, function: 0x%llX, kind: %s, ", (unsigned)r->id,
 		   (unsigned long long)r->sled->address, (unsigned long long)r->sled->function,
-		   xray_sled_kind_name(known ? r->sled->kind : XRAY_SLED_CUSTOM));
+		   s->of->kind_name(known ? r->sled->kind : (uint8_t)(s->of->portable_kinds - 1)));
 	out_printf(o, "always-instrument: %s, function-name: ", r->sled->always ? "true" : "false");
 	yaml_scalar(o, s->name.buf, s->name.len);
 	if (r->sled->version)
@@ -333,8 +332,8 @@ static const struct form *form_of(const struct symbols *s)
 static uint32_t write_map(struct symbols *s)
 {
 	const struct form *form = form_of(s);
-	const struct xray_sled *sleds = xray_map_sleds(s->map);
-	const size_t count = xray_map_count(s->map);
+	const struct map_site *sleds = s->of->sites(s->map);
+	const size_t count = s->of->count(s->map);
 	struct row r = { 0 };
 	uint32_t named = 0;
 
@@ -346,10 +345,11 @@ static uint32_t write_map(struct symbols *s)
 		/* The sleds of a function are one behind the other. */
 		while (end < count && sleds[end].id == sleds[i].id)
 			end++;
-		if (!xray_map_function(s->map, sleds[i].id, s->own->srcline, &r.f))
-			r.f = (struct xray_function){ 0 };
+		if (!s->of->function(s->map, sleds[i].id, s->own->srcline, &r.f))
+			r.f = (struct map_function){ 0 };
 		named += r.f.name != NULL;
-		r.id = s->object ? s->object << XRAY_OBJECT_SHIFT | (sleds[i].id & NUMBER_MASK)
+		r.id = s->object ? s->object << s->of->object_shift |
+					   (sleds[i].id & ((1u << s->of->object_shift) - 1))
 				 : sleds[i].id;
 		r.sleds = (uint32_t)(end - i);
 		set_name(s, &r);
@@ -368,15 +368,15 @@ static uint32_t write_map(struct symbols *s)
 }
 
 /* What is told about the maps, and the exit code. */
-static int tell(const struct symbols *s, struct xray_map *const *maps, const uint32_t *named)
+static int tell(const struct symbols *s, struct site_map *const *maps, const uint32_t *named)
 {
 	int code = EXIT_CLEAN;
 
 	for (size_t i = 0; i < s->v->noperands; i++) {
-		const char *path = xray_map_path(maps[i]);
+		const char *path = s->of->path(maps[i]);
 
-		if (xray_map_note(maps[i])) {
-			say("%s: %s", path, xray_map_note(maps[i]));
+		if (s->of->note(maps[i])) {
+			say("%s: %s", path, s->of->note(maps[i]));
 			code = EXIT_DAMAGED;
 		}
 		if (!named[i] && !s->v->quiet)
@@ -391,26 +391,28 @@ static int tell(const struct symbols *s, struct xray_map *const *maps, const uin
 	return code;
 }
 
-static enum spur_status open_maps(struct values *v, struct xray_map **maps, uint32_t *objects)
+static enum spur_status open_maps(const struct symbols *s, struct site_map **maps,
+				  uint32_t *objects)
 {
+	struct values *v = s->v;
 	uint32_t next = 0;
 
 	for (size_t i = 0; i < v->noperands; i++) {
 		const char *path = v->operands[i];
 
-		if (!xray_object_split(v->operands[i], &objects[i], &path))
+		if (!s->of->split(v->operands[i], &objects[i], &path))
 			objects[i] = next++;
-		if (objects[i] >= XRAY_OBJECTS)
+		if (objects[i] >= s->of->objects)
 			return err_set(&v->err, SPUR_ERR_USAGE,
-				       "%s: expected an object below %d, found another",
-				       v->operands[i], XRAY_OBJECTS);
-		if (xray_map_open(&maps[i], path, v->open.symbol_dirs, &v->err) == SPUR_FAIL)
+				       "%s: expected an object below %u, found another",
+				       v->operands[i], (unsigned)s->of->objects);
+		if (s->of->open(&maps[i], path, v->open.symbol_dirs, &v->err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
 	return SPUR_OK;
 }
 
-static int write_maps(struct symbols *s, struct xray_map **maps, const uint32_t *objects,
+static int write_maps(struct symbols *s, struct site_map **maps, const uint32_t *objects,
 		      uint32_t *named)
 {
 	const uint64_t failures = mem_failures();
@@ -439,10 +441,19 @@ static int write_maps(struct symbols *s, struct xray_map **maps, const uint32_t 
 	return left ? EXIT_CLEAN : tell(s, maps, named);
 }
 
+/* What the first format that has maps reads them with; NULL: none has. */
+static const struct site_reader *sites_find(void)
+{
+	for (size_t i = 0; spur_formats[i]; i++)
+		if (spur_formats[i]->sites)
+			return spur_formats[i]->sites;
+	return NULL;
+}
+
 static int symbols_run(const struct spur_cmd *cmd, struct values *v)
 {
-	struct symbols s = { .v = v, .own = v->own };
-	struct xray_map **maps = mem_array(v->noperands, sizeof(struct xray_map *));
+	struct symbols s = { .v = v, .own = v->own, .of = sites_find() };
+	struct site_map **maps = mem_array(v->noperands, sizeof(struct site_map *));
 	uint32_t *numbers = mem_array(2 * v->noperands, sizeof(*numbers));
 	int code;
 
@@ -452,10 +463,13 @@ static int symbols_run(const struct spur_cmd *cmd, struct values *v)
 	else if (v->json + v->csv + s.own->yaml > 1)
 		err_set(&v->err, SPUR_ERR_USAGE,
 			"expected one of --json, --csv, --yaml, found several");
+	else if (!s.of)
+		err_set(&v->err, SPUR_ERR_FORMAT,
+			"expected a format whose functions have maps, found none");
 	else if (!maps || !numbers)
 		err_nomem(&v->err);
 	else
-		open_maps(v, maps, numbers);
+		open_maps(&s, maps, numbers);
 	if (v->err.code) {
 		code = run_error(&v->err);
 	} else {
@@ -464,7 +478,7 @@ static int symbols_run(const struct spur_cmd *cmd, struct values *v)
 		out_free(&s.name);
 	}
 	for (size_t i = 0; maps && i < v->noperands; i++)
-		xray_map_close(maps[i]);
+		s.of->close(maps[i]);
 	mem_free(maps);
 	mem_free(numbers);
 	return code;

@@ -8,6 +8,7 @@
 
 #include "base/out.h"
 #include "base/source.h"
+#include "model/symbol/sites.h"
 #include "model/trace.h"
 
 enum { PROBE_BYTES = 65536 }; /* of a file's beginning */
@@ -142,6 +143,8 @@ struct spur_format {
 			       int64_t ts, int64_t *until);
 	/* The session of that number. Returns false if there is none. NULL with session_at. */
 	bool (*session)(const struct spur_trace *t, uint32_t number, struct format_session *s);
+	/* Maps of instrumented places in programs. NULL: there are none. */
+	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);
 };
 

@@ -453,7 +453,7 @@ static bool has_module(const struct spur_trace *t, struct text word)
 	const struct xray *x = t->state;
 
 	for (size_t i = 0; i < xray_maps_count(x->maps); i++) {
-		const struct xray_map *m = xray_maps_object(x->maps, (uint32_t)i);
+		const struct site_map *m = xray_maps_object(x->maps, (uint32_t)i);
 		const char *path = m ? xray_map_path(m) : "", *slash = strrchr(path, '/');
 
 		if (strncmp(slash ? slash + 1 : path, word.p, word.len) == 0)
@@ -461,6 +461,23 @@ static bool has_module(const struct spur_trace *t, struct text word)
 	}
 	return false;
 }
+
+static const struct site_reader sites = {
+	.object_shift = XRAY_OBJECT_SHIFT,
+	.objects = XRAY_OBJECTS,
+	.portable_kinds = XRAY_SLED_CUSTOM + 1,
+	.kind_name = xray_sled_kind_name,
+	.split = xray_object_split,
+	.open = xray_map_open,
+	.close = xray_map_close,
+	.path = xray_map_path,
+	.build_id = xray_map_build_id,
+	.note = xray_map_note,
+	.count = xray_map_count,
+	.sites = xray_map_sleds,
+	.functions = xray_map_functions,
+	.function = xray_map_function,
+};
 
 const struct spur_format spur_format_xray = {
 	.name = "xray",
@@ -480,5 +497,6 @@ const struct spur_format spur_format_xray = {
 	.ticks = xray_ticks,
 	.schema = xray_schema,
 	.has_module = has_module,
+	.sites = &sites,
 	.close = close_trace,
 };

@@ -24,11 +24,11 @@ static void broken(const char *what)
 	abort();
 }
 
-static void check_map(struct xray_map *m, bool lines)
+static void check_map(struct site_map *m, bool lines)
 {
-	const struct xray_sled *sleds = xray_map_sleds(m);
+	const struct map_site *sleds = xray_map_sleds(m);
 	const size_t n = xray_map_count(m);
-	struct xray_function f;
+	struct map_function f;
 
 	require(n && sleds[0].id && sleds[n - 1].id == xray_map_functions(m));
 	require(!xray_map_function(m, 0, lines, &f));
@@ -49,7 +49,7 @@ static void check_maps(const char *path, bool lines)
 	const struct spur_options opt = { .binaries = (const char *const[]){ path, NULL },
 					  .symbol_dirs = "/nonexistent" };
 	struct spur_error err = { 0 };
-	struct xray_function f;
+	struct map_function f;
 	struct diag_log diag;
 	struct xray_maps *m;
 

@@ -104,10 +104,10 @@ static const char *seen_text(void)
 
 /* ---- one map ---- */
 
-static void list_sled(struct xray_map *m, const struct xray_sled *s)
+static void list_sled(struct site_map *m, const struct map_site *s)
 {
 	const char *kind = xray_sled_kind_name(s->kind);
-	struct xray_function f;
+	struct map_function f;
 
 	out_printf(&seen, "%u %llx %llx %s%s v%u", s->id, (unsigned long long)s->address,
 		   (unsigned long long)s->function, kind ? kind : "?", s->always ? " always" : "",
@@ -125,8 +125,8 @@ static void list_sled(struct xray_map *m, const struct xray_sled *s)
 static const char *list(const char *path)
 {
 	struct spur_error err = { 0 };
-	struct xray_function f;
-	struct xray_map *m;
+	struct map_function f;
+	struct site_map *m;
 
 	out_clear(&seen);
 	if (xray_map_open(&m, path, "/nonexistent", &err) == SPUR_FAIL) {
@@ -217,7 +217,7 @@ static void test_versions(void **state)
 static void test_build_id(void **state)
 {
 	struct spur_error err;
-	struct xray_map *m;
+	struct site_map *m;
 
 	(void)state;
 	assert_int_equal(xray_map_open(&m, image("v0-exec"), NULL, &err), SPUR_OK);
@@ -524,7 +524,7 @@ static const char *find(const char *trace, const char *const *binaries, const ch
 	struct spur_error err = { 0 };
 	struct diag_log diag;
 	struct xray_maps *m;
-	struct xray_function f;
+	struct map_function f;
 
 	out_clear(&seen);
 	diag_init(&diag);
@@ -820,8 +820,8 @@ static void test_recorded(void **state)
 static void test_lines(void **state)
 {
 	struct spur_error err;
-	struct xray_function f;
-	struct xray_map *m;
+	struct map_function f;
+	struct site_map *m;
 
 	(void)state;
 	assert_int_equal(xray_map_open(&m, recorded("fdr19-simple-tsc/prog"), NULL, &err), SPUR_OK);
@@ -837,8 +837,8 @@ static void test_lines(void **state)
 static void touch(const char *path)
 {
 	struct spur_error err = { 0 };
-	struct xray_function f;
-	struct xray_map *m;
+	struct map_function f;
+	struct site_map *m;
 
 	if (xray_map_open(&m, path, "/nonexistent", &err) == SPUR_FAIL) {
 		assert_int_not_equal(err.code, SPUR_ERR_NONE);

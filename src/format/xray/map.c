@@ -25,7 +25,7 @@ const char *xray_sled_kind_name(uint8_t kind)
 	return kind < XRAY_SLED_KINDS ? names[kind] : NULL;
 }
 
-void map_say(struct xray_map *m, const char *fmt, ...)
+void map_say(struct site_map *m, const char *fmt, ...)
 {
 	char text[NOTE_MAX];
 	va_list ap;
@@ -38,7 +38,7 @@ void map_say(struct xray_map *m, const char *fmt, ...)
 	m->note = arena_strdup(&m->arena, text, strlen(text));
 }
 
-static bool is_ascending(const struct xray_map *m)
+static bool is_ascending(const struct site_map *m)
 {
 	for (size_t i = 1; i < m->count; i++)
 		if (m->sleds[i].id < m->sleds[i - 1].id)
@@ -78,7 +78,7 @@ static bool permute(void *array, size_t size, const struct place *order, size_t 
 }
 
 /* Sleds of a function stand together then. */
-static bool sort_sleds(struct xray_map *m)
+static bool sort_sleds(struct site_map *m)
 {
 	struct place *order = mem_array(m->count, sizeof(*order));
 	bool ok = order != NULL;
@@ -95,7 +95,7 @@ static bool sort_sleds(struct xray_map *m)
 }
 
 /* Makes the table of functions. */
-static bool find_functions(struct xray_map *m)
+static bool find_functions(struct site_map *m)
 {
 	if (!is_ascending(m) && !sort_sleds(m))
 		return false;
@@ -110,7 +110,7 @@ static bool find_functions(struct xray_map *m)
 	return true;
 }
 
-static enum spur_status read_kind(struct xray_map *m, struct source *s, struct spur_error *err)
+static enum spur_status read_kind(struct site_map *m, struct source *s, struct spur_error *err)
 {
 	source_need(s, HEAD);
 	if (map_is_elf(s->data, (size_t)s->size)) {
@@ -128,7 +128,7 @@ static enum spur_status read_kind(struct xray_map *m, struct source *s, struct s
 						      : map_read_yaml(m, s, err);
 }
 
-static enum spur_status read_map(struct xray_map *m, const char *path, const char *dirs,
+static enum spur_status read_map(struct site_map *m, const char *path, const char *dirs,
 				 struct spur_error *err)
 {
 	enum spur_status st;
@@ -148,10 +148,10 @@ static enum spur_status read_map(struct xray_map *m, const char *path, const cha
 	return find_functions(m) ? SPUR_OK : err_nomem(err);
 }
 
-enum spur_status xray_map_open(struct xray_map **out, const char *path, const char *symbol_dirs,
+enum spur_status xray_map_open(struct site_map **out, const char *path, const char *symbol_dirs,
 			       struct spur_error *err)
 {
-	struct xray_map *m = mem_alloc(sizeof(*m));
+	struct site_map *m = mem_alloc(sizeof(*m));
 
 	*out = NULL;
 	if (!m)
@@ -166,7 +166,7 @@ enum spur_status xray_map_open(struct xray_map **out, const char *path, const ch
 	return SPUR_OK;
 }
 
-void xray_map_close(struct xray_map *m)
+void xray_map_close(struct site_map *m)
 {
 	if (!m)
 		return;
@@ -180,38 +180,38 @@ void xray_map_close(struct xray_map *m)
 	mem_free(m);
 }
 
-const char *xray_map_path(const struct xray_map *m)
+const char *xray_map_path(const struct site_map *m)
 {
 	return m->path;
 }
 
-const char *xray_map_build_id(const struct xray_map *m)
+const char *xray_map_build_id(const struct site_map *m)
 {
 	return m->build_id;
 }
 
-const char *xray_map_note(const struct xray_map *m)
+const char *xray_map_note(const struct site_map *m)
 {
 	return m->note;
 }
 
-size_t xray_map_count(const struct xray_map *m)
+size_t xray_map_count(const struct site_map *m)
 {
 	return m->count;
 }
 
-const struct xray_sled *xray_map_sleds(const struct xray_map *m)
+const struct map_site *xray_map_sleds(const struct site_map *m)
 {
 	return m->sleds;
 }
 
-uint32_t xray_map_functions(const struct xray_map *m)
+uint32_t xray_map_functions(const struct site_map *m)
 {
 	return m->nfunctions ? m->sleds[m->functions[m->nfunctions - 1]].id : 0;
 }
 
 /* The first sled of a function, or NULL. */
-static const struct xray_sled *first_sled(const struct xray_map *m, uint32_t number)
+static const struct map_site *first_sled(const struct site_map *m, uint32_t number)
 {
 	size_t lo = 0, hi = m->nfunctions;
 
@@ -228,7 +228,7 @@ static const struct xray_sled *first_sled(const struct xray_map *m, uint32_t num
 	return &m->sleds[m->functions[lo]];
 }
 
-static void find_line(struct xray_map *m, const struct xray_sled *s, struct xray_function *f)
+static void find_line(struct site_map *m, const struct map_site *s, struct map_function *f)
 {
 	if (!m->lines_tried && m->has_dwarf &&
 	    dwarf_open(&m->lines, m->path, m->dirs, NULL) == SPUR_FAIL)
@@ -240,16 +240,16 @@ static void find_line(struct xray_map *m, const struct xray_sled *s, struct xray
 		f->row.file = NULL;
 }
 
-bool xray_map_function(struct xray_map *m, uint32_t number, bool lines, struct xray_function *out)
+bool xray_map_function(struct site_map *m, uint32_t number, bool lines, struct map_function *out)
 {
-	const struct xray_sled *s = first_sled(m, number);
+	const struct map_site *s = first_sled(m, number);
 	const struct symbol *symbol;
 	size_t i;
 
 	if (!s)
 		return false;
 	i = (size_t)(s - m->sleds);
-	*out = (struct xray_function){ .module = m->path, .address = s->function };
+	*out = (struct map_function){ .module = m->path, .address = s->function };
 	/* SPEC xray-names/symbol: the symbol that covers the function's address */
 	symbol =
 		symtab_find(&m->symbols, map_key(m, s->function, m->sections ? m->sections[i] : 0));

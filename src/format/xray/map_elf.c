@@ -22,7 +22,7 @@ enum {
 
 /* The sections of one file. */
 struct elf_map {
-	struct xray_map *m;
+	struct site_map *m;
 	struct elf_file f;
 	struct map_part *parts; /* ascending by section */
 	size_t nparts, parts_cap;
@@ -338,7 +338,7 @@ static enum spur_status take_all(struct elf_map *e, struct spur_error *err)
 
 static enum spur_status set_up(struct elf_map *e, struct spur_error *err)
 {
-	struct xray_map *m = e->m;
+	struct site_map *m = e->m;
 	const GElf_Half machine = e->f.head.e_machine;
 
 	e->relocatable = e->f.head.e_type == ET_REL;
@@ -357,7 +357,7 @@ static enum spur_status set_up(struct elf_map *e, struct spur_error *err)
 		       : err_nomem(err);
 }
 
-enum spur_status map_read_elf(struct xray_map *m, struct spur_error *err)
+enum spur_status map_read_elf(struct site_map *m, struct spur_error *err)
 {
 	struct elf_map e = { .m = m };
 	struct elf_facts facts = { 0 };

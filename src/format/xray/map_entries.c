@@ -10,13 +10,13 @@
 
 enum { MAX_SLEDS = 1 << 28, RELATIVE = 2 /* from this version on */ };
 
-static size_t entry_size(const struct xray_map *m)
+static size_t entry_size(const struct site_map *m)
 {
 	/* SPEC xray-names/entry: two words, kind, always, version, zeros up to 4 words */
 	return 4 * (size_t)m->word;
 }
 
-bool map_fix_word(const struct xray_map *m, struct map_part *p, uint64_t offset, struct map_fix fix)
+bool map_fix_word(const struct site_map *m, struct map_part *p, uint64_t offset, struct map_fix fix)
 {
 	const size_t words = p->size / m->word;
 	struct map_fix *to;
@@ -37,7 +37,7 @@ bool map_fix_word(const struct xray_map *m, struct map_part *p, uint64_t offset,
 }
 
 /* An address: the word at `offset`, which counts from its own place if it is relative. */
-static uint64_t word_address(const struct xray_map *m, const struct map_part *p, size_t offset,
+static uint64_t word_address(const struct site_map *m, const struct map_part *p, size_t offset,
 			     bool relative, uint32_t *section)
 {
 	struct cursor c = cursor_make(p->data + offset, m->word, m->swap);
@@ -55,10 +55,10 @@ static uint64_t word_address(const struct xray_map *m, const struct map_part *p,
 	return m->word == 8 ? value : (uint32_t)value;
 }
 
-static void take_entry(struct xray_map *m, const struct map_part *p, size_t at)
+static void take_entry(struct site_map *m, const struct map_part *p, size_t at)
 {
 	struct cursor c = cursor_make(p->data + at, entry_size(m), m->swap);
-	struct xray_sled *s = &m->sleds[m->count];
+	struct map_site *s = &m->sleds[m->count];
 	uint32_t section;
 
 	cursor_bytes(&c, 2 * (size_t)m->word);
@@ -72,7 +72,7 @@ static void take_entry(struct xray_map *m, const struct map_part *p, size_t at)
 	m->count++;
 }
 
-enum spur_status map_take_entries(struct xray_map *m, const struct map_part *p,
+enum spur_status map_take_entries(struct site_map *m, const struct map_part *p,
 				  struct spur_error *err)
 {
 	const size_t size = entry_size(m), n = p->size / size;
@@ -92,7 +92,7 @@ enum spur_status map_take_entries(struct xray_map *m, const struct map_part *p,
 	return SPUR_OK;
 }
 
-void map_number(struct xray_map *m)
+void map_number(struct site_map *m)
 {
 	uint32_t id = 0;
 
@@ -109,7 +109,7 @@ void map_number(struct xray_map *m)
 }
 
 /* The sleds that an entry of the index names. False: it names none of this map's. */
-static bool index_range(const struct xray_map *m, const struct map_part *entries,
+static bool index_range(const struct site_map *m, const struct map_part *entries,
 			const struct map_part *index, size_t at, bool counted, size_t *first,
 			size_t *n)
 {
@@ -134,7 +134,7 @@ static bool index_range(const struct xray_map *m, const struct map_part *entries
 }
 
 /* Fills ids (zeros so far) by the index; false where it does not name every sled once. */
-static bool index_fits(const struct xray_map *m, const struct map_part *entries,
+static bool index_fits(const struct site_map *m, const struct map_part *entries,
 		       const struct map_part *index, bool counted, uint32_t *ids)
 {
 	const size_t step = 2 * (size_t)m->word;
@@ -161,7 +161,7 @@ static bool index_fits(const struct xray_map *m, const struct map_part *entries,
 	return named == m->count;
 }
 
-enum spur_status map_take_index(struct xray_map *m, const struct map_part *entries,
+enum spur_status map_take_index(struct site_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err)
 {
 	/*

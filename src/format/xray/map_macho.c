@@ -38,7 +38,7 @@ struct macho_section {
 };
 
 struct macho {
-	struct xray_map *m; /* NULL: only looked at */
+	struct site_map *m; /* NULL: only looked at */
 	const uint8_t *data; /* of the one architecture */
 	size_t size;
 	uint32_t cpu, type;
@@ -314,7 +314,7 @@ static bool take_symbols(const struct macho *o, bool underscore)
 	return true;
 }
 
-enum spur_status map_read_macho(struct xray_map *m, const struct source *s, struct spur_error *err)
+enum spur_status map_read_macho(struct site_map *m, const struct source *s, struct spur_error *err)
 {
 	struct macho o = { .m = m };
 	enum spur_status st;

@@ -8,20 +8,19 @@
 
 enum { MAP_INPUT_MAX = 256 << 20 /* bytes of what is no ELF file */ };
 
-struct xray_map {
+struct site_map {
 	struct arena arena;
 	const char *path; /* in the arena */
 	const char *dirs; /* for debug files, in the arena; NULL: the usual ones */
 	char build_id[41];
 	const char *note; /* in the arena */
 
-	struct xray_sled *sleds; /* in the end by id, then as in the file */
+	struct map_site *sleds; /* in the end by id, then as in the file */
 	size_t count, cap;
 	const char *
 		*names; /* YAML: of the sleds, in the arena, NULL where there is none; else NULL */
 	size_t names_cap;
-	uint32_t *
-		sections; /* relocatable ELF: the functions'; else NULL: one address space */
+	uint32_t *sections; /* relocatable ELF: the functions'; else NULL: one address space */
 	size_t sections_cap;
 	uint32_t *functions; /* the first sled of each function, ascending by number */
 	size_t nfunctions, functions_cap;
@@ -30,8 +29,7 @@ struct xray_map {
 	bool swap;
 	struct symtab symbols; /* addresses by map_key() */
 	uint64_t base; /* those of symbols are less by this */
-	uint64_t
-		low; /* bits that are 0 in all functions' addresses: see PowerPC's local entries */
+	uint64_t low; /* bits that are 0 in all functions' addresses: see PowerPC's local entries */
 	bool has_dwarf; /* it is worth to look for lines */
 	bool lines_tried;
 	struct dwarf_lines *lines;
@@ -62,26 +60,26 @@ struct map_part {
 };
 
 /* False: no memory. Offsets that are no word of the part are passed over. */
-bool map_fix_word(const struct xray_map *m, struct map_part *p, uint64_t offset,
+bool map_fix_word(const struct site_map *m, struct map_part *p, uint64_t offset,
 		  struct map_fix fix);
 
 /* Appends the part's entries. What is behind the last whole one is noted. */
-enum spur_status map_take_entries(struct xray_map *m, const struct map_part *p,
+enum spur_status map_take_entries(struct site_map *m, const struct map_part *p,
 				  struct spur_error *err);
 /* Gives the sleds their numbers by counting. */
-void map_number(struct xray_map *m);
+void map_number(struct site_map *m);
 /*
  * Checks the numbers against the index of the one part that the map has; where both differ the
  * index is right.
  */
-enum spur_status map_take_index(struct xray_map *m, const struct map_part *entries,
+enum spur_status map_take_index(struct site_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err);
 
 /* Sets the note; the first one stays. */
-void map_say(struct xray_map *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void map_say(struct site_map *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The address of a function as the symbols have it. */
-static inline uint64_t map_key(const struct xray_map *m, uint64_t address, uint32_t section)
+static inline uint64_t map_key(const struct site_map *m, uint64_t address, uint32_t section)
 {
 	enum { SECTION_SHIFT = 40 };
 
@@ -94,9 +92,9 @@ static inline uint64_t map_key(const struct xray_map *m, uint64_t address, uint3
 /*
  * Readers of one kind of file: sleds, numbers, symbols. SPUR_FAIL: m is to be closed all the same.
  */
-enum spur_status map_read_elf(struct xray_map *m, struct spur_error *err);
-enum spur_status map_read_macho(struct xray_map *m, const struct source *s, struct spur_error *err);
-enum spur_status map_read_yaml(struct xray_map *m, const struct source *s, struct spur_error *err);
+enum spur_status map_read_elf(struct site_map *m, struct spur_error *err);
+enum spur_status map_read_macho(struct site_map *m, const struct source *s, struct spur_error *err);
+enum spur_status map_read_yaml(struct site_map *m, const struct source *s, struct spur_error *err);
 bool map_is_elf(const uint8_t *head, size_t len);
 bool map_is_macho(const uint8_t *head, size_t len);
 

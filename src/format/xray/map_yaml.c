@@ -27,14 +27,14 @@ static const char *const key_names[KEYS] = { "id",     "address",	    "function"
 enum { NEEDED = 1 << KEY_ID | 1 << KEY_ADDRESS | 1 << KEY_FUNCTION };
 
 struct yaml_map {
-	struct xray_map *m;
+	struct site_map *m;
 	yaml_parser_t parser;
 	const uint8_t *data;
 	size_t size, given; /* bytes to and at the parser */
 	bool started; /* the list has begun */
 
 	unsigned depth; /* of open collections */
-	struct xray_sled sled; /* the entry that is open */
+	struct map_site sled; /* the entry that is open */
 	const char *name;
 	unsigned found; /* bits of enum key */
 	enum key key; /* KEYS: unknown */
@@ -160,7 +160,7 @@ static void bad_entry(struct yaml_map *y, size_t line, const char *wrong)
 
 static void end_entry(struct yaml_map *y, const yaml_event_t *e)
 {
-	struct xray_map *m = y->m;
+	struct site_map *m = y->m;
 
 	if (!y->wrong && (y->found & NEEDED) != NEEDED)
 		y->wrong = "entry: expected id, address and function";
@@ -188,7 +188,7 @@ static void begin_node(struct yaml_map *y, const yaml_event_t *e)
 	if (y->depth == 2) {
 		take_node(y, scalar ? &text : NULL);
 	} else if (y->depth == 1) {
-		y->sled = (struct xray_sled){ 0 };
+		y->sled = (struct map_site){ 0 };
 		y->name = NULL;
 		y->found = 0;
 		y->has_key = false;
@@ -251,7 +251,7 @@ static void take_events(struct yaml_map *y)
 	}
 }
 
-enum spur_status map_read_yaml(struct xray_map *m, const struct source *s, struct spur_error *err)
+enum spur_status map_read_yaml(struct site_map *m, const struct source *s, struct spur_error *err)
 {
 	struct yaml_map y = { .m = m, .data = s->data, .size = (size_t)s->size };
 

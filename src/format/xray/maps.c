@@ -16,7 +16,7 @@ enum {
 
 struct xray_maps {
 	struct arena arena;
-	struct xray_map *objects[XRAY_OBJECTS];
+	struct site_map *objects[XRAY_OBJECTS];
 	size_t count; /* one more than the highest */
 	bool told[XRAY_OBJECTS]; /* that it does not fit */
 };
@@ -34,9 +34,9 @@ bool xray_object_split(const char *text, uint32_t *object, const char **path)
 }
 
 /* How many of the functions have a name. */
-static uint32_t count_named(struct xray_map *m)
+static uint32_t count_named(struct site_map *m)
 {
-	struct xray_function f;
+	struct map_function f;
 	uint32_t named = 0;
 
 	for (size_t i = 0; i < m->nfunctions; i++)
@@ -45,7 +45,7 @@ static uint32_t count_named(struct xray_map *m)
 	return named;
 }
 
-static void tell_map(struct xray_map *m, struct diag_log *diag)
+static void tell_map(struct site_map *m, struct diag_log *diag)
 {
 	const uint32_t named = count_named(m);
 	const char *why = m->names ? "a map made without --symbolize?"
@@ -190,7 +190,7 @@ size_t xray_maps_count(const struct xray_maps *m)
 	return m->count;
 }
 
-struct xray_map *xray_maps_object(struct xray_maps *m, uint32_t object)
+struct site_map *xray_maps_object(struct xray_maps *m, uint32_t object)
 {
 	return object < XRAY_OBJECTS ? m->objects[object] : NULL;
 }
@@ -202,7 +202,7 @@ static void split(const struct xray_maps *m, uint32_t id, uint32_t *object, uint
 	*number = m->count > 1 ? id & NUMBER_MASK : id;
 }
 
-bool xray_maps_function(struct xray_maps *m, uint32_t id, bool lines, struct xray_function *out)
+bool xray_maps_function(struct xray_maps *m, uint32_t id, bool lines, struct map_function *out)
 {
 	uint32_t object, number;
 

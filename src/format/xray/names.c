@@ -69,7 +69,7 @@ void xray_names_close(struct xray *x)
 static uint32_t add_function(struct xray *x, uint32_t id)
 {
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = id };
-	struct xray_function fn = { 0 };
+	struct map_function fn = { 0 };
 	const bool known = xray_maps_function(x->maps, id, x->t->options.source_lines, &fn);
 	struct demangled names;
 	char name[32];
