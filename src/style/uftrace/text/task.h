@@ -62,6 +62,7 @@ struct style {
 	struct spur_trace *trace;
 	const struct uftrace_data *data; /* NULL: rows of another format */
 	const struct pass_options *opt;
+	unsigned marks; /* enum row_mark of the row at hand */
 	struct style_task *tasks; /* in the order of the info file */
 	size_t ntasks, tasks_cap;
 	struct map64 tids; /* to 1 + track */
