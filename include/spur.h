@@ -99,14 +99,13 @@ enum spur_flag {
 	SPUR_F_PREEMPTED = 32, /* SWITCH out, against its will */
 	SPUR_F_RETIMED = 64, /* ts is a neighbour's: the record has none or an impossible one */
 	SPUR_F_UNRELIABLE = 128, /* the producer is known to write wrong values here */
-	SPUR_F_LEAF = 256, /* BEGIN, set by replay: its END follows at once; dur is known */
 	SPUR_F_GAP = 256, /* END: rows are missing before it, and its BEGIN may be one of them */
 	SPUR_F_ESTIMATED = 512, /* ts was invented by the producer */
 	SPUR_F_BACK = 1024, /* time went back against the record before in its stream */
 	SPUR_F_TAIL = 2048, /* END: by a jump to the next function; BEGIN: entered by such a jump */
-	/* SWITCH out, INSTANT: the thread ends with it, and what is open on its track is over. */
-	SPUR_F_EXIT = 2048,
 	SPUR_F_ANY = 4096, /* END: of the innermost open span, whatever its class */
+	/* SWITCH out, INSTANT: the thread ends with it, and what is open on its track is over. */
+	SPUR_F_EXIT = 8192,
 };
 
 #define SPUR_NO_CPU 0xFFFFu

@@ -2,6 +2,7 @@
  * Reads one feed through the filter: the smallest piece that the merge and the parallel runs are
  * made of.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "flow/pipe.h"
@@ -134,15 +135,15 @@ static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 	return st == SPUR_END ? SPUR_END : SPUR_OK;
 }
 
-enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n)
+enum spur_status feed_reader_marked(struct feed_reader *r, struct marked_rows *out)
 {
 	struct batch b;
 
-	*n = 0;
-	while (!*n) {
+	*out = (struct marked_rows){ 0 };
+	while (!out->n) {
 		enum spur_status st;
 
-		if (r->run && filter_rest(r->run, rows, n))
+		if (r->run && filter_rest(r->run, out))
 			return SPUR_OK;
 		if (r->ended)
 			return SPUR_END;
@@ -155,12 +156,22 @@ enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **row
 		} else if (!b.count) {
 			continue;
 		}
-		*rows = b.rows;
-		*n = b.count;
-		if (r->run && filter_rows(r->run, b.rows, b.count, rows, n) == SPUR_FAIL)
+		assert(b.count <= r->cap);
+		*out = (struct marked_rows){ .rows = b.rows, .n = b.count };
+		if (r->run && filter_rows(r->run, *out, out) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
 	return SPUR_OK;
+}
+
+enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n)
+{
+	struct marked_rows m;
+	const enum spur_status st = feed_reader_marked(r, &m);
+
+	*rows = m.rows;
+	*n = m.n;
+	return st;
 }
 
 void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t cap)

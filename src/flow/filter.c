@@ -103,6 +103,11 @@ void filter_keep_unseen(struct filter *f)
 	f->keeps_unseen = true;
 }
 
+bool filter_keeps_unseen(const struct filter *f)
+{
+	return f->keeps_unseen;
+}
+
 void filter_keep_short(struct filter *f)
 {
 	f->holds = false;

@@ -10,6 +10,8 @@
 #ifndef SPUR_FLOW_FILTER_H
 #define SPUR_FLOW_FILTER_H
 
+#include <assert.h>
+
 #include "base/out.h"
 #include "base/text.h"
 #include "flow/moment.h"
@@ -70,24 +72,51 @@ enum spur_status filter_new(struct filter **out, struct spur_trace *t,
 			    const struct filter_spec *spec, struct spur_error *err);
 void filter_free(struct filter *f);
 
-/* Flags of rows that filter_keep_unseen() lets through; beside those of enum spur_flag. */
-enum row_flag {
+/* Marks of rows that filter_keep_unseen() lets through. */
+enum row_mark {
+	/* Not to be shown: either of those below, or out of scope (-F -N -D -H -L, trace_off). */
+	ROW_UNSEEN = 1,
 	/* An event of no interest (no_event, no_sched); a BEGIN that is unseen as tracing is off. */
-	ROW_MUTED = 1 << 13,
+	ROW_MUTED = 2,
 	/*
 	 * With ROW_MUTED: this BEGIN turned tracing off. A BEGIN without it: inside a function that
 	 * -N names. An event: unseen as tracing is off, and for no other reason.
 	 */
-	ROW_TRACE_OFF = 1 << 14,
-	ROW_UNSEEN =
-		1
-		<< 15, /* not to be shown: either of the above, or out of scope (-F -N -D -H -L, trace_off) */
+	ROW_TRACE_OFF = 4,
 };
+static_assert(ROW_UNSEEN + ROW_MUTED + ROW_TRACE_OFF == 7, "each mark has a bit of its own");
+
+/* Rows, and what a filter marks of each. */
+struct marked_rows {
+	struct spur_event *rows;
+	uint8_t *marks; /* by row: enum row_mark; NULL: no row has one */
+	size_t n;
+};
+
+static inline unsigned row_marks(const uint8_t *marks, size_t i)
+{
+	return marks ? marks[i] : 0;
+}
+
+/* The same from the row `from` on. */
+static inline struct marked_rows marked_from(struct marked_rows m, size_t from)
+{
+	assert(from <= m.n);
+	/* Moving on a NULL pointer, which an empty list may have, is undefined. */
+	if (from)
+		m.rows += from;
+	if (from && m.marks)
+		m.marks += from;
+	m.n -= from;
+	return m;
+}
+
 /*
  * For passes that account what they do not show: from now on rows that are out of scope pass,
  * marked. What time range, tracks, -t, -Z, -C leave out stays out. Call before rows are read.
  */
 void filter_keep_unseen(struct filter *f);
+bool filter_keeps_unseen(const struct filter *f);
 /* From now on -t, -Z, -C leave nothing out: for dumps of records as they are. */
 void filter_keep_short(struct filter *f);
 /* From now on -t leaves nothing out, for what applies it to sums; returns its time. */
@@ -119,17 +148,17 @@ enum filter_part {
 struct filter_run *filter_run_new(struct filter *f, enum filter_part part);
 void filter_run_free(struct filter_run *r);
 /*
- * Filters `n` rows. What passes is at *out (in place, or in the run's own memory) until the next
- * call; may be nothing, may include rows held back earlier. `rows` may be changed. With n == 0: the
- * feed ended; what is held back comes out. SPUR_FAIL: memory.
+ * Filters rows. What passes is in *out (in place, or in the run's own memory) until the next call; it may be nothing,
+ * and may include rows held back earlier. in.rows and in.marks may be changed. With in.n == 0: the feed ended; what
+ * is held back comes out. out->marks is NULL unless filter_keep_unseen() was called. Returns SPUR_FAIL if out of
+ * memory.
  */
-enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n,
-			     struct spur_event **out, size_t *nout);
+enum spur_status filter_rows(struct filter_run *r, struct marked_rows in, struct marked_rows *out);
 /*
  * The next rows of those that the last filter_rows() let pass: of many it hands out only the first
  * ones, which live on. Returns false if there are no more; before that filter_rows() is not called.
  */
-bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout);
+bool filter_rest(struct filter_run *r, struct marked_rows *out);
 /*
  * Appends a note, a line, to `notes` for each option whose name, number or kind is in nothing that was read. Requires
  * that reading has ended; classes and tracks may come to light until then.

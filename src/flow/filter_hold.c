@@ -37,7 +37,8 @@ struct hold_slot {
 	struct spur_event row;
 	struct hold_track *owner;
 	uint64_t prev; /* seq + 1 of the owner's open row before; 0: none */
-	enum slot_state state;
+	uint8_t state; /* enum slot_state */
+	uint8_t marks; /* enum row_mark */
 };
 
 static const uint32_t sched_depth = UINT32_MAX;
@@ -63,22 +64,12 @@ static inline bool queue_add(struct hold *h, struct hold_track *t, const struct 
 	s = &h->queue[h->tail];
 	s->row = *row;
 	s->owner = t;
-	s->state = state;
+	s->state = (uint8_t)state;
+	s->marks = h->marks;
 	s->prev = t->last;
 	if (state == SLOT_OPEN)
 		t->last = h->base + (h->tail - h->head) + 1;
 	h->tail++;
-	return true;
-}
-
-static bool out_add(struct row_list *out, const struct spur_event *row)
-{
-	struct spur_event *to = row_list_room(out, 1);
-
-	if (!to)
-		return false;
-	*to = *row;
-	out->count++;
 	return true;
 }
 
@@ -90,7 +81,7 @@ static inline bool queue_flush(struct hold *h, struct row_list *out)
 	while (h->head < h->tail && h->queue[h->head].state != SLOT_OPEN) {
 		const struct hold_slot *s = &h->queue[h->head];
 
-		if (s->state == SLOT_PASS && !out_add(out, &s->row))
+		if (s->state == SLOT_PASS && !row_list_add(out, h->marked, &s->row, s->marks))
 			return false;
 		h->head++;
 		h->base++;
@@ -108,7 +99,7 @@ static inline void track_mark(struct hold *h, struct hold_track *t, uint64_t seq
 		struct hold_slot *s = slot_at(h, t->last - 1);
 
 		assert(t->last - 1 >= h->base && s->owner == t);
-		s->state = state;
+		s->state = (uint8_t)state;
 		t->last = s->prev;
 	}
 }
@@ -207,7 +198,8 @@ static bool hold_keep(struct hold *h, struct hold_track *t, const struct spur_ev
 {
 	if (!queue_flush(h, out))
 		return false;
-	return h->head == h->tail ? out_add(out, row) : queue_add(h, t, row, SLOT_PASS);
+	return h->head == h->tail ? row_list_add(out, h->marked, row, h->marks)
+				  : queue_add(h, t, row, SLOT_PASS);
 }
 
 /* A row that shares the fate of the function around it. */

@@ -13,6 +13,7 @@
 #ifndef SPUR_FLOW_FILTER_PARTS_H
 #define SPUR_FLOW_FILTER_PARTS_H
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "flow/filter.h"
@@ -193,16 +194,42 @@ static inline void filter_index(struct innermost **index, size_t i, uint32_t cls
 /* Rows on their way out. */
 struct row_list {
 	struct spur_event *rows;
-	size_t count, cap;
+	uint8_t *marks; /* by row: enum row_mark; NULL unless the filter keeps unseen rows */
+	size_t count, cap, marks_cap;
 };
 
-/* Room for `n` more; NULL when memory is out. Then add to l->count what was written. */
-static inline struct spur_event *row_list_room(struct row_list *l, size_t n)
+/* Adds a row with its marks. Returns false if out of memory. */
+static inline bool row_list_add(struct row_list *l, bool marked, const struct spur_event *row,
+				unsigned marks)
 {
-	if (l->cap - l->count < n && !mem_grow((void **)&l->rows, &l->cap, l->count + n,
-					       sizeof(*l->rows), SIZE_MAX / sizeof(*l->rows)))
-		return NULL;
-	return l->rows + l->count;
+	if (__builtin_expect(l->count == l->cap, 0) &&
+	    !mem_grow((void **)&l->rows, &l->cap, l->count + 1, sizeof(*l->rows),
+		      SIZE_MAX / sizeof(*l->rows)))
+		return false;
+	if (marked && l->count >= l->marks_cap &&
+	    !mem_grow((void **)&l->marks, &l->marks_cap, l->cap, 1, SIZE_MAX))
+		return false;
+	l->rows[l->count] = *row;
+	if (marked)
+		l->marks[l->count] = (uint8_t)marks;
+	l->count++;
+	return true;
+}
+
+/* Row `from` passes and is moved to place `to`, which is not behind it. */
+static inline void row_list_keep(struct row_list *l, size_t to, size_t from)
+{
+	if (to == from)
+		return;
+	l->rows[to] = l->rows[from];
+	if (l->marks)
+		l->marks[to] = l->marks[from];
+}
+
+static inline void row_list_mark(struct row_list *l, size_t i, unsigned marks)
+{
+	assert(l->marks);
+	l->marks[i] |= (uint8_t)marks;
 }
 
 /* filter_hold.c: look-ahead over the rows of one feed. */
@@ -231,9 +258,11 @@ struct hold {
 	struct hold_slot *queue;
 	size_t head, tail, cap;
 	uint64_t base; /* seq of queue[head] */
+	uint8_t marks; /* enum row_mark of the row at hand */
+	bool marked; /* rows have marks */
 };
 
-/* Takes one row of the track; what is decided by it goes to `out`. False: no memory. */
+/* Reads one row of the track, of which h->marks are. What is decided by it goes to `out`. Returns false if out of memory. */
 bool hold_row(struct filter *f, struct hold *h, struct hold_track *t, const struct spur_event *row,
 	      struct row_list *out);
 /* The end of the feed: all that waits passes. */
@@ -248,7 +277,11 @@ struct where_call;
 struct where_run {
 	/* Scratch memory; rows from `head` to before `tail` are queued, those before it were handed out. */
 	struct spur_event *rows;
-	uint32_t *marks; /* of each row: its state, and the call of a waiting one */
+	/* Of each row: its state, and above STATE_BITS the call of a waiting one or the marks of one that passes. */
+	uint32_t *slots;
+	uint8_t *marks; /* enum row_mark of the rows that were handed out last */
+	size_t marks_cap;
+	bool marked; /* rows have marks */
 	size_t head, tail, cap;
 	uint64_t base; /* how many rows were queued before the first one that is there */
 	struct where_call *calls; /* from 1 on */
@@ -271,10 +304,10 @@ bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
 		struct where_track *(*track)(void *self, uint32_t id), void *self);
 /*
  * At the feed's end, behind where_rows(): for each track, then where_end_rows() adds what waited to
- * the rows. False: out of memory.
+ * the rows. Both return false if out of memory.
  */
 bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t);
-void where_end_rows(struct where_run *r, struct row_list *l);
+bool where_end_rows(struct where_run *r, struct row_list *l);
 void where_queue_free(struct where_run *r);
 void where_run_free(struct where_run *r);
 

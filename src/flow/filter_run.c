@@ -2,6 +2,9 @@
  * Rows through a filter's stages (filter_parts.h). What is said of a class comes from a table; per
  * track there are the open functions and what follows from them.
  */
+#include <assert.h>
+#include <string.h>
+
 #include "base/map64.h"
 #include "flow/filter_parts.h"
 
@@ -54,7 +57,9 @@ struct filter_run {
 	struct hold queue;
 	struct row_list out; /* of the hold stage */
 	struct where_run where_run;
-	struct row_list rest; /* rows that passed and are still to be handed out */
+	struct marked_rows rest; /* rows that passed and are still to be handed out */
+	uint8_t *marks; /* of the rows that came without */
+	size_t marks_cap;
 	struct spur_args args;
 };
 
@@ -66,6 +71,7 @@ struct filter_run *filter_run_new(struct filter *f, enum filter_part part)
 		return NULL;
 	r->filter = f;
 	r->enabled = !f->trace_off;
+	r->queue.marked = r->where_run.marked = f->keeps_unseen;
 	r->pick = part != FILTER_MERGED && f->by_row;
 	r->hold = part != (f->shared ? FILTER_LOCAL : FILTER_MERGED) && f->holds;
 	r->scope = part != FILTER_LOCAL && f->scopes;
@@ -90,6 +96,8 @@ void filter_run_free(struct filter_run *r)
 	hold_free(&r->queue);
 	where_run_free(&r->where_run);
 	mem_free(r->out.rows);
+	mem_free(r->out.marks);
+	mem_free(r->marks);
 	spur_args_free(&r->args);
 	mem_free(r);
 }
@@ -176,12 +184,12 @@ static bool pick_rows(struct filter_run *r, struct row_list *l)
 		    (f->no_sched && row->kind == SPUR_SWITCH)) {
 			if (!f->keeps_unseen)
 				continue;
-			l->rows[i].flags |= ROW_UNSEEN | ROW_MUTED;
+			row_list_mark(l, i, ROW_UNSEEN | ROW_MUTED);
 		}
 		if (f->kernel_only && !row_is_kernel(f, row)) {
 			if (!f->keeps_unseen)
 				continue;
-			l->rows[i].flags |= ROW_UNSEEN;
+			row_list_mark(l, i, ROW_UNSEEN);
 		}
 		if (f->by_track) {
 			struct track_state *s = state_of(r, row->track);
@@ -194,12 +202,10 @@ static bool pick_rows(struct filter_run *r, struct row_list *l)
 			    switch_is_preempted(s, row)) {
 				if (!f->keeps_unseen)
 					continue;
-				l->rows[i].flags |= ROW_UNSEEN | ROW_MUTED;
+				row_list_mark(l, i, ROW_UNSEEN | ROW_MUTED);
 			}
 		}
-		if (w != i)
-			l->rows[w] = *row;
-		w++;
+		row_list_keep(l, w++, i);
 	}
 	l->count = w;
 	return true;
@@ -211,12 +217,14 @@ static bool hold_rows(struct filter_run *r, struct row_list *l, bool end)
 	for (size_t i = 0; i < l->count; i++) {
 		struct track_state *s = state_of(r, l->rows[i].track);
 
+		r->queue.marks = (uint8_t)row_marks(l->marks, i);
 		if (!s || !hold_row(r->filter, &r->queue, &s->hold, &l->rows[i], &r->out))
 			return false;
 	}
 	if (end && !hold_end(&r->queue, &r->out))
 		return false;
 	l->rows = r->out.rows;
+	l->marks = r->out.marks;
 	l->count = r->out.count;
 	return true;
 }
@@ -391,8 +399,8 @@ static bool scope_span(struct filter_run *r, struct scope *s, const struct spur_
 	return shown;
 }
 
-/* Says of a BEGIN why it is unseen; see enum row_flag. */
-static uint16_t mark_begin(const struct filter_run *r, const struct scope *s, uint32_t verdict)
+/* Says of a BEGIN why it is unseen; see enum row_mark. */
+static unsigned mark_begin(const struct filter_run *r, const struct scope *s, uint32_t verdict)
 {
 	const struct scope_frame *fr = &s->frames[s->n - 1];
 
@@ -407,18 +415,18 @@ static uint16_t mark_begin(const struct filter_run *r, const struct scope *s, ui
  * SPEC uftrace/off-events: while tracing is off, events are out of sight but for sums.
  * SPEC uftrace/quiet-events: an event that other filters hide too does not part a function from its end
  */
-static void scope_mark(const struct filter_run *r, const struct scope *s, struct spur_event *row,
-		       uint32_t verdict)
+static void scope_mark(const struct filter_run *r, const struct scope *s,
+		       const struct spur_event *row, uint32_t verdict, uint8_t *marks)
 {
 	bool in_scope = !s->out && s->left > 0 && (s->in || !r->filter->mode_in);
 
 	if (row->kind == SPUR_BEGIN)
-		row->flags |= mark_begin(r, s, verdict);
+		*marks |= (uint8_t)mark_begin(r, s, verdict);
 	else if (!in_scope || (r->filter->mode_place && !s->in))
-		row->flags &= (uint16_t)~ROW_MUTED;
-	else if (!r->enabled && !kind_is_call(row->kind) && !(row->flags & ROW_UNSEEN))
-		row->flags |= ROW_TRACE_OFF;
-	row->flags |= ROW_UNSEEN;
+		*marks &= (uint8_t)~ROW_MUTED;
+	else if (!r->enabled && !kind_is_call(row->kind) && !(*marks & ROW_UNSEEN))
+		*marks |= ROW_TRACE_OFF;
+	*marks |= ROW_UNSEEN;
 }
 
 static bool scope_rows(struct filter_run *r, struct row_list *l)
@@ -452,18 +460,17 @@ static bool scope_rows(struct filter_run *r, struct row_list *l)
 			shown = true;
 			break;
 		default:
-			shown = scope_shows(r, s) && !(row->flags & ROW_MUTED);
+			shown = scope_shows(r, s) && !(row_marks(l->marks, i) & ROW_MUTED);
 			while (row_ends_thread(row) && s->n)
 				scope_pop(s);
 		}
 		shown = shown && !(r->filter->no_libcall && row_is_libcall(r->filter, row));
 		if (!shown && r->filter->keeps_unseen) {
-			scope_mark(r, s, &l->rows[i], opens ? v->flags : 0);
+			scope_mark(r, s, row, opens ? v->flags : 0, &l->marks[i]);
 			shown = true;
 		}
-		if (shown && w != i)
-			l->rows[w] = *row;
-		w += shown;
+		if (shown)
+			row_list_keep(l, w++, i);
 	}
 	l->count = w;
 	return true;
@@ -487,8 +494,7 @@ static bool run_where(struct filter_run *r, struct row_list *l, bool end)
 	for (size_t i = 0; i < r->nstates; i++)
 		if (!where_track_end(r->filter, w, &r->states[i]->where))
 			return false;
-	where_end_rows(w, l);
-	return true;
+	return where_end_rows(w, l);
 }
 
 static bool cpu_passes(const struct filter *f, uint32_t cpu)
@@ -526,24 +532,37 @@ static void last_rows(struct filter *f, struct row_list *l)
 		/* Where a thread is follows from those that are not shown too. */
 		if (!passes && f->keeps_unseen &&
 		    (row->kind == SPUR_SWITCH || row->kind == SPUR_WAKEUP))
-			l->rows[i].flags |= ROW_UNSEEN;
+			row_list_mark(l, i, ROW_UNSEEN);
 		else if (!passes)
 			continue;
-		if (w != i)
-			l->rows[w] = *row;
-		w++;
+		row_list_keep(l, w++, i);
 	}
 	l->count = w;
 	if (seen & ~__atomic_load_n(&f->kinds_seen, __ATOMIC_RELAXED))
 		__atomic_fetch_or(&f->kinds_seen, seen, __ATOMIC_RELAXED);
 }
 
-enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size_t n,
-			     struct spur_event **out, size_t *nout)
+/* Rows that come for the first time have no marks yet. Returns false if out of memory. */
+static bool marks_begin(struct filter_run *r, struct row_list *l)
 {
-	struct row_list l = { .rows = rows, .count = n };
+	if (l->marks || !l->count || !r->filter->keeps_unseen)
+		return true;
+	if (!mem_grow((void **)&r->marks, &r->marks_cap, l->count, 1, SIZE_MAX))
+		return false;
+	memset(r->marks, 0, l->count);
+	l->marks = r->marks;
+	return true;
+}
 
-	*nout = 0;
+enum spur_status filter_rows(struct filter_run *r, struct marked_rows in, struct marked_rows *out)
+{
+	struct row_list l = { .rows = in.rows, .marks = in.marks, .count = in.n };
+	const size_t n = in.n;
+
+	assert(!r->rest.n && (!in.marks || r->filter->keeps_unseen));
+	out->n = 0;
+	if (!marks_begin(r, &l))
+		return SPUR_FAIL;
 	if (r->pick && !pick_rows(r, &l))
 		return SPUR_FAIL;
 	if (r->hold && !hold_rows(r, &l, n == 0))
@@ -554,21 +573,17 @@ enum spur_status filter_rows(struct filter_run *r, struct spur_event *rows, size
 		return SPUR_FAIL;
 	if (r->last)
 		last_rows(r->filter, &l);
-	r->rest = l;
-	filter_rest(r, out, nout);
+	r->rest = (struct marked_rows){ l.rows, l.marks, l.count };
+	filter_rest(r, out);
 	return SPUR_OK;
 }
 
-bool filter_rest(struct filter_run *r, struct spur_event **out, size_t *nout)
+bool filter_rest(struct filter_run *r, struct marked_rows *out)
 {
 	enum { SLICE = 4096 };
-	const size_t n = r->rest.count < SLICE ? r->rest.count : SLICE;
 
-	*out = r->rest.rows;
-	*nout = n;
-	/* Moving on a NULL pointer, which an empty list may have, is undefined. */
-	if (n)
-		r->rest.rows += n;
-	r->rest.count -= n;
-	return n;
+	*out = r->rest;
+	out->n = r->rest.n < SLICE ? r->rest.n : SLICE;
+	r->rest = marked_from(r->rest, out->n);
+	return out->n;
 }

@@ -10,6 +10,7 @@
  * still open lasts to its track's last event. A queue of WAITING_ROWS decides its oldest call as if
  * that never ended, and counts that (filter_where_notes()).
  */
+#include <assert.h>
 #include <string.h>
 
 #include "flow/filter_parts.h"
@@ -17,7 +18,7 @@
 
 enum { WAITING_ROWS = 1 << 24, WAITING_FIRST = 1024, CALLS_MAX = 1 << 28 };
 
-/* Of a row in the queue; a waiting one has its call beside that. */
+/* Of a row in the queue. */
 enum slot_state {
 	SLOT_WAITS,
 	SLOT_STUCK, /* waits for its END, however long that takes */
@@ -39,12 +40,7 @@ struct where_call {
 
 static enum slot_state state_at(const struct where_run *r, size_t i)
 {
-	return (enum slot_state)(r->marks[i] & STATE_MASK);
-}
-
-static void state_set(struct where_run *r, size_t i, enum slot_state state)
-{
-	r->marks[i] = (r->marks[i] & ~(uint32_t)STATE_MASK) | state;
+	return (enum slot_state)(r->slots[i] & STATE_MASK);
 }
 
 /* Room for twice as many rows; scratch memory may be paged out to a file. */
@@ -52,29 +48,29 @@ static bool queue_grow(struct where_run *r)
 {
 	const size_t cap = r->cap ? 2 * r->cap : WAITING_FIRST;
 	struct spur_event *rows = scratch_alloc(cap * sizeof(*rows));
-	uint32_t *marks = rows ? scratch_alloc(cap * sizeof(*marks)) : NULL;
+	uint32_t *slots = rows ? scratch_alloc(cap * sizeof(*slots)) : NULL;
 
-	if (!marks) {
+	if (!slots) {
 		scratch_free(rows, cap * sizeof(*rows));
 		return false;
 	}
 	if (r->tail) {
 		memcpy(rows, r->rows, r->tail * sizeof(*rows));
-		memcpy(marks, r->marks, r->tail * sizeof(*marks));
+		memcpy(slots, r->slots, r->tail * sizeof(*slots));
 	}
 	where_queue_free(r);
 	r->rows = rows;
-	r->marks = marks;
+	r->slots = slots;
 	r->cap = cap;
 	return true;
 }
 
-static bool queue_add(struct where_run *r, const struct spur_event *row, uint32_t mark)
+static bool queue_add(struct where_run *r, const struct spur_event *row, uint32_t slot)
 {
 	if (r->tail == r->cap && !queue_grow(r))
 		return false;
 	r->rows[r->tail] = *row;
-	r->marks[r->tail++] = mark;
+	r->slots[r->tail++] = slot;
 	return true;
 }
 
@@ -87,7 +83,7 @@ static void queue_trim(struct where_run *r)
 		return;
 	if (n) {
 		memmove(r->rows, r->rows + r->head, n * sizeof(*r->rows));
-		memmove(r->marks, r->marks + r->head, n * sizeof(*r->marks));
+		memmove(r->slots, r->slots + r->head, n * sizeof(*r->slots));
 	}
 	r->base += r->head;
 	r->head = 0;
@@ -101,37 +97,43 @@ static void queue_flush(struct where_run *r)
 		r->head++;
 }
 
-/* The ready rows from `from` on that pass. */
-static void queue_take(struct where_run *r, size_t from, struct row_list *l)
+/* The ready rows from `from` on that pass. Returns false if out of memory. */
+static bool queue_take(struct where_run *r, size_t from, struct row_list *l)
 {
 	size_t w = from;
 
+	assert(from <= r->head && r->head <= r->tail && r->tail <= r->cap);
+	if (r->marked && !mem_grow((void **)&r->marks, &r->marks_cap, r->head - from, 1, SIZE_MAX))
+		return false;
 	for (size_t i = from; i < r->head; i++)
 		if (state_at(r, i) == SLOT_PASS) {
+			if (r->marked)
+				r->marks[w - from] = (uint8_t)(r->slots[i] >> STATE_BITS);
 			if (w != i)
 				r->rows[w] = r->rows[i];
 			w++;
 		}
 	l->rows = r->rows ? r->rows + from : NULL;
+	l->marks = r->marked ? r->marks : NULL;
 	l->count = w - from;
+	return true;
 }
 
-/* Marks rows that passes want to see although they are not shown. */
-static bool shown(struct filter *f, struct spur_event *row, bool passes)
+/* The slot of a decided row. One that passes want to see although it is not shown is marked. */
+static uint32_t decided(struct filter *f, bool passes)
 {
 	if (passes && !__atomic_load_n(&f->where_passed, __ATOMIC_RELAXED))
 		__atomic_store_n(&f->where_passed, true, __ATOMIC_RELAXED);
-	if (passes || !f->keeps_unseen)
-		return passes;
-	row->flags |= ROW_UNSEEN;
-	return true;
+	if (passes)
+		return SLOT_PASS;
+	return f->keeps_unseen ? (uint32_t)ROW_UNSEEN << STATE_BITS | SLOT_PASS : SLOT_DROP;
 }
 
 static bool emit(struct filter *f, struct where_run *r, const struct spur_event *row, bool passes)
 {
-	struct spur_event copy = *row;
+	const uint32_t slot = decided(f, passes);
 
-	return !shown(f, &copy, passes) || queue_add(r, &copy, SLOT_PASS);
+	return slot == SLOT_DROP || queue_add(r, row, slot);
 }
 
 /* --- judging --- */
@@ -230,10 +232,11 @@ static bool slot_decide(struct filter *f, struct where_run *r, size_t i,
 
 	if (!judge_call(f, r, c, &r->rows[i], &t))
 		return false;
-	state_set(r, i,
-		  t == WHERE_OPEN				 ? SLOT_STUCK
-		  : shown(f, &r->rows[i], t == WHERE_TRUE) ? SLOT_PASS
-								 : SLOT_DROP);
+	assert(state_at(r, i) <= SLOT_STUCK);
+	if (t == WHERE_OPEN)
+		r->slots[i] = (r->slots[i] & ~(uint32_t)STATE_MASK) | SLOT_STUCK;
+	else
+		r->slots[i] = decided(f, t == WHERE_TRUE);
 	return true;
 }
 
@@ -382,7 +385,7 @@ static bool where_release(struct filter *f, struct where_run *r, int64_t now)
 		} else if (state_at(r, i) == SLOT_STUCK || c.dur <= f->where->longest) {
 			return true;
 		}
-		c.call = &r->calls[r->marks[i] >> STATE_BITS];
+		c.call = &r->calls[r->slots[i] >> STATE_BITS];
 		if (!slot_decide(f, r, i, &c))
 			return false;
 		if (state_at(r, i) == SLOT_STUCK)
@@ -394,8 +397,6 @@ static bool where_release(struct filter *f, struct where_run *r, int64_t now)
 static bool where_row(struct filter *f, struct where_run *r, struct where_track *t,
 		      const struct spur_event *row)
 {
-	if (row->flags & ROW_UNSEEN)
-		return queue_add(r, row, SLOT_PASS);
 	if (!where_release(f, r, row->ts))
 		return false;
 	t->last = row->ts;
@@ -417,16 +418,19 @@ static bool where_alone(struct filter *f, struct where_run *r, struct row_list *
 	size_t w = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
-		bool passes = true;
+		uint32_t slot = SLOT_PASS;
+		bool passes;
 
-		if (!(l->rows[i].flags & ROW_UNSEEN)) {
+		if (!(row_marks(l->marks, i) & ROW_UNSEEN)) {
 			if (!judge_alone(f, r, &l->rows[i], 0, &passes))
 				return false;
-			passes = shown(f, &l->rows[i], passes);
+			slot = decided(f, passes);
 		}
-		if (passes && w != i)
-			l->rows[w] = l->rows[i];
-		w += passes;
+		if (slot == SLOT_DROP)
+			continue;
+		if (slot >> STATE_BITS)
+			row_list_mark(l, i, slot >> STATE_BITS);
+		row_list_keep(l, w++, i);
 	}
 	l->count = w;
 	return true;
@@ -442,14 +446,17 @@ bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
 	queue_trim(r);
 	from = r->head;
 	for (size_t i = 0; i < l->count; i++) {
+		const unsigned marks = row_marks(l->marks, i);
 		struct where_track *t = track(self, l->rows[i].track);
 
-		if (!t || !where_row(f, r, t, &l->rows[i]))
+		if (!t ||
+		    !(marks & ROW_UNSEEN
+			      ? queue_add(r, &l->rows[i], marks << STATE_BITS | SLOT_PASS)
+			      : where_row(f, r, t, &l->rows[i])))
 			return false;
 	}
 	queue_flush(r);
-	queue_take(r, from, l);
-	return true;
+	return queue_take(r, from, l);
 }
 
 bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t)
@@ -460,23 +467,24 @@ bool where_track_end(struct filter *f, struct where_run *r, struct where_track *
 	return true;
 }
 
-void where_end_rows(struct where_run *r, struct row_list *l)
+bool where_end_rows(struct where_run *r, struct row_list *l)
 {
 	const size_t from = r->head;
 
 	queue_flush(r);
-	queue_take(r, from, l);
+	return queue_take(r, from, l);
 }
 
 void where_queue_free(struct where_run *r)
 {
 	scratch_free(r->rows, r->cap * sizeof(*r->rows));
-	scratch_free(r->marks, r->cap * sizeof(*r->marks));
+	scratch_free(r->slots, r->cap * sizeof(*r->slots));
 }
 
 void where_run_free(struct where_run *r)
 {
 	where_queue_free(r);
+	mem_free(r->marks);
 	mem_free(r->calls);
 	spur_args_free(&r->args);
 	spur_args_free(&r->end_args);

@@ -32,6 +32,7 @@ static const uint32_t no_feed = UINT32_MAX;
 struct merge_head {
 	struct feed_reader *reader;
 	struct spur_event *rows;
+	uint8_t *marks; /* of the rows; NULL: they have none */
 	size_t pos, n;
 	/* Of windows only: */
 	int64_t *keys; /* of the batch's rows: the latest time up to each */
@@ -55,6 +56,7 @@ struct merge {
 	bool primed;
 	bool out_ended;
 	struct spur_event *out;
+	uint8_t *out_marks; /* NULL: rows have no marks */
 	struct order order; /* of windows */
 	bool windows;
 	struct filter_run *run; /* of a filter that needs the merged order */
@@ -112,6 +114,8 @@ struct merge *merge_new(struct spur_trace *t, struct filter *filter)
 		m->heads[i].latest = INT64_MIN;
 	m->tree = mem_array(count + 1, sizeof(*m->tree));
 	m->out = mem_array(BATCH_ROWS, sizeof(*m->out));
+	if (filter && filter_keeps_unseen(filter) && !(m->out_marks = mem_array(BATCH_ROWS, 1)))
+		goto fail;
 	if (!m->heads || !m->tree || !m->out)
 		goto fail;
 	if (filter && filter_is_global(filter) && !(m->run = filter_run_new(filter, FILTER_MERGED)))
@@ -136,14 +140,19 @@ void merge_free(struct merge *m)
 	mem_free(m->heads);
 	mem_free(m->tree);
 	mem_free(m->out);
+	mem_free(m->out_marks);
 	mem_free(m);
 }
 
 /* The next rows of a feed; at its end its memory is given back. */
 static enum spur_status merge_pull(struct merge_head *h)
 {
-	enum spur_status st = feed_reader_next(h->reader, &h->rows, &h->n);
+	struct marked_rows m;
+	enum spur_status st = feed_reader_marked(h->reader, &m);
 
+	h->rows = m.rows;
+	h->marks = m.marks;
+	h->n = m.n;
 	h->pos = 0;
 	if (st == SPUR_END) {
 		h->n = 0;
@@ -238,7 +247,7 @@ static size_t merge_run(const struct merge_head *h, uint32_t place, struct merge
  * Rows in time order, before a filter that needs it. Stops where a feed must be pulled: on a pipe
  * that may wait.
  */
-static enum spur_status merge_step(struct merge *m, struct spur_event **rows, size_t *n)
+static enum spur_status merge_step(struct merge *m, struct marked_rows *out)
 {
 	size_t filled = 0;
 	unsigned streak = MERGE_STREAK; /* rows that one feed gave in a row, one by one */
@@ -252,7 +261,7 @@ static enum spur_status merge_step(struct merge *m, struct spur_event **rows, si
 		merge_replay(m, m->stale);
 		m->stale = no_feed;
 	}
-	*rows = m->out;
+	*out = (struct marked_rows){ .rows = m->out, .marks = m->out_marks };
 	while (filled < BATCH_ROWS && !(m->tree[0].place & MERGE_ENDED)) {
 		uint32_t w = m->tree[0].place;
 		struct merge_head *h = &m->heads[w];
@@ -264,11 +273,13 @@ static enum spur_status merge_step(struct merge *m, struct spur_event **rows, si
 		if (run == 1) {
 			m->out[filled] = h->rows[h->pos];
 		} else if (lend) {
-			*rows = h->rows + h->pos;
+			*out = marked_from((struct marked_rows){ h->rows, h->marks, h->n }, h->pos);
 		} else {
 			run = run > BATCH_ROWS - filled ? BATCH_ROWS - filled : run;
 			memcpy(m->out + filled, h->rows + h->pos, run * sizeof(*m->out));
 		}
+		if (m->out_marks && !lend)
+			memcpy(m->out_marks + filled, h->marks + h->pos, run);
 		streak = w == before ? streak + 1 : 0;
 		before = w;
 		filled += run;
@@ -280,7 +291,7 @@ static enum spur_status merge_step(struct merge *m, struct spur_event **rows, si
 		if (lend || m->stale != no_feed)
 			break;
 	}
-	*n = filled;
+	out->n = filled;
 	return filled ? SPUR_OK : SPUR_END;
 }
 
@@ -373,11 +384,12 @@ static bool window_sort(struct merge *m, const uint32_t *active, uint32_t nactiv
 }
 
 /* Up to a batch of rows in time order: of the order that is left, else of a new window. */
-static enum spur_status window_step(struct merge *m, struct spur_event **rows, size_t *n)
+static enum spur_status window_step(struct merge *m, struct marked_rows *out)
 {
 	uint32_t active[ORDER_WINDOW], nactive;
+	size_t n;
 
-	*n = 0;
+	*out = (struct marked_rows){ 0 };
 	if (m->order.next == m->order.n) {
 		if (window_open(m, active, &nactive) == SPUR_FAIL)
 			return SPUR_FAIL;
@@ -386,8 +398,8 @@ static enum spur_status window_step(struct merge *m, struct spur_event **rows, s
 		if (nactive == 1) {
 			struct merge_head *h = &m->heads[active[0]];
 
-			*rows = h->rows + h->pos;
-			*n = h->safe - h->pos;
+			*out = marked_from((struct marked_rows){ h->rows, h->marks, h->safe },
+					   h->pos);
 			h->pos = h->safe;
 			return SPUR_OK;
 		}
@@ -396,37 +408,47 @@ static enum spur_status window_step(struct merge *m, struct spur_event **rows, s
 		for (uint32_t k = 0; k < nactive; k++)
 			m->heads[active[k]].pos = m->heads[active[k]].safe;
 	}
-	*rows = m->out;
-	*n = m->order.n - m->order.next < BATCH_ROWS ? m->order.n - m->order.next : BATCH_ROWS;
-	for (size_t i = 0; i < *n; i++) {
+	n = m->order.n - m->order.next < BATCH_ROWS ? m->order.n - m->order.next : BATCH_ROWS;
+	*out = (struct marked_rows){ .rows = m->out, .marks = m->out_marks, .n = n };
+	for (size_t i = 0; i < n; i++) {
 		uint32_t row = m->order.members[m->order.next + i];
 
 		m->out[i] = m->heads[row >> ORDER_SHIFT].rows[row & ORDER_MASK];
+		if (m->out_marks)
+			m->out_marks[i] = m->heads[row >> ORDER_SHIFT].marks[row & ORDER_MASK];
 	}
-	m->order.next += *n;
+	m->order.next += n;
+	return SPUR_OK;
+}
+
+enum spur_status merge_marked(struct merge *m, struct marked_rows *out)
+{
+	*out = (struct marked_rows){ 0 };
+	while (!out->n) {
+		enum spur_status st;
+		struct marked_rows in = { 0 };
+
+		if (m->run && filter_rest(m->run, out))
+			return SPUR_OK;
+		if (!m->count || m->out_ended)
+			return SPUR_END;
+		st = m->windows ? window_step(m, &in) : merge_step(m, &in);
+		if (st == SPUR_FAIL || (!m->run && st == SPUR_END))
+			return st;
+		m->out_ended = st == SPUR_END;
+		*out = in;
+		if (m->run && filter_rows(m->run, in, out) == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
 	return SPUR_OK;
 }
 
 enum spur_status merge_next(struct merge *m, struct spur_event **rows, size_t *n)
 {
-	*n = 0;
-	while (!*n) {
-		enum spur_status st;
-		struct spur_event *in = NULL;
-		size_t count = 0;
+	struct marked_rows out;
+	const enum spur_status st = merge_marked(m, &out);
 
-		if (m->run && filter_rest(m->run, rows, n))
-			return SPUR_OK;
-		if (!m->count || m->out_ended)
-			return SPUR_END;
-		st = m->windows ? window_step(m, &in, &count) : merge_step(m, &in, &count);
-		if (st == SPUR_FAIL || (!m->run && st == SPUR_END))
-			return st;
-		m->out_ended = st == SPUR_END;
-		*rows = in;
-		*n = count;
-		if (m->run && filter_rows(m->run, in, count, rows, n) == SPUR_FAIL)
-			return SPUR_FAIL;
-	}
-	return SPUR_OK;
+	*rows = out.rows;
+	*n = out.n;
+	return st;
 }

@@ -33,17 +33,21 @@ struct pipe_run {
 	int failed; /* atomic */
 };
 
+static bool fold_rows(const struct pipe_fold *fold, void *state, struct marked_rows rows)
+{
+	return fold->marked ? fold->marked(state, rows) : fold->rows(state, rows.rows, rows.n);
+}
+
 static bool pipe_feed_rows(struct pipe_run *run, struct feed_reader *r, void *state)
 {
 	enum spur_status st;
-	struct spur_event *rows;
-	size_t n;
+	struct marked_rows rows;
 
 	while (!pipe_stopped(run->opt) && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED)) {
-		st = feed_reader_next(r, &rows, &n);
+		st = feed_reader_marked(r, &rows);
 		if (st != SPUR_OK)
 			return st == SPUR_END;
-		if (!run->fold->rows(state, rows, n))
+		if (!fold_rows(run->fold, state, rows))
 			return false;
 	}
 	return true;
@@ -82,11 +86,11 @@ struct pipe_single {
 	bool failed;
 };
 
-static bool pipe_single_rows(void *self, struct spur_event *rows, size_t n)
+static bool pipe_single_rows(void *self, struct marked_rows rows)
 {
 	struct pipe_single *s = self;
 
-	s->failed = !s->fold->rows(s->state, rows, n);
+	s->failed = !fold_rows(s->fold, s->state, rows);
 	return !s->failed;
 }
 
@@ -97,7 +101,7 @@ static enum spur_status pipe_run_single(struct spur_trace *t, const struct pipe_
 
 	if (fold->feed_begin && !fold->feed_begin(state, NULL))
 		return SPUR_FAIL;
-	if (pipe_run_merged(t, opt, pipe_single_rows, &s) == SPUR_FAIL || s.failed)
+	if (pipe_run_marked(t, opt, pipe_single_rows, &s) == SPUR_FAIL || s.failed)
 		return SPUR_FAIL;
 	return fold->feed_end && !fold->feed_end(state, NULL) ? SPUR_FAIL : SPUR_OK;
 }
@@ -139,56 +143,58 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 	return run.failed ? SPUR_FAIL : SPUR_OK;
 }
 
+/* Where a run's rows go. */
+struct pipe_sink {
+	bool (*rows)(void *self, struct marked_rows rows);
+	void *self;
+	uint64_t left; /* rows that may still come */
+};
+
+/* At most `left` of the rows go on. Returns false to stop. */
+static bool sink_rows(struct pipe_sink *s, struct marked_rows m)
+{
+	m.n = m.n < s->left ? m.n : (size_t)s->left;
+	s->left -= m.n;
+	return !m.n || s->rows(s->self, m);
+}
+
 /* One feed of a run in turn; `run` is what a global filter does to the whole. False: stop. */
 static bool pipe_turn(const struct pipe_options *opt, struct feed_reader *r, struct filter_run *run,
-		      uint64_t *left, bool (*rows)(void *self, struct spur_event *rows, size_t n),
-		      void *self, enum spur_status *st)
+		      struct pipe_sink *sink, enum spur_status *st)
 {
-	while (*left && !pipe_stopped(opt)) {
-		struct spur_event *p;
-		size_t n;
+	while (sink->left && !pipe_stopped(opt)) {
+		struct marked_rows m;
 
-		if (!run || !filter_rest(run, &p, &n)) {
-			*st = feed_reader_next(r, &p, &n);
+		if (!run || !filter_rest(run, &m)) {
+			*st = feed_reader_marked(r, &m);
 			if (*st == SPUR_OK && run)
-				*st = filter_rows(run, p, n, &p, &n);
+				*st = filter_rows(run, m, &m);
 		}
 		if (*st != SPUR_OK)
 			return *st == SPUR_END;
-		n = n < *left ? n : (size_t)*left;
-		*left -= n;
-		if (n && !rows(self, p, n))
+		if (!sink_rows(sink, m))
 			return false;
 	}
 	return false;
 }
 
 /* What a global filter held back until the last feed ended. */
-static enum spur_status pipe_turn_rest(struct filter_run *run, uint64_t left,
-				       bool (*rows)(void *self, struct spur_event *rows, size_t n),
-				       void *self)
+static enum spur_status pipe_turn_rest(struct filter_run *run, struct pipe_sink *sink)
 {
-	struct spur_event *p;
-	size_t n;
+	struct marked_rows m;
 
-	if (filter_rows(run, NULL, 0, &p, &n) == SPUR_FAIL)
+	if (filter_rows(run, (struct marked_rows){ 0 }, &m) == SPUR_FAIL)
 		return SPUR_FAIL;
-	do {
-		n = n < left ? n : (size_t)left;
-		left -= n;
-		if (n && !rows(self, p, n))
-			break;
-	} while (left && filter_rest(run, &p, &n));
+	while (sink_rows(sink, m) && sink->left && filter_rest(run, &m))
+		;
 	return SPUR_OK;
 }
 
-static enum spur_status
-pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
-		 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self)
+static enum spur_status pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
+					 struct pipe_sink *sink)
 {
 	bool global = opt->filter && filter_is_global(opt->filter), go = true;
 	struct filter_run *run = global ? filter_run_new(opt->filter, FILTER_MERGED) : NULL;
-	uint64_t left = opt->limit ? opt->limit : UINT64_MAX;
 	enum spur_status st = global && !run ? SPUR_FAIL : SPUR_OK;
 
 	for (size_t i = 0; i < t->nfeeds && go && st != SPUR_FAIL; i++) {
@@ -198,47 +204,62 @@ pipe_run_in_turn(struct spur_trace *t, const struct pipe_options *opt,
 			continue;
 		r = feed_reader_new(t, t->feeds[i], opt->filter, BATCH_ROWS);
 		if (r)
-			go = pipe_turn(opt, r, run, &left, rows, self, &st);
+			go = pipe_turn(opt, r, run, sink, &st);
 		else
 			st = SPUR_FAIL;
 		feed_reader_free(r);
 	}
 	if (run && go && st != SPUR_FAIL)
-		st = pipe_turn_rest(run, left, rows, self);
+		st = pipe_turn_rest(run, sink);
 	filter_run_free(run);
 	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
 }
 
-static enum spur_status
-pipe_run_by_time(struct spur_trace *t, const struct pipe_options *opt,
-		 bool (*rows)(void *self, struct spur_event *rows, size_t n), void *self)
+static enum spur_status pipe_run_by_time(struct spur_trace *t, const struct pipe_options *opt,
+					 struct pipe_sink *sink)
 {
 	struct merge *m = merge_new(t, opt->filter);
-	uint64_t left = opt->limit ? opt->limit : UINT64_MAX;
 	enum spur_status st = m ? SPUR_OK : SPUR_FAIL;
 
-	while (st == SPUR_OK && left && !pipe_stopped(opt)) {
-		struct spur_event *p;
-		size_t n;
+	while (st == SPUR_OK && sink->left && !pipe_stopped(opt)) {
+		struct marked_rows rows;
 
-		st = merge_next(m, &p, &n);
-		if (st != SPUR_OK)
-			break;
-		n = n < left ? n : (size_t)left;
-		left -= n;
-		if (!rows(self, p, n))
+		st = merge_marked(m, &rows);
+		if (st != SPUR_OK || !sink_rows(sink, rows))
 			break;
 	}
 	if (opt->left)
-		*opt->left = left;
+		*opt->left = sink->left;
 	merge_free(m);
 	return st == SPUR_FAIL ? SPUR_FAIL : SPUR_OK;
+}
+
+enum spur_status pipe_run_marked(struct spur_trace *t, const struct pipe_options *opt,
+				 bool (*rows)(void *self, struct marked_rows rows), void *self)
+{
+	struct pipe_sink sink = { rows, self, opt->limit ? opt->limit : UINT64_MAX };
+
+	return opt->in_turn ? pipe_run_in_turn(t, opt, &sink) : pipe_run_by_time(t, opt, &sink);
+}
+
+/* A callback that wants no marks. */
+struct pipe_plain {
+	bool (*rows)(void *self, struct spur_event *rows, size_t n);
+	void *self;
+};
+
+static bool plain_rows(void *self, struct marked_rows m)
+{
+	const struct pipe_plain *p = self;
+
+	return p->rows(p->self, m.rows, m.n);
 }
 
 enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options *opt,
 				 bool (*rows)(void *self, struct spur_event *rows, size_t n),
 				 void *self)
 {
-	return opt->in_turn ? pipe_run_in_turn(t, opt, rows, self)
-			    : pipe_run_by_time(t, opt, rows, self);
+	struct pipe_plain plain = { rows, self };
+
+	return pipe_run_marked(t, opt, plain_rows, &plain);
 }

@@ -45,6 +45,8 @@ struct feed_reader;
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
 				    uint32_t rows);
 enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n);
+/* The same with what the filter marks (filter_keep_unseen()). */
+enum spur_status feed_reader_marked(struct feed_reader *r, struct marked_rows *out);
 /* Memory for `cap` rows, in which the next ones are read. It must stay until they are used up. */
 void feed_reader_lend(struct feed_reader *r, struct spur_event *rows, uint32_t cap);
 void feed_reader_free(struct feed_reader *r);
@@ -69,6 +71,8 @@ enum spur_status trace_start(struct spur_trace *t, int64_t *first);
 struct merge;
 struct merge *merge_new(struct spur_trace *t, struct filter *filter);
 enum spur_status merge_next(struct merge *m, struct spur_event **rows, size_t *n);
+/* The same with what the filter marks. */
+enum spur_status merge_marked(struct merge *m, struct marked_rows *out);
 void merge_free(struct merge *m);
 
 /*
@@ -80,6 +84,7 @@ void merge_free(struct merge *m);
 struct pipe_fold {
 	bool (*feed_begin)(void *worker, const struct feed *f);
 	bool (*rows)(void *worker, struct spur_event *rows, size_t n);
+	bool (*marked)(void *worker, struct marked_rows rows); /* instead of `rows`; or NULL */
 	bool (*feed_end)(void *worker, const struct feed *f);
 };
 /*
@@ -94,27 +99,36 @@ enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options 
 enum spur_status pipe_run_merged(struct spur_trace *t, const struct pipe_options *opt,
 				 bool (*rows)(void *self, struct spur_event *rows, size_t n),
 				 void *self);
+/* The same with what the filter marks. */
+enum spur_status pipe_run_marked(struct spur_trace *t, const struct pipe_options *opt,
+				 bool (*rows)(void *self, struct marked_rows rows), void *self);
 
 /*
  * Merged by time, in two halves: `stage` runs on one thread in time order, keeps state (stacks,
- * last rows), and puts the rows to show into `out` (copies; whatever render() needs must be in the
- * row: depth, dur, flags). `render` is stateless and runs on any thread; its text goes out in
- * order. Final rows come from stage with n == 0, unless it stopped. SPUR_FAIL: memory. Where
+ * last rows), and puts the rows to show into `out` (copies; whatever render() needs must be in
+ * struct shown_row). `render` is stateless and runs on any thread; its text goes out in
+ * order. Final rows come from stage with rows.n == 0, unless it stopped. SPUR_FAIL: memory. Where
  * writing fails the run ends early with SPUR_OK and out->error set (EPIPE: the reader went away).
  */
+/* A row on its way from stage to render, with what the pass has to say of its line. */
+struct shown_row {
+	struct spur_event row;
+	uint32_t marks; /* the pass's own: which line it is, what it says beside the row */
+	uint32_t user; /* the pass's own */
+};
 struct render_rows {
-	struct spur_event *rows; /* room for `cap` */
+	struct shown_row *rows; /* room for `cap` */
 	size_t count, cap;
 	bool failed; /* render_add() found no memory */
 };
 struct pipe_render {
 	/* Grows `out` by render_add(); false: memory is out, or stop. */
-	bool (*stage)(void *self, struct spur_event *rows, size_t n, struct render_rows *out);
-	void (*render)(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+	bool (*stage)(void *self, struct marked_rows rows, struct render_rows *out);
+	void (*render)(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		       struct spur_args *scratch);
 };
 /* A new row at the end, not initialised; NULL when memory is out. */
-struct spur_event *render_add(struct render_rows *out);
+struct shown_row *render_add(struct render_rows *out);
 enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt,
 				 const struct pipe_render *r, void *self, struct out *o);
 

@@ -49,7 +49,7 @@ struct render_ring {
 	uint64_t *charged; /* the caller's counter of failed allocations */
 };
 
-struct spur_event *render_add(struct render_rows *out)
+struct shown_row *render_add(struct render_rows *out)
 {
 	if (__builtin_expect(out->count == out->cap, 0) &&
 	    !mem_grow((void **)&out->rows, &out->cap, out->count + 1, sizeof(*out->rows),
@@ -212,11 +212,12 @@ struct render_loop {
 };
 
 /* Stages a batch (none: the end) and passes on what is enough. False: stop. */
-static bool loop_batch(struct render_loop *l, struct spur_event *rows, size_t n)
+static bool loop_batch(struct render_loop *l, struct marked_rows rows)
 {
+	const size_t n = rows.n;
 	struct render_ring *r = l->ring;
 	struct render_rows *to = r ? &r->chunks[r->staged % r->size].rows : &l->rows;
-	bool go = l->pass->stage(l->self, rows, n, to);
+	bool go = l->pass->stage(l->self, rows, to);
 	bool live = pipe_is_live(l->trace);
 
 	l->no_memory |= to->failed;
@@ -234,11 +235,11 @@ static bool loop_batch(struct render_loop *l, struct spur_event *rows, size_t n)
 	return go && n;
 }
 
-static bool loop_rows(void *self, struct spur_event *rows, size_t n)
+static bool loop_rows(void *self, struct marked_rows rows)
 {
 	struct render_loop *l = self;
 
-	l->stopped = !loop_batch(l, rows, n);
+	l->stopped = !loop_batch(l, rows);
 	return !l->stopped;
 }
 
@@ -253,9 +254,9 @@ enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options
 	threads = threads > RENDER_THREADS ? RENDER_THREADS : threads;
 	if (threads > 1 && ring_start(&ring, threads))
 		l.ring = &ring;
-	st = pipe_run_merged(t, opt, loop_rows, &l);
+	st = pipe_run_marked(t, opt, loop_rows, &l);
 	if (st == SPUR_OK && !l.stopped)
-		loop_batch(&l, NULL, 0);
+		loop_batch(&l, (struct marked_rows){ 0 });
 	if (l.ring)
 		ring_finish(&ring, &l.scratch);
 	l.no_memory |= ring.no_memory;

@@ -7,6 +7,12 @@
 #include <string.h>
 
 static_assert(sizeof(struct spur_event) == 64, "a row is one cache line");
+static_assert(SPUR_F_DEPTH + SPUR_F_IMPLIED + SPUR_F_ORPHAN + SPUR_F_OUT + SPUR_F_IN +
+			      SPUR_F_PREEMPTED + SPUR_F_RETIMED + SPUR_F_UNRELIABLE + SPUR_F_GAP +
+			      SPUR_F_ESTIMATED + SPUR_F_BACK + SPUR_F_TAIL + SPUR_F_ANY +
+			      SPUR_F_EXIT ==
+		      (1 << 14) - 1,
+	      "each flag of a row has a bit of its own");
 
 enum { BATCH_ROWS = 512 };
 
@@ -65,7 +71,7 @@ static inline bool kind_is_call(unsigned kind)
 	return kind == SPUR_BEGIN || kind == SPUR_END_SPAN;
 }
 
-/* SPUR_F_EXIT shares its bit with SPUR_F_TAIL of BEGIN and END rows. */
+/* The thread of the row's track ends with it. */
 static inline bool row_ends_thread(const struct spur_event *row)
 {
 	return (row->flags & SPUR_F_EXIT) &&

@@ -63,11 +63,12 @@ static const struct {
 	{ SPUR_F_BACK, "back" },
 	{ SPUR_F_TAIL, "tail" },
 	{ SPUR_F_ANY, "any" },
+	{ SPUR_F_EXIT, "exit" },
 };
 enum {
 	SHOWN_FLAGS = SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED |
 		      SPUR_F_RETIMED | SPUR_F_UNRELIABLE | SPUR_F_ESTIMATED | SPUR_F_BACK |
-		      SPUR_F_TAIL | SPUR_F_ANY,
+		      SPUR_F_TAIL | SPUR_F_ANY | SPUR_F_EXIT,
 	FLAG_NAMES = sizeof(flag_names) / sizeof(flag_names[0]),
 };
 
@@ -245,15 +246,13 @@ static void name_out(const struct cat *c, const struct cat_row *r, struct out *o
 static void flags_out(const struct spur_event *row, const char *between, const char *quote,
 		      struct out *o)
 {
-	const bool ends = row_ends_thread(row);
 	bool any = false;
 
 	for (size_t i = 0; i < FLAG_NAMES; i++)
 		if (row->flags & flag_names[i].bit) {
 			out_str(o, any ? between : "");
 			out_str(o, quote);
-			out_str(o, ends && flag_names[i].bit == SPUR_F_EXIT ? "exit"
-									    : flag_names[i].name);
+			out_str(o, flag_names[i].name);
 			out_str(o, quote);
 			any = true;
 		}

@@ -9,6 +9,8 @@
  * window, WINDOW at most; a call that takes longer is shown open. So what is folded depends on the
  * rows alone.
  */
+#include <assert.h>
+
 #include "flow/lines.h"
 #include "flow/ends.h"
 #include "pass/fold/fit.h"
@@ -23,16 +25,20 @@ enum {
 	STACK_LINE = 64,
 	STACK_PAGE = 1024,
 	STACK_PAGES = PAIR_TRACKS / STACK_PAGE,
-	/* What lines show of rows, and what pairing asks of ENDs. */
-	ROW_FLAGS = SPUR_F_TAIL - 1,
-	END_FLAGS = ROW_FLAGS | SPUR_F_TAIL | SPUR_F_ANY,
 };
 
-/* Flags of rows in the window, beside enum calltext_flag. */
-enum window_flag {
-	ROW_SKIP = 0x4000, /* taken along by an earlier row */
-	ROW_PENDING = 0x8000, /* may become a leaf */
+/*
+ * `marks` of rows in the window, beside enum calltext_mark. `user` of a shown row: of an END the class whose name is
+ * shown, that of the call it ends; of a BEGIN with CALLTEXT_HAS_VALUE the distance to the END in the window.
+ */
+enum window_mark {
+	WINDOW_TAKEN = CALLTEXT_OWN, /* shown together with an earlier row */
+	WINDOW_PENDING = 2 * CALLTEXT_OWN, /* may become a leaf */
 };
+static_assert(CALLTEXT_IS_LEAF + CALLTEXT_IS_LEFT + CALLTEXT_IS_CALLER + CALLTEXT_HAS_VALUE +
+			      (int)WINDOW_TAKEN + (int)WINDOW_PENDING ==
+		      4 * CALLTEXT_OWN - 1,
+	      "each mark of a shown row has a bit of its own");
 
 struct lane;
 
@@ -64,7 +70,7 @@ struct lane {
 	struct replay *r;
 	struct lines *out; /* of this call */
 	struct calltext_pen pen;
-	struct spur_event
+	struct shown_row
 		*window; /* row number i is at i % cap. INVARIANT: first <= next <= first + cap */
 	size_t cap;
 	uint64_t first, next;
@@ -112,24 +118,25 @@ static inline struct pair_stack *lane_stack(struct lane *l, uint32_t track)
 }
 
 /* Renders a row that is decided. */
-static inline bool lane_show(struct lane *l, const struct spur_event *row)
+static inline bool lane_show(struct lane *l, const struct shown_row *shown)
 {
+	const struct spur_event *row = &shown->row;
+	const bool has_value = shown->marks & CALLTEXT_HAS_VALUE;
 	struct calltext *c = &l->r->text;
-	/* An END is called what it ends, and that may be of another class. */
 	const struct shown_name *n =
-		calltext_name(c, row->kind == SPUR_END_SPAN ? row->name : row->cls);
+		calltext_name(c, row->kind == SPUR_END_SPAN ? shown->user : row->cls);
 	struct out *o = &l->out->text;
 
 	if (!n)
 		return false;
-	if (row->kind == SPUR_BEGIN && !(row->flags & ROW_BACKTRACE)) {
-		calltext_begin(c, &l->pen, row, n, o);
-		if (row->flags & ROW_RETURN)
+	if (row->kind == SPUR_BEGIN && !(shown->marks & CALLTEXT_IS_CALLER)) {
+		calltext_begin(c, &l->pen, shown, n, o);
+		if (has_value)
 			return true;
 	} else if (row->kind == SPUR_END_SPAN) {
-		(row->flags & ROW_RETURN ? calltext_return : calltext_end)(c, &l->pen, row, n, o);
+		(has_value ? calltext_return : calltext_end)(c, &l->pen, shown, n, o);
 	} else {
-		(row->kind == SPUR_SPAN ? calltext_begin : calltext_event)(c, &l->pen, row, n, o);
+		(row->kind == SPUR_SPAN ? calltext_begin : calltext_event)(c, &l->pen, shown, n, o);
 	}
 	return lines_mark(l->out, row->ts, row->track);
 }
@@ -138,18 +145,19 @@ static inline bool lane_show(struct lane *l, const struct spur_event *row)
 static bool window_flush(struct lane *l)
 {
 	while (l->first < l->next) {
-		const struct spur_event *row = &l->window[l->first % l->cap];
+		const struct shown_row *shown = &l->window[l->first % l->cap];
 
-		if (row->flags & ROW_PENDING)
+		assert(l->next - l->first <= l->cap);
+		if (shown->marks & WINDOW_PENDING)
 			break;
-		if (!(row->flags & ROW_SKIP) && !lane_show(l, row))
+		if (!(shown->marks & WINDOW_TAKEN) && !lane_show(l, shown))
 			return false;
-		if (row->kind == SPUR_BEGIN && row->flags & ROW_RETURN) {
-			/* `cat` is the way to its END. */
-			struct spur_event end = l->window[(l->first + row->cat) % l->cap];
+		if (shown->row.kind == SPUR_BEGIN && shown->marks & CALLTEXT_HAS_VALUE) {
+			struct shown_row end = l->window[(l->first + shown->user) % l->cap];
 
-			end.flags = ROW_RETURN | (end.flags & SPUR_F_TAIL);
-			end.ts = row->ts;
+			assert(end.row.kind == SPUR_END_SPAN && end.marks & WINDOW_TAKEN);
+			end.marks = CALLTEXT_HAS_VALUE;
+			end.row.ts = shown->row.ts;
 			if (!lane_show(l, &end))
 				return false;
 		}
@@ -162,23 +170,23 @@ static bool window_flush(struct lane *l)
  * The row of the track's last BEGIN or SWITCH out if nothing has come after it, no longer pending;
  * or NULL.
  */
-static inline struct spur_event *pending_take(struct lane *l, struct pair_stack *s)
+static inline struct shown_row *pending_take(struct lane *l, struct pair_stack *s)
 {
 	uint64_t number = (uint64_t)(uintptr_t)s->user;
-	struct spur_event *row;
+	struct shown_row *row;
 
 	if (__builtin_expect(!number, 1))
 		return NULL;
 	s->user = NULL;
 	row = &l->window[(number - 1) % l->cap];
-	row->flags &= (uint16_t)~ROW_PENDING;
+	row->marks &= ~(uint32_t)WINDOW_PENDING;
 	return row;
 }
 
 static bool window_grow(struct lane *l)
 {
 	size_t cap = l->cap ? 2 * l->cap : WINDOW_FIRST;
-	struct spur_event *window = mem_array(cap, sizeof(*window));
+	struct shown_row *window = mem_array(cap, sizeof(*window));
 
 	if (!window)
 		return false;
@@ -190,23 +198,23 @@ static bool window_grow(struct lane *l)
 	return true;
 }
 
-static bool window_put(struct lane *l, const struct spur_event *row)
+static bool window_put(struct lane *l, const struct shown_row *shown)
 {
 	if (l->next - l->first == l->cap && l->cap < WINDOW && !window_grow(l))
 		return false;
 	if (l->next - l->first == l->cap) {
-		pending_take(l, lane_stack(l, l->window[l->first % l->cap].track));
+		pending_take(l, lane_stack(l, l->window[l->first % l->cap].row.track));
 		if (!window_flush(l))
 			return false;
 	}
-	l->window[l->next++ % l->cap] = *row;
+	l->window[l->next++ % l->cap] = *shown;
 	return true;
 }
 
 /* Shows a row that is decided, or puts it behind those that wait. */
-static inline bool lane_add(struct lane *l, const struct spur_event *row)
+static inline bool lane_add(struct lane *l, const struct shown_row *shown)
 {
-	return __builtin_expect(l->first == l->next, 1) ? lane_show(l, row) : window_put(l, row);
+	return __builtin_expect(l->first == l->next, 1) ? lane_show(l, shown) : window_put(l, shown);
 }
 
 static uint16_t stack_depth(const struct pair_stack *s)
@@ -225,15 +233,15 @@ static int64_t frame_length(const struct pair_frame *f, int64_t end)
 static bool stage_implied(struct lane *l, const struct pair_stack *s, const struct pair_frame *f,
 			  struct walk_end e, uint32_t track, unsigned flags)
 {
-	struct spur_event row = { .kind = SPUR_END_SPAN,
-				  .ts = e.ts,
-				  .dur = frame_length(f, e.ts),
-				  .track = track,
-				  .cls = f->cls,
-				  .name = f->cls,
-				  .depth = stack_depth(s),
-				  .cpu = SPUR_NO_CPU,
-				  .flags = (uint16_t)flags };
+	const struct shown_row row = { .row = { .kind = SPUR_END_SPAN,
+						.ts = e.ts,
+						.dur = frame_length(f, e.ts),
+						.track = track,
+						.cls = f->cls,
+						.depth = stack_depth(s),
+						.cpu = SPUR_NO_CPU,
+						.flags = (uint16_t)flags },
+				       .user = f->cls };
 
 	return f->flags & (PAIR_MISSING | PAIR_SPAN | PAIR_SCHED) || lane_add(l, &row);
 }
@@ -254,21 +262,21 @@ static bool stage_backtrace(struct lane *l, const struct pair_stack *s,
 			    const struct spur_event *row)
 {
 	for (size_t i = s->n - 1; i-- > 0;) {
-		struct spur_event line = *row;
+		struct shown_row line = { .row = *row, .marks = CALLTEXT_IS_CALLER };
 
 		if (s->frames[i].flags & (PAIR_MISSING | PAIR_SCHED))
 			continue;
-		line.cls = s->frames[i].cls;
-		line.flags = ROW_BACKTRACE;
-		line.nargs = 0;
+		line.row.cls = s->frames[i].cls;
+		line.row.nargs = 0;
 		if (!lane_add(l, &line))
 			return false;
 	}
 	return true;
 }
 
-static bool stage_open(struct lane *l, struct pair_stack *s, struct spur_event *row)
+static bool stage_open(struct lane *l, struct pair_stack *s, struct shown_row *shown)
 {
+	struct spur_event *row = &shown->row;
 	const struct shown_name *n = calltext_name(&l->r->text, row->cls);
 	bool sched = row->kind == SPUR_SWITCH;
 	struct pair_frame *f;
@@ -289,20 +297,21 @@ static bool stage_open(struct lane *l, struct pair_stack *s, struct spur_event *
 	if (!window_flush(l))
 		return false;
 	if (row->kind == SPUR_SPAN || l->r->own->no_merge)
-		return lane_add(l, row);
-	row->flags |= ROW_PENDING;
-	if (!window_put(l, row))
+		return lane_add(l, shown);
+	shown->marks |= WINDOW_PENDING;
+	if (!window_put(l, shown))
 		return false;
 	s->user = (void *)(uintptr_t)l->next;
 	return true;
 }
 
-static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event *row)
+static bool stage_close(struct lane *l, struct pair_stack *s, struct shown_row *shown)
 {
+	struct spur_event *row = &shown->row;
 	bool due = s->n;
 	size_t before = s->n;
 	const struct pair_frame *f;
-	struct spur_event *leaf = pending_take(l, s);
+	struct shown_row *leaf = pending_take(l, s);
 
 	if (!stage_due(l, s, row))
 		return false;
@@ -310,19 +319,19 @@ static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event 
 	f = walk_match(s, row);
 	row->depth = stack_depth(s);
 	row->dur = f ? frame_length(f, row->ts) : 0;
-	row->name = f && (row->flags & SPUR_F_ANY) ? f->cls : row->cls;
-	row->flags &= (uint16_t) ~(SPUR_F_ANY | SPUR_F_GAP);
+	shown->user = f && (row->flags & SPUR_F_ANY) ? f->cls : row->cls;
 	if (f && leaf && !due && (!row->nargs || l->next - l->first < WINDOW)) {
-		leaf->flags |= SPUR_F_LEAF | (row->flags & SPUR_F_TAIL);
-		leaf->dur = row->dur;
+		leaf->marks |= CALLTEXT_IS_LEAF;
+		leaf->marks |= row->flags & SPUR_F_TAIL ? CALLTEXT_IS_LEFT : 0;
+		leaf->row.dur = row->dur;
 		if (row->nargs && row->kind == SPUR_END_SPAN) {
 			uint64_t number =
 				l->next - 1 - (l->next - 1 - (uint64_t)(leaf - l->window)) % l->cap;
 
-			leaf->flags |= ROW_RETURN;
-			leaf->cat = (uint32_t)(l->next - number);
-			row->flags |= ROW_SKIP;
-			if (!window_put(l, row))
+			leaf->marks |= CALLTEXT_HAS_VALUE;
+			leaf->user = (uint32_t)(l->next - number);
+			shown->marks |= WINDOW_TAKEN;
+			if (!window_put(l, shown))
 				return false;
 		}
 		return window_flush(l);
@@ -330,38 +339,39 @@ static bool stage_close(struct lane *l, struct pair_stack *s, struct spur_event 
 	if (!f && row->kind == SPUR_SWITCH)
 		return window_flush(l);
 	row->flags |= f ? 0 : SPUR_F_ORPHAN;
-	return window_flush(l) && lane_add(l, row);
+	return window_flush(l) && lane_add(l, shown);
 }
 
 /* The thread ends: its calls do too. Behind them no time off the CPU begins. */
-static bool stage_exit(struct lane *l, struct pair_stack *s, struct spur_event *row)
+static bool stage_exit(struct lane *l, struct pair_stack *s, struct shown_row *shown)
 {
+	struct spur_event *row = &shown->row;
+
 	pending_take(l, s);
 	if (!stage_due(l, s, row) || !window_flush(l))
 		return false;
-	row->flags &= ROW_FLAGS;
 	row->depth = 0;
-	return row->kind == SPUR_SWITCH || lane_add(l, row);
+	return row->kind == SPUR_SWITCH || lane_add(l, shown);
 }
 
-static bool stage_row(struct lane *l, struct spur_event *row)
+static bool stage_row(struct lane *l, const struct spur_event *row)
 {
 	struct pair_stack *s = lane_stack(l, row->track);
+	struct shown_row shown = { .row = *row };
 
 	if (!s)
 		return false;
 	if (row_ends_thread(row))
-		return stage_exit(l, s, row);
-	row->flags &= row->kind == SPUR_END_SPAN ? END_FLAGS : ROW_FLAGS;
+		return stage_exit(l, s, &shown);
 	if (row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
 	    (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)))
-		return stage_open(l, s, row);
+		return stage_open(l, s, &shown);
 	if (row->kind == SPUR_END_SPAN || row->kind == SPUR_SWITCH)
-		return stage_close(l, s, row);
+		return stage_close(l, s, &shown);
 	pending_take(l, s);
 	walk_past(s, row->ts);
-	row->depth = stack_depth(s);
-	return window_flush(l) && lane_add(l, row);
+	shown.row.depth = stack_depth(s);
+	return window_flush(l) && lane_add(l, &shown);
 }
 
 /* The track at hand in registers. */
@@ -478,8 +488,8 @@ static bool stage_rest(struct lane *l)
 	struct walk_end e;
 
 	for (uint64_t i = l->first; i < l->next; i++)
-		if (l->window[i % l->cap].flags & ROW_PENDING)
-			pending_take(l, lane_stack(l, l->window[i % l->cap].track));
+		if (l->window[i % l->cap].marks & WINDOW_PENDING)
+			pending_take(l, lane_stack(l, l->window[i % l->cap].row.track));
 	if (!window_flush(l))
 		return false;
 	l->rest = false;

@@ -367,7 +367,7 @@ static enum spur_status report_options(struct report *r)
 static enum spur_status report_read(struct report *r, struct sched *workers, void **states,
 				    unsigned n, uint64_t least)
 {
-	static const struct pipe_fold fold = { .rows = sched_rows };
+	static const struct pipe_fold fold = { .marked = sched_rows };
 	struct pass_env *env = r->env;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -380,7 +380,7 @@ static enum spur_status report_read(struct report *r, struct sched *workers, voi
 	}
 	if (r->by != BY_CPU)
 		return pipe_run_feeds(env->trace, &env->pipe, &fold, states);
-	return pipe_run_merged(env->trace, &env->pipe, sched_rows, &workers[0]);
+	return pipe_run_marked(env->trace, &env->pipe, sched_rows, &workers[0]);
 }
 
 static enum spur_status report_show(struct report *r)

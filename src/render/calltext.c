@@ -303,9 +303,10 @@ static char *put_tail_note(char *p, const struct calltext *c)
 }
 
 void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
-		    const struct spur_event *row, const struct shown_name *n, struct out *o)
+		    const struct shown_row *shown, const struct shown_name *n, struct out *o)
 {
-	bool leaf = row->flags & SPUR_F_LEAF || row->kind == SPUR_SPAN;
+	const struct spur_event *row = &shown->row;
+	bool leaf = shown->marks & CALLTEXT_IS_LEAF || row->kind == SPUR_SPAN;
 	char *p = line_room(o, n);
 
 	if (!p)
@@ -322,12 +323,12 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 			return;
 	}
 	*p++ = ')';
-	if (!(row->flags & ROW_RETURN)) {
+	if (!(shown->marks & CALLTEXT_HAS_VALUE)) {
 		memcpy(p, leaf ? "; " : " {", 2);
 		p += leaf ? 1 : 2;
 		if (__builtin_expect(n->where_len, 0))
 			p = put_bytes(p, n->where, n->where_len);
-		if (__builtin_expect(row->flags & SPUR_F_TAIL, 0))
+		if (__builtin_expect(shown->marks & CALLTEXT_IS_LEFT, 0))
 			p = put_tail_note(p, c);
 		*p++ = '\n';
 	}
@@ -335,8 +336,9 @@ void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 }
 
 void calltext_return(const struct calltext *c, struct calltext_pen *pen,
-		     const struct spur_event *row, const struct shown_name *n, struct out *o)
+		     const struct shown_row *shown, const struct shown_name *n, struct out *o)
 {
+	const struct spur_event *row = &shown->row;
 	char *p;
 
 	if (row_has_args(c, row, n)) {
@@ -365,9 +367,10 @@ static const char *end_note(const struct spur_event *row)
 	return row->flags & SPUR_F_ORPHAN ? ": still open" : ": no end";
 }
 
-void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
+void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct shown_row *shown,
 		  const struct shown_name *n, struct out *o)
 {
+	const struct spur_event *row = &shown->row;
 	bool odd = row->flags & (SPUR_F_IMPLIED | SPUR_F_ORPHAN | SPUR_F_TAIL),
 	     color = c->env.opt->color;
 	char *p = line_room(o, n);
@@ -435,8 +438,9 @@ static const struct spur_value *lone_text(const struct calltext *c, struct callt
  * FILE:LINE); other events are their name and arguments.
  */
 static void out_event(const struct calltext *c, struct calltext_pen *pen,
-		      const struct spur_event *row, const struct shown_name *n, struct out *o)
+		      const struct shown_row *shown, const struct shown_name *n, struct out *o)
 {
+	const struct spur_event *row = &shown->row;
 	const struct spur_trace *t = c->env.trace;
 	const struct spur_value *text = NULL;
 
@@ -444,7 +448,7 @@ static void out_event(const struct calltext *c, struct calltext_pen *pen,
 	    (row->kind == SPUR_INSTANT && row->nargs == 1 &&
 	     (trace_class(t, row->cls)->flags & CLASS_INSIDE)))
 		text = lone_text(c, pen, row);
-	if (row->flags & ROW_BACKTRACE) {
+	if (shown->marks & CALLTEXT_IS_CALLER) {
 		out_str(o, "called by ");
 		out_bytes(o, n->text, n->len);
 	} else if (row->kind == SPUR_SWITCH) {
@@ -469,10 +473,11 @@ static void out_event(const struct calltext *c, struct calltext_pen *pen,
 }
 
 void calltext_event(const struct calltext *c, struct calltext_pen *pen,
-		    const struct spur_event *row, const struct shown_name *n, struct out *o)
+		    const struct shown_row *shown, const struct shown_name *n, struct out *o)
 {
+	const struct spur_event *row = &shown->row;
 	bool timed = row->kind == SPUR_SWITCH &&
-		     (row->flags & SPUR_F_LEAF || !(row->flags & SPUR_F_OUT));
+		     (shown->marks & CALLTEXT_IS_LEAF || !(row->flags & SPUR_F_OUT));
 	char *p = line_room(o, n);
 
 	if (!p)
@@ -481,7 +486,7 @@ void calltext_event(const struct calltext *c, struct calltext_pen *pen,
 	if (c->env.opt->color)
 		out_str(o, row->kind == SPUR_LOST ? "\033[1;31m" : "\033[90m");
 	out_str(o, "/* ");
-	out_event(c, pen, row, n, o);
+	out_event(c, pen, shown, n, o);
 	out_str(o, c->env.opt->color ? " */\033[0m\n" : " */\n");
 }
 

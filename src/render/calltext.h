@@ -1,13 +1,14 @@
 /*
  * Lines of nested calls as our own replay shows them: columns, indentation, `name(args) {`, `} =
- * value;`, `leaf();`, comments for events. A row tells all that its line needs: depth, dur and
- * flags are set by whoever nests the calls.
+ * value;`, `leaf();`, comments for events. A shown row tells all that its line needs: depth, dur and
+ * marks are set by the pass that nests the calls.
  */
 #ifndef SPUR_RENDER_CALLTEXT_H
 #define SPUR_RENDER_CALLTEXT_H
 
 #include <pthread.h>
 
+#include "flow/pipe.h"
 #include "model/args.h"
 #include "render/cell.h"
 #include "render/options.h"
@@ -22,14 +23,14 @@ enum {
 	CALLTEXT_SHORT = 32, /* bytes of a short name; all are padded to it */
 };
 
-/*
- * Flags of rows to be shown, beside those of enum spur_flag up to SPUR_F_TAIL. A BEGIN with SPUR_F_TAIL is a leaf that
- * is left by a tail call.
- */
-enum calltext_flag {
-	ROW_BACKTRACE = 0x1000, /* BEGIN: not a call, a line that names a caller */
-	ROW_RETURN =
-		0x2000, /* leaf BEGIN: its END comes next, for the return value; END: is that */
+/* `marks` of a shown row; bits from CALLTEXT_OWN on are free for the pass. */
+enum calltext_mark {
+	CALLTEXT_IS_LEAF = 1, /* BEGIN, SWITCH out: its end follows at once; dur is known */
+	CALLTEXT_IS_LEFT = 2, /* BEGIN of a leaf: left by a tail call */
+	CALLTEXT_IS_CALLER = 4, /* BEGIN: not a call but a line that names a caller */
+	/* BEGIN of a leaf: its END is shown next, for its value. END: it is that. */
+	CALLTEXT_HAS_VALUE = 8,
+	CALLTEXT_OWN = 16,
 };
 
 enum calltext_column {
@@ -147,16 +148,16 @@ static inline void calltext_quick(const struct calltext_pen *pen, const struct s
 }
 
 /*
- * Appends the row's line; of a leaf with ROW_RETURN all but its end, which the next row brings. `n`
- * is its class's name.
+ * Appends the row's line; of a leaf with CALLTEXT_HAS_VALUE all but its end, which the next row brings. `n`
+ * is the name that the line shows.
  */
 void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
-		    const struct spur_event *row, const struct shown_name *n, struct out *o);
-void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct spur_event *row,
+		    const struct shown_row *shown, const struct shown_name *n, struct out *o);
+void calltext_end(const struct calltext *c, struct calltext_pen *pen, const struct shown_row *shown,
 		  const struct shown_name *n, struct out *o);
 void calltext_return(const struct calltext *c, struct calltext_pen *pen,
-		     const struct spur_event *row, const struct shown_name *n, struct out *o);
+		     const struct shown_row *shown, const struct shown_name *n, struct out *o);
 void calltext_event(const struct calltext *c, struct calltext_pen *pen,
-		    const struct spur_event *row, const struct shown_name *n, struct out *o);
+		    const struct shown_row *shown, const struct shown_name *n, struct out *o);
 
 #endif

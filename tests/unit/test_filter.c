@@ -131,6 +131,11 @@ static void test_outer_ends(void **state)
 	check_class("f +200 /y g +20 / /z", NULL, 0, 0, 100, "f /y /z");
 }
 
+static struct marked_rows marked(struct spur_event *rows, size_t n)
+{
+	return (struct marked_rows){ .rows = rows, .n = n };
+}
+
 /* What is decided does not wait: for a frame that was implied ended nobody waits any more. */
 static void test_nothing_is_stuck(void **state)
 {
@@ -151,17 +156,16 @@ static void test_nothing_is_stuck(void **state)
 		struct spur_trace *t = play_as(cases[i].script, false);
 		struct fake_feed *k = t->feeds[0]->state;
 		struct spur_error err;
-		struct spur_event *out;
+		struct marked_rows out;
 		struct filter *f;
 		struct filter_run *r;
-		size_t n;
 
 		assert_int_equal(filter_new(&f, t, &t100, &err), SPUR_OK);
 		r = filter_run_new(f, FILTER_ALL);
-		assert_int_equal(filter_rows(r, k->rows, k->count, &out, &n), SPUR_OK);
-		assert_int_equal(n, cases[i].shown);
-		assert_int_equal(filter_rows(r, NULL, 0, &out, &n), SPUR_OK);
-		assert_int_equal(n, 0);
+		assert_int_equal(filter_rows(r, marked(k->rows, k->count), &out), SPUR_OK);
+		assert_int_equal(out.n, cases[i].shown);
+		assert_int_equal(filter_rows(r, (struct marked_rows){ 0 }, &out), SPUR_OK);
+		assert_int_equal(out.n, 0);
 		filter_run_free(r);
 		filter_free(f);
 		fake_trace_free(t);
@@ -179,11 +183,12 @@ static void test_hostile_ends(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct spur_trace *t = play("m");
-		struct spur_event *out, row = { .cls = fake_class(t, "m", CLASS_FUNCTION) };
+		struct spur_event row = { .cls = fake_class(t, "m", CLASS_FUNCTION) };
+		struct marked_rows out;
 		struct spur_error err;
 		struct filter *f;
 		struct filter_run *r;
-		size_t n, total = 0;
+		size_t total = 0;
 
 		assert_int_equal(filter_new(&f, t, &specs[i], &err), SPUR_OK);
 		r = filter_run_new(f, FILTER_ALL);
@@ -196,11 +201,11 @@ static void test_hostile_ends(void **state)
 			if (k == 2 * MANY)
 				row.cls = fake_class(t, "m", CLASS_FUNCTION);
 			row.ts = k;
-			assert_int_equal(filter_rows(r, &row, 1, &out, &n), SPUR_OK);
-			total += n;
+			assert_int_equal(filter_rows(r, marked(&row, 1), &out), SPUR_OK);
+			total += out.n;
 		}
-		assert_int_equal(filter_rows(r, NULL, 0, &out, &n), SPUR_OK);
-		assert_int_equal(total + n, 3 * MANY);
+		assert_int_equal(filter_rows(r, (struct marked_rows){ 0 }, &out), SPUR_OK);
+		assert_int_equal(total + out.n, 3 * MANY);
 		filter_run_free(r);
 		filter_free(f);
 		fake_trace_free(t);
@@ -291,8 +296,8 @@ static void test_limits_of_waiting(void **state)
 	struct text_out *o = malloc(sizeof(*o));
 	struct filter *f;
 	struct filter_run *r;
-	struct spur_event *out;
-	size_t n, total = 0;
+	struct marked_rows out;
+	size_t total = 0;
 
 	(void)state;
 	assert_int_equal(filter_new(&f, t, &t100, &err), SPUR_OK);
@@ -305,17 +310,17 @@ static void test_limits_of_waiting(void **state)
 			e.kind = SPUR_INSTANT;
 			e.cls = fake_class(t, "x", CLASS_EVENT);
 		}
-		assert_int_equal(filter_rows(r, &e, 1, &out, &n), SPUR_OK);
+		assert_int_equal(filter_rows(r, marked(&e, 1), &out), SPUR_OK);
 		do
-			total += n;
-		while (filter_rest(r, &out, &n));
+			total += out.n;
+		while (filter_rest(r, &out));
 	}
 	assert_true(total > 300000);
-	assert_int_equal(filter_rows(r, NULL, 0, &out, &n), SPUR_OK);
+	assert_int_equal(filter_rows(r, (struct marked_rows){ 0 }, &out), SPUR_OK);
 	do {
-		assert_true(n <= 4096);
-		total += n;
-	} while (filter_rest(r, &out, &n));
+		assert_true(out.n <= 4096);
+		total += out.n;
+	} while (filter_rest(r, &out));
 	assert_int_equal(total, 600000);
 	filter_run_free(r);
 	filter_free(f);
@@ -572,21 +577,25 @@ static void test_unseen_rows(void **state)
 	static const uint32_t off = ROW_MUTED | ROW_TRACE_OFF;
 	const uint32_t want[] = { 0, ROW_MUTED, ROW_MUTED, 1, 1, 1, 0,
 				  0, off,	ROW_MUTED, 1, 1, 1 };
-	struct spur_event *rows;
+	const unsigned facts = SPUR_F_DEPTH | SPUR_F_OUT | SPUR_F_IN | SPUR_F_GAP;
+	struct marked_rows rows;
 	struct spur_error err;
 	struct merge *m;
-	size_t n, seen = 0;
+	size_t seen = 0;
 
 	(void)state;
 	assert_int_equal(filter_new(&opt.filter, t, &spec, &err), SPUR_OK);
 	filter_keep_unseen(opt.filter);
 	m = merge_new(t, opt.filter);
-	while (merge_next(m, &rows, &n) == SPUR_OK)
-		for (size_t i = 0; i < n; i++, seen++) {
+	while (merge_marked(m, &rows) == SPUR_OK)
+		for (size_t i = 0; i < rows.n; i++, seen++) {
+			const unsigned marks = row_marks(rows.marks, i);
+
 			assert_in_range(seen, 0, 12);
-			assert_int_equal((rows[i].flags & ROW_UNSEEN) != 0, want[seen] != 0);
-			assert_int_equal(rows[i].flags & (ROW_MUTED | ROW_TRACE_OFF),
-					 want[seen] & ~1u);
+			assert_int_equal((marks & ROW_UNSEEN) != 0, want[seen] != 0);
+			assert_int_equal(marks & (ROW_MUTED | ROW_TRACE_OFF), want[seen] & ~1u);
+			/* Flags are facts of the data, which a filter does not change. */
+			assert_int_equal(rows.rows[i].flags & ~facts, 0);
 		}
 	assert_int_equal(seen, 13);
 	merge_free(m);

@@ -68,7 +68,9 @@ static bool sum_end(void *worker, const struct feed *f)
 	return true;
 }
 
-static const struct pipe_fold sum_fold = { sum_begin, sum_rows, sum_end };
+static const struct pipe_fold sum_fold = { .feed_begin = sum_begin,
+					   .rows = sum_rows,
+					   .feed_end = sum_end };
 
 static enum spur_status run_sums(struct spur_trace *t, const struct pipe_options *opt,
 				 const struct sum *init, struct sum *out)
@@ -190,23 +192,28 @@ static void test_feeds_failures(void **state)
 	fake_trace_free(t);
 }
 
-/* Shows each row as its id; of every 10th twice; at the end, how many rows there were. */
+/*
+ * Shows each row as its id and its marks, of which the second line of a row has one; of every 10th row two lines; at
+ * the end, how many rows there were.
+ */
 struct shower {
 	uint64_t rows;
 	uint64_t stop_after;
 	bool ended;
 };
 
-static bool show_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+static bool show_stage(void *self, struct marked_rows in, struct render_rows *out)
 {
+	const struct spur_event *rows = in.rows;
+	const size_t n = in.n;
 	struct shower *s = self;
-	struct spur_event *e;
+	struct shown_row *e;
 
 	for (size_t i = 0; i < n; i++) {
 		for (int k = 0; k < (rows[i].id % 10 ? 1 : 2); k++) {
 			if (!(e = render_add(out)))
 				return false;
-			*e = rows[i];
+			*e = (struct shown_row){ .row = rows[i], .marks = (uint32_t)k };
 		}
 		s->rows++;
 	}
@@ -215,19 +222,22 @@ static bool show_stage(void *self, struct spur_event *rows, size_t n, struct ren
 		s->ended = true;
 		if (!(e = render_add(out)))
 			return false;
-		*e = (struct spur_event){ .kind = SPUR_LOST, .id = s->rows };
+		*e = (struct shown_row){ .row = { .kind = SPUR_LOST, .id = s->rows } };
 	}
 	return !s->stop_after || s->rows < s->stop_after;
 }
 
-static void show_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+static void show_render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 			struct spur_args *scratch)
 {
 	(void)self;
 	for (size_t i = 0; i < n; i++) {
 		args_reset(scratch);
-		out_printf(o, rows[i].kind == SPUR_LOST ? "end %llu\n" : "row %llu\n",
-			   (unsigned long long)rows[i].id);
+		if (rows[i].row.kind == SPUR_LOST)
+			out_printf(o, "end %llu\n", (unsigned long long)rows[i].row.id);
+		else
+			out_printf(o, "row %llu %u\n", (unsigned long long)rows[i].row.id,
+				   rows[i].marks);
 	}
 }
 
@@ -240,7 +250,7 @@ static void expect_text(const struct out *o, uint64_t rows, bool ended)
 	out_to_memory(&want);
 	for (uint64_t i = 0; i < rows; i++)
 		for (int k = 0; k < (i % 10 ? 1 : 2); k++)
-			out_printf(&want, "row %llu\n", (unsigned long long)i);
+			out_printf(&want, "row %llu %d\n", (unsigned long long)i, k);
 	if (ended)
 		out_printf(&want, "end %llu\n", (unsigned long long)rows);
 	assert_int_equal(o->len, want.len);

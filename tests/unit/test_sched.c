@@ -331,7 +331,7 @@ static void check_sums(struct spur_trace *t)
 	sched_init(&s, t);
 	m = merge_new(t, NULL);
 	while (merge_next(m, &rows, &n) == SPUR_OK)
-		assert_true(sched_rows(&s, rows, n));
+		assert_true(sched_rows(&s, (struct marked_rows){ .rows = rows, .n = n }));
 	merge_free(m);
 	sched_end(&s);
 	for (size_t i = 0; i < s.nthreads; i++) {
@@ -429,7 +429,7 @@ static void random_whole(void **state)
 
 		sched_init(&s, t);
 		while (merge_next(m, &rows, &n) == SPUR_OK)
-			assert_true(sched_rows(&s, rows, n));
+			assert_true(sched_rows(&s, (struct marked_rows){ .rows = rows, .n = n }));
 		merge_free(m);
 		for (size_t i = 0; i < 3; i++) {
 			assert_int_equal(s.cpus[i].busy, busy[i]);

@@ -562,7 +562,9 @@ void calls_free(struct calls *workers, unsigned n)
 enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want,
 			   struct calls **workers, unsigned *n)
 {
-	static const struct pipe_fold fold = { calls_feed_begin, calls_rows, calls_feed_end };
+	static const struct pipe_fold fold = { .feed_begin = calls_feed_begin,
+					       .rows = calls_rows,
+					       .feed_end = calls_feed_end };
 	enum spur_status st;
 	void **states;
 

@@ -351,7 +351,9 @@ static void growers_free(struct grower *w, unsigned n)
 
 enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tree *out)
 {
-	static const struct pipe_fold fold = { grower_feed_begin, grower_rows, grower_feed_end };
+	static const struct pipe_fold fold = { .feed_begin = grower_feed_begin,
+					       .rows = grower_rows,
+					       .feed_end = grower_feed_end };
 	unsigned n = pipe_workers(env->trace, &env->pipe);
 	struct grower *w = mem_array(n, sizeof(*w));
 	void **states = mem_array(n, sizeof(*states));

@@ -162,13 +162,13 @@ static bool thread_waited(struct sched *s, struct sched_thread *t, const struct 
 	return waits_add(s, &w);
 }
 
-static void thread_enters(struct sched_thread *t, enum sched_state state,
+static void thread_enters(const struct sched *s, struct sched_thread *t, enum sched_state state,
 			  const struct spur_event *row)
 {
 	t->state = (uint8_t)state;
 	t->since = row->ts;
 	t->cpu = row->cpu;
-	t->seen = !(row->flags & ROW_UNSEEN);
+	t->seen = !s->unseen;
 }
 
 /* `counts`: neither the row that began the state nor this one is outside of the filter. */
@@ -183,12 +183,12 @@ static bool thread_in(struct sched *s, struct sched_thread *t, const struct spur
 	} else if (counts) {
 		good = thread_waited(s, t, row);
 	}
-	t->switches += !(row->flags & ROW_UNSEEN);
-	thread_enters(t, SCHED_RUNNING, row);
+	t->switches += !s->unseen;
+	thread_enters(s, t, SCHED_RUNNING, row);
 	return good;
 }
 
-static void thread_out(struct sched_thread *t, const struct spur_event *row, bool counts)
+static void thread_out(const struct sched *s, struct sched_thread *t, const struct spur_event *row, bool counts)
 {
 	const bool preempted = row->flags & SPUR_F_PREEMPTED, ran = t->state == SCHED_RUNNING;
 
@@ -196,8 +196,8 @@ static void thread_out(struct sched_thread *t, const struct spur_event *row, boo
 		add(ran ? &t->running : &t->unknown, elapsed(t->since, row->ts));
 		t->unfinished += !ran;
 	}
-	t->preemptions += preempted && !(row->flags & ROW_UNSEEN);
-	thread_enters(t,
+	t->preemptions += preempted && !s->unseen;
+	thread_enters(s, t,
 		      row_ends_thread(row) ? SCHED_UNKNOWN
 		      : preempted	   ? SCHED_PREEMPTED
 					   : SCHED_BLOCKED,
@@ -205,13 +205,13 @@ static void thread_out(struct sched_thread *t, const struct spur_event *row, boo
 }
 
 /* A thread that does not run is told to have ended: what it did since it ran last is not known. */
-static void thread_ended(struct sched_thread *t, const struct spur_event *row)
+static void thread_ended(const struct sched *s, struct sched_thread *t, const struct spur_event *row)
 {
 	if (t->state == SCHED_RUNNING || t->state == SCHED_UNKNOWN)
 		return;
-	if (t->seen && !(row->flags & ROW_UNSEEN))
+	if (t->seen && !s->unseen)
 		add(&t->unknown, elapsed(t->since, row->ts));
-	thread_enters(t, SCHED_UNKNOWN, row);
+	thread_enters(s, t, SCHED_UNKNOWN, row);
 }
 
 /* Who runs, or may run already, is not changed by being woken. */
@@ -220,22 +220,22 @@ static bool thread_woken(struct sched *s, struct sched_thread *t, const struct s
 {
 	bool good = true;
 
-	t->wakeups += !(row->flags & ROW_UNSEEN);
+	t->wakeups += !s->unseen;
 	if (t->state != SCHED_UNKNOWN && t->state != SCHED_BLOCKED)
 		return true;
 	if (counts && t->state == SCHED_UNKNOWN)
 		add(&t->unknown, elapsed(t->since, row->ts));
 	else if (counts)
 		good = thread_waited(s, t, row);
-	thread_enters(t, SCHED_WOKEN, row);
+	thread_enters(s, t, SCHED_WOKEN, row);
 	return good;
 }
 
 static bool thread_row(struct sched *s, struct sched_thread *t, const struct spur_event *row)
 {
-	const bool counts = t->seen && !(row->flags & ROW_UNSEEN);
+	const bool counts = t->seen && !s->unseen;
 
-	if (!(row->flags & ROW_UNSEEN)) {
+	if (!s->unseen) {
 		s->rows++;
 		t->any = true;
 	}
@@ -247,7 +247,7 @@ static bool thread_row(struct sched *s, struct sched_thread *t, const struct spu
 	if (row->flags & SPUR_F_IN)
 		return thread_in(s, t, row, counts);
 	if (row->flags & SPUR_F_OUT)
-		thread_out(t, row, counts);
+		thread_out(s, t, row, counts);
 	return true;
 }
 
@@ -274,7 +274,7 @@ static struct sched_cpu *cpu_of(struct sched *s, const struct spur_event *row)
 	return c;
 }
 
-static void cpu_in(struct sched_cpu *c, const struct spur_event *row, bool counts)
+static void cpu_in(const struct sched *s, struct sched_cpu *c, const struct spur_event *row, bool counts)
 {
 	if (c->state == SCHED_RUNNING) {
 		c->lost = c->track;
@@ -284,7 +284,7 @@ static void cpu_in(struct sched_cpu *c, const struct spur_event *row, bool count
 	}
 	if (counts)
 		add(c->state == SCHED_BLOCKED ? &c->gaps : &c->unknown, elapsed(c->since, row->ts));
-	c->switches += !(row->flags & ROW_UNSEEN);
+	c->switches += !s->unseen;
 	c->state = SCHED_RUNNING;
 	c->track = row->track;
 }
@@ -307,13 +307,13 @@ static bool cpu_out_is_late(struct sched_cpu *c, const struct spur_event *row, u
 	return true;
 }
 
-static void cpu_row(struct sched_cpu *c, const struct spur_event *row, bool idle)
+static void cpu_row(const struct sched *s, struct sched_cpu *c, const struct spur_event *row, bool idle)
 {
-	const bool counts = c->seen && !(row->flags & ROW_UNSEEN);
+	const bool counts = c->seen && !s->unseen;
 	uint64_t *known = idle ? &c->idle : &c->busy;
 
 	if (row->flags & SPUR_F_IN) {
-		cpu_in(c, row, counts);
+		cpu_in(s, c, row, counts);
 	} else if (row->flags & SPUR_F_OUT) {
 		if (counts && cpu_out_is_late(c, row, known))
 			return;
@@ -328,17 +328,17 @@ static void cpu_row(struct sched_cpu *c, const struct spur_event *row, bool idle
 		return;
 	}
 	c->since = row->ts;
-	c->seen = !(row->flags & ROW_UNSEEN);
+	c->seen = !s->unseen;
 }
 
 /* --- all --- */
 
-bool sched_rows(void *sched, struct spur_event *rows, size_t n)
+bool sched_rows(void *sched, struct marked_rows in)
 {
 	struct sched *s = sched;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct spur_event *row = &rows[i];
+	for (size_t i = 0; i < in.n; i++) {
+		const struct spur_event *row = &in.rows[i];
 		struct sched_thread *t = thread_of(s, row->track, row->ts);
 		struct sched_cpu *c = NULL;
 
@@ -346,11 +346,12 @@ bool sched_rows(void *sched, struct spur_event *rows, size_t n)
 			continue; /* nobody's */
 		if (!t)
 			return false;
+		s->unseen = row_marks(in.marks, i) & ROW_UNSEEN;
 		t->last = row->ts;
 		if (s->want_cpus && row->cpu != SPUR_NO_CPU && !(c = cpu_of(s, row)))
 			return false;
 		if (row->kind == SPUR_INSTANT && row_ends_thread(row))
-			thread_ended(t, row);
+			thread_ended(s, t, row);
 		if (row->kind != SPUR_SWITCH && row->kind != SPUR_WAKEUP)
 			continue;
 		if (!thread_row(s, t, row))
@@ -358,7 +359,7 @@ bool sched_rows(void *sched, struct spur_event *rows, size_t n)
 		if (row->kind == SPUR_SWITCH && row->cpu == SPUR_NO_CPU)
 			s->nowhere++;
 		else if (row->kind == SPUR_SWITCH && c)
-			cpu_row(c, row, t->idle);
+			cpu_row(s, c, row, t->idle);
 	}
 	return true;
 }

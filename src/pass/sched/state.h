@@ -74,6 +74,7 @@ struct sched_wait {
 struct sched {
 	struct spur_trace *trace;
 	bool want_cpus; /* the rows are merged */
+	bool unseen; /* the row at hand is outside of the filter */
 	size_t most_waits; /* the longest so many are kept */
 	uint64_t least; /* ns: shorter waits are not */
 	struct sched_thread **threads; /* by track; NULL: no row */
@@ -91,8 +92,8 @@ struct sched {
 
 /* `s` is zero but for what the caller chooses. */
 void sched_init(struct sched *s, struct spur_trace *t);
-/* pipe_fold's and pipe_run_merged()'s callback. False: memory is out. */
-bool sched_rows(void *sched, struct spur_event *rows, size_t n);
+/* A callback of pipe_fold.marked and pipe_run_marked(). Returns false if out of memory. */
+bool sched_rows(void *sched, struct marked_rows in);
 /* Moves all of `from` into `into`. No track may be in both. False: memory is out. */
 bool sched_join(struct sched *into, struct sched *from);
 /* After the last row: what is open then is unknown. */

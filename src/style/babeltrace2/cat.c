@@ -41,7 +41,7 @@ enum {
 	NUMBER_ROOM = 80, /* of any number */
 	CLOCK_ROOM = 48,
 	WHEN_ROOM = 256,
-	FIRST_NEGATIVE = 1, /* depth of the row that is the first one before its clock's origin */
+	FIRST_NEGATIVE = 1, /* `marks` of the first row before its clock's origin */
 	PIECE = 4096, /* bytes of text for which room is made at once */
 	INDEXES = 64, /* places in arrays whose text is ready */
 	MEMO = 16, /* packets, and events, whose text is at hand */
@@ -83,6 +83,7 @@ struct pen {
 	struct pen *next; /* of those that nobody has */
 	const struct pretty *p;
 	struct out *o;
+	uint32_t marks; /* of the row at hand */
 	struct spur_args *args;
 	struct spur_args packet_args;
 	struct out text; /* of the memo */
@@ -428,7 +429,7 @@ static char *put_time(struct pen *pen, char *w, const struct spur_event *row)
 
 	if (__builtin_add_overflow(row->ts, pen->p->ctf->epoch_base, &ns))
 		return put_literal(w, "Error");
-	return pen->p->opt->seconds || row->depth == FIRST_NEGATIVE ? put_seconds(w, ns)
+	return pen->p->opt->seconds || pen->marks == FIRST_NEGATIVE ? put_seconds(w, ns)
 								   : put_day(pen, w, ns);
 }
 
@@ -724,7 +725,7 @@ static void pens_free(struct pens *pens)
 	pthread_mutex_destroy(&pens->lock);
 }
 
-static void pretty_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+static void pretty_render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 			  struct spur_args *args)
 {
 	struct pen *pen = pen_take(self);
@@ -735,8 +736,10 @@ static void pretty_render(const void *self, const struct spur_event *rows, size_
 	}
 	pen->o = o;
 	pen->args = args;
-	for (size_t i = 0; i < n; i++)
-		out_event(pen, &rows[i]);
+	for (size_t i = 0; i < n; i++) {
+		pen->marks = rows[i].marks;
+		out_event(pen, &rows[i].row);
+	}
 	if (pen->text.error && !o->error)
 		o->error = pen->text.error;
 	pen_give(pen);
@@ -753,32 +756,34 @@ static int64_t time_apart(int64_t from, int64_t to)
 }
 
 /* Time since the event before, and what a line needs else of rows in their order. */
-static void stage_times(struct pretty *p, struct spur_event *row)
+static void stage_times(struct pretty *p, struct shown_row *shown)
 {
+	struct spur_event *row = &shown->row;
 	const bool first = p->last == no_time;
 	const uint64_t before = p->last_cycles;
 	int64_t ns;
 
 	row->dur = first ? no_time : time_apart(p->last, row->ts);
 	p->last = row->ts;
-	row->depth = 0;
+	shown->marks = 0;
 	if (p->opt->cycles) {
 		row->id = p->last_cycles = ctf_event_cycles(p->ctf, row);
 		row->dur = first ? no_time : (int64_t)(row->id - before);
 	} else if (!p->negative && !__builtin_add_overflow(row->ts, p->ctf->epoch_base, &ns) &&
 		   ns < 0) {
 		p->negative = true;
-		row->depth = FIRST_NEGATIVE;
+		shown->marks = FIRST_NEGATIVE;
 	}
 }
 
-static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+static bool pretty_stage(void *self, struct marked_rows in, struct render_rows *out)
 {
+	const struct spur_event *rows = in.rows;
 	struct pretty *p = self;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < in.n; i++) {
 		const struct stream_span *span = p->spans ? &p->spans[rows[i].stream] : NULL;
-		struct spur_event *row;
+		struct shown_row *row;
 
 		if (rows[i].kind == SPUR_LOST || rows[i].kind == SPUR_NATIVE ||
 		    (span && (rows[i].ts < span->from || rows[i].ts > span->to)))
@@ -786,7 +791,7 @@ static bool pretty_stage(void *self, struct spur_event *rows, size_t n, struct r
 		row = render_add(out);
 		if (!row)
 			return false;
-		*row = rows[i];
+		row->row = rows[i];
 		stage_times(p, row);
 		p->shown++;
 		if (p->limit && p->shown == p->limit)

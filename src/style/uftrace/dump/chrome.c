@@ -3,7 +3,7 @@
 
 enum { LINE_ROOM = 160 };
 
-/* In `cat` of a row for render(). */
+/* `marks` of a row for render(). */
 enum chrome_flag { CHROME_FIRST = 1, CHROME_COMM = 2 };
 
 struct chrome {
@@ -18,13 +18,13 @@ struct chrome {
 
 static bool add_row(struct chrome *c, const struct spur_event *row, uint32_t flags, unsigned kind)
 {
-	struct spur_event *e = render_add(c->rows);
+	struct shown_row *e = render_add(c->rows);
 
 	if (!e)
 		return false;
-	*e = *row;
-	e->cat = flags | (c->any ? 0 : CHROME_FIRST);
-	e->kind = (uint8_t)kind;
+	e->row = *row;
+	e->marks = flags | (c->any ? 0 : CHROME_FIRST);
+	e->row.kind = (uint8_t)kind;
 	c->any = true;
 	return true;
 }
@@ -64,12 +64,12 @@ static bool take_end(void *self, struct style_task *t, const struct style_frame 
 	return add_row(c, &row, 0, SPUR_END_SPAN);
 }
 
-static bool stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+static bool stage(void *self, struct marked_rows rows, struct render_rows *out)
 {
 	struct chrome *c = self;
 
 	c->rows = out;
-	return n ? style_walk_rows(&c->walk, rows, n) : style_walk_end(&c->walk);
+	return rows.n ? style_walk_rows(&c->walk, rows) : style_walk_end(&c->walk);
 }
 
 static void out_escaped(struct out *o, const char *s, size_t len)
@@ -146,16 +146,17 @@ static void out_args(const struct chrome *c, struct out *o, const struct spur_ev
 	out_char(o, '}');
 }
 
-static void out_call(const struct chrome *c, struct out *o, const struct spur_event *row,
+static void out_call(const struct chrome *c, struct out *o, const struct shown_row *line,
 		     struct spur_args *scratch)
 {
+	const struct spur_event *row = &line->row;
 	const struct spur_track *k = spur_track(c->s->trace, row->track);
 	uint64_t ts = (uint64_t)row->ts + c->offset;
 	char *p = out_room(o, LINE_ROOM);
 
 	if (!p || !k)
 		return;
-	if (!(row->cat & CHROME_FIRST))
+	if (!(line->marks & CHROME_FIRST))
 		p = put_text(p, ",\n", 2);
 	p = put_text(p, "{\"ts\":", 6);
 	p = put_u64(p, ts / 1000);
@@ -178,12 +179,12 @@ static void out_call(const struct chrome *c, struct out *o, const struct spur_ev
 	out_char(o, '}');
 }
 
-static void render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+static void render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		   struct spur_args *scratch)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].cat & CHROME_COMM)
-			out_comm(self, o, &rows[i], scratch);
+		if (rows[i].marks & CHROME_COMM)
+			out_comm(self, o, &rows[i].row, scratch);
 		else
 			out_call(self, o, &rows[i], scratch);
 }

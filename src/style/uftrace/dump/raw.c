@@ -13,7 +13,7 @@
 
 enum { RECORD = 16, LINE_ROOM = 160 };
 
-/* In `cat` of a row for render(). */
+/* `marks` of a row for render(). */
 enum dump_line { DUMP_RECORD, DUMP_FILE, DUMP_BACK };
 
 /* "NAME(ADDR) depth: " of the address that a class mostly has. */
@@ -87,12 +87,12 @@ static bool make_name(struct dump *d, const struct spur_event *row)
 
 /* --- stage --- */
 
-static struct spur_event *add_mark(struct dump *d, enum dump_line line, struct render_rows *out)
+static struct shown_row *add_mark(struct dump *d, enum dump_line line, struct render_rows *out)
 {
-	struct spur_event *e = render_add(out);
+	struct shown_row *e = render_add(out);
 
 	if (e)
-		*e = (struct spur_event){ .cat = line, .kind = SPUR_NATIVE };
+		*e = (struct shown_row){ .row = { .kind = SPUR_NATIVE }, .marks = line };
 	else
 		d->failed = true;
 	return e;
@@ -103,7 +103,7 @@ static bool start_files(struct dump *d, size_t upto, struct render_rows *out)
 {
 	for (; d->current < upto; d->current++) {
 		const struct style_task *t = &d->s->tasks[d->current];
-		struct spur_event *e;
+		struct shown_row *e;
 
 		d->prev = d->off = 0;
 		d->as_stored = false;
@@ -112,7 +112,7 @@ static bool start_files(struct dump *d, size_t upto, struct render_rows *out)
 		e = add_mark(d, DUMP_FILE, out);
 		if (!e)
 			return false;
-		e->id = (uint64_t)t->tid;
+		e->row.id = (uint64_t)t->tid;
 	}
 	return true;
 }
@@ -129,7 +129,7 @@ static inline bool is_hidden(const struct dump *d, const struct spur_event *row)
 {
 	if (row->kind == SPUR_LOST)
 		return false;
-	if (row->flags & ROW_UNSEEN)
+	if (d->s->marks & ROW_UNSEEN)
 		return true;
 	return d->s->data && (row->flags & SPUR_F_DEPTH) && row->depth >= STYLE_LEVELS;
 }
@@ -138,7 +138,7 @@ static inline bool add_record(struct dump *d, const struct spur_event *row, stru
 {
 	uint64_t time = row->kind == SPUR_LOST ? 0 : (uint64_t)row->ts;
 	const struct dump_name *n = name_page(d, row->cls);
-	struct spur_event *e;
+	struct shown_row *e;
 
 	if (__builtin_expect(!n || !n->text, 0) && !make_name(d, row))
 		return false;
@@ -148,16 +148,16 @@ static inline bool add_record(struct dump *d, const struct spur_event *row, stru
 	e = __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++] : render_add(out);
 	if (!e)
 		return false;
-	*e = *row;
-	e->cat = DUMP_RECORD;
+	e->row = *row;
+	e->marks = DUMP_RECORD;
 	if (__builtin_expect(d->as_stored || row->kind == SPUR_LOST, 0)) {
 		uint64_t w = stored_word(d, row);
 
-		e->depth = (uint16_t)(w >> 6 & 1023);
-		e->id = w >> 16;
+		e->row.depth = (uint16_t)(w >> 6 & 1023);
+		e->row.id = w >> 16;
 	}
 	if (d->verbose) {
-		e->dur = (int64_t)d->off;
+		e->row.dur = (int64_t)d->off;
 		d->off += RECORD;
 		if (row->nargs && d->args)
 			d->off += align_up(row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN
@@ -197,16 +197,18 @@ static bool stage_row(struct dump *d, const struct spur_event *row, struct rende
 	return !t || is_hidden(d, row) || add_record(d, row, out);
 }
 
-static bool stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+static bool stage(void *self, struct marked_rows in, struct render_rows *out)
 {
 	struct dump *d = self;
 
-	for (size_t i = 0; i < n; i++)
-		if (!stage_row(d, &rows[i], out)) {
+	for (size_t i = 0; i < in.n; i++) {
+		d->s->marks = row_marks(in.marks, i);
+		if (!stage_row(d, &in.rows[i], out)) {
 			d->failed = true;
 			return false;
 		}
-	return n || start_files(d, d->s->ntasks, out);
+	}
+	return in.n || start_files(d, d->s->ntasks, out);
 }
 
 /* --- hexadecimal --- */
@@ -398,16 +400,16 @@ static void out_record(const struct dump *d, struct out *o, struct clock_text *c
 		out_more(d, o, c, row, scratch);
 }
 
-static void render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+static void render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		   struct spur_args *scratch)
 {
 	const struct dump *d = self;
 	struct clock_text c = { .second = UINT64_MAX };
 
 	for (size_t i = 0; i < n; i++)
-		switch (rows[i].cat) {
+		switch (rows[i].marks) {
 		case DUMP_FILE:
-			out_printf(o, "reading %lld.dat\n", (long long)rows[i].id);
+			out_printf(o, "reading %lld.dat\n", (long long)rows[i].row.id);
 			break;
 		case DUMP_BACK:
 			out_str(o, "\n*************************************\n* inverted time - "
@@ -415,7 +417,7 @@ static void render(const void *self, const struct spur_event *rows, size_t n, st
 				   "*************************************\n\n");
 			break;
 		default:
-			out_record(d, o, &c, &rows[i], scratch);
+			out_record(d, o, &c, &rows[i].row, scratch);
 		}
 }
 

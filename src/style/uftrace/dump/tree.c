@@ -100,7 +100,7 @@ static enum spur_status grow(struct pass_env *env, struct forest *f, uint32_t ro
 	f->preempted = trace_intern(env->trace, "linux:schedule (pre-empted)");
 	f->mode = dump_mode(env);
 	if (!tree_open(&f->tree, root) ||
-	    pipe_run_merged(env->trace, &env->pipe, style_walk_rows, &w) == SPUR_FAIL || w.failed ||
+	    pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) == SPUR_FAIL || w.failed ||
 	    !style_walk_end(&w) || !print(f, env))
 		st = err_nomem(env->err);
 	else

@@ -706,7 +706,7 @@ enum spur_status graph_calls(struct pass_env *env, struct style *s)
 				default_columns, sizeof(default_columns), env->err))
 		return SPUR_FAIL;
 	if (!add_graphs(&g) ||
-	    pipe_run_merged(env->trace, &env->pipe, style_walk_rows, &w) == SPUR_FAIL || w.failed ||
+	    pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) == SPUR_FAIL || w.failed ||
 	    !style_walk_end(&w)) {
 		err_nomem(env->err);
 	} else {

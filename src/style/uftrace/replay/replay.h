@@ -9,7 +9,7 @@
 #include "style/uftrace/text/args.h"
 #include "style/uftrace/text/task.h"
 
-/* In `cat` of a row for render(); dur: what the duration column shows; depth: of the indent. */
+/* `marks` of a row for render(); its dur: what the duration column shows; its depth: of the indent. */
 enum replay_line {
 	LINE_OPEN, /* name(args) { */
 	LINE_LEAF, /* name(args) = value; the next row may be LINE_VALUE */
@@ -75,7 +75,7 @@ struct replay {
 
 	struct replay_held held;
 	struct spur_event held_switch;
-	struct spur_event kept[2]; /* lines of a held function between two batches */
+	struct shown_row kept[2]; /* lines of a held function between two batches */
 	bool quick; /* usual functions can be taken the short way */
 
 	struct arena arena; /* of texts */
@@ -99,11 +99,11 @@ static inline struct replay_name *replay_name(const struct replay *r, uint32_t c
 /* Of the row's class; false: no memory. */
 bool replay_make_name(struct replay *r, const struct spur_event *row);
 
-bool replay_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out);
-bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out);
-void replay_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+bool replay_stage(void *self, struct marked_rows in, struct render_rows *out);
+bool replay_flat_stage(void *self, struct marked_rows in, struct render_rows *out);
+void replay_render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		   struct spur_args *scratch);
-void replay_flat_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+void replay_flat_render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 			struct spur_args *scratch);
 
 #endif

@@ -37,7 +37,7 @@ static struct text module_of(const struct replay *r, const struct style_task *t,
 	return text_of("[unknown]");
 }
 
-static inline struct spur_event *new_row(struct render_rows *out)
+static inline struct shown_row *new_row(struct render_rows *out)
 {
 	return __builtin_expect(out->count < out->cap, 1) ? &out->rows[out->count++]
 							  : render_add(out);
@@ -46,15 +46,15 @@ static inline struct spur_event *new_row(struct render_rows *out)
 static bool add_cells(struct replay *r, const struct style_task *t, const struct style_frame *f,
 		      struct render_rows *out)
 {
-	struct spur_event *e = new_row(out);
+	struct shown_row *e = new_row(out);
 	struct text module = text_make("", 0);
 
 	if (!e)
 		return false;
 	if (f && r->fields.has[COLUMN_MODULE])
 		module = module_of(r, t, f);
-	*e = (struct spur_event){
-		.cat = LINE_CELLS,
+	e->marks = LINE_CELLS;
+	e->row = (struct spur_event){
 		.kind = SPUR_NATIVE,
 		.ts = (int64_t)t->time,
 		.id = f ? f->addr : 0,
@@ -65,7 +65,7 @@ static bool add_cells(struct replay *r, const struct style_task *t, const struct
 		.cls = trace_intern_n(r->s.trace, module.p,
 				      module.len < MODULE_WIDTH ? module.len : MODULE_WIDTH),
 	};
-	return e->cls || !module.len;
+	return e->row.cls || !module.len;
 }
 
 /* --- lines --- */
@@ -78,22 +78,22 @@ static inline bool name_ready(struct replay *r, const struct spur_event *row)
 	return __builtin_expect(n && n->text, 1) || replay_make_name(r, row);
 }
 
-static inline void fill_line(struct spur_event *e, const struct spur_event *row,
-			     enum replay_line line, uint32_t track, uint64_t dur, int32_t depth)
+static inline void fill_line(struct shown_row *e, const struct spur_event *row, uint32_t line,
+			     uint32_t track, uint64_t dur, int32_t depth)
 {
-	*e = *row;
-	e->cat = line;
-	e->track = track;
-	e->dur = (int64_t)dur;
-	e->depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
+	e->row = *row;
+	e->marks = line;
+	e->row.track = track;
+	e->row.dur = (int64_t)dur;
+	e->row.depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
 }
 
 /* A line; NULL: no memory. */
-static struct spur_event *add_line(struct replay *r, const struct style_task *t,
-				   const struct style_frame *f, const struct spur_event *row,
-				   enum replay_line line, int32_t depth, struct render_rows *out)
+static struct shown_row *add_line(struct replay *r, const struct style_task *t,
+				  const struct style_frame *f, const struct spur_event *row,
+				  enum replay_line line, int32_t depth, struct render_rows *out)
 {
-	struct spur_event *e;
+	struct shown_row *e;
 
 	if (row->kind <= SPUR_END_SPAN && !name_ready(r, row))
 		return NULL;
@@ -108,16 +108,15 @@ static struct spur_event *add_line(struct replay *r, const struct style_task *t,
 static bool add_newline(struct replay *r, const struct style_task *t, struct render_rows *out)
 {
 	bool other = r->prev_tid >= 0 && r->prev_tid != t->tid;
-	struct spur_event *e;
+	struct shown_row *e;
 
 	r->prev_tid = t->tid;
 	if (!other)
 		return true;
 	e = new_row(out);
 	if (e)
-		*e = (struct spur_event){ .cat = LINE_NEWLINE,
-					  .kind = SPUR_NATIVE,
-					  .track = t->track };
+		*e = (struct shown_row){ .row = { .kind = SPUR_NATIVE, .track = t->track },
+					 .marks = LINE_NEWLINE };
 	return e != NULL;
 }
 
@@ -141,7 +140,7 @@ static bool add_backtrace(struct replay *r, struct style_task *t, struct render_
 {
 	for (int32_t i = 0; i < t->count - 1; i++) {
 		struct style_frame *f = style_frame_get(&r->s, t, i);
-		struct spur_event *e;
+		struct shown_row *e;
 
 		if (!f)
 			continue;
@@ -149,8 +148,8 @@ static bool add_backtrace(struct replay *r, struct style_task *t, struct render_
 			     LINE_BACKTRACE, i, out);
 		if (!e)
 			return false;
-		e->name = f->cls ? trace_class(r->s.trace, f->cls)->name : 0;
-		e->id = f->addr;
+		e->row.name = f->cls ? trace_class(r->s.trace, f->cls)->name : 0;
+		e->row.id = f->addr;
 	}
 	return true;
 }
@@ -193,7 +192,7 @@ static bool take_exit(struct replay *r, struct style_task *t, const struct spur_
 		      struct render_rows *out)
 {
 	struct style_frame *f = style_frame_get(&r->s, t, t->count);
-	struct spur_event *e;
+	struct shown_row *e;
 	int32_t depth;
 
 	if (!f)
@@ -203,7 +202,7 @@ static bool take_exit(struct replay *r, struct style_task *t, const struct spur_
 		return false;
 	e = add_line(r, t, f, row, LINE_CLOSE, depth, out);
 	if (e)
-		e->dur = (int64_t)f->total;
+		e->row.dur = (int64_t)f->total;
 	f->special = 0;
 	return e != NULL;
 }
@@ -216,14 +215,14 @@ static bool show_event(struct replay *r, struct style_task *t, const struct spur
 	bool external = row->kind == SPUR_LOG && row->id == UFTRACE_EV_EXTERN;
 	int32_t depth = external ? 0 : t->display + column_depth(r, t);
 	struct style_frame *f = style_frame_get(&r->s, t, t->count);
-	struct spur_event *e;
+	struct shown_row *e;
 
 	if (!f)
 		return true;
 	back = back && f->total;
 	e = add_line(r, t, back ? f : NULL, row, LINE_EVENT, depth, out);
 	if (e && back)
-		e->dur = (int64_t)f->total;
+		e->row.dur = (int64_t)f->total;
 	return e != NULL;
 }
 
@@ -272,13 +271,13 @@ static bool settle_held(struct replay *r, struct render_rows *out)
 static bool close_leaf(struct replay *r, struct style_task *t, const struct spur_event *row,
 		       struct render_rows *out)
 {
-	struct spur_event *line = &out->rows[out->count - 1], *value;
+	struct shown_row *line = &out->rows[out->count - 1], *value;
 	struct style_frame *f = style_frame_get(&r->s, t, t->count - 1);
 
 	r->held.kind = HELD_NONE;
 	style_consume(&r->s, t, row);
-	line->cat = LINE_LEAF;
-	line->dur = f ? (int64_t)f->total : 0;
+	line->marks = LINE_LEAF;
+	line->row.dur = f ? (int64_t)f->total : 0;
 	if (f)
 		f->special = 0;
 	if (!row->nargs)
@@ -286,8 +285,8 @@ static bool close_leaf(struct replay *r, struct style_task *t, const struct spur
 	value = new_row(out);
 	if (!value)
 		return false;
-	*value = *row;
-	value->cat = LINE_VALUE;
+	value->row = *row;
+	value->marks = LINE_VALUE;
 	return true;
 }
 
@@ -335,17 +334,17 @@ static bool warn_back(struct replay *r, const struct style_task *t, const struct
 		      struct render_rows *out)
 {
 	bool back = r->prev > (uint64_t)row->ts;
-	struct spur_event *e;
+	struct shown_row *e;
 
 	r->prev = (uint64_t)row->ts;
 	if (!back)
 		return true;
 	e = new_row(out);
 	if (e)
-		*e = (struct spur_event){ .cat = LINE_BACK,
-					  .kind = SPUR_NATIVE,
-					  .track = t->track,
-					  .depth = (uint16_t)(t->display + 1) };
+		*e = (struct shown_row){ .row = { .kind = SPUR_NATIVE,
+						  .track = t->track,
+						  .depth = (uint16_t)(t->display + 1) },
+					 .marks = LINE_BACK };
 	return e != NULL;
 }
 
@@ -358,7 +357,7 @@ static bool take_unseen(struct replay *r, struct style_task *t, const struct spu
 {
 	style_consume(&r->s, t, row);
 	if (row->kind != SPUR_BEGIN ||
-	    (row->flags & (ROW_TRACE_OFF | ROW_MUTED)) != (ROW_TRACE_OFF | ROW_MUTED))
+	    (r->s.marks & (ROW_TRACE_OFF | ROW_MUTED)) != (ROW_TRACE_OFF | ROW_MUTED))
 		return true;
 	t->display_set = false;
 	return !r->held.kind || settle_held(r, out);
@@ -396,7 +395,7 @@ static bool stage_row(struct replay *r, const struct spur_event *row, struct ren
 		style_consume(&r->s, t, row);
 		return true;
 	}
-	if (r->held.kind && row->kind != SPUR_BEGIN && (row->flags & ROW_MUTED) &&
+	if (r->held.kind && row->kind != SPUR_BEGIN && (r->s.marks & ROW_MUTED) &&
 	    !settle_held(r, out))
 		return false;
 	hidden = style_is_hidden(&r->s, t, row);
@@ -478,8 +477,8 @@ static inline bool quick_exit(struct replay *r, struct style_task *t, const stru
 	t->user_count--;
 	if (leaf) {
 		r->held.kind = HELD_NONE;
-		out->rows[out->count - 1].cat = LINE_LEAF;
-		out->rows[out->count - 1].dur = (int64_t)f->total;
+		out->rows[out->count - 1].marks = LINE_LEAF;
+		out->rows[out->count - 1].row.dur = (int64_t)f->total;
 		return true;
 	}
 	t->last_time = t->time;
@@ -518,7 +517,7 @@ static void keep_held(struct replay *r, struct render_rows *out)
 static bool put_held(struct replay *r, struct render_rows *out)
 {
 	for (size_t i = 0; r->held.kind == HELD_FUNCTION && i < 1u + r->cells; i++) {
-		struct spur_event *e = new_row(out);
+		struct shown_row *e = new_row(out);
 
 		if (!e)
 			return false;
@@ -527,13 +526,19 @@ static bool put_held(struct replay *r, struct render_rows *out)
 	return true;
 }
 
-bool replay_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+bool replay_stage(void *self, struct marked_rows in, struct render_rows *out)
 {
+	const struct spur_event *rows = in.rows;
+	const size_t n = in.n;
 	struct replay *r = self;
 	bool good = put_held(r, out);
 
-	for (size_t i = 0; good && i < n; i++)
-		good = quick_row(r, &rows[i], out) || (stage_row(r, &rows[i], out) && !r->s.failed);
+	for (size_t i = 0; good && i < n; i++) {
+		if (quick_row(r, &rows[i], out))
+			continue;
+		r->s.marks = row_marks(in.marks, i);
+		good = stage_row(r, &rows[i], out) && !r->s.failed;
+	}
 	if (good && !n && r->held.kind)
 		good = settle_held(r, out);
 	r->shown |= out->count > 0;
@@ -552,20 +557,21 @@ static bool flat_hides(const struct replay *r, const struct spur_event *row)
 
 	return (given->no_event && style_type_of(row) == TYPE_EVENT) ||
 	       (given->no_sched && style_is_sched(row)) ||
-	       (row->kind != SPUR_BEGIN && (row->flags & ROW_MUTED));
+	       (row->kind != SPUR_BEGIN && (r->s.marks & ROW_MUTED));
 }
 
-bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct render_rows *out)
+bool replay_flat_stage(void *self, struct marked_rows in, struct render_rows *out)
 {
 	struct replay *r = self;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct spur_event *row = &rows[i];
+	for (size_t i = 0; i < in.n; i++) {
+		const struct spur_event *row = &in.rows[i];
 		struct style_task *t = style_task_find(&r->s, row);
 		bool outside = t && style_is_outside(&r->s, t, row);
 		struct style_frame *f;
-		struct spur_event *e = NULL;
+		struct shown_row *e = NULL;
 
+		r->s.marks = row_marks(in.marks, i);
 		if (t) {
 			style_consume(&r->s, t, row);
 			r->s.last = (size_t)(t - r->s.tasks);
@@ -578,7 +584,7 @@ bool replay_flat_stage(void *self, struct spur_event *rows, size_t n, struct ren
 		r->failed = !e || r->s.failed;
 		if (r->failed)
 			return false;
-		fill_line(e, row, (enum replay_line)r->count++, t->track, f->total,
+		fill_line(e, row, (uint32_t)r->count++, t->track, f->total,
 			  (int32_t)row->depth);
 	}
 	return true;

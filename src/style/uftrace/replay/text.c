@@ -73,14 +73,14 @@ static char *put_name(const struct replay *r, char *p, uint32_t id, size_t width
 }
 
 static char *put_cell(const struct replay *r, char *p, enum replay_column c,
-		      const struct spur_event *row, const struct spur_event *cells)
+		      const struct shown_row *line, const struct spur_event *cells)
 {
 	switch (c) {
 	case COLUMN_DURATION:
-		return row->cat == LINE_BACKTRACE ? put_padded(p, "backtrace", 9, TIME_WIDTH)
-						  : put_time_unit(p, (uint64_t)row->dur);
+		return line->marks == LINE_BACKTRACE ? put_padded(p, "backtrace", 9, TIME_WIDTH)
+						     : put_time_unit(p, (uint64_t)line->row.dur);
 	case COLUMN_TID:
-		return put_tid(r, p, row->track);
+		return put_tid(r, p, line->row.track);
 	case COLUMN_ADDR:
 		return put_addr(p, cells);
 	case COLUMN_TIME:
@@ -97,12 +97,12 @@ static char *put_cell(const struct replay *r, char *p, enum replay_column c,
 }
 
 /* The columns and the bar behind them. Room: 400 bytes. */
-static char *put_columns(const struct replay *r, char *p, const struct spur_event *row,
+static char *put_columns(const struct replay *r, char *p, const struct shown_row *line,
 			 const struct spur_event *cells)
 {
 	for (size_t i = 0; i < r->fields.count; i++) {
 		*p++ = ' ';
-		p = put_cell(r, p, r->fields.ids[i], row, cells);
+		p = put_cell(r, p, r->fields.ids[i], line, cells);
 	}
 	return r->fields.count ? put_text(p, " | ", 3) : p;
 }
@@ -218,19 +218,20 @@ static void out_place(const struct replay *r, struct out *o, const struct spur_e
 		out_printf(o, " /* %s:%u */", spur_string(r->s.trace, c->file, NULL), c->line);
 }
 
-static void out_function(const struct replay *r, struct out *o, const struct spur_event *row,
-			 const struct spur_event *value, struct spur_args *scratch)
+static void out_function(const struct replay *r, struct out *o, const struct shown_row *line,
+			 const struct shown_row *value, struct spur_args *scratch)
 {
+	const struct spur_event *row = &line->row;
 	size_t len;
 	const char *name = spur_string(r->s.trace, row->name, &len);
 
 	out_name(r, o, row, name, len);
 	out_arguments(r, o, row, name, len, scratch);
-	if (row->cat == LINE_OPEN) {
+	if (line->marks == LINE_OPEN) {
 		out_bytes(o, " {", 2);
 	} else {
 		if (value && !r->s.opt->no_args)
-			style_args(r->s.trace, o, value, r->mode | ARGS_ASSIGN, scratch);
+			style_args(r->s.trace, o, &value->row, r->mode | ARGS_ASSIGN, scratch);
 		out_char(o, ';');
 	}
 	out_place(r, o, row);
@@ -285,13 +286,14 @@ static void out_event(const struct replay *r, struct out *o, const struct spur_e
 
 /* --- lines --- */
 
-static void out_rare(const struct replay *r, struct out *o, const struct spur_event *row,
+static void out_rare(const struct replay *r, struct out *o, const struct shown_row *line,
 		     struct spur_args *scratch)
 {
+	const struct spur_event *row = &line->row;
 	size_t len;
 	const char *name;
 
-	switch ((enum replay_line)row->cat) {
+	switch ((enum replay_line)line->marks) {
 	case LINE_EVENT:
 		out_bytes(o, "/* ", 3);
 		out_event(r, o, row, scratch);
@@ -315,66 +317,62 @@ static void out_rare(const struct replay *r, struct out *o, const struct spur_ev
 }
 
 /* A function without arguments, in one piece. False: not this line. */
-static inline bool out_plain(const struct replay *r, struct out *o, const struct spur_event *row,
-			     const struct spur_event *value)
+static inline bool out_plain(const struct replay *r, struct out *o, const struct shown_row *line,
+			     const struct shown_row *value)
 {
+	const uint32_t is = line->marks;
 	const struct replay_name *n;
-	size_t len;
+	size_t len, from;
 	char *p;
 
-	if (row->nargs || value || r->wordy || row->cat > LINE_CLOSE)
+	if (line->row.nargs || value || r->wordy || is > LINE_CLOSE)
 		return false;
-	n = replay_name(r, row->cls);
-	len = row->cat == LINE_LEAF ? n->leaf : row->cat == LINE_OPEN ? n->open : n->close;
+	n = replay_name(r, line->row.cls);
+	len = is == LINE_LEAF ? n->leaf : is == LINE_OPEN ? n->open : n->close;
+	from = is == LINE_OPEN ? 0 : is == LINE_LEAF ? n->open : n->open + n->leaf;
 	p = out_room(o, len + TEXT_BLOCK);
 	if (p)
-		o->len += (size_t)(put_padded_text(p,
-						   n->text + (row->cat == LINE_OPEN ? 0
-							      : row->cat == LINE_LEAF
-								      ? n->open
-								      : n->open + n->leaf),
-						   len) -
-				   p);
+		o->len += (size_t)(put_padded_text(p, n->text + from, len) - p);
 	return true;
 }
 
-static void out_line(const struct replay *r, struct out *o, const struct spur_event *row,
-		     const struct spur_event *cells, const struct spur_event *value,
+static void out_line(const struct replay *r, struct out *o, const struct shown_row *line,
+		     const struct spur_event *cells, const struct shown_row *value,
 		     struct spur_args *scratch)
 {
-	size_t indent = row->cat == LINE_BACKTRACE ? 0 : 2 * (size_t)row->depth;
+	size_t indent = line->marks == LINE_BACKTRACE ? 0 : 2 * (size_t)line->row.depth;
 	char *p = out_room(o, LINE_ROOM + 400 + indent);
 
 	if (!p)
 		return;
-	p = r->quick_columns && row->cat != LINE_BACKTRACE ? put_two_columns(r, p, row)
-							   : put_columns(r, p, row, cells);
+	p = r->quick_columns && line->marks != LINE_BACKTRACE ? put_two_columns(r, p, &line->row)
+							      : put_columns(r, p, line, cells);
 	p = put_indent(p, indent);
 	out_to(o, p);
-	if (out_plain(r, o, row, value))
+	if (out_plain(r, o, line, value))
 		return;
-	if (row->cat <= LINE_VALUE)
-		out_function(r, o, row, value, scratch);
-	else if (row->cat == LINE_CLOSE)
-		out_close(r, o, row, scratch);
+	if (line->marks <= LINE_VALUE)
+		out_function(r, o, line, value, scratch);
+	else if (line->marks == LINE_CLOSE)
+		out_close(r, o, &line->row, scratch);
 	else
-		out_rare(r, o, row, scratch);
+		out_rare(r, o, line, scratch);
 }
 
-void replay_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+void replay_render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		   struct spur_args *scratch)
 {
 	const struct replay *r = self;
 	const struct spur_event none = { 0 }, *cells = &none;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct spur_event *row = &rows[i];
-		const struct spur_event *value =
-			i + 1 < n && rows[i + 1].cat == LINE_VALUE ? row + 1 : NULL;
+		const struct shown_row *line = &rows[i];
+		const struct shown_row *value =
+			i + 1 < n && rows[i + 1].marks == LINE_VALUE ? line + 1 : NULL;
 
-		switch (row->cat) {
+		switch (line->marks) {
 		case LINE_CELLS:
-			cells = row;
+			cells = &line->row;
 			break;
 		case LINE_VALUE:
 			break;
@@ -384,11 +382,11 @@ void replay_render(const void *self, const struct spur_event *rows, size_t n, st
 			break;
 		case LINE_BACK:
 			out_empty_columns(r, o);
-			out_pad(o, ' ', 2 * (size_t)row->depth + 1);
+			out_pad(o, ' ', 2 * (size_t)line->row.depth + 1);
 			out_str(o, "/* inverted time: broken data? */\n");
 			break;
 		default:
-			out_line(r, o, row, cells, value, scratch);
+			out_line(r, o, line, cells, value, scratch);
 		}
 	}
 }
@@ -402,18 +400,18 @@ static void out_flat_event(const struct replay *r, struct out *o, const struct s
 	out_printf(o, " time (%llu)\n", (unsigned long long)row->ts);
 }
 
-void replay_flat_render(const void *self, const struct spur_event *rows, size_t n, struct out *o,
+void replay_flat_render(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 			struct spur_args *scratch)
 {
 	const struct replay *r = self;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct spur_event *row = &rows[i];
+		const struct spur_event *row = &rows[i].row;
 		const struct spur_track *k = spur_track(r->s.trace, row->track);
 		long long tid = k ? (long long)k->tid : -1;
 		unsigned long long ts = (unsigned long long)row->ts;
 
-		out_printf(o, "[%u] ", row->cat);
+		out_printf(o, "[%u] ", rows[i].marks);
 		if (row->kind == SPUR_LOST) {
 			out_printf(o, "XXX %lld: lost %llu records\n", tid,
 				   (unsigned long long)row->id);

@@ -320,7 +320,7 @@ enum spur_status report_functions(struct pass_env *env, struct style *s)
 	if (!choose(&f, env, keys))
 		return SPUR_FAIL;
 	if (f.schedule && f.preempted &&
-	    pipe_run_merged(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
+	    pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
 	    !w.failed && style_walk_end(&w)) {
 		finish(&f.r);
 		order = report_sort(&f.r);

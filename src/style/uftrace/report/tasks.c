@@ -121,7 +121,7 @@ enum spur_status report_tasks(struct pass_env *env, struct style *s)
 
 		s->tasks[i].stamp = k ? k->time : 0;
 	}
-	if (pipe_run_merged(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
+	if (pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
 	    !w.failed && style_walk_end(&w)) {
 		adjust(&r);
 		order = report_sort(&r);

@@ -451,7 +451,7 @@ bool style_is_hidden(struct style *s, struct style_task *t, const struct spur_ev
 {
 	const struct style_frame *f;
 
-	if (row->flags & ROW_UNSEEN)
+	if (s->marks & ROW_UNSEEN)
 		return true;
 	if (row->kind != SPUR_END_SPAN)
 		return row->kind != SPUR_LOST && t->used >= STYLE_LEVELS;
@@ -459,16 +459,15 @@ bool style_is_hidden(struct style *s, struct style_task *t, const struct spur_ev
 	return f && f->deep;
 }
 
-static void open_level(struct style *s, struct style_task *t, const struct spur_event *row,
-		       bool hidden)
+static void open_level(struct style *s, struct style_task *t, bool hidden)
 {
 	struct style_frame *f = style_frame_get(s, t, t->count - 1);
 
 	if (!f)
 		return;
 	f->used = t->used;
-	f->deep = hidden && !(row->flags & ROW_UNSEEN);
-	f->hidden = hidden && !(row->flags & ROW_MUTED);
+	f->deep = hidden && !(s->marks & ROW_UNSEEN);
+	f->hidden = hidden && !(s->marks & ROW_MUTED);
 	t->used += !hidden;
 }
 
@@ -491,8 +490,8 @@ static void note_hidden(struct style *s, struct style_task *t, const struct spur
 	enum style_special special;
 
 	if (row->kind != SPUR_BEGIN ||
-	    (row->flags & (ROW_UNSEEN | ROW_TRACE_OFF | ROW_MUTED)) == (ROW_UNSEEN | ROW_TRACE_OFF) ||
-	    !(row->flags & ROW_UNSEEN))
+	    (s->marks & (ROW_UNSEEN | ROW_TRACE_OFF | ROW_MUTED)) == (ROW_UNSEEN | ROW_TRACE_OFF) ||
+	    !(s->marks & ROW_UNSEEN))
 		return;
 	special = style_special_of(s, row->cls);
 	if (special == SPECIAL_FORK) {
@@ -519,7 +518,7 @@ void style_consume(struct style *s, struct style_task *t, const struct spur_even
 	count_frames(t, &r);
 	if (row->kind == SPUR_BEGIN) {
 		note_hidden(s, t, row);
-		open_level(s, t, row, hidden);
+		open_level(s, t, hidden);
 	}
 	else if (row->kind == SPUR_END_SPAN)
 		close_level(s, t);

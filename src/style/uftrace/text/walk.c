@@ -30,9 +30,9 @@ static bool walk_shown(struct style_walk *w, struct style_task *t, const struct 
 static bool is_hidden(const struct style_walk *w, struct style_task *t,
 		      const struct spur_event *row)
 {
-	if (style_type_of(row) == TYPE_EVENT && (row->flags & ROW_TRACE_OFF))
+	if (style_type_of(row) == TYPE_EVENT && (w->s->marks & ROW_TRACE_OFF))
 		return false;
-	return w->plain ? row->flags & ROW_UNSEEN : style_is_hidden(w->s, t, row);
+	return w->plain ? w->s->marks & ROW_UNSEEN : style_is_hidden(w->s, t, row);
 }
 
 static bool walk_row(struct style_walk *w, const struct spur_event *row)
@@ -56,15 +56,17 @@ static bool walk_row(struct style_walk *w, const struct spur_event *row)
 	return w->plain ? w->record(w->self, t, row) : walk_shown(w, t, row);
 }
 
-bool style_walk_rows(void *walk, struct spur_event *rows, size_t n)
+bool style_walk_rows(void *walk, struct marked_rows rows)
 {
 	struct style_walk *w = walk;
 
-	for (size_t i = 0; i < n; i++)
-		if (!walk_row(w, &rows[i]) || w->s->failed) {
+	for (size_t i = 0; i < rows.n; i++) {
+		w->s->marks = row_marks(rows.marks, i);
+		if (!walk_row(w, &rows.rows[i]) || w->s->failed) {
 			w->failed = true;
 			return false;
 		}
+	}
 	return true;
 }
 

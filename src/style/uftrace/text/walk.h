@@ -25,8 +25,8 @@ struct style_walk {
 	bool failed;
 };
 
-/* For pipe_run_merged(). */
-bool style_walk_rows(void *walk, struct spur_event *rows, size_t n);
+/* For pipe_run_marked(). */
+bool style_walk_rows(void *walk, struct marked_rows rows);
 /*
  * SPEC uftrace/open-end: where a task's last record is a perf event, its functions end with the
  * last of all perf events
