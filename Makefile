@@ -22,7 +22,7 @@ say = @$(if $(QUIET),[ ! -t 1 ] || printf '\r\033[K  %s %s' $(1) $(2),echo "  $(
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Werror
 CFLAGS_ALL := -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -I$(BUILD)/gen -fPIC -pthread $(WARN) $(OPT) \
-	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
+	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DSPUR_ABORT_ON_MISUSE) $(CFLAGS)
 LIBS := -ldw -lelf -l:libiberty.a -lyaml -lz -lzstd -ljansson -lbz2 -llzma -lcrypto -lm -pthread
 LDLIBS_ALL := $(LIBS) $(LDLIBS)
 LDFLAGS_ALL := $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)

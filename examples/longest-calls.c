@@ -2,81 +2,55 @@
 #include <inttypes.h>
 #include <spur.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { TOP = 10 };
 
-struct call { int64_t dur, ts; uint32_t name, cls; }; /* name 0: it began before the trace */
-struct stack { struct call *calls; size_t n, cap; }; /* open calls of a track */
+static struct spur_span top[TOP + 1];
+static int found;
 
-static struct call top[TOP + 1];
-
-static void end_call(struct call c, int64_t end)
+/* Of calls that are equally long the first to end stays in front. */
+static void take(const struct spur_span *spans, size_t n)
 {
-	int i = TOP;
+	const unsigned unknown = SPUR_SPAN_OPEN | SPUR_SPAN_NO_BEGIN | SPUR_SPAN_OFF_CPU;
 
-	for (c.dur = end - c.ts; c.name && i > 0 && top[i - 1].dur < c.dur; i--)
-		top[i] = top[i - 1];
-	if (c.name)
-		top[i] = c;
-}
+	for (size_t k = 0; k < n; k++) {
+		int i = found;
 
-static void push(struct stack *s, struct call c)
-{
-	if (s->n == s->cap && !(s->calls = realloc(s->calls, (s->cap = s->cap * 2 + 8) * sizeof(c))))
-		exit(1);
-	s->calls[s->n++] = c;
-}
-
-/* How many calls stay open: an END may close more than the innermost one, a BEGIN what lacks its END (see spur.h). */
-static size_t kept(const struct stack *s, const struct spur_event *e)
-{
-	size_t n = s->n;
-
-	if ((e->flags & SPUR_F_DEPTH) && e->depth != UINT16_MAX)
-		return e->depth < n ? e->depth : n;
-	if (e->kind == SPUR_END_SPAN && n && (e->flags & (SPUR_F_ANY | SPUR_F_DEPTH)))
-		return n - 1;
-	while (e->kind == SPUR_END_SPAN && n)
-		if (s->calls[--n].cls == e->cls)
-			return n;
-	return e->kind == SPUR_END_SPAN && !(e->flags & SPUR_F_GAP) ? 0 : s->n;
-}
-
-static void call_row(struct stack *s, const struct spur_event *e)
-{
-	for (size_t keep = kept(s, e); s->n > keep;)
-		end_call(s->calls[--s->n], e->ts);
-	if (e->kind != SPUR_BEGIN)
-		return;
-	while ((e->flags & SPUR_F_DEPTH) && e->depth != UINT16_MAX && s->n < e->depth)
-		push(s, (struct call){ 0 });
-	push(s, (struct call){ .ts = e->ts, .name = e->name, .cls = e->cls });
+		if (spans[k].flags & unknown)
+			continue;
+		for (; i > 0 && top[i - 1].dur < spans[k].dur; i--)
+			top[i] = top[i - 1];
+		top[i] = spans[k];
+		found += found < TOP;
+	}
 }
 
 int main(int argc, char **argv)
 {
-	struct stack *stacks = NULL; /* by track */
-	const struct spur_event *e;
+	const struct spur_span *spans;
+	const struct spur_event *rows;
+	struct spur_pairing *p;
 	struct spur_trace *t;
 	struct spur_error err;
 	enum spur_status st;
-	uint32_t tracks = 0;
+	size_t n, m;
 
-	if (argc != 2 || spur_open(&t, argv[1], NULL, &err) == SPUR_FAIL)
-		return fprintf(stderr, "longest-calls: %s\n", argc != 2 ? "needs one trace" : err.message), 1;
-	for (size_t n; (st = spur_next(t, &e, &n)) == SPUR_OK;)
-		for (const struct spur_event *last = e + n; e < last; e++) {
-			for (; tracks <= e->track; stacks[tracks++] = (struct stack){ 0 })
-				if (!(stacks = realloc(stacks, (tracks + 1) * sizeof(*stacks))))
-					return 1;
-			if (e->kind == SPUR_SPAN)
-				end_call((struct call){ .ts = e->ts, .name = e->name }, e->ts + e->dur);
-			else if (e->kind == SPUR_BEGIN || e->kind == SPUR_END_SPAN)
-				call_row(&stacks[e->track], e);
-		}
-	for (const struct call *c = top; c < top + TOP && c->name; c++)
-		printf("%12" PRId64 " ns  at %" PRId64 "  %s\n", c->dur, c->ts, spur_string(t, c->name, NULL));
+	if (argc != 2)
+		return fprintf(stderr, "longest-calls: expected one trace\n"), 2;
+	if (spur_open(&t, argv[1], NULL, &err) == SPUR_FAIL ||
+	    spur_pairing_new(&p, t, &err) == SPUR_FAIL)
+		return fprintf(stderr, "longest-calls: %s\n", err.message), 1;
+	while ((st = spur_next(t, &rows, &n)) == SPUR_OK &&
+	       (st = spur_pairing_rows(p, rows, n, &spans, &m)) == SPUR_OK)
+		take(spans, m);
+	if (st == SPUR_END && (st = spur_pairing_end(p, &spans, &m)) == SPUR_OK)
+		take(spans, m);
+	for (int i = 0; i < found; i++)
+		printf("%12" PRId64 " ns  at %" PRId64 "  %s\n", top[i].dur, top[i].begin,
+		       spur_string(t, top[i].name, NULL));
+	if (st == SPUR_FAIL && spur_last_error(t, &err))
+		fprintf(stderr, "longest-calls: %s\n", err.message);
+	spur_pairing_free(p);
 	spur_close(t);
-	return st == SPUR_FAIL; /* out of memory; the system takes back what is left */
+	return st == SPUR_FAIL;
 }

@@ -1,10 +1,13 @@
 /* Damage, losses and notes. */
-#include "model/trace.h"
+#include "api/api.h"
 
 size_t spur_damage_count(struct spur_trace *t)
 {
-	uint64_t *const charged = mem_charge(&t->mem_failures);
+	uint64_t *charged;
 
+	if (!api_given(NULL, "spur_damage_count", t, "a trace"))
+		return 0;
+	charged = mem_charge(&t->mem_failures);
 	trace_join_diag(t);
 	mem_charge(charged);
 	return t->joined.ngroups;
@@ -14,7 +17,8 @@ bool spur_damage(struct spur_trace *t, size_t i, struct spur_damage *out)
 {
 	const struct diag_group *g;
 
-	if (i >= t->joined.ngroups)
+	if (!api_given(NULL, "spur_damage", t, "a trace") ||
+	    !api_given(t, "spur_damage", out, "a place for the damage") || i >= t->joined.ngroups)
 		return false;
 	g = &t->joined.groups[i];
 	*out = (struct spur_damage){

@@ -1,36 +1,37 @@
-/* What the library and a trace are. */
+/* What the library and a trace are: names, versions, facts. */
+#include "api/api.h"
 #include "format/format.h"
-
-static const char *const kind_names[SPUR_KINDS] = {
-	[SPUR_BEGIN] = "BEGIN",
-	[SPUR_END_SPAN] = "END",
-	[SPUR_SPAN] = "SPAN",
-	[SPUR_INSTANT] = "INSTANT",
-	[SPUR_COUNTER] = "COUNTER",
-	[SPUR_ASYNC_BEGIN] = "ASYNC_BEGIN",
-	[SPUR_ASYNC_INSTANT] = "ASYNC_INSTANT",
-	[SPUR_ASYNC_END] = "ASYNC_END",
-	[SPUR_FLOW_BEGIN] = "FLOW_BEGIN",
-	[SPUR_FLOW_STEP] = "FLOW_STEP",
-	[SPUR_FLOW_END] = "FLOW_END",
-	[SPUR_LOG] = "LOG",
-	[SPUR_SWITCH] = "SWITCH",
-	[SPUR_WAKEUP] = "WAKEUP",
-	[SPUR_SAMPLE] = "SAMPLE",
-	[SPUR_OBJECT] = "OBJECT",
-	[SPUR_BLOB] = "BLOB",
-	[SPUR_LOST] = "LOST",
-	[SPUR_NATIVE] = "NATIVE",
-};
-
-const char *spur_kind_name(unsigned kind)
-{
-	return kind < SPUR_KINDS ? kind_names[kind] : "NATIVE";
-}
 
 const char *spur_format_name(const struct spur_trace *t)
 {
-	return t->format->name;
+	return api_given(NULL, "spur_format_name", t, "a trace") ? t->format->name : "";
+}
+
+const char *spur_format_version(const struct spur_trace *t)
+{
+	return api_given(NULL, "spur_format_version", t, "a trace") && t->version ? t->version : "";
+}
+
+const char *spur_byte_order(const struct spur_trace *t)
+{
+	return api_given(NULL, "spur_byte_order", t, "a trace") ? t->byte_order : "";
+}
+
+size_t spur_info_count(const struct spur_trace *t)
+{
+	return api_given(NULL, "spur_info_count", t, "a trace") ? t->ninfo : 0;
+}
+
+bool spur_info(const struct spur_trace *t, size_t i, struct spur_info *out)
+{
+	if (!api_given(NULL, "spur_info", t, "a trace") ||
+	    !api_given(t, "spur_info", out, "a place for the fact"))
+		return false;
+	*out = (struct spur_info){ 0 };
+	if (i >= t->ninfo)
+		return false;
+	*out = (struct spur_info){ t->info[i].key, t->info[i].value, t->info[i].len };
+	return true;
 }
 
 const char *spur_version(void)

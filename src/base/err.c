@@ -39,7 +39,7 @@ __attribute__((format(printf, 3, 0))) static size_t line_print(char *buf, size_t
 
 enum spur_status err_set(struct spur_error *err, enum spur_error_code code, const char *fmt, ...)
 {
-	struct spur_error made = { .code = code };
+	struct spur_error made = { .code = code, .offset = UINT64_MAX };
 	va_list ap;
 
 	if (!err)
@@ -49,6 +49,17 @@ enum spur_status err_set(struct spur_error *err, enum spur_error_code code, cons
 	line_print(made.message, sizeof(made.message), fmt, ap);
 	va_end(ap);
 	*err = made;
+	return SPUR_FAIL;
+}
+
+enum spur_status err_at(struct spur_error *err, const char *stream, uint64_t offset)
+{
+	const size_t len = strlen(stream), room = err ? sizeof(err->stream) - 1 : 0;
+
+	if (!err)
+		return SPUR_FAIL;
+	memmove(err->stream, len > room ? stream + len - room : stream, len > room ? room + 1 : len + 1);
+	err->offset = offset;
 	return SPUR_FAIL;
 }
 

@@ -14,8 +14,11 @@
  */
 enum spur_status err_set(struct spur_error *err, enum spur_error_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Adds the place: a path, and an offset in it or DIAG_NO_OFF. Returns SPUR_FAIL. */
+enum spur_status err_at(struct spur_error *err, const char *stream, uint64_t offset);
 /*
- * The same for want of memory, or, if the last failure charged to this thread was that of a temporary file, for that.
+ * As err_set() for want of memory, or, if the last failure charged to this thread was that of a
+ * temporary file, for that.
  * A caller that charges a trace must not have changed back (mem_charge()).
  */
 enum spur_status err_nomem(struct spur_error *err);

@@ -92,6 +92,7 @@ static void source_fail(struct source *s, enum spur_error_code code, const char 
 			const char *found)
 {
 	err_set(&s->error, code, "%s: expected %s, found %s", s->path, expected, found);
+	err_at(&s->error, s->path, DIAG_NO_OFF);
 }
 
 static uint64_t packed_pos(const struct source *s)
@@ -109,6 +110,7 @@ static void packed_fail(struct source *s, uint64_t at, const char *expected, con
 {
 	err_set(&s->error, SPUR_ERR_FORMAT, "%s: expected %s at packed byte %llu, found %s",
 		s->path, expected, (unsigned long long)at, found);
+	err_at(&s->error, s->path, at);
 }
 
 static bool input_stopped(const struct source_spill *sp)
@@ -666,7 +668,7 @@ static bool spill_buffers(struct source *s)
 
 static void input_close(const struct source *s, int fd)
 {
-	if (strcmp(s->path, "-") != 0)
+	if (strcmp(s->path, "-") != 0 || fd != STDIN_FILENO)
 		os_close(fd);
 }
 
@@ -820,17 +822,20 @@ static int input_open(const char *path)
 	return fd;
 }
 
-enum spur_status source_open(struct source **out, const char *path,
-			     const struct source_options *opt, struct spur_error *err)
+/* Makes a source of `fd`, which it closes; of a negative one `errno` says why. */
+static enum spur_status source_of(struct source **out, const char *path, int fd,
+				  const struct source_options *opt, struct spur_error *err)
 {
 	static const struct source_options none;
+	const int reason = errno;
 	struct source *s = source_new(path, err);
-	int fd = STDIN_FILENO;
 
-	if (!s)
+	if (!s) {
+		if (fd > STDIN_FILENO)
+			os_close(fd);
 		return SPUR_FAIL;
-	if (strcmp(path, "-") != 0)
-		fd = input_open(path);
+	}
+	errno = reason;
 	if (fd < 0)
 		source_fail(s, SPUR_ERR_IO, "a file", error_text(errno));
 	if (fd >= 0 && source_set_up(s, fd, opt ? opt : &none)) {
@@ -843,6 +848,19 @@ enum spur_status source_open(struct source **out, const char *path,
 		*err = s->error;
 	source_close(s);
 	return SPUR_FAIL;
+}
+
+enum spur_status source_open(struct source **out, const char *path,
+			     const struct source_options *opt, struct spur_error *err)
+{
+	return source_of(out, path, strcmp(path, "-") == 0 ? STDIN_FILENO : input_open(path), opt,
+			 err);
+}
+
+enum spur_status source_descriptor(struct source **out, const char *name, int fd,
+				   const struct source_options *opt, struct spur_error *err)
+{
+	return source_of(out, name, os_fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), opt, err);
 }
 
 static bool memory_set_up(struct source *s, const uint8_t *data, size_t size,

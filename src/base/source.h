@@ -56,6 +56,9 @@ struct source_options {
 /* Opens `path` ("-" is standard input). Directories are refused. `*out` is to be closed by source_close(). */
 enum spur_status source_open(struct source **out, const char *path,
 			     const struct source_options *opt, struct spur_error *err);
+/* The same for a descriptor, of which a copy is used; `name` stands for the path. */
+enum spur_status source_descriptor(struct source **out, const char *name, int fd,
+				   const struct source_options *opt, struct spur_error *err);
 /*
  * A source over bytes in memory, which the caller keeps alive (fuzzers, tests). With `read_size` >
  * 0 they arrive in pieces.

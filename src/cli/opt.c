@@ -13,7 +13,7 @@ enum { WORDS = 256, OPERANDS = 1 << 20, OPT_FILE_SIZE = 1 << 20 };
 
 void values_init(struct values *v)
 {
-	*v = (struct values){ .time = NOT_GIVEN, .demangle = NOT_GIVEN };
+	*v = (struct values){ .open = SPUR_OPTIONS(), .time = NOT_GIVEN, .demangle = NOT_GIVEN };
 	arena_init(&v->arena);
 }
 

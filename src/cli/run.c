@@ -249,7 +249,7 @@ static void settle_open(struct values *v, const struct spur_pass *pass, const st
 	o->source_lines |= pass->source_lines;
 	for (size_t i = 0; i < v->nitems; i++)
 		o->source_lines |= v->items[i].what == FILTER_LOCATION;
-	o->demangle = v->demangle;
+	o->demangle = (enum spur_demangle)v->demangle;
 	o->threads = (unsigned)v->threads;
 	o->read_size = v->read_size;
 	o->binaries = v->binaries;

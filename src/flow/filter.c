@@ -9,7 +9,7 @@
 static bool spec_is_empty(const struct filter_spec *s)
 {
 	return !s->nitems && !s->depth && !s->min_ns && !s->min_size && !s->range && !s->from &&
-	       !s->to && !s->tids && !s->pids && !s->cpus && !s->threads && !s->kinds &&
+	       !s->to && !s->span && !s->tids && !s->pids && !s->cpus && !s->threads && !s->kinds &&
 	       !s->no_sched && !s->no_sched_preempt && !s->no_event && !s->no_args &&
 	       !s->no_libcall && !s->kernel_only && !s->trace_off;
 }

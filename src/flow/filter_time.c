@@ -47,8 +47,8 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 	struct moment_option o = { .name = "--from" };
 	int64_t at = 0;
 
-	f->from = INT64_MIN;
-	f->to = INT64_MAX;
+	f->from = spec->span ? spec->span[0] : INT64_MIN;
+	f->to = spec->span ? spec->span[1] : INT64_MAX;
 	/* The zero must be known before formats are told to leave out what lies before --from. */
 	if ((spec->range || spec->from || spec->to) && trace_start(f->trace, &at) == SPUR_FAIL)
 		return err_nomem(err);

@@ -49,19 +49,19 @@ static enum spur_status open_directory(struct spur_trace *t, struct spur_error *
 	return SPUR_OK;
 }
 
-static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
+static struct source_options options_of_source(struct spur_trace *t)
 {
-	const struct source_options so = { .read_size = t->options.read_size,
-					   .max_unpacked = t->options.max_unpacked,
-					   .over = &t->over_limit,
-					   .follow = t->options.follow,
-					   .stop = t->options.stop };
-	const struct spur_format *url = format_of_url(t->path);
-	const bool is_file = !url && strcmp(t->path, "-") != 0;
-	struct stat st;
+	return (struct source_options){ .read_size = t->options.read_size,
+					.max_unpacked = t->options.max_unpacked,
+					.over = &t->over_limit,
+					.follow = t->options.follow,
+					.stop = t->options.stop };
+}
 
-	if (is_file && os_stat(t->path, &st) != 0)
-		return err_set(err, SPUR_ERR_IO, "%s: %s", t->path, strerror(errno));
+/* The format that the path of an URL (`url`, or NULL) or the options name; NULL: neither does. */
+static enum spur_status choose_format(struct spur_trace *t, const struct spur_format *url,
+				      struct spur_error *err)
+{
 	t->format = url;
 	if (t->options.format) {
 		t->format = format_find(t->options.format);
@@ -72,12 +72,47 @@ static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
 	if (url && t->format != url)
 		return err_set(err, SPUR_ERR_USAGE, "%s: expected the format %s, found --format=%s",
 			       t->path, url->name, t->format->name);
+	return SPUR_OK;
+}
+
+static enum spur_status open_input(struct spur_trace *t, struct spur_error *err)
+{
+	const struct source_options so = options_of_source(t);
+	const struct spur_format *url = format_of_url(t->path);
+	const bool is_file = !url && strcmp(t->path, "-") != 0;
+	struct stat st;
+
+	if (is_file && os_stat(t->path, &st) != 0)
+		return err_set(err, SPUR_ERR_IO, "%s: %s", t->path, strerror(errno));
+	if (choose_format(t, url, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	if (url)
 		return SPUR_OK;
 	if (is_file && S_ISDIR(st.st_mode))
 		return open_directory(t, err);
 	if (source_open(&t->source, t->path, &so, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	return t->format ? SPUR_OK : probe_stream(t, err);
+}
+
+/* Opens bytes or a descriptor, which no path names. */
+static enum spur_status open_unnamed(struct spur_trace *t, const struct trace_input *in,
+				     struct spur_error *err)
+{
+	const struct source_options so = options_of_source(t);
+	enum spur_status st;
+
+	t->unnamed = true;
+	if (t->options.follow)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "%s: expected the path of a file to follow, found %s", t->path,
+			       in->fd < 0 ? "bytes in memory" : "a descriptor");
+	if (choose_format(t, NULL, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	st = in->fd < 0 ? source_memory(&t->source, t->path, in->data, in->size, &so, err)
+			: source_descriptor(&t->source, t->path, in->fd, &so, err);
+	if (st == SPUR_FAIL)
+		return st;
 	return t->format ? SPUR_OK : probe_stream(t, err);
 }
 
@@ -97,19 +132,42 @@ static enum spur_status open_trace(struct spur_trace *t, struct spur_error *err)
 	return SPUR_OK;
 }
 
+/* `in`: NULL if the path names the input. */
+static enum spur_status open_any(struct spur_trace *t, const struct trace_input *in,
+				 struct spur_error *err)
+{
+	uint64_t *const charged = mem_charge(&t->mem_failures);
+	enum spur_status st = in ? open_unnamed(t, in, err) : open_input(t, err);
+
+	if (st != SPUR_FAIL && !is_run(t))
+		st = open_trace(t, err);
+	mem_charge(charged);
+	return st;
+}
+
+/* Returns SPUR_FAIL; the error says at least which trace could not be opened. */
+static enum spur_status open_failed(const char *path, struct spur_error *err)
+{
+	if (err && !err->stream[0])
+		err_at(err, path, DIAG_NO_OFF);
+	return SPUR_FAIL;
+}
+
 enum spur_status trace_open(struct spur_trace **out, const char *path,
 			    const struct spur_options *opt, struct intern *strings,
 			    struct spur_error *err)
 {
 	struct spur_trace *t = trace_new(path, opt);
-	uint64_t *charged;
 	enum spur_status st;
 
 	*out = NULL;
-	if (!t)
-		return err_nomem(err);
+	if (!t) {
+		err_nomem(err);
+		return open_failed(path, err);
+	}
 	if (strings)
 		trace_share_strings(t, strings);
+<<<<<<< HEAD
 	charged = mem_charge(&t->mem_failures);
 	st = open_input(t, err);
 	if (st != SPUR_FAIL && !is_run(t))
@@ -118,21 +176,42 @@ enum spur_status trace_open(struct spur_trace **out, const char *path,
 	if (st == SPUR_FAIL && trace_short_of_memory(t))
 		err_nomem(err);
 	mem_charge(charged);
+=======
+	st = open_any(t, NULL, err);
+>>>>>>> heads/api
 	if (st != SPUR_FAIL && is_run(t)) {
 		st = join_open_run(out, t, strings, err);
 		trace_close(t);
-		return st;
+		return st == SPUR_FAIL ? open_failed(path, err) : st;
 	}
-	if (st == SPUR_FAIL)
+	if (st == SPUR_FAIL) {
 		trace_close(t);
-	else
-		*out = t;
+		return open_failed(path, err);
+	}
+	*out = t;
 	return st;
+}
+
+enum spur_status trace_open_input(struct spur_trace **out, const char *name,
+				  const struct trace_input *in, const struct spur_options *opt,
+				  struct spur_error *err)
+{
+	struct spur_trace *t = trace_new(name, opt);
+
+	*out = NULL;
+	if (t && open_any(t, in, err) != SPUR_FAIL) {
+		*out = t;
+		return SPUR_OK;
+	}
+	if (!t)
+		err_nomem(err);
+	trace_close(t);
+	return open_failed(name, err);
 }
 
 static bool can_reopen(const struct spur_trace *t)
 {
-	return !t->live && (!t->source || t->source->mapped);
+	return !t->live && !t->unnamed && (!t->source || t->source->mapped);
 }
 
 enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,

@@ -13,6 +13,16 @@ struct source;
 enum spur_status trace_open(struct spur_trace **out, const char *path,
 			    const struct spur_options *opt, struct intern *strings,
 			    struct spur_error *err);
+/* An input without a path. */
+struct trace_input {
+	const void *data; /* `size` bytes that outlive the trace */
+	size_t size;
+	int fd; /* or, from 0 on, a descriptor of the caller's */
+};
+/* As trace_open(), for a trace of one file; `name` stands for its path. */
+enum spur_status trace_open_input(struct spur_trace **out, const char *name,
+				  const struct trace_input *in, const struct spur_options *opt,
+				  struct spur_error *err);
 /*
  * Opens the input of `t` once more, from its beginning. Returns SPUR_WARN, with nothing opened, if
  * the input is a pipe or still grows: such an input can be read only once.

@@ -68,13 +68,15 @@ static size_t column_of(const struct parser *p, size_t at)
 static enum spur_status fail_at(struct parser *p, size_t at, const char *expected,
 				struct text found)
 {
+	const size_t column = column_of(p, at);
+
 	if (!found.len)
-		return err_set(p->err, SPUR_ERR_USAGE,
-			       "--where: column %zu: expected %s, found the end", column_of(p, at),
-			       expected);
-	return err_set(p->err, SPUR_ERR_USAGE, "--where: column %zu: expected %s, found %.*s",
-		       column_of(p, at), expected, (int)(found.len < SHOWN ? found.len : SHOWN),
-		       found.p);
+		err_set(p->err, SPUR_ERR_USAGE, "--where: column %zu: expected %s, found the end",
+			column, expected);
+	else
+		err_set(p->err, SPUR_ERR_USAGE, "--where: column %zu: expected %s, found %.*s",
+			column, expected, (int)(found.len < SHOWN ? found.len : SHOWN), found.p);
+	return err_at(p->err, "where", column - 1);
 }
 
 /* The token at hand is not what is expected. */
@@ -331,8 +333,9 @@ static enum spur_status regex_constant(struct parser *p, const struct constant *
 		return SPUR_OK;
 	if (why.code == SPUR_ERR_MEMORY)
 		return err_nomem(p->err);
-	return err_set(p->err, SPUR_ERR_USAGE, "--where: column %zu: %s", column_of(p, c->from),
-		       why.message);
+	err_set(p->err, SPUR_ERR_USAGE, "--where: column %zu: %s", column_of(p, c->from),
+		why.message);
+	return err_at(p->err, "where", column_of(p, c->from) - 1);
 }
 
 static enum spur_status dur_constant(struct parser *p, const struct constant *c,

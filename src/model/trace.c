@@ -11,9 +11,44 @@
 
 enum { MAX_LIST = 1 << 28 };
 
+static bool copy_string(struct arena *a, const char **s)
+{
+	if (*s)
+		*s = arena_strdup(a, *s, strlen(*s));
+	return *s != NULL;
+}
+
+/* Copies the options and what they point at. Returns false if out of memory. */
+static bool copy_options(struct spur_trace *t, const struct spur_options *opt)
+{
+	struct spur_options *o = &t->options;
+	const char **binaries;
+	size_t n = 0;
+
+	*o = *opt;
+	o->size = sizeof(*o);
+	if ((o->format && !copy_string(&t->arena, &o->format)) ||
+	    (o->symbol_dirs && !copy_string(&t->arena, &o->symbol_dirs)) ||
+	    (o->key_file && !copy_string(&t->arena, &o->key_file)))
+		return false;
+	while (o->binaries && o->binaries[n])
+		n++;
+	if (!o->binaries)
+		return true;
+	binaries = arena_alloc(&t->arena, (n + 1) * sizeof(*binaries));
+	for (size_t i = 0; binaries && i < n; i++) {
+		binaries[i] = o->binaries[i];
+		if (!copy_string(&t->arena, &binaries[i]))
+			return false;
+	}
+	o->binaries = binaries;
+	return binaries != NULL;
+}
+
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 {
 	struct spur_trace *t = mem_alloc(sizeof(*t));
+	bool copied;
 
 	if (!t)
 		return NULL;
@@ -21,8 +56,8 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	diag_init(&t->diag);
 	diag_init(&t->joined);
 	pthread_mutex_init(&t->lock, NULL);
-	if (opt)
-		t->options = *opt;
+	t->options.size = sizeof(t->options);
+	copied = !opt || copy_options(t, opt);
 	t->diag.hush = t->options.stop;
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));
@@ -33,7 +68,7 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	t->version = "";
 	t->clock.name = "unknown";
 	t->clock.derived = "";
-	if (t->strings && t->path)
+	if (copied && t->strings && t->path)
 		return t;
 	trace_free(t);
 	return NULL;

@@ -82,6 +82,7 @@ struct spur_trace {
 	bool one_run; /* the parts are the files of the directory `path` */
 	pthread_mutex_t lock; /* classes and arena after open */
 
+	bool unnamed; /* opened from memory or a descriptor: no file at `path` is the input */
 	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
 	/*
 	 * Each top track is that of a recording of its own, which ends when its own rows end; false where all tracks
@@ -127,6 +128,7 @@ struct spur_trace {
 	bool over_limit; /* packed input was cut at spur_options.max_unpacked (atomic) */
 	uint64_t mem_failures; /* allocations for this trace that failed (mem_charge()); atomic */
 	struct merge *merge; /* of spur_next(); made at the first call */
+	struct api_state *api; /* of the public calls (src/api/api.h); NULL: none needed one yet */
 	struct source *source; /* the open file; NULL for a directory */
 };
 

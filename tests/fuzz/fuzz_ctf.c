@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char mark[] = "\n@@ index\n";
 	static const size_t read_sizes[4] = { 0, 4096, 7, 64 };
-	struct spur_options opt = { .threads = 1 };
+	struct spur_options opt = SPUR_OPTIONS(.threads = 1);
 	struct reading one = { 0 }, two = { 0 }, stored = { 0 };
 	const uint8_t *index;
 	const char *dir;

@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* The last byte chooses how to read, so that all ways are met; the slow ones less often. */
 	static const size_t read_sizes[8] = { 0, 0, 4096, 0, 64, 7, 0, 1 };
 	const uint8_t how = size ? data[size - 1] : 0;
-	struct spur_options opt = { .threads = 1, .raw_time = how & 1 };
+	struct spur_options opt = SPUR_OPTIONS(.threads = 1, .raw_time = how & 1);
 	struct reading merged = { .bytes = size }, batches = { .bytes = size },
 		       stored = { .bytes = size };
 	struct spur_trace *t;

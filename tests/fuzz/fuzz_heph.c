@@ -133,7 +133,7 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 static struct reading read_once(const uint8_t *data, size_t size, size_t piece, uint32_t cap,
 				bool stored, uint64_t fail_at)
 {
-	const struct spur_options opt = { .as_stored = stored };
+	const struct spur_options opt = SPUR_OPTIONS(.as_stored = stored);
 	const struct source_options so = { .read_size = piece };
 	struct spur_error err = { 0 };
 	struct reading r = { .size = size };

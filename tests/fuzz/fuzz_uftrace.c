@@ -112,9 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* The last byte chooses how to read, so that all ways are met; the slow ones less often. */
 	static const size_t read_sizes[8] = { 0, 0, 4096, 0, 64, 7, 0, 1 };
 	const uint8_t how = size ? data[size - 1] : 0;
-	struct spur_options opt = { .format = "uftrace",
+	struct spur_options opt = SPUR_OPTIONS(.format = "uftrace",
 				    .threads = how & 1 ? 2 : 1,
-				    .symbol_dirs = "/nonexistent" };
+				    .symbol_dirs = "/nonexistent");
 	struct reading merged = { .bytes = size }, feeds = { .bytes = size };
 	const char *dir = fuzz_dir_make(data, size);
 	struct spur_error err;

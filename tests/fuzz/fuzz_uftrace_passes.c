@@ -108,9 +108,9 @@ static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct spur_options opt = { .format = "uftrace",
+	const struct spur_options opt = SPUR_OPTIONS(.format = "uftrace",
 					  .threads = 1,
-					  .symbol_dirs = "/nonexistent" };
+					  .symbol_dirs = "/nonexistent");
 	struct chooser c = { data, size };
 	struct spur_error err = { 0 };
 	struct spur_trace *t;

@@ -104,11 +104,11 @@ enum way { MERGED, FEEDS, STORED };
 static bool read_log(const char *path, enum way way, size_t read_size, uint32_t cap,
 		     struct reading *r)
 {
-	const struct spur_options opt = { .format = "xray",
+	const struct spur_options opt = SPUR_OPTIONS(.format = "xray",
 					  .threads = 1,
 					  .symbol_dirs = "/nonexistent",
 					  .read_size = read_size,
-					  .as_stored = way == STORED };
+					  .as_stored = way == STORED);
 	struct spur_error err;
 	struct spur_trace *t;
 

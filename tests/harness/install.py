@@ -26,7 +26,7 @@ def build_examples(t):
     for source in glob.glob(os.path.join(t.root, "examples", "*.c")):
         program = os.path.join(out, os.path.basename(source)[:-2])
         argv = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(t.root, "include"), "-o", program, source,
-                "-L" + t.build, "-Wl,-rpath," + t.build, "-lspur"]
+                "-L" + t.build, "-Wl,-rpath," + t.build, "-lspur", "-pthread"]
         r = t.run(argv, timeout=120, limit=False, env={"HOME": "/tmp"})
         if r.code:
             t.fail("example " + os.path.basename(source), "does not compile", r.err.decode("utf-8", "replace"))
@@ -41,7 +41,7 @@ def defined(t, argv):
 
 def check_symbols(t, root):
     header = core.read(os.path.join(t.root, "include", "spur.h")).decode()
-    declared = set(re.findall(r"\b(spur_[a-z_]+)\((?!\))", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
+    declared = set(re.findall(r"\b(spur_[a-z_]+)\((?!\))", re.sub(r"/\*.*?\*/|static inline .*?\n}", "", header, flags=re.S)))
     lib = os.path.join(root, "usr", "lib")
     so = glob.glob(os.path.join(lib, "libspur.so.*.*.*"))
     for name, found in (("shared", defined(t, ["-D", *so])), ("static", defined(t, [os.path.join(lib, "libspur.a")]))):
@@ -65,7 +65,7 @@ def check_compile(t, root, source):
             at = flags.index("-lspur")
             flags[at] = "-l:libspur.a"
         program = os.path.join(root, name + "-" + kind)
-        r = t.run(["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-o", program, source, *flags], timeout=120, limit=False,
+        r = t.run(["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-o", program, source, *flags, "-pthread"], timeout=120, limit=False,
                   env={"HOME": "/tmp"})
         if r.code:
             t.fail("install/%s-%s" % (name, kind), "does not compile", r.err.decode("utf-8", "replace"))

@@ -261,7 +261,7 @@ static inline void expect_opt(struct spur_options opt, const char *want)
 
 static inline void expect(const char *want)
 {
-	expect_opt((struct spur_options){ 0 }, want);
+	expect_opt((struct spur_options)SPUR_OPTIONS(), want);
 }
 
 #endif

@@ -378,12 +378,12 @@ static inline void expect_with(struct spur_options opt, const char *text)
 
 static inline void expect_rows(const char *text)
 {
-	expect_with((struct spur_options){ .threads = 1 }, text);
+	expect_with((struct spur_options)SPUR_OPTIONS(.threads = 1), text);
 }
 
 static inline void expect_dump(const char *text)
 {
-	expect_with((struct spur_options){ .threads = 1, .as_stored = true }, text);
+	expect_with((struct spur_options)SPUR_OPTIONS(.threads = 1, .as_stored = true), text);
 }
 
 #endif

@@ -230,14 +230,14 @@ static inline void expect_with(const struct spur_options *opt, const char *rows,
 /* By time. */
 static inline void expect(const char *rows, const char *diags)
 {
-	static const struct spur_options by_time;
+	static const struct spur_options by_time = SPUR_OPTIONS();
 
 	expect_with(&by_time, rows, diags);
 }
 
 static inline void expect_stored(const char *rows, const char *diags)
 {
-	static const struct spur_options stored = { .as_stored = true };
+	static const struct spur_options stored = SPUR_OPTIONS(.as_stored = true);
 
 	expect_with(&stored, rows, diags);
 }

@@ -59,7 +59,7 @@ struct laws {
 
 static inline struct spur_trace *law_open(const char *name, bool bookkeeping)
 {
-	const struct spur_options opt = { .bookkeeping = bookkeeping, .threads = 1 };
+	const struct spur_options opt = SPUR_OPTIONS(.bookkeeping = bookkeeping, .threads = 1);
 	struct spur_error err;
 	struct spur_trace *t;
 

@@ -9,7 +9,7 @@
 /* Reads everything; false where a call said SPUR_FAIL. `sum` gets what came. */
 static bool read_all(struct out *sum)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
 	enum spur_status st, bad = SPUR_OK;
@@ -183,7 +183,7 @@ static void test_recorded(void **state)
 
 static struct spur_trace *open_dir(void)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	struct spur_trace *t;
 	struct spur_error err;
 

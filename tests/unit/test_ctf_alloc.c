@@ -33,7 +33,7 @@ static size_t rows_of(const struct out *o)
 /* Every n-th allocation fails, and all after it. */
 static void test_memory(void **state)
 {
-	const struct spur_options opt = { .threads = 1 };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1);
 	struct out want;
 	char path[100];
 
@@ -100,12 +100,12 @@ static void test_same_rows(void **state)
 	for (size_t i = 0; i < TRACES; i++) {
 		path_of(path, sizeof(path), i);
 		out_to_memory(&want);
-		assert_true(read_path(path, &(struct spur_options){ .threads = 1 }));
+		assert_true(read_path(path, &(struct spur_options)SPUR_OPTIONS(.threads = 1)));
 		out_bytes(&want, seen.buf, seen.len);
 		for (size_t r = 0; r < sizeof(read_sizes) / sizeof(read_sizes[0]); r++)
 			for (unsigned threads = 1; threads <= 4; threads *= 2) {
-				const struct spur_options opt = { .read_size = read_sizes[r],
-								  .threads = threads };
+				const struct spur_options opt = SPUR_OPTIONS(.read_size = read_sizes[r],
+								  .threads = threads);
 
 				assert_true(read_path(path, &opt));
 				assert_string_equal(seen.buf, want.buf);

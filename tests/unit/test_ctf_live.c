@@ -405,7 +405,7 @@ static void hear_damage(struct spur_trace *t, struct heard *h)
 /* Reads a session to its end, arguments too. */
 static struct heard hear(const char *url, const volatile int *stop)
 {
-	const struct spur_options opt = { .threads = 1, .stop = stop };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .stop = stop);
 	struct heard h = { .last = INT64_MIN };
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
@@ -462,7 +462,7 @@ static size_t two_sessions(struct relay *r, uint32_t command, const uint8_t *bod
 /* SPEC ctf-live/session */
 static void test_no_session(void **state)
 {
-	const struct spur_options list = { .sessions = true };
+	const struct spur_options list = SPUR_OPTIONS(.sessions = true);
 	struct relay r = { .change = two_sessions };
 	struct spur_error err;
 	struct spur_trace *t;

@@ -103,7 +103,7 @@ static void test_cut(void **state)
 		three();
 		bytes.len -= cut;
 		put_bytes("s");
-		assert_true(read_path(dir, &(struct spur_options){ .threads = 1 }));
+		assert_true(read_path(dir, &(struct spur_options)SPUR_OPTIONS(.threads = 1)));
 		assert_memory_equal(seen.buf, ROWS_1 ROWS_2, strlen(ROWS_1 ROWS_2));
 		assert_int_equal(strstr(seen.buf, "21 INSTANT e") != NULL, left >= BODY + 4);
 		assert_int_equal(strstr(seen.buf, "22 INSTANT f") != NULL, left >= BODY + 9);
@@ -171,7 +171,7 @@ static void test_garbage(void **state)
 		put_bytes("s");
 		snprintf(want, sizeof(want), ROWS_1 ROWS_2 "! ctf/bad-packet s at 67 lost %u\n",
 			 n + 4);
-		assert_true(read_path(dir, &(struct spur_options){ .threads = 1 }));
+		assert_true(read_path(dir, &(struct spur_options)SPUR_OPTIONS(.threads = 1)));
 		if (n < BODY) {
 			/* The magic number alone has a head of other bytes. */
 			assert_memory_equal(seen.buf, ROWS_1 ROWS_2, strlen(ROWS_1 ROWS_2));
@@ -355,7 +355,7 @@ static void test_index_used(void **state)
 	three();
 	memset(bytes.buf + FIRST, 0xEE, BODY);
 	put_bytes("s");
-	assert_true(read_path(dir, &(struct spur_options){ .threads = 1 }));
+	assert_true(read_path(dir, &(struct spur_options)SPUR_OPTIONS(.threads = 1)));
 	assert_memory_equal(seen.buf, ROWS_1, strlen(ROWS_1));
 	assert_non_null(strstr(seen.buf, ROWS_3));
 }

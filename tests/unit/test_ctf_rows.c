@@ -6,7 +6,7 @@
 /* SPEC ctf/clock-origin */
 static void test_clock_origin(void **state)
 {
-	struct spur_options ticks = { .raw_time = true };
+	struct spur_options ticks = SPUR_OPTIONS(.raw_time = true);
 
 	(void)state;
 	put_text("metadata", SMALL("", "freq = 1000; offset_s = 100; offset = 500;", ""));
@@ -259,7 +259,7 @@ static void ctx(unsigned id, unsigned time, unsigned pid, unsigned tid)
 /* SPEC ctf/rules: X_entry and X_exit where both are there; and none where the caller wants none */
 static void test_spans(void **state)
 {
-	struct spur_options plain = { .no_spans = true };
+	struct spur_options plain = SPUR_OPTIONS(.no_spans = true);
 
 	(void)state;
 	put_text("metadata",
@@ -371,7 +371,7 @@ static void test_switches(void **state)
 /* SPEC ctf/track-names: the first name of the stream that comes first; ids of 64 bits are not cut */
 static void test_track_names(void **state)
 {
-	struct spur_options opt = { .threads = 1 };
+	struct spur_options opt = SPUR_OPTIONS(.threads = 1);
 	struct spur_error err;
 	struct spur_trace *t;
 	const struct spur_event *rows;
@@ -424,7 +424,7 @@ static void comm(const char *name)
 /* SPEC ctf/thread-process: a switch tells threads without their process; names come from where it says them */
 static void test_thread_process(void **state)
 {
-	struct spur_options opt = { .threads = 1 };
+	struct spur_options opt = SPUR_OPTIONS(.threads = 1);
 	struct spur_error err;
 	struct spur_trace *t;
 	const struct spur_event *rows;
@@ -486,7 +486,7 @@ static void test_thread_process(void **state)
 /* SPEC ctf/row-place: bits where events may begin inside bytes */
 static void test_row_place(void **state)
 {
-	const struct spur_options opt = { .threads = 1 };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1);
 	const struct spur_event *rows;
 	struct spur_error err;
 	struct spur_trace *t;

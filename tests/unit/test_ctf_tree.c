@@ -98,7 +98,7 @@ static void expect_path(const char *name, const char *want)
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s%s%s", dir, *name ? "/" : "", name);
-	assert_true(read_path(path, &(struct spur_options){ .threads = 1 }));
+	assert_true(read_path(path, &(struct spur_options)SPUR_OPTIONS(.threads = 1)));
 	assert_string_equal(seen.buf, want);
 }
 

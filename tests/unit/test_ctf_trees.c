@@ -22,7 +22,7 @@ static const char *symbols;
 
 static bool read_all(struct out *sum)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = symbols };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = symbols);
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
 	enum spur_status st, bad = SPUR_OK;

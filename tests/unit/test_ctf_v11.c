@@ -216,7 +216,7 @@ static void test_struct_align(void **state)
 /* A unit that is no power of two would make one of the structure's alignment. SPEC ctf-v11/bit-field */
 static void test_odd_unit(void **state)
 {
-	const struct spur_options plain = { 0 };
+	const struct spur_options plain = SPUR_OPTIONS();
 
 	(void)state;
 	put_text("metadata",
@@ -473,7 +473,7 @@ static void test_bombs(void **state)
 static void test_encrypted(void **state)
 {
 	char path[200];
-	struct spur_options opt = { .key_file = path };
+	struct spur_options opt = SPUR_OPTIONS(.key_file = path);
 	uint8_t key[32];
 
 	(void)state;

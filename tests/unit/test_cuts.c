@@ -72,7 +72,7 @@ static void see(const struct spur_trace *t, const struct spur_event *row, struct
 /* Losses that the reader concludes from what is missing are no records. */
 static void read_rows(struct rows *to, const char *format, bool as_stored)
 {
-	const struct spur_options opt = { .format = format, .as_stored = as_stored };
+	const struct spur_options opt = SPUR_OPTIONS(.format = format, .as_stored = as_stored);
 	const struct spur_event *rows;
 	struct spur_trace *t;
 	struct spur_error err;

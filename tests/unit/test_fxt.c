@@ -102,7 +102,7 @@ static void test_longer(void **state)
 	w(8);
 	done();
 	expect_rows("100 INSTANT cat:name 10/11\n110 SPAN cat:name 10/11 +5\n");
-	assert_non_null(strstr(read_file(&(struct spur_options){ .as_stored = true }),
+	assert_non_null(strstr(read_file(&(struct spur_options)SPUR_OPTIONS(.as_stored = true)),
 			       "end_ticks=115, extra_words=2"));
 }
 
@@ -140,7 +140,7 @@ static void test_sizes(void **state)
 	bytes(payload, sizeof(payload) - 3);
 	done();
 	plain(FXT_INSTANT, 5, "after", 0);
-	t = open_file(&(struct spur_options){ .read_size = 4096 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS(.read_size = 4096));
 	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 	assert_int_equal(n, 3);
 	assert_int_equal(rows[0].len, 32760);
@@ -242,7 +242,7 @@ static void test_many_providers(void **state)
 		event(FXT_INSTANT, i, 0, at(1), at(1), 0);
 		done();
 	}
-	text = read_file(&(struct spur_options){ 0 });
+	text = read_file(&(struct spur_options)SPUR_OPTIONS());
 	assert_non_null(strstr(text, "\n600 INSTANT s:s 10/11\n"));
 	assert_non_null(strstr(text, "~ fxt/many-providers at 28624 x89\n"));
 }
@@ -269,7 +269,7 @@ static void test_time_raw(void **state)
 	init(24000000);
 	plain(FXT_INSTANT, 1, "a", 0);
 	plain(FXT_COMPLETE, 100, "b", 124);
-	expect_with((struct spur_options){ .raw_time = true },
+	expect_with((struct spur_options)SPUR_OPTIONS(.raw_time = true),
 		    "1 INSTANT a 10/11\n100 SPAN b 10/11 +24\n");
 }
 
@@ -299,7 +299,7 @@ static void test_scaling(void **state)
 				 "0 INSTANT first 10/11\n%llu INSTANT a:a 10/11\n",
 				 (unsigned long long)ns);
 			if (ns < INT64_MAX)
-				assert_string_equal(read_file(&(struct spur_options){ 0 }), want);
+				assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()), want);
 		}
 }
 
@@ -330,18 +330,18 @@ static void test_init(void **state)
 		"-1 INSTANT cat:name 10/11\n5 INSTANT plain 10/11\n1000 INSTANT cat:name 10/11\n"
 		"2000 INSTANT cat:name 10/11\n1000000 INSTANT cat:name 10/11\n"
 		"! fxt/bad-record at 184 lost 16\n");
-	t = open_file(&(struct spur_options){ 0 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS());
 	assert_int_equal(t->clock.hz, 3000000000);
 	assert_true(t->clock.epoch_known);
 	assert_int_equal(t->clock.epoch_ns, 1700000000000000000);
 	assert_false(t->clock.ticks);
 	spur_close(t);
-	t = open_file(&(struct spur_options){ .raw_time = true });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS(.raw_time = true));
 	assert_true(t->clock.ticks);
 	assert_false(t->clock.epoch_known);
 	spur_close(t);
 	/* In a single pass the first records tell. */
-	t = open_file(&(struct spur_options){ .raw_time = true, .as_stored = true });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS(.raw_time = true, .as_stored = true));
 	assert_int_equal(t->clock.hz, 1000000000);
 	spur_close(t);
 }
@@ -391,7 +391,7 @@ static void test_classes(void **state)
 		event(FXT_BEGIN, 5, 0, in("cat"), in("name"), 0);
 		done();
 	}
-	t = open_file(&(struct spur_options){ .follow = true });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS(.follow = true));
 	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 	assert_int_equal(n, 10);
 	for (int i = 0; i < 10; i += 5) {
@@ -455,7 +455,7 @@ static void test_many_inline(void **state)
 		bad += i % 50 == 1 && i % 6 != 5;
 		padded += i % 40 == 2;
 	}
-	read_file(&(struct spur_options){ 0 });
+	read_file(&(struct spur_options)SPUR_OPTIONS());
 	assert_memory_equal(seen.buf, want.buf, want.len);
 	out_char(&seen, '\0');
 	out_clear(&want);
@@ -522,7 +522,7 @@ static void test_arguments(void **state)
 		basics();
 		write_arguments(i & 2);
 		assert_non_null(
-			strstr(read_file(&(struct spur_options){ 0 }),
+			strstr(read_file(&(struct spur_options)SPUR_OPTIONS()),
 			       "1 INSTANT cat:name 10/11 (null=null, i32=-7, u32=4000000000, "
 			       "i64=-5000000000, "
 			       "u64=18446744073709551615, f64=3.5, str=\"some text\", "
@@ -552,7 +552,7 @@ static void test_arguments_later(void **state)
 		done();
 	}
 	for (int stored = 0; stored < 2; stored++) {
-		t = open_file(&(struct spur_options){ .follow = stored });
+		t = open_file(&(struct spur_options)SPUR_OPTIONS(.follow = stored));
 		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 		assert_int_equal(n, 64);
 		memcpy(kept, rows, sizeof(kept));

@@ -139,7 +139,7 @@ static void test_resync_kinds(void **state)
 			done();
 		}
 		after();
-		read_file(&(struct spur_options){ 0 });
+		read_file(&(struct spur_options)SPUR_OPTIONS());
 		assert_non_null(strstr(seen.buf, AFTER));
 		assert_non_null(strstr(seen.buf, "! fxt/size-zero at 104 lost 8\n"));
 	}
@@ -159,8 +159,8 @@ static void test_tails(void **state)
 		file.len = cut;
 		snprintf(want, sizeof(want), BEFORE "! fxt/truncated-tail at 104 lost %zu\n",
 			 cut - DAMAGE);
-		assert_string_equal(read_file(&(struct spur_options){ 0 }), want);
-		assert_string_equal(read_file(&(struct spur_options){ .read_size = 3 }), want);
+		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()), want);
+		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS(.read_size = 3)), want);
 	}
 	file.len = whole;
 }
@@ -201,7 +201,7 @@ static void test_cut_arguments(void **state)
 			file.len = size;
 			snprintf(want, sizeof(want), BEFORE "! fxt/truncated-tail at %zu lost %zu\n",
 				 whole, size - whole);
-			assert_string_equal(read_file(&(struct spur_options){ 0 }), want);
+			assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()), want);
 		}
 	}
 }
@@ -217,7 +217,7 @@ static void test_lost_registration(void **state)
 		event(FXT_INSTANT, 8, 9, at(1), at(9), 0);
 		done();
 	}
-	assert_non_null(strstr(read_file(&(struct spur_options){ 0 }),
+	assert_non_null(strstr(read_file(&(struct spur_options)SPUR_OPTIONS()),
 			       "! fxt/size-zero at 104 lost 16\n! fxt/unknown-string at 120 x5\n"));
 }
 
@@ -254,7 +254,7 @@ static void test_no_quadratic(void **state)
 		plain(FXT_INSTANT, 5, "x", 0);
 		out_bytes(&file, "\0\0\0", 3);
 	}
-	assert_non_null(strstr(read_file(&(struct spur_options){ 0 }), "! fxt/size-zero"));
+	assert_non_null(strstr(read_file(&(struct spur_options)SPUR_OPTIONS()), "! fxt/size-zero"));
 }
 
 static void test_nothing(void **state)
@@ -434,7 +434,7 @@ static void test_consequence(void **state)
 	after();
 	event(FXT_INSTANT, 10, 1, at(50), at(1), 0);
 	done();
-	t = open_file(&(struct spur_options){ 0 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS());
 	while (spur_next(t, &rows, &n) == SPUR_OK)
 		;
 	assert_int_equal(spur_damage_count(t), 2);
@@ -492,7 +492,7 @@ static void test_unknown(void **state)
 /* SPEC fxt/end: the only END of the file, in order or late, has SPUR_F_GAP if records are missing before it. */
 static void expect_gap(bool gap)
 {
-	const struct spur_options opt = { .threads = 1 };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1);
 	const struct spur_event *rows;
 	struct spur_trace *t = open_file(&opt);
 	size_t n, ends = 0;

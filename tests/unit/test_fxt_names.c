@@ -69,7 +69,7 @@ static void test_tracks(void **state)
 	kernel_object(THREAD, 5, "by its object", 10);
 	kernel_object(THREAD, large, "large", large - 1);
 	thread(1, 10, 6);
-	t = open_file(&(struct spur_options){ 0 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS());
 	assert_int_equal(t->ntracks, 6);
 	for (int i = 0; i < 4; i++) {
 		const uint64_t tids[] = { 11, 5, 6, large };
@@ -210,7 +210,7 @@ static void test_idle(void **state)
 	arg_i32(in("incoming_weight"), INT32_MIN);
 	done();
 	kernel_object(THREAD, 11, "worker", 0);
-	t = open_file(&(struct spur_options){ 0 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS());
 	assert_string_equal(spur_string(t, track_of(t, 0)->name, NULL), "idle");
 	assert_string_equal(spur_string(t, track_of(t, 500)->name, NULL), "idle");
 	assert_string_equal(spur_string(t, track_of(t, 11)->name, NULL), "worker");
@@ -322,7 +322,7 @@ static void test_many_mappings(void **state)
 		mapping(i, 1, (uint64_t)(i * 7919 % 1000) * 0x1000, 0x800, 0, true);
 	for (unsigned i = 0; i < 1000; i++)
 		backtrace(1000 + i, i * 0x1000 + i % 0x800, i * 0x1000 + 0x800);
-	t = open_file(&(struct spur_options){ 0 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS());
 	while (spur_next(t, &rows, &n) == SPUR_OK)
 		for (size_t i = 0; i < n; i++) {
 			if (rows[i].kind != SPUR_SAMPLE)
@@ -370,7 +370,7 @@ static void test_blobs(void **state)
 		    "5 BLOB b p retimed (data=, type=3:perfetto)\n5 BLOB  p retimed (data=78, "
 		    "type=99)\n"
 		    "77 BLOB lc:name 10/11 #25 (data=616263, n=1)\n~ fxt/unknown-blob at 176\n");
-	assert_non_null(strstr(read_file(&(struct spur_options){ .as_stored = true }),
+	assert_non_null(strstr(read_file(&(struct spur_options)SPUR_OPTIONS(.as_stored = true)),
 			       "5 NATIVE placeholder p retimed"));
 }
 

@@ -124,8 +124,8 @@ static size_t only_timed(struct rows *r)
 
 static void check_order(uint32_t cap)
 {
-	struct spur_trace *stored = open_file(&(struct spur_options){ .follow = true }),
-			  *timed = open_file(&(struct spur_options){ 0 });
+	struct spur_trace *stored = open_file(&(struct spur_options)SPUR_OPTIONS(.follow = true)),
+			  *timed = open_file(&(struct spur_options)SPUR_OPTIONS());
 	struct rows want = rows_of(stored, 512), found = rows_of(timed, cap);
 	uint64_t untimed = 0;
 	size_t n;
@@ -215,7 +215,7 @@ static void test_lanes(void **state)
 	plain(FXT_COMPLETE, 160, "inside", 190);
 	plain(FXT_COMPLETE, 240, "b", 300);
 	plain(FXT_COMPLETE, 180, "overlaps both", 260);
-	t = open_file(&(struct spur_options){ 0 });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS());
 	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 	assert_int_equal(n, 5);
 	assert_int_equal(rows[4].track, rows[0].track);
@@ -227,7 +227,7 @@ static void test_lanes(void **state)
 	}
 	spur_close(t);
 	/* As stored there are none. */
-	t = open_file(&(struct spur_options){ .follow = true });
+	t = open_file(&(struct spur_options)SPUR_OPTIONS(.follow = true));
 	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 	assert_int_equal(rows[1].track, rows[0].track);
 	spur_close(t);
@@ -238,7 +238,7 @@ static void test_lanes(void **state)
 static bool read_all(struct out *sum, bool stored)
 {
 	struct spur_trace *t =
-		open_file(&(struct spur_options){ .as_stored = stored, .threads = 1 });
+		open_file(&(struct spur_options)SPUR_OPTIONS(.as_stored = stored, .threads = 1));
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
 	enum spur_status st, bad = SPUR_OK;

@@ -116,7 +116,7 @@ static void test_old_layout(void **state)
 
 static void expect_epoch(uint64_t want)
 {
-	struct spur_trace *t = file_open(&(struct spur_options){ 0 });
+	struct spur_trace *t = file_open(&(struct spur_options)SPUR_OPTIONS());
 
 	assert_non_null(t);
 	assert_int_equal(t->clock.epoch_known, want != 0);
@@ -180,7 +180,7 @@ static void test_tracks(void **state)
 	(void)state;
 	event(7, UINT64_MAX - 1, 1, 2, "a");
 	event(7, 0, 3, 4, "b");
-	t = file_open(&(struct spur_options){ 0 });
+	t = file_open(&(struct spur_options)SPUR_OPTIONS());
 	assert_non_null(t);
 	/* SPEC heph/stream-track */
 	k = spur_track(t, 0);
@@ -254,7 +254,7 @@ static void test_overlap(void **state)
 
 static uint64_t discarded(void)
 {
-	struct spur_trace *t = file_open(&(struct spur_options){ 0 });
+	struct spur_trace *t = file_open(&(struct spur_options)SPUR_OPTIONS());
 	uint64_t n;
 
 	assert_non_null(t);
@@ -505,7 +505,7 @@ static void test_cut_tail(void **state)
 
 static void expect_once(const char *rows, const char *diags)
 {
-	struct spur_trace *t = file_open(&(struct spur_options){ 0 });
+	struct spur_trace *t = file_open(&(struct spur_options)SPUR_OPTIONS());
 	struct out o;
 
 	assert_non_null(t);
@@ -533,7 +533,7 @@ static void test_huge(void **state)
 	packet_ends();
 	event(1, 1, 3, 4, "b");
 	{
-		struct spur_trace *t = file_open(&(struct spur_options){ 0 });
+		struct spur_trace *t = file_open(&(struct spur_options)SPUR_OPTIONS());
 		const struct spur_event *rows;
 		struct spur_args args = { 0 };
 		size_t n;
@@ -567,7 +567,7 @@ static void test_many_values(void **state)
 		out_pad(&file, '\1', 8 * UINT16_MAX);
 	}
 	packet_ends();
-	t = file_open(&(struct spur_options){ 0 });
+	t = file_open(&(struct spur_options)SPUR_OPTIONS());
 	assert_non_null(t);
 	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 	assert_int_equal(rows[0].nargs, 17);
@@ -599,7 +599,7 @@ static int want_order(const void *a, const void *b)
 
 static void expect_order(struct want *want, size_t n)
 {
-	struct spur_trace *t = file_open(&(struct spur_options){ 0 });
+	struct spur_trace *t = file_open(&(struct spur_options)SPUR_OPTIONS());
 	const struct spur_event *rows;
 	size_t got, at = 0;
 
@@ -670,8 +670,8 @@ static void test_prefixes(void **state)
 			rows++;
 
 		for (int mode = 0; mode < 4; mode++) {
-			const struct spur_options opt = { .as_stored = mode & 1,
-							  .read_size = mode & 2 ? 3 : 0 };
+			const struct spur_options opt = SPUR_OPTIONS(.as_stored = mode & 1,
+							  .read_size = mode & 2 ? 3 : 0);
 			const struct spur_event *r;
 			struct spur_trace *t;
 			size_t found = 0, got;

@@ -104,8 +104,8 @@ static void test_no_memory(void **state)
 	event(2, 1, 1, 900, "outer");
 	epoch(6);
 	event(1, 1, 10, 20, "again");
-	try_all(&(struct spur_options){ 0 });
-	try_all(&(struct spur_options){ .as_stored = true });
+	try_all(&(struct spur_options)SPUR_OPTIONS());
+	try_all(&(struct spur_options)SPUR_OPTIONS(.as_stored = true));
 }
 
 /* --- a FIFO whose writer waits until what it has written so far has been seen --- */
@@ -134,7 +134,7 @@ static void *write_parts(void *arg)
 /* SPEC heph/stored: rows come as soon as their packets do */
 static void test_follow(void **state)
 {
-	static const struct spur_options follow = { .format = "heph", .follow = true };
+	static const struct spur_options follow = SPUR_OPTIONS(.format = "heph", .follow = true);
 	struct spur_event rows[16];
 	struct batch b = { .rows = rows, .cap = 16 };
 	struct spur_error err;

@@ -77,7 +77,7 @@ static void test_relations(void **state)
 /* Reads the directory joined with itself; false where a call said SPUR_FAIL. */
 static bool read_joined(struct out *sum)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	const char *const paths[] = { dir, dir };
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
@@ -148,7 +148,7 @@ static void test_memory(void **state)
 
 static void test_refusals(void **state)
 {
-	const struct spur_options follow = { .follow = true };
+	const struct spur_options follow = SPUR_OPTIONS(.follow = true);
 	const char *const paths[] = { dir, dir };
 	struct spur_error err;
 	struct spur_trace *t;

@@ -557,7 +557,7 @@ static void put_self(const char *build_id)
 /* Without .sym and .dbg the binary's symbols and debug information tell names and lines, the latter on demand. */
 static void test_binary(void **state)
 {
-	struct spur_options opt = { .source_lines = true };
+	struct spur_options opt = SPUR_OPTIONS(.source_lines = true);
 	const struct event_class *c;
 	const struct spur_event *rows;
 	struct spur_error err;
@@ -622,7 +622,7 @@ static void test_libraries(void **state)
 		call(100 + 10 * i, calls[i].addr);
 	dat_write("1.dat");
 	for (int on = 0; on < 2; on++) {
-		const struct spur_options opt = { .call_libraries = on };
+		const struct spur_options opt = SPUR_OPTIONS(.call_libraries = on);
 		const struct spur_event *rows;
 		struct spur_error err;
 		struct spur_trace *t;
@@ -642,7 +642,7 @@ static void test_libraries(void **state)
 /* SPEC uftrace/callsite: the line of a call, from the binary */
 static void test_call_line(void **state)
 {
-	struct spur_options opt = { 0 };
+	struct spur_options opt = SPUR_OPTIONS();
 	struct spur_args args = { 0 };
 	const struct spur_event *rows;
 	struct spur_error err;

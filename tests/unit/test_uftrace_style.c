@@ -121,14 +121,16 @@ static bool recorded(const char *name, char *path, size_t size)
 /* False: a call said SPUR_FAIL, as where memory is out. */
 static bool run_pass(const struct run *r, struct out *o)
 {
+	struct spur_options open = r->open;
 	struct spur_error err = { 0 };
 	struct filter *f = NULL;
 	struct spur_trace *t;
 	enum spur_status st;
 	char path[256];
 
+	open.size = sizeof(open);
 	recorded(r->name, path, sizeof(path));
-	if (spur_open(&t, path, &r->open, &err) == SPUR_FAIL)
+	if (spur_open(&t, path, &open, &err) == SPUR_FAIL)
 		return false;
 	st = filter_new(&f, t, &r->filter, &err);
 	if (st != SPUR_FAIL) {

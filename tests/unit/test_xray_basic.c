@@ -223,7 +223,7 @@ static void test_profile(void **state)
 /* The first `count` rows of the file have these durations and flags. */
 static void expect_durations(const int64_t *durations, const uint16_t *flags, size_t count)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	const struct spur_event *rows;
 	struct spur_trace *t;
 	size_t n;
@@ -290,7 +290,7 @@ static void test_negative_ticks(void **state)
 
 static void test_profile_rows(void **state)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	const struct spur_event *rows;
 	struct spur_trace *t;
 	uint32_t cls[2];
@@ -388,7 +388,7 @@ static void test_probe(void **state)
 /* SPEC xray/ring-wrapped: by the order of one thread's buffers, which those of another do not change */
 static void test_info_ring(void **state)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 
 	(void)state;
 	for (int wrapped = 0; wrapped < 2; wrapped++) {
@@ -410,7 +410,7 @@ static void test_info_ring(void **state)
 
 static void test_info(void **state)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	static const char *const want[] = {
 		"type=basic;written by=LLVM 6;cycle frequency=1000000000;constant tsc=yes;"
 		"nonstop tsc=no;",
@@ -449,9 +449,9 @@ static void test_info(void **state)
 /* What has been written comes out before more is, and before the end. */
 static void test_follow(void **state)
 {
-	struct spur_options opt = { .format = "xray",
+	struct spur_options opt = SPUR_OPTIONS(.format = "xray",
 				    .symbol_dirs = "/nonexistent",
-				    .follow = true };
+				    .follow = true);
 	struct spur_event rows[32];
 
 	(void)state;
@@ -499,7 +499,7 @@ static void test_follow(void **state)
 
 static void test_directory(void **state)
 {
-	const struct spur_options opt = { .format = "xray" };
+	const struct spur_options opt = SPUR_OPTIONS(.format = "xray");
 	struct spur_error err;
 	struct spur_trace *t;
 

@@ -401,7 +401,7 @@ static void test_prefixes(void **state)
 /* The ENDs of the file that have SPUR_F_GAP, a bit each, the first row lowest. */
 static uint64_t gaps(void)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	const struct spur_event *rows;
 	struct spur_trace *t;
 	uint64_t bits = 0;

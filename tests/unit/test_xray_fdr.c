@@ -110,9 +110,9 @@ static void test_batches(void **state)
 /* SPEC xray/new-cpu, SPEC xray/tsc-wrap */
 static void test_base(void **state)
 {
-	const struct spur_options opt = { .threads = 1,
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1,
 					  .symbol_dirs = "/nonexistent",
-					  .raw_time = true };
+					  .raw_time = true);
 	const struct spur_event *rows;
 	struct spur_trace *t;
 	size_t n;
@@ -307,7 +307,7 @@ static void test_ring(void **state)
 
 static void see_tracks(void)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	struct spur_trace *t;
 
 	file_write(made.buf, made.len);
@@ -627,9 +627,9 @@ static void test_time_back(void **state)
 
 static int64_t last_ns(uint64_t hz, uint64_t tsc, bool raw, struct spur_damage *d)
 {
-	const struct spur_options opt = { .threads = 1,
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1,
 					  .symbol_dirs = "/nonexistent",
-					  .raw_time = raw };
+					  .raw_time = raw);
 	const struct spur_event *rows;
 	struct spur_trace *t;
 	int64_t ts;

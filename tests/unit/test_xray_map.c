@@ -520,7 +520,7 @@ static void add_diag(const struct diag_log *diag)
 static const char *find(const char *trace, const char *const *binaries, const char *dirs,
 			const uint32_t *ids)
 {
-	const struct spur_options opt = { .binaries = binaries, .symbol_dirs = dirs };
+	const struct spur_options opt = SPUR_OPTIONS(.binaries = binaries, .symbol_dirs = dirs);
 	struct spur_error err = { 0 };
 	struct diag_log diag;
 	struct xray_maps *m;

@@ -116,9 +116,9 @@ static char *sorted(char *text)
 
 static void check_synth(const char *name, const char *base)
 {
-	const struct spur_options opt = { .threads = 1,
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1,
 					  .symbol_dirs = "/nonexistent",
-					  .raw_time = true };
+					  .raw_time = true);
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
 	char expect[4400], *want, *a, *b;
@@ -171,7 +171,7 @@ static void test_synth(void **state)
 
 static void check_readable(const char *name, const char *base)
 {
-	const struct spur_options opt = { .threads = 1, .symbol_dirs = "/nonexistent" };
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
 	const struct spur_event *rows;
 	size_t n, count = 0, size;
 	struct spur_error err;
@@ -343,9 +343,9 @@ static void test_pieces(void **state)
 
 static bool read_all(bool stored, size_t *rows_seen)
 {
-	const struct spur_options opt = { .threads = 1,
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1,
 					  .symbol_dirs = "/nonexistent",
-					  .as_stored = stored };
+					  .as_stored = stored);
 	enum spur_status st, bad = SPUR_OK;
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };

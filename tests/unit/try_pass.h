@@ -20,12 +20,14 @@ static inline bool run_pass_once(const struct tried *t, const struct spur_pass *
 	const struct any_options options = {
 		.form = form, .kind = t->kind, .by = t->by
 	};
+	struct spur_options opt = t->opt;
 	struct spur_error err = { 0 };
 	struct out notes;
 	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .notes = &notes, .err = &err };
 	enum spur_status st;
 
-	if (spur_open(&env.trace, t->path, &t->opt, &err) == SPUR_FAIL)
+	opt.size = sizeof(opt);
+	if (spur_open(&env.trace, t->path, &opt, &err) == SPUR_FAIL)
 		return false;
 	out_to_memory(&notes);
 	env.given = &t->spec;

@@ -281,9 +281,9 @@ static inline void see_damage(struct spur_trace *t)
 /* Text of the trace at `path`, below the directory ("" is the directory itself). */
 static inline const char *read_path(const char *path, size_t read_size)
 {
-	const struct spur_options opt = { .read_size = read_size,
+	const struct spur_options opt = SPUR_OPTIONS(.read_size = read_size,
 					  .threads = 1,
-					  .symbol_dirs = "/nonexistent" };
+					  .symbol_dirs = "/nonexistent");
 	const struct spur_event *rows;
 	struct spur_args args = { 0 };
 	struct spur_error err;

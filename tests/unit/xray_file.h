@@ -319,12 +319,12 @@ static inline const char *read_with(const struct spur_options *opt)
 /* Rows in ticks, in time order or as stored. */
 static inline const char *read_log(size_t read_size, bool as_stored)
 {
-	const struct spur_options opt = { .format = "xray",
+	const struct spur_options opt = SPUR_OPTIONS(.format = "xray",
 					  .read_size = read_size,
 					  .threads = 1,
 					  .symbol_dirs = "/nonexistent",
 					  .raw_time = true,
-					  .as_stored = as_stored };
+					  .as_stored = as_stored);
 
 	return read_with(&opt);
 }

@@ -572,12 +572,12 @@ static void module_open_quietly(struct ctf *c, struct module *m)
 static uint32_t intern_function(struct ctf *c, const struct symbol *sym, uint64_t at)
 {
 	static const enum demangle_form forms[] = { DEMANGLE_SIMPLE, DEMANGLE_FULL };
-	const int how = c->t->options.demangle;
+	const enum spur_demangle how = c->t->options.demangle;
 	struct out o;
 	uint32_t id;
 
 	out_to_memory(&o);
-	if (how == 0 || how == 1)
+	if (how <= SPUR_DEMANGLE_SIMPLE)
 		demangle(&o, sym->name, strlen(sym->name), forms[how]);
 	else
 		out_str(&o, sym->name);

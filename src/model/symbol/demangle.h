@@ -2,12 +2,13 @@
 #ifndef SPUR_MODEL_SYMBOL_DEMANGLE_H
 #define SPUR_MODEL_SYMBOL_DEMANGLE_H
 
+#include <assert.h>
 #include <spur.h>
 #include <stddef.h>
 
 #include "base/out.h"
 
-/* The numbers are those of spur_options.demangle. */
+/* The numbers are those of enum spur_demangle. */
 enum demangle_form {
 	/* Template arguments, but no parameters of the function itself; the simple form of what libiberty refuses. */
 	DEMANGLE_NAME,
@@ -19,6 +20,10 @@ enum demangle_form {
 	DEMANGLE_FULL,
 	DEMANGLE_NONE,
 };
+
+static_assert((int)DEMANGLE_NAME == SPUR_DEMANGLE_NAME && (int)DEMANGLE_SIMPLE == SPUR_DEMANGLE_SIMPLE &&
+		      (int)DEMANGLE_FULL == SPUR_DEMANGLE_FULL && (int)DEMANGLE_NONE == SPUR_DEMANGLE_NONE,
+	      "the forms have the same numbers");
 
 /*
  * Appends the demangled name to `o` (a memory buffer); a name that is not mangled, or badly, is appended as it is.
