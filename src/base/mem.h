@@ -29,7 +29,7 @@ void mem_trim(void **p, size_t *cap, size_t count, size_t size);
 extern _Thread_local uint64_t *mem_charged __attribute__((tls_model("initial-exec")));
 
 /* The lower bits of a counter are the count, the others the errno of the last failure. */
-#define MEM_COUNT_BITS 48
+enum { MEM_COUNT_BITS = 48 };
 #define MEM_COUNT (((uint64_t)1 << MEM_COUNT_BITS) - 1)
 
 /* The count of the calling thread's counter. */

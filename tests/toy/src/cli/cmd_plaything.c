@@ -3,7 +3,7 @@
 
 static int plaything_run(const struct spur_cmd *cmd, struct values *v)
 {
-	return run_simple(cmd, v, "plaything");
+	return run_simple(cmd, v, &(struct run_request){ .pass = "plaything" });
 }
 
 const struct spur_cmd spur_cmd_plaything = {

@@ -7,4 +7,7 @@ static enum spur_status plaything_run(struct pass_env *env)
 	return SPUR_OK;
 }
 
-const struct spur_pass spur_pass_nursery_plaything = { .name = "plaything.nursery", .run = plaything_run };
+const struct spur_pass spur_pass_nursery_plaything = {
+	.name = "plaything.nursery",
+	.run = plaything_run,
+};
