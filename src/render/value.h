@@ -14,7 +14,7 @@ struct values {
 };
 
 enum value_form { VALUE_TEXT, VALUE_JSON };
-/* False: memory is out. values_close() in any case. */
+/* Returns false if out of memory. values_close() in any case. */
 bool values_open(struct values *w, const struct spur_trace *t, enum value_form form);
 void values_close(struct values *w);
 

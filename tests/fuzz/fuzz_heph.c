@@ -17,7 +17,7 @@ struct reading {
 	uint64_t sum; /* of events, in any order */
 	uint64_t damage;
 	uint64_t size; /* of the input */
-	bool failed; /* memory was out */
+	bool failed; /* out of memory */
 	struct spur_args args;
 };
 

@@ -16,7 +16,7 @@ def copy_tree(t, to):
     """The files that are or could be committed; returns the paths of toys."""
     r = subprocess.run(["git", "-C", t.root, "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, check=False)
     for path in r.stdout.decode().splitlines():
-        traces = path.startswith(("tests/golden/", "tests/bad/", "tests/style/")) and not path.endswith("cmds")
+        traces = ("/in/" in path or "/expect/" in path or path.startswith("tests/style/")) and not path.endswith("cmds")
         if not traces and os.path.isfile(os.path.join(t.root, path)):
             os.makedirs(os.path.dirname(os.path.join(to, path)), exist_ok=True)
             shutil.copy2(os.path.join(t.root, path), os.path.join(to, path))

@@ -17,7 +17,7 @@ enum { KEY_LIMIT = 1 << 28 };
 /* The track at hand in registers. */
 struct view {
 	struct fit fit;
-	struct call_stat *stats; /* NULL: memory is out */
+	struct call_stat *stats; /* NULL: out of memory */
 	size_t nstats;
 	int64_t until; /* the key's */
 	uint32_t track, key;

@@ -76,7 +76,7 @@ static uint32_t tree_put(struct tree *t, uint32_t parent, uint32_t what)
 	return id == NO_NODE ? tree_add(t, parent, what) : id;
 }
 
-/* The node of a call, within the feed's budget; NO_NODE: memory is out. */
+/* The node of a call, within the feed's budget; NO_NODE: out of memory. */
 static uint32_t grower_node(struct grower *w, uint32_t parent, uint32_t what, int64_t ts)
 {
 	struct tree *t = &w->tree;

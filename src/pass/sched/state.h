@@ -91,9 +91,9 @@ struct sched {
 
 /* `s` is zero but for what the caller chooses. */
 void sched_init(struct sched *s, struct spur_trace *t);
-/* pipe_fold's and pipe_run_merged()'s callback. False: memory is out. */
+/* pipe_fold's and pipe_run_merged()'s callback. Returns false if out of memory. */
 bool sched_rows(void *sched, struct spur_event *rows, size_t n);
-/* Moves all of `from` into `into`. No track may be in both. False: memory is out. */
+/* Moves all of `from` into `into`. No track may be in both. Returns false if out of memory. */
 bool sched_join(struct sched *into, struct sched *from);
 /* After the last row: what is open then is unknown. */
 void sched_end(struct sched *s);
