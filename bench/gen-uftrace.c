@@ -24,7 +24,7 @@ enum {
 	APP_FUNCS = 200, /* the rest is in the library */
 	LIBCALLS = 16,
 	CALLEES = 4,
-	/* a function calls those of deeper levels, so this bounds the depth (recursion aside) */
+	/* a function calls those of deeper levels, so this bounds the depth (without recursion) */
 	LEVELS = 16,
 	DEPTH_MAX = 40,
 	CPUS = 2,

@@ -49,7 +49,7 @@ static const uint64_t hz = 2596142000, start_tsc = 1000000000000;
 struct site {
 	uint16_t callee;
 	uint16_t chance; /* of ALWAYS */
-	uint8_t times; /* most calls; exactly so many unless `varies` */
+	uint8_t times; /* most calls; exactly that number unless `varies` */
 	bool varies;
 };
 

@@ -56,7 +56,7 @@ struct counters {
 	uint64_t rows, shown;
 	uint64_t bare; /* rows without a number */
 	uint64_t beyond; /* samples of more series than SERIES_MAX */
-	bool failed; /* memory is out */
+	bool failed; /* out of memory */
 };
 
 enum column {

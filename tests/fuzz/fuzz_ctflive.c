@@ -41,7 +41,7 @@ struct speech {
 	size_t left;
 };
 
-/* Says it all, then listens until nobody asks any more. */
+/* Says it all, then listens until no more requests come. */
 static void *speak(void *arg)
 {
 	struct speech *s = arg;

@@ -48,7 +48,7 @@ def one(t):
     with t.temp() as tree:
         toys = copy_tree(t, tree)
         over = [path for path in toys if os.path.exists(os.path.join(t.root, path))]
-        t.verdict("toy/files", "are there already: %s" % over[:3] if over else None)
+        t.verdict("toy/files", "exist: %s" % over[:3] if over else None)
         make = ["make", "--no-print-directory", "QUIET=1", "-j2", "OPT=-O0"]
         if not step(t, "build", [*make, "all", "build/gen-toy", "build/tests/test_toy", "build/tests/spur-faults"], tree):
             return

@@ -131,7 +131,7 @@ static void test_outer_ends(void **state)
 	check_class("f +200 /y g +20 / /z", NULL, 0, 0, 100, "f /y /z");
 }
 
-/* What is decided does not wait: for a frame that was implied ended nobody waits any more. */
+/* What is decided does not wait: a frame that was implied ended is not waited for. */
 static void test_nothing_is_stuck(void **state)
 {
 	static const struct {

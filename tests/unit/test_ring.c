@@ -284,7 +284,7 @@ static void test_every_truncation(void **state)
 	}
 }
 
-/* Every byte of the first page, every bit turned: no way out of the page, nothing lost without a word. */
+/* Every byte of the first page, every bit turned: no way out of the page, nothing lost silently. */
 static void test_mutations(void **state)
 {
 	uint8_t buf[2 * PAGE] = { 0 };

@@ -128,7 +128,7 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 	return true;
 }
 
-/* Adds to the durations numbered `*spread`, which is 0 where there are none yet. */
+/* Adds to the durations numbered `*spread`, which is 0 before the first. */
 static bool stat_spread(struct calls *w, uint32_t *spread, uint64_t length)
 {
 	if (!*spread) {

@@ -24,7 +24,7 @@ struct spread {
 	bool spilled; /* others are in the tally or the octaves */
 	bool exact; /* in the tally. Set before the first is added; false once the tally is full */
 	struct tally tally;
-	uint64_t **octaves; /* SPREAD_OCTAVES arrays of counts; NULL where there are none */
+	uint64_t **octaves; /* SPREAD_OCTAVES arrays of counts; NULL if empty */
 };
 
 /* Makes room in `few`. Returns false if out of memory. */

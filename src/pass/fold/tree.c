@@ -226,7 +226,7 @@ static __attribute__((noinline)) bool grower_step(struct grower *w, struct pair_
 	return true;
 }
 
-/* The row's stack, with memory; NULL: there is none. */
+/* The row's stack, with memory. Returns NULL if the row has no stack. */
 static struct pair_stack *grower_stack(struct grower *w, uint32_t track)
 {
 	struct pair_stack *s = pair_stack(&w->pair, track);

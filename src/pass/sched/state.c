@@ -343,7 +343,7 @@ bool sched_rows(void *sched, struct spur_event *rows, size_t n)
 		struct sched_cpu *c = NULL;
 
 		if (!t && !spur_track(s->trace, row->track))
-			continue; /* nobody's */
+			continue; /* of no thread */
 		if (!t)
 			return false;
 		t->last = row->ts;
