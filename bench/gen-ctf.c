@@ -1,13 +1,15 @@
 /*
- * Makes a CTF 1.8 trace of any size as LTTng writes it: the same bytes for the same options, on every machine.
+ * Makes a CTF 1.8 trace of any size as LTTng writes it: the same bytes for the same options, on
+ * every machine.
  *
  *	gen-ctf [-m] [-n EVENTS] [-s SEED] DIR
  *
- * Metadata in packets; streams of 1 MiB packets with LTTng's large event header, times, sizes, sequence numbers,
- * counts of discarded events and processors in the packet context. Without -m three channels on two processors, six
- * streams: one of pairs of integers, one with a quarter of text and sequences, one with enumerations and arrays
- * too; no contexts. With -m one channel, two streams, three classes at random, with thread, program and process of
- * each event. Time steps are random, so the streams interleave event by event.
+ * Metadata in packets; streams of 1 MiB packets with LTTng's large event header, times, sizes,
+ * sequence numbers, counts of discarded events and processors in the packet context. Without -m
+ * three channels on two processors, six streams: one of pairs of integers, one with a quarter of
+ * text and sequences, one with enumerations and arrays too; no contexts. With -m one channel, two
+ * streams, three classes at random, with thread, program and process of each event. Time steps are
+ * random, so the streams interleave event by event.
  */
 #include <errno.h>
 #include <inttypes.h>

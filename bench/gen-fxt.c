@@ -3,8 +3,9 @@
  *
  *	gen-fxt [-n EVENTS] [-t THREADS] [-p PROVIDERS] [-z HZ] [-s SEED] [-e] [-b] [-w] FILE
  *
- * It plays threads whose calls nest: begin and end events, and complete events for leaves, with strings and threads by
- * index; a third of the events has an i32 and a u64 argument. Events are in order of time.
+ * It plays threads whose calls nest: begin and end events, and complete events for leaves, with
+ * strings and threads by index; a third of the events has an i32 and a u64 argument. Events are in
+ * order of time.
  *
  *	-e: calls are complete events that are written when they end, as most programs do
  *	-p: providers take turns in sections of 4,096 events

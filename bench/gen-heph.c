@@ -3,10 +3,11 @@
  *
  *	gen-heph [-n EVENTS] [-w WORKERS] [-s SEED] [-p] FILE
  *
- * It plays the runtime: each worker (a stream) runs actors (substreams) one after the other, which receive a message,
- * do some work in up to three levels of spans, send a message; then the worker schedules (substream 0). The
- * coordinator (stream 0) polls. A packet is written when its span ends, so children precede their parents, and the
- * streams take turns. 6,500,000 events are some 535 MB. -p: plain messages without work, as in the runtime's own tests.
+ * It plays the runtime: each worker (a stream) runs actors (substreams) one after the other, which
+ * receive a message, do some work in up to three levels of spans, send a message; then the worker
+ * schedules (substream 0). The coordinator (stream 0) polls. A packet is written when its span
+ * ends, so children precede their parents, and the streams take turns. 6,500,000 events are some
+ * 535 MB. -p: plain messages without work, as in the runtime's own tests.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,13 @@
 /*
- * Makes a uftrace data directory of any size: the same bytes for the same options, on every machine.
+ * Makes a uftrace data directory of any size: the same bytes for the same options, on every
+ * machine.
  *
  *	gen-uftrace [-n RECORDS-PER-THREAD] [-t THREADS] [-s SEED] [-a] DIR
  *
- * It plays a program of 320 functions in two modules (a quarter with C++ names) and 16 library calls, on two CPUs
- * that take turns with the threads in slices of 1 to 4 ms; the switches are in perf-cpu0.dat and perf-cpu1.dat.
- * -a gives every eighth function arguments and a return value, so that records have payloads.
+ * It plays a program of 320 functions in two modules (a quarter with C++ names) and 16 library
+ * calls, on two CPUs that take turns with the threads in slices of 1 to 4 ms; the switches are in
+ * perf-cpu0.dat and perf-cpu1.dat. -a gives every eighth function arguments and a return value, so
+ * that records have payloads.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +24,8 @@ enum {
 	APP_FUNCS = 200, /* the rest is in the library */
 	LIBCALLS = 16,
 	CALLEES = 4,
-	LEVELS = 16, /* a function calls those of deeper levels, so this bounds the depth (recursion aside) */
+	/* a function calls those of deeper levels, so this bounds the depth (without recursion) */
+	LEVELS = 16,
 	DEPTH_MAX = 40,
 	CPUS = 2,
 	THREADS_MAX = 64,
@@ -37,15 +40,31 @@ enum {
 	PERF_SWITCH = 14,
 };
 
-static const uint64_t app_base = 0x555555554000, lib_base = 0x7ffff7c00000, stack_base = 0x7ffffffde000;
+static const uint64_t app_base = 0x555555554000, lib_base = 0x7ffff7c00000,
+		      stack_base = 0x7ffffffde000;
 static const uint64_t start_time = 1000000000000;
 static const char sid[] = "5eed5eed5eed5eed";
-static const char *const app_path = "/opt/bench/app", *const lib_path = "/opt/bench/lib/libwork.so.1";
+static const char *const app_path = "/opt/bench/app", *const lib_path =
+							      "/opt/bench/lib/libwork.so.1";
 static const char app_id[] = "0123456789abcdef0123456789abcdef01234567";
 static const char lib_id[] = "89abcdef0123456789abcdef0123456789abcdef";
 static const char *const libcalls[LIBCALLS] = {
-	"malloc", "free", "memcpy", "memset", "strlen", "strcmp", "pthread_mutex_lock", "pthread_mutex_unlock",
-	"read", "write", "clock_gettime", "qsort", "snprintf", "realloc", "memchr", "strtol",
+	"malloc",
+	"free",
+	"memcpy",
+	"memset",
+	"strlen",
+	"strcmp",
+	"pthread_mutex_lock",
+	"pthread_mutex_unlock",
+	"read",
+	"write",
+	"clock_gettime",
+	"qsort",
+	"snprintf",
+	"realloc",
+	"memchr",
+	"strtol",
 };
 
 struct func {
@@ -125,7 +144,8 @@ static void finish(FILE *f)
 
 static void func_name(struct func *f, unsigned i)
 {
-	static const char *const words[] = { "parse", "read", "update", "lookup", "merge", "flush", "visit", "emit" };
+	static const char *const words[] = { "parse", "read",  "update", "lookup",
+					     "merge", "flush", "visit",	 "emit" };
 	const char *w = words[i % 8];
 
 	if (i == 0)
@@ -139,7 +159,10 @@ static void func_name(struct func *f, unsigned i)
 		snprintf(f->name, sizeof(f->name), "%s_%u", w, i);
 }
 
-/* Functions of level L call those of levels L+1 to L+3, and library calls; one in 40 may call itself. */
+/*
+ * Functions of level L call those of levels L+1 to L+3, and library calls; one in 40 may call
+ * itself.
+ */
 static void make_program(struct gen *g)
 {
 	uint64_t s = g->seed * 0x9E3779B97F4A7C15 | 1, addr = 0x1200;
@@ -163,9 +186,11 @@ static void make_program(struct gen *g)
 		f->ncallees = CALLEES;
 		for (unsigned k = 0; k < CALLEES; k++) {
 			const unsigned up = level + 1 + rnd_below(&s, 3);
-			const unsigned to = (up < LEVELS ? up : LEVELS - 1) * per + rnd_below(&s, per);
+			const unsigned to =
+				(up < LEVELS ? up : LEVELS - 1) * per + rnd_below(&s, per);
 
-			f->callees[k] = (uint16_t)(k == CALLEES - 1 ? FUNCS + rnd_below(&s, LIBCALLS) : to);
+			f->callees[k] =
+				(uint16_t)(k == CALLEES - 1 ? FUNCS + rnd_below(&s, LIBCALLS) : to);
 		}
 		if (i % 40 == 37)
 			f->callees[0] = (uint16_t)i;
@@ -186,17 +211,21 @@ static void write_symbols(const struct gen *g)
 {
 	FILE *app = create(g, "app.sym"), *lib = create(g, "libwork.so.1.sym");
 
-	fprintf(app, "# symbols: %d\n# path name: %s\n# build-id: %s\n", LIBCALLS + APP_FUNCS + 2, app_path, app_id);
-	fprintf(lib, "# symbols: %d\n# path name: %s\n# build-id: %s\n", FUNCS - APP_FUNCS + 1, lib_path, lib_id);
+	fprintf(app, "# symbols: %d\n# path name: %s\n# build-id: %s\n", LIBCALLS + APP_FUNCS + 2,
+		app_path, app_id);
+	fprintf(lib, "# symbols: %d\n# path name: %s\n# build-id: %s\n", FUNCS - APP_FUNCS + 1,
+		lib_path, lib_id);
 	for (unsigned i = 0; i < LIBCALLS; i++)
-		fprintf(app, "%016" PRIx64 " P %s\n", g->funcs[FUNCS + i].addr, g->funcs[FUNCS + i].name);
+		fprintf(app, "%016" PRIx64 " P %s\n", g->funcs[FUNCS + i].addr,
+			g->funcs[FUNCS + i].name);
 	fprintf(app, "%016" PRIx64 " ? __dynsym_end\n", g->funcs[FUNCS].addr + 16 * LIBCALLS);
 	for (unsigned i = 0; i < FUNCS; i++) {
 		const struct func *f = &g->funcs[i];
 
 		fprintf(i < APP_FUNCS ? app : lib, "%016" PRIx64 " T %s\n", f->addr, f->name);
 		if (i == APP_FUNCS - 1 || i == FUNCS - 1)
-			fprintf(i < APP_FUNCS ? app : lib, "%016" PRIx64 " ? __func_end\n", f->addr + f->size);
+			fprintf(i < APP_FUNCS ? app : lib, "%016" PRIx64 " ? __func_end\n",
+				f->addr + f->size);
 	}
 	finish(app);
 	finish(lib);
@@ -209,12 +238,18 @@ static void write_map(const struct gen *g)
 
 	snprintf(name, sizeof(name), "sid-%s.map", sid);
 	f = create(g, name);
-	fprintf(f, "%012" PRIx64 "-%012" PRIx64 " r-xp 00000000 00:00 0                          %s build-id:%s\n",
+	fprintf(f,
+		"%012" PRIx64 "-%012" PRIx64
+		" r-xp 00000000 00:00 0                          %s build-id:%s\n",
 		app_base, app_base + 0x20000, app_path, app_id);
-	fprintf(f, "%012" PRIx64 "-%012" PRIx64 " r-xp 00000000 00:00 0                          %s build-id:%s\n",
+	fprintf(f,
+		"%012" PRIx64 "-%012" PRIx64
+		" r-xp 00000000 00:00 0                          %s build-id:%s\n",
 		lib_base, lib_base + 0x20000, lib_path, lib_id);
-	fprintf(f, "%012" PRIx64 "-%012" PRIx64 " rw-p 00000000 00:00 0                          [stack]\n", stack_base,
-		stack_base + 0x21000);
+	fprintf(f,
+		"%012" PRIx64 "-%012" PRIx64
+		" rw-p 00000000 00:00 0                          [stack]\n",
+		stack_base, stack_base + 0x21000);
 	finish(f);
 }
 
@@ -223,11 +258,12 @@ static void write_tasks(const struct gen *g)
 	FILE *f = create(g, "task.txt");
 
 	fprintf(f, "SESS timestamp=%" PRIu64 ".%09" PRIu64 " pid=%d sid=%s exename=\"%s\"\n",
-		(start_time - 90000) / 1000000000, (start_time - 90000) % 1000000000, PID, sid, app_path);
+		(start_time - 90000) / 1000000000, (start_time - 90000) % 1000000000, PID, sid,
+		app_path);
 	for (unsigned i = 0; i < g->nthreads; i++)
 		fprintf(f, "TASK timestamp=%" PRIu64 ".%09" PRIu64 " tid=%d pid=%d\n",
-			(start_time - 80000 + 1000 * i) / 1000000000, (start_time - 80000 + 1000 * i) % 1000000000,
-			g->threads[i].tid, PID);
+			(start_time - 80000 + 1000 * i) / 1000000000,
+			(start_time - 80000 + 1000 * i) % 1000000000, g->threads[i].tid, PID);
 	finish(f);
 }
 
@@ -252,7 +288,12 @@ static void write_info(const struct gen *g)
 		uint64_t features, infos;
 		uint16_t max_stack, unused[3];
 	} h = {
-		.magic = "Ftrace!", .version = 4, .header_size = 40, .endian = 1, .class = 2, .max_stack = 1024,
+		.magic = "Ftrace!",
+		.version = 4,
+		.header_size = 40,
+		.endian = 1,
+		.class = 2,
+		.max_stack = 1024,
 		/* PLTHOOK TASK_SESSION SYM_REL_ADDR MAX_STACK PERF_EVENT, and ARGUMENT RETVAL */
 		.features = 0x163 | (g->args ? 0x18 : 0),
 		.infos = g->args ? 0x3fff : 0x3bff,
@@ -260,10 +301,13 @@ static void write_info(const struct gen *g)
 	FILE *f = create(g, "info");
 
 	fwrite(&h, sizeof(h), 1, f);
-	fprintf(f, "exename:%s\nbuild_id:%s\nexit_status:0\ncmdline:uftrace record %s\n", app_path, app_id, app_path);
-	fputs("cpuinfo:lines=2\ncpuinfo:nr_cpus=2 / 2 (online/possible)\ncpuinfo:desc=Made by gen-uftrace\n"
+	fprintf(f, "exename:%s\nbuild_id:%s\nexit_status:0\ncmdline:uftrace record %s\n", app_path,
+		app_id, app_path);
+	fputs("cpuinfo:lines=2\ncpuinfo:nr_cpus=2 / 2 (online/possible)\ncpuinfo:desc=Made by "
+	      "gen-uftrace\n"
 	      "meminfo:7.0 / 8.0 GB (free / total)\nosinfo:lines=3\nosinfo:kernel=Linux 6.1.0\n"
-	      "osinfo:hostname=bench\nosinfo:distro=\"Debian GNU/Linux 12 (bookworm)\"\n", f);
+	      "osinfo:hostname=bench\nosinfo:distro=\"Debian GNU/Linux 12 (bookworm)\"\n",
+	      f);
 	fprintf(f, "taskinfo:lines=2\ntaskinfo:nr_tid=%u\ntaskinfo:tids=", g->nthreads);
 	for (unsigned i = 0; i < g->nthreads; i++)
 		fprintf(f, "%s%d", i ? "," : "", g->threads[i].tid);
@@ -280,7 +324,8 @@ static void write_info(const struct gen *g)
 
 static void put_record(struct thread *t, unsigned type, bool more, uint64_t ip)
 {
-	const uint64_t w[2] = { t->now, type | (more ? 4u : 0u) | 5u << 3 | (uint64_t)t->depth << 6 | ip << 16 };
+	const uint64_t w[2] = { t->now, type | (more ? 4u : 0u) | 5u << 3 |
+						(uint64_t)t->depth << 6 | ip << 16 };
 
 	if (fwrite_unlocked(w, sizeof(w), 1, t->out) != 1)
 		die("write");
@@ -345,7 +390,10 @@ static void give_back(struct gen *g, struct thread *t)
 		put_retval(t);
 }
 
-/* Runs a thread until `until`, or to its end. The first function keeps calling until only the returns are left. */
+/*
+ * Runs a thread until `until`, or to its end. The first function keeps calling until only the
+ * returns are left.
+ */
 static void run_slice(struct gen *g, struct thread *t, uint64_t until)
 {
 	while (t->left && t->now < until) {
@@ -390,7 +438,9 @@ static void put_task_event(FILE *f, unsigned type, int tid, uint64_t time)
 		uint64_t time;
 		uint32_t by_pid, by_tid;
 		uint64_t by_time;
-	} r = { type, 0, 48, PID, PID, (uint32_t)tid, PID, time, PID, (uint32_t)(type == PERF_FORK ? PID : tid), time };
+	} r = { type,	       0,   48,	  PID, PID,
+		(uint32_t)tid, PID, time, PID, (uint32_t)(type == PERF_FORK ? PID : tid),
+		time };
 
 	fwrite(&r, sizeof(r), 1, f);
 }
@@ -420,7 +470,8 @@ static void run(struct gen *g)
 		queue[i] = &g->threads[i];
 	put_comm(g->perf[0], start_time - 70000);
 	for (unsigned i = 1; i < g->nthreads; i++)
-		put_task_event(g->perf[0], PERF_FORK, g->threads[i].tid, start_time - 60000 + 1000 * i);
+		put_task_event(g->perf[0], PERF_FORK, g->threads[i].tid,
+			       start_time - 60000 + 1000 * i);
 	while (ready) {
 		const unsigned cpu = cpu_time[0] <= cpu_time[1] ? 0 : 1;
 		struct thread *t = queue[head];
@@ -493,7 +544,9 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind + 1 != argc || g.nthreads < 1 || g.nthreads > THREADS_MAX || g.records < 2) {
-		fputs("usage: gen-uftrace [-n RECORDS-PER-THREAD] [-t THREADS] [-s SEED] [-a] DIR\n", stderr);
+		fputs("usage: gen-uftrace [-n RECORDS-PER-THREAD] [-t THREADS] [-s SEED] [-a] "
+		      "DIR\n",
+		      stderr);
 		return 2;
 	}
 	g.dir = argv[optind];

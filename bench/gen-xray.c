@@ -1,12 +1,14 @@
 /*
- * Makes an XRay flight data recorder log (version 5, little endian) of any size: the same bytes for the same options,
- * on every machine. Or, with -c, the C program whose functions the log is of, to be compiled with -fxray-instrument.
+ * Makes an XRay flight data recorder log (version 5, little endian) of any size: the same bytes for
+ * the same options, on every machine. Or, with -c, the C program whose functions the log is of, to
+ * be compiled with -fxray-instrument.
  *
  *	gen-xray [-n RECORDS-PER-THREAD] [-t THREADS] [-b BUFFER-BYTES] [-s SEED] FILE
  *	gen-xray -c FILE.c
  *
- * It plays a program of 300 functions (a quarter with C++ names) whose calls are loops and conditions, some taken
- * always, some at random, a few of them tail calls. The threads take turns on two CPUs in slices of 1 to 4 ms.
+ * It plays a program of 300 functions (a quarter with C++ names) whose calls are loops and
+ * conditions, some taken always, some at random, a few of them tail calls. The threads take turns
+ * on two CPUs in slices of 1 to 4 ms.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -47,7 +49,7 @@ static const uint64_t hz = 2596142000, start_tsc = 1000000000000;
 struct site {
 	uint16_t callee;
 	uint16_t chance; /* of ALWAYS */
-	uint8_t times; /* most calls; exactly so many unless `varies` */
+	uint8_t times; /* most calls; exactly that number unless `varies` */
 	bool varies;
 };
 
@@ -321,7 +323,10 @@ static bool goes_on(struct thread *t, const struct func *f, struct frame *top)
 	return true;
 }
 
-/* Runs a thread until `until`, or to its end. The first function keeps calling until only the returns are left. */
+/*
+ * Runs a thread until `until`, or to its end. The first function keeps calling until only the
+ * returns are left.
+ */
 static void run_slice(struct gen *g, struct thread *t, uint64_t until)
 {
 	while (t->left && t->now < until) {

@@ -1,6 +1,6 @@
 /*
- * A program to be recorded with LTTng-UST: two threads with five events a round, three classes of integers, text and
- * floats. See record-lttng.
+ * A program to be recorded with LTTng-UST: two threads with five events a round, three classes of
+ * integers, text and floats. See record-lttng.
  *
  *	lttng-app ROUNDS
  */

@@ -141,6 +141,9 @@ static enum spur_status open_any(struct spur_trace *t, const struct trace_input 
 
 	if (st != SPUR_FAIL && !is_run(t))
 		st = open_trace(t, err);
+	/* Whatever the shortage led to. */
+	if (st == SPUR_FAIL && trace_short_of_memory(t))
+		err_nomem(err);
 	mem_charge(charged);
 	return st;
 }
@@ -167,18 +170,7 @@ enum spur_status trace_open(struct spur_trace **out, const char *path,
 	}
 	if (strings)
 		trace_share_strings(t, strings);
-<<<<<<< HEAD
-	charged = mem_charge(&t->mem_failures);
-	st = open_input(t, err);
-	if (st != SPUR_FAIL && !is_run(t))
-		st = open_trace(t, err);
-	/* Whatever the shortage led to. */
-	if (st == SPUR_FAIL && trace_short_of_memory(t))
-		err_nomem(err);
-	mem_charge(charged);
-=======
 	st = open_any(t, NULL, err);
->>>>>>> heads/api
 	if (st != SPUR_FAIL && is_run(t)) {
 		st = join_open_run(out, t, strings, err);
 		trace_close(t);

@@ -80,7 +80,7 @@ static const struct spur_value *row_data(const struct blobs *b)
 	return v && (v->type == SPUR_BYTES || v->type == SPUR_STRING) ? v : NULL;
 }
 
-/* False: memory is out. */
+/* Returns false if out of memory. */
 static bool blob_type(struct blobs *b, struct blob *to)
 {
 	const struct spur_value *v = arg_find(b, b->type);

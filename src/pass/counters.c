@@ -56,7 +56,7 @@ struct counters {
 	uint64_t rows, shown;
 	uint64_t bare; /* rows without a number */
 	uint64_t beyond; /* samples of more series than SERIES_MAX */
-	bool failed; /* memory is out */
+	bool failed; /* out of memory */
 };
 
 enum column {
@@ -113,7 +113,7 @@ static bool owner_of(struct counters *c, uint32_t track, uint32_t *owner)
 }
 
 /*
- * The number of a key, from 1 on; 0: memory is out, or there are too many (then `beyond` is
+ * The number of a key, from 1 on; 0: out of memory, or there are too many (then `beyond` is
  * counted).
  */
 static uint64_t number_of(struct counters *c, struct map64 *m, uint64_t key)
@@ -133,7 +133,7 @@ static uint64_t number_of(struct counters *c, struct map64 *m, uint64_t key)
 	return slot ? slot->value : 0;
 }
 
-/* Whose samples the row has. False: memory is out. */
+/* Whose samples the row has. Returns false if out of memory. */
 static bool group_find(struct counters *c, const struct spur_event *row)
 {
 	struct group g = { .name = row->name, .id = row->id };
@@ -151,7 +151,7 @@ static bool group_find(struct counters *c, const struct spur_event *row)
 	return !c->failed;
 }
 
-/* NULL: memory is out, or there are too many. */
+/* NULL: out of memory, or there are too many. */
 static struct series *series_find(struct counters *c, uint32_t argument)
 {
 	const struct group *g = &c->last;

@@ -164,7 +164,7 @@ static bool same_record(const struct dump *d, const struct spur_event *row)
 	       row->len == d->last.len && (row->flags ^ d->last.flags) & SPUR_F_IN;
 }
 
-/* False: enough, or memory is out (then the status says so). */
+/* Returns false if that is enough, or if out of memory (then the status says so). */
 static bool dump_row(struct dump *d, const struct spur_event *row, enum spur_status *st)
 {
 	if (d->limit && d->shown == d->limit)

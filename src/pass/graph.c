@@ -1,5 +1,5 @@
 /*
- * graph: who calls whom, as one tree of all distinct call paths, or the tree below one function
+ * graph: callers and callees, as one tree of all distinct call paths, or the tree below one function
  * with the paths that lead to it. Reads call rows and time off the CPU; no arguments, no other
  * events.
  */

@@ -81,7 +81,7 @@ void pass_note_no_calls(struct pass_env *env, uint64_t events);
 /* NULL-ended; generated. */
 extern const struct spur_pass *const spur_passes[];
 const struct spur_pass *pass_find(const char *name, const char *style);
-/* Runs it. SPUR_FAIL too where memory was refused anywhere on the way: no output is short without a word. */
+/* Runs it. SPUR_FAIL too where memory was refused anywhere on the way: output never lacks a part silently. */
 enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env);
 
 #endif

@@ -98,7 +98,7 @@ static struct track_stack *stack_page_make(struct replay *r, size_t page)
 	return stacks;
 }
 
-/* The track's stack; NULL: memory is out. */
+/* The track's stack; NULL: out of memory. */
 static inline struct pair_stack *lane_stack(struct lane *l, uint32_t track)
 {
 	struct track_stack *k;
@@ -376,7 +376,7 @@ static bool stage_row(struct lane *l, const struct spur_event *row)
 
 /* The track at hand in registers. */
 struct view {
-	struct pair_stack *stack; /* NULL: memory is out */
+	struct pair_stack *stack; /* NULL: out of memory */
 	struct fit fit; /* of rows without arguments; nothing fits where the quick path is closed */
 	size_t depth;
 	uint32_t track;
@@ -439,7 +439,7 @@ static inline __attribute__((always_inline)) void view_store(const struct view *
 /*
  * What most rows are: calls and returns without arguments that fit the stack as it is, of which the
  * next row (there is one) tells whether the call is a leaf. Returns how many rows are done: 0 where
- * stage_row() must do it. `*shown` becomes false where memory is out.
+ * stage_row() must do it. `*shown` becomes false if out of memory.
  */
 static inline __attribute__((always_inline)) size_t
 quick_rows(struct lane *l, struct view *v, const struct spur_event *row, bool *shown)

@@ -155,7 +155,7 @@ static bool report_wants_spread(const struct report *r)
 	return want;
 }
 
-/* The entry that the workers' key belongs to; NULL: memory is out. */
+/* The entry that the workers' key belongs to; NULL: out of memory. */
 static struct entry *report_entry(struct report *r, uint32_t key)
 {
 	uint32_t id = r->by == CALLS_BY_FUNCTION ? groups_put(&r->groups, key) : key;

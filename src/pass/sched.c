@@ -222,7 +222,7 @@ static struct table_value cpu_value(const void *self, const void *row, int colum
 	return (struct table_value){ 0 };
 }
 
-/* Where idle threads are known and nobody has the processor, rows are missing; else it is idle. */
+/* If idle threads are known, a CPU without a thread means missing rows; else it is idle. */
 static bool cpu_lines(struct report *r)
 {
 	const bool known = r->sched->idle_known;

@@ -86,7 +86,7 @@ void calltext_free(struct calltext *c);
 void calltext_header(const struct calltext *c);
 
 bool calltext_make_name(struct calltext *c, uint32_t cls);
-/* The class's name; to be asked for before the first row of it is shown. NULL: memory is out. */
+/* The class's name; to be asked for before the first row of it is shown. NULL: out of memory. */
 static inline const struct shown_name *calltext_name(struct calltext *c, uint32_t cls)
 {
 	struct shown_name *page;

@@ -35,7 +35,7 @@ struct frag_table {
 	const void *self;
 };
 
-/* NULL: memory is out. */
+/* NULL: out of memory. */
 struct frag_table *frag_new(frag_maker *make, const void *self);
 void frag_free(struct frag_table *t);
 /* Out of line half of frag_get(). */
@@ -54,7 +54,7 @@ static inline const struct frag *frag_seen(const struct frag_table *t, uint32_t 
 		       : NULL;
 }
 
-/* The text of the row's id; NULL: memory is out, or an id past the limit. */
+/* The text of the row's id; NULL: out of memory, or an id past the limit. */
 static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
 					  const struct spur_event *row)
 {

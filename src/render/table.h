@@ -16,7 +16,7 @@ enum table_kind {
 	TABLE_SHARE, /* tenths of a per cent */
 	TABLE_NUMBER, /* any number, exact */
 	TABLE_MEAN, /* the same; text has three decimals of it, or all with --raw */
-	TABLE_ID, /* small ones first; below 0 there is none */
+	TABLE_ID, /* small ones first; negative: no id */
 	TABLE_WHEN, /* a ts; early ones first */
 	TABLE_TEXT, /* alphabetical, bytewise */
 };
@@ -37,7 +37,7 @@ static inline struct table_value table_u64(uint64_t v)
 	return (struct table_value){ .type = TABLE_U64, .u = v };
 }
 
-/* A process or thread id: unsigned, -1 where there is none. */
+/* A process or thread id: unsigned, -1 if unknown. */
 static inline struct table_value table_id(int64_t id)
 {
 	if (id == -1)

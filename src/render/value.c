@@ -80,7 +80,7 @@ void values_close(struct values *w)
 	w->names = NULL;
 }
 
-/* NULL: it has none, or memory is out. */
+/* Returns NULL if it has none or if out of memory. */
 static const struct frag *name_of(const struct values *w, const struct spur_value *v, struct out *o)
 {
 	const struct frag *f = v->name ? frag_seen(w->names, v->name) : NULL;
@@ -94,8 +94,8 @@ static const struct frag *name_of(const struct values *w, const struct spur_valu
 }
 
 /*
- * What stands between items, and the name where there is one. Behind it there is room for a number; NULL: there is
- * none.
+ * What stands between items, and the name where there is one. Behind it there is room for a number. Returns
+ * NULL if it has no name.
  */
 static char *item_begin(const struct frag *f, const char *before, struct out *o)
 {
@@ -379,7 +379,7 @@ static void float_json(const struct spur_value *v, struct out *o)
 		out_json_double(o, v->f, is_single(v));
 }
 
-/* The key, and what stands before it; room for a number behind. NULL: there is none. */
+/* The key, and what stands before it; room for a number behind. Returns NULL if it has no key. */
 static char *key_json(const struct values *w, const struct spur_value *items, size_t i,
 		      const char *lone, struct out *o)
 {

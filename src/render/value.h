@@ -14,7 +14,7 @@ struct values {
 };
 
 enum value_form { VALUE_TEXT, VALUE_JSON };
-/* False: memory is out. values_close() in any case. */
+/* Returns false if out of memory. values_close() in any case. */
 bool values_open(struct values *w, const struct spur_trace *t, enum value_form form);
 void values_close(struct values *w);
 
@@ -26,7 +26,7 @@ void values_close(struct values *w);
 void value_text(const struct values *w, const struct spur_value *v, struct out *o);
 /*
  * The values with commas between them, `name=` in front of those with names that say more than
- * their place (`named`: all that have one): `1, "x", count=3`. Nothing where there are none.
+ * their place (`named`: all that have one): `1, "x", count=3`. Nothing if there are no arguments.
  */
 void args_text_list(const struct values *w, const struct spur_args *args, bool named,
 		    struct out *o);
@@ -35,7 +35,7 @@ void args_text_list(const struct values *w, const struct spur_args *args, bool n
  * BYTES as lower-case hex text. */
 void value_json(const struct values *w, const struct spur_value *v, struct out *o);
 /*
- * All as an object in the given order, {} where there are none; a name that comes again makes an
+ * All as an object in the given order, {} if empty; a name that comes again makes an
  * array of its values. Values without names are "arg1", "arg2" by their place; of an END "retval",
  * where it has but one.
  */

@@ -890,7 +890,7 @@ ctf2_metadata("length_0", lambda m: m.replace('"length": 12,', '"length": 0,'), 
 ctf2_metadata("length_most", lambda m: m.replace('"length": 12,', '"length": 18446744073709551615,'), "fields of 2^64 bits")
 ctf2_metadata("length_beyond", lambda m: m.replace('"length": 12,', '"length": 99999999999999999999999,'), "beyond 64 bits")
 ctf2_metadata("deep", lambda m: m.replace('"payload-field-class": {', '"payload-field-class": ' + '[' * 5000 + '{', 1), "5,000 levels")
-ctf2_metadata("alias", lambda m: m.replace('{"type": "null-terminated-string"}', '"later"'), "an alias that nobody made")
+ctf2_metadata("alias", lambda m: m.replace('{"type": "null-terminated-string"}', '"later"'), "an undefined alias")
 ctf2_metadata("no_preamble", lambda m: m[m.index("\x1e", 1):], "the preamble is gone")
 ctf2_metadata("binary", lambda m: m[:300] + "\x00\x01\x1e\xff" * 20, "other bytes behind the preamble")
 

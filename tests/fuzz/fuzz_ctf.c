@@ -1,7 +1,8 @@
 /*
- * Reads the fuzzer's bytes as a stream file beside metadata that is right: the first byte chooses one of the goldens
- * that ctf-metadata lists, and how to read; what stands behind a line `@@ index` is the index file. Read merged, in
- * other pieces with other threads, and as stored: the first two must say the same, the third has the same events.
+ * Reads the fuzzer's bytes as a stream file beside metadata that is right: the first byte chooses
+ * one of the goldens that ctf-metadata lists, and how to read; what stands behind a line `@@ index`
+ * is the index file. Read merged, in other pieces with other threads, and as stored: the first two
+ * must say the same, the third has the same events.
  *
  * Run from the top of the sources: the metadata is read from there.
  */
@@ -102,7 +103,10 @@ static void read_dir(const char *dir, const struct spur_options *opt, struct rea
 	while ((st = spur_next(t, &rows, &n)) == SPUR_OK) {
 		for (size_t i = 0; i < n; i++)
 			check_row(t, &rows[i], r);
-		/* An event takes a bit at least; a packet may have two rows of losses; packed ones hold more. */
+		/*
+		 * An event takes a bit at least; a packet may have two rows of losses; packed ones
+		 * hold more.
+		 */
 		require(r->rows <= 16 * size + 100000);
 	}
 	require(st == SPUR_END);

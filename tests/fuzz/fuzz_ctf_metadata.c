@@ -1,6 +1,7 @@
 /*
- * Reads the fuzzer's bytes as a file `metadata` of any generation, and checks what meta.h promises of the outcome.
- * Where the bytes are a packed trace directory (see fuzz_dir.h), its metadata is taken.
+ * Reads the fuzzer's bytes as a file `metadata` of any generation, and checks what meta.h promises
+ * of the outcome. Where the bytes are a packed trace directory (see fuzz_dir.h), its metadata is
+ * taken.
  */
 #include <stdio.h>
 #include <stdlib.h>

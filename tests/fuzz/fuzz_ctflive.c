@@ -1,6 +1,7 @@
 /*
- * A relay daemon that says the fuzzer's bytes, whatever it is asked, then goes. Every row that is made of them must
- * keep what the headers promise. Seeds: the answers of a real daemon, in the order in which they are asked for.
+ * A relay daemon that says the fuzzer's bytes, whatever it is asked, then goes. Every row that is
+ * made of them must keep what the headers promise. Seeds: the answers of a real daemon, in the
+ * order in which they are asked for.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -29,7 +30,8 @@ static void begin(void)
 	socklen_t len = sizeof(a);
 
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	require(listener >= 0 && !bind(listener, (struct sockaddr *)&a, len) && !listen(listener, 4));
+	require(listener >= 0 && !bind(listener, (struct sockaddr *)&a, len) &&
+		!listen(listener, 4));
 	require(!getsockname(listener, (struct sockaddr *)&a, &len));
 	snprintf(url, sizeof(url), "net4://127.0.0.1:%d/host/vm/livet3", ntohs(a.sin_port));
 }
@@ -39,7 +41,7 @@ struct speech {
 	size_t left;
 };
 
-/* Says it all, then listens until nobody asks any more. */
+/* Says it all, then listens until no more requests come. */
 static void *speak(void *arg)
 {
 	struct speech *s = arg;

@@ -1,6 +1,6 @@
 /*
- * A trace directory from the bytes of a fuzzer: pieces that begin with a line `@@ NAME` become files of a temporary
- * directory, made anew for each input.
+ * A trace directory from the bytes of a fuzzer: pieces that begin with a line `@@ NAME` become
+ * files of a temporary directory, made anew for each input.
  */
 #ifndef SPUR_TESTS_FUZZ_DIR_H
 #define SPUR_TESTS_FUZZ_DIR_H
@@ -39,7 +39,8 @@ static void fuzz_dir_write(const char *name, size_t len, const uint8_t *data, si
 	char path[sizeof(fuzz_dir) + 64];
 	int fd;
 
-	if (len == 0 || len > 60 || name[0] == '.' || memchr(name, '/', len) || memchr(name, 0, len))
+	if (len == 0 || len > 60 || name[0] == '.' || memchr(name, '/', len) ||
+	    memchr(name, 0, len))
 		return;
 	snprintf(path, sizeof(path), "%s/%.*s", fuzz_dir, (int)len, name);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -1,6 +1,7 @@
 /*
- * Reads the fuzzer's bytes as FXT three times: merged, in batches of another size from pieces of another size, and as
- * stored. The first two must say the same; the third has the same rows, in another order.
+ * Reads the fuzzer's bytes as FXT three times: merged, in batches of another size from pieces of
+ * another size, and as stored. The first two must say the same; the third has the same rows, in
+ * another order.
  */
 #include <spur.h>
 
@@ -134,7 +135,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(merged.damage == batches.damage && merged.records == batches.records);
 
 	opt.follow = true;
-	/* Behind damage each piece that comes is searched together with what could not be judged before. */
+	/*
+	 * Behind damage each piece that comes is searched together with what could not be judged
+	 * before.
+	 */
 	if (size > 4096 && opt.read_size && opt.read_size < 64)
 		opt.read_size = 64;
 	t = open_bytes(data, size, &opt);

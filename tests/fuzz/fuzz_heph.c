@@ -1,7 +1,7 @@
 /*
- * Reads the fuzzer's bytes as a Heph trace: by time twice and as stored twice, in different pieces and batches. Both
- * of each must give the same rows in the same order and the same messages; by time, rows ascend and nest; the events
- * are the same either way. Sometimes memory runs out.
+ * Reads the fuzzer's bytes as a Heph trace: by time twice and as stored twice, in different pieces
+ * and batches. Both of each must give the same rows in the same order and the same messages; by
+ * time, rows ascend and nest; the events are the same either way. Sometimes memory runs out.
  */
 
 #include "format/format.h"
@@ -17,7 +17,7 @@ struct reading {
 	uint64_t sum; /* of events, in any order */
 	uint64_t damage;
 	uint64_t size; /* of the input */
-	bool failed; /* memory was out */
+	bool failed; /* out of memory */
 	struct spur_args args;
 };
 

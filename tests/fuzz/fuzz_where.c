@@ -53,7 +53,9 @@ static enum spur_status every_args(struct spur_trace *t, const struct spur_event
 	memset(inner, 0, 3 * sizeof(*inner));
 	inner[0] = (struct spur_value){ .type = SPUR_I64, .name = names[0], .i = 7 };
 	inner[1] = (struct spur_value){ .type = SPUR_BOOL, .name = names[1], .u = 1 };
-	inner[2] = (struct spur_value){ .type = SPUR_ARRAY, .name = names[2], .count = 2, .items = inner };
+	inner[2] = (struct spur_value){
+		.type = SPUR_ARRAY, .name = names[2], .count = 2, .items = inner
+	};
 	v = item(args, SPUR_STRUCT, names[4]);
 	v->items = inner;
 	v->count = 3;
@@ -77,7 +79,9 @@ static struct spur_trace *every_trace(void)
 		struct spur_event *e = fake_row(t, 0, i % SPUR_KINDS, 10 * (int64_t)i);
 
 		/* Calls nest, cross, and lack their ends. */
-		e->kind = i % 5 < 2 ? SPUR_BEGIN : i % 5 < 4 ? SPUR_END_SPAN : (uint8_t)(i % SPUR_KINDS);
+		e->kind = i % 5 < 2   ? SPUR_BEGIN
+			  : i % 5 < 4 ? SPUR_END_SPAN
+				      : (uint8_t)(i % SPUR_KINDS);
 		e->cls = fake_class(t, words[i % 3], CLASS_FUNCTION);
 		e->name = i % 7 ? trace_class(t, e->cls)->name : names[5];
 		e->dur = e->kind == SPUR_SPAN ? 25 : 0;

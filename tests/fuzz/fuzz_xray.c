@@ -1,6 +1,7 @@
 /*
- * Reads an XRay log made of the fuzzer's bytes four times: merged, feed by feed, and as stored in two read sizes. The
- * first two and the last two must give the same rows, and every row must keep what the headers promise.
+ * Reads an XRay log made of the fuzzer's bytes four times: merged, feed by feed, and as stored in
+ * two read sizes. The first two and the last two must give the same rows, and every row must keep
+ * what the headers promise.
  */
 #include <spur.h>
 

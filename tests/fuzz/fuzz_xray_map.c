@@ -1,6 +1,6 @@
 /*
- * Reads the fuzzer's bytes as an instrumentation map: ELF, Mach-O or YAML, with symbols, lines and needed libraries.
- * What the header promises must hold.
+ * Reads the fuzzer's bytes as an instrumentation map: ELF, Mach-O or YAML, with symbols, lines and
+ * needed libraries. What the header promises must hold.
  */
 #include <fcntl.h>
 #include <stdio.h>

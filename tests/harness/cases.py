@@ -160,7 +160,7 @@ def one_command(t, case, out, argv, must_be_bad):
     if not why and must_be_bad and r.code not in (0, 3, 4):
         why = "exit code: expected 0, 3 or 4, found %s: %r" % (r.code, r.err[:200])
     if not why and r.code != 0 and not r.err:
-        why = "exit code %d without a word on stderr" % r.code
+        why = "exit code %d without a message on stderr" % r.code
     if t.args.set_exact is not None and not why:
         record(case, out, r)
     if not why:

@@ -349,10 +349,10 @@ def one_file(t, label, name, path, expected):
         dump, cat = run_spur(t, "dump", path, "--jsonl"), run_spur(t, "cat", path, "--jsonl")
         strays = left_overs(diags, check_dump(records, lines_of(dump)), True)
         if strays:
-            raise Wrong("dump: records that nobody expects, at %s" % strays)
+            raise Wrong("dump: unexpected records, at %s" % strays)
         strays = left_overs(diags, check_cat(records, lines_of(cat)), False)
         if strays:
-            raise Wrong("cat: rows that nobody expects, at %s" % strays)
+            raise Wrong("cat: unexpected rows, at %s" % strays)
         checked = json.loads(run_spur(t, "check", path, "--json").out)
         info = json.loads(run_spur(t, "info", path, "--json").out)
         check_codes(records, diags, checked)

@@ -7,6 +7,7 @@ CHECKS = [
     ["tools/check-floors"],
     ["tools/check-formats"],
     ["tools/check-style"],
+    ["tools/check-words"],
     ["tools/spec-coverage"],
     ["tools/check-musl"],
     ["tools/run-cppcheck"],

@@ -421,7 +421,7 @@ def library(needed, name, registers=True, mapped=True):
 
 @image
 def prog():
-    """liba and libb are independent; libc_ needs libd, which liba needs too; libplain has a map nobody tells of."""
+    """liba and libb are independent; libc_ needs libd, which liba needs too; libplain has a map that is not listed."""
     return program(["liba.so", "libb.so", "libplain.so", "libbare.so", "libc.so.6"], "main")
 
 

@@ -216,7 +216,7 @@ static inline void say_damage(struct spur_trace *t)
 	}
 }
 
-/* False: memory is out (mem_fail_at()). */
+/* Returns false if out of memory (mem_fail_at()). */
 static inline bool read_path(const char *path, const struct spur_options *opt)
 {
 	const struct spur_event *rows;

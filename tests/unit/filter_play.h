@@ -8,7 +8,7 @@
 /*
  * Rows from a script, words with blanks between: `name` opens a function, `/` closes the innermost,
  * `/name` that function, whatever is inside it, `.name` an instant, `+N` lets N ns pass, `>` and
- * `<` leave and get the CPU, `>p` against its will, `!` LOST, `@N` goes on in feed N. A row takes
+ * `<` leave and get the CPU, `>p` preempted, `!` LOST, `@N` goes on in feed N. A row takes
  * 1 ns.
  */
 struct script {

@@ -93,7 +93,7 @@ static inline void head(unsigned type, uint64_t fields)
 	w(type | fields);
 }
 
-/* Its size is written as so many words. */
+/* Its size is written in words. */
 static inline void done_as(uint64_t words)
 {
 	uint64_t h = load64((const uint8_t *)file.buf + record_at, order_swaps(big));

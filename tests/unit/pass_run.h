@@ -22,7 +22,7 @@ struct pass_run {
 	enum spur_status st;
 };
 
-/* What it wrote, NUL-ended, to be freed; NULL: memory was out. */
+/* What it wrote, NUL-ended, to be freed; NULL: out of memory. */
 static inline char *pass_text(struct spur_trace *t, struct pass_run *r)
 {
 	struct out out;

@@ -258,7 +258,7 @@ static void test_both_programs_agree(void **state)
 	}
 }
 
-/* Slots that nobody needs in the program are dropped, and found in the bytes. */
+/* Slots that the program does not need are dropped, and found in the bytes. */
 static void test_threads_are_found_in_the_bytes(void **state)
 {
 	const uint8_t data[64] = { 0x2A, 1, 0, 0, 'n', 'a', 'm', 'e', 0 };

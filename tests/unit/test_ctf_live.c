@@ -176,7 +176,7 @@ static void test_cut(void **state)
 	pair_close(&p, "expected an answer of the relay daemon, found nothing for too long");
 }
 
-/* Asked to stop it breaks without a word. */
+/* Asked to stop it breaks silently. */
 static void test_stop(void **state)
 {
 	volatile int stop = 1;
@@ -681,7 +681,7 @@ static int64_t ms_now(void)
 	return wire_now();
 }
 
-/* SPEC ctf-live/retry: nobody knows what a stream will have: rows of others wait; a stop ends that at once */
+/* SPEC ctf-live/retry: what a stream will have is unknown: rows of others wait; a stop ends that at once */
 static void test_retry_holds(void **state)
 {
 	struct relay r = { .change = second_waits };

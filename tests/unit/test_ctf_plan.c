@@ -374,7 +374,7 @@ static void test_limits(void **state)
 	size_t n = 0;
 
 	(void)state;
-	/* A value that is kept behind so many bytes that a run cannot reach it. */
+	/* A value that is kept too far behind for a run to reach it. */
 	check(M("b", STATIC_BLOB(134217728)) "," M("n", UINT(64, LE)) "," M("a",
 									    SEQUENCE("\"n\"", U8)),
 	      "\x01", "! b@0 as many bytes as its length says, found the end of the packet");

@@ -57,14 +57,14 @@ static void test_static_scope(void **state)
 	    "expected a field before this, `n`, found none");
 	field("u8 n; enum:u8{n,a}x; variant<x>{u8 n; u8 a[n];}v;",
 	      "n: uint 8, le, align 8, saved in slot 1\n");
-	/* Where the type is written there is none: then where it is used. */
+	/* Not where the type is written: then where it is used. */
 	has(HEAD U8 "typedef u8 t[n]; variant v<x>{string a;};" EVENT
 		    "u8 n; t a; struct{u8 n; t b;}s; enum:u8{a}x; variant v w;" END,
 	    "n: uint 8, le, align 8, saved in slot 0\n      a: sequence by slot 0, align 8\n       "
 	    " element: uint 8, le, align 8\n"
 	    "      s: struct, align 8\n        n: uint 8, le, align 8, saved in slot 1\n        b: "
 	    "sequence by slot 1,");
-	/* A type that nobody uses need not lead anywhere. */
+	/* An unused type need not lead anywhere. */
 	has(HEAD U8 "typedef u8 t[nowhere];", "trace CTF 1.8");
 }
 

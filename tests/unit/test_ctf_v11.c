@@ -163,7 +163,7 @@ static void test_header2(void **state)
 
 /*
  * SPEC ctf-v11/sequence: aligned as the larger of length and element; elements may have a gap before the first, but
- * there is none where there is no element
+ * none without an element
  */
 static void test_sequence(void **state)
 {

@@ -136,7 +136,7 @@ static struct marked_rows marked(struct spur_event *rows, size_t n)
 	return (struct marked_rows){ .rows = rows, .n = n };
 }
 
-/* What is decided does not wait: for a frame that was implied ended nobody waits any more. */
+/* What is decided does not wait: a frame that was implied ended is not waited for. */
 static void test_nothing_is_stuck(void **state)
 {
 	static const struct {

@@ -226,7 +226,7 @@ static void test_lanes(void **state)
 		assert_int_equal(k->tid, 11);
 	}
 	spur_close(t);
-	/* As stored there are none. */
+	/* Not as stored. */
 	t = open_file(&(struct spur_options)SPUR_OPTIONS(.follow = true));
 	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
 	assert_int_equal(rows[1].track, rows[0].track);

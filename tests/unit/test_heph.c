@@ -546,12 +546,12 @@ static void test_huge(void **state)
 		spur_args_free(&args);
 		spur_close(t);
 	}
-	/* Without a packet behind it nobody would have written it. */
+	/* It is written only if a packet follows. */
 	file.buf[packet] = 0;
 	expect_once("", "heph/huge-packet 1 at 0 lost 19791662\n");
 }
 
-/* So many that they would take memory by the gigabyte stay bytes. */
+/* Too many for memory stay bytes. */
 static void test_many_values(void **state)
 {
 	struct spur_trace *t;

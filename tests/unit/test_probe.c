@@ -21,8 +21,8 @@
 enum {
 	HEAD = 65536,
 	FILES = 4000, /* of the system */
-	EVERY = 8, /* one file in so many, .. */
-	VISITS = 400000, /* .. of so many at most */
+	EVERY = 8, /* one file in EVERY, .. */
+	VISITS = 400000, /* .. of VISITS at most */
 	RANDOMS = 20000,
 	LIMIT_MS = 50,
 };

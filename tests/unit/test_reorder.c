@@ -259,7 +259,7 @@ static void test_extra_items(void **state)
 	reorder_free(&r);
 }
 
-/* Windows: what is late inside one is the reader's to sort; only what belongs before it is put by. */
+/* Windows: what is late inside one is the reader's to sort; only what belongs before it is stored. */
 static void expect_windows(size_t n)
 {
 	static struct record window[REORDER_WINDOW], want[MANY];

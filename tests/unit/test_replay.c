@@ -264,7 +264,7 @@ static void tail_calls(void **state)
 
 /*
  * What is shown in the quick way is what the slow way shows: rows that come one by one never take the former. With and
- * without depth; calls that nobody ended, ends that nobody began, tail calls, arguments, deep stacks.
+ * without depth; calls without an end, ends without a begin, tail calls, arguments, deep stacks.
  */
 enum { RANDOM_ROWS = 40000, RANDOM_NAMES = 40 };
 

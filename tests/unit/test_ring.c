@@ -284,7 +284,7 @@ static void test_every_truncation(void **state)
 	}
 }
 
-/* Every byte of the first page, every bit turned: no way out of the page, nothing lost without a word. */
+/* Every byte of the first page, every bit turned: no way out of the page, nothing lost silently. */
 static void test_mutations(void **state)
 {
 	uint8_t buf[2 * PAGE] = { 0 };
@@ -478,7 +478,7 @@ static void test_header_no_memory(void **state)
 		ok = header_parse(&x, text);
 		used = mem_count();
 		mem_fail_at(0);
-		/* All of it or a word that memory was out. */
+		/* All of it or a word that out of memory. */
 		assert_true(ok == (used < n));
 		if (ok)
 			assert_true(x.h.nformats == 2 && x.h.layout.data_off == 20 &&

@@ -85,7 +85,7 @@ static void states(void **state)
 			{ 0, 267, IN, 0 }, /* 7 woken */
 			{ 0, 268, WAKE, 0 }, /* it runs */
 			{ 0, 270, OUT, 0 }, /* 3 running */
-			{ 0, 300, IN, 0 }, /* 30: nobody said who woke it */
+			{ 0, 300, IN, 0 }, /* 30: its waker is unknown */
 			{ 0, 310, OUT, 0 }, /* 10 running */
 			{ 0, 400, WAKE, 0 }, /* 90 blocked */
 			{ 0, 420, IN, 0 }, /* 20 woken */
@@ -158,7 +158,7 @@ static void processors(void **state)
 		     { 2, 150, OUT, 0 },
 		     { 1, 150, IN, 0 },
 		     { 1, 160, OUT, 0 },
-		     /* 40 of nobody. */
+		     /* 40 of no thread. */
 		     { 0, 200, IN, 0 },
 		     /* a's end is missing, then b's begin. */
 		     { 2, 230, IN, 0 },

@@ -118,7 +118,7 @@ static bool recorded(const char *name, char *path, size_t size)
 	       access(path, R_OK) == 0;
 }
 
-/* False: a call said SPUR_FAIL, as where memory is out. */
+/* False: a call said SPUR_FAIL, as if out of memory. */
 static bool run_pass(const struct run *r, struct out *o)
 {
 	struct spur_options open = r->open;

@@ -25,7 +25,7 @@ static void test_calls(void **state)
 	}
 }
 
-/* SPEC xray/tail: by the record before, whatever keeps the books between them */
+/* SPEC xray/tail: by the record before, whatever bookkeeping is between them */
 static void test_tail(void **state)
 {
 	(void)state;

@@ -253,7 +253,7 @@ static void test_relocations(void **state)
 	(void)state;
 	assert_string_equal(list(image("v1-pie")), both);
 	assert_string_equal(list(image("v1-i386")), both);
-	/* The last function's symbol is in another library: who calls it there is not known here. */
+	/* The last function's symbol is in another library: its callers are not known here. */
 	assert_string_equal(list(image("v1-aarch64")),
 			    "1 1000 1000 function-enter v1 first+32\n"
 			    "1 1012 1000 function-exit v1 first+32\n"

@@ -23,7 +23,7 @@ static enum spur_status extract_fail(const struct extract *x, const char *name,
 static enum spur_status extract_exists(const struct extract *x, const char *name,
 				       struct spur_error *err)
 {
-	return err_set(err, SPUR_ERR_USAGE, "%s/%s: is there already; --force overwrites it",
+	return err_set(err, SPUR_ERR_USAGE, "%s/%s: file exists; use --force to overwrite it",
 		       x->path, name);
 }
 
@@ -74,7 +74,7 @@ enum spur_status extract_open(struct extract *x, const char *dir, bool force,
 	return x->dir < 0 ? err_set(err, SPUR_ERR_IO, "%s: %s", dir, strerror(errno)) : SPUR_OK;
 }
 
-/* Takes the name if nobody has it. SPUR_WARN: somebody has. */
+/* Takes the name if it is free. Returns SPUR_WARN if it is taken. */
 static enum spur_status name_take(struct extract *x, const char *name, uint32_t *id)
 {
 	const size_t len = strlen(name);
@@ -120,7 +120,7 @@ static enum spur_status file_shut(struct extract *x, struct spur_error *err)
 	return SPUR_OK;
 }
 
-/* An empty file of a name that nobody has. */
+/* An empty file with a free name. */
 static enum spur_status file_make(struct extract *x, struct extract_file *f, struct spur_error *err)
 {
 	for (int i = 0; i < TRIES; i++) {

@@ -15,7 +15,7 @@ struct flame_svg {
 	const char *root; /* NULL: everything */
 };
 
-/* False: memory is out. */
+/* Returns false if out of memory. */
 bool flame_svg_write(const struct flame_svg *f, struct out *o);
 
 #endif

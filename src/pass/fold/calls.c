@@ -17,7 +17,7 @@ enum { KEY_LIMIT = 1 << 28 };
 /* The track at hand in registers. */
 struct view {
 	struct fit fit;
-	struct call_stat *stats; /* NULL: memory is out */
+	struct call_stat *stats; /* NULL: out of memory */
 	size_t nstats;
 	int64_t until; /* the key's */
 	uint32_t track, key;
@@ -128,7 +128,7 @@ static __attribute__((noinline)) bool stat_retrack(struct calls *w, uint32_t key
 	return true;
 }
 
-/* Adds to the durations numbered `*spread`, which is 0 where there are none yet. */
+/* Adds to the durations numbered `*spread`, which is 0 before the first. */
 static bool stat_spread(struct calls *w, uint32_t *spread, uint64_t length)
 {
 	if (!*spread) {

@@ -32,7 +32,7 @@ struct groups {
 };
 
 /*
- * The group of a class id, new where it is the first of it; GROUP_NONE: memory is out. Numbers
+ * The group of a class id, new where it is the first of it; GROUP_NONE: out of memory. Numbers
  * depend on the order of asking.
  */
 uint32_t groups_put(struct groups *g, uint32_t cls);

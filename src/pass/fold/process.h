@@ -6,7 +6,7 @@
 
 enum { PROCESS_PARENTS = 16 };
 
-/* The nearest track above that is a process; where there is none, the one on top. */
+/* The nearest track above that is a process; without one, the one on top. */
 static inline uint32_t process_of(const struct spur_trace *t, uint32_t track)
 {
 	for (int i = 0; i < PROCESS_PARENTS; i++) {

@@ -17,7 +17,7 @@ struct sample {
 	uint64_t calls, self; /* of the leaf */
 };
 
-/* False: memory is out. */
+/* Returns false if out of memory. */
 bool sample_read(struct sample *s, struct spur_trace *t, const struct spur_event *row);
 void sample_free(struct sample *s);
 

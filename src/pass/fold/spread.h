@@ -24,13 +24,13 @@ struct spread {
 	bool spilled; /* others are in the tally or the octaves */
 	bool exact; /* in the tally. Set before the first is added; false once the tally is full */
 	struct tally tally;
-	uint64_t **octaves; /* SPREAD_OCTAVES arrays of counts; NULL where there are none */
+	uint64_t **octaves; /* SPREAD_OCTAVES arrays of counts; NULL if empty */
 };
 
-/* Makes room in `few`. False: memory is out. */
+/* Makes room in `few`. Returns false if out of memory. */
 bool spread_spill(struct spread *s);
 
-/* False: memory is out. */
+/* Returns false if out of memory. */
 static inline bool spread_add(struct spread *s, uint64_t value)
 {
 	if (__builtin_expect(s->pending == SPREAD_FEW || !s->few, 0) && !spread_spill(s))
@@ -46,7 +46,7 @@ static inline bool spread_add(struct spread *s, uint64_t value)
 bool spread_join(struct spread *into, const struct spread *from);
 void spread_free(struct spread *s);
 /*
- * The value at `rank` (from 0) in ascending order; 0 beyond, and where memory is out (mem_failures()). Sorts: nothing
+ * The value at `rank` (from 0) in ascending order; 0 beyond, and if out of memory (mem_failures()). Sorts: nothing
  * is added afterwards.
  */
 uint64_t spread_at(struct spread *s, uint64_t rank);

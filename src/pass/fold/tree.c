@@ -76,7 +76,7 @@ static uint32_t tree_put(struct tree *t, uint32_t parent, uint32_t what)
 	return id == NO_NODE ? tree_add(t, parent, what) : id;
 }
 
-/* The node of a call, within the feed's budget; NO_NODE: memory is out. */
+/* The node of a call, within the feed's budget; NO_NODE: out of memory. */
 static uint32_t grower_node(struct grower *w, uint32_t parent, uint32_t what, int64_t ts)
 {
 	struct tree *t = &w->tree;
@@ -226,7 +226,7 @@ static __attribute__((noinline)) bool grower_step(struct grower *w, struct pair_
 	return true;
 }
 
-/* The row's stack, with memory; NULL: there is none. */
+/* The row's stack, with memory. Returns NULL if the row has no stack. */
 static struct pair_stack *grower_stack(struct grower *w, uint32_t track)
 {
 	struct pair_stack *s = pair_stack(&w->pair, track);

@@ -43,9 +43,9 @@ enum tree_sort { TREE_BY_TOTAL, TREE_BY_SELF, TREE_BY_CALLS, TREE_BY_NAME, TREE_
  * case.
  */
 enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tree *out);
-/* The tree below all outermost calls of the named function. False: memory is out. */
+/* The tree below all outermost calls of the named function. Returns false if out of memory. */
 bool tree_below(struct tree *out, const struct tree *all, const struct groups *g, const char *name);
-/* Orders the children, or the other way round; ties by name. False: memory is out. */
+/* Orders the children, or the other way round; ties by name. Returns false if out of memory. */
 bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by, bool reverse);
 void tree_free(struct tree *t);
 
@@ -66,7 +66,7 @@ struct tree_visit {
 	bool (*enter)(void *self, uint32_t node, size_t depth, bool last);
 	bool (*leave)(void *self, uint32_t node, size_t depth);
 };
-/* False: memory is out, or a callback said so. */
+/* Returns false if out of memory, or a callback said so. */
 bool tree_walk(const struct tree *t, const struct tree_visit *visit, void *self);
 
 #endif

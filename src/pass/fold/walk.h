@@ -6,7 +6,7 @@
  *	while ((f = walk_due(s, row, &end)))
  *		... ends at end.ts
  *	if (walk_opens(s, row))
- *		f = walk_push(s, row);			(NULL: no memory)
+ *		f = walk_push(s, row);			(NULL: out of memory)
  *	else if ((f = walk_match(s, row)))
  *		... popped; ends at row->ts
  *	at the end of the feed: while ((f = walk_rest(s, last_ts, &end)))

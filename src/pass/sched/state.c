@@ -343,7 +343,7 @@ bool sched_rows(void *sched, struct marked_rows in)
 		struct sched_cpu *c = NULL;
 
 		if (!t && !spur_track(s->trace, row->track))
-			continue; /* nobody's */
+			continue; /* of no thread */
 		if (!t)
 			return false;
 		s->unseen = row_marks(in.marks, i) & ROW_UNSEEN;

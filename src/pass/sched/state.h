@@ -1,8 +1,8 @@
 /*
  * What threads and processors do, by SWITCH and WAKEUP rows alone.
  *
- * A thread runs from a SWITCH in to the next SWITCH out; then it is runnable (switched out against
- * its will) or blocked, until a WAKEUP makes it runnable or a SWITCH in ends the wait. Without
+ * A thread runs from a SWITCH in to the next SWITCH out; then it is runnable (switched out while
+ * preempted) or blocked, until a WAKEUP makes it runnable or a SWITCH in ends the wait. Without
  * WAKEUP rows the time between being woken and running counts as blocked. What cannot be so is not
  * guessed: two SWITCH rows of the same direction in a row lack one between them, and the time from
  * one to the other is unknown; so is the time from a thread's first event of any kind to its first
@@ -32,7 +32,7 @@ enum sched_state {
 
 struct sched_thread {
 	uint32_t track;
-	bool idle; /* runs where nobody else does: neither a thread nor a wait of one */
+	bool idle; /* runs where no other thread does: neither a thread nor a wait of one */
 	bool any; /* a SWITCH or WAKEUP was seen */
 	uint8_t state; /* enum sched_state */
 	bool seen; /* the row that began the state is to be shown */
@@ -48,12 +48,12 @@ struct sched_thread {
 
 struct sched_cpu {
 	bool any; /* an event was seen */
-	uint8_t state; /* SCHED_UNKNOWN: no SWITCH yet; SCHED_BLOCKED: nobody has it; SCHED_RUNNING */
+	uint8_t state; /* SCHED_UNKNOWN: no SWITCH yet; SCHED_BLOCKED: no thread has it; SCHED_RUNNING */
 	bool seen;
 	uint32_t track; /* who has it */
 	int64_t since;
 	int64_t first, last; /* of all rows on it */
-	uint64_t busy, idle, gaps, unknown; /* ns; idle: of idle threads; gaps: of nobody */
+	uint64_t busy, idle, gaps, unknown; /* ns; idle: of idle threads; gaps: of no thread */
 	uint64_t switches, unfinished;
 	/*
 	 * Who had it until `lost_at`, when another got it: its SWITCH out may come still, of the
@@ -75,7 +75,7 @@ struct sched {
 	struct spur_trace *trace;
 	bool want_cpus; /* the rows are merged */
 	bool unseen; /* the row at hand is outside of the filter */
-	size_t most_waits; /* the longest so many are kept */
+	size_t most_waits; /* the number of longest waits that are kept */
 	uint64_t least; /* ns: shorter waits are not */
 	struct sched_thread **threads; /* by track; NULL: no row */
 	size_t nthreads, threads_cap;
@@ -94,7 +94,7 @@ struct sched {
 void sched_init(struct sched *s, struct spur_trace *t);
 /* A callback of pipe_fold.marked and pipe_run_marked(). Returns false if out of memory. */
 bool sched_rows(void *sched, struct marked_rows in);
-/* Moves all of `from` into `into`. No track may be in both. False: memory is out. */
+/* Moves all of `from` into `into`. No track may be in both. Returns false if out of memory. */
 bool sched_join(struct sched *into, struct sched *from);
 /* After the last row: what is open then is unknown. */
 void sched_end(struct sched *s);
