@@ -124,7 +124,7 @@ const struct spur_cmd spur_cmd_cat = {
 	.examples = "spur cat uftrace.data | less\tread it\n"
 		    "spur cat --jsonl uftrace.data | jq 'select(.kind==\"BEGIN\") | .name'\tnames "
 		    "of all calls\n"
-		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n"
+		    "spur cat --from 1.5s --until 1.6s uftrace.data\ta tenth of a second\n"
 		    "spur cat --follow 1234.dat\twhat a running program writes, as it comes\n"
 		    "spur cat net://localhost/host/box/s1\tthe same from a relay daemon\n",
 	.opts = options,

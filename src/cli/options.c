@@ -213,11 +213,18 @@ static const struct opt filter_options[] = {
 		  "last), 50% (of the trace), 10:21:03.5, 2026-11-22T10:21:03.5+01:00 (without a "
 		  "zone: local time), a time as cat and replay show it, a ts of JSON (@5ns: a small "
 		  "one), @828.215538 (seconds of the trace's clock)" },
+	{ .name = "until",
+	  .type = OPT_STRING,
+	  OPT_COMMON(filter.to),
+	  .arg = "TIME",
+	  .help = "show only events before this time, given as for --from; +1ms: that much after "
+		  "--from" },
 	{ .name = "to",
 	  .type = OPT_STRING,
 	  OPT_COMMON(filter.to),
 	  .arg = "TIME",
-	  .help = "only events before this time, given as for --from; +1ms: that much after --from" },
+	  .help = "the same as --until",
+	  .hidden = true },
 	{ .name = "tid",
 	  .type = OPT_LIST,
 	  OPT_COMMON(filter.tids),

@@ -47,7 +47,7 @@ struct filter_spec {
 	int64_t min_ns; /* -t; 0: none */
 	uint64_t min_size; /* -Z; bytes of code; 0: none */
 	const char *range; /* -r: FROM~TO as uftrace takes it; NULL: none */
-	const char *from, *to; /* --from, --to: see flow/moment.h; NULL: none */
+	const char *from, *to; /* --from, --until: see flow/moment.h; NULL: none */
 	enum moment_numbers numbers; /* how numbers in them are read */
 	int64_t bare_ns; /* of times in -T and -F without unit; 0: they need one */
 	const char *tids, *pids, *cpus; /* comma lists with ranges a-b; NULL: all */
