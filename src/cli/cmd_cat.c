@@ -29,6 +29,13 @@ static bool add_ns(struct values *v, const char *text)
 	return add_offset(v, text, 1);
 }
 
+static const char *const names_words[] = { "payload", "context", "header", "scope", "all", "none", NULL };
+
+static const char *const fields_words[] = {
+	"trace", "trace:hostname", "trace:domain", "trace:procname",
+	"trace:vpid", "loglevel", "emf", "all", NULL
+};
+
 static const struct opt options[] = {
 	{ .name = "clock-offset",
 	  .type = OPT_CALL,
@@ -44,12 +51,14 @@ static const struct opt options[] = {
 	  .type = OPT_LIST,
 	  OPT_OWN(struct babeltrace2_options, names),
 	  .arg = "LIST",
+	  .choices = names_words,
 	  .help = "with --style=babeltrace2: show only these names: payload, context, header, "
 		  "scope, all, none" },
 	{ .name = "fields",
 	  .type = OPT_LIST,
 	  OPT_OWN(struct babeltrace2_options, fields),
 	  .arg = "LIST",
+	  .choices = fields_words,
 	  .help = "with --style=babeltrace2: show only these of the header: trace, "
 		  "trace:hostname, trace:domain, trace:procname, trace:vpid, loglevel, emf, all" },
 	{ .name = "no-delta",

@@ -30,12 +30,19 @@ static bool take_to(struct values *v, const char *text)
 	return true;
 }
 
+static const char *target_word(size_t i)
+{
+	return spur_writers[i] ? spur_writers[i]->name : NULL;
+}
+
 static const struct opt options[] = {
 	{ .name = "to",
 	  .type = OPT_CALL,
 	  .call = take_to,
-	  .arg = "chrome",
-	  .help = "Chrome's trace JSON, which Perfetto, chrome://tracing and speedscope open" },
+	  .arg = "FORMAT",
+	  .choice = target_word,
+	  .help = "write this format (default: chrome, Chrome's trace JSON, which Perfetto, "
+		  "chrome://tracing and speedscope open)" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct convert_own, strict),

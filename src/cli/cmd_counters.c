@@ -2,11 +2,14 @@
 #include "cli/run.h"
 #include "pass/counters.h"
 
+static const char *const by_words[] = { "process", "track", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct counters_options, by),
 	  .arg = "WHAT",
+	  .choices = by_words,
 	  .help = "counters of one name and id are one series in a process (the default), or in a "
 		  "track" },
 	{ .name = "values",

@@ -39,6 +39,8 @@ static bool format_mermaid(struct values *v, const char *text)
 	return set_format(v, "mermaid");
 }
 
+static const char *const format_words[] = { "chrome", "flame-graph", "graphviz", "mermaid", NULL };
+
 static const struct opt options[] = {
 	{ .name = "verbose",
 	  .letter = 'v',
@@ -49,6 +51,7 @@ static const struct opt options[] = {
 	  .type = OPT_STRING,
 	  OPT_OWN(struct dump_options, format),
 	  .arg = "NAME",
+	  .choices = format_words,
 	  .help = "another form: chrome (as convert), flame-graph (as flame --format=folded); with "
 		  "--style=uftrace "
 		  "also graphviz and mermaid" },

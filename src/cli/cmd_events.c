@@ -2,11 +2,14 @@
 #include "cli/run.h"
 #include "pass/events.h"
 
+static const char *const by_words[] = { "name", "kind", "cat", "thread", "cpu", "stream", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct events_options, by),
 	  .arg = "LIST",
+	  .choices = by_words,
 	  .help = "count each combination of these apart: name (the default), kind, cat, thread, "
 		  "cpu, stream" },
 	{ .name = "sort",

@@ -4,11 +4,14 @@
 #include "cli/run.h"
 #include "pass/flame.h"
 
+static const char *const format_words[] = { "svg", "folded", NULL };
+
 static const struct opt options[] = {
 	{ .name = "format",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct flame_options, format),
 	  .arg = "NAME",
+	  .choices = format_words,
 	  .help = "svg: a page to look into; folded: lines for other tools (default: by the name "
 		  "given to -o, else folded)" },
 	{ .name = "sample-time",

@@ -22,11 +22,14 @@ static bool set_csv(struct values *v, const char *text)
 	return true;
 }
 
+static const char *const by_words[] = { "function", "task", "session", "name", "step", "path", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct report_own, report.by),
 	  .arg = "WHAT",
+	  .choices = by_words,
 	  .help = "a line per function, task or session; with --kind=flow per name, step or path" },
 	{ .name = "task",
 	  .type = OPT_FLAG,

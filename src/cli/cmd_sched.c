@@ -2,11 +2,14 @@
 #include "cli/run.h"
 #include "pass/sched.h"
 
+static const char *const by_words[] = { "thread", "cpu", "wait", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct sched_options, by),
 	  .arg = "WHAT",
+	  .choices = by_words,
 	  .help = "a line per thread, per cpu, or per wait (the longest 20, or --limit)" },
 	{ .name = "sort",
 	  .letter = 's',

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/opt.h"
+#include "format/format.h"
 
 static const char *const demangle_words[] = { "name", "simple", "full", "no",
 					      NULL }; /* as enum demangle_form */
@@ -12,6 +13,18 @@ static const char *const color_words[] = {
 }; /* enum choice_color */
 static const char *const style_words[] = { "uftrace", "llvm-xray", "babeltrace2", "spur", NULL };
 static const char *const time_words[] = { "rel", "abs", "raw", NULL }; /* enum pass_time */
+
+static const char *const trace_words[] = { "on", "off", NULL };
+
+static const char *format_word(size_t i)
+{
+	return spur_formats[i] ? spur_formats[i]->name : NULL;
+}
+
+static const char *kind_word(size_t i)
+{
+	return i < SPUR_KINDS ? spur_kind_name((unsigned)i) : NULL;
+}
 
 static bool set_trace(struct values *v, const char *text)
 {
@@ -42,6 +55,7 @@ static const struct opt input_options[] = {
 	  .type = OPT_STRING,
 	  OPT_COMMON(open.format),
 	  .arg = "NAME",
+	  .choice = format_word,
 	  .help = "read it as this format (see spur formats) instead of judging by content" },
 	{ .name = "symbols-dir",
 	  .type = OPT_STRING,
@@ -249,6 +263,7 @@ static const struct opt filter_options[] = {
 	  .type = OPT_LIST,
 	  OPT_COMMON(filter.kinds),
 	  .arg = "LIST",
+	  .choice = kind_word,
 	  .help = "only these kinds of events: begin,end,span,instant,counter,log,switch,..." },
 	{ .name = "no-event",
 	  .type = OPT_FLAG,
@@ -274,6 +289,7 @@ static const struct opt filter_options[] = {
 	  .type = OPT_CALL,
 	  .call = set_trace,
 	  .arg = "on|off",
+	  .choices = trace_words,
 	  .help = "off: nothing until a trigger's trace_on" },
 	{ .name = "no-args",
 	  .type = OPT_FLAG,
