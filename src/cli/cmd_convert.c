@@ -41,12 +41,12 @@ static const struct opt options[] = {
 	  .call = take_to,
 	  .arg = "FORMAT",
 	  .choice = target_word,
-	  .help = "write this format (default: chrome, Chrome's trace JSON, which Perfetto, "
+	  .help = "Write this format (default: chrome, Chrome's trace JSON, which Perfetto, "
 		  "chrome://tracing and speedscope open)" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct convert_own, strict),
-	  .help = "write nothing where anything would be lost" },
+	  .help = "Write nothing if anything would be lost" },
 	{ 0 }
 };
 

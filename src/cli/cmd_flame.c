@@ -12,13 +12,13 @@ static const struct opt options[] = {
 	  OPT_OWN(struct flame_options, format),
 	  .arg = "NAME",
 	  .choices = format_words,
-	  .help = "svg: a page to look into; folded: lines for other tools (default: by the name "
-		  "given to -o, else folded)" },
+	  .help = "Write a page for browsers (svg) or lines for other tools (folded) (default: "
+		  "by the ending of the name given to -o, else folded)" },
 	{ .name = "sample-time",
 	  .type = OPT_DURATION,
 	  OPT_OWN(struct flame_options, sample_ns),
 	  .arg = "TIME",
-	  .help = "count one sample for each TIME instead of ns" },
+	  .help = "Count one sample for each TIME instead of ns" },
 	{ 0 }
 };
 
