@@ -631,6 +631,11 @@ void out_json(struct out *o, const char *s, size_t len)
 	out_char(o, '"');
 }
 
+void out_json_head(struct out *o, const char *name)
+{
+	out_printf(o, "{\"schema\":%d,\"spur\":\"%s\"", JSON_SCHEMA, name);
+}
+
 void out_safe(struct out *o, const char *s, size_t len)
 {
 	out_escaped(o, s, len, safe_escape);

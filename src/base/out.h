@@ -105,6 +105,13 @@ bool out_json_plain(struct out *o, const char *s, size_t len);
  * that every line parses and the byte can be had back (docs/jsonl.md). Control bytes: \n \t \r \b \f, else \u00XX.
  */
 void out_json(struct out *o, const char *s, size_t len);
+/* Version of the JSON that commands write (docs/jsonl.md). */
+enum { JSON_SCHEMA = 1 };
+/*
+ * The head that every JSON document of a command begins with, {"schema":1,"spur":"report": the caller appends a comma
+ * and further members. `name` needs no escapes.
+ */
+void out_json_head(struct out *o, const char *name);
 /*
  * Text that is safe on a terminal and in a line: control bytes and invalid UTF-8 as \xNN, \n, \t; a
  * backslash as it is.

@@ -41,7 +41,8 @@ struct opt {
 	size_t offset; /* of the field */
 	const char *arg; /* name of the argument in help; NULL for flags */
 	const char *help; /* one sentence */
-	const char *const *choices; /* NULL-ended; of an OPT_STRING: what completion offers */
+	const char *const *choices; /* NULL-ended; of other types than OPT_CHOICE: what completion offers */
+	const char *(*choice)(size_t i); /* the same from a table: the choice of that number, NULL behind the last */
 	int value; /* OPT_FILTER */
 	bool (*call)(struct values *v, const char *text);
 	bool hidden; /* not in help: tests and compatibility */

@@ -29,53 +29,63 @@ static bool add_ns(struct values *v, const char *text)
 	return add_offset(v, text, 1);
 }
 
+static const char *const names_words[] = { "payload", "context", "header", "scope", "all", "none", NULL };
+
+static const char *const fields_words[] = {
+	"trace", "trace:hostname", "trace:domain", "trace:procname",
+	"trace:vpid", "loglevel", "emf", "all", NULL
+};
+
 static const struct opt options[] = {
 	{ .name = "clock-offset",
 	  .type = OPT_CALL,
 	  .call = add_seconds,
 	  .arg = "SEC",
-	  .help = "add SEC seconds to where the trace's clocks begin (CTF)" },
+	  .help = "Add SEC seconds to the origin of the trace's clocks (CTF)" },
 	{ .name = "clock-offset-ns",
 	  .type = OPT_CALL,
 	  .call = add_ns,
 	  .arg = "NS",
-	  .help = "add NS nanoseconds to it" },
+	  .help = "Add NS nanoseconds to it" },
 	{ .name = "names",
 	  .type = OPT_LIST,
 	  OPT_OWN(struct babeltrace2_options, names),
 	  .arg = "LIST",
-	  .help = "with --style=babeltrace2: show only these names: payload, context, header, "
+	  .choices = names_words,
+	  .help = "With --style=babeltrace2: show only these names: payload, context, header, "
 		  "scope, all, none" },
 	{ .name = "fields",
 	  .type = OPT_LIST,
 	  OPT_OWN(struct babeltrace2_options, fields),
 	  .arg = "LIST",
-	  .help = "with --style=babeltrace2: show only these of the header: trace, "
+	  .choices = fields_words,
+	  .help = "With --style=babeltrace2: show only these fields of the header: trace, "
 		  "trace:hostname, trace:domain, trace:procname, trace:vpid, loglevel, emf, all" },
 	{ .name = "no-delta",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct babeltrace2_options, no_delta),
-	  .help = "with --style=babeltrace2: no time since the event before" },
+	  .help = "With --style=babeltrace2: hide the time since the previous event" },
 	{ .name = "clock-cycles",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct babeltrace2_options, cycles),
-	  .help = "with --style=babeltrace2: times in cycles of the clock" },
+	  .help = "With --style=babeltrace2: show times in cycles of the clock" },
 	{ .name = "clock-date",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct babeltrace2_options, date),
-	  .help = "with --style=babeltrace2: dates too" },
+	  .help = "With --style=babeltrace2: show dates too" },
 	{ .name = "clock-seconds",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct babeltrace2_options, seconds),
-	  .help = "with --style=babeltrace2: times in seconds" },
+	  .help = "With --style=babeltrace2: show times in seconds" },
 	{ .name = "clock-gmt",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct babeltrace2_options, gmt),
-	  .help = "with --style=babeltrace2: times in UTC instead of the local time zone" },
+	  .help = "With --style=babeltrace2: show times in UTC instead of the local time zone" },
 	{ .name = "stream-intersection",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct babeltrace2_options, intersection),
-	  .help = "with --style=babeltrace2: only while all streams of the trace are active" },
+	  .help = "With --style=babeltrace2: show only the time in which all streams of the "
+		  "trace are active" },
 	{ 0 }
 };
 
@@ -124,7 +134,7 @@ const struct spur_cmd spur_cmd_cat = {
 	.examples = "spur cat uftrace.data | less\tread it\n"
 		    "spur cat --jsonl uftrace.data | jq 'select(.kind==\"BEGIN\") | .name'\tnames "
 		    "of all calls\n"
-		    "spur cat --from 1.5s --to 1.6s uftrace.data\ta tenth of a second\n"
+		    "spur cat --from 1.5s --until 1.6s uftrace.data\ta tenth of a second\n"
 		    "spur cat --follow 1234.dat\twhat a running program writes, as it comes\n"
 		    "spur cat net://localhost/host/box/s1\tthe same from a relay daemon\n",
 	.opts = options,

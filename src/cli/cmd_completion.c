@@ -23,7 +23,10 @@ const struct spur_cmd spur_cmd_completion = {
 	.name = "completion",
 	.summary = "Writes a completion script for bash, zsh or fish.",
 	.usage = "bash|zsh|fish",
-	.description = "Made from the option tables, so it knows every option.",
+	.description = "The script is made from the option tables, so it knows every option and, where "
+		       "they are fixed, its values. It completes functions (of -F and other filters, "
+		       "and behind the trace of graph, hist and flame) with those of the trace on the "
+		       "command line, else of ./uftrace.data.",
 	.examples = "eval \"$(spur completion bash)\"\tin this shell\n"
 		    "spur completion fish > ~/.config/fish/completions/spur.fish\tfor good\n",
 	.run = completion_run,

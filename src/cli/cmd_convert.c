@@ -1,6 +1,7 @@
 /* spur convert: the trace in another format. */
 #include <string.h>
 
+#include "cli/report_diag.h"
 #include "cli/run.h"
 #include "format/writer.h"
 #include "pass/convert.h"
@@ -9,9 +10,10 @@
 struct convert_own {
 	struct convert_options convert;
 	bool strict;
+	bool to_is_time; /* the filter's end was given as --to */
 };
 
-/* --to is a time for the filter too; no format's name begins like one. */
+/* Also accepts a time, the filter's end, whose name was --to once; no format's name begins like one. */
 static bool take_to(struct values *v, const char *text)
 {
 	const struct spur_writer *writer = writer_find(text);
@@ -24,20 +26,27 @@ static bool take_to(struct values *v, const char *text)
 	if (!strchr("0123456789+-@", text[0]) || !text[0])
 		return false;
 	v->filter.to = text;
+	own->to_is_time = true;
 	return true;
+}
+
+static const char *target_word(size_t i)
+{
+	return spur_writers[i] ? spur_writers[i]->name : NULL;
 }
 
 static const struct opt options[] = {
 	{ .name = "to",
 	  .type = OPT_CALL,
 	  .call = take_to,
-	  .arg = "chrome",
-	  .help = "Chrome's trace JSON, which Perfetto, chrome://tracing and speedscope open; a "
-		  "time is the filter's --to" },
+	  .arg = "FORMAT",
+	  .choice = target_word,
+	  .help = "Write this format (default: chrome, Chrome's trace JSON, which Perfetto, "
+		  "chrome://tracing and speedscope open)" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct convert_own, strict),
-	  .help = "write nothing where anything would be lost" },
+	  .help = "Write nothing if anything would be lost" },
 	{ 0 }
 };
 
@@ -45,6 +54,8 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 {
 	struct convert_own *own = v->own;
 
+	if (own->to_is_time && !v->quiet)
+		say("note: --to TIME is --until TIME; --to names the format");
 	v->render.time = TIME_EXACT;
 	if (!own->convert.to)
 		own->convert.to = "chrome";

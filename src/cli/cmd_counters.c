@@ -2,31 +2,34 @@
 #include "cli/run.h"
 #include "pass/counters.h"
 
+static const char *const by_words[] = { "process", "track", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct counters_options, by),
 	  .arg = "WHAT",
-	  .help = "counters of one name and id are one series in a process (the default), or in a "
-		  "track" },
+	  .choices = by_words,
+	  .help = "Make one series of the counters of one name and id in a process (the "
+		  "default) or in a track" },
 	{ .name = "values",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct counters_options, values),
-	  .help = "every sample instead of the table: time,series,value; with --jsonl an object "
-		  "each" },
+	  .help = "Show every sample instead of the table: time,series,value; with --jsonl an "
+		  "object each" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
-	  .help = "sort by these columns; -NAME turns the order round" },
+	  .help = "Sort by these columns; -NAME sorts in reverse" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
-	  .help = "columns: samples,nan,min,max,mean,last,start,end,pid,tid,process,name,id,"
-		  "argument,series" },
+	  .help = "Show these columns: samples,nan,min,max,mean,last,start,end,pid,tid,process,"
+		  "name,id,argument,series" },
 	{ 0 }
 };
 

@@ -39,44 +39,46 @@ static bool format_mermaid(struct values *v, const char *text)
 	return set_format(v, "mermaid");
 }
 
+static const char *const format_words[] = { "chrome", "flame-graph", "graphviz", "mermaid", NULL };
+
 static const struct opt options[] = {
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct dump_options, verbose),
-	  .help = "the raw bytes too" },
+	  .help = "Show raw bytes too" },
 	{ .name = "format",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct dump_options, format),
 	  .arg = "NAME",
-	  .help = "another form: chrome (as convert), flame-graph (as flame --format=folded); with "
-		  "--style=uftrace "
-		  "also graphviz and mermaid" },
+	  .choices = format_words,
+	  .help = "Write another form: chrome (as convert), flame-graph (as flame "
+		  "--format=folded); with --style=uftrace also graphviz and mermaid" },
 	{ .name = "chrome",
 	  .type = OPT_CALL,
 	  .call = format_chrome,
-	  .help = "the same as --format=chrome",
+	  .help = "Same as --format=chrome",
 	  .hidden = true },
 	{ .name = "flame-graph",
 	  .type = OPT_CALL,
 	  .call = format_flame,
-	  .help = "the same as --format=flame-graph",
+	  .help = "Same as --format=flame-graph",
 	  .hidden = true },
 	{ .name = "graphviz",
 	  .type = OPT_CALL,
 	  .call = format_graphviz,
-	  .help = "the same as --format=graphviz",
+	  .help = "Same as --format=graphviz",
 	  .hidden = true },
 	{ .name = "mermaid",
 	  .type = OPT_CALL,
 	  .call = format_mermaid,
-	  .help = "the same as --format=mermaid",
+	  .help = "Same as --format=mermaid",
 	  .hidden = true },
 	{ .name = "sample-time",
 	  .type = OPT_DURATION,
 	  OPT_OWN(struct dump_options, sample_ns),
 	  .arg = "TIME",
-	  .help = "flame-graph: one sample for each TIME",
+	  .help = "With --format=flame-graph: count one sample for each TIME",
 	  .hidden = true },
 	{ 0 }
 };

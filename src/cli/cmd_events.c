@@ -2,25 +2,29 @@
 #include "cli/run.h"
 #include "pass/events.h"
 
+static const char *const by_words[] = { "name", "kind", "cat", "thread", "cpu", "stream", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct events_options, by),
 	  .arg = "LIST",
-	  .help = "count each combination of these apart: name (the default), kind, cat, thread, "
-		  "cpu, stream" },
+	  .choices = by_words,
+	  .help = "Count each combination of these apart: name (the default), kind, cat, "
+		  "thread, cpu, stream" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
-	  .help = "sort by these columns (default: events); -NAME sorts in reverse" },
+	  .help = "Sort by these columns (default: events); -NAME sorts in reverse" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
-	  .help = "columns: events,rate,first,last,name,kind,cat,pid,tid,thread,cpu,stream" },
+	  .help = "Show these columns: events,rate,first,last,name,kind,cat,pid,tid,thread,cpu,"
+		  "stream" },
 	{ 0 }
 };
 

@@ -4,18 +4,21 @@
 #include "cli/run.h"
 #include "pass/flame.h"
 
+static const char *const format_words[] = { "svg", "folded", NULL };
+
 static const struct opt options[] = {
 	{ .name = "format",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct flame_options, format),
 	  .arg = "NAME",
-	  .help = "svg: a page to look into; folded: lines for other tools (default: by the name "
-		  "given to -o, else folded)" },
+	  .choices = format_words,
+	  .help = "Write a page for browsers (svg) or lines for other tools (folded) (default: "
+		  "by the ending of the name given to -o, else folded)" },
 	{ .name = "sample-time",
 	  .type = OPT_DURATION,
 	  OPT_OWN(struct flame_options, sample_ns),
 	  .arg = "TIME",
-	  .help = "count one sample for each TIME instead of ns" },
+	  .help = "Count one sample for each TIME instead of ns" },
 	{ 0 }
 };
 

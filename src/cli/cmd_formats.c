@@ -16,7 +16,8 @@ static void formats_text(struct out *o, const struct spur_cmd *cmd)
 static void formats_json(struct out *o, const struct spur_cmd *cmd)
 {
 	(void)cmd;
-	out_char(o, '[');
+	out_json_head(o, "formats");
+	out_str(o, ",\"formats\":[");
 	for (size_t i = 0; spur_formats[i]; i++) {
 		const struct spur_format *f = spur_formats[i];
 
@@ -26,7 +27,7 @@ static void formats_json(struct out *o, const struct spur_cmd *cmd)
 		out_json(o, f->reads, strlen(f->reads));
 		out_char(o, '}');
 	}
-	out_str(o, "]\n");
+	out_str(o, "]}\n");
 }
 
 static int formats_run(const struct spur_cmd *cmd, struct values *v)

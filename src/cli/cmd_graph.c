@@ -8,22 +8,23 @@ static const struct opt options[] = {
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
-	  .help = "columns: total,self,calls,avg,unfinished; with --style=uftrace its own" },
+	  .help = "Show these columns: total,self,calls,avg,unfinished; with --style=uftrace "
+		  "its own" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
-	  .help = "order of calls from one place: total,self,calls,name,first; -NAME turns it "
-		  "round" },
+	  .help = "Sort calls from one place by these: total,self,calls,name,first; -NAME "
+		  "sorts in reverse" },
 	{ .name = "task",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.task),
-	  .help = "with --style=uftrace: threads and their parents" },
+	  .help = "With --style=uftrace: show threads and their parents" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.srcline),
-	  .help = "with --style=uftrace: source files and lines" },
+	  .help = "With --style=uftrace: show source files and lines" },
 	{ 0 }
 };
 

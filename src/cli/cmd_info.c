@@ -5,11 +5,11 @@ static const struct opt options[] = {
 	{ .name = "task",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.task),
-	  .help = "of uftrace data: its tasks, laid out as uftrace does" },
+	  .help = "Show the tasks of uftrace data, as uftrace does" },
 	{ .name = "symbols",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.symbols),
-	  .help = "of uftrace data: the recorded program's symbols, laid out as uftrace does" },
+	  .help = "Show the symbols of the program that uftrace recorded, as uftrace does" },
 	{ 0 }
 };
 

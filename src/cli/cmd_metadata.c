@@ -7,7 +7,8 @@ static const struct opt options[] = {
 	  .letter = 'v',
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct metadata_options, compiled),
-	  .help = "what it compiles to: every field class with its bits, alignment and meaning" },
+	  .help = "Show what it compiles to: each field class with its bits, alignment and "
+		  "meaning" },
 	{ 0 }
 };
 

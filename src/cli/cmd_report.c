@@ -22,57 +22,60 @@ static bool set_csv(struct values *v, const char *text)
 	return true;
 }
 
+static const char *const by_words[] = { "function", "task", "session", "name", "step", "path", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct report_own, report.by),
 	  .arg = "WHAT",
-	  .help = "a line per function, task or session; with --kind=flow per name, step or path" },
+	  .choices = by_words,
+	  .help = "Show a line per function, task or session; with --kind=flow per name, step "
+		  "or path" },
 	{ .name = "task",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct report_own, report.task),
-	  .help = "the same as --by=task" },
+	  .help = "Same as --by=task" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
-	  .help = "sort by these columns; -NAME turns the order round" },
+	  .help = "Sort by these columns; -NAME sorts in reverse" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
-	  .help = "columns: "
-		  "total,self,calls,avg,min,max,p50,p90,p99,stdev,share,unfinished,module,category,size,"
-		  "location,tid,pid,"
-		  "function,task,session; with --kind=async and --kind=flow: count,total,avg,min,max,p50,"
-		  "p90,p99,stdev,steps,no_begin,no_end,category,name,step,from_pid,from_tid,from,to_pid,"
-		  "to_tid,to" },
+	  .help = "Show these columns: total,self,calls,avg,min,max,p50,p90,p99,stdev,share,"
+		  "unfinished,module,category,size,location,tid,pid,function,task,session; "
+		  "with --kind=async and --kind=flow: count,total,avg,min,max,p50,p90,p99,"
+		  "stdev,steps,no_begin,no_end,category,name,step,from_pid,from_tid,from,"
+		  "to_pid,to_tid,to" },
 	{ .name = "avg-total",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.avg_total),
-	  .help = "with --style=uftrace: average, least and most of the total time" },
+	  .help = "With --style=uftrace: show average, minimum and maximum of the total time" },
 	{ .name = "avg-self",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.avg_self),
-	  .help = "with --style=uftrace: average, least and most of the self time" },
+	  .help = "With --style=uftrace: show average, minimum and maximum of the self time" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.srcline),
-	  .help = "with --style=uftrace: source files and lines" },
+	  .help = "With --style=uftrace: show source files and lines" },
 	{ .name = "format",
 	  .type = OPT_CALL,
 	  .call = set_csv,
 	  .arg = "NAME",
-	  .help = "normal or csv",
+	  .help = "Write text (normal) or CSV (csv)",
 	  .hidden = true },
 	{ .name = "llvm",
 	  .type = OPT_INT,
 	  OPT_OWN(struct report_own, llvm.version),
 	  .arg = "VERSION",
-	  .help = "write names as that version of LLVM does, with --style=llvm-xray "
-		  "(default: the latest; up to 14 nested template arguments end in \"> >\")" },
+	  .help = "With --style=llvm-xray: write names as this version of LLVM does (default: "
+		  "the latest; up to 14 nested template arguments end in \"> >\")" },
 	{ 0 }
 };
 

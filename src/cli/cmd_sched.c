@@ -2,26 +2,30 @@
 #include "cli/run.h"
 #include "pass/sched.h"
 
+static const char *const by_words[] = { "thread", "cpu", "wait", NULL };
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct sched_options, by),
 	  .arg = "WHAT",
-	  .help = "a line per thread, per cpu, or per wait (the longest 20, or --limit)" },
+	  .choices = by_words,
+	  .help = "Show a line per thread, per cpu, or per wait (the longest 20, or --limit)" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
-	  .help = "sort by these columns; -NAME turns the order round" },
+	  .help = "Sort by these columns; -NAME sorts in reverse" },
 	{ .name = "fields",
 	  .letter = 'f',
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
-	  .help = "columns, by thread: running,runnable,blocked,unknown,switches,preemptions,"
-		  "wakeups,avg,max,p99,unfinished,tid,pid,thread; by cpu: cpu,busy,idle,unknown,"
-		  "share,switches,unfinished; by wait: when,time,kind,cpu,tid,pid,thread" },
+	  .help = "Show these columns, by thread: running,runnable,blocked,unknown,switches,"
+		  "preemptions,wakeups,avg,max,p99,unfinished,tid,pid,thread; by cpu: cpu,busy,"
+		  "idle,unknown,share,switches,unfinished; by wait: when,time,kind,cpu,tid,pid,"
+		  "thread" },
 	{ 0 }
 };
 

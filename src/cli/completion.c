@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "cli/help.h"
-#include "format/format.h"
 
 /* What the option tables give to one script. */
 struct script {
@@ -18,7 +17,7 @@ static struct text listed_words(const char *text)
 		const size_t word = strcspn(text, " ");
 		const size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-,");
 
-		if (memchr(text, ',', n) && n > 2 && text[n - 1] != ',')
+		if (memchr(text, ',', n) && n > 2 && text[n - 1] != ',' && text[0] >= 'a')
 			return text_make(text, n);
 		text += word + (text[word] == ' ');
 	}
@@ -62,12 +61,9 @@ static bool option_words(struct out *o, const struct spur_cmd *cmd, const struct
 	if (opt->choices) {
 		for (int i = 0; opt->choices[i]; i++)
 			word_out(o, opt->choices[i], strlen(opt->choices[i]), false);
-	} else if (strcmp(opt->name, "input-format") == 0) {
-		for (size_t i = 0; spur_formats[i]; i++)
-			word_out(o, spur_formats[i]->name, strlen(spur_formats[i]->name), false);
-	} else if (strcmp(opt->name, "kind") == 0) {
-		for (unsigned i = 0; i < SPUR_KINDS; i++)
-			word_out(o, spur_kind_name(i), strlen(spur_kind_name(i)), true);
+	} else if (opt->choice) {
+		for (size_t i = 0; opt->choice(i); i++)
+			word_out(o, opt->choice(i), strlen(opt->choice(i)), true);
 	} else if (opt->arg && strcmp(opt->arg, "LIST") == 0) {
 		struct text t = column_words(cmd, opt);
 
@@ -85,6 +81,32 @@ static bool option_words(struct out *o, const struct spur_cmd *cmd, const struct
 static bool takes_function(const struct opt *opt)
 {
 	return opt->type == OPT_FILTER && opt->arg && strcmp(opt->arg, "FUNC") == 0;
+}
+
+/* The value is a file or a directory. */
+static bool takes_file(const struct opt *opt)
+{
+	return opt->arg && (strstr(opt->arg, "FILE") || strstr(opt->arg, "DIR") ||
+			    strcmp(opt->arg, "TRACE") == 0);
+}
+
+/* An operand behind the traces is a function. */
+static bool function_operand(const struct spur_cmd *cmd)
+{
+	return strstr(cmd->usage, "FUNC") != NULL;
+}
+
+/* Writes the names of the commands with such operands, with `between` between them. */
+static void function_commands(struct out *o, const char *between)
+{
+	bool any = false;
+
+	for (size_t i = 0; spur_cmds[i]; i++) {
+		if (!function_operand(spur_cmds[i]))
+			continue;
+		out_printf(o, "%s%s", any ? between : "", spur_cmds[i]->name);
+		any = true;
+	}
 }
 
 static bool bash_name(void *self, const char *title, const struct opt *opt)
@@ -122,6 +144,9 @@ static bool bash_values(void *self, const char *title, const struct opt *opt)
 		out_str(s->out, "words=\"");
 		out_bytes(s->out, words.buf + 1, words.len - 1);
 		out_str(s->out, "\" ;;\n");
+	} else {
+		bash_case(s, opt);
+		out_str(s->out, takes_file(opt) ? "files=1 ;;\n" : "return ;;\n");
 	}
 	out_free(&words);
 	return true;
@@ -147,7 +172,7 @@ void completion_bash(struct out *o, const struct spur_cmd *cmd)
 	out_str(o, names_of_trace);
 	out_str(o, "_spur()\n{\n"
 		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
-		   "cmd=${COMP_WORDS[1]} words= names= head IFS=$' \\t\\n'\n"
+		   "cmd=${COMP_WORDS[1]} words= names= files= head IFS=$' \\t\\n'\n\tCOMPREPLY=()\n"
 		   "\tif [ \"$cur\" = = ]; then cur=; elif [ \"$prev\" = = ]; then "
 		   "prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
 		   "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords=\"");
@@ -165,6 +190,12 @@ void completion_bash(struct out *o, const struct spur_cmd *cmd)
 		out_str(o, "\" ;;\n");
 	}
 	out_str(o, "\t\tesac ;;\n\tesac ;;\n\tesac\n"
+		   "\tif [ -z \"$files$words$names\" ]; then case $cmd in ");
+	function_commands(o, "|");
+	out_str(o, ")\n"
+		   "\t\tfor head in \"${COMP_WORDS[@]:2:COMP_CWORD-2}\"; do\n"
+		   "\t\t\tcase $head in -*) ;; *) [ -e \"$head\" ] && names=1 ;; esac\n"
+		   "\t\tdone ;;\n\tesac; fi\n"
 		   "\tif [ -n \"$names\" ]; then\n\t\tIFS=$'\\n'\n"
 		   "\t\tCOMPREPLY=($(_spur_functions \"${COMP_WORDS[@]:2}\" | "
 		   "while read -r head; do\n"
@@ -202,8 +233,10 @@ static void zsh_values(const struct script *s, const struct opt *opt)
 		out_str(s->out, list ? "_values -s , value" : "(");
 		out_bytes(s->out, words.buf + !list, words.len - !list);
 		out_str(s->out, list ? "" : ")");
-	} else if (opt->type == OPT_STRING) {
+	} else if (takes_file(opt)) {
 		out_str(s->out, "_files");
+	} else {
+		out_char(s->out, ' ');
 	}
 	out_free(&words);
 }
@@ -235,7 +268,11 @@ void completion_zsh(struct out *o, const struct spur_cmd *cmd)
 	out_str(o, names_of_trace);
 	out_str(o, "_spur_names() {\n\tlocal -a names\n"
 		   "\tnames=(\"${(@f)$(_spur_functions \"${words[@]:1}\")}\")\n"
-		   "\tcompadd -a names\n}\n");
+		   "\tcompadd -a names\n}\n"
+		   "_spur_operand() {\n\tlocal word trace=\n"
+		   "\tfor word in \"${(@)words[2,CURRENT-1]}\"; do\n"
+		   "\t\t[[ $word != -* && -e $word ]] && trace=$word\n\tdone\n"
+		   "\t[[ -n $trace ]] && _spur_names\n\t_files\n}\n");
 	out_str(o, "_spur() {\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a "
 		   "commands=(\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
@@ -249,7 +286,8 @@ void completion_zsh(struct out *o, const struct spur_cmd *cmd)
 		out_printf(o, "\t%s) shift words; (( CURRENT-- ))\n\t\t_arguments \\\n",
 			   spur_cmds[i]->name);
 		opt_each(spur_cmds[i], zsh_option, &(struct script){ o, spur_cmds[i] });
-		out_str(o, "\t\t'*:trace:_files' ;;\n");
+		out_str(o, function_operand(spur_cmds[i]) ? "\t\t'*:function:_spur_operand' ;;\n"
+							  : "\t\t'*:trace:_files' ;;\n");
 	}
 	out_str(o, "\tesac\n}\n_spur \"$@\"\n");
 }
@@ -267,12 +305,12 @@ static bool fish_option(void *self, const char *title, const struct opt *opt)
 	if (opt->letter)
 		out_printf(s->out, " -s %c", opt->letter);
 	if (opt->arg)
-		out_str(s->out, " -r");
+		out_str(s->out, takes_file(opt) ? " -r" : " -x");
 	out_to_memory(&words);
 	if (opt->arg && takes_function(opt)) {
-		out_str(s->out, " -f -a '(__spur_functions)'");
+		out_str(s->out, " -a '(__spur_functions)'");
 	} else if (opt->arg && option_words(&words, s->cmd, opt)) {
-		out_str(s->out, " -f -a '");
+		out_str(s->out, " -a '");
 		out_bytes(s->out, words.buf + 1, words.len - 1);
 		out_char(s->out, '\'');
 	}
@@ -292,7 +330,14 @@ void completion_fish(struct out *o, const struct spur_cmd *cmd)
 		   "\t\t\tset trace $word\n\t\t\tbreak\n\t\tend\n\tend\n"
 		   "\ttimeout 3 spur report --quiet --csv --fields=function $trace 2>/dev/null "
 		   "</dev/null |\n"
-		   "\t\tsed -e 1d -e 's/^\"\\(\\([^\"]\\|\"\"\\)*\\)\"$/\\1/' -e '/^(/d'\nend\n");
+		   "\t\tsed -e 1d -e 's/^\"\\(\\([^\"]\\|\"\"\\)*\\)\"$/\\1/' -e '/^(/d'\nend\n"
+		   "function __spur_operands\n"
+		   "\tfor word in (commandline -opc)[3..]\n"
+		   "\t\tif not string match -q -- '-*' $word; and test -e $word\n"
+		   "\t\t\t__spur_functions\n\t\t\tbreak\n\t\tend\n\tend\nend\n"
+		   "complete -c spur -n '__fish_seen_subcommand_from ");
+	function_commands(o, " ");
+	out_str(o, "' -a '(__spur_operands)'\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		out_printf(o, "complete -c spur -n __fish_use_subcommand -f -a %s -d '",
 			   spur_cmds[i]->name);

@@ -20,7 +20,8 @@ static void version_text(struct out *o, const struct spur_cmd *cmd)
 static void version_json(struct out *o, const struct spur_cmd *cmd)
 {
 	(void)cmd;
-	out_printf(o, "{\"name\":\"spur\",\"version\":\"%s\",\"schema\":1,\"formats\":[",
+	out_json_head(o, "version");
+	out_printf(o, ",\"name\":\"spur\",\"version\":\"%s\",\"formats\":[",
 		   spur_version());
 	for (size_t i = 0; spur_formats[i]; i++)
 		out_printf(o, "%s\"%s\"", i ? "," : "", spur_formats[i]->name);

@@ -145,25 +145,40 @@ static bool value_u64(const struct opt_value *w)
 	return true;
 }
 
+/* Appends a word to a list in `list[size]` with a comma between, if there is room. */
+static void list_word(char *list, size_t size, const char *word)
+{
+	const size_t len = strlen(list), n = strlen(word), gap = len ? 2 : 0;
+
+	if (len + gap + n + 1 > size)
+		return;
+	memcpy(list + len, ", ", gap);
+	memcpy(list + len + gap, word, n + 1);
+}
+
 static bool value_choice(const struct opt_value *w)
 {
 	char list[200] = "";
-	size_t len = 0;
 
 	for (int i = 0; w->opt->choices[i]; i++) {
-		const size_t n = strlen(w->opt->choices[i]);
-
 		if (strcmp(w->text, w->opt->choices[i]) == 0) {
 			*(int *)value_field(w) = i;
 			return true;
 		}
-		if (len + n + 3 < sizeof(list)) {
-			memcpy(list + len, i ? ", " : "", i ? 3 : 1);
-			memcpy(list + len + (i ? 2 : 0), w->opt->choices[i], n + 1);
-			len += n + (i ? 2 : 0);
-		}
+		list_word(list, sizeof(list), w->opt->choices[i]);
 	}
 	return value_bad(w, list);
+}
+
+static bool value_call(const struct opt_value *w)
+{
+	char list[200] = "";
+
+	if (w->opt->call(w->values, w->text))
+		return true;
+	for (size_t i = 0; w->opt->choice && w->opt->choice(i); i++)
+		list_word(list, sizeof(list), w->opt->choice(i));
+	return value_bad(w, *list ? list : w->opt->arg ? w->opt->arg : "");
 }
 
 /* Whether a unit may be missing is known once the style is: see run_settle(). */
@@ -224,8 +239,7 @@ static bool value_set(const struct opt_value *w)
 	case OPT_FILTER:
 		return value_item(w);
 	case OPT_CALL:
-		return w->opt->call(w->values, w->text) ||
-		       value_bad(w, w->opt->arg ? w->opt->arg : "");
+		return value_call(w);
 	}
 	return false;
 }

@@ -49,9 +49,9 @@ struct filter_spec {
 	int64_t min_ns; /* -t; 0: none */
 	uint64_t min_size; /* -Z; bytes of code; 0: none */
 	const char *range; /* -r: FROM~TO as uftrace takes it; NULL: none */
-	const char *from, *to; /* --from, --to: see flow/moment.h; NULL: none */
+	const char *from, *to; /* --from, --until: see flow/moment.h; NULL: none */
 	const int64_t *span; /* from and before which rows pass, in the unit of rows; NULL: all */
-	enum moment_numbers numbers; /* how numbers in from and to are read */
+	enum moment_numbers numbers; /* how numbers in `from` and `to` are read */
 	int64_t bare_ns; /* of times in -T and -F without unit; 0: they need one */
 	const char *tids, *pids, *cpus; /* comma lists with ranges a-b; NULL: all */
 	const char *threads; /* thread names: patterns, comma between */

@@ -1,5 +1,5 @@
 /*
- * Time options. --from and --to count from the zero that shown times count from, and take what
+ * Time options. --from and --until count from the zero that shown times count from, and take what
  * moment.h lists. -r FROM~TO follows uftrace: a number with a unit counts from the first function
  * record of the trace, one without is a time stamp in seconds, and both ends pass; what uftrace
  * does not know (a date, a per cent) means what it means for --from.
@@ -64,7 +64,7 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 		o.from = at;
 	}
 	if (spec->to) {
-		o.name = "--to";
+		o.name = "--until";
 		if (moment_parse(&b, &o, text_of(spec->to), &at, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 		f->to = at < f->to ? at : f->to;

@@ -1,8 +1,8 @@
 /*
- * Points in time as people type them, for --from, --to, -r and `ts` in --where. The result is a
+ * Points in time as people type them, for --from, --until, -r and `ts` in --where. The result is a
  * row's ts: ns on the trace's clock, or ticks where the trace was opened with raw times.
  *
- *	1.5s, +1ms         after the trace's first event (of --to: `+` counts from --from)
+ *	1.5s, +1ms         after the trace's first event (of --until: `+` counts from --from)
  *	-1s                before its last event
  *	50%                of the time between both
  *	0.000001234        nine decimals: a time as text output shows it, by --time

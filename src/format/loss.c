@@ -33,7 +33,8 @@ void loss_json(const struct loss_table *t, const char *format, struct out *o)
 {
 	bool any = false;
 
-	out_printf(o, "{\"to\":\"%s\",\"lost\":%llu,\"losses\":[", format,
+	out_json_head(o, "convert");
+	out_printf(o, ",\"to\":\"%s\",\"lost\":%llu,\"losses\":[", format,
 		   (unsigned long long)loss_sum(t));
 	for (size_t i = 0; i < t->count; i++)
 		for (unsigned k = 0; k < SPUR_KINDS; k++) {

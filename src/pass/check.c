@@ -57,8 +57,9 @@ static void check_json(const struct pass_env *env, const struct counts *c)
 	const struct diag_log *log = &env->trace->joined;
 	struct out *o = env->out;
 
+	out_json_head(o, "check");
 	out_printf(o,
-		   "{\"spur\":\"check\",\"version\":1,\"good\":%s,\"events\":%llu,\"arguments\":%"
+		   ",\"good\":%s,\"events\":%llu,\"arguments\":%"
 		   "llu,\"streams\":%zu,"
 		   "\"bytes_lost\":%llu",
 		   log->counts[DIAG_DAMAGE] ? "false" : "true", (unsigned long long)c->all.events,

@@ -292,7 +292,8 @@ static bool graph_data(struct graph *g, const struct callers *c)
 	if (!g->numbers)
 		return false;
 	if (json) {
-		out_str(o, "{\"spur\":\"graph\",\"version\":1,\"root\":");
+		out_json_head(o, "graph");
+		out_str(o, ",\"root\":");
 		if (root)
 			out_json(o, root, strlen(root));
 		else

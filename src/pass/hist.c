@@ -433,7 +433,8 @@ static void hist_json(struct hist *h)
 	struct hist_bin bin;
 	bool any = false;
 
-	out_str(o, "{\"spur\":\"hist\",\"version\":1,\"function\":");
+	out_json_head(o, "hist");
+	out_str(o, ",\"function\":");
 	out_json(o, hist_options(h->env)->root, strlen(hist_options(h->env)->root));
 	out_printf(o, ",\"calls\":%llu,\"incomplete\":%llu", (unsigned long long)s->spread.count,
 		   (unsigned long long)s->incomplete);

@@ -7,7 +7,7 @@
 #include "render/diag.h"
 #include "render/when.h"
 
-enum { KEY_WIDTH = 18, SCHEMA = 1 };
+enum { KEY_WIDTH = 18 };
 
 struct info {
 	struct pass_env *env;
@@ -139,7 +139,7 @@ static void info_json(struct info *i)
 	const struct count_cell *all = &i->counts.all;
 	struct out *o = i->out;
 
-	out_printf(o, "{\"schema\":%d", SCHEMA);
+	out_json_head(o, "info");
 	json_text(o, "format", t->format->name);
 	json_text(o, "version", t->version);
 	json_text(o, "byte_order", t->byte_order);

@@ -515,9 +515,10 @@ static void report_data(const struct report *r, struct entry **order, size_t n)
 	static const char *const bys[] = { "function", "task", "session" };
 
 	out_to_memory(&scratch);
-	if (json && !lines)
-		out_printf(o, "{\"spur\":\"report\",\"version\":1,\"by\":\"%s\",\"rows\":[",
-			   bys[r->by]);
+	if (json && !lines) {
+		out_json_head(o, "report");
+		out_printf(o, ",\"by\":\"%s\",\"rows\":[", bys[r->by]);
+	}
 	for (size_t c = 0; !json && c < r->ncolumns; c++)
 		out_printf(o, "%s%s", c ? "," : "", column_names[r->columns[c]]);
 	if (!json)

@@ -148,7 +148,8 @@ static void stats_json(struct stats *s)
 	struct out *o = s->out;
 	bool any = false;
 
-	out_printf(o, "{\"spur\":\"stats\",\"version\":1,\"events\":%llu,\"kinds\":{",
+	out_json_head(o, "stats");
+	out_printf(o, ",\"events\":%llu,\"kinds\":{",
 		   (unsigned long long)s->counts.all.events);
 	for (unsigned k = 0; k < SPUR_KINDS; k++)
 		if (s->counts.kinds[k]) {

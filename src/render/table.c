@@ -308,6 +308,13 @@ static void cell_data(const struct table *t, const void *row, int column, struct
 		table_value_out(o, v, json);
 }
 
+static void table_json_head(const struct table *t)
+{
+	out_json_head(t->env.out, t->name);
+	out_str(t->env.out, t->head ? t->head : "");
+	out_str(t->env.out, ",\"rows\":[");
+}
+
 static void table_data(const struct table *t, const void *const *rows, size_t n,
 		       struct out *scratch)
 {
@@ -315,8 +322,7 @@ static void table_data(const struct table *t, const void *const *rows, size_t n,
 	struct out *o = t->env.out;
 
 	if (json && !lines)
-		out_printf(o, "{\"spur\":\"%s\",\"version\":1%s,\"rows\":[", t->name,
-			   t->head ? t->head : "");
+		table_json_head(t);
 	for (size_t c = 0; !json && c < t->nshown; c++)
 		out_printf(o, "%s%s", c ? "," : "", t->columns[t->shown[c]].name);
 	if (!json)

@@ -145,7 +145,7 @@ static void lists(void **state)
 	r = run(FORM_JSON);
 	r.opt.name = "log";
 	pass_expect(t, r,
-		    "{\"spur\":\"blobs\",\"version\":1,\"rows\":[\n"
+		    "{\"schema\":1,\"spur\":\"blobs\",\"rows\":[\n"
 		    "{\"name\":\"log\",\"type\":\"\",\"size\":7,\"pieces\":2,\"pid\":7,"
 		    "\"process\":\"game\"}\n]}\n");
 	r = run(FORM_CSV);

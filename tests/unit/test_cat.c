@@ -265,7 +265,8 @@ static void chrome_pairs(void **state)
 	       ",\n{\"ph\":\"B\",\"ts\":0.055,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 	       /* open when the data ends */
 	       ",\n{\"ph\":\"E\",\"ts\":0.055,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("5"),
-	       "{\"to\":\"chrome\",\"lost\":2,\"losses\":[{\"kind\":\"END\",\"count\":2,\"what\":"
+	       "{\"schema\":1,\"spur\":\"convert\",\"to\":\"chrome\","
+	       "\"lost\":2,\"losses\":[{\"kind\":\"END\",\"count\":2,\"what\":"
 	       "\"dropped\","
 	       "\"why\":\"an end whose begin is not in the data\"}]}\n");
 	spur_close(t);
@@ -305,7 +306,8 @@ static void chrome_by_class(void **state)
 			   ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 			   ",\n{\"ph\":\"B\",\"ts\":0.040,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
 			   ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("0"),
-	       "{\"to\":\"chrome\",\"lost\":4,\"losses\":[{\"kind\":\"END\",\"count\":4,\"what\":"
+	       "{\"schema\":1,\"spur\":\"convert\",\"to\":\"chrome\","
+	       "\"lost\":4,\"losses\":[{\"kind\":\"END\",\"count\":4,\"what\":"
 	       "\"dropped\","
 	       "\"why\":\"an end whose begin is not in the data\"}]}\n");
 	spur_close(t);

@@ -235,7 +235,7 @@ static void shown(void **state)
 		    "\n1 more lines are not shown.\n");
 	r = run(FORM_JSON, "series,pid,id");
 	pass_expect(t, r,
-		    "{\"spur\":\"counters\",\"version\":1,\"by\":\"process\",\"rows\":[\n"
+		    "{\"schema\":1,\"spur\":\"counters\",\"by\":\"process\",\"rows\":[\n"
 		    "{\"series\":\"half\",\"pid\":7,\"id\":null},\n"
 		    "{\"series\":\"third\",\"pid\":7,\"id\":null},\n"
 		    "{\"series\":\"tiny\",\"pid\":7,\"id\":null}\n]}\n");

@@ -48,7 +48,7 @@ static void test_bare_times(void **state)
 				   "ts of the trace's clock: @5ns)" },
 		{ { .from = "+5" }, "--from: expected a unit behind \"5\": ns, us, ms, s, m or h (of "
 				    "a ts of the trace's clock: @5ns)" },
-		{ { .to = "1.5" }, "--to: expected a unit behind \"1.5\": ns, us, ms, s, m or h (of "
+		{ { .to = "1.5" }, "--until: expected a unit behind \"1.5\": ns, us, ms, s, m or h (of "
 				   "a ts of the trace's clock: @1.5ns)" },
 		{ { .to = "0", .from = "0", .numbers = MOMENT_TS }, NULL },
 		{ { .from = "101%" }, "--from: expected 0% to 100% of the trace, found \"101%\"" },

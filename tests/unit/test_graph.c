@@ -113,7 +113,7 @@ static void root(void **state)
 	       "  5.020 us    5.020 us           4  ├ c\n"
 	       "  2.000 us    2.000 us           1  └ (off CPU)\n");
 	expect(t, (struct any_options){ .root = "b", .form = FORM_JSON },
-	       "{\"spur\":\"graph\",\"version\":1,\"root\":\"b\",\"cut\":false,\n"
+	       "{\"schema\":1,\"spur\":\"graph\",\"root\":\"b\",\"cut\":false,\n"
 	       "\"callers\":[\n{\"calls\":1,\"total\":20000,\"path\":[\"main\"]}\n],\n"
 	       "\"nodes\":[\n"
 	       "{\"id\":1,\"parent\":null,\"function\":\"b\",\"module\":\"\",\"calls\":1,\"total\":"

@@ -56,7 +56,7 @@ static void test_incomplete(void **state)
 	struct spur_trace *t = calls();
 	struct pass_run r = run("hist", FORM_JSON);
 	static const char want[] =
-		"{\"spur\":\"hist\",\"version\":1,\"function\":\"f\",\"calls\":3,\"incomplete\":3,"
+		"{\"schema\":1,\"spur\":\"hist\",\"function\":\"f\",\"calls\":3,\"incomplete\":3,"
 		"\"min\":4,\"max\":200,\"avg\":71,\"stdev\":91,\"p50\":10,\"p90\":200,\"p99\":200,"
 		"\"p99.9\":200,\"bins\":[\n";
 

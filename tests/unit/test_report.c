@@ -69,7 +69,7 @@ static void text_table(void **state)
 	       "work          999      999     3500   1251   0.2 %    16\n"
 	       "main      1500000  1500000  1500000      0  99.7 %    16\n");
 	expect(t, (struct any_options){ .form = FORM_JSON },
-	       "{\"spur\":\"report\",\"version\":1,\"by\":\"function\",\"rows\":[\n"
+	       "{\"schema\":1,\"spur\":\"report\",\"by\":\"function\",\"rows\":[\n"
 	       "{\"function\":\"main\",\"module\":\"/bin/"
 	       "abc\",\"calls\":1,\"total\":1500000,\"self\":1495501,\"avg\":1500000,"
 	       "\"min\":1500000,\"max\":1500000,\"unfinished\":0},\n"

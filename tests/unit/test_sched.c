@@ -99,7 +99,7 @@ static void states(void **state)
 	pass_expect(t,
 		    (struct pass_run){ .pass = "sched",
 				       .opt = { .form = FORM_JSON, .fields = "thread,max,p99" } },
-		    "{\"spur\":\"sched\",\"version\":1,\"by\":\"thread\",\"rows\":[\n"
+		    "{\"schema\":1,\"spur\":\"sched\",\"by\":\"thread\",\"rows\":[\n"
 		    "{\"thread\":\"a\",\"max\":20,\"p99\":20}\n]}\n");
 	pass_starve(t, csv(NULL));
 	fake_trace_free(t);
@@ -218,7 +218,7 @@ static void idle(void **state)
 		t,
 		(struct pass_run){ .pass = "sched",
 				   .opt = { .form = FORM_JSON, .by = "cpu", .fields = "cpu" } },
-		"{\"spur\":\"sched\",\"version\":1,\"by\":\"cpu\",\"idle\":\"threads\",\"rows\":[\n"
+		"{\"schema\":1,\"spur\":\"sched\",\"by\":\"cpu\",\"idle\":\"threads\",\"rows\":[\n"
 		"{\"cpu\":1},\n{\"cpu\":2},\n{\"cpu\":3}\n]}\n");
 	fake_trace_free(t);
 }

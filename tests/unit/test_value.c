@@ -223,7 +223,7 @@ static void losses(void **state)
 	out_char(&o, '\0');
 	assert_string_equal(
 		o.buf,
-		"{\"to\":\"chrome\",\"lost\":3,\"losses\":["
+		"{\"schema\":1,\"spur\":\"convert\",\"to\":\"chrome\",\"lost\":3,\"losses\":["
 		"{\"kind\":\"END\",\"count\":2,\"what\":\"dropped\",\"why\":\"no room\"},"
 		"{\"kind\":\"LOG\",\"count\":1,\"what\":\"degraded\",\"why\":\"an instant\"}]}\n");
 	out_free(&o);
