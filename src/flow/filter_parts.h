@@ -1,6 +1,6 @@
 /*
- * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules and
- * a class become a verdict (filter.c), computed once. Rows pass five stages:
+ * The filter's own parts. A spec becomes rules (filter_parse.c) and times (filter_time.c); rules
+ * and a class become a verdict (filter.c), computed once. Rows pass five stages:
  *
  *	pick	range, track, kind of event: each row by itself			filter_run.c
  *	hold	-t -Z -C: rows wait until their function's fate is known	filter_hold.c
@@ -8,7 +8,8 @@
  *	where	--where, --name							filter_where.c
  *	last	kinds, CPUs: each row by itself					filter_run.c
  *
- * This is the order in which uftrace applies them: functions that `hold` drops trigger nothing in `scope`.
+ * This is the order in which uftrace applies them: functions that `hold` drops trigger nothing in
+ * `scope`.
  */
 #ifndef SPUR_FLOW_FILTER_PARTS_H
 #define SPUR_FLOW_FILTER_PARTS_H
@@ -140,7 +141,10 @@ enum spur_status filter_parse_lists(struct filter *f, const struct filter_spec *
 				    struct spur_error *err);
 bool number_list_has(const struct number_list *l, int64_t n);
 /* filter_cond.c */
-/* Reads argN OP VALUE, where VALUE is a number, a quoted string or a word. Returns false if `t` is none. */
+/*
+ * Reads argN OP VALUE, where VALUE is a number, a quoted string or a word. Returns false if `t` is
+ * none.
+ */
 bool cond_parse(struct arena *a, struct text t, struct rule_cond *out);
 /* Returns true if the row has the argument and it compares so; `args` is scratch. */
 bool cond_holds(struct spur_trace *t, const struct rule_cond *c, const struct spur_event *row,
@@ -172,8 +176,8 @@ static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cl
 }
 
 /*
- * The depth by which a row's frame is matched with others of its track, where pair_is_by_class() does not say
- * otherwise; `top` is that of the innermost open frame.
+ * The depth by which a row's frame is matched with others of its track, where pair_is_by_class()
+ * does not say otherwise; `top` is that of the innermost open frame.
  */
 static inline uint32_t filter_depth(const struct spur_event *row, bool open, uint32_t top)
 {
@@ -184,7 +188,10 @@ static inline uint32_t filter_depth(const struct spur_event *row, bool open, uin
 	return open ? top + 1 : 0;
 }
 
-/* Puts a frame that comes on top into the stack's index; without memory there is none, and searching takes longer. */
+/*
+ * Puts a frame that comes on top into the stack's index; without memory there is none, and
+ * searching takes longer.
+ */
 static inline void filter_index(struct innermost **index, size_t i, uint32_t cls)
 {
 	if (__builtin_expect(*index != NULL, 0) && !innermost_push(*index, i, cls))
@@ -262,7 +269,10 @@ struct hold {
 	bool marked; /* rows have marks */
 };
 
-/* Reads one row of the track, of which h->marks are. What is decided by it goes to `out`. Returns false if out of memory. */
+/*
+ * Reads one row of the track, of which h->marks are. What is decided by it goes to `out`. Returns
+ * false if out of memory.
+ */
 bool hold_row(struct filter *f, struct hold *h, struct hold_track *t, const struct spur_event *row,
 	      struct row_list *out);
 /* The end of the feed: all that waits passes. */
@@ -275,9 +285,15 @@ struct where_call;
 
 /* The expression's part of a run. Zero-initialise. */
 struct where_run {
-	/* Scratch memory; rows from `head` to before `tail` are queued, those before it were handed out. */
+	/*
+	 * Scratch memory; rows from `head` to before `tail` are queued, those before it were handed
+	 * out.
+	 */
 	struct spur_event *rows;
-	/* Of each row: its state, and above STATE_BITS the call of a waiting one or the marks of one that passes. */
+	/*
+	 * Of each row: its state, and above STATE_BITS the call of a waiting one or the marks of
+	 * one that passes.
+	 */
 	uint32_t *slots;
 	uint8_t *marks; /* enum row_mark of the rows that were handed out last */
 	size_t marks_cap;

@@ -105,7 +105,8 @@ static void read_all(const struct spur_options *opt)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t how = size ? data[size - 1] : 0;
-	const struct spur_options opt = SPUR_OPTIONS(.as_stored = how & 1, .no_spans = (how & 2) != 0);
+	const struct spur_options opt =
+		SPUR_OPTIONS(.as_stored = how & 1, .no_spans = (how & 2) != 0);
 	struct speech s = { data, size };
 	pthread_t thread;
 
