@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/libc.h"
 #include "base/mem.h"
 #include "base/os.h"
@@ -92,13 +93,6 @@ static uint64_t add_capped(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static uint32_t text_hash(uint32_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
-}
-
 static bool group_is(const struct diag_group *g, const char *code, const char *file)
 {
 	return (g->code == code || !strcmp(g->code, code)) && !strcmp(g->file, file);
@@ -107,7 +101,7 @@ static bool group_is(const struct diag_group *g, const char *code, const char *f
 /* The index slot of the group, or the free one where it belongs. Half of the slots stay free. */
 static uint16_t *group_slot(const struct diag_log *log, const char *code, const char *file)
 {
-	uint32_t i = text_hash(text_hash(2166136261u, code), file);
+	uint64_t i = hash_str(file, hash_str(code, 0));
 
 	for (;; i++) {
 		uint16_t *slot = &log->index[i % INDEX_SLOTS];

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 struct map64_slot {
 	uint64_t key, value;
 	bool used;
@@ -18,14 +20,6 @@ struct map64 {
 	uint64_t seed; /* drawn anew, in a fixed order, where keys collide too much */
 	unsigned reseeds;
 };
-
-static inline uint64_t hash64(uint64_t x)
-{
-	const unsigned __int128 m = (unsigned __int128)x * 0x9E3779B97F4A7C15u;
-
-	/* Both halves: low bits of the product know nothing of the key's high bits. */
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
 
 static inline struct map64_slot *map64_find(const struct map64 *m, uint64_t key)
 {

@@ -1,4 +1,4 @@
-/* The binary search of src/base against a slow counterpart. */
+/* The binary search of src/base against a slow counterpart, and what its hash must be good for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 
+#include <string.h>
+
+#include "base/hash.h"
 #include "base/search.h"
 
 enum { MOST = 9, VALUES = 5 };
@@ -81,12 +84,61 @@ static void empty_ranges_end_where_they_begin(void **state)
 	assert_int_equal(at, 5);
 }
 
+/* Bytes, their number and the seed count; nothing beside them does. */
+static void hash_depends_on_all_bytes(void **state)
+{
+	char text[82];
+
+	(void)state;
+	for (size_t len = 0; len <= 80; len++) {
+		const uint64_t h = (memset(text, 'a', sizeof(text)), hash_bytes(text + 1, len, 7));
+
+		text[0] = text[len + 1] = 'b';
+		assert_true(hash_bytes(text + 1, len, 7) == h);
+		assert_true(hash_bytes(text + 1, len, 8) != h);
+		assert_true(!len || hash_bytes(text + 1, len - 1, 7) != h);
+		for (size_t i = 1; i <= len; i++) {
+			text[i] ^= 1;
+			assert_true(hash_bytes(text + 1, len, 7) != h);
+			text[i] ^= 1;
+		}
+		text[len + 1] = '\0';
+		assert_true(hash_str(text + 1, 7) == h);
+	}
+}
+
+/* Keys that differ in few bits, low or high, fill the slots of a table about evenly, by low and by high bits. */
+static void hash_spreads(void **state)
+{
+	enum { SLOTS = 256, KEYS = 64 * SLOTS };
+
+	(void)state;
+	for (unsigned shift = 0; shift <= 48; shift += 8) {
+		unsigned low[SLOTS] = { 0 }, high[SLOTS] = { 0 }, text[SLOTS] = { 0 };
+
+		for (uint64_t i = 0; i < KEYS; i++) {
+			const uint64_t key = i << shift;
+
+			low[hash64(key) % SLOTS]++;
+			high[hash64(key) >> 56]++;
+			text[hash_bytes(&key, sizeof(key), 0) % SLOTS]++;
+		}
+		for (unsigned s = 0; s < SLOTS; s++) {
+			assert_in_range(low[s], 1, 4 * KEYS / SLOTS);
+			assert_in_range(high[s], 1, 4 * KEYS / SLOTS);
+			assert_in_range(text[s], 1, 4 * KEYS / SLOTS);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_both_bounds),
 		cmocka_unit_test(looks_at_few),
 		cmocka_unit_test(empty_ranges_end_where_they_begin),
+		cmocka_unit_test(hash_depends_on_all_bytes),
+		cmocka_unit_test(hash_spreads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
