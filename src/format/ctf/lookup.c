@@ -1,6 +1,7 @@
 /* Finds packets by the places of rows: by halving in the list of each file. */
-#include "base/search.h"
 #include "format/ctf/lookup.h"
+
+#include "base/search.h"
 
 static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
 {
