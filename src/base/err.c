@@ -1,6 +1,7 @@
 /* Errors and the log of diagnostics. See err.h. */
 #include "base/err.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -111,7 +112,7 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 	}
 }
 
-/* The group, made where it is new; NULL when memory is out or too many are there. */
+/* Returns the group, which is added if it is new, or NULL if out of memory or if there are too many. */
 static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
 {
 	const char *name;
@@ -140,6 +141,8 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 			(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
 		*slot = (uint16_t)++log->ngroups;
 	}
+	/* INVARIANT: a slot of the index holds a group's number, so at least half of the slots are free. */
+	assert(*slot <= log->ngroups && log->ngroups <= DIAG_GROUPS);
 	log->last = *slot - 1u;
 	return &log->groups[log->last];
 }
@@ -153,6 +156,7 @@ static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off,
 		log->overflow = true;
 		return;
 	}
+	assert(g->nkept < DIAG_KEEP);
 	g->kept[g->nkept].off = off;
 	g->kept[g->nkept].text = copy;
 	g->nkept++;

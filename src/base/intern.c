@@ -1,6 +1,7 @@
 /* String ids. See intern.h. */
 #include "base/intern.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -162,6 +163,7 @@ static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t
 	text = arena_strdup(&in->arena, s, len);
 	if (!text)
 		return INTERN_NONE;
+	assert(at < (uint32_t)1 << (k + SEG_BITS) && 2 * (size_t)(id + 1) <= in->cap);
 	seg[at] = (struct entry){ .text = text, .len = len };
 	*slot_find(in, s, len, hash) = (struct slot){ .id1 = id + 1, .hash = hash };
 	atomic_store_explicit(&in->count, id + 1, memory_order_release);

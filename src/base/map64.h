@@ -17,7 +17,7 @@ struct map64 {
 	struct map64_slot *slots;
 	size_t cap; /* power of two, or 0 */
 	size_t count;
-	uint64_t seed; /* drawn anew, in a fixed order, where keys collide too much */
+	uint64_t seed; /* replaced, in a fixed order, if keys collide too much */
 	unsigned reseeds;
 };
 
@@ -35,7 +35,7 @@ static inline struct map64_slot *map64_find(const struct map64 *m, uint64_t key)
 	}
 }
 
-/* The slot of `key`, made (value 0) where it is new; NULL when memory is out or the map has 2^28 entries. */
+/* Returns the slot of `key`, added with value 0 if it is new, or NULL if out of memory or at 2^28 entries. */
 struct map64_slot *map64_put(struct map64 *m, uint64_t key);
 void map64_free(struct map64 *m);
 
