@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* `swap` is true where the data's byte order differs from the machine's. */
+/* `swap` is true if the data's byte order differs from the machine's. */
 static inline uint16_t load16(const uint8_t *p, bool swap)
 {
 	uint16_t v;
@@ -32,7 +32,7 @@ static inline uint64_t load64(const uint8_t *p, bool swap)
 	return swap ? __builtin_bswap64(v) : v;
 }
 
-/* True where data of the given order must be swapped on this machine. */
+/* Returns true if data of the given order must be swapped on this machine. */
 static inline bool order_swaps(bool big_endian)
 {
 	return big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);

@@ -31,7 +31,7 @@ static inline size_t cursor_pos(const struct cursor *c)
 	return (size_t)(c->p - c->start);
 }
 
-/* The next `n` bytes, which are then passed; NULL (and bad) where fewer are left. */
+/* Returns the next `n` bytes and skips them, or NULL, and sets `bad`, if fewer are left. */
 static inline const uint8_t *cursor_bytes(struct cursor *c, size_t n)
 {
 	const uint8_t *p = c->p;

@@ -1,6 +1,7 @@
 /* Errors and the log of diagnostics. See err.h. */
 #include "base/err.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/libc.h"
 #include "base/mem.h"
 #include "base/os.h"
@@ -92,13 +94,6 @@ static uint64_t add_capped(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static uint32_t text_hash(uint32_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
-}
-
 static bool group_is(const struct diag_group *g, const char *code, const char *file)
 {
 	return (g->code == code || !strcmp(g->code, code)) && !strcmp(g->file, file);
@@ -107,7 +102,7 @@ static bool group_is(const struct diag_group *g, const char *code, const char *f
 /* The index slot of the group, or the free one where it belongs. Half of the slots stay free. */
 static uint16_t *group_slot(const struct diag_log *log, const char *code, const char *file)
 {
-	uint32_t i = text_hash(text_hash(2166136261u, code), file);
+	uint64_t i = hash_str(file, hash_str(code, 0));
 
 	for (;; i++) {
 		uint16_t *slot = &log->index[i % INDEX_SLOTS];
@@ -117,7 +112,7 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 	}
 }
 
-/* The group, made where it is new; NULL when memory is out or too many are there. */
+/* Returns the group, which is added if it is new, or NULL if out of memory or if there are too many. */
 static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
 {
 	const char *name;
@@ -146,6 +141,8 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 			(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
 		*slot = (uint16_t)++log->ngroups;
 	}
+	/* INVARIANT: a slot of the index holds a group's number, so at least half of the slots are free. */
+	assert(*slot <= log->ngroups && log->ngroups <= DIAG_GROUPS);
 	log->last = *slot - 1u;
 	return &log->groups[log->last];
 }
@@ -159,6 +156,7 @@ static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off,
 		log->overflow = true;
 		return;
 	}
+	assert(g->nkept < DIAG_KEEP);
 	g->kept[g->nkept].off = off;
 	g->kept[g->nkept].text = copy;
 	g->nkept++;

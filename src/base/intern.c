@@ -1,11 +1,12 @@
 /* String ids. See intern.h. */
 #include "base/intern.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/os.h"
 
@@ -41,32 +42,10 @@ struct intern {
 	struct arena arena;
 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint32_t text_hash(const struct intern *in, const char *s, size_t len)
 {
-	const unsigned __int128 m = (unsigned __int128)a * b;
+	const uint64_t h = hash_bytes(s, len, in->seed);
 
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
-static uint32_t bytes_hash(const char *s, size_t len, uint64_t seed)
-{
-	const uint64_t k0 = 0xA0761D6478BD642Fu, k1 = 0xE7037ED1A0B428DBu;
-	const uint8_t *p = (const uint8_t *)s;
-	uint64_t h = seed ^ (len * k0), a = 0, b = 0;
-	size_t left = len;
-
-	for (; left > 16; p += 16, left -= 16)
-		h = mix(load64(p, false) ^ k0, load64(p + 8, false) ^ h);
-	if (left >= 8) {
-		a = load64(p, false);
-		b = load64(p + left - 8, false);
-	} else if (left >= 4) {
-		a = load32(p, false);
-		b = load32(p + left - 4, false);
-	} else if (left) {
-		a = (uint64_t)p[0] << 16 | (uint64_t)p[left / 2] << 8 | p[left - 1];
-	}
-	h = mix(mix(a ^ k1, b ^ h), k0 ^ len);
 	return (uint32_t)(h ^ (h >> 32));
 }
 
@@ -184,6 +163,7 @@ static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t
 	text = arena_strdup(&in->arena, s, len);
 	if (!text)
 		return INTERN_NONE;
+	assert(at < (uint32_t)1 << (k + SEG_BITS) && 2 * (size_t)(id + 1) <= in->cap);
 	seg[at] = (struct entry){ .text = text, .len = len };
 	*slot_find(in, s, len, hash) = (struct slot){ .id1 = id + 1, .hash = hash };
 	atomic_store_explicit(&in->count, id + 1, memory_order_release);
@@ -196,7 +176,7 @@ uint32_t intern_put(struct intern *in, const char *s, size_t len)
 
 	if (len >= UINT32_MAX)
 		return INTERN_NONE;
-	hash = bytes_hash(s, len, in->seed);
+	hash = text_hash(in, s, len);
 	pthread_mutex_lock(&in->lock);
 	id = slot_find(in, s, len, hash)->id1;
 	id = id ? id - 1 : entry_add(in, s, len, hash);
@@ -210,7 +190,7 @@ uint32_t intern_find(struct intern *in, const char *s, size_t len)
 
 	if (len >= UINT32_MAX)
 		return INTERN_NONE;
-	hash = bytes_hash(s, len, in->seed);
+	hash = text_hash(in, s, len);
 	pthread_mutex_lock(&in->lock);
 	id = slot_find(in, s, len, hash)->id1;
 	pthread_mutex_unlock(&in->lock);

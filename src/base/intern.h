@@ -13,12 +13,12 @@ struct intern;
 
 #define INTERN_NONE UINT32_MAX
 
-/* NULL when memory is out. */
+/* Returns NULL if out of memory. */
 struct intern *intern_new(void);
 void intern_free(struct intern *in);
-/* The id of the `len` bytes at `s`; INTERN_NONE when memory is out or 2^31 strings are there. */
+/* Returns the id of the `len` bytes at `s`, or INTERN_NONE if out of memory or at 2^31 strings. */
 uint32_t intern_put(struct intern *in, const char *s, size_t len);
-/* The id if the string is known, else INTERN_NONE. Adds nothing. */
+/* Returns the id if the string is known, else INTERN_NONE. Adds nothing. */
 uint32_t intern_find(struct intern *in, const char *s, size_t len);
 /* NUL-ended text of a known id ("" for unknown ones); lives until intern_free(). `len` may be NULL. */
 const char *intern_text(const struct intern *in, uint32_t id, size_t *len);

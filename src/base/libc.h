@@ -6,7 +6,7 @@
 const char *error_text(int error);
 /*
  * Renames a file within a directory (a descriptor or AT_FDCWD). Returns -1 with errno EEXIST if the new name is taken.
- * Where the file system cannot tell, the new name is replaced.
+ * If the file system cannot check that, the new name is replaced.
  */
 int rename_new(int dir, const char *from, const char *to);
 

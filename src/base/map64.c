@@ -1,6 +1,8 @@
 /* u64 -> u64 table with linear probing, at most half full. See map64.h. */
 #include "base/map64.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 
 enum {
@@ -29,6 +31,7 @@ static bool map64_rehash(struct map64 *m, size_t cap, uint64_t seed)
 	struct map64_slot *slots = mem_array(cap, sizeof(*slots));
 	size_t probes;
 
+	assert((cap & (cap - 1)) == 0 && 2 * m->count <= cap);
 	if (!slots)
 		return false;
 	for (size_t i = 0; i < m->cap; i++) {
@@ -68,6 +71,8 @@ struct map64_slot *map64_put(struct map64 *m, uint64_t key)
 	}
 	*s = (struct map64_slot){ .key = key, .used = true };
 	m->count++;
+	/* INVARIANT: half of the slots are free, so that every search ends. */
+	assert(2 * m->count <= m->cap);
 	return s;
 }
 

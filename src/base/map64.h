@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 struct map64_slot {
 	uint64_t key, value;
 	bool used;
@@ -15,17 +17,9 @@ struct map64 {
 	struct map64_slot *slots;
 	size_t cap; /* power of two, or 0 */
 	size_t count;
-	uint64_t seed; /* drawn anew, in a fixed order, where keys collide too much */
+	uint64_t seed; /* replaced, in a fixed order, if keys collide too much */
 	unsigned reseeds;
 };
-
-static inline uint64_t hash64(uint64_t x)
-{
-	const unsigned __int128 m = (unsigned __int128)x * 0x9E3779B97F4A7C15u;
-
-	/* Both halves: low bits of the product know nothing of the key's high bits. */
-	return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
 
 static inline struct map64_slot *map64_find(const struct map64 *m, uint64_t key)
 {
@@ -41,7 +35,7 @@ static inline struct map64_slot *map64_find(const struct map64 *m, uint64_t key)
 	}
 }
 
-/* The slot of `key`, made (value 0) where it is new; NULL when memory is out or the map has 2^28 entries. */
+/* Returns the slot of `key`, added with value 0 if it is new, or NULL if out of memory or at 2^28 entries. */
 struct map64_slot *map64_put(struct map64 *m, uint64_t key);
 void map64_free(struct map64 *m);
 

@@ -1,6 +1,7 @@
 /* Heap, scratch memory and arena. See mem.h. */
 #include "base/mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -39,6 +40,7 @@ void mem_failed(int error)
 {
 	uint64_t old = __atomic_load_n(mem_charged, __ATOMIC_RELAXED), next;
 
+	assert(error > 0);
 	do
 		next = ((old + 1) & MEM_COUNT) | (uint64_t)error << MEM_COUNT_BITS;
 	while (!__atomic_compare_exchange_n(mem_charged, &old, next, true, __ATOMIC_RELAXED,
@@ -137,6 +139,7 @@ bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 	size_t bytes;
 	void *array;
 
+	assert(size && (*p || !*cap));
 	if (need <= *cap)
 		return true;
 	if (need > limit)
@@ -271,6 +274,7 @@ void *arena_alloc(struct arena *a, size_t size)
 	}
 	p = b->data + b->used;
 	b->used += size;
+	assert(b->used <= b->size);
 	a->used += size;
 	return p;
 }

@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed memory, or NULL. A size of 0 gives a valid pointer. Free with mem_free(). */
+/* Returns zeroed memory, or NULL. A size of 0 gives a valid pointer. Free with mem_free(). */
 void *mem_alloc(size_t size);
 /* As mem_alloc() for `count` elements of `size`; NULL on overflow too. */
 void *mem_array(size_t count, size_t size);
 void mem_free(void *p);
 
 /*
- * Grows the array `*p` (elements of `size` bytes) so that `need` elements fit; `*cap` is its capacity in
- * elements. Doubles, zeroes what is new, and refuses more than `limit` elements. On false nothing changed.
+ * Grows the array `*p` (elements of `size` bytes) so that `need` elements fit; `*cap` is its capacity in elements.
+ * Doubles it, zeroes the new elements, and refuses more than `limit`. Returns false, with nothing changed, if it fails.
  */
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 
-/* Gives back what the array has beyond `count` elements, where that can be done. */
+/* Frees the capacity beyond `count` elements, if possible. */
 void mem_trim(void **p, size_t *cap, size_t count, size_t size);
 
 /*
@@ -79,11 +79,11 @@ struct arena {
 };
 
 void arena_init(struct arena *a);
-/* Zeroed, aligned to 16; NULL when memory is out. */
+/* Returns zeroed memory, aligned to 16, or NULL if out of memory. */
 void *arena_alloc(struct arena *a, size_t size);
 /* A copy of `len` bytes with a NUL behind. */
 char *arena_strdup(struct arena *a, const char *s, size_t len);
-/* printf into the arena; NULL when memory is out. */
+/* Prints into the arena. Returns NULL if out of memory. */
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Keeps the largest block for reuse. */
 void arena_reset(struct arena *a);

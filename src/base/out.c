@@ -1,6 +1,7 @@
 /* Text out. See out.h. */
 #include "base/out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -71,6 +72,8 @@ static bool out_write(struct out *o, const char *p, size_t len)
 
 bool out_flush(struct out *o)
 {
+	/* Fails if more was written behind out_room() than was asked for. */
+	assert(o->len <= o->cap);
 	if (!o->error && o->fd >= 0 && o->len && out_write(o, o->buf, o->len))
 		o->len = 0;
 	return !o->error;

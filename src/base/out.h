@@ -43,7 +43,7 @@ static inline char *out_room(struct out *o, size_t n)
 	return o->buf + o->len;
 }
 
-/* What was written behind out_room() ends here. */
+/* Ends the text that was written behind out_room() at `end`. */
 static inline void out_to(struct out *o, const char *end)
 {
 	o->len = (size_t)(end - o->buf);
@@ -89,16 +89,16 @@ void out_hex(struct out *o, uint64_t v);
 void out_seconds(struct out *o, int64_t ns);
 /* Shortest decimal that reads back as the same double; nan, inf, -inf as such. */
 void out_double(struct out *o, double v);
-/* The same of a float, with six digits at least where it has them. */
+/* The same for a float, with at least six digits if it has them. */
 void out_f32(struct out *o, float v);
 
 /*
- * A floating point number as JSON, never mistaken for an integer: 1.0, -0.0, 1e+20; what JSON has no number for is a
- * string: "nan", "inf", "-inf". `single`: it was recorded as a float.
+ * A floating point number as JSON, never mistaken for an integer: 1.0, -0.0, 1e+20; values without a JSON
+ * number are strings: "nan", "inf", "-inf". `single`: it was recorded as a float.
  */
 void out_json_double(struct out *o, double v, bool single);
 
-/* With quotes around it, where that is all that JSON wants: short, printable ASCII. False: nothing is written. */
+/* Writes `s` in quotes if it needs no escapes (short, printable ASCII). Returns false, with nothing written, if not. */
 bool out_json_plain(struct out *o, const char *s, size_t len);
 /*
  * `s` as a JSON string with quotes. A byte 0xXX that is no UTF-8 becomes the escape \udcXX, a lone low surrogate, so

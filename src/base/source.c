@@ -1,6 +1,7 @@
 /* Inputs. See source.h. */
 #include "base/source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -226,9 +227,12 @@ static bool input_fill(struct source *s)
 
 	if (sp->in_eof)
 		return false;
+	assert(sp->in_pos <= sp->in_len && sp->in_len <= sp->in_cap);
 	memmove(sp->in, sp->in + sp->in_pos, sp->in_len - sp->in_pos);
 	sp->in_len -= sp->in_pos;
 	sp->in_pos = 0;
+	/* A read of no bytes would look like the end of the input. */
+	assert(sp->in_len < sp->in_cap);
 	n = input_read(s, sp->in + sp->in_len, sp->in_cap - sp->in_len);
 	sp->in_len += n;
 	sp->in_eof = !n;
@@ -344,7 +348,7 @@ static size_t zst_step(struct source *s, uint8_t *out, size_t size)
 	return to.pos;
 }
 
-/* Begins a stream of xz or bzip2 data. Returns false at an error and where there is no input left. */
+/* Begins a stream of xz or bzip2 data. Returns false on an error and at the end of the input. */
 static bool stream_begin(struct source *s)
 {
 	struct source_spill *sp = s->spill;
@@ -463,7 +467,7 @@ static bool range_reserve(struct source *s, uint64_t want)
 
 /*
  * The temporary file takes the place of memory: if it is full, the trace is not damaged, but the work fails, as it does
- * when memory is out.
+ * without memory.
  */
 static void spill_fail(struct source *s, int error)
 {
@@ -477,6 +481,7 @@ static bool spill_append(struct source *s, size_t len)
 	struct source_spill *sp = s->spill;
 	size_t done = 0;
 
+	assert(len <= sp->piece_size && s->size <= sp->reserved);
 	if (len > sp->reserved - s->size) {
 		source_fail(s, SPUR_ERR_LIMIT, "fewer bytes", "more than the range of addresses");
 		return false;
@@ -589,6 +594,7 @@ bool source_more(struct source *s)
 		fail_limit(s, limit);
 		n = 0;
 	}
+	assert(n <= (want ? want : 1));
 	had = s->size;
 	if (!n || !spill_append(s, n) || s->error.code)
 		s->eof = true;

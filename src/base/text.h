@@ -32,7 +32,7 @@ bool text_split(struct text *rest, char sep, struct text *piece);
 /* text_split() at '\n'; the last line may lack it. */
 bool text_line(struct text *rest, struct text *line);
 
-/* Takes digits of the base (10, 16, 8) off the front. False: no digit, or more than 64 bits (then `t` is unchanged). */
+/* Takes digits of the base (10, 16, 8) off the front. Returns false, `t` unchanged, on no digit or overflow. */
 bool text_u64(struct text *t, unsigned base, uint64_t *out);
 bool text_i64(struct text *t, int64_t *out); /* optional sign, decimal */
 /* SEC.FRACTION (1 to 9+ digits of fraction; beyond 9 are dropped) to ns. */
@@ -54,13 +54,13 @@ enum pattern_kind { PATTERN_EXACT, PATTERN_REGEX, PATTERN_GLOB };
 struct pattern;
 /* It has characters that mean something in a pattern; a name without them is meant exactly as it is. */
 bool pattern_is_special(struct text t);
-/* REGEX: POSIX extended, unanchored, in the C locale. NULL on error or no memory. */
+/* REGEX: POSIX extended, unanchored, in the C locale. Returns NULL on an error or if out of memory. */
 struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_error *err);
 /* `s` is NUL-ended. Thread-safe. */
 bool pattern_match(const struct pattern *p, const char *s);
 void pattern_free(struct pattern *p);
 
-/* The closest of `words` (NULL-ended) to a mistyped `s`, or NULL when none is near. */
+/* Returns the closest of `words` (NULL-ended) to a mistyped `s`, or NULL if none is close. */
 const char *text_suggest(const char *s, const char *const *words);
 
 #endif

@@ -1,6 +1,7 @@
 /* See unpack.h. */
 #include "base/unpack.h"
 
+#include <assert.h>
 #include <bzlib.h>
 #include <limits.h>
 #include <lzma.h>
@@ -114,7 +115,9 @@ static enum unpack_status bz_step(struct unpacker *u, struct unpack_piece *p)
 	u->bz.avail_in = in;
 	u->bz.next_out = (char *)p->out;
 	u->bz.avail_out = out;
+	assert(u->bz_ready);
 	rc = BZ2_bzDecompress(&u->bz);
+	assert(u->bz.avail_in <= in && u->bz.avail_out <= out);
 	p->in += in - u->bz.avail_in;
 	p->in_len -= in - u->bz.avail_in;
 	p->out += out - u->bz.avail_out;

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include "base/bits.h"
+#include "base/search.h"
 
 struct span {
 	uint32_t first, last;
@@ -155,19 +156,10 @@ bool utf8_all_valid(const char *p, size_t len)
 
 static bool span_has(const struct span *spans, size_t count, uint32_t c)
 {
-	while (count) {
-		const struct span *mid = spans + count / 2;
+	size_t i;
 
-		if (c < mid->first) {
-			count /= 2;
-		} else if (c > mid->last) {
-			count -= count / 2 + 1;
-			spans = mid + 1;
-		} else {
-			return true;
-		}
-	}
-	return false;
+	bisect(i, 0, count, spans[i].last < c);
+	return i < count && spans[i].first <= c;
 }
 
 static size_t char_width(uint32_t c)

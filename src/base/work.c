@@ -1,6 +1,7 @@
 /* Jobs on threads, and how many threads are sensible. See work.h. */
 #include "base/work.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,7 +44,7 @@ static struct text file_text(const char *path, char *buf, size_t size)
 	return text_make(buf, n > 0 ? (size_t)n : 0);
 }
 
-/* The quota that `QUOTA PERIOD` grants, rounded up; THREADS_MAX where there is none. */
+/* Returns the number of CPUs that `QUOTA PERIOD` grants, rounded up, or THREADS_MAX if it sets no limit. */
 static unsigned quota_cpus(struct text t)
 {
 	uint64_t quota, period;
@@ -106,6 +107,7 @@ static void *work_loop(void *p)
 	struct work *w = p;
 	const unsigned worker = atomic_fetch_add(&w->workers, 1);
 
+	assert(worker < THREADS_MAX);
 	mem_charge(w->charged);
 	for (size_t job; (job = atomic_fetch_add(&w->next, 1)) < w->jobs;)
 		w->fn(w->arg, job, worker);

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "base/search.h"
 #include "base/work.h"
 #include "flow/order.h"
 
@@ -440,16 +441,9 @@ static bool window_turn(struct lanes *s, const struct spur_trace *t, uint32_t i,
 /* The first line at or behind pos that is not before `limit` (with `equal`: is behind it). */
 static size_t window_end(const struct lane *l, int64_t limit, bool equal)
 {
-	size_t lo = l->pos, hi = l->now->n;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->keys[mid] < limit || (equal && l->keys[mid] == limit))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, l->pos, l->now->n, l->keys[lo] < limit || (equal && l->keys[lo] == limit));
 	return lo;
 }
 

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "base/search.h"
 #include "flow/order.h"
 #include "flow/pipe.h"
 
@@ -317,16 +318,9 @@ static enum spur_status window_pull(struct merge_head *h)
 /* The first place at or behind pos whose key is not before `limit` (with `equal`: is behind it). */
 static size_t window_end(const struct merge_head *h, int64_t limit, bool equal)
 {
-	size_t lo = h->pos, hi = h->n;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (h->keys[mid] < limit || (equal && h->keys[mid] == limit))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, h->pos, h->n, h->keys[lo] < limit || (equal && h->keys[lo] == limit));
 	return lo;
 }
 

@@ -2,6 +2,7 @@
 #include "model/enum.h"
 
 #include "base/out.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 
@@ -110,16 +111,9 @@ const struct enum_table *enum_find(const struct enum_table *list, struct text na
 
 static const struct enum_value *exact(const struct enum_table *t, int64_t value)
 {
-	size_t lo = 0, hi = t->count;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->values[mid].value < value)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, t->count, t->values[lo].value < value);
 	return lo < t->count && t->values[lo].value == value ? &t->values[lo] : NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 enum {
 	BLOCK_SIZE = 8192, /* bytes of items that a run gets at once */
@@ -138,20 +139,14 @@ static bool run_append(struct reorder *r, struct reorder_run *run, reorder_key k
 /* The first run that the key does not come too late for, of the sorted ones; their number where there is none. */
 static uint32_t run_for(const struct reorder *r, reorder_key key)
 {
-	uint32_t low = 0, high = r->nruns < REORDER_RUNS ? r->nruns : REORDER_RUNS;
+	const uint32_t high = r->nruns < REORDER_RUNS ? r->nruns : REORDER_RUNS;
+	uint32_t low = 0;
 
 	/* Most records are nested little. */
 	for (; low < high && low < 4; low++)
 		if (key >= r->runs[low].last + r->later_first)
 			return low;
-	while (low < high) {
-		const uint32_t mid = (low + high) / 2;
-
-		if (key >= r->runs[mid].last + r->later_first)
-			high = mid;
-		else
-			low = mid + 1;
-	}
+	bisect(low, low, high, key < r->runs[low].last + r->later_first);
 	return low;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/search.h"
 #include "base/text.h"
 
 enum {
@@ -352,19 +353,9 @@ void archive_close(struct ctf_archive *a)
 
 const struct ctf_tar_file *archive_find(const struct ctf_archive *a, const char *name)
 {
-	size_t low = 0, high = a->count;
+	size_t i;
 
 	name += strspn(name, "/");
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-		const int order = strcmp(a->members[mid].name, name);
-
-		if (!order)
-			return &a->members[mid];
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	bisect(i, 0, a->count, strcmp(a->members[i].name, name) < 0);
+	return i < a->count && strcmp(a->members[i].name, name) == 0 ? &a->members[i] : NULL;
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/search.h"
 #include "format/ctf/origin.h"
 #include "format/ctf/plan/parts.h"
 #include "format/ctf/symbols.h"
@@ -364,16 +365,9 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 
 static struct ctf_event_class *find_class(const struct ctf_stream_class *s, uint64_t id)
 {
-	size_t low = 0, high = s->nevents;
+	size_t low;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (s->events[mid]->id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	bisect(low, 0, s->nevents, s->events[low]->id < id);
 	return low < s->nevents && s->events[low]->id == id ? s->events[low] : NULL;
 }
 

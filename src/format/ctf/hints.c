@@ -6,6 +6,7 @@
 #include "format/ctf/hints.h"
 
 #include "base/bits.h"
+#include "base/search.h"
 
 enum { HEADER = 16, ENTRY_0 = 56, ENTRY_1 = 72 };
 
@@ -72,15 +73,8 @@ void hints_get(const struct ctf_hints *h, size_t i, struct ctf_hint *out)
 
 size_t hints_find(const struct ctf_hints *h, uint64_t off)
 {
-	size_t low = 0, high = h->count;
+	size_t low;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (word(h->entries + mid * h->size) < off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	bisect(low, 0, h->count, word(h->entries + low * h->size) < off);
 	return low;
 }

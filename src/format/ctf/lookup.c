@@ -1,6 +1,8 @@
 /* Finds packets by the places of rows: by halving in the list of each file. */
 #include "format/ctf/lookup.h"
 
+#include "base/search.h"
+
 static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
 {
 	/*
@@ -18,21 +20,10 @@ static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
 /* The last packet at or before a place; NULL if the first one begins behind it. */
 static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t off)
 {
-	size_t low = 0, high = f->npackets;
+	size_t i;
 
-	if (!high || f->packets[0].off > off)
-		return NULL;
-	/* Invariant: packet `low` begins at or before the place, packet `high` behind it. */
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (f->packets[mid].off <= off)
-			low = mid;
-		else
-			high = mid;
-	}
-	assert(f->packets[low].off <= off);
-	return &f->packets[low];
+	bisect(i, 0, f->npackets, f->packets[i].off <= off);
+	return i ? &f->packets[i - 1] : NULL;
 }
 
 bool ctf_lookup(const struct ctf *c, const struct spur_event *ev, struct ctf_lookup *out)

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "base/os.h"
+#include "base/search.h"
 #include "format/ctf/crash.h"
 #include "format/ctf/hints.h"
 #include "format/ctf/plan/bits.h"
@@ -79,16 +80,9 @@ static void cursor_set(struct ctf_cursor *c, const uint8_t *data, uint64_t bits)
 
 static struct ctf_class *class_of_id(const struct ctf_trace *tr, uint64_t id)
 {
-	size_t low = 0, high = tr->meta->nstreams;
+	size_t low;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (tr->meta->streams[mid]->id < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	bisect(low, 0, tr->meta->nstreams, tr->meta->streams[low]->id < id);
 	return low < tr->meta->nstreams && tr->meta->streams[low]->id == id ? &tr->classes[low]
 									    : NULL;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "base/search.h"
 #include "model/args.h"
 #include "model/symbol/demangle.h"
 #include "model/symbol/symbol.h"
@@ -456,18 +457,12 @@ static const struct region *region_find(const struct ctf_symbols *s, uint32_t sp
 					uint64_t address, int64_t ts, bool *lasts)
 {
 	const struct region *best = NULL;
-	size_t low = 0, high = s->nregions, n = 0;
+	size_t low, n = 0;
 
 	*lasts = true;
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-		const struct region *r = &s->regions[mid];
-
-		if (r->space < space || (r->space == space && r->base <= address))
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	bisect(low, 0, s->nregions,
+	       s->regions[low].space < space ||
+		       (s->regions[low].space == space && s->regions[low].base <= address));
 	/* The last one before the event; a state dump may be late: else the first one behind it. */
 	for (; low-- > 0 && n < NEAR && s->regions[low].space == space; n++) {
 		const struct region *r = &s->regions[low];

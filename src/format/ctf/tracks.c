@@ -193,7 +193,7 @@ static const char *lead_name(const struct ctf_feed *f, const uint8_t *body, size
 
 static struct ctf_lead_track *lead_slot(struct ctf_feed *f, uint64_t lead)
 {
-	return &f->leads[lead * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (CTF_LEADS - 1)];
+	return &f->leads[hash64(lead) & (CTF_LEADS - 1)];
 }
 
 uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts)

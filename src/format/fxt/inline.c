@@ -19,8 +19,7 @@ static size_t text_slot(const uint8_t *p, uint64_t len)
 	uint64_t h = len;
 
 	for (uint64_t i = words > HASHED ? words - HASHED : 0; i < words; i += FXT_WORD)
-		h = (h ^ load64(p + i, false)) * UINT64_C(0x9E3779B97F4A7C15);
-	/* The top bits of a product depend on all of its factors' bits. */
+		h = hash64(h ^ load64(p + i, false));
 	return (h >> 32) * (FXT_SEEN / 2) >> 32;
 }
 

@@ -2,6 +2,7 @@
  * Koids: the tracks of processes and threads, and the names of objects, modules and mappings, as of any place in the
  * file. Ids are 64 bits; tables are keyed by their numbers, counted from 0, so that pairs of ids are one exact key.
  */
+#include "base/search.h"
 #include "format/fxt/reader.h"
 
 enum { KOIDS = 1 << 28 };
@@ -331,19 +332,12 @@ const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, ui
 	size_t from = 0;
 
 	for (size_t len = (size_t)1 << 63; len; len /= 2) {
-		size_t low = from, high = from + len;
+		size_t low;
 
 		if (!(n->nmaps & len))
 			continue;
-		from = high;
-		while (low < high) {
-			const size_t mid = low + (high - low) / 2;
-
-			if (map_before(&want, &n->maps[mid]))
-				high = mid;
-			else
-				low = mid + 1;
-		}
+		bisect(low, from, from + len, !map_before(&want, &n->maps[low]));
+		from += len;
 		for (int i = 0; i < LOOK_BACK && low-- > from - len; i++) {
 			const struct fxt_mapping *m = &n->maps[low];
 

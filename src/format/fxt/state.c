@@ -1,6 +1,7 @@
 /* Providers: which one is speaking, its clock, strings and threads. */
 #include <stdio.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "format/fxt/reader.h"
 
@@ -189,16 +190,9 @@ static bool provider_speaks(struct fxt *x, struct fxt_provider *p)
 
 const struct fxt_provider *fxt_provider_at(const struct fxt *x, uint64_t off)
 {
-	size_t low = 0, high = x->nsections;
+	size_t low;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (x->sections[mid].off <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	bisect(low, 0, x->nsections, x->sections[low].off <= off);
 	return x->providers[low ? x->sections[low - 1].provider : 0];
 }
 

@@ -73,6 +73,7 @@ heph_name_get(struct heph_names *n, const uint8_t *p, size_t len)
 	size_t slot;
 
 	heph_name_words(p, len, w);
+	/* Top bits of a product: see heph_track_get(). */
 	slot = (size_t)(((w[0] + w[3] * 0x9E3779B97F4A7C15u + len) * 0xD6E8FEB86659FD93u) >> 53);
 	e = __atomic_load_n(&n->slots[slot], __ATOMIC_ACQUIRE);
 	if (__builtin_expect(e &&

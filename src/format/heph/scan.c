@@ -1,4 +1,5 @@
 /* The first meeting with each packet: epoch, segments, counters, times; and the first pass. See reader.h. */
+#include "base/search.h"
 #include "format/heph/reader.h"
 
 enum { EPOCH_LEN = 5, EPOCH_BYTES = 8, LOSSES_MAX = 1 << 28 };
@@ -27,18 +28,11 @@ uint64_t heph_epoch(const struct heph_packet *k)
 
 const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off)
 {
-	size_t low = 0, high = h->nsegments;
+	size_t i;
 
-	/* The last that does not begin behind it. */
-	while (high - low > 1) {
-		const size_t mid = (low + high) / 2;
-
-		if (h->segments[mid].from <= off)
-			low = mid;
-		else
-			high = mid;
-	}
-	return &h->segments[low];
+	/* The last one that does not begin behind `off`; the first one if all do. */
+	bisect(i, 1, h->nsegments, h->segments[i].from <= off);
+	return &h->segments[i - 1];
 }
 
 static int64_t far_time(const struct heph_segment *s, uint64_t v)

@@ -72,6 +72,7 @@ static inline const struct heph_slot *heph_track_get(struct heph_tracks *k, uint
 						     uint64_t substream)
 {
 	const uint64_t stream_id = id | HEPH_SLOT_USED;
+	/* Top bits of a product: hash64() here and in name.h makes a report 2.5 % slower. */
 	struct heph_slot *s =
 		&k->slots[((substream ^ stream_id << 31) * 0x9E3779B97F4A7C15u) >> 54];
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "base/search.h"
 #include "format/uftrace/kernhdr.h"
 #include "format/uftrace/reader.h"
 
@@ -403,16 +404,9 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 
 const struct uftrace_debug *uftrace_debug(const struct uftrace_module *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->ndebug;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->debug[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, m->ndebug, m->debug[lo].addr < addr);
 	return lo < m->ndebug && m->debug[lo].addr == addr ? &m->debug[lo] : NULL;
 }
 

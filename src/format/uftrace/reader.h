@@ -160,11 +160,9 @@ struct uftrace_feed {
 	uint64_t extern_off;
 };
 
-static inline uint64_t hash_text(struct text t, uint64_t h)
+static inline uint64_t hash_text(struct text t, uint64_t seed)
 {
-	for (size_t i = 0; i < t.len; i++)
-		h = hash64(h ^ (uint8_t)t.p[i]);
-	return h;
+	return hash_bytes(t.p, t.len, seed);
 }
 
 static inline bool same_text(struct text a, struct text b)

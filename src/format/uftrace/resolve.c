@@ -1,6 +1,7 @@
 /* From an address, a session and a time to an event class. The slow path behind the feeds' caches, under the lock. */
 #include <stdio.h>
 
+#include "base/search.h"
 #include "format/uftrace/reader.h"
 
 enum {
@@ -15,32 +16,18 @@ struct place {
 
 const struct uftrace_map *uftrace_map_at(const struct uftrace_session *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->nmaps;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->maps[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, s->nmaps, s->maps[lo].start <= addr);
 	return lo && addr < s->maps[lo - 1].end ? &s->maps[lo - 1] : NULL;
 }
 
 /* How many libraries had been opened by `time`. */
 static size_t dlopens_by(const struct uftrace_session *s, uint64_t time)
 {
-	size_t lo = 0, hi = s->ndlopens;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->dlopens[mid].time <= time)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, s->ndlopens, s->dlopens[lo].time <= time);
 	return lo;
 }
 

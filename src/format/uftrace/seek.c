@@ -9,6 +9,7 @@
  * Does not seek where a record's depth cannot be told from the record alone (see uftrace_can_seek()).
  */
 #include "base/bits.h"
+#include "base/search.h"
 #include "format/uftrace/record.h"
 
 enum {
@@ -182,17 +183,11 @@ static bool seek_open(struct seek *k, struct uftrace *u, struct uftrace_feed *uf
 /* The first of the feed's records in per-CPU files that is not older than `time`. */
 static const struct uftrace_side *side_at(const struct uftrace_feed *uf, uint64_t time)
 {
-	const struct uftrace_side *lo = uf->side, *hi = uf->side_end;
+	const size_t count = (size_t)(uf->side_end - uf->side);
+	size_t i;
 
-	while (lo < hi) {
-		const struct uftrace_side *mid = lo + (hi - lo) / 2;
-
-		if (mid->time < time)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	bisect(i, 0, count, uf->side[i].time < time);
+	return uf->side + i;
 }
 
 void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time)

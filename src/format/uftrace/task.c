@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
+#include "base/search.h"
 #include "format/uftrace/reader.h"
 
 enum { MAX_LINES = 1 << 24, MAX_ANCESTORS = 1024, MESSAGE_MAGIC = 0xface };
@@ -196,17 +197,11 @@ static bool index_sessions(struct uftrace_data *d, struct task_index *ix)
 /* The newest session of the pid that started at `time` or before. */
 static struct uftrace_session *find_session(const struct task_index *ix, int64_t pid, uint64_t time)
 {
-	size_t lo = 0, hi = ix->nsessions;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct uftrace_session *s = ix->sessions[mid];
-
-		if (s->pid < pid || (s->pid == pid && s->time <= time))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, ix->nsessions,
+	       ix->sessions[lo]->pid < pid ||
+		       (ix->sessions[lo]->pid == pid && ix->sessions[lo]->time <= time));
 	return lo && ix->sessions[lo - 1]->pid == pid ? ix->sessions[lo - 1] : NULL;
 }
 
@@ -344,16 +339,9 @@ const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t ti
 static const struct uftrace_session *own_session(const struct uftrace_task *k, uint64_t time,
 						 uint64_t *from, uint64_t *until)
 {
-	size_t lo = 0, hi = k->nrefs;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->refs[mid].start <= time)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, k->nrefs, k->refs[lo].start <= time);
 	if (lo < k->nrefs && k->refs[lo].start < *until)
 		*until = k->refs[lo].start;
 	if (!lo)

@@ -2,6 +2,7 @@
  * Basic ("naive") mode: records of 32 bytes, written in chunks of one thread each. One cheap pass
  * finds each thread's runs of records; then every thread is a feed.
  */
+#include "base/search.h"
 #include "format/xray/reader.h"
 
 enum {
@@ -160,6 +161,15 @@ static bool add_record(struct xray *x, uint64_t off, uint32_t thread, bool follo
 
 /* --- copies of another process's records --- */
 
+/* The copy is at a call that was recorded before `tsc`. */
+static bool is_call_before(const struct xray *x, const struct xray_copy *copy, uint64_t tsc)
+{
+	const uint8_t *p = xray_at(x, runs(x)[copy->run].off + (uint64_t)copy->at * XRAY_RECORD);
+
+	return load16(p, x->swap) == XRAY_BASIC_CALL &&
+	       load64(p + XRAY_BASIC_AT_TICKS, x->swap) < tsc;
+}
+
 /*
  * Looks for a call that is equal to the one at `off` among the thread's last ones, whose ticks
  * ascend.
@@ -169,7 +179,6 @@ static struct xray_copy find_original(const struct xray *x, const struct xray_th
 {
 	struct xray_copy copy = { .run = (uint32_t)th->last, .last = th->copy.last };
 	const uint64_t tsc = record_at(x, off).tsc;
-	uint32_t lo = 0, hi;
 
 	for (int i = 0; copy.run != no_run && i < COPY_RUNS; i++) {
 		if (load64(xray_at(x, runs(x)[copy.run].off) + XRAY_BASIC_AT_TICKS, x->swap) <= tsc)
@@ -178,18 +187,7 @@ static struct xray_copy find_original(const struct xray *x, const struct xray_th
 	}
 	if (copy.run == no_run)
 		return copy;
-	hi = runs(x)[copy.run].count;
-	while (lo < hi) {
-		const uint32_t mid = lo + (hi - lo) / 2;
-		const uint8_t *p = xray_at(x, runs(x)[copy.run].off + (uint64_t)mid * XRAY_RECORD);
-
-		if (load16(p, x->swap) == XRAY_BASIC_CALL &&
-		    load64(p + XRAY_BASIC_AT_TICKS, x->swap) < tsc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	copy.at = lo;
+	bisect(copy.at, 0, runs(x)[copy.run].count, is_call_before(x, &copy, tsc));
 	return copy;
 }
 
@@ -321,16 +319,9 @@ static bool place_next(const struct xray *x, struct place *at)
 /* The run that a record is in: they stand in the order of their offsets. */
 static struct place place_of(const struct xray *x, uint64_t off)
 {
-	size_t lo = 0, hi = x->list.count;
+	size_t lo;
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (runs(x)[mid].off <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, x->list.count, runs(x)[lo].off <= off);
 	if (!lo)
 		return (struct place){ .off = off, .run = no_run };
 	return (struct place){ .off = off,

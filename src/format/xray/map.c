@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "format/xray/map_parts.h"
 
@@ -213,16 +214,9 @@ uint32_t xray_map_functions(const struct site_map *m)
 /* The first sled of a function, or NULL. */
 static const struct map_site *first_sled(const struct site_map *m, uint32_t number)
 {
-	size_t lo = 0, hi = m->nfunctions;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->sleds[m->functions[mid]].id < number)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, m->nfunctions, m->sleds[m->functions[lo]].id < number);
 	if (lo == m->nfunctions || m->sleds[m->functions[lo]].id != number)
 		return NULL;
 	return &m->sleds[m->functions[lo]];

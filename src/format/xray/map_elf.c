@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/search.h"
 #include "format/xray/map_parts.h"
 #include "model/symbol/elf_file.h"
 
@@ -191,16 +192,9 @@ static bool reloc_apply(struct elf_map *e, const struct reloc *r, GElf_Word tabl
 /* The part that a table of a relocatable file is for; NULL: another section's. */
 static struct map_part *part_of(const struct elf_map *e, GElf_Word section)
 {
-	size_t lo = 0, hi = e->nparts;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (e->parts[mid].section < section)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, e->nparts, e->parts[lo].section < section);
 	return lo < e->nparts && e->parts[lo].section == section ? &e->parts[lo] : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "model/symbol/elf_file.h"
 
 enum {
@@ -163,21 +164,13 @@ enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const ch
 static Dwarf_Line *first_row(Dwarf_Die *unit, uint64_t addr)
 {
 	Dwarf_Lines *lines;
-	size_t lo = 0, hi, n;
+	size_t lo, end, n;
 	Dwarf_Addr at;
 
 	if (dwarf_getsrclines(unit, &lines, &n) != 0)
 		return NULL;
-	/* Invariant: rows before lo are below the address, those from hi on are not. */
-	for (hi = n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (dwarf_lineaddr(dwarf_onesrcline(lines, mid), &at) == 0 && at < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (hi = lo + MAX_LOOK; lo < n && lo < hi; lo++) {
+	bisect(lo, 0, n, dwarf_lineaddr(dwarf_onesrcline(lines, lo), &at) == 0 && at < addr);
+	for (end = lo + MAX_LOOK; lo < n && lo < end; lo++) {
 		Dwarf_Line *row = dwarf_onesrcline(lines, lo);
 		bool ends;
 		int number;
@@ -255,24 +248,16 @@ static bool unit_last_row(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr,
 			  struct dwarf_row *row)
 {
 	Dwarf_Lines *lines;
-	size_t lo = 0, hi;
+	size_t lo, n;
 	int line, column;
 	Dwarf_Addr at;
 	Dwarf_Line *r;
 	Dwarf_Die die;
 	bool ends;
 
-	if (!dwarf_offdie(d->dwarf, unit, &die) || dwarf_getsrclines(&die, &lines, &hi) != 0)
+	if (!dwarf_offdie(d->dwarf, unit, &die) || dwarf_getsrclines(&die, &lines, &n) != 0)
 		return false;
-	/* Invariant: rows before lo are not behind the address, those from hi on are. */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (dwarf_lineaddr(dwarf_onesrcline(lines, mid), &at) == 0 && at <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, n, dwarf_lineaddr(dwarf_onesrcline(lines, lo), &at) == 0 && at <= addr);
 	r = lo ? dwarf_onesrcline(lines, lo - 1) : NULL;
 	if (!r || dwarf_lineendsequence(r, &ends) != 0 || ends || dwarf_lineno(r, &line) != 0 ||
 	    dwarf_linecol(r, &column) != 0)
@@ -286,16 +271,9 @@ static bool unit_last_row(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr,
 /* How many ranges begin at the address, which has the base already, or before it. */
 static size_t ranges_before(const struct dwarf_lines *d, uint64_t addr)
 {
-	size_t lo = 0, hi = d->count;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (d->ranges[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, d->count, d->ranges[lo].start <= addr);
 	return lo;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/search.h"
 #include "model/symbol/elf_file.h"
 
 enum { MAX_WORDS = 1 << 28, BTI_C = (int)0xd503245f };
@@ -62,16 +63,9 @@ static int by_address(const void *a, const void *b)
 
 static const struct word *find_word(const struct plt *plt, uint64_t addr)
 {
-	size_t lo = 0, hi = plt->count;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (plt->words[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, plt->count, plt->words[lo].addr < addr);
 	return lo < plt->count && plt->words[lo].addr == addr ? &plt->words[lo] : NULL;
 }
 

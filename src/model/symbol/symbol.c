@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 enum {
 	MAX_SYMBOLS = 1 << 26,
 	MAX_AROUND = 64, /* ranges in ranges that a search looks through */
@@ -95,17 +97,10 @@ void symtab_sort(struct symtab *t)
 
 const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
 {
-	size_t lo = 0, hi = t->count;
+	size_t lo;
 	uint32_t at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->syms[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, 0, t->count, t->syms[lo].addr <= addr);
 	at = lo ? (uint32_t)(lo - 1) : NO_LINK;
 	for (int i = 0; i < MAX_AROUND && at != NO_LINK; i++) {
 		const struct symbol *s = &t->syms[at];

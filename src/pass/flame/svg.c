@@ -204,6 +204,7 @@ static void out_time_trimmed(struct out *o, uint64_t ns)
 	out_bytes(o, p, (size_t)(end - p));
 }
 
+/* FNV-1a: unlike base/hash.h, it must give a name the same colour everywhere and for ever. */
 static uint32_t hash_text(const char *s, size_t len)
 {
 	uint32_t h = 2166136261u;

@@ -102,19 +102,10 @@ static struct source *open_new(struct follow *f, const char *full, const char *s
 	return s;
 }
 
-static uint64_t path_hash(const char *s)
-{
-	uint64_t h = 0xCBF29CE484222325u;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001B3u;
-	return h;
-}
-
 /* Paths of the same hash are told apart by looking at all. */
 static struct follow_dir *dir_find(const struct follow *f, const char *path)
 {
-	const struct map64_slot *slot = map64_find(&f->dir_of, path_hash(path));
+	const struct map64_slot *slot = map64_find(&f->dir_of, hash_str(path, 0));
 	struct follow_dir *d = slot ? f->dirs[slot->value] : NULL;
 
 	if (!d || strcmp(d->path, path) == 0)
@@ -138,7 +129,7 @@ static struct follow_dir *dir_add(struct follow *f, const char *path, const char
 		return NULL;
 	f->dirs[f->ndirs++] = d;
 	d->path = keep_text(f, path);
-	slot = d->path ? map64_put(&f->dir_of, path_hash(path)) : NULL;
+	slot = d->path ? map64_put(&f->dir_of, hash_str(path, 0)) : NULL;
 	if (!slot)
 		return NULL;
 	slot->value = f->ndirs - 1;

@@ -2,6 +2,7 @@
 #ifndef SPUR_FORMAT_CTF_PLAN_PARTS_H
 #define SPUR_FORMAT_CTF_PLAN_PARTS_H
 
+#include "base/search.h"
 #include "format/ctf/plan/bits.h"
 #include "format/ctf/plan/plan.h"
 #include "format/ctf/plan/bytes.h"
@@ -171,16 +172,9 @@ static inline void plan_forget(const struct ctf_program *p, struct ctf_cursor *c
 static inline const struct option *table_find(const struct table *t, uint64_t v)
 {
 	const uint64_t flip = t->is_signed ? (uint64_t)1 << 63 : 0;
-	uint32_t low = 0, high = t->count;
+	uint32_t low;
 
-	while (low < high) {
-		const uint32_t mid = low + (high - low) / 2;
-
-		if ((t->options[mid].high ^ flip) < (v ^ flip))
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	bisect(low, 0, t->count, (t->options[low].high ^ flip) < (v ^ flip));
 	return low < t->count && (t->options[low].low ^ flip) <= (v ^ flip) ? &t->options[low]
 									    : NULL;
 }
