@@ -1,8 +1,9 @@
 /*
- * SPEC ctf/archive: tar. Blocks of 512 bytes; a header: name at 0 (100), size at 124 (12, octal, or binary where the
- * high bit is set), checksum at 148, type at 156, name of a link's target at 157, `ustar` at 257, front of the name
- * at 345 (155, not of GNU). Type `x` before a header has `path` and `size` for it, `L` its name. Regular files and
- * hard links count; hidden names, and such with `..`, do not.
+ * SPEC ctf/archive: tar. Blocks of 512 bytes; a header: name at 0 (100), size at 124 (12, octal, or
+ * binary where the high bit is set), checksum at 148, type at 156, name of a link's target at 157,
+ * `ustar` at 257, front of the name at 345 (155, not of GNU). Type `x` before a header has `path`
+ * and `size` for it, `L` its name. Regular files and hard links count; hidden names, and such with
+ * `..`, do not.
  *
  * Does not read: sparse files, symbolic links.
  */

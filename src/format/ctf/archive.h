@@ -1,6 +1,6 @@
 /*
- * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files are in it and
- * where their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
+ * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files
+ * are in it and where their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
  */
 #ifndef SPUR_FORMAT_CTF_ARCHIVE_H
 #define SPUR_FORMAT_CTF_ARCHIVE_H
@@ -25,8 +25,8 @@ struct ctf_archive {
 /* The bytes begin with the header of a tar archive. */
 bool archive_is(const uint8_t *data, size_t size);
 /*
- * Of an archive's beginning: a member that can be seen there fits. `fits` gets its name and the bytes of it that are
- * seen.
+ * Of an archive's beginning: a member that can be seen there fits. `fits` gets its name and the
+ * bytes of it that are seen.
  */
 bool archive_has(const uint8_t *data, size_t size,
 		 bool (*fits)(const char *name, const uint8_t *data, size_t size));

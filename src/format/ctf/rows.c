@@ -1,6 +1,7 @@
 /*
- * Events to rows: header and fields are skipped over by programs, the clock moves, and what the event's class means
- * beside its fields (class.c) makes the row. Events that cannot be are resync.c's.
+ * Events to rows: header and fields are skipped over by programs, the clock moves, and what the
+ * event's class means beside its fields (class.c) makes the row. Events that cannot be are
+ * resync.c's.
  */
 #include <stdio.h>
 
@@ -141,8 +142,8 @@ static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct s
 }
 
 /*
- * What the event means beside its fields. ENDs have SPUR_F_GAP: a thread's events come from the streams of all CPUs,
- * which begin and lose events each at other times.
+ * What the event means beside its fields. ENDs have SPUR_F_GAP: a thread's events come from the
+ * streams of all CPUs, which begin and lose events each at other times.
  */
 static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
@@ -232,8 +233,8 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 	const struct ctf_packet *b = f->before;
 	const struct ctf_class *k = f->class;
 	/*
-	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins. Packets are lost
-	 * between an end and a begin.
+	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their
+	 * begins. Packets are lost between an end and a begin.
 	 */
 	const bool ends = f->trace->meta->generation != CTF_V11;
 	const int64_t from =
@@ -292,7 +293,9 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 	}
 }
 
-/* The time of the first event of the packet at hand; its begin if there is no event at its begin. */
+/*
+ * The time of the first event of the packet at hand; its begin if there is no event at its begin.
+ */
 static int64_t first_time(struct ctf_feed *f)
 {
 	struct ctf_cursor c = f->cursor;
@@ -327,8 +330,9 @@ static int64_t time_before(struct ctf_feed *f)
 }
 
 /*
- * SPEC ctf/bookkeeping: header and context of each packet are a row *packet*. By time it has the time of the row before
- * it in its stream, the first one that of the first event, so that no other row moves.
+ * SPEC ctf/bookkeeping: header and context of each packet are a row *packet*. By time it has the
+ * time of the row before it in its stream, the first one that of the first event, so that no other
+ * row moves.
  */
 static void packet_row(struct ctf_feed *f)
 {
@@ -375,8 +379,8 @@ static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
 }
 
 /*
- * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or
- * before zeros that are none
+ * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is
+ * too late, or before zeros that are none
  */
 static void limit_content(struct ctf_feed *f)
 {
@@ -505,8 +509,8 @@ static inline __attribute__((always_inline)) uint32_t run_track(struct ctf_feed 
 }
 
 /*
- * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(), but what is needed for
- * each stays in registers. Stops at the first that is anything else, or odd.
+ * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(),
+ * but what is needed for each stays in registers. Stops at the first that is anything else, or odd.
  */
 static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_header usual)
 {

@@ -1,7 +1,7 @@
 /*
- * A directory that is still being written: files that grow, new files, new directories, metadata that grows. What came
- * since the last look is merged by time; streams that are quiet hold nobody back, so what comes late stands late. Ends
- * when the directory is gone, or on a stop.
+ * A directory that is still being written: files that grow, new files, new directories, metadata
+ * that grows. What came since the last look is merged by time; streams that are quiet hold nobody
+ * back, so what comes late stands late. Ends when the directory is gone, or on a stop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/os.h"
 #include "format/ctf/live/grow.h"
-#include "format/ctf/live/wire.h"
+#include "format/ctf/live/connection.h"
 
 enum {
 	REST_MS = 100,
@@ -79,7 +79,9 @@ static char *keep_text(struct follow *f, const char *s)
 
 /* --- what is there --- */
 
-/* SPEC ctf-live/follow-files: opens a file that nobody has opened yet. NULL: it cannot be, or was. */
+/*
+ * SPEC ctf-live/follow-files: opens a file that nobody has opened yet. NULL: it cannot be, or was.
+ */
 static struct source *open_new(struct follow *f, const char *full, const char *shown)
 {
 	const struct source_options so = { .read_size = f->c->t->options.read_size,
@@ -250,8 +252,8 @@ static enum spur_status take_meta(struct follow *f, struct follow_dir *d, struct
 }
 
 /*
- * Reads metadata that has grown. What is half there is read again when more has come, or when nothing comes for a
- * while: then it is all there is. SPUR_FAIL: no memory.
+ * Reads metadata that has grown. What is half there is read again when more has come, or when
+ * nothing comes for a while: then it is all there is. SPUR_FAIL: no memory.
  */
 static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 				       struct spur_error *err)
@@ -384,7 +386,10 @@ static void tell_end(struct follow *f, struct follow_file *file)
 		 file->source->error.message);
 }
 
-/* One look at everything. Bytes first, then metadata: so that it has what the bytes need. False: no memory. */
+/*
+ * One look at everything. Bytes first, then metadata: so that it has what the bytes need. False: no
+ * memory.
+ */
 static bool look(struct follow *f, struct spur_error *err)
 {
 	if (f->rests++ % LOOK_EVERY == 0 && !ctf_walk(f->root, !f->only, visit, f))

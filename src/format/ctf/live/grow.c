@@ -1,14 +1,15 @@
 /*
  * The merge of streams that grow, and versions of their metadata. See grow.h.
  *
- * Invariant between calls: the heap has every queued stream, the one with the earliest key first. A stream's key is the
- * time of its next row, else its bound; of equal keys rows come before bounds, then the lower place.
+ * Invariant between calls: the heap has every queued stream, the one with the earliest key first. A
+ * stream's key is the time of its next row, else its bound; of equal keys rows come before bounds,
+ * then the lower place.
  */
 #include "format/ctf/live/grow.h"
 
 #include <string.h>
 
-#include "format/ctf/live/wire.h"
+#include "format/ctf/live/connection.h"
 #include "format/ctf/origin.h"
 
 enum { GROW_ROWS = 64, STARVE_MS = 3000 };
@@ -355,8 +356,8 @@ static bool wait_more(struct ctf_grow *g)
 }
 
 /*
- * SPEC ctf-live/late-metadata: metadata may come later than the events that need it. When none comes for long, or
- * none can, what the events are will not be known.
+ * SPEC ctf-live/late-metadata: metadata may come later than the events that need it. When none
+ * comes for long, or none can, what the events are will not be known.
  */
 static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
 {
@@ -379,7 +380,10 @@ static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
 	return a == GROW_FAIL || s->feed->starved ? a : GROW_MORE;
 }
 
-/* Asks the first stream, whose rows are used up; others may come into the merge meanwhile. False: no memory. */
+/*
+ * Asks the first stream, whose rows are used up; others may come into the merge meanwhile. False:
+ * no memory.
+ */
 static bool ask_first(struct ctf_grow *g)
 {
 	struct grow_stream *s = g->heap[0];

@@ -1,7 +1,8 @@
 /*
- * From what a front end read to what can be decoded: alignments, byte orders, clocks, lengths from env; then references
- * (resolve_ref.c) and roles (resolve_role.c); sorted ids. Classes are a graph, as named types are shared: each is
- * looked at once, and copied only where a use needs something of its own.
+ * From what a front end read to what can be decoded: alignments, byte orders, clocks, lengths from
+ * env; then references (resolve_ref.c) and roles (resolve_role.c); sorted ids. Classes are a graph,
+ * as named types are shared: each is looked at once, and copied only where a use needs something of
+ * its own.
  */
 #include "format/ctf/meta/resolve.h"
 
@@ -262,7 +263,9 @@ bool resolve_has_ref(const struct ctf_field *f)
 	       f->kind == CTF_BLOB_DYNAMIC || (f->kind == CTF_SEQUENCE && !f->length_field);
 }
 
-/* Completes a class and what is in it; the second time only counts. Recursion ends at META_DEPTH. */
+/*
+ * Completes a class and what is in it; the second time only counts. Recursion ends at META_DEPTH.
+ */
 static bool prepare(struct resolve *r, struct ctf_field *f, unsigned depth)
 {
 	if (depth + (f->uses ? f->height : 1) > META_DEPTH)

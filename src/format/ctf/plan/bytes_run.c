@@ -28,8 +28,8 @@ static inline unsigned nul_of_16(const uint8_t *p)
 }
 
 /*
- * Where the first NUL of the `n` bytes is; `n`: there is none. `left` bytes are there, `n` of them or more. Texts are
- * short: a call costs more than they.
+ * Where the first NUL of the `n` bytes is; `n`: there is none. `left` bytes are there, `n` of them
+ * or more. Texts are short: a call costs more than they.
  */
 static inline size_t nul_at(const uint8_t *p, size_t n, size_t left)
 {
@@ -168,14 +168,20 @@ static struct spur_value *value_struct(struct spur_value *v, const struct byte_v
 	return items;
 }
 
-/* Where as many elements or bytes as a length says end; NULL: not in the packet, or there are too many for here. */
+/*
+ * Where as many elements or bytes as a length says end; NULL: not in the packet, or there are too
+ * many for here.
+ */
 static inline const uint8_t *counted_end(const struct byte_value *s, uint64_t n, const uint8_t *p,
 					 const uint8_t *end)
 {
 	return n <= BYTE_ELEMENTS && fits(n, s->size, (size_t)(end - p)) ? p + n * s->size : NULL;
 }
 
-/* The next three give where their bytes end; NULL: they are not in the packet, or there is no memory. */
+/*
+ * The next three give where their bytes end; NULL: they are not in the packet, or there is no
+ * memory.
+ */
 static inline const uint8_t *take_string(struct spur_value **v, const struct byte_value *s,
 					 const uint8_t *p, const uint8_t *end)
 {
@@ -228,7 +234,10 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 
 	if (unlikely(!v || in->end - p < BYTE_SLACK))
 		return NULL;
-	/* Invariant: as of bytes_skip(); v is inside its structure's items, which were counted beforehand. */
+	/*
+	 * Invariant: as of bytes_skip(); v is inside its structure's items, which were counted
+	 * beforehand.
+	 */
 	for (;; s++) {
 		if (unlikely(!p || !v || (size_t)(end - p) < s->run))
 			return NULL;

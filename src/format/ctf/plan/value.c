@@ -540,7 +540,10 @@ static bool value_open(struct value_run *r, const struct step *s, bool is_array)
 	v->items = NULL;
 	f = &r->frames[++r->depth];
 	*f = (struct frame){ .owner = v, .name = v->name, .is_array = is_array };
-	/* The top level may move when it grows: its compounds keep their head in the args' own memory. */
+	/*
+	 * The top level may move when it grows: its compounds keep their head in the args' own
+	 * memory.
+	 */
 	if (!r->frames[r->depth - 1].owner)
 		f->owner = args_alloc(r->args, sizeof(*v));
 	r->no_memory |= !f->owner;
