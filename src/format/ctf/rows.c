@@ -508,6 +508,17 @@ static inline __attribute__((always_inline)) uint32_t run_track(struct ctf_feed 
 	return r->track;
 }
 
+/* The end of an event's fields, which begin at `p`; NULL if they have to be read by the program. */
+static inline __attribute__((always_inline)) const uint8_t *known_end(const struct ctf_known *known,
+								      struct ctf_cursor *c,
+								      const uint8_t *p,
+								      const uint8_t *end)
+{
+	const uint32_t fixed = known->fixed;
+
+	return fixed && fixed <= (size_t)(end - p) ? p + fixed : bytes_skip(known->skip, c, p, end);
+}
+
 /*
  * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(),
  * but what is needed for each stays in registers. Stops at the first that is anything else, or odd.
@@ -517,17 +528,17 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	struct ctf_cursor *const c = &f->cursor;
 	const struct ctf_class *const k = f->class;
 	const struct ctf_known *const known = k->known;
-	const uint32_t nknown = k->nknown;
-	/* A switch, which changes it, is the last row here. */
-	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
+	/* A switch, which changes `current`, is the last row here. */
+	const uint32_t nknown = k->nknown,
+		       current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
 	const int64_t add = k->plain_add;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
 	const uint8_t *p = data + c->at / 8;
 	struct thread_run run = run_begin(f);
 	uint64_t *const id_slot = &c->slots[k->id_slot];
-	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0),
-		       due = f->due;
+	const uint64_t rest = row_rest(0, k->flags, f->packet->cpu, 0);
+	const uint64_t off = f->packet->off, due = f->due;
 	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
 	uint64_t clock = c->clock;
 	int64_t before = f->last_ts;
@@ -535,9 +546,9 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	/* Invariant: p <= end; rows up to `row` are of the events up to `p`. */
 	while (row < last && (size_t)(end - p) > head_bytes(usual) && !f->nheld) {
 		const uint8_t *q = p + head_bytes(usual);
-		uint64_t now, flags = 0;
 		const struct ctf_event *e;
-		uint32_t id, fixed, track;
+		uint64_t now, flags;
+		uint32_t id, track;
 		int64_t ts;
 
 		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
@@ -547,16 +558,13 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		/* What was stored before it is there only if it is. */
 		if (unlikely(now > due || !e || !known[id].skip))
 			break;
-		fixed = known[id].fixed;
 		*id_slot = id;
-		q = fixed && fixed <= (size_t)(end - q) ? q + fixed
-							: bytes_skip(known[id].skip, c, q, end);
+		q = known_end(&known[id], c, q, end);
 		if (unlikely(!q))
 			break;
 		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
 							   : time_scaled(f->ctf, k, now);
-		if (unlikely(ts < before))
-			flags = row_rest(0, SPUR_F_BACK, 0, 0);
+		flags = unlikely(ts < before) ? row_rest(0, SPUR_F_BACK, 0, 0) : 0;
 		track = has_tid ? run_track(f, &run, p + head_bytes(usual), ts, before) : current;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
 			  (struct row_words){ row_pair((uint32_t)(q - p), track),

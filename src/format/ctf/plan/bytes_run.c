@@ -215,6 +215,23 @@ static inline const uint8_t *take_sequence(struct spur_value **v, const struct b
 	return *v ? q : NULL;
 }
 
+/* Text, bytes or elements, as many as a slot says. Returns where they end; NULL if they do not fit. */
+static inline const uint8_t *take_counted(struct spur_value **v, const struct byte_value *s,
+					  uint64_t n, const uint8_t *p, const uint8_t *end,
+					  struct spur_args *args)
+{
+	return s->code == BYTE_SEQUENCE ? take_sequence(v, s, n, p, end, args)
+					: take_text(v, s, n, p, end);
+}
+
+/* Text, bytes or elements of a number that the class has; `room`: bytes that can be read. */
+static inline struct spur_value *value_fixed(struct spur_value *v, const struct byte_value *s,
+					     const uint8_t *p, size_t room, struct spur_args *args)
+{
+	return s->code == BYTE_ARRAY ? value_array(v, s, p, s->count, args)
+				     : value_text(v, s, p, s->count, room);
+}
+
 static const uint8_t *aligned(const struct byte_packet *in, const uint8_t *p, uint32_t size,
 			      const uint8_t *end)
 {
@@ -234,10 +251,7 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 
 	if (unlikely(!v || in->end - p < BYTE_SLACK))
 		return NULL;
-	/*
-	 * Invariant: as of bytes_skip(); v is inside its structure's items, which were counted
-	 * beforehand.
-	 */
+	/* Invariant: as of bytes_skip(); v is inside items that were counted beforehand. */
 	for (;; s++) {
 		if (unlikely(!p || !v || (size_t)(end - p) < s->run))
 			return NULL;
@@ -256,20 +270,16 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 			break;
 		case BYTE_TEXT:
 		case BYTE_BLOB:
-			v = value_text(v, s, p - s->back, s->count, (size_t)(end - p) + s->back);
+		case BYTE_ARRAY:
+			v = value_fixed(v, s, p - s->back, (size_t)(end - p) + s->back, args);
 			break;
 		case BYTE_STRING:
 			p = take_string(&v, s, p, end);
 			break;
 		case BYTE_TEXT_DYNAMIC:
 		case BYTE_BLOB_DYNAMIC:
-			p = take_text(&v, s, slots[s->slot], p, end);
-			break;
-		case BYTE_ARRAY:
-			v = value_array(v, s, p - s->back, s->count, args);
-			break;
 		case BYTE_SEQUENCE:
-			p = take_sequence(&v, s, slots[s->slot], p, end, args);
+			p = take_counted(&v, s, slots[s->slot], p, end, args);
 			break;
 		case BYTE_OPEN:
 			up[depth++] = v + 1;
