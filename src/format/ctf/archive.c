@@ -221,7 +221,7 @@ static void forget(struct reader *r)
 	r->has_size = r->sparse = false;
 }
 
-/* What the header at hand is of; its bytes are `size`. False: no memory. */
+/* What the header at hand is of; its bytes are `size`. Returns false if out of memory. */
 static bool read_member(struct reader *r, const uint8_t *h, const uint8_t *data, uint64_t size)
 {
 	const char type = (char)h[TYPE_AT];

@@ -30,7 +30,10 @@ bool archive_is(const uint8_t *data, size_t size);
  */
 bool archive_has(const uint8_t *data, size_t size,
 		 bool (*fits)(const char *name, const uint8_t *data, size_t size));
-/* Lists what is in it; what is wrong with it goes to `diag`. `data` must stay. False: no memory. */
+/*
+ * Lists what is in it; what is wrong with it goes to `diag`. `data` must stay. Returns false if out
+ * of memory.
+ */
 bool archive_open(struct ctf_archive **out, const uint8_t *data, uint64_t size, const char *shown,
 		  struct diag_log *diag);
 /* NULL is fine. */

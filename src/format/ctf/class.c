@@ -827,7 +827,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	return plan_compile(&k->header, c->t, tr->meta, &c->t->arena, &header, 1, err);
 }
 
-/* What people put before an event to tell where it is from. False: no memory. */
+/* What people put before an event to tell where it is from. Returns false if out of memory. */
 static bool make_head(struct ctf *c, struct ctf_trace *tr)
 {
 	static const char *const keys[] = { "hostname", "procname", "vpid" };
@@ -855,7 +855,7 @@ static bool make_head(struct ctf *c, struct ctf_trace *tr)
 	return head != NULL;
 }
 
-/* What of events asks for the heads of their packets. False: no memory. */
+/* What of events asks for the heads of their packets. Returns false if out of memory. */
 static bool find_packet_slots(struct ctf *c, struct ctf_trace *tr)
 {
 	const uint32_t n = CTF_SLOTS_FIXED + tr->meta->nslots;

@@ -617,7 +617,7 @@ static void packet_content(struct indexer *x, struct ctf_file *f, struct ctf_pac
 
 /*
  * SPEC ctf/several-classes: the packets of a file may be of several stream classes; for each there
- * is a ctf_file, of the same stream. False: no memory.
+ * is a ctf_file, of the same stream. Returns false if out of memory.
  */
 static bool sibling_add(struct indexer *x, uint32_t class)
 {
@@ -643,7 +643,7 @@ static bool sibling_add(struct indexer *x, uint32_t class)
 	return true;
 }
 
-/* Where the packet at hand goes; NULL: no memory. */
+/* Where the packet at hand goes; returns NULL if out of memory. */
 static struct ctf_file *file_of_class(struct indexer *x)
 {
 	const uint32_t class = (uint32_t)(x->class - x->tr->classes);
@@ -720,7 +720,7 @@ static bool is_padding(const struct indexer *x)
 	       all_zero(x->data + x->off, x->size - x->off);
 }
 
-/* A packet is there, or is not. False: no memory, or nothing comes any more. */
+/* A packet is there, or is not. Returns false if out of memory, or at the end of input. */
 static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
 {
 	if (heads == HEADS_GOOD && is_padding(x)) {
@@ -781,7 +781,7 @@ static bool index_run(struct indexer *x, bool more)
 	return good || x->off == x->size;
 }
 
-/* One sub-buffer; what is not closed yet ends where writing did. False: no memory. */
+/* One sub-buffer; what is not closed yet ends where writing did. Returns false if out of memory. */
 static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
 {
 	struct ctf_packet p;
@@ -805,7 +805,7 @@ static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
 	return add_packet(x, &p);
 }
 
-/* Shared memory of a ring buffer. False: no memory. */
+/* Shared memory of a ring buffer. Returns false if out of memory. */
 static bool index_ring(struct indexer *x)
 {
 	uint8_t have[CTF_SLOTS_FIXED];

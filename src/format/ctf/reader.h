@@ -26,7 +26,7 @@ enum packet_flag {
 	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
 	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
 	PACKET_LOOSE_END = 128, /* later than its end */
-	PACKET_GUESSED = 256, /* nobody knows its content; events that come too late are none */
+	PACKET_GUESSED = 256, /* its content is unknown; it ends before events that come too late */
 };
 
 /* One packet; lists of them lie in scratch memory. */
@@ -345,11 +345,11 @@ struct ctf_names {
 
 /*
  * A directory with metadata: its path below the root, its files, the one that has the metadata; or
- * one that cannot be read: no files (NULL), and why. False: no memory.
+ * one that cannot be read: no files (NULL), and why. Returns false if out of memory.
  */
 typedef bool ctf_visit(void *self, const char *dir, const struct ctf_names *files,
 		       const char *metadata);
-/* Visits those at and (`deep`) below the root. False: no memory. */
+/* Visits those at and (`deep`) below the root. Returns false if out of memory. */
 bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self);
 /* The directory that a path means, and the only stream file of it that is meant, or NULL. */
 enum { CTF_PATH_ROOM = 4400 };
@@ -373,11 +373,11 @@ int64_t ctf_trace_pid(const struct ctf_meta *m);
 /* Whether the values of two clocks tell how these lie to each other. */
 bool ctf_same_origin(const struct ctf_clock *a, const struct ctf_clock *b);
 /*
- * The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's
- * lock.
+ * The event class of an id, compiled at first use; returns NULL if it is unknown, or out of memory.
+ * Takes the trace's lock.
  */
 struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
-/* The class of a function's rows: see symbols.h. Takes the lock. 0: no memory. */
+/* The class of a function's rows: see symbols.h. Takes the lock. Returns 0 if out of memory. */
 uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts);
 /*
  * The name of the span that an event begins or ends, and which of both, into a buffer of
@@ -405,7 +405,7 @@ static inline uint32_t ctf_sequence_bits(const struct ctf_file *f, const struct 
 uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
 			  const struct ctf_packet *before, const struct ctf_packet *p);
 
-/* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
+/* packet.c: the list of a file's packets; damage goes to `diag`. Returns false if out of memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
 /* Of a file that grows: adds the packets that are whole by now. */
 bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
@@ -452,12 +452,12 @@ struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
 bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file);
 bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);
 void ctf_feed_free(struct ctf_feed *f);
-/* The top of a trace's tracks. False: no memory. */
+/* The top of a trace's tracks. Returns false if out of memory. */
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
 
 /*
  * order.c: SPEC ctf/overlap: packets of files whose times overlap are in the order of their begin,
- * and one that is in several of them is read once. False: no memory.
+ * and one that is in several of them is read once. Returns false if out of memory.
  */
 bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
 /* Counts the lost packets between the packets of a stream in several files, whose order is made. */
@@ -473,12 +473,14 @@ bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_nam
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /*
  * Reads streams whose threads must be known before: where events of the scheduler have no process;
- * `all`: so that the tracks of all threads are made (spur_options.all_tracks). False: no memory.
+ * `all`: so that the tracks of all threads are made (spur_options.all_tracks). Returns false if out
+ * of memory.
  */
 bool ctf_scan_tracks(struct ctf *c, bool all);
 /*
  * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions
- * with their address as `id` and without their class. False: no memory, or `each` said so.
+ * with their address as `id` and without their class. Returns false if out of memory, or if `each`
+ * returned false.
  */
 typedef bool ctf_visit_rows(void *self, const struct spur_event *rows, size_t n);
 bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
@@ -487,7 +489,7 @@ bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
  * `feed`.
  */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
-/* Goes on with a newer trace of the same stream. False: no memory. */
+/* Goes on with a newer trace of the same stream. Returns false if out of memory. */
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
 /* See struct spur_format, last. */
 bool ctf_last(struct spur_trace *t, int64_t *ts);

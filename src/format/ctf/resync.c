@@ -11,7 +11,7 @@
 enum {
 	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
-	NEAR = 15, /* bytes behind a place that may be better */
+	RESYNC_LOOKAHEAD = 15, /* bytes behind a place where the event may begin as well */
 	/*
 	 * Bits that are looked at in search of events: so many for each of a packet, and so many in
 	 * any case.
@@ -19,7 +19,7 @@ enum {
 	EFFORT_EACH = 128,
 	EFFORT_FREE = 1 << 26,
 	FIELD_ROOM = 200,
-	LATE_REACH = 1 << 16, /* bits behind an event that is too late in which others tell against it */
+	LATE_REACH = 1 << 16, /* bits behind an event that is too late, where others show damage */
 };
 
 /*
@@ -27,7 +27,8 @@ enum {
  * class: a packet that lasts a small part of what the time in a header can tell has hardly any by
  * chance
  */
-static bool is_telling(const struct ctf_feed *f, int events, uint64_t from, uint64_t clock)
+static bool chain_is_significant(const struct ctf_feed *f, int events, uint64_t from,
+				 uint64_t clock)
 {
 	const struct ctf_packet *p = f->packet;
 	const bool large = f->class->usual == USUAL_LARGE;
@@ -67,7 +68,7 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c, bool told)
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
 		if (!event_skip(f, &c, &why)) {
 			f->effort += c.at - from;
-			return !why && is_telling(f, i, clock, c.clock);
+			return !why && chain_is_significant(f, i, clock, c.clock);
 		}
 		f->effort += c.at - from;
 		if (c.at == from || c.clock < clock ||
@@ -196,7 +197,7 @@ static uint64_t best_place(struct ctf_feed *f, uint64_t first)
 	uint64_t best = first, least = time_at(f, first), time;
 
 	for (uint64_t at = first + 8;
-	     at < f->cursor.limit && at <= first + 8 * NEAR && has_effort(f); at += 8) {
+	     at < f->cursor.limit && at <= first + 8 * RESYNC_LOOKAHEAD && has_effort(f); at += 8) {
 		time = time_at(f, at);
 		if (time < least && is_plausible_at(f, at, false)) {
 			least = time;
@@ -244,7 +245,8 @@ void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 static uint64_t step_back(const struct ctf_feed *f, uint64_t now, uint64_t before)
 {
 	const enum usual_header usual = f->class->usual;
-	const uint64_t wrap = UINT64_C(1) << (usual == USUAL_LARGE ? CTF_WIRE_LARGE_TIME : CTF_WIRE_COMPACT_TIME);
+	const unsigned bits = usual == USUAL_LARGE ? CTF_WIRE_LARGE_TIME : CTF_WIRE_COMPACT_TIME;
+	const uint64_t wrap = UINT64_C(1) << bits;
 
 	return usual && now >= wrap && now - wrap >= f->packet->begin && now - wrap < before
 		       ? now - wrap

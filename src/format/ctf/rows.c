@@ -53,7 +53,7 @@ struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 		e = (void *)(uintptr_t)slot->value;
 	if (e)
 		return e;
-	/* Ids that nobody declared are not kept: there may be many. */
+	/* Undeclared ids are not kept: there may be many. */
 	e = ctf_event(f->ctf, f->trace, f->class, id);
 	slot = e && id >= f->class->nknown ? map64_put(&f->rest, id) : NULL;
 	if (slot)
@@ -379,7 +379,7 @@ static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
 }
 
 /*
- * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is
+ * SPEC ctf/guessed-content: if the content is unknown, it ends before the first event that is
  * too late, or before zeros that are none
  */
 static void limit_content(struct ctf_feed *f)
@@ -705,14 +705,14 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 }
 
 /* A stream read beside its feed, for something else than its rows. */
-struct aside {
+struct side_reader {
 	struct ctf_feed *f;
 	struct spur_event *rows;
 	struct batch b;
 	struct feed none; /* gets what is said */
 };
 
-static void aside_close(struct aside *a)
+static void side_close(struct side_reader *a)
 {
 	if (a->f) {
 		a->f->files = NULL;
@@ -722,12 +722,12 @@ static void aside_close(struct aside *a)
 	diag_free(&a->none.diag);
 }
 
-/* False: no memory. aside_close() in any case. */
-static bool aside_open(struct aside *a, const struct ctf_feed *of)
+/* Returns false if out of memory. side_close() in any case. */
+static bool side_open(struct side_reader *a, const struct ctf_feed *of)
 {
 	enum { ROWS = 256 };
 
-	*a = (struct aside){ .f = mem_alloc(sizeof(*a->f)),
+	*a = (struct side_reader){ .f = mem_alloc(sizeof(*a->f)),
 			     .rows = mem_array(ROWS, sizeof(*a->rows)) };
 	a->b = (struct batch){ .rows = a->rows, .cap = ROWS };
 	diag_init(&a->none.diag);
@@ -743,8 +743,8 @@ static bool aside_open(struct aside *a, const struct ctf_feed *of)
 	return feed_start(a->f);
 }
 
-/* Reads the packet at hand; `each` (or NULL) sees its rows. False: it said so. */
-static bool aside_packet(struct aside *a, ctf_visit_rows *each, void *self)
+/* Reads the packet at hand; `each` (or NULL) sees its rows. Returns false if the callback did. */
+static bool side_packet(struct side_reader *a, ctf_visit_rows *each, void *self)
 {
 	struct ctf_feed *f = a->f;
 	bool good = true;
@@ -757,11 +757,11 @@ static bool aside_packet(struct aside *a, ctf_visit_rows *each, void *self)
 	return good;
 }
 
-/* The latest row of a stream's last packet that has any. False: memory is out. */
+/* The latest row of a stream's last packet that has any. Returns false if out of memory. */
 static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 {
-	struct aside a;
-	const bool good = aside_open(&a, of);
+	struct side_reader a;
+	const bool good = side_open(&a, of);
 	bool found = false;
 
 	/* Where files overlap, any may have the latest row. */
@@ -772,25 +772,25 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 			a.f->next = k;
 			if (!packet_next(a.f, &a.none))
 				break;
-			aside_packet(&a, NULL, NULL);
+			side_packet(&a, NULL, NULL);
 			found = a.f->last_ts != INT64_MIN;
 			*ts = found && a.f->last_ts > *ts ? a.f->last_ts : *ts;
 		}
 	}
-	aside_close(&a);
+	side_close(&a);
 	return good;
 }
 
 bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 {
-	struct aside a;
-	bool good = aside_open(&a, of);
+	struct side_reader a;
+	bool good = side_open(&a, of);
 
 	if (good)
 		a.f->scanning = true;
 	while (good && packet_next(a.f, &a.none))
-		good = aside_packet(&a, each, self);
-	aside_close(&a);
+		good = side_packet(&a, each, self);
+	side_close(&a);
 	return good;
 }
 

@@ -24,7 +24,7 @@ static inline bool is_over(const struct ctf_feed *f, uint64_t at, uint64_t limit
 	return at >= limit || (f->trace->meta->generation == CTF_V11 && limit - at < 8);
 }
 
-/* rows.c: the event class of an id; NULL: unknown, or no memory. */
+/* rows.c: the event class of an id; Returns NULL if it is unknown, or out of memory. */
 struct ctf_event *event_find(struct ctf_feed *f, uint64_t id);
 /*
  * Moves over the next event. NULL: it cannot be, and *why says so; NULL where its class is unknown.

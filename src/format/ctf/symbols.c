@@ -96,7 +96,9 @@ static bool arg_number(const struct spur_args *args, uint32_t name, uint64_t *ou
 	return true;
 }
 
-/* Module of this path and build id; SPUR_NONE: no memory, or there are too many. */
+/*
+ * Module of this path and build id; Returns SPUR_NONE if out of memory, or if there are too many.
+ */
 static uint32_t module_of(struct ctf_symbols *s, uint32_t path, uint32_t build)
 {
 	struct map64_slot *slot = map64_put(&s->by_file, (uint64_t)path << 32 | build);
@@ -114,7 +116,10 @@ static uint32_t module_of(struct ctf_symbols *s, uint32_t path, uint32_t build)
 	return (uint32_t)s->nmodules - 1;
 }
 
-/* The space of the row's process, made where there is none; 0: no memory, or there are too many. */
+/*
+ * The space of the row's process, made where there is none; returns 0 if out of memory, or if there
+ * are too many.
+ */
 static uint32_t space_of(struct scan *x)
 {
 	uint64_t pid = (uint64_t)x->feed->trace->pid;

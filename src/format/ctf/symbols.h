@@ -12,7 +12,7 @@ struct ctf_symbols;
 
 /*
  * Where the trace has functions by address and says what is mapped, reads all streams for that:
- * c->symbols is set. False: no memory.
+ * c->symbols is set. Returns false if out of memory.
  */
 bool ctf_symbols_open(struct ctf *c);
 /* NULL is fine. */
@@ -21,7 +21,7 @@ void ctf_symbols_free(struct ctf_symbols *s);
 uint32_t ctf_symbols_space(const struct ctf *c, const struct ctf_trace *tr, int64_t pid);
 /*
  * The class of the function at an address; `ts` decides where a place was used again, and then
- * *lasts is false. 0: nothing is known to be there, or no memory. Under the trace's lock.
+ * *lasts is false. 0: nothing is known to be there, or if out of memory. Under the trace's lock.
  */
 uint32_t ctf_symbols_class(struct ctf *c, uint32_t space, uint64_t address, int64_t ts,
 			   bool *lasts);

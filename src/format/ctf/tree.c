@@ -100,7 +100,7 @@ bool ctf_same_trace(const struct ctf_meta *a, const struct ctf_meta *b)
 
 /*
  * The trace of this metadata: a new one, or one that is there; the longer metadata is kept.
- * SPUR_NONE: no memory.
+ * Returns SPUR_NONE if out of memory.
  */
 static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
 {
@@ -239,7 +239,7 @@ uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 	return best;
 }
 
-/* The index file of a stream, where there is one. False: no memory. */
+/* The index file of a stream, where there is one. Returns false if out of memory. */
 static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 {
 	const char *name = strrchr(full, '/') + 1, *why;
@@ -493,7 +493,10 @@ static int by_dir(const void *a, const void *b)
 	return order ? order : m != n ? m < n ? -1 : 1 : strcmp(x->name + m, y->name + n);
 }
 
-/* The files from `list` on that are in one directory; `used` of them. False: no memory. */
+/*
+ * The files from `list` on that are in one directory; `used` of them. Returns false if out of
+ * memory.
+ */
 static bool visit_members(struct arena *a, const struct ctf_tar_file *const *list, size_t left,
 			  struct finder *f, size_t *used)
 {

@@ -1,6 +1,6 @@
 /*
  * A directory that is still being written: files that grow, new files, new directories, metadata
- * that grows. What came since the last look is merged by time; streams that are quiet hold nobody
+ * that grows. What came since the last look is merged by time; streams that are quiet hold none
  * back, so what comes late stands late. Ends when the directory is gone, or on a stop.
  */
 #include <errno.h>
@@ -80,7 +80,7 @@ static char *keep_text(struct follow *f, const char *s)
 /* --- what is there --- */
 
 /*
- * SPEC ctf-live/follow-files: opens a file that nobody has opened yet. NULL: it cannot be, or was.
+ * SPEC ctf-live/follow-files: opens a file that is not open yet. NULL: it cannot be, or was.
  */
 static struct source *open_new(struct follow *f, const char *full, const char *shown)
 {
@@ -127,7 +127,7 @@ static struct follow_dir *dir_find(const struct follow *f, const char *path)
 	return NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct follow_dir *dir_add(struct follow *f, const char *path, const char *metadata)
 {
 	char full[CTF_PATH_ROOM];
@@ -209,7 +209,7 @@ static bool visit(void *self, const char *dir, const struct ctf_names *files, co
 
 /* --- metadata --- */
 
-/* The trace of this metadata, if it is known; else a new one. NULL: no memory. */
+/* The trace of this metadata, if it is known; else a new one. Returns NULL if out of memory. */
 static struct follow_trace *trace_of(struct follow *f, const struct ctf_meta *m)
 {
 	struct follow_trace *tr;
@@ -253,7 +253,7 @@ static enum spur_status take_meta(struct follow *f, struct follow_dir *d, struct
 
 /*
  * Reads metadata that has grown. What is half there is read again when more has come, or when
- * nothing comes for a while: then it is all there is. SPUR_FAIL: no memory.
+ * nothing comes for a while: then it is all there is. Returns SPUR_FAIL if out of memory.
  */
 static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 				       struct spur_error *err)
@@ -330,7 +330,10 @@ static bool begin_stream(struct follow *f, struct follow_file *file)
 	return true;
 }
 
-/* The file of the reader; false: no memory. A name that belongs to no section is left out. */
+/*
+ * The file of the reader; returns false if out of memory. A name that belongs to no section is left
+ * out.
+ */
 static bool make_file(struct follow *f, struct follow_file *file)
 {
 	const struct ctf_meta *m = f->c->traces[file->dir->trace->version].meta;

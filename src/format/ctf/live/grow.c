@@ -214,7 +214,7 @@ static uint32_t class_index(const struct ctf_meta *m, uint64_t id)
 	return SPUR_NONE;
 }
 
-/* Moves files and feeds from one version to the next. False: no memory. */
+/* Moves files and feeds from one version to the next. Returns false if out of memory. */
 static bool move_streams(struct ctf_grow *g, uint32_t from, uint32_t to)
 {
 	struct ctf *c = g->c;
@@ -333,7 +333,7 @@ static void give_rows(struct ctf_grow *g, struct batch *b)
 	heap_sink(g);
 }
 
-/* Rows of packets that are there. False: no memory. */
+/* Rows of packets that are there. Returns false if out of memory. */
 static bool make_rows(struct ctf_grow *g, struct grow_stream *s)
 {
 	struct batch b = { .rows = s->rows, .cap = GROW_ROWS };
@@ -346,7 +346,7 @@ static bool make_rows(struct ctf_grow *g, struct grow_stream *s)
 	return true;
 }
 
-/* Waits, where that can help. False: no memory. */
+/* Waits, where that can help. Returns false if out of memory. */
 static bool wait_more(struct ctf_grow *g)
 {
 	const enum grow_answer a = g->source->wait(g->self);

@@ -56,12 +56,15 @@ struct ctf_grow {
 	bool over; /* the source has said so: what is there comes out, then the end */
 };
 
-/* NULL: no memory. `self` is closed with it by grow_free(). */
+/* Returns NULL if out of memory. `self` is closed with it by grow_free(). */
 struct ctf_grow *grow_new(struct ctf *c, const struct grow_source *source, void *self);
 void grow_free(struct ctf_grow *g);
 /* Memory was refused since the trace was opened: what looks wrong may be only that. */
 bool grow_short(const struct ctf_grow *g);
-/* A new stream, about which nothing is known. The same for all below: false: no memory. */
+/*
+ * A new stream, about which nothing is known. The same for all below: returns false if out of
+ * memory.
+ */
 bool grow_add(struct ctf_grow *g, struct grow_stream *s);
 /* Back into the merge. */
 void grow_wake(struct ctf_grow *g, struct grow_stream *s);

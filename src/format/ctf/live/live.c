@@ -211,7 +211,7 @@ static bool take_metadata(struct live *l, struct live_trace *tr)
 	return true;
 }
 
-/* A copy that stays: names in the metadata point into it. NULL: no memory. */
+/* A copy that stays: names in the metadata point into it. Returns NULL if out of memory. */
 static const uint8_t *keep_text(struct live *l, const struct live_bytes *b)
 {
 	uint8_t *copy;
@@ -248,7 +248,7 @@ static bool is_late(const struct live_trace *tr)
 
 /*
  * Makes the bytes that came a version of the metadata. Where that cannot be, more may come and mend
- * it, but that is not waited for for ever. SPUR_FAIL: no memory.
+ * it, but that is not waited for for ever. Returns SPUR_FAIL if out of memory.
  */
 static enum spur_status parse_metadata(struct live *l, struct live_trace *tr)
 {

@@ -80,7 +80,7 @@ struct live_bytes {
 /* Greets; *minor is the relay daemon's protocol 2.x. */
 bool live_hello(struct live_wire *w, uint32_t *minor);
 bool live_create(struct live_wire *w);
-/* `each` returns false where memory is out: then the rest is left unread, and the wire breaks. */
+/* `each` returns false if out of memory: then the rest is left unread, and the wire breaks. */
 bool live_list(struct live_wire *w, bool (*each)(void *self, const struct live_session *s),
 	       void *self);
 bool live_attach(struct live_wire *w, uint64_t session, uint32_t *status,
@@ -95,7 +95,7 @@ bool live_next_index(struct live_wire *w, uint64_t stream, struct live_index *ou
 bool live_packet(struct live_wire *w, uint64_t stream, uint64_t offset, uint32_t size, uint8_t *to,
 		 uint32_t *got, uint32_t *status, uint32_t *flags);
 bool live_metadata(struct live_wire *w, uint64_t stream, uint32_t *status, struct live_bytes *to);
-/* A farewell, whose answer nobody waits for. */
+/* Detaches, without waiting for the answer. */
 void live_detach(struct live_wire *w, uint64_t session);
 
 #endif

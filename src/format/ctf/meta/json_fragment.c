@@ -182,7 +182,7 @@ static enum spur_status clock_offset(struct frag *j, const json_t *o, struct ctf
 	return st;
 }
 
-/* Where the index of the clock of that id is kept; NULL: there is none, or no memory. */
+/* Where the index of the clock of that id is kept; NULL if there is none, or out of memory. */
 static struct map64_slot *clock_slot(struct frag *j, const char *id, bool add)
 {
 	const uint32_t name = add ? intern_put(j->m->names, id, strlen(id))

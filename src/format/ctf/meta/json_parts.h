@@ -51,7 +51,7 @@ void frag_leave(struct frag *j, size_t before);
  * json_text.c: the text for the parser, which holds integers of 64 bits with a sign only: those of
  * 19 digits and more become strings that begin with U+0001. (A string that begins with U+0001
  * itself is not told apart from them: it has no business in metadata.) Commas before a closing
- * bracket go; *commas counts them. NULL: no memory.
+ * bracket go; *commas counts them. Returns NULL if out of memory.
  */
 char *json_mark(const char *p, size_t len, size_t *out_len, size_t *commas);
 /* Takes the marks out again, in place; returns the new length. */
@@ -85,7 +85,7 @@ enum spur_status frag_get_list(struct frag *j, const json_t *o, const char *key,
 			       const json_t **out);
 enum spur_status frag_get_object(struct frag *j, const json_t *o, const char *key, bool must,
 				 const json_t **out);
-/* A copy in the meta's arena; NULL: no memory. */
+/* A copy in the meta's arena; returns NULL if out of memory. */
 const char *frag_copy(struct frag *j, const char *s, size_t len);
 
 /*

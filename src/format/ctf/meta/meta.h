@@ -156,7 +156,7 @@ struct ctf_field {
 	const struct ctf_mapping *mappings;
 	uint32_t nmappings;
 	struct ctf_clock *clock; /* integer of 1.8 with `map = clock.X.value` */
-	uint32_t save; /* slot that gets its value when decoded; CTF_NO_SLOT: nobody asks */
+	uint32_t save; /* slot that gets its value when decoded; CTF_NO_SLOT: none */
 	const char *media_type; /* BLOB */
 	const char *attributes; /* CTF 2: JSON text; NULL */
 	uint64_t at; /* offset in the metadata */
@@ -278,7 +278,7 @@ enum {
  * F (byte N): ..." (CTF 2). Warnings go to `diag` (codes ctf/...). `text` must stay until
  * meta_free().
  */
-struct ctf_meta *meta_new(const char *path); /* NULL: no memory */
+struct ctf_meta *meta_new(const char *path); /* NULL if out of memory */
 void meta_free(struct ctf_meta *m);
 
 /*
@@ -294,7 +294,10 @@ bool meta_count(struct ctf_meta *m, size_t n);
  * What a failed meta_field(), meta_count(), meta_add_...() means: the limit, or memory. Fills err.
  */
 enum spur_status meta_full(const struct ctf_meta *m, struct spur_error *err);
-/* A copy that lives as long as the meta; equal names have equal addresses. NULL: no memory. */
+/*
+ * A copy that lives as long as the meta; equal names have equal addresses. Returns NULL if out of
+ * memory.
+ */
 const char *meta_name(struct ctf_meta *m, const char *p, size_t len);
 /* Appends; false: limit or memory. */
 bool meta_add_stream(struct ctf_meta *m, struct ctf_stream_class *s);

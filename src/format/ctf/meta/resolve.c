@@ -75,7 +75,10 @@ static uint32_t name_look(struct resolve *r, uint32_t table, const char *name)
 	return s ? (uint32_t)(s->value - 1) : UINT32_MAX;
 }
 
-/* Enters the names of a class's members or mappings, unless a copy of it did; false: no memory. */
+/*
+ * Enters the names of a class's members or mappings, unless a copy of it did; returns false if out
+ * of memory.
+ */
 static bool names_enter(struct resolve *r, struct ctf_field *f)
 {
 	struct map64_slot *s;

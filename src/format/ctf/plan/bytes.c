@@ -205,7 +205,7 @@ static void number_narrow(struct byte_value *v)
 		v->code = BYTE_NUMBER;
 		v->shift = words[v->load].shift;
 		v->mask = words[v->load].mask;
-		v->slot = v->what ? v->slot : CTF_SLOT_NOBODY;
+		v->slot = v->what ? v->slot : CTF_SLOT_DISCARD;
 	} else if (!v->what) {
 		v->code = v->load;
 	}

@@ -113,7 +113,7 @@ struct byte_program {
 		numbers; /* bytes of the flat values, where they are nothing but numbers of one run; else 0 */
 };
 
-/* From the programs of bits; leaves out what cannot be. False: no memory. */
+/* From the programs of bits; leaves out what cannot be. Returns false if out of memory. */
 bool bytes_compile(struct byte_program *b, struct arena *arena, const struct code *skip,
 		   const struct code *values, const struct keep *keeps);
 

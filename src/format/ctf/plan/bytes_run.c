@@ -122,7 +122,7 @@ static struct spur_value *value_text(struct spur_value *v, const struct byte_val
 	return v + 1;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct spur_value *value_int(struct spur_value *v, const struct byte_value *s, uint64_t n,
 				    uint64_t *slots, bool flat, struct spur_args *args)
 {
@@ -215,7 +215,9 @@ static inline const uint8_t *take_sequence(struct spur_value **v, const struct b
 	return *v ? q : NULL;
 }
 
-/* Text, bytes or elements, as many as a slot says. Returns where they end; NULL if they do not fit. */
+/*
+ * Text, bytes or elements, as many as a slot says. Returns where they end; NULL if they do not fit.
+ */
 static inline const uint8_t *take_counted(struct spur_value **v, const struct byte_value *s,
 					  uint64_t n, const uint8_t *p, const uint8_t *end,
 					  struct spur_args *args)

@@ -165,7 +165,7 @@ static inline void keep_value(const struct ctf_program *p, const struct step *s,
 
 /*
  * plan_table.c: sorts `n` ranges into the table (`is_signed` is set), the first one before others
- * that lie over it. False: no memory.
+ * that lie over it. Returns false if out of memory.
  */
 bool table_make(struct table *t, struct arena *arena, const struct option *options, size_t n);
 
@@ -248,7 +248,7 @@ static inline void plan_unnamed(struct spur_value *v)
 
 /*
  * Names of the value: of an ordered list the one, else all that hold it, in the metadata's order.
- * *good becomes false where memory is out.
+ * *good becomes false if out of memory.
  */
 const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
 		       bool *good);

@@ -574,7 +574,7 @@ static void build_array(struct build *b, struct ctf_field *f, const char *name)
 	build_elements(b, f, name, dynamic);
 }
 
-/* The place of a new table, which table_fill() makes; b->failed: no memory. */
+/* The place of a new table, which table_fill() makes; b->failed if out of memory. */
 static size_t table_add(struct build *b, bool is_signed)
 {
 	if (!mem_grow((void **)&b->tables, &b->tables_cap, b->ntables + 1, sizeof(*b->tables),
@@ -804,7 +804,7 @@ static uint32_t optional_end(const struct step *s)
 	}
 }
 
-/* Slots of fields that need not be there. False: no memory. */
+/* Slots of fields that need not be there. Returns false if out of memory. */
 static bool list_optional(struct ctf_program *p, struct arena *arena)
 {
 	uint32_t end = 0, n = 0, *slots = NULL;

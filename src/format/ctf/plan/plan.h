@@ -40,7 +40,7 @@ enum ctf_slot {
 	CTF_SLOT_CHECKSUM_SCHEME,
 	CTF_SLOT_SESSION,
 	CTF_SLOT_SEQUENCE_BITS,
-	CTF_SLOT_NOBODY, /* gets what nobody asks for */
+	CTF_SLOT_DISCARD, /* write-only */
 	CTF_SLOT_UUID, /* byte offset in the packet of the 16 bytes */
 	CTF_SLOTS_FIXED
 };

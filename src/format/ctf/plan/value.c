@@ -56,7 +56,7 @@ static bool frame_grow(struct value_run *r, struct frame *f)
 	return true;
 }
 
-/* A new value in the innermost frame; NULL: no memory, or too many. */
+/* A new value in the innermost frame; returns NULL if out of memory, or if there are too many. */
 static struct spur_value *value_add(struct value_run *r, const struct step *s)
 {
 	struct frame *f = &r->frames[r->depth];
