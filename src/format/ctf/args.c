@@ -76,6 +76,7 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 		return NULL;
 	at->stream = ev->stream;
 	at->low = at->in.packet.off;
+	assert((at->in.class->bits ? ev->off / 8 : ev->off) - at->low < at->in.room);
 	place_ready(at, m->slots, c->grow);
 	return at;
 }

@@ -95,6 +95,7 @@ static void drop_same(struct ctf_feed *f, struct diag_log *diag)
 			 "expected each packet of its stream in one file, found %zu of %zu (%llu "
 			 "bytes) in another too: read once",
 			 f->norder - taken, f->norder, (unsigned long long)bytes);
+	assert(taken <= f->norder);
 	f->norder = taken;
 }
 
@@ -120,6 +121,7 @@ bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag)
 							   .packet = (uint32_t)k };
 		}
 	}
+	assert(n == count);
 	f->norder = n;
 	qsort(f->order, n, sizeof(*f->order), by_key);
 	drop_same(f, diag);

@@ -177,6 +177,7 @@ static void cursor_map(struct indexer *x)
 
 static void packet_set(const struct indexer *x, struct ctf_packet *p)
 {
+	assert(x->off < x->size);
 	*p = (struct ctf_packet){ .data = x->data + x->off,
 				  .file_off = x->base + x->off,
 				  .off = x->shown };
@@ -706,6 +707,7 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 	check_hint(x, p);
 	x->shown += p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
 	x->off += p->file_size;
+	assert(x->off <= x->size && f->npackets < f->packets_cap);
 	p->lost = f->npackets ? ctf_lost_packets(f, x->class, &f->packets[f->npackets - 1], p) : 0;
 	f->packets[f->npackets++] = *p;
 	return true;

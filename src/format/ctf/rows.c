@@ -241,8 +241,10 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
 	const bool to_end = ends && events && (p->flags & PACKET_END);
 	const int64_t to = ctf_time(f->ctf, k, to_end ? p->end : p->begin);
-	struct spur_event *row = &f->held[f->nheld++];
+	struct spur_event *row = &f->held[f->nheld];
 
+	assert(f->nheld < CTF_HELD);
+	f->nheld++;
 	*row = (struct spur_event){
 		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
 		/* How many events were in lost packets is not known. */
@@ -638,6 +640,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 
 static bool feed_start(struct ctf_feed *f)
 {
+	assert(!f->started && !f->packet && !f->nheld);
 	f->started = true;
 	f->current = SPUR_NONE;
 	f->last_ts = INT64_MIN;
@@ -652,6 +655,7 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 	const uint64_t at = c->at, clock = c->clock;
 	uint64_t *slots;
 
+	assert(tr != f->trace && k >= tr->classes);
 	f->trace = tr;
 	f->class = k;
 	f->starved = f->hopeless = false;
@@ -686,7 +690,9 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 	b->count = 0;
 	if (!f->started && !feed_start(f))
 		return SPUR_FAIL;
+	/* Invariant: held rows come out before anything else is read. */
 	while (b->count < b->cap) {
+		assert(f->held_at <= f->nheld && f->nheld <= CTF_HELD);
 		if (f->held_at < f->nheld) {
 			b->rows[b->count++] = f->held[f->held_at++];
 			continue;

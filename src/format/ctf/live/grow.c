@@ -43,6 +43,7 @@ static void heap_sink(struct ctf_grow *g)
 	struct grow_stream **h = g->heap, *s = h[0];
 	size_t i = 0;
 
+	assert(g->queued && s->queued);
 	for (;;) {
 		size_t child = 2 * i + 1;
 
@@ -58,6 +59,7 @@ static void heap_sink(struct ctf_grow *g)
 
 static void heap_pop(struct ctf_grow *g)
 {
+	assert(g->queued && g->heap[0]->queued);
 	g->heap[0]->queued = false;
 	g->heap[0] = g->heap[--g->queued];
 	if (g->queued)
@@ -70,6 +72,7 @@ void grow_wake(struct ctf_grow *g, struct grow_stream *s)
 
 	if (s->queued || s->over)
 		return;
+	assert(g->queued < g->nstreams && g->nstreams <= g->heap_cap);
 	s->queued = true;
 	g->queued++;
 	for (; i && comes_before(s, g->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -325,6 +328,7 @@ static void give_rows(struct ctf_grow *g, struct batch *b)
 	struct grow_stream *s = g->heap[0];
 	const struct grow_stream *next = second(g);
 
+	assert(has_row(s) && b->count < b->cap);
 	do {
 		b->rows[b->count++] = s->rows[s->pos++];
 	} while (b->count < b->cap && has_row(s) && (!next || comes_before(s, next)));
@@ -338,6 +342,7 @@ static bool make_rows(struct ctf_grow *g, struct grow_stream *s)
 {
 	struct batch b = { .rows = s->rows, .cap = GROW_ROWS };
 
+	assert(s == g->heap[0] && !has_row(s));
 	if (ctf_feed_rows(s->feed, g->feed, &b) == SPUR_FAIL)
 		return false;
 	s->pos = 0;

@@ -556,9 +556,11 @@ static bool value_open(struct value_run *r, const struct step *s, bool is_array)
 /* Where the compound's head was kept apart it goes to its place. */
 static void value_close(struct value_run *r)
 {
-	const struct frame *f = &r->frames[r->depth--];
+	const struct frame *f = &r->frames[r->depth];
 	struct spur_value *place;
 
+	assert(r->depth > 0);
+	r->depth--;
 	if (!f->owner || r->frames[r->depth].owner)
 		return;
 	place = (struct spur_value *)&r->args->items[r->args->count - 1];
@@ -589,6 +591,7 @@ static const struct step *value_next(struct value_run *r, const struct step *s)
 {
 	struct frame *f = &r->frames[r->depth];
 
+	assert(f->is_array && f->left > 0);
 	if (--f->left && r->c->at == f->at && r->idle++ >= IDLE_ELEMENTS)
 		r->cut = true;
 	if (f->left && !(r->cut && r->c->at == f->at)) {
