@@ -3,11 +3,11 @@
  *
  * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file
  * with what lies beside it, one stream file, a tar archive of these, what a crash leaves in shared
- * memory, or a session of LTTng's relay daemon. Parts: tree.c and archive.c find files; meta*.c,
- * tsdl_*.c, v11*.c, json*.c and resolve*.c read metadata; plan*.c compile and run decode programs;
- * packet.c and crash.c list packets, order.c puts those of overlapping files in order; class.c and
- * symbols.c say what events mean and functions are called, rows.c makes rows, args.c gives fields;
- * grow.c merges streams that are still being written, which live*.c and follow.c bring.
+ * memory, or a session of LTTng's relay daemon. Parts: wire.h draws what is stored; tree.c and
+ * archive.c find files; meta/ reads metadata; plan/ compiles and runs decode programs; packet.c and
+ * crash.c list packets, order.c puts those of overlapping files in order; class.c and symbols.c say
+ * what events mean and functions are called, rows.c makes rows, args.c gives fields; lookup.c,
+ * place.c, schema.c and origin.c say what writers need; live/ has streams that are still written.
  */
 #include <stdio.h>
 #include <stdlib.h>
