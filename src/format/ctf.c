@@ -1,12 +1,13 @@
 /*
  * Common Trace Format: RFC v1.1, 1.8 and 2.
  *
- * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file with what lies
- * beside it, one stream file, a tar archive of these, what a crash leaves in shared memory, or a session of LTTng's
- * relay daemon. Parts: tree.c and archive.c find files; meta*.c, tsdl_*.c, v11*.c, json*.c and resolve*.c read
- * metadata; plan*.c compile and run decode programs; packet.c and crash.c list packets, order.c puts those of
- * overlapping files in order; class.c and symbols.c say what events mean and functions are called, rows.c makes
- * rows, args.c gives fields; grow.c merges streams that are still being written, which live*.c and follow.c bring.
+ * Reads directories (with sub-directories, rotated sessions, several traces), a `metadata` file
+ * with what lies beside it, one stream file, a tar archive of these, what a crash leaves in shared
+ * memory, or a session of LTTng's relay daemon. Parts: wire.h draws what is stored; tree.c and
+ * archive.c find files; meta/ reads metadata; plan/ compiles and runs decode programs; packet.c and
+ * crash.c list packets, order.c puts those of overlapping files in order; class.c and symbols.c say
+ * what events mean and functions are called, rows.c makes rows, args.c gives fields; lookup.c,
+ * place.c, schema.c and origin.c say what writers need; live/ has streams that are still written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,10 @@
 #include "format/ctf/origin.h"
 #include "format/ctf/place.h"
 #include "format/ctf/symbols.h"
+#include "format/ctf/wire.h"
 #include "format/format.h"
 
-enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512, UUID_BYTES = 16 };
+enum { SCORE_SURE = 100, SCORE_STREAM = 70, SCORE_DIR = 90, SCORE_ARCHIVE = 50, TAR_BLOCK = 512 };
 
 /* --- feeds --- */
 
@@ -68,12 +70,13 @@ struct file_key {
 };
 
 /*
- * SPEC ctf/equal-times: events of one time stand in the order of their traces, then of their streams. Traces of CTF 1.8
- * are ordered by UUID, as babeltrace2 orders them; those without one come behind them, by path.
+ * SPEC ctf/equal-times: events of one time stand in the order of their traces, then of their
+ * streams. Traces of CTF 1.8 are ordered by UUID, as babeltrace2 orders them; those without one
+ * come behind them, by path.
  */
 static int by_trace(const struct file_key *x, const struct file_key *y)
 {
-	const int order = x->uuid && y->uuid ? memcmp(x->uuid, y->uuid, UUID_BYTES)
+	const int order = x->uuid && y->uuid ? memcmp(x->uuid, y->uuid, CTF_WIRE_UUID)
 					     : !x->uuid - !y->uuid;
 
 	return order ? order : x->trace < y->trace ? -1 : 1;
@@ -337,7 +340,10 @@ static size_t hex_key(struct text t, uint8_t key[32])
 	return n;
 }
 
-/* SPEC ctf-v11/key: in hexadecimal, blanks around it, else as it is; 32 digits are a key of 16 bytes */
+/*
+ * SPEC ctf-v11/key: in hexadecimal, blanks around it, else as it is; 32 digits are a key of 16
+ * bytes
+ */
 static enum spur_status read_key(struct ctf *c, const char *path, struct spur_error *err)
 {
 	struct source *s = NULL;
@@ -393,7 +399,10 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 		t->tracks_shared |= c->nfeeds > 1 &&
 				    (c->feeds[i]->class->tid_slot != CTF_NO_SLOT ||
 				     c->feeds[i]->class->by_switch || c->feeds[i]->trace->kernel);
-	/* SPEC ctf/open-calls: what is open when a trace ends ends with it, though another trace may go on */
+	/*
+	 * SPEC ctf/open-calls: what is open when a trace ends ends with it, though another trace
+	 * may go on
+	 */
 	t->tops_apart = c->ntraces > 1;
 	if (!c->nfeeds)
 		tell_empty(c);
@@ -572,10 +581,13 @@ static int probe_dir(const char *path)
 
 static bool is_stream(const uint8_t *p, size_t len)
 {
-	return len >= 4 && (load32(p, false) == 0xC1FC1FC1 || load32(p, true) == 0xC1FC1FC1);
+	return len >= 4 && (load32(p, false) == CTF_WIRE_MAGIC || load32(p, true) == CTF_WIRE_MAGIC);
 }
 
-/* A member of an archive that shows that there is a trace in it; of one with neither the archive must begin. */
+/*
+ * A member of an archive that shows that there is a trace in it; of one with neither the archive
+ * must begin.
+ */
 static bool is_trace_file(const char *name, const uint8_t *p, size_t len)
 {
 	const char *slash = strrchr(name, '/');
@@ -591,7 +603,8 @@ static int probe(const struct probe *p)
 		return probe_dir(p->path);
 	if (p->len < 4)
 		return 0;
-	if (load32(p->head, false) == 0x75D11D57 || load32(p->head, true) == 0x75D11D57 ||
+	if (load32(p->head, false) == CTF_WIRE_METADATA_MAGIC ||
+	    load32(p->head, true) == CTF_WIRE_METADATA_MAGIC ||
 	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "\"preamble\"") > 0))
 		return SCORE_SURE;
 	if (archive_is(p->head, p->len))

@@ -1,6 +1,7 @@
 /*
- * Bytes decoded by the metadata of CTF 2 that a test writes: what plan_walk() gives as text, `PATH@BIT+BITS=VALUE` with
- * blanks between, or `! PATH@BIT WHY` where it ends too early. Each time the skip program must do the same.
+ * Bytes decoded by the metadata of CTF 2 that a test writes: what plan_walk() gives as text,
+ * `PATH@BIT+BITS=VALUE` with blanks between, or `! PATH@BIT WHY` where it ends too early. Each time
+ * the skip program must do the same.
  */
 #ifndef TESTS_UNIT_CTF_DECODE_H
 #define TESTS_UNIT_CTF_DECODE_H
@@ -152,7 +153,10 @@ static inline const char *decode(struct decoder *d, const void *data, uint64_t b
 	return walked.buf;
 }
 
-/* Metadata whose payload has these members: `{"name":"a","field-class":{...}}`, with commas between. */
+/*
+ * Metadata whose payload has these members: `{"name":"a","field-class":{...}}`, with commas
+ * between.
+ */
 static inline const char *metadata_of(const char *members)
 {
 	static char text[1 << 18];

@@ -1,6 +1,7 @@
 /*
- * Small CTF directories written by a test, and what the library makes of them as text: a line for each row,
- * `TS KIND NAME [cpu N] [PID/TID] [flags] (ARGUMENTS)`, then one for each damage (`!`) or note and warning (`~`).
+ * Small CTF directories written by a test, and what the library makes of them as text: a line for
+ * each row, `TS KIND NAME [cpu N] [PID/TID] [flags] (ARGUMENTS)`, then one for each damage (`!`) or
+ * note and warning (`~`).
  */
 #ifndef TESTS_UNIT_CTF_DIR_H
 #define TESTS_UNIT_CTF_DIR_H

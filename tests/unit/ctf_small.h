@@ -1,6 +1,6 @@
 /*
- * A small kind of CTF 1.8 for tests: packets with every value that a head can have, events `e` (id 0, a byte) and `f`
- * (id 1, a string). What the metadata says beside that is the test's.
+ * A small kind of CTF 1.8 for tests: packets with every value that a head can have, events `e` (id
+ * 0, a byte) and `f` (id 1, a string). What the metadata says beside that is the test's.
  */
 #ifndef TESTS_UNIT_CTF_SMALL_H
 #define TESTS_UNIT_CTF_SMALL_H

@@ -1,6 +1,6 @@
 /*
- * Metadata of CTF 1.8 written by a test, and what comes out: the text of meta_print(), then a line for each message
- * (`!` damage, `?` warning, `~` note); or `ERROR message`.
+ * Metadata of CTF 1.8 written by a test, and what comes out: the text of meta_print(), then a line
+ * for each message (`!` damage, `?` warning, `~` note); or `ERROR message`.
  */
 #ifndef TESTS_UNIT_CTF_TEXT_H
 #define TESTS_UNIT_CTF_TEXT_H
@@ -64,8 +64,9 @@ static inline const char *read_text(const char *text)
 }
 
 /*
- * Reads `text` without its mark, one backquote, which no metadata has; `want` gets LINE:COLUMN of where the mark was
- * instead of its `@`. The caller frees nothing; false: `want` is not in what comes out.
+ * Reads `text` without its mark, one backquote, which no metadata has; `want` gets LINE:COLUMN of
+ * where the mark was instead of its `@`. The caller frees nothing; false: `want` is not in what
+ * comes out.
  */
 static inline bool finds(const char *text, const char *want)
 {

@@ -1,6 +1,7 @@
 /*
- * Byte programs against the programs of bits, over fields of every kind and bytes of every kind: where a byte program
- * reads an event both say the same, and where it does not nothing has come of it.
+ * Byte programs against the programs of bits, over fields of every kind and bytes of every kind:
+ * where a byte program reads an event both say the same, and where it does not nothing has come of
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -472,8 +473,8 @@ static const char expected[] = "heads 102 103\nheads 101\nbytes 22\nbytes 12\nbi
 			       "heads 102 103\nheads 101\nbytes 20\nbytes 10\nbits 1\nbits 1\n";
 
 /*
- * Events that end inside a byte, and such whose fields refer to the packet's context, one after the other; the same
- * spur_args for one trace after the other.
+ * Events that end inside a byte, and such whose fields refer to the packet's context, one after the
+ * other; the same spur_args for one trace after the other.
  */
 static void test_arguments_whatever_came_before(void **state)
 {

@@ -1,4 +1,7 @@
-/* Metadata of CTF 2: the JSON sequence, fragments, field classes, locations, and what is wrong with them. */
+/*
+ * Metadata of CTF 2: the JSON sequence, fragments, field classes, locations, and what is wrong with
+ * them.
+ */
 #include "unit/ctf_text.h"
 
 /* What comes out of the text is in `seen`. */

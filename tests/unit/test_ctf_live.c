@@ -1,4 +1,6 @@
-/* Sessions of a relay daemon: names, commands, answers that lie, and what becomes of the streams. */
+/*
+ * Sessions of a relay daemon: names, commands, answers that lie, and what becomes of the streams.
+ */
 #include "unit/relay.h"
 
 #include <sys/resource.h>
@@ -213,7 +215,10 @@ static bool count_stream(void *self, const struct live_stream_info *s)
 	return true;
 }
 
-/* Counts and names are no longer than what they stand in. SPEC ctf-live/command SPEC ctf-live/session */
+/*
+ * Counts and names are no longer than what they stand in. SPEC ctf-live/command
+ * SPEC ctf-live/session
+ */
 static void test_lists(void **state)
 {
 	unsigned n = 0;
@@ -583,7 +588,10 @@ static void test_lying_index(void **state)
 	expect_heard(hear_lie(ASK_INDEX, 0, 64), 0, "ctf/live-stream");
 	lie.bytes[59] = LIVE_INDEX_END;
 	expect_heard(hear_lie(ASK_INDEX, 1, 64), EVENTS, "");
-	/* Sizes that cannot be: none, not whole bytes, more than any packet has, more than there is. */
+	/*
+	 * Sizes that cannot be: none, not whole bytes, more than any packet has, more than there
+	 * is.
+	 */
 	lie.bytes[59] = LIVE_INDEX;
 	expect_heard(hear_lie(ASK_INDEX, 1, 64), EVENTS, "ctf/live-packet");
 	lie.bytes[59] = LIVE_INDEX;
@@ -681,7 +689,10 @@ static int64_t ms_now(void)
 	return wire_now();
 }
 
-/* SPEC ctf-live/retry: what a stream will have is unknown: rows of others wait; a stop ends that at once */
+/*
+ * SPEC ctf-live/retry: what a stream will have is unknown: rows of others wait; a stop ends that at
+ * once
+ */
 static void test_retry_holds(void **state)
 {
 	struct relay r = { .change = second_waits };
@@ -757,7 +768,10 @@ static size_t late_class(struct relay *r, uint32_t command, const uint8_t *body,
 	(void)body;
 	if (command != ASK_METADATA)
 		return 0;
-	/* Question 1 and 2: the first version; from 4 on, when an event of no known class has come: the rest. */
+	/*
+	 * Question 1 and 2: the first version; from 4 on, when an event of no known class has come:
+	 * the rest.
+	 */
 	relay_put(to, n == 1 || n == 4 ? len : 0, 8);
 	relay_put(to + 8, n == 1 || n == 4 ? LIVE_METADATA : LIVE_NO_METADATA, 4);
 	memcpy(to + 12, p, n == 1 || n == 4 ? len : 0);

@@ -1,7 +1,7 @@
 /*
- * Random field classes over random bytes: the decode programs against a slow decoder that walks the classes as the
- * specification's procedures do, bit by bit. Places and values must be the same, and both programs must end at the
- * same bit with the same values kept.
+ * Random field classes over random bytes: the decode programs against a slow decoder that walks the
+ * classes as the specification's procedures do, bit by bit. Places and values must be the same, and
+ * both programs must end at the same bit with the same values kept.
  */
 #include "unit/ctf_decode.h"
 

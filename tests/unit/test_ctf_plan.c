@@ -1,4 +1,6 @@
-/* Decode programs: every kind of field at any bit, in both byte orders, and what cannot be decoded. */
+/*
+ * Decode programs: every kind of field at any bit, in both byte orders, and what cannot be decoded.
+ */
 #include "unit/ctf_decode.h"
 
 static void test_integers(void **state)

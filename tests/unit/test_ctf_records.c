@@ -406,10 +406,10 @@ static void try_trace(const char *path, bool good, bool as_file)
 	struct spur_args args = { 0 };
 	struct rows plain, all, ticks;
 
-	if (!rows_read(&plain, path, (struct spur_options){ 0 }))
+	if (!rows_read(&plain, path, (struct spur_options)SPUR_OPTIONS()))
 		return;
-	assert_true(rows_read(&all, path, (struct spur_options){ .bookkeeping = true }));
-	assert_true(rows_read(&ticks, path, (struct spur_options){ .raw_time = true }));
+	assert_true(rows_read(&all, path, (struct spur_options)SPUR_OPTIONS(.bookkeeping = true)));
+	assert_true(rows_read(&ticks, path, (struct spur_options)SPUR_OPTIONS(.raw_time = true)));
 	print_message("%s: %zu rows\n", path, all.count);
 	law_bookkeeping(&plain, &all);
 	law_places(&all, good, as_file);
@@ -503,7 +503,7 @@ static void test_traces(void **state)
 
 static void read_small(struct rows *r)
 {
-	assert_true(rows_read(r, dir, (struct spur_options){ .bookkeeping = true }));
+	assert_true(rows_read(r, dir, (struct spur_options)SPUR_OPTIONS(.bookkeeping = true)));
 }
 
 static void expect_place(const struct rows *r, size_t row, uint64_t off, unsigned first_bit,

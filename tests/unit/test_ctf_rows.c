@@ -209,8 +209,9 @@ static void large(unsigned id, unsigned time, unsigned v)
 }
 
 /*
- * SPEC ctf/unknown-between, SPEC ctf/event-place: the metadata lacks a class (it was cut), and its events stand
- * everywhere; what stands before the others is zero, so the bytes before them look like them as well
+ * SPEC ctf/unknown-between, SPEC ctf/event-place: the metadata lacks a class (it was cut), and its
+ * events stand everywhere; what stands before the others is zero, so the bytes before them look
+ * like them as well
  */
 static void test_lost_class(void **state)
 {
@@ -368,7 +369,9 @@ static void test_switches(void **state)
 
 /* --- tracks --- */
 
-/* SPEC ctf/track-names: the first name of the stream that comes first; ids of 64 bits are not cut */
+/*
+ * SPEC ctf/track-names: the first name of the stream that comes first; ids of 64 bits are not cut
+ */
 static void test_track_names(void **state)
 {
 	struct spur_options opt = SPUR_OPTIONS(.threads = 1);
@@ -421,7 +424,10 @@ static void comm(const char *name)
 	raw(text, sizeof(text));
 }
 
-/* SPEC ctf/thread-process: a switch tells threads without their process; names come from where it says them */
+/*
+ * SPEC ctf/thread-process: a switch tells threads without their process; names come from where it
+ * says them
+ */
 static void test_thread_process(void **state)
 {
 	struct spur_options opt = SPUR_OPTIONS(.threads = 1);

@@ -1,4 +1,7 @@
-/* CTF directories: what belongs to a trace, which directories are one, files and paths by themselves. */
+/*
+ * CTF directories: what belongs to a trace, which directories are one, files and paths by
+ * themselves.
+ */
 #include "unit/ctf_small.h"
 
 static void stream(const char *name, unsigned begin, unsigned instance, unsigned v)
@@ -24,7 +27,10 @@ static void show_tracks(void)
 	spur_close(t);
 }
 
-/* SPEC ctf/identity: directories of one UUID are one trace; the longest metadata describes all of it */
+/*
+ * SPEC ctf/identity: directories of one UUID are one trace; the longest metadata describes all of
+ * it
+ */
 static void test_rotation(void **state)
 {
 	(void)state;
@@ -71,7 +77,10 @@ static void put_ctf2(const char *name, const char *format, const char *preamble)
 	put_text(name, text);
 }
 
-/* SPEC ctf/identity: of CTF 2 by namespace, name and uid, where there is one; the preamble's UUID says nothing */
+/*
+ * SPEC ctf/identity: of CTF 2 by namespace, name and uid, where there is one; the preamble's UUID
+ * says nothing
+ */
 static void test_identity_2(void **state)
 {
 	static const char uuid[] = ",\"uuid\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1]";

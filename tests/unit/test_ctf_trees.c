@@ -1,7 +1,7 @@
 /*
- * Whole CTF traces where memory runs out at the n-th allocation, from opening to closing: no crash, no leak
- * (sanitizers), and the library says SPUR_FAIL or gives all there is. Names of functions, overlapping files,
- * archives, ring buffers.
+ * Whole CTF traces where memory runs out at the n-th allocation, from opening to closing: no crash,
+ * no leak (sanitizers), and the library says SPUR_FAIL or gives all there is. Names of functions,
+ * overlapping files, archives, ring buffers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

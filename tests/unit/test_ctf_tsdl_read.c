@@ -1,6 +1,7 @@
 /*
- * The file `metadata`: packets of all generations in both byte orders, damage in them, what generation it is; recorded
- * traces; memory that is out. The parsers of RFC v1.1 and CTF 2 are stood in for: they note their text.
+ * The file `metadata`: packets of all generations in both byte orders, damage in them, what
+ * generation it is; recorded traces; memory that is out. The parsers of RFC v1.1 and CTF 2 are
+ * stood in for: they note their text.
  */
 #include <unistd.h>
 

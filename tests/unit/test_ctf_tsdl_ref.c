@@ -1,4 +1,7 @@
-/* References of CTF 1.8 and 2 to fields, slots, shared classes, roles, stream clocks, limits: meta_resolve(). */
+/*
+ * References of CTF 1.8 and 2 to fields, slots, shared classes, roles, stream clocks, limits:
+ * meta_resolve().
+ */
 #include "unit/ctf_text.h"
 
 #include "base/mem.h"

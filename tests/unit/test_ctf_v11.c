@@ -1,4 +1,7 @@
-/* CTF, RFC v1.1: heads of packets and events, packed and natural, checksums, compression, encryption. */
+/*
+ * CTF, RFC v1.1: heads of packets and events, packed and natural, checksums, compression,
+ * encryption.
+ */
 #include "unit/ctf_dir.h"
 
 #include <bzlib.h>
@@ -53,7 +56,10 @@ static void packet_end(size_t padding)
 	zeros(padding);
 }
 
-/* SPEC ctf-v11/header1: id in the low bits of a little-endian word, in the high ones of a big-endian word */
+/*
+ * SPEC ctf-v11/header1: id in the low bits of a little-endian word, in the high ones of a
+ * big-endian word
+ */
 static void head1(unsigned id, unsigned time)
 {
 	u32(big ? id << 27 | time : time << 5 | id);
@@ -87,7 +93,10 @@ static void test_header1(void **state)
 	}
 }
 
-/* SPEC ctf-v11/align, SPEC ctf-v11/packed, SPEC ctf-v11/header1: the end of the long form is where a u64 may be */
+/*
+ * SPEC ctf-v11/align, SPEC ctf-v11/packed, SPEC ctf-v11/header1: the end of the long form is where
+ * a u64 may be
+ */
 static void test_header1_natural(void **state)
 {
 	(void)state;
@@ -162,8 +171,8 @@ static void test_header2(void **state)
 }
 
 /*
- * SPEC ctf-v11/sequence: aligned as the larger of length and element; elements may have a gap before the first, but
- * none without an element
+ * SPEC ctf-v11/sequence: aligned as the larger of length and element; elements may have a gap
+ * before the first, but none without an element
  */
 static void test_sequence(void **state)
 {
@@ -191,7 +200,10 @@ static void test_sequence(void **state)
 	expect("1 INSTANT e1 (a=1 s=[11 12] z=3)\n2 INSTANT e1 (a=4 s=[] z=5)\n");
 }
 
-/* SPEC ctf-v11/struct-align: as the largest basic type inside; a bit field counts as its unit; SPEC ctf-v11/slack */
+/*
+ * SPEC ctf-v11/struct-align: as the largest basic type inside; a bit field counts as its unit;
+ * SPEC ctf-v11/slack
+ */
 static void test_struct_align(void **state)
 {
 	(void)state;
@@ -213,7 +225,10 @@ static void test_struct_align(void **state)
 	expect("1 INSTANT e1 (a=9 b=[x=291 y=31])\n");
 }
 
-/* A unit that is no power of two would make one of the structure's alignment. SPEC ctf-v11/bit-field */
+/*
+ * A unit that is no power of two would make one of the structure's alignment.
+ * SPEC ctf-v11/bit-field
+ */
 static void test_odd_unit(void **state)
 {
 	const struct spur_options plain = SPUR_OPTIONS();

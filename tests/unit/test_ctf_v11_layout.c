@@ -1,4 +1,7 @@
-/* Where the RFC v1.1 puts things: event headers, contexts, bit fields, sequences; packed and in natural alignment. */
+/*
+ * Where the RFC v1.1 puts things: event headers, contexts, bit fields, sequences; packed and in
+ * natural alignment.
+ */
 #include "unit/ctf_decode.h"
 
 #define TYPES(a16, a32, a64)                                                                      \
@@ -141,7 +144,10 @@ static void test_header2(void **state)
 		 "x@160+8=9");
 }
 
-/* SPEC ctf-v11/event-size SPEC ctf-v11/context: a named type does not get the size where it is used elsewhere. */
+/*
+ * SPEC ctf-v11/event-size SPEC ctf-v11/context: a named type does not get the size where it is used
+ * elsewhere.
+ */
 static void test_context(void **state)
 {
 	(void)state;

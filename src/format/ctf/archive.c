@@ -1,8 +1,9 @@
 /*
- * SPEC ctf/archive: tar. Blocks of 512 bytes; a header: name at 0 (100), size at 124 (12, octal, or binary where the
- * high bit is set), checksum at 148, type at 156, name of a link's target at 157, `ustar` at 257, front of the name
- * at 345 (155, not of GNU). Type `x` before a header has `path` and `size` for it, `L` its name. Regular files and
- * hard links count; hidden names, and such with `..`, do not.
+ * SPEC ctf/archive: tar. Blocks of 512 bytes; a header: name at 0 (100), size at 124 (12, octal, or
+ * binary where the high bit is set), checksum at 148, type at 156, name of a link's target at 157,
+ * `ustar` at 257, front of the name at 345 (155, not of GNU). Type `x` before a header has `path`
+ * and `size` for it, `L` its name. Regular files and hard links count; hidden names, and such with
+ * `..`, do not.
  *
  * Does not read: sparse files, symbolic links.
  */
@@ -221,7 +222,7 @@ static void forget(struct reader *r)
 	r->has_size = r->sparse = false;
 }
 
-/* What the header at hand is of; its bytes are `size`. False: no memory. */
+/* What the header at hand is of; its bytes are `size`. Returns false if out of memory. */
 static bool read_member(struct reader *r, const uint8_t *h, const uint8_t *data, uint64_t size)
 {
 	const char type = (char)h[TYPE_AT];

@@ -1,6 +1,6 @@
 /*
- * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files are in it and
- * where their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
+ * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files
+ * are in it and where their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
  */
 #ifndef SPUR_FORMAT_CTF_ARCHIVE_H
 #define SPUR_FORMAT_CTF_ARCHIVE_H
@@ -25,12 +25,15 @@ struct ctf_archive {
 /* The bytes begin with the header of a tar archive. */
 bool archive_is(const uint8_t *data, size_t size);
 /*
- * Of an archive's beginning: a member that can be seen there fits. `fits` gets its name and the bytes of it that are
- * seen.
+ * Of an archive's beginning: a member that can be seen there fits. `fits` gets its name and the
+ * bytes of it that are seen.
  */
 bool archive_has(const uint8_t *data, size_t size,
 		 bool (*fits)(const char *name, const uint8_t *data, size_t size));
-/* Lists what is in it; what is wrong with it goes to `diag`. `data` must stay. False: no memory. */
+/*
+ * Lists what is in it; what is wrong with it goes to `diag`. `data` must stay. Returns false if out
+ * of memory.
+ */
 bool archive_open(struct ctf_archive **out, const uint8_t *data, uint64_t size, const char *shown,
 		  struct diag_log *diag);
 /* NULL is fine. */

@@ -1,6 +1,6 @@
 /*
- * Fields of events and packets, when somebody asks. The packet is found by the row's place; the last packets asked for
- * stay with the spur_args, since rows mostly come in order.
+ * Fields of events and packets, when somebody asks. The packet is found by the row's place; the
+ * last packets asked for stay with the spur_args, since rows mostly come in order.
  */
 #include <string.h>
 
@@ -18,7 +18,10 @@ enum { ARGS_PLACES = 16 };
 
 /* A packet, and which rows are of it. */
 struct args_place {
-	/* Where events are read by bytes: what LTTng's short headers take, and where their id is. Else size 0. */
+	/*
+	 * Where events are read by bytes: what LTTng's short headers take, and where their id is.
+	 * Else size 0.
+	 */
 	uint32_t stream;
 	uint32_t head, id_mask;
 	uint32_t nknown;
@@ -49,7 +52,7 @@ static void place_ready(struct args_place *at, uint64_t *slots, bool grows)
 
 	at->size = k->usual && !k->needs_packet && !grows ? at->in.packet.content / 8 : 0;
 	at->head = head_bytes(k->usual);
-	at->id_mask = k->usual == USUAL_LARGE ? UINT16_MAX : 31;
+	at->id_mask = k->usual == USUAL_LARGE ? CTF_WIRE_LARGE_LONG : CTF_WIRE_COMPACT_LONG;
 	at->known = k->known;
 	at->nknown = k->nknown;
 	at->id_slot = &slots[k->id_slot];
@@ -73,6 +76,7 @@ static inline struct args_place *place_of(const struct ctf *c, const struct spur
 		return NULL;
 	at->stream = ev->stream;
 	at->low = at->in.packet.off;
+	assert((at->in.class->bits ? ev->off / 8 : ev->off) - at->low < at->in.room);
 	place_ready(at, m->slots, c->grow);
 	return at;
 }
@@ -136,7 +140,8 @@ static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, st
 }
 
 /*
- * The event's values where nothing is odd; else NULL. What comes of it is what event_at() and plan_values() would give.
+ * The event's values where nothing is odd; else NULL. What comes of it is what event_at() and
+ * plan_values() would give.
  */
 static inline __attribute__((always_inline)) const struct ctf_known *
 values_quick(const struct args_place *at, const struct spur_event *ev, bool flat,
@@ -185,8 +190,8 @@ static void lost_args(struct ctf *c, const struct spur_event *ev, struct spur_ar
 }
 
 /*
- * SPEC ctf/instruction-pointers: what lies at the `ip` of the event's context, as one more argument with the names that
- * babeltrace2 gives it
+ * SPEC ctf/instruction-pointers: what lies at the `ip` of the event's context, as one more argument
+ * with the names that babeltrace2 gives it
  */
 static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
 								  const struct args_place *at,
@@ -344,7 +349,10 @@ struct field_list {
 	struct spur_args *args;
 };
 
-/* What the walk made of its own (converted text, long numbers, joined names) goes to the args that stay. */
+/*
+ * What the walk made of its own (converted text, long numbers, joined names) goes to the args that
+ * stay.
+ */
 static bool value_own(struct spur_args *args, const struct ctf_field *f, struct spur_value *v)
 {
 	const bool text =

@@ -1,5 +1,6 @@
 /*
- * Event classes in use: programs, names, and what events mean beside their fields (spans, switches, wake-ups, logs).
+ * Event classes in use: programs, names, and what events mean beside their fields (spans, switches,
+ * wake-ups, logs).
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -71,7 +72,10 @@ static bool has_event(struct ctf *c, struct ctf_class *k, const char *name)
 	return ctf_name_index(c, k, name) != 0;
 }
 
-/* "syscall_entry_read" and "syscall_exit_read" are the span "read"; perf's "syscalls:sys_enter_read" too. */
+/*
+ * "syscall_entry_read" and "syscall_exit_read" are the span "read"; perf's
+ * "syscalls:sys_enter_read" too.
+ */
 static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 {
 	static const struct {
@@ -99,8 +103,8 @@ static bool syscall_rule(const char *name, enum event_rule *rule, char *span)
 }
 
 /*
- * LTTng-modules before 2.6: "sys_read" begins the span "read", and "exit_syscall", which does not say of which call it
- * is, ends the innermost one.
+ * LTTng-modules before 2.6: "sys_read" begins the span "read", and "exit_syscall", which does not
+ * say of which call it is, ends the innermost one.
  */
 static bool old_syscall_rule(struct ctf *c, struct ctf_class *k, const char *name,
 			     enum event_rule *rule, char *span)
@@ -158,7 +162,10 @@ enum event_rule ctf_rule(struct ctf *c, struct ctf_class *k, const char *name, c
 	span[0] = '\0';
 	if (!c->spans)
 		return RULE_NONE;
-	/* SPEC ctf/wakeups: one is recorded twice, when it is asked for and when it is done: the first counts */
+	/*
+	 * SPEC ctf/wakeups: one is recorded twice, when it is asked for and when it is done: the
+	 * first counts
+	 */
 	if (rule == RULE_WAKEUP &&
 	    ((strcmp(name, "sched_wakeup") == 0 && has_event(c, k, "sched_waking")) ||
 	     (strcmp(name, "sched:sched_wakeup") == 0 && has_event(c, k, "sched:sched_waking"))))
@@ -221,7 +228,10 @@ static const struct ctf_env *env_find(const struct ctf_meta *m, const char *key)
 	return NULL;
 }
 
-/* Whether the trace is of a kernel before 4.14, in which bit 64 of a state is TASK_DEAD; later it is TASK_PARKED. */
+/*
+ * Whether the trace is of a kernel before 4.14, in which bit 64 of a state is TASK_DEAD; later it
+ * is TASK_PARKED.
+ */
 static bool is_old_kernel(const struct ctf_meta *m)
 {
 	const struct ctf_env *e = env_find(m, "kernel_release");
@@ -236,8 +246,8 @@ static bool is_old_kernel(const struct ctf_meta *m)
 }
 
 /*
- * SPEC ctf/thread-end: bits of `prev_state` that say that a thread ends: those of EXIT_DEAD and EXIT_ZOMBIE, and what
- * the metadata calls dead
+ * SPEC ctf/thread-end: bits of `prev_state` that say that a thread ends: those of EXIT_DEAD and
+ * EXIT_ZOMBIE, and what the metadata calls dead
  */
 static uint32_t dead_bits(const struct ctf_meta *m, const struct ctf_field *payload)
 {
@@ -262,8 +272,8 @@ static uint32_t dead_bits(const struct ctf_meta *m, const struct ctf_field *payl
 /* --- event classes --- */
 
 /*
- * The class that rows of this name and id have already, where metadata grows; else a new one. `e`: its event, one of
- * them if it is a span; NULL for functions.
+ * The class that rows of this name and id have already, where metadata grows; else a new one. `e`:
+ * its event, one of them if it is a span; NULL for functions.
  */
 static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name,
 			 const struct ctf_event *e, uint64_t id, uint32_t flags)
@@ -442,7 +452,10 @@ static const struct ctf_field *first_field(const struct ctf_field *f)
 	return f;
 }
 
-/* An unsigned little-endian integer of that size at a multiple of `align` bits, with that role or more. */
+/*
+ * An unsigned little-endian integer of that size at a multiple of `align` bits, with that role or
+ * more.
+ */
 static bool is_uint(const struct ctf_member *m, uint32_t size, uint32_t align, uint32_t role)
 {
 	const struct ctf_field *f = m->field;
@@ -451,7 +464,10 @@ static bool is_uint(const struct ctf_member *m, uint32_t size, uint32_t align, u
 	       !f->reversed && !f->unit && (f->roles & role) == role;
 }
 
-/* The option of a variant that values from 0 up to `high` choose, and what it holds: a time stamp of that size. */
+/*
+ * The option of a variant that values from 0 up to `high` choose, and what it holds: a time stamp
+ * of that size.
+ */
 static bool is_short_form(const struct ctf_field *v, uint64_t high, uint32_t size, uint32_t align)
 {
 	for (uint32_t i = 0; v->kind == CTF_VARIANT && i < v->nmembers; i++) {
@@ -467,8 +483,8 @@ static bool is_short_form(const struct ctf_field *v, uint64_t high, uint32_t siz
 }
 
 /*
- * LTTng's: an id of 5 bits with 27 of time, or of 16 bits with 32 of time; the highest id says that a longer form
- * follows.
+ * LTTng's: an id of 5 bits with 27 of time, or of 16 bits with 32 of time; the highest id says that
+ * a longer form follows.
  */
 static enum usual_header find_usual(const struct ctf_stream_class *s)
 {
@@ -504,7 +520,10 @@ bool ctf_same_origin(const struct ctf_clock *a, const struct ctf_clock *b)
 	       same_text(a->origin_space, b->origin_space);
 }
 
-/* ns from a clock's origin to its zero, without its cycles of offset; 0 where 64 bits do not hold it. */
+/*
+ * ns from a clock's origin to its zero, without its cycles of offset; 0 where 64 bits do not hold
+ * it.
+ */
 static int64_t clock_start(struct ctf *c, const struct ctf_clock *clock)
 {
 	const __int128 ns = (__int128)clock->offset_seconds * 1000000000;
@@ -518,8 +537,8 @@ static int64_t clock_start(struct ctf *c, const struct ctf_clock *clock)
 }
 
 /*
- * SPEC ctf/clock-offset: the offset that is asked for, rounded down to cycles of the clock, as babeltrace2 adds it;
- * clocks that are not declared have none
+ * SPEC ctf/clock-offset: the offset that is asked for, rounded down to cycles of the clock, as
+ * babeltrace2 adds it; clocks that are not declared have none
  */
 static int64_t offset_asked(const struct ctf *c, const struct ctf_class *k)
 {
@@ -534,8 +553,8 @@ static int64_t offset_asked(const struct ctf *c, const struct ctf_class *k)
 }
 
 /*
- * SPEC ctf/clock-origin: rows count from the first clock's zero; other clocks of the same origin are moved by what lies
- * between, and others count from their own
+ * SPEC ctf/clock-origin: rows count from the first clock's zero; other clocks of the same origin
+ * are moved by what lies between, and others count from their own
  */
 static void class_clock(struct ctf *c, struct ctf_class *k)
 {
@@ -633,8 +652,9 @@ static bool is_tracer(const struct ctf_meta *m, const char *name)
 }
 
 /*
- * SPEC ctf/loose-packets: LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.10 write events that are later
- * than their packet's end; barectf before 2.3.1 such that are earlier than its begin: those times limit nothing
+ * SPEC ctf/loose-packets: LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.10 write
+ * events that are later than their packet's end; barectf before 2.3.1 such that are earlier than
+ * its begin: those times limit nothing
  */
 static void find_quirks(struct ctf_trace *tr)
 {
@@ -764,8 +784,8 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->ip_at = c->spans ? member_at(class->event_common, "ip") : UINT32_MAX;
 	k->ip_pid_at = member_at(class->event_common, "vpid");
 	/*
-	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to last on its
-	 * processor
+	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to
+	 * last on its processor
 	 */
 	k->by_switch = k->tid_slot == CTF_NO_SLOT && has_switches(c, class);
 	first = first_field(first);
@@ -801,7 +821,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	return plan_compile(&k->header, c->t, tr->meta, &c->t->arena, &header, 1, err);
 }
 
-/* What people put before an event to tell where it is from. False: no memory. */
+/* What people put before an event to tell where it is from. Returns false if out of memory. */
 static bool make_head(struct ctf *c, struct ctf_trace *tr)
 {
 	static const char *const keys[] = { "hostname", "procname", "vpid" };
@@ -829,7 +849,7 @@ static bool make_head(struct ctf *c, struct ctf_trace *tr)
 	return head != NULL;
 }
 
-/* What of events asks for the heads of their packets. False: no memory. */
+/* What of events asks for the heads of their packets. Returns false if out of memory. */
 static bool find_packet_slots(struct ctf *c, struct ctf_trace *tr)
 {
 	const uint32_t n = CTF_SLOTS_FIXED + tr->meta->nslots;
@@ -868,7 +888,9 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	for (size_t i = 0; i < m->nstreams; i++)
 		if (class_open(c, tr, &tr->classes[i], m->streams[i], err) == SPUR_FAIL)
 			return SPUR_FAIL;
-	/* SPEC ctf/row-place: places are bits in all of a trace whose events may begin inside bytes */
+	/*
+	 * SPEC ctf/row-place: places are bits in all of a trace whose events may begin inside bytes
+	 */
 	for (size_t i = 0; i < m->nstreams; i++)
 		bits |= tr->classes[i].bits;
 	for (size_t i = 0; i < m->nstreams; i++)

@@ -1,48 +1,17 @@
-/*
- * SPEC ctf/ring-buffer: shared memory of LTTng-UST's ring buffers. It begins with 16 bytes of magic number; u64
- * length; u16 byte order (1234), major, minor; u8 word size, kind of layout; u32 places of: bytes produced, bytes
- * consumed, array of commit counters, counter in it, array of sub-buffer numbers, number in it, array of
- * sub-buffers, place of one in it, place of its bytes in that, of content and packet size in a packet; u8 sizes of
- * these numbers; u32 strides of the three arrays; u64 size of the buffer, size and number of its sub-buffers; u32
- * mode.
- */
+/* SPEC ctf/ring-buffer: shared memory of LTTng-UST's ring buffers; wire.h has its layout. */
 #include "format/ctf/crash.h"
 
 #include <string.h>
 
 #include "base/bits.h"
+#include "format/ctf/wire.h"
 
-enum {
-	HEADER = 124,
-	MAX_SUBBUFS = 1 << 20,
-	/* In `at`. */
-	AT_PRODUCED = 0,
-	AT_CONSUMED,
-	AT_COMMITS,
-	AT_COMMIT,
-	AT_NUMBERS,
-	AT_NUMBER,
-	AT_SUBBUFS,
-	AT_SUBBUF,
-	AT_BYTES,
-	/* In `bytes`. */
-	SIZE_PRODUCED = 0,
-	SIZE_CONSUMED,
-	SIZE_COMMIT,
-	SIZE_NUMBER,
-	SIZE_SUBBUF,
-	SIZE_BYTES,
-	/* In `stride`. */
-	STRIDE_COMMITS = 0,
-	STRIDE_NUMBERS,
-	STRIDE_SUBBUFS,
-	ORDER = 0x1234,
-};
+enum { MAX_SUBBUFS = 1 << 20 };
 
 /* Of a sub-buffer's number in overwrite mode, above it are flags. */
 static const uint64_t number_mask = 0x7FFFFFFF;
 
-static const uint8_t magic[] = { 0x17, 0x7B, 0xF1, 0x77, 0xBF, 0x17, 0x7B, 0xF1,
+static const uint8_t magic[CTF_WIRE_RING_MAGIC] = { 0x17, 0x7B, 0xF1, 0x77, 0xBF, 0x17, 0x7B, 0xF1,
 				 0x77, 0xBF, 0x17, 0x7B, 0xF1, 0x77, 0xBF, 0x17 };
 
 bool crash_is(const uint8_t *data, uint64_t size)
@@ -64,23 +33,23 @@ bool crash_open(struct ctf_ring *r, const uint8_t *data, uint64_t size)
 	uint64_t buffer, consumed;
 
 	*r = (struct ctf_ring){ .data = data, .size = size };
-	if (size < HEADER || !crash_is(data, size))
+	if (size < CTF_WIRE_RING || !crash_is(data, size))
 		return false;
-	r->swap = load16(data + 24, false) != ORDER;
-	if (load16(data + 24, r->swap) != ORDER)
+	r->swap = load16(data + CTF_WIRE_RING_ORDER, false) != CTF_WIRE_RING_IS_OWN;
+	if (load16(data + CTF_WIRE_RING_ORDER, r->swap) != CTF_WIRE_RING_IS_OWN)
 		return false;
-	for (size_t i = 0; i < 11; i++)
-		r->at[i] = load32(data + 32 + 4 * i, r->swap);
-	memcpy(r->bytes, data + 76, sizeof(r->bytes));
-	for (size_t i = 0; i < 3; i++)
-		r->stride[i] = load32(data + 84 + 4 * i, r->swap);
-	buffer = load64(data + 96, r->swap);
-	r->subbuf = load64(data + 104, r->swap);
-	r->count = load64(data + 112, r->swap);
+	for (size_t i = 0; i < RING_ATS; i++)
+		r->at[i] = load32(data + CTF_WIRE_RING_AT + 4 * i, r->swap);
+	memcpy(r->bytes, data + CTF_WIRE_RING_BYTES, sizeof(r->bytes));
+	for (size_t i = 0; i < RING_STRIDES; i++)
+		r->stride[i] = load32(data + CTF_WIRE_RING_STRIDE + 4 * i, r->swap);
+	buffer = load64(data + CTF_WIRE_RING_SIZE, r->swap);
+	r->subbuf = load64(data + CTF_WIRE_RING_SUBBUF, r->swap);
+	r->count = load64(data + CTF_WIRE_RING_COUNT, r->swap);
 	if (!r->subbuf || buffer > size || !r->count || r->count > MAX_SUBBUFS ||
 	    buffer / r->subbuf != r->count || buffer % r->subbuf ||
-	    !number_at(r, r->at[AT_PRODUCED], r->bytes[SIZE_PRODUCED], &r->end) ||
-	    !number_at(r, r->at[AT_CONSUMED], r->bytes[SIZE_CONSUMED], &consumed) ||
+	    !number_at(r, r->at[RING_AT_PRODUCED], r->bytes[RING_BYTES_PRODUCED], &r->end) ||
+	    !number_at(r, r->at[RING_AT_CONSUMED], r->bytes[RING_BYTES_CONSUMED], &consumed) ||
 	    consumed > r->end || r->end > INT64_MAX)
 		return false;
 	/* What was produced a whole buffer ago is gone. */
@@ -98,19 +67,22 @@ static bool subbuf_at(const struct ctf_ring *r, uint64_t produced, struct ctf_su
 	const uint64_t before = produced / (r->subbuf * r->count) * r->subbuf;
 	uint64_t commit, number, place;
 
-	if (!number_at(r, r->at[AT_COMMITS] + index * r->stride[STRIDE_COMMITS] + r->at[AT_COMMIT],
-		       r->bytes[SIZE_COMMIT], &commit) ||
-	    !number_at(r, r->at[AT_NUMBERS] + index * r->stride[STRIDE_NUMBERS] + r->at[AT_NUMBER],
-		       r->bytes[SIZE_NUMBER], &number) ||
+	if (!number_at(r, r->at[RING_AT_COMMITS] + index * r->stride[RING_STRIDE_COMMITS] + r->at[RING_AT_COMMIT],
+		       r->bytes[RING_BYTES_COMMIT], &commit) ||
+	    !number_at(r, r->at[RING_AT_NUMBERS] + index * r->stride[RING_STRIDE_NUMBERS] + r->at[RING_AT_NUMBER],
+		       r->bytes[RING_BYTES_NUMBER], &number) ||
 	    !number_at(r,
-		       r->at[AT_SUBBUFS] + (number & number_mask) * r->stride[STRIDE_SUBBUFS] +
-			       r->at[AT_SUBBUF],
-		       r->bytes[SIZE_SUBBUF], &place) ||
+		       r->at[RING_AT_SUBBUFS] + (number & number_mask) * r->stride[RING_STRIDE_SUBBUFS] +
+			       r->at[RING_AT_SUBBUF],
+		       r->bytes[RING_BYTES_SUBBUF], &place) ||
 	    place > r->size ||
-	    !number_at(r, place + r->at[AT_BYTES], r->bytes[SIZE_BYTES], &out->off) ||
+	    !number_at(r, place + r->at[RING_AT_BYTES], r->bytes[RING_BYTES_BYTES], &out->off) ||
 	    out->off > r->size || r->size - out->off < r->subbuf)
 		return false;
-	/* The counter adds up what was written in every round; of a round that is over it says nothing any more. */
+	/*
+	 * The counter adds up what was written in every round; of a round that is over it says
+	 * nothing any more.
+	 */
 	out->bytes = commit - before;
 	out->whole = out->bytes == r->subbuf;
 	return out->bytes <= r->subbuf;

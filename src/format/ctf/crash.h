@@ -1,4 +1,7 @@
-/* Shared memory of LTTng-UST's ring buffers (--shm-path), as a crash leaves it: sub-buffers that hold a packet each. */
+/*
+ * Shared memory of LTTng-UST's ring buffers (--shm-path), as a crash leaves it: sub-buffers that
+ * hold a packet each.
+ */
 #ifndef SPUR_FORMAT_CTF_CRASH_H
 #define SPUR_FORMAT_CTF_CRASH_H
 
@@ -28,7 +31,10 @@ struct ctf_subbuf {
 bool crash_is(const uint8_t *data, uint64_t size);
 /* False: the numbers in it cannot be. */
 bool crash_open(struct ctf_ring *r, const uint8_t *data, uint64_t size);
-/* The next sub-buffer in the order of writing; those without anything in them are left out. False: no more. */
+/*
+ * The next sub-buffer in the order of writing; those without anything in them are left out. False:
+ * no more.
+ */
 bool crash_next(struct ctf_ring *r, struct ctf_subbuf *out);
 
 #endif

@@ -1,21 +1,23 @@
-/* What is done for each event, by whoever reads rows or their fields: LTTng's headers, and classes by id. */
+/*
+ * What is done for each event, by whoever reads rows or their fields: LTTng's headers, and classes
+ * by id.
+ */
 #ifndef SPUR_FORMAT_CTF_HEAD_H
 #define SPUR_FORMAT_CTF_HEAD_H
 
 #include "format/ctf/plan/parts.h"
 #include "format/ctf/reader.h"
-
-/* Bytes of LTTng's headers in their short forms. */
-enum { COMPACT_BYTES = 4, COMPACT_TIME = 27, LARGE_BYTES = 6, LARGE_TIME = 32 };
+#include "format/ctf/wire.h"
 
 /*
- * The id in the short form of a usual header at `p`, where all of it is there. False: the long form, which the program
- * must read. Whatever is read so, the program would read the same; this is quicker.
+ * The id in the short form of a usual header at `p`, where all of it is there. False: the long
+ * form, which the program must read. Whatever is read so, the program would read the same; this is
+ * quicker.
  */
 static inline bool head_id(enum usual_header usual, const uint8_t *p, uint32_t *id)
 {
-	*id = usual == USUAL_LARGE ? load16(p, order_swaps(false)) : *p & 31u;
-	return *id != (usual == USUAL_LARGE ? UINT16_MAX : 31u);
+	*id = usual == USUAL_LARGE ? load16(p, order_swaps(false)) : *p & CTF_WIRE_COMPACT_LONG;
+	return *id != (usual == USUAL_LARGE ? CTF_WIRE_LARGE_LONG : CTF_WIRE_COMPACT_LONG);
 }
 
 /* The clock behind that header. */
@@ -23,13 +25,13 @@ static inline uint64_t head_clock(enum usual_header usual, const uint8_t *p, uin
 {
 	const bool swap = order_swaps(false);
 
-	return usual == USUAL_LARGE ? clock_update(clock, load32(p + 2, swap), LARGE_TIME)
-				    : clock_update(clock, load32(p, swap) >> 5, COMPACT_TIME);
+	return usual == USUAL_LARGE ? clock_update(clock, load32(p + 2, swap), CTF_WIRE_LARGE_TIME)
+				    : clock_update(clock, load32(p, swap) >> 5, CTF_WIRE_COMPACT_TIME);
 }
 
 static inline uint32_t head_bytes(enum usual_header usual)
 {
-	return usual == USUAL_LARGE ? LARGE_BYTES : COMPACT_BYTES;
+	return usual == USUAL_LARGE ? CTF_WIRE_LARGE : CTF_WIRE_COMPACT;
 }
 
 /* Moves over an event's header; its id is in its slot. SPUR_FAIL: the cursor says why. */

@@ -1,16 +1,9 @@
-/*
- * LTTng's index files, versions 1.0 and 1.1. A header of four big-endian words (magic, major, minor, bytes of an
- * entry), then entries of seven or nine big-endian u64: offset in bytes; packet size and content size in bits;
- * clock at begin and end; discarded events; stream class; stream instance; sequence number.
- */
+/* LTTng's index files, versions 1.0 and 1.1; wire.h has their layout. */
 #include "format/ctf/hints.h"
 
 #include "base/bits.h"
 #include "base/search.h"
-
-enum { HEADER = 16, ENTRY_0 = 56, ENTRY_1 = 72 };
-
-static const uint32_t index_magic = 0xC1F1DCC1;
+#include "format/ctf/wire.h"
 
 static uint64_t word(const uint8_t *p)
 {
@@ -31,7 +24,7 @@ bool hints_open(struct ctf_hints *h, const uint8_t *data, uint64_t size, const c
 
 	*h = (struct ctf_hints){ 0 };
 	*why = NULL;
-	if (size < HEADER || load32(data, order_swaps(true)) != index_magic) {
+	if (size < CTF_WIRE_INDEX || load32(data, order_swaps(true)) != CTF_WIRE_INDEX_MAGIC) {
 		*why = "expected an index file with magic number C1F1DCC1, found another file";
 		return false;
 	}
@@ -39,12 +32,12 @@ bool hints_open(struct ctf_hints *h, const uint8_t *data, uint64_t size, const c
 	h->size = load32(data + 12, order_swaps(true));
 	h->has_instance = minor >= 1;
 	if (load32(data + 4, order_swaps(true)) != 1 || h->size % 8 ||
-	    h->size < (h->has_instance ? ENTRY_1 : ENTRY_0)) {
+	    h->size < (h->has_instance ? CTF_WIRE_INDEX_ENTRY_1 : CTF_WIRE_INDEX_ENTRY_0)) {
 		*why = "expected an index file of version 1.0 or 1.1, found another version";
 		return false;
 	}
-	h->entries = data + HEADER;
-	h->count = (size_t)((size - HEADER) / h->size);
+	h->entries = data + CTF_WIRE_INDEX;
+	h->count = (size_t)((size - CTF_WIRE_INDEX) / h->size);
 	if (rises(h))
 		return true;
 	*why = "expected packets in their order in the stream, found another order";

@@ -1,6 +1,6 @@
 /*
- * LTTng's index files (index/NAME.idx beside a stream NAME): where each packet of a stream stands, in case that its own
- * header does not say so any more. See hints.c.
+ * LTTng's index files (index/NAME.idx beside a stream NAME): where each packet of a stream stands,
+ * in case that its own header does not say so any more. See hints.c.
  */
 #ifndef SPUR_FORMAT_CTF_HINTS_H
 #define SPUR_FORMAT_CTF_HINTS_H
@@ -27,8 +27,8 @@ struct ctf_hints {
 };
 
 /*
- * SPEC ctf/index-file: takes an index file whose entries rise in the stream. False: it is none, or not sane; *why (a
- * literal) says so.
+ * SPEC ctf/index-file: takes an index file whose entries rise in the stream. False: it is none, or
+ * not sane; *why (a literal) says so.
  */
 bool hints_open(struct ctf_hints *h, const uint8_t *data, uint64_t size, const char **why);
 void hints_get(const struct ctf_hints *h, size_t i, struct ctf_hint *out);

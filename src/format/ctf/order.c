@@ -1,6 +1,7 @@
 /*
- * Packets of one stream that lie in several files: where the files' times overlap, as those of snapshots do, packets
- * are put in the order of their begin, and one that is in several files is read once.
+ * Packets of one stream that lie in several files: where the files' times overlap, as those of
+ * snapshots do, packets are put in the order of their begin, and one that is in several files is
+ * read once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,10 @@ static void drop_same(struct ctf_feed *f, struct diag_log *diag)
 	uint64_t bytes = 0;
 	size_t taken = 0;
 
-	/* Invariant: `taken` places stand in front, no two of the same packet as far as LOOK_BACK sees. */
+	/*
+	 * Invariant: `taken` places stand in front, no two of the same packet as far as LOOK_BACK
+	 * sees.
+	 */
 	for (size_t i = 0; i < f->norder; i++) {
 		if (!is_taken(f, taken, &f->order[i])) {
 			f->order[taken++] = f->order[i];
@@ -91,6 +95,7 @@ static void drop_same(struct ctf_feed *f, struct diag_log *diag)
 			 "expected each packet of its stream in one file, found %zu of %zu (%llu "
 			 "bytes) in another too: read once",
 			 f->norder - taken, f->norder, (unsigned long long)bytes);
+	assert(taken <= f->norder);
 	f->norder = taken;
 }
 
@@ -116,6 +121,7 @@ bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag)
 							   .packet = (uint32_t)k };
 		}
 	}
+	assert(n == count);
 	f->norder = n;
 	qsort(f->order, n, sizeof(*f->order), by_key);
 	drop_same(f, diag);

@@ -1,7 +1,7 @@
 /*
- * Packets of a file: hops from header to header, believes no size before it is compared with the file, and says what is
- * wrong. Where a header or a size cannot be, the index file beside the stream tells where the next packet is, else the
- * next magic number that a header goes with.
+ * Packets of a file: hops from header to header, believes no size before it is compared with the
+ * file, and says what is wrong. Where a header or a size cannot be, the index file beside the
+ * stream tells where the next packet is, else the next magic number that a header goes with.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +13,19 @@
 #include "format/ctf/hints.h"
 #include "format/ctf/plan/bits.h"
 #include "format/ctf/reader.h"
+#include "format/ctf/wire.h"
 
 enum {
 	WHY_ROOM = 160,
 	HEAD_ROOM = 128, /* of most packets' header and context */
 	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
 	/*
-	 * Of a file that grows: a packet is waited for if so many bytes of it at most are missing; bytes of its
-	 * heads.
+	 * Of a file that grows: a packet is waited for if so many bytes of it at most are missing;
+	 * bytes of its heads.
 	 */
 	LATE_MOST = 1 << 30,
 	HEADS_MOST = 1 << 16,
 };
-
-static const uint32_t packet_magic = 0xC1FC1FC1;
 
 /* A file being indexed, or a piece of one. */
 struct indexer {
@@ -96,7 +95,10 @@ static struct ctf_class *find_class(struct indexer *x)
 
 	if (m->generation == CTF_V11)
 		return &x->tr->classes[x->f->class];
-	/* SPEC ctf/one-stream-class: packets without an id are of the only class there is, else of class 0 */
+	/*
+	 * SPEC ctf/one-stream-class: packets without an id are of the only class there is, else of
+	 * class 0
+	 */
 	k = !has_id && m->nstreams == 1 ? &x->tr->classes[0] : class_of_id(x->tr, id);
 	if (!k)
 		snprintf(x->why, sizeof(x->why),
@@ -109,7 +111,7 @@ static bool check_magic(struct indexer *x)
 {
 	const uint64_t magic = x->cur.slots[CTF_SLOT_MAGIC];
 
-	if (!x->cur.have[CTF_SLOT_MAGIC] || magic == packet_magic)
+	if (!x->cur.have[CTF_SLOT_MAGIC] || magic == CTF_WIRE_MAGIC)
 		return true;
 	snprintf(x->why, sizeof(x->why), "packet: expected magic number C1FC1FC1, found %llX",
 		 (unsigned long long)magic);
@@ -169,6 +171,7 @@ static void cursor_map(struct indexer *x)
 
 static void packet_set(const struct indexer *x, struct ctf_packet *p)
 {
+	assert(x->off < x->size);
 	*p = (struct ctf_packet){ .data = x->data + x->off,
 				  .file_off = x->base + x->off,
 				  .off = x->shown };
@@ -183,7 +186,10 @@ static bool skip_head(struct indexer *x, const struct ctf_program *program, cons
 	return false;
 }
 
-/* What the cursor stands at as the heads of the packet at x->off. Where they are not good, x->why says why. */
+/*
+ * What the cursor stands at as the heads of the packet at x->off. Where they are not good, x->why
+ * says why.
+ */
 static enum heads heads_here(struct indexer *x, struct ctf_packet *p)
 {
 	char no_magic[WHY_ROOM];
@@ -213,8 +219,9 @@ static enum heads heads_here(struct indexer *x, struct ctf_packet *p)
 }
 
 /*
- * Header and context of what begins at x->off. A copy of the first bytes is tried before the mapping: it costs less
- * than a fault of the page that they are in, and many packets are never looked at again.
+ * Header and context of what begins at x->off. A copy of the first bytes is tried before the
+ * mapping: it costs less than a fault of the page that they are in, and many packets are never
+ * looked at again.
  */
 static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
 {
@@ -232,7 +239,10 @@ static enum heads read_heads(struct indexer *x, struct ctf_packet *p)
 	return heads_here(x, p);
 }
 
-/* The next place from `from` on where a whole packet head stands, by its magic number; UINT64_MAX: none. */
+/*
+ * The next place from `from` on where a whole packet head stands, by its magic number; UINT64_MAX:
+ * none.
+ */
 static uint64_t find_magic(struct indexer *x, uint64_t from)
 {
 	const bool big = x->tr->meta->packet_header && x->tr->meta->packet_header->nmembers &&
@@ -259,7 +269,9 @@ static uint64_t find_magic(struct indexer *x, uint64_t from)
 			break;
 		}
 	}
-	/* What was read there goes again: heads, class and reason are those of the packet at hand. */
+	/*
+	 * What was read there goes again: heads, class and reason are those of the packet at hand.
+	 */
 	x->off = off;
 	read_heads(x, &p);
 	return found;
@@ -277,8 +289,8 @@ static bool is_magic_at(const struct indexer *x, uint64_t at)
 {
 	const uint8_t *p = x->data + at;
 
-	return at <= x->size && x->size - at >= sizeof(packet_magic) &&
-	       (load32(p, false) == packet_magic || load32(p, true) == packet_magic);
+	return at <= x->size && x->size - at >= sizeof(uint32_t) &&
+	       (load32(p, false) == CTF_WIRE_MAGIC || load32(p, true) == CTF_WIRE_MAGIC);
 }
 
 static bool packet_room(struct indexer *x, struct ctf_file *f)
@@ -326,7 +338,10 @@ static bool hint_here(const struct indexer *x, struct ctf_hint *h)
 	       h->total / 8 <= x->size - x->off && h->content <= h->total;
 }
 
-/* The next place behind this one where a packet begins, as the index file says; UINT64_MAX: it says nothing. */
+/*
+ * The next place behind this one where a packet begins, as the index file says; UINT64_MAX: it says
+ * nothing.
+ */
 static uint64_t hint_next(const struct indexer *x)
 {
 	const size_t i = hints_find(&x->hints, x->off + 1);
@@ -443,7 +458,9 @@ static void say_sizes_wrong(struct indexer *x, const struct ctf_packet *p, uint6
 	damage(x, "ctf/packet-size", 0, x->why);
 }
 
-/* Sizes that cannot be: those of the index file, else up to the next packet, else all that is left. */
+/*
+ * Sizes that cannot be: those of the index file, else up to the next packet, else all that is left.
+ */
 static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t total,
 			   uint64_t content)
 {
@@ -478,8 +495,8 @@ static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t tot
 }
 
 /*
- * How many bytes of the file the packet takes, and how many bits hold events; what it says is compared with what is
- * there.
+ * How many bytes of the file the packet takes, and how many bits hold events; what it says is
+ * compared with what is there.
  */
 static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 {
@@ -505,7 +522,10 @@ static void say_padding(struct indexer *x)
 		 (unsigned long long)(x->size - x->off));
 }
 
-/* What stands where no packet begins: padding, or damage up to the next packet. False: nothing comes any more. */
+/*
+ * What stands where no packet begins: padding, or damage up to the next packet. False: nothing
+ * comes any more.
+ */
 static bool pass_over(struct indexer *x)
 {
 	const uint64_t hint = hint_next(x);
@@ -520,7 +540,9 @@ static bool pass_over(struct indexer *x)
 	memcpy(why, x->why, sizeof(why));
 	next = has_magic(x) ? find_magic(x, x->off + 1) : UINT64_MAX;
 	next = hint < next ? hint : next;
-	/* SPEC ctf/stray-file: without any magic number where each packet has one it is no stream */
+	/*
+	 * SPEC ctf/stray-file: without any magic number where each packet has one it is no stream
+	 */
 	if (!x->piece && !x->off && next == UINT64_MAX && has_magic(x) && !is_magic_at(x, 0)) {
 		diag_add(x->diag, DIAG_WARN, "ctf/stray-file", x->f->name, x->base + x->off, 0,
 			 "expected a packet with magic number C1FC1FC1, found none in the whole "
@@ -536,8 +558,9 @@ static bool pass_over(struct indexer *x)
 }
 
 /*
- * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is the trace's, the
- * magic number has its bytes the other way around, or the sizes lead to the next packet or the end
+ * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is
+ * the trace's, the magic number has its bytes the other way around, or the sizes lead to the next
+ * packet or the end
  */
 static bool trust_heads(struct indexer *x, const struct ctf_packet *p)
 {
@@ -547,7 +570,7 @@ static bool trust_heads(struct indexer *x, const struct ctf_packet *p)
 
 	if (x->cur.have[CTF_SLOT_UUID] && x->tr->meta->has_uuid)
 		good = uuid_right(x) && (good || !sized);
-	else if (x->cur.slots[CTF_SLOT_MAGIC] == __builtin_bswap32(packet_magic))
+	else if (x->cur.slots[CTF_SLOT_MAGIC] == __builtin_bswap32(CTF_WIRE_MAGIC))
 		good = good || !sized;
 	else if (good && total / 8 != x->size - x->off)
 		good = is_magic_at(x, x->off + total / 8);
@@ -588,8 +611,8 @@ static void packet_content(struct indexer *x, struct ctf_file *f, struct ctf_pac
 }
 
 /*
- * SPEC ctf/several-classes: the packets of a file may be of several stream classes; for each there is a ctf_file,
- * of the same stream. False: no memory.
+ * SPEC ctf/several-classes: the packets of a file may be of several stream classes; for each there
+ * is a ctf_file, of the same stream. Returns false if out of memory.
  */
 static bool sibling_add(struct indexer *x, uint32_t class)
 {
@@ -615,7 +638,7 @@ static bool sibling_add(struct indexer *x, uint32_t class)
 	return true;
 }
 
-/* Where the packet at hand goes; NULL: no memory. */
+/* Where the packet at hand goes; returns NULL if out of memory. */
 static struct ctf_file *file_of_class(struct indexer *x)
 {
 	const uint32_t class = (uint32_t)(x->class - x->tr->classes);
@@ -678,6 +701,7 @@ static bool add_packet(struct indexer *x, struct ctf_packet *p)
 	check_hint(x, p);
 	x->shown += p->flags & PACKET_OWN ? (p->content + 7) / 8 : p->file_size;
 	x->off += p->file_size;
+	assert(x->off <= x->size && f->npackets < f->packets_cap);
 	p->lost = f->npackets ? ctf_lost_packets(f, x->class, &f->packets[f->npackets - 1], p) : 0;
 	f->packets[f->npackets++] = *p;
 	return true;
@@ -692,7 +716,7 @@ static bool is_padding(const struct indexer *x)
 	       all_zero(x->data + x->off, x->size - x->off);
 }
 
-/* A packet is there, or is not. False: no memory, or nothing comes any more. */
+/* A packet is there, or is not. Returns false if out of memory, or at the end of input. */
 static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
 {
 	if (heads == HEADS_GOOD && is_padding(x)) {
@@ -707,8 +731,8 @@ static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
 }
 
 /*
- * SPEC ctf-live/follow-packet: whether what stands here can be more when the file has grown: a packet that is not
- * whole, or room that was made for one. `found`: it has the heads of a packet.
+ * SPEC ctf-live/follow-packet: whether what stands here can be more when the file has grown: a
+ * packet that is not whole, or room that was made for one. `found`: it has the heads of a packet.
  */
 static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool found)
 {
@@ -719,14 +743,17 @@ static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool f
 	if (found)
 		return say_sizes(x, &total, &content) && total % 8 == 0 && total >= p->body &&
 		       total / 8 > left && total / 8 - left <= LATE_MOST;
-	if (left < sizeof(packet_magic) || all_zero(at, left))
+	if (left < sizeof(uint32_t) || all_zero(at, left))
 		return true;
-	if (has_magic(x) && load32(at, false) != packet_magic && load32(at, true) != packet_magic)
+	if (has_magic(x) && load32(at, false) != CTF_WIRE_MAGIC && load32(at, true) != CTF_WIRE_MAGIC)
 		return false;
 	return left <= HEADS_MOST;
 }
 
-/* Lists packets from x->off on. `more`: the file may grow, so its end decides nothing. False: no memory. */
+/*
+ * Lists packets from x->off on. `more`: the file may grow, so its end decides nothing. False: no
+ * memory.
+ */
 static bool index_run(struct indexer *x, bool more)
 {
 	uint8_t have[CTF_SLOTS_FIXED];
@@ -750,7 +777,7 @@ static bool index_run(struct indexer *x, bool more)
 	return good || x->off == x->size;
 }
 
-/* One sub-buffer; what is not closed yet ends where writing did. False: no memory. */
+/* One sub-buffer; what is not closed yet ends where writing did. Returns false if out of memory. */
 static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
 {
 	struct ctf_packet p;
@@ -774,7 +801,7 @@ static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
 	return add_packet(x, &p);
 }
 
-/* Shared memory of a ring buffer. False: no memory. */
+/* Shared memory of a ring buffer. Returns false if out of memory. */
 static bool index_ring(struct indexer *x)
 {
 	uint8_t have[CTF_SLOTS_FIXED];

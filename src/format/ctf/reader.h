@@ -1,9 +1,11 @@
 /*
- * The CTF reader from the inside: traces (a metadata file and the streams that it describes), files, packets, feeds.
+ * The CTF reader from the inside: traces (a metadata file and the streams that it describes),
+ * files, packets, feeds.
  *
- * A feed is one data stream: all files of one stream class and instance of a trace, packets in the order of their
- * begin. A row's `off` is the byte of its event in its file; where packets are unpacked (compressed, encrypted), in
- * the file as it is with its packets unpacked. Events that do not begin at bytes: bits (struct ctf_file).
+ * A feed is one data stream: all files of one stream class and instance of a trace, packets in the
+ * order of their begin. A row's `off` is the byte of its event in its file; where packets are
+ * unpacked (compressed, encrypted), in the file as it is with its packets unpacked. Events that do
+ * not begin at bytes: bits (struct ctf_file).
  */
 #ifndef SPUR_FORMAT_CTF_READER_H
 #define SPUR_FORMAT_CTF_READER_H
@@ -24,7 +26,7 @@ enum packet_flag {
 	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
 	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
 	PACKET_LOOSE_END = 128, /* later than its end */
-	PACKET_GUESSED = 256, /* nobody knows its content; events that come too late are none */
+	PACKET_GUESSED = 256, /* its content is unknown; it ends before events that come too late */
 };
 
 /* One packet; lists of them lie in scratch memory. */
@@ -75,8 +77,8 @@ struct ctf_event {
 	bool needs_packet; /* refers to fields of the packet's header or context */
 	uint32_t dead; /* of switches: bits of prev_state that say that the thread ends */
 	/*
-	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm, prev_comm; wakeup: tid,
-	 * comm; thread exit, free: tid.
+	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm,
+	 * prev_comm; wakeup: tid, comm; thread exit, free: tid.
 	 */
 	uint32_t slot[CTF_RULE_SLOTS];
 };
@@ -85,7 +87,10 @@ struct ctf_event {
 struct ctf_known {
 	struct ctf_event *event; /* atomic, stored behind the others; NULL: not asked for yet */
 	const struct byte_skip *skip; /* NULL: not by bytes */
-	/* Atomic, stored behind `event`. NULL: not known, not by bytes, or not without the packet's heads. */
+	/*
+	 * Atomic, stored behind `event`. NULL: not known, not by bytes, or not without the packet's
+	 * heads.
+	 */
 	const struct byte_program *values;
 	uint32_t fixed; /* bytes behind the header, where all are passed over alike; else 0 */
 };
@@ -93,7 +98,10 @@ struct ctf_known {
 /* Event headers that are read without their program. */
 enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
 
-/* Where an event's thread stands behind its header: of four bytes each, before all that varies in size. */
+/*
+ * Where an event's thread stands behind its header: of four bytes each, before all that varies in
+ * size.
+ */
 struct ctf_lead {
 	bool there;
 	bool has_name;
@@ -127,12 +135,18 @@ struct ctf_class {
 	struct map64 events; /* id -> struct ctf_event *, under the trace's lock */
 	struct ctf_known *known; /* the same by id, of low ids */
 	uint32_t nknown;
-	/* Under the lock: string id of a name -> 1 + index of the first event of that name, CTF_NAME_TWICE. */
+	/*
+	 * Under the lock: string id of a name -> 1 + index of the first event of that name,
+	 * CTF_NAME_TWICE.
+	 */
 	struct map64 names;
 	struct map64 spans; /* string id of a span -> class; under the lock */
 	uint32_t pid_slot, tid_slot,
 		name_slot; /* captured from the common context; CTF_NO_SLOT: none */
-	/* Places of an instruction pointer and a process id in the common context; UINT32_MAX: none, or no use. */
+	/*
+	 * Places of an instruction pointer and a process id in the common context; UINT32_MAX:
+	 * none, or no use.
+	 */
 	uint32_t ip_at, ip_pid_at;
 	struct ctf_lead lead; /* if it is there, the slots are not filled */
 	uint8_t usual; /* enum usual_header */
@@ -163,17 +177,26 @@ struct ctf_trace {
 	bool scattered; /* its streams are in several directories */
 	uint32_t track; /* the top of its tracks */
 	int64_t pid; /* whose trace it is, where it is of one process; -1 */
-	/* Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids -> number. */
+	/*
+	 * Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids ->
+	 * number.
+	 */
 	struct map64 processes, threads, long_threads, ids;
 	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
-	/* Events of the scheduler and contexts tell threads by the same ids: tid -> pid + 1; made by open(). */
+	/*
+	 * Events of the scheduler and contexts tell threads by the same ids: tid -> pid + 1; made
+	 * by open().
+	 */
 	bool global_tids;
 	struct map64 pids;
 	bool kernel;
 	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
 	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
 	size_t head_len;
-	/* Of metadata that grows: there is a newer one with this one's maps; names and ids of classes -> class. */
+	/*
+	 * Of metadata that grows: there is a newer one with this one's maps; names and ids of
+	 * classes -> class.
+	 */
 	bool grows, old;
 	struct map64 kept;
 };
@@ -248,8 +271,8 @@ struct ctf_feed {
 	unsigned nheld, held_at;
 	bool started;
 	/*
-	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is waited for any
-	 * more.
+	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is
+	 * waited for any more.
 	 */
 	bool starved, hopeless;
 };
@@ -270,7 +293,10 @@ struct ctf {
 	struct ctf_naming *namings; /* by track, under the trace's lock */
 	size_t namings_cap;
 	struct map64 functions; /* address -> class, under the trace's lock */
-	/* Under the trace's lock: field class -> its spur_field (schema.c); schema of functions, NULL: not made yet. */
+	/*
+	 * Under the trace's lock: field class -> its spur_field (schema.c); schema of functions,
+	 * NULL: not made yet.
+	 */
 	struct map64 schema_fields;
 	const struct spur_schema *function_schema;
 	struct ctf_symbols *symbols; /* NULL: nothing is known */
@@ -283,7 +309,10 @@ struct ctf {
 	bool bookkeeping; /* packets are rows, by time */
 	struct ctf_grow *
 		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
-	/* Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken before the trace's. */
+	/*
+	 * Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken
+	 * before the trace's.
+	 */
 	pthread_rwlock_t lock;
 	uint64_t serial; /* no other trace of the process has it */
 	uint32_t nslots; /* that a cursor needs, of any trace */
@@ -299,7 +328,10 @@ struct ctf {
 /* Files and traces there may be where metadata grows; origins of their stream classes. */
 enum { CTF_MAX_GROWING = 1 << 16, CTF_MAX_ORIGINS = 1 << 12 };
 
-/* tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its own. */
+/*
+ * tree.c: finds metadata and data files below `path`; a single metadata file is a directory of its
+ * own.
+ */
 enum spur_status ctf_find(struct ctf *c, const char *path, struct spur_error *err);
 
 /* The same of an archive (archive.h) that is the trace's input. */
@@ -312,12 +344,12 @@ struct ctf_names {
 };
 
 /*
- * A directory with metadata: its path below the root, its files, the one that has the metadata; or one that cannot be
- * read: no files (NULL), and why. False: no memory.
+ * A directory with metadata: its path below the root, its files, the one that has the metadata; or
+ * one that cannot be read: no files (NULL), and why. Returns false if out of memory.
  */
 typedef bool ctf_visit(void *self, const char *dir, const struct ctf_names *files,
 		       const char *metadata);
-/* Visits those at and (`deep`) below the root. False: no memory. */
+/* Visits those at and (`deep`) below the root. Returns false if out of memory. */
 bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self);
 /* The directory that a path means, and the only stream file of it that is meant, or NULL. */
 enum { CTF_PATH_ROOM = 4400 };
@@ -334,19 +366,23 @@ bool ctf_below(const char *path);
 /* class.c: compiles what packets and events of a trace need. */
 enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur_error *err);
 /*
- * SPEC ctf/one-process: the process that a trace is of, as one of LTTng's buffers by process is: `vpid` of its
- * environment; -1: none.
+ * SPEC ctf/one-process: the process that a trace is of, as one of LTTng's buffers by process is:
+ * `vpid` of its environment; -1: none.
  */
 int64_t ctf_trace_pid(const struct ctf_meta *m);
 /* Whether the values of two clocks tell how these lie to each other. */
 bool ctf_same_origin(const struct ctf_clock *a, const struct ctf_clock *b);
-/* The event class of an id, compiled at first use; NULL: unknown, or no memory. Takes the trace's lock. */
+/*
+ * The event class of an id, compiled at first use; returns NULL if it is unknown, or out of memory.
+ * Takes the trace's lock.
+ */
 struct ctf_event *ctf_event(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint64_t id);
-/* The class of a function's rows: see symbols.h. Takes the lock. 0: no memory. */
+/* The class of a function's rows: see symbols.h. Takes the lock. Returns 0 if out of memory. */
 uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t ts, bool *lasts);
 /*
- * The name of the span that an event begins or ends, and which of both, into a buffer of CTF_NAME_ROOM; "" if it does
- * neither by its name. Returns its rule. Called with the trace's lock held.
+ * The name of the span that an event begins or ends, and which of both, into a buffer of
+ * CTF_NAME_ROOM; "" if it does neither by its name. Returns its rule. Called with the trace's lock
+ * held.
  */
 enum { CTF_NAME_ROOM = 512 };
 enum event_rule ctf_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span);
@@ -369,16 +405,19 @@ static inline uint32_t ctf_sequence_bits(const struct ctf_file *f, const struct 
 uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
 			  const struct ctf_packet *before, const struct ctf_packet *p);
 
-/* packet.c: the list of a file's packets; damage goes to `diag`. False: no memory. */
+/* packet.c: the list of a file's packets; damage goes to `diag`. Returns false if out of memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
 /* Of a file that grows: adds the packets that are whole by now. */
 bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
-/* Adds the packets that stand in a piece of the file, which begins `base` bytes in. `data` must stay. */
+/*
+ * Adds the packets that stand in a piece of the file, which begins `base` bytes in. `data` must
+ * stay.
+ */
 bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uint64_t size,
 		     uint64_t base, struct diag_log *diag);
 /*
- * Readies the cursor (its slots are the caller's) at the first event of a packet that ctf_index() found: header and
- * context are in the slots.
+ * Readies the cursor (its slots are the caller's) at the first event of a packet that ctf_index()
+ * found: header and context are in the slots.
  */
 void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
 		      const struct ctf_packet *p, struct ctf_cursor *c);
@@ -392,51 +431,65 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected);
 
-/* samples.c: whether any event class has counters in its contexts, and those of an event: see struct spur_format. */
+/*
+ * samples.c: whether any event class has counters in its contexts, and those of an event: see
+ * struct spur_format.
+ */
 typedef bool ctf_each_sample(void *self, const struct spur_value *value);
 bool ctf_has_samples(const struct ctf *c);
 bool ctf_samples(struct spur_trace *t, const struct spur_event *ev, struct spur_args *scratch,
 		 ctf_each_sample *each, void *self);
 
-/* ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no memory. */
+/*
+ * ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no
+ * memory.
+ */
 struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
-/* Names the feed after the file. Under the trace's lock, where others may add tracks. False: no memory. */
+/*
+ * Names the feed after the file. Under the trace's lock, where others may add tracks. False: no
+ * memory.
+ */
 bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file);
 bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);
 void ctf_feed_free(struct ctf_feed *f);
-/* The top of a trace's tracks. False: no memory. */
+/* The top of a trace's tracks. Returns false if out of memory. */
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
 
 /*
- * order.c: SPEC ctf/overlap: packets of files whose times overlap are in the order of their begin, and one that is in
- * several of them is read once. False: no memory.
+ * order.c: SPEC ctf/overlap: packets of files whose times overlap are in the order of their begin,
+ * and one that is in several of them is read once. Returns false if out of memory.
  */
 bool ctf_feed_order(struct ctf_feed *f, struct diag_log *diag);
 /* Counts the lost packets between the packets of a stream in several files, whose order is made. */
 void ctf_feed_losses(struct ctf_feed *f);
 
 /*
- * tracks.c: gives a track the name that is said `now`, unless it has a later one. Called with the trace's lock held.
- * Returns false if out of memory.
+ * tracks.c: gives a track the name that is said `now`, unless it has a later one. Called with the
+ * trace's lock held. Returns false if out of memory.
  */
 bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_naming now);
 
 /* rows.c */
 enum spur_status ctf_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /*
- * Reads streams whose threads must be known before: where events of the scheduler have no process; `all`: so that the
- * tracks of all threads are made (spur_options.all_tracks). False: no memory.
+ * Reads streams whose threads must be known before: where events of the scheduler have no process;
+ * `all`: so that the tracks of all threads are made (spur_options.all_tracks). Returns false if out
+ * of memory.
  */
 bool ctf_scan_tracks(struct ctf *c, bool all);
 /*
- * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions with their address as
- * `id` and without their class. False: no memory, or `each` said so.
+ * Reads a whole stream and makes its tracks; `each` (or NULL) sees its rows, those of functions
+ * with their address as `id` and without their class. Returns false if out of memory, or if `each`
+ * returned false.
  */
 typedef bool ctf_visit_rows(void *self, const struct spur_event *rows, size_t n);
 bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
-/* The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to `feed`. */
+/*
+ * The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to
+ * `feed`.
+ */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
-/* Goes on with a newer trace of the same stream. False: no memory. */
+/* Goes on with a newer trace of the same stream. Returns false if out of memory. */
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
 /* See struct spur_format, last. */
 bool ctf_last(struct spur_trace *t, int64_t *ts);
@@ -449,8 +502,8 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev,
 enum spur_status ctf_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 /*
- * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are missing. False: the
- * event cannot be read. And those of its packet's context, as one STRUCT.
+ * For styles: values of each scope of the event, a STRUCT each; *st: SPUR_WARN where fields are
+ * missing. False: the event cannot be read. And those of its packet's context, as one STRUCT.
  */
 struct ctf_place_of {
 	const struct ctf_class *class;

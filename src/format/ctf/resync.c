@@ -1,6 +1,6 @@
 /*
- * Behind an event that cannot be: what is wrong with it, and where in its packet events go on. An event that cannot be
- * ends its packet, unless the next plausible one is found in it.
+ * Behind an event that cannot be: what is wrong with it, and where in its packet events go on. An
+ * event that cannot be ends its packet, unless the next plausible one is found in it.
  */
 #include <stdio.h>
 
@@ -11,19 +11,24 @@
 enum {
 	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
-	NEAR = 15, /* bytes behind a place that may be better */
-	/* Bits that are looked at in search of events: so many for each of a packet, and so many in any case. */
+	RESYNC_LOOKAHEAD = 15, /* bytes behind a place where the event may begin as well */
+	/*
+	 * Bits that are looked at in search of events: so many for each of a packet, and so many in
+	 * any case.
+	 */
 	EFFORT_EACH = 128,
 	EFFORT_FREE = 1 << 26,
 	FIELD_ROOM = 200,
-	LATE_REACH = 1 << 16, /* bits behind an event that is too late in which others tell against it */
+	LATE_REACH = 1 << 16, /* bits behind an event that is too late, where others show damage */
 };
 
 /*
- * SPEC ctf/unknown-between: whether so few events that can be are enough before one of an unknown class: a packet that
- * lasts a small part of what the time in a header can tell has hardly any by chance
+ * SPEC ctf/unknown-between: whether so few events that can be are enough before one of an unknown
+ * class: a packet that lasts a small part of what the time in a header can tell has hardly any by
+ * chance
  */
-static bool is_telling(const struct ctf_feed *f, int events, uint64_t from, uint64_t clock)
+static bool chain_is_significant(const struct ctf_feed *f, int events, uint64_t from,
+				 uint64_t clock)
 {
 	const struct ctf_packet *p = f->packet;
 	const bool large = f->class->usual == USUAL_LARGE;
@@ -33,8 +38,9 @@ static bool is_telling(const struct ctf_feed *f, int events, uint64_t from, uint
 }
 
 /*
- * SPEC ctf/event-damage: whether events that lead to the packet's end are a proof. A single one that ends there may be
- * the tail of a string read as an event; two in a row are believed, and one whose time is the packet's end exactly.
+ * SPEC ctf/event-damage: whether events that lead to the packet's end are a proof. A single one
+ * that ends there may be the tail of a string read as an event; two in a row are believed, and one
+ * whose time is the packet's end exactly.
  */
 static bool end_is_proof(const struct ctf_feed *f, int events, uint64_t clock)
 {
@@ -44,8 +50,9 @@ static bool end_is_proof(const struct ctf_feed *f, int events, uint64_t clock)
 }
 
 /*
- * Whether events that can be follow each other from here to the packet's end, or a few of them. `told`: something else
- * says that an event begins here, so that one which ends with the packet is enough.
+ * Whether events that can be follow each other from here to the packet's end, or a few of them.
+ * `told`: something else says that an event begins here, so that one which ends with the packet is
+ * enough.
  */
 static bool plausible(struct ctf_feed *f, struct ctf_cursor c, bool told)
 {
@@ -61,7 +68,7 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c, bool told)
 		c.limit = limit - c.at > RESYNC_WINDOW ? c.at + RESYNC_WINDOW : limit;
 		if (!event_skip(f, &c, &why)) {
 			f->effort += c.at - from;
-			return !why && is_telling(f, i, clock, c.clock);
+			return !why && chain_is_significant(f, i, clock, c.clock);
 		}
 		f->effort += c.at - from;
 		if (c.at == from || c.clock < clock ||
@@ -73,7 +80,10 @@ static bool plausible(struct ctf_feed *f, struct ctf_cursor c, bool told)
 	return true;
 }
 
-/* The field of the event at the cursor that cannot be read, with its bit; "" where that cannot be told. */
+/*
+ * The field of the event at the cursor that cannot be read, with its bit; "" where that cannot be
+ * told.
+ */
 static void find_field(struct ctf_feed *f, struct ctf_cursor c, const char **why, char *text,
 		       size_t size)
 {
@@ -96,7 +106,10 @@ static void find_field(struct ctf_feed *f, struct ctf_cursor c, const char **why
 	snprintf(text, size, "%s at bit %llu: ", path, (unsigned long long)again.wrong_at);
 }
 
-/* What is wrong with the event at bit `from`, which begins at the cursor. `why`: NULL where its id is unknown. */
+/*
+ * What is wrong with the event at bit `from`, which begins at the cursor. `why`: NULL where its id
+ * is unknown.
+ */
 static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, uint64_t lost)
 {
 	const struct ctf_cursor *c = &f->cursor;
@@ -141,7 +154,10 @@ static bool goes_on(struct ctf_feed *f, uint64_t at)
 	       (at > c->at && at < c->limit && is_plausible_at(f, at, true));
 }
 
-/* SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is; else UINT64_MAX */
+/*
+ * SPEC ctf-v11/event-size: where an event cannot be read, its size tells where the next one is;
+ * else UINT64_MAX
+ */
 static uint64_t find_by_size(struct ctf_feed *f)
 {
 	const struct ctf_class *k = f->class;
@@ -173,15 +189,15 @@ static uint64_t time_at(struct ctf_feed *f, uint64_t at)
 }
 
 /*
- * SPEC ctf/event-place: places a few bytes beside an event may look like one, with zeros before it; where time moves on
- * least is the right one
+ * SPEC ctf/event-place: places a few bytes beside an event may look like one, with zeros before it;
+ * where time moves on least is the right one
  */
 static uint64_t best_place(struct ctf_feed *f, uint64_t first)
 {
 	uint64_t best = first, least = time_at(f, first), time;
 
 	for (uint64_t at = first + 8;
-	     at < f->cursor.limit && at <= first + 8 * NEAR && has_effort(f); at += 8) {
+	     at < f->cursor.limit && at <= first + 8 * RESYNC_LOOKAHEAD && has_effort(f); at += 8) {
 		time = time_at(f, at);
 		if (time < least && is_plausible_at(f, at, false)) {
 			least = time;
@@ -205,7 +221,9 @@ static uint64_t find_event(struct ctf_feed *f)
 	return c->limit;
 }
 
-/* SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost */
+/*
+ * SPEC ctf/event-damage: on from the next place where events can be, else the packet's rest is lost
+ */
 void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 {
 	struct ctf_cursor *c = &f->cursor;
@@ -220,14 +238,15 @@ void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 }
 
 /*
- * SPEC ctf/clock-back: where the time of an event is later than its packet's end, and one wrap of the header's time
- * earlier it lies between the packet's begin and the event before, the clock went back and did not wrap. Returns that
- * time, or `now`.
+ * SPEC ctf/clock-back: where the time of an event is later than its packet's end, and one wrap of
+ * the header's time earlier it lies between the packet's begin and the event before, the clock went
+ * back and did not wrap. Returns that time, or `now`.
  */
 static uint64_t step_back(const struct ctf_feed *f, uint64_t now, uint64_t before)
 {
 	const enum usual_header usual = f->class->usual;
-	const uint64_t wrap = UINT64_C(1) << (usual == USUAL_LARGE ? LARGE_TIME : COMPACT_TIME);
+	const unsigned bits = usual == USUAL_LARGE ? CTF_WIRE_LARGE_TIME : CTF_WIRE_COMPACT_TIME;
+	const uint64_t wrap = UINT64_C(1) << bits;
 
 	return usual && now >= wrap && now - wrap >= f->packet->begin && now - wrap < before
 		       ? now - wrap
@@ -235,8 +254,8 @@ static uint64_t step_back(const struct ctf_feed *f, uint64_t now, uint64_t befor
 }
 
 /*
- * SPEC ctf/late-damage: an event that is later than its packet's end is none where others in good time follow behind
- * it: bytes that were overwritten or left out look like one.
+ * SPEC ctf/late-damage: an event that is later than its packet's end is none where others in good
+ * time follow behind it: bytes that were overwritten or left out look like one.
  */
 static bool late_is_damage(struct ctf_feed *f, uint64_t from, uint64_t clock)
 {

@@ -1,6 +1,7 @@
 /*
- * Events to rows: header and fields are skipped over by programs, the clock moves, and what the event's class means
- * beside its fields (class.c) makes the row. Events that cannot be are resync.c's.
+ * Events to rows: header and fields are skipped over by programs, the clock moves, and what the
+ * event's class means beside its fields (class.c) makes the row. Events that cannot be are
+ * resync.c's.
  */
 #include <stdio.h>
 
@@ -52,7 +53,7 @@ struct ctf_event *event_find(struct ctf_feed *f, uint64_t id)
 		e = (void *)(uintptr_t)slot->value;
 	if (e)
 		return e;
-	/* Ids that nobody declared are not kept: there may be many. */
+	/* Undeclared ids are not kept: there may be many. */
 	e = ctf_event(f->ctf, f->trace, f->class, id);
 	slot = e && id >= f->class->nknown ? map64_put(&f->rest, id) : NULL;
 	if (slot)
@@ -141,8 +142,8 @@ static void function_row(struct ctf_feed *f, const struct ctf_event *e, struct s
 }
 
 /*
- * What the event means beside its fields. ENDs have SPUR_F_GAP: a thread's events come from the streams of all CPUs,
- * which begin and lose events each at other times.
+ * What the event means beside its fields. ENDs have SPUR_F_GAP: a thread's events come from the
+ * streams of all CPUs, which begin and lose events each at other times.
  */
 static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_event *row)
 {
@@ -232,16 +233,18 @@ static void lost_row(struct ctf_feed *f, const struct ctf_packet *p, uint32_t cl
 	const struct ctf_packet *b = f->before;
 	const struct ctf_class *k = f->class;
 	/*
-	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their begins. Packets are lost
-	 * between an end and a begin.
+	 * SPEC ctf/discarded: between the ends of two packets; in the RFC v1.1, between their
+	 * begins. Packets are lost between an end and a begin.
 	 */
 	const bool ends = f->trace->meta->generation != CTF_V11;
 	const int64_t from =
 		ctf_time(f->ctf, k, ends && (b->flags & PACKET_END) ? b->end : b->begin);
 	const bool to_end = ends && events && (p->flags & PACKET_END);
 	const int64_t to = ctf_time(f->ctf, k, to_end ? p->end : p->begin);
-	struct spur_event *row = &f->held[f->nheld++];
+	struct spur_event *row = &f->held[f->nheld];
 
+	assert(f->nheld < CTF_HELD);
+	f->nheld++;
 	*row = (struct spur_event){
 		.ts = from > f->last_ts || f->last_ts == INT64_MIN ? from : f->last_ts,
 		/* How many events were in lost packets is not known. */
@@ -292,7 +295,9 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 	}
 }
 
-/* The time of the first event of the packet at hand; its begin if there is no event at its begin. */
+/*
+ * The time of the first event of the packet at hand; its begin if there is no event at its begin.
+ */
 static int64_t first_time(struct ctf_feed *f)
 {
 	struct ctf_cursor c = f->cursor;
@@ -327,8 +332,9 @@ static int64_t time_before(struct ctf_feed *f)
 }
 
 /*
- * SPEC ctf/bookkeeping: header and context of each packet are a row *packet*. By time it has the time of the row before
- * it in its stream, the first one that of the first event, so that no other row moves.
+ * SPEC ctf/bookkeeping: header and context of each packet are a row *packet*. By time it has the
+ * time of the row before it in its stream, the first one that of the first event, so that no other
+ * row moves.
  */
 static void packet_row(struct ctf_feed *f)
 {
@@ -375,8 +381,8 @@ static bool rest_is_zero(const struct ctf_cursor *c, uint64_t at)
 }
 
 /*
- * SPEC ctf/guessed-content: where nobody knows the content, it ends before the first event that is too late, or
- * before zeros that are none
+ * SPEC ctf/guessed-content: if the content is unknown, it ends before the first event that is
+ * too late, or before zeros that are none
  */
 static void limit_content(struct ctf_feed *f)
 {
@@ -504,26 +510,37 @@ static inline __attribute__((always_inline)) uint32_t run_track(struct ctf_feed 
 	return r->track;
 }
 
+/* The end of an event's fields, which begin at `p`; NULL if they have to be read by the program. */
+static inline __attribute__((always_inline)) const uint8_t *known_end(const struct ctf_known *known,
+								      struct ctf_cursor *c,
+								      const uint8_t *p,
+								      const uint8_t *end)
+{
+	const uint32_t fixed = known->fixed;
+
+	return fixed && fixed <= (size_t)(end - p) ? p + fixed : bytes_skip(known->skip, c, p, end);
+}
+
 /*
- * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(), but what is needed for
- * each stays in registers. Stops at the first that is anything else, or odd.
+ * Events with usual headers and fields of whole bytes: the same as event_skip() and event_row(),
+ * but what is needed for each stays in registers. Stops at the first that is anything else, or odd.
  */
 static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_header usual)
 {
 	struct ctf_cursor *const c = &f->cursor;
 	const struct ctf_class *const k = f->class;
 	const struct ctf_known *const known = k->known;
-	const uint32_t nknown = k->nknown;
-	/* A switch, which changes it, is the last row here. */
-	const uint32_t current = f->current == SPUR_NONE ? f->own_track : f->current;
+	/* A switch, which changes `current`, is the last row here. */
+	const uint32_t nknown = k->nknown,
+		       current = f->current == SPUR_NONE ? f->own_track : f->current;
 	const bool has_tid = k->tid_slot != CTF_NO_SLOT, plain = k->plain;
 	const int64_t add = k->plain_add;
 	const uint8_t *const data = c->data, *const end = data + c->limit / 8;
 	const uint8_t *p = data + c->at / 8;
 	struct thread_run run = run_begin(f);
 	uint64_t *const id_slot = &c->slots[k->id_slot];
-	const uint64_t off = f->packet->off, rest = row_rest(0, k->flags, f->packet->cpu, 0),
-		       due = f->due;
+	const uint64_t rest = row_rest(0, k->flags, f->packet->cpu, 0);
+	const uint64_t off = f->packet->off, due = f->due;
 	struct spur_event *row = b->rows + b->count, *const last = b->rows + b->cap;
 	uint64_t clock = c->clock;
 	int64_t before = f->last_ts;
@@ -531,9 +548,9 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	/* Invariant: p <= end; rows up to `row` are of the events up to `p`. */
 	while (row < last && (size_t)(end - p) > head_bytes(usual) && !f->nheld) {
 		const uint8_t *q = p + head_bytes(usual);
-		uint64_t now, flags = 0;
 		const struct ctf_event *e;
-		uint32_t id, fixed, track;
+		uint64_t now, flags;
+		uint32_t id, track;
 		int64_t ts;
 
 		if (unlikely(!head_id(usual, p, &id) || id >= nknown))
@@ -543,16 +560,13 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 		/* What was stored before it is there only if it is. */
 		if (unlikely(now > due || !e || !known[id].skip))
 			break;
-		fixed = known[id].fixed;
 		*id_slot = id;
-		q = fixed && fixed <= (size_t)(end - q) ? q + fixed
-							: bytes_skip(known[id].skip, c, q, end);
+		q = known_end(&known[id], c, q, end);
 		if (unlikely(!q))
 			break;
 		ts = likely(plain && now <= INT64_MAX / 4) ? (int64_t)now + add
 							   : time_scaled(f->ctf, k, now);
-		if (unlikely(ts < before))
-			flags = row_rest(0, SPUR_F_BACK, 0, 0);
+		flags = unlikely(ts < before) ? row_rest(0, SPUR_F_BACK, 0, 0) : 0;
 		track = has_tid ? run_track(f, &run, p + head_bytes(usual), ts, before) : current;
 		row_store(row, (uint64_t)ts, 0, off + (uint64_t)(p - data),
 			  (struct row_words){ row_pair((uint32_t)(q - p), track),
@@ -626,6 +640,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 
 static bool feed_start(struct ctf_feed *f)
 {
+	assert(!f->started && !f->packet && !f->nheld);
 	f->started = true;
 	f->current = SPUR_NONE;
 	f->last_ts = INT64_MIN;
@@ -640,6 +655,7 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 	const uint64_t at = c->at, clock = c->clock;
 	uint64_t *slots;
 
+	assert(tr != f->trace && k >= tr->classes);
 	f->trace = tr;
 	f->class = k;
 	f->starved = f->hopeless = false;
@@ -674,7 +690,9 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 	b->count = 0;
 	if (!f->started && !feed_start(f))
 		return SPUR_FAIL;
+	/* Invariant: held rows come out before anything else is read. */
 	while (b->count < b->cap) {
+		assert(f->held_at <= f->nheld && f->nheld <= CTF_HELD);
 		if (f->held_at < f->nheld) {
 			b->rows[b->count++] = f->held[f->held_at++];
 			continue;
@@ -693,14 +711,14 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 }
 
 /* A stream read beside its feed, for something else than its rows. */
-struct aside {
+struct side_reader {
 	struct ctf_feed *f;
 	struct spur_event *rows;
 	struct batch b;
 	struct feed none; /* gets what is said */
 };
 
-static void aside_close(struct aside *a)
+static void side_close(struct side_reader *a)
 {
 	if (a->f) {
 		a->f->files = NULL;
@@ -710,12 +728,12 @@ static void aside_close(struct aside *a)
 	diag_free(&a->none.diag);
 }
 
-/* False: no memory. aside_close() in any case. */
-static bool aside_open(struct aside *a, const struct ctf_feed *of)
+/* Returns false if out of memory. side_close() in any case. */
+static bool side_open(struct side_reader *a, const struct ctf_feed *of)
 {
 	enum { ROWS = 256 };
 
-	*a = (struct aside){ .f = mem_alloc(sizeof(*a->f)),
+	*a = (struct side_reader){ .f = mem_alloc(sizeof(*a->f)),
 			     .rows = mem_array(ROWS, sizeof(*a->rows)) };
 	a->b = (struct batch){ .rows = a->rows, .cap = ROWS };
 	diag_init(&a->none.diag);
@@ -731,8 +749,8 @@ static bool aside_open(struct aside *a, const struct ctf_feed *of)
 	return feed_start(a->f);
 }
 
-/* Reads the packet at hand; `each` (or NULL) sees its rows. False: it said so. */
-static bool aside_packet(struct aside *a, ctf_visit_rows *each, void *self)
+/* Reads the packet at hand; `each` (or NULL) sees its rows. Returns false if the callback did. */
+static bool side_packet(struct side_reader *a, ctf_visit_rows *each, void *self)
 {
 	struct ctf_feed *f = a->f;
 	bool good = true;
@@ -745,11 +763,11 @@ static bool aside_packet(struct aside *a, ctf_visit_rows *each, void *self)
 	return good;
 }
 
-/* The latest row of a stream's last packet that has any. False: memory is out. */
+/* The latest row of a stream's last packet that has any. Returns false if out of memory. */
 static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 {
-	struct aside a;
-	const bool good = aside_open(&a, of);
+	struct side_reader a;
+	const bool good = side_open(&a, of);
 	bool found = false;
 
 	/* Where files overlap, any may have the latest row. */
@@ -760,25 +778,25 @@ static bool feed_last(const struct ctf_feed *of, int64_t *ts)
 			a.f->next = k;
 			if (!packet_next(a.f, &a.none))
 				break;
-			aside_packet(&a, NULL, NULL);
+			side_packet(&a, NULL, NULL);
 			found = a.f->last_ts != INT64_MIN;
 			*ts = found && a.f->last_ts > *ts ? a.f->last_ts : *ts;
 		}
 	}
-	aside_close(&a);
+	side_close(&a);
 	return good;
 }
 
 bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 {
-	struct aside a;
-	bool good = aside_open(&a, of);
+	struct side_reader a;
+	bool good = side_open(&a, of);
 
 	if (good)
 		a.f->scanning = true;
 	while (good && packet_next(a.f, &a.none))
-		good = aside_packet(&a, each, self);
-	aside_close(&a);
+		good = side_packet(&a, each, self);
+	side_close(&a);
 	return good;
 }
 

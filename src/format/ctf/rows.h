@@ -15,20 +15,25 @@ static inline bool has_end(const struct ctf_packet *p)
 	return (p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END && p->begin <= p->end;
 }
 
-/* SPEC ctf-v11/slack: content counts bytes, and an event may end inside one: what is left of it is no event */
+/*
+ * SPEC ctf-v11/slack: content counts bytes, and an event may end inside one: what is left of it is
+ * no event
+ */
 static inline bool is_over(const struct ctf_feed *f, uint64_t at, uint64_t limit)
 {
 	return at >= limit || (f->trace->meta->generation == CTF_V11 && limit - at < 8);
 }
 
-/* rows.c: the event class of an id; NULL: unknown, or no memory. */
+/* rows.c: the event class of an id; Returns NULL if it is unknown, or out of memory. */
 struct ctf_event *event_find(struct ctf_feed *f, uint64_t id);
-/* Moves over the next event. NULL: it cannot be, and *why says so; NULL where its class is unknown. */
+/*
+ * Moves over the next event. NULL: it cannot be, and *why says so; NULL where its class is unknown.
+ */
 struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why);
 
 /*
- * resync.c: says what is wrong with the event at the cursor (`why`: NULL where its class is unknown) and moves to the
- * next place where events can be, or the packet's end.
+ * resync.c: says what is wrong with the event at the cursor (`why`: NULL where its class is
+ * unknown) and moves to the next place where events can be, or the packet's end.
  */
 void event_damage(struct ctf_feed *f, struct feed *feed, const char *why);
 /*

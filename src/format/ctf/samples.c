@@ -1,6 +1,7 @@
 /*
- * SPEC ctf/context-counters: numbers in the contexts of events are counters: those of the processor (perf contexts of
- * LTTng), of a library (PAPI), and all others but what tells whose event it is, and addresses.
+ * SPEC ctf/context-counters: numbers in the contexts of events are counters: those of the processor
+ * (perf contexts of LTTng), of a library (PAPI), and all others but what tells whose event it is,
+ * and addresses.
  */
 #include "format/ctf/plan/parts.h"
 #include "format/ctf/reader.h"

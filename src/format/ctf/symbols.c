@@ -1,10 +1,10 @@
 /*
- * Names of functions that events tell by their address. What is mapped where is read from the streams when the trace
- * is opened, and programs and libraries that have any of the functions are opened then. One that is not what was
- * traced (its build id says so) gives no names.
+ * Names of functions that events tell by their address. What is mapped where is read from the
+ * streams when the trace is opened, and programs and libraries that have any of the functions are
+ * opened then. One that is not what was traced (its build id says so) gives no names.
  *
- * Does not read: memory maps of threads without a process; what is unmapped (a place is the last one's that was
- * mapped).
+ * Does not read: memory maps of threads without a process; what is unmapped (a place is the last
+ * one's that was mapped).
  */
 #include "format/ctf/symbols.h"
 
@@ -58,7 +58,10 @@ struct ctf_symbols {
 	struct map64 unnamed; /* module and address in it -> class */
 	struct map64
 		met; /* space and address of functions -> time + 1; only while the trace is opened */
-	/* Of contexts: space and address -> index + 1. Under the lock, and so is the opening of modules. */
+	/*
+	 * Of contexts: space and address -> index + 1. Under the lock, and so is the opening of
+	 * modules.
+	 */
 	pthread_mutex_t lock;
 	struct map64 by_address;
 	struct ctf_address *addresses;
@@ -94,7 +97,9 @@ static bool arg_number(const struct spur_args *args, uint32_t name, uint64_t *ou
 	return true;
 }
 
-/* Module of this path and build id; SPUR_NONE: no memory, or there are too many. */
+/*
+ * Module of this path and build id; Returns SPUR_NONE if out of memory, or if there are too many.
+ */
 static uint32_t module_of(struct ctf_symbols *s, uint32_t path, uint32_t build)
 {
 	struct map64_slot *slot = map64_put(&s->by_file, (uint64_t)path << 32 | build);
@@ -112,7 +117,10 @@ static uint32_t module_of(struct ctf_symbols *s, uint32_t path, uint32_t build)
 	return (uint32_t)s->nmodules - 1;
 }
 
-/* The space of the row's process, made where there is none; 0: no memory, or there are too many. */
+/*
+ * The space of the row's process, made where there is none; returns 0 if out of memory, or if there
+ * are too many.
+ */
 static uint32_t space_of(struct scan *x)
 {
 	uint64_t pid = (uint64_t)x->feed->trace->pid;
@@ -328,7 +336,9 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether this file is the one that was traced; where its build id is not told, the name must do. */
+/*
+ * Whether this file is the one that was traced; where its build id is not told, the name must do.
+ */
 static bool fits(const struct ctf *c, const struct module *m, const char *file, bool trust_name)
 {
 	struct elf_facts facts = { 0 };
@@ -362,8 +372,8 @@ static bool find_in(const struct ctf *c, const struct module *m, struct text dir
 }
 
 /*
- * SPEC ctf/find-binary: those given, those in the directories given, then where the trace says, if the build id
- * fits
+ * SPEC ctf/find-binary: those given, those in the directories given, then where the trace says, if
+ * the build id fits
  */
 static bool find_file(const struct ctf *c, const struct module *m, char *file)
 {

@@ -54,7 +54,10 @@ bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_nam
 	return true;
 }
 
-/* Returns false if the map's slot has no track and none could be made. Called with the trace's lock held. */
+/*
+ * Returns false if the map's slot has no track and none could be made. Called with the trace's lock
+ * held.
+ */
 static bool track_get(struct ctf_feed *f, struct map64_slot *slot, struct spur_track track,
 		      struct ctf_naming now)
 {

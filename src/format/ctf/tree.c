@@ -1,6 +1,7 @@
 /*
- * Finds what belongs to a trace on disk: every directory with a file `metadata` is one, its other files are streams.
- * Directories whose metadata is of the same trace (session rotation) are put together.
+ * Finds what belongs to a trace on disk: every directory with a file `metadata` is one, its other
+ * files are streams. Directories whose metadata is of the same trace (session rotation) are put
+ * together.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +43,10 @@ static void name_sort(struct ctf_names *l)
 		qsort(l->items, l->count, sizeof(*l->items), by_name);
 }
 
-/* Hidden files and directories are none of a trace's. `why` is set where the directory cannot be read. */
+/*
+ * Hidden files and directories are none of a trace's. `why` is set where the directory cannot be
+ * read.
+ */
 static bool list_dir(struct arena *a, const char *path, struct ctf_names *files,
 		     struct ctf_names *dirs, const char **why)
 {
@@ -94,7 +98,10 @@ bool ctf_same_trace(const struct ctf_meta *a, const struct ctf_meta *b)
 	       memcmp(a->uuid, b->uuid, 16) == 0;
 }
 
-/* The trace of this metadata: a new one, or one that is there; the longer metadata is kept. SPUR_NONE: no memory. */
+/*
+ * The trace of this metadata: a new one, or one that is there; the longer metadata is kept.
+ * Returns SPUR_NONE if out of memory.
+ */
 static uint32_t trace_of(struct ctf *c, struct ctf_meta *m, const char *dir)
 {
 	struct ctf_trace *tr;
@@ -206,7 +213,10 @@ static size_t plain_len(const char *name)
 	return len > 4 && strcmp(name + len - 4, ".zst") == 0 ? len - 4 : len;
 }
 
-/* SPEC ctf-v11/file-name: longest section whose name the file's begins with, then nothing, or `_` or `.` and digits. */
+/*
+ * SPEC ctf-v11/file-name: longest section whose name the file's begins with, then nothing, or `_`
+ * or `.` and digits.
+ */
 uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 {
 	uint32_t best = m->nstreams == 1 ? 0 : SPUR_NONE;
@@ -229,7 +239,7 @@ uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 	return best;
 }
 
-/* The index file of a stream, where there is one. False: no memory. */
+/* The index file of a stream, where there is one. Returns false if out of memory. */
 static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 {
 	const char *name = strrchr(full, '/') + 1, *why;
@@ -251,7 +261,10 @@ static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 	return true;
 }
 
-/* A stream file; what cannot be opened or belongs to no section is said and left out. False: no memory. */
+/*
+ * A stream file; what cannot be opened or belongs to no section is said and left out. False: no
+ * memory.
+ */
 static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char *shown,
 		     const char *name)
 {
@@ -378,7 +391,10 @@ static bool push_dir(struct arena *a, struct ctf_names *todo, const char *dir, c
 	return name_add(a, todo, path);
 }
 
-/* SPEC ctf/links: links are followed, but a directory is visited once, by the first path that leads to it */
+/*
+ * SPEC ctf/links: links are followed, but a directory is visited once, by the first path that leads
+ * to it
+ */
 static bool is_seen(struct map64 *seen, const char *full, bool *good)
 {
 	struct map64_slot *slot;
@@ -463,7 +479,10 @@ static size_t dir_len(const char *name)
 	return slash ? (size_t)(slash - name) : 0;
 }
 
-/* Files of one directory do not stand together where it has others in it: their places, by directory. */
+/*
+ * Files of one directory do not stand together where it has others in it: their places, by
+ * directory.
+ */
 static int by_dir(const void *a, const void *b)
 {
 	const struct ctf_tar_file *x = *(const struct ctf_tar_file *const *)a,
@@ -474,7 +493,10 @@ static int by_dir(const void *a, const void *b)
 	return order ? order : m != n ? m < n ? -1 : 1 : strcmp(x->name + m, y->name + n);
 }
 
-/* The files from `list` on that are in one directory; `used` of them. False: no memory. */
+/*
+ * The files from `list` on that are in one directory; `used` of them. Returns false if out of
+ * memory.
+ */
 static bool visit_members(struct arena *a, const struct ctf_tar_file *const *list, size_t left,
 			  struct finder *f, size_t *used)
 {

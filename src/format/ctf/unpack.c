@@ -1,9 +1,9 @@
 /*
- * Packed packets of the RFC v1.1: SPEC ctf-v11/unpack: checksum over what is stored, then decryption, then
- * decompression.
+ * Packed packets of the RFC v1.1: SPEC ctf-v11/unpack: checksum over what is stored, then
+ * decryption, then decompression.
  *
- * SPEC ctf-v11/aes: the RFC names neither mode nor key: AES in counter mode (the key's length says which: 16, 24 or 32
- * bytes), the first 16 stored bytes are the counter block.
+ * SPEC ctf-v11/aes: the RFC names neither mode nor key: AES in counter mode (the key's length says
+ * which: 16, 24 or 32 bytes), the first 16 stored bytes are the counter block.
  */
 #include <bzlib.h>
 #include <openssl/evp.h>
@@ -13,10 +13,13 @@
 
 #include "base/bits.h"
 #include "format/ctf/reader.h"
+#include "format/ctf/wire.h"
 
-enum { AES_BLOCK = 16, MAX_UNPACKED = 1 << 30, SCHEME_BZIP2 = 1, SCHEME_GZIP = 2, SCHEME_AES = 1 };
-enum { SUM_MD5 = 1, SUM_SHA1 = 2, SUM_CRC32 = 3 };
-/* Packets may unpack to so many bytes, and so many more for each that is stored: events do not pack better. */
+enum { MAX_UNPACKED = 1 << 30 };
+/*
+ * Packets may unpack to so many bytes, and so many more for each that is stored: events do not pack
+ * better.
+ */
 enum { ALWAYS_ROOM = 1 << 26, MOST_RATIO = 100 };
 
 static const char too_much[] =
@@ -110,13 +113,13 @@ static const char *decrypt(const struct ctf *c, struct unpacked *out, const uint
 
 	if (!c->key_len)
 		return "packet: expected a key (--key-file) for its AES encryption, found none";
-	if (len < AES_BLOCK)
+	if (len < CTF_WIRE_AES_BLOCK)
 		return "packet: expected the 16 bytes of a counter block, found fewer";
 	if (!room(out, len))
 		return "packet: expected memory to decrypt, found none";
 	x = EVP_CIPHER_CTX_new();
 	good = x && EVP_DecryptInit_ex(x, ciphers[c->key_len / 8 - 2], NULL, c->key, p) == 1 &&
-	       EVP_DecryptUpdate(x, out->p, &n, p + AES_BLOCK, (int)(len - AES_BLOCK)) == 1;
+	       EVP_DecryptUpdate(x, out->p, &n, p + CTF_WIRE_AES_BLOCK, (int)(len - CTF_WIRE_AES_BLOCK)) == 1;
 	EVP_CIPHER_CTX_free(x);
 	out->len = (size_t)n;
 	return good ? NULL : "packet: expected AES to work, found an error";
@@ -125,9 +128,9 @@ static const char *decrypt(const struct ctf *c, struct unpacked *out, const uint
 static const char *decompress(struct unpacked *u, uint64_t scheme, const uint8_t *p, size_t len)
 {
 	switch (scheme) {
-	case SCHEME_BZIP2:
+	case CTF_WIRE_BZIP2:
 		return bunzip(u, p, len);
-	case SCHEME_GZIP:
+	case CTF_WIRE_GZIP:
 		return gunzip(u, p, len);
 	default:
 		return "packet: expected compression scheme 0 (none), 1 (bzip2) or 2 (gzip), found "
@@ -163,7 +166,7 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 
 	if (len > MAX_UNPACKED)
 		return "packet: expected at most 1 GiB, found more";
-	if (encryption == SCHEME_AES)
+	if (encryption == CTF_WIRE_AES)
 		why = decrypt(c, &plain, stored, len);
 	else if (encryption)
 		why = "packet: expected encryption scheme 0 (none) or 1 (AES), found another one";
@@ -198,12 +201,12 @@ const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t s
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	uint64_t found;
 
-	if (scheme == SUM_CRC32) {
+	if (scheme == CTF_WIRE_CRC32) {
 		found = crc32_z(crc32(0, NULL, 0), stored, len);
-	} else if (scheme == SUM_MD5 || scheme == SUM_SHA1) {
+	} else if (scheme == CTF_WIRE_MD5 || scheme == CTF_WIRE_SHA1) {
 		/* SPEC ctf-v11/digest: of md5 and sha1 the field holds the first four bytes */
 		if (EVP_Digest(stored, len, digest, NULL,
-			       scheme == SUM_MD5 ? EVP_md5() : EVP_sha1(), NULL) != 1)
+			       scheme == CTF_WIRE_MD5 ? EVP_md5() : EVP_sha1(), NULL) != 1)
 			return NULL;
 		found = load32(digest, order_swaps(big_endian));
 	} else {

@@ -1,8 +1,10 @@
 /*
- * cat in the words of babeltrace2's text output (its sink text.pretty with default options), for scripts that read it:
- * of CTF traces. Warnings about lost events are diagnostics here, as everywhere.
+ * cat in the words of babeltrace2's text output (its sink text.pretty with default options), for
+ * scripts that read it: of CTF traces. Warnings about lost events are diagnostics here, as
+ * everywhere.
  *
- * Events are ordered and told their distance from the one before on one thread; lines are made on all.
+ * Events are ordered and told their distance from the one before on one thread; lines are made on
+ * all.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -398,8 +400,8 @@ static char *put_seconds(char *w, int64_t ns)
 }
 
 /*
- * Date and time of day, as the local time zone has it. Of a time before the clock's origin babeltrace2 shows the
- * distance as if it were behind it.
+ * Date and time of day, as the local time zone has it. Of a time before the clock's origin
+ * babeltrace2 shows the distance as if it were behind it.
  */
 static char *put_day(struct pen *pen, char *w, int64_t ns)
 {
@@ -515,8 +517,9 @@ static void heading_env(struct heading *h, const struct ctf_meta *m, const char 
 }
 
 /*
- * The trace's name is that of the host and the directory below the one that is read; a trace of several directories has
- * only the former. babeltrace2 puts nothing between it and what follows but, with names of fields, two commas.
+ * The trace's name is that of the host and the directory below the one that is read; a trace of
+ * several directories has only the former. babeltrace2 puts nothing between it and what follows
+ * but, with names of fields, two commas.
  */
 static void heading_trace(struct heading *h, const struct ctf_trace *tr)
 {
@@ -808,8 +811,8 @@ struct word {
 };
 
 /*
- * SPEC ctf/babeltrace2-options: what a list names is shown and nothing else, unless it says what it adds to: all, or
- * none
+ * SPEC ctf/babeltrace2-options: what a list names is shown and nothing else, unless it says what it
+ * adds to: all, or none
  */
 static enum spur_status read_words(const char *option, const char *list, const struct word *words,
 				   unsigned *set, struct spur_error *err)

@@ -1,7 +1,7 @@
 /*
- * A directory that is still being written: files that grow, new files, new directories, metadata that grows. What came
- * since the last look is merged by time; streams that are quiet hold nobody back, so what comes late stands late. Ends
- * when the directory is gone, or on a stop.
+ * A directory that is still being written: files that grow, new files, new directories, metadata
+ * that grows. What came since the last look is merged by time; streams that are quiet hold none
+ * back, so what comes late stands late. Ends when the directory is gone, or on a stop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/os.h"
 #include "format/ctf/live/grow.h"
-#include "format/ctf/live/wire.h"
+#include "format/ctf/live/connection.h"
 
 enum {
 	REST_MS = 100,
@@ -79,7 +79,9 @@ static char *keep_text(struct follow *f, const char *s)
 
 /* --- what is there --- */
 
-/* SPEC ctf-live/follow-files: opens a file that nobody has opened yet. NULL: it cannot be, or was. */
+/*
+ * SPEC ctf-live/follow-files: opens a file that is not open yet. NULL: it cannot be, or was.
+ */
 static struct source *open_new(struct follow *f, const char *full, const char *shown)
 {
 	const struct source_options so = { .read_size = f->c->t->options.read_size,
@@ -116,7 +118,7 @@ static struct follow_dir *dir_find(const struct follow *f, const char *path)
 	return NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct follow_dir *dir_add(struct follow *f, const char *path, const char *metadata)
 {
 	char full[CTF_PATH_ROOM];
@@ -198,7 +200,7 @@ static bool visit(void *self, const char *dir, const struct ctf_names *files, co
 
 /* --- metadata --- */
 
-/* The trace of this metadata, if it is known; else a new one. NULL: no memory. */
+/* The trace of this metadata, if it is known; else a new one. Returns NULL if out of memory. */
 static struct follow_trace *trace_of(struct follow *f, const struct ctf_meta *m)
 {
 	struct follow_trace *tr;
@@ -241,8 +243,8 @@ static enum spur_status take_meta(struct follow *f, struct follow_dir *d, struct
 }
 
 /*
- * Reads metadata that has grown. What is half there is read again when more has come, or when nothing comes for a
- * while: then it is all there is. SPUR_FAIL: no memory.
+ * Reads metadata that has grown. What is half there is read again when more has come, or when
+ * nothing comes for a while: then it is all there is. Returns SPUR_FAIL if out of memory.
  */
 static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 				       struct spur_error *err)
@@ -319,7 +321,10 @@ static bool begin_stream(struct follow *f, struct follow_file *file)
 	return true;
 }
 
-/* The file of the reader; false: no memory. A name that belongs to no section is left out. */
+/*
+ * The file of the reader; returns false if out of memory. A name that belongs to no section is left
+ * out.
+ */
 static bool make_file(struct follow *f, struct follow_file *file)
 {
 	const struct ctf_meta *m = f->c->traces[file->dir->trace->version].meta;
@@ -375,7 +380,10 @@ static void tell_end(struct follow *f, struct follow_file *file)
 		 file->source->error.message);
 }
 
-/* One look at everything. Bytes first, then metadata: so that it has what the bytes need. False: no memory. */
+/*
+ * One look at everything. Bytes first, then metadata: so that it has what the bytes need. False: no
+ * memory.
+ */
 static bool look(struct follow *f, struct spur_error *err)
 {
 	if (f->rests++ % LOOK_EVERY == 0 && !ctf_walk(f->root, !f->only, visit, f))

@@ -1,14 +1,15 @@
 /*
  * The merge of streams that grow, and versions of their metadata. See grow.h.
  *
- * Invariant between calls: the heap has every queued stream, the one with the earliest key first. A stream's key is the
- * time of its next row, else its bound; of equal keys rows come before bounds, then the lower place.
+ * Invariant between calls: the heap has every queued stream, the one with the earliest key first. A
+ * stream's key is the time of its next row, else its bound; of equal keys rows come before bounds,
+ * then the lower place.
  */
 #include "format/ctf/live/grow.h"
 
 #include <string.h>
 
-#include "format/ctf/live/wire.h"
+#include "format/ctf/live/connection.h"
 #include "format/ctf/origin.h"
 
 enum { GROW_ROWS = 64, STARVE_MS = 3000 };
@@ -42,6 +43,7 @@ static void heap_sink(struct ctf_grow *g)
 	struct grow_stream **h = g->heap, *s = h[0];
 	size_t i = 0;
 
+	assert(g->queued && s->queued);
 	for (;;) {
 		size_t child = 2 * i + 1;
 
@@ -57,6 +59,7 @@ static void heap_sink(struct ctf_grow *g)
 
 static void heap_pop(struct ctf_grow *g)
 {
+	assert(g->queued && g->heap[0]->queued);
 	g->heap[0]->queued = false;
 	g->heap[0] = g->heap[--g->queued];
 	if (g->queued)
@@ -69,6 +72,7 @@ void grow_wake(struct ctf_grow *g, struct grow_stream *s)
 
 	if (s->queued || s->over)
 		return;
+	assert(g->queued < g->nstreams && g->nstreams <= g->heap_cap);
 	s->queued = true;
 	g->queued++;
 	for (; i && comes_before(s, g->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -213,7 +217,7 @@ static uint32_t class_index(const struct ctf_meta *m, uint64_t id)
 	return SPUR_NONE;
 }
 
-/* Moves files and feeds from one version to the next. False: no memory. */
+/* Moves files and feeds from one version to the next. Returns false if out of memory. */
 static bool move_streams(struct ctf_grow *g, uint32_t from, uint32_t to)
 {
 	struct ctf *c = g->c;
@@ -324,6 +328,7 @@ static void give_rows(struct ctf_grow *g, struct batch *b)
 	struct grow_stream *s = g->heap[0];
 	const struct grow_stream *next = second(g);
 
+	assert(has_row(s) && b->count < b->cap);
 	do {
 		b->rows[b->count++] = s->rows[s->pos++];
 	} while (b->count < b->cap && has_row(s) && (!next || comes_before(s, next)));
@@ -332,11 +337,12 @@ static void give_rows(struct ctf_grow *g, struct batch *b)
 	heap_sink(g);
 }
 
-/* Rows of packets that are there. False: no memory. */
+/* Rows of packets that are there. Returns false if out of memory. */
 static bool make_rows(struct ctf_grow *g, struct grow_stream *s)
 {
 	struct batch b = { .rows = s->rows, .cap = GROW_ROWS };
 
+	assert(s == g->heap[0] && !has_row(s));
 	if (ctf_feed_rows(s->feed, g->feed, &b) == SPUR_FAIL)
 		return false;
 	s->pos = 0;
@@ -345,7 +351,7 @@ static bool make_rows(struct ctf_grow *g, struct grow_stream *s)
 	return true;
 }
 
-/* Waits, where that can help. False: no memory. */
+/* Waits, where that can help. Returns false if out of memory. */
 static bool wait_more(struct ctf_grow *g)
 {
 	const enum grow_answer a = g->source->wait(g->self);
@@ -355,8 +361,8 @@ static bool wait_more(struct ctf_grow *g)
 }
 
 /*
- * SPEC ctf-live/late-metadata: metadata may come later than the events that need it. When none comes for long, or
- * none can, what the events are will not be known.
+ * SPEC ctf-live/late-metadata: metadata may come later than the events that need it. When none
+ * comes for long, or none can, what the events are will not be known.
  */
 static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
 {
@@ -379,7 +385,10 @@ static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
 	return a == GROW_FAIL || s->feed->starved ? a : GROW_MORE;
 }
 
-/* Asks the first stream, whose rows are used up; others may come into the merge meanwhile. False: no memory. */
+/*
+ * Asks the first stream, whose rows are used up; others may come into the merge meanwhile. False:
+ * no memory.
+ */
 static bool ask_first(struct ctf_grow *g)
 {
 	struct grow_stream *s = g->heap[0];

@@ -1,9 +1,11 @@
 /*
- * Streams that are still being written: their packets come from a relay daemon (live.c) or from files that grow
- * (follow.c). All of them are one feed. Its rows are merged by time as they come, as far as the time is known up to
- * which each stream is complete. New streams, and newer versions of the metadata, may come at any time.
+ * Streams that are still being written: their packets come from a relay daemon (live.c) or from
+ * files that grow (follow.c). All of them are one feed. Its rows are merged by time as they come,
+ * as far as the time is known up to which each stream is complete. New streams, and newer versions
+ * of the metadata, may come at any time.
  *
- * One thread reads the feed and adds; others may ask for the fields of rows that they have (ctf.lock).
+ * One thread reads the feed and adds; others may ask for the fields of rows that they have
+ * (ctf.lock).
  */
 #ifndef SPUR_FORMAT_CTF_LIVE_GROW_H
 #define SPUR_FORMAT_CTF_LIVE_GROW_H
@@ -35,7 +37,10 @@ struct grow_source {
 	/* Waits a moment, then looks around for new streams and wakes those that go on. */
 	enum grow_answer (*wait)(void *self);
 	void (*close)(void *self);
-	/* A stream with nothing for now holds back later rows of others; else it leaves the merge until it is woken. */
+	/*
+	 * A stream with nothing for now holds back later rows of others; else it leaves the merge
+	 * until it is woken.
+	 */
 	bool holds;
 };
 
@@ -51,12 +56,15 @@ struct ctf_grow {
 	bool over; /* the source has said so: what is there comes out, then the end */
 };
 
-/* NULL: no memory. `self` is closed with it by grow_free(). */
+/* Returns NULL if out of memory. `self` is closed with it by grow_free(). */
 struct ctf_grow *grow_new(struct ctf *c, const struct grow_source *source, void *self);
 void grow_free(struct ctf_grow *g);
 /* Memory was refused since the trace was opened: what looks wrong may be only that. */
 bool grow_short(const struct ctf_grow *g);
-/* A new stream, about which nothing is known. The same for all below: false: no memory. */
+/*
+ * A new stream, about which nothing is known. The same for all below: returns false if out of
+ * memory.
+ */
 bool grow_add(struct ctf_grow *g, struct grow_stream *s);
 /* Back into the merge. */
 void grow_wake(struct ctf_grow *g, struct grow_stream *s);
@@ -66,16 +74,16 @@ bool grow_begin(struct ctf_grow *g, struct grow_stream *s, uint32_t file);
 uint32_t grow_file(struct ctf_grow *g, uint32_t version, const char *name, struct source *source);
 
 /*
- * Metadata as it is by now. `data` must stay until close. SPUR_WARN: it is not to be used (err says why): it cannot
- * be read, or parts of it cannot and more may come, which is so unless this is the `last_word`. What is odd about it
- * goes to `diag`, where there is one.
+ * Metadata as it is by now. `data` must stay until close. SPUR_WARN: it is not to be used (err says
+ * why): it cannot be read, or parts of it cannot and more may come, which is so unless this is the
+ * `last_word`. What is odd about it goes to `diag`, where there is one.
  */
 enum spur_status grow_read(struct ctf_grow *g, struct ctf_meta **out, const char *name,
 			   const uint8_t *data, size_t size, bool last_word, struct diag_log *diag,
 			   struct spur_error *err);
 /*
- * Makes it the newest version of a trace: of `*version`, or of a new trace where that is SPUR_NONE. The meta becomes
- * the trace's, or is freed. SPUR_WARN: all stays as it was.
+ * Makes it the newest version of a trace: of `*version`, or of a new trace where that is SPUR_NONE.
+ * The meta becomes the trace's, or is freed. SPUR_WARN: all stays as it was.
  */
 enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char *dir,
 			      struct ctf_meta *meta, struct spur_error *err);
@@ -83,7 +91,10 @@ enum spur_status grow_version(struct ctf_grow *g, uint32_t *version, const char 
 /* As the format's next. */
 enum spur_status grow_next(struct ctf_grow *g, struct batch *b);
 
-/* live.c: a session of a relay daemon. follow.c: a directory. Both leave one feed, or none where nothing is there. */
+/*
+ * live.c: a session of a relay daemon. follow.c: a directory. Both leave one feed, or none where
+ * nothing is there.
+ */
 enum spur_status live_open(struct ctf *c, const char *url, struct spur_error *err);
 enum spur_status follow_open(struct ctf *c, const char *path, struct spur_error *err);
 

@@ -1,7 +1,8 @@
 /*
- * A session of LTTng's relay daemon, read while it is recorded: greets the daemon, attaches to the session, and asks
- * each stream for its next packet when the merge needs it (grow.c). The daemon says of quiet streams up to when they
- * are, of the session when there are new streams and new metadata. Reads what is recorded from now on.
+ * A session of LTTng's relay daemon, read while it is recorded: greets the daemon, attaches to the
+ * session, and asks each stream for its next packet when the merge needs it (grow.c). The daemon
+ * says of quiet streams up to when they are, of the session when there are new streams and new
+ * metadata. Reads what is recorded from now on.
  *
  * A connection that breaks ends the trace where it is, as damage; what came before is kept.
  */
@@ -200,14 +201,17 @@ static bool take_metadata(struct live *l, struct live_trace *tr)
 		/* SPEC ctf-live/metadata-empty: an OK without bytes: later */
 		if (status == LIVE_METADATA && tr->bytes.len == had)
 			break;
-		/* SPEC ctf-live/metadata-gone: the stream may be closed, with all that it had sent before */
+		/*
+		 * SPEC ctf-live/metadata-gone: the stream may be closed, with all that it had sent
+		 * before
+		 */
 		tr->over |= status == LIVE_METADATA_ERROR;
 	}
 	tr->wanted = status == LIVE_METADATA && !tr->over;
 	return true;
 }
 
-/* A copy that stays: names in the metadata point into it. NULL: no memory. */
+/* A copy that stays: names in the metadata point into it. Returns NULL if out of memory. */
 static const uint8_t *keep_text(struct live *l, const struct live_bytes *b)
 {
 	uint8_t *copy;
@@ -243,8 +247,8 @@ static bool is_late(const struct live_trace *tr)
 }
 
 /*
- * Makes the bytes that came a version of the metadata. Where that cannot be, more may come and mend it, but that is not
- * waited for for ever. SPUR_FAIL: no memory.
+ * Makes the bytes that came a version of the metadata. Where that cannot be, more may come and mend
+ * it, but that is not waited for for ever. Returns SPUR_FAIL if out of memory.
  */
 static enum spur_status parse_metadata(struct live *l, struct live_trace *tr)
 {
@@ -271,7 +275,10 @@ static enum spur_status parse_metadata(struct live *l, struct live_trace *tr)
 	return st == SPUR_FAIL ? st : SPUR_OK;
 }
 
-/* SPEC ctf-live/metadata: what is new is asked for when an index says so, and before the first packet */
+/*
+ * SPEC ctf-live/metadata: what is new is asked for when an index says so, and before the first
+ * packet
+ */
 static enum spur_status fresh_metadata(struct live *l, struct live_trace *tr)
 {
 	if (!tr->has_stream || tr->over ||
@@ -313,7 +320,10 @@ static enum grow_answer receive(struct live *l, struct live_stream *s, uint64_t 
 			continue;
 		l->streams_wanted |= (flags & LIVE_NEW_STREAM) != 0;
 		s->trace->wanted |= (flags & LIVE_NEW_METADATA) != 0;
-		/* SPEC ctf-live/packet: with a flag, what it says is asked for first; then the packet comes */
+		/*
+		 * SPEC ctf-live/packet: with a flag, what it says is asked for first; then the
+		 * packet comes
+		 */
 		if (status != LIVE_GET_LATER && !(status == LIVE_GET_ERROR && flags))
 			break;
 		if (flags & LIVE_NEW_STREAM)
@@ -378,7 +388,10 @@ static enum grow_answer take_packet(struct live *l, struct live_stream *s,
 	return add_packet(l, s, x->offset, size);
 }
 
-/* SPEC ctf-live/inactive: no event of the stream is before that time, so others need not wait for it */
+/*
+ * SPEC ctf-live/inactive: no event of the stream is before that time, so others need not wait for
+ * it
+ */
 static enum grow_answer take_bound(struct live *l, struct live_stream *s,
 				   const struct live_index *x)
 {

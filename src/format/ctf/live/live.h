@@ -26,7 +26,7 @@ struct live_store {
 	size_t count, cap;
 };
 
-/* A copy that stays until store_free(); NULL: no memory. */
+/* A copy that stays until store_free(); returns NULL if out of memory. */
 const uint8_t *store_keep(struct live_store *s, const uint8_t *p, size_t size);
 void store_free(struct live_store *s);
 

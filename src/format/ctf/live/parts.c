@@ -1,4 +1,5 @@
 /* Names of sessions, and room for what they send. See live.h. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -46,7 +47,7 @@ static bool take_port(struct text *t, struct live_url *u)
 	struct text digits;
 	uint64_t port;
 
-	memcpy(u->port, "5344", 5);
+	snprintf(u->port, sizeof(u->port), "%d", CTF_WIRE_PORT);
 	if (!text_skip(t, ":"))
 		return true;
 	if (!take_part(t, "/", u->port, sizeof(u->port)))
@@ -55,7 +56,10 @@ static bool take_port(struct text *t, struct live_url *u)
 	return text_u64(&digits, 10, &port) && !digits.len && port && port < 65536;
 }
 
-/* SPEC ctf-live/url: port 5344 unless it is named; what follows the host names one session by host and name */
+/*
+ * SPEC ctf-live/url: port 5344 unless it is named; what follows the host names one session by host
+ * and name
+ */
 enum spur_status live_url_parse(const char *url, struct live_url *out, struct spur_error *err)
 {
 	struct text t = text_of(url);

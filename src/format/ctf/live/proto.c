@@ -8,33 +8,13 @@
 
 /* SPEC ctf-live/command: a header and what it says follows */
 enum {
-	COMMAND_CONNECT = 1,
-	COMMAND_LIST = 2,
-	COMMAND_ATTACH = 3,
-	COMMAND_INDEX = 4,
-	COMMAND_PACKET = 5,
-	COMMAND_METADATA = 6,
-	COMMAND_STREAMS = 7,
-	COMMAND_CREATE = 8,
-	COMMAND_DETACH = 9,
-};
-
-enum {
-	HEAD = 16,
 	REQUEST_MOST = 24, /* bytes of a command behind its head */
-	SESSION = 20 + LIVE_HOST + LIVE_NAME,
-	STREAM = 20 + LIVE_PATH + LIVE_NAME,
-	INDEX = 64,
-	MAJOR = 2,
-	MINOR = 4, /* what all relay daemons speak */
-	COMMANDS_OF = 1, /* kind of connection */
-	FROM_NOW = 2, /* which packets an attached viewer gets: 1 would be all */
 	META_PIECE = 1 << 16,
 };
 
 /* A command being written. */
 struct request {
-	uint8_t bytes[HEAD + REQUEST_MOST];
+	uint8_t bytes[CTF_WIRE_QUESTION + REQUEST_MOST];
 	size_t len;
 };
 
@@ -79,29 +59,33 @@ static void take_name(struct cursor *c, char *to, size_t size)
 
 bool live_hello(struct live_wire *w, uint32_t *minor)
 {
-	struct request r = request(COMMAND_CONNECT, 20);
+	struct request r = request(CTF_WIRE_CONNECT, 20);
 	uint8_t bytes[20];
 	struct cursor c;
 	uint32_t major;
 
 	put_int(&r, UINT64_MAX, 8);
-	put_int(&r, MAJOR, 4);
-	put_int(&r, MINOR, 4);
-	put_int(&r, COMMANDS_OF, 4);
+	put_int(&r, CTF_WIRE_MAJOR, 4);
+	put_int(&r, CTF_WIRE_MINOR, 4);
+	put_int(&r, CTF_WIRE_COMMANDS, 4);
 	if (!request_send(w, &r) || !answer(w, bytes, sizeof(bytes), &c))
 		return false;
 	cursor_u64(&c);
 	major = cursor_u32(&c);
 	*minor = cursor_u32(&c);
-	/* SPEC ctf-live/version: the major numbers must be the same; of the minor ones the lower is spoken */
-	if (major != MAJOR)
-		return wire_wrong(w, "expected the viewer protocol %d, found %u", MAJOR, major);
+	/*
+	 * SPEC ctf-live/version: the major numbers must be the same; of the minor ones the lower is
+	 * spoken
+	 */
+	if (major != CTF_WIRE_MAJOR)
+		return wire_wrong(w, "expected the viewer protocol %d, found %u", CTF_WIRE_MAJOR,
+				  major);
 	return true;
 }
 
 bool live_create(struct live_wire *w)
 {
-	const struct request r = request(COMMAND_CREATE, 0);
+	const struct request r = request(CTF_WIRE_CREATE, 0);
 	uint8_t bytes[4];
 	struct cursor c;
 	uint32_t status;
@@ -117,8 +101,8 @@ bool live_create(struct live_wire *w)
 bool live_list(struct live_wire *w, bool (*each)(void *self, const struct live_session *s),
 	       void *self)
 {
-	const struct request r = request(COMMAND_LIST, 0);
-	uint8_t bytes[SESSION];
+	const struct request r = request(CTF_WIRE_LIST, 0);
+	uint8_t bytes[CTF_WIRE_SESSION];
 	struct live_session s;
 	struct cursor c;
 	uint32_t n;
@@ -130,7 +114,7 @@ bool live_list(struct live_wire *w, bool (*each)(void *self, const struct live_s
 		return wire_wrong(w, "list of sessions: expected at most %d, found %u",
 				  LIVE_LIST_MOST, n);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!answer(w, bytes, SESSION, &c))
+		if (!answer(w, bytes, CTF_WIRE_SESSION, &c))
 			return false;
 		s.id = cursor_u64(&c);
 		s.timer_us = cursor_u32(&c);
@@ -147,7 +131,7 @@ bool live_list(struct live_wire *w, bool (*each)(void *self, const struct live_s
 static bool take_streams(struct live_wire *w, uint32_t n,
 			 bool (*each)(void *self, const struct live_stream_info *s), void *self)
 {
-	uint8_t bytes[STREAM];
+	uint8_t bytes[CTF_WIRE_STREAM];
 	struct live_stream_info s;
 	struct cursor c;
 
@@ -155,7 +139,7 @@ static bool take_streams(struct live_wire *w, uint32_t n,
 		return wire_wrong(w, "list of streams: expected at most %d, found %u",
 				  LIVE_LIST_MOST, n);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!answer(w, bytes, STREAM, &c))
+		if (!answer(w, bytes, CTF_WIRE_STREAM, &c))
 			return false;
 		s.id = cursor_u64(&c);
 		s.trace = cursor_u64(&c);
@@ -187,18 +171,18 @@ static bool answer_streams(struct live_wire *w, const struct request *r, uint32_
 bool live_attach(struct live_wire *w, uint64_t session, uint32_t *status,
 		 bool (*each)(void *self, const struct live_stream_info *s), void *self)
 {
-	struct request r = request(COMMAND_ATTACH, 20);
+	struct request r = request(CTF_WIRE_ATTACH, 20);
 
 	put_int(&r, session, 8);
 	put_int(&r, 0, 8);
-	put_int(&r, FROM_NOW, 4);
+	put_int(&r, CTF_WIRE_FROM_NOW, 4);
 	return answer_streams(w, &r, status, each, self);
 }
 
 bool live_new_streams(struct live_wire *w, uint64_t session, uint32_t *status,
 		      bool (*each)(void *self, const struct live_stream_info *s), void *self)
 {
-	struct request r = request(COMMAND_STREAMS, 8);
+	struct request r = request(CTF_WIRE_STREAMS, 8);
 
 	put_int(&r, session, 8);
 	return answer_streams(w, &r, status, each, self) &&
@@ -208,8 +192,8 @@ bool live_new_streams(struct live_wire *w, uint64_t session, uint32_t *status,
 
 bool live_next_index(struct live_wire *w, uint64_t stream, struct live_index *out)
 {
-	struct request r = request(COMMAND_INDEX, 8);
-	uint8_t bytes[INDEX];
+	struct request r = request(CTF_WIRE_NEXT_INDEX, 8);
+	uint8_t bytes[CTF_WIRE_LIVE_INDEX];
 	struct cursor c;
 
 	put_int(&r, stream, 8);
@@ -231,7 +215,7 @@ bool live_next_index(struct live_wire *w, uint64_t stream, struct live_index *ou
 bool live_packet(struct live_wire *w, uint64_t stream, uint64_t offset, uint32_t size, uint8_t *to,
 		 uint32_t *got, uint32_t *status, uint32_t *flags)
 {
-	struct request r = request(COMMAND_PACKET, 20);
+	struct request r = request(CTF_WIRE_PACKET, 20);
 	uint8_t bytes[12];
 	struct cursor c;
 	uint32_t len;
@@ -258,7 +242,7 @@ bool live_packet(struct live_wire *w, uint64_t stream, uint64_t offset, uint32_t
 
 bool live_metadata(struct live_wire *w, uint64_t stream, uint32_t *status, struct live_bytes *to)
 {
-	struct request r = request(COMMAND_METADATA, 8);
+	struct request r = request(CTF_WIRE_METADATA, 8);
 	uint8_t bytes[12];
 	struct cursor c;
 	uint64_t len;
@@ -290,7 +274,7 @@ bool live_metadata(struct live_wire *w, uint64_t stream, uint32_t *status, struc
 
 void live_detach(struct live_wire *w, uint64_t session)
 {
-	struct request r = request(COMMAND_DETACH, 8);
+	struct request r = request(CTF_WIRE_DETACH, 8);
 
 	put_int(&r, session, 8);
 	if (!w->broken)

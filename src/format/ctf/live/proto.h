@@ -1,18 +1,20 @@
 /*
- * The viewer protocol of LTTng's relay daemon, a command a function: sends it, reads the answer, believes nothing that
- * the answer says of sizes before the bytes are there. Rules: docs/formats/ctf-live.md.
+ * The viewer protocol of LTTng's relay daemon, a command a function: sends it, reads the answer,
+ * believes nothing that the answer says of sizes before the bytes are there. Rules:
+ * docs/formats/ctf-live.md.
  *
  * All return false where the wire broke, also by an answer that cannot be.
  */
 #ifndef SPUR_FORMAT_CTF_LIVE_PROTO_H
 #define SPUR_FORMAT_CTF_LIVE_PROTO_H
 
-#include "format/ctf/live/wire.h"
+#include "format/ctf/live/connection.h"
+#include "format/ctf/wire.h"
 
 enum {
-	LIVE_HOST = 64, /* bytes of names, not always NUL-ended */
-	LIVE_NAME = 255,
-	LIVE_PATH = 4096,
+	LIVE_HOST = CTF_WIRE_HOST, /* bytes of names, not always NUL-ended */
+	LIVE_NAME = CTF_WIRE_NAME,
+	LIVE_PATH = CTF_WIRE_PATH,
 	LIVE_PIECE = 1 << 20, /* of a packet, in one answer */
 	LIVE_LIST_MOST = 1 << 16, /* sessions or streams in one answer */
 	LIVE_META_MOST = 1 << 25, /* of the metadata of one trace */
@@ -78,7 +80,7 @@ struct live_bytes {
 /* Greets; *minor is the relay daemon's protocol 2.x. */
 bool live_hello(struct live_wire *w, uint32_t *minor);
 bool live_create(struct live_wire *w);
-/* `each` returns false where memory is out: then the rest is left unread, and the wire breaks. */
+/* `each` returns false if out of memory: then the rest is left unread, and the wire breaks. */
 bool live_list(struct live_wire *w, bool (*each)(void *self, const struct live_session *s),
 	       void *self);
 bool live_attach(struct live_wire *w, uint64_t session, uint32_t *status,
@@ -86,11 +88,14 @@ bool live_attach(struct live_wire *w, uint64_t session, uint32_t *status,
 bool live_new_streams(struct live_wire *w, uint64_t session, uint32_t *status,
 		      bool (*each)(void *self, const struct live_stream_info *s), void *self);
 bool live_next_index(struct live_wire *w, uint64_t stream, struct live_index *out);
-/* At most `size` (LIVE_PIECE) bytes into `to`; *got of them came, or none: then *status and *flags say why. */
+/*
+ * At most `size` (LIVE_PIECE) bytes into `to`; *got of them came, or none: then *status and *flags
+ * say why.
+ */
 bool live_packet(struct live_wire *w, uint64_t stream, uint64_t offset, uint32_t size, uint8_t *to,
 		 uint32_t *got, uint32_t *status, uint32_t *flags);
 bool live_metadata(struct live_wire *w, uint64_t stream, uint32_t *status, struct live_bytes *to);
-/* A farewell, whose answer nobody waits for. */
+/* Detaches, without waiting for the answer. */
 void live_detach(struct live_wire *w, uint64_t session);
 
 #endif

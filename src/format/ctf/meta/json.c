@@ -1,6 +1,7 @@
 /*
- * Metadata of CTF 2: a JSON text sequence (RFC 7464), one object per fragment. This file: the sequence, errors with
- * their place, and how properties are got. Field classes: json_field.c; fragments: json_fragment.c.
+ * Metadata of CTF 2: a JSON text sequence (RFC 7464), one object per fragment. This file: the
+ * sequence, errors with their place, and how properties are got. Field classes: json_field.c;
+ * fragments: json_fragment.c.
  *
  * Not read: extensions (a declared one is refused, as the specification demands).
  */

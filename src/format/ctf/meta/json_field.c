@@ -102,7 +102,10 @@ static enum spur_status get_align(struct frag *j, const json_t *o, const char *k
 	return SPUR_OK;
 }
 
-/* SPEC ctf2/bits SPEC ctf2/bit-order: length, byte order, bit order, alignment of fixed-length fields */
+/*
+ * SPEC ctf2/bits SPEC ctf2/bit-order: length, byte order, bit order, alignment of fixed-length
+ * fields
+ */
 static enum spur_status take_bits(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	static const char *const orders[] = { "little-endian", "big-endian", NULL };
@@ -144,8 +147,8 @@ static bool is_above(const json_t *a, const json_t *b)
 }
 
 /*
- * SPEC ctf2/range-bounds: bounds are integers of any size; what the field's class cannot hold is cut off. SPUR_END:
- * nothing is left.
+ * SPEC ctf2/range-bounds: bounds are integers of any size; what the field's class cannot hold is
+ * cut off. SPUR_END: nothing is left.
  */
 static enum spur_status take_range(struct frag *j, const json_t *v, bool is_signed,
 				   struct ctf_range *r)
@@ -241,7 +244,10 @@ static enum spur_status take_mappings(struct frag *j, const json_t *o, const cha
 	return SPUR_OK;
 }
 
-/* SPEC ctf2/role-class: the UUID is a blob of 16 bytes, the magic number has 32 bits, other roles are of integers */
+/*
+ * SPEC ctf2/role-class: the UUID is a blob of 16 bytes, the magic number has 32 bits, other roles
+ * are of integers
+ */
 static bool role_fits(const struct ctf_field *f, enum ctf_role role)
 {
 	if (role == CTF_ROLE_UUID)
@@ -396,8 +402,8 @@ static enum spur_status take_blob(struct frag *j, const json_t *o, struct ctf_fi
 }
 
 /*
- * SPEC ctf2/repeated-name: names of members and options should be unique in their structure or variant; where not,
- * references mean the first
+ * SPEC ctf2/repeated-name: names of members and options should be unique in their structure or
+ * variant; where not, references mean the first
  */
 static enum spur_status check_unique(struct frag *j, const struct ctf_field *f)
 {
@@ -459,7 +465,10 @@ static enum spur_status take_array(struct frag *j, const json_t *o, struct ctf_f
 				    : take_ref(j, o, "length-field-location", f);
 }
 
-/* Bounds of selectors are signed where one of them is negative; what the selector is shows when it is found. */
+/*
+ * Bounds of selectors are signed where one of them is negative; what the selector is shows when it
+ * is found.
+ */
 static bool is_negative(const json_t *ranges)
 {
 	int64_t low;

@@ -1,4 +1,7 @@
-/* The fragments of CTF 2 metadata: preamble, aliases, trace, clock, data stream and event record classes. */
+/*
+ * The fragments of CTF 2 metadata: preamble, aliases, trace, clock, data stream and event record
+ * classes.
+ */
 #include <string.h>
 
 #include "format/ctf/meta/json_parts.h"
@@ -179,7 +182,7 @@ static enum spur_status clock_offset(struct frag *j, const json_t *o, struct ctf
 	return st;
 }
 
-/* Where the index of the clock of that id is kept; NULL: there is none, or no memory. */
+/* Where the index of the clock of that id is kept; NULL if there is none, or out of memory. */
 static struct map64_slot *clock_slot(struct frag *j, const char *id, bool add)
 {
 	const uint32_t name = add ? intern_put(j->m->names, id, strlen(id))
@@ -252,7 +255,10 @@ static enum spur_status stream_clock(struct frag *j, const json_t *o, struct ctf
 	return SPUR_OK;
 }
 
-/* SPEC ctf2/cpu: there is no role for the processor, so the name `cpu_id` in the packet context tells, as in 1.8 */
+/*
+ * SPEC ctf2/cpu: there is no role for the processor, so the name `cpu_id` in the packet context
+ * tells, as in 1.8
+ */
 static enum spur_status name_cpu(struct frag *j, const struct ctf_field *context)
 {
 	for (uint32_t i = 0; context && i < context->nmembers; i++) {

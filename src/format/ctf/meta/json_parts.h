@@ -48,9 +48,10 @@ size_t frag_enter_item(struct frag *j, size_t index);
 void frag_leave(struct frag *j, size_t before);
 
 /*
- * json_text.c: the text for the parser, which holds integers of 64 bits with a sign only: those of 19 digits and more
- * become strings that begin with U+0001. (A string that begins with U+0001 itself is not told apart from them: it
- * has no business in metadata.) Commas before a closing bracket go; *commas counts them. NULL: no memory.
+ * json_text.c: the text for the parser, which holds integers of 64 bits with a sign only: those of
+ * 19 digits and more become strings that begin with U+0001. (A string that begins with U+0001
+ * itself is not told apart from them: it has no business in metadata.) Commas before a closing
+ * bracket go; *commas counts them. Returns NULL if out of memory.
  */
 char *json_mark(const char *p, size_t len, size_t *out_len, size_t *commas);
 /* Takes the marks out again, in place; returns the new length. */
@@ -60,8 +61,8 @@ const char *json_marked(const json_t *v);
 
 bool frag_is_int(const json_t *v);
 /*
- * An integer of any size as one of 64 bits. Below or above what those hold: -1 or 1, and the nearest in *out; else
- * 0. Of others than integers: 2.
+ * An integer of any size as one of 64 bits. Below or above what those hold: -1 or 1, and the
+ * nearest in *out; else 0. Of others than integers: 2.
  */
 int frag_clamp(const json_t *v, bool is_signed, uint64_t *out);
 /* False: not an integer, or outside of the type. */
@@ -69,8 +70,8 @@ bool frag_u64(const json_t *v, uint64_t *out);
 bool frag_i64(const json_t *v, int64_t *out);
 
 /*
- * Properties of an object. Absent: SPUR_END and *out as it was; where `must`, an error. Of the wrong type or range: an
- * error.
+ * Properties of an object. Absent: SPUR_END and *out as it was; where `must`, an error. Of the
+ * wrong type or range: an error.
  */
 enum spur_status frag_get_u64(struct frag *j, const json_t *o, const char *key, bool must,
 			      uint64_t *out);
@@ -84,13 +85,13 @@ enum spur_status frag_get_list(struct frag *j, const json_t *o, const char *key,
 			       const json_t **out);
 enum spur_status frag_get_object(struct frag *j, const json_t *o, const char *key, bool must,
 				 const json_t **out);
-/* A copy in the meta's arena; NULL: no memory. */
+/* A copy in the meta's arena; returns NULL if out of memory. */
 const char *frag_copy(struct frag *j, const char *s, size_t len);
 
 /*
- * Checks what every object may have: `attributes` and `extensions` are objects, no extension is used (none can be,
- * since declared ones are refused); warns of properties that are not in `known` (NULL-ended). `attributes` may be
- * NULL.
+ * Checks what every object may have: `attributes` and `extensions` are objects, no extension is
+ * used (none can be, since declared ones are refused); warns of properties that are not in `known`
+ * (NULL-ended). `attributes` may be NULL.
  */
 enum spur_status frag_common(struct frag *j, const json_t *o, const char *const *known,
 			     const char **attributes);

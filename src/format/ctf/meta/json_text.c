@@ -1,4 +1,7 @@
-/* What has to be done to the text of CTF 2 metadata before a JSON parser of 64-bit integers can take it. */
+/*
+ * What has to be done to the text of CTF 2 metadata before a JSON parser of 64-bit integers can
+ * take it.
+ */
 #include <string.h>
 
 #include "format/ctf/meta/json_parts.h"

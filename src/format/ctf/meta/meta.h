@@ -1,9 +1,11 @@
 /*
- * What the metadata of a CTF trace says, the same for RFC v1.1, 1.8 and 2: clocks, stream classes, event classes, and
- * trees of field classes. Front ends (tsdl_*.c: 1.8 text; v11_*.c: the RFC's language; json_*.c: CTF 2) build it;
- * meta_resolve() finds what lengths and selectors refer to; plans (plan.h) are compiled from it.
+ * What the metadata of a CTF trace says, the same for RFC v1.1, 1.8 and 2: clocks, stream classes,
+ * event classes, and trees of field classes. Front ends (tsdl_*.c: 1.8 text; v11_*.c: the RFC's
+ * language; json_*.c: CTF 2) build it; meta_resolve() finds what lengths and selectors refer to;
+ * plans (plan.h) are compiled from it.
  *
- * Everything lives in the meta's arena until meta_free(). Names are bytes of the metadata, NUL-ended copies.
+ * Everything lives in the meta's arena until meta_free(). Names are bytes of the metadata,
+ * NUL-ended copies.
  */
 #ifndef SPUR_FORMAT_CTF_META_META_H
 #define SPUR_FORMAT_CTF_META_META_H
@@ -91,15 +93,17 @@ struct ctf_member {
 	/* Without the underscore that CTF 1 puts before names; the same in CTF 2. */
 	const char *shown;
 	struct ctf_field *field;
-	/* Of a CTF 2 variant's option; of CTF 1: by name of the tag's mapping. None: never chosen. */
+	/*
+	 * Of a CTF 2 variant's option; of CTF 1: by name of the tag's mapping. None: never chosen.
+	 */
 	const struct ctf_range *ranges;
 	uint32_t nranges;
 };
 
 /*
- * Where a length or selector is found, as written; meta_resolve() fills `slot`. CTF 1: names from a dotted path,
- * absolute where `scope` is one, else searched from the field outwards. CTF 2: origin and names, or relative to the
- * field's structure; a NULL name is the parent.
+ * Where a length or selector is found, as written; meta_resolve() fills `slot`. CTF 1: names from a
+ * dotted path, absolute where `scope` is one, else searched from the field outwards. CTF 2: origin
+ * and names, or relative to the field's structure; a NULL name is the parent.
  */
 struct ctf_ref {
 	bool absolute;
@@ -131,8 +135,9 @@ struct ctf_field {
 	bool selector_signed; /* OPTIONAL, VARIANT: `ranges` are signed; filled by meta_resolve() */
 	uint32_t roles; /* enum ctf_role */
 	/*
-	 * Bits, of its first bit: 1, 2, 4, ... A front end gives structs and arrays the least that is declared (1);
-	 * meta_resolve() makes it the largest of what is inside. Variants and optionals: 1.
+	 * Bits, of its first bit: 1, 2, 4, ... A front end gives structs and arrays the least that
+	 * is declared (1); meta_resolve() makes it the largest of what is inside. Variants and
+	 * optionals: 1.
 	 */
 	uint32_t align;
 	uint32_t size; /* bits, of fixed-length kinds */
@@ -151,7 +156,7 @@ struct ctf_field {
 	const struct ctf_mapping *mappings;
 	uint32_t nmappings;
 	struct ctf_clock *clock; /* integer of 1.8 with `map = clock.X.value` */
-	uint32_t save; /* slot that gets its value when decoded; CTF_NO_SLOT: nobody asks */
+	uint32_t save; /* slot that gets its value when decoded; CTF_NO_SLOT: none */
 	const char *media_type; /* BLOB */
 	const char *attributes; /* CTF 2: JSON text; NULL */
 	uint64_t at; /* offset in the metadata */
@@ -260,29 +265,39 @@ enum {
 	META_DEPTH = 64, /* field classes inside each other */
 	META_BYTES = 1 << 28, /* of metadata text */
 	/*
-	 * Field classes, members, mappings, ranges, event classes in all; and also field classes of all scopes with
-	 * shared ones counted as often as they occur, so whoever walks every scope's tree need not fear its size.
+	 * Field classes, members, mappings, ranges, event classes in all; and also field classes of
+	 * all scopes with shared ones counted as often as they occur, so whoever walks every
+	 * scope's tree need not fear its size.
 	 */
 	META_FIELDS = 1 << 22,
 	META_SLOTS = 1 << 16,
 };
 
 /*
- * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata: fragment F (byte N):
- * ..." (CTF 2). Warnings go to `diag` (codes ctf/...). `text` must stay until meta_free().
+ * Errors have the place: "metadata:LINE:COLUMN: expected X, found Y" (text), or "metadata: fragment
+ * F (byte N): ..." (CTF 2). Warnings go to `diag` (codes ctf/...). `text` must stay until
+ * meta_free().
  */
-struct ctf_meta *meta_new(const char *path); /* NULL: no memory */
+struct ctf_meta *meta_new(const char *path); /* NULL if out of memory */
 void meta_free(struct ctf_meta *m);
 
-/* A field class with align 1, no slot; the rest 0. NULL: META_FIELDS or memory (meta_full() tells which). */
+/*
+ * A field class with align 1, no slot; the rest 0. NULL: META_FIELDS or memory (meta_full() tells
+ * which).
+ */
 struct ctf_field *meta_field(struct ctf_meta *m, enum ctf_kind kind, uint64_t at);
 /* A copy with members of its own; what is inside is shared. NULL as above. */
 struct ctf_field *meta_field_copy(struct ctf_meta *m, const struct ctf_field *f);
 /* Counts `n` members, mappings, ... ; false beyond META_FIELDS. */
 bool meta_count(struct ctf_meta *m, size_t n);
-/* What a failed meta_field(), meta_count(), meta_add_...() means: the limit, or memory. Fills err. */
+/*
+ * What a failed meta_field(), meta_count(), meta_add_...() means: the limit, or memory. Fills err.
+ */
 enum spur_status meta_full(const struct ctf_meta *m, struct spur_error *err);
-/* A copy that lives as long as the meta; equal names have equal addresses. NULL: no memory. */
+/*
+ * A copy that lives as long as the meta; equal names have equal addresses. Returns NULL if out of
+ * memory.
+ */
 const char *meta_name(struct ctf_meta *m, const char *p, size_t len);
 /* Appends; false: limit or memory. */
 bool meta_add_stream(struct ctf_meta *m, struct ctf_stream_class *s);
@@ -299,15 +314,15 @@ enum spur_status json_parse(struct ctf_meta *m, struct text text, struct diag_lo
 			    struct spur_error *err);
 
 /*
- * Checks and completes: references to slots, alignments of compounds, sorted ids, roles of CTF 1's reserved names.
- * Classes may be shared (named types): where two uses of one differ, it is copied.
+ * Checks and completes: references to slots, alignments of compounds, sorted ids, roles of CTF 1's
+ * reserved names. Classes may be shared (named types): where two uses of one differ, it is copied.
  */
 enum spur_status meta_resolve(struct ctf_meta *m, struct diag_log *diag, struct spur_error *err);
 
 /*
- * Takes the file `metadata` as it is (plain text, packets of 1.8, 2 or v1.1 in either byte order, JSON sequence),
- * unpacks it, finds the generation, parses and resolves. `data` must stay until meta_free(). NULL and SPUR_FAIL where
- * nothing can be read.
+ * Takes the file `metadata` as it is (plain text, packets of 1.8, 2 or v1.1 in either byte order,
+ * JSON sequence), unpacks it, finds the generation, parses and resolves. `data` must stay until
+ * meta_free(). NULL and SPUR_FAIL where nothing can be read.
  */
 enum spur_status meta_read(struct ctf_meta **out, const char *path, const uint8_t *data,
 			   size_t size, struct diag_log *diag, struct spur_error *err);
@@ -328,7 +343,10 @@ void meta_say(struct ctf_meta *m, struct diag_log *diag, enum diag_level level, 
 
 /* "an unsigned integer", "a structure", ... for messages. */
 const char *meta_kind_name(unsigned kind);
-/* What it compiles to: every clock, class and field, one a line, with sizes, alignments, roles, slots. */
+/*
+ * What it compiles to: every clock, class and field, one a line, with sizes, alignments, roles,
+ * slots.
+ */
 void meta_print(const struct ctf_meta *m, struct out *o);
 
 #endif

@@ -1,4 +1,7 @@
-/* "What it compiles to": the resolved metadata as indented text, one class a line. See meta_print() in meta.h. */
+/*
+ * "What it compiles to": the resolved metadata as indented text, one class a line. See meta_print()
+ * in meta.h.
+ */
 #include <string.h>
 
 #include "format/ctf/meta/meta.h"

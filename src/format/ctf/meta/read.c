@@ -1,22 +1,18 @@
 /*
- * The file `metadata` as it lies there: text, a JSON sequence, or packets of any of the three generations around them,
- * in either byte order. Unpacks, finds the generation, and has it parsed and resolved. Packets that are compressed or
- * encrypted are not read.
+ * The file `metadata` as it lies there: text, a JSON sequence, or packets of any of the three
+ * generations around them, in either byte order. Unpacks, finds the generation, and has it parsed
+ * and resolved. Packets that are compressed or encrypted are not read.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cursor.h"
 #include "format/ctf/meta/meta.h"
+#include "format/ctf/wire.h"
 
 enum {
-	HEADER_1 = 37, /* bytes of a packet's header */
-	HEADER_2 = 44,
-	HEADER_V11 = 48,
 	TAIL_MAX = 3, /* bytes behind the last packet that mean nothing */
 };
-
-static const uint32_t magic_packet = 0x75D11D57, magic_v11 = 0xC1FC1FC1;
 
 struct packet {
 	bool big_endian;
@@ -57,17 +53,20 @@ static bool is_magic(const uint8_t *p, uint32_t magic)
 
 static uint64_t header_size(const struct unpack *u)
 {
-	return u->magic == magic_v11 ? HEADER_V11 : HEADER_1;
+	return u->magic == CTF_WIRE_MAGIC ? CTF_WIRE_V11 : CTF_WIRE_METADATA_1;
 }
 
-/* SPEC ctf-tsdl/packet-header: sizes in bits. SPEC ctf-tsdl/packet-header-2: its own size stands in that of CTF 2. */
+/*
+ * SPEC ctf-tsdl/packet-header: sizes in bits. SPEC ctf-tsdl/packet-header-2: its own size stands in
+ * that of CTF 2.
+ */
 static bool read_header(const struct unpack *u, size_t at, struct packet *k)
 {
 	struct cursor c = cursor_make(u->data + at, u->size - at, order_swaps(k->big_endian));
 	uint8_t major;
 
 	cursor_u32(&c);
-	k->uuid = cursor_bytes(&c, 16);
+	k->uuid = cursor_bytes(&c, CTF_WIRE_UUID);
 	cursor_u32(&c); /* checksum */
 	k->content = cursor_u32(&c) / 8;
 	k->size = cursor_u32(&c) / 8;
@@ -76,12 +75,12 @@ static bool read_header(const struct unpack *u, size_t at, struct packet *k)
 	cursor_u8(&c); /* checksum scheme */
 	major = cursor_u8(&c);
 	cursor_u8(&c); /* minor */
-	k->header = HEADER_1;
+	k->header = CTF_WIRE_METADATA_1;
 	if (major == 2) {
 		cursor_bytes(&c, 3);
 		k->header = cursor_u32(&c) / 8;
 	}
-	return !c.bad && k->header >= (major == 2 ? HEADER_2 : HEADER_1);
+	return !c.bad && k->header >= (major == 2 ? CTF_WIRE_METADATA_2 : CTF_WIRE_METADATA_1);
 }
 
 /* SPEC ctf-tsdl/packet-header-v11: sizes in bytes. */
@@ -97,7 +96,7 @@ static bool read_header_v11(const struct unpack *u, size_t at, struct packet *k)
 	k->packed = cursor_u8(&c);
 	k->packed |= cursor_u8(&c);
 	cursor_u8(&c); /* checksum scheme */
-	k->header = HEADER_V11;
+	k->header = CTF_WIRE_V11;
 	return !c.bad;
 }
 
@@ -108,7 +107,7 @@ static bool packet_read(const struct unpack *u, size_t at, struct packet *k)
 	if (u->size - at < header_size(u) || !is_magic(u->data + at, u->magic))
 		return false;
 	k->big_endian = load_be32(u->data + at) == u->magic;
-	if (u->magic == magic_v11 ? !read_header_v11(u, at, k) : !read_header(u, at, k))
+	if (u->magic == CTF_WIRE_MAGIC ? !read_header_v11(u, at, k) : !read_header(u, at, k))
 		return false;
 	return k->content >= k->header && k->size >= k->content;
 }
@@ -125,7 +124,7 @@ static void packet_text(struct unpack *u, const struct packet *k, size_t at)
 	const char *from = (const char *)u->data + at + k->header;
 	const size_t n = k->content - k->header;
 
-	if (u->magic != magic_v11) {
+	if (u->magic != CTF_WIRE_MAGIC) {
 		memcpy(u->text + u->len, from, n);
 		u->len += n;
 		return;
@@ -177,7 +176,7 @@ static size_t packet_next(struct unpack *u, const struct packet *k, size_t at)
 
 	if (k->uuid && !u->uuid)
 		u->uuid = k->uuid;
-	if (u->magic == magic_v11 && !u->m->has_session) {
+	if (u->magic == CTF_WIRE_MAGIC && !u->m->has_session) {
 		u->m->has_session = true;
 		u->m->session = k->session;
 	}
@@ -256,8 +255,8 @@ static struct text piece_next(struct text *t)
 }
 
 /*
- * SPEC ctf-tsdl/generation: text without a signature is that of the RFC where it declares types, sections or abstract
- * types at its root, before anything that only 1.8 has.
+ * SPEC ctf-tsdl/generation: text without a signature is that of the RFC where it declares types,
+ * sections or abstract types at its root, before anything that only 1.8 has.
  */
 static enum ctf_generation text_generation(struct text t)
 {
@@ -305,7 +304,10 @@ static enum spur_status parse(struct ctf_meta *m, enum ctf_generation generation
 	}
 }
 
-/* Text may lack what stood in damaged packets, and nobody sees the log of a trace that does not open. */
+/*
+ * Text may lack what stood in damaged packets, and nobody sees the log of a trace that does not
+ * open.
+ */
 static enum spur_status blame_packets(const struct unpack *u, struct spur_error *err)
 {
 	const size_t len = err ? strlen(err->message) : 0;
@@ -328,10 +330,10 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 		return err_set(err, SPUR_ERR_LIMIT, "%s: expected at most %d bytes, found %zu",
 			       m->path, META_BYTES, size);
 	m->text = text_make(data, size);
-	if (size >= 4 && is_magic(data, magic_packet))
-		u.magic = magic_packet;
-	else if (size >= 4 && is_magic(data, magic_v11))
-		u.magic = magic_v11;
+	if (size >= 4 && is_magic(data, CTF_WIRE_METADATA_MAGIC))
+		u.magic = CTF_WIRE_METADATA_MAGIC;
+	else if (size >= 4 && is_magic(data, CTF_WIRE_MAGIC))
+		u.magic = CTF_WIRE_MAGIC;
 	m->plain = !u.magic;
 	if (u.magic && !unpack(&u))
 		return err_nomem(err);
@@ -340,7 +342,7 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s:1:1: expected a description of the trace, found nothing",
 			       m->path);
-	generation = u.magic == magic_v11 ? CTF_V11 : generation_of(m->text);
+	generation = u.magic == CTF_WIRE_MAGIC ? CTF_V11 : generation_of(m->text);
 	m->generation = generation;
 	st = parse(m, generation, diag, err);
 	if (st == SPUR_FAIL)

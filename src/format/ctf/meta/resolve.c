@@ -1,7 +1,8 @@
 /*
- * From what a front end read to what can be decoded: alignments, byte orders, clocks, lengths from env; then references
- * (resolve_ref.c) and roles (resolve_role.c); sorted ids. Classes are a graph, as named types are shared: each is
- * looked at once, and copied only where a use needs something of its own.
+ * From what a front end read to what can be decoded: alignments, byte orders, clocks, lengths from
+ * env; then references (resolve_ref.c) and roles (resolve_role.c); sorted ids. Classes are a graph,
+ * as named types are shared: each is looked at once, and copied only where a use needs something of
+ * its own.
  */
 #include "format/ctf/meta/resolve.h"
 
@@ -74,7 +75,10 @@ static uint32_t name_look(struct resolve *r, uint32_t table, const char *name)
 	return s ? (uint32_t)(s->value - 1) : UINT32_MAX;
 }
 
-/* Enters the names of a class's members or mappings, unless a copy of it did; false: no memory. */
+/*
+ * Enters the names of a class's members or mappings, unless a copy of it did; returns false if out
+ * of memory.
+ */
 static bool names_enter(struct resolve *r, struct ctf_field *f)
 {
 	struct map64_slot *s;
@@ -262,7 +266,9 @@ bool resolve_has_ref(const struct ctf_field *f)
 	       f->kind == CTF_BLOB_DYNAMIC || (f->kind == CTF_SEQUENCE && !f->length_field);
 }
 
-/* Completes a class and what is in it; the second time only counts. Recursion ends at META_DEPTH. */
+/*
+ * Completes a class and what is in it; the second time only counts. Recursion ends at META_DEPTH.
+ */
 static bool prepare(struct resolve *r, struct ctf_field *f, unsigned depth)
 {
 	if (depth + (f->uses ? f->height : 1) > META_DEPTH)

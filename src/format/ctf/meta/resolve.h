@@ -1,4 +1,7 @@
-/* Inside of meta_resolve(): resolve.c (classes, ids), resolve_ref.c (lengths and selectors), resolve_role.c (CTF 1). */
+/*
+ * Inside of meta_resolve(): resolve.c (classes, ids), resolve_ref.c (lengths and selectors),
+ * resolve_role.c (CTF 1).
+ */
 #ifndef SPUR_FORMAT_CTF_META_RESOLVE_H
 #define SPUR_FORMAT_CTF_META_RESOLVE_H
 
@@ -17,8 +20,9 @@ struct resolve_frame {
 };
 
 /*
- * A value that is kept while decoding. Several fields may save into it: options of a variant, of which one is there.
- * Those become one by `parent`. Numbered at the end: the trace's, then a stream's, then an event's.
+ * A value that is kept while decoding. Several fields may save into it: options of a variant, of
+ * which one is there. Those become one by `parent`. Numbered at the end: the trace's, then a
+ * stream's, then an event's.
  */
 struct resolve_slot {
 	uint32_t parent;
@@ -32,7 +36,9 @@ struct resolve {
 	struct diag_log *diag;
 	struct spur_error *err;
 
-	/* What the field being looked at can see: the classes of its packet and event. NULL: none. */
+	/*
+	 * What the field being looked at can see: the classes of its packet and event. NULL: none.
+	 */
 	struct ctf_field **roots[CTF_SCOPES];
 	enum ctf_scope scope; /* the one it is in */
 	enum ctf_scope target_scope; /* the one of `targets` */
@@ -57,7 +63,10 @@ struct resolve {
 bool resolve_full(struct resolve *r);
 /* Does the class itself refer to another field? */
 bool resolve_has_ref(const struct ctf_field *f);
-/* Makes what `*slot` refers to the slot's own, by copying it where others refer to it too; NULL: failed. */
+/*
+ * Makes what `*slot` refers to the slot's own, by copying it where others refer to it too; NULL:
+ * failed.
+ */
 struct ctf_field *resolve_own(struct resolve *r, struct ctf_field **slot);
 /* Place of the member of that name, or UINT32_MAX. */
 uint32_t resolve_member(struct resolve *r, struct ctf_field *f, const char *name);

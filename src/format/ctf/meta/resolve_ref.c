@@ -1,6 +1,7 @@
 /*
- * Lengths and selectors: which fields a reference means, and the slot that carries their value. A walk over each scope
- * in decoding order knows what was decoded before; classes that hold no reference are not entered.
+ * Lengths and selectors: which fields a reference means, and the slot that carries their value. A
+ * walk over each scope in decoding order knows what was decoded before; classes that hold no
+ * reference are not entered.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,8 +62,9 @@ static bool descend(struct resolve *r, const struct ctf_ref *ref, struct ctf_fie
 		    uint32_t name, uint32_t level);
 
 /*
- * Into one part of a class: a member, an option, an element. Where the class is one of those around the reference (the
- * stack's `level`), so is the part that the walk is in, and parts behind it are not decoded yet.
+ * Into one part of a class: a member, an option, an element. Where the class is one of those around
+ * the reference (the stack's `level`), so is the part that the walk is in, and parts behind it are
+ * not decoded yet.
  */
 static bool enter(struct resolve *r, const struct ctf_ref *ref, struct ctf_field **slot,
 		  uint32_t place, uint32_t name, uint32_t level)
@@ -96,8 +98,8 @@ static bool descend_struct(struct resolve *r, const struct ctf_ref *ref, struct 
 }
 
 /*
- * SPEC ctf-tsdl/reference-variant: names do not say the option. From inside the variant it is the one around; from
- * outside each, since any may be there, and each must have the field.
+ * SPEC ctf-tsdl/reference-variant: names do not say the option. From inside the variant it is the
+ * one around; from outside each, since any may be there, and each must have the field.
  */
 static bool descend_variant(struct resolve *r, const struct ctf_ref *ref, struct ctf_field *f,
 			    uint32_t name, uint32_t level)
@@ -114,7 +116,10 @@ static bool descend_variant(struct resolve *r, const struct ctf_ref *ref, struct
 	return true;
 }
 
-/* From `f`, which is the reference's own, on to what names[name..] mean. The recursion is as deep as the classes. */
+/*
+ * From `f`, which is the reference's own, on to what names[name..] mean. The recursion is as deep
+ * as the classes.
+ */
 static bool descend(struct resolve *r, const struct ctf_ref *ref, struct ctf_field *f,
 		    uint32_t name, uint32_t level)
 {
@@ -153,7 +158,10 @@ static bool descend_root(struct resolve *r, const struct ctf_ref *ref, enum ctf_
 	return f && descend(r, ref, f, 0, own ? 0 : NO_LEVEL);
 }
 
-/* SPEC ctf-tsdl/upper-scope: a name that no structure around has may be a field of an upper dynamic scope. */
+/*
+ * SPEC ctf-tsdl/upper-scope: a name that no structure around has may be a field of an upper dynamic
+ * scope.
+ */
 static bool descend_upper(struct resolve *r, const struct ctf_ref *ref)
 {
 	for (int i = (int)r->scope - 1; i >= 0; i--) {
@@ -166,7 +174,10 @@ static bool descend_upper(struct resolve *r, const struct ctf_ref *ref)
 	return error_ref(r, ref, "a field before this,", "none");
 }
 
-/* SPEC ctf-tsdl/relative-path: from the structure around the reference outwards, among what stands before it. */
+/*
+ * SPEC ctf-tsdl/relative-path: from the structure around the reference outwards, among what stands
+ * before it.
+ */
 static bool descend_relative(struct resolve *r, const struct ctf_ref *ref)
 {
 	for (unsigned level = r->depth; level-- > 0;) {
@@ -182,7 +193,10 @@ static bool descend_relative(struct resolve *r, const struct ctf_ref *ref)
 	return descend_upper(r, ref);
 }
 
-/* Names without those that a parent step behind them takes back; how many lead out of the structure is in `*up`. */
+/*
+ * Names without those that a parent step behind them takes back; how many lead out of the structure
+ * is in `*up`.
+ */
 static bool path_normal(struct resolve *r, const struct ctf_ref *ref, struct ctf_ref *out,
 			uint32_t *up)
 {
@@ -206,7 +220,10 @@ static bool path_normal(struct resolve *r, const struct ctf_ref *ref, struct ctf
 	return true;
 }
 
-/* CTF 2: from the structure around the reference, or the root of a scope; a NULL name is the structure around. */
+/*
+ * CTF 2: from the structure around the reference, or the root of a scope; a NULL name is the
+ * structure around.
+ */
 static bool descend_location(struct resolve *r, const struct ctf_ref *ref)
 {
 	struct ctf_ref path;
@@ -273,7 +290,10 @@ static bool same_ranges(const struct ctf_member *o, const struct ctf_mapping *m)
 	       (!m->nranges || !memcmp(o->ranges, m->ranges, m->nranges * sizeof(*m->ranges)));
 }
 
-/* The tag's values that choose an option: those of the mapping with its name, or the name without the underscore. */
+/*
+ * The tag's values that choose an option: those of the mapping with its name, or the name without
+ * the underscore.
+ */
 static const struct ctf_mapping *option_mapping(struct resolve *r, struct ctf_field *tag,
 						const char *name)
 {
@@ -319,8 +339,8 @@ static int compare_ranges(const void *a, const void *b)
 }
 
 /*
- * Ranges of CTF 2 as the selector has them: what it cannot be is cut off. A range that was read as signed goes below 0;
- * one that was not may go above what a signed selector holds.
+ * Ranges of CTF 2 as the selector has them: what it cannot be is cut off. A range that was read as
+ * signed goes below 0; one that was not may go above what a signed selector holds.
  */
 static uint32_t ranges_fit(const struct ctf_field *f, struct ctf_range *ranges, uint32_t n)
 {
@@ -468,8 +488,9 @@ static bool slot_join(struct resolve *r, struct ctf_field *target, uint32_t slot
 }
 
 /*
- * SPEC ctf-tsdl/one-slot: all fields that a reference may mean save into one slot. They are options of variants: never
- * two of them are decoded for one instance of what refers to them, so none overwrites another.
+ * SPEC ctf-tsdl/one-slot: all fields that a reference may mean save into one slot. They are options
+ * of variants: never two of them are decoded for one instance of what refers to them, so none
+ * overwrites another.
  */
 static bool fill_slot(struct resolve *r, struct ctf_field *f)
 {
@@ -491,7 +512,10 @@ static bool fill_slot(struct resolve *r, struct ctf_field *f)
 	return true;
 }
 
-/* Numbers of one level; `firsts` has the first number behind the trace's for each stream, then behind the stream's. */
+/*
+ * Numbers of one level; `firsts` has the first number behind the trace's for each stream, then
+ * behind the stream's.
+ */
 static uint32_t slots_number(struct resolve *r, unsigned level, uint32_t *firsts)
 {
 	uint32_t event = UINT32_MAX, next = 0, most = 0;

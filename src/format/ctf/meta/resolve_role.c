@@ -1,4 +1,7 @@
-/* What CTF 1 says by names: fields of the packet header, the packet context and the event header, and stream clocks. */
+/*
+ * What CTF 1 says by names: fields of the packet header, the packet context and the event header,
+ * and stream clocks.
+ */
 #include <string.h>
 
 #include "format/ctf/meta/resolve.h"
@@ -238,7 +241,10 @@ static bool header_roles(struct resolve *r, struct ctf_stream_class *s, struct c
 
 /* ---- clocks */
 
-/* SPEC ctf-tsdl/implicit-clock: time stamps without a clock count nanoseconds from an unknown moment. */
+/*
+ * SPEC ctf-tsdl/implicit-clock: time stamps without a clock count nanoseconds from an unknown
+ * moment.
+ */
 static struct ctf_clock *implicit_clock(struct resolve *r)
 {
 	struct ctf_clock *c = arena_alloc(&r->m->arena, sizeof(*c));

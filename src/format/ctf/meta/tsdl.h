@@ -1,10 +1,12 @@
 /*
- * Inside of the front end for CTF 1.8's language, TSDL: tsdl_lex.c (tokens), tsdl_expr.c (constants, names, paths),
- * tsdl_type.c, tsdl_enum.c (type specifiers), tsdl_decl.c (declarators, names of types, scopes), tsdl_block.c (what
- * stands in trace, env, clock, stream, event), tsdl_parse.c (the whole).
+ * Inside of the front end for CTF 1.8's language, TSDL: tsdl_lex.c (tokens), tsdl_expr.c
+ * (constants, names, paths), tsdl_type.c, tsdl_enum.c (type specifiers), tsdl_decl.c (declarators,
+ * names of types, scopes), tsdl_block.c (what stands in trace, env, clock, stream, event),
+ * tsdl_parse.c (the whole).
  *
- * It goes over the text once and makes field classes as it reads; what depends on later text (byte order, clocks, env,
- * paths to fields) is left in the classes for meta_resolve(). Functions that return bool have said why in p->err.
+ * It goes over the text once and makes field classes as it reads; what depends on later text (byte
+ * order, clocks, env, paths to fields) is left in the classes for meta_resolve(). Functions that
+ * return bool have said why in p->err.
  */
 #ifndef SPUR_FORMAT_CTF_META_TSDL_H
 #define SPUR_FORMAT_CTF_META_TSDL_H
@@ -147,7 +149,10 @@ struct tsdl {
 	bool has_trace, has_env;
 };
 
-/* What a type specifier says. `field` is NULL where it is only a name (of a type, or of one behind a pointer). */
+/*
+ * What a type specifier says. `field` is NULL where it is only a name (of a type, or of one behind
+ * a pointer).
+ */
 struct tsdl_spec {
 	struct ctf_field *field;
 	uint32_t name, plain; /* the name's id, with and without `const`; 0: none */

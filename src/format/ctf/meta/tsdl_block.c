@@ -1,4 +1,7 @@
-/* Blocks of TSDL: trace, env, clock, stream, event, callsite; and bodies with attributes in general. */
+/*
+ * Blocks of TSDL: trace, env, clock, stream, event, callsite; and bodies with attributes in
+ * general.
+ */
 #include <string.h>
 
 #include "format/ctf/meta/tsdl.h"

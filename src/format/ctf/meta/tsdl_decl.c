@@ -119,8 +119,8 @@ static const struct ctf_member *frame_find(const struct tsdl *p, const struct ts
 }
 
 /*
- * SPEC ctf-tsdl/static-scope: a relative path means the closest field before it where the type is written, wherever the
- * type is used later. Fields of variants are not seen from inside them.
+ * SPEC ctf-tsdl/static-scope: a relative path means the closest field before it where the type is
+ * written, wherever the type is used later. Fields of variants are not seen from inside them.
  */
 static uint32_t home_of(struct tsdl *p, const char *name)
 {
@@ -216,7 +216,9 @@ static bool read_dim(struct tsdl *p, struct declarator *d)
 	       tsdl_keep(p, &p->dims[d->ndims++]) && tsdl_expect(p, ']', "`]`");
 }
 
-/* SPEC ctf-tsdl/keyword-name: a field may be called by a keyword, where nothing else can be meant. */
+/*
+ * SPEC ctf-tsdl/keyword-name: a field may be called by a keyword, where nothing else can be meant.
+ */
 static bool said_keyword(struct tsdl *p)
 {
 	const int next = tsdl_peek(p)->kind;
@@ -263,8 +265,8 @@ static bool read_declarator(struct tsdl *p, struct declarator *d, bool is_field)
 /* ---- arrays */
 
 /*
- * SPEC ctf-tsdl/text-array: an array of characters (8 bits, byte-aligned, with an encoding) is a string; the array's
- * alignment is the characters'.
+ * SPEC ctf-tsdl/text-array: an array of characters (8 bits, byte-aligned, with an encoding) is a
+ * string; the array's alignment is the characters'.
  */
 static bool is_character(const struct ctf_field *f)
 {
@@ -284,7 +286,9 @@ static bool dim_static(struct tsdl *p, const struct tsdl_value *v, struct ctf_fi
 	return true;
 }
 
-/* SPEC ctf-tsdl/dimensions: the array of `element` that one pair of brackets makes; NULL: failed. */
+/*
+ * SPEC ctf-tsdl/dimensions: the array of `element` that one pair of brackets makes; NULL: failed.
+ */
 static struct ctf_field *array_of(struct tsdl *p, struct ctf_field *element,
 				  const struct tsdl_value *v)
 {
@@ -328,8 +332,8 @@ static struct ctf_field *declared(struct tsdl *p, const struct tsdl_spec *s,
 /* ---- fields */
 
 /*
- * SPEC ctf-tsdl/bit-field: as many bits of an integer as stand behind the colon, which do not cross a unit of the size
- * of that integer; 0 bits without a name: go to the next unit.
+ * SPEC ctf-tsdl/bit-field: as many bits of an integer as stand behind the colon, which do not cross
+ * a unit of the size of that integer; 0 bits without a name: go to the next unit.
  */
 static struct ctf_field *bits_of(struct tsdl *p, const struct ctf_field *unit,
 				 const struct declarator *d)
@@ -372,7 +376,10 @@ static bool frame_enter(struct tsdl *p, const struct tsdl_frame *frame, size_t i
 	return true;
 }
 
-/* Enters the last name; the first time, of a frame that has become too large to be searched one by one, all. */
+/*
+ * Enters the last name; the first time, of a frame that has become too large to be searched one by
+ * one, all.
+ */
 static bool frame_index(struct tsdl *p, struct tsdl_frame *frame)
 {
 	size_t i = frame->indexed ? p->nmembers - 1 : frame->first;

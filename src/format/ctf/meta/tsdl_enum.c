@@ -73,8 +73,9 @@ static bool mapping_of(struct tsdl *p, struct enumeration *e, const char *name, 
 /* ---- values */
 
 /*
- * SPEC ctf-tsdl/enum-range: what the integer cannot hold. Tracers print a value with the sign it had in their source,
- * so -1 of an unsigned integer is the value with the same bits; the rest can never be met.
+ * SPEC ctf-tsdl/enum-range: what the integer cannot hold. Tracers print a value with the sign it
+ * had in their source, so -1 of an unsigned integer is the value with the same bits; the rest can
+ * never be met.
  */
 static bool range_fit(struct tsdl *p, const struct enumeration *e, uint64_t at, wide *low,
 		      wide *high)
@@ -134,7 +135,10 @@ static bool read_number(struct tsdl *p, wide *out)
 	return true;
 }
 
-/* SPEC ctf-tsdl/enum-value: NAME, NAME = value or NAME = first ... last; without a value the last one's plus 1. */
+/*
+ * SPEC ctf-tsdl/enum-value: NAME, NAME = value or NAME = first ... last; without a value the last
+ * one's plus 1.
+ */
 static bool read_entry(struct tsdl *p, struct enumeration *e)
 {
 	const uint64_t at = p->tok.at;
@@ -171,7 +175,10 @@ static bool read_entry(struct tsdl *p, struct enumeration *e)
 
 /* ---- the class */
 
-/* Moves mappings and ranges into the class; a mapping's ranges stand together, in the order of the text. */
+/*
+ * Moves mappings and ranges into the class; a mapping's ranges stand together, in the order of the
+ * text.
+ */
 static bool mappings_keep(struct tsdl *p, struct ctf_field *f)
 {
 	struct ctf_mapping *mappings = arena_alloc(&p->m->arena, p->nmappings * sizeof(*mappings));
@@ -203,7 +210,10 @@ static bool read_list(struct tsdl *p, struct ctf_field *f)
 	p->nmappings = p->nranges = 0;
 	tsdl_advance(p);
 	do {
-		/* SPEC ctf-tsdl/enum-entries: a comma may stand behind the last, but one there must be. */
+		/*
+		 * SPEC ctf-tsdl/enum-entries: a comma may stand behind the last, but one there must
+		 * be.
+		 */
 		if (p->nmappings && tsdl_is(p, '}'))
 			break;
 		if (!read_entry(p, &e))

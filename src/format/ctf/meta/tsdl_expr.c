@@ -1,4 +1,6 @@
-/* Expressions of TSDL: constants with a sign, strings, dotted names; and what they are taken for. */
+/*
+ * Expressions of TSDL: constants with a sign, strings, dotted names; and what they are taken for.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -305,7 +305,10 @@ static bool lex_number(struct tsdl *p, struct tsdl_token *t)
 	return tsdl_expected(p, over ? "a number of at most 64 bits" : "a number");
 }
 
-/* The string or character constant behind its opening quote. Escapes are looked at when the string is used. */
+/*
+ * The string or character constant behind its opening quote. Escapes are looked at when the string
+ * is used.
+ */
 static bool lex_quoted(struct tsdl *p, struct tsdl_token *t, char q)
 {
 	bool newline = false;

@@ -19,7 +19,10 @@ static struct ctf_stream_class *stream_new(struct tsdl *p, uint64_t id)
 
 static bool streams_map(struct tsdl *p, struct map64 *map)
 {
-	/* SPEC ctf-tsdl/implicit-stream: without any `stream` block there is one, with nothing but its events. */
+	/*
+	 * SPEC ctf-tsdl/implicit-stream: without any `stream` block there is one, with nothing but
+	 * its events.
+	 */
 	if (!p->m->nstreams && p->nevents && !stream_new(p, p->events[0].class->stream_id))
 		return false;
 	for (size_t i = 0; i < p->m->nstreams; i++) {
@@ -33,7 +36,10 @@ static bool streams_map(struct tsdl *p, struct map64 *map)
 	return true;
 }
 
-/* SPEC ctf-tsdl/event-stream: an event without `stream_id` belongs to the only stream class, or to number 0. */
+/*
+ * SPEC ctf-tsdl/event-stream: an event without `stream_id` belongs to the only stream class, or to
+ * number 0.
+ */
 static bool events_attach(struct tsdl *p, const struct map64 *map)
 {
 	for (size_t i = 0; i < p->nevents; i++) {
@@ -117,8 +123,8 @@ static bool read_root(struct tsdl *p)
 }
 
 /*
- * SPEC ctf-tsdl/cut: text that ends inside a block (the tracer still writes, or the disk was full). What stands before
- * it holds; the block is lost.
+ * SPEC ctf-tsdl/cut: text that ends inside a block (the tracer still writes, or the disk was full).
+ * What stands before it holds; the block is lost.
  */
 static void said_cut(struct tsdl *p, uint64_t at)
 {

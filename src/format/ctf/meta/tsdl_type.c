@@ -472,7 +472,10 @@ static bool read_word(struct tsdl *p, struct tsdl_spec *s, bool is_const)
 	return true;
 }
 
-/* SPEC ctf-tsdl/type-name: a name of several words is looked up as written; without `const` where that is unknown. */
+/*
+ * SPEC ctf-tsdl/type-name: a name of several words is looked up as written; without `const` where
+ * that is unknown.
+ */
 bool tsdl_specifier(struct tsdl *p, struct tsdl_spec *s)
 {
 	bool basic = false, done = false;

@@ -1,9 +1,10 @@
 /*
- * Metadata of the RFC v1.1: types, sections, events. What the RFC leaves open is decided as docs/formats/ctf-v11.md
- * says.
+ * Metadata of the RFC v1.1: types, sections, events. What the RFC leaves open is decided as
+ * docs/formats/ctf-v11.md says.
  *
- * A section is a stream class; its number is its place in the metadata. The packet header and the two event headers are
- * not in the metadata: they are made here as field classes, so that decoding knows one way only.
+ * A section is a stream class; its number is its place in the metadata. The packet header and the
+ * two event headers are not in the metadata: they are made here as field classes, so that decoding
+ * knows one way only.
  */
 #include <stdio.h>
 #include <string.h>
@@ -324,7 +325,10 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* SPEC ctf-v11/struct-align SPEC ctf-v11/bit-field: the largest of what is inside; a bit field counts as its unit */
+/*
+ * SPEC ctf-v11/struct-align SPEC ctf-v11/bit-field: the largest of what is inside; a bit field
+ * counts as its unit
+ */
 static uint32_t align_inside(const struct ctf_field *f)
 {
 	return f->unit ? larger(f->align, f->unit) : f->align;
@@ -391,7 +395,10 @@ static bool take_elements(struct v11 *v, const struct v11_node *body, struct ctf
 		       SPUR_OK;
 	if (!own_length(v, f))
 		return false;
-	/* SPEC ctf-v11/sequence: aligned as the larger of length and element, then the length, then the elements */
+	/*
+	 * SPEC ctf-v11/sequence: aligned as the larger of length and element, then the length, then
+	 * the elements
+	 */
 	f->align = larger(f->align, f->length_field->align);
 	return true;
 }
@@ -576,8 +583,9 @@ static bool add_extension(struct v11 *v, struct ctf_field *into, const char *nam
 }
 
 /*
- * SPEC ctf-v11/header1: 5 bits of id, 27 of time; id 31: 32 bits of id and 64 of time follow without a gap, and the end
- * is aligned as a 64-bit integer: by a field of its own, as an alignment inside would be that of the whole
+ * SPEC ctf-v11/header1: 5 bits of id, 27 of time; id 31: 32 bits of id and 64 of time follow
+ * without a gap, and the end is aligned as a 64-bit integer: by a field of its own, as an alignment
+ * inside would be that of the whole
  */
 static struct ctf_field *header1(struct v11 *v)
 {
@@ -593,7 +601,10 @@ static struct ctf_field *header1(struct v11 *v)
 	return h;
 }
 
-/* SPEC ctf-v11/header2: 32 bits of time, 16 of id; id 65535: aligned as a 64-bit integer, 64 bits of time, 32 of id */
+/*
+ * SPEC ctf-v11/header2: 32 bits of time, 16 of id; id 65535: aligned as a 64-bit integer, 64 bits
+ * of time, 32 of id
+ */
 static struct ctf_field *header2(struct v11 *v)
 {
 	struct ctf_field *h = struct_new(v, natural(v, 32)), *ext = struct_new(v, natural(v, 64));
@@ -671,7 +682,10 @@ static bool event_context(struct v11 *v, const struct v11_node *context, struct 
 			       : false;
 	if (!s->v11_event_size)
 		return true;
-	/* SPEC ctf-v11/event-size: 16 bits, bytes of the payload. A type that has a name stays as it is elsewhere. */
+	/*
+	 * SPEC ctf-v11/event-size: 16 bits, bytes of the payload. A type that has a name stays as
+	 * it is elsewhere.
+	 */
 	if (s->event_common && !(s->event_common = meta_field_copy(v->m, s->event_common)))
 		return meta_full(v->m, v->err) == SPUR_OK;
 	if (!s->event_common)
@@ -819,7 +833,10 @@ static bool is_key(const struct v11_node *n, const char *key)
 	return n->key && strcmp(n->key, key) == 0;
 }
 
-/* SPEC ctf-v11/forward: types first, then sections, then events: names may be used before they stand. */
+/*
+ * SPEC ctf-v11/forward: types first, then sections, then events: names may be used before they
+ * stand.
+ */
 static bool take_blocks(struct v11 *v, const struct v11_node *all)
 {
 	bool good = add_clock(v);

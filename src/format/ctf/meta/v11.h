@@ -26,7 +26,9 @@ struct v11_node {
 
 enum { V11_NODES = 1 << 24 };
 
-/* The whole text as one BODY. SPUR_FAIL with err set: "metadata:LINE:COLUMN: expected X, found Y". */
+/*
+ * The whole text as one BODY. SPUR_FAIL with err set: "metadata:LINE:COLUMN: expected X, found Y".
+ */
 enum spur_status v11_read(struct ctf_meta *m, struct text text, struct v11_node **out,
 			  struct spur_error *err);
 /* An error at a place of the text; always SPUR_FAIL. */

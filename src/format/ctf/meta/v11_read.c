@@ -1,7 +1,7 @@
 /*
- * The language of the RFC v1.1, as text: words, blocks, lists. SPEC ctf-v11/slips: takes every slip of the RFC's own
- * examples: a dot before a key, `[` for `{`, missing and trailing commas, `...` at the end of a list, fields in the way
- * of later versions.
+ * The language of the RFC v1.1, as text: words, blocks, lists. SPEC ctf-v11/slips: takes every slip
+ * of the RFC's own examples: a dot before a key, `[` for `{`, missing and trailing commas, `...` at
+ * the end of a list, fields in the way of later versions.
  */
 #include <stdarg.h>
 #include <stdio.h>

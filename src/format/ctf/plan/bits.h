@@ -27,8 +27,8 @@ static inline int64_t bits_signed(uint64_t v, unsigned size)
 }
 
 /*
- * Little-endian: fields fill bytes from the low bit; big-endian: from the high bit. All bytes of the field are
- * there.
+ * Little-endian: fields fill bytes from the low bit; big-endian: from the high bit. All bytes of
+ * the field are there.
  */
 static inline uint64_t bits_load_any(const uint8_t *data, uint64_t at, unsigned size, bool big)
 {

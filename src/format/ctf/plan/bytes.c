@@ -1,4 +1,7 @@
-/* Makes byte programs of compiled ones, step by step; a step that has no counterpart means that there is none. */
+/*
+ * Makes byte programs of compiled ones, step by step; a step that has no counterpart means that
+ * there is none.
+ */
 #include "format/ctf/plan/parts.h"
 
 struct build {
@@ -202,7 +205,7 @@ static void number_narrow(struct byte_value *v)
 		v->code = BYTE_NUMBER;
 		v->shift = words[v->load].shift;
 		v->mask = words[v->load].mask;
-		v->slot = v->what ? v->slot : CTF_SLOT_NOBODY;
+		v->slot = v->what ? v->slot : CTF_SLOT_DISCARD;
 	} else if (!v->what) {
 		v->code = v->load;
 	}
@@ -386,8 +389,8 @@ static bool compile_skip(struct build *b, struct byte_program *p, const struct c
 }
 
 /*
- * The list that is run: runs become a part of the step behind them, numbers that follow each other know it, and the
- * structures of scopes are left out where it is to be flat.
+ * The list that is run: runs become a part of the step behind them, numbers that follow each other
+ * know it, and the structures of scopes are left out where it is to be flat.
  */
 static const struct byte_value *make_list(const struct build *b, bool flat)
 {

@@ -1,8 +1,8 @@
 /*
- * Byte programs: what plan.c compiled once more, for events whose fields are whole bytes and nested by structures at
- * most, as nearly all are. Positions are bytes, runs of fields are bounded once, values are copies of a template with
- * the number put in. Whatever does not fit is left to the programs of bits, which say why: where a byte program
- * succeeds both give the same.
+ * Byte programs: what plan.c compiled once more, for events whose fields are whole bytes and nested
+ * by structures at most, as nearly all are. Positions are bytes, runs of fields are bounded once,
+ * values are copies of a template with the number put in. Whatever does not fit is left to the
+ * programs of bits, which say why: where a byte program succeeds both give the same.
  */
 #ifndef SPUR_FORMAT_CTF_PLAN_BYTES_H
 #define SPUR_FORMAT_CTF_PLAN_BYTES_H
@@ -67,7 +67,10 @@ enum {
 	BYTE_ELEMENTS = 1 << 16, /* of one sequence */
 };
 
-/* A step first passes over `run` bytes. What is in them begins `back` bytes before the end of the last such run. */
+/*
+ * A step first passes over `run` bytes. What is in them begins `back` bytes before the end of the
+ * last such run.
+ */
 struct byte_skip {
 	uint8_t code;
 	uint8_t load;
@@ -100,26 +103,35 @@ struct byte_program {
 	const struct byte_skip *skip; /* NULL: there is no byte program */
 	uint32_t
 		fixed; /* bytes of the skip program, where it is one run and keeps nothing; else 0 */
-	/* By `flat`: values with structures for scopes, and without. NULL: there is no byte program. */
+	/*
+	 * By `flat`: values with structures for scopes, and without. NULL: there is no byte
+	 * program.
+	 */
 	const struct byte_value *values[2];
 	uint32_t top[2]; /* values at the top */
 	uint32_t
 		numbers; /* bytes of the flat values, where they are nothing but numbers of one run; else 0 */
 };
 
-/* From the programs of bits; leaves out what cannot be. False: no memory. */
+/* From the programs of bits; leaves out what cannot be. Returns false if out of memory. */
 bool bytes_compile(struct byte_program *b, struct arena *arena, const struct code *skip,
 		   const struct code *values, const struct keep *keeps);
 
 /*
- * Where a value that goes to `slot` stands before all that varies in size, and how it is loaded (an enum byte_code;
- * BYTE_PLACE: text). False: not there.
+ * Where a value that goes to `slot` stands before all that varies in size, and how it is loaded (an
+ * enum byte_code; BYTE_PLACE: text). False: not there.
  */
 bool bytes_find(const struct byte_program *b, uint32_t slot, uint32_t *off, uint8_t *load);
-/* The program keeps these slots no longer, unless it needs them itself: who wants them finds them with bytes_find(). */
+/*
+ * The program keeps these slots no longer, unless it needs them itself: who wants them finds them
+ * with bytes_find().
+ */
 void bytes_drop(struct byte_program *b, const uint32_t *slots, size_t n);
 
-/* The end of the fields that begin at `p`; NULL: not by this program. `end` is that of the packet's whole bytes. */
+/*
+ * The end of the fields that begin at `p`; NULL: not by this program. `end` is that of the packet's
+ * whole bytes.
+ */
 const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const uint8_t *p,
 			  const uint8_t *end);
 
@@ -130,8 +142,8 @@ struct byte_packet {
 };
 
 /*
- * As plan_values(), of the fields that begin at `p`; their end. NULL: not by this program, and nothing has changed but
- * memory and slots.
+ * As plan_values(), of the fields that begin at `p`; their end. NULL: not by this program, and
+ * nothing has changed but memory and slots.
  */
 const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struct byte_packet *in,
 			    const uint8_t *p, struct spur_args *args);
@@ -183,10 +195,16 @@ static inline uint64_t byte_load(unsigned kind, const uint8_t *p)
 	}
 }
 
-/* What is behind the fields that byte programs read: numbers are loaded as words, whatever their size is. */
+/*
+ * What is behind the fields that byte programs read: numbers are loaded as words, whatever their
+ * size is.
+ */
 enum { BYTE_SLACK = 8 };
 
-/* Numbers of a run that ends at `p`, from a NUMBER on, and the step behind them. The word at `p` can be read. */
+/*
+ * Numbers of a run that ends at `p`, from a NUMBER on, and the step behind them. The word at `p`
+ * can be read.
+ */
 static inline const struct byte_value *number_values(const struct byte_value *s,
 						     struct spur_value **values, const uint8_t *p,
 						     uint64_t *slots)

@@ -28,8 +28,8 @@ static inline unsigned nul_of_16(const uint8_t *p)
 }
 
 /*
- * Where the first NUL of the `n` bytes is; `n`: there is none. `left` bytes are there, `n` of them or more. Texts are
- * short: a call costs more than they.
+ * Where the first NUL of the `n` bytes is; `n`: there is none. `left` bytes are there, `n` of them
+ * or more. Texts are short: a call costs more than they.
  */
 static inline size_t nul_at(const uint8_t *p, size_t n, size_t left)
 {
@@ -122,7 +122,7 @@ static struct spur_value *value_text(struct spur_value *v, const struct byte_val
 	return v + 1;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct spur_value *value_int(struct spur_value *v, const struct byte_value *s, uint64_t n,
 				    uint64_t *slots, bool flat, struct spur_args *args)
 {
@@ -168,14 +168,20 @@ static struct spur_value *value_struct(struct spur_value *v, const struct byte_v
 	return items;
 }
 
-/* Where as many elements or bytes as a length says end; NULL: not in the packet, or there are too many for here. */
+/*
+ * Where as many elements or bytes as a length says end; NULL: not in the packet, or there are too
+ * many for here.
+ */
 static inline const uint8_t *counted_end(const struct byte_value *s, uint64_t n, const uint8_t *p,
 					 const uint8_t *end)
 {
 	return n <= BYTE_ELEMENTS && fits(n, s->size, (size_t)(end - p)) ? p + n * s->size : NULL;
 }
 
-/* The next three give where their bytes end; NULL: they are not in the packet, or there is no memory. */
+/*
+ * The next three give where their bytes end; NULL: they are not in the packet, or there is no
+ * memory.
+ */
 static inline const uint8_t *take_string(struct spur_value **v, const struct byte_value *s,
 					 const uint8_t *p, const uint8_t *end)
 {
@@ -209,6 +215,25 @@ static inline const uint8_t *take_sequence(struct spur_value **v, const struct b
 	return *v ? q : NULL;
 }
 
+/*
+ * Text, bytes or elements, as many as a slot says. Returns where they end; NULL if they do not fit.
+ */
+static inline const uint8_t *take_counted(struct spur_value **v, const struct byte_value *s,
+					  uint64_t n, const uint8_t *p, const uint8_t *end,
+					  struct spur_args *args)
+{
+	return s->code == BYTE_SEQUENCE ? take_sequence(v, s, n, p, end, args)
+					: take_text(v, s, n, p, end);
+}
+
+/* Text, bytes or elements of a number that the class has; `room`: bytes that can be read. */
+static inline struct spur_value *value_fixed(struct spur_value *v, const struct byte_value *s,
+					     const uint8_t *p, size_t room, struct spur_args *args)
+{
+	return s->code == BYTE_ARRAY ? value_array(v, s, p, s->count, args)
+				     : value_text(v, s, p, s->count, room);
+}
+
 static const uint8_t *aligned(const struct byte_packet *in, const uint8_t *p, uint32_t size,
 			      const uint8_t *end)
 {
@@ -228,7 +253,7 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 
 	if (unlikely(!v || in->end - p < BYTE_SLACK))
 		return NULL;
-	/* Invariant: as of bytes_skip(); v is inside its structure's items, which were counted beforehand. */
+	/* Invariant: as of bytes_skip(); v is inside items that were counted beforehand. */
 	for (;; s++) {
 		if (unlikely(!p || !v || (size_t)(end - p) < s->run))
 			return NULL;
@@ -247,20 +272,16 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 			break;
 		case BYTE_TEXT:
 		case BYTE_BLOB:
-			v = value_text(v, s, p - s->back, s->count, (size_t)(end - p) + s->back);
+		case BYTE_ARRAY:
+			v = value_fixed(v, s, p - s->back, (size_t)(end - p) + s->back, args);
 			break;
 		case BYTE_STRING:
 			p = take_string(&v, s, p, end);
 			break;
 		case BYTE_TEXT_DYNAMIC:
 		case BYTE_BLOB_DYNAMIC:
-			p = take_text(&v, s, slots[s->slot], p, end);
-			break;
-		case BYTE_ARRAY:
-			v = value_array(v, s, p - s->back, s->count, args);
-			break;
 		case BYTE_SEQUENCE:
-			p = take_sequence(&v, s, slots[s->slot], p, end, args);
+			p = take_counted(&v, s, slots[s->slot], p, end, args);
 			break;
 		case BYTE_OPEN:
 			up[depth++] = v + 1;

@@ -22,7 +22,10 @@ enum step_code {
 	/* Both. */
 	STEP_VAR, /* LEB128 */
 	STEP_STRING, /* to the NUL of `size` bits */
-	/* `count` times what follows, up to STEP_NEXT; past it where that is none. `size`: bits of each, where known */
+	/*
+	 * `count` times what follows, up to STEP_NEXT; past it where that is none. `size`: bits of
+	 * each, where known
+	 */
 	STEP_LOOP,
 	STEP_LOOP_DYNAMIC, /* slots[slot] times */
 	STEP_NEXT, /* back to `to` */
@@ -78,7 +81,9 @@ struct option {
 	uint32_t to;
 };
 
-/* Ranges of selectors in ascending order (as signed numbers where `is_signed`), none over another. */
+/*
+ * Ranges of selectors in ascending order (as signed numbers where `is_signed`), none over another.
+ */
 struct table {
 	const struct option *options;
 	uint32_t count;
@@ -127,7 +132,10 @@ static inline uint32_t slot_index(uint32_t slot)
 	return CTF_SLOTS_FIXED + slot;
 }
 
-/* A time stamp of `bits` bits: the rest comes from the clock before, one wrap further where it went back. */
+/*
+ * A time stamp of `bits` bits: the rest comes from the clock before, one wrap further where it went
+ * back.
+ */
 static inline uint64_t clock_update(uint64_t clock, uint64_t v, unsigned bits)
 {
 	uint64_t mask;
@@ -157,8 +165,8 @@ static inline void keep_value(const struct ctf_program *p, const struct step *s,
 }
 
 /*
- * plan_table.c: sorts `n` ranges into the table (`is_signed` is set), the first one before others that lie over it.
- * False: no memory.
+ * plan_table.c: sorts `n` ranges into the table (`is_signed` is set), the first one before others
+ * that lie over it. Returns false if out of memory.
  */
 bool table_make(struct table *t, struct arena *arena, const struct option *options, size_t n);
 
@@ -180,8 +188,8 @@ static inline const struct option *table_find(const struct table *t, uint64_t v)
 }
 
 /*
- * SPEC ctf2/leb128 SPEC ctf2/leb128-limit: takes an integer of at most 64 bits and 10 bytes at a byte boundary;
- * `used` gets its bytes. NULL: all is well, else what is wrong.
+ * SPEC ctf2/leb128 SPEC ctf2/leb128-limit: takes an integer of at most 64 bits and 10 bytes at a
+ * byte boundary; `used` gets its bytes. NULL: all is well, else what is wrong.
  */
 static inline const char *var_load(const struct ctf_cursor *c, bool is_signed, uint64_t *out,
 				   unsigned *used)
@@ -209,7 +217,10 @@ static inline const char *var_load(const struct ctf_cursor *c, bool is_signed, u
 	return NULL;
 }
 
-/* SPEC ctf2/wide: byte `i` of a value of more than 64 bits at bit `at`, from its least significant one on. */
+/*
+ * SPEC ctf2/wide: byte `i` of a value of more than 64 bits at bit `at`, from its least significant
+ * one on.
+ */
 static inline uint8_t wide_byte(const struct step *s, const uint8_t *data, uint64_t at, unsigned i)
 {
 	const bool big = s->flags & STEP_BIG, turn = s->flags & STEP_REVERSED;
@@ -230,8 +241,8 @@ static inline void plan_unnamed(struct spur_value *v)
 }
 
 /*
- * Names of the value: of an ordered list the one, else all that hold it, in the metadata's order. *good becomes false
- * where memory is out.
+ * Names of the value: of an ordered list the one, else all that hold it, in the metadata's order.
+ * *good becomes false if out of memory.
  */
 const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
 		       bool *good);
@@ -258,8 +269,8 @@ static inline enum spur_status plan_wrong(struct ctf_cursor *c, const struct ctf
 }
 
 /*
- * What both programs do alike. False: the cursor says what is wrong. SPEC ctf2/content-end: no field, and no padding
- * before one, goes beyond the packet's content
+ * What both programs do alike. False: the cursor says what is wrong. SPEC ctf2/content-end: no
+ * field, and no padding before one, goes beyond the packet's content
  */
 static inline bool step_align(struct ctf_cursor *c, const struct step *s)
 {

@@ -1,7 +1,7 @@
 /*
- * Compiles field classes to programs: walks the tree of classes once per program and writes a flat list of steps. See
- * plan.h. The skip program joins fields of fixed size: as long as the place of a field is known relative to the run's
- * begin, it costs nothing but its part of one bounds check.
+ * Compiles field classes to programs: walks the tree of classes once per program and writes a flat
+ * list of steps. See plan.h. The skip program joins fields of fixed size: as long as the place of a
+ * field is known relative to the run's begin, it costs nothing but its part of one bounds check.
  */
 #include <stdlib.h>
 
@@ -22,7 +22,10 @@ struct build {
 	size_t nkeeps, keeps_cap;
 	struct table *tables;
 	size_t ntables, tables_cap;
-	/* The run that is open: its step, or NO_STEP; what the begin is known to be aligned to; its bits so far. */
+	/*
+	 * The run that is open: its step, or NO_STEP; what the begin is known to be aligned to; its
+	 * bits so far.
+	 */
 	size_t run;
 	uint64_t run_align, run_bits;
 	uint64_t known_align; /* of the position, where no run is open */
@@ -78,7 +81,10 @@ static void keep_add(struct build *b, struct step *s, enum keep_what what, uint3
 	b->keeps[b->nkeeps++] = (struct keep){ what, slot };
 }
 
-/* Roles whose value goes to a slot, by scope. Time stamps of events and of packet begins move the clock. */
+/*
+ * Roles whose value goes to a slot, by scope. Time stamps of events and of packet begins move the
+ * clock.
+ */
 static void keep_roles(struct build *b, struct step *s, const struct ctf_field *f)
 {
 	static const struct {
@@ -231,7 +237,9 @@ static void align_to(struct build *b, const struct ctf_field *f, uint64_t align)
 	b->known_align = align;
 }
 
-/* Something whose size is not known: what follows begins anywhere, at multiples of `align` at best. */
+/*
+ * Something whose size is not known: what follows begins anywhere, at multiples of `align` at best.
+ */
 static struct step *step_free(struct build *b, enum step_code code, const struct ctf_field *f,
 			      uint64_t align)
 {
@@ -499,7 +507,10 @@ static bool packs(struct ctf_field *element, uint64_t *bits)
 	return *bits % (element->align ? element->align : 1) == 0 && *bits <= UINT32_MAX;
 }
 
-/* An inline length (RFC v1.1) may leave a gap before the first element, but none where there is no element. */
+/*
+ * An inline length (RFC v1.1) may leave a gap before the first element, but none where there is no
+ * element.
+ */
 static bool has_gap(const struct ctf_field *f)
 {
 	const uint32_t align = f->element->align ? f->element->align : 1;
@@ -563,7 +574,7 @@ static void build_array(struct build *b, struct ctf_field *f, const char *name)
 	build_elements(b, f, name, dynamic);
 }
 
-/* The place of a new table, which table_fill() makes; b->failed: no memory. */
+/* The place of a new table, which table_fill() makes; b->failed if out of memory. */
 static size_t table_add(struct build *b, bool is_signed)
 {
 	if (!mem_grow((void **)&b->tables, &b->tables_cap, b->ntables + 1, sizeof(*b->tables),
@@ -793,7 +804,7 @@ static uint32_t optional_end(const struct step *s)
 	}
 }
 
-/* Slots of fields that need not be there. False: no memory. */
+/* Slots of fields that need not be there. Returns false if out of memory. */
 static bool list_optional(struct ctf_program *p, struct arena *arena)
 {
 	uint32_t end = 0, n = 0, *slots = NULL;

@@ -29,7 +29,9 @@ uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits)
 	return 0;
 }
 
-/* SPEC ctf2/text-units: text that ends inside a code unit is an error, unless a NUL ended it before */
+/*
+ * SPEC ctf2/text-units: text that ends inside a code unit is an error, unless a NUL ended it before
+ */
 const char *text_wrong(const struct ctf_cursor *c, const struct ctf_field *f, uint64_t bytes)
 {
 	const struct ctf_cursor in = { .data = c->data, .at = c->at, .limit = c->at + 8 * bytes };

@@ -1,7 +1,7 @@
 /*
- * Tables from selector values to options: sorted, none over another, so that one is found by halving.
- * SPEC ctf/option-overlap: where ranges of the metadata lie over each other (of one option, of an optional, of CTF 1's
- * enumerations), the first one holds.
+ * Tables from selector values to options: sorted, none over another, so that one is found by
+ * halving. SPEC ctf/option-overlap: where ranges of the metadata lie over each other (of one
+ * option, of an optional, of CTF 1's enumerations), the first one holds.
  */
 #include <stdlib.h>
 
@@ -80,8 +80,8 @@ static void option_add(struct option *options, uint32_t *n, struct option o, uin
 }
 
 /*
- * From each bound to the next the first range that holds all of it. `bounds`: where ranges begin, and behind their
- * ends. Invariant: what is on the heap began at or before the bound.
+ * From each bound to the next the first range that holds all of it. `bounds`: where ranges begin,
+ * and behind their ends. Invariant: what is on the heap began at or before the bound.
  */
 static uint32_t ranges_part(const struct range_of *ranges, size_t n, const uint64_t *bounds,
 			    size_t nbounds, struct heap *h, uint64_t flip, struct option *out)

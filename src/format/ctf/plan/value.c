@@ -56,7 +56,7 @@ static bool frame_grow(struct value_run *r, struct frame *f)
 	return true;
 }
 
-/* A new value in the innermost frame; NULL: no memory, or too many. */
+/* A new value in the innermost frame; returns NULL if out of memory, or if there are too many. */
 static struct spur_value *value_add(struct value_run *r, const struct step *s)
 {
 	struct frame *f = &r->frames[r->depth];
@@ -540,7 +540,10 @@ static bool value_open(struct value_run *r, const struct step *s, bool is_array)
 	v->items = NULL;
 	f = &r->frames[++r->depth];
 	*f = (struct frame){ .owner = v, .name = v->name, .is_array = is_array };
-	/* The top level may move when it grows: its compounds keep their head in the args' own memory. */
+	/*
+	 * The top level may move when it grows: its compounds keep their head in the args' own
+	 * memory.
+	 */
 	if (!r->frames[r->depth - 1].owner)
 		f->owner = args_alloc(r->args, sizeof(*v));
 	r->no_memory |= !f->owner;
@@ -553,9 +556,11 @@ static bool value_open(struct value_run *r, const struct step *s, bool is_array)
 /* Where the compound's head was kept apart it goes to its place. */
 static void value_close(struct value_run *r)
 {
-	const struct frame *f = &r->frames[r->depth--];
+	const struct frame *f = &r->frames[r->depth];
 	struct spur_value *place;
 
+	assert(r->depth > 0);
+	r->depth--;
 	if (!f->owner || r->frames[r->depth].owner)
 		return;
 	place = (struct spur_value *)&r->args->items[r->args->count - 1];
@@ -586,6 +591,7 @@ static const struct step *value_next(struct value_run *r, const struct step *s)
 {
 	struct frame *f = &r->frames[r->depth];
 
+	assert(f->is_array && f->left > 0);
 	if (--f->left && r->c->at == f->at && r->idle++ >= IDLE_ELEMENTS)
 		r->cut = true;
 	if (f->left && !(r->cut && r->c->at == f->at)) {

@@ -1,5 +1,5 @@
-/* See live_wire.h. */
-#include "format/ctf/live/wire.h"
+/* See connection.h. */
+#include "format/ctf/live/connection.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,11 +1,12 @@
 /*
- * The connection to a relay daemon: bytes out, bytes in, each answer within a time. Knows no messages.
+ * The connection to a relay daemon: bytes out, bytes in, each answer within a time. Knows no
+ * messages.
  *
- * The first failure breaks the wire: `why` says what was expected and found, all later calls fail. Asked to stop, it
- * breaks without a word.
+ * The first failure breaks the wire: `why` says what was expected and found, all later calls fail.
+ * Asked to stop, it breaks without a word.
  */
-#ifndef SPUR_FORMAT_CTF_LIVE_WIRE_H
-#define SPUR_FORMAT_CTF_LIVE_WIRE_H
+#ifndef SPUR_FORMAT_CTF_LIVE_CONNECTION_H
+#define SPUR_FORMAT_CTF_LIVE_CONNECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,10 @@ bool wire_connect(struct live_wire *w, int family, const char *host, const char 
 bool wire_send(struct live_wire *w, const void *p, size_t size);
 /* Exactly so many bytes. */
 bool wire_read(struct live_wire *w, void *p, size_t size);
-/* Lets so much time pass; less where a stop is asked for, or the wire breaks: nothing may come meanwhile. */
+/*
+ * Lets so much time pass; less where a stop is asked for, or the wire breaks: nothing may come
+ * meanwhile.
+ */
 void wire_rest(struct live_wire *w, int ms);
 /* The peer says what it must not: breaks the wire. Returns false. */
 bool wire_wrong(struct live_wire *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
