@@ -9,7 +9,8 @@
  * Does not seek where a record's depth cannot be told from the record alone (see uftrace_can_seek()).
  */
 #include "base/bits.h"
-#include "format/uftrace/record.h"
+#include "format/uftrace/reader.h"
+#include "format/uftrace/wire.h"
 
 enum {
 	CHAIN = 16, /* records that a chain must have, or all up to the end of the file */
