@@ -901,11 +901,6 @@ static bool session_of(const struct spur_trace *t, uint32_t number, struct forma
 	return true;
 }
 
-static const uint8_t *raw(struct spur_trace *t, const struct spur_event *ev)
-{
-	return uftrace_raw(t->state, ev);
-}
-
 const struct spur_format spur_format_uftrace = {
 	.name = "uftrace",
 	.title = "uftrace data directory (function calls of C, C++, Rust, Python; kernel functions "
@@ -918,7 +913,6 @@ const struct spur_format spur_format_uftrace = {
 	.next = next_rows,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
-	.raw = raw,
 	.place = uftrace_place,
 	.ticks = uftrace_ticks,
 	.schema = uftrace_schema,
