@@ -805,6 +805,20 @@ static int probe_dir(const char *dir)
 	return exists(dir, "task.txt") || exists(dir, "task") ? SCORE_TASKS : SCORE_DAT;
 }
 
+/* ./uftrace.data, or the current directory if it has an info file. */
+static const char *default_path(void)
+{
+	static const char name[] = "uftrace.data", magic[] = "Ftrace!";
+	char head[sizeof(magic)] = "";
+
+	if (os_access(name, F_OK) == 0)
+		return name;
+	if (file_head("info", FILE_REGULAR, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+	    memcmp(head, magic, sizeof(magic)) == 0)
+		return ".";
+	return NULL;
+}
+
 static int probe(const struct probe *p)
 {
 	const char *slash = strrchr(p->path, '/');
@@ -919,6 +933,7 @@ const struct spur_format spur_format_uftrace = {
 	.text = uftrace_text,
 	.last = uftrace_last,
 	.has_module = has_module,
+	.default_path = default_path,
 	.session_at = session_at,
 	.session = session_of,
 	.close = close_data,
