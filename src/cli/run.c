@@ -18,18 +18,14 @@
 #include "format/format.h"
 #include "model/symbol/demangle.h"
 
-/* The data directory of uftrace where no trace is named: ./uftrace.data, or the current directory. */
+/* The trace to read if none is named; NULL: there is none of that kind. */
 static const char *default_trace(void)
 {
-	static const char name[] = "uftrace.data", magic[] = "Ftrace!";
-	char head[sizeof(magic)] = "";
+	const char *path = NULL;
 
-	if (os_access(name, F_OK) == 0)
-		return name;
-	if (file_head("info", FILE_REGULAR, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-	    memcmp(head, magic, sizeof(magic)) == 0)
-		return ".";
-	return NULL;
+	for (size_t i = 0; spur_formats[i] && !path; i++)
+		path = spur_formats[i]->default_path ? spur_formats[i]->default_path() : NULL;
+	return path;
 }
 
 int run_error(const struct spur_error *err)

@@ -14,10 +14,10 @@ enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
 	args_reset(args);
 	if (t->format->args)
 		return t->format->args(t, ev, args);
-	if (!ev->cls || !t->format->raw)
+	if (!ev->cls)
 		return SPUR_OK;
 	c = trace_class(t, ev->cls);
 	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
-	p = plan ? t->format->raw(t, ev) : NULL;
+	p = plan ? format_place(t, ev).raw : NULL;
 	return p ? plan_run(plan, p, ev->len, args, &used) : SPUR_OK;
 }

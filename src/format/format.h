@@ -143,6 +143,11 @@ struct spur_format {
 			       int64_t ts, int64_t *until);
 	/* The session of that number. Returns false if there is none. NULL with session_at. */
 	bool (*session)(const struct spur_trace *t, uint32_t number, struct format_session *s);
+	/*
+	 * The trace that the format's own tool reads if none is named: a path below the current
+	 * directory, or NULL. NULL: it reads none.
+	 */
+	const char *(*default_path)(void);
 	/* Maps of instrumented places in programs. NULL: there are none. */
 	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);

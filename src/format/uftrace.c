@@ -12,7 +12,8 @@
 #include "base/file.h"
 #include "base/os.h"
 #include "format/format.h"
-#include "format/uftrace/record.h"
+#include "format/uftrace/reader.h"
+#include "format/uftrace/wire.h"
 
 enum {
 	MAX_FILES = 1 << 22,
@@ -279,12 +280,26 @@ static uint32_t thread_track(struct uftrace *u, struct map64 *by_pid, int64_t ti
 				     });
 }
 
+/* A track of no task. */
+static uint32_t other_track(struct uftrace *u, const char *name)
+{
+	return trace_add_track(u->t, (struct spur_track){
+					     .parent = SPUR_NONE,
+					     .name = trace_intern(u->t, name),
+					     .kind = SPUR_TRACK_OTHER,
+					     .pid = -1,
+					     .tid = -1,
+					     .cpu = -1,
+				     });
+}
+
 static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, int64_t tid,
 				     struct uftrace_file *file)
 {
 	struct uftrace_feed *uf;
 	struct feed *f;
-	uint32_t track = thread_track(u, by_pid, tid);
+	uint32_t track = tid == uftrace_no_task ? other_track(u, "bookkeeping")
+						: thread_track(u, by_pid, tid);
 
 	if (track == SPUR_NONE ||
 	    !mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
@@ -346,14 +361,7 @@ static bool add_extern(struct uftrace *u)
 
 	if (!file || !text_is(file->name, "extern.dat"))
 		return true;
-	track = trace_add_track(u->t, (struct spur_track){
-					      .parent = SPUR_NONE,
-					      .name = trace_intern(u->t, "external data"),
-					      .kind = SPUR_TRACK_OTHER,
-					      .pid = -1,
-					      .tid = -1,
-					      .cpu = -1,
-				      });
+	track = other_track(u, "external data");
 	if (track == SPUR_NONE || !uftrace_open_file(u, file, &u->t->diag))
 		return track != SPUR_NONE;
 	source_need(file->source, UINT64_MAX);
@@ -545,6 +553,20 @@ static bool read_all(struct uftrace *u, struct source *src, const char *src_name
 	return ok;
 }
 
+/* SPEC uftrace/origin: all files have one clock and, but for the kernel's pages, one byte order. */
+static bool add_origin(struct uftrace *u)
+{
+	const struct spur_origin origin = {
+		.provider = SPUR_NONE,
+		.track = SPUR_NONE,
+		.byte_order = u->d.info.big_endian ? 'b' : 'l',
+		.clock_shared = true,
+		.hz = u->t->clock.hz,
+	};
+
+	return trace_add_origin(u->t, origin) != SPUR_NONE;
+}
+
 static enum spur_status open_data(struct spur_trace *t, struct source *src, struct spur_error *err)
 {
 	struct uftrace *u = mem_alloc(sizeof(*u));
@@ -575,7 +597,53 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 				       : arena_printf(&t->arena, "%u", i->version);
 	t->byte_order = i->big_endian ? "big" : "little";
 	set_clock(u);
+	if (!add_origin(u))
+		return err_nomem(err);
 	return t->version ? SPUR_OK : err_nomem(err);
+}
+
+/* SPEC uftrace/extern: seconds, then text. Returns false if the trimmed line has none. */
+static bool extern_message(struct text line, uint64_t *time)
+{
+	return line.len && line.p[0] != '#' && text_seconds(&line, time) && *time <= INT64_MAX &&
+	       text_trim(line).len;
+}
+
+/* SPEC uftrace/book-time: of the first message at or behind `off`; 0: there is none. */
+static uint64_t extern_first(const struct uftrace_feed *uf)
+{
+	const struct source *s = uf->file->source;
+	struct text rest = text_make(s->data + uf->extern_off, s->size - uf->extern_off), line;
+	uint64_t time;
+
+	while (text_line(&rest, &line))
+		if (extern_message(text_trim(line), &time))
+			return time;
+	return 0;
+}
+
+/* SPEC uftrace/bookkeeping: a line without a message, from `at` on */
+static void line_row(struct uftrace *u, const struct feed *f, struct uftrace_feed *uf, uint64_t at,
+		     struct spur_event *row)
+{
+	const uint32_t cls = uftrace_line_class(u);
+
+	if (!uf->started)
+		uf->prev = extern_first(uf);
+	uf->started = true;
+	*row = (struct spur_event){
+		.ts = (int64_t)uf->prev,
+		.off = at,
+		.len = (uint32_t)(uf->extern_off - at),
+		.track = f->track,
+		.stream = uf->file->stream,
+		.name = cls ? trace_class(u->t, cls)->name : 0,
+		.cat = cls ? trace_class(u->t, cls)->cat : 0,
+		.cls = cls,
+		.kind = SPUR_NATIVE,
+		.cpu = SPUR_NO_CPU,
+		.flags = SPUR_F_RETIMED,
+	};
 }
 
 static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
@@ -592,13 +660,16 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 		uf->extern_off = (uint64_t)((const uint8_t *)rest.p - s->data);
 		v = text_trim(line);
 		/* SPEC uftrace/extern: comments and blank lines are ignored, a line without text is skipped */
-		if (!v.len || v.p[0] == '#')
-			continue;
-		if (!text_seconds(&v, &time) || time > INT64_MAX || !text_trim(v).len) {
-			diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line", "extern.dat", at,
-				 0, "line: expected SECONDS.NANOSECONDS TEXT, found \"%.*s\"",
-				 (int)(line.len < 60 ? line.len : 60), line.p);
-			continue;
+		if (!extern_message(v, &time)) {
+			if (v.len && v.p[0] != '#')
+				diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line",
+					 "extern.dat", at, 0,
+					 "line: expected SECONDS.NANOSECONDS TEXT, found \"%.*s\"",
+					 (int)(line.len < 60 ? line.len : 60), line.p);
+			if (!u->t->options.bookkeeping)
+				continue;
+			line_row(u, f, uf, at, row);
+			return row->cls != 0;
 		}
 		c = trace_class(u->t, cls);
 		*row = (struct spur_event){
@@ -617,6 +688,7 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 			.flags = time < uf->prev ? SPUR_F_BACK : 0,
 		};
 		uf->prev = time;
+		uf->started = true;
 		return true;
 	}
 	return false;
@@ -733,6 +805,20 @@ static int probe_dir(const char *dir)
 	return exists(dir, "task.txt") || exists(dir, "task") ? SCORE_TASKS : SCORE_DAT;
 }
 
+/* ./uftrace.data, or the current directory if it has an info file. */
+static const char *default_path(void)
+{
+	static const char name[] = "uftrace.data", magic[] = "Ftrace!";
+	char head[sizeof(magic)] = "";
+
+	if (os_access(name, F_OK) == 0)
+		return name;
+	if (file_head("info", FILE_REGULAR, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+	    memcmp(head, magic, sizeof(magic)) == 0)
+		return ".";
+	return NULL;
+}
+
 static int probe(const struct probe *p)
 {
 	const char *slash = strrchr(p->path, '/');
@@ -759,8 +845,7 @@ const struct symtab *uftrace_symbols(struct spur_trace *t, struct text path)
 		for (size_t k = 0; k < u->d.sessions[i].nmaps && !m; k++) {
 			const struct uftrace_map *map = &u->d.sessions[i].maps[k];
 
-			if (map->path.len == path.len &&
-			    memcmp(map->path.p, path.p, path.len) == 0)
+			if (map->path.len == path.len && memcmp(map->path.p, path.p, path.len) == 0)
 				m = map->module;
 		}
 	if (!m)
@@ -842,10 +927,13 @@ const struct spur_format spur_format_uftrace = {
 	.next = next_rows,
 	.args = uftrace_args,
 	.fields = uftrace_fields,
-	.raw = uftrace_raw,
+	.place = uftrace_place,
+	.ticks = uftrace_ticks,
+	.schema = uftrace_schema,
 	.text = uftrace_text,
 	.last = uftrace_last,
 	.has_module = has_module,
+	.default_path = default_path,
 	.session_at = session_at,
 	.session = session_of,
 	.close = close_data,

@@ -443,11 +443,6 @@ static int probe(const struct probe *p)
 	return (x.type == XRAY_FDR ? score_fdr(&x) : score_basic(&x)) ? SCORE_ODD : 0;
 }
 
-static const uint8_t *raw(struct spur_trace *t, const struct spur_event *ev)
-{
-	return xray_raw(t->state, ev);
-}
-
 static bool has_module(const struct spur_trace *t, struct text word)
 {
 	const struct xray *x = t->state;
@@ -492,7 +487,6 @@ const struct spur_format spur_format_xray = {
 	.args = xray_args,
 	.stack = xray_stack,
 	.fields = xray_fields,
-	.raw = raw,
 	.place = xray_place,
 	.ticks = xray_ticks,
 	.schema = xray_schema,

@@ -8,9 +8,9 @@
 static uint8_t type_of(const struct plan_op *op)
 {
 	switch ((enum plan_op_code)op->code) {
-	case PLAN_INT: return SPUR_I64;
-	case PLAN_UINT:
-	case PLAN_CHAR: return SPUR_U64;
+	case PLAN_INT:
+	case PLAN_CHAR: return SPUR_I64;
+	case PLAN_UINT: return SPUR_U64;
 	case PLAN_FLOAT: return SPUR_F64;
 	case PLAN_POINTER: return SPUR_POINTER;
 	case PLAN_ENUM: return SPUR_ENUM;

@@ -3,7 +3,7 @@
  * before; and little is read.
  */
 #include "format/format.h"
-#include "format/uftrace/record.h"
+#include "format/uftrace/reader.h"
 #include "model/trace.h"
 #include "unit/uftrace_dir.h"
 

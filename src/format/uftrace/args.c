@@ -3,11 +3,8 @@
 #include "base/bits.h"
 #include "format/uftrace/reader.h"
 
-enum { RECORD = 16 };
-
-const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev)
+const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev)
 {
-	const struct uftrace *u = t->state;
 	const struct source *s;
 
 	if (ev->stream >= u->nfiles)
@@ -21,7 +18,7 @@ void uftrace_intern_names(struct uftrace *u)
 	static const char *const names[] = {
 		"time", "type",	   "more",  "magic", "depth",	    "addr", "payload",
 		"misc", "size",	   "pid",   "ppid",  "tid",	    "comm", "msg",
-		"data", "address", "value", "cpu",   "common_type", "from",
+		"data", "address", "value", "cpu",   "common_type", "from", "lost",
 	};
 	uint32_t *ids = &u->names.time;
 
@@ -34,13 +31,16 @@ void uftrace_intern_names(struct uftrace *u)
 /* The bytes of an EVENT's payload, behind its length; fewer where it was cut. */
 static struct text event_payload(const struct uftrace *u, const struct spur_event *ev)
 {
-	const uint8_t *p = uftrace_raw(u->t, ev);
+	const uint8_t *p = uftrace_raw(u, ev);
 	size_t len;
 
-	if (!p || ev->len < RECORD + 2)
+	if (!p || ev->len < RECORD + EVENT_LENGTH)
 		return text_make("", 0);
 	len = load16(p + RECORD, u->swap);
-	return text_make(p + RECORD + 2, len < ev->len - RECORD - 2u ? len : ev->len - RECORD - 2u);
+	return text_make(p + RECORD + EVENT_LENGTH,
+			 len < ev->len - RECORD - (size_t)EVENT_LENGTH
+				 ? len
+				 : ev->len - RECORD - (size_t)EVENT_LENGTH);
 }
 
 static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
@@ -83,9 +83,9 @@ static uint32_t watched_name(struct uftrace *u, const struct spur_event *ev, str
 {
 	if (!watched_size(u, p))
 		return 0;
-	return uftrace_place_name(u, row_session(u, ev), (uint64_t)ev->ts,
-				  load_sized((const uint8_t *)p.p, u->d.info.is64 ? 8 : 4,
-					     u->swap));
+	return uftrace_place_name(
+		u, row_session(u, ev), (uint64_t)ev->ts,
+		load_sized((const uint8_t *)p.p, u->d.info.is64 ? 8 : 4, u->swap));
 }
 
 uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row)
@@ -95,7 +95,7 @@ uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row)
 	if (c->entry)
 		return (uint8_t)c->entry->count;
 	return row->id == UFTRACE_EV_WATCH_VAR && !watched_name(u, row, event_payload(u, row)) ? 2
-											     : 1;
+											       : 1;
 }
 
 static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
@@ -134,8 +134,7 @@ static void watch_var(struct uftrace *u, const struct spur_event *ev, struct spu
 static void call_site(struct uftrace *u, const struct spur_event *ev, struct spur_args *args,
 		      uint64_t addr)
 {
-	const uint32_t place =
-		uftrace_call_place(u, row_session(u, ev), (uint64_t)ev->ts, addr);
+	const uint32_t place = uftrace_call_place(u, row_session(u, ev), (uint64_t)ev->ts, addr);
 	size_t len;
 	const char *text = spur_string(u->t, place, &len);
 
@@ -189,7 +188,7 @@ static void label_pointers(struct uftrace *u, const struct spur_event *ev, struc
 static enum spur_status extern_args(struct uftrace *u, const struct spur_event *ev,
 				    struct spur_args *args, bool with_time)
 {
-	const uint8_t *p = uftrace_raw(u->t, ev);
+	const uint8_t *p = uftrace_raw(u, ev);
 	struct text line = p ? text_trim(text_make(p, ev->len)) : text_of("");
 	uint64_t time;
 
@@ -223,7 +222,7 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 		return event_args(u, ev, args);
 	c = trace_class(t, ev->cls);
 	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
-	p = uftrace_raw(t, ev);
+	p = uftrace_raw(u, ev);
 	if (!plan || !p || ev->len < RECORD)
 		return SPUR_OK;
 	st = plan_run(plan, p + RECORD, ev->len - RECORD, args, &used);
@@ -236,7 +235,7 @@ enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *e
 {
 	static const char *const types[] = { "ENTRY", "EXIT", "LOST", "EVENT" };
 	struct uftrace *u = t->state;
-	const uint8_t *p = uftrace_raw(t, ev);
+	const uint8_t *p = uftrace_raw(u, ev);
 	uint64_t w;
 
 	args_reset(args);
@@ -246,15 +245,22 @@ enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *e
 		return uftrace_side_fields(u, ev, args);
 	if (ev->kind == SPUR_LOG)
 		return extern_args(u, ev, args, true);
+	if (ev->cls == uftrace_line_class(u)) {
+		const struct text line = text_trim(text_make(p, ev->len));
+
+		args_string(args, u->names.msg, line.p, line.len);
+		return SPUR_OK;
+	}
 	if (ev->len < RECORD)
 		return SPUR_WARN;
-	w = load64(p + 8, u->swap);
+	w = load64(p + RECORD_AT_WORD, u->swap);
 	args_u64(args, u->names.time, load64(p, u->swap), SPUR_SHOW_PLAIN);
-	args_literal(args, u->names.type, types[w & 3]);
+	args_literal(args, u->names.type, types[w & RECORD_TYPE_MASK]);
 	args_u64(args, u->names.more, w >> 2 & 1, SPUR_SHOW_PLAIN);
 	args_u64(args, u->names.magic, w >> 3 & 7, SPUR_SHOW_PLAIN);
-	args_u64(args, u->names.depth, w >> 6 & 1023, SPUR_SHOW_PLAIN);
-	args_u64(args, u->names.addr, w >> 16, (w & 3) > 1 ? SPUR_SHOW_PLAIN : SPUR_SHOW_HEX);
+	args_u64(args, u->names.depth, w >> DEPTH_SHIFT & DEPTH_MASK, SPUR_SHOW_PLAIN);
+	args_u64(args, u->names.addr, w >> ADDRESS_SHIFT,
+		 (w & RECORD_TYPE_MASK) > RECORD_EXIT ? SPUR_SHOW_PLAIN : SPUR_SHOW_HEX);
 	if (ev->len > RECORD)
 		args_u64(args, u->names.payload, ev->len - RECORD, SPUR_SHOW_PLAIN);
 	return SPUR_OK;

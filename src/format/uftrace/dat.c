@@ -1,6 +1,7 @@
 /* TID.dat: 16-byte records with payloads whose size only the argument specs tell. The hot loop of the format. */
 #include "base/bits.h"
-#include "format/uftrace/record.h"
+#include "format/uftrace/reader.h"
+#include "format/uftrace/wire.h"
 
 enum {
 	RESYNC_RUN = 3, /* plausible records in a row */

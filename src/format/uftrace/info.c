@@ -4,7 +4,6 @@
 #include "base/cursor.h"
 #include "format/uftrace/reader.h"
 
-enum { HEADER_SIZE = 40, ORDER_BYTE = 14 };
 
 static const char magic[8] = "Ftrace!";
 
@@ -91,27 +90,27 @@ static bool take_header(struct uftrace *u, struct text file)
 	const uint8_t *p = (const uint8_t *)file.p;
 	struct cursor c;
 
-	if (file.len < HEADER_SIZE || memcmp(p, magic, sizeof(magic)) != 0) {
+	if (file.len < INFO_HEADER || memcmp(p, magic, sizeof(magic)) != 0) {
 		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", 0,
-			    file.len < HEADER_SIZE ? "header: expected %d bytes, found %zu"
+			    file.len < INFO_HEADER ? "header: expected %d bytes, found %zu"
 						   : "header: expected %d bytes that begin with "
 						     "\"Ftrace!\", found %zu others",
-			    HEADER_SIZE, file.len);
+			    INFO_HEADER, file.len);
 		return false;
 	}
-	if (p[ORDER_BYTE] != 1 && p[ORDER_BYTE] != 2)
-		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", ORDER_BYTE,
-			    "header: expected byte order 1 or 2, found %u", p[ORDER_BYTE]);
-	u->guess_order = p[ORDER_BYTE] != 1 && p[ORDER_BYTE] != 2;
+	if (p[INFO_AT_ORDER] != 1 && p[INFO_AT_ORDER] != 2)
+		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", INFO_AT_ORDER,
+			    "header: expected byte order 1 or 2, found %u", p[INFO_AT_ORDER]);
+	u->guess_order = p[INFO_AT_ORDER] != 1 && p[INFO_AT_ORDER] != 2;
 	/* SPEC uftrace/byte-order */
-	i->big_endian = p[ORDER_BYTE] == 2;
-	i->is64 = p[ORDER_BYTE + 1] != 1;
-	if (p[ORDER_BYTE + 1] != 1 && p[ORDER_BYTE + 1] != 2)
-		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", ORDER_BYTE + 1,
+	i->big_endian = p[INFO_AT_ORDER] == 2;
+	i->is64 = p[INFO_AT_CLASS] != 1;
+	if (p[INFO_AT_CLASS] != 1 && p[INFO_AT_CLASS] != 2)
+		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", INFO_AT_CLASS,
 			    "header: expected class 1 (32 bit) or 2 (64 bit), found %u",
-			    p[ORDER_BYTE + 1]);
+			    p[INFO_AT_CLASS]);
 	i->header = p;
-	c = cursor_make(p, HEADER_SIZE, order_swaps(i->big_endian));
+	c = cursor_make(p, INFO_HEADER, order_swaps(i->big_endian));
 	cursor_bytes(&c, sizeof(magic));
 	i->version = cursor_u32(&c);
 	i->header_size = cursor_u16(&c);
@@ -121,7 +120,7 @@ static bool take_header(struct uftrace *u, struct text file)
 	i->max_stack = cursor_u16(&c);
 	i->have = true;
 	if (i->version != 3 && i->version != 4)
-		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", 8,
+		uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-info", "info", INFO_AT_VERSION,
 			    "header: expected version 3 or 4, found %u; read as 4", i->version);
 	return true;
 }
@@ -149,8 +148,8 @@ void uftrace_read_info(struct uftrace *u)
 		return;
 	}
 	/* SPEC uftrace/info-text: the text starts behind header_size bytes. */
-	skip = i->header_size >= HEADER_SIZE && i->header_size <= file.len ? i->header_size
-									   : HEADER_SIZE;
+	skip = i->header_size >= INFO_HEADER && i->header_size <= file.len ? i->header_size
+									   : INFO_HEADER;
 	file = text_make(file.p + skip, file.len - skip);
 	while (text_line(&file, &line))
 		take_line(i, line);

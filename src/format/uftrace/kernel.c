@@ -148,7 +148,7 @@ struct kernel_record {
 
 static struct kernel_record open_record(const struct uftrace *u, const struct spur_event *ev)
 {
-	const uint8_t *p = uftrace_raw(u->t, ev);
+	const uint8_t *p = uftrace_raw(u, ev);
 	struct kernel_record r = { 0 };
 	size_t place;
 
@@ -174,6 +174,15 @@ bool uftrace_kernel_event(const struct uftrace *u, uint64_t id, struct event_cla
 	c->cat = trace_intern(u->t, f->system);
 	c->flags |= CLASS_KERNEL;
 	return true;
+}
+
+bool uftrace_kernel_schema(struct uftrace *u, uint64_t id, const struct spur_field **fields,
+			   uint32_t *count, bool *known)
+{
+	const struct tracefmt *f = u->kernel ? kernhdr_format(&u->kernel->hdr, id) : NULL;
+
+	*known = f != NULL;
+	return !f || tracefmt_schema(f, &u->t->arena, fields, count);
 }
 
 static bool set_class(struct uftrace *u, struct spur_event *row, uint32_t cls)

@@ -10,14 +10,8 @@
 #include "base/bits.h"
 
 enum {
-	HEAD = 8, /* u32 type, u16 misc, u16 size */
-	TRAILER = 16, /* u32 pid, u32 tid, u64 time */
-	TYPE_SAMPLE = 9, /* the one type without trailer */
 	TYPE_MOST = 63, /* far above the kernel's last */
-	COMM_BODY = 8, /* pid, tid, then the name */
-	COMM_MOST = HEAD + COMM_BODY + 16 + TRAILER, /* with the longest name, padded */
-	TASK_BODY = 24, /* pid, ppid, tid, ptid, time */
-	LOST_BODY = 16, /* id, number */
+	COMM_MOST = PERF_HEAD + PERF_COMM_BODY + 16 + PERF_TRAILER, /* with the longest name, padded */
 	NEAR = 4096, /* bytes behind damage in which a record at a fitting time is preferred */
 };
 
@@ -28,12 +22,12 @@ static const uint64_t time_gap = UINT64_C(3600) * 1000000000;
 static uint32_t least_size(uint32_t type)
 {
 	switch (type) {
-	case PERF_COMM: return HEAD + COMM_BODY + 8 + TRAILER;
+	case PERF_COMM: return PERF_HEAD + PERF_COMM_BODY + 8 + PERF_TRAILER;
 	case PERF_EXIT:
-	case PERF_FORK: return HEAD + TASK_BODY + TRAILER;
-	case PERF_LOST: return HEAD + LOST_BODY + TRAILER;
-	case TYPE_SAMPLE: return HEAD;
-	default: return HEAD + TRAILER;
+	case PERF_FORK: return PERF_HEAD + PERF_TASK_BODY + PERF_TRAILER;
+	case PERF_LOST: return PERF_HEAD + PERF_LOST_BODY + PERF_TRAILER;
+	case PERF_SAMPLE: return PERF_HEAD;
+	default: return PERF_HEAD + PERF_TRAILER;
 	}
 }
 
@@ -46,7 +40,7 @@ static bool is_fixed(uint32_t type)
 static bool framed(const uint8_t *p, uint64_t left, bool swap, struct perf_record *rec)
 {
 	*rec = (struct perf_record){ .pid = -1, .tid = -1, .ppid = -1, .ptid = -1 };
-	if (left < HEAD)
+	if (left < PERF_HEAD)
 		return false;
 	rec->type = load32(p, swap);
 	rec->misc = load16(p + 4, swap);
@@ -57,13 +51,13 @@ static bool framed(const uint8_t *p, uint64_t left, bool swap, struct perf_recor
 
 bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record *rec)
 {
-	const uint8_t *body = p + HEAD, *trailer;
+	const uint8_t *body = p + PERF_HEAD, *trailer;
 
 	if (!framed(p, left, swap, rec))
 		return false;
-	if (rec->type == TYPE_SAMPLE)
+	if (rec->type == PERF_SAMPLE)
 		return true;
-	trailer = p + rec->len - TRAILER;
+	trailer = p + rec->len - PERF_TRAILER;
 	rec->pid = (int32_t)load32(trailer, swap);
 	rec->tid = (int32_t)load32(trailer + 4, swap);
 	rec->time = load64(trailer + 8, swap);
@@ -71,7 +65,7 @@ bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record 
 	case PERF_COMM:
 		rec->pid = (int32_t)load32(body, swap);
 		rec->tid = (int32_t)load32(body + 4, swap);
-		body += COMM_BODY;
+		body += PERF_COMM_BODY;
 		rec->comm = text_make(body, strnlen((const char *)body, (size_t)(trailer - body)));
 		break;
 	case PERF_EXIT:
@@ -107,7 +101,7 @@ static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t end, uin
 {
 	const struct source *s = r->src;
 
-	for (; off < end && off + HEAD <= s->size; off++) {
+	for (; off < end && off + PERF_HEAD <= s->size; off++) {
 		uint64_t next;
 
 		if (!plausible(s->data + off, s->size - off, r->swap, time, true))
@@ -132,7 +126,7 @@ static void damaged(struct perfring *r, const struct perf_record *rec)
 	if (next == r->src->size)
 		next = resync(r, off + 1, r->src->size, 0);
 	r->off = next;
-	if (left < HEAD)
+	if (left < PERF_HEAD)
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
 			 "perf record: expected a header of 8 bytes, found %llu", (unsigned long long)left);
 	else if (!rec->type || rec->type > TYPE_MOST)
@@ -175,9 +169,9 @@ bool perfring_next(struct perfring *r, struct perf_record *rec)
 	struct source *s = r->src;
 
 	/* Each round moves r->off on. */
-	while (source_need(s, r->off + HEAD) || s->size > r->off) {
-		if (s->size - r->off >= HEAD)
-			source_need(s, r->off + load16(s->data + r->off + 6, r->swap) + HEAD);
+	while (source_need(s, r->off + PERF_HEAD) || s->size > r->off) {
+		if (s->size - r->off >= PERF_HEAD)
+			source_need(s, r->off + load16(s->data + r->off + 6, r->swap) + PERF_HEAD);
 		if (!perf_decode(s->data + r->off, s->size - r->off, r->swap, rec) ||
 		    ((is_fixed(rec->type) || rec->type == PERF_COMM) && odd_size(r, rec))) {
 			damaged(r, rec);

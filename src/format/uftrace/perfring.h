@@ -8,14 +8,7 @@
 #include "base/err.h"
 #include "base/source.h"
 #include "base/text.h"
-
-enum perf_type { PERF_LOST = 2, PERF_COMM = 3, PERF_EXIT = 4, PERF_FORK = 7, PERF_SWITCH = 14 };
-
-enum perf_misc {
-	PERF_COMM_EXEC = 0x2000,
-	PERF_SWITCH_OUT = 0x2000,
-	PERF_SWITCH_PREEMPTED = 0x4000, /* with OUT: it would have run on */
-};
+#include "format/uftrace/wire.h"
 
 struct perf_record {
 	uint64_t off; /* in the file */

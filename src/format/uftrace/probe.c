@@ -6,10 +6,8 @@
 #include "format/uftrace/reader.h"
 
 enum {
-	RECORD = 16,
 	CHAIN = 8, /* records that prove a file whatever its name */
 	LOOK_AT = 64, /* records */
-	PAYLOAD_MAX = 1032,
 	TEXT_BYTES = 256, /* looked at for text */
 	ENTRY = 0,
 	EXIT = 1,
@@ -108,7 +106,7 @@ static size_t next_record(const struct chain *c, size_t off, bool more)
 
 	if (!more)
 		return at;
-	for (; at <= off + RECORD + PAYLOAD_MAX; at += 8) {
+	for (; at <= off + RECORD + MAX_PAYLOAD; at += 8) {
 		if (at > c->len || c->len - at < RECORD)
 			return found ? found : c->len;
 		if (!record_fits(c, at, &r))

@@ -1,4 +1,7 @@
-/* What the parts of the uftrace reader share. Included by src/format/uftrace.c and src/format/uftrace/ only. */
+/*
+ * What the parts of the uftrace reader share. Included by src/format/uftrace.c and
+ * src/format/uftrace/ only.
+ */
 #ifndef SPUR_FORMAT_UFTRACE_READER_H
 #define SPUR_FORMAT_UFTRACE_READER_H
 
@@ -7,6 +10,7 @@
 #include "base/out.h"
 #include "base/source.h"
 #include "format/uftrace/data.h"
+#include "format/uftrace/wire.h"
 #include "model/symbol/demangle.h"
 #include "model/enum.h"
 
@@ -78,16 +82,20 @@ enum uftrace_side_kind {
 	SIDE_COMM,
 	SIDE_FORK,
 	SIDE_EXIT,
+	SIDE_PERF_OTHER, /* a bookkeeping record */
 	SIDE_KERNEL_LOST,
 	SIDE_KERNEL
 };
+
+/* Stands for the task of bookkeeping records: they are rows of a track of their own. */
+static const int64_t uftrace_no_task = INT64_MIN;
 
 struct uftrace_kernel; /* kernel.c */
 
 /* String ids of the names that arguments and fields have. */
 struct uftrace_names {
 	uint32_t time, type, more, magic, depth, addr, payload, misc, size, pid, ppid, tid, comm,
-		msg, data, address, value, cpu, common_type, from;
+		msg, data, address, value, cpu, common_type, from, lost;
 };
 
 struct uftrace {
@@ -160,6 +168,12 @@ struct uftrace_feed {
 	uint64_t extern_off;
 };
 
+/* The address in a call's word, extended to the kernel's half. */
+static inline uint64_t record_address(uint64_t word)
+{
+	return (uint64_t)((int64_t)word >> ADDRESS_SHIFT);
+}
+
 static inline uint64_t hash_text(struct text t, uint64_t seed)
 {
 	return hash_bytes(t.p, t.len, seed);
@@ -170,7 +184,10 @@ static inline bool same_text(struct text a, struct text b)
 	return a.len == b.len && (!a.len || memcmp(a.p, b.p, a.len) == 0);
 }
 
-/* A file below the directory (or NAME.gz, NAME.zst), whole, mapped until close; false where it is not there. */
+/*
+ * A file below the directory (or NAME.gz, NAME.zst), whole, mapped until close; false where it is
+ * not there.
+ */
 bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 /* Adds a diagnostic about a small file, found while opening. */
 #define uftrace_say(u, level, code, file, off, ...) \
@@ -197,22 +214,34 @@ bool uftrace_binary_line(struct uftrace *u, struct uftrace_module *m, uint64_t a
 			 const char **file, unsigned *line);
 void uftrace_free_modules(struct uftrace *u);
 
-/* The class of a function record; 0 when memory is out. Takes the lock; `diag` gets what is found on the way. */
+/*
+ * The class of a function record; 0 when memory is out. Takes the lock; `diag` gets what is found
+ * on the way.
+ */
 uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 		       uint64_t addr);
 uint32_t uftrace_event_class(struct uftrace *u, uint64_t id);
 uint32_t uftrace_lost_class(struct uftrace *u);
+/*
+ * Classes of bookkeeping records: a perf record that is no task's, and a line of extern.dat without
+ * a message.
+ */
+uint32_t uftrace_perf_class(struct uftrace *u);
+uint32_t uftrace_line_class(struct uftrace *u);
 /* Number of arguments that the payload of an event row has. */
 uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row);
 /* The symbol name of an address, or NULL: for pointers. */
 const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 				uint64_t addr);
-/* The string id of NAME or NAME+0xOFFSET, a symbol at or before the address; 0: none, or out of memory. */
+/*
+ * The string id of NAME or NAME+0xOFFSET, a symbol at or before the address; 0: none, or out of
+ * memory.
+ */
 uint32_t uftrace_place_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			    uint64_t addr);
 /*
- * SPEC uftrace/callsite: the string id of FILE:LINE of a call that returns to the address, by the binary's debug
- * information if lines are wanted, else of the place's name; 0: nothing is known.
+ * SPEC uftrace/callsite: the string id of FILE:LINE of a call that returns to the address, by the
+ * binary's debug information if lines are wanted, else of the place's name; 0: nothing is known.
  */
 uint32_t uftrace_call_place(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			    uint64_t addr);
@@ -224,8 +253,8 @@ void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64
 			  uint64_t *until);
 
 /*
- * SPEC uftrace/simple-name: plans of a function, NULL where it has no payload. `simple` is its demangled name in that
- * form. Called with the lock held.
+ * SPEC uftrace/simple-name: plans of a function, NULL where it has no payload. `simple` is its
+ * demangled name in that form. Called with the lock held.
  */
 bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
 		   const char *simple, const struct plan **entry, const struct plan **exit);
@@ -234,16 +263,17 @@ bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const stru
 bool uftrace_specs_valid(struct uftrace *u, struct text specs);
 
 /*
- * How much the bytes, `len` of them, look like the beginning of a TID.dat: 0 (not at all) to 60. `named`: the file is
- * called so, which makes up for a short beginning, but not for records that do not fit.
+ * How much the bytes, `len` of them, look like the beginning of a TID.dat: 0 (not at all) to 60.
+ * `named`: the file is called so, which makes up for a short beginning, but not for records that do
+ * not fit.
  */
 int uftrace_score_dat(bool named, const uint8_t *p, size_t len);
 
 /* The place in the feed's files can be changed: rows do not depend on what comes before them. */
 bool uftrace_can_seek(const struct uftrace *u);
 /*
- * SPEC uftrace/seek: moves the feed to a place shortly before the first record at `time` or later, if it is not behind
- * it. Stays where it is in damaged files.
+ * SPEC uftrace/seek: moves the feed to a place shortly before the first record at `time` or later,
+ * if it is not behind it. Stays where it is in damaged files.
  */
 void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time);
 /* struct spur_format.last */
@@ -255,7 +285,10 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag);
 
 /* Per-CPU files. */
-/* A file that rows point into, by name; NULL when memory is out. Pointers to earlier ones become invalid. */
+/*
+ * A file that rows point into, by name; NULL when memory is out. Pointers to earlier ones become
+ * invalid.
+ */
 struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu);
 bool uftrace_read_perf(struct uftrace *u);
 enum spur_status uftrace_perf_args(struct uftrace *u, const struct spur_event *ev,
@@ -270,6 +303,12 @@ enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event 
 enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev,
 				       struct spur_args *args);
 void uftrace_free_kernel(struct uftrace *u);
+/*
+ * The fields of a tracepoint's events. Returns false if out of memory; `*known`: it is a
+ * tracepoint.
+ */
+bool uftrace_kernel_schema(struct uftrace *u, uint64_t id, const struct spur_field **fields,
+			   uint32_t *count, bool *known);
 /* Name and category of a tracepoint; false: not one. */
 bool uftrace_kernel_event(const struct uftrace *u, uint64_t id, struct event_class *c);
 bool uftrace_text(struct spur_trace *t, const struct spur_event *ev, struct out *o);
@@ -294,6 +333,12 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 			      struct spur_args *args);
 enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev,
 				struct spur_args *args);
-const uint8_t *uftrace_raw(struct spur_trace *t, const struct spur_event *ev);
+/* The record's bytes; NULL: they cannot be had. */
+const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev);
+
+/* Records (record.c); see struct spur_format. */
+void uftrace_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+bool uftrace_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
+const struct spur_schema *uftrace_schema(struct spur_trace *t, const struct event_class *cls);
 
 #endif

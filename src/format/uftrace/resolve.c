@@ -327,6 +327,8 @@ void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64
 
 /* Ids in the file have 48 bits: this one is ours. */
 static const uint64_t lost_id = UINT64_C(1) << 60;
+static const uint64_t perf_id = (UINT64_C(1) << 60) + 1;
+static const uint64_t line_id = (UINT64_C(1) << 60) + 2;
 
 struct event_form {
 	uint64_t id;
@@ -368,6 +370,8 @@ static const struct event_form event_forms[] = {
 	{ UFTRACE_EV_TASK_NAME, "linux:task-name", "linux", 0, { NULL } },
 	{ UFTRACE_EV_EXTERN, "external-data", "uftrace", 0, { NULL } },
 	{ UINT64_C(1) << 60, "LOST", "uftrace", 0, { NULL } },
+	{ (UINT64_C(1) << 60) + 1, "perf record", "linux", 0, { NULL } },
+	{ (UINT64_C(1) << 60) + 2, "line", "uftrace", 0, { NULL } },
 };
 
 static const struct plan *fields_plan(struct uftrace *u, const struct event_form *f)
@@ -445,4 +449,14 @@ uint32_t uftrace_event_class(struct uftrace *u, uint64_t id)
 uint32_t uftrace_lost_class(struct uftrace *u)
 {
 	return uftrace_event_class(u, lost_id);
+}
+
+uint32_t uftrace_perf_class(struct uftrace *u)
+{
+	return uftrace_event_class(u, perf_id);
+}
+
+uint32_t uftrace_line_class(struct uftrace *u)
+{
+	return uftrace_event_class(u, line_id);
 }

@@ -5,21 +5,9 @@
 #include "format/uftrace/ring.h"
 
 #include "base/bits.h"
+#include "format/uftrace/wire.h"
 
-enum {
-	WORD = 4,
-	/* SPEC uftrace/ring-record: the first word is 5 bits of type and 27 of time */
-	TYPE_LONG = 0, /* the next word is the length, of itself and the data */
-	TYPE_WORDS = 28, /* 1 to 28: so many words of data */
-	TYPE_PADDING = 29,
-	TYPE_EXTEND = 30,
-	TYPE_STAMP = 31,
-	DELTA_BITS = 27,
-	DELTA_MASK = (1 << DELTA_BITS) - 1,
-	/* SPEC uftrace/ring-commit */
-	COMMIT_MASK = (1 << 27) - 1,
-};
-
+/* SPEC uftrace/ring-commit */
 static const uint64_t commit_missed = UINT64_C(1) << 31;
 static const uint64_t commit_stored = UINT64_C(1) << 30;
 /* SPEC uftrace/ring-stamp: an absolute stamp has 59 bits; the rest stays as it was */
@@ -39,7 +27,7 @@ struct ring_layout ring_layout_default(uint32_t page_size, unsigned long_size, b
 
 bool ring_layout_valid(const struct ring_layout *l)
 {
-	return (l->commit_size == 4 || l->commit_size == 8) && l->page_size <= COMMIT_MASK &&
+	return (l->commit_size == 4 || l->commit_size == 8) && l->page_size <= RING_COMMIT_MASK &&
 	       l->data_off < l->page_size && l->time_off <= l->data_off && l->data_off - l->time_off >= 8 &&
 	       l->commit_off <= l->data_off && l->data_off - l->commit_off >= l->commit_size;
 }
@@ -100,7 +88,7 @@ static bool page_open(struct ring *r)
 	p = r->src->data + r->page;
 	r->time = load64(p + l->time_off, l->swap);
 	commit = load_long(l, p + l->commit_off);
-	size = commit & COMMIT_MASK;
+	size = commit & RING_COMMIT_MASK;
 	if (size > l->page_size - l->data_off) {
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-page", r->file, r->page + l->commit_off, 0,
 			 "kernel page: expected at most %u bytes of data, found %llu", l->page_size - l->data_off,
@@ -138,21 +126,21 @@ static bool record_frame(struct ring *r, uint32_t type, const uint8_t *p, uint64
 	const uint64_t left = r->end - r->pos;
 	uint64_t n;
 
-	if (type && type <= TYPE_WORDS) {
-		*skip = WORD;
-		*total = WORD + (uint64_t)type * WORD;
+	if (type && type <= RING_WORDS) {
+		*skip = RING_WORD;
+		*total = RING_WORD + (uint64_t)type * RING_WORD;
 	} else {
-		if (left < 2 * WORD) {
-			page_drop(r, "least", 2 * WORD, left);
+		if (left < 2 * RING_WORD) {
+			page_drop(r, "least", 2 * RING_WORD, left);
 			return false;
 		}
-		n = load32(p + WORD, r->layout->swap);
-		if (type == TYPE_LONG && n < WORD) {
-			page_drop(r, "least", WORD, n);
+		n = load32(p + RING_WORD, r->layout->swap);
+		if (type == RING_LONG && n < RING_WORD) {
+			page_drop(r, "least", RING_WORD, n);
 			return false;
 		}
-		*skip = 2 * WORD;
-		*total = type == TYPE_EXTEND || type == TYPE_STAMP ? 2 * WORD : WORD + n;
+		*skip = 2 * RING_WORD;
+		*total = type == RING_EXTEND || type == RING_STAMP ? 2 * RING_WORD : RING_WORD + n;
 	}
 	if (*total > left) {
 		page_drop(r, "most", left, *total);
@@ -171,30 +159,30 @@ static bool page_next(struct ring *r, struct ring_record *rec)
 		uint64_t skip, total, step;
 		uint32_t word, type, delta;
 
-		if (r->end - r->pos < WORD) {
-			page_drop(r, "least", WORD, r->end - r->pos);
+		if (r->end - r->pos < RING_WORD) {
+			page_drop(r, "least", RING_WORD, r->end - r->pos);
 			return false;
 		}
 		word = load32(p, l->swap);
-		type = l->big_endian ? word >> DELTA_BITS : word & 31;
-		delta = l->big_endian ? word & DELTA_MASK : word >> 5;
-		if (type == TYPE_PADDING && !delta) { /* what follows was never written */
+		type = l->big_endian ? word >> RING_DELTA_BITS : word & 31;
+		delta = l->big_endian ? word & RING_DELTA_MASK : word >> 5;
+		if (type == RING_PADDING && !delta) { /* what follows was never written */
 			r->pos = r->end;
 			return false;
 		}
 		if (!record_frame(r, type, p, &skip, &total))
 			return false;
-		step = align_up(total, WORD);
+		step = align_up(total, RING_WORD);
 		*rec = (struct ring_record){ .off = r->pos, .len = (uint32_t)total };
 		r->pos = step < r->end - r->pos ? r->pos + step : r->end;
-		if (type == TYPE_EXTEND) {
-			r->time += ((uint64_t)load32(p + WORD, l->swap) << DELTA_BITS) + delta;
-		} else if (type == TYPE_STAMP) {
+		if (type == RING_EXTEND) {
+			r->time += ((uint64_t)load32(p + RING_WORD, l->swap) << RING_DELTA_BITS) + delta;
+		} else if (type == RING_STAMP) {
 			r->time = (r->time & stamp_keeps) |
-				  (((uint64_t)load32(p + WORD, l->swap) << DELTA_BITS) + delta);
+				  (((uint64_t)load32(p + RING_WORD, l->swap) << RING_DELTA_BITS) + delta);
 		} else {
 			r->time += delta;
-			if (type == TYPE_PADDING)
+			if (type == RING_PADDING)
 				continue;
 			rec->data = p + skip;
 			rec->size = (uint32_t)(total - skip);
@@ -221,12 +209,12 @@ bool ring_data(const struct ring_layout *l, const uint8_t *p, uint32_t len, cons
 {
 	uint32_t word, type, skip;
 
-	if (len < WORD)
+	if (len < RING_WORD)
 		return false;
 	word = load32(p, l->swap);
-	type = l->big_endian ? word >> DELTA_BITS : word & 31;
-	skip = type == TYPE_LONG ? 2 * WORD : WORD;
-	if (type > TYPE_WORDS || len < skip)
+	type = l->big_endian ? word >> RING_DELTA_BITS : word & 31;
+	skip = type == RING_LONG ? 2 * RING_WORD : RING_WORD;
+	if (type > RING_WORDS || len < skip)
 		return false;
 	*data = p + skip;
 	*size = len - skip;

@@ -10,7 +10,8 @@
  */
 #include "base/bits.h"
 #include "base/search.h"
-#include "format/uftrace/record.h"
+#include "format/uftrace/reader.h"
+#include "format/uftrace/wire.h"
 
 enum {
 	CHAIN = 16, /* records that a chain must have, or all up to the end of the file */

@@ -154,6 +154,19 @@ static unsigned switch_flags(const struct uftrace_side *s)
 	return SPUR_F_OUT | (s->flags & SIDE_PREEMPTED ? SPUR_F_PREEMPTED : 0);
 }
 
+/* SPEC uftrace/bookkeeping: a perf record that is no task's */
+static enum spur_status other_row(struct uftrace *u, struct spur_event *row)
+{
+	row->cls = uftrace_perf_class(u);
+	if (!row->cls)
+		return SPUR_FAIL;
+	row->name = trace_class(u->t, row->cls)->name;
+	row->cat = trace_class(u->t, row->cls)->cat;
+	row->kind = SPUR_NATIVE;
+	row->flags = SPUR_F_RETIMED;
+	return SPUR_OK;
+}
+
 enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  const struct uftrace_side *s, struct spur_event *row)
 {
@@ -172,6 +185,8 @@ enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftr
 	};
 	if (s->what >= SIDE_KERNEL_LOST)
 		return uftrace_kernel_row(u, f, s, row);
+	if (s->what == SIDE_PERF_OTHER)
+		return other_row(u, row);
 	cls = uftrace_event_class(u, perf_event_id(s));
 	if (!cls)
 		return SPUR_FAIL;

@@ -410,6 +410,73 @@ enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uin
 	return status;
 }
 
+/* As value_number() has it. */
+static void field_number(struct spur_field *made, const struct trace_field *field, uint32_t size)
+{
+	struct spur_value v = { 0 };
+
+	value_number(&v, field, 0, size);
+	made->type = v.type;
+	made->show = v.show;
+	made->is_signed = v.type == SPUR_I64;
+	made->bits = 8 * size;
+}
+
+/* Elements of an array of numbers; 0: it is shown as bytes, or its length varies. */
+static uint32_t element_count(const struct trace_field *field)
+{
+	const uint32_t count = int_size(field->elem) ? field->size / field->elem : 0;
+
+	return field->flags & FIELD_DYNAMIC || count > ELEMENTS_MAX ? 0 : count;
+}
+
+/* Returns false if out of memory. */
+static bool field_schema(struct arena *a, const struct trace_field *field, struct spur_field *made)
+{
+	struct spur_field *element;
+
+	*made = (struct spur_field){ .name = field->id };
+	if (!(field->flags & FIELD_ARRAY) && int_size(field->size)) {
+		field_number(made, field, field->size);
+	} else if (field->flags & FIELD_STRING) {
+		made->type = SPUR_STRING;
+	} else if (element_count(field)) {
+		element = arena_alloc(a, sizeof(*element));
+		if (!element)
+			return false;
+		*element = (struct spur_field){ 0 };
+		field_number(element, field, field->elem);
+		made->type = SPUR_ARRAY;
+		made->count = element_count(field);
+		made->nitems = 1;
+		made->items = element;
+	} else if (field->size && !(field->flags & FIELD_DYNAMIC)) {
+		made->type = SPUR_BYTES;
+		made->count = field->size;
+	}
+	return true;
+}
+
+bool tracefmt_schema(const struct tracefmt *f, struct arena *a, const struct spur_field **fields,
+		     uint32_t *count)
+{
+	struct spur_field *list;
+
+	*count = 0;
+	for (uint32_t i = 0; i < f->nfields; i++)
+		*count += !(f->fields[i].flags & FIELD_COMMON);
+	*fields = NULL;
+	if (!*count)
+		return true;
+	list = arena_alloc(a, *count * sizeof(*list));
+	*fields = list;
+	for (uint32_t i = 0; list && i < f->nfields; i++)
+		if (!(f->fields[i].flags & FIELD_COMMON) &&
+		    !field_schema(a, &f->fields[i], list++))
+			return false;
+	return list != NULL;
+}
+
 /* ---- function_graph */
 
 bool funcgraph_compile(struct funcgraph *g, const struct tracefmt *f)

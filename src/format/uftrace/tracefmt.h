@@ -75,6 +75,13 @@ void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len, c
 enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uint32_t len, bool common,
 			       struct spur_args *args);
 
+/*
+ * The fields that tracefmt_args() gives without the common head, in `a`. Returns false if out of
+ * memory.
+ */
+bool tracefmt_schema(const struct tracefmt *f, struct arena *a, const struct spur_field **fields,
+		     uint32_t *count);
+
 /* An integer of a record, found once, fetched often. size 0: there is no such field. */
 struct field_ref {
 	uint32_t off;

@@ -119,8 +119,7 @@ static bool start_files(struct dump *d, size_t upto, struct render_rows *out)
 
 static uint64_t stored_word(const struct dump *d, const struct spur_event *row)
 {
-	const uint8_t *p =
-		d->s->trace->format->raw ? d->s->trace->format->raw(d->s->trace, row) : NULL;
+	const uint8_t *p = format_place(d->s->trace, row).raw;
 
 	return p && d->s->data ? load64(p + 8, order_swaps(d->s->data->info.big_endian)) : 0;
 }
@@ -320,7 +319,7 @@ static void out_payload(const struct dump *d, struct out *o, struct clock_text *
 	bool call = row->kind == SPUR_BEGIN || row->kind == SPUR_END_SPAN;
 	struct text data =
 		call ? text_make(NULL, style_args_length(t, row)) : style_event_payload(t, row);
-	const uint8_t *raw = t->format->raw ? t->format->raw(t, row) : NULL;
+	const uint8_t *raw = format_place(t, row).raw;
 	size_t len;
 
 	out_head(d, o, c, row, (uint64_t)row->ts);
@@ -350,9 +349,7 @@ static void out_payload(const struct dump *d, struct out *o, struct clock_text *
 static void out_more(const struct dump *d, struct out *o, struct clock_text *c,
 		     const struct spur_event *row, struct spur_args *scratch)
 {
-	const uint8_t *raw = d->verbose && d->s->trace->format->raw
-				     ? d->s->trace->format->raw(d->s->trace, row)
-				     : NULL;
+	const uint8_t *raw = d->verbose ? format_place(d->s->trace, row).raw : NULL;
 
 	if (raw && row->len >= RECORD)
 		out_bytes_hex(o, (uint64_t)row->dur, raw, RECORD);
@@ -435,7 +432,7 @@ static int by_place(const void *pa, const void *pb)
 static uint64_t out_perf_hex(struct dump *d, struct out *o, const struct spur_event *row,
 			     uint64_t off, struct spur_args *scratch)
 {
-	const uint8_t *raw = d->s->trace->format->raw(d->s->trace, row);
+	const uint8_t *raw = format_place(d->s->trace, row).raw;
 	uint8_t b[24] = { 0 };
 
 	if (!raw || row->len < 24)
@@ -499,9 +496,8 @@ static void out_side(struct dump *d, struct out *o, const struct spur_event *row
 	o->len += (size_t)(put_task(d, put_clock(p, c, (uint64_t)row->ts), row->track) - p);
 	if (style_source_of(d->s, row) == FROM_KERNEL) {
 		out_kernel_line(d, o, row, &d->s->args);
-		raw = d->verbose && row->kind != SPUR_LOST
-			      ? d->s->trace->format->raw(d->s->trace, row)
-			      : NULL;
+		raw = d->verbose && row->kind != SPUR_LOST ? format_place(d->s->trace, row).raw
+							   : NULL;
 		if (raw)
 			out_bytes_hex(o, row->off, raw, row->len);
 		return;

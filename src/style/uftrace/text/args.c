@@ -40,10 +40,10 @@ static struct payload payload_of(struct spur_trace *t, const struct spur_event *
 	const struct event_class *c = row->cls ? trace_class(t, row->cls) : NULL;
 	struct payload y = { 0 };
 
-	if (!c || !row->nargs || row->len < RECORD || !t->format->raw)
+	if (!c || !row->nargs || row->len < RECORD)
 		return y;
 	y.plan = row->kind == SPUR_END_SPAN ? c->exit : c->entry;
-	y.p = t->format->raw(t, row);
+	y.p = format_place(t, row).raw;
 	if (!y.p)
 		y.plan = NULL;
 	else

@@ -30,7 +30,7 @@ const char *style_event_name(const struct spur_trace *t, const struct spur_event
 
 struct text style_event_payload(struct spur_trace *t, const struct spur_event *row)
 {
-	const uint8_t *p = t->format->raw && row->len >= RECORD + 2 ? t->format->raw(t, row) : NULL;
+	const uint8_t *p = row->len >= RECORD + 2 ? format_place(t, row).raw : NULL;
 	const struct uftrace_data *d = uftrace_data(t);
 	size_t len;
 
