@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -75,18 +76,31 @@ enum spur_status err_nomem(struct spur_error *err)
 		       error_text(error));
 }
 
+struct diag_store {
+	struct arena arena; /* of names and texts */
+	size_t cap; /* of the groups */
+	size_t last; /* group of the last diag_add(): damage comes in bursts */
+	uint16_t index[INDEX_SLOTS]; /* hash table: 1 + number of a group, or 0 */
+};
+
 void diag_init(struct diag_log *log)
 {
 	*log = (struct diag_log){ 0 };
-	arena_init(&log->arena);
 }
 
 void diag_free(struct diag_log *log)
 {
-	arena_free(&log->arena);
+	if (log->store)
+		arena_free(&log->store->arena);
 	mem_free(log->groups);
-	mem_free(log->index);
+	mem_free(log->store);
 	diag_init(log);
+}
+
+void diag_sort(struct diag_log *log, int (*compare)(const void *a, const void *b))
+{
+	if (log->ngroups)
+		qsort(log->groups, log->ngroups, sizeof(*log->groups), compare);
 }
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
@@ -105,7 +119,7 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 	uint64_t i = hash_str(file, hash_str(code, 0));
 
 	for (;; i++) {
-		uint16_t *slot = &log->index[i % INDEX_SLOTS];
+		uint16_t *slot = &log->store->index[i % INDEX_SLOTS];
 
 		if (!*slot || group_is(&log->groups[*slot - 1], code, file))
 			return slot;
@@ -115,15 +129,19 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 /* Returns the group, which is added if it is new, or NULL if out of memory or if there are too many. */
 static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
 {
+	struct diag_store *store = log->store;
 	const char *name;
 	uint16_t *slot;
 
-	if (log->last < log->ngroups && group_is(&log->groups[log->last], code, file))
-		return &log->groups[log->last];
-	if (!log->index)
-		log->index = mem_array(INDEX_SLOTS, sizeof(*log->index));
-	if (!log->index)
-		return NULL;
+	if (!store) {
+		store = log->store = mem_alloc(sizeof(*store));
+		if (!store)
+			return NULL;
+		arena_init(&store->arena);
+	}
+	assert(log->ngroups <= store->cap && log->ngroups <= DIAG_GROUPS);
+	if (store->last < log->ngroups && group_is(&log->groups[store->last], code, file))
+		return &log->groups[store->last];
 	slot = group_slot(log, code, file);
 	if (!*slot && log->ngroups >= DIAG_GROUPS - SPARE_GROUPS &&
 	    strcmp(file, other_files) != 0) {
@@ -131,10 +149,10 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 		slot = group_slot(log, code, file);
 	}
 	if (!*slot) {
-		if (!mem_grow((void **)&log->groups, &log->cap, log->ngroups + 1,
+		if (!mem_grow((void **)&log->groups, &store->cap, (size_t)log->ngroups + 1,
 			      sizeof(*log->groups), DIAG_GROUPS))
 			return NULL;
-		name = arena_strdup(&log->arena, file, strlen(file));
+		name = arena_strdup(&store->arena, file, strlen(file));
 		if (!name)
 			return NULL;
 		log->groups[log->ngroups] =
@@ -143,14 +161,14 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 	}
 	/* INVARIANT: a slot of the index holds a group's number, so at least half of the slots are free. */
 	assert(*slot <= log->ngroups && log->ngroups <= DIAG_GROUPS);
-	log->last = *slot - 1u;
-	return &log->groups[log->last];
+	store->last = *slot - 1u;
+	return &log->groups[store->last];
 }
 
 static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off, const char *text,
 		       size_t len)
 {
-	char *copy = arena_strdup(&log->arena, text, len);
+	char *copy = arena_strdup(&log->store->arena, text, len);
 
 	if (!copy) {
 		log->overflow = true;

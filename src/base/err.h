@@ -51,14 +51,13 @@ struct diag_group {
 	} kept[DIAG_KEEP];
 };
 
+/* Each feed has one, and most stay empty: what only an entry needs is allocated with the first. */
 struct diag_log {
-	struct arena arena;
+	struct diag_store *store; /* what the groups lie in; NULL while there is none */
 	struct diag_group *groups;
-	size_t ngroups, cap;
-	uint16_t *index; /* hash table: 1 + number of a group, or 0 */
+	uint32_t ngroups;
+	bool overflow; /* out of memory: counts are right, some groups or texts are missing */
 	uint64_t counts[3]; /* by level */
-	bool overflow; /* memory was out: counts are right, some groups or texts are missing */
-	size_t last; /* group of the last diag_add(): damage comes in bursts */
 	/* Where it is true nothing is added: reading was told to stop, and what is cut off there is no damage. */
 	const volatile int *hush; /* NULL: never */
 };
@@ -67,6 +66,8 @@ struct diag_log {
 
 void diag_init(struct diag_log *log);
 void diag_free(struct diag_log *log);
+/* Puts the groups into the order of `compare`, which is qsort()'s. Nothing is added afterwards. */
+void diag_sort(struct diag_log *log, int (*compare)(const void *a, const void *b));
 /* `off` is a byte offset in `file`, or DIAG_NO_OFF. Costs no formatting once the group is full. */
 void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file, uint64_t off,
 	      uint64_t bytes_lost, const char *fmt, ...) __attribute__((format(printf, 7, 8)));

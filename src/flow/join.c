@@ -41,6 +41,9 @@ struct join_part {
 	struct spur_trace *trace;
 	int64_t shift;
 	uint32_t number, first_stream;
+	uint32_t first_origin;
+	uint32_t *origins; /* the part's number to 1 + the joined trace's; 0: not there yet. Under the lock */
+	size_t origins_cap;
 	uint32_t first_top; /* the first of its top tracks; SPUR_NONE: none yet */
 	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
 };
@@ -106,10 +109,19 @@ static uint32_t class_add(struct spur_trace *t, struct join_part *p, uint32_t ow
 {
 	struct join *j = t->state;
 	uint32_t id = (uint32_t)table_get(&p->classes, own);
+	struct event_class c;
+	uint64_t *home;
 
 	if (id)
 		return id - 1;
-	id = trace_add_class_locked(t, trace_class(p->trace, own));
+	c = *trace_class(p->trace, own);
+	home = arena_alloc(&t->arena, sizeof(*home));
+	if (!home)
+		return 0;
+	*home = home_of(p, own);
+	c.schema = NULL;
+	c.extra = home;
+	id = trace_add_class_locked(t, &c);
 	/* The way back first: a reader that finds the number may ask for it at once. */
 	if (!id || !table_put(&j->classes, id, home_of(p, own)) ||
 	    !table_put(&p->classes, own, (uint64_t)id + 1))
@@ -207,6 +219,49 @@ static uint32_t track_of(struct spur_trace *t, struct join_part *p, uint32_t own
 	id = track_add(t, p, own);
 	pthread_mutex_unlock(&t->lock);
 	return id;
+}
+
+/*
+ * Called with t->lock held. A part that declares no origin has one all the same: that of its clock and byte order.
+ * Returns SPUR_NONE if out of memory.
+ */
+static uint32_t origin_add(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	const struct spur_trace *part = p->trace;
+	struct spur_origin o = { .provider = SPUR_NONE,
+				 .track = SPUR_NONE,
+				 .byte_order = strcmp(part->byte_order, "little") == 0 ? 'l'
+					       : strcmp(part->byte_order, "big") == 0  ? 'b'
+										       : 0,
+				 .clock_shared = true,
+				 .hz = part->clock.hz };
+	uint32_t id;
+
+	if (own < p->origins_cap && p->origins[own])
+		return p->origins[own] - 1;
+	if (own < __atomic_load_n(&part->norigins, __ATOMIC_ACQUIRE))
+		o = part->origins[own];
+	/* The joined trace's clock is that of the first part. */
+	o.clock_shared &= p->number == 0;
+	if (o.track != SPUR_NONE)
+		o.track = track_add(t, p, o.track);
+	if (!mem_grow((void **)&p->origins, &p->origins_cap, (size_t)own + 1, sizeof(*p->origins),
+		      UINT32_MAX))
+		return SPUR_NONE;
+	id = trace_add_origin(t, o);
+	p->origins[own] = id + 1;
+	return id;
+}
+
+/* Returns the part's first origin if out of memory. */
+static uint32_t origin_of(struct spur_trace *t, struct join_part *p, uint32_t own)
+{
+	uint32_t id;
+
+	pthread_mutex_lock(&t->lock);
+	id = origin_add(t, p, own);
+	pthread_mutex_unlock(&t->lock);
+	return id == SPUR_NONE ? p->first_origin : id;
 }
 
 bool join_track_is_double(const struct spur_trace *t, uint32_t track)
@@ -346,12 +401,38 @@ static bool joined_samples(struct spur_trace *t, const struct spur_event *ev,
 	       p->trace->format->samples(p->trace, &own, scratch, each, self);
 }
 
-static const uint8_t *joined_raw(struct spur_trace *t, const struct spur_event *ev)
+/* The part's place: its streams and origins stand behind those of the parts before it. */
+static void joined_place(struct spur_trace *t, const struct spur_event *ev,
+			 struct spur_place *place)
+{
+	struct spur_event own;
+	struct join_part *p = row_to_part(t, ev, &own);
+
+	if (!p)
+		return;
+	*place = format_place(p->trace, &own);
+	if (place->stream != SPUR_NONE)
+		place->stream += p->first_stream;
+	place->origin = origin_of(t, p, place->origin);
+}
+
+/* Ticks are those of the part's clock, which the origin of the row's place describes. */
+static bool joined_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2])
 {
 	struct spur_event own;
 	const struct join_part *p = row_to_part(t, ev, &own);
 
-	return p ? format_place(p->trace, &own).raw : NULL;
+	return p && p->trace->format->ticks && p->trace->format->ticks(p->trace, &own, ticks);
+}
+
+/* Strings are shared, so that a part's schema is the joined trace's. Called with t->lock held. */
+static const struct spur_schema *joined_schema(struct spur_trace *t, const struct event_class *cls)
+{
+	const struct join *j = t->state;
+	const uint64_t *home = cls->extra;
+
+	assert(home && *home >> 32 < j->n);
+	return format_schema(j->parts[*home >> 32].trace, (uint32_t)*home - 1);
 }
 
 static bool joined_text(struct spur_trace *t, const struct spur_event *ev, struct out *o)
@@ -387,6 +468,7 @@ static void joined_close(struct spur_trace *t)
 	for (size_t i = 0; i < j->n; i++) {
 		table_free(&j->parts[i].classes);
 		table_free(&j->parts[i].tracks);
+		mem_free(j->parts[i].origins);
 		trace_close(j->parts[i].trace);
 	}
 	t->nparts = 0;
@@ -421,7 +503,9 @@ static const struct spur_format joined_format = {
 	.stack = joined_stack,
 	.fields = joined_fields,
 	.samples = joined_samples,
-	.raw = joined_raw,
+	.place = joined_place,
+	.ticks = joined_ticks,
+	.schema = joined_schema,
 	.text = joined_text,
 	.last = joined_last,
 	.has_module = joined_has_module,
@@ -522,6 +606,21 @@ static enum spur_status open_parts(struct spur_trace *t, struct join *j, const c
 	return SPUR_OK;
 }
 
+/* The origins that a part has so far; for those to come room is made, so that they move no other. */
+static bool declare_origins(struct spur_trace *t, struct join_part *p)
+{
+	const size_t n = p->trace->norigins ? p->trace->norigins : 1,
+		     cap = p->trace->origins_cap > n ? p->trace->origins_cap : n;
+
+	if (!trace_reserve_origins(t, t->norigins + cap))
+		return false;
+	p->first_origin = (uint32_t)t->norigins;
+	for (size_t i = 0; i < n; i++)
+		if (origin_add(t, p, (uint32_t)i) == SPUR_NONE)
+			return false;
+	return true;
+}
+
 static bool declare_streams(struct spur_trace *t, struct join_part *p)
 {
 	const char *path = p->trace->path;
@@ -537,6 +636,7 @@ static bool declare_streams(struct spur_trace *t, struct join_part *p)
 
 		if (!name || trace_add_stream(t, name, s->size) == SPUR_NONE)
 			return false;
+		t->streams[p->first_stream + i].origin = p->origins[s->origin] - 1;
 	}
 	return true;
 }
@@ -575,7 +675,7 @@ static bool declare_part(struct spur_trace *t, struct join_part *p)
 	for (uint32_t i = 0; i < part->ntracks; i++)
 		if (!table_get(&p->tracks, i) && track_add(t, p, i) == SPUR_NONE)
 			return false;
-	return declare_streams(t, p) && declare_feeds(t, p);
+	return declare_origins(t, p) && declare_streams(t, p) && declare_feeds(t, p);
 }
 
 static void declare_trace(struct spur_trace *t, const struct join *j)

@@ -12,9 +12,8 @@
 
 #include <pthread.h>
 
-#include "base/search.h"
 #include "base/work.h"
-#include "flow/order.h"
+#include "flow/merge_core.h"
 
 enum {
 	LINES_THREADS = 64,
@@ -25,7 +24,6 @@ enum {
 	LINES_AHEAD = 12 << 20, /* bytes of blocks that are ready, about */
 	LINES_READY = 64, /* blocks of one lane */
 	LINES_MANY = 1024, /* lanes: blocks of more than these have no spare room */
-	LINES_OVER = 1 << 30,
 };
 
 struct lane {
@@ -33,24 +31,12 @@ struct lane {
 	struct feed_reader *reader;
 	void *state;
 	struct lines *now; /* NULL: the lane is over, or has not begun */
-	size_t pos; /* in `now` */
 	size_t from; /* offset of that line's text */
 	struct lines *first, *last; /* list of `nready` blocks */
 	uint32_t nready;
 	uint32_t batches; /* a block */
 	bool busy, queued;
 	bool ended; /* no more blocks after those that are ready */
-	/* Of windows only: */
-	int64_t *keys; /* of the lines of `now`: the latest time up to each */
-	size_t keys_cap;
-	int64_t latest; /* key of the last line taken */
-	size_t safe; /* lines before this one belong to the window */
-};
-
-/* Order of a lane: the time of its next line, then its number; lanes that are over are last. */
-struct line_key {
-	int64_t ts;
-	uint32_t place; /* number, with LINES_OVER */
 };
 
 struct lanes {
@@ -60,8 +46,7 @@ struct lanes {
 	uint32_t count;
 	uint32_t batch; /* rows that are read at once */
 	struct spur_event *buffer; /* for them, of the caller's thread; workers have their own */
-	struct line_key *tree; /* [0]: the winner; [1 .. count): losers */
-	struct order order; /* of windows */
+	struct merge_core core; /* an input is a lane's `now` */
 	uint32_t *queue; /* of lanes that want filling; ring of `count` */
 	size_t head, queued;
 	struct lines **unused; /* blocks, the last one used last */
@@ -247,7 +232,6 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 	if (l->now)
 		block_drop(s, l->now);
 	l->now = NULL;
-	l->pos = 0;
 	l->from = 0;
 	while (!l->nready && !l->ended && !s->failed)
 		if (!l->busy)
@@ -266,64 +250,7 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 	return good;
 }
 
-static struct line_key lane_key(const struct lanes *s, uint32_t i)
-{
-	const struct lane *l = &s->lanes[i];
-
-	if (!l->now || l->pos == l->now->n)
-		return (struct line_key){ .ts = INT64_MAX, .place = i | LINES_OVER };
-	return (struct line_key){ .ts = l->now->index[l->pos].ts, .place = i };
-}
-
-/* As one wide comparison: branches on the order of interleaved lanes are never predicted. */
-static inline bool key_less(struct line_key a, struct line_key b)
-{
-	return (__int128)((unsigned __int128)a.ts << 32 | a.place) <
-	       (__int128)((unsigned __int128)b.ts << 32 | b.place);
-}
-
-/* The winner of the node's subtree; sets the losers in it. Depth is log2 of the lanes. */
-static struct line_key lanes_build(struct lanes *s, uint32_t node)
-{
-	struct line_key a, b;
-
-	if (node >= s->count)
-		return lane_key(s, node - s->count);
-	a = lanes_build(s, 2 * node);
-	b = lanes_build(s, 2 * node + 1);
-	s->tree[node] = key_less(a, b) ? b : a;
-	return key_less(a, b) ? a : b;
-}
-
-/* Lane i changed: plays its matches again up to the root. */
-static void lanes_replay(struct lanes *s, uint32_t i)
-{
-	struct line_key key = lane_key(s, i);
-
-	for (uint32_t node = (i + s->count) / 2; node; node /= 2) {
-		const struct line_key other = s->tree[node];
-		const bool loses = key_less(other, key);
-
-		s->tree[node].ts = loses ? key.ts : other.ts;
-		s->tree[node].place = loses ? key.place : other.place;
-		key.ts = loses ? other.ts : key.ts;
-		key.place = loses ? other.place : key.place;
-	}
-	s->tree[0] = key;
-}
-
-/* The best of the losers on the winner's path: the runner-up of all. */
-static struct line_key lanes_second(const struct lanes *s, uint32_t winner)
-{
-	struct line_key best = { .ts = INT64_MAX, .place = UINT32_MAX };
-
-	for (uint32_t node = (winner + s->count) / 2; node; node /= 2)
-		if (key_less(s->tree[node], best))
-			best = s->tree[node];
-	return best;
-}
-
-static void lane_write(struct lanes *s, const struct lines *l, size_t from, size_t first,
+static inline void lane_write(struct lanes *s, const struct lines *l, size_t from, size_t first,
 		       size_t end, struct out *o)
 {
 	end = end - first < s->left ? end : first + (size_t)s->left;
@@ -343,29 +270,16 @@ static void lane_write(struct lanes *s, const struct lines *l, size_t from, size
 	}
 }
 
-/*
- * Writes the winner's lines that come before the runner-up's next. A lane that has just begun to
- * win gives one line alone: among interleaved lanes that costs less than to find out how many could
- * follow.
- */
-static void lanes_step(struct lanes *s, uint32_t winner, bool again, struct out *o)
+/* Writes the next lines of a lane, up to before `end`. */
+static inline void lane_lines(struct lanes *s, uint32_t i, size_t end, struct out *o)
 {
-	struct lane *l = &s->lanes[winner];
-	const struct line *index = l->now->index;
-	size_t end = l->pos + 1;
+	struct merge_input *in = &s->core.inputs[i];
+	struct lane *l = &s->lanes[i];
 
-	if (again) {
-		struct line_key limit = lanes_second(s, winner);
-		/* The last time that still comes before. */
-		int64_t last =
-			winner < limit.place || limit.place & LINES_OVER ? limit.ts : limit.ts - 1;
-
-		while (end < l->now->n && index[end].ts <= last)
-			end++;
-	}
-	lane_write(s, l->now, l->from, l->pos, end, o);
-	l->from = index[end - 1].end;
-	l->pos = end;
+	assert(in->pos < end && end <= in->n && in->n == l->now->n);
+	lane_write(s, l->now, l->from, in->pos, end, o);
+	l->from = l->now->index[end - 1].end;
+	in->pos = end;
 }
 
 static bool lanes_stopped(const struct lanes *s, const struct out *o)
@@ -373,36 +287,47 @@ static bool lanes_stopped(const struct lanes *s, const struct out *o)
 	return o->error || !s->left || (s->opt->stop && *s->opt->stop);
 }
 
-/* Text waits for no input. */
+/* The lane's next block. Text is written before it is waited for. Returns false if out of memory. */
 static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
+	const struct lane *l = &s->lanes[i];
+
 	if (pipe_is_live(t))
 		out_flush(o);
-	return lane_turn(s, &s->lanes[i]);
+	if (!lane_turn(s, &s->lanes[i]))
+		return false;
+	return merge_core_give(&s->core, i, l->now ? l->now->index : NULL, l->now ? l->now->n : 0);
 }
 
-/* False: memory is out. */
+/*
+ * A lane that has just begun to win gives one line alone: among interleaved lanes that costs less than to find out how
+ * many could follow. Returns false if out of memory.
+ */
 static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out *o)
 {
-	uint32_t before = LINES_OVER;
+	struct merge_core *c = &s->core;
+	uint32_t before = MERGE_ENDED;
 
 	for (uint32_t i = 0; i < s->count; i++)
 		if (lanes_stopped(s, o) || !lanes_turn(s, t, i, o))
 			return lanes_stopped(s, o);
-	s->tree[0] = lanes_build(s, 1);
-	while (!(s->tree[0].place & LINES_OVER) && !lanes_stopped(s, o)) {
-		uint32_t winner = s->tree[0].place;
+	merge_core_build(c);
+	while (!(merge_core_first(c) & MERGE_ENDED) && !lanes_stopped(s, o)) {
+		const uint32_t first = merge_core_first(c);
+		const struct merge_input *in = &c->inputs[first];
+		const size_t run =
+			first == before ? merge_core_run(c, first, sizeof(struct line)) : 1;
 
-		lanes_step(s, winner, winner == before, o);
-		if (s->lanes[winner].pos == s->lanes[winner].now->n && !lanes_turn(s, t, winner, o))
+		lane_lines(s, first, in->pos + run, o);
+		if (in->pos == in->n && !lanes_turn(s, t, first, o))
 			return false;
-		before = winner;
-		lanes_replay(s, winner);
+		before = first;
+		merge_core_replay(c, first, sizeof(struct line));
 	}
 	return true;
 }
 
-/* --- windows: up to ORDER_WINDOW lanes are merged as merge.c merges rows --- */
+/* --- windows: few lanes are merged as merge.c merges rows --- */
 
 /* Nothing of the lane is being made or waits to be written. */
 static bool lane_is_done(struct lanes *s, const struct lane *l)
@@ -415,95 +340,38 @@ static bool lane_is_done(struct lanes *s, const struct lane *l)
 	return done;
 }
 
-/* The lane's next block, where it has no line left, and the keys of its lines. */
+/* The lane's next block with lines, if it has none left. Returns false if out of memory. */
 static bool window_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
-	struct lane *l = &s->lanes[i];
+	const struct merge_input *in = &s->core.inputs[i];
+	const struct lane *l = &s->lanes[i];
 
-	if ((l->now && l->pos < l->now->n) || (!l->now && lane_is_done(s, l)))
+	if (in->pos < in->n || (!l->now && lane_is_done(s, l)))
 		return true;
 	do {
 		if (!lanes_turn(s, t, i, o))
 			return false;
 	} while (l->now && !l->now->n);
-	if (!l->now)
-		return true;
-	if (l->now->n > ORDER_MASK ||
-	    !mem_grow((void **)&l->keys, &l->keys_cap, l->now->n, sizeof(*l->keys), ORDER_MASK))
-		return false;
-	for (size_t k = 0; k < l->now->n; k++) {
-		l->latest = l->now->index[k].ts > l->latest ? l->now->index[k].ts : l->latest;
-		l->keys[k] = l->latest;
-	}
 	return true;
 }
 
-/* The first line at or behind pos that is not before `limit` (with `equal`: is behind it). */
-static size_t window_end(const struct lane *l, int64_t limit, bool equal)
+/* Writes the lines of the window's lanes in their order. Returns false if out of memory. */
+static bool window_write(struct lanes *s, const uint32_t *active, uint32_t n, struct out *o)
 {
-	size_t lo;
+	const struct order *order = &s->core.order;
 
-	bisect(lo, l->pos, l->now->n, l->keys[lo] < limit || (equal && l->keys[lo] == limit));
-	return lo;
-}
-
-/* Bounds the window by the lane whose block ends earliest; the lanes with lines in it. */
-static uint32_t window_open(struct lanes *s, uint32_t *active)
-{
-	uint32_t first = LINES_OVER, n = 0;
-	int64_t limit = 0;
-
-	for (uint32_t i = 0; i < s->count; i++) {
-		const struct lane *l = &s->lanes[i];
-
-		if (l->now && (first == LINES_OVER || l->keys[l->now->n - 1] < limit)) {
-			first = i;
-			limit = l->keys[l->now->n - 1];
-		}
+	if (n == 1) {
+		lane_lines(s, active[0], s->core.windows[active[0]].safe, o);
+		return true;
 	}
-	for (uint32_t i = 0; i < s->count && first != LINES_OVER; i++) {
-		struct lane *l = &s->lanes[i];
-
-		if (!l->now)
-			continue;
-		l->safe = i == first ? l->now->n : window_end(l, limit, i < first);
-		if (l->safe > l->pos)
-			active[n++] = i;
-	}
-	return n;
-}
-
-/* Writes the lines first .. end of a lane. */
-static void window_write(struct lanes *s, struct lane *l, size_t end, struct out *o)
-{
-	lane_write(s, l->now, l->from, l->pos, end, o);
-	l->from = l->now->index[end - 1].end;
-	l->pos = end;
-}
-
-static bool window_merge(struct lanes *s, const uint32_t *active, uint32_t n, struct out *o)
-{
-	struct order_list leaves[ORDER_WINDOW];
-	size_t total = 0;
-
-	for (uint32_t k = 0; k < n; k++)
-		total += s->lanes[active[k]].safe - s->lanes[active[k]].pos;
-	if (!order_begin(&s->order, total))
+	if (!merge_core_sort(&s->core, active, n))
 		return false;
-	for (uint32_t k = 0; k < n; k++) {
-		const struct lane *l = &s->lanes[active[k]];
+	for (size_t i = 0, run; i < order->n; i = run) {
+		const uint32_t *m = order->members;
 
-		leaves[k] =
-			order_add(&s->order, l->keys + l->pos, l->safe - l->pos, active[k], l->pos);
-	}
-	order_sort(&s->order, leaves, n);
-	for (size_t i = 0, run; i < s->order.n; i = run) {
-		const uint32_t *m = s->order.members;
-		struct lane *l = &s->lanes[m[i] >> ORDER_SHIFT];
-
-		for (run = i + 1; run < s->order.n && m[run] == m[run - 1] + 1; run++)
+		for (run = i + 1; run < order->n && m[run] == m[run - 1] + 1; run++)
 			;
-		window_write(s, l, (m[run - 1] & ORDER_MASK) + 1, o);
+		lane_lines(s, m[i] >> ORDER_SHIFT, (m[run - 1] & ORDER_MASK) + 1, o);
 	}
 	return true;
 }
@@ -516,12 +384,10 @@ static bool windows_merge(struct lanes *s, const struct spur_trace *t, struct ou
 		for (uint32_t i = 0; i < s->count; i++)
 			if (!window_turn(s, t, i, o))
 				return lanes_stopped(s, o);
-		n = window_open(s, active);
+		n = merge_core_window(&s->core, active);
 		if (!n)
 			break;
-		if (n == 1)
-			window_write(s, &s->lanes[active[0]], s->lanes[active[0]].safe, o);
-		else if (!window_merge(s, active, n, o))
+		if (!window_write(s, active, n, o))
 			return false;
 	}
 	return true;
@@ -535,7 +401,6 @@ static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, voi
 	l->reader = feed_reader_new(t, f, s->opt->filter, 0);
 	l->state = s->pass->open(self, f);
 	l->batches = s->batch < BATCH_ROWS || pipe_is_live(t) ? 1 : LINES_BLOCK;
-	l->latest = INT64_MIN;
 	return l->reader && l->state;
 }
 
@@ -547,15 +412,14 @@ static bool lanes_open(struct lanes *s, struct spur_trace *t, void *self)
 	s->batch = (uint32_t)rows;
 	s->buffer = mem_array(rows, sizeof(*s->buffer));
 	s->lanes = mem_array(t->nfeeds, sizeof(*s->lanes));
-	s->tree = mem_array(t->nfeeds + 1, sizeof(*s->tree));
 	s->queue = mem_array(t->nfeeds, sizeof(*s->queue));
-	if (!s->buffer || !s->lanes || !s->tree || !s->queue)
+	if (!s->buffer || !s->lanes || !s->queue)
 		return false;
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!s->opt->filter || !filter_skips_feed(s->opt->filter, t->feeds[i]))
 			if (!lane_open(s, t, t->feeds[i], self))
 				return false;
-	return true;
+	return merge_core_init(&s->core, s->count, sizeof(struct line));
 }
 
 static void lanes_start(struct lanes *s, unsigned threads)
@@ -594,7 +458,6 @@ static void lanes_free(struct lanes *s)
 		struct lane *l = &s->lanes[i];
 
 		lane_close(s, l);
-		mem_free(l->keys);
 		lines_free(l->now);
 		for (struct lines *b = l->first, *next; b; b = next) {
 			next = b->next;
@@ -603,11 +466,10 @@ static void lanes_free(struct lanes *s)
 	}
 	for (size_t i = 0; i < s->nunused; i++)
 		lines_free(s->unused[i]);
-	order_free(&s->order);
+	merge_core_free(&s->core);
 	mem_free(s->unused);
 	mem_free(s->buffer);
 	mem_free(s->lanes);
-	mem_free(s->tree);
 	mem_free(s->queue);
 }
 
@@ -674,7 +536,7 @@ enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options 
 	good = lanes_open(&s, t, self);
 	if (good && s.count) {
 		lanes_start(&s, opt->threads ? opt->threads : work_cpus());
-		good = s.count <= ORDER_WINDOW ? windows_merge(&s, t, o) : lanes_merge(&s, t, o);
+		good = s.core.windows ? windows_merge(&s, t, o) : lanes_merge(&s, t, o);
 		lanes_finish(&s);
 	}
 	lanes_free(&s);

@@ -110,12 +110,6 @@ enum spur_status pipe_run_marked(struct spur_trace *t, const struct pipe_options
  * order. Final rows come from stage with rows.n == 0, unless it stopped. SPUR_FAIL: memory. Where
  * writing fails the run ends early with SPUR_OK and out->error set (EPIPE: the reader went away).
  */
-/* A row on its way from stage to render, with what the pass has to say of its line. */
-struct shown_row {
-	struct spur_event row;
-	uint32_t marks; /* the pass's own: which line it is, what it says beside the row */
-	uint32_t user; /* the pass's own */
-};
 struct render_rows {
 	struct shown_row *rows; /* room for `cap` */
 	size_t count, cap;

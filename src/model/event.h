@@ -16,6 +16,13 @@ static_assert(SPUR_F_DEPTH + SPUR_F_IMPLIED + SPUR_F_ORPHAN + SPUR_F_OUT + SPUR_
 
 enum { BATCH_ROWS = 512 };
 
+/* A row on its way to text, with what the pass has to say of its line. */
+struct shown_row {
+	struct spur_event row;
+	uint32_t marks; /* the pass's own: which line it is, what it says beside the row */
+	uint32_t user; /* the pass's own */
+};
+
 /* Rows of one feed in time order. The feed owns the memory; valid until its next pull. */
 struct batch {
 	struct spur_event *rows;

@@ -448,7 +448,5 @@ void trace_join_diag(struct spur_trace *t)
 	if (t->source && t->source->cut)
 		diag_add(&t->joined, DIAG_DAMAGE, "follow/cut", t->path, t->source->size, 0,
 			 "expected the file to grow, found that it was cut");
-	if (t->joined.ngroups)
-		qsort(t->joined.groups, t->joined.ngroups, sizeof(*t->joined.groups), group_order);
-	t->joined.last = 0;
+	diag_sort(&t->joined, group_order);
 }

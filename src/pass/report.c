@@ -74,10 +74,10 @@ enum { BY_FUNCTION_AND_CATEGORY = CALLS_BY_SESSION + 1 };
 
 struct entry {
 	struct call_stat stat;
-	struct spread spread;
+	struct spread *spread; /* owned; NULL: none */
 	/* Of the calls that are open when the data ends; none where no other call is known (entry_settle()). */
 	struct call_open open;
-	struct spread open_spread;
+	struct spread *open_spread;
 	struct group group; /* task, session: only name and name_len are set */
 	int64_t tid, pid;
 };
@@ -167,6 +167,26 @@ static struct entry *report_entry(struct report *r, uint32_t key)
 	return &r->entries[id];
 }
 
+/* Joins `from` into the spread at `into`, made if there is none. Returns false if out of memory. */
+static bool spread_take(struct spread **into, const struct spread *from)
+{
+	if (!*into)
+		*into = mem_alloc(sizeof(**into));
+	return *into && spread_join(*into, from);
+}
+
+static void spread_drop(struct spread *s)
+{
+	if (s)
+		spread_free(s);
+	mem_free(s);
+}
+
+static uint64_t entry_percentile(const struct entry *e, unsigned percent)
+{
+	return e->spread ? spread_percentile(e->spread, percent) : 0;
+}
+
 static bool open_join(struct entry *e, const struct calls *w, const struct call_open *from)
 {
 	struct call_open *to = &e->open;
@@ -175,7 +195,7 @@ static bool open_join(struct entry *e, const struct calls *w, const struct call_
 	to->calls += from->calls;
 	to->least = from->least > to->least ? from->least : to->least;
 	to->most = from->most > to->most ? from->most : to->most;
-	return !from->spread || spread_join(&e->open_spread, &w->spreads[from->spread - 1]);
+	return !from->spread || spread_take(&e->open_spread, &w->spreads[from->spread - 1]);
 }
 
 static bool report_add(struct report *r, const struct calls *w, uint32_t key)
@@ -197,7 +217,7 @@ static bool report_add(struct report *r, const struct calls *w, uint32_t key)
 		to->unfinished = UINT32_MAX;
 	r->self += from->self;
 	r->unfinished += from->unfinished;
-	if (from->spread && !spread_join(&e->spread, &w->spreads[from->spread - 1]))
+	if (from->spread && !spread_take(&e->spread, &w->spreads[from->spread - 1]))
 		return false;
 	return key >= w->nopens || open_join(e, w, &w->opens[key]);
 }
@@ -209,10 +229,10 @@ static void entry_settle(struct entry *e)
 		return;
 	e->stat.least = e->open.least;
 	e->stat.most = e->open.most;
-	spread_free(&e->spread);
+	spread_drop(e->spread);
 	e->spread = e->open_spread;
 	e->open = (struct call_open){ 0 };
-	e->open_spread = (struct spread){ 0 };
+	e->open_spread = NULL;
 }
 
 /* Names, once all groups are known; then entries without calls go. */
@@ -245,8 +265,11 @@ static void report_name(struct report *r)
 				(struct group){ .name = s.name, .name_len = s.len, .module = "", .cat = "" };
 			e->pid = s.pid;
 		}
-		if (!e->stat.calls && !e->stat.unfinished && !e->stat.sum)
+		if (!e->stat.calls && !e->stat.unfinished && !e->stat.sum) {
+			spread_drop(e->spread);
+			spread_drop(e->open_spread);
 			continue;
+		}
 		r->categories |= e->group.cat_len > 0;
 		r->entries[n++] = *e;
 	}
@@ -273,13 +296,13 @@ static uint64_t entry_number(const struct report *r, struct entry *e, int column
 	case COL_MAX:
 		return s->most;
 	case COL_P50:
-		return spread_percentile(&e->spread, 50);
+		return entry_percentile(e, 50);
 	case COL_P90:
-		return spread_percentile(&e->spread, 90);
+		return entry_percentile(e, 90);
 	case COL_P99:
-		return spread_percentile(&e->spread, 99);
+		return entry_percentile(e, 99);
 	case COL_STDEV:
-		return spread_deviation(&e->spread);
+		return e->spread ? spread_deviation(e->spread) : 0;
 	case COL_SHARE:
 		return r->self ? (uint64_t)((unsigned __int128)s->self * 1000 / r->self) : 0;
 	case COL_UNFINISHED:
@@ -600,8 +623,8 @@ static enum spur_status report_run(struct pass_env *env)
 	if (st == SPUR_OK)
 		st = report_show(&r);
 	for (size_t i = 0; i < r.n; i++) {
-		spread_free(&r.entries[i].spread);
-		spread_free(&r.entries[i].open_spread);
+		spread_drop(r.entries[i].spread);
+		spread_drop(r.entries[i].open_spread);
 	}
 	mem_free(r.entries);
 	groups_free(&r.groups);

@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-#include "flow/pipe.h"
 #include "model/args.h"
+#include "model/event.h"
 #include "render/cell.h"
 #include "render/options.h"
 #include "render/value.h"

@@ -146,6 +146,76 @@ static void test_memory(void **state)
 	out_free(&got);
 }
 
+/* One of the two parts says of a row what the trace alone says, under the joined trace's numbers. */
+static void expect_same(struct spur_trace *one, const struct spur_event *a, struct spur_trace *both,
+			const struct spur_event *b)
+{
+	const struct spur_place want = format_place(one, a), got = format_place(both, b);
+	const struct spur_schema *x = format_schema(one, a->cls), *y = format_schema(both, b->cls);
+	const uint32_t part = b->stream / (uint32_t)spur_stream_count(one);
+	const struct spur_origin *origin = &both->origins[got.origin];
+	uint64_t before[2] = { 1, 2 }, after[2] = { 1, 2 };
+
+	assert_int_equal(got.stream, want.stream + part * spur_stream_count(one));
+	assert_int_equal(got.off, want.off);
+	assert_int_equal(got.len, want.len);
+	assert_int_equal(got.bits, want.bits);
+	assert_int_equal(got.raw != NULL, want.raw != NULL);
+	if (want.raw)
+		assert_memory_equal(got.raw, want.raw, want.len);
+	assert_int_equal(both->streams[got.stream].origin, got.origin);
+	assert_int_equal(origin->hz, one->clock.hz);
+	assert_int_equal(origin->clock_shared, part == 0);
+	if (one->format->ticks)
+		assert_int_equal(one->format->ticks(one, a, before),
+				 both->format->ticks(both, b, after));
+	assert_memory_equal(before, after, sizeof(before));
+	assert_int_equal(y->nbegin, x->nbegin);
+	assert_int_equal(y->nend, x->nend);
+	for (uint32_t i = 0; i < x->nbegin; i++) {
+		assert_int_equal(y->begin[i].type, x->begin[i].type);
+		assert_string_equal(spur_string(both, y->begin[i].name, NULL),
+				    spur_string(one, x->begin[i].name, NULL));
+	}
+}
+
+/* Places, origins, ticks and schemas of a joined trace are those of its parts. */
+static void test_records(void **state)
+{
+	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");
+	const char *const paths[] = { dir, dir };
+	const struct spur_event *a, *b;
+	struct spur_trace *one, *both;
+	struct spur_error err;
+	size_t n, m = 0, k = 0, compared = 0;
+
+	(void)state;
+	put_basics("argspec:work@arg1/i32,arg2/s\n");
+	rec(100, ENTRY, 0, MAIN);
+	rec_more(110, ENTRY, 1, WORK);
+	raw_uint(1, 4);
+	raw_string("text");
+	raw_align(8);
+	rec(130, EXIT, 1, WORK);
+	rec(131, EXIT, 0, MAIN);
+	dat_write("1.dat");
+	assert_int_not_equal(spur_open(&one, dir, &opt, &err), SPUR_FAIL);
+	assert_int_not_equal(spur_open_several(&both, paths, 2, &opt, &err), SPUR_FAIL);
+	assert_int_equal(both->norigins, 2 * (one->norigins ? one->norigins : 1));
+	while (spur_next(one, &a, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			for (int part = 0; part < 2; part++, k++, compared++) {
+				if (k == m) {
+					assert_int_equal(spur_next(both, &b, &m), SPUR_OK);
+					k = 0;
+				}
+				expect_same(one, &a[i], both, &b[k]);
+			}
+	assert_int_equal(compared, 8);
+	spur_close(one);
+	spur_close(both);
+}
+
 static void test_refusals(void **state)
 {
 	const struct spur_options follow = SPUR_OPTIONS(.follow = true);
@@ -165,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_relations),
+		cmocka_unit_test_setup_teardown(test_records, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_memory, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_refusals, dir_make, dir_remove),
 	};
