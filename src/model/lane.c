@@ -13,8 +13,9 @@ enum {
 #define DONE INT64_MIN /* it has come, but spans above it are still open */
 
 /*
- * INVARIANT: ends[0] is OPEN, and stands for the empty lane; ends[1 .. n] are what is open, the last opened last. A
- * span ends no later than what lies below it, unless that is DONE or a BEGIN lies between.
+ * INVARIANT: ends[0] is OPEN, and stands for the empty lane; ends[1 .. n] are what is open, the
+ * last opened last. A span ends no later than what lies below it, unless that is DONE or a BEGIN
+ * lies between.
  */
 struct lane {
 	int64_t *ends; /* `few` while that is enough */
@@ -113,6 +114,7 @@ static bool lane_grow(struct lane *k)
 
 	if (!more)
 		return false;
+	assert(k->n < k->cap && k->ends[0] == OPEN);
 	memcpy(more, k->ends, (k->n + 1) * sizeof(*more));
 	lane_free(k);
 	k->ends = more;
@@ -128,7 +130,9 @@ static bool lane_push(struct lane *k, int64_t end)
 	return true;
 }
 
-/* Takes off what has ended at `ts` (BEGINs never have), and says whether a span up to `end` fits. */
+/*
+ * Takes off what has ended at `ts` (BEGINs never have), and says whether a span up to `end` fits.
+ */
 static bool lane_fits(struct lane *k, int64_t ts, int64_t end)
 {
 	const int64_t now = ts - (ts == OPEN);
@@ -168,6 +172,7 @@ static struct lane *lane_new(struct lanes *l, struct lane_set *s)
 	k = mem_alloc(sizeof(*k));
 	if (!k)
 		return NULL;
+	assert(s->nmore < LANES - 1 && l->made < LANES_ALL);
 	s->more[s->nmore] = k;
 	pthread_mutex_lock(&t->lock);
 	track = t->tracks[s->own.track / TRACE_TRACK_PAGE][s->own.track % TRACE_TRACK_PAGE];
@@ -253,6 +258,8 @@ void lanes_end(struct lanes *l, uint32_t track)
 	if (!s || !s->nbegins)
 		return;
 	at = s->begins[--s->nbegins];
+	/* A BEGIN that is open has not been taken off. */
+	assert(at && at <= s->own.n && s->own.ends[at] == OPEN);
 	s->own.ends[at] = DONE;
 	s->own.n -= at == s->own.n;
 }

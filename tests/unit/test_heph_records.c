@@ -82,9 +82,9 @@ static void test_goldens(void **state)
 
 /* --- by hand --- */
 
-static const struct spur_options by_time = { .threads = 1 },
-				 books = { .threads = 1, .bookkeeping = true },
-				 stored = { .threads = 1, .as_stored = true };
+static const struct spur_options by_time = SPUR_OPTIONS(.threads = 1),
+				 books = SPUR_OPTIONS(.threads = 1, .bookkeeping = true),
+				 stored = SPUR_OPTIONS(.threads = 1, .as_stored = true);
 
 static struct spur_event rows_seen[64];
 
@@ -158,10 +158,8 @@ static void test_bookkeeping(void **state)
 		unsigned kind;
 	} want[] = {
 		{ 100, 0, SPUR_NATIVE }, /* before all events: the earliest time */
-		{ 100, 66, SPUR_SPAN },
-		{ 100, 110, SPUR_NATIVE }, /* behind the event at 66 */
-		{ 200, 23, SPUR_SPAN },
-		{ 4007, 133, SPUR_SPAN },
+		{ 100, 66, SPUR_SPAN },	 { 100, 110, SPUR_NATIVE }, /* behind the event at 66 */
+		{ 200, 23, SPUR_SPAN },	 { 4007, 133, SPUR_SPAN },
 	};
 	struct spur_trace *t;
 

@@ -1,8 +1,8 @@
 /*
  * Pass 2, or the only one: rows.
  *
- * By time: the rows of a window (model/reorder.h) are made in the order of the file, sorted where they need it, and
- * put with the stragglers between them. As stored: rows as the records come.
+ * By time: the rows of a window (model/reorder.h) are made in the order of the file, sorted where
+ * they need it, and put with the stragglers between them. As stored: rows as the records come.
  */
 #include "format/fxt/plain.h"
 
@@ -29,8 +29,9 @@ struct fxt_window *fxt_window_new(void)
 }
 
 /*
- * Rows of plain events from x->off on: up to the end of the window, or, as stored, up to `cap` rows; how many records
- * that took. `swap`, `plain` (ticks are ns) and `ordered` are constants where it matters.
+ * Rows of plain events from x->off on: up to the end of the window, or, as stored, up to `cap`
+ * rows; how many records that took. `swap`, `plain` (ticks are ns) and `ordered` are constants
+ * where it matters.
  */
 ALWAYS_INLINE uint64_t plain_rows(struct fxt *x, struct fill *w, uint32_t cap, bool swap,
 				  bool plain, bool ordered)
@@ -107,8 +108,8 @@ static bool inline_row(struct fxt *x, struct fill *w, const struct plain_event *
 }
 
 /*
- * The same as plain_rows() for events that have their thread or texts inline, and those between them; how many records
- * that took.
+ * The same as plain_rows() for events that have their thread or texts inline, and those between
+ * them; how many records that took.
  */
 static uint64_t inline_rows(struct fxt *x, struct fill *w, uint32_t cap, bool ordered)
 {
@@ -127,8 +128,8 @@ static uint64_t inline_rows(struct fxt *x, struct fill *w, uint32_t cap, bool or
 }
 
 /*
- * SPEC fxt/order: rows by time; of equal times records in their order, but of spans that begin together the longer one
- * first, and of equal ones the later, since it is written when it ends
+ * SPEC fxt/order: rows by time; of equal times records in their order, but of spans that begin
+ * together the longer one first, and of equal ones the later, since it is written when it ends
  */
 static bool comes_before(const struct spur_event *a, const struct spur_event *b)
 {
@@ -141,7 +142,7 @@ static bool comes_before(const struct spur_event *a, const struct spur_event *b)
 
 /* --- records one by one --- */
 
-/* Appends the rows of the record to the window. False: no memory. */
+/* Appends the rows of the record to the window. Returns false if out of memory. */
 static bool record_rows(struct fxt *x, struct fxt_record *r, struct fill *w)
 {
 	struct spur_event rows[2];
@@ -156,6 +157,7 @@ static bool record_rows(struct fxt *x, struct fxt_record *r, struct fill *w)
 		reorder_pass_window(&x->order);
 	if (!fxt_rows_of(x, r, rows, &n))
 		return false;
+	assert(n <= 2 && w->count + n <= FXT_WINDOW);
 	for (uint32_t i = 0; !late && i < n; i++) {
 		if (w->count && comes_before(&rows[i], &w->rows[w->count - 1]))
 			w->sorted = false;
@@ -272,11 +274,13 @@ static enum filled next_window(struct fxt *x, struct batch *b, uint64_t *records
 	const bool straight = b->cap - b->count >= FXT_WINDOW;
 	enum filled filled;
 
+	assert(w->at == w->in.count);
 	w->at = 0;
 	w->in.rows = straight ? b->rows + b->count : w->own;
 	filled = window_fill(x, &w->in, records);
 	if (filled != FILLED_ROWS)
 		return filled;
+	assert(w->in.count && w->in.count <= FXT_WINDOW);
 	if (!w->in.sorted)
 		window_sort(w);
 	if (straight && w->in.sorted && w->in.rows[w->in.count - 1].ts < x->order.due_ts) {
@@ -331,7 +335,10 @@ static enum spur_status next_by_time(struct fxt *x, struct feed *f, struct batch
 
 /* --- as stored --- */
 
-/* The bytes of the record at x->off are not all there yet, or it is none and the next one is to be looked for. */
+/*
+ * The bytes of the record at x->off are not all there yet, or it is none and the next one is to be
+ * looked for.
+ */
 static bool must_wait(const struct fxt *x)
 {
 	const uint64_t left = x->src->size - x->off;

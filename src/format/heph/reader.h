@@ -1,6 +1,7 @@
 /*
- * A Heph trace being read. By time: a first pass over all packets (open) finds the epoch, streams, losses and which
- * events come too late; a second (next) makes the rows. As stored: one pass that makes rows as packets come.
+ * A Heph trace being read. By time: a first pass over all packets (open) finds the epoch, streams,
+ * losses and which events come too late; a second (next) makes the rows. As stored: one pass that
+ * makes rows as packets come.
  */
 #ifndef SPUR_FORMAT_HEPH_READER_H
 #define SPUR_FORMAT_HEPH_READER_H
@@ -41,7 +42,7 @@ struct heph_schemas; /* schema.c */
 
 enum heph_what { HEPH_EVENT, HEPH_OPTION, HEPH_LOSS };
 
-/* What is put by in the first pass: a straggler, or a row that is for no event. */
+/* An item that the first pass stores: a straggler, or a row that stands for no event. */
 struct heph_item {
 	uint64_t place; /* offset of the packet << 2 | enum heph_what */
 	uint32_t track;
@@ -75,14 +76,17 @@ struct heph {
 	const struct heph_segment *segment; /* of the packet at hand */
 	struct heph_tracks tracks;
 	struct heph_names descriptions, options, attributes;
-	uint64_t noptions; /* put by */
+	uint64_t noptions; /* stored in `order` */
 	uint32_t options_track; /* of rows that belong to no stream */
 	uint32_t lost_name, lost_class;
 	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
 	struct reorder order;
 	struct lanes *lanes;
 	int64_t first; /* ts of all events' first */
-	/* ts of the event before, or (second pass) of the row before; where there is none: INT64_MIN, or `first` */
+	/*
+	 * ts of the event before, or (second pass) of the row before; where there is none:
+	 * INT64_MIN, or `first`
+	 */
 	int64_t last;
 	struct heph_window *window; /* second pass */
 	bool ended;
@@ -109,25 +113,25 @@ struct heph_times {
 
 static inline struct heph_times heph_times(const struct heph *h, const uint8_t *p)
 {
-	const uint8_t *const q = p + h->walk.head - 18;
+	const uint8_t *const name = p + h->walk.head;
 
-	return (struct heph_times){ be64(q), be64(q + 8) };
+	return (struct heph_times){ be64(name - HEPH_START_BACK), be64(name - HEPH_END_BACK) };
 }
 
 static inline uint32_t heph_stream_id(const uint8_t *p)
 {
-	return be32(p + 8);
+	return be32(p + HEPH_STREAM_AT);
 }
 
 static inline uint32_t heph_counter_of(const uint8_t *p)
 {
-	return be32(p + 12);
+	return be32(p + HEPH_COUNTER_AT);
 }
 
 /* SPEC heph/old-layout: no substreams; all events are the runtime's */
 static inline uint64_t heph_substream(const struct heph *h, const uint8_t *p)
 {
-	return h->walk.head == HEPH_EVENT_HEAD ? be64(p + 16) : 0;
+	return h->walk.head == HEPH_EVENT_HEAD ? be64(p + HEPH_SUBSTREAM_AT) : 0;
 }
 
 /* Out of line half of the next. */
@@ -142,7 +146,9 @@ static inline struct heph_span heph_span(const struct heph_segment *s, struct he
 				   t.end > t.start ? (int64_t)(t.end - t.start) : 0 };
 }
 
-/* scan.c: the first pass. Both say what is odd to the feed's log. False: no memory. */
+/*
+ * scan.c: the first pass. Both say what is odd to the feed's log. Returns false if out of memory.
+ */
 bool heph_scan(struct heph *h);
 /* What every pass that sees an event or a metadata packet first does with it. */
 bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_span span,
@@ -154,7 +160,10 @@ bool heph_meet_end(struct heph *h);
 bool heph_is_epoch(const struct heph_packet *k);
 uint64_t heph_epoch(const struct heph_packet *k);
 const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off);
-/* The track of rows that belong to no stream, made when first needed; SPUR_NONE: no memory. */
+/*
+ * The track of rows that belong to no stream, made when first needed. Returns SPUR_NONE if out of
+ * memory.
+ */
 uint32_t heph_options_track(struct heph *h);
 
 /* place.c */
@@ -174,8 +183,8 @@ void heph_schemas_free(struct heph_schemas *s);
 
 /* args.c */
 /*
- * The arguments of an event's row. `described`: with its description, as those have that share the class of names
- * beyond the limit. Returns false if out of memory.
+ * The arguments of an event's row. `described`: with its description, as those have that share the
+ * class of names beyond the limit. Returns false if out of memory.
  */
 bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
 		     struct spur_args *args);

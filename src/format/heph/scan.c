@@ -1,4 +1,7 @@
-/* The first meeting with each packet: epoch, segments, counters, times; and the first pass. See reader.h. */
+/*
+ * The first meeting with each packet: epoch, segments, counters, times; and the first pass. See
+ * reader.h.
+ */
 #include "base/search.h"
 #include "format/heph/reader.h"
 
@@ -7,12 +10,12 @@ enum { EPOCH_LEN = 5, EPOCH_BYTES = 8, LOSSES_MAX = 1 << 28 };
 /* Bytes of an option's value. */
 static size_t option_len(const struct heph_packet *k)
 {
-	return k->size - (HEPH_META_HEAD + be16(k->p + HEPH_FRAME));
+	return k->size - (HEPH_META_HEAD + heph_name_len(k->p, HEPH_META_HEAD));
 }
 
 static bool names_epoch(const struct heph_packet *k)
 {
-	return be16(k->p + HEPH_FRAME) == EPOCH_LEN &&
+	return heph_name_len(k->p, HEPH_META_HEAD) == EPOCH_LEN &&
 	       memcmp(k->p + HEPH_META_HEAD, "epoch", EPOCH_LEN) == 0;
 }
 
@@ -174,6 +177,7 @@ static bool segment_add(struct heph *h, struct heph_segment segment)
 	good = mem_grow((void **)&h->segments, &h->segments_cap, h->nsegments + 1,
 			sizeof(*h->segments), HEPH_SEGMENTS);
 	if (good) {
+		assert(segment.from > h->segments[h->nsegments - 1].from);
 		h->segment = &h->segments[h->nsegments++];
 		h->segments[h->nsegments - 1] = segment;
 	}
@@ -215,7 +219,9 @@ bool heph_meet_option(struct heph *h, const struct heph_packet *k)
 		/* SPEC heph/unknown-option: kept as it is */
 		diag_add(d, DIAG_WARN, "heph/unknown-option", h->file, off, 0,
 			 "option: expected \"epoch\", found \"%.*s\" with %zu bytes: kept as it is",
-			 (int)be16(k->p + HEPH_FRAME) < 60 ? be16(k->p + HEPH_FRAME) : 60,
+			 (int)heph_name_len(k->p, HEPH_META_HEAD) < 60
+				 ? heph_name_len(k->p, HEPH_META_HEAD)
+				 : 60,
 			 (const char *)k->p + HEPH_META_HEAD, len);
 		return true;
 	}
@@ -265,7 +271,7 @@ static bool scan_option(struct heph *h, const struct heph_packet *k)
 	return reorder_add(&h->order, h->last, ((uint64_t)1 << 63) + h->noptions++, &item);
 }
 
-static bool put_by(struct heph *h, const uint8_t *p, struct heph_span span, uint32_t track)
+static bool store_late(struct heph *h, const uint8_t *p, struct heph_span span, uint32_t track)
 {
 	const struct heph_item item = { .place = heph_off(h, p) << 2 | HEPH_EVENT, .track = track };
 
@@ -281,7 +287,7 @@ static inline bool scan_event(struct heph *h, const struct heph_packet *k)
 		return false;
 	h->first = span.ts < h->first ? span.ts : h->first;
 	return __builtin_expect(!reorder_late_window(&h->order, span.ts), 1) ||
-	       put_by(h, k->p, span, track);
+	       store_late(h, k->p, span, track);
 }
 
 bool heph_scan(struct heph *h)
