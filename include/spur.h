@@ -852,7 +852,7 @@ bool spur_tracks_shared(const struct spur_trace *t);
 enum spur_status spur_feed_open(struct spur_feed **out, struct spur_trace *t, size_t number,
 				struct spur_error *err);
 /*
- * Reads the feed's next rows, in time order.
+ * Reads the feed's next rows, in time order but for rows with SPUR_F_BACK.
  *
  * Returns: as spur_next().
  * Lifetime: the rows are valid until the next call on the feed.

@@ -4,11 +4,13 @@ man: $(BUILD)/spur
 	@mkdir -p $(BUILD)/man
 	@$(BUILD)/spur man > $(BUILD)/man/spur.1
 	@for c in $(COMMANDS); do $(BUILD)/spur man $$c > $(BUILD)/man/spur-$$c.1 || exit 1; done
+	@tools/man3 $(BUILD)/man
 
 $(BUILD)/spur.pc: spur.pc.in Makefile FORCE
 	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' $< > $@
 
 MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
+MAN3DIR := $(DESTDIR)$(PREFIX)/share/man/man3
 BASH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 # Debian's zsh looks for those of packages in vendor-completions.
 ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
@@ -25,7 +27,8 @@ install-program: $(BUILD)/spur man
 	$(BUILD)/spur completion fish > $(FISH_COMPLETIONS)/spur.fish
 
 install: all install-program $(BUILD)/spur.pc
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(MAN3DIR)
+	install -m 644 $(BUILD)/man/*.3 $(MAN3DIR)
 	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
 	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
 	ln -sf $(SO) $(DESTDIR)$(LIBDIR)/libspur.so.$(SOVERSION)
@@ -49,6 +52,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
 	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
+	rm -f $(MAN3DIR)/spur_*.3
 	rm -f $(BASH_COMPLETIONS)/spur $(ZSH_COMPLETIONS)/_spur $(FISH_COMPLETIONS)/spur.fish
 
 .PHONY: man install install-program deb tarball uninstall

@@ -46,9 +46,9 @@ static void check_map(struct site_map *m, bool lines)
 
 static void check_maps(const char *path, bool lines)
 {
+	const char *const binaries[] = { path, NULL };
 	const struct spur_options opt =
-		SPUR_OPTIONS(.binaries = (const char *const[]){ path, NULL },
-			     .symbol_dirs = "/nonexistent");
+		SPUR_OPTIONS(.binaries = binaries, .symbol_dirs = "/nonexistent");
 	struct spur_error err = { 0 };
 	struct map_function f;
 	struct diag_log diag;

@@ -30,6 +30,10 @@ def build_examples(t):
         r = t.run(argv, timeout=120, limit=False, env={"HOME": "/tmp"})
         if r.code:
             t.fail("example " + os.path.basename(source), "does not compile", r.err.decode("utf-8", "replace"))
+        r = t.run(["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(t.root, "include"), "-fsyntax-only", "-x", "c++",
+                   source], timeout=120, limit=False, env={"HOME": "/tmp"})
+        if r.code:
+            t.fail("example " + os.path.basename(source), "does not compile as C++17", r.err.decode("utf-8", "replace"))
     return out
 
 

@@ -9,6 +9,7 @@ CHECKS = [
     ["tools/check-style"],
     ["tools/check-words"],
     ["tools/spec-coverage"],
+    ["tools/man3", "--check"],
     ["tools/check-musl"],
     ["tools/run-cppcheck"],
 ]
