@@ -219,10 +219,12 @@ static void json_head(struct symbols *s)
 	struct out *o = s->out;
 	const bool several = s->v->noperands > 1;
 
+	if (s->index == 0)
+		out_json_head(o, "symbols");
 	if (several)
-		out_str(o, s->index ? ",\n{" : "{\"schema\":1,\"binaries\":[\n{");
+		out_str(o, s->index ? ",\n{" : ",\"binaries\":[\n{");
 	else
-		out_str(o, "{\"schema\":1,");
+		out_char(o, ',');
 	out_str(o, "\"binary\":");
 	out_json(o, s->of->path(s->map), strlen(s->of->path(s->map)));
 	out_printf(o, ",\"object\":%u,\"build_id\":\"%s\",\"entries\":[", (unsigned)s->object,

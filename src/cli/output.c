@@ -12,7 +12,7 @@
 
 static enum spur_status output_exists(const char *path, struct spur_error *err)
 {
-	return err_set(err, SPUR_ERR_USAGE, "%s: is there already; -y overwrites it", path);
+	return err_set(err, SPUR_ERR_USAGE, "%s: file exists; use --force to overwrite", path);
 }
 
 /* A new file beside the one to be. */

@@ -55,17 +55,6 @@ struct chrome_lane {
 	const struct frag *track_text; /* NULL: not known yet */
 };
 
-/* The process that a track belongs to; 0 where it has none. */
-static int64_t track_pid(const struct spur_trace *t, const struct spur_track *k)
-{
-	for (unsigned i = 0; k && i < 64; i++) {
-		if (k->pid != -1)
-			return k->pid;
-		k = spur_track(t, k->parent);
-	}
-	return 0;
-}
-
 static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k, uint32_t id)
 {
 	if ((k && k->kind == SPUR_TRACK_LANE) || join_track_is_double(t, id))
@@ -78,8 +67,9 @@ static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k,
 static void track_text(const struct chrome *c, uint32_t id, struct out *o)
 {
 	const struct spur_track *k = spur_track(c->trace, id);
+	const int64_t pid = trace_pid_of(c->trace, id);
 
-	out_printf(o, ",\"pid\":%llu,\"tid\":%llu", (unsigned long long)track_pid(c->trace, k),
+	out_printf(o, ",\"pid\":%llu,\"tid\":%llu", pid == -1 ? 0 : (unsigned long long)pid,
 		   (unsigned long long)track_tid(c->trace, k, id));
 }
 

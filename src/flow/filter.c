@@ -149,15 +149,6 @@ void filter_span(const struct filter *f, int64_t *from, int64_t *to)
 	*to = f->to;
 }
 
-int64_t filter_pid_of(const struct spur_trace *t, uint32_t id)
-{
-	const struct spur_track *track = spur_track(t, id);
-
-	for (int i = 0; track && track->pid == -1 && i < 16; i++)
-		track = spur_track(t, track->parent);
-	return track ? track->pid : -1;
-}
-
 bool filter_track_passes(const struct filter *f, uint32_t id)
 {
 	const struct spur_track *thread = spur_track(f->trace, trace_thread_of(f->trace, id));
@@ -165,7 +156,7 @@ bool filter_track_passes(const struct filter *f, uint32_t id)
 
 	if (f->tids.count && !(thread && number_list_has(&f->tids, thread->tid)))
 		return false;
-	if (f->pids.count && !number_list_has(&f->pids, filter_pid_of(f->trace, id)))
+	if (f->pids.count && !number_list_has(&f->pids, trace_pid_of(f->trace, id)))
 		return false;
 	for (size_t i = 0; i < f->nthreads && !named; i++)
 		named = thread &&

@@ -72,7 +72,7 @@ static void note_processes(const struct filter *f, const struct number_range *r,
 	const uint32_t n = (uint32_t)spur_track_count(f->trace);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const int64_t pid = filter_pid_of(f->trace, i);
+		const int64_t pid = trace_pid_of(f->trace, i);
 
 		if (pid >= r->first && pid <= r->last)
 			return;

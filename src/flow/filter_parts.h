@@ -157,8 +157,6 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 /* Returns true if the rule is about the class. */
 bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 			 const struct event_class *c);
-/* The process that the track is a part of; -1: none is known. */
-int64_t filter_pid_of(const struct spur_trace *t, uint32_t track);
 bool filter_track_passes(const struct filter *f, uint32_t track);
 /* What is said of a class; NULL when memory is out. */
 const struct verdict *filter_judge(struct filter *f, uint32_t cls);

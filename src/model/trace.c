@@ -383,9 +383,11 @@ static int group_order(const void *a, const void *b)
 	return c ? c : strcmp(x->file, y->file);
 }
 
+/* More levels of tracks than traces have: the search ends if tracks that were made by hand are each other's parents. */
+enum { PARENTS = 64 };
+
 enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track)
 {
-	enum { PARENTS = 16 };
 	const struct spur_track *k = spur_track(t, track);
 
 	assert(k);
@@ -397,7 +399,6 @@ enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track
 
 uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track)
 {
-	enum { PARENTS = 16 };
 	const struct spur_track *k = spur_track(t, track);
 
 	for (int i = 0; k && trace_track_kind(t, track) != SPUR_TRACK_THREAD && i < PARENTS; i++) {
@@ -405,6 +406,28 @@ uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track)
 		k = spur_track(t, track);
 	}
 	return k && trace_track_kind(t, track) == SPUR_TRACK_THREAD ? track : SPUR_NONE;
+}
+
+uint32_t trace_process_of(const struct spur_trace *t, uint32_t track)
+{
+	const struct spur_track *k = spur_track(t, track);
+
+	for (int i = 0; k && k->kind != SPUR_TRACK_PROCESS && i < PARENTS; i++) {
+		const uint32_t parent = k->parent;
+
+		k = spur_track(t, parent);
+		track = k ? parent : track;
+	}
+	return track;
+}
+
+int64_t trace_pid_of(const struct spur_trace *t, uint32_t track)
+{
+	const struct spur_track *k = spur_track(t, track);
+
+	for (int i = 0; k && k->pid == -1 && i < PARENTS; i++)
+		k = spur_track(t, k->parent);
+	return k ? k->pid : -1;
 }
 
 int64_t trace_from_ns(const struct spur_trace *t, int64_t ns)

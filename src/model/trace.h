@@ -154,6 +154,10 @@ void trace_free(struct spur_trace *t);
 
 /* The thread that the track is, or is a part of; SPUR_NONE if it belongs to none. */
 uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track);
+/* The track of the process that the track is, or is a part of; if it belongs to none, the topmost track above it. */
+uint32_t trace_process_of(const struct spur_trace *t, uint32_t track);
+/* The process id of the track, or of the nearest track above it that has one; -1 if none has. */
+int64_t trace_pid_of(const struct spur_trace *t, uint32_t track);
 /*
  * The kind that analyses and output go by: a lane has that of the track beside which it stands, a provider's track is
  * SPUR_TRACK_OTHER. Requires that the track exists.

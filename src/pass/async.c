@@ -16,7 +16,6 @@
 #include "pass/async.h"
 #include "pass/fold/lengths.h"
 #include "pass/fold/opens.h"
-#include "pass/fold/process.h"
 #include "render/cell.h"
 #include "render/table.h"
 
@@ -268,7 +267,7 @@ static bool async_events(void *self, struct spur_event *rows, size_t n)
 			continue;
 		a->events++;
 		key.parts[OPEN_PROCESS] = track_owner(a, &a->processes, &a->processes_cap, ev->track,
-						      process_of);
+						      trace_process_of);
 		key.parts[OPEN_CAT] = ev->cat;
 		key.parts[OPEN_NAME] = ev->name;
 		thread = a->by != BY_PATH ? 0

@@ -7,7 +7,6 @@
 #include "base/map64.h"
 #include "pass/blobs.h"
 #include "pass/blobs/extract.h"
-#include "pass/fold/process.h"
 #include "render/table.h"
 #include "render/value.h"
 
@@ -159,7 +158,7 @@ static struct map64_slot *blob_slot(struct blobs *b, const struct spur_event *ro
 /* Called with b->args of the row. SPUR_WARN: there are too many. */
 static enum spur_status blob_find(struct blobs *b, const struct spur_event *row, size_t *number)
 {
-	const struct blob made = { .track = process_of(b->env->trace, row->track),
+	const struct blob made = { .track = trace_process_of(b->env->trace, row->track),
 				   .name = row->name,
 				   .cat = row->cat };
 	const bool full = b->n == BLOBS_MAX;

@@ -14,7 +14,6 @@
 
 #include "base/map64.h"
 #include "pass/counters.h"
-#include "pass/fold/process.h"
 #include "render/table.h"
 
 enum { SERIES_MAX = 1 << 20 };
@@ -107,7 +106,7 @@ static bool owner_of(struct counters *c, uint32_t track, uint32_t *owner)
 						(size_t)track + 1, sizeof(*c->owners), UINT32_MAX))
 		return false;
 	if (!c->owners[track])
-		c->owners[track] = process_of(c->env->trace, track) + 1;
+		c->owners[track] = trace_process_of(c->env->trace, track) + 1;
 	*owner = c->owners[track] - 1;
 	return true;
 }

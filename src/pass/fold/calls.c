@@ -44,19 +44,6 @@ static uint32_t key_head(const struct calls *w, uint32_t key)
 								   : key;
 }
 
-/* The track's process, or what stands on top of it. */
-static uint32_t track_process(const struct spur_trace *t, uint32_t track)
-{
-	for (size_t i = 0; i < t->ntracks; i++) {
-		const struct spur_track *k = spur_track(t, track);
-
-		if (!k || trace_track_kind(t, track) == SPUR_TRACK_PROCESS || k->parent >= t->ntracks)
-			break;
-		track = k->parent;
-	}
-	return track;
-}
-
 static void find_session(struct calls *w, const struct spur_event *row)
 {
 	const struct spur_format *format = w->trace->format;
@@ -64,7 +51,7 @@ static void find_session(struct calls *w, const struct spur_event *row)
 
 	w->key_until = INT64_MAX;
 	if (!format->session_at)
-		w->key_now = track_process(w->trace, row->track) + 1;
+		w->key_now = trace_process_of(w->trace, row->track) + 1;
 	else
 		w->key_now = k ? format->session_at(w->trace, k, row->ts, &w->key_until) : 0;
 }
