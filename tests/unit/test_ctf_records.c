@@ -145,7 +145,7 @@ static uint8_t *file_bytes(const struct rows *r, uint32_t stream, size_t *size)
 	return NULL;
 }
 
-/* A number of a packet's header or context by the end of its path; false if there is none. */
+/* A number of a packet's header or context by the end of its path. Returns false if it lacks that. */
 static bool head_number(const struct rows *r, const struct spur_event *row, const char *name,
 			uint64_t *out)
 {
