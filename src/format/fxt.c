@@ -1,19 +1,28 @@
 /*
  * FXT, the Fuchsia trace format: one file of records of 64-bit words, from one or more providers.
  *
- * Reads every record, event and argument type, in both byte orders; what is unknown is kept as it is. Rows come by
- * time: one pass over headers finds what is out of order, a second one makes the rows (format/fxt/reader.h). As stored,
- * and while the file is being written, there is one pass.
+ * Reads every record, event and argument type, in both byte orders; what is unknown is kept as it
+ * is. Rows come by time: one pass over headers finds what is out of order, a second one makes the
+ * rows (format/fxt/reader.h). As stored, and while the file is being written, there is one pass.
  * Does not read: what is inside blobs.
  */
 #include "format/fxt/reader.h"
 
-enum { SCORE_MAGIC = 100, SCORE_CHAIN = 40, PROBE_RECORDS = 8, PROBE_LEAST = 2, PROVIDERS_SHOWN = 64 };
+enum {
+	SCORE_MAGIC = 100,
+	SCORE_CHAIN = 40,
+	PROBE_RECORDS = 8,
+	PROBE_LEAST = 2,
+	PROVIDERS_SHOWN = 64
+};
 
 /* Ticks of clocks a second. */
 static const uint64_t ticks_least = 1000, ticks_most = UINT64_C(100) * 1000000000;
 
-/* SPEC fxt/byte-order: the first word tells; SPEC fxt/no-magic: without it, the order in which records are plausible */
+/*
+ * SPEC fxt/byte-order: the first word tells; SPEC fxt/no-magic: without it, the order in which
+ * records are plausible
+ */
 static bool guess_order(struct source *src, bool *magic)
 {
 	uint64_t first;
@@ -38,7 +47,10 @@ static bool is_name(const struct fxt_string_ref *r)
 	return r->text && r->len && utf8_all_valid(r->text, r->len);
 }
 
-/* Shape alone is no evidence, since small numbers have it too: the record must name something, or tell the clock. */
+/*
+ * Shape alone is no evidence, since small numbers have it too: the record must name something, or
+ * tell the clock.
+ */
 static bool is_evidence(const struct fxt_shape *s)
 {
 	const struct fxt_string_ref data = { .text = (const char *)s->data,
@@ -92,8 +104,8 @@ static int probe(const struct probe *p)
 /* --- what there is to know before the rows --- */
 
 /*
- * In a single pass: the first clock and the first time, from the records up to the first that has one. They tell the
- * unit of ticks, and are the time of what comes before.
+ * In a single pass: the first clock and the first time, from the records up to the first that has
+ * one. They tell the unit of ticks, and are the time of what comes before.
  */
 static void look_ahead(struct fxt *x)
 {
@@ -181,8 +193,9 @@ static bool open_tables(struct fxt *x)
 }
 
 /*
- * SPEC fxt/bookkeeping: by time the rows of bookkeeping records are made in the second pass only, so that all other
- * tracks have the numbers that they have without them. Returns false if out of memory.
+ * SPEC fxt/bookkeeping: by time the rows of bookkeeping records are made in the second pass only,
+ * so that all other tracks have the numbers that they have without them. Returns false if out of
+ * memory.
  */
 static bool show_books(struct fxt *x)
 {

@@ -13,8 +13,9 @@ enum {
 #define DONE INT64_MIN /* it has come, but spans above it are still open */
 
 /*
- * INVARIANT: ends[0] is OPEN, and stands for the empty lane; ends[1 .. n] are what is open, the last opened last. A
- * span ends no later than what lies below it, unless that is DONE or a BEGIN lies between.
+ * INVARIANT: ends[0] is OPEN, and stands for the empty lane; ends[1 .. n] are what is open, the
+ * last opened last. A span ends no later than what lies below it, unless that is DONE or a BEGIN
+ * lies between.
  */
 struct lane {
 	int64_t *ends; /* `few` while that is enough */
@@ -128,7 +129,9 @@ static bool lane_push(struct lane *k, int64_t end)
 	return true;
 }
 
-/* Takes off what has ended at `ts` (BEGINs never have), and says whether a span up to `end` fits. */
+/*
+ * Takes off what has ended at `ts` (BEGINs never have), and says whether a span up to `end` fits.
+ */
 static bool lane_fits(struct lane *k, int64_t ts, int64_t end)
 {
 	const int64_t now = ts - (ts == OPEN);

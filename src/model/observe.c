@@ -18,8 +18,10 @@ static uint8_t bits_of(const struct spur_value *v)
 	case SPUR_F64:
 	case SPUR_POINTER:
 	case SPUR_KOID:
-	case SPUR_ENUM: return v->size <= sizeof(uint64_t) ? (uint8_t)(8 * v->size) : 0;
-	default: return 0;
+	case SPUR_ENUM:
+		return v->size <= sizeof(uint64_t) ? (uint8_t)(8 * v->size) : 0;
+	default:
+		return 0;
 	}
 }
 
@@ -39,8 +41,9 @@ static void type_add(struct observed_type *t, const struct spur_value *v)
 }
 
 /*
- * The field of a name that the event does not have yet. Events of a class mostly have the same values in the same
- * order, so the field behind that of the value before is tried first. Returns NULL if out of memory or of fields.
+ * The field of a name that the event does not have yet. Events of a class mostly have the same
+ * values in the same order, so the field behind that of the value before is tried first. Returns
+ * NULL if out of memory or of fields.
  */
 static struct observed_field *field_of(struct observed *o, uint32_t name, size_t next, bool *good)
 {
@@ -84,10 +87,9 @@ bool observed_add(struct observed *o, const struct spur_value *values, size_t co
 
 static struct spur_field field_as(const struct observed_type *t)
 {
-	return (struct spur_field){ .type = t->type,
-				    .show = t->show,
-				    .bits = t->bits,
-				    .is_signed = t->type == SPUR_I64 };
+	return (struct spur_field){
+		.type = t->type, .show = t->show, .bits = t->bits, .is_signed = t->type == SPUR_I64
+	};
 }
 
 bool observed_fields(const struct observed *o, struct arena *a, struct spur_field **fields,

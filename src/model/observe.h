@@ -1,7 +1,7 @@
 /*
- * Schemas of formats whose records describe themselves: what the values of the events seen so far had in common.
- * Values are added event by event; the fields are made from them when a schema is asked for. Items of structures are
- * not looked at.
+ * Schemas of formats whose records describe themselves: what the values of the events seen so far
+ * had in common. Values are added event by event; the fields are made from them when a schema is
+ * asked for. Items of structures are not looked at.
  */
 #ifndef SPUR_MODEL_OBSERVE_H
 #define SPUR_MODEL_OBSERVE_H
@@ -10,7 +10,9 @@
 
 #include "base/mem.h"
 
-/* The fields of one list that are kept apart; values of further names are left to spur_schema.open. */
+/*
+ * The fields of one list that are kept apart; values of further names are left to spur_schema.open.
+ */
 enum { OBSERVED_FIELDS = 1024 };
 
 /* What the values of one field had in common. */
@@ -28,7 +30,10 @@ struct observed_field {
 	struct observed_type type, item; /* item: of ARRAYs */
 };
 
-/* INVARIANT: an event has at most one value of each field; its second value of a name is of another field. */
+/*
+ * INVARIANT: an event has at most one value of each field; its second value of a name is of another
+ * field.
+ */
 struct observed {
 	struct observed_field *fields;
 	size_t count, cap;
@@ -39,8 +44,8 @@ void observed_free(struct observed *o);
 /* Adds the values of one more event. Returns false if out of memory. */
 bool observed_add(struct observed *o, const struct spur_value *values, size_t count);
 /*
- * The fields in the order in which they were first seen, in `a`. Returns false if out of memory; no field gives NULL.
- * They may be changed (names of values) before others see them.
+ * The fields in the order in which they were first seen, in `a`. Returns false if out of memory; no
+ * field gives NULL. They may be changed (names of values) before others see them.
  */
 bool observed_fields(const struct observed *o, struct arena *a, struct spur_field **fields,
 		     uint32_t *count);

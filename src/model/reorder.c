@@ -26,9 +26,10 @@ struct item {
 };
 
 /*
- * INVARIANT while adding: keys in runs[0 .. REORDER_RUNS) do not descend (later_first: ascend strictly), and the `last`
- * of each run is not below that of the next one. So of equal keys in two runs, the one in the earlier run was added
- * first; and what fits none stays unfit for all, so the unsorted run counts as the last.
+ * INVARIANT while adding: keys in runs[0 .. REORDER_RUNS) do not descend (later_first: ascend
+ * strictly), and the `last` of each run is not below that of the next one. So of equal keys in two
+ * runs, the one in the earlier run was added first; and what fits none stays unfit for all, so the
+ * unsorted run counts as the last.
  */
 struct reorder_run {
 	reorder_key last; /* of the newest item */
@@ -136,7 +137,10 @@ static bool run_append(struct reorder *r, struct reorder_run *run, reorder_key k
 	return true;
 }
 
-/* The first run that the key does not come too late for, of the sorted ones; their number where there is none. */
+/*
+ * The first run that the key does not come too late for, of the sorted ones; their number where
+ * there is none.
+ */
 static uint32_t run_for(const struct reorder *r, reorder_key key)
 {
 	const uint32_t high = r->nruns < REORDER_RUNS ? r->nruns : REORDER_RUNS;
@@ -241,7 +245,9 @@ static const struct item *run_head(const struct reorder *r, uint32_t i)
 	return run->newest ? block_item(r, run->newest, run->at) : NULL;
 }
 
-/* Order of the heap's elements a and b. Of equal keys, the earlier run has what was added earlier. */
+/*
+ * Order of the heap's elements a and b. Of equal keys, the earlier run has what was added earlier.
+ */
 static bool head_before(const struct reorder *r, uint32_t a, uint32_t b)
 {
 	const struct reorder_run *x = &r->runs[a], *y = &r->runs[b];

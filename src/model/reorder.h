@@ -1,11 +1,13 @@
 /*
- * Rows in order of time out of records that stand in nearly that order, or in the order in which spans ended.
+ * Rows in order of time out of records that stand in nearly that order, or in the order in which
+ * spans ended.
  *
- * The reader goes over its records twice and tells the key of each: its time, and a rank that settles equal times
- * (lower first; of a span REORDER_SPAN(dur): the longer one, which is the outer one, comes first). What comes too late,
- * below the highest key so far, is a straggler: in the first pass it is put by, in the second it comes out in its
- * place between the records that are in order. So records that are in order are never stored. What is put by is an
- * item of a fixed size: a row, or only where the record stands. Items lie in scratch memory that can be paged out.
+ * The reader goes over its records twice and tells the key of each: its time, and a rank that
+ * settles equal times (lower first; of a span REORDER_SPAN(dur): the longer one, which is the outer
+ * one, comes first). What comes too late, below the highest key so far, is a straggler: in the
+ * first pass it is put by, in the second it comes out in its place between the records that are in
+ * order. So records that are in order are never stored. What is put by is an item of a fixed size:
+ * a row, or only where the record stands. Items lie in scratch memory that can be paged out.
  *
  *	first:	each record:	if (reorder_late(r, ts, rank)) reorder_add(r, ts, rank, &item)
  *		at the end:	reorder_sort(r)
@@ -13,15 +15,17 @@
  *				else { while ((item = reorder_next(r, ts, rank))) put item; put the record }
  *		at the end:	while ((item = reorder_rest(r))) put item
  *
- * reorder_late() is told each record once in each pass. Where items are rows, reorder_until() does the inner loop; it
- * stops where the batch is full, and is asked again with the same record before the reader goes on. Items may be added
- * that stand for no record (their keys need not be late); they come out in their place too.
+ * reorder_late() is told each record once in each pass. Where items are rows, reorder_until() does
+ * the inner loop; it stops where the batch is full, and is asked again with the same record before
+ * the reader goes on. Items may be added that stand for no record (their keys need not be late);
+ * they come out in their place too.
  *
- * Equal keys come in the order of the records, or in the reverse order (`later_first`: records are written when their
- * span ends, so of equal spans the later one is the outer one).
+ * Equal keys come in the order of the records, or in the reverse order (`later_first`: records are
+ * written when their span ends, so of equal spans the later one is the outer one).
  *
- * Stragglers form runs: each goes to the first run that it does not come too late for. Their number is the depth of
- * nesting, not the length of the trace; what fits none of REORDER_RUNS is sorted apart, in n log n.
+ * Stragglers form runs: each goes to the first run that it does not come too late for. Their number
+ * is the depth of nesting, not the length of the trace; what fits none of REORDER_RUNS is sorted
+ * apart, in n log n.
  */
 #ifndef SPUR_MODEL_REORDER_H
 #define SPUR_MODEL_REORDER_H
@@ -53,7 +57,10 @@ struct reorder {
 	uint64_t count; /* items put by */
 };
 
-/* Of a span that lasts `dur` >= 0. Other records: any rank below UINT64_MAX; 0 is before all spans of its time. */
+/*
+ * Of a span that lasts `dur` >= 0. Other records: any rank below UINT64_MAX; 0 is before all spans
+ * of its time.
+ */
 #define REORDER_SPAN(dur) (((uint64_t)1 << 63) - 1 - (uint64_t)(dur))
 
 /* Nothing is allocated. `item_size`: bytes of an item. */
@@ -77,9 +84,9 @@ static inline bool reorder_late(struct reorder *r, int64_t ts, uint64_t rank)
 }
 
 /*
- * The same for readers that sort by themselves what lies within windows of REORDER_WINDOW records, counted from the
- * first: stragglers are only those that are not later than all before their window. Where spans are written as they
- * end, these are few.
+ * The same for readers that sort by themselves what lies within windows of REORDER_WINDOW records,
+ * counted from the first: stragglers are only those that are not later than all before their
+ * window. Where spans are written as they end, these are few.
  */
 static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 {
@@ -92,7 +99,10 @@ static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 	return ts <= r->floor;
 }
 
-/* The same, at once, of a record inside a window that is later than all before it; false: ask the other. */
+/*
+ * The same, at once, of a record inside a window that is later than all before it; false: ask the
+ * other.
+ */
 static inline bool reorder_ascends(struct reorder *r, int64_t ts)
 {
 	if (!r->left || ts <= r->highest)
@@ -132,8 +142,9 @@ static inline const void *reorder_rest(struct reorder *r)
 }
 
 /*
- * Where items are rows: appends those that come before the record to the batch. False: there is no room for all that
- * do, or none for the record. After the last record: INT64_MAX, UINT64_MAX - 1, until false is not said any more.
+ * Where items are rows: appends those that come before the record to the batch. False: there is no
+ * room for all that do, or none for the record. After the last record: INT64_MAX, UINT64_MAX - 1,
+ * until false is not said any more.
  */
 bool reorder_until(struct reorder *r, int64_t ts, uint64_t rank, struct batch *b);
 

@@ -1,7 +1,7 @@
 /*
- * FXT files made in memory by a test, and what the library makes of them as text. A line for each row,
- * `TS KIND [CATEGORY:]NAME PID/TID [@CPU] [+DURATION] [#ID] [flags] [(arguments)]`, then one for each damage (`!`),
- * warning or note (`~`).
+ * FXT files made in memory by a test, and what the library makes of them as text. A line for each
+ * row, `TS KIND [CATEGORY:]NAME PID/TID [@CPU] [+DURATION] [#ID] [flags] [(arguments)]`, then one
+ * for each damage (`!`), warning or note (`~`).
  */
 #ifndef TESTS_UNIT_FXT_FILE_H
 #define TESTS_UNIT_FXT_FILE_H
@@ -19,6 +19,7 @@
 
 #include "base/out.h"
 #include "format/format.h"
+#include "base/bits.h"
 #include "format/fxt/wire.h"
 #include "model/args.h"
 #include "model/trace.h"

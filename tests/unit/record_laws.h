@@ -225,8 +225,8 @@ static inline void law_tile(struct spur_trace *t, const struct laws *l, const st
 }
 
 /* The rows of `all` that are not those of `few` are bookkeeping rows. */
-static inline void law_books(struct spur_trace *t, const struct law_rows *few,
-			     struct spur_trace *u, const struct laws *l, struct law_rows *all)
+static inline void law_books(struct spur_trace *t, const struct law_rows *few, struct spur_trace *u,
+			     const struct laws *l, struct law_rows *all)
 {
 	size_t next = 0;
 

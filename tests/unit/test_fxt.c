@@ -3,7 +3,10 @@
 
 /* --- bytes --- */
 
-/* SPEC fxt/byte-order; SPEC fxt/string-ref; SPEC fxt/thread-ref; SPEC fxt/inline-strings; SPEC fxt/stream */
+/*
+ * SPEC fxt/byte-order; SPEC fxt/string-ref; SPEC fxt/thread-ref; SPEC fxt/inline-strings; SPEC
+ * fxt/stream
+ */
 static void write_refs(void)
 {
 	basics();
@@ -158,7 +161,10 @@ static void test_sizes(void **state)
 
 /* --- providers --- */
 
-/* SPEC fxt/provider-switch; SPEC fxt/string-record; SPEC fxt/thread-record: tables are each provider's own */
+/*
+ * SPEC fxt/provider-switch; SPEC fxt/string-record; SPEC fxt/thread-record: tables are each
+ * provider's own
+ */
 static void test_providers(void **state)
 {
 	(void)state;
@@ -407,8 +413,8 @@ static void test_classes(void **state)
 }
 
 /*
- * SPEC fxt/inline-strings: more inline threads, categories, names than are kept at once, with events by index, ends of
- * spans, text that is no UTF-8 and padding between them.
+ * SPEC fxt/inline-strings: more inline threads, categories, names than are kept at once, with
+ * events by index, ends of spans, text that is no UTF-8 and padding between them.
  */
 static void test_many_inline(void **state)
 {

@@ -165,7 +165,10 @@ static void test_tails(void **state)
 	file.len = whole;
 }
 
-/* What an argument's header says as that of a record: an event, an object, a table record, a provider's section. */
+/*
+ * What an argument's header says as that of a record: an event, an object, a table record, a
+ * provider's section.
+ */
 static void test_cut_arguments(void **state)
 {
 	static const unsigned types[] = { FXT_ARG_NULL,	   FXT_ARG_U32,	 FXT_ARG_I64, FXT_ARG_U64,
@@ -489,7 +492,10 @@ static void test_unknown(void **state)
 			   "~ fxt/unknown-record at 104 x4\n~ fxt/unknown-scheduling at 304\n");
 }
 
-/* SPEC fxt/end: the only END of the file, in order or late, has SPUR_F_GAP if records are missing before it. */
+/*
+ * SPEC fxt/end: the only END of the file, in order or late, has SPUR_F_GAP if records are missing
+ * before it.
+ */
 static void expect_gap(bool gap)
 {
 	const struct spur_options opt = SPUR_OPTIONS(.threads = 1);
@@ -510,7 +516,10 @@ static void expect_gap(bool gap)
 static void test_gaps(void **state)
 {
 	(void)state;
-	/* Whether records are missing, an event that makes the END late, and texts and threads in the events. */
+	/*
+	 * Whether records are missing, an event that makes the END late, and texts and threads in
+	 * the events.
+	 */
 	for (int how = 0; how < 8; how++) {
 		const bool lost = how & 1, late = how & 2, is_inline = how & 4;
 		const struct ref cat = is_inline ? in("c") : at(1), name = is_inline ? in("n") : at(2);

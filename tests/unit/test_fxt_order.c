@@ -1,4 +1,7 @@
-/* FXT: rows by time whatever the order of the records, in batches of any size; lanes; memory out everywhere. */
+/*
+ * FXT: rows by time whatever the order of the records, in batches of any size; lanes; memory out
+ * everywhere.
+ */
 #include "unit/fxt_file.h"
 
 #include "base/mem.h"
@@ -14,7 +17,10 @@ static unsigned any(unsigned below)
 	return (unsigned)(seed >> 33) % below;
 }
 
-/* Records with times that mostly ascend, many of them equal; plain ones and such as need a closer look. */
+/*
+ * Records with times that mostly ascend, many of them equal; plain ones and such as need a closer
+ * look.
+ */
 static void write_random(unsigned n, unsigned back)
 {
 	uint64_t now = 1000;

@@ -54,7 +54,10 @@ static bool ticks_of(const uint8_t *r, uint64_t len, const struct spur_event *ev
 	return true;
 }
 
-/* SPEC fxt/bookkeeping: the latest time of the records before it; in front of all, the earliest of all */
+/*
+ * SPEC fxt/bookkeeping: the latest time of the records before it; in front of all, the earliest of
+ * all
+ */
 static int64_t book_time(const struct law_rows *rows, size_t i)
 {
 	int64_t latest = INT64_MIN, earliest = INT64_MAX;
@@ -251,7 +254,9 @@ static void test_bookkeeping(void **state)
 
 static void test_ticks(void **state)
 {
-	static const uint64_t want[][2] = { { 5, 5 }, { 480, 720 }, { 30, 30 }, { 0, 0 }, { 31, 31 } };
+	static const uint64_t want[][2] = {
+		{ 5, 5 }, { 480, 720 }, { 30, 30 }, { 0, 0 }, { 31, 31 }
+	};
 	const struct spur_event *row;
 	struct spur_trace *t;
 	size_t n = 0;
@@ -409,10 +414,30 @@ static void test_schema_built_in(void **state)
 	spur_close(t);
 }
 
+/* Headers as the format's document gives them: fields in hexadecimal digits, from the highest. */
+static void test_wire(void **state)
+{
+	const uint64_t string = FXT_STRING | fxt_put(FXT_F_SIZE, 2) |
+				fxt_put(FXT_F_STRING_INDEX, 0x7abc) | fxt_put(FXT_F_STRING_LEN, 5);
+	const uint64_t begin =
+		FXT_EVENT | fxt_put(FXT_F_SIZE, 0xfff) | fxt_put(FXT_F_EVENT_TYPE, FXT_BEGIN) |
+		fxt_put(FXT_F_EVENT_ARGS, 15) | fxt_put(FXT_F_EVENT_THREAD, 0xab) |
+		fxt_put(FXT_F_EVENT_CATEGORY, 0x8003) | fxt_put(FXT_F_EVENT_NAME, 0x1234);
+
+	(void)state;
+	assert_int_equal(string, 0x000000057abc0022);
+	assert_int_equal(begin, 0x12348003abf2fff4);
+	assert_int_equal(fxt_words(begin), 0xfff);
+	assert_int_equal(fxt_words(0x0000000a1234567f), 0xa1234567);
+	/* What does not fit is cut, and touches no other field. */
+	assert_int_equal(fxt_put(FXT_F_EVENT_ARGS, 0x1f), 0xf00000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_goldens, file_setup, file_teardown),
+		cmocka_unit_test(test_wire),
 		cmocka_unit_test_setup_teardown(test_origins, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_bookkeeping, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_ticks, file_setup, file_teardown),

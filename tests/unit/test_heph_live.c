@@ -1,4 +1,7 @@
-/* Heph under way: memory that runs out at every allocation, and a trace that is still being written. */
+/*
+ * Heph under way: memory that runs out at every allocation, and a trace that is still being
+ * written.
+ */
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/stat.h>

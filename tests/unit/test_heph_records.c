@@ -158,10 +158,8 @@ static void test_bookkeeping(void **state)
 		unsigned kind;
 	} want[] = {
 		{ 100, 0, SPUR_NATIVE }, /* before all events: the earliest time */
-		{ 100, 66, SPUR_SPAN },
-		{ 100, 110, SPUR_NATIVE }, /* behind the event at 66 */
-		{ 200, 23, SPUR_SPAN },
-		{ 4007, 133, SPUR_SPAN },
+		{ 100, 66, SPUR_SPAN },	 { 100, 110, SPUR_NATIVE }, /* behind the event at 66 */
+		{ 200, 23, SPUR_SPAN },	 { 4007, 133, SPUR_SPAN },
 	};
 	struct spur_trace *t;
 

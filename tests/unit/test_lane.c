@@ -1,4 +1,6 @@
-/* Overlapping spans to tracks beside: on each track spans nest, lanes are used again, BEGINs count. */
+/*
+ * Overlapping spans to tracks beside: on each track spans nest, lanes are used again, BEGINs count.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

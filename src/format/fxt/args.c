@@ -1,4 +1,7 @@
-/* Arguments of rows: the record's own, and what else the record says of the event. See docs/formats/fxt.md. */
+/*
+ * Arguments of rows: the record's own, and what else the record says of the event. See
+ * docs/formats/fxt.md.
+ */
 #include "format/fxt/value.h"
 
 /* The thread on the other side of a switch. */
@@ -24,7 +27,8 @@ static void switch_args(const struct fxt_place *p, bool out, struct spur_args *a
 {
 	const uint64_t h = p->shape.head;
 	const bool legacy = p->shape.sub == FXT_LEGACY_SWITCH;
-	const uint64_t state = legacy ? fxt_bits(h, 24, 27) : fxt_bits(h, 36, 39);
+	const uint64_t state =
+		legacy ? fxt_get(h, FXT_F_LEGACY_STATE) : fxt_get(h, FXT_F_SCHED_STATE);
 
 	/* SPEC fxt/thread-state: new, running, suspended, blocked, dying, dead */
 	if (out)
@@ -32,7 +36,8 @@ static void switch_args(const struct fxt_place *p, bool out, struct spur_args *a
 	add_other(p, args, out ? FXT_W_NEXT : FXT_W_PREV, out);
 	if (legacy)
 		fxt_add_u64(p, args, FXT_W_PRIORITY,
-			    out ? fxt_bits(h, 44, 51) : fxt_bits(h, 52, 59));
+			    out ? fxt_get(h, FXT_F_LEGACY_OUT_PRIORITY)
+				: fxt_get(h, FXT_F_LEGACY_IN_PRIORITY));
 	else
 		fxt_add_args(p, args);
 }
@@ -45,12 +50,12 @@ static void profiler_args(const struct fxt_place *p, struct spur_args *args)
 		fxt_add_frames(p, args);
 		return;
 	}
-	fxt_add_u64(p, args, FXT_W_MODULE, fxt_bits(s->head, 28, 43));
+	fxt_add_u64(p, args, FXT_W_MODULE, fxt_get(s->head, FXT_F_PROFILER_MODULE));
 	if (s->sub == FXT_MODULE) {
 		fxt_add_data(p, args, FXT_W_BUILD_ID, SPUR_BYTES);
 		return;
 	}
-	fxt_add_u64(p, args, FXT_W_FLAGS, fxt_bits(s->head, 44, 46));
+	fxt_add_u64(p, args, FXT_W_FLAGS, fxt_get(s->head, FXT_F_PROFILER_FLAGS));
 	fxt_add_hex(p, args, FXT_W_START, s->value);
 	fxt_add_hex(p, args, FXT_W_RANGE, s->more[0]);
 	fxt_add_hex(p, args, FXT_W_VADDR, s->more[1]);
@@ -73,7 +78,7 @@ static void object_args(const struct fxt_place *p, struct spur_args *args)
 void fxt_record_args(const struct fxt_place *p, bool out, struct spur_args *args)
 {
 	const struct fxt_shape *s = &p->shape;
-	const uint64_t blob = fxt_bits(s->head, 48, 55);
+	const uint64_t blob = fxt_get(s->head, FXT_F_BLOB_TYPE);
 
 	switch (s->type) {
 	case FXT_BLOB:

@@ -104,7 +104,10 @@ void fxt_classes_free(struct fxt *x)
 	map64_free(&x->classes[1]);
 }
 
-/* SPEC fxt/class: what has equal category and name is one class; durations are apart: they are matched by it */
+/*
+ * SPEC fxt/class: what has equal category and name is one class; durations are apart: they are
+ * matched by it
+ */
 uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 {
 	struct map64_slot *slot = map64_put(&x->classes[other], (uint64_t)cat << 32 | name);

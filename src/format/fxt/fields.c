@@ -70,7 +70,7 @@ static void metadata_fields(const struct fxt_place *p, struct spur_args *args)
 	if (s->sub == FXT_PROVIDER_INFO)
 		fxt_add_data(p, args, FXT_W_NAME, SPUR_STRING);
 	else if (s->sub == FXT_PROVIDER_EVENT)
-		fxt_add_u64(p, args, FXT_W_EVENT, fxt_bits(s->head, 52, 55));
+		fxt_add_u64(p, args, FXT_W_EVENT, fxt_get(s->head, FXT_F_METADATA_EVENT));
 }
 
 static void table_fields(const struct fxt_place *p, struct spur_args *args)
@@ -84,10 +84,10 @@ static void table_fields(const struct fxt_place *p, struct spur_args *args)
 		fxt_add_u64(p, args, FXT_W_BASE_TICKS, s->more[0]);
 		fxt_add_u64(p, args, FXT_W_BASE_TIME_NS, s->more[1]);
 	} else if (s->type == FXT_STRING) {
-		fxt_add_u64(p, args, FXT_W_INDEX, fxt_bits(s->head, 16, 30));
+		fxt_add_u64(p, args, FXT_W_INDEX, fxt_get(s->head, FXT_F_STRING_INDEX));
 		fxt_add_data(p, args, FXT_W_VALUE, SPUR_STRING);
 	} else {
-		fxt_add_u64(p, args, FXT_W_INDEX, fxt_bits(s->head, 16, 23));
+		fxt_add_u64(p, args, FXT_W_INDEX, fxt_get(s->head, FXT_F_THREAD_INDEX));
 		fxt_add_u64(p, args, FXT_W_PID, s->threads[0].pid);
 		fxt_add_u64(p, args, FXT_W_TID, s->threads[0].tid);
 	}
@@ -110,7 +110,7 @@ static void event_fields(const struct fxt_place *p, struct spur_args *args)
 static void blob_fields(const struct fxt_place *p, struct spur_args *args)
 {
 	const struct fxt_shape *s = &p->shape;
-	const uint64_t type = fxt_bits(s->head, 48, 55);
+	const uint64_t type = fxt_get(s->head, FXT_F_BLOB_TYPE);
 
 	if (s->type == FXT_LARGE) {
 		fxt_add_u64(p, args, FXT_W_FORMAT, s->sub);
@@ -136,7 +136,7 @@ static void object_fields(const struct fxt_place *p, struct spur_args *args)
 		fxt_add_hex(p, args, FXT_W_POINTER, s->value);
 		add_thread(p, args, &s->threads[0]);
 	} else {
-		fxt_add_u64(p, args, FXT_W_TYPE, fxt_bits(s->head, 16, 23));
+		fxt_add_u64(p, args, FXT_W_TYPE, fxt_get(s->head, FXT_F_OBJECT_TYPE));
 		fxt_add_u64(p, args, FXT_W_KOID, s->value);
 	}
 	fxt_add_string(p, args, FXT_W_NAME, &s->name);
@@ -148,11 +148,13 @@ static void scheduling_fields(const struct fxt_place *p, struct spur_args *args)
 	const struct fxt_shape *s = &p->shape;
 	const uint64_t h = s->head;
 	const bool legacy = s->sub == FXT_LEGACY_SWITCH;
-	const uint64_t state = legacy ? fxt_bits(h, 24, 27) : fxt_bits(h, 36, 39);
+	const uint64_t state =
+		legacy ? fxt_get(h, FXT_F_LEGACY_STATE) : fxt_get(h, FXT_F_SCHED_STATE);
 
 	fxt_add_u64(p, args, FXT_W_TYPE, s->sub);
 	fxt_add_u64(p, args, FXT_W_TICKS, s->ticks);
-	fxt_add_u64(p, args, FXT_W_CPU, legacy ? fxt_bits(h, 16, 23) : fxt_bits(h, 20, 35));
+	fxt_add_u64(p, args, FXT_W_CPU,
+		    legacy ? fxt_get(h, FXT_F_LEGACY_CPU) : fxt_get(h, FXT_F_SCHED_CPU));
 	if (s->sub == FXT_WAKEUP) {
 		fxt_add_u64(p, args, FXT_W_TID, s->threads[0].tid);
 		add_own_args(p, args);
@@ -162,8 +164,8 @@ static void scheduling_fields(const struct fxt_place *p, struct spur_args *args)
 	if (legacy) {
 		add_side(p, args, FXT_W_OUT, 0);
 		add_side(p, args, FXT_W_IN, 1);
-		fxt_add_u64(p, args, FXT_W_OUT_PRIORITY, fxt_bits(h, 44, 51));
-		fxt_add_u64(p, args, FXT_W_IN_PRIORITY, fxt_bits(h, 52, 59));
+		fxt_add_u64(p, args, FXT_W_OUT_PRIORITY, fxt_get(h, FXT_F_LEGACY_OUT_PRIORITY));
+		fxt_add_u64(p, args, FXT_W_IN_PRIORITY, fxt_get(h, FXT_F_LEGACY_IN_PRIORITY));
 		return;
 	}
 	fxt_add_u64(p, args, FXT_W_OUT, s->threads[0].tid);
@@ -189,13 +191,13 @@ static void profiler_fields(const struct fxt_place *p, struct spur_args *args)
 		fxt_add_frames(p, args);
 		return;
 	}
-	fxt_add_u64(p, args, FXT_W_MODULE, fxt_bits(s->head, 28, 43));
+	fxt_add_u64(p, args, FXT_W_MODULE, fxt_get(s->head, FXT_F_PROFILER_MODULE));
 	if (s->sub == FXT_MODULE) {
 		fxt_add_string(p, args, FXT_W_NAME, &s->name);
 		fxt_add_data(p, args, FXT_W_BUILD_ID, SPUR_BYTES);
 		return;
 	}
-	fxt_add_u64(p, args, FXT_W_FLAGS, fxt_bits(s->head, 44, 46));
+	fxt_add_u64(p, args, FXT_W_FLAGS, fxt_get(s->head, FXT_F_PROFILER_FLAGS));
 	fxt_add_hex(p, args, FXT_W_START, s->value);
 	fxt_add_hex(p, args, FXT_W_RANGE, s->more[0]);
 	fxt_add_hex(p, args, FXT_W_VADDR, s->more[1]);

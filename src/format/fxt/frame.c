@@ -7,30 +7,30 @@ bool fxt_head_plausible(uint64_t h, uint64_t words)
 {
 	switch (fxt_type(h)) {
 	case FXT_METADATA:
-		return fxt_bits(h, 16, 19) >= FXT_PROVIDER_INFO &&
-		       fxt_bits(h, 16, 19) <= FXT_TRACE_INFO;
+		return fxt_get(h, FXT_F_METADATA_TYPE) >= FXT_PROVIDER_INFO &&
+		       fxt_get(h, FXT_F_METADATA_TYPE) <= FXT_TRACE_INFO;
 	case FXT_INIT:
 		return (words == 2 || words == 4) && !(h >> 16);
 	case FXT_STRING:
-		return fxt_bits(h, 16, 30) && !fxt_bits(h, 31, 31) && !(h >> 47) &&
-		       words == 1 + align_up(fxt_bits(h, 32, 46), FXT_WORD) / FXT_WORD;
+		return fxt_get(h, FXT_F_STRING_INDEX) && !fxt_bits(h, 31, 31) && !(h >> 47) &&
+		       words == 1 + align_up(fxt_get(h, FXT_F_STRING_LEN), FXT_WORD) / FXT_WORD;
 	case FXT_THREAD:
 		return words == 3 && !(h >> 24);
 	case FXT_EVENT:
-		return fxt_bits(h, 16, 19) < FXT_EVENT_TYPES && words >= 2;
+		return fxt_get(h, FXT_F_EVENT_TYPE) < FXT_EVENT_TYPES && words >= 2;
 	case FXT_BLOB:
 		return !fxt_bits(h, 47, 47) && !(h >> 56);
 	case FXT_USER_OBJECT:
 	case FXT_KERNEL_OBJECT:
 		return !(h >> 44);
 	case FXT_SCHEDULING:
-		return fxt_bits(h, 60, 63) < FXT_SCHEDULING_TYPES;
+		return fxt_get(h, FXT_F_SCHED_TYPE) < FXT_SCHEDULING_TYPES;
 	case FXT_LOG:
 		return !fxt_bits(h, 31, 31) && !(h >> 40);
 	case FXT_PROFILER:
-		return fxt_bits(h, 16, 19) < FXT_PROFILER_TYPES;
+		return fxt_get(h, FXT_F_PROFILER_TYPE) < FXT_PROFILER_TYPES;
 	case FXT_LARGE:
-		return fxt_bits(h, 36, 39) == 0 && !(h >> 41);
+		return fxt_get(h, FXT_F_LARGE_TYPE) == 0 && !(h >> 41);
 	default:
 		return false;
 	}
@@ -50,7 +50,8 @@ bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int 
 			return i >= least;
 		head = load64(src->data + off, swap);
 		words = fxt_words(head);
-		if (!words || !fxt_head_plausible(head, words) || !have(src, off + words * FXT_WORD))
+		if (!words || !fxt_head_plausible(head, words) ||
+		    !have(src, off + words * FXT_WORD))
 			return false;
 		if (exact) {
 			struct fxt_shape s;
@@ -65,9 +66,9 @@ bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int 
 }
 
 /*
- * Whether all of a record is there; waits for it. SPEC fxt/follow-damage: where the input may grow for ever it is not
- * waited for a record that what is there contradicts, once a chain of good records stands behind its header: *next is
- * where.
+ * Whether all of a record is there; waits for it. SPEC fxt/follow-damage: where the input may grow
+ * for ever it is not waited for a record that what is there contradicts, once a chain of good
+ * records stands behind its header: *next is where.
  */
 static bool record_is_there(struct source *src, uint64_t off, uint64_t size, bool swap,
 			    struct fxt_resync *r, uint64_t *next)

@@ -1,6 +1,7 @@
 /*
- * Events with threads and texts that stand in the record, as many writers make them. What they were found to be is kept
- * in small tables, so that they cost little more than those by index. See plain.h.
+ * Events with threads and texts that stand in the record, as many writers make them. What they were
+ * found to be is kept in small tables, so that they cost little more than those by index. See
+ * plain.h.
  */
 #include "base/text.h"
 #include "format/fxt/plain.h"
@@ -100,7 +101,7 @@ static const uint8_t *inline_args(struct fxt *x, struct plain_tables in, const u
 		h = load64(q, x->swap);
 		size = fxt_bytes(h);
 		need = fxt_arg_bytes[h & 15];
-		len = fxt_bits(h, 16, 30);
+		len = fxt_get(h, FXT_F_ARG_NAME_INDEX);
 		if (need && (h & (unsigned)FXT_INLINE << 16) && len) {
 			if (size > (uint64_t)(end - q) || size < need + align_up(len, FXT_WORD) ||
 			    !text_now(x, q + FXT_WORD, len))
@@ -127,24 +128,24 @@ bool fxt_inline_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
 		return false;
 	e->h = load64(p, swap);
 	e->bytes = fxt_bytes(e->h);
-	e->shape = &fxt_event_shapes[fxt_bits(e->h, 16, 19)];
+	e->shape = &fxt_event_shapes[fxt_get(e->h, FXT_F_EVENT_TYPE)];
 	if (fxt_type(e->h) != FXT_EVENT || !e->shape->known ||
 	    e->bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD)
 		return false;
 	end = p + e->bytes;
 	ticks = load64(p + FXT_WORD, swap);
-	e->track = in.threads[fxt_bits(e->h, 24, 31)].now;
-	if (!fxt_bits(e->h, 24, 31)) {
+	e->track = in.threads[fxt_get(e->h, FXT_F_EVENT_THREAD)].now;
+	if (!fxt_get(e->h, FXT_F_EVENT_THREAD)) {
 		if (end - q < 2 * FXT_WORD)
 			return false;
 		e->track = fxt_thread_seen(x, load64(q, swap), load64(q + FXT_WORD, swap));
 		q += 2 * FXT_WORD;
 	}
-	e->cat = ref_now(x, in, fxt_bits(e->h, 32, 47), &q, end);
-	name = e->cat ? ref_now(x, in, fxt_bits(e->h, 48, 63), &q, end) : 0;
+	e->cat = ref_now(x, in, fxt_get(e->h, FXT_F_EVENT_CATEGORY), &q, end);
+	name = e->cat ? ref_now(x, in, fxt_get(e->h, FXT_F_EVENT_NAME), &q, end) : 0;
 	if (!e->track || !name)
 		return false;
-	q = inline_args(x, in, q, end, fxt_bits(e->h, 20, 23));
+	q = inline_args(x, in, q, end, fxt_get(e->h, FXT_F_EVENT_ARGS));
 	if (!q || end - q < (ptrdiff_t)(e->shape->tail & FXT_WORD) ||
 	    !fxt_clock_fast(in.clock, ticks, &e->ts))
 		return false;

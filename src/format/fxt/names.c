@@ -1,6 +1,7 @@
 /*
- * Koids: the tracks of processes and threads, and the names of objects, modules and mappings, as of any place in the
- * file. Ids are 64 bits; tables are keyed by their numbers, counted from 0, so that pairs of ids are one exact key.
+ * Koids: the tracks of processes and threads, and the names of objects, modules and mappings, as of
+ * any place in the file. Ids are 64 bits; tables are keyed by their numbers, counted from 0, so
+ * that pairs of ids are one exact key.
  */
 #include "base/search.h"
 #include "format/fxt/reader.h"
@@ -112,7 +113,10 @@ static uint32_t new_thread(struct fxt *x, uint32_t parent, int64_t pid, uint64_t
 	return track;
 }
 
-/* SPEC fxt/thread-process: a thread known by its id alone gets the process that a later record tells */
+/*
+ * SPEC fxt/thread-process: a thread known by its id alone gets the process that a later record
+ * tells
+ */
 uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid)
 {
 	const uint32_t parent = fxt_process_track(x, pid);
@@ -208,7 +212,10 @@ bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off)
 	       name_add(x, &x->names.kernel, kernel_key(0, number), name, off);
 }
 
-/* SPEC fxt/object-lookup: the provider's table first, then that of all; failing both, a name that comes later */
+/*
+ * SPEC fxt/object-lookup: the provider's table first, then that of all; failing both, a name that
+ * comes later
+ */
 uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint64_t koid,
 			 uint64_t off)
 {
@@ -294,8 +301,8 @@ static bool join_runs(struct fxt_mapping *m, size_t n)
 }
 
 /*
- * INVARIANT: the mappings are sorted runs whose lengths are the powers of two that the count is made of, the longest
- * first. So each is moved log n times, and a search looks into log n runs.
+ * INVARIANT: the mappings are sorted runs whose lengths are the powers of two that the count is
+ * made of, the longest first. So each is moved log n times, and a search looks into log n runs.
  */
 bool fxt_add_mapping(struct fxt *x, uint64_t pid, struct fxt_mapping map)
 {
@@ -312,7 +319,10 @@ bool fxt_add_mapping(struct fxt *x, uint64_t pid, struct fxt_mapping map)
 	return true;
 }
 
-/* Of two that hold the address, which one holds at `off`: the newest that is not younger, else the oldest. */
+/*
+ * Of two that hold the address, which one holds at `off`: the newest that is not younger, else the
+ * oldest.
+ */
 static const struct fxt_mapping *better(const struct fxt_mapping *a, const struct fxt_mapping *b,
 					uint64_t off)
 {

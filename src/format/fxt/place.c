@@ -1,14 +1,14 @@
 /*
- * What same-format copies need of a record: its place, raw times, and who wrote it. Nothing is kept for a record: who
- * speaks at an offset is looked up in the list of provider sections.
+ * What same-format copies need of a record: its place, raw times, and who wrote it. Nothing is kept
+ * for a record: who speaks at an offset is looked up in the list of provider sections.
  */
 #include "format/fxt/reader.h"
 
 /* --- origins --- */
 
 /*
- * SPEC fxt/origin: number and name of the provider, and the clock of its first initialization record, or that of the
- * provider before all others.
+ * SPEC fxt/origin: number and name of the provider, and the clock of its first initialization
+ * record, or that of the provider before all others.
  */
 static struct spur_origin origin_of(const struct fxt *x, const struct fxt_provider *p)
 {
@@ -61,14 +61,18 @@ static uint64_t record_size(const struct fxt *x, uint64_t off)
 	return size <= left ? size : 0;
 }
 
-/* SPEC fxt/origin: a provider event is its provider's, whoever speaks; all other records are the speaker's */
+/*
+ * SPEC fxt/origin: a provider event is its provider's, whoever speaks; all other records are the
+ * speaker's
+ */
 static const struct fxt_provider *record_provider(const struct fxt *x, uint64_t off)
 {
 	const uint64_t head = load64(x->src->data + off, x->swap);
 	const struct map64_slot *slot = NULL;
 
-	if (fxt_type(head) == FXT_METADATA && fxt_bits(head, 16, 19) == FXT_PROVIDER_EVENT)
-		slot = map64_find(&x->by_id, fxt_bits(head, 20, 51));
+	if (fxt_type(head) == FXT_METADATA &&
+	    fxt_get(head, FXT_F_METADATA_TYPE) == FXT_PROVIDER_EVENT)
+		slot = map64_find(&x->by_id, fxt_get(head, FXT_F_METADATA_PROVIDER));
 	return slot && slot->value ? x->providers[slot->value - 1] : fxt_provider_at(x, off);
 }
 

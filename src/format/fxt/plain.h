@@ -1,7 +1,7 @@
 /*
- * Plain events: those whose strings and thread are by index and registered, and about which nothing is to be said. They
- * are nearly all there is, so they have a way of their own, without branches that the data decides; all else goes
- * through shape.h and rows.c.
+ * Plain events: those whose strings and thread are by index and registered, and about which nothing
+ * is to be said. They are nearly all there is, so they have a way of their own, without branches
+ * that the data decides; all else goes through shape.h and rows.c.
  */
 #ifndef SPUR_FORMAT_FXT_PLAIN_H
 #define SPUR_FORMAT_FXT_PLAIN_H
@@ -13,7 +13,10 @@
 /* SPEC fxt/inline-strings: top bits of the references to category and name */
 #define INLINE_STRINGS (UINT64_C(1) << 47 | UINT64_C(1) << 63)
 
-/* What the type of an event means for its row. Masks have all bits or none: which comes next cannot be predicted. */
+/*
+ * What the type of an event means for its row. Masks have all bits or none: which comes next cannot
+ * be predicted.
+ */
 struct event_shape {
 	uint64_t tail; /* mask: a word stands behind the arguments */
 	uint64_t id; /* mask: it is an id */
@@ -29,8 +32,8 @@ extern const uint8_t fxt_arg_bytes[16];
 /* One that has something inline, or a value by index. */
 bool fxt_arg_is_plain(const struct fxt *x, const uint8_t *p, uint64_t size);
 /*
- * Makes a name know its class. False: something is odd about it or the category, or it is the empty name, which has
- * rules of its own.
+ * Makes a name know its class. False: something is odd about it or the category, or it is the empty
+ * name, which has rules of its own.
  */
 bool fxt_know_class(struct fxt *x, struct fxt_string *name, uint32_t cat, bool other);
 
@@ -73,7 +76,7 @@ ALWAYS_INLINE const uint8_t *plain_args(const struct fxt *x, const struct fxt_st
 		if (!need || (h & (unsigned)FXT_INLINE << 16)) {
 			if (!fxt_arg_is_plain(x, q, size))
 				return NULL;
-		} else if (!strings[fxt_bits(h, 16, 30)].now) {
+		} else if (!strings[fxt_get(h, FXT_F_ARG_NAME_INDEX)].now) {
 			return NULL;
 		}
 		q += size;
@@ -82,8 +85,8 @@ ALWAYS_INLINE const uint8_t *plain_args(const struct fxt *x, const struct fxt_st
 }
 
 /*
- * The event at `p`; false where there is none, or anything is odd about it. What its type decides is computed for all
- * types. `swap` and `plain` (ticks are ns) are constants where it matters.
+ * The event at `p`; false where there is none, or anything is odd about it. What its type decides
+ * is computed for all types. `swap` and `plain` (ticks are ns) are constants where it matters.
  * INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
  */
 ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
@@ -97,16 +100,17 @@ ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint
 		return false;
 	e->h = load64(p, swap);
 	e->bytes = fxt_bytes(e->h);
-	e->shape = &fxt_event_shapes[fxt_bits(e->h, 16, 19)];
-	e->track = in.threads[fxt_bits(e->h, 24, 31)].now;
-	e->name = &in.strings[fxt_bits(e->h, 48, 62)];
-	e->cat = in.strings[fxt_bits(e->h, 32, 46)].now;
+	e->shape = &fxt_event_shapes[fxt_get(e->h, FXT_F_EVENT_TYPE)];
+	e->track = in.threads[fxt_get(e->h, FXT_F_EVENT_THREAD)].now;
+	e->name = &in.strings[fxt_get(e->h, FXT_F_EVENT_NAME_INDEX)];
+	e->cat = in.strings[fxt_get(e->h, FXT_F_EVENT_CATEGORY_INDEX)].now;
 	ticks = load64(p + FXT_WORD, swap);
 	e->ts = (int64_t)ticks;
 	if ((e->h & (15 | INLINE_STRINGS)) != FXT_EVENT || !e->shape->known || !e->track ||
 	    e->bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD)
 		return false;
-	q = plain_args(x, in.strings, p + 2 * FXT_WORD, p + e->bytes, fxt_bits(e->h, 20, 23), swap);
+	q = plain_args(x, in.strings, p + 2 * FXT_WORD, p + e->bytes,
+		       fxt_get(e->h, FXT_F_EVENT_ARGS), swap);
 	if (!q || p + e->bytes - q < (ptrdiff_t)(e->shape->tail & FXT_WORD) ||
 	    (plain ? e->ts < 0 : !fxt_clock_fast(in.clock, ticks, &e->ts)))
 		return false;
@@ -132,8 +136,8 @@ static inline uint32_t fxt_thread_seen(const struct fxt *x, uint64_t pid, uint64
 }
 
 /*
- * The same as plain_event() for events whose thread, category or name may stand in the record; false too where the
- * thread was not seen before.
+ * The same as plain_event() for events whose thread, category or name may stand in the record;
+ * false too where the thread was not seen before.
  */
 bool fxt_inline_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
 		      const uint8_t *data_end, struct plain_event *e);
@@ -146,7 +150,7 @@ ALWAYS_INLINE void plain_row(struct spur_event *row, const struct plain_event *e
 				      .name_cls = e->name->name_cls[e->shape->other],
 				      .rest = row_rest(e->shape->kind, 0, SPUR_NO_CPU, 0) });
 	row->dur = e->dur;
-	row->nargs = (uint8_t)fxt_bits(e->h, 20, 23);
+	row->nargs = (uint8_t)fxt_get(e->h, FXT_F_EVENT_ARGS);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Pass 2, or the only one: rows.
  *
- * By time: the rows of a window (model/reorder.h) are made in the order of the file, sorted where they need it, and
- * put with the stragglers between them. As stored: rows as the records come.
+ * By time: the rows of a window (model/reorder.h) are made in the order of the file, sorted where
+ * they need it, and put with the stragglers between them. As stored: rows as the records come.
  */
 #include "format/fxt/plain.h"
 
@@ -29,8 +29,9 @@ struct fxt_window *fxt_window_new(void)
 }
 
 /*
- * Rows of plain events from x->off on: up to the end of the window, or, as stored, up to `cap` rows; how many records
- * that took. `swap`, `plain` (ticks are ns) and `ordered` are constants where it matters.
+ * Rows of plain events from x->off on: up to the end of the window, or, as stored, up to `cap`
+ * rows; how many records that took. `swap`, `plain` (ticks are ns) and `ordered` are constants
+ * where it matters.
  */
 ALWAYS_INLINE uint64_t plain_rows(struct fxt *x, struct fill *w, uint32_t cap, bool swap,
 				  bool plain, bool ordered)
@@ -107,8 +108,8 @@ static bool inline_row(struct fxt *x, struct fill *w, const struct plain_event *
 }
 
 /*
- * The same as plain_rows() for events that have their thread or texts inline, and those between them; how many records
- * that took.
+ * The same as plain_rows() for events that have their thread or texts inline, and those between
+ * them; how many records that took.
  */
 static uint64_t inline_rows(struct fxt *x, struct fill *w, uint32_t cap, bool ordered)
 {
@@ -127,8 +128,8 @@ static uint64_t inline_rows(struct fxt *x, struct fill *w, uint32_t cap, bool or
 }
 
 /*
- * SPEC fxt/order: rows by time; of equal times records in their order, but of spans that begin together the longer one
- * first, and of equal ones the later, since it is written when it ends
+ * SPEC fxt/order: rows by time; of equal times records in their order, but of spans that begin
+ * together the longer one first, and of equal ones the later, since it is written when it ends
  */
 static bool comes_before(const struct spur_event *a, const struct spur_event *b)
 {
@@ -331,7 +332,10 @@ static enum spur_status next_by_time(struct fxt *x, struct feed *f, struct batch
 
 /* --- as stored --- */
 
-/* The bytes of the record at x->off are not all there yet, or it is none and the next one is to be looked for. */
+/*
+ * The bytes of the record at x->off are not all there yet, or it is none and the next one is to be
+ * looked for.
+ */
 static bool must_wait(const struct fxt *x)
 {
 	const uint64_t left = x->src->size - x->off;

@@ -1,13 +1,15 @@
 /*
  * The reader of FXT files: what it keeps while it goes over the records, twice.
  *
- * Pass 1 (in open) goes over headers and times: it builds the tables (providers, strings, threads, objects), declares
- * the tracks, and makes the rows of records that come too late for their window (model/reorder.h). Pass 2 (in next)
- * makes all other rows, a window at a time. For rows as stored there is one pass, in next, which does both.
+ * Pass 1 (in open) goes over headers and times: it builds the tables (providers, strings, threads,
+ * objects), declares the tracks, and makes the rows of records that come too late for their window
+ * (model/reorder.h). Pass 2 (in next) makes all other rows, a window at a time. For rows as stored
+ * there is one pass, in next, which does both.
  *
- * What a reference means depends on where it stands: strings and threads are registered again and again. The tables
- * have what holds at the place that the reader is at, and a log of all registrations, so that the arguments of any
- * record can be decoded later, by any thread. After pass 1 the log does not change; in a single pass `lock` guards it.
+ * What a reference means depends on where it stands: strings and threads are registered again and
+ * again. The tables have what holds at the place that the reader is at, and a log of all
+ * registrations, so that the arguments of any record can be decoded later, by any thread. After
+ * pass 1 the log does not change; in a single pass `lock` guards it.
  */
 #ifndef SPUR_FORMAT_FXT_READER_H
 #define SPUR_FORMAT_FXT_READER_H
@@ -60,8 +62,8 @@ struct fxt_slot {
 };
 
 /*
- * A string index. As the name of an event it knows what rows of that name have in common (model/event.h), so that
- * nothing is searched for an event.
+ * A string index. As the name of an event it knows what rows of that name have in common
+ * (model/event.h), so that nothing is searched for an event.
  */
 struct fxt_string {
 	uint32_t now; /* 1 + string id where the reader is; 0: not registered */
@@ -72,7 +74,8 @@ struct fxt_string {
 
 struct fxt_clock {
 	uint64_t hz, base;
-	uint64_t num, den, inverse, twice; /* ns = (ticks - base) * num / den + ahead; 2^64 / den; 2 den */
+	/* Ns = (ticks - base) * num / den + ahead; 2^64 / den; 2 den */
+	uint64_t num, den, inverse, twice;
 	int64_t ahead; /* ns from the time of day at the trace's zero to that at `base` */
 	bool plain; /* ns are ticks */
 };
@@ -82,7 +85,8 @@ struct fxt_provider {
 	uint32_t name; /* string id */
 	bool announced;
 	bool timed; /* its clock was set by a record */
-	uint64_t told_hz, told_base; /* as its first initialization record says; 0: there was none */
+	/* As its first initialization record says; 0: there was none */
+	uint64_t told_hz, told_base;
 	uint32_t track; /* for what belongs to no thread or process; SPUR_NONE until needed */
 	struct fxt_clock clock;
 	struct fxt_string *strings; /* FXT_STRINGS; memory that is not touched costs nothing */
@@ -210,7 +214,10 @@ enum fxt_word {
 	FXT_WORDS
 };
 
-/* --- what inline threads and texts were found to be, so that no event is looked up or hashed (inline.c) --- */
+/*
+ * --- what inline threads and texts were found to be, so that no event is looked up or hashed
+ * (inline.c) ---
+ */
 
 enum { FXT_SEEN = 1024 };
 
@@ -224,7 +231,10 @@ struct fxt_text_seen {
 	uint32_t len, id;
 };
 
-/* What was seen last, by a hash of it, two of each hash, the newer one first. Used by the thread that reads. */
+/*
+ * What was seen last, by a hash of it, two of each hash, the newer one first. Used by the thread
+ * that reads.
+ */
 struct fxt_seen {
 	struct fxt_thread_seen threads[FXT_SEEN];
 	struct fxt_text_seen texts[FXT_SEEN / 2][2];
@@ -245,7 +255,8 @@ struct fxt {
 	bool told; /* pass 1: the record at `off` is known to be late */
 	bool unreadable_told; /* that the source failed */
 	bool spans; /* there are complete events: lanes are needed */
-	int64_t last; /* as stored: time of the last record that has one, before that of the first */
+	/* As stored: time of the last record that has one, before that of the first */
+	int64_t last;
 	int64_t start; /* by time: the earliest */
 
 	struct spur_trace *t;
@@ -306,7 +317,10 @@ bool fxt_state_init(struct fxt *x);
 /* The provider of an id, made where there is none. NULL: no memory. */
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
 void fxt_state_free(struct fxt *x);
-/* To the beginning of the file, as if nothing had been read; the log and all names stay. False: no memory. */
+/*
+ * To the beginning of the file, as if nothing had been read; the log and all names stay. False: no
+ * memory.
+ */
 bool fxt_state_rewind(struct fxt *x);
 /* Records that keep the books. False: no memory. */
 bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s);
@@ -338,7 +352,10 @@ static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int
 	}
 	if (ticks < c->base || __builtin_mul_overflow(ticks - c->base, c->num, &product))
 		return false;
-	/* At most 2 too small, since `inverse` is rounded down. No branches: how much is anybody's guess. */
+	/*
+	 * At most 2 too small, since `inverse` is rounded down. No branches: how much is anybody's
+	 * guess.
+	 */
 	n = (uint64_t)((unsigned __int128)product * c->inverse >> 64);
 	rest = product - n * c->den;
 	n += (uint64_t)(rest >= c->den) + (uint64_t)(rest >= c->twice);
@@ -377,8 +394,8 @@ const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, ui
 
 /* place.c */
 /*
- * INVARIANT: the origin of a provider has the provider's number. By time the origins of all providers are added once
- * all are known, in a single pass each with its provider.
+ * INVARIANT: the origin of a provider has the provider's number. By time the origins of all
+ * providers are added once all are known, in a single pass each with its provider.
  */
 bool fxt_origin_add(struct fxt *x, const struct fxt_provider *p);
 /* The name, clock or track of a provider has become known. */
@@ -388,7 +405,8 @@ bool fxt_record_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_
 
 /* schema.c */
 /*
- * Called with t->lock held, which is released for a while where rows come as stored. Returns NULL if out of memory.
+ * Called with t->lock held, which is released for a while where rows come as stored. Returns NULL
+ * if out of memory.
  */
 const struct spur_schema *fxt_schema(struct spur_trace *t, const struct event_class *cls);
 void fxt_schemas_free(struct fxt_schemas *s);
@@ -401,7 +419,8 @@ uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
 
 /* rows.c */
 /*
- * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books. False: no memory.
+ * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books.
+ * False: no memory.
  */
 bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, uint32_t *n);
 /* The kind of the row of an event. */
@@ -416,9 +435,9 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 
 /* resync.c */
 /*
- * SPEC fxt/contradicted: a record at `off` of which not every part has its place, or that refers to what does not
- * exist, is none if a chain of records begins inside it and none behind it. Returns where that chain begins; UINT64_MAX
- * if the record stands. May move the data.
+ * SPEC fxt/contradicted: a record at `off` of which not every part has its place, or that refers to
+ * what does not exist, is none if a chain of records begins inside it and none behind it. Returns
+ * where that chain begins; UINT64_MAX if the record stands. May move the data.
  */
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s);
 
@@ -427,7 +446,10 @@ uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *
 bool fxt_scan(struct fxt *x);
 /* Begins pass 2. */
 bool fxt_scan_end(struct fxt *x);
-/* The record at x->off. Returns false if it is none after all (fxt_resync_within()): `f` is then damage. */
+/*
+ * The record at x->off. Returns false if it is none after all (fxt_resync_within()): `f` is then
+ * damage.
+ */
 bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r);
 /* Says what was lost, and goes on behind it. Returns false if out of memory. */
 bool fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);

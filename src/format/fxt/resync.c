@@ -1,11 +1,13 @@
 /*
- * The search for the next record behind damage. Almost any word looks like the header of some record, so a place counts
- * only with a chain of records behind it whose every part is where it belongs, and whose references exist. See frame.h.
+ * The search for the next record behind damage. Almost any word looks like the header of some
+ * record, so a place counts only with a chain of records behind it whose every part is where it
+ * belongs, and whose references exist. See frame.h.
  */
 #include "format/fxt/reader.h"
 
 enum {
-	SUBSTANTIAL = 2, /* records of a chain that must carry something, where all references exist */
+	/* Records of a chain that must carry something, where all references exist */
+	SUBSTANTIAL = 2,
 };
 
 #define NOWHERE UINT64_MAX
@@ -73,9 +75,9 @@ static void chain_enter(struct chain *c, const struct fxt_shape *s)
 	const struct map64_slot *slot;
 
 	if (s->type == FXT_STRING)
-		c->strings[c->nstrings++] = (unsigned)fxt_bits(s->head, 16, 30);
+		c->strings[c->nstrings++] = (unsigned)fxt_get(s->head, FXT_F_STRING_INDEX);
 	else if (s->type == FXT_THREAD)
-		c->threads[c->nthreads++] = (unsigned)fxt_bits(s->head, 16, 23);
+		c->threads[c->nthreads++] = (unsigned)fxt_get(s->head, FXT_F_THREAD_INDEX);
 	if (s->type != FXT_METADATA ||
 	    (s->sub != FXT_PROVIDER_INFO && s->sub != FXT_PROVIDER_SECTION))
 		return;
@@ -91,8 +93,8 @@ static bool ref_says(const struct fxt_string_ref *ref)
 }
 
 /*
- * Whether the record carries something, as hardly any other bytes do. Headers of arguments and small numbers make exact
- * records too, but ones without name and content.
+ * Whether the record carries something, as hardly any other bytes do. Headers of arguments and
+ * small numbers make exact records too, but ones without name and content.
  */
 static bool is_substantial(const struct fxt_shape *s)
 {
@@ -103,7 +105,7 @@ static bool is_substantial(const struct fxt_shape *s)
 	case FXT_LOG:
 		return s->data_len;
 	case FXT_THREAD:
-		return fxt_bits(s->head, 16, 23);
+		return fxt_get(s->head, FXT_F_THREAD_INDEX);
 	case FXT_EVENT:
 		return ref_says(&s->name);
 	case FXT_BLOB:
@@ -128,9 +130,9 @@ static bool stands_alone(const struct fxt_shape *s)
 }
 
 /*
- * SPEC fxt/resync: what the records so far prove. Four in a row, of which two at least carry something and refer
- * to what exists, or all four carry something (what they refer to may have been lost); at the end of the data fewer,
- * where already the first carries something.
+ * SPEC fxt/resync: what the records so far prove. Four in a row, of which two at least carry
+ * something and refer to what exists, or all four carry something (what they refer to may have been
+ * lost); at the end of the data fewer, where already the first carries something.
  */
 static bool chain_proves(const struct chain *c, bool first_substantial, bool first_alone, bool end)
 {
@@ -206,14 +208,17 @@ static enum verdict chain_at(struct source *src, uint64_t off, bool swap,
 	if (c.records < FXT_CHAIN && !src->eof)
 		return MORE;
 	return chain_proves(&c, first_substantial, first_alone,
-			    v == CUT || src->size - off < FXT_WORD) ?
-		       YES :
-		       NO;
+			    v == CUT || src->size - off < FXT_WORD)
+		       ? YES
+		       : NO;
 }
 
 /* --- places --- */
 
-/* The first place at or behind `off`, at steps of 8, where records begin; NOWHERE: none below `limit`. */
+/*
+ * The first place at or behind `off`, at steps of 8, where records begin; NOWHERE: none below
+ * `limit`.
+ */
 static uint64_t next_place(struct source *src, uint64_t off, bool swap, struct fxt_resync *r,
 			   uint64_t limit)
 {
@@ -273,8 +278,8 @@ static bool own_references_exist(const struct fxt *x, const struct fxt_shape *s)
 }
 
 /*
- * Events are not doubted: they are most of all records, and passed over unread in the first pass. What is no header
- * looks like one of them less often than like one of the other types.
+ * Events are not doubted: they are most of all records, and passed over unread in the first pass.
+ * What is no header looks like one of them less often than like one of the other types.
  */
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s)
 {
@@ -284,10 +289,11 @@ uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *
 
 	if (s->type == FXT_EVENT || (fxt_shape_fits(s) && own_references_exist(x, s)))
 		return NOWHERE;
-	/* What follows decides, also where the input still grows: a whole file gives the same rows. */
+	/*
+	 * What follows decides, also where the input still grows: a whole file gives the same rows.
+	 */
 	x->resync.eager = false;
-	if (have(x->src, end + FXT_WORD, false) &&
-	    chain_at(x->src, end, x->swap, &x->resync) == NO)
+	if (have(x->src, end + FXT_WORD, false) && chain_at(x->src, end, x->swap, &x->resync) == NO)
 		place = first_place(x->src, off, x->swap, &x->resync, end);
 	x->resync.eager = eager;
 	return place;

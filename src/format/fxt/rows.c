@@ -1,6 +1,6 @@
 /*
- * Records to rows, and what is wrong with them. Every record goes this way but plain events, which scan.c makes rows of
- * by itself.
+ * Records to rows, and what is wrong with them. Every record goes this way but plain events, which
+ * scan.c makes rows of by itself.
  */
 #include <stdio.h>
 
@@ -175,8 +175,8 @@ static struct spur_event *add_row(struct making *m, enum spur_kind kind, uint32_
 }
 
 /*
- * The record's arguments are the row's, behind `more` others. SPEC fxt/bad-argument: those that cannot be read are
- * lost, and only they
+ * The record's arguments are the row's, behind `more` others. SPEC fxt/bad-argument: those that
+ * cannot be read are lost, and only they
  */
 static bool row_args(struct fxt *x, const struct fxt_record *r, struct spur_event *row,
 		     unsigned more)
@@ -197,12 +197,14 @@ static bool row_args(struct fxt *x, const struct fxt_record *r, struct spur_even
 			continue;
 		}
 		diag_add(x->log, DIAG_DAMAGE, "fxt/bad-argument", x->file, r->off,
-			 fxt_bits(a.head, 4, 15) * FXT_WORD,
+			 fxt_get(a.head, FXT_F_SIZE) * FXT_WORD,
 			 "%s record: expected argument %u with room for %s, found %llu words",
 			 type_names[s->type], i + 1, a.lacks,
-			 (unsigned long long)fxt_bits(a.head, 4, 15));
+			 (unsigned long long)fxt_get(a.head, FXT_F_SIZE));
 	}
-	/* SPEC fxt/arguments-lost: where one's size is impossible, it and those behind it are lost */
+	/*
+	 * SPEC fxt/arguments-lost: where one's size is impossible, it and those behind it are lost
+	 */
 	if (s->args_lost)
 		diag_add(x->log, DIAG_DAMAGE, "fxt/bad-argument", x->file, r->off,
 			 (uint64_t)(s->p + s->size - s->args_end),
@@ -248,7 +250,9 @@ static void set_end(struct making *m, struct spur_event *row)
 unsigned fxt_event_kind(const struct fxt_shape *s)
 {
 	/* SPEC fxt/tail-lost: without the word behind lost arguments it is an instant */
-	return !s->known ? SPUR_NATIVE : s->tail_lost ? SPUR_INSTANT : fxt_event_shapes[s->sub].kind;
+	return !s->known      ? SPUR_NATIVE
+	       : s->tail_lost ? SPUR_INSTANT
+			      : fxt_event_shapes[s->sub].kind;
 }
 
 static bool event_rows(struct making *m)
@@ -271,7 +275,10 @@ static bool event_rows(struct making *m)
 		set_end(m, row);
 	else if (fxt_has_tail(s->sub) && !s->tail_lost)
 		row->id = s->value;
-	/* SPEC fxt/end: closes the innermost span of its category and name; without a name, the innermost */
+	/*
+	 * SPEC fxt/end: closes the innermost span of its category and name; without a name, the
+	 * innermost
+	 */
 	if (kind == SPUR_END_SPAN && !name)
 		row->flags |= SPUR_F_ANY;
 	fxt_mark_gap(x, row);
@@ -282,14 +289,14 @@ static bool event_rows(struct making *m)
 bool fxt_blob_is_filler(const struct fxt_shape *s)
 {
 	return !s->name.len && !(s->name.ref & (FXT_INLINE - 1)) &&
-	       fxt_bits(s->head, 48, 55) == FXT_BLOB_DATA;
+	       fxt_get(s->head, FXT_F_BLOB_TYPE) == FXT_BLOB_DATA;
 }
 
 static bool blob_rows(struct making *m)
 {
 	struct fxt *x = m->x;
 	const struct fxt_shape *s = &m->r->shape;
-	const unsigned type = (unsigned)fxt_bits(s->head, 48, 55);
+	const unsigned type = (unsigned)fxt_get(s->head, FXT_F_BLOB_TYPE);
 	struct spur_event *row;
 	uint32_t name;
 
@@ -314,9 +321,9 @@ static bool large_rows(struct making *m)
 	uint32_t cat, name, track;
 
 	if (!s->known) {
-		if (fxt_bits(s->head, 36, 39))
+		if (fxt_get(s->head, FXT_F_LARGE_TYPE))
 			say_unknown(x, r, "fxt/unknown-large", "large record",
-				    (unsigned)fxt_bits(s->head, 36, 39), "0");
+				    (unsigned)fxt_get(s->head, FXT_F_LARGE_TYPE), "0");
 		else
 			say_unknown(x, r, "fxt/unknown-large", "large blob", s->sub, "0 or 1");
 		return own_row(m, SPUR_NATIVE, FXT_CLASS_LARGE);
@@ -326,7 +333,9 @@ static bool large_rows(struct making *m)
 	track = s->timed ? fxt_record_track(x, r, &s->threads[0])
 			 : fxt_provider_track(x, x->provider);
 	row = add_row(m, SPUR_BLOB, track, fxt_class_of(x, cat, name, true));
-	/* SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file */
+	/*
+	 * SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file
+	 */
 	if (row)
 		row->id = r->off / FXT_WORD + 1;
 	return row_args(x, r, row, 1);
@@ -400,7 +409,7 @@ static bool kernel_rows(struct making *m)
 {
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
-	const uint64_t type = fxt_bits(r->shape.head, 16, 23), koid = r->shape.value;
+	const uint64_t type = fxt_get(r->shape.head, FXT_F_OBJECT_TYPE), koid = r->shape.value;
 	const uint32_t name = string_id(x, r, &r->shape.name, "name");
 	struct spur_event *row;
 	uint64_t process;
@@ -435,7 +444,7 @@ static bool is_idle(struct fxt *x, const struct fxt_record *r, int which)
 
 		fxt_arg_next(&c, &a);
 		if (arg_is(x, r, &a, FXT_ARG_I32, weight) &&
-		    (int32_t)fxt_bits(a.head, 32, 63) == INT32_MIN)
+		    (int32_t)fxt_get(a.head, FXT_F_ARG_VALUE) == INT32_MIN)
 			return true;
 	}
 	return false;
@@ -459,9 +468,11 @@ static bool switch_rows(struct making *m)
 	const struct fxt_record *r = m->r;
 	const struct fxt_shape *s = &r->shape;
 	const bool legacy = s->sub == FXT_LEGACY_SWITCH;
-	const uint64_t state = legacy ? fxt_bits(s->head, 24, 27) : fxt_bits(s->head, 36, 39);
+	const uint64_t state =
+		legacy ? fxt_get(s->head, FXT_F_LEGACY_STATE) : fxt_get(s->head, FXT_F_SCHED_STATE);
 	/* SPEC fxt/cpu: 16 bits, in legacy records 8 */
-	const uint64_t cpu = legacy ? fxt_bits(s->head, 16, 23) : fxt_bits(s->head, 20, 35);
+	const uint64_t cpu =
+		legacy ? fxt_get(s->head, FXT_F_LEGACY_CPU) : fxt_get(s->head, FXT_F_SCHED_CPU);
 
 	for (int i = 0; i < 2; i++) {
 		struct spur_event *row = add_row(m, SPUR_SWITCH, sched_track(x, r, i),
@@ -498,7 +509,7 @@ static bool scheduling_rows(struct making *m)
 		return switch_rows(m);
 	row = add_row(m, SPUR_WAKEUP, sched_track(x, r, 0), x->own_classes[FXT_CLASS_WAKEUP]);
 	if (row)
-		row->cpu = (uint16_t)fxt_bits(r->shape.head, 20, 35);
+		row->cpu = (uint16_t)fxt_get(r->shape.head, FXT_F_SCHED_CPU);
 	return row_args(x, r, row, 0);
 }
 
@@ -541,9 +552,8 @@ static bool mapping_rows(struct making *m, uint32_t track, uint32_t module)
 	struct fxt_mapping map = {
 		.start = r->shape.value, .vaddr = r->shape.more[1], .off = r->off, .module = module
 	};
-	struct spur_event *row =
-		object_row(m, track, x->words[FXT_W_MAPPING],
-			   fxt_module_name(x, pid, module, r->off));
+	struct spur_event *row = object_row(m, track, x->words[FXT_W_MAPPING],
+					    fxt_module_name(x, pid, module, r->off));
 
 	if (!row)
 		return false;
@@ -572,9 +582,11 @@ static bool profiler_rows(struct making *m)
 	if (track == SPUR_NONE)
 		return false;
 	if (r->shape.sub == FXT_MODULE)
-		return module_rows(m, track, (uint32_t)fxt_bits(r->shape.head, 28, 43));
+		return module_rows(m, track,
+				   (uint32_t)fxt_get(r->shape.head, FXT_F_PROFILER_MODULE));
 	if (r->shape.sub == FXT_MMAP)
-		return mapping_rows(m, track, (uint32_t)fxt_bits(r->shape.head, 28, 43));
+		return mapping_rows(m, track,
+				    (uint32_t)fxt_get(r->shape.head, FXT_F_PROFILER_MODULE));
 	row = add_row(m, SPUR_SAMPLE, track, x->own_classes[FXT_CLASS_BACKTRACE]);
 	if (row)
 		row->nargs = 1;
@@ -604,7 +616,7 @@ static bool provider_event_rows(struct making *m)
 {
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
-	const unsigned event = (unsigned)fxt_bits(r->shape.head, 52, 55);
+	const unsigned event = (unsigned)fxt_get(r->shape.head, FXT_F_METADATA_EVENT);
 	struct fxt_provider *p = fxt_provider_put(x, (uint32_t)r->shape.value);
 
 	if (!p)
@@ -636,7 +648,7 @@ static bool metadata_rows(struct making *m)
 		return fxt_take_metadata(m->x, s) && book_row(m, books[s->sub]);
 	if (s->sub == FXT_TRACE_INFO)
 		say_unknown(m->x, m->r, "fxt/unknown-metadata", "trace info",
-			    (unsigned)fxt_bits(s->head, 20, 23), "0");
+			    (unsigned)fxt_get(s->head, FXT_F_METADATA_INFO_TYPE), "0");
 	else
 		say_unknown(m->x, m->r, "fxt/unknown-metadata", "metadata", s->sub, "1 to 4");
 	return own_row(m, SPUR_NATIVE, FXT_CLASS_METADATA);

@@ -64,7 +64,10 @@ uint64_t fxt_row_rank(const struct spur_event *row)
 	return row->off + (row->flags & SPUR_F_IN ? 1 : 0);
 }
 
-/* The row of a plain event that comes too late. False: it is not plain, or (then *good is) no memory. */
+/*
+ * The row of a plain event that comes too late. False: it is not plain, or (then *good is) no
+ * memory.
+ */
 static bool put_by(struct fxt *x, const uint8_t *p, bool *good)
 {
 	const uint8_t *const data_end = x->src->data + x->src->size;
@@ -81,9 +84,10 @@ static bool put_by(struct fxt *x, const uint8_t *p, bool *good)
 }
 
 /* The event of `bytes` at p, which are there, has an inline thread that was seen before. */
-static __attribute__((noinline)) bool thread_is_seen(const struct fxt *x, const uint8_t *p, uint64_t bytes)
+static __attribute__((noinline)) bool thread_is_seen(const struct fxt *x, const uint8_t *p,
+						     uint64_t bytes)
 {
-	return bytes >= 4 * FXT_WORD && !fxt_bits(load64(p, x->swap), 24, 31) &&
+	return bytes >= 4 * FXT_WORD && !fxt_get(load64(p, x->swap), FXT_F_EVENT_THREAD) &&
 	       fxt_thread_seen(x, load64(p + 2 * FXT_WORD, x->swap),
 			       load64(p + 3 * FXT_WORD, x->swap));
 }
@@ -104,12 +108,13 @@ ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 	while (data_end - p >= 2 * FXT_WORD) {
 		const uint64_t h = load64(p, swap), bytes = fxt_bytes(h),
 			       ticks = load64(p + FXT_WORD, swap);
-		const uint64_t event = fxt_bits(h, 16, 19);
+		const uint64_t event = fxt_get(h, FXT_F_EVENT_TYPE);
 		int64_t ts = (int64_t)ticks;
 
 		if (fxt_type(h) != FXT_EVENT || event >= FXT_EVENT_TYPES ||
 		    bytes - 2 * FXT_WORD > (uint64_t)(data_end - p) - 2 * FXT_WORD ||
-		    (!in.threads[fxt_bits(h, 24, 31)].now && !thread_is_seen(x, p, bytes)) ||
+		    (!in.threads[fxt_get(h, FXT_F_EVENT_THREAD)].now &&
+		     !thread_is_seen(x, p, bytes)) ||
 		    (plain ? ts < 0 : !fxt_clock_fast(in.clock, ticks, &ts)))
 			break;
 		spans |= event == FXT_COMPLETE;

@@ -13,7 +13,8 @@ struct class_fields {
 };
 
 struct fxt_schemas {
-	struct map64 classes[2]; /* category << 32 | name -> 1 + index in `lists`; functions, others */
+	/* Category << 32 | name -> 1 + index in `lists`; functions, others */
+	struct map64 classes[2];
 	uint32_t built_in[FXT_OWN_CLASSES]; /* 1 + index */
 	struct class_fields *lists;
 	size_t count, cap;
@@ -69,15 +70,14 @@ static uint64_t mapping_process(const struct fxt_place *p)
 static struct class_key profiler_key(const struct fxt_place *p)
 {
 	const struct fxt_shape *s = &p->shape;
-	const uint32_t module = (uint32_t)fxt_bits(s->head, 28, 43);
+	const uint32_t module = (uint32_t)fxt_get(s->head, FXT_F_PROFILER_MODULE);
 	struct class_key k = { .other = true };
 
 	if (s->sub == FXT_BACKTRACE)
 		return (struct class_key){ .built_in = FXT_CLASS_BACKTRACE };
 	k.cat = p->x->words[s->sub == FXT_MODULE ? FXT_W_MODULE : FXT_W_MAPPING];
-	k.name = s->sub == FXT_MODULE ?
-			 fxt_place_string(p, &s->name) :
-			 fxt_module_name(p->x, mapping_process(p), module, p->off);
+	k.name = s->sub == FXT_MODULE ? fxt_place_string(p, &s->name)
+				      : fxt_module_name(p->x, mapping_process(p), module, p->off);
 	return k;
 }
 
@@ -106,7 +106,7 @@ static bool record_key(const struct fxt_place *p, struct class_key *k)
 		k->cat = x->words[FXT_W_USERSPACE_OBJECT];
 		break;
 	case FXT_KERNEL_OBJECT:
-		k->cat = fxt_object_type(x, fxt_bits(s->head, 16, 23));
+		k->cat = fxt_object_type(x, fxt_get(s->head, FXT_F_OBJECT_TYPE));
 		break;
 	case FXT_SCHEDULING:
 		k->built_in = s->sub == FXT_WAKEUP ? FXT_CLASS_WAKEUP : FXT_CLASS_SWITCH;
@@ -194,9 +194,9 @@ static bool walk(struct fxt *x, struct fxt_schemas *s, uint64_t end)
 		}
 		while (s->section < x->nsections && x->sections[s->section].off <= s->off)
 			s->section++;
-		size = end - s->off < FXT_WORD ?
-			       0 :
-			       fxt_words(load64(x->src->data + s->off, x->swap)) * FXT_WORD;
+		size = end - s->off < FXT_WORD
+			       ? 0
+			       : fxt_words(load64(x->src->data + s->off, x->swap)) * FXT_WORD;
 		/* A mapped file may have been written to since. */
 		if (!size || size > end - s->off)
 			break;
@@ -245,8 +245,7 @@ static const struct spur_schema *schema_make(struct fxt *x, const struct event_c
 
 	if (!x->schemas)
 		x->schemas = mem_alloc(sizeof(*x->schemas));
-	if (!schema || !x->schemas ||
-	    !walk(x, x->schemas, x->ordered ? x->src->size : x->off))
+	if (!schema || !x->schemas || !walk(x, x->schemas, x->ordered ? x->src->size : x->off))
 		return NULL;
 	schema->open = true;
 	list = class_list(x, x->schemas, cls);

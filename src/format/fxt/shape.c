@@ -20,7 +20,10 @@ static bool take_word(struct fxt_shape *s, struct cursor *c, uint64_t *to, const
 	return true;
 }
 
-/* SPEC fxt/stream: bytes padded with zeros to a multiple of 8; what is in the padding does not matter */
+/*
+ * SPEC fxt/stream: bytes padded with zeros to a multiple of 8; what is in the padding does not
+ * matter
+ */
 static const uint8_t *stream_at(struct cursor *c, uint64_t len, bool *padding)
 {
 	const uint8_t *p;
@@ -102,10 +105,10 @@ static bool arg_value(struct cursor *c, struct fxt_arg *a)
 		return !c->bad;
 	case FXT_ARG_STRING:
 		a->lacks = "its string";
-		return string_at(c, fxt_bits(a->head, 32, 47), &a->padding, &a->text);
+		return string_at(c, fxt_get(a->head, FXT_F_ARG_STRING), &a->padding, &a->text);
 	case FXT_ARG_BLOB:
 		a->lacks = "its bytes";
-		a->len = fxt_bits(a->head, 32, 63);
+		a->len = fxt_get(a->head, FXT_F_ARG_VALUE);
 		a->data = stream_at(c, a->len, &a->padding);
 		return a->data != NULL;
 	default:
@@ -127,7 +130,7 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a)
 	a->head = cursor_u64(&in);
 	a->type = (uint8_t)fxt_type(a->head);
 	/* SPEC fxt/argument-size: the next argument is where this one's size says */
-	size = fxt_bits(a->head, 4, 15) * FXT_WORD;
+	size = fxt_get(a->head, FXT_F_SIZE) * FXT_WORD;
 	a->lacks = size ? "its size" : "a size";
 	if (!size || size > cursor_left(c))
 		return;
@@ -135,7 +138,8 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a)
 	c->p += size;
 	a->lacks = "its name";
 	a->state = FXT_ARG_BAD;
-	if (string_at(&in, fxt_bits(a->head, 16, 31), &a->padding, &a->name) && arg_value(&in, a)) {
+	if (string_at(&in, fxt_get(a->head, FXT_F_ARG_NAME), &a->padding, &a->name) &&
+	    arg_value(&in, a)) {
 		a->state = FXT_ARG_GOOD;
 		a->lacks = NULL;
 	}
@@ -147,7 +151,7 @@ static void take_args(struct fxt_shape *s, struct cursor *c, uint64_t n)
 	s->args = c->p;
 	for (s->nargs = 0; s->nargs < n; s->nargs++) {
 		struct cursor in = *c;
-		const uint64_t size = fxt_bits(cursor_u64(&in), 4, 15) * FXT_WORD;
+		const uint64_t size = fxt_get(cursor_u64(&in), FXT_F_SIZE) * FXT_WORD;
 
 		if (in.bad || !size || size > cursor_left(c)) {
 			s->args_lost = true;
@@ -167,20 +171,20 @@ static void shape_metadata(struct fxt_shape *s, struct cursor *c)
 {
 	const uint64_t h = s->head;
 
-	s->sub = (uint8_t)fxt_bits(h, 16, 19);
+	s->sub = (uint8_t)fxt_get(h, FXT_F_METADATA_TYPE);
 	switch (s->sub) {
 	case FXT_PROVIDER_INFO:
-		s->value = fxt_bits(h, 20, 51);
+		s->value = fxt_get(h, FXT_F_METADATA_PROVIDER);
 		s->known = true;
-		take_stream(s, c, fxt_bits(h, 52, 59), "the provider's name");
+		take_stream(s, c, fxt_get(h, FXT_F_METADATA_NAME_LEN), "the provider's name");
 		break;
 	case FXT_PROVIDER_SECTION:
 	case FXT_PROVIDER_EVENT:
-		s->value = fxt_bits(h, 20, 51);
+		s->value = fxt_get(h, FXT_F_METADATA_PROVIDER);
 		s->known = true;
 		break;
 	case FXT_TRACE_INFO:
-		s->known = fxt_bits(h, 20, 23) == 0;
+		s->known = fxt_get(h, FXT_F_METADATA_INFO_TYPE) == 0;
 		break;
 	default:
 		break;
@@ -203,13 +207,13 @@ static void shape_event(struct fxt_shape *s, struct cursor *c)
 {
 	const uint64_t h = s->head;
 
-	s->sub = (uint8_t)fxt_bits(h, 16, 19);
+	s->sub = (uint8_t)fxt_get(h, FXT_F_EVENT_TYPE);
 	s->known = s->sub < FXT_EVENT_TYPES;
-	if (!take_time(s, c) || !take_thread(s, c, fxt_bits(h, 24, 31), false) ||
-	    !take_string(s, c, fxt_bits(h, 32, 47), &s->cat, "its category") ||
-	    !take_string(s, c, fxt_bits(h, 48, 63), &s->name, "its name"))
+	if (!take_time(s, c) || !take_thread(s, c, fxt_get(h, FXT_F_EVENT_THREAD), false) ||
+	    !take_string(s, c, fxt_get(h, FXT_F_EVENT_CATEGORY), &s->cat, "its category") ||
+	    !take_string(s, c, fxt_get(h, FXT_F_EVENT_NAME), &s->name, "its name"))
 		return;
-	take_args(s, c, fxt_bits(h, 20, 23));
+	take_args(s, c, fxt_get(h, FXT_F_EVENT_ARGS));
 	if (!s->known || !fxt_has_tail(s->sub))
 		return;
 	s->tail_lost = s->args_lost;
@@ -220,8 +224,8 @@ static void shape_event(struct fxt_shape *s, struct cursor *c)
 
 static void shape_blob(struct fxt_shape *s, struct cursor *c)
 {
-	if (take_string(s, c, fxt_bits(s->head, 16, 31), &s->name, "the blob's name"))
-		take_stream(s, c, fxt_bits(s->head, 32, 46), "the blob's bytes");
+	if (take_string(s, c, fxt_get(s->head, FXT_F_BLOB_NAME), &s->name, "the blob's name"))
+		take_stream(s, c, fxt_get(s->head, FXT_F_BLOB_LEN), "the blob's bytes");
 }
 
 static void shape_object(struct fxt_shape *s, struct cursor *c)
@@ -231,10 +235,10 @@ static void shape_object(struct fxt_shape *s, struct cursor *c)
 	if (!take_word(s, c, &s->value, user ? "the pointer" : "the koid"))
 		return;
 	/* SPEC fxt/user-object: an inline process is one word, without thread */
-	if (user && !take_thread(s, c, fxt_bits(s->head, 16, 23), true))
+	if (user && !take_thread(s, c, fxt_get(s->head, FXT_F_OBJECT_PROCESS), true))
 		return;
-	if (take_string(s, c, fxt_bits(s->head, 24, 39), &s->name, "the object's name"))
-		take_args(s, c, fxt_bits(s->head, 40, 43));
+	if (take_string(s, c, fxt_get(s->head, FXT_F_OBJECT_NAME), &s->name, "the object's name"))
+		take_args(s, c, fxt_get(s->head, FXT_F_OBJECT_ARGS));
 }
 
 /* SPEC fxt/switch-tid: new records have thread ids only, always inline */
@@ -251,48 +255,50 @@ static void shape_scheduling(struct fxt_shape *s, struct cursor *c)
 	const uint64_t h = s->head;
 
 	/* SPEC fxt/scheduling-type: the topmost four bits */
-	s->sub = (uint8_t)fxt_bits(h, 60, 63);
+	s->sub = (uint8_t)fxt_get(h, FXT_F_SCHED_TYPE);
 	s->known = s->sub < FXT_SCHEDULING_TYPES;
 	if (!s->known || !take_time(s, c))
 		return;
 	if (s->sub == FXT_LEGACY_SWITCH) {
-		if (take_thread(s, c, fxt_bits(h, 28, 35), false))
-			take_thread(s, c, fxt_bits(h, 36, 43), false);
+		if (take_thread(s, c, fxt_get(h, FXT_F_LEGACY_OUT), false))
+			take_thread(s, c, fxt_get(h, FXT_F_LEGACY_IN), false);
 	} else if (take_tid(s, c, s->sub == FXT_SWITCH ? "the outgoing thread" : "the thread") &&
 		   (s->sub == FXT_WAKEUP || take_tid(s, c, "the incoming thread"))) {
-		take_args(s, c, fxt_bits(h, 16, 19));
+		take_args(s, c, fxt_get(h, FXT_F_SCHED_ARGS));
 	}
 }
 
 static void shape_log(struct fxt_shape *s, struct cursor *c)
 {
-	if (take_time(s, c) && take_thread(s, c, fxt_bits(s->head, 32, 39), false))
-		take_stream(s, c, fxt_bits(s->head, 16, 30), "the message");
+	if (take_time(s, c) && take_thread(s, c, fxt_get(s->head, FXT_F_LOG_THREAD), false))
+		take_stream(s, c, fxt_get(s->head, FXT_F_LOG_LEN), "the message");
 }
 
 /*
- * SPEC fxt/profiler-thread: of modules and mappings the thread id (always 0) is there or not; the size of the record
- * tells which
+ * SPEC fxt/profiler-thread: of modules and mappings the thread id (always 0) is there or not; the
+ * size of the record tells which
  */
 static bool take_profiled(struct fxt_shape *s, struct cursor *c, uint64_t rest)
 {
 	const bool both = s->sub == FXT_BACKTRACE || cursor_left(c) >= rest + 2 * FXT_WORD;
 
-	return take_thread(s, c, fxt_bits(s->head, 20, 27), !both);
+	return take_thread(s, c, fxt_get(s->head, FXT_F_PROFILER_THREAD), !both);
 }
 
 static void shape_profiler(struct fxt_shape *s, struct cursor *c)
 {
-	const uint64_t h = s->head, name = fxt_bits(h, 44, 51), id = fxt_bits(h, 52, 59);
+	const uint64_t h = s->head, name = fxt_get(h, FXT_F_PROFILER_NAME_LEN),
+		       id = fxt_get(h, FXT_F_PROFILER_BUILD_ID_LEN);
 
 	/* SPEC fxt/profiler-type: bits 16 to 19 */
-	s->sub = (uint8_t)fxt_bits(h, 16, 19);
+	s->sub = (uint8_t)fxt_get(h, FXT_F_PROFILER_TYPE);
 	s->known = s->sub < FXT_PROFILER_TYPES;
 	if (!s->known || !take_time(s, c))
 		return;
 	if (s->sub == FXT_BACKTRACE) {
 		if (take_profiled(s, c, 0))
-			take_stream(s, c, fxt_bits(h, 28, 35) * FXT_WORD, "its frames");
+			take_stream(s, c, fxt_get(h, FXT_F_PROFILER_FRAMES) * FXT_WORD,
+				    "its frames");
 	} else if (s->sub == FXT_MODULE) {
 		if (take_profiled(s, c, align_up(name, FXT_WORD) + align_up(id, FXT_WORD)) &&
 		    take_string(s, c, FXT_INLINE | name, &s->name, "the module's name"))
@@ -308,17 +314,17 @@ static void shape_large(struct fxt_shape *s, struct cursor *c)
 {
 	uint64_t f, len;
 
-	s->sub = (uint8_t)fxt_bits(s->head, 40, 43);
-	s->known = fxt_bits(s->head, 36, 39) == 0 && s->sub < FXT_LARGE_FORMATS;
+	s->sub = (uint8_t)fxt_get(s->head, FXT_F_LARGE_FORMAT);
+	s->known = fxt_get(s->head, FXT_F_LARGE_TYPE) == 0 && s->sub < FXT_LARGE_FORMATS;
 	if (!s->known || !take_word(s, c, &f, "the format header") ||
-	    !take_string(s, c, fxt_bits(f, 0, 15), &s->cat, "its category") ||
-	    !take_string(s, c, fxt_bits(f, 16, 31), &s->name, "its name"))
+	    !take_string(s, c, fxt_get(f, FXT_F_LARGE_CATEGORY), &s->cat, "its category") ||
+	    !take_string(s, c, fxt_get(f, FXT_F_LARGE_NAME), &s->name, "its name"))
 		return;
 	/* SPEC fxt/large-blob: time and thread stand behind the strings */
 	if (s->sub == FXT_LARGE_WITH_META) {
-		if (!take_time(s, c) || !take_thread(s, c, fxt_bits(f, 36, 43), false))
+		if (!take_time(s, c) || !take_thread(s, c, fxt_get(f, FXT_F_LARGE_THREAD), false))
 			return;
-		take_args(s, c, fxt_bits(f, 32, 35));
+		take_args(s, c, fxt_get(f, FXT_F_LARGE_ARGS));
 		if (s->args_lost) {
 			s->lacks = "its arguments";
 			return;
@@ -344,7 +350,7 @@ void fxt_shape_of(struct fxt_shape *s, const uint8_t *p, uint64_t size, bool swa
 		shape_init(s, &c);
 		break;
 	case FXT_STRING:
-		take_stream(s, &c, fxt_bits(s->head, 32, 46), "the string");
+		take_stream(s, &c, fxt_get(s->head, FXT_F_STRING_LEN), "the string");
 		break;
 	case FXT_THREAD:
 		if (take_word(s, &c, &s->threads[0].pid, "the process id"))
@@ -392,7 +398,7 @@ static bool reserved_clear(const struct fxt_shape *s)
 	case FXT_INIT:
 		return h >> 16 == 0;
 	case FXT_STRING:
-		return !fxt_bits(h, 31, 31) && h >> 47 == 0 && fxt_bits(h, 16, 30);
+		return !fxt_bits(h, 31, 31) && h >> 47 == 0 && fxt_get(h, FXT_F_STRING_INDEX);
 	case FXT_THREAD:
 		return h >> 24 == 0;
 	case FXT_BLOB:
@@ -432,7 +438,10 @@ bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size)
 {
 	if (!s->known || !(s->lacks || s->args_lost) || s->padding || !reserved_clear(s))
 		return false;
-	/* Whether profiler records have one or two words of thread is told by their size, so here it is unknown. */
+	/*
+	 * Whether profiler records have one or two words of thread is told by their size, so here
+	 * it is unknown.
+	 */
 	return s->last && s->type != FXT_PROFILER ? s->needs == size : s->needs <= size;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The shape of a record: which parts it has and where. Looks at its bytes only and knows no tables, so the same bytes
- * have the same shape whenever they are looked at.
+ * The shape of a record: which parts it has and where. Looks at its bytes only and knows no tables,
+ * so the same bytes have the same shape whenever they are looked at.
  */
 #ifndef SPUR_FORMAT_FXT_SHAPE_H
 #define SPUR_FORMAT_FXT_SHAPE_H
@@ -37,8 +37,9 @@ struct fxt_shape {
 	uint8_t nthreads;
 	const char *lacks; /* NULL: whole; else what does not fit into the record */
 	/*
-	 * Where something does not fit: bytes from the record's start up to the end of the part that does not; `last`:
-	 * it is the record's last part. UINT64_MAX where its size cannot be right.
+	 * Where something does not fit: bytes from the record's start up to the end of the part
+	 * that does not; `last`: it is the record's last part. UINT64_MAX where its size cannot be
+	 * right.
 	 */
 	uint64_t needs;
 	bool last;
@@ -79,15 +80,16 @@ struct fxt_arg {
 void fxt_arg_next(struct cursor *c, struct fxt_arg *a);
 
 /*
- * Every part where it belongs and nothing behind: how records are told from other bytes where framing is lost. Reserved
- * bits are 0.
+ * Every part where it belongs and nothing behind: how records are told from other bytes where
+ * framing is lost. Reserved bits are 0.
  */
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap);
 /* The same of all but the arguments, which takes no walk over them. */
 bool fxt_shape_fits(const struct fxt_shape *s);
 /*
- * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there. Returns true if the
- * missing bytes explain all that does not fit: the record may be one that was cut.
+ * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there.
+ * Returns true if the missing bytes explain all that does not fit: the record may be one that was
+ * cut.
  */
 bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size);
 

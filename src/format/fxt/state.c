@@ -286,7 +286,9 @@ uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigne
 
 /* --- tables --- */
 
-/* SPEC fxt/init-base: clocks that tell the time of day at their base are related by it to the first */
+/*
+ * SPEC fxt/init-base: clocks that tell the time of day at their base are related by it to the first
+ */
 static void clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base_time)
 {
 	if (!base_time || !x->base_time || base_time > INT64_MAX || x->base_time > INT64_MAX)
@@ -295,7 +297,10 @@ static void clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base
 	c->plain &= x->raw_time || !c->ahead;
 }
 
-/* SPEC fxt/ticks-zero: a clock that does not tick is none; SPEC fxt/init-again: a later one holds from there on */
+/*
+ * SPEC fxt/ticks-zero: a clock that does not tick is none; SPEC fxt/init-again: a later one holds
+ * from there on
+ */
 bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
 {
 	struct fxt_provider *p = x->provider;
@@ -320,7 +325,10 @@ bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
 	return true;
 }
 
-/* In the second pass the log tells the values, one after the other; what it does not tell stays as it is. */
+/*
+ * In the second pass the log tells the values, one after the other; what it does not tell stays as
+ * it is.
+ */
 static void replay(struct fxt *x, uint32_t *now)
 {
 	const struct fxt_log *l = &x->tables;
@@ -369,7 +377,7 @@ static void index_ignored(struct fxt *x, const char *what)
 /* SPEC fxt/string-record: replaces what had its index; SPEC fxt/index-zero: index 0 is ignored */
 bool fxt_take_string(struct fxt *x, const struct fxt_shape *s)
 {
-	const unsigned index = (unsigned)fxt_bits(s->head, 16, 30);
+	const unsigned index = (unsigned)fxt_get(s->head, FXT_F_STRING_INDEX);
 	const char *text = (const char *)s->data;
 	struct fxt_provider *p = x->provider;
 	struct fxt_string *slot;
@@ -396,7 +404,7 @@ bool fxt_take_string(struct fxt *x, const struct fxt_shape *s)
 /* SPEC fxt/thread-record: replaces what had its index */
 bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s)
 {
-	const unsigned index = (unsigned)fxt_bits(s->head, 16, 23);
+	const unsigned index = (unsigned)fxt_get(s->head, FXT_F_THREAD_INDEX);
 	struct fxt_provider *p = x->provider;
 	uint32_t track;
 
@@ -420,7 +428,9 @@ bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s)
 	return true;
 }
 
-/* SPEC fxt/provider-fallback: what a provider has not registered may have been before all providers */
+/*
+ * SPEC fxt/provider-fallback: what a provider has not registered may have been before all providers
+ */
 uint32_t fxt_string_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,
 		       uint64_t off)
 {

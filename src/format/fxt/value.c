@@ -1,4 +1,7 @@
-/* Values of a record, decoded when somebody asks: from its bytes, and what its references meant where it stands. */
+/*
+ * Values of a record, decoded when somebody asks: from its bytes, and what its references meant
+ * where it stands.
+ */
 #include <stdio.h>
 
 #include "format/fxt/value.h"
@@ -9,7 +12,10 @@ void fxt_place_enter(struct fxt *x, const struct spur_event *ev, struct fxt_plac
 
 	if (!x->ordered)
 		pthread_mutex_lock(&x->lock);
-	/* The reader has seen that the whole record is there; but a mapped file may have been written to since. */
+	/*
+	 * The reader has seen that the whole record is there; but a mapped file may have been
+	 * written to since.
+	 */
 	size = fxt_words(load64(x->src->data + ev->off, x->swap)) * FXT_WORD;
 	if (size > x->src->size - ev->off || !size)
 		size = FXT_WORD;
@@ -78,7 +84,7 @@ static void value_koid(const struct fxt_place *p, uint64_t koid, struct spur_val
 static void arg_value(const struct fxt_place *p, const struct fxt_arg *a, struct spur_args *args,
 		      struct spur_value *v)
 {
-	const uint32_t low = (uint32_t)fxt_bits(a->head, 32, 63);
+	const uint32_t low = (uint32_t)fxt_get(a->head, FXT_F_ARG_VALUE);
 	char text[40];
 
 	v->size = a->type == FXT_ARG_I32 || a->type == FXT_ARG_U32 ? 4 : FXT_WORD;
@@ -258,7 +264,10 @@ const char *fxt_blob_type(uint64_t type)
 
 /* --- frames --- */
 
-/* SPEC fxt/frame: an address is named by the module whose mapping it lies in, and its place in that module */
+/*
+ * SPEC fxt/frame: an address is named by the module whose mapping it lies in, and its place in that
+ * module
+ */
 static const char *frame_label(const struct fxt_place *p, struct spur_args *args, uint64_t addr)
 {
 	const struct fxt_mapping *m = fxt_find_mapping(p->x, p->pid, addr, p->off);

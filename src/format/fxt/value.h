@@ -1,6 +1,7 @@
 /*
- * Values of a record for spur_args() and `spur dump`. References mean what they meant where the record stands. What
- * cannot be added for want of memory is missing; the caller of spur_args() hears of that (mem_failures()).
+ * Values of a record for spur_args() and `spur dump`. References mean what they meant where the
+ * record stands. What cannot be added for want of memory is missing; the caller of spur_args()
+ * hears of that (mem_failures()).
  */
 #ifndef SPUR_FORMAT_FXT_VALUE_H
 #define SPUR_FORMAT_FXT_VALUE_H
@@ -16,7 +17,9 @@ struct fxt_place {
 	struct fxt_shape shape;
 };
 
-/* The record of a row. Takes the lock where the tables still grow; fxt_place_leave() gives it back. */
+/*
+ * The record of a row. Takes the lock where the tables still grow; fxt_place_leave() gives it back.
+ */
 void fxt_place_enter(struct fxt *x, const struct spur_event *ev, struct fxt_place *p);
 void fxt_place_leave(struct fxt *x);
 

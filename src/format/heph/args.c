@@ -24,15 +24,15 @@ static inline const uint8_t *scalar(struct spur_value *v, unsigned type, const u
 	uint64_t u;
 
 	if (type == HEPH_STRING) {
-		value_text(v, SPUR_STRING, p + 2, be16(p));
-		return p + 2 + be16(p);
+		value_text(v, SPUR_STRING, p + HEPH_ATTR_LEN, be16(p));
+		return p + HEPH_ATTR_LEN + be16(p);
 	}
 	u = be64(p);
-	v->size = 8;
+	v->size = HEPH_NUMBER;
 	v->type = type == HEPH_U64 ? SPUR_U64 : type == HEPH_I64 ? SPUR_I64 : SPUR_F64;
 	/* The three share their bits. */
 	memcpy(&v->u, &u, sizeof(u));
-	return p + 8;
+	return p + HEPH_NUMBER;
 }
 
 /* False: no memory. */
@@ -71,7 +71,9 @@ static struct spur_value *sink_add(struct sink *s)
 	return s->items ? &s->items[s->count++] : args_add(s->args);
 }
 
-/* Where the value of a whole attribute that is no array begins; NULL: something else stands at q. */
+/*
+ * Where the value of a whole attribute that is no array begins; NULL: something else stands at q.
+ */
 static inline const uint8_t *plain_value(const uint8_t *q, const uint8_t *end)
 {
 	const size_t left = (size_t)(end - q), name = left >= 5 ? be16(q) : left;
@@ -79,15 +81,15 @@ static inline const uint8_t *plain_value(const uint8_t *q, const uint8_t *end)
 
 	if (name + 5 > left)
 		return NULL;
-	v = q + 3 + name;
+	v = q + HEPH_ATTR_HEAD + name;
 	if (v[-1] == HEPH_STRING)
-		return 2u + be16(v) <= (size_t)(end - v) ? v : NULL;
-	return v[-1] >= HEPH_U64 && v[-1] < HEPH_STRING && end - v >= 8 ? v : NULL;
+		return end - v >= HEPH_ATTR_LEN + be16(v) ? v : NULL;
+	return v[-1] >= HEPH_U64 && v[-1] < HEPH_STRING && end - v >= HEPH_NUMBER ? v : NULL;
 }
 
 /*
- * An array; or, where none is whole or there are too many values (SPUR_WARN), SPEC heph/rest-kept: the rest of the
- * packet, which is moved over.
+ * An array; or, where none is whole or there are too many values (SPUR_WARN), SPEC heph/rest-kept:
+ * the rest of the packet, which is moved over.
  */
 static enum spur_status odd_value(struct sink *s, const uint8_t **q, const uint8_t *end,
 				  struct spur_value *v)
@@ -120,7 +122,7 @@ static enum spur_status attributes(struct sink *s, const uint8_t *q, const uint8
 		if (__builtin_expect(!v, 0))
 			return SPUR_FAIL;
 		if (__builtin_expect(p != NULL, 1)) {
-			v->name = name_id(&s->h->attributes, q + 2, be16(q));
+			v->name = name_id(&s->h->attributes, q + HEPH_ATTR_LEN, be16(q));
 			q = scalar(v, p[-1], p);
 			s->values++;
 			continue;
@@ -142,7 +144,7 @@ static bool has_name(const struct heph *h, const uint8_t *p, uint32_t size, size
 		     size_t *len)
 {
 	*head = is_option(p) ? HEPH_META_HEAD : h->walk.head;
-	*len = size >= *head ? be16(p + *head - 2) : 0;
+	*len = size >= *head ? heph_name_len(p, *head) : 0;
 	return size >= *head + *len;
 }
 
@@ -162,7 +164,7 @@ bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described
 		     struct spur_args *args)
 {
 	struct sink s = { .h = h, .args = args };
-	const size_t len = be16(k->p + h->walk.head - 2);
+	const size_t len = heph_name_len(k->p, h->walk.head);
 	const uint8_t *const name = k->p + h->walk.head;
 
 	args_reset(args);

@@ -1,6 +1,7 @@
 /*
- * Names that records carry in full (descriptions, options, attributes) to string ids and classes: one look at a few
- * bytes in the usual case. Any thread may look up; an entry never changes once it can be seen.
+ * Names that records carry in full (descriptions, options, attributes) to string ids and classes:
+ * one look at a few bytes in the usual case. Any thread may look up; an entry never changes once it
+ * can be seen.
  */
 #ifndef SPUR_FORMAT_HEPH_NAME_H
 #define SPUR_FORMAT_HEPH_NAME_H
@@ -36,7 +37,10 @@ struct heph_names {
 	size_t count, bytes;
 };
 
-/* `flags`, `cat`: of the classes; 0: no classes. False: no memory (heph_names_free() is due all the same). */
+/*
+ * `flags`, `cat`: of the classes; 0: no classes. False: no memory (heph_names_free() is due all the
+ * same).
+ */
 bool heph_names_init(struct heph_names *n, struct spur_trace *t, uint32_t flags, const char *cat);
 void heph_names_free(struct heph_names *n);
 /* Out of line half of the one below. */
@@ -44,15 +48,18 @@ const struct heph_name *heph_name_slow(struct heph_names *n, const uint8_t *p, s
 				       size_t slot);
 
 /*
- * The first and the last sixteen bytes, which may overlap; of less than eight, these and zeros. At least eight readable
- * bytes stand in front of p, as before every name in a packet.
+ * The first and the last sixteen bytes, which may overlap; of less than eight, these and zeros. At
+ * least eight readable bytes stand in front of p, as before every name in a packet.
  */
 static inline void heph_name_words(const uint8_t *p, size_t len, uint64_t words[4])
 {
 	if (__builtin_expect(len < 8, 0)) {
 		const uint64_t last = load64(p + len - 8, false);
 
-		/* Without what stands in front; in two steps, as 64 bits at once cannot be shifted out. */
+		/*
+		 * Without what stands in front; in two steps, as 64 bits at once cannot be shifted
+		 * out.
+		 */
 		words[0] = order_swaps(true) ? last >> 1 >> (63 - 8 * len)
 					     : last << 1 << (63 - 8 * len);
 		words[1] = words[2] = words[3] = 0;

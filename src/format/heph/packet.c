@@ -10,7 +10,8 @@ enum {
 	SCORE_BEHIND = 25, /* two packets, with something else in front, .. */
 	IN_FRONT = 4096, /* .. up to so many bytes of it */
 	CHAIN_IN_CUT = 2, /* packets in a row inside the last one that tell that it is none */
-	CHAIN = 3, /* packets in a row behind one that is not complete that tell that it never will be */
+	/* Packets in a row behind one that is not complete that tell that it never will be */
+	CHAIN = 3,
 };
 
 /* What is wrong with the packet at a place. */
@@ -81,24 +82,28 @@ static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 	const uint8_t *q;
 	uint32_t n;
 
-	if (be32(p) != heph_event_magic || size < w->head || w->head + be16(p + w->head - 2) > size)
+	if (be32(p) != heph_event_magic || size < w->head ||
+	    w->head + heph_name_len(p, w->head) > size)
 		return false;
-	q = p + w->head + be16(p + w->head - 2);
+	q = p + w->head + heph_name_len(p, w->head);
 	return heph_attrs_count(&q, p + size, &n) == HEPH_GOOD;
 }
 
-/* Packets of the usual size, up to `n`, that stand in a row from p on and are all there; *p is moved behind them. */
+/*
+ * Packets of the usual size, up to `n`, that stand in a row from p on and are all there; *p is
+ * moved behind them.
+ */
 static unsigned chain_length(const struct heph_walk *w, const uint8_t **p, unsigned n)
 {
 	unsigned found = 0;
 
 	for (; found < n && (size_t)(w->end - *p) >= HEPH_FRAME; found++) {
-		const uint32_t magic = be32(*p), size = be32(*p + 4), head = least_size(w, magic);
+		const uint32_t magic = be32(*p), size = heph_size(*p), head = least_size(w, magic);
 
 		if (!heph_is_magic(magic) || size > HEPH_USUAL || size < head ||
 		    (size_t)(w->end - *p) < size)
 			break;
-		if (magic == heph_meta_magic ? head + be16(*p + HEPH_FRAME) > size
+		if (magic == heph_meta_magic ? head + heph_name_len(*p, HEPH_META_HEAD) > size
 					     : !is_exact(w, *p, size))
 			break;
 		*p += size;
@@ -107,8 +112,9 @@ static unsigned chain_length(const struct heph_walk *w, const uint8_t **p, unsig
 }
 
 /*
- * SPEC heph/follow-damage: whether good packets stand in a row behind the header at `from`, whose packet is not
- * complete. Only what has come since the last time is looked at, and what could not be judged then.
+ * SPEC heph/follow-damage: whether good packets stand in a row behind the header at `from`, whose
+ * packet is not complete. Only what has come since the last time is looked at, and what could not
+ * be judged then.
  */
 static bool chain_stands_behind(struct heph_walk *w, const uint8_t *from)
 {
@@ -122,7 +128,7 @@ static bool chain_stands_behind(struct heph_walk *w, const uint8_t *from)
 		if (chain_length(w, &end, CHAIN) == CHAIN)
 			return true;
 		/* One that is not all there yet, or the last one so far. */
-		if (!undecided && be32(p + 4) <= HEPH_USUAL)
+		if (!undecided && heph_size(p) <= HEPH_USUAL)
 			undecided = p;
 	}
 	w->looked = undecided ? undecided : p;
@@ -130,8 +136,8 @@ static bool chain_stands_behind(struct heph_walk *w, const uint8_t *from)
 }
 
 /*
- * Is all of the packet at p there? Of an input that may grow for ever it is not waited for one that never comes: where
- * good packets stand behind its header, its size is wrong.
+ * Is all of the packet at p there? Of an input that may grow for ever it is not waited for one that
+ * never comes: where good packets stand behind its header, its size is wrong.
  */
 static bool have_packet(struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
@@ -155,7 +161,7 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 	if (!have(w, p, HEPH_FRAME))
 		return FAULT_HEADER;
 	magic = be32(p);
-	size = be32(p + 4);
+	size = heph_size(p);
 	if (!heph_is_magic(magic))
 		return FAULT_MAGIC;
 	if (size < least_size(w, magic))
@@ -163,19 +169,20 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 	if (!have_packet(w, p, size))
 		return FAULT_END;
 	head = least_size(w, magic);
-	name = head + be16(p + head - 2);
+	name = head + heph_name_len(p, head);
 	if (name > size && !(w->loose && magic == heph_event_magic))
 		return FAULT_NAME;
 	return size > HEPH_USUAL && !next_is_good(w, p + size) ? FAULT_HUGE : FAULT_NONE;
 }
 
 /*
- * Whether what is there of the event at p, the last one of the data, is the beginning of a whole one. What a text or an
- * attribute says of its length is believed.
+ * Whether what is there of the event at p, the last one of the data, is the beginning of a whole
+ * one. What a text or an attribute says of its length is believed.
  */
 static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 {
-	const uint32_t size = be32(p + 4);
+	const uint32_t size = heph_size(p);
+	uint32_t name;
 	const uint8_t *q;
 	struct heph_attr a = { .name_len = 0 };
 	enum heph_fault fault = HEPH_GOOD;
@@ -185,10 +192,10 @@ static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 		return false;
 	if (be32(p) != heph_event_magic || (uint64_t)(w->end - p) < w->head)
 		return true;
-	q = p + w->head - 2;
-	if (w->head + be16(q) > (uint64_t)(w->end - p))
-		return w->head + be16(q) <= size;
-	q += 2 + be16(q);
+	name = w->head + heph_name_len(p, w->head);
+	if (name > (uint64_t)(w->end - p))
+		return name <= size;
+	q = p + name;
 	while (q < w->end && fault == HEPH_GOOD)
 		fault = heph_attr_next(&q, w->end, &a);
 	/* A packet behind the last attribute: the size is wrong. */
@@ -199,8 +206,9 @@ static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 }
 
 /*
- * Whether packets go on at p. SPEC heph/cut-tail: where the end of the data cuts a packet, nothing inside it is one,
- * unless `least` good ones in a row stand there and the next, or the end, behind them.
+ * Whether packets go on at p. SPEC heph/cut-tail: where the end of the data cuts a packet, nothing
+ * inside it is one, unless `least` good ones in a row stand there and the next, or the end, behind
+ * them.
  */
 static bool goes_on(struct heph_walk *w, const uint8_t *p, unsigned least)
 {
@@ -230,7 +238,8 @@ static bool all_zero(const uint8_t *p, const uint8_t *end)
 static void say_fault(const struct heph_walk *w, enum fault fault, const uint8_t *p, uint64_t lost)
 {
 	const uint64_t off = (uint64_t)(p - w->base), left = (uint64_t)(w->end - p);
-	const uint32_t magic = left >= 4 ? be32(p) : 0, size = left >= HEPH_FRAME ? be32(p + 4) : 0;
+	const uint32_t magic = left >= 4 ? be32(p) : 0,
+		       size = left >= HEPH_FRAME ? heph_size(p) : 0;
 	struct diag_log *d = w->diag;
 
 	if (!d)
@@ -253,7 +262,7 @@ static void say_fault(const struct heph_walk *w, enum fault fault, const uint8_t
 	else if (fault == FAULT_NAME)
 		diag_add(d, DIAG_DAMAGE, "heph/name-length", w->file, off, lost,
 			 "packet: expected a name within its %u bytes, found one of %u", size,
-			 be16(p + (magic == heph_meta_magic ? HEPH_FRAME : w->head - 2)));
+			 heph_name_len(p, least_size(w, magic)));
 	else
 		diag_add(d, DIAG_DAMAGE, "heph/huge-packet", w->file, off, lost,
 			 "packet: expected at most %u bytes, found size %u and no packet behind it",
@@ -265,10 +274,13 @@ static void say_cut(const struct heph_walk *w, const uint8_t *p, uint64_t lost)
 	if (w->diag)
 		diag_add(w->diag, DIAG_DAMAGE, "heph/torn-packet", w->file, (uint64_t)(p - w->base),
 			 lost, "packet: expected %u bytes, found the next packet after %llu",
-			 be32(p + 4), (unsigned long long)lost);
+			 heph_size(p), (unsigned long long)lost);
 }
 
-/* Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see who follows. */
+/*
+ * Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see
+ * who follows.
+ */
 static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
 	return w->eager && !w->eof && (uint64_t)(w->end - p) == size &&
@@ -276,9 +288,9 @@ static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_
 }
 
 /*
- * SPEC heph/cut-packet: a packet that no packet follows ends where inside it another begins (with a good one, or the
- * end, behind that). Returns where, or NULL. What may be looked at is bounded by what has been passed: hostile sizes
- * would cost the square of the file.
+ * SPEC heph/cut-packet: a packet that no packet follows ends where inside it another begins (with a
+ * good one, or the end, behind that). Returns where, or NULL. What may be looked at is bounded by
+ * what has been passed: hostile sizes would cost the square of the file.
  */
 static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
@@ -290,7 +302,7 @@ static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t siz
 		return NULL;
 	for (const uint8_t *q = p + 1; q < p + size - 4 && !cut && !w->more; q++)
 		if (heph_is_magic(be32(q)) && fault_at(w, q) == FAULT_NONE &&
-		    next_is_good(w, q + be32(q + 4)))
+		    next_is_good(w, q + heph_size(q)))
 			cut = q;
 	if (w->more)
 		return NULL;
@@ -307,8 +319,8 @@ static bool skip_fault(struct heph_walk *w, enum fault fault)
 	if (fault == FAULT_END && w->eof && is_cut(w, p))
 		least = CHAIN_IN_CUT;
 	/* The framing holds where another packet follows. */
-	if (fault == FAULT_NAME && next_is_good(w, p + be32(p + 4)))
-		to = p + be32(p + 4);
+	if (fault == FAULT_NAME && next_is_good(w, p + heph_size(p)))
+		to = p + heph_size(p);
 	else
 		to = resync(w, p + 1, least);
 	if (w->more)
@@ -333,7 +345,7 @@ static void take(struct heph_walk *w, struct heph_packet *k)
 	const uint8_t *const p = w->at;
 
 	*k = (struct heph_packet){ .p = p,
-				   .size = be32(p + 4),
+				   .size = heph_size(p),
 				   .meta = be32(p) == heph_meta_magic };
 	if (k->size > HEPH_USUAL && w->diag)
 		diag_add(w->diag, DIAG_WARN, "heph/huge-packet", w->file, (uint64_t)(p - w->base),
@@ -359,7 +371,7 @@ enum heph_step heph_walk_slow(struct heph_walk *w, struct heph_packet *k)
 				return HEPH_MORE;
 			continue;
 		}
-		cut = cut_at(w, w->at, be32(w->at + 4));
+		cut = cut_at(w, w->at, heph_size(w->at));
 		if (w->more)
 			return HEPH_MORE;
 		if (!cut) {
@@ -404,7 +416,7 @@ static int chain_score(const uint8_t *p, size_t len)
 
 	if (len < HEPH_FRAME || !heph_is_magic(be32(p)))
 		return 0;
-	size = be32(p + 4);
+	size = heph_size(p);
 	if (size < (be32(p) == heph_meta_magic ? HEPH_META_HEAD : HEPH_OLD_HEAD) ||
 	    size > HEPH_USUAL)
 		return 0;
@@ -433,15 +445,15 @@ static enum heph_fault array_end(const uint8_t **q, const uint8_t *end, unsigned
 	const uint8_t *p = *q;
 
 	if (type != HEPH_STRING) {
-		if ((size_t)(end - p) < 8u * count)
+		if ((size_t)(end - p) < (size_t)HEPH_NUMBER * count)
 			return HEPH_TORN;
-		*q = p + 8u * count;
+		*q = p + (size_t)HEPH_NUMBER * count;
 		return HEPH_GOOD;
 	}
 	for (; count; count--) {
-		if (end - p < 2 || (size_t)(end - p) < 2u + be16(p))
+		if (end - p < HEPH_ATTR_LEN || end - p < HEPH_ATTR_LEN + be16(p))
 			return HEPH_TORN;
-		p += 2u + be16(p);
+		p += HEPH_ATTR_LEN + be16(p);
 	}
 	*q = p;
 	return HEPH_GOOD;
@@ -453,23 +465,23 @@ enum heph_fault heph_attr_next(const uint8_t **q, const uint8_t *end, struct hep
 	const size_t left = (size_t)(end - p);
 	unsigned base;
 
-	if (left < 3)
+	if (left < HEPH_ATTR_HEAD)
 		return HEPH_TRAILING;
-	*a = (struct heph_attr){ .name = p + 2, .name_len = be16(p), .count = 1 };
-	if (left < 3u + a->name_len)
+	*a = (struct heph_attr){ .name = p + HEPH_ATTR_LEN, .name_len = be16(p), .count = 1 };
+	if (left < (size_t)HEPH_ATTR_HEAD + a->name_len)
 		return HEPH_TORN;
-	a->type = p[2 + a->name_len];
+	a->type = p[HEPH_ATTR_LEN + a->name_len];
 	base = a->type & ~(unsigned)HEPH_ARRAY;
 	if (!base)
 		return HEPH_INVALID;
 	if (base > HEPH_STRING)
 		return HEPH_UNKNOWN;
-	p += 3 + a->name_len;
+	p += HEPH_ATTR_HEAD + a->name_len;
 	if (a->type & HEPH_ARRAY) {
-		if (end - p < 2)
+		if (end - p < HEPH_ATTR_LEN)
 			return HEPH_TORN;
 		a->count = be16(p);
-		p += 2;
+		p += HEPH_ATTR_LEN;
 	}
 	a->value = p;
 	if (array_end(&p, end, base, a->count) != HEPH_GOOD)

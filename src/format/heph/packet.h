@@ -1,8 +1,9 @@
 /*
- * From packet to packet: framing, what to do where it is lost, and the two layouts of events. Big-endian throughout.
+ * From packet to packet: framing, what to do where it is lost, and the two layouts of events.
+ * Big-endian throughout.
  *
- * Packets are given as they stand; a size is believed only where the bytes are there. The walk depends on the bytes
- * alone, not on how they arrive, so it can be repeated.
+ * Packets are given as they stand; a size is believed only where the bytes are there. The walk
+ * depends on the bytes alone, not on how they arrive, so it can be repeated.
  */
 #ifndef SPUR_FORMAT_HEPH_PACKET_H
 #define SPUR_FORMAT_HEPH_PACKET_H
@@ -10,16 +11,9 @@
 #include "base/bits.h"
 #include "base/err.h"
 #include "base/source.h"
+#include "format/heph/wire.h"
 
-enum {
-	HEPH_FRAME = 8, /* magic and size */
-	HEPH_META_HEAD = 10, /* and length of the option's name */
-	HEPH_EVENT_HEAD = 42, /* up to the description */
-	HEPH_OLD_HEAD = 34, /* without substream: before March 2021 */
-	HEPH_USUAL = 16 << 20, /* bytes of a packet; larger ones are said */
-};
-
-static const uint32_t heph_meta_magic = 0x75D11D4D, heph_event_magic = 0xC1FC1FB7;
+enum { HEPH_USUAL = 16 << 20 }; /* bytes of a packet; larger ones are told */
 
 static inline uint16_t be16(const uint8_t *p)
 {
@@ -36,12 +30,28 @@ static inline uint64_t be64(const uint8_t *p)
 	return load64(p, order_swaps(true));
 }
 
+static inline uint32_t heph_size(const uint8_t *p)
+{
+	return be32(p + HEPH_SIZE_AT);
+}
+
+/*
+ * The length of an event's description or an option's name; `head`: bytes of the packet up to it.
+ */
+static inline uint16_t heph_name_len(const uint8_t *p, size_t head)
+{
+	return be16(p + head - HEPH_NAME_LEN_BACK);
+}
+
 static inline bool heph_is_magic(uint32_t v)
 {
 	return v == heph_event_magic || v == heph_meta_magic;
 }
 
-/* A packet that lies in the data. SPEC heph/packet, SPEC heph/metadata, SPEC heph/event: its name lies in it too */
+/*
+ * A packet that lies in the data. SPEC heph/packet, SPEC heph/metadata, SPEC heph/event: its name
+ * lies in it too
+ */
 struct heph_packet {
 	const uint8_t *p;
 	uint32_t size;
@@ -56,7 +66,8 @@ struct heph_walk {
 	bool eof; /* no more than that will come */
 	bool wait; /* for bytes that are not there yet, else HEPH_MORE */
 	bool more; /* it was not waited */
-	const uint8_t *looked; /* up to here no chain of packets stands behind one that is not complete */
+	/* Up to here no chain of packets stands behind one that is not complete */
+	const uint8_t *looked;
 	bool eager; /* to give what is there: see cut_at() */
 	bool loose; /* descriptions may be too long: the layout is not known yet */
 	uint64_t spent; /* bytes looked at to tell cut packets from whole ones */
@@ -71,8 +82,8 @@ void heph_walk_init(struct heph_walk *w, struct source *src);
 enum heph_step heph_walk_slow(struct heph_walk *w, struct heph_packet *k);
 
 /*
- * Size of the undamaged event at p, which another packet follows; 0: ask heph_walk_next(). For loops that keep the
- * place in a register.
+ * Size of the undamaged event at p, which another packet follows; 0: ask heph_walk_next(). For
+ * loops that keep the place in a register.
  */
 static inline uint32_t heph_event_at(const struct heph_walk *w, const uint8_t *p)
 {
@@ -81,9 +92,9 @@ static inline uint32_t heph_event_at(const struct heph_walk *w, const uint8_t *p
 
 	if (__builtin_expect(left < HEPH_EVENT_HEAD || be32(p) != heph_event_magic, 0))
 		return 0;
-	size = be32(p + 4);
+	size = heph_size(p);
 	if (__builtin_expect(size < w->head || size > HEPH_USUAL || left < (size_t)size + 4 ||
-				     w->head + be16(p + w->head - 2) > size ||
+				     w->head + heph_name_len(p, w->head) > size ||
 				     !heph_is_magic(be32(p + size)),
 			     0))
 		return 0;
@@ -103,8 +114,9 @@ static inline enum heph_step heph_walk_next(struct heph_walk *w, struct heph_pac
 }
 
 /*
- * Which layout the events have: true for the one of before March 2021. The first event of which the attributes end
- * where the packet ends in one layout and not in the other tells; nothing is walked over.
+ * Which layout the events have: true for the one of before March 2021. The first event of which the
+ * attributes end where the packet ends in one layout and not in the other tells; nothing is walked
+ * over.
  */
 bool heph_layout_is_old(const struct heph_walk *w);
 
@@ -112,8 +124,6 @@ bool heph_layout_is_old(const struct heph_walk *w);
 int heph_probe(const uint8_t *p, size_t len);
 
 /* --- attributes: SPEC heph/attribute, SPEC heph/array --- */
-
-enum heph_type { HEPH_U64 = 1, HEPH_I64, HEPH_F64, HEPH_STRING, HEPH_ARRAY = 0x80 };
 
 enum heph_fault {
 	HEPH_GOOD,
@@ -130,13 +140,19 @@ struct heph_attr {
 	uint8_t type;
 };
 
-/* The attribute at *q, which is moved behind it; only a good one is passed and complete. Not at the packet's end. */
+/*
+ * The attribute at *q, which is moved behind it; only a good one is passed and complete. Not at the
+ * packet's end.
+ */
 enum heph_fault heph_attr_next(const uint8_t **q, const uint8_t *end, struct heph_attr *a);
 
 /* Out of line half of the next. */
 enum heph_fault heph_attrs_rest(const uint8_t **q, const uint8_t *end, uint32_t *n);
 
-/* Number of attributes from q to the packet's end; where it is not good, *q is where the rest begins. */
+/*
+ * Number of attributes from q to the packet's end; where it is not good, *q is where the rest
+ * begins.
+ */
 static inline enum heph_fault heph_attrs_count(const uint8_t **q, const uint8_t *end, uint32_t *n)
 {
 	const uint8_t *p = *q;
@@ -151,9 +167,9 @@ static inline enum heph_fault heph_attrs_count(const uint8_t **q, const uint8_t 
 		/* Room for the name, a type and a string's length: nearly always. */
 		if (__builtin_expect(name + 5 > left, 0))
 			break;
-		v = p + 3 + name;
+		v = p + HEPH_ATTR_HEAD + name;
 		type = v[-1];
-		size = type == HEPH_STRING ? 2u + be16(v) : 8u;
+		size = type == HEPH_STRING ? HEPH_ATTR_LEN + be16(v) : HEPH_NUMBER;
 		if (__builtin_expect(type - HEPH_U64 > HEPH_STRING - HEPH_U64 ||
 					     size > (size_t)(end - v),
 				     0))

@@ -1,9 +1,11 @@
-/* What same-format copies need of a packet: its place, raw times, and the clock that they are of. */
+/*
+ * What same-format copies need of a packet: its place, raw times, and the clock that they are of.
+ */
 #include "format/heph/reader.h"
 
 /*
- * SPEC heph/origin: nothing says who wrote a trace, so an origin is a segment: of another epoch, hence of another clock
- * than the first one's.
+ * SPEC heph/origin: nothing says who wrote a trace, so an origin is a segment: of another epoch,
+ * hence of another clock than the first one's.
  */
 bool heph_origin_add(struct heph *h, size_t segment)
 {

@@ -7,7 +7,7 @@ static void say_attributes(struct heph *h, enum heph_fault fault, const uint8_t 
 	struct diag_log *d = &h->feed->diag;
 	const uint64_t off = heph_off(h, q);
 	const unsigned long long left = (unsigned long long)(end - q);
-	const unsigned type = fault >= HEPH_INVALID ? q[2 + be16(q)] : 0;
+	const unsigned type = fault >= HEPH_INVALID ? q[HEPH_ATTR_LEN + be16(q)] : 0;
 
 	if (fault == HEPH_TRAILING)
 		diag_add(d, DIAG_WARN, "heph/trailing-bytes", h->file, off, 0,
@@ -20,7 +20,10 @@ static void say_attributes(struct heph *h, enum heph_fault fault, const uint8_t 
 			 "they are",
 			 left);
 	else
-		/* SPEC heph/unknown-type: the length is unknown, so the rest of the packet is kept as it is */
+		/*
+		 * SPEC heph/unknown-type: the length is unknown, so the rest of the packet is kept
+		 * as it is
+		 */
 		diag_add(d, fault == HEPH_INVALID ? DIAG_DAMAGE : DIAG_WARN,
 			 fault == HEPH_INVALID ? "heph/invalid-type" : "heph/unknown-type", h->file,
 			 off, 0,
@@ -37,7 +40,7 @@ static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 							    struct spur_event *row)
 {
 	const uint8_t *const p = k->p, *const end = p + k->size;
-	const size_t len = be16(p + h->walk.head - 2);
+	const size_t len = heph_name_len(p, h->walk.head);
 	const uint8_t *q = p + h->walk.head + len;
 	const struct heph_name *name = heph_name_get(&h->descriptions, q - len, len);
 	uint64_t flags = 0;
@@ -71,8 +74,8 @@ static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 /* A metadata packet's row. False: no memory. */
 static bool option_row(struct heph *h, const struct heph_packet *k, struct spur_event *row)
 {
-	const struct heph_name *name =
-		heph_name_get(&h->options, k->p + HEPH_META_HEAD, be16(k->p + HEPH_FRAME));
+	const struct heph_name *name = heph_name_get(&h->options, k->p + HEPH_META_HEAD,
+						     heph_name_len(k->p, HEPH_META_HEAD));
 
 	if (!name)
 		return false;
@@ -97,11 +100,11 @@ static bool packet_at(const struct heph *h, const struct heph_item *it, struct h
 {
 	const uint8_t *const p = h->walk.base + (it->place >> 2);
 	const bool meta = (it->place & 3) == HEPH_OPTION;
-	const uint32_t head = meta ? HEPH_META_HEAD : h->walk.head, size = be32(p + 4);
+	const uint32_t head = meta ? HEPH_META_HEAD : h->walk.head, size = heph_size(p);
 
 	*k = (struct heph_packet){ .p = p, .size = size, .meta = meta };
 	return size >= head && size <= (uint64_t)(h->walk.end - p) &&
-	       head + be16(p + head - 2) <= size;
+	       head + heph_name_len(p, head) <= size;
 }
 
 /* Nothing in the data stands for it: the place is that of the packet behind the gap. */
@@ -149,7 +152,10 @@ static bool item_row(struct heph *h, const struct heph_item *it, struct spur_eve
 	return track != SPUR_NONE && event_row(h, &k, track, span, row);
 }
 
-/* SPEC heph/equal-spans: of spans with one start the longer one is first, of equal ones that written later */
+/*
+ * SPEC heph/equal-spans: of spans with one start the longer one is first, of equal ones that
+ * written later
+ */
 static bool comes_before(const struct heph_window *w, unsigned a, unsigned b)
 {
 	const struct heph_span x = w->spans[a], y = w->spans[b];
@@ -254,7 +260,7 @@ static bool window_fill(struct heph *h)
 static inline bool window_row(struct heph *h, const uint8_t *p, struct heph_span span,
 			      struct spur_event *row)
 {
-	const struct heph_packet k = { .p = p, .size = be32(p + 4) };
+	const struct heph_packet k = { .p = p, .size = heph_size(p) };
 	const struct heph_slot *slot;
 	uint32_t track;
 

@@ -1,6 +1,7 @@
 /*
- * A Heph trace being read. By time: a first pass over all packets (open) finds the epoch, streams, losses and which
- * events come too late; a second (next) makes the rows. As stored: one pass that makes rows as packets come.
+ * A Heph trace being read. By time: a first pass over all packets (open) finds the epoch, streams,
+ * losses and which events come too late; a second (next) makes the rows. As stored: one pass that
+ * makes rows as packets come.
  */
 #ifndef SPUR_FORMAT_HEPH_READER_H
 #define SPUR_FORMAT_HEPH_READER_H
@@ -82,7 +83,10 @@ struct heph {
 	struct reorder order;
 	struct lanes *lanes;
 	int64_t first; /* ts of all events' first */
-	/* ts of the event before, or (second pass) of the row before; where there is none: INT64_MIN, or `first` */
+	/*
+	 * ts of the event before, or (second pass) of the row before; where there is none:
+	 * INT64_MIN, or `first`
+	 */
 	int64_t last;
 	struct heph_window *window; /* second pass */
 	bool ended;
@@ -109,25 +113,25 @@ struct heph_times {
 
 static inline struct heph_times heph_times(const struct heph *h, const uint8_t *p)
 {
-	const uint8_t *const q = p + h->walk.head - 18;
+	const uint8_t *const name = p + h->walk.head;
 
-	return (struct heph_times){ be64(q), be64(q + 8) };
+	return (struct heph_times){ be64(name - HEPH_START_BACK), be64(name - HEPH_END_BACK) };
 }
 
 static inline uint32_t heph_stream_id(const uint8_t *p)
 {
-	return be32(p + 8);
+	return be32(p + HEPH_STREAM_AT);
 }
 
 static inline uint32_t heph_counter_of(const uint8_t *p)
 {
-	return be32(p + 12);
+	return be32(p + HEPH_COUNTER_AT);
 }
 
 /* SPEC heph/old-layout: no substreams; all events are the runtime's */
 static inline uint64_t heph_substream(const struct heph *h, const uint8_t *p)
 {
-	return h->walk.head == HEPH_EVENT_HEAD ? be64(p + 16) : 0;
+	return h->walk.head == HEPH_EVENT_HEAD ? be64(p + HEPH_SUBSTREAM_AT) : 0;
 }
 
 /* Out of line half of the next. */
@@ -174,8 +178,8 @@ void heph_schemas_free(struct heph_schemas *s);
 
 /* args.c */
 /*
- * The arguments of an event's row. `described`: with its description, as those have that share the class of names
- * beyond the limit. Returns false if out of memory.
+ * The arguments of an event's row. `described`: with its description, as those have that share the
+ * class of names beyond the limit. Returns false if out of memory.
  */
 bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
 		     struct spur_args *args);

@@ -1,4 +1,7 @@
-/* The first meeting with each packet: epoch, segments, counters, times; and the first pass. See reader.h. */
+/*
+ * The first meeting with each packet: epoch, segments, counters, times; and the first pass. See
+ * reader.h.
+ */
 #include "base/search.h"
 #include "format/heph/reader.h"
 
@@ -7,12 +10,12 @@ enum { EPOCH_LEN = 5, EPOCH_BYTES = 8, LOSSES_MAX = 1 << 28 };
 /* Bytes of an option's value. */
 static size_t option_len(const struct heph_packet *k)
 {
-	return k->size - (HEPH_META_HEAD + be16(k->p + HEPH_FRAME));
+	return k->size - (HEPH_META_HEAD + heph_name_len(k->p, HEPH_META_HEAD));
 }
 
 static bool names_epoch(const struct heph_packet *k)
 {
-	return be16(k->p + HEPH_FRAME) == EPOCH_LEN &&
+	return heph_name_len(k->p, HEPH_META_HEAD) == EPOCH_LEN &&
 	       memcmp(k->p + HEPH_META_HEAD, "epoch", EPOCH_LEN) == 0;
 }
 
@@ -215,7 +218,9 @@ bool heph_meet_option(struct heph *h, const struct heph_packet *k)
 		/* SPEC heph/unknown-option: kept as it is */
 		diag_add(d, DIAG_WARN, "heph/unknown-option", h->file, off, 0,
 			 "option: expected \"epoch\", found \"%.*s\" with %zu bytes: kept as it is",
-			 (int)be16(k->p + HEPH_FRAME) < 60 ? be16(k->p + HEPH_FRAME) : 60,
+			 (int)heph_name_len(k->p, HEPH_META_HEAD) < 60
+				 ? heph_name_len(k->p, HEPH_META_HEAD)
+				 : 60,
 			 (const char *)k->p + HEPH_META_HEAD, len);
 		return true;
 	}

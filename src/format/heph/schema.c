@@ -43,8 +43,8 @@ static struct observed *list_put(struct heph *h, struct heph_schemas *s, const u
 {
 	const bool full = s->count > HEPH_NAMES || s->bytes + len > HEPH_NAME_BYTES;
 	struct intern *const strings = h->trace->strings;
-	const uint32_t id = full ? intern_find(strings, (const char *)p, len) :
-				   intern_put(strings, (const char *)p, len);
+	const uint32_t id = full ? intern_find(strings, (const char *)p, len)
+				 : intern_put(strings, (const char *)p, len);
 	struct map64_slot *slot;
 
 	if (id == INTERN_NONE)
@@ -64,7 +64,7 @@ static struct observed *list_put(struct heph *h, struct heph_schemas *s, const u
 static bool event_observe(struct heph *h, struct heph_schemas *s, const struct heph_packet *k)
 {
 	struct observed *const list =
-		list_put(h, s, k->p + h->walk.head, be16(k->p + h->walk.head - 2));
+		list_put(h, s, k->p + h->walk.head, heph_name_len(k->p, h->walk.head));
 
 	return list && heph_event_args(h, k, list == s->lists, &s->args) &&
 	       observed_add(list, s->args.items, s->args.count);

@@ -61,7 +61,10 @@ static uint32_t track_new(struct heph_tracks *k, struct spur_track track)
 	return id;
 }
 
-/* SPEC heph/track-limit: beyond so many tracks, streams share one, and substreams have their stream's. */
+/*
+ * SPEC heph/track-limit: beyond so many tracks, streams share one, and substreams have their
+ * stream's.
+ */
 static bool is_full(struct heph_tracks *k, const char *what, uint64_t id)
 {
 	if (k->made < HEPH_TRACKS)
@@ -189,15 +192,19 @@ static bool gaps_end(struct heph_tracks *k, struct heph_stream *s, size_t n,
 	return true;
 }
 
-/* Events of the stream so far, those of before a restart aside: only differences matter, modulo 2^32. */
+/*
+ * Events of the stream so far, those of before a restart aside: only differences matter, modulo
+ * 2^32.
+ */
 static uint32_t events_so_far(const struct heph_stream *s)
 {
 	return s->next - s->skipped + s->late;
 }
 
 /*
- * A gap is certain when more than HEPH_WINDOW events have come since, however many counters it has. INVARIANT: so a
- * stream has fewer than HEPH_STREAM_GAPS: of the window before the newest gap, and pieces that late events made since.
+ * A gap is certain when more than HEPH_WINDOW events have come since, however many counters it has.
+ * INVARIANT: so a stream has fewer than HEPH_STREAM_GAPS: of the window before the newest gap, and
+ * pieces that late events made since.
  */
 static bool gap_add(struct heph_tracks *k, struct heph_stream *s, struct heph_gap gap,
 		    const struct heph_losses *l)

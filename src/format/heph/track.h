@@ -1,6 +1,6 @@
 /*
- * Streams and substreams to tracks, and what the counters of streams say. A stream is a track like a process's, a
- * substream one like a thread's below it; both anew in each segment.
+ * Streams and substreams to tracks, and what the counters of streams say. A stream is a track like
+ * a process's, a substream one like a thread's below it; both anew in each segment.
  */
 #ifndef SPUR_FORMAT_HEPH_TRACK_H
 #define SPUR_FORMAT_HEPH_TRACK_H
@@ -28,7 +28,8 @@ struct heph_stream {
 	uint32_t id, track;
 	uint32_t next; /* counter that should come */
 	bool begun; /* an event has come; known where its counter was not 0 */
-	bool common; /* of many, which have no tracks of their own; nothing can be said of its counters */
+	/* Of many, which have no tracks of their own; nothing can be said of its counters */
+	bool common;
 	struct map64 substreams; /* id to track + 1 */
 	uint32_t skipped, late; /* counters in all its gaps; events that came late */
 	struct heph_gap *gaps; /* by counter; that were left up to HEPH_WINDOW events ago */
@@ -90,8 +91,9 @@ enum heph_counter {
 };
 
 /*
- * An event's counter that is not stream->next; `event` says where it stands and becomes part of a gap. `lost` is
- * called for each gap that is certain now, with the number of events. False: no memory.
+ * An event's counter that is not stream->next; `event` says where it stands and becomes part of a
+ * gap. `lost` is called for each gap that is certain now, with the number of events. False: no
+ * memory.
  */
 struct heph_losses {
 	bool (*lost)(void *self, const struct heph_stream *s, const struct heph_gap *g);
