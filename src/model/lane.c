@@ -114,6 +114,7 @@ static bool lane_grow(struct lane *k)
 
 	if (!more)
 		return false;
+	assert(k->n < k->cap && k->ends[0] == OPEN);
 	memcpy(more, k->ends, (k->n + 1) * sizeof(*more));
 	lane_free(k);
 	k->ends = more;
@@ -171,6 +172,7 @@ static struct lane *lane_new(struct lanes *l, struct lane_set *s)
 	k = mem_alloc(sizeof(*k));
 	if (!k)
 		return NULL;
+	assert(s->nmore < LANES - 1 && l->made < LANES_ALL);
 	s->more[s->nmore] = k;
 	pthread_mutex_lock(&t->lock);
 	track = t->tracks[s->own.track / TRACE_TRACK_PAGE][s->own.track % TRACE_TRACK_PAGE];
@@ -256,6 +258,8 @@ void lanes_end(struct lanes *l, uint32_t track)
 	if (!s || !s->nbegins)
 		return;
 	at = s->begins[--s->nbegins];
+	/* A BEGIN that is open has not been taken off. */
+	assert(at && at <= s->own.n && s->own.ends[at] == OPEN);
 	s->own.ends[at] = DONE;
 	s->own.n -= at == s->own.n;
 }

@@ -96,9 +96,9 @@ static void test_goldens(void **state)
 
 /* --- by hand --- */
 
-static const struct spur_options by_time = { .threads = 1 },
-				 books = { .threads = 1, .bookkeeping = true },
-				 stored = { .threads = 1, .as_stored = true };
+static const struct spur_options by_time = SPUR_OPTIONS(.threads = 1),
+				 books = SPUR_OPTIONS(.threads = 1, .bookkeeping = true),
+				 stored = SPUR_OPTIONS(.threads = 1, .as_stored = true);
 
 static const struct spur_event *next_row(struct spur_trace *t)
 {

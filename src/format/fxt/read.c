@@ -157,6 +157,7 @@ static bool record_rows(struct fxt *x, struct fxt_record *r, struct fill *w)
 		reorder_pass_window(&x->order);
 	if (!fxt_rows_of(x, r, rows, &n))
 		return false;
+	assert(n <= 2 && w->count + n <= FXT_WINDOW);
 	for (uint32_t i = 0; !late && i < n; i++) {
 		if (w->count && comes_before(&rows[i], &w->rows[w->count - 1]))
 			w->sorted = false;
@@ -273,11 +274,13 @@ static enum filled next_window(struct fxt *x, struct batch *b, uint64_t *records
 	const bool straight = b->cap - b->count >= FXT_WINDOW;
 	enum filled filled;
 
+	assert(w->at == w->in.count);
 	w->at = 0;
 	w->in.rows = straight ? b->rows + b->count : w->own;
 	filled = window_fill(x, &w->in, records);
 	if (filled != FILLED_ROWS)
 		return filled;
+	assert(w->in.count && w->in.count <= FXT_WINDOW);
 	if (!w->in.sorted)
 		window_sort(w);
 	if (straight && w->in.sorted && w->in.rows[w->in.count - 1].ts < x->order.due_ts) {

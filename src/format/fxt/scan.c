@@ -45,6 +45,7 @@ bool fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
 			 "begin again",
 			 what, (unsigned long long)(f->size / FXT_WORD),
 			 (unsigned long long)f->lost);
+	assert(f->lost && f->lost <= x->src->size - x->off);
 	x->off += f->lost;
 	x->lost_until = x->off;
 	x->gaps = true;
@@ -191,6 +192,7 @@ bool fxt_scan(struct fxt *x)
 
 bool fxt_scan_end(struct fxt *x)
 {
+	assert(x->first && !x->told);
 	x->first = false;
 	x->start = x->start == INT64_MAX ? 0 : x->start;
 	return fxt_state_rewind(x) && reorder_sort(&x->order);

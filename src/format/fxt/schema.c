@@ -188,8 +188,11 @@ static bool walk(struct fxt *x, struct fxt_schemas *s, uint64_t end)
 	while (s->off < end) {
 		uint64_t size;
 
-		if (s->gap < x->nlost && x->lost[s->gap].off == s->off) {
-			s->off += x->lost[s->gap++].len;
+		/* A mapped file may have been written to since, so that records end elsewhere. */
+		if (s->gap < x->nlost && x->lost[s->gap].off <= s->off) {
+			const struct fxt_gap gap = x->lost[s->gap++];
+
+			s->off = gap.off + gap.len > s->off ? gap.off + gap.len : s->off;
 			continue;
 		}
 		while (s->section < x->nsections && x->sections[s->section].off <= s->off)
@@ -197,7 +200,6 @@ static bool walk(struct fxt *x, struct fxt_schemas *s, uint64_t end)
 		size = end - s->off < FXT_WORD
 			       ? 0
 			       : fxt_words(load64(x->src->data + s->off, x->swap)) * FXT_WORD;
-		/* A mapped file may have been written to since. */
 		if (!size || size > end - s->off)
 			break;
 		if (!record_observe(x, s, size))

@@ -184,6 +184,7 @@ static bool provider_speaks(struct fxt *x, struct fxt_provider *p)
 	if (!fxt_scratch_grow((void **)&x->sections, &x->sections_cap, x->nsections + 1,
 			      sizeof(*x->sections)))
 		return false;
+	assert(!x->nsections || x->sections[x->nsections - 1].off < x->off);
 	x->sections[x->nsections++] = (struct fxt_section){ .off = x->off, .provider = p->number };
 	return true;
 }

@@ -40,7 +40,9 @@ uint32_t fxt_log_add(struct fxt_log *l, uint32_t head, uint64_t off, uint32_t va
 	    !fxt_scratch_grow((void **)&l->items, &l->cap, l->count + 1, sizeof(*v)))
 		return 0;
 	v = &l->items[l->count];
+	assert(head < l->count);
 	prev = &l->items[head];
+	assert(!head || prev->off <= off);
 	far = &l->items[prev->jump];
 	*v = (struct fxt_version){
 		.off = off, .value = value, .prev = head, .depth = prev->depth + 1

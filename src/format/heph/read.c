@@ -249,6 +249,7 @@ static bool window_fill(struct heph *h)
 		w->places[n] = k.p;
 		n += !reorder_late_window(&h->order, w->spans[n].ts);
 	} while (h->order.left || !n);
+	assert(n <= REORDER_WINDOW);
 	h->walk.at = p;
 	w->at = 0;
 	w->count = n;
@@ -359,6 +360,7 @@ static bool stored_row(struct heph *h, struct spur_event *row)
 		loss_row(h, &h->losses[h->losses_done++], row);
 		return true;
 	}
+	assert(h->held);
 	h->nlosses = h->losses_done = 0;
 	h->held = false;
 	return h->packet.meta ? option_row(h, &h->packet, row)

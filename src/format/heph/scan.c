@@ -177,6 +177,7 @@ static bool segment_add(struct heph *h, struct heph_segment segment)
 	good = mem_grow((void **)&h->segments, &h->segments_cap, h->nsegments + 1,
 			sizeof(*h->segments), HEPH_SEGMENTS);
 	if (good) {
+		assert(segment.from > h->segments[h->nsegments - 1].from);
 		h->segment = &h->segments[h->nsegments++];
 		h->segments[h->nsegments - 1] = segment;
 	}

@@ -185,6 +185,7 @@ static bool gaps_end(struct heph_tracks *k, struct heph_stream *s, size_t n,
 	for (size_t i = 0; i < n; i++)
 		if (!l->lost(l->self, s, &s->gaps[i]))
 			return false;
+	assert(n <= s->ngaps && s->ngaps <= k->gaps);
 	k->gaps -= n;
 	s->ngaps -= n;
 	if (s->ngaps)
@@ -222,6 +223,7 @@ static bool gap_add(struct heph_tracks *k, struct heph_stream *s, struct heph_ga
 	if (!mem_grow((void **)&s->gaps, &s->gaps_cap, s->ngaps + 1, sizeof(*s->gaps),
 		      HEPH_STREAM_GAPS))
 		return false;
+	assert(gap.count && s->ngaps < HEPH_STREAM_GAPS);
 	s->gaps[s->ngaps++] = gap;
 	k->gaps++;
 	return true;
