@@ -9,7 +9,7 @@
 #include "model/trace.h"
 
 struct lanes;
-/* One for a feed: not thread-safe. NULL: no memory. */
+/* One for each feed; not thread-safe. Returns NULL if out of memory. */
 struct lanes *lanes_new(struct spur_trace *t);
 void lanes_free(struct lanes *l); /* NULL is fine */
 /*
@@ -23,8 +23,8 @@ void lanes_free(struct lanes *l); /* NULL is fine */
 enum { LANES = 1024, LANES_ALL = 1 << 16 };
 uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur);
 /*
- * A BEGIN / an END on the track itself: open until its END. False: no memory. An END without BEGIN
- * changes nothing.
+ * A BEGIN / an END on the track itself: open until its END. Returns false if out of memory. An END
+ * without BEGIN changes nothing.
  */
 bool lanes_begin(struct lanes *l, uint32_t track);
 void lanes_end(struct lanes *l, uint32_t track);

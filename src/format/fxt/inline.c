@@ -45,8 +45,8 @@ static uint32_t text_slow(struct fxt *x, struct fxt_text_seen *s, const uint8_t 
 }
 
 /*
- * 1 + string id of a text of one byte at least, which is there with its padding (whole words at p); 0: there is
- * something to be said of it, or out of memory.
+ * 1 + string id of a text of one byte at least, which is there with its padding (whole words at
+ * p). Returns 0 if there is something to be said of the text, or if out of memory.
  */
 static inline uint32_t text_now(struct fxt *x, const uint8_t *p, uint64_t len)
 {

@@ -1,6 +1,6 @@
 /*
- * What same-format copies need of a record: its place, raw times, and who wrote it. Nothing is kept
- * for a record: who speaks at an offset is looked up in the list of provider sections.
+ * What same-format copies need of a record: its place, raw times, and provider. Nothing is kept
+ * for a record: the provider at an offset is looked up in the list of provider sections.
  */
 #include "format/fxt/reader.h"
 

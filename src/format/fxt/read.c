@@ -142,7 +142,7 @@ static bool comes_before(const struct spur_event *a, const struct spur_event *b)
 
 /* --- records one by one --- */
 
-/* Appends the rows of the record to the window. False: no memory. */
+/* Appends the rows of the record to the window. Returns false if out of memory. */
 static bool record_rows(struct fxt *x, struct fxt_record *r, struct fill *w)
 {
 	struct spur_event rows[2];

@@ -45,7 +45,9 @@ struct fxt_log {
 	size_t count, cap;
 };
 
-/* The number of the new version of the entry whose newest was `head`; 0: no memory. */
+/*
+ * The number of the new version of the entry whose newest was `head`. Returns 0 if out of memory.
+ */
 uint32_t fxt_log_add(struct fxt_log *l, uint32_t head, uint64_t off, uint32_t value);
 /* 1 + the value that held at `off`, of the entry with this head; 0: none yet. */
 uint32_t fxt_log_at(const struct fxt_log *l, uint32_t head, uint64_t off);
@@ -314,7 +316,7 @@ struct fxt_record {
 
 /* state.c */
 bool fxt_state_init(struct fxt *x);
-/* The provider of an id, made where there is none. NULL: no memory. */
+/* The provider of an id, made where there is none. Returns NULL if out of memory. */
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
 void fxt_state_free(struct fxt *x);
 /*
@@ -322,7 +324,7 @@ void fxt_state_free(struct fxt *x);
  * memory.
  */
 bool fxt_state_rewind(struct fxt *x);
-/* Records that keep the books. False: no memory. */
+/* Records that keep the books. Returns false if out of memory. */
 bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s);
 bool fxt_take_init(struct fxt *x, const struct fxt_shape *s);
 bool fxt_take_string(struct fxt *x, const struct fxt_shape *s);
@@ -333,9 +335,9 @@ uint32_t fxt_string_at(const struct fxt *x, const struct fxt_provider *p, unsign
 		       uint64_t off);
 uint32_t fxt_thread_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,
 		       uint64_t off);
-/* The track for rows of the provider itself. SPUR_NONE: no memory. */
+/* The track for rows of the provider itself. Returns SPUR_NONE if out of memory. */
 uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p);
-/* SPUR_NONE: no memory. */
+/* Returns SPUR_NONE if out of memory. */
 uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigned index);
 void fxt_clock_set(struct fxt_clock *c, uint64_t hz, uint64_t base, bool raw);
 /* ns; *clamped: they do not fit into 64 bits. */
@@ -363,7 +365,7 @@ static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int
 	return ((int64_t)n | *ns) >= 0;
 }
 
-/* names.c: tracks are SPUR_NONE, other results false, where memory is out */
+/* names.c: tracks are SPUR_NONE, other results false, if out of memory */
 uint32_t fxt_add_track(struct fxt *x, struct spur_track track);
 
 static inline struct spur_track *fxt_track(const struct fxt *x, uint32_t id)
@@ -414,13 +416,13 @@ void fxt_schemas_free(struct fxt_schemas *s);
 /* class.c */
 bool fxt_classes_init(struct fxt *x);
 void fxt_classes_free(struct fxt *x);
-/* 0: no memory. */
+/* Returns 0 if out of memory. */
 uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
 
 /* rows.c */
 /*
  * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books.
- * False: no memory.
+ * Returns false if out of memory.
  */
 bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, uint32_t *n);
 /* The kind of the row of an event. */
@@ -429,7 +431,7 @@ unsigned fxt_event_kind(const struct fxt_shape *s);
 uint32_t fxt_object_type(const struct fxt *x, uint64_t type);
 /* Returns true if a blob only fills room that was not used. */
 bool fxt_blob_is_filler(const struct fxt_shape *s);
-/* The track that a reference means; SPUR_NONE: no memory. */
+/* The track that a reference means. Returns SPUR_NONE if out of memory. */
 uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 			  const struct fxt_thread_ref *t);
 
@@ -442,7 +444,7 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s);
 
 /* scan.c */
-/* Pass 1, from the beginning to the end. False: no memory. */
+/* Pass 1, from the beginning to the end. Returns false if out of memory. */
 bool fxt_scan(struct fxt *x);
 /* Begins pass 2. */
 bool fxt_scan_end(struct fxt *x);

@@ -14,7 +14,7 @@ enum {
 
 enum verdict { NO, YES, MORE, CUT };
 
-/* A chain being walked: who speaks, and what it registers itself. */
+/* A chain being walked: the speaking provider, and what the chain registers itself. */
 struct chain {
 	const struct fxt *x;
 	const struct fxt_provider *provider; /* NULL: one without tables */

@@ -611,7 +611,10 @@ static bool trace_info_rows(struct making *m)
 	return book_row(m, FXT_CLASS_MAGIC);
 }
 
-/* SPEC fxt/buffer-filled: records were lost, nobody knows how many; it does not say who speaks */
+/*
+ * SPEC fxt/buffer-filled: an unknown number of records was lost; it does not change the speaking
+ * provider
+ */
 static bool provider_event_rows(struct making *m)
 {
 	struct fxt *x = m->x;

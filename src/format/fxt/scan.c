@@ -69,7 +69,7 @@ uint64_t fxt_row_rank(const struct spur_event *row)
  * The row of a plain event that comes too late. False: it is not plain, or (then *good is) no
  * memory.
  */
-static bool put_by(struct fxt *x, const uint8_t *p, bool *good)
+static bool store_late(struct fxt *x, const uint8_t *p, bool *good)
 {
 	const uint8_t *const data_end = x->src->data + x->src->size;
 	struct plain_event e;
@@ -94,8 +94,8 @@ static __attribute__((noinline)) bool thread_is_seen(const struct fxt *x, const 
 }
 
 /*
- * Plain events from x->off on: all that is asked of most is their time. False: no memory.
- * INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
+ * Plain events from x->off on: all that is asked of most is their time. Returns false if out of
+ * memory. INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
  */
 ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 {
@@ -122,7 +122,7 @@ ALWAYS_INLINE bool scan_events(struct fxt *x, bool swap, bool plain)
 		start = ts < start ? ts : start;
 		if (!reorder_ascends(&order, ts) && reorder_late_window(&order, ts)) {
 			x->order = order;
-			x->told = !put_by(x, p, &good);
+			x->told = !store_late(x, p, &good);
 			order = x->order;
 			if (x->told)
 				break;

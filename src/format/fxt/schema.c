@@ -270,7 +270,7 @@ const struct spur_schema *fxt_schema(struct spur_trace *t, const struct event_cl
 
 	if (x->ordered)
 		return schema_make(x, cls);
-	/* Tables still grow, and who makes them grow holds x->lock before t->lock. */
+	/* Tables still grow, under x->lock, and whoever holds both locks takes x->lock first. */
 	pthread_mutex_unlock(&t->lock);
 	pthread_mutex_lock(&x->lock);
 	pthread_mutex_lock(&t->lock);

@@ -172,7 +172,7 @@ bool fxt_state_rewind(struct fxt *x)
 	return true;
 }
 
-/* --- who is speaking --- */
+/* --- the speaking provider --- */
 
 static bool provider_speaks(struct fxt *x, struct fxt_provider *p)
 {
@@ -235,7 +235,10 @@ static bool take_section(struct fxt *x, const struct fxt_shape *s)
 	return provider_speaks(x, p);
 }
 
-/* SPEC fxt/provider-switch: info and section say who speaks from here on, an event does not */
+/*
+ * SPEC fxt/provider-switch: info and section name the provider that speaks from here on; an event
+ * does not
+ */
 bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s)
 {
 	if (s->sub == FXT_PROVIDER_INFO)
@@ -338,7 +341,7 @@ static void replay(struct fxt *x, uint32_t *now)
 		*now = l->items[x->replayed++].value + 1;
 }
 
-/* Logs a registration where it changes something. False: no memory. */
+/* Logs a registration where it changes something. Returns false if out of memory. */
 static bool enter(struct fxt *x, uint32_t *now, uint32_t *head, uint32_t value)
 {
 	const uint32_t version =

@@ -23,7 +23,7 @@ struct fxt_place {
 void fxt_place_enter(struct fxt *x, const struct spur_event *ev, struct fxt_place *p);
 void fxt_place_leave(struct fxt *x);
 
-/* A new last value without content; NULL: no memory. */
+/* A new last value without content. Returns NULL if out of memory. */
 struct spur_value *fxt_add(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,
 			   enum spur_type type);
 void fxt_add_u64(const struct fxt_place *p, struct spur_args *args, enum fxt_word name, uint64_t u);

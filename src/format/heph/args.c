@@ -35,7 +35,7 @@ static inline const uint8_t *scalar(struct spur_value *v, unsigned type, const u
 	return p + HEPH_NUMBER;
 }
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 static bool attr_value(struct spur_args *args, const struct heph_attr *a, struct spur_value *v)
 {
 	const unsigned type = a->type & ~(unsigned)HEPH_ARRAY;

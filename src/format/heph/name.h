@@ -38,8 +38,8 @@ struct heph_names {
 };
 
 /*
- * `flags`, `cat`: of the classes; 0: no classes. False: no memory (heph_names_free() is due all the
- * same).
+ * `flags`, `cat`: of the classes; 0: no classes. Returns false if out of memory (heph_names_free()
+ * is due all the same).
  */
 bool heph_names_init(struct heph_names *n, struct spur_trace *t, uint32_t flags, const char *cat);
 void heph_names_free(struct heph_names *n);
@@ -71,7 +71,7 @@ static inline void heph_name_words(const uint8_t *p, size_t len, uint64_t words[
 	words[3] = load64(p + len - 8, false);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static inline __attribute__((always_inline)) const struct heph_name *
 heph_name_get(struct heph_names *n, const uint8_t *p, size_t len)
 {

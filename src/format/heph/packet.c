@@ -22,7 +22,8 @@ enum fault {
 	FAULT_SMALL, /* size below the smallest */
 	FAULT_END, /* size past the end of the data */
 	FAULT_NAME, /* option name or description past the packet */
-	FAULT_HUGE, /* SPEC heph/huge-packet: nobody writes such packets, and no other follows */
+	/* SPEC heph/huge-packet: no writer makes such packets, and no packet follows it */
+	FAULT_HUGE,
 };
 
 void heph_walk_init(struct heph_walk *w, struct source *src)

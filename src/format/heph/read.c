@@ -33,7 +33,7 @@ static void say_attributes(struct heph *h, enum heph_fault fault, const uint8_t 
 			 type, left);
 }
 
-/* An event's row, but for its track. False: no memory. */
+/* An event's row, but for its track. Returns false if out of memory. */
 static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 							    const struct heph_packet *k,
 							    uint32_t track, struct heph_span span,
@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 	return true;
 }
 
-/* A metadata packet's row. False: no memory. */
+/* A metadata packet's row. Returns false if out of memory. */
 static bool option_row(struct heph *h, const struct heph_packet *k, struct spur_event *row)
 {
 	const struct heph_name *name = heph_name_get(&h->options, k->p + HEPH_META_HEAD,
@@ -95,7 +95,7 @@ static bool option_row(struct heph *h, const struct heph_packet *k, struct spur_
 	return row->track != SPUR_NONE;
 }
 
-/* What was put by was looked at before; but a mapped file may have been written to since. */
+/* The first pass has checked the packet; but a mapped file may have been written to since. */
 static bool packet_at(const struct heph *h, const struct heph_item *it, struct heph_packet *k)
 {
 	const uint8_t *const p = h->walk.base + (it->place >> 2);
@@ -126,7 +126,7 @@ static void loss_row(const struct heph *h, const struct heph_item *it, struct sp
 
 /* --- by time --- */
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 static bool item_row(struct heph *h, const struct heph_item *it, struct spur_event *row,
 		     bool *there)
 {
@@ -257,7 +257,7 @@ static bool window_fill(struct heph *h)
 	return n;
 }
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 static inline bool window_row(struct heph *h, const uint8_t *p, struct heph_span span,
 			      struct spur_event *row)
 {
@@ -353,7 +353,7 @@ static enum spur_status stored_packet(struct heph *h)
 	return heph_meet_event(h, &h->packet, h->held_span, &h->held_track) ? SPUR_OK : SPUR_FAIL;
 }
 
-/* One row of what is at hand; false: no memory. */
+/* One row of what is at hand; returns false if out of memory. */
 static bool stored_row(struct heph *h, struct spur_event *row)
 {
 	if (h->losses_done < h->nlosses) {

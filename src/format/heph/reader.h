@@ -42,7 +42,7 @@ struct heph_schemas; /* schema.c */
 
 enum heph_what { HEPH_EVENT, HEPH_OPTION, HEPH_LOSS };
 
-/* What is put by in the first pass: a straggler, or a row that is for no event. */
+/* An item that the first pass stores: a straggler, or a row that stands for no event. */
 struct heph_item {
 	uint64_t place; /* offset of the packet << 2 | enum heph_what */
 	uint32_t track;
@@ -76,7 +76,7 @@ struct heph {
 	const struct heph_segment *segment; /* of the packet at hand */
 	struct heph_tracks tracks;
 	struct heph_names descriptions, options, attributes;
-	uint64_t noptions; /* put by */
+	uint64_t noptions; /* stored in `order` */
 	uint32_t options_track; /* of rows that belong to no stream */
 	uint32_t lost_name, lost_class;
 	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
@@ -146,7 +146,9 @@ static inline struct heph_span heph_span(const struct heph_segment *s, struct he
 				   t.end > t.start ? (int64_t)(t.end - t.start) : 0 };
 }
 
-/* scan.c: the first pass. Both say what is odd to the feed's log. False: no memory. */
+/*
+ * scan.c: the first pass. Both say what is odd to the feed's log. Returns false if out of memory.
+ */
 bool heph_scan(struct heph *h);
 /* What every pass that sees an event or a metadata packet first does with it. */
 bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_span span,
@@ -158,7 +160,10 @@ bool heph_meet_end(struct heph *h);
 bool heph_is_epoch(const struct heph_packet *k);
 uint64_t heph_epoch(const struct heph_packet *k);
 const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off);
-/* The track of rows that belong to no stream, made when first needed; SPUR_NONE: no memory. */
+/*
+ * The track of rows that belong to no stream, made when first needed. Returns SPUR_NONE if out of
+ * memory.
+ */
 uint32_t heph_options_track(struct heph *h);
 
 /* place.c */

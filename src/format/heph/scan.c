@@ -271,7 +271,7 @@ static bool scan_option(struct heph *h, const struct heph_packet *k)
 	return reorder_add(&h->order, h->last, ((uint64_t)1 << 63) + h->noptions++, &item);
 }
 
-static bool put_by(struct heph *h, const uint8_t *p, struct heph_span span, uint32_t track)
+static bool store_late(struct heph *h, const uint8_t *p, struct heph_span span, uint32_t track)
 {
 	const struct heph_item item = { .place = heph_off(h, p) << 2 | HEPH_EVENT, .track = track };
 
@@ -287,7 +287,7 @@ static inline bool scan_event(struct heph *h, const struct heph_packet *k)
 		return false;
 	h->first = span.ts < h->first ? span.ts : h->first;
 	return __builtin_expect(!reorder_late_window(&h->order, span.ts), 1) ||
-	       put_by(h, k->p, span, track);
+	       store_late(h, k->p, span, track);
 }
 
 bool heph_scan(struct heph *h)

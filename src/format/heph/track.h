@@ -68,7 +68,7 @@ void heph_tracks_segment(struct heph_tracks *k, uint32_t segment);
 const struct heph_slot *heph_track_slow(struct heph_tracks *k, uint32_t id, uint64_t substream,
 					struct heph_slot *s);
 
-/* NULL: no memory. Valid until the next call. */
+/* Returns NULL if out of memory. Valid until the next call. */
 static inline const struct heph_slot *heph_track_get(struct heph_tracks *k, uint32_t id,
 						     uint64_t substream)
 {
@@ -101,7 +101,7 @@ struct heph_losses {
 };
 bool heph_counter_odd(struct heph_tracks *k, struct heph_stream *s, uint32_t counter,
 		      struct heph_gap event, const struct heph_losses *l, enum heph_counter *what);
-/* All gaps of the newest segment's streams are certain. False: no memory. */
+/* All gaps of the newest segment's streams are certain. Returns false if out of memory. */
 bool heph_counters_end(struct heph_tracks *k, const struct heph_losses *l);
 
 #endif
