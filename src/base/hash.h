@@ -22,10 +22,10 @@ static inline uint64_t hash64(uint64_t x)
 }
 
 /* `seed`: 0, the hash of what stands before, or a random number if an input must not choose what collides. */
-static inline uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
+static inline uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 {
 	const uint64_t k0 = 0xA0761D6478BD642Fu, k1 = 0xE7037ED1A0B428DBu;
-	const uint8_t *p = bytes;
+	const uint8_t *p = data;
 	uint64_t h = seed ^ (len * k0), a = 0, b = 0;
 	size_t left = len;
 

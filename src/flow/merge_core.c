@@ -2,6 +2,7 @@
 #include "flow/merge_core.h"
 
 #include "base/mem.h"
+#include "base/search.h"
 
 bool merge_core_init(struct merge_core *c, uint32_t count, size_t stride)
 {
@@ -40,7 +41,8 @@ bool merge_core_give(struct merge_core *c, uint32_t i, const void *items, size_t
 	*in = (struct merge_input){ .items = items, .n = n };
 	if (!w || !n)
 		return true;
-	if (n > ORDER_MASK || !mem_grow((void **)&w->keys, &w->cap, n, sizeof(*w->keys), ORDER_MASK)) {
+	if (n > ORDER_MASK ||
+	    !mem_grow((void **)&w->keys, &w->cap, n, sizeof(*w->keys), ORDER_MASK)) {
 		in->n = 0;
 		return false;
 	}
@@ -57,22 +59,16 @@ bool merge_core_give(struct merge_core *c, uint32_t i, const void *items, size_t
 static size_t window_end(const struct merge_input *in, const struct merge_window *w, int64_t limit,
 			 bool equal)
 {
-	size_t lo = in->pos, hi = in->n;
+	size_t lo;
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (w->keys[mid] < limit || (equal && w->keys[mid] == limit))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	bisect(lo, in->pos, in->n, w->keys[lo] < limit || (equal && w->keys[lo] == limit));
 	return lo;
 }
 
 uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW])
 {
-	uint32_t first = MERGE_ENDED, n = 0; /* the input that ends earliest; of equal ones the first */
+	uint32_t first = MERGE_ENDED,
+		 n = 0; /* the input that ends earliest; of equal ones the first */
 	int64_t limit = 0;
 
 	assert(c->windows);
