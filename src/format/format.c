@@ -63,8 +63,6 @@ struct spur_place format_place(struct spur_trace *t, const struct spur_event *ev
 		place.origin = t->streams[ev->stream].origin;
 	if (t->format->place)
 		t->format->place(t, ev, &place);
-	else if (t->format->raw)
-		place.raw = t->format->raw(t, ev);
 	assert(place.first_bit < 8);
 	assert(place.bits <= 8 * place.len);
 	assert(!t->origins || place.origin < __atomic_load_n(&t->norigins, __ATOMIC_ACQUIRE));

@@ -112,8 +112,6 @@ struct spur_format {
 	 * Returns NULL if out of memory. NULL: the class's plans say all (schema_of_class()).
 	 */
 	const struct spur_schema *(*schema)(struct spur_trace *t, const struct event_class *cls);
-	/* The record's bytes in its stream, ev->len of them; NULL where they cannot be had. */
-	const uint8_t *(*raw)(struct spur_trace *t, const struct spur_event *ev);
 	/*
 	 * The producer's own words for the event's payload, appended to a memory buffer; false: it
 	 * has none. NULL: none ever. Thread-safe.

@@ -195,7 +195,7 @@ static bool check_option(void *self, const char *title, const struct opt *o)
 	assert_non_null(o->help);
 	assert_true(o->type == OPT_CALL || (o->type == OPT_FLAG) == !o->arg);
 	assert_true(o->type != OPT_CHOICE || o->choices);
-	assert_true(!o->choices || o->type == OPT_CHOICE || o->type == OPT_STRING);
+	assert_true(!o->choices || o->arg);
 	for (; seen[n]; n++) {
 		assert_string_not_equal(seen[n]->name, o->name);
 		assert_true(!o->letter || seen[n]->letter != o->letter);
