@@ -135,6 +135,8 @@ static bool span_out(struct lane *l, const struct spur_event *row, struct out *o
 		return f && row_out(l, row, o);
 	}
 	if (!pair_match(s, row)) {
+		if (row->kind == SPUR_SWITCH && l->writer->lone_switches)
+			return row_out(l, row, o);
 		loss_add(&l->run->write.loss, LOSS_ORPHAN, row->kind);
 		return true;
 	}

@@ -59,6 +59,7 @@ struct spur_writer {
 	 * first event instead, unless the user chose otherwise. 0: all are.
 	 */
 	int64_t exact_ns;
+	bool lone_switches; /* wants rows that get a CPU though the data has none that left one */
 	uint32_t piece; /* rows of a lane that stay together in the output */
 	/*
 	 * Makes the state of one output and writes what stands in front of the events. Returns NULL

@@ -1,0 +1,768 @@
+/*
+ * perfetto: the Perfetto trace format, which ui.perfetto.dev and trace_processor open. Calls and
+ * spans become slices of TrackEvent, counters counter tracks, flows flow ids of instant events,
+ * async events slices on a track for each id, switches and wake-ups of known CPUs scheduler events,
+ * logs Android log entries, all else instant events.
+ *
+ * Each lane is a packet sequence of its own with its own interned names, so that lanes are written
+ * in parallel. Interned ids are numbered as they are needed in a lane, and ids of async and counter
+ * tracks are hashes of what they stand for: the same trace gives the same bytes whatever the number
+ * of threads.
+ *
+ * Times are those of the trace's clock, in ns. If its epoch is known, a clock snapshot relates it
+ * to the time of day.
+ */
+#include "export/perfetto/pb.h"
+#include "flow/join.h"
+#include "format/format.h"
+#include "format/writer.h"
+#include "model/args.h"
+
+enum {
+	PIECE = 512, /* rows of a feed that stay together */
+	TEXT_MAX = 16 << 20, /* bytes of one text, so that a message's length fits */
+	SEQUENCE_HEAD = 1, /* of descriptors; lanes follow */
+	NESTING = 32, /* of arguments */
+};
+
+enum reason { LOST_BYTES = LOSS_OWN, LOST_TEXT, LOST_PAYLOAD, LOST_SERIES, LOST_TIME };
+static const struct loss_reason reasons[] = {
+	{ LOSS_DEGRADED, "the format has no type for bytes: written in hexadecimal" },
+	{ LOSS_TRUNCATED, "a text is longer than 16 MiB" },
+	{ LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
+	{ LOSS_DEGRADED, "values of counters are numbers: others are left out" },
+	{ LOSS_DEGRADED, "the format has no times before its zero: written at zero" },
+};
+
+struct perfetto {
+	struct write *write;
+	struct spur_trace *trace;
+	struct out text; /* of a message before the events or behind them */
+	uint32_t described; /* tracks that have their descriptors */
+};
+
+struct perfetto_lane {
+	struct perfetto *p;
+	uint32_t sequence;
+	bool begun; /* the first packet was written */
+	struct map64 iids; /* field << 32 | string id -> interned id */
+	uint64_t last_iid;
+	struct map64 counters; /* uuids of counter tracks that have their descriptors */
+	struct map64 off; /* tracks whose time off the CPU is a slice */
+	struct out interned; /* entries for the packet that is being written */
+	struct spur_args args;
+};
+
+static uint64_t fnv(uint64_t h, const void *p, size_t len)
+{
+	const uint8_t *s = p;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ s[i]) * 0x100000001B3u;
+	return h;
+}
+
+/* Not 0, and apart from the ids of declared tracks, which are their numbers + 1. */
+static uint64_t uuid_of(const struct perfetto *p, uint32_t track, uint64_t id, uint32_t name,
+			const char *what)
+{
+	const uint64_t number[2] = { track, id };
+	size_t len;
+	const char *s = spur_string(p->trace, name, &len);
+	uint64_t h = fnv(0xCBF29CE484222325u, what, strlen(what));
+
+	for (unsigned i = 0; i < 16; i++)
+		h = (h ^ (uint8_t)(number[i / 8] >> (8 * (i % 8)))) * 0x100000001B3u;
+	return fnv(h, s, len) | (uint64_t)1 << 63;
+}
+
+static uint64_t track_uuid(uint32_t track)
+{
+	return (uint64_t)track + 1;
+}
+
+static uint64_t time_of(const struct perfetto *p, int64_t ts, unsigned kind)
+{
+	int64_t t;
+
+	if (!__builtin_sub_overflow(ts, p->write->zero, &t) && t >= 0)
+		return (uint64_t)t;
+	loss_add(&p->write->loss, LOST_TIME, kind);
+	return 0;
+}
+
+/* Ids of processes and threads are 32 bits with a sign. */
+static bool id_fits(int64_t id)
+{
+	return id >= 0 && id <= INT32_MAX;
+}
+
+/* --- tracks --- */
+
+static void text_out(struct out *o, unsigned field, const struct spur_trace *t, uint32_t string)
+{
+	size_t len;
+	const char *s = spur_string(t, string, &len);
+
+	if (len)
+		pb_bytes(o, field, s, len < TEXT_MAX ? len : TEXT_MAX);
+}
+
+static void process_out(const struct perfetto *p, const struct spur_track *k, struct out *o)
+{
+	const size_t at = pb_open(o, TRACK_PROCESS);
+
+	pb_number(o, PROCESS_PID, (uint64_t)k->pid);
+	text_out(o, PROCESS_NAME, p->trace, k->name);
+	pb_close(o, at);
+}
+
+static void thread_out(const struct perfetto *p, const struct spur_track *k, int64_t pid,
+		       struct out *o)
+{
+	const size_t at = pb_open(o, TRACK_THREAD);
+
+	pb_number(o, THREAD_PID, (uint64_t)pid);
+	pb_number(o, THREAD_TID, (uint64_t)k->tid);
+	text_out(o, THREAD_NAME, p->trace, k->name);
+	pb_close(o, at);
+}
+
+/* Tracks that the format knows no ids for are children of what they stand beside, by their name. */
+static void track_out(const struct perfetto *p, uint32_t id, struct out *o)
+{
+	const struct spur_track *k = spur_track(p->trace, id);
+	const bool is_double = join_track_is_double(p->trace, id);
+	const int64_t pid = trace_pid_of(p->trace, id);
+	const size_t at = pb_open(o, PACKET_TRACK_DESCRIPTOR);
+
+	pb_number(o, TRACK_UUID, track_uuid(id));
+	if (k->parent != SPUR_NONE)
+		pb_number(o, TRACK_PARENT_UUID, track_uuid(k->parent));
+	if (k->kind == SPUR_TRACK_PROCESS && id_fits(k->pid) && !is_double)
+		process_out(p, k, o);
+	else if (k->kind == SPUR_TRACK_THREAD && id_fits(k->tid) && id_fits(pid) && !is_double)
+		thread_out(p, k, pid, o);
+	else
+		text_out(o, TRACK_NAME, p->trace, k->name);
+	pb_close(o, at);
+}
+
+/* Descriptors of the tracks that are new since the last call. */
+static void tracks_out(struct perfetto *p)
+{
+	const uint32_t n = (uint32_t)spur_track_count(p->trace);
+
+	for (; p->described < n; p->described++) {
+		const size_t at = pb_open(&p->text, TRACE_PACKET);
+
+		pb_number(&p->text, PACKET_SEQUENCE_ID, SEQUENCE_HEAD);
+		track_out(p, p->described, &p->text);
+		pb_close(&p->text, at);
+		out_bytes(p->write->out, p->text.buf, p->text.len);
+		out_clear(&p->text);
+	}
+}
+
+static void clock_out(struct out *o, uint64_t id, uint64_t time)
+{
+	const size_t at = pb_open(o, SNAPSHOT_CLOCK);
+
+	pb_number(o, CLOCK_ID, id);
+	pb_number(o, CLOCK_TIMESTAMP, time);
+	pb_close(o, at);
+}
+
+/* The zero of the times and the time of day then. */
+static void snapshot_out(struct perfetto *p)
+{
+	const struct clock_info *c = &p->trace->clock;
+	int64_t epoch;
+	size_t packet, at;
+
+	if (!c->epoch_known || __builtin_add_overflow(c->epoch_ns, p->write->zero, &epoch) ||
+	    epoch < 0)
+		return;
+	packet = pb_open(&p->text, TRACE_PACKET);
+	pb_number(&p->text, PACKET_SEQUENCE_ID, SEQUENCE_HEAD);
+	at = pb_open(&p->text, PACKET_CLOCK_SNAPSHOT);
+	clock_out(&p->text, CLOCK_BOOTTIME_ID, 0);
+	clock_out(&p->text, CLOCK_REALTIME_ID, (uint64_t)epoch);
+	pb_close(&p->text, at);
+	pb_close(&p->text, packet);
+	out_bytes(p->write->out, p->text.buf, p->text.len);
+	out_clear(&p->text);
+}
+
+/* --- interned names --- */
+
+/* The id of a text in the lane's sequence, declared if it is new; 0 if out of memory. */
+static uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string)
+{
+	struct map64_slot *slot = map64_put(&l->iids, (uint64_t)field << 32 | string);
+	size_t at, len;
+	const char *s;
+
+	if (!slot)
+		return 0;
+	if (slot->value)
+		return slot->value;
+	slot->value = ++l->last_iid;
+	s = spur_string(l->p->trace, string, &len);
+	at = pb_open(&l->interned, field);
+	pb_number(&l->interned, INTERNED_IID, slot->value);
+	pb_bytes(&l->interned, INTERNED_TEXT, s, len < TEXT_MAX ? len : TEXT_MAX);
+	pb_close(&l->interned, at);
+	return l->last_iid;
+}
+
+/* --- packets --- */
+
+static size_t packet_open(struct perfetto_lane *l, uint64_t time, struct out *o)
+{
+	const size_t at = pb_open(o, TRACE_PACKET);
+
+	pb_number(o, PACKET_TIMESTAMP, time);
+	pb_number(o, PACKET_SEQUENCE_ID, l->sequence);
+	pb_number(o, PACKET_SEQUENCE_FLAGS,
+		  SEQUENCE_NEEDS_STATE | (l->begun ? 0 : SEQUENCE_CLEARED));
+	l->begun = true;
+	return at;
+}
+
+/* Returns false if out of memory. */
+static bool packet_close(struct perfetto_lane *l, size_t at, struct out *o)
+{
+	if (l->interned.len) {
+		const size_t len = l->interned.len;
+
+		pb_bytes(o, PACKET_INTERNED_DATA, l->interned.buf, len);
+		out_clear(&l->interned);
+	}
+	pb_close(o, at);
+	return !o->error && !l->interned.error;
+}
+
+/* --- arguments --- */
+
+static void hex_out(struct out *o, const struct spur_value *v)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint32_t n = v->count < TEXT_MAX / 2 ? v->count : TEXT_MAX / 2;
+	char *w = out_room(o, PB_ROOM);
+
+	if (!w)
+		return;
+	out_to(o, put_varint(put_varint(w, ANNOTATION_STRING << 3 | PB_BYTES), 2 * (uint64_t)n));
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t b = (uint8_t)v->text[i];
+		const char pair[2] = { digits[b >> 4], digits[b & 15] };
+
+		out_bytes(o, pair, sizeof(pair));
+	}
+}
+
+static void scalar_out(struct perfetto_lane *l, const struct spur_value *v, unsigned kind,
+		       struct out *o)
+{
+	uint64_t bits;
+
+	switch ((enum spur_type)v->type) {
+	case SPUR_I64:
+		pb_number(o, ANNOTATION_INT, (uint64_t)v->i);
+		break;
+	case SPUR_KOID:
+	case SPUR_U64:
+		pb_number(o, ANNOTATION_UINT, v->u);
+		break;
+	case SPUR_BOOL:
+		pb_number(o, ANNOTATION_BOOL, v->u != 0);
+		break;
+	case SPUR_POINTER:
+		pb_number(o, ANNOTATION_POINTER, v->u);
+		break;
+	case SPUR_F64:
+		memcpy(&bits, &v->f, sizeof(bits));
+		pb_fixed64(o, ANNOTATION_DOUBLE, bits);
+		break;
+	case SPUR_ENUM:
+		if (v->label)
+			pb_bytes(o, ANNOTATION_STRING, v->label, strlen(v->label));
+		else
+			pb_number(o, ANNOTATION_INT, (uint64_t)v->i);
+		break;
+	case SPUR_STRING:
+		if (v->count > TEXT_MAX)
+			loss_add(&l->p->write->loss, LOST_TEXT, kind);
+		pb_bytes(o, ANNOTATION_STRING, v->text, v->count < TEXT_MAX ? v->count : TEXT_MAX);
+		break;
+	case SPUR_BYTES:
+		loss_add(&l->p->write->loss, LOST_BYTES, kind);
+		hex_out(o, v);
+		break;
+	case SPUR_NULL:
+	case SPUR_STRUCT:
+	case SPUR_ARRAY:
+		pb_bytes(o, ANNOTATION_JSON, "null", 4);
+		break;
+	}
+}
+
+/* One argument, or an item of one. Returns false if out of memory. */
+static bool value_out(struct perfetto_lane *l, const struct spur_value *v, unsigned field,
+		      unsigned kind, unsigned depth, struct out *o)
+{
+	const size_t at = pb_open(o, field);
+	const bool is_list = v->type == SPUR_STRUCT || v->type == SPUR_ARRAY;
+	bool good = true;
+
+	if (v->name) {
+		const uint64_t iid = iid_of(l, INTERNED_ANNOTATION, v->name);
+
+		good = iid != 0;
+		pb_number(o, ANNOTATION_NAME_IID, iid);
+	}
+	if (!is_list || depth == NESTING)
+		scalar_out(l, v, kind, o);
+	for (uint32_t i = 0; is_list && depth < NESTING && good && i < v->count; i++)
+		good = value_out(l, &v->items[i],
+				 v->type == SPUR_STRUCT ? ANNOTATION_DICT : ANNOTATION_ARRAY, kind,
+				 depth + 1, o);
+	pb_close(o, at);
+	return good;
+}
+
+/* Returns false if out of memory. */
+static bool args_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	const struct write *w = l->p->write;
+	enum spur_status st;
+	bool good = true;
+
+	if (!row->nargs || !w->wants_args(w, row->cls))
+		return true;
+	st = spur_args(l->p->trace, row, &l->args);
+	if (st == SPUR_FAIL)
+		return false;
+	if (st == SPUR_WARN)
+		loss_add(&l->p->write->loss, LOST_PAYLOAD, row->kind);
+	for (size_t i = 0; good && i < l->args.count; i++)
+		good = value_out(l, &l->args.items[i], EVENT_ANNOTATION, row->kind, 0, o);
+	return good;
+}
+
+/* --- events --- */
+
+/* A track event up to its arguments. */
+static size_t event_open(struct perfetto_lane *l, unsigned type, uint64_t uuid, struct out *o)
+{
+	const size_t at = pb_open(o, PACKET_TRACK_EVENT);
+
+	(void)l;
+	pb_number(o, EVENT_TYPE, type);
+	pb_number(o, EVENT_TRACK_UUID, uuid);
+	return at;
+}
+
+static bool names_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	const uint64_t name = iid_of(l, INTERNED_NAME, row->name),
+		       cat = row->cat ? iid_of(l, INTERNED_CATEGORY, row->cat) : 0;
+
+	pb_number(o, EVENT_NAME_IID, name);
+	if (cat)
+		pb_number(o, EVENT_CATEGORY_IID, cat);
+	return name && (cat || !row->cat);
+}
+
+/* An event with its names and arguments. */
+static bool event_out(struct perfetto_lane *l, const struct spur_event *row, unsigned type,
+		      uint64_t uuid, struct out *o)
+{
+	const size_t packet = packet_open(l, time_of(l->p, row->ts, row->kind), o),
+		     at = event_open(l, type, uuid, o);
+	const bool good = names_out(l, row, o) && args_out(l, row, o);
+
+	if (row->kind == SPUR_FLOW_BEGIN || row->kind == SPUR_FLOW_STEP)
+		pb_fixed64(o, EVENT_FLOW_ID, row->id);
+	else if (row->kind == SPUR_FLOW_END)
+		pb_fixed64(o, EVENT_TERMINATING_FLOW_ID, row->id);
+	pb_close(o, at);
+	return packet_close(l, packet, o) && good;
+}
+
+/* The end of the innermost slice of a track. */
+static bool slice_end(struct perfetto_lane *l, const struct spur_event *row, int64_t ts,
+		      uint64_t uuid, bool with_args, struct out *o)
+{
+	const size_t packet = packet_open(l, time_of(l->p, ts, row->kind), o),
+		     at = event_open(l, TYPE_SLICE_END, uuid, o);
+	const bool good = !with_args || args_out(l, row, o);
+
+	pb_close(o, at);
+	return packet_close(l, packet, o) && good;
+}
+
+static bool span_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	int64_t end;
+
+	if (__builtin_add_overflow(row->ts, row->dur < 0 ? 0 : row->dur, &end))
+		end = INT64_MAX;
+	return event_out(l, row, TYPE_SLICE_BEGIN, track_uuid(row->track), o) &&
+	       slice_end(l, row, end, track_uuid(row->track), false, o);
+}
+
+static void side_track_out(struct perfetto_lane *l, const struct spur_event *row, uint64_t uuid,
+			   uint32_t parent, uint32_t name, bool counter, struct out *o)
+{
+	const size_t packet = packet_open(l, time_of(l->p, row->ts, row->kind), o),
+		     at = pb_open(o, PACKET_TRACK_DESCRIPTOR);
+
+	pb_number(o, TRACK_UUID, uuid);
+	if (parent != SPUR_NONE)
+		pb_number(o, TRACK_PARENT_UUID, track_uuid(parent));
+	text_out(o, TRACK_NAME, l->p->trace, name);
+	if (counter)
+		pb_close(o, pb_open(o, TRACK_COUNTER));
+	pb_close(o, at);
+	packet_close(l, packet, o);
+}
+
+/* Async events of one category, name and id in a process are one track. */
+static bool async_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	const uint32_t process = trace_process_of(l->p->trace, row->track);
+	const uint64_t uuid = uuid_of(l->p, process, row->id, row->cat, "async") ^
+			      uuid_of(l->p, 0, 0, row->name, "");
+	const uint64_t own = uuid | (uint64_t)1 << 63;
+
+	if (row->kind != SPUR_ASYNC_END)
+		side_track_out(l, row, own, process, row->name, false, o);
+	if (row->kind == SPUR_ASYNC_END)
+		return slice_end(l, row, row->ts, own, true, o);
+	return event_out(l, row, row->kind == SPUR_ASYNC_BEGIN ? TYPE_SLICE_BEGIN : TYPE_INSTANT,
+			 own, o);
+}
+
+static bool value_is_number(const struct spur_value *v)
+{
+	return v->type == SPUR_I64 || v->type == SPUR_U64 || v->type == SPUR_F64;
+}
+
+/* One series of a counter. Returns false if out of memory. */
+static bool series_out(struct perfetto_lane *l, const struct spur_event *row,
+		       const struct spur_value *v, struct out *o)
+{
+	const uint32_t process = trace_process_of(l->p->trace, row->track),
+		       name = v->name && l->args.count > 1 ? v->name : row->name;
+	const uint64_t uuid = (uuid_of(l->p, process, row->id, row->name, "counter") ^
+			       uuid_of(l->p, 0, 0, v->name, "")) |
+			      (uint64_t)1 << 63;
+	struct map64_slot *slot = map64_put(&l->counters, uuid);
+	size_t packet, at;
+	uint64_t bits;
+
+	if (!slot)
+		return false;
+	if (!slot->value)
+		side_track_out(l, row, uuid, process, name, true, o);
+	slot->value = 1;
+	packet = packet_open(l, time_of(l->p, row->ts, row->kind), o);
+	at = event_open(l, TYPE_COUNTER, uuid, o);
+	if (v->type == SPUR_F64 || (v->type == SPUR_U64 && v->u > INT64_MAX)) {
+		const double d = v->type == SPUR_F64 ? v->f : (double)v->u;
+
+		memcpy(&bits, &d, sizeof(bits));
+		pb_fixed64(o, EVENT_DOUBLE_COUNTER_VALUE, bits);
+	} else {
+		pb_number(o, EVENT_COUNTER_VALUE, v->u);
+	}
+	pb_close(o, at);
+	return packet_close(l, packet, o);
+}
+
+static bool counter_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	bool whole = true, good = true;
+
+	if (!row->nargs)
+		args_reset(&l->args);
+	else if (spur_args(l->p->trace, row, &l->args) == SPUR_FAIL)
+		return false;
+	for (size_t i = 0; good && i < l->args.count; i++) {
+		const struct spur_value *v = &l->args.items[i];
+
+		whole &= value_is_number(v);
+		good = !value_is_number(v) || series_out(l, row, v, o);
+	}
+	if (!whole || !l->args.count)
+		loss_add(&l->p->write->loss, LOST_SERIES, row->kind);
+	return good;
+}
+
+/* --- the scheduler, logs --- */
+
+/* The thread of a row as the scheduler's events name it; -1: they cannot. */
+static int64_t sched_tid(const struct perfetto *p, const struct spur_event *row)
+{
+	const uint32_t thread = trace_thread_of(p->trace, row->track);
+	const struct spur_track *k = spur_track(p->trace, thread);
+
+	return k && row->cpu != SPUR_NO_CPU && k->tid > 0 && id_fits(k->tid) ? k->tid : -1;
+}
+
+static void switch_fields(const struct perfetto *p, const struct spur_event *row, int64_t tid,
+			  struct out *o)
+{
+	const bool out = row->flags & SPUR_F_OUT;
+	const struct spur_track *k = spur_track(p->trace, trace_thread_of(p->trace, row->track));
+	const size_t at = pb_open(o, FTRACE_SWITCH);
+
+	text_out(o, out ? SWITCH_PREV_COMM : SWITCH_NEXT_COMM, p->trace, k->name);
+	pb_number(o, SWITCH_PREV_PID, out ? (uint64_t)tid : 0);
+	pb_number(o, SWITCH_PREV_PRIO, PRIO_NORMAL);
+	pb_number(o, SWITCH_PREV_STATE,
+		  row->flags & SPUR_F_PREEMPTED || !out ? STATE_RUNNABLE : STATE_SLEEPING);
+	pb_number(o, SWITCH_NEXT_PID, out ? 0 : (uint64_t)tid);
+	pb_number(o, SWITCH_NEXT_PRIO, PRIO_NORMAL);
+	pb_close(o, at);
+}
+
+static void wakeup_fields(const struct perfetto *p, const struct spur_event *row, int64_t tid,
+			  struct out *o)
+{
+	const struct spur_track *k = spur_track(p->trace, trace_thread_of(p->trace, row->track));
+	const size_t at = pb_open(o, FTRACE_WAKEUP);
+
+	text_out(o, WAKEUP_COMM, p->trace, k->name);
+	pb_number(o, WAKEUP_PID, (uint64_t)tid);
+	pb_number(o, WAKEUP_PRIO, PRIO_NORMAL);
+	pb_number(o, WAKEUP_SUCCESS, 1);
+	pb_number(o, WAKEUP_CPU, row->cpu);
+	pb_close(o, at);
+}
+
+/*
+ * A row says one side of a switch: the other thread of the CPU is the idle one, until its own row
+ * comes.
+ */
+static bool sched_out(struct perfetto_lane *l, const struct spur_event *row, int64_t tid,
+		      struct out *o)
+{
+	const uint64_t time = time_of(l->p, row->ts, row->kind);
+	const size_t packet = packet_open(l, time, o), bundle = pb_open(o, PACKET_FTRACE_EVENTS);
+	size_t event;
+
+	pb_number(o, BUNDLE_CPU, row->cpu);
+	event = pb_open(o, BUNDLE_EVENT);
+	pb_number(o, FTRACE_TIMESTAMP, time);
+	pb_number(o, FTRACE_PID,
+		  row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) ? (uint64_t)tid : 0);
+	if (row->kind == SPUR_WAKEUP)
+		wakeup_fields(l->p, row, tid, o);
+	else
+		switch_fields(l->p, row, tid, o);
+	pb_close(o, event);
+	pb_close(o, bundle);
+	return packet_close(l, packet, o);
+}
+
+/* Time off a CPU that is not known is a slice. */
+static bool off_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	const uint32_t name = trace_intern(l->p->trace, "off CPU");
+	struct map64_slot *slot = map64_put(&l->off, row->track);
+	struct spur_event slice = *row;
+
+	if (!slot || !name)
+		return false;
+	slot->value = 1;
+	slice.name = name;
+	slice.nargs = 0;
+	return event_out(l, &slice, TYPE_SLICE_BEGIN, track_uuid(row->track), o);
+}
+
+static bool switch_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	const int64_t tid = sched_tid(l->p, row);
+
+	if (tid >= 0)
+		return sched_out(l, row, tid, o);
+	return !(row->flags & SPUR_F_OUT) || off_out(l, row, o);
+}
+
+/* The text of a log's argument, or of its name. */
+static bool log_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
+{
+	const struct spur_trace *t = l->p->trace;
+	const struct spur_track *k = spur_track(t, trace_thread_of(t, row->track));
+	const uint64_t time = time_of(l->p, row->ts, row->kind);
+	const int64_t pid = trace_pid_of(t, row->track);
+	const char *text;
+	size_t packet, log, event, len;
+
+	text = spur_string(t, row->name, &len);
+	if (row->nargs && spur_args(l->p->trace, row, &l->args) == SPUR_FAIL)
+		return false;
+	for (size_t i = 0; row->nargs && i < l->args.count; i++)
+		if (l->args.items[i].type == SPUR_STRING) {
+			text = l->args.items[i].text;
+			len = l->args.items[i].count;
+			break;
+		}
+	packet = packet_open(l, time, o);
+	log = pb_open(o, PACKET_ANDROID_LOG);
+	event = pb_open(o, LOG_EVENT);
+	if (id_fits(pid))
+		pb_number(o, LOG_PID, (uint64_t)pid);
+	if (k && id_fits(k->tid))
+		pb_number(o, LOG_TID, (uint64_t)k->tid);
+	pb_number(o, LOG_TIMESTAMP, time);
+	text_out(o, LOG_TAG, t, row->cat);
+	pb_number(o, LOG_PRIO, LOG_PRIO_INFO);
+	pb_bytes(o, LOG_MESSAGE, text, len < TEXT_MAX ? len : TEXT_MAX);
+	pb_close(o, event);
+	pb_close(o, log);
+	return packet_close(l, packet, o);
+}
+
+/* --- the writer --- */
+
+static bool perfetto_row(void *lane, const struct spur_event *row, struct out *o)
+{
+	struct perfetto_lane *l = lane;
+
+	switch ((enum spur_kind)row->kind) {
+	case SPUR_BEGIN:
+		return event_out(l, row, TYPE_SLICE_BEGIN, track_uuid(row->track), o);
+	case SPUR_SPAN:
+		return span_out(l, row, o);
+	case SPUR_COUNTER:
+		return counter_out(l, row, o);
+	case SPUR_ASYNC_BEGIN:
+	case SPUR_ASYNC_INSTANT:
+	case SPUR_ASYNC_END:
+		return async_out(l, row, o);
+	case SPUR_LOG:
+		return log_out(l, row, o);
+	case SPUR_SWITCH:
+		return switch_out(l, row, o);
+	case SPUR_WAKEUP:
+		if (sched_tid(l->p, row) >= 0)
+			return sched_out(l, row, sched_tid(l->p, row), o);
+		break;
+	default:
+		break;
+	}
+	return event_out(l, row, TYPE_INSTANT, track_uuid(row->track), o);
+}
+
+static bool perfetto_end(void *lane, const struct spur_event *row, const struct write_end *end,
+			 struct out *o)
+{
+	struct perfetto_lane *l = lane;
+
+	if (end->off_cpu) {
+		struct map64_slot *slot = map64_find(&l->off, row->track);
+		const bool slice = slot && slot->value;
+
+		if (slot)
+			slot->value = 0;
+		if (slice)
+			return slice_end(l, row, row->ts, track_uuid(row->track), false, o);
+		return row->kind != SPUR_SWITCH || switch_out(l, row, o);
+	}
+	return slice_end(l, row, row->ts, track_uuid(row->track),
+			 !end->implied && row->kind == SPUR_END_SPAN, o);
+}
+
+static void *perfetto_lane(void *self, uint32_t track)
+{
+	struct perfetto_lane *l = mem_alloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->p = self;
+	l->sequence = SEQUENCE_HEAD + 1 + (track == SPUR_NONE ? 0 : track + 1);
+	out_to_memory(&l->interned);
+	return l;
+}
+
+static void perfetto_lane_close(void *lane)
+{
+	struct perfetto_lane *l = lane;
+
+	map64_free(&l->iids);
+	map64_free(&l->counters);
+	map64_free(&l->off);
+	out_free(&l->interned);
+	spur_args_free(&l->args);
+	mem_free(l);
+}
+
+static void *perfetto_open(struct write *w)
+{
+	struct perfetto *p = mem_alloc(sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->write = w;
+	p->trace = w->trace;
+	out_to_memory(&p->text);
+	return p;
+}
+
+/* Descriptors may stand anywhere. */
+static void perfetto_finish(void *self)
+{
+	snapshot_out(self);
+	tracks_out(self);
+}
+
+static void perfetto_close(void *self)
+{
+	struct perfetto *p = self;
+
+	out_free(&p->text);
+	mem_free(p);
+}
+
+static const char *const endings[] = { "perfetto-trace", "pftrace", "perfetto", NULL };
+
+const struct spur_writer spur_writer_perfetto = {
+	.name = "perfetto",
+	.title = "Perfetto's trace format, which ui.perfetto.dev and trace_processor open",
+	.endings = endings,
+	.fits = { [SPUR_BEGIN] = WRITE_WHOLE,
+		  [SPUR_END_SPAN] = WRITE_WHOLE,
+		  [SPUR_SPAN] = WRITE_WHOLE,
+		  [SPUR_INSTANT] = WRITE_WHOLE,
+		  [SPUR_COUNTER] = WRITE_WHOLE,
+		  [SPUR_ASYNC_BEGIN] = WRITE_WHOLE,
+		  [SPUR_ASYNC_INSTANT] = WRITE_WHOLE,
+		  [SPUR_ASYNC_END] = WRITE_WHOLE,
+		  [SPUR_FLOW_BEGIN] = WRITE_WHOLE,
+		  [SPUR_FLOW_STEP] = WRITE_WHOLE,
+		  [SPUR_FLOW_END] = WRITE_WHOLE,
+		  [SPUR_LOG] = WRITE_WHOLE,
+		  [SPUR_SWITCH] = WRITE_WHOLE,
+		  [SPUR_WAKEUP] = WRITE_WHOLE,
+		  [SPUR_SAMPLE] = WRITE_DEGRADED,
+		  [SPUR_OBJECT] = WRITE_DEGRADED,
+		  [SPUR_BLOB] = WRITE_DEGRADED,
+		  [SPUR_LOST] = WRITE_DEGRADED,
+		  [SPUR_NATIVE] = WRITE_DEGRADED },
+	.degraded = "the format has no such kind: written as an instant event",
+	.reasons = reasons,
+	.nreasons = sizeof(reasons) / sizeof(reasons[0]),
+	.piece = PIECE,
+	.lone_switches = true,
+	.open = perfetto_open,
+	.lane = perfetto_lane,
+	.row = perfetto_row,
+	.end = perfetto_end,
+	.lane_close = perfetto_lane_close,
+	.finish = perfetto_finish,
+	.close = perfetto_close,
+};
