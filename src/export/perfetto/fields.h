@@ -6,7 +6,7 @@
  *	field          a varint of number << 3 | wire type, then:
  *	wire type 0    a varint: seven bits a byte, the lowest first, bit 7 set in all bytes but the last
  *	wire type 1    eight bytes, little endian
- *	wire type 2    a varint length, then so many bytes: text, or a message
+ *	wire type 2    a varint length, then that many bytes: text, or a message
  */
 #ifndef SPUR_EXPORT_PERFETTO_FIELDS_H
 #define SPUR_EXPORT_PERFETTO_FIELDS_H
