@@ -4,7 +4,7 @@
  */
 #include "api/api.h"
 #include "flow/ends.h"
-#include "pass/fold/walk.h"
+#include "flow/walk.h"
 
 enum { SPANS_MOST = 1 << 28 };
 

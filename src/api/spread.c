@@ -1,5 +1,5 @@
 /* How durations are spread: percentiles in bounded memory, as reports have them. */
-#include "pass/fold/spread.h"
+#include "flow/spread.h"
 
 #include "api/api.h"
 

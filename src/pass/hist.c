@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "pass/fold/spread.h"
-#include "pass/fold/walk.h"
+#include "flow/spread.h"
+#include "flow/walk.h"
 #include "pass/hist.h"
 #include "pass/pass.h"
 #include "render/cell.h"

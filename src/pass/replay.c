@@ -11,10 +11,10 @@
  */
 #include <assert.h>
 
-#include "flow/lines.h"
 #include "flow/ends.h"
-#include "pass/fold/fit.h"
-#include "pass/fold/walk.h"
+#include "flow/fit.h"
+#include "flow/lines.h"
+#include "flow/walk.h"
 #include "pass/replay.h"
 #include "render/calltext.h"
 

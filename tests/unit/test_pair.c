@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "pass/fold/walk.h"
+#include "flow/walk.h"
 
 struct log {
 	char text[1024];

@@ -5,9 +5,9 @@
  */
 #include "pass/fold/calls.h"
 
+#include "flow/fit.h"
+#include "flow/walk.h"
 #include "format/format.h"
-#include "pass/fold/fit.h"
-#include "pass/fold/walk.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

@@ -16,9 +16,9 @@
 
 #include "base/map64.h"
 #include "flow/ends.h"
+#include "flow/spread.h"
 #include "pass/fold/gather.h"
 #include "pass/fold/sample.h"
-#include "pass/fold/spread.h"
 #include "pass/pass.h"
 
 enum calls_by {

@@ -5,7 +5,7 @@
 #ifndef SPUR_PASS_FOLD_LENGTHS_H
 #define SPUR_PASS_FOLD_LENGTHS_H
 
-#include "pass/fold/spread.h"
+#include "flow/spread.h"
 
 enum { LENGTHS_FEW = 4 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "flow/ends.h"
-#include "pass/fold/fit.h"
+#include "flow/fit.h"
+#include "flow/walk.h"
 #include "pass/fold/sample.h"
-#include "pass/fold/walk.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

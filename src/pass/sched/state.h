@@ -19,7 +19,7 @@
 #ifndef SPUR_PASS_SCHED_STATE_H
 #define SPUR_PASS_SCHED_STATE_H
 
-#include "pass/fold/spread.h"
+#include "flow/spread.h"
 #include "pass/pass.h"
 
 enum sched_state {

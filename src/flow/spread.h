@@ -5,14 +5,14 @@
  * percentiles are off by 1/128 (0.8 %) at most. Sums are integers, so the order of adding and
  * joining changes nothing; nor does it change which of the two it is.
  */
-#ifndef SPUR_PASS_FOLD_SPREAD_H
-#define SPUR_PASS_FOLD_SPREAD_H
+#ifndef SPUR_FLOW_SPREAD_H
+#define SPUR_FLOW_SPREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pass/fold/tally.h"
+#include "flow/tally.h"
 
 enum { SPREAD_FEW = 64, SPREAD_OCTAVES = 58 };
 

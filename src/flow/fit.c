@@ -1,5 +1,5 @@
 /* See fit.h: what its loops do not do for every row. */
-#include "pass/fold/fit.h"
+#include "flow/fit.h"
 
 /* No mask has a CPU. */
 void fit_close(struct fit *v)

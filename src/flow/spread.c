@@ -1,5 +1,5 @@
 /* Histogram of durations. See spread.h. */
-#include "pass/fold/spread.h"
+#include "flow/spread.h"
 
 #include <math.h>
 #include <stdlib.h>

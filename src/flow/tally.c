@@ -1,5 +1,5 @@
 /* See tally.h. */
-#include "pass/fold/tally.h"
+#include "flow/tally.h"
 
 #include <stdlib.h>
 #include <string.h>

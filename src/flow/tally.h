@@ -2,8 +2,8 @@
  * How often each value came: 8 bytes a value, hashed, so that what is counted can be sorted in the end and any rank of
  * it found exactly. Durations of one function repeat: the different ones grow with about the square root of the calls.
  */
-#ifndef SPUR_PASS_FOLD_TALLY_H
-#define SPUR_PASS_FOLD_TALLY_H
+#ifndef SPUR_FLOW_TALLY_H
+#define SPUR_FLOW_TALLY_H
 
 #include <stdbool.h>
 #include <stddef.h>

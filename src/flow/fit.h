@@ -7,8 +7,8 @@
  * of fit_is_end() at the depth below. With recorded depth that is below UINT16_MAX. Where the stack has an index
  * nothing fits.
  */
-#ifndef SPUR_PASS_FOLD_FIT_H
-#define SPUR_PASS_FOLD_FIT_H
+#ifndef SPUR_FLOW_FIT_H
+#define SPUR_FLOW_FIT_H
 
 #include "flow/pair.h"
 

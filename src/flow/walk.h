@@ -14,8 +14,8 @@
  * A popped frame stays readable until the next push; whoever takes it calls walk_credit() once,
  * before the next step.
  */
-#ifndef SPUR_PASS_FOLD_WALK_H
-#define SPUR_PASS_FOLD_WALK_H
+#ifndef SPUR_FLOW_WALK_H
+#define SPUR_FLOW_WALK_H
 
 #include "flow/pair.h"
 
