@@ -47,8 +47,7 @@ static const struct opt options[] = {
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
-	  .help = "Show these columns: total,self,calls,avg,min,max,p50,p90,p99,stdev,share,"
-		  "unfinished,module,category,size,location,tid,pid,function,task,session; "
+	  .help = "Show these columns: " REPORT_COLUMN_WORDS "; "
 		  "with --kind=async and --kind=flow: count,total,avg,min,max,p50,p90,p99,"
 		  "stdev,steps,no_begin,no_end,category,name,step,from_pid,from_tid,from,"
 		  "to_pid,to_tid,to" },

@@ -106,7 +106,15 @@ bool table_shows(const struct table *t, int column)
 	return false;
 }
 
-/* Sorting: the table, and two buffers for texts. */
+bool table_sorts(const struct table *t, int column)
+{
+	for (size_t i = 0; i < t->nsort; i++)
+		if (t->sort[i] == column || t->sort[i] == ~column)
+			return true;
+	return false;
+}
+
+/* A table that is sorted, and two buffers for texts. */
 struct sorter {
 	const struct table *table;
 	struct out *a, *b;
@@ -134,7 +142,8 @@ static int column_order(const struct sorter *s, const void *x, const void *y, in
 	int c;
 
 	if (kind == TABLE_TEXT)
-		return text_order(s, x, y, column);
+		return t->text_order ? t->text_order(t->self, x, y, column)
+				     : text_order(s, x, y, column);
 	c = table_value_order(t->value(t->self, x, column), t->value(t->self, y, column));
 	return kind == TABLE_ID || kind == TABLE_WHEN ? c : -c;
 }
@@ -142,15 +151,18 @@ static int column_order(const struct sorter *s, const void *x, const void *y, in
 static int row_order(const void *x, const void *y, void *self)
 {
 	const struct sorter *s = self;
+	const struct table *t = s->table;
 	const char *a = *(const char *const *)x, *b = *(const char *const *)y;
 	int c = 0;
 
-	for (size_t i = 0; i < s->table->nsort && !c; i++) {
-		const int column = s->table->sort[i];
+	for (size_t i = 0; i < t->nsort && !c; i++) {
+		const int column = t->sort[i];
 
 		c = column < 0 ? -column_order(s, a, b, ~column) : column_order(s, a, b, column);
 	}
-	for (int i = 0; s->table->columns[i].name && !c; i++)
+	for (size_t i = 0; t->ties && t->ties[i] >= 0 && !c; i++)
+		c = column_order(s, a, b, t->ties[i]);
+	for (int i = 0; !t->ties && t->columns[i].name && !c; i++)
 		c = column_order(s, a, b, i);
 	return c ? c : (a > b) - (a < b);
 }

@@ -1,6 +1,6 @@
 /*
  * A table that an analysis ends in: chosen columns, sorted rows, as text, JSON, JSON lines or CSV.
- * Who uses it says what the columns are and gives their values; the rows stay the caller's.
+ * Its user declares the columns and gives their values; the rows stay the caller's.
  */
 #ifndef SPUR_RENDER_TABLE_H
 #define SPUR_RENDER_TABLE_H
@@ -11,20 +11,20 @@
 enum { TABLE_COLUMNS = 32 };
 
 enum table_kind {
-	TABLE_COUNT, /* a whole number; large ones first, as of all numbers */
+	TABLE_COUNT, /* a whole number; sorted from large to small, like all numbers */
 	TABLE_TIME, /* a duration, ns */
 	TABLE_SHARE, /* tenths of a per cent */
 	TABLE_NUMBER, /* any number, exact */
-	TABLE_MEAN, /* the same; text has three decimals of it, or all with --raw */
-	TABLE_ID, /* small ones first; negative: no id */
-	TABLE_WHEN, /* a ts; early ones first */
-	TABLE_TEXT, /* alphabetical, bytewise */
+	TABLE_MEAN, /* any number; text shows three decimals, or all with --raw */
+	TABLE_ID, /* sorted from small to large; negative: no id */
+	TABLE_WHEN, /* a ts; sorted from early to late */
+	TABLE_TEXT, /* sorted bytewise */
 };
 
 enum table_type { TABLE_NONE, TABLE_U64, TABLE_I64, TABLE_F64 };
 
 struct table_value {
-	enum table_type type; /* TABLE_NONE: nothing is known; an empty cell, null */
+	enum table_type type; /* TABLE_NONE: unknown; an empty cell in text and CSV, null in JSON */
 	union {
 		uint64_t u;
 		int64_t i;
@@ -58,8 +58,8 @@ static inline struct table_value table_f64(double v)
 /* Exact, whatever the types. NaN comes before all numbers, and no value before NaN. */
 int table_value_order(struct table_value a, struct table_value b);
 /*
- * Decimal and exact; nothing for TABLE_NONE. JSON has words for what it has no numbers for: "nan",
- * "inf", "-inf".
+ * Writes the value, decimal and exact; nothing for TABLE_NONE. In JSON, which lacks such numbers,
+ * NaN and infinities are strings: "nan", "inf", "-inf".
  */
 void table_value_out(struct out *o, struct table_value v, bool json);
 
@@ -70,32 +70,46 @@ struct table_column {
 
 struct table {
 	struct render_env env;
-	const char *name; /* of the analysis: "spur" in JSON */
+	const char *name; /* of the analysis: the "schema" of JSON */
 	const struct table_column *columns; /* TABLE_COLUMNS at most */
-	/* The value of a column that is no text. */
+	/* Returns the value of a column that is no text. */
 	struct table_value (*value)(const void *self, const void *row, int column);
-	/* The bytes of a text column, as they are. */
+	/* Appends the bytes of a text column; the table escapes them. */
 	void (*text)(const void *self, const void *row, int column, struct out *o);
+	/* Compares two rows by a text column, as memcmp() does; NULL: by the bytes of `text`. */
+	int (*text_order)(const void *self, const void *a, const void *b, int column);
+	/*
+	 * The columns, ended by -1, that order rows which are equal by --sort; NULL: all columns,
+	 * in their order.
+	 */
+	const int *ties;
 	const void *self;
-	const char *
-		head; /* more members of the JSON object in front of "rows", each with a comma before it; NULL: none */
-	struct when when; /* set where a column is a TABLE_WHEN */
+	/*
+	 * More members of the JSON object before "rows", each with a comma before it; NULL: no more.
+	 */
+	const char *head;
+	struct when when; /* Required if a column is a TABLE_WHEN. */
 
 	/* Set by table_options(). */
-	int shown[TABLE_COLUMNS], sort[TABLE_COLUMNS]; /* sort: ~column where reversed */
+	int shown[TABLE_COLUMNS], sort[TABLE_COLUMNS]; /* sort: ~column if reversed */
 	size_t nshown, nsort;
 	/* Set by table_write(). */
 	size_t hidden; /* rows that the limit left out */
 };
 
-/* Takes --fields and --sort, or what is given here where the command line does not say. */
-enum spur_status table_options(struct table *t, const char *fields, const char *sort);
-/* The column is shown. */
-bool table_shows(const struct table *t, int column);
 /*
- * Sorts `n` rows of `size` bytes from `rows` on (by --sort, then by all columns in their order,
- * then as they stand) and writes as many as --limit says. SPUR_FAIL: memory. In text form the
- * caller may write notes behind it.
+ * Reads --fields and --sort; the parameters are the lists for options that are not given. Returns
+ * SPUR_FAIL, with the error set, if a list is empty or names no column. May be called again.
+ */
+enum spur_status table_options(struct table *t, const char *fields, const char *sort);
+/* Returns true if the column is shown. */
+bool table_shows(const struct table *t, int column);
+/* Returns true if rows are sorted by the column, in either direction. */
+bool table_sorts(const struct table *t, int column);
+/*
+ * Sorts `n` rows of `size` bytes from `rows` on (by --sort, then by `ties`, then as they stand) and
+ * writes as many as --limit allows; text ends with the number of the others. Returns SPUR_FAIL if
+ * out of memory.
  */
 enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t size);
 

@@ -110,11 +110,11 @@ static enum spur_status toy_fields(struct spur_trace *t, const struct spur_event
 	return SPUR_OK;
 }
 
-static const uint8_t *toy_raw(struct spur_trace *t, const struct spur_event *ev)
+static void toy_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place)
 {
 	const struct toy *y = t->state;
 
-	return y->src->data + ev->off;
+	place->raw = y->src->data + ev->off;
 }
 
 static void toy_close(struct spur_trace *t)
@@ -130,6 +130,6 @@ const struct spur_format spur_format_toy = {
 	.open = toy_open,
 	.next = toy_next,
 	.fields = toy_fields,
-	.raw = toy_raw,
+	.place = toy_place,
 	.close = toy_close,
 };
