@@ -135,10 +135,10 @@ static inline size_t merge_core_run(const struct merge_core *c, uint32_t first, 
 		return in->n - in->pos;
 	last = first < limit.place ? limit.ts : limit.ts - 1;
 	for (; in->n - end >= 4; end += 4)
-		if ((merge_core_time(in, end, stride) > last) |
-		    (merge_core_time(in, end + 1, stride) > last) |
-		    (merge_core_time(in, end + 2, stride) > last) |
-		    (merge_core_time(in, end + 3, stride) > last))
+		if ((int)(merge_core_time(in, end, stride) > last) |
+		    (int)(merge_core_time(in, end + 1, stride) > last) |
+		    (int)(merge_core_time(in, end + 2, stride) > last) |
+		    (int)(merge_core_time(in, end + 3, stride) > last))
 			break;
 	while (end < in->n && merge_core_time(in, end, stride) <= last)
 		end++;
