@@ -1,9 +1,9 @@
 /*
  * What the public calls share: checking arguments, and the state that they keep with a trace.
  *
- * A call that is used wrongly changes nothing. It fails with SPUR_ERR_USAGE and a message that begins
- * with its name; if the library was built with SPUR_ABORT_ON_MISUSE and without NDEBUG it aborts
- * with that message as assert() does.
+ * A call that is used wrongly changes nothing. It fails with SPUR_ERR_USAGE and a message that
+ * begins with its name; if the library was built with SPUR_ABORT_ON_MISUSE and without NDEBUG it
+ * aborts with that message as assert() does.
  */
 #ifndef SPUR_API_API_H
 #define SPUR_API_API_H
@@ -31,16 +31,16 @@ struct api_state {
 };
 
 /*
- * Returns the state of a trace, made at the first call; NULL if out of memory. Several threads may ask
- * at once.
+ * Returns the state of a trace, made at the first call; NULL if out of memory. Several threads may
+ * ask at once.
  */
 struct api_state *api_state(const struct spur_trace *t);
 /* Frees it, with the feeds that are open. */
 void api_state_free(struct spur_trace *t);
 
 /*
- * Sets `err` (if not NULL) and the trace's last error (if `t` is not NULL) and returns SPUR_FAIL. In
- * debug builds it aborts instead.
+ * Sets `err` (if not NULL) and the trace's last error (if `t` is not NULL) and returns SPUR_FAIL.
+ * In debug builds it aborts instead.
  */
 enum spur_status api_misuse(const struct spur_trace *t, struct spur_error *err, const char *fmt,
 			    ...) __attribute__((format(printf, 3, 4)));
@@ -68,8 +68,9 @@ bool api_row(const struct spur_trace *t, const char *call, const struct spur_eve
 enum spur_status api_options(const struct spur_options *given, struct spur_options *full,
 			     struct spur_error *err);
 /*
- * Copies a struct that begins with its size: `given` bytes long, `size` in this library, at least `least`. Bytes
- * that the caller does not have are 0. Fails with SPUR_ERR_USAGE if the caller has more and sets them.
+ * Copies a struct that begins with its size: `given` bytes long, `size` in this library, at least
+ * `least`. Bytes that the caller does not have are 0. Fails with SPUR_ERR_USAGE if the caller has
+ * more and sets them.
  */
 enum spur_status api_copy_sized(void *to, size_t size, const void *from, size_t least,
 				const char *what, struct spur_error *err);

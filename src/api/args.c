@@ -9,7 +9,8 @@ enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,
 	uint64_t failures;
 	uint64_t *charged;
 
-	if (!api_row(t, "spur_args", ev) || !api_given(t, "spur_args", args, "a place for arguments"))
+	if (!api_row(t, "spur_args", ev) ||
+	    !api_given(t, "spur_args", args, "a place for arguments"))
 		return SPUR_FAIL;
 	charged = mem_charge(&t->mem_failures);
 	failures = mem_failures();

@@ -137,7 +137,8 @@ enum spur_status spur_set_filter(struct spur_trace *t, const struct spur_filter 
 	arena_init(&r.texts);
 	s = api_state(t);
 	if (s && s->reading != API_UNREAD)
-		st = api_misuse(t, err, "spur_set_filter: expected a trace of which no row was read");
+		st = api_misuse(t, err,
+				"spur_set_filter: expected a trace of which no row was read");
 	else
 		st = s ? set_filter(t, s, &r, err) : err_nomem(err);
 	arena_free(&r.texts);

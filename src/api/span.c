@@ -1,6 +1,6 @@
 /*
- * Pairing: rows in, spans out. The call-stack machine (flow/pair.h) decides what ends what, as in all
- * analyses; here each frame that ends becomes a span.
+ * Pairing: rows in, spans out. The call-stack machine (flow/pair.h) decides what ends what, as in
+ * all analyses; here each frame that ends becomes a span.
  */
 #include "api/api.h"
 #include "flow/ends.h"
@@ -52,7 +52,8 @@ static bool opened_note(struct spur_pairing *p, struct pair_stack *s, const stru
 	if (!list || !mem_grow((void **)&list->items, &list->cap, s->n, sizeof(*list->items),
 			       PAIR_DEPTH))
 		return false;
-	list->items[s->n - 1] = (struct opened){ .id = ++p->last_id, .name = row->name, .cat = row->cat };
+	list->items[s->n - 1] =
+		(struct opened){ .id = ++p->last_id, .name = row->name, .cat = row->cat };
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /*
- * The bounded cursor: the only way untrusted bytes become values outside the measured hot loops. A read past
- * the end sets `bad`, returns 0 and moves nothing; callers may check once after several reads.
+ * The bounded cursor: the only way untrusted bytes become values outside the measured hot loops. A
+ * read past the end sets `bad`, returns 0 and moves nothing; callers may check once after several
+ * reads.
  */
 #ifndef SPUR_BASE_CURSOR_H
 #define SPUR_BASE_CURSOR_H

@@ -61,7 +61,8 @@ enum spur_status err_at(struct spur_error *err, const char *stream, uint64_t off
 
 	if (!err)
 		return SPUR_FAIL;
-	memmove(err->stream, len > room ? stream + len - room : stream, len > room ? room + 1 : len + 1);
+	memmove(err->stream, len > room ? stream + len - room : stream,
+		len > room ? room + 1 : len + 1);
 	err->offset = offset;
 	return SPUR_FAIL;
 }
@@ -126,7 +127,10 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 	}
 }
 
-/* Returns the group, which is added if it is new, or NULL if out of memory or if there are too many. */
+/*
+ * Returns the group, which is added if it is new, or NULL if out of memory or if there are too
+ * many.
+ */
 static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
 {
 	struct diag_store *store = log->store;
@@ -159,7 +163,10 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 			(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
 		*slot = (uint16_t)++log->ngroups;
 	}
-	/* INVARIANT: a slot of the index holds a group's number, so at least half of the slots are free. */
+	/*
+	 * INVARIANT: a slot of the index holds a group's number, so at least half of the slots are
+	 * free.
+	 */
 	assert(*slot <= log->ngroups && log->ngroups <= DIAG_GROUPS);
 	store->last = *slot - 1u;
 	return &log->groups[store->last];
@@ -237,8 +244,9 @@ static void diag_merge_named(struct diag_log *into, const struct diag_log *from,
 	into->overflow |= from->overflow;
 	for (size_t i = 0; i < from->ngroups; i++) {
 		const struct diag_group *f = &from->groups[i];
-		const char *file =
-			path && f->file[0] ? name_below(path, f->file, name, sizeof(name)) : f->file;
+		const char *file = path && f->file[0]
+					   ? name_below(path, f->file, name, sizeof(name))
+					   : f->file;
 		struct diag_group *g = group_get(into, f->code, file);
 
 		if (!g) {

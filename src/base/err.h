@@ -9,8 +9,8 @@
 #include "base/mem.h"
 
 /*
- * Fills `err` (NULL is allowed) and returns SPUR_FAIL, so that a caller writes `return err_set(...)`.
- * The message has the form `FILE: expected X, found Y`, without newline.
+ * Fills `err` (NULL is allowed) and returns SPUR_FAIL, so that a caller writes `return
+ * err_set(...)`. The message has the form `FILE: expected X, found Y`, without newline.
  */
 enum spur_status err_set(struct spur_error *err, enum spur_error_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -24,16 +24,18 @@ enum spur_status err_at(struct spur_error *err, const char *stream, uint64_t off
 enum spur_status err_nomem(struct spur_error *err);
 
 /*
- * Diagnostics. Grouped by (code, file): a count, the bytes lost, and the first few messages. Bounded whatever
- * the input does: at most DIAG_GROUPS groups (the rest are counted in the code's group with the file "..."),
- * DIAG_KEEP messages a group. `code` must be a string literal, `format/what`, e.g. "uftrace/torn-record".
- * Not thread-safe: each feed has its own log; diag_merge() joins them in a fixed order.
+ * Diagnostics. Grouped by (code, file): a count, the bytes lost, and the first few messages.
+ * Bounded whatever the input does: at most DIAG_GROUPS groups (the rest are counted in the code's
+ * group with the file "..."), DIAG_KEEP messages a group. `code` must be a string literal,
+ * `format/what`, e.g. "uftrace/torn-record". Not thread-safe: each feed has its own log;
+ * diag_merge() joins them in a fixed order.
  */
 enum { DIAG_GROUPS = 4096, DIAG_KEEP = 4 };
 
 enum diag_level {
 	DIAG_NOTE, /* said, but nothing is wrong or lost: an optional file is missing */
-	DIAG_WARN, /* odd, repaired, or data the producer says it lost (discarded): no damage to the file */
+	/* Odd, repaired, or data the producer says it lost (discarded): no damage to the file */
+	DIAG_WARN,
 	DIAG_DAMAGE, /* the input is damaged: exit code 3 */
 };
 
@@ -58,7 +60,10 @@ struct diag_log {
 	uint32_t ngroups;
 	bool overflow; /* out of memory: counts are right, some groups or texts are missing */
 	uint64_t counts[3]; /* by level */
-	/* Where it is true nothing is added: reading was told to stop, and what is cut off there is no damage. */
+	/*
+	 * Where it is true nothing is added: reading was told to stop, and what is cut off there is
+	 * no damage.
+	 */
 	const volatile int *hush; /* NULL: never */
 };
 
@@ -69,8 +74,9 @@ void diag_free(struct diag_log *log);
 /* Puts the groups into the order of `compare`, which is qsort()'s. Nothing is added afterwards. */
 void diag_sort(struct diag_log *log, int (*compare)(const void *a, const void *b));
 /* `off` is a byte offset in `file`, or DIAG_NO_OFF. Costs no formatting once the group is full. */
-void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file, uint64_t off,
-	      uint64_t bytes_lost, const char *fmt, ...) __attribute__((format(printf, 7, 8)));
+void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file,
+	      uint64_t off, uint64_t bytes_lost, const char *fmt, ...)
+	__attribute__((format(printf, 7, 8)));
 /* Adds all of `from` to `into`; `from` stays as it is. */
 void diag_merge(struct diag_log *into, const struct diag_log *from);
 /*

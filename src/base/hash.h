@@ -1,4 +1,7 @@
-/* The hash of numbers, bytes and strings. Its values are not stable: they are never written or sorted by. */
+/*
+ * The hash of numbers, bytes and strings. Its values are not stable: they are never written or
+ * sorted by.
+ */
 #ifndef SPUR_BASE_HASH_H
 #define SPUR_BASE_HASH_H
 
@@ -21,7 +24,10 @@ static inline uint64_t hash64(uint64_t x)
 	return hash_mix(x, 0x9E3779B97F4A7C15u);
 }
 
-/* `seed`: 0, the hash of what stands before, or a random number if an input must not choose what collides. */
+/*
+ * `seed`: 0, the hash of what stands before, or a random number if an input must not choose what
+ * collides.
+ */
 static inline uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 {
 	const uint64_t k0 = 0xA0761D6478BD642Fu, k1 = 0xE7037ED1A0B428DBu;

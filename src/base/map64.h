@@ -35,7 +35,10 @@ static inline struct map64_slot *map64_find(const struct map64 *m, uint64_t key)
 	}
 }
 
-/* Returns the slot of `key`, added with value 0 if it is new, or NULL if out of memory or at 2^28 entries. */
+/*
+ * Returns the slot of `key`, added with value 0 if it is new, or NULL if out of memory or at 2^28
+ * entries.
+ */
 struct map64_slot *map64_put(struct map64 *m, uint64_t key);
 void map64_free(struct map64 *m);
 

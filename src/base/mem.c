@@ -14,7 +14,8 @@
 #include "base/os.h"
 
 enum {
-	GROW_MIN = 256, /* bytes of a new array, about: there may be one for each of a million threads */
+	/* Bytes of a new array, about: there may be one for each of a million threads */
+	GROW_MIN = 256,
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
 	BLOCK_MIN = 4 << 10,
 	BLOCK_MAX = 1 << 20,
@@ -180,7 +181,10 @@ static size_t scratch_bytes(size_t size)
 	return align_up(size ? size : 1, (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Returns MAP_FAILED (errno) if it fails. Without a file the memory is anonymous, but not if the disk is full. */
+/*
+ * Returns MAP_FAILED (errno) if it fails. Without a file the memory is anonymous, but not if the
+ * disk is full.
+ */
 static void *scratch_map(size_t bytes)
 {
 	const int fd = bytes >= SCRATCH_ANON ? temp_file_open() : -1;

@@ -13,8 +13,9 @@ void *mem_array(size_t count, size_t size);
 void mem_free(void *p);
 
 /*
- * Grows the array `*p` (elements of `size` bytes) so that `need` elements fit; `*cap` is its capacity in elements.
- * Doubles it, zeroes the new elements, and refuses more than `limit`. Returns false, with nothing changed, if it fails.
+ * Grows the array `*p` (elements of `size` bytes) so that `need` elements fit; `*cap` is its
+ * capacity in elements. Doubles it, zeroes the new elements, and refuses more than `limit`. Returns
+ * false, with nothing changed, if it fails.
  */
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 
@@ -22,9 +23,10 @@ bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit);
 void mem_trim(void **p, size_t *cap, size_t count, size_t size);
 
 /*
- * Failed allocations are counted, each in the counter that its thread is charged to: that of the trace it works for, or
- * else one of the process. If the count is the same before and after some work, nothing in its result is missing for
- * lack of memory; otherwise the work fails, so that no function in between has to pass the failure on.
+ * Failed allocations are counted, each in the counter that its thread is charged to: that of the
+ * trace it works for, or else one of the process. If the count is the same before and after some
+ * work, nothing in its result is missing for lack of memory; otherwise the work fails, so that no
+ * function in between has to pass the failure on.
  */
 extern _Thread_local uint64_t *mem_charged __attribute__((tls_model("initial-exec")));
 
@@ -39,11 +41,14 @@ static inline uint64_t mem_failures(void)
 }
 
 /*
- * Counts a failure: ENOMEM, or the errno of a temporary file that takes the place of memory. The message for both is
- * that of err_nomem().
+ * Counts a failure: ENOMEM, or the errno of a temporary file that takes the place of memory. The
+ * message for both is that of err_nomem().
  */
 void mem_failed(int error);
-/* The errno of the last failure that was counted in the calling thread's counter; 0 if nothing failed. */
+/*
+ * The errno of the last failure that was counted in the calling thread's counter; 0 if nothing
+ * failed.
+ */
 int mem_error(void);
 /* How often mem_failed() was told ENOMEM in the whole process, whichever counter was charged. */
 uint64_t mem_failures_all(void);
@@ -58,16 +63,16 @@ static inline uint64_t *mem_charge(uint64_t *counter)
 }
 
 /*
- * Tests only: the n-th allocation from now on fails, and all after it (0: none fails). While n > 0 mem_count() is the
- * number of allocations since; mem_fail_at(UINT64_MAX) only counts.
+ * Tests only: the n-th allocation from now on fails, and all after it (0: none fails). While n > 0
+ * mem_count() is the number of allocations since; mem_fail_at(UINT64_MAX) only counts.
  */
 void mem_fail_at(uint64_t n);
 uint64_t mem_count(void);
 
 /*
- * Zeroed scratch memory that may be large: anonymous while small (< 16 MiB), else an unlinked temporary file,
- * mapped shared, so that it can be paged out. Returns NULL, with the errno counted (mem_failed()), if the memory or the
- * disk is full. Free with scratch_free() and the same size.
+ * Zeroed scratch memory that may be large: anonymous while small (< 16 MiB), else an unlinked
+ * temporary file, mapped shared, so that it can be paged out. Returns NULL, with the errno counted
+ * (mem_failed()), if the memory or the disk is full. Free with scratch_free() and the same size.
  */
 void *scratch_alloc(size_t size);
 void scratch_free(void *p, size_t size);

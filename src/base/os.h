@@ -1,12 +1,15 @@
 /*
- * The one seam to the system. Everything below src/ opens, maps, writes, waits, connects, and asks for the time and for
- * random bytes through the functions of this file; tools/check-floors rejects direct calls of those in OS_CALLS.
+ * The one seam to the system. Everything below src/ opens, maps, writes, waits, connects, and asks
+ * for the time and for random bytes through the functions of this file; tools/check-floors rejects
+ * direct calls of those in OS_CALLS.
  *
- * In production each function is the call of its name, inlined. With SPUR_OS_TEST defined it goes through the table
- * `os_calls`, which tests replace: tests/sim/os_sim.h has a file system that fails, fills up and crashes at any step.
+ * In production each function is the call of its name, inlined. With SPUR_OS_TEST defined it goes
+ * through the table `os_calls`, which tests replace: tests/sim/os_sim.h has a file system that
+ * fails, fills up and crashes at any step.
  *
- * Signals, threads, the environment and what other libraries do on their own (libelf, the C library's resolver and time
- * zones) do not pass through here. Return values and errno are those of the system.
+ * Signals, threads, the environment and what other libraries do on their own (libelf, the C
+ * library's resolver and time zones) do not pass through here. Return values and errno are those of
+ * the system.
  */
 #ifndef SPUR_BASE_OS_H
 #define SPUR_BASE_OS_H

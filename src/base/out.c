@@ -315,8 +315,8 @@ void out_seconds(struct out *o, int64_t ns)
 enum { G_DIGITS = 15 }; /* at most that many significant ones can be had below */
 
 /*
- * A positive v as n / 10^*scale with that many significant digits, rounded exactly, half to even. 0: %g would write an
- * exponent, or nearly so.
+ * A positive v as n / 10^*scale with that many significant digits, rounded exactly, half to even.
+ * 0: %g would write an exponent, or nearly so.
  */
 static uint64_t decimal_of(double v, unsigned digits, unsigned *scale)
 {
@@ -328,7 +328,10 @@ static uint64_t decimal_of(double v, unsigned digits, unsigned *scale)
 
 	memcpy(&n, &v, sizeof(n));
 	exponent = (int)(n >> 52) - 1023;
-	/* From 0.00012 on. The last digit's place by the exponent: log10 from log2, which is one too far at most. */
+	/*
+	 * From 0.00012 on. The last digit's place by the exponent: log10 from log2, which is one
+	 * too far at most.
+	 */
 	d = (int)digits - 1 - (exponent * 1233 >> 12);
 	if (exponent < -13 || d < 0)
 		return 0;

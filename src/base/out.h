@@ -1,6 +1,7 @@
 /*
- * Text out: a growing or flushing buffer. Appending never fails at the call; the first error (I/O, memory) is kept
- * in `error` (an errno value) and later bytes are dropped. Hot loops reserve once and write through the raw pointer.
+ * Text out: a growing or flushing buffer. Appending never fails at the call; the first error (I/O,
+ * memory) is kept in `error` (an errno value) and later bytes are dropped. Hot loops reserve once
+ * and write through the raw pointer.
  */
 #ifndef SPUR_BASE_OUT_H
 #define SPUR_BASE_OUT_H
@@ -63,7 +64,10 @@ static inline void out_char(struct out *o, char c)
 void out_pad(struct out *o, char c, size_t count);
 void out_printf(struct out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Raw writers: put digits at `p`, return the end. They need at most 20 (u64, i64: 21, hex: 16) bytes of room. */
+/*
+ * Raw writers: put digits at `p`, return the end. They need at most 20 (u64, i64: 21, hex: 16)
+ * bytes of room.
+ */
 char *put_u64(char *p, uint64_t v);
 char *put_i64(char *p, int64_t v);
 char *put_hex(char *p, uint64_t v); /* no prefix, lower case, no leading zeros */
@@ -76,8 +80,8 @@ enum { PUT_G = 24 };
 char *put_g(char *p, double v);
 
 /*
- * Shortest decimal that reads back as the same finite long double. Room: PUT_LONG_DOUBLE; NUL-ended,
- * and the end is returned.
+ * Shortest decimal that reads back as the same finite long double. Room: PUT_LONG_DOUBLE;
+ * NUL-ended, and the end is returned.
  */
 enum { PUT_LONG_DOUBLE = 64 };
 char *put_long_double(char *p, long double v);
@@ -93,23 +97,27 @@ void out_double(struct out *o, double v);
 void out_f32(struct out *o, float v);
 
 /*
- * A floating point number as JSON, never mistaken for an integer: 1.0, -0.0, 1e+20; values without a JSON
- * number are strings: "nan", "inf", "-inf". `single`: it was recorded as a float.
+ * A floating point number as JSON, never mistaken for an integer: 1.0, -0.0, 1e+20; values without
+ * a JSON number are strings: "nan", "inf", "-inf". `single`: it was recorded as a float.
  */
 void out_json_double(struct out *o, double v, bool single);
 
-/* Writes `s` in quotes if it needs no escapes (short, printable ASCII). Returns false, with nothing written, if not. */
+/*
+ * Writes `s` in quotes if it needs no escapes (short, printable ASCII). Returns false, with nothing
+ * written, if not.
+ */
 bool out_json_plain(struct out *o, const char *s, size_t len);
 /*
- * `s` as a JSON string with quotes. A byte 0xXX that is no UTF-8 becomes the escape \udcXX, a lone low surrogate, so
- * that every line parses and the byte can be had back (docs/jsonl.md). Control bytes: \n \t \r \b \f, else \u00XX.
+ * `s` as a JSON string with quotes. A byte 0xXX that is no UTF-8 becomes the escape \udcXX, a lone
+ * low surrogate, so that every line parses and the byte can be had back (docs/jsonl.md). Control
+ * bytes: \n \t \r \b \f, else \u00XX.
  */
 void out_json(struct out *o, const char *s, size_t len);
 /* Version of the JSON that commands write (docs/jsonl.md). */
 enum { JSON_SCHEMA = 1 };
 /*
- * The head that every JSON document of a command begins with, {"schema":1,"spur":"report": the caller appends a comma
- * and further members. `name` needs no escapes.
+ * The head that every JSON document of a command begins with, {"schema":1,"spur":"report": the
+ * caller appends a comma and further members. `name` needs no escapes.
  */
 void out_json_head(struct out *o, const char *name);
 /*
@@ -118,8 +126,8 @@ void out_json_head(struct out *o, const char *name);
  */
 void out_safe(struct out *o, const char *s, size_t len);
 /*
- * A CSV field (RFC 4180): quoted where needed. Bytes that are not UTF-8 and control bytes other than
- * \n, \r and \t become the escapes of out_json().
+ * A CSV field (RFC 4180): quoted where needed. Bytes that are not UTF-8 and control bytes other
+ * than \n, \r and \t become the escapes of out_json().
  */
 void out_csv(struct out *o, const char *s, size_t len);
 

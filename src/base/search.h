@@ -3,9 +3,9 @@
 #define SPUR_BASE_SEARCH_H
 
 /*
- * Sets the variable `at` to the first index in [from, to) at which `is_before` is false, or to `to` if there is no such
- * index (to `from` if the range is empty). `is_before` is an expression that names `at`; it is true for a first part of
- * the range, and false for the rest:
+ * Sets the variable `at` to the first index in [from, to) at which `is_before` is false, or to `to`
+ * if there is no such index (to `from` if the range is empty). `is_before` is an expression that
+ * names `at`; it is true for a first part of the range, and false for the rest:
  *
  *	bisect(i, 0, count, rows[i].time < time);   first row at `time` or later (lower bound)
  *	bisect(i, 0, count, rows[i].time <= time);  first row later than `time` (upper bound)

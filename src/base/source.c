@@ -26,7 +26,8 @@ enum {
 	BLOCK_HEADER = 3,
 	COPY_MAX = 4096, /* bytes of a file that is copied rather than mapped */
 	WAIT_MS = 50, /* how long a wait may be before it is looked whether to go on waiting */
-	GONE_MS = 1000, /* how long the name of a followed file may be gone before that is its end */
+	/* How long the name of a followed file may be gone before that is its end */
+	GONE_MS = 1000,
 };
 
 #define DEFAULT_LIMIT ((uint64_t)1 << 40)
@@ -104,8 +105,9 @@ static uint64_t packed_pos(const struct source *s)
 }
 
 /*
- * As source_fail(), for packed data, with a place in it. Where inside a member or frame the unpacker notices something
- * depends on how much it was given, so that is said by where the member or frame begins.
+ * As source_fail(), for packed data, with a place in it. Where inside a member or frame the
+ * unpacker notices something depends on how much it was given, so that is said by where the member
+ * or frame begins.
  */
 static void packed_fail(struct source *s, uint64_t at, const char *expected, const char *found)
 {
@@ -144,7 +146,8 @@ static enum name file_name(const struct source *s, const struct stat *open)
 		return NAME_SAME;
 	if (os_stat(s->path, &named) != 0)
 		return NAME_GONE;
-	return named.st_dev == open->st_dev && named.st_ino == open->st_ino ? NAME_SAME : NAME_OTHER;
+	return named.st_dev == open->st_dev && named.st_ino == open->st_ino ? NAME_SAME
+									    : NAME_OTHER;
 }
 
 /* Whether the file ends before `*at`, which is where reading is. */
@@ -187,7 +190,10 @@ static bool file_wait(struct source *s)
 	return false;
 }
 
-/* read() of the input, waiting as long as it takes; 0 at the end, on an error, and where asked to stop. */
+/*
+ * read() of the input, waiting as long as it takes; 0 at the end, on an error, and where asked to
+ * stop.
+ */
 static size_t input_read(struct source *s, void *buf, size_t size)
 {
 	struct source_spill *sp = s->spill;
@@ -446,7 +452,8 @@ static bool range_reserve(struct source *s, uint64_t want)
 	sp->file = temp_file_open();
 	if (sp->file < 0) {
 		source_fail(s, SPUR_ERR_IO,
-			    "room for a temporary file in $TMPDIR, /var/tmp or /tmp", error_text(errno));
+			    "room for a temporary file in $TMPDIR, /var/tmp or /tmp",
+			    error_text(errno));
 		return false;
 	}
 	for (;; want = want / 2 / page * page) {
@@ -466,8 +473,8 @@ static bool range_reserve(struct source *s, uint64_t want)
 }
 
 /*
- * The temporary file takes the place of memory: if it is full, the trace is not damaged, but the work fails, as it does
- * without memory.
+ * The temporary file takes the place of memory: if it is full, the trace is not damaged, but the
+ * work fails, as it does without memory.
  */
 static void spill_fail(struct source *s, int error)
 {
@@ -542,8 +549,8 @@ static void fail_limit(struct source *s, uint64_t limit)
 {
 	const bool packed = s->spill && s->spill->packing != PACKING_NONE;
 
-	err_set(&s->error, SPUR_ERR_LIMIT, "%s: expected at most %llu bytes%s, found more%s", s->path,
-		(unsigned long long)limit, packed ? " of unpacked data" : "",
+	err_set(&s->error, SPUR_ERR_LIMIT, "%s: expected at most %llu bytes%s, found more%s",
+		s->path, (unsigned long long)limit, packed ? " of unpacked data" : "",
 		packed ? "; --max-unpacked allows more" : "");
 	if (packed && s->spill->over)
 		__atomic_store_n(s->spill->over, true, __ATOMIC_RELAXED);
@@ -679,8 +686,8 @@ static void input_close(const struct source *s, int fd)
 }
 
 /*
- * A copy of a small file: a page of memory, and one of the mappings that a process may have, is too much for each of
- * very many. Returns false if it cannot be read so.
+ * A copy of a small file: a page of memory, and one of the mappings that a process may have, is too
+ * much for each of very many. Returns false if it cannot be read so.
  */
 static bool file_copy(struct source *s, int fd, size_t size)
 {
@@ -777,7 +784,8 @@ static bool follow_set_up(struct source *s, int fd, enum packing packing,
 			  const struct source_options *opt)
 {
 	if (packing != PACKING_UNKNOWN && packing != PACKING_NONE) {
-		source_fail(s, SPUR_ERR_USAGE, "an unpacked file to follow", packing_names[packing]);
+		source_fail(s, SPUR_ERR_USAGE, "an unpacked file to follow",
+			    packing_names[packing]);
 		return false;
 	}
 	if (!spill_new(s, opt, fd))

@@ -27,23 +27,31 @@ struct text text_trim(struct text t); /* blanks, tabs, CR, LF at both ends */
 ptrdiff_t text_find(struct text t, char c);
 ptrdiff_t text_rfind(struct text t, char c);
 ptrdiff_t text_search(struct text t, const char *needle);
-/* Cuts the next piece up to (and over) `sep` from the front of `rest`; false when rest is used up. */
+/*
+ * Cuts the next piece up to (and over) `sep` from the front of `rest`; false when rest is used up.
+ */
 bool text_split(struct text *rest, char sep, struct text *piece);
 /* text_split() at '\n'; the last line may lack it. */
 bool text_line(struct text *rest, struct text *line);
 
-/* Takes digits of the base (10, 16, 8) off the front. Returns false, `t` unchanged, on no digit or overflow. */
+/*
+ * Takes digits of the base (10, 16, 8) off the front. Returns false, `t` unchanged, on no digit or
+ * overflow.
+ */
 bool text_u64(struct text *t, unsigned base, uint64_t *out);
 bool text_i64(struct text *t, int64_t *out); /* optional sign, decimal */
 /* SEC.FRACTION (1 to 9+ digits of fraction; beyond 9 are dropped) to ns. */
 bool text_seconds(struct text *t, uint64_t *ns);
 /*
- * A duration option: 1.5s 250ms 10us 3ns 2m 1h; whole text must match. A number without a unit is `unit_ns` each; if
- * that is 0, only 0 may lack one.
+ * A duration option: 1.5s 250ms 10us 3ns 2m 1h; whole text must match. A number without a unit is
+ * `unit_ns` each; if that is 0, only 0 may lack one.
  */
 bool text_duration(const char *s, int64_t unit_ns, int64_t *ns);
 
-/* Length of the valid UTF-8 sequence at p (1 to 4), or 0. Surrogates and overlong forms are invalid. */
+/*
+ * Length of the valid UTF-8 sequence at p (1 to 4), or 0. Surrogates and overlong forms are
+ * invalid.
+ */
 size_t utf8_valid(const char *p, size_t left);
 bool utf8_all_valid(const char *p, size_t len);
 /* Columns that the valid UTF-8 text takes on a terminal (East Asian wide = 2, combining = 0). */
@@ -52,9 +60,14 @@ size_t utf8_width(const char *p, size_t len);
 /* Patterns for names. */
 enum pattern_kind { PATTERN_EXACT, PATTERN_REGEX, PATTERN_GLOB };
 struct pattern;
-/* It has characters that mean something in a pattern; a name without them is meant exactly as it is. */
+/*
+ * It has characters that mean something in a pattern; a name without them is meant exactly as it
+ * is.
+ */
 bool pattern_is_special(struct text t);
-/* REGEX: POSIX extended, unanchored, in the C locale. Returns NULL on an error or if out of memory. */
+/*
+ * REGEX: POSIX extended, unanchored, in the C locale. Returns NULL on an error or if out of memory.
+ */
 struct pattern *pattern_new(enum pattern_kind kind, const char *s, struct spur_error *err);
 /* `s` is NUL-ended. Thread-safe. */
 bool pattern_match(const struct pattern *p, const char *s);

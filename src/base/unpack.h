@@ -1,6 +1,6 @@
 /*
- * Unpacks xz and bzip2, a piece at a time. A file may have several streams of such data; each is begun
- * by unpack_begin(). Floor 0; source.h is what readers use.
+ * Unpacks xz and bzip2, a piece at a time. A file may have several streams of such data; each is
+ * begun by unpack_begin(). Floor 0; source.h is what readers use.
  */
 #ifndef SPUR_BASE_UNPACK_H
 #define SPUR_BASE_UNPACK_H

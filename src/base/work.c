@@ -44,7 +44,10 @@ static struct text file_text(const char *path, char *buf, size_t size)
 	return text_make(buf, n > 0 ? (size_t)n : 0);
 }
 
-/* Returns the number of CPUs that `QUOTA PERIOD` grants, rounded up, or THREADS_MAX if it sets no limit. */
+/*
+ * Returns the number of CPUs that `QUOTA PERIOD` grants, rounded up, or THREADS_MAX if it sets no
+ * limit.
+ */
 static unsigned quota_cpus(struct text t)
 {
 	uint64_t quota, period;

@@ -400,8 +400,9 @@ static void names_out(struct chrome *c)
 
 		if (len)
 			name_line(c, i,
-				  trace_track_kind(c->trace, i) == SPUR_TRACK_PROCESS ? "process_name" :
-											"thread_name",
+				  trace_track_kind(c->trace, i) == SPUR_TRACK_PROCESS
+					  ? "process_name"
+					  : "thread_name",
 				  name, len);
 	}
 	c->named = n;

@@ -581,7 +581,8 @@ static int probe_dir(const char *path)
 
 static bool is_stream(const uint8_t *p, size_t len)
 {
-	return len >= 4 && (load32(p, false) == CTF_WIRE_MAGIC || load32(p, true) == CTF_WIRE_MAGIC);
+	return len >= 4 &&
+	       (load32(p, false) == CTF_WIRE_MAGIC || load32(p, true) == CTF_WIRE_MAGIC);
 }
 
 /*

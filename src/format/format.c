@@ -1,4 +1,7 @@
-/* Finding the format of a file or directory: every format gives a score for its content, the best wins. */
+/*
+ * Finding the format of a file or directory: every format gives a score for its content, the best
+ * wins.
+ */
 #include "format/format.h"
 
 #include <string.h>
@@ -42,13 +45,13 @@ const struct spur_format *format_probe(const struct probe *p, struct spur_error 
 	if (best && !second)
 		return best;
 	if (second)
-		err_set(err, SPUR_ERR_FORMAT, "%s: looks equally like %s and %s; name the format", p->path, best->name,
-			second->name);
+		err_set(err, SPUR_ERR_FORMAT, "%s: looks equally like %s and %s; name the format",
+			p->path, best->name, second->name);
 	else if (!p->is_dir && !p->len)
 		err_set(err, SPUR_ERR_FORMAT, "%s: expected a trace, found an empty file", p->path);
 	else
-		err_set(err, SPUR_ERR_FORMAT, "%s: expected a trace of a known format, found %s", p->path,
-			p->is_dir ? "a directory without one" : "something else");
+		err_set(err, SPUR_ERR_FORMAT, "%s: expected a trace of a known format, found %s",
+			p->path, p->is_dir ? "a directory without one" : "something else");
 	return NULL;
 }
 
@@ -76,7 +79,9 @@ const struct spur_schema *format_schema(struct spur_trace *t, uint32_t cls)
 
 	if (!cls || cls >= trace_class_count(t))
 		return NULL;
-	/* Classes are const to all but those that add them; the schema is the one member set later. */
+	/*
+	 * Classes are const to all but those that add them; the schema is the one member set later.
+	 */
 	c = (struct event_class *)trace_class(t, cls);
 	s = __atomic_load_n(&c->schema, __ATOMIC_ACQUIRE);
 	if (s)

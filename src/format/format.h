@@ -134,8 +134,8 @@ struct spur_format {
 	 */
 	bool (*has_module)(const struct spur_trace *t, struct text word);
 	/*
-	 * The number, from 1 on, of the session that a track's thread belongs to at a time; 0: unknown.
-	 * It stays that before *until. NULL: the format has no sessions. Thread-safe.
+	 * The number, from 1 on, of the session that a track's thread belongs to at a time; 0:
+	 * unknown. It stays that before *until. NULL: the format has no sessions. Thread-safe.
 	 */
 	uint32_t (*session_at)(const struct spur_trace *t, const struct spur_track *track,
 			       int64_t ts, int64_t *until);

@@ -1,6 +1,7 @@
 /*
- * What a target cannot carry, counted by kind of event and reason. The core counts what the writer's declaration
- * says (writer.h) and ends without a begin; the writer adds what only it can see, such as payloads.
+ * What a target cannot carry, counted by kind of event and reason. The core counts what the
+ * writer's declaration says (writer.h) and ends without a begin; the writer adds what only it can
+ * see, such as payloads.
  */
 #ifndef SPUR_FORMAT_LOSS_H
 #define SPUR_FORMAT_LOSS_H

@@ -1,9 +1,10 @@
 /*
  * uftrace data: a directory with `info`, `task.txt`, maps, symbols and one TID.dat a task.
  *
- * Reads versions 3 and 4, both byte orders, 32 and 64 bit, perf and kernel files, events, external data, Python data.
- * Every file but one .dat is optional. A single TID.dat (or a pipe of one) is read too, with the files beside it.
- * Does not read: what needs the traced machine (binaries, where .sym files are missing and the paths are not here).
+ * Reads versions 3 and 4, both byte orders, 32 and 64 bit, perf and kernel files, events, external
+ * data, Python data. Every file but one .dat is optional. A single TID.dat (or a pipe of one) is
+ * read too, with the files beside it. Does not read: what needs the traced machine (binaries, where
+ * .sym files are missing and the paths are not here).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,7 +454,10 @@ static void set_clock(struct uftrace *u)
 	}
 }
 
-/* Without info the first record of a .dat tells the byte order: magic 5 stands in one of two places. */
+/*
+ * Without info the first record of a .dat tells the byte order: magic 5 stands in one of two
+ * places.
+ */
 static void guess_order(struct uftrace *u)
 {
 	const uint8_t *p;
@@ -659,7 +663,10 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 		at = uf->extern_off;
 		uf->extern_off = (uint64_t)((const uint8_t *)rest.p - s->data);
 		v = text_trim(line);
-		/* SPEC uftrace/extern: comments and blank lines are ignored, a line without text is skipped */
+		/*
+		 * SPEC uftrace/extern: comments and blank lines are ignored, a line without text is
+		 * skipped
+		 */
 		if (!extern_message(v, &time)) {
 			if (v.len && v.p[0] != '#')
 				diag_add(&f->diag, DIAG_WARN, "uftrace/bad-extern-line",
@@ -694,7 +701,9 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 	return false;
 }
 
-/* SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed behind its end. */
+/*
+ * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed behind its end.
+ */
 static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed *uf)
 {
 	const struct spur_trace *t = u->t;

@@ -13,8 +13,8 @@ struct spur_args_store {
 	struct spur_value *items;
 	size_t cap;
 	struct arena arena;
-	struct spur_value *
-		inner; /* a block of items of structures and arrays; what is behind goes to the arena */
+	/* A block of items of structures and arrays; what is behind goes to the arena */
+	struct spur_value *inner;
 	size_t inner_used;
 	void *kept; /* of args_keep() */
 	size_t kept_size;
@@ -37,11 +37,14 @@ static inline void args_reset(struct spur_args *args)
 struct spur_value *args_more(struct spur_args *args, size_t n);
 struct spur_value *args_inner_more(struct spur_args *args, size_t n);
 void *args_keep_new(struct spur_args *args, uint64_t owner, size_t size);
-/* A new last item at the top level, zeroed; NULL when memory is out. Pointers to earlier items become invalid. */
+/*
+ * A new last item at the top level, zeroed. Returns NULL if out of memory. Pointers to earlier
+ * items become invalid.
+ */
 struct spur_value *args_add(struct spur_args *args);
 /*
- * Room for `n` more items behind the last, not zeroed; who fills them adds to args->count. NULL when memory is out.
- * Pointers to earlier items become invalid.
+ * Room for `n` more items behind the last, not zeroed; who fills them adds to args->count. Returns
+ * NULL if out of memory. Pointers to earlier items become invalid.
  */
 static inline struct spur_value *args_room(struct spur_args *args, size_t n)
 {
@@ -53,7 +56,10 @@ static inline struct spur_value *args_room(struct spur_args *args, size_t n)
 	return s->items + args->count;
 }
 
-/* Items of a structure or an array, not zeroed, until the next args_reset(). NULL when memory is out. */
+/*
+ * Items of a structure or an array, not zeroed, until the next args_reset(). Returns NULL if out of
+ * memory.
+ */
 static inline struct spur_value *args_inner(struct spur_args *args, size_t n)
 {
 	struct spur_args_store *s = args->store;
@@ -65,9 +71,9 @@ static inline struct spur_value *args_inner(struct spur_args *args, size_t n)
 }
 
 /*
- * Zeroed memory of a format's own, which stays with the args over resets as long as the same `owner` (a number that
- * nobody else has; not 0) asks for no more of it. Another owner, or more, gets it zeroed again. NULL when memory is
- * out.
+ * Zeroed memory of a format's own, which stays with the args over resets as long as the same
+ * `owner` (a number that nobody else has; not 0) asks for no more of it. Another owner, or more,
+ * gets it zeroed again. Returns NULL if out of memory.
  */
 static inline void *args_keep(struct spur_args *args, uint64_t owner, size_t size)
 {

@@ -32,8 +32,8 @@ static int64_t sign_extend(uint64_t v, uint32_t size)
 }
 
 /*
- * x87 extended precision: 64 bits of mantissa with the leading one, 15 of exponent (0 as 1), a sign.
- * Exact where the machine's long double has 64 bits of mantissa and 15 of exponent or more.
+ * x87 extended precision: 64 bits of mantissa with the leading one, 15 of exponent (0 as 1), a
+ * sign. Exact where the machine's long double has 64 bits of mantissa and 15 of exponent or more.
  */
 static long double load_x87(const uint8_t *p, bool swap)
 {
@@ -99,8 +99,8 @@ static const char *label_of(const struct plan_op *op, int64_t value, struct spur
 	return len ? args_text(args, buf, len) : NULL;
 }
 
-static void fixed_value(const struct plan_op *op, const uint8_t *p, bool swap, struct spur_args *args,
-			struct spur_value *v)
+static void fixed_value(const struct plan_op *op, const uint8_t *p, bool swap,
+			struct spur_args *args, struct spur_value *v)
 {
 	switch ((enum plan_op_code)op->code) {
 	case PLAN_INT:
@@ -143,8 +143,8 @@ static bool is_null_string(const struct plan *plan, const uint8_t *p, size_t len
 }
 
 /* One op at `pos`; false where it does not fit into `len`. */
-static bool run_op(const struct plan *plan, const struct plan_op *op, const uint8_t *p, size_t len, size_t *pos,
-		   struct spur_args *args)
+static bool run_op(const struct plan *plan, const struct plan_op *op, const uint8_t *p, size_t len,
+		   size_t *pos, struct spur_args *args)
 {
 	size_t start = align_up(*pos, op->align), size = op->size, head = 0;
 	struct spur_value *v;
@@ -183,7 +183,8 @@ static bool run_op(const struct plan *plan, const struct plan_op *op, const uint
 	return true;
 }
 
-enum spur_status plan_run(const struct plan *plan, const uint8_t *p, size_t len, struct spur_args *args, size_t *used)
+enum spur_status plan_run(const struct plan *plan, const uint8_t *p, size_t len,
+			  struct spur_args *args, size_t *used)
 {
 	size_t pos = 0;
 

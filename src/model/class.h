@@ -1,6 +1,6 @@
 /*
- * Event classes: what rows of one name and origin have in common; and decode plans, the flat op lists that turn
- * payload bytes into values.
+ * Event classes: what rows of one name and origin have in common; and decode plans, the flat op
+ * lists that turn payload bytes into values.
  */
 #ifndef SPUR_MODEL_CLASS_H
 #define SPUR_MODEL_CLASS_H
@@ -11,7 +11,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-/* One step of a plan. Fixed-size fields are read at the running position, which `align` rounds up first. */
+/*
+ * One step of a plan. Fixed-size fields are read at the running position, which `align` rounds up
+ * first.
+ */
 enum plan_op_code {
 	PLAN_INT, /* `size` bytes, signed */
 	PLAN_UINT,
@@ -55,7 +58,8 @@ enum class_flag {
 	CLASS_UNKNOWN = 16, /* an address without symbol */
 	CLASS_SCHED = 32, /* time off the CPU */
 	CLASS_MARKER = 64, /* an event that the user placed: it stands for itself */
-	CLASS_CATEGORY = 256, /* its category is a part of what it is called: name and category tell events apart */
+	/* Its category is a part of what it is called: name and category tell events apart */
+	CLASS_CATEGORY = 256,
 	CLASS_INSIDE = 128, /* an event that belongs to the function around it */
 };
 
@@ -65,17 +69,21 @@ struct event_class {
 	uint32_t raw; /* as in the data */
 	uint32_t cat;
 	uint32_t module; /* path; 0: none */
-	uint32_t library; /* of a library call: path of the module that defines the function; 0: unknown */
+	/* Of a library call: path of the module that defines the function; 0: unknown */
+	uint32_t library;
 	uint32_t file, line; /* source location; 0: unknown */
-	/* The line table's last row for the address, for styles; its line may be 0. row_file 0: not known. */
+	/*
+	 * The line table's last row for the address, for styles; its line may be 0. row_file 0: not
+	 * known.
+	 */
 	uint32_t row_file, row_line, row_column;
 	uint32_t flags;
 	uint64_t addr; /* of the symbol, module relative; event id */
 	uint64_t size; /* bytes of code; 0: unknown */
 	/*
-	 * The first class of the same function as tables show it: of one name and module (of a library
-	 * call, of one name; with CLASS_CATEGORY, of one name and category), such as overloads without
-	 * their parameters. Set when the class is added.
+	 * The first class of the same function as tables show it: of one name and module (of a
+	 * library call, of one name; with CLASS_CATEGORY, of one name and category), such as
+	 * overloads without their parameters. Set when the class is added.
 	 */
 	uint32_t head;
 	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */
@@ -84,9 +92,11 @@ struct event_class {
 };
 
 /*
- * Runs the plan over `len` bytes at `p`. Appends the values to `args` (unless args is NULL: skip mode, which only
- * measures). `used` gets the bytes of the payload with padding. SPUR_WARN: it does not fit; what fits is appended.
+ * Runs the plan over `len` bytes at `p`. Appends the values to `args` (unless args is NULL: skip
+ * mode, which only measures). `used` gets the bytes of the payload with padding. SPUR_WARN: it does
+ * not fit; what fits is appended.
  */
-enum spur_status plan_run(const struct plan *plan, const uint8_t *p, size_t len, struct spur_args *args, size_t *used);
+enum spur_status plan_run(const struct plan *plan, const uint8_t *p, size_t len,
+			  struct spur_args *args, size_t *used);
 
 #endif

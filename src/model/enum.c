@@ -57,7 +57,8 @@ static bool parse_values(struct arena *a, struct enum_table *t, struct text body
 		if (!name.len)
 			continue;
 		if (eq >= 0) {
-			struct text num = text_trim(text_make(name.p + eq + 1, name.len - (size_t)eq - 1));
+			struct text num =
+				text_trim(text_make(name.p + eq + 1, name.len - (size_t)eq - 1));
 
 			if (!c_number(num, &next))
 				return false;

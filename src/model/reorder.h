@@ -118,9 +118,12 @@ static inline void reorder_pass_window(struct reorder *r)
 	r->left -= r->left > 0;
 }
 
-/* Puts a copy of the item by. False: no memory. */
+/* Puts a copy of the item by. Returns false if out of memory. */
 bool reorder_add(struct reorder *r, int64_t ts, uint64_t rank, const void *item);
-/* After the first pass: sorts what needs it, and begins the second. False: no memory. */
+/*
+ * After the first pass: sorts what needs it, and begins the second. Returns false if out of
+ * memory.
+ */
 bool reorder_sort(struct reorder *r);
 
 /* Out of line half of the two below. */

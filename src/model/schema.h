@@ -1,6 +1,7 @@
 /*
- * Schemas: which arguments the events of a class have, by name, type and size. Writers, tables of columns and SQL
- * read them, so that none of them has to guess from the first event. format_schema() gives that of a class.
+ * Schemas: which arguments the events of a class have, by name, type and size. Writers, tables of
+ * columns and SQL read them, so that none of them has to guess from the first event.
+ * format_schema() gives that of a class.
  */
 #ifndef SPUR_MODEL_SCHEMA_H
 #define SPUR_MODEL_SCHEMA_H
@@ -8,8 +9,8 @@
 #include "model/class.h"
 
 /*
- * The fields of a plan's values, in `a`. Returns false if out of memory; a plan that is NULL or has no step gives
- * no field.
+ * The fields of a plan's values, in `a`. Returns false if out of memory; a plan that is NULL or has
+ * no step gives no field.
  */
 bool schema_of_plan(struct arena *a, const struct plan *plan, const struct spur_field **fields,
 		    uint32_t *count);

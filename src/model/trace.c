@@ -373,7 +373,8 @@ uint32_t trace_class_count(const struct spur_trace *t)
 }
 
 /*
- * Threads that share the trace's own log add to it in any order; sorted, its groups have the same one each time.
+ * Threads that share the trace's own log add to it in any order; sorted, its groups have the same
+ * one each time.
  */
 static int group_order(const void *a, const void *b)
 {
@@ -383,7 +384,10 @@ static int group_order(const void *a, const void *b)
 	return c ? c : strcmp(x->file, y->file);
 }
 
-/* More levels of tracks than traces have: the search ends if tracks that were made by hand are each other's parents. */
+/*
+ * More levels of tracks than traces have: the search ends if tracks that were made by hand are each
+ * other's parents.
+ */
 enum { PARENTS = 64 };
 
 enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track)

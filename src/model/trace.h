@@ -1,10 +1,12 @@
 /*
- * A trace: streams (files), tracks (timelines), classes, strings, clock, damage, and the feeds that are pulled.
+ * A trace: streams (files), tracks (timelines), classes, strings, clock, damage, and the feeds that
+ * are pulled.
  *
- * A stream is a file that rows' `stream`, `off` and `len` point into. A feed is what is pulled: the rows of one or
- * more streams that belong together (a thread's own file with what other files say of that thread), in time order.
- * Invariant: a track's rows all come from one feed. So call stacks, filters and sums run per feed, in parallel and
- * without locks; only what needs one time line of all is merged.
+ * A stream is a file that rows' `stream`, `off` and `len` point into. A feed is what is pulled: the
+ * rows of one or more streams that belong together (a thread's own file with what other files say
+ * of that thread), in time order. Invariant: a track's rows all come from one feed. So call stacks,
+ * filters and sums run per feed, in parallel and without locks; only what needs one time line of
+ * all is merged.
  */
 #ifndef SPUR_MODEL_TRACE_H
 #define SPUR_MODEL_TRACE_H
@@ -32,8 +34,8 @@ enum {
 struct feed {
 	uint32_t id; /* index in the trace; ties in time go to the lower one */
 	uint32_t track; /* its main track */
-	uint32_t
-		stream; /* all rows of this stream are in this feed, in stream order; SPUR_NONE: no such stream */
+	/* All rows of this stream are in this feed, in stream order; SPUR_NONE: no such stream */
+	uint32_t stream;
 	void *state; /* the format's; set by open() */
 	struct diag_log diag;
 	uint64_t size; /* bytes of its data, about; 0: unknown. Large feeds are started first */
@@ -49,8 +51,10 @@ struct clock_info {
 	const char *name; /* "monotonic", ...; "unknown" */
 	const char *derived; /* how that is known, a sentence */
 	uint64_t hz; /* ticks per second in the records; 0: unknown, a tick counts as a ns */
-	bool ticks; /* ts and dur are ticks (options.raw_time); set by open() where hz is not 10^9 */
-	bool own_zero; /* times count from a zero of the trace's own, not from that of the clock `name` */
+	/* ts and dur are ticks (options.raw_time); set by open() where hz is not 10^9 */
+	bool ticks;
+	/* Times count from a zero of the trace's own, not from that of the clock `name` */
+	bool own_zero;
 	bool epoch_known;
 	int64_t epoch_ns; /* add to ts for ns since 1970 UTC */
 	int64_t epoch_error_ns; /* how far off that may be */
@@ -83,23 +87,26 @@ struct spur_trace {
 	pthread_mutex_t lock; /* classes and arena after open */
 
 	bool unnamed; /* opened from memory or a descriptor: no file at `path` is the input */
-	bool live; /* rows come as something else writes them; set by open() where that is not a `source` */
+	/* Rows come as something else writes them; set by open() where that is not a `source` */
+	bool live;
 	/*
-	 * Each top track is that of a recording of its own, which ends when its own rows end; false where all tracks
-	 * are of one recording. Of a joined trace this holds for those parts that say so; each other one is a
-	 * recording (join_recording()).
+	 * Each top track is that of a recording of its own, which ends when its own rows end; false
+	 * where all tracks are of one recording. Of a joined trace this holds for those parts that
+	 * say so; each other one is a recording (join_recording()).
 	 */
 	bool tops_apart;
 	bool has_samples; /* events carry numbers (struct spur_format, samples); set by open() */
-	bool tracks_shared; /* rows of a track may come from several feeds: stacks need the merged order */
+	/* Rows of a track may come from several feeds: stacks need the merged order */
+	bool tracks_shared;
 	/*
-	 * Only rows from here to before there will be looked at: what need not be read for them may be left out. The
-	 * whole range where nobody says.
+	 * Only rows from here to before there will be looked at: what need not be read for them may
+	 * be left out. The whole range where nobody says.
 	 */
 	int64_t want_from, want_to;
 	bool start_known;
 	int64_t start; /* trace_start(): the ts that shown times count from */
-	int64_t default_min_ns; /* analyses leave out shorter calls unless told otherwise; 0: none */
+	/* Analyses leave out shorter calls unless told otherwise; 0: none */
+	int64_t default_min_ns;
 	const char *version; /* of the format as found: "4", "2.0" */
 	const char *byte_order; /* "little", "big", "mixed" */
 	struct clock_info clock;
@@ -110,10 +117,14 @@ struct spur_trace {
 	size_t norigins /* atomic */, origins_cap;
 	struct spur_stream *streams;
 	size_t nstreams /* atomic */, streams_cap;
-	/* Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds are read. */
+	/*
+	 * Pages of TRACE_TRACK_PAGE; they never move. Tracks may be added under `lock` while feeds
+	 * are read.
+	 */
 	struct spur_track *tracks[TRACE_TRACK_PAGES];
 	size_t ntracks; /* atomic */
-	size_t ntracks_open; /* those that were there when opening ended; the order of later ones is chance */
+	/* Those that were there when opening ended; the order of later ones is chance */
+	size_t ntracks_open;
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
 
@@ -133,9 +144,9 @@ struct spur_trace {
 };
 
 /*
- * Ids of all tracks so far, in an order that does not depend on who came first: those found while opening, then
- * others by their top, pid, tid, kind and name (where none was found while opening: as they came). To be freed by
- * mem_free(). NULL: no memory.
+ * Ids of all tracks so far, in an order that does not depend on who came first: those found while
+ * opening, then others by their top, pid, tid, kind and name (where none was found while opening:
+ * as they came). To be freed by mem_free(). Returns NULL if out of memory.
  */
 uint32_t *trace_track_order(const struct spur_trace *t, size_t *count);
 
@@ -148,19 +159,22 @@ static inline bool trace_short_of_memory(const struct spur_trace *t)
 	return __atomic_load_n(&t->mem_failures, __ATOMIC_RELAXED) != 0;
 }
 
-/* Made by spur_open(); tests make one by hand. NULL when memory is out. */
+/* Made by spur_open(); tests make one by hand. Returns NULL if out of memory. */
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt);
 void trace_free(struct spur_trace *t);
 
 /* The thread that the track is, or is a part of; SPUR_NONE if it belongs to none. */
 uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track);
-/* The track of the process that the track is, or is a part of; if it belongs to none, the topmost track above it. */
+/*
+ * The track of the process that the track is, or is a part of; if it belongs to none, the topmost
+ * track above it.
+ */
 uint32_t trace_process_of(const struct spur_trace *t, uint32_t track);
 /* The process id of the track, or of the nearest track above it that has one; -1 if none has. */
 int64_t trace_pid_of(const struct spur_trace *t, uint32_t track);
 /*
- * The kind that analyses and output go by: a lane has that of the track beside which it stands, a provider's track is
- * SPUR_TRACK_OTHER. Requires that the track exists.
+ * The kind that analyses and output go by: a lane has that of the track beside which it stands, a
+ * provider's track is SPUR_TRACK_OTHER. Requires that the track exists.
  */
 enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track);
 
@@ -177,16 +191,19 @@ void trace_share_strings(struct spur_trace *t, struct intern *strings);
 void trace_want(struct spur_trace *t, int64_t from, int64_t to);
 
 /*
- * Declarations by a format's open(); tracks also later, under t->lock. SPUR_NONE / NULL when memory is out. Strings are
- * copied.
+ * Declarations by a format's open(); tracks also later, under t->lock. They return SPUR_NONE or
+ * NULL if out of memory. Strings are copied.
  */
 uint32_t trace_add_stream(struct spur_trace *t, const char *path, uint64_t size);
 /*
- * Adds an origin for spur_stream.origin and spur_place.origin: while opening, or later under t->lock if room was made
- * for it. Returns SPUR_NONE if out of memory.
+ * Adds an origin for spur_stream.origin and spur_place.origin: while opening, or later under
+ * t->lock if room was made for it. Returns SPUR_NONE if out of memory.
  */
 uint32_t trace_add_origin(struct spur_trace *t, struct spur_origin origin);
-/* Makes room, so that origins added later, up to `n`, move no other. Returns false if out of memory. */
+/*
+ * Makes room, so that origins added later, up to `n`, move no other. Returns false if out of
+ * memory.
+ */
 bool trace_reserve_origins(struct spur_trace *t, size_t n);
 uint32_t trace_add_track(struct spur_trace *t, struct spur_track track);
 /* Makes room, so that streams added later, up to `n`, move no other. Before the first is added. */
@@ -195,11 +212,14 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state);
 bool trace_add_info(struct spur_trace *t, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* String id of a NUL-ended string / of bytes (0 when memory is out). Thread-safe. */
+/* String id of a NUL-ended string / of bytes (0 if out of memory). Thread-safe. */
 uint32_t trace_intern(struct spur_trace *t, const char *s);
 uint32_t trace_intern_n(struct spur_trace *t, const char *s, size_t len);
 
-/* Adds a class: a copy of *c, kept until close; returns its id, or 0 (no memory, or 2^24 classes). Thread-safe. */
+/*
+ * Adds a class: a copy of *c, kept until close; returns its id, or 0 (no memory, or 2^24 classes).
+ * Thread-safe.
+ */
 uint32_t trace_add_class(struct spur_trace *t, const struct event_class *c);
 /* The same for callers that hold t->lock. */
 uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *c);

@@ -134,7 +134,8 @@ static bool pair_rule(struct ctf *c, struct ctf_class *k, const char *name, enum
 	for (int i = 0; i < 2; i++) {
 		const size_t cut = strlen(ends[i]);
 
-		if (len <= cut || len >= CTF_NAME_ROOM - 8 || strcmp(name + len - cut, ends[i]) != 0)
+		if (len <= cut || len >= CTF_NAME_ROOM - 8 ||
+		    strcmp(name + len - cut, ends[i]) != 0)
 			continue;
 		snprintf(span, CTF_NAME_ROOM, "%.*s", (int)(len - cut), name);
 		snprintf(other, sizeof(other), "%s%s", span, ends[!i]);

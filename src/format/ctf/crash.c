@@ -67,12 +67,17 @@ static bool subbuf_at(const struct ctf_ring *r, uint64_t produced, struct ctf_su
 	const uint64_t before = produced / (r->subbuf * r->count) * r->subbuf;
 	uint64_t commit, number, place;
 
-	if (!number_at(r, r->at[RING_AT_COMMITS] + index * r->stride[RING_STRIDE_COMMITS] + r->at[RING_AT_COMMIT],
+	if (!number_at(r,
+		       r->at[RING_AT_COMMITS] + index * r->stride[RING_STRIDE_COMMITS] +
+			       r->at[RING_AT_COMMIT],
 		       r->bytes[RING_BYTES_COMMIT], &commit) ||
-	    !number_at(r, r->at[RING_AT_NUMBERS] + index * r->stride[RING_STRIDE_NUMBERS] + r->at[RING_AT_NUMBER],
+	    !number_at(r,
+		       r->at[RING_AT_NUMBERS] + index * r->stride[RING_STRIDE_NUMBERS] +
+			       r->at[RING_AT_NUMBER],
 		       r->bytes[RING_BYTES_NUMBER], &number) ||
 	    !number_at(r,
-		       r->at[RING_AT_SUBBUFS] + (number & number_mask) * r->stride[RING_STRIDE_SUBBUFS] +
+		       r->at[RING_AT_SUBBUFS] +
+			       (number & number_mask) * r->stride[RING_STRIDE_SUBBUFS] +
 			       r->at[RING_AT_SUBBUF],
 		       r->bytes[RING_BYTES_SUBBUF], &place) ||
 	    place > r->size ||

@@ -25,8 +25,9 @@ static inline uint64_t head_clock(enum usual_header usual, const uint8_t *p, uin
 {
 	const bool swap = order_swaps(false);
 
-	return usual == USUAL_LARGE ? clock_update(clock, load32(p + 2, swap), CTF_WIRE_LARGE_TIME)
-				    : clock_update(clock, load32(p, swap) >> 5, CTF_WIRE_COMPACT_TIME);
+	return usual == USUAL_LARGE
+		       ? clock_update(clock, load32(p + 2, swap), CTF_WIRE_LARGE_TIME)
+		       : clock_update(clock, load32(p, swap) >> 5, CTF_WIRE_COMPACT_TIME);
 }
 
 static inline uint32_t head_bytes(enum usual_header usual)

@@ -745,14 +745,15 @@ static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool f
 		       total / 8 > left && total / 8 - left <= LATE_MOST;
 	if (left < sizeof(uint32_t) || all_zero(at, left))
 		return true;
-	if (has_magic(x) && load32(at, false) != CTF_WIRE_MAGIC && load32(at, true) != CTF_WIRE_MAGIC)
+	if (has_magic(x) && load32(at, false) != CTF_WIRE_MAGIC &&
+	    load32(at, true) != CTF_WIRE_MAGIC)
 		return false;
 	return left <= HEADS_MOST;
 }
 
 /*
- * Lists packets from x->off on. `more`: the file may grow, so its end decides nothing. False: no
- * memory.
+ * Lists packets from x->off on. `more`: the file may grow, so its end decides nothing. Returns
+ * false if out of memory.
  */
 static bool index_run(struct indexer *x, bool more)
 {

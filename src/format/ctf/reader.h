@@ -157,7 +157,8 @@ struct ctf_class {
 	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
 	bool needs_packet; /* its events' headers refer to fields of the packet's */
-	bool by_switch; /* no context says the thread: it is who was switched to last on the processor */
+	/* No context says the thread: it is who was switched to last on the processor */
+	bool by_switch;
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
 	uint64_t offset; /* cycles */
@@ -207,8 +208,8 @@ struct ctf_file {
 	struct source *source;
 	struct ctf_packet *packets; /* scratch memory */
 	size_t npackets, packets_cap;
-	uint32_t
-		sibling; /* index of a file for packets of another class in the same stream; 0: none */
+	/* Index of a file for packets of another class in the same stream; 0: none */
+	uint32_t sibling;
 	bool is_sibling;
 	struct ctf_hints hints; /* of its index file */
 	uint32_t sequence_bits; /* RFC v1.1: of the number of packets; 0: not said */
@@ -218,7 +219,8 @@ struct ctf_file {
 	bool single; /* without packet sizes: the file is one packet */
 	const char *name;
 	uint64_t indexed,
-		shown; /* of a file that grows: its bytes, and those of rows, that `packets` cover */
+		/* Of a file that grows: its bytes, and those of rows, that `packets` cover */
+		shown;
 };
 
 /* Where a packet of a feed is. */
@@ -254,8 +256,8 @@ struct ctf_feed {
 	bool have_last;
 	uint64_t body; /* bit of the packet behind the header of the last event */
 	uint32_t track, own_track;
-	uint32_t
-		current; /* where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
+	/* Where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
+	uint32_t current;
 	uint32_t number; /* among the trace's feeds */
 	struct map64 functions; /* space (symbols.h) and address -> class */
 	int64_t space_pid; /* whose space is `space` */
@@ -441,13 +443,13 @@ bool ctf_samples(struct spur_trace *t, const struct spur_event *ev, struct spur_
 		 ctf_each_sample *each, void *self);
 
 /*
- * ctf.c: a feed of files like this one, which is not among them yet; on its own track. NULL: no
- * memory.
+ * ctf.c: a feed of files like this one, which is not among them yet; on its own track. Returns NULL
+ * if out of memory.
  */
 struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
 /*
- * Names the feed after the file. Under the trace's lock, where others may add tracks. False: no
- * memory.
+ * Names the feed after the file. Under the trace's lock, where others may add tracks. Returns false
+ * if out of memory.
  */
 bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file);
 bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);

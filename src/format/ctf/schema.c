@@ -357,7 +357,8 @@ static bool span_make(struct ctf *c, struct spur_schema *s, struct ctf_class *k,
 static bool has_address(const struct ctf_event_class *e)
 {
 	for (uint32_t i = 0; e->payload && i < e->payload->nmembers; i++)
-		if (e->payload->members[i].shown && strcmp(e->payload->members[i].shown, "addr") == 0)
+		if (e->payload->members[i].shown &&
+		    strcmp(e->payload->members[i].shown, "addr") == 0)
 			return true;
 	return false;
 }

@@ -56,8 +56,8 @@ struct ctf_symbols {
 	uint32_t nspaces;
 	struct map64 by_file; /* path and build id -> index of the module + 1 */
 	struct map64 unnamed; /* module and address in it -> class */
-	struct map64
-		met; /* space and address of functions -> time + 1; only while the trace is opened */
+	/* Space and address of functions -> time + 1; only while the trace is opened */
+	struct map64 met;
 	/*
 	 * Of contexts: space and address -> index + 1. Under the lock, and so is the opening of
 	 * modules.

@@ -262,8 +262,8 @@ static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
 }
 
 /*
- * A stream file; what cannot be opened or belongs to no section is said and left out. False: no
- * memory.
+ * A stream file; what cannot be opened or belongs to no section is said and left out. Returns false
+ * if out of memory.
  */
 static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char *shown,
 		     const char *name)

@@ -119,7 +119,8 @@ static const char *decrypt(const struct ctf *c, struct unpacked *out, const uint
 		return "packet: expected memory to decrypt, found none";
 	x = EVP_CIPHER_CTX_new();
 	good = x && EVP_DecryptInit_ex(x, ciphers[c->key_len / 8 - 2], NULL, c->key, p) == 1 &&
-	       EVP_DecryptUpdate(x, out->p, &n, p + CTF_WIRE_AES_BLOCK, (int)(len - CTF_WIRE_AES_BLOCK)) == 1;
+	       EVP_DecryptUpdate(x, out->p, &n, p + CTF_WIRE_AES_BLOCK,
+				 (int)(len - CTF_WIRE_AES_BLOCK)) == 1;
 	EVP_CIPHER_CTX_free(x);
 	out->len = (size_t)n;
 	return good ? NULL : "packet: expected AES to work, found an error";

@@ -320,8 +320,8 @@ bool fxt_state_init(struct fxt *x);
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
 void fxt_state_free(struct fxt *x);
 /*
- * To the beginning of the file, as if nothing had been read; the log and all names stay. False: no
- * memory.
+ * To the beginning of the file, as if nothing had been read; the log and all names stay. Returns
+ * false if out of memory.
  */
 bool fxt_state_rewind(struct fxt *x);
 /* Records that keep the books. Returns false if out of memory. */

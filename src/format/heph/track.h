@@ -92,8 +92,8 @@ enum heph_counter {
 
 /*
  * An event's counter that is not stream->next; `event` says where it stands and becomes part of a
- * gap. `lost` is called for each gap that is certain now, with the number of events. False: no
- * memory.
+ * gap. `lost` is called for each gap that is certain now, with the number of events. Returns false
+ * if out of memory.
  */
 struct heph_losses {
 	bool (*lost)(void *self, const struct heph_stream *s, const struct heph_gap *g);

@@ -111,8 +111,8 @@ static void put_bytes(struct uftrace *u, struct spur_args *args, struct text p)
 }
 
 /*
- * SPEC uftrace/watch-var: address (8 bytes, 4 in 32-bit data), then the value in 1 to 8; the variable's name stands for
- * both where it is known
+ * SPEC uftrace/watch-var: address (8 bytes, 4 in 32-bit data), then the value in 1 to 8; the
+ * variable's name stands for both where it is known
  */
 static void watch_var(struct uftrace *u, const struct spur_event *ev, struct spur_args *args,
 		      struct text p)

@@ -1,4 +1,7 @@
-/* TID.dat: 16-byte records with payloads whose size only the argument specs tell. The hot loop of the format. */
+/*
+ * TID.dat: 16-byte records with payloads whose size only the argument specs tell. The hot loop of
+ * the format.
+ */
 #include "base/bits.h"
 #include "format/uftrace/reader.h"
 #include "format/uftrace/wire.h"
@@ -21,7 +24,10 @@ static const uint64_t time_end = UINT64_C(1) << 63; /* rows have signed times */
 
 /* --- the address cache --- */
 
-/* Addresses are sign-extended from 48 bits: neither an event's key nor the mark of an empty slot is one. */
+/*
+ * Addresses are sign-extended from 48 bits: neither an event's key nor the mark of an empty slot is
+ * one.
+ */
 static const uint64_t no_key = UINT64_C(1) << 62;
 
 static inline uint64_t event_key(uint64_t id)
@@ -84,15 +90,16 @@ static bool cache_clear(struct addr_cache *c)
 }
 
 /*
- * The slots to use of those that there are. A cache of the usual size is kept sparse, so that the first
- * look hits; one that no processor's cache holds anyway is not, as each function would cost 256 bytes.
+ * The slots to use of those that there are. A cache of the usual size is kept sparse, so that the
+ * first look hits; one that no processor's cache holds anyway is not, as each function would cost
+ * 256 bytes.
  */
 static uint32_t cache_room(const struct addr_cache *c)
 {
 	return c->cap < CACHE_DENSE ? c->cap / 8 : c->cap / 2;
 }
 
-/* A new slot for the key, which is not in the cache; NULL when memory is out. */
+/* A new slot for the key, which is not in the cache. Returns NULL if out of memory. */
 static const struct addr_slot *cache_add(struct uftrace *u, struct addr_cache *c, uint64_t key,
 					 uint32_t cls)
 {
@@ -159,7 +166,8 @@ static void set_window(struct dat *d, uint64_t time)
 }
 
 /*
- * A record whose time is before the last one's, at the window's end, or at the bound. False: the loop must stop here.
+ * A record whose time is before the last one's, at the window's end, or at the bound. False: the
+ * loop must stop here.
  */
 static bool odd_time(struct dat *d, uint64_t time)
 {
@@ -183,7 +191,10 @@ static bool odd_time(struct dat *d, uint64_t time)
 
 /* --- damage --- */
 
-/* The record at `off` could be one: its length where its payload is known, RECORD where not; 0: no record. */
+/*
+ * The record at `off` could be one: its length where its payload is known, RECORD where not; 0: no
+ * record.
+ */
 static uint64_t plausible(const struct dat *d, uint64_t off, uint64_t *time)
 {
 	const uint8_t *p = d->src->data + off;
@@ -216,7 +227,10 @@ static bool plausible_run(const struct dat *d, uint64_t off)
 
 		if (!len)
 			return false;
-		/* Where this one has a payload of unknown size, the next cannot be found: it has to do. */
+		/*
+		 * Where this one has a payload of unknown size, the next cannot be found: it has to
+		 * do.
+		 */
 		if (load64(d->src->data + off + 8, d->u->swap) & 4)
 			return true;
 		off += len;
@@ -224,7 +238,10 @@ static bool plausible_run(const struct dat *d, uint64_t off)
 	return true;
 }
 
-/* Goes to the next plausible record behind `lost`, from where on bytes are lost; what is wrong stands at `at`. */
+/*
+ * Goes to the next plausible record behind `lost`, from where on bytes are lost; what is wrong
+ * stands at `at`.
+ */
 static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code,
 		   const char *expected, unsigned long long found)
 {
@@ -355,7 +372,10 @@ static struct spur_event *plain_row(struct dat *d, uint64_t time, uint32_t cls, 
 	return row;
 }
 
-/* The time of the first record behind LOST ones at the beginning of the file; 0 where what follows is no record. */
+/*
+ * The time of the first record behind LOST ones at the beginning of the file; 0 where what follows
+ * is no record.
+ */
 static uint64_t first_time(struct dat *d)
 {
 	uint64_t off = d->uf->off + RECORD, w;
@@ -559,9 +579,9 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 
 /*
  * Ordinary records: ENTRY and EXIT without payload, at depths below DEPTH_SURE, in time order
- * before `stop`. Returns the
- * first that is none of these, or `end`. Whether a record is an EXIT is not predictable: an EXIT's slot is found by its
- * depth, an ENTRY's by its address; both indexes are made and one is taken.
+ * before `stop`. Returns the first that is none of these, or `end`. Whether a record is an EXIT is
+ * not predictable: an EXIT's slot is found by its depth, an ENTRY's by its address; both indexes
+ * are made and one is taken.
  */
 static inline __attribute__((always_inline)) const uint8_t *
 take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, bool swap)
@@ -668,7 +688,9 @@ static uint32_t find_bias(const struct dat *d)
 {
 	const uint8_t *p = d->src->data;
 
-	/* On a pipe this waits: the recorder writes the first ENTRYs together with the first EXIT. */
+	/*
+	 * On a pipe this waits: the recorder writes the first ENTRYs together with the first EXIT.
+	 */
 	for (uint64_t i = 0; i < BIAS_RECORDS && source_need(d->src, (i + 2) * RECORD);
 	     i++, p += RECORD) {
 		uint64_t a = load64(p + 8, d->u->swap), b = load64(p + RECORD + 8, d->u->swap);

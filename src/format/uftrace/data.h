@@ -1,6 +1,6 @@
 /*
- * A uftrace data directory in memory: what its small files say. Everything lives in the trace's arena until close.
- * Other floors may read it through uftrace_data(); it never changes after open.
+ * A uftrace data directory in memory: what its small files say. Everything lives in the trace's
+ * arena until close. Other floors may read it through uftrace_data(); it never changes after open.
  */
 #ifndef SPUR_FORMAT_UFTRACE_DATA_H
 #define SPUR_FORMAT_UFTRACE_DATA_H
@@ -48,7 +48,9 @@ enum uftrace_info_bit {
 	UFTRACE_INFO_BITS
 };
 
-/* `info`. Where the file is missing: have is false, byte order and class are guessed, masks are 0. */
+/*
+ * `info`. Where the file is missing: have is false, byte order and class are guessed, masks are 0.
+ */
 struct uftrace_info {
 	bool have;
 	uint32_t version;
@@ -138,7 +140,8 @@ const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d,
 const struct uftrace_map *uftrace_map_at(const struct uftrace_session *s, uint64_t addr);
 
 /*
- * The symbols of the module of that path, loaded if need be; NULL: no map has it. Takes the trace's lock.
+ * The symbols of the module of that path, loaded if need be; NULL: no map has it. Takes the trace's
+ * lock.
  */
 const struct symtab *uftrace_symbols(struct spur_trace *t, struct text path);
 
@@ -183,8 +186,8 @@ enum uftrace_event_id {
  *   kernel tracepoints  INSTANT, cls has CLASS_KERNEL|CLASS_EVENT, name "system:event"; id = event id
  *   extern.dat          LOG, id = UFTRACE_EV_EXTERN, argument "msg"
  * `stream` is the file that the record stands in ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat",
- * "extern.dat"), whatever
- * feed brings it. One feed a thread; a feed's rows of equal time come in the order .dat, kernel, perf.
+ * "extern.dat"), whatever feed brings it. One feed a thread; a feed's rows of equal time come in
+ * the order .dat, kernel, perf.
  */
 
 #endif

@@ -1,4 +1,7 @@
-/* The `info` file: a 40-byte header, then `key:value` lines. Every line and every number is optional. */
+/*
+ * The `info` file: a 40-byte header, then `key:value` lines. Every line and every number is
+ * optional.
+ */
 #include <stdio.h>
 
 #include "base/cursor.h"
@@ -132,7 +135,10 @@ void uftrace_read_info(struct uftrace *u)
 	size_t skip;
 
 	i->is64 = true;
-	/* SYM_REL_ADDR has been set by every recorder since 2017: what a killed one would have written. */
+	/*
+	 * SYM_REL_ADDR has been set by every recorder since 2017: what a killed one would have
+	 * written.
+	 */
 	i->features = 1u << UFTRACE_SYM_REL_ADDR;
 	u->guess_order = true;
 	if (!uftrace_slurp(u, "info", &file)) {

@@ -1,6 +1,6 @@
 /*
- * Kernel functions and tracepoints: kernel_header tells the layout of the pages and the format of each event,
- * kernel-cpuN.dat holds the pages, kallsyms the names.
+ * Kernel functions and tracepoints: kernel_header tells the layout of the pages and the format of
+ * each event, kernel-cpuN.dat holds the pages, kallsyms the names.
  */
 #include <stdio.h>
 

@@ -23,7 +23,8 @@ static void parse_head(struct kernhdr *h, struct text text, const char *file, st
 	while (text_line(&rest, &line)) {
 		if (text_skip(&line, "PAGE_SIZE:")) {
 			line = text_trim(line);
-			have_page = text_u64(&line, 10, &page) && page >= PAGE_LEAST && page <= PAGE_MOST;
+			have_page = text_u64(&line, 10, &page) && page >= PAGE_LEAST &&
+				    page <= PAGE_MOST;
 		} else if (text_skip(&line, "LONG_SIZE:")) {
 			line = text_trim(line);
 			have_size = text_u64(&line, 10, &size) && (size == 4 || size == 8);
@@ -35,17 +36,24 @@ static void parse_head(struct kernhdr *h, struct text text, const char *file, st
 	}
 	if (text.p && (!have_page || !have_size || !have_order))
 		diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, 0, 0,
-			 "kernel_header: expected PAGE_SIZE, LONG_SIZE and ENDIAN, found no valid %s; taking %d",
-			 !have_page ? "PAGE_SIZE" : !have_size ? "LONG_SIZE" : "ENDIAN (LE or BE)",
-			 !have_page ? PAGE_DEFAULT : !have_size ? 8 : 0);
-	h->abi = (struct trace_abi){
-		.long_size = have_size ? (uint8_t)size : 8, .big_endian = big, .swap = order_swaps(big) };
-	h->layout = ring_layout_default(have_page ? (uint32_t)page : PAGE_DEFAULT, h->abi.long_size, big);
+			 "kernel_header: expected PAGE_SIZE, LONG_SIZE and ENDIAN, found no valid "
+			 "%s; taking %d",
+			 !have_page   ? "PAGE_SIZE"
+			 : !have_size ? "LONG_SIZE"
+				      : "ENDIAN (LE or BE)",
+			 !have_page   ? PAGE_DEFAULT
+			 : !have_size ? 8
+				      : 0);
+	h->abi = (struct trace_abi){ .long_size = have_size ? (uint8_t)size : 8,
+				     .big_endian = big,
+				     .swap = order_swaps(big) };
+	h->layout = ring_layout_default(have_page ? (uint32_t)page : PAGE_DEFAULT, h->abi.long_size,
+					big);
 }
 
 /* SPEC uftrace/header-page: where a page has its time, commit word and data */
-static bool parse_header_page(struct kernhdr *h, struct arena *a, struct text text, const char *file, uint64_t off,
-			      struct diag_log *diag)
+static bool parse_header_page(struct kernhdr *h, struct arena *a, struct text text,
+			      const char *file, uint64_t off, struct diag_log *diag)
 {
 	static const char head[] = "name: header_page\nID: 0\n";
 	char *copy = arena_alloc(a, sizeof(head) + text.len);
@@ -58,7 +66,8 @@ static bool parse_header_page(struct kernhdr *h, struct arena *a, struct text te
 		return false;
 	memcpy(copy, head, sizeof(head) - 1);
 	memcpy(copy + sizeof(head) - 1, text.p, text.len);
-	if (tracefmt_parse(&f, a, text_make(copy, sizeof(head) - 1 + text.len), "", h->abi, &err) == SPUR_FAIL)
+	if (tracefmt_parse(&f, a, text_make(copy, sizeof(head) - 1 + text.len), "", h->abi, &err) ==
+	    SPUR_FAIL)
 		return err.code != SPUR_ERR_MEMORY;
 	time = tracefmt_field(&f, "timestamp");
 	commit = tracefmt_field(&f, "commit");
@@ -69,9 +78,11 @@ static bool parse_header_page(struct kernhdr *h, struct arena *a, struct text te
 		l.commit_size = (uint8_t)commit->size;
 		l.data_off = data->off;
 	}
-	if (!time || !commit || !data || time->size != 8 || commit->size > 8 || !ring_layout_valid(&l)) {
+	if (!time || !commit || !data || time->size != 8 || commit->size > 8 ||
+	    !ring_layout_valid(&l)) {
 		diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off, 0,
-			 "header_page: expected timestamp, commit and data inside a page of %u bytes, found others",
+			 "header_page: expected timestamp, commit and data inside a page of %u "
+			 "bytes, found others",
 			 h->layout.page_size);
 		return true;
 	}
@@ -79,8 +90,8 @@ static bool parse_header_page(struct kernhdr *h, struct arena *a, struct text te
 	return true;
 }
 
-static bool add_format(struct kernhdr *h, struct arena *a, struct text system, struct text text, const char *file,
-		       uint64_t off, struct diag_log *diag)
+static bool add_format(struct kernhdr *h, struct arena *a, struct text system, struct text text,
+		       const char *file, uint64_t off, struct diag_log *diag)
 {
 	struct tracefmt *f = arena_alloc(a, sizeof(*f));
 	char *name = arena_strdup(a, system.p, system.len);
@@ -94,8 +105,8 @@ static bool add_format(struct kernhdr *h, struct arena *a, struct text system, s
 	if (status != SPUR_OK && err.code == SPUR_ERR_MEMORY)
 		return false;
 	if (status != SPUR_OK)
-		diag_add(diag, status == SPUR_FAIL ? DIAG_DAMAGE : DIAG_WARN, "uftrace/bad-event-format", file, off,
-			 0, "%s", err.message);
+		diag_add(diag, status == SPUR_FAIL ? DIAG_DAMAGE : DIAG_WARN,
+			 "uftrace/bad-event-format", file, off, 0, "%s", err.message);
 	if (status == SPUR_FAIL)
 		return true;
 	if (map64_find(&h->by_id, f->id)) {
@@ -103,7 +114,8 @@ static bool add_format(struct kernhdr *h, struct arena *a, struct text system, s
 			 "format: expected an id of its own, found %u again", f->id);
 		return true;
 	}
-	if (!mem_grow((void **)&h->formats, &h->cap, h->nformats + 1, sizeof(*h->formats), FORMATS_MAX))
+	if (!mem_grow((void **)&h->formats, &h->cap, h->nformats + 1, sizeof(*h->formats),
+		      FORMATS_MAX))
 		return false;
 	slot = map64_put(&h->by_id, f->id);
 	if (!slot)
@@ -114,14 +126,15 @@ static bool add_format(struct kernhdr *h, struct arena *a, struct text system, s
 }
 
 /* One block: `NAME` as in `events/SYSTEM/EVENT/format`. */
-static bool parse_block(struct kernhdr *h, struct arena *a, struct text name, struct text body, const char *file,
-			uint64_t off, struct diag_log *diag)
+static bool parse_block(struct kernhdr *h, struct arena *a, struct text name, struct text body,
+			const char *file, uint64_t off, struct diag_log *diag)
 {
 	struct text path = name, system;
 
 	if (text_is(name, "events/header_page"))
 		return parse_header_page(h, a, body, file, off, diag);
-	if (!text_skip(&path, "events/") || !text_split(&path, '/', &system) || text_search(path, "/format") < 0)
+	if (!text_skip(&path, "events/") || !text_split(&path, '/', &system) ||
+	    text_search(path, "/format") < 0)
 		return true;
 	return add_format(h, a, system, body, file, off, diag);
 }
@@ -151,7 +164,8 @@ static size_t block_size(struct text rest)
 }
 
 /* The head; then the blocks, each of which says its length. */
-bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const char *file, struct diag_log *diag)
+bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const char *file,
+		   struct diag_log *diag)
 {
 	const size_t before = a->used;
 	ptrdiff_t first = text_search(text, "TRACEFS: ");
@@ -173,12 +187,16 @@ bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const c
 		const bool full = a->used - before > ARENA_MAX;
 
 		if (full)
-			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off, line.len + there,
+			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off,
+				 line.len + there,
 				 "kernel_header: expected less than 64 MiB of formats, found more");
 		else if (!head || len != there)
-			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off, head ? 0 : line.len + there,
-				 "kernel_header: expected `TRACEFS: NAME: LENGTH` and so many bytes, found %zu after "
-				 "`%.*s`", there, line.len < 80 ? (int)line.len : 80, line.p);
+			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off,
+				 head ? 0 : line.len + there,
+				 "kernel_header: expected `TRACEFS: NAME: LENGTH` and so many "
+				 "bytes, found %zu after "
+				 "`%.*s`",
+				 there, line.len < 80 ? (int)line.len : 80, line.p);
 		if (head && !full)
 			ok = parse_block(h, a, name, text_make(rest.p, there), file, off, diag);
 		rest = text_make(rest.p + there, rest.len - there);
@@ -269,8 +287,9 @@ bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct
 		if (!line.len)
 			continue;
 		if (!symbol_line(line, &addr, &type, &name)) {
-			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kallsyms-line", file, (uint64_t)(line.p - text.p),
-				 line.len, "kallsyms: expected `ADDRESS TYPE NAME`, found `%.*s`",
+			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kallsyms-line", file,
+				 (uint64_t)(line.p - text.p), line.len,
+				 "kallsyms: expected `ADDRESS TYPE NAME`, found `%.*s`",
 				 line.len < 80 ? (int)line.len : 80, line.p);
 			continue;
 		}
@@ -287,7 +306,8 @@ bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct
 	}
 	if (hidden && !t->count)
 		diag_add(diag, DIAG_NOTE, "uftrace/hidden-kallsyms", file, DIAG_NO_OFF, 0,
-			 "kallsyms: the recording was not allowed to see addresses: kernel functions have no names");
+			 "kallsyms: the recording was not allowed to see addresses: kernel "
+			 "functions have no names");
 	symtab_sort(t);
 	return true;
 }

@@ -1,4 +1,7 @@
-/* sid-*.map: which module lies where, per session. Lines of /proc/PID/maps, merged by the recorder or plain copies. */
+/*
+ * sid-*.map: which module lies where, per session. Lines of /proc/PID/maps, merged by the recorder
+ * or plain copies.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +28,10 @@ static uint64_t kernel_base(uint64_t stack)
 	return 0xFFFF000000000000;
 }
 
-/* START-END PROT OFFSET MAJ:MIN INODE PATH[ build-id:HEX]. False: not such a line. An empty path is allowed. */
+/*
+ * START-END PROT OFFSET MAJ:MIN INODE PATH[ build-id:HEX]. False: not such a line. An empty path is
+ * allowed.
+ */
 static bool parse_map_line(struct text line, struct uftrace_map *m)
 {
 	struct text word, rest = line;
@@ -49,7 +55,10 @@ static bool parse_map_line(struct text line, struct uftrace_map *m)
 	return true;
 }
 
-/* SPEC uftrace/map-lines: takes a line into the session: extends the first line of its module, or opens a new map. */
+/*
+ * SPEC uftrace/map-lines: takes a line into the session: extends the first line of its module, or
+ * opens a new map.
+ */
 static bool take_map(struct uftrace *u, struct uftrace_session *s, size_t *cap,
 		     struct uftrace_map m)
 {

@@ -1,4 +1,7 @@
-/* Modules: .sym and .dbg files below the directory, else the ELF file itself. Loaded when the first address asks. */
+/*
+ * Modules: .sym and .dbg files below the directory, else the ELF file itself. Loaded when the first
+ * address asks.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,9 +104,9 @@ static bool ends_alike(struct text a, struct text b)
 }
 
 /*
- * SPEC uftrace/sym-owner: equal build-ids say that a file is the module's, different ones that it is
- * not; where one is missing, equal paths do. A relative path and an absolute one that ends with it
- * may be the same.
+ * SPEC uftrace/sym-owner: equal build-ids say that a file is the module's, different ones that it
+ * is not; where one is missing, equal paths do. A relative path and an absolute one that ends with
+ * it may be the same.
  */
 static enum belongs file_belongs(const struct uftrace_module *m, struct text file)
 {
@@ -139,7 +142,10 @@ static bool is_clash_name(struct text base, const char *ext, struct text *name)
 	return !rest.len || text_is(rest, ".gz") || text_is(rest, ".zst");
 }
 
-/* A file that was found is taken if it is surer than the best so far; which one does not depend on the order. */
+/*
+ * A file that was found is taken if it is surer than the best so far; which one does not depend on
+ * the order.
+ */
 static void consider(struct sym_file *best, struct sym_file *f, enum belongs belongs)
 {
 	f->belongs = belongs;
@@ -172,7 +178,9 @@ static void search_clashes(struct uftrace *u, const struct uftrace_module *m, co
 		os_closedir(d);
 }
 
-/* The name BASE-XXXX.EXT of the module's own file, if its base name is that of another module too. */
+/*
+ * The name BASE-XXXX.EXT of the module's own file, if its base name is that of another module too.
+ */
 static void clash_name(const struct uftrace_module *m, const char *ext, struct sym_file *f)
 {
 	struct text base = base_name(m->path);
@@ -190,10 +198,10 @@ static void clash_name(const struct uftrace_module *m, const char *ext, struct s
 }
 
 /*
- * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX, the
- * first 4 digits of the build-id, or without one the sum of the path's bytes. Of a library that was
- * opened by dlopen() only the .sym file gives the build-id, so the directory is searched for it. Of
- * several files that may belong to the module none is taken.
+ * SPEC uftrace/sym-name-clash: BASE.ext is for the first module of that name; others have -XXXX,
+ * the first 4 digits of the build-id, or without one the sum of the path's bytes. Of a library that
+ * was opened by dlopen() only the .sym file gives the build-id, so the directory is searched for
+ * it. Of several files that may belong to the module none is taken.
  */
 static bool slurp_for(struct uftrace *u, const struct uftrace_module *m, const char *ext,
 		      struct sym_file *out)

@@ -1,7 +1,7 @@
 /*
- * Reads perf rings recorded with sample_id_all and TID | TIME: COMM, EXIT, FORK, SWITCH, LOST. Other types are
- * framed by their size. Where the framing is lost, the next place that looks like a record of these types is
- * taken.
+ * Reads perf rings recorded with sample_id_all and TID | TIME: COMM, EXIT, FORK, SWITCH, LOST.
+ * Other types are framed by their size. Where the framing is lost, the next place that looks like a
+ * record of these types is taken.
  */
 #include "format/uftrace/perfring.h"
 
@@ -11,7 +11,8 @@
 
 enum {
 	TYPE_MOST = 63, /* far above the kernel's last */
-	COMM_MOST = PERF_HEAD + PERF_COMM_BODY + 16 + PERF_TRAILER, /* with the longest name, padded */
+	/* With the longest name, padded */
+	COMM_MOST = PERF_HEAD + PERF_COMM_BODY + 16 + PERF_TRAILER,
 	NEAR = 4096, /* bytes behind damage in which a record at a fitting time is preferred */
 };
 
@@ -45,8 +46,8 @@ static bool framed(const uint8_t *p, uint64_t left, bool swap, struct perf_recor
 	rec->type = load32(p, swap);
 	rec->misc = load16(p + 4, swap);
 	rec->len = load16(p + 6, swap);
-	return rec->type && rec->type <= TYPE_MOST && rec->len % 8 == 0 && rec->len >= least_size(rec->type) &&
-	       rec->len <= left;
+	return rec->type && rec->type <= TYPE_MOST && rec->len % 8 == 0 &&
+	       rec->len >= least_size(rec->type) && rec->len <= left;
 }
 
 bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record *rec)
@@ -74,7 +75,10 @@ bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record 
 		rec->ppid = (int32_t)load32(body + 4, swap);
 		rec->tid = (int32_t)load32(body + 8, swap);
 		rec->ptid = (int32_t)load32(body + 12, swap);
-		/* SPEC uftrace/perf-task-time: the body's time is the event's, the trailer is a little off */
+		/*
+		 * SPEC uftrace/perf-task-time: the body's time is the event's, the trailer is a
+		 * little off
+		 */
 		rec->time = load64(body + 16, swap);
 		break;
 	case PERF_LOST: rec->lost = load64(body + 8, swap); break;
@@ -83,7 +87,9 @@ bool perf_decode(const uint8_t *p, uint64_t left, bool swap, struct perf_record 
 	return true;
 }
 
-/* A record at a time near `time` (0: any); where `surely`, of a type that is expected, of its size. */
+/*
+ * A record at a time near `time` (0: any); where `surely`, of a type that is expected, of its size.
+ */
 static bool plausible(const uint8_t *p, uint64_t left, bool swap, uint64_t time, bool surely)
 {
 	struct perf_record rec;
@@ -96,7 +102,10 @@ static bool plausible(const uint8_t *p, uint64_t left, bool swap, uint64_t time,
 	return !time || (rec.time > time ? rec.time - time : time - rec.time) <= time_gap;
 }
 
-/* The next place in [off, end) where a record, and behind it another or the end, is plausible; else the file's end. */
+/*
+ * The next place in [off, end) where a record, and behind it another or the end, is plausible; else
+ * the file's end.
+ */
 static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t end, uint64_t time)
 {
 	const struct source *s = r->src;
@@ -107,7 +116,8 @@ static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t end, uin
 		if (!plausible(s->data + off, s->size - off, r->swap, time, true))
 			continue;
 		next = off + load16(s->data + off + 6, r->swap);
-		if (next == s->size || plausible(s->data + next, s->size - next, r->swap, time, false))
+		if (next == s->size ||
+		    plausible(s->data + next, s->size - next, r->swap, time, false))
 			return off;
 	}
 	return s->size;
@@ -121,31 +131,36 @@ static void damaged(struct perfring *r, const struct perf_record *rec)
 
 	source_need(r->src, UINT64_MAX);
 	left = r->src->size - off;
-	/* A near place at a time that fits is better, but the last time may have been the damage. */
+	/*
+	 * A near place at a time that fits is better, but the last time may have been the damage.
+	 */
 	next = r->time ? resync(r, off + 1, off + NEAR, r->time) : r->src->size;
 	if (next == r->src->size)
 		next = resync(r, off + 1, r->src->size, 0);
 	r->off = next;
 	if (left < PERF_HEAD)
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
-			 "perf record: expected a header of 8 bytes, found %llu", (unsigned long long)left);
+			 "perf record: expected a header of 8 bytes, found %llu",
+			 (unsigned long long)left);
 	else if (!rec->type || rec->type > TYPE_MOST)
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
 			 "perf record: expected a type of 1 to %d, found %u", TYPE_MOST, rec->type);
 	else if (rec->len > left && rec->len % 8 == 0 && rec->len >= least_size(rec->type) &&
 		 (!is_fixed(rec->type) || rec->len == least_size(rec->type)))
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
-			 "perf record: expected %u bytes, found %llu", rec->len, (unsigned long long)left);
+			 "perf record: expected %u bytes, found %llu", rec->len,
+			 (unsigned long long)left);
 	else
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-perf-record", r->file, off, next - off,
-			 "perf record: expected for type %u a size of %s%u of the %llu bytes left, found %u", rec->type,
-			 is_fixed(rec->type) ? "" : "at least ", least_size(rec->type), (unsigned long long)left,
-			 rec->len);
+			 "perf record: expected for type %u a size of %s%u of the %llu bytes left, "
+			 "found %u",
+			 rec->type, is_fixed(rec->type) ? "" : "at least ", least_size(rec->type),
+			 (unsigned long long)left, rec->len);
 }
 
 /*
- * A size that its type does not have. It is damage where a record begins at the size that it should have, or none
- * where it ends; else it may be a newer form.
+ * A size that its type does not have. It is damage where a record begins at the size that it should
+ * have, or none where it ends; else it may be a newer form.
  */
 static bool odd_size(const struct perfring *r, const struct perf_record *rec)
 {
@@ -159,7 +174,8 @@ static bool odd_size(const struct perfring *r, const struct perf_record *rec)
 	       (next != s->size && !framed(s->data + next, s->size - next, r->swap, &after));
 }
 
-void perfring_init(struct perfring *r, struct source *src, bool swap, const char *file, struct diag_log *diag)
+void perfring_init(struct perfring *r, struct source *src, bool swap, const char *file,
+		   struct diag_log *diag)
 {
 	*r = (struct perfring){ .src = src, .swap = swap, .file = file, .diag = diag };
 }
@@ -179,7 +195,8 @@ bool perfring_next(struct perfring *r, struct perf_record *rec)
 		}
 		if (!is_fixed(rec->type) && rec->type != PERF_COMM)
 			diag_add(r->diag, DIAG_NOTE, "uftrace/perf-type", r->file, r->off, 0,
-				 "perf record: expected a task's or a switch, found type %u, which is passed over",
+				 "perf record: expected a task's or a switch, found type %u, which "
+				 "is passed over",
 				 rec->type);
 		rec->off = r->off;
 		r->off += rec->len;

@@ -1,6 +1,6 @@
 /*
- * The kernel's print formats: printk's conversions over C expressions. Compiled once to a tree in an arena, run
- * over many records. Private to printfmt*.c and tracefmt.c.
+ * The kernel's print formats: printk's conversions over C expressions. Compiled once to a tree in
+ * an arena, run over many records. Private to printfmt*.c and tracefmt.c.
  */
 #ifndef SPUR_FORMAT_UFTRACE_PRINTFMT_H
 #define SPUR_FORMAT_UFTRACE_PRINTFMT_H
@@ -24,18 +24,39 @@ enum print_node_kind {
 	NODE_DYNAMIC, /* bytes of a __data_loc field */
 	NODE_DYNAMIC_LEN,
 	NODE_CAST,
-	NODE_NEG, NODE_NOT, NODE_COMPL, NODE_DEREF,
-	NODE_MUL, NODE_DIV, NODE_MOD, NODE_ADD, NODE_SUB, NODE_SHL, NODE_SHR, NODE_LT, NODE_GT, NODE_LE, NODE_GE,
-	NODE_EQ, NODE_NE, NODE_AND, NODE_XOR, NODE_OR, NODE_ANDAND, NODE_OROR,
+	NODE_NEG,
+	NODE_NOT,
+	NODE_COMPL,
+	NODE_DEREF,
+	NODE_MUL,
+	NODE_DIV,
+	NODE_MOD,
+	NODE_ADD,
+	NODE_SUB,
+	NODE_SHL,
+	NODE_SHR,
+	NODE_LT,
+	NODE_GT,
+	NODE_LE,
+	NODE_GE,
+	NODE_EQ,
+	NODE_NE,
+	NODE_AND,
+	NODE_XOR,
+	NODE_OR,
+	NODE_ANDAND,
+	NODE_OROR,
 	NODE_COND, /* a ? b : c */
 	NODE_INDEX, /* a[b] */
 	NODE_SWAP, /* the value of type.size bytes, its bytes turned round */
 	/* Strings made of values. */
 	NODE_FLAGS, /* a: value, str: delimiter, items */
 	NODE_SYMBOLIC, /* a: value, items */
-	NODE_HEX, NODE_HEX_STR, /* a: bytes, b: length */
+	NODE_HEX,
+	NODE_HEX_STR, /* a: bytes, b: length */
 	NODE_ARRAY, /* a: bytes, b: count (NULL: all there are), c: size of an element */
-	NODE_BITMASK, NODE_BITLIST, /* field */
+	NODE_BITMASK,
+	NODE_BITLIST, /* field */
 };
 
 struct print_item { /* of flags and symbols */
@@ -70,7 +91,8 @@ struct print_op {
 	struct text spec; /* the conversion as written */
 	struct text ext; /* p: the letters that follow */
 	struct text source; /* the argument as written: shown where it cannot be computed */
-	struct text unknown; /* a name in it without value; shown instead where the source is long */
+	/* A name in it without value; shown instead where the source is long */
+	struct text unknown;
 };
 
 struct print_plan {
@@ -88,11 +110,12 @@ enum {
 /* SPUR_WARN: the text does not start with a string; SPUR_FAIL: memory. */
 enum spur_status print_compile(struct arena *a, const struct tracefmt *f, struct text text,
 			       const struct print_plan **plan);
-void print_run(const struct print_plan *plan, const struct tracefmt *f, const uint8_t *rec, uint32_t len,
-	       const struct trace_names *names, struct out *out);
+void print_run(const struct print_plan *plan, const struct tracefmt *f, const uint8_t *rec,
+	       uint32_t len, const struct trace_names *names, struct out *out);
 
 /* The value of an expression without fields; false where it has some, or is no integer. */
-bool print_fold(const struct print_node *n, const struct trace_abi *abi, uint64_t *value, struct c_type *type);
+bool print_fold(const struct print_node *n, const struct trace_abi *abi, uint64_t *value,
+		struct c_type *type);
 
 /* The type that the text names (no brackets), by the kernel's typedefs. size 0: not known. */
 struct c_type c_type_of(struct text text, unsigned long_size);

@@ -37,13 +37,18 @@ static struct value eval(const struct run *r, const struct print_node *n);
 
 static const struct value unknown = { .kind = VALUE_UNKNOWN };
 
-/* C's int or long long: what is smaller becomes int. `u` is extended by its own sign where it is smaller. */
+/*
+ * C's int or long long: what is smaller becomes int. `u` is extended by its own sign where it is
+ * smaller.
+ */
 static struct value value_int(uint64_t u, unsigned size, bool is_unsigned)
 {
 	if (size == 4)
 		u = is_unsigned ? (uint32_t)u : (uint64_t)(int32_t)u;
-	return (struct value){
-		.kind = VALUE_INT, .u = u, .size = size > 4 ? 8 : 4, .is_unsigned = size >= 4 && is_unsigned };
+	return (struct value){ .kind = VALUE_INT,
+			       .u = u,
+			       .size = size > 4 ? 8 : 4,
+			       .is_unsigned = size >= 4 && is_unsigned };
 }
 
 static struct value value_truth(bool b)
@@ -91,14 +96,16 @@ static struct value eval_field(const struct run *r, const struct trace_field *fi
 	}
 	if (field->off > r->len || r->len - field->off < field->size)
 		return unknown;
-	if (address || (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)) {
+	if (address ||
+	    (field->size != 1 && field->size != 2 && field->size != 4 && field->size != 8)) {
 		v = value_bytes(r->rec + field->off, field->size, field);
 		if (address && !v.elem)
 			v.elem = field->size;
 		return v;
 	}
-	v = value_int(load_int(r->rec + field->off, field->size, field->flags & FIELD_SIGNED, r->abi.swap), field->size,
-		      !(field->flags & FIELD_SIGNED));
+	v = value_int(load_int(r->rec + field->off, field->size, field->flags & FIELD_SIGNED,
+			       r->abi.swap),
+		      field->size, !(field->flags & FIELD_SIGNED));
 	v.pointer = field->flags & FIELD_POINTER;
 	return v;
 }
@@ -146,7 +153,8 @@ static struct value eval_index(const struct run *r, const struct print_node *n)
 		return unknown;
 	if (v.elem != 1 && v.elem != 2 && v.elem != 4 && v.elem != 8)
 		return unknown;
-	return value_int(load_int(v.p + i.u * v.elem, v.elem, !v.is_unsigned, r->abi.swap), v.elem, v.is_unsigned);
+	return value_int(load_int(v.p + i.u * v.elem, v.elem, !v.is_unsigned, r->abi.swap), v.elem,
+			 v.is_unsigned);
 }
 
 /* -1: not known. Strings and arrays are addresses, so true. */
@@ -269,8 +277,9 @@ static struct value eval(const struct run *r, const struct print_node *n)
 	case NODE_UNKNOWN: return unknown;
 	case NODE_CONST: return value_int(n->value, n->type.size, n->type.is_unsigned);
 	case NODE_STRING:
-		return (struct value){
-			.kind = VALUE_TEXT, .p = (const uint8_t *)n->str.p, .len = (uint32_t)n->str.len };
+		return (struct value){ .kind = VALUE_TEXT,
+				       .p = (const uint8_t *)n->str.p,
+				       .len = (uint32_t)n->str.len };
 	case NODE_FIELD:
 	case NODE_DYNAMIC: return eval_field(r, n->field, false);
 	case NODE_ADDRESS: return eval_field(r, n->field, true);
@@ -296,7 +305,8 @@ static struct value eval(const struct run *r, const struct print_node *n)
 	}
 }
 
-bool print_fold(const struct print_node *n, const struct trace_abi *abi, uint64_t *value, struct c_type *type)
+bool print_fold(const struct print_node *n, const struct trace_abi *abi, uint64_t *value,
+		struct c_type *type)
 {
 	const struct run r = { .abi = *abi }; /* without a record no field has a value */
 	const struct value v = eval(&r, n);
@@ -358,8 +368,9 @@ static bool made_symbol(const struct run *r, const struct print_node *n)
 		return false;
 	for (uint32_t i = 0; i < n->nitems; i++) {
 		/* -1 as an int is -1 as a long. */
-		if (n->items[i].value == v.u || (v.size == 4 && (uint32_t)n->items[i].value == u &&
-						 (int64_t)n->items[i].value == (int32_t)n->items[i].value)) {
+		if (n->items[i].value == v.u ||
+		    (v.size == 4 && (uint32_t)n->items[i].value == u &&
+		     (int64_t)n->items[i].value == (int32_t)n->items[i].value)) {
 			out_bytes(r->out, n->items[i].name.p, n->items[i].name.len);
 			return true;
 		}
@@ -392,7 +403,8 @@ static bool made_hex(const struct run *r, const struct print_node *n)
 
 static bool made_array(const struct run *r, const struct print_node *n)
 {
-	struct value v = eval(r, n->a), elem = eval(r, n->c), count = { .kind = VALUE_INT, .u = UINT64_MAX };
+	struct value v = eval(r, n->a), elem = eval(r, n->c),
+		     count = { .kind = VALUE_INT, .u = UINT64_MAX };
 
 	if (n->b)
 		count = eval(r, n->b);
@@ -514,7 +526,8 @@ static void fit_text(const struct run *r, const struct conversion *c, size_t sta
 	}
 }
 
-static void put_number(const struct run *r, const struct conversion *c, uint64_t u, bool negative, unsigned base)
+static void put_number(const struct run *r, const struct conversion *c, uint64_t u, bool negative,
+		       unsigned base)
 {
 	char digits[24], sign = 0;
 	size_t n = 0, zeros = 0, total;
@@ -537,7 +550,8 @@ static void put_number(const struct run *r, const struct conversion *c, uint64_t
 	else if (c->op->conv == 'd')
 		sign = c->flags & PRINT_PLUS ? '+' : c->flags & PRINT_BLANK ? ' ' : '\0';
 	total = n + zeros + strlen(prefix) + (sign != 0);
-	if (c->prec < 0 && c->flags & PRINT_ZERO && !(c->flags & PRINT_LEFT) && c->width > (int)total)
+	if (c->prec < 0 && c->flags & PRINT_ZERO && !(c->flags & PRINT_LEFT) &&
+	    c->width > (int)total)
 		zeros += (size_t)c->width - total;
 	total = n + zeros + strlen(prefix) + (sign != 0);
 	if (!(c->flags & PRINT_LEFT) && c->width > (int)total)
@@ -729,7 +743,8 @@ static bool put_ip(const struct run *r, const struct conversion *c, const struct
 	if (v->kind != VALUE_BYTES)
 		return false;
 	if (kind == '4' && v->len >= 4)
-		put_ip4(r, v->p, ext_has(c, 'l') || (ext_has(c, 'h') && !r->abi.big_endian), *ext.p == 'i');
+		put_ip4(r, v->p, ext_has(c, 'l') || (ext_has(c, 'h') && !r->abi.big_endian),
+			*ext.p == 'i');
 	else if (kind == '6' && v->len >= 16)
 		put_ip6(r, v->p, ext_has(c, 'c') && *ext.p == 'I', *ext.p == 'I');
 	else
@@ -792,7 +807,8 @@ static bool put_address(const struct run *r, const struct conversion *c, const s
 		return false;
 	if (r->abi.long_size == 4)
 		u = (uint32_t)u;
-	if (letter && strchr("sSfFB", letter) && r->names && r->names->find(r->names->ctx, u, &name, &delta)) {
+	if (letter && strchr("sSfFB", letter) && r->names &&
+	    r->names->find(r->names->ctx, u, &name, &delta)) {
 		out_str(r->out, name);
 		if (letter == 'S' || letter == 'F' || letter == 'B') {
 			out_char(r->out, '+');
@@ -839,7 +855,10 @@ static void star(const struct run *r, const struct print_node *arg, int *n)
 		*n = (int64_t)v.u < -PRINT_WIDTH_MAX ? -PRINT_WIDTH_MAX : (int)(int64_t)v.u;
 }
 
-/* An argument that cannot be computed: as written, where that is short; else the name that has no value. */
+/*
+ * An argument that cannot be computed: as written, where that is short; else the name that has no
+ * value.
+ */
 static void put_unknown(const struct run *r, const struct print_op *op)
 {
 	const bool is_long = op->source.len > PRINT_SOURCE_SHOWN;
@@ -857,7 +876,9 @@ static void put_unknown(const struct run *r, const struct print_op *op)
 
 static void convert(const struct run *r, const struct print_op *op)
 {
-	struct conversion c = { .op = op, .flags = op->flags, .width = op->width, .prec = op->prec };
+	struct conversion c = {
+		.op = op, .flags = op->flags, .width = op->width, .prec = op->prec
+	};
 	const size_t start = r->out->len;
 	struct value v;
 	bool done;
@@ -882,8 +903,8 @@ static void convert(const struct run *r, const struct print_op *op)
 	}
 }
 
-void print_run(const struct print_plan *plan, const struct tracefmt *f, const uint8_t *rec, uint32_t len,
-	       const struct trace_names *names, struct out *out)
+void print_run(const struct print_plan *plan, const struct tracefmt *f, const uint8_t *rec,
+	       uint32_t len, const struct trace_names *names, struct out *out)
 {
 	const struct run r = {
 		.f = f, .abi = f->abi, .rec = rec, .len = len, .names = names, .out = out,

@@ -1,6 +1,7 @@
 /*
- * Tells a TID.dat from other files. Its records have no magic number but three bits, so one record that fits proves
- * nothing: records count only as a chain, whose times ascend and whose depths nest.
+ * Tells a TID.dat from other files. Its records have no magic number but three bits, so one record
+ * that fits proves nothing: records count only as a chain, whose times ascend and whose depths
+ * nest.
  */
 #include "base/bits.h"
 #include "format/uftrace/reader.h"
@@ -40,7 +41,10 @@ struct chain {
 	unsigned closed; /* .. and of these an ENTRY and its EXIT */
 };
 
-/* Reads the record at `off` of at least RECORD bytes; returns false if no recorder writes it behind the chain. */
+/*
+ * Reads the record at `off` of at least RECORD bytes; returns false if no recorder writes it behind
+ * the chain.
+ */
 static bool record_fits(const struct chain *c, size_t off, struct record *r)
 {
 	const uint64_t w = load64(c->data + off + 8, c->swap);
@@ -57,12 +61,13 @@ static bool record_fits(const struct chain *c, size_t off, struct record *r)
 	if (r->time >= time_end || r->time < c->time ||
 	    (c->time && r->time - c->time > gap_max))
 		return false;
-	return r->type == EVENT ? r->addr && r->addr <= UFTRACE_EV_EXTERN && !r->depth : r->addr != 0;
+	return r->type == EVENT ? r->addr && r->addr <= UFTRACE_EV_EXTERN && !r->depth
+				: r->addr != 0;
 }
 
 /*
- * Depths of two calls in a row: one deeper, the same function's end, its caller's end, a call beside it. QEMU's plugin
- * counts those of ENTRY from 1.
+ * Depths of two calls in a row: one deeper, the same function's end, its caller's end, a call
+ * beside it. QEMU's plugin counts those of ENTRY from 1.
  */
 static bool depths_nest(const struct record *a, const struct record *b)
 {
@@ -95,9 +100,10 @@ static void chain_add(struct chain *c, const struct record *r)
 }
 
 /*
- * Returns where the record behind the one at `off` begins, which has been added: behind its payload, whose length is
- * not known here, at the first place where a record's depth fits, or else where any record fits. Returns c->len if the
- * payload may reach past what can be seen, 0 if no record follows.
+ * Returns where the record behind the one at `off` begins, which has been added: behind its
+ * payload, whose length is not known here, at the first place where a record's depth fits, or else
+ * where any record fits. Returns c->len if the payload may reach past what can be seen, 0 if no
+ * record follows.
  */
 static size_t next_record(const struct chain *c, size_t off, bool more)
 {
@@ -118,7 +124,9 @@ static size_t next_record(const struct chain *c, size_t off, bool more)
 	return found;
 }
 
-/* Follows the chain from the first byte on; returns whether it reaches the end of what can be seen. */
+/*
+ * Follows the chain from the first byte on; returns whether it reaches the end of what can be seen.
+ */
 static bool chain_follow(struct chain *c)
 {
 	size_t off = 0;
@@ -150,7 +158,10 @@ static int chain_score(const struct chain *c, bool to_end, bool named)
 	return 0;
 }
 
-/* Text has no control characters but those that move the cursor; records have others in their times. */
+/*
+ * Text has no control characters but those that move the cursor; records have others in their
+ * times.
+ */
 static bool is_text(const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len && i < TEXT_BYTES; i++)

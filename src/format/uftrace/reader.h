@@ -31,7 +31,8 @@ struct uftrace_module {
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;
 	uint32_t *classes; /* by symbol; 0: none yet */
-	struct map64 defined; /* hash of a name -> symbol + 1, of functions that others can call; filled when used */
+	/* Hash of a name -> symbol + 1, of functions that others can call; filled when used */
+	struct map64 defined;
 	bool defined_filled;
 	struct uftrace_debug *debug; /* ascending by addr */
 	size_t ndebug, debug_cap;
@@ -203,7 +204,7 @@ bool uftrace_read_maps(struct uftrace *u);
 bool uftrace_read_specs(struct uftrace *u);
 bool uftrace_read_events(struct uftrace *u);
 
-/* The module of a path and build-id, one for all maps; NULL when memory is out. */
+/* The module of a path and build-id, one for all maps. Returns NULL if out of memory. */
 struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id);
 /* Reads .sym and .dbg, or the ELF file. Call under the trace's lock. */
 void uftrace_load_module(struct uftrace *u, struct uftrace_module *m);
@@ -286,8 +287,8 @@ bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag
 
 /* Per-CPU files. */
 /*
- * A file that rows point into, by name; NULL when memory is out. Pointers to earlier ones become
- * invalid.
+ * A file that rows point into, by name. Returns NULL if out of memory. Pointers to earlier ones
+ * become invalid.
  */
 struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu);
 bool uftrace_read_perf(struct uftrace *u);

@@ -1,4 +1,7 @@
-/* From an address, a session and a time to an event class. The slow path behind the feeds' caches, under the lock. */
+/*
+ * From an address, a session and a time to an event class. The slow path behind the feeds' caches,
+ * under the lock.
+ */
 #include <stdio.h>
 
 #include "base/search.h"
@@ -67,7 +70,10 @@ static bool is_kernel(const struct uftrace *u, const struct uftrace_session *s, 
 	return u->d.info.is64 ? addr >> 63 : !s || addr >= s->kernel_base;
 }
 
-/* The symbol at the address and where it is; NULL where there is none (place.module may still be set). */
+/*
+ * The symbol at the address and where it is; NULL where there is none (place.module may still be
+ * set).
+ */
 static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s,
 					uint64_t time, uint64_t addr, struct place *at)
 {
@@ -153,8 +159,8 @@ static bool defines(struct uftrace *u, struct uftrace_module *m, const char *nam
 }
 
 /*
- * SPEC uftrace/libname: the first module of the session's map, then of the libraries opened later, that defines the
- * function. 0: none.
+ * SPEC uftrace/libname: the first module of the session's map, then of the libraries opened later,
+ * that defines the function. 0: none.
  */
 static uint32_t find_library(struct uftrace *u, const struct uftrace_session *s, const char *name)
 {
@@ -196,7 +202,10 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 	return m->classes[k];
 }
 
-/* An address without symbol has a class of its own; past a limit they share one, so that damage cannot eat memory. */
+/*
+ * An address without symbol has a class of its own; past a limit they share one, so that damage
+ * cannot eat memory.
+ */
 static uint32_t unknown_class(struct uftrace *u, const struct place *at, uint64_t addr)
 {
 	bool full = u->unknown_classes.count >= MAX_UNKNOWN;

@@ -1,6 +1,6 @@
 /*
- * Reads ftrace ring-buffer pages: both byte orders, `long` of 4 and 8 bytes, all record kinds. Not read: the
- * compressed or older (before 2.6.28) forms, which no tool writes to files.
+ * Reads ftrace ring-buffer pages: both byte orders, `long` of 4 and 8 bytes, all record kinds. Not
+ * read: the compressed or older (before 2.6.28) forms, which no tool writes to files.
  */
 #include "format/uftrace/ring.h"
 
@@ -28,12 +28,13 @@ struct ring_layout ring_layout_default(uint32_t page_size, unsigned long_size, b
 bool ring_layout_valid(const struct ring_layout *l)
 {
 	return (l->commit_size == 4 || l->commit_size == 8) && l->page_size <= RING_COMMIT_MASK &&
-	       l->data_off < l->page_size && l->time_off <= l->data_off && l->data_off - l->time_off >= 8 &&
-	       l->commit_off <= l->data_off && l->data_off - l->commit_off >= l->commit_size;
+	       l->data_off < l->page_size && l->time_off <= l->data_off &&
+	       l->data_off - l->time_off >= 8 && l->commit_off <= l->data_off &&
+	       l->data_off - l->commit_off >= l->commit_size;
 }
 
-void ring_init(struct ring *r, const struct ring_layout *layout, struct source *src, const char *file,
-	       struct diag_log *diag)
+void ring_init(struct ring *r, const struct ring_layout *layout, struct source *src,
+	       const char *file, struct diag_log *diag)
 {
 	*r = (struct ring){ .layout = layout, .src = src, .file = file, .diag = diag };
 }
@@ -82,7 +83,8 @@ static bool page_open(struct ring *r)
 	r->next_page = r->page + left;
 	if (left < l->data_off) {
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/torn-page", r->file, r->page, left,
-			 "kernel page: expected %u bytes, found %llu", l->page_size, (unsigned long long)left);
+			 "kernel page: expected %u bytes, found %llu", l->page_size,
+			 (unsigned long long)left);
 		return false;
 	}
 	p = r->src->data + r->page;
@@ -90,9 +92,9 @@ static bool page_open(struct ring *r)
 	commit = load_long(l, p + l->commit_off);
 	size = commit & RING_COMMIT_MASK;
 	if (size > l->page_size - l->data_off) {
-		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-page", r->file, r->page + l->commit_off, 0,
-			 "kernel page: expected at most %u bytes of data, found %llu", l->page_size - l->data_off,
-			 (unsigned long long)size);
+		diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-page", r->file, r->page + l->commit_off,
+			 0, "kernel page: expected at most %u bytes of data, found %llu",
+			 l->page_size - l->data_off, (unsigned long long)size);
 		size = l->page_size - l->data_off;
 	}
 	page_missed(r, commit, size);
@@ -100,7 +102,8 @@ static bool page_open(struct ring *r)
 		const uint64_t lost = l->data_off + size > left ? l->data_off + size - left : 0;
 
 		diag_add(r->diag, DIAG_DAMAGE, "uftrace/torn-page", r->file, r->page, lost,
-			 "kernel page: expected %u bytes, found %llu", l->page_size, (unsigned long long)left);
+			 "kernel page: expected %u bytes, found %llu", l->page_size,
+			 (unsigned long long)left);
 		size -= lost;
 	}
 	r->pos = r->page + l->data_off;
@@ -111,17 +114,18 @@ static bool page_open(struct ring *r)
 /* The rest of the page cannot be framed: the next page can. */
 static void page_drop(struct ring *r, const char *bound, uint64_t expected, uint64_t found)
 {
-	diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-kernel-record", r->file, r->pos, r->end - r->pos,
-		 "kernel record: expected at %s %llu bytes, found %llu", bound, (unsigned long long)expected,
-		 (unsigned long long)found);
+	diag_add(r->diag, DIAG_DAMAGE, "uftrace/bad-kernel-record", r->file, r->pos,
+		 r->end - r->pos, "kernel record: expected at %s %llu bytes, found %llu", bound,
+		 (unsigned long long)expected, (unsigned long long)found);
 	r->pos = r->end;
 }
 
 /*
- * The record that starts with `word`: bytes from its first word to its end in `total`, where its data starts in
- * `skip`. False: the page was dropped.
+ * The record that starts with `word`: bytes from its first word to its end in `total`, where its
+ * data starts in `skip`. False: the page was dropped.
  */
-static bool record_frame(struct ring *r, uint32_t type, const uint8_t *p, uint64_t *skip, uint64_t *total)
+static bool record_frame(struct ring *r, uint32_t type, const uint8_t *p, uint64_t *skip,
+			 uint64_t *total)
 {
 	const uint64_t left = r->end - r->pos;
 	uint64_t n;
@@ -176,10 +180,12 @@ static bool page_next(struct ring *r, struct ring_record *rec)
 		*rec = (struct ring_record){ .off = r->pos, .len = (uint32_t)total };
 		r->pos = step < r->end - r->pos ? r->pos + step : r->end;
 		if (type == RING_EXTEND) {
-			r->time += ((uint64_t)load32(p + RING_WORD, l->swap) << RING_DELTA_BITS) + delta;
+			r->time += ((uint64_t)load32(p + RING_WORD, l->swap) << RING_DELTA_BITS) +
+				   delta;
 		} else if (type == RING_STAMP) {
 			r->time = (r->time & stamp_keeps) |
-				  (((uint64_t)load32(p + RING_WORD, l->swap) << RING_DELTA_BITS) + delta);
+				  (((uint64_t)load32(p + RING_WORD, l->swap) << RING_DELTA_BITS) +
+				   delta);
 		} else {
 			r->time += delta;
 			if (type == RING_PADDING)
@@ -205,7 +211,8 @@ bool ring_next(struct ring *r, struct ring_record *rec)
 	return true;
 }
 
-bool ring_data(const struct ring_layout *l, const uint8_t *p, uint32_t len, const uint8_t **data, uint32_t *size)
+bool ring_data(const struct ring_layout *l, const uint8_t *p, uint32_t len, const uint8_t **data,
+	       uint32_t *size)
 {
 	uint32_t word, type, skip;
 

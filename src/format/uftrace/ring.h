@@ -1,6 +1,6 @@
 /*
- * The kernel's ftrace ring buffer as its pages stand in kernel-cpuN.dat: pages of fixed size, each a time stamp, a
- * commit word and packed records. Knows nothing of what is in a record.
+ * The kernel's ftrace ring buffer as its pages stand in kernel-cpuN.dat: pages of fixed size, each
+ * a time stamp, a commit word and packed records. Knows nothing of what is in a record.
  */
 #ifndef SPUR_FORMAT_UFTRACE_RING_H
 #define SPUR_FORMAT_UFTRACE_RING_H
@@ -31,7 +31,8 @@ struct ring_record {
 	uint32_t len; /* from there to the end of its data */
 	uint32_t size; /* bytes of data */
 	const uint8_t *data; /* in the source: until source_close() */
-	int64_t missed; /* records that the kernel lost just before: 0; -1: some, it does not say how many */
+	/* Records that the kernel lost just before: 0; -1: some, it does not say how many */
+	int64_t missed;
 };
 
 /* One pass over the pages of one CPU. Zero cost beyond the source: nothing is to be freed. */
@@ -44,17 +45,22 @@ struct ring {
 	uint64_t pos, end; /* in the file: the next record, the end of the page's data */
 	uint64_t next_page;
 	uint64_t time;
-	int64_t missed; /* not yet told with a record; after the end: what was missed behind the last one */
+	/* Not yet told with a record; after the end: what was missed behind the last one */
+	int64_t missed;
 };
 
-void ring_init(struct ring *r, const struct ring_layout *layout, struct source *src, const char *file,
-	       struct diag_log *diag);
+void ring_init(struct ring *r, const struct ring_layout *layout, struct source *src,
+	       const char *file, struct diag_log *diag);
 /*
- * The next record; false at the end. Waits for the source's bytes. What is damaged goes to the log and is passed
- * over.
+ * The next record; false at the end. Waits for the source's bytes. What is damaged goes to the log
+ * and is passed over.
  */
 bool ring_next(struct ring *r, struct ring_record *rec);
-/* The data inside a record's own bytes (`len` at `p`, as ring_next() gave them). False: it has none. */
-bool ring_data(const struct ring_layout *l, const uint8_t *p, uint32_t len, const uint8_t **data, uint32_t *size);
+/*
+ * The data inside a record's own bytes (`len` at `p`, as ring_next() gave them). False: it has
+ * none.
+ */
+bool ring_data(const struct ring_layout *l, const uint8_t *p, uint32_t len, const uint8_t **data,
+	       uint32_t *size);
 
 #endif

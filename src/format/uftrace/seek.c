@@ -1,12 +1,14 @@
 /*
  * Finding a time in TID.dat without reading what comes before it.
  *
- * Records are in the order of time, but only those without payload have a known size, so that a place in the middle of
- * the file need not be the start of a record. A place is taken for one if a chain of records begins there whose times
- * ascend and whose payloads are what the argument specs say; a chain that begins inside a payload breaks, or joins the
- * true one, within the largest payload, which is why its later records are used and not the first.
+ * Records are in the order of time, but only those without payload have a known size, so that a
+ * place in the middle of the file need not be the start of a record. A place is taken for one if a
+ * chain of records begins there whose times ascend and whose payloads are what the argument specs
+ * say; a chain that begins inside a payload breaks, or joins the true one, within the largest
+ * payload, which is why its later records are used and not the first.
  *
- * Does not seek where a record's depth cannot be told from the record alone (see uftrace_can_seek()).
+ * Does not seek where a record's depth cannot be told from the record alone (see
+ * uftrace_can_seek()).
  */
 #include "base/bits.h"
 #include "base/search.h"
@@ -17,7 +19,8 @@ enum {
 	CHAIN = 16, /* records that a chain must have, or all up to the end of the file */
 	SETTLED = 8, /* of these, as many may belong to a payload */
 	NEAR = 1 << 16, /* bytes that are read rather than searched */
-	SCAN = 1 << 14, /* bytes that are searched for a chain: more than payloads of eight records */
+	/* Bytes that are searched for a chain: more than payloads of eight records */
+	SCAN = 1 << 14,
 };
 
 /* A file that is searched. */
@@ -66,8 +69,8 @@ static uint64_t record_length(const struct seek *k, const struct uftrace_session
 }
 
 /*
- * Steps over the record at *off, which must be one whose time is from *time to `until`. Returns its type, or -1 if it
- * is no such record.
+ * Steps over the record at *off, which must be one whose time is from *time to `until`. Returns its
+ * type, or -1 if it is no such record.
  */
 static int step(const struct seek *k, uint64_t *off, uint64_t *time, uint64_t until)
 {
@@ -134,14 +137,17 @@ static bool find_chain(const struct seek *k, uint64_t off, uint64_t from, uint64
 }
 
 /*
- * A call at most NEAR bytes before the first record at `time` or later, or before the end; `from` where the file cannot
- * be searched. `from` is a record's place.
+ * A call at most NEAR bytes before the first record at `time` or later, or before the end; `from`
+ * where the file cannot be searched. `from` is a record's place.
  */
 static struct place search(const struct seek *k, struct place from, uint64_t time)
 {
 	uint64_t high = k->size, until = INT64_MAX;
 
-	/* INVARIANT: the record at `from` is older than `time`; one at `high` is not, or nothing is known of it. */
+	/*
+	 * INVARIANT: the record at `from` is older than `time`; one at `high` is not, or nothing is
+	 * known of it.
+	 */
 	while (high - from.off > NEAR) {
 		const uint64_t mid = align_up(from.off + (high - from.off) / 2, 8);
 		struct place p;

@@ -1,6 +1,7 @@
 /*
- * Per-CPU files are read once, while opening, into an index sorted by (task, time): so each task's feed brings its own
- * switches and kernel calls, and feeds stay independent. The index is scratch memory: paged out when large.
+ * Per-CPU files are read once, while opening, into an index sorted by (task, time): so each task's
+ * feed brings its own switches and kernel calls, and feeds stay independent. The index is scratch
+ * memory: paged out when large.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,10 @@ static bool list_cpus(struct uftrace *u, const char *prefix, struct cpu_files *o
 		struct text t = text_of(e->d_name);
 		uint64_t n;
 
-		/* SPEC uftrace/cpu-files: the CPU is in the name; the order of names says nothing (cpu10 < cpu2) */
+		/*
+		 * SPEC uftrace/cpu-files: the CPU is in the name; the order of names says nothing
+		 * (cpu10 < cpu2)
+		 */
 		if (!text_skip(&t, prefix) || !text_u64(&t, 10, &n) || n >= SPUR_NO_CPU)
 			continue;
 		if (!text_is(t, ".dat") && !text_is(t, ".dat.gz") && !text_is(t, ".dat.zst"))

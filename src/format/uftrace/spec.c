@@ -1,4 +1,7 @@
-/* Argument specifications: which payload a function's records carry. `FUNC@SPEC[,SPEC..][,MODULE];...` */
+/*
+ * Argument specifications: which payload a function's records carry.
+ * `FUNC@SPEC[,SPEC..][,MODULE];...`
+ */
 #include <stdio.h>
 
 #include "base/bits.h"
@@ -107,9 +110,10 @@ static bool is_old_recorder(const struct uftrace *u)
 }
 
 /*
- * SPEC uftrace/struct: the recorder stores left-overs for returned structs, and zeros or left-overs for members in
- * SSE registers, for those in registers that the spec does not name, and (old ones) for all in registers.
- * `place` is what follows the '%'; if it is empty, the register of the argument's number is stored.
+ * SPEC uftrace/struct: the recorder stores left-overs for returned structs, and zeros or left-overs
+ * for members in SSE registers, for those in registers that the spec does not name, and (old ones)
+ * for all in registers. `place` is what follows the '%'; if it is empty, the register of the
+ * argument's number is stored.
  */
 static bool is_struct_unreliable(const struct uftrace *u, const struct arg_spec *a,
 				 struct text place)
@@ -385,8 +389,8 @@ static bool is_pattern(struct text t)
 }
 
 /*
- * Patterns come from the file: those that could take more time or memory than they are worth (back-references, many
- * repetitions) are no patterns.
+ * Patterns come from the file: those that could take more time or memory than they are worth
+ * (back-references, many repetitions) are no patterns.
  */
 static bool is_tame(struct text t)
 {

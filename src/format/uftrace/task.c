@@ -1,4 +1,7 @@
-/* task.txt (and the binary `task` of before 2016): sessions, tasks, forks, dlopens; which session holds when. */
+/*
+ * task.txt (and the binary `task` of before 2016): sessions, tasks, forks, dlopens; which session
+ * holds when.
+ */
 #include <stdlib.h>
 
 #include "base/cursor.h"
@@ -252,8 +255,8 @@ static struct uftrace_task *index_task(struct uftrace_data *d, struct task_index
 
 /*
  * SPEC uftrace/session-choice: the newest session of the same pid that started before; else the
- * last one of the parent or
- * leader if that started earlier. A later TASK line of a known tid closes its reference and opens a new one.
+ * last one of the parent or leader if that started earlier. A later TASK line of a known tid closes
+ * its reference and opens a new one.
  */
 static bool apply_task(struct uftrace_data *d, struct task_index *ix, const struct uftrace_line *l)
 {

@@ -1,6 +1,7 @@
 /*
- * Reads the `format` texts of tracepoints: the fields with their places, and the print fmt (printfmt.c). Not read:
- * the kernel's own types behind the names; what a value means is in the print fmt or nowhere.
+ * Reads the `format` texts of tracepoints: the fields with their places, and the print fmt
+ * (printfmt.c). Not read: the kernel's own types behind the names; what a value means is in the
+ * print fmt or nowhere.
  */
 #include "format/uftrace/tracefmt.h"
 
@@ -10,7 +11,8 @@
 
 enum {
 	FIELDS_MAX = 4096,
-	PRINT_SOURCE_MAX = 1 << 16, /* bytes of a print fmt; the kernel's own limit is a page or two */
+	/* Bytes of a print fmt; the kernel's own limit is a page or two */
+	PRINT_SOURCE_MAX = 1 << 16,
 	ELEMENTS_MAX = 1 << 16, /* items of one array value */
 };
 
@@ -30,7 +32,8 @@ static bool line_number(struct text line, const char *key, uint64_t *v)
 
 static bool word_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 /* Elements of `char name[16]`; 0: the brackets hold no number. */
@@ -42,7 +45,8 @@ static uint64_t array_count(struct text brackets)
 	return text_u64(&brackets, 10, &n) ? n : 0;
 }
 
-static void field_flags(struct trace_field *field, struct text type, struct text brackets, unsigned long_size)
+static void field_flags(struct trace_field *field, struct text type, struct text brackets,
+			unsigned long_size)
 {
 	struct c_type t = c_type_of(type, long_size);
 	uint64_t count = array_count(brackets);
@@ -73,7 +77,8 @@ static void field_flags(struct trace_field *field, struct text type, struct text
 }
 
 /* `field:TYPE NAME[N]; offset:8; size:4; signed:1;`; SPUR_WARN: it is not so; SPUR_FAIL: memory */
-static enum spur_status parse_field(struct trace_field *field, struct arena *a, struct text line, unsigned long_size)
+static enum spur_status parse_field(struct trace_field *field, struct arena *a, struct text line,
+				    unsigned long_size)
 {
 	struct text type, name, brackets = { 0 };
 	uint64_t off, size, is_signed;
@@ -84,8 +89,8 @@ static enum spur_status parse_field(struct trace_field *field, struct arena *a, 
 		return SPUR_WARN;
 	type = text_trim(text_make(line.p, (size_t)semi));
 	line = text_make(line.p + semi, line.len - (size_t)semi);
-	if (!line_number(line, "offset:", &off) || !line_number(line, "size:", &size) || off > UINT16_MAX ||
-	    size > UINT16_MAX)
+	if (!line_number(line, "offset:", &off) || !line_number(line, "size:", &size) ||
+	    off > UINT16_MAX || size > UINT16_MAX)
 		return SPUR_WARN;
 	if (type.len && type.p[type.len - 1] == ']') {
 		ptrdiff_t open = text_rfind(type, '[');
@@ -104,7 +109,8 @@ static enum spur_status parse_field(struct trace_field *field, struct arena *a, 
 	if (!name.len || !type.len)
 		return SPUR_WARN;
 	*field = (struct trace_field){ .off = (uint32_t)off, .size = (uint32_t)size };
-	if (line_number(line, "signed:", &is_signed) ? is_signed != 0 : !c_type_of(type, long_size).is_unsigned)
+	if (line_number(line, "signed:", &is_signed) ? is_signed != 0
+						     : !c_type_of(type, long_size).is_unsigned)
 		field->flags |= FIELD_SIGNED;
 	if (text_starts(name, "common_"))
 		field->flags |= FIELD_COMMON;
@@ -121,7 +127,8 @@ static enum spur_status parse_field(struct trace_field *field, struct arena *a, 
 }
 
 /* Everything before the print fmt. SPUR_WARN: some field is not understood; `err` has the first. */
-static enum spur_status parse_fields(struct tracefmt *f, struct arena *a, struct text text, struct spur_error *err)
+static enum spur_status parse_fields(struct tracefmt *f, struct arena *a, struct text text,
+				     struct spur_error *err)
 {
 	enum spur_status status = SPUR_OK;
 	struct text rest = text, line;
@@ -146,7 +153,8 @@ static enum spur_status parse_fields(struct tracefmt *f, struct arena *a, struct
 		if (s == SPUR_OK) {
 			f->nfields++;
 		} else if (status == SPUR_OK) {
-			err_set(err, SPUR_ERR_FORMAT, "field: expected a type, name, offset and size, found `%.*s`",
+			err_set(err, SPUR_ERR_FORMAT,
+				"field: expected a type, name, offset and size, found `%.*s`",
 				line.len < 80 ? (int)line.len : 80, line.p);
 			status = SPUR_WARN;
 		}
@@ -154,8 +162,8 @@ static enum spur_status parse_fields(struct tracefmt *f, struct arena *a, struct
 	return status;
 }
 
-enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text text, const char *system,
-				struct trace_abi abi, struct spur_error *err)
+enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text text,
+				const char *system, struct trace_abi abi, struct spur_error *err)
 {
 	struct text rest = text, line, head = text;
 	bool have_id = false;
@@ -176,21 +184,25 @@ enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text
 			if (have_id)
 				f->id = (uint32_t)id;
 		} else if (text_skip(&line, "print fmt:")) {
-			f->print = text_trim(text_make(line.p, (size_t)(text.p + text.len - line.p)));
+			f->print =
+				text_trim(text_make(line.p, (size_t)(text.p + text.len - line.p)));
 			head.len = (size_t)(line.p - text.p);
 			break;
 		}
 	}
 	if (!f->name || !*f->name || !have_id)
-		return err_set(err, SPUR_ERR_FORMAT, "format: expected a name and an id below 65536, found %s",
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "format: expected a name and an id below 65536, found %s",
 			       f->name && *f->name ? "no such id" : "no name");
 	status = parse_fields(f, a, head, err);
 	if (status == SPUR_FAIL || !f->print.len)
 		return status;
-	if (f->print.len <= PRINT_SOURCE_MAX && print_compile(a, f, f->print, &f->plan) == SPUR_FAIL)
+	if (f->print.len <= PRINT_SOURCE_MAX &&
+	    print_compile(a, f, f->print, &f->plan) == SPUR_FAIL)
 		return err_nomem(err);
 	if (!f->plan && status == SPUR_OK) {
-		err_set(err, SPUR_ERR_FORMAT, "print fmt: expected a string and arguments, found `%.*s`",
+		err_set(err, SPUR_ERR_FORMAT,
+			"print fmt: expected a string and arguments, found `%.*s`",
 			f->print.len < 80 ? (int)f->print.len : 80, f->print.p);
 		status = SPUR_WARN;
 	}
@@ -217,13 +229,14 @@ struct field_ref tracefmt_ref(const struct tracefmt *f, const char *name)
 
 	if (!field || field->flags & FIELD_ARRAY || !int_size(field->size))
 		return (struct field_ref){ 0 };
-	return (struct field_ref){
-		.off = field->off, .size = (uint8_t)field->size, .is_signed = field->flags & FIELD_SIGNED,
-		.swap = f->abi.swap };
+	return (struct field_ref){ .off = field->off,
+				   .size = (uint8_t)field->size,
+				   .is_signed = field->flags & FIELD_SIGNED,
+				   .swap = f->abi.swap };
 }
 
-const uint8_t *field_bytes(const struct trace_field *field, const struct tracefmt *f, const uint8_t *rec, uint32_t len,
-			   uint32_t *size)
+const uint8_t *field_bytes(const struct trace_field *field, const struct tracefmt *f,
+			   const uint8_t *rec, uint32_t len, uint32_t *size)
 {
 	uint32_t off = field->off, n = field->size;
 
@@ -247,8 +260,8 @@ const uint8_t *field_bytes(const struct trace_field *field, const struct tracefm
 
 /* ---- fields as text, where there is no print fmt */
 
-static void text_elements(const struct tracefmt *f, const struct trace_field *field, const uint8_t *p, uint32_t size,
-			  struct out *out, size_t limit)
+static void text_elements(const struct tracefmt *f, const struct trace_field *field,
+			  const uint8_t *p, uint32_t size, struct out *out, size_t limit)
 {
 	const uint32_t elem = int_size(field->elem) ? field->elem : 1;
 
@@ -264,8 +277,8 @@ static void text_elements(const struct tracefmt *f, const struct trace_field *fi
 	out_char(out, ']');
 }
 
-static void text_field(const struct tracefmt *f, const struct trace_field *field, const uint8_t *rec, uint32_t len,
-		       struct out *out, size_t limit)
+static void text_field(const struct tracefmt *f, const struct trace_field *field,
+		       const uint8_t *rec, uint32_t len, struct out *out, size_t limit)
 {
 	uint64_t v;
 
@@ -292,8 +305,8 @@ static void text_field(const struct tracefmt *f, const struct trace_field *field
 	}
 }
 
-void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len, const struct trace_names *names,
-		   struct out *out)
+void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len,
+		   const struct trace_names *names, struct out *out)
 {
 	const size_t limit = out->len + PRINT_TEXT_MAX;
 	bool first = true;
@@ -316,7 +329,8 @@ void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len, c
 
 /* ---- fields as values */
 
-static void value_number(struct spur_value *v, const struct trace_field *field, uint64_t u, uint32_t size)
+static void value_number(struct spur_value *v, const struct trace_field *field, uint64_t u,
+			 uint32_t size)
 {
 	v->size = (uint8_t)size;
 	if (field->flags & FIELD_SIGNED) {
@@ -324,7 +338,9 @@ static void value_number(struct spur_value *v, const struct trace_field *field, 
 		v->i = (int64_t)u;
 		return;
 	}
-	v->type = field->flags & FIELD_POINTER ? SPUR_POINTER : field->flags & FIELD_BOOL ? SPUR_BOOL : SPUR_U64;
+	v->type = field->flags & FIELD_POINTER ? SPUR_POINTER
+		  : field->flags & FIELD_BOOL  ? SPUR_BOOL
+					       : SPUR_U64;
 	v->show = field->flags & FIELD_LONG ? SPUR_SHOW_AUTO : SPUR_SHOW_PLAIN;
 	v->u = field->flags & FIELD_BOOL ? u != 0 : u;
 }
@@ -349,7 +365,8 @@ static bool value_array(struct spur_args *args, struct spur_value *v, const stru
 		const bool is_signed = field->flags & FIELD_SIGNED;
 
 		items[i] = (struct spur_value){ 0 };
-		value_number(&items[i], field, load_int(p + i * field->elem, field->elem, is_signed, f->abi.swap),
+		value_number(&items[i], field,
+			     load_int(p + i * field->elem, field->elem, is_signed, f->abi.swap),
 			     field->elem);
 	}
 	v->type = SPUR_ARRAY;
@@ -359,8 +376,8 @@ static bool value_array(struct spur_args *args, struct spur_value *v, const stru
 }
 
 /* SPUR_WARN: the record does not have it. */
-static enum spur_status add_value(const struct tracefmt *f, const struct trace_field *field, const uint8_t *rec,
-				  uint32_t len, struct spur_args *args)
+static enum spur_status add_value(const struct tracefmt *f, const struct trace_field *field,
+				  const uint8_t *rec, uint32_t len, struct spur_args *args)
 {
 	struct spur_value made = { .name = field->id }, *v;
 	uint32_t size;
@@ -381,7 +398,8 @@ static enum spur_status add_value(const struct tracefmt *f, const struct trace_f
 		if (field->off > len || len - field->off < field->size)
 			return SPUR_WARN;
 		value_number(&made, field,
-			     load_int(rec + field->off, field->size, field->flags & FIELD_SIGNED, f->abi.swap),
+			     load_int(rec + field->off, field->size, field->flags & FIELD_SIGNED,
+				      f->abi.swap),
 			     field->size);
 	}
 	v = args_add(args);
@@ -391,8 +409,8 @@ static enum spur_status add_value(const struct tracefmt *f, const struct trace_f
 	return SPUR_OK;
 }
 
-enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uint32_t len, bool common,
-			       struct spur_args *args)
+enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uint32_t len,
+			       bool common, struct spur_args *args)
 {
 	enum spur_status status = SPUR_OK;
 
@@ -486,7 +504,8 @@ bool funcgraph_compile(struct funcgraph *g, const struct tracefmt *f)
 	*g = (struct funcgraph){ .swap = f->abi.swap };
 	if (strcmp(f->name, "funcgraph_exit") == 0)
 		g->is_exit = true;
-	else if (strcmp(f->name, "funcgraph_entry") != 0 && strcmp(f->name, "fgraph_retaddr_entry") != 0)
+	else if (strcmp(f->name, "funcgraph_entry") != 0 &&
+		 strcmp(f->name, "fgraph_retaddr_entry") != 0)
 		return false;
 	g->func = tracefmt_ref(f, "func");
 	g->depth = tracefmt_ref(f, "depth");
@@ -502,7 +521,8 @@ bool funcgraph_compile(struct funcgraph *g, const struct tracefmt *f)
 	return g->func.size != 0;
 }
 
-bool funcgraph_read(const struct funcgraph *g, const uint8_t *rec, uint32_t len, struct funcgraph_record *out)
+bool funcgraph_read(const struct funcgraph *g, const uint8_t *rec, uint32_t len,
+		    struct funcgraph_record *out)
 {
 	*out = (struct funcgraph_record){ 0 };
 	if (!field_there(g->func, len) || (g->depth.size && !field_there(g->depth, len)))
@@ -523,5 +543,7 @@ bool funcgraph_read(const struct funcgraph *g, const uint8_t *rec, uint32_t len,
 
 uint64_t funcgraph_arg(const struct funcgraph *g, const struct funcgraph_record *rec, uint32_t i)
 {
-	return i < rec->nargs ? load_int(rec->args + (size_t)i * g->args_size, g->args_size, false, g->swap) : 0;
+	return i < rec->nargs ? load_int(rec->args + (size_t)i * g->args_size, g->args_size, false,
+					 g->swap)
+			      : 0;
 }

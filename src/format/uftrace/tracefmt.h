@@ -1,7 +1,7 @@
 /*
- * The `format` text of a kernel tracepoint: its fields, and the text that its `print fmt` makes of a record.
- * Everything made here lives in the arena that was given; a format never changes after tracefmt_parse(), so all
- * else is thread-safe.
+ * The `format` text of a kernel tracepoint: its fields, and the text that its `print fmt` makes of
+ * a record. Everything made here lives in the arena that was given; a format never changes after
+ * tracefmt_parse(), so all else is thread-safe.
  */
 #ifndef SPUR_FORMAT_UFTRACE_TRACEFMT_H
 #define SPUR_FORMAT_UFTRACE_TRACEFMT_H
@@ -16,8 +16,10 @@
 enum trace_field_flag {
 	FIELD_SIGNED = 1,
 	FIELD_ARRAY = 2, /* size / elem elements; elem 0: not known */
-	FIELD_DYNAMIC = 4, /* __data_loc: u32 of length << 16 | offset in the record; the elements stand there */
-	FIELD_RELATIVE = 8, /* __rel_loc: the same, the offset counts from the field's end. With FIELD_DYNAMIC */
+	/* __data_loc: u32 of length << 16 | offset in the record; the elements stand there */
+	FIELD_DYNAMIC = 4,
+	/* __rel_loc: the same, the offset counts from the field's end. With FIELD_DYNAMIC. */
+	FIELD_RELATIVE = 8,
 	FIELD_STRING = 16, /* an array of char */
 	FIELD_POINTER = 32,
 	FIELD_LONG = 64,
@@ -51,11 +53,11 @@ struct tracefmt {
 };
 
 /*
- * Parses a format text, which must live as long as the format. `system` is the name of its folder. SPUR_WARN:
- * usable, but `err` tells what is not; SPUR_FAIL: no name, no id, or no memory.
+ * Parses a format text, which must live as long as the format. `system` is the name of its folder.
+ * SPUR_WARN: usable, but `err` tells what is not; SPUR_FAIL: no name, no id, or out of memory.
  */
-enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text text, const char *system,
-				struct trace_abi abi, struct spur_error *err);
+enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text text,
+				const char *system, struct trace_abi abi, struct spur_error *err);
 /* A field by name, or NULL. */
 const struct trace_field *tracefmt_field(const struct tracefmt *f, const char *name);
 
@@ -66,14 +68,18 @@ struct trace_names {
 };
 
 /*
- * Appends the record's text to `out` (a memory buffer): what the print fmt says, as uftrace shows it; without a
- * plan the fields as name=value. Bounded, whatever the record says. Bytes of strings are appended as they are.
+ * Appends the record's text to `out` (a memory buffer): what the print fmt says, as uftrace shows
+ * it; without a plan the fields as name=value. Bounded, whatever the record says. Bytes of strings
+ * are appended as they are.
  */
-void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len, const struct trace_names *names,
-		   struct out *out);
-/* Appends the fields as values; those of the common head only where asked for. SPUR_WARN: the record lacks some. */
-enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uint32_t len, bool common,
-			       struct spur_args *args);
+void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len,
+		   const struct trace_names *names, struct out *out);
+/*
+ * Appends the fields as values; those of the common head only where asked for. SPUR_WARN: the
+ * record lacks some.
+ */
+enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uint32_t len,
+			       bool common, struct spur_args *args);
 
 /*
  * The fields that tracefmt_args() gives without the common head, in `a`. Returns false if out of
@@ -120,11 +126,17 @@ static inline int64_t field_i64(struct field_ref r, const uint8_t *rec, uint32_t
 	return (int64_t)field_u64(r, rec, len);
 }
 
-/* Where a field's elements stand in the record: bytes in `size`, cut to what is there; NULL where nothing is. */
-const uint8_t *field_bytes(const struct trace_field *field, const struct tracefmt *f, const uint8_t *rec, uint32_t len,
-			   uint32_t *size);
+/*
+ * Where a field's elements stand in the record: bytes in `size`, cut to what is there; NULL where
+ * nothing is.
+ */
+const uint8_t *field_bytes(const struct trace_field *field, const struct tracefmt *f,
+			   const uint8_t *rec, uint32_t len, uint32_t *size);
 
-/* The two kinds of function_graph records; their fields stand in any order and some kernels lack some. */
+/*
+ * The two kinds of function_graph records; their fields stand in any order and some kernels lack
+ * some.
+ */
 struct funcgraph {
 	bool is_exit;
 	struct field_ref func, depth, overrun, calltime, rettime, retval, retaddr;
@@ -144,7 +156,8 @@ struct funcgraph_record {
 /* False: the format is none of the two, or it has no func. */
 bool funcgraph_compile(struct funcgraph *g, const struct tracefmt *f);
 /* False: the record is too short for func and depth. */
-bool funcgraph_read(const struct funcgraph *g, const uint8_t *rec, uint32_t len, struct funcgraph_record *out);
+bool funcgraph_read(const struct funcgraph *g, const uint8_t *rec, uint32_t len,
+		    struct funcgraph_record *out);
 /* Argument `i` of an entry. */
 uint64_t funcgraph_arg(const struct funcgraph *g, const struct funcgraph_record *rec, uint32_t i);
 

@@ -387,8 +387,8 @@ static uint16_t keep_order(struct xray *x, struct feed *f, struct xray_thread *t
 }
 
 /*
- * The row of the record at *at, which is moved to the last record that belongs to it. False: no
- * memory.
+ * The row of the record at *at, which is moved to the last record that belongs to it. Returns false
+ * if out of memory.
  */
 static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, struct place *at,
 		       struct spur_event *row)

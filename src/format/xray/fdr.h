@@ -23,7 +23,7 @@ struct row_words xray_row_words(const struct fdr *r, uint32_t len);
 void xray_take_header(struct fdr *r);
 /* A row of the bytes from xf->span_at on; the batch has room for it. */
 void xray_take_span(struct fdr *r);
-/* Begins to read xf->buffer. False: no memory. */
+/* Begins to read xf->buffer. Returns false if out of memory. */
 bool xray_open_buffer(struct fdr *r);
 /*
  * Takes one record, or what is no record, or closes the buffer. Gives at most one row: the batch

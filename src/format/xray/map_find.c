@@ -112,7 +112,7 @@ struct names {
 	bool many; /* there are more than MAX_ENTRIES */
 };
 
-/* Names of a directory's files, sorted. False: no memory. */
+/* Names of a directory's files, sorted. Returns false if out of memory. */
 static bool read_names(struct arena *a, const char *dir, struct names *n)
 {
 	DIR *d = os_opendir(*dir ? dir : ".");
@@ -263,7 +263,7 @@ static bool is_system(const char *name)
 	return false;
 }
 
-/* The file of that name, if it is an ELF file; NULL else, or no memory. */
+/* The file of that name, if it is an ELF file; NULL else, or out of memory. */
 static const char *try_file(struct arena *a, struct text dir, struct text name)
 {
 	const char *path = join(a, dir, name);
@@ -274,7 +274,7 @@ static const char *try_file(struct arena *a, struct text dir, struct text name)
 }
 
 /*
- * The library's file: beside the program, else in the given directories. NULL: nowhere, or no
+ * The library's file: beside the program, else in the given directories. NULL: nowhere, or out of
  * memory.
  */
 static const char *find_file(const struct libraries *l, struct text name)
@@ -288,7 +288,10 @@ static const char *find_file(const struct libraries *l, struct text name)
 	return path;
 }
 
-/* The number of a library, which is made where it is new. False: no memory, or too many. */
+/*
+ * The number of a library, which is made where it is new. Returns false if out of memory or if
+ * there are too many.
+ */
 static bool library_of(struct libraries *l, const char *name, uint32_t *number)
 {
 	struct library *lib;

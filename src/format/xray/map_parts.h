@@ -122,13 +122,13 @@ enum spur_status map_elf_needs(const char *path, struct map_needs *n);
 
 /*
  * The program of the trace at `trace_path`, by the files beside it; NULL where there is none, or no
- * way to tell, which is said in `diag`, or no memory. In the arena.
+ * way to tell, which is said in `diag`, or out of memory. In the arena.
  */
 const char *map_find_program(struct arena *a, const char *trace_path, struct diag_log *diag);
 /*
  * The instrumented libraries of a program, found beside it or in `dirs`, by object: paths[1] ..
  * paths[count - 1], in the arena. count is 1 where there are none or their objects cannot be told,
- * which is said. False: no memory.
+ * which is said. Returns false if out of memory.
  */
 bool map_find_libraries(struct arena *a, const char *program, const char *dirs,
 			const char *paths[XRAY_OBJECTS], size_t *count, struct diag_log *diag);

@@ -10,7 +10,9 @@
 enum {
 	MAX_PAGES = 1 << 10, /* 128 MiB */
 	PAGES = 1 << (XRAY_ID_BITS - XRAY_PAGE_BITS),
-	/* Functions without a name; others share one class, so that damage cannot exhaust memory. */
+	/*
+	 * Functions without a name; others share one class, so that damage cannot exhaust memory.
+	 */
 	MAX_UNKNOWN = 1 << 20,
 	TYPES = 256, /* in a page of typed events */
 };
@@ -102,7 +104,7 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 }
 
 /*
- * The slot of an id, in a page that is made where it is missing; NULL: no memory, or too many
+ * The slot of an id, in a page that is made where it is missing; NULL: out of memory, or too many
  * pages.
  */
 static uint64_t *find_slot(struct xray *x, uint32_t id)

@@ -258,7 +258,7 @@ static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *dia
 	return words.name_cls != 0;
 }
 
-/* False: no more blocks, or no memory. */
+/* False: no more blocks, or out of memory. */
 static bool open_block(struct xray *x, struct feed *f, struct batch *b)
 {
 	struct xray_feed *xf = f->state;

@@ -279,7 +279,7 @@ static inline uint16_t xray_event_type(const struct xray *x, const uint8_t *p)
 
 bool xray_names_open(struct xray *x);
 void xray_names_close(struct xray *x);
-/* Words of a function that has none yet; 0: no memory. */
+/* Words of a function that has none yet. Returns 0 if out of memory. */
 uint64_t xray_words_new(struct xray *x, uint32_t id);
 uint32_t xray_typed_class(struct xray *x, uint16_t type);
 
@@ -291,7 +291,7 @@ static inline uint64_t xray_words(uint64_t *const *pages, uint32_t id)
 	return __atomic_load_n(&page[id & (XRAY_PAGE - 1)], __ATOMIC_ACQUIRE);
 }
 
-/* Of any id, made where it has none; 0: no memory. */
+/* Of any id, made where it has none. Returns 0 if out of memory. */
 static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 {
 	uint64_t *const *pages = __atomic_load_n(&x->pages[id >> XRAY_ID_BITS], __ATOMIC_ACQUIRE);
@@ -302,10 +302,10 @@ static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 
 /* --- threads, tracks, feeds (threads.c) --- */
 
-/* A new item at the end, zeroed; NULL when memory is out. */
+/* A new item at the end, zeroed. Returns NULL if out of memory. */
 void *xray_list_add(struct xray_list *l);
 void xray_list_free(struct xray_list *l);
-/* Index of the thread, made where it is new; SPUR_NONE when memory is out. */
+/* Index of the thread, made where it is new. Returns SPUR_NONE if out of memory. */
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
 /* NULL: not known. */
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid);
@@ -335,14 +335,17 @@ void xray_say_empty(const struct xray *x, struct diag_log *diag);
 /* --- FDR --- */
 
 bool xray_scan_open(struct xray *x); /* finds all buffers */
-/* The next buffer in the file; false: none, or no memory. */
+/* The next buffer in the file; false: none, or out of memory. */
 bool xray_scan_next(struct xray *x, struct xray_scan *s, struct diag_log *diag,
 		    struct xray_buffer *b);
 /* NewBuffer and WallTime stand there. */
 bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end);
 /* Offset of the next buffer in [from, end), with its BufferExtents; UINT64_MAX: none. */
 uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end);
-/* Fills thread, times and flags of a buffer from its first records; false: no memory. */
+/*
+ * Fills thread, times and flags of a buffer from its first records. Returns false if out of
+ * memory.
+ */
 bool xray_head_read(struct xray *x, struct xray_buffer *b);
 /* The same where the buffer's thread must be known already; NULL: it is not. */
 struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b);

@@ -34,7 +34,10 @@ struct logs {
 	size_t count, cap;
 };
 
-/* Reads the first bytes of a regular file. Returns false if it is none, is empty, or cannot be read. */
+/*
+ * Reads the first bytes of a regular file. Returns false if it is none, is empty, or cannot be
+ * read.
+ */
 static bool head_load(struct log *log)
 {
 	const ssize_t got = file_head(log->path, FILE_REGULAR, log->head, sizeof(log->head));

@@ -47,9 +47,9 @@
  *	                    endian: from the highest bit on
  *	 4  4  delta        ticks since the record before
  *
- * SPEC xray/metadata-record: 16 bytes of a flight data recorder's buffer. The first byte has the kind
- * (enum xray_meta) above bit 0, which is set; big endian: the highest bit is set, the kind is in the
- * others. Bytes of no field are not initialised.
+ * SPEC xray/metadata-record: 16 bytes of a flight data recorder's buffer. The first byte has the
+ * kind (enum xray_meta) above bit 0, which is set; big endian: the highest bit is set, the kind is
+ * in the others. Bytes of no field are not initialised.
  *
  *	NewBuffer       1  4  thread
  *	EndOfBuffer     -             version 1; the rest of the buffer has no meaning
@@ -69,8 +69,8 @@
  *	Pid             1  4  process version 3 and later
  *
  * A buffer is NewBuffer, WallTime, Pid (version 3 and later), NewCPUId, then calls and events.
- * Version 1 has buffers of the header's size that EndOfBuffer ends; later versions have BufferExtents
- * before each buffer.
+ * Version 1 has buffers of the header's size that EndOfBuffer ends; later versions have
+ * BufferExtents before each buffer.
  *
  * SPEC xray/profile-block: a block of a profile begins with 16 bytes.
  *

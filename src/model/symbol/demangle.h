@@ -10,7 +10,10 @@
 
 /* The numbers are those of enum spur_demangle. */
 enum demangle_form {
-	/* Template arguments, but no parameters of the function itself; the simple form of what libiberty refuses. */
+	/*
+	 * Template arguments, but no parameters of the function itself; the simple form of what
+	 * libiberty refuses.
+	 */
 	DEMANGLE_NAME,
 	/*
 	 * no parameters, no template arguments: exactly uftrace's `simple`, which argument specs
@@ -21,13 +24,16 @@ enum demangle_form {
 	DEMANGLE_NONE,
 };
 
-static_assert((int)DEMANGLE_NAME == SPUR_DEMANGLE_NAME && (int)DEMANGLE_SIMPLE == SPUR_DEMANGLE_SIMPLE &&
-		      (int)DEMANGLE_FULL == SPUR_DEMANGLE_FULL && (int)DEMANGLE_NONE == SPUR_DEMANGLE_NONE,
+static_assert((int)DEMANGLE_NAME == SPUR_DEMANGLE_NAME &&
+		      (int)DEMANGLE_SIMPLE == SPUR_DEMANGLE_SIMPLE &&
+		      (int)DEMANGLE_FULL == SPUR_DEMANGLE_FULL &&
+		      (int)DEMANGLE_NONE == SPUR_DEMANGLE_NONE,
 	      "the forms have the same numbers");
 
 /*
- * Appends the demangled name to `o` (a memory buffer); a name that is not mangled, or badly, is appended as it is.
- * Never recurses deeper or runs longer than a bound set by the name's length. Thread-safe.
+ * Appends the demangled name to `o` (a memory buffer); a name that is not mangled, or badly, is
+ * appended as it is. Never recurses deeper or runs longer than a bound set by the name's length.
+ * Thread-safe.
  */
 void demangle(struct out *o, const char *name, size_t len, enum demangle_form form);
 
@@ -36,7 +42,10 @@ struct demangled {
 	uint32_t name, simple, raw;
 };
 
-/* The names of a function in the form that the trace was opened with, and in the others that a class has. */
+/*
+ * The names of a function in the form that the trace was opened with, and in the others that a
+ * class has.
+ */
 struct demangled demangle_class(struct spur_trace *t, const char *raw);
 
 /*

@@ -158,8 +158,8 @@ enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const ch
 }
 
 /*
- * The first row of that very address that has a line; NULL: there is none. Where a function begins, its own line comes
- * first, then those of what was moved there.
+ * The first row of that very address that has a line; NULL: there is none. Where a function begins,
+ * its own line comes first, then those of what was moved there.
  */
 static Dwarf_Line *first_row(Dwarf_Die *unit, uint64_t addr)
 {
@@ -221,8 +221,8 @@ static bool call_place(Dwarf_Die *unit, Dwarf_Die *inlined, const char **file, u
 }
 
 /*
- * The outermost inlined call around an address. Of the scopes by address those outside an inlined function are where it
- * is defined; by entry they are where its code is, the outermost last.
+ * The outermost inlined call around an address. Of the scopes by address those outside an inlined
+ * function are where it is defined; by entry they are where its code is, the outermost last.
  */
 static bool unit_call(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, const char **file,
 		      unsigned *line)
@@ -243,7 +243,10 @@ static bool unit_call(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr, cons
 	return found;
 }
 
-/* The unit's last row at the address or before it. Of rows of one address elfutils puts ends of sequences first. */
+/*
+ * The unit's last row at the address or before it. Of rows of one address elfutils puts ends of
+ * sequences first.
+ */
 static bool unit_last_row(struct dwarf_lines *d, Dwarf_Off unit, uint64_t addr,
 			  struct dwarf_row *row)
 {

@@ -115,7 +115,9 @@ static void find_base(struct elf_file *f)
 	}
 }
 
-/* Each section is looked at once by most readers: together they may not be much more than the file. */
+/*
+ * Each section is looked at once by most readers: together they may not be much more than the file.
+ */
 static bool is_sound(const struct elf_file *f, uint64_t size)
 {
 	Elf_Scn *scn = NULL;
@@ -148,7 +150,8 @@ enum spur_status elf_file_open(struct elf_file *f, const char *path, struct spur
 	size_t names;
 
 	/* A FIFO must not make us wait. */
-	*f = (struct elf_file){ .fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0) };
+	*f = (struct elf_file){ .fd = os_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+					      0) };
 	if (f->fd < 0)
 		return err_set(err, SPUR_ERR_IO, "%s: expected a readable ELF file, found: %s",
 			       path, strerror(errno));

@@ -1,6 +1,7 @@
 /*
- * ELF files and the separate debug files that belong to them: for elf*.c, dwarf.c, and formats that read sections of
- * their own. Files whose sections overlap are refused, so what looks at every byte of every section once is linear.
+ * ELF files and the separate debug files that belong to them: for elf*.c, dwarf.c, and formats that
+ * read sections of their own. Files whose sections overlap are refused, so what looks at every byte
+ * of every section once is linear.
  */
 #ifndef SPUR_MODEL_SYMBOL_ELF_FILE_H
 #define SPUR_MODEL_SYMBOL_ELF_FILE_H
@@ -37,14 +38,22 @@ void elf_file_close(struct elf_file *f);
  */
 bool elf_file_debug(struct elf_file *debug, const struct elf_file *f, const char *path,
 		    const char *dirs);
-/* Those of a section; none where the last one is not ended. They live as long as the file is open. */
+/*
+ * Those of a section; none where the last one is not ended. They live as long as the file is open.
+ */
 struct elf_strings elf_file_strings(const struct elf_file *f, size_t section);
-/* The string at an offset, NULL where there is none. In constant time, which elf_strptr() does not promise. */
+/*
+ * The string at an offset, NULL where there is none. In constant time, which elf_strptr() does not
+ * promise.
+ */
 static inline const char *elf_string(const struct elf_strings *s, uint64_t at)
 {
 	return at < s->size ? s->p + at : NULL;
 }
-/* Names may overlap, so many long ones fit into a small table: more than linkers ever make are not taken. */
+/*
+ * Names may overlap, so many long ones fit into a small table: more than linkers ever make are not
+ * taken.
+ */
 static inline void elf_limit_names(struct symtab *t, const struct elf_strings *s)
 {
 	enum { ROOM = 1 << 16, FACTOR = 16 };
@@ -62,7 +71,7 @@ Elf_Data *elf_file_data(Elf_Scn *scn, const GElf_Shdr *sh);
 Elf_Scn *elf_file_section(const struct elf_file *f, GElf_Word type, const char *name,
 			  GElf_Shdr *sh);
 
-/* Adds a symbol for each PLT slot. False: no memory. */
+/* Adds a symbol for each PLT slot. Returns false if out of memory. */
 bool elf_plt_symbols(struct symtab *t, const struct elf_file *f);
 
 #endif

@@ -43,7 +43,10 @@ struct site_reader {
 	const char *(*kind_name)(uint8_t kind);
 	/* Splits "N=PATH": an object and its file. Returns false if all of the text is a path. */
 	bool (*split)(const char *text, uint32_t *object, const char **path);
-	/* Opens the map of one binary; fails if it has none. `symbol_dirs` as in struct spur_options. */
+	/*
+	 * Opens the map of one binary; fails if it has none. `symbol_dirs` as in struct
+	 * spur_options.
+	 */
 	enum spur_status (*open)(struct site_map **out, const char *path, const char *symbol_dirs,
 				 struct spur_error *err);
 	void (*close)(struct site_map *m); /* NULL: does nothing */

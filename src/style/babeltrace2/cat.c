@@ -58,8 +58,8 @@ struct pretty {
 	int64_t last; /* time of the row before; no_time: there is none */
 	struct frag_table *names; /* ", name = " by string id */
 	char indexes[INDEXES][FRAG_PIECE]; /* ", [7] = " */
-	uint8_t escapes
-		[256]; /* of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
+	/* Of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
+	uint8_t escapes[256];
 	uint64_t shown;
 	struct pens *pens;
 	const struct babeltrace2_options *opt;
@@ -689,7 +689,7 @@ static void out_event(struct pen *pen, const struct spur_event *row)
 	out_literal(pen->o, "\n");
 }
 
-/* One that nobody has, else a new one; NULL: no memory. */
+/* One that nobody has, else a new one. Returns NULL if out of memory. */
 static struct pen *pen_take(const struct pretty *p)
 {
 	struct pen *pen;

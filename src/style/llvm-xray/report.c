@@ -1,8 +1,9 @@
 /*
- * Report as `llvm-xray account` prints it, text or CSV: per function the number, spread and sum of its calls'
- * durations in seconds. Reads all call rows; of rows in ticks the seconds come out to the last digit as llvm-xray's.
- * As with its options -d and -k: an exit ends the calls inside it too, and nothing ends the reading. Unlike it threads
- * have stacks of their own and rows come by time, whatever the order of the file.
+ * Report as `llvm-xray account` prints it, text or CSV: per function the number, spread and sum of
+ * its calls' durations in seconds. Reads all call rows; of rows in ticks the seconds come out to
+ * the last digit as llvm-xray's. As with its options -d and -k: an exit ends the calls inside it
+ * too, and nothing ends the reading. Unlike it threads have stacks of their own and rows come by
+ * time, whatever the order of the file.
  */
 #include <stdlib.h>
 
@@ -107,8 +108,8 @@ static bool line_name(struct account *a, struct line *l)
 }
 
 /*
- * SPEC xray/account-ranks: of n durations in order those at n/2, floor(n * 0.9) and floor(n * 0.99), from 0, with n as
- * a floating-point number
+ * SPEC xray/account-ranks: of n durations in order those at n/2, floor(n * 0.9) and floor(n *
+ * 0.99), from 0, with n as a floating-point number
  */
 static void line_ranks(struct line *l, struct spread *s)
 {
@@ -126,8 +127,8 @@ struct sums {
 };
 
 /*
- * SPEC xray/account-calls: every call that ends counts in full, inside a call of the same function too; what the end
- * of the data leaves open does not
+ * SPEC xray/account-calls: every call that ends counts in full, inside a call of the same function
+ * too; what the end of the data leaves open does not
  */
 static bool sums_take(struct sums *to, struct calls *w, uint32_t cls)
 {
@@ -224,7 +225,10 @@ static int line_order(const void *x, const void *y, void *account)
 
 /* --- text */
 
-/* SPEC xray/account-seconds: ticks over frequency, both as floating-point numbers; ticks where that is 0 */
+/*
+ * SPEC xray/account-seconds: ticks over frequency, both as floating-point numbers; ticks where that
+ * is 0
+ */
 static double line_seconds(const struct account *a, const struct line *l, int column)
 {
 	return (double)l->ticks[column - COL_MIN] / a->hz;

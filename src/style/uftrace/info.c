@@ -154,8 +154,8 @@ static bool take_name(struct facts *f, const struct spur_event *row)
 }
 
 /*
- * SPEC uftrace/task-start: a task with a file of its own begins with its first perf record, where that is earlier
- * than its line
+ * SPEC uftrace/task-start: a task with a file of its own begins with its first perf record, where
+ * that is earlier than its line
  */
 static bool take_start(struct facts *f, const struct spur_event *row)
 {
@@ -178,7 +178,9 @@ static bool take_rows(void *self, struct spur_event *rows, size_t n)
 	return !f->failed;
 }
 
-/* Only the records of perf tell that a thread has another name than its program, or began before. */
+/*
+ * Only the records of perf tell that a thread has another name than its program, or began before.
+ */
 static bool read_threads(struct facts *f)
 {
 	if (!(f->data->info.features >> UFTRACE_PERF_EVENT & 1))
@@ -408,7 +410,8 @@ static bool out_symbol_list(const struct facts *f, const struct symtab *t, bool 
 		if ((s->type == 'P') != plt)
 			continue;
 		out_clear(&name);
-		demangle(&name, s->name, strlen(s->name), (enum demangle_form)f->env->opt->demangle);
+		demangle(&name, s->name, strlen(s->name),
+			 (enum demangle_form)f->env->opt->demangle);
 		out_printf(f->o, "[%2zu] %#llx: ", i, (unsigned long long)s->addr);
 		out_safe(f->o, name.buf, name.len);
 		out_printf(f->o, " (size: %llu)\n", (unsigned long long)s->size);

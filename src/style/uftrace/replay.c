@@ -11,7 +11,8 @@ static const uint8_t ranged_columns[] = { COLUMN_TIME, COLUMN_DURATION, COLUMN_T
 static const uint8_t elapsed_columns[] = { COLUMN_ELAPSED, COLUMN_DURATION, COLUMN_TID };
 
 /* SPEC uftrace/range-column: a time range adds a column for the kind of time it is given in */
-static bool choose_columns(struct replay *r, const struct render_options *opt, struct spur_error *err)
+static bool choose_columns(struct replay *r, const struct render_options *opt,
+			   struct spur_error *err)
 {
 	const uint8_t *defaults = plain_columns;
 	size_t n = sizeof(plain_columns);

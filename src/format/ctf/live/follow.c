@@ -381,8 +381,8 @@ static void tell_end(struct follow *f, struct follow_file *file)
 }
 
 /*
- * One look at everything. Bytes first, then metadata: so that it has what the bytes need. False: no
- * memory.
+ * One look at everything. Bytes first, then metadata: so that it has what the bytes need. Returns
+ * false if out of memory.
  */
 static bool look(struct follow *f, struct spur_error *err)
 {

@@ -386,8 +386,8 @@ static enum grow_answer stream_ask(struct ctf_grow *g, struct grow_stream *s)
 }
 
 /*
- * Asks the first stream, whose rows are used up; others may come into the merge meanwhile. False:
- * no memory.
+ * Asks the first stream, whose rows are used up; others may come into the merge meanwhile. Returns
+ * false if out of memory.
  */
 static bool ask_first(struct ctf_grow *g)
 {

@@ -17,7 +17,8 @@ struct grow_stream {
 	struct spur_event *rows; /* made already; NULL: none yet */
 	uint32_t pos, n;
 	int64_t bound; /* no row before it comes any more; INT64_MIN: nothing is known */
-	int64_t starved_since; /* wire_now() when its event's class was first missed; 0: it is not */
+	/* wire_now() when its event's class was first missed; 0: it is not */
+	int64_t starved_since;
 	uint32_t place; /* of rows of the same time those of the lower place are first */
 	bool queued; /* in the merge */
 	bool over; /* no packet comes any more */

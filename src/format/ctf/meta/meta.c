@@ -56,8 +56,8 @@ enum spur_status meta_full(const struct ctf_meta *m, struct spur_error *err)
 {
 	if (m->full)
 		return err_set(err, SPUR_ERR_LIMIT,
-			       "%s: expected at most %d field and event classes, found more", m->path,
-			       META_FIELDS);
+			       "%s: expected at most %d field and event classes, found more",
+			       m->path, META_FIELDS);
 	return err_nomem(err);
 }
 

@@ -110,8 +110,8 @@ struct ctf_ref {
 	enum ctf_scope scope; /* where absolute */
 	const char *const *names;
 	uint32_t nnames;
-	uint32_t
-		home; /* CTF 1, relative: `lex` of the structure with names[0]; 0: search outwards */
+	/* CTF 1, relative: `lex` of the structure with names[0]; 0: search outwards */
+	uint32_t home;
 	uint32_t slot; /* where the value of what is referred to is kept while decoding */
 	bool is_signed; /* of what it refers to */
 	bool is_bool;
@@ -142,8 +142,8 @@ struct ctf_field {
 	uint32_t align;
 	uint32_t size; /* bits, of fixed-length kinds */
 	uint32_t unit; /* bit field of C: bits of the unit that it may not cross; 0: none */
-	uint32_t
-		unit_align; /* what a field with a unit adds to the alignment of its struct; its own is 1 */
+	/* What a field with a unit adds to the alignment of its struct; its own is 1 */
+	uint32_t unit_align;
 	uint32_t exp_dig, mant_dig; /* FLOAT of v1.1 and 1.8 */
 	uint64_t length; /* ARRAY: elements; *_STATIC: bytes */
 	struct ctf_ref ref; /* SEQUENCE, *_DYNAMIC, OPTIONAL, VARIANT */
@@ -212,7 +212,8 @@ struct ctf_stream_class {
 	struct ctf_field *packet_context, *event_header, *event_common; /* NULL: none */
 	struct ctf_event_class **events; /* ascending by id after meta_resolve() */
 	size_t nevents, events_cap;
-	uint8_t v11_header; /* RFC v1.1: 1 or 2: its event header types; 0: header is `event_header` */
+	/* RFC v1.1: 1 or 2: its event header types; 0: header is `event_header` */
+	uint8_t v11_header;
 	bool v11_event_size; /* RFC v1.1: context has a 16-bit payload_size */
 	uint64_t at;
 };

@@ -200,7 +200,7 @@ static struct v11_node *node_new(struct v11_reader *r, enum v11_kind kind)
 
 	if (!n) {
 		err_set(r->err, r->nodes < V11_NODES ? SPUR_ERR_MEMORY : SPUR_ERR_LIMIT,
-			"%s: expected at most %d values, found more, or no memory", r->m->path,
+			"%s: expected at most %d values, found more, or out of memory", r->m->path,
 			V11_NODES);
 		return NULL;
 	}

@@ -101,16 +101,16 @@ struct byte_value {
 
 struct byte_program {
 	const struct byte_skip *skip; /* NULL: there is no byte program */
-	uint32_t
-		fixed; /* bytes of the skip program, where it is one run and keeps nothing; else 0 */
+	/* Bytes of the skip program, where it is one run and keeps nothing; else 0 */
+	uint32_t fixed;
 	/*
 	 * By `flat`: values with structures for scopes, and without. NULL: there is no byte
 	 * program.
 	 */
 	const struct byte_value *values[2];
 	uint32_t top[2]; /* values at the top */
-	uint32_t
-		numbers; /* bytes of the flat values, where they are nothing but numbers of one run; else 0 */
+	/* Bytes of the flat values, where they are nothing but numbers of one run; else 0 */
+	uint32_t numbers;
 };
 
 /* From the programs of bits; leaves out what cannot be. Returns false if out of memory. */

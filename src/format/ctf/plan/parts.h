@@ -31,7 +31,8 @@ enum step_code {
 	STEP_NEXT, /* back to `to` */
 	STEP_SELECT, /* to the option of tables[to] that holds slots[slot] */
 	STEP_JUMP, /* to `to` */
-	STEP_OPTION, /* to `to` unless tables[count] or, with size 0, a true boolean holds slots[slot] */
+	/* To `to` unless tables[count] or, with size 0, a true boolean holds slots[slot] */
+	STEP_OPTION,
 	/* Value programs. */
 	STEP_OPEN, /* a structure of `size` members */
 	STEP_CLOSE,

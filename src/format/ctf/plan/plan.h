@@ -57,7 +57,8 @@ struct ctf_cursor {
 	uint64_t *slots; /* nslots of the meta plus CTF_SLOTS_FIXED */
 	uint8_t *have; /* of the first CTF_SLOTS_FIXED: a value came in this packet */
 	bool order_known,
-		order_big; /* byte order of the last bits, for the rule against mixing inside a byte */
+		/* Byte order of the last bits, for the rule against mixing inside a byte */
+		order_big;
 	/* Set on SPUR_FAIL: */
 	const struct ctf_field *wrong; /* the field that cannot be read */
 	const char

@@ -232,7 +232,7 @@ static bool take_names(struct style *s, struct spur_trace *t)
 
 /*
  * The names that tasks have in the end stand in the head. They come from the per-CPU files: read
- * ahead, by a second trace. False: no memory.
+ * ahead, by a second trace. Returns false if out of memory.
  */
 static bool read_names(struct style *s)
 {

@@ -205,7 +205,7 @@ static bool same_frames(const struct backtrace *b, const struct backtrace_frame 
 	return b->n == n && i == n;
 }
 
-/* Takes over `frames` where it is new. False: no memory. */
+/* Takes over `frames` where it is new. Returns false if out of memory. */
 static bool add_backtrace(struct graph *g, struct task_place *p, struct backtrace_frame **frames,
 			  size_t n, uint64_t hash)
 {

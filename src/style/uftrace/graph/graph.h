@@ -14,7 +14,7 @@ struct graph_indent {
 	size_t depth;
 };
 
-/* Room for one level more than `depth`; false: no memory. */
+/* Room for one level more than `depth`. Returns false if out of memory. */
 bool graph_indent_grow(struct graph_indent *in, size_t depth);
 /* The lines in front of a node (`branch`: one leads to it) or of nothing. */
 void graph_indent_out(const struct graph_indent *in, size_t depth, bool branch, struct out *o);

@@ -55,7 +55,7 @@ bool tree_open(struct tree *t, uint32_t name);
 void tree_close(struct tree *t);
 /*
  * A function, or a schedule event, opens: the task's topmost frame. 1: done; 0: it is not counted;
- * -1: no memory. `ids` counts nodes of all trees.
+ * -1: out of memory. `ids` counts nodes of all trees.
  */
 int tree_entry(struct style *s, struct tree_place *p, struct style_task *t, uint32_t name,
 	       uint32_t cls, uint32_t *ids);

@@ -9,7 +9,9 @@
 #include "style/uftrace/text/args.h"
 #include "style/uftrace/text/task.h"
 
-/* `marks` of a row for render(); its dur: what the duration column shows; its depth: of the indent. */
+/*
+ * `marks` of a row for render(); its dur: what the duration column shows; its depth: of the indent.
+ */
 enum replay_line {
 	LINE_OPEN, /* name(args) { */
 	LINE_LEAF, /* name(args) = value; the next row may be LINE_VALUE */
@@ -96,7 +98,7 @@ static inline struct replay_name *replay_name(const struct replay *r, uint32_t c
 	return page ? &page[cls % TRACE_CLASS_PAGE] : NULL;
 }
 
-/* Of the row's class; false: no memory. */
+/* Of the row's class. Returns false if out of memory. */
 bool replay_make_name(struct replay *r, const struct spur_event *row);
 
 bool replay_stage(void *self, struct marked_rows in, struct render_rows *out);

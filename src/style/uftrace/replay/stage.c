@@ -70,7 +70,10 @@ static bool add_cells(struct replay *r, const struct style_task *t, const struct
 
 /* --- lines --- */
 
-/* The texts of a function are made before its first line is rendered. False: no memory. */
+/*
+ * The texts of a function are made before its first line is rendered. Returns false if out of
+ * memory.
+ */
 static inline bool name_ready(struct replay *r, const struct spur_event *row)
 {
 	const struct replay_name *n = replay_name(r, row->cls);
@@ -88,7 +91,7 @@ static inline void fill_line(struct shown_row *e, const struct spur_event *row, 
 	e->row.depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
 }
 
-/* A line; NULL: no memory. */
+/* A line. Returns NULL if out of memory. */
 static struct shown_row *add_line(struct replay *r, const struct style_task *t,
 				  const struct style_frame *f, const struct spur_event *row,
 				  enum replay_line line, int32_t depth, struct render_rows *out)

@@ -26,7 +26,9 @@ static char *put_padded(char *p, const char *s, size_t len, size_t width)
 	return put_text(p + pad, s, len);
 }
 
-/* What stands for a track; of one that came to light while reading (--follow) it is made in `late`. */
+/*
+ * What stands for a track; of one that came to light while reading (--follow) it is made in `late`.
+ */
 static inline const struct replay_tid *tid_of(const struct replay *r, uint32_t track,
 					      struct replay_tid *late)
 {
@@ -191,11 +193,15 @@ static void out_arguments(const struct replay *r, struct out *o, const struct sp
 		out_bytes(o, "()", 2);
 }
 
-/* SPEC uftrace/libname: the name, with --libname that of the library behind it which a library call goes to */
+/*
+ * SPEC uftrace/libname: the name, with --libname that of the library behind it which a library call
+ * goes to
+ */
 static void out_name(const struct replay *r, struct out *o, const struct spur_event *row,
 		     const char *name, size_t len)
 {
-	const struct event_class *c = r->own->lines.libname ? trace_class(r->s.trace, row->cls) : NULL;
+	const struct event_class *c =
+		r->own->lines.libname ? trace_class(r->s.trace, row->cls) : NULL;
 	const char *library;
 
 	style_string(o, name, len, r->mode);

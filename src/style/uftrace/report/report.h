@@ -64,11 +64,11 @@ struct report {
 /* Sort keys beside columns. */
 enum { KEY_NAME = REPORT_COLUMNS, KEY_TID, KEY_COMM, REPORT_KEYS = 16 };
 
-/* The node of a key, made where it is new; NULL: no memory. */
+/* The node of a key, made where it is new. Returns NULL if out of memory. */
 struct report_node *report_node(struct report *r, uint64_t key);
 /* Adds the frame that ends: t->count by now. `time` is its end. */
 void report_add(struct report *r, struct report_node *n, struct style_task *t, uint64_t time);
-/* Nodes by the keys, the largest first; equal ones by name. NULL: no memory. */
+/* Nodes by the keys, the largest first; equal ones by name. Returns NULL if out of memory. */
 const struct report_node **report_sort(const struct report *r);
 /* "a,b" to keys. False with `err` set. */
 bool report_keys(uint8_t *keys, size_t *n, const char *text, const char *average, bool tasks,

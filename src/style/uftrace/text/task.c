@@ -482,8 +482,8 @@ static void close_level(struct style *s, struct style_task *t)
 }
 
 /*
- * SPEC uftrace/hidden-fork: a call of fork() or setjmp() counts though it is hidden, but not inside of what -N
- * names
+ * SPEC uftrace/hidden-fork: a call of fork() or setjmp() counts though it is hidden, but not inside
+ * of what -N names
  */
 static void note_hidden(struct style *s, struct style_task *t, const struct spur_event *row)
 {

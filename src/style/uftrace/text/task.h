@@ -121,7 +121,9 @@ static inline enum style_source style_source_of(const struct style *s, const str
 	return row->stream < s->trace->nstreams ? s->sources[row->stream] : FROM_USER;
 }
 
-/* The task of a row; NULL when memory is out. Pointers to earlier ones may become invalid. */
+/*
+ * The task of a row. Returns NULL if out of memory. Pointers to earlier ones may become invalid.
+ */
 static inline struct style_task *style_task_find(struct style *s, const struct spur_event *row)
 {
 	uint32_t track = row->track;
@@ -133,7 +135,7 @@ static inline struct style_task *style_task_find(struct style *s, const struct s
 	return style_task_make(s, row);
 }
 
-/* Frame `i` or NULL: none, beyond the recorder's maximum, or no memory. */
+/* Frame `i` or NULL: none, beyond the recorder's maximum, or out of memory. */
 static inline struct style_frame *style_frame_get(struct style *s, struct style_task *t, int32_t i)
 {
 	if (__builtin_expect(i >= 0 && (size_t)i < t->cap, 1))

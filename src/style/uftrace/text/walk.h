@@ -11,7 +11,7 @@ struct style_walk {
 	struct style *s;
 	/* A record, not yet consumed; NULL: of no interest. */
 	void (*before)(void *self, struct style_task *t, const struct spur_event *row);
-	/* A record that is shown; it is consumed. False: no memory. */
+	/* A record that is shown; it is consumed. Returns false if out of memory. */
 	bool (*record)(void *self, struct style_task *t, const struct spur_event *row);
 	/*
 	 * Of an open frame, t->count by now, whose times are final. NULL where ends are of no
