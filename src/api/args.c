@@ -1,5 +1,6 @@
 /* Arguments of events. */
 #include "api/api.h"
+#include "flow/args.h"
 #include "flow/pipe.h"
 
 enum spur_status spur_args(struct spur_trace *t, const struct spur_event *ev,

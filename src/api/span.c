@@ -258,7 +258,7 @@ enum spur_status spur_pairing_rows(struct spur_pairing *p, const struct spur_eve
 
 	if (!begin_call(call, p, spans, count) || (n && !api_given(p->trace, call, rows, "rows")))
 		return SPUR_FAIL;
-	tracks = spur_track_count(p->trace);
+	tracks = trace_track_count(p->trace);
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].track >= tracks && walk_takes(&rows[i]))
 			return api_misuse(p->trace, NULL,

@@ -3,16 +3,12 @@
 
 size_t spur_stream_count(const struct spur_trace *t)
 {
-	return api_given(NULL, "spur_stream_count", t, "a trace")
-		       ? __atomic_load_n(&t->nstreams, __ATOMIC_ACQUIRE)
-		       : 0;
+	return api_given(NULL, "spur_stream_count", t, "a trace") ? trace_stream_count(t) : 0;
 }
 
 const struct spur_stream *spur_stream(const struct spur_trace *t, uint32_t id)
 {
-	if (!api_given(NULL, "spur_stream", t, "a trace") || id >= spur_stream_count(t))
-		return NULL;
-	return &t->streams[id];
+	return api_given(NULL, "spur_stream", t, "a trace") ? trace_stream(t, id) : NULL;
 }
 
 size_t spur_origin_count(const struct spur_trace *t)

@@ -26,7 +26,7 @@ static const char *const kind_names[SPUR_KINDS] = {
 const char *spur_string(const struct spur_trace *t, uint32_t id, size_t *len)
 {
 	if (api_given(NULL, "spur_string", t, "a trace"))
-		return intern_text(t->strings, id, len);
+		return trace_string(t, id, len);
 	if (len)
 		*len = 0;
 	return "";

@@ -13,6 +13,7 @@
  * What a line has of its class and track is made once. Events of a thread are in time order; those
  * of several threads take turns in pieces, which the format allows.
  */
+#include "flow/args.h"
 #include "flow/join.h"
 #include "format/format.h"
 #include "format/writer.h"
@@ -66,7 +67,7 @@ static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k,
 
 static void track_text(const struct chrome *c, uint32_t id, struct out *o)
 {
-	const struct spur_track *k = spur_track(c->trace, id);
+	const struct spur_track *k = trace_track(c->trace, id);
 	const int64_t pid = trace_pid_of(c->trace, id);
 
 	out_printf(o, ",\"pid\":%llu,\"tid\":%llu", pid == -1 ? 0 : (unsigned long long)pid,
@@ -83,7 +84,7 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 static void name_text(const struct chrome *c, uint32_t name, struct out *o)
 {
 	size_t len;
-	const char *s = spur_string(c->trace, name, &len);
+	const char *s = trace_string(c->trace, name, &len);
 
 	out_str(o, ",\"name\":");
 	out_json(o, s, len);
@@ -94,7 +95,7 @@ static size_t class_text(const struct chrome *c, const struct spur_event *row, s
 {
 	const size_t begin = o->len;
 	size_t len, name_len;
-	const char *s = spur_string(c->trace, row->cat, &len);
+	const char *s = trace_string(c->trace, row->cat, &len);
 
 	name_text(c, row->name, o);
 	name_len = o->len - begin;
@@ -161,7 +162,7 @@ static inline const struct frag *lane_track(struct chrome_lane *l, const struct 
 static void args_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
 	struct chrome *c = l->chrome;
-	enum spur_status st = spur_args(c->trace, row, &l->args);
+	enum spur_status st = trace_args(c->trace, row, &l->args);
 
 	if (st == SPUR_FAIL)
 		args_reset(&l->args);
@@ -223,13 +224,13 @@ static void series_out(struct chrome_lane *l, const struct spur_event *row, stru
 	struct chrome *c = l->chrome;
 	size_t shown = 0;
 
-	if (!row->nargs || spur_args(c->trace, row, &l->args) == SPUR_FAIL)
+	if (!row->nargs || trace_args(c->trace, row, &l->args) == SPUR_FAIL)
 		args_reset(&l->args);
 	out_str(o, ",\"args\":{");
 	for (size_t i = 0; i < l->args.count; i++) {
 		const struct spur_value *v = &l->args.items[i];
 		size_t len;
-		const char *name = spur_string(c->trace, v->name, &len);
+		const char *name = trace_string(c->trace, v->name, &len);
 
 		if (!value_is_number(v))
 			continue;
@@ -391,12 +392,12 @@ static void name_line(const struct chrome *c, uint32_t id, const char *what, con
 /* Names of the processes and threads that are new since the last call. */
 static void names_out(struct chrome *c)
 {
-	const uint32_t n = (uint32_t)spur_track_count(c->trace);
+	const uint32_t n = (uint32_t)trace_track_count(c->trace);
 
 	for (uint32_t i = c->named; i < n; i++) {
-		const struct spur_track *k = spur_track(c->trace, i);
+		const struct spur_track *k = trace_track(c->trace, i);
 		size_t len;
-		const char *name = spur_string(c->trace, k->name, &len);
+		const char *name = trace_string(c->trace, k->name, &len);
 
 		if (len)
 			name_line(c, i,

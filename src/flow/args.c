@@ -1,5 +1,6 @@
-/* The arguments of a row: those that its format decodes, or what its class's plan says. */
-#include "flow/pipe.h"
+/* See args.h. */
+#include "flow/args.h"
+
 #include "format/format.h"
 #include "model/args.h"
 
@@ -20,4 +21,13 @@ enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
 	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
 	p = plan ? format_place(t, ev).raw : NULL;
 	return p ? plan_run(plan, p, ev->len, args, &used) : SPUR_OK;
+}
+
+enum spur_status trace_args(struct spur_trace *t, const struct spur_event *ev,
+			    struct spur_args *args)
+{
+	const uint64_t failures = mem_failures();
+	const enum spur_status st = args_decode(t, ev, args);
+
+	return mem_failures() == failures ? st : SPUR_FAIL;
 }

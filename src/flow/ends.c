@@ -9,7 +9,7 @@ enum { PARENTS = 64 };
 static uint32_t recording_of(const struct spur_trace *t, uint32_t track)
 {
 	for (int i = 0; i < PARENTS; i++) {
-		const struct spur_track *k = spur_track(t, track);
+		const struct spur_track *k = trace_track(t, track);
 
 		if (!k || k->parent == SPUR_NONE)
 			break;

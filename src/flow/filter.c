@@ -151,7 +151,7 @@ void filter_span(const struct filter *f, int64_t *from, int64_t *to)
 
 bool filter_track_passes(const struct filter *f, uint32_t id)
 {
-	const struct spur_track *thread = spur_track(f->trace, trace_thread_of(f->trace, id));
+	const struct spur_track *thread = trace_track(f->trace, trace_thread_of(f->trace, id));
 	bool named = !f->nthreads;
 
 	if (f->tids.count && !(thread && number_list_has(&f->tids, thread->tid)))
@@ -160,13 +160,13 @@ bool filter_track_passes(const struct filter *f, uint32_t id)
 		return false;
 	for (size_t i = 0; i < f->nthreads && !named; i++)
 		named = thread &&
-			pattern_match(f->threads[i], spur_string(f->trace, thread->name, NULL));
+			pattern_match(f->threads[i], trace_string(f->trace, thread->name, NULL));
 	return named;
 }
 
 bool filter_skips_feed(const struct filter *f, const struct feed *feed)
 {
-	const struct spur_track *track = spur_track(f->trace, feed->track);
+	const struct spur_track *track = trace_track(f->trace, feed->track);
 
 	/* A feed of a thread holds nothing else; of other feeds the rows decide. */
 	return track && trace_track_kind(f->trace, feed->track) == SPUR_TRACK_THREAD &&
@@ -176,7 +176,7 @@ bool filter_skips_feed(const struct filter *f, const struct feed *feed)
 static bool module_matches(const struct spur_trace *t, const struct rule *r,
 			   const struct event_class *c)
 {
-	const char *path = spur_string(t, c->module, NULL), *slash = strrchr(path, '/');
+	const char *path = trace_string(t, c->module, NULL), *slash = strrchr(path, '/');
 
 	switch (r->module) {
 	case MODULE_ANY:
@@ -202,16 +202,16 @@ bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 	if (!module_matches(t, r, c))
 		return false;
 	if (r->flags & (RULE_PLACE | RULE_NOT_PLACE))
-		return c->file && pattern_match(r->pattern, spur_string(t, c->file, NULL));
+		return c->file && pattern_match(r->pattern, trace_string(t, c->file, NULL));
 	if (r->flags & RULE_LIBRARY) {
-		path = spur_string(t, c->module, NULL);
+		path = trace_string(t, c->module, NULL);
 		return c->module &&
 		       (pattern_match(r->pattern, path) ||
 			(strrchr(path, '/') && pattern_match(r->pattern, strrchr(path, '/') + 1)));
 	}
-	return pattern_match(r->pattern, spur_string(t, c->name, NULL)) ||
+	return pattern_match(r->pattern, trace_string(t, c->name, NULL)) ||
 	       (c->simple && c->simple != c->name &&
-		pattern_match(r->pattern, spur_string(t, c->simple, NULL)));
+		pattern_match(r->pattern, trace_string(t, c->simple, NULL)));
 }
 
 /* A later rule overrides what it speaks of and leaves the rest. */
@@ -300,7 +300,7 @@ static const char *near_name(const struct spur_trace *t, struct text name)
 		memcpy(word, name.p, name.len);
 		word[name.len] = '\0';
 		for (uint32_t i = 1; i < n && found < LOOKED_AT; i++)
-			names[found++] = spur_string(t, trace_class(t, i)->name, NULL);
+			names[found++] = trace_string(t, trace_class(t, i)->name, NULL);
 		near = text_suggest(word, names);
 	}
 	mem_free(names);

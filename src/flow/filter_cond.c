@@ -1,6 +1,7 @@
 /* Conditions of filters: if:argN OP VALUE. A function without that argument meets none. */
 #include <string.h>
 
+#include "flow/args.h"
 #include "flow/filter_parts.h"
 
 enum { ARGS_MAX = 255 };
@@ -97,7 +98,7 @@ bool cond_holds(struct spur_trace *t, const struct rule_cond *c, const struct sp
 	const struct spur_value *v;
 	int64_t n = 0;
 
-	if (!row->nargs || spur_args(t, row, args) == SPUR_FAIL || c->arg > args->count)
+	if (!row->nargs || trace_args(t, row, args) == SPUR_FAIL || c->arg > args->count)
 		return false;
 	v = &args->items[c->arg - 1];
 	if (c->text)

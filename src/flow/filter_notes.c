@@ -56,10 +56,10 @@ static bool is_thread(const struct filter *f, uint32_t track)
 
 static void note_threads(const struct filter *f, const struct number_range *r, struct out *o)
 {
-	const uint32_t n = (uint32_t)spur_track_count(f->trace);
+	const uint32_t n = (uint32_t)trace_track_count(f->trace);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct spur_track *t = spur_track(f->trace, i);
+		const struct spur_track *t = trace_track(f->trace, i);
 
 		if (is_thread(f, i) && t->tid >= r->first && t->tid <= r->last)
 			return;
@@ -69,7 +69,7 @@ static void note_threads(const struct filter *f, const struct number_range *r, s
 
 static void note_processes(const struct filter *f, const struct number_range *r, struct out *o)
 {
-	const uint32_t n = (uint32_t)spur_track_count(f->trace);
+	const uint32_t n = (uint32_t)trace_track_count(f->trace);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const int64_t pid = trace_pid_of(f->trace, i);
@@ -82,13 +82,13 @@ static void note_processes(const struct filter *f, const struct number_range *r,
 
 static void note_thread_names(const struct filter *f, size_t index, struct out *o)
 {
-	const uint32_t n = (uint32_t)spur_track_count(f->trace);
+	const uint32_t n = (uint32_t)trace_track_count(f->trace);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct spur_track *t = spur_track(f->trace, i);
+		const struct spur_track *t = trace_track(f->trace, i);
 
 		if (is_thread(f, i) &&
-		    pattern_match(f->threads[index], spur_string(f->trace, t->name, NULL)))
+		    pattern_match(f->threads[index], trace_string(f->trace, t->name, NULL)))
 			return;
 	}
 	out_str(o, "spur: note: --thread=");

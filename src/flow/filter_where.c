@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "flow/args.h"
 #include "flow/filter_parts.h"
 #include "flow/pipe.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/map64.h"
 #include "base/os.h"
+#include "flow/args.h"
 #include "flow/join_clock.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
@@ -143,7 +144,7 @@ static uint32_t class_of(struct spur_trace *t, struct join_part *p, uint32_t own
 
 static uint64_t track_ids(const struct spur_trace *t, uint32_t id)
 {
-	const struct spur_track *k = spur_track(t, id);
+	const struct spur_track *k = trace_track(t, id);
 	const uint64_t kind = trace_track_kind(t, id) == SPUR_TRACK_PROCESS;
 
 	return hash64((uint64_t)k->pid) ^ hash64(((uint64_t)k->tid << 1 | kind) + 1);
@@ -153,7 +154,7 @@ static uint64_t track_ids(const struct spur_trace *t, uint32_t id)
 static bool track_note_double(struct spur_trace *t, const struct join_part *p, uint32_t id)
 {
 	struct join *j = t->state;
-	const struct spur_track *k = spur_track(t, id);
+	const struct spur_track *k = trace_track(t, id);
 	struct map64_slot *slot;
 
 	if (!mem_grow((void **)&j->doubles, &j->doubles_cap, (size_t)id + 1, sizeof(*j->doubles),
@@ -174,7 +175,7 @@ static bool track_note_double(struct spur_trace *t, const struct join_part *p, u
 static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_t own)
 {
 	struct join *j = t->state;
-	struct spur_track k = *spur_track(p->trace, own);
+	struct spur_track k = *trace_track(p->trace, own);
 	uint32_t id;
 
 	if (k.parent != SPUR_NONE)
@@ -197,7 +198,7 @@ static uint32_t track_add(struct spur_trace *t, struct join_part *p, uint32_t ow
 
 	while (n < JOIN_DEPTH && own != SPUR_NONE && !table_get(&p->tracks, own)) {
 		up[n++] = own;
-		own = spur_track(p->trace, own)->parent;
+		own = trace_track(p->trace, own)->parent;
 	}
 	if (!n)
 		return (uint32_t)table_get(&p->tracks, own) - 1;

@@ -325,7 +325,7 @@ static enum spur_status base_last(struct moment_base *b, const char *option, str
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	st = scan_last(again, &b->last);
-	spur_close(again);
+	trace_close(again);
 	b->have_last = true;
 	return st == SPUR_FAIL ? err_nomem(err) : SPUR_OK;
 }

@@ -27,13 +27,6 @@ static inline bool pipe_is_live(const struct spur_trace *t)
 }
 
 /*
- * spur_args() without the check for failed allocations: for many events in a row, whose caller compares
- * mem_failures() before and after them.
- */
-enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
-			     struct spur_args *args);
-
-/*
  * Rows of one feed after the filter. SPUR_OK with n >= 1, SPUR_END, SPUR_FAIL. Rows live until the
  * next call and may be changed.
  */

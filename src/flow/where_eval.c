@@ -100,7 +100,7 @@ static bool string_holds(const struct spur_trace *t, const struct where_leaf *l,
 
 	if (l->op == WHERE_EQ || l->op == WHERE_NE)
 		return (id == l->id) == (l->op == WHERE_EQ);
-	s = spur_string(t, id, &len);
+	s = trace_string(t, id, &len);
 	return text_holds(l, s, len);
 }
 
@@ -236,7 +236,7 @@ static bool module_holds(const struct spur_trace *t, const struct where_leaf *l,
 
 	if (!c->module)
 		return false;
-	path = spur_string(t, c->module, &len);
+	path = trace_string(t, c->module, &len);
 	slash = strrchr(path, '/');
 	if (l->op == WHERE_NE)
 		return c->module != l->id && !(slash && text_is(l->text, slash + 1));
@@ -248,9 +248,9 @@ static bool module_holds(const struct spur_trace *t, const struct where_leaf *l,
 static bool any_name_holds(const struct spur_trace *t, const struct where_leaf *l, uint32_t name,
 			   const struct event_class *c)
 {
-	return pattern_match(l->pattern, spur_string(t, name, NULL)) ||
-	       (c->simple && pattern_match(l->pattern, spur_string(t, c->simple, NULL))) ||
-	       (c->raw && pattern_match(l->pattern, spur_string(t, c->raw, NULL)));
+	return pattern_match(l->pattern, trace_string(t, name, NULL)) ||
+	       (c->simple && pattern_match(l->pattern, trace_string(t, c->simple, NULL))) ||
+	       (c->raw && pattern_match(l->pattern, trace_string(t, c->raw, NULL)));
 }
 
 static bool named_holds(const struct spur_trace *t, const struct where_leaf *l, uint32_t name,
@@ -282,11 +282,11 @@ static bool id_holds(const struct where_leaf *l, int64_t id)
 
 static bool track_holds(const struct spur_trace *t, const struct where_leaf *l, uint32_t id)
 {
-	const struct spur_track *own = spur_track(t, id), *thread;
+	const struct spur_track *own = trace_track(t, id), *thread;
 
 	if (l->field != WHERE_THREAD)
 		return own && id_holds(l, l->field == WHERE_PID ? own->pid : own->tid);
-	thread = spur_track(t, trace_thread_of(t, id));
+	thread = trace_track(t, trace_thread_of(t, id));
 	return thread && string_holds(t, l, thread->name);
 }
 

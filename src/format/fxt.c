@@ -158,7 +158,7 @@ static bool add_info(struct fxt *x)
 	for (size_t i = 0; i < x->nproviders && i < PROVIDERS_SHOWN; i++) {
 		const struct fxt_provider *p = x->providers[i];
 		size_t len;
-		const char *name = spur_string(t, p->name, &len);
+		const char *name = trace_string(t, p->name, &len);
 		const char *key = arena_printf(&t->arena, "provider %u", p->id);
 
 		/* The one before all others is there whether it says something or not. */

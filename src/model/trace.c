@@ -392,34 +392,34 @@ enum { PARENTS = 64 };
 
 enum spur_track_kind trace_track_kind(const struct spur_trace *t, uint32_t track)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 
 	assert(k);
 	/* A lane's parent is no lane unless the tracks were made by hand. */
 	for (int i = 0; k->kind == SPUR_TRACK_LANE && i < PARENTS && k->parent < track; i++)
-		k = spur_track(t, k->parent);
+		k = trace_track(t, k->parent);
 	return k->kind == SPUR_TRACK_PROVIDER ? SPUR_TRACK_OTHER : k->kind;
 }
 
 uint32_t trace_thread_of(const struct spur_trace *t, uint32_t track)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 
 	for (int i = 0; k && trace_track_kind(t, track) != SPUR_TRACK_THREAD && i < PARENTS; i++) {
 		track = k->parent;
-		k = spur_track(t, track);
+		k = trace_track(t, track);
 	}
 	return k && trace_track_kind(t, track) == SPUR_TRACK_THREAD ? track : SPUR_NONE;
 }
 
 uint32_t trace_process_of(const struct spur_trace *t, uint32_t track)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 
 	for (int i = 0; k && k->kind != SPUR_TRACK_PROCESS && i < PARENTS; i++) {
 		const uint32_t parent = k->parent;
 
-		k = spur_track(t, parent);
+		k = trace_track(t, parent);
 		track = k ? parent : track;
 	}
 	return track;
@@ -427,10 +427,10 @@ uint32_t trace_process_of(const struct spur_trace *t, uint32_t track)
 
 int64_t trace_pid_of(const struct spur_trace *t, uint32_t track)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 
 	for (int i = 0; k && k->pid == -1 && i < PARENTS; i++)
-		k = spur_track(t, k->parent);
+		k = trace_track(t, k->parent);
 	return k ? k->pid : -1;
 }
 

@@ -144,6 +144,36 @@ struct spur_trace {
 };
 
 /*
+ * What spur_string(), spur_track(), spur_stream() and their counts are to programs, for all floors below src/cli:
+ * the same results, without the check of `t`.
+ */
+static inline const char *trace_string(const struct spur_trace *t, uint32_t id, size_t *len)
+{
+	return intern_text(t->strings, id, len);
+}
+
+static inline size_t trace_track_count(const struct spur_trace *t)
+{
+	return __atomic_load_n(&t->ntracks, __ATOMIC_ACQUIRE);
+}
+
+static inline const struct spur_track *trace_track(const struct spur_trace *t, uint32_t id)
+{
+	return id < trace_track_count(t) ? &t->tracks[id / TRACE_TRACK_PAGE][id % TRACE_TRACK_PAGE]
+					 : NULL;
+}
+
+static inline size_t trace_stream_count(const struct spur_trace *t)
+{
+	return __atomic_load_n(&t->nstreams, __ATOMIC_ACQUIRE);
+}
+
+static inline const struct spur_stream *trace_stream(const struct spur_trace *t, uint32_t id)
+{
+	return id < trace_stream_count(t) ? &t->streams[id] : NULL;
+}
+
+/*
  * Ids of all tracks so far, in an order that does not depend on who came first: those found while
  * opening, then others by their top, pid, tid, kind and name (where none was found while opening:
  * as they came). To be freed by mem_free(). Returns NULL if out of memory.

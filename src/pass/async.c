@@ -303,7 +303,7 @@ static void async_rest(struct async *a)
 
 static struct table_value thread_id(const struct async *a, uint32_t track, bool pid)
 {
-	const struct spur_track *k = a->by == BY_PATH ? spur_track(a->env->trace, track) : NULL;
+	const struct spur_track *k = a->by == BY_PATH ? trace_track(a->env->trace, track) : NULL;
 
 	return table_id(!k ? -1 : pid ? k->pid : k->tid);
 }
@@ -365,7 +365,7 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	const struct async *a = self;
 	const struct async_row *r = row;
 	const uint32_t end = r->keys[column == COL_FROM ? KEY_FROM : KEY_TO];
-	const struct spur_track *k = a->by == BY_PATH ? spur_track(a->env->trace, end) : NULL;
+	const struct spur_track *k = a->by == BY_PATH ? trace_track(a->env->trace, end) : NULL;
 	const char *p;
 	size_t len;
 
@@ -375,7 +375,7 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 				   step_word(r->keys[KEY_TO]));
 		return;
 	}
-	p = spur_string(a->env->trace,
+	p = trace_string(a->env->trace,
 			column == COL_CATEGORY ? r->keys[KEY_CAT]
 			: column == COL_NAME   ? r->keys[KEY_NAME]
 			: k		       ? k->name

@@ -5,6 +5,7 @@
  * from the trace to the file: no blob is collected.
  */
 #include "base/map64.h"
+#include "flow/args.h"
 #include "pass/blobs.h"
 #include "pass/blobs/extract.h"
 #include "render/table.h"
@@ -56,7 +57,7 @@ static const struct table_column columns[] = {
 
 static bool name_is_wanted(const struct blobs *b, uint32_t name)
 {
-	const char *text = spur_string(b->env->trace, name, NULL);
+	const char *text = trace_string(b->env->trace, name, NULL);
 
 	if (blobs_options(b->env)->blob)
 		return strcmp(text, blobs_options(b->env)->blob) == 0;
@@ -99,7 +100,7 @@ static bool blob_type(struct blobs *b, struct blob *to)
 static enum spur_status blob_new(struct blobs *b, struct blob made, size_t *number)
 {
 	size_t len;
-	const char *name = spur_string(b->env->trace, made.name, &len);
+	const char *name = trace_string(b->env->trace, made.name, &len);
 
 	if (!mem_grow((void **)&b->blobs, &b->cap, b->n + 1, sizeof(*b->blobs), BLOBS_MAX) ||
 	    !blob_type(b, &made))
@@ -196,7 +197,7 @@ static enum spur_status piece_add(struct blobs *b, const struct spur_event *row)
 
 	if (!name_is_wanted(b, row->name))
 		return SPUR_OK;
-	if (spur_args(b->env->trace, row, &b->args) == SPUR_FAIL)
+	if (trace_args(b->env->trace, row, &b->args) == SPUR_FAIL)
 		return err_nomem(b->env->err);
 	st = blob_find(b, row, &number);
 	b->beyond += st == SPUR_WARN;
@@ -232,7 +233,7 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 {
 	const struct blobs *b = self;
 	const struct blob *blob = row;
-	const struct spur_track *k = spur_track(b->env->trace, blob->track);
+	const struct spur_track *k = trace_track(b->env->trace, blob->track);
 
 	return column == COL_SIZE     ? table_u64(blob->size)
 	       : column == COL_PIECES ? table_u64(blob->pieces)
@@ -243,7 +244,7 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 {
 	const struct blobs *b = self;
 	const struct blob *blob = row;
-	const struct spur_track *k = spur_track(b->env->trace, blob->track);
+	const struct spur_track *k = trace_track(b->env->trace, blob->track);
 	const char *text;
 	size_t len;
 
@@ -252,7 +253,7 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	} else if (column == COL_TYPE) {
 		out_bytes(o, blob->type, blob->type_len);
 	} else {
-		text = spur_string(b->env->trace,
+		text = trace_string(b->env->trace,
 				   column == COL_NAME	    ? blob->name
 				   : column == COL_CATEGORY ? blob->cat
 				   : k			    ? k->name

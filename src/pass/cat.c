@@ -5,6 +5,7 @@
  * Lines are made per feed in parallel and merged by time. What a line has of its class, track and
  * stream is made once.
  */
+#include "flow/args.h"
 #include "flow/lines.h"
 #include "pass/pass.h"
 #include "render/frag.h"
@@ -131,7 +132,7 @@ static bool make_kinds(struct cat *c)
 static void string_text(const struct cat *c, uint32_t id, struct out *o)
 {
 	size_t len;
-	const char *s = spur_string(c->trace, id, &len);
+	const char *s = trace_string(c->trace, id, &len);
 
 	if (c->form == FORM_JSONL)
 		out_json(o, s, len);
@@ -191,7 +192,7 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 		       struct out *o)
 {
 	const struct cat *c = self;
-	const struct spur_track *k = spur_track(c->trace, row->track);
+	const struct spur_track *k = trace_track(c->trace, row->track);
 	const bool json = c->form == FORM_JSONL;
 	const char *none = json ? "null" : c->form == FORM_CSV ? "" : "-";
 	char digits[24];
@@ -219,7 +220,7 @@ static void make_stream(const void *self, const struct spur_event *row, struct f
 			struct out *o)
 {
 	const struct cat *c = self;
-	const struct spur_stream *s = spur_stream(c->trace, row->stream);
+	const struct spur_stream *s = trace_stream(c->trace, row->stream);
 	const char *path = s ? s->path : "";
 
 	(void)f;
@@ -263,7 +264,7 @@ static const struct spur_args *row_args(const struct cat *c, const struct cat_ro
 					struct spur_args *args)
 {
 	if (!r->row->nargs || r->name->user != USE_ARGS ||
-	    spur_args(c->trace, r->row, args) == SPUR_FAIL)
+	    trace_args(c->trace, r->row, args) == SPUR_FAIL)
 		return NULL;
 	return args;
 }

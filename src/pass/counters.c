@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/map64.h"
+#include "flow/args.h"
 #include "pass/counters.h"
 #include "render/table.h"
 
@@ -100,7 +101,7 @@ static const struct table_column columns[] = {
 static bool owner_of(struct counters *c, uint32_t track, uint32_t *owner)
 {
 	*owner = track;
-	if (c->by_track || track >= spur_track_count(c->env->trace))
+	if (c->by_track || track >= trace_track_count(c->env->trace))
 		return true;
 	if (track >= c->owners_cap && !mem_grow((void **)&c->owners, &c->owners_cap,
 						(size_t)track + 1, sizeof(*c->owners), UINT32_MAX))
@@ -248,14 +249,14 @@ static bool value_of(const struct spur_value *v, struct table_value *out)
 static void series_text(const struct counters *c, const struct series *s, struct out *o)
 {
 	size_t len;
-	const char *p = spur_string(c->env->trace, s->name, &len);
+	const char *p = trace_string(c->env->trace, s->name, &len);
 
 	out_bytes(o, p, len);
 	if (s->id) {
 		out_char(o, '#');
 		out_u64(o, s->id);
 	}
-	p = spur_string(c->env->trace, s->argument, &len);
+	p = trace_string(c->env->trace, s->argument, &len);
 	if (len) {
 		out_char(o, '.');
 		out_bytes(o, p, len);
@@ -274,7 +275,7 @@ static void json_id(struct out *o, const char *name, int64_t id)
 static void json_text(const struct counters *c, struct out *o, const char *name, uint32_t id)
 {
 	size_t len;
-	const char *p = spur_string(c->env->trace, id, &len);
+	const char *p = trace_string(c->env->trace, id, &len);
 
 	out_printf(o, ",\"%s\":", name);
 	out_json(o, p, len);
@@ -283,7 +284,7 @@ static void json_text(const struct counters *c, struct out *o, const char *name,
 /* Between the time and the value of a sample: made once a series. */
 static bool label_make(struct counters *c, struct series *s)
 {
-	const struct spur_track *k = spur_track(c->env->trace, s->track);
+	const struct spur_track *k = trace_track(c->env->trace, s->track);
 	struct out text, quoted;
 
 	out_to_memory(&text);
@@ -355,7 +356,7 @@ static bool row_add(struct counters *c, const struct spur_event *row)
 	bool any = false;
 
 	c->rows++;
-	if (spur_args(c->env->trace, row, &c->args) == SPUR_FAIL)
+	if (trace_args(c->env->trace, row, &c->args) == SPUR_FAIL)
 		return false;
 	for (size_t i = 0; i < c->args.count && !is_enough(c); i++) {
 		struct table_value v;
@@ -416,7 +417,7 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 {
 	const struct counters *c = self;
 	const struct series *s = row;
-	const struct spur_track *k = spur_track(c->env->trace, s->track);
+	const struct spur_track *k = trace_track(c->env->trace, s->track);
 
 	switch ((enum column)column) {
 	case COL_SAMPLES:
@@ -450,12 +451,12 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 {
 	const struct counters *c = self;
 	const struct series *s = row;
-	const struct spur_track *k = spur_track(c->env->trace, s->track);
+	const struct spur_track *k = trace_track(c->env->trace, s->track);
 	const uint32_t id = column == COL_PROCESS ? (k ? k->name : 0)
 			    : column == COL_NAME  ? s->name
 						  : s->argument;
 	size_t len;
-	const char *p = spur_string(c->env->trace, id, &len);
+	const char *p = trace_string(c->env->trace, id, &len);
 
 	if (column == COL_SERIES)
 		series_text(c, s, o);

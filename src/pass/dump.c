@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "pass/dump.h"
+#include "flow/args.h"
 #include "pass/pass.h"
 #include "render/frag.h"
 #include "render/value.h"
@@ -41,7 +42,7 @@ static void make_title(const void *self, const struct spur_event *row, struct fr
 {
 	const struct dump *d = self;
 	size_t len;
-	const char *s = spur_string(d->trace, row->name, &len);
+	const char *s = trace_string(d->trace, row->name, &len);
 
 	(void)f;
 	if (d->json)
@@ -83,12 +84,12 @@ static bool dump_fields(struct dump *d, const struct spur_event *row)
 
 	args_reset(&d->args);
 	return (f->fields ? f->fields(d->trace, row, &d->args)
-			  : spur_args(d->trace, row, &d->args)) != SPUR_FAIL;
+			  : trace_args(d->trace, row, &d->args)) != SPUR_FAIL;
 }
 
 static void dump_json(struct dump *d, const struct spur_event *row)
 {
-	const struct spur_stream *s = spur_stream(d->trace, row->stream);
+	const struct spur_stream *s = trace_stream(d->trace, row->stream);
 	const uint8_t *raw = dump_raw(d, row);
 	struct out *o = d->out;
 
@@ -131,7 +132,7 @@ static void dump_head(struct out *o, const struct spur_event *row)
 
 static void dump_text(struct dump *d, const struct spur_event *row)
 {
-	const struct spur_stream *s = spur_stream(d->trace, row->stream);
+	const struct spur_stream *s = trace_stream(d->trace, row->stream);
 	const uint8_t *raw = dump_raw(d, row);
 	struct out *o = d->out;
 

@@ -226,7 +226,7 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 {
 	const struct events *e = self;
 	const struct group *g = row;
-	const struct spur_track *k = spur_track(e->env->trace, g->keys[KEY_THREAD]);
+	const struct spur_track *k = trace_track(e->env->trace, g->keys[KEY_THREAD]);
 
 	switch ((enum column)column) {
 	case COL_EVENTS:
@@ -253,8 +253,8 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	const struct events *e = self;
 	const struct spur_trace *t = e->env->trace;
 	const struct group *g = row;
-	const struct spur_track *k = spur_track(t, g->keys[KEY_THREAD]);
-	const struct spur_stream *s = spur_stream(t, g->keys[KEY_STREAM]);
+	const struct spur_track *k = trace_track(t, g->keys[KEY_THREAD]);
+	const struct spur_stream *s = trace_stream(t, g->keys[KEY_STREAM]);
 	size_t len = 0;
 	const char *p;
 
@@ -263,7 +263,7 @@ static void cell_text(const void *self, const void *row, int column, struct out 
 	} else if (column == COL_STREAM) {
 		out_str(o, s ? s->path : "");
 	} else {
-		p = spur_string(t,
+		p = trace_string(t,
 				column == COL_NAME     ? g->keys[KEY_NAME]
 				: column == COL_CAT    ? g->keys[KEY_CAT]
 				: k		       ? k->name

@@ -90,7 +90,7 @@ static uint64_t bin_from(size_t bin)
 
 static bool name_matches(const struct hist *h, uint32_t id)
 {
-	return id && pattern_match(h->pattern, spur_string(h->env->trace, id, NULL));
+	return id && pattern_match(h->pattern, trace_string(h->env->trace, id, NULL));
 }
 
 /* MATCH_OPEN: out of memory. */
@@ -480,7 +480,7 @@ static void hist_note(const struct hist *h)
 	size_t found = 0;
 
 	for (uint32_t i = 1; names && i < n && found < LOOKED_AT; i++)
-		names[found++] = spur_string(t, trace_class(t, i)->name, NULL);
+		names[found++] = trace_string(t, trace_class(t, i)->name, NULL);
 	near = names ? text_suggest(hist_options(h->env)->root, names) : NULL;
 	if (o) {
 		out_str(o, "spur: note: no call or span is named ");

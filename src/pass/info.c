@@ -107,9 +107,9 @@ static void json_lists(struct info *i)
 	out_str(o, "],\"thread_list\":[");
 	for (size_t n = 0; n < i->norder; n++) {
 		const uint32_t k = i->order[n];
-		const struct spur_track *track = spur_track(t, k);
+		const struct spur_track *track = trace_track(t, k);
 		size_t len;
-		const char *name = spur_string(t, track->name, &len);
+		const char *name = trace_string(t, track->name, &len);
 
 		if (trace_track_kind(t, k) != SPUR_TRACK_THREAD)
 			continue;

@@ -197,11 +197,11 @@ static void report_name(struct report *r)
 			e->group = i < r->groups.n ? r->groups.items[i]
 						   : (struct group){ .name = "", .module = "", .cat = "" };
 		} else if (r->by == CALLS_BY_TASK) {
-			const struct spur_track *k = spur_track(t, (uint32_t)i - 1);
+			const struct spur_track *k = trace_track(t, (uint32_t)i - 1);
 
 			e->group = (struct group){ .name = "", .module = "", .cat = "" };
 			if (k) {
-				e->group.name = spur_string(t, k->name, &e->group.name_len);
+				e->group.name = trace_string(t, k->name, &e->group.name_len);
 				e->tid = k->tid;
 				e->pid = k->pid;
 			}
@@ -284,7 +284,7 @@ static void out_location(const struct report *r, const struct entry *e, struct o
 {
 	const struct event_class *c = e->group.cls;
 	size_t len;
-	const char *file = spur_string(r->env->trace, c ? c->file : 0, &len);
+	const char *file = trace_string(r->env->trace, c ? c->file : 0, &len);
 
 	out_bytes(o, file, len);
 	if (len && c->line) {
@@ -322,8 +322,8 @@ static int location_order(const struct report *r, const struct event_class *a,
 {
 	const struct spur_trace *t = r->env->trace;
 	uint32_t x = a ? a->line : 0, y = b ? b->line : 0;
-	int c = strcmp(spur_string(t, a ? a->file : 0, NULL),
-		       spur_string(t, b ? b->file : 0, NULL));
+	int c = strcmp(trace_string(t, a ? a->file : 0, NULL),
+		       trace_string(t, b ? b->file : 0, NULL));
 
 	return c ? c : (x > y) - (x < y);
 }

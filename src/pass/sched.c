@@ -69,7 +69,7 @@ static struct table_value latency_value(const struct sched_thread *t, uint64_t v
 /* The id that a track, or one that it is a part of, has. */
 static struct table_value track_id(const struct spur_trace *t, uint32_t track, bool pid)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 
 	return k ? table_id(pid ? k->pid : k->tid) : (struct table_value){ 0 };
 }
@@ -114,9 +114,9 @@ static struct table_value thread_value(const void *self, const void *row, int co
 
 static void track_name(const struct spur_trace *t, uint32_t track, struct out *o)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 	size_t len;
-	const char *name = spur_string(t, k ? k->name : 0, &len);
+	const char *name = trace_string(t, k ? k->name : 0, &len);
 
 	out_bytes(o, name, len);
 }

@@ -45,9 +45,9 @@ static const char *kind_name(const struct stats *s, uint32_t track)
 
 static void text_track(struct stats *s, uint32_t track)
 {
-	const struct spur_track *k = spur_track(s->trace, track);
+	const struct spur_track *k = trace_track(s->trace, track);
 	size_t len;
-	const char *name = spur_string(s->trace, k->name, &len);
+	const char *name = trace_string(s->trace, k->name, &len);
 
 	out_printf(s->out, "%-8s", kind_name(s, track));
 	if (k->pid != -1)
@@ -125,11 +125,11 @@ static void json_tracks(struct stats *s)
 	struct out *o = s->out;
 
 	for (size_t i = 0; i < s->norder; i++) {
-		const struct spur_track *k = spur_track(s->trace, s->order[i]);
+		const struct spur_track *k = trace_track(s->trace, s->order[i]);
 		const struct count_cell c =
 			cell_of(s->counts.tracks, s->counts.ntracks, s->order[i]);
 		size_t len;
-		const char *name = spur_string(s->trace, k->name, &len);
+		const char *name = trace_string(s->trace, k->name, &len);
 
 		out_printf(o, "%s{\"kind\":\"%s\",\"name\":", i ? "," : "", kind_name(s, s->order[i]));
 		out_json(o, name, len);
@@ -203,9 +203,9 @@ static void stats_csv(struct stats *s)
 			   (unsigned long long)s->trace->streams[i].size);
 	}
 	for (size_t i = 0; i < s->norder; i++) {
-		const struct spur_track *k = spur_track(s->trace, s->order[i]);
+		const struct spur_track *k = trace_track(s->trace, s->order[i]);
 		size_t len;
-		const char *name = spur_string(s->trace, k->name, &len);
+		const char *name = trace_string(s->trace, k->name, &len);
 
 		out_printf(o, "%s,", kind_name(s, s->order[i]));
 		out_csv(o, name, len);

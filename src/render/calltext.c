@@ -1,6 +1,7 @@
 /* Lines of nested calls. See calltext.h. */
 #include "render/calltext.h"
 
+#include "flow/args.h"
 #include "render/value.h"
 
 enum {
@@ -48,14 +49,14 @@ static const char *name_keep(struct calltext *c, uint32_t *len)
 static bool name_fill(struct calltext *c, struct shown_name *n, const struct event_class *cls)
 {
 	const struct spur_trace *t = c->env.trace;
-	const char *module = cell_basename(spur_string(t, cls->module, NULL)), *text;
+	const char *module = cell_basename(trace_string(t, cls->module, NULL)), *text;
 	size_t len;
 
 	out_clear(&c->scratch);
 	out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE],
 		 c->widths[CALLCOL_MODULE]);
 	n->module = name_keep(c, &n->module_len);
-	text = spur_string(t, cls->file, &len);
+	text = trace_string(t, cls->file, &len);
 	if (c->own->srcline && len) {
 		out_str(&c->scratch, " /* ");
 		out_safe(&c->scratch, text, len);
@@ -64,10 +65,10 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 		out_str(&c->scratch, " */");
 	}
 	n->where = name_keep(c, &n->where_len);
-	text = spur_string(t, cls->name, &len);
+	text = trace_string(t, cls->name, &len);
 	out_cell(&c->scratch, text, len, NAME_WIDTH, 0);
 	if (cls->flags & CLASS_LIBRARY)
-		module = cell_basename(spur_string(t, cls->library, NULL));
+		module = cell_basename(trace_string(t, cls->library, NULL));
 	if (c->own->libname && *module) {
 		out_char(&c->scratch, '@');
 		out_safe(&c->scratch, module, strlen(module));
@@ -150,7 +151,7 @@ static char *put_duration(char *p, const struct calltext *c, int64_t ns)
 static char *put_column(char *p, const struct calltext *c, const struct spur_event *row,
 			const struct shown_name *n, int column, bool timed)
 {
-	const struct spur_track *k = spur_track(c->env.trace, row->track);
+	const struct spur_track *k = trace_track(c->env.trace, row->track);
 	size_t len = 0;
 	const char *s;
 
@@ -165,7 +166,7 @@ static char *put_column(char *p, const struct calltext *c, const struct spur_eve
 	case CALLCOL_PID:
 		return put_number(p, k ? k->pid : -1, c->widths[CALLCOL_PID]);
 	case CALLCOL_TASK:
-		s = k ? spur_string(c->env.trace, k->name, &len) : "";
+		s = k ? trace_string(c->env.trace, k->name, &len) : "";
 		return put_padded(p, s, len, c->widths[CALLCOL_TASK]);
 	case CALLCOL_CPU:
 		return put_number(p, row->cpu == SPUR_NO_CPU ? -1 : row->cpu,
@@ -271,7 +272,7 @@ static inline bool row_has_args(const struct calltext *c, const struct spur_even
 static void out_args(const struct calltext *c, struct calltext_pen *pen,
 		     const struct spur_event *row, struct out *o)
 {
-	enum spur_status st = spur_args(c->env.trace, row, &pen->args);
+	enum spur_status st = trace_args(c->env.trace, row, &pen->args);
 
 	args_text_list(&c->values, &pen->args, false, o);
 	if (st != SPUR_OK)
@@ -427,7 +428,7 @@ static const char *switch_text(const struct spur_event *row)
 static const struct spur_value *lone_text(const struct calltext *c, struct calltext_pen *pen,
 					  const struct spur_event *row)
 {
-	if (row->nargs != 1 || spur_args(c->env.trace, row, &pen->args) != SPUR_OK ||
+	if (row->nargs != 1 || trace_args(c->env.trace, row, &pen->args) != SPUR_OK ||
 	    pen->args.count != 1 || pen->args.items->type != SPUR_STRING)
 		return NULL;
 	return pen->args.items;
@@ -460,7 +461,7 @@ static void out_event(const struct calltext *c, struct calltext_pen *pen,
 		out_str(o, "events");
 	} else if (text) {
 		if (row->kind != SPUR_LOG)
-			out_printf(o, "%s ", spur_string(t, text->name, NULL));
+			out_printf(o, "%s ", trace_string(t, text->name, NULL));
 		out_safe(o, text->text, text->count);
 	} else {
 		out_str(o, kind_word(row->kind));
@@ -515,7 +516,7 @@ static void calltext_widths(struct calltext *c)
 	c->widths[CALLCOL_MODULE] = 16;
 	c->widths[CALLCOL_ADDR] = 16;
 	for (size_t i = 0; i < t->ntracks; i++) {
-		const struct spur_track *k = spur_track(t, (uint32_t)i);
+		const struct spur_track *k = trace_track(t, (uint32_t)i);
 		unsigned tid = digits(k->tid), pid = digits(k->pid);
 
 		c->widths[CALLCOL_TID] =

@@ -7,6 +7,7 @@
 #include "base/map64.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "model/trace.h"
 #include "render/frag.h"
 
 enum {
@@ -47,7 +48,7 @@ static uint64_t name_place(const char *name, size_t len)
 static void name_text(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
 {
 	size_t len;
-	const char *name = spur_string(self, row->name, &len);
+	const char *name = trace_string(self, row->name, &len);
 
 	f->key = name_place(name, len);
 	out_safe(o, name, len);
@@ -58,7 +59,7 @@ static void name_text(const void *self, const struct spur_event *row, struct fra
 static void name_json(const void *self, const struct spur_event *row, struct frag *f, struct out *o)
 {
 	size_t len;
-	const char *name = spur_string(self, row->name, &len);
+	const char *name = trace_string(self, row->name, &len);
 
 	(void)f;
 	if (!len)

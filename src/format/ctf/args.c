@@ -230,7 +230,7 @@ static __attribute__((noinline)) enum spur_status add_debug_info(struct ctf *c,
 	};
 	for (uint32_t i = 0; i < n; i++) {
 		size_t len;
-		const char *text = spur_string(c->t, texts[i], &len);
+		const char *text = trace_string(c->t, texts[i], &len);
 
 		items[i] = (struct spur_value){
 			.type = SPUR_STRING, .name = names[i], .count = (uint32_t)len, .text = text

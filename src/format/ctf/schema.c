@@ -426,7 +426,7 @@ static bool schema_make(struct ctf *c, const struct event_class *cls, struct spu
 	if (!e)
 		return functions_make(c, s);
 	if (cls->flags & CLASS_FUNCTION)
-		return span_make(c, s, e->stream, spur_string(c->t, cls->name, NULL));
+		return span_make(c, s, e->stream, trace_string(c->t, cls->name, NULL));
 	return side_add(c, s, e->rule == RULE_FUNCTION_EXIT || e->rule == RULE_SYSCALL_EXIT,
 			e->stream, e->class);
 }

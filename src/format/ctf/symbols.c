@@ -181,7 +181,7 @@ static void build_add(struct scan *x)
 /* Functions whose modules are worth opening. */
 static bool function_add(struct scan *x, const struct spur_event *row)
 {
-	const struct spur_track *track = spur_track(x->c->t, row->track);
+	const struct spur_track *track = trace_track(x->c->t, row->track);
 	const int64_t pid = track && track->pid >= 0 ? track->pid : x->feed->trace->pid;
 	struct map64_slot *slot = map64_put(&x->feed->trace->spaces, (uint64_t)pid);
 
@@ -350,15 +350,15 @@ static bool fits(const struct ctf *c, const struct module *m, const char *file, 
 		return false;
 	if (!m->build)
 		return trust_name &&
-		       strcmp(base_name(spur_string(c->t, m->path, NULL)), base_name(file)) == 0;
-	return strcmp(facts.build_id, spur_string(c->t, m->build, NULL)) == 0;
+		       strcmp(base_name(trace_string(c->t, m->path, NULL)), base_name(file)) == 0;
+	return strcmp(facts.build_id, trace_string(c->t, m->build, NULL)) == 0;
 }
 
 /* In one directory: by name, by path, by build id. */
 static bool find_in(const struct ctf *c, const struct module *m, struct text dir, char *file)
 {
-	const char *path = spur_string(c->t, m->path, NULL);
-	const char *build = m->build ? spur_string(c->t, m->build, NULL) : "";
+	const char *path = trace_string(c->t, m->path, NULL);
+	const char *build = m->build ? trace_string(c->t, m->build, NULL) : "";
 	const char *const rests[] = { base_name(path), path };
 
 	for (size_t i = 0; i < 2; i++)
@@ -378,7 +378,7 @@ static bool find_in(const struct ctf *c, const struct module *m, struct text dir
 static bool find_file(const struct ctf *c, const struct module *m, char *file)
 {
 	const struct spur_options *o = &c->t->options;
-	const char *path = spur_string(c->t, m->path, NULL);
+	const char *path = trace_string(c->t, m->path, NULL);
 	struct text dirs = text_of(o->symbol_dirs ? o->symbol_dirs : ""), dir;
 
 	for (const char *const *b = o->binaries; b && *b; b++) {
@@ -402,12 +402,12 @@ static void module_open(struct ctf *c, struct module *m)
 
 	m->opened = true;
 	if (!find_file(c, m, file)) {
-		diag_add(&c->t->diag, DIAG_NOTE, "ctf/no-symbols", spur_string(c->t, m->path, NULL),
+		diag_add(&c->t->diag, DIAG_NOTE, "ctf/no-symbols", trace_string(c->t, m->path, NULL),
 			 DIAG_NO_OFF, 0,
 			 "expected this program or library here%s%s, found none: its functions "
 			 "have no names; --binary FILE gives it, or --symbols-dir DIR",
 			 m->build ? ", with build id " : "",
-			 m->build ? spur_string(c->t, m->build, NULL) : "");
+			 m->build ? trace_string(c->t, m->build, NULL) : "");
 		return;
 	}
 	if (elf_symbols(&m->syms, file, c->t->options.symbol_dirs, &facts, &err) == SPUR_FAIL) {
@@ -455,7 +455,7 @@ static uint32_t unnamed_class(struct ctf *c, uint32_t module, uint64_t at)
 		return 0;
 	if (slot->value)
 		return (uint32_t)slot->value;
-	snprintf(name, sizeof(name), "%s+0x%llx", base_name(spur_string(c->t, path, NULL)),
+	snprintf(name, sizeof(name), "%s+0x%llx", base_name(trace_string(c->t, path, NULL)),
 		 (unsigned long long)at);
 	k.name = k.simple = k.raw = trace_intern(c->t, name);
 	slot->value = trace_add_class_locked(c->t, &k);
@@ -604,7 +604,7 @@ static struct ctf_address address_describe(struct ctf *c, const struct region *r
 	unsigned line;
 
 	module_open_quietly(c, m);
-	snprintf(text, sizeof(text), "%s%c0x%llx", base_name(spur_string(c->t, m->path, NULL)),
+	snprintf(text, sizeof(text), "%s%c0x%llx", base_name(trace_string(c->t, m->path, NULL)),
 		 r->fixed ? '@' : '+', (unsigned long long)(r->fixed ? address : at));
 	a.binary = trace_intern(c->t, text);
 	sym = symtab_find(&m->syms, at);

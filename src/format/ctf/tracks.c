@@ -122,7 +122,7 @@ static const char *packet_text(const struct ctf_cursor *c, uint64_t at, size_t *
 static bool is_called(const struct spur_trace *t, uint32_t name, const char *text, size_t len)
 {
 	size_t n;
-	const char *have = spur_string(t, name, &n);
+	const char *have = trace_string(t, name, &n);
 
 	return n == len && memcmp(have, text, len) == 0;
 }

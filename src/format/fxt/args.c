@@ -18,7 +18,7 @@ static void add_other(const struct fxt_place *p, struct spur_args *args, enum fx
 			fxt_add(p, args, name, SPUR_NULL);
 			return;
 		}
-		tid = (uint64_t)spur_track(p->x->t, track - 1)->tid;
+		tid = (uint64_t)trace_track(p->x->t, track - 1)->tid;
 	}
 	fxt_add_koid(p, args, name, tid);
 }

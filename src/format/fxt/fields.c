@@ -19,8 +19,8 @@ static void add_thread(const struct fxt_place *p, struct spur_args *args,
 		fxt_add(p, args, FXT_W_TID, SPUR_NULL);
 		return;
 	}
-	fxt_add_u64(p, args, FXT_W_PID, (uint64_t)spur_track(p->x->t, track - 1)->pid);
-	fxt_add_u64(p, args, FXT_W_TID, (uint64_t)spur_track(p->x->t, track - 1)->tid);
+	fxt_add_u64(p, args, FXT_W_PID, (uint64_t)trace_track(p->x->t, track - 1)->pid);
+	fxt_add_u64(p, args, FXT_W_TID, (uint64_t)trace_track(p->x->t, track - 1)->tid);
 }
 
 /* A thread of a legacy switch as a value of its own. */

@@ -39,7 +39,7 @@ static uint32_t text_slow(struct fxt *x, struct fxt_text_seen *s, const uint8_t 
 		return 0;
 	s[1] = s[0];
 	s->id = trace_intern_n(x->t, (const char *)p, len);
-	s->text = s->id ? spur_string(x->t, s->id, NULL) : NULL;
+	s->text = s->id ? trace_string(x->t, s->id, NULL) : NULL;
 	s->len = (uint32_t)len;
 	return s->id ? s->id + 1 : 0;
 }

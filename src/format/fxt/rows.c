@@ -379,7 +379,7 @@ static bool arg_is(const struct fxt *x, const struct fxt_record *r, const struct
 		   enum fxt_arg_type type, enum fxt_word word)
 {
 	size_t len;
-	const char *name = spur_string(x->t, x->words[word], &len);
+	const char *name = trace_string(x->t, x->words[word], &len);
 
 	if (a->state != FXT_ARG_GOOD || a->type != type)
 		return false;

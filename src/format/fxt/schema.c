@@ -63,8 +63,8 @@ static uint64_t mapping_process(const struct fxt_place *p)
 	track = fxt_thread_at(p->x, p->provider, ref->ref, p->off);
 	if (!track)
 		return UINT64_MAX;
-	k = spur_track(t, track - 1);
-	return (uint64_t)(k->parent != SPUR_NONE ? spur_track(t, k->parent) : k)->pid;
+	k = trace_track(t, track - 1);
+	return (uint64_t)(k->parent != SPUR_NONE ? trace_track(t, k->parent) : k)->pid;
 }
 
 static struct class_key profiler_key(const struct fxt_place *p)

@@ -23,7 +23,7 @@ void fxt_place_enter(struct fxt *x, const struct spur_event *ev, struct fxt_plac
 	p->off = ev->off;
 	p->provider = fxt_provider_at(x, ev->off);
 	p->pid =
-		ev->track < x->t->ntracks ? (uint64_t)spur_track(x->t, ev->track)->pid : UINT64_MAX;
+		ev->track < x->t->ntracks ? (uint64_t)trace_track(x->t, ev->track)->pid : UINT64_MAX;
 	fxt_shape_of(&p->shape, x->src->data + ev->off, size, x->swap);
 }
 
@@ -55,7 +55,7 @@ static void value_text(const struct fxt_place *p, const struct fxt_string_ref *r
 	size_t len = ref->len;
 
 	v->type = SPUR_STRING;
-	v->text = ref->text ? ref->text : spur_string(p->x->t, fxt_place_string(p, ref), &len);
+	v->text = ref->text ? ref->text : trace_string(p->x->t, fxt_place_string(p, ref), &len);
 	v->count = (uint32_t)len;
 }
 
@@ -68,7 +68,7 @@ static void value_bytes(struct spur_value *v, const uint8_t *data, uint64_t len)
 
 static const char *label(const struct fxt_place *p, uint32_t name)
 {
-	return name ? spur_string(p->x->t, name, NULL) : NULL;
+	return name ? trace_string(p->x->t, name, NULL) : NULL;
 }
 
 static void value_koid(const struct fxt_place *p, uint64_t koid, struct spur_value *v)
@@ -277,7 +277,7 @@ static const char *frame_label(const struct fxt_place *p, struct spur_args *args
 
 	if (!m)
 		return NULL;
-	module = spur_string(p->x->t, fxt_module_name(p->x, p->pid, m->module, p->off), &len);
+	module = trace_string(p->x->t, fxt_module_name(p->x, p->pid, m->module, p->off), &len);
 	text = args_alloc(args, len + 32);
 	if (text)
 		snprintf(text, len + 32, "%s+0x%llx", len ? module : "?",

@@ -63,7 +63,7 @@ static uint64_t load_sized(const uint8_t *p, size_t size, bool swap)
 static const struct uftrace_session *row_session(const struct uftrace *u,
 						 const struct spur_event *ev)
 {
-	const struct spur_track *track = spur_track(u->t, ev->track);
+	const struct spur_track *track = trace_track(u->t, ev->track);
 	const struct uftrace_session *s =
 		uftrace_session_at(&u->d, track ? track->tid : 0, (uint64_t)ev->ts);
 
@@ -136,7 +136,7 @@ static void call_site(struct uftrace *u, const struct spur_event *ev, struct spu
 {
 	const uint32_t place = uftrace_call_place(u, row_session(u, ev), (uint64_t)ev->ts, addr);
 	size_t len;
-	const char *text = spur_string(u->t, place, &len);
+	const char *text = trace_string(u->t, place, &len);
 
 	if (place)
 		args_string(args, u->names.from, text, len);

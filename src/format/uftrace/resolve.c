@@ -196,7 +196,7 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 	if (sym->type == 'K' || m == u->kernel_syms)
 		c.flags |= CLASS_KERNEL;
 	set_location(u, m, sym, &c);
-	if (!uftrace_plans(u, m, sym, spur_string(u->t, c.simple, NULL), &c.entry, &c.exit))
+	if (!uftrace_plans(u, m, sym, trace_string(u->t, c.simple, NULL), &c.entry, &c.exit))
 		return 0;
 	m->classes[k] = trace_add_class_locked(u->t, &c);
 	return m->classes[k];
@@ -250,7 +250,7 @@ const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session 
 	sym = find_symbol(u, s, time, addr, &at);
 	cls = sym ? symbol_class(u, s, at.module, sym) : 0;
 	if (cls)
-		name = spur_string(u->t, trace_class(u->t, cls)->name, NULL);
+		name = trace_string(u->t, trace_class(u->t, cls)->name, NULL);
 	pthread_mutex_unlock(&u->t->lock);
 	return name;
 }

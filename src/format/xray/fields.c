@@ -176,7 +176,7 @@ static void put_stack(struct xray *x, const struct spur_event *ev, struct spur_a
 
 		v = &items[count - 1 - i];
 		v->type = SPUR_STRING;
-		v->text = spur_string(x->t, row.name, &len);
+		v->text = trace_string(x->t, row.name, &len);
 		v->count = (uint32_t)len;
 	}
 	v = args_add(args);

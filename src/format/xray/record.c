@@ -103,7 +103,7 @@ static void cursor_seek(struct cursor *c, const struct xray *x, size_t buffer)
 
 static struct cursor *cursor_new(struct xray *x, struct xray_cursors *all, uint32_t track)
 {
-	const struct spur_track *k = spur_track(x->t, track);
+	const struct spur_track *k = trace_track(x->t, track);
 	const struct xray_thread *th = k ? xray_thread_find(x, k->pid, k->tid) : NULL;
 	struct map64_slot *slot;
 	struct cursor *c;

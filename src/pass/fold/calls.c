@@ -47,7 +47,7 @@ static uint32_t key_head(const struct calls *w, uint32_t key)
 static void find_session(struct calls *w, const struct spur_event *row)
 {
 	const struct spur_format *format = w->trace->format;
-	const struct spur_track *k = spur_track(w->trace, row->track);
+	const struct spur_track *k = trace_track(w->trace, row->track);
 
 	w->key_until = INT64_MAX;
 	if (!format->session_at)
@@ -58,14 +58,14 @@ static void find_session(struct calls *w, const struct spur_event *row)
 
 struct calls_session calls_session(const struct spur_trace *t, uint32_t key)
 {
-	const struct spur_track *k = t->format->session ? NULL : spur_track(t, key - 1);
+	const struct spur_track *k = t->format->session ? NULL : trace_track(t, key - 1);
 	struct calls_session s = { .name = "", .pid = -1 };
 	struct format_session own;
 
 	if (t->format->session && t->format->session(t, key, &own)) {
 		s = (struct calls_session){ .name = own.name, .len = own.len, .pid = own.pid };
 	} else if (k) {
-		s.name = spur_string(t, k->name, &s.len);
+		s.name = trace_string(t, k->name, &s.len);
 		s.pid = k->pid;
 	}
 	return s;

@@ -1,5 +1,6 @@
 /* See count.h. */
 #include "pass/fold/count.h"
+#include "flow/args.h"
 
 enum { CELLS = 1 << 24 };
 
@@ -40,7 +41,7 @@ static bool count_args(struct counts *c, const struct spur_event *row)
 	c->nargs += c->args.count;
 	if (st != SPUR_WARN || !c->feed)
 		return st != SPUR_FAIL;
-	s = spur_stream(c->trace, row->stream);
+	s = trace_stream(c->trace, row->stream);
 	diag_add(&c->feed->diag, DIAG_DAMAGE, "arguments/damaged", s ? s->path : "", row->off, 0,
 		 "arguments: expected %u, found %zu that can be read", row->nargs, c->args.count);
 	return true;

@@ -11,11 +11,11 @@ static struct group group_make(const struct spur_trace *t, const struct event_cl
 
 	if (!c)
 		return p;
-	p.name = spur_string(t, c->name, &p.name_len);
+	p.name = trace_string(t, c->name, &p.name_len);
 	if (!(c->flags & CLASS_LIBRARY))
-		p.module = spur_string(t, c->module, &p.module_len);
+		p.module = trace_string(t, c->module, &p.module_len);
 	if (c->flags & CLASS_CATEGORY)
-		p.cat = spur_string(t, c->cat, &p.cat_len);
+		p.cat = trace_string(t, c->cat, &p.cat_len);
 	return p;
 }
 
@@ -114,6 +114,6 @@ bool group_is(const struct groups *g, const struct group *p, const char *name)
 {
 	if (strcmp(p->name, name) == 0)
 		return true;
-	return p->cls && (strcmp(spur_string(g->trace, p->cls->simple, NULL), name) == 0 ||
-			  strcmp(spur_string(g->trace, p->cls->raw, NULL), name) == 0);
+	return p->cls && (strcmp(trace_string(g->trace, p->cls->simple, NULL), name) == 0 ||
+			  strcmp(trace_string(g->trace, p->cls->raw, NULL), name) == 0);
 }

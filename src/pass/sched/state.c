@@ -101,17 +101,17 @@ static bool name_is_idle(const char *name)
 
 static bool track_is_idle(const struct spur_trace *t, uint32_t track)
 {
-	const struct spur_track *k = spur_track(t, track);
+	const struct spur_track *k = trace_track(t, track);
 
 	return k && trace_track_kind(t, track) == SPUR_TRACK_THREAD &&
-	       (k->tid == 0 || name_is_idle(spur_string(t, k->name, NULL)));
+	       (k->tid == 0 || name_is_idle(trace_string(t, k->name, NULL)));
 }
 
 static struct sched_thread *thread_new(struct sched *s, uint32_t track, int64_t ts)
 {
 	struct sched_thread *t;
 
-	if (!spur_track(s->trace, track))
+	if (!trace_track(s->trace, track))
 		return NULL;
 	if (track >= s->threads_cap &&
 	    !mem_grow((void **)&s->threads, &s->threads_cap, (size_t)track + 1,
@@ -342,7 +342,7 @@ bool sched_rows(void *sched, struct marked_rows in)
 		struct sched_thread *t = thread_of(s, row->track, row->ts);
 		struct sched_cpu *c = NULL;
 
-		if (!t && !spur_track(s->trace, row->track))
+		if (!t && !trace_track(s->trace, row->track))
 			continue; /* of no thread */
 		if (!t)
 			return false;

@@ -276,7 +276,7 @@ static void make_name(const void *self, const struct spur_event *row, struct fra
 
 	(void)f;
 	out_literal(o, ", ");
-	out_str(o, spur_string(p->trace, row->name, NULL));
+	out_str(o, trace_string(p->trace, row->name, NULL));
 	out_literal(o, " = ");
 }
 
@@ -290,7 +290,7 @@ static void out_name(const struct pretty *p, uint32_t name, bool first, struct o
 		f = frag_made(p->names, name, &(struct spur_event){ .name = name });
 	if (!f) {
 		out_str(o, first ? "{ " : ", ");
-		out_str(o, spur_string(p->trace, name, NULL));
+		out_str(o, trace_string(p->trace, name, NULL));
 		out_literal(o, " = ");
 		return;
 	}
@@ -573,7 +573,7 @@ static void make_heading(const struct pretty *p, const struct ctf_place_of *at, 
 	out_str(o, h.any && !names ? " " : "");
 	out_str(o, h.first ? "" : ", ");
 	out_str(o, names ? "name = " : "");
-	out_str(o, spur_string(p->trace, at->event->name, NULL));
+	out_str(o, trace_string(p->trace, at->event->name, NULL));
 	out_str(o, names ? ", " : ": ");
 }
 

@@ -91,7 +91,7 @@ static bool line_name(struct account *a, struct line *l)
 	const struct spur_trace *t = a->env->trace;
 	struct out *o = &a->scratch;
 	size_t len;
-	const char *raw = spur_string(t, l->cls->raw ? l->cls->raw : l->cls->name, &len);
+	const char *raw = trace_string(t, l->cls->raw ? l->cls->raw : l->cls->name, &len);
 
 	out_clear(o);
 	if (line_naming(l) == NAME_ADDRESS)
@@ -237,7 +237,7 @@ static double line_seconds(const struct account *a, const struct line *l, int co
 /* SPEC xray/account-line: FILE:LINE:COLUMN, without directories */
 static void out_place(const struct account *a, const struct line *l, struct out *o)
 {
-	const char *file = spur_string(a->env->trace,
+	const char *file = trace_string(a->env->trace,
 				       l->cls->row_file ? l->cls->row_file : l->cls->file, NULL);
 
 	if (line_naming(l) == NAME_NUMBER) {

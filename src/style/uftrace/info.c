@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/map64.h"
+#include "flow/args.h"
 #include "format/uftrace/data.h"
 #include "model/symbol/demangle.h"
 #include "style/uftrace/options.h"
@@ -134,16 +135,16 @@ static void out_system(const struct facts *f)
 
 static bool take_name(struct facts *f, const struct spur_event *row)
 {
-	const struct spur_track *k = spur_track(f->env->trace, row->track);
+	const struct spur_track *k = trace_track(f->env->trace, row->track);
 	struct map64_slot *slot;
 
-	if (!k || spur_args(f->env->trace, row, &f->args) == SPUR_FAIL)
+	if (!k || trace_args(f->env->trace, row, &f->args) == SPUR_FAIL)
 		return k == NULL;
 	for (size_t i = 0; i < f->args.count; i++) {
 		const struct spur_value *v = &f->args.items[i];
 
 		if (v->type != SPUR_STRING ||
-		    strcmp(spur_string(f->env->trace, v->name, NULL), "comm") != 0)
+		    strcmp(trace_string(f->env->trace, v->name, NULL), "comm") != 0)
 			continue;
 		slot = map64_put(&f->names, (uint64_t)k->tid);
 		if (!slot)
@@ -159,7 +160,7 @@ static bool take_name(struct facts *f, const struct spur_event *row)
  */
 static bool take_start(struct facts *f, const struct spur_event *row)
 {
-	const struct spur_track *k = spur_track(f->env->trace, row->track);
+	const struct spur_track *k = trace_track(f->env->trace, row->track);
 	struct map64_slot *slot = k ? map64_put(&f->starts, (uint64_t)k->tid) : NULL;
 
 	if (slot && (!slot->value || (uint64_t)row->ts < slot->value))
@@ -208,14 +209,14 @@ static struct text task_name(const struct facts *f, int64_t tid)
 	struct text name = program_name(f, tid);
 
 	if (slot) {
-		name.p = spur_string(t, (uint32_t)slot->value, &name.len);
+		name.p = trace_string(t, (uint32_t)slot->value, &name.len);
 		return name;
 	}
-	for (uint32_t i = 0; i < spur_track_count(t); i++) {
-		const struct spur_track *k = spur_track(t, i);
+	for (uint32_t i = 0; i < trace_track_count(t); i++) {
+		const struct spur_track *k = trace_track(t, i);
 
 		if (k->kind == SPUR_TRACK_THREAD && k->tid == tid) {
-			name.p = spur_string(t, k->name, &name.len);
+			name.p = trace_string(t, k->name, &name.len);
 			break;
 		}
 	}

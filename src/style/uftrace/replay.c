@@ -40,7 +40,7 @@ static bool choose_columns(struct replay *r, const struct render_options *opt,
 
 static bool make_tids(struct replay *r)
 {
-	size_t n = spur_track_count(r->s.trace);
+	size_t n = trace_track_count(r->s.trace);
 
 	r->tids = mem_array(n + 1, sizeof(*r->tids));
 	if (!r->tids)
@@ -49,7 +49,7 @@ static bool make_tids(struct replay *r)
 	for (size_t i = 0; i < n; i++)
 		r->tids[i].len = (uint8_t)snprintf(
 			r->tids[i].text, sizeof(r->tids[i].text), " [%*lld] | ", TID_WIDTH,
-			(long long)spur_track(r->s.trace, (uint32_t)i)->tid % 1000000000000000);
+			(long long)trace_track(r->s.trace, (uint32_t)i)->tid % 1000000000000000);
 	return true;
 }
 
@@ -87,7 +87,7 @@ static bool task_ended(struct style *s, struct style_task *t)
 		return true;
 	if (t->user_count || !f->cls || !(trace_class(s->trace, f->cls)->flags & CLASS_KERNEL))
 		return false;
-	name = spur_string(s->trace, trace_class(s->trace, f->cls)->simple, NULL);
+	name = trace_string(s->trace, trace_class(s->trace, f->cls)->simple, NULL);
 	return strstr(name, "sys_exit") || strcmp(name, "do_syscall_64") == 0 ||
 	       strcmp(name, "x64_sys_call") == 0;
 }
@@ -121,9 +121,9 @@ static void out_open_frames(struct replay *r, struct style_task *t, int32_t from
 		else if (f->cls)
 			style_string(
 				o,
-				spur_string(r->s.trace, trace_class(r->s.trace, f->cls)->name,
+				trace_string(r->s.trace, trace_class(r->s.trace, f->cls)->name,
 					    NULL),
-				strlen(spur_string(r->s.trace,
+				strlen(trace_string(r->s.trace,
 						   trace_class(r->s.trace, f->cls)->name, NULL)),
 				r->mode);
 		else

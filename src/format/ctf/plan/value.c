@@ -103,7 +103,7 @@ static void value_path(const struct value_run *r, const struct spur_value *v, ch
 
 		if (f->name)
 			at = path_put(path, path_put(path, at, at ? "." : ""),
-				      spur_string(r->t, f->name, NULL));
+				      trace_string(r->t, f->name, NULL));
 		if (f->is_array) {
 			snprintf(number, sizeof(number), "[%llu]",
 				 (unsigned long long)f->count - 1);
@@ -111,7 +111,7 @@ static void value_path(const struct value_run *r, const struct spur_value *v, ch
 		}
 	}
 	if (v->name)
-		path_put(path, path_put(path, at, at ? "." : ""), spur_string(r->t, v->name, NULL));
+		path_put(path, path_put(path, at, at ? "." : ""), trace_string(r->t, v->name, NULL));
 }
 
 static bool value_tell(struct value_run *r, const struct step *s, const struct spur_value *v,

@@ -57,7 +57,7 @@ enum spur_status spans_find(struct stream_span **out, const struct ctf *c, struc
 	if (c->grow)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "--stream-intersection: expected a trace that does not grow");
-	*out = mem_array(spur_stream_count(c->t) + 1, sizeof(**out));
+	*out = mem_array(trace_stream_count(c->t) + 1, sizeof(**out));
 	if (!*out)
 		return err_nomem(err);
 	for (size_t i = 0; st == SPUR_OK && i < c->ntraces; i++)

@@ -1,4 +1,6 @@
 /* Chrome's trace event format in uftrace's wording. */
+#include "flow/args.h"
+#include "flow/open.h"
 #include "style/uftrace/dump/dump.h"
 
 enum { LINE_ROOM = 160 };
@@ -81,7 +83,7 @@ static void out_escaped(struct out *o, const char *s, size_t len)
 static void out_name(const struct chrome *c, struct out *o, uint32_t id)
 {
 	size_t len, plain = 0;
-	const char *s = spur_string(c->s->trace, id, &len);
+	const char *s = trace_string(c->s->trace, id, &len);
 
 	while (plain < len && s[plain] >= ' ' && s[plain] < 127 && s[plain] != '"' &&
 	       s[plain] != '\\')
@@ -107,7 +109,7 @@ static void out_meta(struct out *o, int64_t pid, int64_t tid, const char *what, 
 static void out_comm(const struct chrome *c, struct out *o, const struct spur_event *row,
 		     struct spur_args *scratch)
 {
-	const struct spur_track *k = spur_track(c->s->trace, row->track);
+	const struct spur_track *k = trace_track(c->s->trace, row->track);
 	const struct spur_value *v;
 
 	if (!k || !style_get_args(c->s->trace, o, row, scratch) || !scratch->count)
@@ -135,7 +137,7 @@ static void out_args(const struct chrome *c, struct out *o, const struct spur_ev
 		return;
 	out_str(o, ",\"args\":{");
 	if (place)
-		out_printf(o, "\"srcline\":\"%s:%u\"%s", spur_string(c->s->trace, cls->file, NULL),
+		out_printf(o, "\"srcline\":\"%s:%u\"%s", trace_string(c->s->trace, cls->file, NULL),
 			   cls->line, args ? "," : "");
 	if (args) {
 		out_str(o, row->kind == SPUR_BEGIN ? "\"arguments\":\"" : "\"retval\":\"");
@@ -150,7 +152,7 @@ static void out_call(const struct chrome *c, struct out *o, const struct shown_r
 		     struct spur_args *scratch)
 {
 	const struct spur_event *row = &line->row;
-	const struct spur_track *k = spur_track(c->s->trace, row->track);
+	const struct spur_track *k = trace_track(c->s->trace, row->track);
 	uint64_t ts = (uint64_t)row->ts + c->offset;
 	char *p = out_room(o, LINE_ROOM);
 
@@ -197,11 +199,11 @@ static bool take_name(struct style *s, struct spur_trace *t, const struct spur_e
 
 	if (row->kind != SPUR_OBJECT || row->id != UFTRACE_EV_TASK_NAME)
 		return true;
-	track = spur_track(t, row->track);
+	track = trace_track(t, row->track);
 	k = track ? style_task_by_tid(s, track->tid) : NULL;
 	if (!k)
 		return true;
-	if (spur_args(t, row, &s->args) == SPUR_FAIL)
+	if (trace_args(t, row, &s->args) == SPUR_FAIL)
 		return false;
 	v = s->args.items;
 	if (!s->args.count || v->type != SPUR_STRING)
@@ -242,10 +244,10 @@ static bool read_names(struct style *s)
 
 	if (!s->data || !(s->data->info.features >> UFTRACE_PERF_EVENT & 1))
 		return true;
-	if (spur_open(&t, s->trace->path, &s->trace->options, &err) == SPUR_FAIL)
+	if (trace_open(&t, s->trace->path, &s->trace->options, NULL, &err) == SPUR_FAIL)
 		return err.code != SPUR_ERR_MEMORY;
 	good = take_names(s, t);
-	spur_close(t);
+	trace_close(t);
 	return good;
 }
 
@@ -255,7 +257,7 @@ static void out_header(const struct chrome *c, struct out *o)
 	for (size_t i = 0; i < c->s->ntasks; i++) {
 		const struct style_task *t = &c->s->tasks[i];
 		size_t len;
-		const char *name = spur_string(c->s->trace, t->comm, &len);
+		const char *name = trace_string(c->s->trace, t->comm, &len);
 
 		if (t->hidden)
 			continue;

@@ -67,7 +67,7 @@ static bool make_name(struct dump *d, const struct spur_event *row)
 {
 	struct dump_name **page = &d->names[row->cls / TRACE_CLASS_PAGE % TRACE_CLASS_PAGES], *n;
 	size_t len;
-	const char *name = spur_string(d->s->trace, row->name, &len);
+	const char *name = trace_string(d->s->trace, row->name, &len);
 	struct out text;
 
 	if (!*page && !(*page = mem_array(TRACE_CLASS_PAGE, sizeof(**page))))
@@ -383,7 +383,7 @@ static void out_record(const struct dump *d, struct out *o, struct clock_text *c
 		p = put_depth(put_padded_text(p, n->text, n->len), style_depth(row));
 		out_to(o, p);
 	} else {
-		const char *name = spur_string(d->s->trace, row->name, &len);
+		const char *name = trace_string(d->s->trace, row->name, &len);
 
 		out_to(o, p);
 		if (row->kind == SPUR_LOST) {
@@ -461,7 +461,7 @@ static void out_kernel_line(struct dump *d, struct out *o, const struct spur_eve
 			    struct spur_args *scratch)
 {
 	size_t len;
-	const char *name = spur_string(d->s->trace, row->name, &len);
+	const char *name = trace_string(d->s->trace, row->name, &len);
 
 	if (row->kind == SPUR_LOST) {
 		out_printf(o, "lost ]: %lld events\n", row->id ? (long long)row->id : -1LL);
@@ -482,7 +482,7 @@ static void out_kernel_line(struct dump *d, struct out *o, const struct spur_eve
 static void out_side(struct dump *d, struct out *o, const struct spur_event *row,
 		     struct clock_text *c, uint64_t *off)
 {
-	const struct spur_track *k = spur_track(d->s->trace, row->track);
+	const struct spur_track *k = trace_track(d->s->trace, row->track);
 	struct style_task *t = style_task_find(d->s, row);
 	char *p = out_room(o, LINE_ROOM);
 	const uint8_t *raw;
@@ -640,7 +640,7 @@ static void out_task_lines(const struct dump *d, struct out *o)
 
 static bool make_tasks(struct dump *d)
 {
-	size_t n = spur_track_count(d->s->trace);
+	size_t n = trace_track_count(d->s->trace);
 
 	d->tasks = mem_array(n + 1, sizeof(*d->tasks));
 	if (!d->tasks)
@@ -648,7 +648,7 @@ static bool make_tasks(struct dump *d)
 	d->ntasks = n;
 	for (size_t i = 0; i < n; i++) {
 		long long tid =
-			(long long)spur_track(d->s->trace, (uint32_t)i)->tid % 1000000000000000;
+			(long long)trace_track(d->s->trace, (uint32_t)i)->tid % 1000000000000000;
 		char *p = put_u64_w(d->tasks[i].text, (uint64_t)(tid < 0 ? 0 : tid), TID_WIDTH);
 
 		memcpy(p, ": [", 3);

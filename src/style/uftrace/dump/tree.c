@@ -77,7 +77,7 @@ static bool take_end(void *self, struct style_task *t, const struct style_frame 
 static void out_name(const struct forest *f, struct out *o, uint32_t id)
 {
 	size_t len;
-	const char *name = spur_string(f->s->trace, id, &len);
+	const char *name = trace_string(f->s->trace, id, &len);
 
 	style_string(o, name, len, f->mode);
 }
@@ -179,7 +179,7 @@ enum spur_status dump_flame(struct pass_env *env, struct style *s)
 static void out_quoted(const struct forest *f, struct out *o, uint32_t id)
 {
 	size_t len;
-	const char *name = spur_string(f->s->trace, id, &len);
+	const char *name = trace_string(f->s->trace, id, &len);
 
 	out_char(o, '"');
 	for (size_t i = 0; i < len; i++) {
@@ -259,7 +259,7 @@ static void out_label(const struct forest *f, struct out *o, uint32_t id)
 			 { '&', "#amp;" },
 			 { '#', "#35;" } };
 	size_t len, k;
-	const char *name = spur_string(f->s->trace, id, &len);
+	const char *name = trace_string(f->s->trace, id, &len);
 
 	for (size_t i = 0; i < len; i++) {
 		for (k = 0; k < sizeof(entities) / sizeof(entities[0]) && entities[k].c != name[i];

@@ -511,7 +511,7 @@ static void out_node(const struct graph *g, const struct session_graph *sg, uint
 	const struct event_class *c = n->cls ? trace_class(g->s->trace, n->cls) : NULL;
 	bool branch = k ? sg->tree.nodes[n->parent].edges > 1 : n->edges > 1;
 	size_t len;
-	const char *name = spur_string(g->s->trace, n->name, &len);
+	const char *name = trace_string(g->s->trace, n->name, &len);
 
 	for (size_t i = 0; i < g->fields.count; i++) {
 		out_str(o, "  ");
@@ -523,7 +523,7 @@ static void out_node(const struct graph *g, const struct session_graph *sg, uint
 	out_printf(o, "(%u) ", k || g->root ? n->calls : 1);
 	style_string(o, name, len, g->mode);
 	if (k && g->s->own->srcline && c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
-		out_printf(o, " [%s:%u]", spur_string(g->s->trace, c->file, NULL), c->line);
+		out_printf(o, " [%s:%u]", trace_string(g->s->trace, c->file, NULL), c->line);
 	out_char(o, '\n');
 }
 
@@ -610,7 +610,7 @@ static void out_backtraces(const struct graph *g, const struct session_graph *sg
 			unsigned long long addr = (unsigned long long)b->frames[k].addr;
 			size_t len = 0;
 			const char *name = c && !(c->flags & CLASS_SCHED)
-						   ? spur_string(g->s->trace, c->name, &len)
+						   ? trace_string(g->s->trace, c->name, &len)
 						   : NULL;
 
 			out_printf(o, "   [%zu] ", k);
@@ -631,7 +631,7 @@ static bool out_graph(const struct graph *g, const struct session_graph *sg, str
 	const struct tree_node *root = &sg->tree.nodes[0];
 	struct graph_walk w = { 0 };
 	size_t len;
-	const char *name = spur_string(g->s->trace, root->name, &len);
+	const char *name = trace_string(g->s->trace, root->name, &len);
 	bool good = true;
 
 	if (!sg->n && !root->time && !root->edges)

@@ -185,7 +185,7 @@ static bool out_member(struct family_walk *w, uint32_t k)
 {
 	const struct member *m = &w->f->members[k];
 	size_t len, indent = w->indents[k];
-	const char *name = spur_string(w->f->s->trace, m->comm, &len);
+	const char *name = trace_string(w->f->s->trace, m->comm, &len);
 
 	if (!graph_indent_grow(&w->in, indent + 2))
 		return false;

@@ -31,7 +31,7 @@ void tree_close(struct tree *t)
 static bool add_fork(struct style *s, struct tree *t, uint32_t node, const struct style_task *task)
 {
 	const char *name =
-		spur_string(s->trace, trace_class(s->trace, t->nodes[node].cls)->simple, NULL);
+		trace_string(s->trace, trace_class(s->trace, t->nodes[node].cls)->simple, NULL);
 
 	if (strcmp(name, "fork") != 0 && strcmp(name, "vfork") != 0 && strcmp(name, "daemon") != 0)
 		return true;

@@ -31,7 +31,7 @@ static struct text module_of(const struct replay *r, const struct style_task *t,
 	if (map)
 		return style_base_name(map->path);
 	if (c && c->module && !(c->flags & CLASS_UNKNOWN)) {
-		path.p = spur_string(r->s.trace, c->module, &path.len);
+		path.p = trace_string(r->s.trace, c->module, &path.len);
 		return style_base_name(path);
 	}
 	return text_of("[unknown]");

@@ -36,7 +36,7 @@ static inline const struct replay_tid *tid_of(const struct replay *r, uint32_t t
 		return &r->tids[track];
 	late->len =
 		(uint8_t)snprintf(late->text, sizeof(late->text), " [%*lld] | ", TID_WIDTH,
-				  (long long)spur_track(r->s.trace, track)->tid % 1000000000000000);
+				  (long long)trace_track(r->s.trace, track)->tid % 1000000000000000);
 	return late;
 }
 
@@ -69,7 +69,7 @@ static char *put_time(char *p, uint64_t ns)
 static char *put_name(const struct replay *r, char *p, uint32_t id, size_t width)
 {
 	size_t len;
-	const char *s = spur_string(r->s.trace, id, &len);
+	const char *s = trace_string(r->s.trace, id, &len);
 
 	return put_padded(p, s, len < 64 ? len : 64, width);
 }
@@ -146,7 +146,7 @@ bool replay_make_name(struct replay *r, const struct spur_event *row)
 {
 	struct replay_name **page = &r->names[row->cls / TRACE_CLASS_PAGE % TRACE_CLASS_PAGES], *n;
 	size_t len;
-	const char *name = spur_string(r->s.trace, row->name, &len);
+	const char *name = trace_string(r->s.trace, row->name, &len);
 	bool paren = len && name[len - 1] == ')' &&
 		     !(len > 10 && memcmp(name + len - 10, "operator()", 10) == 0);
 	struct out text;
@@ -207,7 +207,7 @@ static void out_name(const struct replay *r, struct out *o, const struct spur_ev
 	style_string(o, name, len, r->mode);
 	if (!c || !c->library)
 		return;
-	library = spur_string(r->s.trace, c->library, NULL);
+	library = trace_string(r->s.trace, c->library, NULL);
 	if (strrchr(library, '/'))
 		library = strrchr(library, '/') + 1;
 	out_char(o, '@');
@@ -221,7 +221,7 @@ static void out_place(const struct replay *r, struct out *o, const struct spur_e
 					      : NULL;
 
 	if (c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
-		out_printf(o, " /* %s:%u */", spur_string(r->s.trace, c->file, NULL), c->line);
+		out_printf(o, " /* %s:%u */", trace_string(r->s.trace, c->file, NULL), c->line);
 }
 
 static void out_function(const struct replay *r, struct out *o, const struct shown_row *line,
@@ -229,7 +229,7 @@ static void out_function(const struct replay *r, struct out *o, const struct sho
 {
 	const struct spur_event *row = &line->row;
 	size_t len;
-	const char *name = spur_string(r->s.trace, row->name, &len);
+	const char *name = trace_string(r->s.trace, row->name, &len);
 
 	out_name(r, o, row, name, len);
 	out_arguments(r, o, row, name, len, scratch);
@@ -248,7 +248,7 @@ static void out_close(const struct replay *r, struct out *o, const struct spur_e
 		      struct spur_args *scratch)
 {
 	size_t len;
-	const char *name = spur_string(r->s.trace, row->name, &len);
+	const char *name = trace_string(r->s.trace, row->name, &len);
 
 	out_char(o, '}');
 	if (row->nargs && !r->s.opt->no_args) {
@@ -312,7 +312,7 @@ static void out_rare(const struct replay *r, struct out *o, const struct shown_r
 			out_str(o, "/* LOST some records!! */\n");
 		break;
 	default:
-		name = spur_string(r->s.trace, row->name, &len);
+		name = trace_string(r->s.trace, row->name, &len);
 		out_printf(o, "/* [%2d] ", row->depth);
 		if (row->name)
 			style_string(o, name, len, r->mode);
@@ -413,7 +413,7 @@ void replay_flat_render(const void *self, const struct shown_row *rows, size_t n
 
 	for (size_t i = 0; i < n; i++) {
 		const struct spur_event *row = &rows[i].row;
-		const struct spur_track *k = spur_track(r->s.trace, row->track);
+		const struct spur_track *k = trace_track(r->s.trace, row->track);
 		long long tid = k ? (long long)k->tid : -1;
 		unsigned long long ts = (unsigned long long)row->ts;
 
@@ -430,8 +430,8 @@ void replay_flat_render(const void *self, const struct shown_row *rows, size_t n
 		}
 		out_printf(o, "%s %lld/%u: ip (", row->kind == SPUR_BEGIN ? "==>" : "<==", tid,
 			   style_depth(row));
-		style_string(o, spur_string(r->s.trace, row->name, NULL),
-			     strlen(spur_string(r->s.trace, row->name, NULL)), r->mode);
+		style_string(o, trace_string(r->s.trace, row->name, NULL),
+			     strlen(trace_string(r->s.trace, row->name, NULL)), r->mode);
 		if (row->kind == SPUR_BEGIN)
 			out_printf(o, "), time (%llu)\n", ts);
 		else

@@ -232,7 +232,7 @@ static void out_place(const struct report *r, const struct report_node *n)
 		n->cls && r->s->own->srcline ? trace_class(r->s->trace, n->cls) : NULL;
 
 	if (c && c->file && !(c->flags & (CLASS_LIBRARY | CLASS_KERNEL)))
-		out_printf(r->o, " [%s:%u]", spur_string(r->s->trace, c->file, NULL), c->line);
+		out_printf(r->o, " [%s:%u]", trace_string(r->s->trace, c->file, NULL), c->line);
 }
 
 static void out_csv_table(const struct report *r, const struct report_node *const *order)
@@ -256,7 +256,7 @@ static void out_csv_table(const struct report *r, const struct report_node *cons
 				out_printf(r->o, "%llu,",
 					   (unsigned long long)number_of(order[k], c));
 		}
-		name = spur_string(r->s->trace, order[k]->name, &len);
+		name = trace_string(r->s->trace, order[k]->name, &len);
 		out_csv(r->o, name, len);
 		out_char(r->o, '\n');
 	}
@@ -273,7 +273,7 @@ static void out_table(const struct report *r, const struct report_node *const *o
 			out_str(r->o, "  ");
 			out_cell(r->o, order[k], r->fields.ids[i]);
 		}
-		name = spur_string(r->s->trace, order[k]->name, &len);
+		name = trace_string(r->s->trace, order[k]->name, &len);
 		out_str(r->o, "  ");
 		style_string(r->o, name, len, r->mode);
 		out_place(r, order[k]);

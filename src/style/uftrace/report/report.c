@@ -91,7 +91,7 @@ static int compare_double(double a, double b)
 
 static int compare_text(const struct report *r, uint32_t a, uint32_t b)
 {
-	return strcmp(spur_string(r->s->trace, a, NULL), spur_string(r->s->trace, b, NULL));
+	return strcmp(trace_string(r->s->trace, a, NULL), trace_string(r->s->trace, b, NULL));
 }
 
 /* As text: 10 before 9. */

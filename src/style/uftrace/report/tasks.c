@@ -71,7 +71,7 @@ static void out_tasks(const struct report *r, const struct report_node *const *o
 	for (size_t k = 0; k < r->n; k++) {
 		const struct report_node *n = order[k];
 		size_t len;
-		const char *name = spur_string(r->s->trace, n->comm, &len);
+		const char *name = trace_string(r->s->trace, n->comm, &len);
 
 		for (size_t i = 0; i < r->fields.count; i++) {
 			out_str(r->o, "  ");

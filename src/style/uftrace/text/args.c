@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "flow/args.h"
 #include "model/enum.h"
 
 enum { RECORD = 16 };
@@ -28,7 +29,7 @@ struct item {
 bool style_get_args(struct spur_trace *t, struct out *o, const struct spur_event *row,
 		    struct spur_args *args)
 {
-	if (spur_args(t, row, args) != SPUR_FAIL)
+	if (trace_args(t, row, args) != SPUR_FAIL)
 		return true;
 	if (!o->error)
 		o->error = ENOMEM;

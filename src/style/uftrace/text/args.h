@@ -2,6 +2,7 @@
 #ifndef SPUR_STYLE_UFTRACE_TEXT_ARGS_H
 #define SPUR_STYLE_UFTRACE_TEXT_ARGS_H
 
+#include "flow/args.h"
 #include "style/uftrace/text/text.h"
 
 enum style_args_mode {
@@ -11,7 +12,7 @@ enum style_args_mode {
 	ARGS_SAFE = 8, /* for a terminal: no control bytes */
 };
 
-/* spur_args() for text: where memory is out, `o` has the error. */
+/* trace_args() for text: where memory is out, `o` has the error. */
 bool style_get_args(struct spur_trace *t, struct out *o, const struct spur_event *row,
 		    struct spur_args *args);
 

@@ -25,7 +25,7 @@ const char *style_event_name(const struct spur_trace *t, const struct spur_event
 			*len = strlen(schedule_names[i].name);
 			return schedule_names[i].name;
 		}
-	return spur_string(t, row->name, len);
+	return trace_string(t, row->name, len);
 }
 
 struct text style_event_payload(struct spur_trace *t, const struct spur_event *row)
@@ -94,7 +94,7 @@ static bool watch_data(const struct spur_trace *t, struct out *o, const struct s
 		return true;
 	}
 	if (args->count == 1 && args->items[0].type == SPUR_U64) {
-		out_printf(o, "%s=", spur_string(t, args->items[0].name, NULL));
+		out_printf(o, "%s=", trace_string(t, args->items[0].name, NULL));
 		out_hex(o, args->items[0].u);
 		return true;
 	}

@@ -1,5 +1,6 @@
 /* The tasks' state: see task.h. */
 #include "style/uftrace/text/task.h"
+#include "flow/args.h"
 
 enum { MAX_STACK = 65535, MAX_TASKS = 1 << 24 };
 
@@ -16,7 +17,7 @@ static enum style_source source_of_path(const char *path)
 
 static struct style_task *task_add(struct style *s, uint32_t track)
 {
-	const struct spur_track *k = spur_track(s->trace, track);
+	const struct spur_track *k = trace_track(s->trace, track);
 	const struct uftrace_task *u = s->data && k ? uftrace_task(s->data, k->tid) : NULL;
 	struct style_task *t;
 
@@ -46,7 +47,7 @@ static bool map_tids(struct style *s)
 {
 	for (size_t i = 0; i < s->trace->nfeeds; i++) {
 		uint32_t track = s->trace->feeds[i]->track;
-		const struct spur_track *k = spur_track(s->trace, track);
+		const struct spur_track *k = trace_track(s->trace, track);
 		struct map64_slot *slot;
 
 		if (!k || k->kind != SPUR_TRACK_THREAD)
@@ -105,7 +106,7 @@ static bool add_tasks(struct style *s)
 	}
 	for (size_t i = 0; i < s->trace->nfeeds; i++) {
 		uint32_t track = s->trace->feeds[i]->track;
-		const struct spur_track *k = spur_track(s->trace, track);
+		const struct spur_track *k = trace_track(s->trace, track);
 
 		if (!k || k->kind != SPUR_TRACK_THREAD || s->index[track])
 			continue;
@@ -226,7 +227,7 @@ enum style_special style_special_of(struct style *s, uint32_t cls)
 	if (!s->specials[cls]) {
 		const struct event_class *c = trace_class(s->trace, cls);
 
-		s->specials[cls] = (uint8_t)special_by_name(spur_string(s->trace, c->simple, NULL));
+		s->specials[cls] = (uint8_t)special_by_name(trace_string(s->trace, c->simple, NULL));
 	}
 	return s->specials[cls];
 }
@@ -422,7 +423,7 @@ static void count_frames(struct style_task *t, const struct style_record *r)
 
 static void set_comm(struct style *s, struct style_task *t, const struct spur_event *row)
 {
-	if (spur_args(s->trace, row, &s->args) == SPUR_FAIL) {
+	if (trace_args(s->trace, row, &s->args) == SPUR_FAIL) {
 		s->failed = true;
 		return;
 	}
