@@ -556,6 +556,7 @@ static void close_trace(struct spur_trace *t)
 	archive_close(c->archive);
 	map64_free(&c->functions);
 	map64_free(&c->schema_fields);
+	mem_free(c->origin_clocks);
 	mem_free(c->namings);
 	ctf_symbols_free(c->symbols);
 	mem_free(c->feeds);

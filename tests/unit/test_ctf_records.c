@@ -674,6 +674,54 @@ static void test_origins(void **state)
 	dir_empty();
 }
 
+/*
+ * SPEC ctf/origins: of three traces of equal clocks but for the offset; only the two whose ticks
+ * mean the same times share an origin. Times are the offset's and the tick's ms.
+ */
+static void test_offset_origins(void **state)
+{
+	static const char *const paths[] = { "a", "b", "c" };
+	static const int64_t seconds[] = { 100, 250, 100 };
+	struct rows r;
+
+	(void)state;
+	dir_empty();
+	for (size_t i = 0; i < 3; i++) {
+		char text[4096], clock[64], file[16], uuid[64];
+
+		snprintf(clock, sizeof(clock), "freq = 1000; offset_s = %d;", (int)seconds[i]);
+		snprintf(uuid, sizeof(uuid), "a%zu112233-4455-6677-8899-aabbccddeeff", i);
+		snprintf(text, sizeof(text),
+			 SMALL_UUID("le", "%s", "env { hostname = \"box\"; };", "%s", ""), uuid,
+			 clock);
+		snprintf(file, sizeof(file), "%s/metadata", paths[i]);
+		put_text(file, text);
+		packet(5, 20, 0);
+		head(AT_UUID, UINT64_C(0x332211A0) + i, 4);
+		event((unsigned)(10 + i), 7);
+		packet_end(0);
+		snprintf(file, sizeof(file), "%s/s", paths[i]);
+		put_bytes(file);
+	}
+	read_small(&r);
+	assert_int_equal(r.t->norigins, 2);
+	assert_true(r.t->origins[0].clock_shared && !r.t->origins[1].clock_shared);
+	for (size_t i = 0; i < r.count; i++) {
+		const size_t k = (size_t)(r.t->streams[r.items[i].stream].path[0] - 'a');
+		uint64_t ticks[2];
+
+		assert_int_equal(format_place(r.t, &r.items[i]).origin, k == 1);
+		assert_true(r.t->format->ticks(r.t, &r.items[i], ticks));
+		if (r.items[i].kind == SPUR_NATIVE)
+			continue;
+		assert_int_equal(ticks[0], 10 + k);
+		assert_int_equal(r.items[i].ts,
+				 (seconds[k] - seconds[0]) * 1000000000 + (10 + (int64_t)k) * 1000000);
+	}
+	rows_close(&r);
+	dir_empty();
+}
+
 static void say_fields(const struct rows *r, const struct spur_field *f, uint32_t n)
 {
 	static const char *const types[] = {
@@ -804,6 +852,7 @@ int main(void)
 		cmocka_unit_test(test_ticks),
 		cmocka_unit_test(test_far_ticks),
 		cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_offset_origins),
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_goldens),
 		cmocka_unit_test(test_damaged),

@@ -1,7 +1,7 @@
 /*
  * SPEC ctf/origins: a stream's records are of its stream class: byte order of the trace (of CTF 2:
  * of the heads, else of the events), clock of the class, `tracer_name` of the environment, else
- * `hostname`.
+ * `hostname`. Equal ticks of one origin are equal times.
  */
 #include "format/ctf/origin.h"
 
@@ -77,17 +77,32 @@ static const char *producer_name(const struct ctf_meta *m)
 	return NULL;
 }
 
-/* Whether equal values of the two clocks are equal times of rows. */
-static bool same_ticks(const struct ctf_clock *a, const struct ctf_clock *b)
+/*
+ * Whether equal values of the two clocks (NULL: none) are equal times of rows. Where metadata grows
+ * (`grow`), each version has the clocks of the one before once more.
+ */
+static bool same_ticks(const struct ctf_clock *a, const struct ctf_clock *b, bool grow)
 {
-	return a == b || (a->hz == b->hz && a->offset == b->offset &&
-			  a->offset_seconds == b->offset_seconds && ctf_same_origin(a, b));
+	return a == b || (a && b && a->hz == b->hz && a->offset == b->offset &&
+			  a->offset_seconds == b->offset_seconds &&
+			  (grow || ctf_same_origin(a, b)));
 }
 
 static bool same_origin(const struct spur_origin *a, const struct spur_origin *b)
 {
-	return a->name == b->name && a->byte_order == b->byte_order &&
-	       a->clock_shared == b->clock_shared && a->hz == b->hz;
+	return a->name == b->name && a->byte_order == b->byte_order && a->hz == b->hz;
+}
+
+/* Returns the number of the new origin, SPUR_NONE if out of memory. */
+static uint32_t origin_add(struct ctf *c, struct spur_origin origin, const struct ctf_clock *clock)
+{
+	const size_t n = c->t->norigins;
+
+	if (!mem_grow((void **)&c->origin_clocks, &c->origin_clocks_cap, n + 1,
+		      sizeof(*c->origin_clocks), SIZE_MAX))
+		return SPUR_NONE;
+	c->origin_clocks[n] = clock;
+	return trace_add_origin(c->t, origin);
 }
 
 bool ctf_class_origin(struct ctf *c, const struct ctf_trace *tr, struct ctf_class *k)
@@ -99,19 +114,20 @@ bool ctf_class_origin(struct ctf *c, const struct ctf_trace *tr, struct ctf_clas
 		.provider = SPUR_NONE,
 		.track = SPUR_NONE,
 		.byte_order = class_order(tr->meta, k->class),
-		.clock_shared = clock && c->first_clock && same_ticks(clock, c->first_clock),
+		.clock_shared = clock && same_ticks(clock, c->first_clock, false),
 		.hz = clock ? clock->hz : 0,
 	};
 
 	for (k->origin = 0; k->origin < c->t->norigins; k->origin++)
-		if (same_origin(&c->t->origins[k->origin], &origin))
+		if (same_origin(&c->t->origins[k->origin], &origin) &&
+		    same_ticks(c->origin_clocks[k->origin], clock, c->grow != NULL))
 			return true;
 	/*
 	 * Of metadata that changes without end, what is beyond the room that does not move is like
 	 * the first.
 	 */
 	k->origin = c->grow && c->t->norigins == CTF_MAX_ORIGINS ? 0 :
-								   trace_add_origin(c->t, origin);
+								   origin_add(c, origin, clock);
 	if (k->origin != SPUR_NONE)
 		return true;
 	k->origin = 0;

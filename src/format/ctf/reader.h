@@ -325,6 +325,8 @@ struct ctf {
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
 	int64_t clock_start; /* the same without spur_options.clock_offset_ns */
 	const struct ctf_clock *first_clock; /* whose zero is that of rows */
+	const struct ctf_clock **origin_clocks; /* of each of the trace's origins; NULL: none */
+	size_t origin_clocks_cap;
 };
 
 /* Files and traces there may be where metadata grows; origins of their stream classes. */
