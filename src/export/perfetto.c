@@ -13,6 +13,7 @@
  * to the time of day.
  */
 #include "export/perfetto/pb.h"
+#include "flow/args.h"
 #include "flow/join.h"
 #include "format/format.h"
 #include "format/writer.h"
@@ -68,7 +69,7 @@ static uint64_t uuid_of(const struct perfetto *p, uint32_t track, uint64_t id, u
 {
 	const uint64_t number[2] = { track, id };
 	size_t len;
-	const char *s = spur_string(p->trace, name, &len);
+	const char *s = trace_string(p->trace, name, &len);
 	uint64_t h = fnv(0xCBF29CE484222325u, what, strlen(what));
 
 	for (unsigned i = 0; i < 16; i++)
@@ -102,7 +103,7 @@ static bool id_fits(int64_t id)
 static void text_out(struct out *o, unsigned field, const struct spur_trace *t, uint32_t string)
 {
 	size_t len;
-	const char *s = spur_string(t, string, &len);
+	const char *s = trace_string(t, string, &len);
 
 	if (len)
 		pb_bytes(o, field, s, len < TEXT_MAX ? len : TEXT_MAX);
@@ -131,7 +132,7 @@ static void thread_out(const struct perfetto *p, const struct spur_track *k, int
 /* Tracks that the format knows no ids for are children of what they stand beside, by their name. */
 static void track_out(const struct perfetto *p, uint32_t id, struct out *o)
 {
-	const struct spur_track *k = spur_track(p->trace, id);
+	const struct spur_track *k = trace_track(p->trace, id);
 	const bool is_double = join_track_is_double(p->trace, id);
 	const int64_t pid = trace_pid_of(p->trace, id);
 	const size_t at = pb_open(o, PACKET_TRACK_DESCRIPTOR);
@@ -151,7 +152,7 @@ static void track_out(const struct perfetto *p, uint32_t id, struct out *o)
 /* Descriptors of the tracks that are new since the last call. */
 static void tracks_out(struct perfetto *p)
 {
-	const uint32_t n = (uint32_t)spur_track_count(p->trace);
+	const uint32_t n = (uint32_t)trace_track_count(p->trace);
 
 	for (; p->described < n; p->described++) {
 		const size_t at = pb_open(&p->text, TRACE_PACKET);
@@ -208,7 +209,7 @@ static uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string)
 	if (slot->value)
 		return slot->value;
 	slot->value = ++l->last_iid;
-	s = spur_string(l->p->trace, string, &len);
+	s = trace_string(l->p->trace, string, &len);
 	at = pb_open(&l->interned, field);
 	pb_number(&l->interned, INTERNED_IID, slot->value);
 	pb_bytes(&l->interned, INTERNED_TEXT, s, len < TEXT_MAX ? len : TEXT_MAX);
@@ -341,7 +342,7 @@ static bool args_out(struct perfetto_lane *l, const struct spur_event *row, stru
 
 	if (!row->nargs || !w->wants_args(w, row->cls))
 		return true;
-	st = spur_args(l->p->trace, row, &l->args);
+	st = trace_args(l->p->trace, row, &l->args);
 	if (st == SPUR_FAIL)
 		return false;
 	if (st == SPUR_WARN)
@@ -488,7 +489,7 @@ static bool counter_out(struct perfetto_lane *l, const struct spur_event *row, s
 
 	if (!row->nargs)
 		args_reset(&l->args);
-	else if (spur_args(l->p->trace, row, &l->args) == SPUR_FAIL)
+	else if (trace_args(l->p->trace, row, &l->args) == SPUR_FAIL)
 		return false;
 	for (size_t i = 0; good && i < l->args.count; i++) {
 		const struct spur_value *v = &l->args.items[i];
@@ -507,7 +508,7 @@ static bool counter_out(struct perfetto_lane *l, const struct spur_event *row, s
 static int64_t sched_tid(const struct perfetto *p, const struct spur_event *row)
 {
 	const uint32_t thread = trace_thread_of(p->trace, row->track);
-	const struct spur_track *k = spur_track(p->trace, thread);
+	const struct spur_track *k = trace_track(p->trace, thread);
 
 	return k && row->cpu != SPUR_NO_CPU && k->tid > 0 && id_fits(k->tid) ? k->tid : -1;
 }
@@ -516,7 +517,7 @@ static void switch_fields(const struct perfetto *p, const struct spur_event *row
 			  struct out *o)
 {
 	const bool out = row->flags & SPUR_F_OUT;
-	const struct spur_track *k = spur_track(p->trace, trace_thread_of(p->trace, row->track));
+	const struct spur_track *k = trace_track(p->trace, trace_thread_of(p->trace, row->track));
 	const size_t at = pb_open(o, FTRACE_SWITCH);
 
 	text_out(o, out ? SWITCH_PREV_COMM : SWITCH_NEXT_COMM, p->trace, k->name);
@@ -532,7 +533,7 @@ static void switch_fields(const struct perfetto *p, const struct spur_event *row
 static void wakeup_fields(const struct perfetto *p, const struct spur_event *row, int64_t tid,
 			  struct out *o)
 {
-	const struct spur_track *k = spur_track(p->trace, trace_thread_of(p->trace, row->track));
+	const struct spur_track *k = trace_track(p->trace, trace_thread_of(p->trace, row->track));
 	const size_t at = pb_open(o, FTRACE_WAKEUP);
 
 	text_out(o, WAKEUP_COMM, p->trace, k->name);
@@ -596,14 +597,14 @@ static bool switch_out(struct perfetto_lane *l, const struct spur_event *row, st
 static bool log_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
 {
 	const struct spur_trace *t = l->p->trace;
-	const struct spur_track *k = spur_track(t, trace_thread_of(t, row->track));
+	const struct spur_track *k = trace_track(t, trace_thread_of(t, row->track));
 	const uint64_t time = time_of(l->p, row->ts, row->kind);
 	const int64_t pid = trace_pid_of(t, row->track);
 	const char *text;
 	size_t packet, log, event, len;
 
-	text = spur_string(t, row->name, &len);
-	if (row->nargs && spur_args(l->p->trace, row, &l->args) == SPUR_FAIL)
+	text = trace_string(t, row->name, &len);
+	if (row->nargs && trace_args(l->p->trace, row, &l->args) == SPUR_FAIL)
 		return false;
 	for (size_t i = 0; row->nargs && i < l->args.count; i++)
 		if (l->args.items[i].type == SPUR_STRING) {
