@@ -294,7 +294,7 @@ static void test_simple_name(void **state)
 	raw_uint(5, 8);
 	put_call();
 	for (int how = 0; how < 4; how++) {
-		const struct spur_options opt = SPUR_OPTIONS(.demangle = how);
+		const struct spur_options opt = SPUR_OPTIONS(.demangle = (enum spur_demangle)how);
 
 		assert_int_equal(spur_open(&t, dir, &opt, &err), SPUR_OK);
 		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
