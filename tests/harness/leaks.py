@@ -55,7 +55,7 @@ def one(t):
         for part in ("src", "include", "tools"):
             shutil.copytree(os.path.join(t.root, part), os.path.join(copy, part))
         shutil.copy(os.path.join(t.root, "Makefile"), copy)
-        core.write(os.path.join(copy, "src/render/clean.c"), CLEAN.encode())
+        core.write(os.path.join(copy, "src/style/clean.c"), CLEAN.encode())
         for program in ("check-floors", "check-formats"):
             code, lines = said(t, copy, program)
             t.verdict("leaks/%s as it is" % program, "finds: " + lines[0] if code or lines else None)
