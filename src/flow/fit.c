@@ -1,7 +1,7 @@
-/* See fit.h: what its loops do not do for every row. */
+/* See fit.h: the parts of the quick path that do not run for every row. */
 #include "flow/fit.h"
 
-/* No mask has a CPU. */
+/* No row has a CPU in its masked bits. */
 void fit_close(struct fit *v)
 {
 	v->begin = row_rest(0, 0, 1, 0);
@@ -19,6 +19,7 @@ struct fit fit_load(const struct pair_stack *s, const struct spur_event *row)
 		.level = row_rest(0, 0, 0, depth),
 	};
 
+	assert(s->cap && s->calls <= s->n && s->n <= s->cap);
 	if (s->index || (depth && s->n >= UINT16_MAX))
 		fit_close(&v);
 	return v;
@@ -28,7 +29,7 @@ void fit_store(struct pair_stack *s, const struct pair_frame *next)
 {
 	const size_t n = (size_t)(next - s->frames);
 
+	assert(next >= s->frames && n <= s->cap && (n == s->n || !s->index));
 	s->calls += n - s->n;
 	s->n = n;
-	s->seen |= n > 0;
 }
