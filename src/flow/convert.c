@@ -82,7 +82,7 @@ static __attribute__((noinline)) bool stack_load(struct lane *l, const struct sp
 {
 	struct pair_stack *s = stack_of(l, row->track);
 
-	if (!s || (!s->cap && !pair_grow_frames(s, 1)))
+	if (!s)
 		return false;
 	l->at = row->track;
 	l->fit = fit_load(s, row);

@@ -3,7 +3,7 @@
  * registers. Most rows are a BEGIN that fits the stack as it is or an END of the topmost frame.
  * One comparison recognizes them, and they are applied in place:
  *
- *	struct fit v = fit_load(s, row);		requires s->cap > 0
+ *	struct fit v = fit_load(s, row);
  *	...
  *	bits = fit_bits(&v, row);			row is of the same track
  *	if (bits == v.begin && fit_has_room(&v))
@@ -18,7 +18,7 @@
  *
  * INVARIANT: a row whose bits in `mask` equal `begin` has no recorded depth, or that of `next`. One
  * for which fit_is_end() returns true has no recorded depth, or that of the frame below `next`.
- * Recorded depths are below UINT16_MAX. No row fits while the stack has an index.
+ * Recorded depths are below UINT16_MAX. No row fits while the stack has an index or no memory.
  */
 #ifndef SPUR_FLOW_FIT_H
 #define SPUR_FLOW_FIT_H
@@ -36,7 +36,7 @@ struct fit {
 	uint64_t level; /* one level of recorded depth; 0 if rows have no depth */
 };
 
-/* Returns the view for rows like this one. Requires s->cap > 0. */
+/* Returns the view for rows like this one. No row fits a stack without memory (s->cap == 0). */
 struct fit fit_load(const struct pair_stack *s, const struct spur_event *row);
 /* Lets no row fit from now on. */
 void fit_close(struct fit *v);
