@@ -8,8 +8,9 @@
 #include <assert.h>
 
 #include "flow/ends.h"
+#include "flow/fit.h"
 #include "flow/lines.h"
-#include "flow/pair.h"
+#include "flow/walk.h"
 
 enum { REST_TEXT = 1 << 20 /* of the ends that the data lacks, at once */ };
 
@@ -28,6 +29,8 @@ struct lane {
 	uint32_t track; /* the feed's main one, which has .. */
 	struct pair_stack stack;
 	struct pair rest; /* stacks of other tracks */
+	uint32_t at; /* the track whose stack is at hand in `fit`; SPUR_NONE: none */
+	struct fit fit;
 	struct ends ends;
 	int64_t last; /* time of the latest row */
 	size_t closed; /* stacks of `rest` that have been emptied since the feed ended */
@@ -74,81 +77,90 @@ static inline bool row_out(struct lane *l, const struct spur_event *row, struct 
 	return l->writer->row(l->state, row, o);
 }
 
-/* The topmost span is over when the row comes, whatever the row says. */
-static bool span_is_due(struct pair_stack *s, const struct spur_event *row)
-{
-	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT))
-		return s->n && (s->frames[s->n - 1].flags & PAIR_SCHED);
-	return pair_excess(s, row);
-}
-
-/* A call that lies on the stack as it is, or the return of the topmost one: what most rows are. */
-static inline bool span_fits(struct pair_stack *s, const struct spur_event *row)
-{
-	const size_t n = s->n;
-	struct pair_frame *f;
-
-	if (n != s->calls || s->index || n == s->cap)
-		return false;
-	f = s->frames + n;
-	if (row->kind == SPUR_BEGIN) {
-		if ((row->flags & SPUR_F_DEPTH) && row->depth != n)
-			return false;
-		*f = (struct pair_frame){ .cls = row->cls, .user = row->name };
-		s->n = s->calls = n + 1;
-		return true;
-	}
-	if (row->kind != SPUR_END_SPAN || f[-1].flags || f[-1].cls != row->cls ||
-	    ((row->flags & SPUR_F_DEPTH) && row->depth + 1u != n))
-		return false;
-	s->n = s->calls = n - 1;
-	return true;
-}
-
-/* Ends all that the row implies ended. Returns false if out of memory. */
-static bool due_out(struct lane *l, struct pair_stack *s, const struct spur_event *row,
-		    struct out *o)
-{
-	while (span_is_due(s, row))
-		if (!end_out(l, row, pair_pop(s), true, o))
-			return false;
-	return true;
-}
-
-/* A row that opens or closes a span. Returns false if out of memory. */
-static bool span_out(struct lane *l, const struct spur_event *row, struct out *o)
+/* Takes the stack of the row's track to hand. Returns false if out of memory. */
+static __attribute__((noinline)) bool stack_load(struct lane *l, const struct spur_event *row)
 {
 	struct pair_stack *s = stack_of(l, row->track);
-	struct pair_frame *f;
 
 	if (!s)
 		return false;
-	if (span_fits(s, row))
-		return row->kind == SPUR_BEGIN ? row_out(l, row, o)
-					       : end_out(l, row, &s->frames[s->n], false, o);
+	l->at = row->track;
+	l->fit = fit_load(s, row);
+	return true;
+}
+
+/* Returns the stack at hand, up to date for other code than the quick path, or NULL. */
+static inline struct pair_stack *stack_store(struct lane *l)
+{
+	struct pair_stack *s = l->at == SPUR_NONE ? NULL : stack_of(l, l->at);
+
+	if (s)
+		fit_store(s, l->fit.next);
+	return s;
+}
+
+/* Ends all spans that the row implies ended. Returns false if out of memory. */
+static bool due_out(struct lane *l, struct pair_stack *s, const struct spur_event *row,
+		    struct out *o)
+{
+	const struct pair_frame *f;
+	struct walk_end end;
+
+	while ((f = walk_due(s, row, &end)))
+		if (!end_out(l, row, f, true, o))
+			return false;
+	return true;
+}
+
+/* A row that opens or closes a span, in full. Returns false if out of memory. */
+static bool span_step(struct lane *l, struct pair_stack *s, const struct spur_event *row,
+		      struct out *o)
+{
+	struct pair_frame *f;
+
 	if (!due_out(l, s, row, o))
 		return false;
+	/* The thread ends, and its spans with it. */
+	if (row_ends_thread(row))
+		return row->kind == SPUR_SWITCH || row_out(l, row, o);
 	if (row->kind == SPUR_BEGIN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT))) {
 		f = pair_push(s, row);
 		if (f)
 			f->user = row->name;
 		return f && row_out(l, row, o);
 	}
-	if (!pair_match(s, row)) {
-		if (row->kind == SPUR_SWITCH && l->writer->lone_switches)
-			return row_out(l, row, o);
-		loss_add(&l->run->write.loss, LOSS_ORPHAN, row->kind);
-		return true;
-	}
-	return end_out(l, row, pair_pop(s), false, o);
+	f = walk_match(s, row);
+	if (f)
+		return end_out(l, row, f, false, o);
+	if (row->kind == SPUR_SWITCH && l->writer->lone_switches)
+		return row_out(l, row, o);
+	loss_add(&l->run->write.loss, LOSS_ORPHAN, row->kind);
+	return true;
 }
 
-/* The thread ends, and its spans with it. Returns false if out of memory. */
-static bool exit_out(struct lane *l, const struct spur_event *row, struct out *o)
+/* A row that opens or closes a span. Returns false if out of memory. */
+static inline bool span_out(struct lane *l, const struct spur_event *row, struct out *o)
 {
-	struct pair_stack *s = stack_of(l, row->track);
+	struct fit *v = &l->fit;
+	struct pair_stack *s;
+	uint64_t bits;
 
-	return s && due_out(l, s, row, o) && (row->kind == SPUR_SWITCH || row_out(l, row, o));
+	if (__builtin_expect(row->track != l->at, 0)) {
+		stack_store(l);
+		if (!stack_load(l, row))
+			return false;
+	}
+	bits = fit_bits(v, row);
+	if (bits == v->begin && fit_has_room(v)) {
+		fit_push(v, row, row->name);
+		return row_out(l, row, o);
+	}
+	if (fit_is_end(v, bits) && fit_matches(v, row)) {
+		fit_pop(v, 0);
+		return end_out(l, row, v->next, false, o);
+	}
+	s = stack_store(l);
+	return s && span_step(l, s, row, o) && stack_load(l, row);
 }
 
 /* A SPAN is written whole, but END rows must know of it (flow/pair.h). */
@@ -163,9 +175,7 @@ static bool span_note(struct lane *l, const struct spur_event *row)
 
 static inline bool any_out(struct lane *l, const struct spur_event *row, struct out *o)
 {
-	if (row_ends_thread(row))
-		return exit_out(l, row, o);
-	if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH)
+	if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH || row_ends_thread(row))
 		return span_out(l, row, o);
 	return (row->kind != SPUR_SPAN || span_note(l, row)) && row_out(l, row, o);
 }
@@ -173,16 +183,16 @@ static inline bool any_out(struct lane *l, const struct spur_event *row, struct 
 /* Ends what is open on a track when the data ends. Returns false if out of memory. */
 static bool stack_rest(struct lane *l, struct pair_stack *s, uint32_t track, struct out *o)
 {
-	struct spur_event row = { .kind = SPUR_END_SPAN, .track = track, .ts = l->last };
+	const int64_t last = l->run->write.trace->tops_apart ? ends_of(&l->ends, track) : l->last;
+	struct spur_event row = { .kind = SPUR_END_SPAN, .track = track };
+	const struct pair_frame *f;
+	struct walk_end end;
 
-	if (l->run->write.trace->tops_apart)
-		row.ts = ends_of(&l->ends, track);
-	/* A span that is open around a SPAN lasts as long as that one. */
-	if (s->spans.any && s->spans.end > row.ts)
-		row.ts = s->spans.end;
-	while (s->n && o->len <= REST_TEXT)
-		if (!end_out(l, &row, pair_pop(s), true, o))
+	while (o->len <= REST_TEXT && (f = walk_rest(s, last, &end))) {
+		row.ts = end.ts;
+		if (!end_out(l, &row, f, true, o))
 			return false;
+	}
 	return true;
 }
 
@@ -196,6 +206,8 @@ static bool lane_end(struct lane *l, struct lines *out)
 	struct out *o = &out->text;
 	bool good = true;
 
+	stack_store(l);
+	l->at = SPUR_NONE;
 	if (!(stop && *stop)) {
 		good = stack_rest(l, &l->stack, l->track, o);
 		while (good && o->len <= REST_TEXT && l->closed < l->rest.cap) {
@@ -266,6 +278,7 @@ static void *lane_open(void *self, const struct feed *f)
 	l->run = run;
 	l->writer = run->write.writer;
 	l->track = f ? f->track : SPUR_NONE;
+	l->at = SPUR_NONE;
 	l->last = INT64_MIN;
 	ends_begin(&l->ends, run->write.trace);
 	pair_init(&l->rest);

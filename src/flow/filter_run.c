@@ -1,49 +1,50 @@
 /*
- * Rows through a filter's stages (filter_parts.h). What is said of a class comes from a table; per
- * track there are the open functions and what follows from them.
+ * Takes rows through a filter's stages (filter_parts.h). What the rules say of a class comes from a
+ * table; each track has its open functions and what follows from them.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "base/map64.h"
 #include "flow/filter_parts.h"
-
-enum { SCOPE_DEPTH = 1 << 24 };
+#include "flow/fit.h"
 
 enum scope_flag {
 	SCOPE_IN = 1, /* counted in `in` */
 	SCOPE_OUT = 2, /* counted in `out` */
 	SCOPE_UNSEEN = 4, /* its BEGIN did not pass, so its END does not */
 	SCOPE_GAP = 8, /* its BEGIN did not pass, but its END may */
-};
-
-struct scope_frame {
-	uint32_t depth;
-	int32_t left; /* of the scope, as it was before */
-	uint32_t flags;
-	uint32_t cls;
+	SCOPE_ORPHAN = 16, /* of no frame: the BEGIN is not in the data */
 };
 
 /*
- * Invariant: in and out are the numbers of open frames with SCOPE_IN and SCOPE_OUT; `left` is how
- * many levels more may be shown.
+ * What the scope stage keeps of a track. A frame's `user` has its flags (enum scope_flag) and, from
+ * bit 32 on, `left` as it was before the frame.
+ *
+ * INVARIANT: in and out are the numbers of open frames with SCOPE_IN and SCOPE_OUT; left is the
+ * number of levels that may still be shown.
  */
 struct scope {
-	struct scope_frame *frames;
-	size_t n, cap;
+	struct pair_stack stack; /* of calls only: no SWITCH and no SPAN is pushed */
 	uint32_t in, out;
 	int32_t left;
-	struct pair_spans spans;
-	struct innermost *index;
 };
 
+/* The scope of the track at hand, with its stack for the quick path. */
+struct scope_view {
+	struct scope *scope; /* NULL: none is at hand */
+	uint32_t track;
+	struct fit fit;
+};
+
+/* The parts of stages that do not run are NULL. */
 struct track_state {
 	uint32_t track;
 	bool passes; /* by tid, pid, thread name */
 	bool preempted; /* off the CPU against its will: the SWITCH in belongs to that */
-	struct scope scope;
-	struct hold_track hold;
-	struct where_track where;
+	struct scope *scope;
+	struct hold_track *hold;
+	struct where_track *where;
 };
 
 struct filter_run {
@@ -80,16 +81,23 @@ struct filter_run *filter_run_new(struct filter *f, enum filter_part part)
 	return r;
 }
 
+static void state_free(struct track_state *s)
+{
+	if (s->scope)
+		pair_stack_free(&s->scope->stack);
+	if (s->hold)
+		hold_track_free(s->hold);
+	if (s->where)
+		pair_stack_free(&s->where->stack);
+	mem_free(s);
+}
+
 void filter_run_free(struct filter_run *r)
 {
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->nstates; i++) {
-		mem_free(r->states[i]->scope.frames);
-		innermost_free(&r->states[i]->scope.index);
-		hold_track_free(&r->states[i]->hold);
-		pair_stack_free(&r->states[i]->where.stack);
-		mem_free(r->states[i]);
+		state_free(r->states[i]);
 	}
 	mem_free(r->states);
 	map64_free(&r->index);
@@ -100,6 +108,33 @@ void filter_run_free(struct filter_run *r)
 	mem_free(r->marks);
 	spur_args_free(&r->args);
 	mem_free(r);
+}
+
+/* A state and the parts of the stages that run, in one block. Returns NULL if out of memory. */
+static struct track_state *state_new(const struct filter_run *r, uint32_t track)
+{
+	const bool where = r->where && r->filter->where->uses_calls;
+	struct track_state *s = mem_alloc(sizeof(*s) + (r->scope ? sizeof(*s->scope) : 0) +
+					  (r->hold ? sizeof(*s->hold) : 0) +
+					  (where ? sizeof(*s->where) : 0));
+	char *part = (char *)(s + 1);
+
+	if (!s)
+		return NULL;
+	s->track = track;
+	s->passes = filter_track_passes(r->filter, track);
+	if (r->scope) {
+		s->scope = (struct scope *)part;
+		s->scope->left = r->filter->depth;
+		part += sizeof(*s->scope);
+	}
+	if (r->hold) {
+		s->hold = (struct hold_track *)part;
+		part += sizeof(*s->hold);
+	}
+	if (where)
+		s->where = (struct where_track *)part;
+	return s;
 }
 
 static struct track_state *state_find(struct filter_run *r, uint32_t track)
@@ -116,12 +151,9 @@ static struct track_state *state_find(struct filter_run *r, uint32_t track)
 	if (!mem_grow((void **)&r->states, &r->states_cap, r->nstates + 1,
 		      sizeof(struct track_state *), UINT32_MAX))
 		return NULL;
-	s = mem_alloc(sizeof(*s));
+	s = state_new(r, track);
 	if (!s)
 		return NULL;
-	s->track = track;
-	s->passes = filter_track_passes(r->filter, track);
-	s->scope.left = r->filter->depth;
 	r->states[r->nstates++] = s;
 	slot->value = r->nstates;
 	r->current = s;
@@ -218,7 +250,7 @@ static bool hold_rows(struct filter_run *r, struct row_list *l, bool end)
 		struct track_state *s = state_of(r, l->rows[i].track);
 
 		r->queue.marks = (uint8_t)row_marks(l->marks, i);
-		if (!s || !hold_row(r->filter, &r->queue, &s->hold, &l->rows[i], &r->out))
+		if (!s || !hold_row(r->filter, &r->queue, s->hold, &l->rows[i], &r->out))
 			return false;
 	}
 	if (end && !hold_end(&r->queue, &r->out))
@@ -229,75 +261,45 @@ static bool hold_rows(struct filter_run *r, struct row_list *l, bool end)
 	return true;
 }
 
-static __attribute__((noinline)) void scope_unindex(struct scope *s)
+/* Undoes what a function changed when it opened. */
+static inline void scope_leave(struct scope *s, uint64_t user)
 {
-	innermost_pop(&s->index, s->n, s->frames[s->n].cls);
+	assert(!(user & SCOPE_IN) || s->in);
+	assert(!(user & SCOPE_OUT) || s->out);
+	s->in -= (user & SCOPE_IN) != 0;
+	s->out -= (user & SCOPE_OUT) != 0;
+	s->left = (int32_t)(user >> 32);
 }
 
 static inline void scope_pop(struct scope *s)
 {
-	const struct scope_frame *fr = &s->frames[--s->n];
+	const struct pair_frame *f = pair_pop(&s->stack);
 
-	s->in -= (fr->flags & SCOPE_IN) != 0;
-	s->out -= (fr->flags & SCOPE_OUT) != 0;
-	s->left = fr->left;
-	if (__builtin_expect(s->index != NULL, 0))
-		scope_unindex(s);
+	if (__builtin_expect(!(f->flags & PAIR_MISSING), 1))
+		scope_leave(s, f->user);
 }
 
-static uint32_t frame_class(const void *frames, size_t i)
+/* Pops the functions that the row implies ended. */
+static inline void scope_due(struct scope *s, const struct spur_event *row)
 {
-	return ((const struct scope_frame *)frames)[i].cls;
+	while (pair_excess(&s->stack, row))
+		scope_pop(s);
 }
 
 /*
- * An END of the innermost function of its class: closes those inside it. Returns false if none is open; then all
- * functions may lie inside it (see flow/pair.h).
+ * Applies what -F, -N, -L, --lib say of a function that opens, and sets `*own` (enum scope_flag).
+ * Returns true if the function is shown so far.
  */
-static __attribute__((noinline)) bool scope_match_class(struct scope *s,
-							const struct spur_event *row)
-{
-	const struct frame_list list = { s->frames, s->n, frame_class };
-	size_t found;
-
-	if (s->n && s->frames[s->n - 1].cls == row->cls)
-		return true;
-	found = innermost_find(&s->index, &list, row->cls);
-	while ((found || pair_is_outer(row, &s->spans)) && s->n > found)
-		scope_pop(s);
-	return found;
-}
-
-/* Closes what the END implies ended; true: the topmost frame is what it ends. */
-static inline bool scope_match(struct scope *s, const struct spur_event *row)
-{
-	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0, depth;
-
-	if (__builtin_expect(pair_is_by_class(row), 0))
-		return scope_match_class(s, row);
-	depth = filter_depth(row, s->n > 0, top);
-	if (__builtin_expect(s->n && top == depth, 1))
-		return true;
-	while (s->n && s->frames[s->n - 1].depth > depth)
-		scope_pop(s);
-	return s->n && s->frames[s->n - 1].depth == depth;
-}
-
-/*
- * What -F, -N, -L, --lib say of a function that opens now; sets the frame's counters. True: shown
- * so far.
- */
-static bool scope_enter(const struct filter *f, struct scope *s, struct scope_frame *fr,
-			uint32_t flags)
+static bool scope_enter(const struct filter *f, struct scope *s, uint32_t *own, uint32_t flags)
 {
 	if (flags & RULE_OUT) {
 		s->out++;
-		fr->flags = SCOPE_OUT;
+		*own = SCOPE_OUT;
 		return false;
 	}
 	if (flags & RULE_IN) {
 		s->in++;
-		fr->flags = SCOPE_IN;
+		*own = SCOPE_IN;
 		s->left = f->depth;
 	} else if (f->mode_in && !s->in) {
 		return false;
@@ -308,23 +310,24 @@ static bool scope_enter(const struct filter *f, struct scope *s, struct scope_fr
 }
 
 /*
- * A function opens: true where it is shown. SPEC uftrace/filter-depth: the limit counts from the
- * function that -F names, and a trigger's depth= from its own SPEC uftrace/trace-off: what opens
- * while tracing is off may close visibly once it is on again
+ * A function opens, with no flags of its own yet. Returns true if it is shown.
+ * SPEC uftrace/filter-depth: the limit counts from the function that -F names, and a trigger's
+ * depth= from its own.
+ * SPEC uftrace/trace-off: what opens while tracing is off may close visibly once it is on again
  */
-static bool scope_open(struct filter_run *r, struct scope *s, struct scope_frame *fr,
+static bool scope_open(struct filter_run *r, struct scope *s, uint32_t *own,
 		       const struct verdict *v, const struct spur_event *row)
 {
 	uint32_t flags = v->flags;
 
 	if (s->out) {
-		fr->flags = SCOPE_UNSEEN;
+		*own = SCOPE_UNSEEN;
 		return false;
 	}
 	if (v->cond && !cond_holds(r->filter->trace, &v->cond->cond, row, &r->args))
 		flags &= ~(uint32_t)(RULE_IN | RULE_OUT);
-	if (!scope_enter(r->filter, s, fr, flags)) {
-		fr->flags |= SCOPE_UNSEEN;
+	if (!scope_enter(r->filter, s, own, flags)) {
+		*own |= SCOPE_UNSEEN;
 		return false;
 	}
 	if (flags & RULE_DEPTH)
@@ -334,94 +337,170 @@ static bool scope_open(struct filter_run *r, struct scope *s, struct scope_frame
 		r->filter->ended_off = !r->enabled;
 	}
 	if (!r->enabled) {
-		fr->flags |= SCOPE_GAP;
+		*own |= SCOPE_GAP;
 		return false;
 	}
 	if (s->left <= 0 || (flags & RULE_HIDE)) {
-		fr->flags |= SCOPE_UNSEEN;
+		*own |= SCOPE_UNSEEN;
 		return false;
 	}
 	s->left--;
 	return true;
 }
 
-static bool scope_begin(struct filter_run *r, struct scope *s, const struct spur_event *row,
-			const struct verdict *v)
+/* Opens the row's function and sets `*user` of its frame. Returns true if it is shown. */
+static inline bool scope_judge(struct filter_run *r, struct scope *s, uint64_t *user,
+			       const struct verdict *v, const struct spur_event *row)
 {
-	struct scope_frame *fr;
-	uint32_t top = s->n ? s->frames[s->n - 1].depth : 0,
-		 depth = filter_depth(row, s->n > 0, top);
+	const uint64_t before = (uint64_t)(uint32_t)s->left << 32;
+	uint32_t own = 0;
+	const bool shown = scope_open(r, s, &own, v, row);
 
-	while (s->n && s->frames[s->n - 1].depth >= depth)
-		scope_pop(s);
-	filter_index(&s->index, s->n, row->cls);
-	fr = &s->frames[s->n++];
-	*fr = (struct scope_frame){ .depth = depth, .left = s->left, .cls = row->cls };
-	return scope_open(r, s, fr, v, row);
+	*user = before | own;
+	return shown;
 }
 
-/* Whether a row that opens nothing is shown where the track stands now. */
+/* Returns true if a row that opens nothing is shown where the track stands now. */
 static bool scope_shows(const struct filter_run *r, const struct scope *s)
 {
 	return r->enabled && !s->out && s->left > 0 && (s->in || !r->filter->mode_in);
 }
 
-/* Marks the row if its BEGIN was not shown. */
-static bool scope_end(const struct filter_run *r, struct scope *s, struct spur_event *row)
+/* Takes the state of the row's track to hand. Returns false if out of memory. */
+static __attribute__((noinline)) bool scope_load(struct filter_run *r, struct scope_view *v,
+						 const struct spur_event *row)
 {
-	uint32_t flags;
-	bool shown;
+	struct track_state *state = state_of(r, row->track);
 
-	/*
-	 * SPEC uftrace/orphan-exit: an EXIT whose ENTRY is not in the data is shown whatever -F
-	 * says
-	 */
-	if (!scope_match(s, row))
-		return r->enabled && !s->out;
-	flags = s->frames[s->n - 1].flags;
-	if (__builtin_expect(flags & SCOPE_GAP, 0))
-		row->flags |= SPUR_F_GAP;
-	shown = r->enabled && !(flags & SCOPE_UNSEEN);
-	scope_pop(s);
-	return shown;
+	if (!state)
+		return false;
+	v->scope = state->scope;
+	v->track = row->track;
+	v->fit = fit_load(&v->scope->stack, row);
+	return true;
 }
 
+static inline void scope_store(const struct scope_view *v)
+{
+	if (v->scope)
+		fit_store(&v->scope->stack, v->fit.next);
+}
+
+/* A BEGIN that does not fit the stack as it is. Returns false if out of memory. */
+static __attribute__((noinline)) bool begin_step(struct filter_run *r, struct scope_view *v,
+						 const struct spur_event *row,
+						 const struct verdict *verdict, bool *shown)
+{
+	struct pair_frame *f;
+
+	scope_store(v);
+	scope_due(v->scope, row);
+	f = pair_push(&v->scope->stack, row);
+	if (!f)
+		return false;
+	*shown = scope_judge(r, v->scope, &f->user, verdict, row);
+	return scope_load(r, v, row);
+}
+
+/* Returns false if out of memory. */
+static inline bool scope_begin(struct filter_run *r, struct scope_view *v,
+			       const struct spur_event *row, const struct verdict *verdict,
+			       bool *shown)
+{
+	uint64_t user;
+
+	if (__builtin_expect(fit_bits(&v->fit, row) != v->fit.begin || !fit_has_room(&v->fit), 0))
+		return begin_step(r, v, row, verdict, shown);
+	*shown = scope_judge(r, v->scope, &user, verdict, row);
+	fit_push(&v->fit, row, user);
+	return true;
+}
+
+/*
+ * An END of other functions than the topmost one. Returns its function's flags (enum scope_flag),
+ * or SCOPE_ORPHAN if the function is not open. Undoes what the function changed.
+ */
+static __attribute__((noinline)) uint64_t end_step(struct scope_view *v,
+						   const struct spur_event *row)
+{
+	const struct pair_frame *f;
+	uint64_t own = SCOPE_ORPHAN;
+
+	scope_store(v);
+	scope_due(v->scope, row);
+	f = pair_match(&v->scope->stack, row);
+	if (f) {
+		own = f->user;
+		scope_pop(v->scope);
+	}
+	v->fit = fit_load(&v->scope->stack, row);
+	return own;
+}
+
+/*
+ * Returns true if the END is shown. Marks the row if its BEGIN was not shown.
+ * SPEC uftrace/orphan-exit: an EXIT whose ENTRY is not in the data is shown whatever -F says
+ */
+static inline bool scope_end(struct filter_run *r, struct scope_view *v, struct spur_event *row)
+{
+	uint64_t own;
+
+	if (__builtin_expect(fit_is_end(&v->fit, fit_bits(&v->fit, row)) &&
+				     fit_matches(&v->fit, row),
+			     1)) {
+		own = v->fit.next[-1].user;
+		fit_pop(&v->fit, 0);
+		scope_leave(v->scope, own);
+	} else {
+		own = end_step(v, row);
+	}
+	if (__builtin_expect(own & (SCOPE_GAP | SCOPE_ORPHAN), 0)) {
+		if (own & SCOPE_ORPHAN)
+			return r->enabled && !v->scope->out;
+		row->flags |= SPUR_F_GAP;
+	}
+	return r->enabled && !(own & SCOPE_UNSEEN);
+}
+
+/* Returns true if the SPAN is shown. It opens nothing, whatever comes inside it. */
 static bool scope_span(struct filter_run *r, struct scope *s, const struct spur_event *row,
 		       const struct verdict *v)
 {
-	struct scope_frame *fr = &s->frames[s->n++];
+	uint64_t user;
 	bool shown;
 
-	pair_span(&s->spans, row);
-	*fr = (struct scope_frame){ .left = s->left };
-	shown = scope_open(r, s, fr, v, row);
-	scope_pop(s);
+	pair_span(&s->stack.spans, row);
+	shown = scope_judge(r, s, &user, v, row);
+	scope_leave(s, user);
 	return shown;
 }
 
-/* Says of a BEGIN why it is unseen; see enum row_mark. */
-static unsigned mark_begin(const struct filter_run *r, const struct scope *s, uint32_t verdict)
+/* Returns why a BEGIN, which is on top, is unseen (enum row_mark). */
+static unsigned mark_begin(const struct filter_run *r, const struct scope_view *v,
+			   uint32_t verdict)
 {
-	const struct scope_frame *fr = &s->frames[s->n - 1];
+	const uint64_t own = v->fit.next[-1].user;
 
-	if (s->out > ((fr->flags & SCOPE_OUT) ? 1u : 0u))
+	if (v->scope->out > ((own & SCOPE_OUT) ? 1u : 0u))
 		return ROW_TRACE_OFF;
-	if (r->enabled || (fr->flags & SCOPE_UNSEEN))
+	if (r->enabled || (own & SCOPE_UNSEEN))
 		return 0;
 	return ROW_MUTED | ((verdict & RULE_OFF) ? ROW_TRACE_OFF : 0);
 }
 
 /*
  * SPEC uftrace/off-events: while tracing is off, events are out of sight but for sums.
- * SPEC uftrace/quiet-events: an event that other filters hide too does not part a function from its end
+ * SPEC uftrace/quiet-events: an event that other filters hide too does not part a function from
+ * its end
  */
-static void scope_mark(const struct filter_run *r, const struct scope *s,
+static void scope_mark(const struct filter_run *r, const struct scope_view *v,
 		       const struct spur_event *row, uint32_t verdict, uint8_t *marks)
 {
+	const struct scope *s = v->scope;
 	bool in_scope = !s->out && s->left > 0 && (s->in || !r->filter->mode_in);
 
 	if (row->kind == SPUR_BEGIN)
-		*marks |= (uint8_t)mark_begin(r, s, verdict);
+		*marks |= (uint8_t)mark_begin(r, v, verdict);
 	else if (!in_scope || (r->filter->mode_place && !s->in))
 		*marks &= (uint8_t)~ROW_MUTED;
 	else if (!r->enabled && !kind_is_call(row->kind) && !(*marks & ROW_UNSEEN))
@@ -429,49 +508,58 @@ static void scope_mark(const struct filter_run *r, const struct scope *s,
 	*marks |= ROW_UNSEEN;
 }
 
+/* Any row but a call. Returns true if it is shown. */
+static bool scope_other(struct filter_run *r, struct scope_view *v, const struct spur_event *row,
+			const struct verdict *verdict, unsigned marks)
+{
+	bool shown;
+
+	if (row->kind == SPUR_SPAN)
+		return scope_span(r, v->scope, row, verdict);
+	if (row->kind == SPUR_LOST)
+		return true;
+	shown = scope_shows(r, v->scope) && !(marks & ROW_MUTED);
+	if (row_ends_thread(row)) {
+		scope_store(v);
+		scope_due(v->scope, row);
+		v->fit = fit_load(&v->scope->stack, row);
+	}
+	return shown;
+}
+
 static bool scope_rows(struct filter_run *r, struct row_list *l)
 {
+	struct scope_view v = { 0 };
 	size_t w = 0;
 
 	for (size_t i = 0; i < l->count; i++) {
 		struct spur_event *row = &l->rows[i];
-		struct track_state *state = state_of(r, row->track);
-		struct scope *s = state ? &state->scope : NULL;
-		bool opens = row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN, shown;
-		const struct verdict *v = opens && s ? filter_verdict(r->filter, row->cls) : NULL;
+		const bool opens = row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN;
+		const struct verdict *verdict = NULL;
+		bool shown;
 
-		if (!s || (opens && !v))
-			return false;
-		if (opens && s->n >= s->cap &&
-		    !mem_grow((void **)&s->frames, &s->cap, s->n + 1, sizeof(*s->frames),
-			      SCOPE_DEPTH))
-			return false;
-		switch (row->kind) {
-		case SPUR_BEGIN:
-			shown = scope_begin(r, s, row, v);
-			break;
-		case SPUR_END_SPAN:
-			shown = scope_end(r, s, row);
-			break;
-		case SPUR_SPAN:
-			shown = scope_span(r, s, row, v);
-			break;
-		case SPUR_LOST:
-			shown = true;
-			break;
-		default:
-			shown = scope_shows(r, s) && !(row_marks(l->marks, i) & ROW_MUTED);
-			while (row_ends_thread(row) && s->n)
-				scope_pop(s);
+		if (__builtin_expect(row->track != v.track || !v.scope, 0)) {
+			scope_store(&v);
+			if (!scope_load(r, &v, row))
+				return false;
 		}
+		if (opens && !(verdict = filter_verdict(r->filter, row->cls)))
+			return false;
+		if (row->kind == SPUR_END_SPAN)
+			shown = scope_end(r, &v, row);
+		else if (row->kind != SPUR_BEGIN)
+			shown = scope_other(r, &v, row, verdict, row_marks(l->marks, i));
+		else if (!scope_begin(r, &v, row, verdict, &shown))
+			return false;
 		shown = shown && !(r->filter->no_libcall && row_is_libcall(r->filter, row));
 		if (!shown && r->filter->keeps_unseen) {
-			scope_mark(r, s, row, opens ? v->flags : 0, &l->marks[i]);
+			scope_mark(r, &v, row, opens ? verdict->flags : 0, &l->marks[i]);
 			shown = true;
 		}
 		if (shown)
 			row_list_keep(l, w++, i);
 	}
+	scope_store(&v);
 	l->count = w;
 	return true;
 }
@@ -480,7 +568,7 @@ static struct where_track *where_track_of(void *run, uint32_t track)
 {
 	struct track_state *s = state_of(run, track);
 
-	return s ? &s->where : NULL;
+	return s ? s->where : NULL;
 }
 
 static bool run_where(struct filter_run *r, struct row_list *l, bool end)
@@ -492,7 +580,7 @@ static bool run_where(struct filter_run *r, struct row_list *l, bool end)
 	if (!end || !r->filter->where->uses_calls)
 		return true;
 	for (size_t i = 0; i < r->nstates; i++)
-		if (!where_track_end(r->filter, w, &r->states[i]->where))
+		if (!where_track_end(r->filter, w, r->states[i]->where))
 			return false;
 	return where_end_rows(w, l);
 }

@@ -1,11 +1,24 @@
 /*
- * A track's stack in registers, for the inner loops of passes that fold frames. What most rows are, a BEGIN on the
- * stack as it is or an END of its topmost frame, is told by one comparison and done in place; everything else takes the
- * way of walk.h, after fit_store() and before fit_load().
+ * The quick path of the call-stack machine (pair.h), for inner loops: one track's stack in
+ * registers. Most rows are a BEGIN that fits the stack as it is or an END of the topmost frame.
+ * One comparison recognizes them, and they are applied in place:
  *
- * INVARIANT: a row whose bits in `mask` are `begin` lies at the depth of `next`, or has none; one whose bits are those
- * of fit_is_end() at the depth below. With recorded depth that is below UINT16_MAX. Where the stack has an index
- * nothing fits.
+ *	struct fit v = fit_load(s, row);
+ *	...
+ *	bits = fit_bits(&v, row);			row is of the same track
+ *	if (bits == v.begin && fit_has_room(&v))
+ *		fit_push(&v, row, user);
+ *	else if (fit_is_end(&v, bits) && fit_matches(&v, row))
+ *		fit_pop(&v, length);			the frame is at v.next until the next push
+ *	else
+ *		fit_store(s, v.next); the machine in full (walk.h); v = fit_load(s, row);
+ *
+ * The quick path does what the machine would do, and nothing else: a caller may use it for any
+ * number of rows, or for none.
+ *
+ * INVARIANT: a row whose bits in `mask` equal `begin` has no recorded depth, or that of `next`. One
+ * for which fit_is_end() returns true has no recorded depth, or that of the frame below `next`.
+ * Recorded depths are below UINT16_MAX. No row fits while the stack has an index or no memory.
  */
 #ifndef SPUR_FLOW_FIT_H
 #define SPUR_FLOW_FIT_H
@@ -17,16 +30,17 @@ static_assert(offsetof(struct spur_event, kind) == 56 &&
 	      "kind to depth of a row, cls and flags of a frame are compared as one word");
 
 struct fit {
-	struct pair_frame *next, *limit; /* behind the topmost frame; where no more may come */
+	struct pair_frame *next; /* the place above the topmost frame */
+	struct pair_frame *limit; /* no frame is pushed here or above */
 	uint64_t begin, mask;
-	uint64_t level; /* one of depth; 0 where rows have none */
+	uint64_t level; /* one level of recorded depth; 0 if rows have no depth */
 };
 
-/* For rows like this one. The stack has memory (cap > 0). */
+/* Returns the view for rows like this one. No row fits a stack without memory (s->cap == 0). */
 struct fit fit_load(const struct pair_stack *s, const struct spur_event *row);
-/* From now on nothing fits. */
+/* Lets no row fit from now on. */
 void fit_close(struct fit *v);
-/* Writes back how many frames there are. */
+/* Writes the number of frames back to the stack. */
 void fit_store(struct pair_stack *s, const struct pair_frame *next);
 
 static inline __attribute__((always_inline)) uint64_t fit_bits(const struct fit *v,
@@ -38,24 +52,25 @@ static inline __attribute__((always_inline)) uint64_t fit_bits(const struct fit 
 	return bits & v->mask;
 }
 
-/* The bits of a row that may be an END of the topmost frame. */
+/* Returns true if the row of these bits may be an END of the topmost frame. */
 static inline __attribute__((always_inline)) bool fit_is_end(const struct fit *v, uint64_t bits)
 {
 	return bits == v->begin - v->level + row_rest(SPUR_END_SPAN, 0, 0, 0);
 }
 
-/* The bits of a row behind a fitting BEGIN that may be its END. */
+/* Returns true if the row of these bits, next after a BEGIN that fits, may be its END. */
 static inline __attribute__((always_inline)) bool fit_is_leaf(const struct fit *v, uint64_t bits)
 {
 	return bits == v->begin + row_rest(SPUR_END_SPAN, 0, 0, 0);
 }
 
-/* A frame may come on top: there is room, and what is on top is a call. */
+/* Returns true if there is room for a frame and the topmost one is a call. */
 static inline __attribute__((always_inline)) bool fit_has_room(const struct fit *v)
 {
 	return v->next != v->limit && !(v->next[-1].flags & (PAIR_SCHED | PAIR_SPAN));
 }
 
+/* Pushes the frame of a BEGIN that fits. Requires fit_has_room(). */
 static inline __attribute__((always_inline)) void
 fit_push(struct fit *v, const struct spur_event *row, uint64_t user)
 {
@@ -70,7 +85,10 @@ fit_push(struct fit *v, const struct spur_event *row, uint64_t user)
 	v->begin += v->level;
 }
 
-/* The topmost frame is what the fitting END ends, and directly inside a call. */
+/*
+ * Returns true if an END for which fit_is_end() is true ends the topmost frame and that frame is
+ * not directly inside a SPAN.
+ */
 static inline __attribute__((always_inline)) bool fit_matches(const struct fit *v,
 							      const struct spur_event *row)
 {
@@ -81,7 +99,7 @@ static inline __attribute__((always_inline)) bool fit_matches(const struct fit *
 	return frame == row_pair(row->cls, 0) && !(f[-1].flags & PAIR_SPAN);
 }
 
-/* Takes the topmost frame, whose length this is, off. */
+/* Pops the topmost frame, which lasted `length` ns. Requires fit_matches(). */
 static inline __attribute__((always_inline)) void fit_pop(struct fit *v, uint64_t length)
 {
 	struct pair_frame *below = v->next - 2;

@@ -1,6 +1,8 @@
 /* Growth and far matches of the call-stack machine; the rest is inline in pair.h. */
 #include "flow/pair.h"
 
+#include <assert.h>
+
 bool pair_grow_tracks(struct pair *p, uint32_t track)
 {
 	return mem_grow((void **)&p->stacks, &p->cap, (size_t)track + 1, sizeof(*p->stacks),
@@ -14,8 +16,10 @@ bool pair_grow_frames(struct pair_stack *s, size_t need)
 
 	if (!mem_grow((void **)&ground, &cap, need + 1, sizeof(*ground), PAIR_DEPTH + 1))
 		return false;
+	ground->cls = UINT32_MAX;
 	s->frames = ground + 1;
 	s->cap = cap - 1;
+	assert(s->calls <= s->n && s->n < s->cap);
 	return true;
 }
 
@@ -23,6 +27,7 @@ bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts)
 {
 	if (!pair_grow_frames(s, depth + (s->n - s->calls)))
 		return false;
+	assert(s->n == s->calls);
 	while (s->calls < depth) {
 		s->frames[s->n++] = (struct pair_frame){ .ts = ts, .flags = PAIR_MISSING };
 		s->calls++;

@@ -1,32 +1,38 @@
 /*
- * The call-stack machine of all formats: BEGIN and END rows of a track become frames; what the data lacks is implied
- * and marked, never invented silently.
+ * The call-stack machine of all formats: BEGIN and END rows of a track become frames. Frames that
+ * the data lacks are implied and marked, never invented silently. All that keeps open calls keeps
+ * them in a struct pair_stack: analyses, writers, and the stages of filters.
  *
  * A row that ends its thread (row_ends_thread()) ends all frames of the track and opens none.
  *
- * Which frame an END ends: with SPUR_F_DEPTH the one at its depth; with SPUR_F_ANY the innermost call; else the
- * innermost one of its class. An END whose class is not open belongs to a call that began before the data did (a ring
- * buffer that wrapped, a time range), so every open frame lies inside that call and ends with it. It ends nothing if
- * its BEGIN may have been lost since: SPUR_F_GAP says that rows are missing, and a SPAN that is still going on shows
- * that the call began inside the SPAN.
+ * Which frame an END ends: with SPUR_F_DEPTH the one at its depth; with SPUR_F_ANY the innermost
+ * call; else the innermost one of its class. An END whose class is not open belongs to a call that
+ * began before the data did (a ring buffer that wrapped, a time range), so every open frame lies
+ * inside that call and ends with it. It ends nothing if its BEGIN may have been lost since:
+ * SPUR_F_GAP says that rows are missing, and a SPAN that is still going on shows that the call
+ * began inside the SPAN.
  *
  * A row of a track is applied in two steps, so that the caller sees every frame that ends:
  *
- *	struct pair_stack *s = pair_stack(p, row->track);	(NULL: no memory)
+ *	struct pair_stack *s = pair_stack(p, row->track);	(NULL: out of memory)
  *	while (pair_excess(s, row))
  *		f = pair_pop(s);		... ends at row->ts, implied
  *	if (row->kind == SPUR_BEGIN)
- *		f = pair_push(s, row);		(NULL: no memory)
+ *		f = pair_push(s, row);		(NULL: out of memory)
  *	else if ((f = pair_match(s, row)))
  *		pair_pop(s);			... ends at row->ts; f stays readable until the next push
  *	else
  *		... END without BEGIN
  *	at the end of the feed, frames left open: while (s->n) pair_pop(s)
  *
- * SWITCH out pushes and SWITCH in pops a frame with PAIR_SCHED, so that time off the CPU is a child of the function
- * that was running.
+ * walk.h is the next step up: SPAN rows as frames, and how long a frame lasted. fit.h is the quick
+ * path of inner loops, the only other code that pushes and pops.
  *
- * Invariant: calls == number of frames without PAIR_SCHED; a PAIR_SCHED frame is only ever the topmost one.
+ * SWITCH out pushes and SWITCH in pops a frame with PAIR_SCHED, so that time off the CPU is a child
+ * of the function that was running.
+ *
+ * INVARIANT: calls is the number of frames without PAIR_SCHED; only the topmost frame can be a
+ * PAIR_SCHED one.
  */
 #ifndef SPUR_FLOW_PAIR_H
 #define SPUR_FLOW_PAIR_H
@@ -37,18 +43,17 @@
 
 enum pair_flag {
 	PAIR_SCHED = 1,
-	PAIR_MISSING =
-		2, /* stands for a frame whose BEGIN is not in the data: no name, unknown start */
+	PAIR_MISSING = 2, /* a call whose BEGIN is not in the data: no name, unknown start */
 	PAIR_SPAN = 4, /* of a SPAN row: ends by itself at `end`; counts as a call */
 };
 
 struct pair_frame {
 	int64_t ts;
-	int64_t child; /* the pass's: ns spent in frames directly inside */
+	int64_t child; /* for the caller: ns spent in frames directly inside */
 	int64_t end; /* of a PAIR_SPAN */
 	uint32_t cls;
 	uint32_t flags; /* enum pair_flag */
-	uint64_t user; /* the pass's */
+	uint64_t user; /* for the caller; 0 at first */
 };
 
 /* The SPAN rows of a track so far. */
@@ -59,21 +64,17 @@ struct pair_spans {
 
 struct pair_stack {
 	/*
-	 * NULL, or `cap` of them above the ground: frames[-1], which is of no class, has no flags, and takes what hot
-	 * loops add to the `child` of the frame below.
+	 * NULL, or `cap` frames above the ground, frames[-1]. The ground has no flags and a class
+	 * that no row has; the quick path (fit.h) adds to its `child`.
 	 */
 	struct pair_frame *frames;
 	size_t cap;
 	size_t n; /* frames */
-	size_t calls; /* of them, without PAIR_SCHED */
-	bool seen; /* a call row has been applied: the base depth is known */
+	size_t calls; /* frames without PAIR_SCHED */
 	struct pair_spans spans;
-	/*
-	 * NULL while the frames near the top are all that ENDs ask for. Who pushes and pops in a way of its own may do
-	 * so only then.
-	 */
+	/* NULL while ENDs ask for frames near the top only. Else the quick path is closed. */
 	struct innermost *index;
-	void *user; /* the pass's, per track */
+	void *user; /* for the caller, per track */
 };
 
 struct pair {
@@ -89,16 +90,17 @@ static inline void pair_init(struct pair *p)
 }
 
 void pair_free(struct pair *p);
-/* Frees what the stack holds and empties it. */
+/* Frees the frames and empties the stack; `user` becomes NULL. */
 void pair_stack_free(struct pair_stack *s);
-/* Out of line halves. */
+/* Both return false if out of memory. */
 bool pair_grow_tracks(struct pair *p, uint32_t track);
 bool pair_grow_frames(struct pair_stack *s, size_t need);
-/* The number of frames on top that an END by class ends beside its own. */
+/* Returns the number of topmost frames that an END by class ends beside its own. */
 size_t pair_search(struct pair_stack *s, const struct spur_event *row);
-/* Puts PAIR_MISSING frames below up to the depth, started at `ts`. */
+/* Pushes PAIR_MISSING frames that began at `ts` up to the depth. Returns false if out of memory. */
 bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts);
 
+/* Returns the track's stack, or NULL if out of memory. */
 static inline struct pair_stack *pair_stack(struct pair *p, uint32_t track)
 {
 	if (__builtin_expect(track >= p->cap, 0) && !pair_grow_tracks(p, track))
@@ -106,13 +108,13 @@ static inline struct pair_stack *pair_stack(struct pair *p, uint32_t track)
 	return &p->stacks[track];
 }
 
-/* An END by class that finds no open frame of its class ends all that are open: see above. */
+/* Returns true if an END by class ends all open frames if none is of its class: see above. */
 static inline bool pair_is_outer(const struct spur_event *row, const struct pair_spans *spans)
 {
 	return !(row->flags & SPUR_F_GAP) && !(spans->any && spans->end > row->ts);
 }
 
-/* When a SPAN row ends. */
+/* Returns the time at which a SPAN row ends. */
 static inline int64_t pair_span_end(const struct spur_event *row)
 {
 	int64_t end;
@@ -130,15 +132,15 @@ static inline void pair_span(struct pair_spans *spans, const struct spur_event *
 	spans->any = true;
 }
 
-/* The row ends the innermost frame of its class, wherever it lies. */
+/* Returns true if the row ends the innermost frame of its class, however deep it lies. */
 static inline bool pair_is_by_class(const struct spur_event *row)
 {
 	return row->kind == SPUR_END_SPAN && !(row->flags & (SPUR_F_DEPTH | SPUR_F_ANY));
 }
 
 /*
- * Frames on top that the row implies ended: its depth is smaller than theirs, or they lie inside the one that it ends.
- * Changes nothing but the index.
+ * Returns the number of topmost frames that the row implies ended: its depth is smaller than
+ * theirs, or they lie inside the frame that it ends. Changes nothing but the index.
  */
 static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *row)
 {
@@ -161,6 +163,7 @@ static inline size_t pair_excess(struct pair_stack *s, const struct spur_event *
 	return s->n - s->calls;
 }
 
+/* Pops the topmost frame, which stays readable until the next push. Requires s->n > 0. */
 static inline struct pair_frame *pair_pop(struct pair_stack *s)
 {
 	struct pair_frame *f = &s->frames[--s->n];
@@ -171,7 +174,10 @@ static inline struct pair_frame *pair_pop(struct pair_stack *s)
 	return f;
 }
 
-/* The row's frame, new on top. Where the row's depth is beyond the stack, PAIR_MISSING frames come between. */
+/*
+ * Pushes the row's frame and returns it, or NULL if out of memory. If the row's depth is beyond the
+ * stack, PAIR_MISSING frames are pushed first.
+ */
 static inline struct pair_frame *pair_push(struct pair_stack *s, const struct spur_event *row)
 {
 	struct pair_frame *f;
@@ -191,13 +197,12 @@ static inline struct pair_frame *pair_push(struct pair_stack *s, const struct sp
 	f = &s->frames[s->n++];
 	*f = (struct pair_frame){ .ts = row->ts, .cls = row->cls, .flags = flags };
 	s->calls += !sched;
-	s->seen |= !sched;
 	return f;
 }
 
 /*
- * The frame that an END or SWITCH-in row ends: the topmost, or NULL (an END whose BEGIN is not there). Excess is popped
- * before.
+ * Returns the topmost frame if the END or SWITCH-in row ends it, or NULL if the row's BEGIN is not
+ * in the data. Requires that the excess was popped before.
  */
 static inline struct pair_frame *pair_match(const struct pair_stack *s,
 					    const struct spur_event *row)

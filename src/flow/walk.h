@@ -1,7 +1,7 @@
 /*
- * One step above flow/pair.h for passes that fold frames: rows of any format applied to a track's
- * stack. BEGIN and END with or without recorded depth, SPAN rows as frames that end by themselves
- * (nested by containment), SWITCH as time off the CPU inside the function that was running.
+ * One step above pair.h: rows of any format are applied to a track's stack. BEGIN and END may have
+ * a recorded depth, SPAN rows are frames that end by themselves (nested by containment), SWITCH is
+ * time off the CPU inside the function that was running.
  *
  *	while ((f = walk_due(s, row, &end)))
  *		... ends at end.ts
@@ -21,17 +21,20 @@
 
 struct walk_end {
 	int64_t ts;
-	bool unfinished; /* the data lacks the end: ts is the next sign that it is over */
-	bool uncounted; /* time off the CPU without a sign of when the thread ran again */
+	bool unfinished; /* the data lacks the end: ts is the next row that implies it */
+	bool uncounted; /* time off the CPU; the data does not tell when the thread ran again */
 };
 
-/* Rows that the stack takes part in. */
+/* Returns true if the row may change the stack in another way than walk_past() does. */
 static inline bool walk_takes(const struct spur_event *row)
 {
 	return row->kind <= SPUR_SPAN || row->kind == SPUR_SWITCH || row_ends_thread(row);
 }
 
-/* Time off the CPU counts inside calls only: outside of them nothing is known of what waits. */
+/*
+ * Returns true if the row pushes a frame. Time off the CPU counts inside calls only: outside of
+ * calls the data does not tell what waits.
+ */
 static inline bool walk_opens(const struct pair_stack *s, const struct spur_event *row)
 {
 	return row->kind == SPUR_BEGIN || row->kind == SPUR_SPAN ||
@@ -39,20 +42,20 @@ static inline bool walk_opens(const struct pair_stack *s, const struct spur_even
 		!row_ends_thread(row));
 }
 
-/* The topmost frame that is over when the row comes, popped; NULL: none is left. */
+/* Pops and returns the topmost frame if it is over when the row comes; else returns NULL. */
 static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spur_event *row,
 					  struct walk_end *end)
 {
 	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
 
-	/* An END without BEGIN says nothing of a span that goes on. */
+	/* An END without BEGIN does not end a SPAN that goes on. */
 	if (top && (top->flags & PAIR_SPAN) &&
 	    (top->end <= row->ts || row_ends_thread(row) ||
 	     (row->kind == SPUR_END_SPAN && (!pair_is_by_class(row) || pair_excess(s, row))))) {
 		*end = (struct walk_end){ .ts = top->end };
 		return pair_pop(s);
 	}
-	/* The thread is over, and so are its calls; how long it was off the CPU before is not known. */
+	/* The calls end with their thread; how long it was off the CPU before is unknown. */
 	if (row_ends_thread(row)) {
 		if (!top)
 			return NULL;
@@ -60,22 +63,21 @@ static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spu
 					  top->flags & PAIR_SCHED };
 		return pair_pop(s);
 	}
-	if (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT)
-		    ? !top || !(top->flags & PAIR_SCHED)
-		    : !pair_excess(s, row))
+	if (!pair_excess(s, row))
 		return NULL;
 	*end = (struct walk_end){ row->ts, true,
 				  (top->flags & PAIR_SCHED) && row->kind == SPUR_SWITCH };
 	return pair_pop(s);
 }
 
-/* For rows that the stack takes no part in: spans that are over by then are. */
+/* Pops the SPANs that are over by `ts`, for rows of which walk_takes() is false. */
 static inline void walk_past(struct pair_stack *s, int64_t ts)
 {
 	while (s->n && (s->frames[s->n - 1].flags & PAIR_SPAN) && s->frames[s->n - 1].end <= ts)
 		pair_pop(s);
 }
 
+/* Pushes the row's frame and returns it, or NULL if out of memory. Requires walk_opens(). */
 static inline struct pair_frame *walk_push(struct pair_stack *s, const struct spur_event *row)
 {
 	struct pair_frame *f = pair_push(s, row);
@@ -87,14 +89,18 @@ static inline struct pair_frame *walk_push(struct pair_stack *s, const struct sp
 	return f;
 }
 
-/* The frame that the END or SWITCH-in row ends, popped; NULL: its begin is not in the data. */
+/* Pops the frame that the END or SWITCH-in row ends; NULL: its BEGIN is not in the data. */
 static inline struct pair_frame *walk_match(struct pair_stack *s, const struct spur_event *row)
 {
 	return pair_match(s, row) ? pair_pop(s) : NULL;
 }
 
-/* Frames that are open when the data ends, `last`. SPAN rows inside them may go on longer, and they with these. */
-static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, struct walk_end *end)
+/*
+ * Pops the topmost frame that is open when the data ends, at `last`; NULL: none is left. SPAN rows
+ * inside a frame may go on longer, and the frame then lasts as long as they do.
+ */
+static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last,
+					   struct walk_end *end)
 {
 	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
 
@@ -108,13 +114,13 @@ static inline struct pair_frame *walk_rest(struct pair_stack *s, int64_t last, s
 	return pair_pop(s);
 }
 
-/* How long a popped frame lasted; time that runs backwards counts as none. */
+/* Returns how many ns a popped frame lasted; 0 if time ran backwards. */
 static inline uint64_t walk_length(const struct pair_frame *f, int64_t end)
 {
 	return end > f->ts ? (uint64_t)end - (uint64_t)f->ts : 0;
 }
 
-/* Of that, the time in no frame inside. */
+/* Returns the part of the length that was not spent in frames inside. */
 static inline uint64_t walk_self(const struct pair_frame *f, uint64_t length)
 {
 	uint64_t child = (uint64_t)f->child;
@@ -123,8 +129,8 @@ static inline uint64_t walk_self(const struct pair_frame *f, uint64_t length)
 }
 
 /*
- * Counts a popped frame's time as its parent's child time. Of a frame that the data lacks only what
- * is known inside it; of a span that outlasts the span around it only what lies inside.
+ * Adds a popped frame's time to its parent's child time. A PAIR_MISSING frame counts as what is
+ * known inside it, a SPAN that outlasts the SPAN around it as the part inside.
  */
 static inline void walk_credit(struct pair_stack *s, const struct pair_frame *f, int64_t end)
 {

@@ -313,6 +313,40 @@ static void chrome_by_class(void **state)
 	spur_close(t);
 }
 
+/* The calls of a thread that exits end with it, also where only its last SWITCH says so. */
+static void chrome_exit(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	const uint32_t k = fake_track(t, "", 5, 5), other = fake_track(t, "", 5, 6),
+		       a = fake_class(t, "a", ""), b = fake_class(t, "b", "");
+	struct spur_event rows[] = {
+		FAKE_B(10, a, k),
+		FAKE_B(15, b, k),
+		{ .kind = SPUR_SWITCH,
+		  .ts = 20,
+		  .cls = b,
+		  .track = k,
+		  .cpu = SPUR_NO_CPU,
+		  .flags = SPUR_F_OUT | SPUR_F_EXIT },
+		FAKE_B(30, b, other),
+		FAKE_E(40, b, other),
+	};
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, ROWS(rows));
+	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW },
+	       CHROME_HEAD ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+			   ",\n{\"ph\":\"B\",\"ts\":0.015,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+			   ",\n{\"ph\":\"B\",\"ts\":0.030,\"pid\":5,\"tid\":6,\"name\":\"b\"}"
+			   ",\n{\"ph\":\"E\",\"ts\":0.040,\"pid\":5,\"tid\":6,\"name\":"
+			   "\"b\"}" CHROME_TAIL("0"),
+	       "");
+	spur_close(t);
+}
+
 /* Nothing in it: still valid. */
 static void empty(void **state)
 {
@@ -384,6 +418,7 @@ int main(void)
 		cmocka_unit_test(text),
 		cmocka_unit_test(calls_and_samples),
 		cmocka_unit_test(chrome_by_class),
+		cmocka_unit_test(chrome_exit),
 		cmocka_unit_test(chrome_kinds),
 		cmocka_unit_test(chrome_pairs),
 		cmocka_unit_test(empty),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "flow/fit.h"
 #include "flow/walk.h"
 
 struct log {
@@ -311,15 +312,47 @@ static void test_frames(void **state)
 	(void)state;
 	pair_init(&p);
 	s = pair_stack(&p, 0);
-	assert_false(s->seen);
 	row.ts = 77;
 	f = pair_push(s, &row);
-	assert_true(s->seen);
 	assert_int_equal(f->ts, 77);
 	assert_int_equal(f->child, 0);
 	assert_int_equal(s->n, 3);
 	assert_int_equal(s->frames[0].flags, PAIR_MISSING);
 	assert_int_equal(s->frames[0].ts, 77);
+	pair_free(&p);
+}
+
+/* The quick path takes what is on the stack, and the ground is not. */
+static void test_quick_path(void **state)
+{
+	struct spur_event row = B(7, -1), end = E(7, -1), none = E(0, -1), deep = B(7, 3);
+	struct pair p;
+	struct pair_stack *s;
+	struct fit v;
+
+	(void)state;
+	pair_init(&p);
+	s = pair_stack(&p, 0);
+	assert_true(pair_grow_frames(s, 1));
+	v = fit_load(s, &row);
+	assert_true(fit_is_end(&v, fit_bits(&v, &none)) && !fit_matches(&v, &none));
+	assert_true(fit_bits(&v, &row) == v.begin && fit_has_room(&v));
+	row.ts = 5;
+	fit_push(&v, &row, 9);
+	fit_store(s, v.next);
+	assert_true(s->n == 1 && s->calls == 1);
+	assert_true(s->frames[0].cls == 7 && s->frames[0].ts == 5 && s->frames[0].user == 9);
+	assert_true(fit_is_end(&v, fit_bits(&v, &end)) && fit_matches(&v, &end));
+	assert_false(fit_matches(&v, &none));
+	fit_pop(&v, 30);
+	fit_store(s, v.next);
+	assert_true(s->n == 0 && s->calls == 0 && s->frames[-1].child == 30);
+	v = fit_load(s, &deep);
+	assert_false(fit_bits(&v, &deep) == v.begin);
+	deep.depth = 0;
+	assert_true(fit_bits(&v, &deep) == v.begin);
+	fit_close(&v);
+	assert_false(fit_bits(&v, &deep) == v.begin || fit_is_end(&v, fit_bits(&v, &end)));
 	pair_free(&p);
 }
 
@@ -539,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_off_the_cpu_twice),
 		cmocka_unit_test(test_tracks),
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_quick_path),
 		cmocka_unit_test(test_against_searching),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_index_memory),
