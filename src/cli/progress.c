@@ -17,7 +17,7 @@ static int64_t now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Writes "1.5 GB" and the like. */
+/* Writes a number of bytes like "1.5 GB". */
 static void bytes_text(char *buf, size_t size, double n)
 {
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
@@ -30,7 +30,7 @@ static void bytes_text(char *buf, size_t size, double n)
 	snprintf(buf, size, u ? "%.1f %s" : "%.0f %s", n, units[u]);
 }
 
-/* Bytes of all streams, and those of the rows that were read so far, about. */
+/* Sums the bytes of all streams, and estimates those of the rows read so far. */
 static void progress_bytes(const struct spur_trace *t, double *done, double *all)
 {
 	const size_t n = __atomic_load_n(&t->nstreams, __ATOMIC_ACQUIRE);

@@ -19,7 +19,7 @@ static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 
 enum { ENDING = sizeof(ending) / sizeof(ending[0]) };
 
-/* Writes what it can: there is nothing to do about what it cannot. */
+/* Writes a message; errors cannot be handled here. */
 static void write_text(int fd, const char *text)
 {
 	if (os_write(fd, text, strlen(text)) < 0)
@@ -27,8 +27,8 @@ static void write_text(int fd, const char *text)
 }
 
 /*
- * The pager sees the end of its input, and what other threads still write fails as it does when the user leaves the
- * pager. Async-signal-safe.
+ * Ends the input of the pager; writes by other threads then fail with EPIPE, as they do if the user
+ * leaves the pager. Async-signal-safe.
  */
 static void pager_wait(void)
 {

@@ -13,12 +13,12 @@ static void *watch_output(void *arg)
 	struct pollfd p[] = { { .fd = STDOUT_FILENO }, { .fd = w->wake[0], .events = POLLIN } };
 	int stop = 0;
 
-	/* Without events only the end of the reader, or an error, is reported. */
+	/* With no events requested, poll() reports only that the reader has closed, or an error. */
 	while (os_poll(p, 2, -1) < 0 && errno == EINTR)
 		;
 	if (!p[0].revents)
 		return NULL;
-	/* An interrupt that came first is what ended the program. */
+	/* An earlier interrupt remains the reason. */
 	__atomic_compare_exchange_n(&signals_stop, &stop, SIGNALS_READER_LEFT, false,
 				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return NULL;
@@ -40,7 +40,7 @@ void watch_begin(struct watch *w)
 		return;
 	if (os_pipe2(w->wake, O_CLOEXEC) != 0)
 		return;
-	/* Signals are for the thread that waits for input. */
+	/* The thread that waits for input must get the signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	w->runs = pthread_create(&w->thread, NULL, watch_output, w) == 0;
@@ -53,7 +53,7 @@ void watch_end(struct watch *w)
 {
 	if (!w->runs)
 		return;
-	/* One byte wakes the thread; a pipe that is empty has room for it. */
+	/* One byte wakes the thread; the empty pipe has room for it. */
 	while (os_write(w->wake[1], "", 1) < 0 && errno == EINTR)
 		;
 	pthread_join(w->thread, NULL);

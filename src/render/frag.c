@@ -42,7 +42,7 @@ void frag_free(struct frag_table *t)
 	mem_free(t);
 }
 
-/* Under the lock. The text is stored last: who sees it sees all. */
+/* Called with t->lock held. The text is stored last, so that a thread that sees it sees all. */
 static bool frag_make(struct frag_table *t, struct frag *f, const struct spur_event *row)
 {
 	struct frag made = { 0 };

@@ -8,7 +8,7 @@
 
 /* --- values --- */
 
-/* Negative, 0 or positive as the whole number is below, at or above the other, which is no NaN. */
+/* Compares a whole number with a float that is not NaN. */
 static int order_whole_float(__int128 a, double b)
 {
 	const double two_64 = 18446744073709551616.0;
@@ -30,7 +30,7 @@ static __int128 value_whole(struct table_value v)
 	return v.type == TABLE_U64 ? (__int128)v.u : (__int128)v.i;
 }
 
-/* 0: no value; 1: NaN; 2: a number. */
+/* Returns 0 if there is no value, 1 for NaN, 2 for a number. */
 static int value_rank(struct table_value v)
 {
 	return v.type == TABLE_NONE ? 0 : v.type == TABLE_F64 && isnan(v.f) ? 1 : 2;
@@ -181,7 +181,7 @@ static void out_share(struct out *o, uint64_t tenths)
 	out_u64(o, tenths % 10);
 }
 
-/* Three decimals, where that says enough of it. */
+/* Writes three decimals if these are exact enough. */
 static void out_mean(struct out *o, struct table_value v)
 {
 	uint64_t n;
@@ -205,7 +205,7 @@ static void out_when(const struct table *t, int64_t ts, struct out *o)
 	out_bytes(o, buf, (size_t)(put_when(buf, &t->when, ts, 0) - buf));
 }
 
-/* The cell as text tables show it, without padding. */
+/* Writes the cell as text tables show it, without padding. */
 static void cell_plain(const struct table *t, const void *row, int column, struct out *o)
 {
 	const enum table_kind kind = kind_of(t, column);
@@ -248,7 +248,9 @@ static void text_widths(const struct table *t, const void *const *rows, size_t n
 	}
 }
 
-/* One cell: numbers to the right, text to the left; the last one is cut at the terminal's edge. */
+/*
+ * Writes a cell: numbers right-aligned, text left-aligned; the last is cut at the terminal's edge.
+ */
 static void text_cell(const struct table *t, size_t c, const char *p, size_t len, size_t width,
 		      size_t *at)
 {
@@ -297,7 +299,7 @@ static void table_text(const struct table *t, const void *const *rows, size_t n,
 
 /* --- for machines --- */
 
-/* ns, counts, whole text. */
+/* Writes the cell for programs: ns, counts, whole text. */
 static void cell_data(const struct table *t, const void *row, int column, struct out *scratch,
 		      bool json)
 {
