@@ -1,6 +1,7 @@
 /* See pager.h. */
 #include "cli/pager.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ static bool in_path(const char *name)
 	const char *path = getenv("PATH");
 	char file[4096];
 
+	assert(*name && !strchr(name, '/'));
 	while (path && *path) {
 		const size_t n = strcspn(path, ":");
 
@@ -75,8 +77,14 @@ static _Noreturn void pager_exec(const char *command, const int *ends)
 			       NULL };
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	os_dup2(ends[0], STDIN_FILENO);
-	os_close(ends[0]);
+	assert(*command && ends[1] != STDIN_FILENO);
+	/* The pipe took the place of standard input if that was closed. */
+	if (ends[0] == STDIN_FILENO) {
+		os_fcntl(STDIN_FILENO, F_SETFD, 0);
+	} else {
+		os_dup2(ends[0], STDIN_FILENO);
+		os_close(ends[0]);
+	}
 	os_close(ends[1]);
 	signal(SIGPIPE, SIG_DFL);
 	setenv("LESS", "FRX", 0);
