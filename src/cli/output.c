@@ -1,6 +1,7 @@
 /* See output.h. */
 #include "cli/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static enum spur_status output_temp(struct output *o, struct spur_error *err)
 	const mode_t mask = os_umask(0);
 	int fd;
 
+	assert(o->path && !o->temp && o->out.fd < 0);
 	os_umask(mask);
 	o->temp = arena_printf(&o->arena, "%s.XXXXXX", o->path);
 	if (!o->temp)
@@ -71,6 +73,7 @@ static void output_sync(struct output *o)
 {
 	int rc;
 
+	assert(o->temp && o->out.fd >= 0 && !o->out.len && !o->out.error);
 	do
 		rc = os_fsync(o->out.fd);
 	while (rc != 0 && errno == EINTR);
@@ -83,6 +86,8 @@ static enum spur_status output_name(const struct output *o, struct spur_error *e
 {
 	int rc;
 
+	/* INVARIANT: only a file that is complete, and closed without an error, gets its name. */
+	assert(o->temp && !o->out.len && !o->out.error);
 	if (o->force) {
 		rc = os_rename(o->temp, o->path);
 	} else {

@@ -1,6 +1,7 @@
 /* See progress.h. */
 #include "cli/progress.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -23,6 +24,7 @@ static void bytes_text(char *buf, size_t size, double n)
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
 	size_t u = 0;
 
+	assert(n >= 0);
 	while (n >= 999.95 && u < 4) {
 		n /= 1000;
 		u++;
@@ -88,6 +90,7 @@ static bool progress_wait(struct progress *p, int ms)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
+	assert(until.tv_nsec < 1000000000);
 	while (!p->stop && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&p->wake, &p->lock, &until);
 	return p->stop;
@@ -133,6 +136,7 @@ void progress_begin(struct progress *p, const struct values *v, const struct out
 
 void progress_trace(struct progress *p, const struct spur_trace *t)
 {
+	assert(t && !p->trace && !p->stop);
 	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
 }
 

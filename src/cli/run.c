@@ -1,6 +1,7 @@
 /* See run.h. */
 #include "cli/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 	const size_t n = count_traces(v, more, standard != NULL);
 	const char **traces = arena_alloc(&v->arena, (n + 1) * sizeof(*traces));
 
+	assert(n <= v->noperands);
 	if (!traces) {
 		err_nomem(&v->err);
 		return false;
@@ -216,6 +218,7 @@ static enum spur_status settle_filter(struct values *v, const struct spur_pass *
 						   [MATCH_EXACT] = PATTERN_EXACT,
 						   [MATCH_SIMPLE] = PATTERN_EXACT };
 
+	assert(v->match >= 0 && (size_t)v->match < sizeof(kinds) / sizeof(kinds[0]));
 	if (v->bare_option && !pass->bare_times)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "--%s: expected a unit behind \"%s\": ns, us, ms, s, m or h",
@@ -432,6 +435,8 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 	bool keep = st != SPUR_FAIL && !(r->request->strict && env->lost) &&
 		    !(env->trace && trace_over_limit(env->trace));
 
+	/* INVARIANT: the pass leaves the output that it was given. */
+	assert(env->out == &o->out);
 	out_flush(&o->out);
 	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;
 	if (output_close(o, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL)
@@ -446,8 +451,7 @@ static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
 	if (v->style)
 		return err_set(
-			&v->err, SPUR_ERR_USAGE,
-			"--style=%s: expected one trace, found %zu: the layout knows no more",
+			&v->err, SPUR_ERR_USAGE, "--style=%s: expected one trace, found %zu",
 			v->style, v->ntraces);
 	return spur_open_several(trace, v->traces, v->ntraces, &v->open, &v->err);
 }
@@ -546,6 +550,7 @@ static int run_analyse(struct run *r, struct output *o, struct watch *watch,
 	enum spur_status st;
 	int code;
 
+	assert(r->env.trace);
 	progress_trace(progress, r->env.trace);
 	out_to_memory(&notes);
 	r->env.notes = &notes;

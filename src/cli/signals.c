@@ -1,6 +1,7 @@
 /* See signals.h. */
 #include "cli/signals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,6 +33,7 @@ static void write_text(int fd, const char *text)
  */
 static void pager_wait(void)
 {
+	assert(pager > 0);
 	if (left_pipe >= 0) {
 		os_dup2(left_pipe, STDOUT_FILENO);
 		os_dup2(left_pipe, STDERR_FILENO);
@@ -89,6 +91,8 @@ void signals_install(void)
 
 void signals_remove(const char *path)
 {
+	/* INVARIANT: at most one file is incomplete. */
+	assert(!path || !temp_path);
 	temp_path = path;
 }
 
@@ -96,6 +100,7 @@ void signals_pager(pid_t pid)
 {
 	int ends[2];
 
+	assert(!pager && pid > 0);
 	if (os_pipe2(ends, O_CLOEXEC) == 0) {
 		os_close(ends[0]);
 		left_pipe = ends[1];

@@ -1,6 +1,7 @@
 /* See watch.h. */
 #include "cli/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 
@@ -16,6 +17,7 @@ static void *watch_output(void *arg)
 	/* With no events requested, poll() reports only that the reader has closed, or an error. */
 	while (os_poll(p, 2, -1) < 0 && errno == EINTR)
 		;
+	assert(p[0].revents || p[1].revents);
 	if (!p[0].revents)
 		return NULL;
 	/* An earlier interrupt remains the reason. */
@@ -26,6 +28,7 @@ static void *watch_output(void *arg)
 
 static void watch_close(struct watch *w)
 {
+	assert(w->wake[0] != w->wake[1]);
 	os_close(w->wake[0]);
 	os_close(w->wake[1]);
 }
@@ -35,6 +38,7 @@ void watch_begin(struct watch *w)
 	sigset_t all, old;
 	struct stat st;
 
+	assert(!w->runs);
 	*w = (struct watch){ .runs = false };
 	if (os_fstat(STDOUT_FILENO, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return;

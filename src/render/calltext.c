@@ -1,6 +1,8 @@
 /* Lines of nested calls. See calltext.h. */
 #include "render/calltext.h"
 
+#include <assert.h>
+
 #include "flow/args.h"
 #include "render/value.h"
 
@@ -52,6 +54,8 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	const char *module = cell_basename(trace_string(t, cls->module, NULL)), *text;
 	size_t len;
 
+	/* INVARIANT: a name is made once: other threads read it without a lock. */
+	assert(!n->text);
 	out_clear(&c->scratch);
 	out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE],
 		 c->widths[CALLCOL_MODULE]);
@@ -86,6 +90,7 @@ static bool name_make(struct calltext *c, uint32_t cls)
 	struct shown_name *page = c->names[cls / CALLTEXT_PAGE], *n;
 	unsigned marks;
 
+	assert(cls / CALLTEXT_PAGE < CALLTEXT_PAGES);
 	if (!page) {
 		page = mem_array(CALLTEXT_PAGE, sizeof(*page));
 		if (!page)
@@ -188,6 +193,7 @@ static __attribute__((noinline)) char *put_prefix_any(char *p, const struct call
 {
 	size_t depth = c->own->flat ? 0 : row->depth;
 
+	assert(c->ncolumns <= CALLCOLS);
 	for (size_t i = 0; i < c->ncolumns; i++) {
 		p = put_column(p, c, row, n, c->columns[i], timed);
 		*p++ = ' ';
@@ -208,11 +214,14 @@ void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32
 	const struct spur_event row = { .track = track };
 	char text[PREFIX_ROOM], *p = text;
 
+	/* Other columns depend on more than the track. */
+	assert(c->quick);
 	for (size_t i = 1; i < c->ncolumns; i++) {
 		*p++ = ' ';
 		p = put_column(p, c, &row, NULL, c->columns[i], false);
 	}
 	p = put_str(p, c->env.opt->ascii ? " | " : " │ ");
+	assert(p - text <= PREFIX_ROOM);
 	pen->track = track;
 	pen->len = p - text <= CALLTEXT_QUICK ? (uint32_t)(p - text) : 0;
 	memcpy(pen->text, text, CALLTEXT_QUICK);

@@ -1,6 +1,7 @@
 /* See table.h. */
 #include "render/table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@ static int order_whole_float(__int128 a, double b)
 	double whole = trunc(b);
 	__int128 w;
 
+	assert(!isnan(b));
 	if (b >= two_64)
 		return -1;
 	if (b < -two_64)
@@ -27,6 +29,7 @@ static int order_whole_float(__int128 a, double b)
 
 static __int128 value_whole(struct table_value v)
 {
+	assert(v.type == TABLE_U64 || v.type == TABLE_I64);
 	return v.type == TABLE_U64 ? (__int128)v.u : (__int128)v.i;
 }
 
@@ -75,6 +78,7 @@ void table_value_out(struct out *o, struct table_value v, bool json)
 
 static enum table_kind kind_of(const struct table *t, int column)
 {
+	assert(column >= 0 && column < TABLE_COLUMNS && t->columns[column].name);
 	return t->columns[column].kind;
 }
 
@@ -218,6 +222,8 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 	v = t->value(t->self, row, column);
 	if (!value_is_shown(kind, v))
 		return;
+	assert((kind != TABLE_TIME && kind != TABLE_SHARE) || v.type == TABLE_U64);
+	assert(kind != TABLE_WHEN || v.type == TABLE_I64);
 	if (kind == TABLE_TIME && !t->env.opt->raw) {
 		out_time(o, v.u);
 	} else if (kind == TABLE_SHARE) {
@@ -258,6 +264,7 @@ static void text_cell(const struct table *t, size_t c, const char *p, size_t len
 	const bool last = c + 1 == t->nshown, left = kind_of(t, t->shown[c]) == TABLE_TEXT;
 	const size_t edge = t->env.opt->width, own = cell_width(p, len);
 
+	assert(own <= width);
 	if (c)
 		out_str(o, "  ");
 	*at += c ? 2 : 0;
@@ -365,6 +372,7 @@ enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t
 	struct sorter s = { t, &a, &b };
 	bool good;
 
+	assert(t->nshown && t->nsort);
 	if (!order)
 		return err_nomem(t->env.err);
 	out_to_memory(&a);

@@ -1,6 +1,7 @@
 /* See value.h. */
 #include "render/value.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 
@@ -95,8 +96,8 @@ static const struct frag *name_of(const struct values *w, const struct spur_valu
 }
 
 /*
- * What stands between items, and the name where there is one. Behind it there is room for a number.
- * Returns NULL if it has no name.
+ * Writes the text between items, and the name if `f` is not NULL. Returns where the value goes, with
+ * room for a number; NULL if out of memory.
  */
 static char *item_begin(const struct frag *f, const char *before, struct out *o)
 {
@@ -295,6 +296,7 @@ static void nested_out(const struct values *w, const struct spur_value *v, struc
 {
 	const bool is_struct = v->type == SPUR_STRUCT;
 
+	assert(depth <= NESTING);
 	out_char(o, is_struct ? '{' : '[');
 	if (depth < NESTING)
 		items_out(w, v->items, v->count, false, o, depth + 1);
@@ -383,7 +385,10 @@ static void float_json(const struct spur_value *v, struct out *o)
 		out_json_double(o, v->f, is_single(v));
 }
 
-/* The key, and what stands before it; room for a number behind. Returns NULL if it has no key. */
+/*
+ * Writes the key of an item, and a comma before it. Returns where the value goes, with room for a
+ * number; NULL if out of memory.
+ */
 static char *key_json(const struct values *w, const struct spur_value *items, size_t i,
 		      const char *lone, struct out *o)
 {
@@ -433,8 +438,8 @@ static char *put_json(char *p, const struct spur_value *v)
 }
 
 /*
- * Sets next[i] to the index of the next item of the same name (0: none), and later[i] for all but
- * the first of a name.
+ * Items of the same name: next[i] is the index of the next one (0: none), later[i] is true for all
+ * but the first.
  */
 struct repeats {
 	uint32_t *next;
@@ -457,6 +462,7 @@ static bool repeats_many(struct repeats *r, const struct spur_value *items, size
 		if (!items[i].name)
 			continue;
 		good = s;
+		assert(!s || s->value <= i);
 		if (s && s->value) {
 			r->next[s->value - 1] = (uint32_t)i;
 			r->later[i] = true;
@@ -525,6 +531,7 @@ static void object_repeats(const struct values *w, const struct spur_value *item
 			out_char(o, '[');
 		value_as_json(w, &items[i], o, depth);
 		for (size_t k = r.next[i]; k; k = r.next[k]) {
+			assert(k < n && (!r.next[k] || r.next[k] > k));
 			out_char(o, ',');
 			value_as_json(w, &items[k], o, depth);
 		}
