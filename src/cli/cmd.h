@@ -1,7 +1,7 @@
 /*
- * A command is one file cmd_NAME.c that ends in one `const struct spur_cmd spur_cmd_NAME`; the
- * Makefile makes the table. Options are tables: help, man pages and shell completion are generated
- * from them.
+ * A command is a file cmd_NAME.c that ends in `const struct spur_cmd spur_cmd_NAME`; the Makefile
+ * generates the table of commands. Options are tables too, from which help, manual pages and shell
+ * completion are generated.
  */
 #ifndef SPUR_CLI_CMD_H
 #define SPUR_CLI_CMD_H
@@ -24,13 +24,13 @@ enum opt_type {
 	OPT_LIST, /* const char *; repeated ones are joined by commas */
 	OPT_INT, /* int, not negative */
 	OPT_U64, /* uint64_t; sizes take k, m, g */
-	OPT_DURATION, /* int64_t ns: 1.5s 250ms 10us; without a unit ns, with --style=uftrace only */
+	OPT_DURATION, /* int64_t ns: 1.5s 250ms 10us; a number of ns with --style=uftrace */
 	OPT_CHOICE, /* int: index into `choices` */
 	OPT_FILTER, /* appended to the filter items: `value` is the enum filter_what */
 	OPT_CALL, /* call(values, text) -> bool; without `arg` a flag, text is NULL */
 };
 
-/* What options set: cli/values.h. */
+/* What options set; see cli/values.h. */
 struct values;
 
 struct opt {
@@ -41,15 +41,16 @@ struct opt {
 	size_t offset; /* of the field */
 	const char *arg; /* name of the argument in help; NULL for flags */
 	const char *help; /* one sentence */
-	const char *const *choices; /* NULL-ended; of other types than OPT_CHOICE: what completion offers */
-	const char *(*choice)(size_t i); /* the same from a table: the choice of that number, NULL behind the last */
+	const char *const *choices; /* NULL-ended; if not OPT_CHOICE, only completion uses them */
+	/* Instead of `choices`: returns choice number i, or NULL after the last one. */
+	const char *(*choice)(size_t i);
 	int value; /* OPT_FILTER */
 	bool (*call)(struct values *v, const char *text);
 	bool hidden; /* not in help: tests and compatibility */
 	unsigned need; /* only for commands that take this: enum cmd_takes */
 };
 
-/* What of the shared options a command has. */
+/* The shared options that a command has. */
 enum cmd_takes {
 	TAKES_TRACE = 1, /* operands are a trace: how to open it */
 	TAKES_FILTERS = 2,
@@ -77,7 +78,7 @@ struct spur_cmd {
 	const char *description; /* paragraphs for the man page, '\n' between */
 	const char *examples; /* lines "command\texplanation" */
 	const struct opt *opts; /* its own; ended by one without name; NULL: none */
-	size_t own_size; /* of the struct of its own options, values.own, which is zeroed; 0: none */
+	size_t own_size; /* of values.own, the zeroed struct of its own options; 0: none */
 	unsigned takes; /* enum cmd_takes */
 	int (*run)(const struct spur_cmd *cmd, struct values *v);
 };

@@ -1,4 +1,4 @@
-/* spur blobs: data that a trace carries. */
+/* spur blobs: lists or extracts data blobs that a trace carries. */
 #include "cli/run.h"
 #include "pass/blobs.h"
 
@@ -58,19 +58,19 @@ static int blobs_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_blobs = {
 	.name = "blobs",
-	.summary = "Data that the trace carries: lists it, or writes it to files.",
+	.summary = "List the data blobs that the trace carries, or write them to files.",
 	.usage = "[OPTION...] TRACE...",
 	.description =
-		"Blobs of one name, category, type and process are one, put together from their "
-		"pieces in the order in which these are stored; a large one (FXT) is one by "
-		"itself. --extract writes each to a file of its name, in "
-		"which slashes, control characters and a dot or dash at the front are '_'; further "
-		"blobs of the same file name get a number. Files that are there stay as they are, "
-		"without --force. All appear when all is written.",
-	.examples = "spur blobs trace.fxt\ta list\n"
-		    "spur blobs -o out --name='\\.pftrace$' trace.fxt\tsome of them, to files in "
-		    "out/\n"
-		    "spur blobs --cat screenshot trace.fxt >s.png\tone of them\n",
+		"Pieces of the same name, category, type and process form one blob, in the order "
+		"in which they are stored; a large blob (FXT) is complete by itself. --extract "
+		"names each file after its blob, with '_' for slashes, control characters and a "
+		"leading dot or dash; further blobs of the same name get a number. Existing files "
+		"are overwritten only with --force. All files appear when all are written.",
+	.examples =
+		"spur blobs trace.fxt\tthe list\n"
+		"spur blobs -o out --name='\\.pftrace$' trace.fxt\tthose with names that end so, "
+		"to files in out/\n"
+		"spur blobs --cat screenshot trace.fxt >s.png\tone blob, to standard output\n",
 	.opts = options,
 	.own_size = sizeof(struct blobs_options),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |

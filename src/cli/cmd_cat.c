@@ -1,4 +1,4 @@
-/* spur cat: the events of all streams in time order. */
+/* spur cat: shows the events of all streams in time order. */
 #include <string.h>
 
 #include "base/text.h"
@@ -29,7 +29,8 @@ static bool add_ns(struct values *v, const char *text)
 	return add_offset(v, text, 1);
 }
 
-static const char *const names_words[] = { "payload", "context", "header", "scope", "all", "none", NULL };
+static const char *const names_words[] = { "payload", "context", "header", "scope",
+					   "all",     "none",	 NULL };
 
 static const char *const fields_words[] = {
 	"trace", "trace:hostname", "trace:domain", "trace:procname",
@@ -46,7 +47,7 @@ static const struct opt options[] = {
 	  .type = OPT_CALL,
 	  .call = add_ns,
 	  .arg = "NS",
-	  .help = "Add NS nanoseconds to it" },
+	  .help = "Add NS nanoseconds to the origin of the trace's clocks (CTF)" },
 	{ .name = "names",
 	  .type = OPT_LIST,
 	  OPT_OWN(struct babeltrace2_options, names),
@@ -115,28 +116,28 @@ static int cat_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_cat = {
 	.name = "cat",
-	.summary = "The events of all streams in time order, one a line.",
+	.summary = "Show the events of all streams, one per line, in time order.",
 	.usage = "[OPTION...] TRACE...",
-	.description = "Shows time, thread, processor where known, kind, and name with arguments "
-		       "of each event.\n"
-		       "--jsonl writes one JSON object a line, the schema of docs/jsonl.md; it is "
-		       "the same for every format.\n"
-		       "Events of a pipe are shown as they come, where the format stores them in "
-		       "order of time. --follow does so with a file that grows, in the order in "
-		       "which events are stored; it ends with Ctrl-C, or a second after the file was "
-		       "removed. If the file is replaced, as log rotation does, or truncated, it goes "
-		       "on with the new file of that name; a line on standard error says so. A CTF "
-		       "directory can be followed too: what came together is in "
-		       "order of time.\n"
-		       "net://HOST[:PORT]/host/NAME/SESSION is a live session of LTTng's relay "
-		       "daemon, read until it ends; spur info net://HOST lists the sessions.\n"
-		       "--style=babeltrace2 lays CTF out as babeltrace2 does.",
-	.examples = "spur cat uftrace.data | less\tread it\n"
-		    "spur cat --jsonl uftrace.data | jq 'select(.kind==\"BEGIN\") | .name'\tnames "
-		    "of all calls\n"
-		    "spur cat --from 1.5s --until 1.6s uftrace.data\ta tenth of a second\n"
-		    "spur cat --follow 1234.dat\twhat a running program writes, as it comes\n"
-		    "spur cat net://localhost/host/box/s1\tthe same from a relay daemon\n",
+	.description =
+		"Show the time, thread, CPU (if known), kind, name and arguments of each event.\n"
+		"--jsonl writes one JSON object per line, by the schema in docs/jsonl.md, which "
+		"is the same for all formats.\n"
+		"Events from a pipe are shown as they arrive if the format stores them in time "
+		"order. --follow does the same for a file that grows, in the order in which "
+		"events are stored; it ends with Ctrl-C, or a second after the file was removed. "
+		"If the file is truncated, or replaced as log rotation does, following continues "
+		"with the new file of that name, and a message on standard error says so. A CTF "
+		"directory can be followed too: events that arrive together are sorted by time.\n"
+		"net://HOST[:PORT]/host/NAME/SESSION is a live session of LTTng's relay daemon, "
+		"read until it ends; spur info net://HOST lists the sessions.\n"
+		"--style=babeltrace2 shows CTF in the layout of babeltrace2.",
+	.examples =
+		"spur cat uftrace.data | less\tread it\n"
+		"spur cat --jsonl uftrace.data | jq 'select(.kind==\"BEGIN\") | .name'\tnames of "
+		"the functions called\n"
+		"spur cat --from 1.5s --until 1.6s uftrace.data\ta tenth of a second\n"
+		"spur cat --follow 1234.dat\tevents of a running program as they are written\n"
+		"spur cat net://localhost/host/box/s1\tevents of a live session\n",
 	.opts = options,
 	.own_size = sizeof(struct babeltrace2_options),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_CSV | TAKES_TIME | TAKES_LIMIT |

@@ -1,4 +1,4 @@
-/* spur completion: scripts for shells. */
+/* spur completion: writes completion scripts for shells. */
 #include <string.h>
 
 #include "cli/help.h"
@@ -21,13 +21,16 @@ static int completion_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_completion = {
 	.name = "completion",
-	.summary = "Writes a completion script for bash, zsh or fish.",
+	.summary = "Write a completion script for bash, zsh or fish.",
 	.usage = "bash|zsh|fish",
-	.description = "The script is made from the option tables, so it knows every option and, where "
-		       "they are fixed, its values. It completes functions (of -F and other filters, "
-		       "and behind the trace of graph, hist and flame) with those of the trace on the "
-		       "command line, else of ./uftrace.data.",
-	.examples = "eval \"$(spur completion bash)\"\tin this shell\n"
-		    "spur completion fish > ~/.config/fish/completions/spur.fish\tfor good\n",
+	.description =
+		"The script completes options, the values of those that have a fixed set, and "
+		"functions (of -F and other filters, and after the trace of graph, hist and "
+		"flame), which it reads from the trace on the command line, else from "
+		"./uftrace.data.",
+	.examples =
+		"eval \"$(spur completion bash)\"\tfor this shell\n"
+		"spur completion fish > ~/.config/fish/completions/spur.fish\tfor all shells to "
+		"come\n",
 	.run = completion_run,
 };

@@ -1,4 +1,4 @@
-/* spur convert: the trace in another format. */
+/* spur convert: writes the trace in another format. */
 #include <string.h>
 
 #include "cli/report_diag.h"
@@ -13,7 +13,10 @@ struct convert_own {
 	bool to_is_time; /* the filter's end was given as --to */
 };
 
-/* Also accepts a time, the filter's end, whose name was --to once; no format's name begins like one. */
+/*
+ * Also accepts a time, the end of the filter, for which --to is the older name; no name of a format
+ * begins like a time.
+ */
 static bool take_to(struct values *v, const char *text)
 {
 	const struct spur_writer *writer = writer_find(text);
@@ -67,13 +70,14 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_convert = {
 	.name = "convert",
-	.summary = "Writes the trace in another format.",
+	.summary = "Write the trace in another format.",
 	.usage = "[OPTION...] --to=FORMAT TRACE...",
-	.description = "What the other format cannot carry is told on standard error: which "
-		       "events, how many, why. --json tells it as "
-		       "JSON. Times are those of the trace's own clock, or, where viewers would round "
-		       "them (dates since 1970), since the first event, which start_ns in the "
-		       "output tells; --time=rel and --time=raw choose.",
+	.description =
+		"Report on standard error what the other format cannot carry: which events, how "
+		"many, and why; --json reports it as JSON. Times are those of the trace's own "
+		"clock. If viewers would round them (dates since 1970), they count from the first "
+		"event, whose time is start_ns in the output; --time=rel and --time=raw choose "
+		"one or the other.",
 	.examples = "spur convert --to=chrome -o trace.json uftrace.data\tfor ui.perfetto.dev\n",
 	.opts = options,
 	.own_size = sizeof(struct convert_own),

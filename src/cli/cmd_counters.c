@@ -1,4 +1,4 @@
-/* spur counters: series of numbers. */
+/* spur counters: shows series of numbers. */
 #include "cli/run.h"
 #include "pass/counters.h"
 
@@ -15,8 +15,8 @@ static const struct opt options[] = {
 	{ .name = "values",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct counters_options, values),
-	  .help = "Show every sample instead of the table: time,series,value; with --jsonl an "
-		  "object each" },
+	  .help = "Show every sample instead of the table: time,series,value; with --jsonl one "
+		  "object per sample" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
@@ -44,16 +44,14 @@ static int counters_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_counters = {
 	.name = "counters",
-	.summary = "Series of numbers: samples, least, most, mean and last value.",
+	.summary = "Show series of numbers: samples, minimum, maximum, mean and last value.",
 	.usage = "[OPTION...] TRACE...",
 	.description =
-		"Each number among the arguments of a counter is a series: NAME#ID.ARGUMENT. So is "
-		"each number in the contexts of CTF events (perf and PAPI counters, nice, prio, "
-		"...), but for ids and addresses. "
-		"Integers are exact; the mean is exact where it is whole, else the nearest "
-		"floating "
-		"point number. Values that are no number (NaN) are counted, and have no part in "
-		"min, max and mean.",
+		"Each number among the arguments of a counter is a series: NAME#ID.ARGUMENT. So "
+		"is each number in the contexts of CTF events (perf and PAPI counters, nice, "
+		"prio, ...), except ids and addresses. Integers are exact; the mean is exact if "
+		"it is whole, else the nearest floating point number. NaN values are counted, and "
+		"ignored by min, max and mean.",
 	.examples = "spur counters trace.fxt\tall series\n"
 		    "spur counters -s -max --limit=10 trace.fxt\tthose with the smallest maximum\n"
 		    "spur counters --values --csv trace.fxt >samples.csv\tto plot them\n",

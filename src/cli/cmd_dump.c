@@ -1,4 +1,4 @@
-/* spur dump: every record as it is stored. */
+/* spur dump: shows every record as it is stored. */
 #include <string.h>
 
 #include "cli/run.h"
@@ -97,14 +97,16 @@ static int dump_run(const struct spur_cmd *cmd, struct values *v)
 										  &v->uftrace) } });
 	if (strcmp(own->format, "chrome") == 0) {
 		v->render.time = TIME_RAW;
-		return run_simple(cmd, v,
-				  &(struct run_request){ .pass = "convert",
-							 .options = { RUN_OPTIONS(NULL, &chrome) } });
+		return run_simple(
+			cmd, v,
+			&(struct run_request){ .pass = "convert",
+					       .options = { RUN_OPTIONS(NULL, &chrome) } });
 	}
 	if (strcmp(own->format, "flame-graph") == 0)
-		return run_simple(cmd, v,
-				  &(struct run_request){ .pass = "flame",
-							 .options = { RUN_OPTIONS(NULL, &flame) } });
+		return run_simple(
+			cmd, v,
+			&(struct run_request){ .pass = "flame",
+					       .options = { RUN_OPTIONS(NULL, &flame) } });
 	err_set(&v->err, SPUR_ERR_USAGE, "--format: expected chrome or flame-graph, found \"%s\"",
 		own->format);
 	return run_error(&v->err);
@@ -112,17 +114,17 @@ static int dump_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_dump = {
 	.name = "dump",
-	.summary = "Every record of every stream, with its place and fields.",
+	.summary = "Show every record of every stream, with its offset and fields.",
 	.usage = "[OPTION...] TRACE...",
-	.description = "Shows the records of each stream (file) in the order in which they stand "
-		       "there: offset, length, kind, name and "
-		       "the fields as stored. Damaged records are not among them; they are told on "
-		       "standard error.",
+	.description =
+		"Show the records of each stream (file) in stored order: offset, length, kind, "
+		"name, and the fields as stored. Damaged records are left out and reported on "
+		"standard error.",
 	.examples = "spur dump trace.data\tall records\n"
 		    "spur dump -v --tid 1234 trace.data\trecords of one thread with their bytes\n",
 	.opts = options,
 	.own_size = sizeof(struct dump_options),
-	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT | TAKES_STYLE |
-		 TAKES_COLOR | TAKES_FOLLOW,
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSONL | TAKES_LIMIT |
+		 TAKES_STYLE | TAKES_COLOR | TAKES_FOLLOW,
 	.run = dump_run,
 };

@@ -1,4 +1,4 @@
-/* spur events: how many events there are of each name. */
+/* spur events: counts events by name. */
 #include "cli/run.h"
 #include "pass/events.h"
 
@@ -10,8 +10,8 @@ static const struct opt options[] = {
 	  OPT_OWN(struct events_options, by),
 	  .arg = "LIST",
 	  .choices = by_words,
-	  .help = "Count each combination of these apart: name (the default), kind, cat, "
-		  "thread, cpu, stream" },
+	  .help = "Count each combination of these keys: name (the default), kind, cat, thread, "
+		  "cpu, stream" },
 	{ .name = "sort",
 	  .letter = 's',
 	  .type = OPT_STRING,
@@ -39,13 +39,13 @@ static int events_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_events = {
 	.name = "events",
-	.summary = "How many events there are of each name, when, and how often.",
+	.summary = "Count events by name, with their times and rate.",
 	.usage = "[OPTION...] TRACE",
 	.description =
-		"Counts the events that pass the filter by name, or by what --by lists. Every event "
-		"counts once, so a call is two of them, its BEGIN and its END (--by=name,kind tells "
-		"them apart). first and last are the times of the first and the last one, rate is "
-		"how many came per second between these two.",
+		"Count the events that pass the filter by name, or by the keys that --by lists. "
+		"Every event counts once, so that a call is two of them, its begin and its end "
+		"(--by=name,kind separates them). first and last are the times of the first and "
+		"the last event, rate is the number per second between the two.",
 	.examples = "spur events trace\tnames, most frequent first\n"
 		    "spur events --by=thread,name trace\tper thread\n"
 		    "spur events --by=kind --where 'dur > 1ms' trace\tonly long ones\n"

@@ -1,4 +1,4 @@
-/* spur flame: flame graphs. */
+/* spur flame: writes flame graphs. */
 #include <string.h>
 
 #include "cli/run.h"
@@ -45,11 +45,12 @@ static int flame_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_flame = {
 	.name = "flame",
-	.summary = "Flame graphs: an interactive SVG, or folded stacks.",
+	.summary = "Write a flame graph: an interactive SVG, or folded stacks.",
 	.usage = "[OPTION...] TRACE... [FUNC]",
-	.description = "The SVG needs nothing but a browser: click to zoom, search by pattern. "
-		       "Folded stacks are lines "
-		       "`a;b;c NUMBER`, where the number is the self time in ns (or samples).",
+	.description =
+		"Any browser shows the SVG: click to zoom, search by pattern. Folded stacks are "
+		"lines `a;b;c NUMBER`, where NUMBER is the self time in ns (or the number of "
+		"samples).",
 	.examples = "spur flame -o flame.svg uftrace.data\ta picture\n"
 		    "spur flame uftrace.data main\tfolded stacks below main\n",
 	.opts = options,

@@ -1,4 +1,4 @@
-/* spur formats: what can be read. */
+/* spur formats: lists the formats that can be read. */
 #include <string.h>
 
 #include "cli/help.h"
@@ -41,9 +41,9 @@ static int formats_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_formats = {
 	.name = "formats",
-	.summary = "The formats that can be read.",
+	.summary = "List the formats that can be read.",
 	.usage = "[OPTION...]",
-	.description = "Lists the formats, and what of each is read.",
+	.description = "List the formats, and the versions and parts of each that are supported.",
 	.examples = "spur formats\tthe list\n",
 	.takes = TAKES_JSON,
 	.run = formats_run,

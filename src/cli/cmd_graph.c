@@ -1,4 +1,4 @@
-/* spur graph: who calls what, summed. */
+/* spur graph: shows the call tree, with equal paths summed. */
 #include "cli/run.h"
 #include "pass/graph.h"
 
@@ -15,8 +15,8 @@ static const struct opt options[] = {
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.sort),
 	  .arg = "LIST",
-	  .help = "Sort calls from one place by these: total,self,calls,name,first; -NAME "
-		  "sorts in reverse" },
+	  .help = "Sort the calls of each function by these columns: total,self,calls,name,"
+		  "first; -NAME sorts in reverse" },
 	{ .name = "task",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.task),
@@ -28,7 +28,7 @@ static const struct opt options[] = {
 	{ 0 }
 };
 
-/* Another tool's -D counts from the function on, wherever it stands. */
+/* With a style, -D counts levels from the function, as the other tool does. */
 static bool limit_below(struct values *v, const char *root)
 {
 	char *text = arena_printf(&v->arena, "%s@depth=%d", root, v->filter.depth);
@@ -51,23 +51,25 @@ static int graph_run(const struct spur_cmd *cmd, struct values *v)
 	own = (struct graph_options){ .root = v->noperands ? v->operands[0] : NULL };
 	if (own.root && v->style && v->filter.depth && !limit_below(v, own.root))
 		return run_error(&v->err);
-	return run_pass(v, &(struct run_request){ .pass = "graph",
-						  .options = { RUN_OPTIONS(NULL, &own),
-							       RUN_OPTIONS("uftrace", &v->uftrace) },
-						  .selective = own.root != NULL });
+	return run_pass(v,
+			&(struct run_request){ .pass = "graph",
+					       .options = { RUN_OPTIONS(NULL, &own),
+							    RUN_OPTIONS("uftrace", &v->uftrace) },
+					       .selective = own.root != NULL });
 }
 
 const struct spur_cmd spur_cmd_graph = {
 	.name = "graph",
-	.summary = "The call tree, equal paths summed.",
+	.summary = "Show the call tree, with equal paths summed.",
 	.usage = "[OPTION...] TRACE... [FUNC]",
-	.description = "Shows the tree of calls of all threads, or, with FUNC, how FUNC is reached "
-		       "and what it calls.",
-	.examples = "spur graph uftrace.data\tall\n"
-		    "spur graph uftrace.data main\tfrom main on\n"
+	.description =
+		"Show the tree of calls of all threads, or, with FUNC, the paths that lead to "
+		"FUNC and the calls that it makes.",
+	.examples = "spur graph uftrace.data\tthe whole tree\n"
+		    "spur graph uftrace.data main\tpaths to main, and its calls\n"
 		    "spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
 	.opts = options,
-	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
-		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
+		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = graph_run,
 };

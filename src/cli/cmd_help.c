@@ -1,4 +1,4 @@
-/* spur help: the same as --help. */
+/* spur help: shows the text of --help. */
 #include "cli/help.h"
 
 static int help_run(const struct spur_cmd *cmd, struct values *v)
@@ -9,9 +9,9 @@ static int help_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_help = {
 	.name = "help",
-	.summary = "Help about Spur or a command.",
+	.summary = "Show help about Spur or a command.",
 	.usage = "[COMMAND]",
-	.description = "The same as spur --help and spur COMMAND --help.",
+	.description = "Same as spur --help and spur COMMAND --help.",
 	.examples = "spur help report\tall about report\n",
 	.run = help_run,
 };

@@ -1,4 +1,4 @@
-/* spur hist: how long the calls of a function took. */
+/* spur hist: shows how long the calls of a function took. */
 #include "cli/run.h"
 #include "pass/hist.h"
 
@@ -21,14 +21,14 @@ static int hist_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_hist = {
 	.name = "hist",
-	.summary = "How long the calls of a function took: histogram and percentiles.",
+	.summary = "Show how long the calls of a function took: histogram, percentiles.",
 	.usage = "[OPTION...] TRACE FUNC",
 	.description =
-		"Shows how the durations of a function's calls, or of the spans of a name, are "
-		"spread, on a logarithmic scale. FUNC is a name or, with special characters, a "
-		"pattern (--match); calls of all functions that match are counted together, those "
-		"inside another one too. Only complete calls count; the first line says of how many "
-		"the trace lacks the begin or the end.",
+		"Show the distribution of the durations of a function's calls, or of spans of "
+		"that name, on a logarithmic scale. FUNC is a name or, with special characters, a "
+		"pattern (--match); calls of all functions that match are counted together, "
+		"nested ones included. Only complete calls count; the first line says how many "
+		"lack their begin or end.",
 	.examples = "spur hist uftrace.data main\tone function\n"
 		    "spur hist --tid=12 trace 'sys_.*'\tsystem calls of a thread\n"
 		    "spur hist --json trace read\tfor programs\n",

@@ -1,4 +1,4 @@
-/* spur man: the manual pages. */
+/* spur man: writes the manual pages. */
 #include "cli/help.h"
 
 static int man_run(const struct spur_cmd *cmd, struct values *v)
@@ -9,9 +9,9 @@ static int man_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_man = {
 	.name = "man",
-	.summary = "Writes the manual page of Spur or a command.",
+	.summary = "Write the manual page of Spur or a command.",
 	.usage = "[COMMAND]",
-	.description = "Writes roff, as man reads it.",
+	.description = "Write a page in roff, which man displays.",
 	.examples = "spur man report | man -l -\tread it\n",
 	.run = man_run,
 };

@@ -1,4 +1,4 @@
-/* spur metadata: the metadata of a CTF trace as plain text. */
+/* spur metadata: prints the metadata of a CTF trace as plain text. */
 #include "cli/run.h"
 #include "pass/metadata.h"
 
@@ -7,7 +7,7 @@ static const struct opt options[] = {
 	  .letter = 'v',
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct metadata_options, compiled),
-	  .help = "Show what it compiles to: each field class with its bits, alignment and "
+	  .help = "Show the compiled metadata: each field class with its bits, alignment and "
 		  "meaning" },
 	{ 0 }
 };
@@ -28,12 +28,12 @@ static int metadata_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_metadata = {
 	.name = "metadata",
-	.summary = "What the metadata of a CTF trace says.",
+	.summary = "Print the metadata of a CTF trace.",
 	.usage = "[OPTION...] TRACE",
 	.description =
-		"Prints the metadata as plain text, whatever its packaging: packets of either byte "
-		"order, a "
-		"JSON sequence, text. Of several traces in one directory, one after the other.",
+		"Print the metadata as plain text, whatever its packaging: packets of either byte "
+		"order, a JSON sequence, or text. If the directory contains several traces, print "
+		"one after the other.",
 	.examples = "spur metadata trace/\tTSDL or JSON\n"
 		    "spur metadata --compiled trace/\tfield classes as they are decoded\n",
 	.opts = options,

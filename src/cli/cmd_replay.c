@@ -1,4 +1,4 @@
-/* spur replay: the calls as they were nested, with durations. */
+/* spur replay: shows calls in time order, nested, with durations. */
 #include "cli/run.h"
 #include "pass/replay.h"
 
@@ -54,26 +54,28 @@ static int replay_run(const struct spur_cmd *cmd, struct values *v)
 {
 	const struct replay_options *own = v->own;
 
-	return run_simple(cmd, v,
-			  &(struct run_request){ .pass = "replay",
-						 .options = { RUN_OPTIONS(NULL, own),
-							      RUN_OPTIONS("uftrace", &v->uftrace) } });
+	return run_simple(
+		cmd, v,
+		&(struct run_request){ .pass = "replay",
+				       .options = { RUN_OPTIONS(NULL, own),
+						    RUN_OPTIONS("uftrace", &v->uftrace) } });
 }
 
 const struct spur_cmd spur_cmd_replay = {
 	.name = "replay",
-	.summary = "The calls of all threads as they happened, nested, with durations.",
+	.summary = "Show the calls of all threads in time order, nested, with durations.",
 	.usage = "[OPTION...] TRACE...",
-	.description = "Shows calls in time order, indented by depth, with their duration, "
-		       "arguments and return values, and events "
-		       "where they happened. A call without calls inside is one line.",
-	.examples = "spur replay uftrace.data\tall\n"
-		    "spur replay -F 'parse.*' -D 3 uftrace.data\twhat these functions call, three "
-		    "levels deep\n"
+	.description =
+		"Show calls in time order, indented by depth, with their durations, arguments and "
+		"return values, and events between them. A call that contains no other is one "
+		"line.",
+	.examples = "spur replay uftrace.data\tall calls\n"
+		    "spur replay -F 'parse.*' -D 3 uftrace.data\tthese functions and their calls, "
+		    "three levels deep\n"
 		    "spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
 	.opts = options,
 	.own_size = sizeof(struct replay_options),
-	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT | TAKES_STYLE |
-		 TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT |
+		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = replay_run,
 };

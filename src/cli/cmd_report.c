@@ -1,4 +1,4 @@
-/* spur report: where the time went. */
+/* spur report: shows where the time went. */
 #include <strings.h>
 
 #include "base/text.h"
@@ -22,7 +22,9 @@ static bool set_csv(struct values *v, const char *text)
 	return true;
 }
 
-static const char *const by_words[] = { "function", "task", "session", "name", "step", "path", NULL };
+static const char *const by_words[] = {
+	"function", "task", "session", "name", "step", "path", NULL
+};
 
 static const struct opt options[] = {
 	{ .name = "by",
@@ -78,7 +80,7 @@ static const struct opt options[] = {
 	{ 0 }
 };
 
-/* --kind=async and --kind=flow ask for a table of their own; other kinds are a filter. */
+/* --kind=async and --kind=flow select a table of their own; other kinds are a filter. */
 static const char *report_kind(const struct values *v)
 {
 	static const char *const kinds[] = { "async", "flow" };
@@ -96,34 +98,36 @@ static int report_run(const struct spur_cmd *cmd, struct values *v)
 
 	if (async.kind) {
 		v->filter.kinds = NULL;
-		return run_simple(cmd, v,
-				  &(struct run_request){ .pass = "async",
-							 .options = { RUN_OPTIONS(NULL, &async) } });
+		return run_simple(
+			cmd, v,
+			&(struct run_request){ .pass = "async",
+					       .options = { RUN_OPTIONS(NULL, &async) } });
 	}
-	return run_simple(cmd, v,
-			  &(struct run_request){ .pass = "report",
-						 .options = { RUN_OPTIONS(NULL, &own->report),
-							      RUN_OPTIONS("uftrace", &v->uftrace),
-							      RUN_OPTIONS("llvm-xray", &own->llvm) } });
+	return run_simple(
+		cmd, v,
+		&(struct run_request){ .pass = "report",
+				       .options = { RUN_OPTIONS(NULL, &own->report),
+						    RUN_OPTIONS("uftrace", &v->uftrace),
+						    RUN_OPTIONS("llvm-xray", &own->llvm) } });
 }
 
 const struct spur_cmd spur_cmd_report = {
 	.name = "report",
-	.summary = "Where the time went: calls, total and self time per function.",
+	.summary = "Show where the time went: calls, total and self time per function.",
 	.usage = "[OPTION...] TRACE...",
-	.description = "total is the time from begin to end of a function's calls, where of "
-		       "recursive calls the outermost counts; self "
-		       "is that without the calls made inside. min, avg, max, percentiles (p50, "
-		       "p90, p99) and stdev are of single "
-		       "calls; calls that are open when the trace ends are not among them, "
-		       "unless no call of the function has ended.\n"
-		       "--kind=async shows asynchronous spans instead, --kind=flow flows: the time from "
-		       "begin to end, and how many lack one of them (no_begin, no_end). Flows with "
-		       "--by=step: the time from each begin or step to the next step or end; with "
-		       "--by=path: the same by the threads that it leads from and to.\n"
-		       "--style=llvm-xray prints what llvm-xray account prints, as text or with "
-		       "--csv, with "
-		       "its columns to sort by: funcid, count, min, med, 90p, 99p, max, sum, func.",
+	.description =
+		"total is the time from begin to end of a function's calls; of recursive calls "
+		"only the outermost counts. self is total without the calls made inside. min, "
+		"avg, max, the percentiles (p50, p90, p99) and stdev are of single calls; calls "
+		"that are still open when the trace ends are ignored, unless no call of the "
+		"function has ended.\n"
+		"--kind=async shows asynchronous spans, and --kind=flow flows: the time from "
+		"begin to end, and how many lack their begin or end (no_begin, no_end). With "
+		"--by=step, a flow counts from each begin or step to the next step or end; "
+		"--by=path groups these by the threads that they lead from and to.\n"
+		"--style=llvm-xray prints the output of llvm-xray account, as text or with --csv; "
+		"--sort then takes one of its columns: funcid, count, min, med, 90p, 99p, max, "
+		"sum, func.",
 	.examples =
 		"spur report uftrace.data\tthe functions with the most total time first\n"
 		"spur report -s self -f self,calls,p99,function uftrace.data\tother columns\n"
@@ -132,7 +136,7 @@ const struct spur_cmd spur_cmd_report = {
 		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
 	.opts = options,
 	.own_size = sizeof(struct report_own),
-	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
-		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
+		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = report_run,
 };

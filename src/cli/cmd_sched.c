@@ -1,4 +1,4 @@
-/* spur sched: who had the processors, and who waited. */
+/* spur sched: shows how long threads ran and waited for a CPU. */
 #include "cli/run.h"
 #include "pass/sched.h"
 
@@ -40,27 +40,27 @@ static int sched_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_sched = {
 	.name = "sched",
-	.summary = "Who had the processors, and who waited for them how long.",
+	.summary = "Show how long threads ran, and how long they waited for a CPU.",
 	.usage = "[OPTION...] TRACE...",
 	.description =
-		"By thread: the time on a processor (running), waiting for one (runnable: switched "
-		"out against its will, or woken), and waiting for something else (blocked). avg, "
-		"max and p99 are of the times from a wake-up to the run. Where the trace has no "
-		"wake-ups, all of a wait is blocked. switches are those to a processor.\n"
+		"By thread: the time on a CPU (running), waiting for a CPU (runnable: preempted "
+		"or woken), and waiting for something else (blocked). avg, max and p99 are of the "
+		"times from being woken to running. If the trace has no wake-ups, all waiting "
+		"counts as blocked. switches counts those to a CPU.\n"
 		"By cpu: the time with a thread (busy) and without one (idle). Idle threads are "
-		"those with id 0 or named idle or swapper; they are in no other table.\n"
-		"By wait: the longest times off the processor; the kind is preempted, woken (from "
-		"the wake-up on) or blocked (up to the wake-up). cpu is the one that ends the "
-		"wait, "
-		"of blocked threads that are woken the one that they had left.\n"
-		"What the trace does not tell is unknown: before the first switch, after the last, "
-		"and where one is missing. -t TIME leaves out shorter waits; filters of functions "
-		"count what begins and ends inside them.",
+		"those with id 0 or named idle or swapper; no other table includes them.\n"
+		"By wait: the longest times off the CPU; the kind is preempted, woken (after the "
+		"wake-up) or blocked (before it). cpu is the CPU on which the wait ends; for a "
+		"blocked thread that is woken, the CPU that it left.\n"
+		"Time for which the trace lacks a switch is unknown: before the first one, after "
+		"the last, and wherever one is missing. -t TIME leaves out shorter waits; with "
+		"filters of functions, only times that begin and end inside these functions "
+		"count.",
 	.examples =
 		"spur sched uftrace.data\tthe threads that ran longest first\n"
-		"spur sched -s max -f max,p99,wakeups,thread trace.fxt\twho ran latest after "
-		"being woken\n"
-		"spur sched --by=cpu --json trace.fxt\tprocessors, for programs\n"
+		"spur sched -s max -f max,p99,wakeups,thread trace.fxt\tthe longest waits after a "
+		"wake-up first\n"
+		"spur sched --by=cpu --json trace.fxt\tCPUs, as JSON\n"
 		"spur sched --by=wait --limit=50 --tid=1234 uftrace.data\twaits of one thread\n",
 	.opts = options,
 	.own_size = sizeof(struct sched_options),

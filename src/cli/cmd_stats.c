@@ -1,4 +1,4 @@
-/* spur stats: how much of what is in the trace. */
+/* spur stats: counts events per kind, stream and track, and shows damage. */
 #include "cli/run.h"
 
 static int stats_run(const struct spur_cmd *cmd, struct values *v)
@@ -8,10 +8,10 @@ static int stats_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_stats = {
 	.name = "stats",
-	.summary = "Counts: events per kind, stream and track, and damage.",
+	.summary = "Count events per kind, stream and track, and show damage.",
 	.usage = "[OPTION...] TRACE...",
-	.description = "Counts the events that pass the filter, and tells what is damaged, "
-		       "whatever the filter.",
+	.description =
+		"Count the events that pass the filter, and list all damage, whatever the filter.",
 	.examples = "spur stats uftrace.data\tall counts\n"
 		    "spur stats --csv uftrace.data\tas a table for other programs\n",
 	.takes = TAKES_TRACE | TAKES_FOLLOW | TAKES_FILTERS | TAKES_JSON | TAKES_CSV,

@@ -1,4 +1,4 @@
-/* spur symbols: what the instrumentation map of a binary says: which function has which number, and where. */
+/* spur symbols: lists the functions and sleds of the instrumentation map of a binary. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "style/llvm-xray/options.h"
 
 enum {
-	NAME_WIDTH = 32, /* of names with a source line behind, where they are shorter */
+	NAME_WIDTH = 32, /* least width of a name that a source line follows */
 	KIND_WIDTH = 14,
 };
 
@@ -29,40 +29,40 @@ static const struct opt symbols_options[] = {
 	{ .name = "functions",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct symbols_own, functions),
-	  .help = "one line a function instead of one a sled" },
+	  .help = "Show one line per function instead of one per sled" },
 	{ .name = "srcline",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct symbols_own, srcline),
-	  .help = "source files and lines too (slow)" },
+	  .help = "Show source files and lines (slow)" },
 	{ .name = "yaml",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct symbols_own, yaml),
-	  .help = "write what llvm-xray extract --symbolize writes, and what its -m option reads" },
+	  .help = "Write YAML as llvm-xray extract --symbolize does, which its -m option reads" },
 	{ .name = "symbols-dir",
 	  .type = OPT_STRING,
 	  OPT_COMMON(open.symbol_dirs),
 	  .arg = "DIR[:DIR...]",
-	  .help = "look for separate debug files there" },
+	  .help = "Search these directories for debug files" },
 	{ .name = "demangle",
 	  .type = OPT_CHOICE,
 	  OPT_COMMON(demangle),
 	  .arg = "HOW",
 	  .choices = demangle_words,
-	  .help = "show C++ and Rust names without parameters (name), without template arguments "
-		  "either (simple), in full, or not demangled (default: name; full with --yaml)" },
+	  .help = "Show C++ and Rust names without parameters (name), without template arguments "
+		  "too (simple), whole (full), or mangled (no) (default: name; full with --yaml)" },
 	{ .name = "llvm",
 	  .type = OPT_INT,
 	  OPT_OWN(struct symbols_own, llvm),
 	  .arg = "VERSION",
-	  .help = "write names as that version of LLVM does, with --yaml (default: the latest; up "
-		  "to 14 nested template arguments end in \"> >\")" },
+	  .help = "With --yaml: write names as this version of LLVM does (default: the latest; "
+		  "up to 14 nested template arguments end in \"> >\")" },
 	{ 0 }
 };
 
 struct symbols {
 	struct values *v;
 	const struct symbols_own *own;
-	const struct site_reader *of; /* what reads the maps */
+	const struct site_reader *of; /* the reader of the maps */
 	struct out *out;
 	struct out name; /* demangled, of one function */
 	struct site_map *map;
@@ -77,7 +77,7 @@ struct symbols {
 struct row {
 	const struct map_site *sled;
 	struct map_function f;
-	uint32_t id; /* as the trace has it */
+	uint32_t id; /* as in traces */
 	uint32_t sleds; /* of the function */
 };
 
@@ -287,7 +287,10 @@ static void yaml_foot(struct symbols *s)
 /* SPEC xray-names/yaml: the layout of llvm-xray, byte for byte */
 static void yaml_row(struct symbols *s, const struct row *r)
 {
-	/* SPEC xray-names/yaml-kinds: llvm-xray knows kinds up to this one, and reads no map with another */
+	/*
+	 * SPEC xray-names/yaml-kinds: llvm-xray knows the kinds below portable_kinds; it rejects
+	 * maps with others.
+	 */
 	const bool known = r->sled->kind < s->of->portable_kinds;
 	const char *kind = s->of->kind_name(r->sled->kind);
 	struct out *o = s->out;
@@ -310,7 +313,7 @@ static void yaml_row(struct symbols *s, const struct row *r)
 	out_char(o, '\n');
 }
 
-/* ---- all of them ---- */
+/* ---- maps ---- */
 
 struct form {
 	void (*head)(struct symbols *s);
@@ -330,7 +333,7 @@ static const struct form *form_of(const struct symbols *s)
 	return s->own->yaml ? &yaml_form : v->json ? &json_form : v->csv ? &csv_form : &text_form;
 }
 
-/* Writes one map; the number of its functions that have a name. */
+/* Writes one map. Returns the number of its functions that have a name. */
 static uint32_t write_map(struct symbols *s)
 {
 	const struct form *form = form_of(s);
@@ -344,7 +347,7 @@ static uint32_t write_map(struct symbols *s)
 	for (size_t i = 0, next; i < count; i = next) {
 		size_t end = i + 1;
 
-		/* The sleds of a function are one behind the other. */
+		/* The sleds of a function are adjacent. */
 		while (end < count && sleds[end].id == sleds[i].id)
 			end++;
 		if (!s->of->function(s->map, sleds[i].id, s->own->srcline, &r.f))
@@ -369,7 +372,7 @@ static uint32_t write_map(struct symbols *s)
 	return named;
 }
 
-/* What is told about the maps, and the exit code. */
+/* Reports what is wrong with the maps. Returns the exit code. */
 static int tell(const struct symbols *s, struct site_map *const *maps, const uint32_t *named)
 {
 	int code = EXIT_CLEAN;
@@ -443,7 +446,7 @@ static int write_maps(struct symbols *s, struct site_map **maps, const uint32_t 
 	return left ? EXIT_CLEAN : tell(s, maps, named);
 }
 
-/* What the first format that has maps reads them with; NULL: none has. */
+/* Returns the reader of maps of the first format that has one, or NULL. */
 static const struct site_reader *sites_find(void)
 {
 	for (size_t i = 0; spur_formats[i]; i++)
@@ -488,24 +491,24 @@ static int symbols_run(const struct spur_cmd *cmd, struct values *v)
 
 const struct spur_cmd spur_cmd_symbols = {
 	.name = "symbols",
-	.summary = "The functions that XRay numbers, by the map in their binary.",
+	.summary = "List the functions that XRay numbers, from the map in their binary.",
 	.usage = "[OPTION...] BINARY...",
 	.description =
-		"Reads the instrumentation map of programs and libraries that were built with "
-		"-fxray-instrument: a line for each "
-		"sled (a place that can be patched), with the number of its function, its address "
-		"and the function's, what it "
-		"is for, and the function's name. ELF and "
-		"Mach-O files, and maps in YAML as llvm-xray writes them.\n"
+		"Read the instrumentation map of programs and libraries that were built with "
+		"-fxray-instrument, and print a line for each sled (a place that can be patched): "
+		"the number of its function, the addresses of the sled and the function, the kind "
+		"of the sled, and the name of the function. Binaries are ELF or Mach-O files, or "
+		"maps in the YAML that llvm-xray writes.\n"
 		"Several binaries are objects 0, 1, ... of one traced program (N=FILE: object N); "
-		"the numbers of an object's functions "
-		"are as its traces have them: N * 2^24 + number.\n"
+		"as in traces, function F of object N has the number N * 2^24 + F.\n"
 		"--json and --csv write addresses as plain numbers; docs/formats/xray-names.md "
 		"has the rules.",
-	.examples = "spur symbols ./prog\tits sleds\n"
-		    "spur symbols --functions --srcline ./prog\tits functions, with source lines\n"
-		    "spur symbols --yaml ./prog -o map.yaml\tfor llvm-xray account -m map.yaml\n"
-		    "spur symbols ./prog 1=./libx.so\twith the functions of a library\n",
+	.examples =
+		"spur symbols ./prog\tits sleds\n"
+		"spur symbols --functions --srcline ./prog\tits functions, with source lines\n"
+		"spur symbols --yaml ./prog -o map.yaml\ta map for llvm-xray account -m "
+		"map.yaml\n"
+		"spur symbols ./prog 1=./libx.so\tthe program and a library\n",
 	.opts = symbols_options,
 	.own_size = sizeof(struct symbols_own),
 	.takes = TAKES_JSON | TAKES_CSV,

@@ -4,13 +4,13 @@
 #include "base/text.h"
 #include "cli/help.h"
 
-/* What the option tables give to one script. */
+/* The state of writing one script from the option tables. */
 struct script {
 	struct out *out;
 	const struct spur_cmd *cmd;
 };
 
-/* The first list like "total,self,calls" in a text; empty if the text has no such list. */
+/* Returns the first list like "total,self,calls" in a text; empty if the text has no such list. */
 static struct text listed_words(const char *text)
 {
 	while (*text) {
@@ -34,7 +34,7 @@ static bool find_fields(void *self, const char *title, const struct opt *opt)
 	return !*found;
 }
 
-/* The columns that an option's help lists; those to sort by are those of --fields where it lists none. */
+/* Returns the columns that an option's help lists; if --sort lists none, those of --fields. */
 static struct text column_words(const struct spur_cmd *cmd, const struct opt *opt)
 {
 	const struct opt *fields = NULL;
@@ -53,7 +53,10 @@ static void word_out(struct out *o, const char *word, size_t len, bool lower)
 								       : word[i]);
 }
 
-/* Appends the values that an option may have, a blank before each. Returns false if they are not known. */
+/*
+ * Appends the values that an option may have, each after a blank. Returns false if they are not
+ * known.
+ */
 static bool option_words(struct out *o, const struct spur_cmd *cmd, const struct opt *opt)
 {
 	const size_t had = o->len;
@@ -90,7 +93,7 @@ static bool takes_file(const struct opt *opt)
 			    strcmp(opt->arg, "TRACE") == 0);
 }
 
-/* An operand behind the traces is a function. */
+/* An operand after the traces is a function. */
 static bool function_operand(const struct spur_cmd *cmd)
 {
 	return strstr(cmd->usage, "FUNC") != NULL;
@@ -153,8 +156,8 @@ static bool bash_values(void *self, const char *title, const struct opt *opt)
 }
 
 /*
- * The functions of the trace that the words name, else of ./uftrace.data: the first column of the report, whose fields
- * have quotes where they have commas.
+ * Lists the functions of the trace on the command line, else of ./uftrace.data: the first column of
+ * the report, in which names with commas are quoted.
  */
 static const char names_of_trace[] =
 	"_spur_functions()\n{\n"
@@ -162,7 +165,8 @@ static const char names_of_trace[] =
 	"\tfor word in \"$@\"; do\n"
 	"\t\tcase $word in -*) ;; *) [ -e \"$word\" ] && trace=$word && break ;; esac\n"
 	"\tdone\n"
-	"\ttimeout 3 spur report --quiet --csv --fields=function \"$trace\" 2>/dev/null </dev/null |\n"
+	"\ttimeout 3 spur report --quiet --csv --fields=function \"$trace\" 2>/dev/null </dev/null "
+	"|\n"
 	"\t\tsed -e 1d -e 's/^\"\\(\\([^\"]\\|\"\"\\)*\\)\"$/\\1/' -e '/^(/d'\n}\n";
 
 void completion_bash(struct out *o, const struct spur_cmd *cmd)
@@ -206,7 +210,7 @@ void completion_bash(struct out *o, const struct spur_cmd *cmd)
 		   "complete -o filenames -o bashdefault -F _spur spur\n");
 }
 
-/* Text inside '...'; zsh takes [ ] and : of descriptions for its own. */
+/* Text inside '...'; in descriptions, [ ] and : have a meaning for zsh. */
 static void quoted(struct out *o, const char *s, bool zsh)
 {
 	for (; *s; s++) {
@@ -219,7 +223,7 @@ static void quoted(struct out *o, const char *s, bool zsh)
 	}
 }
 
-/* What completes the value of an option. */
+/* Writes the action that completes the value of an option. */
 static void zsh_values(const struct script *s, const struct opt *opt)
 {
 	struct out words;

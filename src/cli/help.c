@@ -12,16 +12,14 @@ enum { WIDTH = 79, COLUMN = 27 };
 const char spur_summary[] = "reads program traces: who called what, when, and where the time went";
 const char spur_description[] =
 	"Spur reads traces of running programs, whole or damaged, and shows them: as a list of "
-	"events, as nested calls, as "
-	"tables, call graphs and flame graphs. It judges the format by content.\n"
+	"events, as nested calls, as tables, call graphs and flame graphs. It recognizes the "
+	"format by content.\n"
 	"A TRACE is a file, a directory, - for standard input, or net://HOST/host/NAME/SESSION, a "
-	"live "
-	"session of LTTng's relay daemon. Files compressed by gzip, zstd, xz or bzip2 are read as they are. "
-	"Damage "
-	"never ends reading: it is located, counted and told on standard error, and the rest is "
-	"shown.\n"
-	"On a terminal the output goes through a pager ($SPUR_PAGER, $PAGER or less), and lines are "
-	"drawn with ASCII if the locale has no UTF-8.";
+	"live session of LTTng's relay daemon. Files compressed by gzip, zstd, xz or bzip2 are "
+	"unpacked while they are read. Damage does not stop reading: it is located, counted and "
+	"reported on standard error, and the rest is shown.\n"
+	"On a terminal, output goes through a pager ($SPUR_PAGER, $PAGER or less). Trees are drawn "
+	"in ASCII if the locale is not UTF-8.";
 
 const struct spur_cmd *cmd_find(const char *name)
 {
@@ -31,8 +29,10 @@ const struct spur_cmd *cmd_find(const char *name)
 	return NULL;
 }
 
-/* Bytes of the next word that go on a line with `room` left; a word too long for any line is broken
- * behind a comma. */
+/*
+ * Returns how many bytes of the next word go on a line with `room` left; a word that is too long
+ * for any line is broken after a comma.
+ */
 static size_t word_piece(const char *text, size_t room, size_t whole)
 {
 	const size_t n = strcspn(text, " ");
@@ -45,7 +45,7 @@ static size_t word_piece(const char *text, size_t room, size_t whole)
 	return piece ? piece : strcspn(text, ", ") + 1;
 }
 
-/* Words of one paragraph from column `at` on, further lines from column `indent` on. */
+/* Writes a paragraph from column `at` on, further lines from column `indent` on. */
 static void wrap(struct out *o, const char *text, size_t at, size_t indent)
 {
 	bool first = true, glued = true;
@@ -114,7 +114,7 @@ static void option_out(struct out *o, const struct opt *opt)
 	wrap(o, opt->help, COLUMN, COLUMN);
 }
 
-/* One walk over the options: all of them, or only the command's own. */
+/* The state of listing options: all of them, or only the command's own. */
 struct listing {
 	struct out *out;
 	const char *title;
@@ -136,7 +136,7 @@ static bool list_option(void *self, const char *title, const struct opt *opt)
 	return true;
 }
 
-/* The shared options by name only. */
+/* Lists the shared options by name only. */
 struct name_line {
 	struct out *out;
 	const char *title;
@@ -228,8 +228,8 @@ static void program_help(struct out *o, bool full)
 		out_printf(o, "  %-12s", c->name);
 		wrap(o, c->summary, 14, 14);
 	}
-	out_str(o, "\nspur COMMAND -h: its options; spur COMMAND --help: all about it;\nspur "
-		   "--version [--json]\n");
+	out_str(o, "\nRun spur COMMAND -h for the options of a command, spur COMMAND --help for "
+		   "its\nwhole help, and spur --version [--json] for the version.\n");
 }
 
 void help_short(struct out *o, const struct spur_cmd *cmd)

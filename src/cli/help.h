@@ -1,27 +1,27 @@
-/* Help, manual pages and completion, all from the tables. */
+/* Help, manual pages and completion scripts, generated from the tables. */
 #ifndef SPUR_CLI_HELP_H
 #define SPUR_CLI_HELP_H
 
 #include "cli/opt.h"
 
 const struct spur_cmd *cmd_find(const char *name);
-/* What the program is: for `spur -h`, `spur help` and the manual. */
+/* The summary and description of the program: for `spur -h`, `spur help` and the manual. */
 extern const char spur_summary[];
 extern const char spur_description[];
 
 typedef void help_writer(struct out *o, const struct spur_cmd *cmd);
-/* Of a command; of the program where cmd is NULL. */
+/* Write the help of a command, or of the program if cmd is NULL. */
 help_writer help_short, help_long;
 
-/* A manual page in roff; of the program where cmd is NULL. */
+/* Writes the manual page of a command, or of the program if cmd is NULL, in roff. */
 help_writer man_page;
 
-/* Completion scripts; `cmd` plays no part. */
+/* Write completion scripts; `cmd` is ignored. */
 help_writer completion_bash, completion_zsh, completion_fish;
 
-/* Writes what `write` makes to the output that is asked for; the exit code. */
+/* Calls `write` with the output that the options name. Returns the exit code. */
 int help_print(const struct values *v, help_writer *write, const struct spur_cmd *cmd);
-/* The same of the command that the first operand names; of the program where there is none. */
+/* The same for the command that the first operand names, or for the program if it is missing. */
 int help_operand(struct values *v, help_writer *write);
 
 #endif

@@ -102,6 +102,6 @@ int main(int argc, char **argv)
 	cmd = cmd_find(argv[1]);
 	code = cmd ? run_command(cmd, argc - 2, argv + 2) : run_program(argc, argv);
 	pager_end();
-	/* Whatever was made of the failure on the way: something may be missing. */
+	/* Even if the failure was handled, part of the output may be missing. */
 	return code != EXIT_INTERRUPTED && say_memory() ? EXIT_IO : code;
 }

@@ -98,16 +98,16 @@ static void man_examples(struct out *o, const char *text)
 
 static void man_end(struct out *o)
 {
-	out_str(o, ".SH EXIT STATUS\n"
-		   "0 clean; 1 differences, or nothing passes the filter; 2 usage; 3 the input is "
-		   "damaged, the output was "
-		   "written; 4 unreadable or unknown format; 5 reading or writing failed; 130 "
-		   "interrupted: what was "
-		   "written is no answer, and the file of \\fB\\-o\\fR is as it was before (where "
-		   "the input is followed, the output "
-		   "is well\\-formed up to there).\n"
-		   ".SH ENVIRONMENT\n.TP\nNO_COLOR\nwhere set and not empty, no colors unless "
-		   "\\fB\\-\\-color=always\\fR\n");
+	out_str(o,
+		".SH EXIT STATUS\n"
+		"0 clean; 1 differences, or nothing passes the filter; 2 usage; 3 the input is "
+		"damaged, the output was written; 4 unreadable or unknown format; 5 reading or "
+		"writing failed; 130 interrupted: the output is incomplete, and the file of "
+		"\\fB\\-o\\fR is unchanged (with \\fB\\-\\-follow\\fR, the output is complete up "
+		"to then).\n"
+		".SH ENVIRONMENT\n.TP\nNO_COLOR\nIf set and not empty, colors are off unless "
+		"\\fB\\-\\-color=always\\fR is given.\n"
+		".TP\nSPUR_PAGER, PAGER\nThe pager for output on a terminal (default: less).\n");
 }
 
 static void man_head(struct out *o, const char *name, const char *summary)

@@ -25,7 +25,7 @@ void values_free(struct values *v)
 	arena_free(&v->arena);
 }
 
-/* The command has an option of that name: the shared one is out of sight. */
+/* Returns true if the command has an option of that name, which hides the shared one. */
 static bool opt_is_own(const struct spur_cmd *cmd, const char *name)
 {
 	for (const struct opt *o = cmd->opts; o && o->name; o++)
@@ -47,7 +47,7 @@ void opt_each(const struct spur_cmd *cmd,
 				return;
 }
 
-/* Looking for one option. */
+/* The state of a search for one option. */
 struct opt_search {
 	struct text name; /* or .. */
 	char letter;
@@ -93,7 +93,7 @@ static bool opt_unknown(const struct spur_cmd *cmd, struct values *v, const stru
 	return false;
 }
 
-/* Reads the value of an option; `v` gets it. */
+/* Reads the value of an option into `v`. */
 struct opt_value {
 	const struct opt *opt;
 	struct values *values;
@@ -181,7 +181,7 @@ static bool value_call(const struct opt_value *w)
 	return value_bad(w, *list ? list : w->opt->arg ? w->opt->arg : "");
 }
 
-/* Whether a unit may be missing is known once the style is: see run_settle(). */
+/* The style, which is not known yet, decides if a unit may be missing; see run_settle(). */
 static bool value_duration(const struct opt_value *w)
 {
 	if (text_duration(w->text, 0, value_field(w)))
@@ -244,7 +244,7 @@ static bool value_set(const struct opt_value *w)
 	return false;
 }
 
-/* The arguments that are left. */
+/* The remaining arguments. */
 struct opt_line {
 	const struct spur_cmd *cmd;
 	struct values *v;
@@ -285,7 +285,7 @@ static bool parse_long(struct opt_line *l, const char *arg)
 	return value_set(&w);
 }
 
-/* One argument of letters: flags, the last of which may take a value. */
+/* Reads an argument of letters: flags, of which the last may take a value. */
 static bool parse_letters(struct opt_line *l, const char *arg)
 {
 	for (; *arg; arg++) {
@@ -343,7 +343,7 @@ static bool parse_line(struct opt_line *l)
 }
 
 /*
- * Reads all of a file of options into v->arena, with a NUL behind it. Returns NULL, with v->err set,
+ * Reads all of a file of options into v->arena and appends a NUL. Returns NULL, with v->err set,
  * if the file cannot be read or is larger than OPT_FILE_SIZE.
  */
 static char *read_opt_file(struct values *v, const char *path)
@@ -388,7 +388,7 @@ static char *cut_word(char **rest)
 	return word;
 }
 
-/* The options of a file; other words in it, the program that was to be recorded, are skipped. */
+/* Reads the options of a file; other words in it, such as the program to record, are skipped. */
 static bool parse_file(const struct spur_cmd *cmd, struct values *v)
 {
 	char *rest = read_opt_file(v, v->opt_file), *word, **words;

@@ -11,22 +11,21 @@ struct opt_group {
 	unsigned need; /* only for commands that take this: enum cmd_takes */
 };
 
-/* Shared options: how to open, which events, what comes out. Ended by one without title. */
+/* The shared options: for input, filters and output. Ended by one without title. */
 extern const struct opt_group opt_groups[];
-/* One of them: those that only uftrace's style has. Ended by one without name. */
+/* The shared options that only uftrace's style has. Ended by one without name. */
 extern const struct opt uftrace_option_table[];
 
 /*
- * Calls `each` for every option that the command has, its own first, which hide shared ones of their
- * names; stops where it returns false.
+ * Calls `each` for every option of the command, its own first, which hide shared ones of the same
+ * name; stops if `each` returns false.
  */
 void opt_each(const struct spur_cmd *cmd,
 	      bool (*each)(void *self, const char *title, const struct opt *opt), void *self);
 /*
  * Fills `v` from the arguments (after the command's name): --name VALUE, --name=VALUE, -x VALUE,
- * -xVALUE, bundled flags,
- * `--` before operands that begin with a dash; options and operands in any order. False: v->err
- * says what is wrong.
+ * -xVALUE, bundled flags, `--` before operands that begin with a dash; options and operands in any
+ * order. Returns false, with v->err set, if they are not valid.
  */
 bool opt_parse(const struct spur_cmd *cmd, struct values *v, int argc, char *const *argv);
 

@@ -67,12 +67,13 @@ static const struct opt input_options[] = {
 	  .call = add_binary,
 	  .arg = "[N=]FILE",
 	  .help = "Take names of functions from this binary; N=: of object N (repeatable; "
-		  "default: what lies beside the trace)" },
+		  "default: those next to the trace)" },
 	{ .name = "key-file",
 	  .type = OPT_STRING,
 	  OPT_COMMON(open.key_file),
 	  .arg = "FILE",
-	  .help = "Decrypt packets (CTF) by this key: 16, 24 or 32 bytes, plain or hexadecimal" },
+	  .help = "Decrypt packets (CTF) with the key in FILE: 16, 24 or 32 bytes, plain or "
+		  "hexadecimal" },
 	{ .name = "same-clock",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(open.same_clock),
@@ -94,7 +95,7 @@ static const struct opt input_options[] = {
 	  .arg = "HOW",
 	  .choices = demangle_words,
 	  .help = "Show C++ and Rust names without parameters (name), without template "
-		  "arguments too (simple), in full, or mangled (no) (default: name; simple "
+		  "arguments too (simple), whole (full), or mangled (no) (default: name; simple "
 		  "with --style=uftrace)" },
 	{ .name = "follow",
 	  .type = OPT_FLAG,
@@ -290,7 +291,7 @@ static const struct opt filter_options[] = {
 	  .call = set_trace,
 	  .arg = "on|off",
 	  .choices = trace_words,
-	  .help = "Start with tracing on or off; off: until a trigger's trace_on" },
+	  .help = "Start with tracing on or off; a trigger's trace_on turns it on" },
 	{ .name = "no-args",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(filter.no_args),
@@ -333,7 +334,7 @@ static const struct opt output_options[] = {
 	  .need = TAKES_TIME,
 	  .help = "Show times since the first event (rel), as dates if known (abs), or in "
 		  "ticks of the trace's clock (raw)" },
-	/* uftrace's long name of -f, which says in each command what there is. */
+	/* uftrace's long name of -f; the help of each command's -f lists the columns. */
 	{ .name = "output-fields",
 	  .type = OPT_STRING,
 	  OPT_COMMON(render.fields),
@@ -352,7 +353,7 @@ static const struct opt output_options[] = {
 	  OPT_COMMON(render.limit),
 	  .arg = "N",
 	  .need = TAKES_LIMIT,
-	  .help = "Show at most N of them" },
+	  .help = "Show at most N events, or rows of a table" },
 	{ .name = "style",
 	  .type = OPT_STRING,
 	  OPT_COMMON(style),

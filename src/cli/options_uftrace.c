@@ -1,6 +1,6 @@
 /*
- * Options of uftrace that mean nothing to an analysis, or only to its style. Scripts pass one set of
- * options to all of uftrace's commands, so each is accepted wherever uftrace's style is offered.
+ * Options of uftrace that mean nothing to an analysis, or only to its style. Scripts pass one set
+ * of options to all of uftrace's commands, so each is accepted wherever uftrace's style is offered.
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ const struct opt uftrace_option_table[] = {
 	  .arg = "FILE",
 	  .help = "Read more options from FILE",
 	  .hidden = true },
-	/* What the recorder did with these is in the data. */
+	/* Options for recording, whose effect is in the data. */
 	IGNORED("auto-args", 'a', NULL),
 	IGNORED("argument", 'A', "SPEC"),
 	IGNORED("retval", 'R', "SPEC"),
@@ -88,12 +88,12 @@ const struct opt uftrace_option_table[] = {
 	IGNORED("host", 0, "HOST"),
 	IGNORED("port", 0, "PORT"),
 	IGNORED("run-cmd", 0, "COMMAND"),
-	/* How uftrace speaks about itself. */
+	/* Options about uftrace's own messages. */
 	IGNORED("debug", 'v', NULL),
 	IGNORED("verbose", 0, NULL),
 	IGNORED("debug-domain", 0, "LIST"),
 	IGNORED("logfile", 0, "FILE"),
-	/* Layouts of other commands than the one that has them. */
+	/* Options for the layout of one command, which uftrace accepts in all. */
 	IGNORED("flat", 0, NULL),
 	IGNORED("no-merge", 0, NULL),
 	IGNORED("no-comment", 0, NULL),

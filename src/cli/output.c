@@ -1,6 +1,7 @@
 /* See output.h. */
 #include "cli/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,13 @@ static enum spur_status output_exists(const char *path, struct spur_error *err)
 	return err_set(err, SPUR_ERR_USAGE, "%s: file exists; use --force to overwrite", path);
 }
 
-/* A new file beside the one to be. */
+/* Creates the temporary file, in the folder of the file to write. */
 static enum spur_status output_temp(struct output *o, struct spur_error *err)
 {
 	const mode_t mask = os_umask(0);
 	int fd;
 
+	assert(o->path && !o->temp && o->out.fd < 0);
 	os_umask(mask);
 	o->temp = arena_printf(&o->arena, "%s.XXXXXX", o->path);
 	if (!o->temp)
@@ -64,13 +66,14 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 }
 
 /*
- * Sends the new file to the disk before it gets its name, so that after a crash the name stands for the old file or for
- * all of the new one. Not every file system can sync.
+ * Syncs the new file before it is renamed, so that after a crash the name stands for the old file
+ * or for all of the new one. Not every file system can sync.
  */
 static void output_sync(struct output *o)
 {
 	int rc;
 
+	assert(o->temp && o->out.fd >= 0 && !o->out.len && !o->out.error);
 	do
 		rc = os_fsync(o->out.fd);
 	while (rc != 0 && errno == EINTR);
@@ -78,11 +81,13 @@ static void output_sync(struct output *o)
 		o->out.error = errno;
 }
 
-/* With its own name; without `force` only where nothing has taken the name meanwhile. */
+/* Gives the file its name; without `force` only if no other file has taken it meanwhile. */
 static enum spur_status output_name(const struct output *o, struct spur_error *err)
 {
 	int rc;
 
+	/* INVARIANT: only a file that is complete, and closed without an error, gets its name. */
+	assert(o->temp && !o->out.len && !o->out.error);
 	if (o->force) {
 		rc = os_rename(o->temp, o->path);
 	} else {
@@ -100,8 +105,9 @@ enum spur_status output_close(struct output *o, bool keep, struct spur_error *er
 
 	if (out_flush(&o->out) && o->temp && keep)
 		output_sync(o);
-	/* The descriptor is closed even if a signal comes in between. */
-	if (o->path && o->out.fd >= 0 && os_close(o->out.fd) != 0 && !o->out.error && errno != EINTR)
+	/* close() closes the descriptor even if a signal interrupts it. */
+	if (o->path && o->out.fd >= 0 && os_close(o->out.fd) != 0 && !o->out.error &&
+	    errno != EINTR)
 		o->out.error = errno;
 	if (o->out.error == ENOMEM)
 		st = err_nomem(err);

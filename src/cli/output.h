@@ -1,4 +1,4 @@
-/* Where a command writes: standard output, or a file that takes its name when all is written. */
+/* Where a command writes: standard output, or a file that gets its name when all is written. */
 #ifndef SPUR_CLI_OUTPUT_H
 #define SPUR_CLI_OUTPUT_H
 
@@ -8,17 +8,22 @@
 struct output {
 	struct out out;
 	const char *path; /* NULL: standard output */
-	char *temp; /* name until the end; NULL: written in place */
+	char *temp; /* the file's name until output_close(); NULL: written in place */
 	bool force;
 	struct arena arena;
 };
 
-/* Refuses a file that is there, without `force`. `path` NULL or "-": standard output. */
+/*
+ * Opens the output; `path` NULL or "-" is standard output. Returns SPUR_FAIL, with the error set,
+ * if the file cannot be created, or exists and `force` is false. Requires output_close() in any
+ * case.
+ */
 enum spur_status output_open(struct output *o, const char *path, bool force,
 			     struct spur_error *err);
 /*
- * Flushes and, with `keep`, gives the file its name; else removes it. A reader that went away
- * (EPIPE) is no error. Frees all in any case.
+ * Flushes the output and, with `keep`, gives the file its name; else removes it. Returns SPUR_FAIL,
+ * with the error set, if that fails, but not if the reader of a pipe has closed it (EPIPE). Frees
+ * the output in any case.
  */
 enum spur_status output_close(struct output *o, bool keep, struct spur_error *err);
 

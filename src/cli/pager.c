@@ -1,6 +1,7 @@
 /* See pager.h. */
 #include "cli/pager.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@
 
 static const char less[] = "less";
 
-/* The program is in a directory of $PATH. */
+/* Returns true if the program is in a directory of $PATH. */
 static bool in_path(const char *name)
 {
 	const char *path = getenv("PATH");
 	char file[4096];
 
+	assert(*name && !strchr(name, '/'));
 	while (path && *path) {
 		const size_t n = strcspn(path, ":");
 
@@ -34,14 +36,15 @@ static bool in_path(const char *name)
 	return false;
 }
 
-/* False if the command begins with a program's name that is in no directory of $PATH. */
+/* Returns false if the command begins with the name of a program that is not in $PATH. */
 static bool can_begin(const char *command)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
 	const size_t n = strspn(command, plain);
 	char name[256];
 
-	/* Anything else is for the shell to understand. */
+	/* The shell interprets all other commands. */
 	if (!n || n >= sizeof(name) || (command[n] && command[n] != ' '))
 		return true;
 	memcpy(name, command, n);
@@ -49,7 +52,7 @@ static bool can_begin(const char *command)
 	return in_path(name);
 }
 
-/* The command that pages; NULL for none. */
+/* Returns the command that pages, or NULL if output is not paged. */
 static const char *pager_command(void)
 {
 	const char *command = getenv("SPUR_PAGER"), *term = getenv("TERM");
@@ -67,14 +70,21 @@ static const char *pager_command(void)
 	return command;
 }
 
-/* In the child: the pager begins when there is something to show. */
+/* Runs in the child process. The pager starts when there is output to show. */
 static _Noreturn void pager_exec(const char *command, const int *ends)
 {
-	char *const args[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)command, NULL };
+	char *const args[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)command,
+			       NULL };
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-	os_dup2(ends[0], STDIN_FILENO);
-	os_close(ends[0]);
+	assert(*command && ends[1] != STDIN_FILENO);
+	/* The pipe took the place of standard input if that was closed. */
+	if (ends[0] == STDIN_FILENO) {
+		os_fcntl(STDIN_FILENO, F_SETFD, 0);
+	} else {
+		os_dup2(ends[0], STDIN_FILENO);
+		os_close(ends[0]);
+	}
 	os_close(ends[1]);
 	signal(SIGPIPE, SIG_DFL);
 	setenv("LESS", "FRX", 0);

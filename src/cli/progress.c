@@ -1,6 +1,7 @@
 /* See progress.h. */
 #include "cli/progress.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -17,12 +18,13 @@ static int64_t now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Writes "1.5 GB" and the like. */
+/* Writes a number of bytes like "1.5 GB". */
 static void bytes_text(char *buf, size_t size, double n)
 {
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
 	size_t u = 0;
 
+	assert(n >= 0);
 	while (n >= 999.95 && u < 4) {
 		n /= 1000;
 		u++;
@@ -30,7 +32,7 @@ static void bytes_text(char *buf, size_t size, double n)
 	snprintf(buf, size, u ? "%.1f %s" : "%.0f %s", n, units[u]);
 }
 
-/* Bytes of all streams, and those of the rows that were read so far, about. */
+/* Sums the bytes of all streams, and estimates those of the rows read so far. */
 static void progress_bytes(const struct spur_trace *t, double *done, double *all)
 {
 	const size_t n = __atomic_load_n(&t->nstreams, __ATOMIC_ACQUIRE);
@@ -88,6 +90,7 @@ static bool progress_wait(struct progress *p, int ms)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
+	assert(until.tv_nsec < 1000000000);
 	while (!p->stop && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&p->wake, &p->lock, &until);
 	return p->stop;
@@ -133,6 +136,7 @@ void progress_begin(struct progress *p, const struct values *v, const struct out
 
 void progress_trace(struct progress *p, const struct spur_trace *t)
 {
+	assert(t && !p->trace && !p->stop);
 	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,7 @@
 /*
- * How far a long command is: on a terminal, after the first second, a line on standard error with the bytes read, the
- * rate and the time left. It goes when text appears on the same terminal, and at the end.
+ * The progress of a long command: on a terminal, after the first second, a line on standard error
+ * with the bytes read, the rate and the time left. It is erased when text appears on the same
+ * terminal, and at the end.
  */
 #ifndef SPUR_CLI_PROGRESS_H
 #define SPUR_CLI_PROGRESS_H
@@ -14,7 +15,7 @@
 struct progress {
 	bool runs, stop, shown;
 	int fd; /* of the terminal */
-	const struct out *text; /* the line goes when this has been written to; NULL: it stays */
+	const struct out *text; /* the line is erased once text is written to it; NULL: never */
 	const struct spur_trace *trace; /* atomic; NULL: not open yet */
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -22,9 +23,9 @@ struct progress {
 	int64_t began; /* ns of the monotonic clock */
 };
 
-/* Requires standard output to be what it was at the start of the program (see pager.h). */
+/* Starts the progress line. Requires that no pager has started yet (see pager.h). */
 void progress_begin(struct progress *p, const struct values *v, const struct out *text);
-/* The trace is open and outlives progress_end(). */
+/* Requires a trace that stays open until progress_end(). */
 void progress_trace(struct progress *p, const struct spur_trace *t);
 void progress_end(struct progress *p);
 

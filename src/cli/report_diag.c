@@ -10,7 +10,7 @@
 
 enum { LINES = 200, MESSAGE = 1024 }; /* more kinds of damage than LINES are counted */
 
-static bool memory_said; /* "out of memory" has been written */
+static bool memory_said; /* "out of memory" was written */
 
 static void line_out(struct out *o, const char *text)
 {

@@ -1,18 +1,18 @@
-/* What is told on standard error. */
+/* Messages on standard error. */
 #ifndef SPUR_CLI_REPORT_DIAG_H
 #define SPUR_CLI_REPORT_DIAG_H
 
 #include "model/trace.h"
 
-/* `spur: MESSAGE`, safe on a terminal. */
+/* Writes `spur: MESSAGE`, safe on a terminal. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* If an allocation has failed: says "out of memory", unless that has been said, and returns true. */
+/* If an allocation has failed, writes "out of memory", but only once, and returns true. */
 bool say_memory(void);
-/* Text of lines that are safe already. */
+/* Writes lines that are safe on a terminal. */
 void say_text(const char *text, size_t len);
 /*
- * A line for each diagnostic kept, how many more there are of its kind, and a summary. `quiet`:
- * only damage; `summary`: only the last line. True where there is damage.
+ * Writes a line for each diagnostic kept, the number of others of its kind, and a summary; with
+ * `quiet` only damage, with `summary` only the last line. Returns true if the trace is damaged.
  */
 bool report_diag(struct spur_trace *t, bool quiet, bool summary);
 

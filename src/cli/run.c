@@ -1,6 +1,7 @@
 /* See run.h. */
 #include "cli/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "format/format.h"
 #include "model/symbol/demangle.h"
 
-/* The trace to read if none is named; NULL: there is none of that kind. */
+/* Returns the trace to read if no operand names one, or NULL if there is no such trace. */
 static const char *default_trace(void)
 {
 	const char *path = NULL;
@@ -42,7 +43,7 @@ int run_error(const struct spur_error *err)
 	}
 }
 
-/* The file's first bytes are those of a format, or it cannot be read: opening it tells why. */
+/* Returns true if the file's first bytes are those of a format, or if it cannot be read. */
 static bool file_is_trace(const struct values *v, const char *path)
 {
 	const struct source_options so = { .max_unpacked = v->open.max_unpacked };
@@ -78,7 +79,7 @@ bool run_is_trace(const struct values *v, const char *path)
 	return !S_ISREG(st.st_mode) || file_is_trace(v, path);
 }
 
-/* How many of the operands are traces: see run_take_traces(). */
+/* Returns how many of the operands are traces; see run_take_traces(). */
 static size_t count_traces(const struct values *v, size_t more, bool have_default)
 {
 	size_t n = 0;
@@ -92,7 +93,7 @@ static size_t count_traces(const struct values *v, size_t more, bool have_defaul
 	return n;
 }
 
-/* Standard input is a file, a pipe or a socket: something was put there to be read. */
+/* Returns true if standard input is a file, a pipe or a socket, and so was redirected. */
 static bool input_is_given(void)
 {
 	struct stat st;
@@ -107,6 +108,7 @@ bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 	const size_t n = count_traces(v, more, standard != NULL);
 	const char **traces = arena_alloc(&v->arena, (n + 1) * sizeof(*traces));
 
+	assert(n <= v->noperands);
 	if (!traces) {
 		err_nomem(&v->err);
 		return false;
@@ -146,8 +148,8 @@ static bool run_color(const struct values *v)
 }
 
 /*
- * The terminal's locale has no UTF-8. Files and pipes get the same bytes in every locale: who reads them
- * later may have another one.
+ * Returns true if standard output is a terminal whose locale is not UTF-8. Files and pipes get the
+ * same bytes in every locale, as they may be read in another one.
  */
 static bool run_ascii(const struct values *v)
 {
@@ -170,7 +172,10 @@ static unsigned run_width(const struct values *v)
 	return w.ws_col;
 }
 
-/* The pass of the request in the style that the command line names. Returns NULL, with v->err set, if there is none. */
+/*
+ * Returns the pass of the request in the style of the command line; NULL, with v->err set, if it is
+ * missing.
+ */
 static const struct spur_pass *run_find(struct values *v, const char *name)
 {
 	const struct spur_pass *pass;
@@ -213,6 +218,7 @@ static enum spur_status settle_filter(struct values *v, const struct spur_pass *
 						   [MATCH_EXACT] = PATTERN_EXACT,
 						   [MATCH_SIMPLE] = PATTERN_EXACT };
 
+	assert(v->match >= 0 && (size_t)v->match < sizeof(kinds) / sizeof(kinds[0]));
 	if (v->bare_option && !pass->bare_times)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "--%s: expected a unit behind \"%s\": ns, us, ms, s, m or h",
@@ -254,10 +260,11 @@ static void settle_open(struct values *v, const struct spur_pass *pass, const st
 }
 
 /*
- * The options of the request for the pass: those of the analysis, or, if `style`, those of its layout.
- * INVARIANT: they have the type that the pass declares; a command that forgets them is wrong.
+ * Returns the options of the request for the pass: those of the analysis or, with `style`, of its
+ * layout. INVARIANT: they have the type that the pass declares.
  */
-static const void *request_options(const struct run_request *request, const char *style, size_t size)
+static const void *request_options(const struct run_request *request, const char *style,
+				   size_t size)
 {
 	for (size_t i = 0; i < RUN_OPTIONS_MAX && request->options[i].data; i++) {
 		const struct run_options *o = &request->options[i];
@@ -271,7 +278,10 @@ static const void *request_options(const struct run_request *request, const char
 	return NULL;
 }
 
-/* Finds the request's pass and makes all options ready for it. Returns NULL, with v->err set, if they do not fit. */
+/*
+ * Finds the pass of the request and prepares its options. Returns NULL, with v->err set, if they do
+ * not fit.
+ */
 static const struct spur_pass *run_settle(struct values *v, const struct run_request *request,
 					  struct pass_env *env)
 {
@@ -294,10 +304,10 @@ struct run {
 	const struct run_request *request;
 	const struct spur_pass *pass;
 	struct pass_env env;
-	bool damaged; /* a file that was followed and has been replaced was */
+	bool damaged; /* a followed file that was replaced was damaged */
 };
 
-/* Makes the filter and runs the pass. */
+/* Compiles the filter and runs the pass. */
 static enum spur_status run_opened(struct run *r)
 {
 	struct pass_env *env = &r->env;
@@ -328,7 +338,7 @@ static bool copy_fd(int from, struct out *to)
 	return true;
 }
 
-/* The same, but holds the text back until it is known that nothing is lost. */
+/* The same, but buffers the text until it is known that nothing is lost (--strict). */
 static enum spur_status run_strict(struct run *r)
 {
 	struct pass_env *env = &r->env;
@@ -350,13 +360,18 @@ static enum spur_status run_strict(struct run *r)
 	return st;
 }
 
-/* The input grows while its rows are shown: then Ctrl-C is how that ends, and what was shown stands. */
+/*
+ * Returns true if the input grows while its rows are shown: then Ctrl-C is the normal end, and the
+ * output is valid.
+ */
 static bool run_watches(const struct values *v)
 {
 	return v->open.follow || format_of_url(v->traces[0]);
 }
 
-/* Prints the notes of the run, and the damage of the trace. Returns true if the trace is damaged. */
+/*
+ * Prints the notes of the run, and the damage of the trace. Returns true if the trace is damaged.
+ */
 static bool run_messages(const struct run *r)
 {
 	const struct out *notes = r->env.notes;
@@ -391,7 +406,7 @@ static int run_result(const struct run *r, enum spur_status st)
 	return EXIT_CLEAN;
 }
 
-/* After the run: prints what there is to say, and returns the exit code. */
+/* Prints the messages of the run. Returns the exit code. */
 static int run_end(struct run *r, enum spur_status st, bool reader_left)
 {
 	struct pass_env *env = &r->env;
@@ -410,8 +425,8 @@ static int run_end(struct run *r, enum spur_status st, bool reader_left)
 }
 
 /*
- * Ends the output, which appears in its place if all went well. An error of this is reported rather
- * than what the pass returned.
+ * Closes the output, which gets its name if the run succeeded. An error of this is reported instead
+ * of what the pass returned.
  */
 static enum spur_status run_close(struct run *r, struct output *o, enum spur_status st,
 				  bool *reader_left)
@@ -420,6 +435,8 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 	bool keep = st != SPUR_FAIL && !(r->request->strict && env->lost) &&
 		    !(env->trace && trace_over_limit(env->trace));
 
+	/* INVARIANT: the pass leaves the output that it was given. */
+	assert(env->out == &o->out);
 	out_flush(&o->out);
 	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;
 	if (output_close(o, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL)
@@ -433,13 +450,13 @@ static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 	if (v->ntraces == 1)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
 	if (v->style)
-		return err_set(&v->err, SPUR_ERR_USAGE,
-			       "--style=%s: expected one trace, found %zu: the layout knows no more",
-			       v->style, v->ntraces);
+		return err_set(
+			&v->err, SPUR_ERR_USAGE, "--style=%s: expected one trace, found %zu",
+			v->style, v->ntraces);
 	return spur_open_several(trace, v->traces, v->ntraces, &v->open, &v->err);
 }
 
-/* Input that is followed, a pipe or a relay daemon may be waited for without end. */
+/* Returns true if the input is followed, a pipe or a relay daemon, so that a wait may never end. */
 static bool input_may_wait(const struct values *v)
 {
 	bool may = v->open.follow;
@@ -451,7 +468,7 @@ static bool input_may_wait(const struct values *v)
 	return may;
 }
 
-/* Before the trace is opened, and again before it is analysed: what a signal does. */
+/* Sets what signals do; called before the trace is opened, and again before it is analysed. */
 static void run_mind_signals(const struct run *r, bool opened)
 {
 	if (run_watches(r->v) || (opened && r->request->writes_files))
@@ -461,9 +478,9 @@ static void run_mind_signals(const struct run *r, bool opened)
 }
 
 /*
- * After a file that is followed was replaced or cut: says so, reports the damage of what was read, and
- * opens the file of that name. Returns SPUR_WARN, with nothing changed, if there is no such file or
- * nothing more to show.
+ * After a followed file was replaced or truncated: reports that and the damage of what was read,
+ * and opens the file of that name. Returns SPUR_WARN, with nothing changed, if the file is missing
+ * or there is nothing more to show.
  */
 static enum spur_status run_renew(struct run *r)
 {
@@ -533,12 +550,14 @@ static int run_analyse(struct run *r, struct output *o, struct watch *watch,
 	enum spur_status st;
 	int code;
 
+	assert(r->env.trace);
 	progress_trace(progress, r->env.trace);
 	out_to_memory(&notes);
 	r->env.notes = &notes;
-	r->env.pipe = (struct pipe_options){ .threads = (unsigned)r->v->threads,
-					     .stop = &signals_stop,
-					     .limit = r->pass->limits_input ? r->v->render.limit : 0 };
+	r->env.pipe =
+		(struct pipe_options){ .threads = (unsigned)r->v->threads,
+				       .stop = &signals_stop,
+				       .limit = r->pass->limits_input ? r->v->render.limit : 0 };
 	run_mind_signals(r, true);
 	st = run_all(r);
 	watch_end(watch);

@@ -1,20 +1,20 @@
-/* From the options to the end of a pass: what all commands on a trace share. */
+/* Runs a pass by the options: shared by all commands that read a trace. */
 #ifndef SPUR_CLI_RUN_H
 #define SPUR_CLI_RUN_H
 
 #include "cli/values.h"
 
-/* The exit code that an error stands for; says it. */
+/* Writes the error's message. Returns its exit code. */
 int run_error(const struct spur_error *err);
 /*
- * Returns true if an operand that may be a function is a trace: - or a URL, a file or directory of a
- * known format, or anything that exists if its path has a slash or --input-format is given. A
+ * Returns true if an operand that may be a function is a trace: - or a URL, a file or directory of
+ * a known format, or anything that exists if its path has a slash or --input-format is given. A
  * program that is named as its function is not one.
  */
 bool run_is_trace(const struct values *v, const char *path);
 /*
- * Takes the traces' paths off the operands into v->traces: -d, else the first operand and those
- * behind it that are traces too, else ./uftrace.data, else standard input if that is a file or a
+ * Moves the traces' paths from the operands into v->traces: -d, else the first operand and those
+ * after it that are traces too, else ./uftrace.data, else standard input if that is a file or a
  * pipe. The last `more` operands are traces only if run_is_trace(). Returns false, with v->err
  * set, if there is no trace or an operand is left over.
  */
@@ -28,13 +28,13 @@ struct run_options {
 #define RUN_OPTIONS(STYLE, DATA) { .style = (STYLE), .data = (DATA), .size = sizeof(*(DATA)) }
 enum { RUN_OPTIONS_MAX = 4 };
 
-/* What a command wants run. */
+/* A pass to run, and its options. */
 struct run_request {
 	const char *pass; /* name of the analysis; values.style chooses its layout */
 	struct run_options options[RUN_OPTIONS_MAX]; /* those left out are zeroed */
-	bool selective; /* an option besides the filter selects: without a result nothing matched, exit 1 */
+	bool selective; /* an option besides the filter selects events: no result is exit code 1 */
 	bool writes_files; /* a signal must let the pass remove them */
-	bool strict; /* writes nothing where anything would be lost */
+	bool strict; /* write nothing if anything would be lost */
 };
 
 /* Opens the trace, runs the pass in the chosen style, reports the damage. Returns the exit code. */

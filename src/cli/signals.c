@@ -1,6 +1,7 @@
 /* See signals.h. */
 #include "cli/signals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +20,7 @@ static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 
 enum { ENDING = sizeof(ending) / sizeof(ending[0]) };
 
-/* Writes what it can: there is nothing to do about what it cannot. */
+/* Writes a message; errors cannot be handled here. */
 static void write_text(int fd, const char *text)
 {
 	if (os_write(fd, text, strlen(text)) < 0)
@@ -27,11 +28,12 @@ static void write_text(int fd, const char *text)
 }
 
 /*
- * The pager sees the end of its input, and what other threads still write fails as it does when the user leaves the
- * pager. Async-signal-safe.
+ * Ends the input of the pager; writes by other threads then fail with EPIPE, as they do if the user
+ * leaves the pager. Async-signal-safe.
  */
 static void pager_wait(void)
 {
+	assert(pager > 0);
 	if (left_pipe >= 0) {
 		os_dup2(left_pipe, STDOUT_FILENO);
 		os_dup2(left_pipe, STDERR_FILENO);
@@ -89,6 +91,8 @@ void signals_install(void)
 
 void signals_remove(const char *path)
 {
+	/* INVARIANT: at most one file is incomplete. */
+	assert(!path || !temp_path);
 	temp_path = path;
 }
 
@@ -96,6 +100,7 @@ void signals_pager(pid_t pid)
 {
 	int ends[2];
 
+	assert(!pager && pid > 0);
 	if (os_pipe2(ends, O_CLOEXEC) == 0) {
 		os_close(ends[0]);
 		left_pipe = ends[1];

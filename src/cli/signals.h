@@ -1,6 +1,7 @@
 /*
- * Signals: an interrupted command ends at once and leaves no file; one that follows its input ends well-formed; a
- * reader that goes away ends it quietly; a file that shrinks while it is mapped is named.
+ * Signals: an interrupted command exits at once and leaves no file; one that follows its input
+ * completes its output; if the reader of a pipe closes it, the command exits without a message; if
+ * a mapped file shrinks, the message names it.
  */
 #ifndef SPUR_CLI_SIGNALS_H
 #define SPUR_CLI_SIGNALS_H
@@ -9,37 +10,39 @@
 #include <sys/types.h>
 
 /*
- * SIGINT, SIGTERM and SIGHUP, unless they are ignored (a shell ignores SIGINT for background jobs): removes the file of
- * signals_remove(), says "interrupted" and exits with 130, so that part of an answer is never taken for the whole.
+ * Handles SIGINT, SIGTERM and SIGHUP, unless they are ignored (a shell ignores SIGINT for
+ * background jobs): removes the file of signals_remove(), writes "interrupted" and exits with 130,
+ * so that partial output is never mistaken for complete output.
  */
 void signals_install(void);
-/* Why nothing more is to be read. */
+/* Why reading should stop. */
 enum signals_why {
 	SIGNALS_INTERRUPT = 1, /* SIGINT; a second one ends the process at once */
 	SIGNALS_READER_LEFT, /* see watch.h */
 };
 /*
- * From now on the first such signal only sets signals_stop, for which the caller looks; a second one ends the process.
- * For input that grows while the user watches (--follow, live sessions), where the end of watching is no failure, and
- * for work whose files only the caller can remove.
+ * From now on the first such signal only sets signals_stop, which the caller polls; a second one
+ * exits. For input that grows (--follow, live sessions), where an interrupt is the normal end, and
+ * for passes that must remove files themselves.
  */
 void signals_defer(void);
 /* 0, or an enum signals_why. */
 extern volatile int signals_stop;
-/* Before exiting, colors of standard output are reset. */
+/* Colors of standard output are reset before exiting. */
 void signals_reset_color(void);
-/* A file to remove where a signal ends the process; NULL: none. The text must stay. */
+/* Sets the file to remove if a signal ends the process; NULL: none. The text is borrowed. */
 void signals_remove(const char *path);
-/* Between these signals wait, so that a file cannot be made without being known to signals_remove(). */
+/* Blocks and unblocks signals, so that no file is created before signals_remove() knows it. */
 void signals_hold(void);
 void signals_release(void);
 
 /*
- * The output goes to a pager, which an interrupt leaves to the user: the process then ends when the user has left it.
+ * Sets the pager of the output. After an interrupt it keeps running; this process exits once the
+ * user has left it.
  */
 void signals_pager(pid_t pid);
 /*
- * Ends the output to the pager and waits for it; nothing without a pager. Does not return if the process was
+ * Ends the output to the pager, if any, and waits for it. Does not return if the process was
  * interrupted meanwhile.
  */
 void signals_wait_pager(void);

@@ -1,4 +1,4 @@
-/* What the command line gives: the part that commands have in common, and the command's own. */
+/* Values of options: those that commands share, and the command's own. */
 #ifndef SPUR_CLI_VALUES_H
 #define SPUR_CLI_VALUES_H
 
@@ -12,15 +12,16 @@ enum { NOT_GIVEN = -1 };
 
 struct values {
 	struct arena arena; /* joined lists */
-	void *own; /* the command's own options: spur_cmd.own_size bytes in the arena; NULL: it has none */
+	/* The command's own options: spur_cmd.own_size bytes in the arena; NULL: it has none. */
+	void *own;
 	const char **operands;
 	size_t noperands, operands_cap;
 	bool help, help_long;
 	struct spur_error err; /* of parsing */
 
-	/* How to open the trace. */
+	/* Input. */
 	const char *data; /* -d */
-	const char *const *traces; /* to be read as one; in the arena */
+	const char *const *traces; /* read as one trace; in the arena */
 	size_t ntraces;
 	const char *opt_file; /* a file of further options; NULL: none */
 	struct spur_options open;
@@ -29,14 +30,14 @@ struct values {
 	int threads, demangle; /* demangle: NOT_GIVEN or enum demangle_form */
 	uint64_t read_size;
 
-	/* Which events. */
+	/* Filters. */
 	struct filter_spec filter; /* items and match are set when all is parsed */
 	struct filter_item *items;
 	size_t nitems, items_cap;
 	int match; /* enum choice_match */
 	const char *bare_option, *bare_text; /* the last duration without a unit; NULL: none */
 
-	/* How to show the result. */
+	/* Output. */
 	const char *style; /* layout of another tool; NULL: our own */
 	struct render_options render;
 	struct uftrace_options uftrace; /* accepted by all commands that uftrace has too */

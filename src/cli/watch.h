@@ -1,6 +1,6 @@
 /*
- * Watches standard output while input is waited for: if the reader of a pipe goes away, nothing would be written that
- * could tell, so a wait would go on for ever.
+ * Watches standard output while the program waits for input: as nothing is written then, it would
+ * not notice that the reader of a pipe has closed it, and could wait forever.
  */
 #ifndef SPUR_CLI_WATCH_H
 #define SPUR_CLI_WATCH_H
@@ -14,9 +14,12 @@ struct watch {
 	bool runs;
 };
 
-/* Begins if standard output is a pipe or a socket. Once its reader is gone, signals_stop is SIGNALS_READER_LEFT. */
+/*
+ * Starts the watch if standard output is a pipe or a socket. Once its reader has closed it,
+ * signals_stop is SIGNALS_READER_LEFT.
+ */
 void watch_begin(struct watch *w);
-/* Ends the watch. Does nothing if it has not begun (a zeroed struct watch). */
+/* Ends the watch. Does nothing if it was not started (a zeroed struct watch). */
 void watch_end(struct watch *w);
 
 #endif

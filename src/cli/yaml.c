@@ -51,7 +51,7 @@ static bool is_number(struct text t)
 	return is_decimal(t);
 }
 
-/* What would be read as something else than text. */
+/* Returns true if a plain scalar would not be read as text. */
 static bool is_word(struct text t)
 {
 	static const char *const words[] = { "null", "Null",  "NULL",  "~",	"true",
@@ -90,7 +90,7 @@ static enum quotes quotes_for(struct text t)
 	return q;
 }
 
-/* One character of a text in double quotes; its length in bytes. */
+/* Writes one character of a text in double quotes. Returns its length in bytes. */
 static size_t put_escaped(struct out *o, const char *s, size_t left)
 {
 	const unsigned char c = (unsigned char)s[0];

@@ -5,8 +5,9 @@
 #include "base/out.h"
 
 /*
- * As LLVM's tools write it: plain where it can be, else in single quotes; in double quotes where a byte is no printable
- * ASCII. A byte that is no UTF-8 becomes U+FFFD: YAML has no way to write it.
+ * Writes a scalar as LLVM's tools do: plain if possible, else in single quotes; in double quotes if
+ * a byte is not printable ASCII. Bytes that are not UTF-8 become U+FFFD, as YAML cannot represent
+ * them.
  */
 void yaml_scalar(struct out *o, const char *s, size_t len);
 

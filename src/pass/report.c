@@ -4,9 +4,9 @@
  *
  * total  ns from begin to end; of recursive calls only the outermost counts
  * self   the same less the calls made inside
- * avg min max p50 p90 p99 stdev   of single calls, recursive ones too; percentiles as spread.h says.
- *      Calls that are open when the data ends count here only for what has no other call: how
- *      long they last is unknown.
+ * avg min max p50 p90 p99 stdev   of single calls, recursive ones too; percentiles: see spread.h.
+ *      Calls that are open when the data ends, whose duration is unknown, count here only if a
+ *      function has no others.
  *
  * Sampled stacks (SAMPLE rows) add to total, self, calls and avg.
  */
@@ -54,7 +54,7 @@ enum { BY_FUNCTION_AND_CATEGORY = CALLS_BY_SESSION + 1 };
 struct entry {
 	struct call_stat stat;
 	struct spread *spread; /* owned; NULL: none */
-	/* Of the calls that are open when the data ends; none where no other call is known (entry_settle()). */
+	/* Calls that are open when the data ends; see entry_settle(). */
 	struct call_open open;
 	struct spread *open_spread;
 	struct group group; /* task, session: only name and name_len are set */
@@ -107,7 +107,7 @@ static bool report_wants_spread(const struct report *r)
 	return false;
 }
 
-/* The entry that the workers' key belongs to; NULL: out of memory. */
+/* Returns the entry of the workers' key; NULL if out of memory. */
 static struct entry *report_entry(struct report *r, uint32_t key)
 {
 	uint32_t id = r->by == CALLS_BY_FUNCTION ? groups_put(&r->groups, key) : key;
@@ -119,7 +119,7 @@ static struct entry *report_entry(struct report *r, uint32_t key)
 	return &r->entries[id];
 }
 
-/* Joins `from` into the spread at `into`, made if there is none. Returns false if out of memory. */
+/* Joins `from` into *into, which is created if it is NULL. Returns false if out of memory. */
 static bool spread_take(struct spread **into, const struct spread *from)
 {
 	if (!*into)
@@ -169,7 +169,7 @@ static bool report_add(struct report *r, const struct calls *w, uint32_t key)
 	return key >= w->nopens || open_join(e, w, &w->opens[key]);
 }
 
-/* Where no call has ended, what is known of the open ones is better than nothing. */
+/* If no call has ended, shows the durations of the open ones so far. */
 static void entry_settle(struct entry *e)
 {
 	if (e->open.calls != e->stat.calls)
@@ -182,7 +182,7 @@ static void entry_settle(struct entry *e)
 	e->open_spread = NULL;
 }
 
-/* Names, once all groups are known; then entries without calls go. */
+/* Names entries, once all groups are known, and removes those without calls. */
 static void report_name(struct report *r)
 {
 	const struct spur_trace *t = r->env->trace;
@@ -194,8 +194,9 @@ static void report_name(struct report *r)
 		entry_settle(e);
 		e->tid = e->pid = -1;
 		if (r->by == CALLS_BY_FUNCTION) {
-			e->group = i < r->groups.n ? r->groups.items[i]
-						   : (struct group){ .name = "", .module = "", .cat = "" };
+			e->group = i < r->groups.n
+					   ? r->groups.items[i]
+					   : (struct group){ .name = "", .module = "", .cat = "" };
 		} else if (r->by == CALLS_BY_TASK) {
 			const struct spur_track *k = trace_track(t, (uint32_t)i - 1);
 
@@ -208,8 +209,9 @@ static void report_name(struct report *r)
 		} else {
 			struct calls_session s = calls_session(t, (uint32_t)i);
 
-			e->group =
-				(struct group){ .name = s.name, .name_len = s.len, .module = "", .cat = "" };
+			e->group = (struct group){
+				.name = s.name, .name_len = s.len, .module = "", .cat = ""
+			};
 			e->pid = s.pid;
 		}
 		if (!e->stat.calls && !e->stat.unfinished && !e->stat.sum) {
@@ -227,7 +229,7 @@ static void report_name(struct report *r)
 
 #define NO_CASE(...)
 
-/* A value of single calls: samples add to sums only, so that it is unknown if there are no others. */
+/* A value of single calls, which is unknown if there are only samples: these add to sums alone. */
 static struct table_value entry_single(const struct entry *e, uint64_t v)
 {
 	const struct call_stat *s = &e->stat;
@@ -404,7 +406,7 @@ static enum spur_status report_run(struct pass_env *env)
 	calls_free(workers, n);
 	if (st == SPUR_OK && rows && !r.n)
 		pass_note_no_calls(env, rows);
-	/* Only now is it known whether there are categories. */
+	/* Categories, which select the default columns, are known only now. */
 	if (st == SPUR_OK && r.categories)
 		st = read_options(&r);
 	if (st == SPUR_OK)

@@ -1,11 +1,13 @@
 /* Lines of nested calls. See calltext.h. */
 #include "render/calltext.h"
 
+#include <assert.h>
+
 #include "flow/args.h"
 #include "render/value.h"
 
 enum {
-	INDENT_MAX = 64, /* levels; deeper lines say their depth */
+	INDENT_MAX = 64, /* levels; deeper lines show their depth as a number */
 	NAME_WIDTH = 4096, /* columns of a name; longer ones are cut */
 	PREFIX_ROOM = 1024, /* columns, colours and indentation of a line, and words */
 };
@@ -32,7 +34,7 @@ static inline char *put_blanks(char *p, size_t n)
 
 /* ---- names ---- */
 
-/* The scratch text for good, padded. */
+/* Copies the scratch text to the arena, padded. */
 static const char *name_keep(struct calltext *c, uint32_t *len)
 {
 	char *p = arena_alloc(&c->arena, c->scratch.len + CALLTEXT_SHORT);
@@ -52,6 +54,8 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	const char *module = cell_basename(trace_string(t, cls->module, NULL)), *text;
 	size_t len;
 
+	/* INVARIANT: a name is made once: other threads read it without a lock. */
+	assert(!n->text);
 	out_clear(&c->scratch);
 	out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE],
 		 c->widths[CALLCOL_MODULE]);
@@ -86,6 +90,7 @@ static bool name_make(struct calltext *c, uint32_t cls)
 	struct shown_name *page = c->names[cls / CALLTEXT_PAGE], *n;
 	unsigned marks;
 
+	assert(cls / CALLTEXT_PAGE < CALLTEXT_PAGES);
 	if (!page) {
 		page = mem_array(CALLTEXT_PAGE, sizeof(*page));
 		if (!page)
@@ -113,7 +118,7 @@ bool calltext_make_name(struct calltext *c, uint32_t cls)
 
 /* ---- columns ---- */
 
-/* Text of the trace in a column: cut and padded. */
+/* Appends text of the trace, cut and padded to a column. */
 static char *put_padded(char *p, const char *s, size_t len, size_t width)
 {
 	size_t n = len < width ? len : width;
@@ -181,13 +186,14 @@ static char *put_column(char *p, const struct calltext *c, const struct spur_eve
 	}
 }
 
-/* The line up to the call, any columns. */
+/* Writes the columns of a line. */
 static __attribute__((noinline)) char *put_prefix_any(char *p, const struct calltext *c,
 						      const struct spur_event *row,
 						      const struct shown_name *n, bool timed)
 {
 	size_t depth = c->own->flat ? 0 : row->depth;
 
+	assert(c->ncolumns <= CALLCOLS);
 	for (size_t i = 0; i < c->ncolumns; i++) {
 		p = put_column(p, c, row, n, c->columns[i], timed);
 		*p++ = ' ';
@@ -208,19 +214,22 @@ void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32
 	const struct spur_event row = { .track = track };
 	char text[PREFIX_ROOM], *p = text;
 
+	/* Other columns depend on more than the track. */
+	assert(c->quick);
 	for (size_t i = 1; i < c->ncolumns; i++) {
 		*p++ = ' ';
 		p = put_column(p, c, &row, NULL, c->columns[i], false);
 	}
 	p = put_str(p, c->env.opt->ascii ? " | " : " │ ");
+	assert(p - text <= PREFIX_ROOM);
 	pen->track = track;
 	pen->len = p - text <= CALLTEXT_QUICK ? (uint32_t)(p - text) : 0;
 	memcpy(pen->text, text, CALLTEXT_QUICK);
 }
 
 /*
- * The same for the default columns by copies of fixed size, which run past the end. Within
- * PREFIX_ROOM.
+ * The same for the default columns, by copies of fixed size, which may write past the returned end,
+ * but not past PREFIX_ROOM.
  */
 static inline char *put_prefix(char *p, const struct calltext *c, struct calltext_pen *pen,
 			       const struct spur_event *row, const struct shown_name *n, bool timed)
@@ -245,8 +254,8 @@ static inline char *put_prefix(char *p, const struct calltext *c, struct calltex
 /* ---- lines ---- */
 
 /*
- * Short names, which most are, in one copy of fixed size; the room must be CALLTEXT_SHORT more than
- * the name is long.
+ * Copies a name; short ones, as most are, in one copy of fixed size. Requires room for
+ * CALLTEXT_SHORT bytes more than the name has.
  */
 static inline char *put_name(char *p, const struct shown_name *n)
 {
@@ -256,7 +265,7 @@ static inline char *put_name(char *p, const struct shown_name *n)
 	return p + n->len;
 }
 
-/* A new line with room for the name, CALLTEXT_SHORT and what a line has beside. */
+/* Starts a line with room for the name, CALLTEXT_SHORT and all other parts of a line. */
 static inline char *line_room(struct out *o, const struct shown_name *n)
 {
 	return out_room(o, PREFIX_ROOM + n->len + n->where_len + (size_t)n->module_len * CALLCOLS +
@@ -424,7 +433,7 @@ static const char *switch_text(const struct spur_event *row)
 	return row->flags & SPUR_F_PREEMPTED ? "off CPU, preempted" : "off CPU";
 }
 
-/* The row's only argument, if it is a text; else NULL. */
+/* Returns the row's only argument if it is a text, else NULL. */
 static const struct spur_value *lone_text(const struct calltext *c, struct calltext_pen *pen,
 					  const struct spur_event *row)
 {
@@ -435,8 +444,8 @@ static const struct spur_value *lone_text(const struct calltext *c, struct callt
 }
 
 /*
- * A LOG of one text is that text; an event inside a function with one text is that text's name and the text (from
- * FILE:LINE); other events are their name and arguments.
+ * Writes a LOG of one text as that text, an event inside a function with one text as the name of
+ * the text and the text (from FILE:LINE), and other events as their name and arguments.
  */
 static void out_event(const struct calltext *c, struct calltext_pen *pen,
 		      const struct shown_row *shown, const struct shown_name *n, struct out *o)

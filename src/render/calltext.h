@@ -1,7 +1,7 @@
 /*
  * Lines of nested calls as our own replay shows them: columns, indentation, `name(args) {`, `} =
- * value;`, `leaf();`, comments for events. A shown row tells all that its line needs: depth, dur and
- * marks are set by the pass that nests the calls.
+ * value;`, `leaf();`, comments for events. A shown row has all that its line needs: the pass that
+ * nests the calls sets depth, dur and marks.
  */
 #ifndef SPUR_RENDER_CALLTEXT_H
 #define SPUR_RENDER_CALLTEXT_H
@@ -45,7 +45,7 @@ enum calltext_column {
 	CALLCOLS
 };
 
-/* What lines show of a class. */
+/* The name of a class, as lines show it. */
 struct shown_name {
 	const char *text; /* NULL: not made yet (atomic) */
 	const char *module, *where;
@@ -55,7 +55,7 @@ struct shown_name {
 	bool plain; /* short, no colour, nothing behind it, no marks */
 };
 
-/* Shared by all threads: what is made on the way is made under the lock and never moves. */
+/* Shared by all threads: names are made under the lock and never move. */
 struct calltext {
 	struct render_env env;
 	const struct calltext_options *own;
@@ -71,22 +71,22 @@ struct calltext {
 	struct out scratch;
 };
 
-/* A renderer's own: one thread at a time. */
+/* The state of a renderer: used by one thread at a time. */
 struct calltext_pen {
-	uint32_t track; /* whose columns these are */
+	uint32_t track; /* of which the columns are */
 	uint32_t len; /* of the text; 0: none yet, or too long for it */
 	char text[CALLTEXT_QUICK];
 	struct spur_args args; /* scratch */
 };
 
-/* Reads --fields and --time. `own` must outlive it. Call calltext_free() in any case. */
+/* Reads --fields and --time. Requires that `own` outlives it, and calltext_free() in any case. */
 enum spur_status calltext_init(struct calltext *c, struct render_env env,
 			       const struct calltext_options *own);
 void calltext_free(struct calltext *c);
 void calltext_header(const struct calltext *c);
 
 bool calltext_make_name(struct calltext *c, uint32_t cls);
-/* The class's name; to be asked for before the first row of it is shown. NULL: out of memory. */
+/* Returns the name of the class, making it first if needed; NULL if out of memory. */
 static inline const struct shown_name *calltext_name(struct calltext *c, uint32_t cls)
 {
 	struct shown_name *page;
@@ -104,15 +104,15 @@ static inline const struct shown_name *calltext_name(struct calltext *c, uint32_
 	return &page[cls % CALLTEXT_PAGE];
 }
 
-/* Makes the pen's columns the track's. */
+/* Sets the pen's columns to those of the track. */
 void calltext_retrack(const struct calltext *c, struct calltext_pen *pen, uint32_t track);
 
 enum calltext_shape { CALLTEXT_LEAF, CALLTEXT_OPEN, CALLTEXT_CLOSE };
 
 /*
- * The line of a plain call without arguments or remarks in the default columns, which are most, by
- * copies of fixed size that run past the end. The pen must be the track's, with len > 0; depth <=
- * CALLTEXT_DEPTH; c->quick; n->plain.
+ * Writes the line of a plain call without arguments or remarks in the default columns, as most are,
+ * by copies of fixed size that may write past the returned end. Requires a pen of the track with
+ * len > 0, depth <= CALLTEXT_DEPTH, c->quick and n->plain.
  */
 static inline void calltext_quick(const struct calltext_pen *pen, const struct shown_name *n,
 				  enum calltext_shape shape, uint64_t dur, size_t depth,
@@ -148,8 +148,8 @@ static inline void calltext_quick(const struct calltext_pen *pen, const struct s
 }
 
 /*
- * Appends the row's line; of a leaf with CALLTEXT_HAS_VALUE all but its end, which the next row brings. `n`
- * is the name that the line shows.
+ * Appends the row's line; for a leaf with CALLTEXT_HAS_VALUE all but its end, which the next row
+ * appends. `n` is the name that the line shows.
  */
 void calltext_begin(const struct calltext *c, struct calltext_pen *pen,
 		    const struct shown_row *shown, const struct shown_name *n, struct out *o);

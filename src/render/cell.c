@@ -20,7 +20,9 @@
 const char cell_digits[1000][4] = { HUNDRED('0', ' '), FROM_100(' ') };
 const char cell_wholes[1000][4] = { TEN(' ', ' ', '.'), NINETY(' ', '.'), FROM_100('.') };
 
-/* Seconds; minutes from 1,000 s on, hours from 1,000 m on, and whole ones from 1,000 h on. */
+/*
+ * In seconds; in minutes from 1,000 s on, in hours from 1,000 m on, in whole hours from 1,000 h on.
+ */
 char *put_time_long(char *p, uint64_t ns)
 {
 	const uint64_t milli[] = { 1000000, 60000000, 3600000000 };
@@ -55,8 +57,8 @@ const char *cell_basename(const char *path)
 }
 
 /*
- * Bytes and columns of the character at p as out_safe() writes it: what is not shown as it is takes
- * at most 4 columns.
+ * Returns the bytes of the character at p, and its columns as out_safe() writes it: at most 8 if it
+ * is escaped.
  */
 static size_t cell_step(const char *p, size_t left, size_t *columns)
 {

@@ -10,12 +10,12 @@ enum { CELL_TIME = 10 };
 /* "000 " to "999 "; "  0." to "999.". */
 extern const char cell_digits[1000][4], cell_wholes[1000][4];
 
-/* What is rarer than microseconds and milliseconds; see put_time(). */
+/* Out of line half of put_time(), for durations of a second and longer. */
 char *put_time_long(char *p, uint64_t ns);
 
 /*
- * A duration with its unit, cut to three decimals, in exactly CELL_TIME bytes: "  1.234 ms".
- * Returns the end. Room: 12.
+ * Writes a duration with its unit, cut to three decimals, in exactly CELL_TIME bytes: "  1.234 ms".
+ * Returns the end. Requires room for 12 bytes.
  */
 static inline char *put_time(char *p, uint64_t ns)
 {
@@ -33,22 +33,22 @@ static inline char *put_time(char *p, uint64_t ns)
 
 void out_time(struct out *o, uint64_t ns);
 
-/* The last part of a path. */
+/* Returns the last part of a path. */
 const char *cell_basename(const char *path);
 
 /*
- * Text that is safe on a terminal, in at most `width` columns (0: any), cut with ".." where it is
- * longer; padded with blanks to `pad` columns.
+ * Writes text that is safe on a terminal, in at most `width` columns (0: any), cut with ".." if it
+ * is longer; padded with blanks to `pad` columns.
  */
 void out_cell(struct out *o, const char *s, size_t len, size_t width, size_t pad);
 
-/* Columns that the text takes as out_cell() writes it. */
+/* Returns the columns of the text as out_cell() writes it. */
 size_t cell_width(const char *s, size_t len);
 
 /*
- * Splits a comma list into indexes of `names` (NULL-ended); a leading '-' or '+' of a word is kept
- * in the sign bit's place: ids[i] = ~index for '-'. SPUR_FAIL: an empty list; an unknown word, named
- * in `err` with the closest known one; more than `cap`.
+ * Splits a comma list into indexes of `names` (NULL-ended). Words may begin with '+', or with '-',
+ * for which ids[i] is ~index. Returns SPUR_FAIL, with `err` set, if the list is empty, has more
+ * than `cap` words, or has an unknown word; `err` then names the closest known one.
  */
 enum spur_status cell_list(const char *text, const char *const *names, const char *what, int *ids,
 			   size_t cap, size_t *n, struct spur_error *err);

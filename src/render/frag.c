@@ -1,6 +1,8 @@
 /* See frag.h. */
 #include "render/frag.h"
 
+#include <assert.h>
+
 char frag_thousand[1000][4];
 
 static void thousand_fill(void)
@@ -42,13 +44,15 @@ void frag_free(struct frag_table *t)
 	mem_free(t);
 }
 
-/* Under the lock. The text is stored last: who sees it sees all. */
+/* Called with t->lock held. The text is stored last, so that a thread that sees it sees all. */
 static bool frag_make(struct frag_table *t, struct frag *f, const struct spur_event *row)
 {
 	struct frag made = { 0 };
 	size_t len;
 	char *p;
 
+	/* INVARIANT: text is made once: other threads read it without a lock. */
+	assert(!f->p);
 	out_clear(&t->scratch);
 	t->make(t->self, row, &made, &t->scratch);
 	len = t->scratch.len;
@@ -81,6 +85,7 @@ const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spu
 	if (page && (page[id % FRAG_PAGE].p || frag_make(t, &page[id % FRAG_PAGE], row)))
 		f = &page[id % FRAG_PAGE];
 	pthread_mutex_unlock(&t->lock);
+	assert(!f || f->p);
 	return f;
 }
 
@@ -94,8 +99,10 @@ void number_init(struct number *d)
 
 void number_move(struct number *d, uint64_t v)
 {
+	assert(v >= 1000000000);
 	d->base = v / 1000000000 * 1000000000;
 	d->len = (uint32_t)(put_u64(d->text, v / 1000000000) - d->text);
+	assert(d->len <= 16); /* put_number() copies 16 bytes */
 }
 
 char *put_us_slow(char *w, int64_t ns)

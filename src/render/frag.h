@@ -1,7 +1,7 @@
 /*
- * For the passes that write millions of lines: text made once per id (names as JSON), ready to be
- * copied, and digits of numbers that share their beginning. A table is filled by whichever thread
- * first needs an id, and read without a lock.
+ * For passes that write millions of lines: text that is made once per id (names as JSON) and then
+ * copied, and digits of numbers that share their beginning. The first thread that needs an id fills
+ * its entry; filled entries are read without a lock.
  */
 #ifndef SPUR_RENDER_FRAG_H
 #define SPUR_RENDER_FRAG_H
@@ -15,7 +15,7 @@ enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 18, FRAG_PIECE = 32 };
 
 struct frag {
 	const char *
-		p; /* readable up to the next multiple of FRAG_PIECE; NULL: not made. Stored last */
+		p; /* readable up to the next multiple of FRAG_PIECE; NULL: not made; stored last */
 	uint32_t len;
 	uint32_t user; /* the maker's */
 	uint64_t key; /* the maker's: what it was made of */
@@ -25,7 +25,7 @@ struct frag {
 typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f,
 			struct out *o);
 
-/* By id below 2^28. */
+/* Fragments by id; ids are below 2^28. */
 struct frag_table {
 	struct frag *pages[FRAG_PAGES];
 	pthread_mutex_t lock;
@@ -41,7 +41,7 @@ void frag_free(struct frag_table *t);
 /* Out of line half of frag_get(). */
 const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spur_event *row);
 
-/* The id's text, where it is made already; NULL: it is not. */
+/* Returns the id's text, or NULL if it was not made yet. */
 static inline const struct frag *frag_seen(const struct frag_table *t, uint32_t id)
 {
 	struct frag *page = id < FRAG_PAGE * FRAG_PAGES
@@ -54,7 +54,7 @@ static inline const struct frag *frag_seen(const struct frag_table *t, uint32_t 
 		       : NULL;
 }
 
-/* The text of the row's id; NULL: out of memory, or an id past the limit. */
+/* Returns the text of the row's id; NULL if out of memory or if the id is past the limit. */
 static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
 					  const struct spur_event *row)
 {
@@ -63,7 +63,7 @@ static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
 	return __builtin_expect(f != NULL, 1) ? f : frag_made(t, id, row);
 }
 
-/* Copies in whole pieces: there must be FRAG_PIECE bytes of room more than the text has. */
+/* Copies in whole pieces. Requires room for FRAG_PIECE bytes more than the text has. */
 static inline char *put_frag(char *w, const struct frag *f)
 {
 	memcpy(w, f->p, FRAG_PIECE);
@@ -92,9 +92,9 @@ struct number {
 };
 
 void number_init(struct number *d);
-/* Moves to the base of a number of at least 10^9. */
+/* Sets the base to that of a number of at least 10^9. */
 void number_move(struct number *d, uint64_t v);
-/* Small and negative ones. */
+/* Out of line half of put_us(): small and negative numbers. */
 char *put_us_slow(char *w, int64_t ns);
 
 static inline bool number_holds(struct number *d, int64_t v)
@@ -107,8 +107,10 @@ static inline bool number_holds(struct number *d, int64_t v)
 	return true;
 }
 
-/* The last nine digits with `point` bytes between the sixth and the seventh: 0, or 1 for the point
- * of the table. */
+/*
+ * Writes the last nine digits with `point` bytes between the sixth and the seventh: 0, or 1 for the
+ * point of the table.
+ */
 static inline char *put_nine(char *w, uint32_t v, unsigned point)
 {
 	const uint32_t high = v / 1000, top = high / 1000;
@@ -119,7 +121,7 @@ static inline char *put_nine(char *w, uint32_t v, unsigned point)
 	return w + 9 + point;
 }
 
-/* Decimal. Room: 32 bytes. */
+/* Writes a decimal number. Requires room for 32 bytes. */
 static inline char *put_number(char *w, struct number *d, int64_t v)
 {
 	if (!number_holds(d, v))
@@ -128,7 +130,7 @@ static inline char *put_number(char *w, struct number *d, int64_t v)
 	return put_nine(w + d->len, (uint32_t)((uint64_t)v - d->base), 0);
 }
 
-/* Nanoseconds as microseconds with three decimals. Room: 32 bytes. */
+/* Writes ns as microseconds with three decimals. Requires room for 32 bytes. */
 static inline char *put_us(char *w, struct number *d, int64_t ns)
 {
 	if (!number_holds(d, ns))

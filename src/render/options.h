@@ -1,4 +1,4 @@
-/* How results are shown: what the command line says about output, whatever is analysed. */
+/* Options of output that are the same for all analyses. */
 #ifndef SPUR_RENDER_OPTIONS_H
 #define SPUR_RENDER_OPTIONS_H
 
@@ -6,7 +6,10 @@
 #include "format/format.h"
 
 enum output_form { FORM_TEXT, FORM_JSON, FORM_JSONL, FORM_CSV };
-/* TIME_EXACT: as TIME_RAW if viewers that keep times as doubles show them exactly, else as TIME_REL (convert). */
+/*
+ * TIME_EXACT (for convert): TIME_RAW if viewers that store times as doubles show them exactly, else
+ * TIME_REL.
+ */
 enum time_form { TIME_REL, TIME_ABS, TIME_RAW, TIME_EXACT };
 
 /* Zero is every option's default. Strings are as given. */
@@ -24,7 +27,7 @@ struct render_options {
 	int demangle; /* enum demangle_form */
 };
 
-/* Of lines of nested calls (calltext.h). */
+/* Options of lines of nested calls (calltext.h). */
 struct calltext_options {
 	bool flat; /* not indented */
 	bool libname; /* libraries behind the names of their functions */
@@ -32,7 +35,7 @@ struct calltext_options {
 	bool no_comment; /* no names behind closing braces */
 };
 
-/* What text is made from and where it goes. All is borrowed. */
+/* The source and the destination of text. All members are borrowed. */
 struct render_env {
 	struct spur_trace *trace;
 	struct filter *filter; /* NULL: all rows pass */

@@ -1,6 +1,7 @@
 /* See table.h. */
 #include "render/table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,13 +9,14 @@
 
 /* --- values --- */
 
-/* Negative, 0 or positive as the whole number is below, at or above the other, which is no NaN. */
+/* Compares a whole number with a float that is not NaN. */
 static int order_whole_float(__int128 a, double b)
 {
 	const double two_64 = 18446744073709551616.0;
 	double whole = trunc(b);
 	__int128 w;
 
+	assert(!isnan(b));
 	if (b >= two_64)
 		return -1;
 	if (b < -two_64)
@@ -27,10 +29,11 @@ static int order_whole_float(__int128 a, double b)
 
 static __int128 value_whole(struct table_value v)
 {
+	assert(v.type == TABLE_U64 || v.type == TABLE_I64);
 	return v.type == TABLE_U64 ? (__int128)v.u : (__int128)v.i;
 }
 
-/* 0: no value; 1: NaN; 2: a number. */
+/* Returns 0 if there is no value, 1 for NaN, 2 for a number. */
 static int value_rank(struct table_value v)
 {
 	return v.type == TABLE_NONE ? 0 : v.type == TABLE_F64 && isnan(v.f) ? 1 : 2;
@@ -75,6 +78,7 @@ void table_value_out(struct out *o, struct table_value v, bool json)
 
 static enum table_kind kind_of(const struct table *t, int column)
 {
+	assert(column >= 0 && column < TABLE_COLUMNS && t->columns[column].name);
 	return t->columns[column].kind;
 }
 
@@ -181,7 +185,7 @@ static void out_share(struct out *o, uint64_t tenths)
 	out_u64(o, tenths % 10);
 }
 
-/* Three decimals, where that says enough of it. */
+/* Writes three decimals if these are exact enough. */
 static void out_mean(struct out *o, struct table_value v)
 {
 	uint64_t n;
@@ -205,7 +209,7 @@ static void out_when(const struct table *t, int64_t ts, struct out *o)
 	out_bytes(o, buf, (size_t)(put_when(buf, &t->when, ts, 0) - buf));
 }
 
-/* The cell as text tables show it, without padding. */
+/* Writes the cell as text tables show it, without padding. */
 static void cell_plain(const struct table *t, const void *row, int column, struct out *o)
 {
 	const enum table_kind kind = kind_of(t, column);
@@ -218,6 +222,8 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 	v = t->value(t->self, row, column);
 	if (!value_is_shown(kind, v))
 		return;
+	assert((kind != TABLE_TIME && kind != TABLE_SHARE) || v.type == TABLE_U64);
+	assert(kind != TABLE_WHEN || v.type == TABLE_I64);
 	if (kind == TABLE_TIME && !t->env.opt->raw) {
 		out_time(o, v.u);
 	} else if (kind == TABLE_SHARE) {
@@ -248,7 +254,9 @@ static void text_widths(const struct table *t, const void *const *rows, size_t n
 	}
 }
 
-/* One cell: numbers to the right, text to the left; the last one is cut at the terminal's edge. */
+/*
+ * Writes a cell: numbers right-aligned, text left-aligned; the last is cut at the terminal's edge.
+ */
 static void text_cell(const struct table *t, size_t c, const char *p, size_t len, size_t width,
 		      size_t *at)
 {
@@ -256,6 +264,7 @@ static void text_cell(const struct table *t, size_t c, const char *p, size_t len
 	const bool last = c + 1 == t->nshown, left = kind_of(t, t->shown[c]) == TABLE_TEXT;
 	const size_t edge = t->env.opt->width, own = cell_width(p, len);
 
+	assert(own <= width);
 	if (c)
 		out_str(o, "  ");
 	*at += c ? 2 : 0;
@@ -297,7 +306,7 @@ static void table_text(const struct table *t, const void *const *rows, size_t n,
 
 /* --- for machines --- */
 
-/* ns, counts, whole text. */
+/* Writes the cell for programs: ns, counts, whole text. */
 static void cell_data(const struct table *t, const void *row, int column, struct out *scratch,
 		      bool json)
 {
@@ -363,6 +372,7 @@ enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t
 	struct sorter s = { t, &a, &b };
 	bool good;
 
+	assert(t->nshown && t->nsort);
 	if (!order)
 		return err_nomem(t->env.err);
 	out_to_memory(&a);

@@ -55,7 +55,9 @@ static inline struct table_value table_f64(double v)
 	return (struct table_value){ .type = TABLE_F64, .f = v };
 }
 
-/* Exact, whatever the types. NaN comes before all numbers, and no value before NaN. */
+/*
+ * Compares exactly, whatever the types. NaN comes before all numbers, an unknown value before NaN.
+ */
 int table_value_order(struct table_value a, struct table_value b);
 /*
  * Writes the value, decimal and exact; nothing for TABLE_NONE. In JSON, which lacks such numbers,
@@ -85,7 +87,8 @@ struct table {
 	const int *ties;
 	const void *self;
 	/*
-	 * More members of the JSON object before "rows", each with a comma before it; NULL: no more.
+	 * More members of the JSON object before "rows", each with a comma before it; NULL: no
+	 * more.
 	 */
 	const char *head;
 	struct when when; /* Required if a column is a TABLE_WHEN. */

@@ -1,6 +1,7 @@
 /* See value.h. */
 #include "render/value.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 
@@ -19,7 +20,7 @@ enum {
 	NUMBER_ROOM = 24,
 };
 
-/* A name's key: at this place (from 1 on), or at any, it says nothing. */
+/* Keys of names that carry no information: at this place (from 1 on), or at any. */
 static const uint64_t any_place = UINT64_MAX;
 
 static void value_out(const struct values *w, const struct spur_value *v, struct out *o,
@@ -27,7 +28,7 @@ static void value_out(const struct values *w, const struct spur_value *v, struct
 
 /* --- names --- */
 
-/* "retval", and "arg" with a number: names that formats give to what has none. */
+/* "retval", and "arg" with a number: the names that formats give to unnamed values. */
 static uint64_t name_place(const char *name, size_t len)
 {
 	char digits[NUMBER_ROOM];
@@ -81,7 +82,7 @@ void values_close(struct values *w)
 	w->names = NULL;
 }
 
-/* Returns NULL if it has none or if out of memory. */
+/* Returns NULL if the value has no name or if out of memory. */
 static const struct frag *name_of(const struct values *w, const struct spur_value *v, struct out *o)
 {
 	const struct frag *f = v->name ? frag_seen(w->names, v->name) : NULL;
@@ -95,8 +96,8 @@ static const struct frag *name_of(const struct values *w, const struct spur_valu
 }
 
 /*
- * What stands between items, and the name where there is one. Behind it there is room for a number. Returns
- * NULL if it has no name.
+ * Writes the text between items, and the name if `f` is not NULL. Returns where the value goes, with
+ * room for a number; NULL if out of memory.
  */
 static char *item_begin(const struct frag *f, const char *before, struct out *o)
 {
@@ -117,7 +118,7 @@ static char *item_begin(const struct frag *f, const char *before, struct out *o)
 
 /* --- text --- */
 
-/* Room: NUMBER_ROOM. */
+/* Requires room for NUMBER_ROOM bytes. */
 static char *put_0x(char *p, uint64_t v)
 {
 	*p++ = '0';
@@ -153,7 +154,7 @@ static void out_binary(struct out *o, uint64_t v)
 		out_char(o, v >> i & 1 ? '1' : '0');
 }
 
-/* Of a signed number the bits that the record has. */
+/* Returns the bits that the record has of a number, without the sign extension. */
 static uint64_t value_bits(const struct spur_value *v)
 {
 	return v->size && v->size < 8 ? v->u & (((uint64_t)1 << (8 * v->size)) - 1) : v->u;
@@ -173,7 +174,10 @@ static void char_out(struct out *o, uint64_t v)
 	out_char(o, '\'');
 }
 
-/* Decimal or hexadecimal; NULL: neither. Room: NUMBER_ROOM. */
+/*
+ * Writes a decimal or hexadecimal number. Returns NULL if the value is shown in another way.
+ * Requires room for NUMBER_ROOM bytes.
+ */
 static char *put_integer(char *p, const struct spur_value *v)
 {
 	const bool is_signed = v->type == SPUR_I64;
@@ -201,13 +205,13 @@ static void integer_out(const struct spur_value *v, struct out *o)
 		char_out(o, value_bits(v) & 0xff);
 }
 
-/* It was recorded as a float: fewer digits tell it apart from others. */
+/* Returns true if the value was recorded as a float, which needs fewer digits to be exact. */
 static bool is_single(const struct spur_value *v)
 {
 	return v->size == 4 && isfinite(v->f) && (double)(float)v->f == v->f;
 }
 
-/* The shortest text that reads back as the same number of the size it was recorded in. */
+/* Writes the shortest text that reads back as the same number in its recorded size. */
 static void float_out(const struct spur_value *v, struct out *o)
 {
 	if (v->label)
@@ -218,7 +222,7 @@ static void float_out(const struct spur_value *v, struct out *o)
 		out_double(o, v->f);
 }
 
-/* Quotes and backslashes get a backslash in front; what out_safe() escapes starts with one too. */
+/* Escapes quotes and backslashes by a backslash, as out_safe() does other characters. */
 static void string_out(const char *s, size_t len, struct out *o)
 {
 	if (out_json_plain(o, s, len))
@@ -292,6 +296,7 @@ static void nested_out(const struct values *w, const struct spur_value *v, struc
 {
 	const bool is_struct = v->type == SPUR_STRUCT;
 
+	assert(depth <= NESTING);
 	out_char(o, is_struct ? '{' : '[');
 	if (depth < NESTING)
 		items_out(w, v->items, v->count, false, o, depth + 1);
@@ -380,7 +385,10 @@ static void float_json(const struct spur_value *v, struct out *o)
 		out_json_double(o, v->f, is_single(v));
 }
 
-/* The key, and what stands before it; room for a number behind. Returns NULL if it has no key. */
+/*
+ * Writes the key of an item, and a comma before it. Returns where the value goes, with room for a
+ * number; NULL if out of memory.
+ */
 static char *key_json(const struct values *w, const struct spur_value *items, size_t i,
 		      const char *lone, struct out *o)
 {
@@ -400,7 +408,7 @@ static char *key_json(const struct values *w, const struct spur_value *items, si
 	return out_room(o, NUMBER_ROOM);
 }
 
-/* Whether no two items can have the same name. */
+/* Returns true if no two items can have the same name. */
 static bool names_differ(const struct spur_value *items, size_t n)
 {
 	uint64_t seen = 0, twice = 0;
@@ -414,7 +422,7 @@ static bool names_differ(const struct spur_value *items, size_t n)
 	return !twice;
 }
 
-/* NULL: it is no number that JSON has. Room: NUMBER_ROOM. */
+/* Returns NULL if JSON cannot represent the number. Requires room for NUMBER_ROOM bytes. */
 static char *put_json(char *p, const struct spur_value *v)
 {
 	switch (v->type) {
@@ -429,8 +437,10 @@ static char *put_json(char *p, const struct spur_value *v)
 	}
 }
 
-/* Where the next item of the same name stands (0: nowhere) in next[i]; later[i] is set for all but
- * the first. */
+/*
+ * Items of the same name: next[i] is the index of the next one (0: none), later[i] is true for all
+ * but the first.
+ */
 struct repeats {
 	uint32_t *next;
 	bool *later;
@@ -452,6 +462,7 @@ static bool repeats_many(struct repeats *r, const struct spur_value *items, size
 		if (!items[i].name)
 			continue;
 		good = s;
+		assert(!s || s->value <= i);
 		if (s && s->value) {
 			r->next[s->value - 1] = (uint32_t)i;
 			r->later[i] = true;
@@ -520,6 +531,7 @@ static void object_repeats(const struct values *w, const struct spur_value *item
 			out_char(o, '[');
 		value_as_json(w, &items[i], o, depth);
 		for (size_t k = r.next[i]; k; k = r.next[k]) {
+			assert(k < n && (!r.next[k] || r.next[k] > k));
 			out_char(o, ',');
 			value_as_json(w, &items[k], o, depth);
 		}

@@ -1,5 +1,4 @@
-/* Arguments as people read them, and as JSON. uftrace's own way of showing them is its style's
- * business. */
+/* Arguments as text for people, and as JSON. The style of uftrace shows them in its own way. */
 #ifndef SPUR_RENDER_VALUE_H
 #define SPUR_RENDER_VALUE_H
 
@@ -7,14 +6,14 @@
 
 #include "base/out.h"
 
-/* How a pass writes values: names are made ready once each. For many threads; either for text or for JSON. */
+/* How a pass writes values, either text or JSON: each name is made once. Shared by all threads. */
 struct values {
 	const struct spur_trace *trace;
 	struct frag_table *names; /* by string id */
 };
 
 enum value_form { VALUE_TEXT, VALUE_JSON };
-/* Returns false if out of memory. values_close() in any case. */
+/* Returns false if out of memory. Requires values_close() in any case. */
 bool values_open(struct values *w, const struct spur_trace *t, enum value_form form);
 void values_close(struct values *w);
 

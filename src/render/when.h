@@ -21,7 +21,7 @@ enum { WHEN_ROOM = 48 };
  * of width and WHEN_ROOM.
  */
 char *put_when(char *p, const struct when *w, int64_t ts, unsigned width);
-/* Columns that times of the kind commonly take. */
+/* Returns the usual width of times of the kind, in columns. */
 unsigned when_width(const struct when *w);
 
 #endif
