@@ -62,7 +62,7 @@ bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n)
 			at = end_place(e, rows[i].track);
 		if (!at)
 			return false;
-		*at = rows[i].ts > *at ? rows[i].ts : *at;
+		*at = rows[i].ts;
 	}
 	return true;
 }

@@ -24,11 +24,14 @@ void ends_free(struct ends *e);
 /* Out of line half of ends_rows(). */
 bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n);
 
-/* Sees rows in the order of time; n > 0. Returns false if out of memory. */
+/*
+ * Sees rows in the order of the feed; n > 0. The last row counts even if its time goes back
+ * (SPUR_F_BACK): a wrong time before it must not decide, nor may how many rows come at once.
+ * Returns false if out of memory.
+ */
 static inline bool ends_rows(struct ends *e, const struct spur_event *rows, size_t n)
 {
-	if (rows[n - 1].ts > e->last)
-		e->last = rows[n - 1].ts;
+	e->last = rows[n - 1].ts;
 	return __builtin_expect(!e->trace->tops_apart, 1) || ends_apart(e, rows, n);
 }
 

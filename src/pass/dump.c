@@ -276,6 +276,15 @@ static bool dump_merged_rows(void *self, struct spur_event *rows, size_t n)
 	return true;
 }
 
+/*
+ * The feeds of what is being written are shown together. Several traces from pipes, or read in
+ * pieces, are live too (pipe_is_live()), but each ends: shown one by one, as files are.
+ */
+static bool never_ends(const struct spur_trace *t)
+{
+	return t->live && (!t->nparts || t->options.follow);
+}
+
 static enum spur_status dump_run(struct pass_env *env)
 {
 	struct dump d = { .env = env,
@@ -290,7 +299,7 @@ static enum spur_status dump_run(struct pass_env *env)
 	d.titles = frag_new(make_title, &d);
 	if (!d.titles || !values_open(&d.values, env->trace, d.json ? VALUE_JSON : VALUE_TEXT))
 		st = SPUR_FAIL;
-	else if (env->trace->live || (env->filter && filter_is_global(env->filter)))
+	else if (never_ends(env->trace) || (env->filter && filter_is_global(env->filter)))
 		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
 	else
 		st = dump_streams(&d);

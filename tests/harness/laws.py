@@ -21,12 +21,6 @@ MEMORY = 1 << 30  # of addresses; the reserved range of a pipe is most of it
 LARGE = 256 << 10  # bytes from which on a golden is left to others
 STATED = {0, 1, 3, 4}
 MUTANTS = 1  # of each golden
-# Tests that are known to fail, and why: what is listed is not run.
-KNOWN = {
-    "laws/pieces xray/own-fork-fdr/in dump": "a log of a forked process that is read in pieces ends at the second head",
-    "laws/pieces xray/own-fork-open/in dump": "a log of a forked process that is read in pieces ends at the second head",
-    "laws/mutants uftrace/own-signals/in 0: report": "the times of a damaged record depend on the pieces",
-}
 COMMANDS = [["report"], ["cat", "--jsonl"], ["replay"], ["graph"], ["flame"], ["stats"], ["check"], ["dump"], ["info", "--json"], ["sched"],
             ["counters"], ["events"], ["blobs"], ["convert", "--to=chrome", "-o", "-"], ["hist", "in", "main"], ["metadata"],
             ["report", "--kind=async"]]
@@ -93,8 +87,6 @@ def mutants(t, name, case):
             changed_copy(rng, case, os.path.join(tmp, "in"))
             command = rng.sample(COMMANDS, 3)
             for argv in command:
-                if "%s %d: %s" % (label, n, " ".join(argv)) in KNOWN:
-                    continue
                 why = one_mutant(t, argv, tmp)
                 t.verdict("%s %d: %s" % (label, n, " ".join(argv)), why)
 
@@ -130,8 +122,6 @@ def pieces(t, name, case):
     for argv in (["dump"], ["report"]):
         first = t.run([t.spur, *argv, case])
         for option in PIECES:
-            if "%s %s" % (label, argv[0]) in KNOWN and "size" in option:
-                continue
             r = t.run([t.spur, *argv, case, option])
             why = r.trouble() or core.differ(first.out, r.out)[0] or core.differ(first.err, r.err)[0]
             t.verdict("%s %s %s" % (label, argv[0], option), why or (None if r.code == first.code else "exit code %d" % r.code))
