@@ -64,7 +64,7 @@ struct diag_log {
 	 * Where it is true nothing is added: reading was told to stop, and what is cut off there is
 	 * no damage.
 	 */
-	const volatile int *hush; /* NULL: never */
+	const volatile int *suppressed; /* NULL: never */
 };
 
 #define DIAG_NO_OFF UINT64_MAX

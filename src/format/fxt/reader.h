@@ -161,7 +161,7 @@ enum fxt_class {
 	FXT_CLASS_LARGE,
 	FXT_CLASS_RECORD,
 	FXT_CLASS_OTHERS, /* beyond what a trace can have */
-	FXT_OWN_CLASSES
+	FXT_BUILTIN_CLASSES
 };
 
 /* Names of arguments and fields (class.c). */
@@ -253,7 +253,7 @@ struct fxt {
 	bool swap;
 	bool first; /* pass 1, or the only one: tables grow */
 	bool ordered; /* rows by time */
-	bool books; /* rows for records that only keep the books too */
+	bool bookkeeping; /* rows for records that only keep the books too */
 	bool told; /* pass 1: the record at `off` is known to be late */
 	bool unreadable_told; /* that the source failed */
 	bool spans; /* there are complete events: lanes are needed */
@@ -299,7 +299,7 @@ struct fxt {
 	bool clock_told, clocks_differ;
 
 	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
-	uint32_t own_classes[FXT_OWN_CLASSES];
+	uint32_t builtin_classes[FXT_BUILTIN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
 	struct fxt_schemas *schemas; /* NULL until one is asked for */
 	pthread_mutex_t lock; /* tables and names, in a single pass */
@@ -325,10 +325,10 @@ void fxt_state_free(struct fxt *x);
  */
 bool fxt_state_rewind(struct fxt *x);
 /* Records that keep the books. Returns false if out of memory. */
-bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s);
-bool fxt_take_init(struct fxt *x, const struct fxt_shape *s);
-bool fxt_take_string(struct fxt *x, const struct fxt_shape *s);
-bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_metadata(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_init(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_string(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_thread(struct fxt *x, const struct fxt_shape *s);
 const struct fxt_provider *fxt_provider_at(const struct fxt *x, uint64_t off);
 /* 1 + string id of an index, 1 + track of a thread index, as of `off`; 0: not registered. */
 uint32_t fxt_string_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,

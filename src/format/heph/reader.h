@@ -96,7 +96,7 @@ struct heph {
 	uint32_t held_track;
 	struct heph_span held_span;
 	bool stored, begun; /* begun: the layout is known */
-	bool books; /* by time: rows of epochs too */
+	bool bookkeeping; /* by time: rows of epochs too */
 	struct heph_schemas *schemas; /* NULL until one is asked for */
 	struct heph_item *losses; /* that have become certain: their rows come next */
 	size_t nlosses, losses_cap, losses_done;

@@ -20,17 +20,17 @@ struct fdr {
 struct row_words xray_row_words(const struct fdr *r, uint32_t len);
 
 /* As stored: the file's header. */
-void xray_take_header(struct fdr *r);
+void xray_read_header(struct fdr *r);
 /* A row of the bytes from xf->span_at on; the batch has room for it. */
-void xray_take_span(struct fdr *r);
+void xray_read_span(struct fdr *r);
 /* Begins to read xf->buffer. Returns false if out of memory. */
 bool xray_open_buffer(struct fdr *r);
 /*
  * Takes one record, or what is no record, or closes the buffer. Gives at most one row: the batch
  * has room for it.
  */
-void xray_take_other(struct fdr *r);
+void xray_read_other(struct fdr *r);
 /* SPEC xray/call-argument: those behind an entry's row are its arguments */
-void xray_take_arguments(struct fdr *r, struct spur_event *row);
+void xray_read_arguments(struct fdr *r, struct spur_event *row);
 
 #endif

@@ -64,7 +64,7 @@ bool map_fix_word(const struct site_map *m, struct map_part *p, uint64_t offset,
 		  struct map_fix fix);
 
 /* Appends the part's entries. What is behind the last whole one is noted. */
-enum spur_status map_take_entries(struct site_map *m, const struct map_part *p,
+enum spur_status map_read_entries(struct site_map *m, const struct map_part *p,
 				  struct spur_error *err);
 /* Gives the sleds their numbers by counting. */
 void map_number(struct site_map *m);
@@ -72,7 +72,7 @@ void map_number(struct site_map *m);
  * Checks the numbers against the index of the one part that the map has; where both differ the
  * index is right.
  */
-enum spur_status map_take_index(struct site_map *m, const struct map_part *entries,
+enum spur_status map_read_index(struct site_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err);
 
 /* Sets the note; the first one stays. */

@@ -24,14 +24,14 @@ enum {
 };
 
 /* Classes that are not functions: one for each kind of record. */
-enum xray_own {
-	OWN_META, /* + kind */
-	OWN_UNKNOWN = OWN_META + META_KINDS, /* a record of no known kind */
-	OWN_HEADER,
-	OWN_BLOCK,
-	OWN_OTHERS, /* functions past the limit */
-	OWN_REPEATED, /* records that are left out, since others are the same */
-	OWN_CLASSES
+enum xray_class {
+	XRAY_CLASS_META, /* + kind */
+	XRAY_CLASS_UNKNOWN = XRAY_CLASS_META + META_KINDS, /* a record of no known kind */
+	XRAY_CLASS_HEADER,
+	XRAY_CLASS_BLOCK,
+	XRAY_CLASS_OTHERS, /* functions past the limit */
+	XRAY_CLASS_REPEATED, /* records that are left out, since others are the same */
+	XRAY_CLASSES
 };
 
 /* String ids of the names that arguments and fields have. */
@@ -94,7 +94,7 @@ struct xray_run {
 /* Bytes of the file that are a bookkeeping row of no thread. */
 struct xray_span {
 	uint64_t off, len;
-	uint32_t what; /* enum xray_own */
+	uint32_t what; /* enum xray_class */
 };
 
 /* Array in scratch memory. */
@@ -172,7 +172,8 @@ struct xray_feed {
 	uint32_t
 		args_left; /* basic: records behind it that are arguments, each a bookkeeping row */
 	int64_t file_time; /* of the rows of the file itself */
-	uint64_t span_at, span_end; /* bytes that are still to become rows, as OWN_REPEATED */
+	uint64_t span_at,
+		span_end; /* bytes that are still to become rows, as XRAY_CLASS_REPEATED */
 	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
 	/*
@@ -193,7 +194,7 @@ struct xray {
 	enum xray_mode mode;
 	bool big, swap; /* the file is big endian; it is not of the machine's order */
 	bool stored; /* rows as they stand in the file */
-	bool books; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
+	bool bookkeeping; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
 	bool wrapped; /* FDR: the oldest buffers are overwritten */
 	bool follow; /* which is still being written */
 	uint16_t version, type;
@@ -203,7 +204,7 @@ struct xray {
 	uint32_t stream;
 	uint32_t file_track; /* as stored: of records that are no thread's */
 	uint32_t names[XRAY_NAMES];
-	uint32_t own[OWN_CLASSES]; /* classes */
+	uint32_t own[XRAY_CLASSES]; /* classes */
 	struct xray_thread **threads;
 	size_t nthreads, threads_cap;
 	struct map64 by_key, by_pid; /* thread's pid and tid -> 1 + index; pid -> 1 + track */
@@ -324,13 +325,13 @@ void xray_threads_close(struct xray *x);
  * Notes bytes in which no thread's row is, for a row in the feed of the file itself, if rows of
  * bookkeeping records were asked for. While opening. Returns false if out of memory.
  */
-bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_own what);
+bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_class what);
 /* Rows of the file itself: its header and the spans. */
 enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* What ended reading early, if anything; and what a file without a single record wants to tell. */
-void xray_say_source(const struct xray *x, struct diag_log *diag);
-void xray_say_empty(const struct xray *x, struct diag_log *diag);
+void xray_report_source(const struct xray *x, struct diag_log *diag);
+void xray_report_empty(const struct xray *x, struct diag_log *diag);
 
 /* --- FDR --- */
 
