@@ -14,7 +14,7 @@
  *		for (size_t i = 0; i < n; i++)
  *			... rows[i].ts, spur_string(t, rows[i].name, NULL)
  *	if (st == SPUR_FAIL && spur_last_error(t, &err))
- *
+ *			... out of memory: events are missing
  *	spur_close(t);
  *
  * The library never prints and never exits. Damage never ends reading: it is located, counted and

@@ -142,7 +142,7 @@ static bool lone_end(struct spur_pairing *p, const struct pair_stack *s,
 	return true;
 }
 
-static bool take_row(struct spur_pairing *p, const struct spur_event *row)
+static bool read_row(struct spur_pairing *p, const struct spur_event *row)
 {
 	struct pair_stack *s = pair_stack(&p->pair, row->track);
 	const struct pair_frame *f;
@@ -163,12 +163,12 @@ static bool take_row(struct spur_pairing *p, const struct spur_event *row)
 	return row->kind != SPUR_END_SPAN || lone_end(p, s, row);
 }
 
-static bool take_rows(struct spur_pairing *p, const struct spur_event *rows, size_t n)
+static bool read_rows(struct spur_pairing *p, const struct spur_event *rows, size_t n)
 {
 	if (n && !ends_rows(&p->ends, rows, n))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (walk_takes(&rows[i]) && !take_row(p, &rows[i]))
+		if (walk_takes(&rows[i]) && !read_row(p, &rows[i]))
 			return false;
 	return true;
 }
@@ -265,7 +265,7 @@ enum spur_status spur_pairing_rows(struct spur_pairing *p, const struct spur_eve
 					  "%s: row %zu: expected a track of this trace, found %u",
 					  call, i, rows[i].track);
 	charged = mem_charge(&p->trace->mem_failures);
-	good = !p->failed && take_rows(p, rows, n);
+	good = !p->failed && read_rows(p, rows, n);
 	mem_charge(charged);
 	return end_call(p, good, spans, count);
 }

@@ -195,7 +195,7 @@ void diag_add(struct diag_log *log, enum diag_level level, const char *code, con
 	va_list ap;
 	size_t len;
 
-	if (log->hush && *log->hush)
+	if (log->suppressed && *log->suppressed)
 		return;
 	g = group_get(log, code, file ? file : "");
 	log->counts[level] = add_capped(log->counts[level], 1);

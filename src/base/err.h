@@ -17,9 +17,9 @@ enum spur_status err_set(struct spur_error *err, enum spur_error_code code, cons
 /* Adds the place: a path, and an offset in it or DIAG_NO_OFF. Returns SPUR_FAIL. */
 enum spur_status err_at(struct spur_error *err, const char *stream, uint64_t offset);
 /*
- * As err_set() for want of memory, or, if the last failure charged to this thread was that of a
- * temporary file, for that.
- * A caller that charges a trace must not have changed back (mem_charge()).
+ * As err_set() with SPUR_ERR_MEMORY, or with the error of a temporary file if that was the last
+ * failure charged to this thread. Requires that a caller that charges a trace (mem_charge()) still
+ * does.
  */
 enum spur_status err_nomem(struct spur_error *err);
 
@@ -33,8 +33,8 @@ enum spur_status err_nomem(struct spur_error *err);
 enum { DIAG_GROUPS = 4096, DIAG_KEEP = 4 };
 
 enum diag_level {
-	DIAG_NOTE, /* said, but nothing is wrong or lost: an optional file is missing */
-	/* Odd, repaired, or data the producer says it lost (discarded): no damage to the file */
+	DIAG_NOTE, /* reported, but nothing is wrong or lost: an optional file is missing */
+	/* Odd, repaired, or discarded by the producer: the file is not damaged */
 	DIAG_WARN,
 	DIAG_DAMAGE, /* the input is damaged: exit code 3 */
 };
@@ -45,7 +45,7 @@ struct diag_group {
 	enum diag_level level;
 	uint64_t count;
 	uint64_t bytes_lost;
-	uint64_t first_off; /* byte offset of the first, or UINT64_MAX where none applies */
+	uint64_t first_off; /* byte offset of the first, or UINT64_MAX: no offset */
 	uint32_t nkept;
 	struct {
 		uint64_t off;
@@ -53,25 +53,25 @@ struct diag_group {
 	} kept[DIAG_KEEP];
 };
 
-/* Each feed has one, and most stay empty: what only an entry needs is allocated with the first. */
+/* Each feed has a log, and most stay empty, so the store is allocated with the first entry. */
 struct diag_log {
-	struct diag_store *store; /* what the groups lie in; NULL while there is none */
+	struct diag_store *store; /* holds the groups; NULL until the first entry */
 	struct diag_group *groups;
 	uint32_t ngroups;
 	bool overflow; /* out of memory: counts are right, some groups or texts are missing */
 	uint64_t counts[3]; /* by level */
 	/*
-	 * Where it is true nothing is added: reading was told to stop, and what is cut off there is
-	 * no damage.
+	 * If it points to a value other than 0, nothing is added: reading was stopped, and input
+	 * truncated by that is not damage.
 	 */
-	const volatile int *hush; /* NULL: never */
+	const volatile int *suppressed; /* NULL: never */
 };
 
 #define DIAG_NO_OFF UINT64_MAX
 
 void diag_init(struct diag_log *log);
 void diag_free(struct diag_log *log);
-/* Puts the groups into the order of `compare`, which is qsort()'s. Nothing is added afterwards. */
+/* Sorts the groups by `compare`, as qsort() does. Nothing may be added afterwards. */
 void diag_sort(struct diag_log *log, int (*compare)(const void *a, const void *b));
 /* `off` is a byte offset in `file`, or DIAG_NO_OFF. Costs no formatting once the group is full. */
 void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file,
@@ -80,8 +80,8 @@ void diag_add(struct diag_log *log, enum diag_level level, const char *code, con
 /* Adds all of `from` to `into`; `from` stays as it is. */
 void diag_merge(struct diag_log *into, const struct diag_log *from);
 /*
- * The same for the log of the trace at `path`: files that are named relative to it get names that
- * tell them from those of other traces.
+ * The same for the log of the trace at `path`: prefixes files that are named relative to it, so
+ * that names are unique among traces.
  */
 void diag_merge_below(struct diag_log *into, const struct diag_log *from, const char *path);
 

@@ -15,7 +15,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {
 	const unsigned __int128 m = (unsigned __int128)a * b;
 
-	/* Both halves: low bits of the product know nothing of the factors' high bits. */
+	/* Use both halves: the low bits of the product do not depend on the factors' high bits. */
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
@@ -25,8 +25,8 @@ static inline uint64_t hash64(uint64_t x)
 }
 
 /*
- * `seed`: 0, the hash of what stands before, or a random number if an input must not choose what
- * collides.
+ * `seed` is 0, the hash of the preceding data, or a random number if input must not be able to
+ * cause collisions.
  */
 static inline uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 {

@@ -1,4 +1,4 @@
-/* Heap and arena. Every failure is returned (NULL), never fatal: callers pass it on. */
+/* Heap and arena. Failures are returned (NULL), never fatal; callers pass them on. */
 #ifndef SPUR_BASE_MEM_H
 #define SPUR_BASE_MEM_H
 
@@ -25,8 +25,8 @@ void mem_trim(void **p, size_t *cap, size_t count, size_t size);
 /*
  * Failed allocations are counted, each in the counter that its thread is charged to: that of the
  * trace it works for, or else one of the process. If the count is the same before and after some
- * work, nothing in its result is missing for lack of memory; otherwise the work fails, so that no
- * function in between has to pass the failure on.
+ * work, the result is complete; otherwise the work fails, so functions in between need not pass
+ * the failure on.
  */
 extern _Thread_local uint64_t *mem_charged __attribute__((tls_model("initial-exec")));
 
@@ -50,10 +50,16 @@ void mem_failed(int error);
  * failed.
  */
 int mem_error(void);
-/* How often mem_failed() was told ENOMEM in the whole process, whichever counter was charged. */
+/*
+ * Returns how often mem_failed() was called with ENOMEM in the whole process, whichever counter was
+ * charged.
+ */
 uint64_t mem_failures_all(void);
 
-/* Charges the calling thread to `counter`, which must outlive that. Returns the counter before. */
+/*
+ * Charges the calling thread's failures to `counter`, which must outlive the charge. Returns the
+ * previous counter.
+ */
 static inline uint64_t *mem_charge(uint64_t *counter)
 {
 	uint64_t *before = mem_charged;
@@ -86,11 +92,11 @@ struct arena {
 void arena_init(struct arena *a);
 /* Returns zeroed memory, aligned to 16, or NULL if out of memory. */
 void *arena_alloc(struct arena *a, size_t size);
-/* A copy of `len` bytes with a NUL behind. */
+/* Returns a NUL-terminated copy of `len` bytes, or NULL if out of memory. */
 char *arena_strdup(struct arena *a, const char *s, size_t len);
 /* Prints into the arena. Returns NULL if out of memory. */
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Keeps the largest block for reuse. */
+/* Empties the arena, keeping its largest block for reuse. */
 void arena_reset(struct arena *a);
 void arena_free(struct arena *a);
 

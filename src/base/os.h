@@ -1,7 +1,7 @@
 /*
- * The one seam to the system. Everything below src/ opens, maps, writes, waits, connects, and asks
- * for the time and for random bytes through the functions of this file; tools/check-floors rejects
- * direct calls of those in OS_CALLS.
+ * The only interface to the system. All code below src/ opens, maps, writes, waits, connects, and
+ * asks for the time and for random bytes through the functions of this file; tools/check-floors
+ * rejects direct calls of those in OS_CALLS.
  *
  * In production each function is the call of its name, inlined. With SPUR_OS_TEST defined it goes
  * through the table `os_calls`, which tests replace: tests/sim/os_sim.h has a file system that
@@ -295,7 +295,7 @@ static inline int os_fcntl(int fd, int command, int arg)
 	return OS_CALL(fcntl)(fd, command, arg);
 }
 
-/* The size of the terminal behind `fd`. */
+/* Gets the size of the terminal at `fd`. */
 static inline int os_window_size(int fd, struct winsize *size)
 {
 	return OS_CALL(ioctl)(fd, TIOCGWINSZ, size);
@@ -345,7 +345,7 @@ static inline int os_getaddrinfo(const char *host, const char *port, const struc
 	return OS_CALL(getaddrinfo)(host, port, hints, list);
 }
 
-/* --- time and chance --- */
+/* --- time and random bytes --- */
 
 static inline int os_clock_gettime(clockid_t clock, struct timespec *t)
 {

@@ -1,7 +1,7 @@
 /*
- * Text out: a growing or flushing buffer. Appending never fails at the call; the first error (I/O,
- * memory) is kept in `error` (an errno value) and later bytes are dropped. Hot loops reserve once
- * and write through the raw pointer.
+ * Text output: a buffer that grows, or is flushed to a descriptor. Appending never fails at the
+ * call; `error` keeps the first error (I/O or memory, an errno value), and later bytes are
+ * dropped. Hot loops reserve once and write through the raw pointer.
  */
 #ifndef SPUR_BASE_OUT_H
 #define SPUR_BASE_OUT_H
@@ -22,20 +22,22 @@ struct out {
 };
 
 void out_to_fd(struct out *o, int fd);
-/* As out_to_fd() with a buffer of the caller's, OUT_LENT bytes, so that writing needs no memory. */
+/*
+ * As out_to_fd() with the caller's buffer of OUT_LENT bytes, so that writing allocates no memory.
+ */
 enum { OUT_LENT = 128 << 10 };
 void out_to_fd_lent(struct out *o, int fd, char *buf);
 void out_to_memory(struct out *o);
 /* Writes what is buffered; returns false if an error was met so far. */
 bool out_flush(struct out *o);
 void out_free(struct out *o); /* flushes nothing */
-bool out_grow(struct out *o, size_t more); /* out of line half of out_room() */
+bool out_grow(struct out *o, size_t more); /* slow path of out_room() */
 /* Empties a memory buffer, keeping its capacity. */
 void out_clear(struct out *o);
 
 /*
- * Room for `n` more bytes at the returned pointer (n <= 1 MiB); NULL after an error. Then add to
- * o->len what was written.
+ * Returns room for `n` more bytes (n <= 1 MiB), or NULL after an error. The caller then adds the
+ * number of bytes written to o->len.
  */
 static inline char *out_room(struct out *o, size_t n)
 {
@@ -44,7 +46,7 @@ static inline char *out_room(struct out *o, size_t n)
 	return o->buf + o->len;
 }
 
-/* Ends the text that was written behind out_room() at `end`. */
+/* Ends the text that was written to out_room() at `end`. */
 static inline void out_to(struct out *o, const char *end)
 {
 	o->len = (size_t)(end - o->buf);

@@ -1,11 +1,12 @@
 /*
  * Bytes of one input: a mapped file, or a pipe, FIFO, compressed file or forced small reads.
  *
- * All of them look alike: `data[0 .. size)` is what is there so far, at an address that never moves
- * until source_close(). What cannot be mapped is written to an unlinked temporary file that is
- * mapped into a reserved range of addresses, so private memory does not grow with the input. `.gz`
- * and `.zst` are recognised by content and unpacked transparently (several members or frames in a
- * row too); a cut or damaged compressed file gives what could be unpacked, then `error` is set.
+ * All of them look alike: `data[0 .. size)` holds the bytes read so far, at an address that does
+ * not change until source_close(). Input that cannot be mapped is written to an unlinked temporary
+ * file that is mapped into a reserved range of addresses, so private memory does not grow with the
+ * input. `.gz` and `.zst` are recognised by content and unpacked transparently (several members or
+ * frames in a row too); of a truncated or damaged compressed file, the data that could be unpacked
+ * is available, and `error` is set.
  */
 #ifndef SPUR_BASE_SOURCE_H
 #define SPUR_BASE_SOURCE_H
@@ -17,14 +18,14 @@
 struct source {
 	const uint8_t *data;
 	uint64_t size; /* bytes available now; grows only by source_more() and source_need() */
-	bool eof; /* no more will come */
+	bool eof; /* no more bytes will come */
 	bool mapped; /* the whole file is mapped: eof from the start */
 	const char *path; /* as given; "-" is standard input */
-	/* Why it ended early (I/O error, damaged compression): code 0 where all is well */
+	/* Why the input ended early (I/O error, damaged compression); code 0: it did not */
 	struct spur_error error;
 	/*
-	 * A followed file ended because its name is another file's or was removed, or because it
-	 * was cut: its bytes up to there are all there, and `error` is not set.
+	 * A followed file ended because its name was removed or given to another file, or because
+	 * it was truncated. All bytes up to there are available, and `error` is not set.
 	 */
 	bool replaced, cut;
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */
@@ -43,28 +44,27 @@ struct source_options {
 	 * size if that is more.
 	 */
 	uint64_t max_unpacked;
-	bool *over; /* set if more bytes were there than max_unpacked allows; NULL: not wanted */
+	bool *over; /* set if the data exceeds max_unpacked; NULL: not wanted */
 	/*
-	 * A regular file is read in pieces, and its end is waited at until there is more, until it
-	 * is cut or replaced. A name that is gone may come back at once (log files are renamed,
-	 * then made anew): that is waited for, a second. Packed files are refused (SPUR_ERR_USAGE):
-	 * behind their end nothing can be told. Pipes end as ever.
+	 * Read a regular file in pieces, and wait at its end for more until it is truncated or
+	 * replaced. If its name disappears, wait a second for it to come back (log files are
+	 * renamed, then made anew). Packed files are rejected (SPUR_ERR_USAGE). Pipes end as
+	 * usual.
 	 */
 	bool follow;
 	/*
-	 * Where it becomes true nothing is waited for any more: the input ends there, without an
-	 * error. NULL: never.
+	 * Once this is not 0, stop waiting: the input ends there, without an error. NULL: never.
 	 */
 	const volatile int *stop;
 };
 
 /*
- * Opens `path` ("-" is standard input). Directories are refused. `*out` is to be closed by
+ * Opens `path` ("-" is standard input). Directories are rejected. Close `*out` with
  * source_close().
  */
 enum spur_status source_open(struct source **out, const char *path,
 			     const struct source_options *opt, struct spur_error *err);
-/* The same for a descriptor, of which a copy is used; `name` stands for the path. */
+/* The same for a copy of a descriptor; `name` takes the place of the path. */
 enum spur_status source_descriptor(struct source **out, const char *name, int fd,
 				   const struct source_options *opt, struct spur_error *err);
 /*
@@ -73,14 +73,16 @@ enum spur_status source_descriptor(struct source **out, const char *name, int fd
  */
 enum spur_status source_memory(struct source **out, const char *name, const void *data, size_t size,
 			       const struct source_options *opt, struct spur_error *err);
-/* Waits for more bytes; false at the end of input or on error. Reads at most one piece. */
+/*
+ * Waits for more bytes and reads at most one piece. Returns false at the end of input or on error.
+ */
 bool source_more(struct source *s);
 /*
- * Of a followed regular file: takes what has been added to it by now, without waiting for more;
- * true if there was any. If it was cut `error` says so, and nothing more comes.
+ * Reads what has been added to a followed regular file, without waiting. Returns true if there was
+ * anything. If the file was truncated, sets `error` and ends the input.
  */
 bool source_poll(struct source *s);
-/* Waits until `size >= end` or the input ends; true if there are that many bytes. */
+/* Waits until `size >= end` or the input ends. Returns true if there are that many bytes. */
 bool source_need(struct source *s, uint64_t end);
 void source_close(struct source *s);
 

@@ -1,4 +1,4 @@
-/* Text in: lines, numbers, UTF-8, patterns. Locale plays no part. */
+/* Text input: lines, numbers, UTF-8, patterns. Independent of the locale. */
 #ifndef SPUR_BASE_TEXT_H
 #define SPUR_BASE_TEXT_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A piece of text that somebody else owns; not NUL-ended. */
+/* A piece of text owned by another object; not NUL-terminated. */
 struct text {
 	const char *p;
 	size_t len;
@@ -20,7 +20,7 @@ static inline struct text text_make(const void *p, size_t len)
 struct text text_of(const char *s); /* NUL-ended string */
 bool text_is(struct text t, const char *s);
 bool text_starts(struct text t, const char *prefix);
-/* Cuts `prefix` off the front if it is there. */
+/* Removes `prefix` from the front. Returns false if the text does not begin with it. */
 bool text_skip(struct text *t, const char *prefix);
 struct text text_trim(struct text t); /* blanks, tabs, CR, LF at both ends */
 /* Index of the byte, or -1. */
@@ -28,15 +28,16 @@ ptrdiff_t text_find(struct text t, char c);
 ptrdiff_t text_rfind(struct text t, char c);
 ptrdiff_t text_search(struct text t, const char *needle);
 /*
- * Cuts the next piece up to (and over) `sep` from the front of `rest`; false when rest is used up.
+ * Removes the next piece, with the `sep` that ends it, from the front of `rest`. Returns false if
+ * `rest` is exhausted.
  */
 bool text_split(struct text *rest, char sep, struct text *piece);
 /* text_split() at '\n'; the last line may lack it. */
 bool text_line(struct text *rest, struct text *line);
 
 /*
- * Takes digits of the base (10, 16, 8) off the front. Returns false, `t` unchanged, on no digit or
- * overflow.
+ * Removes digits of the base (10, 16, 8) from the front. Returns false, with `t` unchanged, if
+ * there is no digit or on overflow.
  */
 bool text_u64(struct text *t, unsigned base, uint64_t *out);
 bool text_i64(struct text *t, int64_t *out); /* optional sign, decimal */
@@ -61,8 +62,7 @@ size_t utf8_width(const char *p, size_t len);
 enum pattern_kind { PATTERN_EXACT, PATTERN_REGEX, PATTERN_GLOB };
 struct pattern;
 /*
- * It has characters that mean something in a pattern; a name without them is meant exactly as it
- * is.
+ * Returns true if the text has characters with a meaning in patterns; other texts match exactly.
  */
 bool pattern_is_special(struct text t);
 /*

@@ -15,12 +15,12 @@ enum unpack_status {
 	UNPACK_MORE, /* the stream goes on */
 	UNPACK_END, /* the stream is complete */
 	UNPACK_NOMEM, /* out of memory */
-	UNPACK_BAD, /* not such data; unpack_problem() says what */
+	UNPACK_BAD, /* invalid data; unpack_problem() describes it */
 };
 
 struct unpacker;
 
-/* What one step reads and writes; it moves the pointers and takes from the lengths. */
+/* The input and output of a step, which advances the pointers and reduces the lengths. */
 struct unpack_piece {
 	const uint8_t *in;
 	size_t in_len;
@@ -31,11 +31,11 @@ struct unpack_piece {
 /* Returns NULL if out of memory. */
 struct unpacker *unpack_new(enum unpack_kind kind);
 void unpack_free(struct unpacker *u);
-/* Begins a stream, wherever the one before is. Returns false if out of memory. */
+/* Begins a new stream. Returns false if out of memory. */
 bool unpack_begin(struct unpacker *u);
 /* Requires unpack_begin(). Needs no input to write what is unpacked already. */
 enum unpack_status unpack_step(struct unpacker *u, struct unpack_piece *p);
-/* What was found instead of good data by the last step, a static string. */
+/* Returns what the last step found instead of valid data, a static string. */
 const char *unpack_problem(const struct unpacker *u);
 
 #endif

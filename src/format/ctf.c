@@ -368,7 +368,7 @@ static enum spur_status read_key(struct ctf *c, const char *path, struct spur_er
 		       path);
 }
 
-static void tell_empty(struct ctf *c)
+static void report_empty(struct ctf *c)
 {
 	diag_add(&c->t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
 		 "expected a stream file with packets, found none: nothing was recorded, or the "
@@ -405,7 +405,7 @@ static enum spur_status open_files(struct ctf *c, struct source *archive, struct
 	 */
 	t->tops_apart = c->ntraces > 1;
 	if (!c->nfeeds)
-		tell_empty(c);
+		report_empty(c);
 	if (!ctf_symbols_open(c))
 		return err_nomem(err);
 	if (!ctf_scan_tracks(c, t->options.all_tracks))
@@ -429,7 +429,7 @@ static enum spur_status open_growing(struct ctf *c, bool is_url, struct spur_err
 	if (tr && !c->grow->feed)
 		return err_nomem(err);
 	if (!tr && !t->options.sessions)
-		tell_empty(c);
+		report_empty(c);
 	return SPUR_OK;
 }
 

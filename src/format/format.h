@@ -1,7 +1,7 @@
 /*
- * A format is one file that ends in one `const struct spur_format`; the Makefile makes the table of
- * all from the file names (src/format/NAME.c defines spur_format_NAME). Formats include nothing of
- * each other.
+ * A format is a file src/format/NAME.c that defines `const struct spur_format spur_format_NAME`;
+ * the Makefile makes the table of formats from the file names. Formats do not include each other's
+ * headers.
  */
 #ifndef SPUR_FORMAT_FORMAT_H
 #define SPUR_FORMAT_FORMAT_H
@@ -13,10 +13,10 @@
 
 enum { PROBE_BYTES = 65536 }; /* of a file's beginning */
 
-/* What probe() may look at. */
+/* The input of probe(). */
 struct probe {
 	const char *path;
-	bool is_dir; /* then head is empty: look for files below path */
+	bool is_dir; /* `head` is then empty; probe() looks for files below `path` */
 	const uint8_t *head; /* the first bytes, up to PROBE_BYTES */
 	size_t len;
 };
@@ -31,144 +31,148 @@ struct format_session {
 struct spur_format {
 	const char *name; /* "uftrace" */
 	const char *title; /* one line for `spur formats` */
-	const char *reads; /* what of it, in short */
+	const char *reads; /* short text: which parts and versions are supported */
 	/*
-	 * 0 (not mine) to 100 (certain), by content alone. The best score wins; a tie is an error
-	 * that names both.
+	 * Returns a score from 0 (another format) to 100 (certain), by content alone. The best
+	 * score wins; a tie is an error that names both formats.
 	 */
 	int (*probe)(const struct probe *p);
 	/*
-	 * NULL-ended beginnings of paths that name no file: open() goes there itself. NULL: none.
+	 * NULL-terminated prefixes of paths that are not files and that open() handles itself.
+	 * NULL: no such paths.
 	 */
 	const char *const *urls;
-	bool counts_discarded; /* traces say how many events their producer lost: struct feed */
-	bool follows_dirs; /* open() obeys options.follow for a directory too */
+	bool counts_discarded; /* traces record how many events were lost (struct feed) */
+	bool follows_dirs; /* open() supports options.follow for directories too */
 	/*
-	 * The files of a directory that are the traces of one run, into `*paths` (in the arena):
-	 * each is opened alone, and all are read as one trace. Fails if they do not belong
-	 * together. NULL: open() takes the directory.
+	 * Lists the files of a directory that are the traces of one run in `*paths` (in the arena):
+	 * each is opened separately, and all are joined. Fails if they do not belong together.
+	 * NULL: open() takes the directory.
 	 */
 	enum spur_status (*members)(const char *dir, struct arena *a, const char *const **paths,
 				    size_t *count, struct spur_error *err);
 	/*
-	 * Called with all traces that are to be read as one open and no rows read, if all are of
-	 * the format: leaves out what several of them have. `run`: they are the members of a run,
-	 * else the user named them. Returns false if out of memory. NULL: they have nothing in
-	 * common.
+	 * Called if all traces to be joined are of this format, after all are open and before rows
+	 * are read: suppresses records that several of them contain. `run`: they are the members of
+	 * a run; else the user named them. Returns false if out of memory. NULL: traces never
+	 * contain the same records.
 	 */
 	bool (*relate)(struct spur_trace *const *members, size_t count, bool run);
 	/*
-	 * Declares streams, tracks, feeds, clock, info. Damage goes to t->diag; fails only where
-	 * nothing can be read. `src` is the open file, or NULL for a directory or an URL; it
-	 * belongs to the trace and lives until close.
+	 * Declares streams, tracks, feeds, clock and info. Reports damage to t->diag; fails only if
+	 * nothing can be read. `src` is the open file, or NULL for a directory or a URL; it belongs
+	 * to the trace and lives until close.
 	 */
 	enum spur_status (*open)(struct spur_trace *t, struct source *src, struct spur_error *err);
 	/*
-	 * Fills the batch (cap rows at most) with the feed's next rows. SPUR_OK: at least one row;
-	 * SPUR_END: no more; SPUR_FAIL: memory. On a pipe: returns what is there; waits only while
-	 * there is none. Different feeds may be read by different threads at once.
+	 * Fills the batch with at most `cap` next rows of the feed. Returns SPUR_OK with at least
+	 * one row, SPUR_END at the end, or SPUR_FAIL if out of memory. On a pipe it returns the
+	 * rows that have arrived and waits only if there are no rows. Different threads may read
+	 * different feeds at once.
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
 	/*
-	 * Arguments of an event of this trace. NULL: the class's plan over the payload.
+	 * Decodes the arguments of an event. NULL: the class's plan is run over the payload.
 	 * Thread-safe.
 	 */
 	enum spur_status (*args)(struct spur_trace *t, const struct spur_event *ev,
 				 struct spur_args *args);
 	/*
-	 * The stack of a SAMPLE row: class ids (trace_add_class(), none is 0), root first, the leaf
-	 * last; `cap` of them at most into `cls`. Returns how many there are, which may be more; 0:
-	 * the row has none. Then the row's `dur` is time spent in the leaf itself, its `id` the
-	 * number of calls that are summed in it (0: one). NULL: no row has. Asked once or twice a
-	 * row, so without locks or look-ups by name. Thread-safe.
+	 * Writes the stack of a SAMPLE row to `cls`: at most `cap` class ids (none is 0), from the
+	 * root to the leaf. Returns the number of frames, which may be larger; 0: the row has no
+	 * stack. The row's `dur` is the time spent in the leaf itself, its `id` the number of calls
+	 * summed in it (0: one). NULL: no row has a stack. Called once or twice for each row, so it
+	 * must not lock or look up names. Thread-safe.
 	 */
 	size_t (*stack)(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls,
 			size_t cap);
 	/*
-	 * Calls `each` with the numbers that an event carries beside what it says itself
-	 * (performance counters in contexts), by their names. Events of trace->has_samples only.
-	 * Returns false if `each` did. NULL: no event carries any.
+	 * Calls `each` with the name and value of each number that an event carries besides its own
+	 * arguments (performance counters in contexts). Requires trace->has_samples. Returns false
+	 * if `each` did. NULL: no event carries such numbers.
 	 */
 	bool (*samples)(struct spur_trace *t, const struct spur_event *ev,
 			struct spur_args *scratch,
 			bool (*each)(void *self, const struct spur_value *value), void *self);
-	/* The raw record's fields, for `spur dump`. Thread-safe. */
+	/* Decodes the raw record's fields, for `spur dump`. Thread-safe. */
 	enum spur_status (*fields)(struct spur_trace *t, const struct spur_event *ev,
 				   struct spur_args *args);
 	/*
-	 * Fills *place, which is as the row says (format_place()), with what the row cannot hold:
-	 * lengths of 4 GiB and more, bits, the bytes, the origin. NULL: the bytes cannot be had.
-	 * Thread-safe.
+	 * Adds to *place, which format_place() has filled from the row, what the row cannot hold:
+	 * lengths of 4 GiB and more, bits, the bytes, the origin. NULL: the bytes are not
+	 * available. Thread-safe.
 	 */
 	void (*place)(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
 	/*
-	 * The raw times of the row's record in ticks of its origin's clock: its begin, and its end
-	 * if it is a SPAN (else the same). Returns false if the record has none. NULL: no record
-	 * has. Thread-safe.
+	 * Gets the raw times of the row's record in ticks of its origin's clock: its begin, and its
+	 * end if it is a SPAN (else the same). Returns false if the record has no time. NULL: no
+	 * record has one. Thread-safe.
 	 */
 	bool (*ticks)(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
 	/*
-	 * Makes the schema of a class in the trace's arena; called once a class, with t->lock held.
-	 * Returns NULL if out of memory. NULL: the class's plans say all (schema_of_class()).
+	 * Makes the schema of a class in the trace's arena. Called once for each class, with
+	 * t->lock held. Returns NULL if out of memory. NULL: the schema is made from the class's
+	 * plans (schema_of_class()).
 	 */
 	const struct spur_schema *(*schema)(struct spur_trace *t, const struct event_class *cls);
 	/*
-	 * The producer's own words for the event's payload, appended to a memory buffer; false: it
-	 * has none. NULL: none ever. Thread-safe.
+	 * Appends the producer's own text for the event's payload to a memory buffer. Returns false
+	 * if there is no such text. NULL: no event has one. Thread-safe.
 	 */
 	bool (*text)(struct spur_trace *t, const struct spur_event *ev, struct out *o);
 	/*
-	 * Writes the description of its records that the trace carries: as it stands, or
-	 * (`compiled`) how it is decoded. NULL: traces carry none.
+	 * Writes the description of its records that the trace contains, as stored or (`compiled`)
+	 * as the reader decodes it. NULL: traces contain no description.
 	 */
 	void (*metadata)(struct spur_trace *t, bool compiled, struct out *o);
 	/*
-	 * The time of the latest row, where that can be had without reading everything; false: it
-	 * cannot. NULL: never. Called before rows are read.
+	 * Gets the time of the latest row. Returns false if that would take reading everything.
+	 * NULL: it always would. Called before rows are read.
 	 */
 	bool (*last)(struct spur_trace *t, int64_t *ts);
 	/*
-	 * Returns true if the base name of a program or library of the trace, as far as they are
-	 * known once it is open, begins with `word`. NULL: functions of this format belong to no
-	 * program.
+	 * Returns true if the base name of a program or library that is known once the trace is
+	 * open begins with `word`. NULL: functions of this format belong to no program.
 	 */
 	bool (*has_module)(const struct spur_trace *t, struct text word);
 	/*
-	 * The number, from 1 on, of the session that a track's thread belongs to at a time; 0:
-	 * unknown. It stays that before *until. NULL: the format has no sessions. Thread-safe.
+	 * Returns the number, from 1, of the session that a track's thread belongs to at a time,
+	 * which is valid before *until; 0: unknown. NULL: the format has no sessions. Thread-safe.
 	 */
 	uint32_t (*session_at)(const struct spur_trace *t, const struct spur_track *track,
 			       int64_t ts, int64_t *until);
-	/* The session of that number. Returns false if there is none. NULL with session_at. */
+	/*
+	 * Gets the session of that number. Returns false if the number is unknown. NULL if
+	 * session_at is.
+	 */
 	bool (*session)(const struct spur_trace *t, uint32_t number, struct format_session *s);
 	/*
-	 * The trace that the format's own tool reads if none is named: a path below the current
-	 * directory, or NULL. NULL: it reads none.
+	 * Returns the trace that the format's own tool reads by default, a path below the current
+	 * directory, or NULL if it is missing. NULL: the tool has no default.
 	 */
 	const char *(*default_path)(void);
-	/* Maps of instrumented places in programs. NULL: there are none. */
+	/* Reads maps of instrumented places in programs. NULL: programs have no such maps. */
 	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);
 };
 
-/* The place of a row's record: spur_format.place over what the row says. */
+/* Returns the place of a row's record: what the row itself has, completed by spur_format.place. */
 struct spur_place format_place(struct spur_trace *t, const struct spur_event *ev);
 
 /*
- * The schema of a class: that of spur_format.schema, or else what its plans say. Made at the first
- * call and kept until the trace is closed; that of a format whose records describe themselves grows
- * while they are read. Returns NULL if out of memory or if there is no class of that id.
- * Thread-safe.
+ * Returns the schema of a class, from spur_format.schema or the class's plans. The first call makes
+ * it; it lives until the trace is closed, and grows while records that describe themselves are
+ * read. Returns NULL if out of memory or if the id is unknown. Thread-safe.
  */
 const struct spur_schema *format_schema(struct spur_trace *t, uint32_t cls);
 
-/* NULL-ended; generated. */
+/* NULL-terminated; generated by the Makefile. */
 extern const struct spur_format *const spur_formats[];
-/* By name, or NULL. */
+/* Returns the format of that name, or NULL. */
 const struct spur_format *format_find(const char *name);
-/* The format that takes such a path; NULL: it is a file's, or a directory's. */
+/* Returns the format that handles such a path, or NULL if it is that of a file or directory. */
 const struct spur_format *format_of_url(const char *path);
-/* The format of a file or directory by the best score; NULL with `err` set. */
+/* Returns the format with the best score for a file or directory, or NULL with `err` set. */
 const struct spur_format *format_probe(const struct probe *p, struct spur_error *err);
 
 #endif

@@ -197,10 +197,10 @@ static bool open_tables(struct fxt *x)
  * so that all other tracks have the numbers that they have without them. Returns false if out of
  * memory.
  */
-static bool show_books(struct fxt *x)
+static bool show_bookkeeping(struct fxt *x)
 {
-	x->books = x->t->options.bookkeeping;
-	for (size_t i = 0; x->books && i < x->nproviders; i++)
+	x->bookkeeping = x->t->options.bookkeeping;
+	for (size_t i = 0; x->bookkeeping && i < x->nproviders; i++)
 		if (fxt_provider_track(x, x->providers[i]) == SPUR_NONE)
 			return false;
 	return true;
@@ -213,7 +213,7 @@ static bool read_tables(struct fxt *x)
 		set_clock(x);
 		return true;
 	}
-	if (!fxt_scan(x) || !add_info(x) || !show_books(x))
+	if (!fxt_scan(x) || !add_info(x) || !show_bookkeeping(x))
 		return false;
 	for (size_t i = 0; i < x->nproviders; i++)
 		if (!fxt_origin_add(x, x->providers[i]))
@@ -244,7 +244,7 @@ static enum spur_status open_file(struct spur_trace *t, struct source *src, stru
 	x->resync = (struct fxt_resync){ .x = x, .eager = t->options.follow };
 	x->other_track = SPUR_NONE;
 	x->ordered = !stored;
-	x->books = t->options.as_stored || (t->options.follow && t->options.bookkeeping);
+	x->bookkeeping = t->options.as_stored || (t->options.follow && t->options.bookkeeping);
 	x->log = &t->diag;
 	diag_init(&x->mute);
 	reorder_init(&x->order, sizeof(struct spur_event), true);

@@ -109,7 +109,7 @@ static bool open_by_time(struct heph *h, struct source *src)
 	 * SPEC heph/bookkeeping: its track is made behind those of all events, which so have the
 	 * same numbers without it
 	 */
-	if (h->books && h->noptions && heph_options_track(h) == SPUR_NONE)
+	if (h->bookkeeping && h->noptions && heph_options_track(h) == SPUR_NONE)
 		return false;
 	for (size_t i = 0; i < h->nsegments; i++)
 		if (!heph_origin_add(h, i))
@@ -160,7 +160,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected a file of packets, found a directory", t->path);
 	h->stored = t->options.as_stored || t->options.follow;
-	h->books = t->options.bookkeeping;
+	h->bookkeeping = t->options.bookkeeping;
 	h->options_track = SPUR_NONE;
 	h->nsegments = 1;
 	h->first = INT64_MAX;

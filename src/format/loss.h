@@ -1,6 +1,6 @@
 /*
- * What a target cannot carry, counted by kind of event and reason. The core counts what the
- * writer's declaration says (writer.h) and ends without a begin; the writer adds what only it can
+ * Counts what a target cannot carry, by kind of event and reason. The core counts the kinds that
+ * the writer declares (writer.h) and ends without a begin; the writer adds losses that only it can
  * see, such as payloads.
  */
 #ifndef SPUR_FORMAT_LOSS_H
@@ -15,7 +15,7 @@ enum { LOSS_REASONS = 16 };
 
 struct loss_reason {
 	enum loss_what what;
-	const char *why; /* for people: what is written instead, or why nothing is */
+	const char *why; /* shown to users: what is written instead, or why nothing is */
 };
 
 struct loss_table {
@@ -32,7 +32,10 @@ static inline void loss_add(struct loss_table *t, unsigned reason, unsigned kind
 }
 
 uint64_t loss_sum(const struct loss_table *t);
-/* Writes a table for people, nothing if nothing is lost; or one JSON object in any case. */
+/*
+ * loss_text() writes a table, or nothing if nothing is lost; loss_json() always writes one JSON
+ * object.
+ */
 void loss_text(const struct loss_table *t, const char *format, struct out *o);
 void loss_json(const struct loss_table *t, const char *format, struct out *o);
 

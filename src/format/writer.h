@@ -1,17 +1,17 @@
 /*
- * A writer is one file that ends in one `const struct spur_writer`: src/export/NAME.c, or
- * src/format/NAME/write.c for a format that is read too. The Makefile makes the table of all from
- * the file names.
+ * A writer is a file that defines one `const struct spur_writer`: src/export/NAME.c, or
+ * src/format/NAME/write.c for a format that is read too. The Makefile makes the table of writers
+ * from the file names.
  *
  * The core (flow/convert.h) owns reading, filtering, pairing and losses, and pushes rows. A *lane*
  * is the writer's state of one feed: lanes are written in parallel, each by one thread at a time,
- * and their text is joined by time in pieces of `piece` rows. If feeds cannot be read apart there
- * is one lane for all.
+ * and their text is merged by time in pieces of `piece` rows. If feeds cannot be read separately
+ * there is one lane for all.
  *
- * What a lane gets is nested: on each track, ends come in the reverse order of their begins, ends
- * that the data lacks are made (write_end.implied), ends without a begin are counted as lost and
- * left out, and what is open when the data ends ends with it. A row that gets a CPU ends the time
- * off the CPU, one that leaves it begins that.
+ * The rows of a lane are nested: on each track, ends come in the reverse order of their begins; the
+ * core adds ends that the data lacks (write_end.implied), counts ends without a begin as lost and
+ * leaves them out, and ends spans that are open when the data ends. A SWITCH row that leaves the
+ * CPU begins time off the CPU, one that gets it ends that time.
  */
 #ifndef SPUR_FORMAT_WRITER_H
 #define SPUR_FORMAT_WRITER_H
@@ -23,10 +23,10 @@
 /* How a target carries a kind of event. */
 enum write_fit { WRITE_DROPPED, WRITE_DEGRADED, WRITE_WHOLE };
 
-/* The first reasons of all loss tables; a writer's own follow, from LOSS_OWN on. */
+/* The first reasons of every loss table; those of the writer follow, from LOSS_OWN on. */
 enum { LOSS_ORPHAN, LOSS_KIND_DROPPED, LOSS_KIND_DEGRADED, LOSS_OWN };
 
-/* One conversion: the core's side, as the writer sees it. */
+/* One conversion, as the writer sees it. */
 struct write {
 	struct spur_trace *trace;
 	const struct spur_writer *writer;
@@ -35,43 +35,47 @@ struct write {
 	struct loss_table loss;
 	/* Returns true if arguments of the class's events are wanted. Thread-safe. */
 	bool (*wants_args)(const struct write *w, uint32_t cls);
-	void *user; /* the core's */
+	void *user; /* private to the core */
 };
 
-/* The end of a span, at the time of a row. */
+/* The end of a span at the time of a row. */
 struct write_end {
 	uint32_t cls; /* of its begin */
 	uint32_t name; /* of its begin, string id */
-	bool off_cpu; /* it is time off the CPU: cls and name say nothing */
-	bool implied; /* the row is not its end: arguments of the row are not the span's */
+	bool off_cpu; /* the span is time off the CPU: cls and name are unused */
+	bool implied; /* the row is not the span's own end, so its arguments are not the span's */
 };
 
 struct spur_writer {
 	const char *name; /* "chrome" */
 	const char *title; /* one line for help and lists */
-	const char *const *endings; /* NULL-ended: file names that mean this target, "json" */
+	/* NULL-terminated: file name extensions of this target, such as "json" */
+	const char *const *endings;
 	uint8_t fits[SPUR_KINDS]; /* enum write_fit */
-	const char *dropped, *degraded; /* why kinds are, for the loss table; NULL: none is */
-	const struct loss_reason *reasons; /* its own, from LOSS_OWN on */
+	/* Why kinds are dropped or degraded, for the loss table; NULL: no kind is */
+	const char *dropped, *degraded;
+	const struct loss_reason *reasons; /* the writer's own reasons, from LOSS_OWN on */
 	size_t nreasons;
 	/*
-	 * Times up to this many ns from zero are exact in the target; larger ones count from the
-	 * first event instead, unless the user chose otherwise. 0: all are.
+	 * Times up to this many ns from zero are exact in the target; if a trace has larger ones,
+	 * times count from the first event, unless the user chose otherwise. 0: all times are
+	 * exact.
 	 */
 	int64_t exact_ns;
-	bool lone_switches; /* wants rows that get a CPU though the data has none that left one */
-	uint32_t piece; /* rows of a lane that stay together in the output */
+	/* The writer takes rows that get a CPU without an earlier row that left one */
+	bool lone_switches;
+	uint32_t piece; /* number of rows of a lane that stay together in the output */
 	/*
-	 * Makes the state of one output and writes what stands in front of the events. Returns NULL
-	 * if out of memory.
+	 * Makes the state of one output and writes what precedes the events. Returns NULL if out
+	 * of memory.
 	 */
 	void *(*open)(struct write *w);
 	/*
-	 * The state of a lane whose rows are mostly of `track` (SPUR_NONE: of any). Returns NULL if
-	 * out of memory.
+	 * Makes the state of a lane whose rows are mostly of `track` (SPUR_NONE: any track).
+	 * Returns NULL if out of memory.
 	 */
 	void *(*lane)(void *self, uint32_t track);
-	/* Writes a row that is no end. Returns false if out of memory. */
+	/* Writes a row other than an end. Returns false if out of memory. */
 	bool (*row)(void *lane, const struct spur_event *row, struct out *o);
 	/*
 	 * Writes the end of the innermost open span of row->track at row->ts. Returns false if out
@@ -80,7 +84,7 @@ struct spur_writer {
 	bool (*end)(void *lane, const struct spur_event *row, const struct write_end *end,
 		    struct out *o);
 	void (*lane_close)(void *lane);
-	/* Writes what stands behind the events. Tracks and classes are complete now. */
+	/* Writes what follows the events. All tracks and classes are known by then. */
 	void (*finish)(void *self);
 	void (*close)(void *self);
 };

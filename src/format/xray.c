@@ -153,7 +153,7 @@ static enum spur_status open_header(struct xray *x, struct spur_error *err)
 
 /* --- what is said --- */
 
-void xray_say_source(const struct xray *x, struct diag_log *diag)
+void xray_report_source(const struct xray *x, struct diag_log *diag)
 {
 	x->t->streams[x->stream].size = x->src->size;
 	if (x->src->error.code)
@@ -161,7 +161,7 @@ void xray_say_source(const struct xray *x, struct diag_log *diag)
 			 x->src->error.message);
 }
 
-void xray_say_empty(const struct xray *x, struct diag_log *diag)
+void xray_report_empty(const struct xray *x, struct diag_log *diag)
 {
 	if (diag->counts[DIAG_DAMAGE])
 		return;
@@ -263,7 +263,7 @@ static bool open_parts(struct xray *x)
 {
 	bool ok = xray_names_open(x) && xray_fields_open(x);
 
-	if (ok && x->books) {
+	if (ok && x->bookkeeping) {
 		x->file_track = trace_add_track(
 			x->t, (struct spur_track){ .parent = SPUR_NONE,
 						   .name = trace_intern(x->t, x->file),
@@ -278,9 +278,9 @@ static bool open_parts(struct xray *x)
 		ok = x->mode == XRAY_FDR     ? xray_scan_open(x)
 		     : x->mode == XRAY_BASIC ? xray_basic_open(x)
 					     : xray_profile_open(x);
-		xray_say_source(x, &x->t->diag);
+		xray_report_source(x, &x->t->diag);
 		if (ok && !x->nthreads)
-			xray_say_empty(x, &x->t->diag);
+			xray_report_empty(x, &x->t->diag);
 	}
 	if (!ok || !xray_add_feeds(x) || !add_info(x))
 		return false;
@@ -326,7 +326,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	x->file = slash ? slash + 1 : t->path;
 	x->follow = t->options.follow;
 	x->stored = t->options.as_stored || x->follow;
-	x->books = x->stored || t->options.bookkeeping;
+	x->bookkeeping = x->stored || t->options.bookkeeping;
 	x->stream = trace_add_stream(t, x->file, src->eof ? src->size : 0);
 	if (x->stream == SPUR_NONE)
 		return err_nomem(err);
@@ -341,7 +341,7 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	struct xray *x = t->state;
 
 	b->count = 0;
-	if (x->books && !x->stored && !((struct xray_feed *)f->state)->thread)
+	if (x->bookkeeping && !x->stored && !((struct xray_feed *)f->state)->thread)
 		return xray_file_next(x, f, b);
 	switch (x->mode) {
 	case XRAY_FDR:

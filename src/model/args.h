@@ -8,20 +8,20 @@
 
 enum { ARGS_INNER = 512 };
 
-/* What is behind a spur_args; of this header and args.c alone. */
+/* The contents of a spur_args. Only this header and args.c may use it. */
 struct spur_args_store {
 	struct spur_value *items;
 	size_t cap;
 	struct arena arena;
-	/* A block of items of structures and arrays; what is behind goes to the arena */
+	/* A block for items of structures and arrays; when it is full, items go to the arena */
 	struct spur_value *inner;
 	size_t inner_used;
-	void *kept; /* of args_keep() */
+	void *kept; /* memory of args_keep() */
 	size_t kept_size;
 	uint64_t owner;
 };
 
-/* Empties it, keeping the memory. */
+/* Removes all arguments and keeps the memory. */
 static inline void args_reset(struct spur_args *args)
 {
 	args->count = 0;
@@ -33,18 +33,18 @@ static inline void args_reset(struct spur_args *args)
 		arena_reset(&args->store->arena);
 }
 
-/* Out of line halves of args_room(), args_inner() and args_keep(). */
+/* The slow paths of args_room(), args_inner() and args_keep(). */
 struct spur_value *args_more(struct spur_args *args, size_t n);
 struct spur_value *args_inner_more(struct spur_args *args, size_t n);
 void *args_keep_new(struct spur_args *args, uint64_t owner, size_t size);
 /*
- * A new last item at the top level, zeroed. Returns NULL if out of memory. Pointers to earlier
- * items become invalid.
+ * Appends a zeroed item at the top level. Returns NULL if out of memory. Pointers to earlier items
+ * become invalid.
  */
 struct spur_value *args_add(struct spur_args *args);
 /*
- * Room for `n` more items behind the last, not zeroed; who fills them adds to args->count. Returns
- * NULL if out of memory. Pointers to earlier items become invalid.
+ * Makes room for `n` more items after the last, not zeroed. The caller fills them and adds their
+ * number to args->count. Returns NULL if out of memory. Pointers to earlier items become invalid.
  */
 static inline struct spur_value *args_room(struct spur_args *args, size_t n)
 {
@@ -57,8 +57,8 @@ static inline struct spur_value *args_room(struct spur_args *args, size_t n)
 }
 
 /*
- * Items of a structure or an array, not zeroed, until the next args_reset(). Returns NULL if out of
- * memory.
+ * Allocates items of a structure or an array, not zeroed, valid until the next args_reset().
+ * Returns NULL if out of memory.
  */
 static inline struct spur_value *args_inner(struct spur_args *args, size_t n)
 {
@@ -71,9 +71,9 @@ static inline struct spur_value *args_inner(struct spur_args *args, size_t n)
 }
 
 /*
- * Zeroed memory of a format's own, which stays with the args over resets as long as the same
- * `owner` (a number that nobody else has; not 0) asks for no more of it. Another owner, or more,
- * gets it zeroed again. Returns NULL if out of memory.
+ * Returns memory for a format's private use. It survives resets while the same `owner` (a unique
+ * number other than 0) asks for no more bytes; it is zeroed for a new owner or a larger size.
+ * Returns NULL if out of memory.
  */
 static inline void *args_keep(struct spur_args *args, uint64_t owner, size_t size)
 {
@@ -84,21 +84,21 @@ static inline void *args_keep(struct spur_args *args, uint64_t owner, size_t siz
 		       : args_keep_new(args, owner, size);
 }
 
-/* What args_keep() gave to the owner, or NULL. */
+/* Returns the memory that args_keep() gave to the owner, or NULL. */
 static inline void *args_kept(const struct spur_args *args, uint64_t owner)
 {
 	return __builtin_expect(args->store && args->store->owner == owner, 1) ? args->store->kept
 									       : NULL;
 }
 
-/* Memory that lives until the next args_reset(). */
+/* Allocates memory that lives until the next args_reset(). */
 void *args_alloc(struct spur_args *args, size_t size);
-/* Text copied into it. */
+/* Copies text into such memory. */
 const char *args_text(struct spur_args *args, const char *s, size_t len);
-/* Shorthands; `name` is a string id. */
+/* Shorthands that append one argument; `name` is a string id. */
 void args_u64(struct spur_args *args, uint32_t name, uint64_t v, enum spur_show show);
 void args_i64(struct spur_args *args, uint32_t name, int64_t v);
-/* Text that outlives the args: not copied. */
+/* Appends text without copying it. Requires that the text outlives the args. */
 void args_literal(struct spur_args *args, uint32_t name, const char *s);
 void args_string(struct spur_args *args, uint32_t name, const char *s, size_t len);
 

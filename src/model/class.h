@@ -1,6 +1,6 @@
 /*
- * Event classes: what rows of one name and origin have in common; and decode plans, the flat op
- * lists that turn payload bytes into values.
+ * Event classes, which hold what rows of one name and origin have in common, and decode plans, flat
+ * lists of steps that turn payload bytes into values.
  */
 #ifndef SPUR_MODEL_CLASS_H
 #define SPUR_MODEL_CLASS_H
@@ -33,7 +33,7 @@ struct enum_table; /* see model/enum.h */
 struct plan_op {
 	uint8_t code; /* enum plan_op_code */
 	uint8_t show; /* enum spur_show */
-	uint8_t align; /* of the start, a power of two */
+	uint8_t align; /* alignment of the start, a power of two */
 	uint8_t unreliable;
 	uint32_t size; /* bytes */
 	uint32_t name; /* string id; 0: none */
@@ -44,10 +44,10 @@ struct plan_op {
 struct plan {
 	const struct plan_op *ops;
 	uint32_t count;
-	uint32_t fixed; /* bytes, where all ops are of fixed size; else 0 */
+	uint32_t fixed; /* bytes, if all ops are of fixed size; else 0 */
 	bool swap; /* byte order of the payload is not the machine's */
 	uint8_t null_string; /* STR16: bit 0: FF FF FF FF is NULL; bit 1: "NULL" is NULL */
-	uint8_t tail_align; /* the whole is rounded up to this */
+	uint8_t tail_align; /* the payload's size is rounded up to a multiple of this */
 };
 
 enum class_flag {
@@ -57,8 +57,8 @@ enum class_flag {
 	CLASS_EVENT = 8, /* not a function */
 	CLASS_UNKNOWN = 16, /* an address without symbol */
 	CLASS_SCHED = 32, /* time off the CPU */
-	CLASS_MARKER = 64, /* an event that the user placed: it stands for itself */
-	/* Its category is a part of what it is called: name and category tell events apart */
+	CLASS_MARKER = 64, /* an event that the user placed, shown as one */
+	/* Events are identified by name and category, not by name alone */
 	CLASS_CATEGORY = 256,
 	CLASS_INSIDE = 128, /* an event that belongs to the function around it */
 };
@@ -69,7 +69,7 @@ struct event_class {
 	uint32_t raw; /* as in the data */
 	uint32_t cat;
 	uint32_t module; /* path; 0: none */
-	/* Of a library call: path of the module that defines the function; 0: unknown */
+	/* For a library call, path of the module that defines the function; 0: unknown */
 	uint32_t library;
 	uint32_t file, line; /* source location; 0: unknown */
 	/*
@@ -81,20 +81,21 @@ struct event_class {
 	uint64_t addr; /* of the symbol, module relative; event id */
 	uint64_t size; /* bytes of code; 0: unknown */
 	/*
-	 * The first class of the same function as tables show it: of one name and module (of a
-	 * library call, of one name; with CLASS_CATEGORY, of one name and category), such as
-	 * overloads without their parameters. Set when the class is added.
+	 * The first of the classes that tables show as one, such as overloads without their
+	 * parameters: those of one name and module (library calls: of one name; with
+	 * CLASS_CATEGORY: of one name and category). Set when the class is added.
 	 */
 	uint32_t head;
-	const struct plan *entry, *exit; /* payload of BEGIN and other kinds; of END. NULL: none */
-	const struct spur_schema *schema; /* NULL until trace_schema() is asked for it (atomic) */
-	const void *extra; /* the format's own */
+	/* Plans of the payload of END rows (exit) and all others (entry). NULL: no payload. */
+	const struct plan *entry, *exit;
+	const struct spur_schema *schema; /* NULL until format_schema() makes it (atomic) */
+	const void *extra; /* private to the format */
 };
 
 /*
- * Runs the plan over `len` bytes at `p`. Appends the values to `args` (unless args is NULL: skip
- * mode, which only measures). `used` gets the bytes of the payload with padding. SPUR_WARN: it does
- * not fit; what fits is appended.
+ * Runs the plan over `len` bytes at `p` and appends the values to `args`; if `args` is NULL it only
+ * measures. Sets `*used` to the size of the payload with padding. Returns SPUR_WARN if the payload
+ * does not fit, with the values that do fit appended.
  */
 enum spur_status plan_run(const struct plan *plan, const uint8_t *p, size_t len,
 			  struct spur_args *args, size_t *used);

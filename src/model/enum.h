@@ -8,7 +8,7 @@
 struct enum_value {
 	int64_t value;
 	const char *name;
-	size_t order; /* in the definition */
+	size_t order; /* position in the definition */
 };
 
 struct enum_table {
@@ -20,24 +20,23 @@ struct enum_table {
 
 /*
  * Parses `enum NAME { A, B = 3, C }` (an optional `enum`, values in C notation, a missing one is
- * the one before + 1) into a table in the arena. NULL where the text is not of this form or memory
- * is out.
+ * the previous one + 1) into a table in the arena. Returns NULL if the text is not of this form, or
+ * if out of memory.
  */
 struct enum_table *enum_parse(struct arena *a, struct text text);
 const struct enum_table *enum_find(const struct enum_table *list, struct text name);
 
 /*
- * The value that a register or field holds whose upper half may be left over from something else:
- * an enumeration whose values all fit into 32 bits has the low 32, with a sign if one of its values
- * is negative. Without a definition (`t` is NULL) it is read as an `int`, which enumerations of C
- * are.
+ * Returns the value of a register or field whose upper half may be stale: if all values of the
+ * enumeration fit into 32 bits, the low 32 bits, sign-extended if one of the values is negative.
+ * Without a definition (`t` is NULL) it is read as an `int`, as C enumerations are.
  */
 int64_t enum_reduce(const struct enum_table *t, int64_t value);
 
 /*
- * The label of a value: its name; else, if it is not negative, the names of its bits joined by `|`,
- * what is left in hexadecimal behind a `+`. NUL-ended in `buf`, cut to `size`. Returns the number
- * of characters, 0 if there is no label.
+ * Writes the label of a value to `buf`, NUL-terminated and truncated to `size`: its name; else, if
+ * it is not negative, the names of its bits joined by `|`, and after a `+` the remaining bits in
+ * hexadecimal. Returns the number of characters, 0 if there is no label.
  */
 size_t enum_label(const struct enum_table *t, int64_t value, char *buf, size_t size);
 

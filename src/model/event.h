@@ -16,11 +16,11 @@ static_assert(SPUR_F_DEPTH + SPUR_F_IMPLIED + SPUR_F_ORPHAN + SPUR_F_OUT + SPUR_
 
 enum { BATCH_ROWS = 512 };
 
-/* A row on its way to text, with what the pass has to say of its line. */
+/* A row to be rendered as text, with the pass's remarks on its line. */
 struct shown_row {
 	struct spur_event row;
-	uint32_t marks; /* the pass's own: which line it is, what it says beside the row */
-	uint32_t user; /* the pass's own */
+	uint32_t marks; /* private to the pass: which line this is and what is added to it */
+	uint32_t user; /* private to the pass */
 };
 
 /* Rows of one feed in time order. The feed owns the memory; valid until its next pull. */
@@ -30,9 +30,8 @@ struct batch {
 };
 
 /*
- * For hot loops that write rows alike but for a few fields: the second half of a row as four words.
- * The compiler makes fourteen
- * stores of an initializer, and these are eight.
+ * The second half of a row as four words, for hot loops that write rows that differ in a few
+ * fields: eight stores, where the compiler makes fourteen of an initializer.
  */
 struct row_words {
 	uint64_t len_track, stream_cat, name_cls, rest;
@@ -72,13 +71,13 @@ static inline void row_store(struct spur_event *row, uint64_t ts, uint64_t id, u
 	memcpy(p + 56, &w.rest, 8);
 }
 
-/* Kinds that open or close a frame of the call stack. */
+/* Returns true for the kinds that open or close a frame of the call stack. */
 static inline bool kind_is_call(unsigned kind)
 {
 	return kind == SPUR_BEGIN || kind == SPUR_END_SPAN;
 }
 
-/* The thread of the row's track ends with it. */
+/* Returns true if the thread of the row's track ends with the row. */
 static inline bool row_ends_thread(const struct spur_event *row)
 {
 	return (row->flags & SPUR_F_EXIT) &&

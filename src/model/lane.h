@@ -1,7 +1,8 @@
 /*
- * Lanes: spans of one track that overlap without containing each other go to tracks beside it
- * ("NAME (2)"), so that on each track spans nest. Spans come in order of their start; of equal
- * starts the longer one first, or the one that was given first (model/reorder.h gives that order).
+ * Lanes. Spans of one track that overlap without nesting are moved to additional tracks, its lanes
+ * ("NAME (2)"), so that spans nest on every track. Requires that spans come in order of their
+ * start, of equal starts the longer one first, or in the order of the records (model/reorder.h
+ * gives that order).
  */
 #ifndef SPUR_MODEL_LANE_H
 #define SPUR_MODEL_LANE_H
@@ -9,26 +10,26 @@
 #include "model/trace.h"
 
 struct lanes;
-/* One for each feed; not thread-safe. Returns NULL if out of memory. */
+/* Makes the lanes of one feed. Not thread-safe. Returns NULL if out of memory. */
 struct lanes *lanes_new(struct spur_trace *t);
 void lanes_free(struct lanes *l); /* NULL is fine */
 /*
- * The track for a span [ts, ts + dur) of `track`: `track` itself where the span lies within what is
- * open there or nothing is open, else the first of its lanes of which that holds, else a new one
- * (of kind SPUR_TRACK_LANE, with the pid, tid and cpu of `track`, which is its parent), made under
- * t->lock. Returns SPUR_NONE if out of memory. A track has at most LANES, itself included, and all
- * tracks together LANES_ALL; beyond them the last lane takes all further spans. Takes constant time
- * where few lanes are in use; dur < 0 counts as 0.
+ * Returns the track for a span [ts, ts + dur) of `track`: `track` itself if no span is open there
+ * or the span lies within the innermost open one, else the first of its lanes for which that holds,
+ * else a new lane (of kind SPUR_TRACK_LANE, with the pid, tid and cpu of `track`, which is its
+ * parent), added under t->lock. Returns SPUR_NONE if out of memory. A track has at most LANES
+ * lanes, itself included, and all tracks together LANES_ALL; beyond these limits the last lane
+ * takes all further spans. Takes constant time if few lanes are in use; dur < 0 counts as 0.
  */
 enum { LANES = 1024, LANES_ALL = 1 << 16 };
 uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur);
 /*
- * A BEGIN / an END on the track itself: open until its END. Returns false if out of memory. An END
- * without BEGIN changes nothing.
+ * Registers a BEGIN or END row of the track itself. lanes_begin() returns false if out of memory;
+ * lanes_end() ignores an END without a BEGIN.
  */
 bool lanes_begin(struct lanes *l, uint32_t track);
 void lanes_end(struct lanes *l, uint32_t track);
-/* Spans that did not fit on their own track. */
+/* Returns the number of spans that did not fit on their own track. */
 uint64_t lanes_moved(const struct lanes *l);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Rows in order of time out of records that stand in nearly that order, or in the order in which
- * spans ended.
+ * Makes rows in order of time from records that are stored nearly in that order, or in the order in
+ * which spans ended.
  *
- * The reader goes over its records twice and tells the key of each: its time, and a rank that
- * settles equal times (lower first; of a span REORDER_SPAN(dur): the longer one, which is the outer
- * one, comes first). What comes too late, below the highest key so far, is a straggler: in the
- * first pass it is put by, in the second it comes out in its place between the records that are in
- * order. So records that are in order are never stored. What is put by is an item of a fixed size:
- * a row, or only where the record stands. Items lie in scratch memory that can be paged out.
+ * The reader goes over its records twice and passes the key of each: its time, and a rank that
+ * orders equal times (lower first; spans use REORDER_SPAN(dur), so that the longer one, which is
+ * the outer one, comes first). A record whose key is below the highest key so far is a straggler:
+ * the first pass stores it, the second merges it between the records that are in order, which are
+ * never stored. A stored straggler is an item of fixed size: a row, or only the record's offset.
+ * Items lie in scratch memory that can be paged out.
  *
  *	first:	each record:	if (reorder_late(r, ts, rank)) reorder_add(r, ts, rank, &item)
  *		at the end:	reorder_sort(r)
@@ -15,17 +15,17 @@
  *				else { while ((item = reorder_next(r, ts, rank))) put item; put the record }
  *		at the end:	while ((item = reorder_rest(r))) put item
  *
- * reorder_late() is told each record once in each pass. Where items are rows, reorder_until() does
- * the inner loop; it stops where the batch is full, and is asked again with the same record before
- * the reader goes on. Items may be added that stand for no record (their keys need not be late);
- * they come out in their place too.
+ * reorder_late() is called once for each record in each pass. If items are rows, reorder_until()
+ * does the inner loop; it stops when the batch is full, and is then called again with the same
+ * record before the reader goes on. The reader may also add items that stand for no record (their
+ * keys need not be late); they are merged too.
  *
  * Equal keys come in the order of the records, or in the reverse order (`later_first`: records are
  * written when their span ends, so of equal spans the later one is the outer one).
  *
- * Stragglers form runs: each goes to the first run that it does not come too late for. Their number
- * is the depth of nesting, not the length of the trace; what fits none of REORDER_RUNS is sorted
- * apart, in n log n.
+ * Stragglers form sorted runs: each is appended to the first run whose last key is not above its
+ * own. The number of runs is the depth of nesting, not the length of the trace. Stragglers that fit
+ * none of REORDER_RUNS runs are collected and sorted, in n log n.
  */
 #ifndef SPUR_MODEL_REORDER_H
 #define SPUR_MODEL_REORDER_H
@@ -41,29 +41,30 @@ struct reorder_run;
 struct reorder_extent;
 
 struct reorder {
-	reorder_key bar; /* what is below it is late, in this pass */
-	reorder_key due; /* second pass: of the next straggler, .. */
-	int64_t due_ts; /* .. and its time; INT64_MAX where there is none */
-	int64_t highest, floor; /* windows: of all records so far; before the window */
-	uint32_t left; /* windows: records still to come in this one */
+	reorder_key bar; /* records with a lower key are late, in this pass */
+	reorder_key due; /* second pass: key of the next straggler, .. */
+	int64_t due_ts; /* .. and its time; INT64_MAX: no straggler left */
+	/* windows: latest time of all records so far, and of those before the window */
+	int64_t highest, floor;
+	uint32_t left; /* windows: records still to come in this window */
 	bool later_first;
 	uint32_t item_size, stride; /* bytes of an item; with its key, and padding */
-	uint32_t nruns; /* the last may be the unsorted one, number REORDER_RUNS */
+	uint32_t nruns; /* the last may be the unsorted run, number REORDER_RUNS */
 	uint32_t nheap; /* runs that have items left */
 	struct reorder_run *runs;
 	struct reorder_extent *extents; /* scratch memory; items never move */
 	size_t nextents, extents_cap;
 	const void **sorted; /* items of the unsorted run; scratch memory */
-	uint64_t count; /* items put by */
+	uint64_t count; /* items stored */
 };
 
 /*
- * Of a span that lasts `dur` >= 0. Other records: any rank below UINT64_MAX; 0 is before all spans
- * of its time.
+ * The rank of a span that lasts `dur` >= 0. Other records may have any rank below UINT64_MAX; rank
+ * 0 precedes all spans of equal time.
  */
 #define REORDER_SPAN(dur) (((uint64_t)1 << 63) - 1 - (uint64_t)(dur))
 
-/* Nothing is allocated. `item_size`: bytes of an item. */
+/* Allocates nothing. `item_size` is the size of an item in bytes. */
 void reorder_init(struct reorder *r, size_t item_size, bool later_first);
 void reorder_free(struct reorder *r);
 
@@ -72,7 +73,10 @@ static inline reorder_key reorder_make_key(int64_t ts, uint64_t rank)
 	return (reorder_key)((unsigned __int128)(uint64_t)ts << 64 | rank);
 }
 
-/* Tells the key of the next record, in both passes alike; true: it is a straggler. */
+/*
+ * Registers the key of the next record, in both passes alike. Returns true if the record is a
+ * straggler.
+ */
 static inline bool reorder_late(struct reorder *r, int64_t ts, uint64_t rank)
 {
 	const reorder_key key = reorder_make_key(ts, rank);
@@ -84,9 +88,9 @@ static inline bool reorder_late(struct reorder *r, int64_t ts, uint64_t rank)
 }
 
 /*
- * The same for readers that sort by themselves what lies within windows of REORDER_WINDOW records,
- * counted from the first: stragglers are only those that are not later than all before their
- * window. Where spans are written as they end, these are few.
+ * The same for readers that sort windows of REORDER_WINDOW records themselves, counted from the
+ * first record: only records that are not later than all records before their window are
+ * stragglers. These are few if spans are written as they end.
  */
 static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 {
@@ -100,8 +104,8 @@ static inline bool reorder_late_window(struct reorder *r, int64_t ts)
 }
 
 /*
- * The same, at once, of a record inside a window that is later than all before it; false: ask the
- * other.
+ * A fast path of reorder_late_window() for a record inside a window that is later than all before
+ * it. Returns false, with nothing registered, if reorder_late_window() must be called.
  */
 static inline bool reorder_ascends(struct reorder *r, int64_t ts)
 {
@@ -112,24 +116,26 @@ static inline bool reorder_ascends(struct reorder *r, int64_t ts)
 	return true;
 }
 
-/* A record without a time takes room in a window too, where the reader keeps its row there. */
+/* Registers a record without a time, whose row takes a place in the window too. */
 static inline void reorder_pass_window(struct reorder *r)
 {
 	r->left -= r->left > 0;
 }
 
-/* Puts a copy of the item by. Returns false if out of memory. */
+/* Stores a copy of the item. Returns false if out of memory. */
 bool reorder_add(struct reorder *r, int64_t ts, uint64_t rank, const void *item);
 /*
- * After the first pass: sorts what needs it, and begins the second. Returns false if out of
- * memory.
+ * Called after the first pass: sorts the unsorted run and begins the second pass. Returns false if
+ * out of memory.
  */
 bool reorder_sort(struct reorder *r);
 
-/* Out of line half of the two below. */
+/* The slow path of the two functions below. */
 const void *reorder_take(struct reorder *r);
 
-/* The next item that comes before a record in order, or NULL. It stays until reorder_free(). */
+/*
+ * Returns the next item that precedes the record, or NULL. The item is valid until reorder_free().
+ */
 static inline const void *reorder_next(struct reorder *r, int64_t ts, uint64_t rank)
 {
 	if (__builtin_expect(ts < r->due_ts, 1) || !r->nheap ||
@@ -138,16 +144,16 @@ static inline const void *reorder_next(struct reorder *r, int64_t ts, uint64_t r
 	return reorder_take(r);
 }
 
-/* The next item, after the last record; NULL: that was all. */
+/* Called after the last record: returns the next item, or NULL if none is left. */
 static inline const void *reorder_rest(struct reorder *r)
 {
 	return r->nheap ? reorder_take(r) : NULL;
 }
 
 /*
- * Where items are rows: appends those that come before the record to the batch. False: there is no
- * room for all that do, or none for the record. After the last record: INT64_MAX, UINT64_MAX - 1,
- * until false is not said any more.
+ * If items are rows: appends those that precede the record to the batch. Returns false if the batch
+ * has no room for all of them and the record. After the last record it is called with INT64_MAX and
+ * UINT64_MAX - 1 until it returns true.
  */
 bool reorder_until(struct reorder *r, int64_t ts, uint64_t rank, struct batch *b);
 

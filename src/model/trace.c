@@ -58,7 +58,7 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	pthread_mutex_init(&t->lock, NULL);
 	t->options.size = sizeof(t->options);
 	copied = !opt || copy_options(t, opt);
-	t->diag.hush = t->options.stop;
+	t->diag.suppressed = t->options.stop;
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));
 	t->nclasses = 1;
@@ -269,7 +269,7 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 	if (!f)
 		return NULL;
 	diag_init(&f->diag);
-	f->diag.hush = t->options.stop;
+	f->diag.suppressed = t->options.stop;
 	f->id = (uint32_t)t->nfeeds;
 	f->track = track;
 	f->stream = SPUR_NONE;

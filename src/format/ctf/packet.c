@@ -126,7 +126,7 @@ static bool uuid_right(const struct indexer *x)
 	       memcmp(x->cur.data + x->cur.slots[CTF_SLOT_UUID], m->uuid, sizeof(m->uuid)) == 0;
 }
 
-static void take_values(struct indexer *x, struct ctf_packet *p)
+static void read_values(struct indexer *x, struct ctf_packet *p)
 {
 	const struct ctf_cursor *c = &x->cur;
 
@@ -146,7 +146,7 @@ static void take_values(struct indexer *x, struct ctf_packet *p)
 }
 
 /* Bits that the packet says it takes, and that hold events. False: it says nothing. */
-static bool say_sizes(const struct indexer *x, uint64_t *total, uint64_t *content)
+static bool report_sizes(const struct indexer *x, uint64_t *total, uint64_t *content)
 {
 	const struct ctf_cursor *c = &x->cur;
 	const uint64_t unit = x->tr->meta->generation == CTF_V11 ? 8 : 1;
@@ -207,7 +207,7 @@ static enum heads heads_here(struct indexer *x, struct ctf_packet *p)
 		return HEADS_BAD;
 	}
 	p->body = x->cur.at;
-	take_values(x, p);
+	read_values(x, p);
 	if (!x->split && x->f->npackets && x->class != &x->tr->classes[x->f->class]) {
 		snprintf(x->why, sizeof(x->why),
 			 "packet: expected stream class %llu as before in this file, found %llu",
@@ -262,7 +262,7 @@ static uint64_t find_magic(struct indexer *x, uint64_t from)
 			break;
 		x->off = (uint64_t)(q - x->data);
 		good = read_heads(x, &p) == HEADS_GOOD && uuid_right(x) &&
-		       say_sizes(x, &total, &content);
+		       report_sizes(x, &total, &content);
 		from = x->off + 1;
 		if (good && total >= p.body && content <= total) {
 			found = x->off;
@@ -371,7 +371,7 @@ static bool read_by_hint(struct indexer *x, struct ctf_packet *p)
 		return false;
 	}
 	p->body = x->cur.at;
-	take_values(x, p);
+	read_values(x, p);
 	p->begin = h.begin;
 	p->end = h.end;
 	p->discarded = h.discarded;
@@ -383,8 +383,8 @@ static bool read_by_hint(struct indexer *x, struct ctf_packet *p)
 	return true;
 }
 
-static void say_stale(struct indexer *x, uint64_t off, const char *what, uint64_t expected,
-		      uint64_t found)
+static void report_stale(struct indexer *x, uint64_t off, const char *what, uint64_t expected,
+			 uint64_t found)
 {
 	if (x->stale++)
 		return;
@@ -407,15 +407,15 @@ static void check_hint(struct indexer *x, const struct ctf_packet *p)
 		diag_add(x->diag, DIAG_WARN, "ctf/stale-index", x->f->name, p->file_off, 0,
 			 "index file: expected an entry for this packet, found none: not used");
 	else if (h.off != p->file_off)
-		say_stale(x, p->file_off, "a packet at the place", p->file_off, h.off);
+		report_stale(x, p->file_off, "a packet at the place", p->file_off, h.off);
 	else if (h.total != 8 * p->file_size)
-		say_stale(x, p->file_off, "a packet", 8 * p->file_size, h.total);
+		report_stale(x, p->file_off, "a packet", 8 * p->file_size, h.total);
 	else if (h.content != p->content && !(p->flags & PACKET_OWN))
-		say_stale(x, p->file_off, "a content", p->content, h.content);
+		report_stale(x, p->file_off, "a content", p->content, h.content);
 	else if ((p->flags & PACKET_BEGIN) && h.begin != p->begin)
-		say_stale(x, p->file_off, "a begin", p->begin, h.begin);
+		report_stale(x, p->file_off, "a begin", p->begin, h.begin);
 	else if ((p->flags & PACKET_END) && h.end != p->end)
-		say_stale(x, p->file_off, "an end", p->end, h.end);
+		report_stale(x, p->file_off, "an end", p->end, h.end);
 }
 
 /* Packets that the index file has and the stream has not. */
@@ -439,8 +439,8 @@ static bool sizes_are_right(const struct indexer *x, const struct ctf_packet *p,
 	       content >= p->body && content <= total;
 }
 
-static void say_sizes_wrong(struct indexer *x, const struct ctf_packet *p, uint64_t total,
-			    uint64_t content)
+static void report_sizes_wrong(struct indexer *x, const struct ctf_packet *p, uint64_t total,
+			       uint64_t content)
 {
 	if (content > total)
 		snprintf(x->why, sizeof(x->why),
@@ -469,7 +469,7 @@ static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t tot
 	struct ctf_hint h;
 
 	if (hint_here(x, &h) && h.content >= p->body) {
-		say_sizes_wrong(x, p, total, content);
+		report_sizes_wrong(x, p, total, content);
 		p->content = h.content;
 		return h.total / 8;
 	}
@@ -482,7 +482,7 @@ static uint64_t mend_sizes(struct indexer *x, struct ctf_packet *p, uint64_t tot
 		damage(x, "ctf/cut-packet", 0, x->why);
 		p->flags |= PACKET_CUT;
 	} else {
-		say_sizes_wrong(x, p, total, content);
+		report_sizes_wrong(x, p, total, content);
 	}
 	if (total % 8 || total < p->body || total / 8 > left)
 		total = 8 * (next == UINT64_MAX ? left : next - x->off);
@@ -503,7 +503,7 @@ static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 	const uint64_t left = x->size - x->off;
 	uint64_t total, content;
 
-	if (!say_sizes(x, &total, &content)) {
+	if (!report_sizes(x, &total, &content)) {
 		/* SPEC ctf/no-sizes: without them the file is one packet */
 		x->f->single = true;
 		p->content = 8 * left;
@@ -515,7 +515,7 @@ static uint64_t settle_sizes(struct indexer *x, struct ctf_packet *p)
 	return total / 8;
 }
 
-static void say_padding(struct indexer *x)
+static void report_padding(struct indexer *x)
 {
 	diag_add(x->diag, DIAG_NOTE, "ctf/padding", x->f->name, x->base + x->off, 0,
 		 "expected a packet, found %llu bytes of zeros to the end of the file: padding",
@@ -533,7 +533,7 @@ static bool pass_over(struct indexer *x)
 	char why[WHY_ROOM];
 
 	if (all_zero(x->data + x->off, x->size - x->off)) {
-		say_padding(x);
+		report_padding(x);
 		x->off = x->size;
 		return false;
 	}
@@ -565,7 +565,7 @@ static bool pass_over(struct indexer *x)
 static bool trust_heads(struct indexer *x, const struct ctf_packet *p)
 {
 	uint64_t total, content;
-	const bool sized = say_sizes(x, &total, &content);
+	const bool sized = report_sizes(x, &total, &content);
 	bool good = sized && sizes_are_right(x, p, total, content);
 
 	if (x->cur.have[CTF_SLOT_UUID] && x->tr->meta->has_uuid)
@@ -712,15 +712,15 @@ static bool is_padding(const struct indexer *x)
 {
 	uint64_t total, content;
 
-	return say_sizes(x, &total, &content) && !total &&
+	return report_sizes(x, &total, &content) && !total &&
 	       all_zero(x->data + x->off, x->size - x->off);
 }
 
 /* A packet is there, or is not. Returns false if out of memory, or at the end of input. */
-static bool take_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
+static bool read_here(struct indexer *x, enum heads heads, struct ctf_packet *p)
 {
 	if (heads == HEADS_GOOD && is_padding(x)) {
-		say_padding(x);
+		report_padding(x);
 		x->off = x->size;
 		return false;
 	}
@@ -741,7 +741,7 @@ static bool may_grow(const struct indexer *x, const struct ctf_packet *p, bool f
 	uint64_t total, content;
 
 	if (found)
-		return say_sizes(x, &total, &content) && total % 8 == 0 && total >= p->body &&
+		return report_sizes(x, &total, &content) && total % 8 == 0 && total >= p->body &&
 		       total / 8 > left && total / 8 - left <= LATE_MOST;
 	if (left < sizeof(uint32_t) || all_zero(at, left))
 		return true;
@@ -771,7 +771,7 @@ static bool index_run(struct indexer *x, bool more)
 
 		if (more && may_grow(x, &p, heads == HEADS_GOOD))
 			break;
-		good = take_here(x, heads, &p);
+		good = read_here(x, heads, &p);
 	}
 	mem_free(x->cur.slots);
 	mem_free(x->by_class);
@@ -779,7 +779,7 @@ static bool index_run(struct indexer *x, bool more)
 }
 
 /* One sub-buffer; what is not closed yet ends where writing did. Returns false if out of memory. */
-static bool take_subbuf(struct indexer *x, const struct ctf_subbuf *s)
+static bool read_subbuf(struct indexer *x, const struct ctf_subbuf *s)
 {
 	struct ctf_packet p;
 
@@ -821,7 +821,7 @@ static bool index_ring(struct indexer *x)
 	x->cur.slots = mem_array(ctf_slots(x->tr), sizeof(*x->cur.slots));
 	good = x->cur.slots != NULL;
 	while (good && crash_next(&r, &s))
-		good = take_subbuf(x, &s);
+		good = read_subbuf(x, &s);
 	mem_free(x->cur.slots);
 	mem_free(x->by_class);
 	return good;

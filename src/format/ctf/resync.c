@@ -110,7 +110,7 @@ static void find_field(struct ctf_feed *f, struct ctf_cursor c, const char **why
  * What is wrong with the event at bit `from`, which begins at the cursor. `why`: NULL where its id
  * is unknown.
  */
-static void say_damage(struct ctf_feed *f, struct feed *feed, const char *why, uint64_t lost)
+static void report_damage(struct ctf_feed *f, struct feed *feed, const char *why, uint64_t lost)
 {
 	const struct ctf_cursor *c = &f->cursor;
 	const uint64_t off = f->packet->file_off + c->at / 8;
@@ -232,7 +232,7 @@ void event_damage(struct ctf_feed *f, struct feed *feed, const char *why)
 	/* A cut packet ends inside an event: that is said of the packet already. */
 	if (!why || !(f->packet->flags & PACKET_CUT) || next < c->limit) {
 		c->slots[CTF_SLOT_EVENT_ID] = id;
-		say_damage(f, feed, why, (next - c->at + 7) / 8);
+		report_damage(f, feed, why, (next - c->at + 7) / 8);
 	}
 	c->at = next;
 }

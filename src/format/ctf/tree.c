@@ -240,7 +240,7 @@ uint32_t ctf_section_of(const struct ctf_meta *m, const char *name)
 }
 
 /* The index file of a stream, where there is one. Returns false if out of memory. */
-static bool take_hints(struct ctf *c, struct ctf_file *f, const char *full)
+static bool read_hints(struct ctf *c, struct ctf_file *f, const char *full)
 {
 	const char *name = strrchr(full, '/') + 1, *why;
 	struct spur_error err = { 0 };
@@ -299,7 +299,7 @@ static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char
 	if (f->stream == SPUR_NONE)
 		return false;
 	f->name = c->t->streams[f->stream].path;
-	return take_hints(c, &c->files[c->nfiles++], full);
+	return read_hints(c, &c->files[c->nfiles++], full);
 }
 
 /* What find_below() takes from each directory. */
@@ -311,7 +311,7 @@ struct finder {
 	struct spur_error err; /* the last */
 };
 
-static enum spur_status take_files(struct finder *f, const char *dir, const struct ctf_names *files,
+static enum spur_status read_files(struct finder *f, const char *dir, const struct ctf_names *files,
 				   const char *metadata, struct spur_error *err)
 {
 	char full[PATH_ROOM], shown[PATH_ROOM], first[PATH_ROOM];
@@ -342,7 +342,7 @@ static enum spur_status take_files(struct finder *f, const char *dir, const stru
 }
 
 /* One bad metadata of several does not take the others with it. */
-static bool take_dir(void *self, const char *dir, const struct ctf_names *files,
+static bool read_dir(void *self, const char *dir, const struct ctf_names *files,
 		     const char *metadata)
 {
 	struct finder *f = self;
@@ -353,7 +353,7 @@ static bool take_dir(void *self, const char *dir, const struct ctf_names *files,
 			 metadata);
 		return true;
 	}
-	if (take_files(f, dir, files, metadata, &f->err) != SPUR_FAIL)
+	if (read_files(f, dir, files, metadata, &f->err) != SPUR_FAIL)
 		return true;
 	if (f->err.code == SPUR_ERR_MEMORY)
 		return false;
@@ -465,7 +465,7 @@ static enum spur_status find_below(struct ctf *c, const char *root, const char *
 {
 	struct finder f = { .c = c, .root = root, .only = only };
 
-	if (!ctf_walk(root, !only, take_dir, &f))
+	if (!ctf_walk(root, !only, read_dir, &f))
 		return err_nomem(err);
 	return find_end(&f, root, err);
 }
@@ -514,7 +514,7 @@ static bool visit_members(struct arena *a, const struct ctf_tar_file *const *lis
 		good = name_add(a, &files, list[n]->name + len + (len > 0));
 	metadata = find_metadata(&files);
 	if (good && metadata)
-		good = take_dir(f, dir, &files, metadata);
+		good = read_dir(f, dir, &files, metadata);
 	mem_free(files.items);
 	*used = n;
 	return good;

@@ -57,7 +57,7 @@ enum { FXT_MANY_CLASSES = TRACE_CLASS_PAGE * TRACE_CLASS_PAGES - 1 };
 static const struct {
 	const char *name, *cat;
 	uint32_t flags;
-} own[FXT_OWN_CLASSES] = {
+} own[FXT_BUILTIN_CLASSES] = {
 	[FXT_CLASS_SWITCH] = { "context switch", "scheduling", CLASS_SCHED },
 	[FXT_CLASS_WAKEUP] = { "wakeup", "scheduling", CLASS_EVENT },
 	[FXT_CLASS_LOG] = { "log", "", CLASS_EVENT },
@@ -83,7 +83,7 @@ bool fxt_classes_init(struct fxt *x)
 {
 	for (int i = 0; i < FXT_WORDS; i++)
 		x->words[i] = trace_intern(x->t, words[i]);
-	for (int i = FXT_CLASS_NONE + 1; i < FXT_OWN_CLASSES; i++) {
+	for (int i = FXT_CLASS_NONE + 1; i < FXT_BUILTIN_CLASSES; i++) {
 		const uint32_t name = trace_intern(x->t, own[i].name);
 		const struct event_class c = { .name = name,
 					       .simple = name,
@@ -91,8 +91,8 @@ bool fxt_classes_init(struct fxt *x)
 					       .cat = trace_intern(x->t, own[i].cat),
 					       .flags = own[i].flags };
 
-		x->own_classes[i] = trace_add_class(x->t, &c);
-		if (!x->own_classes[i])
+		x->builtin_classes[i] = trace_add_class(x->t, &c);
+		if (!x->builtin_classes[i])
 			return false;
 	}
 	return true;
@@ -124,6 +124,6 @@ uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 		slot->value = trace_add_class(x->t, &c);
 	/* There are too many names: the row still has its own. */
 	if (!slot->value && trace_class_count(x->t) > FXT_MANY_CLASSES)
-		slot->value = x->own_classes[FXT_CLASS_OTHERS];
+		slot->value = x->builtin_classes[FXT_CLASS_OTHERS];
 	return (uint32_t)slot->value;
 }

@@ -1,7 +1,7 @@
 /*
- * Plain events: those whose strings and thread are by index and registered, and about which nothing
- * is to be said. They are nearly all there is, so they have a way of their own, without branches
- * that the data decides; all else goes through shape.h and rows.c.
+ * Plain events: valid events whose strings and thread are registered and referenced by index.
+ * Nearly all events are plain, so they have a fast path without data-dependent branches; everything
+ * else goes through shape.h and rows.c.
  */
 #ifndef SPUR_FORMAT_FXT_PLAIN_H
 #define SPUR_FORMAT_FXT_PLAIN_H
@@ -14,11 +14,11 @@
 #define INLINE_STRINGS (UINT64_C(1) << 47 | UINT64_C(1) << 63)
 
 /*
- * What the type of an event means for its row. Masks have all bits or none: which comes next cannot
- * be predicted.
+ * What the type of an event means for its row. Masks have all bits set or none, since branches on
+ * the type cannot be predicted.
  */
 struct event_shape {
-	uint64_t tail; /* mask: a word stands behind the arguments */
+	uint64_t tail; /* mask: a word follows the arguments */
 	uint64_t id; /* mask: it is an id */
 	uint64_t span; /* mask: it is the end of a span */
 	uint8_t kind;
@@ -26,18 +26,18 @@ struct event_shape {
 };
 extern const struct event_shape fxt_event_shapes[16];
 
-/* Bytes of an argument whose name is by index; 0: look closer. */
+/* Size of an argument whose name is given by index; 0: it needs a closer look. */
 extern const uint8_t fxt_arg_bytes[16];
 
-/* One that has something inline, or a value by index. */
+/* Checks an argument that has inline text, or a value given by index. */
 bool fxt_arg_is_plain(const struct fxt *x, const uint8_t *p, uint64_t size);
 /*
- * Makes a name know its class. False: something is odd about it or the category, or it is the empty
- * name, which has rules of its own.
+ * Stores the class with its name. Returns false if the name or category is invalid, or if the name
+ * is empty, which has special rules.
  */
 bool fxt_know_class(struct fxt *x, struct fxt_string *name, uint32_t cat, bool other);
 
-/* An event, taken apart. */
+/* The parts of an event. */
 struct plain_event {
 	uint64_t h, bytes, tail;
 	int64_t ts, dur;
@@ -46,7 +46,7 @@ struct plain_event {
 	uint32_t cat, track; /* 1 + string id, 1 + track */
 };
 
-/* Where its references are looked up. */
+/* The tables that its references are looked up in. */
 struct plain_tables {
 	struct fxt_string *strings;
 	const struct fxt_slot *threads;
@@ -59,7 +59,7 @@ ALWAYS_INLINE struct plain_tables plain_tables(const struct fxt *x)
 				      &x->provider->clock };
 }
 
-/* The end of the arguments of an event; NULL: there is something to be said about them. */
+/* Returns the end of an event's arguments, or NULL if they are not plain. */
 ALWAYS_INLINE const uint8_t *plain_args(const struct fxt *x, const struct fxt_string *strings,
 					const uint8_t *q, const uint8_t *end, uint64_t n, bool swap)
 {
@@ -85,9 +85,9 @@ ALWAYS_INLINE const uint8_t *plain_args(const struct fxt *x, const struct fxt_st
 }
 
 /*
- * The event at `p`; false where there is none, or anything is odd about it. What its type decides
- * is computed for all types. `swap` and `plain` (ticks are ns) are constants where it matters.
- * INVARIANT: p <= data_end, and a record is looked at only where all of it is there.
+ * Decodes the event at `p`. Returns false if the record is not a plain event. Values that depend on
+ * the type are computed for all types. `swap` and `plain` (ticks are ns) are constants in hot
+ * loops. INVARIANT: p <= data_end, and a record is read only if all of it is available.
  */
 ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
 			       const uint8_t *data_end, struct plain_event *e, bool swap,
@@ -114,7 +114,7 @@ ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint
 	if (!q || p + e->bytes - q < (ptrdiff_t)(e->shape->tail & FXT_WORD) ||
 	    (plain ? e->ts < 0 : !fxt_clock_fast(in.clock, ticks, &e->ts)))
 		return false;
-	/* Without a tail any word of the record will do. */
+	/* Without a tail this reads any word of the record. */
 	e->tail = load64(p + ((uint64_t)(q - p) & e->shape->tail), swap);
 	stop = (e->tail & e->shape->span) | (ticks & ~e->shape->span);
 	e->dur = (int64_t)stop;
@@ -127,7 +127,7 @@ ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint
 
 /* --- inline.c --- */
 
-/* 1 + track of an inline thread that was seen before; 0: not. */
+/* Returns 1 + the track of an inline thread that was seen before, else 0. */
 static inline uint32_t fxt_thread_seen(const struct fxt *x, uint64_t pid, uint64_t tid)
 {
 	const struct fxt_thread_seen *s = &x->seen->threads[hash64(pid << 32 ^ tid) % FXT_SEEN];
@@ -136,8 +136,8 @@ static inline uint32_t fxt_thread_seen(const struct fxt *x, uint64_t pid, uint64
 }
 
 /*
- * The same as plain_event() for events whose thread, category or name may stand in the record;
- * false too where the thread was not seen before.
+ * As plain_event(), for events whose thread, category or name may be inline. Also returns false if
+ * the thread was not seen before.
  */
 bool fxt_inline_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
 		      const uint8_t *data_end, struct plain_event *e);

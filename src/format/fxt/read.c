@@ -400,7 +400,7 @@ static enum spur_status next_stored(struct fxt *x, struct feed *f, struct batch 
 }
 
 /* The data ends before the file does: it cannot be read or unpacked further. */
-static void tell_unreadable(struct fxt *x)
+static void report_unreadable(struct fxt *x)
 {
 	const struct spur_error *e = &x->src->error;
 
@@ -419,6 +419,6 @@ enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 	x->log = &f->diag;
 	st = x->ordered ? next_by_time(x, f, b) : next_stored(x, f, b);
 	if (st == SPUR_END)
-		tell_unreadable(x);
+		report_unreadable(x);
 	return st;
 }

@@ -1,15 +1,15 @@
 /*
- * The reader of FXT files: what it keeps while it goes over the records, twice.
+ * The reader of FXT files: its state while it goes over the records, twice.
  *
  * Pass 1 (in open) goes over headers and times: it builds the tables (providers, strings, threads,
  * objects), declares the tracks, and makes the rows of records that come too late for their window
- * (model/reorder.h). Pass 2 (in next) makes all other rows, a window at a time. For rows as stored
- * there is one pass, in next, which does both.
+ * (model/reorder.h). Pass 2 (in next) makes all other rows, a window at a time. Rows in stored
+ * order are made in one pass, in next, which does both.
  *
- * What a reference means depends on where it stands: strings and threads are registered again and
- * again. The tables have what holds at the place that the reader is at, and a log of all
- * registrations, so that the arguments of any record can be decoded later, by any thread. After
- * pass 1 the log does not change; in a single pass `lock` guards it.
+ * The meaning of a reference depends on its offset, since strings and threads are registered
+ * repeatedly. The tables hold the values at the reader's current offset, and a log of all
+ * registrations, so that any thread can decode the arguments of any record later. After pass 1 the
+ * log does not change; in a single pass `lock` guards it.
  */
 #ifndef SPUR_FORMAT_FXT_READER_H
 #define SPUR_FORMAT_FXT_READER_H
@@ -23,33 +23,34 @@
 #include "model/reorder.h"
 
 enum {
-	FXT_PROVIDERS = 512, /* beyond that the last one takes what comes */
+	FXT_PROVIDERS = 512, /* beyond that the last one takes all records */
 	FXT_WINDOW = 512, /* rows of a window */
-	FXT_TRACKS = 1 << 20, /* beyond that one track takes what comes */
+	FXT_TRACKS = 1 << 20, /* beyond that one track takes all rows */
 };
 
-/* --- what holds from where on (version.c) --- */
+/* --- values and the offsets from which they hold (version.c) --- */
 
-/* A value of an entry, from a place in the file on. */
+/* A value of an entry, from an offset in the file on. */
 struct fxt_version {
 	uint64_t off;
 	uint32_t value;
-	uint32_t prev; /* the version before; 0: none */
-	uint32_t jump; /* one further back, so that any is found in logarithmic time */
+	uint32_t prev; /* the previous version; 0: this is the first */
+	uint32_t jump; /* an earlier one, so that any is found in logarithmic time */
 	uint32_t depth;
 };
 
 /* All versions of all entries in the order of the file. In scratch memory. */
 struct fxt_log {
-	struct fxt_version *items; /* items[0] is none */
+	struct fxt_version *items; /* items[0] is unused */
 	size_t count, cap;
 };
 
 /*
- * The number of the new version of the entry whose newest was `head`. Returns 0 if out of memory.
+ * Adds a version to the entry whose newest one is `head`, and returns its number. Returns 0 if out
+ * of memory.
  */
 uint32_t fxt_log_add(struct fxt_log *l, uint32_t head, uint64_t off, uint32_t value);
-/* 1 + the value that held at `off`, of the entry with this head; 0: none yet. */
+/* Returns 1 + the value at `off` of the entry with this head, or 0 if it had no value yet. */
 uint32_t fxt_log_at(const struct fxt_log *l, uint32_t head, uint64_t off);
 void fxt_log_free(struct fxt_log *l);
 /* Makes room for `need` items of `size` bytes in scratch memory. */
@@ -59,17 +60,17 @@ bool fxt_scratch_grow(void **p, size_t *cap, size_t need, size_t size);
 
 /* A thread index. */
 struct fxt_slot {
-	uint32_t now; /* 1 + track where the reader is; 0: not registered */
+	uint32_t now; /* 1 + track at the reader's offset; 0: not registered */
 	uint32_t head; /* newest version */
 };
 
 /*
- * A string index. As the name of an event it knows what rows of that name have in common
- * (model/event.h), so that nothing is searched for an event.
+ * A string index. For names of events it also holds what rows of that name have in common
+ * (model/event.h), so that no look-up is needed for an event.
  */
 struct fxt_string {
-	uint32_t now; /* 1 + string id where the reader is; 0: not registered */
-	uint32_t cat; /* 1 + string id of the category that the rest is for */
+	uint32_t now; /* 1 + string id at the reader's offset; 0: not registered */
+	uint32_t cat; /* 1 + string id of the category that name_cls is for */
 	uint64_t stream_cat;
 	uint64_t name_cls[2]; /* of functions, of others; 0: not known */
 };
@@ -87,11 +88,11 @@ struct fxt_provider {
 	uint32_t name; /* string id */
 	bool announced;
 	bool timed; /* its clock was set by a record */
-	/* As its first initialization record says; 0: there was none */
+	/* From its first initialization record; 0: no such record */
 	uint64_t told_hz, told_base;
-	uint32_t track; /* for what belongs to no thread or process; SPUR_NONE until needed */
+	uint32_t track; /* for rows that belong to no thread or process; SPUR_NONE until needed */
 	struct fxt_clock clock;
-	struct fxt_string *strings; /* FXT_STRINGS; memory that is not touched costs nothing */
+	struct fxt_string *strings; /* FXT_STRINGS; untouched pages use no memory */
 	uint32_t *heads; /* FXT_STRINGS: their newest versions */
 	struct fxt_slot *threads; /* FXT_THREADS; values are tracks */
 };
@@ -101,7 +102,7 @@ struct fxt_section {
 	uint32_t provider;
 };
 
-/* Bytes that are no record. */
+/* Bytes that belong to no record. */
 struct fxt_gap {
 	uint64_t off, len;
 };
@@ -138,7 +139,7 @@ struct fxt_names {
 	size_t nmaps, maps_cap;
 };
 
-/* --- classes by what they are of --- */
+/* --- built-in classes --- */
 
 enum fxt_class {
 	FXT_CLASS_NONE,
@@ -160,8 +161,8 @@ enum fxt_class {
 	FXT_CLASS_PROFILER,
 	FXT_CLASS_LARGE,
 	FXT_CLASS_RECORD,
-	FXT_CLASS_OTHERS, /* beyond what a trace can have */
-	FXT_OWN_CLASSES
+	FXT_CLASS_OTHERS, /* events beyond the limit of classes */
+	FXT_BUILTIN_CLASSES
 };
 
 /* Names of arguments and fields (class.c). */
@@ -217,7 +218,7 @@ enum fxt_word {
 };
 
 /*
- * --- what inline threads and texts were found to be, so that no event is looked up or hashed
+ * --- cache of inline threads and texts, so that no event needs a look-up or a string hash
  * (inline.c) ---
  */
 
@@ -234,8 +235,8 @@ struct fxt_text_seen {
 };
 
 /*
- * What was seen last, by a hash of it, two of each hash, the newer one first. Used by the thread
- * that reads.
+ * The latest inline threads and texts, two for each hash value, the newer one first. Only the
+ * reading thread uses it.
  */
 struct fxt_seen {
 	struct fxt_thread_seen threads[FXT_SEEN];
@@ -246,16 +247,16 @@ struct fxt_seen {
 struct fxt_window; /* read.c */
 
 struct fxt {
-	/* Where the reader is. */
+	/* The state of the reader. */
 	struct source *src;
 	uint64_t off;
 	struct fxt_provider *provider; /* of the records at `off`; never NULL */
 	bool swap;
 	bool first; /* pass 1, or the only one: tables grow */
 	bool ordered; /* rows by time */
-	bool books; /* rows for records that only keep the books too */
+	bool bookkeeping; /* bookkeeping records are rows too */
 	bool told; /* pass 1: the record at `off` is known to be late */
-	bool unreadable_told; /* that the source failed */
+	bool unreadable_told; /* the source's failure was reported */
 	bool spans; /* there are complete events: lanes are needed */
 	/* As stored: time of the last record that has one, before that of the first */
 	int64_t last;
@@ -275,14 +276,14 @@ struct fxt {
 	struct fxt_provider **providers;
 	size_t nproviders, providers_cap;
 	struct map64 by_id; /* provider id -> 1 + number */
-	uint32_t other_track; /* of what has none of its own any more; SPUR_NONE: not needed */
+	uint32_t other_track; /* of rows beyond FXT_TRACKS; SPUR_NONE: not needed */
 	struct map64 unknown; /* provider's number << 8 | thread index -> 1 + track */
-	struct fxt_section *sections; /* where providers take turns; scratch memory */
+	struct fxt_section *sections; /* sections of the file by provider; scratch memory */
 	size_t nsections, sections_cap;
-	struct fxt_gap *lost; /* all bytes passed over, in the order of the file; scratch memory */
+	struct fxt_gap *lost; /* all skipped bytes, in the order of the file; scratch memory */
 	size_t nlost, lost_cap;
 	struct fxt_log tables; /* strings: string ids; threads: tracks */
-	size_t replayed; /* pass 2: the next version to hold */
+	size_t replayed; /* pass 2: the next version to apply */
 	struct fxt_string *no_strings; /* of providers that have registered none */
 	uint32_t *no_heads;
 	struct fxt_slot *no_threads;
@@ -290,18 +291,18 @@ struct fxt {
 	struct fxt_seen *seen;
 
 	struct fxt_resync resync;
-	uint64_t lost_until; /* end of the last bytes that were passed over; 0: none */
+	uint64_t lost_until; /* end of the last skipped bytes; 0: nothing was skipped */
 	bool gaps; /* records are missing before x->off: ENDs have SPUR_F_GAP */
 
-	/* What the records say of time. */
+	/* Clock and base time from the records. */
 	struct fxt_clock clock; /* the first provider's */
 	uint64_t base_time; /* ns since 1970 of its base; 0: not told */
 	bool clock_told, clocks_differ;
 
 	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
-	uint32_t own_classes[FXT_OWN_CLASSES];
+	uint32_t builtin_classes[FXT_BUILTIN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
-	struct fxt_schemas *schemas; /* NULL until one is asked for */
+	struct fxt_schemas *schemas; /* NULL until one is requested */
 	pthread_mutex_t lock; /* tables and names, in a single pass */
 };
 
@@ -310,40 +311,43 @@ struct fxt_record {
 	struct fxt_shape shape;
 	uint64_t off;
 	const struct fxt_provider *provider;
-	int64_t ts; /* its time, or that of a neighbour */
+	int64_t ts; /* its time, or a neighbour's */
 	bool clamped; /* it does not fit into 64 bits of ns */
 };
 
 /* state.c */
 bool fxt_state_init(struct fxt *x);
-/* The provider of an id, made where there is none. Returns NULL if out of memory. */
+/* Returns the provider of an id, adding it if it is new. Returns NULL if out of memory. */
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
 void fxt_state_free(struct fxt *x);
 /*
- * To the beginning of the file, as if nothing had been read; the log and all names stay. Returns
- * false if out of memory.
+ * Goes back to the beginning of the file and clears the tables; the log and all names stay.
+ * Returns false if out of memory.
  */
 bool fxt_state_rewind(struct fxt *x);
-/* Records that keep the books. Returns false if out of memory. */
-bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s);
-bool fxt_take_init(struct fxt *x, const struct fxt_shape *s);
-bool fxt_take_string(struct fxt *x, const struct fxt_shape *s);
-bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s);
+/* Reads a bookkeeping record. Returns false if out of memory. */
+bool fxt_read_metadata(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_init(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_string(struct fxt *x, const struct fxt_shape *s);
+bool fxt_read_thread(struct fxt *x, const struct fxt_shape *s);
 const struct fxt_provider *fxt_provider_at(const struct fxt *x, uint64_t off);
-/* 1 + string id of an index, 1 + track of a thread index, as of `off`; 0: not registered. */
+/*
+ * Return 1 + the string id of an index, and 1 + the track of a thread index, at offset `off`; 0:
+ * not registered.
+ */
 uint32_t fxt_string_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,
 		       uint64_t off);
 uint32_t fxt_thread_at(const struct fxt *x, const struct fxt_provider *p, unsigned index,
 		       uint64_t off);
-/* The track for rows of the provider itself. Returns SPUR_NONE if out of memory. */
+/* Returns the track for rows of the provider itself. Returns SPUR_NONE if out of memory. */
 uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p);
 /* Returns SPUR_NONE if out of memory. */
 uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigned index);
 void fxt_clock_set(struct fxt_clock *c, uint64_t hz, uint64_t base, bool raw);
-/* ns; *clamped: they do not fit into 64 bits. */
+/* Converts ticks to ns. Sets *clamped if they do not fit into 64 bits. */
 int64_t fxt_clock_ns(const struct fxt_clock *c, uint64_t ticks, bool *clamped);
 
-/* The same where nothing is odd; false: ask fxt_clock_ns(). */
+/* A fast path for the usual case. Returns false if fxt_clock_ns() must be called. */
 static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int64_t *ns)
 {
 	uint64_t product, n, rest;
@@ -355,8 +359,8 @@ static inline bool fxt_clock_fast(const struct fxt_clock *c, uint64_t ticks, int
 	if (ticks < c->base || __builtin_mul_overflow(ticks - c->base, c->num, &product))
 		return false;
 	/*
-	 * At most 2 too small, since `inverse` is rounded down. No branches: how much is anybody's
-	 * guess.
+	 * At most 2 too small, since `inverse` is rounded down. Corrected without branches, as they
+	 * could not be predicted.
 	 */
 	n = (uint64_t)((unsigned __int128)product * c->inverse >> 64);
 	rest = product - n * c->den;
@@ -376,21 +380,21 @@ static inline struct spur_track *fxt_track(const struct fxt *x, uint32_t id)
 void fxt_names_free(struct fxt_names *n);
 uint32_t fxt_process_track(struct fxt *x, uint64_t pid);
 uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid);
-/* A thread whose process is not told here. */
+/* The track of a thread whose process the record does not name. */
 uint32_t fxt_tid_track(struct fxt *x, uint64_t tid);
-/* A track without a name gets this one. */
+/* Names the track if it has no name. */
 void fxt_track_idle(struct fxt *x, uint32_t track);
 bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off);
 bool fxt_name_user(struct fxt *x, uint64_t pid, uint64_t pointer, uint32_t name, uint64_t off);
 bool fxt_name_module(struct fxt *x, uint64_t pid, uint32_t module, uint32_t name, uint64_t off);
 bool fxt_add_mapping(struct fxt *x, uint64_t pid, struct fxt_mapping map);
-/* Names as of `off`; string ids, 0: none. */
+/* Return names at offset `off`, as string ids; 0: no name. */
 uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint64_t koid,
 			 uint64_t off);
 uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
 		       uint64_t pointer, uint64_t off);
 uint32_t fxt_module_name(const struct fxt *x, uint64_t pid, uint32_t module, uint64_t off);
-/* The mapping that an address of the process lies in; NULL: none. */
+/* Returns the mapping that contains an address of the process, or NULL. */
 const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, uint64_t addr,
 					   uint64_t off);
 
@@ -400,15 +404,15 @@ const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, ui
  * providers are added once all are known, in a single pass each with its provider.
  */
 bool fxt_origin_add(struct fxt *x, const struct fxt_provider *p);
-/* The name, clock or track of a provider has become known. */
+/* Updates the origin after the name, clock or track of a provider has become known. */
 void fxt_origin_update(struct fxt *x, const struct fxt_provider *p);
 void fxt_record_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
 bool fxt_record_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
 
 /* schema.c */
 /*
- * Called with t->lock held, which is released for a while where rows come as stored. Returns NULL
- * if out of memory.
+ * Called with t->lock held, which is released temporarily if rows come as stored. Returns NULL if
+ * out of memory.
  */
 const struct spur_schema *fxt_schema(struct spur_trace *t, const struct event_class *cls);
 void fxt_schemas_free(struct fxt_schemas *s);
@@ -421,25 +425,25 @@ uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other);
 
 /* rows.c */
 /*
- * The rows of a record: at most two, how many in *n. Says what is wrong with it; keeps the books.
- * Returns false if out of memory.
+ * Makes the rows of a record, at most two, and sets *n to their number. Reports its damage and
+ * updates the tables. Returns false if out of memory.
  */
 bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, uint32_t *n);
-/* The kind of the row of an event. */
+/* Returns the kind of an event's row. */
 unsigned fxt_event_kind(const struct fxt_shape *s);
 /* The category of a kernel object's row, by its type. */
 uint32_t fxt_object_type(const struct fxt *x, uint64_t type);
-/* Returns true if a blob only fills room that was not used. */
+/* Returns true if a blob only fills unused space. */
 bool fxt_blob_is_filler(const struct fxt_shape *s);
-/* The track that a reference means. Returns SPUR_NONE if out of memory. */
+/* Returns the track that a reference means. Returns SPUR_NONE if out of memory. */
 uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 			  const struct fxt_thread_ref *t);
 
 /* resync.c */
 /*
- * SPEC fxt/contradicted: a record at `off` of which not every part has its place, or that refers to
- * what does not exist, is none if a chain of records begins inside it and none behind it. Returns
- * where that chain begins; UINT64_MAX if the record stands. May move the data.
+ * SPEC fxt/contradicted: a record at `off` whose parts do not fit, or whose references do not
+ * exist, is rejected if a chain of records begins inside it and no chain begins after it. Returns
+ * the offset of that chain, or UINT64_MAX if the record is accepted. May move the data.
  */
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s);
 
@@ -449,17 +453,17 @@ bool fxt_scan(struct fxt *x);
 /* Begins pass 2. */
 bool fxt_scan_end(struct fxt *x);
 /*
- * The record at x->off. Returns false if it is none after all (fxt_resync_within()): `f` is then
+ * Decodes the record at x->off. Returns false if it is rejected (fxt_resync_within()); `f` is then
  * damage.
  */
 bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r);
-/* Says what was lost, and goes on behind it. Returns false if out of memory. */
+/* Reports the lost bytes and skips them. Returns false if out of memory. */
 bool fxt_pass_damage(struct fxt *x, const struct fxt_frame *f);
-/* What decides between rows of equal time; see model/reorder.h. */
+/* Returns the rank that orders rows of equal time; see model/reorder.h. */
 uint64_t fxt_row_rank(const struct spur_event *row);
 
 /* inline.c */
-/* Keeps that the inline thread has the track. */
+/* Caches the track of an inline thread. */
 void fxt_see_thread(struct fxt *x, uint64_t pid, uint64_t tid, uint32_t track);
 
 /* read.c */
@@ -472,7 +476,7 @@ enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev,
 enum spur_status fxt_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args);
 
-/* SPEC fxt/end: what an END may close behind records that are missing */
+/* SPEC fxt/end: which spans an END may close after missing records */
 static inline void fxt_mark_gap(const struct fxt *x, struct spur_event *row)
 {
 	if (x->gaps && row->kind == SPUR_END_SPAN)

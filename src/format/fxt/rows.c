@@ -34,7 +34,7 @@ struct making {
 /* --- what is said --- */
 
 /* SPEC fxt/bad-record: what a record has no room for makes it one record of damage */
-static void say_bad(struct fxt *x, const struct fxt_record *r)
+static void report_bad(struct fxt *x, const struct fxt_record *r)
 {
 	const struct fxt_shape *s = &r->shape;
 
@@ -44,8 +44,8 @@ static void say_bad(struct fxt *x, const struct fxt_record *r)
 }
 
 /* SPEC fxt/unknown-types: what has an unknown type is passed over by its size, and kept */
-static void say_unknown(struct fxt *x, const struct fxt_record *r, const char *code,
-			const char *what, unsigned type, const char *expected)
+static void report_unknown(struct fxt *x, const struct fxt_record *r, const char *code,
+			   const char *what, unsigned type, const char *expected)
 {
 	diag_add(x->log, DIAG_NOTE, code, x->file, r->off, 0,
 		 "%s: expected type %s, found %u: kept as it is", what, expected, type);
@@ -141,7 +141,7 @@ static void check_arg(struct fxt *x, const struct fxt_record *r, const struct fx
 	else if (!fxt_string_at(x, r->provider, a->text.ref, r->off))
 		unknown_string(x, r, a->text.ref, "argument value");
 	if (a->type >= FXT_ARG_TYPES)
-		say_unknown(x, r, "fxt/unknown-argument", "argument", a->type, "0 to 10");
+		report_unknown(x, r, "fxt/unknown-argument", "argument", a->type, "0 to 10");
 }
 
 /* --- rows --- */
@@ -219,13 +219,14 @@ static bool row_args(struct fxt *x, const struct fxt_record *r, struct spur_even
 
 static bool own_row(struct making *m, enum spur_kind kind, enum fxt_class own)
 {
-	return add_row(m, kind, fxt_provider_track(m->x, m->x->provider), m->x->own_classes[own]);
+	return add_row(m, kind, fxt_provider_track(m->x, m->x->provider),
+		       m->x->builtin_classes[own]);
 }
 
 /* A row for a record that only keeps the books, where those are wanted. */
-static bool book_row(struct making *m, enum fxt_class own)
+static bool bookkeeping_row(struct making *m, enum fxt_class own)
 {
-	return !m->x->books || own_row(m, SPUR_NATIVE, own);
+	return !m->x->bookkeeping || own_row(m, SPUR_NATIVE, own);
 }
 
 /* SPEC fxt/complete: a span; one that ends before it begins lasts for nothing */
@@ -270,7 +271,7 @@ static bool event_rows(struct making *m)
 	if (!row_args(x, r, row, 0))
 		return false;
 	if (!s->known)
-		say_unknown(x, r, "fxt/unknown-event", "event", s->sub, "0 to 10");
+		report_unknown(x, r, "fxt/unknown-event", "event", s->sub, "0 to 10");
 	else if (kind == SPUR_SPAN)
 		set_end(m, row);
 	else if (fxt_has_tail(s->sub) && !s->tail_lost)
@@ -301,9 +302,9 @@ static bool blob_rows(struct making *m)
 	uint32_t name;
 
 	if (fxt_blob_is_filler(s))
-		return book_row(m, FXT_CLASS_PLACEHOLDER);
+		return bookkeeping_row(m, FXT_CLASS_PLACEHOLDER);
 	if (type < FXT_BLOB_DATA || type > FXT_BLOB_PERFETTO)
-		say_unknown(x, m->r, "fxt/unknown-blob", "blob", type, "1 to 3");
+		report_unknown(x, m->r, "fxt/unknown-blob", "blob", type, "1 to 3");
 	name = string_id(x, m->r, &s->name, "name");
 	row = add_row(m, SPUR_BLOB, fxt_provider_track(x, x->provider),
 		      fxt_class_of(x, 0, name, true));
@@ -322,10 +323,10 @@ static bool large_rows(struct making *m)
 
 	if (!s->known) {
 		if (fxt_get(s->head, FXT_F_LARGE_TYPE))
-			say_unknown(x, r, "fxt/unknown-large", "large record",
-				    (unsigned)fxt_get(s->head, FXT_F_LARGE_TYPE), "0");
+			report_unknown(x, r, "fxt/unknown-large", "large record",
+				       (unsigned)fxt_get(s->head, FXT_F_LARGE_TYPE), "0");
 		else
-			say_unknown(x, r, "fxt/unknown-large", "large blob", s->sub, "0 or 1");
+			report_unknown(x, r, "fxt/unknown-large", "large blob", s->sub, "0 or 1");
 		return own_row(m, SPUR_NATIVE, FXT_CLASS_LARGE);
 	}
 	cat = string_id(x, r, &s->cat, "category");
@@ -476,7 +477,7 @@ static bool switch_rows(struct making *m)
 
 	for (int i = 0; i < 2; i++) {
 		struct spur_event *row = add_row(m, SPUR_SWITCH, sched_track(x, r, i),
-						 x->own_classes[FXT_CLASS_SWITCH]);
+						 x->builtin_classes[FXT_CLASS_SWITCH]);
 
 		/* What is wrong with the arguments is said once. */
 		if (i && row)
@@ -501,13 +502,13 @@ static bool scheduling_rows(struct making *m)
 	struct spur_event *row;
 
 	if (!r->shape.known) {
-		say_unknown(x, r, "fxt/unknown-scheduling", "scheduling record", r->shape.sub,
-			    "0 to 2");
+		report_unknown(x, r, "fxt/unknown-scheduling", "scheduling record", r->shape.sub,
+			       "0 to 2");
 		return own_row(m, SPUR_NATIVE, FXT_CLASS_SCHEDULING);
 	}
 	if (r->shape.sub != FXT_WAKEUP)
 		return switch_rows(m);
-	row = add_row(m, SPUR_WAKEUP, sched_track(x, r, 0), x->own_classes[FXT_CLASS_WAKEUP]);
+	row = add_row(m, SPUR_WAKEUP, sched_track(x, r, 0), x->builtin_classes[FXT_CLASS_WAKEUP]);
 	if (row)
 		row->cpu = (uint16_t)fxt_get(r->shape.head, FXT_F_SCHED_CPU);
 	return row_args(x, r, row, 0);
@@ -521,7 +522,7 @@ static bool log_rows(struct making *m)
 
 	check_utf8(x, r, r->shape.data, r->shape.data_len, "message");
 	row = add_row(m, SPUR_LOG, fxt_record_track(x, r, &r->shape.threads[0]),
-		      x->own_classes[FXT_CLASS_LOG]);
+		      x->builtin_classes[FXT_CLASS_LOG]);
 	if (row)
 		row->nargs = 1;
 	return row;
@@ -572,8 +573,8 @@ static bool profiler_rows(struct making *m)
 	uint32_t track;
 
 	if (!r->shape.known) {
-		say_unknown(x, r, "fxt/unknown-profiler", "profiler record", r->shape.sub,
-			    "0 to 2");
+		report_unknown(x, r, "fxt/unknown-profiler", "profiler record", r->shape.sub,
+			       "0 to 2");
 		return own_row(m, SPUR_NATIVE, FXT_CLASS_PROFILER);
 	}
 	/* SPEC fxt/modules: modules and mappings belong to a process */
@@ -587,7 +588,7 @@ static bool profiler_rows(struct making *m)
 	if (r->shape.sub == FXT_MMAP)
 		return mapping_rows(m, track,
 				    (uint32_t)fxt_get(r->shape.head, FXT_F_PROFILER_MODULE));
-	row = add_row(m, SPUR_SAMPLE, track, x->own_classes[FXT_CLASS_BACKTRACE]);
+	row = add_row(m, SPUR_SAMPLE, track, x->builtin_classes[FXT_CLASS_BACKTRACE]);
 	if (row)
 		row->nargs = 1;
 	return row;
@@ -608,7 +609,7 @@ static bool trace_info_rows(struct making *m)
 	else if (r->off)
 		diag_add(x->log, DIAG_NOTE, "fxt/magic-not-first", x->file, r->off, 0,
 			 "magic record: expected at the beginning, found behind other records");
-	return book_row(m, FXT_CLASS_MAGIC);
+	return bookkeeping_row(m, FXT_CLASS_MAGIC);
 }
 
 /*
@@ -625,15 +626,15 @@ static bool provider_event_rows(struct making *m)
 	if (!p)
 		return false;
 	if (event != FXT_BUFFER_FILLED) {
-		say_unknown(x, r, "fxt/unknown-provider-event", "provider event", event, "0");
+		report_unknown(x, r, "fxt/unknown-provider-event", "provider event", event, "0");
 		return add_row(m, SPUR_NATIVE, fxt_provider_track(x, p),
-			       x->own_classes[FXT_CLASS_PROVIDER_EVENT]);
+			       x->builtin_classes[FXT_CLASS_PROVIDER_EVENT]);
 	}
 	x->gaps = true;
 	diag_add(x->log, DIAG_WARN, "fxt/buffer-filled", x->file, r->off, 0,
 		 "provider event: provider %u says that its buffer was full: records are missing",
 		 p->id);
-	return add_row(m, SPUR_LOST, fxt_provider_track(x, p), x->own_classes[FXT_CLASS_LOST]);
+	return add_row(m, SPUR_LOST, fxt_provider_track(x, p), x->builtin_classes[FXT_CLASS_LOST]);
 }
 
 static bool metadata_rows(struct making *m)
@@ -648,12 +649,12 @@ static bool metadata_rows(struct making *m)
 	if (s->known && s->sub == FXT_TRACE_INFO)
 		return trace_info_rows(m);
 	if (s->known)
-		return fxt_take_metadata(m->x, s) && book_row(m, books[s->sub]);
+		return fxt_read_metadata(m->x, s) && bookkeeping_row(m, books[s->sub]);
 	if (s->sub == FXT_TRACE_INFO)
-		say_unknown(m->x, m->r, "fxt/unknown-metadata", "trace info",
-			    (unsigned)fxt_get(s->head, FXT_F_METADATA_INFO_TYPE), "0");
+		report_unknown(m->x, m->r, "fxt/unknown-metadata", "trace info",
+			       (unsigned)fxt_get(s->head, FXT_F_METADATA_INFO_TYPE), "0");
 	else
-		say_unknown(m->x, m->r, "fxt/unknown-metadata", "metadata", s->sub, "1 to 4");
+		report_unknown(m->x, m->r, "fxt/unknown-metadata", "metadata", s->sub, "1 to 4");
 	return own_row(m, SPUR_NATIVE, FXT_CLASS_METADATA);
 }
 
@@ -669,7 +670,7 @@ static bool init_rows(struct making *m)
 	/* It counts as damage, so it is no bookkeeping record; `dump` shows it all the same. */
 	if (!r->shape.value && m->x->ordered)
 		return true;
-	return fxt_take_init(m->x, &r->shape) && book_row(m, FXT_CLASS_INIT);
+	return fxt_read_init(m->x, &r->shape) && bookkeeping_row(m, FXT_CLASS_INIT);
 }
 
 static bool make_rows(struct making *m)
@@ -682,9 +683,9 @@ static bool make_rows(struct making *m)
 	case FXT_INIT:
 		return init_rows(m);
 	case FXT_STRING:
-		return fxt_take_string(m->x, s) && book_row(m, FXT_CLASS_STRING);
+		return fxt_read_string(m->x, s) && bookkeeping_row(m, FXT_CLASS_STRING);
 	case FXT_THREAD:
-		return fxt_take_thread(m->x, s) && book_row(m, FXT_CLASS_THREAD);
+		return fxt_read_thread(m->x, s) && bookkeeping_row(m, FXT_CLASS_THREAD);
 	case FXT_EVENT:
 		return event_rows(m);
 	case FXT_BLOB:
@@ -704,7 +705,7 @@ static bool make_rows(struct making *m)
 	default:
 		break;
 	}
-	say_unknown(m->x, m->r, "fxt/unknown-record", "record", s->type, "0 to 10 or 15");
+	report_unknown(m->x, m->r, "fxt/unknown-record", "record", s->type, "0 to 10 or 15");
 	return own_row(m, SPUR_NATIVE, FXT_CLASS_RECORD);
 }
 
@@ -722,7 +723,7 @@ bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, u
 			 "%s record: expected zeros behind a string, found other bytes",
 			 type_names[r->shape.type]);
 	if (r->shape.lacks)
-		say_bad(x, r);
+		report_bad(x, r);
 	else
 		good = make_rows(&m);
 	*n = m.n;

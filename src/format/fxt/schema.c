@@ -15,7 +15,7 @@ struct class_fields {
 struct fxt_schemas {
 	/* Category << 32 | name -> 1 + index in `lists`; functions, others */
 	struct map64 classes[2];
-	uint32_t built_in[FXT_OWN_CLASSES]; /* 1 + index */
+	uint32_t built_in[FXT_BUILTIN_CLASSES]; /* 1 + index */
 	struct class_fields *lists;
 	size_t count, cap;
 	struct spur_args args; /* of one record at a time */
@@ -231,8 +231,8 @@ static const struct class_fields *class_list(const struct fxt *x, const struct f
 	const bool other = cls->flags & CLASS_EVENT;
 	const struct map64_slot *slot;
 
-	for (int i = FXT_CLASS_NONE + 1; i < FXT_OWN_CLASSES; i++)
-		if (trace_class(x->t, x->own_classes[i]) == cls)
+	for (int i = FXT_CLASS_NONE + 1; i < FXT_BUILTIN_CLASSES; i++)
+		if (trace_class(x->t, x->builtin_classes[i]) == cls)
 			return s->built_in[i] ? &s->lists[s->built_in[i] - 1] : NULL;
 	slot = map64_find(&s->classes[other], (uint64_t)cls->cat << 32 | cls->name);
 	return slot && slot->value ? &s->lists[slot->value - 1] : NULL;

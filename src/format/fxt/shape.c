@@ -9,7 +9,7 @@ static void part_misfits(struct fxt_shape *s, const struct cursor *c, uint64_t l
 	s->needs = cursor_pos(c) + len;
 }
 
-static bool take_word(struct fxt_shape *s, struct cursor *c, uint64_t *to, const char *what)
+static bool read_word(struct fxt_shape *s, struct cursor *c, uint64_t *to, const char *what)
 {
 	if (cursor_left(c) < FXT_WORD) {
 		part_misfits(s, c, FXT_WORD);
@@ -38,7 +38,7 @@ static const uint8_t *stream_at(struct cursor *c, uint64_t len, bool *padding)
 	return p;
 }
 
-static bool take_stream(struct fxt_shape *s, struct cursor *c, uint64_t len, const char *what)
+static bool read_stream(struct fxt_shape *s, struct cursor *c, uint64_t len, const char *what)
 {
 	s->data = stream_at(c, len, &s->padding);
 	s->data_len = len;
@@ -62,7 +62,7 @@ static bool string_at(struct cursor *c, uint64_t ref, bool *padding, struct fxt_
 	return to->text != NULL;
 }
 
-static bool take_string(struct fxt_shape *s, struct cursor *c, uint64_t ref,
+static bool read_string(struct fxt_shape *s, struct cursor *c, uint64_t ref,
 			struct fxt_string_ref *to, const char *what)
 {
 	if (string_at(c, ref, &s->padding, to))
@@ -73,20 +73,20 @@ static bool take_string(struct fxt_shape *s, struct cursor *c, uint64_t ref,
 }
 
 /* SPEC fxt/thread-ref: 0: process and thread id follow */
-static bool take_thread(struct fxt_shape *s, struct cursor *c, uint64_t ref, bool process_only)
+static bool read_thread(struct fxt_shape *s, struct cursor *c, uint64_t ref, bool process_only)
 {
 	struct fxt_thread_ref *t = &s->threads[s->nthreads++];
 
 	*t = (struct fxt_thread_ref){ .ref = (uint8_t)ref, .process_only = process_only };
 	if (ref)
 		return true;
-	return take_word(s, c, &t->pid, "its process id") &&
-	       (process_only || take_word(s, c, &t->tid, "its thread id"));
+	return read_word(s, c, &t->pid, "its process id") &&
+	       (process_only || read_word(s, c, &t->tid, "its thread id"));
 }
 
-static bool take_time(struct fxt_shape *s, struct cursor *c)
+static bool read_time(struct fxt_shape *s, struct cursor *c)
 {
-	s->timed = take_word(s, c, &s->ticks, "its time stamp");
+	s->timed = read_word(s, c, &s->ticks, "its time stamp");
 	return s->timed;
 }
 
@@ -146,7 +146,7 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a)
 }
 
 /* Where the arguments end. The sizes alone say it. */
-static void take_args(struct fxt_shape *s, struct cursor *c, uint64_t n)
+static void read_args(struct fxt_shape *s, struct cursor *c, uint64_t n)
 {
 	s->args = c->p;
 	for (s->nargs = 0; s->nargs < n; s->nargs++) {
@@ -176,7 +176,7 @@ static void shape_metadata(struct fxt_shape *s, struct cursor *c)
 	case FXT_PROVIDER_INFO:
 		s->value = fxt_get(h, FXT_F_METADATA_PROVIDER);
 		s->known = true;
-		take_stream(s, c, fxt_get(h, FXT_F_METADATA_NAME_LEN), "the provider's name");
+		read_stream(s, c, fxt_get(h, FXT_F_METADATA_NAME_LEN), "the provider's name");
 		break;
 	case FXT_PROVIDER_SECTION:
 	case FXT_PROVIDER_EVENT:
@@ -193,7 +193,7 @@ static void shape_metadata(struct fxt_shape *s, struct cursor *c)
 
 static void shape_init(struct fxt_shape *s, struct cursor *c)
 {
-	if (!take_word(s, c, &s->value, "ticks per second"))
+	if (!read_word(s, c, &s->value, "ticks per second"))
 		return;
 	/* SPEC fxt/init-base: two more words: ticks and ns since 1970 of one moment */
 	if (cursor_left(c) < 2 * FXT_WORD)
@@ -209,45 +209,45 @@ static void shape_event(struct fxt_shape *s, struct cursor *c)
 
 	s->sub = (uint8_t)fxt_get(h, FXT_F_EVENT_TYPE);
 	s->known = s->sub < FXT_EVENT_TYPES;
-	if (!take_time(s, c) || !take_thread(s, c, fxt_get(h, FXT_F_EVENT_THREAD), false) ||
-	    !take_string(s, c, fxt_get(h, FXT_F_EVENT_CATEGORY), &s->cat, "its category") ||
-	    !take_string(s, c, fxt_get(h, FXT_F_EVENT_NAME), &s->name, "its name"))
+	if (!read_time(s, c) || !read_thread(s, c, fxt_get(h, FXT_F_EVENT_THREAD), false) ||
+	    !read_string(s, c, fxt_get(h, FXT_F_EVENT_CATEGORY), &s->cat, "its category") ||
+	    !read_string(s, c, fxt_get(h, FXT_F_EVENT_NAME), &s->name, "its name"))
 		return;
-	take_args(s, c, fxt_get(h, FXT_F_EVENT_ARGS));
+	read_args(s, c, fxt_get(h, FXT_F_EVENT_ARGS));
 	if (!s->known || !fxt_has_tail(s->sub))
 		return;
 	s->tail_lost = s->args_lost;
 	if (!s->args_lost)
-		s->last = !take_word(s, c, &s->value,
+		s->last = !read_word(s, c, &s->value,
 				     s->sub == FXT_COMPLETE ? "its end time" : "its id");
 }
 
 static void shape_blob(struct fxt_shape *s, struct cursor *c)
 {
-	if (take_string(s, c, fxt_get(s->head, FXT_F_BLOB_NAME), &s->name, "the blob's name"))
-		take_stream(s, c, fxt_get(s->head, FXT_F_BLOB_LEN), "the blob's bytes");
+	if (read_string(s, c, fxt_get(s->head, FXT_F_BLOB_NAME), &s->name, "the blob's name"))
+		read_stream(s, c, fxt_get(s->head, FXT_F_BLOB_LEN), "the blob's bytes");
 }
 
 static void shape_object(struct fxt_shape *s, struct cursor *c)
 {
 	const bool user = s->type == FXT_USER_OBJECT;
 
-	if (!take_word(s, c, &s->value, user ? "the pointer" : "the koid"))
+	if (!read_word(s, c, &s->value, user ? "the pointer" : "the koid"))
 		return;
 	/* SPEC fxt/user-object: an inline process is one word, without thread */
-	if (user && !take_thread(s, c, fxt_get(s->head, FXT_F_OBJECT_PROCESS), true))
+	if (user && !read_thread(s, c, fxt_get(s->head, FXT_F_OBJECT_PROCESS), true))
 		return;
-	if (take_string(s, c, fxt_get(s->head, FXT_F_OBJECT_NAME), &s->name, "the object's name"))
-		take_args(s, c, fxt_get(s->head, FXT_F_OBJECT_ARGS));
+	if (read_string(s, c, fxt_get(s->head, FXT_F_OBJECT_NAME), &s->name, "the object's name"))
+		read_args(s, c, fxt_get(s->head, FXT_F_OBJECT_ARGS));
 }
 
 /* SPEC fxt/switch-tid: new records have thread ids only, always inline */
-static bool take_tid(struct fxt_shape *s, struct cursor *c, const char *what)
+static bool read_tid(struct fxt_shape *s, struct cursor *c, const char *what)
 {
 	struct fxt_thread_ref *t = &s->threads[s->nthreads++];
 
 	*t = (struct fxt_thread_ref){ 0 };
-	return take_word(s, c, &t->tid, what);
+	return read_word(s, c, &t->tid, what);
 }
 
 static void shape_scheduling(struct fxt_shape *s, struct cursor *c)
@@ -257,32 +257,32 @@ static void shape_scheduling(struct fxt_shape *s, struct cursor *c)
 	/* SPEC fxt/scheduling-type: the topmost four bits */
 	s->sub = (uint8_t)fxt_get(h, FXT_F_SCHED_TYPE);
 	s->known = s->sub < FXT_SCHEDULING_TYPES;
-	if (!s->known || !take_time(s, c))
+	if (!s->known || !read_time(s, c))
 		return;
 	if (s->sub == FXT_LEGACY_SWITCH) {
-		if (take_thread(s, c, fxt_get(h, FXT_F_LEGACY_OUT), false))
-			take_thread(s, c, fxt_get(h, FXT_F_LEGACY_IN), false);
-	} else if (take_tid(s, c, s->sub == FXT_SWITCH ? "the outgoing thread" : "the thread") &&
-		   (s->sub == FXT_WAKEUP || take_tid(s, c, "the incoming thread"))) {
-		take_args(s, c, fxt_get(h, FXT_F_SCHED_ARGS));
+		if (read_thread(s, c, fxt_get(h, FXT_F_LEGACY_OUT), false))
+			read_thread(s, c, fxt_get(h, FXT_F_LEGACY_IN), false);
+	} else if (read_tid(s, c, s->sub == FXT_SWITCH ? "the outgoing thread" : "the thread") &&
+		   (s->sub == FXT_WAKEUP || read_tid(s, c, "the incoming thread"))) {
+		read_args(s, c, fxt_get(h, FXT_F_SCHED_ARGS));
 	}
 }
 
 static void shape_log(struct fxt_shape *s, struct cursor *c)
 {
-	if (take_time(s, c) && take_thread(s, c, fxt_get(s->head, FXT_F_LOG_THREAD), false))
-		take_stream(s, c, fxt_get(s->head, FXT_F_LOG_LEN), "the message");
+	if (read_time(s, c) && read_thread(s, c, fxt_get(s->head, FXT_F_LOG_THREAD), false))
+		read_stream(s, c, fxt_get(s->head, FXT_F_LOG_LEN), "the message");
 }
 
 /*
  * SPEC fxt/profiler-thread: of modules and mappings the thread id (always 0) is there or not; the
  * size of the record tells which
  */
-static bool take_profiled(struct fxt_shape *s, struct cursor *c, uint64_t rest)
+static bool read_profiled(struct fxt_shape *s, struct cursor *c, uint64_t rest)
 {
 	const bool both = s->sub == FXT_BACKTRACE || cursor_left(c) >= rest + 2 * FXT_WORD;
 
-	return take_thread(s, c, fxt_get(s->head, FXT_F_PROFILER_THREAD), !both);
+	return read_thread(s, c, fxt_get(s->head, FXT_F_PROFILER_THREAD), !both);
 }
 
 static void shape_profiler(struct fxt_shape *s, struct cursor *c)
@@ -293,20 +293,20 @@ static void shape_profiler(struct fxt_shape *s, struct cursor *c)
 	/* SPEC fxt/profiler-type: bits 16 to 19 */
 	s->sub = (uint8_t)fxt_get(h, FXT_F_PROFILER_TYPE);
 	s->known = s->sub < FXT_PROFILER_TYPES;
-	if (!s->known || !take_time(s, c))
+	if (!s->known || !read_time(s, c))
 		return;
 	if (s->sub == FXT_BACKTRACE) {
-		if (take_profiled(s, c, 0))
-			take_stream(s, c, fxt_get(h, FXT_F_PROFILER_FRAMES) * FXT_WORD,
+		if (read_profiled(s, c, 0))
+			read_stream(s, c, fxt_get(h, FXT_F_PROFILER_FRAMES) * FXT_WORD,
 				    "its frames");
 	} else if (s->sub == FXT_MODULE) {
-		if (take_profiled(s, c, align_up(name, FXT_WORD) + align_up(id, FXT_WORD)) &&
-		    take_string(s, c, FXT_INLINE | name, &s->name, "the module's name"))
-			take_stream(s, c, id, "the build id");
-	} else if (take_profiled(s, c, 3 * FXT_WORD) &&
-		   take_word(s, c, &s->value, "the start address") &&
-		   take_word(s, c, &s->more[0], "the range")) {
-		take_word(s, c, &s->more[1], "the module address");
+		if (read_profiled(s, c, align_up(name, FXT_WORD) + align_up(id, FXT_WORD)) &&
+		    read_string(s, c, FXT_INLINE | name, &s->name, "the module's name"))
+			read_stream(s, c, id, "the build id");
+	} else if (read_profiled(s, c, 3 * FXT_WORD) &&
+		   read_word(s, c, &s->value, "the start address") &&
+		   read_word(s, c, &s->more[0], "the range")) {
+		read_word(s, c, &s->more[1], "the module address");
 	}
 }
 
@@ -316,22 +316,22 @@ static void shape_large(struct fxt_shape *s, struct cursor *c)
 
 	s->sub = (uint8_t)fxt_get(s->head, FXT_F_LARGE_FORMAT);
 	s->known = fxt_get(s->head, FXT_F_LARGE_TYPE) == 0 && s->sub < FXT_LARGE_FORMATS;
-	if (!s->known || !take_word(s, c, &f, "the format header") ||
-	    !take_string(s, c, fxt_get(f, FXT_F_LARGE_CATEGORY), &s->cat, "its category") ||
-	    !take_string(s, c, fxt_get(f, FXT_F_LARGE_NAME), &s->name, "its name"))
+	if (!s->known || !read_word(s, c, &f, "the format header") ||
+	    !read_string(s, c, fxt_get(f, FXT_F_LARGE_CATEGORY), &s->cat, "its category") ||
+	    !read_string(s, c, fxt_get(f, FXT_F_LARGE_NAME), &s->name, "its name"))
 		return;
 	/* SPEC fxt/large-blob: time and thread stand behind the strings */
 	if (s->sub == FXT_LARGE_WITH_META) {
-		if (!take_time(s, c) || !take_thread(s, c, fxt_get(f, FXT_F_LARGE_THREAD), false))
+		if (!read_time(s, c) || !read_thread(s, c, fxt_get(f, FXT_F_LARGE_THREAD), false))
 			return;
-		take_args(s, c, fxt_get(f, FXT_F_LARGE_ARGS));
+		read_args(s, c, fxt_get(f, FXT_F_LARGE_ARGS));
 		if (s->args_lost) {
 			s->lacks = "its arguments";
 			return;
 		}
 	}
-	if (take_word(s, c, &len, "the blob's size"))
-		take_stream(s, c, len, "the blob's bytes");
+	if (read_word(s, c, &len, "the blob's size"))
+		read_stream(s, c, len, "the blob's bytes");
 }
 
 void fxt_shape_of(struct fxt_shape *s, const uint8_t *p, uint64_t size, bool swap)
@@ -350,11 +350,11 @@ void fxt_shape_of(struct fxt_shape *s, const uint8_t *p, uint64_t size, bool swa
 		shape_init(s, &c);
 		break;
 	case FXT_STRING:
-		take_stream(s, &c, fxt_get(s->head, FXT_F_STRING_LEN), "the string");
+		read_stream(s, &c, fxt_get(s->head, FXT_F_STRING_LEN), "the string");
 		break;
 	case FXT_THREAD:
-		if (take_word(s, &c, &s->threads[0].pid, "the process id"))
-			take_word(s, &c, &s->threads[0].tid, "the thread id");
+		if (read_word(s, &c, &s->threads[0].pid, "the process id"))
+			read_word(s, &c, &s->threads[0].tid, "the thread id");
 		break;
 	case FXT_EVENT:
 		shape_event(s, &c);

@@ -1,6 +1,6 @@
 /*
- * The shape of a record: which parts it has and where. Looks at its bytes only and knows no tables,
- * so the same bytes have the same shape whenever they are looked at.
+ * The shape of a record: which parts it has, and where. It depends on the record's bytes alone, not
+ * on tables, so equal bytes always have the same shape.
  */
 #ifndef SPUR_FORMAT_FXT_SHAPE_H
 #define SPUR_FORMAT_FXT_SHAPE_H
@@ -8,14 +8,14 @@
 #include "base/cursor.h"
 #include "format/fxt/wire.h"
 
-/* A reference to a string; the text where it is inline. */
+/* A reference to a string, and the text if it is inline. */
 struct fxt_string_ref {
 	uint16_t ref;
 	uint32_t len;
 	const char *text; /* NULL: by index, or empty */
 };
 
-/* A reference to a thread; the ids where they are inline. */
+/* A reference to a thread, and the ids if they are inline. */
 struct fxt_thread_ref {
 	uint8_t ref;
 	bool process_only;
@@ -28,18 +28,17 @@ struct fxt_shape {
 	uint64_t head;
 	uint8_t type,
 		sub; /* sub: of metadata, event, scheduling, profiler, large record (blob format) */
-	bool known; /* false: of the rest only what is common to unknown events is set */
+	bool known; /* false: only members common to unknown events are set */
 	bool timed;
-	bool padding; /* bytes of padding are not zero */
-	bool args_lost; /* where an argument ends is not known; args_end is where it begins */
-	bool tail_lost; /* and so the word behind the arguments is not known either */
-	uint8_t nargs; /* as the header says; with args_lost, that were found */
+	bool padding; /* padding bytes are not zero */
+	bool args_lost; /* the end of an argument is unknown; args_end is where it begins */
+	bool tail_lost; /* so the word after the arguments is unknown too */
+	uint8_t nargs; /* number in the header; with args_lost, the number found */
 	uint8_t nthreads;
-	const char *lacks; /* NULL: whole; else what does not fit into the record */
+	const char *lacks; /* the part that does not fit into the record; NULL: all parts fit */
 	/*
-	 * Where something does not fit: bytes from the record's start up to the end of the part
-	 * that does not; `last`: it is the record's last part. UINT64_MAX where its size cannot be
-	 * right.
+	 * If a part does not fit: offset of its end from the record's start; `last`: it is the
+	 * record's last part. UINT64_MAX if its size is impossible.
 	 */
 	uint64_t needs;
 	bool last;
@@ -51,45 +50,45 @@ struct fxt_shape {
 	uint64_t more[2]; /* base ticks and time; range and vaddr */
 	const uint8_t *data; /* payload, build id, frames, message, text of a string */
 	uint64_t data_len;
-	uint64_t extra; /* words behind the part that is known */
+	uint64_t extra; /* words after the known parts */
 	bool extended; /* initialization with base */
 };
 
-/* The record at `p`: `size` bytes as its header says, which are there. */
+/* Finds the shape of the record at `p`. Requires `size` bytes, the size in its header. */
 void fxt_shape_of(struct fxt_shape *s, const uint8_t *p, uint64_t size, bool swap);
 
 enum fxt_arg_state {
 	FXT_ARG_GOOD,
-	FXT_ARG_BAD, /* its name or value does not fit into it: it alone is lost */
-	FXT_ARG_LOST, /* its size is impossible: it and all behind it are lost */
+	FXT_ARG_BAD, /* its name or value does not fit into it: only this argument is lost */
+	FXT_ARG_LOST, /* its size is impossible: it and all later arguments are lost */
 };
 
 struct fxt_arg {
 	enum fxt_arg_state state;
 	uint8_t type;
 	bool padding;
-	const char *lacks; /* unless good */
+	const char *lacks; /* set unless good */
 	uint64_t head;
 	struct fxt_string_ref name, text;
 	uint64_t word; /* types with a value word */
-	const uint8_t *data; /* blob; all of an unknown type behind its name */
+	const uint8_t *data; /* blob; of an unknown type, everything after its name */
 	uint64_t len;
 };
 
-/* The argument at c->p, which moves behind it unless it is lost. */
+/* Decodes the argument at c->p, and moves c->p to its end unless it is lost. */
 void fxt_arg_next(struct cursor *c, struct fxt_arg *a);
 
 /*
- * Every part where it belongs and nothing behind: how records are told from other bytes where
- * framing is lost. Reserved bits are 0.
+ * Returns true if all parts fit, nothing follows them, and reserved bits are 0. This distinguishes
+ * records from other bytes after damage.
  */
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap);
-/* The same of all but the arguments, which takes no walk over them. */
+/* The same for all parts but the arguments, which are not walked over. */
 bool fxt_shape_fits(const struct fxt_shape *s);
 /*
- * `s` is the shape of the beginning of a record of `size` bytes, of which s->size are there.
- * Returns true if the missing bytes explain all that does not fit: the record may be one that was
- * cut.
+ * Requires that `s` is the shape of the first s->size bytes of a record of `size` bytes. Returns
+ * true if the missing bytes explain every part that does not fit, so that the record may be
+ * truncated.
  */
 bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size);
 

@@ -198,7 +198,7 @@ const struct fxt_provider *fxt_provider_at(const struct fxt *x, uint64_t off)
 }
 
 /* SPEC fxt/info-repeated: a provider that is announced again keeps its tables */
-static bool take_info(struct fxt *x, const struct fxt_shape *s)
+static bool read_info(struct fxt *x, const struct fxt_shape *s)
 {
 	struct fxt_provider *p = fxt_provider_put(x, (uint32_t)s->value);
 
@@ -221,7 +221,7 @@ static bool take_info(struct fxt *x, const struct fxt_shape *s)
 }
 
 /* SPEC fxt/section-unknown: a section of a provider that was not announced begins one */
-static bool take_section(struct fxt *x, const struct fxt_shape *s)
+static bool read_section(struct fxt *x, const struct fxt_shape *s)
 {
 	struct fxt_provider *p = fxt_provider_put(x, (uint32_t)s->value);
 
@@ -239,11 +239,11 @@ static bool take_section(struct fxt *x, const struct fxt_shape *s)
  * SPEC fxt/provider-switch: info and section name the provider that speaks from here on; an event
  * does not
  */
-bool fxt_take_metadata(struct fxt *x, const struct fxt_shape *s)
+bool fxt_read_metadata(struct fxt *x, const struct fxt_shape *s)
 {
 	if (s->sub == FXT_PROVIDER_INFO)
-		return take_info(x, s);
-	return s->sub != FXT_PROVIDER_SECTION || take_section(x, s);
+		return read_info(x, s);
+	return s->sub != FXT_PROVIDER_SECTION || read_section(x, s);
 }
 
 uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p)
@@ -305,7 +305,7 @@ static void clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base
  * SPEC fxt/ticks-zero: a clock that does not tick is none; SPEC fxt/init-again: a later one holds
  * from there on
  */
-bool fxt_take_init(struct fxt *x, const struct fxt_shape *s)
+bool fxt_read_init(struct fxt *x, const struct fxt_shape *s)
 {
 	struct fxt_provider *p = x->provider;
 
@@ -379,7 +379,7 @@ static void index_ignored(struct fxt *x, const char *what)
 }
 
 /* SPEC fxt/string-record: replaces what had its index; SPEC fxt/index-zero: index 0 is ignored */
-bool fxt_take_string(struct fxt *x, const struct fxt_shape *s)
+bool fxt_read_string(struct fxt *x, const struct fxt_shape *s)
 {
 	const unsigned index = (unsigned)fxt_get(s->head, FXT_F_STRING_INDEX);
 	const char *text = (const char *)s->data;
@@ -406,7 +406,7 @@ bool fxt_take_string(struct fxt *x, const struct fxt_shape *s)
 }
 
 /* SPEC fxt/thread-record: replaces what had its index */
-bool fxt_take_thread(struct fxt *x, const struct fxt_shape *s)
+bool fxt_read_thread(struct fxt *x, const struct fxt_shape *s)
 {
 	const unsigned index = (unsigned)fxt_get(s->head, FXT_F_THREAD_INDEX);
 	struct fxt_provider *p = x->provider;

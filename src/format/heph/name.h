@@ -1,7 +1,7 @@
 /*
  * Names that records carry in full (descriptions, options, attributes) to string ids and classes:
- * one look at a few bytes in the usual case. Any thread may look up; an entry never changes once it
- * can be seen.
+ * usually by comparing a few bytes. Any thread may look up; entries do not change after they are
+ * published.
  */
 #ifndef SPUR_FORMAT_HEPH_NAME_H
 #define SPUR_FORMAT_HEPH_NAME_H
@@ -29,27 +29,27 @@ struct heph_names {
 	struct spur_trace *trace;
 	struct event_class
 		model; /* of the classes made: all but the name; no flags: none are made */
-	struct heph_name *slots[HEPH_NAME_SLOTS]; /* atomic; what was looked up last there */
-	const struct heph_name *other; /* of all beyond the limits */
-	pthread_mutex_t lock; /* of what follows */
+	struct heph_name *slots[HEPH_NAME_SLOTS]; /* atomic; the latest look-up of each slot */
+	const struct heph_name *other; /* the entry of all names beyond the limits */
+	pthread_mutex_t lock; /* guards the members below */
 	struct map64 by_id; /* string id to entry */
 	struct arena arena;
 	size_t count, bytes;
 };
 
 /*
- * `flags`, `cat`: of the classes; 0: no classes. Returns false if out of memory (heph_names_free()
- * is due all the same).
+ * `flags` and `cat` are those of the classes; flags 0: make no classes. Returns false if out of
+ * memory; heph_names_free() must be called then too.
  */
 bool heph_names_init(struct heph_names *n, struct spur_trace *t, uint32_t flags, const char *cat);
 void heph_names_free(struct heph_names *n);
-/* Out of line half of the one below. */
+/* The slow path of the function below. */
 const struct heph_name *heph_name_slow(struct heph_names *n, const uint8_t *p, size_t len,
 				       size_t slot);
 
 /*
- * The first and the last sixteen bytes, which may overlap; of less than eight, these and zeros. At
- * least eight readable bytes stand in front of p, as before every name in a packet.
+ * The first and the last sixteen bytes, which may overlap; of less than eight, these and zeros.
+ * Requires at least eight readable bytes before p, as before every name in a packet.
  */
 static inline void heph_name_words(const uint8_t *p, size_t len, uint64_t words[4])
 {
@@ -57,8 +57,8 @@ static inline void heph_name_words(const uint8_t *p, size_t len, uint64_t words[
 		const uint64_t last = load64(p + len - 8, false);
 
 		/*
-		 * Without what stands in front; in two steps, as 64 bits at once cannot be shifted
-		 * out.
+		 * Removes the bytes before the name, in two steps, as a shift by 64 bits is
+		 * undefined.
 		 */
 		words[0] = order_swaps(true) ? last >> 1 >> (63 - 8 * len)
 					     : last << 1 << (63 - 8 * len);

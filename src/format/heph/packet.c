@@ -236,7 +236,8 @@ static bool all_zero(const uint8_t *p, const uint8_t *end)
 	return p == end;
 }
 
-static void say_fault(const struct heph_walk *w, enum fault fault, const uint8_t *p, uint64_t lost)
+static void report_fault(const struct heph_walk *w, enum fault fault, const uint8_t *p,
+			 uint64_t lost)
 {
 	const uint64_t off = (uint64_t)(p - w->base), left = (uint64_t)(w->end - p);
 	const uint32_t magic = left >= 4 ? be32(p) : 0,
@@ -270,7 +271,7 @@ static void say_fault(const struct heph_walk *w, enum fault fault, const uint8_t
 			 (unsigned)HEPH_USUAL, size);
 }
 
-static void say_cut(const struct heph_walk *w, const uint8_t *p, uint64_t lost)
+static void report_cut(const struct heph_walk *w, const uint8_t *p, uint64_t lost)
 {
 	if (w->diag)
 		diag_add(w->diag, DIAG_DAMAGE, "heph/torn-packet", w->file, (uint64_t)(p - w->base),
@@ -334,7 +335,7 @@ static bool skip_fault(struct heph_walk *w, enum fault fault)
 				 "end: expected a packet, found %llu zero bytes up to the end",
 				 (unsigned long long)(to - p));
 	} else {
-		say_fault(w, fault, p, (uint64_t)(to - p));
+		report_fault(w, fault, p, (uint64_t)(to - p));
 	}
 	w->at = to;
 	return true;
@@ -379,7 +380,7 @@ enum heph_step heph_walk_slow(struct heph_walk *w, struct heph_packet *k)
 			take(w, k);
 			return HEPH_PACKET;
 		}
-		say_cut(w, w->at, (uint64_t)(cut - w->at));
+		report_cut(w, w->at, (uint64_t)(cut - w->at));
 		w->at = cut;
 	}
 	return HEPH_END;

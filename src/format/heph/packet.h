@@ -1,8 +1,8 @@
 /*
- * From packet to packet: framing, what to do where it is lost, and the two layouts of events.
- * Big-endian throughout.
+ * Framing of packets, resynchronization after damage, and the two layouts of events. All numbers
+ * are big-endian.
  *
- * Packets are given as they stand; a size is believed only where the bytes are there. The walk
+ * Packets are returned in stored order; a size is trusted only if the bytes are available. The walk
  * depends on the bytes alone, not on how they arrive, so it can be repeated.
  */
 #ifndef SPUR_FORMAT_HEPH_PACKET_H
@@ -13,7 +13,7 @@
 #include "base/source.h"
 #include "format/heph/wire.h"
 
-enum { HEPH_USUAL = 16 << 20 }; /* bytes of a packet; larger ones are told */
+enum { HEPH_USUAL = 16 << 20 }; /* bytes of a packet; larger ones are reported */
 
 static inline uint16_t be16(const uint8_t *p)
 {
@@ -49,8 +49,8 @@ static inline bool heph_is_magic(uint32_t v)
 }
 
 /*
- * A packet that lies in the data. SPEC heph/packet, SPEC heph/metadata, SPEC heph/event: its name
- * lies in it too
+ * A packet within the data. SPEC heph/packet, SPEC heph/metadata, SPEC heph/event: its name is
+ * within it too
  */
 struct heph_packet {
 	const uint8_t *p;
@@ -60,30 +60,30 @@ struct heph_packet {
 
 struct heph_walk {
 	struct source *src;
-	const uint8_t *base, *at; /* of the data; the next packet */
-	const uint8_t *end; /* of what is there */
+	const uint8_t *base, *at; /* start of the data; the next packet */
+	const uint8_t *end; /* of the available data */
 	uint32_t head; /* bytes of an event's header: HEPH_EVENT_HEAD or HEPH_OLD_HEAD */
-	bool eof; /* no more than that will come */
-	bool wait; /* for bytes that are not there yet, else HEPH_MORE */
-	bool more; /* it was not waited */
-	/* Up to here no chain of packets stands behind one that is not complete */
+	bool eof; /* no more bytes will come */
+	bool wait; /* wait for bytes that have not arrived, else return HEPH_MORE */
+	bool more; /* HEPH_MORE was returned instead of waiting */
+	/* No chain of packets follows an incomplete one before this place */
 	const uint8_t *looked;
-	bool eager; /* to give what is there: see cut_at() */
+	bool eager; /* return the available packets without waiting: see cut_at() */
 	bool loose; /* descriptions may be too long: the layout is not known yet */
-	uint64_t spent; /* bytes looked at to tell cut packets from whole ones */
-	struct diag_log *diag; /* NULL: what is wrong has been said */
+	uint64_t spent; /* bytes read to distinguish truncated packets from whole ones */
+	struct diag_log *diag; /* NULL: damage has been reported already */
 	const char *file;
 };
 
 enum heph_step { HEPH_PACKET, HEPH_MORE, HEPH_END };
 
-/* From the start of the source's data; says nothing and waits. */
+/* Starts at the beginning of the source's data; without diagnostics, waiting for bytes. */
 void heph_walk_init(struct heph_walk *w, struct source *src);
 enum heph_step heph_walk_slow(struct heph_walk *w, struct heph_packet *k);
 
 /*
- * Size of the undamaged event at p, which another packet follows; 0: ask heph_walk_next(). For
- * loops that keep the place in a register.
+ * Returns the size of the undamaged event at p if another packet follows it, else 0: then call
+ * heph_walk_next(). For loops that keep the position in a register.
  */
 static inline uint32_t heph_event_at(const struct heph_walk *w, const uint8_t *p)
 {
@@ -114,13 +114,12 @@ static inline enum heph_step heph_walk_next(struct heph_walk *w, struct heph_pac
 }
 
 /*
- * Which layout the events have: true for the one of before March 2021. The first event of which the
- * attributes end where the packet ends in one layout and not in the other tells; nothing is walked
- * over.
+ * Returns true if events have the layout from before March 2021. The first event whose attributes
+ * end at the packet's end in only one of the layouts decides. Does not move the walk.
  */
 bool heph_layout_is_old(const struct heph_walk *w);
 
-/* How sure the first bytes are a Heph trace, 0 to 100. */
+/* Returns the probability that the first bytes are those of a Heph trace, 0 to 100. */
 int heph_probe(const uint8_t *p, size_t len);
 
 /* --- attributes: SPEC heph/attribute, SPEC heph/array --- */
@@ -128,31 +127,28 @@ int heph_probe(const uint8_t *p, size_t len);
 enum heph_fault {
 	HEPH_GOOD,
 	HEPH_TRAILING, /* too few bytes for an attribute */
-	HEPH_TORN, /* it reaches past the packet */
-	HEPH_INVALID, /* a type that is none: 0, or an array of nothing */
-	HEPH_UNKNOWN, /* a type that may have a meaning one day; its length is not known */
+	HEPH_TORN, /* it extends beyond the packet */
+	HEPH_INVALID, /* an invalid type: 0, or an array of it */
+	HEPH_UNKNOWN, /* an unassigned type; its length is unknown */
 };
 
 struct heph_attr {
-	const uint8_t *name, *value; /* value: behind the count of an array */
+	const uint8_t *name, *value; /* value: for an array, after the count */
 	uint16_t name_len;
 	uint16_t count; /* of an array */
 	uint8_t type;
 };
 
 /*
- * The attribute at *q, which is moved behind it; only a good one is passed and complete. Not at the
- * packet's end.
+ * Decodes the attribute at *q. If it is good, fills *a and moves *q to its end. Requires that *q is
+ * not the packet's end.
  */
 enum heph_fault heph_attr_next(const uint8_t **q, const uint8_t *end, struct heph_attr *a);
 
-/* Out of line half of the next. */
+/* The slow path of the next function. */
 enum heph_fault heph_attrs_rest(const uint8_t **q, const uint8_t *end, uint32_t *n);
 
-/*
- * Number of attributes from q to the packet's end; where it is not good, *q is where the rest
- * begins.
- */
+/* Counts the attributes from *q to the packet's end. If one is not good, *q is where it begins. */
 static inline enum heph_fault heph_attrs_count(const uint8_t **q, const uint8_t *end, uint32_t *n)
 {
 	const uint8_t *p = *q;
@@ -164,7 +160,7 @@ static inline enum heph_fault heph_attrs_count(const uint8_t **q, const uint8_t 
 		unsigned type;
 		size_t size;
 
-		/* Room for the name, a type and a string's length: nearly always. */
+		/* There is nearly always room for the name, a type and a string's length. */
 		if (__builtin_expect(name + 5 > left, 0))
 			break;
 		v = p + HEPH_ATTR_HEAD + name;

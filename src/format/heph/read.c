@@ -1,8 +1,8 @@
 /* Rows: by time (the second pass), and as stored. See reader.h. */
 #include "format/heph/reader.h"
 
-static void say_attributes(struct heph *h, enum heph_fault fault, const uint8_t *q,
-			   const uint8_t *end)
+static void report_attributes(struct heph *h, enum heph_fault fault, const uint8_t *q,
+			      const uint8_t *end)
 {
 	struct diag_log *d = &h->feed->diag;
 	const uint64_t off = heph_off(h, q);
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 		return false;
 	fault = heph_attrs_count(&q, end, &n);
 	if (__builtin_expect(fault != HEPH_GOOD, 0)) {
-		say_attributes(h, fault, q, end);
+		report_attributes(h, fault, q, end);
 		n++;
 	}
 	n += name == h->descriptions.other;
@@ -280,7 +280,7 @@ static inline bool window_row(struct heph *h, const uint8_t *p, struct heph_span
 }
 
 /* SPEC heph/overlap: spans that overlap without containing each other stand side by side */
-static void say_overlaps(struct heph *h)
+static void report_overlaps(struct heph *h)
 {
 	if (lanes_moved(h->lanes) && !h->ended)
 		diag_add(&h->feed->diag, DIAG_NOTE, "heph/overlap", h->file, DIAG_NO_OFF, 0,
@@ -324,7 +324,7 @@ enum spur_status heph_read(struct heph *h, struct batch *b)
 		b->count += there;
 	}
 	if (!b->count) {
-		say_overlaps(h);
+		report_overlaps(h);
 		return SPUR_END;
 	}
 	h->last = b->rows[b->count - 1].ts;

@@ -1,7 +1,7 @@
 /*
  * A Heph trace being read. By time: a first pass over all packets (open) finds the epoch, streams,
- * losses and which events come too late; a second (next) makes the rows. As stored: one pass that
- * makes rows as packets come.
+ * losses and stragglers; a second (next) makes the rows. As stored: one pass that makes rows as
+ * packets come.
  */
 #ifndef SPUR_FORMAT_HEPH_READER_H
 #define SPUR_FORMAT_HEPH_READER_H
@@ -54,7 +54,10 @@ struct heph_span {
 	int64_t ts, dur;
 };
 
-/* Second pass: the events of a window that are no stragglers, as they stand; and their order. */
+/*
+ * Second pass: the events of a window that are not stragglers, in stored order, and their order by
+ * time.
+ */
 struct heph_window {
 	struct heph_span spans[REORDER_WINDOW];
 	const uint8_t *places[REORDER_WINDOW];
@@ -71,9 +74,9 @@ struct heph {
 	const char *file;
 	struct heph_walk walk;
 	bool epoch_seen;
-	struct heph_segment *segments; /* by place; the first is there from the start */
+	struct heph_segment *segments; /* by offset; the first exists from the start */
 	size_t nsegments, segments_cap;
-	const struct heph_segment *segment; /* of the packet at hand */
+	const struct heph_segment *segment; /* of the current packet */
 	struct heph_tracks tracks;
 	struct heph_names descriptions, options, attributes;
 	uint64_t noptions; /* stored in `order` */
@@ -82,10 +85,10 @@ struct heph {
 	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
 	struct reorder order;
 	struct lanes *lanes;
-	int64_t first; /* ts of all events' first */
+	int64_t first; /* earliest ts of all events */
 	/*
-	 * ts of the event before, or (second pass) of the row before; where there is none:
-	 * INT64_MIN, or `first`
+	 * ts of the previous event, or (second pass) of the previous row; initially INT64_MIN, or
+	 * `first`
 	 */
 	int64_t last;
 	struct heph_window *window; /* second pass */
@@ -96,9 +99,9 @@ struct heph {
 	uint32_t held_track;
 	struct heph_span held_span;
 	bool stored, begun; /* begun: the layout is known */
-	bool books; /* by time: rows of epochs too */
-	struct heph_schemas *schemas; /* NULL until one is asked for */
-	struct heph_item *losses; /* that have become certain: their rows come next */
+	bool bookkeeping; /* by time: rows of epochs too */
+	struct heph_schemas *schemas; /* NULL until one is requested */
+	struct heph_item *losses; /* certain losses, whose rows come next */
 	size_t nlosses, losses_cap, losses_done;
 };
 
@@ -146,23 +149,21 @@ static inline struct heph_span heph_span(const struct heph_segment *s, struct he
 				   t.end > t.start ? (int64_t)(t.end - t.start) : 0 };
 }
 
-/*
- * scan.c: the first pass. Both say what is odd to the feed's log. Returns false if out of memory.
- */
+/* scan.c: the first pass. Both report damage to the feed's log. Returns false if out of memory. */
 bool heph_scan(struct heph *h);
-/* What every pass that sees an event or a metadata packet first does with it. */
+/* Registers an event or a metadata packet. Called by the pass that sees it first. */
 bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_span span,
 		     uint32_t *track);
 bool heph_meet_option(struct heph *h, const struct heph_packet *k);
 /* After the last packet. */
 bool heph_meet_end(struct heph *h);
-/* Is it an epoch with a value? */
+/* Returns true if the packet is an epoch with a value. */
 bool heph_is_epoch(const struct heph_packet *k);
 uint64_t heph_epoch(const struct heph_packet *k);
 const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off);
 /*
- * The track of rows that belong to no stream, made when first needed. Returns SPUR_NONE if out of
- * memory.
+ * Returns the track of rows that belong to no stream, adding it when first needed. Returns
+ * SPUR_NONE if out of memory.
  */
 uint32_t heph_options_track(struct heph *h);
 
@@ -183,8 +184,8 @@ void heph_schemas_free(struct heph_schemas *s);
 
 /* args.c */
 /*
- * The arguments of an event's row. `described`: with its description, as those have that share the
- * class of names beyond the limit. Returns false if out of memory.
+ * Decodes the arguments of an event's row. `described`: with its description, for events that share
+ * the class of names beyond the limit. Returns false if out of memory.
  */
 bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
 		     struct spur_args *args);

@@ -74,7 +74,7 @@ uint32_t heph_options_track(struct heph *h)
 /* --- losses --- */
 
 /* The struct heph_losses of a pass: a gap that is certain now. */
-static bool tell_loss(void *self, const struct heph_stream *s, const struct heph_gap *g)
+static bool report_loss(void *self, const struct heph_stream *s, const struct heph_gap *g)
 {
 	struct heph *h = self;
 	const struct heph_item item = { .place = g->off << 2 | HEPH_LOSS,
@@ -98,7 +98,7 @@ static bool tell_loss(void *self, const struct heph_stream *s, const struct heph
 static bool meet_counter(struct heph *h, struct heph_stream *s, const struct heph_packet *k,
 			 int64_t ts)
 {
-	const struct heph_losses losses = { .lost = tell_loss, .self = h };
+	const struct heph_losses losses = { .lost = report_loss, .self = h };
 	const struct heph_gap event = { .off = heph_off(h, k->p), .ts = ts };
 	const uint32_t counter = heph_counter_of(k->p), expected = s->next;
 	struct diag_log *d = &h->feed->diag;
@@ -125,7 +125,7 @@ static bool meet_counter(struct heph *h, struct heph_stream *s, const struct hep
 
 /* --- packets --- */
 
-static void say_times(struct heph *h, const struct heph_packet *k, struct heph_times t)
+static void note_times(struct heph *h, const struct heph_packet *k, struct heph_times t)
 {
 	struct diag_log *d = &h->feed->diag;
 
@@ -153,7 +153,7 @@ static inline bool meet_event(struct heph *h, const struct heph_packet *k, struc
 		return false;
 	*track = slot->track;
 	if (__builtin_expect(t.end < t.start || t.start >> 63, 0))
-		say_times(h, k, t);
+		note_times(h, k, t);
 	h->last = span.ts;
 	if (__builtin_expect(heph_counter_of(p) != slot->stream->next, 0))
 		return meet_counter(h, slot->stream, k, span.ts);
@@ -188,7 +188,7 @@ static bool segment_add(struct heph *h, struct heph_segment segment)
 /* SPEC heph/second-epoch: another one begins a segment, as where traces were put together */
 static bool segment_new(struct heph *h, const struct heph_packet *k, uint64_t epoch)
 {
-	const struct heph_losses losses = { .lost = tell_loss, .self = h };
+	const struct heph_losses losses = { .lost = report_loss, .self = h };
 	const uint64_t off = heph_off(h, k->p), first = h->segments[0].epoch;
 	const bool full = h->nsegments == HEPH_SEGMENTS;
 
@@ -246,7 +246,7 @@ bool heph_meet_option(struct heph *h, const struct heph_packet *k)
 
 bool heph_meet_end(struct heph *h)
 {
-	const struct heph_losses losses = { .lost = tell_loss, .self = h };
+	const struct heph_losses losses = { .lost = report_loss, .self = h };
 	const struct spur_error *e = &h->walk.src->error;
 
 	if (e->code)
@@ -263,7 +263,7 @@ static bool scan_option(struct heph *h, const struct heph_packet *k)
 
 	if (!heph_meet_option(h, k))
 		return false;
-	if (heph_is_epoch(k) && !h->books)
+	if (heph_is_epoch(k) && !h->bookkeeping)
 		return true;
 	if (!heph_is_epoch(k) && heph_options_track(h) == SPUR_NONE)
 		return false;

@@ -1,6 +1,6 @@
 /*
- * Streams and substreams to tracks, and what the counters of streams say. A stream is a track like
- * a process's, a substream one like a thread's below it; both anew in each segment.
+ * Maps streams and substreams to tracks, and finds losses by the counters of streams. A stream is a
+ * track like a process's, a substream a track like a thread's below it; each segment has new ones.
  */
 #ifndef SPUR_FORMAT_HEPH_TRACK_H
 #define SPUR_FORMAT_HEPH_TRACK_H
@@ -10,25 +10,25 @@
 
 enum {
 	HEPH_TRACK_SLOTS = 1024,
-	HEPH_TRACKS = 1 << 20, /* streams and substreams that get a track of their own */
-	HEPH_WINDOW = 1024, /* events that may come so much later than their counter says */
-	HEPH_GAPS = 1 << 20, /* that may be open; beyond them a gap is a loss at once */
+	HEPH_TRACKS = 1 << 20, /* streams and substreams with separate tracks */
+	HEPH_WINDOW = 1024, /* events that may precede a late event in its stream */
+	HEPH_GAPS = 1 << 20, /* open gaps; beyond them a gap counts as a loss at once */
 };
 
-/* Counters that have not come: [from, from + count). */
+/* Missing counters: [from, from + count). */
 struct heph_gap {
 	uint32_t from, count;
-	uint32_t size; /* of the packet behind it, .. */
-	uint64_t off; /* .. which stands here */
+	uint32_t size; /* of the packet after it, .. */
+	uint64_t off; /* .. and its offset */
 	int64_t ts;
 	uint32_t events; /* of the stream before it */
 };
 
 struct heph_stream {
 	uint32_t id, track;
-	uint32_t next; /* counter that should come */
-	bool begun; /* an event has come; known where its counter was not 0 */
-	/* Of many, which have no tracks of their own; nothing can be said of its counters */
+	uint32_t next; /* expected counter */
+	bool begun; /* an event was seen */
+	/* Shared by the streams beyond HEPH_TRACKS; its counters are not checked */
 	bool common;
 	struct map64 substreams; /* id to track + 1 */
 	uint32_t skipped, late; /* counters in all its gaps; events that came late */
@@ -56,13 +56,13 @@ struct heph_tracks {
 	struct heph_stream **streams; /* of all segments */
 	size_t nstreams, streams_cap, first; /* first: of the newest segment */
 	struct heph_stream *common; /* NULL: not needed yet */
-	struct heph_slot slots[HEPH_TRACK_SLOTS]; /* what was looked up last */
+	struct heph_slot slots[HEPH_TRACK_SLOTS]; /* the latest look-ups */
 };
 
 void heph_tracks_init(struct heph_tracks *k, struct spur_trace *t, struct diag_log *diag,
 		      const char *file);
 void heph_tracks_free(struct heph_tracks *k);
-/* Streams are those of this segment from here on. */
+/* Starts a segment: later streams belong to it. */
 void heph_tracks_segment(struct heph_tracks *k, uint32_t segment);
 /* Out of line half of the one below. */
 const struct heph_slot *heph_track_slow(struct heph_tracks *k, uint32_t id, uint64_t substream,
@@ -73,7 +73,9 @@ static inline const struct heph_slot *heph_track_get(struct heph_tracks *k, uint
 						     uint64_t substream)
 {
 	const uint64_t stream_id = id | HEPH_SLOT_USED;
-	/* Top bits of a product: hash64() here and in name.h makes a report 2.5 % slower. */
+	/*
+	 * The top bits of a product; hash64() here and in name.h would make a report 2.5 % slower.
+	 */
 	struct heph_slot *s =
 		&k->slots[((substream ^ stream_id << 31) * 0x9E3779B97F4A7C15u) >> 54];
 
@@ -82,18 +84,18 @@ static inline const struct heph_slot *heph_track_get(struct heph_tracks *k, uint
 	return heph_track_slow(k, id, substream, s);
 }
 
-/* What a counter that was not the next one means. */
+/* The meaning of a counter other than the expected one. */
 enum heph_counter {
-	HEPH_COUNTER_GAP, /* events are missing, or come later */
-	HEPH_COUNTER_LATE, /* a missing one has come */
-	HEPH_COUNTER_AGAIN, /* has been before */
-	HEPH_COUNTER_RESTART, /* begins anew at 0, or anywhere */
+	HEPH_COUNTER_GAP, /* events are missing or come later */
+	HEPH_COUNTER_LATE, /* a missing event has come */
+	HEPH_COUNTER_AGAIN, /* the counter was seen before */
+	HEPH_COUNTER_RESTART, /* the counter starts again, at 0 or any number */
 };
 
 /*
- * An event's counter that is not stream->next; `event` says where it stands and becomes part of a
- * gap. `lost` is called for each gap that is certain now, with the number of events. Returns false
- * if out of memory.
+ * Handles an event's counter other than stream->next; `event` has its place, which a gap stores.
+ * Calls `lost` with the number of events for each gap that is now certain. Returns false if out of
+ * memory.
  */
 struct heph_losses {
 	bool (*lost)(void *self, const struct heph_stream *s, const struct heph_gap *g);
@@ -101,7 +103,7 @@ struct heph_losses {
 };
 bool heph_counter_odd(struct heph_tracks *k, struct heph_stream *s, uint32_t counter,
 		      struct heph_gap event, const struct heph_losses *l, enum heph_counter *what);
-/* All gaps of the newest segment's streams are certain. Returns false if out of memory. */
+/* Treats all gaps of the newest segment's streams as certain. Returns false if out of memory. */
 bool heph_counters_end(struct heph_tracks *k, const struct heph_losses *l);
 
 #endif

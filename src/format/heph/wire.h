@@ -2,7 +2,7 @@
  * Heph traces as they are stored, for readers, writers and recorders. Nothing is decoded here.
  *
  * A trace is a sequence of packets, without a header or an end mark. All numbers are big-endian.
- * Offsets and sizes below are bytes; + marks a part that stands behind the one before it.
+ * Offsets and sizes below are bytes; + marks a part that follows the previous one.
  *
  * Head of every packet: SPEC heph/packet
  *	offset	size	field	meaning
@@ -56,7 +56,7 @@ enum {
 	HEPH_SUBSTREAM_AT = 16,
 	HEPH_EVENT_HEAD = 42, /* up to the description */
 	HEPH_OLD_HEAD = 34, /* the same, before March 2021 */
-	/* Back from the description, in both layouts. */
+	/* Distances back from the description, in both layouts. */
 	HEPH_START_BACK = 18,
 	HEPH_END_BACK = 10,
 	HEPH_NAME_LEN_BACK = 2,

@@ -329,7 +329,7 @@ static uint64_t payload_length(struct dat *d, const struct plan *plan)
 }
 
 /* A function record with a payload: the row's length and the step to the next record. */
-static void take_payload(struct dat *d, struct spur_event *row)
+static void read_payload(struct dat *d, struct spur_event *row)
 {
 	const struct event_class *c = trace_class(d->u->t, row->cls);
 	const struct plan *plan = row->kind == SPUR_BEGIN ? c->entry : c->exit;
@@ -395,7 +395,7 @@ static uint64_t first_time(struct dat *d)
 }
 
 /* SPEC uftrace/lost: time 0, addr = number of lost records; it is given its neighbour's time */
-static bool take_lost(struct dat *d, uint64_t count)
+static bool read_lost(struct dat *d, uint64_t count)
 {
 	struct uftrace_feed *uf = d->uf;
 	uint64_t time = uf->started ? uf->prev : first_time(d);
@@ -420,7 +420,7 @@ static bool take_lost(struct dat *d, uint64_t count)
 	return true;
 }
 
-static bool take_event(struct dat *d, uint64_t time, uint64_t id, bool more)
+static bool read_event(struct dat *d, uint64_t time, uint64_t id, bool more)
 {
 	struct uftrace_feed *uf = d->uf;
 	const struct addr_slot *slot = cache_find(&uf->cache, event_key(id));
@@ -517,7 +517,7 @@ static struct row_words call_words(const struct dat *d, uint32_t exit)
 }
 
 /* One ENTRY or EXIT, of any depth, with or without payload. False: the loop must stop here. */
-static bool take_call(struct dat *d, uint64_t time, uint64_t w)
+static bool read_call(struct dat *d, uint64_t time, uint64_t w)
 {
 	struct uftrace_feed *uf = d->uf;
 	struct row_words words = call_words(d, w & 1);
@@ -543,7 +543,7 @@ static bool take_call(struct dat *d, uint64_t time, uint64_t w)
 	uf->prev = time;
 	uf->depth = depth + 1 - exit;
 	if (w & 4)
-		take_payload(d, row);
+		read_payload(d, row);
 	else
 		uf->off += RECORD;
 	return true;
@@ -563,7 +563,7 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 		return true;
 	}
 	if ((w & 3) == RECORD_LOST)
-		return take_lost(d, w >> 16);
+		return read_lost(d, w >> 16);
 	if (time >= time_end) {
 		resync(d, uf->off, uf->off, "uftrace/bad-time",
 		       "record: expected a time below 2^63 ns, found %llu", time);
@@ -573,8 +573,8 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 	    !odd_time(d, time))
 		return false;
 	uf->prev = time;
-	return (w & 3) == RECORD_EVENT ? take_event(d, time, w >> 16, w & 4)
-				       : take_call(d, time, w);
+	return (w & 3) == RECORD_EVENT ? read_event(d, time, w >> 16, w & 4)
+				       : read_call(d, time, w);
 }
 
 /*
@@ -630,7 +630,7 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
  * Records until something stops it. False: the loop must stop here.
  * Invariant: uf->off, prev and depth are those behind the last row, here and at each return.
  */
-static bool take_calls(struct dat *d)
+static bool read_calls(struct dat *d)
 {
 	struct uftrace_feed *uf = d->uf;
 	const uint64_t stop = uf->until < d->bound ? uf->until : d->bound;
@@ -722,7 +722,7 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 	if (u->qemu && !uf->started && !uf->off)
 		uf->entry_bias = find_bias(&d);
 	while (!uf->ended && b->count < b->cap && have_record(&d))
-		if (!take_calls(&d))
+		if (!read_calls(&d))
 			break;
 	f->records += b->count - before;
 	return d.failed ? SPUR_FAIL : SPUR_OK;

@@ -1,6 +1,7 @@
 /*
- * A uftrace data directory in memory: what its small files say. Everything lives in the trace's
- * arena until close. Other floors may read it through uftrace_data(); it never changes after open.
+ * A uftrace data directory in memory: the contents of its small files. Everything lives in the
+ * trace's arena until close. Other floors may read it through uftrace_data(); it does not change
+ * after open.
  */
 #ifndef SPUR_FORMAT_UFTRACE_DATA_H
 #define SPUR_FORMAT_UFTRACE_DATA_H
@@ -49,7 +50,8 @@ enum uftrace_info_bit {
 };
 
 /*
- * `info`. Where the file is missing: have is false, byte order and class are guessed, masks are 0.
+ * The file `info`. If it is missing, `have` is false, byte order and class are guessed, and masks
+ * are 0.
  */
 struct uftrace_info {
 	bool have;
@@ -58,7 +60,7 @@ struct uftrace_info {
 	bool big_endian, is64;
 	uint64_t features, bits;
 	uint16_t max_stack;
-	const uint8_t *header; /* the raw header bytes (40), for a dump; NULL where missing */
+	const uint8_t *header; /* the 40 raw header bytes, for a dump; NULL if missing */
 	struct text exename, build_id, cmdline, cpudesc, arch, exit_status, nr_cpus, meminfo,
 		kernel, hostname, distro, tids, load, record_date, elapsed, pattern_type,
 		uftrace_version, utc_offset, sysctl;
@@ -126,22 +128,22 @@ struct uftrace_data {
 	struct text default_opts, note; /* contents of the files */
 };
 
-/* NULL where the trace is not of this format. */
+/* Returns NULL if the trace is not of this format. */
 const struct uftrace_data *uftrace_data(const struct spur_trace *t);
 const struct uftrace_task *uftrace_task(const struct uftrace_data *d, int64_t tid);
-/* The session whose map is valid for the task at the time; NULL where there is none. */
+/* Returns the session whose map is valid for the task at the time, or NULL. */
 const struct uftrace_session *uftrace_session_at(const struct uftrace_data *d, int64_t tid,
 						 uint64_t time);
-/* The same; the answer holds for all times with *from <= time < *until. */
+/* The same; the result holds for all times with *from <= time < *until. */
 const struct uftrace_session *uftrace_session_span(const struct uftrace_data *d, int64_t tid,
 						   uint64_t time, uint64_t *from, uint64_t *until);
 
-/* The module's range that holds the address, or NULL. */
+/* Returns the module's range that contains the address, or NULL. */
 const struct uftrace_map *uftrace_map_at(const struct uftrace_session *s, uint64_t addr);
 
 /*
- * The symbols of the module of that path, loaded if need be; NULL: no map has it. Takes the trace's
- * lock.
+ * Returns the symbols of the module with that path, loading them if needed, or NULL if no map has
+ * it. Takes the trace's lock.
  */
 const struct symtab *uftrace_symbols(struct spur_trace *t, struct text path);
 
@@ -173,7 +175,7 @@ enum uftrace_event_id {
 };
 
 /*
- * How rows of this format look, for passes that must show its own style:
+ * The rows of this format, for passes that show the layout of its own tool:
  *   .dat ENTRY, EXIT    BEGIN, END; id = address as recorded (depth overflow taken out, kernel addresses extended);
  *                       depth true with SPUR_F_DEPTH; track = the thread's; args by the class's plan
  *   .dat LOST           LOST, id = number of events, SPUR_F_RETIMED
@@ -185,7 +187,7 @@ enum uftrace_event_id {
  * without SPUR_F_DEPTH
  *   kernel tracepoints  INSTANT, cls has CLASS_KERNEL|CLASS_EVENT, name "system:event"; id = event id
  *   extern.dat          LOG, id = UFTRACE_EV_EXTERN, argument "msg"
- * `stream` is the file that the record stands in ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat",
+ * `stream` is the file that contains the record ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat",
  * "extern.dat"), whatever feed brings it. One feed a thread; a feed's rows of equal time come in
  * the order .dat, kernel, perf.
  */

@@ -53,7 +53,7 @@ static const struct line_field line_fields[] = {
 	FIELD("sysctl:", sysctl),
 };
 
-static void take_line(struct uftrace_info *i, struct text line)
+static void read_line(struct uftrace_info *i, struct text line)
 {
 	if (text_starts(line, "auto-args:")) {
 		i->auto_args = text_is(line, "auto-args:1");
@@ -87,7 +87,7 @@ static const char *guess_arch(const struct uftrace_info *i)
 }
 
 /* The binary header. False: the text behind it is not to be trusted either. */
-static bool take_header(struct uftrace *u, struct text file)
+static bool read_header(struct uftrace *u, struct text file)
 {
 	struct uftrace_info *i = &u->d.info;
 	const uint8_t *p = (const uint8_t *)file.p;
@@ -148,7 +148,7 @@ void uftrace_read_info(struct uftrace *u)
 		return;
 	}
 	u->guess_order = false;
-	if (!take_header(u, file)) {
+	if (!read_header(u, file)) {
 		u->guess_order = true;
 		i->arch = text_of("x86_64");
 		return;
@@ -158,7 +158,7 @@ void uftrace_read_info(struct uftrace *u)
 									   : INFO_HEADER;
 	file = text_make(file.p + skip, file.len - skip);
 	while (text_line(&file, &line))
-		take_line(i, line);
+		read_line(i, line);
 	i->arch = text_of(guess_arch(i));
 	/* QEMU's plugin writes all lines, with nothing in them. */
 	u->qemu = i->bits >> UFTRACE_EXE_NAME & 1 && !i->exename.len;

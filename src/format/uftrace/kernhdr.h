@@ -1,6 +1,6 @@
 /*
- * What the small kernel files of a data directory say: `kernel_header` (page layout, event formats)
- * and `kallsyms`.
+ * The contents of the small kernel files of a data directory: `kernel_header` (page layout, event
+ * formats) and `kallsyms`.
  */
 #ifndef SPUR_FORMAT_UFTRACE_KERNHDR_H
 #define SPUR_FORMAT_UFTRACE_KERNHDR_H
@@ -21,19 +21,19 @@ struct kernhdr {
 };
 
 /*
- * Parses `text`, which must live as long as `h`, as the formats do in the arena. What is missing or
- * damaged in it goes to `diag`; of a file that is not there (text.p NULL) the caller speaks, and
- * defaults are taken. Returns false if out of memory. Free with kernhdr_free(), also after false.
+ * Parses `text`, which must live as long as `h`, as the formats do in the arena. Reports missing
+ * and damaged parts to `diag`. If the file is missing (text.p is NULL), the caller reports it, and
+ * defaults are used. Returns false if out of memory. Free with kernhdr_free(), also after failure.
  */
 bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const char *file,
 		   struct diag_log *diag);
 void kernhdr_free(struct kernhdr *h);
-/* The format of an event id, or NULL. */
+/* Returns the format of an event id, or NULL. */
 const struct tracefmt *kernhdr_format(const struct kernhdr *h, uint64_t id);
 
 /*
- * Parses /proc/kallsyms text into a new table and sorts it: functions and named data, one symbol an
- * address. False: memory.
+ * Parses /proc/kallsyms text into a new table and sorts it: functions and named data, one symbol
+ * for each address. Returns false if out of memory.
  */
 bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct diag_log *diag);
 

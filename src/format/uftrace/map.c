@@ -59,8 +59,8 @@ static bool parse_map_line(struct text line, struct uftrace_map *m)
  * SPEC uftrace/map-lines: takes a line into the session: extends the first line of its module, or
  * opens a new map.
  */
-static bool take_map(struct uftrace *u, struct uftrace_session *s, size_t *cap,
-		     struct uftrace_map m)
+static bool parse_map(struct uftrace *u, struct uftrace_session *s, size_t *cap,
+		      struct uftrace_map m)
 {
 	struct uftrace_map *last = s->nmaps ? &s->maps[s->nmaps - 1] : NULL;
 
@@ -116,7 +116,7 @@ static bool read_map(struct uftrace *u, struct uftrace_session *s)
 				    "line: expected START-END PROT OFFSET DEV INODE PATH, found "
 				    "\"%.*s\"",
 				    (int)(line.len < 60 ? line.len : 60), line.p);
-		else if (!take_map(u, s, &cap, m))
+		else if (!parse_map(u, s, &cap, m))
 			return false;
 	}
 	if (s->nmaps)

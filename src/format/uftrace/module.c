@@ -269,7 +269,7 @@ static void close_size(struct symtab *t, uint64_t addr)
 		last->size = addr - last->addr;
 }
 
-static bool take_symbols(struct uftrace *u, struct uftrace_module *m, struct text file,
+static bool read_symbols(struct uftrace *u, struct uftrace_module *m, struct text file,
 			 const char *name)
 {
 	const char *start = file.p;
@@ -303,12 +303,12 @@ static bool take_symbols(struct uftrace *u, struct uftrace_module *m, struct tex
 	return true;
 }
 
-static struct text take_field(struct text line, const char *key)
+static struct text read_field(struct text line, const char *key)
 {
 	return text_skip(&line, key) ? text_trim(line) : text_of("");
 }
 
-static bool take_debug_line(struct uftrace *u, struct uftrace_module *m, struct text line)
+static bool read_debug_line(struct uftrace *u, struct uftrace_module *m, struct text line)
 {
 	struct uftrace_debug *d = m->ndebug ? &m->debug[m->ndebug - 1] : NULL;
 	struct text v = line;
@@ -320,25 +320,25 @@ static bool take_debug_line(struct uftrace *u, struct uftrace_module *m, struct 
 			return false;
 		m->debug[m->ndebug++] = (struct uftrace_debug){ .addr = n };
 	} else if (text_starts(line, "E: ")) {
-		struct enum_table *t = enum_parse(&u->t->arena, take_field(line, "E: "));
+		struct enum_table *t = enum_parse(&u->t->arena, read_field(line, "E: "));
 
 		if (!t)
 			return false;
 		t->next = m->enums;
 		m->enums = t;
 	} else if (d && text_starts(line, "L: ")) {
-		v = take_field(line, "L: ");
+		v = read_field(line, "L: ");
 		if (text_u64(&v, 10, &n)) {
 			d->line = (uint32_t)n;
 			d->file = text_trim(v);
 		}
 	} else if (d && text_starts(line, "A: @")) {
-		v = take_field(line, "A: @");
+		v = read_field(line, "A: @");
 		if (!uftrace_specs_valid(u, v))
 			return false;
 		d->args = v;
 	} else if (d && text_starts(line, "R: @")) {
-		v = take_field(line, "R: @");
+		v = read_field(line, "R: @");
 		if (!uftrace_specs_valid(u, v))
 			return false;
 		d->ret = v;
@@ -378,7 +378,7 @@ static void load_debug(struct uftrace *u, struct uftrace_module *m)
 		return;
 	start = f.text.p;
 	while (text_line(&f.text, &line))
-		if (line.len && line.p[0] != '#' && !take_debug_line(u, m, line))
+		if (line.len && line.p[0] != '#' && !read_debug_line(u, m, line))
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", f.name,
 				    (uint64_t)(line.p - start),
 				    "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",
@@ -462,7 +462,7 @@ void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 		struct text path;
 
 		read_head(f.text, &path, &m->sym_id);
-		if (!take_symbols(u, m, f.text, f.name))
+		if (!read_symbols(u, m, f.text, f.name))
 			u->t->diag.overflow = true;
 	} else {
 		load_elf(u, m);

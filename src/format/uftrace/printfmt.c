@@ -68,7 +68,7 @@ static void need(struct parser *ps, const char *token)
 		ps->failed = true;
 }
 
-static struct text take_word(struct parser *ps)
+static struct text read_word(struct parser *ps)
 {
 	const char *start;
 
@@ -114,7 +114,7 @@ static const char *scan_to(const char *p, const char *end, char stop)
 }
 
 /* One character of a string, its escape resolved. */
-static char take_char(const char **p, const char *end)
+static char read_char(const char **p, const char *end)
 {
 	char c = *(*p)++;
 	unsigned v = 0;
@@ -141,7 +141,7 @@ static char take_char(const char **p, const char *end)
 }
 
 /* String literals, one or several in a row, joined. */
-static struct text take_string(struct parser *ps)
+static struct text read_string(struct parser *ps)
 {
 	const char *first, *last;
 	size_t len = 0;
@@ -165,7 +165,7 @@ static struct text take_string(struct parser *ps)
 		if (*p != '"')
 			continue;
 		for (p++; p < last && *p != '"';)
-			to[len++] = take_char(&p, last);
+			to[len++] = read_char(&p, last);
 	}
 	return text_make(to, len);
 }
@@ -324,9 +324,9 @@ static const struct print_node *fail(struct parser *ps)
 	return &unknown_node;
 }
 
-static const struct trace_field *take_field(struct parser *ps)
+static const struct trace_field *read_field(struct parser *ps)
 {
-	struct text name = take_word(ps);
+	struct text name = read_word(ps);
 
 	for (uint32_t i = 0; i < ps->f->nfields; i++) {
 		if (text_is(name, ps->f->fields[i].name))
@@ -361,7 +361,7 @@ static void parse_items(struct parser *ps, struct print_node *n)
 		in.end = close;
 		v = parse_cond(&in);
 		need(&in, ",");
-		items[n->nitems].name = take_string(&in);
+		items[n->nitems].name = read_string(&in);
 		ps->nomem |= in.nomem;
 		if (!in.failed && print_fold(v, &ps->f->abi, &items[n->nitems].value, &type))
 			n->nitems++;
@@ -381,7 +381,7 @@ static const struct print_node *call_choice(struct parser *ps, uint8_t kind)
 		need(ps, ",");
 		/* A delimiter may be NULL. */
 		if (peek(ps) == '"')
-			n.str = take_string(ps);
+			n.str = read_string(ps);
 		else
 			parse_cond(ps);
 	}
@@ -392,7 +392,7 @@ static const struct print_node *call_choice(struct parser *ps, uint8_t kind)
 /* A helper over a field with a place of its own. */
 static const struct print_node *call_field(struct parser *ps, uint8_t kind)
 {
-	struct print_node n = { .kind = kind, .field = take_field(ps) };
+	struct print_node n = { .kind = kind, .field = read_field(ps) };
 
 	need(ps, ")");
 	if (n.field && !(n.field->flags & FIELD_DYNAMIC))
@@ -420,7 +420,7 @@ static const struct print_node *call_bytes(struct parser *ps, uint8_t kind)
 static const struct print_node *call_dynamic_array(struct parser *ps)
 {
 	struct print_node n = { .kind = NODE_ARRAY };
-	const struct trace_field *field = take_field(ps);
+	const struct trace_field *field = read_field(ps);
 
 	n.a = node_make(ps, (struct print_node){ .kind = NODE_DYNAMIC, .field = field });
 	need(ps, ",");
@@ -486,7 +486,7 @@ static const struct print_node *call_sizeof(struct parser *ps)
 	uint64_t size = t.pointer ? ps->f->abi.long_size : t.size;
 
 	if (take(ps, "REC->")) {
-		const struct trace_field *field = take_field(ps);
+		const struct trace_field *field = read_field(ps);
 
 		size = !field ? 0 : peek(ps) == '[' ? field->elem : field->size;
 	}
@@ -565,11 +565,11 @@ static const struct {
 
 static const struct print_node *parse_name(struct parser *ps)
 {
-	struct text name = take_word(ps);
+	struct text name = read_word(ps);
 
 	if (text_is(name, "REC")) {
 		need(ps, "->");
-		return node_make(ps, (struct print_node){ .kind = NODE_FIELD, .field = take_field(ps) });
+		return node_make(ps, (struct print_node){ .kind = NODE_FIELD, .field = read_field(ps) });
 	}
 	if (take(ps, "("))
 		return parse_call(ps, name);
@@ -583,7 +583,7 @@ static const struct print_node *parse_name(struct parser *ps)
 
 static const struct print_node *parse_number(struct parser *ps)
 {
-	struct text t = take_word(ps), digits = t;
+	struct text t = read_word(ps), digits = t;
 	unsigned base = 10, size = 4;
 	bool is_unsigned = false;
 	uint64_t v;
@@ -618,12 +618,12 @@ static const struct print_node *parse_primary(struct parser *ps)
 	const struct print_node *n;
 
 	if (c == '"')
-		return node_make(ps, (struct print_node){ .kind = NODE_STRING, .str = take_string(ps) });
+		return node_make(ps, (struct print_node){ .kind = NODE_STRING, .str = read_string(ps) });
 	if (c == '\'') {
 		const char *close = quote_end(ps->p, ps->end), *p = ps->p + 1;
 
 		ps->p = close;
-		return close - p < 2 ? fail(ps) : node_const(ps, (uint64_t)take_char(&p, close), 4, false);
+		return close - p < 2 ? fail(ps) : node_const(ps, (uint64_t)read_char(&p, close), 4, false);
 	}
 	if (is_digit(c))
 		return parse_number(ps);
@@ -789,7 +789,7 @@ static const struct print_node *next_arg(struct parser *ps, struct print_op *op)
 }
 
 /* A width or precision: digits, or `*` for an argument. */
-static int take_width(struct text *t, struct parser *ps, const struct print_node **arg)
+static int read_width(struct text *t, struct parser *ps, const struct print_node **arg)
 {
 	struct print_op star;
 	uint64_t v;
@@ -803,7 +803,7 @@ static int take_width(struct text *t, struct parser *ps, const struct print_node
 	return v < PRINT_WIDTH_MAX ? (int)v : PRINT_WIDTH_MAX;
 }
 
-static uint8_t take_flags(struct text *t)
+static uint8_t read_flags(struct text *t)
 {
 	static const char letters[] = "-0+ #";
 	uint8_t flags = 0;
@@ -817,7 +817,7 @@ static uint8_t take_flags(struct text *t)
 	return flags;
 }
 
-static uint8_t take_length(struct text *t)
+static uint8_t read_length(struct text *t)
 {
 	static const struct {
 		const char *text;
@@ -836,19 +836,19 @@ static uint8_t take_length(struct text *t)
 }
 
 /* A conversion; `t` stands behind its percent sign. */
-static void take_conversion(struct parser *ps, struct text *t, struct print_op *op)
+static void read_conversion(struct parser *ps, struct text *t, struct print_op *op)
 {
 	const char *start = t->p - 1;
 
-	op->flags = take_flags(t);
-	op->width = take_width(t, ps, &op->width_arg);
+	op->flags = read_flags(t);
+	op->width = read_width(t, ps, &op->width_arg);
 	op->prec = -1;
 	if (text_skip(t, ".")) {
-		op->prec = take_width(t, ps, &op->prec_arg);
+		op->prec = read_width(t, ps, &op->prec_arg);
 		if (op->prec < 0 && !op->prec_arg)
 			op->prec = 0;
 	}
-	op->length = take_length(t);
+	op->length = read_length(t);
 	if (t->len) {
 		op->conv = *t->p == 'i' ? 'd' : *t->p;
 		t->p++;
@@ -884,7 +884,7 @@ static uint32_t compile_ops(struct parser *ps, struct text format, struct print_
 			op->literal.len++;
 			format = text_make(format.p + 1, format.len - 1);
 		} else {
-			take_conversion(ps, &format, op);
+			read_conversion(ps, &format, op);
 		}
 	}
 	return n;
@@ -894,7 +894,7 @@ enum spur_status print_compile(struct arena *a, const struct tracefmt *f, struct
 			       const struct print_plan **plan)
 {
 	struct parser ps = { .arena = a, .f = f, .p = text.p, .end = text.p + text.len };
-	struct text format = take_string(&ps);
+	struct text format = read_string(&ps);
 	struct print_plan *made;
 	struct print_op *ops;
 	size_t most = 1;

@@ -7,16 +7,16 @@
 
 #include "format/uftrace/tracefmt.h"
 
-/* A C type as far as values need it. */
+/* The properties of a C type that values depend on. */
 struct c_type {
 	uint32_t size; /* bytes; 0: not known */
 	bool is_unsigned;
 	bool is_bool;
-	bool pointer; /* then size and is_unsigned are of what it points to */
+	bool pointer; /* then size and is_unsigned are those of the target */
 };
 
 enum print_node_kind {
-	NODE_UNKNOWN, /* nothing that can be computed; shown as written */
+	NODE_UNKNOWN, /* cannot be computed; shown as written */
 	NODE_CONST,
 	NODE_STRING,
 	NODE_FIELD,
@@ -48,8 +48,8 @@ enum print_node_kind {
 	NODE_OROR,
 	NODE_COND, /* a ? b : c */
 	NODE_INDEX, /* a[b] */
-	NODE_SWAP, /* the value of type.size bytes, its bytes turned round */
-	/* Strings made of values. */
+	NODE_SWAP, /* the value of type.size bytes with its bytes swapped */
+	/* Strings made from values. */
 	NODE_FLAGS, /* a: value, str: delimiter, items */
 	NODE_SYMBOLIC, /* a: value, items */
 	NODE_HEX,
@@ -66,7 +66,7 @@ struct print_item { /* of flags and symbols */
 
 struct print_node {
 	uint8_t kind; /* enum print_node_kind */
-	uint16_t height; /* nodes on the longest way down; bounded, as running recurses */
+	uint16_t height; /* height of the tree; bounded, as evaluation recurses */
 	struct c_type type; /* CONST, CAST, SWAP */
 	const struct print_node *a, *b, *c;
 	uint64_t value;
@@ -90,8 +90,8 @@ struct print_op {
 	const struct print_node *arg; /* NULL: the format has more conversions than arguments */
 	struct text spec; /* the conversion as written */
 	struct text ext; /* p: the letters that follow */
-	struct text source; /* the argument as written: shown where it cannot be computed */
-	/* A name in it without value; shown instead where the source is long */
+	struct text source; /* the argument as written, shown if it cannot be computed */
+	/* A name in it that has no value, shown instead of a long source */
 	struct text unknown;
 };
 
@@ -107,17 +107,19 @@ enum {
 	PRINT_TEXT_MAX = 1 << 16, /* bytes of one record's text */
 };
 
-/* SPUR_WARN: the text does not start with a string; SPUR_FAIL: memory. */
+/* Returns SPUR_WARN if the text does not start with a string, SPUR_FAIL if out of memory. */
 enum spur_status print_compile(struct arena *a, const struct tracefmt *f, struct text text,
 			       const struct print_plan **plan);
 void print_run(const struct print_plan *plan, const struct tracefmt *f, const uint8_t *rec,
 	       uint32_t len, const struct trace_names *names, struct out *out);
 
-/* The value of an expression without fields; false where it has some, or is no integer. */
+/* Computes an expression without fields. Returns false if it has fields or is not an integer. */
 bool print_fold(const struct print_node *n, const struct trace_abi *abi, uint64_t *value,
 		struct c_type *type);
 
-/* The type that the text names (no brackets), by the kernel's typedefs. size 0: not known. */
+/*
+ * Returns the type that the text names (no brackets), by the kernel's typedefs; size 0: unknown.
+ */
 struct c_type c_type_of(struct text text, unsigned long_size);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What the parts of the uftrace reader share. Included by src/format/uftrace.c and
- * src/format/uftrace/ only.
+ * Shared by the parts of the uftrace reader. Only src/format/uftrace.c and src/format/uftrace/
+ * include it.
  */
 #ifndef SPUR_FORMAT_UFTRACE_READER_H
 #define SPUR_FORMAT_UFTRACE_READER_H
@@ -20,7 +20,7 @@ struct uftrace_debug {
 	struct text args, ret; /* after the '@' */
 	struct text file;
 	uint32_t line;
-	bool conflict; /* given twice: no specs */
+	bool conflict; /* given twice: ignored */
 };
 
 struct uftrace_module {
@@ -31,7 +31,7 @@ struct uftrace_module {
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;
 	uint32_t *classes; /* by symbol; 0: none yet */
-	/* Hash of a name -> symbol + 1, of functions that others can call; filled when used */
+	/* Hash of a name -> symbol + 1, of exported functions; filled when used */
 	struct map64 defined;
 	bool defined_filled;
 	struct uftrace_debug *debug; /* ascending by addr */
@@ -88,7 +88,7 @@ enum uftrace_side_kind {
 	SIDE_KERNEL
 };
 
-/* Stands for the task of bookkeeping records: they are rows of a track of their own. */
+/* The task id of bookkeeping records, whose rows have a separate track. */
 static const int64_t uftrace_no_task = INT64_MIN;
 
 struct uftrace_kernel; /* kernel.c */
@@ -104,9 +104,9 @@ struct uftrace {
 	struct spur_trace *t;
 	char *dir; /* NULL: only one .dat, without its directory */
 	bool swap; /* data's byte order is not the machine's */
-	bool guess_order; /* no info: a first record tells */
+	bool guess_order; /* `info` is missing: the first record shows the byte order */
 	bool qemu; /* made by QEMU's plugin */
-	bool shallow; /* the recorder kept no more than 1,024 levels: depths are what records say */
+	bool shallow; /* the recorder kept at most 1,024 levels: use recorded depths */
 	struct uftrace_module *modules;
 	struct map64 module_index; /* hash of path and build-id -> module */
 	struct uftrace_module *python; /* NULL: none */
@@ -130,9 +130,8 @@ struct uftrace {
 };
 
 /*
- * Address cache of a feed: open addressing, an eighth full at most, so that a look-up rarely meets
- * a second slot. An EXIT
- * looks first where the ENTRY of its depth was found.
+ * Address cache of a feed: open addressing, at most an eighth full, so that a look-up rarely needs
+ * a second slot. An EXIT first tries the slot that the ENTRY of its depth used.
  */
 struct addr_slot {
 	uint64_t key; /* address or event_key(); no_key: empty */
@@ -143,7 +142,8 @@ enum { RECENT = 64 };
 
 struct addr_cache {
 	struct addr_slot *slots;
-	uint64_t mult; /* odd; not known to who makes a file: keys cannot be made to collide */
+	/* odd; unpredictable to an attacker, so that files cannot be made to cause collisions */
+	uint64_t mult;
 	uint32_t cap, count; /* cap: power of two */
 	uint32_t shift; /* 64 - log2(cap) */
 	uint32_t recent[RECENT]; /* by depth modulo RECENT: index of the slot found last */
@@ -155,21 +155,21 @@ struct uftrace_feed {
 	int64_t tid;
 	uint64_t off; /* of the next record */
 	uint64_t prev; /* time of the last record */
-	bool started; /* a record has been read: prev and depth hold */
+	bool started; /* a record has been read: prev and depth are valid */
 	uint64_t from, until; /* cached addresses hold for records with from <= time < until */
 	const struct uftrace_session *session;
-	uint32_t depth; /* frames open after the last record, as far as it tells */
+	uint32_t depth; /* frames open after the last record, as far as it shows */
 	struct addr_cache cache;
 	const struct uftrace_side *side, *side_end;
-	uint32_t entry_bias; /* what ENTRY depths are too large by */
-	bool ended; /* the .dat is used up */
-	bool sought; /* the start of the wanted time range was looked for */
-	bool held; /* its next record is at the bound or past it: a side row comes first */
+	uint32_t entry_bias; /* amount by which ENTRY depths are too large */
+	bool ended; /* the .dat is at its end */
+	bool sought; /* seeking to the start of the wanted time range was tried */
+	bool held; /* its next record is at or after the bound: a side row comes first */
 	bool is_extern;
 	uint64_t extern_off;
 };
 
-/* The address in a call's word, extended to the kernel's half. */
+/* Returns the address in a call's word, with kernel addresses extended. */
 static inline uint64_t record_address(uint64_t word)
 {
 	return (uint64_t)((int64_t)word >> ADDRESS_SHIFT);
@@ -186,8 +186,8 @@ static inline bool same_text(struct text a, struct text b)
 }
 
 /*
- * A file below the directory (or NAME.gz, NAME.zst), whole, mapped until close; false where it is
- * not there.
+ * Reads a whole file of the directory (or NAME.gz, NAME.zst), mapped until close. Returns false if
+ * it is missing.
  */
 bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 /* Adds a diagnostic about a small file, found while opening. */
@@ -196,7 +196,10 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out);
 
 void uftrace_intern_names(struct uftrace *u);
 void uftrace_read_info(struct uftrace *u);
-/* A wait status in words, in `buf` or static; text that is not a number is returned as it is. */
+/*
+ * Returns a wait status in words, in `buf` or static; text that is not a number is returned
+ * unchanged.
+ */
 enum { UFTRACE_EXIT_TEXT = 80 };
 struct text uftrace_exit_text(struct text status, char buf[UFTRACE_EXIT_TEXT]);
 void uftrace_read_tasks(struct uftrace *u);
@@ -204,77 +207,82 @@ bool uftrace_read_maps(struct uftrace *u);
 bool uftrace_read_specs(struct uftrace *u);
 bool uftrace_read_events(struct uftrace *u);
 
-/* The module of a path and build-id, one for all maps. Returns NULL if out of memory. */
+/*
+ * Returns the module of a path and build-id, which all maps share. Returns NULL if out of memory.
+ */
 struct uftrace_module *uftrace_module(struct uftrace *u, struct text path, struct text build_id);
-/* Reads .sym and .dbg, or the ELF file. Call under the trace's lock. */
+/* Reads .sym and .dbg, or the ELF file. Called with t->lock held. */
 void uftrace_load_module(struct uftrace *u, struct uftrace_module *m);
-/* What .dbg says of the function that begins there; NULL: nothing. The module is loaded. */
+/*
+ * Returns the .dbg entry of the function that begins at the address, or NULL. Requires a loaded
+ * module.
+ */
 const struct uftrace_debug *uftrace_debug(const struct uftrace_module *m, uint64_t addr);
-/* File and line of a symbol by the binary's debug information. Under the lock. */
+/* Finds file and line of a symbol in the binary's debug information. Called with t->lock held. */
 bool uftrace_binary_line(struct uftrace *u, struct uftrace_module *m, uint64_t addr,
 			 const char **file, unsigned *line);
 void uftrace_free_modules(struct uftrace *u);
 
 /*
- * The class of a function record; 0 when memory is out. Takes the lock; `diag` gets what is found
- * on the way.
+ * Returns the class of a function record, or 0 if out of memory. Takes the lock; reports problems
+ * to `diag`.
  */
 uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 		       uint64_t addr);
 uint32_t uftrace_event_class(struct uftrace *u, uint64_t id);
 uint32_t uftrace_lost_class(struct uftrace *u);
 /*
- * Classes of bookkeeping records: a perf record that is no task's, and a line of extern.dat without
- * a message.
+ * Return the classes of bookkeeping records: perf records that belong to no task, and lines of
+ * extern.dat without a message.
  */
 uint32_t uftrace_perf_class(struct uftrace *u);
 uint32_t uftrace_line_class(struct uftrace *u);
-/* Number of arguments that the payload of an event row has. */
+/* Returns the number of arguments in the payload of an event row. */
 uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row);
-/* The symbol name of an address, or NULL: for pointers. */
+/* Returns the symbol name of an address, or NULL; for pointers. */
 const char *uftrace_symbol_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 				uint64_t addr);
 /*
- * The string id of NAME or NAME+0xOFFSET, a symbol at or before the address; 0: none, or out of
- * memory.
+ * Returns the string id of NAME or NAME+0xOFFSET, for a symbol at or before the address, or 0 if
+ * there is no symbol or if out of memory.
  */
 uint32_t uftrace_place_name(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			    uint64_t addr);
 /*
- * SPEC uftrace/callsite: the string id of FILE:LINE of a call that returns to the address, by the
- * binary's debug information if lines are wanted, else of the place's name; 0: nothing is known.
+ * SPEC uftrace/callsite: returns the string id of FILE:LINE of the call that returns to the
+ * address, from the binary's debug information if lines are wanted, else that of the place's name;
+ * 0: unknown.
  */
 uint32_t uftrace_call_place(struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			    uint64_t addr);
-/* The address lies in a module of the session (no symbol needed). */
+/* Returns true if the address lies in a module of the session. */
 bool uftrace_addr_known(const struct uftrace *u, const struct uftrace_session *s, uint64_t time,
 			uint64_t addr);
-/* Narrows the span around `time` to where the session's modules stay as they are. */
+/* Narrows the range around `time` to times at which the session's modules do not change. */
 void uftrace_modules_span(const struct uftrace_session *s, uint64_t time, uint64_t *from,
 			  uint64_t *until);
 
 /*
- * SPEC uftrace/simple-name: plans of a function, NULL where it has no payload. `simple` is its
- * demangled name in that form. Called with the lock held.
+ * SPEC uftrace/simple-name: makes the plans of a function, NULL if it has no payload. `simple` is
+ * its demangled name in that form. Called with t->lock held.
  */
 bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const struct symbol *sym,
 		   const char *simple, const struct plan **entry, const struct plan **exit);
 
-/* All of the list are argument specs. */
+/* Returns true if the whole list consists of argument specifications. */
 bool uftrace_specs_valid(struct uftrace *u, struct text specs);
 
 /*
- * How much the bytes, `len` of them, look like the beginning of a TID.dat: 0 (not at all) to 60.
- * `named`: the file is called so, which makes up for a short beginning, but not for records that do
- * not fit.
+ * Scores `len` bytes as the beginning of a TID.dat, from 0 (it is not) to 60. `named`: the file has
+ * such a name, which makes up for a short beginning, but not for invalid records.
  */
 int uftrace_score_dat(bool named, const uint8_t *p, size_t len);
 
-/* The place in the feed's files can be changed: rows do not depend on what comes before them. */
+/* Returns true if feeds can seek, since rows do not depend on earlier records. */
 bool uftrace_can_seek(const struct uftrace *u);
 /*
- * SPEC uftrace/seek: moves the feed to a place shortly before the first record at `time` or later,
- * if it is not behind it. Stays where it is in damaged files.
+ * SPEC uftrace/seek: moves the feed forward to shortly before the first record at `time` or later.
+ * Does not move in damaged files.
  */
 void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *diag, int64_t time);
 /* struct spur_format.last */
@@ -287,8 +295,8 @@ bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag
 
 /* Per-CPU files. */
 /*
- * A file that rows point into, by name. Returns NULL if out of memory. Pointers to earlier ones
- * become invalid.
+ * Adds a file that rows point into, by name. Returns NULL if out of memory. Pointers to earlier
+ * ones become invalid.
  */
 struct uftrace_file *uftrace_add_file(struct uftrace *u, const char *name, uint16_t cpu);
 bool uftrace_read_perf(struct uftrace *u);
@@ -305,12 +313,12 @@ enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_even
 				       struct spur_args *args);
 void uftrace_free_kernel(struct uftrace *u);
 /*
- * The fields of a tracepoint's events. Returns false if out of memory; `*known`: it is a
- * tracepoint.
+ * Makes the fields of a tracepoint's events; sets `*known` if the id is that of a tracepoint.
+ * Returns false if out of memory.
  */
 bool uftrace_kernel_schema(struct uftrace *u, uint64_t id, const struct spur_field **fields,
 			   uint32_t *count, bool *known);
-/* Name and category of a tracepoint; false: not one. */
+/* Gets name and category of a tracepoint. Returns false if the id is not that of a tracepoint. */
 bool uftrace_kernel_event(const struct uftrace *u, uint64_t id, struct event_class *c);
 bool uftrace_text(struct spur_trace *t, const struct spur_event *ev, struct out *o);
 
@@ -323,7 +331,7 @@ bool uftrace_add_side(struct uftrace *u, const struct uftrace_side *s);
 void uftrace_sort_sides(struct uftrace *u);
 enum spur_status uftrace_side_row(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  const struct uftrace_side *s, struct spur_event *row);
-/* Rows of per-CPU files and extern.dat. */
+/* Returns true if rows of the stream come from per-CPU files or extern.dat. */
 bool uftrace_is_side(const struct uftrace *u, uint32_t stream);
 enum spur_status uftrace_side_args(struct uftrace *u, const struct spur_event *ev,
 				   struct spur_args *args);
@@ -334,7 +342,7 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 			      struct spur_args *args);
 enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *ev,
 				struct spur_args *args);
-/* The record's bytes; NULL: they cannot be had. */
+/* Returns the record's bytes, or NULL if they are not available. */
 const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev);
 
 /* Records (record.c); see struct spur_format. */

@@ -29,7 +29,7 @@ struct spec_list {
 /* --- one SPEC --- */
 
 /* argN, fpargN, retval */
-static bool take_target(struct uftrace *u, struct text *t, struct arg_spec *a)
+static bool read_target(struct uftrace *u, struct text *t, struct arg_spec *a)
 {
 	char name[32];
 
@@ -81,7 +81,7 @@ static const char *arena_text(struct uftrace *u, struct text t)
 }
 
 /* SPEC uftrace/enum: e:NAME */
-static bool take_enum(struct uftrace *u, const struct uftrace_module *m, struct text *t,
+static bool read_enum(struct uftrace *u, const struct uftrace_module *m, struct text *t,
 		      struct arg_spec *a)
 {
 	ptrdiff_t end;
@@ -135,7 +135,7 @@ static bool is_struct_unreliable(const struct uftrace *u, const struct arg_spec 
 }
 
 /* tSIZE[:NAME][%REG+REG...] */
-static bool take_struct(struct uftrace *u, struct text *t, struct arg_spec *a)
+static bool read_struct(struct uftrace *u, struct text *t, struct arg_spec *a)
 {
 	uint64_t size;
 	ptrdiff_t end;
@@ -155,7 +155,7 @@ static bool take_struct(struct uftrace *u, struct text *t, struct arg_spec *a)
 	return true;
 }
 
-static bool take_bits(struct uftrace *u, struct text *t, struct arg_spec *a)
+static bool read_bits(struct uftrace *u, struct text *t, struct arg_spec *a)
 {
 	uint64_t bits;
 
@@ -174,7 +174,7 @@ static bool take_bits(struct uftrace *u, struct text *t, struct arg_spec *a)
 }
 
 /* `/FMT[BITS]` or `/BITS` of a floating-point argument */
-static bool take_format(struct uftrace *u, const struct uftrace_module *m, struct text *t,
+static bool read_format(struct uftrace *u, const struct uftrace_module *m, struct text *t,
 			struct arg_spec *a)
 {
 	if (!text_skip(t, "/"))
@@ -182,9 +182,9 @@ static bool take_format(struct uftrace *u, const struct uftrace_module *m, struc
 	if (!t->len)
 		return false;
 	if (t->p[0] == 'e')
-		return take_enum(u, m, t, a);
+		return read_enum(u, m, t, a);
 	if (t->p[0] == 't')
-		return take_struct(u, t, a);
+		return read_struct(u, t, a);
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
 		if (letters[i].letter == t->p[0]) {
 			a->op.code = letters[i].code;
@@ -196,9 +196,9 @@ static bool take_format(struct uftrace *u, const struct uftrace_module *m, struc
 			if (t->p[0] == 'S')
 				a->op.type_text = "std::string";
 			*t = text_make(t->p + 1, t->len - 1);
-			return take_bits(u, t, a);
+			return read_bits(u, t, a);
 		}
-	return a->op.code == PLAN_FLOAT && take_bits(u, t, a);
+	return a->op.code == PLAN_FLOAT && read_bits(u, t, a);
 }
 
 /* SPEC uftrace/arg-spec: `argN|fpargN|retval [/FMT[BITS]] [%REG|%stack+N]` */
@@ -206,7 +206,7 @@ static bool parse_spec(struct uftrace *u, const struct uftrace_module *m, struct
 		       struct arg_spec *a)
 {
 	*a = (struct arg_spec){ .op.align = 4 };
-	if (!take_target(u, &t, a) || !take_format(u, m, &t, a))
+	if (!read_target(u, &t, a) || !read_format(u, m, &t, a))
 		return false;
 	if (text_skip(&t, "%")) {
 		if (a->op.code != PLAN_STRUCT || text_starts(t, "stack"))

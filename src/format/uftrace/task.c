@@ -10,7 +10,7 @@
 
 enum { MAX_LINES = 1 << 24, MAX_ANCESTORS = 1024, MESSAGE_MAGIC = 0xface };
 
-static bool take_key_u64(struct text *t, const char *key, unsigned base, uint64_t *out)
+static bool read_key_u64(struct text *t, const char *key, unsigned base, uint64_t *out)
 {
 	ptrdiff_t at = text_search(*t, key);
 	struct text v;
@@ -21,7 +21,7 @@ static bool take_key_u64(struct text *t, const char *key, unsigned base, uint64_
 	return text_u64(&v, base, out);
 }
 
-static bool take_path(struct text line, const char *key, struct text *out)
+static bool parse_path(struct text line, const char *key, struct text *out)
 {
 	ptrdiff_t at = text_search(line, key), end = text_rfind(line, '"');
 	size_t start = (size_t)at + strlen(key);
@@ -33,7 +33,7 @@ static bool take_path(struct text line, const char *key, struct text *out)
 	return true;
 }
 
-static bool take_word(struct text line, const char *key, struct text *out)
+static bool read_word(struct text line, const char *key, struct text *out)
 {
 	ptrdiff_t at = text_search(line, key);
 	struct text rest;
@@ -53,30 +53,31 @@ static bool parse_line(struct text line, struct uftrace_line *l)
 
 	while (k < 4 && !text_skip(&rest, kinds[k]))
 		k++;
-	if (k == 4 || !take_word(rest, "timestamp=", &stamp) || !text_seconds(&stamp, &l->time))
+	if (k == 4 || !read_word(rest, "timestamp=", &stamp) || !text_seconds(&stamp, &l->time))
 		return false;
 	*l = (struct uftrace_line){ .kind = (unsigned)k, .time = l->time };
 	switch (l->kind) {
 	case UFTRACE_LINE_SESS:
 		/* SPEC uftrace/sess-id: old data writes tid= for pid= */
-		if (!take_key_u64(&rest, " pid=", 10, &a) && !take_key_u64(&rest, " tid=", 10, &a))
+		if (!read_key_u64(&rest, " pid=", 10, &a) && !read_key_u64(&rest, " tid=", 10, &a))
 			return false;
 		l->tid = l->pid = (int64_t)a;
-		return take_word(rest, " sid=", &l->sid) && take_path(rest, "exename=\"", &l->path);
+		return read_word(rest, " sid=", &l->sid) &&
+		       parse_path(rest, "exename=\"", &l->path);
 	case UFTRACE_LINE_TASK:
-		if (!take_key_u64(&rest, " tid=", 10, &a) || !take_key_u64(&rest, " pid=", 10, &b))
+		if (!read_key_u64(&rest, " tid=", 10, &a) || !read_key_u64(&rest, " pid=", 10, &b))
 			return false;
 		break;
 	case UFTRACE_LINE_FORK:
-		if (!take_key_u64(&rest, " pid=", 10, &a) || !take_key_u64(&rest, " ppid=", 10, &b))
+		if (!read_key_u64(&rest, " pid=", 10, &a) || !read_key_u64(&rest, " ppid=", 10, &b))
 			return false;
 		break;
 	default:
-		if (!take_key_u64(&rest, " tid=", 10, &a) ||
-		    !take_key_u64(&rest, " base=", 16, &l->base))
+		if (!read_key_u64(&rest, " tid=", 10, &a) ||
+		    !read_key_u64(&rest, " base=", 16, &l->base))
 			return false;
 		b = 0;
-		if (!take_word(rest, " sid=", &l->sid) || !take_path(rest, "libname=\"", &l->path))
+		if (!read_word(rest, " sid=", &l->sid) || !parse_path(rest, "libname=\"", &l->path))
 			return false;
 	}
 	l->tid = (int64_t)a;

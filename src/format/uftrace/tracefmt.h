@@ -1,7 +1,7 @@
 /*
  * The `format` text of a kernel tracepoint: its fields, and the text that its `print fmt` makes of
- * a record. Everything made here lives in the arena that was given; a format never changes after
- * tracefmt_parse(), so all else is thread-safe.
+ * a record. Everything lives in the given arena; a format does not change after tracefmt_parse(),
+ * so all other functions are thread-safe.
  */
 #ifndef SPUR_FORMAT_UFTRACE_TRACEFMT_H
 #define SPUR_FORMAT_UFTRACE_TRACEFMT_H
@@ -24,7 +24,7 @@ enum trace_field_flag {
 	FIELD_POINTER = 32,
 	FIELD_LONG = 64,
 	FIELD_BOOL = 128,
-	FIELD_COMMON = 256, /* in the head that all records share: common_* */
+	FIELD_COMMON = 256, /* part of the header that all records share: common_* */
 };
 
 struct trace_field {
@@ -32,7 +32,7 @@ struct trace_field {
 	uint32_t off, size; /* in the record; an array of size 0 reaches to the record's end */
 	uint32_t elem; /* bytes of an array's element */
 	uint16_t flags;
-	uint32_t id; /* string id of the name: for the caller to set, used by tracefmt_args() */
+	uint32_t id; /* string id of the name, set by the caller for tracefmt_args() */
 };
 
 struct trace_abi {
@@ -49,16 +49,17 @@ struct tracefmt {
 	struct trace_field *fields; /* in file order */
 	uint32_t nfields;
 	struct text print; /* the print fmt as it is written; in the caller's text */
-	const struct print_plan *plan; /* NULL: no print fmt, or none that is understood */
+	const struct print_plan *plan; /* NULL: no print fmt, or one that is not supported */
 };
 
 /*
  * Parses a format text, which must live as long as the format. `system` is the name of its folder.
- * SPUR_WARN: usable, but `err` tells what is not; SPUR_FAIL: no name, no id, or out of memory.
+ * Returns SPUR_WARN if parts of it are unusable, which `err` describes; SPUR_FAIL if the name or id
+ * is missing, or if out of memory.
  */
 enum spur_status tracefmt_parse(struct tracefmt *f, struct arena *a, struct text text,
 				const char *system, struct trace_abi abi, struct spur_error *err);
-/* A field by name, or NULL. */
+/* Returns the field of that name, or NULL. */
 const struct trace_field *tracefmt_field(const struct tracefmt *f, const char *name);
 
 /* Names of code addresses for %pS and the like; NULL or false: an address is shown as a number. */
@@ -68,34 +69,34 @@ struct trace_names {
 };
 
 /*
- * Appends the record's text to `out` (a memory buffer): what the print fmt says, as uftrace shows
- * it; without a plan the fields as name=value. Bounded, whatever the record says. Bytes of strings
- * are appended as they are.
+ * Appends the record's text to `out` (a memory buffer), formatted by the print fmt as uftrace shows
+ * it; without a plan, the fields as name=value. The size is bounded for any record. Bytes of
+ * strings are copied unchanged.
  */
 void tracefmt_text(const struct tracefmt *f, const uint8_t *rec, uint32_t len,
 		   const struct trace_names *names, struct out *out);
 /*
- * Appends the fields as values; those of the common head only where asked for. SPUR_WARN: the
- * record lacks some.
+ * Appends the fields as values, with those of the common header on request. Returns SPUR_WARN if
+ * the record lacks some.
  */
 enum spur_status tracefmt_args(const struct tracefmt *f, const uint8_t *rec, uint32_t len,
 			       bool common, struct spur_args *args);
 
 /*
- * The fields that tracefmt_args() gives without the common head, in `a`. Returns false if out of
- * memory.
+ * Makes the fields that tracefmt_args() appends without the common header, in `a`. Returns false
+ * if out of memory.
  */
 bool tracefmt_schema(const struct tracefmt *f, struct arena *a, const struct spur_field **fields,
 		     uint32_t *count);
 
-/* An integer of a record, found once, fetched often. size 0: there is no such field. */
+/* The place of an integer field in records; size 0: no such field. */
 struct field_ref {
 	uint32_t off;
 	uint8_t size;
 	bool is_signed, swap;
 };
 
-/* size 0 where the format has no such field or it is no integer. */
+/* Returns size 0 if the format has no such field or it is not an integer. */
 struct field_ref tracefmt_ref(const struct tracefmt *f, const char *name);
 
 static inline bool field_there(struct field_ref r, uint32_t len)
@@ -115,7 +116,7 @@ static inline uint64_t load_int(const uint8_t *p, uint32_t size, bool is_signed,
 	}
 }
 
-/* 0 where the record has no such field. */
+/* Returns 0 if the record has no such field. */
 static inline uint64_t field_u64(struct field_ref r, const uint8_t *rec, uint32_t len)
 {
 	return field_there(r, len) ? load_int(rec + r.off, r.size, r.is_signed, r.swap) : 0;
@@ -127,14 +128,14 @@ static inline int64_t field_i64(struct field_ref r, const uint8_t *rec, uint32_t
 }
 
 /*
- * Where a field's elements stand in the record: bytes in `size`, cut to what is there; NULL where
- * nothing is.
+ * Returns the field's elements in the record and sets `size` to their bytes, truncated at the
+ * record's end; NULL if nothing is there.
  */
 const uint8_t *field_bytes(const struct trace_field *field, const struct tracefmt *f,
 			   const uint8_t *rec, uint32_t len, uint32_t *size);
 
 /*
- * The two kinds of function_graph records; their fields stand in any order and some kernels lack
+ * The two kinds of function_graph records; the order of their fields varies, and some kernels lack
  * some.
  */
 struct funcgraph {
@@ -148,14 +149,14 @@ struct funcgraph {
 struct funcgraph_record {
 	uint64_t func;
 	uint64_t depth;
-	uint64_t overrun, calltime, rettime, retval, retaddr; /* 0 where the format lacks them */
+	uint64_t overrun, calltime, rettime, retval, retaddr; /* 0 if the format lacks them */
 	const uint8_t *args; /* entry: register arguments, each of args_size */
 	uint32_t nargs;
 };
 
-/* False: the format is none of the two, or it has no func. */
+/* Returns false if the format is neither of the two, or if it has no func. */
 bool funcgraph_compile(struct funcgraph *g, const struct tracefmt *f);
-/* False: the record is too short for func and depth. */
+/* Returns false if the record is too short for func and depth. */
 bool funcgraph_read(const struct funcgraph *g, const uint8_t *rec, uint32_t len,
 		    struct funcgraph_record *out);
 /* Argument `i` of an entry. */

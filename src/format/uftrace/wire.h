@@ -15,7 +15,7 @@
  *	32  2  levels       of the stack, at most
  *	34  6  unused
  *
- * SPEC uftrace/record: TID.dat has records of 16 bytes, each with its payload behind it.
+ * SPEC uftrace/record: TID.dat has records of 16 bytes, each followed by its payload.
  *
  *	 0  8  time         ns; of LOST 0
  *	 8  8  word         from the lowest bit on:
@@ -68,7 +68,7 @@
  * the record before, from the lowest bit on; big endian: from the highest bit on.
  *
  *	type 0      4  4  length, of itself and the data; the data follows
- *	1 to 28     4     data: so many words
+ *	1 to 28 4 data: type words
  *	29          4  4  length of unused bytes; time 0: the rest of the page is unused
  *	30          4  4  time: its bits 27 and above
  *	31          4  4  time, absolute: its bits 27 to 58
@@ -115,14 +115,14 @@ enum perf_type {
 	PERF_COMM = 3,
 	PERF_EXIT = 4,
 	PERF_FORK = 7,
-	PERF_SAMPLE = 9, /* the one type without trailer */
+	PERF_SAMPLE = 9, /* the only type without a trailer */
 	PERF_SWITCH = 14
 };
 
 enum perf_misc {
 	PERF_COMM_EXEC = 0x2000,
 	PERF_SWITCH_OUT = 0x2000,
-	PERF_SWITCH_PREEMPTED = 0x4000, /* with OUT: it would have run on */
+	PERF_SWITCH_PREEMPTED = 0x4000, /* with OUT: preempted */
 };
 
 enum {
@@ -137,7 +137,7 @@ enum {
 enum {
 	RING_WORD = 4,
 	RING_LONG = 0, /* types */
-	RING_WORDS = 28, /* 1 to 28: so many words of data */
+	RING_WORDS = 28, /* 1 to 28: number of words of data */
 	RING_PADDING = 29,
 	RING_EXTEND = 30,
 	RING_STAMP = 31,

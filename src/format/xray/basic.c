@@ -237,7 +237,7 @@ static uint64_t find_parent(const struct xray *x)
 	return runs(x)[first->first].count;
 }
 
-static void say_copies(const struct xray *x, uint64_t off, uint64_t copies)
+static void report_copies(const struct xray *x, uint64_t off, uint64_t copies)
 {
 	if (copies)
 		diag_add(
@@ -265,7 +265,7 @@ bool xray_basic_open(struct xray *x)
 		last = r;
 		if (is_copy(x, x->threads[thread], off, &r)) {
 			first_copy = copies++ ? first_copy : off;
-			if (!xray_span_add(x, off, XRAY_RECORD, OWN_REPEATED))
+			if (!xray_span_add(x, off, XRAY_RECORD, XRAY_CLASS_REPEATED))
 				return false;
 			continue;
 		}
@@ -280,10 +280,10 @@ bool xray_basic_open(struct xray *x)
 		x->threads[0]->copied = true;
 		first_copy = XRAY_HEADER;
 		if (!xray_span_add(x, runs(x)[x->threads[0]->first].off, parents * XRAY_RECORD,
-				   OWN_REPEATED))
+				   XRAY_CLASS_REPEATED))
 			return false;
 	}
-	say_copies(x, first_copy, copies + parents);
+	report_copies(x, first_copy, copies + parents);
 	return true;
 }
 
@@ -368,7 +368,7 @@ uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, 
 	return find_arguments(x, &place, at, max);
 }
 
-static uint64_t own_words(const struct xray *x, enum xray_own what)
+static uint64_t own_words(const struct xray *x, enum xray_class what)
 {
 	return row_pair(trace_class(x->t, x->own[what])->name, x->own[what]);
 }
@@ -411,7 +411,7 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 				 "record: expected an argument behind its function's entry, found "
 				 "it "
 				 "elsewhere");
-		words.name_cls = own_words(x, OWN_META + META_ARGUMENT);
+		words.name_cls = own_words(x, XRAY_CLASS_META + META_ARGUMENT);
 		words.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU, 0);
 		row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), 0, off, words);
 		return true;
@@ -429,7 +429,7 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	if (end.off == off + (uint64_t)nargs * XRAY_RECORD) {
 		row->len += nargs * XRAY_RECORD;
 		*at = end;
-	} else if (x->books && !x->stored) {
+	} else if (x->bookkeeping && !x->stored) {
 		xf->args_left = nargs;
 	} else {
 		*at = end;
@@ -459,7 +459,7 @@ static enum spur_status next_of_thread(struct xray *x, struct feed *f, struct ba
 	return SPUR_OK;
 }
 
-static bool take_track(struct xray *x, struct xray_thread *th)
+static bool read_track(struct xray *x, struct xray_thread *th)
 {
 	bool ok;
 
@@ -475,7 +475,7 @@ static void put_header(struct xray *x, struct spur_event *row)
 {
 	const struct row_words words = { .len_track = row_pair(XRAY_HEADER, x->file_track),
 					 .stream_cat = row_pair(x->stream, 0),
-					 .name_cls = own_words(x, OWN_HEADER),
+					 .name_cls = own_words(x, XRAY_CLASS_HEADER),
 					 .rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU,
 							  0) };
 
@@ -501,15 +501,15 @@ static enum spur_status next_as_stored(struct xray *x, struct feed *f, struct ba
 			break;
 		if (!find_record(x, &xf->pos, &f->diag)) {
 			xf->ended = true;
-			xray_say_source(x, &f->diag);
+			xray_report_source(x, &f->diag);
 			if (!x->nthreads)
-				xray_say_empty(x, &f->diag);
+				xray_report_empty(x, &f->diag);
 			break;
 		}
 		at.off = xf->pos;
 		r = record_at(x, at.off);
 		thread = xray_thread_get(x, r.pid, r.tid);
-		if (thread == SPUR_NONE || !take_track(x, x->threads[thread]) ||
+		if (thread == SPUR_NONE || !read_track(x, x->threads[thread]) ||
 		    !put_record(x, f, x->threads[thread], &at, &b->rows[b->count]))
 			return SPUR_FAIL;
 		b->count++;

@@ -94,7 +94,7 @@ static uint64_t first_ticks(const struct fdr *r)
 }
 
 /* A NATIVE row at the time of the row before. */
-static void put_native(struct fdr *r, uint64_t off, enum xray_own what, uint32_t len)
+static void put_native(struct fdr *r, uint64_t off, enum xray_class what, uint32_t len)
 {
 	struct row_words words = xray_row_words(r, len);
 	uint64_t high = r->th ? r->th->high : 0;
@@ -119,7 +119,7 @@ static void hold_row(struct xray_feed *xf, const struct spur_event *row, uint64_
 	xf->held[i] = (struct xray_held){ .row = *row, .ticks = tsc };
 }
 
-static void give_held(struct fdr *r)
+static void emit_held(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 	struct spur_event *row = &r->b->rows[r->b->count++];
@@ -132,20 +132,20 @@ static void give_held(struct fdr *r)
 	memmove(xf->held, xf->held + 1, xf->nheld * sizeof(*xf->held));
 }
 
-void xray_take_header(struct fdr *r)
+void xray_read_header(struct fdr *r)
 {
 	r->xf->scan = (struct xray_scan){ .at = XRAY_HEADER, .started = true };
-	put_native(r, 0, OWN_HEADER, XRAY_HEADER);
+	put_native(r, 0, XRAY_CLASS_HEADER, XRAY_HEADER);
 }
 
-void xray_take_span(struct fdr *r)
+void xray_read_span(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 	const uint64_t left = xf->span_end - xf->span_at;
 	const uint32_t len = left < XRAY_SPAN_MAX ? (uint32_t)left : XRAY_SPAN_MAX;
 
 	assert(xf->span_at < xf->span_end && r->b->count < r->b->cap);
-	put_native(r, xf->span_at, OWN_REPEATED, len);
+	put_native(r, xf->span_at, XRAY_CLASS_REPEATED, len);
 	xf->span_at += len;
 }
 
@@ -169,7 +169,7 @@ static uint64_t nominal_size(const struct fdr *r)
 		       : r->x->buffer_size;
 }
 
-static void say_truncated(struct fdr *r)
+static void report_truncated(struct fdr *r)
 {
 	const struct xray_buffer *b = &r->xf->buffer;
 
@@ -183,7 +183,7 @@ static void say_truncated(struct fdr *r)
  * wherever that cuts the records off; of the last one `left` bytes are there. Returns false if that
  * does not apply to the buffer.
  */
-static bool say_typed(struct fdr *r, uint64_t left)
+static bool report_typed(struct fdr *r, uint64_t left)
 {
 	const struct xray_feed *xf = r->xf;
 	const uint64_t missing = (uint64_t)xf->typed * XRAY_METADATA;
@@ -207,15 +207,15 @@ static bool say_typed(struct fdr *r, uint64_t left)
 }
 
 /* The buffer ends inside a record. */
-static void take_torn(struct fdr *r)
+static void read_torn(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 	const uint64_t left = xf->buffer.end - xf->pos;
 
 	r->th->gap = true;
 	if (xf->buffer.flags & BUFFER_CUT)
-		say_truncated(r);
-	else if (!say_typed(r, left))
+		report_truncated(r);
+	else if (!report_typed(r, left))
 		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/torn-record", r->x->file, xf->pos, left,
 			 "record: expected to end within its buffer, found %llu bytes",
 			 (unsigned long long)left);
@@ -280,7 +280,7 @@ static uint64_t find_records(struct fdr *r)
 	return end;
 }
 
-static void take_bad(struct fdr *r, const char *expected, unsigned found)
+static void read_bad(struct fdr *r, const char *expected, unsigned found)
 {
 	const uint64_t next = find_records(r);
 
@@ -326,10 +326,11 @@ bool xray_open_buffer(struct fdr *r)
 		return false;
 	}
 	xf->tsc_end = find_tsc_end(r);
-	if (x->books && (b->flags & BUFFER_EXTENTS))
-		put_native(r, b->off - XRAY_METADATA, OWN_META + META_EXTENTS, XRAY_METADATA);
+	if (x->bookkeeping && (b->flags & BUFFER_EXTENTS))
+		put_native(r, b->off - XRAY_METADATA, XRAY_CLASS_META + META_EXTENTS,
+			   XRAY_METADATA);
 	xf->span_at = b->off;
-	xf->span_end = x->books && b->copied > b->off ? b->copied : b->off;
+	xf->span_end = x->bookkeeping && b->copied > b->off ? b->copied : b->off;
 	xf->pos = xf->ids_at = b->off;
 	xf->open = xf->head = xf->first = r->th != NULL;
 	xf->seen = 0;
@@ -370,7 +371,7 @@ static void leave_head(struct fdr *r)
 }
 
 /* Records that a head has once, and that set nothing. */
-static bool take_head(struct fdr *r, int kind)
+static bool read_head(struct fdr *r, int kind)
 {
 	struct xray_feed *xf = r->xf;
 	const uint8_t bit = (uint8_t)(1u << (kind == META_PID ? META_ARGUMENT : kind));
@@ -378,8 +379,8 @@ static bool take_head(struct fdr *r, int kind)
 	if (!xf->head || (xf->seen & bit))
 		return false;
 	xf->seen |= bit;
-	if (r->x->books)
-		put_native(r, xf->pos, OWN_META + (enum xray_own)kind, XRAY_METADATA);
+	if (r->x->bookkeeping)
+		put_native(r, xf->pos, XRAY_CLASS_META + (enum xray_class)kind, XRAY_METADATA);
 	xf->pos += XRAY_METADATA;
 	return true;
 }
@@ -394,7 +395,7 @@ static bool is_head(const struct fdr *r, uint64_t off)
 }
 
 /* A record of a head that is damaged: others of the head follow where it ends. */
-static bool take_bad_head(struct fdr *r)
+static bool read_bad_head(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 	const bool early = xf->head && (!r->th->based || !(xf->seen & 1u << META_WALL_TIME));
@@ -433,7 +434,7 @@ static void set_base(struct fdr *r, uint64_t tsc)
 }
 
 /* NewCPUId, TSCWrap. */
-static void take_base(struct fdr *r, const uint8_t *p, int kind)
+static void read_base(struct fdr *r, const uint8_t *p, int kind)
 {
 	struct xray_feed *xf = r->xf;
 	struct xray_thread *th = r->th;
@@ -453,17 +454,17 @@ static void take_base(struct fdr *r, const uint8_t *p, int kind)
 	if (r->x->stored) {
 		rest = row_rest(SPUR_NATIVE, 0, th->cpu, 0);
 		put_row(r, th->base, 0,
-			class_words(r->x, r->x->own[OWN_META + (enum xray_own)kind]), rest,
+			class_words(r->x, r->x->own[XRAY_CLASS_META + (enum xray_class)kind]), rest,
 			XRAY_METADATA);
-	} else if (r->x->books) {
-		put_native(r, xf->pos, OWN_META + (enum xray_own)kind, XRAY_METADATA);
+	} else if (r->x->bookkeeping) {
+		put_native(r, xf->pos, XRAY_CLASS_META + (enum xray_class)kind, XRAY_METADATA);
 	}
 	xf->pos += XRAY_METADATA;
 }
 
 /* --- calls --- */
 
-void xray_take_arguments(struct fdr *r, struct spur_event *row)
+void xray_read_arguments(struct fdr *r, struct spur_event *row)
 {
 	struct xray_feed *xf = r->xf;
 	uint32_t count = 0;
@@ -498,7 +499,7 @@ static uint64_t call_ticks(const struct fdr *r, const uint8_t *p)
 	return r->th->base + (is_double(r, delta) ? 0 : delta);
 }
 
-static void take_call(struct fdr *r, const uint8_t *p)
+static void read_call(struct fdr *r, const uint8_t *p)
 {
 	struct xray_feed *xf = r->xf;
 	struct xray_thread *th = r->th;
@@ -507,7 +508,7 @@ static void take_call(struct fdr *r, const uint8_t *p)
 	uint64_t words;
 
 	if (kind >= CALL_KINDS || !id) {
-		take_bad(r, id ? "a function record of kind 0 to 3" : "a function number from 1 on",
+		read_bad(r, id ? "a function record of kind 0 to 3" : "a function number from 1 on",
 			 id ? kind : id);
 		return;
 	}
@@ -529,7 +530,7 @@ static void take_call(struct fdr *r, const uint8_t *p)
 	th->call = (uint8_t)kind;
 	xf->pos += XRAY_FUNCTION;
 	if (row->kind == SPUR_BEGIN)
-		xray_take_arguments(r, row);
+		xray_read_arguments(r, row);
 }
 
 /* --- events --- */
@@ -593,11 +594,11 @@ static void put_event(struct fdr *r, const uint8_t *p, uint64_t name_cls, uint32
 	hold_row(r->xf, &row, tsc);
 }
 
-static void take_event(struct fdr *r, const uint8_t *p, int kind)
+static void read_event(struct fdr *r, const uint8_t *p, int kind)
 {
 	struct xray_feed *xf = r->xf;
 	const int32_t size = (int32_t)load32(p + XRAY_META_AT_DATA, r->x->swap);
-	uint32_t cls = r->x->own[OWN_META + META_CUSTOM];
+	uint32_t cls = r->x->own[XRAY_CLASS_META + META_CUSTOM];
 	uint64_t length;
 
 	leave_head(r);
@@ -605,9 +606,9 @@ static void take_event(struct fdr *r, const uint8_t *p, int kind)
 	length = event_length(r, size);
 	if (!length || length > UINT32_MAX) {
 		if (find_records(r) == body_end(r))
-			take_torn(r);
+			read_torn(r);
 		else
-			take_bad(r, "an event's size within the buffer", (unsigned)size);
+			read_bad(r, "an event's size within the buffer", (unsigned)size);
 		return;
 	}
 	if (kind == META_TYPED)
@@ -636,7 +637,7 @@ static bool is_of_thread(const struct fdr *r, struct xray_buffer *inner)
  * A whole buffer inside another one, whose extents were wrong. Its records are read where they are
  * the same thread's; as stored they may be anybody's.
  */
-static bool take_nested(struct fdr *r, int kind)
+static bool read_nested(struct fdr *r, int kind)
 {
 	struct xray_feed *xf = r->xf;
 	struct xray_buffer inner = { .off = xf->pos + (kind == META_EXTENTS ? XRAY_METADATA : 0),
@@ -667,93 +668,93 @@ static bool take_nested(struct fdr *r, int kind)
 }
 
 /* A record that has no place here. */
-static void take_unexpected(struct fdr *r, int kind)
+static void read_unexpected(struct fdr *r, int kind)
 {
 	struct xray_feed *xf = r->xf;
 
-	if (take_nested(r, kind))
+	if (read_nested(r, kind))
 		return;
 	diag_add(&r->f->diag, DIAG_DAMAGE, "xray/unexpected-record", r->x->file, xf->pos,
 		 XRAY_METADATA, "record: expected calls and events, found %s", meta_names[kind]);
 	if (r->x->stored)
-		put_native(r, xf->pos, OWN_META + (enum xray_own)kind, XRAY_METADATA);
+		put_native(r, xf->pos, XRAY_CLASS_META + (enum xray_class)kind, XRAY_METADATA);
 	xf->pos += XRAY_METADATA;
 }
 
 /* SPEC xray/unknown-record: kept where a record follows it, else it is none */
-static void take_unknown(struct fdr *r, int kind)
+static void read_unknown(struct fdr *r, int kind)
 {
 	struct xray_feed *xf = r->xf;
 	const uint64_t next = xf->pos + XRAY_METADATA, end = body_end(r);
 
 	if (!r->th->based ||
 	    (next != end && !xray_run(r->x, next, end, seen_ids(r), xf->head, 1))) {
-		take_bad(r, "a metadata record of kind 0 to 9", (unsigned)kind);
+		read_bad(r, "a metadata record of kind 0 to 9", (unsigned)kind);
 		return;
 	}
 	diag_add(&r->f->diag, DIAG_DAMAGE, "xray/unknown-record", r->x->file, xf->pos, 0,
 		 "record: expected a metadata record of a kind that version %u has, found %d",
 		 r->x->version, kind);
-	put_native(r, xf->pos, OWN_UNKNOWN, XRAY_METADATA);
+	put_native(r, xf->pos, XRAY_CLASS_UNKNOWN, XRAY_METADATA);
 	xf->pos = next;
 }
 
-static void take_stray(struct fdr *r)
+static void read_stray(struct fdr *r)
 {
 	diag_add(&r->f->diag, DIAG_DAMAGE, "xray/stray-argument", r->x->file, r->xf->pos, 0,
 		 "record: expected CallArgument behind a function's entry, found it elsewhere");
 	leave_head(r);
-	put_native(r, r->xf->pos, OWN_META + META_ARGUMENT, XRAY_METADATA);
+	put_native(r, r->xf->pos, XRAY_CLASS_META + META_ARGUMENT, XRAY_METADATA);
 	r->xf->pos += XRAY_METADATA;
 }
 
 /*
  * SPEC xray/end-of-buffer: in version 1; what is behind it in the buffer is left from earlier use
  */
-static void take_end(struct fdr *r)
+static void read_end(struct fdr *r)
 {
 	if (r->x->version > 1) {
-		take_unexpected(r, META_END_OF_BUFFER);
+		read_unexpected(r, META_END_OF_BUFFER);
 		return;
 	}
-	if (r->x->books)
-		put_native(r, r->xf->pos, OWN_META + META_END_OF_BUFFER, XRAY_METADATA);
+	if (r->x->bookkeeping)
+		put_native(r, r->xf->pos, XRAY_CLASS_META + META_END_OF_BUFFER, XRAY_METADATA);
 	close_buffer(r);
 }
 
-static void take_meta(struct fdr *r, const uint8_t *p, int kind)
+static void read_meta(struct fdr *r, const uint8_t *p, int kind)
 {
 	switch (kind) {
 	case META_NEW_CPU:
 	case META_TSC_WRAP:
-		take_base(r, p, kind);
+		read_base(r, p, kind);
 		break;
 	case META_CUSTOM:
-		take_event(r, p, kind);
+		read_event(r, p, kind);
 		break;
 	case META_TYPED:
 		if (r->x->version < 3)
-			take_unknown(r, kind);
+			read_unknown(r, kind);
 		else
-			take_event(r, p, kind);
+			read_event(r, p, kind);
 		break;
 	case META_ARGUMENT:
-		take_stray(r);
+		read_stray(r);
 		break;
 	case META_END_OF_BUFFER:
-		take_end(r);
+		read_end(r);
 		break;
 	case META_NEW_BUFFER:
 	case META_WALL_TIME:
 	case META_PID:
-		if (!take_head(r, kind))
-			take_unexpected(r, kind);
+		if (!read_head(r, kind))
+			read_unexpected(r, kind);
 		break;
 	case META_EXTENTS:
-		take_unexpected(r, kind);
+		read_unexpected(r, kind);
 		break;
 	default:
-		take_unknown(r, kind);
+		read_unknown(r, kind);
 	}
 }
 
@@ -761,8 +762,8 @@ static void take_meta(struct fdr *r, const uint8_t *p, int kind)
 static void finish_buffer(struct fdr *r)
 {
 	if (r->xf->buffer.flags & BUFFER_CUT)
-		say_truncated(r);
-	else if (!say_typed(r, 0) && r->x->version == 1)
+		report_truncated(r);
+	else if (!report_typed(r, 0) && r->x->version == 1)
 		diag_add(&r->f->diag, DIAG_WARN, "xray/no-end", r->x->file, r->xf->pos, 0,
 			 "buffer: expected an EndOfBuffer record, found none");
 	close_buffer(r);
@@ -782,27 +783,27 @@ static bool held_is_due(const struct fdr *r, const uint8_t *p, uint64_t left)
 		kind != META_CUSTOM && kind != META_TYPED);
 }
 
-void xray_take_other(struct fdr *r)
+void xray_read_other(struct fdr *r)
 {
 	const uint64_t left = body_end(r) - r->xf->pos;
 	const uint8_t *p = xray_at(r->x, r->xf->pos);
 	int kind;
 
 	if (r->xf->nheld && held_is_due(r, p, left)) {
-		give_held(r);
+		emit_held(r);
 		return;
 	}
 	if (!left) {
 		finish_buffer(r);
 		return;
 	}
-	if (take_bad_head(r))
+	if (read_bad_head(r))
 		return;
 	kind = xray_meta(r->x, p);
 	if (left < (kind < 0 ? XRAY_FUNCTION : XRAY_METADATA))
-		take_torn(r);
+		read_torn(r);
 	else if (kind < 0)
-		take_call(r, p);
+		read_call(r, p);
 	else
-		take_meta(r, p, kind);
+		read_meta(r, p, kind);
 }

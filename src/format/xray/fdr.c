@@ -103,7 +103,7 @@ static __attribute__((noinline)) struct run run_big(const struct fdr *r, uint64_
 }
 
 /* Ordinary function records until something stops them. */
-static void take_calls(struct fdr *r)
+static void read_calls(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 	struct xray_thread *th = r->th;
@@ -124,7 +124,7 @@ static void take_calls(struct fdr *r)
 	th->high = th->base = xf->ticks.origin + run.d;
 	th->call = (uint8_t)xray_call_kind(r->x, xray_at(r->x, run.off - XRAY_FUNCTION));
 	if (r->b->rows[r->b->count - 1].kind == SPUR_BEGIN)
-		xray_take_arguments(r, &r->b->rows[r->b->count - 1]);
+		xray_read_arguments(r, &r->b->rows[r->b->count - 1]);
 }
 
 /*
@@ -157,9 +157,9 @@ static bool next_buffer(struct fdr *r)
 	if (xray_scan_next(x, &xf->scan, &r->f->diag, &xf->buffer))
 		return true;
 	xf->ended = true;
-	xray_say_source(x, &r->f->diag);
+	xray_report_source(x, &r->f->diag);
 	if (!x->nthreads)
-		xray_say_empty(x, &r->f->diag);
+		xray_report_empty(x, &r->f->diag);
 	return false;
 }
 
@@ -217,7 +217,7 @@ static bool at_row(const struct fdr *r)
  * SPEC xray/forked-log: the thread goes on where the fork was: calls that were open there begin
  * again, at that time, so that their ENDs close them and the time before is the other log's alone.
  */
-static void give_forked(struct fdr *r)
+static void emit_forked(struct fdr *r)
 {
 	struct xray_feed *xf = r->xf;
 
@@ -233,37 +233,37 @@ static void give_forked(struct fdr *r)
 }
 
 /* SPEC xray/forked-log: what another log has sets the time, but makes no rows */
-static void take_copied(struct fdr *r)
+static void read_copied(struct fdr *r)
 {
 	const uint64_t pos = r->xf->pos;
 	const uint32_t count = r->b->count;
 
 	if (is_plain(r))
-		take_calls(r);
+		read_calls(r);
 	if (r->xf->pos == pos)
-		xray_take_other(r);
+		xray_read_other(r);
 	forget_rows(r, count);
 }
 
-static bool take_buffer(struct fdr *r)
+static bool read_buffer(struct fdr *r)
 {
 	while (r->b->count < r->b->cap && r->xf->open && !r->failed) {
 		if (r->xf->span_at < r->xf->span_end) {
-			xray_take_span(r);
+			xray_read_span(r);
 			continue;
 		}
 		if (r->xf->pos < r->xf->buffer.copied) {
-			take_copied(r);
+			read_copied(r);
 			continue;
 		}
 		if (r->xf->nforked && at_row(r)) {
-			give_forked(r);
+			emit_forked(r);
 			continue;
 		}
 		if (is_plain(r))
-			take_calls(r);
+			read_calls(r);
 		if (r->b->count < r->b->cap)
-			xray_take_other(r);
+			xray_read_other(r);
 	}
 	return !r->failed;
 }
@@ -274,11 +274,11 @@ enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b)
 	struct fdr r = { .x = x, .f = f, .xf = xf, .th = xf->thread, .b = b };
 
 	if (x->stored && !xf->scan.started)
-		xray_take_header(&r);
+		xray_read_header(&r);
 	while (b->count < b->cap && !xf->ended) {
 		if (!xf->open && (!next_buffer(&r) || !xray_open_buffer(&r)))
 			break;
-		if (!take_buffer(&r))
+		if (!read_buffer(&r))
 			break;
 	}
 	f->records += b->count;

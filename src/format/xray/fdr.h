@@ -1,6 +1,4 @@
-/*
- * What the two halves of the FDR decoder share: fdr.c has the short loop, body.c everything else.
- */
+/* Shared by the two parts of the FDR decoder: fdr.c has the hot loop, body.c everything else. */
 #ifndef SPUR_FORMAT_XRAY_FDR_H
 #define SPUR_FORMAT_XRAY_FDR_H
 
@@ -13,24 +11,24 @@ struct fdr {
 	struct xray_feed *xf;
 	struct xray_thread *th;
 	struct batch *b;
-	bool failed; /* memory */
+	bool failed; /* out of memory */
 };
 
-/* A row's second half but for name and last word. */
+/* Makes a row's second half except for its name and last word. */
 struct row_words xray_row_words(const struct fdr *r, uint32_t len);
 
-/* As stored: the file's header. */
-void xray_take_header(struct fdr *r);
-/* A row of the bytes from xf->span_at on; the batch has room for it. */
-void xray_take_span(struct fdr *r);
-/* Begins to read xf->buffer. Returns false if out of memory. */
+/* As stored: makes the row of the file's header. */
+void xray_read_header(struct fdr *r);
+/* Makes a row of the bytes from xf->span_at on. Requires room in the batch. */
+void xray_read_span(struct fdr *r);
+/* Starts reading xf->buffer. Returns false if out of memory. */
 bool xray_open_buffer(struct fdr *r);
 /*
- * Takes one record, or what is no record, or closes the buffer. Gives at most one row: the batch
- * has room for it.
+ * Reads one record, skips bytes that are no record, or closes the buffer. Makes at most one row.
+ * Requires room in the batch.
  */
-void xray_take_other(struct fdr *r);
-/* SPEC xray/call-argument: those behind an entry's row are its arguments */
-void xray_take_arguments(struct fdr *r, struct spur_event *row);
+void xray_read_other(struct fdr *r);
+/* SPEC xray/call-argument: the argument records that follow an entry belong to its row */
+void xray_read_arguments(struct fdr *r, struct spur_event *row);
 
 #endif

@@ -369,15 +369,15 @@ enum spur_status xray_fields(struct spur_trace *t, const struct spur_event *ev,
 
 	if (!p)
 		return SPUR_OK;
-	if (ev->cls == x->own[OWN_HEADER])
+	if (ev->cls == x->own[XRAY_CLASS_HEADER])
 		header_fields(x, args);
-	else if (ev->cls == x->own[OWN_REPEATED])
+	else if (ev->cls == x->own[XRAY_CLASS_REPEATED])
 		return SPUR_OK;
 	else if (x->mode == XRAY_FDR)
 		fdr_fields(x, ev, p, args);
 	else if (x->mode == XRAY_BASIC)
 		basic_fields(x, ev, p, args);
-	else if (ev->cls == x->own[OWN_BLOCK])
+	else if (ev->cls == x->own[XRAY_CLASS_BLOCK])
 		block_fields(x, p, args);
 	else
 		sample_args(x, ev, args);

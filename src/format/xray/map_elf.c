@@ -211,7 +211,7 @@ static struct map_part *part_at(struct elf_map *e, uint64_t address)
 	return is_in(&e->index, address) ? &e->index : NULL;
 }
 
-static bool take_relocations(struct elf_map *e, Elf_Scn *scn, const GElf_Shdr *sh)
+static bool read_relocations(struct elf_map *e, Elf_Scn *scn, const GElf_Shdr *sh)
 {
 	const bool rela = sh->sh_type == SHT_RELA;
 	struct map_part *p = e->relocatable ? part_of(e, sh->sh_info) : NULL;
@@ -242,14 +242,14 @@ static bool find_relocations(struct elf_map *e)
 
 	while ((scn = elf_nextscn(e->f.elf, scn)) != NULL)
 		if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_RELA || sh.sh_type == SHT_REL) &&
-		    !take_relocations(e, scn, &sh))
+		    !read_relocations(e, scn, &sh))
 			return false;
 	return true;
 }
 
 /* ---- symbols of relocatable files ---- */
 
-static bool take_symbol(struct elf_map *e, const GElf_Sym *sym, const struct elf_strings *names)
+static bool read_symbol(struct elf_map *e, const GElf_Sym *sym, const struct elf_strings *names)
 {
 	const unsigned type = GELF_ST_TYPE(sym->st_info);
 	const char *name;
@@ -267,7 +267,7 @@ static bool take_symbol(struct elf_map *e, const GElf_Sym *sym, const struct elf
  * SPEC xray-names/relocatable: an address is a section and an offset in it. Of several names the
  * global one is last.
  */
-static bool take_symbols(struct elf_map *e)
+static bool read_symbols(struct elf_map *e)
 {
 	GElf_Shdr sh;
 	Elf_Scn *scn = elf_file_section(&e->f, SHT_SYMTAB, NULL, &sh);
@@ -282,7 +282,7 @@ static bool take_symbols(struct elf_map *e)
 
 			if (gelf_getsym(data, (int)i, &sym) &&
 			    (GELF_ST_BIND(sym.st_info) != STB_LOCAL) == globals &&
-			    !take_symbol(e, &sym, &names))
+			    !read_symbol(e, &sym, &names))
 				return false;
 		}
 	return true;
@@ -303,7 +303,7 @@ static enum spur_status no_map(const struct elf_map *e, struct spur_error *err)
 		       e->m->path, map_name);
 }
 
-static enum spur_status take_all(struct elf_map *e, struct spur_error *err)
+static enum spur_status read_all(struct elf_map *e, struct spur_error *err)
 {
 	enum spur_status st = SPUR_OK;
 
@@ -317,13 +317,13 @@ static enum spur_status take_all(struct elf_map *e, struct spur_error *err)
 		map_say(e->m, "expected one section %s, found %zu: the first is read", map_name,
 			e->nparts);
 	for (size_t i = 0; st == SPUR_OK && i < (e->relocatable ? e->nparts : 1); i++)
-		st = map_take_entries(e->m, &e->parts[i], err);
+		st = map_read_entries(e->m, &e->parts[i], err);
 	if (st == SPUR_OK && !e->m->count)
 		return no_map(e, err);
 	map_number(e->m);
 	if (st == SPUR_OK && !e->relocatable && e->indexes == 1)
-		st = map_take_index(e->m, &e->parts[0], &e->index, err);
-	if (st == SPUR_OK && e->relocatable && !take_symbols(e))
+		st = map_read_index(e->m, &e->parts[0], &e->index, err);
+	if (st == SPUR_OK && e->relocatable && !read_symbols(e))
 		return err_set(err, SPUR_ERR_MEMORY,
 			       "%s: expected memory for the names of symbols, found none",
 			       e->m->path);
@@ -362,7 +362,7 @@ enum spur_status map_read_elf(struct site_map *m, struct spur_error *err)
 		return SPUR_FAIL;
 	st = set_up(&e, err);
 	if (st == SPUR_OK)
-		st = take_all(&e, err);
+		st = read_all(&e, err);
 	for (size_t i = 0; i < e.nparts; i++)
 		mem_free(e.parts[i].fixes);
 	mem_free(e.index.fixes);
@@ -427,7 +427,7 @@ enum map_kind map_kind_elf(const char *path)
 	return kind;
 }
 
-static bool take_needs(const struct elf_file *f, struct map_needs *n)
+static bool read_needs(const struct elf_file *f, struct map_needs *n)
 {
 	GElf_Shdr sh;
 	Elf_Scn *scn = elf_file_section(f, SHT_DYNAMIC, NULL, &sh);
@@ -483,7 +483,7 @@ enum spur_status map_elf_needs(const char *path, struct map_needs *n)
 	if (elf_file_open(&f, path, NULL) == SPUR_FAIL)
 		return SPUR_END;
 	n->registers = elf_file_section(&f, SHT_PROGBITS, map_name, &sh) && registers(&f);
-	ok = take_needs(&f, n);
+	ok = read_needs(&f, n);
 	elf_file_close(&f);
 	return ok ? SPUR_OK : SPUR_FAIL;
 }

@@ -55,7 +55,7 @@ static uint64_t word_address(const struct site_map *m, const struct map_part *p,
 	return m->word == 8 ? value : (uint32_t)value;
 }
 
-static void take_entry(struct site_map *m, const struct map_part *p, size_t at)
+static void read_entry(struct site_map *m, const struct map_part *p, size_t at)
 {
 	struct cursor c = cursor_make(p->data + at, entry_size(m), m->swap);
 	struct map_site *s = &m->sleds[m->count];
@@ -72,7 +72,7 @@ static void take_entry(struct site_map *m, const struct map_part *p, size_t at)
 	m->count++;
 }
 
-enum spur_status map_take_entries(struct site_map *m, const struct map_part *p,
+enum spur_status map_read_entries(struct site_map *m, const struct map_part *p,
 				  struct spur_error *err)
 {
 	const size_t size = entry_size(m), n = p->size / size;
@@ -85,7 +85,7 @@ enum spur_status map_take_entries(struct site_map *m, const struct map_part *p,
 				      sizeof(*m->sections), MAX_SLEDS)))
 		return err_nomem(err);
 	for (size_t i = 0; i < n; i++)
-		take_entry(m, p, i * size);
+		read_entry(m, p, i * size);
 	if (p->size % size)
 		map_say(m, "map: expected entries of %zu bytes, found %zu bytes more at its end",
 			size, p->size % size);
@@ -161,7 +161,7 @@ static bool index_fits(const struct site_map *m, const struct map_part *entries,
 	return named == m->count;
 }
 
-enum spur_status map_take_index(struct site_map *m, const struct map_part *entries,
+enum spur_status map_read_index(struct site_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err)
 {
 	/*

@@ -143,7 +143,7 @@ struct candidates {
 	struct list programs, libraries;
 };
 
-static void take_candidate(struct candidates *c, const char *path, const char *name)
+static void read_candidate(struct candidates *c, const char *path, const char *name)
 {
 	switch (kind_of(path)) {
 	case MAP_PROGRAM:
@@ -198,7 +198,7 @@ static const char *search(struct arena *a, struct text dir, const char *trace,
 		const char *file = join(a, dir, text_of(n.list[i]));
 
 		if (file)
-			take_candidate(&c, file, n.list[i]);
+			read_candidate(&c, file, n.list[i]);
 	}
 	if (!n.many)
 		chosen = choose(&c, trace, diag);
@@ -397,8 +397,8 @@ static void number_objects(struct libraries *l, uint32_t *stack, const char *pat
 			paths[(*count)++] = l->list[order[i]].path;
 }
 
-static bool tell_objects(struct libraries *l, const char *paths[XRAY_OBJECTS], size_t *count,
-			 struct diag_log *diag)
+static bool report_objects(struct libraries *l, const char *paths[XRAY_OBJECTS], size_t *count,
+			   struct diag_log *diag)
 {
 	struct list names = { 0 };
 	uint32_t *stack;
@@ -441,7 +441,7 @@ bool map_find_libraries(struct arena *a, const char *program, const char *dirs,
 
 	*count = 1;
 	if (read_libraries(&l))
-		ok = tell_objects(&l, paths, count, diag);
+		ok = report_objects(&l, paths, count, diag);
 	for (size_t i = 0; i < l.count; i++)
 		mem_free(l.list[i].needs.names);
 	mem_free(l.list);

@@ -78,7 +78,7 @@ bool map_is_macho(const uint8_t *head, size_t len)
 }
 
 /* Takes the architecture to read. False: there is none. */
-static bool take_fat(struct macho *o)
+static bool read_fat(struct macho *o)
 {
 	struct cursor c = cursor_make(o->data, o->size, order_swaps(true));
 	const bool wide = cursor_u32(&c) == magic_fat_64;
@@ -108,7 +108,7 @@ static bool name_is(const uint8_t *p, const char *name)
 	return p && !strncmp((const char *)p, name, NAME_SIZE);
 }
 
-static void take_part(struct macho *o, struct map_part *p, const struct macho_section *s,
+static void read_part(struct macho *o, struct map_part *p, const struct macho_section *s,
 		      uint32_t off)
 {
 	struct cursor c = part(o, off, s->size);
@@ -120,7 +120,7 @@ static void take_part(struct macho *o, struct map_part *p, const struct macho_se
 	}
 }
 
-static void take_section(struct macho *o, struct cursor *c)
+static void read_section(struct macho *o, struct cursor *c)
 {
 	const uint8_t *name = cursor_bytes(c, NAME_SIZE), *segment = cursor_bytes(c, NAME_SIZE);
 	const uint64_t address = cursor_u64(c), size = cursor_u64(c);
@@ -141,16 +141,16 @@ static void take_section(struct macho *o, struct cursor *c)
 		o->has_map = true;
 		o->reloc_off[0] = relocs;
 		o->nrelocs[0] = nrelocs;
-		take_part(o, &o->map, &s, off);
+		read_part(o, &o->map, &s, off);
 	} else if (data && name_is(name, "xray_fn_idx")) {
 		o->has_index = true;
 		o->reloc_off[1] = relocs;
 		o->nrelocs[1] = nrelocs;
-		take_part(o, &o->index, &s, off);
+		read_part(o, &o->index, &s, off);
 	}
 }
 
-static void take_segment(struct macho *o, struct cursor *c)
+static void read_segment(struct macho *o, struct cursor *c)
 {
 	uint32_t n;
 
@@ -158,10 +158,10 @@ static void take_segment(struct macho *o, struct cursor *c)
 	n = cursor_u32(c);
 	cursor_u32(c);
 	for (uint32_t i = 0; i < n && cursor_left(c) >= SECTION_SIZE; i++)
-		take_section(o, c);
+		read_section(o, c);
 }
 
-static void take_uuid(struct macho *o, struct cursor *c)
+static void read_uuid(struct macho *o, struct cursor *c)
 {
 	static const char hex[] = "0123456789abcdef";
 	const uint8_t *id = cursor_bytes(c, UUID_SIZE);
@@ -172,11 +172,11 @@ static void take_uuid(struct macho *o, struct cursor *c)
 	}
 }
 
-static void take_command(struct macho *o, uint32_t command, struct cursor *c)
+static void read_command(struct macho *o, uint32_t command, struct cursor *c)
 {
 	switch (command) {
 	case LC_SEGMENT_64:
-		take_segment(o, c);
+		read_segment(o, c);
 		break;
 	case LC_SYMTAB:
 		o->symbols_off = cursor_u32(c);
@@ -185,7 +185,7 @@ static void take_command(struct macho *o, uint32_t command, struct cursor *c)
 		o->strings_size = cursor_u32(c);
 		break;
 	case LC_UUID:
-		take_uuid(o, c);
+		read_uuid(o, c);
 		break;
 	default:
 		break;
@@ -193,7 +193,7 @@ static void take_command(struct macho *o, uint32_t command, struct cursor *c)
 }
 
 /* Finds what there is. False: no Mach-O file of 64 bit. */
-static bool take_file(struct macho *o, const uint8_t *data, size_t size)
+static bool parse_file(struct macho *o, const uint8_t *data, size_t size)
 {
 	struct cursor c;
 	uint32_t n, room;
@@ -201,7 +201,7 @@ static bool take_file(struct macho *o, const uint8_t *data, size_t size)
 	*o = (struct macho){ .m = o->m, .data = data, .size = size };
 	c = cursor_make(data, size, order_swaps(true));
 	n = cursor_u32(&c);
-	if ((n == magic_fat || n == magic_fat_64) && !take_fat(o))
+	if ((n == magic_fat || n == magic_fat_64) && !read_fat(o))
 		return false;
 	c = part(o, 0, HEAD_SIZE);
 	if (cursor_u32(&c) != magic_64)
@@ -219,7 +219,7 @@ static bool take_file(struct macho *o, const uint8_t *data, size_t size)
 		if (len < COMMAND_SIZE || !cursor_bytes(&c, len - COMMAND_SIZE))
 			break;
 		in.end = c.p;
-		take_command(o, command, &in);
+		read_command(o, command, &in);
 	}
 	return true;
 }
@@ -240,7 +240,7 @@ static uint64_t symbol_value(const struct macho *o, uint32_t number)
  * SPEC xray-names/macho-object: in a relocatable file the words lack the values of the symbols that
  * their relocations name; sections' addresses are in them already.
  */
-static bool take_relocations(const struct macho *o, struct map_part *p, uint32_t off, uint32_t n)
+static bool read_relocations(const struct macho *o, struct map_part *p, uint32_t off, uint32_t n)
 {
 	struct cursor c = part(o, off, (uint64_t)n * RELOC_SIZE);
 	const uint32_t subtractor =
@@ -282,7 +282,7 @@ static bool end_sections(const struct macho *o)
  * does not belong to them. Of two at one address the one with an underscore counts: the other is
  * the assembler's.
  */
-static bool take_symbols(const struct macho *o, bool underscore)
+static bool read_symbols(const struct macho *o, bool underscore)
 {
 	struct cursor c = part(o, o->symbols_off, (uint64_t)o->nsymbols * SYMBOL_SIZE);
 	struct cursor strings = part(o, o->strings_off, o->strings_size);
@@ -320,7 +320,7 @@ enum spur_status map_read_macho(struct site_map *m, const struct source *s, stru
 	enum spur_status st;
 	bool ok = true;
 
-	if (!take_file(&o, s->data, (size_t)s->size))
+	if (!parse_file(&o, s->data, (size_t)s->size))
 		return err_set(
 			err, SPUR_ERR_FORMAT,
 			"%s: expected a Mach-O file of 64 bit for x86-64 or arm64, found another",
@@ -334,16 +334,16 @@ enum spur_status map_read_macho(struct site_map *m, const struct source *s, stru
 	m->word = 8;
 	m->swap = order_swaps(false);
 	if (o.type == MH_OBJECT)
-		ok = take_relocations(&o, &o.map, o.reloc_off[0], o.nrelocs[0]) &&
-		     take_relocations(&o, &o.index, o.reloc_off[1], o.nrelocs[1]);
-	ok = ok && end_sections(&o) && take_symbols(&o, false) && take_symbols(&o, true);
-	st = ok ? map_take_entries(m, &o.map, err) : err_nomem(err);
+		ok = read_relocations(&o, &o.map, o.reloc_off[0], o.nrelocs[0]) &&
+		     read_relocations(&o, &o.index, o.reloc_off[1], o.nrelocs[1]);
+	ok = ok && end_sections(&o) && read_symbols(&o, false) && read_symbols(&o, true);
+	st = ok ? map_read_entries(m, &o.map, err) : err_nomem(err);
 	if (st == SPUR_OK && !m->count)
 		st = err_set(err, SPUR_ERR_FORMAT, "%s: expected a whole sled, found %zu bytes",
 			     m->path, o.map.size);
 	map_number(m);
 	if (st == SPUR_OK && o.has_index && o.type != MH_OBJECT)
-		st = map_take_index(m, &o.map, &o.index, err);
+		st = map_read_index(m, &o.map, &o.index, err);
 	mem_free(o.map.fixes);
 	mem_free(o.index.fixes);
 	return st;
@@ -357,7 +357,7 @@ enum map_kind map_kind_macho(const char *path)
 
 	if (source_open(&s, path, NULL, NULL) == SPUR_FAIL)
 		return MAP_NOTHING;
-	if (s->mapped && take_file(&o, s->data, (size_t)s->size) && o.has_map && o.map.size)
+	if (s->mapped && parse_file(&o, s->data, (size_t)s->size) && o.has_map && o.map.size)
 		kind = o.type == MH_EXECUTE			   ? MAP_PROGRAM
 		       : o.type == MH_DYLIB || o.type == MH_BUNDLE ? MAP_LIBRARY
 								   : MAP_NOTHING;

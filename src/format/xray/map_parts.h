@@ -1,4 +1,4 @@
-/* How instrumentation maps are read and found. Private to map*.c. */
+/* Reading and finding instrumentation maps. Private to map*.c. */
 #ifndef SPUR_FORMAT_XRAY_MAP_PARTS_H
 #define SPUR_FORMAT_XRAY_MAP_PARTS_H
 
@@ -6,7 +6,7 @@
 #include "format/xray/map.h"
 #include "model/symbol/symbol.h"
 
-enum { MAP_INPUT_MAX = 256 << 20 /* bytes of what is no ELF file */ };
+enum { MAP_INPUT_MAX = 256 << 20 /* bytes of a file that is not ELF */ };
 
 struct site_map {
 	struct arena arena;
@@ -18,7 +18,7 @@ struct site_map {
 	struct map_site *sleds; /* in the end by id, then as in the file */
 	size_t count, cap;
 	const char *
-		*names; /* YAML: of the sleds, in the arena, NULL where there is none; else NULL */
+		*names; /* YAML: of the sleds, in the arena, NULL: no name; else NULL */
 	size_t names_cap;
 	uint32_t *sections; /* relocatable ELF: the functions'; else NULL: one address space */
 	size_t sections_cap;
@@ -28,20 +28,20 @@ struct site_map {
 	unsigned word; /* bytes of an address: 4 or 8 */
 	bool swap;
 	struct symtab symbols; /* addresses by map_key() */
-	uint64_t base; /* those of symbols are less by this */
+	uint64_t base; /* subtracted from addresses of symbols */
 	uint64_t low; /* bits that are 0 in all functions' addresses: see PowerPC's local entries */
-	bool has_dwarf; /* it is worth to look for lines */
+	bool has_dwarf; /* the binary has debug information */
 	bool lines_tried;
 	struct dwarf_lines *lines;
 };
 
-/* What a relocation does to a word. */
+/* How a relocation changes a word. */
 enum map_fix_how {
 	MAP_FIX_NONE,
-	MAP_FIX_MORE, /* is added to what the word's other relocation gives */
-	MAP_FIX_ADD, /* is added to what is there */
+	MAP_FIX_MORE, /* added to the result of the word's other relocation */
+	MAP_FIX_ADD, /* added to the stored word */
 	MAP_FIX_ADDRESS, /* the sum is an address, even where the word is relative */
-	MAP_FIX_SET, /* it is the address, whatever is there */
+	MAP_FIX_SET, /* replaces the stored word */
 };
 
 struct map_fix {
@@ -59,20 +59,23 @@ struct map_part {
 	struct map_fix *fixes; /* by word; NULL: none. The reader frees them */
 };
 
-/* False: no memory. Offsets that are no word of the part are passed over. */
+/*
+ * Registers a relocation of a word; ignores offsets outside the part's words. Returns false if out
+ * of memory.
+ */
 bool map_fix_word(const struct site_map *m, struct map_part *p, uint64_t offset,
 		  struct map_fix fix);
 
-/* Appends the part's entries. What is behind the last whole one is noted. */
-enum spur_status map_take_entries(struct site_map *m, const struct map_part *p,
+/* Appends the part's entries. Bytes after the last whole entry are mentioned in the note. */
+enum spur_status map_read_entries(struct site_map *m, const struct map_part *p,
 				  struct spur_error *err);
-/* Gives the sleds their numbers by counting. */
+/* Numbers the functions of the sleds by counting. */
 void map_number(struct site_map *m);
 /*
- * Checks the numbers against the index of the one part that the map has; where both differ the
- * index is right.
+ * Checks the numbers against the index; if they differ, uses those of the index. Requires that the
+ * map has one part.
  */
-enum spur_status map_take_index(struct site_map *m, const struct map_part *entries,
+enum spur_status map_read_index(struct site_map *m, const struct map_part *entries,
 				const struct map_part *index, struct spur_error *err);
 
 /* Sets the note; the first one stays. */
@@ -89,16 +92,14 @@ static inline uint64_t map_key(const struct site_map *m, uint64_t address, uint3
 	return (address & ~m->low) - m->base;
 }
 
-/*
- * Readers of one kind of file: sleds, numbers, symbols. SPUR_FAIL: m is to be closed all the same.
- */
+/* Readers of one kind of file: sleds, numbers, symbols. After SPUR_FAIL `m` must be closed too. */
 enum spur_status map_read_elf(struct site_map *m, struct spur_error *err);
 enum spur_status map_read_macho(struct site_map *m, const struct source *s, struct spur_error *err);
 enum spur_status map_read_yaml(struct site_map *m, const struct source *s, struct spur_error *err);
 bool map_is_elf(const uint8_t *head, size_t len);
 bool map_is_macho(const uint8_t *head, size_t len);
 
-/* What a file is, for those that look for maps. */
+/* The kind of a file, for the search for maps. */
 enum map_kind {
 	MAP_NOTHING, /* no binary, or one without a map */
 	MAP_PROGRAM,
@@ -112,23 +113,24 @@ struct map_needs {
 	struct arena *arena; /* for the names */
 	const char **names;
 	size_t count, cap;
-	bool registers; /* it has a map, and tells XRay's runtime of it when it is loaded */
+	bool registers; /* it has a map, and registers it with XRay's runtime when loaded */
 };
 /*
- * SPUR_END: no ELF file. SPUR_FAIL: no memory. `n->arena` is set by the caller, who frees the
- * array.
+ * Returns SPUR_END if the file is not ELF, SPUR_FAIL if out of memory. The caller sets `n->arena`
+ * and frees the array.
  */
 enum spur_status map_elf_needs(const char *path, struct map_needs *n);
 
 /*
- * The program of the trace at `trace_path`, by the files beside it; NULL where there is none, or no
- * way to tell, which is said in `diag`, or out of memory. In the arena.
+ * Finds the program of the trace at `trace_path` among the files beside it. Returns its path, in
+ * the arena, or NULL if there is no candidate, if several fit (reported in `diag`), or if out of
+ * memory.
  */
 const char *map_find_program(struct arena *a, const char *trace_path, struct diag_log *diag);
 /*
  * The instrumented libraries of a program, found beside it or in `dirs`, by object: paths[1] ..
- * paths[count - 1], in the arena. count is 1 where there are none or their objects cannot be told,
- * which is said. Returns false if out of memory.
+ * paths[count - 1], in the arena. count is 1 if there are no libraries, or if their objects are
+ * ambiguous, which is reported. Returns false if out of memory.
  */
 bool map_find_libraries(struct arena *a, const char *program, const char *dirs,
 			const char *paths[XRAY_OBJECTS], size_t *count, struct diag_log *diag);

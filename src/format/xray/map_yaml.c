@@ -57,18 +57,18 @@ static int give(void *self, unsigned char *buffer, size_t size, size_t *given)
 	return 1;
 }
 
-static bool take_number(struct text t, uint64_t most, uint64_t *n)
+static bool read_number(struct text t, uint64_t most, uint64_t *n)
 {
 	return text_u64(&t, text_skip(&t, "0x") ? 16 : 10, n) && !t.len && *n <= most;
 }
 
-static bool take_word(struct text t, bool *yes)
+static bool read_word(struct text t, bool *yes)
 {
 	*yes = text_is(t, "true") || text_is(t, "True") || text_is(t, "TRUE");
 	return *yes || text_is(t, "false") || text_is(t, "False") || text_is(t, "FALSE");
 }
 
-static uint8_t take_kind(struct text t)
+static uint8_t read_kind(struct text t)
 {
 	for (uint8_t kind = 0; kind < XRAY_SLED_KINDS; kind++)
 		if (text_is(t, xray_sled_kind_name(kind)))
@@ -77,7 +77,7 @@ static uint8_t take_kind(struct text t)
 }
 
 /* Names are of functions, which have several sleds in a row. */
-static bool take_name(struct yaml_map *y, struct text t)
+static bool read_name(struct yaml_map *y, struct text t)
 {
 	const char *last = y->m->count ? y->m->names[y->m->count - 1] : NULL;
 
@@ -89,38 +89,38 @@ static bool take_name(struct yaml_map *y, struct text t)
 	return y->name != NULL;
 }
 
-static void take_value(struct yaml_map *y, struct text t)
+static void read_value(struct yaml_map *y, struct text t)
 {
 	uint64_t n = 0;
 	bool yes = false;
 
 	switch (y->key) {
 	case KEY_ID:
-		if (!take_number(t, INT32_MAX, &n) || !n)
+		if (!read_number(t, INT32_MAX, &n) || !n)
 			y->wrong = "id: expected a number from 1 on";
 		y->sled.id = (uint32_t)n;
 		break;
 	case KEY_ADDRESS:
-		if (!take_number(t, UINT64_MAX, &y->sled.address))
+		if (!read_number(t, UINT64_MAX, &y->sled.address))
 			y->wrong = "address: expected a number";
 		break;
 	case KEY_FUNCTION:
-		if (!take_number(t, UINT64_MAX, &y->sled.function))
+		if (!read_number(t, UINT64_MAX, &y->sled.function))
 			y->wrong = "function: expected a number";
 		break;
 	case KEY_KIND:
-		y->sled.kind = take_kind(t);
+		y->sled.kind = read_kind(t);
 		break;
 	case KEY_ALWAYS:
-		if (!take_word(t, &yes))
+		if (!read_word(t, &yes))
 			y->wrong = "always-instrument: expected true or false";
 		y->sled.always = yes;
 		break;
 	case KEY_NAME:
-		y->no_memory |= !take_name(y, t);
+		y->no_memory |= !read_name(y, t);
 		break;
 	case KEY_VERSION:
-		if (!take_number(t, UINT8_MAX, &n))
+		if (!read_number(t, UINT8_MAX, &n))
 			y->wrong = "version: expected a number up to 255";
 		y->sled.version = (uint8_t)n;
 		break;
@@ -135,7 +135,7 @@ static void take_value(struct yaml_map *y, struct text t)
  * A node inside an entry: a key, or the value of the one before. `text` is NULL where it is no
  * scalar.
  */
-static void take_node(struct yaml_map *y, const struct text *text)
+static void read_node(struct yaml_map *y, const struct text *text)
 {
 	if (!y->has_key) {
 		y->key = KEYS;
@@ -143,7 +143,7 @@ static void take_node(struct yaml_map *y, const struct text *text)
 			if (text_is(*text, key_names[k]))
 				y->key = (enum key)k;
 	} else if (text) {
-		take_value(y, *text);
+		read_value(y, *text);
 	} else if (y->key < KEYS) {
 		y->wrong = "a value: expected a scalar";
 	}
@@ -186,7 +186,7 @@ static void begin_node(struct yaml_map *y, const yaml_event_t *e)
 		scalar ? text_make(e->data.scalar.value, e->data.scalar.length) : text_of("");
 
 	if (y->depth == 2) {
-		take_node(y, scalar ? &text : NULL);
+		read_node(y, scalar ? &text : NULL);
 	} else if (y->depth == 1) {
 		y->sled = (struct map_site){ 0 };
 		y->name = NULL;
@@ -200,7 +200,7 @@ static void begin_node(struct yaml_map *y, const yaml_event_t *e)
 }
 
 /* False: what follows is not to be read. */
-static bool take_event(struct yaml_map *y, const yaml_event_t *e)
+static bool read_event(struct yaml_map *y, const yaml_event_t *e)
 {
 	switch (e->type) {
 	case YAML_SEQUENCE_START_EVENT:
@@ -226,7 +226,7 @@ static bool take_event(struct yaml_map *y, const yaml_event_t *e)
 	}
 }
 
-static void take_events(struct yaml_map *y)
+static void read_events(struct yaml_map *y)
 {
 	yaml_event_t e;
 	bool more = true;
@@ -241,7 +241,7 @@ static void take_events(struct yaml_map *y)
 				y->parser.problem ? y->parser.problem : "too much of it");
 			return;
 		}
-		more = take_event(y, &e);
+		more = read_event(y, &e);
 		if (!more && y->depth > MAX_DEPTH)
 			map_say(y->m,
 				"line %zu: expected a list of mappings, found deep nesting: "
@@ -264,7 +264,7 @@ enum spur_status map_read_yaml(struct site_map *m, const struct source *s, struc
 		return err_nomem(err);
 	yaml_parser_set_encoding(&y.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input(&y.parser, give, &y);
-	take_events(&y);
+	read_events(&y);
 	yaml_parser_delete(&y.parser);
 	if (y.no_memory)
 		return err_nomem(err);

@@ -45,7 +45,7 @@ static uint32_t count_named(struct site_map *m)
 	return named;
 }
 
-static void tell_map(struct site_map *m, struct diag_log *diag)
+static void report_map(struct site_map *m, struct diag_log *diag)
 {
 	const uint32_t named = count_named(m);
 	const char *why = m->names ? "a map made without --symbolize?"
@@ -77,7 +77,7 @@ static enum spur_status add_object(struct xray_maps *m, uint32_t object, const c
 		return SPUR_FAIL;
 	if (object >= m->count)
 		m->count = object + 1;
-	tell_map(m->objects[object], diag);
+	report_map(m->objects[object], diag);
 	return SPUR_OK;
 }
 

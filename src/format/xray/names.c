@@ -17,22 +17,22 @@ enum {
 	TYPES = 256, /* in a page of typed events */
 };
 
-static const char *const own_names[OWN_CLASSES] = {
-	[OWN_META + META_NEW_BUFFER] = "new buffer",
-	[OWN_META + META_END_OF_BUFFER] = "end of buffer",
-	[OWN_META + META_NEW_CPU] = "cpu",
-	[OWN_META + META_TSC_WRAP] = "tsc wrap",
-	[OWN_META + META_WALL_TIME] = "wall time",
-	[OWN_META + META_CUSTOM] = "custom event",
-	[OWN_META + META_ARGUMENT] = "call argument",
-	[OWN_META + META_EXTENTS] = "buffer extents",
-	[OWN_META + META_TYPED] = "typed event",
-	[OWN_META + META_PID] = "pid",
-	[OWN_UNKNOWN] = "unknown record",
-	[OWN_HEADER] = "file header",
-	[OWN_BLOCK] = "profile block",
-	[OWN_OTHERS] = "fn#others",
-	[OWN_REPEATED] = "repeated records",
+static const char *const own_names[XRAY_CLASSES] = {
+	[XRAY_CLASS_META + META_NEW_BUFFER] = "new buffer",
+	[XRAY_CLASS_META + META_END_OF_BUFFER] = "end of buffer",
+	[XRAY_CLASS_META + META_NEW_CPU] = "cpu",
+	[XRAY_CLASS_META + META_TSC_WRAP] = "tsc wrap",
+	[XRAY_CLASS_META + META_WALL_TIME] = "wall time",
+	[XRAY_CLASS_META + META_CUSTOM] = "custom event",
+	[XRAY_CLASS_META + META_ARGUMENT] = "call argument",
+	[XRAY_CLASS_META + META_EXTENTS] = "buffer extents",
+	[XRAY_CLASS_META + META_TYPED] = "typed event",
+	[XRAY_CLASS_META + META_PID] = "pid",
+	[XRAY_CLASS_UNKNOWN] = "unknown record",
+	[XRAY_CLASS_HEADER] = "file header",
+	[XRAY_CLASS_BLOCK] = "profile block",
+	[XRAY_CLASS_OTHERS] = "fn#others",
+	[XRAY_CLASS_REPEATED] = "repeated records",
 };
 
 /* SPEC xray/function-id: 28 bits, in basic and profiling mode 32 */
@@ -48,9 +48,10 @@ static bool open_pages(struct xray *x, uint32_t high)
 
 bool xray_names_open(struct xray *x)
 {
-	for (size_t i = 0; i < OWN_CLASSES; i++) {
-		struct event_class c = { .flags = i == OWN_OTHERS ? CLASS_FUNCTION | CLASS_UNKNOWN
-								  : CLASS_EVENT };
+	for (size_t i = 0; i < XRAY_CLASSES; i++) {
+		struct event_class c = { .flags = i == XRAY_CLASS_OTHERS
+							  ? CLASS_FUNCTION | CLASS_UNKNOWN
+							  : CLASS_EVENT };
 
 		c.name = c.simple = c.raw = trace_intern(x->t, own_names[i]);
 		x->own[i] = trace_add_class(x->t, &c);
@@ -80,7 +81,7 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 		xray_maps_fit(x->maps, id, &x->t->diag);
 	if (!known || !fn.name) {
 		if (x->nunknown >= MAX_UNKNOWN)
-			return x->own[OWN_OTHERS];
+			return x->own[XRAY_CLASS_OTHERS];
 		x->nunknown++;
 		snprintf(name, sizeof(name), "fn#%u", id);
 		fn.name = name;
@@ -138,7 +139,7 @@ uint64_t xray_words_new(struct xray *x, uint32_t id)
 		words = *slot;
 	if (!words) {
 		/* Without a slot it would be looked for again and again. */
-		cls = slot ? add_function(x, id) : x->own[OWN_OTHERS];
+		cls = slot ? add_function(x, id) : x->own[XRAY_CLASS_OTHERS];
 		words = cls ? row_pair(trace_class(x->t, cls)->name, cls) : 0;
 		if (slot)
 			__atomic_store_n(slot, words, __ATOMIC_RELEASE);

@@ -72,7 +72,7 @@ uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end)
 	return end - at >= XRAY_STACK_TAIL ? at + XRAY_STACK_TAIL - off : 0;
 }
 
-static void put_native(const struct xray *x, uint64_t off, enum xray_own what, uint32_t len,
+static void put_native(const struct xray *x, uint64_t off, enum xray_class what, uint32_t len,
 		       uint32_t track, struct spur_event *row)
 {
 	const struct row_words words = {
@@ -86,8 +86,8 @@ static void put_native(const struct xray *x, uint64_t off, enum xray_own what, u
 }
 
 /* The file ends before the block, `lost` bytes behind its last whole stack. Said once. */
-static void say_truncated(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
-			  uint64_t lost)
+static void report_truncated(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+			     uint64_t lost)
 {
 	struct xray_buffer *b = &xf->buffer;
 
@@ -99,13 +99,13 @@ static void say_truncated(const struct xray *x, struct xray_feed *xf, struct dia
 }
 
 /* What is no stack: none but its numbers, or all that is left of a block. */
-static void take_bad(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
+static void read_bad(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
 		     uint64_t len)
 {
 	const uint64_t lost = len && len <= UINT32_MAX ? len : xf->buffer.end - xf->pos;
 
 	if (!len && (xf->buffer.flags & BUFFER_CUT))
-		say_truncated(x, xf, diag, lost);
+		report_truncated(x, xf, diag, lost);
 	else
 		diag_add(diag, DIAG_DAMAGE, "xray/bad-stack", x->file, xf->pos, lost,
 			 len ? "stack: expected functions, found none"
@@ -246,7 +246,7 @@ static bool put_stack(struct xray *x, struct xray_feed *xf, struct diag_log *dia
 
 	*any = len > XRAY_STACK_TAIL && len <= UINT32_MAX;
 	if (!*any) {
-		take_bad(x, xf, diag, len);
+		read_bad(x, xf, diag, len);
 		return true;
 	}
 	words.len_track = row_pair((uint32_t)len, xf->thread->track);
@@ -269,20 +269,20 @@ static bool open_block(struct xray *x, struct feed *f, struct batch *b)
 		if (xf->next == xf->last)
 			return false;
 		xf->buffer = list[xf->next++];
-		if (x->books)
-			put_native(x, xf->buffer.off - XRAY_BLOCK, OWN_BLOCK, XRAY_BLOCK,
+		if (x->bookkeeping)
+			put_native(x, xf->buffer.off - XRAY_BLOCK, XRAY_CLASS_BLOCK, XRAY_BLOCK,
 				   xf->thread->track, &b->rows[b->count++]);
 	} else {
 		if (!xf->scan.started) {
 			xf->scan = (struct xray_scan){ .at = XRAY_PROFILE_HEADER, .started = true };
-			put_native(x, 0, OWN_HEADER, XRAY_PROFILE_HEADER, x->file_track,
+			put_native(x, 0, XRAY_CLASS_HEADER, XRAY_PROFILE_HEADER, x->file_track,
 				   &b->rows[b->count++]);
 			return true;
 		}
 		if (!next_block(x, &xf->scan.at, &f->diag, &xf->buffer)) {
-			xray_say_source(x, &f->diag);
+			xray_report_source(x, &f->diag);
 			if (!x->nthreads)
-				xray_say_empty(x, &f->diag);
+				xray_report_empty(x, &f->diag);
 			return false;
 		}
 		xf->thread = x->threads[xf->buffer.thread];
@@ -291,8 +291,8 @@ static bool open_block(struct xray *x, struct feed *f, struct batch *b)
 		pthread_mutex_unlock(&x->t->lock);
 		if (!ok)
 			return false;
-		put_native(x, xf->buffer.off - XRAY_BLOCK, OWN_BLOCK, XRAY_BLOCK, xf->thread->track,
-			   &b->rows[b->count++]);
+		put_native(x, xf->buffer.off - XRAY_BLOCK, XRAY_CLASS_BLOCK, XRAY_BLOCK,
+			   xf->thread->track, &b->rows[b->count++]);
 	}
 	xf->pos = xf->buffer.off;
 	xf->open = tree_open(x, xf);
@@ -314,7 +314,7 @@ enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch 
 		}
 		if (xf->pos == xf->buffer.end) {
 			if (xf->buffer.flags & BUFFER_CUT)
-				say_truncated(x, xf, &f->diag, 0);
+				report_truncated(x, xf, &f->diag, 0);
 			xf->open = false;
 			continue;
 		}

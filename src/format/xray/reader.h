@@ -1,5 +1,5 @@
 /*
- * What the parts of the XRay reader share. Included by src/format/xray.c and src/format/xray/ only.
+ * Shared by the parts of the XRay reader. Only src/format/xray.c and src/format/xray/ include it.
  */
 #ifndef SPUR_FORMAT_XRAY_READER_H
 #define SPUR_FORMAT_XRAY_READER_H
@@ -15,23 +15,23 @@
 enum xray_mode { XRAY_BASIC, XRAY_FDR, XRAY_PROFILE };
 
 enum {
-	XRAY_MAX_ARGS = 1 << 16, /* of one call; more are strays */
+	XRAY_MAX_ARGS = 1 << 16, /* of one call; further ones belong to no call */
 	XRAY_NO_THREAD = -1,
-	XRAY_RUN = 4, /* records in a row that are taken for real */
+	XRAY_RUN = 4, /* consecutive plausible records that are trusted */
 	XRAY_PAGE_LISTS = 1 << (32 - XRAY_ID_BITS),
 	XRAY_PAGE_BITS = 14,
 	XRAY_PAGE = 1 << XRAY_PAGE_BITS, /* functions in a page of the table */
 };
 
-/* Classes that are not functions: one for each kind of record. */
-enum xray_own {
-	OWN_META, /* + kind */
-	OWN_UNKNOWN = OWN_META + META_KINDS, /* a record of no known kind */
-	OWN_HEADER,
-	OWN_BLOCK,
-	OWN_OTHERS, /* functions past the limit */
-	OWN_REPEATED, /* records that are left out, since others are the same */
-	OWN_CLASSES
+/* Classes that are not functions, one for each kind of record. */
+enum xray_class {
+	XRAY_CLASS_META, /* + kind */
+	XRAY_CLASS_UNKNOWN = XRAY_CLASS_META + META_KINDS, /* a record of no known kind */
+	XRAY_CLASS_HEADER,
+	XRAY_CLASS_BLOCK,
+	XRAY_CLASS_OTHERS, /* functions beyond the limit */
+	XRAY_CLASS_REPEATED, /* records that are left out because another log has them too */
+	XRAY_CLASSES
 };
 
 /* String ids of the names that arguments and fields have. */
@@ -67,19 +67,20 @@ enum xray_name {
 };
 
 enum xray_buffer_flag {
-	BUFFER_CUT = 1, /* the file ends before it */
-	BUFFER_NO_TSC = 2, /* its head has none */
+	BUFFER_CUT = 1, /* the file ends before the buffer does */
+	BUFFER_NO_TSC = 2, /* its first records have no TSC */
 	BUFFER_NO_WALL = 4,
-	BUFFER_EXTENTS = 8, /* a BufferExtents record stands in front */
+	BUFFER_EXTENTS = 8, /* a BufferExtents record precedes it */
 };
 
 /* A thread's buffer in FDR mode; a block in profiling mode. */
 struct xray_buffer {
 	uint64_t off; /* of its first record */
-	uint64_t end; /* behind its last byte in the file */
+	uint64_t end; /* end of its last byte in the file */
 	uint64_t tsc; /* first one */
 	int64_t wall; /* us */
-	uint64_t copied; /* records before are another log's: see run.c; 0: none */
+	/* Records before this offset are in another log too (run.c); 0: no such records */
+	uint64_t copied;
 	uint32_t thread; /* index in xray.threads */
 	uint32_t flags; /* enum xray_buffer_flag */
 };
@@ -91,10 +92,10 @@ struct xray_run {
 	uint32_t next, before; /* runs of the same thread; UINT32_MAX: none */
 };
 
-/* Bytes of the file that are a bookkeeping row of no thread. */
+/* Bytes of the file for a bookkeeping row that belongs to no thread. */
 struct xray_span {
 	uint64_t off, len;
-	uint32_t what; /* enum xray_own */
+	uint32_t what; /* enum xray_class */
 };
 
 /* Array in scratch memory. */
@@ -104,14 +105,14 @@ struct xray_list {
 	size_t size; /* of an item */
 };
 
-/* Where the records stand that the next ones of a thread repeat. */
+/* The records that the next ones of a thread repeat. */
 struct xray_copy {
-	uint32_t run; /* UINT32_MAX: they repeat none */
+	uint32_t run; /* UINT32_MAX: no repetition */
 	uint32_t at; /* record of the run */
 	uint64_t last; /* ticks of the thread's last call */
 };
 
-/* A thread with what is carried from one of its buffers to the next. */
+/* A thread, and its state from one of its buffers to the next. */
 struct xray_thread {
 	int64_t pid, tid;
 	uint32_t track;
@@ -124,12 +125,13 @@ struct xray_thread {
 	uint8_t call; /* enum xray_call of the record before */
 	bool based; /* base comes from the file */
 	bool before; /* there was a buffer before this one */
-	bool copied; /* basic: another process's, whose log has its records too; no feed */
+	/* basic: the log of another process has its records too, so it has no feed here */
+	bool copied;
 	struct xray_copy copy; /* basic, while opening */
-	bool gap; /* records of it are missing: its ENDs have SPUR_F_GAP */
+	bool gap; /* records of the thread are missing: its ENDs have SPUR_F_GAP */
 };
 
-/* Where the search for buffers stands. */
+/* The state of the search for buffers. */
 struct xray_scan {
 	uint64_t at;
 	bool started;
@@ -138,7 +140,7 @@ struct xray_scan {
 /* SPEC xray/overwritten-payload: how the payloads of a buffer's events are stored */
 enum xray_payloads { PAYLOADS_UNKNOWN, PAYLOADS_INTACT, PAYLOADS_OVERWRITTEN };
 
-/* SPEC xray/event-order: an event with ticks of its own waits for calls that are older. */
+/* SPEC xray/event-order: an event that has its own ticks waits for older calls. */
 struct xray_held {
 	struct spur_event row;
 	uint64_t ticks;
@@ -146,7 +148,7 @@ struct xray_held {
 
 enum { XRAY_HELD = 16 };
 
-enum { XRAY_SPAN_MAX = 1 << 30 }; /* bytes of a row; more are several rows */
+enum { XRAY_SPAN_MAX = 1 << 30 }; /* maximum bytes of a row; more bytes make several rows */
 
 struct xray_feed {
 	struct xray_thread
@@ -164,7 +166,7 @@ struct xray_feed {
 	uint32_t typed; /* typed events in it */
 	uint32_t ids; /* all bits of function ids before ids_at */
 	uint64_t ids_at; /* where a record begins */
-	uint64_t junk; /* bytes at its end that overwritten payloads were to fill */
+	uint64_t junk; /* unused bytes at its end, due to overwritten payloads */
 	uint64_t base_before; /* ticks at the end of the thread's buffer before */
 	uint64_t cpu_tsc; /* of its first NewCPUId */
 	uint64_t tsc_end; /* later ticks than any in it */
@@ -172,12 +174,13 @@ struct xray_feed {
 	uint32_t
 		args_left; /* basic: records behind it that are arguments, each a bookkeeping row */
 	int64_t file_time; /* of the rows of the file itself */
-	uint64_t span_at, span_end; /* bytes that are still to become rows, as OWN_REPEATED */
+	uint64_t span_at,
+		span_end; /* bytes not yet returned as rows of class XRAY_CLASS_REPEATED */
 	struct xray_held *held; /* by ticks, room for XRAY_HELD; NULL in version 5 */
 	uint32_t nheld;
 	/*
-	 * SPEC xray/forked-log: calls that were open where the records ended that another log has;
-	 * each is a BEGIN row that is still to be given, outermost first
+	 * SPEC xray/forked-log: calls that were open at the end of the records that another log has
+	 * too: BEGIN rows still to be returned, outermost first
 	 */
 	struct spur_event *forked;
 	size_t nforked, forked_cap, forked_given;
@@ -191,19 +194,19 @@ struct xray {
 	struct xray_maps *maps; /* under t->lock once open */
 	const char *file; /* name of the stream */
 	enum xray_mode mode;
-	bool big, swap; /* the file is big endian; it is not of the machine's order */
-	bool stored; /* rows as they stand in the file */
-	bool books; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
+	bool big, swap; /* the file is big endian; its byte order is not the machine's */
+	bool stored; /* rows in stored order */
+	bool bookkeeping; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
 	bool wrapped; /* FDR: the oldest buffers are overwritten */
-	bool follow; /* which is still being written */
+	bool follow; /* the file is still being written */
 	uint16_t version, type;
 	uint32_t flags;
 	uint64_t hz, buffer_size;
 	uint64_t timestamp; /* profiling */
 	uint32_t stream;
-	uint32_t file_track; /* as stored: of records that are no thread's */
+	uint32_t file_track; /* as stored: of records that belong to no thread */
 	uint32_t names[XRAY_NAMES];
-	uint32_t own[OWN_CLASSES]; /* classes */
+	uint32_t own[XRAY_CLASSES]; /* classes */
 	struct xray_thread **threads;
 	size_t nthreads, threads_cap;
 	struct map64 by_key, by_pid; /* thread's pid and tid -> 1 + index; pid -> 1 + track */
@@ -213,8 +216,8 @@ struct xray {
 	struct xray_feed **feeds;
 	size_t nfeeds, feeds_cap;
 	/*
-	 * SPEC xray/forked-log: records left out of FDR buffers, where the first is, and the log
-	 * that has them
+	 * SPEC xray/forked-log: number and first offset of records left out of FDR buffers, and the
+	 * log that has them
 	 */
 	uint64_t copied, copied_off;
 	const char *copied_from;
@@ -223,12 +226,15 @@ struct xray {
 	int64_t ref_wall;
 
 	/*
-	 * Functions: pages of words as rows have them (name and class), 0: not met yet. Read
-	 * without a lock, written under t->lock.
+	 * Functions: pages of name and class as one word; 0: not seen yet. Read without a lock,
+	 * written under t->lock.
 	 */
-	/* By an id's highest four bits, then the next; but for the first: NULL if not met yet. */
+	/*
+	 * Indexed by an id's highest four bits, then the next ones; except for the first: NULL
+	 * until needed.
+	 */
 	uint64_t **pages[XRAY_PAGE_LISTS];
-	uint64_t *no_page; /* stands for pages that are not there: all 0 */
+	uint64_t *no_page; /* a page of zeros in place of missing pages */
 	uint32_t npages, nunknown;
 	uint32_t *typed[256]; /* classes of typed events, pages by the type's high byte; as above */
 };
@@ -240,7 +246,7 @@ static inline const uint8_t *xray_at(const struct xray *x, uint64_t off)
 	return x->src->data + off;
 }
 
-/* Bytes up to `end` are there, after waiting for them. */
+/* Waits for bytes up to `end`. Returns true if they are there. */
 static inline bool xray_have(const struct xray *x, uint64_t end)
 {
 	return x->src->size >= end || source_need(x->src, end);
@@ -269,7 +275,7 @@ static inline uint32_t xray_call_id(const struct xray *x, const uint8_t *p)
 	return x->big ? w & 0x0fffffff : w >> 4;
 }
 
-/* The type of a typed event's record. */
+/* Returns the type of a typed event's record. */
 static inline uint16_t xray_event_type(const struct xray *x, const uint8_t *p)
 {
 	return load16(p + (x->version < 5 ? XRAY_TYPED_AT_TYPE : XRAY_TYPED_AT_TYPE_5), x->swap);
@@ -279,11 +285,14 @@ static inline uint16_t xray_event_type(const struct xray *x, const uint8_t *p)
 
 bool xray_names_open(struct xray *x);
 void xray_names_close(struct xray *x);
-/* Words of a function that has none yet. Returns 0 if out of memory. */
+/* Makes the word of a new function. Returns 0 if out of memory. */
 uint64_t xray_words_new(struct xray *x, uint32_t id);
 uint32_t xray_typed_class(struct xray *x, uint16_t type);
 
-/* 0: it has none. `id` has XRAY_ID_BITS, `pages` is x->pages[0]. */
+/*
+ * Returns the function's word, or 0 if it was not seen yet. `id` has XRAY_ID_BITS bits, `pages` is
+ * x->pages[0].
+ */
 static inline uint64_t xray_words(uint64_t *const *pages, uint32_t id)
 {
 	const uint64_t *page = __atomic_load_n(&pages[id >> XRAY_PAGE_BITS], __ATOMIC_ACQUIRE);
@@ -291,7 +300,7 @@ static inline uint64_t xray_words(uint64_t *const *pages, uint32_t id)
 	return __atomic_load_n(&page[id & (XRAY_PAGE - 1)], __ATOMIC_ACQUIRE);
 }
 
-/* Of any id, made where it has none. Returns 0 if out of memory. */
+/* The same for any id; makes the word if needed. Returns 0 if out of memory. */
 static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 {
 	uint64_t *const *pages = __atomic_load_n(&x->pages[id >> XRAY_ID_BITS], __ATOMIC_ACQUIRE);
@@ -302,35 +311,35 @@ static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 
 /* --- threads, tracks, feeds (threads.c) --- */
 
-/* A new item at the end, zeroed. Returns NULL if out of memory. */
+/* Appends a zeroed item. Returns NULL if out of memory. */
 void *xray_list_add(struct xray_list *l);
 void xray_list_free(struct xray_list *l);
-/* Index of the thread, made where it is new. Returns SPUR_NONE if out of memory. */
+/* Returns the index of the thread, adding it if it is new. Returns SPUR_NONE if out of memory. */
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
 /* NULL: not known. */
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid);
-/* Its track, made where it has none; call while opening or under t->lock. */
+/* Makes the thread's track if it has none. Called while opening or with t->lock held. */
 bool xray_thread_track(struct xray *x, struct xray_thread *th);
 /*
- * Sorts the list of buffers by thread and time, and tells each thread its part. Returns false if
- * out of memory.
+ * Sorts the list of buffers by thread and time, and sets each thread's range. Returns false if out
+ * of memory.
  */
 bool xray_sort_buffers(struct xray *x);
-/* One feed for all, or one for each thread. */
+/* Adds one feed for all threads, or one for each. */
 bool xray_add_feeds(struct xray *x);
 void xray_threads_close(struct xray *x);
 
 /*
- * Notes bytes in which no thread's row is, for a row in the feed of the file itself, if rows of
- * bookkeeping records were asked for. While opening. Returns false if out of memory.
+ * If bookkeeping rows were requested, registers bytes that belong to no thread, for a row in the
+ * feed of the file itself. Called while opening. Returns false if out of memory.
  */
-bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_own what);
-/* Rows of the file itself: its header and the spans. */
+bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_class what);
+/* Reads the rows of the file itself: its header and the spans. */
 enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b);
 
-/* What ended reading early, if anything; and what a file without a single record wants to tell. */
-void xray_say_source(const struct xray *x, struct diag_log *diag);
-void xray_say_empty(const struct xray *x, struct diag_log *diag);
+/* Report why reading ended early, and that a file has no record. */
+void xray_report_source(const struct xray *x, struct diag_log *diag);
+void xray_report_empty(const struct xray *x, struct diag_log *diag);
 
 /* --- FDR --- */
 
@@ -338,63 +347,66 @@ bool xray_scan_open(struct xray *x); /* finds all buffers */
 /* The next buffer in the file; false: none, or out of memory. */
 bool xray_scan_next(struct xray *x, struct xray_scan *s, struct diag_log *diag,
 		    struct xray_buffer *b);
-/* NewBuffer and WallTime stand there. */
+/* Returns true if NewBuffer and WallTime records are at `off`. */
 bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end);
-/* Offset of the next buffer in [from, end), with its BufferExtents; UINT64_MAX: none. */
+/*
+ * Returns the offset of the next buffer in [from, end), including its BufferExtents, or
+ * UINT64_MAX.
+ */
 uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end);
 /*
  * Fills thread, times and flags of a buffer from its first records. Returns false if out of
  * memory.
  */
 bool xray_head_read(struct xray *x, struct xray_buffer *b);
-/* The same where the buffer's thread must be known already; NULL: it is not. */
+/* The same for a known thread. Returns NULL if the buffer's thread is unknown. */
 struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b);
-/* What the other clock says at that moment. */
+/* Converts between wall time and TSC. */
 uint64_t xray_tsc_at(const struct xray *x, int64_t wall);
 
 /*
- * How many records in a row could stand at `off`, with function ids that have no more bits than
- * `ids`: `most` at most, and `most` too where they end exactly at `end`.
+ * Returns the number of consecutive plausible records at `off`, with function ids of no other bits
+ * than `ids`: at most `most`, and `most` too if they end exactly at `end`.
  */
 uint32_t xray_run(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids, bool head,
 		  uint32_t most);
-/* Bytes of the record at `off`, its payload included, if it could be one there; 0: it could not. */
+/* Returns the size of the record at `off` with its payload, or 0 if it is not plausible. */
 uint64_t xray_record_size(const struct xray *x, uint64_t off, uint64_t end, uint32_t ids,
 			  bool head);
 /* SPEC xray/overwritten-payload */
 enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b);
 
-/* The last word of a call's row, by its kind and the thread as the record before left it. */
+/* Returns the last word of a call's row, by its kind and the state of the thread. */
 uint64_t xray_call_rest(const struct xray_thread *th, unsigned kind, uint16_t cpu);
 enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* --- basic and profiling mode --- */
 
 /*
- * How many records of basic mode in a row could stand at `off`: `most` at most, and `most` too
- * where they end with the file.
+ * Returns the number of consecutive plausible records of basic mode at `off`: at most `most`, and
+ * `most` too if they end with the file.
  */
 uint32_t xray_basic_run(const struct xray *x, uint64_t off, uint32_t most);
-/* Records of basic mode could stand there, three in a row or as many as are left. */
+/* Returns true if plausible records of basic mode are at `off`, three or as many as are left. */
 bool xray_basic_at(const struct xray *x, uint64_t off);
 bool xray_basic_open(struct xray *x); /* finds each thread's records */
 /*
- * The argument records that follow the call at `off`, up to `max`: their offsets to `at`. Returns
- * how many.
+ * Writes the offsets of at most `max` argument records that follow the call at `off` to `at`.
+ * Returns their number.
  */
 uint32_t xray_basic_arguments(const struct xray *x, uint64_t off, uint64_t *at, uint32_t max);
 enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b);
 bool xray_profile_open(struct xray *x);
-/* Frees what a feed keeps of its block. */
+/* Frees the state of a feed's block. */
 void xray_profile_close(struct xray_feed *xf);
-/* Bytes of the stack at `off`; 0: it does not end before `end`. */
+/* Returns the size of the stack at `off`, or 0 if it does not end before `end`. */
 uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end);
 enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* --- several logs of one run (run.c) --- */
 
 extern const struct spur_format spur_format_xray;
-/* The directory has a log. */
+/* Returns true if the directory has a log. */
 bool xray_run_in(const char *dir);
 /* See `members` and `relate` of struct spur_format. */
 enum spur_status xray_run_members(const char *dir, struct arena *a, const char *const **paths,
@@ -410,15 +422,15 @@ enum spur_status xray_args(struct spur_trace *t, const struct spur_event *ev,
 size_t xray_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls, size_t cap);
 enum spur_status xray_fields(struct spur_trace *t, const struct spur_event *ev,
 			     struct spur_args *args);
-/* The record's bytes; NULL: it is not in the file. */
+/* Returns the record's bytes, or NULL if they are not in the file. */
 const uint8_t *xray_raw(const struct xray *x, const struct spur_event *ev);
 
 /* --- records (record.c); see struct spur_format --- */
 
 void xray_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
 /*
- * Function records have the ticks since the record before: their ticks are found by reading the
- * thread's buffer again, quickly where calls come in the order of rows. As stored they are known
+ * Function records hold ticks relative to the previous record, so the thread's buffer is read again
+ * to find their ticks; this is fast if calls come in the order of rows. As stored, ticks are known
  * for clocks of 1 GHz or less.
  */
 bool xray_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);

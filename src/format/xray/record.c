@@ -285,7 +285,7 @@ bool xray_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t tick
 	const uint8_t *p = xray_raw(x, ev);
 	bool found = false;
 
-	if (!p || ev->cls == x->own[OWN_HEADER] || ev->cls == x->own[OWN_REPEATED])
+	if (!p || ev->cls == x->own[XRAY_CLASS_HEADER] || ev->cls == x->own[XRAY_CLASS_REPEATED])
 		return false;
 	if (x->mode == XRAY_FDR) {
 		found = fdr_ticks(x, ev, p, &ticks[0]);
@@ -371,8 +371,8 @@ static bool schema_of_event(struct xray *x, struct spur_schema *s, bool typed)
 
 static bool is_builtin(const struct xray *x, const struct event_class *cls)
 {
-	for (size_t i = 0; i < OWN_CLASSES; i++)
-		if (i != OWN_OTHERS && trace_class(x->t, x->own[i]) == cls)
+	for (size_t i = 0; i < XRAY_CLASSES; i++)
+		if (i != XRAY_CLASS_OTHERS && trace_class(x->t, x->own[i]) == cls)
 			return true;
 	return false;
 }
@@ -386,7 +386,7 @@ const struct spur_schema *xray_schema(struct spur_trace *t, const struct event_c
 	if (!good)
 		return NULL;
 	*s = (struct spur_schema){ 0 };
-	if (cls == trace_class(t, x->own[OWN_META + META_CUSTOM]))
+	if (cls == trace_class(t, x->own[XRAY_CLASS_META + META_CUSTOM]))
 		good = schema_of_event(x, s, false);
 	else if (is_builtin(x, cls))
 		good = true;

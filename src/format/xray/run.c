@@ -277,7 +277,7 @@ static bool leave_out(const struct places *places, uint32_t first, struct xray *
 	return q->copied != q->end;
 }
 
-static void say_copied(struct xray *y)
+static void report_copied(struct xray *y)
 {
 	if (y->copied)
 		diag_add(&y->t->diag, DIAG_NOTE, "xray/forked-copy", y->file, y->copied_off, 0,
@@ -381,7 +381,7 @@ bool xray_run_relate(struct spur_trace *const *logs, size_t count, bool run)
 	for (size_t i = 0; good && i < n; i++)
 		good = relate_thread(&places, &parts[i]);
 	for (size_t i = 0; i < count; i++)
-		say_copied(logs[i]->state);
+		report_copied(logs[i]->state);
 	map64_free(&places.first);
 	mem_free(places.list);
 	mem_free(parts);

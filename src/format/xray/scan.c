@@ -406,12 +406,12 @@ bool xray_scan_next(struct xray *x, struct xray_scan *s, struct diag_log *diag,
 /* A buffer without records, for rows of the file itself. Returns false if out of memory. */
 static bool add_empty(struct xray *x, const struct xray_buffer *b)
 {
-	if ((b->flags & BUFFER_EXTENTS) &&
-	    !xray_span_add(x, b->off - XRAY_METADATA, XRAY_METADATA, OWN_META + META_EXTENTS))
+	if ((b->flags & BUFFER_EXTENTS) && !xray_span_add(x, b->off - XRAY_METADATA, XRAY_METADATA,
+							  XRAY_CLASS_META + META_EXTENTS))
 		return false;
 	/* Where the file ends inside, the bytes are counted as lost. */
 	return (b->flags & BUFFER_CUT) || b->end == b->off ||
-	       xray_span_add(x, b->off, b->end - b->off, OWN_UNKNOWN);
+	       xray_span_add(x, b->off, b->end - b->off, XRAY_CLASS_UNKNOWN);
 }
 
 bool xray_scan_open(struct xray *x)

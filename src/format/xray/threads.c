@@ -148,7 +148,7 @@ static bool add_repeated(struct xray *x, const struct xray_buffer *b)
 {
 	const uint64_t head = b->flags & BUFFER_EXTENTS ? XRAY_METADATA : 0;
 
-	return xray_span_add(x, b->off - head, b->end - b->off + head, OWN_REPEATED);
+	return xray_span_add(x, b->off - head, b->end - b->off + head, XRAY_CLASS_REPEATED);
 }
 
 /*
@@ -251,13 +251,13 @@ static bool add_file_feed(struct xray *x)
 	return add_feed(x, x->file_track) != NULL;
 }
 
-bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_own what)
+bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_class what)
 {
 	struct xray_span *last =
 		x->spans.count ? (struct xray_span *)x->spans.items + x->spans.count - 1 : NULL;
 
 	assert(len);
-	if (!x->books || x->stored)
+	if (!x->bookkeeping || x->stored)
 		return true;
 	if (last && last->what == what && last->off + last->len == off) {
 		last->len += len;
@@ -315,7 +315,7 @@ enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b)
 	struct xray_span *spans = x->spans.items;
 
 	while (b->count < b->cap && !xf->ended) {
-		struct xray_span span = { .len = XRAY_HEADER, .what = OWN_HEADER };
+		struct xray_span span = { .len = XRAY_HEADER, .what = XRAY_CLASS_HEADER };
 
 		if (!xf->open) {
 			xf->open = true;
@@ -361,7 +361,7 @@ bool xray_add_feeds(struct xray *x)
 			x->t->feeds[x->t->nfeeds - 1]->stream = x->stream;
 		return xf != NULL;
 	}
-	if (x->books && !add_file_feed(x))
+	if (x->bookkeeping && !add_file_feed(x))
 		return false;
 	sorted = mem_array(x->nthreads, sizeof(struct xray_thread *));
 	ok = sorted != NULL;

@@ -39,7 +39,7 @@ static inline void ticks_move(struct ticks *k, uint64_t origin)
 	k->ns = scale_ns_u(&k->scale, origin);
 	k->add = (uint64_t)((((unsigned __int128)rest << (64 - k->shift)) + den - 1) / den)
 		 << k->shift;
-	/* Nor may the sum pass the largest time, or the ticks 2^64. */
+	/* The sum must not exceed the largest time, nor the ticks 2^64. */
 	room = ns >= INT64_MAX ? 0 : (INT64_MAX - ns) * den / num;
 	if (room > exact)
 		room = exact;
@@ -48,7 +48,7 @@ static inline void ticks_move(struct ticks *k, uint64_t origin)
 	k->limit = room ? (uint64_t)room - 1 : 0;
 }
 
-/* A frequency of 0 counts a tick as a ns, and so does `raw` with any. */
+/* With frequency 0 or `raw`, a tick counts as a ns. */
 static inline void ticks_init(struct ticks *k, uint64_t hz, bool raw)
 {
 	*k = (struct ticks){ .scale = { .num = 1, .den = 1 } };

@@ -11,8 +11,8 @@
 /* The numbers are those of enum spur_demangle. */
 enum demangle_form {
 	/*
-	 * Template arguments, but no parameters of the function itself; the simple form of what
-	 * libiberty refuses.
+	 * Template arguments, but no parameters of the function itself; the simple form for names
+	 * that libiberty rejects.
 	 */
 	DEMANGLE_NAME,
 	/*
@@ -31,9 +31,8 @@ static_assert((int)DEMANGLE_NAME == SPUR_DEMANGLE_NAME &&
 	      "the forms have the same numbers");
 
 /*
- * Appends the demangled name to `o` (a memory buffer); a name that is not mangled, or badly, is
- * appended as it is. Never recurses deeper or runs longer than a bound set by the name's length.
- * Thread-safe.
+ * Appends the demangled name to `o` (a memory buffer); a name that is not validly mangled is
+ * appended unchanged. Depth and time are bounded by the name's length. Thread-safe.
  */
 void demangle(struct out *o, const char *name, size_t len, enum demangle_form form);
 
@@ -43,8 +42,8 @@ struct demangled {
 };
 
 /*
- * The names of a function in the form that the trace was opened with, and in the others that a
- * class has.
+ * Returns the names of a function in the form that the trace was opened with, and in the other
+ * forms of a class.
  */
 struct demangled demangle_class(struct spur_trace *t, const char *raw);
 

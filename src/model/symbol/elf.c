@@ -74,7 +74,7 @@ static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 	return (uint8_t)(by_type << 3 | by_bind << 1 | (is_hidden(name) ? 1 : 0));
 }
 
-static bool take_table(struct candidates *c, const struct elf_file *f, uint64_t base, Elf_Scn *scn,
+static bool read_table(struct candidates *c, const struct elf_file *f, uint64_t base, Elf_Scn *scn,
 		       const GElf_Shdr *sh)
 {
 	Elf_Data *data = elf_file_data(scn, sh);
@@ -136,7 +136,7 @@ static bool keep_best(struct symtab *t, struct candidates *c)
 	return true;
 }
 
-static bool take_functions(struct symtab *t, const struct elf_file *f, const char *path,
+static bool read_functions(struct symtab *t, const struct elf_file *f, const char *path,
 			   const char *dirs)
 {
 	struct elf_file debug = { .fd = -1 };
@@ -154,14 +154,14 @@ static bool take_functions(struct symtab *t, const struct elf_file *f, const cha
 		from = f;
 		scn = elf_file_section(from, SHT_DYNSYM, NULL, &sh);
 	}
-	ok = (!scn || take_table(&c, from, from->has_base ? from->base : f->base, scn, &sh)) &&
+	ok = (!scn || read_table(&c, from, from->has_base ? from->base : f->base, scn, &sh)) &&
 	     keep_best(t, &c);
 	mem_free(c.list);
 	elf_file_close(&debug);
 	return ok;
 }
 
-static void take_facts(struct elf_facts *facts, const struct elf_file *f)
+static void read_facts(struct elf_facts *facts, const struct elf_file *f)
 {
 	static const char hex[] = "0123456789abcdef";
 	const size_t fits = (sizeof(facts->build_id) - 1) / 2,
@@ -188,8 +188,8 @@ enum spur_status elf_symbols(struct symtab *t, const char *path, const char *dir
 	if (elf_file_open(&f, path, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (facts)
-		take_facts(facts, &f);
-	ok = elf_plt_symbols(t, &f) && take_functions(t, &f, path, dirs);
+		read_facts(facts, &f);
+	ok = elf_plt_symbols(t, &f) && read_functions(t, &f, path, dirs);
 	elf_file_close(&f);
 	if (!ok && mem_failures() == failures)
 		return err_set(err, SPUR_ERR_LIMIT,
@@ -204,7 +204,7 @@ enum spur_status elf_identify(const char *path, struct elf_facts *facts, struct 
 
 	if (elf_file_open(&f, path, err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	take_facts(facts, &f);
+	read_facts(facts, &f);
 	elf_file_close(&f);
 	return SPUR_OK;
 }

@@ -57,7 +57,7 @@ Elf_Scn *elf_file_section(const struct elf_file *f, GElf_Word type, const char *
 }
 
 /* Takes the build-id from notes, if it is among them. */
-static bool take_id(struct elf_file *f, Elf_Data *notes)
+static bool read_id(struct elf_file *f, Elf_Data *notes)
 {
 	size_t at = 0, next, name, desc;
 	GElf_Nhdr head;
@@ -86,7 +86,7 @@ static void find_id(struct elf_file *f)
 
 	while ((scn = elf_nextscn(f->elf, scn)) != NULL)
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_NOTE &&
-		    take_id(f, elf_file_data(scn, &sh)))
+		    read_id(f, elf_file_data(scn, &sh)))
 			return;
 	if (elf_getphdrnum(f->elf, &n) != 0)
 		return;
@@ -94,7 +94,7 @@ static void find_id(struct elf_file *f)
 		if (!gelf_getphdr(f->elf, (int)i, &ph) || ph.p_type != PT_NOTE ||
 		    ph.p_offset > INT64_MAX)
 			continue;
-		if (take_id(f, elf_getdata_rawchunk(f->elf, (int64_t)ph.p_offset, ph.p_filesz,
+		if (read_id(f, elf_getdata_rawchunk(f->elf, (int64_t)ph.p_offset, ph.p_filesz,
 						    ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR)))
 			return;
 	}

@@ -1,7 +1,7 @@
 /*
  * ELF files and the separate debug files that belong to them: for elf*.c, dwarf.c, and formats that
- * read sections of their own. Files whose sections overlap are refused, so what looks at every byte
- * of every section once is linear.
+ * have their own sections. Files whose sections overlap are rejected, so reading every byte of
+ * every section once takes linear time.
  */
 #ifndef SPUR_MODEL_SYMBOL_ELF_FILE_H
 #define SPUR_MODEL_SYMBOL_ELF_FILE_H
@@ -29,30 +29,31 @@ struct elf_file {
 	size_t id_len; /* 0: no build-id */
 };
 
-/* `path` must be a regular file. On SPUR_FAIL nothing is to be closed. */
+/* Requires that `path` is a regular file. On SPUR_FAIL nothing needs to be closed. */
 enum spur_status elf_file_open(struct elf_file *f, const char *path, struct spur_error *err);
 void elf_file_close(struct elf_file *f);
 /*
- * The debug file of `f`, which was opened from `path`, in `dirs`: see symbol.h. False: there is
- * none.
+ * Opens the debug file of `f`, which was opened from `path`, in `dirs`: see symbol.h. Returns false
+ * if it is missing.
  */
 bool elf_file_debug(struct elf_file *debug, const struct elf_file *f, const char *path,
 		    const char *dirs);
 /*
- * Those of a section; none where the last one is not ended. They live as long as the file is open.
+ * Returns the strings of a section; an empty set if the last one is not terminated. They live as
+ * long as the file is open.
  */
 struct elf_strings elf_file_strings(const struct elf_file *f, size_t section);
 /*
- * The string at an offset, NULL where there is none. In constant time, which elf_strptr() does not
- * promise.
+ * Returns the string at an offset, or NULL. Takes constant time, which elf_strptr() does not
+ * guarantee.
  */
 static inline const char *elf_string(const struct elf_strings *s, uint64_t at)
 {
 	return at < s->size ? s->p + at : NULL;
 }
 /*
- * Names may overlap, so many long ones fit into a small table: more than linkers ever make are not
- * taken.
+ * Names may overlap, so a small table can hold many long ones: limits their total size to more than
+ * linkers ever produce.
  */
 static inline void elf_limit_names(struct symtab *t, const struct elf_strings *s)
 {
@@ -60,14 +61,11 @@ static inline void elf_limit_names(struct symtab *t, const struct elf_strings *s
 
 	t->names_max = t->arena.used + ROOM + FACTOR * s->size;
 }
-/* Name of a section, never NULL. */
+/* Returns the name of a section, never NULL. */
 const char *elf_file_name(const struct elf_file *f, const GElf_Shdr *sh);
-/* The section's bytes, if they are in the file: NULL else, or where there are none. */
+/* Returns the section's bytes, or NULL if it is empty or they are not in the file. */
 Elf_Data *elf_file_data(Elf_Scn *scn, const GElf_Shdr *sh);
-/*
- * The section of a type, or of a name (NULL: any), with bytes in the file; NULL where there is
- * none.
- */
+/* Returns the section of a type and name (NULL: any name) that has bytes in the file, or NULL. */
 Elf_Scn *elf_file_section(const struct elf_file *f, GElf_Word type, const char *name,
 			  GElf_Shdr *sh);
 

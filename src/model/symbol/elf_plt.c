@@ -28,7 +28,7 @@ struct plt {
 	uint64_t got; /* what %ebx holds in position-independent i386 code */
 };
 
-static bool take_relocations(struct plt *plt, Elf_Data *data, const GElf_Shdr *sh)
+static bool read_relocations(struct plt *plt, Elf_Data *data, const GElf_Shdr *sh)
 {
 	const bool rela = sh->sh_type == SHT_RELA;
 	size_t each = gelf_fsize(plt->f->elf, rela ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
@@ -204,7 +204,7 @@ static const char *word_name(const struct plt *plt, uint64_t addr)
 	return name && *name ? name : NULL;
 }
 
-static bool take_slots(struct symtab *t, const struct plt *plt, const struct machine *m,
+static bool read_slots(struct symtab *t, const struct plt *plt, const struct machine *m,
 		       Elf_Data *data, const GElf_Shdr *sh)
 {
 	const bool big = plt->f->head.e_ident[EI_DATA] == ELFDATA2MSB;
@@ -249,7 +249,7 @@ static bool find_words(struct plt *plt)
 		if ((sh.sh_type != SHT_RELA && sh.sh_type != SHT_REL) || !(sh.sh_flags & SHF_ALLOC))
 			continue;
 		data = elf_file_data(scn, &sh);
-		if (data && !take_relocations(plt, data, &sh))
+		if (data && !read_relocations(plt, data, &sh))
 			return false;
 	}
 	if (plt->count)
@@ -286,7 +286,7 @@ bool elf_plt_symbols(struct symtab *t, const struct elf_file *f)
 		if (!gelf_getshdr(scn, &sh) || !is_plt(f, &sh))
 			continue;
 		data = elf_file_data(scn, &sh);
-		ok = !data || take_slots(t, &plt, m, data, &sh);
+		ok = !data || read_slots(t, &plt, m, data, &sh);
 	}
 	mem_free(plt.words);
 	return ok;

@@ -24,7 +24,7 @@ struct map_site {
 	uint8_t version;
 };
 
-/* What is known of a function; strings live as long as the map. */
+/* The properties of a function; strings live as long as the map. */
 struct map_function {
 	const char *name; /* as in the symbol table; NULL: no symbol covers it */
 	const char *module; /* path of its binary as given or found */
@@ -39,7 +39,7 @@ struct site_reader {
 	unsigned object_shift; /* a trace's number of a function: object << object_shift | number */
 	uint32_t objects; /* at most */
 	uint8_t portable_kinds; /* kinds below it are known to all tools that read such maps */
-	/* The name of a kind of places; NULL: it has none. */
+	/* Returns the name of a kind of places, or NULL. */
 	const char *(*kind_name)(uint8_t kind);
 	/* Splits "N=PATH": an object and its file. Returns false if all of the text is a path. */
 	bool (*split)(const char *text, uint32_t *object, const char **path);
@@ -51,8 +51,8 @@ struct site_reader {
 				 struct spur_error *err);
 	void (*close)(struct site_map *m); /* NULL: does nothing */
 	const char *(*path)(const struct site_map *m); /* as given */
-	const char *(*build_id)(const struct site_map *m); /* hexadecimal; "": none */
-	/* What is odd about it, one line; NULL: nothing. */
+	const char *(*build_id)(const struct site_map *m); /* hexadecimal; "": no build-id */
+	/* Returns one line about an oddity of the map, or NULL. */
 	const char *(*note)(const struct site_map *m);
 	size_t (*count)(const struct site_map *m);
 	const struct map_site *(*sites)(const struct site_map *m); /* by id, then as in the file */

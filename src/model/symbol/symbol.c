@@ -57,7 +57,7 @@ static uint64_t symbol_end(const struct symbol *s)
 	return s->size > UINT64_MAX - s->addr ? UINT64_MAX : s->addr + s->size;
 }
 
-static void give_sizes(struct symtab *t)
+static void emit_sizes(struct symtab *t)
 {
 	uint64_t above = 0; /* the next address, 0 at the end */
 
@@ -91,7 +91,7 @@ void symtab_sort(struct symtab *t)
 {
 	if (t->count)
 		qsort(t->syms, t->count, sizeof(*t->syms), by_address);
-	give_sizes(t);
+	emit_sizes(t);
 	link_around(t);
 }
 

@@ -13,10 +13,10 @@
 
 struct symbol {
 	uint64_t addr; /* link-time address, file relative */
-	uint64_t size; /* 0 only where nothing tells it */
+	uint64_t size; /* 0 if unknown */
 	const char *name; /* raw; lives in the table */
 	char type; /* as nm: T t W w functions, P PLT slot, K kernel, D d B b V v data */
-	/* The table's: order of arrival; once sorted, of the symbol around this one */
+	/* Internal: order of arrival; once sorted, index of the symbol around this one */
 	uint32_t link;
 };
 
@@ -24,22 +24,25 @@ struct symtab {
 	struct arena arena;
 	struct symbol *syms; /* ascending by addr */
 	size_t count, cap;
-	size_t names_max; /* bytes that names may take, with their ends; 0: no limit */
+	size_t names_max; /* maximum bytes of names with their terminators; 0: no limit */
 };
 
 void symtab_init(struct symtab *t);
 void symtab_free(struct symtab *t);
-/* Appends; the name is copied. False: no memory, 2^26 symbols, or more names than names_max. */
+/*
+ * Appends a symbol with a copy of the name. Returns false if out of memory, at 2^26 symbols, or if
+ * names exceed names_max.
+ */
 bool symtab_add(struct symtab *t, uint64_t addr, uint64_t size, char type, const char *name,
 		size_t len);
 /*
- * Sorts by address (stable) and gives symbols of size 0 the room up to the next one. Call once,
- * before symtab_find().
+ * Sorts by address (stable) and extends symbols of size 0 to the next one. Called once, before
+ * symtab_find().
  */
 void symtab_sort(struct symtab *t);
 /*
- * The symbol whose [addr, addr + size) holds `addr`, or NULL. Of several, the last that starts at
- * or before.
+ * Returns the symbol whose [addr, addr + size) contains `addr`, or NULL; of several, the one with
+ * the highest start.
  */
 const struct symbol *symtab_find(const struct symtab *t, uint64_t addr);
 
@@ -53,7 +56,7 @@ struct elf_facts {
 	int class; /* 1: 32 bit, 2: 64 bit */
 	bool big_endian;
 	uint16_t machine;
-	char build_id[41]; /* hex, "" where there is none */
+	char build_id[41]; /* hexadecimal; "": no build-id */
 };
 enum spur_status elf_symbols(struct symtab *t, const char *path, const char *dirs,
 			     struct elf_facts *facts, struct spur_error *err);
@@ -65,13 +68,13 @@ struct dwarf_lines;
 enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const char *dirs,
 			    struct spur_error *err);
 /*
- * File and line of a file-relative address; false where unknown. `file` lives until dwarf_close().
+ * Finds file and line of a file-relative address. Returns false if unknown. `file` lives until
+ * dwarf_close().
  */
 bool dwarf_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line);
 /*
- * Where an address lies in the source of the function that the symbol table tells for it: the line
- * of the outermost call that the compiler replaced by the function's code, else that of
- * dwarf_line().
+ * Finds the line of an address in the source of its function in the symbol table: the line of the
+ * outermost call that the compiler inlined there, else that of dwarf_line().
  */
 bool dwarf_own_line(struct dwarf_lines *d, uint64_t addr, const char **file, unsigned *line);
 /* A row of the line table. */
@@ -80,8 +83,8 @@ struct dwarf_row {
 	unsigned line, column; /* 0: the code belongs to no line */
 };
 /*
- * The last row of the line table at the address or before it, as LLVM's tools take it, whatever its
- * line. Returns false if no code is known there.
+ * Finds the last row of the line table at or before the address, whatever its line, as LLVM's tools
+ * do. Returns false if the address is not in known code.
  */
 bool dwarf_last_row(struct dwarf_lines *d, uint64_t addr, struct dwarf_row *row);
 void dwarf_close(struct dwarf_lines *d);

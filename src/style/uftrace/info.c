@@ -45,7 +45,7 @@ static void out_fact(struct out *o, const char *key, struct text value)
 
 /* --- numbers of lines like "2 / 2 (online/possible)" --- */
 
-static unsigned long long take_number(struct text *t)
+static unsigned long long read_number(struct text *t)
 {
 	uint64_t n;
 
@@ -55,7 +55,7 @@ static unsigned long long take_number(struct text *t)
 	return text_u64(t, 10, &n) ? (unsigned long long)n : 0;
 }
 
-static double take_decimal(struct text *t)
+static double read_decimal(struct text *t)
 {
 	char buf[40] = "", *end;
 	size_t n;
@@ -75,7 +75,7 @@ static double take_decimal(struct text *t)
 
 static void out_pair(struct out *o, const char *key, struct text value, const char *words)
 {
-	const unsigned long long first = take_number(&value), second = take_number(&value);
+	const unsigned long long first = read_number(&value), second = read_number(&value);
 
 	out_key(o, key);
 	out_printf(o, "%llu / %llu (%s)\n", first, second, words);
@@ -115,7 +115,7 @@ static void out_system(const struct facts *f)
 		out_fact(f->o, "memory info", i->meminfo);
 	if (has(f, UFTRACE_LOADINFO)) {
 		for (size_t k = 0; k < 3; k++)
-			loads[k] = take_decimal(&load);
+			loads[k] = read_decimal(&load);
 		out_key(f->o, "system load");
 		out_printf(f->o, "%.02f / %.02f / %.02f (1 / 5 / 15 min)\n", loads[0], loads[1],
 			   loads[2]);
@@ -133,7 +133,7 @@ static void out_system(const struct facts *f)
 
 /* --- the process --- */
 
-static bool take_name(struct facts *f, const struct spur_event *row)
+static bool read_name(struct facts *f, const struct spur_event *row)
 {
 	const struct spur_track *k = trace_track(f->env->trace, row->track);
 	struct map64_slot *slot;
@@ -158,7 +158,7 @@ static bool take_name(struct facts *f, const struct spur_event *row)
  * SPEC uftrace/task-start: a task with a file of its own begins with its first perf record, where
  * that is earlier than its line
  */
-static bool take_start(struct facts *f, const struct spur_event *row)
+static bool read_start(struct facts *f, const struct spur_event *row)
 {
 	const struct spur_track *k = trace_track(f->env->trace, row->track);
 	struct map64_slot *slot = k ? map64_put(&f->starts, (uint64_t)k->tid) : NULL;
@@ -168,14 +168,14 @@ static bool take_start(struct facts *f, const struct spur_event *row)
 	return slot || !k;
 }
 
-static bool take_rows(void *self, struct spur_event *rows, size_t n)
+static bool read_rows(void *self, struct spur_event *rows, size_t n)
 {
 	struct facts *f = self;
 
 	for (size_t i = 0; i < n && !f->failed; i++)
 		if (rows[i].kind == SPUR_OBJECT)
-			f->failed = !take_start(f, &rows[i]) ||
-				    (rows[i].id == UFTRACE_EV_TASK_NAME && !take_name(f, &rows[i]));
+			f->failed = !read_start(f, &rows[i]) ||
+				    (rows[i].id == UFTRACE_EV_TASK_NAME && !read_name(f, &rows[i]));
 	return !f->failed;
 }
 
@@ -186,7 +186,7 @@ static bool read_threads(struct facts *f)
 {
 	if (!(f->data->info.features >> UFTRACE_PERF_EVENT & 1))
 		return true;
-	return pipe_run_merged(f->env->trace, &f->env->pipe, take_rows, f) != SPUR_FAIL &&
+	return pipe_run_merged(f->env->trace, &f->env->pipe, read_rows, f) != SPUR_FAIL &&
 	       !f->failed;
 }
 
@@ -286,11 +286,11 @@ static void out_usage(const struct facts *f)
 	struct text system = u[0], user = u[1], rss = u[3];
 
 	out_key(f->o, "cpu time");
-	out_printf(f->o, "%.3f / ", take_decimal(&system));
-	out_printf(f->o, "%.3f sec (sys / user)\n", take_decimal(&user));
+	out_printf(f->o, "%.3f / ", read_decimal(&system));
+	out_printf(f->o, "%.3f sec (sys / user)\n", read_decimal(&user));
 	out_pair(f->o, "context switch", u[2], "voluntary / involuntary");
 	out_key(f->o, "max rss");
-	out_printf(f->o, "%llu KB\n", take_number(&rss));
+	out_printf(f->o, "%llu KB\n", read_number(&rss));
 	out_pair(f->o, "page fault", u[4], "major / minor");
 	out_pair(f->o, "disk iops", u[5], "read / write");
 }

@@ -221,7 +221,7 @@ static struct follow_trace *trace_of(struct follow *f, const struct ctf_meta *m)
 }
 
 /* Of several files of the same trace the longest text is right. */
-static enum spur_status take_meta(struct follow *f, struct follow_dir *d, struct ctf_meta *m,
+static enum spur_status read_meta(struct follow *f, struct follow_dir *d, struct ctf_meta *m,
 				  struct spur_error *err)
 {
 	struct follow_trace *tr = trace_of(f, m);
@@ -259,7 +259,7 @@ static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 	st = grow_read(f->grow, &m, d->path[0] ? d->path : "metadata", d->metadata->data,
 		       (size_t)d->metadata->size, late, late || !d->trace ? log_of(f) : NULL, err);
 	if (st == SPUR_OK)
-		st = take_meta(f, d, m, err);
+		st = read_meta(f, d, m, err);
 	if (late && st == SPUR_WARN)
 		diag_add(log_of(f), DIAG_DAMAGE, "ctf/metadata", d->path[0] ? d->path : "metadata",
 			 DIAG_NO_OFF, 0, "%s", err->message);
@@ -371,7 +371,7 @@ static bool fresh_packets(struct follow *f, struct follow_file *file)
 	return true;
 }
 
-static void tell_end(struct follow *f, struct follow_file *file)
+static void report_end(struct follow *f, struct follow_file *file)
 {
 	if (file->told || !file->source->error.code)
 		return;
@@ -390,7 +390,7 @@ static bool look(struct follow *f, struct spur_error *err)
 		return false;
 	for (size_t i = 0; i < f->nfiles; i++) {
 		f->files[i]->fresh |= source_poll(f->files[i]->source);
-		tell_end(f, f->files[i]);
+		report_end(f, f->files[i]);
 	}
 	if (!all_metadata(f, err))
 		return false;

@@ -196,7 +196,7 @@ bool grow_begin(struct ctf_grow *g, struct grow_stream *s, uint32_t file)
 /* --- versions of metadata --- */
 
 /* The newer trace goes on with threads and classes of the older. */
-static void take_maps(struct ctf_trace *to, struct ctf_trace *from)
+static void read_maps(struct ctf_trace *to, struct ctf_trace *from)
 {
 	to->track = from->track;
 	to->processes = from->processes;
@@ -269,7 +269,7 @@ static enum spur_status version_add(struct ctf_grow *g, uint32_t *version, const
 	*version = to;
 	if (from == SPUR_NONE)
 		return SPUR_OK;
-	take_maps(tr, &c->traces[from]);
+	read_maps(tr, &c->traces[from]);
 	return move_streams(g, from, to) ? SPUR_OK : err_nomem(err);
 }
 
@@ -323,7 +323,7 @@ enum spur_status grow_read(struct ctf_grow *g, struct ctf_meta **out, const char
 /* --- rows --- */
 
 /* The first stream's rows, up to where another's come. */
-static void give_rows(struct ctf_grow *g, struct batch *b)
+static void emit_rows(struct ctf_grow *g, struct batch *b)
 {
 	struct grow_stream *s = g->heap[0];
 	const struct grow_stream *next = second(g);
@@ -419,7 +419,7 @@ enum spur_status grow_next(struct ctf_grow *g, struct batch *b)
 		struct grow_stream *s = g->queued ? g->heap[0] : NULL;
 
 		if (s && has_row(s)) {
-			give_rows(g, b);
+			emit_rows(g, b);
 			continue;
 		}
 		if (s && s->feed && !make_rows(g, s))

@@ -148,7 +148,7 @@ static bool add_stream(void *self, const struct live_stream_info *info)
 }
 
 /* Says once that the connection is gone. A stop is no loss. */
-static void tell_broken(struct live *l)
+static void report_broken(struct live *l)
 {
 	if (!l->wire.broken || !l->wire.why[0] || l->told)
 		return;
@@ -189,7 +189,7 @@ static bool sessions_over(const struct live *l)
 /* --- metadata --- */
 
 /* Takes what there is by now. False: the wire broke. */
-static bool take_metadata(struct live *l, struct live_trace *tr)
+static bool read_metadata(struct live *l, struct live_trace *tr)
 {
 	uint32_t status = LIVE_METADATA;
 
@@ -284,7 +284,7 @@ static enum spur_status fresh_metadata(struct live *l, struct live_trace *tr)
 	if (!tr->has_stream || tr->over ||
 	    (!tr->wanted && !tr->bad_since && tr->version != SPUR_NONE))
 		return SPUR_OK;
-	if (!take_metadata(l, tr) || !tr->bytes.len)
+	if (!read_metadata(l, tr) || !tr->bytes.len)
 		return SPUR_OK;
 	if (tr->bytes.len == tr->parsed && (!is_late(tr) || tr->given_up))
 		return SPUR_OK;
@@ -368,7 +368,7 @@ static enum grow_answer add_packet(struct live *l, struct live_stream *s, uint64
 	return good ? GROW_MORE : GROW_FAIL;
 }
 
-static enum grow_answer take_packet(struct live *l, struct live_stream *s,
+static enum grow_answer read_packet(struct live *l, struct live_stream *s,
 				    const struct live_index *x)
 {
 	size_t size = (size_t)(x->size / 8);
@@ -392,7 +392,7 @@ static enum grow_answer take_packet(struct live *l, struct live_stream *s,
  * SPEC ctf-live/inactive: no event of the stream is before that time, so others need not wait for
  * it
  */
-static enum grow_answer take_bound(struct live *l, struct live_stream *s,
+static enum grow_answer read_bound(struct live *l, struct live_stream *s,
 				   const struct live_index *x)
 {
 	const struct ctf_trace *tr = &l->c->traces[s->trace->version];
@@ -417,14 +417,14 @@ static enum grow_answer stream_lost(struct live *l, const struct live_stream *s,
 	return GROW_OVER;
 }
 
-static enum grow_answer take_index(struct live *l, struct live_stream *s,
+static enum grow_answer read_index(struct live *l, struct live_stream *s,
 				   const struct live_index *x)
 {
 	switch ((enum live_found)x->status) {
 	case LIVE_INDEX:
-		return take_packet(l, s, x);
+		return read_packet(l, s, x);
 	case LIVE_INACTIVE:
-		return take_bound(l, s, x);
+		return read_bound(l, s, x);
 	case LIVE_RETRY: /* SPEC ctf-live/retry */
 		return GROW_NOTHING;
 	case LIVE_INDEX_ERROR: /* SPEC ctf-live/index-error */
@@ -460,9 +460,9 @@ static enum grow_answer live_ask(void *self, struct grow_stream *grow)
 			look_for_streams(l);
 		if (fresh_metadata(l, s->trace) == SPUR_FAIL)
 			return GROW_FAIL;
-		a = take_index(l, s, &x);
+		a = read_index(l, s, &x);
 	}
-	tell_broken(l);
+	report_broken(l);
 	return a;
 }
 
@@ -472,7 +472,7 @@ static enum grow_answer live_wait(void *self)
 
 	if (!l->grow->queued || l->streams_wanted || ++l->rests % LOOK_EVERY == 0)
 		look_for_streams(l);
-	tell_broken(l);
+	report_broken(l);
 	if (l->wire.broken || (sessions_over(l) && !l->grow->queued))
 		return GROW_OVER;
 	wire_rest(&l->wire, REST_MS);

@@ -21,7 +21,7 @@ static enum spur_status url_wrong(const char *url, const char *found, struct spu
 }
 
 /* Copies up to one of the bytes in `ends`. False: nothing is there, or too much. */
-static bool take_part(struct text *t, const char *ends, char *to, size_t size)
+static bool read_part(struct text *t, const char *ends, char *to, size_t size)
 {
 	size_t n = 0;
 
@@ -35,14 +35,14 @@ static bool take_part(struct text *t, const char *ends, char *to, size_t size)
 	return true;
 }
 
-static bool take_host(struct text *t, struct live_url *u)
+static bool read_host(struct text *t, struct live_url *u)
 {
 	if (!text_skip(t, "["))
-		return take_part(t, ":/", u->host, sizeof(u->host));
-	return take_part(t, "]", u->host, sizeof(u->host)) && text_skip(t, "]");
+		return read_part(t, ":/", u->host, sizeof(u->host));
+	return read_part(t, "]", u->host, sizeof(u->host)) && text_skip(t, "]");
 }
 
-static bool take_port(struct text *t, struct live_url *u)
+static bool read_port(struct text *t, struct live_url *u)
 {
 	struct text digits;
 	uint64_t port;
@@ -50,7 +50,7 @@ static bool take_port(struct text *t, struct live_url *u)
 	snprintf(u->port, sizeof(u->port), "%d", CTF_WIRE_PORT);
 	if (!text_skip(t, ":"))
 		return true;
-	if (!take_part(t, "/", u->port, sizeof(u->port)))
+	if (!read_part(t, "/", u->port, sizeof(u->port)))
 		return false;
 	digits = text_of(u->port);
 	return text_u64(&digits, 10, &port) && !digits.len && port && port < 65536;
@@ -71,16 +71,16 @@ enum spur_status live_url_parse(const char *url, struct live_url *out, struct sp
 		out->family = AF_INET6;
 	else if (!text_skip(&t, "net://"))
 		return url_wrong(url, "another beginning", err);
-	if (!take_host(&t, out))
+	if (!read_host(&t, out))
 		return url_wrong(url, "no host", err);
-	if (!take_port(&t, out))
+	if (!read_port(&t, out))
 		return url_wrong(url, "a port that is no number from 1 to 65535", err);
 	out->base = (size_t)(t.p - url);
 	text_skip(&t, "/");
 	if (!t.len)
 		return SPUR_OK;
-	if (!text_skip(&t, "host/") || !take_part(&t, "/", out->target, sizeof(out->target)) ||
-	    !text_skip(&t, "/") || !take_part(&t, "/", out->session, sizeof(out->session)))
+	if (!text_skip(&t, "host/") || !read_part(&t, "/", out->target, sizeof(out->target)) ||
+	    !text_skip(&t, "/") || !read_part(&t, "/", out->session, sizeof(out->session)))
 		return url_wrong(url, "something else behind the host", err);
 	text_skip(&t, "/");
 	return t.len ? url_wrong(url, "more behind the session", err) : SPUR_OK;

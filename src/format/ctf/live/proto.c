@@ -47,7 +47,7 @@ static bool answer(struct live_wire *w, uint8_t *bytes, size_t size, struct curs
 }
 
 /* A name in a field of fixed size. */
-static void take_name(struct cursor *c, char *to, size_t size)
+static void read_name(struct cursor *c, char *to, size_t size)
 {
 	const uint8_t *p = cursor_bytes(c, size);
 	const size_t n = p ? strnlen((const char *)p, size) : 0;
@@ -120,15 +120,15 @@ bool live_list(struct live_wire *w, bool (*each)(void *self, const struct live_s
 		s.timer_us = cursor_u32(&c);
 		s.viewers = cursor_u32(&c);
 		s.streams = cursor_u32(&c);
-		take_name(&c, s.host, LIVE_HOST);
-		take_name(&c, s.name, LIVE_NAME);
+		read_name(&c, s.host, LIVE_HOST);
+		read_name(&c, s.name, LIVE_NAME);
 		if (!each(self, &s))
 			return wire_wrong(w, "list of sessions: expected memory, found none");
 	}
 	return true;
 }
 
-static bool take_streams(struct live_wire *w, uint32_t n,
+static bool read_streams(struct live_wire *w, uint32_t n,
 			 bool (*each)(void *self, const struct live_stream_info *s), void *self)
 {
 	uint8_t bytes[CTF_WIRE_STREAM];
@@ -144,8 +144,8 @@ static bool take_streams(struct live_wire *w, uint32_t n,
 		s.id = cursor_u64(&c);
 		s.trace = cursor_u64(&c);
 		s.metadata = cursor_u32(&c) != 0;
-		take_name(&c, s.path, LIVE_PATH);
-		take_name(&c, s.channel, LIVE_NAME);
+		read_name(&c, s.path, LIVE_PATH);
+		read_name(&c, s.channel, LIVE_NAME);
 		if (!each(self, &s))
 			return wire_wrong(w, "list of streams: expected memory, found none");
 	}
@@ -165,7 +165,7 @@ static bool answer_streams(struct live_wire *w, const struct request *r, uint32_
 	*status = cursor_u32(&c);
 	n = cursor_u32(&c);
 	/* SPEC ctf-live/streams: only an answer that says OK has streams */
-	return *status != LIVE_STREAMS || take_streams(w, n, each, self);
+	return *status != LIVE_STREAMS || read_streams(w, n, each, self);
 }
 
 bool live_attach(struct live_wire *w, uint64_t session, uint32_t *status,

@@ -303,7 +303,7 @@ enum spur_status frag_alias_add(struct frag *j, const char *name, struct ctf_fie
 	return SPUR_OK;
 }
 
-static void say_commas(struct frag *j, size_t n)
+static void report_commas(struct frag *j, size_t n)
 {
 	if (n)
 		diag_add(j->diag, DIAG_WARN, "ctf/json-comma", "metadata", j->at, 0,
@@ -312,7 +312,7 @@ static void say_commas(struct frag *j, size_t n)
 			 j->fragment, n);
 }
 
-static enum spur_status take_fragment(struct frag *j, const json_t *o)
+static enum spur_status read_fragment(struct frag *j, const json_t *o)
 {
 	frag_leave(j, 0);
 	return json_is_object(o) ? frag_fragment(j, o)
@@ -353,22 +353,22 @@ static enum spur_status parse_fragment(struct frag *j, struct text t, bool last)
 	}
 	if (!o)
 		return fail_json(j, &e);
-	say_commas(j, commas);
-	st = take_fragment(j, o);
+	report_commas(j, commas);
+	st = read_fragment(j, o);
 	json_decref(o);
 	return st;
 }
 
 /* A fragment, or a list of such. */
-static enum spur_status take_bare(struct frag *j, const json_t *v)
+static enum spur_status read_bare(struct frag *j, const json_t *v)
 {
 	if (!json_is_array(v)) {
 		j->fragment++;
-		return take_fragment(j, v);
+		return read_fragment(j, v);
 	}
 	for (size_t i = 0; i < json_array_size(v); i++) {
 		j->fragment++;
-		if (take_fragment(j, json_array_get(v, i)) == SPUR_FAIL)
+		if (read_fragment(j, json_array_get(v, i)) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
 	return SPUR_OK;
@@ -389,7 +389,7 @@ static enum spur_status parse_marked(struct frag *j, const char *p, size_t len)
 			return fail_json(j, &e);
 		}
 		at += e.position > 0 ? (size_t)e.position : len - at;
-		st = take_bare(j, v);
+		st = read_bare(j, v);
 		json_decref(v);
 	}
 	return st;
@@ -412,7 +412,7 @@ static enum spur_status parse_bare(struct frag *j, struct text t)
 	diag_add(j->diag, DIAG_WARN, "ctf/json-separator", "metadata", 0, 0,
 		 "expected a record separator (1E) before each fragment, found %02X",
 		 (unsigned char)t.p[0]);
-	say_commas(j, commas);
+	report_commas(j, commas);
 	st = parse_marked(j, marked, len);
 	mem_free(marked);
 	return st;

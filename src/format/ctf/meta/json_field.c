@@ -106,7 +106,7 @@ static enum spur_status get_align(struct frag *j, const json_t *o, const char *k
  * SPEC ctf2/bits SPEC ctf2/bit-order: length, byte order, bit order, alignment of fixed-length
  * fields
  */
-static enum spur_status take_bits(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_bits(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	static const char *const orders[] = { "little-endian", "big-endian", NULL };
 	static const char *const bit_orders[] = { "first-to-last", "last-to-first", NULL };
@@ -150,7 +150,7 @@ static bool is_above(const json_t *a, const json_t *b)
  * SPEC ctf2/range-bounds: bounds are integers of any size; what the field's class cannot hold is
  * cut off. SPUR_END: nothing is left.
  */
-static enum spur_status take_range(struct frag *j, const json_t *v, bool is_signed,
+static enum spur_status read_range(struct frag *j, const json_t *v, bool is_signed,
 				   struct ctf_range *r)
 {
 	const json_t *low = json_array_get(v, 0), *high = json_array_get(v, 1);
@@ -169,7 +169,7 @@ static enum spur_status take_range(struct frag *j, const json_t *v, bool is_sign
 	return below > 0 || above < 0 ? SPUR_END : SPUR_OK;
 }
 
-static enum spur_status take_ranges(struct frag *j, const json_t *v, bool is_signed,
+static enum spur_status read_ranges(struct frag *j, const json_t *v, bool is_signed,
 				    const struct ctf_range **out, uint32_t *count)
 {
 	const size_t n = json_is_array(v) ? json_array_size(v) : 0;
@@ -187,7 +187,7 @@ static enum spur_status take_ranges(struct frag *j, const json_t *v, bool is_sig
 	for (size_t i = 0; i < n; i++) {
 		const size_t before = frag_enter_item(j, i);
 		const enum spur_status st =
-			take_range(j, json_array_get(v, i), is_signed, &list[kept]);
+			read_range(j, json_array_get(v, i), is_signed, &list[kept]);
 
 		if (st == SPUR_FAIL)
 			return SPUR_FAIL;
@@ -205,7 +205,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Names of values (mappings) or of bits (flags). */
-static enum spur_status take_mappings(struct frag *j, const json_t *o, const char *key, bool must,
+static enum spur_status read_mappings(struct frag *j, const json_t *o, const char *key, bool must,
 				      bool is_signed, struct ctf_field *f)
 {
 	const json_t *all = NULL;
@@ -232,7 +232,7 @@ static enum spur_status take_mappings(struct frag *j, const json_t *o, const cha
 		list->name = frag_copy(j, name, strlen(name));
 		if (!list->name)
 			return err_nomem(j->err);
-		if (take_ranges(j, v, is_signed, &list->ranges, &list->nranges) == SPUR_FAIL)
+		if (read_ranges(j, v, is_signed, &list->ranges, &list->nranges) == SPUR_FAIL)
 			return SPUR_FAIL;
 		frag_leave(j, inner);
 		list++;
@@ -257,14 +257,14 @@ static bool role_fits(const struct ctf_field *f, enum ctf_role role)
 	return f->kind == CTF_UINT || f->kind == CTF_VAR_UINT;
 }
 
-static void say_role(struct frag *j, const struct ctf_field *f, const char *role)
+static void report_role(struct frag *j, const struct ctf_field *f, const char *role)
 {
 	diag_add(j->diag, DIAG_WARN, "ctf/unknown-role", "metadata", j->at, 0,
 		 "fragment %zu%s%s: expected a role that %s may have, found \"%.60s\": ignored",
 		 j->fragment, j->path_len ? ", " : "", j->path, meta_kind_name(f->kind), role);
 }
 
-static enum spur_status take_roles(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_roles(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	static const struct {
 		const char *name;
@@ -299,12 +299,12 @@ static enum spur_status take_roles(struct frag *j, const json_t *o, struct ctf_f
 		if (k < ROLES && role_fits(f, roles[k].role))
 			f->roles |= roles[k].role;
 		else
-			say_role(j, f, json_string_value(v));
+			report_role(j, f, json_string_value(v));
 	}
 	return SPUR_OK;
 }
 
-static enum spur_status take_int(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_int(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	uint64_t base = 10;
 
@@ -315,13 +315,13 @@ static enum spur_status take_int(struct frag *j, const json_t *o, struct ctf_fie
 				 (unsigned long long)base);
 	f->base = (uint8_t)base;
 	f->is_signed = f->kind == CTF_SINT || f->kind == CTF_VAR_SINT;
-	if (take_mappings(j, o, "mappings", false, f->is_signed, f) == SPUR_FAIL)
+	if (read_mappings(j, o, "mappings", false, f->is_signed, f) == SPUR_FAIL)
 		return SPUR_FAIL;
 	f->is_enum = f->nmappings > 0;
-	return f->is_signed ? SPUR_OK : take_roles(j, o, f);
+	return f->is_signed ? SPUR_OK : read_roles(j, o, f);
 }
 
-static enum spur_status take_ref(struct frag *j, const json_t *o, const char *key,
+static enum spur_status read_ref(struct frag *j, const json_t *o, const char *key,
 				 struct ctf_field *f)
 {
 	static const char *const origins[] = { "packet-header",
@@ -373,7 +373,7 @@ static enum spur_status take_ref(struct frag *j, const json_t *o, const char *ke
 	return SPUR_OK;
 }
 
-static enum spur_status take_text(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status parse_text(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	/* In the order of enum ctf_encoding. */
 	static const char *const encodings[] = { "utf-8",    "utf-16be", "utf-16le",
@@ -386,19 +386,19 @@ static enum spur_status take_text(struct frag *j, const json_t *o, struct ctf_fi
 	f->align = 8;
 	if (f->kind == CTF_STRING_STATIC)
 		return frag_get_u64(j, o, "length", true, &f->length);
-	return f->kind == CTF_STRING_DYNAMIC ? take_ref(j, o, "length-field-location", f) : SPUR_OK;
+	return f->kind == CTF_STRING_DYNAMIC ? read_ref(j, o, "length-field-location", f) : SPUR_OK;
 }
 
-static enum spur_status take_blob(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_blob(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	f->align = 8;
 	f->media_type = "application/octet-stream";
 	if (frag_get_text(j, o, "media-type", false, &f->media_type) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (f->kind == CTF_BLOB_DYNAMIC)
-		return take_ref(j, o, "length-field-location", f);
+		return read_ref(j, o, "length-field-location", f);
 	return frag_get_u64(j, o, "length", true, &f->length) == SPUR_FAIL ? SPUR_FAIL
-									   : take_roles(j, o, f);
+									   : read_roles(j, o, f);
 }
 
 /*
@@ -425,7 +425,7 @@ static enum spur_status check_unique(struct frag *j, const struct ctf_field *f)
 	return SPUR_OK;
 }
 
-static enum spur_status take_members(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_members(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	static const char *const known[] = { "name", "field-class", NULL };
 	const json_t *list = NULL;
@@ -456,13 +456,13 @@ static enum spur_status take_members(struct frag *j, const json_t *o, struct ctf
 	return check_unique(j, f);
 }
 
-static enum spur_status take_array(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_array(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	if (get_align(j, o, "minimum-alignment", f) == SPUR_FAIL ||
 	    frag_get_field(j, o, "element-field-class", true, false, &f->element) == SPUR_FAIL)
 		return SPUR_FAIL;
 	return f->kind == CTF_ARRAY ? frag_get_u64(j, o, "length", true, &f->length)
-				    : take_ref(j, o, "length-field-location", f);
+				    : read_ref(j, o, "length-field-location", f);
 }
 
 /*
@@ -479,25 +479,25 @@ static bool is_negative(const json_t *ranges)
 	return false;
 }
 
-static enum spur_status take_optional(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_optional(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	const json_t *ranges = json_object_get(o, "selector-field-ranges");
 	size_t before;
 
 	if (frag_get_field(j, o, "field-class", true, false, &f->element) == SPUR_FAIL ||
-	    take_ref(j, o, "selector-field-location", f) == SPUR_FAIL)
+	    read_ref(j, o, "selector-field-location", f) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (!ranges)
 		return SPUR_OK;
 	before = frag_enter(j, "selector-field-ranges");
 	f->is_signed = is_negative(ranges);
-	if (take_ranges(j, ranges, f->is_signed, &f->ranges, &f->nranges) == SPUR_FAIL)
+	if (read_ranges(j, ranges, f->is_signed, &f->ranges, &f->nranges) == SPUR_FAIL)
 		return SPUR_FAIL;
 	frag_leave(j, before);
 	return SPUR_OK;
 }
 
-static enum spur_status take_option(struct frag *j, const json_t *v, bool is_signed,
+static enum spur_status read_option(struct frag *j, const json_t *v, bool is_signed,
 				    struct ctf_member *m)
 {
 	static const char *const known[] = { "name", "field-class", "selector-field-ranges", NULL };
@@ -513,18 +513,18 @@ static enum spur_status take_option(struct frag *j, const json_t *v, bool is_sig
 		return SPUR_FAIL;
 	m->shown = m->name;
 	before = frag_enter(j, "selector-field-ranges");
-	if (take_ranges(j, ranges, is_signed, &m->ranges, &m->nranges) == SPUR_FAIL)
+	if (read_ranges(j, ranges, is_signed, &m->ranges, &m->nranges) == SPUR_FAIL)
 		return SPUR_FAIL;
 	frag_leave(j, before);
 	return SPUR_OK;
 }
 
-static enum spur_status take_variant(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_variant(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	const json_t *list = NULL;
 	size_t n;
 
-	if (take_ref(j, o, "selector-field-location", f) == SPUR_FAIL ||
+	if (read_ref(j, o, "selector-field-location", f) == SPUR_FAIL ||
 	    frag_get_list(j, o, "options", true, &list) == SPUR_FAIL)
 		return SPUR_FAIL;
 	n = json_array_size(list);
@@ -539,7 +539,7 @@ static enum spur_status take_variant(struct frag *j, const json_t *o, struct ctf
 	for (size_t i = 0; i < n; i++) {
 		const size_t outer = frag_enter(j, "options"), before = frag_enter_item(j, i);
 
-		if (take_option(j, json_array_get(list, i), f->is_signed, &f->members[i]) ==
+		if (read_option(j, json_array_get(list, i), f->is_signed, &f->members[i]) ==
 		    SPUR_FAIL)
 			return SPUR_FAIL;
 		f->nmembers++;
@@ -549,7 +549,7 @@ static enum spur_status take_variant(struct frag *j, const json_t *o, struct ctf
 	return check_unique(j, f);
 }
 
-static enum spur_status take_float(struct frag *j, struct ctf_field *f)
+static enum spur_status read_float(struct frag *j, struct ctf_field *f)
 {
 	if (f->size == 16 || f->size == 32 || f->size == 64 ||
 	    (f->size >= 128 && f->size % 32 == 0))
@@ -559,48 +559,48 @@ static enum spur_status take_float(struct frag *j, struct ctf_field *f)
 			 f->size);
 }
 
-static enum spur_status take_fixed(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_fixed(struct frag *j, const json_t *o, struct ctf_field *f)
 {
-	if (take_bits(j, o, f) == SPUR_FAIL)
+	if (read_bits(j, o, f) == SPUR_FAIL)
 		return SPUR_FAIL;
 	switch (f->kind) {
 	case CTF_BITMAP:
-		return take_mappings(j, o, "flags", true, false, f);
+		return read_mappings(j, o, "flags", true, false, f);
 	case CTF_UINT:
 	case CTF_SINT:
-		return take_int(j, o, f);
+		return read_int(j, o, f);
 	case CTF_FLOAT:
-		return take_float(j, f);
+		return read_float(j, f);
 	default:
 		return SPUR_OK;
 	}
 }
 
-static enum spur_status take_class(struct frag *j, const json_t *o, struct ctf_field *f)
+static enum spur_status read_class(struct frag *j, const json_t *o, struct ctf_field *f)
 {
 	switch (f->kind) {
 	case CTF_VAR_UINT:
 	case CTF_VAR_SINT:
 		f->align = 8;
-		return take_int(j, o, f);
+		return read_int(j, o, f);
 	case CTF_STRING:
 	case CTF_STRING_STATIC:
 	case CTF_STRING_DYNAMIC:
-		return take_text(j, o, f);
+		return parse_text(j, o, f);
 	case CTF_BLOB_STATIC:
 	case CTF_BLOB_DYNAMIC:
-		return take_blob(j, o, f);
+		return read_blob(j, o, f);
 	case CTF_STRUCT:
-		return take_members(j, o, f);
+		return read_members(j, o, f);
 	case CTF_ARRAY:
 	case CTF_SEQUENCE:
-		return take_array(j, o, f);
+		return read_array(j, o, f);
 	case CTF_OPTIONAL:
-		return take_optional(j, o, f);
+		return read_optional(j, o, f);
 	case CTF_VARIANT:
-		return take_variant(j, o, f);
+		return read_variant(j, o, f);
 	default:
-		return take_fixed(j, o, f);
+		return read_fixed(j, o, f);
 	}
 }
 
@@ -639,7 +639,7 @@ enum spur_status frag_field(struct frag *j, const json_t *v, struct ctf_field **
 	if (frag_common(j, v, known_of(f->kind), &f->attributes) == SPUR_FAIL)
 		return SPUR_FAIL;
 	j->depth++;
-	if (take_class(j, v, f) == SPUR_FAIL)
+	if (read_class(j, v, f) == SPUR_FAIL)
 		return SPUR_FAIL;
 	j->depth--;
 	*out = f;

@@ -188,7 +188,7 @@ static uint32_t capped(uint32_t a, uint32_t b)
 }
 
 /* What a class inside gives to the one around it. */
-static void take_in(struct ctf_field *f, const struct ctf_field *in)
+static void read_in(struct ctf_field *f, const struct ctf_field *in)
 {
 	if (f->height <= in->height)
 		f->height = (uint8_t)(in->height + 1);
@@ -197,7 +197,7 @@ static void take_in(struct ctf_field *f, const struct ctf_field *in)
 }
 
 /* SPEC ctf-tsdl/compound-align: not by a variant, whose own alignment is that of what is chosen. */
-static void take_align(struct ctf_field *f, const struct ctf_field *in)
+static void read_align(struct ctf_field *f, const struct ctf_field *in)
 {
 	const uint32_t align = in->unit ? in->unit_align : in->align;
 
@@ -213,10 +213,10 @@ static bool prepare_members(struct resolve *r, struct ctf_field *f, unsigned dep
 
 		if (!prepare(r, f->members[i].field, depth + 1))
 			return false;
-		take_in(f, in);
+		read_in(f, in);
 		f->empty &= in->empty;
 		if (f->kind == CTF_STRUCT)
-			take_align(f, in);
+			read_align(f, in);
 	}
 	return true;
 }
@@ -225,15 +225,15 @@ static bool prepare_element(struct resolve *r, struct ctf_field *f, unsigned dep
 {
 	if (!prepare(r, f->element, depth + 1))
 		return false;
-	take_in(f, f->element);
+	read_in(f, f->element);
 	f->empty = f->element->empty && !f->length_field;
 	if (f->kind != CTF_OPTIONAL)
-		take_align(f, f->element);
+		read_align(f, f->element);
 	if (f->length_field) {
 		if (!prepare(r, f->length_field, depth + 1))
 			return false;
-		take_in(f, f->length_field);
-		take_align(f, f->length_field);
+		read_in(f, f->length_field);
+		read_align(f, f->length_field);
 	}
 	return true;
 }

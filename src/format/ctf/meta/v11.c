@@ -171,7 +171,7 @@ static struct ctf_field *field_new(struct v11 *v, enum ctf_kind kind, uint64_t a
 }
 
 /* Integers, bit fields, floating point, and what enumerations are made of. */
-static bool take_bits(struct v11 *v, const struct v11_node *body, struct ctf_field *f,
+static bool read_bits(struct v11 *v, const struct v11_node *body, struct ctf_field *f,
 		      enum root root)
 {
 	const struct v11_node *n = attribute(v, body, "align");
@@ -210,12 +210,12 @@ static bool take_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 }
 
 /* SPEC ctf-v11/float */
-static bool take_float(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
+static bool read_float(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	uint64_t exponent = 0, mantissa = 0;
 
 	if (!get_number(v, body, "exp_dig", 64, &exponent) ||
-	    !get_number(v, body, "mant_dig", 256, &mantissa) || !take_bits(v, body, f, ROOT_FLOAT))
+	    !get_number(v, body, "mant_dig", 256, &mantissa) || !read_bits(v, body, f, ROOT_FLOAT))
 		return false;
 	f->exp_dig = (uint32_t)exponent;
 	f->mant_dig = (uint32_t)mantissa;
@@ -236,7 +236,7 @@ static size_t list_length(const struct v11_node *list)
 }
 
 /* SPEC ctf-v11/enum: { 3, "name" } or { { 1, 4 }, "name" } */
-static bool take_mapping(struct v11 *v, const struct v11_node *item, struct ctf_mapping *out)
+static bool read_mapping(struct v11 *v, const struct v11_node *item, struct ctf_mapping *out)
 {
 	const struct v11_node *value = item->kind == V11_LIST ? item->first : NULL,
 			      *name = value ? value->next : NULL;
@@ -259,14 +259,14 @@ static bool take_mapping(struct v11 *v, const struct v11_node *item, struct ctf_
 	return true;
 }
 
-static bool take_enum(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
+static bool read_enum(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	const struct v11_node *map = attribute(v, body, "map");
 	struct ctf_mapping *list;
 	size_t n;
 
 	f->is_enum = true;
-	if (!take_bits(v, body, f, ROOT_ENUM))
+	if (!read_bits(v, body, f, ROOT_ENUM))
 		return false;
 	if (!map)
 		return true;
@@ -279,7 +279,7 @@ static bool take_enum(struct v11 *v, const struct v11_node *body, struct ctf_fie
 		return err_nomem(v->err) == SPUR_OK;
 	f->mappings = list;
 	for (const struct v11_node *i = map->first; i; i = i->next)
-		if (!take_mapping(v, i, &list[f->nmappings++]))
+		if (!read_mapping(v, i, &list[f->nmappings++]))
 			return false;
 	return true;
 }
@@ -287,7 +287,7 @@ static bool take_enum(struct v11 *v, const struct v11_node *body, struct ctf_fie
 static bool build(struct v11 *v, const struct v11_node *n, struct ctf_field **out);
 
 /* { TYPE, name } */
-static bool take_member(struct v11 *v, const struct v11_node *item, struct ctf_member *m)
+static bool read_member(struct v11 *v, const struct v11_node *item, struct ctf_member *m)
 {
 	const struct v11_node *type = item->kind == V11_LIST ? item->first : NULL,
 			      *name = type ? type->next : NULL;
@@ -334,7 +334,7 @@ static uint32_t align_inside(const struct ctf_field *f)
 	return f->unit ? larger(f->align, f->unit) : f->align;
 }
 
-static bool take_struct(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
+static bool read_struct(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	const struct v11_node *fields = attribute(v, body, "fields");
 	const size_t n = fields && fields->kind == V11_LIST ? list_length(fields) : 0;
@@ -347,7 +347,7 @@ static bool take_struct(struct v11 *v, const struct v11_node *body, struct ctf_f
 	if (!f->members)
 		return err_nomem(v->err) == SPUR_OK;
 	for (const struct v11_node *i = fields ? fields->first : NULL; i; i = i->next) {
-		if (!take_member(v, i, &f->members[f->nmembers]))
+		if (!read_member(v, i, &f->members[f->nmembers]))
 			return false;
 		f->align = larger(f->align, align_inside(f->members[f->nmembers].field));
 		f->nmembers++;
@@ -370,7 +370,7 @@ static bool own_length(struct v11 *v, struct ctf_field *f)
 			META_SLOTS) == SPUR_OK;
 }
 
-static bool take_elements(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
+static bool read_elements(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	const struct v11_node *elem = attribute(v, body, "elem_type"),
 			      *length = attribute(v, body, "length_type");
@@ -403,7 +403,7 @@ static bool take_elements(struct v11 *v, const struct v11_node *body, struct ctf
 	return true;
 }
 
-static bool take_string(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
+static bool read_string(struct v11 *v, const struct v11_node *body, struct ctf_field *f)
 {
 	const struct v11_node *n = attribute(v, body, "encoding");
 
@@ -432,18 +432,18 @@ static bool build_body(struct v11 *v, const struct v11_node *body, struct ctf_fi
 	switch ((enum root)root) {
 	case ROOT_INTEGER:
 	case ROOT_BITFIELD:
-		return take_bits(v, body, f, (enum root)root);
+		return read_bits(v, body, f, (enum root)root);
 	case ROOT_FLOAT:
-		return take_float(v, body, f);
+		return read_float(v, body, f);
 	case ROOT_ENUM:
-		return take_enum(v, body, f);
+		return read_enum(v, body, f);
 	case ROOT_STRUCT:
-		return take_struct(v, body, f);
+		return read_struct(v, body, f);
 	case ROOT_ARRAY:
 	case ROOT_SEQUENCE:
-		return take_elements(v, body, f);
+		return read_elements(v, body, f);
 	default:
-		return take_string(v, body, f);
+		return read_string(v, body, f);
 	}
 }
 
@@ -784,7 +784,7 @@ static bool add_event(struct v11 *v, const struct v11_node *n)
 	return true;
 }
 
-static bool take_trace(struct v11 *v, const struct v11_node *n)
+static bool read_trace(struct v11 *v, const struct v11_node *n)
 {
 	uint64_t major = 1, minor = 1;
 
@@ -837,7 +837,7 @@ static bool is_key(const struct v11_node *n, const char *key)
  * SPEC ctf-v11/forward: types first, then sections, then events: names may be used before they
  * stand.
  */
-static bool take_blocks(struct v11 *v, const struct v11_node *all)
+static bool read_blocks(struct v11 *v, const struct v11_node *all)
 {
 	bool good = add_clock(v);
 
@@ -845,7 +845,7 @@ static bool take_blocks(struct v11 *v, const struct v11_node *all)
 		if (is_key(n, "type") || is_key(n, "abstract_type"))
 			good = add_type(v, n);
 		else if (is_key(n, "trace"))
-			good = take_trace(v, n);
+			good = read_trace(v, n);
 		else if (!is_key(n, "section") && !is_key(n, "stream") && !is_key(n, "event"))
 			diag_add(v->diag, DIAG_WARN, "ctf/unknown-block", "metadata", n->at, 0,
 				 "expected trace, section, event or type, found \"%.60s\": ignored",
@@ -879,7 +879,7 @@ enum spur_status v11_parse(struct ctf_meta *m, struct text text, struct diag_log
 	if (!v.names || !v.sections)
 		err_nomem(err);
 	good = v.names && v.sections && v11_read(m, text, &all, err) == SPUR_OK &&
-	       take_blocks(&v, all);
+	       read_blocks(&v, all);
 	intern_free(v.names);
 	intern_free(v.sections);
 	mem_free(v.types);

@@ -96,7 +96,7 @@ static bool skip_blanks(struct v11_reader *r)
 	return true;
 }
 
-static bool take_number(struct v11_reader *r)
+static bool read_number(struct v11_reader *r)
 {
 	struct text t = text_make(r->p, (size_t)(r->end - r->p));
 	const bool minus = text_skip(&t, "-");
@@ -118,7 +118,7 @@ static bool take_number(struct v11_reader *r)
 	return true;
 }
 
-static bool take_text(struct v11_reader *r)
+static bool parse_text(struct v11_reader *r)
 {
 	const char *start = ++r->p;
 
@@ -147,9 +147,9 @@ static bool next(struct v11_reader *r)
 		return true;
 	}
 	if (is_digit(*r->p) || (*r->p == '-' && r->end - r->p > 1 && is_digit(r->p[1])))
-		return take_number(r);
+		return read_number(r);
 	if (*r->p == '"')
-		return take_text(r);
+		return parse_text(r);
 	if (r->end - r->p > 2 && memcmp(r->p, "...", 3) == 0) {
 		r->p += 3;
 		r->symbol = SYMBOL_DOTS;

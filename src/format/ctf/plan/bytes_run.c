@@ -182,7 +182,7 @@ static inline const uint8_t *counted_end(const struct byte_value *s, uint64_t n,
  * The next three give where their bytes end; NULL: they are not in the packet, or there is no
  * memory.
  */
-static inline const uint8_t *take_string(struct spur_value **v, const struct byte_value *s,
+static inline const uint8_t *read_string(struct spur_value **v, const struct byte_value *s,
 					 const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *nul = p + nul_at(p, (size_t)(end - p), (size_t)(end - p));
@@ -195,8 +195,8 @@ static inline const uint8_t *take_string(struct spur_value **v, const struct byt
 	return nul + 1;
 }
 
-static inline const uint8_t *take_text(struct spur_value **v, const struct byte_value *s,
-				       uint64_t n, const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *parse_text(struct spur_value **v, const struct byte_value *s,
+					uint64_t n, const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *q = counted_end(s, n, p, end);
 
@@ -205,7 +205,7 @@ static inline const uint8_t *take_text(struct spur_value **v, const struct byte_
 	return q;
 }
 
-static inline const uint8_t *take_sequence(struct spur_value **v, const struct byte_value *s,
+static inline const uint8_t *read_sequence(struct spur_value **v, const struct byte_value *s,
 					   uint64_t n, const uint8_t *p, const uint8_t *end,
 					   struct spur_args *args)
 {
@@ -218,12 +218,12 @@ static inline const uint8_t *take_sequence(struct spur_value **v, const struct b
 /*
  * Text, bytes or elements, as many as a slot says. Returns where they end; NULL if they do not fit.
  */
-static inline const uint8_t *take_counted(struct spur_value **v, const struct byte_value *s,
+static inline const uint8_t *read_counted(struct spur_value **v, const struct byte_value *s,
 					  uint64_t n, const uint8_t *p, const uint8_t *end,
 					  struct spur_args *args)
 {
-	return s->code == BYTE_SEQUENCE ? take_sequence(v, s, n, p, end, args)
-					: take_text(v, s, n, p, end);
+	return s->code == BYTE_SEQUENCE ? read_sequence(v, s, n, p, end, args)
+					: parse_text(v, s, n, p, end);
 }
 
 /* Text, bytes or elements of a number that the class has; `room`: bytes that can be read. */
@@ -276,12 +276,12 @@ const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struc
 			v = value_fixed(v, s, p - s->back, (size_t)(end - p) + s->back, args);
 			break;
 		case BYTE_STRING:
-			p = take_string(&v, s, p, end);
+			p = read_string(&v, s, p, end);
 			break;
 		case BYTE_TEXT_DYNAMIC:
 		case BYTE_BLOB_DYNAMIC:
 		case BYTE_SEQUENCE:
-			p = take_counted(&v, s, slots[s->slot], p, end, args);
+			p = read_counted(&v, s, slots[s->slot], p, end, args);
 			break;
 		case BYTE_OPEN:
 			up[depth++] = v + 1;

@@ -49,7 +49,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	return add_row(c, &sched, 0, row->flags & SPUR_F_OUT ? SPUR_BEGIN : SPUR_END_SPAN);
 }
 
-static bool take_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
+static bool read_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
 {
 	struct chrome *c = self;
 	struct spur_event row = {
@@ -191,7 +191,7 @@ static void render(const void *self, const struct shown_row *rows, size_t n, str
 			out_call(self, o, &rows[i], scratch);
 }
 
-static bool take_name(struct style *s, struct spur_trace *t, const struct spur_event *row)
+static bool read_name(struct style *s, struct spur_trace *t, const struct spur_event *row)
 {
 	const struct spur_track *track;
 	const struct spur_value *v;
@@ -212,7 +212,7 @@ static bool take_name(struct style *s, struct spur_trace *t, const struct spur_e
 	return k->comm || !v->count;
 }
 
-static bool take_names(struct style *s, struct spur_trace *t)
+static bool copy_names(struct style *s, struct spur_trace *t)
 {
 	enum spur_status st = SPUR_OK;
 
@@ -225,7 +225,7 @@ static bool take_names(struct style *s, struct spur_trace *t)
 		while (st == SPUR_OK) {
 			st = feed_reader_next(r, &rows, &n);
 			for (size_t j = 0; st == SPUR_OK && j < n; j++)
-				st = take_name(s, t, &rows[j]) ? SPUR_OK : SPUR_FAIL;
+				st = read_name(s, t, &rows[j]) ? SPUR_OK : SPUR_FAIL;
 		}
 		feed_reader_free(r);
 	}
@@ -246,7 +246,7 @@ static bool read_names(struct style *s)
 		return true;
 	if (trace_open(&t, s->trace->path, &s->trace->options, NULL, &err) == SPUR_FAIL)
 		return err.code != SPUR_ERR_MEMORY;
-	good = take_names(s, t);
+	good = copy_names(s, t);
 	trace_close(t);
 	return good;
 }
@@ -302,7 +302,7 @@ enum spur_status dump_chrome(struct pass_env *env, struct style *s)
 
 	c.walk = (struct style_walk){ .s = s,
 				      .record = take,
-				      .end = take_end,
+				      .end = read_end,
 				      .self = &c,
 				      .filter = env->filter,
 				      .by_own_time = true };

@@ -62,7 +62,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	return true;
 }
 
-static bool take_end(void *self, struct style_task *t, const struct style_frame *fr, uint64_t time)
+static bool read_end(void *self, struct style_task *t, const struct style_frame *fr, uint64_t time)
 {
 	struct forest *f = self;
 	struct tree_place *p = fr->hidden ? NULL : place_of(f, t);
@@ -89,7 +89,7 @@ static enum spur_status grow(struct pass_env *env, struct forest *f, uint32_t ro
 	struct style_walk w = {
 		.s = f->s,
 		.record = take,
-		.end = take_end,
+		.end = read_end,
 		.self = f,
 		.by_own_time = true,
 		.filter = env->filter,
@@ -105,7 +105,7 @@ static enum spur_status grow(struct pass_env *env, struct forest *f, uint32_t ro
 		st = err_nomem(env->err);
 	else
 		st = f->s->started ? SPUR_OK : SPUR_WARN;
-	tree_tell_cut(&f->tree, env);
+	tree_report_cut(&f->tree, env);
 	tree_close(&f->tree);
 	mem_free(f->places);
 	return st;

@@ -392,7 +392,7 @@ static bool add_end(struct graph *g, struct style_task *t, const struct style_fr
  * The kernel's functions that were open are over, and those until the return to user space do not
  * count.
  */
-static bool take_lost(struct graph *g, struct style_task *t, const struct spur_event *row,
+static bool read_lost(struct graph *g, struct style_task *t, const struct spur_event *row,
 		      uint64_t time)
 {
 	bool kernel = style_source_of(g->s, row) == FROM_KERNEL;
@@ -417,7 +417,7 @@ static bool take_lost(struct graph *g, struct style_task *t, const struct spur_e
 }
 
 /* After a loss the next function's depth says how many are open; schedule events say nothing. */
-static void take_before(void *self, struct style_task *t, const struct spur_event *row)
+static void read_before(void *self, struct style_task *t, const struct spur_event *row)
 {
 	const struct graph *g = self;
 	size_t i = (size_t)(t - g->s->tasks);
@@ -438,7 +438,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	uint64_t before = g->before;
 
 	if (row->kind == SPUR_LOST)
-		return take_lost(g, t, row, before);
+		return read_lost(g, t, row, before);
 	g->before = (uint64_t)row->ts;
 	if (style_is_sched(row))
 		return add_record(g, t, row, (uint64_t)row->ts, row->id);
@@ -446,7 +446,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	       add_record(g, t, row, (uint64_t)row->ts, style_addr(row));
 }
 
-static bool take_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
+static bool read_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
 {
 	return add_end(self, t, f, time);
 }
@@ -672,10 +672,10 @@ static enum spur_status out_graphs(const struct graph *g, struct pass_env *env)
 	return SPUR_WARN;
 }
 
-static void tell_cut(const struct graph *g, struct pass_env *env)
+static void report_cut(const struct graph *g, struct pass_env *env)
 {
 	for (size_t i = 0; i < g->n; i++)
-		tree_tell_cut(&g->graphs[i].tree, env);
+		tree_report_cut(&g->graphs[i].tree, env);
 	if (g->cut && env->notes)
 		out_str(env->notes,
 			"too many different backtraces: the further ones are left out\n");
@@ -694,9 +694,9 @@ enum spur_status graph_calls(struct pass_env *env, struct style *s)
 	};
 	struct style_walk w = {
 		.s = s,
-		.before = take_before,
+		.before = read_before,
 		.record = take,
-		.end = take_end,
+		.end = read_end,
 		.self = &g,
 		.filter = env->filter,
 	};
@@ -712,7 +712,7 @@ enum spur_status graph_calls(struct pass_env *env, struct style *s)
 	} else {
 		sum_roots(&g);
 		st = out_graphs(&g, env);
-		tell_cut(&g, env);
+		report_cut(&g, env);
 	}
 	for (size_t i = 0; i < g.n; i++) {
 		tree_close(&g.graphs[i].tree);

@@ -125,7 +125,7 @@ static void add_times(struct tree_node *n, const struct style_frame *f)
  * The call of fork() by the task's parent that has this address: taken from the list. TREE_NONE:
  * there is none.
  */
-static uint32_t take_fork(struct tree *t, const struct style_task *task, uint64_t addr)
+static uint32_t read_fork(struct tree *t, const struct style_task *task, uint64_t addr)
 {
 	uint32_t *link = &t->newest;
 
@@ -156,7 +156,7 @@ bool tree_exit(struct style *s, struct tree_place *p, struct style_task *t, uint
 		return false;
 	}
 	if (at->nodes[node].addr != f->addr) {
-		uint32_t fork = take_fork(p->tree, t, addr);
+		uint32_t fork = read_fork(p->tree, t, addr);
 
 		if (fork != TREE_NONE) {
 			node = fork;
@@ -177,7 +177,7 @@ uint32_t tree_next(const struct tree *t, uint32_t node)
 	return node == TREE_NONE ? TREE_NONE : t->nodes[node].next;
 }
 
-void tree_tell_cut(const struct tree *t, struct pass_env *env)
+void tree_report_cut(const struct tree *t, struct pass_env *env)
 {
 	if (t->cut && env->notes)
 		out_printf(env->notes,

@@ -50,7 +50,7 @@ struct tree_place {
 };
 
 /* Says on env->notes that calls are left out. */
-void tree_tell_cut(const struct tree *t, struct pass_env *env);
+void tree_report_cut(const struct tree *t, struct pass_env *env);
 bool tree_open(struct tree *t, uint32_t name);
 void tree_close(struct tree *t);
 /*

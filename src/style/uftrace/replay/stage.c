@@ -169,7 +169,7 @@ static void hold_row(struct replay *r, const struct style_task *t, const struct 
 	};
 }
 
-static bool take_entry(struct replay *r, struct style_task *t, const struct spur_event *row,
+static bool read_entry(struct replay *r, struct style_task *t, const struct spur_event *row,
 		       struct render_rows *out)
 {
 	struct style_frame *f = style_frame_get(&r->s, t, t->count - 1);
@@ -191,7 +191,7 @@ static bool take_entry(struct replay *r, struct style_task *t, const struct spur
 	return true;
 }
 
-static bool take_exit(struct replay *r, struct style_task *t, const struct spur_event *row,
+static bool read_exit(struct replay *r, struct style_task *t, const struct spur_event *row,
 		      struct render_rows *out)
 {
 	struct style_frame *f = style_frame_get(&r->s, t, t->count);
@@ -229,7 +229,7 @@ static bool show_event(struct replay *r, struct style_task *t, const struct spur
 	return e != NULL;
 }
 
-static bool take_event(struct replay *r, struct style_task *t, const struct spur_event *row,
+static bool read_event(struct replay *r, struct style_task *t, const struct spur_event *row,
 		       struct render_rows *out)
 {
 	bool sched = style_is_sched(row);
@@ -244,7 +244,7 @@ static bool take_event(struct replay *r, struct style_task *t, const struct spur
 	return show_event(r, t, row, sched && (row->flags & SPUR_F_IN), out);
 }
 
-static bool take_lost(struct replay *r, struct style_task *t, const struct spur_event *row,
+static bool read_lost(struct replay *r, struct style_task *t, const struct spur_event *row,
 		      struct render_rows *out)
 {
 	if (r->s.data && !t->user_count)
@@ -355,7 +355,7 @@ static bool warn_back(struct replay *r, const struct style_task *t, const struct
  * A row that the filter hides: it counts, and does not part a function from its end but where
  * tracing goes off.
  */
-static bool take_unseen(struct replay *r, struct style_task *t, const struct spur_event *row,
+static bool read_unseen(struct replay *r, struct style_task *t, const struct spur_event *row,
 			struct render_rows *out)
 {
 	style_consume(&r->s, t, row);
@@ -366,7 +366,7 @@ static bool take_unseen(struct replay *r, struct style_task *t, const struct spu
 	return !r->held.kind || settle_held(r, out);
 }
 
-static bool take_row(struct replay *r, struct style_task *t, const struct spur_event *row,
+static bool read_row(struct replay *r, struct style_task *t, const struct spur_event *row,
 		     struct render_rows *out)
 {
 	r->s.last = (size_t)(t - r->s.tasks);
@@ -374,14 +374,14 @@ static bool take_row(struct replay *r, struct style_task *t, const struct spur_e
 	if (row->kind != SPUR_LOST && !warn_back(r, t, row, out))
 		return false;
 	if (row->kind == SPUR_LOST)
-		return take_lost(r, t, row, out);
+		return read_lost(r, t, row, out);
 	t->last_time = t->time;
 	t->time = (uint64_t)row->ts;
 	if (row->kind == SPUR_BEGIN)
-		return take_entry(r, t, row, out);
+		return read_entry(r, t, row, out);
 	if (row->kind == SPUR_END_SPAN)
-		return take_exit(r, t, row, out);
-	return take_event(r, t, row, out);
+		return read_exit(r, t, row, out);
+	return read_event(r, t, row, out);
 }
 
 /* Any row. */
@@ -405,13 +405,13 @@ static bool stage_row(struct replay *r, const struct spur_event *row, struct ren
 	if (r->held.kind && hidden && parts_held(r, t, row) && !settle_held(r, out))
 		return false;
 	if (hidden)
-		return take_unseen(r, t, row, out);
+		return read_unseen(r, t, row, out);
 	if (r->held.kind && ends_held(r, t, row))
 		return r->held.kind == HELD_FUNCTION ? close_leaf(r, t, row, out)
 						     : show_schedule(r, t, row, out);
 	if (r->held.kind && !settle_held(r, out))
 		return false;
-	return take_row(r, t, row, out);
+	return read_row(r, t, row, out);
 }
 
 /* --- the usual --- */

@@ -73,7 +73,7 @@ static bool add_frame(struct functions *f, struct style_task *t, const struct st
 	return name && add_named(f, t, name, 0, time);
 }
 
-static bool take_lost(struct functions *f, struct style_task *t, uint64_t time)
+static bool read_lost(struct functions *f, struct style_task *t, uint64_t time)
 {
 	for (; t->count >= t->user_count && t->count >= 0; t->count--) {
 		struct style_frame *fr = style_frame_get(f->r.s, t, t->count);
@@ -94,7 +94,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	case TYPE_ENTRY:
 		return true;
 	case TYPE_LOST:
-		return take_lost(f, t, time);
+		return read_lost(f, t, time);
 	case TYPE_EVENT:
 		if (row->cpu != SPUR_NO_CPU)
 			t->cpu = row->cpu;
@@ -112,7 +112,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	}
 }
 
-static bool take_end(void *self, struct style_task *t, const struct style_frame *fr, uint64_t time)
+static bool read_end(void *self, struct style_task *t, const struct style_frame *fr, uint64_t time)
 {
 	return add_frame(self, t, fr, time);
 }
@@ -311,7 +311,7 @@ enum spur_status report_functions(struct pass_env *env, struct style *s)
 		.preempted = trace_intern(env->trace, "linux:schedule (pre-empted)"),
 	};
 	struct style_walk w = {
-		.s = s, .record = take, .end = take_end, .self = &f, .filter = env->filter
+		.s = s, .record = take, .end = read_end, .self = &f, .filter = env->filter
 	};
 	const struct report_node **order = NULL;
 	uint8_t keys[REPORT_KEYS];

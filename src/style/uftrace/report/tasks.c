@@ -46,7 +46,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 	return add_task(self, t, (uint64_t)row->ts);
 }
 
-static bool take_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
+static bool read_end(void *self, struct style_task *t, const struct style_frame *f, uint64_t time)
 {
 	(void)f;
 	return add_task(self, t, time);
@@ -101,7 +101,7 @@ enum spur_status report_tasks(struct pass_env *env, struct style *s)
 	struct report r = { .s = s, .o = env->out, .mode = env->opt->width ? ARGS_SAFE : 0 };
 	struct style_walk w = { .s = s,
 				.record = take,
-				.end = take_end,
+				.end = read_end,
 				.self = &r,
 				.filter = env->filter,
 				.by_own_time = true,
