@@ -20,11 +20,14 @@ struct source {
 	bool eof; /* no more will come */
 	bool mapped; /* the whole file is mapped: eof from the start */
 	const char *path; /* as given; "-" is standard input */
-	/* Why it ended early (I/O error, damaged compression): code 0 where all is well */
-	struct spur_error error;
+	/*
+	 * Why it ended early (I/O error, damaged compression): code 0 where all is well. Not part of
+	 * the structure, since there may be a source for each of very many threads, and few fail.
+	 */
+	struct spur_error *error;
 	/*
 	 * A followed file ended because its name is another file's or was removed, or because it
-	 * was cut: its bytes up to there are all there, and `error` is not set.
+	 * was cut: its bytes up to there are all there, and `error` has no code.
 	 */
 	bool replaced, cut;
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */

@@ -156,9 +156,9 @@ static enum spur_status open_header(struct xray *x, struct spur_error *err)
 void xray_say_source(const struct xray *x, struct diag_log *diag)
 {
 	x->t->streams[x->stream].size = x->src->size;
-	if (x->src->error.code)
+	if (x->src->error->code)
 		diag_add(diag, DIAG_DAMAGE, "xray/unreadable", x->file, x->src->size, 0, "%s",
-			 x->src->error.message);
+			 x->src->error->message);
 }
 
 void xray_say_empty(const struct xray *x, struct diag_log *diag)

@@ -274,9 +274,9 @@ static void finish(struct dat *d)
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), uf->off,
 			 left, "record: expected %d bytes, found %llu", RECORD,
 			 (unsigned long long)left);
-	if (d->src->error.code)
+	if (d->src->error->code)
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/unreadable", dat_name(d), d->src->size,
-			 0, "%s", d->src->error.message);
+			 0, "%s", d->src->error->message);
 	uf->off = d->src->size;
 	mem_free(uf->cache.slots);
 	uf->cache = (struct addr_cache){ .mult = uf->cache.mult };
