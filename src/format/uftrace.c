@@ -757,7 +757,7 @@ static void close_data(struct spur_trace *t)
 	struct uftrace *u = t->state;
 
 	for (size_t i = 0; i < u->nfeeds; i++) {
-		mem_free(u->feeds[i]->cache.slots);
+		uftrace_dat_close(u->feeds[i]);
 		mem_free(u->feeds[i]);
 	}
 	mem_free(u->feeds);
