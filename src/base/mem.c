@@ -16,6 +16,8 @@
 enum {
 	/* Bytes of a new array, about: there may be one for each of a million threads */
 	GROW_MIN = 256,
+	/* Up to here scratch memory is the heap's: there may be one for each of many streams. */
+	SCRATCH_HEAP = 1024,
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
 	BLOCK_MIN = 4 << 10,
 	BLOCK_MAX = 1 << 20,
@@ -211,6 +213,8 @@ void *scratch_alloc(size_t size)
 {
 	void *p = MAP_FAILED;
 
+	if (size <= SCRATCH_HEAP)
+		return mem_alloc(size);
 	errno = ENOMEM;
 	if (!mem_refused() && size <= PTRDIFF_MAX / 2)
 		p = scratch_map(scratch_bytes(size));
@@ -222,7 +226,9 @@ void *scratch_alloc(size_t size)
 
 void scratch_free(void *p, size_t size)
 {
-	if (p)
+	if (p && size <= SCRATCH_HEAP)
+		mem_free(p);
+	else if (p)
 		os_munmap(p, scratch_bytes(size));
 }
 

@@ -76,9 +76,10 @@ void mem_fail_at(uint64_t n);
 uint64_t mem_count(void);
 
 /*
- * Zeroed scratch memory that may be large: anonymous while small (< 16 MiB), else an unlinked
- * temporary file, mapped shared, so that it can be paged out. Returns NULL, with the errno counted
- * (mem_failed()), if the memory or the disk is full. Free with scratch_free() and the same size.
+ * Zeroed scratch memory that may be large: from the heap up to 1 KiB, anonymous while small
+ * (< 16 MiB), else an unlinked temporary file, mapped shared, so that it can be paged out. Returns
+ * NULL, with the errno counted (mem_failed()), if the memory or the disk is full. Free with
+ * scratch_free() and the same size.
  */
 void *scratch_alloc(size_t size);
 void scratch_free(void *p, size_t size);

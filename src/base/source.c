@@ -90,11 +90,36 @@ struct source_spill {
 	size_t zst_wants; /* bytes of input up to the end of a block and of the header behind it */
 };
 
+/* Of all sources that have not failed. Never written to. */
+static struct spur_error no_error;
+
+/* The source's own error, to be filled; NULL if there is no memory for it, which s->error then says. */
+static struct spur_error *error_of(struct source *s)
+{
+	static struct spur_error no_memory = { .code = SPUR_ERR_MEMORY, .message = "out of memory" };
+
+	if (s->error != &no_error)
+		return s->error == &no_memory ? NULL : s->error;
+	s->error = mem_alloc(sizeof(*s->error));
+	if (s->error)
+		return s->error;
+	s->error = &no_memory;
+	return NULL;
+}
+
+static void error_free(struct source *s)
+{
+	struct spur_error *own = s->error == &no_error ? NULL : error_of(s);
+
+	mem_free(own);
+	s->error = &no_error;
+}
+
 static void source_fail(struct source *s, enum spur_error_code code, const char *expected,
 			const char *found)
 {
-	err_set(&s->error, code, "%s: expected %s, found %s", s->path, expected, found);
-	err_at(&s->error, s->path, DIAG_NO_OFF);
+	err_set(error_of(s), code, "%s: expected %s, found %s", s->path, expected, found);
+	err_at(error_of(s), s->path, DIAG_NO_OFF);
 }
 
 static uint64_t packed_pos(const struct source *s)
@@ -111,9 +136,9 @@ static uint64_t packed_pos(const struct source *s)
  */
 static void packed_fail(struct source *s, uint64_t at, const char *expected, const char *found)
 {
-	err_set(&s->error, SPUR_ERR_FORMAT, "%s: expected %s at packed byte %llu, found %s",
+	err_set(error_of(s), SPUR_ERR_FORMAT, "%s: expected %s at packed byte %llu, found %s",
 		s->path, expected, (unsigned long long)at, found);
-	err_at(&s->error, s->path, at);
+	err_at(error_of(s), s->path, at);
 }
 
 static bool input_stopped(const struct source_spill *sp)
@@ -290,7 +315,7 @@ static bool unpacker_open(struct source *s)
 		return true;
 	}
 	if (!sp->z_ready && !sp->zst && !sp->unpacker)
-		err_nomem(&s->error);
+		err_nomem(error_of(s));
 	return sp->z_ready || sp->zst || sp->unpacker;
 }
 
@@ -321,7 +346,7 @@ static size_t gz_step(struct source *s, uint8_t *out, size_t size)
 	sp->between = rc == Z_STREAM_END;
 	sp->pending = rc == Z_OK && n == size;
 	if (rc == Z_MEM_ERROR)
-		err_nomem(&s->error);
+		err_nomem(error_of(s));
 	else if (rc != Z_OK && rc != Z_BUF_ERROR && rc != Z_STREAM_END)
 		packed_fail(s, sp->part, "gzip data", z->msg ? z->msg : "a preset dictionary");
 	return n;
@@ -374,8 +399,8 @@ static bool stream_begin(struct source *s)
 	sp->part = packed_pos(s);
 	sp->between = false;
 	if (!unpack_begin(sp->unpacker))
-		err_nomem(&s->error);
-	return !s->error.code;
+		err_nomem(error_of(s));
+	return !s->error->code;
 }
 
 /* One step of an unpacker; bytes written. */
@@ -393,7 +418,7 @@ static size_t stream_step(struct source *s, uint8_t *out, size_t size)
 	sp->between = st == UNPACK_END;
 	sp->pending = st == UNPACK_MORE && !p.out_len;
 	if (st == UNPACK_NOMEM)
-		err_nomem(&s->error);
+		err_nomem(error_of(s));
 	else if (st == UNPACK_BAD)
 		packed_fail(s, sp->part, packing_names[sp->packing], unpack_problem(sp->unpacker));
 	return size - p.out_len;
@@ -405,9 +430,9 @@ static size_t unpack(struct source *s, uint8_t *out, size_t size)
 	struct source_spill *sp = s->spill;
 	size_t n = 0;
 
-	while (!n && !s->error.code) {
+	while (!n && !s->error->code) {
 		if (!sp->pending && sp->in_pos == sp->in_len && !input_fill(s)) {
-			if (!sp->between && !s->error.code)
+			if (!sp->between && !s->error->code)
 				packed_fail(s, packed_pos(s), "more data",
 					    "the end: it is cut off");
 			break;
@@ -522,7 +547,7 @@ static bool spill_detect(struct source *s)
 	while (sp->in_len < MAGIC && packing_is_open(sp->in, sp->in_len) && input_fill(s))
 		;
 	sp->packing = packing_of(sp->in, sp->in_len);
-	return !s->error.code && unpacker_open(s);
+	return !s->error->code && unpacker_open(s);
 }
 
 static uint64_t product_capped(uint64_t a, uint64_t b)
@@ -549,7 +574,7 @@ static void fail_limit(struct source *s, uint64_t limit)
 {
 	const bool packed = s->spill && s->spill->packing != PACKING_NONE;
 
-	err_set(&s->error, SPUR_ERR_LIMIT, "%s: expected at most %llu bytes%s, found more%s",
+	err_set(error_of(s), SPUR_ERR_LIMIT, "%s: expected at most %llu bytes%s, found more%s",
 		s->path, (unsigned long long)limit, packed ? " of unpacked data" : "",
 		packed ? "; --max-unpacked allows more" : "");
 	if (packed && s->spill->over)
@@ -603,7 +628,7 @@ bool source_more(struct source *s)
 	}
 	assert(n <= (want ? want : 1));
 	had = s->size;
-	if (!n || !spill_append(s, n) || s->error.code)
+	if (!n || !spill_append(s, n) || s->error->code)
 		s->eof = true;
 	return s->size > had;
 }
@@ -612,13 +637,13 @@ bool source_poll(struct source *s)
 {
 	const uint64_t had = s->size;
 
-	if (!s->spill || !s->spill->follow || s->error.code)
+	if (!s->spill || !s->spill->follow || s->error->code)
 		return false;
 	s->spill->hurry = true;
 	s->eof = false;
 	while (source_more(s))
 		;
-	s->eof = s->error.code != SPUR_ERR_NONE;
+	s->eof = s->error->code != SPUR_ERR_NONE;
 	s->spill->hurry = false;
 	return s->size > had;
 }
@@ -641,6 +666,7 @@ static struct source *source_new(const char *path, struct spur_error *err)
 	}
 	s->path = memcpy(s + 1, path, len);
 	s->data = (const uint8_t *)"";
+	s->error = &no_error;
 	return s;
 }
 
@@ -650,7 +676,7 @@ static bool spill_new(struct source *s, const struct source_options *opt, int fd
 	const size_t size = opt->read_size;
 
 	if (!sp) {
-		err_nomem(&s->error);
+		err_nomem(error_of(s));
 		return false;
 	}
 	s->spill = sp;
@@ -675,7 +701,7 @@ static bool spill_buffers(struct source *s)
 	sp->piece = mem_alloc(sp->piece_size);
 	sp->in = mem_alloc(sp->in_cap);
 	if (!sp->piece || !sp->in)
-		err_nomem(&s->error);
+		err_nomem(error_of(s));
 	return sp->piece && sp->in;
 }
 
@@ -816,7 +842,7 @@ static bool source_set_up(struct source *s, int fd, const struct source_options 
 		input_close(s, fd);
 		return true;
 	}
-	s->error = (struct spur_error){ 0 };
+	error_free(s);
 	return spill_new(s, opt, fd) &&
 	       spill_begin(s, packing == PACKING_UNKNOWN ? 0 : (uint64_t)st.st_size, packing);
 }
@@ -859,7 +885,7 @@ static enum spur_status source_of(struct source **out, const char *path, int fd,
 	if (fd >= 0 && !s->spill)
 		input_close(s, fd);
 	if (err)
-		*err = s->error;
+		*err = *s->error;
 	source_close(s);
 	return SPUR_FAIL;
 }
@@ -913,7 +939,7 @@ enum spur_status source_memory(struct source **out, const char *name, const void
 		return SPUR_OK;
 	}
 	if (err)
-		*err = s->error;
+		*err = *s->error;
 	source_close(s);
 	return SPUR_FAIL;
 }
@@ -947,6 +973,7 @@ void source_close(struct source *s)
 		os_munmap((void *)(uintptr_t)s->data, s->map_size);
 	if (s->spill)
 		spill_free(s);
+	error_free(s);
 	mem_free(s->copy);
 	mem_free(s);
 }

@@ -21,11 +21,14 @@ struct source {
 	bool eof; /* no more bytes will come */
 	bool mapped; /* the whole file is mapped: eof from the start */
 	const char *path; /* as given; "-" is standard input */
-	/* Why the input ended early (I/O error, damaged compression); code 0: it did not */
-	struct spur_error error;
+	/*
+	 * Why the input ended early (I/O error, damaged compression); code 0: it did not. Allocated
+	 * apart, since there may be a source for each of very many threads, and few fail.
+	 */
+	struct spur_error *error;
 	/*
 	 * A followed file ended because its name was removed or given to another file, or because
-	 * it was truncated. All bytes up to there are available, and `error` is not set.
+	 * it was truncated. All bytes up to there are available, and `error` has no code.
 	 */
 	bool replaced, cut;
 	size_t map_size; /* bytes to unmap: 0 unless a file is mapped */

@@ -25,8 +25,8 @@ static enum spur_status probe_stream(struct spur_trace *t, struct spur_error *er
 		if (t->format || !more)
 			break;
 	}
-	if (!t->format && s->error.code) {
-		*err = s->error;
+	if (!t->format && s->error->code) {
+		*err = *s->error;
 		return SPUR_FAIL;
 	}
 	return t->format ? SPUR_OK : SPUR_FAIL;

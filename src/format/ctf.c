@@ -132,6 +132,7 @@ static bool feed_add(struct ctf *c, struct ctf_feed *f, const struct ctf_file *f
 		feed = trace_add_feed(c->t, f->own_track, f);
 	if (!feed)
 		return false;
+	mem_trim((void **)&f->files, &f->files_cap, f->nfiles, sizeof(*f->files));
 	feed->stream =
 		f->nfiles == 1 && !first->sibling && !first->is_sibling ? first->stream : SPUR_NONE;
 	for (size_t i = 0; i < f->nfiles; i++)
@@ -505,15 +506,27 @@ static void print_metadata(struct spur_trace *t, bool compiled, struct out *o)
 	}
 }
 
-void ctf_feed_free(struct ctf_feed *f)
+void ctf_feed_end(struct ctf_feed *f)
 {
-	mem_free(f->files);
-	scratch_free(f->order, f->order_size);
+	mem_free(f->leads);
+	mem_free(f->held);
 	mem_free(f->cursor.slots);
 	mem_free(f->cursor.have);
 	map64_free(&f->rest);
 	map64_free(&f->tracks);
 	map64_free(&f->functions);
+	f->leads = NULL;
+	f->held = NULL;
+	f->cursor.slots = NULL;
+	f->cursor.have = NULL;
+	f->ended = true;
+}
+
+void ctf_feed_free(struct ctf_feed *f)
+{
+	ctf_feed_end(f);
+	mem_free(f->files);
+	scratch_free(f->order, f->order_size);
 	mem_free(f);
 }
 

@@ -54,9 +54,9 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 		return false;
 	while (source_more(s))
 		;
-	if (s->error.code)
+	if (s->error->code)
 		uftrace_say(u, DIAG_DAMAGE, "uftrace/unreadable", name, DIAG_NO_OFF, "%s",
-			    s->error.message);
+			    s->error->message);
 	if (!mem_grow((void **)&u->slurped, &u->slurped_cap, u->nslurped + 1,
 		      sizeof(struct source *), MAX_FILES)) {
 		source_close(s);
@@ -757,7 +757,7 @@ static void close_data(struct spur_trace *t)
 	struct uftrace *u = t->state;
 
 	for (size_t i = 0; i < u->nfeeds; i++) {
-		mem_free(u->feeds[i]->cache.slots);
+		uftrace_dat_close(u->feeds[i]);
 		mem_free(u->feeds[i]);
 	}
 	mem_free(u->feeds);

@@ -156,9 +156,9 @@ static enum spur_status open_header(struct xray *x, struct spur_error *err)
 void xray_report_source(const struct xray *x, struct diag_log *diag)
 {
 	x->t->streams[x->stream].size = x->src->size;
-	if (x->src->error.code)
+	if (x->src->error->code)
 		diag_add(diag, DIAG_DAMAGE, "xray/unreadable", x->file, x->src->size, 0, "%s",
-			 x->src->error.message);
+			 x->src->error->message);
 }
 
 void xray_report_empty(const struct xray *x, struct diag_log *diag)
@@ -336,11 +336,8 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	return open_parts(x) ? SPUR_OK : err_nomem(err);
 }
 
-static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
+static enum spur_status next_of_mode(struct xray *x, struct feed *f, struct batch *b)
 {
-	struct xray *x = t->state;
-
-	b->count = 0;
 	if (x->bookkeeping && !x->stored && !((struct xray_feed *)f->state)->thread)
 		return xray_file_next(x, f, b);
 	switch (x->mode) {
@@ -351,6 +348,22 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	default:
 		return xray_profile_next(x, f, b);
 	}
+}
+
+static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
+{
+	struct xray *x = t->state;
+	enum spur_status st;
+
+	b->count = 0;
+	if (f->state == x)
+		return SPUR_END;
+	if (!xray_feed_open(x, f))
+		return SPUR_FAIL;
+	st = next_of_mode(x, f, b);
+	if (st == SPUR_END)
+		xray_feed_end(x, f);
+	return st;
 }
 
 static void close_trace(struct spur_trace *t)

@@ -320,7 +320,7 @@ static bool unpack_all(const struct packed *p, size_t read_size, struct spur_err
 		return false;
 	while (source_more(s))
 		;
-	*err = s->error;
+	*err = *s->error;
 	/* What was read before a failure is right as well. */
 	check(s->size <= p->plain_size && memcmp(s->data, p->plain, s->size) == 0);
 	good = s->size == p->plain_size && !err->code;

@@ -174,7 +174,7 @@ static void check_path(size_t read_size, size_t len)
 
 	assert_int_equal(source_open(&s, path, &opt, &err), SPUR_OK);
 	source_check(s, len, read_size);
-	assert_int_equal(s->error.code, 0);
+	assert_int_equal(s->error->code, 0);
 	source_close(s);
 }
 
@@ -239,8 +239,8 @@ static void test_packed_cut(void **state)
 			assert_int_equal(source_open(&s, path, NULL, NULL), SPUR_OK);
 			while (source_more(s))
 				;
-			assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
-			assert_non_null(strstr(s->error.message, "found the end: it is cut off"));
+			assert_int_equal(s->error->code, SPUR_ERR_FORMAT);
+			assert_non_null(strstr(s->error->message, "found the end: it is cut off"));
 			assert_true(s->size < DATA && s->size >= last);
 			assert_memory_equal(s->data, data, s->size);
 			last = s->size;
@@ -265,8 +265,8 @@ static void test_packed_damage(void **state)
 		snprintf(expected, sizeof(expected), "m: expected %s data", packers[i].name);
 		assert_int_equal(source_memory(&s, "m", b.p, b.len, NULL, NULL), SPUR_OK);
 		source_check(s, DATA, 0);
-		assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
-		assert_non_null(strstr(s->error.message, expected));
+		assert_int_equal(s->error->code, SPUR_ERR_FORMAT);
+		assert_non_null(strstr(s->error->message, expected));
 		source_close(s);
 		*last ^= packers[i].bit;
 		/* Other bytes behind the last member. */
@@ -274,7 +274,7 @@ static void test_packed_damage(void **state)
 		memcpy(b.p + b.len, "other", 5);
 		assert_int_equal(source_memory(&s, "m", b.p, b.len + 5, NULL, NULL), SPUR_OK);
 		source_check(s, DATA, 0);
-		assert_int_equal(s->error.code, SPUR_ERR_FORMAT);
+		assert_int_equal(s->error->code, SPUR_ERR_FORMAT);
 		source_close(s);
 		/* Each byte of the beginning in turn: what comes has an end. */
 		for (size_t at = 4; at < 300; at++) {
@@ -314,13 +314,13 @@ static void test_limit(void **state)
 				       : source_memory(&s, "m", b.p, b.len, &under, NULL),
 				 SPUR_OK);
 		source_check(s, 300000, read_sizes[i & 1]);
-		assert_int_equal(s->error.code, SPUR_ERR_LIMIT);
+		assert_int_equal(s->error->code, SPUR_ERR_LIMIT);
 		source_close(s);
 		assert_int_equal(i & 2 ? source_open(&s, path, &at, NULL)
 				       : source_memory(&s, "m", b.p, b.len, &at, NULL),
 				 SPUR_OK);
 		source_check(s, DATA, read_sizes[i & 1]);
-		assert_int_equal(s->error.code, 0);
+		assert_int_equal(s->error->code, 0);
 		source_close(s);
 	}
 	for (size_t i = 0; i < 1 + PACKERS; i++)
@@ -412,7 +412,7 @@ static void test_pipes(void **state)
 		assert_int_equal(source_open(&s, i & 1 ? "-" : path, NULL, NULL), SPUR_OK);
 		assert_false(s->mapped);
 		source_check(s, want, 0);
-		assert_int_equal(s->error.code, 0);
+		assert_int_equal(s->error->code, 0);
 		source_close(s);
 		pthread_join(t, NULL);
 		if (i & 1) {
@@ -497,7 +497,7 @@ static void test_follow(void **state)
 		assert_false(s->eof);
 		stop = 1;
 		assert_false(source_more(s));
-		assert_true(s->eof && !s->error.code && !s->replaced);
+		assert_true(s->eof && !s->error->code && !s->replaced);
 		source_close(s);
 	}
 }
@@ -514,7 +514,7 @@ static void test_follow_ends(void **state)
 	assert_true(source_need(s, 100));
 	assert_int_equal(truncate(path, 50), 0);
 	assert_false(source_more(s));
-	assert_true(s->cut && !s->replaced && !s->error.code);
+	assert_true(s->cut && !s->replaced && !s->error->code);
 	assert_int_equal(s->size, 100);
 	source_close(s);
 
@@ -533,7 +533,7 @@ static void test_follow_ends(void **state)
 		}
 		assert_false(source_need(s, 201));
 		assert_int_equal(s->size, 200);
-		assert_true(s->replaced && !s->error.code);
+		assert_true(s->replaced && !s->error->code);
 		source_close(s);
 	}
 }
@@ -558,7 +558,7 @@ static void test_follow_polled(void **state)
 	}
 	assert_int_equal(truncate(path, 50), 0);
 	assert_false(source_poll(s));
-	assert_true(s->eof && s->error.code == SPUR_ERR_IO);
+	assert_true(s->eof && s->error->code == SPUR_ERR_IO);
 	file_make(data, DATA);
 	assert_false(source_poll(s));
 	source_close(s);
@@ -606,7 +606,7 @@ static void test_stop(void **state)
 		}
 		stop = 1;
 		assert_false(source_more(s));
-		assert_true(s->eof && !s->error.code);
+		assert_true(s->eof && !s->error->code);
 		assert_int_equal(s->size, i ? 6 : 0);
 		source_close(s);
 		if (i)
@@ -689,11 +689,11 @@ static void test_nomem(void **state)
 			} else {
 				while (source_more(s))
 					;
-				if (!s->error.code)
+				if (!s->error->code)
 					assert_int_equal(s->size, 5000);
 				else
-					assert_int_equal(s->error.code, SPUR_ERR_MEMORY);
-				good += !s->error.code;
+					assert_int_equal(s->error->code, SPUR_ERR_MEMORY);
+				good += !s->error->code;
 				source_close(s);
 			}
 			mem_fail_at(0);
@@ -719,8 +719,8 @@ static void test_no_room(void **state)
 	assert_null(scratch_alloc(32 << 20));
 	assert_int_equal(source_memory(&s, "m", b.p, b.len, NULL, NULL), SPUR_OK);
 	source_check(s, 300000, 0);
-	assert_int_equal(s->error.code, SPUR_ERR_IO);
-	assert_string_equal(s->error.message,
+	assert_int_equal(s->error->code, SPUR_ERR_IO);
+	assert_string_equal(s->error->message,
 			    "m: expected room for a temporary file, found File too large");
 	source_close(s);
 	setrlimit(RLIMIT_FSIZE, &old);

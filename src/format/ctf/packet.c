@@ -16,6 +16,7 @@
 #include "format/ctf/wire.h"
 
 enum {
+	PACKETS_FIRST = 1, /* there may be very many files of one packet each */
 	WHY_ROOM = 160,
 	HEAD_ROOM = 128, /* of most packets' header and context */
 	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
@@ -295,7 +296,7 @@ static bool is_magic_at(const struct indexer *x, uint64_t at)
 
 static bool packet_room(struct indexer *x, struct ctf_file *f)
 {
-	const size_t cap = f->packets_cap ? 2 * f->packets_cap : 64;
+	const size_t cap = f->packets_cap ? 2 * f->packets_cap : PACKETS_FIRST;
 	struct ctf_packet *list;
 
 	if (f->npackets < f->packets_cap)

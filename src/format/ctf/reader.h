@@ -249,7 +249,8 @@ struct ctf_feed {
 	struct map64 tracks; /* hash of pid and tid -> track */
 	uint64_t last_pid, last_tid; /* whose track `track` is */
 	uint64_t last_lead; /* the same as they stand in the event, where there is a lead */
-	struct ctf_lead_track leads[CTF_LEADS]; /* of threads seen, by a hash */
+	/* CTF_LEADS of threads seen, by a hash; NULL but while rows are made */
+	struct ctf_lead_track *leads;
 	char last_name[CTF_COMM]; /* of `track`, where there is no lead */
 	size_t last_name_len;
 	const uint8_t *last_body; /* of the last event of the packet at hand; NULL: none yet */
@@ -269,9 +270,9 @@ struct ctf_feed {
 	int64_t first_ts; /* of packets before that, if have_first */
 	bool have_first;
 	uint32_t file_stream; /* spur_stream of the file at hand */
-	struct spur_event held[CTF_HELD]; /* rows made already, to come out next */
+	struct spur_event *held; /* CTF_HELD rows made already, to come out next; NULL as `leads` */
 	unsigned nheld, held_at;
-	bool started;
+	bool started, ended;
 	/*
 	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is
 	 * waited for any more.
@@ -456,6 +457,8 @@ struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
 bool ctf_feed_track(struct ctf *c, struct ctf_feed *f, const struct ctf_file *file);
 bool ctf_feed_add_file(struct ctf_feed *f, uint32_t file);
 void ctf_feed_free(struct ctf_feed *f);
+/* Frees what only reading needs: many streams may have ended before others begin. */
+void ctf_feed_end(struct ctf_feed *f);
 /* The top of a trace's tracks. Returns false if out of memory. */
 bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr);
 

@@ -646,7 +646,9 @@ static bool feed_start(struct ctf_feed *f)
 	f->last_ts = INT64_MIN;
 	f->cursor.have = mem_alloc(CTF_SLOTS_FIXED);
 	f->cursor.slots = mem_array(ctf_slots(f->trace), sizeof(*f->cursor.slots));
-	return f->cursor.have && f->cursor.slots;
+	f->leads = mem_array(CTF_LEADS, sizeof(*f->leads));
+	f->held = mem_array(CTF_HELD, sizeof(*f->held));
+	return f->cursor.have && f->cursor.slots && f->leads && f->held;
 }
 
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k)
@@ -669,7 +671,7 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 	map64_free(&f->rest);
 	f->rest = (struct map64){ 0 };
 	f->have_last = false;
-	memset(f->leads, 0, sizeof(f->leads));
+	memset(f->leads, 0, CTF_LEADS * sizeof(*f->leads));
 	if (f->packet) {
 		ctf_packet_begin(tr, k, f->packet, c);
 		c->at = at;
@@ -681,8 +683,18 @@ bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *
 enum spur_status ctf_next(struct spur_trace *t, struct feed *feed, struct batch *b)
 {
 	const struct ctf *c = t->state;
+	struct ctf_feed *f = feed->state;
+	enum spur_status st;
 
-	return c->grow ? grow_next(c->grow, b) : ctf_feed_rows(feed->state, feed, b);
+	b->count = 0;
+	if (c->grow)
+		return grow_next(c->grow, b);
+	if (f->ended)
+		return SPUR_END;
+	st = ctf_feed_rows(f, feed, b);
+	if (st == SPUR_END)
+		ctf_feed_end(f);
+	return st;
 }
 
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)

@@ -285,9 +285,9 @@ static bool add_file(struct ctf *c, uint32_t trace, const char *full, const char
 				 "%s", err.message);
 		return err.code != SPUR_ERR_MEMORY;
 	}
-	if (s->error.code)
+	if (s->error->code)
 		diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/unreadable", shown, DIAG_NO_OFF, 0, "%s",
-			 s->error.message);
+			 s->error->message);
 	if (!s->size)
 		return true;
 	if (!mem_grow((void **)&c->files, &c->files_cap, c->nfiles + 1, sizeof(*c->files),
@@ -529,9 +529,9 @@ enum spur_status ctf_find_archive(struct ctf *c, struct source *s, struct spur_e
 	size_t used;
 
 	source_need(s, UINT64_MAX);
-	if (s->error.code)
+	if (s->error->code)
 		diag_add(&c->t->diag, DIAG_DAMAGE, "ctf/unreadable", c->t->path, DIAG_NO_OFF, 0,
-			 "%s", s->error.message);
+			 "%s", s->error->message);
 	if (!archive_open(&c->archive, s->data, s->size, c->t->path, &c->t->diag))
 		return err_nomem(err);
 	list = mem_array(c->archive->count + 1, sizeof(*list));

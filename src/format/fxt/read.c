@@ -402,7 +402,7 @@ static enum spur_status next_stored(struct fxt *x, struct feed *f, struct batch 
 /* The data ends before the file does: it cannot be read or unpacked further. */
 static void report_unreadable(struct fxt *x)
 {
-	const struct spur_error *e = &x->src->error;
+	const struct spur_error *e = x->src->error;
 
 	if (e->code && !x->unreadable_told)
 		diag_add(x->log, DIAG_DAMAGE, "fxt/unreadable", x->file, x->src->size, 0, "%s",

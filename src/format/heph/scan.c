@@ -247,7 +247,7 @@ bool heph_meet_option(struct heph *h, const struct heph_packet *k)
 bool heph_meet_end(struct heph *h)
 {
 	const struct heph_losses losses = { .lost = report_loss, .self = h };
-	const struct spur_error *e = &h->walk.src->error;
+	const struct spur_error *e = h->walk.src->error;
 
 	if (e->code)
 		diag_add(&h->feed->diag, DIAG_DAMAGE, "heph/unreadable", h->file,

@@ -77,6 +77,25 @@ static bool cache_grow(struct addr_cache *c)
 	return true;
 }
 
+static void cache_free(struct addr_cache *c)
+{
+	if (c)
+		mem_free(c->slots);
+	mem_free(c);
+}
+
+/* Without slots. Returns NULL if out of memory. */
+static struct addr_cache *cache_new(void)
+{
+	struct addr_cache *c = mem_alloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	/* Whoever makes a file does not know where in memory its cache will be. */
+	c->mult = hash64((uintptr_t)c) | 1;
+	return c;
+}
+
 /* Empties it; costs no more than filling it did. */
 static bool cache_clear(struct addr_cache *c)
 {
@@ -162,7 +181,7 @@ static void set_window(struct dat *d, uint64_t time)
 	if (uf->until > time_end)
 		uf->until = time_end;
 	uf->session = s;
-	d->failed = d->failed || !cache_clear(&uf->cache);
+	d->failed = d->failed || !cache_clear(uf->cache);
 }
 
 /*
@@ -263,6 +282,12 @@ static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code,
 	uf->off = off;
 }
 
+void uftrace_dat_close(struct uftrace_feed *uf)
+{
+	cache_free(uf->cache);
+	uf->cache = NULL;
+}
+
 /* The end of the file with less than a record left. */
 static void finish(struct dat *d)
 {
@@ -274,12 +299,11 @@ static void finish(struct dat *d)
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/torn-record", dat_name(d), uf->off,
 			 left, "record: expected %d bytes, found %llu", RECORD,
 			 (unsigned long long)left);
-	if (d->src->error.code)
+	if (d->src->error->code)
 		diag_add(&d->f->diag, DIAG_DAMAGE, "uftrace/unreadable", dat_name(d), d->src->size,
-			 0, "%s", d->src->error.message);
+			 0, "%s", d->src->error->message);
 	uf->off = d->src->size;
-	mem_free(uf->cache.slots);
-	uf->cache = (struct addr_cache){ .mult = uf->cache.mult };
+	uftrace_dat_close(uf);
 	d->u->t->streams[uf->file->stream].size = d->src->size;
 }
 
@@ -423,13 +447,13 @@ static bool read_lost(struct dat *d, uint64_t count)
 static bool read_event(struct dat *d, uint64_t time, uint64_t id, bool more)
 {
 	struct uftrace_feed *uf = d->uf;
-	const struct addr_slot *slot = cache_find(&uf->cache, event_key(id));
+	const struct addr_slot *slot = cache_find(uf->cache, event_key(id));
 	uint64_t at = uf->off, len = 0, left;
 	struct spur_event *row;
 	bool counter = id >= UFTRACE_EV_READ_STATM && id <= UFTRACE_EV_DIFF_BRANCH;
 
 	if (!slot)
-		slot = cache_add(d->u, &uf->cache, event_key(id), uftrace_event_class(d->u, id));
+		slot = cache_add(d->u, uf->cache, event_key(id), uftrace_event_class(d->u, id));
 	if (!slot) {
 		d->failed = true;
 		return false;
@@ -497,7 +521,7 @@ static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t a
 {
 	struct uftrace_feed *uf = d->uf;
 	const struct addr_slot *slot =
-		cache_add(d->u, &uf->cache, addr, uftrace_class(d->u, uf->session, time, addr));
+		cache_add(d->u, uf->cache, addr, uftrace_class(d->u, uf->session, time, addr));
 
 	d->failed = d->failed || !slot;
 	return slot;
@@ -529,7 +553,7 @@ static bool read_call(struct dat *d, uint64_t time, uint64_t w)
 
 	if (!d->u->shallow)
 		depth = true_depth(depth, uf->depth - (uf->depth ? exit : 0), &addr);
-	slot = cache_find(&uf->cache, addr);
+	slot = cache_find(uf->cache, addr);
 	if (!slot)
 		slot = new_slot(d, time, addr);
 	if (!slot)
@@ -587,7 +611,7 @@ static inline __attribute__((always_inline)) const uint8_t *
 take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, bool swap)
 {
 	const uint8_t *const base = d->src->data;
-	struct addr_cache *const cache = &d->uf->cache;
+	struct addr_cache *const cache = d->uf->cache;
 	const uint64_t rest[2] = { call_words(d, 0).rest, call_words(d, 1).rest };
 	struct row_words words = call_words(d, 0);
 	struct spur_event *row = &d->b->rows[d->b->count];
@@ -708,15 +732,14 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
 	uint32_t before = b->count;
 
-	/* The feed's place in memory is not known to who makes a file. */
-	if (!uf->cache.cap)
-		uf->cache.mult = hash64((uintptr_t)uf) | 1;
-	if (!uf->cache.cap && !cache_grow(&uf->cache))
-		return SPUR_FAIL;
 	if (!uftrace_open_file(u, uf->file, &f->diag)) {
 		uf->ended = true;
 		return SPUR_OK;
 	}
+	if (!uf->cache && !(uf->cache = cache_new()))
+		return SPUR_FAIL;
+	if (!uf->cache->cap && !cache_grow(uf->cache))
+		return SPUR_FAIL;
 	d.src = uf->file->source;
 	uf->held = false;
 	if (u->qemu && !uf->started && !uf->off)

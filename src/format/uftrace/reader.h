@@ -159,7 +159,7 @@ struct uftrace_feed {
 	uint64_t from, until; /* cached addresses hold for records with from <= time < until */
 	const struct uftrace_session *session;
 	uint32_t depth; /* frames open after the last record, as far as it shows */
-	struct addr_cache cache;
+	struct addr_cache *cache; /* NULL while no record is read */
 	const struct uftrace_side *side, *side_end;
 	uint32_t entry_bias; /* amount by which ENTRY depths are too large */
 	bool ended; /* the .dat is at its end */
@@ -291,6 +291,8 @@ bool uftrace_last(struct spur_trace *t, int64_t *ts);
 /* The .dat decoder. */
 enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftrace_feed *uf,
 				  struct batch *b, uint64_t bound);
+/* Frees what only reading needs; done at the feed's end, and again when the trace is closed. */
+void uftrace_dat_close(struct uftrace_feed *uf);
 bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag_log *diag);
 
 /* Per-CPU files. */

@@ -123,8 +123,8 @@ static enum spur_status read_kind(struct site_map *m, struct source *s, struct s
 			       m->path);
 	}
 	source_need(s, (uint64_t)MAP_INPUT_MAX + 1);
-	if (s->error.code)
-		return err_set(err, s->error.code, "%s", s->error.message);
+	if (s->error->code)
+		return err_set(err, s->error->code, "%s", s->error->message);
 	return map_is_macho(s->data, (size_t)s->size) ? map_read_macho(m, s, err)
 						      : map_read_yaml(m, s, err);
 }

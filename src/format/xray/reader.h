@@ -213,7 +213,12 @@ struct xray {
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
-	struct xray_feed **feeds;
+	/*
+	 * Of each feed its thread; NULL: the feed is all of the file, or the file's own. A feed's state
+	 * is made at its first pull and freed at its end, so that only threads which are read at
+	 * once have one; then the feed's state is the struct xray itself.
+	 */
+	struct xray_thread **feeds;
 	size_t nfeeds, feeds_cap;
 	/*
 	 * SPEC xray/forked-log: number and first offset of records left out of FDR buffers, and the
@@ -327,6 +332,10 @@ bool xray_thread_track(struct xray *x, struct xray_thread *th);
 bool xray_sort_buffers(struct xray *x);
 /* Adds one feed for all threads, or one for each. */
 bool xray_add_feeds(struct xray *x);
+/* Makes the feed's state if it has none yet. Returns false if out of memory. */
+bool xray_feed_open(struct xray *x, struct feed *f);
+/* Frees the feed's state: it has ended. */
+void xray_feed_end(struct xray *x, struct feed *f);
 void xray_threads_close(struct xray *x);
 
 /*

@@ -205,35 +205,60 @@ bool xray_sort_buffers(struct xray *x)
 	return true;
 }
 
-static struct xray_feed *add_feed(struct xray *x, uint32_t track)
+/* `th`: NULL if it is no thread's. */
+static struct feed *add_feed(struct xray *x, struct xray_thread *th, uint32_t track)
 {
+	if (!mem_grow((void **)&x->feeds, &x->feeds_cap, x->nfeeds + 1, sizeof(th), MAX_THREADS))
+		return NULL;
+	assert(x->nfeeds == x->t->nfeeds);
+	x->feeds[x->nfeeds++] = th;
+	return trace_add_feed(x->t, track, NULL);
+}
+
+bool xray_feed_open(struct xray *x, struct feed *f)
+{
+	struct xray_thread *th = x->feeds[f->id];
 	struct xray_feed *xf;
 
-	if (!mem_grow((void **)&x->feeds, &x->feeds_cap, x->nfeeds + 1, sizeof(xf), MAX_THREADS))
-		return NULL;
+	if (f->state)
+		return true;
 	xf = mem_alloc(sizeof(*xf));
 	if (!xf)
-		return NULL;
-	x->feeds[x->nfeeds++] = xf;
+		return false;
 	ticks_init(&xf->ticks, x->hz, x->mode == XRAY_PROFILE || x->t->options.raw_time || !x->hz);
-	return trace_add_feed(x->t, track, xf) ? xf : NULL;
+	xf->thread = th;
+	xf->next = th ? th->first : 0;
+	xf->last = th ? th->last : 0;
+	f->state = xf;
+	return true;
+}
+
+static void feed_free(struct xray_feed *xf)
+{
+	mem_free(xf->held);
+	mem_free(xf->forked);
+	xray_profile_close(xf);
+	mem_free(xf);
+}
+
+void xray_feed_end(struct xray *x, struct feed *f)
+{
+	feed_free(f->state);
+	f->state = x;
 }
 
 static bool add_thread_feed(struct xray *x, struct xray_thread *th)
 {
-	struct xray_feed *xf;
+	struct feed *f;
 
 	if (!xray_thread_track(x, th))
 		return false;
-	xf = add_feed(x, th->track);
-	if (!xf)
+	f = add_feed(x, th, th->track);
+	if (!f)
 		return false;
 	/* What is damaged before threads are read apart may be of any of them. */
 	th->gap = x->t->diag.counts[DIAG_DAMAGE];
-	xf->thread = th;
-	xf->next = th->first;
-	xf->last = th->last;
-	x->t->feeds[x->t->nfeeds - 1]->size = th->bytes;
+	f->size = th->bytes;
 	return true;
 }
 
@@ -248,7 +273,7 @@ static bool add_file_feed(struct xray *x)
 {
 	if (x->spans.count)
 		qsort(x->spans.items, x->spans.count, sizeof(struct xray_span), span_order);
-	return add_feed(x, x->file_track) != NULL;
+	return add_feed(x, NULL, x->file_track) != NULL;
 }
 
 bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_class what)
@@ -355,11 +380,11 @@ bool xray_add_feeds(struct xray *x)
 	bool ok;
 
 	if (x->stored) {
-		struct xray_feed *xf = add_feed(x, SPUR_NONE);
+		struct feed *f = add_feed(x, NULL, SPUR_NONE);
 
-		if (xf)
-			x->t->feeds[x->t->nfeeds - 1]->stream = x->stream;
-		return xf != NULL;
+		if (f)
+			f->stream = x->stream;
+		return f != NULL;
 	}
 	if (x->bookkeeping && !add_file_feed(x))
 		return false;
@@ -377,11 +402,11 @@ bool xray_add_feeds(struct xray *x)
 
 void xray_threads_close(struct xray *x)
 {
-	for (size_t i = 0; i < x->nfeeds; i++) {
-		mem_free(x->feeds[i]->held);
-		mem_free(x->feeds[i]->forked);
-		xray_profile_close(x->feeds[i]);
-		mem_free(x->feeds[i]);
+	for (size_t i = 0; i < x->t->nfeeds; i++) {
+		struct xray_feed *xf = x->t->feeds[i]->state;
+
+		if (xf && (void *)xf != x)
+			feed_free(xf);
 	}
 	for (size_t i = 0; i < x->nthreads; i++)
 		mem_free(x->threads[i]);

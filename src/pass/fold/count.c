@@ -86,6 +86,25 @@ static bool count_rows(void *worker, struct spur_event *rows, size_t n)
 	return !c->want_args || mem_failures() == failures;
 }
 
+/* Exchanges the tables of cells: one that is moved costs no second one. */
+static void cells_swap(struct counts *a, struct counts *b)
+{
+	const struct counts was = *a;
+
+	a->streams = b->streams;
+	a->nstreams = b->nstreams;
+	a->streams_cap = b->streams_cap;
+	a->tracks = b->tracks;
+	a->ntracks = b->ntracks;
+	a->tracks_cap = b->tracks_cap;
+	b->streams = was.streams;
+	b->nstreams = was.nstreams;
+	b->streams_cap = was.streams_cap;
+	b->tracks = was.tracks;
+	b->ntracks = was.ntracks;
+	b->tracks_cap = was.tracks_cap;
+}
+
 static bool cells_join(struct count_cell **into, size_t *n, size_t *cap,
 		       const struct count_cell *from, size_t nfrom)
 {
@@ -100,8 +119,10 @@ static bool cells_join(struct count_cell **into, size_t *n, size_t *cap,
 	return true;
 }
 
-static bool counts_join(struct counts *to, const struct counts *from)
+static bool counts_join(struct counts *to, struct counts *from)
 {
+	if (!to->streams && !to->tracks)
+		cells_swap(to, from);
 	if (from->all.events)
 		cell_add(&to->all, from->all.events, from->all.first, from->all.last);
 	for (size_t k = 0; k < SPUR_KINDS; k++)

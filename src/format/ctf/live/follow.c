@@ -373,11 +373,11 @@ static bool fresh_packets(struct follow *f, struct follow_file *file)
 
 static void report_end(struct follow *f, struct follow_file *file)
 {
-	if (file->told || !file->source->error.code)
+	if (file->told || !file->source->error->code)
 		return;
 	file->told = true;
 	diag_add(log_of(f), DIAG_DAMAGE, "ctf/unreadable", file->name, file->source->size, 0, "%s",
-		 file->source->error.message);
+		 file->source->error->message);
 }
 
 /*
