@@ -1,4 +1,7 @@
-/* Classes: what events of one name and origin share, and the schema of their arguments. Included by <spur.h>. */
+/*
+ * Classes: what events of one name and origin share, and the schema of their arguments.
+ * Included by <spur.h>.
+ */
 #ifndef SPUR_CLASS_H
 #define SPUR_CLASS_H
 

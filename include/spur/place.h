@@ -1,4 +1,7 @@
-/* Raw records: where an event stands in its stream, its bytes and its ticks. Included by <spur.h>. */
+/*
+ * Raw records: where an event stands in its stream, its bytes and its ticks.
+ * Included by <spur.h>.
+ */
 #ifndef SPUR_PLACE_H
 #define SPUR_PLACE_H
 

@@ -23,6 +23,7 @@ enum spur_span_flag {
 	SPUR_SPAN_OFF_CPU = 8, /* not a call: the thread was off the CPU in the span around it */
 	/* With OFF_CPU: the data lacks the time when the thread ran again; dur and self are 0 */
 	SPUR_SPAN_NO_END = 16,
+	SPUR_SPAN_RECURSIVE = 32, /* inside another span of its function (spur_class.head) */
 };
 
 /* A span or call from begin to end. Times are in the unit of rows. */
@@ -40,6 +41,19 @@ struct spur_span {
 	uint32_t depth; /* number of spans open around it on its track */
 	uint32_t flags; /* enum spur_span_flag */
 };
+
+/*
+ * Reads the spans that end next, of all streams: those of each track in the order of their ends,
+ * tracks one after another or mixed. Chooses the fastest way of reading that is right for the
+ * trace, and waits if the input is still being written. A trace is read in one way: by this call,
+ * by spur_next() or by feeds.
+ * Returns: SPUR_OK with at least one span; SPUR_END with none; SPUR_FAIL with none if out of
+ * memory, as does every later call.
+ * Lifetime: the spans are valid until the next call.
+ * Threads: one thread at a time.
+ */
+enum spur_status spur_next_spans(struct spur_trace *t, const struct spur_span **spans,
+				 size_t *count);
 
 /*
  * Pairs begins and ends of one trace: of all rows in the order of spur_next(), or of one feed after

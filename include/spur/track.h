@@ -1,4 +1,7 @@
-/* Tracks (timelines: threads, CPUs, ...), streams (files) and origins (who wrote the records). Included by <spur.h>. */
+/*
+ * Tracks (timelines: threads, CPUs, ...), streams (files) and origins (who wrote the records).
+ * Included by <spur.h>.
+ */
 #ifndef SPUR_TRACK_H
 #define SPUR_TRACK_H
 
