@@ -27,9 +27,10 @@ install-program: $(BUILD)/spur man
 	$(BUILD)/spur completion fish > $(FISH_COMPLETIONS)/spur.fish
 
 install: all install-program $(BUILD)/spur.pc
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(MAN3DIR)
+	install -d $(DESTDIR)$(PREFIX)/include/spur $(DESTDIR)$(LIBDIR)/pkgconfig $(MAN3DIR)
 	install -m 644 $(BUILD)/man/*.3 $(MAN3DIR)
 	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
+	install -m 644 include/spur/*.h $(DESTDIR)$(PREFIX)/include/spur
 	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
 	ln -sf $(SO) $(DESTDIR)$(LIBDIR)/libspur.so.$(SOVERSION)
 	ln -sf libspur.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur.so
@@ -51,6 +52,7 @@ tarball: $(CLI_OBJ) $(BUILD)/libspur-all.a
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
+	rm -rf $(DESTDIR)$(PREFIX)/include/spur
 	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
 	rm -f $(MAN3DIR)/spur_*.3
 	rm -f $(BASH_COMPLETIONS)/spur $(ZSH_COMPLETIONS)/_spur $(FISH_COMPLETIONS)/spur.fish

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/feed.h"
+#include "api/spans.h"
 #include "flow/filter.h"
 
 static struct spur_trace *writable(const struct spur_trace *t)
@@ -48,6 +49,7 @@ void api_state_free(struct spur_trace *t)
 	if (!s)
 		return;
 	feeds_free(s, t->nfeeds);
+	span_reader_free(s->spans);
 	filter_free(s->filter);
 	arena_free(&s->texts);
 	pthread_mutex_destroy(&s->lock);

@@ -12,13 +12,15 @@
 #include "model/trace.h"
 
 struct filter;
+struct span_reader;
 struct spur_feed;
 
-/* How the rows of a trace are read: both ways cannot be mixed. */
+/* How the rows of a trace are read: the ways cannot be mixed. */
 enum api_reading {
 	API_UNREAD,
 	API_MERGED, /* spur_next() */
 	API_FEEDS, /* spur_feed_next() */
+	API_SPANS, /* spur_next_spans() */
 };
 
 struct api_state {
@@ -28,6 +30,7 @@ struct api_state {
 	struct filter *filter; /* of spur_set_filter(); NULL: all rows pass */
 	struct arena texts; /* of the filter */
 	struct spur_feed **feeds; /* by number; NULL: not opened yet */
+	struct span_reader *spans; /* of spur_next_spans(); made at the first call */
 };
 
 /*

@@ -57,6 +57,8 @@ static const char *refusal(const struct api_state *s, size_t number)
 {
 	if (s->reading == API_MERGED)
 		return "a trace that spur_next() has not read";
+	if (s->reading == API_SPANS)
+		return "a trace that spur_next_spans() has not read";
 	if (s->filter && filter_is_global(s->filter))
 		return "a filter that decides rows of each feed alone";
 	if (s->feeds && s->feeds[number])

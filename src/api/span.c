@@ -3,6 +3,7 @@
  * all analyses; here each frame that ends becomes a span.
  */
 #include "api/api.h"
+#include "base/map64.h"
 #include "flow/ends.h"
 #include "flow/walk.h"
 
@@ -18,6 +19,7 @@ struct opened {
 struct opened_list {
 	struct opened *items;
 	size_t cap;
+	struct map64 heads; /* head of classes -> its frames on the stack */
 };
 
 struct spur_pairing {
@@ -36,25 +38,48 @@ static void stack_free(struct pair_stack *s)
 {
 	struct opened_list *list = s->user;
 
-	if (list)
+	if (list) {
 		mem_free(list->items);
+		map64_free(&list->heads);
+	}
 	mem_free(list);
 	pair_stack_free(s);
+}
+
+/* The class that calls inside calls of the same function share; 0: time off the CPU. */
+static uint32_t frame_head(const struct spur_pairing *p, const struct pair_frame *f)
+{
+	return f->flags & PAIR_SCHED || !f->cls ? 0 : trace_class(p->trace, f->cls)->head;
 }
 
 /* Notes the row whose frame is on top. Returns false if out of memory. */
 static bool opened_note(struct spur_pairing *p, struct pair_stack *s, const struct spur_event *row)
 {
 	struct opened_list *list = s->user;
+	struct map64_slot *slot;
 
 	if (!list)
 		s->user = list = mem_alloc(sizeof(*list));
 	if (!list || !mem_grow((void **)&list->items, &list->cap, s->n, sizeof(*list->items),
 			       PAIR_DEPTH))
 		return false;
+	slot = map64_put(&list->heads, frame_head(p, &s->frames[s->n - 1]));
+	if (!slot)
+		return false;
+	slot->value++;
 	list->items[s->n - 1] =
 		(struct opened){ .id = ++p->last_id, .name = row->name, .cat = row->cat };
 	return true;
+}
+
+/* A frame was popped. Returns true if others of its function are still open. */
+static bool opened_forget(const struct spur_pairing *p, const struct opened_list *list,
+			  const struct pair_frame *f)
+{
+	struct map64_slot *slot = map64_find(&list->heads, frame_head(p, f));
+
+	assert(slot && slot->value);
+	return --slot->value > 0;
 }
 
 static struct spur_span *span_add(struct spur_pairing *p)
@@ -97,6 +122,7 @@ static bool frame_end(struct spur_pairing *p, struct pair_stack *s, uint32_t tra
 	const struct opened_list *list = s->user;
 	const uint64_t length = walk_length(f, e.ts);
 	struct spur_span *span;
+	bool recursive;
 
 	walk_credit(s, f, e.ts);
 	if (f->flags & PAIR_MISSING)
@@ -105,6 +131,7 @@ static bool frame_end(struct spur_pairing *p, struct pair_stack *s, uint32_t tra
 	if (!span)
 		return false;
 	assert(list && s->n < list->cap);
+	recursive = opened_forget(p, list, f);
 	*span = (struct spur_span){ .begin = f->ts,
 				    .end = e.ts,
 				    .id = list->items[s->n].id,
@@ -114,7 +141,8 @@ static bool frame_end(struct spur_pairing *p, struct pair_stack *s, uint32_t tra
 				    .name = list->items[s->n].name,
 				    .cat = list->items[s->n].cat,
 				    .depth = (uint32_t)s->calls,
-				    .flags = span_flags(p, f, e) };
+				    .flags = span_flags(p, f, e) |
+					     (recursive ? SPUR_SPAN_RECURSIVE : 0u) };
 	if (!e.uncounted) {
 		span->dur = clamp(length);
 		span->self = clamp(walk_self(f, length));
@@ -253,17 +281,19 @@ enum spur_status spur_pairing_rows(struct spur_pairing *p, const struct spur_eve
 {
 	static const char call[] = "spur_pairing_rows";
 	uint64_t *charged;
-	size_t tracks;
+	size_t tracks, classes;
 	bool good;
 
 	if (!begin_call(call, p, spans, count) || (n && !api_given(p->trace, call, rows, "rows")))
 		return SPUR_FAIL;
 	tracks = trace_track_count(p->trace);
+	classes = trace_class_count(p->trace);
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].track >= tracks && walk_takes(&rows[i]))
+		if ((rows[i].track >= tracks || rows[i].cls >= classes) && walk_takes(&rows[i]))
 			return api_misuse(p->trace, NULL,
-					  "%s: row %zu: expected a track of this trace, found %u",
-					  call, i, rows[i].track);
+					  "%s: row %zu: expected one of this trace, "
+					  "found track %u, class %u",
+					  call, i, rows[i].track, rows[i].cls);
 	charged = mem_charge(&p->trace->mem_failures);
 	good = !p->failed && read_rows(p, rows, n);
 	mem_charge(charged);

@@ -137,9 +137,10 @@ enum spur_status spur_next(struct spur_trace *t, const struct spur_event **rows,
 	*count = 0;
 	charged = mem_charge(&t->mem_failures);
 	s = api_state(t);
-	if (s && s->reading == API_FEEDS) {
+	if (s && s->reading != API_UNREAD && s->reading != API_MERGED) {
 		mem_charge(charged);
-		return api_misuse(t, NULL, "%s: expected a trace whose feeds are not opened", call);
+		return api_misuse(t, NULL, "%s: expected a trace that is read by this call alone",
+				  call);
 	}
 	if (s && !trace_short_of_memory(t)) {
 		s->reading = API_MERGED;

@@ -44,7 +44,8 @@ def defined(t, argv):
 
 
 def check_symbols(t, root):
-    header = core.read(os.path.join(t.root, "include", "spur.h")).decode()
+    headers = [os.path.join(t.root, "include", "spur.h"), *glob.glob(os.path.join(t.root, "include", "spur", "*.h"))]
+    header = "".join(core.read(path).decode() for path in headers)
     declared = set(re.findall(r"\b(spur_[a-z_]+)\((?!\))", re.sub(r"/\*.*?\*/|static inline .*?\n}", "", header, flags=re.S)))
     lib = os.path.join(root, "usr", "lib")
     so = glob.glob(os.path.join(lib, "libspur.so.*.*.*"))

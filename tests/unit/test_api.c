@@ -69,6 +69,7 @@ static struct spur_trace *open_golden(const char *path, const struct spur_option
 /* The sum of what rows hold, whatever their order; their number. */
 struct sum {
 	uint64_t rows, hash, args;
+	uint64_t spans; /* rows that begin a span */
 };
 
 static uint64_t mix(uint64_t h)
@@ -168,6 +169,7 @@ static void take_rows(struct spur_trace *t, const struct spur_event *rows, size_
 			sum->hash += mix(place.raw[0] + place.raw[place.len - 1] * 256u);
 		spur_ticks(t, e, ticks);
 		sum->rows++;
+		sum->spans += e->kind == SPUR_BEGIN || e->kind == SPUR_SPAN;
 		name = spur_string(t, e->name, &len);
 		sum->hash += mix((uint64_t)e->ts ^ mix(e->off) ^ mix(e->kind) ^ mix((uint64_t)e->dur) ^
 				 hash_text(name, len));
@@ -248,9 +250,26 @@ static void pair_all(struct spur_trace *t)
 	spur_pairing_free(p);
 }
 
+/* Counts spans whose begin is in the data. */
+static void read_spans(struct spur_trace *t, struct sum *sum)
+{
+	const struct spur_span *spans;
+	enum spur_status st;
+	size_t n;
+
+	while ((st = spur_next_spans(t, &spans, &n)) == SPUR_OK) {
+		assert_true(spans && n > 0);
+		for (size_t i = 0; i < n; i++)
+			sum->rows += !(spans[i].flags & (SPUR_SPAN_NO_BEGIN | SPUR_SPAN_OFF_CPU));
+	}
+	assert_int_equal(st, SPUR_END);
+	assert_true(!spans && !n);
+	assert_int_equal(spur_next_spans(t, &spans, &n), SPUR_END);
+}
+
 static void try_golden(const char *path)
 {
-	struct sum merged = { 0 }, feeds = { 0 };
+	struct sum merged = { 0 }, feeds = { 0 }, all = { 0 };
 	struct spur_damage damage;
 	struct spur_trace *t = open_golden(path, NULL);
 	size_t n;
@@ -274,6 +293,11 @@ static void try_golden(const char *path)
 	t = open_golden(path, NULL);
 	pair_all(t);
 	spur_close(t);
+
+	t = open_golden(path, NULL);
+	read_spans(t, &all);
+	spur_close(t);
+	assert_int_equal(all.rows, merged.spans);
 }
 
 static void goldens(void **state)
@@ -618,6 +642,19 @@ static void nulls_of_facts(void **state)
 	spur_close(t);
 }
 
+/* A trace whose classes are known since its rows were read. */
+static struct spur_trace *open_read(void)
+{
+	struct spur_trace *t = open_golden(golden_dir, NULL);
+	const struct spur_event *rows;
+	size_t n;
+
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		;
+	assert_true(spur_class_count(t) > 4);
+	return t;
+}
+
 static struct spur_event row(unsigned kind, int64_t ts, uint32_t cls)
 {
 	return (struct spur_event){ .kind = (uint8_t)kind, .ts = ts, .cls = cls, .name = cls };
@@ -655,7 +692,7 @@ static void spans(void **state)
 		  .name = 4,
 		  .flags = SPUR_SPAN_OPEN },
 	};
-	struct spur_trace *t = open_golden(golden_dir, NULL);
+	struct spur_trace *t = open_read();
 	const struct spur_span *got;
 	struct spur_pairing *p;
 	size_t n;
@@ -672,6 +709,9 @@ static void spans(void **state)
 	assert_int_equal(n, 0);
 	rows[0].track = 1000;
 	refused(spur_pairing_rows(p, rows, 1, &got, &n) == SPUR_FAIL);
+	rows[0].track = 0;
+	rows[0].cls = (uint32_t)spur_class_count(t);
+	refused(spur_pairing_rows(p, rows, 1, &got, &n) == SPUR_FAIL);
 	refused(spur_pairing_rows(p, NULL, 1, &got, &n) == SPUR_FAIL);
 	refused(spur_pairing_rows(NULL, rows, 1, &got, &n) == SPUR_FAIL);
 	refused(spur_pairing_rows(p, rows, 1, NULL, &n) == SPUR_FAIL);
@@ -683,6 +723,99 @@ static void spans(void **state)
 	spur_pairing_free(NULL);
 	refused(spur_pairing_new(NULL, t, NULL) == SPUR_FAIL);
 	refused(spur_pairing_new(&p, NULL, NULL) == SPUR_FAIL);
+	spur_close(t);
+}
+
+/*
+ * By hand, in ns: 1 [10, 60) calls itself [20, 50); 2 [70, open), data ends at 100; 3 at 80 has no BEGIN. Time in 1
+ * outside of the inner call is 20, and 40 is their average.
+ */
+static void statistics(void **state)
+{
+	struct spur_event rows[] = { row(SPUR_BEGIN, 10, 1),    row(SPUR_BEGIN, 20, 1),
+				     row(SPUR_END_SPAN, 50, 1), row(SPUR_END_SPAN, 60, 1),
+				     row(SPUR_END_SPAN, 65, 3), row(SPUR_BEGIN, 70, 2),
+				     row(SPUR_INSTANT, 100, 1) };
+	struct spur_trace *t = open_read(), *other = open_golden(golden_dir, NULL);
+	struct spur_statistics *s = NULL, *sum = NULL, *of_other = NULL;
+	const struct spur_span *got;
+	struct spur_span alien = { .cls = UINT32_MAX };
+	struct spur_pairing *p;
+	struct spur_latency l, want;
+	struct spur_class c;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(spur_pairing_new(&p, t, NULL), SPUR_OK);
+	assert_int_equal(spur_statistics_new(&s, t, NULL), SPUR_OK);
+	assert_int_equal(spur_statistics_new(&sum, t, NULL), SPUR_OK);
+	assert_int_equal(spur_statistics_new(&of_other, other, NULL), SPUR_OK);
+	assert_false(spur_statistics_of(s, 1, &l));
+	assert_int_equal(spur_pairing_rows(p, rows, 7, &got, &n), SPUR_OK);
+	assert_int_equal(n, 3);
+	assert_int_equal(got[0].flags, SPUR_SPAN_RECURSIVE);
+	assert_int_equal(got[1].flags, 0);
+	assert_int_equal(spur_statistics_add(s, got, n), SPUR_OK);
+	assert_int_equal(spur_pairing_end(p, &got, &n), SPUR_OK);
+	assert_int_equal(spur_statistics_add(s, got, n), SPUR_OK);
+	assert_int_equal(spur_statistics_join(sum, s), SPUR_OK);
+	assert_true(spur_class(t, 1, &c) && spur_statistics_of(s, 1, &l));
+	want = (struct spur_latency){ 1, c.name, 2, 0, 50, 50, 40, 30, 50, 30, 50, 50, 10 };
+	assert_memory_equal(&l, &want, sizeof(l));
+	assert_true(spur_class(t, 2, &c) && spur_statistics_of(sum, 2, &l));
+	want = (struct spur_latency){ 2, c.name, 1, 1, 30, 30, 30, 30, 30, 30, 30, 30, 0 };
+	assert_memory_equal(&l, &want, sizeof(l));
+	assert_true(spur_statistics_of(sum, 3, &l) && !l.calls && l.unfinished == 1);
+	assert_int_equal(spur_statistics_join(sum, s), SPUR_OK);
+	assert_true(spur_statistics_of(sum, 1, &l) && l.calls == 4 && l.total == 100 && l.p50 == 30 && l.p90 == 50);
+	assert_false(spur_statistics_of(sum, 4, &l) || spur_statistics_of(sum, UINT32_MAX, &l));
+	refused(spur_statistics_new(NULL, t, NULL) == SPUR_FAIL);
+	refused(spur_statistics_join(s, of_other) == SPUR_FAIL);
+	spur_statistics_free(of_other);
+	refused(spur_statistics_new(&of_other, NULL, NULL) == SPUR_FAIL);
+	refused(spur_statistics_add(NULL, got, n) == SPUR_FAIL);
+	refused(spur_statistics_add(s, NULL, 1) == SPUR_FAIL);
+	refused(spur_statistics_add(s, &alien, 1) == SPUR_FAIL);
+	refused(spur_statistics_join(s, s) == SPUR_FAIL);
+	refused(spur_statistics_join(s, NULL) == SPUR_FAIL);
+	refused(spur_statistics_join(NULL, s) == SPUR_FAIL);
+	refused(!spur_statistics_of(NULL, 1, &l));
+	refused(!spur_statistics_of(s, 1, NULL));
+	spur_statistics_free(NULL);
+	spur_statistics_free(s);
+	spur_statistics_free(sum);
+	spur_pairing_free(p);
+	spur_close(other);
+	spur_close(t);
+}
+
+/* A trace is read in one way. */
+static void spans_used_wrongly(void **state)
+{
+	struct spur_trace *t = open_golden(golden_dir, NULL);
+	const struct spur_event *rows;
+	const struct spur_span *spans;
+	struct spur_feed *feed;
+	size_t n;
+
+	(void)state;
+	refused(spur_next_spans(NULL, &spans, &n) == SPUR_FAIL);
+	refused(spur_next_spans(t, NULL, &n) == SPUR_FAIL);
+	refused(spur_next_spans(t, &spans, NULL) == SPUR_FAIL);
+	assert_int_equal(spur_next_spans(t, &spans, &n), SPUR_OK);
+	refused(spur_next(t, &rows, &n) == SPUR_FAIL);
+	refused(spur_feed_open(&feed, t, 0, NULL) == SPUR_FAIL);
+	refused(spur_set_filter(t, NULL, NULL) == SPUR_FAIL);
+	assert_true(spur_next_spans(t, &spans, &n) != SPUR_FAIL);
+	spur_close(t);
+	t = open_golden(golden_dir, NULL);
+	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+	refused(spur_next_spans(t, &spans, &n) == SPUR_FAIL);
+	expect_usage(t, "spur_next_spans: ");
+	spur_close(t);
+	t = open_golden(golden_dir, NULL);
+	assert_int_equal(spur_feed_open(&feed, t, 0, NULL), SPUR_OK);
+	refused(spur_next_spans(t, &spans, &n) == SPUR_FAIL);
 	spur_close(t);
 }
 
@@ -717,6 +850,7 @@ int main(void)
 		cmocka_unit_test(options), cmocka_unit_test(filters),
 		cmocka_unit_test(feeds_used_wrongly), cmocka_unit_test(nulls),
 		cmocka_unit_test(nulls_of_facts), cmocka_unit_test(spans), cmocka_unit_test(spreads),
+		cmocka_unit_test(statistics), cmocka_unit_test(spans_used_wrongly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
