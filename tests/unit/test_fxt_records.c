@@ -202,6 +202,32 @@ static void test_origins(void **state)
 	}
 }
 
+/*
+ * SPEC fxt/origin: a provider that tells another clock later has no clock in common with others, but
+ * may tell its own one again.
+ */
+static void test_origin_again(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct spur_trace *t;
+
+		magic();
+		provider(7, "seven");
+		init(1000000);
+		plain(FXT_INSTANT, 5, "a", 0);
+		provider(9, "nine");
+		init(1000000);
+		plain(FXT_INSTANT, 6, "b", 0);
+		init(i ? 2000000 : 1000000);
+		plain(FXT_INSTANT, 16, "c", 0);
+		t = open_file(&by_time);
+		check_origin(t, 1, "seven", 7, 1000000, true);
+		check_origin(t, 2, "nine", 9, 1000000, !i);
+		spur_close(t);
+	}
+}
+
 /* SPEC fxt/bookkeeping */
 static void test_bookkeeping(void **state)
 {
@@ -502,6 +528,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_goldens, file_setup, file_teardown),
 		cmocka_unit_test(test_wire),
 		cmocka_unit_test_setup_teardown(test_origins, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_origin_again, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_bookkeeping, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_ticks, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_large_place, file_setup, file_teardown),
