@@ -426,7 +426,10 @@ static int write_maps(struct symbols *s, struct site_map **maps, const uint32_t 
 	enum spur_status st;
 	bool left;
 
-	if (output_open(&o, v->output, v->force, &v->err) == SPUR_FAIL) {
+	st = output_open(&o, v->output, v->force, &v->err);
+	for (size_t i = 0; i < v->noperands && st == SPUR_OK; i++)
+		st = output_spare(&o, s->of->path(maps[i]), &v->err);
+	if (st == SPUR_FAIL) {
 		output_close(&o, false, NULL);
 		return run_error(&v->err);
 	}

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,14 +17,12 @@ static enum spur_status output_exists(const char *path, struct spur_error *err)
 	return err_set(err, SPUR_ERR_USAGE, "%s: file exists; use --force to overwrite", path);
 }
 
-/* Creates the temporary file, in the folder of the file to write. */
-static enum spur_status output_temp(struct output *o, struct spur_error *err)
+/* Creates the temporary file, with permissions `mode`, in the folder of the file to write. */
+static enum spur_status output_temp(struct output *o, mode_t mode, struct spur_error *err)
 {
-	const mode_t mask = os_umask(0);
 	int fd;
 
 	assert(o->path && !o->temp && o->out.fd < 0);
-	os_umask(mask);
 	o->temp = arena_printf(&o->arena, "%s.XXXXXX", o->path);
 	if (!o->temp)
 		return err_nomem(err);
@@ -37,9 +36,54 @@ static enum spur_status output_temp(struct output *o, struct spur_error *err)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	}
 	out_to_fd(&o->out, fd);
-	if (os_fchmod(fd, 0666 & ~mask) != 0)
+	if (os_fchmod(fd, mode) != 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
 	return SPUR_OK;
+}
+
+static mode_t usual_mode(void)
+{
+	const mode_t mask = os_umask(0);
+
+	os_umask(mask);
+	return 0666 & ~mask;
+}
+
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return os_fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+/*
+ * A file that is there: its name, not a link to it, is given to the new one, which is as open to
+ * others as the old one was.
+ */
+static enum spur_status output_replace(struct output *o, mode_t mode, struct spur_error *err)
+{
+	if (is_link(o->path)) {
+		char *real = arena_alloc(&o->arena, PATH_MAX);
+
+		if (!real)
+			return err_nomem(err);
+		if (!os_realpath(o->path, real))
+			return err_set(err, SPUR_ERR_IO, "%s: %s", o->path, strerror(errno));
+		o->path = real;
+	}
+	o->replaces = true;
+	return output_temp(o, mode, err);
+}
+
+/* Another name of standard output, which may be a file that is not to be replaced. */
+static bool is_standard_output(const char *path)
+{
+	static const char *const names[] = { "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(path, names[i]) == 0)
+			return true;
+	return false;
 }
 
 enum spur_status output_open(struct output *o, const char *path, bool force, struct spur_error *err)
@@ -50,19 +94,49 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 	*o = (struct output){ .force = force };
 	arena_init(&o->arena);
 	out_to_fd(&o->out, STDOUT_FILENO);
-	if (!path || strcmp(path, "-") == 0)
+	if (!path || is_standard_output(path))
 		return SPUR_OK;
 	o->path = path;
 	o->out.fd = -1;
+	if (!*path)
+		return err_set(err, SPUR_ERR_USAGE, "-o: expected a file name, found an empty one");
 	if (os_stat(path, &st) != 0)
-		return output_temp(o, err);
+		return !force && is_link(path) ? output_exists(path, err) :
+						 output_temp(o, usual_mode(), err);
 	if (S_ISREG(st.st_mode))
-		return force ? output_temp(o, err) : output_exists(path, err);
+		return force ? output_replace(o, st.st_mode & 0777, err) : output_exists(path, err);
 	fd = os_open(path, O_WRONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
 	out_to_fd(&o->out, fd);
 	return SPUR_OK;
+}
+
+/* Whether a file lies in a directory, or in one below. */
+static bool lies_below(const char *file, const char *dir)
+{
+	char real_file[PATH_MAX], real_dir[PATH_MAX];
+	size_t len;
+
+	if (!os_realpath(file, real_file) || !os_realpath(dir, real_dir))
+		return false;
+	len = strlen(real_dir);
+	return strncmp(real_file, real_dir, len) == 0 && real_file[len] == '/';
+}
+
+enum spur_status output_spare(const struct output *o, const char *input, struct spur_error *err)
+{
+	struct stat in, out;
+
+	if (!o->replaces || os_stat(o->path, &out) != 0)
+		return SPUR_OK;
+	if ((strcmp(input, "-") == 0 ? os_fstat(STDIN_FILENO, &in) : os_stat(input, &in)) != 0)
+		return SPUR_OK;
+	if ((in.st_dev != out.st_dev || in.st_ino != out.st_ino) &&
+	    !(S_ISDIR(in.st_mode) && lies_below(o->path, input)))
+		return SPUR_OK;
+	return err_set(err, SPUR_ERR_USAGE, "%s: the file is part of the input; write to another one",
+		       o->path);
 }
 
 /*

@@ -7,19 +7,25 @@
 
 struct output {
 	struct out out;
-	const char *path; /* NULL: standard output */
+	const char *path; /* NULL: standard output; of a symbolic link to a file, that file */
 	char *temp; /* the file's name until output_close(); NULL: written in place */
 	bool force;
+	bool replaces; /* a file of this name exists */
 	struct arena arena;
 };
 
 /*
- * Opens the output; `path` NULL or "-" is standard output. Returns SPUR_FAIL, with the error set,
- * if the file cannot be created, or exists and `force` is false. Requires output_close() in any
- * case.
+ * Opens the output; `path` NULL, "-" or "/dev/stdout" is standard output. Returns SPUR_FAIL, with
+ * the error set, if the file cannot be created, or exists and `force` is false. Requires
+ * output_close() in any case.
  */
 enum spur_status output_open(struct output *o, const char *path, bool force,
 			     struct spur_error *err);
+/*
+ * Returns SPUR_FAIL, with the error set, if the output would replace the file `input` ("-": standard
+ * input), or a file in the directory `input`.
+ */
+enum spur_status output_spare(const struct output *o, const char *input, struct spur_error *err);
 /*
  * Flushes the output and, with `keep`, gives the file its name; else removes it. Returns SPUR_FAIL,
  * with the error set, if that fails, but not if the reader of a pipe has closed it (EPIPE). Frees

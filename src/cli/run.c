@@ -536,6 +536,9 @@ static enum spur_status run_begin(struct run *r, struct output *o, struct watch 
 
 	if (output_open(o, v->output, v->force, &v->err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	for (size_t i = 0; i < v->ntraces; i++)
+		if (output_spare(o, v->traces[i], &v->err) == SPUR_FAIL)
+			return SPUR_FAIL;
 	if (!v->output && input_may_wait(v))
 		watch_begin(watch);
 	return run_open(v, &r->env.trace);

@@ -47,18 +47,27 @@ static void type_add(struct observed_type *t, const struct spur_value *v)
  */
 static struct observed_field *field_of(struct observed *o, uint32_t name, size_t next, bool *good)
 {
-	if (next < o->count && o->fields[next].name == name && o->fields[next].last != o->events)
+	bool again = false;
+
+	if (next < o->count && o->fields[next].name == name && !o->fields[next].again &&
+	    o->fields[next].last != o->events)
 		return &o->fields[next];
-	for (size_t i = 0; i < o->count; i++)
-		if (o->fields[i].name == name && o->fields[i].last != o->events)
+	for (size_t i = 0; i < o->count; i++) {
+		if (o->fields[i].name != name)
+			continue;
+		if (o->fields[i].last != o->events)
 			return &o->fields[i];
-	if (o->count == OBSERVED_FIELDS)
+		again = true;
+	}
+	if (o->count == OBSERVED_FIELDS) {
+		o->more = true;
 		return NULL;
+	}
 	*good = mem_grow((void **)&o->fields, &o->cap, o->count + 1, sizeof(*o->fields),
 			 OBSERVED_FIELDS);
 	if (!*good)
 		return NULL;
-	o->fields[o->count] = (struct observed_field){ .name = name };
+	o->fields[o->count] = (struct observed_field){ .name = name, .again = again };
 	return &o->fields[o->count++];
 }
 

@@ -26,16 +26,18 @@ struct observed_field {
 	uint64_t events; /* that had this field */
 	uint64_t last; /* number of the last such event, from 1 */
 	struct observed_type type, item; /* item: type of the items of ARRAYs */
+	bool again; /* a field of this name precedes it */
 };
 
 /*
- * INVARIANT: an event has at most one value of each field; its second value of one name belongs to
- * another field.
+ * INVARIANT: an event has at most one value of each field; its first value of a name belongs to the
+ * first field of that name, its second value to the second one.
  */
 struct observed {
 	struct observed_field *fields;
 	size_t count, cap;
 	uint64_t events;
+	bool more; /* there were values of further fields */
 };
 
 void observed_free(struct observed *o);

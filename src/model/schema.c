@@ -46,7 +46,10 @@ static bool field_of(struct arena *a, const struct plan_op *op, struct spur_fiel
 	const uint8_t type = type_of(op);
 	const bool is_text = type == SPUR_STRING || type == SPUR_BYTES;
 
-	*f = (struct spur_field){ .name = op->name, .type = type, .show = op->show };
+	/* Records say themselves whether they have the plan's values. */
+	*f = (struct spur_field){
+		.name = op->name, .type = type, .show = op->show, .optional = true
+	};
 	f->is_signed = type == SPUR_I64 || type == SPUR_ENUM;
 	if (is_text)
 		f->count = type == SPUR_BYTES ? op->size : 0;

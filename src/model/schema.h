@@ -8,8 +8,8 @@
 #include "model/class.h"
 
 /*
- * Makes the fields of a plan's values in `a`; none if the plan is NULL or has no steps. Returns
- * false if out of memory.
+ * Makes the fields of a plan's values in `a`; none if the plan is NULL or has no steps. They are
+ * optional, since a record may have no payload. Returns false if out of memory.
  */
 bool schema_of_plan(struct arena *a, const struct plan *plan, const struct spur_field **fields,
 		    uint32_t *count);

@@ -202,6 +202,32 @@ static void test_origins(void **state)
 	}
 }
 
+/*
+ * SPEC fxt/origin: a provider that tells another clock later has no clock in common with others, but
+ * may tell its own one again.
+ */
+static void test_origin_again(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct spur_trace *t;
+
+		magic();
+		provider(7, "seven");
+		init(1000000);
+		plain(FXT_INSTANT, 5, "a", 0);
+		provider(9, "nine");
+		init(1000000);
+		plain(FXT_INSTANT, 6, "b", 0);
+		init(i ? 2000000 : 1000000);
+		plain(FXT_INSTANT, 16, "c", 0);
+		t = open_file(&by_time);
+		check_origin(t, 1, "seven", 7, 1000000, true);
+		check_origin(t, 2, "nine", 9, 1000000, !i);
+		spur_close(t);
+	}
+}
+
 /* SPEC fxt/bookkeeping */
 static void test_bookkeeping(void **state)
 {
@@ -346,7 +372,8 @@ static void check_events(const struct spur_options *opt)
 	}
 	assert_non_null(begin);
 	assert_non_null(instant);
-	assert_true(begin->open);
+	assert_int_equal(begin->open, opt->as_stored);
+	assert_int_equal(instant->open, opt->as_stored);
 	assert_int_equal(begin->nbegin, 4);
 	check_field(t, &begin->begin[0], "same", SPUR_I64, 32, false);
 	check_field(t, &begin->begin[1], "wide", SPUR_I64, 0, false);
@@ -367,6 +394,68 @@ static void test_schema(void **state)
 	write_events();
 	check_events(&by_time);
 	check_events(&stored);
+}
+
+/*
+ * The first argument of a name is of the first field of that name, though the one before it stands
+ * in front of the second.
+ */
+static void test_schema_twice(void **state)
+{
+	const struct spur_schema *s;
+	const struct spur_event *row;
+	struct spur_trace *t;
+
+	(void)state;
+	magic();
+	event(FXT_INSTANT, 1, 0, none, in("f"), 3);
+	arg_word(FXT_ARG_U64, in("twice"), 1);
+	arg_word(FXT_ARG_U64, in("between"), 2);
+	arg_word(FXT_ARG_U64, in("twice"), 3);
+	done();
+	event(FXT_INSTANT, 2, 0, none, in("f"), 2);
+	arg_word(FXT_ARG_U64, in("between"), 4);
+	arg_word(FXT_ARG_POINTER, in("twice"), 5);
+	done();
+	t = open_file(&by_time);
+	next_row(NULL);
+	row = next_row(t);
+	assert_int_equal(row->kind, SPUR_INSTANT);
+	s = format_schema(t, row->cls);
+	assert_int_equal(s->nbegin, 3);
+	check_field(t, &s->begin[0], "twice", SPUR_NULL, 0, false);
+	check_field(t, &s->begin[1], "between", SPUR_U64, 64, false);
+	check_field(t, &s->begin[2], "twice", SPUR_U64, 64, true);
+	assert_false(s->open);
+	spur_close(t);
+}
+
+/* Of more fields than are kept apart the schema is open. */
+static void test_schema_many(void **state)
+{
+	(void)state;
+	for (unsigned n = 1024; n <= 1025; n++) {
+		const struct spur_schema *s;
+		const struct spur_event *rows;
+		struct spur_trace *t;
+		char name[16];
+		size_t count;
+
+		magic();
+		for (unsigned i = 0; i < n; i++) {
+			snprintf(name, sizeof(name), "a%u", i);
+			event(FXT_INSTANT, i, 0, none, in("f"), 1);
+			arg_word(FXT_ARG_U64, in(name), i);
+			done();
+		}
+		t = open_file(&by_time);
+		assert_int_equal(spur_next(t, &rows, &count), SPUR_OK);
+		s = format_schema(t, rows[0].cls);
+		assert_int_equal(s->nbegin, 1024);
+		assert_int_equal(s->open, n > 1024);
+		check_field(t, &s->begin[1023], "a1023", SPUR_U64, 64, true);
+		spur_close(t);
+	}
 }
 
 /* A backtrace's frames are an array; a switch's state has names. */
@@ -439,10 +528,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_goldens, file_setup, file_teardown),
 		cmocka_unit_test(test_wire),
 		cmocka_unit_test_setup_teardown(test_origins, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_origin_again, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_bookkeeping, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_ticks, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_large_place, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_schema, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_schema_twice, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_schema_many, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_schema_built_in, file_setup, file_teardown),
 	};
 

@@ -241,7 +241,7 @@ static void test_schema(void **state)
 		t = file_open(i ? &stored : &by_time);
 		assert_int_equal(rows_read(t), 4);
 		s = format_schema(t, rows_seen[0].cls);
-		assert_true(s->open);
+		assert_int_equal(s->open, i);
 		assert_int_equal(s->nend, 0);
 		assert_int_equal(s->nbegin, 4);
 		check_field(t, &s->begin[0], "n", SPUR_U64, 64, false);

@@ -178,6 +178,7 @@ static void test_books(void **state)
 /* SPEC uftrace/schema: of a function by its specifications, of an event by its number */
 static void test_schemas(void **state)
 {
+	struct spur_args args = { 0 };
 	const struct spur_schema *s;
 	struct law_rows rows = { 0 };
 	struct spur_trace *t;
@@ -190,11 +191,21 @@ static void test_schemas(void **state)
 	raw_align(8);
 	rec_more(110, EXIT, 0, WORK);
 	raw_uint(9, 8);
+	/* A call whose records have no payload. */
+	rec(120, ENTRY, 0, WORK);
+	rec(130, EXIT, 0, WORK);
 	dat_write("1.dat");
 	t = law_open(dir, false);
 	assert_non_null(t);
 	law_read(t, &rows);
-	assert_int_equal(rows.count, 2);
+	assert_int_equal(rows.count, 4);
+	assert_int_equal(rows.list[2].ev.cls, rows.list[0].ev.cls);
+	assert_int_equal(spur_args(t, &rows.list[0].ev, &args), SPUR_OK);
+	assert_int_equal(args.count, 2);
+	for (size_t i = 2; i < 4; i++) {
+		assert_int_equal(spur_args(t, &rows.list[i].ev, &args), SPUR_OK);
+		assert_int_equal(args.count, 0);
+	}
 	s = format_schema(t, rows.list[0].ev.cls);
 	assert_false(s->open);
 	assert_int_equal(s->nbegin, 2);
@@ -206,6 +217,8 @@ static void test_schemas(void **state)
 	assert_int_equal(s->end[0].type, SPUR_U64);
 	assert_int_equal(s->end[0].bits, 64);
 	assert_int_equal(s->end[0].show, SPUR_SHOW_HEX);
+	assert_true(s->begin[0].optional && s->begin[1].optional && s->end[0].optional);
+	spur_args_free(&args);
 	spur_close(t);
 	free(rows.list);
 	assert_true(law_check(dir, &laws));

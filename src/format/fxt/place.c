@@ -8,7 +8,7 @@
 
 /*
  * SPEC fxt/origin: number and name of the provider, and the clock of its first initialization
- * record, or that of the provider before all others.
+ * record, or that of the provider before all others. With several clocks it shares none.
  */
 static struct spur_origin origin_of(const struct fxt *x, const struct fxt_provider *p)
 {
@@ -20,7 +20,8 @@ static struct spur_origin origin_of(const struct fxt *x, const struct fxt_provid
 		.provider = p->number ? p->id : SPUR_NONE,
 		.track = p->track,
 		.byte_order = x->swap == order_swaps(true) ? 'b' : 'l',
-		.clock_shared = hz == x->clock.hz && clock->told_base == x->clock.base,
+		.clock_shared = hz == x->clock.hz && clock->told_base == x->clock.base &&
+				!clock->told_others,
 		.hz = clock->told_hz,
 	};
 }

@@ -90,6 +90,7 @@ struct fxt_provider {
 	bool timed; /* its clock was set by a record */
 	/* From its first initialization record; 0: no such record */
 	uint64_t told_hz, told_base;
+	bool told_others; /* a later record differs */
 	uint32_t track; /* for rows that belong to no thread or process; SPUR_NONE until needed */
 	struct fxt_clock clock;
 	struct fxt_string *strings; /* FXT_STRINGS; untouched pages use no memory */

@@ -260,6 +260,7 @@ static const struct spur_schema *schema_make(struct fxt *x, const struct event_c
 	fields_label(x, end, schema->nend);
 	schema->begin = begin;
 	schema->end = end;
+	schema->open = !x->ordered || list->begin.more || list->end.more;
 	return schema;
 }
 

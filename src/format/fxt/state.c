@@ -307,16 +307,18 @@ static void clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base
  */
 bool fxt_read_init(struct fxt *x, const struct fxt_shape *s)
 {
+	const uint64_t base = s->extended ? s->more[0] : 0;
 	struct fxt_provider *p = x->provider;
 
 	if (!s->value)
 		return true;
 	if (x->first && !p->told_hz) {
 		p->told_hz = s->value;
-		p->told_base = s->extended ? s->more[0] : 0;
+		p->told_base = base;
 	}
+	p->told_others |= p->told_hz != s->value || p->told_base != base;
 	p->timed = true;
-	fxt_clock_set(&p->clock, s->value, s->extended ? s->more[0] : 0, x->raw_time);
+	fxt_clock_set(&p->clock, s->value, base, x->raw_time);
 	if (x->clock_told) {
 		clock_relate(x, &p->clock, s->extended ? s->more[1] : 0);
 		x->clocks_differ |= p->clock.hz != x->clock.hz;

@@ -128,10 +128,10 @@ static bool event_fields(struct heph *h, const struct event_class *cls, struct s
 		list = &s->lists[0];
 	else if (slot && slot->value)
 		list = &s->lists[slot->value - 1];
-	schema->open = true;
 	if (list && !observed_fields(list, &h->trace->arena, &fields, &schema->nbegin))
 		return false;
 	schema->begin = list ? fields : NULL;
+	schema->open = h->stored || !list || list->more;
 	return true;
 }
 
