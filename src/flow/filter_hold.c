@@ -1,15 +1,15 @@
 /*
  * Look-ahead: -t, -Z, -C and the triggers time=, size=, caller, trace. A function's rows wait in
- * the feed's queue until its fate is known: it passes once it, or a function that it called, ended
- * late enough (and is one that -C names); it falls when it ends without. What belongs to a function
- * that falls (counters, watch points) falls with it; other rows only wait, so that what comes out
- * is in the order in which it came in. A function that is open for as long as its threshold passes
- * at once: so at most the open functions wait, and the rows among them.
+ * the feed's queue until the function passes or is dropped. It passes once it, or a function that
+ * it called, has lasted as long as its threshold (and is one that -C names); it is dropped if it
+ * ends before. Rows that belong to a function (counters, watch points) share its fate; other rows only
+ * wait, so that rows leave in the order in which they came. A function passes as soon as it is open
+ * for as long as its threshold, so only short open functions and the rows among them wait.
  *
  * INVARIANT: a track's frames below `first` have passed; from it on they are open, except hidden
  * ones (too small for -Z, or of a call whose BEGIN is not in the data), which have no row. Slots of
- * open frames are SLOT_OPEN and linked from the track's `last`, newest first. The queue's first slot
- * is SLOT_OPEN, its last one is not SLOT_DROP.
+ * open frames are SLOT_OPEN and linked from the track's `last`, newest first. The queue's first
+ * slot is SLOT_OPEN, its last one is not SLOT_DROP.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,9 +17,7 @@
 #include "flow/filter_parts.h"
 
 enum {
-	/*
-	 * A queue that is longer lets its oldest function pass, whatever its fate would have been.
-	 */
+	/* A longer queue lets its oldest function pass, however short that turns out to be. */
 	HOLD_ROWS = 1 << 18,
 };
 
@@ -35,7 +33,7 @@ enum slot_state { SLOT_OPEN, SLOT_PASS, SLOT_DROP };
 struct hold_slot {
 	struct spur_event row;
 	struct hold_track *owner;
-	uint64_t prev; /* seq + 1 of the owner's open row before; 0: none */
+	uint64_t prev; /* number + 1 of the owner's open row before; 0: none */
 	uint8_t state; /* enum slot_state */
 	uint8_t marks; /* enum row_mark */
 };
@@ -77,7 +75,7 @@ static inline bool queue_add(struct hold *h, struct hold_track *t, const struct 
 	return true;
 }
 
-/* What is decided leaves the queue at both ends. */
+/* Removes decided rows from both ends of the queue. Returns false if out of memory. */
 static inline bool queue_flush(struct hold *h, struct row_list *out)
 {
 	while (h->tail > h->head && h->queue[h->tail - 1].state == SLOT_DROP)
@@ -95,7 +93,7 @@ static inline bool queue_flush(struct hold *h, struct row_list *out)
 	return true;
 }
 
-/* Marks the track's open rows from the newest back to `seq`. */
+/* Decides the track's open rows from the newest back to number `seq`. */
 static inline void track_mark(struct hold *h, struct hold_track *t, uint64_t seq,
 			      enum slot_state state)
 {
@@ -108,7 +106,7 @@ static inline void track_mark(struct hold *h, struct hold_track *t, uint64_t seq
 	}
 }
 
-/* All open functions of the track have passed. */
+/* Lets all open functions of the track pass. */
 static void track_pass(struct hold *h, struct hold_track *t)
 {
 	track_mark(h, t, 0, SLOT_PASS);
@@ -122,7 +120,7 @@ static void skip_hidden(struct hold_track *t)
 		t->first++;
 }
 
-/* The lowest open function of the track has passed, the ones inside it are still open. */
+/* Lets the lowest open function of the track pass; those inside it stay open. */
 static void track_pass_first(struct hold *h, struct hold_track *t)
 {
 	uint64_t seq = t->stack.frames[t->first].user, end;
@@ -156,7 +154,7 @@ static inline bool held_is_sure(const struct filter *f, const struct held *k, in
 	return open_ns >= k->min_ns;
 }
 
-/* Damaged times may be anything. */
+/* Returns the difference, without overflow: times of damaged data may have any value. */
 static int64_t time_between(int64_t from, int64_t to)
 {
 	return (int64_t)((uint64_t)to - (uint64_t)from);
@@ -200,7 +198,7 @@ static inline void hold_due(const struct filter *f, struct hold *h, struct hold_
 	}
 }
 
-/* A row that stands for itself: passes, after what waits. */
+/* Lets a row pass, after the rows that wait. Returns false if out of memory. */
 static bool hold_keep(struct hold *h, struct hold_track *t, const struct spur_event *row,
 		      struct row_list *out)
 {
@@ -210,7 +208,7 @@ static bool hold_keep(struct hold *h, struct hold_track *t, const struct spur_ev
 				  : queue_add(h, t, row, SLOT_PASS);
 }
 
-/* A row that shares the fate of the function around it. */
+/* Lets a row share the fate of the function around it. Returns false if out of memory. */
 static bool hold_inside(struct hold *h, struct hold_track *t, const struct spur_event *row,
 			struct row_list *out)
 {
@@ -341,7 +339,7 @@ static bool hold_begin(struct filter *f, struct hold *h, struct hold_track *t,
 	return hold_keep(h, t, row, out);
 }
 
-/* An END whose BEGIN is not in the data: -Z leaves it out by its own function. */
+/* Returns true if -Z drops an END whose BEGIN is not in the data. */
 static bool row_is_small(struct filter *f, const struct spur_event *row)
 {
 	const struct verdict *v = f->min_size && row->cls ? filter_verdict(f, row->cls) : NULL;
@@ -421,14 +419,14 @@ static bool hold_other(struct filter *f, struct hold *h, struct hold_track *t,
 	return hold_keep(h, t, row, out);
 }
 
-/* Between rows all that is decided has left the queue at both ends. */
+/* Returns true if no decided row is left at an end of the queue where it could leave. */
 static inline bool queue_is_settled(const struct hold *h)
 {
 	return h->head == h->tail || (h->queue[h->head].state == SLOT_OPEN &&
 				      h->queue[h->tail - 1].state != SLOT_DROP);
 }
 
-/* The function at the queue's head passes as soon as it is open for long enough. */
+/* Lets functions at the queue's head pass that are open for long enough. */
 static bool hold_release(struct filter *f, struct hold *h, int64_t now, struct row_list *out)
 {
 	while (h->head < h->tail) {

@@ -158,7 +158,7 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 			 const struct event_class *c);
 bool filter_track_passes(const struct filter *f, uint32_t track);
-/* What is said of a class; NULL when memory is out. */
+/* Returns what the rules say of a class, or NULL if out of memory. */
 const struct verdict *filter_judge(struct filter *f, uint32_t cls);
 
 static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cls)
