@@ -2,9 +2,9 @@
  * Look-ahead: -t, -Z, -C and the triggers time=, size=, caller, trace. A function's rows wait in
  * the feed's queue until the function passes or is dropped. It passes once it, or a function that
  * it called, has lasted as long as its threshold (and is one that -C names); it is dropped if it
- * ends before. Rows that belong to a function (counters, watch points) share its fate; other rows only
- * wait, so that rows leave in the order in which they came. A function passes as soon as it is open
- * for as long as its threshold, so only short open functions and the rows among them wait.
+ * ends before. Rows that belong to a function (counters, watch points) share its fate; other rows
+ * only wait, so that rows leave in the order in which they came. A function passes as soon as it is
+ * open for as long as its threshold, so only short open functions and the rows among them wait.
  *
  * INVARIANT: a track's frames below `first` have passed; from it on they are open, except hidden
  * ones (too small for -Z, or of a call whose BEGIN is not in the data), which have no row. Slots of

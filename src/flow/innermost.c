@@ -9,8 +9,8 @@
 enum { FRAMES_MAX = 1 << 24, SHALLOW = INNERMOST_NEAR / 2, SPARE = 64 };
 
 /*
- * INVARIANT: top[c] - 1 is the topmost frame of class c, or top[c] is 0 if none is open; below[i] is
- * the same for the frames below frame i and the class of frame i.
+ * INVARIANT: top[c] - 1 is the topmost frame of class c, or top[c] is 0 if none is open; below[i]
+ * is the same for the frames below frame i and the class of frame i.
  */
 struct innermost {
 	struct map64 top;
