@@ -1,15 +1,15 @@
 /*
  * Look-ahead: -t, -Z, -C and the triggers time=, size=, caller, trace. A function's rows wait in
- * the feed's queue until its fate is known: it passes once it, or a function that it called, ended
- * late enough (and is one that -C names); it falls when it ends without. What belongs to a function
- * that falls (counters, watch points) falls with it; other rows only wait, so that what comes out
- * is in the order in which it came in. A function that is open for as long as its threshold passes
- * at once: so at most the open functions wait, and the rows among them.
+ * the feed's queue until the function passes or is dropped. It passes once it, or a function that
+ * it called, has lasted as long as its threshold (and is one that -C names); it is dropped if it
+ * ends before. Rows that belong to a function (counters, watch points) share its fate; other rows
+ * only wait, so that rows leave in the order in which they came. A function passes as soon as it is
+ * open for as long as its threshold, so only short open functions and the rows among them wait.
  *
- * Invariants: a track's frames below `first` have passed and those from it on are open, except
- * hidden ones (too small for -Z), which have no row; slots of open frames are SLOT_OPEN and linked
- * from the track's `last`, newest first; the queue's first slot is SLOT_OPEN, its last one is not
- * SLOT_DROP.
+ * INVARIANT: a track's frames below `first` have passed; from it on they are open, except hidden
+ * ones (too small for -Z, or of a call whose BEGIN is not in the data), which have no row. Slots of
+ * open frames are SLOT_OPEN and linked from the track's `last`, newest first. The queue's first
+ * slot is SLOT_OPEN, its last one is not SLOT_DROP.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,18 +17,15 @@
 #include "flow/filter_parts.h"
 
 enum {
-	/*
-	 * A queue that is longer lets its oldest function pass, whatever its fate would have been.
-	 */
+	/* A longer queue lets its oldest function pass, however short that turns out to be. */
 	HOLD_ROWS = 1 << 18,
-	HOLD_DEPTH = 1 << 24,
 };
 
 enum hold_flag {
-	HOLD_HIDDEN = 1, /* too small: no row */
+	HOLD_HIDDEN = 1, /* too small, or a PAIR_MISSING frame: no row */
 	HOLD_CALLER = 2,
 	HOLD_TRACE = 4,
-	HOLD_SCHED = 8, /* off the CPU */
+	HOLD_SCHED = 8, /* a PAIR_SCHED frame: off the CPU */
 };
 
 enum slot_state { SLOT_OPEN, SLOT_PASS, SLOT_DROP };
@@ -36,15 +33,20 @@ enum slot_state { SLOT_OPEN, SLOT_PASS, SLOT_DROP };
 struct hold_slot {
 	struct spur_event row;
 	struct hold_track *owner;
-	uint64_t prev; /* seq + 1 of the owner's open row before; 0: none */
+	uint64_t prev; /* number + 1 of the owner's open row before; 0: none */
 	uint8_t state; /* enum slot_state */
 	uint8_t marks; /* enum row_mark */
 };
 
-static const uint32_t sched_depth = UINT32_MAX;
+/* How many slots were queued so far: the number of the next one. */
+static inline uint64_t queue_next(const struct hold *h)
+{
+	return h->base + (h->tail - h->head);
+}
 
 static struct hold_slot *slot_at(const struct hold *h, uint64_t seq)
 {
+	assert(seq >= h->base && seq - h->base < h->tail - h->head);
 	return &h->queue[h->head + (seq - h->base)];
 }
 
@@ -68,12 +70,12 @@ static inline bool queue_add(struct hold *h, struct hold_track *t, const struct 
 	s->marks = h->marks;
 	s->prev = t->last;
 	if (state == SLOT_OPEN)
-		t->last = h->base + (h->tail - h->head) + 1;
+		t->last = queue_next(h) + 1;
 	h->tail++;
 	return true;
 }
 
-/* What is decided leaves the queue at both ends. */
+/* Removes decided rows from both ends of the queue. Returns false if out of memory. */
 static inline bool queue_flush(struct hold *h, struct row_list *out)
 {
 	while (h->tail > h->head && h->queue[h->tail - 1].state == SLOT_DROP)
@@ -91,44 +93,46 @@ static inline bool queue_flush(struct hold *h, struct row_list *out)
 	return true;
 }
 
-/* Marks the track's open rows from the newest back to `seq`. */
+/* Decides the track's open rows from the newest back to number `seq`. */
 static inline void track_mark(struct hold *h, struct hold_track *t, uint64_t seq,
 			      enum slot_state state)
 {
 	while (t->last && t->last - 1 >= seq) {
 		struct hold_slot *s = slot_at(h, t->last - 1);
 
-		assert(t->last - 1 >= h->base && s->owner == t);
+		assert(s->owner == t && s->state == SLOT_OPEN);
 		s->state = (uint8_t)state;
 		t->last = s->prev;
 	}
 }
 
-/* All open functions of the track have passed. */
+/* Lets all open functions of the track pass. */
 static void track_pass(struct hold *h, struct hold_track *t)
 {
 	track_mark(h, t, 0, SLOT_PASS);
-	t->first = t->n;
+	t->first = t->stack.n;
 }
 
 static void skip_hidden(struct hold_track *t)
 {
-	while (t->first < t->n && (t->frames[t->first].flags & HOLD_HIDDEN))
+	assert(t->first <= t->stack.n && t->stack.n <= t->cap);
+	while (t->first < t->stack.n && (t->held[t->first].flags & HOLD_HIDDEN))
 		t->first++;
 }
 
-/* The lowest open function of the track has passed, the ones inside it are still open. */
+/* Lets the lowest open function of the track pass; those inside it stay open. */
 static void track_pass_first(struct hold *h, struct hold_track *t)
 {
-	uint64_t seq = t->frames[t->first].seq, end;
+	uint64_t seq = t->stack.frames[t->first].user, end;
 
+	assert(t->first < t->stack.n && seq == h->base);
 	t->first++;
 	skip_hidden(t);
-	if (t->first == t->n) {
+	if (t->first == t->stack.n) {
 		track_pass(h, t);
 		return;
 	}
-	end = t->frames[t->first].seq;
+	end = t->stack.frames[t->first].user;
 	slot_at(h, end)->prev = 0;
 	for (; seq < end; seq++)
 		if (slot_at(h, seq)->owner == t && slot_at(h, seq)->state == SLOT_OPEN)
@@ -137,62 +141,64 @@ static void track_pass_first(struct hold *h, struct hold_track *t)
 
 static inline void track_pop(struct hold_track *t)
 {
-	t->n--;
-	if (__builtin_expect(t->index != NULL, 0))
-		innermost_pop(&t->index, t->n, t->frames[t->n].cls);
-	if (t->first > t->n)
-		t->first = t->n;
+	pair_pop(&t->stack);
+	if (t->first > t->stack.n)
+		t->first = t->stack.n;
 }
 
-static uint32_t frame_class(const void *frames, size_t i)
+/* Returns true if a function that is open for so long passes. */
+static inline bool held_is_sure(const struct filter *f, const struct held *k, int64_t open_ns)
 {
-	return ((const struct hold_frame *)frames)[i].cls;
-}
-
-static inline bool frame_is_sure(const struct filter *f, const struct hold_frame *fr,
-				 int64_t open_ns)
-{
-	if (f->mode_caller && !(fr->flags & (HOLD_CALLER | HOLD_SCHED)))
+	if (f->mode_caller && !(k->flags & (HOLD_CALLER | HOLD_SCHED)))
 		return false;
-	return open_ns >= fr->min_ns;
+	return open_ns >= k->min_ns;
 }
 
-/* Damaged times may be anything. */
+/* Returns the difference, without overflow: times of damaged data may have any value. */
 static int64_t time_between(int64_t from, int64_t to)
 {
 	return (int64_t)((uint64_t)to - (uint64_t)from);
 }
 
-/* The topmost frame has ended; true where it has passed. */
+/* Ends the topmost frame. Returns true if it has passed. */
 static bool frame_close(const struct filter *f, struct hold *h, struct hold_track *t, int64_t now)
 {
-	const struct hold_frame *fr = &t->frames[t->n - 1];
-	bool passed = t->n - 1 < t->first;
+	const size_t top = t->stack.n - 1;
+	const struct pair_frame *fr = &t->stack.frames[top];
+	const struct held *k = &t->held[top];
+	bool passed = top < t->first;
 
-	if (fr->flags & HOLD_HIDDEN) {
+	assert(t->stack.n && t->stack.n <= t->cap);
+	if (k->flags & HOLD_HIDDEN) {
 		passed = false;
 	} else if (!passed) {
-		passed =
-			frame_is_sure(f, fr, time_between(fr->ts, now)) || (fr->flags & HOLD_TRACE);
-		if (passed && !(fr->flags & HOLD_SCHED))
+		passed = held_is_sure(f, k, time_between(fr->ts, now)) || (k->flags & HOLD_TRACE);
+		if (passed && !(k->flags & HOLD_SCHED))
 			track_pass(h, t);
 		else
-			track_mark(h, t, fr->seq, passed ? SLOT_PASS : SLOT_DROP);
+			track_mark(h, t, fr->user, passed ? SLOT_PASS : SLOT_DROP);
 	}
 	track_pop(t);
 	return passed;
 }
 
-/* A time off the CPU whose end is missing passes. */
-static inline void sched_close(struct hold *h, struct hold_track *t)
+/* Ends what the row implies ended. A time off the CPU passes if its end is missing. */
+static inline void hold_due(const struct filter *f, struct hold *h, struct hold_track *t,
+			    const struct spur_event *row)
 {
-	while (t->n && (t->frames[t->n - 1].flags & HOLD_SCHED)) {
-		track_mark(h, t, t->frames[t->n - 1].seq, SLOT_PASS);
-		track_pop(t);
+	while (pair_excess(&t->stack, row)) {
+		const size_t top = t->stack.n - 1;
+
+		if (t->held[top].flags & HOLD_SCHED) {
+			track_mark(h, t, t->stack.frames[top].user, SLOT_PASS);
+			track_pop(t);
+		} else {
+			frame_close(f, h, t, row->ts);
+		}
 	}
 }
 
-/* A row that stands for itself: passes, after what waits. */
+/* Lets a row pass, after the rows that wait. Returns false if out of memory. */
 static bool hold_keep(struct hold *h, struct hold_track *t, const struct spur_event *row,
 		      struct row_list *out)
 {
@@ -202,115 +208,138 @@ static bool hold_keep(struct hold *h, struct hold_track *t, const struct spur_ev
 				  : queue_add(h, t, row, SLOT_PASS);
 }
 
-/* A row that shares the fate of the function around it. */
+/* Lets a row share the fate of the function around it. Returns false if out of memory. */
 static bool hold_inside(struct hold *h, struct hold_track *t, const struct spur_event *row,
 			struct row_list *out)
 {
-	return t->first < t->n ? queue_add(h, t, row, SLOT_OPEN) : hold_keep(h, t, row, out);
+	return t->first < t->stack.n ? queue_add(h, t, row, SLOT_OPEN) : hold_keep(h, t, row, out);
 }
 
-/*
- * The triggers of a function that opens; without any, its thresholds are those of the function
- * around it.
- */
-static bool frame_judge(struct filter *f, const struct spur_event *row, struct hold_frame *fr)
+/* Applies the triggers of a function that opens. Returns false if out of memory. */
+static bool held_judge(struct filter *f, const struct spur_event *row, struct held *k)
 {
 	const struct verdict *v = filter_verdict(f, row->cls);
-	uint64_t min_size = fr->child_size;
+	uint64_t min_size = k->child_size;
 
 	if (!v)
 		return false;
 	if (v->flags & RULE_TIME)
-		fr->min_ns = fr->child_ns = trace_from_ns(f->trace, v->time);
+		k->min_ns = k->child_ns = trace_from_ns(f->trace, v->time);
 	if (v->flags & RULE_SIZE)
-		min_size = fr->child_size = v->min_size;
-	fr->flags = (v->flags & RULE_CALLER ? HOLD_CALLER : 0) |
-		    (v->flags & RULE_TRACE ? HOLD_TRACE : 0) |
-		    (v->size < min_size ? HOLD_HIDDEN : 0);
+		min_size = k->child_size = v->min_size;
+	k->flags = (v->flags & RULE_CALLER ? HOLD_CALLER : 0) |
+		   (v->flags & RULE_TRACE ? HOLD_TRACE : 0) |
+		   (v->size < min_size ? HOLD_HIDDEN : 0);
 	return true;
 }
 
-/* A new topmost frame for a BEGIN or SPAN row, whose row would be queued next. NULL: no memory. */
-static inline struct hold_frame *frame_open(struct filter *f, struct hold *h, struct hold_track *t,
-					    const struct spur_event *row)
+/*
+ * Sets what is held of a function that opens inside frame `above` - 1. Without triggers its
+ * thresholds are those of that frame. Returns false if out of memory.
+ */
+static inline bool held_open(struct filter *f, const struct hold_track *t, size_t above,
+			     const struct spur_event *row, struct held *k)
 {
-	const struct hold_frame *top;
-	struct hold_frame *fr;
+	const struct held *outer = above ? &t->held[above - 1] : NULL;
 
-	if (__builtin_expect(t->n >= t->cap, 0) &&
-	    !mem_grow((void **)&t->frames, &t->cap, t->n + 1, sizeof(*t->frames), HOLD_DEPTH))
+	k->min_ns = k->child_ns = outer ? outer->child_ns : f->min_ns;
+	k->child_size = outer ? outer->child_size : f->min_size;
+	k->flags = 0;
+	return !(f->nrules || k->child_size) || held_judge(f, row, k);
+}
+
+/*
+ * Calls whose BEGIN is not in the data hand on the thresholds of what they lie in. Returns false if
+ * out of memory.
+ */
+static bool held_missing(const struct filter *f, struct hold_track *t, size_t from)
+{
+	const struct held outermost = { .child_ns = f->min_ns, .child_size = f->min_size };
+
+	if (!mem_grow((void **)&t->held, &t->cap, t->stack.n, sizeof(*t->held), PAIR_DEPTH))
+		return false;
+	for (size_t i = from; i + 1 < t->stack.n; i++) {
+		t->held[i] = i ? t->held[i - 1] : outermost;
+		t->held[i].flags = HOLD_HIDDEN;
+	}
+	skip_hidden(t);
+	return true;
+}
+
+/* Returns what is held of the frame that is new on top, or NULL if out of memory. */
+static inline struct held *frame_open(struct filter *f, struct hold_track *t,
+				      const struct spur_event *row)
+{
+	const size_t n = t->stack.n;
+
+	if (__builtin_expect(n > t->cap, 0) &&
+	    !mem_grow((void **)&t->held, &t->cap, n, sizeof(*t->held), PAIR_DEPTH))
 		return NULL;
-	fr = &t->frames[t->n];
-	top = t->n ? fr - 1 : NULL;
-	fr->ts = row->ts;
-	fr->min_ns = fr->child_ns = top ? top->child_ns : f->min_ns;
-	fr->child_size = top ? top->child_size : f->min_size;
-	fr->seq = h->base + (h->tail - h->head);
-	fr->depth = filter_depth(row, top != NULL, top ? top->depth : 0);
-	fr->flags = 0;
-	fr->cls = row->kind == SPUR_SWITCH ? 0 : row->cls;
-	if ((f->nrules || fr->child_size) && !frame_judge(f, row, fr))
+	return held_open(f, t, n - 1, row, &t->held[n - 1]) ? &t->held[n - 1] : NULL;
+}
+
+/*
+ * Ends what the row implies ended and pushes its frame. Its row would be queued next. Returns what
+ * is held of the frame, or NULL if out of memory.
+ */
+static __attribute__((noinline)) struct held *frame_step(struct filter *f, struct hold *h,
+							 struct hold_track *t,
+							 const struct spur_event *row,
+							 struct row_list *out)
+{
+	struct pair_frame *fr;
+	size_t before;
+
+	h->at = NULL;
+	hold_due(f, h, t, row);
+	before = t->stack.n;
+	if (!queue_flush(h, out) || !(fr = pair_push(&t->stack, row)))
 		return NULL;
-	filter_index(&t->index, t->n, fr->cls);
-	t->n++;
-	return fr;
+	fr->user = queue_next(h);
+	if (t->stack.n - before > 1 && !held_missing(f, t, before))
+		return NULL;
+	return frame_open(f, t, row);
+}
+
+/* Returns true if the row is a BEGIN that fits the track's stack as it is, or an END of its top. */
+static inline bool hold_fits(struct hold *h, struct hold_track *t, const struct spur_event *row)
+{
+	const struct fit *v = &h->fit;
+	uint64_t bits;
+
+	if (__builtin_expect(h->at != t, 0)) {
+		h->fit = fit_load(&t->stack, row);
+		h->at = t;
+	}
+	bits = fit_bits(v, row);
+	return bits == v->begin ? fit_has_room(v) : fit_is_end(v, bits) && fit_matches(v, row);
 }
 
 static bool hold_begin(struct filter *f, struct hold *h, struct hold_track *t,
 		       const struct spur_event *row, struct row_list *out)
 {
-	const struct hold_frame *fr;
+	const struct held *k;
 
-	sched_close(h, t);
-	while (t->n &&
-	       t->frames[t->n - 1].depth >= filter_depth(row, true, t->frames[t->n - 1].depth))
-		frame_close(f, h, t, row->ts);
-	if (!queue_flush(h, out) || !(fr = frame_open(f, h, t, row)))
+	if (__builtin_expect(hold_fits(h, t, row), 1)) {
+		fit_push(&h->fit, row, queue_next(h));
+		t->stack.calls = ++t->stack.n;
+		k = frame_open(f, t, row);
+	} else {
+		k = frame_step(f, h, t, row, out);
+	}
+	if (!k)
 		return false;
-	if (fr->flags & HOLD_HIDDEN) {
+	if (k->flags & HOLD_HIDDEN) {
 		skip_hidden(t);
 		return true;
 	}
-	if (!frame_is_sure(f, fr, 0))
+	if (!held_is_sure(f, k, 0))
 		return queue_add(h, t, row, SLOT_OPEN);
 	track_pass(h, t);
 	return hold_keep(h, t, row, out);
 }
 
-/*
- * An END of the innermost function of its class: closes those inside it. Returns false if none is open; then all
- * functions may lie inside it (see flow/pair.h).
- */
-static __attribute__((noinline)) bool hold_match_class(struct filter *f, struct hold *h,
-						       struct hold_track *t,
-						       const struct spur_event *row)
-{
-	const struct frame_list list = { t->frames, t->n, frame_class };
-	size_t found;
-
-	if (t->n && t->frames[t->n - 1].cls == row->cls)
-		return true;
-	found = innermost_find(&t->index, &list, row->cls);
-	while ((found || pair_is_outer(row, &t->spans)) && t->n > found)
-		frame_close(f, h, t, row->ts);
-	return found;
-}
-
-/* Closes what the END implies ended; true: the topmost frame is what it ends. */
-static inline bool hold_match(struct filter *f, struct hold *h, struct hold_track *t,
-			      const struct spur_event *row)
-{
-	uint32_t depth;
-
-	if (__builtin_expect(pair_is_by_class(row), 0))
-		return hold_match_class(f, h, t, row);
-	depth = filter_depth(row, t->n > 0, t->n ? t->frames[t->n - 1].depth : 0);
-	while (t->n && t->frames[t->n - 1].depth > depth)
-		frame_close(f, h, t, row->ts);
-	return t->n && t->frames[t->n - 1].depth == depth;
-}
-
-/* An END whose BEGIN is not in the data: -Z leaves it out by its own function. */
+/* Returns true if -Z drops an END whose BEGIN is not in the data. */
 static bool row_is_small(struct filter *f, const struct spur_event *row)
 {
 	const struct verdict *v = f->min_size && row->cls ? filter_verdict(f, row->cls) : NULL;
@@ -321,10 +350,16 @@ static bool row_is_small(struct filter *f, const struct spur_event *row)
 static bool hold_end_row(struct filter *f, struct hold *h, struct hold_track *t,
 			 const struct spur_event *row, struct row_list *out)
 {
-	sched_close(h, t);
-	if (!hold_match(f, h, t, row))
-		return row_is_small(f, row) || hold_inside(h, t, row, out);
-	return frame_close(f, h, t, row->ts) ? hold_keep(h, t, row, out) : true;
+	if (__builtin_expect(hold_fits(h, t, row), 1)) {
+		fit_pop(&h->fit, 0);
+	} else {
+		h->at = NULL;
+		hold_due(f, h, t, row);
+		if (!pair_match(&t->stack, row))
+			return (row_is_small(f, row) || hold_inside(h, t, row, out)) &&
+			       queue_flush(h, out);
+	}
+	return frame_close(f, h, t, row->ts) ? hold_keep(h, t, row, out) : queue_flush(h, out);
 }
 
 /*
@@ -333,35 +368,33 @@ static bool hold_end_row(struct filter *f, struct hold *h, struct hold_track *t,
 static bool hold_switch(struct filter *f, struct hold *h, struct hold_track *t,
 			const struct spur_event *row, struct row_list *out)
 {
-	bool open = t->n && (t->frames[t->n - 1].flags & HOLD_SCHED);
-	struct hold_frame *fr;
+	struct held *k;
 
 	if (!f->min_ns)
 		return hold_keep(h, t, row, out);
+	h->at = NULL;
 	if (!(row->flags & SPUR_F_OUT))
-		return open && !frame_close(f, h, t, row->ts) ? true : hold_keep(h, t, row, out);
-	sched_close(h, t);
-	if (!queue_flush(h, out) || !(fr = frame_open(f, h, t, row)))
+		return pair_match(&t->stack, row) && !frame_close(f, h, t, row->ts)
+			       ? true
+			       : hold_keep(h, t, row, out);
+	k = frame_step(f, h, t, row, out);
+	if (!k)
 		return false;
-	fr->min_ns = f->min_ns;
-	fr->depth = sched_depth;
-	fr->flags = HOLD_SCHED;
+	k->min_ns = f->min_ns;
+	k->flags = HOLD_SCHED;
 	return queue_add(h, t, row, SLOT_OPEN);
 }
 
 static bool hold_span(struct filter *f, struct hold *h, struct hold_track *t,
 		      const struct spur_event *row, struct row_list *out)
 {
-	const struct hold_frame *fr = frame_open(f, h, t, row);
-	bool passes;
+	struct held k;
 
-	if (!fr)
+	if (!held_open(f, t, t->stack.n, row, &k))
 		return false;
-	pair_span(&t->spans, row);
-	passes = !(fr->flags & HOLD_HIDDEN) &&
-		 (frame_is_sure(f, fr, row->dur) || (fr->flags & HOLD_TRACE));
-	track_pop(t);
-	if (!passes)
+	pair_span(&t->stack.spans, row);
+	if ((k.flags & HOLD_HIDDEN) ||
+	    !(held_is_sure(f, &k, row->dur) || (k.flags & HOLD_TRACE)))
 		return true;
 	track_pass(h, t);
 	return hold_keep(h, t, row, out);
@@ -386,7 +419,14 @@ static bool hold_other(struct filter *f, struct hold *h, struct hold_track *t,
 	return hold_keep(h, t, row, out);
 }
 
-/* The function at the queue's head passes as soon as it is open for long enough. */
+/* Returns true if no decided row is left at an end of the queue where it could leave. */
+static inline bool queue_is_settled(const struct hold *h)
+{
+	return h->head == h->tail || (h->queue[h->head].state == SLOT_OPEN &&
+				      h->queue[h->tail - 1].state != SLOT_DROP);
+}
+
+/* Lets functions at the queue's head pass that are open for long enough. */
 static bool hold_release(struct filter *f, struct hold *h, int64_t now, struct row_list *out)
 {
 	while (h->head < h->tail) {
@@ -394,9 +434,10 @@ static bool hold_release(struct filter *f, struct hold *h, int64_t now, struct r
 		struct hold_track *t = s->owner;
 
 		if (s->state == SLOT_OPEN) {
-			assert(t->first < t->n && t->frames[t->first].seq == h->base);
-			if (!frame_is_sure(f, &t->frames[t->first],
-					   time_between(t->frames[t->first].ts, now)) &&
+			const struct pair_frame *fr = &t->stack.frames[t->first];
+
+			assert(t->first < t->stack.n && fr->user == h->base);
+			if (!held_is_sure(f, &t->held[t->first], time_between(fr->ts, now)) &&
 			    h->tail - h->head < HOLD_ROWS)
 				return true;
 			track_pass_first(h, t);
@@ -411,9 +452,8 @@ static bool hold_release(struct filter *f, struct hold *h, int64_t now, struct r
 static bool hold_exit(struct filter *f, struct hold *h, struct hold_track *t,
 		      const struct spur_event *row, struct row_list *out)
 {
-	sched_close(h, t);
-	while (t->n)
-		frame_close(f, h, t, row->ts);
+	h->at = NULL;
+	hold_due(f, h, t, row);
 	return hold_keep(h, t, row, out);
 }
 
@@ -422,13 +462,14 @@ bool hold_row(struct filter *f, struct hold *h, struct hold_track *t, const stru
 {
 	if (!hold_release(f, h, row->ts, out))
 		return false;
+	assert(queue_is_settled(h));
 	if (row_ends_thread(row))
 		return hold_exit(f, h, t, row, out) && queue_flush(h, out);
 	switch (row->kind) {
 	case SPUR_BEGIN:
 		return hold_begin(f, h, t, row, out);
 	case SPUR_END_SPAN:
-		return hold_end_row(f, h, t, row, out) && queue_flush(h, out);
+		return hold_end_row(f, h, t, row, out);
 	case SPUR_SWITCH:
 		return hold_switch(f, h, t, row, out) && queue_flush(h, out);
 	case SPUR_SPAN:
@@ -453,6 +494,6 @@ void hold_free(struct hold *h)
 
 void hold_track_free(struct hold_track *t)
 {
-	mem_free(t->frames);
-	innermost_free(&t->index);
+	pair_stack_free(&t->stack);
+	mem_free(t->held);
 }

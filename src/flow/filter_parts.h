@@ -18,7 +18,7 @@
 #include <pthread.h>
 
 #include "flow/filter.h"
-#include "flow/pair.h"
+#include "flow/fit.h"
 #include "flow/where.h"
 
 enum rule_flag {
@@ -158,7 +158,7 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 			 const struct event_class *c);
 bool filter_track_passes(const struct filter *f, uint32_t track);
-/* What is said of a class; NULL when memory is out. */
+/* Returns what the rules say of a class, or NULL if out of memory. */
 const struct verdict *filter_judge(struct filter *f, uint32_t cls);
 
 static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cls)
@@ -171,29 +171,6 @@ static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cl
 			     1))
 		return v;
 	return filter_judge(f, cls);
-}
-
-/*
- * The depth by which a row's frame is matched with others of its track, where pair_is_by_class()
- * does not say otherwise; `top` is that of the innermost open frame.
- */
-static inline uint32_t filter_depth(const struct spur_event *row, bool open, uint32_t top)
-{
-	if ((row->flags & SPUR_F_DEPTH) && row->depth != UINT16_MAX)
-		return row->depth;
-	if (row->kind == SPUR_END_SPAN)
-		return top;
-	return open ? top + 1 : 0;
-}
-
-/*
- * Puts a frame that comes on top into the stack's index; without memory there is none, and
- * searching takes longer.
- */
-static inline void filter_index(struct innermost **index, size_t i, uint32_t cls)
-{
-	if (__builtin_expect(*index != NULL, 0) && !innermost_push(*index, i, cls))
-		innermost_free(index);
 }
 
 /* Rows on their way out. */
@@ -238,23 +215,20 @@ static inline void row_list_mark(struct row_list *l, size_t i, unsigned marks)
 }
 
 /* filter_hold.c: look-ahead over the rows of one feed. */
-struct hold_frame {
-	int64_t ts;
+/* What is held of an open call, beside its frame. */
+struct held {
 	int64_t min_ns, child_ns; /* its own threshold; that of what it calls */
 	uint64_t child_size;
-	uint64_t seq; /* of its row among all that were ever queued */
-	uint32_t depth;
 	uint32_t flags; /* enum hold_flag */
-	uint32_t cls; /* 0: off the CPU */
 };
 
 struct hold_track {
-	struct hold_frame *frames;
-	size_t n, cap;
-	size_t first; /* the lowest frame whose fate is open; n: none */
-	uint64_t last; /* seq + 1 of its newest open row in the queue; 0: none */
-	struct innermost *index;
-	struct pair_spans spans;
+	/* user: the number of the frame's row among all that were ever queued */
+	struct pair_stack stack;
+	struct held *held; /* by frame */
+	size_t cap; /* of held */
+	size_t first; /* the lowest frame whose fate is open; stack.n: none */
+	uint64_t last; /* number + 1 of its newest open row in the queue; 0: none */
 };
 
 struct hold_slot;
@@ -265,6 +239,8 @@ struct hold {
 	uint64_t base; /* seq of queue[head] */
 	uint8_t marks; /* enum row_mark of the row at hand */
 	bool marked; /* rows have marks */
+	struct hold_track *at; /* the track of `fit`; NULL: none */
+	struct fit fit; /* the stack itself is always up to date */
 };
 
 /*

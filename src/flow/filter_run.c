@@ -7,7 +7,6 @@
 
 #include "base/map64.h"
 #include "flow/filter_parts.h"
-#include "flow/fit.h"
 
 enum scope_flag {
 	SCOPE_IN = 1, /* counted in `in` */
@@ -275,6 +274,7 @@ static inline void scope_pop(struct scope *s)
 {
 	const struct pair_frame *f = pair_pop(&s->stack);
 
+	assert(!(f->flags & (PAIR_SCHED | PAIR_SPAN)));
 	if (__builtin_expect(!(f->flags & PAIR_MISSING), 1))
 		scope_leave(s, f->user);
 }
@@ -393,6 +393,7 @@ static __attribute__((noinline)) bool begin_step(struct filter_run *r, struct sc
 {
 	struct pair_frame *f;
 
+	assert(v->scope && row->kind == SPUR_BEGIN);
 	scope_store(v);
 	scope_due(v->scope, row);
 	f = pair_push(&v->scope->stack, row);

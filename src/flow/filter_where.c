@@ -5,8 +5,8 @@
  * hidden, and what it calls is judged for itself.
  *
  * What a BEGIN's fate depends on may come later: then it waits in a queue, and behind it all that
- * came after, so that rows keep their order. A BEGIN is decided at its END; or as soon as it is open
- * for longer than any duration in the expression; or at the end of the data, where a call that is
+ * came after, so that rows keep their order. A BEGIN is decided at its END; or as soon as it is
+ * open for longer than any duration in the expression; or at the end of the data, where a call that is
  * still open lasts to its track's last event. A queue of WAITING_ROWS decides its oldest call as if
  * that never ended, and counts that (filter_where_notes()).
  */
@@ -16,6 +16,7 @@
 #include "flow/args.h"
 #include "flow/filter_parts.h"
 #include "flow/pipe.h"
+#include "flow/walk.h"
 
 enum { WAITING_ROWS = 1 << 24, WAITING_FIRST = 1024, CALLS_MAX = 1 << 28 };
 
@@ -80,6 +81,7 @@ static void queue_trim(struct where_run *r)
 {
 	const size_t n = r->tail - r->head;
 
+	assert(r->head <= r->tail && r->tail <= r->cap);
 	if (n && r->head < r->cap / 2)
 		return;
 	if (n) {
@@ -256,6 +258,7 @@ static bool call_close(struct filter *f, struct where_run *r, uint32_t id, int64
 	enum where_truth t = WHERE_FALSE;
 	bool good = true;
 
+	assert(id && id <= r->ncalls);
 	if (call->waits && call->seq >= r->base + r->head &&
 	    state_at(r, (size_t)(call->seq - r->base)) <= SLOT_STUCK)
 		good = slot_decide(f, r, (size_t)(call->seq - r->base), &c);
@@ -285,36 +288,26 @@ static uint32_t call_new(struct where_run *r, const struct spur_event *row, uint
 
 /* --- rows --- */
 
-static bool frame_pop(struct filter *f, struct where_run *r, struct pair_stack *s, int64_t now,
-		      const struct spur_event *end)
+/* A frame was popped; `end` ended it, or NULL. Returns false if out of memory. */
+static bool frame_end(struct filter *f, struct where_run *r, const struct pair_frame *fr,
+		      int64_t now, const struct spur_event *end)
 {
-	const struct pair_frame *fr = pair_pop(s);
-
-	if (!fr->user)
-		return !end;
-	return call_close(f, r, (uint32_t)fr->user, now, end);
+	return !fr->user || call_close(f, r, (uint32_t)fr->user, now, end);
 }
 
 /* Ends what is over when the row comes: spans, and calls that the row implies ended. */
 static bool frames_due(struct filter *f, struct where_run *r, struct pair_stack *s,
 		       const struct spur_event *row)
 {
-	const bool exits = row_ends_thread(row), is_end = row->kind == SPUR_END_SPAN;
+	const struct pair_frame *fr;
+	struct walk_end end;
 
-	while (s->n) {
-		const struct pair_frame *top = &s->frames[s->n - 1];
-		const bool excess = exits || ((is_end || row->kind == SPUR_BEGIN) &&
-					      pair_excess(s, row));
-
-		if ((top->flags & PAIR_SPAN) &&
-		    (top->end <= row->ts || exits ||
-		     (is_end && (!pair_is_by_class(row) || excess))))
-			pair_pop(s);
-		else if (!excess)
-			break;
-		else if (!frame_pop(f, r, s, row->ts, NULL))
-			return false;
-	}
+	if (!walk_takes(row))
+		walk_past(s, row->ts);
+	else
+		while ((fr = walk_due(s, row, &end)))
+			if (!frame_end(f, r, fr, end.ts, NULL))
+				return false;
 	return true;
 }
 
@@ -344,32 +337,22 @@ static bool where_begin(struct filter *f, struct where_run *r, struct pair_stack
 static bool where_end(struct filter *f, struct where_run *r, struct pair_stack *s,
 		      const struct spur_event *row)
 {
-	const struct pair_frame *top = pair_match(s, row);
+	const struct pair_frame *fr = walk_match(s, row);
 	bool passes = false;
 
-	if (top && top->user)
-		return frame_pop(f, r, s, row->ts, row);
-	if (top)
-		pair_pop(s);
+	if (fr && fr->user)
+		return frame_end(f, r, fr, row->ts, row);
 	return judge_alone(f, r, row, (uint32_t)s->calls, &passes) && emit(f, r, row, passes);
 }
 
 static bool where_other(struct filter *f, struct where_run *r, struct pair_stack *s,
 			const struct spur_event *row)
 {
-	struct pair_frame *fr;
 	bool passes;
 
 	if (!judge_alone(f, r, row, (uint32_t)s->calls, &passes) || !emit(f, r, row, passes))
 		return false;
-	if (row->kind != SPUR_SPAN)
-		return true;
-	fr = pair_push(s, row);
-	if (fr) {
-		fr->end = pair_span_end(row);
-		pair_span(&s->spans, row);
-	}
-	return fr;
+	return row->kind != SPUR_SPAN || walk_push(s, row);
 }
 
 /* BEGINs at the queue's head are decided once they are open for long enough. */
@@ -463,7 +446,7 @@ bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
 bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t)
 {
 	while (t->stack.n)
-		if (!frame_pop(f, r, &t->stack, t->last, NULL))
+		if (!frame_end(f, r, pair_pop(&t->stack), t->last, NULL))
 			return false;
 	return true;
 }

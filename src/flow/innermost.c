@@ -1,14 +1,16 @@
 /* See innermost.h. */
 #include "flow/innermost.h"
 
+#include <assert.h>
+
 #include "base/map64.h"
 #include "base/mem.h"
 
 enum { FRAMES_MAX = 1 << 24, SHALLOW = INNERMOST_NEAR / 2, SPARE = 64 };
 
 /*
- * INVARIANT: top[c] - 1 is the topmost frame of class c, 0 where none is open; below[i] is the same for the frames
- * below frame i and the class of frame i.
+ * INVARIANT: top[c] - 1 is the topmost frame of class c, or top[c] is 0 if none is open; below[i]
+ * is the same for the frames below frame i and the class of frame i.
  */
 struct innermost {
 	struct map64 top;
@@ -65,6 +67,7 @@ bool innermost_push(struct innermost *x, size_t i, uint32_t cls)
 	slot = map64_put(&x->top, cls);
 	if (!slot)
 		return false;
+	assert(slot->value <= i);
 	x->live += !slot->value;
 	x->below[i] = (uint32_t)slot->value;
 	slot->value = i + 1;
@@ -79,6 +82,7 @@ void innermost_pop(struct innermost **index, size_t i, uint32_t cls)
 	if (i <= SHALLOW) {
 		innermost_free(index);
 	} else if (slot) {
+		assert(slot->value == i + 1 && i < x->cap && x->live);
 		slot->value = x->below[i];
 		x->live -= !slot->value;
 	}

@@ -1,10 +1,11 @@
 /*
- * The innermost open frame of a class, for ENDs that say what they close but not how deep it lies. Any stack of frames
- * can ask: it looks at the topmost frames first; where that finds nothing an index of the whole stack is made, which
- * every push and pop keeps up to date until the stack is shallow again. So whatever rows come, each costs constant time
- * on average, and stacks that never need the index pay one comparison for it.
+ * The innermost open frame of a class, for ENDs that name what they close but not how deep it lies.
+ * The topmost frames are searched first. If the class is not among them, an index of the whole
+ * stack is made, which every push and pop keeps up to date until the stack is shallow again. So
+ * each row costs constant time on average, whatever rows come, and a stack that never needs the
+ * index pays one comparison for it.
  *
- * Memory of an index: bounded by the frames of its stack.
+ * The memory of an index is bounded by the frames of its stack.
  */
 #ifndef SPUR_FLOW_INNERMOST_H
 #define SPUR_FLOW_INNERMOST_H
@@ -26,13 +27,13 @@ struct frame_list {
 struct innermost;
 
 /*
- * The number + 1 of the innermost frame of the class (not 0); 0: none is open. Makes *index (NULL before) where it has
- * to; where memory is out it searches.
+ * Returns the number + 1 of the innermost frame of the class (not 0), or 0 if none is open. May
+ * make *index, which is NULL before; if out of memory it searches instead.
  */
 size_t innermost_find(struct innermost **index, const struct frame_list *list, uint32_t cls);
-/* Frame `i` of that class (0: none) comes on top. False: memory is out. */
+/* Notes frame `i` of that class (0: none), new on top. Returns false if out of memory. */
 bool innermost_push(struct innermost *x, size_t i, uint32_t cls);
-/* The topmost frame, of number `i` and that class (0: none), goes. */
+/* Forgets the topmost frame, which has the number `i` and that class (0: none). */
 void innermost_pop(struct innermost **index, size_t i, uint32_t cls);
 void innermost_free(struct innermost **index);
 

@@ -10,6 +10,7 @@
  */
 #include "flow/lines.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "base/work.h"
@@ -124,7 +125,7 @@ static void lane_close(const struct lanes *s, struct lane *l)
 	l->state = NULL;
 }
 
-/* Reads and renders a block's worth of rows, by way of `buffer`. False: out of memory. */
+/* Reads and renders the rows of a block, through `buffer`. Returns false if out of memory. */
 static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer, struct lines *to,
 		      bool *ended)
 {
@@ -147,24 +148,26 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 	return to->text.len <= UINT32_MAX;
 }
 
-/* Asks for more blocks of the lane, if there is somebody to ask and room for them. */
+/* Asks the workers for more blocks of the lane if there is room for them. */
 static void lane_want(struct lanes *s, struct lane *l)
 {
 	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
 	    s->ahead > LINES_AHEAD)
 		return;
+	assert(s->queued < s->count);
 	l->queued = true;
 	s->queue[(s->head + s->queued++) % s->count] = (uint32_t)(l - s->lanes);
 	if (s->idle)
 		pthread_cond_signal(&s->work);
 }
 
-/* Makes the lane's next block. The lock is held at both ends; `buffer` is the calling thread's. */
+/* Makes the lane's next block. `buffer` is the calling thread's. Called with s->lock held. */
 static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer)
 {
 	struct lines *block = block_take(s);
 	bool ended = false, good = block;
 
+	assert(!l->busy && !l->ended && l->nready < LINES_READY);
 	if (good) {
 		l->busy = true;
 		pthread_mutex_unlock(&s->lock);
@@ -185,7 +188,7 @@ static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer
 	pthread_cond_signal(&s->filled);
 }
 
-/* Fills the lane that has waited longest; false where none waits. The lock is held at both ends. */
+/* Fills the lane that has waited longest. Returns false if none waits. Called with s->lock held. */
 static bool lanes_work(struct lanes *s, struct spur_event *buffer)
 {
 	while (s->queued) {
@@ -223,7 +226,7 @@ static void *lanes_worker(void *arg)
 	return NULL;
 }
 
-/* The lane's lines are used up: takes the next block, if there is one. False: memory is out. */
+/* Takes the lane's next block, if there is one. Returns false if out of memory. */
 static bool lane_turn(struct lanes *s, struct lane *l)
 {
 	bool good;
@@ -239,6 +242,7 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 		else if (!lanes_work(s, s->buffer))
 			pthread_cond_wait(&s->filled, &s->lock);
 	if (l->nready) {
+		assert(l->first && s->ahead >= block_size(l->first));
 		l->now = l->first;
 		l->first = l->now->next;
 		l->nready--;

@@ -109,6 +109,7 @@ static enum spur_status merge_pull(struct merge *m, uint32_t i)
 	struct marked_rows rows;
 	enum spur_status st = feed_reader_marked(h->reader, &rows);
 
+	assert(m->core.inputs[i].pos == m->core.inputs[i].n);
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (st == SPUR_END) {
@@ -126,6 +127,7 @@ static struct marked_rows merge_rows(const struct merge *m, uint32_t i, size_t e
 {
 	const struct merge_head *h = &m->heads[i];
 
+	assert(m->core.inputs[i].pos <= end && end <= m->core.inputs[i].n);
 	return marked_from((struct marked_rows){ h->rows, h->marks, end }, m->core.inputs[i].pos);
 }
 
@@ -220,8 +222,10 @@ static enum spur_status window_next(struct merge *m, struct marked_rows *out)
 		*out = merge_rows(m, active[0], c->windows[active[0]].safe);
 	else if (!merge_core_sort(c, active, n))
 		return SPUR_FAIL;
-	for (uint32_t k = 0; k < n; k++)
+	for (uint32_t k = 0; k < n; k++) {
+		assert(c->windows[active[k]].safe <= c->inputs[active[k]].n);
 		c->inputs[active[k]].pos = c->windows[active[k]].safe;
+	}
 	return SPUR_OK;
 }
 
@@ -238,6 +242,7 @@ static enum spur_status window_step(struct merge *m, struct marked_rows *out)
 		if (st != SPUR_OK || out->n)
 			return st;
 	}
+	assert(o->next < o->n && o->n <= o->cap);
 	n = o->n - o->next < BATCH_ROWS ? o->n - o->next : BATCH_ROWS;
 	*out = (struct marked_rows){ .rows = m->out, .marks = m->out_marks, .n = n };
 	for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 /* Sorted sequences to one order. See order.h. */
 #include "flow/order.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -31,6 +32,7 @@ struct order_list order_add(struct order *o, const int64_t *keys, size_t n, uint
 {
 	struct order_list l = { o->lists[0].keys + o->filled, o->lists[0].members + o->filled, n };
 
+	assert(n <= o->cap - o->filled && from + n <= (size_t)ORDER_MASK + 1);
 	memcpy(l.keys, keys, n * sizeof(*keys));
 	for (size_t i = 0; i < n; i++)
 		l.members[i] = number << ORDER_SHIFT | (uint32_t)(from + i);
@@ -83,6 +85,7 @@ void order_sort(struct order *o, struct order_list *leaves, uint32_t n)
 			leaves[pairs++] = out;
 			at += out.n;
 		}
+		assert(at == o->n);
 		n = pairs;
 	}
 	o->members = leaves[0].members;

@@ -1,6 +1,7 @@
 /* Histogram of durations. See spread.h. */
 #include "flow/spread.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static bool value_put(void *spread, uint64_t value, uint64_t times)
 /* The pending values are some of many. */
 static bool spread_settle(struct spread *s)
 {
+	assert(s->pending <= SPREAD_FEW && s->pending <= s->count && (s->few || !s->pending));
 	for (size_t i = 0; i < s->pending; i++)
 		if (!(s->exact && tally_hit(&s->tally, s->few[i])) && !value_put(s, s->few[i], 1))
 			return false;

@@ -42,17 +42,17 @@ static inline bool spread_add(struct spread *s, uint64_t value)
 	return true;
 }
 
-/* Both with the same `exact` to begin with. */
+/* Adds another's values. Both began with the same `exact`. Returns false if out of memory. */
 bool spread_join(struct spread *into, const struct spread *from);
 void spread_free(struct spread *s);
 /*
- * The value at `rank` (from 0) in ascending order; 0 beyond, and if out of memory (mem_failures()). Sorts: nothing
- * is added afterwards.
+ * Returns the value at `rank` (from 0) in ascending order, or 0 if there are fewer values or if out
+ * of memory (mem_failures()). Sorts: nothing is added afterwards.
  */
 uint64_t spread_at(struct spread *s, uint64_t rank);
-/* The value at or below which `percent` of the calls are (nearest rank); 0 of none. */
+/* Returns the value at or below which `percent` of the calls are (nearest rank); 0 of none. */
 uint64_t spread_percentile(struct spread *s, unsigned percent);
-/* Of the population, in whole ns. */
+/* Returns the standard deviation of the population, in whole ns. */
 uint64_t spread_deviation(const struct spread *s);
 
 #endif

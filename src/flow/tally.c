@@ -1,6 +1,7 @@
 /* See tally.h. */
 #include "flow/tally.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,15 @@
 
 enum { CAP_FIRST = 128 };
 
-/* The value's slot that has room for more, or the free one where it belongs. Invariant: one slot is free at least. */
+/*
+ * Returns the value's slot that has room for more, or the free one where it belongs.
+ * INVARIANT: at least one slot is free.
+ */
 static uint64_t *slot_find(const struct tally *t, uint64_t value)
 {
 	size_t i = tally_place(t, value);
 
+	assert(t->used < t->cap && !t->sorted);
 	while (t->slots[i] && (t->slots[i] >> TALLY_COUNT_BITS != value ||
 			       (t->slots[i] & tally_count_max) == tally_count_max))
 		i = (i + 1) & (t->cap - 1);
@@ -91,6 +96,7 @@ static void tally_sort(struct tally *t)
 	for (size_t i = 0; i < t->cap; i++)
 		if (t->slots[i])
 			t->slots[n++] = t->slots[i];
+	assert(n == t->used);
 	if (n)
 		qsort(t->slots, n, sizeof(*t->slots), slot_order);
 	t->sorted = true;

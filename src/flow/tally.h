@@ -1,6 +1,7 @@
 /*
- * How often each value came: 8 bytes a value, hashed, so that what is counted can be sorted in the end and any rank of
- * it found exactly. Durations of one function repeat: the different ones grow with about the square root of the calls.
+ * A table of values and how often each occurred: 8 bytes a value, hashed. It can be sorted in the
+ * end, so that any rank is found exactly. Durations of one function repeat: the number of different
+ * ones grows with about the square root of the calls.
  */
 #ifndef SPUR_FLOW_TALLY_H
 #define SPUR_FLOW_TALLY_H
@@ -16,8 +17,8 @@ static const uint64_t tally_count_max = (UINT64_C(1) << TALLY_COUNT_BITS) - 1;
 
 struct tally {
 	/*
-	 * value << TALLY_COUNT_BITS | count, 0 where free; a full count is followed by another slot of the value.
-	 * Once sorted, used slots only.
+	 * value << TALLY_COUNT_BITS | count, or 0 if free. A slot whose count is full is followed by
+	 * another one of the value. Once sorted, used slots only.
 	 */
 	uint64_t *slots;
 	size_t cap, used; /* cap: a power of two, or 0 */
@@ -30,7 +31,7 @@ static inline size_t tally_place(const struct tally *t, uint64_t value)
 	return (hash64(value >> 3) << 3 | (value & 7)) & (t->cap - 1);
 }
 
-/* Counts the value once more where it is known at its very place and has room; false: tally_add() must. */
+/* Counts a value whose slot is at its first place. Returns false if tally_add() must count it. */
 static inline bool tally_hit(struct tally *t, uint64_t value)
 {
 	uint64_t *slot;
@@ -47,14 +48,14 @@ static inline bool tally_hit(struct tally *t, uint64_t value)
 enum tally_status { TALLY_OK, TALLY_FULL, TALLY_NO_MEMORY };
 
 /*
- * Counts `*times` of the value down to 0. TALLY_FULL: it holds TALLY_MOST slots, or the value has more than 40 bits;
- * `*times` are left. Not once it is sorted.
+ * Counts the value `*times` times and sets that to 0. Returns TALLY_FULL if there are TALLY_MOST
+ * slots or the value has more than 40 bits; `*times` are then left. Requires that it is not sorted.
  */
 enum tally_status tally_add(struct tally *t, uint64_t value, uint64_t *times);
-/* Calls `each` for every slot. False where `each` said so. */
+/* Calls `each` for every slot. Returns false if `each` returned false. */
 bool tally_each(const struct tally *t, bool (*each)(void *self, uint64_t value, uint64_t times),
 		void *self);
-/* The value that stands at `rank` (from 0) of all in ascending order. Sorts. */
+/* Returns the value at `rank` (from 0) in ascending order. Sorts. */
 uint64_t tally_at(struct tally *t, uint64_t rank);
 void tally_free(struct tally *t);
 

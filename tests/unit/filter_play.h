@@ -8,8 +8,8 @@
 /*
  * Rows from a script, words with blanks between: `name` opens a function, `/` closes the innermost,
  * `/name` that function, whatever is inside it, `.name` an instant, `+N` lets N ns pass, `>` and
- * `<` leave and get the CPU, `>p` preempted, `!` LOST, `@N` goes on in feed N. A row takes
- * 1 ns.
+ * `<` leave and get the CPU, `>p` preempted, `!` LOST, `@N` goes on in feed N, `^N` at depth N, in
+ * functions "?" whose BEGINs are not in the data. A row takes 1 ns.
  */
 struct script {
 	struct spur_trace *t;
@@ -31,6 +31,14 @@ static inline void play_word(struct script *s, const char *w)
 	}
 	if (w[0] == '@') {
 		s->feed = (uint32_t)atoi(w + 1);
+		return;
+	}
+	if (w[0] == '^') {
+		const size_t to = (size_t)atoi(w + 1);
+
+		for (; *depth < to; ++*depth)
+			s->open[s->feed][*depth] = fake_class(s->t, "?", CLASS_FUNCTION);
+		*depth = to;
 		return;
 	}
 	s->now++;

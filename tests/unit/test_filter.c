@@ -119,6 +119,30 @@ static void test_orphan_ends(void **state)
 	check_class("/x m f ~y +200 / / /z", NULL, 0, 0, 100, "/x m f /y /f /m /z");
 }
 
+/* Functions whose BEGINs are not in the data lie between others, and have no rows but ENDs. */
+static void test_missing_begins(void **state)
+{
+	const struct filter_item f = { FILTER_FUNC, "f" }, g = { FILTER_FUNC, "g" };
+	const struct filter_spec only_f = { .items = &f, .nitems = 1, .match = PATTERN_REGEX },
+				 only_g = { .items = &g, .nitems = 1, .match = PATTERN_REGEX },
+				 t100 = { .min_ns = 100 }, d1 = { .depth = 1 }, d2 = { .depth = 2 };
+
+	(void)state;
+	check("^2 m f / g +200 / / /", &t100, "m g /g /m /?");
+	check("^2 m f / g / / /", &only_g, "g /g /?");
+	check_as("m ^3 f / / / +200 /", true, &t100, "m /? /? /m");
+	check_as("m ^3 f +200 / / / /", true, &t100, "m f /f /? /? /m");
+	check_as("m ^3 f +50 / / / /", true, &t100, "");
+	check_as("m ^3 f / / / /", true, &only_f, "f /f /? /?");
+	check_as("m ^3 f / / / /", true, &d1, "m /? /? /m");
+	check_as("m ^3 f / / / /", true, &d2, "m f /f /? /? /m");
+	/* g implies that f and what lay between ended. */
+	check_as("m ^3 f ^1 g / /", true, &d2, "m f g /g /m");
+	check_as("m ^3 f ^1 g h / / /", true, &d2, "m f g /g /m");
+	check_as("m ^3 f ^1 g +200 / /", true, &t100, "m g /g /m");
+	check_as("m +200 ^3 f > +10 < ^1 g +200 / /", true, &t100, "m g /g /m");
+}
+
 /* An END of a function that was open before the data begins: what is open lies inside it, and ends with it. */
 static void test_outer_ends(void **state)
 {
@@ -830,6 +854,7 @@ int main(void)
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_ends_by_class),
 		cmocka_unit_test(test_orphan_ends),
+		cmocka_unit_test(test_missing_begins),
 		cmocka_unit_test(test_outer_ends),
 		cmocka_unit_test(test_nothing_is_stuck),
 		cmocka_unit_test(test_hostile_ends),
