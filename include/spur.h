@@ -28,10 +28,11 @@
  *				(spur_feed_next()) or make such calls themselves.
  *
  * Different traces are independent of each other. A call whose arguments are invalid (NULL where an
- * object is needed, a feed that is closed, a row of another trace) changes nothing and fails: it
- * returns SPUR_FAIL with SPUR_ERR_USAGE, or what its comment says for an unknown id. In a library
- * that was built with SPUR_ABORT_ON_MISUSE and without NDEBUG, as sanitizer builds are, it aborts
- * with a message instead.
+ * object is needed, a feed that is closed, a row whose class, track or stream the trace does not
+ * have) changes nothing and fails: it returns SPUR_FAIL with SPUR_ERR_USAGE, or what its comment
+ * says for an unknown id. In a library that was built with SPUR_ABORT_ON_MISUSE and without NDEBUG,
+ * as sanitizer builds are, it aborts with a message instead. A row must hold what the same trace
+ * wrote into it: that its other members were not changed is not checked.
  */
 #ifndef SPUR_H
 #define SPUR_H

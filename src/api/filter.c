@@ -107,6 +107,9 @@ static enum spur_status set_filter(struct spur_trace *t, struct api_state *s, st
 		return err_nomem(err);
 	if (filter_new(&made, t, &r->spec, err) == SPUR_FAIL) {
 		name_member(err);
+		/* Only patterns of names are not said to be of an option. */
+		if (err->code == SPUR_ERR_USAGE && !err->stream[0])
+			err_at(err, "name", DIAG_NO_OFF);
 		return SPUR_FAIL;
 	}
 	filter_free(s->filter);

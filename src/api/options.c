@@ -6,6 +6,8 @@
 
 /* The members of the first release that had a size. */
 enum { OPTIONS_LEAST = offsetof(struct spur_options, stop) + sizeof(void *) };
+/* No struct of options is larger: beyond that the size is invalid and no byte is looked at. */
+enum { SIZED_MOST = 4096 };
 
 enum spur_status api_copy_sized(void *to, size_t size, const void *from, size_t least,
 				const char *what, struct spur_error *err)
@@ -17,6 +19,9 @@ enum spur_status api_copy_sized(void *to, size_t size, const void *from, size_t 
 	if (given < least)
 		return api_misuse(NULL, err, "%s.size: expected at least %zu, found %zu", what,
 				  least, given);
+	if (given > SIZED_MOST)
+		return api_misuse(NULL, err, "%s.size: expected at most %d, found %zu", what,
+				  SIZED_MOST, given);
 	for (size_t i = size; i < given; i++)
 		if (bytes[i])
 			return api_misuse(NULL, err,

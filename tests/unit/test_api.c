@@ -417,6 +417,10 @@ static void options(void **state)
 	opt = spur_options_default();
 	opt.size = 0;
 	refused(spur_open(&t, golden_file, &opt, &err) == SPUR_FAIL);
+	/* A size that was not set: nothing behind the options is read. */
+	opt.size = SIZE_MAX;
+	refused(spur_open(&t, golden_file, &opt, &err) == SPUR_FAIL &&
+		strstr(err.message, "at most 4096"));
 	opt = spur_options_default();
 	opt.demangle = (enum spur_demangle)77;
 	refused(spur_open(&t, golden_file, &opt, &err) == SPUR_FAIL);
@@ -465,6 +469,8 @@ static uint64_t count_by_hand(const char *name, int64_t from, int64_t to)
 
 static void filters(void **state)
 {
+	static const char *const unmatched[] = { "[", NULL };
+	struct spur_filter bad_name = SPUR_FILTER(.names = unmatched);
 	static const char *const names[] = { "out*", NULL };
 	struct spur_filter by_name = SPUR_FILTER(.names = names, .match = SPUR_MATCH_GLOB);
 	struct spur_filter where = SPUR_FILTER(.where = "name == 'outer'");
@@ -490,6 +496,9 @@ static void filters(void **state)
 	assert_memory_equal(err.message, "where: column 19: expected", 26);
 	assert_int_equal(spur_set_filter(t, &bad_time, &err), SPUR_FAIL);
 	assert_string_equal(err.stream, "from");
+	assert_int_equal(spur_set_filter(t, &bad_name, &err), SPUR_FAIL);
+	assert_string_equal(err.stream, "name");
+	assert_true(err.offset == UINT64_MAX);
 	range.end = 1;
 	refused(spur_set_filter(t, &range, &err) == SPUR_FAIL);
 	by_name.match = (enum spur_match)9;
@@ -552,6 +561,7 @@ static void nulls(void **state)
 	struct spur_trace *t = open_golden(golden_file, NULL);
 	struct spur_args args = { 0 };
 	const struct spur_event *rows;
+	struct spur_event moved;
 	struct spur_place place;
 	struct spur_error err;
 	uint64_t ticks[2];
@@ -579,6 +589,10 @@ static void nulls(void **state)
 	refused(spur_args(t, NULL, &args) == SPUR_FAIL);
 	refused(spur_args(t, rows, NULL) == SPUR_FAIL);
 	refused(spur_args(t, &strange, &args) == SPUR_FAIL);
+	moved = *rows;
+	moved.stream = (uint32_t)spur_stream_count(t);
+	refused(spur_place(t, &moved, &place) == SPUR_FAIL);
+	refused(spur_args(t, &moved, &args) == SPUR_FAIL);
 	expect_usage(t, "spur_args: expected an event of this trace");
 	refused(spur_place(NULL, rows, &place) == SPUR_FAIL);
 	refused(spur_place(t, NULL, &place) == SPUR_FAIL);
