@@ -396,6 +396,36 @@ static void test_schema(void **state)
 	check_events(&stored);
 }
 
+/* A call that fails for want of memory counts nothing: the next one gives the same schema. */
+static void test_schema_again(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	write_events();
+	for (uint64_t n = 1; failed; n++) {
+		struct spur_trace *t = open_file(&by_time);
+		const struct spur_schema *s;
+		const struct spur_event *row;
+		uint32_t cls = 0;
+
+		next_row(NULL);
+		while ((row = next_row(t)) != NULL)
+			cls = row->kind == SPUR_BEGIN ? row->cls : cls;
+		mem_fail_at(n);
+		failed = !spur_schema(t, cls);
+		mem_fail_at(0);
+		s = spur_schema(t, cls);
+		assert_non_null(s);
+		assert_int_equal(s->nbegin, 4);
+		check_field(t, &s->begin[0], "same", SPUR_I64, 32, false);
+		check_field(t, &s->begin[3], "rare", SPUR_KOID, 64, true);
+		check_field(t, &s->end[1], "twice", SPUR_POINTER, 64, false);
+		assert_true(n < 100);
+		spur_close(t);
+	}
+}
+
 /*
  * The first argument of a name is of the first field of that name, though the one before it stands
  * in front of the second.
@@ -533,6 +563,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ticks, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_large_place, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_schema, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_schema_again, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_schema_twice, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_schema_many, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_schema_built_in, file_setup, file_teardown),

@@ -247,8 +247,14 @@ static const struct spur_schema *schema_make(struct fxt *x, const struct event_c
 
 	if (!x->schemas)
 		x->schemas = mem_alloc(sizeof(*x->schemas));
-	if (!schema || !x->schemas || !walk(x, x->schemas, x->ordered ? x->src->size : x->off))
+	if (!schema || !x->schemas)
 		return NULL;
+	if (!walk(x, x->schemas, x->ordered ? x->src->size : x->off)) {
+		/* A part of a record was counted: the next call begins anew. */
+		fxt_schemas_free(x->schemas);
+		x->schemas = NULL;
+		return NULL;
+	}
 	schema->open = true;
 	list = class_list(x, x->schemas, cls);
 	if (!list)

@@ -121,8 +121,14 @@ static bool event_fields(struct heph *h, const struct event_class *cls, struct s
 
 	if (!s)
 		s = h->schemas = mem_alloc(sizeof(*s));
-	if (!s || !walk(h, s))
+	if (!s)
 		return false;
+	if (!walk(h, s)) {
+		/* A part of the events was counted: the next call begins anew. */
+		heph_schemas_free(s);
+		h->schemas = NULL;
+		return false;
+	}
 	slot = map64_find(&s->by_name, cls->name);
 	if (cls == trace_class(h->trace, h->descriptions.other->cls))
 		list = &s->lists[0];
