@@ -17,7 +17,7 @@ const struct spur_cmd spur_cmd_check = {
 		"damaged, odd or missing, with offsets. The exit code is 0 if nothing is damaged, "
 		"else 3.",
 	.examples = "spur check uftrace.data && echo good\tin a script\n"
-		    "spur check --json uftrace.data\tfor programs\n",
+		    "spur check --json uftrace.data\tas JSON\n",
 	.takes = TAKES_TRACE | TAKES_JSON | TAKES_JSONL,
 	.run = check_run,
 };

@@ -26,8 +26,8 @@ const struct spur_cmd spur_cmd_completion = {
 	.description =
 		"The script completes options, the values of those that have a fixed set, and "
 		"functions (of -F and other filters, and after the trace of graph, hist and "
-		"flame), which it reads from the trace on the command line, else from "
-		"./uftrace.data.",
+		"flame), which it reads from the trace on the command line, or else from the "
+		"default one.",
 	.examples =
 		"eval \"$(spur completion bash)\"\tfor this shell\n"
 		"spur completion fish > ~/.config/fish/completions/spur.fish\tfor all shells to "

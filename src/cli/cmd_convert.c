@@ -71,10 +71,10 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 const struct spur_cmd spur_cmd_convert = {
 	.name = "convert",
 	.summary = "Write the trace in another format.",
-	.usage = "[OPTION...] --to=FORMAT TRACE...",
+	.usage = "[OPTION...] TRACE...",
 	.description =
-		"Report on standard error what the other format cannot carry: which events, how "
-		"many, and why; --json reports it as JSON. Times are those of the trace's own "
+		"What the other format cannot carry is reported on standard error: which events, "
+		"how many, and why; --json reports it as JSON. Times are those of the trace's own "
 		"clock. If viewers would round them (dates since 1970), they count from the first "
 		"event, whose time is start_ns in the output; --time=rel and --time=raw choose "
 		"one or the other.",

@@ -78,7 +78,7 @@ static const struct opt options[] = {
 	  .type = OPT_DURATION,
 	  OPT_OWN(struct dump_options, sample_ns),
 	  .arg = "TIME",
-	  .help = "With --format=flame-graph: count one sample for each TIME",
+	  .help = "With --format=flame-graph: show times as samples of TIME each",
 	  .hidden = true },
 	{ 0 }
 };

@@ -18,7 +18,7 @@ static const struct opt options[] = {
 	  .type = OPT_DURATION,
 	  OPT_OWN(struct flame_options, sample_ns),
 	  .arg = "TIME",
-	  .help = "Count one sample for each TIME instead of ns" },
+	  .help = "Show times as samples of TIME each instead of ns" },
 	{ 0 }
 };
 

@@ -65,9 +65,10 @@ const struct spur_cmd spur_cmd_graph = {
 	.description =
 		"Show the tree of calls of all threads, or, with FUNC, the paths that lead to "
 		"FUNC and the calls that it makes.",
-	.examples = "spur graph uftrace.data\tthe whole tree\n"
-		    "spur graph uftrace.data main\tpaths to main, and its calls\n"
-		    "spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
+	.examples =
+		"spur graph uftrace.data\tthe whole tree\n"
+		"spur graph uftrace.data main\tpaths to main, and its calls\n"
+		"spur graph -t 1ms -D 4 uftrace.data\tfour levels, calls of 1 ms and longer\n",
 	.opts = options,
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
 		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,

@@ -31,7 +31,7 @@ const struct spur_cmd spur_cmd_hist = {
 		"lack their begin or end.",
 	.examples = "spur hist uftrace.data main\tone function\n"
 		    "spur hist --tid=12 trace 'sys_.*'\tsystem calls of a thread\n"
-		    "spur hist --json trace read\tfor programs\n",
+		    "spur hist --json trace read\tas JSON\n",
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_CSV | TAKES_RAW | TAKES_COLOR,
 	.run = hist_run,
 };

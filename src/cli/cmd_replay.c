@@ -69,10 +69,11 @@ const struct spur_cmd spur_cmd_replay = {
 		"Show calls in time order, indented by depth, with their durations, arguments and "
 		"return values, and events between them. A call that contains no other is one "
 		"line.",
-	.examples = "spur replay uftrace.data\tall calls\n"
-		    "spur replay -F 'parse.*' -D 3 uftrace.data\tthese functions and their calls, "
-		    "three levels deep\n"
-		    "spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
+	.examples =
+		"spur replay uftrace.data\tall calls\n"
+		"spur replay -F 'parse.*' -D 3 uftrace.data\tthese functions and their calls, "
+		"three levels deep\n"
+		"spur replay -t 1ms uftrace.data\tonly calls of 1 ms and longer\n",
 	.opts = options,
 	.own_size = sizeof(struct replay_options),
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_TIME | TAKES_LIMIT |

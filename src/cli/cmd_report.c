@@ -130,8 +130,9 @@ const struct spur_cmd spur_cmd_report = {
 		"sum, func.",
 	.examples =
 		"spur report uftrace.data\tthe functions with the most total time first\n"
-		"spur report -s self -f self,calls,p99,function uftrace.data\tother columns\n"
-		"spur report --by=task --json uftrace.data\tper thread, for programs\n"
+		"spur report -s self -f self,calls,p99,function uftrace.data\tchosen columns, "
+		"sorted by self time\n"
+		"spur report --by=task --json uftrace.data\tper thread, as JSON\n"
 		"spur report --kind=flow --by=path trace.fxt\twhich threads flows connect\n"
 		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
 	.opts = options,

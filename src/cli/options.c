@@ -360,8 +360,8 @@ static const struct opt output_options[] = {
 	  .arg = "NAME",
 	  .choices = style_words,
 	  .need = TAKES_STYLE,
-	  .help = "Use the layout of another tool: uftrace, llvm-xray, babeltrace2 (cat, of "
-		  "CTF)" },
+	  .help = "Use the layout of another tool: uftrace, llvm-xray (report), "
+		  "babeltrace2 (cat of CTF)" },
 	{ .name = "color",
 	  .type = OPT_CHOICE,
 	  OPT_COMMON(color),

@@ -43,7 +43,7 @@ struct chrome {
 	struct write *write;
 	struct spur_trace *trace;
 	struct frag_table *classes, *tracks;
-	struct values values;
+	struct value_writer values;
 	uint32_t named; /* tracks whose names are written */
 };
 
@@ -429,7 +429,7 @@ static void chrome_close(void *self)
 {
 	struct chrome *c = self;
 
-	values_close(&c->values);
+	value_writer_close(&c->values);
 	frag_free(c->classes);
 	frag_free(c->tracks);
 	mem_free(c);
@@ -445,7 +445,7 @@ static void *chrome_open(struct write *w)
 	c->trace = w->trace;
 	c->classes = frag_new(make_class, c);
 	c->tracks = frag_new(make_track, c);
-	if (!values_open(&c->values, c->trace, VALUE_JSON) || !c->classes || !c->tracks) {
+	if (!value_writer_open(&c->values, c->trace, VALUE_JSON) || !c->classes || !c->tracks) {
 		chrome_close(c);
 		return NULL;
 	}

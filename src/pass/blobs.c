@@ -37,7 +37,7 @@ struct blobs {
 	struct extract extract; /* only where options say so */
 	struct arena arena;
 	struct spur_args args;
-	struct values values;
+	struct value_writer values;
 	uint32_t data, type; /* string ids */
 	bool has_cat; /* a blob has a category */
 	uint64_t empty; /* pieces without bytes */
@@ -363,8 +363,9 @@ static enum spur_status blobs_run(struct pass_env *env)
 
 	arena_init(&b.arena);
 	arena_init(&b.extract.arena);
-	st = values_open(&b.values, env->trace, VALUE_TEXT) ? blobs_write(&b) : err_nomem(env->err);
-	values_close(&b.values);
+	st = value_writer_open(&b.values, env->trace, VALUE_TEXT) ? blobs_write(&b)
+								  : err_nomem(env->err);
+	value_writer_close(&b.values);
 	extract_close(&b.extract);
 	pattern_free(b.pattern);
 	mem_free(b.blobs);

@@ -29,7 +29,7 @@ struct cat {
 	struct when when;
 	unsigned when_width;
 	struct frag_table *classes, *tracks, *streams;
-	struct values values;
+	struct value_writer values;
 	char kinds[SPUR_KINDS][FRAG_PIECE];
 	uint8_t kind_len[SPUR_KINDS];
 	uint64_t rows; /* atomic */
@@ -527,9 +527,9 @@ static enum spur_status cat_run(struct pass_env *env)
 	c.classes = frag_new(make_class, &c);
 	c.tracks = frag_new(make_track, &c);
 	c.streams = frag_new(make_stream, &c);
-	good = values_open(&c.values, c.trace, c.form == FORM_TEXT ? VALUE_TEXT : VALUE_JSON);
+	good = value_writer_open(&c.values, c.trace, c.form == FORM_TEXT ? VALUE_TEXT : VALUE_JSON);
 	st = good ? cat_write(&c) : err_nomem(env->err);
-	values_close(&c.values);
+	value_writer_close(&c.values);
 	frag_free(c.classes);
 	frag_free(c.tracks);
 	frag_free(c.streams);

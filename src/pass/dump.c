@@ -34,7 +34,7 @@ struct dump {
 	struct spur_event *shared;
 	size_t nshared, cap;
 	struct frag_table *titles; /* names of rows by string id */
-	struct values values;
+	struct value_writer values;
 };
 
 static void make_title(const void *self, const struct spur_event *row, struct frag *f,
@@ -297,7 +297,8 @@ static enum spur_status dump_run(struct pass_env *env)
 	enum spur_status st;
 
 	d.titles = frag_new(make_title, &d);
-	if (!d.titles || !values_open(&d.values, env->trace, d.json ? VALUE_JSON : VALUE_TEXT))
+	if (!d.titles ||
+	    !value_writer_open(&d.values, env->trace, d.json ? VALUE_JSON : VALUE_TEXT))
 		st = SPUR_FAIL;
 	else if (never_ends(env->trace) || (env->filter && filter_is_global(env->filter)))
 		st = pipe_run_merged(env->trace, &env->pipe, dump_merged_rows, &d);
@@ -306,7 +307,7 @@ static enum spur_status dump_run(struct pass_env *env)
 	env->shown = d.limit ? d.shown : 0;
 	mem_free(d.shared);
 	frag_free(d.titles);
-	values_close(&d.values);
+	value_writer_close(&d.values);
 	spur_args_free(&d.args);
 	if (st == SPUR_FAIL)
 		return err_nomem(env->err);

@@ -561,7 +561,7 @@ enum spur_status calltext_init(struct calltext *c, struct render_env env,
 	arena_init(&c->arena);
 	out_to_memory(&c->scratch);
 	pthread_mutex_init(&c->lock, NULL);
-	if (!values_open(&c->values, env.trace, VALUE_TEXT))
+	if (!value_writer_open(&c->values, env.trace, VALUE_TEXT))
 		return err_nomem(env.err);
 	calltext_widths(c);
 	c->ncolumns = 0;
@@ -601,7 +601,7 @@ void calltext_free(struct calltext *c)
 {
 	for (size_t i = 0; i < CALLTEXT_PAGES; i++)
 		mem_free(c->names[i]);
-	values_close(&c->values);
+	value_writer_close(&c->values);
 	arena_free(&c->arena);
 	out_free(&c->scratch);
 	pthread_mutex_destroy(&c->lock);

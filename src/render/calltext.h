@@ -60,7 +60,7 @@ struct calltext {
 	struct render_env env;
 	const struct calltext_options *own;
 	struct when when;
-	struct values values;
+	struct value_writer values;
 	int columns[CALLCOLS];
 	unsigned widths[CALLCOLS];
 	size_t ncolumns;

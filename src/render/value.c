@@ -23,7 +23,7 @@ enum {
 /* Keys of names that carry no information: at this place (from 1 on), or at any. */
 static const uint64_t any_place = UINT64_MAX;
 
-static void value_out(const struct values *w, const struct spur_value *v, struct out *o,
+static void value_out(const struct value_writer *w, const struct spur_value *v, struct out *o,
 		      unsigned depth);
 
 /* --- names --- */
@@ -69,21 +69,22 @@ static void name_json(const void *self, const struct spur_event *row, struct fra
 	out_char(o, ':');
 }
 
-bool values_open(struct values *w, const struct spur_trace *t, enum value_form form)
+bool value_writer_open(struct value_writer *w, const struct spur_trace *t, enum value_form form)
 {
 	w->trace = t;
 	w->names = frag_new(form == VALUE_JSON ? name_json : name_text, t);
 	return w->names;
 }
 
-void values_close(struct values *w)
+void value_writer_close(struct value_writer *w)
 {
 	frag_free(w->names);
 	w->names = NULL;
 }
 
 /* Returns NULL if the value has no name or if out of memory. */
-static const struct frag *name_of(const struct values *w, const struct spur_value *v, struct out *o)
+static const struct frag *name_of(const struct value_writer *w, const struct spur_value *v,
+				  struct out *o)
 {
 	const struct frag *f = v->name ? frag_seen(w->names, v->name) : NULL;
 
@@ -96,8 +97,8 @@ static const struct frag *name_of(const struct values *w, const struct spur_valu
 }
 
 /*
- * Writes the text between items, and the name if `f` is not NULL. Returns where the value goes, with
- * room for a number; NULL if out of memory.
+ * Writes the text between items, and the name if `f` is not NULL. Returns where the value goes,
+ * with room for a number; NULL if out of memory.
  */
 static char *item_begin(const struct frag *f, const char *before, struct out *o)
 {
@@ -270,8 +271,8 @@ static void bytes_out(const struct spur_value *v, struct out *o)
 	out_char(o, '}');
 }
 
-static void items_out(const struct values *w, const struct spur_value *items, size_t n, bool named,
-		      struct out *o, unsigned depth)
+static void items_out(const struct value_writer *w, const struct spur_value *items, size_t n,
+		      bool named, struct out *o, unsigned depth)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct spur_value *v = &items[i];
@@ -291,7 +292,7 @@ static void items_out(const struct values *w, const struct spur_value *items, si
 	}
 }
 
-static void nested_out(const struct values *w, const struct spur_value *v, struct out *o,
+static void nested_out(const struct value_writer *w, const struct spur_value *v, struct out *o,
 		       unsigned depth)
 {
 	const bool is_struct = v->type == SPUR_STRUCT;
@@ -311,7 +312,7 @@ static void label_out(const struct spur_value *v, const char *before, struct out
 	out_safe(o, v->label, strlen(v->label));
 }
 
-static void value_out(const struct values *w, const struct spur_value *v, struct out *o,
+static void value_out(const struct value_writer *w, const struct spur_value *v, struct out *o,
 		      unsigned depth)
 {
 	switch ((enum spur_type)v->type) {
@@ -362,19 +363,20 @@ static void value_out(const struct values *w, const struct spur_value *v, struct
 		out_char(o, '?');
 }
 
-void value_text(const struct values *w, const struct spur_value *v, struct out *o)
+void value_text(const struct value_writer *w, const struct spur_value *v, struct out *o)
 {
 	value_out(w, v, o, 0);
 }
 
-void args_text_list(const struct values *w, const struct spur_args *args, bool named, struct out *o)
+void args_text_list(const struct value_writer *w, const struct spur_args *args, bool named,
+		    struct out *o)
 {
 	items_out(w, args->items, args->count, named, o, 0);
 }
 
 /* --- JSON --- */
 
-static void value_as_json(const struct values *w, const struct spur_value *v, struct out *o,
+static void value_as_json(const struct value_writer *w, const struct spur_value *v, struct out *o,
 			  unsigned depth);
 
 static void float_json(const struct spur_value *v, struct out *o)
@@ -389,7 +391,7 @@ static void float_json(const struct spur_value *v, struct out *o)
  * Writes the key of an item, and a comma before it. Returns where the value goes, with room for a
  * number; NULL if out of memory.
  */
-static char *key_json(const struct values *w, const struct spur_value *items, size_t i,
+static char *key_json(const struct value_writer *w, const struct spur_value *items, size_t i,
 		      const char *lone, struct out *o)
 {
 	const struct frag *f = name_of(w, &items[i], o);
@@ -500,7 +502,7 @@ static void repeats_free(struct repeats *r)
 	}
 }
 
-static void object_plain(const struct values *w, const struct spur_value *items, size_t n,
+static void object_plain(const struct value_writer *w, const struct spur_value *items, size_t n,
 			 const char *lone, struct out *o, unsigned depth)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -515,7 +517,7 @@ static void object_plain(const struct values *w, const struct spur_value *items,
 	}
 }
 
-static void object_repeats(const struct values *w, const struct spur_value *items, size_t n,
+static void object_repeats(const struct value_writer *w, const struct spur_value *items, size_t n,
 			   struct out *o, unsigned depth)
 {
 	struct repeats r;
@@ -543,7 +545,7 @@ static void object_repeats(const struct values *w, const struct spur_value *item
 	repeats_free(&r);
 }
 
-static void object_json(const struct values *w, const struct spur_value *items, size_t n,
+static void object_json(const struct value_writer *w, const struct spur_value *items, size_t n,
 			const char *lone, struct out *o, unsigned depth)
 {
 	out_char(o, '{');
@@ -554,7 +556,7 @@ static void object_json(const struct values *w, const struct spur_value *items, 
 	out_char(o, '}');
 }
 
-static void nested_json(const struct values *w, const struct spur_value *v, struct out *o,
+static void nested_json(const struct value_writer *w, const struct spur_value *v, struct out *o,
 			unsigned depth)
 {
 	if (depth >= NESTING) {
@@ -574,7 +576,7 @@ static void nested_json(const struct values *w, const struct spur_value *v, stru
 	out_char(o, ']');
 }
 
-static void value_as_json(const struct values *w, const struct spur_value *v, struct out *o,
+static void value_as_json(const struct value_writer *w, const struct spur_value *v, struct out *o,
 			  unsigned depth)
 {
 	switch ((enum spur_type)v->type) {
@@ -616,12 +618,13 @@ static void value_as_json(const struct values *w, const struct spur_value *v, st
 	}
 }
 
-void value_json(const struct values *w, const struct spur_value *v, struct out *o)
+void value_json(const struct value_writer *w, const struct spur_value *v, struct out *o)
 {
 	value_as_json(w, v, o, 0);
 }
 
-void args_json(const struct values *w, const struct spur_args *args, bool is_end, struct out *o)
+void args_json(const struct value_writer *w, const struct spur_args *args, bool is_end,
+	       struct out *o)
 {
 	object_json(w, args->items, args->count, is_end ? "\"retval\"" : NULL, o, 0);
 }

@@ -6,38 +6,42 @@
 
 #include "base/out.h"
 
-/* How a pass writes values, either text or JSON: each name is made once. Shared by all threads. */
-struct values {
+/* Writes values, either as text or as JSON. Each name is made once. Shared by all threads. */
+struct value_writer {
 	const struct spur_trace *trace;
 	struct frag_table *names; /* by string id */
 };
 
 enum value_form { VALUE_TEXT, VALUE_JSON };
-/* Returns false if out of memory. Requires values_close() in any case. */
-bool values_open(struct values *w, const struct spur_trace *t, enum value_form form);
-void values_close(struct values *w);
+/* Returns false if out of memory. Requires value_writer_close() in any case. */
+bool value_writer_open(struct value_writer *w, const struct spur_trace *t, enum value_form form);
+void value_writer_close(struct value_writer *w);
 
 /*
- * One value: 42, 0x7ffd1000, 0644, 'c', 3.14, "text", NULL, RED|BLUE, &main, {x=1, y=2}, [1, 2],
- * point{0a 00 00 00}. Safe on a terminal and without line breaks. Unreliable values have a ? behind
- * them.
+ * Writes one value: 42, 0x7ffd1000, 0644, 'c', 3.14, "text", NULL, RED|BLUE, &main, {x=1, y=2},
+ * [1, 2], point{0a 00 00 00}. The text is safe on a terminal and has no line breaks; a ? follows
+ * unreliable values.
  */
-void value_text(const struct values *w, const struct spur_value *v, struct out *o);
+void value_text(const struct value_writer *w, const struct spur_value *v, struct out *o);
 /*
- * The values with commas between them, `name=` in front of those with names that say more than
- * their place (`named`: all that have one): `1, "x", count=3`. Nothing if there are no arguments.
+ * Writes the values with commas between them, and `name=` before those with names that say more
+ * than their place (`named`: before all with a name): `1, "x", count=3`. Writes nothing if there
+ * are no arguments.
  */
-void args_text_list(const struct values *w, const struct spur_args *args, bool named,
+void args_text_list(const struct value_writer *w, const struct spur_args *args, bool named,
 		    struct out *o);
 
-/* One value as JSON: exact integers; floats that JSON has no number for as "nan", "inf", "-inf";
- * BYTES as lower-case hex text. */
-void value_json(const struct values *w, const struct spur_value *v, struct out *o);
 /*
- * All as an object in the given order, {} if empty; a name that comes again makes an
- * array of its values. Values without names are "arg1", "arg2" by their place; of an END "retval",
- * where it has but one.
+ * Writes one value as JSON: exact integers; "nan", "inf", "-inf" for floats that JSON cannot
+ * represent; BYTES as lower-case hexadecimal text.
  */
-void args_json(const struct values *w, const struct spur_args *args, bool is_end, struct out *o);
+void value_json(const struct value_writer *w, const struct spur_value *v, struct out *o);
+/*
+ * Writes all values as an object in the given order, {} if empty; the values of a repeated name
+ * form an array. Values without names are "arg1", "arg2" by their place, or "retval" if an END has
+ * only one.
+ */
+void args_json(const struct value_writer *w, const struct spur_args *args, bool is_end,
+	       struct out *o);
 
 #endif

@@ -145,7 +145,7 @@ static inline void row_text(struct spur_trace *t, const struct spur_event *row, 
 {
 	const struct spur_track *k = spur_track(t, row->track);
 	struct spur_args args = { 0 };
-	struct values values;
+	struct value_writer values;
 	size_t len;
 	const char *name = spur_string(t, row->name, &len);
 
@@ -164,9 +164,9 @@ static inline void row_text(struct spur_trace *t, const struct spur_event *row, 
 		assert_int_not_equal(spur_args(t, row, &args), SPUR_FAIL);
 		assert_int_equal(args.count < 255 ? args.count : 255, row->nargs);
 		out_str(o, " ");
-		assert_true(values_open(&values, t, VALUE_TEXT));
+		assert_true(value_writer_open(&values, t, VALUE_TEXT));
 		args_text_list(&values, &args, false, o);
-		values_close(&values);
+		value_writer_close(&values);
 		spur_args_free(&args);
 	}
 	out_str(o, row->flags & SPUR_F_UNRELIABLE ? " ?\n" : "\n");

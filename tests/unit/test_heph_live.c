@@ -19,12 +19,12 @@ static bool read_all(const struct spur_options *opt, struct out *sum)
 	const struct spur_event *rows;
 	enum spur_status st, bad = SPUR_OK;
 	struct spur_damage d;
-	struct values values;
+	struct value_writer values;
 	size_t n;
 
 	if (!t)
 		return false;
-	if (!values_open(&values, t, VALUE_JSON)) {
+	if (!value_writer_open(&values, t, VALUE_JSON)) {
 		spur_close(t);
 		return false;
 	}
@@ -46,7 +46,7 @@ static bool read_all(const struct spur_options *opt, struct out *sum)
 	for (size_t i = 0; i < spur_damage_count(t); i++)
 		spur_damage(t, i, &d);
 	spur_args_free(&args);
-	values_close(&values);
+	value_writer_close(&values);
 	spur_close(t);
 	return st == SPUR_END && bad == SPUR_OK && !sum->error;
 }

@@ -10,7 +10,7 @@
 #include "render/when.h"
 
 static struct spur_trace *trace;
-static struct values as_text, as_json;
+static struct value_writer as_text, as_json;
 
 static void expect(const struct spur_value *v, const char *text, const char *json)
 {
@@ -240,11 +240,11 @@ int main(void)
 	int failed;
 
 	trace = fake_trace();
-	values_open(&as_text, trace, VALUE_TEXT);
-	values_open(&as_json, trace, VALUE_JSON);
+	value_writer_open(&as_text, trace, VALUE_TEXT);
+	value_writer_open(&as_json, trace, VALUE_JSON);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	values_close(&as_text);
-	values_close(&as_json);
+	value_writer_close(&as_text);
+	value_writer_close(&as_json);
 	spur_close(trace);
 	return failed;
 }

@@ -17,7 +17,7 @@ static bool nursery_row(void *lane, const struct spur_event *row, struct out *o)
 {
 	const struct write *w = lane;
 
-	out_printf(o, "%lld %s\n", (long long)row->ts, spur_string(w->trace, row->name, NULL));
+	out_printf(o, "%lld %s\n", (long long)row->ts, trace_string(w->trace, row->name, NULL));
 	return true;
 }
 
