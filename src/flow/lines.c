@@ -249,6 +249,11 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 		s->ahead -= block_size(l->now);
 		lane_want(s, l);
 	}
+	/* The last block of a lane may be empty, and nothing would take it away again. */
+	if (l->now && !l->now->n && l->ended && !l->nready) {
+		block_drop(s, l->now);
+		l->now = NULL;
+	}
 	good = !s->failed;
 	pthread_mutex_unlock(&s->lock);
 	return good;
