@@ -18,6 +18,7 @@
 enum {
 	SPARE_GROUPS = 256, /* the last groups are kept for the "..." file of each code */
 	INDEX_SLOTS = 2 * DIAG_GROUPS,
+	INDEX_FROM = 8, /* groups: most feeds have none or few, and there may be very many feeds */
 	TEXT_MAX = 400,
 };
 
@@ -81,7 +82,8 @@ struct diag_store {
 	struct arena arena; /* of names and texts */
 	size_t cap; /* of the groups */
 	size_t last; /* group of the last diag_add(): damage comes in bursts */
-	uint16_t index[INDEX_SLOTS]; /* hash table: 1 + number of a group, or 0 */
+	/* Hash table of INDEX_SLOTS: 1 + number of a group, or 0. NULL while there are few groups. */
+	uint16_t *index;
 };
 
 void diag_init(struct diag_log *log)
@@ -91,8 +93,10 @@ void diag_init(struct diag_log *log)
 
 void diag_free(struct diag_log *log)
 {
-	if (log->store)
+	if (log->store) {
 		arena_free(&log->store->arena);
+		mem_free(log->store->index);
+	}
 	mem_free(log->groups);
 	mem_free(log->store);
 	diag_init(log);
@@ -127,6 +131,51 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 	}
 }
 
+/* The number of the group, from 1 on; 0: it is not there. */
+static uint32_t group_find(const struct diag_log *log, const char *code, const char *file)
+{
+	if (log->store->index)
+		return *group_slot(log, code, file);
+	for (uint32_t i = 0; i < log->ngroups; i++)
+		if (group_is(&log->groups[i], code, file))
+			return i + 1;
+	return 0;
+}
+
+/* Makes the index of a log whose groups are too many to be searched one by one. */
+static bool index_make(struct diag_log *log)
+{
+	struct diag_store *store = log->store;
+
+	if (store->index || log->ngroups < INDEX_FROM)
+		return true;
+	store->index = mem_array(INDEX_SLOTS, sizeof(*store->index));
+	for (uint32_t i = 0; store->index && i < log->ngroups; i++)
+		*group_slot(log, log->groups[i].code, log->groups[i].file) = (uint16_t)(i + 1);
+	return store->index != NULL;
+}
+
+/* Adds a group that is not there; returns its number, or 0 if out of memory or if there are too many. */
+static uint32_t group_add(struct diag_log *log, const char *code, const char *file)
+{
+	struct diag_store *store = log->store;
+	const char *name;
+
+	if (!index_make(log) ||
+	    !mem_grow((void **)&log->groups, &store->cap, (size_t)log->ngroups + 1,
+		      sizeof(*log->groups), DIAG_GROUPS))
+		return 0;
+	name = arena_strdup(&store->arena, file, strlen(file));
+	if (!name)
+		return 0;
+	log->groups[log->ngroups] =
+		(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
+	/* INVARIANT: the index holds each group once, so at least half of its slots are free. */
+	if (store->index)
+		*group_slot(log, code, file) = (uint16_t)(log->ngroups + 1);
+	return ++log->ngroups;
+}
+
 /*
  * Returns the group, which is added if it is new, or NULL if out of memory or if there are too
  * many.
@@ -134,8 +183,7 @@ static uint16_t *group_slot(const struct diag_log *log, const char *code, const 
 static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
 {
 	struct diag_store *store = log->store;
-	const char *name;
-	uint16_t *slot;
+	uint32_t number;
 
 	if (!store) {
 		store = log->store = mem_alloc(sizeof(*store));
@@ -146,29 +194,18 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 	assert(log->ngroups <= store->cap && log->ngroups <= DIAG_GROUPS);
 	if (store->last < log->ngroups && group_is(&log->groups[store->last], code, file))
 		return &log->groups[store->last];
-	slot = group_slot(log, code, file);
-	if (!*slot && log->ngroups >= DIAG_GROUPS - SPARE_GROUPS &&
+	number = group_find(log, code, file);
+	if (!number && log->ngroups >= DIAG_GROUPS - SPARE_GROUPS &&
 	    strcmp(file, other_files) != 0) {
 		file = other_files;
-		slot = group_slot(log, code, file);
+		number = group_find(log, code, file);
 	}
-	if (!*slot) {
-		if (!mem_grow((void **)&log->groups, &store->cap, (size_t)log->ngroups + 1,
-			      sizeof(*log->groups), DIAG_GROUPS))
-			return NULL;
-		name = arena_strdup(&store->arena, file, strlen(file));
-		if (!name)
-			return NULL;
-		log->groups[log->ngroups] =
-			(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
-		*slot = (uint16_t)++log->ngroups;
-	}
-	/*
-	 * INVARIANT: a slot of the index holds a group's number, so at least half of the slots are
-	 * free.
-	 */
-	assert(*slot <= log->ngroups && log->ngroups <= DIAG_GROUPS);
-	store->last = *slot - 1u;
+	if (!number)
+		number = group_add(log, code, file);
+	if (!number)
+		return NULL;
+	assert(number <= log->ngroups && log->ngroups <= DIAG_GROUPS);
+	store->last = number - 1u;
 	return &log->groups[store->last];
 }
 

@@ -19,7 +19,7 @@ enum {
 	/* Up to here scratch memory is the heap's: there may be one for each of many streams. */
 	SCRATCH_HEAP = 1024,
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
-	BLOCK_MIN = 4 << 10,
+	BLOCK_MIN = 512, /* each feed with damage has an arena */
 	BLOCK_MAX = 1 << 20,
 	ARENA_ALIGN = 16,
 };

@@ -60,6 +60,7 @@ enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
 	if (f->nahead)
 		memcpy(rows, f->ahead, f->nahead * sizeof(*rows));
 	b.rows = rows + f->nahead;
+	f->pulled = true;
 	st = t->format->next(t, f, &b);
 	if (st == SPUR_FAIL || st == SPUR_END)
 		return st;
@@ -68,13 +69,25 @@ enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
 	return SPUR_OK;
 }
 
+bool feed_begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
+{
+	if (f->nahead) {
+		*ts = f->ahead[0].ts;
+		return true;
+	}
+	return !f->pulled && t->format->begins && t->format->begins(t, f, ts);
+}
+
 enum spur_status trace_start(struct spur_trace *t, int64_t *first)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < t->nfeeds && !t->start_known; i++) {
 		struct feed *f = t->feeds[i];
+		int64_t begins;
 
+		if (any && feed_begins(t, f, &begins) && begins >= t->start)
+			continue;
 		if (!f->nahead && feed_read_ahead(t, f) == SPUR_FAIL)
 			return SPUR_FAIL;
 		if (f->nahead && (!any || f->ahead[0].ts < t->start)) {
@@ -98,6 +111,7 @@ static void feed_take_ahead(struct feed *f, struct batch *b)
 
 enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b)
 {
+	f->pulled = true;
 	if (!f->nahead)
 		return t->format->next(t, f, b);
 	feed_take_ahead(f, b);

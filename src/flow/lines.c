@@ -28,7 +28,9 @@ enum {
 };
 
 struct lane {
-	/* NULL both once the lane has ended, whose memory is given back then. */
+	struct feed *feed; /* with which the lane has not begun; else NULL */
+	int64_t begins; /* of a lane that has not begun: its item in the tree */
+	/* NULL both before the lane begins, and once it has ended, whose memory is freed then. */
 	struct feed_reader *reader;
 	void *state;
 	struct lines *now; /* NULL: the lane is over, or has not begun */
@@ -43,6 +45,8 @@ struct lane {
 struct lanes {
 	const struct pipe_options *opt;
 	const struct pipe_lines *pass;
+	void *self; /* the pass's */
+	struct spur_trace *trace;
 	struct lane *lanes;
 	uint32_t count;
 	uint32_t batch; /* rows that are read at once */
@@ -151,7 +155,7 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 /* Asks the workers for more blocks of the lane if there is room for them. */
 static void lane_want(struct lanes *s, struct lane *l)
 {
-	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
+	if (!s->nthreads || l->feed || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
 	    s->ahead > LINES_AHEAD)
 		return;
 	assert(s->queued < s->count);
@@ -249,6 +253,11 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 		s->ahead -= block_size(l->now);
 		lane_want(s, l);
 	}
+	/* The last block of a lane may be empty, and nothing would take it away again. */
+	if (l->now && !l->now->n && l->ended && !l->nready) {
+		block_drop(s, l->now);
+		l->now = NULL;
+	}
 	good = !s->failed;
 	pthread_mutex_unlock(&s->lock);
 	return good;
@@ -291,6 +300,16 @@ static bool lanes_stopped(const struct lanes *s, const struct out *o)
 	return o->error || !s->left || (s->opt->stop && *s->opt->stop);
 }
 
+/* Makes what reading the lane needs. Returns false if out of memory. */
+static bool lane_begin(struct lanes *s, struct lane *l)
+{
+	l->reader = feed_reader_new(s->trace, l->feed, s->opt->filter, 0);
+	l->state = s->pass->open(s->self, l->feed);
+	l->batches = s->batch < BATCH_ROWS || pipe_is_live(s->trace) ? 1 : LINES_BLOCK;
+	l->feed = NULL;
+	return l->reader && l->state;
+}
+
 /* The lane's next block. Text is written before it is waited for. Returns false if out of memory. */
 static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
@@ -298,6 +317,8 @@ static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, 
 
 	if (pipe_is_live(t))
 		out_flush(o);
+	if (l->feed && !lane_begin(s, &s->lanes[i]))
+		return false;
 	if (!lane_turn(s, &s->lanes[i]))
 		return false;
 	return merge_core_give(&s->core, i, l->now ? l->now->index : NULL, l->now ? l->now->n : 0);
@@ -312,17 +333,25 @@ static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out 
 	struct merge_core *c = &s->core;
 	uint32_t before = MERGE_ENDED;
 
-	for (uint32_t i = 0; i < s->count; i++)
-		if (lanes_stopped(s, o) || !lanes_turn(s, t, i, o))
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct lane *l = &s->lanes[i];
+
+		if (l->feed)
+			merge_core_give(c, i, &l->begins, 1);
+		else if (lanes_stopped(s, o) || !lanes_turn(s, t, i, o))
 			return lanes_stopped(s, o);
+	}
 	merge_core_build(c);
 	while (!(merge_core_first(c) & MERGE_ENDED) && !lanes_stopped(s, o)) {
 		const uint32_t first = merge_core_first(c);
-		const struct merge_input *in = &c->inputs[first];
+		struct merge_input *in = &c->inputs[first];
 		const size_t run =
 			first == before ? merge_core_run(c, first, sizeof(struct line)) : 1;
 
-		lane_lines(s, first, in->pos + run, o);
+		if (__builtin_expect(s->lanes[first].feed != NULL, 0))
+			in->pos = in->n;
+		else
+			lane_lines(s, first, in->pos + run, o);
 		if (in->pos == in->n && !lanes_turn(s, t, first, o))
 			return false;
 		before = first;
@@ -397,19 +426,23 @@ static bool windows_merge(struct lanes *s, const struct spur_trace *t, struct ou
 	return true;
 }
 
-static bool lane_open(struct lanes *s, struct spur_trace *t, struct feed *f, void *self)
+/* Begins with the lanes, but for those of which the tree knows when they begin. Returns false if out of memory. */
+static bool lanes_begin(struct lanes *s)
 {
-	struct lane *l = &s->lanes[s->count];
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct lane *l = &s->lanes[i];
 
-	s->count++;
-	l->reader = feed_reader_new(t, f, s->opt->filter, 0);
-	l->state = s->pass->open(self, f);
-	l->batches = s->batch < BATCH_ROWS || pipe_is_live(t) ? 1 : LINES_BLOCK;
-	return l->reader && l->state;
+		if (!s->core.windows && feed_begins(s->trace, l->feed, &l->begins))
+			continue;
+		if (!lane_begin(s, l))
+			return false;
+	}
+	return true;
 }
 
-static bool lanes_open(struct lanes *s, struct spur_trace *t, void *self)
+static bool lanes_open(struct lanes *s)
 {
+	const struct spur_trace *t = s->trace;
 	size_t rows = t->nfeeds ? LINES_ROOM / t->nfeeds : BATCH_ROWS;
 
 	rows = rows > BATCH_ROWS ? BATCH_ROWS : rows < LINES_ROWS_LEAST ? LINES_ROWS_LEAST : rows;
@@ -421,9 +454,8 @@ static bool lanes_open(struct lanes *s, struct spur_trace *t, void *self)
 		return false;
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!s->opt->filter || !filter_skips_feed(s->opt->filter, t->feeds[i]))
-			if (!lane_open(s, t, t->feeds[i], self))
-				return false;
-	return merge_core_init(&s->core, s->count, sizeof(struct line));
+			s->lanes[s->count++].feed = t->feeds[i];
+	return merge_core_init(&s->core, s->count, sizeof(struct line)) && lanes_begin(s);
 }
 
 static void lanes_start(struct lanes *s, unsigned threads)
@@ -530,14 +562,15 @@ enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options 
 				const struct pipe_lines *p, void *self, struct out *o)
 {
 	struct lanes s = {
-		.opt = opt, .pass = p, .track = SPUR_NONE, .left = p->limit ? p->limit : UINT64_MAX
+		.opt = opt, .pass = p, .track = SPUR_NONE, .left = p->limit ? p->limit : UINT64_MAX,
+		.self = self, .trace = t
 	};
 	bool good;
 
 	if (opt->limit || (opt->filter && filter_is_global(opt->filter)) ||
 	    (t->tracks_shared && !p->any_order))
 		return lines_run_single(t, opt, p, self, o);
-	good = lanes_open(&s, t, self);
+	good = lanes_open(&s);
 	if (good && s.count) {
 		lanes_start(&s, opt->threads ? opt->threads : work_cpus());
 		good = s.core.windows ? windows_merge(&s, t, o) : lanes_merge(&s, t, o);

@@ -22,14 +22,19 @@ enum {
 static const uint32_t no_feed = UINT32_MAX;
 
 struct merge_head {
-	struct feed_reader *reader; /* NULL: the feed has ended */
+	struct feed_reader *reader; /* NULL: the feed has not begun, or has ended */
+	struct feed *feed; /* that has not begun; else NULL */
+	int64_t begins; /* of a feed that has not begun: its item in the tree */
 	struct spur_event *rows;
 	uint8_t *marks; /* of the rows; NULL: they have none */
 };
 
 struct merge {
 	struct merge_core core;
+	struct spur_trace *trace;
+	struct filter *filter; /* NULL: none */
 	struct merge_head *heads; /* by input of the core */
+	uint32_t batch; /* rows of a feed that are read at once */
 	uint32_t stale;
 	bool primed;
 	bool out_ended;
@@ -39,16 +44,15 @@ struct merge {
 };
 
 /* Feeds that the filter lets in. */
-static size_t merge_select(struct spur_trace *t, struct filter *filter, struct merge *m,
-			   uint32_t rows)
+static size_t merge_select(struct spur_trace *t, struct filter *filter, struct merge *m)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->nfeeds; i++) {
 		if (filter && filter_skips_feed(filter, t->feeds[i]))
 			continue;
-		if (m && !(m->heads[n].reader = feed_reader_new(t, t->feeds[i], filter, rows)))
-			return SIZE_MAX;
+		if (m)
+			m->heads[n].feed = t->feeds[i];
 		n++;
 	}
 	return n;
@@ -66,12 +70,15 @@ static uint32_t merge_batch(size_t count)
 
 struct merge *merge_new(struct spur_trace *t, struct filter *filter)
 {
-	size_t count = merge_select(t, filter, NULL, 0);
+	size_t count = merge_select(t, filter, NULL);
 	struct merge *m = mem_alloc(sizeof(*m));
 
 	if (!m)
 		return NULL;
 	m->stale = no_feed;
+	m->trace = t;
+	m->filter = filter;
+	m->batch = merge_batch(count);
 	m->heads = mem_array(count, sizeof(*m->heads));
 	m->out = mem_array(BATCH_ROWS, sizeof(*m->out));
 	if (!m->heads || !m->out || count > UINT32_MAX ||
@@ -81,8 +88,8 @@ struct merge *merge_new(struct spur_trace *t, struct filter *filter)
 		goto fail;
 	if (filter && filter_is_global(filter) && !(m->run = filter_run_new(filter, FILTER_MERGED)))
 		goto fail;
-	if (merge_select(t, filter, m, merge_batch(count)) == count)
-		return m;
+	merge_select(t, filter, m);
+	return m;
 fail:
 	merge_free(m);
 	return NULL;
@@ -102,14 +109,26 @@ void merge_free(struct merge *m)
 	mem_free(m);
 }
 
-/* The next rows of a feed; at its end its memory is freed. */
+static bool merge_is_over(const struct merge *m, uint32_t i)
+{
+	return !m->heads[i].reader && !m->heads[i].feed;
+}
+
+/* The next rows of a feed, which may begin with them; at its end its memory is freed. */
 static enum spur_status merge_pull(struct merge *m, uint32_t i)
 {
 	struct merge_head *h = &m->heads[i];
 	struct marked_rows rows;
-	enum spur_status st = feed_reader_marked(h->reader, &rows);
+	enum spur_status st;
 
 	assert(m->core.inputs[i].pos == m->core.inputs[i].n);
+	if (h->feed) {
+		h->reader = feed_reader_new(m->trace, h->feed, m->filter, m->batch);
+		h->feed = NULL;
+		if (!h->reader)
+			return SPUR_FAIL;
+	}
+	st = feed_reader_marked(h->reader, &rows);
 	if (st == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (st == SPUR_END) {
@@ -131,11 +150,22 @@ static struct marked_rows merge_rows(const struct merge *m, uint32_t i, size_t e
 	return marked_from((struct marked_rows){ h->rows, h->marks, end }, m->core.inputs[i].pos);
 }
 
+/*
+ * Where it is known when a feed begins, that time stands for its first row until it wins: only feeds that are read at
+ * once have memory.
+ */
 static enum spur_status merge_prime(struct merge *m)
 {
-	for (uint32_t i = 0; i < m->core.count; i++)
-		if (!m->core.inputs[i].n && m->heads[i].reader && merge_pull(m, i) == SPUR_FAIL)
+	for (uint32_t i = 0; i < m->core.count; i++) {
+		struct merge_head *h = &m->heads[i];
+
+		if (m->core.inputs[i].n || merge_is_over(m, i))
+			continue;
+		if (h->feed && feed_begins(m->trace, h->feed, &h->begins))
+			merge_core_give(&m->core, i, &h->begins, 1);
+		else if (merge_pull(m, i) == SPUR_FAIL)
 			return SPUR_FAIL;
+	}
 	merge_core_build(&m->core);
 	m->primed = true;
 	return SPUR_OK;
@@ -174,8 +204,18 @@ static enum spur_status merge_step(struct merge *m, struct marked_rows *out)
 		struct merge_input *in = &c->inputs[w];
 		const struct merge_head *h = &m->heads[w];
 		bool alone = streak < MERGE_STREAK;
-		size_t run = alone ? 1 : merge_core_run(c, w, sizeof(*h->rows));
-		bool lend = !filled && run >= MERGE_LEND;
+		size_t run;
+		bool lend;
+
+		if (__builtin_expect(h->feed != NULL, 0)) {
+			in->pos = in->n;
+			if (merge_pull(m, w) == SPUR_FAIL)
+				return SPUR_FAIL;
+			merge_core_replay(c, w, sizeof(*h->rows));
+			continue;
+		}
+		run = alone ? 1 : merge_core_run(c, w, sizeof(*h->rows));
+		lend = !filled && run >= MERGE_LEND;
 
 		assert(in->pos + run <= in->n);
 		if (run == 1) {
@@ -212,7 +252,7 @@ static enum spur_status window_next(struct merge *m, struct marked_rows *out)
 	uint32_t active[ORDER_WINDOW], n;
 
 	for (uint32_t i = 0; i < c->count; i++)
-		if (c->inputs[i].pos == c->inputs[i].n && m->heads[i].reader &&
+		if (c->inputs[i].pos == c->inputs[i].n && !merge_is_over(m, i) &&
 		    merge_pull(m, i) == SPUR_FAIL)
 			return SPUR_FAIL;
 	n = merge_core_window(c, active);

@@ -719,6 +719,30 @@ static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed
 		uf->side = uf->side_end;
 }
 
+/* The feed's first record tells, if it is a call, or the first one in per-CPU files. */
+static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
+{
+	struct uftrace *u = t->state;
+	struct uftrace_feed *uf = f->state;
+	uint64_t time = UINT64_MAX, word;
+
+	if (uf->is_extern || t->want_from != INT64_MIN)
+		return false;
+	if (uf->file) {
+		if (!uftrace_open_file(u, uf->file, &t->feeds[f->id]->diag) ||
+		    !uf->file->source->mapped || uf->file->source->size < RECORD)
+			return false;
+		time = load64(uf->file->source->data, u->swap);
+		word = load64(uf->file->source->data + 8, u->swap);
+		if ((word & MAGIC_MASK) != MAGIC_BITS || (word & 3) > RECORD_EXIT)
+			return false;
+	}
+	if (uf->side < uf->side_end && uf->side->time < time)
+		time = uf->side->time;
+	*ts = (int64_t)time;
+	return time <= INT64_MAX;
+}
+
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
 {
 	struct uftrace *u = t->state;
@@ -933,6 +957,7 @@ const struct spur_format spur_format_uftrace = {
 	.counts_discarded = true,
 	.probe = probe,
 	.open = open_data,
+	.begins = begins,
 	.next = next_rows,
 	.args = uftrace_args,
 	.fields = uftrace_fields,

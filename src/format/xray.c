@@ -336,6 +336,38 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	return open_parts(x) ? SPUR_OK : err_nomem(err);
 }
 
+/*
+ * Times of a thread never go back (xray_thread.high), so its first record tells. Before version 5
+ * events have ticks of their own and may be older than their buffer.
+ */
+static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
+{
+	const struct xray *x = t->state;
+	const struct xray_thread *th = x->feeds[f->id];
+	const struct xray_buffer *b;
+	struct ticks ticks;
+	uint64_t tsc, off;
+
+	if (!th)
+		return false;
+	if (x->mode == XRAY_BASIC) {
+		off = ((const struct xray_run *)x->list.items)[th->first].off;
+		if (load16(xray_at(x, off), x->swap) != XRAY_BASIC_CALL)
+			return false;
+		tsc = load64(xray_at(x, off) + XRAY_BASIC_AT_TICKS, x->swap);
+	} else if (x->mode == XRAY_FDR && x->version == XRAY_FDR_VERSION && !x->bookkeeping) {
+		b = (const struct xray_buffer *)x->list.items + th->first;
+		if (b->flags & BUFFER_NO_TSC)
+			return false;
+		tsc = b->tsc;
+	} else {
+		return false;
+	}
+	ticks_init(&ticks, x->hz, t->options.raw_time || !x->hz);
+	*ts = ticks_ns(&ticks, tsc);
+	return true;
+}
+
 static enum spur_status next_of_mode(struct xray *x, struct feed *f, struct batch *b)
 {
 	if (x->bookkeeping && !x->stored && !((struct xray_feed *)f->state)->thread)
@@ -496,6 +528,7 @@ const struct spur_format spur_format_xray = {
 	.open = open_trace,
 	.members = xray_run_members,
 	.relate = xray_run_relate,
+	.begins = begins,
 	.next = next_rows,
 	.args = xray_args,
 	.stack = xray_stack,

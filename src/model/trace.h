@@ -46,6 +46,7 @@ struct feed {
 	uint64_t lost_packets; /* lost packets, from gaps in packet numbers */
 	struct spur_event *ahead; /* rows read in advance, to be returned first (flow/feed.c) */
 	uint32_t nahead;
+	bool pulled; /* rows of it were asked for */
 };
 
 struct clock_info {
