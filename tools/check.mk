@@ -33,7 +33,7 @@ lint:
 # Runs until FUZZ_SECONDS are over or something is found; goldens and bad cases are the first inputs.
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
 	$(call say,CC,$<)
-	@$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
+	@$(CC) $(CFLAGS_ALL) -Itests -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
 
 fuzzers:
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZERS:%=$(FUZZ)/fuzz_%)

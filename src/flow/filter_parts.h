@@ -298,7 +298,6 @@ bool where_rows(struct filter *f, struct where_run *r, struct row_list *l,
  */
 bool where_track_end(struct filter *f, struct where_run *r, struct where_track *t);
 bool where_end_rows(struct where_run *r, struct row_list *l);
-void where_queue_free(struct where_run *r);
 void where_run_free(struct where_run *r);
 
 #endif

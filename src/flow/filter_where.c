@@ -38,6 +38,8 @@ struct where_call {
 	bool waits;
 };
 
+static void where_queue_free(struct where_run *r);
+
 /* --- the queue --- */
 
 static enum slot_state state_at(const struct where_run *r, size_t i)
@@ -459,7 +461,7 @@ bool where_end_rows(struct where_run *r, struct row_list *l)
 	return queue_take(r, from, l);
 }
 
-void where_queue_free(struct where_run *r)
+static void where_queue_free(struct where_run *r)
 {
 	scratch_free(r->rows, r->cap * sizeof(*r->rows));
 	scratch_free(r->slots, r->cap * sizeof(*r->slots));

@@ -67,7 +67,7 @@ bool uftrace_slurp(struct uftrace *u, const char *name, struct text *out)
 	return true;
 }
 
-bool uftrace_read_events(struct uftrace *u)
+static bool uftrace_read_events(struct uftrace *u)
 {
 	struct text file, line;
 	const char *start;

@@ -58,8 +58,12 @@ static bool field_of(struct arena *a, const struct plan_op *op, struct spur_fiel
 	return type != SPUR_ENUM || labels_of(a, op->table, f);
 }
 
-bool schema_of_plan(struct arena *a, const struct plan *plan, const struct spur_field **fields,
-		    uint32_t *count)
+/*
+ * Makes the fields of a plan's values in `a`; none if the plan is NULL or has no steps. They are
+ * optional, since a record may have no payload. Returns false if out of memory.
+ */
+static bool schema_of_plan(struct arena *a, const struct plan *plan,
+			   const struct spur_field **fields, uint32_t *count)
 {
 	struct spur_field *list;
 

@@ -62,16 +62,16 @@ static void check_row(struct spur_trace *t, const struct spur_event *row, struct
 	require(st == SPUR_OK || st == SPUR_WARN);
 	require(row->nargs == 255 || st == SPUR_WARN || row->nargs == r->args.count);
 	sink += touch(r->args.items, r->args.count);
-	h = hash_bytes(0xCBF29CE484222325u, &row->off, sizeof(row->off));
-	h = hash_bytes(h, &row->len, sizeof(row->len));
-	h = hash_bytes(h, &row->kind, sizeof(row->kind));
-	h = hash_bytes(h, &r->args.count, sizeof(r->args.count));
-	h = hash_bytes(h, name, len);
+	h = fuzz_hash(0xCBF29CE484222325u, &row->off, sizeof(row->off));
+	h = fuzz_hash(h, &row->len, sizeof(row->len));
+	h = fuzz_hash(h, &row->kind, sizeof(row->kind));
+	h = fuzz_hash(h, &r->args.count, sizeof(r->args.count));
+	h = fuzz_hash(h, name, len);
 	if (row->kind != SPUR_NATIVE) {
 		r->bodies += h;
 		r->rows++;
 	}
-	r->times += hash_bytes(h, &row->ts, sizeof(row->ts));
+	r->times += fuzz_hash(h, &row->ts, sizeof(row->ts));
 }
 
 static void read_damage(struct spur_trace *t, struct reading *r)
@@ -80,9 +80,9 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 
 	for (size_t i = 0; i < spur_damage_count(t); i++) {
 		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
-		r->damage += hash_bytes(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+		r->damage += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
 					strlen(d.code));
-		r->damage += hash_bytes(0, d.first, strlen(d.first));
+		r->damage += fuzz_hash(0, d.first, strlen(d.first));
 	}
 }
 

@@ -65,7 +65,7 @@ static void *speak(void *arg)
 
 static void check_row(struct spur_trace *t, const struct spur_event *row, struct spur_args *args)
 {
-	const uint8_t *raw = t->format->raw(t, row);
+	const uint8_t *raw = format_place(t, row).raw;
 
 	require(spur_stream(t, row->stream) && row->track < spur_track_count(t));
 	require(row->kind < SPUR_KINDS && row->cls && row->cls < trace_class_count(t));

@@ -23,7 +23,7 @@ struct reading {
 
 static void check_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
 {
-	const uint8_t *raw = spur_format_fxt.raw(t, row);
+	const uint8_t *raw = format_place(t, row).raw;
 	size_t len;
 	const char *name = spur_string(t, row->name, &len);
 	uint64_t h;
@@ -39,12 +39,12 @@ static void check_row(struct spur_trace *t, const struct spur_event *row, struct
 	sink += touch(r->args.items, r->args.count);
 	require(spur_format_fxt.fields(t, row, &r->args) == SPUR_OK);
 	sink += touch(r->args.items, r->args.count);
-	h = hash_bytes(0xCBF29CE484222325u, &row->dur, 3 * sizeof(uint64_t));
-	h = hash_bytes(h, &row->len, sizeof(row->len));
-	h = hash_bytes(h, &row->kind, 8);
-	h = hash_bytes(h, name, len);
+	h = fuzz_hash(0xCBF29CE484222325u, &row->dur, 3 * sizeof(uint64_t));
+	h = fuzz_hash(h, &row->len, sizeof(row->len));
+	h = fuzz_hash(h, &row->kind, 8);
+	h = fuzz_hash(h, name, len);
 	r->bodies += h;
-	r->times += hash_bytes(h, &row->ts, sizeof(row->ts));
+	r->times += fuzz_hash(h, &row->ts, sizeof(row->ts));
 	r->rows++;
 	require(r->rows <= r->bytes / 4);
 }
@@ -56,9 +56,9 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 
 	for (size_t i = 0; i < spur_damage_count(t); i++) {
 		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
-		r->damage += hash_bytes(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+		r->damage += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
 					strlen(d.code));
-		r->damage += hash_bytes(0, d.first, strlen(d.first));
+		r->damage += fuzz_hash(0, d.first, strlen(d.first));
 	}
 	r->records = t->feeds[0]->records;
 }

@@ -24,23 +24,23 @@ struct reading {
 static uint64_t hash_values(uint64_t h, const struct spur_value *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		h = hash_bytes(h, &v[i].type, 1);
+		h = fuzz_hash(h, &v[i].type, 1);
 		if (v[i].type == SPUR_STRUCT || v[i].type == SPUR_ARRAY)
 			h = hash_values(h, v[i].items, v[i].count);
 		else if (v[i].type == SPUR_STRING || v[i].type == SPUR_BYTES)
-			h = hash_bytes(h, v[i].text, v[i].count);
+			h = fuzz_hash(h, v[i].text, v[i].count);
 		else
-			h = hash_bytes(h, &v[i].u, 8);
+			h = fuzz_hash(h, &v[i].u, 8);
 	}
 	return h;
 }
 
 static uint64_t hash_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
 {
-	const uint8_t *raw = t->format->raw(t, row);
+	const uint8_t *raw = format_place(t, row).raw;
 	size_t len;
 	const char *name = spur_string(t, row->name, &len);
-	uint64_t h = hash_bytes(0xCBF29CE484222325u, &row->ts, 4 * sizeof(uint64_t));
+	uint64_t h = fuzz_hash(0xCBF29CE484222325u, &row->ts, 4 * sizeof(uint64_t));
 
 	current = *row;
 	require(row->stream == 0 && row->track < spur_track_count(t));
@@ -51,9 +51,9 @@ static uint64_t hash_row(struct spur_trace *t, const struct spur_event *row, str
 	require(row->dur >= 0);
 	for (size_t i = 0; i < row->len; i++)
 		sink += raw[i];
-	h = hash_bytes(h, &row->len, sizeof(row->len));
-	h = hash_bytes(h, &row->kind, 4);
-	h = hash_bytes(h, name, len);
+	h = fuzz_hash(h, &row->len, sizeof(row->len));
+	h = fuzz_hash(h, &row->kind, 4);
+	h = fuzz_hash(h, name, len);
 	if (spur_args(t, row, &r->args) == SPUR_FAIL) {
 		r->failed = true;
 		return h;
@@ -69,7 +69,7 @@ static void check_row(struct spur_trace *t, const struct spur_event *row, struct
 {
 	const uint64_t h = hash_row(t, row, r);
 
-	r->order = hash_bytes(r->order, &h, sizeof(h));
+	r->order = fuzz_hash(r->order, &h, sizeof(h));
 	/* As stored, times of options are others', and names of segments may differ. */
 	if (row->kind == SPUR_SPAN) {
 		r->sum += h;
@@ -124,9 +124,9 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 	for (size_t i = 0; i < spur_damage_count(t); i++) {
 		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
 		require(d.bytes_lost <= r->size);
-		r->damage += hash_bytes(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+		r->damage += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
 					strlen(d.code));
-		r->damage += hash_bytes(0, d.first, strlen(d.first));
+		r->damage += fuzz_hash(0, d.first, strlen(d.first));
 	}
 }
 

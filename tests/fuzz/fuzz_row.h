@@ -39,7 +39,7 @@ static inline size_t touch(const struct spur_value *v, size_t n)
 	return sum;
 }
 
-static inline uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
+static inline uint64_t fuzz_hash(uint64_t h, const void *p, size_t n)
 {
 	const unsigned char *b = p;
 

@@ -22,7 +22,7 @@ struct reading {
 
 static void check_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
 {
-	const uint8_t *raw = t->format->raw(t, row);
+	const uint8_t *raw = format_place(t, row).raw;
 	const char *name = spur_string(t, row->name, NULL);
 	uint64_t h;
 
@@ -39,10 +39,10 @@ static void check_row(struct spur_trace *t, const struct spur_event *row, struct
 	r->args = (struct spur_args){ 0 };
 	require(t->format->fields(t, row, &r->args) != SPUR_FAIL);
 	sink += touch(r->args.items, r->args.count);
-	h = hash_bytes(0xCBF29CE484222325u, &row->ts, 4 * sizeof(uint64_t));
-	h = hash_bytes(h, &row->len, sizeof(row->len));
-	h = hash_bytes(h, &row->kind, 8);
-	r->hash += hash_bytes(h, name, strlen(name));
+	h = fuzz_hash(0xCBF29CE484222325u, &row->ts, 4 * sizeof(uint64_t));
+	h = fuzz_hash(h, &row->len, sizeof(row->len));
+	h = fuzz_hash(h, &row->kind, 8);
+	r->hash += fuzz_hash(h, name, strlen(name));
 	r->rows++;
 	require(r->rows <= r->bytes / 8 + 8);
 }
@@ -92,10 +92,10 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 
 	for (size_t i = 0; i < spur_damage_count(t); i++) {
 		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
-		r->hash += hash_bytes(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+		r->hash += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
 				      strlen(d.code));
 		r->hash +=
-			hash_bytes(hash_bytes(0, d.file, strlen(d.file)), d.first, strlen(d.first));
+			fuzz_hash(fuzz_hash(0, d.file, strlen(d.file)), d.first, strlen(d.first));
 	}
 }
 

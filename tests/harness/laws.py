@@ -24,7 +24,7 @@ MUTANTS = 1  # of each golden
 COMMANDS = [["report"], ["cat", "--jsonl"], ["replay"], ["graph"], ["flame"], ["stats"], ["check"], ["dump"], ["info", "--json"], ["sched"],
             ["counters"], ["events"], ["blobs"], ["convert", "--to=chrome", "-o", "-"], ["hist", "in", "main"], ["metadata"],
             ["report", "--kind=async"]]
-PIECES = ["--read-size=2", "--read-size=37", "--threads=1", "--threads=2"]
+READ_SIZES = (1, 2, 7, 37)
 ONE_FILE = ("xray", "fxt", "heph")  # formats whose records stand in one file, in their order
 
 
@@ -79,14 +79,19 @@ def changed_copy(rng, source, to):
         core.write(path, mutate(rng, core.read(path)))
 
 
+def commands_of(t, name, case):
+    """Three commands for a golden, so that the goldens of each format meet all of them."""
+    number = [path for _, path in goldens(t, (name,))].index(case)
+    return [COMMANDS[(3 * number + i) % len(COMMANDS)] for i in range(3)]
+
+
 def mutants(t, name, case):
     label = "laws/mutants %s" % os.path.relpath(case, os.path.join(t.tests, "golden"))
     rng = random.Random(label)
     for n in range(1 if t.args.sanitized else MUTANTS):
         with t.temp() as tmp:
             changed_copy(rng, case, os.path.join(tmp, "in"))
-            command = rng.sample(COMMANDS, 3)
-            for argv in command:
+            for argv in commands_of(t, name, case):
                 why = one_mutant(t, argv, tmp)
                 t.verdict("%s %d: %s" % (label, n, " ".join(argv)), why)
 
@@ -119,9 +124,10 @@ def rows(t, path, *options):
 
 def pieces(t, name, case):
     label = "laws/pieces %s" % os.path.relpath(case, os.path.join(t.tests, "golden"))
-    for argv in (["dump"], ["report"]):
+    rng = random.Random(label)
+    for argv in (["dump"], ["report"], ["cat", "--jsonl"]):
         first = t.run([t.spur, *argv, case])
-        for option in PIECES:
+        for option in ["--read-size=%d" % n for n in rng.sample(READ_SIZES, 2)] + ["--threads=%d" % rng.choice((1, 2))]:
             r = t.run([t.spur, *argv, case, option])
             why = r.trouble() or core.differ(first.out, r.out)[0] or core.differ(first.err, r.err)[0]
             t.verdict("%s %s %s" % (label, argv[0], option), why or (None if r.code == first.code else "exit code %d" % r.code))

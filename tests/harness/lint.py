@@ -8,6 +8,7 @@ CHECKS = [
     ["tools/check-formats"],
     ["tools/check-style"],
     ["tools/check-words"],
+    ["tools/check-unused"],
     ["tools/spec-coverage"],
     ["tools/man3", "--check"],
     ["tools/check-musl"],
@@ -17,6 +18,8 @@ SKIPPED = 77
 
 
 def one(t, argv):
+    if argv[0] == "tools/check-unused":
+        argv = [*argv, t.build]
     r = t.run(argv, cwd=t.root, timeout=900, limit=False)
     if r.code == 0:
         t.ok()

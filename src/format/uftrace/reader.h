@@ -205,7 +205,6 @@ struct text uftrace_exit_text(struct text status, char buf[UFTRACE_EXIT_TEXT]);
 void uftrace_read_tasks(struct uftrace *u);
 bool uftrace_read_maps(struct uftrace *u);
 bool uftrace_read_specs(struct uftrace *u);
-bool uftrace_read_events(struct uftrace *u);
 
 /*
  * Returns the module of a path and build-id, which all maps share. Returns NULL if out of memory.

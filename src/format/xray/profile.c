@@ -63,7 +63,8 @@ bool xray_profile_open(struct xray *x)
 	return xray_sort_buffers(x);
 }
 
-uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end)
+/* Returns the size of the stack at `off`, or 0 if it does not end before `end`. */
+static uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end)
 {
 	uint64_t at = off;
 

@@ -318,7 +318,6 @@ static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 
 /* Appends a zeroed item. Returns NULL if out of memory. */
 void *xray_list_add(struct xray_list *l);
-void xray_list_free(struct xray_list *l);
 /* Returns the index of the thread, adding it if it is new. Returns SPUR_NONE if out of memory. */
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
 /* NULL: not known. */
@@ -408,8 +407,6 @@ enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b
 bool xray_profile_open(struct xray *x);
 /* Frees the state of a feed's block. */
 void xray_profile_close(struct xray_feed *xf);
-/* Returns the size of the stack at `off`, or 0 if it does not end before `end`. */
-uint64_t xray_profile_length(const struct xray *x, uint64_t off, uint64_t end);
 enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch *b);
 
 /* --- several logs of one run (run.c) --- */

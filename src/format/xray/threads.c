@@ -27,7 +27,7 @@ void *xray_list_add(struct xray_list *l)
 	return (char *)l->items + l->count++ * l->size;
 }
 
-void xray_list_free(struct xray_list *l)
+static void xray_list_free(struct xray_list *l)
 {
 	scratch_free(l->items, l->cap * l->size);
 	*l = (struct xray_list){ 0 };

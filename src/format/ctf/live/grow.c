@@ -88,7 +88,8 @@ static const struct grow_stream *second(const struct ctf_grow *g)
 	return g->queued > 2 && comes_before(g->heap[2], g->heap[1]) ? g->heap[2] : g->heap[1];
 }
 
-bool grow_short(const struct ctf_grow *g)
+/* Memory was refused since the trace was opened: what looks wrong may be only that. */
+static bool grow_short(const struct ctf_grow *g)
 {
 	return trace_short_of_memory(g->c->t);
 }

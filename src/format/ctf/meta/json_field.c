@@ -618,7 +618,8 @@ static enum spur_status find_alias(struct frag *j, const json_t *v, struct ctf_f
 	return SPUR_OK;
 }
 
-enum spur_status frag_field(struct frag *j, const json_t *v, struct ctf_field **out)
+/* A field class, or the name of an alias. */
+static enum spur_status frag_field(struct frag *j, const json_t *v, struct ctf_field **out)
 {
 	struct ctf_field *f;
 	unsigned kind = 0;

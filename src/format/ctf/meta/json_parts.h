@@ -96,8 +96,6 @@ const char *frag_copy(struct frag *j, const char *s, size_t len);
 enum spur_status frag_common(struct frag *j, const json_t *o, const char *const *known,
 			     const char **attributes);
 
-/* A field class, or the name of an alias. */
-enum spur_status frag_field(struct frag *j, const json_t *v, struct ctf_field **out);
 /* As property `key` of `o`; absent: *out is NULL. Where `structure`, it must be one. */
 enum spur_status frag_get_field(struct frag *j, const json_t *o, const char *key, bool must,
 				bool structure, struct ctf_field **out);
