@@ -261,7 +261,7 @@ static bool add_tracks(struct ctf *c)
 	return true;
 }
 
-/* The first trace whose metadata is in use; NULL: there is none. */
+/* Returns the first trace whose metadata is in use, or NULL. */
 static const struct ctf_trace *first_trace(const struct ctf *c)
 {
 	for (size_t i = 0; i < c->ntraces; i++)

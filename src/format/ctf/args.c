@@ -117,7 +117,10 @@ static void heads_read(struct args_memo *m, struct args_place *at)
 	m->cursor.order_big = at->order_big;
 }
 
-/* The memo's cursor at the row's event, its header read; the event's class. NULL: there is none. */
+/*
+ * Moves the memo's cursor to the row's event and reads its header. Returns the event's class, or
+ * NULL.
+ */
 static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, struct args_memo *m,
 				  struct args_place *at)
 {

@@ -594,7 +594,7 @@ static void class_clock(struct ctf *c, struct ctf_class *k)
 
 /* --- what is known of fields that have a role */
 
-/* Bits of the largest field with the role; 0: there is none. Depth is bounded by META_DEPTH. */
+/* Returns the bits of the largest field with the role, or 0. Depth is bounded by META_DEPTH. */
 static uint32_t role_bits(const struct ctf_field *f, uint32_t role)
 {
 	uint32_t bits = 0, in;

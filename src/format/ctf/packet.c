@@ -19,10 +19,10 @@ enum {
 	PACKETS_FIRST = 1, /* there may be very many files of one packet each */
 	WHY_ROOM = 160,
 	HEAD_ROOM = 128, /* of most packets' header and context */
-	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
+	HEADS_FROM = 1 << 20, /* files of this size have many packets */
 	/*
-	 * Of a file that grows: a packet is waited for if so many bytes of it at most are missing;
-	 * bytes of its heads.
+	 * In a file that grows, wait for a packet if at most LATE_MOST bytes of it are missing;
+	 * bytes of its header and context.
 	 */
 	LATE_MOST = 1 << 30,
 	HEADS_MOST = 1 << 16,

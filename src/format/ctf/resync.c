@@ -13,8 +13,8 @@ enum {
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
 	RESYNC_LOOKAHEAD = 15, /* bytes behind a place where the event may begin as well */
 	/*
-	 * Bits that are looked at in search of events: so many for each of a packet, and so many in
-	 * any case.
+	 * Bits that are searched for events: EFFORT_EACH for each bit of a packet, and a fixed
+	 * number.
 	 */
 	EFFORT_EACH = 128,
 	EFFORT_FREE = 1 << 26,

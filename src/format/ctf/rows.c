@@ -419,7 +419,7 @@ static void packet_done(struct ctf_feed *f, struct feed *feed)
 	f->packet = NULL;
 }
 
-/* Goes to the place of the next packet. False: there is none left. */
+/* Moves to the next packet. Returns false at the end. */
 static bool packet_step(struct ctf_feed *f)
 {
 	if (f->order) {

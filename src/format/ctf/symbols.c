@@ -118,8 +118,8 @@ static uint32_t module_of(struct ctf_symbols *s, uint32_t path, uint32_t build)
 }
 
 /*
- * The space of the row's process, made where there is none; returns 0 if out of memory, or if there
- * are too many.
+ * Returns the space of the row's process, adding it if it is new, or 0 if out of memory, or if
+ * there are too many.
  */
 static uint32_t space_of(struct scan *x)
 {

@@ -123,7 +123,7 @@ static bool is_substantial(const struct fxt_shape *s)
 	}
 }
 
-/* Records that only keep the books say nothing unless others follow. */
+/* Bookkeeping records prove nothing unless other records follow. */
 static bool stands_alone(const struct fxt_shape *s)
 {
 	return s->type >= FXT_EVENT;

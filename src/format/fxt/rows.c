@@ -223,7 +223,7 @@ static bool own_row(struct making *m, enum spur_kind kind, enum fxt_class own)
 		       m->x->builtin_classes[own]);
 }
 
-/* A row for a record that only keeps the books, where those are wanted. */
+/* Makes the row of a bookkeeping record, if such rows are requested. */
 static bool bookkeeping_row(struct making *m, enum fxt_class own)
 {
 	return !m->x->bookkeeping || own_row(m, SPUR_NATIVE, own);

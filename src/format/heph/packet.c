@@ -8,8 +8,9 @@ enum {
 	SCORE_CHAIN = 100, /* two packets, or one and the end */
 	SCORE_ONE = 70, /* a packet that reaches past what can be seen */
 	SCORE_BEHIND = 25, /* two packets, with something else in front, .. */
-	IN_FRONT = 4096, /* .. up to so many bytes of it */
-	CHAIN_IN_CUT = 2, /* packets in a row inside the last one that tell that it is none */
+	IN_FRONT = 4096, /* .. up to this many bytes of it */
+	/* Consecutive packets inside the last one that prove it is not a packet */
+	CHAIN_IN_CUT = 2,
 	/* Packets in a row behind one that is not complete that tell that it never will be */
 	CHAIN = 3,
 };
@@ -220,7 +221,7 @@ static bool goes_on(struct heph_walk *w, const uint8_t *p, unsigned least)
 	return !least || (chain_length(w, &end, least) == least && next_is_good(w, end));
 }
 
-/* SPEC heph/resync: the next place from p on where a packet may be; the end where there is none */
+/* SPEC heph/resync: returns the next place from p on where a packet may begin, or the end */
 static const uint8_t *resync(struct heph_walk *w, const uint8_t *p, unsigned least)
 {
 	for (; have(w, p, HEPH_FRAME); p++)

@@ -221,7 +221,9 @@ static void window_sort(struct heph_window *w)
 		}
 }
 
-/* Fills the window with the next events that are no stragglers; false: there are none. */
+/*
+ * Fills the window with the next events that are not stragglers. Returns false if none are left.
+ */
 static bool window_fill(struct heph *h)
 {
 	struct heph_window *const w = h->window;

@@ -1,8 +1,8 @@
 /*
- * Compiles print formats: the C expressions that kernels write into `print fmt:` lines, with the helpers that
- * macros of tracepoints use. An argument that is not understood (a call of a kernel function, a statement
- * expression) is kept as written and shown so; it costs nothing else. An identifier without known value is shown
- * by its name.
+ * Compiles print formats: the C expressions that kernels write into `print fmt:` lines, with the
+ * helpers that macros of tracepoints use. An argument that is not understood (a call of a kernel
+ * function, a statement expression) is kept as written and shown so; it costs nothing else. An
+ * identifier without known value is shown by its name.
  */
 #include "format/uftrace/printfmt.h"
 
@@ -89,7 +89,10 @@ static const char *quote_end(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* The first `stop` (or, where that is 0, the bracket that closes the one before) outside of brackets and quotes. */
+/*
+ * The first `stop` (or, where that is 0, the bracket that closes the one before) outside of
+ * brackets and quotes.
+ */
 static const char *scan_to(const char *p, const char *end, char stop)
 {
 	size_t open = 0;
@@ -247,8 +250,8 @@ struct c_type c_type_of(struct text text, unsigned long_size)
 }
 
 /*
- * The text between brackets, which `next` follows, is a type: it is known as one, or it is a word where what follows
- * begins a value.
+ * The text between brackets, which `next` follows, is a type: it is known as one, or it is a word
+ * where what follows begins a value.
  */
 static bool is_cast(struct text inner, char next, struct c_type type)
 {
@@ -338,7 +341,10 @@ static const struct trace_field *read_field(struct parser *ps)
 
 /* ---- calls */
 
-/* { value, "name" }, ...: those whose value is not known are left out. The closing bracket of the call is passed. */
+/*
+ * { value, "name" }, ...: those whose value is not known are left out. The closing bracket of the
+ * call is passed.
+ */
 static void parse_items(struct parser *ps, struct print_node *n)
 {
 	struct print_item *items;
@@ -768,7 +774,7 @@ static const struct print_node *parse_cond(struct parser *ps)
 
 /* ---- the format */
 
-/* The next argument, understood or not; NULL where there is none. */
+/* Returns the next argument, supported or not, or NULL. */
 static const struct print_node *next_arg(struct parser *ps, struct print_op *op)
 {
 	const struct print_node *n;

@@ -71,8 +71,7 @@ static bool is_kernel(const struct uftrace *u, const struct uftrace_session *s, 
 }
 
 /*
- * The symbol at the address and where it is; NULL where there is none (place.module may still be
- * set).
+ * Returns the symbol at the address and sets its place, or NULL (place.module may still be set).
  */
 static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s,
 					uint64_t time, uint64_t addr, struct place *at)

@@ -66,7 +66,7 @@ static void page_missed(struct ring *r, uint64_t commit, uint64_t size)
 		r->missed += n;
 }
 
-/* Opens the next page; false where there is none. A page may turn out to be empty. */
+/* Opens the next page. Returns false at the end. A page may be empty. */
 static bool page_open(struct ring *r)
 {
 	const struct ring_layout *l = r->layout;

@@ -68,7 +68,7 @@
  * the record before, from the lowest bit on; big endian: from the highest bit on.
  *
  *	type 0      4  4  length, of itself and the data; the data follows
- *	1 to 28 4 data: type words
+ *	1 to 28    4  data: as many words as the type says
  *	29          4  4  length of unused bytes; time 0: the rest of the page is unused
  *	30          4  4  time: its bits 27 and above
  *	31          4  4  time, absolute: its bits 27 to 58

@@ -139,7 +139,10 @@ static bool is_plain(const struct fdr *r)
 	       (r->x->stored || r->th->base >= r->th->high);
 }
 
-/* Opens the next buffer; false: there is none, or none yet and there are rows. */
+/*
+ * Opens the next buffer. Returns false at the end, or if none has arrived yet and the batch has
+ * rows.
+ */
 static bool next_buffer(struct fdr *r)
 {
 	struct xray *x = r->x;

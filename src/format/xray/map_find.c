@@ -26,7 +26,7 @@ static struct text base_name(struct text path)
 	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)slash - 1);
 }
 
-/* With the slash; "" where there is none. */
+/* Returns the directory with its slash, or "". */
 static struct text dir_name(struct text path)
 {
 	return text_make(path.p, path.len - base_name(path).len);
@@ -247,7 +247,7 @@ struct libraries {
 	struct list missing; /* that may be instrumented */
 };
 
-/* Parts of the system, which nobody instruments. */
+/* Returns true for system libraries, which are not instrumented. */
 static bool is_system(const char *name)
 {
 	static const char *const names[] = {

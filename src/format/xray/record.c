@@ -153,7 +153,7 @@ static bool cursor_reach(struct cursor *c, struct xray *x, const struct spur_eve
 	return false;
 }
 
-/* The thread's buffer that holds the byte; the one behind the last if there is none. */
+/* Returns the thread's buffer that holds the byte, or one past the last buffer. */
 static size_t buffer_of(const struct xray *x, const struct cursor *c, uint64_t off)
 {
 	const struct xray_buffer *list = x->list.items;

@@ -55,7 +55,7 @@ static const int64_t no_time = INT64_MIN;
 struct pretty {
 	struct spur_trace *trace;
 	struct ctf *ctf;
-	int64_t last; /* time of the row before; no_time: there is none */
+	int64_t last; /* time of the previous row; no_time: no previous row */
 	struct frag_table *names; /* ", name = " by string id */
 	char indexes[INDEXES][FRAG_PIECE]; /* ", [7] = " */
 	/* Of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
@@ -82,7 +82,7 @@ struct piece {
 
 /* Lines being made by one thread, and what many of them have in common. */
 struct pen {
-	struct pen *next; /* of those that nobody has */
+	struct pen *next; /* in the list of unused pens */
 	const struct pretty *p;
 	struct out *o;
 	uint32_t marks; /* of the row at hand */
@@ -689,7 +689,7 @@ static void out_event(struct pen *pen, const struct spur_event *row)
 	out_literal(pen->o, "\n");
 }
 
-/* One that nobody has, else a new one. Returns NULL if out of memory. */
+/* Returns an unused pen, or a new one. Returns NULL if out of memory. */
 static struct pen *pen_take(const struct pretty *p)
 {
 	struct pen *pen;

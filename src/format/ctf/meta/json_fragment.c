@@ -182,7 +182,10 @@ static enum spur_status clock_offset(struct frag *j, const json_t *o, struct ctf
 	return st;
 }
 
-/* Where the index of the clock of that id is kept; NULL if there is none, or out of memory. */
+/*
+ * Returns the slot of the clock's index by its id, or NULL if the id is unknown, or if out of
+ * memory.
+ */
 static struct map64_slot *clock_slot(struct frag *j, const char *id, bool add)
 {
 	const uint32_t name = add ? intern_put(j->m->names, id, strlen(id))

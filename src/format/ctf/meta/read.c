@@ -305,8 +305,8 @@ static enum spur_status parse(struct ctf_meta *m, enum ctf_generation generation
 }
 
 /*
- * Text may lack what stood in damaged packets, and nobody sees the log of a trace that does not
- * open.
+ * Text may lack the contents of damaged packets, and the log of a trace that does not open is not
+ * shown, so the error mentions them.
  */
 static enum spur_status blame_packets(const struct unpack *u, struct spur_error *err)
 {

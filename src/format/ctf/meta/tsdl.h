@@ -107,7 +107,7 @@ enum {
 	TSDL_SCOPES = META_DEPTH + 4,
 	TSDL_PATH = 128, /* names of a dotted name */
 	TSDL_DIMS = META_DEPTH, /* [..] of one declarator */
-	TSDL_SCAN = 16, /* so many names are compared one by one */
+	TSDL_SCAN = 16, /* up to this many names are compared one by one */
 };
 
 struct tsdl {

@@ -1,6 +1,6 @@
 /*
- * Makes byte programs of compiled ones, step by step; a step that has no counterpart means that
- * there is none.
+ * Makes byte programs from compiled programs, step by step; if a step has no counterpart, no byte
+ * program is made.
  */
 #include "format/ctf/plan/parts.h"
 

@@ -506,7 +506,7 @@ static bool value_string(struct value_run *r, const struct step *s)
 	return value_bytes(r, s, bits, false);
 }
 
-/* SPEC ctf2/strings SPEC ctf2/blobs: of so many bytes */
+/* SPEC ctf2/strings SPEC ctf2/blobs: makes the value of `bytes` bytes */
 static bool value_text(struct value_run *r, const struct step *s, uint64_t bytes, bool blob)
 {
 	const char *why;

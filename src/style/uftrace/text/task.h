@@ -85,7 +85,7 @@ struct style {
 	size_t last; /* index of the task that external data belongs to: the pass sets it */
 	struct spur_args args;
 	uint64_t perf_time; /* of the last perf record of all */
-	bool failed; /* memory was out: what follows is not to be trusted */
+	bool failed; /* out of memory: later results are incomplete */
 	uint32_t name_comm;
 };
 
