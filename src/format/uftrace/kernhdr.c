@@ -193,7 +193,7 @@ bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const c
 		else if (!head || len != there)
 			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off,
 				 head ? 0 : line.len + there,
-				 "kernel_header: expected `TRACEFS: NAME: LENGTH` and so many "
+				 "kernel_header: expected `TRACEFS: NAME: LENGTH` and LENGTH "
 				 "bytes, found %zu after "
 				 "`%.*s`",
 				 there, line.len < 80 ? (int)line.len : 80, line.p);

@@ -545,9 +545,9 @@ static uint64_t event_ticks(struct fdr *r, const uint8_t *p)
 }
 
 /*
- * The length of an event's record with its payload; 0: it does not fit. SPEC
- * xray/overwritten-payload: writers of versions 1 to 3 put the next record where the payload is,
- * but count it in the extents; the payload of a buffer's last event stays.
+ * The length of an event's record with its payload; 0: it does not fit.
+ * SPEC xray/overwritten-payload: writers of versions 1 to 3 put the next record where the payload
+ * is, but count it in the extents; the payload of a buffer's last event stays.
  */
 static uint64_t event_length(struct fdr *r, int32_t size)
 {
