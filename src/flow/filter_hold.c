@@ -230,7 +230,10 @@ static bool frame_judge(struct filter *f, const struct spur_event *row, struct h
 	return true;
 }
 
-/* A new topmost frame for a BEGIN or SPAN row, whose row would be queued next. NULL: no memory. */
+/*
+ * A new topmost frame for a BEGIN or SPAN row, whose row would be queued next. Returns NULL if out
+ * of memory.
+ */
 static inline struct hold_frame *frame_open(struct filter *f, struct hold *h, struct hold_track *t,
 					    const struct spur_event *row)
 {
@@ -278,8 +281,8 @@ static bool hold_begin(struct filter *f, struct hold *h, struct hold_track *t,
 }
 
 /*
- * An END of the innermost function of its class: closes those inside it. Returns false if none is open; then all
- * functions may lie inside it (see flow/pair.h).
+ * An END of the innermost function of its class: closes those inside it. Returns false if none is
+ * open; then all functions may lie inside it (see flow/pair.h).
  */
 static __attribute__((noinline)) bool hold_match_class(struct filter *f, struct hold *h,
 						       struct hold_track *t,

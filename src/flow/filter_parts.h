@@ -40,7 +40,8 @@ enum rule_flag {
 	/* Of verdicts only. */
 	VERDICT_EVENT =
 		1
-		<< 15, /* an event that the user placed: shown however short the function around it is */
+		/* An event that the user placed: shown however short the function around it is */
+		<< 15,
 	VERDICT_INSIDE = 1 << 16, /* an event that belongs to the function around it */
 	VERDICT_READY = 1 << 17,
 	/* What a trigger's `clear` takes away. */
@@ -158,7 +159,7 @@ enum spur_status filter_parse_times(struct filter *f, const struct filter_spec *
 bool filter_rule_matches(const struct spur_trace *t, const struct rule *r,
 			 const struct event_class *c);
 bool filter_track_passes(const struct filter *f, uint32_t track);
-/* What is said of a class; NULL when memory is out. */
+/* Returns the filter's verdict on a class, or NULL if out of memory. */
 const struct verdict *filter_judge(struct filter *f, uint32_t cls);
 
 static inline const struct verdict *filter_verdict(struct filter *f, uint32_t cls)
@@ -187,7 +188,7 @@ static inline uint32_t filter_depth(const struct spur_event *row, bool open, uin
 }
 
 /*
- * Puts a frame that comes on top into the stack's index; without memory there is none, and
+ * Adds the new topmost frame to the stack's index. If out of memory the index is dropped, and
  * searching takes longer.
  */
 static inline void filter_index(struct innermost **index, size_t i, uint32_t cls)

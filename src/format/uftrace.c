@@ -702,7 +702,7 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 }
 
 /*
- * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed behind its end.
+ * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed after its end.
  */
 static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed *uf)
 {

@@ -32,7 +32,7 @@ struct args_place {
 	struct byte_packet bytes;
 
 	struct ctf_lookup in; /* its class is NULL as long as there is no packet */
-	bool order_known, order_big; /* behind the packet's context */
+	bool order_known, order_big; /* after the packet's context */
 };
 
 /* What stays with a spur_args. */

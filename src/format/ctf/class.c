@@ -786,7 +786,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->ip_pid_at = member_at(class->event_common, "vpid");
 	/*
 	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to
-	 * last on its processor
+	 * last on its CPU
 	 */
 	k->by_switch = k->tid_slot == CTF_NO_SLOT && has_switches(c, class);
 	first = first_field(first);

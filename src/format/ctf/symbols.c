@@ -473,7 +473,7 @@ static const struct region *region_find(const struct ctf_symbols *s, uint32_t sp
 	bisect(low, 0, s->nregions,
 	       s->regions[low].space < space ||
 		       (s->regions[low].space == space && s->regions[low].base <= address));
-	/* The last one before the event; a state dump may be late: else the first one behind it. */
+	/* The last one before the event; a state dump may be late: else the first one after it. */
 	for (; low-- > 0 && n < NEAR && s->regions[low].space == space; n++) {
 		const struct region *r = &s->regions[low];
 

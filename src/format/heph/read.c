@@ -107,7 +107,7 @@ static bool packet_at(const struct heph *h, const struct heph_item *it, struct h
 	       head + heph_name_len(p, head) <= size;
 }
 
-/* Nothing in the data stands for it: the place is that of the packet behind the gap. */
+/* Nothing in the data stands for it: the place is that of the packet after the gap. */
 static void loss_row(const struct heph *h, const struct heph_item *it, struct spur_event *row)
 {
 	const uint8_t *const p = h->walk.base + (it->place >> 2);

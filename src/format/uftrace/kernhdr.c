@@ -248,7 +248,7 @@ static bool symbol_line(struct text line, uint64_t *addr, char *type, struct tex
 	return name->len > 0;
 }
 
-/* The rest of the name behind the prefix; NULL if the name does not start with it. */
+/* The rest of the name after the prefix; NULL if the name does not start with it. */
 static const char *name_behind(struct text name, const char *prefix)
 {
 	return text_skip(&name, prefix) ? name.p : NULL;

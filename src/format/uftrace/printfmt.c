@@ -79,7 +79,7 @@ static struct text read_word(struct parser *ps)
 	return text_make(start, (size_t)(ps->p - start));
 }
 
-/* Behind the quoted text that starts at `p`; `end` where it is not closed. */
+/* After the quoted text that starts at `p`; `end` where it is not closed. */
 static const char *quote_end(const char *p, const char *end)
 {
 	const char quote = *p++;
@@ -395,7 +395,7 @@ static const struct print_node *call_choice(struct parser *ps, uint8_t kind)
 	return node_make(ps, n);
 }
 
-/* A helper over a field with a place of its own. */
+/* A helper over a field with a place in the record. */
 static const struct print_node *call_field(struct parser *ps, uint8_t kind)
 {
 	struct print_node n = { .kind = kind, .field = read_field(ps) };
@@ -841,7 +841,7 @@ static uint8_t read_length(struct text *t)
 	return LENGTH_INT;
 }
 
-/* A conversion; `t` stands behind its percent sign. */
+/* A conversion; `t` follows its percent sign. */
 static void read_conversion(struct parser *ps, struct text *t, struct print_op *op)
 {
 	const char *start = t->p - 1;
@@ -861,7 +861,7 @@ static void read_conversion(struct parser *ps, struct text *t, struct print_op *
 		t->len--;
 	}
 	op->ext = text_make(t->p, 0);
-	/* SPEC uftrace/print-pointer: letters and digits behind %p say what it points to */
+	/* SPEC uftrace/print-pointer: letters and digits after %p say what it points to */
 	while (op->conv == 'p' && t->len && is_word(*t->p) && *t->p != '_') {
 		op->ext.len++;
 		t->p++;

@@ -60,7 +60,7 @@
  *	 0  8  time         ns, of the first record
  *	 8  w  commit       w bytes, 4 or 8, the kernel's `long`; SPEC uftrace/ring-commit:
  *	                    bits 0-26  bytes of data
- *	                    bit 30     the number of lost records stands behind the data
+ *	                    bit 30     the number of lost records follows the data
  *	                    bit 31     records before the page were lost
  *	 8+w   data         records
  *

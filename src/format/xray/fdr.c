@@ -128,7 +128,7 @@ static void read_calls(struct fdr *r)
 }
 
 /*
- * The short loop may run: no head, no first record with its fix, known time, not behind the last
+ * The short loop may run: no head, no first record with its fix, known time, not after the last
  * row. Invariant: xf->pos is where a record begins, or buffer.end; nothing before it is unread.
  */
 static bool is_plain(const struct fdr *r)

@@ -350,7 +350,7 @@ static bool read_libraries(struct libraries *l)
 }
 
 /*
- * Appends library `start` behind all that it needs, in the order of their ends in a search through
+ * Appends library `start` after all that it needs, in the order of their ends in a search through
  * the depth. The path through which it was come to is kept in `stack`, which has room for every
  * library once.
  */

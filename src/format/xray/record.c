@@ -182,7 +182,7 @@ static bool ticks_fit(const struct xray *x, const struct spur_event *ev, uint64_
 
 /*
  * SPEC xray/raw-ticks: a buffer of version 2 or later says when it began; versions 2 and 3 need the
- * thread's buffer before too, for what they count twice. Behind damage, and in version 1, all of
+ * thread's buffer before too, for what they count twice. After damage, and in version 1, all of
  * the thread's records may matter.
  */
 static bool cursor_ticks(struct cursor *c, struct xray *x, const struct spur_event *ev,

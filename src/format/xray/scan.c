@@ -234,7 +234,7 @@ static void end_at(const struct xray *x, struct xray_buffer *b, uint64_t end)
 }
 
 /*
- * SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other; a wrong one is
+ * SPEC xray/buffer-size: version 1 has buffers of that size, one after the other; a wrong one is
  * found out
  */
 static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)

@@ -85,7 +85,7 @@ struct pen {
 	struct pen *next; /* in the list of unused pens */
 	const struct pretty *p;
 	struct out *o;
-	uint32_t marks; /* of the row at hand */
+	uint32_t marks; /* of the current row */
 	struct spur_args *args;
 	struct spur_args packet_args;
 	struct out text; /* of the memo */
@@ -401,7 +401,7 @@ static char *put_seconds(char *w, int64_t ns)
 
 /*
  * Date and time of day, as the local time zone has it. Of a time before the clock's origin
- * babeltrace2 shows the distance as if it were behind it.
+ * babeltrace2 shows the distance as if it were after it.
  */
 static char *put_day(struct pen *pen, char *w, int64_t ns)
 {
@@ -486,8 +486,8 @@ static const struct ctf_env *env_of(const struct ctf_meta *m, const char *key)
 struct heading {
 	struct out *o;
 	bool names; /* of the fields */
-	bool first; /* nothing stands before it in the line */
-	bool any; /* a field that the next one stands behind with a colon */
+	bool first; /* nothing precedes it in the line */
+	bool any; /* a field that the next one follows with a colon */
 };
 
 static void heading_name(struct heading *h, const char *name)
@@ -590,7 +590,7 @@ static void out_event_piece(struct pen *pen, const struct spur_event *row,
 	out_piece(pen, piece);
 }
 
-/* What has no meaning to the reader in a packet's context, and the processor. */
+/* What has no meaning to the reader in a packet's context, and the CPU. */
 static void make_packet(struct pen *pen, const struct spur_event *row,
 			const struct ctf_field *context)
 {

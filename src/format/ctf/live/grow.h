@@ -60,7 +60,7 @@ struct ctf_grow {
 /* Returns NULL if out of memory. `self` is closed with it by grow_free(). */
 struct ctf_grow *grow_new(struct ctf *c, const struct grow_source *source, void *self);
 void grow_free(struct ctf_grow *g);
-/* Memory was refused since the trace was opened: what looks wrong may be only that. */
+/* Memory was rejected since the trace was opened: what looks wrong may be only that. */
 bool grow_short(const struct ctf_grow *g);
 /*
  * A new stream, about which nothing is known. The same for all below: returns false if out of

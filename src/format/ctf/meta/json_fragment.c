@@ -259,7 +259,7 @@ static enum spur_status stream_clock(struct frag *j, const json_t *o, struct ctf
 }
 
 /*
- * SPEC ctf2/cpu: there is no role for the processor, so the name `cpu_id` in the packet context
+ * SPEC ctf2/cpu: there is no role for the CPU, so the name `cpu_id` in the packet context
  * tells, as in 1.8
  */
 static enum spur_status name_cpu(struct frag *j, const struct ctf_field *context)

@@ -64,7 +64,7 @@ struct style {
 	const struct render_options *opt;
 	const struct uftrace_options *own;
 	const struct filter_spec *given; /* the filter as given */
-	unsigned marks; /* enum row_mark of the row at hand */
+	unsigned marks; /* enum row_mark of the current row */
 	struct style_task *tasks; /* in the order of the info file */
 	size_t ntasks, tasks_cap;
 	struct map64 tids; /* to 1 + track */
