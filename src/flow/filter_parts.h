@@ -264,7 +264,7 @@ struct hold {
 	struct hold_slot *queue;
 	size_t head, tail, cap;
 	uint64_t base; /* seq of queue[head] */
-	uint8_t marks; /* enum row_mark of the row at hand */
+	uint8_t marks; /* enum row_mark of the current row */
 	bool marked; /* rows have marks */
 };
 

@@ -147,7 +147,7 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 	return to->text.len <= UINT32_MAX;
 }
 
-/* Asks for more blocks of the lane, if there is somebody to ask and room for them. */
+/* Queues the lane for more blocks, if there are workers and the blocks fit. */
 static void lane_want(struct lanes *s, struct lane *l)
 {
 	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||

@@ -1,6 +1,6 @@
 /*
- * Fields of events and packets, when somebody asks. The packet is found by the row's place; the
- * last packets asked for stay with the spur_args, since rows mostly come in order.
+ * Fields of events and packets, on request. The packet is found by the row's place; the spur_args
+ * keeps the latest packets, since rows mostly come in order.
  */
 #include <string.h>
 

@@ -559,7 +559,7 @@ static bool pass_over(struct indexer *x)
 }
 
 /*
- * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is
+ * SPEC ctf/bad-magic: headers that are right but for the magic number are trusted if the UUID is
  * the trace's, the magic number has its bytes the other way around, or the sizes lead to the next
  * packet or the end
  */

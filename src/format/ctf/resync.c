@@ -1,6 +1,6 @@
 /*
- * After an event that cannot be: what is wrong with it, and where in its packet events go on. An
- * event that cannot be ends its packet, unless the next plausible one is found in it.
+ * After an invalid event: reports its damage, and finds the next plausible event in its packet. If
+ * there is no such event, the rest of the packet is lost.
  */
 #include <stdio.h>
 
@@ -39,8 +39,8 @@ static bool chain_is_significant(const struct ctf_feed *f, int events, uint64_t 
 
 /*
  * SPEC ctf/event-damage: whether events that lead to the packet's end are a proof. A single one
- * that ends there may be the tail of a string read as an event; two in a row are believed, and one
- * whose time is the packet's end exactly.
+ * that ends there may be the tail of a string read as an event; two in a row are trusted, and one
+ * whose time is exactly the packet's end.
  */
 static bool end_is_proof(const struct ctf_feed *f, int events, uint64_t clock)
 {

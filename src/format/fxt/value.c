@@ -1,6 +1,6 @@
 /*
- * Values of a record, decoded when somebody asks: from its bytes, and what its references meant
- * where it stands.
+ * Values of a record, decoded on request from its bytes, with its references resolved as of its
+ * offset.
  */
 #include <stdio.h>
 

@@ -178,8 +178,8 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 }
 
 /*
- * Whether what is there of the event at p, the last one of the data, is the beginning of a whole
- * one. What a text or an attribute says of its length is believed.
+ * Returns true if the available part of the event at p, the last one of the data, is the beginning
+ * of a whole one. Lengths of texts and attributes are trusted.
  */
 static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 {

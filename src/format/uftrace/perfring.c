@@ -196,7 +196,7 @@ bool perfring_next(struct perfring *r, struct perf_record *rec)
 		if (!is_fixed(rec->type) && rec->type != PERF_COMM)
 			diag_add(r->diag, DIAG_NOTE, "uftrace/perf-type", r->file, r->off, 0,
 				 "perf record: expected a task's or a switch, found type %u, which "
-				 "is passed over",
+				 "is skipped",
 				 rec->type);
 		rec->off = r->off;
 		r->off += rec->len;

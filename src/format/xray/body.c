@@ -634,8 +634,8 @@ static bool is_of_thread(const struct fdr *r, struct xray_buffer *inner)
 }
 
 /*
- * A whole buffer inside another one, whose extents were wrong. Its records are read where they are
- * the same thread's; as stored they may be anybody's.
+ * A whole buffer inside another one, whose extents were wrong. Its records are read if they are the
+ * same thread's; as stored they may be any thread's.
  */
 static bool read_nested(struct fdr *r, int kind)
 {
