@@ -93,7 +93,10 @@ struct source_spill {
 /* Of all sources that have not failed. Never written to. */
 static struct spur_error no_error;
 
-/* The source's own error, to be filled; NULL if there is no memory for it, which s->error then says. */
+/*
+ * The source's own error, to be filled; NULL if there is no memory for it, which s->error then
+ * says.
+ */
 static struct spur_error *error_of(struct source *s)
 {
 	static struct spur_error no_memory = { .code = SPUR_ERR_MEMORY, .message = "out of memory" };

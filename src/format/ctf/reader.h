@@ -253,9 +253,9 @@ struct ctf_feed {
 	struct ctf_lead_track *leads;
 	char last_name[CTF_COMM]; /* of `track`, where there is no lead */
 	size_t last_name_len;
-	const uint8_t *last_body; /* of the last event of the packet at hand; NULL: none yet */
+	const uint8_t *last_body; /* of the last event of the current packet; NULL: none yet */
 	bool have_last;
-	uint64_t body; /* bit of the packet behind the header of the last event */
+	uint64_t body; /* bit of the packet after the header of the last event */
 	uint32_t track, own_track;
 	/* Where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
 	uint32_t current;
@@ -269,12 +269,12 @@ struct ctf_feed {
 	int64_t last_ts; /* of the last event or loss; INT64_MIN: none yet */
 	int64_t first_ts; /* of packets before that, if have_first */
 	bool have_first;
-	uint32_t file_stream; /* spur_stream of the file at hand */
+	uint32_t file_stream; /* spur_stream of the current file */
 	struct spur_event *held; /* CTF_HELD rows made already, to come out next; NULL as `leads` */
 	unsigned nheld, held_at;
 	bool started, ended;
 	/*
-	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is
+	 * Of streams that grow: the current event is of a class that no metadata has yet; none is
 	 * waited for any more.
 	 */
 	bool starved, hopeless;

@@ -214,9 +214,9 @@ struct xray {
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
 	/*
-	 * Of each feed its thread; NULL: the feed is all of the file, or the file's own. A feed's state
-	 * is made at its first pull and freed at its end, so that only threads which are read at
-	 * once have one; then the feed's state is the struct xray itself.
+	 * Of each feed its thread; NULL: the feed is all of the file, or the file's own. A feed's
+	 * state is made at its first pull and freed at its end, so that only threads which are read
+	 * at once have one; then the feed's state is the struct xray itself.
 	 */
 	struct xray_thread **feeds;
 	size_t nfeeds, feeds_cap;
