@@ -8,7 +8,7 @@
 static uint64_t (*counts)[SPUR_KINDS]; /* by track */
 static size_t tracks;
 
-/* Tracks may come to light while rows are read. */
+/* Tracks may be added while rows are read. */
 static int make_room(size_t n)
 {
 	void *p = n > tracks ? realloc(counts, n * sizeof(*counts)) : counts;

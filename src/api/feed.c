@@ -1,7 +1,7 @@
 /*
  * Feeds: a trace's rows in parts that threads read side by side.
  *
- * A feed's handle lives as long as its trace, so that a call on a closed feed can be refused.
+ * A feed's handle lives as long as its trace, so that a call on a closed feed can be rejected.
  */
 #include "api/feed.h"
 

@@ -95,7 +95,10 @@ static int64_t clamp(uint64_t length)
 	return length > INT64_MAX ? INT64_MAX : (int64_t)length;
 }
 
-/* The number of the innermost frame's span; 0: there is none, or the data lacks its BEGIN. */
+/*
+ * Returns the number of the innermost frame's span, or 0 if no frame is open or the data lacks its
+ * BEGIN.
+ */
 static uint64_t innermost_id(const struct pair_stack *s)
 {
 	const struct opened_list *list = s->user;

@@ -52,7 +52,7 @@ fail:
 	return NULL;
 }
 
-/* The next rows, of all feeds or of the feed at hand. Returns SPUR_END after the last. */
+/* The next rows, of all feeds or of the current feed. Returns SPUR_END after the last. */
 static enum spur_status next_rows(struct span_reader *r, struct api_state *s,
 				  struct spur_event **rows, size_t *n)
 {

@@ -244,7 +244,7 @@ void arena_init(struct arena *a)
 	*a = (struct arena){ 0 };
 }
 
-/* A block for `size` more bytes; a large piece gets its own behind the current block. */
+/* A block for `size` more bytes; a large piece gets its own after the current block. */
 static struct arena_block *arena_block_add(struct arena *a, size_t size)
 {
 	struct arena_block *head = a->blocks;

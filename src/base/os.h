@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* musl has a wrapper of its own since 1.2.5 only. */
+/* musl has a wrapper only since 1.2.5. */
 static inline int os_renameat2_direct(int from_dir, const char *from, int to_dir, const char *to,
 				      unsigned flags)
 {

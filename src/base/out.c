@@ -72,7 +72,7 @@ static bool out_write(struct out *o, const char *p, size_t len)
 
 bool out_flush(struct out *o)
 {
-	/* Fails if more was written behind out_room() than was asked for. */
+	/* Fails if more was written after out_room() than was asked for. */
 	assert(o->len <= o->cap);
 	if (!o->error && o->fd >= 0 && o->len && out_write(o, o->buf, o->len))
 		o->len = 0;

@@ -9,7 +9,7 @@ struct scale {
 	uint64_t num, den; /* ns = ticks * num / den, rounded down; reduced to lowest terms */
 };
 
-/* From ticks per second; a frequency of 0 is refused (false). */
+/* From ticks per second; a frequency of 0 is rejected (false). */
 bool scale_from_hz(struct scale *s, uint64_t hz);
 /* ticks * num / den in 128 bits, rounded toward minus infinity, clamped to int64. */
 int64_t scale_ns(const struct scale *s, int64_t ticks);

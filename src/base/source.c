@@ -87,13 +87,16 @@ struct source_spill {
 	z_stream z;
 	ZSTD_DStream *zst;
 	struct unpacker *unpacker; /* xz, bzip2 */
-	size_t zst_wants; /* bytes of input up to the end of a block and of the header behind it */
+	size_t zst_wants; /* bytes of input up to the end of a block and of the header after it */
 };
 
 /* Of all sources that have not failed. Never written to. */
 static struct spur_error no_error;
 
-/* The source's own error, to be filled; NULL if there is no memory for it, which s->error then says. */
+/*
+ * The source's own error, to be filled; NULL if there is no memory for it, which s->error then
+ * says.
+ */
 static struct spur_error *error_of(struct source *s)
 {
 	static struct spur_error no_memory = { .code = SPUR_ERR_MEMORY, .message = "out of memory" };
@@ -250,7 +253,7 @@ static size_t input_read(struct source *s, void *buf, size_t size)
 	return 0;
 }
 
-/* More packed bytes behind those that are left; false at the end of the input. */
+/* More packed bytes after those that are left; false at the end of the input. */
 static bool input_fill(struct source *s)
 {
 	struct source_spill *sp = s->spill;
@@ -278,7 +281,7 @@ static enum packing packing_of(const uint8_t *p, size_t len)
 		return PACKING_ZST;
 	if (len >= 6 && !memcmp(p, "\xFD" "7zXZ\0", 6))
 		return PACKING_XZ;
-	/* Behind the level the first block's magic, or that of the end. */
+	/* After the level the first block's magic, or that of the end. */
 	if (len >= 10 && !memcmp(p, "BZh", 3) && p[3] >= '1' && p[3] <= '9' &&
 	    (!memcmp(p + 4, "1AY&SY", 6) || !memcmp(p + 4, "\x17rE8P\x90", 6)))
 		return PACKING_BZ2;

@@ -30,7 +30,7 @@ static unsigned cpus_by_mask(void)
 		CPU_FREE(set);
 		if (!rc)
 			return count > 0 ? (unsigned)count : 1;
-		/* EINVAL: the machine has more processors than the mask has bits. */
+		/* EINVAL: the machine has more CPUs than the mask has bits. */
 		if (errno != EINVAL)
 			break;
 	}

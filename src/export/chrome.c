@@ -272,7 +272,7 @@ static void counter_id_out(const struct chrome *c, const struct spur_event *row,
 		id_out(row, o);
 }
 
-/* Time off the CPU: a slice of its own name. */
+/* Time off the CPU: a slice name. */
 static void switch_out(const struct spur_event *row, struct out *o)
 {
 	out_str(o, off_cpu);
@@ -460,7 +460,7 @@ static void *chrome_open(struct write *w)
 
 static void chrome_finish(void *self)
 {
-	/* Tracks may have come to light while rows were read. */
+	/* Tracks may have is found while rows were read. */
 	names_out(self);
 	tail_out(self);
 }

@@ -38,7 +38,7 @@ static const struct loss_reason reasons[] = {
 struct perfetto {
 	struct write *write;
 	struct spur_trace *trace;
-	struct out text; /* of a message before the events or behind them */
+	struct out text; /* of a message before the events or after them */
 	uint32_t described; /* tracks that have their descriptors */
 };
 

@@ -23,7 +23,8 @@ enum filter_what {
 	FILTER_NOTRACE, /* -N: without the function and what it calls */
 	FILTER_CALLER, /* -C: calls that lead to the function */
 	FILTER_HIDE, /* -H: without the function itself; what it calls stays */
-	FILTER_LOCATION, /* -L: functions whose source file matches; !FILE or FILE@hide: not these */
+	/* -L: functions whose source file matches; !FILE or FILE@hide: not these */
+	FILTER_LOCATION,
 	FILTER_LIBRARY, /* --lib: functions of modules whose path or base name matches */
 	/*
 	 * -T FUNC@ACTION[,ACTION]: depth=N time=T size=N trace trace_on trace_off filter notrace
@@ -77,7 +78,9 @@ void filter_free(struct filter *f);
 enum row_mark {
 	/* Not to be shown: either of those below, or out of scope (-F -N -D -H -L, trace_off). */
 	ROW_UNSEEN = 1,
-	/* An event of no interest (no_event, no_sched); a BEGIN that is unseen as tracing is off. */
+	/*
+	 * An event of no interest (no_event, no_sched); a BEGIN that is unseen as tracing is off.
+	 */
 	ROW_MUTED = 2,
 	/*
 	 * With ROW_MUTED: this BEGIN turned tracing off. A BEGIN without it: inside a function that
@@ -143,16 +146,17 @@ bool filter_zero(const struct filter *f, int64_t *zero);
 
 enum filter_part {
 	FILTER_ALL,
-	FILTER_LOCAL, /* of a global filter: what needs no other feed; run per feed, before the merge */
+	/* Of a global filter: what needs no other feed; run per feed, before the merge */
+	FILTER_LOCAL,
 	FILTER_MERGED, /* the rest, after the merge */
 };
 struct filter_run *filter_run_new(struct filter *f, enum filter_part part);
 void filter_run_free(struct filter_run *r);
 /*
- * Filters rows. What passes is in *out (in place, or in the run's own memory) until the next call; it may be nothing,
- * and may include rows held back earlier. in.rows and in.marks may be changed. With in.n == 0: the feed ended; what
- * is held back comes out. out->marks is NULL unless filter_keep_unseen() was called. Returns SPUR_FAIL if out of
- * memory.
+ * Filters rows. What passes is in *out (in place, or in the run's own memory) until the next call;
+ * it may be nothing, and may include rows held back earlier. in.rows and in.marks may be changed.
+ * With in.n == 0: the feed ended; what is held back comes out. out->marks is NULL unless
+ * filter_keep_unseen() was called. Returns SPUR_FAIL if out of memory.
  */
 enum spur_status filter_rows(struct filter_run *r, struct marked_rows in, struct marked_rows *out);
 /*
@@ -161,8 +165,8 @@ enum spur_status filter_rows(struct filter_run *r, struct marked_rows in, struct
  */
 bool filter_rest(struct filter_run *r, struct marked_rows *out);
 /*
- * Appends a note, a line, to `notes` for each option whose name, number or kind is in nothing that was read. Requires
- * that reading has ended; classes and tracks may come to light until then.
+ * Appends a note, a line, to `notes` for each option whose name, number or kind is in nothing that
+ * was read. Requires that reading has ended; classes and tracks may be added until then.
  */
 void filter_note_unmatched(const struct filter *f, struct out *notes);
 
@@ -193,8 +197,8 @@ unsigned filter_marks(struct filter *f, uint32_t cls);
 struct pattern *filter_name_pattern(struct text name, enum pattern_kind kind,
 				    struct spur_error *err);
 /*
- * After a run: a line for each --name and comparison of --where that was true for no event, where no
- * event passed them; and one if calls had to be decided before their end. With "spur: note: " in
+ * After a run: a line for each --name and comparison of --where that was true for no event, where
+ * no event passed them; and one if calls had to be decided before their end. With "spur: note: " in
  * front.
  */
 void filter_where_notes(const struct filter *f, struct out *o);

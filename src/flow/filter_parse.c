@@ -191,7 +191,7 @@ static bool parse_value(struct filter *f, enum value_kind kind, struct text t, s
 	}
 }
 
-/* For a message: the actions that may stand behind the @ of an option; NULL: none. */
+/* For a message: the actions that may follow the @ of an option; NULL: none. */
 static const char *allowed_actions(enum filter_what what)
 {
 	switch (what) {
@@ -229,7 +229,9 @@ static enum spur_status unknown_action(enum filter_what what, struct text word,
 		       near ? "\"?" : "", allowed ? "; actions are " : "", allowed ? allowed : "");
 }
 
-/* A word that is no action may name a module: one of the trace's, or what looks like a file's name. */
+/*
+ * A word that is no action may name a module: one of the trace's, or what looks like a file's name.
+ */
 static bool is_module(const struct spur_trace *t, struct text word)
 {
 	if (same_word(word, "PLT", 3) || same_word(word, "kernel", 6))
@@ -339,8 +341,8 @@ static struct pattern *place_pattern(struct filter *f, struct text name, enum pa
 }
 
 /*
- * SPEC uftrace/clear: as a trigger, clear takes away what earlier options gave the function, but not what its own
- * trigger gives; with -F, -N and -C it takes back that option
+ * SPEC uftrace/clear: as a trigger, clear takes away what earlier options gave the function, but
+ * not what its own trigger gives; with -F, -N and -C it takes back that option
  */
 static void settle_clear(struct filter *f, struct rule *r, struct text name)
 {

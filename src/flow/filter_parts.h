@@ -40,7 +40,8 @@ enum rule_flag {
 	/* Of verdicts only. */
 	VERDICT_EVENT =
 		1
-		<< 15, /* an event that the user placed: shown however short the function around it is */
+		/* An event that the user placed: shown however short the function around it is */
+		<< 15,
 	VERDICT_INSIDE = 1 << 16, /* an event that belongs to the function around it */
 	VERDICT_READY = 1 << 17,
 	/* What a trigger's `clear` takes away. */
@@ -237,7 +238,7 @@ struct hold {
 	struct hold_slot *queue;
 	size_t head, tail, cap;
 	uint64_t base; /* seq of queue[head] */
-	uint8_t marks; /* enum row_mark of the row at hand */
+	uint8_t marks; /* enum row_mark of the current row */
 	bool marked; /* rows have marks */
 	struct hold_track *at; /* the track of `fit`; NULL: none */
 	struct fit fit; /* the stack itself is always up to date */

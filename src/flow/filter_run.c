@@ -40,7 +40,7 @@ struct scope_view {
 struct track_state {
 	uint32_t track;
 	bool passes; /* by tid, pid, thread name */
-	bool preempted; /* off the CPU against its will: the SWITCH in belongs to that */
+	bool preempted; /* preempted: the SWITCH in ends that */
 	struct scope *scope;
 	struct hold_track *hold;
 	struct where_track *where;

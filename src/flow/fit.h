@@ -1,7 +1,7 @@
 /*
  * The quick path of the call-stack machine (pair.h), for inner loops: one track's stack in
- * registers. Most rows are a BEGIN that fits the stack as it is or an END of the topmost frame.
- * One comparison recognizes them, and they are applied in place:
+ * registers. Most rows are a BEGIN that fits the stack as it is or an END of the topmost frame. One
+ * comparison recognizes them, and they are applied in place:
  *
  *	struct fit v = fit_load(s, row);
  *	...
@@ -18,7 +18,8 @@
  *
  * INVARIANT: a row whose bits in `mask` equal `begin` has no recorded depth, or that of `next`. One
  * for which fit_is_end() returns true has no recorded depth, or that of the frame below `next`.
- * Recorded depths are below UINT16_MAX. No row fits while the stack has an index or no memory.
+ * Recorded depths are below UINT16_MAX. No row fits while the stack has an index or is out of
+ * memory.
  */
 #ifndef SPUR_FLOW_FIT_H
 #define SPUR_FLOW_FIT_H

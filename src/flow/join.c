@@ -43,13 +43,17 @@ struct join_part {
 	int64_t shift;
 	uint32_t number, first_stream;
 	uint32_t first_origin;
-	uint32_t *origins; /* the part's number to 1 + the joined trace's; 0: not there yet. Under the lock */
+	/* The part's number to 1 + the joined trace's; 0: not there yet. Under the lock. */
+	uint32_t *origins;
 	size_t origins_cap;
 	uint32_t first_top; /* the first of its top tracks; SPUR_NONE: none yet */
 	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
 };
 
-/* Where a number of the joined trace comes from: the part in the upper half, 1 + its own number in the lower one. */
+/*
+ * Where a number of the joined trace comes from: the part in the upper half, 1 + its own number in
+ * the lower one.
+ */
 struct join {
 	struct join_part *parts;
 	size_t n;
@@ -223,8 +227,8 @@ static uint32_t track_of(struct spur_trace *t, struct join_part *p, uint32_t own
 }
 
 /*
- * Called with t->lock held. A part that declares no origin has one all the same: that of its clock and byte order.
- * Returns SPUR_NONE if out of memory.
+ * Called with t->lock held. A part that declares no origin has one all the same: that of its clock
+ * and byte order. Returns SPUR_NONE if out of memory.
  */
 static uint32_t origin_add(struct spur_trace *t, struct join_part *p, uint32_t own)
 {
@@ -402,7 +406,7 @@ static bool joined_samples(struct spur_trace *t, const struct spur_event *ev,
 	       p->trace->format->samples(p->trace, &own, scratch, each, self);
 }
 
-/* The part's place: its streams and origins stand behind those of the parts before it. */
+/* The part's place: its streams and origins follow those of earlier parts. */
 static void joined_place(struct spur_trace *t, const struct spur_event *ev,
 			 struct spur_place *place)
 {
@@ -607,7 +611,9 @@ static enum spur_status open_parts(struct spur_trace *t, struct join *j, const c
 	return SPUR_OK;
 }
 
-/* The origins that a part has so far; for those to come room is made, so that they move no other. */
+/*
+ * The origins that a part has so far; for those to come room is made, so that they move no other.
+ */
 static bool declare_origins(struct spur_trace *t, struct join_part *p)
 {
 	const size_t n = p->trace->norigins ? p->trace->norigins : 1,

@@ -1,12 +1,12 @@
 /*
  * Parallel rendering by feed. Each feed is a lane with blocks of lines: one that the merge (the
  * caller's thread) takes from, and some that are ready. Workers fill lanes in turn, some way ahead,
- * so that they have work while the merge stays with one lane; the merge fills a block itself where
- * none is ready and nobody is at it. On one thread each block is filled when it is needed, and
+ * so that they have work while the merge stays with one lane; the merge fills a block itself if
+ * none is ready and no worker fills it. On one thread each block is filled when it is needed, and
  * merged while it is in the cache.
  *
- * Invariant, under the lock: a lane's reader and state belong to whoever set `busy`; a lane is in
- * the queue at most once.
+ * Invariant, under the lock: a lane's reader and state belong to the thread that set `busy`; a
+ * lane is in the queue at most once.
  */
 #include "flow/lines.h"
 
@@ -83,7 +83,7 @@ static void lines_free(struct lines *l)
 	mem_free(l);
 }
 
-/* An empty block; NULL: memory is out. Under the lock, as block_drop(). */
+/* Returns an empty block, or NULL if out of memory. Called with the lock held, as block_drop(). */
 static struct lines *block_take(struct lanes *s)
 {
 	struct lines *l;
@@ -325,8 +325,8 @@ static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, 
 }
 
 /*
- * A lane that has just begun to win gives one line alone: among interleaved lanes that costs less than to find out how
- * many could follow. Returns false if out of memory.
+ * A lane that has just begun to win gives one line alone: among interleaved lanes that costs less
+ * than to find out how many could follow. Returns false if out of memory.
  */
 static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out *o)
 {

@@ -22,7 +22,7 @@ struct lines {
 	struct lines *next; /* of a list */
 };
 
-/* Makes what was appended to `text` since the last call a line. False: memory is out. */
+/* Ends a line: the text appended to `text` since the last call. Returns false if out of memory. */
 bool lines_grow(struct lines *l);
 static inline bool lines_mark(struct lines *l, int64_t ts, uint32_t track)
 {
@@ -34,19 +34,22 @@ static inline bool lines_mark(struct lines *l, int64_t ts, uint32_t track)
 
 struct pipe_lines {
 	/*
-	 * The state of one feed; NULL: memory is out. `f` is NULL where the feeds must be read as
-	 * one, merged.
+	 * Makes the state of one feed. Returns NULL if out of memory. `f` is NULL if the feeds must
+	 * be read merged.
 	 */
 	void *(*open)(void *self, const struct feed *f);
 	/*
-	 * Appends lines; may hold rows back. n == 0: the feed ended. False: memory is out. Runs on
-	 * any thread, one at a time.
+	 * Appends lines; may hold rows back. n == 0: the feed ended. Returns false if out of
+	 * memory. Runs on any thread, one at a time.
 	 */
 	bool (*rows)(void *lane, struct spur_event *rows, size_t n, struct lines *l);
-	/* More lines follow the feed's end: rows() is to be called again with n == 0. NULL: never. */
+	/*
+	 * More lines follow the feed's end: rows() is to be called again with n == 0. NULL: never.
+	 */
 	bool (*rest)(const void *lane);
 	void (*close)(void *lane);
-	bool any_order; /* a track's rows may come from several feeds at once (trace.h, tracks_shared) */
+	/* A track's rows may come from several feeds at once (trace.h, tracks_shared) */
+	bool any_order;
 	bool gaps; /* an empty line where the next line is another track's */
 	uint64_t limit; /* stop after this many lines (0: none); the options' own is in rows */
 };

@@ -32,7 +32,7 @@ struct order {
 	size_t filled; /* of lists[0] */
 };
 
-/* Room for so many members, none there yet. False: memory is out. */
+/* Makes an empty order with room for `members` members. Returns false if out of memory. */
 bool order_begin(struct order *o, size_t members);
 /*
  * A sequence behind those that are there: the keys, and the members `number` << ORDER_SHIFT | from

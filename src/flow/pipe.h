@@ -13,14 +13,18 @@
 struct pipe_options {
 	unsigned threads; /* 0: all processors */
 	struct filter *filter; /* NULL: all rows */
-	bool in_turn; /* what is merged otherwise: one feed after the other instead, in the trace's order */
+	/* What is merged otherwise: one feed after the other instead, in the trace's order */
+	bool in_turn;
 	bool any_order; /* feeds apart even where they share tracks (trace.h, tracks_shared) */
 	uint64_t limit; /* stop after this many rows (0: none) */
 	uint64_t *left; /* set to what is left of `limit` at the end; NULL: not wanted */
 	volatile const int *stop; /* set by a signal handler: end early, well-formed (NULL: none) */
 };
 
-/* More input may come: rows are passed on as they are, and text is written before more is waited for. */
+/*
+ * More input may come: rows are passed on as they are, and text is written before more is waited
+ * for.
+ */
 static inline bool pipe_is_live(const struct spur_trace *t)
 {
 	return t->live || (t->source && !t->source->mapped && !t->source->eof);
@@ -33,8 +37,9 @@ static inline bool pipe_is_live(const struct spur_trace *t)
 struct feed_reader;
 
 /*
- * `rows`: how many are read at once; 0: the caller lends memory for them before each feed_reader_next(). Of a filter
- * that is global only the part that needs no other feed is applied. */
+ * `rows`: how many are read at once; 0: the caller lends memory for them before each
+ * feed_reader_next(). Of a filter that is global only the part that needs no other feed is applied.
+ */
 struct feed_reader *feed_reader_new(struct spur_trace *t, struct feed *f, struct filter *filter,
 				    uint32_t rows);
 enum spur_status feed_reader_next(struct feed_reader *r, struct spur_event **rows, size_t *n);
@@ -76,8 +81,9 @@ void merge_free(struct merge *m);
 /*
  * Per feed in parallel: each worker has its own state, each feed is read by one worker from begin
  * to end. The caller joins the states afterwards: results must not depend on which worker had which
- * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are read merged on
- * one worker instead: then rows of several feeds are mixed, feed_begin/feed_end get NULL once.
+ * feed. Where the filter is global, tracks are shared (trace.h), or there is a limit the feeds are
+ * read merged on one worker instead: then rows of several feeds are mixed, feed_begin/feed_end get
+ * NULL once.
  */
 struct pipe_fold {
 	bool (*feed_begin)(void *worker, const struct feed *f);
@@ -86,8 +92,8 @@ struct pipe_fold {
 	bool (*feed_end)(void *worker, const struct feed *f);
 };
 /*
- * `states`: pipe_workers() states of the caller's. A callback's false means that memory is out:
- * SPUR_FAIL.
+ * `states`: pipe_workers() states, owned by the caller. Returns SPUR_FAIL if a callback returned
+ * false (out of memory).
  */
 unsigned pipe_workers(const struct spur_trace *t, const struct pipe_options *opt);
 enum spur_status pipe_run_feeds(struct spur_trace *t, const struct pipe_options *opt,
@@ -114,12 +120,12 @@ struct render_rows {
 	bool failed; /* render_add() found no memory */
 };
 struct pipe_render {
-	/* Grows `out` by render_add(); false: memory is out, or stop. */
+	/* Grows `out` by render_add(). Returns false to stop, or if out of memory. */
 	bool (*stage)(void *self, struct marked_rows rows, struct render_rows *out);
 	void (*render)(const void *self, const struct shown_row *rows, size_t n, struct out *o,
 		       struct spur_args *scratch);
 };
-/* A new row at the end, not initialised; NULL when memory is out. */
+/* Appends a row, not initialised. Returns NULL if out of memory. */
 struct shown_row *render_add(struct render_rows *out);
 enum spur_status pipe_run_render(struct spur_trace *t, const struct pipe_options *opt,
 				 const struct pipe_render *r, void *self, struct out *o);

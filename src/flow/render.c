@@ -39,7 +39,7 @@ struct render_ring {
 	uint64_t size, staged, taken, written;
 	bool writing, ending;
 	bool live; /* more input may come late: text is written at once */
-	bool failed; /* the output is gone or memory is out: what is left is not rendered */
+	bool failed; /* the output is closed or memory is exhausted: the rest is not rendered */
 	bool no_memory;
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* workers: a chunk to render or to write, or the end */
@@ -79,8 +79,8 @@ static bool ring_render(struct render_ring *r, struct spur_args *scratch)
 }
 
 /*
- * Writes the oldest chunk if it is rendered and nobody writes; else false. The lock is held at both
- * ends.
+ * Writes the oldest chunk if it is rendered and no other thread writes. Returns false otherwise.
+ * Called with the lock held, and returns with it held.
  */
 static bool ring_write(struct render_ring *r)
 {

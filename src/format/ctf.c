@@ -72,7 +72,7 @@ struct file_key {
 /*
  * SPEC ctf/equal-times: events of one time stand in the order of their traces, then of their
  * streams. Traces of CTF 1.8 are ordered by UUID, as babeltrace2 orders them; those without one
- * come behind them, by path.
+ * come after them, by path.
  */
 static int by_trace(const struct file_key *x, const struct file_key *y)
 {
@@ -94,7 +94,7 @@ static int by_stream(const void *a, const void *b)
 		return x->has_instance ? -1 : 1;
 	if (x->instance != y->instance)
 		return x->instance < y->instance ? -1 : 1;
-	/* SPEC ctf/equal-times: a file that is a stream of its own has its place by its path */
+	/* SPEC ctf/equal-times: a file that is a stream by itself has its place by its path */
 	if (x->has_instance && x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
 	return x->file < y->file ? -1 : x->file > y->file;
@@ -261,7 +261,7 @@ static bool add_tracks(struct ctf *c)
 	return true;
 }
 
-/* The first trace whose metadata is in use; NULL: there is none. */
+/* Returns the first trace whose metadata is in use, or NULL. */
 static const struct ctf_trace *first_trace(const struct ctf *c)
 {
 	for (size_t i = 0; i < c->ntraces; i++)

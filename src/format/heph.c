@@ -4,7 +4,7 @@
  *
  * One feed. By time unless rows as stored are wanted; then in one pass, as bytes arrive. Does not
  * read: traces of several senders in which stream ids clash (they look like one stream with a
- * restarting counter), unless each begins with an epoch of its own.
+ * restarting counter), unless each begins with an epoch.
  */
 #include "format/heph/reader.h"
 
@@ -106,7 +106,7 @@ static bool open_by_time(struct heph *h, struct source *src)
 	if (!heph_scan(h))
 		return false;
 	/*
-	 * SPEC heph/bookkeeping: its track is made behind those of all events, which so have the
+	 * SPEC heph/bookkeeping: its track is made after those of all events, which so have the
 	 * same numbers without it
 	 */
 	if (h->bookkeeping && h->noptions && heph_options_track(h) == SPUR_NONE)

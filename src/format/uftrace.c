@@ -353,7 +353,7 @@ static bool add_feeds(struct uftrace *u, const struct tid_list *dats)
 	return ok;
 }
 
-/* extern.dat has messages of nobody in particular: a track and a feed of its own. */
+/* The messages of extern.dat belong to no task, so they get a separate track and feed. */
 static bool add_extern(struct uftrace *u)
 {
 	struct uftrace_feed *uf;
@@ -613,7 +613,7 @@ static bool extern_message(struct text line, uint64_t *time)
 	       text_trim(line).len;
 }
 
-/* SPEC uftrace/book-time: of the first message at or behind `off`; 0: there is none. */
+/* SPEC uftrace/book-time: the time of the first message at or after `off`; 0: no message. */
 static uint64_t extern_first(const struct uftrace_feed *uf)
 {
 	const struct source *s = uf->file->source;
@@ -702,7 +702,7 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 }
 
 /*
- * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed behind its end.
+ * SPEC uftrace/seek: goes to the start of the wanted time range, and ends the feed after its end.
  */
 static void keep_to_range(struct uftrace *u, struct feed *f, struct uftrace_feed *uf)
 {

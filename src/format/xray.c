@@ -77,7 +77,7 @@ static bool read_profile_header(struct xray *x)
 }
 
 /*
- * SPEC xray/raw-log: llvm-xray's `convert -f raw` writes basic records behind the header that it
+ * SPEC xray/raw-log: llvm-xray's `convert -f raw` writes basic records after the header that it
  * read
  */
 static void correct_mode(struct xray *x)
@@ -426,7 +426,7 @@ static bool all_equal(const uint8_t *p, size_t len)
 	return memcmp(p, p + 1, len - 1) == 0;
 }
 
-/* Flags and what is behind the buffer size are left as they were in memory by versions 1 and 2. */
+/* Flags and what is after the buffer size are left as they were in memory by versions 1 and 2. */
 static int score_fdr(const struct xray *x)
 {
 	const uint64_t first = XRAY_HEADER + (x->version > 1 ? XRAY_METADATA : 0);

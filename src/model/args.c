@@ -1,4 +1,4 @@
-/* Building a spur_args: items at the top level and memory behind them. */
+/* Building a spur_args: items at the top level and memory after them. */
 #include "model/args.h"
 
 #include "base/mem.h"

@@ -42,7 +42,7 @@ static void type_add(struct observed_type *t, const struct spur_value *v)
 
 /*
  * The field of a name that the event does not have yet. Events of a class mostly have the same
- * values in the same order, so the field behind that of the value before is tried first. Returns
+ * values in the same order, so the field after that of the value before is tried first. Returns
  * NULL if out of memory or of fields.
  */
 static struct observed_field *field_of(struct observed *o, uint32_t name, size_t next, bool *good)

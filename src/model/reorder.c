@@ -137,10 +137,7 @@ static bool run_append(struct reorder *r, struct reorder_run *run, reorder_key k
 	return true;
 }
 
-/*
- * The first run that the key does not come too late for, of the sorted ones; their number where
- * there is none.
- */
+/* Returns the first sorted run that the key can be appended to, or the number of sorted runs. */
 static uint32_t run_for(const struct reorder *r, reorder_key key)
 {
 	const uint32_t high = r->nruns < REORDER_RUNS ? r->nruns : REORDER_RUNS;

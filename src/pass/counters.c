@@ -375,7 +375,7 @@ static bool row_add(struct counters *c, const struct spur_event *row)
 	return true;
 }
 
-/* A number in the context of the row at hand. Returns false if out of memory. */
+/* Adds a number in the context of the current row. Returns false if out of memory. */
 static bool context_add(void *self, const struct spur_value *value)
 {
 	struct counters *c = self;

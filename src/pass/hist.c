@@ -1,10 +1,10 @@
 /*
- * hist: how long the calls of a function, or the spans of a name, took: a histogram on a logarithmic
- * scale, and percentiles. Counts complete calls only: those whose BEGIN and END are both in the data,
- * and SPAN rows; says how many were not complete.
+ * hist: how long the calls of a function, or the spans of a name, took: a histogram on a
+ * logarithmic scale, and percentiles. Counts complete calls only: those whose BEGIN and END are
+ * both in the data, and SPAN rows; says how many were not complete.
  *
- * Durations are counted by their two leading decimal digits. Bins of the output are unions of these,
- * so their bounds (1, 2, 5, 10 ...) are exact. Percentiles as spread.h says.
+ * Durations are counted by their two leading decimal digits. Bins of the output are unions of
+ * these, so their bounds (1, 2, 5, 10 ...) are exact. Percentiles as spread.h says.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ struct worker {
 	struct pair pair;
 	uint8_t *classes; /* enum match, by class */
 	size_t classes_cap;
-	uint32_t low, high; /* tracks seen by the feed at hand */
+	uint32_t low, high; /* tracks seen by the current feed */
 	bool any;
 };
 
@@ -243,7 +243,9 @@ static enum spur_status hist_read(struct hist *h)
 
 /* --- output --- */
 
-/* Where bins of the output begin, within a decade; the finest that gives few enough lines is taken. */
+/*
+ * Where bins of the output begin, within a decade; the finest that gives few enough lines is taken.
+ */
 static const struct bounds {
 	uint8_t n, from[18];
 } all_bounds[] = {

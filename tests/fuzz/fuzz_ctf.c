@@ -1,7 +1,7 @@
 /*
  * Reads the fuzzer's bytes as a stream file beside metadata that is right: the first byte chooses
- * one of the goldens that ctf-metadata lists, and how to read; what stands behind a line `@@ index`
- * is the index file. Read merged, in other pieces with other threads, and as stored: the first two
+ * one of the goldens that ctf-metadata lists, and how to read; what follows a line `@@ index` is
+ * the index file. Read merged, in other pieces with other threads, and as stored: the first two
  * must say the same, the third has the same events.
  *
  * Run from the top of the sources: the metadata is read from there.

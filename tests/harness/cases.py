@@ -60,7 +60,7 @@ def valid(out, data):
 
 
 def feed(path, data, done):
-    """Writes `data` into a FIFO once somebody reads it; gives up when the reader has ended."""
+    """Writes `data` into a FIFO once it has a reader; gives up when the reader has ended."""
     while True:
         try:
             fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)

@@ -44,7 +44,7 @@ def step(t, name, argv, tree, want=b"", timeout=900):
     return not why
 
 
-# A column of report, as one line of the list of columns, and the line that it stands behind.
+# A column of report, as one line of the list of columns, and the line that it follows.
 COLUMN = '	NUMBER(TOYS, "toys", COUNT, false, table_u64(3 * s->calls))     \\\n'
 BEHIND = "	NUMBER(UNFINISHED, "
 

@@ -42,7 +42,7 @@ enum {
 	BODY = 56,
 };
 
-static size_t packet_at; /* where the packet at hand begins in `bytes` */
+static size_t packet_at; /* where the current packet begins in `bytes` */
 
 /* Begins a packet; its sizes are set when it ends. */
 static inline void packet(uint64_t begin, uint64_t end, unsigned sequence)
@@ -86,7 +86,7 @@ static inline void packet_end(size_t padding)
 	set(packet_at + AT_SIZE, 8 * (size + padding), 4);
 }
 
-/* Sets something in the head of the packet at hand. */
+/* Sets something in the header of the current packet. */
 static inline void head(size_t at, uint64_t v, unsigned size)
 {
 	set(packet_at + at, v, size);

@@ -1,6 +1,6 @@
 /*
- * Memory out at every n-th allocation, from opening to closing: no crash, no leak (sanitizers), and
- * the library says SPUR_FAIL or gives all there is.
+ * Failure of every n-th allocation, from opening to closing: no crash, no leak (sanitizers), and
+ * the library returns SPUR_FAIL or complete results.
  */
 #include "unit/uftrace_dir.h"
 

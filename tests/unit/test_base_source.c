@@ -1,4 +1,7 @@
-/* base/source.h: files, pipes, memory, gzip, zstd, xz and bzip2, damage: the same bytes by every way. */
+/*
+ * base/source.h: files, pipes, memory, gzip, zstd, xz and bzip2, damage: the same bytes by every
+ * way.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -630,7 +633,7 @@ static void test_stdin_file(void **state)
 	assert_true(s->mapped);
 	source_check(s, DATA, 0);
 	source_close(s);
-	/* Somebody read the first bytes: they are not ours. */
+	/* The first bytes were read already: the source begins after them. */
 	lseek(0, 4096, SEEK_SET);
 	assert_int_equal(source_open(&s, "-", NULL, NULL), SPUR_OK);
 	assert_false(source_need(s, DATA));

@@ -1,6 +1,6 @@
 /*
- * CTF with memory out at every n-th allocation, from opening to closing: no crash, no leak
- * (sanitizers), and the library says SPUR_FAIL or gives all there is. And the same rows for any
+ * CTF with failure of every n-th allocation, from opening to closing: no crash, no leak
+ * (sanitizers), and the library returns SPUR_FAIL or complete results. And the same rows for any
  * number of threads and any size of pieces.
  */
 #include "unit/ctf_dir.h"

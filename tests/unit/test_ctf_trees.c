@@ -1,6 +1,6 @@
 /*
  * Whole CTF traces where memory runs out at the n-th allocation, from opening to closing: no crash,
- * no leak (sanitizers), and the library says SPUR_FAIL or gives all there is. Names of functions,
+ * no leak (sanitizers), and the library returns SPUR_FAIL or complete results. Names of functions,
  * overlapping files, archives, ring buffers.
  */
 #include <setjmp.h>

@@ -410,7 +410,7 @@ static bool read_once(const char *text, size_t len, bool *complete)
 	return ok;
 }
 
-/* The n-th allocation and all after it fail: an error, or all there is. */
+/* The n-th allocation and all after it fail: an error, or the whole result. */
 static void try_all(const char *text, size_t len)
 {
 	bool complete = false;

@@ -293,7 +293,7 @@ static void schemes(unsigned compression, unsigned encryption, unsigned sum)
 	set(packet_at + AT_SCHEMES + 2, sum, 1);
 }
 
-/* What stands behind the head, packed. */
+/* Packs the data after the header. */
 static void pack(unsigned scheme)
 {
 	const size_t len = bytes.len - packet_at - BODY;

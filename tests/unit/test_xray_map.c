@@ -1,6 +1,6 @@
 /*
- * Instrumentation maps of format/xray/map.h: the images of tests/record/xray_images.py, maps in YAML written here,
- * damaged copies, and the programs among the recorded traces.
+ * Instrumentation maps of format/xray/map.h: the images of tests/record/xray_images.py, maps in
+ * YAML written here, damaged copies, and the programs among the recorded traces.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -121,7 +121,10 @@ static void list_sled(struct site_map *m, const struct map_site *s)
 	out_char(&seen, '\n');
 }
 
-/* A line a sled: ID ADDRESS FUNCTION KIND [always] vVERSION NAME[+SIZE]; then the note, if there is one. */
+/*
+ * A line a sled: ID ADDRESS FUNCTION KIND [always] vVERSION NAME[+SIZE]; then the note, if there is
+ * one.
+ */
 static const char *list(const char *path)
 {
 	struct spur_error err = { 0 };
@@ -516,7 +519,10 @@ static void add_diag(const struct diag_log *diag)
 				   diag->groups[i].kept[k].text);
 }
 
-/* A line OBJECT=FILE for each map, then the diagnostics. `ids` (0-ended) are asked of the maps, NULL: none. */
+/*
+ * A line OBJECT=FILE for each map, then the diagnostics. `ids` (0-ended) are asked of the maps,
+ * NULL: none.
+ */
 static const char *find(const char *trace, const char *const *binaries, const char *dirs,
 			const uint32_t *ids)
 {
@@ -900,7 +906,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* What list() and find() say where the n-th allocation fails: an error, or all there is. */
+/* What list() and find() say where the n-th allocation fails: an error, or the whole result. */
 static void try_memory(const char *(*what)(const char *), const char *arg)
 {
 	char *want = strdup(what(arg));

@@ -75,9 +75,9 @@ static int check_folder(const char *folder, const char *below)
 }
 
 /*
- * SPEC xray/raw-ticks, SPEC xray/schema, SPEC xray/book-time, SPEC xray/origin, SPEC
- * xray/bookkeeping: the laws, of each log of the goldens. A directory of several is a joined trace,
- * which is not XRay's.
+ * SPEC xray/raw-ticks, SPEC xray/schema, SPEC xray/book-time, SPEC xray/origin,
+ * SPEC xray/bookkeeping: the laws, of each log of the goldens. A directory of several is a joined
+ * trace, which is not XRay's.
  */
 static void test_goldens(void **state)
 {
@@ -217,7 +217,7 @@ static void test_old(void **state)
 	assert_true(law_check(path, &laws));
 }
 
-/* SPEC xray/basic-argument: one that stands behind another thread's records has a row of its own */
+/* SPEC xray/basic-argument: one that follows another thread's records has a separate row */
 static void test_basic(void **state)
 {
 	(void)state;

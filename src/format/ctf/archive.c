@@ -222,7 +222,7 @@ static void forget(struct reader *r)
 	r->has_size = r->sparse = false;
 }
 
-/* What the header at hand is of; its bytes are `size`. Returns false if out of memory. */
+/* What the current header is of; its bytes are `size`. Returns false if out of memory. */
 static bool read_member(struct reader *r, const uint8_t *h, const uint8_t *data, uint64_t size)
 {
 	const char type = (char)h[TYPE_AT];
@@ -272,7 +272,7 @@ static bool read_all(struct reader *r)
 {
 	bool good = true;
 
-	/* Invariant: off grows with every turn, and is never behind the end. */
+	/* Invariant: off grows with every turn, and is never after the end. */
 	while (good && r->size - r->off >= BLOCK) {
 		const uint8_t *h = r->data + r->off;
 		uint64_t size = 0, left = r->size - r->off - BLOCK;

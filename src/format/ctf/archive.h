@@ -1,6 +1,6 @@
 /*
- * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): which files
- * are in it and where their bytes are. Nothing is unpacked to disk, so names in it lead nowhere.
+ * A trace in a tar archive (ustar, pax, GNU; packed ones come unpacked from source.h): its files
+ * and the place of their bytes. Nothing is unpacked to disk, so names in it are harmless.
  */
 #ifndef SPUR_FORMAT_CTF_ARCHIVE_H
 #define SPUR_FORMAT_CTF_ARCHIVE_H
@@ -13,7 +13,7 @@ struct ctf_tar_file {
 	const char *name; /* with its directories, `/` between; in the archive's arena */
 	const uint8_t *data; /* in the caller's bytes */
 	uint64_t size;
-	uint64_t number; /* place in the archive: of equal names the last one counts */
+	uint64_t number; /* position in the archive: of equal names the last one is used */
 };
 
 struct ctf_archive {
@@ -22,23 +22,23 @@ struct ctf_archive {
 	size_t count, cap;
 };
 
-/* The bytes begin with the header of a tar archive. */
+/* Returns true if the bytes begin with the header of a tar archive. */
 bool archive_is(const uint8_t *data, size_t size);
 /*
- * Of an archive's beginning: a member that can be seen there fits. `fits` gets its name and the
- * bytes of it that are seen.
+ * Returns true if `fits` accepts a member in the beginning of an archive; it gets the member's name
+ * and available bytes.
  */
 bool archive_has(const uint8_t *data, size_t size,
 		 bool (*fits)(const char *name, const uint8_t *data, size_t size));
 /*
- * Lists what is in it; what is wrong with it goes to `diag`. `data` must stay. Returns false if out
- * of memory.
+ * Lists the files of an archive; reports damage to `diag`. Requires that `data` stays valid.
+ * Returns false if out of memory.
  */
 bool archive_open(struct ctf_archive **out, const uint8_t *data, uint64_t size, const char *shown,
 		  struct diag_log *diag);
 /* NULL is fine. */
 void archive_close(struct ctf_archive *a);
-/* NULL: there is none of that name. A `/` in front means nothing. */
+/* Returns the file of that name, ignoring a leading `/`, or NULL. */
 const struct ctf_tar_file *archive_find(const struct ctf_archive *a, const char *name);
 
 #endif

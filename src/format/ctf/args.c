@@ -1,6 +1,6 @@
 /*
- * Fields of events and packets, when somebody asks. The packet is found by the row's place; the
- * last packets asked for stay with the spur_args, since rows mostly come in order.
+ * Fields of events and packets, on request. The packet is found by the row's place; the spur_args
+ * keeps the latest packets, since rows mostly come in order.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ struct args_place {
 	struct byte_packet bytes;
 
 	struct ctf_lookup in; /* its class is NULL as long as there is no packet */
-	bool order_known, order_big; /* behind the packet's context */
+	bool order_known, order_big; /* after the packet's context */
 };
 
 /* What stays with a spur_args. */
@@ -117,7 +117,10 @@ static void heads_read(struct args_memo *m, struct args_place *at)
 	m->cursor.order_big = at->order_big;
 }
 
-/* The memo's cursor at the row's event, its header read; the event's class. NULL: there is none. */
+/*
+ * Moves the memo's cursor to the row's event and reads its header. Returns the event's class, or
+ * NULL.
+ */
 static struct ctf_event *event_at(struct ctf *c, const struct spur_event *ev, struct args_memo *m,
 				  struct args_place *at)
 {

@@ -594,7 +594,7 @@ static void class_clock(struct ctf *c, struct ctf_class *k)
 
 /* --- what is known of fields that have a role */
 
-/* Bits of the largest field with the role; 0: there is none. Depth is bounded by META_DEPTH. */
+/* Returns the bits of the largest field with the role, or 0. Depth is bounded by META_DEPTH. */
 static uint32_t role_bits(const struct ctf_field *f, uint32_t role)
 {
 	uint32_t bits = 0, in;
@@ -786,7 +786,7 @@ static enum spur_status class_open(struct ctf *c, struct ctf_trace *tr, struct c
 	k->ip_pid_at = member_at(class->event_common, "vpid");
 	/*
 	 * SPEC ctf/running: without a thread in the context, an event is of who was switched to
-	 * last on its processor
+	 * last on its CPU
 	 */
 	k->by_switch = k->tid_slot == CTF_NO_SLOT && has_switches(c, class);
 	first = first_field(first);

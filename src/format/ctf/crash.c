@@ -60,7 +60,10 @@ bool crash_open(struct ctf_ring *r, const uint8_t *data, uint64_t size)
 	return true;
 }
 
-/* The sub-buffer that begins after so many bytes produced. False: what is said of it cannot be. */
+/*
+ * Finds the sub-buffer that begins after `produced` bytes. Returns false if its numbers are
+ * invalid.
+ */
 static bool subbuf_at(const struct ctf_ring *r, uint64_t produced, struct ctf_subbuf *out)
 {
 	const uint64_t index = produced / r->subbuf % r->count;

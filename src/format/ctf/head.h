@@ -1,6 +1,6 @@
 /*
- * What is done for each event, by whoever reads rows or their fields: LTTng's headers, and classes
- * by id.
+ * Decoding needed for each event by the readers of rows and fields: LTTng's headers, and classes by
+ * id.
  */
 #ifndef SPUR_FORMAT_CTF_HEAD_H
 #define SPUR_FORMAT_CTF_HEAD_H
@@ -10,9 +10,9 @@
 #include "format/ctf/wire.h"
 
 /*
- * The id in the short form of a usual header at `p`, where all of it is there. False: the long
- * form, which the program must read. Whatever is read so, the program would read the same; this is
- * quicker.
+ * Reads the id in the short form of a usual header at `p`. Returns false if it has the long form,
+ * which the program must read. The result equals that of the program; this is faster. Requires the
+ * whole header.
  */
 static inline bool head_id(enum usual_header usual, const uint8_t *p, uint32_t *id)
 {
@@ -20,7 +20,7 @@ static inline bool head_id(enum usual_header usual, const uint8_t *p, uint32_t *
 	return *id != (usual == USUAL_LARGE ? CTF_WIRE_LARGE_LONG : CTF_WIRE_COMPACT_LONG);
 }
 
-/* The clock behind that header. */
+/* Returns the clock after that header. */
 static inline uint64_t head_clock(enum usual_header usual, const uint8_t *p, uint64_t clock)
 {
 	const bool swap = order_swaps(false);
@@ -35,7 +35,10 @@ static inline uint32_t head_bytes(enum usual_header usual)
 	return usual == USUAL_LARGE ? CTF_WIRE_LARGE : CTF_WIRE_COMPACT;
 }
 
-/* Moves over an event's header; its id is in its slot. SPUR_FAIL: the cursor says why. */
+/*
+ * Moves over an event's header and stores its id in its slot. On SPUR_FAIL the cursor has the
+ * reason.
+ */
 static inline enum spur_status head_skip(const struct ctf_class *k, struct ctf_cursor *c)
 {
 	const uint64_t at = align_up(c->at, 8);
@@ -57,7 +60,7 @@ static inline enum spur_status head_skip(const struct ctf_class *k, struct ctf_c
 	return SPUR_OK;
 }
 
-/* The event class of a low id that was asked for before; NULL: ctf_event() finds it. */
+/* Returns the event class of a low id that was used before, or NULL: ctf_event() finds it. */
 static inline struct ctf_event *event_known(const struct ctf_class *k, uint64_t id)
 {
 	return id < k->nknown ? __atomic_load_n(&k->known[id].event, __ATOMIC_ACQUIRE) : NULL;

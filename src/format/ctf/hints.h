@@ -1,6 +1,6 @@
 /*
- * LTTng's index files (index/NAME.idx beside a stream NAME): where each packet of a stream stands,
- * in case that its own header does not say so any more. See hints.c.
+ * LTTng's index files (index/NAME.idx beside a stream NAME): the place of each packet of a stream,
+ * used if the packet's own header is damaged. See hints.c.
  */
 #ifndef SPUR_FORMAT_CTF_HINTS_H
 #define SPUR_FORMAT_CTF_HINTS_H
@@ -18,7 +18,7 @@ struct ctf_hint {
 	bool has_instance; /* version 1.1: instance and sequence are there */
 };
 
-/* Entries of an index file; points into its bytes. Zeroed: there is none. */
+/* Entries of an index file; points into its bytes. Zeroed: no index file. */
 struct ctf_hints {
 	const uint8_t *entries;
 	size_t count;
@@ -27,12 +27,12 @@ struct ctf_hints {
 };
 
 /*
- * SPEC ctf/index-file: takes an index file whose entries rise in the stream. False: it is none, or
- * not sane; *why (a literal) says so.
+ * SPEC ctf/index-file: opens an index file whose entries ascend in the stream. Returns false if it
+ * is invalid, with the reason in *why (a literal).
  */
 bool hints_open(struct ctf_hints *h, const uint8_t *data, uint64_t size, const char **why);
 void hints_get(const struct ctf_hints *h, size_t i, struct ctf_hint *out);
-/* The first entry at or behind a byte of the stream; `count`: none. */
+/* Returns the first entry at or after a byte of the stream, or `count`. */
 size_t hints_find(const struct ctf_hints *h, uint64_t off);
 
 #endif

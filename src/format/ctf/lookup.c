@@ -17,7 +17,7 @@ static const struct ctf_file *file_of(const struct ctf *c, uint32_t stream)
 	return NULL;
 }
 
-/* The last packet at or before a place; NULL if the first one begins behind it. */
+/* The last packet at or before a place; NULL if the first one begins after it. */
 static const struct ctf_packet *packet_before(const struct ctf_file *f, uint64_t off)
 {
 	size_t i;

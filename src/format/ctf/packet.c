@@ -19,10 +19,10 @@ enum {
 	PACKETS_FIRST = 1, /* there may be very many files of one packet each */
 	WHY_ROOM = 160,
 	HEAD_ROOM = 128, /* of most packets' header and context */
-	HEADS_FROM = 1 << 20, /* files of so many bytes have many of them */
+	HEADS_FROM = 1 << 20, /* files of this size have many packets */
 	/*
-	 * Of a file that grows: a packet is waited for if so many bytes of it at most are missing;
-	 * bytes of its heads.
+	 * In a file that grows, wait for a packet if at most LATE_MOST bytes of it are missing;
+	 * bytes of its header and context.
 	 */
 	LATE_MOST = 1 << 30,
 	HEADS_MOST = 1 << 16,
@@ -38,11 +38,11 @@ struct indexer {
 	const uint8_t *data;
 	uint64_t size;
 	uint64_t base; /* bytes of the file before `data` */
-	uint64_t off; /* of the packet at hand, in `data` */
+	uint64_t off; /* of the current packet, in `data` */
 	uint64_t shown; /* its place in the stream as rows see it */
 	int fd; /* the file, to copy heads from; -1: they are read where it is mapped */
 	uint8_t head[HEAD_ROOM];
-	struct ctf_class *class; /* of the packet at hand */
+	struct ctf_class *class; /* of the current packet */
 	bool piece; /* `data` is known to be of the stream */
 	bool split; /* packets of several classes may stand in the file */
 	uint32_t *by_class; /* index of the file for each class but the first one's; 0: none yet */
@@ -271,7 +271,7 @@ static uint64_t find_magic(struct indexer *x, uint64_t from)
 		}
 	}
 	/*
-	 * What was read there goes again: heads, class and reason are those of the packet at hand.
+	 * What was read there goes again: heads, class and reason are those of the current packet.
 	 */
 	x->off = off;
 	read_heads(x, &p);
@@ -340,7 +340,7 @@ static bool hint_here(const struct indexer *x, struct ctf_hint *h)
 }
 
 /*
- * The next place behind this one where a packet begins, as the index file says; UINT64_MAX: it says
+ * The next place after this one where a packet begins, as the index file says; UINT64_MAX: it says
  * nothing.
  */
 static uint64_t hint_next(const struct indexer *x)
@@ -559,7 +559,7 @@ static bool pass_over(struct indexer *x)
 }
 
 /*
- * SPEC ctf/bad-magic: heads that are right but for the magic number are believed where the UUID is
+ * SPEC ctf/bad-magic: headers that are right but for the magic number are trusted if the UUID is
  * the trace's, the magic number has its bytes the other way around, or the sizes lead to the next
  * packet or the end
  */
@@ -639,7 +639,7 @@ static bool sibling_add(struct indexer *x, uint32_t class)
 	return true;
 }
 
-/* Where the packet at hand goes; returns NULL if out of memory. */
+/* Where the current packet goes; returns NULL if out of memory. */
 static struct ctf_file *file_of_class(struct indexer *x)
 {
 	const uint32_t class = (uint32_t)(x->class - x->tr->classes);

@@ -58,8 +58,8 @@ static uint64_t long_event(struct ctf *c, const struct ctf_lookup *in, const str
 }
 
 /*
- * The clock behind an event whose time is beyond what rows hold: its packet is read from its begin.
- * Returns false if what stands before the event cannot be read.
+ * The clock after an event whose time is beyond what rows hold: its packet is read from its begin.
+ * Returns false if what precedes the event cannot be read.
  */
 static bool far_ticks(struct ctf *c, const struct ctf_lookup *in, const struct spur_event *ev,
 		      uint64_t *cycles)

@@ -1,11 +1,11 @@
 /*
- * The CTF reader from the inside: traces (a metadata file and the streams that it describes),
+ * The internals of the CTF reader: traces (a metadata file and the streams that it describes),
  * files, packets, feeds.
  *
  * A feed is one data stream: all files of one stream class and instance of a trace, packets in the
- * order of their begin. A row's `off` is the byte of its event in its file; where packets are
- * unpacked (compressed, encrypted), in the file as it is with its packets unpacked. Events that do
- * not begin at bytes: bits (struct ctf_file).
+ * order of their begin. A row's `off` is the byte of its event in its file; if packets are
+ * compressed or encrypted, the offset in the file with unpacked packets. If events do not begin at
+ * bytes, it counts bits (struct ctf_file).
  */
 #ifndef SPUR_FORMAT_CTF_READER_H
 #define SPUR_FORMAT_CTF_READER_H
@@ -22,10 +22,10 @@ enum packet_flag {
 	PACKET_END = 2,
 	PACKET_DISCARDED = 4,
 	PACKET_SEQUENCE = 8,
-	PACKET_CUT = 16, /* its end is not there */
+	PACKET_CUT = 16, /* its end is missing */
 	PACKET_OWN = 32, /* `data` is unpacked, in scratch memory */
-	PACKET_LOOSE_BEGIN = 64, /* events may be earlier than its begin */
-	PACKET_LOOSE_END = 128, /* later than its end */
+	PACKET_LOOSE_BEGIN = 64, /* events may precede its begin */
+	PACKET_LOOSE_END = 128, /* events may follow its end */
 	PACKET_GUESSED = 256, /* its content is unknown; it ends before events that come too late */
 };
 
@@ -34,7 +34,7 @@ struct ctf_packet {
 	const uint8_t *data;
 	uint64_t off; /* bytes before it in the stream as rows see it */
 	uint64_t file_off; /* bytes before it in the file */
-	uint64_t file_size; /* bytes that it takes there */
+	uint64_t file_size; /* its size in the file */
 	uint64_t content; /* bits of `data` up to the end of its last event */
 	uint64_t body; /* bits up to its first event */
 	uint64_t begin, end; /* clock, cycles */
@@ -54,15 +54,15 @@ enum event_rule {
 	RULE_FUNCTION_EXIT,
 	RULE_SWITCH,
 	RULE_WAKEUP,
-	RULE_THREAD_EXIT, /* the thread at hand, or that of the field, ends */
-	RULE_THREAD_FREE, /* that of the field has ended */
+	RULE_THREAD_EXIT, /* the current thread, or that of the field, ends */
+	RULE_THREAD_FREE, /* the thread of the field has ended */
 	RULE_SYSCALL_EXIT, /* ends the innermost span */
 	RULE_LOG,
 };
 
 enum { CTF_RULE_SLOTS = 5 };
 
-/* In ctf_class.names, beside an index: several events have the name. */
+/* Flag of an index in ctf_class.names: several events have the name. */
 static const uint64_t CTF_NAME_TWICE = UINT64_C(1) << 63;
 
 struct ctf_event {
@@ -75,7 +75,7 @@ struct ctf_event {
 	uint32_t cat; /* string id; 0: none */
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
-	uint32_t dead; /* of switches: bits of prev_state that say that the thread ends */
+	uint32_t dead; /* of switches: bits of prev_state that mean that the thread ends */
 	/*
 	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm,
 	 * prev_comm; wakeup: tid, comm; thread exit, free: tid.
@@ -83,23 +83,23 @@ struct ctf_event {
 	uint32_t slot[CTF_RULE_SLOTS];
 };
 
-/* What is read for every event lies together. */
+/* Data that is read for every event, kept together. */
 struct ctf_known {
-	struct ctf_event *event; /* atomic, stored behind the others; NULL: not asked for yet */
+	struct ctf_event *event; /* atomic, stored after the others; NULL: not used yet */
 	const struct byte_skip *skip; /* NULL: not by bytes */
 	/*
-	 * Atomic, stored behind `event`. NULL: not known, not by bytes, or not without the packet's
-	 * heads.
+	 * Atomic, stored after `event`. NULL: unknown, not decoded by bytes, or dependent on the
+	 * packet's header and context.
 	 */
 	const struct byte_program *values;
-	uint32_t fixed; /* bytes behind the header, where all are passed over alike; else 0 */
+	uint32_t fixed; /* bytes after the header, if that is a constant; else 0 */
 };
 
 /* Event headers that are read without their program. */
 enum usual_header { USUAL_NONE, USUAL_COMPACT, USUAL_LARGE };
 
 /*
- * Where an event's thread stands behind its header: of four bytes each, before all that varies in
+ * Offsets of an event's thread ids after its header: four bytes each, before all fields of varying
  * size.
  */
 struct ctf_lead {
@@ -118,7 +118,7 @@ struct ctf_lead_track {
 	uint32_t name; /* string id of the name that its events had last; 0: none */
 };
 
-/* Where a track has its name from. */
+/* The origin of a track's name. */
 struct ctf_naming {
 	int64_t ts;
 	uint32_t feed; /* its number */
@@ -157,7 +157,7 @@ struct ctf_class {
 	uint32_t id_slot; /* of such headers' ids, for fields that refer to them */
 	bool bits; /* events may begin inside bytes */
 	bool needs_packet; /* its events' headers refer to fields of the packet's */
-	/* No context says the thread: it is who was switched to last on the processor */
+	/* No context names the thread: it is the one that was last switched to on the CPU */
 	bool by_switch;
 	int64_t base; /* ns, added to the scaled clock */
 	struct scale scale;
@@ -185,14 +185,14 @@ struct ctf_trace {
 	struct map64 processes, threads, long_threads, ids;
 	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
 	/*
-	 * Events of the scheduler and contexts tell threads by the same ids: tid -> pid + 1; made
-	 * by open().
+	 * Events of the scheduler and contexts use the same thread ids: tid -> pid + 1; made by
+	 * open().
 	 */
 	bool global_tids;
 	struct map64 pids;
 	bool kernel;
 	bool loose_begin, loose_end; /* see PACKET_LOOSE_BEGIN */
-	const char *head; /* "HOST:PROGRAM:(PID) " as far as the environment says so; or "" */
+	const char *head; /* "HOST:PROGRAM:(PID) " from the environment; or "" */
 	size_t head_len;
 	/*
 	 * Of metadata that grows: there is a newer one with this one's maps; names and ids of
@@ -212,10 +212,10 @@ struct ctf_file {
 	uint32_t sibling;
 	bool is_sibling;
 	struct ctf_hints hints; /* of its index file */
-	uint32_t sequence_bits; /* RFC v1.1: of the number of packets; 0: not said */
+	uint32_t sequence_bits; /* RFC v1.1: of the number of packets; 0: not stated */
 	uint64_t instance;
 	bool has_instance;
-	bool unpacked; /* some packet is not as it stands in the file */
+	bool unpacked; /* some packet is compressed or encrypted */
 	bool single; /* without packet sizes: the file is one packet */
 	const char *name;
 	uint64_t indexed,
@@ -241,7 +241,7 @@ struct ctf_feed {
 	size_t norder, order_at, order_size;
 	struct ctf_packet *packet; /* at hand, or NULL: one of `copies` */
 	const char *packet_name; /* of its file */
-	uint64_t effort; /* bits of it looked at in search of events behind damage */
+	uint64_t effort; /* bits of it searched for events after damage */
 	uint64_t due; /* clock value by which its events are expected; UINT64_MAX: any time */
 	struct ctf_packet copies[2];
 	struct ctf_cursor cursor;
@@ -253,9 +253,9 @@ struct ctf_feed {
 	struct ctf_lead_track *leads;
 	char last_name[CTF_COMM]; /* of `track`, where there is no lead */
 	size_t last_name_len;
-	const uint8_t *last_body; /* of the last event of the packet at hand; NULL: none yet */
+	const uint8_t *last_body; /* of the last event of the current packet; NULL: none yet */
 	bool have_last;
-	uint64_t body; /* bit of the packet behind the header of the last event */
+	uint64_t body; /* bit of the packet after the header of the last event */
 	uint32_t track, own_track;
 	/* Where class->by_switch: the track of the running thread; SPUR_NONE: unknown, or idle */
 	uint32_t current;
@@ -269,12 +269,12 @@ struct ctf_feed {
 	int64_t last_ts; /* of the last event or loss; INT64_MIN: none yet */
 	int64_t first_ts; /* of packets before that, if have_first */
 	bool have_first;
-	uint32_t file_stream; /* spur_stream of the file at hand */
+	uint32_t file_stream; /* spur_stream of the current file */
 	struct spur_event *held; /* CTF_HELD rows made already, to come out next; NULL as `leads` */
 	unsigned nheld, held_at;
 	bool started, ended;
 	/*
-	 * Of streams that grow: the event at hand is of a class that no metadata has yet; none is
+	 * Of streams that grow: the current event is of a class that no metadata has yet; none is
 	 * waited for any more.
 	 */
 	bool starved, hopeless;
@@ -317,7 +317,7 @@ struct ctf {
 	 * before the trace's.
 	 */
 	pthread_rwlock_t lock;
-	uint64_t serial; /* no other trace of the process has it */
+	uint64_t serial; /* unique in the process */
 	uint32_t nslots; /* that a cursor needs, of any trace */
 	uint64_t packed,
 		unpacked; /* bytes of packed packets so far, as they are stored and when unpacked */
@@ -330,7 +330,9 @@ struct ctf {
 	size_t origin_clocks_cap;
 };
 
-/* Files and traces there may be where metadata grows; origins of their stream classes. */
+/*
+ * Limits of files and traces of metadata that grows, and of the origins of their stream classes.
+ */
 enum { CTF_MAX_GROWING = 1 << 16, CTF_MAX_ORIGINS = 1 << 12 };
 
 /*
@@ -360,7 +362,7 @@ bool ctf_walk(const char *root, bool deep, ctf_visit *each, void *self);
 enum { CTF_PATH_ROOM = 4400 };
 const char *ctf_split_path(const char *path, char *dir, size_t size);
 bool ctf_is_metadata(const char *name);
-/* Two files of metadata are of one trace. */
+/* Returns true if two metadata files belong to one trace. */
 bool ctf_same_trace(const struct ctf_meta *a, const struct ctf_meta *b);
 /* RFC v1.1: index of the stream class that a file belongs to by its name; SPUR_NONE: to none. */
 uint32_t ctf_section_of(const struct ctf_meta *m, const char *name);
@@ -375,7 +377,7 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
  * `vpid` of its environment; -1: none.
  */
 int64_t ctf_trace_pid(const struct ctf_meta *m);
-/* Whether the values of two clocks tell how these lie to each other. */
+/* Returns true if the values of two clocks can be compared. */
 bool ctf_same_origin(const struct ctf_clock *a, const struct ctf_clock *b);
 /*
  * The event class of an id, compiled at first use; returns NULL if it is unknown, or out of memory.
@@ -391,13 +393,18 @@ uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t t
  */
 enum { CTF_NAME_ROOM = 512 };
 enum event_rule ctf_rule(struct ctf *c, struct ctf_class *k, const char *name, char *span);
-/* What k->names has of a name; 0: no event has it. Called with the trace's lock held. */
+/*
+ * Returns the entry of a name in k->names; 0: no event has it. Called with the trace's lock held.
+ */
 uint64_t ctf_name_index(struct ctf *c, struct ctf_class *k, const char *name);
 
 /* schema.c: see struct spur_format. */
 const struct spur_schema *ctf_schema(struct spur_trace *t, const struct event_class *cls);
 
-/* SPEC ctf/counter-wrap: by how much a counter of so many bits went on; 0: not, or it went back. */
+/*
+ * SPEC ctf/counter-wrap: returns by how much a counter of `bits` bits advanced, or 0 if it did not,
+ * or went back.
+ */
 uint64_t ctf_counter_step(uint64_t from, uint64_t to, uint32_t bits);
 /* Bits of the sequence numbers of a file's packets. */
 static inline uint32_t ctf_sequence_bits(const struct ctf_file *f, const struct ctf_class *k)
@@ -412,27 +419,30 @@ uint32_t ctf_lost_packets(const struct ctf_file *f, const struct ctf_class *k,
 
 /* packet.c: the list of a file's packets; damage goes to `diag`. Returns false if out of memory. */
 bool ctf_index(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
-/* Of a file that grows: adds the packets that are whole by now. */
+/* Adds the packets that are complete by now, of a file that grows. */
 bool ctf_index_more(struct ctf *c, struct ctf_file *f, struct diag_log *diag);
 /*
- * Adds the packets that stand in a piece of the file, which begins `base` bytes in. `data` must
- * stay.
+ * Adds the packets in a piece of the file that begins at offset `base`. Requires that `data` stays
+ * valid.
  */
 bool ctf_index_piece(struct ctf *c, struct ctf_file *f, const uint8_t *data, uint64_t size,
 		     uint64_t base, struct diag_log *diag);
 /*
- * Readies the cursor (its slots are the caller's) at the first event of a packet that ctf_index()
- * found: header and context are in the slots.
+ * Sets the cursor (with the caller's slots) to the first event of a packet that ctf_index() found;
+ * the slots hold its header and context.
  */
 void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
 		      const struct ctf_packet *p, struct ctf_cursor *c);
 /* Slots that a cursor of the trace needs, now and when more event classes are compiled. */
 uint32_t ctf_slots(const struct ctf_trace *tr);
 
-/* unpack.c: what compressed or encrypted packets hold. NULL: done, else why not. */
+/* unpack.c: unpacks a compressed or encrypted packet. Returns NULL, or the reason of failure. */
 const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression,
 		       uint64_t encryption);
-/* Compares the checksum. NULL: right, or not known how; else what was found. */
+/*
+ * Compares the checksum. Returns NULL if it is right or its scheme is unknown, else what was
+ * found.
+ */
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected);
 
@@ -446,8 +456,8 @@ bool ctf_samples(struct spur_trace *t, const struct spur_event *ev, struct spur_
 		 ctf_each_sample *each, void *self);
 
 /*
- * ctf.c: a feed of files like this one, which is not among them yet; on its own track. Returns NULL
- * if out of memory.
+ * ctf.c: makes a feed for files like this one, without adding the file, with its own track.
+ * Returns NULL if out of memory.
  */
 struct ctf_feed *ctf_feed_new(struct ctf *c, const struct ctf_file *file);
 /*
@@ -492,8 +502,8 @@ bool ctf_scan_tracks(struct ctf *c, bool all);
 typedef bool ctf_visit_rows(void *self, const struct spur_event *rows, size_t n);
 bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
 /*
- * The next rows of one stream. SPUR_END: none for now, where it grows. Messages and counts go to
- * `feed`.
+ * Reads the next rows of one stream. SPUR_END of a stream that grows means no rows for now.
+ * Messages and counts go to `feed`.
  */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
 /* Goes on with a newer trace of the same stream. Returns false if out of memory. */

@@ -1,6 +1,6 @@
 /*
- * Behind an event that cannot be: what is wrong with it, and where in its packet events go on. An
- * event that cannot be ends its packet, unless the next plausible one is found in it.
+ * After an invalid event: reports its damage, and finds the next plausible event in its packet. If
+ * there is no such event, the rest of the packet is lost.
  */
 #include <stdio.h>
 
@@ -11,15 +11,15 @@
 enum {
 	RESYNC_CHAIN = 6, /* events in a row that make a place plausible */
 	RESYNC_WINDOW = 1 << 19, /* bits that one of them may take */
-	RESYNC_LOOKAHEAD = 15, /* bytes behind a place where the event may begin as well */
+	RESYNC_LOOKAHEAD = 15, /* bytes after a place where the event may begin as well */
 	/*
-	 * Bits that are looked at in search of events: so many for each of a packet, and so many in
-	 * any case.
+	 * Bits that are searched for events: EFFORT_EACH for each bit of a packet, and a fixed
+	 * number.
 	 */
 	EFFORT_EACH = 128,
 	EFFORT_FREE = 1 << 26,
 	FIELD_ROOM = 200,
-	LATE_REACH = 1 << 16, /* bits behind an event that is too late, where others show damage */
+	LATE_REACH = 1 << 16, /* bits after an event that is too late, where others show damage */
 };
 
 /*
@@ -39,8 +39,8 @@ static bool chain_is_significant(const struct ctf_feed *f, int events, uint64_t 
 
 /*
  * SPEC ctf/event-damage: whether events that lead to the packet's end are a proof. A single one
- * that ends there may be the tail of a string read as an event; two in a row are believed, and one
- * whose time is the packet's end exactly.
+ * that ends there may be the tail of a string read as an event; two in a row are trusted, and one
+ * whose time is exactly the packet's end.
  */
 static bool end_is_proof(const struct ctf_feed *f, int events, uint64_t clock)
 {
@@ -207,7 +207,7 @@ static uint64_t best_place(struct ctf_feed *f, uint64_t first)
 	return best;
 }
 
-/* The next place behind the cursor where events can be; the packet's end where none is. */
+/* The next place after the cursor where events can be; the packet's end where none is. */
 static uint64_t find_event(struct ctf_feed *f)
 {
 	const struct ctf_cursor *c = &f->cursor;
@@ -255,7 +255,7 @@ static uint64_t step_back(const struct ctf_feed *f, uint64_t now, uint64_t befor
 
 /*
  * SPEC ctf/late-damage: an event that is later than its packet's end is none where others in good
- * time follow behind it: bytes that were overwritten or left out look like one.
+ * time follow after it: bytes that were overwritten or left out look like one.
  */
 static bool late_is_damage(struct ctf_feed *f, uint64_t from, uint64_t clock)
 {

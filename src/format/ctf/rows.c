@@ -101,7 +101,7 @@ static void switch_rows(struct ctf_feed *f, const struct ctf_event *e, struct sp
 	f->held_at = 0;
 }
 
-/* Of the event at hand. */
+/* Of the current event. */
 static uint32_t function_space(struct ctf_feed *f)
 {
 	const uint32_t slot = f->class->pid_slot;
@@ -202,7 +202,7 @@ static inline void event_row(struct ctf_feed *f, const struct ctf_event *e, uint
 	const struct ctf_cursor *c = &f->cursor;
 	const struct ctf_packet *p = f->packet;
 	const bool bits = f->class->bits;
-	/* Where the event before ended inside a byte, this one begins behind it. */
+	/* Where the event before ended inside a byte, this one begins after it. */
 	const uint64_t begin = bits ? from : align_up(from, 8);
 	const uint64_t off = bits ? 8 * p->off + begin : p->off + begin / 8;
 	const uint64_t len = bits ? c->at - begin : (c->at + 7) / 8 - begin / 8;
@@ -296,7 +296,7 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 }
 
 /*
- * The time of the first event of the packet at hand; its begin if there is no event at its begin.
+ * The time of the first event of the current packet; its begin if there is no event at its begin.
  */
 static int64_t first_time(struct ctf_feed *f)
 {
@@ -319,7 +319,7 @@ static int64_t stored_time(const struct ctf_feed *f)
 	return ts == INT64_MIN ? 0 : ts;
 }
 
-/* The time of the row before the packet at hand in its stream. */
+/* The time of the row before the current packet in its stream. */
 static int64_t time_before(struct ctf_feed *f)
 {
 	if (f->last_ts != INT64_MIN)
@@ -419,7 +419,7 @@ static void packet_done(struct ctf_feed *f, struct feed *feed)
 	f->packet = NULL;
 }
 
-/* Goes to the place of the next packet. False: there is none left. */
+/* Moves to the next packet. Returns false at the end. */
 static bool packet_step(struct ctf_feed *f)
 {
 	if (f->order) {
@@ -479,7 +479,7 @@ static bool packet_next(struct ctf_feed *f, struct feed *feed)
 	return true;
 }
 
-/* The thread at hand, kept where events of one thread in a row need no look at the feed. */
+/* the current thread, kept where events of one thread in a row need no look at the feed. */
 struct thread_run {
 	uint64_t lead;
 	uint32_t track; /* SPUR_NONE: none yet */
@@ -597,7 +597,7 @@ static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)
 	feed->records += b->count - count;
 }
 
-/* Events of the packet at hand. */
+/* Events of the current packet. */
 static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 {
 	struct ctf_cursor *c = &f->cursor;
@@ -761,7 +761,7 @@ static bool side_open(struct side_reader *a, const struct ctf_feed *of)
 	return feed_start(a->f);
 }
 
-/* Reads the packet at hand; `each` (or NULL) sees its rows. Returns false if the callback did. */
+/* Reads the current packet; `each` (or NULL) sees its rows. Returns false if the callback did. */
 static bool side_packet(struct side_reader *a, ctf_visit_rows *each, void *self)
 {
 	struct ctf_feed *f = a->f;

@@ -1,4 +1,4 @@
-/* What rows.c and resync.c have in common. */
+/* Shared by rows.c and resync.c. */
 #ifndef SPUR_FORMAT_CTF_ROWS_H
 #define SPUR_FORMAT_CTF_ROWS_H
 
@@ -9,14 +9,14 @@ static inline struct ctf_file *feed_file(const struct ctf_feed *f)
 	return &f->ctf->files[f->files[f->file]];
 }
 
-/* Whether the packet says when its last event was. */
+/* Returns true if the packet states the time of its last event. */
 static inline bool has_end(const struct ctf_packet *p)
 {
 	return (p->flags & (PACKET_END | PACKET_LOOSE_END)) == PACKET_END && p->begin <= p->end;
 }
 
 /*
- * SPEC ctf-v11/slack: content counts bytes, and an event may end inside one: what is left of it is
+ * SPEC ctf-v11/slack: content counts bytes, and an event may end inside one: the remaining bits are
  * no event
  */
 static inline bool is_over(const struct ctf_feed *f, uint64_t at, uint64_t limit)
@@ -27,19 +27,20 @@ static inline bool is_over(const struct ctf_feed *f, uint64_t at, uint64_t limit
 /* rows.c: the event class of an id; Returns NULL if it is unknown, or out of memory. */
 struct ctf_event *event_find(struct ctf_feed *f, uint64_t id);
 /*
- * Moves over the next event. NULL: it cannot be, and *why says so; NULL where its class is unknown.
+ * Moves over the next event. Returns NULL if it is invalid, with the reason in *why, or NULL in
+ * *why if its class is unknown.
  */
 struct ctf_event *event_skip(struct ctf_feed *f, struct ctf_cursor *c, const char **why);
 
 /*
- * resync.c: says what is wrong with the event at the cursor (`why`: NULL where its class is
- * unknown) and moves to the next place where events can be, or the packet's end.
+ * resync.c: reports the damaged event at the cursor (`why` is NULL if its class is unknown) and
+ * moves to the next plausible event, or the packet's end.
  */
 void event_damage(struct ctf_feed *f, struct feed *feed, const char *why);
 /*
- * resync.c: of the event from bit `from` up to the cursor, which is later than expected
- * (ctf_feed.due). Returns false if it is damage, which is passed over; else it counts, and its time
- * may be mended. `clock`: before it.
+ * resync.c: handles the event from bit `from` up to the cursor, which is later than expected
+ * (ctf_feed.due). Returns false if it is damage, which is then skipped; else the event is accepted,
+ * and its time may be corrected. `clock` is the clock before it.
  */
 bool event_late(struct ctf_feed *f, struct feed *feed, uint64_t from, uint64_t clock);
 

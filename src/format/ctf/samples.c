@@ -1,5 +1,5 @@
 /*
- * SPEC ctf/context-counters: numbers in the contexts of events are counters: those of the processor
+ * SPEC ctf/context-counters: numbers in the contexts of events are counters: those of the CPU
  * (perf contexts of LTTng), of a library (PAPI), and all others but what tells whose event it is,
  * and addresses.
  */

@@ -118,8 +118,8 @@ static uint32_t module_of(struct ctf_symbols *s, uint32_t path, uint32_t build)
 }
 
 /*
- * The space of the row's process, made where there is none; returns 0 if out of memory, or if there
- * are too many.
+ * Returns the space of the row's process, adding it if it is new, or 0 if out of memory, or if
+ * there are too many.
  */
 static uint32_t space_of(struct scan *x)
 {
@@ -473,7 +473,7 @@ static const struct region *region_find(const struct ctf_symbols *s, uint32_t sp
 	bisect(low, 0, s->nregions,
 	       s->regions[low].space < space ||
 		       (s->regions[low].space == space && s->regions[low].base <= address));
-	/* The last one before the event; a state dump may be late: else the first one behind it. */
+	/* The last one before the event; a state dump may be late: else the first one after it. */
 	for (; low-- > 0 && n < NEAR && s->regions[low].space == space; n++) {
 		const struct region *r = &s->regions[low];
 

@@ -1,5 +1,5 @@
 /*
- * Tracks of threads and processes, which come to light while events are read, and their names.
+ * Tracks of threads and processes, which are found while events are read, and their names.
  *
  * SPEC ctf/track-names: a thread or process has the latest name that any stream says, so that a
  * program which replaces another (exec) gives the thread its name.
@@ -13,24 +13,24 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * The thread that an event of the scheduler names by its id, called what stands in the slot
- * (CTF_NO_SLOT: nothing) at that time. See SPEC ctf/thread-process.
+ * Returns the track of the thread that an event of the scheduler names by its id, and gives it the
+ * name in the slot (CTF_NO_SLOT: no name) as of that time. See SPEC ctf/thread-process.
  */
 uint32_t track_of_tid(struct ctf_feed *f, uint64_t tid, uint32_t name_slot, int64_t ts);
 /*
- * The thread of the event's context, whose name stands at a byte of the packet (UINT64_MAX:
- * nowhere).
+ * Returns the track of the thread in the event's context, whose name is at a byte of the packet
+ * (UINT64_MAX: no name).
  */
 uint32_t track_of(struct ctf_feed *f, uint64_t pid, uint64_t tid, uint64_t name_at, int64_t ts);
-/* The same where its context is a ctf_lead; `body` is what stands behind the event's header. */
+/* The same if its context is a ctf_lead; `body` is the data after the event's header. */
 uint32_t track_of_lead(struct ctf_feed *f, const uint8_t *body, int64_t ts);
 /*
- * Looks at the name of the thread at hand once more, in the last event of those in a row that are
- * its: `body` is that event's. To be called while its packet is still there.
+ * Updates the name of the current thread from its last consecutive event, whose data is `body`.
+ * Requires that the event's packet is still available.
  */
 void track_rename(struct ctf_feed *f, const uint8_t *body, int64_t ts);
 
-/* Where text of a slot is; UINT64_MAX: there is no such slot. */
+/* Returns the place of a slot's text, or UINT64_MAX if there is no such slot. */
 static inline uint64_t slot_place(const struct ctf_cursor *c, uint32_t slot)
 {
 	return slot == CTF_NO_SLOT ? UINT64_MAX : c->slots[slot];
@@ -43,9 +43,9 @@ static inline uint64_t lead_of(const struct ctf_lead *l, const uint8_t *body)
 }
 
 /*
- * The event's thread: by its common context, else the stream's own track. `body` is what stands
- * behind the header; all of the event is there. `before` is the body of the event before in this
- * packet, NULL if there was none, at time `before_ts`.
+ * Returns the track of the event's thread, from its common context, or else the stream's track.
+ * `body` is the data after the header; requires that all of the event is available. `before` is the
+ * body of the previous event in this packet (NULL: no previous event), at time `before_ts`.
  */
 static inline uint32_t event_track(struct ctf_feed *f, const struct ctf_class *k,
 				   const uint8_t *body, int64_t ts, const uint8_t *before,

@@ -17,8 +17,8 @@
 
 enum { MAX_UNPACKED = 1 << 30 };
 /*
- * Packets may unpack to so many bytes, and so many more for each that is stored: events do not pack
- * better.
+ * Packets may unpack to ALWAYS_ROOM bytes, and to MOST_RATIO more for each stored byte; events do
+ * not compress better.
  */
 enum { ALWAYS_ROOM = 1 << 26, MOST_RATIO = 100 };
 

@@ -22,7 +22,7 @@
  *	 36     1  minor                8
  *	 37        text
  *
- * Metadata in packets, CTF 2 (SPEC ctf-tsdl/packet-header-2): the same with major 2, and behind it
+ * Metadata in packets, CTF 2 (SPEC ctf-tsdl/packet-header-2): the same with major 2, and after it
  *
  *	 37     3  reserved
  *	 40     4  header_size          bits, 352 or more
@@ -35,7 +35,7 @@
  *	  4     4  session_id
  *	  8     4  content_size
  *	 12     4  packet_size
- *	 16     4  checksum             of what is stored behind the header
+ *	 16     4  checksum             of what is stored after the header
  *	 20     4  section_packet_count
  *	 24     8  timestamp_begin      cycles
  *	 32     8  timestamp_end
@@ -98,7 +98,7 @@
  *
  * Viewer protocol of LTTng's relay daemon (SPEC ctf-live/command), TCP, BE: a question is
  *
- *	  0     8  size                 of what follows behind these 16 bytes
+ *	  0     8  size                 of what follows after these 16 bytes
  *	  8     4  command              enum ctf_wire_command
  *	 12     4  version              0
  *

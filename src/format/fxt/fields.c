@@ -23,7 +23,7 @@ static void add_thread(const struct fxt_place *p, struct spur_args *args,
 	fxt_add_u64(p, args, FXT_W_TID, (uint64_t)trace_track(p->x->t, track - 1)->tid);
 }
 
-/* A thread of a legacy switch as a value of its own. */
+/* A thread of a legacy switch as a separate value. */
 static void add_side(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,
 		     int which)
 {
@@ -245,7 +245,7 @@ static void record_fields(const struct fxt_place *p, struct spur_args *args)
 	default:
 		break;
 	}
-	/* SPEC fxt/longer: words behind what is known are passed over */
+	/* SPEC fxt/longer: words after what is known are skipped */
 	if (s->extra)
 		fxt_add_u64(p, args, FXT_W_EXTRA_WORDS, s->extra);
 }

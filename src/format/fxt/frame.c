@@ -68,7 +68,7 @@ bool fxt_plausible(struct source *src, uint64_t off, bool swap, bool exact, int 
 /*
  * Whether all of a record is there; waits for it. SPEC fxt/follow-damage: where the input may grow
  * for ever it is not waited for a record that what is there contradicts, once a chain of good
- * records stands behind its header: *next is where.
+ * records follows its header: *next is where.
  */
 static bool record_is_there(struct source *src, uint64_t off, uint64_t size, bool swap,
 			    struct fxt_resync *r, uint64_t *next)
@@ -84,7 +84,7 @@ static bool record_is_there(struct source *src, uint64_t off, uint64_t size, boo
 	return true;
 }
 
-/* Where reading goes on behind what is no record; UINT64_MAX: nowhere. */
+/* Where reading goes on after what is no record; UINT64_MAX: nowhere. */
 static uint64_t place_behind(struct source *src, uint64_t off, uint64_t size, bool swap,
 			     struct fxt_resync *r)
 {

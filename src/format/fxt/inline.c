@@ -24,7 +24,7 @@ static size_t text_slot(const uint8_t *p, uint64_t len)
 	return (h >> 32) * (FXT_SEEN / 2) >> 32;
 }
 
-/* Whether the bytes behind a text are zeros; others are to be told. */
+/* Whether the bytes after a text are zeros; others are to be told. */
 static bool padding_clear(const uint8_t *p, uint64_t len)
 {
 	const uint64_t last = load64(p + align_up(len, FXT_WORD) - FXT_WORD, order_swaps(false));
@@ -60,7 +60,7 @@ static inline uint32_t text_now(struct fxt *x, const uint8_t *p, uint64_t len)
 	return text_slow(x, s, p, len);
 }
 
-/* 1 + string id of a reference, as text_now(); *q is moved behind what is inline. */
+/* 1 + string id of a reference, as text_now(); *q is moved past inline data. */
 static uint32_t ref_now(struct fxt *x, struct plain_tables in, uint64_t ref, const uint8_t **q,
 			const uint8_t *end)
 {

@@ -1,6 +1,6 @@
 /*
- * The search for the next record behind damage. Almost any word looks like the header of some
- * record, so a place counts only with a chain of records behind it whose every part is where it
+ * The search for the next record after damage. Almost any word looks like the header of some
+ * record, so a place counts only with a chain of records after it whose every part is where it
  * belongs, and whose references exist. See frame.h.
  */
 #include "format/fxt/reader.h"
@@ -69,7 +69,7 @@ static bool references_exist(const struct chain *c, const struct fxt_shape *s)
 	return exist;
 }
 
-/* What the record changes for those behind it. */
+/* What the record changes for those after it. */
 static void chain_enter(struct chain *c, const struct fxt_shape *s)
 {
 	const struct map64_slot *slot;
@@ -123,7 +123,7 @@ static bool is_substantial(const struct fxt_shape *s)
 	}
 }
 
-/* Records that only keep the books say nothing unless others follow. */
+/* Bookkeeping records prove nothing unless other records follow. */
 static bool stands_alone(const struct fxt_shape *s)
 {
 	return s->type >= FXT_EVENT;
@@ -162,7 +162,7 @@ static bool have(struct source *src, uint64_t end, bool eager)
 	return end <= src->size || (!eager && source_need(src, end));
 }
 
-/* The record at *off, which is moved behind it. CUT: the data ends within it. */
+/* The record at *off, which is moved past it. CUT: the data ends within it. */
 static enum verdict chain_record(struct source *src, uint64_t *off, bool swap,
 				 const struct fxt_resync *r, struct fxt_shape *s)
 {
@@ -216,7 +216,7 @@ static enum verdict chain_at(struct source *src, uint64_t off, bool swap,
 /* --- places --- */
 
 /*
- * The first place at or behind `off`, at steps of 8, where records begin; NOWHERE: none below
+ * The first place at or after `off`, at steps of 8, where records begin; NOWHERE: none below
  * `limit`.
  */
 static uint64_t next_place(struct source *src, uint64_t off, bool swap, struct fxt_resync *r,
@@ -278,7 +278,7 @@ static bool own_references_exist(const struct fxt *x, const struct fxt_shape *s)
 }
 
 /*
- * Events are not doubted: they are most of all records, and passed over unread in the first pass.
+ * Events are not doubted: they are most of all records, and skipped unread in the first pass.
  * What is no header looks like one of them less often than like one of the other types.
  */
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s)

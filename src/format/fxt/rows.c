@@ -43,7 +43,7 @@ static void report_bad(struct fxt *x, const struct fxt_record *r)
 		 (unsigned long long)(s->size / FXT_WORD));
 }
 
-/* SPEC fxt/unknown-types: what has an unknown type is passed over by its size, and kept */
+/* SPEC fxt/unknown-types: what has an unknown type is skipped by its size, and kept */
 static void report_unknown(struct fxt *x, const struct fxt_record *r, const char *code,
 			   const char *what, unsigned type, const char *expected)
 {
@@ -110,7 +110,7 @@ uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r, const struc
 	}
 	track = fxt_thread_at(x, r->provider, t->ref, r->off);
 	if (!track) {
-		/* SPEC fxt/unknown-thread: a track of its own */
+		/* SPEC fxt/unknown-thread: a separate track */
 		diag_add(x->log, DIAG_DAMAGE, "fxt/unknown-thread", x->file, r->off, 0,
 			 "%s record: expected its thread in the thread table, found index %u that "
 			 "is not "
@@ -175,7 +175,7 @@ static struct spur_event *add_row(struct making *m, enum spur_kind kind, uint32_
 }
 
 /*
- * The record's arguments are the row's, behind `more` others. SPEC fxt/bad-argument: those that
+ * The record's arguments are the row's, after `more` others. SPEC fxt/bad-argument: those that
  * cannot be read are lost, and only they
  */
 static bool row_args(struct fxt *x, const struct fxt_record *r, struct spur_event *row,
@@ -203,7 +203,7 @@ static bool row_args(struct fxt *x, const struct fxt_record *r, struct spur_even
 			 (unsigned long long)fxt_get(a.head, FXT_F_SIZE));
 	}
 	/*
-	 * SPEC fxt/arguments-lost: where one's size is impossible, it and those behind it are lost
+	 * SPEC fxt/arguments-lost: where one's size is impossible, it and those after it are lost
 	 */
 	if (s->args_lost)
 		diag_add(x->log, DIAG_DAMAGE, "fxt/bad-argument", x->file, r->off,
@@ -223,7 +223,7 @@ static bool own_row(struct making *m, enum spur_kind kind, enum fxt_class own)
 		       m->x->builtin_classes[own]);
 }
 
-/* A row for a record that only keeps the books, where those are wanted. */
+/* Makes the row of a bookkeeping record, if such rows are requested. */
 static bool bookkeeping_row(struct making *m, enum fxt_class own)
 {
 	return !m->x->bookkeeping || own_row(m, SPUR_NATIVE, own);
@@ -250,7 +250,7 @@ static void set_end(struct making *m, struct spur_event *row)
 
 unsigned fxt_event_kind(const struct fxt_shape *s)
 {
-	/* SPEC fxt/tail-lost: without the word behind lost arguments it is an instant */
+	/* SPEC fxt/tail-lost: without the word after lost arguments it is an instant */
 	return !s->known      ? SPUR_NATIVE
 	       : s->tail_lost ? SPUR_INSTANT
 			      : fxt_event_shapes[s->sub].kind;
@@ -462,7 +462,7 @@ static uint32_t sched_track(struct fxt *x, const struct fxt_record *r, int which
 	return track;
 }
 
-/* SPEC fxt/switch: one thread leaves the processor, another gets it */
+/* SPEC fxt/switch: one thread leaves the CPU, another gets it */
 static bool switch_rows(struct making *m)
 {
 	struct fxt *x = m->x;

@@ -28,7 +28,7 @@ bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r)
 	return true;
 }
 
-/* SPEC fxt/damage: what is no record is passed over and counted */
+/* SPEC fxt/damage: what is no record is skipped and counted */
 bool fxt_pass_damage(struct fxt *x, const struct fxt_frame *f)
 {
 	const bool torn = f->to_end && f->lost < FXT_WORD;

@@ -320,7 +320,7 @@ static void shape_large(struct fxt_shape *s, struct cursor *c)
 	    !read_string(s, c, fxt_get(f, FXT_F_LARGE_CATEGORY), &s->cat, "its category") ||
 	    !read_string(s, c, fxt_get(f, FXT_F_LARGE_NAME), &s->name, "its name"))
 		return;
-	/* SPEC fxt/large-blob: time and thread stand behind the strings */
+	/* SPEC fxt/large-blob: time and thread follow the strings */
 	if (s->sub == FXT_LARGE_WITH_META) {
 		if (!read_time(s, c) || !read_thread(s, c, fxt_get(f, FXT_F_LARGE_THREAD), false))
 			return;

@@ -1,6 +1,6 @@
 /*
- * Values of a record, decoded when somebody asks: from its bytes, and what its references meant
- * where it stands.
+ * Values of a record, decoded on request from its bytes, with its references resolved as of its
+ * offset.
  */
 #include <stdio.h>
 
@@ -129,7 +129,7 @@ static void arg_value(const struct fxt_place *p, const struct fxt_arg *a, struct
 		value_bytes(v, a->data, a->len);
 		break;
 	default:
-		/* SPEC fxt/unknown-argument: the bytes behind its name */
+		/* SPEC fxt/unknown-argument: the bytes after its name */
 		value_bytes(v, a->data, a->len);
 		v->label = args_text(args, text,
 				     (size_t)snprintf(text, sizeof(text), "type %u", a->type));

@@ -4,7 +4,7 @@
  * A trace is a sequence of records, a record one of 64-bit words. SPEC fxt/byte-order: words are in
  * the order of the machine that wrote them. Offsets below count words from the record's first one,
  * its header; bits count from the lowest one of a word. Where a part has no fixed place it is
- * marked with +, and stands behind the part before it. SPEC fxt/stream: texts and bytes are padded
+ * marked with +, and follows the part before it. SPEC fxt/stream: texts and bytes are padded
  * with zeros to whole words. SPEC fxt/longer: a record may be longer than its known parts.
  *
  * Header of every record
@@ -338,7 +338,7 @@ static inline uint64_t fxt_bytes(uint64_t head)
 	return head >> 1 & 0x7ff8;
 }
 
-/* Returns 1 if events of the type have a word behind their arguments, else 0. */
+/* Returns 1 if events of the type have a word after their arguments, else 0. */
 static inline int fxt_has_tail(unsigned event)
 {
 	return event == FXT_COUNTER || (event >= FXT_COMPLETE && event < FXT_EVENT_TYPES);

@@ -18,7 +18,7 @@ static void value_text(struct spur_value *v, enum spur_type type, const uint8_t 
 	v->count = (uint32_t)len;
 }
 
-/* A value that is no array at p; returns what is behind it. */
+/* A value that is no array at p; returns what is after it. */
 static inline const uint8_t *scalar(struct spur_value *v, unsigned type, const uint8_t *p)
 {
 	uint64_t u;

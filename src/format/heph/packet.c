@@ -8,9 +8,10 @@ enum {
 	SCORE_CHAIN = 100, /* two packets, or one and the end */
 	SCORE_ONE = 70, /* a packet that reaches past what can be seen */
 	SCORE_BEHIND = 25, /* two packets, with something else in front, .. */
-	IN_FRONT = 4096, /* .. up to so many bytes of it */
-	CHAIN_IN_CUT = 2, /* packets in a row inside the last one that tell that it is none */
-	/* Packets in a row behind one that is not complete that tell that it never will be */
+	IN_FRONT = 4096, /* .. up to this many bytes of it */
+	/* Consecutive packets inside the last one that prove it is not a packet */
+	CHAIN_IN_CUT = 2,
+	/* Packets in a row after one that is not complete that tell that it never will be */
 	CHAIN = 3,
 };
 
@@ -92,7 +93,7 @@ static bool is_exact(const struct heph_walk *w, const uint8_t *p, uint32_t size)
 
 /*
  * Packets of the usual size, up to `n`, that stand in a row from p on and are all there; *p is
- * moved behind them.
+ * moved past them.
  */
 static unsigned chain_length(const struct heph_walk *w, const uint8_t **p, unsigned n)
 {
@@ -113,7 +114,7 @@ static unsigned chain_length(const struct heph_walk *w, const uint8_t **p, unsig
 }
 
 /*
- * SPEC heph/follow-damage: whether good packets stand in a row behind the header at `from`, whose
+ * SPEC heph/follow-damage: whether good packets stand in a row after the header at `from`, whose
  * packet is not complete. Only what has come since the last time is looked at, and what could not
  * be judged then.
  */
@@ -138,7 +139,7 @@ static bool chain_stands_behind(struct heph_walk *w, const uint8_t *from)
 
 /*
  * Is all of the packet at p there? Of an input that may grow for ever it is not waited for one that
- * never comes: where good packets stand behind its header, its size is wrong.
+ * never comes: where good packets follow its header, its size is wrong.
  */
 static bool have_packet(struct heph_walk *w, const uint8_t *p, uint32_t size)
 {
@@ -177,8 +178,8 @@ static enum fault fault_at(struct heph_walk *w, const uint8_t *p)
 }
 
 /*
- * Whether what is there of the event at p, the last one of the data, is the beginning of a whole
- * one. What a text or an attribute says of its length is believed.
+ * Returns true if the available part of the event at p, the last one of the data, is the beginning
+ * of a whole one. Lengths of texts and attributes are trusted.
  */
 static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 {
@@ -199,7 +200,7 @@ static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 	q = p + name;
 	while (q < w->end && fault == HEPH_GOOD)
 		fault = heph_attr_next(&q, w->end, &a);
-	/* A packet behind the last attribute: the size is wrong. */
+	/* A packet after the last attribute: the size is wrong. */
 	if (w->end - q >= 4 && heph_is_magic(be32(q)))
 		return false;
 	return fault == HEPH_GOOD || fault == HEPH_TRAILING ||
@@ -208,7 +209,7 @@ static bool is_cut(const struct heph_walk *w, const uint8_t *p)
 
 /*
  * Whether packets go on at p. SPEC heph/cut-tail: where the end of the data cuts a packet, nothing
- * inside it is one, unless `least` good ones in a row stand there and the next, or the end, behind
+ * inside it is one, unless `least` good ones in a row stand there and the next, or the end, after
  * them.
  */
 static bool goes_on(struct heph_walk *w, const uint8_t *p, unsigned least)
@@ -220,7 +221,7 @@ static bool goes_on(struct heph_walk *w, const uint8_t *p, unsigned least)
 	return !least || (chain_length(w, &end, least) == least && next_is_good(w, end));
 }
 
-/* SPEC heph/resync: the next place from p on where a packet may be; the end where there is none */
+/* SPEC heph/resync: returns the next place from p on where a packet may begin, or the end */
 static const uint8_t *resync(struct heph_walk *w, const uint8_t *p, unsigned least)
 {
 	for (; have(w, p, HEPH_FRAME); p++)
@@ -280,7 +281,7 @@ static void report_cut(const struct heph_walk *w, const uint8_t *p, uint64_t los
 }
 
 /*
- * Nothing is there behind the packet yet, and its inside comes out even: not worth a wait to see
+ * Nothing is there after the packet yet, and its inside comes out even: not worth a wait to see
  * who follows.
  */
 static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_t size)
@@ -291,7 +292,7 @@ static bool is_last_for_now(const struct heph_walk *w, const uint8_t *p, uint32_
 
 /*
  * SPEC heph/cut-packet: a packet that no packet follows ends where inside it another begins (with a
- * good one, or the end, behind that). Returns where, or NULL. What may be looked at is bounded by
+ * good one, or the end, after that). Returns where, or NULL. What may be looked at is bounded by
  * what has been passed: hostile sizes would cost the square of the file.
  */
 static const uint8_t *cut_at(struct heph_walk *w, const uint8_t *p, uint32_t size)

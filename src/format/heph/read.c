@@ -107,7 +107,7 @@ static bool packet_at(const struct heph *h, const struct heph_item *it, struct h
 	       head + heph_name_len(p, head) <= size;
 }
 
-/* Nothing in the data stands for it: the place is that of the packet behind the gap. */
+/* Nothing in the data stands for it: the place is that of the packet after the gap. */
 static void loss_row(const struct heph *h, const struct heph_item *it, struct spur_event *row)
 {
 	const uint8_t *const p = h->walk.base + (it->place >> 2);
@@ -221,7 +221,9 @@ static void window_sort(struct heph_window *w)
 		}
 }
 
-/* Fills the window with the next events that are no stragglers; false: there are none. */
+/*
+ * Fills the window with the next events that are not stragglers. Returns false if none are left.
+ */
 static bool window_fill(struct heph *h)
 {
 	struct heph_window *const w = h->window;

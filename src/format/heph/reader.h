@@ -80,7 +80,7 @@ struct heph {
 	struct heph_tracks tracks;
 	struct heph_names descriptions, options, attributes;
 	uint64_t noptions; /* stored in `order` */
-	uint32_t options_track; /* of rows that belong to no stream */
+	uint32_t options_track; /* for rows that belong to no stream */
 	uint32_t lost_name, lost_class;
 	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
 	struct reorder order;

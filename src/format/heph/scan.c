@@ -33,7 +33,7 @@ const struct heph_segment *heph_segment_at(const struct heph *h, uint64_t off)
 {
 	size_t i;
 
-	/* The last one that does not begin behind `off`; the first one if all do. */
+	/* The last one that does not begin after `off`; the first one if all do. */
 	bisect(i, 1, h->nsegments, h->segments[i].from <= off);
 	return &h->segments[i - 1];
 }
@@ -267,7 +267,7 @@ static bool scan_option(struct heph *h, const struct heph_packet *k)
 		return true;
 	if (!heph_is_epoch(k) && heph_options_track(h) == SPUR_NONE)
 		return false;
-	/* It has no time: its place is behind the event before it, and the option before. */
+	/* It has no time: its place is after the event before it, and the option before. */
 	return reorder_add(&h->order, h->last, ((uint64_t)1 << 63) + h->noptions++, &item);
 }
 

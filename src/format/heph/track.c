@@ -62,7 +62,7 @@ static uint32_t track_new(struct heph_tracks *k, struct spur_track track)
 }
 
 /*
- * SPEC heph/track-limit: beyond so many tracks, streams share one, and substreams have their
+ * SPEC heph/track-limit: beyond HEPH_TRACKS tracks, streams share one, and substreams use their
  * stream's.
  */
 static bool is_full(struct heph_tracks *k, const char *what, uint64_t id)
@@ -194,8 +194,8 @@ static bool gaps_end(struct heph_tracks *k, struct heph_stream *s, size_t n,
 }
 
 /*
- * Events of the stream so far, those of before a restart aside: only differences matter, modulo
- * 2^32.
+ * Returns the number of events of the stream so far, not counting those before a restart. Only
+ * differences matter, modulo 2^32.
  */
 static uint32_t events_so_far(const struct heph_stream *s)
 {

@@ -28,7 +28,7 @@ void uftrace_intern_names(struct uftrace *u)
 		ids[i] = trace_intern(u->t, names[i]);
 }
 
-/* The bytes of an EVENT's payload, behind its length; fewer where it was cut. */
+/* The bytes of an EVENT's payload, after its length; fewer where it was cut. */
 static struct text event_payload(const struct uftrace *u, const struct spur_event *ev)
 {
 	const uint8_t *p = uftrace_raw(u, ev);

@@ -110,7 +110,7 @@ static bool cache_clear(struct addr_cache *c)
 
 /*
  * The slots to use of those that there are. A cache of the usual size is kept sparse, so that the
- * first look hits; one that no processor's cache holds anyway is not, as each function would cost
+ * first look hits; one that no CPU's cache holds anyway is not, as each function would cost
  * 256 bytes.
  */
 static uint32_t cache_room(const struct addr_cache *c)
@@ -258,7 +258,7 @@ static bool plausible_run(const struct dat *d, uint64_t off)
 }
 
 /*
- * Goes to the next plausible record behind `lost`, from where on bytes are lost; what is wrong
+ * Goes to the next plausible record after `lost`, from where on bytes are lost; what is wrong
  * stands at `at`.
  */
 static void resync(struct dat *d, uint64_t lost, uint64_t at, const char *code,
@@ -322,7 +322,7 @@ static uint64_t bytes_at(struct dat *d, uint64_t off, uint64_t want)
 }
 
 /*
- * Length of the payload behind a function record, or UINT64_MAX where it cannot be known. A payload
+ * Length of the payload after a function record, or UINT64_MAX where it cannot be known. A payload
  * that is cut by the end
  * of the file is as long as what is left.
  */
@@ -397,7 +397,7 @@ static struct spur_event *plain_row(struct dat *d, uint64_t time, uint32_t cls, 
 }
 
 /*
- * The time of the first record behind LOST ones at the beginning of the file; 0 where what follows
+ * The time of the first record after LOST ones at the beginning of the file; 0 where what follows
  * is no record.
  */
 static uint64_t first_time(struct dat *d)
@@ -578,7 +578,7 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 {
 	struct uftrace_feed *uf = d->uf;
 
-	/* It may have to wait for what is behind it: what came before is handed out first. */
+	/* It may have to wait for what is after it: what came before is handed out first. */
 	if (d->b->count && !d->src->eof && d->src->size - uf->off < RECORD + MAX_PAYLOAD)
 		return false;
 	if ((w & MAGIC_MASK) != MAGIC_BITS) {
@@ -652,7 +652,7 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 
 /*
  * Records until something stops it. False: the loop must stop here.
- * Invariant: uf->off, prev and depth are those behind the last row, here and at each return.
+ * Invariant: uf->off, prev and depth are those after the last row, here and at each return.
  */
 static bool read_calls(struct dat *d)
 {

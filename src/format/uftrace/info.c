@@ -86,7 +86,7 @@ static const char *guess_arch(const struct uftrace_info *i)
 	return i->is64 ? "x86_64" : "i386";
 }
 
-/* The binary header. False: the text behind it is not to be trusted either. */
+/* The binary header. False: the text after it is not to be trusted either. */
 static bool read_header(struct uftrace *u, struct text file)
 {
 	struct uftrace_info *i = &u->d.info;
@@ -153,7 +153,7 @@ void uftrace_read_info(struct uftrace *u)
 		i->arch = text_of("x86_64");
 		return;
 	}
-	/* SPEC uftrace/info-text: the text starts behind header_size bytes. */
+	/* SPEC uftrace/info-text: the text starts after header_size bytes. */
 	skip = i->header_size >= INFO_HEADER && i->header_size <= file.len ? i->header_size
 									   : INFO_HEADER;
 	file = text_make(file.p + skip, file.len - skip);

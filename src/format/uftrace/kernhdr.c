@@ -193,7 +193,7 @@ bool kernhdr_parse(struct kernhdr *h, struct arena *a, struct text text, const c
 		else if (!head || len != there)
 			diag_add(diag, DIAG_DAMAGE, "uftrace/bad-kernel-header", file, off,
 				 head ? 0 : line.len + there,
-				 "kernel_header: expected `TRACEFS: NAME: LENGTH` and so many "
+				 "kernel_header: expected `TRACEFS: NAME: LENGTH` and LENGTH "
 				 "bytes, found %zu after "
 				 "`%.*s`",
 				 there, line.len < 80 ? (int)line.len : 80, line.p);
@@ -248,7 +248,7 @@ static bool symbol_line(struct text line, uint64_t *addr, char *type, struct tex
 	return name->len > 0;
 }
 
-/* The rest of the name behind the prefix; NULL if the name does not start with it. */
+/* The rest of the name after the prefix; NULL if the name does not start with it. */
 static const char *name_behind(struct text name, const char *prefix)
 {
 	return text_skip(&name, prefix) ? name.p : NULL;

@@ -13,7 +13,7 @@ enum {
 	TYPE_MOST = 63, /* far above the kernel's last */
 	/* With the longest name, padded */
 	COMM_MOST = PERF_HEAD + PERF_COMM_BODY + 16 + PERF_TRAILER,
-	NEAR = 4096, /* bytes behind damage in which a record at a fitting time is preferred */
+	NEAR = 4096, /* bytes after damage in which a record at a fitting time is preferred */
 };
 
 /* Time between neighbours that a resync believes: an hour. */
@@ -103,7 +103,7 @@ static bool plausible(const uint8_t *p, uint64_t left, bool swap, uint64_t time,
 }
 
 /*
- * The next place in [off, end) where a record, and behind it another or the end, is plausible; else
+ * The next place in [off, end) where a record, and after it another or the end, is plausible; else
  * the file's end.
  */
 static uint64_t resync(const struct perfring *r, uint64_t off, uint64_t end, uint64_t time)
@@ -196,7 +196,7 @@ bool perfring_next(struct perfring *r, struct perf_record *rec)
 		if (!is_fixed(rec->type) && rec->type != PERF_COMM)
 			diag_add(r->diag, DIAG_NOTE, "uftrace/perf-type", r->file, r->off, 0,
 				 "perf record: expected a task's or a switch, found type %u, which "
-				 "is passed over",
+				 "is skipped",
 				 rec->type);
 		rec->off = r->off;
 		r->off += rec->len;

@@ -1,8 +1,8 @@
 /*
- * Compiles print formats: the C expressions that kernels write into `print fmt:` lines, with the helpers that
- * macros of tracepoints use. An argument that is not understood (a call of a kernel function, a statement
- * expression) is kept as written and shown so; it costs nothing else. An identifier without known value is shown
- * by its name.
+ * Compiles print formats: the C expressions that kernels write into `print fmt:` lines, with the
+ * helpers that macros of tracepoints use. An argument that is not understood (a call of a kernel
+ * function, a statement expression) is kept as written and shown so; it costs nothing else. An
+ * identifier without known value is shown by its name.
  */
 #include "format/uftrace/printfmt.h"
 
@@ -79,7 +79,7 @@ static struct text read_word(struct parser *ps)
 	return text_make(start, (size_t)(ps->p - start));
 }
 
-/* Behind the quoted text that starts at `p`; `end` where it is not closed. */
+/* After the quoted text that starts at `p`; `end` where it is not closed. */
 static const char *quote_end(const char *p, const char *end)
 {
 	const char quote = *p++;
@@ -89,7 +89,10 @@ static const char *quote_end(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* The first `stop` (or, where that is 0, the bracket that closes the one before) outside of brackets and quotes. */
+/*
+ * The first `stop` (or, where that is 0, the bracket that closes the one before) outside of
+ * brackets and quotes.
+ */
 static const char *scan_to(const char *p, const char *end, char stop)
 {
 	size_t open = 0;
@@ -247,8 +250,8 @@ struct c_type c_type_of(struct text text, unsigned long_size)
 }
 
 /*
- * The text between brackets, which `next` follows, is a type: it is known as one, or it is a word where what follows
- * begins a value.
+ * The text between brackets, which `next` follows, is a type: it is known as one, or it is a word
+ * where what follows begins a value.
  */
 static bool is_cast(struct text inner, char next, struct c_type type)
 {
@@ -338,7 +341,10 @@ static const struct trace_field *read_field(struct parser *ps)
 
 /* ---- calls */
 
-/* { value, "name" }, ...: those whose value is not known are left out. The closing bracket of the call is passed. */
+/*
+ * { value, "name" }, ...: those whose value is not known are left out. The closing bracket of the
+ * call is passed.
+ */
 static void parse_items(struct parser *ps, struct print_node *n)
 {
 	struct print_item *items;
@@ -389,7 +395,7 @@ static const struct print_node *call_choice(struct parser *ps, uint8_t kind)
 	return node_make(ps, n);
 }
 
-/* A helper over a field with a place of its own. */
+/* A helper over a field with a place in the record. */
 static const struct print_node *call_field(struct parser *ps, uint8_t kind)
 {
 	struct print_node n = { .kind = kind, .field = read_field(ps) };
@@ -768,7 +774,7 @@ static const struct print_node *parse_cond(struct parser *ps)
 
 /* ---- the format */
 
-/* The next argument, understood or not; NULL where there is none. */
+/* Returns the next argument, supported or not, or NULL. */
 static const struct print_node *next_arg(struct parser *ps, struct print_op *op)
 {
 	const struct print_node *n;
@@ -835,7 +841,7 @@ static uint8_t read_length(struct text *t)
 	return LENGTH_INT;
 }
 
-/* A conversion; `t` stands behind its percent sign. */
+/* A conversion; `t` follows its percent sign. */
 static void read_conversion(struct parser *ps, struct text *t, struct print_op *op)
 {
 	const char *start = t->p - 1;
@@ -855,7 +861,7 @@ static void read_conversion(struct parser *ps, struct text *t, struct print_op *
 		t->len--;
 	}
 	op->ext = text_make(t->p, 0);
-	/* SPEC uftrace/print-pointer: letters and digits behind %p say what it points to */
+	/* SPEC uftrace/print-pointer: letters and digits after %p say what it points to */
 	while (op->conv == 'p' && t->len && is_word(*t->p) && *t->p != '_') {
 		op->ext.len++;
 		t->p++;

@@ -769,7 +769,7 @@ static bool put_uuid(const struct run *r, const struct conversion *c, const stru
 	return true;
 }
 
-/* %*ph: so many bytes */
+/* %*ph: dumps as many bytes as the argument says */
 static bool put_dump(const struct run *r, const struct conversion *c, const struct value *v)
 {
 	const uint32_t n = c->width < 0 ? 1 : (uint32_t)c->width;
@@ -781,7 +781,7 @@ static bool put_dump(const struct run *r, const struct conversion *c, const stru
 	return true;
 }
 
-/* %*pb, %*pbl: so many bits */
+/* %*pb, %*pbl: shows as many bits as the argument says */
 static bool put_bits(const struct run *r, const struct conversion *c, const struct value *v)
 {
 	const uint64_t n = c->width < 0 ? 0 : (uint64_t)c->width;

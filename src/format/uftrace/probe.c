@@ -42,7 +42,7 @@ struct chain {
 };
 
 /*
- * Reads the record at `off` of at least RECORD bytes; returns false if no recorder writes it behind
+ * Reads the record at `off` of at least RECORD bytes; returns false if no recorder writes it after
  * the chain.
  */
 static bool record_fits(const struct chain *c, size_t off, struct record *r)
@@ -100,7 +100,7 @@ static void chain_add(struct chain *c, const struct record *r)
 }
 
 /*
- * Returns where the record behind the one at `off` begins, which has been added: behind its
+ * Returns where the record after the one at `off` begins, which has been added: after its
  * payload, whose length is not known here, at the first place where a record's depth fits, or else
  * where any record fits. Returns c->len if the payload may reach past what can be seen, 0 if no
  * record follows.

@@ -1,5 +1,5 @@
 /*
- * From an address, a session and a time to an event class. The slow path behind the feeds' caches,
+ * From an address, a session and a time to an event class. The slow path after the feeds' caches,
  * under the lock.
  */
 #include <stdio.h>
@@ -71,8 +71,7 @@ static bool is_kernel(const struct uftrace *u, const struct uftrace_session *s, 
 }
 
 /*
- * The symbol at the address and where it is; NULL where there is none (place.module may still be
- * set).
+ * Returns the symbol at the address and sets its place, or NULL (place.module may still be set).
  */
 static const struct symbol *find_symbol(struct uftrace *u, const struct uftrace_session *s,
 					uint64_t time, uint64_t addr, struct place *at)
@@ -203,7 +202,7 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 }
 
 /*
- * An address without symbol has a class of its own; past a limit they share one, so that damage
+ * An address without symbol has a separate class; past a limit they share one, so that damage
  * cannot eat memory.
  */
 static uint32_t unknown_class(struct uftrace *u, const struct place *at, uint64_t addr)

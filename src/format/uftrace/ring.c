@@ -44,7 +44,7 @@ static uint64_t load_long(const struct ring_layout *l, const uint8_t *p)
 	return l->commit_size == 8 ? load64(p, l->swap) : load32(p, l->swap);
 }
 
-/* The kernel lost records before this page: how many may stand behind the page's data. */
+/* The kernel lost records before this page: how many may follow the page's data. */
 static void page_missed(struct ring *r, uint64_t commit, uint64_t size)
 {
 	const struct ring_layout *l = r->layout;
@@ -66,7 +66,7 @@ static void page_missed(struct ring *r, uint64_t commit, uint64_t size)
 		r->missed += n;
 }
 
-/* Opens the next page; false where there is none. A page may turn out to be empty. */
+/* Opens the next page. Returns false at the end. A page may be empty. */
 static bool page_open(struct ring *r)
 {
 	const struct ring_layout *l = r->layout;

@@ -124,7 +124,7 @@ static bool is_chain(const struct seek *k, uint64_t off, uint64_t from, uint64_t
 	return have;
 }
 
-/* The first chain behind `off` whose times are from `from` to `until`. */
+/* The first chain after `off` whose times are from `from` to `until`. */
 static bool find_chain(const struct seek *k, uint64_t off, uint64_t from, uint64_t until,
 		       struct place *found)
 {

@@ -438,7 +438,7 @@ bool uftrace_specs_valid(struct uftrace *u, struct text specs)
 	return valid;
 }
 
-/* `FUNC@SPECS`. False: damaged, and passed over as far as it is. */
+/* `FUNC@SPECS`. False: damaged, and skipped as far as it is. */
 static bool read_spec(struct uftrace *u, struct text one, bool patterns, struct uftrace_spec *s)
 {
 	ptrdiff_t at = text_find(one, '@');

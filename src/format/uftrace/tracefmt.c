@@ -1,6 +1,6 @@
 /*
  * Reads the `format` texts of tracepoints: the fields with their places, and the print fmt
- * (printfmt.c). Not read: the kernel's own types behind the names; what a value means is in the
+ * (printfmt.c). Not read: the kernel's own types after the names; what a value means is in the
  * print fmt or nowhere.
  */
 #include "format/uftrace/tracefmt.h"

@@ -60,7 +60,7 @@
  *	 0  8  time         ns, of the first record
  *	 8  w  commit       w bytes, 4 or 8, the kernel's `long`; SPEC uftrace/ring-commit:
  *	                    bits 0-26  bytes of data
- *	                    bit 30     the number of lost records stands behind the data
+ *	                    bit 30     the number of lost records follows the data
  *	                    bit 31     records before the page were lost
  *	 8+w   data         records
  *
@@ -68,7 +68,7 @@
  * the record before, from the lowest bit on; big endian: from the highest bit on.
  *
  *	type 0      4  4  length, of itself and the data; the data follows
- *	1 to 28 4 data: type words
+ *	1 to 28    4  data: as many words as the type says
  *	29          4  4  length of unused bytes; time 0: the rest of the page is unused
  *	30          4  4  time: its bits 27 and above
  *	31          4  4  time, absolute: its bits 27 to 58

@@ -103,7 +103,7 @@ static uint64_t find_run(const struct xray *x, uint64_t off)
 	return x->src->size;
 }
 
-/* Moves to the next record; false: there is none. */
+/* Moves to the next record. Returns false at the end. */
 static bool find_record(const struct xray *x, uint64_t *at, struct diag_log *diag)
 {
 	const uint64_t off = *at;

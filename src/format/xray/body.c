@@ -292,7 +292,7 @@ static void read_bad(struct fdr *r, const char *expected, unsigned found)
 
 /* --- heads --- */
 
-/* The next buffer's first ticks, and some more, as processors' counters may differ. */
+/* The next buffer's first ticks, and some more, as the CPUs' counters may differ. */
 static uint64_t find_tsc_end(const struct fdr *r)
 {
 	const struct xray_buffer *next = r->x->list.items;
@@ -412,7 +412,7 @@ static bool read_bad_head(struct fdr *r)
 }
 
 /*
- * SPEC xray/bad-ticks: far behind the thread's next buffer, or far before the last row: all that
+ * SPEC xray/bad-ticks: far after the thread's next buffer, or far before the last row: all that
  * follows would get the time of one row, as rows do not go back.
  */
 static void set_base(struct fdr *r, uint64_t tsc)
@@ -545,9 +545,9 @@ static uint64_t event_ticks(struct fdr *r, const uint8_t *p)
 }
 
 /*
- * The length of an event's record with its payload; 0: it does not fit. SPEC
- * xray/overwritten-payload: writers of versions 1 to 3 put the next record where the payload is,
- * but count it in the extents; the payload of a buffer's last event stays.
+ * The length of an event's record with its payload; 0: it does not fit.
+ * SPEC xray/overwritten-payload: writers of versions 1 to 3 put the next record where the payload
+ * is, but count it in the extents; the payload of a buffer's last event stays.
  */
 static uint64_t event_length(struct fdr *r, int32_t size)
 {
@@ -625,7 +625,7 @@ static void read_event(struct fdr *r, const uint8_t *p, int kind)
 
 /* --- the rest --- */
 
-/* A cursor has a thread of its own (record.c), so threads are compared by their ids. */
+/* A cursor has its own copy of the thread (record.c), so threads are compared by their ids. */
 static bool is_of_thread(const struct fdr *r, struct xray_buffer *inner)
 {
 	const struct xray_thread *th = xray_head_thread(r->x, inner);
@@ -634,8 +634,8 @@ static bool is_of_thread(const struct fdr *r, struct xray_buffer *inner)
 }
 
 /*
- * A whole buffer inside another one, whose extents were wrong. Its records are read where they are
- * the same thread's; as stored they may be anybody's.
+ * A whole buffer inside another one, whose extents were wrong. Its records are read if they are the
+ * same thread's; as stored they may be any thread's.
  */
 static bool read_nested(struct fdr *r, int kind)
 {
@@ -709,7 +709,7 @@ static void read_stray(struct fdr *r)
 }
 
 /*
- * SPEC xray/end-of-buffer: in version 1; what is behind it in the buffer is left from earlier use
+ * SPEC xray/end-of-buffer: in version 1; what is after it in the buffer is left from earlier use
  */
 static void read_end(struct fdr *r)
 {

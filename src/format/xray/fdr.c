@@ -128,7 +128,7 @@ static void read_calls(struct fdr *r)
 }
 
 /*
- * The short loop may run: no head, no first record with its fix, known time, not behind the last
+ * The short loop may run: no head, no first record with its fix, known time, not after the last
  * row. Invariant: xf->pos is where a record begins, or buffer.end; nothing before it is unread.
  */
 static bool is_plain(const struct fdr *r)
@@ -139,7 +139,10 @@ static bool is_plain(const struct fdr *r)
 	       (r->x->stored || r->th->base >= r->th->high);
 }
 
-/* Opens the next buffer; false: there is none, or none yet and there are rows. */
+/*
+ * Opens the next buffer. Returns false at the end, or if none has arrived yet and the batch has
+ * rows.
+ */
 static bool next_buffer(struct fdr *r)
 {
 	struct xray *x = r->x;

@@ -62,8 +62,8 @@ static int by_number(const void *a, const void *b)
 }
 
 /*
- * Puts the elements of an array (NULL: there is none) into the order of the places. Returns false
- * if out of memory.
+ * Permutes the elements of an array (NULL: does nothing) into the order of the places. Returns
+ * false if out of memory.
  */
 static bool permute(void *array, size_t size, const struct place *order, size_t n)
 {

@@ -26,7 +26,7 @@ static struct text base_name(struct text path)
 	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)slash - 1);
 }
 
-/* With the slash; "" where there is none. */
+/* Returns the directory with its slash, or "". */
 static struct text dir_name(struct text path)
 {
 	return text_make(path.p, path.len - base_name(path).len);
@@ -247,7 +247,7 @@ struct libraries {
 	struct list missing; /* that may be instrumented */
 };
 
-/* Parts of the system, which nobody instruments. */
+/* Returns true for system libraries, which are not instrumented. */
 static bool is_system(const char *name)
 {
 	static const char *const names[] = {
@@ -350,7 +350,7 @@ static bool read_libraries(struct libraries *l)
 }
 
 /*
- * Appends library `start` behind all that it needs, in the order of their ends in a search through
+ * Appends library `start` after all that it needs, in the order of their ends in a search through
  * the depth. The path through which it was come to is kept in `stack`, which has room for every
  * library once.
  */

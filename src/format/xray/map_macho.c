@@ -20,7 +20,7 @@ enum {
 	UUID_SIZE = 16,
 	FAT_MOST = 40, /* architectures; where a Java class has its version, which is higher */
 	NAMES_ROOM = 1 << 16, /* names take no more than this and .. */
-	NAMES_FACTOR = 4, /* .. so many times the string table */
+	NAMES_FACTOR = 4, /* .. as a multiple of the string table */
 };
 
 /* Numbers of the format. */
@@ -77,7 +77,7 @@ bool map_is_macho(const uint8_t *head, size_t len)
 	       load32(head + 4, order_swaps(true)) < FAT_MOST;
 }
 
-/* Takes the architecture to read. False: there is none. */
+/* Selects the architecture to read. Returns false if none is supported. */
 static bool read_fat(struct macho *o)
 {
 	struct cursor c = cursor_make(o->data, o->size, order_swaps(true));

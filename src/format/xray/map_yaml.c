@@ -1,6 +1,6 @@
 /*
  * llvm-xray's map in YAML: a list of flow mappings, one a sled (`llvm-xray extract`, `spur symbols
- * --yaml`). Only the first document. An entry that is no such mapping is passed over and counted;
+ * --yaml`). Only the first document. An entry that is no such mapping is skipped and counted;
  * aliases are none.
  */
 #include <string.h>

@@ -86,7 +86,7 @@ static void put_native(const struct xray *x, uint64_t off, enum xray_class what,
 	row_store(row, x->timestamp, 0, off, words);
 }
 
-/* The file ends before the block, `lost` bytes behind its last whole stack. Said once. */
+/* The file ends before the block, `lost` bytes after its last whole stack. Said once. */
 static void report_truncated(const struct xray *x, struct xray_feed *xf, struct diag_log *diag,
 			     uint64_t lost)
 {
@@ -190,7 +190,7 @@ static bool tree_add(const struct xray *x, struct xray_tree *tree, const uint8_t
 	return true;
 }
 
-/* Collects the ticks of all callees in the block at hand. Returns false if out of memory. */
+/* Collects the ticks of all callees in the current block. Returns false if out of memory. */
 static bool tree_open(const struct xray *x, struct xray_feed *xf)
 {
 	uint64_t at = xf->buffer.off, len;

@@ -116,7 +116,7 @@ struct xray_copy {
 struct xray_thread {
 	int64_t pid, tid;
 	uint32_t track;
-	size_t first, last; /* of its buffers (last: behind them), or its first and last run */
+	size_t first, last; /* of its buffers (last: after them), or its first and last run */
 	uint64_t bytes;
 
 	uint64_t base; /* ticks that deltas add to */
@@ -172,7 +172,7 @@ struct xray_feed {
 	uint64_t tsc_end; /* later ticks than any in it */
 	uint64_t run_left; /* basic: records of the run */
 	uint32_t
-		args_left; /* basic: records behind it that are arguments, each a bookkeeping row */
+		args_left; /* basic: records after it that are arguments, each a bookkeeping row */
 	int64_t file_time; /* of the rows of the file itself */
 	uint64_t span_at,
 		span_end; /* bytes not yet returned as rows of class XRAY_CLASS_REPEATED */
@@ -214,9 +214,9 @@ struct xray {
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
 	/*
-	 * Of each feed its thread; NULL: the feed is all of the file, or the file's own. A feed's state
-	 * is made at its first pull and freed at its end, so that only threads which are read at
-	 * once have one; then the feed's state is the struct xray itself.
+	 * Of each feed its thread; NULL: the feed is all of the file, or the file's own. A feed's
+	 * state is made at its first pull and freed at its end, so that only threads which are read
+	 * at once have one; then the feed's state is the struct xray itself.
 	 */
 	struct xray_thread **feeds;
 	size_t nfeeds, feeds_cap;

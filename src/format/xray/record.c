@@ -153,7 +153,7 @@ static bool cursor_reach(struct cursor *c, struct xray *x, const struct spur_eve
 	return false;
 }
 
-/* The thread's buffer that holds the byte; the one behind the last if there is none. */
+/* Returns the thread's buffer that holds the byte, or one past the last buffer. */
 static size_t buffer_of(const struct xray *x, const struct cursor *c, uint64_t off)
 {
 	const struct xray_buffer *list = x->list.items;
@@ -182,7 +182,7 @@ static bool ticks_fit(const struct xray *x, const struct spur_event *ev, uint64_
 
 /*
  * SPEC xray/raw-ticks: a buffer of version 2 or later says when it began; versions 2 and 3 need the
- * thread's buffer before too, for what they count twice. Behind damage, and in version 1, all of
+ * thread's buffer before too, for what they count twice. After damage, and in version 1, all of
  * the thread's records may matter.
  */
 static bool cursor_ticks(struct cursor *c, struct xray *x, const struct spur_event *ev,

@@ -1,7 +1,7 @@
 /*
  * Several logs of one run: the files of a directory that are called as the runtime calls its logs.
  * Finds them, checks that they belong together, and leaves out what a forked process repeats of its
- * parent's. Each log is read as a trace of its own; flow/join.h makes one of them.
+ * parent's. Each log is read as a separate trace; flow/join.h makes one of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
 	HEAD_BYTES = 64, /* of a log that are looked at */
 	LOG_SURE = 60, /* score of a file that is a log */
 	RANDOM_BYTES = 7, /* ".XXXXXX" at the end of a name */
-	FORK_HEAD = 3, /* records behind NewBuffer that a buffer begins with */
+	FORK_HEAD = 3, /* records after NewBuffer that a buffer begins with */
 };
 
 static const char log_prefix[] = "xray-log.";

@@ -234,7 +234,7 @@ static void end_at(const struct xray *x, struct xray_buffer *b, uint64_t end)
 }
 
 /*
- * SPEC xray/buffer-size: version 1 has buffers of that size, one behind the other; a wrong one is
+ * SPEC xray/buffer-size: version 1 has buffers of that size, one after the other; a wrong one is
  * found out
  */
 static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct diag_log *diag)
@@ -307,7 +307,7 @@ static uint64_t hop_by_extents(const struct xray *x, struct xray_buffer *b, stru
 		load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap);
 	const uint64_t target = size > INT64_MAX - b->off ? nowhere : b->off + size;
 	const bool reached = target != nowhere && xray_have(x, target);
-	/* Of input that is still being written nobody knows when the next buffer comes. */
+	/* If the input is still being written, it is unknown when the next buffer comes. */
 	const bool trusted = x->follow && reached && xray_head_at(x, b->off, nowhere);
 	const bool fits = trusted || (reached && fits_end(x, target));
 	const uint64_t from =

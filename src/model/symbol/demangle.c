@@ -1,5 +1,5 @@
 /*
- * Demangling: the full form by libiberty, within bounds; the simple form by the parsers behind
+ * Demangling: the full form by libiberty, within bounds; the simple form by the parsers of
  * demangle_simple.h.
  */
 #include "model/symbol/demangle.h"
@@ -56,7 +56,7 @@ static bool full_run(struct out *o, const char *name, size_t len, int flags)
 
 /*
  * Without parameters libiberty demangles what it can and ignores the rest, so the name is demangled
- * with them first: what that refuses is refused. The ignored suffixes of clones are put back.
+ * with them first: what that refuses is rejected. The ignored suffixes of clones are put back.
  */
 static bool name_run(struct out *o, const char *name, size_t len)
 {
@@ -102,7 +102,7 @@ static bool full_form(struct out *o, const char *name, size_t len, enum demangle
 	return ok;
 }
 
-/* A name may be behind a prefix that stays. */
+/* A name may be after a prefix that stays. */
 static size_t prefix_length(const char *name, size_t len)
 {
 	static const char *const prefixes[] = { "_GLOBAL__sub_I_", "__device_stub_" };
@@ -131,7 +131,7 @@ static bool simple_form(struct out *o, const char *name, size_t len)
 	return s.in[1] == 'Z' && skim_cpp(&s);
 }
 
-/* The form without parameters, behind a prefix that stays. */
+/* The form without parameters, after a prefix that stays. */
 static bool name_form(struct out *o, const char *name, size_t len)
 {
 	const size_t prefix = prefix_length(name, len), base = o->len;

@@ -1,7 +1,7 @@
 /*
  * The simple form of Itanium C++ names, and of Rust legacy names, which look the same. The grammar
  * is that of the Itanium ABI, section 5.1; names of scopes are shown as they come by, substitutions
- * and template parameters are passed over. See demangle_simple.h for why it errs where it errs.
+ * and template parameters are skipped. See demangle_simple.h for why it errs where it errs.
  */
 #include "model/symbol/demangle_simple.h"
 
@@ -652,7 +652,7 @@ bool cpp_name(struct skim *s)
 }
 
 /*
- * The part behind _Z: a name with parameters, or something about one. Ends at E or at a suffix,
+ * The part after _Z: a name with parameters, or something about one. Ends at E or at a suffix,
  * which is cut off.
  */
 static bool encoding_any(struct skim *s)

@@ -118,7 +118,7 @@ static bool lifetime(struct skim *s)
 }
 
 /*
- * B <position behind _R>: a path that was there before. Types are referred to like that too, and
+ * B <position after _R>: a path that was there before. Types are referred to like that too, and
  * fail.
  */
 static bool backref(struct skim *s)
@@ -165,7 +165,7 @@ static bool constant(struct skim *s)
 	return skim_need(s, '_');
 }
 
-/* Types up to E, which is not passed; each shows a comma behind it. */
+/* Types up to E, which is not passed; each shows a comma after it. */
 static bool type_list(struct skim *s, bool show, bool *any)
 {
 	*any = false;

@@ -1,5 +1,5 @@
 /*
- * The two parsers behind DEMANGLE_SIMPLE. Argument specifications in uftrace data match on names of
+ * The two parsers of DEMANGLE_SIMPLE. Argument specifications in uftrace data match on names of
  * this form, so what they show, what they leave out and what they give up on is uftrace's, oddities
  * included: they skim a name rather than understand it. Private to the demangle*.c files.
  */
@@ -50,7 +50,7 @@ static inline bool skim_ended(const struct skim *s)
 
 /*
  * The byte `ahead` of the position; the one at the end (0, or the start of a suffix) may be seen,
- * none behind it.
+ * none after it.
  */
 static inline char skim_at(const struct skim *s, size_t ahead)
 {

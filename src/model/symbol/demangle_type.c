@@ -247,7 +247,7 @@ static const char *shape_find(const struct shape *list, size_t n, char a, char b
 }
 
 /*
- * The parts behind the operator a b. A global scope (gs) in front makes unary operators binary, or
+ * The parts after the operator a b. A global scope (gs) in front makes unary operators binary, or
  * unknown.
  */
 static const char *shape_of(char a, char b, bool global)
@@ -400,7 +400,7 @@ static void vector_size(struct skim *s)
 }
 
 /*
- * What a step inside a type came to. A vendor qualifier counts as a type, if nothing comes behind
+ * What a step inside a type came to. A vendor qualifier counts as a type, if nothing follows
  * it; where no type starts, the result is that of the steps before.
  */
 enum step {
@@ -417,7 +417,7 @@ static enum step step_of(bool ok)
 	return ok ? STEP_OK : STEP_BAD;
 }
 
-/* D <second>: built-in types, decltype, vectors, and what stands in front of function types. */
+/* D <second>: built-in types, decltype, vectors, and what precedes function types. */
 static enum step type_d(struct skim *s)
 {
 	char c = skim_at(s, 1);

@@ -158,8 +158,8 @@ enum spur_status dwarf_open(struct dwarf_lines **out, const char *path, const ch
 }
 
 /*
- * The first row of that very address that has a line; NULL: there is none. Where a function begins,
- * its own line comes first, then those of what was moved there.
+ * Returns the first row of exactly that address that has a line, or NULL. At the start of a
+ * function its own line comes first, then those of code that was moved there.
  */
 static Dwarf_Line *first_row(Dwarf_Die *unit, uint64_t addr)
 {

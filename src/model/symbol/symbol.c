@@ -51,7 +51,7 @@ static int by_address(const void *a, const void *b)
 	return x->link < y->link ? -1 : x->link > y->link;
 }
 
-/* The first address behind the symbol; ranges that pass the end of the address space end there. */
+/* The first address after the symbol; ranges that pass the end of the address space end there. */
 static uint64_t symbol_end(const struct symbol *s)
 {
 	return s->size > UINT64_MAX - s->addr ? UINT64_MAX : s->addr + s->size;
@@ -72,7 +72,7 @@ static void emit_sizes(struct symtab *t)
 }
 
 /*
- * Links each symbol to the last one before it that ends behind its end. An address behind a
+ * Links each symbol to the last one before it that ends after its end. An address after a
  * symbol's end is in none of those between the two: they end before it.
  */
 static void link_around(struct symtab *t)
@@ -80,7 +80,7 @@ static void link_around(struct symtab *t)
 	for (size_t i = 0; i < t->count; i++) {
 		uint32_t j = i ? (uint32_t)(i - 1) : NO_LINK;
 
-		/* Invariant: symbols behind j and before i end no later than i does. */
+		/* Invariant: symbols after j and before i end no later than i does. */
 		while (j != NO_LINK && symbol_end(&t->syms[j]) <= symbol_end(&t->syms[i]))
 			j = t->syms[j].link;
 		t->syms[i].link = j;

@@ -290,8 +290,8 @@ static void cpu_in(const struct sched *s, struct sched_cpu *c, const struct spur
 }
 
 /*
- * A thread's SWITCH out may stand behind the next one's SWITCH in where both are of one time: then
- * what was taken for unknown is known after all, and the processor stays with whom it has gone to.
+ * A thread's SWITCH out may follow the next one's SWITCH in if both have the same time: then what
+ * was taken for unknown is known after all, and the processor stays with whom it has gone to.
  */
 static bool cpu_out_is_late(struct sched_cpu *c, const struct spur_event *row, uint64_t *known)
 {

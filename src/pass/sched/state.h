@@ -9,8 +9,8 @@
  * SWITCH or WAKEUP, and from its last to its last event. Hence running + runnable + blocked +
  * unknown is the time from a thread's first event to its last.
  *
- * A thread that ends (SPUR_F_EXIT) neither waits nor runs from then on; where its id is used again, the
- * time between is unknown.
+ * A thread that ends (SPUR_F_EXIT) neither waits nor runs from then on; where its id is used again,
+ * the time between is unknown.
  *
  * A thread needs its own rows only, in order. Processors need the rows of all threads merged by
  * time. Rows that a filter marks as not to be shown (ROW_UNSEEN) move the states; what begins or
@@ -48,7 +48,8 @@ struct sched_thread {
 
 struct sched_cpu {
 	bool any; /* an event was seen */
-	uint8_t state; /* SCHED_UNKNOWN: no SWITCH yet; SCHED_BLOCKED: no thread has it; SCHED_RUNNING */
+	/* SCHED_UNKNOWN: no SWITCH yet; SCHED_BLOCKED: no thread has it; SCHED_RUNNING */
+	uint8_t state;
 	bool seen;
 	uint32_t track; /* who has it */
 	int64_t since;
@@ -74,7 +75,7 @@ struct sched_wait {
 struct sched {
 	struct spur_trace *trace;
 	bool want_cpus; /* the rows are merged */
-	bool unseen; /* the row at hand is outside of the filter */
+	bool unseen; /* the current row is outside of the filter */
 	size_t most_waits; /* the number of longest waits that are kept */
 	uint64_t least; /* ns: shorter waits are not */
 	struct sched_thread **threads; /* by track; NULL: no row */

@@ -55,7 +55,7 @@ static const int64_t no_time = INT64_MIN;
 struct pretty {
 	struct spur_trace *trace;
 	struct ctf *ctf;
-	int64_t last; /* time of the row before; no_time: there is none */
+	int64_t last; /* time of the previous row; no_time: no previous row */
 	struct frag_table *names; /* ", name = " by string id */
 	char indexes[INDEXES][FRAG_PIECE]; /* ", [7] = " */
 	/* Of bytes in text: 0: none; 'x': hexadecimal; else what follows the backslash */
@@ -82,10 +82,10 @@ struct piece {
 
 /* Lines being made by one thread, and what many of them have in common. */
 struct pen {
-	struct pen *next; /* of those that nobody has */
+	struct pen *next; /* in the list of unused pens */
 	const struct pretty *p;
 	struct out *o;
-	uint32_t marks; /* of the row at hand */
+	uint32_t marks; /* of the current row */
 	struct spur_args *args;
 	struct spur_args packet_args;
 	struct out text; /* of the memo */
@@ -401,7 +401,7 @@ static char *put_seconds(char *w, int64_t ns)
 
 /*
  * Date and time of day, as the local time zone has it. Of a time before the clock's origin
- * babeltrace2 shows the distance as if it were behind it.
+ * babeltrace2 shows the distance as if it were after it.
  */
 static char *put_day(struct pen *pen, char *w, int64_t ns)
 {
@@ -486,8 +486,8 @@ static const struct ctf_env *env_of(const struct ctf_meta *m, const char *key)
 struct heading {
 	struct out *o;
 	bool names; /* of the fields */
-	bool first; /* nothing stands before it in the line */
-	bool any; /* a field that the next one stands behind with a colon */
+	bool first; /* nothing precedes it in the line */
+	bool any; /* a field that the next one follows with a colon */
 };
 
 static void heading_name(struct heading *h, const char *name)
@@ -590,7 +590,7 @@ static void out_event_piece(struct pen *pen, const struct spur_event *row,
 	out_piece(pen, piece);
 }
 
-/* What has no meaning to the reader in a packet's context, and the processor. */
+/* What has no meaning to the reader in a packet's context, and the CPU. */
 static void make_packet(struct pen *pen, const struct spur_event *row,
 			const struct ctf_field *context)
 {
@@ -689,7 +689,7 @@ static void out_event(struct pen *pen, const struct spur_event *row)
 	out_literal(pen->o, "\n");
 }
 
-/* One that nobody has, else a new one. Returns NULL if out of memory. */
+/* Returns an unused pen, or a new one. Returns NULL if out of memory. */
 static struct pen *pen_take(const struct pretty *p)
 {
 	struct pen *pen;

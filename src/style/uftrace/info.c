@@ -155,7 +155,7 @@ static bool read_name(struct facts *f, const struct spur_event *row)
 }
 
 /*
- * SPEC uftrace/task-start: a task with a file of its own begins with its first perf record, where
+ * SPEC uftrace/task-start: a task that has a file begins with its first perf record, where
  * that is earlier than its line
  */
 static bool read_start(struct facts *f, const struct spur_event *row)

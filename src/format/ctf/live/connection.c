@@ -117,8 +117,8 @@ void wire_rest(struct live_wire *w, int ms)
 	if (!n)
 		wire_wrong(w, "expected the relay daemon to wait, found the connection closed");
 	else if (n > 0)
-		wire_wrong(w, "expected the relay daemon to wait, found bytes that nobody asked "
-			      "for");
+		wire_wrong(w, "expected the relay daemon to wait, found bytes that were "
+			      "not requested");
 	else if (errno != EAGAIN && errno != EINTR)
 		wire_failed(w, "the relay daemon to wait", errno);
 }

@@ -1,9 +1,9 @@
 /*
- * The connection to a relay daemon: bytes out, bytes in, each answer within a time. Knows no
- * messages.
+ * The connection to a relay daemon: sends and receives bytes, with a time limit for each answer.
+ * Does not interpret messages.
  *
- * The first failure breaks the wire: `why` says what was expected and found, all later calls fail.
- * Asked to stop, it breaks without a word.
+ * The first failure breaks the connection: `why` has what was expected and found, and all later
+ * calls fail. When asked to stop, it breaks without a message.
  */
 #ifndef SPUR_FORMAT_CTF_LIVE_CONNECTION_H
 #define SPUR_FORMAT_CTF_LIVE_CONNECTION_H
@@ -25,7 +25,7 @@ struct live_wire {
 /* `family`: AF_UNSPEC, AF_INET, AF_INET6. False: why says it. */
 bool wire_connect(struct live_wire *w, int family, const char *host, const char *port);
 bool wire_send(struct live_wire *w, const void *p, size_t size);
-/* Exactly so many bytes. */
+/* Reads exactly `size` bytes. */
 bool wire_read(struct live_wire *w, void *p, size_t size);
 /*
  * Lets so much time pass; less where a stop is asked for, or the wire breaks: nothing may come

@@ -243,8 +243,8 @@ static enum spur_status read_meta(struct follow *f, struct follow_dir *d, struct
 }
 
 /*
- * Reads metadata that has grown. What is half there is read again when more has come, or when
- * nothing comes for a while: then it is all there is. Returns SPUR_FAIL if out of memory.
+ * Reads metadata that has grown. An incomplete part is read again when more has come, or as the
+ * final text if nothing comes for a while. Returns SPUR_FAIL if out of memory.
  */
 static enum spur_status fresh_metadata(struct follow *f, struct follow_dir *d,
 				       struct spur_error *err)

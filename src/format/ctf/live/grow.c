@@ -80,7 +80,7 @@ void grow_wake(struct ctf_grow *g, struct grow_stream *s)
 	g->heap[i] = s;
 }
 
-/* The stream that comes next after the first; NULL: there is none. */
+/* Returns the stream that comes next after the first, or NULL. */
 static const struct grow_stream *second(const struct ctf_grow *g)
 {
 	if (g->queued < 2)

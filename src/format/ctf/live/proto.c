@@ -8,7 +8,7 @@
 
 /* SPEC ctf-live/command: a header and what it says follows */
 enum {
-	REQUEST_MOST = 24, /* bytes of a command behind its head */
+	REQUEST_MOST = 24, /* bytes of a command after its head */
 	META_PIECE = 1 << 16,
 };
 

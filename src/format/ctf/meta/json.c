@@ -3,7 +3,7 @@
  * sequence, errors with their place, and how properties are got. Field classes: json_field.c;
  * fragments: json_fragment.c.
  *
- * Not read: extensions (a declared one is refused, as the specification demands).
+ * Not read: extensions (a declared one is rejected, as the specification demands).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -268,7 +268,7 @@ enum spur_status frag_common(struct frag *j, const json_t *o, const char *const 
 	if (attrs && attributes && json_object_size(attrs) &&
 	    keep_attributes(j, attrs, attributes) == SPUR_FAIL)
 		return SPUR_FAIL;
-	/* SPEC ctf2/extensions: what is declared or used is refused */
+	/* SPEC ctf2/extensions: what is declared or used is rejected */
 	json_object_foreach((json_t *)exts, space, v)
 	{
 		of_space = v;
@@ -327,7 +327,7 @@ static enum spur_status fail_json(struct frag *j, const json_error_t *e)
 			 e->column, e->text);
 }
 
-/* `last`: nothing comes behind it, so it may be cut off. */
+/* `last`: nothing follows it, so it may be cut off. */
 static enum spur_status parse_fragment(struct frag *j, struct text t, bool last)
 {
 	json_error_t e;
@@ -395,7 +395,7 @@ static enum spur_status parse_marked(struct frag *j, const char *p, size_t len)
 	return st;
 }
 
-/* SPEC ctf2/separators: JSON texts one behind the other, or in a list, are taken too */
+/* SPEC ctf2/separators: JSON texts one after the other, or in a list, are taken too */
 static enum spur_status parse_bare(struct frag *j, struct text t)
 {
 	enum spur_status st;

@@ -182,7 +182,10 @@ static enum spur_status clock_offset(struct frag *j, const json_t *o, struct ctf
 	return st;
 }
 
-/* Where the index of the clock of that id is kept; NULL if there is none, or out of memory. */
+/*
+ * Returns the slot of the clock's index by its id, or NULL if the id is unknown, or if out of
+ * memory.
+ */
 static struct map64_slot *clock_slot(struct frag *j, const char *id, bool add)
 {
 	const uint32_t name = add ? intern_put(j->m->names, id, strlen(id))
@@ -256,7 +259,7 @@ static enum spur_status stream_clock(struct frag *j, const json_t *o, struct ctf
 }
 
 /*
- * SPEC ctf2/cpu: there is no role for the processor, so the name `cpu_id` in the packet context
+ * SPEC ctf2/cpu: there is no role for the CPU, so the name `cpu_id` in the packet context
  * tells, as in 1.8
  */
 static enum spur_status name_cpu(struct frag *j, const struct ctf_field *context)

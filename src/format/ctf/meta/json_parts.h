@@ -90,7 +90,7 @@ const char *frag_copy(struct frag *j, const char *s, size_t len);
 
 /*
  * Checks what every object may have: `attributes` and `extensions` are objects, no extension is
- * used (none can be, since declared ones are refused); warns of properties that are not in `known`
+ * used (none can be, since declared ones are rejected); warns of properties that are not in `known`
  * (NULL-ended). `attributes` may be NULL.
  */
 enum spur_status frag_common(struct frag *j, const json_t *o, const char *const *known,

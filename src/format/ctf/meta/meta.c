@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	TURNS_MAX = 32, /* so often the search for a place begins anew; then there are none */
+	TURNS_MAX = 32, /* maximum number of restarts of the search for a place */
 	MESSAGE_MAX = 400,
 	PLACE_MAX = 48,
 };

@@ -11,7 +11,7 @@
 #include "format/ctf/wire.h"
 
 enum {
-	TAIL_MAX = 3, /* bytes behind the last packet that mean nothing */
+	TAIL_MAX = 3, /* bytes after the last packet that mean nothing */
 };
 
 struct packet {
@@ -136,7 +136,7 @@ static void packet_text(struct unpack *u, const struct packet *k, size_t at)
 	}
 }
 
-/* The next place at or behind `at` where a packet stands; the end where none does. */
+/* The next place at or after `at` where a packet stands; the end where none does. */
 static size_t resync(const struct unpack *u, size_t at)
 {
 	struct packet k;
@@ -154,7 +154,7 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return !n || (!p[0] && !memcmp(p, p + 1, n - 1));
 }
 
-/* SPEC ctf-tsdl/packet-damage: what is no packet is passed over; the text goes on with the next. */
+/* SPEC ctf-tsdl/packet-damage: what is no packet is skipped; the text goes on with the next. */
 static size_t skip_damage(struct unpack *u, size_t at)
 {
 	const size_t next = resync(u, at + 1);
@@ -305,8 +305,8 @@ static enum spur_status parse(struct ctf_meta *m, enum ctf_generation generation
 }
 
 /*
- * Text may lack what stood in damaged packets, and nobody sees the log of a trace that does not
- * open.
+ * Text may lack the contents of damaged packets, and the log of a trace that does not open is not
+ * shown, so the error mentions them.
  */
 static enum spur_status blame_packets(const struct unpack *u, struct spur_error *err)
 {

@@ -459,7 +459,7 @@ enum spur_status meta_resolve(struct ctf_meta *m, struct diag_log *diag, struct 
 	map64_free(&r->clocks);
 	map64_free(&r->env);
 	mem_free(r);
-	/* A name may not have been found for want of memory only. */
+	/* A name may not have been found because memory is exhausted only. */
 	if (mem_failures() != failures)
 		return err_nomem(err);
 	return ok ? SPUR_OK : SPUR_FAIL;

@@ -10,7 +10,7 @@
 
 enum {
 	RESOLVE_STEPS = 1 << 24, /* fields that all references together may pass */
-	RESOLVE_SCAN = 16, /* so many names are compared one by one */
+	RESOLVE_SCAN = 16, /* up to this many names are compared one by one */
 };
 
 /* Where the walk is: a class, and which of its members (or its element: 0) it has entered. */

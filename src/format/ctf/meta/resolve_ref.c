@@ -63,7 +63,7 @@ static bool descend(struct resolve *r, const struct ctf_ref *ref, struct ctf_fie
 
 /*
  * Into one part of a class: a member, an option, an element. Where the class is one of those around
- * the reference (the stack's `level`), so is the part that the walk is in, and parts behind it are
+ * the reference (the stack's `level`), so is the part that the walk is in, and parts after it are
  * not decoded yet.
  */
 static bool enter(struct resolve *r, const struct ctf_ref *ref, struct ctf_field **slot,
@@ -194,7 +194,7 @@ static bool descend_relative(struct resolve *r, const struct ctf_ref *ref)
 }
 
 /*
- * Names without those that a parent step behind them takes back; how many lead out of the structure
+ * Names without those that a parent step after them takes back; how many lead out of the structure
  * is in `*up`.
  */
 static bool path_normal(struct resolve *r, const struct ctf_ref *ref, struct ctf_ref *out,
@@ -513,8 +513,8 @@ static bool fill_slot(struct resolve *r, struct ctf_field *f)
 }
 
 /*
- * Numbers of one level; `firsts` has the first number behind the trace's for each stream, then
- * behind the stream's.
+ * Numbers of one level; `firsts` has the first number after the trace's for each stream, then
+ * after the stream's.
  */
 static uint32_t slots_number(struct resolve *r, unsigned level, uint32_t *firsts)
 {

@@ -107,7 +107,7 @@ enum {
 	TSDL_SCOPES = META_DEPTH + 4,
 	TSDL_PATH = 128, /* names of a dotted name */
 	TSDL_DIMS = META_DEPTH, /* [..] of one declarator */
-	TSDL_SCAN = 16, /* so many names are compared one by one */
+	TSDL_SCAN = 16, /* up to this many names are compared one by one */
 };
 
 struct tsdl {
@@ -150,7 +150,7 @@ struct tsdl {
 };
 
 /*
- * What a type specifier says. `field` is NULL where it is only a name (of a type, or of one behind
+ * What a type specifier says. `field` is NULL where it is only a name (of a type, or of one after
  * a pointer).
  */
 struct tsdl_spec {
@@ -214,15 +214,15 @@ struct ctf_field *tsdl_type_find(const struct tsdl *p, uint32_t name);
 uint32_t tsdl_tag(struct tsdl *p, const char *keyword, uint32_t name);
 /* The id of two words with a blank between; INTERN_NONE: failed. */
 uint32_t tsdl_join_words(struct tsdl *p, uint32_t a, uint32_t b);
-/* The class that the specifier means behind `pointers` stars; NULL: failed. */
+/* The class that the specifier means after `pointers` stars; NULL: failed. */
 struct ctf_field *tsdl_spec_field(struct tsdl *p, const struct tsdl_spec *s, const char *pointers);
 /* A path (kept) that says where a length or selector is, into f->ref. */
 bool tsdl_reference(struct tsdl *p, const struct tsdl_value *v, struct ctf_field *f);
 /* typedef, typealias, or a type without a name for a field, with its `;`. */
 bool tsdl_declaration(struct tsdl *p);
-/* The new names behind `typedef` and its specifier, with the `;`. */
+/* The new names after `typedef` and its specifier, with the `;`. */
 bool tsdl_typedef(struct tsdl *p, const struct tsdl_spec *s);
-/* The declarators of fields behind a specifier, with the `;`. */
+/* The declarators of fields after a specifier, with the `;`. */
 bool tsdl_fields(struct tsdl *p, const struct tsdl_spec *s);
 /* Does a declaration begin here? */
 bool tsdl_declares(struct tsdl *p);

@@ -35,7 +35,7 @@ static bool attr_find(struct tsdl *p, struct body *b, const char *name, uint64_t
 	return true;
 }
 
-/* Behind `:=` */
+/* After `:=` */
 static bool read_type(struct tsdl *p, const struct body *b, const struct tsdl_attr *attr)
 {
 	const uint64_t at = p->tok.at;
@@ -54,7 +54,7 @@ static bool read_type(struct tsdl *p, const struct body *b, const struct tsdl_at
 	return attr->type(p, b->block, f);
 }
 
-/* Behind `=` */
+/* After `=` */
 static bool read_value(struct tsdl *p, const struct body *b, const struct tsdl_attr *attr,
 		       const char *name)
 {
@@ -114,7 +114,7 @@ bool tsdl_body(struct tsdl *p, const struct tsdl_attr *attrs, void *block, const
 	return read_items(p, &b);
 }
 
-/* A block of the root: a scope of its own. The cursor is on its keyword. */
+/* A block of the root: its own scope. The cursor is on its keyword. */
 static bool read_block(struct tsdl *p, struct body *b)
 {
 	bool ok;

@@ -77,7 +77,7 @@ uint32_t tsdl_join_words(struct tsdl *p, uint32_t a, uint32_t b)
 	return name_of(p, tsdl_text(p, a), " ", tsdl_text(p, b));
 }
 
-/* SPEC ctf-tsdl/pointer: a type behind stars is the alias that was declared with the same stars. */
+/* SPEC ctf-tsdl/pointer: a type after stars is the alias that was declared with the same stars. */
 struct ctf_field *tsdl_spec_field(struct tsdl *p, const struct tsdl_spec *s, const char *pointers)
 {
 	const uint32_t names[2] = { s->name, s->plain };
@@ -332,7 +332,7 @@ static struct ctf_field *declared(struct tsdl *p, const struct tsdl_spec *s,
 /* ---- fields */
 
 /*
- * SPEC ctf-tsdl/bit-field: as many bits of an integer as stand behind the colon, which do not cross
+ * SPEC ctf-tsdl/bit-field: as many bits of an integer as follow the colon, which do not cross
  * a unit of the size of that integer; 0 bits without a name: go to the next unit.
  */
 static struct ctf_field *bits_of(struct tsdl *p, const struct ctf_field *unit,

@@ -211,7 +211,7 @@ static bool read_list(struct tsdl *p, struct ctf_field *f)
 	tsdl_advance(p);
 	do {
 		/*
-		 * SPEC ctf-tsdl/enum-entries: a comma may stand behind the last, but one there must
+		 * SPEC ctf-tsdl/enum-entries: a comma may follow the last, but one there must
 		 * be.
 		 */
 		if (p->nmappings && tsdl_is(p, '}'))
@@ -222,7 +222,7 @@ static bool read_list(struct tsdl *p, struct ctf_field *f)
 	return tsdl_expect(p, '}', "`,` or `}`") && mappings_keep(p, f);
 }
 
-/* The integer behind the colon; without one `int`, as it is known here. NULL: failed. */
+/* The integer after the colon; without one `int`, as it is known here. NULL: failed. */
 static struct ctf_field *read_base(struct tsdl *p, uint64_t at)
 {
 	struct tsdl_spec s = { .at = at };

@@ -306,7 +306,7 @@ static bool lex_number(struct tsdl *p, struct tsdl_token *t)
 }
 
 /*
- * The string or character constant behind its opening quote. Escapes are looked at when the string
+ * The string or character constant after its opening quote. Escapes are looked at when the string
  * is used.
  */
 static bool lex_quoted(struct tsdl *p, struct tsdl_token *t, char q)

@@ -124,7 +124,7 @@ static bool read_root(struct tsdl *p)
 
 /*
  * SPEC ctf-tsdl/cut: text that ends inside a block (the tracer still writes, or the disk was full).
- * What stands before it holds; the block is lost.
+ * What precedes it holds; the block is lost.
  */
 static void said_cut(struct tsdl *p, uint64_t at)
 {

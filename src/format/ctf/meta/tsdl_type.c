@@ -279,7 +279,7 @@ static bool read_body(struct tsdl *p, struct ctf_field *f)
 	return frame_close(p, f) && ok;
 }
 
-/* SPEC ctf-tsdl/struct-align: align(N) behind a structure raises its alignment. */
+/* SPEC ctf-tsdl/struct-align: align(N) after a structure raises its alignment. */
 static bool read_struct_align(struct tsdl *p, struct ctf_field **f)
 {
 	struct tsdl_value v;
@@ -413,7 +413,7 @@ bool tsdl_is_basic(const struct tsdl_token *t)
 	}
 }
 
-/* A specifier that is a class of its own, or names one by keyword and tag. */
+/* A specifier that is a class itself, or names one by keyword and tag. */
 static bool read_class(struct tsdl *p, struct tsdl_spec *s)
 {
 	bool ok;

@@ -187,7 +187,7 @@ static bool read_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 	if (!size || (root != ROOT_FLOAT && size > 64))
 		return v11_fail(v->m, body->at, v->err, "`size`: expected 1 to 64 bits, found %llu",
 				(unsigned long long)size) == SPUR_OK;
-	/* SPEC ctf-v11/align: 8 where nothing is said and the size is whole bytes, else 1 */
+	/* SPEC ctf-v11/align: 8 by default and the size is whole bytes, else 1 */
 	if (!n)
 		align = size % 8 ? 1 : 8;
 	if (!align || align & (align - 1))
@@ -584,7 +584,7 @@ static bool add_extension(struct v11 *v, struct ctf_field *into, const char *nam
 
 /*
  * SPEC ctf-v11/header1: 5 bits of id, 27 of time; id 31: 32 bits of id and 64 of time follow
- * without a gap, and the end is aligned as a 64-bit integer: by a field of its own, as an alignment
+ * without a gap, and the end is aligned as a 64-bit integer: by a separate field, as an alignment
  * inside would be that of the whole
  */
 static struct ctf_field *header1(struct v11 *v)

@@ -18,7 +18,7 @@ enum {
 	MAX_TEXT = 1 << 16
 };
 
-/* The symbol at hand: one of the above, or a punctuation character. */
+/* the current symbol: one of the above, or a punctuation character. */
 struct v11_reader {
 	struct ctf_meta *m;
 	struct spur_error *err;

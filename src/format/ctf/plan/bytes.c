@@ -1,6 +1,6 @@
 /*
- * Makes byte programs of compiled ones, step by step; a step that has no counterpart means that
- * there is none.
+ * Makes byte programs from compiled programs, step by step; if a step has no counterpart, no byte
+ * program is made.
  */
 #include "format/ctf/plan/parts.h"
 
@@ -12,7 +12,7 @@ struct build {
 	size_t n, cap;
 	size_t run; /* values: the step of the run that is open, or NO_RUN */
 	uint32_t run_size; /* its bytes; skipping: of the last run */
-	uint32_t pending; /* skipping: bytes that the next step is to pass over */
+	uint32_t pending; /* skipping: bytes that the next step is to skip */
 	struct {
 		size_t step;
 		uint32_t count;
@@ -389,7 +389,7 @@ static bool compile_skip(struct build *b, struct byte_program *p, const struct c
 }
 
 /*
- * The list that is run: runs become a part of the step behind them, numbers that follow each other
+ * The list that is run: runs become a part of the step after them, numbers that follow each other
  * know it, and the structures of scopes are left out where it is to be flat.
  */
 static const struct byte_value *make_list(const struct build *b, bool flat)

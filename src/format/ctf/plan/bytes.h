@@ -1,8 +1,9 @@
 /*
- * Byte programs: what plan.c compiled once more, for events whose fields are whole bytes and nested
- * by structures at most, as nearly all are. Positions are bytes, runs of fields are bounded once,
- * values are copies of a template with the number put in. Whatever does not fit is left to the
- * programs of bits, which say why: where a byte program succeeds both give the same.
+ * Byte programs: a second form of the programs of plan.c, for events whose fields are whole bytes,
+ * nested in structures at most, as nearly all are. Positions are bytes, runs of fields are
+ * bounds-checked once, and values are copies of a template with the number filled in. Everything
+ * else is left to the bit programs, which also report errors. If a byte program succeeds, both give
+ * the same result.
  */
 #ifndef SPUR_FORMAT_CTF_PLAN_BYTES_H
 #define SPUR_FORMAT_CTF_PLAN_BYTES_H
@@ -42,8 +43,8 @@ enum byte_code {
 	/* Values. */
 	BYTE_RUN, /* while compiling: `size` bytes that what follows reads from */
 	BYTE_NUMBER, /* a number in the machine's order; to `slot`, too */
-	BYTE_MORE, /* the same, right behind another one and in the same run */
-	BYTE_INT, /* a number of kind `load` with more to it: see enum byte_what */
+	BYTE_MORE, /* the same, directly after another number of the same run */
+	BYTE_INT, /* a number of kind `load` with properties: see enum byte_what */
 	BYTE_TEXT, /* `count` bytes */
 	BYTE_BLOB,
 	BYTE_TEXT_DYNAMIC, /* slots[slot] bytes */
@@ -68,8 +69,8 @@ enum {
 };
 
 /*
- * A step first passes over `run` bytes. What is in them begins `back` bytes before the end of the
- * last such run.
+ * A step first skips `run` bytes. Its data begins `back` bytes before the end of the last such
+ * run.
  */
 struct byte_skip {
 	uint8_t code;
@@ -92,16 +93,16 @@ struct byte_value {
 	uint32_t slot;
 	uint32_t count;
 	union {
-		uint64_t mask; /* NUMBER: takes the sign from what has none */
+		uint64_t mask; /* NUMBER: clears the sign bits of unsigned numbers */
 		const struct ctf_field *field; /* INT */
 		uint32_t name; /* ARRAY, SEQUENCE: of the whole */
 	};
-	struct spur_value value; /* what all values of the field, or all elements, have in common */
+	struct spur_value value; /* template of the field's values or elements */
 };
 
 struct byte_program {
 	const struct byte_skip *skip; /* NULL: there is no byte program */
-	/* Bytes of the skip program, where it is one run and keeps nothing; else 0 */
+	/* Size of the skip program's fields if it is a single run and stores nothing; else 0 */
 	uint32_t fixed;
 	/*
 	 * By `flat`: values with structures for scopes, and without. NULL: there is no byte
@@ -109,28 +110,30 @@ struct byte_program {
 	 */
 	const struct byte_value *values[2];
 	uint32_t top[2]; /* values at the top */
-	/* Bytes of the flat values, where they are nothing but numbers of one run; else 0 */
+	/* Size of the flat values if they are only numbers of one run; else 0 */
 	uint32_t numbers;
 };
 
-/* From the programs of bits; leaves out what cannot be. Returns false if out of memory. */
+/*
+ * Compiles the bit programs to byte programs, as far as possible. Returns false if out of memory.
+ */
 bool bytes_compile(struct byte_program *b, struct arena *arena, const struct code *skip,
 		   const struct code *values, const struct keep *keeps);
 
 /*
- * Where a value that goes to `slot` stands before all that varies in size, and how it is loaded (an
- * enum byte_code; BYTE_PLACE: text). False: not there.
+ * Finds the offset of a value that is stored in `slot` and precedes all fields of varying size, and
+ * how it is loaded (an enum byte_code; BYTE_PLACE: text). Returns false if there is no such value.
  */
 bool bytes_find(const struct byte_program *b, uint32_t slot, uint32_t *off, uint8_t *load);
 /*
- * The program keeps these slots no longer, unless it needs them itself: who wants them finds them
- * with bytes_find().
+ * Makes the program stop storing these slots, unless it needs them itself. Their values are then
+ * found by bytes_find().
  */
 void bytes_drop(struct byte_program *b, const uint32_t *slots, size_t n);
 
 /*
- * The end of the fields that begin at `p`; NULL: not by this program. `end` is that of the packet's
- * whole bytes.
+ * Returns the end of the fields that begin at `p`, or NULL if this program cannot decode them.
+ * `end` is the end of the packet's whole bytes.
  */
 const uint8_t *bytes_skip(const struct byte_skip *s, struct ctf_cursor *c, const uint8_t *p,
 			  const uint8_t *end);
@@ -142,8 +145,8 @@ struct byte_packet {
 };
 
 /*
- * As plan_values(), of the fields that begin at `p`; their end. NULL: not by this program, and
- * nothing has changed but memory and slots.
+ * As plan_values(), for the fields that begin at `p`. Returns their end, or NULL if this program
+ * cannot decode them, with nothing changed but memory and slots.
  */
 const uint8_t *bytes_values(const struct byte_program *b, bool flat, const struct byte_packet *in,
 			    const uint8_t *p, struct spur_args *args);
@@ -196,14 +199,14 @@ static inline uint64_t byte_load(unsigned kind, const uint8_t *p)
 }
 
 /*
- * What is behind the fields that byte programs read: numbers are loaded as words, whatever their
- * size is.
+ * Readable bytes after the fields of byte programs, since numbers of all sizes are loaded as
+ * words.
  */
 enum { BYTE_SLACK = 8 };
 
 /*
- * Numbers of a run that ends at `p`, from a NUMBER on, and the step behind them. The word at `p`
- * can be read.
+ * Decodes numbers of a run that ends at `p`, from a NUMBER on, and returns the step after them.
+ * Requires that the word at `p` is readable.
  */
 static inline const struct byte_value *number_values(const struct byte_value *s,
 						     struct spur_value **values, const uint8_t *p,

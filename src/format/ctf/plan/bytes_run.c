@@ -9,7 +9,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* The first NUL of 16 bytes; 16: there is none. */
+/* Returns the index of the first NUL in 16 bytes, or 16. */
 static inline unsigned nul_of_16(const uint8_t *p)
 {
 #ifdef __SSE2__
@@ -28,8 +28,8 @@ static inline unsigned nul_of_16(const uint8_t *p)
 }
 
 /*
- * Where the first NUL of the `n` bytes is; `n`: there is none. `left` bytes are there, `n` of them
- * or more. Texts are short: a call costs more than they.
+ * Returns the index of the first NUL in `n` bytes, or `n`. Requires `left` >= `n` readable bytes.
+ * Texts are short, so this is inline instead of a call of memchr().
  */
 static inline size_t nul_at(const uint8_t *p, size_t n, size_t left)
 {

@@ -23,8 +23,8 @@ enum step_code {
 	STEP_VAR, /* LEB128 */
 	STEP_STRING, /* to the NUL of `size` bits */
 	/*
-	 * `count` times what follows, up to STEP_NEXT; past it where that is none. `size`: bits of
-	 * each, where known
+	 * Repeats the steps up to STEP_NEXT `count` times; skipped if `count` is 0. `size`: bits of
+	 * each element, if known
 	 */
 	STEP_LOOP,
 	STEP_LOOP_DYNAMIC, /* slots[slot] times */
@@ -248,9 +248,15 @@ static inline void plan_unnamed(struct spur_value *v)
 const char *plan_label(struct spur_args *args, bool flat, const struct ctf_field *f, uint64_t v,
 		       bool *good);
 
-/* SPEC ctf2/strings: bits of the string at the cursor with its NUL; 0: there is none. */
+/*
+ * SPEC ctf2/strings: returns the bits of the string at the cursor with its NUL, or 0 if it is not
+ * terminated.
+ */
 uint64_t string_bits(const struct ctf_cursor *c, unsigned unit_bits);
-/* What is wrong with text of so many bytes, which are there; NULL: nothing. */
+/*
+ * Returns an error of the text of `bytes` bytes at the cursor, or NULL. Requires that the bytes are
+ * available.
+ */
 const char *text_wrong(const struct ctf_cursor *c, const struct ctf_field *f, uint64_t bytes);
 /* Bytes of a code unit: 1, 2, 4. */
 static inline unsigned text_unit(const struct ctf_field *f)

@@ -546,7 +546,7 @@ static void build_elements(struct build *b, struct ctf_field *f, const char *nam
 	if (s->code == STEP_SKIP_DYNAMIC || s->code == STEP_SKIP_MANY)
 		return;
 	loop = b->nsteps - 1;
-	/* Elements behind the first begin anywhere. */
+	/* Elements after the first begin anywhere. */
 	b->known_align = 1;
 	build_field(b, f->element, NULL);
 	run_close(b);
@@ -566,7 +566,7 @@ static void build_array(struct build *b, struct ctf_field *f, const char *name)
 	if (!b->value && f->kind == CTF_ARRAY && (f->roles & CTF_ROLE_UUID))
 		mark_step(b, f);
 	if (f->length_field) {
-		/* RFC v1.1: the length stands before the elements. */
+		/* RFC v1.1: the length precedes the elements. */
 		build_field(b, f->length_field, NULL);
 		if (b->value && !b->failed)
 			b->steps[b->nsteps - 1].name = UINT32_MAX;
@@ -595,7 +595,7 @@ static void table_fill(struct build *b, size_t table, const struct option *optio
 	b->failed = true;
 }
 
-/* One option after the other, each with a jump behind the last one; `ends` gets where those are. */
+/* One option after the other, each with a jump after the last one; `ends` gets where those are. */
 static uint64_t build_options(struct build *b, struct ctf_field *f, const char *name,
 			      struct option *options, size_t *ends)
 {

@@ -19,7 +19,7 @@ enum { PLAN_CURSOR_SLOTS = META_SLOTS + 64 };
 struct ctf_program; /* lives in the arena it was compiled into */
 
 /*
- * Slots of roles; those of references and captures come behind. A slot without value in this packet
+ * Slots of roles; those of references and captures come after. A slot without value in this packet
  * has `have` 0.
  */
 enum ctf_slot {
@@ -50,8 +50,8 @@ enum ctf_slot {
  * too.
  */
 struct ctf_cursor {
-	const uint8_t *data; /* the packet; 8 readable bytes behind `limit` are not promised */
-	uint64_t limit; /* bits that are there: no field ends behind */
+	const uint8_t *data; /* the packet; 8 readable bytes after `limit` are not promised */
+	uint64_t limit; /* bits that are there: no field ends after */
 	uint64_t at;
 	uint64_t clock; /* cycles; updated by time stamps, partial ones included */
 	uint64_t *slots; /* nslots of the meta plus CTF_SLOTS_FIXED */

@@ -149,7 +149,7 @@ static const struct step *skip_select(const struct ctf_program *p, struct ctf_cu
 	return o ? &p->skip.steps[o->to] : NULL;
 }
 
-/* Back to the loop's begin, or behind it. Elements of no size at all are done at once. */
+/* Back to the loop's begin, or after it. Elements of no size at all are done at once. */
 static const struct step *skip_next(const struct ctf_program *p, const struct ctf_cursor *c,
 				    const struct step *s, struct loop *l, unsigned *depth)
 {

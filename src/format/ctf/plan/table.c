@@ -13,7 +13,7 @@ struct range_of {
 	uint32_t order, to;
 };
 
-/* Ranges that hold the value at hand; the first in the metadata on top. */
+/* Ranges that hold the current value; the first in the metadata on top. */
 struct heap {
 	const struct range_of **items;
 	size_t count;
@@ -81,7 +81,7 @@ static void option_add(struct option *options, uint32_t *n, struct option o, uin
 
 /*
  * From each bound to the next the first range that holds all of it. `bounds`: where ranges begin,
- * and behind their ends. Invariant: what is on the heap began at or before the bound.
+ * and after their ends. Invariant: what is on the heap began at or before the bound.
  */
 static uint32_t ranges_part(const struct range_of *ranges, size_t n, const uint64_t *bounds,
 			    size_t nbounds, struct heap *h, uint64_t flip, struct option *out)

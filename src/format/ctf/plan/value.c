@@ -11,8 +11,8 @@ enum { PATH_ROOM = 256, FIRST_ITEMS = 16, IDLE_ELEMENTS = 4096 };
 struct frame {
 	struct spur_value *items; /* NULL: the top level of the args */
 	uint64_t count, cap;
-	uint64_t left; /* of an array: elements still to go, the one at hand included */
-	uint64_t at; /* of an array: where the element at hand began */
+	uint64_t left; /* of an array: elements still to go, the current one included */
+	uint64_t at; /* of an array: where the current element began */
 	struct spur_value *owner; /* the STRUCT or ARRAY that the items are of; NULL at the top */
 	uint32_t name; /* string id of the structure or array */
 	bool is_array;
@@ -506,7 +506,7 @@ static bool value_string(struct value_run *r, const struct step *s)
 	return value_bytes(r, s, bits, false);
 }
 
-/* SPEC ctf2/strings SPEC ctf2/blobs: of so many bytes */
+/* SPEC ctf2/strings SPEC ctf2/blobs: makes the value of `bytes` bytes */
 static bool value_text(struct value_run *r, const struct step *s, uint64_t bytes, bool blob)
 {
 	const char *why;
@@ -617,7 +617,7 @@ static const struct step *value_select(struct value_run *r, const struct step *s
 	return &r->p->value.steps[o->to];
 }
 
-/* Behind the option of a variant. */
+/* After the option of a variant. */
 static const struct step *value_chosen(struct value_run *r, const struct step *s)
 {
 	if (!r->flat)

@@ -488,7 +488,7 @@ static void out_side(struct dump *d, struct out *o, const struct spur_event *row
 	const uint8_t *raw;
 	size_t len;
 
-	/* SPEC uftrace/dump-perf: tasks without a file of their own are left out */
+	/* SPEC uftrace/dump-perf: tasks without a file are left out */
 	if (!p || !k || !t || (t->silent && style_source_of(d->s, row) == FROM_PERF))
 		return;
 	if (d->env->given->no_sched && style_is_sched(row))

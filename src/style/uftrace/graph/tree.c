@@ -122,8 +122,8 @@ static void add_times(struct tree_node *n, const struct style_frame *f)
 }
 
 /*
- * The call of fork() by the task's parent that has this address: taken from the list. TREE_NONE:
- * there is none.
+ * Removes the call of fork() with this address by the task's parent from the list and returns it,
+ * or TREE_NONE.
  */
 static uint32_t read_fork(struct tree *t, const struct style_task *task, uint64_t addr)
 {

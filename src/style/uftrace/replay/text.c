@@ -45,7 +45,7 @@ static char *put_tid(const struct replay *r, char *p, uint32_t track)
 	struct replay_tid late;
 	const struct replay_tid *t = tid_of(r, track, &late);
 
-	/* Without the blank in front and the bar behind. */
+	/* Without the blank in front and the bar after. */
 	return put_text(p, t->text + 1, t->len - 4u);
 }
 
@@ -98,7 +98,7 @@ static char *put_cell(const struct replay *r, char *p, enum replay_column c,
 	}
 }
 
-/* The columns and the bar behind them. Room: 400 bytes. */
+/* The columns and the bar after them. Room: 400 bytes. */
 static char *put_columns(const struct replay *r, char *p, const struct shown_row *line,
 			 const struct spur_event *cells)
 {
@@ -194,7 +194,7 @@ static void out_arguments(const struct replay *r, struct out *o, const struct sp
 }
 
 /*
- * SPEC uftrace/libname: the name, with --libname that of the library behind it which a library call
+ * SPEC uftrace/libname: the name, with --libname that of the library after it which a library call
  * goes to
  */
 static void out_name(const struct replay *r, struct out *o, const struct spur_event *row,

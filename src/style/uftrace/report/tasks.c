@@ -52,7 +52,7 @@ static bool read_end(void *self, struct style_task *t, const struct style_frame 
 	return add_task(self, t, time);
 }
 
-/* Total is the time of all functions of their own; self what of it was not waiting. */
+/* Total is the self time of all functions; self is the part of it that was not waiting. */
 static void adjust(struct report *r)
 {
 	for (size_t i = 0; i < r->n; i++) {

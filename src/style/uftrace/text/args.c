@@ -21,7 +21,7 @@ struct payload {
 /* One item of it. */
 struct item {
 	const struct plan_op *op;
-	const uint8_t *p; /* strings: behind the length */
+	const uint8_t *p; /* strings: after the length */
 	size_t size;
 	size_t index;
 };

@@ -12,13 +12,13 @@ enum style_args_mode {
 	ARGS_SAFE = 8, /* for a terminal: no control bytes */
 };
 
-/* trace_args() for text: where memory is out, `o` has the error. */
+/* trace_args() for text: if out of memory, `o` has the error. */
 bool style_get_args(struct spur_trace *t, struct out *o, const struct spur_event *row,
 		    struct spur_args *args);
 
 /*
- * The arguments of a BEGIN, the return value of an END. Nothing but the parentheses where there are
- * none.
+ * Writes the arguments of a BEGIN or the return value of an END; only the parentheses if there are
+ * no arguments.
  */
 void style_args(struct spur_trace *t, struct out *o, const struct spur_event *row, unsigned mode,
 		struct spur_args *scratch);

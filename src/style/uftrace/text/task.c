@@ -21,7 +21,7 @@ static struct style_task *task_add(struct style *s, uint32_t track)
 	const struct uftrace_task *u = s->data && k ? uftrace_task(s->data, k->tid) : NULL;
 	struct style_task *t;
 
-	/* Tracks may come to light while rows are read. */
+	/* Tracks may is found while rows are read. */
 	if (!k ||
 	    !mem_grow((void **)&s->index, &s->index_cap, (size_t)track + 1, sizeof(*s->index),
 		      MAX_TASKS) ||

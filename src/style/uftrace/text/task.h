@@ -64,7 +64,7 @@ struct style {
 	const struct render_options *opt;
 	const struct uftrace_options *own;
 	const struct filter_spec *given; /* the filter as given */
-	unsigned marks; /* enum row_mark of the row at hand */
+	unsigned marks; /* enum row_mark of the current row */
 	struct style_task *tasks; /* in the order of the info file */
 	size_t ntasks, tasks_cap;
 	struct map64 tids; /* to 1 + track */
@@ -85,7 +85,7 @@ struct style {
 	size_t last; /* index of the task that external data belongs to: the pass sets it */
 	struct spur_args args;
 	uint64_t perf_time; /* of the last perf record of all */
-	bool failed; /* memory was out: what follows is not to be trusted */
+	bool failed; /* out of memory: later results are incomplete */
 	uint32_t name_comm;
 };
 

@@ -10,7 +10,7 @@ enum { TIME_WIDTH = 10, TID_WIDTH = 7, STYLE_FIELDS = 24, TEXT_BLOCK = 64 };
 /* Right-aligned 123.456 and a unit, ten columns; blanks for 0. Room: 24 bytes. */
 char *put_time_unit(char *p, uint64_t ns);
 void out_time_unit(struct out *o, uint64_t ns);
-/* What stands behind the last slash. */
+/* What follows the last slash. */
 struct text style_base_name(struct text path);
 
 static inline char *put_text(char *p, const char *s, size_t len)
