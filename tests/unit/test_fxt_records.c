@@ -396,7 +396,7 @@ static void test_schema(void **state)
 	check_events(&stored);
 }
 
-/* A call that fails for want of memory counts nothing: the next one gives the same schema. */
+/* A call that fails because memory is exhausted counts nothing: the next one gives the same schema. */
 static void test_schema_again(void **state)
 {
 	bool failed = true;
