@@ -37,12 +37,42 @@ struct fit {
 	uint64_t level; /* one level of recorded depth; 0 if rows have no depth */
 };
 
-/* Returns the view for rows like this one. No row fits a stack without memory (s->cap == 0). */
-struct fit fit_load(const struct pair_stack *s, const struct spur_event *row);
 /* Lets no row fit from now on. */
 void fit_close(struct fit *v);
+
+/*
+ * Returns the view for rows like this one. No row fits a stack without memory (s->cap == 0).
+ * Inlined with fit_store(): rows of a merged trace change the track, and so the view, all the time.
+ */
+static inline struct fit fit_load(const struct pair_stack *s, const struct spur_event *row)
+{
+	const bool depth = row->flags & SPUR_F_DEPTH;
+	const size_t cap = depth && s->cap > UINT16_MAX ? UINT16_MAX : s->cap;
+	struct fit v = {
+		.begin = row_rest(SPUR_BEGIN, depth ? SPUR_F_DEPTH : 0, 0, depth ? s->n : 0),
+		.mask = row_rest(UINT8_MAX, SPUR_F_DEPTH, 0, depth ? UINT16_MAX : 0),
+		.level = row_rest(0, 0, 0, depth),
+	};
+
+	assert(s->calls <= s->n && s->n <= s->cap);
+	if (s->cap) {
+		v.next = s->frames + s->n;
+		v.limit = s->frames + cap;
+	}
+	if (!s->cap || s->index || (depth && s->n >= UINT16_MAX))
+		fit_close(&v);
+	return v;
+}
+
 /* Writes the number of frames back to the stack. */
-void fit_store(struct pair_stack *s, const struct pair_frame *next);
+static inline void fit_store(struct pair_stack *s, const struct pair_frame *next)
+{
+	const size_t n = s->cap ? (size_t)(next - s->frames) : 0;
+
+	assert(n <= s->cap && (n == s->n || !s->index));
+	s->calls += n - s->n;
+	s->n = n;
+}
 
 static inline __attribute__((always_inline)) uint64_t fit_bits(const struct fit *v,
 							       const struct spur_event *row)
