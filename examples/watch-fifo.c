@@ -1,4 +1,6 @@
-/* Prints function calls as they arrive; the trace, or files of it, may be pipes: watch-fifo TRACE */
+/*
+ * Prints function calls as they arrive; the trace, or files of it, may be pipes: watch-fifo TRACE
+ */
 #include <inttypes.h>
 #include <spur.h>
 #include <stdio.h>

@@ -125,8 +125,9 @@ bool api_row(const struct spur_trace *t, const char *call, const struct spur_eve
 	    (ev->track == SPUR_NONE || ev->track < trace_track_count(t)) &&
 	    ev->stream < trace_stream_count(t))
 		return true;
-	api_misuse(t, NULL,
-		   "%s: expected an event of this trace, found kind %u, class %u, track %u, stream %u",
-		   call, ev->kind, ev->cls, ev->track, ev->stream);
+	api_misuse(
+		t, NULL,
+		"%s: expected an event of this trace, found kind %u, class %u, track %u, stream %u",
+		call, ev->kind, ev->cls, ev->track, ev->stream);
 	return false;
 }

@@ -82,7 +82,9 @@ struct diag_store {
 	struct arena arena; /* of names and texts */
 	size_t cap; /* of the groups */
 	size_t last; /* group of the last diag_add(): damage comes in bursts */
-	/* Hash table of INDEX_SLOTS: 1 + number of a group, or 0. NULL while there are few groups. */
+	/*
+	 * Hash table of INDEX_SLOTS: 1 + number of a group, or 0. NULL while there are few groups.
+	 */
 	uint16_t *index;
 };
 
@@ -155,7 +157,10 @@ static bool index_make(struct diag_log *log)
 	return store->index != NULL;
 }
 
-/* Adds a group that is not there; returns its number, or 0 if out of memory or if there are too many. */
+/*
+ * Adds a group that is not there; returns its number, or 0 if out of memory or if there are too
+ * many.
+ */
 static uint32_t group_add(struct diag_log *log, const char *code, const char *file)
 {
 	struct diag_store *store = log->store;

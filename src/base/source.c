@@ -99,7 +99,8 @@ static struct spur_error no_error;
  */
 static struct spur_error *error_of(struct source *s)
 {
-	static struct spur_error no_memory = { .code = SPUR_ERR_MEMORY, .message = "out of memory" };
+	static struct spur_error no_memory = { .code = SPUR_ERR_MEMORY,
+					       .message = "out of memory" };
 
 	if (s->error != &no_error)
 		return s->error == &no_memory ? NULL : s->error;

@@ -135,8 +135,8 @@ enum spur_status output_spare(const struct output *o, const char *input, struct 
 	if ((in.st_dev != out.st_dev || in.st_ino != out.st_ino) &&
 	    !(S_ISDIR(in.st_mode) && lies_below(o->path, input)))
 		return SPUR_OK;
-	return err_set(err, SPUR_ERR_USAGE, "%s: the file is part of the input; write to another one",
-		       o->path);
+	return err_set(err, SPUR_ERR_USAGE,
+		       "%s: the file is part of the input; write to another one", o->path);
 }
 
 /*

@@ -22,8 +22,8 @@ struct output {
 enum spur_status output_open(struct output *o, const char *path, bool force,
 			     struct spur_error *err);
 /*
- * Returns SPUR_FAIL, with the error set, if the output would replace the file `input` ("-": standard
- * input), or a file in the directory `input`.
+ * Returns SPUR_FAIL, with the error set, if the output would replace the file `input` ("-":
+ * standard input), or a file in the directory `input`.
  */
 enum spur_status output_spare(const struct output *o, const char *input, struct spur_error *err);
 /*

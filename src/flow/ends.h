@@ -1,7 +1,7 @@
 /*
- * When the data ends, for calls that are open then. Recordings that are read as one trace (directories of several CTF
- * traces, joined traces) end each for itself: spur_trace.tops_apart says that there may be several, join_recording()
- * which one a track is of.
+ * When the data ends, for calls that are open then. Recordings that are read as one trace
+ * (directories of several CTF traces, joined traces) end each for itself: spur_trace.tops_apart
+ * says that there may be several, join_recording() which one a track is of.
  */
 #ifndef SPUR_FLOW_ENDS_H
 #define SPUR_FLOW_ENDS_H
@@ -12,9 +12,11 @@
 struct ends {
 	const struct spur_trace *trace;
 	int64_t last; /* time of the last row of all */
-	int64_t *of_top; /* by the track that stands for a recording: of its last row, INT64_MIN if none was seen */
+	/* By top track: time of the recording's last row, INT64_MIN if none was seen. */
+	int64_t *of_top;
 	size_t ntops;
-	uint32_t *tops; /* by track: the one that stands for its recording + 1; 0: not looked up yet */
+	/* By track: the top track of its recording + 1; 0: not looked up yet. */
+	uint32_t *tops;
 	size_t ntracks;
 };
 

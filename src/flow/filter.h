@@ -44,8 +44,8 @@ struct filter_item {
 struct filter_spec {
 	const struct filter_item *items;
 	size_t nitems;
-	enum pattern_kind
-		match; /* how names match; a name without special characters is exact in any case */
+	/* How names match; a name without special characters is exact in any case. */
+	enum pattern_kind match;
 	int depth; /* -D; 0: no limit */
 	int64_t min_ns; /* -t; 0: none */
 	uint64_t min_size; /* -Z; bytes of code; 0: none */

@@ -10,7 +10,10 @@ static const char *const options[] = {
 	[FILTER_TRIGGER] = "-T",
 };
 
-/* Classes that no row asked a verdict for may match all the same: rows of a time range, other tracks. */
+/*
+ * Classes that no row asked a verdict for may match all the same: rows of a time range, other
+ * tracks.
+ */
 static bool rule_is_used(const struct filter *f, const struct rule *r)
 {
 	const uint32_t n = trace_class_count(f->trace);

@@ -6,9 +6,9 @@
  *
  * What a BEGIN's fate depends on may come later: then it waits in a queue, and behind it all that
  * came after, so that rows keep their order. A BEGIN is decided at its END; or as soon as it is
- * open for longer than any duration in the expression; or at the end of the data, where a call that is
- * still open lasts to its track's last event. A queue of WAITING_ROWS decides its oldest call as if
- * that never ended, and counts that (filter_where_notes()).
+ * open for longer than any duration in the expression; or at the end of the data, where a call that
+ * is still open lasts to its track's last event. A queue of WAITING_ROWS decides its oldest call as
+ * if that never ended, and counts that (filter_where_notes()).
  */
 #include <assert.h>
 #include <string.h>

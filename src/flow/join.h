@@ -3,9 +3,10 @@
  * parts, under numbers of its own; strings are shared; times are moved to the first part's clock.
  * All passes read it as they read any other trace.
  *
- * Two clocks are related, in this order: they are one (both known, and their epochs agree), by their
- * epochs, or by the assumption that clocks of one name and rate are one, which is said in a note.
- * Where none holds opening fails, unless spur_options.same_clock says that the clocks are one.
+ * Two clocks are related, in this order: they are one (both known, and their epochs agree), by
+ * their epochs, or by the assumption that clocks of one name and rate are one, which is said in a
+ * note. Where none holds opening fails, unless spur_options.same_clock says that the clocks are
+ * one.
  */
 #ifndef SPUR_FLOW_JOIN_H
 #define SPUR_FLOW_JOIN_H
@@ -20,15 +21,15 @@ enum spur_status join_open(struct spur_trace **out, const char *const *paths, si
 			   const struct spur_options *opt, struct spur_error *err);
 
 /*
- * The same for the members (struct spur_format) of the directory that `dir` has tried to open; `dir` stays open.
- * `strings` as in trace_open().
+ * The same for the members (struct spur_format) of the directory that `dir` has tried to open;
+ * `dir` stays open. `strings` as in trace_open().
  */
 enum spur_status join_open_run(struct spur_trace **out, const struct spur_trace *dir,
 			       struct intern *strings, struct spur_error *err);
 
 /*
- * True where the track is a thread or process that a track of an earlier part is too, by its ids: for
- * outputs that know tracks by their ids only.
+ * True where the track is a thread or process that a track of an earlier part is too, by its ids:
+ * for outputs that know tracks by their ids only.
  */
 bool join_track_is_double(const struct spur_trace *t, uint32_t track);
 

@@ -8,7 +8,7 @@ enum join_relation {
 	JOIN_UNRELATED,
 	JOIN_ONE_CLOCK, /* the same clock: both name it, and their epochs agree */
 	JOIN_EPOCHS, /* both know what time of day their zero is */
-	JOIN_ASSUMED, /* equal names, rates and kinds of zero; nothing says that they are not one clock */
+	JOIN_ASSUMED, /* equal names, rates and kinds of zero; nothing speaks against it */
 };
 
 /*

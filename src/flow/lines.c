@@ -155,8 +155,8 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 /* Asks the workers for more blocks of the lane if there is room for them. */
 static void lane_want(struct lanes *s, struct lane *l)
 {
-	if (!s->nthreads || l->feed || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
-	    s->ahead > LINES_AHEAD)
+	if (!s->nthreads || l->feed || l->queued || l->busy || l->ended ||
+	    l->nready == LINES_READY || s->ahead > LINES_AHEAD)
 		return;
 	assert(s->queued < s->count);
 	l->queued = true;
@@ -310,7 +310,9 @@ static bool lane_begin(struct lanes *s, struct lane *l)
 	return l->reader && l->state;
 }
 
-/* The lane's next block. Text is written before it is waited for. Returns false if out of memory. */
+/*
+ * The lane's next block. Text is written before it is waited for. Returns false if out of memory.
+ */
 static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
 	const struct lane *l = &s->lanes[i];
@@ -426,7 +428,10 @@ static bool windows_merge(struct lanes *s, const struct spur_trace *t, struct ou
 	return true;
 }
 
-/* Begins with the lanes, but for those of which the tree knows when they begin. Returns false if out of memory. */
+/*
+ * Begins with the lanes, but for those of which the tree knows when they begin. Returns false if
+ * out of memory.
+ */
 static bool lanes_begin(struct lanes *s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {

@@ -1,8 +1,9 @@
 /*
- * Merge of feeds by (ts, feed id), by the merge core. Runs of rows that are long are handed out where they are.
+ * Merge of feeds by (ts, feed id), by the merge core. Runs of rows that are long are handed out
+ * where they are.
  *
- * Invariant between calls: feed `stale` (if any) has no row left of its batch and is to be pulled first. Rows at an
- * input's `pos` and beyond have not been handed out.
+ * Invariant between calls: feed `stale` (if any) has no row left of its batch and is to be pulled
+ * first. Rows at an input's `pos` and beyond have not been handed out.
  */
 #include "flow/merge_core.h"
 #include "flow/pipe.h"
@@ -14,8 +15,8 @@ enum {
 	MERGE_LEAST = 2, /* rows of a batch of one of very many feeds */
 	MERGE_LEND = 48, /* runs from here on are handed out where they are */
 	/*
-	 * A feed that has just begun to win gives rows one by one: among interleaved feeds that costs less than to
-	 * find out how many could follow.
+	 * A feed that has just begun to win gives rows one by one: among interleaved feeds that
+	 * costs less than to find out how many could follow.
 	 */
 	MERGE_STREAK = 3,
 };
@@ -151,8 +152,8 @@ static struct marked_rows merge_rows(const struct merge *m, uint32_t i, size_t e
 }
 
 /*
- * Where it is known when a feed begins, that time stands for its first row until it wins: only feeds that are read at
- * once have memory.
+ * Where it is known when a feed begins, that time stands for its first row until it wins: only
+ * feeds that are read at once have memory.
  */
 static enum spur_status merge_prime(struct merge *m)
 {

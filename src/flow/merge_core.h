@@ -1,16 +1,19 @@
 /*
- * Merges sorted sequences of anything that begins with its time (int64_t): rows, lines. The caller gives each input
- * some items at a time and takes them in the order of (time, number of the input), stable within an input.
+ * Merges sorted sequences of anything that begins with its time (int64_t): rows, lines. The caller
+ * gives each input some items at a time and takes them in the order of (time, number of the input),
+ * stable within an input.
  *
- * Up to ORDER_WINDOW inputs are merged by windows: the items that come before the earliest end of what the inputs have
- * are put in order at once (order.h). More are merged by a loser tree, run by run.
+ * Up to ORDER_WINDOW inputs are merged by windows: the items that come before the earliest end of
+ * what the inputs have are put in order at once (order.h). More are merged by a loser tree, run by
+ * run.
  *
- * Times of an input may go back. The order must not depend on how many items are given at once, so windows count the
- * latest time so far as an item's key, and runs are found by looking at each item, not by bisection.
+ * Times of an input may go back. The order must not depend on how many items are given at once, so
+ * windows count the latest time so far as an item's key, and runs are found by looking at each
+ * item, not by bisection.
  *
- * INVARIANT of the tree, once built and while no input was changed without merge_core_replay(): tree[0] is the key of
- * the input whose next item comes first, tree[1 .. count) are the losers of the matches; the leaf of input i is at
- * count + i.
+ * INVARIANT of the tree, once built and while no input was changed without merge_core_replay():
+ * tree[0] is the key of the input whose next item comes first, tree[1 .. count) are the losers of
+ * the matches; the leaf of input i is at count + i.
  */
 #ifndef SPUR_FLOW_MERGE_CORE_H
 #define SPUR_FLOW_MERGE_CORE_H
@@ -54,12 +57,15 @@ struct merge_core {
 /* Returns false if out of memory. Items are `stride` bytes apart. */
 bool merge_core_init(struct merge_core *c, uint32_t count, size_t stride);
 void merge_core_free(struct merge_core *c);
-/* The next items of an input that has none left; n == 0: it has ended. Returns false if out of memory. */
+/*
+ * The next items of an input that has none left; n == 0: it has ended. Returns false if out of
+ * memory.
+ */
 bool merge_core_give(struct merge_core *c, uint32_t i, const void *items, size_t n);
 
 /*
- * Bounds a window: `active` gets the inputs that have items in it, in their order. Returns how many there are; 0: all
- * inputs have ended. Requires that each input that has not ended has items.
+ * Bounds a window: `active` gets the inputs that have items in it, in their order. Returns how many
+ * there are; 0: all inputs have ended. Requires that each input that has not ended has items.
  */
 uint32_t merge_core_window(struct merge_core *c, uint32_t active[ORDER_WINDOW]);
 /* Puts the items of the window in order: c->order. Returns false if out of memory. */
@@ -99,7 +105,10 @@ static inline uint32_t merge_core_first(const struct merge_core *c)
 	return c->tree[0].place;
 }
 
-/* Input i changed: plays its matches again up to the root. `stride` is c->stride, a constant to the compiler. */
+/*
+ * Input i changed: plays its matches again up to the root. `stride` is c->stride, a constant to the
+ * compiler.
+ */
 static inline void merge_core_replay(struct merge_core *c, uint32_t i, size_t stride)
 {
 	struct merge_key key = merge_core_key(c, i, stride);

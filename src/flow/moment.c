@@ -211,7 +211,9 @@ static bool is_around(const struct spur_trace *t, const struct spur_event *row)
 	       (trace_class(t, row->cls)->flags & CLASS_KERNEL);
 }
 
-/* The first row of the feed that is the program's own; else its first row. SPUR_END if it is empty. */
+/*
+ * The first row of the feed that is the program's own; else its first row. SPUR_END if it is empty.
+ */
 static enum spur_status feed_own(struct spur_trace *t, struct feed *f, int64_t *ts, bool *own)
 {
 	uint32_t seen = 0;
@@ -391,7 +393,8 @@ static enum spur_status needs_epoch(const struct moment_base *b, const struct mo
 	if (b->trace->clock.epoch_known)
 		return SPUR_OK;
 	return err_set(err, SPUR_ERR_USAGE,
-		       "%s: the trace does not say when it was made; dates cannot be used", o->name);
+		       "%s: the trace does not say when it was made; dates cannot be used",
+		       o->name);
 }
 
 /* From ns since 1970 UTC. */
@@ -494,7 +497,8 @@ static enum spur_status of_number(struct moment_base *b, const struct moment_opt
 	uint64_t ts;
 	int64_t ns;
 
-	if (o->uftrace || (b->numbers == MOMENT_CLOCK && point >= 0 && !b->trace->clock.epoch_known))
+	if (o->uftrace ||
+	    (b->numbers == MOMENT_CLOCK && point >= 0 && !b->trace->clock.epoch_known))
 		return of_clock(b, t, out);
 	if (base_start(b, err) == SPUR_FAIL)
 		return SPUR_FAIL;

@@ -24,7 +24,9 @@ enum moment_numbers {
 	MOMENT_TS, /* as MOMENT_REL, and any whole number that is no less than the first ts */
 };
 
-/* The zeros that times count from; found when first asked for. Zero-initialise, then set `trace`. */
+/*
+ * The zeros that times count from; found when first asked for. Zero-initialise, then set `trace`.
+ */
 struct moment_base {
 	struct spur_trace *trace;
 	enum moment_numbers numbers;

@@ -1,4 +1,7 @@
-/* Opening a trace below the public calls: for joined traces, and for a second reading of the same input. */
+/*
+ * Opening a trace below the public calls: for joined traces, and for a second reading of the same
+ * input.
+ */
 #ifndef SPUR_FLOW_OPEN_H
 #define SPUR_FLOW_OPEN_H
 
@@ -29,11 +32,13 @@ enum spur_status trace_open_input(struct spur_trace **out, const char *name,
  */
 enum spur_status trace_open_again(struct spur_trace **out, const struct spur_trace *t,
 				  struct spur_error *err);
-/* Closes a trace that trace_open() or one of the others opened, or a test made. NULL: does nothing. */
+/*
+ * Closes a trace that trace_open() or one of the others opened, or a test made. NULL: does nothing.
+ */
 void trace_close(struct spur_trace *t);
 /*
- * Whether the followed file of `t`, which has been read to its end, was replaced or cut, and there is a file of that
- * name to go on with. If so, that is no longer damage of `t`.
+ * Whether the followed file of `t`, which has been read to its end, was replaced or cut, and there
+ * is a file of that name to go on with. If so, that is no longer damage of `t`.
  */
 enum trace_renewal { TRACE_SAME, TRACE_REPLACED, TRACE_CUT };
 enum trace_renewal trace_take_renewal(struct spur_trace *t);

@@ -20,7 +20,7 @@
  *	if (row->kind == SPUR_BEGIN)
  *		f = pair_push(s, row);		(NULL: out of memory)
  *	else if ((f = pair_match(s, row)))
- *		pair_pop(s);			... ends at row->ts; f stays readable until the next push
+ *		pair_pop(s);		... ends at row->ts; f stays readable until the next push
  *	else
  *		... END without BEGIN
  *	at the end of the feed, frames left open: while (s->n) pair_pop(s)

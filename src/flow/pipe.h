@@ -57,13 +57,13 @@ enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f);
 enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b);
 /*
  * The ts of the trace's first event, whatever the filter: what shown times and --from count from; 0
- * if the trace is empty. Called first before any feed is read; reads the first rows of all that may have it. Returns
- * SPUR_FAIL if out of memory.
+ * if the trace is empty. Called first before any feed is read; reads the first rows of all that may
+ * have it. Returns SPUR_FAIL if out of memory.
  */
 enum spur_status trace_start(struct spur_trace *t, int64_t *first);
 /*
- * Whether it is known when the feed, of which no row has been handed out, begins: *ts is the time of
- * its first row, or an earlier one.
+ * Whether it is known when the feed, of which no row has been handed out, begins: *ts is the time
+ * of its first row, or an earlier one.
  */
 bool feed_begins(struct spur_trace *t, const struct feed *f, int64_t *ts);
 

@@ -17,8 +17,8 @@ static const uint64_t tally_count_max = (UINT64_C(1) << TALLY_COUNT_BITS) - 1;
 
 struct tally {
 	/*
-	 * value << TALLY_COUNT_BITS | count, or 0 if free. A slot whose count is full is followed by
-	 * another one of the value. Once sorted, used slots only.
+	 * value << TALLY_COUNT_BITS | count, or 0 if free. A slot whose count is full is followed
+	 * by another one of the value. Once sorted, used slots only.
 	 */
 	uint64_t *slots;
 	size_t cap, used; /* cap: a power of two, or 0 */

@@ -40,8 +40,9 @@ enum spur_status where_node(struct where *w, struct where_node n, uint32_t *out,
 enum spur_status where_leaf(struct where *w, struct where_leaf l, uint32_t *out,
 			    struct spur_error *err)
 {
-	if (w->nleaves < WHERE_NODES && !mem_grow((void **)&w->leaves, &w->leaves_cap,
-						  w->nleaves + 1, sizeof(*w->leaves), WHERE_NODES)) {
+	if (w->nleaves < WHERE_NODES &&
+	    !mem_grow((void **)&w->leaves, &w->leaves_cap, w->nleaves + 1, sizeof(*w->leaves),
+		      WHERE_NODES)) {
 		pattern_free(l.pattern);
 		return err_nomem(err);
 	}
@@ -54,7 +55,8 @@ enum spur_status where_leaf(struct where *w, struct where_leaf l, uint32_t *out,
 	w->uses_calls |= l.field == WHERE_ARG || l.field == WHERE_DUR || l.field == WHERE_DEPTH_OF;
 	if (l.field == WHERE_DUR && l.number > w->longest)
 		w->longest = l.number < INT64_MAX ? (int64_t)l.number : INT64_MAX;
-	return where_node(w, (struct where_node){ WHERE_LEAF, (uint32_t)w->nleaves++, 0 }, out, err);
+	return where_node(w, (struct where_node){ WHERE_LEAF, (uint32_t)w->nleaves++, 0 }, out,
+			  err);
 }
 
 enum spur_status where_require(struct where *w, uint32_t node, struct spur_error *err)

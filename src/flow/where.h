@@ -1,16 +1,16 @@
 /*
- * Expressions over events: --where 'arg.fd == 3 && dur > 1ms', and --name. The text is compiled to a
- * tree of comparisons once; what a class of rows decides is evaluated once per class
+ * Expressions over events: --where 'arg.fd == 3 && dur > 1ms', and --name. The text is compiled to
+ * a tree of comparisons once; what a class of rows decides is evaluated once per class
  * (where_class()), so that rows compare no strings where their class knows the answer.
  *
- *	expr:       expr || expr, expr && expr, ! expr, ( expr ), FIELD OP CONSTANT, CONSTANT OP FIELD
+ *	expr:     expr || expr, expr && expr, ! expr, ( expr ), FIELD OP CONSTANT, CONSTANT OP FIELD
  *	FIELD:      ts dur name cat pid tid cpu depth kind thread module arg.NAME[.NAME|.INDEX]...
  *	OP:         == != < <= > >= and, with a regular expression in quotes on its right, =~
  *	CONSTANT:   3 -3 0x1f 1.5 10us 1.5ms "text" 'text' true false null
  *
  * Evaluation knows three values: a comparison may be open as long as something is still to come, as
- * the duration of a call whose END was not read yet. A comparison with something that the event does
- * not have is false, != too.
+ * the duration of a call whose END was not read yet. A comparison with something that the event
+ * does not have is false, != too.
  */
 #ifndef SPUR_FLOW_WHERE_H
 #define SPUR_FLOW_WHERE_H
@@ -63,7 +63,8 @@ struct where_leaf {
 	enum where_field field;
 	enum where_op op;
 	enum where_type type; /* of the constant */
-	__int128 number; /* WHERE_INT; a ts or dur is in the unit of rows; of WHERE_KIND: a bit per kind */
+	/* WHERE_INT (ts, dur: in the unit of rows); WHERE_KIND: a bit per kind. */
+	__int128 number;
 	double real;
 	struct text text; /* in the arena; NUL-ended */
 	uint32_t id; /* of the text as a string of the trace */
@@ -94,7 +95,7 @@ struct where {
 	bool uses_calls; /* it asks for dur, depth or arguments, of which BEGIN and END share one */
 	bool uses_args;
 	uint32_t retval; /* string id */
-	int64_t longest; /* no comparison with a longer duration is open; INT64_MIN: none asks for it */
+	int64_t longest; /* longest duration that a comparison asks for; INT64_MIN: none does */
 	struct moment_base base; /* of ts */
 };
 

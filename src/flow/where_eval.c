@@ -29,7 +29,9 @@ static bool order_holds(enum where_op op, int order)
 	}
 }
 
-/* Long doubles hold all integers of 64 bits and all doubles exactly. NaN differs from everything. */
+/*
+ * Long doubles hold all integers of 64 bits and all doubles exactly. NaN differs from everything.
+ */
 static bool reals_hold(enum where_op op, long double a, long double b)
 {
 	if (a != a || b != b)

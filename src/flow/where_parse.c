@@ -491,7 +491,9 @@ static enum spur_status parse_path(struct parser *p, struct where_leaf *l)
 	return next(p);
 }
 
-/* The field at hand, if the word is one: SPUR_OK, and the token behind it. SPUR_WARN: it is none. */
+/*
+ * The field at hand, if the word is one: SPUR_OK, and the token behind it. SPUR_WARN: it is none.
+ */
 static enum spur_status parse_field(struct parser *p, struct where_leaf *l)
 {
 	for (size_t i = 0; i < FIELDS && p->token == TOKEN_WORD; i++)

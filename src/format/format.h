@@ -72,9 +72,9 @@ struct spur_format {
 	 */
 	enum spur_status (*next)(struct spur_trace *t, struct feed *f, struct batch *b);
 	/*
-	 * The time of the first row of a feed of which nothing has been read, or an earlier one, if that
-	 * is known without reading rows: then a merge of very many feeds need not begin with the feed
-	 * before that time. Returns false if it is not known. NULL: it never is.
+	 * The time of the first row of a feed of which nothing has been read, or an earlier one, if
+	 * that is known without reading rows: then a merge of very many feeds need not begin with
+	 * the feed before that time. Returns false if it is not known. NULL: it never is.
 	 */
 	bool (*begins)(struct spur_trace *t, const struct feed *f, int64_t *ts);
 	/*

@@ -12,7 +12,7 @@
  *	first:	each record:	if (reorder_late(r, ts, rank)) reorder_add(r, ts, rank, &item)
  *		at the end:	reorder_sort(r)
  *	second:	each record:	if (reorder_late(r, ts, rank)) skip it
- *				else { while ((item = reorder_next(r, ts, rank))) put item; put the record }
+ *			else { while ((item = reorder_next(r, ts, rank))) put item; put the record }
  *		at the end:	while ((item = reorder_rest(r))) put item
  *
  * reorder_late() is called once for each record in each pass. If items are rows, reorder_until()

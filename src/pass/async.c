@@ -1,11 +1,12 @@
 /*
- * async: report --kind=async and --kind=flow. Asynchronous spans by category and name: how many, how long, and how many
- * lack their begin or end. Flows the same way, or by the steps they are made of (--by=step), or by the threads that
- * they lead from and to (--by=path).
+ * async: report --kind=async and --kind=flow. Asynchronous spans by category and name: how many,
+ * how long, and how many lack their begin or end. Flows the same way, or by the steps they are made
+ * of (--by=step), or by the threads that they lead from and to (--by=path).
  *
- * Rows are read merged by time, because an operation may end on another thread than it began on. An END belongs to the
- * innermost open span of its process, category, id and name, else of its process, category and id. A step or END of a
- * flow belongs to the latest flow of its process, id, category and name, else of its process and id, else of its id.
+ * Rows are read merged by time, because an operation may end on another thread than it began on. An
+ * END belongs to the innermost open span of its process, category, id and name, else of its
+ * process, category and id. A step or END of a flow belongs to the latest flow of its process, id,
+ * category and name, else of its process and id, else of its id.
  *
  * SPEC fxt/async-pairs; SPEC fxt/flow-pairs
  */
@@ -112,7 +113,8 @@ static const char *const data_columns[] = {
 	"category,name,count,total,avg,min,max,p50,p90,p99,stdev,no_begin,no_end",
 	"category,name,count,total,avg,min,max,p50,p90,p99,stdev,steps,no_begin,no_end",
 	"category,name,step,count,total,avg,min,max,p50,p90,p99,stdev",
-	"category,name,from_pid,from_tid,from,to_pid,to_tid,to,count,total,avg,min,max,p50,p90,p99,stdev",
+	"category,name,from_pid,from_tid,from,to_pid,to_tid,to,count,total,avg,min,max,p50,p90,p99,"
+	"stdev",
 };
 
 /* --- rows of the table --- */
@@ -266,8 +268,8 @@ static bool async_events(void *self, struct spur_event *rows, size_t n)
 		if (ev->kind < first || ev->kind > first + 2 || ev->kind == SPUR_ASYNC_INSTANT)
 			continue;
 		a->events++;
-		key.parts[OPEN_PROCESS] = track_owner(a, &a->processes, &a->processes_cap, ev->track,
-						      trace_process_of);
+		key.parts[OPEN_PROCESS] = track_owner(a, &a->processes, &a->processes_cap,
+						      ev->track, trace_process_of);
 		key.parts[OPEN_CAT] = ev->cat;
 		key.parts[OPEN_NAME] = ev->name;
 		thread = a->by != BY_PATH ? 0

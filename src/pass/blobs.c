@@ -1,8 +1,8 @@
 /*
- * blobs: what BLOB rows carry. Rows without an id of one process, name, category and type are pieces
- * of one blob, in the order in which they are stored; a row with an id is a blob by itself. The
- * bytes are the argument `data`. Lists them, writes each to a file, or writes one as it is. Bytes go
- * from the trace to the file: no blob is collected.
+ * blobs: what BLOB rows carry. Rows without an id of one process, name, category and type are
+ * pieces of one blob, in the order in which they are stored; a row with an id is a blob by itself.
+ * The bytes are the argument `data`. Lists them, writes each to a file, or writes one as it is.
+ * Bytes go from the trace to the file: no blob is collected.
  */
 #include "base/map64.h"
 #include "flow/args.h"
@@ -29,7 +29,8 @@ struct blobs {
 	struct blob *blobs;
 	size_t n, cap;
 	/*
-	 * Process and name, that and category, that and type: numbers from 1 on. That and id -> number of the blob + 1.
+	 * Process and name, that and category, that and type: numbers from 1 on. That and id ->
+	 * number of the blob + 1.
 	 */
 	struct map64 names, cats, types, index;
 	struct map64 ids; /* numbers from 1 on */
@@ -45,7 +46,16 @@ struct blobs {
 	enum spur_status st; /* SPUR_FAIL: env->err is set */
 };
 
-enum column { COL_FILE, COL_NAME, COL_CATEGORY, COL_TYPE, COL_SIZE, COL_PIECES, COL_PID, COL_PROCESS };
+enum column {
+	COL_FILE,
+	COL_NAME,
+	COL_CATEGORY,
+	COL_TYPE,
+	COL_SIZE,
+	COL_PIECES,
+	COL_PID,
+	COL_PROCESS
+};
 
 static const struct table_column columns[] = {
 	[COL_FILE] = { "file", TABLE_TEXT },	     [COL_NAME] = { "name", TABLE_TEXT },
@@ -115,7 +125,8 @@ static enum spur_status blob_new(struct blobs *b, struct blob made, size_t *numb
 }
 
 /*
- * The number of a key, counted from 1; 0: out of memory, or the key is new and `find` says that no more are wanted.
+ * The number of a key, counted from 1; 0: out of memory, or the key is new and `find` says that no
+ * more are wanted.
  */
 static uint64_t number_of(struct map64 *m, uint64_t key, bool find)
 {
@@ -126,7 +137,10 @@ static uint64_t number_of(struct map64 *m, uint64_t key, bool find)
 	return slot ? slot->value : 0;
 }
 
-/* What the argument `type` says, as a number; a piece that does not say continues the latest that does. */
+/*
+ * What the argument `type` says, as a number; a piece that does not say continues the latest that
+ * does.
+ */
 static bool type_number(struct blobs *b, uint64_t name, uint32_t *type)
 {
 	const struct spur_value *v = arg_find(b, b->type);
@@ -140,7 +154,9 @@ static bool type_number(struct blobs *b, uint64_t name, uint32_t *type)
 	return slot || !v;
 }
 
-/* The slot of the blob that the row is of; its value is 0 where that is new. NULL as number_of(). */
+/*
+ * The slot of the blob that the row is of; its value is 0 where that is new. NULL as number_of().
+ */
 static struct map64_slot *blob_slot(struct blobs *b, const struct spur_event *row, uint32_t track,
 				    bool find)
 {
@@ -335,7 +351,8 @@ static enum spur_status blobs_write(struct blobs *b)
 	if (st == SPUR_OK)
 		st = blobs_columns(b);
 	if (st == SPUR_OK && blobs_options(env)->extract)
-		st = extract_open(&b->extract, blobs_options(env)->extract, blobs_options(env)->force, env->err);
+		st = extract_open(&b->extract, blobs_options(env)->extract,
+				  blobs_options(env)->force, env->err);
 	if (st != SPUR_OK)
 		return st;
 	b->data = trace_intern(env->trace, "data");

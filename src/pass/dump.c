@@ -157,7 +157,10 @@ static void dump_text(struct dump *d, const struct spur_event *row)
 	}
 }
 
-/* A switch is one record and two rows: of the thread that leaves the CPU, and of the one that gets it. */
+/*
+ * A switch is one record and two rows: of the thread that leaves the CPU, and of the one that gets
+ * it.
+ */
 static bool same_record(const struct dump *d, const struct spur_event *row)
 {
 	return row->kind == SPUR_SWITCH && d->last.kind == SPUR_SWITCH && d->shown &&

@@ -6,7 +6,8 @@
 
 struct dump_options {
 	bool verbose; /* raw bytes too */
-	const char *format; /* of uftrace's style: "chrome", "flame-graph", "graphviz", "mermaid"; NULL: raw */
+	/* uftrace's style: "chrome", "flame-graph", "graphviz", "mermaid"; NULL: raw. */
+	const char *format;
 	int64_t sample_ns; /* of uftrace's flame graph: one sample for each; 0: its default */
 };
 

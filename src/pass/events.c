@@ -1,11 +1,12 @@
 /*
  * events: how many events there are of each name, kind, category, thread, CPU, stream, or of each
- * combination of these; when the first and the last of them came, and how often they came in between.
- * Every row that passes the filter counts once: BEGIN and END of a call are two events. Looks at no
- * arguments.
+ * combination of these; when the first and the last of them came, and how often they came in
+ * between. Every row that passes the filter counts once: BEGIN and END of a call are two events.
+ * Looks at no arguments.
  *
- * Each worker has a table of its own, whose groups are found by numbers: of (first key, second key),
- * of (that number, third key), and so on. Strings, threads and streams are compared by their ids.
+ * Each worker has a table of its own, whose groups are found by numbers: of (first key, second
+ * key), of (that number, third key), and so on. Strings, threads and streams are compared by their
+ * ids.
  */
 #include <stdio.h>
 #include <string.h>

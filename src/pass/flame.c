@@ -40,7 +40,9 @@ static void folded_name(struct flame *f, const struct tree_node *n)
 static void folded_line(struct flame *f, uint64_t ns)
 {
 	struct out *o = f->env->out;
-	uint64_t sample = flame_options(f->env)->sample_ns > 0 ? (uint64_t)flame_options(f->env)->sample_ns : 1;
+	uint64_t sample = flame_options(f->env)->sample_ns > 0
+				  ? (uint64_t)flame_options(f->env)->sample_ns
+				  : 1;
 	uint64_t count = ns / sample + (ns % sample >= sample - sample / 2 && sample > 1);
 
 	if (!count)

@@ -1,7 +1,7 @@
 /*
- * graph: callers and callees, as one tree of all distinct call paths, or the tree below one function
- * with the paths that lead to it. Reads call rows and time off the CPU; no arguments, no other
- * events.
+ * graph: callers and callees, as one tree of all distinct call paths, or the tree below one
+ * function with the paths that lead to it. Reads call rows and time off the CPU; no arguments, no
+ * other events.
  */
 #include <stdlib.h>
 
@@ -348,7 +348,10 @@ static enum spur_status read_options(struct graph *g)
 	return st;
 }
 
-/* Data has its frame where nothing is in it, text is left out. Returns SPUR_WARN if there are no calls. */
+/*
+ * Data has its frame where nothing is in it, text is left out. Returns SPUR_WARN if there are no
+ * calls.
+ */
 static enum spur_status graph_show(struct graph *g, bool empty)
 {
 	const bool text = g->env->opt->form == FORM_TEXT;
@@ -363,8 +366,8 @@ static enum spur_status graph_show(struct graph *g, bool empty)
 		empty = !c.n;
 	}
 	if (good && !(text && empty))
-		good = tree_sort(graph_options(g->env)->root ? &g->below : &g->all, &g->groups, g->sort,
-				 g->reverse) &&
+		good = tree_sort(graph_options(g->env)->root ? &g->below : &g->all, &g->groups,
+				 g->sort, g->reverse) &&
 		       (text ? graph_text : graph_data)(g, &c);
 	mem_free(c.nodes);
 	if (!good)

@@ -1,6 +1,6 @@
 /*
- * metadata: the description of its records that a trace carries: its plain text, or (verbose) how it is decoded. Only
- * formats with such a description (struct spur_format, metadata) have it.
+ * metadata: the description of its records that a trace carries: its plain text, or (verbose) how
+ * it is decoded. Only formats with such a description (struct spur_format, metadata) have it.
  */
 #include "pass/metadata.h"
 

@@ -32,8 +32,9 @@ enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env)
 void pass_note_no_calls(struct pass_env *env, uint64_t events)
 {
 	if (env->notes && !env->filter)
-		out_printf(env->notes,
-			   "spur: note: none of the %llu events is a call or a span; spur events "
-			   "counts them, spur cat lists them, spur counters sums up their numbers\n",
-			   (unsigned long long)events);
+		out_printf(
+			env->notes,
+			"spur: note: none of the %llu events is a call or a span; spur events "
+			"counts them, spur cat lists them, spur counters sums up their numbers\n",
+			(unsigned long long)events);
 }

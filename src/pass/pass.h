@@ -1,6 +1,7 @@
 /*
- * A pass is one analysis in one file that ends in one `const struct spur_pass` (src/pass/NAME.c defines
- * spur_pass_NAME); the Makefile makes the table. Passes get a trace, a filter and an output; they print nothing else.
+ * A pass is one analysis in one file that ends in one `const struct spur_pass` (src/pass/NAME.c
+ * defines spur_pass_NAME); the Makefile makes the table. Passes get a trace, a filter and an
+ * output; they print nothing else.
  */
 #ifndef SPUR_PASS_PASS_H
 #define SPUR_PASS_PASS_H
@@ -18,14 +19,16 @@ struct pass_env {
 	const struct filter_spec *given; /* the filter as given: some layouts show it */
 	const struct render_options *opt;
 	/*
-	 * The options of the analysis, and those of the style. Each has the type that the header of the
-	 * pass (src/pass/report.h) or of the style (src/style/uftrace/options.h) declares, with a
-	 * function that returns it. NULL if the pass declares none.
+	 * The options of the analysis, and those of the style. Each has the type that the header of
+	 * the pass (src/pass/report.h) or of the style (src/style/uftrace/options.h) declares, with
+	 * a function that returns it. NULL if the pass declares none.
 	 */
 	const void *options, *style_options;
 	struct out *out;
-	struct out *notes; /* messages about the run, such as the losses of a conversion; NULL: dropped */
-	uint64_t shown; /* set by passes with limits_rows: how many rows count towards opt->limit; 0 if it is not set */
+	/* Messages about the run, such as losses of a conversion; NULL: dropped. */
+	struct out *notes;
+	/* Set by passes with limits_rows: rows that count towards opt->limit; 0 if not set. */
+	uint64_t shown;
 	uint64_t lost; /* events that the output format cannot carry, or not whole */
 	struct spur_error *err;
 };
@@ -47,7 +50,9 @@ enum pass_unit {
 	UNIT_TICKS,
 };
 
-/* Everything that the program must know about a pass: it has no list of passes with special needs. */
+/*
+ * Everything that the program must know about a pass: it has no list of passes with special needs.
+ */
 struct spur_pass {
 	const char *name; /* "report"; "report.uftrace" for a style of it */
 	size_t options_size; /* of the struct in env->options; 0: none */
@@ -59,16 +64,21 @@ struct spur_pass {
 	bool tracks; /* wants all tracks before the first row (spur_options.all_tracks) */
 	bool source_lines; /* shows them: wants classes as spur_options.source_lines gives them */
 	enum pass_unit unit;
-	bool sessions; /* shows the sessions of a relay daemon where none is named (spur_options.sessions) */
+	bool sessions; /* lists the sessions of a relay daemon if none is named (spur_options) */
 	bool no_spans; /* wants events as they stand, not as spans (spur_options.no_spans) */
 	bool shows_damage; /* its output has the damage, which is not repeated on standard error */
 	/* Of styles, as their tools have it: */
 	bool bare_times; /* durations without a unit are ns */
 	bool simple_names; /* the default of --demangle is simple */
 	bool focus_hides_sched; /* -C and -L leave schedule events out */
-	/* Sets in *open what the options in env ask for before the trace is opened; NULL: nothing. */
+	/*
+	 * Sets in *open what the options in env ask for before the trace is opened; NULL: nothing.
+	 */
 	void (*prepare)(const struct pass_env *env, struct spur_options *open);
-	/* SPUR_OK; SPUR_WARN: no row passed the filter ("no match", exit 1); SPUR_FAIL with env->err set. */
+	/*
+	 * SPUR_OK; SPUR_WARN: no row passed the filter ("no match", exit 1); SPUR_FAIL with
+	 * env->err set.
+	 */
 	enum spur_status (*run)(struct pass_env *env);
 };
 
@@ -81,7 +91,10 @@ void pass_note_no_calls(struct pass_env *env, uint64_t events);
 /* NULL-ended; generated. */
 extern const struct spur_pass *const spur_passes[];
 const struct spur_pass *pass_find(const char *name, const char *style);
-/* Runs it. SPUR_FAIL too where memory was refused anywhere on the way: output never lacks a part silently. */
+/*
+ * Runs it. SPUR_FAIL too where memory was refused anywhere on the way: output never lacks a part
+ * silently.
+ */
 enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env);
 
 #endif

@@ -28,8 +28,9 @@ enum {
 };
 
 /*
- * `marks` of rows in the window, beside enum calltext_mark. `user` of a shown row: of an END the class whose name is
- * shown, that of the call it ends; of a BEGIN with CALLTEXT_HAS_VALUE the distance to the END in the window.
+ * `marks` of rows in the window, beside enum calltext_mark. `user` of a shown row: of an END the
+ * class whose name is shown, that of the call it ends; of a BEGIN with CALLTEXT_HAS_VALUE the
+ * distance to the END in the window.
  */
 enum window_mark {
 	WINDOW_TAKEN = CALLTEXT_OWN, /* shown together with an earlier row */
@@ -214,7 +215,8 @@ static bool window_put(struct lane *l, const struct shown_row *shown)
 /* Shows a row that is decided, or puts it behind those that wait. */
 static inline bool lane_add(struct lane *l, const struct shown_row *shown)
 {
-	return __builtin_expect(l->first == l->next, 1) ? lane_show(l, shown) : window_put(l, shown);
+	return __builtin_expect(l->first == l->next, 1) ? lane_show(l, shown)
+							: window_put(l, shown);
 }
 
 static uint16_t stack_depth(const struct pair_stack *s)

@@ -131,7 +131,8 @@ static void json_tracks(struct stats *s)
 		size_t len;
 		const char *name = trace_string(s->trace, k->name, &len);
 
-		out_printf(o, "%s{\"kind\":\"%s\",\"name\":", i ? "," : "", kind_name(s, s->order[i]));
+		out_printf(o, "%s{\"kind\":\"%s\",\"name\":", i ? "," : "",
+			   kind_name(s, s->order[i]));
 		out_json(o, name, len);
 		if (k->pid != -1)
 			out_printf(o, ",\"pid\":%llu", (unsigned long long)k->pid);

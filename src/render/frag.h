@@ -14,8 +14,8 @@
 enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 18, FRAG_PIECE = 32 };
 
 struct frag {
-	const char *
-		p; /* readable up to the next multiple of FRAG_PIECE; NULL: not made; stored last */
+	/* Readable up to the next multiple of FRAG_PIECE; NULL: not made; stored last. */
+	const char *p;
 	uint32_t len;
 	uint32_t user; /* the maker's */
 	uint64_t key; /* the maker's: what it was made of */

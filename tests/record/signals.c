@@ -1,4 +1,7 @@
-/* A handler in the middle of nested calls, a thread that ends by pthread_exit, another that is cancelled. */
+/*
+ * A handler in the middle of nested calls, a thread that ends by pthread_exit, another that is
+ * cancelled.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,7 @@
-/* Counts words with four threads: a reader fills a queue with blocks, workers split them, main merges and sorts. */
+/*
+ * Counts words with four threads: a reader fills a queue with blocks, workers split them, main
+ * merges and sorts.
+ */
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +33,9 @@ static struct {
 	size_t len[SLOTS];
 	unsigned head, used;
 	int closed;
-} queue = { .lock = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER, .emptied = PTHREAD_COND_INITIALIZER };
+} queue = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	    .filled = PTHREAD_COND_INITIALIZER,
+	    .emptied = PTHREAD_COND_INITIALIZER };
 
 static unsigned hash_word(const char *p, size_t n)
 {

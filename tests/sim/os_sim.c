@@ -153,7 +153,8 @@ static void freeze(void)
 	sim.crashed = true;
 	sim.frozen_ops = sim.nops;
 	if (sim.opt.crash == SIM_POWER) {
-		sim.frozen_ops = sim.synced_ops + (int)draw((uint64_t)(sim.nops - sim.synced_ops + 1));
+		sim.frozen_ops =
+			sim.synced_ops + (int)draw((uint64_t)(sim.nops - sim.synced_ops + 1));
 		while (sim.frozen_ops && sim.ops[sim.frozen_ops - 1].with_next)
 			sim.frozen_ops--;
 	}
@@ -475,7 +476,8 @@ static off_t sim_lseek(int fd, off_t at, int whence)
 
 static void *sim_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
-	return file_of(fd) && step(PLAIN) != GO ? MAP_FAILED : mmap(at, size, prot, flags, fd, offset);
+	return file_of(fd) && step(PLAIN) != GO ? MAP_FAILED
+						: mmap(at, size, prot, flags, fd, offset);
 }
 
 /* --- for tests --- */

@@ -1,13 +1,16 @@
 /*
- * A simulated file system below /sim/, for tests of code that calls the system through base/os.h. Files are real
- * descriptors (memfd), so that they can be mapped; names, sizes, failures and crashes are the simulator's. Every call
- * that passes through the seam and concerns /sim/ is a step, numbered from 1. Other paths reach the system.
+ * A simulated file system below /sim/, for tests of code that calls the system through base/os.h.
+ * Files are real descriptors (memfd), so that they can be mapped; names, sizes, failures and
+ * crashes are the simulator's. Every call that passes through the seam and concerns /sim/ is a
+ * step, numbered from 1. Other paths reach the system.
  *
- * A crash freezes the disk at one step: sim_file() and sim_names() show what is there after it, while the code under
- * test goes on with calls that fail, so that it frees what it has. Two kinds:
- *   SIM_KILL   the process dies: everything issued before survives, the step itself in part (whole pages of a write)
- *   SIM_POWER  the machine dies: a page that was not synced is old, new or torn between sectors; a size that was not
- *              synced is old or new; names appear as after some first part of the operations on directories
+ * A crash freezes the disk at one step: sim_file() and sim_names() show what is there after it,
+ * while the code under test goes on with calls that fail, so that it frees what it has. Two kinds:
+ *   SIM_KILL   the process dies: everything issued before survives, the step itself in part
+ *              (whole pages of a write)
+ *   SIM_POWER  the machine dies: a page that was not synced is old, new or torn between sectors; a
+ *              size that was not synced is old or new; names appear as after some first part of
+ *              the operations on directories
  * Which of these is a function of the seed. One thread only.
  */
 #ifndef SPUR_TESTS_SIM_OS_SIM_H
@@ -31,7 +34,7 @@ struct sim_options {
 	uint64_t crash_at; /* step; 0: never */
 	enum sim_crash crash;
 	uint64_t fault_at; /* step; 0: none */
-	int fault; /* errno, or SIM_SHORT; EINTR meets only what waits: read, write, sync, allocate, close */
+	int fault; /* errno, or SIM_SHORT; EINTR only in read, write, sync, allocate, close */
 	bool no_unnamed_files; /* O_TMPFILE fails with EOPNOTSUPP */
 };
 
@@ -49,11 +52,14 @@ bool sim_fault_happened(void);
 /* Adds a synced file. */
 void sim_add(const char *path, const void *data, size_t size);
 /*
- * Returns what the file has now, or, after a crash, had then, or NULL if there is no such file; *size gets its length.
- * Valid until the next call of the simulator.
+ * Returns what the file has now, or, after a crash, had then, or NULL if there is no such file;
+ * *size gets its length. Valid until the next call of the simulator.
  */
 const char *sim_file(const char *path, size_t *size);
-/* The number of names on the disk, now or after the crash; *first gets one that is not `except` (NULL if none is). */
+/*
+ * The number of names on the disk, now or after the crash; *first gets one that is not `except`
+ * (NULL if none is).
+ */
 size_t sim_names(const char *except, const char **first);
 /* The options and the step in one line, to be printed when a test fails. */
 const char *sim_text(void);

@@ -1,4 +1,7 @@
-/* The options of all passes in one flat struct, for tests that run several, and what each pass gets of them. */
+/*
+ * The options of all passes in one flat struct, for tests that run several, and what each pass gets
+ * of them.
+ */
 #ifndef SPUR_TESTS_UNIT_ANY_OPTIONS_H
 #define SPUR_TESTS_UNIT_ANY_OPTIONS_H
 
@@ -26,8 +29,8 @@ struct any_options {
 	enum time_form time;
 	const char *fields, *sort, *by, *kind, *root, *format, *extract, *blob, *name, *to;
 	uint64_t limit;
-	bool raw, no_args, color, values, force, verbose, flat, libname, srcline, no_comment, no_merge,
-		task_newline, task, event_full, column_view;
+	bool raw, no_args, color, values, force, verbose, flat, libname, srcline, no_comment,
+		no_merge, task_newline, task, event_full, column_view;
 	int64_t sample_ns;
 	unsigned width;
 	int demangle;
@@ -59,7 +62,10 @@ static inline const struct filter_spec *any_given(const struct any_options *o)
 	return &to;
 }
 
-/* Of the pass of that name (of convert, to Chrome JSON if nothing is given), or of a style of it ("report.uftrace"). */
+/*
+ * Of the pass of that name (of convert, to Chrome JSON if nothing is given), or of a style of it
+ * ("report.uftrace").
+ */
 static inline const void *any_own(const struct any_options *o, const char *pass)
 {
 	static union {

@@ -252,7 +252,8 @@ static inline void law_books(struct spur_trace *t, const struct law_rows *few, s
 
 static inline struct spur_trace *law_open(const char *path, const struct laws *l, bool books)
 {
-	const struct spur_options opt = SPUR_OPTIONS(.format = l->format, .threads = 1, .bookkeeping = books);
+	const struct spur_options opt =
+		SPUR_OPTIONS(.format = l->format, .threads = 1, .bookkeeping = books);
 	struct spur_trace *t;
 	struct spur_error err;
 

@@ -1,7 +1,7 @@
 /*
- * A relay daemon in a thread: answers each question with the next recorded answer to it (tests/cli/live/relay.py does
- * the same), the last one again and again. Answers that only ask for patience are left out, so nothing takes long. A
- * test may change any answer.
+ * A relay daemon in a thread: answers each question with the next recorded answer to it
+ * (tests/cli/live/relay.py does the same), the last one again and again. Answers that only ask for
+ * patience are left out, so nothing takes long. A test may change any answer.
  */
 #ifndef SPUR_TESTS_RELAY_H
 #define SPUR_TESTS_RELAY_H
@@ -48,7 +48,10 @@ struct relay {
 	size_t count;
 	size_t asked[RELAY_ANSWERS]; /* answers that were given to the question of this one */
 	uint8_t *client, *server;
-	/* The answer to give instead, in `to` (1 MiB); its length, 0: as recorded, SIZE_MAX: the connection ends. */
+	/*
+	 * The answer to give instead, in `to` (1 MiB); its length, 0: as recorded, SIZE_MAX: the
+	 * connection ends.
+	 */
 	size_t (*change)(struct relay *r, uint32_t command, const uint8_t *body, uint8_t *to);
 	uint8_t *changed;
 	unsigned calls[16]; /* by command */

@@ -171,8 +171,8 @@ static void take_rows(struct spur_trace *t, const struct spur_event *rows, size_
 		sum->rows++;
 		sum->spans += e->kind == SPUR_BEGIN || e->kind == SPUR_SPAN;
 		name = spur_string(t, e->name, &len);
-		sum->hash += mix((uint64_t)e->ts ^ mix(e->off) ^ mix(e->kind) ^ mix((uint64_t)e->dur) ^
-				 hash_text(name, len));
+		sum->hash += mix((uint64_t)e->ts ^ mix(e->off) ^ mix(e->kind) ^
+				 mix((uint64_t)e->dur) ^ hash_text(name, len));
 	}
 }
 
@@ -314,7 +314,8 @@ static void goldens(void **state)
 		dir = opendir(path);
 		assert_non_null(dir);
 		while ((d = readdir(dir))) {
-			snprintf(path, sizeof(path), "tests/golden/%s/%s/in", folders[i], d->d_name);
+			snprintf(path, sizeof(path), "tests/golden/%s/%s/in", folders[i],
+				 d->d_name);
 			if (d->d_name[0] == '.' || access(path, R_OK) != 0)
 				continue;
 			try_golden(path);
@@ -571,7 +572,8 @@ static void nulls(void **state)
 	refused(spur_open(NULL, golden_file, NULL, &err) == SPUR_FAIL);
 	refused(spur_open(&t, NULL, NULL, &err) == SPUR_FAIL && !t);
 	spur_close(t);
-	refused(spur_open_several(NULL, (const char *[]){ golden_file }, 1, NULL, &err) == SPUR_FAIL);
+	refused(spur_open_several(NULL, (const char *[]){ golden_file }, 1, NULL, &err) ==
+		SPUR_FAIL);
 	refused(spur_open_several(&t, NULL, 1, NULL, &err) == SPUR_FAIL);
 	refused(spur_open_several(&t, (const char *[]){ golden_file, NULL }, 2, NULL, &err) ==
 		SPUR_FAIL);
@@ -675,8 +677,8 @@ static struct spur_event row(unsigned kind, int64_t ts, uint32_t cls)
 }
 
 /*
- * By hand: 1 [10, 60) with 2 [20, 50), which ends with 1's END as its own is missing; 3 at 70 has no BEGIN, and
- * 4 [80, open), data ends at 100.
+ * By hand: 1 [10, 60) with 2 [20, 50), which ends with 1's END as its own is missing; 3 at 70 has
+ * no BEGIN, and 4 [80, open), data ends at 100.
  */
 static void spans(void **state)
 {
@@ -741,8 +743,8 @@ static void spans(void **state)
 }
 
 /*
- * By hand, in ns: 1 [10, 60) calls itself [20, 50); 2 [70, open), data ends at 100; 3 at 80 has no BEGIN. Time in 1
- * outside of the inner call is 20, and 40 is their average.
+ * By hand, in ns: 1 [10, 60) calls itself [20, 50); 2 [70, open), data ends at 100; 3 at 80 has no
+ * BEGIN. Time in 1 outside of the inner call is 20, and 40 is their average.
  */
 static void statistics(void **state)
 {
@@ -781,7 +783,8 @@ static void statistics(void **state)
 	assert_memory_equal(&l, &want, sizeof(l));
 	assert_true(spur_statistics_of(sum, 3, &l) && !l.calls && l.unfinished == 1);
 	assert_int_equal(spur_statistics_join(sum, s), SPUR_OK);
-	assert_true(spur_statistics_of(sum, 1, &l) && l.calls == 4 && l.total == 100 && l.p50 == 30 && l.p90 == 50);
+	assert_true(spur_statistics_of(sum, 1, &l) && l.calls == 4 && l.total == 100 &&
+		    l.p50 == 30 && l.p90 == 50);
 	assert_false(spur_statistics_of(sum, 4, &l) || spur_statistics_of(sum, UINT32_MAX, &l));
 	refused(spur_statistics_new(NULL, t, NULL) == SPUR_FAIL);
 	refused(spur_statistics_join(s, of_other) == SPUR_FAIL);
@@ -860,11 +863,17 @@ static void spreads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goldens), cmocka_unit_test(from_memory_and_descriptors),
-		cmocka_unit_test(options), cmocka_unit_test(filters),
-		cmocka_unit_test(feeds_used_wrongly), cmocka_unit_test(nulls),
-		cmocka_unit_test(nulls_of_facts), cmocka_unit_test(spans), cmocka_unit_test(spreads),
-		cmocka_unit_test(statistics), cmocka_unit_test(spans_used_wrongly),
+		cmocka_unit_test(goldens),
+		cmocka_unit_test(from_memory_and_descriptors),
+		cmocka_unit_test(options),
+		cmocka_unit_test(filters),
+		cmocka_unit_test(feeds_used_wrongly),
+		cmocka_unit_test(nulls),
+		cmocka_unit_test(nulls_of_facts),
+		cmocka_unit_test(spans),
+		cmocka_unit_test(spreads),
+		cmocka_unit_test(statistics),
+		cmocka_unit_test(spans_used_wrongly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

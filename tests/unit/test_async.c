@@ -1,6 +1,6 @@
 /*
- * The index of open operations against a plain list, with ids that collide in its tables; reports of async spans and
- * flows where memory runs out.
+ * The index of open operations against a plain list, with ids that collide in its tables; reports
+ * of async spans and flows where memory runs out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,9 @@ static void test_random(void **state)
 	play(ids, 500, 55);
 }
 
-/* On the level that compares ids alone, these all belong to one place until there is another seed. */
+/*
+ * On the level that compares ids alone, these all belong to one place until there is another seed.
+ */
 static void test_collisions(void **state)
 {
 	static uint64_t ids[600];

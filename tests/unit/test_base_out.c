@@ -451,7 +451,8 @@ static void test_fd_lent(void **state)
 	assert_int_equal(mem_failures_all(), failed);
 	mem_fail_at(0);
 	assert_int_equal(f.flushed, 5 + sizeof(text) + OUT_LENT - 1 + 5);
-	assert_int_equal(pread(fileno(file), got, sizeof(got), 0), -1 + 10 + sizeof(text) + OUT_LENT);
+	assert_int_equal(pread(fileno(file), got, sizeof(got), 0),
+			 -1 + 10 + sizeof(text) + OUT_LENT);
 	assert_memory_equal(got, "head xxx", 8);
 	assert_memory_equal(got + 5 + sizeof(text) + OUT_LENT - 1 - 2, "xx tail", 7);
 	assert_null(out_room(&f, OUT_LENT + 1));

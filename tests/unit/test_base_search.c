@@ -107,7 +107,10 @@ static void hash_depends_on_all_bytes(void **state)
 	}
 }
 
-/* Keys that differ in few bits, low or high, fill the slots of a table about evenly, by low and by high bits. */
+/*
+ * Keys that differ in few bits, low or high, fill the slots of a table about evenly, by low and by
+ * high bits.
+ */
 static void hash_spreads(void **state)
 {
 	enum { SLOTS = 256, KEYS = 64 * SLOTS };

@@ -1,7 +1,7 @@
 /*
- * Output files, temporary files and scratch memory on a disk that fills up, fails and crashes at every step
- * (tests/sim/os_sim.h). Law of output: after whatever happens, the name stands for the old file or for all of the new
- * one, and if the old one stays the program has said why.
+ * Output files, temporary files and scratch memory on a disk that fills up, fails and crashes at
+ * every step (tests/sim/os_sim.h). Law of output: after whatever happens, the name stands for the
+ * old file or for all of the new one, and if the old one stays the program has said why.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +234,9 @@ static void fault_everywhere(struct writing *w, int fault)
 			check(w->st == SPUR_OK);
 			check(is_new(w));
 		} else {
-			/* A failed unlink() or stat() may leave something, but never of that name. */
+			/*
+			 * A failed unlink() or stat() may leave something, but never of that name.
+			 */
 			check(w->st == SPUR_OK ? is_new(w) : is_old(w));
 			check(w->st == SPUR_OK || strstr(w->err.message, error_text(fault)));
 			check(leftovers_have_other_names());
@@ -357,8 +359,8 @@ static void unpacking_onto_full_disk(void **state)
 		check(k == SMALL || strstr(err.message, "No space left on device"));
 		check((mem_failures() > 0) == (k < SMALL));
 		err_nomem(&shown);
-		check(k == SMALL || strcmp(shown.message,
-					   "temporary file in " TEMP ": No space left on device") == 0);
+		check(k == SMALL || strcmp(shown.message, "temporary file in " TEMP
+							  ": No space left on device") == 0);
 		mem_charge(charged);
 		sim_temp_end();
 	}
@@ -411,7 +413,8 @@ static void temporary_files_have_no_name(void **state)
 	}
 	setenv("TMPDIR", "/nonexistent", 1);
 	os_close(temp_file_open());
-	assert_true(strcmp(temp_file_dir(), "/var/tmp") == 0 || strcmp(temp_file_dir(), "/tmp") == 0);
+	assert_true(strcmp(temp_file_dir(), "/var/tmp") == 0 ||
+		    strcmp(temp_file_dir(), "/tmp") == 0);
 	unsetenv("TMPDIR");
 }
 

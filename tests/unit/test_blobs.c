@@ -199,7 +199,8 @@ static void files(void **state)
 
 	/* What is there stays, and nothing is written beside it. */
 	close(open(at("log"), O_WRONLY | O_CREAT, 0600));
-	snprintf(message, sizeof(message), "%s/log: file exists; use --force to overwrite it", into);
+	snprintf(message, sizeof(message), "%s/log: file exists; use --force to overwrite it",
+		 into);
 	pass_refused(t, r, message);
 	expect_file("log", "");
 	assert_int_equal(empty(), 1);

@@ -1,6 +1,6 @@
 /*
- * What all passes that pair calls owe on rows whose ENDs name a class: that they agree, and that no order of rows keeps
- * them busy for long.
+ * What all passes that pair calls owe on rows whose ENDs name a class: that they agree, and that no
+ * order of rows keeps them busy for long.
  */
 #include "fake.h"
 
@@ -18,9 +18,11 @@ static struct out run(struct spur_trace *t, const char *pass, struct any_options
 {
 	struct spur_error err = { 0 };
 	struct out out;
-	struct pass_env env = {
-		.trace = t, .pipe = { .threads = 1 }, ANY_OPTIONS(&opt, pass), .out = &out, .err = &err
-	};
+	struct pass_env env = { .trace = t,
+				.pipe = { .threads = 1 },
+				ANY_OPTIONS(&opt, pass),
+				.out = &out,
+				.err = &err };
 
 	if (spec)
 		assert_int_equal(filter_new(&env.filter, t, spec, &err), SPUR_OK);
@@ -70,7 +72,9 @@ static void hostile(void **state)
 	spur_close(t);
 }
 
-/* Calls that go deep and come back, some of their rows lost, some of a function that never began. */
+/*
+ * Calls that go deep and come back, some of their rows lost, some of a function that never began.
+ */
 static void random_rows(struct spur_event *rows, size_t n, const uint32_t *cls, unsigned seed)
 {
 	static uint32_t open[RANDOM];
@@ -249,8 +253,8 @@ static void no_memory(void **state)
 enum { OVERLOADS = 3, NESTED = 40000, NESTED_TRACKS = 2, NESTED_DEPTH = 30 };
 
 /*
- * Calls of a and b on two tracks in turn. Those of a are of one class, or of OVERLOADS that differ in nothing that is
- * shown.
+ * Calls of a and b on two tracks in turn. Those of a are of one class, or of OVERLOADS that differ
+ * in nothing that is shown.
  */
 static struct spur_trace *nested_trace(struct spur_event *rows, struct fake_feed *f, bool overloads)
 {
@@ -279,7 +283,9 @@ static struct spur_trace *nested_trace(struct spur_event *rows, struct fake_feed
 	return t;
 }
 
-/* Overloads are one row of the report: one inside the other counts once, as if both were one class. */
+/*
+ * Overloads are one row of the report: one inside the other counts once, as if both were one class.
+ */
 static void overloads_count_once(void **state)
 {
 	static struct spur_event rows[NESTED];

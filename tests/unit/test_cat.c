@@ -227,7 +227,8 @@ static void chrome_kinds(void **state)
 	       "\"name\":\"a\\\"\\u001b\\udcff\",\"args\":{\"x\":4096}}"
 	       ",\n{\"ph\":\"B\",\"ts\":1.002,\"pid\":1,\"tid\":3,\"name\":\"off "
 	       "CPU\",\"cat\":\"sched\",\"args\":{\"preempted\":false,\"cpu\":3}}"
-	       ",\n{\"ph\":\"E\",\"ts\":1.010,\"pid\":1,\"tid\":3,\"name\":\"off CPU\"}" CHROME_TAIL("0"),
+	       ",\n{\"ph\":\"E\",\"ts\":1.010,\"pid\":1,\"tid\":3,\"name\":\"off "
+	       "CPU\"}" CHROME_TAIL("0"),
 	       "spur: chrome: 2 events are not carried whole:\n"
 	       "               1  END           dropped   an end whose begin is not in the data\n"
 	       "               1  LOST          degraded  the format has no such kind: written as "
@@ -251,7 +252,8 @@ static void chrome_pairs(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_REL, .form = FORM_JSON },
+	expect(t, "convert",
+	       (struct any_options){ .to = "chrome", .time = TIME_REL, .form = FORM_JSON },
 	       CHROME_HEAD
 	       ",\n{\"ph\":\"B\",\"ts\":0.005,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
 	       ",\n{\"ph\":\"B\",\"ts\":0.015,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
@@ -295,17 +297,19 @@ static void chrome_by_class(void **state)
 
 	(void)state;
 	fake_feed(t, &f, ROWS(rows));
-	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW, .form = FORM_JSON },
-	       CHROME_HEAD ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
-			   ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
-			   ",\n{\"ph\":\"B\",\"ts\":0.031,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
-			   ",\n{\"ph\":\"X\",\"ts\":0.032,\"pid\":5,\"tid\":5,\"name\":\"b\","
-			   "\"dur\":0.002}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
-			   ",\n{\"ph\":\"B\",\"ts\":0.040,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
-			   ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("0"),
+	expect(t, "convert",
+	       (struct any_options){ .to = "chrome", .time = TIME_RAW, .form = FORM_JSON },
+	       CHROME_HEAD
+	       ",\n{\"ph\":\"B\",\"ts\":0.010,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+	       ",\n{\"ph\":\"B\",\"ts\":0.020,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.030,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+	       ",\n{\"ph\":\"B\",\"ts\":0.031,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+	       ",\n{\"ph\":\"X\",\"ts\":0.032,\"pid\":5,\"tid\":5,\"name\":\"b\","
+	       "\"dur\":0.002}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.035,\"pid\":5,\"tid\":5,\"name\":\"a\"}"
+	       ",\n{\"ph\":\"B\",\"ts\":0.040,\"pid\":5,\"tid\":5,\"name\":\"b\"}"
+	       ",\n{\"ph\":\"E\",\"ts\":0.050,\"pid\":5,\"tid\":5,\"name\":\"b\"}" CHROME_TAIL("0"),
 	       "{\"schema\":1,\"spur\":\"convert\",\"to\":\"chrome\","
 	       "\"lost\":4,\"losses\":[{\"kind\":\"END\",\"count\":4,\"what\":"
 	       "\"dropped\","
@@ -355,8 +359,8 @@ static void empty(void **state)
 
 	(void)state;
 	fake_feed(t, &f, NULL, 0);
-	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW }, CHROME_HEAD CHROME_TAIL("0"),
-	       "");
+	expect(t, "convert", (struct any_options){ .to = "chrome", .time = TIME_RAW },
+	       CHROME_HEAD CHROME_TAIL("0"), "");
 	expect(t, "cat", (struct any_options){ 0 }, "", "");
 	expect(t, "dump", (struct any_options){ 0 }, "", "");
 	spur_close(t);

@@ -105,8 +105,9 @@ static void test_same_rows(void **state)
 		out_bytes(&want, seen.buf, seen.len);
 		for (size_t r = 0; r < sizeof(read_sizes) / sizeof(read_sizes[0]); r++)
 			for (unsigned threads = 1; threads <= 4; threads *= 2) {
-				const struct spur_options opt = SPUR_OPTIONS(.read_size = read_sizes[r],
-								  .threads = threads);
+				const struct spur_options opt =
+					SPUR_OPTIONS(.read_size = read_sizes[r],
+						     .threads = threads);
 
 				assert_true(read_path(path, &opt));
 				assert_string_equal(seen.buf, want.buf);

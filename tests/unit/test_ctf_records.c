@@ -145,7 +145,9 @@ static uint8_t *file_bytes(const struct rows *r, uint32_t stream, size_t *size)
 	return NULL;
 }
 
-/* A number of a packet's header or context by the end of its path. Returns false if it lacks that. */
+/*
+ * A number of a packet's header or context by the end of its path. Returns false if it lacks that.
+ */
 static bool head_number(const struct rows *r, const struct spur_event *row, const char *name,
 			uint64_t *out)
 {
@@ -715,8 +717,8 @@ static void test_offset_origins(void **state)
 		if (r.items[i].kind == SPUR_NATIVE)
 			continue;
 		assert_int_equal(ticks[0], 10 + k);
-		assert_int_equal(r.items[i].ts,
-				 (seconds[k] - seconds[0]) * 1000000000 + (10 + (int64_t)k) * 1000000);
+		assert_int_equal(r.items[i].ts, (seconds[k] - seconds[0]) * 1000000000 +
+							(10 + (int64_t)k) * 1000000);
 	}
 	rows_close(&r);
 	dir_empty();

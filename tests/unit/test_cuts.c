@@ -1,6 +1,7 @@
 /*
- * Goldens of formats whose trace is one file, cut at every offset: the rows of what is left are rows of the whole
- * file, as stored the first ones. Nothing is made of the record that the cut goes through.
+ * Goldens of formats whose trace is one file, cut at every offset: the rows of what is left are
+ * rows of the whole file, as stored the first ones. Nothing is made of the record that the cut goes
+ * through.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -106,8 +106,8 @@ static void test_ends_by_class(void **state)
 }
 
 /*
- * SPEC uftrace/orphan-exit, also where the END names a function that is not open and whose BEGIN may be lost: it
- * changes nothing.
+ * SPEC uftrace/orphan-exit, also where the END names a function that is not open and whose BEGIN
+ * may be lost: it changes nothing.
  */
 static void test_orphan_ends(void **state)
 {
@@ -143,7 +143,10 @@ static void test_missing_begins(void **state)
 	check_as("m +200 ^3 f > +10 < ^1 g +200 / /", true, &t100, "m g /g /m");
 }
 
-/* An END of a function that was open before the data begins: what is open lies inside it, and ends with it. */
+/*
+ * An END of a function that was open before the data begins: what is open lies inside it, and ends
+ * with it.
+ */
 static void test_outer_ends(void **state)
 {
 	(void)state;

@@ -44,17 +44,21 @@ static void test_bare_times(void **state)
 		struct filter_spec spec;
 		const char *say;
 	} cases[] = {
-		{ { .from = "5" }, "--from: expected a unit behind \"5\": ns, us, ms, s, m or h (of a "
-				   "ts of the trace's clock: @5ns)" },
-		{ { .from = "+5" }, "--from: expected a unit behind \"5\": ns, us, ms, s, m or h (of "
-				    "a ts of the trace's clock: @5ns)" },
-		{ { .to = "1.5" }, "--until: expected a unit behind \"1.5\": ns, us, ms, s, m or h (of "
-				   "a ts of the trace's clock: @1.5ns)" },
+		{ { .from = "5" },
+		  "--from: expected a unit behind \"5\": ns, us, ms, s, m or h (of a "
+		  "ts of the trace's clock: @5ns)" },
+		{ { .from = "+5" },
+		  "--from: expected a unit behind \"5\": ns, us, ms, s, m or h (of "
+		  "a ts of the trace's clock: @5ns)" },
+		{ { .to = "1.5" },
+		  "--until: expected a unit behind \"1.5\": ns, us, ms, s, m or h (of "
+		  "a ts of the trace's clock: @1.5ns)" },
 		{ { .to = "0", .from = "0", .numbers = MOMENT_TS }, NULL },
 		{ { .from = "101%" }, "--from: expected 0% to 100% of the trace, found \"101%\"" },
 		{ { .from = "x%" }, "--from: expected 0% to 100% of the trace, found \"x%\"" },
-		{ { .from = "12:00" }, "--from: the trace does not say when it was made; dates cannot "
-				       "be used" },
+		{ { .from = "12:00" },
+		  "--from: the trace does not say when it was made; dates cannot "
+		  "be used" },
 	};
 
 	(void)state;

@@ -13,9 +13,11 @@ static char *flame(struct spur_trace *t, struct any_options opt, enum spur_statu
 {
 	struct out out;
 	struct spur_error err = { 0 };
-	struct pass_env env = {
-		.trace = t, .pipe = { .threads = 2 }, ANY_OPTIONS(&opt, "flame"), .out = &out, .err = &err
-	};
+	struct pass_env env = { .trace = t,
+				.pipe = { .threads = 2 },
+				ANY_OPTIONS(&opt, "flame"),
+				.out = &out,
+				.err = &err };
 
 	out_to_memory(&out);
 	fake_rewind(t);

@@ -305,7 +305,8 @@ static void test_scaling(void **state)
 				 "0 INSTANT first 10/11\n%llu INSTANT a:a 10/11\n",
 				 (unsigned long long)ns);
 			if (ns < INT64_MAX)
-				assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()), want);
+				assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()),
+						    want);
 		}
 }
 
@@ -430,7 +431,8 @@ static void test_many_inline(void **state)
 
 		snprintf(cat, sizeof(cat), "c%u", i % 5);
 		snprintf(name, sizeof(name), "a name of some length: %u%s", i * 13 % 3001,
-			 i % 97 ? "" : ", and much more of it, behind which nothing differs at all");
+			 i % 97 ? ""
+				: ", and much more of it, behind which nothing differs at all");
 		snprintf(key, sizeof(key), "key%u", i % 11);
 		if (i % 50 == 1)
 			name[3] = '\xff';

@@ -160,7 +160,8 @@ static void test_tails(void **state)
 		snprintf(want, sizeof(want), BEFORE "! fxt/truncated-tail at 104 lost %zu\n",
 			 cut - DAMAGE);
 		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()), want);
-		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS(.read_size = 3)), want);
+		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS(.read_size = 3)),
+				    want);
 	}
 	file.len = whole;
 }
@@ -202,8 +203,9 @@ static void test_cut_arguments(void **state)
 			char want[100];
 
 			file.len = size;
-			snprintf(want, sizeof(want), BEFORE "! fxt/truncated-tail at %zu lost %zu\n",
-				 whole, size - whole);
+			snprintf(want, sizeof(want),
+				 BEFORE "! fxt/truncated-tail at %zu lost %zu\n", whole,
+				 size - whole);
 			assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS()), want);
 		}
 	}
@@ -522,7 +524,8 @@ static void test_gaps(void **state)
 	 */
 	for (int how = 0; how < 8; how++) {
 		const bool lost = how & 1, late = how & 2, is_inline = how & 4;
-		const struct ref cat = is_inline ? in("c") : at(1), name = is_inline ? in("n") : at(2);
+		const struct ref cat = is_inline ? in("c") : at(1),
+				 name = is_inline ? in("n") : at(2);
 		const unsigned thread = is_inline ? 0 : 1;
 
 		out_clear(&file);

@@ -203,8 +203,8 @@ static void test_origins(void **state)
 }
 
 /*
- * SPEC fxt/origin: a provider that tells another clock later has no clock in common with others, but
- * may tell its own one again.
+ * SPEC fxt/origin: a provider that tells another clock later has no clock in common with others,
+ * but may tell its own one again.
  */
 static void test_origin_again(void **state)
 {
@@ -396,7 +396,9 @@ static void test_schema(void **state)
 	check_events(&stored);
 }
 
-/* A call that fails because memory is exhausted counts nothing: the next one gives the same schema. */
+/*
+ * A call that fails because memory is exhausted counts nothing: the next one gives the same schema.
+ */
 static void test_schema_again(void **state)
 {
 	bool failed = true;

@@ -133,7 +133,10 @@ static void root(void **state)
 	spur_close(t);
 }
 
-/* ENDs that name their function: an exception from c to main; a tail call, after which b is main's child. */
+/*
+ * ENDs that name their function: an exception from c to main; a tail call, after which b is main's
+ * child.
+ */
 static void ends_by_class(void **state)
 {
 	struct spur_trace *t = fake_trace();
@@ -273,9 +276,11 @@ static void no_memory(void **state)
 		struct any_options opt = { .root = "a" };
 		struct out out;
 		struct spur_error err = { 0 };
-		struct pass_env env = {
-			.trace = t, .pipe = { .threads = 1 }, ANY_OPTIONS(&opt, "graph"), .out = &out, .err = &err
-		};
+		struct pass_env env = { .trace = t,
+					.pipe = { .threads = 1 },
+					ANY_OPTIONS(&opt, "graph"),
+					.out = &out,
+					.err = &err };
 		enum spur_status st;
 
 		out_to_memory(&out);

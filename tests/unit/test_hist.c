@@ -24,7 +24,10 @@ static void add_span(struct spur_trace *t, int64_t ts, int64_t dur)
 		.dur = dur;
 }
 
-/* f: 10, 4 (inside), 200; one END without BEGIN, one BEGIN closed by its caller's END, one left open. */
+/*
+ * f: 10, 4 (inside), 200; one END without BEGIN, one BEGIN closed by its caller's END, one left
+ * open.
+ */
 static struct spur_trace *calls(void)
 {
 	struct spur_trace *t = fake_trace_new();

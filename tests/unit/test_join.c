@@ -146,7 +146,9 @@ static void test_memory(void **state)
 	out_free(&got);
 }
 
-/* One of the two parts says of a row what the trace alone says, under the joined trace's numbers. */
+/*
+ * One of the two parts says of a row what the trace alone says, under the joined trace's numbers.
+ */
 static void expect_same(struct spur_trace *one, const struct spur_event *a, struct spur_trace *both,
 			const struct spur_event *b)
 {

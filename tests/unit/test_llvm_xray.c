@@ -1,4 +1,7 @@
-/* report --style=llvm-xray: what counts, ranks, seconds, names, order, and the tally that keeps ranks exact. */
+/*
+ * report --style=llvm-xray: what counts, ranks, seconds, names, order, and the tally that keeps
+ * ranks exact.
+ */
 #include "fake.h"
 
 #include <stdio.h>
@@ -61,7 +64,10 @@ static struct spur_event call(unsigned kind, int64_t ts, uint32_t cls, uint32_t 
 	"Functions with latencies: " n "\n   funcid      count [      min,       med,       90p, " \
 	"      99p,       max]       sum  function    \n"
 
-/* Tested: SPEC xray/account-calls, SPEC xray/account-text, SPEC xray/account-csv, SPEC xray/account-seconds */
+/*
+ * Tested: SPEC xray/account-calls, SPEC xray/account-text, SPEC xray/account-csv, SPEC
+ * xray/account-seconds
+ */
 static void two_threads(void **state)
 {
 	struct spur_trace *t = ticks_trace(HZ);
@@ -257,7 +263,10 @@ static void ranks_below(uint64_t below, bool exact)
 	spur_close(t);
 }
 
-/* Tested: SPEC xray/account-ranks, against the sorted list; beyond what the tally holds by the histogram. */
+/*
+ * Tested: SPEC xray/account-ranks, against the sorted list; beyond what the tally holds by the
+ * histogram.
+ */
 static void ranks(void **state)
 {
 	(void)state;

@@ -1,4 +1,7 @@
-/* The merge core against a sorting model: windows and the tree, ties, times that go back, any number of inputs. */
+/*
+ * The merge core against a sorting model: windows and the tree, ties, times that go back, any
+ * number of inputs.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +25,9 @@ struct model {
 	size_t n, ngot;
 };
 
-/* The key of an item, as the core counts it in windows, is the latest time of its input up to it. */
+/*
+ * The key of an item, as the core counts it in windows, is the latest time of its input up to it.
+ */
 static int by_key(const void *pa, const void *pb)
 {
 	const struct item *a = pa, *b = pb;

@@ -1,6 +1,6 @@
 /*
- * The call-stack machine: matching by depth and by class, implied and missing ends, spans, time off the CPU, orphans,
- * limits, and that no order of rows takes it long.
+ * The call-stack machine: matching by depth and by class, implied and missing ends, spans, time off
+ * the CPU, orphans, limits, and that no order of rows takes it long.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,7 +131,10 @@ static void test_by_class(void **state)
 	expect_rows(ROWS(B(1, 2), GAP(5), E(1, -1), GAP(1)), "(1 orphan5 )1 orphan1 ");
 }
 
-/* An END whose class is not open: its call began before the data, and everything open lies inside it. */
+/*
+ * An END whose class is not open: its call began before the data, and everything open lies inside
+ * it.
+ */
 static void test_outer(void **state)
 {
 	(void)state;
@@ -225,7 +228,10 @@ static void test_spans(void **state)
 		    "(1 [2 (3 )3 over2 @25 )1 ");
 	expect_walk(ROWS(B(1, -1), SPAN(2, 100), B(3, -1), E(1, -1)),
 		    "(1 [2 (3 cut3 @30 over2 @110 )1 ");
-	/* An END of nothing leaves spans that go on alone, and what is around them; it is none of a span. */
+	/*
+	 * An END of nothing leaves spans that go on alone, and what is around them; it is none of a
+	 * span.
+	 */
 	expect_walk(ROWS(B(1, -1), SPAN(2, 100), E(3, -1), E(2, -1), E(1, -1)),
 		    "(1 [2 orphan3 orphan2 over2 @110 )1 ");
 	expect_walk(ROWS(B(1, -1), SPAN(2, 100), B(3, -1), E(4, -1), E(3, -1), E(1, -1)),
@@ -374,7 +380,10 @@ static bool plain_end(struct plain *p, const struct spur_event *row)
 	return false;
 }
 
-/* Random calls, ends and orphans; `bias` of 16 rows are calls. Through deep and shallow stacks and back. */
+/*
+ * Random calls, ends and orphans; `bias` of 16 rows are calls. Through deep and shallow stacks and
+ * back.
+ */
 static void random_rows(struct plain *model, uint32_t classes, unsigned seed)
 {
 	struct pair_stack s = { 0 };
@@ -501,7 +510,10 @@ static void test_hostile(void **state)
 	assert_true(seconds() - start < 20);
 }
 
-/* Without memory for the index it is found all the same; what the index needs when a frame comes fails the push. */
+/*
+ * Without memory for the index it is found all the same; what the index needs when a frame comes
+ * fails the push.
+ */
 static void test_index_memory(void **state)
 {
 	struct spur_event row = B(1, -1);

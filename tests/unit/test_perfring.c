@@ -119,8 +119,10 @@ static void read_all(const uint8_t *p, size_t size, bool big, size_t piece, stru
 
 		assert_true(rec.off + rec.len <= size && got->count < 64);
 		assert_true(perf_decode(src->data + rec.off, rec.len, order_swaps(big), &again));
-		assert_true(again.type == rec.type && again.tid == rec.tid && again.time == rec.time);
-		snprintf(got->comm[got->count], 20, "%.*s", (int)rec.comm.len, rec.comm.len ? rec.comm.p : "");
+		assert_true(again.type == rec.type && again.tid == rec.tid &&
+			    again.time == rec.time);
+		snprintf(got->comm[got->count], 20, "%.*s", (int)rec.comm.len,
+			 rec.comm.len ? rec.comm.p : "");
 		got->r[got->count++] = rec;
 	}
 	assert_false(perfring_next(&ring, &rec));
@@ -148,13 +150,15 @@ static void check_records(bool big, size_t piece)
 	assert_int_equal(g.count, RECORDS);
 	assert_int_equal(g.damage, 0);
 	assert_int_equal(g.notes, 1);
-	assert_true(g.r[0].type == PERF_COMM && g.r[0].misc == PERF_COMM_EXEC && g.r[0].tid == 100 &&
-		    g.r[0].time == start);
+	assert_true(g.r[0].type == PERF_COMM && g.r[0].misc == PERF_COMM_EXEC &&
+		    g.r[0].tid == 100 && g.r[0].time == start);
 	assert_string_equal(g.comm[0], "abc");
-	assert_true(g.r[1].type == PERF_SWITCH && g.r[1].misc == 0x6000 && g.r[1].tid == 100 && g.r[1].pid == 100);
-	assert_true(g.r[1].off == 40 && g.r[1].len == 24 && g.r[1].time == start + 1000 && g.r[1].ppid == -1);
-	assert_true(g.r[2].type == PERF_FORK && g.r[2].pid == 101 && g.r[2].ppid == 100 && g.r[2].tid == 103 &&
-		    g.r[2].ptid == 99);
+	assert_true(g.r[1].type == PERF_SWITCH && g.r[1].misc == 0x6000 && g.r[1].tid == 100 &&
+		    g.r[1].pid == 100);
+	assert_true(g.r[1].off == 40 && g.r[1].len == 24 && g.r[1].time == start + 1000 &&
+		    g.r[1].ppid == -1);
+	assert_true(g.r[2].type == PERF_FORK && g.r[2].pid == 101 && g.r[2].ppid == 100 &&
+		    g.r[2].tid == 103 && g.r[2].ptid == 99);
 	assert_true(g.r[2].time == start + 2000);
 	assert_string_equal(g.comm[4], "fifteen-letters");
 	assert_true(g.r[5].type == PERF_LOST && g.r[5].lost == 17);
@@ -200,7 +204,10 @@ static void test_every_truncation(void **state)
 	}
 }
 
-/* A size of the record at `off` set to what it is not: that record may go, never one behind the next. */
+/*
+ * A size of the record at `off` set to what it is not: that record may go, never one behind the
+ * next.
+ */
 static void check_size(unsigned off, unsigned size, size_t count, uint64_t lost, const char *first)
 {
 	struct got g;
@@ -220,17 +227,21 @@ static void test_sizes(void **state)
 {
 	(void)state;
 	check_size(40, 0, RECORDS - 1, 24,
-		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the 304 bytes left, "
+		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the "
+		   "304 bytes left, "
 		   "found 0");
 	check_size(40, 23, RECORDS - 1, 24,
-		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the 304 bytes left, "
+		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the "
+		   "304 bytes left, "
 		   "found 23");
 	check_size(40, 65528, RECORDS - 1, 24,
-		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the 304 bytes left, "
+		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the "
+		   "304 bytes left, "
 		   "found 65528");
 	/* It would swallow the FORK behind it. */
 	check_size(40, 72, RECORDS - 1, 24,
-		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the 304 bytes left, "
+		   "uftrace/bad-perf-record: perf record: expected for type 14 a size of 24 of the "
+		   "304 bytes left, "
 		   "found 72");
 }
 
@@ -251,10 +262,12 @@ static void test_lost_bytes(void **state)
 	memset(b.p, 0xa5, sizeof(b.p));
 	read_all(b.p, 1000, false, 0, &g);
 	assert_true(g.count == 0 && g.damage == 1 && g.lost == 1000);
-	assert_string_equal(g.first,
-			    "uftrace/bad-perf-record: perf record: expected a type of 1 to 63, found 2779096485");
+	assert_string_equal(g.first, "uftrace/bad-perf-record: perf record: expected a type of 1 "
+				     "to 63, found 2779096485");
 	read_all(b.p, 3, false, 0, &g);
-	assert_string_equal(g.first, "uftrace/bad-perf-record: perf record: expected a header of 8 bytes, found 3");
+	assert_string_equal(
+		g.first,
+		"uftrace/bad-perf-record: perf record: expected a header of 8 bytes, found 3");
 	/* A time that is far off must not hide all that follows a second damage. */
 	make(&b, false);
 	b.p[40 + 22] = 0xff;

@@ -193,8 +193,8 @@ static void test_feeds_failures(void **state)
 }
 
 /*
- * Shows each row as its id and its marks, of which the second line of a row has one; of every 10th row two lines; at
- * the end, how many rows there were.
+ * Shows each row as its id and its marks, of which the second line of a row has one; of every 10th
+ * row two lines; at the end, how many rows there were.
  */
 struct shower {
 	uint64_t rows;

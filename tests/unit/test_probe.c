@@ -1,6 +1,6 @@
 /*
- * What formats take for theirs: no file of the system this runs on, no random bytes, no text; and traces of every
- * format even if nothing but their bytes tells.
+ * What formats take for theirs: no file of the system this runs on, no random bytes, no text; and
+ * traces of every format even if nothing but their bytes tells.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,8 +125,10 @@ static void text(void **state)
 		"Call the office on Monday (the number is on the door).\nBring the keys.\n",
 		"{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\"}\n]}\n",
 		"1234567\n(bcdefg\n1234567\n)bcdefg\n1234567\n(bcdefg\n1234567\n)bcdefg\n",
-		"--------------------------------------------------------------------------------\n",
-		"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh",
+		"--------------------------------------------------------------------------------"
+		"\n",
+		"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
+		"hh",
 	};
 
 	(void)state;
@@ -138,7 +140,8 @@ static void text(void **state)
 		const size_t len = 16 + next_random() % 500;
 
 		for (size_t k = 0; k < len; k++)
-			head[k] = (uint8_t)" \n\tabcehiklmnostu()*+,-./0123456789{}\":"[next_random() % 39];
+			head[k] = (uint8_t) " \n\tabcehiklmnostu()*+,-./0123456789{}\":"
+				[next_random() % 39];
 		refuse("text", head, len);
 		refuse("77.dat", head, len);
 	}

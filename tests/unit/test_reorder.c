@@ -1,4 +1,7 @@
-/* Rows by time out of records in nearly that order: every order of records gives the sorted one, in both tie rules. */
+/*
+ * Rows by time out of records in nearly that order: every order of records gives the sorted one, in
+ * both tie rules.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -259,7 +262,9 @@ static void test_extra_items(void **state)
 	reorder_free(&r);
 }
 
-/* Windows: what is late inside one is the reader's to sort; only what belongs before it is stored. */
+/*
+ * Windows: what is late inside one is the reader's to sort; only what belongs before it is stored.
+ */
 static void expect_windows(size_t n)
 {
 	static struct record window[REORDER_WINDOW], want[MANY];

@@ -125,7 +125,10 @@ static void unfinished(void **state)
 	spur_close(t);
 }
 
-/* ENDs that name a function instead of a depth: an exception, ends of nothing, an end of whatever is open. */
+/*
+ * ENDs that name a function instead of a depth: an exception, ends of nothing, an end of whatever
+ * is open.
+ */
 static void ends_by_class(void **state)
 {
 	struct spur_trace *t = fake_trace();
@@ -263,8 +266,9 @@ static void tail_calls(void **state)
 }
 
 /*
- * What is shown in the quick way is what the slow way shows: rows that come one by one never take the former. With and
- * without depth; calls without an end, ends without a begin, tail calls, arguments, deep stacks.
+ * What is shown in the quick way is what the slow way shows: rows that come one by one never take
+ * the former. With and without depth; calls without an end, ends without a begin, tail calls,
+ * arguments, deep stacks.
  */
 enum { RANDOM_ROWS = 40000, RANDOM_NAMES = 40 };
 
@@ -589,9 +593,11 @@ static void no_memory(void **state)
 		struct any_options opt = { 0 };
 		struct out out;
 		struct spur_error err = { 0 };
-		struct pass_env env = {
-			.trace = t, .pipe = { .threads = 1 }, ANY_OPTIONS(&opt, "replay"), .out = &out, .err = &err
-		};
+		struct pass_env env = { .trace = t,
+					.pipe = { .threads = 1 },
+					ANY_OPTIONS(&opt, "replay"),
+					.out = &out,
+					.err = &err };
 		enum spur_status st;
 
 		out_to_memory(&out);

@@ -226,7 +226,10 @@ static void unfinished(void **state)
 	spur_close(t);
 }
 
-/* ENDs without depth end the innermost call of their class: an exception through b, a lost end, ends of nothing. */
+/*
+ * ENDs without depth end the innermost call of their class: an exception through b, a lost end,
+ * ends of nothing.
+ */
 static void ends_by_class(void **state)
 {
 	struct spur_trace *t = fake_trace();
@@ -293,7 +296,10 @@ static void samples(void **state)
 	spur_close(t);
 }
 
-/* Stacks deeper than the first room for one, with a root that is never a leaf, beside calls of the same track. */
+/*
+ * Stacks deeper than the first room for one, with a root that is never a leaf, beside calls of the
+ * same track.
+ */
 static void deep_samples(void **state)
 {
 	enum { DEPTH = 70000 };
@@ -413,7 +419,10 @@ static void model_end(struct model *m, struct model_stack *s, int64_t ts, bool c
 	m[b->cls].unfinished += cut;
 }
 
-/* How many frames stay when the row comes; of an END its own one is the last of them, if it is open. */
+/*
+ * How many frames stay when the row comes; of an END its own one is the last of them, if it is
+ * open.
+ */
 static size_t model_keep(const struct model_stack *s, const struct spur_event *row, bool *open)
 {
 	const bool end = row->kind == SPUR_END_SPAN;
@@ -461,8 +470,8 @@ static void model_run(struct model *m, const struct spur_event *rows, size_t n, 
 }
 
 /*
- * A thread that calls and returns at random, of whose rows some are lost. Without recorded depth it goes deep and comes
- * back, and some ENDs are of the wrong class or of any.
+ * A thread that calls and returns at random, of whose rows some are lost. Without recorded depth it
+ * goes deep and comes back, and some ENDs are of the wrong class or of any.
  */
 static void random_walk(struct spur_event *rows, uint32_t track, bool recorded, unsigned *seed)
 {

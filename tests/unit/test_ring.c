@@ -53,7 +53,10 @@ static struct page page_start(uint8_t *p, unsigned long_size, bool big, uint64_t
 	return g;
 }
 
-/* Two pages with every kind of record. SPEC uftrace/ring-record, SPEC uftrace/ring-stamp, SPEC uftrace/ring-commit */
+/*
+ * Two pages with every kind of record. SPEC uftrace/ring-record, SPEC uftrace/ring-stamp, SPEC
+ * uftrace/ring-commit
+ */
 static size_t two_pages(uint8_t *buf, unsigned long_size, bool big)
 {
 	struct page g = page_start(buf, long_size, big, 1000);
@@ -98,7 +101,8 @@ struct got {
 	char first[200];
 };
 
-static void read_all(const struct ring_layout *l, const uint8_t *p, size_t size, size_t piece, struct got *got)
+static void read_all(const struct ring_layout *l, const uint8_t *p, size_t size, size_t piece,
+		     struct got *got)
 {
 	const struct source_options opt = { .read_size = piece };
 	struct source *src;
@@ -201,8 +205,8 @@ static void test_missed(void **state)
 	assert_int_equal(got.damage, 0);
 }
 
-static void check_damage(const uint8_t *buf, size_t size, size_t count, uint64_t lost, uint64_t damage,
-			 const char *first)
+static void check_damage(const uint8_t *buf, size_t size, size_t count, uint64_t lost,
+			 uint64_t damage, const char *first)
 {
 	const struct ring_layout l = ring_layout_default(PAGE, 8, false);
 	struct got got;
@@ -224,21 +228,26 @@ static void test_damage(void **state)
 	put(&g, 8, 1000, 4);
 	/* What was cleared behind the data ends the page at once: a length of 0. */
 	check_damage(buf, PAGE, 3, PAGE - 72, 2,
-		     "uftrace/bad-page 0x8: kernel page: expected at most 240 bytes of data, found 1000");
+		     "uftrace/bad-page 0x8: kernel page: expected at most 240 bytes of data, found "
+		     "1000");
 	two_pages(buf, 8, false);
 	put(&g, 36, 2, 4);
 	check_damage(buf, PAGE * 2, 2, 40, 1,
-		     "uftrace/bad-kernel-record 0x20: kernel record: expected at least 4 bytes, found 2");
+		     "uftrace/bad-kernel-record 0x20: kernel record: expected at least 4 bytes, "
+		     "found 2");
 	put(&g, 36, 0xffffffff, 4);
 	check_damage(buf, PAGE * 2, 2, 40, 1,
-		     "uftrace/bad-kernel-record 0x20: kernel record: expected at most 40 bytes, found 4294967299");
+		     "uftrace/bad-kernel-record 0x20: kernel record: expected at most 40 bytes, "
+		     "found 4294967299");
 	two_pages(buf, 8, false);
 	put(&g, 8, 2, 4);
 	check_damage(buf, PAGE, 0, 2, 1,
-		     "uftrace/bad-kernel-record 0x10: kernel record: expected at least 4 bytes, found 2");
+		     "uftrace/bad-kernel-record 0x10: kernel record: expected at least 4 bytes, "
+		     "found 2");
 	put(&g, 8, 7, 4);
-	check_damage(buf, PAGE, 0, 7, 1,
-		     "uftrace/bad-kernel-record 0x10: kernel record: expected at most 7 bytes, found 8");
+	check_damage(
+		buf, PAGE, 0, 7, 1,
+		"uftrace/bad-kernel-record 0x10: kernel record: expected at most 7 bytes, found 8");
 	two_pages(buf, 8, false);
 	check_damage(buf, PAGE + 15, 3, 15, 1,
 		     "uftrace/torn-page 0x100: kernel page: expected 256 bytes, found 15");
@@ -372,8 +381,8 @@ static void header_free(struct header *x)
 /* SPEC uftrace/header-page */
 static void test_header(void **state)
 {
-	char *text =
-		header_text("PAGE_SIZE: 8192\nLONG_SIZE: 4\nENDIAN: BE\n", EVENT("one", "40"), EVENT("two", "0"));
+	char *text = header_text("PAGE_SIZE: 8192\nLONG_SIZE: 4\nENDIAN: BE\n", EVENT("one", "40"),
+				 EVENT("two", "0"));
 	struct header x;
 
 	(void)state;
@@ -435,7 +444,8 @@ static void test_header_damage(void **state)
 	assert_non_null(kernhdr_format(&x.h, 7));
 	header_free(&x);
 	free(text);
-	text = header_text("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n", EVENT("one", "7"), EVENT("two", "7"));
+	text = header_text("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n", EVENT("one", "7"),
+			   EVENT("two", "7"));
 	assert_true(header_parse(&x, text));
 	assert_int_equal(x.h.nformats, 1);
 	assert_string_equal(kernhdr_format(&x.h, 7)->name, "one");
@@ -446,8 +456,8 @@ static void test_header_damage(void **state)
 
 static void test_header_truncated(void **state)
 {
-	char *text =
-		header_text("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n", EVENT("one", "1"), EVENT("two", "2"));
+	char *text = header_text("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n", EVENT("one", "1"),
+				 EVENT("two", "2"));
 	const size_t page_end = (size_t)(strstr(text, "TRACEFS: events/irq") - text);
 	const size_t one_end = (size_t)(strstr(text, "TRACEFS: events/sched") - text);
 	struct header x;
@@ -466,8 +476,8 @@ static void test_header_truncated(void **state)
 
 static void test_header_no_memory(void **state)
 {
-	char *text =
-		header_text("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n", EVENT("one", "1"), EVENT("two", "2"));
+	char *text = header_text("PAGE_SIZE: 4096\nLONG_SIZE: 8\nENDIAN: LE\n", EVENT("one", "1"),
+				 EVENT("two", "2"));
 	struct header x;
 	uint64_t n = 0, used;
 	bool ok;
@@ -494,10 +504,12 @@ static void test_header_no_memory(void **state)
 /* SPEC uftrace/kallsyms-alias */
 static void test_kallsyms(void **state)
 {
-	static const char text[] =
-		"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000100 t __ia32_sys_x\n"
-		"ffffffff81000100 t __x64_sys_x\nffffffff81000200 D data\nffffffff81000300 T SyS_y\n"
-		"ffffffff81000300 T sys_y\nffffffffc0000000 t mod_fn\t[mod]\nffffffffc0000010 T end\t[mod]\n";
+	static const char text[] = "ffffffff81000000 T _stext\nffffffff81000000 T "
+				   "_text\nffffffff81000100 t __ia32_sys_x\n"
+				   "ffffffff81000100 t __x64_sys_x\nffffffff81000200 D "
+				   "data\nffffffff81000300 T SyS_y\n"
+				   "ffffffff81000300 T sys_y\nffffffffc0000000 t "
+				   "mod_fn\t[mod]\nffffffffc0000010 T end\t[mod]\n";
 	struct diag_log log;
 	struct symtab t;
 
@@ -511,11 +523,13 @@ static void test_kallsyms(void **state)
 	assert_string_equal(symtab_find(&t, 0xffffffffc000000f)->name, "mod_fn");
 	assert_null(symtab_find(&t, 0xffffffff80000000));
 	symtab_free(&t);
-	assert_true(kallsyms_parse(&t, text_of("0000000000000000 T a\n0000000000000000 T b\n"), "kallsyms", &log));
+	assert_true(kallsyms_parse(&t, text_of("0000000000000000 T a\n0000000000000000 T b\n"),
+				   "kallsyms", &log));
 	assert_int_equal(t.count, 0);
 	assert_int_equal(log.counts[DIAG_NOTE], 1);
 	symtab_free(&t);
-	assert_true(kallsyms_parse(&t, text_of("nonsense\n12 T\n12 T \n12T x\n\n12 T x"), "kallsyms", &log));
+	assert_true(kallsyms_parse(&t, text_of("nonsense\n12 T\n12 T \n12T x\n\n12 T x"),
+				   "kallsyms", &log));
 	assert_int_equal(t.count, 1);
 	assert_int_equal(log.counts[DIAG_DAMAGE], 4);
 	symtab_free(&t);

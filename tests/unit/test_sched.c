@@ -152,7 +152,7 @@ static void processors(void **state)
 	play(t,
 	     STEPS({
 		     { 0, 0, IN, 0 },
-		     /* At 100 c gets it, and only then stands that a has lost it; at 150 the same with b. */
+		     /* At 100 c gets it, before a is said to have lost it; at 150 b. */
 		     { 2, 100, IN, 0 },
 		     { 0, 100, PRE, 0 },
 		     { 2, 150, OUT, 0 },

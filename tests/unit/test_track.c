@@ -10,8 +10,9 @@
 static uint32_t add(struct spur_trace *t, uint32_t parent, enum spur_track_kind kind, int64_t pid,
 		    int64_t tid)
 {
-	return trace_add_track(t, (struct spur_track){
-					  .parent = parent, .kind = kind, .pid = pid, .tid = tid, .cpu = -1 });
+	return trace_add_track(
+		t, (struct spur_track){
+			   .parent = parent, .kind = kind, .pid = pid, .tid = tid, .cpu = -1 });
 }
 
 static void belonging(void **state)

@@ -208,20 +208,21 @@ static void test_events(void **state)
 	event(15, 4711, 1, 0x0201, 2);
 	rec(16, EVENT, 0, 1234);
 	dat_write("1.dat");
-	expect_rows("1 COUNTER read:proc/statm 0 (vmsize=10, vmrss=11, shared=12)\n2 COUNTER "
-		    "read:page-fault 0 (major=10, minor=11)\n"
-		    "3 COUNTER diff:proc/statm 0 (vmsize=-2, vmrss=-1, shared=0)\n4 COUNTER "
-		    "diff:page-fault 0 (major=10, minor=11)\n"
-		    "5 COUNTER read:pmu-cycle 0 (cycles=10, instructions=11)\n6 COUNTER "
-		    "diff:pmu-cycle 0 (cycles=10, instructions=11)\n"
-		    "7 COUNTER read:pmu-cache 0 (refers=10, misses=11)\n8 COUNTER diff:pmu-cache 0 "
-		    "(refers=10, misses=11)\n"
-		    "9 COUNTER read:pmu-branch 0 (branch=10, misses=11)\n10 COUNTER "
-		    "diff:pmu-branch 0 (branch=10, misses=11)\n"
-		    "11 INSTANT watch:cpu 0 (cpu=-1)\n12 INSTANT callsite 0 (from=\"leaf+0x34\")\n13 "
-		    "INSTANT prov:probe one 0\n"
-		    "14 INSTANT user_event:1000001 0\n15 INSTANT event:4711 0 (data=0102)\n16 "
-		    "INSTANT event:1234 0\n");
+	expect_rows(
+		"1 COUNTER read:proc/statm 0 (vmsize=10, vmrss=11, shared=12)\n2 COUNTER "
+		"read:page-fault 0 (major=10, minor=11)\n"
+		"3 COUNTER diff:proc/statm 0 (vmsize=-2, vmrss=-1, shared=0)\n4 COUNTER "
+		"diff:page-fault 0 (major=10, minor=11)\n"
+		"5 COUNTER read:pmu-cycle 0 (cycles=10, instructions=11)\n6 COUNTER "
+		"diff:pmu-cycle 0 (cycles=10, instructions=11)\n"
+		"7 COUNTER read:pmu-cache 0 (refers=10, misses=11)\n8 COUNTER diff:pmu-cache 0 "
+		"(refers=10, misses=11)\n"
+		"9 COUNTER read:pmu-branch 0 (branch=10, misses=11)\n10 COUNTER "
+		"diff:pmu-branch 0 (branch=10, misses=11)\n"
+		"11 INSTANT watch:cpu 0 (cpu=-1)\n12 INSTANT callsite 0 (from=\"leaf+0x34\")\n13 "
+		"INSTANT prov:probe one 0\n"
+		"14 INSTANT user_event:1000001 0\n15 INSTANT event:4711 0 (data=0102)\n16 "
+		"INSTANT event:1234 0\n");
 }
 
 static void put_watch(uint64_t time, uint64_t addr, uint64_t value, size_t size)
@@ -233,7 +234,10 @@ static void put_watch(uint64_t time, uint64_t addr, uint64_t value, size_t size)
 	raw_align(8);
 }
 
-/* SPEC uftrace/watch-var: variables by name; SPEC uftrace/callsite: and calls by where they are made */
+/*
+ * SPEC uftrace/watch-var: variables by name; SPEC uftrace/callsite: and calls by where they are
+ * made
+ */
 static void test_named_places(void **state)
 {
 	(void)state;

@@ -149,8 +149,8 @@ static void test_enums(void **state)
 	expect_rows(
 		"100 BEGIN work 0 (arg1=13:BLUE|RED+0x8, arg2=5:0x5, arg3=0)\n200 END main 0\n");
 	/*
-	 * Four bytes of an enumeration with a negative value; the register's upper half is left over.
-	 * One that no file defines is an int.
+	 * Four bytes of an enumeration with a negative value; the register's upper half is left
+	 * over. One that no file defines is an int.
 	 */
 	raw_uint(0xFFFFFFFF, 8);
 	raw_uint(UINT64_C(0xABCD000000000011), 8);

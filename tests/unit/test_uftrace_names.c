@@ -215,7 +215,10 @@ static void test_dlopen(void **state)
 		    "250 BEGIN in_b 0\n251 END in_b 0\n! uftrace/bad-task-line task.txt\n");
 }
 
-/* SPEC uftrace/dlopen-newest: where the newest library has no symbol, an older one at the same base may */
+/*
+ * SPEC uftrace/dlopen-newest: where the newest library has no symbol, an older one at the same base
+ * may
+ */
 static void test_dlopen_again(void **state)
 {
 	(void)state;
@@ -229,9 +232,12 @@ static void test_dlopen_again(void **state)
 		 "libname=\"/lib/b.so\"\n"
 		 "DLOP timestamp=0.000000300 tid=1 sid=0123456789abcdef base=7f0000000000 "
 		 "libname=\"/lib/c.so\"\n");
-	put_text("a.so.sym", "0000000000000100 00000010 T in_a\n0000000000000200 00000010 T a_end\n");
-	put_text("b.so.sym", "0000000000000120 00000010 T in_b\n0000000000000300 00000010 T b_end\n");
-	put_text("c.so.sym", "0000000000000140 00000010 T in_c\n0000000000000150 00000010 T c_end\n");
+	put_text("a.so.sym",
+		 "0000000000000100 00000010 T in_a\n0000000000000200 00000010 T a_end\n");
+	put_text("b.so.sym",
+		 "0000000000000120 00000010 T in_b\n0000000000000300 00000010 T b_end\n");
+	put_text("c.so.sym",
+		 "0000000000000140 00000010 T in_c\n0000000000000150 00000010 T c_end\n");
 	call(310, 0x7f0000000108);
 	call(320, 0x7f0000000128);
 	call(330, 0x7f0000000148);
@@ -329,8 +335,8 @@ static void call_with_arg(uint64_t time, uint64_t addr, uint64_t arg)
 }
 
 /*
- * SPEC uftrace/sym-owner: task.txt and .sym have the path that dlopen() was given, .dbg the absolute
- * one; the build-id says that they are of one library, and without it the end of the path.
+ * SPEC uftrace/sym-owner: task.txt and .sym have the path that dlopen() was given, .dbg the
+ * absolute one; the build-id says that they are of one library, and without it the end of the path.
  */
 static void test_relative_path(void **state)
 {
@@ -554,7 +560,10 @@ static void put_self(const char *build_id)
 	dat_write("1.dat");
 }
 
-/* Without .sym and .dbg the binary's symbols and debug information tell names and lines, the latter on demand. */
+/*
+ * Without .sym and .dbg the binary's symbols and debug information tell names and lines, the latter
+ * on demand.
+ */
 static void test_binary(void **state)
 {
 	struct spur_options opt = SPUR_OPTIONS(.source_lines = true);
@@ -588,8 +597,8 @@ static void test_binary(void **state)
 }
 
 /*
- * SPEC uftrace/libname: a library call is of the library that defines the function, not of the one that calls, of one
- * that calls too, or of one that has a function of its own of that name
+ * SPEC uftrace/libname: a library call is of the library that defines the function, not of the one
+ * that calls, of one that calls too, or of one that has a function of its own of that name
  */
 static void test_libraries(void **state)
 {
@@ -606,10 +615,11 @@ static void test_libraries(void **state)
 		 "TASK timestamp=0.000000001 tid=1 pid=1\n"
 		 "DLOP timestamp=0.000000500 tid=1 sid=0123456789abcdef base=7f0000000000 "
 		 "libname=\"/lib/late.so\"\n");
-	put_text("sid-0123456789abcdef.map", "00100000-00200000 r-xp 0 00:00 0 /bin/prog\n"
-					     "00200000-00300000 r-xp 0 00:00 0 /lib/libone.so\n"
-					     "00300000-00400000 r-xp 0 00:00 0 /u/libmcount-fast.so\n"
-					     "00400000-00500000 r-xp 0 00:00 0 /lib/libtwo.so\n");
+	put_text("sid-0123456789abcdef.map",
+		 "00100000-00200000 r-xp 0 00:00 0 /bin/prog\n"
+		 "00200000-00300000 r-xp 0 00:00 0 /lib/libone.so\n"
+		 "00300000-00400000 r-xp 0 00:00 0 /u/libmcount-fast.so\n"
+		 "00400000-00500000 r-xp 0 00:00 0 /lib/libtwo.so\n");
 	put_text("prog.sym", "0000000000000000 00000100 T main\n0000000000001000 00000010 P work\n"
 			     "0000000000001010 00000010 P nowhere\n"
 			     "0000000000001020 00000010 P late\n");

@@ -1,7 +1,7 @@
 /*
- * What writers need of uftrace data: places, ticks, schemas and bookkeeping records, of all traces in
- * tests/golden/uftrace and tests/bad/uftrace, and of those below SPUR_TRACES if they are here; and
- * of some made by hand.
+ * What writers need of uftrace data: places, ticks, schemas and bookkeeping records, of all traces
+ * in tests/golden/uftrace and tests/bad/uftrace, and of those below SPUR_TRACES if they are here;
+ * and of some made by hand.
  */
 #include "unit/stream_laws.h"
 #include "unit/uftrace_dir.h"

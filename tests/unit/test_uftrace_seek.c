@@ -1,6 +1,6 @@
 /*
- * SPEC uftrace/seek: rows of a time range are the same whether the reader goes to its start or reads all that comes
- * before; and little is read.
+ * SPEC uftrace/seek: rows of a time range are the same whether the reader goes to its start or
+ * reads all that comes before; and little is read.
  */
 #include "format/format.h"
 #include "format/uftrace/reader.h"
@@ -116,7 +116,8 @@ static void put_directory(const struct made *m)
 		"TASK timestamp=0.000000001 tid=1 pid=1\nTASK timestamp=0.000000002 tid=2 pid=1\n";
 
 	put_basics("");
-	put_info(4, 2, 1 << 5 | 1 << 6, "exename:x\nargspec:lines=1\nargspec:work@arg1/s,arg2/i32\n");
+	put_info(4, 2, 1 << 5 | 1 << 6,
+		 "exename:x\nargspec:lines=1\nargspec:work@arg1/s,arg2/i32\n");
 	put_text("task.txt", two);
 	put_task("1.dat", m);
 	put_task("2.dat", m);

@@ -19,9 +19,11 @@ static char *run(struct spur_trace *t, const char *name, struct any_options opt,
 {
 	struct out out;
 	struct spur_error err = { 0 };
-	struct pass_env env = {
-		.trace = t, .pipe = { .threads = 2 }, ANY_OPTIONS(&opt, name), .out = &out, .err = &err
-	};
+	struct pass_env env = { .trace = t,
+				.pipe = { .threads = 2 },
+				ANY_OPTIONS(&opt, name),
+				.out = &out,
+				.err = &err };
 
 	out_to_memory(&out);
 	fake_rewind(t);

@@ -1,6 +1,6 @@
 /*
- * Expressions of --where: what they say of hand-made rows, and what is said of wrong ones. Values of
- * arguments and whole traces are compared in tests/cli/where-agrees.
+ * Expressions of --where: what they say of hand-made rows, and what is said of wrong ones. Values
+ * of arguments and whole traces are compared in tests/cli/where-agrees.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 #include "unit/fake_trace.h"
 
 /*
- * Rows of one feed: `name` begins a call, `/` ends the innermost, `.name` an instant, `=name` a span
- * of 5 ns, `+N` lets N ns pass. A row takes 1 ns; its only argument is its time.
+ * Rows of one feed: `name` begins a call, `/` ends the innermost, `.name` an instant, `=name` a
+ * span of 5 ns, `+N` lets N ns pass. A row takes 1 ns; its only argument is its time.
  */
 static struct spur_trace *play(const char *text)
 {
@@ -83,7 +83,9 @@ static void check_items(const char *script, const struct filter_item *items, siz
 	struct text_out *o = malloc(sizeof(*o));
 
 	for (size_t i = 0; i < 3; i++) {
-		const struct filter_spec spec = { .items = items, .nitems = n, .match = PATTERN_REGEX };
+		const struct filter_spec spec = { .items = items,
+						  .nitems = n,
+						  .match = PATTERN_REGEX };
 		struct pipe_options opt = { .threads = 1 };
 		struct spur_error err = { 0 };
 
@@ -194,8 +196,8 @@ static void test_names(void **state)
 		    "main /main main");
 	check_items(s, (const struct filter_item[]){ { FILTER_NAME, "^m" } }, 1,
 		    "main /main main ma /ma");
-	check_items(s, (const struct filter_item[]){ { FILTER_NAME, "b" }, { FILTER_NAME, "ma" } }, 2,
-		    "b ma /ma");
+	check_items(s, (const struct filter_item[]){ { FILTER_NAME, "b" }, { FILTER_NAME, "ma" } },
+		    2, "b ma /ma");
 	check_items(s,
 		    (const struct filter_item[]){ { FILTER_NAME, "^m" },
 						  { FILTER_WHERE, "kind == BEGIN" } },
@@ -222,20 +224,24 @@ static void test_errors(void **state)
 		{ "pid == 3)", "column 9: expected && or || or the end, found )" },
 		{ "pid == 3 tid == 4", "column 10: expected && or || or the end, found tid" },
 		{ "arg == 3", "column 4: expected arg.NAME, found  " },
-		{ "arg. == 3", "column 5: expected the name of an argument, in quotes if it has other "
-			       "characters than letters, digits and _, found  " },
-		{ "arg.a == x", "column 10: expected a number, text in quotes, true, false or null, "
-				"found x" },
+		{ "arg. == 3",
+		  "column 5: expected the name of an argument, in quotes if it has other "
+		  "characters than letters, digits and _, found  " },
+		{ "arg.a == x",
+		  "column 10: expected a number, text in quotes, true, false or null, "
+		  "found x" },
 		{ "arg.a < null", "column 9: expected a number or text (null goes with == and !=), "
 				  "found null" },
 		{ "name == \"x", "column 11: expected \" that ends the string, found the end" },
 		{ "name =~ \"(\"", "column 9: (: expected a regular expression, found: " },
-		{ "kind == 3", "column 9: expected a kind of event (BEGIN, END, SPAN, INSTANT ...), "
-			       "found 3" },
+		{ "kind == 3",
+		  "column 9: expected a kind of event (BEGIN, END, SPAN, INSTANT ...), "
+		  "found 3" },
 		{ "kind < begin", "column 8: expected ==, != or =~ before a kind, found begin" },
 		{ "\xc3\xa4 == 3", "column 1: expected ts, dur" },
 		{ "name == \"\xc3\xa4\" && dur == 5", "column 23: expected a time with its unit" },
-		{ "cpu == 1.5.2", "column 8: expected a number (3, -3, 0x1f, 1.5, 10us), found 1.5.2" },
+		{ "cpu == 1.5.2",
+		  "column 8: expected a number (3, -3, 0x1f, 1.5, 10us), found 1.5.2" },
 		{ "ts > 0.5 || pid == 3", "column 6: expected a unit behind \"0.5\"" },
 		{ "ts > \"soon\"", "column 6: expected a time (1.5s" },
 		{ "pid == 3 & tid == 4", "column 10: expected && or || or the end, found &" },
@@ -317,8 +323,9 @@ static void test_notes(void **state)
 	(void)state;
 	expect_notes("main /", &(struct filter_item){ FILTER_NAME, "mian" },
 		     "spur: note: --name: no event is named mian; did you mean main?\n");
-	expect_notes("main /", &(struct filter_item){ FILTER_WHERE, "name == \"mian\"" },
-		     "spur: note: --where: true for no event: name == \"mian\"; did you mean main?\n");
+	expect_notes(
+		"main /", &(struct filter_item){ FILTER_WHERE, "name == \"mian\"" },
+		"spur: note: --where: true for no event: name == \"mian\"; did you mean main?\n");
 	expect_notes("main /",
 		     &(struct filter_item){ FILTER_WHERE, "name == \"main\" && arg.fd==3" },
 		     "spur: note: --where: no event that it was asked of has the argument: "

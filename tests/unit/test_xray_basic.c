@@ -3,7 +3,10 @@
 
 #include "format/format.h"
 
-/* SPEC xray/byte-order, SPEC xray/basic-record: threads in chunks, each chunk in order; the pid from version 3 on */
+/*
+ * SPEC xray/byte-order, SPEC xray/basic-record: threads in chunks, each chunk in order; the pid
+ * from version 3 on
+ */
 static void test_records(void **state)
 {
 	(void)state;
@@ -115,8 +118,8 @@ static void test_raw_log(void **state)
 }
 
 /*
- * SPEC xray/forked-copy: process 8 is forked from process 7, whose buffer has four records by then. It writes them
- * first, then its own; process 7 writes them again, with what follows.
+ * SPEC xray/forked-copy: process 8 is forked from process 7, whose buffer has four records by then.
+ * It writes them first, then its own; process 7 writes them again, with what follows.
  */
 static void test_forked_copy(void **state)
 {
@@ -240,8 +243,8 @@ static void expect_durations(const int64_t *durations, const uint16_t *flags, si
 }
 
 /*
- * SPEC xray/profile-ticks: f1 calls f2 and f3, f2 calls f3. What a row has is what the functions called do not have,
- * whatever comes first; other blocks have calls of their own.
+ * SPEC xray/profile-ticks: f1 calls f2 and f3, f2 calls f3. What a row has is what the functions
+ * called do not have, whatever comes first; other blocks have calls of their own.
  */
 static void test_profile_ticks(void **state)
 {
@@ -261,7 +264,10 @@ static void test_profile_ticks(void **state)
 	}
 }
 
-/* SPEC xray/negative-ticks: f3 throws, f1 catches; of f2 and f1 f3's ticks were taken away once more each */
+/*
+ * SPEC xray/negative-ticks: f3 throws, f1 catches; of f2 and f1 f3's ticks were taken away once
+ * more each
+ */
 static void test_negative_ticks(void **state)
 {
 	(void)state;
@@ -385,7 +391,10 @@ static void test_probe(void **state)
 }
 
 /* SPEC xray/flags, SPEC xray/emulated */
-/* SPEC xray/ring-wrapped: by the order of one thread's buffers, which those of another do not change */
+/*
+ * SPEC xray/ring-wrapped: by the order of one thread's buffers, which those of another do not
+ * change
+ */
 static void test_info_ring(void **state)
 {
 	const struct spur_options opt = SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent");

@@ -365,7 +365,9 @@ static void test_no_end(void **state)
 	expect_rows("1001 BEGIN fn#1 12\n! truncated at 88 lost 4\n");
 }
 
-/* Rows of every prefix are the first rows of the whole; of the last one arguments may be missing. */
+/*
+ * Rows of every prefix are the first rows of the whole; of the last one arguments may be missing.
+ */
 static void test_prefixes(void **state)
 {
 	char *whole;

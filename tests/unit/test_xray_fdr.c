@@ -2,8 +2,8 @@
 #include "unit/xray_file.h"
 
 /*
- * SPEC xray/metadata-record, SPEC xray/function-record, SPEC xray/call-kinds, SPEC xray/ticks, SPEC xray/function-id,
- * SPEC xray/function-name
+ * SPEC xray/metadata-record, SPEC xray/function-record, SPEC xray/call-kinds, SPEC xray/ticks, SPEC
+ * xray/function-id, SPEC xray/function-name
  */
 static void test_calls(void **state)
 {
@@ -174,7 +174,10 @@ static void test_events(void **state)
 	}
 }
 
-/* SPEC xray/event-order: events before version 5 have ticks of their own, calls behind them may be older */
+/*
+ * SPEC xray/event-order: events before version 5 have ticks of their own, calls behind them may be
+ * older
+ */
 static void test_event_order(void **state)
 {
 	(void)state;
@@ -360,7 +363,10 @@ static void test_processes(void **state)
 			    "0 -1 process 1 1 -1\n1 0 thread 12 1 12\n2 0 thread 13 1 13\n");
 }
 
-/* SPEC xray/carry-over: later buffers of a thread have no NewCPUId; SPEC xray/end-of-buffer, SPEC xray/buffer-size */
+/*
+ * SPEC xray/carry-over: later buffers of a thread have no NewCPUId; SPEC xray/end-of-buffer, SPEC
+ * xray/buffer-size
+ */
 static void test_version_1(void **state)
 {
 	(void)state;

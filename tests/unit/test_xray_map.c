@@ -149,8 +149,15 @@ static const char *list(const char *path)
 	return seen_text();
 }
 
-#define A_ONE(v) "v" v " _ZN1a3oneEi+32\n"
-#define TWO(v) "v" v " two+48\n"
+/* The places of the functions `one` (a) and `two` (b) in images that differ in their addresses. */
+#define ONE(v, at, a, what) "1 " at " " a " " what " v" v " _ZN1a3oneEi+32\n"
+#define TWO(v, at, b, what) "2 " at " " b " " what " always v" v " two+48\n"
+#define PLACES(v, a, exit_a, b, event_b, tail_b) \
+	ONE(v, a, a, "function-enter")           \
+	ONE(v, exit_a, a, "function-exit")       \
+	TWO(v, b, b, "log-args-enter")           \
+	TWO(v, event_b, b, "custom-event")       \
+	TWO(v, tail_b, b, "tail-exit")
 
 /* SPEC xray-names/entry */
 /* SPEC xray-names/relative */
@@ -158,58 +165,12 @@ static const char *list(const char *path)
 static void test_versions(void **state)
 {
 	(void)state;
-	assert_string_equal(
-		list(image("v0-exec")),
-		"1 401000 401000 function-enter " A_ONE("0") "1 401012 401000 function-exit " A_ONE(
-			"0") "2 401040 401040 log-args-enter always " TWO("0") "2 401048 401040 "
-									       "custom-event "
-									       "always " TWO(
-										       "0") "2 "
-											    "401060"
-											    " 40104"
-											    "0 "
-											    "tail-"
-											    "exit "
-											    "always"
-											    " " TWO("0"));
-	assert_string_equal(
-		list(image("v2-arm")),
-		"1 11000 11000 function-enter " A_ONE("2") "1 11012 11000 function-exit " A_ONE(
-			"2") "2 11040 11040 log-args-enter always " TWO("2") "2 11048 11040 "
-									     "custom-event "
-									     "always " TWO(
-										     "2") "2 "
-											  "11"
-											  "06"
-											  "0 "
-											  "11"
-											  "04"
-											  "0 "
-											  "ta"
-											  "il"
-											  "-e"
-											  "xi"
-											  "t "
-											  "al"
-											  "wa"
-											  "ys"
-											  " " TWO("2"));
-	assert_string_equal(
-		list(image("v2-s390")),
-		"1 1000 1000 function-enter " A_ONE("2") "1 1012 1000 function-exit " A_ONE(
-			"2") "2 1040 1040 log-args-enter always " TWO("2") "2 1048 1040 "
-									   "custom-event "
-									   "always " TWO(
-										   "2") "2 "
-											"1060"
-											" 104"
-											"0 "
-											"tail"
-											"-exi"
-											"t "
-											"alwa"
-											"ys"
-											" " TWO("2"));
+	assert_string_equal(list(image("v0-exec")),
+			    PLACES("0", "401000", "401012", "401040", "401048", "401060"));
+	assert_string_equal(list(image("v2-arm")),
+			    PLACES("2", "11000", "11012", "11040", "11048", "11060"));
+	assert_string_equal(list(image("v2-s390")),
+			    PLACES("2", "1000", "1012", "1040", "1048", "1060"));
 	/* Kinds without a name are kept. */
 	assert_string_equal(list(image("v2-kinds")), "1 401000 401000 function-enter v2 kinds+32\n"
 						     "1 401004 401000 typed-event v2 kinds+32\n"
@@ -237,21 +198,7 @@ static void test_build_id(void **state)
 /* SPEC xray-names/relocations */
 static void test_relocations(void **state)
 {
-	static const char both[] =
-		"1 1000 1000 function-enter " A_ONE("1") "1 1012 1000 function-exit " A_ONE(
-			"1") "2 1040 1040 log-args-enter always " TWO("1") "2 1048 1040 "
-									   "custom-event "
-									   "always " TWO(
-										   "1") "2 "
-											"1060"
-											" 104"
-											"0 "
-											"tail"
-											"-exi"
-											"t "
-											"alwa"
-											"ys"
-											" " TWO("1");
+	static const char both[] = PLACES("1", "1000", "1012", "1040", "1048", "1060");
 
 	(void)state;
 	assert_string_equal(list(image("v1-pie")), both);
@@ -351,8 +298,8 @@ static void test_odd(void **state)
 	(void)state;
 	assert_non_null(strstr(
 		list(image("odd-size")),
-		"2 401060 401040 tail-exit always " TWO("2") "! map: expected entries of 32 bytes, "
-							     "found 12 bytes more at its end\n"));
+		"2 401060 401040 tail-exit always v2 two+48\n"
+		"! map: expected entries of 32 bytes, found 12 bytes more at its end\n"));
 	assert_non_null(strstr(list(image("names-overlap")),
 			       "2 401060 401040 tail-exit always v2 -\n"
 			       "! symbols: expected a table, found one that cannot be read"));

@@ -1,6 +1,6 @@
 /*
- * Recorded and made XRay logs, whole, cut anywhere, with memory out anywhere: those of tests/golden/xray, and where
- * they are here those below SPUR_TRACES.
+ * Recorded and made XRay logs, whole, cut anywhere, with memory out anywhere: those of
+ * tests/golden/xray, and where they are here those below SPUR_TRACES.
  */
 #include <dirent.h>
 

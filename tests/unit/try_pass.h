@@ -1,4 +1,7 @@
-/* A pass with memory that runs out at one allocation after the other: its output is whole, or it says it is not. */
+/*
+ * A pass with memory that runs out at one allocation after the other: its output is whole, or it
+ * says it is not.
+ */
 #ifndef TESTS_UNIT_TRY_PASS_H
 #define TESTS_UNIT_TRY_PASS_H
 
@@ -23,7 +26,8 @@ static inline bool run_pass_once(const struct tried *t, const struct spur_pass *
 	struct spur_options opt = t->opt;
 	struct spur_error err = { 0 };
 	struct out notes;
-	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .notes = &notes, .err = &err };
+	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .notes = &notes,
+				.err = &err };
 	enum spur_status st;
 
 	opt.size = sizeof(opt);

@@ -1,7 +1,7 @@
 /*
- * Small XRay logs written by a test, and what the library makes of them as text: a line for each row,
- * `TS KIND NAME TID [flags] (arguments)`, then one for each damage (`!`) or warning (`~`). Names of functions are
- * fn#ID: there is no binary beside the file.
+ * Small XRay logs written by a test, and what the library makes of them as text: a line for each
+ * row, `TS KIND NAME TID [flags] (arguments)`, then one for each damage (`!`) or warning (`~`).
+ * Names of functions are fn#ID: there is no binary beside the file.
  */
 #ifndef TESTS_UNIT_XRAY_FILE_H
 #define TESTS_UNIT_XRAY_FILE_H
@@ -133,7 +133,10 @@ static inline void cpu(uint16_t number, uint64_t tsc)
 	meta_end(from);
 }
 
-/* An event of version 1 to 4 (`when` is absolute) or 5 (a delta); `more`: type, or the CPU of version 4. */
+/*
+ * An event of version 1 to 4 (`when` is absolute) or 5 (a delta); `more`: type, or the CPU of
+ * version 4.
+ */
 static inline void event(unsigned kind, unsigned version, uint64_t when, int more,
 			 const char *payload)
 {

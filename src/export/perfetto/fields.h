@@ -4,7 +4,7 @@
  * writer uses them, and the encoding of protobuf.
  *
  *	field          a varint of number << 3 | wire type, then:
- *	wire type 0    a varint: seven bits a byte, the lowest first, bit 7 set in all bytes but the last
+ *	wire type 0    a varint: seven bits a byte, the lowest first, bit 7 set in all but the last
  *	wire type 1    eight bytes, little endian
  *	wire type 2    a varint length, then that many bytes: text, or a message
  */

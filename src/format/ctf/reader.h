@@ -310,8 +310,8 @@ struct ctf {
 	bool spans; /* rules apply */
 	bool stored; /* rows are as stored, packets among them */
 	bool bookkeeping; /* packets are rows, by time */
-	struct ctf_grow *
-		grow; /* streams that are still being written (grow.h): the only feed; NULL: none */
+	/* Streams that are still being written (grow.h): the only feed; NULL: none. */
+	struct ctf_grow *grow;
 	/*
 	 * Of files, packets and traces where `grow`: whoever reads a feed adds to them. Taken
 	 * before the trace's.

@@ -402,8 +402,8 @@ static void module_open(struct ctf *c, struct module *m)
 
 	m->opened = true;
 	if (!find_file(c, m, file)) {
-		diag_add(&c->t->diag, DIAG_NOTE, "ctf/no-symbols", trace_string(c->t, m->path, NULL),
-			 DIAG_NO_OFF, 0,
+		diag_add(&c->t->diag, DIAG_NOTE, "ctf/no-symbols",
+			 trace_string(c->t, m->path, NULL), DIAG_NO_OFF, 0,
 			 "expected this program or library here%s%s, found none: its functions "
 			 "have no names; --binary FILE gives it, or --symbols-dir DIR",
 			 m->build ? ", with build id " : "",

@@ -22,8 +22,8 @@ void fxt_place_enter(struct fxt *x, const struct spur_event *ev, struct fxt_plac
 	p->x = x;
 	p->off = ev->off;
 	p->provider = fxt_provider_at(x, ev->off);
-	p->pid =
-		ev->track < x->t->ntracks ? (uint64_t)trace_track(x->t, ev->track)->pid : UINT64_MAX;
+	p->pid = ev->track < x->t->ntracks ? (uint64_t)trace_track(x->t, ev->track)->pid
+					   : UINT64_MAX;
 	fxt_shape_of(&p->shape, x->src->data + ev->off, size, x->swap);
 }
 

@@ -27,8 +27,8 @@ struct heph_name {
 
 struct heph_names {
 	struct spur_trace *trace;
-	struct event_class
-		model; /* of the classes made: all but the name; no flags: none are made */
+	/* Of the classes made: all but the name; no flags: none are made. */
+	struct event_class model;
 	struct heph_name *slots[HEPH_NAME_SLOTS]; /* atomic; the latest look-up of each slot */
 	const struct heph_name *other; /* the entry of all names beyond the limits */
 	pthread_mutex_t lock; /* guards the members below */

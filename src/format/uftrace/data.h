@@ -176,16 +176,19 @@ enum uftrace_event_id {
 
 /*
  * The rows of this format, for passes that show the layout of its own tool:
- *   .dat ENTRY, EXIT    BEGIN, END; id = address as recorded (depth overflow taken out, kernel addresses extended);
- *                       depth true with SPUR_F_DEPTH; track = the thread's; args by the class's plan
+ *   .dat ENTRY, EXIT    BEGIN, END; id = address as recorded (depth overflow taken out, kernel
+ *                       addresses extended); the depth is recorded (SPUR_F_DEPTH); track = the
+ *                       thread's; arguments by the class's plan
  *   .dat LOST           LOST, id = number of events, SPUR_F_RETIMED
- *   .dat EVENT          INSTANT (COUNTER for the read/diff ids), id = event id, cls has CLASS_EVENT
- *   perf SWITCH         SWITCH, F_OUT (F_PREEMPTED) or F_IN, id = UFTRACE_EV_SCHED_*; name of out "linux:sched-out", of
- *                       in "linux:sched-in"; cpu = of the file; class has CLASS_SCHED; both classes' `cat` is "linux"
- *   perf COMM FORK EXIT OBJECT, id = UFTRACE_EV_TASK_NAME, _TASK_NEW, _TASK_EXIT; argument "comm" for names
- *   kernel funcgraph    BEGIN, END with CLASS_KERNEL; id = address; depth = the record's own depth,
- * without SPUR_F_DEPTH
- *   kernel tracepoints  INSTANT, cls has CLASS_KERNEL|CLASS_EVENT, name "system:event"; id = event id
+ *   .dat EVENT          INSTANT (COUNTER for read/diff ids), id = event id; CLASS_EVENT
+ *   perf SWITCH         SWITCH, F_OUT (F_PREEMPTED) or F_IN, id = UFTRACE_EV_SCHED_*; name of out
+ *                       "linux:sched-out", of in "linux:sched-in"; cpu = that of the file;
+ *                       class has CLASS_SCHED; the `cat` of both classes is "linux"
+ *   perf COMM FORK EXIT OBJECT, id = UFTRACE_EV_TASK_NAME, _TASK_NEW, _TASK_EXIT; argument "comm"
+ *                       for names
+ *   kernel funcgraph    BEGIN, END with CLASS_KERNEL; id = address; depth = the record's own,
+ *                       without SPUR_F_DEPTH
+ *   kernel tracepoints  INSTANT with CLASS_KERNEL|CLASS_EVENT, name "system:event"; id = event id
  *   extern.dat          LOG, id = UFTRACE_EV_EXTERN, argument "msg"
  * `stream` is the file that contains the record ("TID.dat", "perf-cpuN.dat", "kernel-cpuN.dat",
  * "extern.dat"), whatever feed brings it. One feed a thread; a feed's rows of equal time come in

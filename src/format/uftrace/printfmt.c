@@ -25,7 +25,8 @@ static const struct print_node *parse_unary(struct parser *ps);
 
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 static bool is_digit(char c)
@@ -173,82 +174,6 @@ static struct text read_string(struct parser *ps)
 	return text_make(to, len);
 }
 
-/* ---- types */
-
-enum { LONG_SIZE = 0 };
-
-static const struct {
-	const char *name;
-	uint8_t size;
-	bool is_unsigned;
-} type_names[] = {
-	{ "char", 1, false }, { "short", 2, false }, { "int", 4, false }, { "u8", 1, true },
-	{ "__u8", 1, true }, { "uint8_t", 1, true }, { "s8", 1, false }, { "__s8", 1, false },
-	{ "int8_t", 1, false }, { "u16", 2, true }, { "__u16", 2, true }, { "uint16_t", 2, true },
-	{ "__le16", 2, true }, { "__be16", 2, true }, { "s16", 2, false }, { "__s16", 2, false },
-	{ "int16_t", 2, false }, { "u32", 4, true }, { "__u32", 4, true }, { "uint32_t", 4, true },
-	{ "__le32", 4, true }, { "__be32", 4, true }, { "uint", 4, true }, { "s32", 4, false },
-	{ "__s32", 4, false }, { "int32_t", 4, false }, { "u64", 8, true }, { "__u64", 8, true },
-	{ "uint64_t", 8, true }, { "__le64", 8, true }, { "__be64", 8, true }, { "s64", 8, false },
-	{ "__s64", 8, false }, { "int64_t", 8, false }, { "size_t", LONG_SIZE, true },
-	{ "ssize_t", LONG_SIZE, false }, { "ulong", LONG_SIZE, true }, { "uintptr_t", LONG_SIZE, true },
-	{ "intptr_t", LONG_SIZE, false }, { "pid_t", 4, false }, { "uid_t", 4, true }, { "gid_t", 4, true },
-	{ "dev_t", 4, true }, { "gfp_t", 4, true }, { "sector_t", 8, true }, { "blkcnt_t", 8, true },
-	{ "loff_t", 8, false }, { "ino_t", LONG_SIZE, true }, { "umode_t", 2, true }, { "fmode_t", 4, true },
-	{ "time_t", LONG_SIZE, false }, { "time64_t", 8, false }, { "ktime_t", 8, false },
-	{ "clockid_t", 4, false }, { "pgoff_t", LONG_SIZE, true }, { "dma_addr_t", 8, true },
-	{ "phys_addr_t", 8, true }, { "resource_size_t", 8, true }, { "isolate_mode_t", 4, true },
-	{ "blk_opf_t", 4, true }, { "ext4_lblk_t", 4, true }, { "ext4_fsblk_t", 8, true },
-	{ "tid_t", 4, true }, { "key_serial_t", 4, false }, { "xfs_ino_t", 8, true },
-	{ "xfs_agnumber_t", 4, true }, { "xfs_daddr_t", 8, false },
-};
-
-static void type_word(struct c_type *t, struct text word, unsigned long_size, unsigned *longs)
-{
-	if (text_is(word, "unsigned")) {
-		t->is_unsigned = true;
-	} else if (text_is(word, "long")) {
-		t->size = ++*longs > 1 ? 8 : long_size;
-		return;
-	} else if (text_is(word, "bool") || text_is(word, "_Bool")) {
-		*t = (struct c_type){ .size = 1, .is_unsigned = true, .is_bool = true };
-	} else if (text_is(word, "enum")) {
-		*t = (struct c_type){ .size = 4, .is_unsigned = true };
-	}
-	if (!t->size && (text_is(word, "unsigned") || text_is(word, "signed"))) {
-		t->size = 4;
-		return;
-	}
-	for (size_t i = 0; i < sizeof(type_names) / sizeof(*type_names); i++) {
-		if (!text_is(word, type_names[i].name))
-			continue;
-		if (text_is(word, "int") && t->size) /* long int, short int, unsigned int */
-			return;
-		t->size = type_names[i].size == LONG_SIZE ? long_size : type_names[i].size;
-		t->is_unsigned |= type_names[i].is_unsigned;
-	}
-}
-
-struct c_type c_type_of(struct text text, unsigned long_size)
-{
-	struct c_type t = { 0 };
-	unsigned longs = 0;
-	size_t i = 0, start;
-
-	while (i < text.len) {
-		if (text.p[i] == '*')
-			t.pointer = true;
-		if (!is_word(text.p[i])) {
-			i++;
-			continue;
-		}
-		for (start = i; i < text.len && is_word(text.p[i]);)
-			i++;
-		type_word(&t, text_make(text.p + start, i - start), long_size, &longs);
-	}
-	return t;
-}
-
 /*
  * The text between brackets, which `next` follows, is a type: it is known as one, or it is a word
  * where what follows begins a value.
@@ -264,7 +189,8 @@ static bool is_cast(struct text inner, char next, struct c_type type)
 		words &= is_word(t.p[i]) || is_blank(t.p[i]) || t.p[i] == '*';
 	if (!words || is_digit(t.p[0]) || t.p[0] == '*' || text_is(t, "REC"))
 		return false;
-	if (type.size || t.p[t.len - 1] == '*' || text_starts(t, "struct ") || text_starts(t, "union "))
+	if (type.size || t.p[t.len - 1] == '*' || text_starts(t, "struct ") ||
+	    text_starts(t, "union "))
 		return true;
 	return is_word(next) || next == '"' || next == '(' || next == '~';
 }
@@ -288,7 +214,8 @@ static const struct print_node *node_make(struct parser *ps, struct print_node m
 		ps->failed = true;
 	if (ps->failed)
 		return &unknown_node;
-	if (fixed && !made.type.pointer && print_fold(&made, &ps->f->abi, &made.value, &made.type)) {
+	if (fixed && !made.type.pointer &&
+	    print_fold(&made, &ps->f->abi, &made.value, &made.type)) {
 		made.kind = NODE_CONST;
 		made.height = 0;
 		made.a = made.b = made.c = NULL;
@@ -302,14 +229,17 @@ static const struct print_node *node_make(struct parser *ps, struct print_node m
 	return n;
 }
 
-static const struct print_node *node_const(struct parser *ps, uint64_t value, unsigned size, bool is_unsigned)
+static const struct print_node *node_const(struct parser *ps, uint64_t value, unsigned size,
+					   bool is_unsigned)
 {
-	return node_make(ps, (struct print_node){
-		.kind = NODE_CONST, .value = value, .type = { .size = size, .is_unsigned = is_unsigned } });
+	return node_make(
+		ps, (struct print_node){ .kind = NODE_CONST,
+					 .value = value,
+					 .type = { .size = size, .is_unsigned = is_unsigned } });
 }
 
-static const struct print_node *node_cast(struct parser *ps, const struct print_node *a, unsigned size,
-					  bool is_unsigned)
+static const struct print_node *node_cast(struct parser *ps, const struct print_node *a,
+					  unsigned size, bool is_unsigned)
 {
 	return node_make(ps, (struct print_node){
 		.kind = NODE_CAST, .a = a, .type = { .size = size, .is_unsigned = is_unsigned } });
@@ -460,7 +390,9 @@ static const struct print_node *call_ns(struct parser *ps, uint8_t kind)
 	const struct print_node *v = node_cast(ps, parse_cond(ps), 8, true);
 
 	need(ps, ")");
-	return node_make(ps, (struct print_node){ .kind = kind, .a = v, .b = node_const(ps, NS_PER_SEC, 4, false) });
+	return node_make(ps, (struct print_node){ .kind = kind,
+						  .a = v,
+						  .b = node_const(ps, NS_PER_SEC, 4, false) });
 }
 
 static const struct print_node *call_swap(struct parser *ps, unsigned size, bool only_little)
@@ -488,7 +420,8 @@ static const struct print_node *call_first(struct parser *ps)
 static const struct print_node *call_sizeof(struct parser *ps)
 {
 	const char *close = scan_to(ps->p, ps->end, 0);
-	struct c_type t = c_type_of(text_make(ps->p, (size_t)(close - ps->p)), ps->f->abi.long_size);
+	struct c_type t =
+		c_type_of(text_make(ps->p, (size_t)(close - ps->p)), ps->f->abi.long_size);
 	uint64_t size = t.pointer ? ps->f->abi.long_size : t.size;
 
 	if (take(ps, "REC->")) {
@@ -501,33 +434,63 @@ static const struct print_node *call_sizeof(struct parser *ps)
 	return size ? node_const(ps, size, ps->f->abi.long_size, true) : fail(ps);
 }
 
-enum call_kind { CALL_CHOICE, CALL_FIELD, CALL_BYTES, CALL_DYNAMIC_ARRAY, CALL_HEX_DUMP, CALL_NS, CALL_SWAP, CALL_NTOH,
-		 CALL_FIRST, CALL_ZERO, CALL_SIZEOF };
+enum call_kind {
+	CALL_CHOICE,
+	CALL_FIELD,
+	CALL_BYTES,
+	CALL_DYNAMIC_ARRAY,
+	CALL_HEX_DUMP,
+	CALL_NS,
+	CALL_SWAP,
+	CALL_NTOH,
+	CALL_FIRST,
+	CALL_ZERO,
+	CALL_SIZEOF
+};
 
 static const struct {
 	const char *name;
 	uint8_t call, with;
 } calls[] = {
-	{ "__print_flags", CALL_CHOICE, NODE_FLAGS }, { "__print_flags_u64", CALL_CHOICE, NODE_FLAGS },
+	{ "__print_flags", CALL_CHOICE, NODE_FLAGS },
+	{ "__print_flags_u64", CALL_CHOICE, NODE_FLAGS },
 	{ "__print_symbolic", CALL_CHOICE, NODE_SYMBOLIC },
-	{ "__print_symbolic_u64", CALL_CHOICE, NODE_SYMBOLIC }, { "__print_hex", CALL_BYTES, NODE_HEX },
-	{ "__print_hex_str", CALL_BYTES, NODE_HEX_STR }, { "__print_array", CALL_BYTES, NODE_ARRAY },
-	{ "__print_dynamic_array", CALL_DYNAMIC_ARRAY, 0 }, { "__print_hex_dump", CALL_HEX_DUMP, 0 },
-	{ "__get_str", CALL_FIELD, NODE_DYNAMIC }, { "__get_rel_str", CALL_FIELD, NODE_DYNAMIC },
+	{ "__print_symbolic_u64", CALL_CHOICE, NODE_SYMBOLIC },
+	{ "__print_hex", CALL_BYTES, NODE_HEX },
+	{ "__print_hex_str", CALL_BYTES, NODE_HEX_STR },
+	{ "__print_array", CALL_BYTES, NODE_ARRAY },
+	{ "__print_dynamic_array", CALL_DYNAMIC_ARRAY, 0 },
+	{ "__print_hex_dump", CALL_HEX_DUMP, 0 },
+	{ "__get_str", CALL_FIELD, NODE_DYNAMIC },
+	{ "__get_rel_str", CALL_FIELD, NODE_DYNAMIC },
 	{ "__get_dynamic_array", CALL_FIELD, NODE_DYNAMIC },
 	{ "__get_rel_dynamic_array", CALL_FIELD, NODE_DYNAMIC },
-	{ "__get_sockaddr", CALL_FIELD, NODE_DYNAMIC }, { "__get_rel_sockaddr", CALL_FIELD, NODE_DYNAMIC },
+	{ "__get_sockaddr", CALL_FIELD, NODE_DYNAMIC },
+	{ "__get_rel_sockaddr", CALL_FIELD, NODE_DYNAMIC },
 	{ "__get_dynamic_array_len", CALL_FIELD, NODE_DYNAMIC_LEN },
 	{ "__get_rel_dynamic_array_len", CALL_FIELD, NODE_DYNAMIC_LEN },
-	{ "__get_bitmask", CALL_FIELD, NODE_BITMASK }, { "__get_rel_bitmask", CALL_FIELD, NODE_BITMASK },
-	{ "__get_cpumask", CALL_FIELD, NODE_BITLIST }, { "__get_rel_cpumask", CALL_FIELD, NODE_BITLIST },
-	{ "__print_ns_to_secs", CALL_NS, NODE_DIV }, { "__print_ns_without_secs", CALL_NS, NODE_MOD },
-	{ "__builtin_expect", CALL_FIRST, 0 }, { "likely", CALL_FIRST, 0 }, { "unlikely", CALL_FIRST, 0 },
-	{ "__builtin_constant_p", CALL_ZERO, 0 }, { "sizeof", CALL_SIZEOF, 0 },
-	{ "__fswab16", CALL_SWAP, 2 }, { "__fswab32", CALL_SWAP, 4 }, { "__fswab64", CALL_SWAP, 8 },
-	{ "__builtin_bswap16", CALL_SWAP, 2 }, { "__builtin_bswap32", CALL_SWAP, 4 },
-	{ "__builtin_bswap64", CALL_SWAP, 8 }, { "ntohs", CALL_NTOH, 2 }, { "ntohl", CALL_NTOH, 4 },
-	{ "be16_to_cpu", CALL_NTOH, 2 }, { "be32_to_cpu", CALL_NTOH, 4 }, { "be64_to_cpu", CALL_NTOH, 8 },
+	{ "__get_bitmask", CALL_FIELD, NODE_BITMASK },
+	{ "__get_rel_bitmask", CALL_FIELD, NODE_BITMASK },
+	{ "__get_cpumask", CALL_FIELD, NODE_BITLIST },
+	{ "__get_rel_cpumask", CALL_FIELD, NODE_BITLIST },
+	{ "__print_ns_to_secs", CALL_NS, NODE_DIV },
+	{ "__print_ns_without_secs", CALL_NS, NODE_MOD },
+	{ "__builtin_expect", CALL_FIRST, 0 },
+	{ "likely", CALL_FIRST, 0 },
+	{ "unlikely", CALL_FIRST, 0 },
+	{ "__builtin_constant_p", CALL_ZERO, 0 },
+	{ "sizeof", CALL_SIZEOF, 0 },
+	{ "__fswab16", CALL_SWAP, 2 },
+	{ "__fswab32", CALL_SWAP, 4 },
+	{ "__fswab64", CALL_SWAP, 8 },
+	{ "__builtin_bswap16", CALL_SWAP, 2 },
+	{ "__builtin_bswap32", CALL_SWAP, 4 },
+	{ "__builtin_bswap64", CALL_SWAP, 8 },
+	{ "ntohs", CALL_NTOH, 2 },
+	{ "ntohl", CALL_NTOH, 4 },
+	{ "be16_to_cpu", CALL_NTOH, 2 },
+	{ "be32_to_cpu", CALL_NTOH, 4 },
+	{ "be64_to_cpu", CALL_NTOH, 8 },
 };
 
 /* The opening bracket is passed. */
@@ -563,10 +526,21 @@ static const struct {
 	const char *name;
 	uint8_t value;
 } constants[] = {
-	{ "HI_SOFTIRQ", 0 }, { "TIMER_SOFTIRQ", 1 }, { "NET_TX_SOFTIRQ", 2 }, { "NET_RX_SOFTIRQ", 3 },
-	{ "BLOCK_SOFTIRQ", 4 }, { "IRQ_POLL_SOFTIRQ", 5 }, { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },
-	{ "HRTIMER_SOFTIRQ", 8 }, { "RCU_SOFTIRQ", 9 }, { "HRTIMER_NORESTART", 0 }, { "HRTIMER_RESTART", 1 },
-	{ "true", 1 }, { "false", 0 }, { "NULL", 0 },
+	{ "HI_SOFTIRQ", 0 },
+	{ "TIMER_SOFTIRQ", 1 },
+	{ "NET_TX_SOFTIRQ", 2 },
+	{ "NET_RX_SOFTIRQ", 3 },
+	{ "BLOCK_SOFTIRQ", 4 },
+	{ "IRQ_POLL_SOFTIRQ", 5 },
+	{ "TASKLET_SOFTIRQ", 6 },
+	{ "SCHED_SOFTIRQ", 7 },
+	{ "HRTIMER_SOFTIRQ", 8 },
+	{ "RCU_SOFTIRQ", 9 },
+	{ "HRTIMER_NORESTART", 0 },
+	{ "HRTIMER_RESTART", 1 },
+	{ "true", 1 },
+	{ "false", 0 },
+	{ "NULL", 0 },
 };
 
 static const struct print_node *parse_name(struct parser *ps)
@@ -575,7 +549,8 @@ static const struct print_node *parse_name(struct parser *ps)
 
 	if (text_is(name, "REC")) {
 		need(ps, "->");
-		return node_make(ps, (struct print_node){ .kind = NODE_FIELD, .field = read_field(ps) });
+		return node_make(
+			ps, (struct print_node){ .kind = NODE_FIELD, .field = read_field(ps) });
 	}
 	if (take(ps, "("))
 		return parse_call(ps, name);
@@ -624,12 +599,14 @@ static const struct print_node *parse_primary(struct parser *ps)
 	const struct print_node *n;
 
 	if (c == '"')
-		return node_make(ps, (struct print_node){ .kind = NODE_STRING, .str = read_string(ps) });
+		return node_make(
+			ps, (struct print_node){ .kind = NODE_STRING, .str = read_string(ps) });
 	if (c == '\'') {
 		const char *close = quote_end(ps->p, ps->end), *p = ps->p + 1;
 
 		ps->p = close;
-		return close - p < 2 ? fail(ps) : node_const(ps, (uint64_t)read_char(&p, close), 4, false);
+		return close - p < 2 ? fail(ps)
+				     : node_const(ps, (uint64_t)read_char(&p, close), 4, false);
 	}
 	if (is_digit(c))
 		return parse_number(ps);
@@ -829,9 +806,10 @@ static uint8_t read_length(struct text *t)
 		const char *text;
 		uint8_t length;
 	} lengths[] = {
-		{ "hh", LENGTH_CHAR }, { "h", LENGTH_SHORT }, { "ll", LENGTH_LLONG }, { "l", LENGTH_LONG },
-		{ "L", LENGTH_LLONG }, { "q", LENGTH_LLONG }, { "j", LENGTH_LLONG }, { "z", LENGTH_LONG },
-		{ "Z", LENGTH_LONG }, { "t", LENGTH_LONG },
+		{ "hh", LENGTH_CHAR }, { "h", LENGTH_SHORT }, { "ll", LENGTH_LLONG },
+		{ "l", LENGTH_LONG },  { "L", LENGTH_LLONG }, { "q", LENGTH_LLONG },
+		{ "j", LENGTH_LLONG }, { "z", LENGTH_LONG },  { "Z", LENGTH_LONG },
+		{ "t", LENGTH_LONG },
 	};
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {

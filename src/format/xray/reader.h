@@ -171,8 +171,8 @@ struct xray_feed {
 	uint64_t cpu_tsc; /* of its first NewCPUId */
 	uint64_t tsc_end; /* later ticks than any in it */
 	uint64_t run_left; /* basic: records of the run */
-	uint32_t
-		args_left; /* basic: records after it that are arguments, each a bookkeeping row */
+	/* Basic: records after it that are arguments, each a bookkeeping row. */
+	uint32_t args_left;
 	int64_t file_time; /* of the rows of the file itself */
 	uint64_t span_at,
 		span_end; /* bytes not yet returned as rows of class XRAY_CLASS_REPEATED */

@@ -25,8 +25,8 @@ struct extract {
 	struct extract_file *files;
 	size_t n, cap;
 	struct intern *names; /* that are taken */
-	struct map64
-		numbers; /* string id of a name that was taken -> number behind the next one of that name */
+	/* String id of a name in use -> number that the next one of that name gets. */
+	struct map64 numbers;
 	size_t open; /* the file that `fd` is; only where fd >= 0 */
 	int fd;
 	struct arena arena;

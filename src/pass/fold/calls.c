@@ -200,8 +200,8 @@ static bool call_begin(struct calls *w, struct pair_stack *s, const struct spur_
 }
 
 /*
- * A sample's time is its leaf's own, and part of a call of each function on the stack; where a function is there more
- * than once the inner calls lie in the outer one.
+ * A sample's time is its leaf's own, and part of a call of each function on the stack; where a
+ * function is there more than once the inner calls lie in the outer one.
  */
 static bool sample_step(struct calls *w, const struct spur_event *row)
 {
@@ -325,8 +325,8 @@ fast_begin(struct calls *w, struct view *v, const struct spur_event *row, bool b
 }
 
 /*
- * Counts an END that fits, if it is of the topmost frame; false: the slow path must. `*spent` is how long the call of
- * `*key` lasted.
+ * Counts an END that fits, if it is of the topmost frame; false: the slow path must. `*spent` is
+ * how long the call of `*key` lasted.
  */
 static inline __attribute__((always_inline)) bool fast_end(struct calls *w, struct view *v,
 							   const struct spur_event *row,
@@ -358,7 +358,8 @@ static inline __attribute__((always_inline)) bool fast_end(struct calls *w, stru
 }
 
 /*
- * Counts a SPAN inside which nothing begins: the track's next row comes when it is over. `*spent` and `*key` as above.
+ * Counts a SPAN inside which nothing begins: the track's next row comes when it is over. `*spent`
+ * and `*key` as above.
  */
 static inline __attribute__((always_inline)) bool fast_span(struct calls *w, struct view *v,
 							    const struct spur_event *row,

@@ -2,14 +2,14 @@
  * Sums of calls per function, thread or session, collected per feed in parallel. Each worker has a
  * table indexed by a key; joining tables is the pass's work.
  *
- * SAMPLE rows with a stack (sample.h) are sums of calls that others made: they add to sum, inner, self and calls, and
- * say nothing of single calls.
+ * SAMPLE rows with a stack (sample.h) are sums of calls that others made: they add to sum, inner,
+ * self and calls, and say nothing of single calls.
  *
  * A call whose begin lies in the data counts, to its end or, where the data lacks that, to the next
  * sign that it is over (then it is `unfinished` too); of a call whose begin is lacking only
- * `unfinished` tells. Calls that are open when the data ends are in the sums, but not among the single
- * durations (least, most, spread): call_open has these. Time off the CPU counts only if the thread is
- * seen to run again, as `sched` counts it.
+ * `unfinished` tells. Calls that are open when the data ends are in the sums, but not among the
+ * single durations (least, most, spread): call_open has these. Time off the CPU counts only if the
+ * thread is seen to run again, as `sched` counts it.
  */
 #ifndef SPUR_PASS_FOLD_CALLS_H
 #define SPUR_PASS_FOLD_CALLS_H
@@ -43,8 +43,8 @@ struct call_stat {
 	uint64_t inner; /* of that, in calls inside another of the same head and track: recursion */
 	uint64_t self;
 	uint64_t calls;
-	uint64_t
-		least; /* ~ns of the shortest, so that zeroed memory means that no single call is known */
+	/* ~ns of the shortest, so that zeroed memory means that none is known. */
+	uint64_t least;
 	uint64_t most;
 	uint32_t open; /* calls of the key's head open now, on the track below */
 	uint32_t track; /* SPUR_NONE: the counter is elsewhere */
@@ -52,7 +52,10 @@ struct call_stat {
 	uint32_t spread; /* index + 1 into spreads; 0: none */
 };
 
-/* Of the calls in a call_stat those that are open when the data ends; how long they last is unknown. */
+/*
+ * Of the calls in a call_stat those that are open when the data ends; how long they last is
+ * unknown.
+ */
 struct call_open {
 	uint64_t sum, calls;
 	uint64_t least, most; /* as in call_stat; of what is known of them */
@@ -71,7 +74,9 @@ struct calls {
 	size_t nopens;
 	struct spread *spreads;
 	size_t nspreads, spreads_cap;
-	/* By class: ~ the lowest id of its BEGIN and SPAN rows, so that zeroed memory means none. */
+	/*
+	 * By class: ~ the lowest id of its BEGIN and SPAN rows, so that zeroed memory means none.
+	 */
 	uint64_t *ids;
 	size_t nids;
 	uint64_t rows; /* that passed the filter */
@@ -83,10 +88,10 @@ struct calls {
 	struct pair pair;
 	struct gather gather;
 	/*
-	 * Classes that tables show as one function have a head (class.h), and a key that is no class
-	 * is its own. A head has one counter of open calls per track; INVARIANT: one is in the stat
-	 * of the key that `holders` names (key + 1, by head), all others are in `parked`, track << 32 |
-	 * head -> open calls, if they are not 0.
+	 * Classes that tables show as one function have a head (class.h), and a key that is no
+	 * class is its own. A head has one counter of open calls per track; INVARIANT: one is in
+	 * the stat of the key that `holders` names (key + 1, by head), all others are in `parked`,
+	 * track << 32 | head -> open calls, if they are not 0.
 	 */
 	uint32_t *holders;
 	size_t nholders;

@@ -1,8 +1,8 @@
 /*
- * Rows of many tracks, track by track: for folds whose state is per track and that care for the order within a track
- * only. Where rows of tracks alternate, changing from one to the next costs more than the rows; so they are gathered
- * some thousand at a time and handed on in groups of one track, each in its order. Rows of one track, or of few in
- * turn, are handed on as they are.
+ * Rows of many tracks, track by track: for folds whose state is per track and that care for the
+ * order within a track only. Where rows of tracks alternate, changing from one to the next costs
+ * more than the rows; so they are gathered some thousand at a time and handed on in groups of one
+ * track, each in its order. Rows of one track, or of few in turn, are handed on as they are.
  */
 #ifndef SPUR_PASS_FOLD_GATHER_H
 #define SPUR_PASS_FOLD_GATHER_H

@@ -1,6 +1,6 @@
 /*
- * Durations of one row of a table: sums, extremes and percentiles (spread.h). The first LENGTHS_FEW are kept in place,
- * so that a table of many names that each came a few times stays small.
+ * Durations of one row of a table: sums, extremes and percentiles (spread.h). The first LENGTHS_FEW
+ * are kept in place, so that a table of many names that each came a few times stays small.
  */
 #ifndef SPUR_PASS_FOLD_LENGTHS_H
 #define SPUR_PASS_FOLD_LENGTHS_H

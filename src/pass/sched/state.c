@@ -188,7 +188,8 @@ static bool thread_in(struct sched *s, struct sched_thread *t, const struct spur
 	return good;
 }
 
-static void thread_out(const struct sched *s, struct sched_thread *t, const struct spur_event *row, bool counts)
+static void thread_out(const struct sched *s, struct sched_thread *t, const struct spur_event *row,
+		       bool counts)
 {
 	const bool preempted = row->flags & SPUR_F_PREEMPTED, ran = t->state == SCHED_RUNNING;
 
@@ -205,7 +206,8 @@ static void thread_out(const struct sched *s, struct sched_thread *t, const stru
 }
 
 /* A thread that does not run is told to have ended: what it did since it ran last is not known. */
-static void thread_ended(const struct sched *s, struct sched_thread *t, const struct spur_event *row)
+static void thread_ended(const struct sched *s, struct sched_thread *t,
+			 const struct spur_event *row)
 {
 	if (t->state == SCHED_RUNNING || t->state == SCHED_UNKNOWN)
 		return;
@@ -274,7 +276,8 @@ static struct sched_cpu *cpu_of(struct sched *s, const struct spur_event *row)
 	return c;
 }
 
-static void cpu_in(const struct sched *s, struct sched_cpu *c, const struct spur_event *row, bool counts)
+static void cpu_in(const struct sched *s, struct sched_cpu *c, const struct spur_event *row,
+		   bool counts)
 {
 	if (c->state == SCHED_RUNNING) {
 		c->lost = c->track;
@@ -307,7 +310,8 @@ static bool cpu_out_is_late(struct sched_cpu *c, const struct spur_event *row, u
 	return true;
 }
 
-static void cpu_row(const struct sched *s, struct sched_cpu *c, const struct spur_event *row, bool idle)
+static void cpu_row(const struct sched *s, struct sched_cpu *c, const struct spur_event *row,
+		    bool idle)
 {
 	const bool counts = c->seen && !s->unseen;
 	uint64_t *known = idle ? &c->idle : &c->busy;

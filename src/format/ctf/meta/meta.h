@@ -247,8 +247,8 @@ struct ctf_meta {
 	uint32_t session; /* RFC v1.1: session_id of the first packet of metadata */
 	uint32_t v11_u64_align; /* RFC v1.1: natural alignment of u64: 8 (packed), 32 or 64 */
 	const char *attributes; /* CTF 2: of the trace class, JSON text */
-	struct text
-		text; /* the plain metadata, whatever its packaging; in the arena or the source */
+	/* The plain metadata, whatever its packaging; in the arena or the source. */
+	struct text text;
 	const char *path; /* for messages; a copy */
 	struct intern *names;
 	size_t nfields; /* counted against META_FIELDS */

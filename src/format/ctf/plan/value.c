@@ -111,7 +111,8 @@ static void value_path(const struct value_run *r, const struct spur_value *v, ch
 		}
 	}
 	if (v->name)
-		path_put(path, path_put(path, at, at ? "." : ""), trace_string(r->t, v->name, NULL));
+		path_put(path, path_put(path, at, at ? "." : ""),
+			 trace_string(r->t, v->name, NULL));
 }
 
 static bool value_tell(struct value_run *r, const struct step *s, const struct spur_value *v,

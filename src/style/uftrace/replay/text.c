@@ -34,9 +34,9 @@ static inline const struct replay_tid *tid_of(const struct replay *r, uint32_t t
 {
 	if (__builtin_expect(track < r->ntids, 1))
 		return &r->tids[track];
-	late->len =
-		(uint8_t)snprintf(late->text, sizeof(late->text), " [%*lld] | ", TID_WIDTH,
-				  (long long)trace_track(r->s.trace, track)->tid % 1000000000000000);
+	late->len = (uint8_t)snprintf(late->text, sizeof(late->text), " [%*lld] | ", TID_WIDTH,
+				      (long long)trace_track(r->s.trace, track)->tid %
+					      1000000000000000);
 	return late;
 }
 

@@ -227,7 +227,8 @@ enum style_special style_special_of(struct style *s, uint32_t cls)
 	if (!s->specials[cls]) {
 		const struct event_class *c = trace_class(s->trace, cls);
 
-		s->specials[cls] = (uint8_t)special_by_name(trace_string(s->trace, c->simple, NULL));
+		s->specials[cls] =
+			(uint8_t)special_by_name(trace_string(s->trace, c->simple, NULL));
 	}
 	return s->specials[cls];
 }
