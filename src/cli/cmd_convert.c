@@ -44,8 +44,8 @@ static const struct opt options[] = {
 	  .call = take_to,
 	  .arg = "FORMAT",
 	  .choice = target_word,
-	  .help = "Write this format (default: chrome, Chrome's trace JSON, which Perfetto, "
-		  "chrome://tracing and speedscope open)" },
+	  .help = "Write this format (default: by the ending of -o FILE, else chrome, Chrome's "
+		  "trace JSON, which Perfetto, chrome://tracing and speedscope open)" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct convert_own, strict),
@@ -60,8 +60,11 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 	if (own->to_is_time && !v->quiet)
 		say("note: --to TIME is --until TIME; --to names the format");
 	v->render.time = TIME_EXACT;
-	if (!own->convert.to)
-		own->convert.to = "chrome";
+	if (!own->convert.to) {
+		const struct spur_writer *writer = v->output ? writer_of_path(v->output) : NULL;
+
+		own->convert.to = writer ? writer->name : "chrome";
+	}
 	return run_simple(cmd, v,
 			  &(struct run_request){ .pass = "convert",
 						 .options = { RUN_OPTIONS(NULL, &own->convert) },
@@ -78,7 +81,8 @@ const struct spur_cmd spur_cmd_convert = {
 		"clock. If viewers would round them (dates since 1970), they count from the first "
 		"event, whose time is start_ns in the output; --time=rel and --time=raw choose "
 		"one or the other.",
-	.examples = "spur convert --to=chrome -o trace.json uftrace.data\tfor ui.perfetto.dev\n",
+	.examples = "spur convert -o trace.json uftrace.data\tChrome JSON, for speedscope\n"
+		    "spur convert -o trace.pftrace uftrace.data\tfor ui.perfetto.dev\n",
 	.opts = options,
 	.own_size = sizeof(struct convert_own),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_TIME | TAKES_LIMIT,

@@ -93,5 +93,7 @@ struct spur_writer {
 extern const struct spur_writer *const spur_writers[];
 /* By name, or NULL. */
 const struct spur_writer *writer_find(const char *name);
+/* The writer that the ending of a file's name means, or NULL. */
+const struct spur_writer *writer_of_path(const char *path);
 
 #endif
