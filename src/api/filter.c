@@ -125,7 +125,7 @@ enum spur_status spur_set_filter(struct spur_trace *t, const struct spur_filter 
 {
 	struct request r = { .given = spur_filter_default() };
 	enum spur_status st = SPUR_FAIL;
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 	struct api_state *s;
 	uint64_t *charged;
 

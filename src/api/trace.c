@@ -38,7 +38,7 @@ static enum spur_status end_open(struct spur_trace **out, enum spur_status st,
 enum spur_status spur_open(struct spur_trace **out, const char *path,
 			   const struct spur_options *opt, struct spur_error *err)
 {
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 	struct spur_options full;
 
 	err = err ? err : &ignored;
@@ -52,7 +52,7 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 enum spur_status spur_open_several(struct spur_trace **out, const char *const *paths, size_t count,
 				   const struct spur_options *opt, struct spur_error *err)
 {
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 	struct spur_options full;
 
 	err = err ? err : &ignored;
@@ -73,7 +73,7 @@ enum spur_status spur_open_memory(struct spur_trace **out, const char *name, con
 				  struct spur_error *err)
 {
 	struct trace_input input = { .data = data ? data : "", .size = size, .fd = -1 };
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 	struct spur_options full;
 
 	err = err ? err : &ignored;
@@ -90,7 +90,7 @@ enum spur_status spur_open_fd(struct spur_trace **out, int fd, const char *name,
 			      const struct spur_options *opt, struct spur_error *err)
 {
 	struct trace_input input = { .fd = fd };
-	struct spur_error ignored;
+	struct spur_error ignored = { 0 };
 	struct spur_options full;
 
 	err = err ? err : &ignored;

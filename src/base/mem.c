@@ -137,12 +137,12 @@ void mem_free(void *p)
 
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 {
-	const size_t least = size < GROW_MIN ? GROW_MIN / size : 1;
 	size_t want = *cap > limit / 2 ? limit : *cap * 2;
-	size_t bytes;
+	size_t bytes, least;
 	void *array;
 
 	assert(size && (*p || !*cap));
+	least = size < GROW_MIN ? GROW_MIN / size : 1;
 	if (need <= *cap)
 		return true;
 	if (need > limit)

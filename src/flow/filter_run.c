@@ -116,10 +116,11 @@ static struct track_state *state_new(const struct filter_run *r, uint32_t track)
 	struct track_state *s = mem_alloc(sizeof(*s) + (r->scope ? sizeof(*s->scope) : 0) +
 					  (r->hold ? sizeof(*s->hold) : 0) +
 					  (where ? sizeof(*s->where) : 0));
-	char *part = (char *)(s + 1);
+	char *part;
 
 	if (!s)
 		return NULL;
+	part = (char *)(s + 1);
 	s->track = track;
 	s->passes = filter_track_passes(r->filter, track);
 	if (r->scope) {

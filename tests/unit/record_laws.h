@@ -244,7 +244,8 @@ static inline void law_books(struct spur_trace *t, const struct law_rows *few, s
 		all->items[i].ev.depth = 1;
 	}
 	assert_int_equal(next, few->count);
-	qsort(all->items, all->count, sizeof(*all->items), law_by_offset);
+	if (all->count)
+		qsort(all->items, all->count, sizeof(*all->items), law_by_offset);
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i].ev.depth)
 			assert_int_equal(all->items[i].ev.ts, l->book_time(all, i));

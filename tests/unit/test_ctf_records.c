@@ -291,6 +291,8 @@ static int by_record(const void *a, const void *b)
 static void law_ticks(struct rows *plain, struct rows *raw_rows)
 {
 	assert_int_equal(plain->count, raw_rows->count);
+	if (!plain->count)
+		return;
 	qsort(plain->items, plain->count, sizeof(*plain->items), by_record);
 	qsort(raw_rows->items, raw_rows->count, sizeof(*raw_rows->items), by_record);
 	for (size_t i = 0; i < plain->count; i++) {
