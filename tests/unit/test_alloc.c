@@ -241,16 +241,19 @@ static void failures_of_another_trace(void **state)
 
 static void nothing_to_open(void **state)
 {
+	(void)state;
+	/* Such builds abort instead: test_api.c. */
+#if !defined(SPUR_ABORT_ON_MISUSE) || defined(NDEBUG)
 	struct spur_trace *t = (struct spur_trace *)1;
 	struct spur_error err;
 
-	(void)state;
 	assert_int_equal(spur_open(&t, NULL, NULL, &err), SPUR_FAIL);
 	assert_int_equal(err.code, SPUR_ERR_USAGE);
 	assert_null(t);
 	assert_int_equal(spur_open(NULL, dir, NULL, &err), SPUR_FAIL);
 	assert_int_equal(err.code, SPUR_ERR_USAGE);
 	assert_int_equal(spur_open(NULL, NULL, NULL, NULL), SPUR_FAIL);
+#endif
 	/* What frees takes NULL, as free() does. */
 	spur_close(NULL);
 	spur_args_free(NULL);
