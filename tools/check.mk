@@ -35,15 +35,23 @@ $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libspur-all.a
 	$(call say,CC,$<)
 	@$(CC) $(CFLAGS_ALL) -Itests -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libspur-all.a $(LDLIBS_ALL)
 
-fuzzers:
-	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZERS:%=$(FUZZ)/fuzz_%)
+# The same with failing allocations and threads: calls of the fuzzer go through tests/fuzz/faults.c.
+FAULTS_WRAP := LLVMFuzzerTestOneInput pthread_create spur_open source_memory filter_new meta_read xray_maps_open pass_run
+$(BUILD)/fuzz_%-faults: tests/fuzz/fuzz_%.c tests/fuzz/faults.c $(BUILD)/tests/mem-faults.o $(BUILD)/libspur-all.a
+	$(call say,CC,$< with faults)
+	@$(CC) $(CFLAGS_ALL) -Itests -fsanitize=fuzzer $(LDFLAGS_ALL) $(FAULTS_WRAP:%=-Wl,--wrap=%) -o $@ $(filter-out %.a,$^) \
+		$(BUILD)/libspur-all.a $(LDLIBS_ALL)
 
-$(addprefix fuzz-,$(FUZZERS)): fuzz-%:
+ALL_FUZZERS := $(FUZZERS) $(FUZZERS:%=%-faults)
+fuzzers:
+	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(ALL_FUZZERS:%=$(FUZZ)/fuzz_%)
+
+$(addprefix fuzz-,$(ALL_FUZZERS)): fuzz-%:
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZ)/fuzz_$*
 	@mkdir -p $(FUZZ)/corpus-$* $(FUZZ)/found
-	@tests/fuzz/corpus $* $(FUZZ)/seeds-$*
+	@tests/fuzz/corpus $(*:-faults=) $(FUZZ)/seeds-$*
 	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix=$(FUZZ)/found/$*- $(FUZZ)/corpus-$* $(FUZZ)/seeds-$*
 
 .PHONY: check check-long lint fuzzers check-builds check-build-gcc check-build-clang check-build-san check-build-fuzz \
-	$(addprefix fuzz-,$(FUZZERS))
+	$(addprefix fuzz-,$(ALL_FUZZERS))

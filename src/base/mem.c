@@ -63,7 +63,7 @@ int mem_error(void)
  * it, or with SPUR_FAIL_ONCE=1 only that one; 0 only counts. The number of allocations is written
  * to the file SPUR_FAIL_COUNT when the program ends.
  */
-static bool fail_once;
+bool mem_fails_once; /* of tests/fuzz/faults.c, too */
 
 __attribute__((constructor)) static void faults_begin(void)
 {
@@ -71,7 +71,7 @@ __attribute__((constructor)) static void faults_begin(void)
 	const char *once = getenv("SPUR_FAIL_ONCE");
 	const uint64_t n = at ? strtoull(at, NULL, 10) : 0;
 
-	fail_once = once && *once;
+	mem_fails_once = once && *once;
 	if (at)
 		mem_fail_at(n ? n : UINT64_MAX);
 }
@@ -89,7 +89,7 @@ __attribute__((destructor)) static void faults_end(void)
 	os_close(fd);
 }
 #else
-enum { fail_once = false };
+enum { mem_fails_once = false };
 #endif
 
 static void *mem_given(void *p)
@@ -113,7 +113,7 @@ static bool mem_refused(void)
 	if (!at)
 		return false;
 	n = atomic_fetch_add_explicit(&counted, 1, memory_order_relaxed) + 1;
-	return fail_once ? n == at : n >= at;
+	return mem_fails_once ? n == at : n >= at;
 }
 
 void *mem_alloc(size_t size)

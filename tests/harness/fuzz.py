@@ -1,15 +1,16 @@
-"""A short run of each libFuzzer target."""
+"""A short run of each libFuzzer target, and a third of it with failing allocations and threads (fuzz_NAME-faults)."""
 import glob
 import os
 
 
-def make(t, target, timeout):
-    argv = ["make", "--no-print-directory", "BUILD=" + t.args.build, "FUZZ_SECONDS=%d" % t.args.fuzz_seconds, target]
+def make(t, target, timeout, seconds=0):
+    argv = ["make", "--no-print-directory", "BUILD=" + t.args.build, "FUZZ_SECONDS=%d" % seconds, target]
     return t.run(argv, cwd=t.root, env={"MAKEFLAGS": "", "HOME": "/tmp"}, timeout=timeout, limit=False)
 
 
 def one(t, name):
-    r = make(t, "fuzz-" + name, t.args.fuzz_seconds + 300)
+    seconds = max(1, t.args.fuzz_seconds // 3) if name.endswith("-faults") else t.args.fuzz_seconds
+    r = make(t, "fuzz-" + name, seconds + 300, seconds)
     if r.code == 0:
         t.ok()
         return
@@ -20,7 +21,7 @@ def one(t, name):
 
 def run(t):
     names = [os.path.basename(p)[len("fuzz_"):-2] for p in sorted(glob.glob(os.path.join(t.tests, "fuzz", "fuzz_*.c")))]
-    names = [n for n in names if t.wanted("fuzz/" + n)]
+    names = [n for n in [*names, *(n + "-faults" for n in names)] if t.wanted("fuzz/" + n)]
     if not names:
         return
     # At once, as makes beside each other would build the library several times.
