@@ -113,8 +113,8 @@ static const char *const data_columns[] = {
 	"category,name,count,total,avg,min,max,p50,p90,p99,stdev,no_begin,no_end",
 	"category,name,count,total,avg,min,max,p50,p90,p99,stdev,steps,no_begin,no_end",
 	"category,name,step,count,total,avg,min,max,p50,p90,p99,stdev",
-	("category,name,from_pid,from_tid,from,to_pid,to_tid,to,count,total,avg,min,max,p50,p90,p99,"
-	 "stdev"),
+	("category,name,from_pid,from_tid,from,to_pid,to_tid,to,count,total,avg,min,max,p50,p90,"
+	 "p99,stdev"),
 };
 
 /* --- rows of the table --- */

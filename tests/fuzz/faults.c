@@ -68,7 +68,7 @@ static void faults_end(void)
 struct answer {
 	uint64_t rows, hash, damage;
 	bool failed;
-	bool untold; /* damage, as memory ran out while it was listed: that is no error of the trace */
+	bool untold; /* memory ran out while damage was listed: no error of the trace */
 	bool longer; /* than ROWS, and so not read to its end */
 };
 
