@@ -4,8 +4,10 @@ Laws that hold for every trace, over the goldens and changed copies of them; all
 mutants: each command on traces with bytes flipped, cut off, put in: a stated exit code, in bounded time and memory, and the same
 output with one and two threads and in pieces of 7 bytes.
 laws: pieces of any size give what the whole gives; one thread what two give; the rows of a trace that is cut are those of the whole
-up to there; a flipped byte changes no row before it (as stored); a range of time is the sum of its parts.
+up to there; a flipped byte changes no row before it (as stored) and none beyond the window in which the format finds its
+framing again; a range of time is the sum of its parts; a trace of the other byte order has the same rows.
 """
+import bisect
 import glob
 import json
 import os
@@ -188,7 +190,90 @@ def ranges(t, name, case):
         len(both), len(first), len(second))))
 
 
+# (generator, its arguments, bytes after a changed one beyond which all is as before): the largest record and a chain of records
+# behind it for FXT and Heph; the rest of the buffer, and one more, for XRay.
+GENERATED = (("fxt", ["-n", "9000"], 65536), ("fxt", ["-n", "9000", "-p", "2", "-e"], 65536), ("heph", ["-n", "4000"], 65536),
+             ("xray", ["-n", "12000", "-t", "3", "-b", "4096"], 8192))
+SPANS = ("BEGIN", "END", "SPAN")
+
+
+def generate(t, tmp, name, options, file):
+    path = os.path.join(tmp, file)
+    r = t.run([os.path.join(t.build, "gen-" + name), *options, path])
+    return path, r.trouble() or ("exit code %s" % r.code if r.code else None)
+
+
+def windows(t, name, options, window):
+    """
+    A flipped byte of a span's record changes nothing beyond the window, unless a record of a table stands in it: a size that is now
+    too large may swallow that, which later records refer to.
+    """
+    label = "laws/windows %s %s" % (name, " ".join(options))
+    rng = random.Random(label)
+    with t.temp() as tmp:
+        path, why = generate(t, tmp, name, options, "trace")
+        whole = None if why else rows(t, path)
+        if not whole or whole[-1]["off"] < 2 * window:
+            t.verdict(label, why or "too short")
+            return
+        data = core.read(path)
+        tables = [r["off"] for r in whole if r["kind"] == "NATIVE"] if name == "fxt" else []
+        spans = [r for r in whole if r["kind"] in SPANS and r["off"] + window < whole[-1]["off"] and
+                 bisect.bisect(tables, r["off"]) == bisect.bisect(tables, r["off"] + window)]
+        for _ in range(8):
+            row = rng.choice(spans)
+            at = row["off"] + rng.randrange(row["len"])
+            core.write(path, data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:])
+            t.verdict("%s at %d" % (label, at), beyond(whole, rows(t, path), at + window))
+
+
+def beyond(whole, got, at):
+    """None if the rows of records that begin at or after byte `at` are those of the whole file."""
+    a, b = ([{k: r[k] for k in ("off", "len", "kind", "name", "fields")} for r in some if r["off"] >= at] for some in (whole, got or []))
+    for x, y in zip(a, b):
+        if x != y:
+            return "expected %.200s, found %.200s" % (x, y)
+    return None if len(a) == len(b) else "expected %d rows beyond, found %d" % (len(a), len(b))
+
+
+def order_pairs(t):
+    """Goldens that are the same trace in both byte orders."""
+    for big in sorted(glob.glob(os.path.join(t.tests, "golden", "*", "*-be", "in"))):
+        stem = os.path.dirname(big)[:-len("-be")]
+        for little in (stem + "-le", stem):
+            if os.path.exists(os.path.join(little, "in")):
+                yield os.path.join(little, "in"), big
+                break
+
+
+def same_rows(t, little, big):
+    """By value: the rows without the name of the file, and what report makes of them."""
+    for argv in (["cat", "--jsonl"], ["report", "--csv"]):
+        a, b = (t.run([t.spur, *argv, path]) for path in (little, big))
+        why = a.trouble() or b.trouble() or core.differ(a.out.replace(little.encode(), b"IN"), b.out.replace(big.encode(), b"IN"))[0]
+        if why or not a.out:
+            return "%s: %s" % (argv[0], why or "nothing to compare")
+    return None
+
+
+def orders(t):
+    pairs = list(order_pairs(t))
+    t.verdict("laws/orders pairs", None if len(pairs) >= 9 else "only %d" % len(pairs))
+    for little, big in pairs:
+        t.verdict("laws/orders %s" % os.path.relpath(big, os.path.join(t.tests, "golden")), same_rows(t, little, big))
+    for options in ([], ["-e"], ["-w"], ["-p", "3"]):
+        with t.temp() as tmp:
+            little, why = generate(t, tmp, "fxt", ["-n", "5000", *options], "little")
+            big, worse = generate(t, tmp, "fxt", ["-n", "5000", "-b", *options], "big")
+            t.verdict("laws/orders gen-fxt %s" % " ".join(options), why or worse or same_rows(t, little, big))
+
+
 def run(t):
+    if t.wanted("laws/orders") and not t.args.sanitized:
+        t.later(orders)
+    for name, options, window in GENERATED:
+        if t.wanted("laws/windows %s" % name) and not t.args.sanitized:
+            t.later(windows, name, options, window)
     for law, formats in ((pieces, None), (ranges, None), (cuts, ONE_FILE), (mutants, None)):
         if t.args.sanitized and law is not mutants:
             continue
