@@ -22,9 +22,9 @@ int main(int argc, char **argv)
 		spur_statistics_add(sums, spans, n);
 	for (uint32_t cls = 1; cls < spur_class_count(t); cls++)
 		if (spur_statistics_of(sums, cls, &l) && l.calls)
-			printf("%ju\t%ju\t%ju\t%s\n", l.p50, l.p90, l.p99, spur_string(t, l.name, 0));
-	const int bad = spur_last_error(t, &err) && fprintf(stderr, "percentiles: %s\n", err.message);
+			printf("%ju\t%ju\t%ju\t%s\n", l.p50, l.p90, l.p99,
+			       spur_string(t, l.name, NULL));
+	int bad = spur_last_error(t, &err) && fprintf(stderr, "percentiles: %s\n", err.message);
 	spur_statistics_free(sums);
-	spur_close(t);
-	return bad;
+	return spur_close(t), bad;
 }
