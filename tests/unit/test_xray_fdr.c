@@ -2,8 +2,8 @@
 #include "unit/xray_file.h"
 
 /*
- * SPEC xray/metadata-record, SPEC xray/function-record, SPEC xray/call-kinds, SPEC xray/ticks, SPEC
- * xray/function-id, SPEC xray/function-name
+ * SPEC xray/metadata-record, SPEC xray/function-record, SPEC xray/call-kinds, SPEC xray/ticks,
+ * SPEC xray/function-id, SPEC xray/function-name
  */
 static void test_calls(void **state)
 {
