@@ -4,8 +4,8 @@
 /* --- bytes --- */
 
 /*
- * SPEC fxt/byte-order; SPEC fxt/string-ref; SPEC fxt/thread-ref; SPEC fxt/inline-strings; SPEC
- * fxt/stream
+ * SPEC fxt/byte-order; SPEC fxt/string-ref; SPEC fxt/thread-ref; SPEC fxt/inline-strings;
+ * SPEC fxt/stream
  */
 static void write_refs(void)
 {

@@ -65,8 +65,8 @@ static struct spur_event call(unsigned kind, int64_t ts, uint32_t cls, uint32_t 
 	"      99p,       max]       sum  function    \n"
 
 /*
- * Tested: SPEC xray/account-calls, SPEC xray/account-text, SPEC xray/account-csv, SPEC
- * xray/account-seconds
+ * Tested: SPEC xray/account-calls, SPEC xray/account-text, SPEC xray/account-csv,
+ * SPEC xray/account-seconds
  */
 static void two_threads(void **state)
 {

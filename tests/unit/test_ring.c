@@ -54,8 +54,8 @@ static struct page page_start(uint8_t *p, unsigned long_size, bool big, uint64_t
 }
 
 /*
- * Two pages with every kind of record. SPEC uftrace/ring-record, SPEC uftrace/ring-stamp, SPEC
- * uftrace/ring-commit
+ * Two pages with every kind of record. SPEC uftrace/ring-record, SPEC uftrace/ring-stamp,
+ * SPEC uftrace/ring-commit
  */
 static size_t two_pages(uint8_t *buf, unsigned long_size, bool big)
 {

@@ -364,8 +364,8 @@ static void test_processes(void **state)
 }
 
 /*
- * SPEC xray/carry-over: later buffers of a thread have no NewCPUId; SPEC xray/end-of-buffer, SPEC
- * xray/buffer-size
+ * SPEC xray/carry-over: later buffers of a thread have no NewCPUId; SPEC xray/end-of-buffer,
+ * SPEC xray/buffer-size
  */
 static void test_version_1(void **state)
 {
