@@ -94,8 +94,7 @@ struct source_spill {
 static struct spur_error no_error;
 
 /*
- * The source's own error, to be filled; NULL if there is no memory for it, which s->error then
- * says.
+ * The source's own error, to be filled. Returns NULL if out of memory; s->error then says that.
  */
 static struct spur_error *error_of(struct source *s)
 {

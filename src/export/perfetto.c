@@ -39,6 +39,7 @@ struct perfetto {
 	struct write *write;
 	struct spur_trace *trace;
 	struct out text; /* of a message before the events or after them */
+	uint32_t off_cpu; /* the name of such slices */
 	uint32_t described; /* tracks that have their descriptors */
 };
 
@@ -48,33 +49,59 @@ struct perfetto_lane {
 	bool begun; /* the first packet was written */
 	struct map64 iids; /* field << 32 | string id -> interned id */
 	uint64_t last_iid;
+	struct map64 hashes; /* string id -> hash of its text, for ids of tracks */
 	struct map64 counters; /* uuids of counter tracks that have their descriptors */
 	struct map64 off; /* tracks whose time off the CPU is a slice */
 	struct out interned; /* entries for the packet that is being written */
 	struct spur_args args;
 };
 
+static const uint64_t fnv_basis = 0xCBF29CE484222325u, fnv_prime = 0x100000001B3u;
+
 static uint64_t fnv(uint64_t h, const void *p, size_t len)
 {
 	const uint8_t *s = p;
 
 	for (size_t i = 0; i < len; i++)
-		h = (h ^ s[i]) * 0x100000001B3u;
+		h = (h ^ s[i]) * fnv_prime;
 	return h;
 }
 
-/* Not 0, and apart from the ids of declared tracks, which are their numbers + 1. */
-static uint64_t uuid_of(const struct perfetto *p, uint32_t track, uint64_t id, uint32_t name,
-			const char *what)
+/*
+ * The hash of a string, which does not depend on its id; made once a lane. Returns 0 if out of
+ * memory.
+ */
+static uint64_t hash_of(struct perfetto_lane *l, uint32_t string)
 {
-	const uint64_t number[2] = { track, id };
+	struct map64_slot *slot = map64_put(&l->hashes, string);
+	const char *s;
 	size_t len;
-	const char *s = trace_string(p->trace, name, &len);
-	uint64_t h = fnv(0xCBF29CE484222325u, what, strlen(what));
 
-	for (unsigned i = 0; i < 16; i++)
-		h = (h ^ (uint8_t)(number[i / 8] >> (8 * (i % 8)))) * 0x100000001B3u;
-	return fnv(h, s, len) | (uint64_t)1 << 63;
+	if (!slot)
+		return 0;
+	if (!slot->value) {
+		s = trace_string(l->p->trace, string, &len);
+		slot->value = fnv(fnv_basis, s, len) | 1;
+	}
+	return slot->value;
+}
+
+enum side { SIDE_ASYNC, SIDE_COUNTER };
+
+/*
+ * The id of a track that the trace does not declare: not 0, and apart from those of declared
+ * tracks, which are their numbers + 1. Returns 0 if out of memory.
+ */
+static uint64_t side_uuid(struct perfetto_lane *l, enum side side, const struct spur_event *row,
+			  uint32_t process, uint32_t part)
+{
+	const uint64_t name = hash_of(l, row->name), of = hash_of(l, part);
+	const uint64_t words[] = { side, process, row->id, name, of };
+	uint64_t h = fnv_basis;
+
+	for (size_t i = 0; i < 8 * sizeof(words) / sizeof(*words); i++)
+		h = (h ^ (uint8_t)(words[i / 8] >> (8 * (i % 8)))) * fnv_prime;
+	return name && of ? h | (uint64_t)1 << 63 : 0;
 }
 
 static uint64_t track_uuid(uint32_t track)
@@ -355,11 +382,10 @@ static bool args_out(struct perfetto_lane *l, const struct spur_event *row, stru
 /* --- events --- */
 
 /* A track event up to its arguments. */
-static size_t event_open(struct perfetto_lane *l, unsigned type, uint64_t uuid, struct out *o)
+static size_t event_open(unsigned type, uint64_t uuid, struct out *o)
 {
 	const size_t at = pb_open(o, PACKET_TRACK_EVENT);
 
-	(void)l;
 	pb_number(o, EVENT_TYPE, type);
 	pb_number(o, EVENT_TRACK_UUID, uuid);
 	return at;
@@ -381,7 +407,7 @@ static bool event_out(struct perfetto_lane *l, const struct spur_event *row, uns
 		      uint64_t uuid, struct out *o)
 {
 	const size_t packet = packet_open(l, time_of(l->p, row->ts, row->kind), o),
-		     at = event_open(l, type, uuid, o);
+		     at = event_open(type, uuid, o);
 	const bool good = names_out(l, row, o) && args_out(l, row, o);
 
 	if (row->kind == SPUR_FLOW_BEGIN || row->kind == SPUR_FLOW_STEP)
@@ -397,7 +423,7 @@ static bool slice_end(struct perfetto_lane *l, const struct spur_event *row, int
 		      uint64_t uuid, bool with_args, struct out *o)
 {
 	const size_t packet = packet_open(l, time_of(l->p, ts, row->kind), o),
-		     at = event_open(l, TYPE_SLICE_END, uuid, o);
+		     at = event_open(TYPE_SLICE_END, uuid, o);
 	const bool good = !with_args || args_out(l, row, o);
 
 	pb_close(o, at);
@@ -434,16 +460,15 @@ static void side_track_out(struct perfetto_lane *l, const struct spur_event *row
 static bool async_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
 {
 	const uint32_t process = trace_process_of(l->p->trace, row->track);
-	const uint64_t uuid = uuid_of(l->p, process, row->id, row->cat, "async") ^
-			      uuid_of(l->p, 0, 0, row->name, "");
-	const uint64_t own = uuid | (uint64_t)1 << 63;
+	const uint64_t uuid = side_uuid(l, SIDE_ASYNC, row, process, row->cat);
 
-	if (row->kind != SPUR_ASYNC_END)
-		side_track_out(l, row, own, process, row->name, false, o);
+	if (!uuid)
+		return false;
 	if (row->kind == SPUR_ASYNC_END)
-		return slice_end(l, row, row->ts, own, true, o);
+		return slice_end(l, row, row->ts, uuid, true, o);
+	side_track_out(l, row, uuid, process, row->name, false, o);
 	return event_out(l, row, row->kind == SPUR_ASYNC_BEGIN ? TYPE_SLICE_BEGIN : TYPE_INSTANT,
-			 own, o);
+			 uuid, o);
 }
 
 static bool value_is_number(const struct spur_value *v)
@@ -457,10 +482,8 @@ static bool series_out(struct perfetto_lane *l, const struct spur_event *row,
 {
 	const uint32_t process = trace_process_of(l->p->trace, row->track),
 		       name = v->name && l->args.count > 1 ? v->name : row->name;
-	const uint64_t uuid = (uuid_of(l->p, process, row->id, row->name, "counter") ^
-			       uuid_of(l->p, 0, 0, v->name, "")) |
-			      (uint64_t)1 << 63;
-	struct map64_slot *slot = map64_put(&l->counters, uuid);
+	const uint64_t uuid = side_uuid(l, SIDE_COUNTER, row, process, v->name);
+	struct map64_slot *slot = uuid ? map64_put(&l->counters, uuid) : NULL;
 	size_t packet, at;
 	uint64_t bits;
 
@@ -470,7 +493,7 @@ static bool series_out(struct perfetto_lane *l, const struct spur_event *row,
 		side_track_out(l, row, uuid, process, name, true, o);
 	slot->value = 1;
 	packet = packet_open(l, time_of(l->p, row->ts, row->kind), o);
-	at = event_open(l, TYPE_COUNTER, uuid, o);
+	at = event_open(TYPE_COUNTER, uuid, o);
 	if (v->type == SPUR_F64 || (v->type == SPUR_U64 && v->u > INT64_MAX)) {
 		const double d = v->type == SPUR_F64 ? v->f : (double)v->u;
 
@@ -572,14 +595,13 @@ static bool sched_out(struct perfetto_lane *l, const struct spur_event *row, int
 /* Time off a CPU that is not known is a slice. */
 static bool off_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
 {
-	const uint32_t name = trace_intern(l->p->trace, "off CPU");
 	struct map64_slot *slot = map64_put(&l->off, row->track);
 	struct spur_event slice = *row;
 
-	if (!slot || !name)
+	if (!slot)
 		return false;
 	slot->value = 1;
-	slice.name = name;
+	slice.name = l->p->off_cpu;
 	slice.nargs = 0;
 	return event_out(l, &slice, TYPE_SLICE_BEGIN, track_uuid(row->track), o);
 }
@@ -695,6 +717,7 @@ static void perfetto_lane_close(void *lane)
 	struct perfetto_lane *l = lane;
 
 	map64_free(&l->iids);
+	map64_free(&l->hashes);
 	map64_free(&l->counters);
 	map64_free(&l->off);
 	out_free(&l->interned);
@@ -711,7 +734,11 @@ static void *perfetto_open(struct write *w)
 	p->write = w;
 	p->trace = w->trace;
 	out_to_memory(&p->text);
-	return p;
+	p->off_cpu = trace_intern(p->trace, "off CPU");
+	if (p->off_cpu)
+		return p;
+	mem_free(p);
+	return NULL;
 }
 
 /* Descriptors may stand anywhere. */

@@ -127,8 +127,8 @@ static bool open_by_time(struct heph *h, struct source *src)
 }
 
 /*
- * Of a stream that is shown as it comes, only the beginning can be looked at. Returns false if out
- * of memory.
+ * Examines the beginning of a stream that is shown as it arrives; the rest is not there yet.
+ * Returns false if out of memory.
  */
 static bool open_stored(struct heph *h, struct source *src)
 {

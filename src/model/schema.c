@@ -2,6 +2,7 @@
 #include "model/schema.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "model/enum.h"
 
@@ -81,6 +82,18 @@ static bool schema_of_plan(struct arena *a, const struct plan *plan,
 	*count = plan->count;
 	assert(*count > 0);
 	return true;
+}
+
+struct spur_field *schema_fields(struct arena *a, struct spur_schema *s, uint32_t count)
+{
+	struct spur_field *f = arena_alloc(a, count * sizeof(*f));
+
+	if (!f)
+		return NULL;
+	memset(f, 0, count * sizeof(*f));
+	s->begin = f;
+	s->nbegin = count;
+	return f;
 }
 
 const struct spur_schema *schema_of_class(struct arena *a, const struct event_class *cls)

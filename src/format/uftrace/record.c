@@ -26,22 +26,9 @@ bool uftrace_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t t
 
 /* --- schemas --- */
 
-/* Adds fields for BEGIN rows. Returns the first, or NULL if out of memory. */
-static struct spur_field *fields_new(struct uftrace *u, struct spur_schema *s, uint32_t count)
-{
-	struct spur_field *f = arena_alloc(&u->t->arena, count * sizeof(*f));
-
-	if (!f)
-		return NULL;
-	memset(f, 0, count * sizeof(*f));
-	s->begin = f;
-	s->nbegin = count;
-	return f;
-}
-
 static bool schema_of_one(struct uftrace *u, struct spur_schema *s, struct spur_field field)
 {
-	struct spur_field *f = fields_new(u, s, 1);
+	struct spur_field *f = schema_fields(&u->t->arena, s, 1);
 
 	if (f)
 		*f = field;
@@ -50,7 +37,7 @@ static bool schema_of_one(struct uftrace *u, struct spur_schema *s, struct spur_
 
 static bool schema_of_task(struct uftrace *u, struct spur_schema *s)
 {
-	struct spur_field *f = fields_new(u, s, 2);
+	struct spur_field *f = schema_fields(&u->t->arena, s, 2);
 
 	if (!f)
 		return false;
@@ -65,7 +52,7 @@ static bool schema_of_task(struct uftrace *u, struct spur_schema *s)
 /* SPEC uftrace/schema: the place of the call, or where nothing tells it the address */
 static bool schema_of_call(struct uftrace *u, struct spur_schema *s)
 {
-	struct spur_field *f = fields_new(u, s, 2);
+	struct spur_field *f = schema_fields(&u->t->arena, s, 2);
 
 	if (!f)
 		return false;

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "model/class.h"
+#include "model/schema.h"
 
 /* --- place --- */
 
@@ -299,18 +300,6 @@ bool xray_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t tick
 
 /* --- schemas --- */
 
-static struct spur_field *fields_new(struct xray *x, struct spur_schema *s, uint32_t count)
-{
-	struct spur_field *f = arena_alloc(&x->t->arena, count * sizeof(*f));
-
-	if (!f)
-		return NULL;
-	memset(f, 0, count * sizeof(*f));
-	s->begin = f;
-	s->nbegin = count;
-	return f;
-}
-
 static struct spur_field number(const struct xray *x, enum xray_name name, enum spur_type type,
 				uint32_t bits)
 {
@@ -324,7 +313,7 @@ static struct spur_field number(const struct xray *x, enum xray_name name, enum 
 static bool schema_of_stack(struct xray *x, struct spur_schema *s)
 {
 	struct spur_field *element = arena_alloc(&x->t->arena, sizeof(*element));
-	struct spur_field *f = element ? fields_new(x, s, 3) : NULL;
+	struct spur_field *f = element ? schema_fields(&x->t->arena, s, 3) : NULL;
 
 	if (!f)
 		return false;
@@ -340,7 +329,7 @@ static bool schema_of_stack(struct xray *x, struct spur_schema *s)
 /* SPEC xray/schema: whether a function has arguments, and how many, only its calls tell */
 static bool schema_of_function(struct xray *x, struct spur_schema *s)
 {
-	struct spur_field *f = fields_new(x, s, 1);
+	struct spur_field *f = schema_fields(&x->t->arena, s, 1);
 
 	if (!f)
 		return false;
@@ -357,7 +346,7 @@ static bool schema_of_function(struct xray *x, struct spur_schema *s)
  */
 static bool schema_of_event(struct xray *x, struct spur_schema *s, bool typed)
 {
-	struct spur_field *f = fields_new(x, s, typed ? 2 : 1);
+	struct spur_field *f = schema_fields(&x->t->arena, s, typed ? 2 : 1);
 
 	if (!f)
 		return false;

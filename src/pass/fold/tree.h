@@ -66,7 +66,7 @@ struct tree_visit {
 	bool (*enter)(void *self, uint32_t node, size_t depth, bool last);
 	bool (*leave)(void *self, uint32_t node, size_t depth);
 };
-/* Returns false if out of memory, or a callback said so. */
+/* Returns false if out of memory or if a callback returned false. */
 bool tree_walk(const struct tree *t, const struct tree_visit *visit, void *self);
 
 #endif
