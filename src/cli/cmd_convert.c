@@ -46,6 +46,12 @@ static const struct opt options[] = {
 	  .choice = target_word,
 	  .help = "Write this format (default: by the ending of -o FILE, else chrome, Chrome's "
 		  "trace JSON, which Perfetto, chrome://tracing and speedscope open)" },
+	{ .name = "set",
+	  .type = OPT_LIST,
+	  OPT_OWN(struct convert_own, convert.settings),
+	  .arg = "NAME=VALUE",
+	  .help = "A setting of the format that is written (spur formats lists them); may be "
+		  "repeated" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct convert_own, strict),
@@ -56,19 +62,23 @@ static const struct opt options[] = {
 static int convert_run(const struct spur_cmd *cmd, struct values *v)
 {
 	struct convert_own *own = v->own;
+	const struct spur_writer *writer;
 
 	if (own->to_is_time && !v->quiet)
 		say("note: --to TIME is --until TIME; --to names the format");
 	v->render.time = TIME_EXACT;
 	if (!own->convert.to) {
-		const struct spur_writer *writer = v->output ? writer_of_path(v->output) : NULL;
-
+		writer = v->output ? writer_of_path(v->output) : NULL;
 		own->convert.to = writer ? writer->name : "chrome";
 	}
+	writer = writer_find(own->convert.to);
+	if (writer_check(writer, own->convert.settings, &v->err) == SPUR_FAIL)
+		return run_error(&v->err);
 	return run_simple(cmd, v,
 			  &(struct run_request){ .pass = "convert",
 						 .options = { RUN_OPTIONS(NULL, &own->convert) },
-						 .strict = own->strict });
+						 .strict = own->strict,
+						 .is_dir = writer->is_dir });
 }
 
 const struct spur_cmd spur_cmd_convert = {

@@ -112,6 +112,20 @@ enum spur_status output_open(struct output *o, const char *path, bool force, str
 	return SPUR_OK;
 }
 
+enum spur_status output_open_dir(struct output *o, const char *path, bool force,
+				 struct spur_error *err)
+{
+	enum spur_status st;
+
+	*o = (struct output){ .force = force, .is_dir = true };
+	arena_init(&o->arena);
+	out_to_memory(&o->out);
+	signals_hold();
+	st = outdir_open(&o->dir, path, force, err);
+	signals_release();
+	return st;
+}
+
 /* Whether a file lies in a directory, or in one below. */
 static bool lies_below(const char *file, const char *dir)
 {
@@ -128,6 +142,8 @@ enum spur_status output_spare(const struct output *o, const char *input, struct 
 {
 	struct stat in, out;
 
+	if (o->is_dir)
+		return outdir_spare(&o->dir, input, err);
 	if (!o->replaces || os_stat(o->path, &out) != 0)
 		return SPUR_OK;
 	if ((strcmp(input, "-") == 0 ? os_fstat(STDIN_FILENO, &in) : os_stat(input, &in)) != 0)
@@ -177,6 +193,12 @@ enum spur_status output_close(struct output *o, bool keep, struct spur_error *er
 	const char *name = o->path ? o->path : "standard output";
 	enum spur_status st = SPUR_OK;
 
+	if (o->is_dir) {
+		st = outdir_close(&o->dir, keep, err);
+		out_free(&o->out);
+		arena_free(&o->arena);
+		return st;
+	}
 	if (out_flush(&o->out) && o->temp && keep)
 		output_sync(o);
 	/* close() closes the descriptor even if a signal interrupts it. */

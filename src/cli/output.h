@@ -1,9 +1,13 @@
-/* Where a command writes: standard output, or a file that gets its name when all is written. */
+/*
+ * Where a command writes: standard output, or a file or directory that gets its name when all is
+ * written.
+ */
 #ifndef SPUR_CLI_OUTPUT_H
 #define SPUR_CLI_OUTPUT_H
 
 #include "base/mem.h"
 #include "base/out.h"
+#include "base/outdir.h"
 
 struct output {
 	struct out out;
@@ -11,6 +15,8 @@ struct output {
 	char *temp; /* the file's name until output_close(); NULL: written in place */
 	bool force;
 	bool replaces; /* a file of this name exists */
+	bool is_dir; /* the output is `dir`; `out` is then memory that is dropped */
+	struct outdir dir;
 	struct arena arena;
 };
 
@@ -21,6 +27,9 @@ struct output {
  */
 enum spur_status output_open(struct output *o, const char *path, bool force,
 			     struct spur_error *err);
+/* Opens a directory as the output, in the same way; `path` is required. */
+enum spur_status output_open_dir(struct output *o, const char *path, bool force,
+				 struct spur_error *err);
 /*
  * Returns SPUR_FAIL, with the error set, if the output would replace the file `input` ("-":
  * standard input), or a file in the directory `input`.

@@ -433,7 +433,8 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 {
 	struct pass_env *env = &r->env;
 	bool keep = st != SPUR_FAIL && !(r->request->strict && env->lost) &&
-		    !(env->trace && trace_over_limit(env->trace));
+		    !(env->trace && trace_over_limit(env->trace)) &&
+		    !(o->is_dir && signals_stop);
 
 	/* INVARIANT: the pass leaves the output that it was given. */
 	assert(env->out == &o->out);
@@ -471,7 +472,8 @@ static bool input_may_wait(const struct values *v)
 /* Sets what signals do; called before the trace is opened, and again before it is analysed. */
 static void run_mind_signals(const struct run *r, bool opened)
 {
-	if (run_watches(r->v) || (opened && r->request->writes_files))
+	if (run_watches(r->v) || r->request->is_dir || r->request->is_copy ||
+	    (opened && r->request->writes_files))
 		signals_defer();
 	if (r->v->render.color && os_isatty(STDOUT_FILENO))
 		signals_reset_color();
@@ -529,19 +531,41 @@ static enum spur_status run_all(struct run *r)
 	return again == SPUR_FAIL && !signals_stop ? SPUR_FAIL : st;
 }
 
+/* Returns true if the copy of the trace is a directory. */
+static bool run_copies_dir(const struct spur_trace *t)
+{
+	return t->format->copies_to_dir && t->format->copies_to_dir(t);
+}
+
+static enum spur_status run_output(struct run *r, struct output *o)
+{
+	struct values *v = r->v;
+
+	if (!(r->request->is_copy ? run_copies_dir(r->env.trace) : r->request->is_dir))
+		return output_open(o, v->output, v->force, &v->err);
+	if (!v->output)
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "the format is a directory: expected -o DIRECTORY");
+	r->env.dir = &o->dir;
+	return output_open_dir(o, v->output, v->force, &v->err);
+}
+
 /* Opens the output, then the trace. */
 static enum spur_status run_begin(struct run *r, struct output *o, struct watch *watch)
 {
 	struct values *v = r->v;
 
-	if (output_open(o, v->output, v->force, &v->err) == SPUR_FAIL)
+	/* What a copy is, its trace decides. */
+	if (r->request->is_copy && run_open(v, &r->env.trace) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (run_output(r, o) == SPUR_FAIL)
 		return SPUR_FAIL;
 	for (size_t i = 0; i < v->ntraces; i++)
 		if (output_spare(o, v->traces[i], &v->err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	if (!v->output && input_may_wait(v))
 		watch_begin(watch);
-	return run_open(v, &r->env.trace);
+	return r->env.trace ? SPUR_OK : run_open(v, &r->env.trace);
 }
 
 /* Runs the pass on the open trace and closes the output. Returns the exit code. */
@@ -591,6 +615,7 @@ int run_pass(struct values *v, const struct run_request *request)
 	progress_end(&progress);
 	watch_end(&watch);
 	output_close(&o, false, NULL);
+	spur_close(r.env.trace);
 	return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN
 	       : signals_stop			   ? EXIT_INTERRUPTED
 						   : run_error(&v->err);

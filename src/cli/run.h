@@ -35,6 +35,9 @@ struct run_request {
 	bool selective; /* an option besides the filter selects events: no result is exit code 1 */
 	bool writes_files; /* a signal must let the pass remove them */
 	bool strict; /* write nothing if anything would be lost */
+	bool is_dir; /* the output is a directory; needs -o and implies writes_files */
+	/* The output is a copy of the trace: a directory if the format says so. */
+	bool is_copy;
 };
 
 /* Opens the trace, runs the pass in the chosen style, reports the damage. Returns the exit code. */

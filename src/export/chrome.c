@@ -458,11 +458,12 @@ static void *chrome_open(struct write *w)
 	return c;
 }
 
-static void chrome_finish(void *self)
+static bool chrome_finish(void *self)
 {
-	/* Tracks may have is found while rows were read. */
+	/* Tracks may be found while rows are read. */
 	names_out(self);
 	tail_out(self);
+	return true;
 }
 
 static const char *const endings[] = { "json", NULL };

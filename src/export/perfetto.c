@@ -742,10 +742,11 @@ static void *perfetto_open(struct write *w)
 }
 
 /* Descriptors may stand anywhere. */
-static void perfetto_finish(void *self)
+static bool perfetto_finish(void *self)
 {
 	snapshot_out(self);
 	tracks_out(self);
+	return true;
 }
 
 static void perfetto_close(void *self)
@@ -785,7 +786,7 @@ const struct spur_writer spur_writer_perfetto = {
 	.reasons = reasons,
 	.nreasons = sizeof(reasons) / sizeof(reasons[0]),
 	.piece = PIECE,
-	.lone_switches = true,
+	.switches = WRITE_SWITCHES_LONE,
 	.open = perfetto_open,
 	.lane = perfetto_lane,
 	.row = perfetto_row,

@@ -7,6 +7,8 @@
 
 #include <assert.h>
 
+#include "base/err.h"
+#include "flow/args.h"
 #include "flow/ends.h"
 #include "flow/fit.h"
 #include "flow/lines.h"
@@ -21,6 +23,20 @@ struct run {
 	uint64_t rows; /* atomic */
 };
 
+/* The rows that began the frames of a stack, in step with it. */
+struct begins {
+	struct spur_event *rows;
+	size_t cap;
+};
+
+/* How a span ends. */
+enum end_how {
+	END_OWN, /* by a row of its own */
+	END_IMPLIED, /* by a row that implies it */
+	END_OPEN, /* by the end of the data */
+	END_WHOLE, /* by itself: it was a SPAN row */
+};
+
 /* One feed being written. */
 struct lane {
 	struct run *run;
@@ -31,10 +47,14 @@ struct lane {
 	struct pair rest; /* stacks of other tracks */
 	uint32_t at; /* the track whose stack is at hand in `fit`; SPUR_NONE: none */
 	struct fit fit;
+	struct begins kept; /* WRITE_SPANS_WHOLE: of the feed's main track */
+	struct begins *kept_of; /* .. and of other tracks, by track */
+	size_t kept_cap;
 	struct ends ends;
 	int64_t last; /* time of the latest row */
 	size_t closed; /* stacks of `rest` that have been emptied since the feed ended */
 	bool more; /* spans are open yet */
+	bool slow; /* WRITE_SPANS_WHOLE: what begins a span is kept, out of the quick path */
 	struct out held; /* text of a piece that was begun */
 	uint32_t piece; /* rows of it */
 	int64_t piece_ts; /* of its first row */
@@ -45,35 +65,91 @@ static struct pair_stack *stack_of(struct lane *l, uint32_t track)
 	return track == l->track ? &l->stack : pair_stack(&l->rest, track);
 }
 
+static struct begins *begins_of(struct lane *l, uint32_t track)
+{
+	if (track == l->track)
+		return &l->kept;
+	return mem_grow((void **)&l->kept_of, &l->kept_cap, (size_t)track + 1, sizeof(*l->kept_of),
+			PAIR_TRACKS)
+		       ? &l->kept_of[track]
+		       : NULL;
+}
+
+/* Keeps the row that began the topmost frame. Returns false if out of memory. */
+static bool begin_keep(struct lane *l, const struct pair_stack *s, const struct spur_event *row)
+{
+	struct begins *b = begins_of(l, row->track);
+
+	assert(s->n);
+	if (!b || !mem_grow((void **)&b->rows, &b->cap, s->n, sizeof(*b->rows), PAIR_DEPTH))
+		return false;
+	b->rows[s->n - 1] = *row;
+	return true;
+}
+
+/* Counts the kind if the target does not carry it whole. Returns false if it is dropped. */
+static bool kind_is_carried(struct lane *l, unsigned kind)
+{
+	const enum write_fit fit = l->writer->fits[kind];
+
+	if (fit != WRITE_WHOLE)
+		loss_add(&l->run->write.loss,
+			 fit == WRITE_DROPPED ? LOSS_KIND_DROPPED : LOSS_KIND_DEGRADED, kind);
+	return fit != WRITE_DROPPED;
+}
+
+/* Hands a whole span to the writer. Returns false if out of memory. */
+static bool span_give(struct lane *l, const struct spur_event *row, const struct spur_event *last,
+		      const struct write_end *end, struct out *o)
+{
+	return !kind_is_carried(l, row->kind) || l->writer->span(l->state, row, last, end, o);
+}
+
+/* Writes a span as a whole; the frame has been popped from the stack. */
+static bool span_whole(struct lane *l, const struct spur_event *last, size_t at,
+		       const struct write_end *end, struct out *o)
+{
+	const struct begins *b = begins_of(l, last->track);
+	struct spur_event row;
+
+	if (!b || at >= b->cap)
+		return false;
+	row = b->rows[at];
+	row.dur = last->ts > row.ts ? (int64_t)((uint64_t)last->ts - (uint64_t)row.ts) : 0;
+	if (row.kind == SPUR_BEGIN)
+		row.kind = SPUR_SPAN;
+	return span_give(l, &row, end->implied || end->whole ? NULL : last, end, o);
+}
+
 /*
- * Ends the span of a frame at the time of the row. A frame whose begin is missing was never
- * written.
+ * Ends the span of a frame, which was popped from the stack `s`, at the time of the row. A frame
+ * whose begin is missing was never written.
  */
-static inline bool end_out(struct lane *l, const struct spur_event *row, const struct pair_frame *f,
-			   bool implied, struct out *o)
+static inline bool end_out(struct lane *l, const struct pair_stack *s, const struct spur_event *row,
+			   const struct pair_frame *f, enum end_how how, struct out *o)
 {
 	const struct write_end end = { .cls = f->cls,
 				       .name = (uint32_t)f->user,
 				       .off_cpu = f->flags & PAIR_SCHED,
-				       .implied = implied };
+				       .implied = how == END_IMPLIED || how == END_OPEN,
+				       .unfinished = how == END_OPEN,
+				       .whole = how == END_WHOLE,
+				       .begin = f->ts };
 
 	if (f->flags & PAIR_MISSING)
 		return true;
-	assert(!(f->flags & PAIR_SPAN));
+	assert((f->flags & PAIR_SPAN) == 0 || how == END_WHOLE);
+	if (__builtin_expect(l->writer->spans == WRITE_SPANS_WHOLE, 0))
+		return span_whole(l, row, s->n, &end, o);
 	return l->writer->end(l->state, row, &end, o);
 }
 
 /* Writes a row as the target carries its kind. */
 static inline bool row_out(struct lane *l, const struct spur_event *row, struct out *o)
 {
-	const enum write_fit fit = l->writer->fits[row->kind];
-
-	if (__builtin_expect(fit != WRITE_WHOLE, 0)) {
-		loss_add(&l->run->write.loss,
-			 fit == WRITE_DROPPED ? LOSS_KIND_DROPPED : LOSS_KIND_DEGRADED, row->kind);
-		if (fit == WRITE_DROPPED)
-			return true;
-	}
+	if (__builtin_expect(l->writer->fits[row->kind] != WRITE_WHOLE, 0) &&
+	    !kind_is_carried(l, row->kind))
+		return true;
 	return l->writer->row(l->state, row, o);
 }
 
@@ -99,6 +175,28 @@ static inline struct pair_stack *stack_store(struct lane *l)
 	return s;
 }
 
+/*
+ * Ends the span of a SPAN row, at its own end, or at `limit` if the span around it ends before.
+ * Returns false if out of memory.
+ */
+static bool whole_out(struct lane *l, const struct pair_stack *s, const struct pair_frame *f,
+		      const struct spur_event *by, struct out *o)
+{
+	struct spur_event row = { .kind = SPUR_END_SPAN,
+				  .track = by->track,
+				  .cls = f->cls,
+				  .name = (uint32_t)f->user,
+				  .stream = by->stream,
+				  .cpu = by->cpu,
+				  .ts = f->end };
+
+	if (f->end > by->ts) {
+		loss_add(&l->run->write.loss, LOSS_OVERLAP, SPUR_SPAN);
+		row.ts = by->ts > f->ts ? by->ts : f->ts;
+	}
+	return end_out(l, s, &row, f, END_WHOLE, o);
+}
+
 /* Ends all spans that the row implies ended. Returns false if out of memory. */
 static bool due_out(struct lane *l, struct pair_stack *s, const struct spur_event *row,
 		    struct out *o)
@@ -107,8 +205,48 @@ static bool due_out(struct lane *l, struct pair_stack *s, const struct spur_even
 	struct walk_end end;
 
 	while ((f = walk_due(s, row, &end)))
-		if (!end_out(l, row, f, true, o))
+		if (!(f->flags & PAIR_SPAN ? whole_out(l, s, f, row, o)
+					   : end_out(l, s, row, f, END_IMPLIED, o)))
 			return false;
+	return true;
+}
+
+/* Pushes the frame of a row that opens a span. Returns false if out of memory. */
+static bool span_open(struct lane *l, struct pair_stack *s, const struct spur_event *row,
+		      struct out *o)
+{
+	struct pair_frame *f = walk_push(s, row);
+	struct spur_event begin;
+
+	if (!f)
+		return false;
+	f->user = row->name;
+	if (l->writer->spans == WRITE_SPANS_WHOLE)
+		return begin_keep(l, s, row);
+	if (row->kind != SPUR_SPAN)
+		return row_out(l, row, o);
+	begin = *row;
+	begin.kind = SPUR_BEGIN;
+	begin.dur = 0;
+	return row_out(l, &begin, o);
+}
+
+/* Returns true if the row opens a span for this writer. */
+static bool row_opens(const struct lane *l, const struct spur_event *row)
+{
+	return row->kind == SPUR_BEGIN ||
+	       (row->kind == SPUR_SPAN && l->writer->spans == WRITE_SPANS_SPLIT) ||
+	       (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT) &&
+		l->writer->switches != WRITE_SWITCHES_ROWS);
+}
+
+/* An end that ends nothing. */
+static bool orphan_out(struct lane *l, const struct spur_event *row, struct out *o)
+{
+	if (row->kind == SPUR_SWITCH ? l->writer->switches != WRITE_SWITCHES_PAIRED
+				     : l->writer->takes_orphans)
+		return row_out(l, row, o);
+	loss_add(&l->run->write.loss, LOSS_ORPHAN, row->kind);
 	return true;
 }
 
@@ -116,26 +254,24 @@ static bool due_out(struct lane *l, struct pair_stack *s, const struct spur_even
 static bool span_step(struct lane *l, struct pair_stack *s, const struct spur_event *row,
 		      struct out *o)
 {
+	const bool as_row =
+		row->kind == SPUR_INSTANT ||
+		(row->kind == SPUR_SWITCH && l->writer->switches == WRITE_SWITCHES_ROWS);
 	struct pair_frame *f;
 
+	if (as_row && !row_ends_thread(row))
+		return row_out(l, row, o);
 	if (!due_out(l, s, row, o))
 		return false;
 	/* The thread ends, and its spans with it. */
 	if (row_ends_thread(row))
-		return row->kind == SPUR_SWITCH || row_out(l, row, o);
-	if (row->kind == SPUR_BEGIN || (row->kind == SPUR_SWITCH && (row->flags & SPUR_F_OUT))) {
-		f = pair_push(s, row);
-		if (f)
-			f->user = row->name;
-		return f && row_out(l, row, o);
-	}
+		return !as_row || row_out(l, row, o);
+	if (row_opens(l, row))
+		return span_open(l, s, row, o);
 	f = walk_match(s, row);
 	if (f)
-		return end_out(l, row, f, false, o);
-	if (row->kind == SPUR_SWITCH && l->writer->lone_switches)
-		return row_out(l, row, o);
-	loss_add(&l->run->write.loss, LOSS_ORPHAN, row->kind);
-	return true;
+		return end_out(l, s, row, f, END_OWN, o);
+	return orphan_out(l, row, o);
 }
 
 /* A row that opens or closes a span. Returns false if out of memory. */
@@ -151,13 +287,13 @@ static inline bool span_out(struct lane *l, const struct spur_event *row, struct
 			return false;
 	}
 	bits = fit_bits(v, row);
-	if (bits == v->begin && fit_has_room(v)) {
+	if (bits == v->begin && fit_has_room(v) && !l->slow) {
 		fit_push(v, row, row->name);
 		return row_out(l, row, o);
 	}
-	if (fit_is_end(v, bits) && fit_matches(v, row)) {
+	if (fit_is_end(v, bits) && fit_matches(v, row) && !l->slow) {
 		fit_pop(v, 0);
-		return end_out(l, row, v->next, false, o);
+		return end_out(l, NULL, row, v->next, END_OWN, o);
 	}
 	s = stack_store(l);
 	return s && span_step(l, s, row, o) && stack_load(l, row);
@@ -173,27 +309,70 @@ static bool span_note(struct lane *l, const struct spur_event *row)
 	return s;
 }
 
+/* Ends the spans of SPAN rows that are over when a row of another kind comes. */
+static bool past_out(struct lane *l, const struct spur_event *row, struct out *o)
+{
+	struct pair_stack *s = stack_of(l, row->track);
+	const struct pair_frame *top;
+
+	if (!s)
+		return false;
+	if (row->track == l->at)
+		stack_store(l);
+	while (s->n && (top = &s->frames[s->n - 1])->flags & PAIR_SPAN && top->end <= row->ts)
+		if (!whole_out(l, s, pair_pop(s), row, o))
+			return false;
+	return row->track != l->at || stack_load(l, row);
+}
+
+/* A SPAN row for a writer of whole spans. */
+static bool span_alone(struct lane *l, const struct spur_event *row, struct out *o)
+{
+	const struct write_end end = {
+		.cls = row->cls, .name = row->name, .whole = true, .begin = row->ts
+	};
+
+	return span_give(l, row, NULL, &end, o);
+}
+
 static inline bool any_out(struct lane *l, const struct spur_event *row, struct out *o)
 {
 	if (kind_is_call(row->kind) || row->kind == SPUR_SWITCH || row_ends_thread(row))
 		return span_out(l, row, o);
-	return (row->kind != SPUR_SPAN || span_note(l, row)) && row_out(l, row, o);
+	if (l->writer->spans == WRITE_SPANS_SPLIT)
+		return row->kind == SPUR_SPAN ? span_out(l, row, o)
+					      : past_out(l, row, o) && row_out(l, row, o);
+	if (row->kind != SPUR_SPAN)
+		return row_out(l, row, o);
+	return span_note(l, row) && (l->slow ? span_alone(l, row, o) : row_out(l, row, o));
+}
+
+/* Ends a span that is open when the data ends. Returns false if out of memory. */
+static bool open_out(struct lane *l, const struct pair_stack *s, const struct spur_event *row,
+		     const struct pair_frame *f, struct out *o)
+{
+	if (l->writer->spans != WRITE_SPANS_STORED && !(f->flags & (PAIR_MISSING | PAIR_SCHED)))
+		loss_add(&l->run->write.loss, LOSS_OPEN, SPUR_BEGIN);
+	return end_out(l, s, row, f, END_OPEN, o);
 }
 
 /* Ends what is open on a track when the data ends. Returns false if out of memory. */
 static bool stack_rest(struct lane *l, struct pair_stack *s, uint32_t track, struct out *o)
 {
 	const int64_t last = l->run->write.trace->tops_apart ? ends_of(&l->ends, track) : l->last;
-	struct spur_event row = { .kind = SPUR_END_SPAN, .track = track };
+	struct spur_event row = { .kind = SPUR_END_SPAN, .track = track, .cpu = SPUR_NO_CPU };
 	const struct pair_frame *f;
 	struct walk_end end;
+	bool good = true;
 
-	while (o->len <= REST_TEXT && (f = walk_rest(s, last, &end))) {
+	while (good && o->len <= REST_TEXT && (f = walk_rest(s, last, &end))) {
 		row.ts = end.ts;
-		if (!end_out(l, &row, f, true, o))
-			return false;
+		if (f->flags & PAIR_SPAN)
+			good = whole_out(l, s, f, &row, o);
+		else if (!l->writer->takes_open)
+			good = open_out(l, s, &row, f, o);
 	}
-	return true;
+	return good;
 }
 
 /*
@@ -225,8 +404,9 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 	struct lane *l = lane;
 	struct out *o = &out->text;
 	size_t begun = o->len;
+	const uint32_t piece = l->writer->piece ? l->writer->piece : UINT32_MAX;
 
-	assert(l->piece < l->writer->piece);
+	assert(l->piece < piece);
 	out_bytes(o, l->held.buf, l->held.len);
 	out_clear(&l->held);
 	for (size_t i = 0; i < n; i++) {
@@ -235,7 +415,7 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 		l->last = rows[i].ts > l->last ? rows[i].ts : l->last;
 		if (!any_out(l, &rows[i], o))
 			return false;
-		if (l->piece < l->writer->piece)
+		if (l->piece < piece)
 			continue;
 		if (!lines_mark(out, l->piece_ts, rows[i].track))
 			return false;
@@ -261,6 +441,10 @@ static void lane_close(void *lane)
 	struct lane *l = lane;
 
 	l->writer->lane_close(l->state);
+	for (size_t i = 0; i < l->kept_cap; i++)
+		mem_free(l->kept_of[i].rows);
+	mem_free(l->kept_of);
+	mem_free(l->kept.rows);
 	pair_stack_free(&l->stack);
 	pair_free(&l->rest);
 	ends_free(&l->ends);
@@ -280,6 +464,7 @@ static void *lane_open(void *self, const struct feed *f)
 	l->track = f ? f->track : SPUR_NONE;
 	l->at = SPUR_NONE;
 	l->last = INT64_MIN;
+	l->slow = l->writer->spans == WRITE_SPANS_WHOLE;
 	ends_begin(&l->ends, run->write.trace);
 	pair_init(&l->rest);
 	out_to_memory(&l->held);
@@ -297,6 +482,15 @@ static bool wants_args(const struct write *w, uint32_t cls)
 	struct filter *filter = c->pipe.filter;
 
 	return !c->no_args && !(filter && (filter_marks(filter, cls) & FILTER_MARK_NOARGS));
+}
+
+static enum spur_status get_args(const struct write *w, const struct spur_event *row,
+				 struct spur_args *args)
+{
+	if (row->nargs && wants_args(w, row->cls))
+		return trace_args(w->trace, row, args);
+	args_reset(args);
+	return SPUR_OK;
 }
 
 /* Returns SPUR_FAIL if out of memory. May read rows, and find tracks in them. */
@@ -322,37 +516,60 @@ static void reasons_of(const struct spur_writer *writer, struct loss_reason reas
 		(struct loss_reason){ LOSS_DROPPED, "an end whose begin is not in the data" };
 	reasons[LOSS_KIND_DROPPED] = (struct loss_reason){ LOSS_DROPPED, writer->dropped };
 	reasons[LOSS_KIND_DEGRADED] = (struct loss_reason){ LOSS_DEGRADED, writer->degraded };
+	reasons[LOSS_OPEN] =
+		(struct loss_reason){ LOSS_DEGRADED,
+				      "a span is open when the data ends: ended there" };
+	reasons[LOSS_OVERLAP] =
+		(struct loss_reason){ LOSS_DEGRADED,
+				      "a span outlasts the one around it: ended with that one" };
 	for (size_t i = 0; i < writer->nreasons; i++)
 		reasons[LOSS_OWN + i] = writer->reasons[i];
+}
+
+/* Runs the writer over the rows of the trace. Returns SPUR_FAIL if it fails. */
+static enum spur_status run_rows(struct convert *c, struct run *run, struct out *o)
+{
+	static const struct pipe_lines lines = {
+		.open = lane_open, .rows = lane_rows, .rest = lane_rest, .close = lane_close
+	};
+	struct pipe_lines p = lines;
+	enum spur_status st = choose_zero(&run->write, c->zero);
+
+	p.merged = run->write.writer->merged;
+	if (st != SPUR_FAIL)
+		st = pipe_run_lines(run->write.trace, &c->pipe, &p, run, o);
+	if (st != SPUR_FAIL && !run->write.writer->finish(run->state))
+		st = SPUR_FAIL;
+	return st;
 }
 
 enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 			     const struct spur_writer *writer, struct out *o)
 {
-	static const struct pipe_lines lines = {
-		.open = lane_open, .rows = lane_rows, .rest = lane_rest, .close = lane_close
-	};
 	struct run run = { .convert = c };
 	enum spur_status st;
 
+	assert(!c->dir == !writer->is_dir);
 	reasons_of(writer, c->reasons);
 	run.write = (struct write){ .trace = t,
 				    .writer = writer,
 				    .out = o,
+				    .dir = c->dir,
+				    .settings = c->settings,
 				    .loss = { .reasons = c->reasons,
 					      .count = LOSS_OWN + writer->nreasons },
 				    .wants_args = wants_args,
+				    .args = get_args,
 				    .user = c };
 	run.state = writer->open(&run.write);
-	if (!run.state)
-		return SPUR_FAIL;
-	st = choose_zero(&run.write, c->zero);
-	if (st != SPUR_FAIL)
-		st = pipe_run_lines(t, &c->pipe, &lines, &run, o);
-	if (st != SPUR_FAIL)
-		writer->finish(run.state);
-	writer->close(run.state);
+	st = run.state ? run_rows(c, &run, o) : SPUR_FAIL;
+	if (run.state)
+		writer->close(run.state);
 	c->loss = run.write.loss;
 	c->rows = run.rows;
+	if (st == SPUR_FAIL && run.write.error.code)
+		c->error = run.write.error;
+	else if (st == SPUR_FAIL)
+		err_nomem(&c->error);
 	return st;
 }

@@ -19,14 +19,18 @@ struct convert {
 	struct pipe_options pipe;
 	enum convert_zero zero;
 	bool no_args; /* leave arguments out */
+	const char *settings; /* of the writer, checked by writer_check(); NULL: none */
+	struct outdir *dir; /* the output, if the writer writes a directory; else NULL */
 	/* Set by convert_run(). */
+	struct spur_error error; /* if it fails */
 	struct loss_table loss;
 	struct loss_reason reasons[LOSS_REASONS]; /* of `loss` */
 	uint64_t rows; /* that passed the filter */
 };
 
 /*
- * Writes the trace to `o`. Returns SPUR_FAIL if out of memory; failures to write are in o->error.
+ * Writes the trace to `o`, or to c->dir. Returns SPUR_FAIL, with c->error set, if that fails;
+ * failures to write to `o` are in o->error.
  */
 enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 			     const struct spur_writer *writer, struct out *o);

@@ -572,7 +572,7 @@ enum spur_status pipe_run_lines(struct spur_trace *t, const struct pipe_options 
 	};
 	bool good;
 
-	if (opt->limit || (opt->filter && filter_is_global(opt->filter)) ||
+	if (opt->limit || p->merged || (opt->filter && filter_is_global(opt->filter)) ||
 	    (t->tracks_shared && !p->any_order))
 		return lines_run_single(t, opt, p, self, o);
 	good = lanes_open(&s);

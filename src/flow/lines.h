@@ -50,6 +50,7 @@ struct pipe_lines {
 	void (*close)(void *lane);
 	/* A track's rows may come from several feeds at once (trace.h, tracks_shared) */
 	bool any_order;
+	bool merged; /* all rows by time, in one lane */
 	bool gaps; /* an empty line where the next line is another track's */
 	uint64_t limit; /* stop after this many lines (0: none); the options' own is in rows */
 };

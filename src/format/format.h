@@ -8,6 +8,7 @@
 
 #include "base/out.h"
 #include "base/source.h"
+#include "format/copy.h"
 #include "model/symbol/sites.h"
 #include "model/trace.h"
 
@@ -157,6 +158,14 @@ struct spur_format {
 	 * directory, or NULL if it is missing. NULL: the tool has no default.
 	 */
 	const char *(*default_path)(void);
+	/*
+	 * Writes records to a new trace of the same format (format/copy.h). Returns SPUR_FAIL if
+	 * out of memory, or with copy->err set. Failures to write to copy->out are in its `error`.
+	 * NULL: traces cannot be copied.
+	 */
+	enum spur_status (*copy)(struct copy *copy);
+	/* Returns true if the copy of such a trace is a directory. NULL: it is a file. */
+	bool (*copies_to_dir)(const struct spur_trace *t);
 	/* Reads maps of instrumented places in programs. NULL: programs have no such maps. */
 	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);

@@ -5,38 +5,82 @@
  *
  * The core (flow/convert.h) owns reading, filtering, pairing and losses, and pushes rows. A *lane*
  * is the writer's state of one feed: lanes are written in parallel, each by one thread at a time,
- * and their text is merged by time in pieces of `piece` rows. If feeds cannot be read separately
- * there is one lane for all.
+ * and their output is merged by time in pieces of `piece` rows. If feeds cannot be read separately,
+ * or if the writer wants all rows merged by time, there is one lane for all. Either way the rows of
+ * a track are all in one lane, in the order of time.
  *
- * The rows of a lane are nested: on each track, ends come in the reverse order of their begins; the
- * core adds ends that the data lacks (write_end.implied), counts ends without a begin as lost and
- * leaves them out, and ends spans that are open when the data ends. A SWITCH row that leaves the
- * CPU begins time off the CPU, one that gets it ends that time.
+ * The rows of a lane are nested: on each track, ends come in the reverse order of their begins. The
+ * core adds ends that the data lacks (write_end.implied), ends spans that are open when the data
+ * ends (write_end.unfinished), and leaves out and counts ends without a begin. `spans` chooses
+ * whether spans come as begins and ends, as whole spans, or both.
  */
 #ifndef SPUR_FORMAT_WRITER_H
 #define SPUR_FORMAT_WRITER_H
 
 #include "base/out.h"
+#include "base/outdir.h"
 #include "format/loss.h"
+#include "model/args.h"
 #include "model/trace.h"
 
 /* How a target carries a kind of event. */
 enum write_fit { WRITE_DROPPED, WRITE_DEGRADED, WRITE_WHOLE };
 
 /* The first reasons of every loss table; those of the writer follow, from LOSS_OWN on. */
-enum { LOSS_ORPHAN, LOSS_KIND_DROPPED, LOSS_KIND_DEGRADED, LOSS_OWN };
+enum { LOSS_ORPHAN, LOSS_KIND_DROPPED, LOSS_KIND_DEGRADED, LOSS_OPEN, LOSS_OVERLAP, LOSS_OWN };
+
+/* What a writer gets of spans. */
+enum write_spans {
+	WRITE_SPANS_STORED, /* begins and ends by row() and end(), SPAN rows by row() */
+	WRITE_SPANS_SPLIT, /* begins and ends only: SPAN rows come as BEGIN rows and ends */
+	WRITE_SPANS_WHOLE, /* whole spans only, by span(), each at its end */
+};
+
+/* What a writer gets of SWITCH rows. */
+enum write_switches {
+	/* A row that leaves the CPU begins a span of time off the CPU, one that gets it ends it. */
+	WRITE_SWITCHES_PAIRED,
+	WRITE_SWITCHES_LONE, /* as that; rows that get a CPU and end nothing come by row() */
+	WRITE_SWITCHES_ROWS, /* all by row() */
+};
+
+/* A setting of a writer, given by the user as NAME=VALUE. */
+struct write_setting {
+	const char *name;
+	const char *const *values; /* NULL-terminated; NULL: any text */
+	const char *help; /* one line: what it does, and the default */
+};
 
 /* One conversion, as the writer sees it. */
 struct write {
 	struct spur_trace *trace;
 	const struct spur_writer *writer;
-	struct out *out; /* the output file */
+	struct out *out; /* the output file; unused if the output is a directory */
+	struct outdir *dir; /* the output directory, or NULL */
 	int64_t zero; /* the writer subtracts it from all times */
 	struct loss_table loss;
+	const char *settings; /* NAME=VALUE,..., checked by the core; see write_setting() */
+	/* Set by a writer whose callback fails for another reason than lack of memory. */
+	struct spur_error error;
 	/* Returns true if arguments of the class's events are wanted. Thread-safe. */
 	bool (*wants_args)(const struct write *w, uint32_t cls);
+	/*
+	 * Decodes the arguments of a row; gives none if they are not wanted. Returns SPUR_OK,
+	 * SPUR_WARN if they are damaged and less was decoded, or SPUR_FAIL if out of memory.
+	 * Thread-safe if `args` is the caller's own.
+	 */
+	enum spur_status (*args)(const struct write *w, const struct spur_event *row,
+				 struct spur_args *args);
 	void *user; /* private to the core */
 };
+
+/*
+ * Returns the value that the user gave to a setting, with its length, or NULL if the user gave
+ * none.
+ */
+const char *write_setting(const struct write *w, const char *name, size_t *len);
+/* Returns true if the user gave the setting that value. */
+bool write_setting_is(const struct write *w, const char *name, const char *value);
 
 /* The end of a span at the time of a row. */
 struct write_end {
@@ -44,6 +88,9 @@ struct write_end {
 	uint32_t name; /* of its begin, string id */
 	bool off_cpu; /* the span is time off the CPU: cls and name are unused */
 	bool implied; /* the row is not the span's own end, so its arguments are not the span's */
+	bool unfinished; /* the data ends before the span does; implied too */
+	bool whole; /* of a SPAN row that was split: the end is exact, but has no arguments */
+	int64_t begin; /* the time of its begin, ns on the trace's clock */
 };
 
 struct spur_writer {
@@ -62,9 +109,18 @@ struct spur_writer {
 	 * exact.
 	 */
 	int64_t exact_ns;
-	/* The writer takes rows that get a CPU without an earlier row that left one */
-	bool lone_switches;
-	uint32_t piece; /* number of rows of a lane that stay together in the output */
+	uint8_t spans; /* enum write_spans */
+	uint8_t switches; /* enum write_switches */
+	bool takes_orphans; /* ends without a begin come by row(), as END rows */
+	bool takes_open; /* spans that are open when the data ends stay open */
+	bool merged; /* all rows come by time, in one lane */
+	bool is_dir; /* the output is a directory, write.dir */
+	const struct write_setting *settings; /* ended by one without a name; NULL: none */
+	/*
+	 * Number of rows of a lane that stay together in the output. 0: lanes write nothing to
+	 * `o`, but keep what they need until finish() (base/spool.h).
+	 */
+	uint32_t piece;
 	/*
 	 * Makes the state of one output and writes what precedes the events. Returns NULL if out
 	 * of memory.
@@ -75,7 +131,9 @@ struct spur_writer {
 	 * Returns NULL if out of memory.
 	 */
 	void *(*lane)(void *self, uint32_t track);
-	/* Writes a row other than an end. Returns false if out of memory. */
+	/*
+	 * Writes a row other than those that end() and span() get. Returns false if out of memory.
+	 */
 	bool (*row)(void *lane, const struct spur_event *row, struct out *o);
 	/*
 	 * Writes the end of the innermost open span of row->track at row->ts. Returns false if out
@@ -83,9 +141,20 @@ struct spur_writer {
 	 */
 	bool (*end)(void *lane, const struct spur_event *row, const struct write_end *end,
 		    struct out *o);
+	/*
+	 * With WRITE_SPANS_WHOLE, instead of end(): writes a span. `row` is its BEGIN or SPAN row,
+	 * or the SWITCH row that left the CPU, with the length in `dur`; `last` is the END row,
+	 * whose arguments are the span's too, or NULL if the span has none. Returns false if out of
+	 * memory.
+	 */
+	bool (*span)(void *lane, const struct spur_event *row, const struct spur_event *last,
+		     const struct write_end *end, struct out *o);
 	void (*lane_close)(void *lane);
-	/* Writes what follows the events. All tracks and classes are known by then. */
-	void (*finish)(void *self);
+	/*
+	 * Writes what follows the events. All tracks and classes are known by then. Not called if
+	 * the conversion failed. Returns false if out of memory, or with write.error set.
+	 */
+	bool (*finish)(void *self);
 	void (*close)(void *self);
 };
 
@@ -95,5 +164,11 @@ extern const struct spur_writer *const spur_writers[];
 const struct spur_writer *writer_find(const char *name);
 /* The writer that the ending of a file's name means, or NULL. */
 const struct spur_writer *writer_of_path(const char *path);
+/*
+ * Checks settings, NAME=VALUE joined by commas, against those that the writer has. Returns
+ * SPUR_FAIL with the error set if one is unknown.
+ */
+enum spur_status writer_check(const struct spur_writer *w, const char *settings,
+			      struct spur_error *err);
 
 #endif

@@ -19,18 +19,24 @@ static void tell_losses(struct pass_env *env, const struct loss_table *loss, con
 
 static enum spur_status convert_pass(struct pass_env *env)
 {
-	const char *to = convert_options(env)->to;
+	const char *to = convert_options(env)->to, *settings = convert_options(env)->settings;
 	const struct spur_writer *writer = to ? writer_find(to) : NULL;
 	struct convert c = { .pipe = env->pipe,
 			     .zero = zero_of(env->opt->time),
-			     .no_args = env->opt->no_args };
+			     .no_args = env->opt->no_args,
+			     .settings = settings,
+			     .dir = env->dir };
 
 	if (!writer)
 		return err_set(env->err, SPUR_ERR_USAGE, "no format named \"%s\" can be written",
 			       to ? to : "");
 	c.pipe.limit = env->opt->limit;
-	if (convert_run(&c, env->trace, writer, env->out) == SPUR_FAIL)
-		return err_nomem(env->err);
+	if (writer_check(writer, settings, env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (convert_run(&c, env->trace, writer, env->out) == SPUR_FAIL) {
+		*env->err = c.error;
+		return SPUR_FAIL;
+	}
 	tell_losses(env, &c.loss, writer->name);
 	return !c.rows && env->filter && !(c.pipe.stop && *c.pipe.stop) ? SPUR_WARN : SPUR_OK;
 }

@@ -6,6 +6,7 @@
 
 struct convert_options {
 	const char *to; /* name of the writer; required */
+	const char *settings; /* of the writer (format/writer.h), or NULL */
 };
 
 /* Requires the environment of a pass that declares them. */

@@ -6,6 +6,7 @@
 #ifndef SPUR_PASS_PASS_H
 #define SPUR_PASS_PASS_H
 
+#include "base/outdir.h"
 #include "flow/pair.h"
 #include "flow/pipe.h"
 #include "format/format.h"
@@ -25,6 +26,7 @@ struct pass_env {
 	 */
 	const void *options, *style_options;
 	struct out *out;
+	struct outdir *dir; /* the output, if it is a directory; else NULL */
 	/* Messages about the run, such as losses of a conversion; NULL: dropped. */
 	struct out *notes;
 	/* Set by passes with limits_rows: rows that count towards opt->limit; 0 if not set. */

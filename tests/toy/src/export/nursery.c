@@ -36,11 +36,12 @@ static void nursery_lane_close(void *lane)
 	(void)lane;
 }
 
-static void nursery_finish(void *self)
+static bool nursery_finish(void *self)
 {
 	const struct write *w = self;
 
 	out_str(w->out, "end\n");
+	return true;
 }
 
 static void nursery_close(void *self)

@@ -1,0 +1,45 @@
+/*
+ * A directory that is written: a new directory beside its final name until it is complete, so that
+ * a failure leaves what was there before. Files are written one after the other.
+ */
+#ifndef SPUR_BASE_OUTDIR_H
+#define SPUR_BASE_OUTDIR_H
+
+#include "base/mem.h"
+#include "base/out.h"
+
+struct outdir {
+	const char *path; /* the final name */
+	char *temp; /* the name until outdir_close(); NULL: not made */
+	bool force; /* replace a directory of that name */
+	struct arena arena;
+};
+
+/*
+ * Makes the directory. Returns SPUR_FAIL, with the error set, if that fails, or if `path` exists
+ * and is not an empty directory, unless `force` is true and it is a directory. Requires
+ * outdir_close() in any case.
+ */
+enum spur_status outdir_open(struct outdir *d, const char *path, bool force,
+			     struct spur_error *err);
+/*
+ * Creates the file `name` below the directory and opens `o` for it. `name` may have slashes: the
+ * directories in it are made. Returns SPUR_FAIL with the error set.
+ */
+enum spur_status outdir_create(struct outdir *d, const char *name, struct out *o,
+			       struct spur_error *err);
+/* Flushes, syncs and closes a file of the directory. Returns SPUR_FAIL with the error set. */
+enum spur_status outdir_finish(struct outdir *d, const char *name, struct out *o,
+			       struct spur_error *err);
+/*
+ * With `keep`, gives the directory its name; else removes it. Returns SPUR_FAIL, with the error
+ * set, if that fails. Frees `d` in any case.
+ */
+enum spur_status outdir_close(struct outdir *d, bool keep, struct spur_error *err);
+/*
+ * Returns SPUR_FAIL, with the error set, if the directory would replace `input`, a file or
+ * directory, or one that `input` lies in.
+ */
+enum spur_status outdir_spare(const struct outdir *d, const char *input, struct spur_error *err);
+
+#endif

@@ -1,0 +1,114 @@
+/* See cut.h. Each worker notes records in a set of its own; the sets are joined at the end. */
+#include "flow/cut.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+
+struct worker {
+	struct kept *kept;
+	int64_t from, until; /* times of the first and the last row */
+};
+
+static bool worker_rows(void *worker, struct spur_event *rows, size_t n)
+{
+	struct worker *w = worker;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct spur_event *row = &rows[i];
+
+		if (row->flags & SPUR_F_IMPLIED)
+			continue;
+		w->from = row->ts < w->from ? row->ts : w->from;
+		w->until = row->ts > w->until ? row->ts : w->until;
+		if (!kept_add(w->kept, row->stream, row->off))
+			return false;
+	}
+	return true;
+}
+
+static void workers_free(struct worker *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		kept_free(w[i].kept);
+	mem_free(w);
+}
+
+/* Joins the sets of all workers in that of the first one. Returns false if out of memory. */
+static bool workers_join(struct worker *w, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++) {
+		w->from = w[i].from < w->from ? w[i].from : w->from;
+		w->until = w[i].until > w->until ? w[i].until : w->until;
+		if (!kept_join(w->kept, w[i].kept))
+			return false;
+		kept_free(w[i].kept);
+		w[i].kept = NULL;
+	}
+	return true;
+}
+
+/* Notes the records of the rows that pass the filter. Returns false if out of memory. */
+static bool select_rows(const struct cut *c, struct spur_trace *t, struct copy_part *part,
+			struct kept **kept)
+{
+	static const struct pipe_fold fold = { .rows = worker_rows };
+	const unsigned n = pipe_workers(t, &c->pipe);
+	struct worker *w = mem_array(n, sizeof(*w));
+	void **states = mem_array(n, sizeof(*states));
+	bool good = w && states;
+
+	assert(n);
+	for (unsigned i = 0; good && i < n; i++) {
+		w[i] = (struct worker){ kept_new(), INT64_MAX, INT64_MIN };
+		states[i] = &w[i];
+		good = w[i].kept != NULL;
+	}
+	good = good && pipe_run_feeds(t, &c->pipe, &fold, states) != SPUR_FAIL &&
+	       workers_join(w, n);
+	if (good) {
+		*kept = w->kept;
+		w->kept = NULL;
+		part->kept = *kept;
+		part->from = w->from;
+		part->until = w->until;
+	}
+	if (w)
+		workers_free(w, n);
+	mem_free(states);
+	return good;
+}
+
+enum spur_status cut_run(struct cut *c, struct spur_trace *t)
+{
+	struct copy_part part = { .trace = t, .from = INT64_MIN, .until = INT64_MAX };
+	struct kept *kept = NULL;
+	enum spur_status st = SPUR_OK;
+
+	if (!t->format->copy)
+		return err_set(
+			&c->error, SPUR_ERR_USAGE,
+			"traces of the format %s cannot be copied; spur convert writes other "
+			"formats",
+			t->format->name);
+	if ((c->pipe.filter || c->pipe.limit) && !select_rows(c, t, &part, &kept))
+		st = err_nomem(&c->error);
+	c->none = kept && !kept_count(kept);
+	c->copy = (struct copy){ .parts = &part,
+				 .count = 1,
+				 .sorted = c->sorted,
+				 .repair = c->repair,
+				 .out = c->out,
+				 .dir = c->dir,
+				 .notes = c->notes,
+				 .stop = c->pipe.stop,
+				 .err = &c->error };
+	if (st != SPUR_FAIL && !c->none) {
+		st = t->format->copy(&c->copy);
+		if (st == SPUR_FAIL && !c->error.code)
+			err_nomem(&c->error);
+	}
+	c->copy.parts = NULL;
+	kept_free(kept);
+	return st;
+}

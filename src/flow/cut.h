@@ -1,0 +1,27 @@
+/*
+ * Cuts: the rows that pass a filter, as a trace of the same format. The filter runs over the rows
+ * and the records of those that it keeps are noted (model/kept.h); the format then copies these
+ * (format/copy.h).
+ */
+#ifndef SPUR_FLOW_CUT_H
+#define SPUR_FLOW_CUT_H
+
+#include "flow/pipe.h"
+#include "format/format.h"
+
+struct cut {
+	struct pipe_options pipe; /* its filter chooses the rows; NULL: all */
+	bool sorted, repair; /* see struct copy */
+	struct out *out;
+	struct outdir *dir;
+	struct out *notes;
+	/* Set by cut_run(): */
+	struct spur_error error; /* if it fails */
+	bool none; /* no row passed the filter: nothing was written */
+	struct copy copy; /* what the format did */
+};
+
+/* Returns SPUR_FAIL, with c->error set, if it fails. */
+enum spur_status cut_run(struct cut *c, struct spur_trace *t);
+
+#endif
