@@ -56,6 +56,19 @@ static void settings_json(struct out *o, const struct spur_writer *w)
 	out_char(o, ']');
 }
 
+/* How the target carries each kind of event, by the names of kinds. */
+static void fits_json(struct out *o, const struct spur_writer *w)
+{
+	static const char *const fits[] = {
+		[WRITE_DROPPED] = "dropped", [WRITE_DEGRADED] = "degraded", [WRITE_WHOLE] = "whole"
+	};
+
+	out_str(o, ",\"kinds\":{");
+	for (unsigned k = 0; k < SPUR_KINDS; k++)
+		out_printf(o, "%s\"%s\":\"%s\"", k ? "," : "", spur_kind_name(k), fits[w->fits[k]]);
+	out_char(o, '}');
+}
+
 static void format_json(struct out *o, const char *name, const struct spur_format *f,
 			const struct spur_writer *w)
 {
@@ -71,6 +84,7 @@ static void format_json(struct out *o, const char *name, const struct spur_forma
 		out_str(o, ",\"writes\":");
 		out_json(o, w->title, strlen(w->title));
 		settings_json(o, w);
+		fits_json(o, w);
 	}
 	out_char(o, '}');
 }

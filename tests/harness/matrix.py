@@ -1,0 +1,162 @@
+"""
+Each golden, and each readable trace of the shared ones, in every format that is both written and read: converted, read back, compared
+event by event. What the target says it carries (`spur formats --json`) is equal; what is not is in the loss table, kind by kind.
+
+Spans are compared as (process, thread, name, time, duration, arguments), however the two formats write them; other events as (kind,
+process, thread, name, time, id, arguments). Times are compared as they are, but for one shift of a whole trace.
+"""
+import collections
+import glob
+import json
+import os
+
+from harness import core
+
+LARGE = 128 << 10  # bytes from which on a trace is left to others
+SPANS = ("BEGIN", "END", "SPAN")
+FORMATS = ("ctf", "fxt", "heph", "uftrace", "xray")
+
+
+def traces(t):
+    """(name, path) of goldens and of the shared traces of a moderate size."""
+    found = sorted(glob.glob(os.path.join(t.tests, "golden", "*", "*", "in")))
+    for pattern in ("uftrace/*", "fxt/files/*", "heph/*.heph", "xray/*/*", "ctf/*"):
+        found += sorted(glob.glob(os.path.join(t.traces, pattern)))
+    for path in found:
+        files = [path] if os.path.isfile(path) else [os.path.join(d, f) for d, _, fs in os.walk(path) for f in fs]
+        if files and sum(os.path.getsize(f) for f in files) <= LARGE:
+            yield path
+
+
+def lines(r):
+    return [json.loads(line) for line in r.out.decode().splitlines()]
+
+
+def value(v):
+    """An argument without what no format tells apart in JSON."""
+    if isinstance(v, dict):
+        return tuple(sorted((k, value(x)) for k, x in v.items()))
+    if isinstance(v, list):
+        return ("list", *[value(x) for x in v])
+    return (type(v).__name__, v)
+
+
+def spans(rows):
+    """(key, arguments) of each span, by stacks of threads; what has no begin or no end is no span."""
+    stacks, out = collections.defaultdict(list), []
+    for r in rows:
+        who = (r["pid"], r["tid"])
+        flags = r.get("flags", ())
+        if r["kind"] == "SPAN":
+            out.append(((*who, r["name"], r["ts"], r["dur"]), value(r["args"])))
+        elif r["kind"] == "BEGIN":
+            stacks[who].append(r)
+        elif r["kind"] == "END":
+            stack = stacks[who]
+            at = len(stack) - 1
+            while "any" not in flags and at >= 0 and stack[at]["name"] != r["name"]:
+                at -= 1
+            if at < 0:
+                continue
+            while len(stack) > at:
+                begin = stack.pop()
+                args = dict(begin["args"])
+                if len(stack) == at:
+                    args.update(r["args"])
+                out.append(((*who, begin["name"], begin["ts"], r["ts"] - begin["ts"]), value(args)))
+    return out
+
+
+def others(rows, kind):
+    return [((r["pid"], r["tid"], r["name"], r["ts"], r.get("id", 0)), value(r["args"])) for r in rows if r["kind"] == kind]
+
+
+def events(rows):
+    """Kind -> list of (key, arguments)."""
+    out = {"SPAN": spans(rows)}
+    for kind in {r["kind"] for r in rows} - set(SPANS):
+        out[kind] = others(rows, kind)
+    return out
+
+
+def shifted(found, by):
+    return {kind: [((*k[:3], k[3] - by, *k[4:]), a) for k, a in rows] for kind, rows in found.items()}
+
+
+def first_time(found):
+    times = [k[3] for rows in found.values() for k, _ in rows]
+    return min(times) if times else 0
+
+
+def losses(err):
+    """Kind -> [dropped, all] of the loss table."""
+    out = collections.defaultdict(lambda: [0, 0])
+    for line in err.decode().splitlines():
+        if not line.startswith('{"schema"'):
+            continue
+        for loss in json.loads(line)["losses"]:
+            kind = "SPAN" if loss["kind"] in SPANS else loss["kind"]
+            out[kind][0] += loss["count"] if loss["what"] == "dropped" else 0
+            out[kind][1] += loss["count"]
+    return out
+
+
+def compare(want, found, lost, fits):
+    """Why the two readings do not agree with the loss table, or None."""
+    shift = first_time(found) - first_time(want)
+    found = shifted(found, shift)
+    for kind, rows in sorted(want.items()):
+        if fits["BEGIN" if kind == "SPAN" else kind] == "dropped":
+            if rows and not lost[kind][0] and kind != "SPAN":
+                return "%s: %d events are dropped, but not in the loss table" % (kind, len(rows))
+            continue
+        if fits["BEGIN" if kind == "SPAN" else kind] == "degraded":
+            continue
+        a, b = collections.Counter(rows), collections.Counter(found.get(kind, []))
+        missing = a - b
+        if sum(missing.values()) > lost[kind][1]:
+            key, args = next(iter(sorted(missing, key=repr)))
+            near = [x for x in (b - a) if x[0][3] == key[3]][:1]
+            return "%s: %d of %d events are not equal, %d in the loss table: expected %.300r, found %.300r" % (
+                kind, sum(missing.values()), len(rows), lost[kind][1], (key, args), near)
+        if len(rows) - len(found.get(kind, [])) > lost[kind][0]:
+            return "%s: %d events became %d, %d dropped in the loss table" % (kind, len(rows), len(found.get(kind, [])), lost[kind][0])
+    return None
+
+
+def one(t, path, target, fits):
+    label = "matrix/%s -> %s" % (os.path.relpath(path, t.tests if path.startswith(t.tests) else t.traces), target)
+    source = t.run([t.spur, "cat", "--jsonl", path])
+    if source.code not in (0, 3):
+        return
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        r = t.run([t.spur, "convert", "--json", "--to=" + target, path, "-o", out])
+        if r.code == 2 and not r.trouble():
+            t.ok()  # an error before work: the target cannot hold it at all
+            return
+        if r.trouble() or r.code not in (0, 3):
+            t.fail(label, r.trouble() or "exit code %d: %.200r" % (r.code, r.err))
+            return
+        if not os.path.exists(out):
+            t.fail(label, "no output: %.200r" % r.err)
+            return
+        back = t.run([t.spur, "cat", "--jsonl", "--input-format=" + target, out])
+        if back.trouble() or (back.code and source.out):
+            t.fail(label, back.trouble() or "reading back: exit code %d: %.300r" % (back.code, back.err))
+            return
+        t.verdict(label, compare(events(lines(source)), events(lines(back)), losses(r.err), fits))
+
+
+def run(t):
+    listed = json.loads(t.run([t.spur, "formats", "--json"]).out)
+    targets = {f["name"]: f["kinds"] for f in listed["formats"] if "kinds" in f}
+    for name in FORMATS:
+        if name not in targets:
+            t.skip("matrix/%s" % name, "the format is not written")
+    if not os.path.isdir(t.traces):
+        t.skip("matrix/shared", "the shared traces are missing")
+    for path in traces(t):
+        for target, fits in targets.items():
+            if t.wanted("matrix/%s -> %s" % (path, target)):
+                t.later(one, path, target, fits)
