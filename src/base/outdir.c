@@ -88,6 +88,23 @@ enum spur_status outdir_open(struct outdir *d, const char *path, bool force, str
 	return outdir_fail(d->path, err);
 }
 
+enum spur_status outdir_below(struct outdir *d, const struct outdir *above, const char *name,
+			      struct spur_error *err)
+{
+	*d = (struct outdir){ .force = false };
+	arena_init(&d->arena);
+	d->path = arena_printf(&d->arena, "%s/%s", above->path, name);
+	d->temp = arena_printf(&d->arena, "%s/%s", above->temp, name);
+	if (!d->path || !d->temp)
+		return err_nomem(err);
+	return os_mkdir(d->temp, 0777) == 0 ? SPUR_OK : outdir_fail(d->path, err);
+}
+
+void outdir_leave(struct outdir *d)
+{
+	arena_free(&d->arena);
+}
+
 /* Makes the directories in the path of a file, from `from` on. Returns false if that fails. */
 static bool make_parents(char *path, size_t from)
 {

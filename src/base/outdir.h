@@ -32,6 +32,14 @@ enum spur_status outdir_create(struct outdir *d, const char *name, struct out *o
 enum spur_status outdir_finish(struct outdir *d, const char *name, struct out *o,
 			       struct spur_error *err);
 /*
+ * Makes a directory `name` below another one, as an output of its own that gets its name with the
+ * other one. Returns SPUR_FAIL, with the error set, if that fails. Requires outdir_leave(), and not
+ * outdir_close(), in any case.
+ */
+enum spur_status outdir_below(struct outdir *d, const struct outdir *above, const char *name,
+			      struct spur_error *err);
+void outdir_leave(struct outdir *d);
+/*
  * With `keep`, gives the directory its name; else removes it. Returns SPUR_FAIL, with the error
  * set, if that fails. Frees `d` in any case.
  */

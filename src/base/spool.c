@@ -9,7 +9,8 @@ enum {
 	BLOCK_LEAST =
 		256, /* bytes of a sequence's first block; each further one is twice as large */
 	BLOCK_MOST = 64 << 10,
-	REGION_FIRST = 1 << 20,
+	REGION_FIRST = 256 << 10,
+	REGION_SECOND = 2 << 20,
 	REGION = 32 << 20, /* large enough for a temporary file: see scratch_alloc() */
 };
 
@@ -45,7 +46,7 @@ static struct spool_block *block_make(struct spool *s, size_t size)
 
 	assert(size <= REGION_FIRST / 2 && size % sizeof(*b) == 0);
 	if (!r || r->size - s->used < size) {
-		const size_t room = r ? REGION : REGION_FIRST;
+		const size_t room = !r ? REGION_FIRST : !r->next ? REGION_SECOND : REGION;
 		struct spool_region *more = scratch_alloc(room);
 
 		if (!more)
