@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "base/mem.h"
 #include "base/scale.h"
@@ -136,7 +137,7 @@ struct spur_trace {
 	struct event_class **classes
 		[TRACE_CLASS_PAGES]; /* pages of TRACE_CLASS_PAGE pointers; they never move */
 	uint32_t nclasses; /* the next id (atomic); id 0 is never used */
-	struct map64 class_heads; /* name << 32 | module -> head; under lock */
+	struct key_index class_heads; /* the heads by name and module; under lock */
 
 	struct diag_log diag; /* found while opening, or not related to a feed */
 	struct diag_log joined; /* diag and all feeds': made by trace_join_diag() */

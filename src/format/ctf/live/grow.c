@@ -205,8 +205,9 @@ static void read_maps(struct ctf_trace *to, struct ctf_trace *from)
 	to->long_threads = from->long_threads;
 	to->ids = from->ids;
 	to->kept = from->kept;
-	from->processes = from->threads = from->long_threads = from->ids = from->kept =
+	from->processes = from->long_threads = from->ids = from->kept =
 		(struct map64){ 0 };
+	from->threads = (struct key_index){ 0 };
 	from->old = true;
 }
 
