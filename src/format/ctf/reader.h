@@ -267,6 +267,7 @@ struct ctf_feed {
 	uint32_t space;
 	bool have_space;
 	bool scanning; /* see ctf_feed_scan() */
+	bool beside; /* read beside its feed: what is lost was counted, or will be */
 	const struct ctf_packet *before; /* the packet before: the other of `copies` */
 	int64_t last_ts; /* of the last event or loss; INT64_MIN: none yet */
 	int64_t first_ts; /* of packets before that, if have_first */

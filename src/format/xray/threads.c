@@ -267,7 +267,7 @@ static bool add_thread_feed(struct xray *x, struct xray_thread *th)
 	if (!f)
 		return false;
 	/* What is damaged before threads are read apart may be of any of them. */
-	th->gap = x->t->diag.counts[DIAG_DAMAGE];
+	th->gap = diag_count(&x->t->diag, DIAG_DAMAGE);
 	f->size = th->bytes;
 	return true;
 }
@@ -370,7 +370,7 @@ enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b)
 		}
 		put_file_row(x, xf, &span, &b->rows[b->count++]);
 	}
-	f->records += b->count;
+	read_count(&x->t->read.records, b->count);
 	return b->count ? SPUR_OK : SPUR_END;
 }
 

@@ -305,7 +305,7 @@ enum spur_status grow_read(struct ctf_grow *g, struct ctf_meta **out, const char
 
 	diag_init(&log);
 	st = meta_read(out, name, data, size, &log, err);
-	if (st != SPUR_FAIL && log.counts[DIAG_DAMAGE] && !last_word) {
+	if (st != SPUR_FAIL && diag_count(&log, DIAG_DAMAGE) && !last_word) {
 		meta_free(*out);
 		st = SPUR_FAIL;
 		err_set(err, SPUR_ERR_FORMAT,
