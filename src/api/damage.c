@@ -10,7 +10,7 @@ size_t spur_damage_count(struct spur_trace *t)
 	charged = mem_charge(&t->mem_failures);
 	trace_join_diag(t);
 	mem_charge(charged);
-	return t->joined.ngroups;
+	return diag_groups(&t->joined);
 }
 
 bool spur_damage(struct spur_trace *t, size_t i, struct spur_damage *out)
@@ -18,9 +18,9 @@ bool spur_damage(struct spur_trace *t, size_t i, struct spur_damage *out)
 	const struct diag_group *g;
 
 	if (!api_given(NULL, "spur_damage", t, "a trace") ||
-	    !api_given(t, "spur_damage", out, "a place for the damage") || i >= t->joined.ngroups)
+	    !api_given(t, "spur_damage", out, "a place for the damage") || i >= diag_groups(&t->joined))
 		return false;
-	g = &t->joined.groups[i];
+	g = diag_at(&t->joined, i);
 	*out = (struct spur_damage){
 		.code = g->code,
 		.file = g->file,

@@ -34,7 +34,7 @@ struct spur_pairing {
 	bool failed; /* out of memory: spans are missing */
 };
 
-static void stack_free(struct pair_stack *s)
+static void opened_free(struct pair_stack *s)
 {
 	struct opened_list *list = s->user;
 
@@ -43,7 +43,7 @@ static void stack_free(struct pair_stack *s)
 		map64_free(&list->heads);
 	}
 	mem_free(list);
-	pair_stack_free(s);
+	s->user = NULL;
 }
 
 /* The class that calls inside calls of the same function share; 0: time off the CPU. */
@@ -206,14 +206,15 @@ static bool read_rows(struct spur_pairing *p, const struct spur_event *rows, siz
 
 static bool end_track(struct spur_pairing *p, uint32_t track)
 {
-	struct pair_stack *s = &p->pair.stacks[track];
+	struct pair_stack *s = pair_at(&p->pair, track);
 	const struct pair_frame *f;
 	struct walk_end e;
 
-	while ((f = walk_rest(s, ends_of(&p->ends, track), &e)))
+	while (s && (f = walk_rest(s, ends_of(&p->ends, track), &e)))
 		if (!frame_end(p, s, track, f, e))
 			return false;
-	stack_free(s);
+	if (s)
+		opened_free(s);
 	return true;
 }
 
@@ -225,6 +226,8 @@ static bool end_tracks(struct spur_pairing *p)
 	for (size_t track = p->low; good && track <= p->high; track++)
 		good = end_track(p, (uint32_t)track);
 	p->ending = false;
+	if (good)
+		pair_clear(&p->pair);
 	p->low = UINT32_MAX;
 	p->high = 0;
 	ends_begin(&p->ends, p->trace);
@@ -321,8 +324,8 @@ void spur_pairing_free(struct spur_pairing *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->pair.cap; i++)
-		stack_free(&p->pair.stacks[i]);
+	for (struct pair_stack *s = p->pair.used; s; s = s->next)
+		opened_free(s);
 	pair_free(&p->pair);
 	ends_free(&p->ends);
 	mem_free(p->spans);

@@ -80,12 +80,15 @@ enum spur_status err_nomem(struct spur_error *err)
 
 struct diag_store {
 	struct arena arena; /* of names and texts */
+	struct diag_group *groups;
+	uint32_t ngroups;
 	size_t cap; /* of the groups */
 	size_t last; /* group of the last diag_add(): damage comes in bursts */
 	/*
 	 * Hash table of INDEX_SLOTS: 1 + number of a group, or 0. NULL while there are few groups.
 	 */
 	uint16_t *index;
+	uint64_t counts[DIAG_LEVELS];
 };
 
 void diag_init(struct diag_log *log)
@@ -98,16 +101,28 @@ void diag_free(struct diag_log *log)
 	if (log->store) {
 		arena_free(&log->store->arena);
 		mem_free(log->store->index);
+		mem_free(log->store->groups);
 	}
-	mem_free(log->groups);
 	mem_free(log->store);
 	diag_init(log);
 }
 
+uint32_t diag_groups(const struct diag_log *log)
+{
+	return log->store ? log->store->ngroups : 0;
+}
+
+const struct diag_group *diag_at(const struct diag_log *log, size_t i)
+{
+	assert(i < diag_groups(log));
+	return &log->store->groups[i];
+}
+
 void diag_sort(struct diag_log *log, int (*compare)(const void *a, const void *b))
 {
-	if (log->ngroups)
-		qsort(log->groups, log->ngroups, sizeof(*log->groups), compare);
+	if (diag_groups(log))
+		qsort(log->store->groups, log->store->ngroups, sizeof(*log->store->groups),
+		      compare);
 }
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
@@ -120,40 +135,57 @@ static bool group_is(const struct diag_group *g, const char *code, const char *f
 	return (g->code == code || !strcmp(g->code, code)) && !strcmp(g->file, file);
 }
 
+uint64_t diag_count(const struct diag_log *log, enum diag_level level)
+{
+	return add_capped(log->unstored[level], log->store ? log->store->counts[level] : 0);
+}
+
+/* Counts entries without a message, which cannot fail. */
+static void log_count(struct diag_log *log, enum diag_level level, uint64_t n)
+{
+	uint16_t *unstored = &log->unstored[level];
+
+	if (log->store)
+		log->store->counts[level] = add_capped(log->store->counts[level], n);
+	else
+		*unstored = n < (uint64_t)(UINT16_MAX - *unstored) ? (uint16_t)(*unstored + n)
+								   : UINT16_MAX;
+}
+
 /* The index slot of the group, or the free one where it belongs. Half of the slots stay free. */
-static uint16_t *group_slot(const struct diag_log *log, const char *code, const char *file)
+static uint16_t *group_slot(const struct diag_store *store, const char *code, const char *file)
 {
 	uint64_t i = hash_str(file, hash_str(code, 0));
 
 	for (;; i++) {
-		uint16_t *slot = &log->store->index[i % INDEX_SLOTS];
+		uint16_t *slot = &store->index[i % INDEX_SLOTS];
 
-		if (!*slot || group_is(&log->groups[*slot - 1], code, file))
+		if (!*slot || group_is(&store->groups[*slot - 1], code, file))
 			return slot;
 	}
 }
 
 /* The number of the group, from 1 on; 0: it is not there. */
-static uint32_t group_find(const struct diag_log *log, const char *code, const char *file)
+static uint32_t group_find(const struct diag_store *store, const char *code, const char *file)
 {
-	if (log->store->index)
-		return *group_slot(log, code, file);
-	for (uint32_t i = 0; i < log->ngroups; i++)
-		if (group_is(&log->groups[i], code, file))
+	if (store->index)
+		return *group_slot(store, code, file);
+	for (uint32_t i = 0; i < store->ngroups; i++)
+		if (group_is(&store->groups[i], code, file))
 			return i + 1;
 	return 0;
 }
 
 /* Makes the index of a log whose groups are too many to be searched one by one. */
-static bool index_make(struct diag_log *log)
+static bool index_make(struct diag_store *store)
 {
-	struct diag_store *store = log->store;
+	const struct diag_group *groups = store->groups;
 
-	if (store->index || log->ngroups < INDEX_FROM)
+	if (store->index || store->ngroups < INDEX_FROM)
 		return true;
 	store->index = mem_array(INDEX_SLOTS, sizeof(*store->index));
-	for (uint32_t i = 0; store->index && i < log->ngroups; i++)
-		*group_slot(log, log->groups[i].code, log->groups[i].file) = (uint16_t)(i + 1);
+	for (uint32_t i = 0; store->index && i < store->ngroups; i++)
+		*group_slot(store, groups[i].code, groups[i].file) = (uint16_t)(i + 1);
 	return store->index != NULL;
 }
 
@@ -161,24 +193,23 @@ static bool index_make(struct diag_log *log)
  * Adds a group that is not there; returns its number, or 0 if out of memory or if there are too
  * many.
  */
-static uint32_t group_add(struct diag_log *log, const char *code, const char *file)
+static uint32_t group_add(struct diag_store *store, const char *code, const char *file)
 {
-	struct diag_store *store = log->store;
 	const char *name;
 
-	if (!index_make(log) ||
-	    !mem_grow((void **)&log->groups, &store->cap, (size_t)log->ngroups + 1,
-		      sizeof(*log->groups), DIAG_GROUPS))
+	if (!index_make(store) ||
+	    !mem_grow((void **)&store->groups, &store->cap, (size_t)store->ngroups + 1,
+		      sizeof(*store->groups), DIAG_GROUPS))
 		return 0;
 	name = arena_strdup(&store->arena, file, strlen(file));
 	if (!name)
 		return 0;
-	log->groups[log->ngroups] =
+	store->groups[store->ngroups] =
 		(struct diag_group){ .code = code, .file = name, .first_off = DIAG_NO_OFF };
 	/* INVARIANT: the index holds each group once, so at least half of its slots are free. */
 	if (store->index)
-		*group_slot(log, code, file) = (uint16_t)(log->ngroups + 1);
-	return ++log->ngroups;
+		*group_slot(store, code, file) = (uint16_t)(store->ngroups + 1);
+	return ++store->ngroups;
 }
 
 /*
@@ -196,22 +227,22 @@ static struct diag_group *group_get(struct diag_log *log, const char *code, cons
 			return NULL;
 		arena_init(&store->arena);
 	}
-	assert(log->ngroups <= store->cap && log->ngroups <= DIAG_GROUPS);
-	if (store->last < log->ngroups && group_is(&log->groups[store->last], code, file))
-		return &log->groups[store->last];
-	number = group_find(log, code, file);
-	if (!number && log->ngroups >= DIAG_GROUPS - SPARE_GROUPS &&
+	assert(store->ngroups <= store->cap && store->ngroups <= DIAG_GROUPS);
+	if (store->last < store->ngroups && group_is(&store->groups[store->last], code, file))
+		return &store->groups[store->last];
+	number = group_find(store, code, file);
+	if (!number && store->ngroups >= DIAG_GROUPS - SPARE_GROUPS &&
 	    strcmp(file, other_files) != 0) {
 		file = other_files;
-		number = group_find(log, code, file);
+		number = group_find(store, code, file);
 	}
 	if (!number)
-		number = group_add(log, code, file);
+		number = group_add(store, code, file);
 	if (!number)
 		return NULL;
-	assert(number <= log->ngroups && log->ngroups <= DIAG_GROUPS);
+	assert(number <= store->ngroups && store->ngroups <= DIAG_GROUPS);
 	store->last = number - 1u;
-	return &log->groups[store->last];
+	return &store->groups[store->last];
 }
 
 static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off, const char *text,
@@ -240,7 +271,7 @@ void diag_add(struct diag_log *log, enum diag_level level, const char *code, con
 	if (log->suppressed && *log->suppressed)
 		return;
 	g = group_get(log, code, file ? file : "");
-	log->counts[level] = add_capped(log->counts[level], 1);
+	log_count(log, level, 1);
 	if (!g) {
 		log->overflow = true;
 		return;
@@ -281,11 +312,9 @@ static void diag_merge_named(struct diag_log *into, const struct diag_log *from,
 {
 	char name[PATH_MAX];
 
-	for (size_t i = 0; i < 3; i++)
-		into->counts[i] = add_capped(into->counts[i], from->counts[i]);
 	into->overflow |= from->overflow;
-	for (size_t i = 0; i < from->ngroups; i++) {
-		const struct diag_group *f = &from->groups[i];
+	for (size_t i = 0; i < diag_groups(from); i++) {
+		const struct diag_group *f = diag_at(from, i);
 		const char *file = path && f->file[0]
 					   ? name_below(path, f->file, name, sizeof(name))
 					   : f->file;
@@ -305,6 +334,8 @@ static void diag_merge_named(struct diag_log *into, const struct diag_log *from,
 			group_keep(into, g, f->kept[k].off, f->kept[k].text,
 				   strlen(f->kept[k].text));
 	}
+	for (int i = 0; i < DIAG_LEVELS; i++)
+		log_count(into, (enum diag_level)i, diag_count(from, (enum diag_level)i));
 }
 
 void diag_merge(struct diag_log *into, const struct diag_log *from)

@@ -53,24 +53,30 @@ struct diag_group {
 	} kept[DIAG_KEEP];
 };
 
+enum { DIAG_LEVELS = DIAG_DAMAGE + 1 };
+
 /* Each feed has a log, and most stay empty, so the store is allocated with the first entry. */
 struct diag_log {
-	struct diag_store *store; /* holds the groups; NULL until the first entry */
-	struct diag_group *groups;
-	uint32_t ngroups;
-	bool overflow; /* out of memory: counts are right, some groups or texts are missing */
-	uint64_t counts[3]; /* by level */
+	struct diag_store *store; /* holds the groups and counts; NULL until the first entry */
 	/*
 	 * If it points to a value other than 0, nothing is added: reading was stopped, and input
 	 * truncated by that is not damage.
 	 */
 	const volatile int *suppressed; /* NULL: never */
+	uint16_t unstored[DIAG_LEVELS]; /* by level: entries for which there was no store */
+	bool overflow; /* out of memory: counts are right, some groups or texts are missing */
 };
 
 #define DIAG_NO_OFF UINT64_MAX
 
 void diag_init(struct diag_log *log);
 void diag_free(struct diag_log *log);
+/* Returns how many entries of the level the log has. */
+uint64_t diag_count(const struct diag_log *log, enum diag_level level);
+/* Returns the number of groups. */
+uint32_t diag_groups(const struct diag_log *log);
+/* Returns group `i`, valid until the next entry. */
+const struct diag_group *diag_at(const struct diag_log *log, size_t i);
 /* Sorts the groups by `compare`, as qsort() does. Nothing may be added afterwards. */
 void diag_sort(struct diag_log *log, int (*compare)(const void *a, const void *b));
 /* `off` is a byte offset in `file`, or DIAG_NO_OFF. Costs no formatting once the group is full. */

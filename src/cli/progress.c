@@ -36,10 +36,9 @@ static void bytes_text(char *buf, size_t size, double n)
 static void progress_bytes(const struct spur_trace *t, double *done, double *all)
 {
 	const size_t n = __atomic_load_n(&t->nstreams, __ATOMIC_ACQUIRE);
-	uint64_t read = 0, size = 0;
+	const uint64_t read = __atomic_load_n(&t->read.passed, __ATOMIC_RELAXED);
+	uint64_t size = 0;
 
-	for (size_t i = 0; i < t->nfeeds; i++)
-		read += __atomic_load_n(&t->feeds[i]->passed, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < n; i++)
 		size += t->streams[i].size;
 	*done = (double)(read < size ? read : size);

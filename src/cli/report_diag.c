@@ -86,15 +86,15 @@ static void count_out(struct out *o, uint64_t n, const char *one, const char *ma
 
 static void summary_out(struct out *o, const struct spur_trace *t, bool quiet)
 {
-	const uint64_t damage = t->joined.counts[DIAG_DAMAGE],
-		       warnings = quiet ? 0 : t->joined.counts[DIAG_WARN];
+	const uint64_t damage = diag_count(&t->joined, DIAG_DAMAGE),
+		       warnings = quiet ? 0 : diag_count(&t->joined, DIAG_WARN);
 	uint64_t lost = 0;
 
 	if (!damage && !warnings)
 		return;
-	for (size_t i = 0; i < t->joined.ngroups; i++)
-		if (t->joined.groups[i].level == DIAG_DAMAGE)
-			lost += t->joined.groups[i].bytes_lost;
+	for (size_t i = 0; i < diag_groups(&t->joined); i++)
+		if (diag_at(&t->joined, i)->level == DIAG_DAMAGE)
+			lost += diag_at(&t->joined, i)->bytes_lost;
 	out_str(o, "spur: ");
 	out_safe(o, t->path, strlen(t->path));
 	out_str(o, ": ");
@@ -115,8 +115,8 @@ bool report_diag(struct spur_trace *t, bool quiet, bool summary)
 
 	trace_join_diag(t);
 	out_to_fd_lent(&o, STDERR_FILENO, room);
-	for (size_t i = 0; i < t->joined.ngroups; i++) {
-		const struct diag_group *g = &t->joined.groups[i];
+	for (size_t i = 0; i < diag_groups(&t->joined); i++) {
+		const struct diag_group *g = diag_at(&t->joined, i);
 
 		if (summary || (quiet && g->level != DIAG_DAMAGE))
 			continue;
@@ -130,5 +130,5 @@ bool report_diag(struct spur_trace *t, bool quiet, bool summary)
 	summary_out(&o, t, quiet);
 	out_flush(&o);
 	out_free(&o);
-	return t->joined.counts[DIAG_DAMAGE] > 0;
+	return diag_count(&t->joined, DIAG_DAMAGE) > 0;
 }

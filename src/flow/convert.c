@@ -390,8 +390,10 @@ static bool lane_end(struct lane *l, struct lines *out)
 	if (!(stop && *stop)) {
 		good = stack_rest(l, &l->stack, l->track, o);
 		while (good && o->len <= REST_TEXT && l->closed < l->rest.cap) {
-			good = stack_rest(l, &l->rest.stacks[l->closed], (uint32_t)l->closed, o);
-			l->closed += !l->rest.stacks[l->closed].n;
+			struct pair_stack *s = pair_at(&l->rest, l->closed);
+
+			good = !s || stack_rest(l, s, (uint32_t)l->closed, o);
+			l->closed += !s || !s->n;
 		}
 		l->more = l->stack.n || l->closed < l->rest.cap;
 	}

@@ -65,7 +65,7 @@ enum spur_status feed_read_ahead(struct spur_trace *t, struct feed *f)
 	if (st == SPUR_FAIL || st == SPUR_END)
 		return st;
 	f->ahead = rows;
-	f->nahead += b.count;
+	f->nahead = (f->nahead + b.count) & INT32_MAX;
 	return SPUR_OK;
 }
 
@@ -106,7 +106,7 @@ static void feed_take_ahead(struct feed *f, struct batch *b)
 	b->count = f->nahead < b->cap ? f->nahead : b->cap;
 	memcpy(b->rows, f->ahead, b->count * sizeof(*b->rows));
 	f->ahead += b->count;
-	f->nahead -= b->count;
+	f->nahead = (f->nahead - b->count) & INT32_MAX;
 }
 
 enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b)
@@ -119,7 +119,7 @@ enum spur_status feed_next(struct spur_trace *t, struct feed *f, struct batch *b
 }
 
 /* Counts a batch's bytes by those of a few rows: exact sums would cost hot loops too much. */
-static inline void feed_count(struct feed *f, const struct batch *b)
+static inline void feed_count(struct spur_trace *t, const struct batch *b)
 {
 	enum { SAMPLES = 4 };
 	const uint32_t step = b->count / SAMPLES + 1;
@@ -128,7 +128,7 @@ static inline void feed_count(struct feed *f, const struct batch *b)
 	for (uint32_t i = 0; i < b->count; i += step, n++)
 		bytes += b->rows[i].len;
 	if (n)
-		__atomic_store_n(&f->passed, f->passed + bytes * b->count / n, __ATOMIC_RELAXED);
+		read_count(&t->read.passed, bytes * b->count / n);
 }
 
 static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
@@ -138,7 +138,7 @@ static enum spur_status feed_pull(struct feed_reader *r, struct batch *b)
 
 	*b = (struct batch){ .rows = r->rows, .cap = r->cap };
 	st = feed_next(r->trace, r->feed, b);
-	feed_count(r->feed, b);
+	feed_count(r->trace, b);
 	if (ahead)
 		return SPUR_OK;
 	if (st == SPUR_FAIL)

@@ -67,7 +67,7 @@ static inline struct fit fit_load(const struct pair_stack *s, const struct spur_
 /* Writes the number of frames back to the stack. */
 static inline void fit_store(struct pair_stack *s, const struct pair_frame *next)
 {
-	const size_t n = s->cap ? (size_t)(next - s->frames) : 0;
+	const uint32_t n = s->cap ? (uint32_t)(next - s->frames) : 0;
 
 	assert(n <= s->cap && (n == s->n || !s->index));
 	s->calls += n - s->n;

@@ -34,13 +34,14 @@ void innermost_free(struct innermost **index)
 /* Forgets the classes that are not open any more. */
 static bool index_purge(struct innermost *x)
 {
+	const struct map64_slot *from;
 	struct map64 kept = { 0 };
+	size_t i = 0;
 
-	for (size_t i = 0; i < x->top.cap; i++) {
-		const struct map64_slot *from = &x->top.slots[i];
+	while ((from = map64_next(&x->top, &i))) {
 		struct map64_slot *to;
 
-		if (!from->used || !from->value)
+		if (!from->value)
 			continue;
 		to = map64_put(&kept, from->key);
 		if (!to) {

@@ -351,9 +351,6 @@ static enum spur_status joined_next(struct spur_trace *t, struct feed *f, struct
 	struct feed *own = jf->feed;
 	enum spur_status st = feed_next(jf->part->trace, own, b);
 
-	f->records = own->records;
-	f->discarded = own->discarded;
-	f->lost_packets = own->lost_packets;
 	for (uint32_t i = 0; st == SPUR_OK && i < b->count; i++)
 		if (!row_to_joined(t, jf->part, &b->rows[i]))
 			return SPUR_FAIL;

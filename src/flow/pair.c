@@ -3,10 +3,75 @@
 
 #include <assert.h>
 
-bool pair_grow_tracks(struct pair *p, uint32_t track)
+enum {
+	STACKS_FIRST = 64, /* so many may be empty */
+	FRAMES_FIRST = 2, /* with the ground: most stacks of very many are shallow */
+	FRAMES_KEPT = 64, /* of a stack without a track */
+};
+
+/* Moves the stack that *at points to from its list to the spare ones. */
+static void stack_take_back(struct pair *p, struct pair_stack **at)
 {
-	return mem_grow((void **)&p->stacks, &p->cap, (size_t)track + 1, sizeof(*p->stacks),
-			PAIR_TRACKS);
+	struct pair_stack *s = *at;
+
+	*at = s->next;
+	p->stacks[s->track] = NULL;
+	p->nused--;
+	innermost_free(&s->index);
+	if (s->cap > FRAMES_KEPT)
+		pair_stack_free(s);
+	*s = (struct pair_stack){ .frames = s->frames, .cap = s->cap, .next = p->spare };
+	p->spare = s;
+}
+
+void pair_clear(struct pair *p)
+{
+	while (p->used)
+		stack_take_back(p, &p->used);
+	assert(!p->nused);
+}
+
+/* Takes the empty stacks back. A search costs no more than the stacks that were made since. */
+static void empty_take_back(struct pair *p)
+{
+	struct pair_stack **at = &p->used;
+
+	while (*at) {
+		const struct pair_stack *s = *at;
+
+		if (s->n || s->spans.any || s->index || s->user)
+			at = &(*at)->next;
+		else
+			stack_take_back(p, at);
+	}
+	p->full = 2 * p->nused + STACKS_FIRST;
+}
+
+struct pair_stack *pair_stack_make(struct pair *p, uint32_t track)
+{
+	struct pair_stack *s;
+
+	if (!mem_grow((void **)&p->stacks, &p->cap, (size_t)track + 1, sizeof(*p->stacks),
+		      PAIR_TRACKS))
+		return NULL;
+	if (pair_is_full(p))
+		empty_take_back(p);
+	s = p->spare;
+	if (s)
+		p->spare = s->next;
+	else
+		s = mem_alloc(sizeof(*s));
+	if (!s)
+		return NULL;
+	/* The frames are used again, and the ground's time of what was inside begins anew. */
+	if (s->frames)
+		s->frames[-1].child = 0;
+	s->track = track;
+	s->next = p->used;
+	p->used = s;
+	p->nused++;
+	p->stacks[track] = s;
+	return s;
 }
 
 bool pair_grow_frames(struct pair_stack *s, size_t need)
@@ -14,11 +79,17 @@ bool pair_grow_frames(struct pair_stack *s, size_t need)
 	struct pair_frame *ground = s->frames ? s->frames - 1 : NULL;
 	size_t cap = s->frames ? s->cap + 1 : 0;
 
-	if (!mem_grow((void **)&ground, &cap, need + 1, sizeof(*ground), PAIR_DEPTH + 1))
+	if (!cap && need < FRAMES_FIRST) {
+		ground = mem_array(FRAMES_FIRST, sizeof(*ground));
+		if (!ground)
+			return false;
+		cap = FRAMES_FIRST;
+	} else if (!mem_grow((void **)&ground, &cap, need + 1, sizeof(*ground), PAIR_DEPTH + 1)) {
 		return false;
+	}
 	ground->cls = UINT32_MAX;
 	s->frames = ground + 1;
-	s->cap = cap - 1;
+	s->cap = (uint32_t)cap - 1;
 	assert(s->calls <= s->n && s->n < s->cap);
 	return true;
 }
@@ -63,8 +134,12 @@ void pair_stack_free(struct pair_stack *s)
 
 void pair_free(struct pair *p)
 {
-	for (size_t i = 0; i < p->cap; i++)
-		pair_stack_free(&p->stacks[i]);
+	pair_clear(p);
+	for (struct pair_stack *s = p->spare, *next; s; s = next) {
+		next = s->next;
+		pair_stack_free(s);
+		mem_free(s);
+	}
 	mem_free(p->stacks);
 	*p = (struct pair){ 0 };
 }

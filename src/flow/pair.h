@@ -23,7 +23,7 @@
  *		pair_pop(s);		... ends at row->ts; f stays readable until the next push
  *	else
  *		... END without BEGIN
- *	at the end of the feed, frames left open: while (s->n) pair_pop(s)
+ *	at the end of the feed, frames left open: while (s->n) pair_pop(s); then pair_clear(p)
  *
  * walk.h is the next step up: SPAN rows as frames, and how long a frame lasted. fit.h is the quick
  * path of inner loops, the only other code that pushes and pops.
@@ -68,18 +68,26 @@ struct pair_stack {
 	 * that no row has; the quick path (fit.h) adds to its `child`.
 	 */
 	struct pair_frame *frames;
-	size_t cap;
-	size_t n; /* frames */
-	size_t calls; /* frames without PAIR_SCHED */
+	uint32_t cap;
+	uint32_t n; /* frames */
+	uint32_t calls; /* frames without PAIR_SCHED */
+	uint32_t track; /* of a stack of struct pair */
 	struct pair_spans spans;
 	/* NULL while ENDs ask for frames near the top only. Else the quick path is closed. */
 	struct innermost *index;
 	void *user; /* for the caller, per track */
+	struct pair_stack *next; /* in a list of struct pair */
 };
 
+/*
+ * The stacks of tracks, of which there may be a million. A track has a stack while calls are open;
+ * empty ones are taken back from time to time and given to other tracks.
+ */
 struct pair {
-	struct pair_stack *stacks; /* by track */
+	struct pair_stack **stacks; /* by track; NULL: nothing is open and nothing is noted */
 	size_t cap;
+	struct pair_stack *used, *spare; /* lists */
+	size_t nused, full; /* when there are `full` of them, empty ones are taken back */
 };
 
 enum { PAIR_TRACKS = 1 << 24, PAIR_DEPTH = 1 << 24 };
@@ -90,22 +98,40 @@ static inline void pair_init(struct pair *p)
 }
 
 void pair_free(struct pair *p);
-/* Frees the frames and empties the stack; `user` becomes NULL. */
+/* Takes the stacks of all tracks back, with what is open on them. */
+void pair_clear(struct pair *p);
+/* Frees the frames and empties a stack that is not in a struct pair; `user` becomes NULL. */
 void pair_stack_free(struct pair_stack *s);
-/* Both return false if out of memory. */
-bool pair_grow_tracks(struct pair *p, uint32_t track);
+/* Out of line half of pair_stack(). */
+struct pair_stack *pair_stack_make(struct pair *p, uint32_t track);
+/* Returns false if out of memory. */
 bool pair_grow_frames(struct pair_stack *s, size_t need);
 /* Returns the number of topmost frames that an END by class ends beside its own. */
 size_t pair_search(struct pair_stack *s, const struct spur_event *row);
 /* Pushes PAIR_MISSING frames that began at `ts` up to the depth. Returns false if out of memory. */
 bool pair_fill(struct pair_stack *s, size_t depth, int64_t ts);
 
-/* Returns the track's stack, or NULL if out of memory. */
+/*
+ * Returns the track's stack, or NULL if out of memory. It is valid until the next call for a track
+ * that has none.
+ */
 static inline struct pair_stack *pair_stack(struct pair *p, uint32_t track)
 {
-	if (__builtin_expect(track >= p->cap, 0) && !pair_grow_tracks(p, track))
-		return NULL;
-	return &p->stacks[track];
+	if (__builtin_expect(track < p->cap && p->stacks[track], 1))
+		return p->stacks[track];
+	return pair_stack_make(p, track);
+}
+
+/* Returns the track's stack, or NULL if it has none: nothing is open. */
+static inline struct pair_stack *pair_at(const struct pair *p, size_t track)
+{
+	return track < p->cap ? p->stacks[track] : NULL;
+}
+
+/* Returns true if the next track without a stack makes the empty ones be taken back. */
+static inline bool pair_is_full(const struct pair *p)
+{
+	return p->nused >= p->full;
 }
 
 /* Returns true if an END by class ends all open frames if none is of its class: see above. */

@@ -53,6 +53,9 @@ static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spu
 	    (top->end <= row->ts || row_ends_thread(row) ||
 	     (row->kind == SPUR_END_SPAN && (!pair_is_by_class(row) || pair_excess(s, row))))) {
 		*end = (struct walk_end){ .ts = top->end };
+		/* All SPANs are over, so that an empty stack can be taken back. */
+		if (s->spans.end <= row->ts)
+			s->spans.any = false;
 		return pair_pop(s);
 	}
 	/* The calls end with their thread; how long it was off the CPU before is unknown. */

@@ -558,7 +558,7 @@ static void close_trace(struct spur_trace *t)
 		map64_free(&tr->processes);
 		map64_free(&tr->spaces);
 		map64_free(&tr->pids);
-		map64_free(&tr->threads);
+		key_index_free(&tr->threads);
 		map64_free(&tr->long_threads);
 		map64_free(&tr->ids);
 		map64_free(&tr->kept);

@@ -751,10 +751,8 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	b->count = 0;
 	if (!uf->is_extern && uftrace_can_seek(u))
 		keep_to_range(u, f, uf);
-	while (uf->is_extern && b->count < b->cap && extern_row(u, f, uf, &b->rows[b->count])) {
+	while (uf->is_extern && b->count < b->cap && extern_row(u, f, uf, &b->rows[b->count]))
 		b->count++;
-		f->records++;
-	}
 	while (!uf->is_extern && b->count < b->cap) {
 		/* At equal times the .dat comes first. */
 		uint64_t bound = uf->side < uf->side_end ? uf->side->time + 1 : UINT64_MAX;
@@ -767,12 +765,12 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 			if (uftrace_side_row(u, f, uf, uf->side++, &b->rows[b->count]) == SPUR_FAIL)
 				return SPUR_FAIL;
 			b->count++;
-			f->records++;
 			continue;
 		}
 		if (uf->ended || b->count)
 			break;
 	}
+	read_count(&t->read.records, b->count);
 	return b->count ? SPUR_OK : SPUR_END;
 }
 

@@ -163,7 +163,7 @@ void xray_report_source(const struct xray *x, struct diag_log *diag)
 
 void xray_report_empty(const struct xray *x, struct diag_log *diag)
 {
-	if (diag->counts[DIAG_DAMAGE])
+	if (diag_count(diag, DIAG_DAMAGE))
 		return;
 	diag_add(diag, DIAG_WARN, "xray/no-data", x->file, XRAY_HEADER, 0,
 		 "file: expected records, found none: nothing was recorded. Was patching on "

@@ -92,7 +92,7 @@ void trace_free(struct spur_trace *t)
 	mem_free(t->info);
 	if (!t->strings_shared)
 		intern_free(t->strings);
-	map64_free(&t->class_heads);
+	key_index_free(&t->class_heads);
 	diag_free(&t->diag);
 	diag_free(&t->joined);
 	pthread_mutex_destroy(&t->lock);
@@ -312,20 +312,20 @@ uint32_t trace_intern_n(struct spur_trace *t, const char *s, size_t len)
 	return id == INTERN_NONE ? 0 : id;
 }
 
-/* The head of a class that gets the id; 0 if out of memory. */
-static uint32_t class_head(struct spur_trace *t, const struct event_class *c, uint32_t id)
+/* What classes of one head have in common. */
+static uint64_t head_key(const struct event_class *c)
 {
 	/* A category takes the place of a module: functions of one name do not have both. */
 	const uint32_t module = c->flags & CLASS_CATEGORY  ? UINT32_C(1) << 31 | c->cat
 				: c->flags & CLASS_LIBRARY ? 0
 							   : c->module;
-	struct map64_slot *slot = map64_put(&t->class_heads, (uint64_t)c->name << 32 | module);
 
-	if (!slot)
-		return 0;
-	if (!slot->value)
-		slot->value = id;
-	return (uint32_t)slot->value;
+	return (uint64_t)c->name << 32 | module;
+}
+
+static uint64_t head_key_of(const void *trace, uint32_t id)
+{
+	return head_key(trace_class(trace, id));
 }
 
 uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *c)
@@ -344,10 +344,13 @@ uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *
 			return 0;
 	}
 	*copy = *c;
-	copy->head = class_head(t, c, id);
-	if (!copy->head)
-		return 0;
+	copy->head = key_index_find(&t->class_heads, head_key(c), head_key_of, t);
 	t->classes[page][id % TRACE_CLASS_PAGE] = copy;
+	if (copy->head == KEY_INDEX_NONE) {
+		copy->head = id;
+		if (!key_index_add(&t->class_heads, id, head_key_of, t))
+			return 0;
+	}
 	__atomic_store_n(&t->nclasses, id + 1, __ATOMIC_RELEASE);
 	return id;
 }

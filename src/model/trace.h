@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/intern.h"
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "base/mem.h"
 #include "base/scale.h"
@@ -36,18 +37,30 @@ struct feed {
 	uint32_t track; /* its main track */
 	/* All rows of this stream are in this feed, in stored order; SPUR_NONE: no such stream */
 	uint32_t stream;
+	uint32_t nahead : 31; /* rows at `ahead` */
+	uint32_t pulled : 1; /* rows of it were asked for */
 	void *state; /* the format's; set by open() */
 	struct diag_log diag;
 	/* Approximate bytes of its data; 0: unknown. Large feeds are started first. */
 	uint64_t size;
-	uint64_t passed; /* approximate bytes of the rows read so far (atomic) */
-	uint64_t records; /* raw records read so far */
+	struct spur_event *ahead; /* rows read in advance, to be returned first (flow/feed.c) */
+};
+
+static_assert(sizeof(struct feed) <= 64, "there is one for each of a million threads");
+
+/* What was read so far, of all feeds. */
+struct read_counts {
+	uint64_t passed; /* approximate bytes of the rows */
+	uint64_t records; /* raw records */
 	uint64_t discarded; /* events that the producer reports as lost */
 	uint64_t lost_packets; /* lost packets, from gaps in packet numbers */
-	struct spur_event *ahead; /* rows read in advance, to be returned first (flow/feed.c) */
-	uint32_t nahead;
-	bool pulled; /* rows of it were asked for */
 };
+
+/* Adds to a member of struct read_counts. Thread-safe. */
+static inline void read_count(uint64_t *sum, uint64_t n)
+{
+	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+}
 
 struct clock_info {
 	const char *name; /* "monotonic", ...; "unknown" */
@@ -136,11 +149,15 @@ struct spur_trace {
 	struct event_class **classes
 		[TRACE_CLASS_PAGES]; /* pages of TRACE_CLASS_PAGE pointers; they never move */
 	uint32_t nclasses; /* the next id (atomic); id 0 is never used */
-	struct map64 class_heads; /* name << 32 | module -> head; under lock */
+	struct key_index class_heads; /* the heads by name and module; under lock */
 
 	struct diag_log diag; /* found while opening, or not related to a feed */
 	struct diag_log joined; /* diag and all feeds': made by trace_join_diag() */
 
+	/*
+	 * Of its own feeds (atomic); those of a joined trace are in its parts, but for `passed`.
+	 */
+	struct read_counts read;
 	bool over_limit; /* packed input was cut at spur_options.max_unpacked (atomic) */
 	uint64_t mem_failures; /* allocations for this trace that failed (mem_charge()); atomic */
 	struct merge *merge; /* of spur_next(); made at the first call */

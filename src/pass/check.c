@@ -25,20 +25,20 @@ static void group_text(struct out *o, const struct diag_group *g)
 
 static const char *verdict(const struct diag_log *log)
 {
-	if (log->counts[DIAG_DAMAGE])
+	if (diag_count(log, DIAG_DAMAGE))
 		return "damaged";
-	return log->counts[DIAG_WARN] ? "good, with warnings" : "good";
+	return diag_count(log, DIAG_WARN) ? "good, with warnings" : "good";
 }
 
 static void check_text(const struct pass_env *env, const struct counts *c)
 {
 	const struct spur_trace *t = env->trace;
-	const uint64_t damage = t->joined.counts[DIAG_DAMAGE],
-		       warnings = t->joined.counts[DIAG_WARN];
+	const uint64_t damage = diag_count(&t->joined, DIAG_DAMAGE),
+		       warnings = diag_count(&t->joined, DIAG_WARN);
 	struct out *o = env->out;
 
-	for (size_t i = 0; i < t->joined.ngroups; i++)
-		group_text(o, &t->joined.groups[i]);
+	for (size_t i = 0; i < diag_groups(&t->joined); i++)
+		group_text(o, diag_at(&t->joined, i));
 	out_safe(o, t->path, strlen(t->path));
 	out_printf(o, ": %s: %llu events with %llu arguments in %zu streams read",
 		   verdict(&t->joined), (unsigned long long)c->all.events,
@@ -62,7 +62,7 @@ static void check_json(const struct pass_env *env, const struct counts *c)
 		   ",\"good\":%s,\"events\":%llu,\"arguments\":%"
 		   "llu,\"streams\":%zu,"
 		   "\"bytes_lost\":%llu",
-		   log->counts[DIAG_DAMAGE] ? "false" : "true", (unsigned long long)c->all.events,
+		   diag_count(log, DIAG_DAMAGE) ? "false" : "true", (unsigned long long)c->all.events,
 		   (unsigned long long)c->nargs, env->trace->nstreams,
 		   (unsigned long long)diag_bytes_lost(log));
 	out_str(o, ",\"damage\":");
@@ -76,8 +76,8 @@ static void check_json(const struct pass_env *env, const struct counts *c)
 
 static void check_jsonl(const struct pass_env *env)
 {
-	for (size_t i = 0; i < env->trace->joined.ngroups; i++) {
-		diag_json(env->out, &env->trace->joined.groups[i]);
+	for (size_t i = 0; i < diag_groups(&env->trace->joined); i++) {
+		diag_json(env->out, diag_at(&env->trace->joined, i));
 		out_char(env->out, '\n');
 	}
 }

@@ -188,15 +188,15 @@ static bool hist_feed_end(void *self, const struct feed *feed)
 
 	(void)feed;
 	for (size_t i = w->low; w->any && i <= w->high; i++) {
-		struct pair_stack *s = &w->pair.stacks[i];
+		struct pair_stack *s = pair_at(&w->pair, i);
 		struct walk_end end;
 		struct pair_frame *f;
 
-		while ((f = walk_rest(s, INT64_MAX, &end)))
+		while (s && (f = walk_rest(s, INT64_MAX, &end)))
 			if (!frame_add(w, f, end.ts, !end.unfinished))
 				return false;
-		pair_stack_free(s);
 	}
+	pair_clear(&w->pair);
 	w->any = false;
 	return true;
 }

@@ -30,15 +30,20 @@ static bool counts_discarded(const struct spur_trace *t)
 	return counts;
 }
 
+static void info_sum_read(struct info *i, const struct spur_trace *t)
+{
+	i->records += t->read.records;
+	i->discarded += t->read.discarded;
+	i->lost_packets += t->read.lost_packets;
+	for (size_t k = 0; k < t->nparts; k++)
+		info_sum_read(i, t->parts[k].trace);
+}
+
 static void info_sum(struct info *i)
 {
 	const struct spur_trace *t = i->trace;
 
-	for (size_t k = 0; k < t->nfeeds; k++) {
-		i->records += t->feeds[k]->records;
-		i->discarded += t->feeds[k]->discarded;
-		i->lost_packets += t->feeds[k]->lost_packets;
-	}
+	info_sum_read(i, t);
 	for (size_t k = 0; k < t->nstreams; k++)
 		i->bytes += t->streams[k].size;
 	for (size_t k = 0; k < t->ntracks; k++) {
@@ -268,8 +273,8 @@ static void info_text(struct info *i)
 		text_count(i, "discarded", i->discarded, " events, as the recorder says");
 	if (i->lost_packets)
 		text_count(i, "lost packets", i->lost_packets, ", as their numbers say");
-	text_count(i, "damage", t->joined.counts[DIAG_DAMAGE], " places");
-	if (t->joined.counts[DIAG_DAMAGE])
+	text_count(i, "damage", diag_count(&t->joined, DIAG_DAMAGE), " places");
+	if (diag_count(&t->joined, DIAG_DAMAGE))
 		text_count(i, "bytes lost", diag_bytes_lost(&t->joined), "");
 	for (size_t k = 0; k < t->ninfo; k++) {
 		text_key(o, t->info[k].key);

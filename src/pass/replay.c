@@ -22,9 +22,6 @@ enum {
 	WINDOW = 4096, /* rows; a power of two */
 	WINDOW_FIRST = 2,
 	REST_TEXT = 256 << 10, /* bytes of a block of ENDs that the data lacks, about */
-	STACK_LINE = 64,
-	STACK_PAGE = 1024,
-	STACK_PAGES = PAIR_TRACKS / STACK_PAGE,
 };
 
 /*
@@ -41,28 +38,11 @@ static_assert(CALLTEXT_IS_LEAF + CALLTEXT_IS_LEFT + CALLTEXT_IS_CALLER + CALLTEX
 		      4 * CALLTEXT_OWN - 1,
 	      "each mark of a shown row has a bit of its own");
 
-struct lane;
-
-/*
- * A track's stack in a cache line of its own: neighbours may be another core's. `stack.user`:
- * number + 1 of a pending row.
- */
-struct track_stack {
-	_Alignas(STACK_LINE) struct pair_stack stack;
-	const struct lane *owner; /* the lane whose track it is (atomic) */
-};
-
-struct stack_page {
-	void *memory;
-	struct track_stack *stacks; /* STACK_PAGE of them, aligned (atomic) */
-};
-
 /* Of all lanes. */
 struct replay {
 	const struct pass_env *env;
 	const struct replay_options *own;
 	struct calltext text;
-	struct stack_page stacks[STACK_PAGES]; /* by track; made under text.lock, never moved */
 	bool any; /* rows came (atomic) */
 };
 
@@ -77,45 +57,17 @@ struct lane {
 	uint64_t first, next;
 	uint64_t rows; /* that came */
 	struct ends ends;
+	uint32_t track; /* the feed's main one, which has .. */
+	struct pair_stack stack;
+	struct pair rest; /* stacks of other tracks */
 	uint32_t low, high; /* tracks seen; at the end: those with open calls */
-	bool rest; /* calls are still open at the end */
+	bool more; /* calls are still open at the end */
 };
 
-static struct track_stack *stack_page_make(struct replay *r, size_t page)
-{
-	struct stack_page *p = &r->stacks[page];
-	struct track_stack *stacks;
-
-	pthread_mutex_lock(&r->text.lock);
-	if (!p->memory)
-		p->memory = mem_alloc(STACK_PAGE * sizeof(*stacks) + STACK_LINE);
-	stacks = (struct track_stack *)(((uintptr_t)p->memory + STACK_LINE) &
-					~(uintptr_t)(STACK_LINE - 1));
-	if (p->memory)
-		__atomic_store_n(&p->stacks, stacks, __ATOMIC_RELEASE);
-	else
-		stacks = NULL;
-	pthread_mutex_unlock(&r->text.lock);
-	return stacks;
-}
-
-/* The track's stack; NULL: out of memory. */
+/* The track's stack; NULL: out of memory. `user` of it: number + 1 of a pending row. */
 static inline struct pair_stack *lane_stack(struct lane *l, uint32_t track)
 {
-	struct track_stack *k;
-
-	if (__builtin_expect(track >= PAIR_TRACKS, 0))
-		return NULL;
-	k = __atomic_load_n(&l->r->stacks[track / STACK_PAGE].stacks, __ATOMIC_ACQUIRE);
-	if (__builtin_expect(!k, 0) && !(k = stack_page_make(l->r, track / STACK_PAGE)))
-		return NULL;
-	k += track % STACK_PAGE;
-	if (__builtin_expect(__atomic_load_n(&k->owner, __ATOMIC_RELAXED) != l, 0)) {
-		__atomic_store_n(&k->owner, l, __ATOMIC_RELAXED);
-		l->low = track < l->low ? track : l->low;
-		l->high = track > l->high ? track : l->high;
-	}
-	return &k->stack;
+	return track == l->track ? &l->stack : pair_stack(&l->rest, track);
 }
 
 /* Renders a row that is decided. */
@@ -401,6 +353,8 @@ static __attribute__((noinline)) struct view view_make(struct lane *l, const str
 
 	if (!s || (!s->cap && !pair_grow_frames(s, 1)))
 		return v;
+	l->low = row->track < l->low ? row->track : l->low;
+	l->high = row->track > l->high ? row->track : l->high;
 	if (l->r->text.quick && (l->pen.track != row->track || !l->pen.len))
 		calltext_retrack(&l->r->text, &l->pen, row->track);
 	v.stack = s;
@@ -494,16 +448,13 @@ static bool stage_rest(struct lane *l)
 			pending_take(l, lane_stack(l, l->window[i % l->cap].row.track));
 	if (!window_flush(l))
 		return false;
-	l->rest = false;
-	for (; l->low <= l->high && !cut && !l->rest; l->low += !l->rest) {
-		struct track_stack *k = l->r->stacks[l->low / STACK_PAGE].stacks;
+	l->more = false;
+	for (; l->low <= l->high && !cut && !l->more; l->low += !l->more) {
+		struct pair_stack *s = l->low == l->track ? &l->stack : pair_at(&l->rest, l->low);
 
-		if (!k || __atomic_load_n(&k[l->low % STACK_PAGE].owner, __ATOMIC_RELAXED) != l)
-			continue;
-		k += l->low % STACK_PAGE;
-		while (!(l->rest = l->out->text.len > REST_TEXT) &&
-		       (f = walk_rest(&k->stack, ends_of(&l->ends, l->low), &e)))
-			if (!stage_implied(l, &k->stack, f, e, l->low,
+		while (s && !(l->more = l->out->text.len > REST_TEXT) &&
+		       (f = walk_rest(s, ends_of(&l->ends, l->low), &e)))
+			if (!stage_implied(l, s, f, e, l->low,
 					   SPUR_F_IMPLIED | SPUR_F_ORPHAN))
 				return false;
 	}
@@ -512,7 +463,7 @@ static bool stage_rest(struct lane *l)
 
 static bool lane_rest(const void *lane)
 {
-	return ((const struct lane *)lane)->rest;
+	return ((const struct lane *)lane)->more;
 }
 
 static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct lines *out)
@@ -557,10 +508,11 @@ static void *lane_open(void *self, const struct feed *f)
 {
 	struct lane *l = mem_alloc(sizeof(*l));
 
-	(void)f;
 	if (!l)
 		return NULL;
 	l->r = self;
+	l->track = f ? f->track : SPUR_NONE;
+	pair_init(&l->rest);
 	l->low = UINT32_MAX;
 	ends_begin(&l->ends, l->r->text.env.trace);
 	return l;
@@ -572,6 +524,8 @@ static void lane_close(void *lane)
 
 	if (l->rows)
 		__atomic_store_n(&l->r->any, true, __ATOMIC_RELAXED);
+	pair_stack_free(&l->stack);
+	pair_free(&l->rest);
 	mem_free(l->window);
 	ends_free(&l->ends);
 	spur_args_free(&l->pen.args);
@@ -580,11 +534,6 @@ static void lane_close(void *lane)
 
 static void replay_free(struct replay *r)
 {
-	for (size_t i = 0; i < STACK_PAGES; i++) {
-		for (size_t k = 0; r->stacks[i].stacks && k < STACK_PAGE; k++)
-			pair_stack_free(&r->stacks[i].stacks[k].stack);
-		mem_free(r->stacks[i].memory);
-	}
 	calltext_free(&r->text);
 	mem_free(r);
 }

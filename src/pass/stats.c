@@ -66,8 +66,8 @@ static void text_damage(struct stats *s)
 	const struct diag_log *log = &s->trace->joined;
 
 	out_str(s->out, "\ndamage, warnings, notes\n");
-	for (size_t i = 0; i < log->ngroups; i++) {
-		const struct diag_group *g = &log->groups[i];
+	for (size_t i = 0; i < diag_groups(log); i++) {
+		const struct diag_group *g = diag_at(log, i);
 
 		text_cell(s->out, g->count);
 		out_printf(s->out, "%-8s %s ", diag_level_name(g->level), g->code);
@@ -76,7 +76,7 @@ static void text_damage(struct stats *s)
 			out_printf(s->out, ", %llu bytes lost", (unsigned long long)g->bytes_lost);
 		out_char(s->out, '\n');
 	}
-	if (!log->ngroups)
+	if (!diag_groups(log))
 		out_str(s->out, "             0\n");
 }
 
@@ -218,8 +218,8 @@ static void stats_csv(struct stats *s)
 						       s->order[i])
 				   .events);
 	}
-	for (size_t i = 0; i < s->trace->joined.ngroups; i++) {
-		const struct diag_group *g = &s->trace->joined.groups[i];
+	for (size_t i = 0; i < diag_groups(&s->trace->joined); i++) {
+		const struct diag_group *g = diag_at(&s->trace->joined, i);
 
 		out_printf(o, "%s,%s,", diag_level_name(g->level), g->code);
 		out_csv(o, g->file, strlen(g->file));

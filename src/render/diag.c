@@ -28,12 +28,12 @@ void diag_json_list(struct out *o, const struct diag_log *log, enum diag_level l
 	bool any = false;
 
 	out_char(o, '[');
-	for (size_t i = 0; i < log->ngroups; i++) {
-		if (log->groups[i].level != level)
+	for (size_t i = 0; i < diag_groups(log); i++) {
+		if (diag_at(log, i)->level != level)
 			continue;
 		if (any)
 			out_char(o, ',');
-		diag_json(o, &log->groups[i]);
+		diag_json(o, diag_at(log, i));
 		any = true;
 	}
 	out_char(o, ']');
@@ -53,8 +53,8 @@ uint64_t diag_bytes_lost(const struct diag_log *log)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < log->ngroups; i++)
-		if (log->groups[i].level == DIAG_DAMAGE)
-			n += log->groups[i].bytes_lost;
+	for (size_t i = 0; i < diag_groups(log); i++)
+		if (diag_at(log, i)->level == DIAG_DAMAGE)
+			n += diag_at(log, i)->bytes_lost;
 	return n;
 }

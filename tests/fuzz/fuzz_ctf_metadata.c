@@ -104,9 +104,9 @@ static void read_once(const uint8_t *data, size_t size, struct out *o)
 		if (classes <= PRINT_MAX)
 			meta_print(m, o);
 	}
-	for (size_t i = 0; i < log.ngroups; i++)
-		out_printf(o, "\n%s %llu %s", log.groups[i].code,
-			   (unsigned long long)log.groups[i].count, log.groups[i].kept[0].text);
+	for (size_t i = 0; i < diag_groups(&log); i++)
+		out_printf(o, "\n%s %llu %s", diag_at(&log, i)->code,
+			   (unsigned long long)diag_at(&log, i)->count, diag_at(&log, i)->kept[0].text);
 	meta_free(m);
 	diag_free(&log);
 }

@@ -60,7 +60,7 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 					strlen(d.code));
 		r->damage += fuzz_hash(0, d.first, strlen(d.first));
 	}
-	r->records = t->feeds[0]->records;
+	r->records = t->read.records;
 }
 
 static struct spur_trace *open_bytes(const uint8_t *data, size_t size,

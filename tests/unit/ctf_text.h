@@ -26,8 +26,8 @@ static struct out seen; /* of the last reading */
 
 static inline void say_messages(const struct diag_log *log)
 {
-	for (size_t i = 0; i < log->ngroups; i++) {
-		const struct diag_group *g = &log->groups[i];
+	for (size_t i = 0; i < diag_groups(log); i++) {
+		const struct diag_group *g = diag_at(log, i);
 
 		for (uint32_t k = 0; k < g->nkept; k++)
 			out_printf(&seen, "%c %s %s\n", "~?!"[g->level], g -> code,

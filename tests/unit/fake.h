@@ -29,7 +29,6 @@ static enum spur_status fake_next(struct spur_trace *t, struct feed *f, struct b
 	struct fake_feed *s = f->state;
 	size_t n = s->n - s->at;
 
-	(void)t;
 	n = n > b->cap ? b->cap : n;
 	n = s->batch && n > s->batch ? s->batch : n;
 	if (!n)
@@ -37,7 +36,7 @@ static enum spur_status fake_next(struct spur_trace *t, struct feed *f, struct b
 	memcpy(b->rows, s->rows + s->at, n * sizeof(*b->rows));
 	s->at += n;
 	b->count = (uint32_t)n;
-	f->records += n;
+	read_count(&t->read.records, n);
 	return SPUR_OK;
 }
 

@@ -196,24 +196,24 @@ static void test_diag_groups(void **state)
 		 "file: expected one, found none");
 	diag_add(&log, DIAG_WARN, "t/torn", "b.dat", 5, UINT64_MAX, "x");
 	diag_add(&log, DIAG_WARN, "t/torn", "b.dat", 6, 1, "x\ny");
-	assert_int_equal(log.ngroups, 3);
-	assert_int_equal(log.counts[DIAG_DAMAGE], 10);
-	assert_int_equal(log.counts[DIAG_NOTE], 1);
-	assert_int_equal(log.counts[DIAG_WARN], 2);
-	assert_string_equal(log.groups[0].file, "a.dat");
-	assert_int_equal(log.groups[0].count, 10);
-	assert_int_equal(log.groups[0].bytes_lost, 80);
-	assert_int_equal(log.groups[0].first_off, 100);
-	assert_int_equal(log.groups[0].level, DIAG_DAMAGE);
-	assert_int_equal(log.groups[0].nkept, DIAG_KEEP);
-	assert_string_equal(log.groups[0].kept[3].text, "record: expected 3, found 0");
-	assert_int_equal(log.groups[0].kept[3].off, 103);
-	assert_true(log.groups[1].first_off == DIAG_NO_OFF);
-	assert_true(log.groups[2].bytes_lost == UINT64_MAX);
-	assert_string_equal(log.groups[2].kept[1].text, "x?y");
+	assert_int_equal(diag_groups(&log), 3);
+	assert_int_equal(diag_count(&log, DIAG_DAMAGE), 10);
+	assert_int_equal(diag_count(&log, DIAG_NOTE), 1);
+	assert_int_equal(diag_count(&log, DIAG_WARN), 2);
+	assert_string_equal(diag_at(&log, 0)->file, "a.dat");
+	assert_int_equal(diag_at(&log, 0)->count, 10);
+	assert_int_equal(diag_at(&log, 0)->bytes_lost, 80);
+	assert_int_equal(diag_at(&log, 0)->first_off, 100);
+	assert_int_equal(diag_at(&log, 0)->level, DIAG_DAMAGE);
+	assert_int_equal(diag_at(&log, 0)->nkept, DIAG_KEEP);
+	assert_string_equal(diag_at(&log, 0)->kept[3].text, "record: expected 3, found 0");
+	assert_int_equal(diag_at(&log, 0)->kept[3].off, 103);
+	assert_true(diag_at(&log, 1)->first_off == DIAG_NO_OFF);
+	assert_true(diag_at(&log, 2)->bytes_lost == UINT64_MAX);
+	assert_string_equal(diag_at(&log, 2)->kept[1].text, "x?y");
 	assert_false(log.overflow);
 	diag_free(&log);
-	assert_int_equal(log.ngroups, 0);
+	assert_int_equal(diag_groups(&log), 0);
 	diag_free(&log);
 }
 
@@ -231,12 +231,12 @@ static void test_diag_bound(void **state)
 			diag_add(&log, DIAG_DAMAGE, i % 2 ? "t/a" : "t/b", file, i, 1, "m%u", i);
 		}
 	}
-	assert_true(log.ngroups <= DIAG_GROUPS);
-	assert_int_equal(log.counts[DIAG_DAMAGE], 12000);
+	assert_true(diag_groups(&log) <= DIAG_GROUPS);
+	assert_int_equal(diag_count(&log, DIAG_DAMAGE), 12000);
 	assert_false(log.overflow);
-	for (size_t i = 0; i < log.ngroups; i++) {
-		if (!strcmp(log.groups[i].file, "...") && !strcmp(log.groups[i].code, "t/a"))
-			rest = &log.groups[i];
+	for (size_t i = 0; i < diag_groups(&log); i++) {
+		if (!strcmp(diag_at(&log, i)->file, "...") && !strcmp(diag_at(&log, i)->code, "t/a"))
+			rest = diag_at(&log, i);
 	}
 	assert_non_null(rest);
 	/* 4096 - 256 groups came before: 1,920 of each code. */
@@ -258,17 +258,17 @@ static void test_diag_merge(void **state)
 	diag_add(&b, DIAG_NOTE, "t/y", "g", 7, 0, "only b");
 	diag_merge(&a, &b);
 	diag_free(&b);
-	assert_int_equal(a.ngroups, 2);
-	assert_int_equal(a.groups[0].count, 6);
-	assert_int_equal(a.groups[0].bytes_lost, 9);
-	assert_int_equal(a.groups[0].first_off, 10);
-	assert_int_equal(a.groups[0].level, DIAG_DAMAGE);
-	assert_int_equal(a.groups[0].nkept, 4);
-	assert_string_equal(a.groups[0].kept[3].text, "b0");
-	assert_int_equal(a.groups[1].first_off, 7);
-	assert_string_equal(a.groups[1].kept[0].text, "only b");
-	assert_int_equal(a.counts[DIAG_WARN], 3);
-	assert_int_equal(a.counts[DIAG_DAMAGE], 3);
+	assert_int_equal(diag_groups(&a), 2);
+	assert_int_equal(diag_at(&a, 0)->count, 6);
+	assert_int_equal(diag_at(&a, 0)->bytes_lost, 9);
+	assert_int_equal(diag_at(&a, 0)->first_off, 10);
+	assert_int_equal(diag_at(&a, 0)->level, DIAG_DAMAGE);
+	assert_int_equal(diag_at(&a, 0)->nkept, 4);
+	assert_string_equal(diag_at(&a, 0)->kept[3].text, "b0");
+	assert_int_equal(diag_at(&a, 1)->first_off, 7);
+	assert_string_equal(diag_at(&a, 1)->kept[0].text, "only b");
+	assert_int_equal(diag_count(&a, DIAG_WARN), 3);
+	assert_int_equal(diag_count(&a, DIAG_DAMAGE), 3);
 	diag_free(&a);
 }
 
@@ -285,8 +285,8 @@ static void test_diag_nomem(void **state)
 		diag_add(&log, DIAG_DAMAGE, "t/a", "g", 2, 1, "m");
 		diag_merge(&into, &log);
 		mem_fail_at(0);
-		assert_int_equal(log.counts[DIAG_DAMAGE], 2);
-		assert_int_equal(into.counts[DIAG_DAMAGE], 2);
+		assert_int_equal(diag_count(&log, DIAG_DAMAGE), 2);
+		assert_int_equal(diag_count(&into, DIAG_DAMAGE), 2);
 		assert_true(into.overflow == (n < 7));
 		diag_free(&log);
 		diag_free(&into);

@@ -1,4 +1,4 @@
-/* base/map64.h, base/scale.h, base/work.h, base/cursor.h. */
+/* base/map64.h, base/key_index.h, base/scale.h, base/work.h, base/cursor.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cursor.h"
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "base/mem.h"
 #include "base/scale.h"
@@ -28,7 +29,9 @@ static void test_map64(void **state)
 	(void)state;
 	for (unsigned pattern = 0; pattern < 4; pattern++) {
 		struct map64 m = { 0 };
-		size_t used = 0;
+		const struct map64_slot *each;
+		uint64_t sum = 0;
+		size_t at = 0, used = 0;
 
 		assert_null(map64_find(&m, 0));
 		for (uint64_t i = 0; i < 60000; i++) {
@@ -46,9 +49,13 @@ static void test_map64(void **state)
 			assert_int_equal(s->value, i + 1);
 			assert_ptr_equal(s, map64_put(&m, key_of(pattern, i)));
 		}
-		for (size_t i = 0; i < m.cap; i++)
-			used += m.slots[i].used;
+		while ((each = map64_next(&m, &at))) {
+			assert_int_equal(each->key, key_of(pattern, each->value - 1));
+			sum += each->value;
+			used++;
+		}
 		assert_int_equal(used, 60000);
+		assert_int_equal(sum, UINT64_C(60000) * 60001 / 2);
 		assert_null(map64_find(&m, 0x7777777777777777u));
 		map64_free(&m);
 		assert_int_equal(m.cap, 0);
@@ -79,6 +86,103 @@ static void test_map64_collisions(void **state)
 	for (size_t i = 0; i < 2000; i++)
 		assert_int_equal(map64_find(&m, keys[i])->value, i);
 	map64_free(&m);
+}
+
+/* Key 0 has a slot of its own, whenever it comes. */
+static void test_map64_zero(void **state)
+{
+	struct map64 m = { 0 };
+	size_t at = 0;
+
+	(void)state;
+	assert_null(map64_next(&m, &at));
+	assert_non_null(map64_put(&m, 7));
+	assert_null(map64_find(&m, 0));
+	assert_int_equal(map64_put(&m, 0)->value, 0);
+	map64_find(&m, 0)->value = 42;
+	assert_int_equal(m.count, 2);
+	assert_int_equal(map64_put(&m, 0)->value, 42);
+	assert_int_equal(m.count, 2);
+	for (uint64_t i = 100; i < 1000; i++)
+		assert_non_null(map64_put(&m, i));
+	assert_int_equal(map64_find(&m, 0)->value, 42);
+	assert_int_equal(m.count, 902);
+	assert_int_equal(sizeof(struct map64_slot), 16);
+	map64_free(&m);
+	assert_null(map64_find(&m, 0));
+	assert_int_equal(map64_put(&m, 0)->value, 0);
+	at = 0;
+	assert_int_equal(map64_next(&m, &at)->key, 0);
+	assert_null(map64_next(&m, &at));
+	map64_free(&m);
+}
+
+static uint64_t key_in(const void *list, uint32_t number)
+{
+	return ((const uint64_t *)list)[number];
+}
+
+static void test_key_index(void **state)
+{
+	static uint64_t keys[60000];
+
+	(void)state;
+	for (unsigned pattern = 0; pattern < 4; pattern++) {
+		struct key_index x = { 0 };
+
+		assert_int_equal(key_index_find(&x, 0, key_in, keys), KEY_INDEX_NONE);
+		for (uint32_t i = 0; i < 60000; i++) {
+			keys[i] = key_of(pattern, i);
+			assert_int_equal(key_index_find(&x, keys[i], key_in, keys), KEY_INDEX_NONE);
+			assert_true(key_index_add(&x, i, key_in, keys));
+			assert_int_equal(key_index_find(&x, keys[i], key_in, keys), i);
+		}
+		for (uint32_t i = 0; i < 60000; i++)
+			assert_int_equal(key_index_find(&x, keys[i], key_in, keys), i);
+		assert_int_equal(key_index_find(&x, 0x7777777777777777u, key_in, keys),
+				 KEY_INDEX_NONE);
+		assert_int_equal(x.count, 60000);
+		assert_int_equal(x.cap, 131072);
+		key_index_free(&x);
+		assert_int_equal(x.cap, 0);
+	}
+}
+
+static void test_key_index_collisions(void **state)
+{
+	struct key_index x = { 0 };
+	uint64_t keys[2000], key = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++) {
+		keys[i] = key = key_with(0x1234, key + 1);
+		assert_true(key_index_add(&x, i, key_in, keys));
+	}
+	assert_true(x.reseeds > 0 && x.reseeds < 4);
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_int_equal(key_index_find(&x, keys[i], key_in, keys), i);
+	key_index_free(&x);
+}
+
+static void test_key_index_nomem(void **state)
+{
+	uint64_t keys[1000];
+	struct key_index x = { 0 };
+	uint32_t n = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++)
+		keys[i] = i;
+	mem_fail_at(3);
+	while (key_index_add(&x, n, key_in, keys))
+		n++;
+	mem_fail_at(0);
+	assert_int_equal(n, x.count);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(key_index_find(&x, i, key_in, keys), i);
+	assert_int_equal(key_index_find(&x, n, key_in, keys), KEY_INDEX_NONE);
+	assert_true(key_index_add(&x, n, key_in, keys));
+	key_index_free(&x);
 }
 
 static void test_map64_nomem(void **state)
@@ -202,6 +306,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_map64),	    cmocka_unit_test(test_map64_collisions),
 		cmocka_unit_test(test_map64_nomem), cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_map64_zero),  cmocka_unit_test(test_key_index),
+		cmocka_unit_test(test_key_index_collisions),
+		cmocka_unit_test(test_key_index_nomem),
 		cmocka_unit_test(test_work),	    cmocka_unit_test(test_cursor),
 	};
 

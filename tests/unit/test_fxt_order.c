@@ -150,7 +150,7 @@ static void check_order(uint32_t cap)
 	qsort(want.rows, n, sizeof(*want.rows), by_time);
 	for (size_t i = 0; i < n; i++)
 		same_row(&want.rows[i], &found.rows[i]);
-	assert_int_equal(timed->feeds[0]->records, stored->feeds[0]->records);
+	assert_int_equal(timed->read.records, stored->read.records);
 	free(want.rows);
 	free(found.rows);
 	spur_close(stored);

@@ -217,7 +217,7 @@ static void test_track_limit(void **state)
 	assert_int_equal(heph_track_get(k, 3, 1)->track, 2);
 	assert_int_equal(spur_track_count(t), 3);
 	assert_string_equal(spur_string(t, spur_track(t, 2)->name, NULL), "other streams");
-	assert_true(t->diag.counts[DIAG_WARN] > 0);
+	assert_true(diag_count(&t->diag, DIAG_WARN) > 0);
 	heph_tracks_free(k);
 	mem_free(k);
 	trace_free(t);
@@ -258,7 +258,7 @@ static uint64_t discarded(void)
 	uint64_t n;
 
 	assert_non_null(t);
-	n = t->feeds[0]->discarded;
+	n = t->read.discarded;
 	spur_close(t);
 	return n;
 }

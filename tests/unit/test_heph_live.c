@@ -172,7 +172,7 @@ static void test_follow(void **state)
 		sem_post(&seen);
 	}
 	assert_int_equal(t->format->next(t, t->feeds[0], &b), SPUR_END);
-	assert_int_equal(t->feeds[0]->discarded, 3);
+	assert_int_equal(t->read.discarded, 3);
 	assert_int_equal(spur_stream(t, 0)->size, file.len);
 	spur_close(t);
 	pthread_join(writer, NULL);

@@ -257,7 +257,7 @@ static void test_depth_past_the_field(void **state)
 		apply(&p, &row, &l);
 		assert_string_equal(l.text, "(1 ");
 	}
-	assert_int_equal(p.stacks[0].calls, 70000);
+	assert_int_equal(p.stacks[0]->calls, 70000);
 	row.kind = SPUR_END_SPAN;
 	for (uint32_t i = 70000; i-- > 0;) {
 		l = (struct log){ .len = 0 };
@@ -265,7 +265,7 @@ static void test_depth_past_the_field(void **state)
 		apply(&p, &row, &l);
 		assert_string_equal(l.text, ")1 ");
 	}
-	assert_int_equal(p.stacks[0].n, 0);
+	assert_int_equal(p.stacks[0]->n, 0);
 	pair_free(&p);
 }
 
@@ -569,9 +569,95 @@ static void test_memory_failures(void **state)
 	pair_free(&p);
 }
 
+static size_t stacks_of(const struct pair *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->cap; i++)
+		n += p->stacks[i] != NULL;
+	return n;
+}
+
+/* Very many tracks, each with one call, and a few that stay open: memory is that of the few. */
+static void test_stacks_again(void **state)
+{
+	enum { TRACKS = 20000, STEP = 1000 };
+	struct pair p;
+
+	(void)state;
+	pair_init(&p);
+	for (uint32_t i = 0; i < TRACKS; i++) {
+		struct spur_event row = { .kind = SPUR_BEGIN, .cls = 1 + i, .track = i };
+		struct pair_stack *s = pair_stack(&p, i);
+
+		assert_non_null(s);
+		assert_int_equal(s->track, i);
+		assert_int_equal(s->n + s->calls, 0);
+		assert_false(s->spans.any);
+		assert_true(!s->cap || !s->frames[-1].child);
+		assert_non_null(pair_push(s, &row));
+		if (i % STEP == 0)
+			continue;
+		/* As the quick path leaves it. */
+		s->frames[-1].child = 5;
+		pair_pop(s);
+	}
+	assert_true(p.nused <= 2 * (TRACKS / STEP) + 64 && p.nused >= TRACKS / STEP);
+	assert_int_equal(stacks_of(&p), p.nused);
+	for (uint32_t i = 0; i < TRACKS; i += STEP) {
+		assert_non_null(pair_at(&p, i));
+		assert_int_equal(pair_at(&p, i)->n, 1);
+		assert_int_equal(pair_at(&p, i)->frames[0].cls, 1 + i);
+	}
+	assert_null(pair_at(&p, 1));
+	assert_null(pair_at(&p, TRACKS + (1 << 20)));
+	pair_clear(&p);
+	assert_int_equal(stacks_of(&p), 0);
+	assert_int_equal(pair_stack(&p, 0)->n, 0);
+	pair_free(&p);
+}
+
+/* Stacks that know something stay: a SPAN that goes on, the caller's, an index. */
+static void test_stacks_kept(void **state)
+{
+	struct spur_event span = { .kind = SPUR_SPAN, .cls = 1, .ts = 10, .dur = 20, .track = 1 };
+	struct spur_event end = { .kind = SPUR_END_SPAN, .cls = 2, .ts = 15, .track = 1 };
+	struct walk_end e;
+	struct pair p;
+	int own = 0;
+
+	(void)state;
+	pair_init(&p);
+	pair_stack(&p, 2)->user = &own;
+	assert_non_null(walk_push(pair_stack(&p, 1), &span));
+	/* Ends the SPAN before its time. */
+	end.flags = SPUR_F_ANY;
+	assert_non_null(walk_due(pair_stack(&p, 1), &end, &e));
+	assert_int_equal(e.ts, 30);
+	for (uint32_t i = 3; i < 2000; i++)
+		assert_non_null(pair_stack(&p, i));
+	assert_non_null(pair_at(&p, 1));
+	assert_true(pair_at(&p, 1)->spans.any);
+	assert_ptr_equal(pair_at(&p, 2)->user, &own);
+	/* It is over. */
+	span.ts = 30;
+	span.dur = 5;
+	assert_non_null(walk_push(pair_stack(&p, 1), &span));
+	end.ts = 40;
+	assert_non_null(walk_due(pair_stack(&p, 1), &end, &e));
+	assert_false(pair_at(&p, 1)->spans.any);
+	for (uint32_t i = 3000; i < 4000; i++)
+		assert_non_null(pair_stack(&p, i));
+	assert_null(pair_at(&p, 1));
+	assert_non_null(pair_at(&p, 2));
+	pair_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stacks_again),
+		cmocka_unit_test(test_stacks_kept),
 		cmocka_unit_test(test_matching),
 		cmocka_unit_test(test_implied_ends),
 		cmocka_unit_test(test_by_class),

@@ -126,14 +126,14 @@ static void read_all(const uint8_t *p, size_t size, bool big, size_t piece, stru
 		got->r[got->count++] = rec;
 	}
 	assert_false(perfring_next(&ring, &rec));
-	got->damage = log.counts[DIAG_DAMAGE];
-	got->notes = log.counts[DIAG_NOTE];
-	for (size_t i = 0; i < log.ngroups; i++) {
-		got->lost += log.groups[i].bytes_lost;
-		if (log.groups[i].level == DIAG_DAMAGE && !*got->first) {
-			got->first_off = log.groups[i].first_off;
-			snprintf(got->first, sizeof(got->first), "%s: %s", log.groups[i].code,
-				 log.groups[i].kept[0].text);
+	got->damage = diag_count(&log, DIAG_DAMAGE);
+	got->notes = diag_count(&log, DIAG_NOTE);
+	for (size_t i = 0; i < diag_groups(&log); i++) {
+		got->lost += diag_at(&log, i)->bytes_lost;
+		if (diag_at(&log, i)->level == DIAG_DAMAGE && !*got->first) {
+			got->first_off = diag_at(&log, i)->first_off;
+			snprintf(got->first, sizeof(got->first), "%s: %s", diag_at(&log, i)->code,
+				 diag_at(&log, i)->kept[0].text);
 		}
 	}
 	diag_free(&log);

@@ -129,12 +129,12 @@ static void read_all(const struct ring_layout *l, const uint8_t *p, size_t size,
 	}
 	assert_false(ring_next(&ring, &rec));
 	got->missed_after = ring.missed;
-	got->damage = log.counts[DIAG_DAMAGE];
-	for (size_t i = 0; i < log.ngroups; i++)
-		got->lost += log.groups[i].bytes_lost;
-	if (log.ngroups)
-		snprintf(got->first, sizeof(got->first), "%s 0x%llx: %s", log.groups[0].code,
-			 (unsigned long long)log.groups[0].first_off, log.groups[0].kept[0].text);
+	got->damage = diag_count(&log, DIAG_DAMAGE);
+	for (size_t i = 0; i < diag_groups(&log); i++)
+		got->lost += diag_at(&log, i)->bytes_lost;
+	if (diag_groups(&log))
+		snprintf(got->first, sizeof(got->first), "%s 0x%llx: %s", diag_at(&log, 0)->code,
+			 (unsigned long long)diag_at(&log, 0)->first_off, diag_at(&log, 0)->kept[0].text);
 	diag_free(&log);
 	source_close(src);
 }
@@ -387,7 +387,7 @@ static void test_header(void **state)
 
 	(void)state;
 	assert_true(header_parse(&x, text));
-	assert_int_equal(x.log.counts[DIAG_DAMAGE], 0);
+	assert_int_equal(diag_count(&x.log, DIAG_DAMAGE), 0);
 	assert_int_equal(x.h.layout.page_size, 8192);
 	assert_int_equal(x.h.layout.time_off, 4);
 	assert_int_equal(x.h.layout.commit_off, 12);
@@ -406,7 +406,7 @@ static void test_header(void **state)
 	*strstr(text, "page: 1") = 'P';
 	memcpy(strstr(text, "one/format: ") + 12, "9", 1);
 	assert_true(header_parse(&x, text));
-	assert_int_equal(x.log.counts[DIAG_DAMAGE], 1);
+	assert_int_equal(diag_count(&x.log, DIAG_DAMAGE), 1);
 	assert_int_equal(x.h.nformats, 2);
 	assert_int_equal(x.h.layout.data_off, 12);
 	header_free(&x);
@@ -424,7 +424,7 @@ static void test_header_damage(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_true(header_parse(&x, bad[i]));
-		assert_true(x.log.counts[DIAG_DAMAGE] > 0);
+		assert_true(diag_count(&x.log, DIAG_DAMAGE) > 0);
 		assert_int_equal(x.h.layout.page_size, 4096);
 		assert_true(ring_layout_valid(&x.h.layout));
 		assert_int_equal(x.h.nformats, 0);
@@ -433,7 +433,7 @@ static void test_header_damage(void **state)
 	arena_init(&x.arena);
 	diag_init(&x.log);
 	assert_true(kernhdr_parse(&x.h, &x.arena, text_make(NULL, 0), "kernel_header", &x.log));
-	assert_int_equal(x.log.counts[DIAG_DAMAGE], 0);
+	assert_int_equal(diag_count(&x.log, DIAG_DAMAGE), 0);
 	assert_true(x.h.layout.page_size == 4096 && x.h.layout.data_off == 16);
 	header_free(&x);
 	/* A broken format costs itself; a second one of the same id is not taken. */
@@ -449,7 +449,7 @@ static void test_header_damage(void **state)
 	assert_true(header_parse(&x, text));
 	assert_int_equal(x.h.nformats, 1);
 	assert_string_equal(kernhdr_format(&x.h, 7)->name, "one");
-	assert_int_equal(x.log.counts[DIAG_WARN], 1);
+	assert_int_equal(diag_count(&x.log, DIAG_WARN), 1);
 	header_free(&x);
 	free(text);
 }
@@ -468,7 +468,7 @@ static void test_header_truncated(void **state)
 		assert_true(header_parse(&x, text));
 		assert_true(ring_layout_valid(&x.h.layout));
 		/* Between blocks nothing tells that there were more. */
-		assert_true(x.log.counts[DIAG_DAMAGE] > 0 || n == page_end || n == one_end);
+		assert_true(diag_count(&x.log, DIAG_DAMAGE) > 0 || n == page_end || n == one_end);
 		header_free(&x);
 	}
 	free(text);
@@ -516,7 +516,7 @@ static void test_kallsyms(void **state)
 	(void)state;
 	diag_init(&log);
 	assert_true(kallsyms_parse(&t, text_of(text), "kallsyms", &log));
-	assert_int_equal(log.counts[DIAG_DAMAGE] + log.counts[DIAG_NOTE], 0);
+	assert_int_equal(diag_count(&log, DIAG_DAMAGE) + diag_count(&log, DIAG_NOTE), 0);
 	assert_string_equal(symtab_find(&t, 0xffffffff81000000)->name, "_stext");
 	assert_string_equal(symtab_find(&t, 0xffffffff81000104)->name, "__x64_sys_x");
 	assert_string_equal(symtab_find(&t, 0xffffffff81000300)->name, "sys_y");
@@ -526,12 +526,12 @@ static void test_kallsyms(void **state)
 	assert_true(kallsyms_parse(&t, text_of("0000000000000000 T a\n0000000000000000 T b\n"),
 				   "kallsyms", &log));
 	assert_int_equal(t.count, 0);
-	assert_int_equal(log.counts[DIAG_NOTE], 1);
+	assert_int_equal(diag_count(&log, DIAG_NOTE), 1);
 	symtab_free(&t);
 	assert_true(kallsyms_parse(&t, text_of("nonsense\n12 T\n12 T \n12T x\n\n12 T x"),
 				   "kallsyms", &log));
 	assert_int_equal(t.count, 1);
-	assert_int_equal(log.counts[DIAG_DAMAGE], 4);
+	assert_int_equal(diag_count(&log, DIAG_DAMAGE), 4);
 	symtab_free(&t);
 	diag_free(&log);
 }

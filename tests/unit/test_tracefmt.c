@@ -519,7 +519,7 @@ static size_t compare_cpu(const struct kernhdr *h, const char *dir, const char *
 		assert_string_equal(text_of_record(f, rec.data, rec.size, NULL), got);
 		line = end;
 	}
-	assert_int_equal(log.counts[DIAG_DAMAGE], 0);
+	assert_int_equal(diag_count(&log, DIAG_DAMAGE), 0);
 	diag_free(&log);
 	source_close(src);
 	free(data);
@@ -551,7 +551,7 @@ static void test_recorded(void **state)
 	diag_init(&log);
 	arena_init(&a);
 	assert_true(kernhdr_parse(&h, &a, text_make(header, size), "kernel_header", &log));
-	assert_int_equal(log.counts[DIAG_DAMAGE] + log.counts[DIAG_WARN], 0);
+	assert_int_equal(diag_count(&log, DIAG_DAMAGE) + diag_count(&log, DIAG_WARN), 0);
 	assert_int_equal(h.nformats, 8);
 	assert_int_equal(compare_cpu(&h, dir, "kernel-cpu0.dat", dump) +
 				 compare_cpu(&h, dir, "kernel-cpu1.dat", dump),

@@ -148,9 +148,7 @@ static size_t read_rows(struct spur_event *rows, int64_t from, int64_t until, bo
 								? trace_class(t, got[i].cls)->addr
 								: 0);
 		}
-	*records = 0;
-	for (size_t i = 0; i < t->nfeeds; i++)
-		*records += t->feeds[i]->records;
+	*records = t->read.records;
 	spur_close(t);
 	return count;
 }

@@ -457,13 +457,13 @@ static void test_yaml_bombs(void **state)
 
 static void add_diag(const struct diag_log *diag)
 {
-	for (size_t i = 0; i < diag->ngroups; i++)
-		for (uint32_t k = 0; k < diag->groups[i].nkept; k++)
-			out_printf(&seen, "%s %s: %s\n", diag->groups[i].code,
-				   strrchr(diag->groups[i].file, '/')
-					   ? strrchr(diag->groups[i].file, '/') + 1
-					   : diag->groups[i].file,
-				   diag->groups[i].kept[k].text);
+	for (size_t i = 0; i < diag_groups(diag); i++)
+		for (uint32_t k = 0; k < diag_at(diag, i)->nkept; k++)
+			out_printf(&seen, "%s %s: %s\n", diag_at(diag, i)->code,
+				   strrchr(diag_at(diag, i)->file, '/')
+					   ? strrchr(diag_at(diag, i)->file, '/') + 1
+					   : diag_at(diag, i)->file,
+				   diag_at(diag, i)->kept[k].text);
 }
 
 /*

@@ -10,6 +10,7 @@
 #ifndef SPUR_FORMAT_CTF_READER_H
 #define SPUR_FORMAT_CTF_READER_H
 
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "base/scale.h"
 #include "base/source.h"
@@ -179,10 +180,11 @@ struct ctf_trace {
 	uint32_t track; /* the top of its tracks */
 	int64_t pid; /* whose trace it is, where it is of one process; -1 */
 	/*
-	 * Under the lock: pid -> track + 1; both, of 32 bits or numbered -> track + 1; long ids ->
-	 * number.
+	 * Under the lock: pid -> track + 1; pid and tid, numbered where one is longer than 32 bits,
+	 * -> track + 1; these ids -> number.
 	 */
-	struct map64 processes, threads, long_threads, ids;
+	struct map64 processes, long_threads, ids;
+	struct key_index threads; /* tracks by pid and tid of 32 bits */
 	struct map64 spaces; /* pid -> number of its mappings (symbols.h); made by open() */
 	/*
 	 * Events of the scheduler and contexts use the same thread ids: tid -> pid + 1; made by
@@ -265,6 +267,7 @@ struct ctf_feed {
 	uint32_t space;
 	bool have_space;
 	bool scanning; /* see ctf_feed_scan() */
+	bool beside; /* read beside its feed: what is lost was counted, or will be */
 	const struct ctf_packet *before; /* the packet before: the other of `copies` */
 	int64_t last_ts; /* of the last event or loss; INT64_MIN: none yet */
 	int64_t first_ts; /* of packets before that, if have_first */

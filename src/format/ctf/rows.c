@@ -277,7 +277,8 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 		return;
 	n = ctf_counter_step(b->discarded, p->discarded, f->class->discarded_bits);
 	if ((p->flags & b->flags & PACKET_DISCARDED) && n) {
-		feed->discarded += n;
+		if (!f->beside)
+			read_count(&f->ctf->t->read.discarded, n);
 		diag_add(&feed->diag, DIAG_WARN, "ctf/discarded", name, p->file_off, 0,
 			 "the tracer discarded %llu events between this packet and the one before",
 			 (unsigned long long)n);
@@ -285,7 +286,8 @@ static void packet_losses(struct ctf_feed *f, struct feed *feed, const struct ct
 	}
 	n = p->lost;
 	if (n) {
-		feed->lost_packets += n;
+		if (!f->beside)
+			read_count(&f->ctf->t->read.lost_packets, n);
 		diag_add(&feed->diag, DIAG_WARN, "ctf/lost-packets", name, p->file_off, 0,
 			 "expected packet %llu, found %llu: %llu packets are lost",
 			 (unsigned long long)((b->sequence + 1) &
@@ -586,15 +588,12 @@ static inline void quick_rows(struct ctf_feed *f, struct batch *b, enum usual_he
 	f->last_body = run.body;
 }
 
-static void quick_run(struct ctf_feed *f, struct feed *feed, struct batch *b)
+static void quick_run(struct ctf_feed *f, struct batch *b)
 {
-	const uint32_t count = b->count;
-
 	if (f->class->usual == USUAL_LARGE)
 		quick_rows(f, b, USUAL_LARGE);
 	else if (f->class->usual == USUAL_COMPACT)
 		quick_rows(f, b, USUAL_COMPACT);
-	feed->records += b->count - count;
 }
 
 /* Events of the current packet. */
@@ -608,7 +607,7 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		const struct ctf_event *e;
 
 		if (f->class->usual && !f->class->bits && c->at % 8 == 0)
-			quick_run(f, feed, b);
+			quick_run(f, b);
 		if (c->at == c->limit || b->count == b->cap || f->nheld)
 			break;
 		from = c->at;
@@ -634,7 +633,6 @@ static void packet_rows(struct ctf_feed *f, struct feed *feed, struct batch *b)
 		if (unlikely(c->clock > f->due) && !event_late(f, feed, from, clock))
 			continue;
 		event_row(f, e, from, &b->rows[b->count++]);
-		feed->records++;
 	}
 }
 
@@ -713,7 +711,10 @@ enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct bat
 		if (f->starved)
 			break;
 		if (f->packet && f->cursor.at < f->cursor.limit) {
+			const uint32_t before = b->count;
+
 			packet_rows(f, feed, b);
+			read_count(&f->ctf->t->read.records, b->count - before);
 			continue;
 		}
 		if (!packet_next(f, feed))
@@ -755,6 +756,7 @@ static bool side_open(struct side_reader *a, const struct ctf_feed *of)
 				   .trace = of->trace,
 				   .class = of->class,
 				   .number = of->number,
+				   .beside = true,
 				   .own_track = of->own_track,
 				   .files = of->files,
 				   .nfiles = of->nfiles };

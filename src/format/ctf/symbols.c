@@ -490,14 +490,14 @@ static const struct region *region_find(const struct ctf_symbols *s, uint32_t sp
 /* Those that have any of the functions met, in the order in which they were told. */
 static void modules_open(struct ctf *c, struct ctf_symbols *s)
 {
+	const struct map64_slot *slot;
+	size_t at = 0;
 	bool lasts;
 
-	for (size_t i = 0; i < s->met.cap; i++) {
-		const struct map64_slot *slot = &s->met.slots[i];
-		const struct region *r = slot->used ? region_find(s, (uint32_t)(slot->key >> 48),
-								  slot->key & ADDRESS_BITS,
-								  (int64_t)slot->value, &lasts)
-						    : NULL;
+	while ((slot = map64_next(&s->met, &at))) {
+		const struct region *r = region_find(s, (uint32_t)(slot->key >> 48),
+						     slot->key & ADDRESS_BITS, (int64_t)slot->value,
+						     &lasts);
 
 		if (r)
 			s->modules[r->module].needed = true;

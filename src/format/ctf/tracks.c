@@ -19,14 +19,16 @@ static bool is_short(int64_t id)
 	return id >= -1 && id < UINT32_MAX;
 }
 
-/* One key for both; ids of more than 32 bits get numbers. Called with the trace's lock held. */
-static uint64_t thread_key(struct ctf_trace *tr, int64_t pid, int64_t tid, struct map64 **map)
+static uint64_t short_key(int64_t pid, int64_t tid)
 {
-	*map = &tr->threads;
-	if (is_short(pid) && is_short(tid))
-		return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-	*map = &tr->long_threads;
-	return dense(&tr->ids, (uint64_t)pid) << 32 | dense(&tr->ids, (uint64_t)tid);
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+}
+
+static uint64_t thread_of(const void *trace, uint32_t track)
+{
+	const struct spur_track *k = trace_track(trace, track);
+
+	return short_key(k->pid, k->tid);
 }
 
 /* Whether a name that a feed says now is later than the one that a track has. */
@@ -55,20 +57,43 @@ bool ctf_track_name(struct ctf *c, uint32_t track, uint32_t name, struct ctf_nam
 }
 
 /*
- * Returns false if the map's slot has no track and none could be made. Called with the trace's lock
- * held.
+ * Returns the track of the map's slot, made if it has none, or SPUR_NONE if out of memory. Called
+ * with the trace's lock held.
  */
-static bool track_get(struct ctf_feed *f, struct map64_slot *slot, struct spur_track track,
-		      struct ctf_naming now)
+static uint32_t slot_track(struct ctf_feed *f, struct map64_slot *slot,
+			   const struct spur_track *track)
 {
 	uint32_t made;
 
-	if (slot && !slot->value) {
-		made = trace_add_track(f->ctf->t, track);
-		slot->value = made == SPUR_NONE ? 0 : (uint64_t)made + 1;
-	}
-	return slot && slot->value &&
-	       ctf_track_name(f->ctf, (uint32_t)slot->value - 1, track.name, now);
+	if (!slot)
+		return SPUR_NONE;
+	if (slot->value)
+		return (uint32_t)slot->value - 1;
+	made = trace_add_track(f->ctf->t, *track);
+	slot->value = made == SPUR_NONE ? 0 : (uint64_t)made + 1;
+	return made;
+}
+
+/* The same for a thread. Ids of more than 32 bits get numbers, so that one key has both. */
+static uint32_t thread_track(struct ctf_feed *f, const struct spur_track *track)
+{
+	struct ctf_trace *tr = f->trace;
+	struct spur_trace *t = f->ctf->t;
+	uint32_t made;
+
+	if (!is_short(track->pid) || !is_short(track->tid))
+		return slot_track(f,
+				  map64_put(&tr->long_threads,
+					    dense(&tr->ids, (uint64_t)track->pid) << 32 |
+						    dense(&tr->ids, (uint64_t)track->tid)),
+				  track);
+	made = key_index_find(&tr->threads, short_key(track->pid, track->tid), thread_of, t);
+	if (made != KEY_INDEX_NONE)
+		return made;
+	made = trace_add_track(t, *track);
+	if (made != SPUR_NONE && !key_index_add(&tr->threads, made, thread_of, t))
+		return SPUR_NONE;
+	return made;
 }
 
 static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, uint32_t name, int64_t ts)
@@ -83,20 +108,18 @@ static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, uint32_
 				    .tid = -1,
 				    .cpu = -1 };
 	struct map64_slot *slot;
-	struct map64 *threads;
 	uint32_t made = SPUR_NONE;
-	uint64_t key;
 
 	pthread_mutex_lock(&c->t->lock);
-	slot = pid >= 0 ? map64_put(&tr->processes, (uint64_t)pid) : NULL;
-	if (slot && track_get(f, slot, track, now))
-		track.parent = (uint32_t)slot->value - 1;
-	key = thread_key(tr, pid, tid, &threads);
+	if (pid >= 0)
+		made = slot_track(f, map64_put(&tr->processes, (uint64_t)pid), &track);
+	if (made != SPUR_NONE && ctf_track_name(c, made, name, now))
+		track.parent = made;
 	track.kind = SPUR_TRACK_THREAD;
 	track.tid = tid;
-	slot = map64_put(threads, key);
-	if (track_get(f, slot, track, now))
-		made = (uint32_t)slot->value - 1;
+	made = thread_track(f, &track);
+	if (made != SPUR_NONE && !ctf_track_name(c, made, name, now))
+		made = SPUR_NONE;
 	slot = f->scanning && tr->global_tids && pid >= 0 ? map64_put(&tr->pids, (uint64_t)tid)
 							  : NULL;
 	if (slot && !slot->value)
@@ -139,7 +162,7 @@ static uint32_t track_find(struct ctf_feed *f, int64_t pid, int64_t tid, const c
 		return track == SPUR_NONE ? f->own_track : track;
 	}
 	/* The track + 1; above it the name that this feed gave it last. */
-	slot = map64_put(&f->tracks, (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid);
+	slot = map64_put(&f->tracks, short_key(pid, tid));
 	if (!slot)
 		return f->own_track;
 	if (!slot->value || (len && !is_called(t, (uint32_t)(slot->value >> 32), name, len))) {

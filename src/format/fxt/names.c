@@ -8,42 +8,46 @@
 
 enum { KOIDS = 1 << 28 };
 
-#define NO_NUMBER UINT32_MAX
+#define NO_NUMBER KEY_INDEX_NONE
 
 void fxt_names_free(struct fxt_names *n)
 {
-	struct map64 *const maps[] = { &n->numbers,  &n->threads, &n->kernel, &n->spaces,
-				       &n->pointers, &n->user,	  &n->modules };
+	struct map64 *const maps[] = { &n->threads,  &n->kernel, &n->spaces,
+				       &n->pointers, &n->user,	 &n->modules };
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		map64_free(maps[i]);
+	key_index_free(&n->numbers);
 	mem_free(n->koids);
 	fxt_log_free(&n->log);
 	scratch_free(n->maps, n->maps_cap * sizeof(*n->maps));
 }
 
+static uint64_t koid_of(const void *koids, uint32_t number)
+{
+	return ((const struct fxt_koid *)koids)[number].koid;
+}
+
 static uint32_t number_of(const struct fxt *x, uint64_t koid)
 {
-	const struct map64_slot *slot = map64_find(&x->names.numbers, koid);
-
-	return slot ? (uint32_t)slot->value - 1 : NO_NUMBER;
+	return key_index_find(&x->names.numbers, koid, koid_of, x->names.koids);
 }
 
 /* The number of a koid, which gets one if it has none. */
 static uint32_t number_put(struct fxt *x, uint64_t koid)
 {
 	struct fxt_names *n = &x->names;
-	struct map64_slot *slot = map64_put(&n->numbers, koid);
+	const uint32_t number = number_of(x, koid);
 
-	if (!slot)
-		return NO_NUMBER;
-	if (slot->value)
-		return (uint32_t)slot->value - 1;
+	if (number != NO_NUMBER)
+		return number;
 	if (!mem_grow((void **)&n->koids, &n->koids_cap, n->nkoids + 1, sizeof(*n->koids), KOIDS))
 		return NO_NUMBER;
-	n->koids[n->nkoids] = (struct fxt_koid){ .process = SPUR_NONE, .thread = SPUR_NONE };
-	slot->value = ++n->nkoids;
-	return (uint32_t)slot->value - 1;
+	n->koids[n->nkoids] =
+		(struct fxt_koid){ .koid = koid, .process = SPUR_NONE, .thread = SPUR_NONE };
+	if (!key_index_add(&n->numbers, (uint32_t)n->nkoids, koid_of, n->koids))
+		return NO_NUMBER;
+	return (uint32_t)n->nkoids++;
 }
 
 /* --- tracks --- */
@@ -126,19 +130,22 @@ uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid)
 
 	if (number == NO_NUMBER)
 		return SPUR_NONE;
+	track = x->names.koids[number].thread;
+	if (track == SPUR_NONE)
+		return new_thread(x, parent, (int64_t)pid, tid, number);
+	if (track != x->other_track && fxt_track(x, track)->parent == SPUR_NONE) {
+		fxt_track(x, track)->parent = parent;
+		fxt_track(x, track)->pid = (int64_t)pid;
+	}
+	if (track != x->other_track && fxt_track(x, track)->parent == parent)
+		return track;
+	/* Few processes have threads of the same id: the table is of these alone. */
 	slot = map64_put(&x->names.threads, (uint64_t)number_of(x, pid) << 32 | number);
 	if (!slot)
 		return SPUR_NONE;
 	if (slot->value)
 		return (uint32_t)slot->value - 1;
-	track = x->names.koids[number].thread;
-	if (track != SPUR_NONE && track != x->other_track &&
-	    fxt_track(x, track)->parent == SPUR_NONE) {
-		fxt_track(x, track)->parent = parent;
-		fxt_track(x, track)->pid = (int64_t)pid;
-	} else {
-		track = new_thread(x, parent, (int64_t)pid, tid, number);
-	}
+	track = new_thread(x, parent, (int64_t)pid, tid, number);
 	slot->value = track == SPUR_NONE ? 0 : track + 1;
 	return track;
 }

@@ -312,7 +312,7 @@ static bool put_on_lanes(struct fxt *x, struct batch *b)
 	return true;
 }
 
-static enum spur_status next_by_time(struct fxt *x, struct feed *f, struct batch *b)
+static enum spur_status next_by_time(struct fxt *x, struct batch *b)
 {
 	const uint32_t cap = b->cap;
 	enum filled filled = FILLED_ROWS;
@@ -323,7 +323,7 @@ static enum spur_status next_by_time(struct fxt *x, struct feed *f, struct batch
 		/* A whole window that would have to be copied is left to the next batch. */
 		if (x->window->at < x->window->in.count || b->count >= FXT_WINDOW / 2)
 			break;
-		filled = next_window(x, b, &f->records);
+		filled = next_window(x, b, &x->t->read.records);
 	}
 	if (filled == FILLED_END)
 		reorder_until(&x->order, INT64_MAX, UINT64_MAX - 1, b);
@@ -350,7 +350,7 @@ static bool must_wait(const struct fxt *x)
 	return !words || words > left / FXT_WORD;
 }
 
-static enum filled stored_record(struct fxt *x, struct feed *f)
+static enum filled stored_record(struct fxt *x)
 {
 	struct fxt_window *const w = x->window;
 	struct fxt_frame frame;
@@ -371,11 +371,11 @@ static enum filled stored_record(struct fxt *x, struct feed *f)
 	pthread_mutex_lock(&x->lock);
 	good = record_rows(x, &r, &w->in);
 	pthread_mutex_unlock(&x->lock);
-	f->records += good;
+	x->t->read.records += good;
 	return good ? FILLED_ROWS : FILLED_FAIL;
 }
 
-static enum spur_status next_stored(struct fxt *x, struct feed *f, struct batch *b)
+static enum spur_status next_stored(struct fxt *x, struct batch *b)
 {
 	struct fxt_window *const w = x->window;
 	enum filled filled = FILLED_ROWS;
@@ -387,12 +387,12 @@ static enum spur_status next_stored(struct fxt *x, struct feed *f, struct batch 
 			b->rows[b->count++] = w->in.rows[w->at++];
 			continue;
 		}
-		f->records += plain_rows_stored(x, &straight, b->cap);
-		f->records += inline_rows(x, &straight, b->cap, false);
+		x->t->read.records += plain_rows_stored(x, &straight, b->cap);
+		x->t->read.records += inline_rows(x, &straight, b->cap, false);
 		b->count = straight.count;
 		if (b->count == b->cap || (b->count && must_wait(x)))
 			break;
-		filled = stored_record(x, f);
+		filled = stored_record(x);
 	}
 	if (filled == FILLED_FAIL)
 		return SPUR_FAIL;
@@ -417,7 +417,7 @@ enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 
 	b->count = 0;
 	x->log = &f->diag;
-	st = x->ordered ? next_by_time(x, f, b) : next_stored(x, f, b);
+	st = x->ordered ? next_by_time(x, b) : next_stored(x, b);
 	if (st == SPUR_END)
 		report_unreadable(x);
 	return st;

@@ -14,6 +14,7 @@
 #ifndef SPUR_FORMAT_FXT_READER_H
 #define SPUR_FORMAT_FXT_READER_H
 
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "format/format.h"
 #include "format/fxt/frame.h"
@@ -111,6 +112,7 @@ struct fxt_gap {
 /* --- names and tracks (names.c) --- */
 
 struct fxt_koid {
+	uint64_t koid;
 	uint32_t name; /* 1 + string id of the newest kernel object record; 0: none */
 	uint32_t process; /* track; SPUR_NONE: none */
 	uint32_t thread; /* its first track as a thread */
@@ -124,10 +126,11 @@ struct fxt_mapping {
 };
 
 struct fxt_names {
-	struct map64 numbers; /* koid -> 1 + number */
+	struct key_index numbers; /* of koids */
 	struct fxt_koid *koids; /* by number */
 	size_t nkoids, koids_cap;
-	struct map64 threads; /* numbers of pid << 32 | tid -> 1 + track */
+	/* Numbers of pid << 32 | tid -> 1 + track, of those that are not the first of their tid */
+	struct map64 threads;
 	struct fxt_log log; /* values are string ids */
 	struct map64 kernel; /* 1 + provider << 32 | number -> head; 0 << 32: of all providers */
 	struct map64 spaces; /* provider << 32 | number of the process -> 1 + space */

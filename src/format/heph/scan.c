@@ -82,7 +82,7 @@ static bool report_loss(void *self, const struct heph_stream *s, const struct he
 					.count = g->count };
 
 	/* SPEC heph/counter-loss */
-	h->feed->discarded += g->count;
+	h->trace->read.discarded += g->count;
 	diag_add(&h->feed->diag, DIAG_WARN, "heph/lost-events", h->file, g->off, 0,
 		 "stream %u: expected counter %u, found %u: %u events are missing", s->id, g->from,
 		 g->from + g->count, g->count);
@@ -164,7 +164,7 @@ static inline bool meet_event(struct heph *h, const struct heph_packet *k, struc
 bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_span span,
 		     uint32_t *track)
 {
-	h->feed->records++;
+	h->trace->read.records++;
 	return meet_event(h, k, span, track);
 }
 
@@ -214,7 +214,7 @@ bool heph_meet_option(struct heph *h, const struct heph_packet *k)
 	const size_t len = option_len(k);
 	uint64_t epoch;
 
-	h->feed->records++;
+	h->trace->read.records++;
 	if (!names_epoch(k)) {
 		/* SPEC heph/unknown-option: kept as it is */
 		diag_add(d, DIAG_WARN, "heph/unknown-option", h->file, off, 0,
@@ -310,6 +310,6 @@ bool heph_scan(struct heph *h)
 		events += !k.meta;
 		k.meta = false;
 	}
-	h->feed->records += events;
+	h->trace->read.records += events;
 	return heph_meet_end(h) && reorder_sort(&h->order);
 }

@@ -20,7 +20,7 @@ void heph_tracks_init(struct heph_tracks *k, struct spur_trace *t, struct diag_l
 void heph_tracks_free(struct heph_tracks *k)
 {
 	for (size_t i = 0; i < k->nstreams; i++) {
-		map64_free(&k->streams[i]->substreams);
+		key_index_free(&k->streams[i]->substreams);
 		mem_free(k->streams[i]->gaps);
 		mem_free(k->streams[i]);
 	}
@@ -135,22 +135,23 @@ static struct heph_stream *stream_get(struct heph_tracks *k, uint32_t id)
 	return k->streams[k->nstreams - 1];
 }
 
+static uint64_t substream_of(const void *trace, uint32_t track)
+{
+	return (uint64_t)trace_track(trace, track)->tid;
+}
+
 /* SPEC heph/substream-track: substream 0 is the runtime itself */
 static uint32_t substream_track(struct heph_tracks *k, struct heph_stream *s, uint64_t id)
 {
-	struct map64_slot *slot;
 	uint32_t track;
 
 	if (s->common)
 		return s->track;
-	slot = map64_find(&s->substreams, id);
-	if (slot)
-		return (uint32_t)slot->value - 1;
+	track = key_index_find(&s->substreams, id, substream_of, k->trace);
+	if (track != KEY_INDEX_NONE)
+		return track;
 	if (is_full(k, "substream", id))
 		return s->track;
-	slot = map64_put(&s->substreams, id);
-	if (!slot)
-		return SPUR_NONE;
 	track = track_new(k, (struct spur_track){ .parent = s->track,
 						  .name = id ? track_name(k, "substream", id)
 							     : trace_intern(k->trace, "runtime"),
@@ -158,7 +159,8 @@ static uint32_t substream_track(struct heph_tracks *k, struct heph_stream *s, ui
 						  .pid = s->id,
 						  .tid = (int64_t)id,
 						  .cpu = -1 });
-	slot->value = (uint64_t)track + 1;
+	if (track != SPUR_NONE && !key_index_add(&s->substreams, track, substream_of, k->trace))
+		return SPUR_NONE;
 	return track;
 }
 

@@ -5,6 +5,7 @@
 #ifndef SPUR_FORMAT_HEPH_TRACK_H
 #define SPUR_FORMAT_HEPH_TRACK_H
 
+#include "base/key_index.h"
 #include "base/map64.h"
 #include "model/trace.h"
 
@@ -30,7 +31,7 @@ struct heph_stream {
 	bool begun; /* an event was seen */
 	/* Shared by the streams beyond HEPH_TRACKS; its counters are not checked */
 	bool common;
-	struct map64 substreams; /* id to track + 1 */
+	struct key_index substreams; /* tracks by id */
 	uint32_t skipped, late; /* counters in all its gaps; events that came late */
 	struct heph_gap *gaps; /* by counter; that were left up to HEPH_WINDOW events ago */
 	size_t ngaps, gaps_cap;

@@ -436,7 +436,7 @@ static bool read_lost(struct dat *d, uint64_t count)
 	row = plain_row(d, time, cls, SPUR_LOST);
 	row->id = count;
 	row->flags |= SPUR_F_RETIMED;
-	d->f->discarded += count;
+	read_count(&d->u->t->read.discarded, count);
 	diag_add(&d->f->diag, DIAG_WARN, "uftrace/lost", dat_name(d), uf->off, 0,
 		 "the recorder lost %llu records here (its buffers were full)",
 		 (unsigned long long)count);
@@ -730,7 +730,6 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 				  struct batch *b, uint64_t bound)
 {
 	struct dat d = { .u = u, .f = f, .uf = uf, .b = b, .bound = bound };
-	uint32_t before = b->count;
 
 	if (!uftrace_open_file(u, uf->file, &f->diag)) {
 		uf->ended = true;
@@ -747,6 +746,5 @@ enum spur_status uftrace_dat_next(struct uftrace *u, struct feed *f, struct uftr
 	while (!uf->ended && b->count < b->cap && have_record(&d))
 		if (!read_calls(&d))
 			break;
-	f->records += b->count - before;
 	return d.failed ? SPUR_FAIL : SPUR_OK;
 }

@@ -207,7 +207,7 @@ enum spur_status uftrace_kernel_row(struct uftrace *u, struct feed *f, const str
 		row->kind = SPUR_LOST;
 		row->id = s->len;
 		row->len = 0;
-		f->discarded += s->len;
+		read_count(&u->t->read.discarded, s->len);
 		diag_add(&f->diag, DIAG_WARN, "uftrace/kernel-lost",
 			 u->t->streams[row->stream].path, s->off, 0,
 			 s->len ? "the kernel overwrote %u records before this one"

@@ -522,7 +522,7 @@ enum spur_status xray_basic_next(struct xray *x, struct feed *f, struct batch *b
 {
 	const enum spur_status st = x->stored ? next_as_stored(x, f, b) : next_of_thread(x, f, b);
 
-	f->records += b->count;
+	read_count(&x->t->read.records, b->count);
 	if (st == SPUR_FAIL || trace_short_of_memory(x->t))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;

@@ -284,7 +284,7 @@ enum spur_status xray_fdr_next(struct xray *x, struct feed *f, struct batch *b)
 		if (!read_buffer(&r))
 			break;
 	}
-	f->records += b->count;
+	read_count(&x->t->read.records, b->count);
 	if (r.failed || trace_short_of_memory(x->t))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;

@@ -323,7 +323,7 @@ enum spur_status xray_profile_next(struct xray *x, struct feed *f, struct batch 
 			return SPUR_FAIL;
 		b->count += any;
 	}
-	f->records += b->count;
+	read_count(&x->t->read.records, b->count);
 	if (trace_short_of_memory(x->t))
 		return SPUR_FAIL;
 	return b->count ? SPUR_OK : SPUR_END;

@@ -209,7 +209,8 @@ struct xray {
 	uint32_t own[XRAY_CLASSES]; /* classes */
 	struct xray_thread **threads;
 	size_t nthreads, threads_cap;
-	struct map64 by_key, by_pid; /* thread's pid and tid -> 1 + index; pid -> 1 + track */
+	struct key_index by_key; /* threads by pid and tid */
+	struct map64 by_pid; /* pid -> 1 + track */
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */

@@ -39,22 +39,29 @@ static uint64_t thread_key(const struct xray *x, int64_t pid, int64_t tid)
 	return x->mode == XRAY_PROFILE ? (uint64_t)tid : (uint64_t)pid << 32 | (uint32_t)tid;
 }
 
+static uint64_t thread_key_of(const void *xray, uint32_t i)
+{
+	const struct xray *x = xray;
+
+	return thread_key(x, x->threads[i]->pid, x->threads[i]->tid);
+}
+
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid)
 {
-	const struct map64_slot *slot = map64_find(&x->by_key, thread_key(x, pid, tid));
+	const uint32_t i =
+		key_index_find(&x->by_key, thread_key(x, pid, tid), thread_key_of, x);
 
-	return slot ? x->threads[slot->value - 1] : NULL;
+	return i == KEY_INDEX_NONE ? NULL : x->threads[i];
 }
 
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
 {
-	struct map64_slot *slot = map64_put(&x->by_key, thread_key(x, pid, tid));
+	const uint32_t known =
+		key_index_find(&x->by_key, thread_key(x, pid, tid), thread_key_of, x);
 	struct xray_thread *th;
 
-	if (!slot)
-		return SPUR_NONE;
-	if (slot->value)
-		return (uint32_t)(slot->value - 1);
+	if (known != KEY_INDEX_NONE)
+		return known;
 	if (!mem_grow((void **)&x->threads, &x->threads_cap, x->nthreads + 1, sizeof(th),
 		      MAX_THREADS))
 		return SPUR_NONE;
@@ -68,9 +75,12 @@ uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
 		.cpu = SPUR_NO_CPU,
 		.copy = { .run = UINT32_MAX },
 	};
-	x->threads[x->nthreads++] = th;
-	slot->value = x->nthreads;
-	return (uint32_t)(slot->value - 1);
+	x->threads[x->nthreads] = th;
+	if (!key_index_add(&x->by_key, (uint32_t)x->nthreads, thread_key_of, x)) {
+		mem_free(th);
+		return SPUR_NONE;
+	}
+	return (uint32_t)x->nthreads++;
 }
 
 static uint32_t process_track(struct xray *x, int64_t pid)
@@ -257,7 +267,7 @@ static bool add_thread_feed(struct xray *x, struct xray_thread *th)
 	if (!f)
 		return false;
 	/* What is damaged before threads are read apart may be of any of them. */
-	th->gap = x->t->diag.counts[DIAG_DAMAGE];
+	th->gap = diag_count(&x->t->diag, DIAG_DAMAGE);
 	f->size = th->bytes;
 	return true;
 }
@@ -360,7 +370,7 @@ enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b)
 		}
 		put_file_row(x, xf, &span, &b->rows[b->count++]);
 	}
-	f->records += b->count;
+	read_count(&x->t->read.records, b->count);
 	return b->count ? SPUR_OK : SPUR_END;
 }
 
@@ -412,7 +422,7 @@ void xray_threads_close(struct xray *x)
 		mem_free(x->threads[i]);
 	mem_free(x->feeds);
 	mem_free(x->threads);
-	map64_free(&x->by_key);
+	key_index_free(&x->by_key);
 	map64_free(&x->by_pid);
 	xray_list_free(&x->list);
 	xray_list_free(&x->spans);

@@ -303,7 +303,7 @@ static inline __attribute__((always_inline)) bool view_load(struct view *v, stru
 
 static inline __attribute__((always_inline)) void view_store(struct calls *w, const struct view *v)
 {
-	fit_store(&w->pair.stacks[v->track], v->fit.next);
+	fit_store(w->pair.stacks[v->track], v->fit.next);
 }
 
 /* Counts a BEGIN that fits; false: the slow path must. */
@@ -513,16 +513,16 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 		return false;
 	w->ending = true;
 	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
-		struct pair_stack *s = &w->pair.stacks[track];
+		struct pair_stack *s = pair_at(&w->pair, track);
 		const struct pair_frame *frame;
 
-		while ((frame = walk_rest(s, ends_of(&w->ends, (uint32_t)track), &e)))
+		while (s && (frame = walk_rest(s, ends_of(&w->ends, (uint32_t)track), &e)))
 			if (!(e.unfinished && (w->want & CALLS_ENDED)
 				      ? call_drop(w, (uint32_t)track, frame)
 				      : call_end(w, s, (uint32_t)track, frame, e)))
 				return false;
-		pair_stack_free(s);
 	}
+	pair_clear(&w->pair);
 	map64_free(&w->parked);
 	return true;
 }

@@ -293,13 +293,13 @@ static bool grower_feed_end(void *worker, const struct feed *f)
 
 	(void)f;
 	for (size_t track = w->low; track <= w->high && track < w->pair.cap; track++) {
-		struct pair_stack *s = &w->pair.stacks[track];
+		struct pair_stack *s = pair_at(&w->pair, track);
 		const struct pair_frame *frame;
 
-		while ((frame = walk_rest(s, ends_of(&w->ends, (uint32_t)track), &e)))
+		while (s && (frame = walk_rest(s, ends_of(&w->ends, (uint32_t)track), &e)))
 			grower_end(w, s, frame, e);
-		pair_stack_free(s);
 	}
+	pair_clear(&w->pair);
 	return true;
 }
 

@@ -205,8 +205,9 @@ static void read_maps(struct ctf_trace *to, struct ctf_trace *from)
 	to->long_threads = from->long_threads;
 	to->ids = from->ids;
 	to->kept = from->kept;
-	from->processes = from->threads = from->long_threads = from->ids = from->kept =
+	from->processes = from->long_threads = from->ids = from->kept =
 		(struct map64){ 0 };
+	from->threads = (struct key_index){ 0 };
 	from->old = true;
 }
 
@@ -304,7 +305,7 @@ enum spur_status grow_read(struct ctf_grow *g, struct ctf_meta **out, const char
 
 	diag_init(&log);
 	st = meta_read(out, name, data, size, &log, err);
-	if (st != SPUR_FAIL && log.counts[DIAG_DAMAGE] && !last_word) {
+	if (st != SPUR_FAIL && diag_count(&log, DIAG_DAMAGE) && !last_word) {
 		meta_free(*out);
 		st = SPUR_FAIL;
 		err_set(err, SPUR_ERR_FORMAT,

@@ -87,7 +87,7 @@ static enum spur_status toy_next(struct spur_trace *t, struct feed *f, struct ba
 	while (b->count < b->cap && source_need(y->src, y->pos + TOY_RECORD)) {
 		toy_row(t, y, &b->rows[b->count++]);
 		y->pos += TOY_RECORD;
-		f->records++;
+		t->read.records++;
 	}
 	if (b->count)
 		return SPUR_OK;
