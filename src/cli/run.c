@@ -255,6 +255,9 @@ static void settle_open(struct values *v, const struct spur_pass *pass, const st
 	o->threads = (unsigned)v->threads;
 	o->read_size = v->read_size;
 	o->binaries = v->binaries;
+	o->offsets = v->offsets;
+	o->noffsets = v->noffsets;
+	o->align = v->aligns;
 	if (pass->prepare)
 		pass->prepare(env, o);
 }
@@ -448,6 +451,10 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 {
 	assert(v->ntraces && v->traces[0]);
+	if (v->ntraces == 1 && (v->noffsets || v->naligns))
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "--%s: expected several traces, found one: %s",
+			       v->noffsets ? "offset" : "align", v->traces[0]);
 	if (v->ntraces == 1)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
 	if (v->style)
