@@ -127,6 +127,13 @@ struct spur_options {
 	 * they cannot be pipes. NULL: none.
 	 */
 	const char *const *align;
+	/*
+	 * When several traces are opened as one: processes and threads whose ids an earlier trace
+	 * has get others, so that a process or thread is known by its ids alone: the own id plus
+	 * 4,194,304 (above all ids of Linux), or more where that is taken. false: tracks keep their
+	 * ids
+	 */
+	bool distinct_ids;
 };
 
 /*

@@ -43,28 +43,47 @@ int run_error(const struct spur_error *err)
 	}
 }
 
-/* Returns true if the file's first bytes are those of a format, or if it cannot be read. */
-static bool file_is_trace(const struct values *v, const char *path)
+/* Gets the format of a file by its first bytes. Returns false if it cannot be read. */
+static bool file_format(const struct values *v, const char *path, const struct spur_format **out)
 {
 	const struct source_options so = { .max_unpacked = v->open.max_unpacked };
 	struct source *s = NULL;
 	struct probe p = { .path = path };
 	struct spur_error err;
-	bool known;
 
+	*out = NULL;
 	if (source_open(&s, path, &so, &err) == SPUR_FAIL)
-		return true;
+		return false;
 	source_need(s, PROBE_BYTES);
 	p.head = s->data;
 	p.len = s->size < PROBE_BYTES ? s->size : PROBE_BYTES;
-	known = format_probe(&p, &err) != NULL;
+	*out = format_probe(&p, &err);
 	source_close(s);
-	return known;
+	return true;
+}
+
+const struct spur_format *run_format(const struct values *v, const char *path)
+{
+	const struct probe dir = { .path = path, .is_dir = true };
+	const struct spur_format *format = format_of_url(path);
+	struct spur_error err;
+	struct stat st;
+
+	if (v->open.format)
+		return format_find(v->open.format);
+	if (format || strcmp(path, "-") == 0 || os_stat(path, &st) != 0)
+		return format;
+	if (S_ISDIR(st.st_mode))
+		return format_probe(&dir, &err);
+	if (S_ISREG(st.st_mode))
+		file_format(v, path, &format);
+	return format;
 }
 
 bool run_is_trace(const struct values *v, const char *path)
 {
 	const struct probe dir = { .path = path, .is_dir = true };
+	const struct spur_format *format;
 	struct spur_error err;
 	struct stat st;
 
@@ -76,7 +95,7 @@ bool run_is_trace(const struct values *v, const char *path)
 		return true;
 	if (S_ISDIR(st.st_mode))
 		return format_probe(&dir, &err) != NULL;
-	return !S_ISREG(st.st_mode) || file_is_trace(v, path);
+	return !S_ISREG(st.st_mode) || !file_format(v, path, &format) || format;
 }
 
 /* Returns how many of the operands are traces; see run_take_traces(). */

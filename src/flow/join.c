@@ -25,6 +25,8 @@ enum {
 	JOIN_PAGES = 4096,
 	JOIN_MAX = 4096, /* parts */
 	JOIN_DEPTH = 64, /* of tracks below tracks */
+	JOIN_ID_STEP = 1 << 22, /* above all process ids of Linux */
+	JOIN_ID_TRIES = 64, /* steps; then ids are hashed */
 };
 static_assert(JOIN_PAGE == (int)TRACE_CLASS_PAGE && JOIN_PAGES == (int)TRACE_CLASS_PAGES &&
 		      JOIN_PAGE == (int)TRACE_TRACK_PAGE && JOIN_PAGES == (int)TRACE_TRACK_PAGES,
@@ -45,6 +47,7 @@ struct join_part {
 	size_t origins_cap;
 	uint32_t first_top; /* the first of its top tracks; SPUR_NONE: none yet */
 	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
+	struct map64 ids; /* with distinct_ids: the part's process or thread id to the joined one */
 };
 
 /*
@@ -55,6 +58,7 @@ struct join {
 	struct join_part *parts;
 	size_t n;
 	struct join_table classes, tracks;
+	struct map64 ids; /* with distinct_ids: all that are used */
 	struct map64 threads; /* hash of the ids of a track to 1 + the part that has it first */
 	bool *doubles; /* by track: see join_track_is_double() */
 	size_t doubles_cap;
@@ -172,6 +176,34 @@ static bool track_note_double(struct spur_trace *t, const struct join_part *p, u
 	return true;
 }
 
+/*
+ * Gives a process or thread id of a part one that no other part has. Process and thread ids share
+ * their numbers. Called with t->lock held. Returns false if out of memory.
+ */
+static bool id_make_distinct(struct join *j, struct join_part *p, int64_t *id)
+{
+	struct map64_slot *of_part, *used;
+	uint64_t next = (uint64_t)*id;
+
+	if (*id == -1)
+		return true;
+	of_part = map64_find(&p->ids, (uint64_t)*id);
+	if (of_part) {
+		*id = (int64_t)of_part->value;
+		return true;
+	}
+	for (unsigned i = 1; next == UINT64_MAX || map64_find(&j->ids, next); i++)
+		next = i <= JOIN_ID_TRIES ? (uint64_t)*id + (uint64_t)i * JOIN_ID_STEP
+					  : hash64((uint64_t)*id + i) & INT32_MAX;
+	used = map64_put(&j->ids, next);
+	of_part = used ? map64_put(&p->ids, (uint64_t)*id) : NULL;
+	if (!of_part)
+		return false;
+	of_part->value = next;
+	*id = (int64_t)next;
+	return true;
+}
+
 /* Called with t->lock held. Parents are declared before their children. */
 static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_t own)
 {
@@ -181,6 +213,9 @@ static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_
 
 	if (k.parent != SPUR_NONE)
 		k.parent = (uint32_t)table_get(&p->tracks, k.parent) - 1;
+	if (t->options.distinct_ids && !t->one_run &&
+	    (!id_make_distinct(j, p, &k.pid) || !id_make_distinct(j, p, &k.tid)))
+		return SPUR_NONE;
 	id = trace_add_track(t, k);
 	if (id == SPUR_NONE || !track_note_double(t, p, id) ||
 	    !table_put(&j->tracks, id, home_of(p, own)) ||
@@ -496,12 +531,14 @@ static void joined_close(struct spur_trace *t)
 		table_free(&j->parts[i].classes);
 		table_free(&j->parts[i].tracks);
 		mem_free(j->parts[i].origins);
+		map64_free(&j->parts[i].ids);
 		trace_close(j->parts[i].trace);
 	}
 	t->nparts = 0;
 	table_free(&j->classes);
 	table_free(&j->tracks);
 	map64_free(&j->threads);
+	map64_free(&j->ids);
 	mem_free(j->doubles);
 	mem_free(j->parts);
 	mem_free(j);
