@@ -12,6 +12,12 @@ extern "C" {
 
 struct spur_filter;
 
+/* A time to add to all times of one of several traces that are opened as one. */
+struct spur_offset {
+	size_t trace; /* its number, counted from 0; not 0: the first trace's clock is that of all */
+	int64_t ns;
+};
+
 /* The form in which rows and classes have the names of C++ and Rust functions. */
 enum spur_demangle {
 	SPUR_DEMANGLE_NAME, /* with template arguments, without parameters */
@@ -104,6 +110,30 @@ struct spur_options {
 	 */
 	const volatile int *stop;
 	const struct spur_filter *filter; /* as by spur_set_filter(); NULL: all rows */
+	/*
+	 * When several traces are opened as one: `noffsets` times that are added to what relates the
+	 * clocks otherwise. Those of one trace add up. Clocks that nothing else relates are then
+	 * taken to be the same clock, with these offsets.
+	 */
+	const struct spur_offset *offsets;
+	size_t noffsets;
+	/*
+	 * When several traces are opened as one: relates clocks by events, whatever the traces say
+	 * of them. NULL-terminated; each is "[N:]A=B": the first event named A in the first trace
+	 * and the first one named B in trace N (counted from 1; default: 2) happened at the same
+	 * moment. One pair gives the offset; several give offset and drift by least squares. Or
+	 * "[N:]auto": the events whose names both traces have are matched (without N: for all
+	 * traces); opening fails if no match is certain. Reads the traces once or twice more, so
+	 * they cannot be pipes. NULL: none.
+	 */
+	const char *const *align;
+	/*
+	 * When several traces are opened as one: processes and threads whose ids an earlier trace
+	 * has get others, so that a process or thread is known by its ids alone: the own id plus
+	 * 4,194,304 (above all ids of Linux), or more where that is taken. false: tracks keep their
+	 * ids
+	 */
+	bool distinct_ids;
 };
 
 /*

@@ -22,6 +22,8 @@ void values_free(struct values *v)
 	mem_free(v->operands);
 	mem_free(v->items);
 	mem_free(v->binaries);
+	mem_free(v->offsets);
+	mem_free(v->aligns);
 	arena_free(&v->arena);
 }
 

@@ -1,7 +1,9 @@
 /* The options that commands share. */
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/opt.h"
+#include "flow/align.h"
 #include "format/format.h"
 
 static const char *const demangle_words[] = { "name", "simple", "full", "no",
@@ -32,12 +34,44 @@ static bool set_trace(struct values *v, const char *text)
 	return v->filter.trace_off || strcmp(text, "on") == 0;
 }
 
+enum { LIST_MOST = 1 << 16 };
+
+/* [N:]TIME, where TIME may have a sign. */
+static bool add_offset(struct values *v, const char *text)
+{
+	struct spur_offset offset;
+	const char *time = align_item(text, &offset.trace);
+	const char *size = time + (*time == '-' || *time == '+');
+
+	if (offset.trace == SIZE_MAX)
+		offset.trace = 1;
+	if (!text_duration(size, 0, &offset.ns) ||
+	    !mem_grow((void **)&v->offsets, &v->offsets_cap, v->noffsets + 1, sizeof(*v->offsets),
+		      LIST_MOST))
+		return false;
+	offset.ns = *time == '-' ? -offset.ns : offset.ns;
+	v->offsets[v->noffsets++] = offset;
+	return true;
+}
+
+static bool add_align(struct values *v, const char *text)
+{
+	size_t trace;
+	const char *item = align_item(text, &trace);
+	const char *equals = strchr(item, '=');
+
+	if ((strcmp(item, "auto") != 0 && (!equals || equals == item || !equals[1])) ||
+	    !mem_grow((void **)&v->aligns, &v->aligns_cap, v->naligns + 2, sizeof(*v->aligns),
+		      LIST_MOST))
+		return false;
+	v->aligns[v->naligns++] = text;
+	return true;
+}
+
 static bool add_binary(struct values *v, const char *text)
 {
-	enum { BINARIES = 1 << 16 };
-
 	if (!text[0] || !mem_grow((void **)&v->binaries, &v->binaries_cap, v->nbinaries + 2,
-				  sizeof(*v->binaries), BINARIES))
+				  sizeof(*v->binaries), LIST_MOST))
 		return false;
 	v->binaries[v->nbinaries++] = text;
 	return true;
@@ -78,6 +112,19 @@ static const struct opt input_options[] = {
 	  .type = OPT_FLAG,
 	  OPT_COMMON(open.same_clock),
 	  .help = "Treat the clocks of several traces as one, whatever their names and epochs" },
+	{ .name = "offset",
+	  .type = OPT_CALL,
+	  .call = add_offset,
+	  .arg = "[N:]TIME",
+	  .help = "Add TIME (1.5s, -250us) to all times of trace N of several (default: the "
+		  "second; repeatable)" },
+	{ .name = "align",
+	  .type = OPT_CALL,
+	  .call = add_align,
+	  .arg = "[N:]EVENT=EVENT|auto",
+	  .help = "Relate clocks by events: the first EVENT of the first trace and the first "
+		  "EVENT of trace N (default: the second) are one moment (several: least "
+		  "squares); auto: match events that both have" },
 	{ .name = "no-spans",
 	  .type = OPT_FLAG,
 	  OPT_COMMON(open.no_spans),

@@ -43,28 +43,47 @@ int run_error(const struct spur_error *err)
 	}
 }
 
-/* Returns true if the file's first bytes are those of a format, or if it cannot be read. */
-static bool file_is_trace(const struct values *v, const char *path)
+/* Gets the format of a file by its first bytes. Returns false if it cannot be read. */
+static bool file_format(const struct values *v, const char *path, const struct spur_format **out)
 {
 	const struct source_options so = { .max_unpacked = v->open.max_unpacked };
 	struct source *s = NULL;
 	struct probe p = { .path = path };
 	struct spur_error err;
-	bool known;
 
+	*out = NULL;
 	if (source_open(&s, path, &so, &err) == SPUR_FAIL)
-		return true;
+		return false;
 	source_need(s, PROBE_BYTES);
 	p.head = s->data;
 	p.len = s->size < PROBE_BYTES ? s->size : PROBE_BYTES;
-	known = format_probe(&p, &err) != NULL;
+	*out = format_probe(&p, &err);
 	source_close(s);
-	return known;
+	return true;
+}
+
+const struct spur_format *run_format(const struct values *v, const char *path)
+{
+	const struct probe dir = { .path = path, .is_dir = true };
+	const struct spur_format *format = format_of_url(path);
+	struct spur_error err;
+	struct stat st;
+
+	if (v->open.format)
+		return format_find(v->open.format);
+	if (format || strcmp(path, "-") == 0 || os_stat(path, &st) != 0)
+		return format;
+	if (S_ISDIR(st.st_mode))
+		return format_probe(&dir, &err);
+	if (S_ISREG(st.st_mode))
+		file_format(v, path, &format);
+	return format;
 }
 
 bool run_is_trace(const struct values *v, const char *path)
 {
 	const struct probe dir = { .path = path, .is_dir = true };
+	const struct spur_format *format;
 	struct spur_error err;
 	struct stat st;
 
@@ -76,7 +95,7 @@ bool run_is_trace(const struct values *v, const char *path)
 		return true;
 	if (S_ISDIR(st.st_mode))
 		return format_probe(&dir, &err) != NULL;
-	return !S_ISREG(st.st_mode) || file_is_trace(v, path);
+	return !S_ISREG(st.st_mode) || !file_format(v, path, &format) || format;
 }
 
 /* Returns how many of the operands are traces; see run_take_traces(). */
@@ -255,6 +274,9 @@ static void settle_open(struct values *v, const struct spur_pass *pass, const st
 	o->threads = (unsigned)v->threads;
 	o->read_size = v->read_size;
 	o->binaries = v->binaries;
+	o->offsets = v->offsets;
+	o->noffsets = v->noffsets;
+	o->align = v->aligns;
 	if (pass->prepare)
 		pass->prepare(env, o);
 }
@@ -448,6 +470,10 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 {
 	assert(v->ntraces && v->traces[0]);
+	if (v->ntraces == 1 && (v->noffsets || v->naligns))
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "--%s: expected several traces, found one: %s",
+			       v->noffsets ? "offset" : "align", v->traces[0]);
 	if (v->ntraces == 1)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
 	if (v->style)

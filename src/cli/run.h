@@ -13,6 +13,11 @@ int run_error(const struct spur_error *err);
  */
 bool run_is_trace(const struct values *v, const char *path);
 /*
+ * Returns the format of a trace by its path and first bytes, or as --input-format says; NULL if it
+ * is a pipe, or of no known format.
+ */
+const struct spur_format *run_format(const struct values *v, const char *path);
+/*
  * Moves the traces' paths from the operands into v->traces: -d, else the first operand and those
  * after it that are traces too, else ./uftrace.data, else standard input if that is a file or a
  * pipe. The last `more` operands are traces only if run_is_trace(). Returns false, with v->err

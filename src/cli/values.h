@@ -27,6 +27,10 @@ struct values {
 	struct spur_options open;
 	const char **binaries; /* NULL-ended; NULL: none given */
 	size_t nbinaries, binaries_cap;
+	struct spur_offset *offsets;
+	size_t noffsets, offsets_cap;
+	const char **aligns; /* NULL-ended; NULL: none given */
+	size_t naligns, aligns_cap;
 	int threads, demangle; /* demangle: NOT_GIVEN or enum demangle_form */
 	uint64_t read_size;
 

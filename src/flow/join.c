@@ -25,13 +25,12 @@ enum {
 	JOIN_PAGES = 4096,
 	JOIN_MAX = 4096, /* parts */
 	JOIN_DEPTH = 64, /* of tracks below tracks */
+	JOIN_ID_STEP = 1 << 22, /* above all process ids of Linux */
+	JOIN_ID_TRIES = 64, /* steps; then ids are hashed */
 };
 static_assert(JOIN_PAGE == (int)TRACE_CLASS_PAGE && JOIN_PAGES == (int)TRACE_CLASS_PAGES &&
 		      JOIN_PAGE == (int)TRACE_TRACK_PAGE && JOIN_PAGES == (int)TRACE_TRACK_PAGES,
 	      "a table has room for all classes and tracks");
-
-/* How far apart traces of one clock may begin where that they have one is assumed: a day. */
-static const int64_t assumed_gap = 86400000000000;
 
 /* Numbers to numbers; 0: not there yet. Entries never change once they are there. */
 struct join_table {
@@ -40,7 +39,7 @@ struct join_table {
 
 struct join_part {
 	struct spur_trace *trace;
-	int64_t shift;
+	struct clock_map map; /* of its times to the joined trace's */
 	uint32_t number, first_stream;
 	uint32_t first_origin;
 	/* The part's number to 1 + the joined trace's; 0: not there yet. Under the lock. */
@@ -48,6 +47,7 @@ struct join_part {
 	size_t origins_cap;
 	uint32_t first_top; /* the first of its top tracks; SPUR_NONE: none yet */
 	struct join_table classes, tracks; /* the part's number to 1 + the joined trace's */
+	struct map64 ids; /* with distinct_ids: the part's process or thread id to the joined one */
 };
 
 /*
@@ -58,6 +58,7 @@ struct join {
 	struct join_part *parts;
 	size_t n;
 	struct join_table classes, tracks;
+	struct map64 ids; /* with distinct_ids: all that are used */
 	struct map64 threads; /* hash of the ids of a track to 1 + the part that has it first */
 	bool *doubles; /* by track: see join_track_is_double() */
 	size_t doubles_cap;
@@ -175,6 +176,34 @@ static bool track_note_double(struct spur_trace *t, const struct join_part *p, u
 	return true;
 }
 
+/*
+ * Gives a process or thread id of a part one that no other part has. Process and thread ids share
+ * their numbers. Called with t->lock held. Returns false if out of memory.
+ */
+static bool id_make_distinct(struct join *j, struct join_part *p, int64_t *id)
+{
+	struct map64_slot *of_part, *used;
+	uint64_t next = (uint64_t)*id;
+
+	if (*id == -1)
+		return true;
+	of_part = map64_find(&p->ids, (uint64_t)*id);
+	if (of_part) {
+		*id = (int64_t)of_part->value;
+		return true;
+	}
+	for (unsigned i = 1; next == UINT64_MAX || map64_find(&j->ids, next); i++)
+		next = i <= JOIN_ID_TRIES ? (uint64_t)*id + (uint64_t)i * JOIN_ID_STEP
+					  : hash64((uint64_t)*id + i) & INT32_MAX;
+	used = map64_put(&j->ids, next);
+	of_part = used ? map64_put(&p->ids, (uint64_t)*id) : NULL;
+	if (!of_part)
+		return false;
+	of_part->value = next;
+	*id = (int64_t)next;
+	return true;
+}
+
 /* Called with t->lock held. Parents are declared before their children. */
 static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_t own)
 {
@@ -184,6 +213,9 @@ static uint32_t track_add_one(struct spur_trace *t, struct join_part *p, uint32_
 
 	if (k.parent != SPUR_NONE)
 		k.parent = (uint32_t)table_get(&p->tracks, k.parent) - 1;
+	if (t->options.distinct_ids && !t->one_run &&
+	    (!id_make_distinct(j, p, &k.pid) || !id_make_distinct(j, p, &k.tid)))
+		return SPUR_NONE;
 	id = trace_add_track(t, k);
 	if (id == SPUR_NONE || !track_note_double(t, p, id) ||
 	    !table_put(&j->tracks, id, home_of(p, own)) ||
@@ -302,18 +334,36 @@ uint32_t join_recording(const struct spur_trace *t, uint32_t top)
 
 /* --- rows --- */
 
-static int64_t shifted(int64_t ts, int64_t shift)
+/* Moves a row to the joined trace's clock. Rates seldom differ, so that a sum mostly does. */
+static inline void row_time_to_joined(const struct clock_map *m, struct spur_event *row)
 {
 	int64_t sum;
 
-	if (__builtin_add_overflow(ts, shift, &sum))
-		return shift > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
+	if (!m->drift && !__builtin_add_overflow(row->ts, m->shift, &sum)) {
+		row->ts = sum;
+		return;
+	}
+	row->dur = clock_map_dur(m, row->ts, row->dur);
+	row->ts = clock_map_ts(m, row->ts);
+}
+
+/*
+ * The way back. INVARIANT: exact unless a drift below 0 has given two times of the part the same
+ * place: then it is the earlier one.
+ */
+static void row_time_to_part(const struct clock_map *m, struct spur_event *row)
+{
+	const int64_t ts = clock_map_back(m, row->ts);
+	int64_t end;
+
+	if (m->drift && row->dur && !__builtin_add_overflow(row->ts, row->dur, &end))
+		row->dur = clock_map_back(m, end) - ts;
+	row->ts = ts;
 }
 
 static bool row_to_joined(struct spur_trace *t, struct join_part *p, struct spur_event *row)
 {
-	row->ts = shifted(row->ts, p->shift);
+	row_time_to_joined(&p->map, row);
 	if (row->stream != SPUR_NONE)
 		row->stream += p->first_stream;
 	if (row->track != SPUR_NONE) {
@@ -337,7 +387,7 @@ static struct join_part *row_to_part(const struct spur_trace *t, const struct sp
 		return NULL;
 	*own = *row;
 	own->cls = (uint32_t)home - 1;
-	own->ts = shifted(row->ts, -p->shift);
+	row_time_to_part(&p->map, own);
 	if (row->stream != SPUR_NONE)
 		own->stream = row->stream - p->first_stream;
 	if (row->track != SPUR_NONE)
@@ -424,7 +474,14 @@ static bool joined_ticks(struct spur_trace *t, const struct spur_event *ev, uint
 	struct spur_event own;
 	const struct join_part *p = row_to_part(t, ev, &own);
 
-	return p && p->trace->format->ticks && p->trace->format->ticks(p->trace, &own, ticks);
+	if (!p || !p->trace->format->ticks)
+		return false;
+	if (p->trace->format->ticks(p->trace, &own, ticks))
+		return true;
+	/* The other time that has the row's place; see row_time_to_part(). */
+	own.ts++;
+	return p->map.drift < 0 && clock_map_ts(&p->map, own.ts) == ev->ts &&
+	       p->trace->format->ticks(p->trace, &own, ticks);
 }
 
 /* Strings are shared, so that a part's schema is the joined trace's. Called with t->lock held. */
@@ -457,7 +514,7 @@ static bool joined_last(struct spur_trace *t, int64_t *ts)
 
 		if (!part->format->last || !part->format->last(part, &last))
 			return false;
-		last = shifted(last, j->parts[i].shift);
+		last = clock_map_ts(&j->parts[i].map, last);
 		*ts = last > *ts ? last : *ts;
 	}
 	return true;
@@ -471,12 +528,14 @@ static void joined_close(struct spur_trace *t)
 		table_free(&j->parts[i].classes);
 		table_free(&j->parts[i].tracks);
 		mem_free(j->parts[i].origins);
+		map64_free(&j->parts[i].ids);
 		trace_close(j->parts[i].trace);
 	}
 	t->nparts = 0;
 	table_free(&j->classes);
 	table_free(&j->tracks);
 	map64_free(&j->threads);
+	map64_free(&j->ids);
 	mem_free(j->doubles);
 	mem_free(j->parts);
 	mem_free(j);
@@ -514,78 +573,6 @@ static const struct spur_format joined_format = {
 	.close = joined_close,
 };
 
-/* --- clocks --- */
-
-/* Called behind trace_start(), which reads the first rows. */
-static bool has_rows(const struct spur_trace *t)
-{
-	for (size_t i = 0; i < t->nfeeds; i++)
-		if (t->feeds[i]->nahead)
-			return true;
-	return false;
-}
-
-static enum spur_status unrelated(const struct spur_trace *a, const struct spur_trace *b,
-				  const char *why, struct spur_error *err)
-{
-	return err_set(
-		err, SPUR_ERR_USAGE,
-		"%s and %s: expected clocks that can be related, found \"%s\" %s a known epoch "
-		"and \"%s\" %s one%s; use --same-clock to take them as one clock",
-		a->path, b->path, a->clock.name, a->clock.epoch_known ? "with" : "without",
-		b->clock.name, b->clock.epoch_known ? "with" : "without", why);
-}
-
-/* Clocks of one name, without epochs: times that lie far apart say that they are not one. */
-static enum spur_status relate_assumed(struct spur_trace *t, struct spur_trace *a,
-				       struct spur_trace *b, struct spur_error *err)
-{
-	int64_t x, y, gap;
-
-	if (trace_start(a, &x) == SPUR_FAIL || trace_start(b, &y) == SPUR_FAIL)
-		return err_nomem(err);
-	if (has_rows(a) && has_rows(b) &&
-	    (__builtin_sub_overflow(x, y, &gap) || gap > assumed_gap || gap < -assumed_gap))
-		return unrelated(a, b, ", beginning more than a day apart", err);
-	if (t->one_run)
-		return SPUR_OK;
-	diag_add(&t->diag, DIAG_NOTE, "joined/assumed-clock", b->path, DIAG_NO_OFF, 0,
-		 "clock \"%s\" is taken to be that of %s: the names agree, and the traces do not "
-		 "both know their epoch",
-		 b->clock.name, a->path);
-	return SPUR_OK;
-}
-
-static enum spur_status relate_parts(struct spur_trace *t, struct join *j, struct spur_error *err)
-{
-	struct spur_trace *a = j->parts[0].trace;
-
-	for (size_t i = 1; i < j->n; i++) {
-		struct join_part *p = &j->parts[i];
-
-		if (t->options.raw_time && p->trace->clock.hz != a->clock.hz)
-			return err_set(err, SPUR_ERR_USAGE,
-				       "%s and %s: expected ticks of one rate, found %llu and %llu "
-				       "a second: their times can be shown in ns only",
-				       a->path, p->trace->path, (unsigned long long)a->clock.hz,
-				       (unsigned long long)p->trace->clock.hz);
-		if (t->options.same_clock)
-			continue;
-		switch (join_relate(a, p->trace, &p->shift)) {
-		case JOIN_UNRELATED:
-			return unrelated(a, p->trace, t->options.raw_time ? ", both in ticks" : "",
-					 err);
-		case JOIN_ASSUMED:
-			if (relate_assumed(t, a, p->trace, err) == SPUR_FAIL)
-				return SPUR_FAIL;
-			break;
-		default:
-			break;
-		}
-	}
-	return SPUR_OK;
-}
-
 /* --- opening --- */
 
 static enum spur_status open_parts(struct spur_trace *t, struct join *j, const char *const *paths,
@@ -599,6 +586,7 @@ static enum spur_status open_parts(struct spur_trace *t, struct join *j, const c
 		if (trace_open(&p->trace, paths[i], &t->options, t->strings, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 		j->n = i + 1;
+		t->parts[i].trace = p->trace;
 		if (p->trace->live)
 			return err_set(err, SPUR_ERR_USAGE,
 				       "%s: expected a trace that is complete, found one that is "
@@ -665,6 +653,20 @@ static bool declare_feeds(struct spur_trace *t, struct join_part *p)
 	return true;
 }
 
+/* Says how the clock of a part is related to the first one's. Returns false if out of memory. */
+static bool declare_relation(struct spur_trace *t, uint32_t number)
+{
+	const char *key = arena_printf(&t->arena, "clock %u", number + 1);
+	struct out o;
+	bool good;
+
+	out_to_memory(&o);
+	join_clock_text(&t->parts[number], &o);
+	good = key && !o.error && trace_add_info(t, key, "%.*s", (int)o.len, o.buf);
+	out_free(&o);
+	return good;
+}
+
 static bool declare_part(struct spur_trace *t, struct join_part *p)
 {
 	const struct spur_trace *part = p->trace;
@@ -674,7 +676,8 @@ static bool declare_part(struct spur_trace *t, struct join_part *p)
 	    !trace_add_info(t, key, "%s: %s %s, clock %s%s, moved by %lld ns", part->path,
 			    part->format->name, part->version ? part->version : "",
 			    part->clock.name, part->clock.epoch_known ? " with an epoch" : "",
-			    (long long)p->shift))
+			    (long long)p->map.shift) ||
+	    (p->number && !t->one_run && !declare_relation(t, p->number)))
 		return false;
 	for (uint32_t i = 0; i < part->ntracks; i++)
 		if (!table_get(&p->tracks, i) && track_add(t, p, i) == SPUR_NONE)
@@ -699,7 +702,6 @@ static void declare_trace(struct spur_trace *t, const struct join *j)
 			t->byte_order = "mixed";
 		/* Rows of pipes are passed on as they come. */
 		t->live |= pipe_is_live(part);
-		t->parts[i] = (struct trace_part){ .trace = part, .shift = j->parts[i].shift };
 	}
 	/* What is open when a trace ends ends with it, though another may go on. */
 	t->tops_apart = true;
@@ -749,8 +751,10 @@ static enum spur_status join_parts(struct spur_trace *t, const char *const *path
 	/* Before the clocks are related: that may read rows. */
 	if (!relate_members(t, j))
 		return err_nomem(err);
-	if (relate_parts(t, j, err) == SPUR_FAIL)
+	if (join_clocks(t, n, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	for (size_t i = 0; i < n; i++)
+		j->parts[i].map = t->parts[i].map;
 	for (size_t i = 0; i < n; i++)
 		if (!declare_part(t, &j->parts[i]))
 			return err_nomem(err);

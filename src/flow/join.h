@@ -3,10 +3,7 @@
  * parts, under numbers of its own; strings are shared; times are moved to the first part's clock.
  * All passes read it as they read any other trace.
  *
- * Two clocks are related, in this order: they are one (both known, and their epochs agree), by
- * their epochs, or by the assumption that clocks of one name and rate are one, which is said in a
- * note. Where none holds opening fails, unless spur_options.same_clock says that the clocks are
- * one.
+ * join_clock.h says how clocks are related. Where they are not, opening fails.
  */
 #ifndef SPUR_FLOW_JOIN_H
 #define SPUR_FLOW_JOIN_H

@@ -201,7 +201,7 @@ enum spur_status trace_open_input(struct spur_trace **out, const char *name,
 	return open_failed(name, err);
 }
 
-static bool can_reopen(const struct spur_trace *t)
+bool trace_can_reopen(const struct spur_trace *t)
 {
 	return !t->live && !t->unnamed && (!t->source || t->source->mapped);
 }
@@ -213,7 +213,7 @@ enum spur_status trace_open_again(struct spur_trace **out, const struct spur_tra
 	enum spur_status st;
 
 	*out = NULL;
-	if (!can_reopen(t))
+	if (!trace_can_reopen(t))
 		return SPUR_WARN;
 	if (!t->nparts || t->one_run)
 		return trace_open(out, t->path, &t->options, NULL, err);

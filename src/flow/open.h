@@ -26,6 +26,8 @@ struct trace_input {
 enum spur_status trace_open_input(struct spur_trace **out, const char *name,
 				  const struct trace_input *in, const struct spur_options *opt,
 				  struct spur_error *err);
+/* Returns true if the input of `t` can be read twice: it is no pipe, and it no longer grows. */
+bool trace_can_reopen(const struct spur_trace *t);
 /*
  * Opens the input of `t` once more, from its beginning. Returns SPUR_WARN, with nothing opened, if
  * the input is a pipe or still grows: such an input can be read only once.

@@ -288,6 +288,19 @@ static bool add_info(struct ctf *c, const struct ctf_meta *m)
 	return good && (c->ntraces < 2 || trace_add_info(c->t, "traces", "%zu", c->ntraces));
 }
 
+/* Returns the UUID or unique id that the metadata gives a clock; NULL: none, or out of memory. */
+static const char *clock_identity(struct ctf *c, const struct ctf_clock *clock)
+{
+	const uint8_t *u = clock->uuid;
+
+	if (!clock->has_uuid)
+		return clock->uid && clock->uid[0] ? clock->uid : NULL;
+	return arena_printf(&c->t->arena,
+			    "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			    u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
+			    u[11], u[12], u[13], u[14], u[15]);
+}
+
 static void set_clock(struct ctf *c)
 {
 	struct clock_info *k = &c->t->clock;
@@ -304,6 +317,7 @@ static void set_clock(struct ctf *c)
 			   : "no stream has a clock: events are in the order of their streams";
 	k->epoch_known = clock && clock->unix_epoch && clock == c->first_clock;
 	k->epoch_ns = c->epoch_base;
+	k->identity = clock ? clock_identity(c, clock) : NULL;
 	k->ticks = c->t->options.raw_time;
 }
 

@@ -18,31 +18,51 @@ static bool copy_string(struct arena *a, const char **s)
 	return *s != NULL;
 }
 
+/* Copies a NULL-terminated list of strings. Returns false if out of memory. */
+static bool copy_list(struct arena *a, const char *const **list)
+{
+	const char **copy;
+	size_t n = 0;
+
+	if (!*list)
+		return true;
+	while ((*list)[n])
+		n++;
+	copy = arena_alloc(a, (n + 1) * sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = (*list)[i];
+		if (!copy_string(a, &copy[i]))
+			return false;
+	}
+	*list = copy;
+	return copy != NULL;
+}
+
+static bool copy_offsets(struct arena *a, struct spur_options *o)
+{
+	struct spur_offset *copy;
+
+	if (!o->noffsets)
+		return true;
+	copy = o->noffsets <= MAX_LIST ? arena_alloc(a, o->noffsets * sizeof(*copy)) : NULL;
+	if (copy)
+		memcpy(copy, o->offsets, o->noffsets * sizeof(*copy));
+	o->offsets = copy;
+	return copy != NULL;
+}
+
 /* Copies the options and what they point at. Returns false if out of memory. */
 static bool copy_options(struct spur_trace *t, const struct spur_options *opt)
 {
 	struct spur_options *o = &t->options;
-	const char **binaries;
-	size_t n = 0;
 
 	*o = *opt;
 	o->size = sizeof(*o);
-	if ((o->format && !copy_string(&t->arena, &o->format)) ||
-	    (o->symbol_dirs && !copy_string(&t->arena, &o->symbol_dirs)) ||
-	    (o->key_file && !copy_string(&t->arena, &o->key_file)))
-		return false;
-	while (o->binaries && o->binaries[n])
-		n++;
-	if (!o->binaries)
-		return true;
-	binaries = arena_alloc(&t->arena, (n + 1) * sizeof(*binaries));
-	for (size_t i = 0; binaries && i < n; i++) {
-		binaries[i] = o->binaries[i];
-		if (!copy_string(&t->arena, &binaries[i]))
-			return false;
-	}
-	o->binaries = binaries;
-	return binaries != NULL;
+	return (!o->format || copy_string(&t->arena, &o->format)) &&
+	       (!o->symbol_dirs || copy_string(&t->arena, &o->symbol_dirs)) &&
+	       (!o->key_file || copy_string(&t->arena, &o->key_file)) &&
+	       copy_list(&t->arena, &o->binaries) && copy_list(&t->arena, &o->align) &&
+	       copy_offsets(&t->arena, o);
 }
 
 struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
@@ -111,13 +131,7 @@ void trace_share_strings(struct spur_trace *t, struct intern *strings)
 /* `ts` on the part's own clock; the two ends of all time stay. */
 static int64_t part_time(const struct trace_part *p, int64_t ts)
 {
-	int64_t own;
-
-	if (ts == INT64_MIN || ts == INT64_MAX)
-		return ts;
-	if (__builtin_sub_overflow(ts, p->shift, &own))
-		return p->shift > 0 ? INT64_MIN : INT64_MAX;
-	return own;
+	return ts == INT64_MIN || ts == INT64_MAX ? ts : clock_map_back(&p->map, ts);
 }
 
 void trace_want(struct spur_trace *t, int64_t from, int64_t to)

@@ -22,6 +22,7 @@
 #include "base/scale.h"
 #include "model/class.h"
 #include "model/event.h"
+#include "model/relation.h"
 
 struct spur_format; /* format/format.h */
 
@@ -73,6 +74,11 @@ struct clock_info {
 	bool epoch_known;
 	int64_t epoch_ns; /* add to ts for ns since 1970 UTC */
 	int64_t epoch_error_ns; /* maximum error of epoch_ns */
+	/*
+	 * Identifies what the clock is a clock of: two clocks of one name with the same identity
+	 * are one clock (LTTng: the boot). NULL: unknown
+	 */
+	const char *identity;
 };
 
 /* A fact of the format for `spur info`, shown in this order. */
@@ -85,7 +91,8 @@ struct info_item {
 /* One of the traces that a joined trace is made of (flow/join.h). */
 struct trace_part {
 	struct spur_trace *trace; /* owned; shares the joined trace's strings */
-	int64_t shift; /* ns (ticks with raw_time): added to its times */
+	struct clock_map map; /* of its times to the joined trace's */
+	struct clock_relation relation; /* how `map` is known */
 };
 
 struct spur_trace {

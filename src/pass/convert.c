@@ -1,6 +1,10 @@
 /* convert: the trace in another format (format/writer.h), and what the format could not carry. */
 #include "flow/convert.h"
 
+#include <assert.h>
+#include <string.h>
+
+#include "flow/join_clock.h"
 #include "pass/convert.h"
 
 static enum convert_zero zero_of(enum time_form time)
@@ -15,6 +19,40 @@ static void tell_losses(struct pass_env *env, const struct loss_table *loss, con
 		loss_json(loss, to, env->notes);
 	else if (env->notes)
 		loss_text(loss, to, env->notes);
+}
+
+/* How clocks are related: lines, or a member of the object that the losses are. */
+static void tell_clocks(const struct pass_env *env)
+{
+	const struct spur_trace *t = env->trace;
+	struct out *o = env->notes;
+
+	if (!o || o->error || !convert_options(env)->clocks)
+		return;
+	if (env->opt->form == FORM_JSON) {
+		assert(o->len >= 2 && memcmp(o->buf + o->len - 2, "}\n", 2) == 0);
+		o->len -= 2;
+		out_str(o, ",\"traces\":");
+		join_clock_json(t, o);
+		out_str(o, "}\n");
+		return;
+	}
+	for (size_t i = 1; i < t->nparts; i++) {
+		const char *path = t->parts[i].trace->path;
+
+		out_str(o, "spur: ");
+		out_safe(o, path, strlen(path));
+		out_printf(o, ": moved by %lld ns: ", (long long)t->parts[i].map.shift);
+		join_clock_text(&t->parts[i], o);
+		out_char(o, '\n');
+	}
+}
+
+/* Writers know processes and threads by their ids. */
+static void convert_prepare(const struct pass_env *env, struct spur_options *open)
+{
+	(void)env;
+	open->distinct_ids = true;
 }
 
 static enum spur_status convert_pass(struct pass_env *env)
@@ -38,6 +76,7 @@ static enum spur_status convert_pass(struct pass_env *env)
 		return SPUR_FAIL;
 	}
 	tell_losses(env, &c.loss, writer->name);
+	tell_clocks(env);
 	return !c.rows && env->filter && !(c.pipe.stop && *c.pipe.stop) ? SPUR_WARN : SPUR_OK;
 }
 
@@ -46,5 +85,6 @@ const struct spur_pass spur_pass_convert = {
 	.limits_rows = true,
 	.tracks = true,
 	.options_size = sizeof(struct convert_options),
+	.prepare = convert_prepare,
 	.run = convert_pass,
 };

@@ -7,6 +7,7 @@
 struct convert_options {
 	const char *to; /* name of the writer; required */
 	const char *settings; /* of the writer (format/writer.h), or NULL */
+	bool clocks; /* tell how the clocks of several traces are related */
 };
 
 /* Requires the environment of a pass that declares them. */

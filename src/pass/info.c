@@ -2,6 +2,7 @@
  * info: what the trace is and what is in it, as text or as one JSON object (docs/jsonl.md).
  * Reads all rows to count them; looks at no arguments.
  */
+#include "flow/join_clock.h"
 #include "pass/fold/count.h"
 #include "pass/pass.h"
 #include "render/diag.h"
@@ -173,6 +174,10 @@ static void info_json(struct info *i)
 	out_str(o, ",\"notes\":");
 	diag_json_list(o, &t->joined, DIAG_NOTE);
 	json_lists(i);
+	if (t->nparts && !t->one_run) {
+		out_str(o, ",\"traces\":");
+		join_clock_json(t, o);
+	}
 	out_str(o, "}\n");
 }
 

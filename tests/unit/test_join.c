@@ -25,17 +25,28 @@ static void epoch(struct spur_trace *t, int64_t ns, int64_t error)
 	t->clock.epoch_error_ns = error;
 }
 
-static void expect_relation(struct spur_trace *a, struct spur_trace *b, enum join_relation want,
+/* `want` -1: the clocks cannot be related. */
+static void expect_relation(struct spur_trace *a, struct spur_trace *b, int want,
 			    int64_t want_shift)
 {
+	struct clock_relation how;
 	int64_t shift;
 
-	assert_int_equal(join_relate(a, b, &shift), want);
-	if (want != JOIN_UNRELATED)
-		assert_true(shift == want_shift);
-	assert_int_equal(join_relate(b, a, &shift), want);
-	if (want != JOIN_UNRELATED)
-		assert_true(shift == -want_shift);
+	for (int turned = 0; turned < 2; turned++) {
+		const bool known = turned ? join_relate(b, a, &how, &shift)
+					  : join_relate(a, b, &how, &shift);
+
+		assert_int_equal(known, want >= 0);
+		if (!known)
+			continue;
+		assert_int_equal(how.how, want);
+		assert_true(shift == (turned ? -want_shift : want_shift));
+		if (want == SPUR_RELATED_EPOCHS)
+			assert_int_equal(how.error,
+					 a->clock.epoch_error_ns + b->clock.epoch_error_ns);
+		else
+			assert_int_equal(how.error, want == SPUR_RELATED_ASSUMED ? -1 : 0);
+	}
 }
 
 static void test_relations(void **state)
@@ -46,32 +57,62 @@ static void test_relations(void **state)
 	struct spur_trace *h = clock_trace("heph", "monotonic", 1000000000);
 
 	(void)state;
-	expect_relation(x, y, JOIN_ASSUMED, 0);
+	expect_relation(x, y, SPUR_RELATED_ASSUMED, 0);
 	y->clock.hz = 2000000001;
-	expect_relation(x, y, JOIN_UNRELATED, 0);
-	expect_relation(x, u, JOIN_UNRELATED, 0);
-	expect_relation(u, h, JOIN_ASSUMED, 0);
+	expect_relation(x, y, -1, 0);
+	expect_relation(x, u, -1, 0);
+	expect_relation(u, h, SPUR_RELATED_ASSUMED, 0);
 	epoch(u, 1700000000000000000, 1000000000);
-	expect_relation(u, h, JOIN_ASSUMED, 0);
+	expect_relation(u, h, SPUR_RELATED_ASSUMED, 0);
 	epoch(h, 1700000000700000000, 0);
-	expect_relation(u, h, JOIN_ONE_CLOCK, 0);
+	expect_relation(u, h, SPUR_RELATED_SAME, 0);
 	epoch(h, 1700000001000000001, 0);
-	expect_relation(u, h, JOIN_EPOCHS, 1000000001);
+	expect_relation(u, h, SPUR_RELATED_EPOCHS, 1000000001);
 	epoch(x, 1699999999000000000, 0);
-	expect_relation(h, x, JOIN_EPOCHS, -2000000001);
+	expect_relation(h, x, SPUR_RELATED_EPOCHS, -2000000001);
 	x->clock.ticks = true;
-	expect_relation(h, x, JOIN_UNRELATED, 0);
+	expect_relation(h, x, -1, 0);
 	x->clock.ticks = false;
 	epoch(x, INT64_MIN, 0);
-	expect_relation(h, x, JOIN_UNRELATED, 0);
+	expect_relation(h, x, -1, 0);
 	x->clock.name = y->clock.name = "unknown";
 	x->clock.epoch_known = false;
 	y->clock.hz = x->clock.hz;
-	expect_relation(x, y, JOIN_UNRELATED, 0);
+	expect_relation(x, y, -1, 0);
 	trace_free(x);
 	trace_free(y);
 	trace_free(u);
 	trace_free(h);
+}
+
+/* SPEC ctf/clock-boot: the kernel's clock of one boot is one, whatever the epochs. */
+static void test_boots(void **state)
+{
+	struct spur_trace *a = clock_trace("ctf", "monotonic", 1000000000);
+	struct spur_trace *b = clock_trace("ctf", "monotonic", 1000000000);
+
+	(void)state;
+	epoch(a, 1700000000000000000, 0);
+	epoch(b, 1700000000000000005, 0);
+	expect_relation(a, b, SPUR_RELATED_EPOCHS, 5);
+	a->clock.identity = "6d01340b-da9f-4838-ab2f-9b81ddc1c839";
+	expect_relation(a, b, SPUR_RELATED_EPOCHS, 5);
+	b->clock.identity = "6d01340b-da9f-4838-ab2f-9b81ddc1c839";
+	expect_relation(a, b, SPUR_RELATED_BOOT, 0);
+	/* Another boot, and that is certain: not the same clock without epochs either. */
+	b->clock.identity = "26759ca0-7bc9-411e-b35d-b25009d6179e";
+	expect_relation(a, b, SPUR_RELATED_EPOCHS, 5);
+	b->clock.epoch_known = false;
+	expect_relation(a, b, -1, 0);
+	b->clock.identity = a->clock.identity;
+	expect_relation(a, b, SPUR_RELATED_BOOT, 0);
+	/* A clock that is not the kernel's may be read by many programs, each from 0. */
+	a->clock.name = b->clock.name = "default";
+	expect_relation(a, b, SPUR_RELATED_ASSUMED, 0);
+	epoch(b, 1700000000000000005, 0);
+	expect_relation(a, b, SPUR_RELATED_EPOCHS, 5);
+	trace_free(a);
+	trace_free(b);
 }
 
 /* Reads the directory joined with itself; false where a call said SPUR_FAIL. */
@@ -237,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_relations),
+		cmocka_unit_test(test_boots),
 		cmocka_unit_test_setup_teardown(test_records, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_memory, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_refusals, dir_make, dir_remove),

@@ -1,0 +1,139 @@
+/* spur merge: writes several traces as one. */
+#include <stdio.h>
+
+#include "base/out.h"
+#include "cli/report_diag.h"
+#include "cli/run.h"
+#include "format/format.h"
+#include "format/writer.h"
+#include "pass/convert.h"
+
+/* Its own options. */
+struct merge_own {
+	struct convert_options convert;
+	bool strict;
+};
+
+static bool take_to(struct values *v, const char *text)
+{
+	const struct spur_writer *writer = writer_find(text);
+	struct merge_own *own = v->own;
+
+	own->convert.to = writer ? writer->name : NULL;
+	return writer;
+}
+
+static const char *target_word(size_t i)
+{
+	return spur_writers[i] ? spur_writers[i]->name : NULL;
+}
+
+static const struct opt options[] = {
+	{ .name = "to",
+	  .type = OPT_CALL,
+	  .call = take_to,
+	  .arg = "FORMAT",
+	  .choice = target_word,
+	  .help = "Write this format (default: by the ending of -o FILE, else the format that "
+		  "all traces have)" },
+	{ .name = "set",
+	  .type = OPT_LIST,
+	  OPT_OWN(struct merge_own, convert.settings),
+	  .arg = "NAME=VALUE",
+	  .help = "A setting of the format that is written (spur formats lists them); may be "
+		  "repeated" },
+	{ .name = "strict",
+	  .type = OPT_FLAG,
+	  OPT_OWN(struct merge_own, strict),
+	  .help = "Write nothing if anything would be lost" },
+	{ 0 }
+};
+
+/* Sets the error that names what can be written. */
+static enum spur_status no_target(struct values *v, const char *found)
+{
+	struct out list;
+
+	out_to_memory(&list);
+	for (size_t i = 0; spur_writers[i]; i++)
+		out_printf(&list, "%s%s", i ? ", " : "", spur_writers[i]->name);
+	err_set(&v->err, SPUR_ERR_USAGE, "merge: expected --to FORMAT (%.*s), as %s",
+		(int)list.len, list.buf ? list.buf : "", found);
+	out_free(&list);
+	return SPUR_FAIL;
+}
+
+/* The format that all traces have. */
+static enum spur_status target_of_inputs(struct values *v, const struct spur_writer **writer)
+{
+	const struct spur_format *first = run_format(v, v->traces[0]);
+	char found[512];
+
+	for (size_t i = 0; i < v->ntraces; i++) {
+		const struct spur_format *format = run_format(v, v->traces[i]);
+
+		if (!format)
+			snprintf(found, sizeof(found), "the format of %s is not known in advance",
+				 v->traces[i]);
+		else if (first != format)
+			snprintf(found, sizeof(found), "%s is %s and %s is %s", v->traces[0],
+				 first->name, v->traces[i], format->name);
+		if (!format || first != format)
+			return no_target(v, found);
+	}
+	*writer = writer_find(first->name);
+	snprintf(found, sizeof(found), "%s cannot be written", first->name);
+	return *writer ? SPUR_OK : no_target(v, found);
+}
+
+static enum spur_status choose_target(struct values *v, const struct spur_writer **writer)
+{
+	struct merge_own *own = v->own;
+	enum spur_status st = SPUR_OK;
+
+	if (v->ntraces < 2)
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "merge: expected several traces, found one: %s", v->traces[0]);
+	*writer = own->convert.to ? writer_find(own->convert.to)
+		  : v->output	  ? writer_of_path(v->output)
+				  : NULL;
+	if (!*writer)
+		st = target_of_inputs(v, writer);
+	if (st == SPUR_OK)
+		own->convert.to = (*writer)->name;
+	return st == SPUR_OK ? writer_check(*writer, own->convert.settings, &v->err) : st;
+}
+
+static int merge_run(const struct spur_cmd *cmd, struct values *v)
+{
+	struct merge_own *own = v->own;
+	const struct spur_writer *writer = NULL;
+
+	v->render.time = TIME_EXACT;
+	own->convert.clocks = true;
+	if (!run_take_traces(cmd, v, 0) || choose_target(v, &writer) == SPUR_FAIL)
+		return run_error(&v->err);
+	return run_pass(v, &(struct run_request){ .pass = "convert",
+						  .options = { RUN_OPTIONS(NULL, &own->convert) },
+						  .strict = own->strict,
+						  .is_dir = writer->is_dir });
+}
+
+const struct spur_cmd spur_cmd_merge = {
+	.name = "merge",
+	.summary = "Write several traces as one.",
+	.usage = "[OPTION...] TRACE TRACE... -o OUT",
+	.description =
+		"Writes the events of traces of any formats on one timeline, that of the first "
+		"trace. Clocks are related because they are one clock, by the time of day, or by "
+		"--offset and --align; how, and how sure that is, is reported on standard error, "
+		"with what the format cannot carry (--json: as JSON).\n"
+		"Processes and threads whose ids an earlier trace has get others.",
+	.examples = "spur merge uftrace.data lttng-trace -o both.pftrace\tfor ui.perfetto.dev\n"
+		    "spur merge --align auto a.fxt b.fxt -o both.json\t"
+		    "clocks are related by the events that both traces have\n",
+	.opts = options,
+	.own_size = sizeof(struct merge_own),
+	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_TIME | TAKES_LIMIT,
+	.run = merge_run,
+};
