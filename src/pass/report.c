@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "pass/fold/calls.h"
 #include "pass/fold/group.h"
+#include "pass/fold/sums.h"
 #include "pass/pass.h"
 #include "pass/report.h"
 #include "render/table.h"
@@ -31,9 +31,8 @@ static const struct table_column columns[] = {
 /* The value is one of the distribution of single calls. */
 #define COLUMN_SPREADS(id, word, kind, spreads, value) [COL_##id] = (spreads),
 #define COLUMN_NO_SPREAD(id, word, write, order) [COL_##id] = false,
-static const bool column_spreads[] = {
-	REPORT_COLUMNS(COLUMN_SPREADS, COLUMN_NO_SPREAD, COLUMN_NO_SPREAD)
-};
+static const bool column_spreads[] = { REPORT_COLUMNS(COLUMN_SPREADS, COLUMN_NO_SPREAD,
+						      COLUMN_NO_SPREAD) };
 
 /* Rows that are equal by --sort. */
 static const int ties[] = { COL_FUNCTION, COL_PID, COL_TID, -1 };
@@ -52,11 +51,7 @@ static const char *const data_columns[] = {
 enum { BY_FUNCTION_AND_CATEGORY = CALLS_BY_SESSION + 1 };
 
 struct entry {
-	struct call_stat stat;
-	struct spread *spread; /* owned; NULL: none */
-	/* Calls that are open when the data ends; see entry_settle(). */
-	struct call_open open;
-	struct spread *open_spread;
+	struct call_sum sum;
 	struct group group; /* task, session: only name and name_len are set */
 	int64_t tid, pid;
 };
@@ -90,9 +85,9 @@ static enum spur_status read_options(struct report *r)
 	else
 		return err_set(r->env->err, SPUR_ERR_USAGE,
 			       "--by: expected function, task or session, found \"%s\"", by);
-	fields = (opt->form == FORM_TEXT ?
-			  text_columns :
-			  data_columns)[r->categories ? BY_FUNCTION_AND_CATEGORY : r->by];
+	fields = (opt->form == FORM_TEXT
+			  ? text_columns
+			  : data_columns)[r->categories ? BY_FUNCTION_AND_CATEGORY : r->by];
 	st = table_options(&r->table, fields, "total");
 	r->name_alone = opt->form == FORM_TEXT && !table_shows(&r->table, COL_MODULE) &&
 			!table_shows(&r->table, COL_CATEGORY);
@@ -119,67 +114,16 @@ static struct entry *report_entry(struct report *r, uint32_t key)
 	return &r->entries[id];
 }
 
-/* Joins `from` into *into, which is created if it is NULL. Returns false if out of memory. */
-static bool spread_take(struct spread **into, const struct spread *from)
-{
-	if (!*into)
-		*into = mem_alloc(sizeof(**into));
-	return *into && spread_join(*into, from);
-}
-
-static void spread_drop(struct spread *s)
-{
-	if (s)
-		spread_free(s);
-	mem_free(s);
-}
-
-static bool open_join(struct entry *e, const struct calls *w, const struct call_open *from)
-{
-	struct call_open *to = &e->open;
-
-	to->sum += from->sum;
-	to->calls += from->calls;
-	to->least = from->least > to->least ? from->least : to->least;
-	to->most = from->most > to->most ? from->most : to->most;
-	return !from->spread || spread_take(&e->open_spread, &w->spreads[from->spread - 1]);
-}
-
 static bool report_add(struct report *r, const struct calls *w, uint32_t key)
 {
 	const struct call_stat *from = &w->stats[key];
 	struct entry *e = report_entry(r, key);
-	struct call_stat *to;
 
 	if (!e)
 		return false;
-	to = &e->stat;
-	to->sum += from->sum;
-	to->inner += from->inner;
-	to->self += from->self;
-	to->calls += from->calls;
-	to->least = from->least > to->least ? from->least : to->least;
-	to->most = from->most > to->most ? from->most : to->most;
-	if (__builtin_add_overflow(to->unfinished, from->unfinished, &to->unfinished))
-		to->unfinished = UINT32_MAX;
 	r->self += from->self;
 	r->unfinished += from->unfinished;
-	if (from->spread && !spread_take(&e->spread, &w->spreads[from->spread - 1]))
-		return false;
-	return key >= w->nopens || open_join(e, w, &w->opens[key]);
-}
-
-/* If no call has ended, shows the durations of the open ones so far. */
-static void entry_settle(struct entry *e)
-{
-	if (e->open.calls != e->stat.calls)
-		return;
-	e->stat.least = e->open.least;
-	e->stat.most = e->open.most;
-	spread_drop(e->spread);
-	e->spread = e->open_spread;
-	e->open = (struct call_open){ 0 };
-	e->open_spread = NULL;
+	return call_sum_add(&e->sum, w, key);
 }
 
 /* Names entries, once all groups are known, and removes those without calls. */
@@ -191,7 +135,7 @@ static void report_name(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct entry *e = &r->entries[i];
 
-		entry_settle(e);
+		call_sum_settle(&e->sum);
 		e->tid = e->pid = -1;
 		if (r->by == CALLS_BY_FUNCTION) {
 			e->group = i < r->groups.n
@@ -214,9 +158,8 @@ static void report_name(struct report *r)
 			};
 			e->pid = s.pid;
 		}
-		if (!e->stat.calls && !e->stat.unfinished && !e->stat.sum) {
-			spread_drop(e->spread);
-			spread_drop(e->open_spread);
+		if (call_sum_is_empty(&e->sum)) {
+			call_sum_free(&e->sum);
 			continue;
 		}
 		r->categories |= e->group.cat_len > 0;
@@ -229,40 +172,10 @@ static void report_name(struct report *r)
 
 #define NO_CASE(...)
 
-/* A value of single calls, which is unknown if there are only samples: these add to sums alone. */
-static struct table_value entry_single(const struct entry *e, uint64_t v)
-{
-	const struct call_stat *s = &e->stat;
-
-	return s->least || !(s->calls || s->sum) ? table_u64(v) : (struct table_value){ 0 };
-}
-
-static struct table_value entry_percentile(const struct entry *e, unsigned percent)
-{
-	return entry_single(e, e->spread ? spread_percentile(e->spread, percent) : 0);
-}
-
-static struct table_value entry_deviation(const struct entry *e)
-{
-	return entry_single(e, e->spread ? spread_deviation(e->spread) : 0);
-}
-
-/* Of the calls that have ended; unknown if there are samples only. */
-static struct table_value entry_mean(const struct entry *e)
-{
-	const struct call_stat *s = &e->stat;
-
-	if (!s->calls && s->sum)
-		return (struct table_value){ 0 };
-	return table_u64(s->calls > e->open.calls
-				 ? (s->sum - e->open.sum) / (s->calls - e->open.calls)
-				 : 0);
-}
-
 /* Of the self time of all entries. */
 static struct table_value entry_share(const struct report *r, const struct entry *e)
 {
-	return table_u64(r->self ? (uint64_t)((unsigned __int128)e->stat.self * 1000 / r->self)
+	return table_u64(r->self ? (uint64_t)((unsigned __int128)e->sum.stat.self * 1000 / r->self)
 				 : 0);
 }
 
@@ -270,7 +183,7 @@ static struct table_value cell_value(const void *self, const void *row, int colu
 {
 	const struct report *r = self;
 	const struct entry *e = row;
-	const struct call_stat *s = &e->stat;
+	const struct call_stat *s = &e->sum.stat;
 
 #define CASE_VALUE(id, word, kind, spreads, value) \
 	case COL_##id:                             \
@@ -411,10 +324,8 @@ static enum spur_status report_run(struct pass_env *env)
 		st = read_options(&r);
 	if (st == SPUR_OK)
 		st = report_show(&r);
-	for (size_t i = 0; i < r.n; i++) {
-		spread_drop(r.entries[i].spread);
-		spread_drop(r.entries[i].open_spread);
-	}
+	for (size_t i = 0; i < r.n; i++)
+		call_sum_free(&r.entries[i].sum);
 	mem_free(r.entries);
 	groups_free(&r.groups);
 	return st == SPUR_OK && (!rows || (env->filter && !r.n)) ? SPUR_WARN : st;

@@ -25,29 +25,29 @@ static inline const struct report_options *report_options(const struct pass_env 
  * TEXT(id, word, write, order): `write` appends the text of `e` to `o`; `order` compares the groups
  * `a` and `b`. END is the TEXT that the list ends in.
  */
-#define REPORT_COLUMNS(NUMBER, TEXT, END)                                                       \
-	NUMBER(TOTAL, "total", TIME, false, table_u64(s->sum - s->inner))                       \
-	NUMBER(SELF, "self", TIME, false, table_u64(s->self))                                   \
-	NUMBER(CALLS, "calls", COUNT, false, table_u64(s->calls))                               \
-	NUMBER(AVG, "avg", TIME, false, entry_mean(e))                                          \
-	NUMBER(MIN, "min", TIME, false, entry_single(e, s->least ? ~s->least : 0))              \
-	NUMBER(MAX, "max", TIME, false, entry_single(e, s->most))                               \
-	NUMBER(P50, "p50", TIME, true, entry_percentile(e, 50))                                 \
-	NUMBER(P90, "p90", TIME, true, entry_percentile(e, 90))                                 \
-	NUMBER(P99, "p99", TIME, true, entry_percentile(e, 99))                                 \
-	NUMBER(STDEV, "stdev", TIME, true, entry_deviation(e))                                  \
-	NUMBER(SHARE, "share", SHARE, false, entry_share(r, e))                                 \
-	NUMBER(UNFINISHED, "unfinished", COUNT, false, table_u64(s->unfinished))                \
-	TEXT(MODULE, "module", out_bytes(o, e->group.module, e->group.module_len),              \
-	     strcmp(a->module, b->module))                                                      \
-	TEXT(CATEGORY, "category", out_bytes(o, e->group.cat, e->group.cat_len),                \
-	     strcmp(a->cat, b->cat))                                                            \
-	NUMBER(SIZE, "size", COUNT, false, table_u64(e->group.cls ? e->group.cls->size : 0))    \
-	TEXT(LOCATION, "location", out_location(r, e, o), location_order(r, a->cls, b->cls))    \
-	NUMBER(TID, "tid", ID, false, table_id(e->tid))                                         \
-	NUMBER(PID, "pid", ID, false, table_id(e->pid))                                         \
-	TEXT(FUNCTION, "function", out_name(r, e, o), group_order(a, b))                        \
-	TEXT(TASK, "task", out_name(r, e, o), group_order(a, b))                                \
+#define REPORT_COLUMNS(NUMBER, TEXT, END)                                                    \
+	NUMBER(TOTAL, "total", TIME, false, table_u64(s->sum - s->inner))                    \
+	NUMBER(SELF, "self", TIME, false, table_u64(s->self))                                \
+	NUMBER(CALLS, "calls", COUNT, false, table_u64(s->calls))                            \
+	NUMBER(AVG, "avg", TIME, false, call_sum_mean(&e->sum))                              \
+	NUMBER(MIN, "min", TIME, false, call_sum_single(&e->sum, s->least ? ~s->least : 0))  \
+	NUMBER(MAX, "max", TIME, false, call_sum_single(&e->sum, s->most))                   \
+	NUMBER(P50, "p50", TIME, true, call_sum_percentile(&e->sum, 50))                     \
+	NUMBER(P90, "p90", TIME, true, call_sum_percentile(&e->sum, 90))                     \
+	NUMBER(P99, "p99", TIME, true, call_sum_percentile(&e->sum, 99))                     \
+	NUMBER(STDEV, "stdev", TIME, true, call_sum_deviation(&e->sum))                      \
+	NUMBER(SHARE, "share", SHARE, false, entry_share(r, e))                              \
+	NUMBER(UNFINISHED, "unfinished", COUNT, false, table_u64(s->unfinished))             \
+	TEXT(MODULE, "module", out_bytes(o, e->group.module, e->group.module_len),           \
+	     strcmp(a->module, b->module))                                                   \
+	TEXT(CATEGORY, "category", out_bytes(o, e->group.cat, e->group.cat_len),             \
+	     strcmp(a->cat, b->cat))                                                         \
+	NUMBER(SIZE, "size", COUNT, false, table_u64(e->group.cls ? e->group.cls->size : 0)) \
+	TEXT(LOCATION, "location", out_location(r, e, o), location_order(r, a->cls, b->cls)) \
+	NUMBER(TID, "tid", ID, false, table_id(e->tid))                                      \
+	NUMBER(PID, "pid", ID, false, table_id(e->pid))                                      \
+	TEXT(FUNCTION, "function", out_name(r, e, o), group_order(a, b))                     \
+	TEXT(TASK, "task", out_name(r, e, o), group_order(a, b))                             \
 	END(SESSION, "session", out_name(r, e, o), group_order(a, b))
 
 #define REPORT_WORD_NUMBER(id, word, kind, spreads, value) word ","
