@@ -67,8 +67,8 @@ static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k,
 
 static void track_text(const struct chrome *c, uint32_t id, struct out *o)
 {
-	const struct spur_track *k = trace_track(c->trace, id);
-	const int64_t pid = trace_pid_of(c->trace, id);
+	const struct spur_track *k = write_track(c->write, id);
+	const int64_t pid = write_pid_of(c->write, id);
 
 	out_printf(o, ",\"pid\":%llu,\"tid\":%llu", pid == -1 ? 0 : (unsigned long long)pid,
 		   (unsigned long long)track_tid(c->trace, k, id));
@@ -162,7 +162,7 @@ static inline const struct frag *lane_track(struct chrome_lane *l, const struct 
 static void args_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
 {
 	struct chrome *c = l->chrome;
-	enum spur_status st = trace_args(c->trace, row, &l->args);
+	enum spur_status st = c->write->args(c->write, row, &l->args);
 
 	if (st == SPUR_FAIL)
 		args_reset(&l->args);
@@ -224,7 +224,7 @@ static void series_out(struct chrome_lane *l, const struct spur_event *row, stru
 	struct chrome *c = l->chrome;
 	size_t shown = 0;
 
-	if (!row->nargs || trace_args(c->trace, row, &l->args) == SPUR_FAIL)
+	if (!row->nargs || c->write->args(c->write, row, &l->args) == SPUR_FAIL)
 		args_reset(&l->args);
 	out_str(o, ",\"args\":{");
 	for (size_t i = 0; i < l->args.count; i++) {
@@ -395,7 +395,7 @@ static void names_out(struct chrome *c)
 	const uint32_t n = (uint32_t)trace_track_count(c->trace);
 
 	for (uint32_t i = c->named; i < n; i++) {
-		const struct spur_track *k = trace_track(c->trace, i);
+		const struct spur_track *k = write_track(c->write, i);
 		size_t len;
 		const char *name = trace_string(c->trace, k->name, &len);
 

@@ -159,9 +159,9 @@ static void thread_out(const struct perfetto *p, const struct spur_track *k, int
 /* Tracks that the format knows no ids for are children of what they stand beside, by their name. */
 static void track_out(const struct perfetto *p, uint32_t id, struct out *o)
 {
-	const struct spur_track *k = trace_track(p->trace, id);
+	const struct spur_track *k = write_track(p->write, id);
 	const bool is_double = join_track_is_double(p->trace, id);
-	const int64_t pid = trace_pid_of(p->trace, id);
+	const int64_t pid = write_pid_of(p->write, id);
 	const size_t at = pb_open(o, PACKET_TRACK_DESCRIPTOR);
 
 	pb_number(o, TRACK_UUID, track_uuid(id));
@@ -369,7 +369,7 @@ static bool args_out(struct perfetto_lane *l, const struct spur_event *row, stru
 
 	if (!row->nargs || !w->wants_args(w, row->cls))
 		return true;
-	st = trace_args(l->p->trace, row, &l->args);
+	st = l->p->write->args(l->p->write, row, &l->args);
 	if (st == SPUR_FAIL)
 		return false;
 	if (st == SPUR_WARN)
@@ -512,7 +512,7 @@ static bool counter_out(struct perfetto_lane *l, const struct spur_event *row, s
 
 	if (!row->nargs)
 		args_reset(&l->args);
-	else if (trace_args(l->p->trace, row, &l->args) == SPUR_FAIL)
+	else if (l->p->write->args(l->p->write, row, &l->args) == SPUR_FAIL)
 		return false;
 	for (size_t i = 0; good && i < l->args.count; i++) {
 		const struct spur_value *v = &l->args.items[i];
@@ -531,7 +531,7 @@ static bool counter_out(struct perfetto_lane *l, const struct spur_event *row, s
 static int64_t sched_tid(const struct perfetto *p, const struct spur_event *row)
 {
 	const uint32_t thread = trace_thread_of(p->trace, row->track);
-	const struct spur_track *k = trace_track(p->trace, thread);
+	const struct spur_track *k = write_track(p->write, thread);
 
 	return k && row->cpu != SPUR_NO_CPU && k->tid > 0 && id_fits(k->tid) ? k->tid : -1;
 }
@@ -540,7 +540,7 @@ static void switch_fields(const struct perfetto *p, const struct spur_event *row
 			  struct out *o)
 {
 	const bool out = row->flags & SPUR_F_OUT;
-	const struct spur_track *k = trace_track(p->trace, trace_thread_of(p->trace, row->track));
+	const struct spur_track *k = write_track(p->write, trace_thread_of(p->trace, row->track));
 	const size_t at = pb_open(o, FTRACE_SWITCH);
 
 	text_out(o, out ? SWITCH_PREV_COMM : SWITCH_NEXT_COMM, p->trace, k->name);
@@ -556,7 +556,7 @@ static void switch_fields(const struct perfetto *p, const struct spur_event *row
 static void wakeup_fields(const struct perfetto *p, const struct spur_event *row, int64_t tid,
 			  struct out *o)
 {
-	const struct spur_track *k = trace_track(p->trace, trace_thread_of(p->trace, row->track));
+	const struct spur_track *k = write_track(p->write, trace_thread_of(p->trace, row->track));
 	const size_t at = pb_open(o, FTRACE_WAKEUP);
 
 	text_out(o, WAKEUP_COMM, p->trace, k->name);
@@ -619,14 +619,14 @@ static bool switch_out(struct perfetto_lane *l, const struct spur_event *row, st
 static bool log_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
 {
 	const struct spur_trace *t = l->p->trace;
-	const struct spur_track *k = trace_track(t, trace_thread_of(t, row->track));
+	const struct spur_track *k = write_track(l->p->write, trace_thread_of(t, row->track));
 	const uint64_t time = time_of(l->p, row->ts, row->kind);
-	const int64_t pid = trace_pid_of(t, row->track);
+	const int64_t pid = write_pid_of(l->p->write, row->track);
 	const char *text;
 	size_t packet, log, event, len;
 
 	text = trace_string(t, row->name, &len);
-	if (row->nargs && trace_args(l->p->trace, row, &l->args) == SPUR_FAIL)
+	if (row->nargs && l->p->write->args(l->p->write, row, &l->args) == SPUR_FAIL)
 		return false;
 	for (size_t i = 0; row->nargs && i < l->args.count; i++)
 		if (l->args.items[i].type == SPUR_STRING) {

@@ -411,6 +411,8 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 	assert(l->piece < piece);
 	out_bytes(o, l->held.buf, l->held.len);
 	out_clear(&l->held);
+	if (l->run->convert->mask && !mask_rows(l->run->convert->mask, rows, n))
+		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (!l->piece++)
 			l->piece_ts = rows[i].ts;
@@ -483,16 +485,27 @@ static bool wants_args(const struct write *w, uint32_t cls)
 	const struct convert *c = w->user;
 	struct filter *filter = c->pipe.filter;
 
+	if (c->mask)
+		cls = mask_original(c->mask, cls);
 	return !c->no_args && !(filter && (filter_marks(filter, cls) & FILTER_MARK_NOARGS));
 }
 
 static enum spur_status get_args(const struct write *w, const struct spur_event *row,
 				 struct spur_args *args)
 {
+	const struct convert *c = w->user;
+
 	if (row->nargs && wants_args(w, row->cls))
-		return trace_args(w->trace, row, args);
+		return c->mask ? mask_args(c->mask, row, args) : trace_args(w->trace, row, args);
 	args_reset(args);
 	return SPUR_OK;
+}
+
+static const struct spur_track *get_track(const struct write *w, uint32_t id)
+{
+	const struct convert *c = w->user;
+
+	return mask_track(c->mask, id);
 }
 
 /* Returns SPUR_FAIL if out of memory. May read rows, and find tracks in them. */
@@ -557,6 +570,8 @@ enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 				    .writer = writer,
 				    .out = o,
 				    .dir = c->dir,
+				    .masked = c->mask,
+				    .track = c->mask ? get_track : NULL,
 				    .settings = c->settings,
 				    .loss = { .reasons = c->reasons,
 					      .count = LOSS_OWN + writer->nreasons },

@@ -5,6 +5,7 @@
 #ifndef SPUR_FLOW_CONVERT_H
 #define SPUR_FLOW_CONVERT_H
 
+#include "flow/mask.h"
 #include "flow/pipe.h"
 #include "format/writer.h"
 
@@ -20,6 +21,7 @@ struct convert {
 	enum convert_zero zero;
 	bool no_args; /* leave arguments out */
 	const char *settings; /* of the writer, checked by writer_check(); NULL: none */
+	struct mask *mask; /* replaces names and ids; NULL: none */
 	struct outdir *dir; /* the output, if the writer writes a directory; else NULL */
 	/* Set by convert_run(). */
 	struct spur_error error; /* if it fails */

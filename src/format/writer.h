@@ -59,6 +59,14 @@ struct write {
 	struct outdir *dir; /* the output directory, or NULL */
 	int64_t zero; /* the writer subtracts it from all times */
 	struct loss_table loss;
+	/*
+	 * Names, ids and arguments are replaced (flow/mask.h): rows, classes, args() and
+	 * write_track() have what takes their place. The writer leaves out what it would take from
+	 * elsewhere: raw records, stacks and texts of the source's format, its paths.
+	 */
+	bool masked;
+	/* Returns what takes the place of a track; NULL: tracks are not replaced */
+	const struct spur_track *(*track)(const struct write *w, uint32_t id);
 	const char *settings; /* NAME=VALUE,..., checked by the core; see write_setting() */
 	/* Set by a writer whose callback fails for another reason than lack of memory. */
 	struct spur_error error;
@@ -73,6 +81,27 @@ struct write {
 				 struct spur_args *args);
 	void *user; /* private to the core */
 };
+
+enum { WRITE_PARENTS = 64 /* levels of tracks, see trace_pid_of() */ };
+
+/* Returns a track as it is to be written, or NULL if it does not exist. */
+static inline const struct spur_track *write_track(const struct write *w, uint32_t id)
+{
+	return w->track ? w->track(w, id) : trace_track(w->trace, id);
+}
+
+/*
+ * Returns the process id of the track, or of the nearest track above it that has one, as it is to
+ * be written; -1 if none has.
+ */
+static inline int64_t write_pid_of(const struct write *w, uint32_t track)
+{
+	const struct spur_track *k = write_track(w, track);
+
+	for (int i = 0; k && k->pid == -1 && i < WRITE_PARENTS; i++)
+		k = write_track(w, k->parent);
+	return k ? k->pid : -1;
+}
 
 /*
  * Returns the value that the user gave to a setting, with its length, or NULL if the user gave

@@ -55,6 +55,18 @@ static void convert_prepare(const struct pass_env *env, struct spur_options *ope
 	open->distinct_ids = true;
 }
 
+/* What a masked trace still tells. */
+static void tell_kept(struct pass_env *env, const struct mask *m)
+{
+	const struct mask_kept kept = mask_kept(m);
+
+	if (env->notes && env->opt->form != FORM_JSON)
+		out_printf(env->notes,
+			   "spur: not replaced: times, CPUs, %llu numbers in arguments, "
+			   "%llu small ids of events\n",
+			   (unsigned long long)kept.numbers, (unsigned long long)kept.small_ids);
+}
+
 static enum spur_status convert_pass(struct pass_env *env)
 {
 	const char *to = convert_options(env)->to, *settings = convert_options(env)->settings;
@@ -64,6 +76,7 @@ static enum spur_status convert_pass(struct pass_env *env)
 			     .no_args = env->opt->no_args,
 			     .settings = settings,
 			     .dir = env->dir };
+	enum spur_status st;
 
 	if (!writer)
 		return err_set(env->err, SPUR_ERR_USAGE, "no format named \"%s\" can be written",
@@ -71,12 +84,23 @@ static enum spur_status convert_pass(struct pass_env *env)
 	c.pipe.limit = env->opt->limit;
 	if (writer_check(writer, settings, env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (convert_run(&c, env->trace, writer, env->out) == SPUR_FAIL) {
-		*env->err = c.error;
-		return SPUR_FAIL;
+	if (convert_options(env)->masked) {
+		c.mask = mask_new(env->trace, &convert_options(env)->mask, env->err);
+		if (!c.mask)
+			return SPUR_FAIL;
 	}
-	tell_losses(env, &c.loss, writer->name);
-	tell_clocks(env);
+	st = convert_run(&c, env->trace, writer, env->out);
+	if (st == SPUR_FAIL) {
+		*env->err = c.error;
+	} else {
+		tell_losses(env, &c.loss, writer->name);
+		tell_clocks(env);
+		if (c.mask)
+			tell_kept(env, c.mask);
+	}
+	mask_free(c.mask);
+	if (st == SPUR_FAIL)
+		return st;
 	return !c.rows && env->filter && !(c.pipe.stop && *c.pipe.stop) ? SPUR_WARN : SPUR_OK;
 }
 

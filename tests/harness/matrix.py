@@ -4,6 +4,8 @@ event by event. What the target says it carries (`spur formats --json`) is equal
 
 Spans are compared as (process, thread, name, time, duration, arguments), however the two formats write them; other events as (kind,
 process, thread, name, time, id, arguments). Times are compared as they are, but for one shift of a whole trace.
+
+Masked copies (`spur anonymize`) have the same events, each name replaced by one token, and no name of the original.
 """
 import collections
 import glob
@@ -148,6 +150,48 @@ def one(t, path, target, fits):
         t.verdict(label, compare(events(lines(source)), events(lines(back)), losses(r.err), fits))
 
 
+OWN_WORDS = {"name", "off CPU", "sched", "process_name", "thread_name", "process_sort_index"}  # of the target, not of the trace
+
+
+def texts(v):
+    """All strings in a value."""
+    if isinstance(v, str):
+        yield v
+    elif isinstance(v, dict):
+        for k, x in v.items():
+            yield k
+            yield from texts(x)
+    elif isinstance(v, list):
+        for x in v:
+            yield from texts(x)
+
+
+def masked(t, path):
+    label = "matrix/%s masked" % os.path.relpath(path, t.tests if path.startswith(t.tests) else t.traces)
+    plain = t.run([t.spur, "convert", "--to=chrome", path, "-o", "-"])
+    hidden = [t.run([t.spur, "anonymize", "--to=chrome", "--key=k", threads, path, "-o", "-"]) for threads in ("--threads=1", "--threads=2")]
+    if plain.code not in (0, 3):
+        return
+    if hidden[0].out != hidden[1].out or hidden[0].code != plain.code:
+        t.fail(label, "exit codes %s, %s and %s, or threads matter" % (plain.code, hidden[0].code, hidden[1].code))
+        return
+    a, b = (json.loads(r.out)["traceEvents"] for r in (plain, hidden[0]))
+    tokens, why = {}, None if len(a) == len(b) else "%d events became %d" % (len(a), len(b))
+    for x, y in zip(a, b) if not why else ():
+        same = all(x.get(k) == y.get(k) for k in ("ph", "ts", "dur", "s"))
+        token = tokens.setdefault(x["name"], y["name"])
+        if not same or token != y["name"] or (x["name"] == y["name"] and x["name"] not in OWN_WORDS | {""}):
+            why = "expected %.200r without names, found %.200r" % (x, y)
+            break
+    if not why and len(set(tokens.values())) != len(tokens):
+        why = "two names have one token"
+    if not why:
+        original = {w for e in a for w in texts([e.get("name"), e.get("cat"), (e.get("args") or {}).get("name")]) if len(w) > 3} - OWN_WORDS
+        found = original & {w for e in b for w in texts([e.get("name"), e.get("cat"), e.get("args")])}
+        why = "names of the original: %r" % sorted(found)[:5] if found else None
+    t.verdict(label, why)
+
+
 def run(t):
     listed = json.loads(t.run([t.spur, "formats", "--json"]).out)
     targets = {f["name"]: f["kinds"] for f in listed["formats"] if "kinds" in f}
@@ -157,6 +201,8 @@ def run(t):
     if not os.path.isdir(t.traces):
         t.skip("matrix/shared", "the shared traces are missing")
     for path in traces(t):
+        if t.wanted("matrix/%s masked" % path):
+            t.later(masked, path)
         for target, fits in targets.items():
             if t.wanted("matrix/%s -> %s" % (path, target)):
                 t.later(one, path, target, fits)
