@@ -232,7 +232,7 @@ void scratch_free(void *p, size_t size)
 		os_munmap(p, scratch_bytes(size));
 }
 
-/* INVARIANT: the bytes of a block past `used` are zero. */
+/* INVARIANT: the bytes of a block past `used` are zero; `size` is a multiple of ARENA_ALIGN. */
 struct arena_block {
 	struct arena_block *next;
 	size_t size, used;
@@ -254,7 +254,7 @@ static struct arena_block *arena_block_add(struct arena *a, size_t size)
 	if (want > BLOCK_MAX)
 		want = BLOCK_MAX;
 	if (size > want / 4)
-		want = size;
+		want = size = align_up(size, ARENA_ALIGN);
 	b = mem_alloc(sizeof(*b) + want);
 	if (!b)
 		return NULL;
@@ -272,11 +272,22 @@ static struct arena_block *arena_block_add(struct arena *a, size_t size)
 void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_block *b = a->blocks;
-	void *p;
 
 	if (size > PTRDIFF_MAX / 2)
 		return NULL;
 	size = align_up(size ? size : 1, ARENA_ALIGN);
+	if (b)
+		b->used = align_up(b->used, ARENA_ALIGN);
+	return arena_chars(a, size);
+}
+
+char *arena_chars(struct arena *a, size_t size)
+{
+	struct arena_block *b = a->blocks;
+	char *p;
+
+	if (size > PTRDIFF_MAX / 2)
+		return NULL;
 	if (!b || b->size - b->used < size) {
 		b = arena_block_add(a, size);
 		if (!b)
@@ -291,7 +302,7 @@ void *arena_alloc(struct arena *a, size_t size)
 
 char *arena_strdup(struct arena *a, const char *s, size_t len)
 {
-	char *p = len < PTRDIFF_MAX / 2 ? arena_alloc(a, len + 1) : NULL;
+	char *p = len < PTRDIFF_MAX / 2 ? arena_chars(a, len + 1) : NULL;
 
 	if (p && len)
 		memcpy(p, s, len);
@@ -309,7 +320,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return NULL;
-	p = arena_alloc(a, (size_t)n + 1);
+	p = arena_chars(a, (size_t)n + 1);
 	if (!p)
 		return NULL;
 	va_start(ap, fmt);

@@ -100,10 +100,8 @@ void trace_free(struct spur_trace *t)
 		return;
 	for (size_t i = 0; i < TRACE_CLASS_PAGES && t->classes[i]; i++)
 		mem_free(t->classes[i]);
-	for (size_t i = 0; i < t->nfeeds; i++) {
+	for (size_t i = 0; i < t->nfeeds; i++)
 		diag_free(&t->feeds[i]->diag);
-		mem_free(t->feeds[i]);
-	}
 	mem_free(t->feeds);
 	mem_free(t->origins);
 	mem_free(t->streams);
@@ -279,7 +277,7 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *),
 		      MAX_LIST))
 		return NULL;
-	f = mem_alloc(sizeof(*f));
+	f = arena_alloc(&t->arena, sizeof(*f));
 	if (!f)
 		return NULL;
 	diag_init(&f->diag);
