@@ -16,6 +16,8 @@
 enum {
 	/* Bytes of a new array, about: there may be one for each of a million threads */
 	GROW_MIN = 256,
+	CLEAR_PIECE = 2048,
+	CLEAR_LOOK = 1 << 18, /* bytes; fewer are cleared unseen */
 	/* Up to here scratch memory is the heap's: there may be one for each of many streams. */
 	SCRATCH_HEAP = 1024,
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
@@ -135,6 +137,30 @@ void mem_free(void *p)
 	free(p);
 }
 
+static bool is_zero(const char *p, size_t size)
+{
+	uint64_t any = 0, w;
+
+	for (size_t i = 0; i + sizeof(w) <= size; i += sizeof(w)) {
+		memcpy(&w, p + i, sizeof(w));
+		any |= w;
+	}
+	return !any;
+}
+
+/*
+ * Clears what was added to an array. Of a large one most is memory that was never touched, and is
+ * zero: it is only read, so that it stays shared with all that was never touched, and takes no
+ * memory until it is used.
+ */
+static void clear(char *p, size_t size)
+{
+	for (; size >= CLEAR_LOOK; p += CLEAR_PIECE, size -= CLEAR_PIECE)
+		if (!is_zero(p, CLEAR_PIECE))
+			memset(p, 0, CLEAR_PIECE);
+	memset(p, 0, size);
+}
+
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 {
 	size_t want = *cap > limit / 2 ? limit : *cap * 2;
@@ -158,7 +184,7 @@ bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 	array = mem_given(mem_refused() ? NULL : realloc(array, bytes ? bytes : 1));
 	if (!array)
 		return false;
-	memset((char *)array + *cap * size, 0, bytes - *cap * size);
+	clear((char *)array + *cap * size, bytes - *cap * size);
 	memcpy(p, &array, sizeof(array));
 	*cap = want;
 	return true;
