@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/os.h"
@@ -18,26 +19,22 @@ enum {
 
 #define IDS_MAX ((uint32_t)1 << 31)
 
-struct entry {
-	const char *text;
-	size_t len;
-};
-
-struct slot {
-	uint32_t id1; /* id + 1, or 0 */
-	uint32_t hash;
-};
+/*
+ * Before a text stands its length: a byte, or LONG after four bytes that have it. So there are 8
+ * bytes a string beside its text, and 8 to 16 of the table.
+ */
+enum { LONG = UINT8_MAX, LONG_HEAD = 5, SHORT_HEAD = 1 };
 
 /*
  * Readers go by `count` and `segs` only: an entry is complete before the count that covers it is
  * published, and segments never move. The rest belongs to the holder of the lock.
  */
 struct intern {
-	_Atomic(struct entry *) segs[SEGS];
+	_Atomic(const char **) segs[SEGS]; /* texts */
 	_Atomic uint32_t count;
 	uint64_t seed; /* drawn by chance, so that no input is made of colliding strings */
 	pthread_mutex_t lock;
-	struct slot *table;
+	uint32_t *table; /* id + 1, or 0 */
 	size_t cap; /* of the table: a power of two */
 	struct arena arena;
 };
@@ -59,12 +56,38 @@ static unsigned seg_of(uint32_t id, uint32_t *at)
 	return k;
 }
 
-static struct entry *entry_of(const struct intern *in, uint32_t id)
+/* The text of a known id. */
+static const char *text_of(const struct intern *in, uint32_t id)
 {
 	uint32_t at;
 	const unsigned k = seg_of(id, &at);
 
-	return atomic_load_explicit(&in->segs[k], memory_order_relaxed) + at;
+	return atomic_load_explicit(&in->segs[k], memory_order_relaxed)[at];
+}
+
+static size_t text_len(const char *text)
+{
+	const uint8_t len = (uint8_t)text[-SHORT_HEAD];
+
+	return len < LONG ? len : load32((const uint8_t *)text - LONG_HEAD, false);
+}
+
+/* Returns a copy with its length before it, or NULL if out of memory. */
+static const char *text_copy(struct arena *a, const char *s, size_t len)
+{
+	const size_t head = len < LONG ? SHORT_HEAD : LONG_HEAD;
+	const uint32_t n = (uint32_t)len;
+	char *p = arena_chars(a, head + len + 1);
+
+	if (!p)
+		return NULL;
+	if (head == LONG_HEAD)
+		memcpy(p, &n, sizeof(n));
+	p += head;
+	p[-SHORT_HEAD] = (char)(len < LONG ? len : LONG);
+	if (len)
+		memcpy(p, s, len);
+	return p;
 }
 
 struct intern *intern_new(void)
@@ -103,18 +126,16 @@ void intern_free(struct intern *in)
 }
 
 /* The slot of the string, or the free one where it belongs. The table is never full. */
-static struct slot *slot_find(const struct intern *in, const char *s, size_t len, uint32_t hash)
+static uint32_t *slot_find(const struct intern *in, const char *s, size_t len, uint32_t hash)
 {
 	for (size_t i = hash & (in->cap - 1);; i = (i + 1) & (in->cap - 1)) {
-		struct slot *slot = &in->table[i];
-		const struct entry *e;
+		uint32_t *slot = &in->table[i];
+		const char *text;
 
-		if (!slot->id1)
+		if (!*slot)
 			return slot;
-		if (slot->hash != hash)
-			continue;
-		e = entry_of(in, slot->id1 - 1);
-		if (e->len == len && (!len || !memcmp(e->text, s, len)))
+		text = text_of(in, *slot - 1);
+		if (text_len(text) == len && (!len || !memcmp(text, s, len)))
 			return slot;
 	}
 }
@@ -122,16 +143,19 @@ static struct slot *slot_find(const struct intern *in, const char *s, size_t len
 static bool table_grow(struct intern *in)
 {
 	const size_t cap = in->cap * 2;
-	struct slot *table = mem_array(cap, sizeof(*table));
+	uint32_t *table = mem_array(cap, sizeof(*table));
 
 	if (!table)
 		return false;
 	for (size_t i = 0; i < in->cap; i++) {
-		size_t k = in->table[i].hash & (cap - 1);
+		const char *text;
+		size_t k;
 
-		if (!in->table[i].id1)
+		if (!in->table[i])
 			continue;
-		while (table[k].id1)
+		text = text_of(in, in->table[i] - 1);
+		k = text_hash(in, text, text_len(text)) & (cap - 1);
+		while (table[k])
 			k = (k + 1) & (cap - 1);
 		table[k] = in->table[i];
 	}
@@ -147,7 +171,7 @@ static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t
 	const uint32_t id = atomic_load_explicit(&in->count, memory_order_relaxed);
 	uint32_t at;
 	const unsigned k = seg_of(id, &at);
-	struct entry *seg = atomic_load_explicit(&in->segs[k], memory_order_relaxed);
+	const char **seg = atomic_load_explicit(&in->segs[k], memory_order_relaxed);
 	const char *text;
 
 	if (id >= IDS_MAX)
@@ -160,12 +184,12 @@ static uint32_t entry_add(struct intern *in, const char *s, size_t len, uint32_t
 			return INTERN_NONE;
 		atomic_store_explicit(&in->segs[k], seg, memory_order_release);
 	}
-	text = arena_strdup(&in->arena, s, len);
+	text = text_copy(&in->arena, s, len);
 	if (!text)
 		return INTERN_NONE;
 	assert(at < (uint32_t)1 << (k + SEG_BITS) && 2 * (size_t)(id + 1) <= in->cap);
-	seg[at] = (struct entry){ .text = text, .len = len };
-	*slot_find(in, s, len, hash) = (struct slot){ .id1 = id + 1, .hash = hash };
+	seg[at] = text;
+	*slot_find(in, s, len, hash) = id + 1;
 	atomic_store_explicit(&in->count, id + 1, memory_order_release);
 	return id;
 }
@@ -178,7 +202,7 @@ uint32_t intern_put(struct intern *in, const char *s, size_t len)
 		return INTERN_NONE;
 	hash = text_hash(in, s, len);
 	pthread_mutex_lock(&in->lock);
-	id = slot_find(in, s, len, hash)->id1;
+	id = *slot_find(in, s, len, hash);
 	id = id ? id - 1 : entry_add(in, s, len, hash);
 	pthread_mutex_unlock(&in->lock);
 	return id;
@@ -192,20 +216,20 @@ uint32_t intern_find(struct intern *in, const char *s, size_t len)
 		return INTERN_NONE;
 	hash = text_hash(in, s, len);
 	pthread_mutex_lock(&in->lock);
-	id = slot_find(in, s, len, hash)->id1;
+	id = *slot_find(in, s, len, hash);
 	pthread_mutex_unlock(&in->lock);
 	return id ? id - 1 : INTERN_NONE;
 }
 
 const char *intern_text(const struct intern *in, uint32_t id, size_t *len)
 {
-	const struct entry *e = NULL;
+	const char *text = NULL;
 
 	if (id < atomic_load_explicit(&in->count, memory_order_acquire))
-		e = entry_of(in, id);
+		text = text_of(in, id);
 	if (len)
-		*len = e ? e->len : 0;
-	return e ? e->text : "";
+		*len = text ? text_len(text) : 0;
+	return text ? text : "";
 }
 
 uint32_t intern_count(const struct intern *in)

@@ -16,6 +16,8 @@
 enum {
 	/* Bytes of a new array, about: there may be one for each of a million threads */
 	GROW_MIN = 256,
+	CLEAR_PIECE = 2048,
+	CLEAR_LOOK = 1 << 18, /* bytes; fewer are cleared unseen */
 	/* Up to here scratch memory is the heap's: there may be one for each of many streams. */
 	SCRATCH_HEAP = 1024,
 	SCRATCH_ANON = 16 << 20, /* from here on scratch memory is a file */
@@ -135,6 +137,30 @@ void mem_free(void *p)
 	free(p);
 }
 
+static bool is_zero(const char *p, size_t size)
+{
+	uint64_t any = 0, w;
+
+	for (size_t i = 0; i + sizeof(w) <= size; i += sizeof(w)) {
+		memcpy(&w, p + i, sizeof(w));
+		any |= w;
+	}
+	return !any;
+}
+
+/*
+ * Clears what was added to an array. Of a large one most is memory that was never touched, and is
+ * zero: it is only read, so that it stays shared with all that was never touched, and takes no
+ * memory until it is used.
+ */
+static void clear(char *p, size_t size)
+{
+	for (; size >= CLEAR_LOOK; p += CLEAR_PIECE, size -= CLEAR_PIECE)
+		if (!is_zero(p, CLEAR_PIECE))
+			memset(p, 0, CLEAR_PIECE);
+	memset(p, 0, size);
+}
+
 bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 {
 	size_t want = *cap > limit / 2 ? limit : *cap * 2;
@@ -158,7 +184,7 @@ bool mem_grow(void **p, size_t *cap, size_t need, size_t size, size_t limit)
 	array = mem_given(mem_refused() ? NULL : realloc(array, bytes ? bytes : 1));
 	if (!array)
 		return false;
-	memset((char *)array + *cap * size, 0, bytes - *cap * size);
+	clear((char *)array + *cap * size, bytes - *cap * size);
 	memcpy(p, &array, sizeof(array));
 	*cap = want;
 	return true;
@@ -232,7 +258,7 @@ void scratch_free(void *p, size_t size)
 		os_munmap(p, scratch_bytes(size));
 }
 
-/* INVARIANT: the bytes of a block past `used` are zero. */
+/* INVARIANT: the bytes of a block past `used` are zero; `size` is a multiple of ARENA_ALIGN. */
 struct arena_block {
 	struct arena_block *next;
 	size_t size, used;
@@ -254,7 +280,7 @@ static struct arena_block *arena_block_add(struct arena *a, size_t size)
 	if (want > BLOCK_MAX)
 		want = BLOCK_MAX;
 	if (size > want / 4)
-		want = size;
+		want = size = align_up(size, ARENA_ALIGN);
 	b = mem_alloc(sizeof(*b) + want);
 	if (!b)
 		return NULL;
@@ -272,11 +298,22 @@ static struct arena_block *arena_block_add(struct arena *a, size_t size)
 void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_block *b = a->blocks;
-	void *p;
 
 	if (size > PTRDIFF_MAX / 2)
 		return NULL;
 	size = align_up(size ? size : 1, ARENA_ALIGN);
+	if (b)
+		b->used = align_up(b->used, ARENA_ALIGN);
+	return arena_chars(a, size);
+}
+
+char *arena_chars(struct arena *a, size_t size)
+{
+	struct arena_block *b = a->blocks;
+	char *p;
+
+	if (size > PTRDIFF_MAX / 2)
+		return NULL;
 	if (!b || b->size - b->used < size) {
 		b = arena_block_add(a, size);
 		if (!b)
@@ -291,7 +328,7 @@ void *arena_alloc(struct arena *a, size_t size)
 
 char *arena_strdup(struct arena *a, const char *s, size_t len)
 {
-	char *p = len < PTRDIFF_MAX / 2 ? arena_alloc(a, len + 1) : NULL;
+	char *p = len < PTRDIFF_MAX / 2 ? arena_chars(a, len + 1) : NULL;
 
 	if (p && len)
 		memcpy(p, s, len);
@@ -309,7 +346,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return NULL;
-	p = arena_alloc(a, (size_t)n + 1);
+	p = arena_chars(a, (size_t)n + 1);
 	if (!p)
 		return NULL;
 	va_start(ap, fmt);

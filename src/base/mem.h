@@ -93,6 +93,8 @@ struct arena {
 void arena_init(struct arena *a);
 /* Returns zeroed memory, aligned to 16, or NULL if out of memory. */
 void *arena_alloc(struct arena *a, size_t size);
+/* The same without alignment, for text. */
+char *arena_chars(struct arena *a, size_t size);
 /* Returns a NUL-terminated copy of `len` bytes, or NULL if out of memory. */
 char *arena_strdup(struct arena *a, const char *s, size_t len);
 /* Prints into the arena. Returns NULL if out of memory. */

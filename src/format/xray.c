@@ -343,7 +343,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 {
 	const struct xray *x = t->state;
-	const struct xray_thread *th = x->feeds[f->id];
+	const struct xray_thread *th = xray_feed_thread(x, f);
 	const struct xray_buffer *b;
 	struct ticks ticks;
 	uint64_t tsc, off;

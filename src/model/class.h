@@ -5,6 +5,7 @@
 #ifndef SPUR_MODEL_CLASS_H
 #define SPUR_MODEL_CLASS_H
 
+#include <assert.h>
 #include <spur.h>
 #include <stdbool.h>
 
@@ -63,6 +64,11 @@ enum class_flag {
 	CLASS_INSIDE = 128, /* an event that belongs to the function around it */
 };
 
+/* The line table's last row for an address; its line may be 0. */
+struct line_row {
+	uint32_t file, line, column;
+};
+
 struct event_class {
 	uint32_t name; /* as shown, in the chosen demangling: row.name; patterns match it */
 	uint32_t simple; /* uftrace's simple form: patterns match it too */
@@ -72,25 +78,23 @@ struct event_class {
 	/* For a library call, path of the module that defines the function; 0: unknown */
 	uint32_t library;
 	uint32_t file, line; /* source location; 0: unknown */
-	/*
-	 * The line table's last row for the address, for styles; its line may be 0. row_file 0: not
-	 * known.
-	 */
-	uint32_t row_file, row_line, row_column;
 	uint32_t flags;
-	uint64_t addr; /* of the symbol, module relative; event id */
-	uint64_t size; /* bytes of code; 0: unknown */
 	/*
 	 * The first of the classes that tables show as one, such as overloads without their
 	 * parameters: those of one name and module (library calls: of one name; with
 	 * CLASS_CATEGORY: of one name and category). Set when the class is added.
 	 */
 	uint32_t head;
+	uint64_t addr; /* of the symbol, module relative; event id */
+	uint64_t size; /* bytes of code; 0: unknown */
+	const struct line_row *row; /* for styles; NULL: not known */
 	/* Plans of the payload of END rows (exit) and all others (entry). NULL: no payload. */
 	const struct plan *entry, *exit;
 	const struct spur_schema *schema; /* NULL until format_schema() makes it (atomic) */
 	const void *extra; /* private to the format */
 };
+
+static_assert(sizeof(struct event_class) <= 96, "there may be a million functions");
 
 /*
  * Runs the plan over `len` bytes at `p` and appends the values to `args`; if `args` is NULL it only

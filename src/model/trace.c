@@ -100,10 +100,8 @@ void trace_free(struct spur_trace *t)
 		return;
 	for (size_t i = 0; i < TRACE_CLASS_PAGES && t->classes[i]; i++)
 		mem_free(t->classes[i]);
-	for (size_t i = 0; i < t->nfeeds; i++) {
+	for (size_t i = 0; i < t->nfeeds; i++)
 		diag_free(&t->feeds[i]->diag);
-		mem_free(t->feeds[i]);
-	}
 	mem_free(t->feeds);
 	mem_free(t->origins);
 	mem_free(t->streams);
@@ -279,7 +277,7 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *),
 		      MAX_LIST))
 		return NULL;
-	f = mem_alloc(sizeof(*f));
+	f = arena_alloc(&t->arena, sizeof(*f));
 	if (!f)
 		return NULL;
 	diag_init(&f->diag);
@@ -349,17 +347,13 @@ uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *
 
 	if (page >= TRACE_CLASS_PAGES)
 		return 0;
-	copy = arena_alloc(&t->arena, sizeof(*copy));
-	if (!copy)
+	if (!t->classes[page])
+		t->classes[page] = mem_array(TRACE_CLASS_PAGE, sizeof(*copy));
+	if (!t->classes[page])
 		return 0;
-	if (!t->classes[page]) {
-		t->classes[page] = mem_array(TRACE_CLASS_PAGE, sizeof(struct event_class *));
-		if (!t->classes[page])
-			return 0;
-	}
+	copy = &t->classes[page][id % TRACE_CLASS_PAGE];
 	*copy = *c;
 	copy->head = key_index_find(&t->class_heads, head_key(c), head_key_of, t);
-	t->classes[page][id % TRACE_CLASS_PAGE] = copy;
 	if (copy->head == KEY_INDEX_NONE) {
 		copy->head = id;
 		if (!key_index_add(&t->class_heads, id, head_key_of, t))
@@ -381,7 +375,7 @@ uint32_t trace_add_class(struct spur_trace *t, const struct event_class *c)
 
 const struct event_class *trace_class(const struct spur_trace *t, uint32_t id)
 {
-	return t->classes[id / TRACE_CLASS_PAGE][id % TRACE_CLASS_PAGE];
+	return &t->classes[id / TRACE_CLASS_PAGE][id % TRACE_CLASS_PAGE];
 }
 
 uint32_t trace_class_count(const struct spur_trace *t)

@@ -153,8 +153,8 @@ struct spur_trace {
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
 
-	struct event_class **classes
-		[TRACE_CLASS_PAGES]; /* pages of TRACE_CLASS_PAGE pointers; they never move */
+	/* Pages of TRACE_CLASS_PAGE; they never move. */
+	struct event_class *classes[TRACE_CLASS_PAGES];
 	uint32_t nclasses; /* the next id (atomic); id 0 is never used */
 	struct key_index class_heads; /* the heads by name and module; under lock */
 

@@ -50,6 +50,7 @@ static const char *const data_columns[] = {
 };
 enum { BY_FUNCTION_AND_CATEGORY = CALLS_BY_SESSION + 1 };
 
+/* A line; made when it is asked for, of its key. */
 struct entry {
 	struct call_sum sum;
 	struct group group; /* task, session: only name and name_len are set */
@@ -62,10 +63,13 @@ struct report {
 	struct table table;
 	bool name_alone; /* no other column tells functions of one name apart */
 	bool categories; /* a function has one */
-	struct groups groups;
-	struct entry *entries;
-	size_t n, cap;
-	uint64_t self, unfinished; /* sums of all */
+	struct calls *calls; /* of all workers */
+	unsigned workers;
+	uint32_t *keys; /* of the lines */
+	size_t n;
+	uint32_t *cls; /* by function, by key: the class that stands for it */
+	uint8_t *named; /* by string id: lines of that name, 2 at most */
+	uint64_t rows, self, unfinished; /* sums of all */
 };
 
 static enum spur_status read_options(struct report *r)
@@ -102,70 +106,117 @@ static bool report_wants_spread(const struct report *r)
 	return false;
 }
 
-/* Returns the entry of the workers' key; NULL if out of memory. */
-static struct entry *report_entry(struct report *r, uint32_t key)
+static bool has_calls(const struct call_stat *s)
 {
-	uint32_t id = r->by == CALLS_BY_FUNCTION ? groups_put(&r->groups, key) : key;
-
-	if (id == GROUP_NONE || !mem_grow((void **)&r->entries, &r->cap, (size_t)id + 1,
-					  sizeof(*r->entries), SIZE_MAX / 2))
-		return NULL;
-	r->n = id >= r->n ? (size_t)id + 1 : r->n;
-	return &r->entries[id];
+	return s->calls || s->unfinished || s->sum;
 }
 
-static bool report_add(struct report *r, const struct calls *w, uint32_t key)
+static const struct event_class *key_class(const struct report *r, uint32_t key)
 {
-	const struct call_stat *from = &w->stats[key];
-	struct entry *e = report_entry(r, key);
-
-	if (!e)
-		return false;
-	r->self += from->self;
-	r->unfinished += from->unfinished;
-	return call_sum_add(&e->sum, w, key);
+	return r->by == CALLS_BY_FUNCTION && key ? trace_class(r->env->trace, r->cls[key]) : NULL;
 }
 
-/* Names entries, once all groups are known, and removes those without calls. */
-static void report_name(struct report *r)
+/* Finds the class that stands for each function of a worker. */
+static void find_classes(struct report *r, const struct calls *w)
 {
 	const struct spur_trace *t = r->env->trace;
-	size_t n = 0;
 
-	for (size_t i = 0; i < r->n; i++) {
-		struct entry *e = &r->entries[i];
+	for (uint32_t key = 1; key < w->nstats; key++) {
+		const struct event_class *c;
+		uint32_t *cls;
 
-		call_sum_settle(&e->sum);
-		e->tid = e->pid = -1;
-		if (r->by == CALLS_BY_FUNCTION) {
-			e->group = i < r->groups.n
-					   ? r->groups.items[i]
-					   : (struct group){ .name = "", .module = "", .cat = "" };
-		} else if (r->by == CALLS_BY_TASK) {
-			const struct spur_track *k = trace_track(t, (uint32_t)i - 1);
-
-			e->group = (struct group){ .name = "", .module = "", .cat = "" };
-			if (k) {
-				e->group.name = trace_string(t, k->name, &e->group.name_len);
-				e->tid = k->tid;
-				e->pid = k->pid;
-			}
-		} else {
-			struct calls_session s = calls_session(t, (uint32_t)i);
-
-			e->group = (struct group){
-				.name = s.name, .name_len = s.len, .module = "", .cat = ""
-			};
-			e->pid = s.pid;
-		}
-		if (call_sum_is_empty(&e->sum)) {
-			call_sum_free(&e->sum);
+		if (!has_calls(&w->stats[key]))
 			continue;
-		}
-		r->categories |= e->group.cat_len > 0;
-		r->entries[n++] = *e;
+		c = trace_class(t, key);
+		cls = &r->cls[c->head];
+		if (!*cls || group_stands_before(c, trace_class(t, *cls)))
+			*cls = key;
 	}
-	r->n = n;
+}
+
+/* Joins what the workers have, and lists the lines. Returns false if out of memory. */
+static bool report_join(struct report *r)
+{
+	const struct spur_trace *t = r->env->trace;
+	struct calls *w = r->calls;
+
+	if (r->by == CALLS_BY_FUNCTION) {
+		r->cls = mem_array(trace_class_count(t), sizeof(*r->cls));
+		r->named = mem_alloc(intern_count(t->strings));
+		if (!r->cls || !r->named)
+			return false;
+	}
+	for (unsigned i = 0; i < r->workers; i++) {
+		r->rows += w[i].rows;
+		if (r->by == CALLS_BY_FUNCTION)
+			find_classes(r, &w[i]);
+	}
+	if (!calls_join(w, r->workers))
+		return false;
+	for (size_t key = 0; key < w->nstats; key++)
+		r->n += has_calls(&w->stats[key]);
+	r->keys = mem_array(r->n, sizeof(*r->keys));
+	r->n = 0;
+	for (uint32_t key = 0; r->keys && key < w->nstats; key++) {
+		const struct event_class *c;
+
+		if (!has_calls(&w->stats[key]))
+			continue;
+		r->keys[r->n++] = key;
+		r->self += w->stats[key].self;
+		r->unfinished += w->stats[key].unfinished;
+		c = key_class(r, key);
+		if (!c)
+			continue;
+		if (r->named[c->name] < 2)
+			r->named[c->name]++;
+		r->categories |= (c->flags & CLASS_CATEGORY) && group_make(t, c).cat_len;
+	}
+	return r->keys != NULL;
+}
+
+/* The texts of a line. */
+static struct group key_group(const struct report *r, uint32_t key)
+{
+	const struct spur_trace *t = r->env->trace;
+	struct group g = { .name = "", .module = "", .cat = "" };
+
+	if (r->by == CALLS_BY_FUNCTION) {
+		const struct event_class *c = key_class(r, key);
+
+		g = group_make(t, c);
+		g.shared_name = c && r->named[c->name] > 1;
+	} else if (r->by == CALLS_BY_TASK) {
+		const struct spur_track *k = trace_track(t, key - 1);
+
+		if (k)
+			g.name = trace_string(t, k->name, &g.name_len);
+	} else {
+		const struct calls_session s = calls_session(t, key);
+
+		g.name = s.name;
+		g.name_len = s.len;
+	}
+	return g;
+}
+
+/* The numbers of a line; of the group its class only. */
+static struct entry key_entry(const struct report *r, uint32_t key)
+{
+	struct entry e = { .sum = call_sum_of(r->calls, key),
+			   .group.cls = key_class(r, key),
+			   .tid = -1,
+			   .pid = -1 };
+	const struct spur_track *k =
+		r->by == CALLS_BY_TASK ? trace_track(r->env->trace, key - 1) : NULL;
+
+	if (k) {
+		e.tid = k->tid;
+		e.pid = k->pid;
+	} else if (r->by == CALLS_BY_SESSION) {
+		e.pid = calls_session(r->env->trace, key).pid;
+	}
+	return e;
 }
 
 /* --- columns --- */
@@ -182,7 +233,7 @@ static struct table_value entry_share(const struct report *r, const struct entry
 static struct table_value cell_value(const void *self, const void *row, int column)
 {
 	const struct report *r = self;
-	const struct entry *e = row;
+	const struct entry entry = key_entry(r, *(const uint32_t *)row), *e = &entry;
 	const struct call_stat *s = &e->sum.stat;
 
 #define CASE_VALUE(id, word, kind, spreads, value) \
@@ -219,7 +270,7 @@ static void out_name(const struct report *r, const struct entry *e, struct out *
 static void cell_text(const void *self, const void *row, int column, struct out *o)
 {
 	const struct report *r = self;
-	const struct entry *e = row;
+	const struct entry entry = { .group = key_group(r, *(const uint32_t *)row) }, *e = &entry;
 
 #define CASE_TEXT(id, word, write, order) \
 	case COL_##id:                    \
@@ -246,8 +297,8 @@ static int location_order(const struct report *r, const struct event_class *a,
 static int cell_order(const void *self, const void *x, const void *y, int column)
 {
 	const struct report *r = self;
-	const struct group *a = &((const struct entry *)x)->group;
-	const struct group *b = &((const struct entry *)y)->group;
+	const struct group own = key_group(r, *(const uint32_t *)x), *a = &own;
+	const struct group other = key_group(r, *(const uint32_t *)y), *b = &other;
 
 #define CASE_ORDER(id, word, write, order) \
 	case COL_##id:                     \
@@ -268,7 +319,7 @@ static enum spur_status report_show(struct report *r)
 	enum spur_status st;
 
 	r->table.head = heads[r->by];
-	st = table_write(&r->table, r->entries, r->n, sizeof(*r->entries));
+	st = table_write(&r->table, r->keys, r->n, sizeof(*r->keys));
 	if (st == SPUR_OK && r->env->opt->form == FORM_TEXT && r->unfinished &&
 	    !table_shows(&r->table, COL_UNFINISHED))
 		out_printf(r->env->out,
@@ -278,29 +329,9 @@ static enum spur_status report_show(struct report *r)
 	return st;
 }
 
-static enum spur_status report_join(struct report *r, const struct calls *workers, unsigned n,
-				    uint64_t *rows)
-{
-	for (unsigned i = 0; i < n; i++) {
-		*rows += workers[i].rows;
-		for (size_t key = 0; key < workers[i].nstats; key++) {
-			const struct call_stat *s = &workers[i].stats[key];
-
-			if ((s->calls || s->unfinished || s->sum) &&
-			    !report_add(r, &workers[i], (uint32_t)key))
-				return err_nomem(r->env->err);
-		}
-	}
-	report_name(r);
-	return SPUR_OK;
-}
-
 static enum spur_status report_run(struct pass_env *env)
 {
-	struct report r = { .env = env, .groups = { .trace = env->trace } };
-	struct calls *workers = NULL;
-	uint64_t rows = 0;
-	unsigned n = 0;
+	struct report r = { .env = env };
 	enum spur_status st;
 
 	r.table = (struct table){ .env = pass_render(env),
@@ -313,22 +344,22 @@ static enum spur_status report_run(struct pass_env *env)
 				  .self = &r };
 	st = read_options(&r);
 	if (st == SPUR_OK)
-		st = calls_run(env, r.by, report_wants_spread(&r) ? CALLS_SPREAD : 0, &workers, &n);
-	if (st == SPUR_OK)
-		st = report_join(&r, workers, n, &rows);
-	calls_free(workers, n);
-	if (st == SPUR_OK && rows && !r.n)
-		pass_note_no_calls(env, rows);
+		st = calls_run(env, r.by, report_wants_spread(&r) ? CALLS_SPREAD : 0, &r.calls,
+			       &r.workers);
+	if (st == SPUR_OK && !report_join(&r))
+		st = err_nomem(env->err);
+	if (st == SPUR_OK && r.rows && !r.n)
+		pass_note_no_calls(env, r.rows);
 	/* Categories, which select the default columns, are known only now. */
 	if (st == SPUR_OK && r.categories)
 		st = read_options(&r);
 	if (st == SPUR_OK)
 		st = report_show(&r);
-	for (size_t i = 0; i < r.n; i++)
-		call_sum_free(&r.entries[i].sum);
-	mem_free(r.entries);
-	groups_free(&r.groups);
-	return st == SPUR_OK && (!rows || (env->filter && !r.n)) ? SPUR_WARN : st;
+	calls_free(r.calls, r.workers);
+	mem_free(r.keys);
+	mem_free(r.cls);
+	mem_free(r.named);
+	return st == SPUR_OK && (!r.rows || (env->filter && !r.n)) ? SPUR_WARN : st;
 }
 
 static void report_prepare(const struct pass_env *env, struct spur_options *open)

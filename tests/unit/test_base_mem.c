@@ -142,6 +142,7 @@ static void test_arena(void **state)
 		for (size_t i = 1; i < 3000; i++) {
 			char *p = arena_alloc(&a, i % 97);
 
+			assert_non_null(arena_chars(&a, i % 5));
 			assert_int_equal((uintptr_t)p % 16, 0);
 			assert_true(all_zero(p, i % 97));
 			memset(p, 0xEE, i % 97);
@@ -331,6 +332,33 @@ static void test_intern(void **state)
 	intern_free(NULL);
 }
 
+/* Lengths of a byte, and longer ones. */
+static void test_intern_lengths(void **state)
+{
+	static const size_t lengths[] = { 1, 253, 254, 255, 256, 257, 65535, 65536, 3000000 };
+	enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+	struct intern *in = intern_new();
+	char *text = mem_alloc(lengths[LENGTHS - 1]);
+
+	(void)state;
+	assert_non_null(in);
+	assert_non_null(text);
+	memset(text, 'x', lengths[LENGTHS - 1]);
+	for (uint32_t round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < LENGTHS; i++)
+			assert_int_equal(intern_put(in, text, lengths[i]), 1 + i);
+	for (uint32_t i = 0; i < LENGTHS; i++) {
+		size_t len;
+		const char *s = intern_text(in, 1 + i, &len);
+
+		assert_int_equal(len, lengths[i]);
+		assert_int_equal(strlen(s), len);
+		assert_memory_equal(s, text, len);
+	}
+	intern_free(in);
+	mem_free(text);
+}
+
 static void test_intern_nomem(void **state)
 {
 	(void)state;
@@ -407,7 +435,7 @@ int main(void)
 		cmocka_unit_test(test_err_set),	     cmocka_unit_test(test_diag_groups),
 		cmocka_unit_test(test_diag_bound),   cmocka_unit_test(test_diag_merge),
 		cmocka_unit_test(test_diag_nomem),   cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_intern_nomem), cmocka_unit_test(test_intern_threads),
+		cmocka_unit_test(test_intern_nomem), cmocka_unit_test(test_intern_lengths), cmocka_unit_test(test_intern_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

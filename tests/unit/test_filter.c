@@ -307,8 +307,8 @@ static void test_events_of_uftrace(void **state)
 	struct spur_error err;
 
 	(void)state;
-	t->classes[0][fake_class(t, "read", 0)]->flags |= CLASS_INSIDE;
-	t->classes[0][fake_class(t, "sdt", 0)]->flags |= CLASS_MARKER;
+	t->classes[0][fake_class(t, "read", 0)].flags |= CLASS_INSIDE;
+	t->classes[0][fake_class(t, "sdt", 0)].flags |= CLASS_MARKER;
 	assert_int_equal(run(t, &t100, o, &err), SPUR_OK);
 	assert_string_equal(o->buf, "m .read g .sdt /g /m");
 	free(o);
@@ -405,7 +405,7 @@ static void test_size(void **state)
 
 	(void)state;
 	for (uint32_t i = 1; i < trace_class_count(t); i++) {
-		struct event_class *c = t->classes[0][i];
+		struct event_class *c = &t->classes[0][i];
 
 		c->size = strchr("ac", spur_string(t, c->name, NULL)[0]) ? 60 : 40;
 	}
@@ -437,7 +437,7 @@ static void test_places_and_modules(void **state)
 
 	(void)state;
 	for (uint32_t i = 1; i < trace_class_count(t); i++) {
-		struct event_class *c = t->classes[0][i];
+		struct event_class *c = &t->classes[0][i];
 
 		if (spur_string(t, c->name, NULL)[0] == 'a')
 			c->file = trace_intern(t, "src/util/a.h");
@@ -498,8 +498,8 @@ static void test_rows(void **state)
 static void flag_class(struct spur_trace *t, char name, uint32_t flags)
 {
 	for (uint32_t i = 1; i < trace_class_count(t); i++)
-		if (spur_string(t, t->classes[0][i]->name, NULL)[0] == name)
-			t->classes[0][i]->flags |= flags;
+		if (spur_string(t, t->classes[0][i].name, NULL)[0] == name)
+			t->classes[0][i].flags |= flags;
 }
 
 /* Library calls, the kernel's functions, and tracing that is off from the start. */

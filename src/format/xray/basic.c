@@ -137,7 +137,7 @@ static struct xray_run *runs(const struct xray *x)
 /* Adds a record to its thread's last run, or begins a new one. */
 static bool add_record(struct xray *x, uint64_t off, uint32_t thread, bool follows)
 {
-	struct xray_thread *th = x->threads[thread];
+	struct xray_thread *th = xray_thread_at(x, thread);
 	struct xray_run *run = follows ? &runs(x)[x->list.count - 1] : NULL;
 
 	th->bytes += XRAY_RECORD;
@@ -150,12 +150,12 @@ static bool add_record(struct xray *x, uint64_t off, uint32_t thread, bool follo
 		return false;
 	*run = (struct xray_run){ .off = off, .count = 1, .next = no_run, .before = no_run };
 	if (th->bytes == XRAY_RECORD) {
-		th->first = x->list.count - 1;
+		th->first = (uint32_t)x->list.count - 1;
 	} else {
-		run->before = (uint32_t)th->last;
+		run->before = th->last;
 		runs(x)[th->last].next = (uint32_t)(x->list.count - 1);
 	}
-	th->last = x->list.count - 1;
+	th->last = (uint32_t)x->list.count - 1;
 	return true;
 }
 
@@ -177,7 +177,7 @@ static bool is_call_before(const struct xray *x, const struct xray_copy *copy, u
 static struct xray_copy find_original(const struct xray *x, const struct xray_thread *th,
 				      uint64_t off)
 {
-	struct xray_copy copy = { .run = (uint32_t)th->last, .last = th->copy.last };
+	struct xray_copy copy = { .run = th->last, .last = th->copy.last };
 	const uint64_t tsc = record_at(x, off).tsc;
 
 	for (int i = 0; copy.run != no_run && i < COPY_RUNS; i++) {
@@ -226,13 +226,13 @@ static bool is_copy(const struct xray *x, struct xray_thread *th, uint64_t off,
  */
 static uint64_t find_parent(const struct xray *x)
 {
-	const struct xray_thread *first = x->nthreads > 1 ? x->threads[0] : NULL;
+	const struct xray_thread *first = x->nthreads > 1 ? xray_thread_at(x, 0) : NULL;
 
 	if (!first || first->pid < 0 || runs(x)[first->first].next != no_run ||
 	    runs(x)[first->first].count > BUFFER_RECORDS)
 		return 0;
 	for (size_t i = 1; i < x->nthreads; i++)
-		if (x->threads[i]->pid == first->pid)
+		if (xray_thread_at(x, i)->pid == first->pid)
 			return 0;
 	return runs(x)[first->first].count;
 }
@@ -263,7 +263,9 @@ bool xray_basic_open(struct xray *x)
 		if (thread == SPUR_NONE)
 			return false;
 		last = r;
-		if (is_copy(x, x->threads[thread], off, &r)) {
+		if (!xray_thread_at(x, thread)->bytes)
+			xray_thread_at(x, thread)->copy.run = no_run;
+		if (is_copy(x, xray_thread_at(x, thread), off, &r)) {
 			first_copy = copies++ ? first_copy : off;
 			if (!xray_span_add(x, off, XRAY_RECORD, XRAY_CLASS_REPEATED))
 				return false;
@@ -272,18 +274,20 @@ bool xray_basic_open(struct xray *x)
 		if (!add_record(x, off, thread, same && off == behind))
 			return false;
 		if (r.type == XRAY_BASIC_CALL)
-			x->threads[thread]->copy.last = r.tsc;
+			xray_thread_at(x, thread)->copy.last = r.tsc;
 		behind = off + XRAY_RECORD;
 	}
 	parents = copies ? 0 : find_parent(x);
 	if (parents) {
-		x->threads[0]->copied = true;
+		xray_thread_at(x, 0)->copied = true;
 		first_copy = XRAY_HEADER;
-		if (!xray_span_add(x, runs(x)[x->threads[0]->first].off, parents * XRAY_RECORD,
+		if (!xray_span_add(x, runs(x)[xray_thread_at(x, 0)->first].off, parents * XRAY_RECORD,
 				   XRAY_CLASS_REPEATED))
 			return false;
 	}
 	report_copies(x, first_copy, copies + parents);
+	for (size_t i = 0; i < x->nthreads; i++)
+		xray_thread_at(x, i)->base = xray_thread_at(x, i)->high = 0;
 	return true;
 }
 
@@ -509,8 +513,8 @@ static enum spur_status next_as_stored(struct xray *x, struct feed *f, struct ba
 		at.off = xf->pos;
 		r = record_at(x, at.off);
 		thread = xray_thread_get(x, r.pid, r.tid);
-		if (thread == SPUR_NONE || !read_track(x, x->threads[thread]) ||
-		    !put_record(x, f, x->threads[thread], &at, &b->rows[b->count]))
+		if (thread == SPUR_NONE || !read_track(x, xray_thread_at(x, thread)) ||
+		    !put_record(x, f, xray_thread_at(x, thread), &at, &b->rows[b->count]))
 			return SPUR_FAIL;
 		b->count++;
 		xf->pos = at.off + XRAY_RECORD;

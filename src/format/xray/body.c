@@ -314,7 +314,7 @@ bool xray_open_buffer(struct fdr *r)
 	bool ok = true;
 
 	if (x->stored) {
-		r->th = xf->thread = b->thread == SPUR_NONE ? NULL : x->threads[b->thread];
+		r->th = xf->thread = b->thread == SPUR_NONE ? NULL : xray_thread_at(x, b->thread);
 		pthread_mutex_lock(&x->t->lock);
 		ok = !r->th || xray_thread_track(x, r->th);
 		pthread_mutex_unlock(&x->t->lock);

@@ -68,6 +68,17 @@ void xray_names_close(struct xray *x)
 		mem_free(x->pages[i]);
 }
 
+static const struct line_row *line_row_new(struct xray *x, const struct map_function *fn)
+{
+	struct line_row *row = arena_alloc(&x->t->arena, sizeof(*row));
+
+	if (row)
+		*row = (struct line_row){ .file = trace_intern(x->t, fn->row.file),
+					  .line = fn->row.line,
+					  .column = fn->row.column };
+	return row;
+}
+
 /* SPEC xray/function-name: by the map, else fn#ID */
 static uint32_t add_function(struct xray *x, uint32_t id)
 {
@@ -95,9 +106,8 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 		c.module = fn.module ? trace_intern(x->t, fn.module) : 0;
 		c.file = fn.file ? trace_intern(x->t, fn.file) : 0;
 		c.line = fn.file ? fn.line : 0;
-		c.row_file = fn.row.file ? trace_intern(x->t, fn.row.file) : 0;
-		c.row_line = fn.row.line;
-		c.row_column = fn.row.column;
+		if (fn.row.file && !(c.row = line_row_new(x, &fn)))
+			return 0;
 		c.addr = fn.address;
 		c.size = fn.size;
 	}

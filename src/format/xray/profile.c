@@ -286,7 +286,7 @@ static bool open_block(struct xray *x, struct feed *f, struct batch *b)
 				xray_report_empty(x, &f->diag);
 			return false;
 		}
-		xf->thread = x->threads[xf->buffer.thread];
+		xf->thread = xray_thread_at(x, xf->buffer.thread);
 		pthread_mutex_lock(&x->t->lock);
 		ok = xray_thread_track(x, xf->thread);
 		pthread_mutex_unlock(&x->t->lock);

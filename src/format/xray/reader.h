@@ -116,20 +116,28 @@ struct xray_copy {
 struct xray_thread {
 	int64_t pid, tid;
 	uint32_t track;
-	size_t first, last; /* of its buffers (last: after them), or its first and last run */
-	uint64_t bytes;
-
-	uint64_t base; /* ticks that deltas add to */
-	uint64_t high; /* ticks of the last row */
+	/* Of its buffers (last: after them), or its first and last run. */
+	uint32_t first, last;
 	uint16_t cpu;
 	uint8_t call; /* enum xray_call of the record before */
-	bool based; /* base comes from the file */
-	bool before; /* there was a buffer before this one */
+	bool based : 1; /* base comes from the file */
+	bool before : 1; /* there was a buffer before this one */
 	/* basic: the log of another process has its records too, so it has no feed here */
-	bool copied;
-	struct xray_copy copy; /* basic, while opening */
-	bool gap; /* records of the thread are missing: its ENDs have SPUR_F_GAP */
+	bool copied : 1;
+	bool gap : 1; /* records of the thread are missing: its ENDs have SPUR_F_GAP */
+	uint64_t bytes;
+	union {
+		struct {
+			uint64_t base; /* ticks that deltas add to */
+			uint64_t high; /* ticks of the last row */
+		};
+		struct xray_copy copy; /* basic, while opening */
+	};
 };
+
+static_assert(sizeof(struct xray_thread) <= 56, "there may be a million threads");
+
+enum { XRAY_THREAD_PAGE = 256 };
 
 /* The state of the search for buffers. */
 struct xray_scan {
@@ -207,20 +215,13 @@ struct xray {
 	uint32_t file_track; /* as stored: of records that belong to no thread */
 	uint32_t names[XRAY_NAMES];
 	uint32_t own[XRAY_CLASSES]; /* classes */
-	struct xray_thread **threads;
-	size_t nthreads, threads_cap;
+	struct xray_thread **threads; /* pages of XRAY_THREAD_PAGE; see xray_thread_at() */
+	size_t nthreads, threads_cap; /* cap: of pages */
 	struct key_index by_key; /* threads by pid and tid */
 	struct map64 by_pid; /* pid -> 1 + track */
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
-	/*
-	 * Of each feed its thread; NULL: the feed is all of the file, or the file's own. A feed's
-	 * state is made at its first pull and freed at its end, so that only threads which are read
-	 * at once have one; then the feed's state is the struct xray itself.
-	 */
-	struct xray_thread **feeds;
-	size_t nfeeds, feeds_cap;
 	/*
 	 * SPEC xray/forked-log: number and first offset of records left out of FDR buffers, and the
 	 * log that has them
@@ -321,6 +322,13 @@ static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 void *xray_list_add(struct xray_list *l);
 /* Returns the index of the thread, adding it if it is new. Returns SPUR_NONE if out of memory. */
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
+/* Returns the thread of an index. It never moves. */
+static inline struct xray_thread *xray_thread_at(const struct xray *x, size_t i)
+{
+	return &x->threads[i / XRAY_THREAD_PAGE][i % XRAY_THREAD_PAGE];
+}
+/* Returns the feed's thread; NULL: it is of the whole file, or of the file's own records. */
+struct xray_thread *xray_feed_thread(const struct xray *x, const struct feed *f);
 /* NULL: not known. */
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid);
 /* Makes the thread's track if it has none. Called while opening or with t->lock held. */

@@ -195,7 +195,7 @@ struct places {
 /* Of a buffer's thread and first moments. */
 static uint64_t buffer_key(const struct xray *x, const struct xray_buffer *b)
 {
-	const struct xray_thread *th = x->threads[b->thread];
+	const struct xray_thread *th = xray_thread_at(x, b->thread);
 
 	return hash64(hash64((uint64_t)th->pid << 32 | (uint32_t)th->tid) + b->tsc) ^
 	       (uint64_t)b->wall;
@@ -233,7 +233,7 @@ static uint64_t count_equal(const struct xray *x, const struct xray_buffer *p, c
 static void rename_process(struct xray *x, const struct xray_buffer *b)
 {
 	const struct map64_slot *slot =
-		map64_find(&x->by_pid, (uint64_t)x->threads[b->thread]->pid);
+		map64_find(&x->by_pid, (uint64_t)xray_thread_at(x, b->thread)->pid);
 	struct spur_track *k;
 	char name[320];
 
@@ -355,7 +355,7 @@ static struct part *list_parts(struct spur_trace *const *logs, size_t count, siz
 		struct xray *x = logs[i]->state;
 
 		for (size_t k = 0; x->mode == XRAY_FDR && !x->stored && k < x->nthreads; k++) {
-			const struct xray_thread *th = x->threads[k];
+			const struct xray_thread *th = xray_thread_at(x, k);
 			const uint64_t ids = (uint64_t)th->pid << 32 | (uint32_t)th->tid;
 
 			parts[n++] = (struct part){

@@ -43,7 +43,9 @@ static uint64_t thread_key_of(const void *xray, uint32_t i)
 {
 	const struct xray *x = xray;
 
-	return thread_key(x, x->threads[i]->pid, x->threads[i]->tid);
+	const struct xray_thread *th = xray_thread_at(x, i);
+
+	return thread_key(x, th->pid, th->tid);
 }
 
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid)
@@ -51,35 +53,31 @@ struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t 
 	const uint32_t i =
 		key_index_find(&x->by_key, thread_key(x, pid, tid), thread_key_of, x);
 
-	return i == KEY_INDEX_NONE ? NULL : x->threads[i];
+	return i == KEY_INDEX_NONE ? NULL : xray_thread_at(x, i);
 }
 
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
 {
 	const uint32_t known =
 		key_index_find(&x->by_key, thread_key(x, pid, tid), thread_key_of, x);
+	const size_t page = x->nthreads / XRAY_THREAD_PAGE;
 	struct xray_thread *th;
 
 	if (known != KEY_INDEX_NONE)
 		return known;
-	if (!mem_grow((void **)&x->threads, &x->threads_cap, x->nthreads + 1, sizeof(th),
-		      MAX_THREADS))
+	if (x->nthreads >= MAX_THREADS ||
+	    !mem_grow((void **)&x->threads, &x->threads_cap, page + 1, sizeof(th), MAX_THREADS))
 		return SPUR_NONE;
-	th = mem_alloc(sizeof(*th));
-	if (!th)
+	if (!x->threads[page])
+		x->threads[page] = mem_array(XRAY_THREAD_PAGE, sizeof(*th));
+	if (!x->threads[page])
 		return SPUR_NONE;
+	th = xray_thread_at(x, x->nthreads);
 	*th = (struct xray_thread){
-		.pid = pid,
-		.tid = tid,
-		.track = SPUR_NONE,
-		.cpu = SPUR_NO_CPU,
-		.copy = { .run = UINT32_MAX },
+		.pid = pid, .tid = tid, .track = SPUR_NONE, .cpu = SPUR_NO_CPU
 	};
-	x->threads[x->nthreads] = th;
-	if (!key_index_add(&x->by_key, (uint32_t)x->nthreads, thread_key_of, x)) {
-		mem_free(th);
+	if (!key_index_add(&x->by_key, (uint32_t)x->nthreads, thread_key_of, x))
 		return SPUR_NONE;
-	}
 	return (uint32_t)x->nthreads++;
 }
 
@@ -202,32 +200,29 @@ bool xray_sort_buffers(struct xray *x)
 	if (x->mode == XRAY_FDR && !drop_repeated(x))
 		return false;
 	for (size_t i = 0; i < x->list.count; i++) {
-		struct xray_thread *th = x->threads[items[i].thread];
+		struct xray_thread *th = xray_thread_at(x, items[i].thread);
 
 		/* SPEC xray/ring-wrapped: a thread gives its buffers back one after the other */
 		if (th->last && items[i].off < items[i - 1].off && x->mode == XRAY_FDR)
 			x->wrapped = true;
 		if (!th->last)
-			th->first = i;
-		th->last = i + 1;
+			th->first = (uint32_t)i;
+		th->last = (uint32_t)i + 1;
 		th->bytes += items[i].end - items[i].off;
 	}
 	return true;
 }
 
-/* `th`: NULL if it is no thread's. */
-static struct feed *add_feed(struct xray *x, struct xray_thread *th, uint32_t track)
+struct xray_thread *xray_feed_thread(const struct xray *x, const struct feed *f)
 {
-	if (!mem_grow((void **)&x->feeds, &x->feeds_cap, x->nfeeds + 1, sizeof(th), MAX_THREADS))
-		return NULL;
-	assert(x->nfeeds == x->t->nfeeds);
-	x->feeds[x->nfeeds++] = th;
-	return trace_add_feed(x->t, track, NULL);
+	const struct spur_track *k = trace_track(x->t, f->track);
+
+	return k && k->kind == SPUR_TRACK_THREAD ? xray_thread_find(x, k->pid, k->tid) : NULL;
 }
 
 bool xray_feed_open(struct xray *x, struct feed *f)
 {
-	struct xray_thread *th = x->feeds[f->id];
+	struct xray_thread *th = xray_feed_thread(x, f);
 	struct xray_feed *xf;
 
 	if (f->state)
@@ -263,7 +258,7 @@ static bool add_thread_feed(struct xray *x, struct xray_thread *th)
 
 	if (!xray_thread_track(x, th))
 		return false;
-	f = add_feed(x, th, th->track);
+	f = trace_add_feed(x->t, th->track, NULL);
 	if (!f)
 		return false;
 	/* What is damaged before threads are read apart may be of any of them. */
@@ -283,7 +278,7 @@ static bool add_file_feed(struct xray *x)
 {
 	if (x->spans.count)
 		qsort(x->spans.items, x->spans.count, sizeof(struct xray_span), span_order);
-	return add_feed(x, NULL, x->file_track) != NULL;
+	return trace_add_feed(x->t, x->file_track, NULL) != NULL;
 }
 
 bool xray_span_add(struct xray *x, uint64_t off, uint64_t len, enum xray_class what)
@@ -390,7 +385,7 @@ bool xray_add_feeds(struct xray *x)
 	bool ok;
 
 	if (x->stored) {
-		struct feed *f = add_feed(x, NULL, SPUR_NONE);
+		struct feed *f = trace_add_feed(x->t, SPUR_NONE, NULL);
 
 		if (f)
 			f->stream = x->stream;
@@ -400,10 +395,10 @@ bool xray_add_feeds(struct xray *x)
 		return false;
 	sorted = mem_array(x->nthreads, sizeof(struct xray_thread *));
 	ok = sorted != NULL;
-	if (ok && x->nthreads) {
-		memcpy(sorted, x->threads, x->nthreads * sizeof(struct xray_thread *));
+	for (size_t i = 0; ok && i < x->nthreads; i++)
+		sorted[i] = xray_thread_at(x, i);
+	if (ok && x->nthreads)
 		qsort(sorted, x->nthreads, sizeof(struct xray_thread *), thread_order);
-	}
 	for (size_t i = 0; ok && i < x->nthreads; i++)
 		ok = sorted[i]->copied || add_thread_feed(x, sorted[i]);
 	mem_free(sorted);
@@ -418,9 +413,8 @@ void xray_threads_close(struct xray *x)
 		if (xf && (void *)xf != x)
 			feed_free(xf);
 	}
-	for (size_t i = 0; i < x->nthreads; i++)
+	for (size_t i = 0; i < x->threads_cap; i++)
 		mem_free(x->threads[i]);
-	mem_free(x->feeds);
 	mem_free(x->threads);
 	key_index_free(&x->by_key);
 	map64_free(&x->by_pid);

@@ -527,24 +527,125 @@ static bool calls_feed_end(void *worker, const struct feed *f)
 	return true;
 }
 
+/* Frees what is needed only while feeds are read. */
+static void reading_free(struct calls *w)
+{
+	ends_free(&w->ends);
+	sample_free(&w->sample);
+	pair_free(&w->pair);
+	gather_free(&w->gather);
+	map64_free(&w->parked);
+	mem_free(w->holders);
+	mem_free(w->seen);
+	w->holders = NULL;
+	w->seen = NULL;
+	w->nholders = w->nseen = 0;
+}
+
+static void sums_free(struct calls *w)
+{
+	for (size_t k = 0; k < w->nspreads; k++)
+		spread_free(&w->spreads[k]);
+	mem_free(w->spreads);
+	mem_free(w->stats);
+	mem_free(w->opens);
+	w->spreads = NULL;
+	w->stats = NULL;
+	w->opens = NULL;
+	w->nspreads = w->spreads_cap = w->nstats = w->nopens = 0;
+}
+
 void calls_free(struct calls *workers, unsigned n)
 {
 	for (unsigned i = 0; workers && i < n; i++) {
+		reading_free(&workers[i]);
+		sums_free(&workers[i]);
 		mem_free(workers[i].ids);
-		for (size_t k = 0; k < workers[i].nspreads; k++)
-			spread_free(&workers[i].spreads[k]);
-		mem_free(workers[i].spreads);
-		mem_free(workers[i].stats);
-		mem_free(workers[i].opens);
-		ends_free(&workers[i].ends);
-		mem_free(workers[i].seen);
-		mem_free(workers[i].holders);
-		sample_free(&workers[i].sample);
-		pair_free(&workers[i].pair);
-		gather_free(&workers[i].gather);
-		map64_free(&workers[i].parked);
 	}
 	mem_free(workers);
+}
+
+/* Adds the durations numbered `from` of a worker to those numbered *to of `w`. */
+static bool spread_move(struct calls *w, uint32_t *to, struct calls *worker, uint32_t from)
+{
+	struct spread *s = from ? &worker->spreads[from - 1] : NULL;
+
+	if (!s)
+		return true;
+	if (*to)
+		return spread_join(&w->spreads[*to - 1], s);
+	if (w == worker) {
+		*to = from;
+		return true;
+	}
+	if (!mem_grow((void **)&w->spreads, &w->spreads_cap, w->nspreads + 1, sizeof(*w->spreads),
+		      KEY_LIMIT))
+		return false;
+	w->spreads[w->nspreads] = *s;
+	*s = (struct spread){ 0 };
+	*to = (uint32_t)++w->nspreads;
+	return true;
+}
+
+static bool open_move(struct calls *w, uint32_t to, struct calls *worker, uint32_t from)
+{
+	struct call_open *o, add;
+
+	if (from >= worker->nopens)
+		return true;
+	add = worker->opens[from];
+	worker->opens[from] = (struct call_open){ 0 };
+	if (!mem_grow((void **)&w->opens, &w->nopens, (size_t)to + 1, sizeof(*w->opens),
+		      KEY_LIMIT))
+		return false;
+	o = &w->opens[to];
+	o->sum += add.sum;
+	o->calls += add.calls;
+	o->least = add.least > o->least ? add.least : o->least;
+	o->most = add.most > o->most ? add.most : o->most;
+	return spread_move(w, &o->spread, worker, add.spread);
+}
+
+static bool stat_is_empty(const struct call_stat *s)
+{
+	return !s->calls && !s->unfinished && !s->sum;
+}
+
+/* Moves a worker's sums of the key `from`, which become empty, to those of `to` of `w`. */
+static bool stat_move(struct calls *w, uint32_t to, struct calls *worker, uint32_t from)
+{
+	const struct call_stat add = worker->stats[from];
+	struct call_stat *st;
+
+	if (!stat_room(w, to))
+		return false;
+	worker->stats[from] = (struct call_stat){ .track = SPUR_NONE };
+	st = &w->stats[to];
+	st->sum += add.sum;
+	st->inner += add.inner;
+	st->self += add.self;
+	st->calls += add.calls;
+	st->least = add.least > st->least ? add.least : st->least;
+	st->most = add.most > st->most ? add.most : st->most;
+	if (__builtin_add_overflow(st->unfinished, add.unfinished, &st->unfinished))
+		st->unfinished = UINT32_MAX;
+	return spread_move(w, &st->spread, worker, add.spread) && open_move(w, to, worker, from);
+}
+
+bool calls_join(struct calls *workers, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct calls *w = &workers[i];
+
+		reading_free(w);
+		for (uint32_t key = 0; key < w->nstats; key++)
+			if (!stat_is_empty(&w->stats[key]) && (i || key_head(w, key) != key) &&
+			    !stat_move(workers, key_head(w, key), w, key))
+				return false;
+		if (i)
+			sums_free(w);
+	}
+	return true;
 }
 
 enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want,

@@ -111,6 +111,12 @@ struct calls {
 enum spur_status calls_run(struct pass_env *env, enum calls_by by, unsigned want,
 			   struct calls **workers, unsigned *n);
 void calls_free(struct calls *workers, unsigned n);
+/*
+ * Adds the tables of all workers to those of the first, which then are of all feeds, and gives
+ * back what was needed while feeds were read. By function, the sums of classes that tables show as
+ * one are added to those of their head. Returns false if out of memory.
+ */
+bool calls_join(struct calls *workers, unsigned n);
 
 /* What a session's key stands for: a program image where the format tells, else a process. */
 struct calls_session {

@@ -5,7 +5,7 @@
 
 enum { GROUP_LIMIT = 1 << 25 };
 
-static struct group group_make(const struct spur_trace *t, const struct event_class *c)
+struct group group_make(const struct spur_trace *t, const struct event_class *c)
 {
 	struct group p = { .name = "(off CPU)", .name_len = 9, .module = "", .cat = "", .cls = c };
 
@@ -41,8 +41,7 @@ static uint32_t group_add(struct groups *g, uint64_t key, const struct event_cla
 	return (uint32_t)slot->value - 1;
 }
 
-/* Which class stands for the group: not a matter of the order of asking. */
-static bool class_before(const struct event_class *a, const struct event_class *b)
+bool group_stands_before(const struct event_class *a, const struct event_class *b)
 {
 	if (a->addr != b->addr)
 		return a->addr < b->addr;
@@ -64,7 +63,7 @@ uint32_t groups_put(struct groups *g, uint32_t cls)
 	if (id == GROUP_NONE)
 		return id;
 	p = &g->items[id];
-	if (c && class_before(c, p->cls))
+	if (c && group_stands_before(c, p->cls))
 		p->cls = c;
 	g->of[cls] = id + 1;
 	return id;

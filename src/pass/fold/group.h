@@ -31,6 +31,10 @@ struct groups {
 	size_t of_cap;
 };
 
+/* The group that a class is of, as long as nothing is known of other classes; NULL: off the CPU. */
+struct group group_make(const struct spur_trace *t, const struct event_class *c);
+/* True where `a` stands for a group rather than `b`: not a matter of the order of asking. */
+bool group_stands_before(const struct event_class *a, const struct event_class *b);
 /*
  * The group of a class id, new where it is the first of it; GROUP_NONE: out of memory. Numbers
  * depend on the order of asking.

@@ -45,6 +45,22 @@ bool call_sum_add(struct call_sum *s, const struct calls *w, uint32_t key)
 	return key >= w->nopens || open_join(s, w, &w->opens[key]);
 }
 
+struct call_sum call_sum_of(const struct calls *w, uint32_t key)
+{
+	struct call_sum s = { .stat = w->stats[key] };
+
+	if (key < w->nopens)
+		s.open = w->opens[key];
+	if (s.open.calls == s.stat.calls) {
+		s.stat.least = s.open.least;
+		s.stat.most = s.open.most;
+		s.stat.spread = s.open.spread;
+		s.open = (struct call_open){ 0 };
+	}
+	s.spread = s.stat.spread ? &w->spreads[s.stat.spread - 1] : NULL;
+	return s;
+}
+
 void call_sum_settle(struct call_sum *s)
 {
 	if (s->open.calls != s->stat.calls)

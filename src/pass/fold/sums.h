@@ -17,6 +17,8 @@ struct call_sum {
 	struct spread *open_spread;
 };
 
+/* Returns what `w` has of the key, as call_sum_settle() leaves it; the durations stay those of `w`. */
+struct call_sum call_sum_of(const struct calls *w, uint32_t key);
 /* Adds a worker's calls of the key. Returns false if out of memory. */
 bool call_sum_add(struct call_sum *to, const struct calls *from, uint32_t key);
 /* If no call has ended, shows the durations of the open ones so far. */

@@ -237,8 +237,8 @@ static double line_seconds(const struct account *a, const struct line *l, int co
 /* SPEC xray/account-line: FILE:LINE:COLUMN, without directories */
 static void out_place(const struct account *a, const struct line *l, struct out *o)
 {
-	const char *file = trace_string(a->env->trace,
-				       l->cls->row_file ? l->cls->row_file : l->cls->file, NULL);
+	const struct line_row *row = l->cls->row;
+	const char *file = trace_string(a->env->trace, row ? row->file : l->cls->file, NULL);
 
 	if (line_naming(l) == NAME_NUMBER) {
 		out_str(o, "(unknown)");
@@ -246,8 +246,7 @@ static void out_place(const struct account *a, const struct line *l, struct out 
 		out_str(o, "<invalid>:0:0");
 	} else {
 		out_str(o, cell_basename(file));
-		out_printf(o, ":%u:%u", l->cls->row_file ? l->cls->row_line : l->cls->line,
-			   l->cls->row_column);
+		out_printf(o, ":%u:%u", row ? row->line : l->cls->line, row ? row->column : 0);
 	}
 }
 
