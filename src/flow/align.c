@@ -136,8 +136,7 @@ static const char *next_item(const struct align *a, size_t *at)
 		size_t trace;
 		const char *item = align_item(items[(*at)++], &trace);
 
-		if (trace == a->part ||
-		    (trace == SIZE_MAX && (a->part == 1 || is_auto(item))))
+		if (trace == a->part || (trace == SIZE_MAX && (a->part == 1 || is_auto(item))))
 			return item;
 	}
 	return NULL;
@@ -145,9 +144,12 @@ static const char *next_item(const struct align *a, size_t *at)
 
 static void relate(struct trace_part *p, const struct align_fit *fit, enum spur_related how)
 {
+	/* As many pairs as numbers that were fitted say nothing about the precision. */
+	const uint64_t fitted = fit->map.drift ? 2 : 1;
+
 	p->map = fit->map;
 	p->relation = (struct clock_relation){ .how = how,
-					       .error = fit->events > 2 ? fit->error : -1,
+					       .error = fit->events > fitted ? fit->error : -1,
 					       .events = fit->events,
 					       .rejected = fit->rejected,
 					       .residual = fit->residual };
