@@ -273,7 +273,7 @@ void join_clock_text(const struct trace_part *part, struct out *o)
 	if (part->map.drift) {
 		out_str(o, "; drift ");
 		out_ppm(o, clock_drift_trillionths(part->map.drift));
-		out_printf(o, " ppm from %lld ns on", (long long)part->map.pivot);
+		out_printf(o, " ppm around %lld ns", (long long)part->map.pivot);
 	}
 }
 
