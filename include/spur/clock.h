@@ -47,8 +47,8 @@ enum spur_related {
 };
 
 /*
- * A part of a joined trace and its clock. A time t of the part becomes t + offset_ns + (t - at_ns) *
- * drift_ppm / 10^6, rounded down, on the first part's clock.
+ * A part of a joined trace and its clock. On the first part's clock a time t of the part is
+ * t + offset_ns + (t - at_ns) * drift_ppm / 10^6, rounded.
  */
 struct spur_relation {
 	const char *path; /* the part, as it was opened */

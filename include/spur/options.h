@@ -14,7 +14,7 @@ struct spur_filter;
 
 /* A time to add to all times of one of several traces that are opened as one. */
 struct spur_offset {
-	size_t trace; /* its number, counted from 0; not 0: the first trace's clock is that of all */
+	size_t trace; /* its number, from 1 on: the clock of trace 0 is that of all */
 	int64_t ns;
 };
 
@@ -111,9 +111,9 @@ struct spur_options {
 	const volatile int *stop;
 	const struct spur_filter *filter; /* as by spur_set_filter(); NULL: all rows */
 	/*
-	 * When several traces are opened as one: `noffsets` times that are added to what relates the
-	 * clocks otherwise. Those of one trace add up. Clocks that nothing else relates are then
-	 * taken to be the same clock, with these offsets.
+	 * When several traces are opened as one: `noffsets` times that are added to what relates
+	 * the clocks otherwise. Those of one trace add up. Clocks that nothing else relates are
+	 * then taken to be the same clock, with these offsets.
 	 */
 	const struct spur_offset *offsets;
 	size_t noffsets;

@@ -26,9 +26,10 @@ enum spur_status spur_open(struct spur_trace **out, const char *path,
 			   const struct spur_options *opt, struct spur_error *err);
 /*
  * Opens `count` traces, of any formats, as one whose rows come by time, on the first trace's clock.
- * Each keeps its own streams and tracks; spur_format_name() is "joined". The call relates clocks by
- * their epochs or because they are the same clock, else fails with SPUR_ERR_USAGE (see
- * spur_options.same_clock). A trace that is still being written cannot be joined.
+ * Each keeps its own streams and tracks; spur_format_name() is "joined". Clocks are related because
+ * they are the same clock, by their epochs, or as spur_options.offsets, align and same_clock say;
+ * otherwise the call fails with SPUR_ERR_USAGE. spur_relation() says how. A trace that is still
+ * being written cannot be joined.
  * Returns: as spur_open().
  * Lifetime: as spur_open().
  * Threads: any thread.

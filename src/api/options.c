@@ -48,5 +48,8 @@ enum spur_status api_options(const struct spur_options *given, struct spur_optio
 		return api_misuse(NULL, err,
 				  "spur_options.demangle: expected a form below %d, found %d",
 				  SPUR_DEMANGLE_FORMS, (int)full->demangle);
+	if (full->noffsets && !full->offsets)
+		return api_misuse(NULL, err, "spur_options.offsets: expected %zu, found NULL",
+				  full->noffsets);
 	return SPUR_OK;
 }

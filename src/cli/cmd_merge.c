@@ -129,9 +129,9 @@ const struct spur_cmd spur_cmd_merge = {
 		"--offset and --align; how, and how sure that is, is reported on standard error, "
 		"with what the format cannot carry (--json: as JSON).\n"
 		"Processes and threads whose ids an earlier trace has get others.",
-	.examples = "spur merge uftrace.data lttng-trace -o both.pftrace\tfor ui.perfetto.dev\n"
-		    "spur merge --align auto a.fxt b.fxt -o both.json\t"
-		    "clocks are related by the events that both traces have\n",
+	.examples = "spur merge A B -o both.pftrace\tfor ui.perfetto.dev\n"
+		    "spur merge --align auto A B -o both.json\t"
+		    "relate clocks by events that both have\n",
 	.opts = options,
 	.own_size = sizeof(struct merge_own),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_TIME | TAKES_LIMIT,

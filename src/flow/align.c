@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/os.h"
 #include "base/text.h"
 #include "flow/align_fit.h"
 #include "flow/open.h"
@@ -40,6 +41,16 @@ static bool counts(const struct spur_event *row)
 	       row->kind != SPUR_SAMPLE && row->kind != SPUR_LOST;
 }
 
+/* Returns true if the part's input is still there to be read from its beginning. */
+static bool can_read_again(const struct spur_trace *part)
+{
+	struct stat st;
+
+	return trace_can_reopen(part) ||
+	       (!part->live && !part->unnamed && strcmp(part->path, "-") != 0 &&
+		os_stat(part->path, &st) == 0 && S_ISREG(st.st_mode));
+}
+
 /*
  * Opens part `i` once more, and calls `each` with its rows by time until it returns false. Failures
  * to allocate while reading are the second trace's, and so are passed on.
@@ -56,7 +67,7 @@ static enum spur_status read_again(struct align *a, size_t i,
 	uint64_t *charged;
 
 	opt.as_stored = opt.bookkeeping = opt.all_tracks = false;
-	if (!trace_can_reopen(part))
+	if (!can_read_again(part))
 		return err_set(a->err, SPUR_ERR_USAGE,
 			       "%s: --align: expected a trace that can be read twice, found a pipe",
 			       part->path);
@@ -136,8 +147,7 @@ static const char *next_item(const struct align *a, size_t *at)
 		size_t trace;
 		const char *item = align_item(items[(*at)++], &trace);
 
-		if (trace == a->part ||
-		    (trace == SIZE_MAX && (a->part == 1 || is_auto(item))))
+		if (trace == a->part || (trace == SIZE_MAX && (a->part == 1 || is_auto(item))))
 			return item;
 	}
 	return NULL;
@@ -145,9 +155,12 @@ static const char *next_item(const struct align *a, size_t *at)
 
 static void relate(struct trace_part *p, const struct align_fit *fit, enum spur_related how)
 {
+	/* As many pairs as numbers that were fitted say nothing about the precision. */
+	const uint64_t fitted = fit->map.drift ? 2 : 1;
+
 	p->map = fit->map;
 	p->relation = (struct clock_relation){ .how = how,
-					       .error = fit->events > 2 ? fit->error : -1,
+					       .error = fit->events > fitted ? fit->error : -1,
 					       .events = fit->events,
 					       .rejected = fit->rejected,
 					       .residual = fit->residual };

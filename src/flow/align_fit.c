@@ -2,12 +2,12 @@
  * Matching two sequences of events, and fitting a line to what matches. See align_fit.h.
  *
  * An event of `a` and one of `b` of the same name vote for the distance between them. Short slices
- * of `a` are compared with all of `b`: within a slice drift changes the distance little, so the true
- * distance gets many votes within a narrow window, whatever is missing. The best windows, of several
- * widths, are candidates. Each is refined near its slice and rated by how close the events of `a`
- * come to events of `b`, compared with how close they would come by chance. The best ones then grow,
- * doubling the range each time, until they cover both traces. The line must be far better than
- * chance, and than any other line.
+ * of `a` are compared with all of `b`: within a slice drift changes the distance little, so the
+ * true distance gets many votes within a narrow window, whatever is missing. The best windows, of
+ * several widths, are candidates. Each is refined near its slice and rated by how close the events
+ * of `a` come to events of `b`, compared with how close they would come by chance. The best ones
+ * then grow, doubling the range each time, until they cover both traces. The line must be far
+ * better than chance, and than any other line.
  *
  * Everything is computed in integers, so that the same events give the same line everywhere.
  */
@@ -31,6 +31,7 @@ enum {
 	ROUNDS = 4, /* of matching and fitting on one range */
 	SLOPE_PAIRS = 8, /* fewer pairs say nothing about drift */
 	NOISE = 32, /* ns; pairs this far apart may always belong together */
+	STAMP_NOISE = 1000, /* ns by which times of events that the user names may be wrong */
 };
 
 /* Rates may differ by 1 %. */
@@ -144,8 +145,8 @@ static bool pair_add(struct fitter *f, struct pair p)
 
 static int64_t line_room(const struct line *l, int64_t ts)
 {
-	const i128 room = l->tolerance +
-			  (((i128)size_of(ts - l->map.pivot) * l->slack) >> CLOCK_DRIFT_BITS);
+	const i128 room =
+		l->tolerance + (((i128)size_of(ts - l->map.pivot) * l->slack) >> CLOCK_DRIFT_BITS);
 
 	return room > ROOM_MOST ? ROOM_MOST : (int64_t)room;
 }
@@ -242,7 +243,7 @@ static struct sums pairs_sums(const struct fitter *f)
 	return s;
 }
 
-/* Returns n / d in units of 2^-60, clamped to +-2^60. */
+/* Returns n / d in units of 2^-60, rounded, clamped to +-2^60. Requires d > 0. */
 static int64_t ratio(i128 n, i128 d)
 {
 	const bool below = n < 0;
@@ -262,6 +263,7 @@ static int64_t ratio(i128 n, i128 d)
 			out |= (int64_t)1 << bit;
 		}
 	}
+	out += 2 * n >= d;
 	return below ? -out : out;
 }
 
@@ -295,7 +297,8 @@ static bool line_fit(const struct fitter *f, struct line *l, bool slope)
 	}
 	/* Rounding makes an error of its own. */
 	error = root(s.yy / n + 1);
-	l->slack = s.xx > 0 ? ratio(4 * error, (i128)root(s.xx) << s.shift) : CLOCK_DRIFT_ONE / 1000;
+	l->slack =
+		s.xx > 0 ? ratio(4 * error, (i128)root(s.xx) << s.shift) : CLOCK_DRIFT_ONE / 1000;
 	return l->map.drift <= drift_most && l->map.drift >= -drift_most;
 }
 
@@ -341,8 +344,8 @@ static void top_add(struct fitter *f, const struct line *l)
 
 	for (i = 0; i < f->ntops; i++) {
 		const struct line *t = &f->tops[i];
-		const int64_t apart = clock_map_ts(&t->map, l->map.pivot) -
-				      clock_map_ts(&l->map, l->map.pivot);
+		const int64_t apart =
+			clock_map_ts(&t->map, l->map.pivot) - clock_map_ts(&l->map, l->map.pivot);
 
 		if (size_of(apart) > (uint64_t)(t->tolerance + l->tolerance))
 			continue;
@@ -448,8 +451,8 @@ static void slice_vote(struct fitter *f, struct slice *s)
 			if (n > limit || n <= limit / 2 || n > VOTES - s->nvotes)
 				continue;
 			for (uint32_t k = 0; k < n; k++)
-				f->votes[s->nvotes++] = (uint64_t)(e->ts - f->times[from + k]) ^
-							(uint64_t)1 << 63;
+				f->votes[s->nvotes++] =
+					(uint64_t)(e->ts - f->times[from + k]) ^ (uint64_t)1 << 63;
 		}
 	sort_words(f->votes, f->spare, s->nvotes);
 }
@@ -546,8 +549,8 @@ static enum align_verdict choose_line(struct fitter *f, struct align_fit *fit)
 	line_tell(f, &grown[best], fit);
 	for (size_t i = 0; i < n; i++) {
 		const int64_t pivot = grown[best].map.pivot;
-		const int64_t apart = clock_map_ts(&grown[i].map, pivot) -
-				      clock_map_ts(&grown[best].map, pivot);
+		const int64_t apart =
+			clock_map_ts(&grown[i].map, pivot) - clock_map_ts(&grown[best].map, pivot);
 
 		if (size_of(apart) > (uint64_t)(grown[best].tolerance) &&
 		    grown[i].score > grown[best].score / 4 * 3)
@@ -626,6 +629,28 @@ static bool pairs_measure(struct fitter *f, const struct line *l, const int64_t 
 	return true;
 }
 
+/*
+ * Fits a line to the pairs; with a drift only if they show one beyond the noise of their times: two
+ * events that follow each other closely tell nothing about rates.
+ */
+static bool pairs_fit(struct fitter *f, struct line *l, const int64_t *a)
+{
+	const struct line flat = *l;
+	struct sums s;
+
+	bool allowed;
+
+	if (!pairs_measure(f, l, a))
+		return false;
+	allowed = line_fit(f, l, true);
+	s = pairs_sums(f);
+	if (s.xx && size_of(l->map.drift) >
+			    (uint64_t)ratio((i128)4 * STAMP_NOISE, (i128)root(s.xx) << s.shift))
+		return allowed && pairs_measure(f, l, a);
+	*l = flat;
+	return pairs_measure(f, l, a) && line_fit(f, l, false) && pairs_measure(f, l, a);
+}
+
 enum align_verdict align_pairs(const int64_t *a, const int64_t *b, size_t n, struct align_fit *fit)
 {
 	struct line l = { .map = { .pivot = b[0] } };
@@ -640,8 +665,7 @@ enum align_verdict align_pairs(const int64_t *a, const int64_t *b, size_t n, str
 	f.spare = mem_array(n, sizeof(*f.spare));
 	if (f.pairs && f.votes && f.spare) {
 		verdict = ALIGN_UNCERTAIN;
-		if (!__builtin_sub_overflow(a[0], b[0], &l.map.shift) && pairs_measure(&f, &l, a) &&
-		    line_fit(&f, &l, n > 1) && pairs_measure(&f, &l, a)) {
+		if (!__builtin_sub_overflow(a[0], b[0], &l.map.shift) && pairs_fit(&f, &l, a)) {
 			verdict = ALIGN_CERTAIN;
 			fit->map = l.map;
 			fit->residual = pairs_quantile(&f, 128);

@@ -38,15 +38,15 @@ enum align_verdict {
 
 /*
  * Finds the line by which events of the two traces agree, though either may lack some, have others
- * of the same names, or have the same times with some noise. Rates may differ by 1 %. Requires times
- * between -2^60 and 2^60.
+ * of the same names, or have the same times with some noise. Rates may differ by 1 %. Requires
+ * times between -2^60 and 2^60.
  */
 enum align_verdict align_find(const struct align_input *in, struct align_fit *fit);
 
 /*
  * Fits a line to 1 to ALIGN_EVENTS pairs of times that belong together: with one, its offset; with
- * more, offset and drift by least squares. `a` and `b` are the times on either clock. ALIGN_CERTAIN,
- * or ALIGN_UNCERTAIN if the rates differ by more than 1 %.
+ * more, offset and drift by least squares. `a` and `b` are the times on either clock.
+ * ALIGN_CERTAIN, or ALIGN_UNCERTAIN if the rates differ by more than 1 %.
  */
 enum align_verdict align_pairs(const int64_t *a, const int64_t *b, size_t n, struct align_fit *fit);
 

@@ -671,11 +671,12 @@ static bool declare_part(struct spur_trace *t, struct join_part *p)
 {
 	const struct spur_trace *part = p->trace;
 	const char *key = arena_printf(&t->arena, "trace %u", p->number + 1);
+	const char *version = part->version ? part->version : "";
 
 	if (!key ||
-	    !trace_add_info(t, key, "%s: %s %s, clock %s%s, moved by %lld ns", part->path,
-			    part->format->name, part->version ? part->version : "",
-			    part->clock.name, part->clock.epoch_known ? " with an epoch" : "",
+	    !trace_add_info(t, key, "%s: %s%s%s, clock %s%s, moved by %lld ns", part->path,
+			    part->format->name, version[0] ? " " : "", version, part->clock.name,
+			    part->clock.epoch_known ? " with an epoch" : "",
 			    (long long)p->map.shift) ||
 	    (p->number && !t->one_run && !declare_relation(t, p->number)))
 		return false;

@@ -164,8 +164,7 @@ static enum spur_status add_offsets(const struct spur_trace *t, size_t i, struct
 
 	for (size_t k = 0; k < t->options.noffsets; k++)
 		if (t->options.offsets[k].trace == i)
-			fits &= !__builtin_add_overflow(p->relation.added,
-							t->options.offsets[k].ns,
+			fits &= !__builtin_add_overflow(p->relation.added, t->options.offsets[k].ns,
 							&p->relation.added);
 	fits &= !__builtin_add_overflow(p->map.shift, trace_from_ns(p->trace, p->relation.added),
 					&p->map.shift);
@@ -260,20 +259,21 @@ void join_clock_text(const struct trace_part *part, struct out *o)
 	if (r->added && r->how != SPUR_RELATED_OFFSET)
 		out_printf(o, "; --offset adds %lld ns", (long long)r->added);
 	if (r->events)
-		out_printf(o, "; %llu pairs of events fit", (unsigned long long)r->events);
+		out_printf(o, "; %llu pair%s of events", (unsigned long long)r->events,
+			   r->events == 1 ? "" : "s");
 	if (r->rejected)
-		out_printf(o, ", %llu do not", (unsigned long long)r->rejected);
-	if (r->events > 1)
+		out_printf(o, ", %llu left out", (unsigned long long)r->rejected);
+	if (r->error < 0)
+		out_str(o, "; precision unknown");
+	else if (r->events)
 		out_printf(o, "; off by %lld ns (median), %lld ns at most", (long long)r->residual,
 			   (long long)r->error);
-	else if (r->error > 0)
+	else if (r->error)
 		out_printf(o, "; off by up to %lld ns", (long long)r->error);
-	else if (r->error < 0)
-		out_str(o, "; how exactly is unknown");
 	if (part->map.drift) {
 		out_str(o, "; drift ");
 		out_ppm(o, clock_drift_trillionths(part->map.drift));
-		out_printf(o, " ppm from %lld ns on", (long long)part->map.pivot);
+		out_printf(o, " ppm around %lld ns", (long long)part->map.pivot);
 	}
 }
 

@@ -2,10 +2,10 @@
  * How the clocks of several traces are related: the parts of a joined trace (join.h) get a map of
  * their times to those of the first part, what is known of that map, and why it holds.
  *
- * In this order: spur_options.align; spur_options.same_clock; the same clock of one boot, where both
- * say so; the same clock by name, where the epochs agree; epochs; the assumption that clocks of one
- * name and rate are one, which is said in a note. spur_options.offsets is added to each of these,
- * and relates clocks that nothing else does.
+ * In this order: spur_options.align; spur_options.same_clock; the same clock of one boot, where
+ * both say so; the same clock by name, where the epochs agree; epochs; the assumption that clocks
+ * of one name and rate are one, which is said in a note. spur_options.offsets is added to each of
+ * these, and relates clocks that nothing else does.
  */
 #ifndef SPUR_FLOW_JOIN_CLOCK_H
 #define SPUR_FLOW_JOIN_CLOCK_H

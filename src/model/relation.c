@@ -13,7 +13,9 @@ static int64_t clamped(i128 ts)
 /* Before it is clamped. (t - pivot) has 65 bits and `drift` 58, so the product fits 128. */
 static i128 mapped(const struct clock_map *m, i128 ts)
 {
-	return ts + m->shift + (((ts - m->pivot) * m->drift) >> CLOCK_DRIFT_BITS);
+	const i128 drifted = (ts - m->pivot) * m->drift + CLOCK_DRIFT_ONE / 2;
+
+	return ts + m->shift + (drifted >> CLOCK_DRIFT_BITS);
 }
 
 int64_t clock_map_ts(const struct clock_map *m, int64_t ts)

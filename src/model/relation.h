@@ -13,8 +13,8 @@ enum { CLOCK_DRIFT_BITS = 60 };
 #define CLOCK_DRIFT_MAX (CLOCK_DRIFT_ONE / 8)
 
 /*
- * A time t becomes t + shift + floor((t - pivot) * drift). The result is computed in 128 bits and
- * clamped to 64. INVARIANT: |drift| <= CLOCK_DRIFT_MAX, so the map is monotone: two times keep
+ * A time t becomes t + shift + floor((t - pivot) * drift + 1/2). The result is computed in 128 bits
+ * and clamped to 64. INVARIANT: |drift| <= CLOCK_DRIFT_MAX, so the map is monotone: two times keep
  * their order, or become equal.
  */
 struct clock_map {

@@ -33,7 +33,8 @@ WORDS = [
 OPERANDS = [
     (r"^spur (help|formats|man|completion)\b|--version|--help", ""), (r"--style=llvm-xray", "LOG"), (r"--style=babeltrace2|^spur metadata", "s"),
     (r"--kind=|^spur (counters|sched)", "trace.fxt"), (r"^spur blobs", "trace.fxt"), (r"^spur symbols", "prog"),
-    (r"^spur hist", "uftrace.data main"), (r"^spur convert", "uftrace.data --to=chrome"), (r"", "uftrace.data"),
+    (r"^spur hist", "uftrace.data main"), (r"^spur convert", "uftrace.data --to=chrome"),
+    (r"^spur merge", "A B --to=chrome"), (r"", "uftrace.data"),
 ]
 # The C blocks of a document write a line for each row that this does.
 LINES_OF = {"README.md": ["cat", "--jsonl"], "docs/library.md": ["cat", "--jsonl", "--where", "dur > 100us"]}

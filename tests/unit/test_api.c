@@ -563,6 +563,7 @@ static void nulls(void **state)
 	struct spur_args args = { 0 };
 	const struct spur_event *rows;
 	struct spur_event moved;
+	struct spur_relation relation;
 	struct spur_place place;
 	struct spur_error err;
 	uint64_t ticks[2];
@@ -577,6 +578,11 @@ static void nulls(void **state)
 	refused(spur_open_several(&t, NULL, 1, NULL, &err) == SPUR_FAIL);
 	refused(spur_open_several(&t, (const char *[]){ golden_file, NULL }, 2, NULL, &err) ==
 		SPUR_FAIL);
+	refused(spur_open_several(&t, (const char *[]){ golden_file }, 1,
+				  &(struct spur_options)SPUR_OPTIONS(.noffsets = 1),
+				  &err) == SPUR_FAIL);
+	refused(spur_part_count(NULL) == 0);
+	refused(!spur_relation(NULL, 0, &relation));
 	refused(spur_open_memory(NULL, NULL, "", 0, NULL, &err) == SPUR_FAIL);
 	refused(spur_open_fd(NULL, 0, NULL, NULL, &err) == SPUR_FAIL);
 	assert_int_equal(spur_open_several(&t, &(const char *){ NULL }, 0, NULL, &err), SPUR_FAIL);

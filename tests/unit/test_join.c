@@ -33,8 +33,8 @@ static void expect_relation(struct spur_trace *a, struct spur_trace *b, int want
 	int64_t shift;
 
 	for (int turned = 0; turned < 2; turned++) {
-		const bool known = turned ? join_relate(b, a, &how, &shift)
-					  : join_relate(a, b, &how, &shift);
+		const bool known =
+			turned ? join_relate(b, a, &how, &shift) : join_relate(a, b, &how, &shift);
 
 		assert_int_equal(known, want >= 0);
 		if (!known)
@@ -259,6 +259,114 @@ static void test_records(void **state)
 	spur_close(both);
 }
 
+/* 40 calls at times of no pattern, as the same program would have again. */
+static void put_many_calls(void)
+{
+	static const unsigned gaps[] = { 7, 100, 31, 5, 260, 13, 77, 40, 3, 150, 19 };
+	uint64_t time = 1000000;
+
+	put_basics("");
+	rec(time, ENTRY, 0, MAIN);
+	for (unsigned i = 0; i < 40; i++) {
+		time += 1000 * gaps[i * i % 11] + i;
+		rec(time, ENTRY, 1, i % 3 ? WORK : LEAF);
+		rec(time + 500, EXIT, 1, i % 3 ? WORK : LEAF);
+	}
+	rec(time + 1000, EXIT, 0, MAIN);
+	dat_write("1.dat");
+}
+
+static void expect_spur_relation(const struct spur_options *opt, enum spur_related how,
+				 int64_t offset, uint64_t events)
+{
+	const char *const paths[] = { dir, dir };
+	struct spur_relation r;
+	struct spur_error err;
+	struct spur_trace *t;
+
+	assert_int_not_equal(spur_open_several(&t, paths, 2, opt, &err), SPUR_FAIL);
+	assert_int_equal(spur_part_count(t), 2);
+	assert_true(spur_relation(t, 0, &r));
+	assert_int_equal(r.how, SPUR_RELATED_FIRST);
+	assert_string_equal(r.word, "first");
+	assert_int_equal(r.offset_ns, 0);
+	assert_true(spur_relation(t, 1, &r));
+	assert_int_equal(r.how, how);
+	assert_string_equal(r.path, dir);
+	assert_string_equal(r.format, "uftrace");
+	assert_string_equal(r.clock, "monotonic");
+	assert_int_equal(r.offset_ns, offset);
+	assert_int_equal(r.added_ns, offset);
+	assert_true(r.drift_ppm == 0);
+	assert_int_equal(r.events, events);
+	assert_int_equal(r.error_known, events > 1);
+	assert_false(spur_relation(t, 2, &r));
+	assert_null(r.path);
+	spur_close(t);
+}
+
+static void test_relation_call(void **state)
+{
+	const struct spur_offset offsets[] = { { 1, 5000 }, { 1, -1 }, { 1, 1001 } };
+	const char *const named[] = { "main=main", NULL };
+	const char *const automatic[] = { "2:auto", NULL };
+	struct spur_relation r;
+	struct spur_trace *t;
+
+	(void)state;
+	put_many_calls();
+	expect_spur_relation(&(struct spur_options)SPUR_OPTIONS(.threads = 1), SPUR_RELATED_ASSUMED,
+			     0, 0);
+	expect_spur_relation(&(struct spur_options)SPUR_OPTIONS(.same_clock = true),
+			     SPUR_RELATED_TOLD, 0, 0);
+	expect_spur_relation(&(struct spur_options)SPUR_OPTIONS(.offsets = offsets, .noffsets = 3),
+			     SPUR_RELATED_OFFSET, 6000, 0);
+	expect_spur_relation(&(struct spur_options)SPUR_OPTIONS(.align = named),
+			     SPUR_RELATED_EVENTS, 0, 1);
+	expect_spur_relation(&(struct spur_options)SPUR_OPTIONS(.align = automatic,
+								.offsets = offsets, .noffsets = 1),
+			     SPUR_RELATED_AUTO, 5000, 41);
+	assert_int_not_equal(spur_open(&t, dir, NULL, NULL), SPUR_FAIL);
+	assert_int_equal(spur_part_count(t), 0);
+	assert_false(spur_relation(t, 0, &r));
+	spur_close(t);
+}
+
+/* Opens two traces that are related by events, with the n-th allocation failing. */
+static void expect_align_fails_well(const char *const *align)
+{
+	const struct spur_options opt =
+		SPUR_OPTIONS(.threads = 1, .symbol_dirs = "/nonexistent", .align = align);
+	const char *const paths[] = { dir, dir };
+	uint64_t count, failed = 0;
+	struct spur_error err;
+	struct spur_trace *t;
+
+	mem_fail_at(UINT64_MAX);
+	assert_int_not_equal(spur_open_several(&t, paths, 2, &opt, &err), SPUR_FAIL);
+	count = mem_count();
+	spur_close(t);
+	for (uint64_t n = 1; n <= count; n++) {
+		mem_fail_at(n);
+		if (spur_open_several(&t, paths, 2, &opt, &err) == SPUR_FAIL) {
+			assert_int_equal(err.code, SPUR_ERR_MEMORY);
+			failed++;
+		}
+		mem_fail_at(0);
+		spur_close(t);
+	}
+	/* Few allocations can be done without. */
+	assert_true(failed > count / 2);
+}
+
+static void test_align_memory(void **state)
+{
+	(void)state;
+	put_many_calls();
+	expect_align_fails_well((const char *const[]){ "main=main", "work=work", NULL });
+	expect_align_fails_well((const char *const[]){ "auto", NULL });
+}
+
 static void test_refusals(void **state)
 {
 	const struct spur_options follow = SPUR_OPTIONS(.follow = true);
@@ -281,6 +389,8 @@ int main(void)
 		cmocka_unit_test(test_boots),
 		cmocka_unit_test_setup_teardown(test_records, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_memory, dir_make, dir_remove),
+		cmocka_unit_test_setup_teardown(test_relation_call, dir_make, dir_remove),
+		cmocka_unit_test_setup_teardown(test_align_memory, dir_make, dir_remove),
 		cmocka_unit_test_setup_teardown(test_refusals, dir_make, dir_remove),
 	};
 
