@@ -54,6 +54,29 @@ static const struct opt options[] = {
 	  OPT_COMMON(render.fields),
 	  .arg = "LIST",
 	  .help = "Show these columns: " DIFF_COLUMN_WORDS },
+	{ .name = "diff-policy",
+	  .type = OPT_STRING,
+	  OPT_COMMON(uftrace.diff_policy),
+	  .arg = "LIST",
+	  .help = "With --style=uftrace: abs or no-abs, percent or no-percent, full or compact "
+		  "(default: abs,no-percent,compact)" },
+	{ .name = "sort-column",
+	  .type = OPT_STRING,
+	  OPT_COMMON(uftrace.sort_column),
+	  .arg = "N",
+	  .help = "With --style=uftrace: sort by the base (0, 1) or by the change (2, default)" },
+	{ .name = "avg-total",
+	  .type = OPT_FLAG,
+	  OPT_COMMON(uftrace.avg_total),
+	  .help = "With --style=uftrace: show average, minimum and maximum of the total time" },
+	{ .name = "avg-self",
+	  .type = OPT_FLAG,
+	  OPT_COMMON(uftrace.avg_self),
+	  .help = "With --style=uftrace: show average, minimum and maximum of the self time" },
+	{ .name = "srcline",
+	  .type = OPT_FLAG,
+	  OPT_COMMON(uftrace.srcline),
+	  .help = "With --style=uftrace: show source files and lines" },
 	{ 0 }
 };
 
@@ -78,7 +101,9 @@ static int diff_run(const struct spur_cmd *cmd, struct values *v)
 	if (!own->format && v->output && ends_with(v->output, ".svg"))
 		own->format = "svg";
 	return run_compare(
-		v, &(struct run_request){ .pass = "diff", .options = { RUN_OPTIONS(NULL, own) } });
+		v, &(struct run_request){ .pass = "diff",
+					  .options = { RUN_OPTIONS(NULL, own),
+						       RUN_OPTIONS("uftrace", &v->uftrace) } });
 }
 
 const struct spur_cmd spur_cmd_diff = {
@@ -99,7 +124,8 @@ const struct spur_cmd spur_cmd_diff = {
 		"measure of any line changed by more than that, and its durations significantly "
 		"or in an unknown way; a function that was added exceeds any percentage.\n"
 		"The flame graph has the widths of B; frames are red if their self time grew, and "
-		"blue if it shrank.",
+		"blue if it shrank.\n"
+		"--style=uftrace prints the output of uftrace report --diff.",
 	.examples = "spur diff before after\tthe largest changes of self time first\n"
 		    "spur diff --threshold=5%,1ms before.json after\texit with 1 if anything "
 		    "changed by more than 5 % and 1 ms\n"
@@ -107,7 +133,7 @@ const struct spur_cmd spur_cmd_diff = {
 		    "spur diff -o diff.svg before after\ta red and blue flame graph\n",
 	.opts = options,
 	.own_size = sizeof(struct diff_options),
-	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL | TAKES_CSV | TAKES_LIMIT |
-		 TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
+		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = diff_run,
 };
