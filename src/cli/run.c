@@ -326,7 +326,8 @@ struct run {
 	const struct run_request *request;
 	const struct spur_pass *pass;
 	struct pass_env env;
-	bool damaged; /* a followed file that was replaced was damaged */
+	bool damaged; /* a followed file that was replaced, or a compared input, was damaged */
+	bool filtered; /* a filter was applied to a compared input */
 };
 
 /* Compiles the filter and runs the pass. */
@@ -645,6 +646,142 @@ int run_pass(struct values *v, const struct run_request *request)
 	return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN
 	       : signals_stop			   ? EXIT_INTERRUPTED
 						   : run_error(&v->err);
+}
+
+/* --- two inputs */
+
+/* Runs the pass on the input if that is a saved result. Returns false if it may be a trace. */
+static bool compare_saved(struct run *r, const char *path, enum spur_status *st)
+{
+	const struct source_options so = { .max_unpacked = r->v->open.max_unpacked };
+	struct source *s = NULL;
+	struct stat file;
+	bool saved;
+
+	if (!r->pass->is_saved || r->v->open.format || strcmp(path, "-") == 0 ||
+	    os_stat(path, &file) != 0 || !S_ISREG(file.st_mode) ||
+	    source_open(&s, path, &so, r->env.err) == SPUR_FAIL)
+		return false;
+	source_need(s, PROBE_BYTES);
+	saved = r->pass->is_saved(s->data, s->size < PROBE_BYTES ? s->size : PROBE_BYTES);
+	if (saved) {
+		while (source_more(s))
+			;
+		*st = pass_run_saved(r->pass, &r->env, s);
+	}
+	source_close(s);
+	return saved;
+}
+
+/* Opens the trace and runs the pass on it, with the filter and the messages of this trace. */
+static enum spur_status compare_trace(struct run *r, const char *path)
+{
+	struct pass_env *env = &r->env;
+	struct values *v = r->v;
+	const int64_t min_ns = v->filter.min_ns;
+	struct progress progress;
+	struct out notes;
+	enum spur_status st;
+
+	progress_begin(&progress, v, NULL);
+	st = spur_open(&env->trace, path, &v->open, env->err);
+	if (st == SPUR_FAIL) {
+		progress_end(&progress);
+		return st;
+	}
+	out_to_memory(&notes);
+	env->notes = &notes;
+	env->pipe = (struct pipe_options){ .threads = (unsigned)v->threads, .stop = &signals_stop };
+	progress_trace(&progress, env->trace);
+	st = run_opened(r);
+	progress_end(&progress);
+	r->filtered |= env->filter != NULL;
+	filter_where_notes(env->filter, &notes);
+	if (env->filter && st != SPUR_FAIL)
+		filter_note_unmatched(env->filter, &notes);
+	if (st == SPUR_WARN && !v->quiet)
+		say("note: %s: %s", path,
+		    env->filter ? "no event passes the filter" : "there is nothing to compare");
+	r->damaged |= run_messages(r);
+	if (st != SPUR_FAIL && trace_over_limit(env->trace))
+		st = err_set(env->err, SPUR_ERR_LIMIT, "%s: unpacks to more than --max-unpacked",
+			     path);
+	filter_free(env->filter);
+	spur_close(env->trace);
+	env->trace = NULL;
+	env->filter = NULL;
+	env->notes = NULL;
+	v->filter.min_ns = min_ns;
+	out_free(&notes);
+	return st;
+}
+
+/* Runs the pass on both inputs. `*nothing` becomes true if neither has an event for it. */
+static enum spur_status compare_inputs(struct run *r, bool *nothing)
+{
+	const char *saved = NULL;
+
+	*nothing = true;
+	for (unsigned i = 0; i < 2; i++) {
+		const char *path = r->v->traces[i];
+		enum spur_status st;
+
+		r->env.input = i;
+		if (compare_saved(r, path, &st))
+			saved = path;
+		else
+			st = compare_trace(r, path);
+		if (st == SPUR_FAIL)
+			return st;
+		*nothing &= st == SPUR_WARN;
+	}
+	if (saved && r->filtered && !r->v->quiet)
+		say("note: %s: the filter does not apply to a saved report", saved);
+	return SPUR_OK;
+}
+
+/* Opens the output, compares, and writes what the pass shows. Returns the exit code. */
+static int compare_written(struct run *r, struct output *o)
+{
+	struct values *v = r->v;
+	bool nothing = false, left;
+	enum spur_status st = output_open(o, v->output, v->force, &v->err);
+
+	for (size_t i = 0; i < 2 && st != SPUR_FAIL; i++)
+		st = output_spare(o, v->traces[i], &v->err);
+	if (st != SPUR_FAIL)
+		st = compare_inputs(r, &nothing);
+	if (st != SPUR_FAIL) {
+		pager_begin(v);
+		run_mind_signals(r, true);
+		st = pass_show(r->pass, &r->env);
+	}
+	st = run_close(r, o, st, &left);
+	if (st == SPUR_FAIL)
+		return run_error(&v->err);
+	if (r->damaged)
+		return EXIT_DAMAGED;
+	if (nothing && r->filtered)
+		return EXIT_DIFFERENT;
+	return r->env.differs ? EXIT_DIFFERENT : EXIT_CLEAN;
+}
+
+int run_compare(struct values *v, const struct run_request *request)
+{
+	struct output o = { .force = false };
+	struct run r = { .v = v, .request = request, .env = { .err = &v->err, .out = &o.out } };
+	int code;
+
+	assert(v->ntraces == 2);
+	r.pass = run_settle(v, request, &r.env);
+	if (!r.pass)
+		return run_error(&v->err);
+	assert(r.pass->show && r.pass->drop);
+	r.env.paths[0] = v->traces[0];
+	r.env.paths[1] = v->traces[1];
+	code = compare_written(&r, &o);
+	r.pass->drop(r.env.kept);
+	return code;
 }
 
 int run_simple(const struct spur_cmd *cmd, struct values *v, const struct run_request *request)

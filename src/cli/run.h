@@ -47,6 +47,12 @@ struct run_request {
 
 /* Opens the trace, runs the pass in the chosen style, reports the damage. Returns the exit code. */
 int run_pass(struct values *v, const struct run_request *request);
+/*
+ * Runs a pass that compares two inputs: v->traces, which are opened one after the other and not
+ * joined. Returns the exit code: EXIT_DAMAGED if one of them is damaged, else EXIT_DIFFERENT if
+ * the pass says that they differ.
+ */
+int run_compare(struct values *v, const struct run_request *request);
 /* run_take_traces() with no more operands, then run_pass(). */
 int run_simple(const struct spur_cmd *cmd, struct values *v, const struct run_request *request);
 

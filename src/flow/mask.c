@@ -232,7 +232,8 @@ static uint32_t class_make(struct mask *m, uint32_t cls)
 	if (c.name == SPUR_NONE || c.simple == SPUR_NONE || c.raw == SPUR_NONE ||
 	    c.cat == SPUR_NONE || c.module == SPUR_NONE || c.library == SPUR_NONE)
 		return 0;
-	c.file = c.line = c.row_file = c.row_line = c.row_column = 0;
+	c.file = c.line = 0;
+	c.row = NULL;
 	c.addr = id_permute(m, c.addr, false);
 	c.entry = c.exit = NULL;
 	c.schema = NULL;

@@ -16,9 +16,27 @@ static size_t octave_size(unsigned octave)
 }
 
 /* Octave 0 holds 0 .. 127 singly; octave k holds [64 << k, 128 << k) in 64 steps. */
+static unsigned octave_of(uint64_t value)
+{
+	return value < FIRST ? 0 : 63 - (unsigned)__builtin_clzll(value) - STEP_BITS;
+}
+
+/* The middle of a step. */
+static uint64_t step_value(unsigned octave, uint64_t step)
+{
+	return octave ? ((STEPS + step) << octave) + ((uint64_t)1 << octave) / 2 : step;
+}
+
+uint64_t spread_bin(uint64_t value)
+{
+	const unsigned octave = octave_of(value);
+
+	return step_value(octave, octave ? (value >> octave) & (STEPS - 1) : value);
+}
+
 static bool histogram_add(struct spread *s, uint64_t value, uint64_t times)
 {
-	unsigned octave = value < FIRST ? 0 : 63 - (unsigned)__builtin_clzll(value) - STEP_BITS;
+	const unsigned octave = octave_of(value);
 	size_t step = octave ? (value >> octave) & (STEPS - 1) : value;
 
 	if (!s->octaves && !(s->octaves = mem_array(SPREAD_OCTAVES, sizeof(uint64_t *))))
@@ -145,10 +163,43 @@ uint64_t spread_at(struct spread *s, uint64_t rank)
 		for (size_t i = 0; s->octaves[k] && i < octave_size(k); i++) {
 			seen += s->octaves[k][i];
 			if (seen > rank)
-				return k ? ((uint64_t)(STEPS + i) << k) + ((uint64_t)1 << k) / 2
-					 : i;
+				return step_value(k, i);
 		}
 	return 0;
+}
+
+static bool each_few(struct spread *s, bool (*each)(void *self, uint64_t value, uint64_t times),
+		     void *self)
+{
+	size_t i = 0, next;
+
+	if (s->count)
+		qsort(s->few, s->count, sizeof(uint64_t), value_order);
+	for (; i < s->count; i = next) {
+		for (next = i + 1; next < s->count && s->few[next] == s->few[i];)
+			next++;
+		if (!each(self, s->few[i], next - i))
+			return false;
+	}
+	return true;
+}
+
+bool spread_each(struct spread *s, bool (*each)(void *self, uint64_t value, uint64_t times),
+		 void *self)
+{
+	if (!s->spilled)
+		return each_few(s, each, self);
+	if (!spread_settle(s))
+		return false;
+	if (s->exact) {
+		tally_at(&s->tally, 0);
+		return tally_each(&s->tally, each, self);
+	}
+	for (unsigned k = 0; k < SPREAD_OCTAVES; k++)
+		for (size_t i = 0; s->octaves[k] && i < octave_size(k); i++)
+			if (s->octaves[k][i] && !each(self, step_value(k, i), s->octaves[k][i]))
+				return false;
+	return true;
 }
 
 uint64_t spread_percentile(struct spread *s, unsigned percent)

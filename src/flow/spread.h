@@ -52,6 +52,15 @@ void spread_free(struct spread *s);
 uint64_t spread_at(struct spread *s, uint64_t rank);
 /* Returns the value at or below which `percent` of the calls are (nearest rank); 0 of none. */
 uint64_t spread_percentile(struct spread *s, unsigned percent);
+/*
+ * Calls `each` for all values in ascending order, equal ones together. Values of the histogram
+ * count as spread_bin() of them. Sorts: nothing is added afterwards. Returns false if out of memory
+ * or if `each` returned false.
+ */
+bool spread_each(struct spread *s, bool (*each)(void *self, uint64_t value, uint64_t times),
+		 void *self);
+/* Returns the value that stands for `value` in a histogram: the middle of its step. */
+uint64_t spread_bin(uint64_t value);
 /* Returns the standard deviation of the population, in whole ns. */
 uint64_t spread_deviation(const struct spread *s);
 

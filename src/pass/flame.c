@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "pass/flame.h"
+#include "pass/flame/svg.h"
 #include "pass/fold/tree.h"
 #include "render/cell.h"
-#include "pass/flame/svg.h"
 
 enum { FOLDED_DEPTH = 1024 };
 
@@ -134,8 +134,11 @@ static enum spur_status flame_show(struct flame *f)
 	       tree_sort(own->root ? &f->below : &f->all, &f->groups, TREE_BY_NAME, false) &&
 	       flame_weigh(f);
 	if (good && strcmp(form, "svg") == 0) {
-		const struct flame_svg svg = { f->env->trace, &f->groups, f->tree, f->weights,
-					       own->root };
+		const struct flame_svg svg = { .name = f->env->trace->path,
+					       .groups = &f->groups,
+					       .tree = f->tree,
+					       .weights = f->weights,
+					       .root = own->root };
 
 		good = flame_svg_write(&svg, f->env->out);
 	} else if (good) {

@@ -29,6 +29,29 @@ enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env)
 	return st;
 }
 
+enum spur_status pass_show(const struct spur_pass *pass, struct pass_env *env)
+{
+	uint64_t failures = 0, *const charged = mem_charge(&failures);
+	enum spur_status st = pass->show(env);
+
+	if (mem_failures())
+		st = err_nomem(env->err);
+	mem_charge(charged);
+	return st;
+}
+
+enum spur_status pass_run_saved(const struct spur_pass *pass, struct pass_env *env,
+				const struct source *saved)
+{
+	uint64_t failures = 0, *const charged = mem_charge(&failures);
+	enum spur_status st = pass->run_saved(env, saved);
+
+	if (mem_failures())
+		st = err_nomem(env->err);
+	mem_charge(charged);
+	return st;
+}
+
 void pass_note_no_calls(struct pass_env *env, uint64_t events)
 {
 	if (env->notes && !env->filter)

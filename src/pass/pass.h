@@ -7,6 +7,7 @@
 #define SPUR_PASS_PASS_H
 
 #include "base/outdir.h"
+#include "base/source.h"
 #include "flow/pair.h"
 #include "flow/pipe.h"
 #include "format/format.h"
@@ -32,6 +33,11 @@ struct pass_env {
 	/* Set by passes with limits_rows: rows that count towards opt->limit; 0 if not set. */
 	uint64_t shown;
 	uint64_t lost; /* events that the output format cannot carry, or not whole */
+	/* Of passes that compare inputs: */
+	unsigned input; /* which of them run() reads, from 0 */
+	const char *paths[2]; /* of the inputs, as given */
+	void *kept; /* what run() keeps of them for show(); NULL before the first */
+	bool differs; /* set by show(): the inputs differ by more than was allowed (exit 1) */
 	struct spur_error *err;
 };
 
@@ -82,6 +88,19 @@ struct spur_pass {
 	 * env->err set.
 	 */
 	enum spur_status (*run)(struct pass_env *env);
+	/*
+	 * Of passes that compare two inputs, else NULL: run() is called for each of them and writes
+	 * nothing; then show() once, without a trace; then drop(), in any case. env->kept belongs
+	 * to the pass and outlives the traces.
+	 */
+	enum spur_status (*show)(struct pass_env *env);
+	void (*drop)(void *kept);
+	/*
+	 * Instead of a trace, such a pass may take the saved result of another command, which it
+	 * knows by the first PROBE_BYTES at most; called in place of run(). NULL: traces only.
+	 */
+	bool (*is_saved)(const uint8_t *head, size_t len);
+	enum spur_status (*run_saved)(struct pass_env *env, const struct source *saved);
 };
 
 /*
@@ -98,5 +117,9 @@ const struct spur_pass *pass_find(const char *name, const char *style);
  * silently.
  */
 enum spur_status pass_run(const struct spur_pass *pass, struct pass_env *env);
+/* The same for show() and, with the source, for run_saved(). Requires a pass that has them. */
+enum spur_status pass_show(const struct spur_pass *pass, struct pass_env *env);
+enum spur_status pass_run_saved(const struct spur_pass *pass, struct pass_env *env,
+				const struct source *saved);
 
 #endif

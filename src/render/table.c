@@ -139,6 +139,28 @@ static int text_order(const struct sorter *s, const void *x, const void *y, int 
 	return c ? c : (s->a->len > s->b->len) - (s->a->len < s->b->len);
 }
 
+static bool kind_is_change(enum table_kind kind)
+{
+	return kind == TABLE_COUNT_CHANGE || kind == TABLE_TIME_CHANGE ||
+	       kind == TABLE_SHARE_CHANGE;
+}
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? -(uint64_t)v : (uint64_t)v;
+}
+
+/* By magnitude, then increases after decreases. */
+static int change_order(struct table_value a, struct table_value b)
+{
+	if (a.type == TABLE_NONE || b.type == TABLE_NONE)
+		return (a.type != TABLE_NONE) - (b.type != TABLE_NONE);
+	assert(a.type == TABLE_I64 && b.type == TABLE_I64);
+	if (magnitude(a.i) != magnitude(b.i))
+		return magnitude(a.i) > magnitude(b.i) ? 1 : -1;
+	return (a.i > b.i) - (a.i < b.i);
+}
+
 static int column_order(const struct sorter *s, const void *x, const void *y, int column)
 {
 	const struct table *t = s->table;
@@ -148,6 +170,8 @@ static int column_order(const struct sorter *s, const void *x, const void *y, in
 	if (kind == TABLE_TEXT)
 		return t->text_order ? t->text_order(t->self, x, y, column)
 				     : text_order(s, x, y, column);
+	if (kind_is_change(kind))
+		return -change_order(t->value(t->self, x, column), t->value(t->self, y, column));
 	c = table_value_order(t->value(t->self, x, column), t->value(t->self, y, column));
 	return kind == TABLE_ID || kind == TABLE_WHEN ? c : -c;
 }
@@ -183,6 +207,31 @@ static void out_share(struct out *o, uint64_t tenths)
 	out_u64(o, tenths / 10);
 	out_char(o, '.');
 	out_u64(o, tenths % 10);
+}
+
+static void out_share_signed(struct out *o, int64_t tenths)
+{
+	out_str(o, tenths < 0 ? "-" : "");
+	out_share(o, magnitude(tenths));
+}
+
+/* As people read it: with its sign, a duration with its unit. */
+static void out_change(struct out *o, enum table_kind kind, int64_t v, bool raw)
+{
+	char cell[CELL_TIME + 16], *p = cell, *end;
+
+	out_str(o, v > 0 ? "+" : v < 0 ? "-" : "");
+	if (kind == TABLE_SHARE_CHANGE) {
+		out_share(o, magnitude(v));
+		out_str(o, " %");
+	} else if (kind == TABLE_TIME_CHANGE && !raw) {
+		end = put_time(cell, magnitude(v));
+		while (*p == ' ')
+			p++;
+		out_bytes(o, p, (size_t)(end - p));
+	} else {
+		out_u64(o, magnitude(v));
+	}
 }
 
 /* Writes three decimals if these are exact enough. */
@@ -223,12 +272,14 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 	if (!value_is_shown(kind, v))
 		return;
 	assert((kind != TABLE_TIME && kind != TABLE_SHARE) || v.type == TABLE_U64);
-	assert(kind != TABLE_WHEN || v.type == TABLE_I64);
+	assert((kind != TABLE_WHEN && !kind_is_change(kind)) || v.type == TABLE_I64);
 	if (kind == TABLE_TIME && !t->env.opt->raw) {
 		out_time(o, v.u);
 	} else if (kind == TABLE_SHARE) {
 		out_share(o, v.u);
 		out_str(o, " %");
+	} else if (kind_is_change(kind)) {
+		out_change(o, kind, v.i, t->env.opt->raw);
 	} else if (kind == TABLE_WHEN) {
 		out_when(t, v.i, o);
 	} else if (kind == TABLE_MEAN && !t->env.opt->raw) {
@@ -325,6 +376,8 @@ static void cell_data(const struct table *t, const void *row, int column, struct
 		out_str(o, json ? "null" : "");
 	else if (kind == TABLE_SHARE)
 		out_share(o, v.u);
+	else if (kind == TABLE_SHARE_CHANGE)
+		out_share_signed(o, v.i);
 	else
 		table_value_out(o, v, json);
 }

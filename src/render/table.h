@@ -8,7 +8,7 @@
 #include "render/options.h"
 #include "render/when.h"
 
-enum { TABLE_COLUMNS = 32 };
+enum { TABLE_COLUMNS = 64 };
 
 enum table_kind {
 	TABLE_COUNT, /* a whole number; sorted from large to small, like all numbers */
@@ -19,6 +19,13 @@ enum table_kind {
 	TABLE_ID, /* sorted from small to large; negative: no id */
 	TABLE_WHEN, /* a ts; sorted from early to late */
 	TABLE_TEXT, /* sorted bytewise */
+	/*
+	 * Differences of a count, a duration and a share: signed, with + in text; sorted by
+	 * magnitude, increases before decreases. TABLE_I64.
+	 */
+	TABLE_COUNT_CHANGE,
+	TABLE_TIME_CHANGE,
+	TABLE_SHARE_CHANGE,
 };
 
 enum table_type { TABLE_NONE, TABLE_U64, TABLE_I64, TABLE_F64 };

@@ -9,11 +9,13 @@ Tested by them: SPEC uftrace/time-unit, SPEC uftrace/shown-levels (deep-maxstack
 and SPEC uftrace/range-end (filters), SPEC uftrace/small-negative, SPEC uftrace/enum-text and SPEC uftrace/string-text (args-*), SPEC uftrace/dump-seconds, SPEC uftrace/dump-perf,
 SPEC uftrace/dump-blank-line, SPEC uftrace/open-end, SPEC uftrace/recursion and SPEC uftrace/task-idle (report),
 SPEC uftrace/sample-time (flame.txt), SPEC uftrace/task-start (info-task.txt); SPEC uftrace/focus, SPEC uftrace/quiet-events,
-SPEC uftrace/off-events, SPEC uftrace/hidden-fork and SPEC uftrace/flat (own).
+SPEC uftrace/off-events, SPEC uftrace/hidden-fork and SPEC uftrace/flat (own); SPEC uftrace/diff-policy, SPEC uftrace/diff-order,
+SPEC uftrace/diff-sign, SPEC uftrace/diff-heading, SPEC uftrace/diff-size and SPEC uftrace/diff-events (uftrace-diff).
 SPEC xray/account-calls, SPEC xray/account-ranks, SPEC xray/account-seconds, SPEC xray/account-text, SPEC xray/account-csv.
 """
 import glob
 import os
+import re
 import shlex
 import shutil
 
@@ -158,9 +160,21 @@ def run_own(t):
         t.fail("style/" + path, "exception for an output that does not exist")
 
 
+def run_diff(t):
+    """What uftrace 0.13 prints of two goldens, see record/peer.py."""
+    text = (core.read(os.path.join(t.tests, "style", "uftrace-diff.txt")) or b"").decode()
+    for part in re.split(r"(?m)^\$ ", text)[1:]:
+        command, want = part.split("\n", 1)
+        path = "uftrace-diff/" + command
+        if t.wanted("style/" + path):
+            argv = ["diff", "--style=uftrace", "-q", *shlex.split(command)]
+            t.later(one, os.path.join(t.tests, "golden", "uftrace"), path, argv, want.encode(), None)
+
+
 def run(t):
     run_uftrace(t)
     run_own(t)
+    run_diff(t)
     run_xray(t)
     run_llvm_xray(t)
 

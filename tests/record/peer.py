@@ -2,7 +2,8 @@
 """
 peer.py UFTRACE [NAME...]: writes what that uftrace (0.19) prints into tests/style/uftrace/NAME.txt, for the commands that
 stand there, a line `$ COMMAND` each. The data are tests/style/uftrace/NAME/; lines of advice ("Usage: ...") that uftrace
-mixes into its output are left out.
+mixes into its output are left out. The name uftrace-diff stands for tests/style/uftrace-diff.txt: lines `$ A B OPTIONS` for
+`uftrace report -d A --diff B OPTIONS` in tests/golden/uftrace, printed by uftrace 0.13, which recorded A and B.
 """
 import os
 import re
@@ -20,7 +21,22 @@ def output(uftrace, name, command):
     return re.sub(r"^Usage: .*\n", "", run.stdout.decode("utf-8"), flags=re.M)
 
 
+def differences(uftrace):
+    path = os.path.join(HERE, "..", "uftrace-diff.txt")
+    with open(path, encoding="utf-8") as f:
+        commands = [line[2:].rstrip("\n") for line in f if line.startswith("$ ")]
+    with open(path, "w", encoding="utf-8") as f:
+        for command in commands:
+            a, b, *options = shlex.split(command)
+            run = subprocess.run([uftrace, "report", "--no-pager", "-d", a, "--diff", b, *options], stdin=subprocess.DEVNULL,
+                                 cwd=os.path.join(HERE, "..", "..", "golden", "uftrace"), stdout=subprocess.PIPE, check=True)
+            f.write("$ %s\n%s" % (command, run.stdout.decode("utf-8")))
+
+
 def main():
+    if sys.argv[2:] == ["uftrace-diff"]:
+        differences(sys.argv[1])
+        return
     for path in sys.argv[2:] or sorted(f[:-4] for f in os.listdir(HERE) if f.endswith(".txt")):
         with open(os.path.join(HERE, path + ".txt"), encoding="utf-8") as f:
             commands = [line[2:].rstrip("\n") for line in f if line.startswith("$ ")]

@@ -55,6 +55,8 @@ rec words-pfe "gcc -g -O1 -fno-inline -fpatchable-function-entry=5" 'words 1' -P
 rec words-plain "gcc -g -O1 -fno-inline" 'words 1' -P .
 rec words-cyg "clang -g -O1 -fno-inline -finstrument-functions" 'words 1'
 rec words-xray "clang -g -O1 -fno-inline -fxray-instrument -fxray-instruction-threshold=1" 'words 1' -P .
+rec compare-before "$pg -DWORK=2000" compare
+rec compare-after "$pg -DWORK=6000" compare
 rec deep "gcc -pg -g -O0" 'deep 1040' --max-stack=2000
 rec cxx "g++ -pg -g -O0" cxx
 rec cxx-auto "g++ -pg -g -O0" cxx -a

@@ -162,12 +162,70 @@ static void options(void **state)
 	out_free(&o);
 }
 
+/* Changes are signed and sorted by magnitude, increases first; an unknown one is last. */
+struct change {
+	int64_t by;
+	bool known;
+};
+
+static struct table_value change_value(const void *self, const void *row, int column)
+{
+	const struct change *c = row;
+
+	(void)self;
+	(void)column;
+	return c->known ? table_i64(c->by) : (struct table_value){ 0 };
+}
+
+static void changes(void **state)
+{
+	static const struct table_column three[] = { { "time", TABLE_TIME_CHANGE },
+						     { "calls", TABLE_COUNT_CHANGE },
+						     { "share", TABLE_SHARE_CHANGE },
+						     { 0 } };
+	static const struct change rows[] = {
+		{ 0, true },	{ -1500, true }, { 0, false },
+		{ 1500, true }, { 15, true },	 { INT64_MIN, true },
+	};
+	struct render_options opt = { .form = FORM_TEXT };
+	struct spur_error err;
+	struct out o;
+	struct table t = { .env = { .opt = &opt, .out = &o, .err = &err },
+			   .name = "test",
+			   .columns = three,
+			   .value = change_value };
+
+	(void)state;
+	out_to_memory(&o);
+	assert_int_equal(table_options(&t, "time,calls,share", "time"), SPUR_OK);
+	assert_int_equal(table_write(&t, rows, 6, sizeof(rows[0])), SPUR_OK);
+	out_char(&o, '\0');
+	assert_string_equal(o.buf, "       time                 calls                    share\n"
+				   "-2562047  h  -9223372036854775808  -922337203685477580.8 %\n"
+				   "  +1.500 us                 +1500                 +150.0 %\n"
+				   "  -1.500 us                 -1500                 -150.0 %\n"
+				   "  +0.015 us                   +15                   +1.5 %\n"
+				   "   0.000 us                     0                    0.0 %\n"
+				   "                                                          \n");
+	out_clear(&o);
+	opt.form = FORM_CSV;
+	opt.sort = "-share";
+	opt.limit = 4;
+	assert_int_equal(table_options(&t, "time,calls,share", "time"), SPUR_OK);
+	assert_int_equal(table_write(&t, rows, 6, sizeof(rows[0])), SPUR_OK);
+	out_char(&o, '\0');
+	assert_string_equal(o.buf, "time,calls,share\n,,\n0,0,0.0\n15,15,1.5\n"
+				   "-1500,-1500,-150.0\n");
+	out_free(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forms),
 		cmocka_unit_test(orders),
 		cmocka_unit_test(options),
+		cmocka_unit_test(changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* The flame graph as SVG. See svg.h. */
 #include "pass/flame/svg.h"
 
+#include <math.h>
+
 #include "base/text.h"
 #include "render/cell.h"
 
@@ -153,6 +155,7 @@ struct drawing {
 	size_t cap;
 	uint64_t height;
 	size_t deepest;
+	uint64_t most; /* the largest change of a self time, ns */
 };
 
 /* XML text: control bytes and invalid UTF-8 as \xNN. */
@@ -245,6 +248,38 @@ static uint32_t frame_color(const struct drawing *d, const struct tree_node *n)
 	return color;
 }
 
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * From white to red where the self time grew, to blue where it shrank, by the root of the change.
+ */
+static uint32_t change_color(const struct drawing *d, uint32_t id)
+{
+	const uint64_t old = d->f->before[id].self, now = d->f->tree->nodes[id].self;
+	const double strength = d->most ? sqrt((double)distance(old, now) / (double)d->most) : 0;
+	const uint32_t pale = (uint32_t)(232 - 152 * strength),
+		       paler = (uint32_t)(232 - 112 * strength);
+
+	return now >= old ? (uint32_t)(232 + 8 * strength) << 16 | pale << 8 | pale
+			  : pale << 16 | paler << 8 | 240;
+}
+
+static void out_change(struct out *o, const char *what, uint64_t old, uint64_t now)
+{
+	out_printf(o, "\n%s: ", what);
+	out_time_trimmed(o, old);
+	out_str(o, " before, ");
+	out_str(o, now >= old ? "+" : "-");
+	out_time_trimmed(o, distance(old, now));
+	if (old) {
+		out_str(o, now >= old ? ", +" : ", -");
+		out_percent(o, distance(old, now), old);
+	}
+}
+
 /* Where `ns` of the total lie on the page, hundredths of a px. */
 static uint64_t page_x(const struct drawing *d, uint64_t ns)
 {
@@ -270,20 +305,38 @@ static void frame_label(struct drawing *d, uint64_t width)
 	out_str(d->o, "..");
 }
 
-static void frame_draw(struct drawing *d, uint64_t x, uint64_t width, size_t depth, uint64_t calls,
-		       uint64_t ns, uint32_t color)
+/* Of the node, or of 0: the whole. */
+static void frame_tip(struct drawing *d, uint32_t id, uint64_t ns)
 {
+	const struct flame_svg *f = d->f;
+	const uint64_t calls = f->tree->nodes[id].calls;
+	struct out *o = d->o;
+
+	out_time_trimmed(o, ns);
+	out_str(o, ", ");
+	out_percent(o, ns, d->total);
+	if (calls)
+		out_printf(o, ", %llu calls", (unsigned long long)calls);
+	if (!f->before)
+		return;
+	if (f->before[id].calls)
+		out_printf(o, " (%llu before)", (unsigned long long)f->before[id].calls);
+	out_change(o, "with callees", f->weights_before[id], ns);
+	if (id)
+		out_change(o, "self", f->before[id].self, f->tree->nodes[id].self);
+}
+
+static void frame_draw(struct drawing *d, uint64_t x, uint64_t width, size_t depth, uint32_t id,
+		       uint32_t color)
+{
+	const uint64_t ns = d->f->weights[id];
 	uint64_t y = d->height - FOOT - (depth + 1) * ROW;
 	struct out *o = d->o;
 
 	out_str(o, "<g><title>");
 	out_xml(o, d->text.buf, d->text.len);
 	out_char(o, '\n');
-	out_time_trimmed(o, ns);
-	out_str(o, ", ");
-	out_percent(o, ns, d->total);
-	if (calls)
-		out_printf(o, ", %llu calls", (unsigned long long)calls);
+	frame_tip(d, id, ns);
 	out_str(o, "</title><rect x=\"");
 	out_hundredths(o, x + SIDE * 100);
 	out_printf(o, "\" y=\"%llu\" width=\"", (unsigned long long)y);
@@ -315,7 +368,7 @@ static bool svg_enter(void *self, uint32_t id, size_t depth, bool last)
 	}
 	out_clear(&d->text);
 	out_node(&d->text, d->f->groups, n);
-	frame_draw(d, x, width, depth, n->calls, ns, frame_color(d, n));
+	frame_draw(d, x, width, depth, id, d->f->before ? change_color(d, id) : frame_color(d, n));
 	return !d->o->error && !d->text.error;
 }
 
@@ -325,14 +378,29 @@ static bool svg_measure(void *self, uint32_t id, size_t depth, bool last)
 	struct drawing *d = self;
 
 	(void)last;
+	if (d->f->before && d->most < distance(d->f->before[id].self, d->f->tree->nodes[id].self))
+		d->most = distance(d->f->before[id].self, d->f->tree->nodes[id].self);
 	if (depth > d->deepest && depth <= LEVELS && page_x(d, d->f->weights[id]) >= LEAST)
 		d->deepest = depth;
 	return true;
 }
 
+/* What it is compared with, below the title. */
+static void head_before(struct drawing *d)
+{
+	const char *name = cell_basename(d->f->name_before);
+	struct out *o = d->o;
+
+	out_str(o, "; ");
+	out_time_trimmed(o, d->f->weights_before[0]);
+	out_str(o, " in ");
+	out_xml(o, name, strlen(name));
+	out_str(o, "; red: more self time, blue: less");
+}
+
 static void svg_head(struct drawing *d)
 {
-	const char *name = cell_basename(d->f->trace->path);
+	const char *name = cell_basename(d->f->name);
 	struct out *o = d->o;
 
 	out_str(o, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -350,6 +418,8 @@ static void svg_head(struct drawing *d)
 	out_printf(o, "</text>\n<text id=\"sub\" x=\"%d\" y=\"42\">", SIDE);
 	out_time_trimmed(o, d->f->weights[0]);
 	out_str(o, " in all threads");
+	if (d->f->before)
+		head_before(d);
 	if (d->deepest == LEVELS)
 		out_printf(o, "; %d levels are drawn", LEVELS);
 	if (d->f->tree->cut)
@@ -383,7 +453,7 @@ bool flame_svg_write(const struct flame_svg *f, struct out *o)
 		svg_head(&d);
 		out_str(o, "<g id=\"frames\">\n");
 		out_str(&d.text, "all");
-		frame_draw(&d, 0, (PAGE - 2 * SIDE) * 100, 0, 0, f->weights[0], 0xd8d8d2);
+		frame_draw(&d, 0, (PAGE - 2 * SIDE) * 100, 0, 0, 0xd8d8d2);
 		good = tree_walk(f->tree, &draw, &d) || o->error;
 		out_str(o, "</g>\n");
 		if (d.dropped)

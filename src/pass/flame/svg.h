@@ -8,11 +8,18 @@
 #include "pass/fold/tree.h"
 
 struct flame_svg {
-	const struct spur_trace *trace;
+	const char *name; /* a path: its last part is the title */
 	const struct groups *groups;
 	const struct tree *tree; /* sorted */
 	const uint64_t *weights; /* by node, ns */
 	const char *root; /* NULL: everything */
+	/*
+	 * What it is compared with: colors tell how the self time changed. The nodes have the
+	 * places of those in `tree`; ns like `weights`. NULL: nothing.
+	 */
+	const char *name_before;
+	const struct tree_node *before;
+	const uint64_t *weights_before;
 };
 
 /* Returns false if out of memory. */

@@ -313,29 +313,46 @@ static void node_sum(struct tree_node *to, const struct tree_node *from)
 		to->unfinished = UINT32_MAX;
 }
 
+/* Places node `i` of `t`, whose function is `what` in `out`. Returns false if out of memory. */
+static bool tree_place(struct tree *out, const struct tree *t, size_t i, uint32_t what,
+		       uint32_t *map)
+{
+	map[i] = tree_put(out, map[t->nodes[i].parent], what);
+	if (map[i] == NO_NODE)
+		return false;
+	node_sum(&out->nodes[map[i]], &t->nodes[i]);
+	return true;
+}
+
 /* Adds a worker's tree to the joined one, classes becoming groups. */
 static bool tree_join(struct tree *out, const struct tree *t, struct groups *g)
 {
 	uint32_t *map = mem_array(t->n, sizeof(*map));
+	bool good = map != NULL;
 
-	if (!map)
-		return false;
 	out->cut |= t->cut;
-	for (size_t i = 1; i < t->n; i++) {
+	for (size_t i = 1; good && i < t->n; i++) {
 		uint32_t what = t->nodes[i].what;
 
 		if (what != TREE_OTHER)
 			what = groups_put(g, what);
-		map[i] =
-			what == GROUP_NONE ? NO_NODE : tree_put(out, map[t->nodes[i].parent], what);
-		if (map[i] == NO_NODE) {
-			mem_free(map);
-			return false;
-		}
-		node_sum(&out->nodes[map[i]], &t->nodes[i]);
+		good = what != GROUP_NONE && tree_place(out, t, i, what, map);
 	}
 	mem_free(map);
-	return true;
+	return good;
+}
+
+bool tree_graft(struct tree *into, const struct tree *from, const uint32_t *what, uint32_t *numbers)
+{
+	bool good = into->n || tree_init(into);
+
+	into->cut |= from->cut;
+	for (size_t i = 1; good && i < from->n; i++) {
+		const uint32_t own = from->nodes[i].what;
+
+		good = tree_place(into, from, i, own == TREE_OTHER ? own : what[own], numbers);
+	}
+	return good;
 }
 
 static void growers_free(struct grower *w, unsigned n)

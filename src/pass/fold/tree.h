@@ -43,6 +43,12 @@ enum tree_sort { TREE_BY_TOTAL, TREE_BY_SELF, TREE_BY_CALLS, TREE_BY_NAME, TREE_
  * case.
  */
 enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tree *out);
+/*
+ * Adds the nodes of `from` to `into`, which may be empty (zeroed): the function with the number i
+ * becomes what[i]. numbers[k] gets the place of node k. Returns false if out of memory.
+ */
+bool tree_graft(struct tree *into, const struct tree *from, const uint32_t *what,
+		uint32_t *numbers);
 /* The tree below all outermost calls of the named function. Returns false if out of memory. */
 bool tree_below(struct tree *out, const struct tree *all, const struct groups *g, const char *name);
 /* Orders the children, or the other way round; ties by name. Returns false if out of memory. */

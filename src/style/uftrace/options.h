@@ -14,6 +14,8 @@ struct uftrace_options {
 	bool avg_total, avg_self; /* report: average, least and most of the total or self time */
 	bool column_view; /* replay: each task in its own column */
 	int column_offset; /* columns between them; 0: 8 */
+	const char *diff_policy; /* diff: words with commas between; NULL: abs,compact,no-percent */
+	const char *sort_column; /* diff: "0", "1": sort by the base; NULL, "2": by the change */
 };
 
 /* Requires the environment of a pass of this style. */

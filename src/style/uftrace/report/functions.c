@@ -34,7 +34,7 @@ static const uint8_t self_columns[] = { REPORT_SELF_AVG, REPORT_SELF_MIN, REPORT
 					REPORT_SELF_STDV };
 
 struct functions {
-	struct report r;
+	struct report *r;
 	uint32_t schedule, preempted; /* string ids */
 };
 
@@ -43,13 +43,13 @@ struct functions {
 static bool add_named(struct functions *f, struct style_task *t, uint32_t name, uint32_t cls,
 		      uint64_t time)
 {
-	struct report_node *n = report_node(&f->r, name);
+	struct report_node *n = report_node(f->r, name);
 
 	if (!n)
 		return false;
 	n->name = name;
 	n->cls = cls;
-	report_add(&f->r, n, t, time);
+	report_add(f->r, n, t, time);
 	return true;
 }
 
@@ -66,17 +66,17 @@ static bool add_frame(struct functions *f, struct style_task *t, const struct st
 			0, time);
 	t->func = fr->cls;
 	if (fr->cls)
-		return add_named(f, t, trace_class(f->r.s->trace, fr->cls)->name, fr->cls, time);
+		return add_named(f, t, trace_class(f->r->s->trace, fr->cls)->name, fr->cls, time);
 	text[0] = '<';
 	*put_hex(text + 1, fr->addr) = '\0';
-	name = trace_intern(f->r.s->trace, strcat(text, ">"));
+	name = trace_intern(f->r->s->trace, strcat(text, ">"));
 	return name && add_named(f, t, name, 0, time);
 }
 
 static bool read_lost(struct functions *f, struct style_task *t, uint64_t time)
 {
 	for (; t->count >= t->user_count && t->count >= 0; t->count--) {
-		struct style_frame *fr = style_frame_get(f->r.s, t, t->count);
+		struct style_frame *fr = style_frame_get(f->r->s, t, t->count);
 
 		if (fr && fr->valid && !fr->hidden && !add_frame(f, t, fr, time))
 			return false;
@@ -100,7 +100,7 @@ static bool take(void *self, struct style_task *t, const struct spur_event *row)
 			t->cpu = row->cpu;
 		if (!style_is_sched(row) || !(row->flags & SPUR_F_IN))
 			return true;
-		fr = style_frame_get(f->r.s, t, t->count);
+		fr = style_frame_get(f->r->s, t, t->count);
 		if (!fr || !style_id_is_sched(fr->addr))
 			return true;
 		return add_named(f, t,
@@ -283,7 +283,7 @@ static void out_table(const struct report *r, const struct report_node *const *o
 
 /* --- all --- */
 
-static bool choose(struct functions *f, struct pass_env *env, uint8_t *keys)
+static bool choose(struct report *r, struct pass_env *env, uint8_t *keys)
 {
 	const struct render_options *opt = env->opt;
 	const struct uftrace_options *own = uftrace_options(env);
@@ -297,40 +297,48 @@ static bool choose(struct functions *f, struct pass_env *env, uint8_t *keys)
 						   : self_columns;
 	size_t n = average ? sizeof(total_columns) : sizeof(plain_columns);
 
-	f->r.keys = keys;
-	return style_fields_parse(&f->r.fields, columns, REPORT_COLUMNS, opt->fields, defaults, n,
+	r->keys = keys;
+	return style_fields_parse(&r->fields, columns, REPORT_COLUMNS, opt->fields, defaults, n,
 				  env->err) &&
-	       report_keys(keys, &f->r.nkeys, sort, average, false, env->err);
+	       report_keys(keys, &r->nkeys, sort, average, false, env->err);
 }
 
-enum spur_status report_functions(struct pass_env *env, struct style *s)
+bool report_collect(struct report *r, struct pass_env *env)
 {
 	struct functions f = {
-		.r = { .s = s, .o = env->out, .mode = env->opt->width ? ARGS_SAFE : 0 },
+		.r = r,
 		.schedule = trace_intern(env->trace, "linux:schedule"),
 		.preempted = trace_intern(env->trace, "linux:schedule (pre-empted)"),
 	};
 	struct style_walk w = {
-		.s = s, .record = take, .end = read_end, .self = &f, .filter = env->filter
+		.s = r->s, .record = take, .end = read_end, .self = &f, .filter = env->filter
 	};
+
+	if (!f.schedule || !f.preempted ||
+	    pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) == SPUR_FAIL || w.failed ||
+	    !style_walk_end(&w))
+		return false;
+	finish(r);
+	return true;
+}
+
+enum spur_status report_functions(struct pass_env *env, struct style *s)
+{
+	struct report r = { .s = s, .o = env->out, .mode = env->opt->width ? ARGS_SAFE : 0 };
 	const struct report_node **order = NULL;
 	uint8_t keys[REPORT_KEYS];
 	enum spur_status st;
 
-	if (!choose(&f, env, keys))
+	if (!choose(&r, env, keys))
 		return SPUR_FAIL;
-	if (f.schedule && f.preempted &&
-	    pipe_run_marked(env->trace, &env->pipe, style_walk_rows, &w) != SPUR_FAIL &&
-	    !w.failed && style_walk_end(&w)) {
-		finish(&f.r);
-		order = report_sort(&f.r);
-	}
+	if (report_collect(&r, env))
+		order = report_sort(&r);
 	if (order && env->opt->form == FORM_CSV)
-		out_csv_table(&f.r, order);
+		out_csv_table(&r, order);
 	else if (order)
-		out_table(&f.r, order);
-	st = !order ? err_nomem(env->err) : f.r.n ? SPUR_OK : SPUR_WARN;
+		out_table(&r, order);
+	st = !order ? err_nomem(env->err) : r.n ? SPUR_OK : SPUR_WARN;
 	mem_free(order);
-	report_close(&f.r);
+	report_close(&r);
 	return st;
 }

@@ -68,6 +68,10 @@ enum { KEY_NAME = REPORT_COLUMNS, KEY_TID, KEY_COMM, REPORT_KEYS = 16 };
 struct report_node *report_node(struct report *r, uint64_t key);
 /* Adds the frame that ends: t->count by now. `time` is its end. */
 void report_add(struct report *r, struct report_node *n, struct style_task *t, uint64_t time);
+/*
+ * Reads the trace of r->s into nodes by name, with their averages. Returns false if out of memory.
+ */
+bool report_collect(struct report *r, struct pass_env *env);
 /* Nodes by the keys, the largest first; equal ones by name. Returns NULL if out of memory. */
 const struct report_node **report_sort(const struct report *r);
 /* "a,b" to keys. False with `err` set. */

@@ -1,0 +1,139 @@
+/* spur diff: shows what changed from one trace to another. */
+#include <string.h>
+
+#include "cli/run.h"
+#include "pass/diff.h"
+
+static const char *const by_words[] = { "function", "path", NULL };
+static const char *const format_words[] = { "table", "svg", NULL };
+static const char *const measure_words[] = { "total", "self", "calls", "avg",
+					     "p50",   "p90",  "p99",   NULL };
+
+static const struct opt options[] = {
+	{ .name = "by",
+	  .type = OPT_STRING,
+	  OPT_OWN(struct diff_options, by),
+	  .arg = "WHAT",
+	  .choices = by_words,
+	  .help = "Show a line per function or per call path" },
+	{ .name = "measure",
+	  .type = OPT_STRING,
+	  OPT_OWN(struct diff_options, measure),
+	  .arg = "WHAT",
+	  .choices = measure_words,
+	  .help = "Compare total, self, calls, avg, p50, p90 or p99 (default: self): what is "
+		  "shown and sorted by, and what --threshold limits" },
+	{ .name = "threshold",
+	  .type = OPT_STRING,
+	  OPT_OWN(struct diff_options, threshold),
+	  .arg = "LIMIT",
+	  .help = "Exit with 1 if anything changed by more than LIMIT: 5%, 10us, or 5%,10us "
+		  "for more than both" },
+	{ .name = "significance",
+	  .type = OPT_STRING,
+	  OPT_OWN(struct diff_options, significance),
+	  .arg = "P",
+	  .help = "Call durations changed if the probability of chance is below P (default: "
+		  "0.01)" },
+	{ .name = "format",
+	  .type = OPT_STRING,
+	  OPT_OWN(struct diff_options, format),
+	  .arg = "NAME",
+	  .choices = format_words,
+	  .help = "Write a table, or a flame graph for browsers (svg) (default: by the ending "
+		  "of the name given to -o, else table)" },
+	{ .name = "sort",
+	  .letter = 's',
+	  .type = OPT_STRING,
+	  OPT_COMMON(render.sort),
+	  .arg = "LIST",
+	  .help = "Sort by these columns; -NAME sorts in reverse (default: the change)" },
+	{ .name = "fields",
+	  .letter = 'f',
+	  .type = OPT_STRING,
+	  OPT_COMMON(render.fields),
+	  .arg = "LIST",
+	  .help = "Show these columns: " DIFF_COLUMN_WORDS },
+	{ .name = "diff-policy",
+	  .type = OPT_STRING,
+	  OPT_COMMON(uftrace.diff_policy),
+	  .arg = "LIST",
+	  .help = "With --style=uftrace: abs or no-abs, percent or no-percent, full or compact "
+		  "(default: abs,no-percent,compact)" },
+	{ .name = "sort-column",
+	  .type = OPT_STRING,
+	  OPT_COMMON(uftrace.sort_column),
+	  .arg = "N",
+	  .help = "With --style=uftrace: sort by the base (0, 1) or by the change (2, default)" },
+	{ .name = "avg-total",
+	  .type = OPT_FLAG,
+	  OPT_COMMON(uftrace.avg_total),
+	  .help = "With --style=uftrace: show average, minimum and maximum of the total time" },
+	{ .name = "avg-self",
+	  .type = OPT_FLAG,
+	  OPT_COMMON(uftrace.avg_self),
+	  .help = "With --style=uftrace: show average, minimum and maximum of the self time" },
+	{ .name = "srcline",
+	  .type = OPT_FLAG,
+	  OPT_COMMON(uftrace.srcline),
+	  .help = "With --style=uftrace: show source files and lines" },
+	{ 0 }
+};
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static int diff_run(const struct spur_cmd *cmd, struct values *v)
+{
+	struct diff_options *own = v->own;
+
+	if (!run_take_traces(cmd, v, 0))
+		return run_error(&v->err);
+	if (v->ntraces != 2) {
+		err_set(&v->err, SPUR_ERR_USAGE, "expected two traces, found %zu: spur %s %s",
+			v->ntraces, cmd->name, cmd->usage);
+		return run_error(&v->err);
+	}
+	if (!own->format && v->output && ends_with(v->output, ".svg"))
+		own->format = "svg";
+	return run_compare(
+		v, &(struct run_request){ .pass = "diff",
+					  .options = { RUN_OPTIONS(NULL, own),
+						       RUN_OPTIONS("uftrace", &v->uftrace) } });
+}
+
+const struct spur_cmd spur_cmd_diff = {
+	.name = "diff",
+	.summary = "Compare two traces: what became slower, faster, new or gone.",
+	.usage = "[OPTION...] A B",
+	.description =
+		"A and B are traces of any format, or reports that were saved with spur report "
+		"--json. Functions and spans are paired by name. Columns of A end in _a, those "
+		"of B in _b; _change is B less A, _percent that in per cent of A. Filters apply "
+		"to both traces.\n"
+		"verdict tells whether single calls last longer: slower or faster if p, the "
+		"probability that durations differ this much by chance (rank test of Mann and "
+		"Whitney), is below --significance; same if not; unknown for saved reports, call "
+		"paths and samples; added and gone if only one trace has the function. A few "
+		"calls on either side cannot be significant.\n"
+		"Without --threshold the exit code is 0 whatever changed. With it, it is 1 if the "
+		"measure of any line changed by more than that, and its durations significantly "
+		"or in an unknown way; a function that was added exceeds any percentage.\n"
+		"The flame graph has the widths of B; frames are red if their self time grew, and "
+		"blue if it shrank.\n"
+		"--style=uftrace prints the output of uftrace report --diff.",
+	.examples = "spur diff before after\tthe largest changes of self time first\n"
+		    "spur diff --threshold=5%,1ms before.json after\texit with 1 if anything "
+		    "changed by more than 5 % and 1 ms\n"
+		    "spur diff --by=path --measure=total before after\tby call path\n"
+		    "spur diff -o diff.svg before after\ta red and blue flame graph\n",
+	.opts = options,
+	.own_size = sizeof(struct diff_options),
+	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
+		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.run = diff_run,
+};
