@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "format/ctf/head.h"
 #include "format/ctf/lookup.h"
+#include "format/ctf/own.h"
 #include "format/ctf/reader.h"
 #include "format/ctf/symbols.h"
 #include "model/args.h"
@@ -256,7 +257,7 @@ args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 	struct ctf_event *e;
 	enum spur_status st;
 
-	if (ev->kind == SPUR_LOST) {
+	if (ev->kind == SPUR_LOST && (ev->cls == c->lost_cls || ev->cls == c->lost_packets_cls)) {
 		lost_args(c, ev, args);
 		return SPUR_OK;
 	}
@@ -267,6 +268,8 @@ args_slow(struct ctf *c, const struct spur_event *ev, struct spur_args *args)
 	at = m ? place_of(c, ev, m) : NULL;
 	e = at ? event_at(c, ev, m, at) : NULL;
 	st = e ? plan_values(e->program, &m->cursor, true, args) : SPUR_WARN;
+	if (e && e->own)
+		own_args(e->own, args);
 	if (st == SPUR_OK && has_debug_info(c, at))
 		st = add_debug_info(c, at, ev, args);
 	files_release(c);
@@ -277,14 +280,16 @@ enum spur_status ctf_args(struct spur_trace *t, const struct spur_event *ev, str
 {
 	struct ctf *c = t->state;
 	struct args_memo *m = args_kept(args, c->serial);
+	const struct args_place *at = m ? &m->places[ev->stream % ARGS_PLACES] : NULL;
+	const struct ctf_known *known;
 
 	/* Events are neither LOST nor NATIVE, which come last. */
-	if (likely(m && ev->kind < SPUR_LOST) &&
-	    values_quick(&m->places[ev->stream % ARGS_PLACES], ev, true, args))
-		return has_debug_info(c, &m->places[ev->stream % ARGS_PLACES])
-			       ? add_debug_info(c, &m->places[ev->stream % ARGS_PLACES], ev, args)
-			       : SPUR_OK;
-	return args_slow(c, ev, args);
+	known = likely(m && ev->kind < SPUR_LOST) ? values_quick(at, ev, true, args) : NULL;
+	if (unlikely(!known))
+		return args_slow(c, ev, args);
+	if (unlikely(c->has_own) && known->event->own)
+		own_args(known->event->own, args);
+	return has_debug_info(c, at) ? add_debug_info(c, at, ev, args) : SPUR_OK;
 }
 
 static bool event_values(struct ctf *c, const struct spur_event *ev, struct spur_args *args,

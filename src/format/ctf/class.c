@@ -7,6 +7,7 @@
 
 #include "base/search.h"
 #include "format/ctf/origin.h"
+#include "format/ctf/own.h"
 #include "format/ctf/plan/parts.h"
 #include "format/ctf/symbols.h"
 
@@ -276,13 +277,13 @@ static uint32_t dead_bits(const struct ctf_meta *m, const struct ctf_field *payl
  * The class that rows of this name and id have already, where metadata grows; else a new one. `e`:
  * its event, one of them if it is a span; NULL for functions.
  */
-static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name,
+static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, uint32_t s,
 			 const struct ctf_event *e, uint64_t id, uint32_t flags)
 {
-	const uint32_t s = trace_intern(c->t, name);
 	const uint32_t low = flags & CLASS_FUNCTION ? UINT32_MAX : (uint32_t)id;
 	const struct event_class k = {
-		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id, .extra = e
+		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id, .extra = e,
+		.cat = e && e->own ? e->own->cat : 0,
 	};
 	struct map64_slot *slot = NULL;
 	uint32_t cls;
@@ -298,13 +299,15 @@ static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, const char *name,
 }
 
 /* Both ends of a span have one class. */
-static uint32_t span_class(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
-			   const char *span, const struct ctf_event *e)
+static uint32_t span_class(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, uint32_t span,
+			   const struct ctf_event *e)
 {
-	struct map64_slot *slot = map64_put(&k->spans, trace_intern(c->t, span));
+	const uint64_t cat = e->own ? e->own->cat : 0;
+	struct map64_slot *slot = map64_put(&k->spans, cat << 32 | span);
 
 	if (slot && !slot->value)
-		slot->value = class_of(c, tr, span, e, e->class->id, CLASS_FUNCTION);
+		slot->value = class_of(c, tr, span, e, e->class->id,
+					CLASS_FUNCTION | (e->own ? CLASS_CATEGORY : 0));
 	return slot ? (uint32_t)slot->value : 0;
 }
 
@@ -326,6 +329,23 @@ static const char *level_name(int32_t level)
 	return level >= 0 && level < count ? names[level] : NULL;
 }
 
+/* An event that Spur wrote is the row that it was. Returns false if out of memory. */
+static bool event_own(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, struct ctf_event *e,
+		      struct spur_event *row)
+{
+	const struct ctf_own *own = own_make(c, k, e->class);
+
+	if (!own)
+		return false;
+	e->own = own;
+	e->cat = own->cat;
+	e->slot[0] = e->class->specific ? plan_capture(tr->meta, e->class->specific, "id")
+					: CTF_NO_SLOT;
+	e->rule = own->kind != SPUR_INSTANT || own->flags ? RULE_OWN : RULE_NONE;
+	row->nargs = (uint8_t)(own->nshown < 255 ? own->nshown : 255);
+	return true;
+}
+
 /* Under the lock. */
 static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k,
 				    struct ctf_event_class *class)
@@ -337,8 +357,8 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	};
 	const unsigned nargs = count_args(k->class->event_common) + count_args(class->specific) +
 			       count_args(class->payload);
-	const struct spur_event row = { .kind = SPUR_INSTANT,
-					.nargs = (uint8_t)(nargs < 255 ? nargs : 255) };
+	struct spur_event row = { .kind = SPUR_INSTANT,
+				  .nargs = (uint8_t)(nargs < 255 ? nargs : 255) };
 	struct ctf_event *e = arena_alloc(&c->t->arena, sizeof(*e));
 	char span[CTF_NAME_ROOM], number[40];
 	struct spur_error err;
@@ -359,8 +379,16 @@ static struct ctf_event *event_make(struct ctf *c, struct ctf_trace *tr, struct 
 	e->name = trace_intern(c->t, name);
 	if (level_name(class->log_level))
 		e->cat = trace_intern(c->t, level_name(class->log_level));
-	cls = span[0] ? span_class(c, tr, k, span, e)
-		      : class_of(c, tr, name, e, class->id, CLASS_EVENT);
+	if (own_is(class) && c->spans && !event_own(c, tr, k, e, &row))
+		return NULL;
+	if (e->own)
+		cls = kind_is_call(e->own->kind)
+			      ? span_class(c, tr, k, e->own->name, e)
+			      : class_of(c, tr, e->own->name, e, class->id,
+					 CLASS_EVENT | CLASS_CATEGORY);
+	else
+		cls = span[0] ? span_class(c, tr, k, trace_intern(c->t, span), e)
+			      : class_of(c, tr, e->name, e, class->id, CLASS_EVENT);
 	if (!cls ||
 	    plan_compile(&e->program, c->t, tr->meta, &c->t->arena, scopes, 3, &err) == SPUR_FAIL)
 		return NULL;
@@ -427,7 +455,7 @@ uint32_t ctf_function(struct ctf *c, uint32_t space, uint64_t address, int64_t t
 	slot = map64_put(&c->functions, address);
 	if (slot && !slot->value) {
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
-		slot->value = class_of(c, NULL, name, NULL, address,
+		slot->value = class_of(c, NULL, trace_intern(c->t, name), NULL, address,
 				       CLASS_FUNCTION | CLASS_UNKNOWN);
 	}
 	pthread_mutex_unlock(&c->t->lock);
@@ -714,7 +742,8 @@ static enum spur_status find_lead(struct ctf *c, struct ctf_trace *tr, struct ct
 static bool has_switches(const struct ctf *c, const struct ctf_stream_class *s)
 {
 	for (size_t i = 0; c->spans && i < s->nevents; i++)
-		if (s->events[i]->name && named_rule(s->events[i]->name) == RULE_SWITCH)
+		if (s->events[i]->name && named_rule(s->events[i]->name) == RULE_SWITCH &&
+		    !own_is(s->events[i]))
 			return true;
 	return false;
 }
@@ -726,7 +755,8 @@ static bool has_thread_events(const struct ctf *c, const struct ctf_stream_class
 		const char *name = s->events[i]->name;
 		const enum event_rule rule = name ? named_rule(name) : RULE_NONE;
 
-		if (rule == RULE_SWITCH || rule == RULE_WAKEUP || rule == RULE_THREAD_FREE)
+		if ((rule == RULE_SWITCH || rule == RULE_WAKEUP || rule == RULE_THREAD_FREE) &&
+		    !own_is(s->events[i]))
 			return true;
 	}
 	return false;
@@ -879,6 +909,8 @@ enum spur_status ctf_trace_open(struct ctf *c, struct ctf_trace *tr, struct spur
 	tr->classes = arena_alloc(&c->t->arena, (m->nstreams + 1) * sizeof(*tr->classes));
 	if (!tr->classes || !make_head(c, tr))
 		return err_nomem(err);
+	if (c->spans)
+		c->has_own |= own_adapt(m);
 	tr->pid = ctf_trace_pid(m);
 	domain = env_find(m, "domain");
 	tr->kernel = domain && domain->is_text && strcmp(domain->text, "kernel") == 0;

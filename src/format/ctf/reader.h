@@ -59,6 +59,7 @@ enum event_rule {
 	RULE_THREAD_FREE, /* the thread of the field has ended */
 	RULE_SYSCALL_EXIT, /* ends the innermost span */
 	RULE_LOG,
+	RULE_OWN, /* as its URI says (own.h) */
 };
 
 enum { CTF_RULE_SLOTS = 5 };
@@ -76,10 +77,11 @@ struct ctf_event {
 	uint32_t cat; /* string id; 0: none */
 	uint8_t rule;
 	bool needs_packet; /* refers to fields of the packet's header or context */
+	const struct ctf_own *own; /* of an event that Spur wrote; NULL: it did not */
 	uint32_t dead; /* of switches: bits of prev_state that mean that the thread ends */
 	/*
 	 * Of rules: function: address; switch: prev_tid, next_tid, prev_state, next_comm,
-	 * prev_comm; wakeup: tid, comm; thread exit, free: tid.
+	 * prev_comm; wakeup: tid, comm; thread exit, free: tid; own: id.
 	 */
 	uint32_t slot[CTF_RULE_SLOTS];
 };
@@ -311,6 +313,7 @@ struct ctf {
 	uint32_t s_count, s_packets, s_at, s_bits, s_value, s_number; /* names of arguments */
 	uint32_t s_debug, s_binary, s_function, s_source;
 	bool spans; /* rules apply */
+	bool has_own; /* some events are ones that Spur wrote */
 	bool stored; /* rows are as stored, packets among them */
 	bool bookkeeping; /* packets are rows, by time */
 	/* Streams that are still being written (grow.h): the only feed; NULL: none. */

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "format/ctf/live/grow.h"
 #include "format/ctf/head.h"
+#include "format/ctf/own.h"
 #include "format/ctf/rows.h"
 #include "format/ctf/symbols.h"
 #include "format/ctf/tracks.h"
@@ -190,6 +191,14 @@ static void rule_row(struct ctf_feed *f, const struct ctf_event *e, struct spur_
 		break;
 	case RULE_LOG:
 		row->kind = SPUR_LOG;
+		break;
+	case RULE_OWN:
+		row->kind = e->own->kind;
+		row->flags |= e->own->flags;
+		if (row->kind == SPUR_END_SPAN)
+			row->flags |= SPUR_F_GAP;
+		if (e->slot[0] != CTF_NO_SLOT)
+			row->id = f->cursor.slots[e->slot[0]];
 		break;
 	default:
 		break;

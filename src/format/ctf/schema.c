@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "format/ctf/own.h"
 #include "format/ctf/symbols.h"
 
 /* --- fields --- */
@@ -275,6 +276,22 @@ static bool event_make(struct ctf *c, const struct ctf_class *k, const struct ct
 	return debug_make(c, &items[out->count++]);
 }
 
+/* Of the fields of an event that Spur wrote those that are arguments. Returns false if out of memory. */
+static bool own_fields(struct ctf *c, const struct ctf_class *k, const struct ctf_event_class *e,
+		       struct fields *f)
+{
+	const struct ctf_own *own = own_make(c, k, e);
+	struct spur_field *items =
+		own ? arena_alloc(&c->t->arena, (own->nshown + 1) * sizeof(*items)) : NULL;
+
+	if (!items)
+		return false;
+	for (uint32_t i = 0; i < own->nshown; i++)
+		items[i] = f->items[own->shown[i]];
+	*f = (struct fields){ .items = items, .count = own->nshown };
+	return true;
+}
+
 static bool same_fields(const struct fields *a, const struct fields *b)
 {
 	bool same = a->count == b->count;
@@ -297,7 +314,8 @@ static bool side_add(struct ctf *c, struct spur_schema *s, bool end, const struc
 	const struct fields first = { *items, *count };
 	struct fields own;
 
-	if (!event_make(c, k, e, &own))
+	if (!event_make(c, k, e, &own) ||
+	    (c->spans && own_is(e) && !own_fields(c, k, e, &own)))
 		return false;
 	if (first.items) {
 		s->open |= !same_fields(&first, &own);
@@ -349,6 +367,29 @@ static bool span_make(struct ctf *c, struct spur_schema *s, struct ctf_class *k,
 			continue;
 		snprintf(name, sizeof(name), "%s%s%s", names[i][1], t.p, names[i][2]);
 		if (!span_side(c, s, k, name, span))
+			return false;
+	}
+	return true;
+}
+
+/* The first event of each name that Spur wrote of a span. */
+static bool own_span_make(struct ctf *c, struct spur_schema *s, const struct ctf_event *of)
+{
+	const struct ctf_own *own = of->own;
+	const char *cat = trace_string(c->t, own->cat, NULL);
+
+	for (int end = 0; end < 2; end++) {
+		char name[2 * CTF_NAME_ROOM];
+		uint64_t index;
+
+		snprintf(name, sizeof(name), "%s%s%s%s", cat, cat[0] ? ":" : "",
+			 trace_string(c->t, own->name, NULL), end ? "_exit" : "_entry");
+		index = ctf_name_index(c, of->stream, name);
+		if (!index)
+			continue;
+		s->open |= (index & CTF_NAME_TWICE) != 0;
+		if (!side_add(c, s, end, of->stream,
+			      of->stream->class->events[(index & ~CTF_NAME_TWICE) - 1]))
 			return false;
 	}
 	return true;
@@ -425,6 +466,8 @@ static bool schema_make(struct ctf *c, const struct event_class *cls, struct spu
 	s->open = c->grow != NULL;
 	if (!e)
 		return functions_make(c, s);
+	if (e->own && (cls->flags & CLASS_FUNCTION))
+		return own_span_make(c, s, e);
 	if (cls->flags & CLASS_FUNCTION)
 		return span_make(c, s, e->stream, trace_string(c->t, cls->name, NULL));
 	return side_add(c, s, e->rule == RULE_FUNCTION_EXIT || e->rule == RULE_SYSCALL_EXIT,

@@ -1,0 +1,646 @@
+/*
+ * ctf: the Common Trace Format, 1.8 or 2. See write.h for how it works, and docs/formats/ctf-write.md
+ * for what is written.
+ */
+#include "format/ctf/write.h"
+
+#include "base/bits.h"
+#include "base/err.h"
+#include "flow/args.h"
+#include "flow/pipe.h"
+#include "format/ctf/wire.h"
+#include "format/format.h"
+
+enum { HEAD_MOST = 14, CONTEXT_NAME = CTF_WRITE_COMM + 1 };
+
+static const struct loss_reason reasons[] = {
+	{ LOSS_DEGRADED, "a span overlaps others of its thread: other tools may nest it wrongly" },
+	{ LOSS_DEGRADED, "TSDL has no such names of fields: other characters become underscores" },
+	{ LOSS_TRUNCATED, "a text ends with its first NUL" },
+	{ LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
+	{ LOSS_DEGRADED, "the format has no null: written as an empty structure" },
+	{ LOSS_TRUNCATED, "the format has no number of that precision: rounded to a double" },
+	{ LOSS_TRUNCATED, "arguments are nested more than 32 deep" },
+	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
+};
+
+/* --- streams --- */
+
+struct cw_stream *cw_stream_at(const struct cw *w, uint32_t number)
+{
+	return &w->pages[number / CTF_WRITE_PAGE][number % CTF_WRITE_PAGE];
+}
+
+static struct cw_stream *stream_add(struct cw *w)
+{
+	const uint32_t page = w->nstreams / CTF_WRITE_PAGE;
+
+	if (page == w->npages) {
+		if (!mem_grow((void **)&w->pages, &w->pages_cap, page + 1, sizeof(*w->pages),
+			      UINT32_MAX / CTF_WRITE_PAGE))
+			return NULL;
+		w->pages[page] = scratch_alloc(CTF_WRITE_PAGE * sizeof(**w->pages));
+		if (!w->pages[page])
+			return NULL;
+		w->npages++;
+	}
+	return cw_stream_at(w, w->nstreams++);
+}
+
+/* The stream class of a layout or of a class of the source, made if it is new. */
+static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
+					const struct ctf_class *native)
+{
+	struct cw_stream_class *s;
+
+	for (s = w->classes; s; s = s->next)
+		if (s->layout == layout && s->native == native)
+			return s;
+	s = arena_alloc(&w->arena, sizeof(*s));
+	if (!s)
+		return NULL;
+	*s = (struct cw_stream_class){ .layout = layout, .native = native, .id = w->nclasses++ };
+	*w->classes_end = s;
+	w->classes_end = &s->next;
+	return s;
+}
+
+static bool is_wide(int64_t id)
+{
+	return id < INT32_MIN || id > INT32_MAX;
+}
+
+/* The context of a thread's events: ids, and the name that the thread has now. */
+static void context_make(struct cw *w, struct cw_stream *s)
+{
+	const uint32_t thread = trace_thread_of(w->trace, s->track);
+	const struct spur_track *k = trace_track(w->trace, thread);
+	const unsigned bytes = s->of->layout & CW_WIDE ? 8 : 4;
+	const int64_t pid = trace_pid_of(w->trace, s->track);
+	uint8_t *p = s->context;
+	const char *name;
+	size_t len;
+
+	name = trace_string(w->trace, k->name, &len);
+	len = len < CTF_WRITE_COMM ? len : CTF_WRITE_COMM;
+	memset(s->context, 0, sizeof(s->context));
+	p = cw_put(w, p, (uint64_t)pid, bytes);
+	p = cw_put(w, p, (uint64_t)k->tid, bytes);
+	memcpy(p, name, len);
+	s->ncontext = (uint8_t)(p - s->context + CONTEXT_NAME);
+	s->name = k->name;
+}
+
+static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
+				     const struct ctf_class *native)
+{
+	const uint32_t thread = native ? SPUR_NONE : trace_thread_of(w->trace, track);
+	const struct spur_track *k = thread == SPUR_NONE ? NULL : trace_track(w->trace, thread);
+	struct cw_stream *s = stream_add(w);
+	uint32_t layout = cpu ? CW_CPU : 0;
+
+	if (!s)
+		return NULL;
+	if (k)
+		layout |= CW_THREAD | (is_wide(k->tid) || is_wide(trace_pid_of(w->trace, track))
+					       ? CW_WIDE
+					       : 0);
+	s->of = class_of(w, layout, native);
+	if (!s->of)
+		return NULL;
+	s->native = native;
+	s->track = native ? SPUR_NONE : track;
+	s->due = UINT64_MAX;
+	s->last_off = UINT64_MAX;
+	if (k)
+		context_make(w, s);
+	return s;
+}
+
+/* The stream of a row: that of its track, or the source's where events are copied. */
+static struct cw_stream *stream_of(struct cw *w, const struct spur_event *row,
+				   const struct ctf_class *native)
+{
+	const bool cpu = row->cpu != SPUR_NO_CPU;
+	struct cw_place **places = native ? &w->by_source : &w->by_track;
+	size_t *cap = native ? &w->by_source_cap : &w->by_track_cap;
+	const uint32_t at = native ? row->stream : row->track;
+	struct cw_stream *s;
+	uint32_t *number;
+
+	if (!mem_grow((void **)places, cap, (size_t)at + 1, sizeof(**places), UINT32_MAX))
+		return NULL;
+	number = &(*places)[at].stream[cpu];
+	if (*number)
+		return cw_stream_at(w, *number - 1);
+	s = stream_make(w, row->track, cpu, native);
+	if (s)
+		*number = w->nstreams;
+	return s;
+}
+
+/* --- packets --- */
+
+static bool packet_close(struct cw *w, struct cw_stream *s, uint64_t end)
+{
+	const struct cw_packet p = { .begin = s->begin,
+				     .end = end,
+				     .bytes = s->bytes,
+				     .discarded = s->discarded,
+				     .sequence = s->sequence,
+				     .cpu = s->cpu };
+
+	if (!s->open)
+		return true;
+	s->open = false;
+	s->bytes = 0;
+	s->sequence++;
+	s->npackets++;
+	return spool_bytes(&w->spool, &s->packets, &p, sizeof(p));
+}
+
+static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint16_t cpu)
+{
+	const struct spur_track *k;
+
+	s->open = s->begun = true;
+	s->begin = s->last = clock;
+	s->cpu = cpu;
+	if (!(s->of->layout & CW_THREAD) || s->of->native)
+		return;
+	k = trace_track(w->trace, trace_thread_of(w->trace, s->track));
+	if (k->name != s->name)
+		context_make(w, s);
+}
+
+/*
+ * Makes sure that a packet is open that takes an event of this time. SPEC ctf/write-packets: a packet
+ * ends where time goes back, where the CPU is another, and where losses before it end.
+ */
+static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16_t cpu)
+{
+	bool good = true;
+
+	if (s->open && (s->bytes >= CTF_WRITE_PACKET || cpu != s->cpu || clock < s->last))
+		good = packet_close(w, s, s->last);
+	if (good && s->open && clock > s->due) {
+		good = packet_close(w, s, s->due);
+		s->due = UINT64_MAX;
+	}
+	if (good && !s->open)
+		packet_open(w, s, clock, cpu);
+	return good;
+}
+
+static uint64_t clock_of(const struct cw *w, int64_t ts)
+{
+	return (uint64_t)ts - (uint64_t)w->base;
+}
+
+/* SPEC ctf/write-header: LTTng's large header, in the long form where 32 bits of time do not do */
+static char *header_put(struct cw *w, const struct cw_stream *s, uint32_t id, uint64_t clock,
+			char *at)
+{
+	uint8_t *p = (uint8_t *)at;
+
+	if (id < CTF_WIRE_LARGE_LONG && clock - s->last <= UINT32_MAX) {
+		p = cw_put(w, p, id, 2);
+		return (char *)cw_put(w, p, clock & UINT32_MAX, 4);
+	}
+	p = cw_put(w, p, CTF_WIRE_LARGE_LONG, 2);
+	p = cw_put(w, p, id, 4);
+	return (char *)cw_put(w, p, clock, 8);
+}
+
+/* Writes an event: its header, the context of its thread, and the bytes of its fields. */
+static bool event_put(struct cw *w, struct cw_stream *s, uint32_t id, uint64_t clock,
+		      const void *fields, uint64_t len)
+{
+	char *at = spool_room(&w->spool, &s->events, HEAD_MOST + sizeof(s->context)), *p;
+
+	if (!at)
+		return false;
+	p = header_put(w, s, id, clock, at);
+	if (s->ncontext) {
+		memcpy(p, s->context, s->ncontext);
+		p += s->ncontext;
+	}
+	spool_add(&s->events, (size_t)(p - at));
+	s->bytes += (uint64_t)(p - at) + len;
+	s->last = clock;
+	return spool_bytes(&w->spool, &s->events, fields, len);
+}
+
+/* --- rows --- */
+
+static bool kind_has_id(unsigned kind)
+{
+	switch (kind) {
+	case SPUR_COUNTER:
+	case SPUR_ASYNC_BEGIN:
+	case SPUR_ASYNC_INSTANT:
+	case SPUR_ASYNC_END:
+	case SPUR_FLOW_BEGIN:
+	case SPUR_FLOW_STEP:
+	case SPUR_FLOW_END:
+	case SPUR_BLOB:
+	case SPUR_LOST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void event_begin(struct cw *w, unsigned kind)
+{
+	w->kind = kind;
+	out_clear(&w->payload);
+	w->nsig = w->nseen = 0;
+	w->leaves = 0;
+}
+
+/* An event whose class is found by `key` and the types of its arguments. */
+static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key key, bool with_args)
+{
+	struct cw_stream *s = stream_of(w, row, NULL);
+	const uint64_t clock = clock_of(w, row->ts);
+	struct cw_event *e;
+	enum spur_status st = SPUR_OK;
+
+	if (!s)
+		return false;
+	key.of = s->of;
+	key.has_id = kind_has_id(key.kind);
+	event_begin(w, key.kind);
+	if (key.has_id) {
+		uint8_t *p = (uint8_t *)out_room(&w->payload, 8);
+
+		if (!p)
+			return false;
+		out_to(&w->payload, (char *)cw_put(w, p, row->id, 8));
+	}
+	if (with_args && row->nargs) {
+		st = w->write->args(w->write, row, &w->args);
+		if (st == SPUR_FAIL)
+			return false;
+		if (st == SPUR_WARN)
+			loss_add(&w->write->loss, CTF_LOST_PAYLOAD, row->kind);
+		if (!cw_encode(w, row))
+			return false;
+	}
+	e = cw_event_of(w, &key);
+	if (!e || !packet_for(w, s, clock, row->cpu))
+		return false;
+	e->count++;
+	return event_put(w, s, e->id, clock, w->payload.buf, w->payload.len);
+}
+
+/* The event class for one of the source's, of another stream class. */
+static struct cw_event *native_event(struct cw *w, const struct cw_stream_class *of,
+				     const struct ctf_class *k,
+				     const struct ctf_event_class *class)
+{
+	struct map64_slot *slot = map64_put(&w->natives, (uintptr_t)class ^ (uintptr_t)of);
+	struct cw_event *e;
+
+	if (!slot)
+		return NULL;
+	if (slot->value)
+		return (void *)(uintptr_t)slot->value;
+	e = arena_alloc(&w->arena, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->key.of = of;
+	if (cw_is_native(w, k, class)) {
+		e->native = class;
+		e->id = ((struct cw_stream_class *)of)->nevents++;
+		*w->end = e;
+		w->end = &e->next;
+	}
+	slot->value = (uintptr_t)e;
+	return e;
+}
+
+/*
+ * Copies the event of a row. *done gets whether that is possible. Several rows may come from one
+ * event, which is copied once.
+ */
+static bool native_put(struct cw *w, const struct spur_event *row, bool *done)
+{
+	const struct ctf_event_class *class;
+	const struct ctf_class *k;
+	struct cw_stream *s;
+	struct cw_event *e;
+	uint64_t len;
+	const uint8_t *p = cw_native_bytes(w, row, &len, &k, &class);
+
+	*done = false;
+	if (!p)
+		return true;
+	s = stream_of(w, row, k);
+	e = s ? native_event(w, s->of, k, class) : NULL;
+	if (!e)
+		return false;
+	if (!e->native)
+		return true;
+	*done = true;
+	if (s->last_off == row->off)
+		return true;
+	s->last_off = row->off;
+	return packet_for(w, s, clock_of(w, row->ts), row->cpu) &&
+	       event_put(w, s, e->id, clock_of(w, row->ts), p, len);
+}
+
+/* Returns false if the row's arguments are not wanted. */
+static bool args_wanted(const struct cw *w, const struct spur_event *row)
+{
+	return !row->nargs || w->write->wants_args(w->write, row->cls);
+}
+
+static struct cw_key key_of(const struct spur_event *row)
+{
+	return (struct cw_key){ .name = row->name,
+				.cat = row->cat,
+				.flags = row->flags & CW_FLAGS,
+				.kind = row->kind };
+}
+
+/* The stream that a row's losses are of: the one that its file becomes, or that of its track. */
+static struct cw_stream *lost_stream(struct cw *w, const struct spur_event *row)
+{
+	const struct ctf_file *f =
+		w->ctf && row->stream < w->ctf->nfiles ? &w->ctf->files[row->stream] : NULL;
+	const struct ctf_class *k =
+		f ? &w->ctf->traces[f->trace].classes[f->class] : NULL;
+	const bool native = k && k->usual && !k->bits && !f->unpacked && !f->sibling &&
+			    !f->is_sibling && !w->ctf->grow;
+
+	return stream_of(w, row, native ? k : NULL);
+}
+
+/*
+ * SPEC ctf/write-lost: losses end the packet at their time; the next one's counter tells them, and
+ * ends when they end
+ */
+static bool lost_put(struct cw *w, const struct spur_event *row)
+{
+	struct cw_stream *s = lost_stream(w, row);
+	const uint64_t clock = clock_of(w, row->ts);
+	int64_t end;
+
+	if (!s)
+		return false;
+	if (s->open && clock < s->last)
+		return packet_close(w, s, s->last) && lost_put(w, row);
+	/* The counter says something from the second packet on. */
+	if (!s->open && !s->begun)
+		packet_open(w, s, clock, row->cpu);
+	if (s->open && !packet_close(w, s, clock))
+		return false;
+	s->discarded += row->id;
+	s->due = !row->dur || __builtin_add_overflow(row->ts, row->dur, &end) ? UINT64_MAX
+									     : clock_of(w, end);
+	packet_open(w, s, clock, row->cpu);
+	return true;
+}
+
+/* Packets that are missing have numbers that are missing. Returns 0 if the row is not of them. */
+static uint64_t packets_lost(struct cw *w, const struct spur_event *row)
+{
+	if (!w->ctf || row->cls != w->ctf->lost_packets_cls)
+		return 0;
+	if (trace_args(w->trace, row, &w->args) != SPUR_OK || !w->args.count)
+		return 0;
+	return w->args.items[0].u;
+}
+
+static bool gap_put(struct cw *w, const struct spur_event *row, uint64_t n)
+{
+	struct cw_stream *s = lost_stream(w, row);
+
+	if (!s)
+		return false;
+	if (!s->open && !s->begun)
+		packet_open(w, s, clock_of(w, row->ts), row->cpu);
+	if (s->open && !packet_close(w, s, clock_of(w, row->ts)))
+		return false;
+	s->sequence += n;
+	return true;
+}
+
+static bool cw_row(void *lane, const struct spur_event *row, struct out *o)
+{
+	struct cw *w = lane;
+	uint64_t n;
+	bool done;
+
+	(void)o;
+	if (w->ctf && args_wanted(w, row)) {
+		if (!native_put(w, row, &done))
+			return false;
+		if (done)
+			return true;
+	}
+	if (row->kind == SPUR_LOST && row->id)
+		return lost_put(w, row);
+	n = row->kind == SPUR_LOST ? packets_lost(w, row) : 0;
+	if (n)
+		return gap_put(w, row, n);
+	if (row->kind == SPUR_BEGIN &&
+	    trace_track(w->trace, row->track)->kind == SPUR_TRACK_LANE)
+		loss_add(&w->write->loss, CTF_LOST_LANE, row->kind);
+	return made_put(w, row, key_of(row), true);
+}
+
+static bool cw_end(void *lane, const struct spur_event *row, const struct write_end *end,
+		   struct out *o)
+{
+	struct cw *w = lane;
+	const bool own = !end->implied && !end->whole;
+	const struct event_class *k = trace_class(w->trace, end->cls);
+	struct cw_key key = { .name = end->name,
+			      .cat = own ? row->cat : k ? k->cat : 0,
+			      .flags = own ? row->flags & CW_FLAGS : 0,
+			      .kind = SPUR_END_SPAN };
+	struct spur_event at = *row;
+	bool done;
+
+	(void)o;
+	/* The reader of events that are copied will imply the same ends. */
+	if (w->ctf && !own && !end->whole)
+		return true;
+	if (w->ctf && args_wanted(w, row)) {
+		if (!native_put(w, row, &done))
+			return false;
+		if (done)
+			return true;
+	}
+	at.kind = SPUR_END_SPAN;
+	at.cls = end->cls;
+	return made_put(w, &at, key, own);
+}
+
+/* --- the writer --- */
+
+/* A name that TSDL can have. */
+static const char *clock_name(const struct spur_trace *t)
+{
+	const char *name = t->clock.name;
+
+	for (const char *p = name; p && *p; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		      (*p >= '0' && *p <= '9' && p > name) || *p == '_'))
+			return "clock";
+	return name && *name ? name : "clock";
+}
+
+/*
+ * Times of the output count from the clock's zero, as those of rows do, unless some are before it.
+ * Returns false if out of memory.
+ */
+static bool choose_base(struct cw *w)
+{
+	int64_t start;
+	const enum spur_status st = trace_start(w->trace, &start);
+
+	if (st == SPUR_FAIL)
+		return false;
+	w->base = w->write->zero;
+	if (st == SPUR_OK && start < w->base)
+		w->base = start;
+	return true;
+}
+
+static void *cw_open(struct write *write)
+{
+	struct cw *w = mem_alloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->write = write;
+	w->trace = write->trace;
+	arena_init(&w->arena);
+	spool_init(&w->spool);
+	out_to_memory(&w->payload);
+	out_to_memory(&w->text);
+	w->classes_end = &w->classes;
+	w->end = &w->first;
+	w->json = write_setting_is(write, "version", "2");
+	w->big = write_setting_is(write, "byte-order", "big");
+	w->swap = order_swaps(w->big);
+	w->lttng = write_setting_is(write, "like", "lttng");
+	w->dir = w->lttng ? "ust/uid/0/64-bit/" : "";
+	w->clock = clock_name(w->trace);
+	/* Headers are little-endian where events are copied, and their fields are as they are. */
+	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks)
+		w->ctf = w->trace->state;
+	if (choose_base(w))
+		return w;
+	mem_free(w);
+	return NULL;
+}
+
+static void *cw_lane(void *self, uint32_t track)
+{
+	(void)track;
+	return self;
+}
+
+static void cw_lane_close(void *lane)
+{
+	(void)lane;
+}
+
+static bool cw_finish(void *self)
+{
+	struct cw *w = self;
+
+	for (uint32_t i = 0; i < w->nstreams; i++) {
+		struct cw_stream *s = cw_stream_at(w, i);
+
+		if (s->open && !packet_close(w, s, s->due == UINT64_MAX ? s->last : s->due))
+			return false;
+	}
+	return cw_files(w);
+}
+
+static void cw_close(void *self)
+{
+	struct cw *w = self;
+
+	for (const struct cw_event *e = w->first; e; e = e->next)
+		for (uint32_t i = 0; i < e->nleaves; i++) {
+			map64_free(&e->leaves[i].seen);
+			mem_free(e->leaves[i].labels);
+		}
+	for (size_t i = 0; i < w->npages; i++)
+		scratch_free(w->pages[i], CTF_WRITE_PAGE * sizeof(**w->pages));
+	mem_free(w->pages);
+	mem_free(w->by_track);
+	mem_free(w->by_source);
+	map64_free(&w->events);
+	map64_free(&w->natives);
+	spur_args_free(&w->args);
+	out_free(&w->payload);
+	out_free(&w->text);
+	mem_free(w->sig);
+	mem_free(w->seen);
+	spool_free(&w->spool);
+	arena_free(&w->arena);
+	mem_free(w);
+}
+
+static const char *const versions[] = { "1.8", "2", NULL };
+static const char *const orders[] = { "little", "big", NULL };
+static const char *const likes[] = { "lttng", NULL };
+static const struct write_setting settings[] = {
+	{ "version", versions, "Metadata of CTF 1.8 (TSDL) or 2 (JSON; default: 1.8)" },
+	{ "byte-order", orders, "Byte order of what is not copied (default: little)" },
+	{ "like", likes, "lttng: directories and environment as LTTng makes them" },
+	{ 0 },
+};
+
+static const char *const endings[] = { "ctf", NULL };
+
+const struct spur_writer spur_writer_ctf = {
+	.name = "ctf",
+	.title = "Common Trace Format 1.8 or 2, a directory, which babeltrace2 and Trace Compass "
+		 "open",
+	.endings = endings,
+	.fits = { [SPUR_BEGIN] = WRITE_WHOLE,
+		  [SPUR_END_SPAN] = WRITE_WHOLE,
+		  [SPUR_SPAN] = WRITE_WHOLE,
+		  [SPUR_INSTANT] = WRITE_WHOLE,
+		  [SPUR_COUNTER] = WRITE_WHOLE,
+		  [SPUR_ASYNC_BEGIN] = WRITE_WHOLE,
+		  [SPUR_ASYNC_INSTANT] = WRITE_WHOLE,
+		  [SPUR_ASYNC_END] = WRITE_WHOLE,
+		  [SPUR_FLOW_BEGIN] = WRITE_WHOLE,
+		  [SPUR_FLOW_STEP] = WRITE_WHOLE,
+		  [SPUR_FLOW_END] = WRITE_WHOLE,
+		  [SPUR_LOG] = WRITE_WHOLE,
+		  [SPUR_SWITCH] = WRITE_WHOLE,
+		  [SPUR_WAKEUP] = WRITE_WHOLE,
+		  [SPUR_SAMPLE] = WRITE_DEGRADED,
+		  [SPUR_OBJECT] = WRITE_WHOLE,
+		  [SPUR_BLOB] = WRITE_WHOLE,
+		  [SPUR_LOST] = WRITE_WHOLE,
+		  [SPUR_NATIVE] = WRITE_WHOLE },
+	.degraded = "the format has no call stacks: written as an instant event",
+	.reasons = reasons,
+	.nreasons = sizeof(reasons) / sizeof(reasons[0]),
+	.spans = WRITE_SPANS_SPLIT,
+	.switches = WRITE_SWITCHES_ROWS,
+	.takes_orphans = true,
+	.takes_open = true,
+	.merged = true,
+	.is_dir = true,
+	.settings = settings,
+	.open = cw_open,
+	.lane = cw_lane,
+	.row = cw_row,
+	.end = cw_end,
+	.lane_close = cw_lane_close,
+	.finish = cw_finish,
+	.close = cw_close,
+};
