@@ -435,10 +435,11 @@ static bool identify(struct fxt_write *l, uint32_t track)
 /* The track that a row's thread is told by: lanes are their thread's. */
 static uint32_t own_track(const struct spur_trace *t, uint32_t track)
 {
-	const uint32_t thread = trace_thread_of(t, track);
+	uint32_t thread;
 
-	while (thread == SPUR_NONE && trace_track(t, track)->kind == SPUR_TRACK_LANE)
+	while (trace_track(t, track)->kind == SPUR_TRACK_LANE)
 		track = trace_track(t, track)->parent;
+	thread = trace_thread_of(t, track);
 	return thread == SPUR_NONE ? track : thread;
 }
 
