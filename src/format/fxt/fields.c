@@ -119,8 +119,9 @@ static void blob_fields(const struct fxt_place *p, struct spur_args *args)
 		fxt_add_enum(p, args, FXT_W_TYPE, type, fxt_blob_type(type));
 	}
 	fxt_add_string(p, args, FXT_W_NAME, &s->name);
-	if (s->timed) {
+	if (s->timed)
 		fxt_add_u64(p, args, FXT_W_TICKS, s->ticks);
+	if (s->timed && s->type == FXT_LARGE) {
 		add_thread(p, args, &s->threads[0]);
 		add_own_args(p, args);
 	}

@@ -90,7 +90,7 @@ struct fxt_provider {
 	bool announced;
 	bool timed; /* its clock was set by a record */
 	/* From its first initialization record; 0: no such record */
-	uint64_t told_hz, told_base;
+	uint64_t told_hz, told_base, told_time;
 	bool told_others; /* a later record differs */
 	uint32_t track; /* for rows that belong to no thread or process; SPUR_NONE until needed */
 	struct fxt_clock clock;
@@ -301,6 +301,7 @@ struct fxt {
 	/* Clock and base time from the records. */
 	struct fxt_clock clock; /* the first provider's */
 	uint64_t base_time; /* ns since 1970 of its base; 0: not told */
+	uint32_t clock_number; /* of the provider that told `clock` */
 	bool clock_told, clocks_differ;
 
 	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
@@ -437,6 +438,8 @@ bool fxt_rows_of(struct fxt *x, struct fxt_record *r, struct spur_event *rows, u
 unsigned fxt_event_kind(const struct fxt_shape *s);
 /* The category of a kernel object's row, by its type. */
 uint32_t fxt_object_type(const struct fxt *x, uint64_t type);
+/* The inverse: returns false if no kernel object has that category. */
+bool fxt_object_of(const char *name, uint64_t *type);
 /* Returns true if a blob only fills unused space. */
 bool fxt_blob_is_filler(const struct fxt_shape *s);
 /* Returns the track that a reference means. Returns SPUR_NONE if out of memory. */

@@ -352,6 +352,17 @@ uint32_t fxt_object_type(const struct fxt *x, uint64_t type)
 	return trace_intern(x->t, other);
 }
 
+bool fxt_object_of(const char *name, uint64_t *type)
+{
+	struct text rest = text_of(name);
+
+	for (*type = 0; *type < OBJECT_TYPES; ++*type)
+		if (*object_types[*type] && strcmp(object_types[*type], name) == 0)
+			return true;
+	return text_skip(&rest, "object type ") && text_u64(&rest, 10, type) && !rest.len &&
+	       *type <= UINT8_MAX;
+}
+
 /* An object is named: class by what it is and its name. */
 static struct spur_event *object_row(struct making *m, uint32_t track, uint32_t cat, uint32_t name)
 {

@@ -224,8 +224,14 @@ static void shape_event(struct fxt_shape *s, struct cursor *c)
 
 static void shape_blob(struct fxt_shape *s, struct cursor *c)
 {
-	if (read_string(s, c, fxt_get(s->head, FXT_F_BLOB_NAME), &s->name, "the blob's name"))
-		read_stream(s, c, fxt_get(s->head, FXT_F_BLOB_LEN), "the blob's bytes");
+	if (!read_string(s, c, fxt_get(s->head, FXT_F_BLOB_NAME), &s->name, "the blob's name") ||
+	    !read_stream(s, c, fxt_get(s->head, FXT_F_BLOB_LEN), "the blob's bytes"))
+		return;
+	/* SPEC fxt/time-mark: a placeholder that is the time of what follows */
+	s->timed = !s->name.ref && fxt_get(s->head, FXT_F_BLOB_TYPE) == FXT_BLOB_DATA &&
+		   s->data_len == 2 * FXT_WORD && memcmp(s->data, FXT_TIME_MARK, FXT_WORD) == 0;
+	if (s->timed)
+		s->ticks = load64(s->data + FXT_WORD, c->swap);
 }
 
 static void shape_object(struct fxt_shape *s, struct cursor *c)

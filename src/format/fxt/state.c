@@ -315,8 +315,10 @@ bool fxt_read_init(struct fxt *x, const struct fxt_shape *s)
 	if (x->first && !p->told_hz) {
 		p->told_hz = s->value;
 		p->told_base = base;
+		p->told_time = s->more[1];
 	}
-	p->told_others |= p->told_hz != s->value || p->told_base != base;
+	p->told_others |= p->told_hz != s->value || p->told_base != base ||
+			  p->told_time != s->more[1];
 	p->timed = true;
 	fxt_clock_set(&p->clock, s->value, base, x->raw_time);
 	if (x->clock_told) {
@@ -325,6 +327,7 @@ bool fxt_read_init(struct fxt *x, const struct fxt_shape *s)
 	} else {
 		x->clock = p->clock;
 		x->base_time = s->more[1];
+		x->clock_number = p->number;
 		x->clock_told = true;
 	}
 	fxt_origin_update(x, p);

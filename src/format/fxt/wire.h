@@ -87,7 +87,8 @@
  *	48-55	blob type	1 data, 2 last branch, 3 Perfetto
  *	word	field
  *	1	name		text, if inline
- *	+	bytes
+ *	+	bytes		SPEC fxt/time-mark: without a name, of type data and 16 bytes:
+ *				"SpurTime" and a time stamp
  *
  * 6 USERSPACE OBJECT: SPEC fxt/user-object, 7 KERNEL OBJECT: SPEC fxt/kernel-object
  *	bits	field		meaning
@@ -212,10 +213,13 @@ enum fxt_event {
 
 enum { FXT_LEGACY_SWITCH, FXT_SWITCH, FXT_WAKEUP, FXT_SCHEDULING_TYPES };
 enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
+/* SPEC fxt/time-mark: the first bytes of a placeholder that tells a time. */
+#define FXT_TIME_MARK "SpurTime"
+
 enum { FXT_BLOB_DATA = 1, FXT_BLOB_LAST_BRANCH, FXT_BLOB_PERFETTO };
 enum { FXT_LARGE_WITH_META, FXT_LARGE_PLAIN, FXT_LARGE_FORMATS };
 enum { FXT_OBJECT_PROCESS = 1, FXT_OBJECT_THREAD };
-enum { FXT_STATE_NEW, FXT_STATE_RUNNING };
+enum { FXT_STATE_NEW, FXT_STATE_RUNNING, FXT_STATE_SUSPENDED, FXT_STATE_BLOCKED };
 
 enum fxt_arg_type {
 	FXT_ARG_NULL,
