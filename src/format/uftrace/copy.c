@@ -299,16 +299,15 @@ static bool symbols_make(struct copying *k, struct listing *l)
 	struct uftrace *u = k->u;
 	bool good = true;
 
-	for (struct uftrace_module *m = u->modules; good && m; m = m->next) {
+	for (const struct uftrace_module *m = u->modules; good && m; m = m->next) {
 		const size_t base = (size_t)(text_rfind(m->path, '/') + 1);
 		char name[300];
 		struct out o;
 
-		if (m == u->python || m == u->kernel_syms || uftrace_has_symbols(u, m))
+		/* Copying the records loaded the modules that they are in. */
+		if (!m->loaded || m == u->python || m == u->kernel_syms ||
+		    uftrace_has_symbols(u, m))
 			continue;
-		pthread_mutex_lock(&u->t->lock);
-		uftrace_load_module(u, m);
-		pthread_mutex_unlock(&u->t->lock);
 		snprintf(name, sizeof(name), "%.*s.sym", (int)(m->path.len - base),
 			 m->path.p + base);
 		if (!m->syms.count || !name_is_free(l, name))
