@@ -41,6 +41,7 @@ enum end_how {
 struct lane {
 	struct run *run;
 	const struct spur_writer *writer;
+	const uint8_t *fits; /* see struct write */
 	void *state; /* the writer's */
 	uint32_t track; /* the feed's main one, which has .. */
 	struct pair_stack stack;
@@ -90,7 +91,7 @@ static bool begin_keep(struct lane *l, const struct pair_stack *s, const struct 
 /* Counts the kind if the target does not carry it whole. Returns false if it is dropped. */
 static bool kind_is_carried(struct lane *l, unsigned kind)
 {
-	const enum write_fit fit = l->writer->fits[kind];
+	const enum write_fit fit = l->fits[kind];
 
 	if (fit != WRITE_WHOLE)
 		loss_add(&l->run->write.loss,
@@ -147,7 +148,7 @@ static inline bool end_out(struct lane *l, const struct pair_stack *s, const str
 /* Writes a row as the target carries its kind. */
 static inline bool row_out(struct lane *l, const struct spur_event *row, struct out *o)
 {
-	if (__builtin_expect(l->writer->fits[row->kind] != WRITE_WHOLE, 0) &&
+	if (__builtin_expect(l->fits[row->kind] != WRITE_WHOLE, 0) &&
 	    !kind_is_carried(l, row->kind))
 		return true;
 	return l->writer->row(l->state, row, o);
@@ -465,6 +466,7 @@ static void *lane_open(void *self, const struct feed *f)
 		return NULL;
 	l->run = run;
 	l->writer = run->write.writer;
+	l->fits = run->write.fits;
 	l->track = f ? f->track : SPUR_NONE;
 	l->at = SPUR_NONE;
 	l->last = INT64_MIN;
@@ -568,6 +570,7 @@ enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 	reasons_of(writer, c->reasons);
 	run.write = (struct write){ .trace = t,
 				    .writer = writer,
+				    .fits = writer->fits,
 				    .out = o,
 				    .dir = c->dir,
 				    .masked = c->mask,

@@ -968,5 +968,7 @@ const struct spur_format spur_format_uftrace = {
 	.default_path = default_path,
 	.session_at = session_at,
 	.session = session_of,
+	.copy = uftrace_copy,
+	.copies_to_dir = uftrace_is_dir,
 	.close = close_data,
 };

@@ -55,6 +55,11 @@ struct write_setting {
 struct write {
 	struct spur_trace *trace;
 	const struct spur_writer *writer;
+	/*
+	 * The writer's `fits`; open() may set those of this conversion, if what the target carries
+	 * depends on the source.
+	 */
+	const uint8_t *fits;
 	struct out *out; /* the output file; unused if the output is a directory */
 	struct outdir *dir; /* the output directory, or NULL */
 	int64_t zero; /* the writer subtracts it from all times */

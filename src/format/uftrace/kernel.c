@@ -20,6 +20,11 @@ struct uftrace_kernel {
 	struct kernel_event *events; /* by place of the format */
 };
 
+const struct ring_layout *uftrace_kernel_layout(const struct uftrace *u)
+{
+	return &u->kernel->hdr.layout;
+}
+
 static bool compile_formats(struct uftrace *u)
 {
 	struct uftrace_kernel *k = u->kernel;

@@ -248,6 +248,15 @@ static bool symbol_line(struct text line, uint64_t *addr, char *type, struct tex
 	return name->len > 0;
 }
 
+bool kallsyms_line_valid(struct text line)
+{
+	struct text name;
+	uint64_t addr;
+	char type;
+
+	return symbol_line(line, &addr, &type, &name);
+}
+
 /* The rest of the name after the prefix; NULL if the name does not start with it. */
 static const char *name_behind(struct text name, const char *prefix)
 {

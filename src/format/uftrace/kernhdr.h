@@ -36,5 +36,7 @@ const struct tracefmt *kernhdr_format(const struct kernhdr *h, uint64_t id);
  * for each address. Returns false if out of memory.
  */
 bool kallsyms_parse(struct symtab *t, struct text text, const char *file, struct diag_log *diag);
+/* Returns true if the line is one of /proc/kallsyms. */
+bool kallsyms_line_valid(struct text line);
 
 #endif

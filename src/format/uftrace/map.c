@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format/uftrace/copying.h"
 #include "format/uftrace/reader.h"
 
 enum { MAX_MAPS = 1 << 20 };
@@ -53,6 +54,13 @@ static bool parse_map_line(struct text line, struct uftrace_map *m)
 	}
 	m->path = text_trim(rest);
 	return true;
+}
+
+bool uftrace_map_line_valid(struct text line)
+{
+	struct uftrace_map m = { 0 };
+
+	return parse_map_line(line, &m);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "base/os.h"
 #include "base/search.h"
+#include "format/uftrace/copying.h"
 #include "format/uftrace/kernhdr.h"
 #include "format/uftrace/reader.h"
 
@@ -254,6 +255,41 @@ static bool parse_sym(struct text line, uint64_t *addr, uint64_t *size, char *ty
 	return true;
 }
 
+bool uftrace_sym_line_valid(struct text line, bool numbered)
+{
+	uint64_t addr, size;
+	struct text name;
+	char type;
+
+	return parse_sym(line, &addr, &size, &type, &name) ||
+	       (numbered && text_find(line, '#') >= 0);
+}
+
+bool uftrace_has_symbols(struct uftrace *u, const struct uftrace_module *m)
+{
+	struct sym_file f;
+
+	return slurp_for(u, m, "sym", &f);
+}
+
+bool uftrace_has_sizes(struct uftrace *u)
+{
+	uint64_t addr, size;
+	struct text line, name;
+	struct sym_file f;
+	char type;
+
+	for (const struct uftrace_module *m = u->modules; m; m = m->next) {
+		if (m == u->python || m == u->kernel_syms || !slurp_for(u, m, "sym", &f))
+			continue;
+		while (text_line(&f.text, &line))
+			if (line.len && line.p[0] != '#' &&
+			    parse_sym(line, &addr, &size, &type, &name))
+				return size != 0;
+	}
+	return true;
+}
+
 static bool ends_previous(char type, struct text name)
 {
 	return type == '?' || text_is(name, "__sym_end") || text_is(name, "__dynsym_end") ||
@@ -346,6 +382,24 @@ static bool read_debug_line(struct uftrace *u, struct uftrace_module *m, struct 
 		return false;
 	}
 	return true;
+}
+
+bool uftrace_dbg_line_valid(struct uftrace *u, struct text line, bool *inside)
+{
+	struct text v = line;
+	uint64_t n;
+
+	if (text_skip(&v, "F: ") && text_u64(&v, 16, &n))
+		return *inside = true;
+	if (text_starts(line, "E: "))
+		return enum_parse(&u->t->arena, read_field(line, "E: "));
+	if (!*inside)
+		return false;
+	if (text_starts(line, "L: "))
+		return true;
+	if (text_starts(line, "A: @"))
+		return uftrace_specs_valid(u, read_field(line, "A: @"));
+	return text_starts(line, "R: @") && uftrace_specs_valid(u, read_field(line, "R: @"));
 }
 
 static int debug_by_addr(const void *a, const void *b)

@@ -91,6 +91,8 @@ enum uftrace_side_kind {
 /* The task id of bookkeeping records, whose rows have a separate track. */
 static const int64_t uftrace_no_task = INT64_MIN;
 
+struct copy; /* format/copy.h */
+struct ring_layout; /* ring.h */
 struct uftrace_kernel; /* kernel.c */
 
 /* String ids of the names that arguments and fields have. */
@@ -312,6 +314,8 @@ enum spur_status uftrace_kernel_args(struct uftrace *u, const struct spur_event 
 				     struct spur_args *args);
 enum spur_status uftrace_kernel_fields(struct uftrace *u, const struct spur_event *ev,
 				       struct spur_args *args);
+/* Requires kernel files. */
+const struct ring_layout *uftrace_kernel_layout(const struct uftrace *u);
 void uftrace_free_kernel(struct uftrace *u);
 /*
  * Makes the fields of a tracepoint's events; sets `*known` if the id is that of a tracepoint.
@@ -345,6 +349,10 @@ enum spur_status uftrace_fields(struct spur_trace *t, const struct spur_event *e
 				struct spur_args *args);
 /* Returns the record's bytes, or NULL if they are not available. */
 const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev);
+
+/* Copies (copy.c); see struct spur_format. */
+enum spur_status uftrace_copy(struct copy *copy);
+bool uftrace_is_dir(const struct spur_trace *t);
 
 /* Records (record.c); see struct spur_format. */
 void uftrace_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/out.h"
+#include "format/uftrace/copying.h"
 #include "format/uftrace/reader.h"
 
 enum { MAX_SPECS = 1 << 14, MAX_ARGS = 64, MAX_REGEX = 1024, MAX_REPEATS = 1024 };
@@ -497,6 +498,35 @@ static bool add_specs(struct uftrace *u, struct uftrace_specs *list, struct text
 	}
 	out_free(&simple);
 	return !trace_short_of_memory(u->t);
+}
+
+uint64_t uftrace_specs_clean(struct uftrace *u, struct text specs, bool patterns, struct out *o)
+{
+	uint64_t changed = 0;
+	struct text one;
+	size_t count = 0;
+
+	while (text_split(&specs, ';', &one)) {
+		const bool more = specs.p > one.p + one.len;
+		const bool counts = text_trim(one).len != 0;
+		struct uftrace_spec s = { 0 };
+		bool good = !counts || (count < MAX_SPECS && read_spec(u, one, patterns, &s));
+
+		count += counts;
+		if (good)
+			out_bytes(o, one.p, one.len);
+		changed += !good;
+		/* A function whose specifications are invalid has none, of other lists either. */
+		if (!good && count <= MAX_SPECS && s.func.len && (!patterns || s.pattern)) {
+			out_bytes(o, s.func.p, s.func.len);
+			out_char(o, '@');
+			good = true;
+		}
+		if (good && more)
+			out_char(o, ';');
+		pattern_free(s.pattern);
+	}
+	return changed;
 }
 
 bool uftrace_read_specs(struct uftrace *u)

@@ -6,6 +6,7 @@
 
 #include "base/cursor.h"
 #include "base/search.h"
+#include "format/uftrace/copying.h"
 #include "format/uftrace/reader.h"
 
 enum { MAX_LINES = 1 << 24, MAX_ANCESTORS = 1024, MESSAGE_MAGIC = 0xface };
@@ -83,6 +84,37 @@ static bool parse_line(struct text line, struct uftrace_line *l)
 	l->tid = (int64_t)a;
 	l->pid = (int64_t)b;
 	return a <= INT64_MAX && b <= INT64_MAX;
+}
+
+static bool sid_known(const struct uftrace_data *d, struct text sid)
+{
+	for (size_t i = 0; i < d->nsessions; i++)
+		if (same_text(d->sessions[i].sid, sid))
+			return true;
+	return false;
+}
+
+bool uftrace_task_line_valid(const struct uftrace *u, struct text line)
+{
+	struct uftrace_line l = { 0 };
+
+	return parse_line(line, &l) && (l.kind != UFTRACE_LINE_DLOP || sid_known(&u->d, l.sid));
+}
+
+size_t uftrace_task_messages(const struct uftrace *u, struct text file)
+{
+	struct cursor c = cursor_make(file.p, file.len, u->swap);
+	size_t end = 0;
+
+	while (cursor_left(&c)) {
+		const unsigned mark = cursor_u16(&c);
+
+		cursor_u16(&c);
+		if (!cursor_bytes(&c, cursor_u32(&c)) || mark != MESSAGE_MAGIC)
+			break;
+		end = cursor_pos(&c);
+	}
+	return end;
 }
 
 static bool add_line(struct uftrace_data *d, const struct uftrace_line *l)

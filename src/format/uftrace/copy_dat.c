@@ -1,0 +1,252 @@
+/*
+ * Copies the records of a TID.dat: runs of kept ones as they are stored. What the reader skips is
+ * left out; a payload that it cannot read is left out of its record.
+ */
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "format/uftrace/copying.h"
+
+struct dat_copy {
+	struct copying *k;
+	struct uftrace_file *file;
+	struct feed feed; /* private to the copy, for what the decoder reports */
+	struct uftrace_feed state;
+	uint64_t run, run_end; /* bytes that are to be written together */
+	uint64_t next; /* where the record after the last one is due */
+	struct spur_event rows[BATCH_ROWS];
+};
+
+static void run_write(struct dat_copy *d)
+{
+	if (d->run_end > d->run)
+		out_bytes(d->k->o, d->file->source->data + d->run, d->run_end - d->run);
+	d->run = d->run_end = 0;
+}
+
+/* Returns true if the record's payload ends before the length that it should have. */
+static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *row)
+{
+	const struct event_class *c = trace_class(d->k->u->t, row->cls);
+	const struct plan *plan = row->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	const uint8_t *p = d->file->source->data + row->off + RECORD;
+	const size_t len = row->len - RECORD;
+	size_t used;
+
+	if (kind_is_call(row->kind))
+		return !plan || plan_run(plan, p, len, NULL, &used) == SPUR_WARN || used > len;
+	return len < EVENT_LENGTH ||
+	       len < align_up(EVENT_LENGTH + (uint64_t)load16(p, d->k->u->swap), 8);
+}
+
+/* Returns true if the record is to be written without the payload that it says it has. */
+static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
+{
+	const uint64_t word =
+		load64(d->file->source->data + row->off + RECORD_AT_WORD, d->k->u->swap);
+
+	if (!(word & RECORD_MORE))
+		return false;
+	if (d->k->bare && kind_is_call(row->kind))
+		return true;
+	if (row->len == RECORD)
+		return !row->nargs;
+	/* Only the file's end can cut a payload. */
+	return row->off + row->len == d->file->source->size && payload_is_torn(d, row);
+}
+
+/* The word's lowest byte is its first or its last in the file. */
+static void bare_write(struct dat_copy *d, const struct spur_event *row)
+{
+	uint8_t record[RECORD];
+
+	memcpy(record, d->file->source->data + row->off, RECORD);
+	record[d->k->u->d.info.big_endian ? RECORD - 1 : RECORD_AT_WORD] &=
+		(uint8_t)~RECORD_MORE;
+	run_write(d);
+	out_bytes(d->k->o, record, RECORD);
+	if (d->k->bare)
+		return;
+	d->k->notes[NOTE_PAYLOADS]++;
+	d->k->copy->bytes_lost += row->len - RECORD;
+}
+
+static void record_copy(struct dat_copy *d, const struct spur_event *row)
+{
+	if (row->off > d->next && !d->k->kept)
+		copying_lose(d->k, row->off - d->next);
+	d->next = row->off + row->len;
+	if (!copying_has(d->k, d->file->stream, row->off))
+		return;
+	d->k->copy->records++;
+	if (payload_goes(d, row)) {
+		bare_write(d, row);
+		return;
+	}
+	if (row->off != d->run_end || d->run_end == d->run) {
+		run_write(d);
+		d->run = row->off;
+	}
+	d->run_end = d->next;
+}
+
+/*
+ * Moves to shortly before the first kept record, where the file can be entered there. Returns false
+ * if no record of the file is kept.
+ */
+static bool dat_enter(struct dat_copy *d)
+{
+	const struct uftrace_feed start = d->state;
+	uint64_t first;
+
+	if (!d->k->kept)
+		return true;
+	first = kept_next(d->k->kept, d->file->stream, 0);
+	if (first == UINT64_MAX)
+		return false;
+	if (d->k->from > 0 && uftrace_can_seek(d->k->u))
+		uftrace_seek(d->k->u, &d->state, &d->feed.diag, d->k->from);
+	if (d->state.off > first)
+		d->state = start;
+	d->next = d->state.off;
+	return true;
+}
+
+/* Returns true if no more records of the file are wanted. */
+static bool dat_over(const struct dat_copy *d)
+{
+	return d->k->kept && kept_next(d->k->kept, d->file->stream, d->next) == UINT64_MAX;
+}
+
+/* Calls `each` with all records that are wanted, as they are stored. Returns false if it fails. */
+static bool dat_walk(struct dat_copy *d, bool (*each)(struct dat_copy *, const struct spur_event *))
+{
+	bool good = true;
+
+	if (!dat_enter(d))
+		return true;
+	while (good && !dat_over(d) && !copying_stopped(d->k)) {
+		struct batch b = { .rows = d->rows, .cap = BATCH_ROWS };
+
+		good = uftrace_dat_next(d->k->u, &d->feed, &d->state, &b, UINT64_MAX) !=
+		       SPUR_FAIL;
+		if (good && !b.count && d->state.ended)
+			break;
+		for (uint32_t i = 0; good && i < b.count; i++)
+			good = each(d, &b.rows[i]);
+	}
+	uftrace_dat_close(&d->state);
+	if (!d->k->kept && d->file->source && d->file->source->size > d->next)
+		copying_lose(d->k, d->file->source->size - d->next);
+	return good;
+}
+
+static bool each_copied(struct dat_copy *d, const struct spur_event *row)
+{
+	record_copy(d, row);
+	return true;
+}
+
+/* --- in the order of time --- */
+
+struct placed {
+	int64_t ts;
+	uint64_t off;
+	uint32_t len;
+	uint32_t cls; /* of a record whose payload is to be checked */
+	uint8_t kind, nargs;
+};
+
+struct placed_list {
+	struct dat_copy d;
+	struct placed *items; /* scratch memory */
+	size_t count, bytes;
+	int64_t last;
+	bool sorted; /* all are in the order of time */
+};
+
+static bool each_listed(struct dat_copy *d, const struct spur_event *row)
+{
+	struct placed_list *l = (struct placed_list *)d;
+
+	if ((l->count + 1) * sizeof(*l->items) > l->bytes) {
+		const size_t bytes = l->bytes ? 2 * l->bytes : 4096 * sizeof(*l->items);
+		struct placed *items = scratch_alloc(bytes);
+
+		if (!items)
+			return false;
+		if (l->count)
+			memcpy(items, l->items, l->count * sizeof(*items));
+		scratch_free(l->items, l->bytes);
+		l->items = items;
+		l->bytes = bytes;
+	}
+	if (row->ts < l->last) {
+		l->sorted = false;
+		d->k->notes[NOTE_MOVED]++;
+	}
+	l->last = row->ts;
+	l->items[l->count++] = (struct placed){ row->ts,  row->off,  row->len,
+						row->cls, row->kind, row->nargs };
+	if (row->off > d->next && !d->k->kept)
+		copying_lose(d->k, row->off - d->next);
+	d->next = row->off + row->len;
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* SPEC uftrace/record: records of a task are in the order of time */
+static bool dat_sort(struct placed_list *l)
+{
+	bool good = dat_walk(&l->d, each_listed);
+
+	if (good && !l->sorted)
+		qsort(l->items, l->count, sizeof(*l->items), by_time);
+	for (size_t i = 0; good && i < l->count; i++) {
+		const struct placed *p = &l->items[i];
+		const struct spur_event row = { .ts = p->ts,
+						.off = p->off,
+						.len = p->len,
+						.cls = p->cls,
+						.kind = p->kind,
+						.nargs = p->nargs };
+
+		/* What lies between two records has been counted. */
+		l->d.next = p->off;
+		record_copy(&l->d, &row);
+	}
+	scratch_free(l->items, l->bytes);
+	return good;
+}
+
+bool copying_dat(struct copying *k, struct uftrace_file *file, int64_t tid)
+{
+	struct placed_list *l = mem_alloc(sizeof(*l));
+	struct dat_copy *d = &l->d;
+	bool good;
+
+	if (!l)
+		return false;
+	d->k = k;
+	d->file = file;
+	diag_init(&d->feed.diag);
+	d->state = (struct uftrace_feed){
+		.file = file, .task = uftrace_task(&k->u->d, tid), .tid = tid
+	};
+	l->sorted = true;
+	l->last = INT64_MIN;
+	good = k->copy->sorted || k->copy->repair ? dat_sort(l) : dat_walk(d, each_copied);
+	if (good)
+		run_write(d);
+	diag_free(&d->feed.diag);
+	mem_free(l);
+	return good;
+}

@@ -1,0 +1,180 @@
+/*
+ * Files that a recorder would have written when it ended, made from what the others tell: `info`,
+ * task.txt, symbols.
+ */
+#include "base/bits.h"
+#include "format/uftrace/copying.h"
+
+bool copying_info_valid(const struct uftrace *u)
+{
+	const struct uftrace_info *i = &u->d.info;
+
+	return i->have && (i->version == 3 || i->version == 4) &&
+	       (i->header[INFO_AT_ORDER] == 1 || i->header[INFO_AT_ORDER] == 2) &&
+	       (i->header[INFO_AT_CLASS] == 1 || i->header[INFO_AT_CLASS] == 2);
+}
+
+static void store(const struct uftrace *u, uint8_t *p, uint64_t v, unsigned size)
+{
+	for (unsigned i = 0; i < size; i++)
+		p[i] = (uint8_t)(v >> 8 * (u->d.info.big_endian ? size - 1 - i : i));
+}
+
+/* Returns true if a file of the trace begins so. */
+static bool has_file(const struct uftrace *u, const char *prefix)
+{
+	for (size_t i = 0; i < u->nfiles; i++)
+		if (text_starts(u->files[i].name, prefix))
+			return true;
+	return false;
+}
+
+static uint64_t features_of(struct uftrace *u)
+{
+	uint64_t f = 1u << UFTRACE_PLTHOOK | 1u << UFTRACE_TASK_SESSION |
+		     1u << UFTRACE_SYM_REL_ADDR;
+
+	if (has_file(u, "kernel-cpu"))
+		f |= 1u << UFTRACE_KERNEL;
+	if (has_file(u, "perf-cpu"))
+		f |= 1u << UFTRACE_PERF_EVENT;
+	if (u->event_names.count)
+		f |= 1u << UFTRACE_EVENT;
+	return uftrace_has_sizes(u) ? f | 1u << UFTRACE_SYM_SIZE : f;
+}
+
+/* Number and list of the tasks that have a file, ascending as the files are. */
+static void tids_out(struct copying *k)
+{
+	const struct uftrace *u = k->u;
+	size_t n = 0;
+
+	for (size_t i = 0; i < u->nfeeds; i++)
+		n += u->feeds[i]->file && !u->feeds[i]->is_extern;
+	out_printf(k->o, "taskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=", n);
+	for (size_t i = 0, before = 0; i < u->nfeeds; i++) {
+		if (!u->feeds[i]->file || u->feeds[i]->is_extern)
+			continue;
+		out_printf(k->o, "%s%lld", before++ ? "," : "", (long long)u->feeds[i]->tid);
+	}
+	out_char(k->o, '\n');
+}
+
+/* The program of the first session, or the first module of its map. */
+static struct text program_of(const struct uftrace *u)
+{
+	const struct uftrace_session *s = u->d.nsessions ? &u->d.sessions[0] : NULL;
+
+	if (s && s->exename.len)
+		return s->exename;
+	return s && s->nmaps ? s->maps[0].path : text_of("");
+}
+
+static struct text build_id_of(const struct uftrace *u, struct text path)
+{
+	for (const struct uftrace_module *m = u->modules; m; m = m->next)
+		if (same_text(m->path, path) && m->build_id.len == 40)
+			return m->build_id;
+	return text_of("");
+}
+
+/* SPEC uftrace/info-text: what the recorder writes last; lines whose content is lost are left out */
+void copying_make_info(struct copying *k)
+{
+	struct uftrace *u = k->u;
+	const struct text program = program_of(u), id = build_id_of(u, program);
+	const uint64_t bits = (uint64_t)(program.len != 0) << UFTRACE_EXE_NAME |
+			      (uint64_t)(id.len != 0) << UFTRACE_EXE_BUILD_ID |
+			      1u << UFTRACE_TASKINFO | 1u << UFTRACE_PATTERN_TYPE;
+	uint8_t head[INFO_HEADER] = "Ftrace!";
+
+	store(u, head + INFO_AT_VERSION, 4, 4);
+	store(u, head + INFO_AT_SIZE, INFO_HEADER, 2);
+	head[INFO_AT_ORDER] = u->d.info.big_endian ? 2 : 1;
+	head[INFO_AT_CLASS] = u->d.info.is64 ? 2 : 1;
+	store(u, head + INFO_AT_FEATURES, features_of(u), 8);
+	store(u, head + INFO_AT_LINES, bits, 8);
+	out_bytes(k->o, head, sizeof(head));
+	if (program.len)
+		out_printf(k->o, "exename:%.*s\n", (int)program.len, program.p);
+	if (id.len)
+		out_printf(k->o, "build_id:%.*s\n", (int)id.len, id.p);
+	tids_out(k);
+	out_str(k->o, "pattern_type:regex\n");
+	k->notes[NOTE_INFO]++;
+}
+
+/* The time of the first record of a .dat, or 0. */
+static uint64_t first_time(struct uftrace *u, struct uftrace_file *file)
+{
+	const uint8_t *p;
+
+	if (!uftrace_open_file(u, file, &u->t->diag))
+		return 0;
+	p = file->source->data;
+	for (uint64_t off = 0; source_need(file->source, off + RECORD); off += RECORD) {
+		const uint64_t time = load64(p + off, u->swap),
+			       word = load64(p + off + RECORD_AT_WORD, u->swap);
+
+		if ((word & MAGIC_MASK) != MAGIC_BITS)
+			break;
+		if ((word & RECORD_TYPE_MASK) != RECORD_LOST)
+			return time <= INT64_MAX ? time : 0;
+	}
+	return 0;
+}
+
+static void stamp_out(struct out *o, const char *kind, uint64_t time)
+{
+	out_printf(o, "%s timestamp=%llu.%09llu", kind, (unsigned long long)(time / 1000000000),
+		   (unsigned long long)(time % 1000000000));
+}
+
+/* SPEC uftrace/session-choice: one process, which has begun with its first record */
+void copying_make_tasks(struct copying *k)
+{
+	struct uftrace *u = k->u;
+	const struct uftrace_feed *first = NULL;
+	const struct text name = u->d.info.exename;
+	uint64_t start = UINT64_MAX;
+
+	for (size_t i = 0; i < u->nfeeds; i++) {
+		const uint64_t time = u->feeds[i]->file && !u->feeds[i]->is_extern
+					      ? first_time(u, u->feeds[i]->file)
+					      : UINT64_MAX;
+
+		start = time < start ? time : start;
+		if (!first && time != UINT64_MAX)
+			first = u->feeds[i];
+	}
+	if (!first)
+		return;
+	stamp_out(k->o, "SESS", start);
+	out_printf(k->o, " pid=%lld sid=%.*s exename=\"%.*s\"\n", (long long)first->tid,
+		   (int)k->sid.len, k->sid.p, name.len ? (int)name.len : 7,
+		   name.len ? name.p : "unknown");
+	for (size_t i = 0; i < u->nfeeds; i++) {
+		if (!u->feeds[i]->file || u->feeds[i]->is_extern)
+			continue;
+		stamp_out(k->o, "TASK", start);
+		out_printf(k->o, " tid=%lld pid=%lld\n", (long long)u->feeds[i]->tid,
+			   (long long)first->tid);
+	}
+	k->notes[NOTE_TASKS]++;
+}
+
+/* SPEC uftrace/sym-size */
+void copying_make_symbols(struct copying *k, const struct uftrace_module *m)
+{
+	const struct symtab *t = &m->syms;
+
+	out_printf(k->o, "# symbols: %zu\n# path name: %.*s\n", t->count, (int)m->path.len,
+		   m->path.p);
+	if (m->build_id.len)
+		out_printf(k->o, "# build-id: %.*s\n", (int)m->build_id.len, m->build_id.p);
+	for (size_t i = 0; i < t->count; i++)
+		out_printf(k->o, "%016llx %08llx %c %s\n", (unsigned long long)t->syms[i].addr,
+			   (unsigned long long)t->syms[i].size, t->syms[i].type,
+			   t->syms[i].name);
+	k->notes[NOTE_SYMBOLS]++;
+}
