@@ -63,7 +63,8 @@ static enum spur_status convert_pass(struct pass_env *env)
 			     .zero = zero_of(env->opt->time),
 			     .no_args = env->opt->no_args,
 			     .settings = settings,
-			     .dir = env->dir };
+			     .dir = env->dir,
+			     .side = env->side };
 
 	if (!writer)
 		return err_set(env->err, SPUR_ERR_USAGE, "no format named \"%s\" can be written",
