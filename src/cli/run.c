@@ -466,7 +466,7 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 	/* The file beside the output comes first: where the output is, all of it is. */
 	keep = keep && out_flush(&o->out);
 	if (env->side &&
-	    output_close(&r->side, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL) {
+	    output_close(&r->side, keep && (r->side.out.len || r->side.out.flushed), st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL) {
 		keep = false;
 		st = SPUR_FAIL;
 	}

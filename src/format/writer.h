@@ -123,7 +123,8 @@ struct spur_writer {
 	const struct write_setting *settings; /* ended by one without a name; NULL: none */
 	/*
 	 * Returns the ending that the name of a second file has, which is written beside the output
-	 * (write.side), by write.settings alone; or NULL: no such file. NULL: there never is one.
+	 * (write.side), by write.settings alone; or NULL: no such file. NULL: there never is one. A
+	 * file without a byte is dropped.
 	 */
 	const char *(*side)(const struct write *w);
 	/*
