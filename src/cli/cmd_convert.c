@@ -78,6 +78,8 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 			  &(struct run_request){ .pass = "convert",
 						 .options = { RUN_OPTIONS(NULL, &own->convert) },
 						 .strict = own->strict,
+						 .side = writer_side(writer,
+								     own->convert.settings),
 						 .is_dir = writer->is_dir });
 }
 

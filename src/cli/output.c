@@ -213,7 +213,8 @@ enum spur_status output_close(struct output *o, bool keep, struct spur_error *er
 		st = output_name(o, err);
 	if (o->temp && (!keep || st != SPUR_OK))
 		os_unlink(o->temp);
-	signals_remove(NULL);
+	if (o->temp)
+		signals_keep(o->temp);
 	out_free(&o->out);
 	arena_free(&o->arena);
 	return st;

@@ -326,6 +326,7 @@ struct run {
 	const struct run_request *request;
 	const struct spur_pass *pass;
 	struct pass_env env;
+	struct output side; /* request->side; open if env.side is set */
 	bool damaged; /* a followed file that was replaced, or a compared input, was damaged */
 	bool filtered; /* a filter was applied to a compared input */
 };
@@ -463,6 +464,13 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 	assert(env->out == &o->out);
 	out_flush(&o->out);
 	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;
+	/* The file beside the output comes first: where the output is, all of it is. */
+	keep = keep && out_flush(&o->out);
+	if (env->side &&
+	    output_close(&r->side, keep && (r->side.out.len || r->side.out.flushed), st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL) {
+		keep = false;
+		st = SPUR_FAIL;
+	}
 	if (output_close(o, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL)
 		st = SPUR_FAIL;
 	return st;
@@ -577,6 +585,35 @@ static enum spur_status run_output(struct run *r, struct output *o)
 	return output_open_dir(o, v->output, v->force, &v->err);
 }
 
+/* Opens the file beside an output that is a new file. */
+static enum spur_status run_side(struct run *r, struct output *o)
+{
+	struct values *v = r->v;
+	const char *path;
+
+	if (!r->request->side || !o->temp)
+		return SPUR_OK;
+	path = arena_printf(&o->arena, "%s%s", o->path, r->request->side);
+	if (!path)
+		return err_nomem(&v->err);
+	r->env.side = &r->side.out;
+	return output_open(&r->side, path, v->force, &v->err);
+}
+
+/* Returns SPUR_FAIL, with the error set, if the run would replace a file that it reads. */
+static enum spur_status run_spare(const struct run *r, const struct output *o)
+{
+	struct values *v = r->v;
+	enum spur_status st = SPUR_OK;
+
+	for (size_t i = 0; i < v->ntraces && st != SPUR_FAIL; i++) {
+		st = output_spare(o, v->traces[i], &v->err);
+		if (st != SPUR_FAIL && r->env.side)
+			st = output_spare(&r->side, v->traces[i], &v->err);
+	}
+	return st;
+}
+
 /* Opens the output, then the trace. */
 static enum spur_status run_begin(struct run *r, struct output *o, struct watch *watch)
 {
@@ -585,11 +622,9 @@ static enum spur_status run_begin(struct run *r, struct output *o, struct watch 
 	/* What a copy is, its trace decides. */
 	if (r->request->is_copy && run_open(v, &r->env.trace) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (run_output(r, o) == SPUR_FAIL)
+	if (run_output(r, o) == SPUR_FAIL || run_side(r, o) == SPUR_FAIL ||
+	    run_spare(r, o) == SPUR_FAIL)
 		return SPUR_FAIL;
-	for (size_t i = 0; i < v->ntraces; i++)
-		if (output_spare(o, v->traces[i], &v->err) == SPUR_FAIL)
-			return SPUR_FAIL;
 	if (!v->output && input_may_wait(v))
 		watch_begin(watch);
 	return r->env.trace ? SPUR_OK : run_open(v, &r->env.trace);
@@ -641,6 +676,8 @@ int run_pass(struct values *v, const struct run_request *request)
 		return run_analyse(&r, &o, &watch, &progress);
 	progress_end(&progress);
 	watch_end(&watch);
+	if (r.env.side)
+		output_close(&r.side, false, NULL);
 	output_close(&o, false, NULL);
 	spur_close(r.env.trace);
 	return signals_stop == SIGNALS_READER_LEFT ? EXIT_CLEAN

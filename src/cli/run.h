@@ -41,6 +41,11 @@ struct run_request {
 	bool writes_files; /* a signal must let the pass remove them */
 	bool strict; /* write nothing if anything would be lost */
 	bool is_dir; /* the output is a directory; needs -o and implies writes_files */
+	/*
+	 * Not NULL: a second file beside an output that is a new file, with this ending behind its
+	 * name
+	 */
+	const char *side;
 	/* The output is a copy of the trace: a directory if the format says so. */
 	bool is_copy;
 };

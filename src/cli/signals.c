@@ -14,7 +14,7 @@ volatile int signals_stop;
 static volatile sig_atomic_t deferred, colored, ended;
 static volatile pid_t pager; /* 0: none */
 static int left_pipe = -1; /* a pipe without a reader */
-static const char *volatile temp_path;
+static const char *volatile temp_paths[2]; /* NULL: a free place */
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -25,6 +25,17 @@ static void write_text(int fd, const char *text)
 {
 	if (os_write(fd, text, strlen(text)) < 0)
 		return;
+}
+
+/* Removes the files that are incomplete. Async-signal-safe. */
+static void temp_remove(void)
+{
+	for (size_t i = 0; i < sizeof(temp_paths) / sizeof(temp_paths[0]); i++) {
+		const char *path = temp_paths[i];
+
+		if (path)
+			os_unlink(path);
+	}
 }
 
 /*
@@ -44,15 +55,12 @@ static void pager_wait(void)
 
 static void on_interrupt(int sig)
 {
-	const char *path = temp_path;
-
 	(void)sig;
 	if (deferred && !signals_stop) {
 		signals_stop = SIGNALS_INTERRUPT;
 		return;
 	}
-	if (path)
-		os_unlink(path);
+	temp_remove();
 	if (colored)
 		write_text(STDOUT_FILENO, "\033[0m");
 	write_text(STDERR_FILENO, "spur: interrupted\n");
@@ -66,11 +74,9 @@ static void on_bus(int sig)
 {
 	static const char text[] =
 		"spur: reading: expected the file to stay as it was, found that it shrank\n";
-	const char *path = temp_path;
 
 	(void)sig;
-	if (path)
-		os_unlink(path);
+	temp_remove();
 	write_text(STDERR_FILENO, text);
 	_exit(EXIT_IO);
 }
@@ -91,9 +97,16 @@ void signals_install(void)
 
 void signals_remove(const char *path)
 {
-	/* INVARIANT: at most one file is incomplete. */
-	assert(!path || !temp_path);
-	temp_path = path;
+	/* INVARIANT: at most two files are incomplete: an output and the file beside it. */
+	assert(path && (!temp_paths[0] || !temp_paths[1]));
+	temp_paths[temp_paths[0] ? 1 : 0] = path;
+}
+
+void signals_keep(const char *path)
+{
+	for (size_t i = 0; i < sizeof(temp_paths) / sizeof(temp_paths[0]); i++)
+		if (temp_paths[i] == path)
+			temp_paths[i] = NULL;
 }
 
 void signals_pager(pid_t pid)

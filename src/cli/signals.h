@@ -11,7 +11,7 @@
 
 /*
  * Handles SIGINT, SIGTERM and SIGHUP, unless they are ignored (a shell ignores SIGINT for
- * background jobs): removes the file of signals_remove(), writes "interrupted" and exits with 130,
+ * background jobs): removes the files of signals_remove(), writes "interrupted" and exits with 130,
  * so that partial output is never mistaken for complete output.
  */
 void signals_install(void);
@@ -30,8 +30,13 @@ void signals_defer(void);
 extern volatile int signals_stop;
 /* Colors of standard output are reset before exiting. */
 void signals_reset_color(void);
-/* Sets the file to remove if a signal ends the process; NULL: none. The text is borrowed. */
+/*
+ * Adds a file to remove if a signal ends the process, two at most. The text is borrowed until
+ * signals_keep().
+ */
 void signals_remove(const char *path);
+/* Takes back signals_remove() of the same text: the file is complete, or is gone. */
+void signals_keep(const char *path);
 /* Blocks and unblocks signals, so that no file is created before signals_remove() knows it. */
 void signals_hold(void);
 void signals_release(void);

@@ -23,6 +23,7 @@ struct convert {
 	const char *settings; /* of the writer, checked by writer_check(); NULL: none */
 	struct mask *mask; /* replaces names and ids; NULL: none */
 	struct outdir *dir; /* the output, if the writer writes a directory; else NULL */
+	struct out *side; /* the file beside the output, if there is one; else NULL */
 	/* Set by convert_run(). */
 	struct spur_error error; /* if it fails */
 	struct loss_table loss;

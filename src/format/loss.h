@@ -24,11 +24,16 @@ struct loss_table {
 	uint64_t events[LOSS_REASONS][SPUR_KINDS];
 };
 
-/* Counts an event of `kind`. Thread-safe. */
+/* Count `n` events, or one, of `kind`. Thread-safe. */
+static inline void loss_add_n(struct loss_table *t, unsigned reason, unsigned kind, uint64_t n)
+{
+	__atomic_fetch_add(&t->events[reason][kind < SPUR_KINDS ? kind : SPUR_NATIVE], n,
+			   __ATOMIC_RELAXED);
+}
+
 static inline void loss_add(struct loss_table *t, unsigned reason, unsigned kind)
 {
-	__atomic_fetch_add(&t->events[reason][kind < SPUR_KINDS ? kind : SPUR_NATIVE], 1,
-			   __ATOMIC_RELAXED);
+	loss_add_n(t, reason, kind, 1);
 }
 
 uint64_t loss_sum(const struct loss_table *t);

@@ -74,6 +74,13 @@ bool write_setting_is(const struct write *w, const char *name, const char *value
 	return v && len == strlen(value) && strncmp(v, value, len) == 0;
 }
 
+const char *writer_side(const struct spur_writer *w, const char *settings)
+{
+	const struct write write = { .writer = w, .settings = settings };
+
+	return w->side ? w->side(&write) : NULL;
+}
+
 static bool value_is_known(const struct write_setting *s, const char *value, size_t len)
 {
 	bool known = !s->values;

@@ -62,6 +62,11 @@ struct write {
 	const uint8_t *fits;
 	struct out *out; /* the output file; unused if the output is a directory */
 	struct outdir *dir; /* the output directory, or NULL */
+	/*
+	 * The file beside the output (spur_writer.side), or NULL: the writer has none, or the
+	 * output is no new file
+	 */
+	struct out *side;
 	int64_t zero; /* the writer subtracts it from all times */
 	struct loss_table loss;
 	/*
@@ -151,6 +156,12 @@ struct spur_writer {
 	bool is_dir; /* the output is a directory, write.dir */
 	const struct write_setting *settings; /* ended by one without a name; NULL: none */
 	/*
+	 * Returns the ending that the name of a second file has, which is written beside the output
+	 * (write.side), by write.settings alone; or NULL: no such file. NULL: there never is one. A
+	 * file without a byte is dropped.
+	 */
+	const char *(*side)(const struct write *w);
+	/*
 	 * Number of rows of a lane that stay together in the output. 0: lanes write nothing to
 	 * `o`, but keep what they need until finish() (base/spool.h).
 	 */
@@ -198,6 +209,11 @@ extern const struct spur_writer *const spur_writers[];
 const struct spur_writer *writer_find(const char *name);
 /* The writer that the ending of a file's name means, or NULL. */
 const struct spur_writer *writer_of_path(const char *path);
+/*
+ * Returns the ending of the file beside the output that the writer writes with these settings, or
+ * NULL.
+ */
+const char *writer_side(const struct spur_writer *w, const char *settings);
 /*
  * Checks settings, NAME=VALUE joined by commas, against those that the writer has. Returns
  * SPUR_FAIL with the error set if one is unknown.

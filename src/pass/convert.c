@@ -75,7 +75,8 @@ static enum spur_status convert_pass(struct pass_env *env)
 			     .zero = zero_of(env->opt->time),
 			     .no_args = env->opt->no_args,
 			     .settings = settings,
-			     .dir = env->dir };
+			     .dir = env->dir,
+			     .side = env->side };
 	enum spur_status st;
 
 	if (!writer)

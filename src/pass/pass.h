@@ -28,6 +28,7 @@ struct pass_env {
 	const void *options, *style_options;
 	struct out *out;
 	struct outdir *dir; /* the output, if it is a directory; else NULL */
+	struct out *side; /* the file beside the output, or NULL */
 	/* Messages about the run, such as losses of a conversion; NULL: dropped. */
 	struct out *notes;
 	/* Set by passes with limits_rows: rows that count towards opt->limit; 0 if not set. */

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/os.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "format/xray/map_parts.h"
 
@@ -181,6 +182,18 @@ static const char *choose(const struct candidates *c, const char *trace, struct 
 	return NULL;
 }
 
+/* SPEC xray-names/written: NAME.elf has the names of the log NAME, and of no other one. */
+static bool is_of_other(const struct names *n, const char *name)
+{
+	const size_t len = strlen(name);
+	size_t i;
+
+	if (len <= 4 || strcmp(name + len - 4, ".elf") != 0)
+		return false;
+	bisect(i, 0, n->count, strncmp(n->list[i], name, len - 4) < 0);
+	return i < n->count && strncmp(n->list[i], name, len - 4) == 0 && !n->list[i][len - 4];
+}
+
 static const char *search(struct arena *a, struct text dir, const char *trace,
 			  struct diag_log *diag)
 {
@@ -197,7 +210,7 @@ static const char *search(struct arena *a, struct text dir, const char *trace,
 	for (size_t i = 0; !n.many && i < n.count; i++) {
 		const char *file = join(a, dir, text_of(n.list[i]));
 
-		if (file)
+		if (file && !is_of_other(&n, n.list[i]))
 			read_candidate(&c, file, n.list[i]);
 	}
 	if (!n.many)
@@ -209,6 +222,7 @@ static const char *search(struct arena *a, struct text dir, const char *trace,
 const char *map_find_program(struct arena *a, const char *trace_path, struct diag_log *diag)
 {
 	const struct text path = text_of(trace_path), name = base_name(path), dir = dir_name(path);
+	const char *written = arena_printf(a, "%s.elf", trace_path);
 	/* SPEC xray-names/log-name: the runtime names a log after its program */
 	const struct text wanted[] = { log_program(name), stem(name) };
 
@@ -217,6 +231,9 @@ const char *map_find_program(struct arena *a, const char *trace_path, struct dia
 			 "binary: expected --binary FILE, found none: functions have no names");
 		return NULL;
 	}
+	/* SPEC xray-names/written: what Spur writes beside a log */
+	if (written && kind_of(written) != MAP_NOTHING)
+		return written;
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		const char *file = wanted[i].len ? join(a, dir, wanted[i]) : NULL;
 

@@ -206,6 +206,7 @@ struct xray {
 	bool stored; /* rows in stored order */
 	bool bookkeeping; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
 	bool wrapped; /* FDR: the oldest buffers are overwritten */
+	bool exact_extents; /* SPEC xray/exact-extents */
 	bool follow; /* the file is still being written */
 	uint16_t version, type;
 	uint32_t flags;

@@ -175,6 +175,12 @@ enum {
 	XRAY_TYPED_AT_TYPE_5 = 9, /* in version 5 */
 };
 
+/*
+ * SPEC xray/exact-extents: in the reserved bytes of a log of version 4 or 5 with typed events,
+ * whose extents count each typed event whole.
+ */
+static const uint8_t xray_exact_extents[8] = { 'S', 'p', 'u', 'r', 0, 0, 0, 1 };
+
 static const uint64_t xray_profile_magic =
 	UINT64_C(0x7872617970726f66); /* "xrayprof" as a number */
 static const uint64_t xray_profile_version = 0x20180424;
