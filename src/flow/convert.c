@@ -117,8 +117,6 @@ static bool span_whole(struct lane *l, const struct spur_event *last, size_t at,
 		return false;
 	row = b->rows[at];
 	row.dur = last->ts > row.ts ? (int64_t)((uint64_t)last->ts - (uint64_t)row.ts) : 0;
-	if (row.kind == SPUR_BEGIN)
-		row.kind = SPUR_SPAN;
 	return span_give(l, &row, end->implied || end->whole ? NULL : last, end, o);
 }
 
@@ -513,14 +511,16 @@ static const struct spur_track *get_track(const struct write *w, uint32_t id)
 /* Returns SPUR_FAIL if out of memory. May read rows, and find tracks in them. */
 static enum spur_status choose_zero(struct write *w, enum convert_zero how)
 {
-	const int64_t exact = w->writer->exact_ns;
+	const int64_t exact = w->writer->exact_ns ? w->writer->exact_ns : INT64_MAX;
 	int64_t start;
 
-	if (how == ZERO_CLOCK || (how == ZERO_EXACT && !exact))
+	if (how == ZERO_CLOCK ||
+	    (how == ZERO_EXACT && exact == INT64_MAX && !w->writer->no_negative))
 		return SPUR_OK;
 	if (trace_start(w->trace, &start) == SPUR_FAIL)
 		return SPUR_FAIL;
-	if (how == ZERO_START || start > exact || start < -exact)
+	if (how == ZERO_START || start > exact || start < -exact ||
+	    (start < 0 && w->writer->no_negative))
 		w->zero = start;
 	return SPUR_OK;
 }

@@ -153,6 +153,11 @@ struct spur_writer {
 	bool takes_orphans; /* ends without a begin come by row(), as END rows */
 	bool takes_open; /* spans that are open when the data ends stay open */
 	bool merged; /* all rows come by time, in one lane */
+	/*
+	 * Times before zero cannot be written: if the trace has some, times count from its first
+	 * event, unless the user chose otherwise.
+	 */
+	bool no_negative;
 	bool is_dir; /* the output is a directory, write.dir */
 	const struct write_setting *settings; /* ended by one without a name; NULL: none */
 	/*

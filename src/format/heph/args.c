@@ -1,4 +1,5 @@
 /* Arguments and fields of one packet. Any thread: reads only what does not change after open. */
+#include "format/heph/marks.h"
 #include "format/heph/reader.h"
 
 enum { VALUES_MAX = 1000000 }; /* of one event, those in arrays too; the rest of it stays bytes */
@@ -160,6 +161,19 @@ static bool add_text(struct spur_args *args, uint32_t name, enum spur_type type,
 	return true;
 }
 
+/* SPEC heph/marks: they are no arguments. Returns where those begin. */
+static const uint8_t *past_marks(const struct heph *h, const uint8_t *p, const uint8_t *q,
+				 const uint8_t *end)
+{
+	if (heph_is_mark(q, end)) {
+		const struct heph_times t = heph_times(h, p);
+		struct heph_marks m;
+
+		heph_marks_read(&q, end, t.end > t.start, &m);
+	}
+	return q;
+}
+
 bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described,
 		     struct spur_args *args)
 {
@@ -170,7 +184,8 @@ bool heph_event_args(struct heph *h, const struct heph_packet *k, bool described
 	args_reset(args);
 	if (described && !add_text(args, h->words[HEPH_W_DESCRIPTION], SPUR_STRING, name, len))
 		return false;
-	return attributes(&s, name + len, k->p + k->size) != SPUR_FAIL;
+	return attributes(&s, past_marks(h, k->p, name + len, k->p + k->size), k->p + k->size) !=
+	       SPUR_FAIL;
 }
 
 enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
@@ -188,7 +203,7 @@ enum spur_status heph_args(struct spur_trace *t, const struct spur_event *ev,
 	    !add_text(args, h->words[HEPH_W_DESCRIPTION], SPUR_STRING, p + head, len))
 		return SPUR_FAIL;
 	if (!is_option(p))
-		return attributes(&s, p + head + len, p + ev->len);
+		return attributes(&s, past_marks(h, p, p + head + len, p + ev->len), p + ev->len);
 	return add_text(args, h->words[HEPH_W_VALUE], SPUR_BYTES, p + head + len,
 			ev->len - head - len)
 		       ? SPUR_OK

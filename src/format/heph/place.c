@@ -43,7 +43,7 @@ bool heph_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t tick
 	const struct heph *h = t->state;
 	struct heph_times times;
 
-	if (ev->kind != SPUR_SPAN || ev->len < h->walk.head)
+	if (ev->len < h->walk.head || be32(h->walk.base + ev->off) != heph_event_magic)
 		return false;
 	times = heph_times(h, h->walk.base + ev->off);
 	ticks[0] = times.start;

@@ -1,4 +1,5 @@
 /* Rows: by time (the second pass), and as stored. See reader.h. */
+#include "format/heph/marks.h"
 #include "format/heph/reader.h"
 
 static void report_attributes(struct heph *h, enum heph_fault fault, const uint8_t *q,
@@ -33,6 +34,36 @@ static void report_attributes(struct heph *h, enum heph_fault fault, const uint8
 			 type, left);
 }
 
+/*
+ * Changes an event's row by the marks at q, with which its attributes begin. Returns false if out of
+ * memory. SPEC heph/marks
+ */
+static __attribute__((noinline)) bool marks_apply(struct heph *h, const uint8_t *q,
+						  const uint8_t *end, struct spur_event *row)
+{
+	const struct heph_times t = heph_times(h, h->walk.base + row->off);
+	const struct heph_name *cat = NULL;
+	struct heph_marks m;
+	uint32_t n;
+
+	heph_marks_read(&q, end, t.end > t.start, &m);
+	if (m.cat) {
+		cat = heph_name_get(&h->attributes, m.cat, m.cat_len);
+		if (!cat)
+			return false;
+		row->cat = cat->id;
+	}
+	row->kind = m.kind;
+	row->id = m.id;
+	row->cpu = m.cpu;
+	row->flags |= m.flags;
+	if (heph_attrs_count(&q, end, &n) != HEPH_GOOD)
+		n++;
+	n += row->cls == h->descriptions.other->cls;
+	row->nargs = (uint8_t)(n < 255 ? n : 255);
+	return true;
+}
+
 /* An event's row, but for its track. Returns false if out of memory. */
 static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 							    const struct heph_packet *k,
@@ -45,10 +76,12 @@ static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 	const struct heph_name *name = heph_name_get(&h->descriptions, q - len, len);
 	uint64_t flags = 0;
 	enum heph_fault fault;
+	bool marked;
 	uint32_t n;
 
 	if (__builtin_expect(!name, 0))
 		return false;
+	marked = heph_is_mark(q, end);
 	fault = heph_attrs_count(&q, end, &n);
 	if (__builtin_expect(fault != HEPH_GOOD, 0)) {
 		report_attributes(h, fault, q, end);
@@ -68,7 +101,7 @@ static inline __attribute__((always_inline)) bool event_row(struct heph *h,
 				    .rest = row_rest(SPUR_SPAN, (uint32_t)flags, SPUR_NO_CPU, 0) });
 	row->dur = span.dur;
 	row->nargs = (uint8_t)(n < 255 ? n : 255);
-	return true;
+	return !marked || marks_apply(h, p + h->walk.head + len, end, row);
 }
 
 /* A metadata packet's row. Returns false if out of memory. */

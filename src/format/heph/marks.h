@@ -1,0 +1,63 @@
+/*
+ * Marks: attributes at the beginning of an event that say what the format has no field for. Spur
+ * writes them (write.c), and reads them back; for other readers they are attributes as all are.
+ * SPEC heph/marks
+ *
+ *	name		type	meaning
+ *	spur.kind	string	the kind of the event if it is no span: "INSTANT", "COUNTER", ...
+ *	spur.category	string	the category
+ *	spur.id		u64	the id of an async, flow or counter event, or of a function
+ *	spur.cpu	u64	the CPU
+ *	spur.flags	string	words, separated by blanks: "out", "in", "preempted", "exit"
+ */
+#ifndef SPUR_FORMAT_HEPH_MARKS_H
+#define SPUR_FORMAT_HEPH_MARKS_H
+
+#include "format/heph/packet.h"
+
+enum heph_mark {
+	HEPH_MARK_KIND,
+	HEPH_MARK_CATEGORY,
+	HEPH_MARK_ID,
+	HEPH_MARK_CPU,
+	HEPH_MARK_FLAGS,
+	HEPH_MARKS
+};
+
+enum { HEPH_MARK_PREFIX = 5 /* bytes of "spur." */ };
+
+/* Names of the marks, and the flags that marks can hold. */
+extern const char *const heph_mark_names[HEPH_MARKS];
+struct heph_flag_name {
+	uint16_t bit;
+	const char *name;
+};
+enum { HEPH_FLAG_NAMES = 4 };
+extern const struct heph_flag_name heph_flag_names[HEPH_FLAG_NAMES];
+
+/* What the marks of an event say. */
+struct heph_marks {
+	const uint8_t *cat; /* in the packet */
+	uint64_t id;
+	uint16_t cat_len;
+	uint16_t flags, cpu;
+	uint8_t kind;
+	uint8_t seen; /* 1 << enum heph_mark */
+};
+
+/* Returns true if the name of the attribute at q begins like that of a mark. */
+static inline bool heph_is_mark(const uint8_t *q, const uint8_t *end)
+{
+	return __builtin_expect((size_t)(end - q) > HEPH_ATTR_HEAD + HEPH_MARK_PREFIX &&
+					!memcmp(q + HEPH_ATTR_LEN, "spur.", HEPH_MARK_PREFIX),
+				0);
+}
+
+/*
+ * Reads the marks at *q, and moves *q to the attribute after them. An attribute that is no valid
+ * mark, or a second one of its name, ends them. `lasts`: the event's end is after its start; then
+ * only SAMPLE and LOST are valid kinds.
+ */
+void heph_marks_read(const uint8_t **q, const uint8_t *end, bool lasts, struct heph_marks *m);
+
+#endif
