@@ -32,19 +32,19 @@ static inline uint64_t load64(const uint8_t *p, bool swap)
 	return swap ? __builtin_bswap64(v) : v;
 }
 
-static inline void store16(uint8_t *p, uint16_t v, bool swap)
+static inline void store16(void *p, uint16_t v, bool swap)
 {
 	v = swap ? __builtin_bswap16(v) : v;
 	memcpy(p, &v, sizeof(v));
 }
 
-static inline void store32(uint8_t *p, uint32_t v, bool swap)
+static inline void store32(void *p, uint32_t v, bool swap)
 {
 	v = swap ? __builtin_bswap32(v) : v;
 	memcpy(p, &v, sizeof(v));
 }
 
-static inline void store64(uint8_t *p, uint64_t v, bool swap)
+static inline void store64(void *p, uint64_t v, bool swap)
 {
 	v = swap ? __builtin_bswap64(v) : v;
 	memcpy(p, &v, sizeof(v));

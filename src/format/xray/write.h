@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include "base/bits.h"
 #include "base/map64.h"
 #include "base/spool.h"
 #include "format/writer.h"
@@ -121,25 +122,6 @@ struct xray_lane {
 	uint64_t *values; /* arguments of a call */
 	size_t values_cap;
 };
-
-/* Stores numbers in the chosen byte order. */
-static inline void store16(void *p, uint16_t v, bool swap)
-{
-	v = swap ? __builtin_bswap16(v) : v;
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void store32(void *p, uint32_t v, bool swap)
-{
-	v = swap ? __builtin_bswap32(v) : v;
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void store64(void *p, uint64_t v, bool swap)
-{
-	v = swap ? __builtin_bswap64(v) : v;
-	memcpy(p, &v, sizeof(v));
-}
 
 /* SPEC xray/metadata-record: the first byte of one */
 static inline uint8_t xray_meta_byte(enum xray_meta kind, bool big)
