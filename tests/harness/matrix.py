@@ -109,6 +109,14 @@ def losses(err):
     return out
 
 
+# An event without ids, with its thread, and with its process: a source that does not know an id says nothing about the target's.
+VIEWS = (
+    lambda key, args: (key[2], *key[3:], args),
+    lambda key, args: (key[2], key[3], ("tid", key[1])) if key[1] is not None else None,
+    lambda key, args: (key[2], key[3], ("pid", key[0])) if key[0] is not None else None,
+)
+
+
 def compare(source, back, lost, fits):
     """
     Why the two readings do not agree with the loss table, or None. Times may have been shifted to the first event of the source, or
@@ -130,13 +138,15 @@ def compare_shifted(want, found, lost, fits):
             continue
         if fits["BEGIN" if kind == "SPAN" else kind] == "degraded":
             continue
-        a, b = collections.Counter(rows), collections.Counter(found.get(kind, []))
-        missing = a - b
-        if sum(missing.values()) > lost[kind][1]:
-            key, args = next(iter(sorted(missing, key=repr)))
-            near = [x for x in (b - a) if x[0][3] == key[3]][:1]
-            return "%s: %d of %d events are not equal, %d in the loss table: expected %.300r, found %.300r" % (
-                kind, sum(missing.values()), len(rows), lost[kind][1], (key, args), near)
+        for view in VIEWS:
+            a = collections.Counter(view(key, args) for key, args in rows)
+            missing = a - collections.Counter(view(key, args) for key, args in found.get(kind, []))
+            missing.pop(None, None)
+            if sum(missing.values()) > lost[kind][1]:
+                first = min(missing, key=repr)
+                near = [x for x in found.get(kind, []) if x[0][3] == first[1]][:1]
+                return "%s: %d of %d events are not equal, %d in the loss table: expected %.300r, found %.300r" % (
+                    kind, sum(missing.values()), len(rows), lost[kind][1], first, near)
         if len(rows) - len(found.get(kind, [])) > lost[kind][0]:
             return "%s: %d events became %d, %d dropped in the loss table" % (kind, len(rows), len(found.get(kind, [])), lost[kind][0])
     return None
