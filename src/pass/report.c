@@ -200,16 +200,16 @@ static struct group key_group(const struct report *r, uint32_t key)
 	return g;
 }
 
-/* The numbers of a line; of the group its class only. */
+/* The numbers of a line; of the group its class only is set. */
 static struct entry key_entry(const struct report *r, uint32_t key)
 {
-	struct entry e = { .sum = call_sum_of(r->calls, key),
-			   .group.cls = key_class(r, key),
-			   .tid = -1,
-			   .pid = -1 };
 	const struct spur_track *k =
 		r->by == CALLS_BY_TASK ? trace_track(r->env->trace, key - 1) : NULL;
+	struct entry e;
 
+	e.sum = call_sum_of(r->calls, key);
+	e.group.cls = key_class(r, key);
+	e.tid = e.pid = -1;
 	if (k) {
 		e.tid = k->tid;
 		e.pid = k->pid;
@@ -270,7 +270,11 @@ static void out_name(const struct report *r, const struct entry *e, struct out *
 static void cell_text(const void *self, const void *row, int column, struct out *o)
 {
 	const struct report *r = self;
-	const struct entry entry = { .group = key_group(r, *(const uint32_t *)row) }, *e = &entry;
+	struct entry entry;
+	const struct entry *e = &entry;
+
+	/* The texts need nothing else. */
+	entry.group = key_group(r, *(const uint32_t *)row);
 
 #define CASE_TEXT(id, word, write, order) \
 	case COL_##id:                    \
