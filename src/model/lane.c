@@ -19,7 +19,7 @@ enum {
  */
 struct lane {
 	int64_t *ends; /* `few` while that is enough */
-	uint32_t n, cap; /* cap: of ends */
+	size_t n, cap; /* cap: of ends */
 	int64_t few[FEW];
 	uint32_t track;
 };
@@ -28,7 +28,7 @@ struct lane {
 struct lane_more {
 	struct lane **more; /* the lanes beside the track */
 	size_t nmore, more_cap;
-	uint32_t *begins; /* of own.ends: which are BEGINs that are open */
+	size_t *begins; /* of own.ends: which are BEGINs that are open */
 	size_t nbegins, begins_cap;
 };
 
@@ -125,7 +125,7 @@ static struct lane_more *rest_of(struct lane_set *s)
 
 static bool lane_grow(struct lane *k)
 {
-	const uint32_t cap = 2 * k->cap;
+	const size_t cap = 2 * k->cap;
 	int64_t *more = cap <= DEPTH_MAX ? mem_array(cap, sizeof(*more)) : NULL;
 
 	if (!more)
@@ -152,7 +152,7 @@ static bool lane_push(struct lane *k, int64_t end)
 static bool lane_fits(struct lane *k, int64_t ts, int64_t end)
 {
 	const int64_t now = ts - (ts == OPEN);
-	uint32_t n = k->n;
+	size_t n = k->n;
 
 	while (k->ends[n] <= now)
 		n--;
@@ -241,7 +241,7 @@ uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur)
 {
 	struct lane_set *s;
 	int64_t *ends, end;
-	uint32_t n;
+	size_t n;
 
 	if (__builtin_expect(track >= l->cap || !(s = l->sets[track]) || dur < 0 || ts == OPEN ||
 				     __builtin_add_overflow(ts, dur, &end),
@@ -275,7 +275,7 @@ bool lanes_begin(struct lanes *l, uint32_t track)
 void lanes_end(struct lanes *l, uint32_t track)
 {
 	struct lane_set *s = set_of(l, track);
-	uint32_t at;
+	size_t at;
 
 	if (!s || !s->rest || !s->rest->nbegins)
 		return;

@@ -30,7 +30,7 @@ static const struct heph_name *name_new(struct heph_names *n, uint32_t id)
 		return NULL;
 	e = name_at(n, n->count);
 	*e = (struct heph_name){ .id = id, .text = intern_text(n->trace->strings, id, &len) };
-	e->len = (uint32_t)len;
+	e->len = len;
 	memcpy(brief + 8, e->text, len < 8 ? len : 0);
 	heph_name_words(len < 8 ? brief + 8 : (const uint8_t *)e->text, len, e->words);
 	if (c.flags) {

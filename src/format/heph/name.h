@@ -20,7 +20,7 @@ enum {
 struct heph_name {
 	uint64_t words[4]; /* as heph_name_words() has them */
 	const char *text;
-	uint32_t len;
+	size_t len;
 	uint32_t id; /* string id */
 	uint32_t cls; /* 0: these names have no classes */
 };

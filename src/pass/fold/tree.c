@@ -45,11 +45,15 @@ void tree_free(struct tree *t)
 	*t = (struct tree){ 0 };
 }
 
+static_assert(offsetof(struct tree_node, what) == sizeof(uint32_t),
+	      "parent and what of a node are its key, as row_pair() makes it");
+
 static uint64_t node_key(const void *nodes, uint32_t i)
 {
-	const struct tree_node *node = (const struct tree_node *)nodes + i;
+	uint64_t key;
 
-	return (uint64_t)node->what << 32 | node->parent;
+	memcpy(&key, (const struct tree_node *)nodes + i, sizeof(key));
+	return key;
 }
 
 static uint32_t tree_find(const struct tree *t, uint32_t parent, uint32_t what)
@@ -58,7 +62,7 @@ static uint32_t tree_find(const struct tree *t, uint32_t parent, uint32_t what)
 
 	if (recent && t->nodes[recent].what == what)
 		return recent;
-	return key_index_find(&t->children, (uint64_t)what << 32 | parent, node_key, t->nodes);
+	return key_index_find(&t->children, row_pair(parent, what), node_key, t->nodes);
 }
 
 static uint32_t tree_add(struct tree *t, uint32_t parent, uint32_t what)
