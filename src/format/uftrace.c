@@ -797,7 +797,7 @@ static void close_data(struct spur_trace *t)
 	mem_free(u->autorets.items);
 	map64_free(&u->event_classes);
 	map64_free(&u->event_names);
-	map64_free(&u->unknown_classes);
+	key_index_free(&u->unknown_classes);
 	map64_free(&u->module_index);
 	for (size_t i = 0; i < u->d.nsessions; i++) {
 		struct uftrace_session *s = &u->d.sessions[i];

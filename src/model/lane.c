@@ -6,7 +6,7 @@
 enum {
 	TRACKS_MAX = 1 << 28,
 	DEPTH_MAX = 1 << 28,
-	FEW = 4, /* open spans, and one, that need no array of their own */
+	FEW = 2, /* open spans, and one, that need no array of their own */
 };
 
 #define OPEN INT64_MAX /* the end of a BEGIN whose END has not come */
@@ -24,12 +24,17 @@ struct lane {
 	uint32_t track;
 };
 
-struct lane_set {
-	struct lane own;
-	struct lane **more; /* the others */
+/* What few tracks need. */
+struct lane_more {
+	struct lane **more; /* the lanes beside the track */
 	size_t nmore, more_cap;
 	size_t *begins; /* of own.ends: which are BEGINs that are open */
 	size_t nbegins, begins_cap;
+};
+
+struct lane_set {
+	struct lane own;
+	struct lane_more *rest; /* NULL: not needed yet */
 };
 
 struct lanes {
@@ -72,13 +77,16 @@ void lanes_free(struct lanes *l)
 
 		if (!s)
 			continue;
-		for (size_t k = 0; k < s->nmore; k++) {
-			lane_free(s->more[k]);
-			mem_free(s->more[k]);
+		for (size_t k = 0; s->rest && k < s->rest->nmore; k++) {
+			lane_free(s->rest->more[k]);
+			mem_free(s->rest->more[k]);
 		}
+		if (s->rest) {
+			mem_free(s->rest->more);
+			mem_free(s->rest->begins);
+		}
+		mem_free(s->rest);
 		lane_free(&s->own);
-		mem_free(s->more);
-		mem_free(s->begins);
 		mem_free(s);
 	}
 	mem_free(l->sets);
@@ -105,6 +113,14 @@ static struct lane_set *set_of(struct lanes *l, uint32_t track)
 	struct lane_set *s = track < l->cap ? l->sets[track] : NULL;
 
 	return s ? s : set_new(l, track);
+}
+
+/* Returns NULL if out of memory. */
+static struct lane_more *rest_of(struct lane_set *s)
+{
+	if (!s->rest)
+		s->rest = mem_alloc(sizeof(*s->rest));
+	return s->rest;
 }
 
 static bool lane_grow(struct lane *k)
@@ -164,39 +180,44 @@ static uint32_t lane_name(struct spur_trace *t, uint32_t name, size_t number)
 static struct lane *lane_new(struct lanes *l, struct lane_set *s)
 {
 	struct spur_trace *t = l->trace;
+	struct lane_more *rest = rest_of(s);
 	struct spur_track track;
 	struct lane *k;
 
-	if (!mem_grow((void **)&s->more, &s->more_cap, s->nmore + 1, sizeof(k), LANES - 1))
+	if (!rest || !mem_grow((void **)&rest->more, &rest->more_cap, rest->nmore + 1, sizeof(k),
+			       LANES - 1))
 		return NULL;
 	k = mem_alloc(sizeof(*k));
 	if (!k)
 		return NULL;
-	assert(s->nmore < LANES - 1 && l->made < LANES_ALL);
-	s->more[s->nmore] = k;
+	assert(rest->nmore < LANES - 1 && l->made < LANES_ALL);
+	rest->more[rest->nmore] = k;
 	pthread_mutex_lock(&t->lock);
 	track = t->tracks[s->own.track / TRACE_TRACK_PAGE][s->own.track % TRACE_TRACK_PAGE];
 	track.parent = s->own.track;
 	track.kind = SPUR_TRACK_LANE;
-	track.name = lane_name(t, track.name, s->nmore + 2);
+	track.name = lane_name(t, track.name, rest->nmore + 2);
 	lane_init(k, track.name ? trace_add_track(t, track) : SPUR_NONE);
 	pthread_mutex_unlock(&t->lock);
-	s->nmore++;
+	rest->nmore++;
 	l->made++;
 	return k->track == SPUR_NONE ? NULL : k;
 }
 
 static uint32_t span_beside(struct lanes *l, struct lane_set *s, int64_t ts, int64_t end)
 {
+	struct lane_more *rest = rest_of(s);
 	struct lane *k = NULL;
 
+	if (!rest)
+		return SPUR_NONE;
 	l->moved++;
-	for (size_t i = 0; i < s->nmore && !k; i++)
-		k = lane_fits(s->more[i], ts, end) ? s->more[i] : NULL;
-	if (!k && s->nmore < LANES - 1 && l->made < LANES_ALL)
+	for (size_t i = 0; i < rest->nmore && !k; i++)
+		k = lane_fits(rest->more[i], ts, end) ? rest->more[i] : NULL;
+	if (!k && rest->nmore < LANES - 1 && l->made < LANES_ALL)
 		k = lane_new(l, s);
 	else if (!k)
-		k = s->nmore ? s->more[s->nmore - 1] : &s->own;
+		k = rest->nmore ? rest->more[rest->nmore - 1] : &s->own;
 	return k && lane_push(k, end) ? k->track : SPUR_NONE;
 }
 
@@ -240,13 +261,14 @@ uint32_t lanes_span(struct lanes *l, uint32_t track, int64_t ts, int64_t dur)
 bool lanes_begin(struct lanes *l, uint32_t track)
 {
 	struct lane_set *s = set_of(l, track);
+	struct lane_more *rest = s ? rest_of(s) : NULL;
 
-	if (!s || !mem_grow((void **)&s->begins, &s->begins_cap, s->nbegins + 1, sizeof(*s->begins),
-			    DEPTH_MAX))
+	if (!rest || !mem_grow((void **)&rest->begins, &rest->begins_cap, rest->nbegins + 1,
+			       sizeof(*rest->begins), DEPTH_MAX))
 		return false;
 	if (!lane_push(&s->own, OPEN))
 		return false;
-	s->begins[s->nbegins++] = s->own.n;
+	rest->begins[rest->nbegins++] = s->own.n;
 	return true;
 }
 
@@ -255,9 +277,9 @@ void lanes_end(struct lanes *l, uint32_t track)
 	struct lane_set *s = set_of(l, track);
 	size_t at;
 
-	if (!s || !s->nbegins)
+	if (!s || !s->rest || !s->rest->nbegins)
 		return;
-	at = s->begins[--s->nbegins];
+	at = s->rest->begins[--s->rest->nbegins];
 	/* A BEGIN that is open has not been taken off. */
 	assert(at && at <= s->own.n && s->own.ends[at] == OPEN);
 	s->own.ends[at] = DONE;

@@ -340,10 +340,16 @@ static enum spur_status events_read(struct events *e)
 	}
 	good = good && pipe_run_feeds(env->trace, &pipe, &fold, states) == SPUR_OK;
 	for (unsigned i = 0; workers && i < n; i++) {
-		for (size_t k = 0; good && k < workers[i].table.n; k++)
-			good = group_add(&e->all, e, &workers[i].table.groups[k]);
-		e->all.beyond += workers[i].table.beyond;
-		table_free(&workers[i].table);
+		struct group_table *t = &workers[i].table;
+
+		if (!i) {
+			e->all = *t;
+			*t = (struct group_table){ 0 };
+		}
+		for (size_t k = 0; good && k < t->n; k++)
+			good = group_add(&e->all, e, &t->groups[k]);
+		e->all.beyond += t->beyond;
+		table_free(t);
 		mem_free(workers[i].threads);
 	}
 	mem_free(workers);

@@ -165,7 +165,7 @@ static int caller_order(const void *a, const void *b, void *graph)
 		return x->calls < y->calls ? 1 : -1;
 	for (; x != all && y != all; x = &all[x->parent], y = &all[y->parent]) {
 		int c = x == y ? 0
-			       : group_order(&g->groups.items[x->what], &g->groups.items[y->what]);
+			       : groups_order(&g->groups, x->what, y->what);
 
 		if (c)
 			return c;
@@ -187,7 +187,7 @@ static bool callers_find(struct callers *c, struct graph *g)
 
 		inside[i] = inside[n->parent];
 		if (inside[i] || n->what == TREE_OTHER ||
-		    !group_is(&g->groups, &g->groups.items[n->what], graph_options(g->env)->root))
+		    !group_is(&g->groups, n->what, graph_options(g->env)->root))
 			continue;
 		inside[i] = true;
 		c->nodes[c->n++] = (uint32_t)i;
@@ -235,10 +235,11 @@ static void callers_json(struct graph *g, const struct callers *c)
 			   (unsigned long long)n->calls, (unsigned long long)n->total);
 		for (n = &all[n->parent]; n != all && frames < PATH_FRAMES_DATA;
 		     n = &all[n->parent]) {
+			const struct group p = group_at(&g->groups, n->what);
+
 			if (frames++)
 				out_char(o, ',');
-			out_json(o, g->groups.items[n->what].name,
-				 g->groups.items[n->what].name_len);
+			out_json(o, p.name, p.name_len);
 		}
 		out_printf(o, "]%s}", n != all ? ",\"cut\":true" : "");
 	}
@@ -250,12 +251,14 @@ static bool data_node(void *self, uint32_t id, size_t depth, bool last)
 {
 	struct graph *g = self;
 	const struct tree_node *n = &g->tree->nodes[id];
-	const struct group *p = n->what == TREE_OTHER ? NULL : &g->groups.items[n->what];
+	struct group p = { .name = "(other)", .name_len = 7, .module = "" };
 	bool csv = g->env->opt->form == FORM_CSV, lines = g->env->opt->form == FORM_JSONL;
 	struct out *o = g->env->out;
 
 	(void)depth;
 	(void)last;
+	if (n->what != TREE_OTHER)
+		p = group_at(&g->groups, n->what);
 	if (!csv && !lines)
 		out_str(o, g->lines ? ",\n" : "\n");
 	g->numbers[id] = (uint32_t)++g->lines;
@@ -268,9 +271,9 @@ static bool data_node(void *self, uint32_t id, size_t depth, bool last)
 	else if (!csv)
 		out_str(o, "null");
 	out_str(o, csv ? "," : ",\"function\":");
-	(csv ? out_csv : out_json)(o, p ? p->name : "(other)", p ? p->name_len : 7);
+	(csv ? out_csv : out_json)(o, p.name, p.name_len);
 	out_str(o, csv ? "," : ",\"module\":");
-	(csv ? out_csv : out_json)(o, p ? p->module : "", p ? p->module_len : 0);
+	(csv ? out_csv : out_json)(o, p.module, p.module_len);
 	out_printf(o,
 		   csv ? ",%llu,%llu,%llu,%u\n"
 		       : ",\"calls\":%llu,\"total\":%llu,\"self\":%llu,\"unfinished\":%u}",

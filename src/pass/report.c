@@ -52,7 +52,9 @@ enum { BY_FUNCTION_AND_CATEGORY = CALLS_BY_SESSION + 1 };
 
 /* A line; made when it is asked for, of its key. */
 struct entry {
-	struct call_sum sum;
+	const struct report *report;
+	uint32_t key;
+	struct call_sum sum; /* see entry_sum() */
 	struct group group; /* task, session: only name and name_len are set */
 	int64_t tid, pid;
 };
@@ -200,16 +202,17 @@ static struct group key_group(const struct report *r, uint32_t key)
 	return g;
 }
 
-/* The numbers of a line; of the group its class only. */
+/* The numbers of a line; of the group its class only is set. */
 static struct entry key_entry(const struct report *r, uint32_t key)
 {
-	struct entry e = { .sum = call_sum_of(r->calls, key),
-			   .group.cls = key_class(r, key),
-			   .tid = -1,
-			   .pid = -1 };
 	const struct spur_track *k =
 		r->by == CALLS_BY_TASK ? trace_track(r->env->trace, key - 1) : NULL;
+	struct entry e;
 
+	e.report = r;
+	e.key = key;
+	e.group.cls = key_class(r, key);
+	e.tid = e.pid = -1;
 	if (k) {
 		e.tid = k->tid;
 		e.pid = k->pid;
@@ -223,18 +226,38 @@ static struct entry key_entry(const struct report *r, uint32_t key)
 
 #define NO_CASE(...)
 
-/* Of the self time of all entries. */
-static struct table_value entry_share(const struct report *r, const struct entry *e)
+/* What columns of single calls need; the others go by the sums that were collected. */
+static const struct call_sum *entry_sum(struct entry *e)
 {
-	return table_u64(r->self ? (uint64_t)((unsigned __int128)e->sum.stat.self * 1000 / r->self)
-				 : 0);
+	e->sum = call_sum_of(e->report->calls, e->key);
+	return &e->sum;
+}
+
+static struct table_value entry_least(struct entry *e)
+{
+	const struct call_sum *sum = entry_sum(e);
+
+	return call_sum_single(sum, sum->stat.least ? ~sum->stat.least : 0);
+}
+
+static struct table_value entry_most(struct entry *e)
+{
+	const struct call_sum *sum = entry_sum(e);
+
+	return call_sum_single(sum, sum->stat.most);
+}
+
+/* Of the self time of all entries. */
+static struct table_value entry_share(const struct report *r, const struct call_stat *s)
+{
+	return table_u64(r->self ? (uint64_t)((unsigned __int128)s->self * 1000 / r->self) : 0);
 }
 
 static struct table_value cell_value(const void *self, const void *row, int column)
 {
 	const struct report *r = self;
-	const struct entry entry = key_entry(r, *(const uint32_t *)row), *e = &entry;
-	const struct call_stat *s = &e->sum.stat;
+	struct entry entry = key_entry(r, *(const uint32_t *)row), *e = &entry;
+	const struct call_stat *s = &r->calls->stats[e->key];
 
 #define CASE_VALUE(id, word, kind, spreads, value) \
 	case COL_##id:                             \
@@ -270,7 +293,11 @@ static void out_name(const struct report *r, const struct entry *e, struct out *
 static void cell_text(const void *self, const void *row, int column, struct out *o)
 {
 	const struct report *r = self;
-	const struct entry entry = { .group = key_group(r, *(const uint32_t *)row) }, *e = &entry;
+	struct entry entry;
+	const struct entry *e = &entry;
+
+	/* The texts need nothing else. */
+	entry.group = key_group(r, *(const uint32_t *)row);
 
 #define CASE_TEXT(id, word, write, order) \
 	case COL_##id:                    \

@@ -29,14 +29,14 @@ static inline const struct report_options *report_options(const struct pass_env 
 	NUMBER(TOTAL, "total", TIME, false, table_u64(s->sum - s->inner))                    \
 	NUMBER(SELF, "self", TIME, false, table_u64(s->self))                                \
 	NUMBER(CALLS, "calls", COUNT, false, table_u64(s->calls))                            \
-	NUMBER(AVG, "avg", TIME, false, call_sum_mean(&e->sum))                              \
-	NUMBER(MIN, "min", TIME, false, call_sum_single(&e->sum, s->least ? ~s->least : 0))  \
-	NUMBER(MAX, "max", TIME, false, call_sum_single(&e->sum, s->most))                   \
-	NUMBER(P50, "p50", TIME, true, call_sum_percentile(&e->sum, 50))                     \
-	NUMBER(P90, "p90", TIME, true, call_sum_percentile(&e->sum, 90))                     \
-	NUMBER(P99, "p99", TIME, true, call_sum_percentile(&e->sum, 99))                     \
-	NUMBER(STDEV, "stdev", TIME, true, call_sum_deviation(&e->sum))                      \
-	NUMBER(SHARE, "share", SHARE, false, entry_share(r, e))                              \
+	NUMBER(AVG, "avg", TIME, false, call_sum_mean(entry_sum(e)))                              \
+	NUMBER(MIN, "min", TIME, false, entry_least(e))  \
+	NUMBER(MAX, "max", TIME, false, entry_most(e))                   \
+	NUMBER(P50, "p50", TIME, true, call_sum_percentile(entry_sum(e), 50))                     \
+	NUMBER(P90, "p90", TIME, true, call_sum_percentile(entry_sum(e), 90))                     \
+	NUMBER(P99, "p99", TIME, true, call_sum_percentile(entry_sum(e), 99))                     \
+	NUMBER(STDEV, "stdev", TIME, true, call_sum_deviation(entry_sum(e)))                      \
+	NUMBER(SHARE, "share", SHARE, false, entry_share(r, s))                              \
 	NUMBER(UNFINISHED, "unfinished", COUNT, false, table_u64(s->unfinished))             \
 	TEXT(MODULE, "module", out_bytes(o, e->group.module, e->group.module_len),           \
 	     strcmp(a->module, b->module))                                                   \

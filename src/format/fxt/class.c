@@ -100,8 +100,15 @@ bool fxt_classes_init(struct fxt *x)
 
 void fxt_classes_free(struct fxt *x)
 {
-	map64_free(&x->classes[0]);
-	map64_free(&x->classes[1]);
+	key_index_free(&x->classes[0]);
+	key_index_free(&x->classes[1]);
+}
+
+static uint64_t class_key(const void *trace, uint32_t id)
+{
+	const struct event_class *c = trace_class(trace, id);
+
+	return (uint64_t)c->cat << 32 | c->name;
 }
 
 /*
@@ -110,7 +117,7 @@ void fxt_classes_free(struct fxt *x)
  */
 uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 {
-	struct map64_slot *slot = map64_put(&x->classes[other], (uint64_t)cat << 32 | name);
+	uint32_t cls = key_index_find(&x->classes[other], (uint64_t)cat << 32 | name, class_key, x->t);
 	const struct event_class c = { .name = name,
 				       .simple = name,
 				       .raw = name,
@@ -118,12 +125,11 @@ uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 				       .flags = (other ? CLASS_EVENT : CLASS_FUNCTION) |
 						(cat ? CLASS_CATEGORY : 0u) };
 
-	if (!slot)
-		return 0;
-	if (!slot->value)
-		slot->value = trace_add_class(x->t, &c);
+	if (cls != KEY_INDEX_NONE)
+		return cls;
 	/* There are too many names: the row still has its own. */
-	if (!slot->value && trace_class_count(x->t) > FXT_MANY_CLASSES)
-		slot->value = x->builtin_classes[FXT_CLASS_OTHERS];
-	return (uint32_t)slot->value;
+	if (trace_class_count(x->t) > FXT_MANY_CLASSES)
+		return x->builtin_classes[FXT_CLASS_OTHERS];
+	cls = trace_add_class(x->t, &c);
+	return cls && key_index_add(&x->classes[other], cls, class_key, x->t) ? cls : 0;
 }

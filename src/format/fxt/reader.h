@@ -304,7 +304,7 @@ struct fxt {
 	uint32_t clock_number; /* of the provider that told `clock` */
 	bool clock_told, clocks_differ;
 
-	struct map64 classes[2]; /* category << 32 | name -> class; functions, others */
+	struct key_index classes[2]; /* by category and name: functions, others */
 	uint32_t builtin_classes[FXT_BUILTIN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
 	struct fxt_schemas *schemas; /* NULL until one is requested */

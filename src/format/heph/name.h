@@ -7,7 +7,7 @@
 #define SPUR_FORMAT_HEPH_NAME_H
 
 #include "base/bits.h"
-#include "base/map64.h"
+#include "base/key_index.h"
 #include "model/trace.h"
 
 enum {
@@ -25,6 +25,8 @@ struct heph_name {
 	uint32_t cls; /* 0: these names have no classes */
 };
 
+enum { HEPH_NAME_PAGE = 256 };
+
 struct heph_names {
 	struct spur_trace *trace;
 	/* Of the classes made: all but the name; no flags: none are made. */
@@ -32,9 +34,9 @@ struct heph_names {
 	struct heph_name *slots[HEPH_NAME_SLOTS]; /* atomic; the latest look-up of each slot */
 	const struct heph_name *other; /* the entry of all names beyond the limits */
 	pthread_mutex_t lock; /* guards the members below */
-	struct map64 by_id; /* string id to entry */
-	struct arena arena;
-	size_t count, bytes;
+	struct key_index by_id; /* entries by string id */
+	struct heph_name **pages; /* of HEPH_NAME_PAGE entries, which never move */
+	size_t count, pages_cap, bytes;
 };
 
 /*

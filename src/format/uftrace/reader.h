@@ -116,7 +116,8 @@ struct uftrace {
 	struct enum_table *enums; /* enumauto */
 	struct map64 event_classes; /* event id -> class; under lock */
 	struct map64 event_names; /* events.txt: id -> string id */
-	struct map64 unknown_classes; /* address without symbol -> class; under lock */
+	struct key_index unknown_classes; /* by address without symbol; under lock */
+	uint32_t unknown_rest; /* the class of all others once there are too many; 0: no need */
 	struct uftrace_file *files; /* .dat by task feed, then perf, kernel, extern */
 	size_t nfiles, files_cap;
 	struct uftrace_side *sides; /* by (tid, time) */

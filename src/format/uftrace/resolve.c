@@ -201,6 +201,11 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 	return m->classes[k];
 }
 
+static uint64_t class_addr(const void *trace, uint32_t id)
+{
+	return trace_class(trace, id)->addr;
+}
+
 /*
  * An address without symbol has a separate class; past a limit they share one, so that damage
  * cannot eat memory.
@@ -208,19 +213,24 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 static uint32_t unknown_class(struct uftrace *u, const struct place *at, uint64_t addr)
 {
 	bool full = u->unknown_classes.count >= MAX_UNKNOWN;
-	struct map64_slot *slot = map64_put(&u->unknown_classes, full ? UINT64_MAX : addr);
+	uint32_t cls = full ? u->unknown_rest
+			    : key_index_find(&u->unknown_classes, addr, class_addr, u->t);
 	struct event_class c = { .flags = CLASS_FUNCTION | CLASS_UNKNOWN, .addr = at->rel };
 	char name[32];
 
-	if (!slot || slot->value)
-		return slot ? (uint32_t)slot->value : 0;
+	if (full ? cls != 0 : cls != KEY_INDEX_NONE)
+		return cls;
 	snprintf(name, sizeof(name), full ? "<unknown>" : "<%llx>", (unsigned long long)addr);
 	c.name = c.simple = c.raw = trace_intern(u->t, name);
 	if (at->module)
 		c.module = trace_intern_n(u->t, at->module->path.p, at->module->path.len);
 	c.addr = addr;
-	slot->value = trace_add_class_locked(u->t, &c);
-	return (uint32_t)slot->value;
+	cls = trace_add_class_locked(u->t, &c);
+	if (full)
+		u->unknown_rest = cls;
+	else if (cls && !key_index_add(&u->unknown_classes, cls, class_addr, u->t))
+		return 0;
+	return cls;
 }
 
 uint32_t uftrace_class(struct uftrace *u, const struct uftrace_session *s, uint64_t time,

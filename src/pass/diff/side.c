@@ -109,7 +109,9 @@ static bool lines_make(struct diff_side *side, struct folder *f)
 	bool good = true;
 
 	for (size_t i = 0; i < f->n; i++) {
-		good = good && line_make(side, &f->groups.items[i], &f->sums[i]);
+		const struct group g = group_at(&f->groups, (uint32_t)i);
+
+		good = good && line_make(side, &g, &f->sums[i]);
 		call_sum_free(&f->sums[i]);
 	}
 	return good;
@@ -144,11 +146,14 @@ enum spur_status diff_side_paths(struct diff_side *s, struct pass_env *env)
 	struct groups g = { .trace = env->trace };
 	enum spur_status st = tree_collect(env, &g, &s->tree);
 
-	for (size_t i = 0; i < g.n && st != SPUR_FAIL; i++)
-		if (!diff_side_add(s, &g.items[i]))
+	for (size_t i = 0; i < g.n && st != SPUR_FAIL; i++) {
+		const struct group p = group_at(&g, (uint32_t)i);
+
+		if (!diff_side_add(s, &p))
 			st = err_nomem(env->err);
+	}
 	groups_free(&g);
-	map64_free(&s->tree.children);
+	key_index_free(&s->tree.children);
 	for (size_t i = 1; i < s->tree.n; i++)
 		s->self += s->tree.nodes[i].self;
 	return st == SPUR_OK && env->filter && s->tree.n < 2 ? SPUR_WARN : st;

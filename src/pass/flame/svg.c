@@ -226,19 +226,20 @@ static uint32_t frame_color(const struct drawing *d, const struct tree_node *n)
 	};
 	static const uint8_t off_cpu[3] = { 166, 176, 196 }, library[3] = { 220, 208, 130 },
 			     kernel[3] = { 240, 130, 110 }, unknown[3] = { 200, 200, 196 };
-	const struct group *g = n->what == TREE_OTHER ? NULL : &d->f->groups->items[n->what];
+	const bool other = n->what == TREE_OTHER;
+	const struct group g = other ? (struct group){ 0 } : group_at(d->f->groups, n->what);
 	const uint8_t *hue = unknown;
 	uint32_t color = 0, shade = 0;
 
-	if (g && !g->cls) {
+	if (!other && !g.cls) {
 		hue = off_cpu;
-	} else if (g && !(g->cls->flags & CLASS_UNKNOWN)) {
-		const char *module = cell_basename(g->module);
+	} else if (!other && !(g.cls->flags & CLASS_UNKNOWN)) {
+		const char *module = cell_basename(g.module);
 
-		hue = g->cls->flags & CLASS_KERNEL    ? kernel
-		      : g->cls->flags & CLASS_LIBRARY ? library
+		hue = g.cls->flags & CLASS_KERNEL    ? kernel
+		      : g.cls->flags & CLASS_LIBRARY ? library
 						      : hues[hash_text(module, strlen(module)) % 8];
-		shade = hash_text(g->name, g->name_len);
+		shade = hash_text(g.name, g.name_len);
 	}
 	for (int i = 0; i < 3; i++) {
 		uint32_t value = hue[i] + (shade >> 5 * i & 31) - 12;

@@ -6,7 +6,6 @@
 #ifndef SPUR_PASS_FOLD_GROUP_H
 #define SPUR_PASS_FOLD_GROUP_H
 
-#include "base/map64.h"
 #include "base/out.h"
 #include "model/trace.h"
 
@@ -21,14 +20,20 @@ struct group {
 	bool shared_name; /* another group has the name: show module and category too */
 };
 
+/*
+ * The groups of a trace's classes, which take some bytes each, or a list of groups that a caller
+ * fills.
+ */
 struct groups {
 	const struct spur_trace *trace;
-	struct group *items;
-	size_t n, cap;
-	struct map64 by_key;
-	struct map64 by_name; /* name's string id -> group + 1 of its first */
-	uint32_t *of; /* class id -> group + 1 */
+	struct group *items; /* of a list; else NULL */
+	size_t n;
+	uint32_t *cls; /* the class that stands for each; 0: off the CPU */
+	size_t cap;
+	uint32_t *of; /* class id -> group + 1, with a mark of group.c */
 	size_t of_cap;
+	uint8_t *named; /* by string id: groups of that name, 2 at most */
+	size_t named_cap;
 };
 
 /* The group that a class is of, as long as nothing is known of other classes; NULL: off the CPU. */
@@ -40,15 +45,22 @@ bool group_stands_before(const struct event_class *a, const struct event_class *
  * depend on the order of asking.
  */
 uint32_t groups_put(struct groups *g, uint32_t cls);
+/* The group of a number below `n`, with what is known of all classes so far. */
+struct group group_at(const struct groups *g, uint32_t id);
 void groups_free(struct groups *g);
+/* By name, bytewise. */
+int class_name_order(const struct spur_trace *t, const struct event_class *a,
+		     const struct event_class *b);
 /* By name, then module, then category, bytewise. */
 int group_order(const struct group *a, const struct group *b);
+int groups_order(const struct groups *g, uint32_t a, uint32_t b);
 /*
  * The name as tables show it: with the module's base name, or the category, in brackets where the
  * name alone is not enough. Raw bytes.
  */
 void out_group(struct out *o, const struct group *g);
+void out_group_at(struct out *o, const struct groups *g, uint32_t id);
 /* True where `name` is the function's name in any of its forms. */
-bool group_is(const struct groups *g, const struct group *p, const char *name);
+bool group_is(const struct groups *g, uint32_t id, const char *name);
 
 #endif

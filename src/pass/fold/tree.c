@@ -1,6 +1,7 @@
 /* Collecting, joining and ordering call trees. See tree.h. */
 #include "pass/fold/tree.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "flow/ends.h"
@@ -12,7 +13,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 enum { NODE_LIMIT = 1 << 27, OTHER_NAME = 7 };
-#define NO_NODE UINT32_MAX
+#define NO_NODE KEY_INDEX_NONE
 
 /* One worker's. */
 struct grower {
@@ -40,32 +41,37 @@ void tree_free(struct tree *t)
 	mem_free(t->nodes);
 	mem_free(t->kids);
 	mem_free(t->start);
-	map64_free(&t->children);
+	key_index_free(&t->children);
 	*t = (struct tree){ 0 };
+}
+
+static_assert(offsetof(struct tree_node, what) == sizeof(uint32_t),
+	      "parent and what of a node are its key, as row_pair() makes it");
+
+static uint64_t node_key(const void *nodes, uint32_t i)
+{
+	uint64_t key;
+
+	memcpy(&key, (const struct tree_node *)nodes + i, sizeof(key));
+	return key;
 }
 
 static uint32_t tree_find(const struct tree *t, uint32_t parent, uint32_t what)
 {
 	uint32_t recent = t->nodes[parent].recent;
-	const struct map64_slot *slot;
 
 	if (recent && t->nodes[recent].what == what)
 		return recent;
-	slot = map64_find(&t->children, (uint64_t)parent << 32 | what);
-	return slot ? (uint32_t)slot->value : NO_NODE;
+	return key_index_find(&t->children, row_pair(parent, what), node_key, t->nodes);
 }
 
 static uint32_t tree_add(struct tree *t, uint32_t parent, uint32_t what)
 {
-	struct map64_slot *slot;
-
 	if (!mem_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), NODE_LIMIT))
 		return NO_NODE;
-	slot = map64_put(&t->children, (uint64_t)parent << 32 | what);
-	if (!slot)
-		return NO_NODE;
-	slot->value = t->n;
 	t->nodes[t->n] = (struct tree_node){ .parent = parent, .what = what, .first = INT64_MAX };
+	if (!key_index_add(&t->children, (uint32_t)t->n, node_key, t->nodes))
+		return NO_NODE;
 	return (uint32_t)t->n++;
 }
 
@@ -324,6 +330,40 @@ static bool tree_place(struct tree *out, const struct tree *t, size_t i, uint32_
 	return true;
 }
 
+/*
+ * Classes become groups, in place: nodes are moved down over those that became one with an earlier
+ * one. Returns false if out of memory.
+ */
+static bool tree_regroup(struct tree *t, struct groups *g)
+{
+	uint32_t *map = mem_array(t->n, sizeof(*map));
+	const size_t n = t->n;
+	bool good = map != NULL;
+
+	key_index_free(&t->children);
+	t->nodes[0].recent = 0;
+	t->n = 1;
+	for (size_t i = 1; good && i < n; i++) {
+		struct tree_node node = t->nodes[i];
+
+		node.parent = map[node.parent];
+		node.what = node.what == TREE_OTHER ? TREE_OTHER : groups_put(g, node.what);
+		node.recent = node.feed = 0;
+		map[i] = tree_find(t, node.parent, node.what);
+		if (map[i] != NO_NODE) {
+			node_sum(&t->nodes[map[i]], &node);
+			continue;
+		}
+		assert(t->n <= i);
+		t->nodes[t->n] = node;
+		good = node.what != GROUP_NONE &&
+		       key_index_add(&t->children, (uint32_t)t->n, node_key, t->nodes);
+		map[i] = (uint32_t)t->n++;
+	}
+	mem_free(map);
+	return good;
+}
+
 /* Adds a worker's tree to the joined one, classes becoming groups. */
 static bool tree_join(struct tree *out, const struct tree *t, struct groups *g)
 {
@@ -374,7 +414,7 @@ enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tre
 	unsigned n = pipe_workers(env->trace, &env->pipe);
 	struct grower *w = mem_array(n, sizeof(*w));
 	void **states = mem_array(n, sizeof(*states));
-	bool good = w && states && tree_init(out);
+	bool good = w && states;
 	uint64_t rows = 0;
 
 	for (unsigned i = 0; good && i < n; i++) {
@@ -385,7 +425,14 @@ enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tre
 	}
 	good = good && pipe_run_feeds(env->trace, &env->pipe, &fold, states) != SPUR_FAIL;
 	for (unsigned i = 0; good && i < n; i++) {
-		good = tree_join(out, &w[i].tree, g);
+		if (i) {
+			good = tree_join(out, &w[i].tree, g);
+		} else {
+			*out = w[i].tree;
+			w[i].tree = (struct tree){ 0 };
+			good = tree_regroup(out, g);
+		}
+		tree_free(&w[i].tree);
 		rows += w[i].rows;
 	}
 	growers_free(w, n);
@@ -408,7 +455,7 @@ bool tree_below(struct tree *out, const struct tree *all, const struct groups *g
 
 		/* 0: not below the function (no node but the root has this number) */
 		if (!inside &&
-		    (node->what == TREE_OTHER || !group_is(g, &g->items[node->what], name)))
+		    (node->what == TREE_OTHER || !group_is(g, node->what, name)))
 			continue;
 		map[i] = tree_put(out, inside ? map[node->parent] : 0, node->what);
 		good = map[i] != NO_NODE;
@@ -446,11 +493,11 @@ static int node_order(const void *a, const void *b, void *arg)
 	else if (s->by == TREE_BY_FIRST)
 		c = (x->first > y->first) - (x->first < y->first);
 	if (s->by == TREE_BY_NAME && x->what != TREE_OTHER)
-		c = group_order(&s->groups->items[x->what], &s->groups->items[y->what]);
+		c = groups_order(s->groups, x->what, y->what);
 	c = s->reverse ? -c : c;
 	return c || x->what == TREE_OTHER
 		       ? c
-		       : group_order(&s->groups->items[x->what], &s->groups->items[y->what]);
+		       : groups_order(s->groups, x->what, y->what);
 }
 
 bool tree_sort(struct tree *t, const struct groups *g, enum tree_sort by, bool reverse)
@@ -487,7 +534,7 @@ void out_node(struct out *o, const struct groups *g, const struct tree_node *nod
 	if (node->what == TREE_OTHER)
 		out_bytes(o, "(other)", OTHER_NAME);
 	else
-		out_group(o, &g->items[node->what]);
+		out_group_at(o, g, node->what);
 }
 
 bool tree_walk(const struct tree *t, const struct tree_visit *visit, void *self)

@@ -30,7 +30,7 @@ struct tree_node {
 struct tree {
 	struct tree_node *nodes;
 	size_t n, cap;
-	struct map64 children; /* parent << 32 | what -> node */
+	struct key_index children; /* nodes by parent and what */
 	bool cut;
 	/* After tree_sort(): the children of node i are kids[start[i] .. start[i + 1]). */
 	uint32_t *kids, *start;
