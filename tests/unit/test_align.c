@@ -264,6 +264,10 @@ static void test_missing(void **state)
 				     .offset = 5000000000,
 				     .drift = 50 },
 		    100);
+	/* One name, as often as a few times the noise. */
+	expect_line(&(struct scene){ .events = 30000, .names = 1, .gap = 10000, .noise = 1000,
+				     .drop = 30, .offset = 5000000000, .drift = 50 },
+		    200);
 	/* The right trace has only a part of the run. */
 	expect_line(&(struct scene){ .events = 30000,
 				     .names = 20,
