@@ -44,6 +44,9 @@ static const int64_t drift_most = CLOCK_DRIFT_ONE / 100;
 /* ns (18 minutes) that a pair may be apart; sums of products of 2^18 pairs then fit 128 bits. */
 #define ROOM_MOST ((int64_t)1 << 40)
 
+/* ns (36 years) between two pairs that the user names. */
+#define SPAN_MOST ((int64_t)1 << 60)
+
 /* A line, and how far from it a pair may lie. */
 struct line {
 	struct clock_map map;
@@ -693,12 +696,18 @@ enum align_verdict align_find(const struct align_input *in, struct align_fit *fi
 	return verdict;
 }
 
-/* Puts the distances of the pairs from the line into them. Returns false if one is too large. */
+/*
+ * Puts the distances of the pairs from the line into them. Returns false if one, or the time between
+ * two pairs, is too large.
+ */
 static bool pairs_measure(struct fitter *f, const struct line *l, const int64_t *a)
 {
 	for (size_t i = 0; i < f->npairs; i++) {
-		int64_t *apart = &f->pairs[i].apart;
+		int64_t *apart = &f->pairs[i].apart, span;
 
+		if (__builtin_sub_overflow(f->times[i], f->times[0], &span) ||
+		    size_of(span) > (uint64_t)SPAN_MOST)
+			return false;
 		if (__builtin_sub_overflow(a[i], clock_map_ts(&l->map, f->times[i]), apart) ||
 		    size_of(*apart) > (uint64_t)ROOM_MOST)
 			return false;

@@ -377,6 +377,7 @@ static void test_pairs_near(void **state)
 	/* 7 ns within a microsecond are noise, not 0.7 %. */
 	const int64_t a[] = { 1000, 2007 }, b[] = { 0, 1000 }, far[] = { 1000, 2000001000 };
 	const int64_t seconds[] = { 0, 1000000000 }, early[] = { INT64_MIN, 0 };
+	const int64_t ages[] = { INT64_MIN + 1000, INT64_MAX };
 	struct align_fit fit;
 
 	(void)state;
@@ -386,6 +387,9 @@ static void test_pairs_near(void **state)
 	/* Twice as fast: these are not the same events. */
 	assert_int_equal(align_pairs(far, seconds, 2, &fit), ALIGN_UNCERTAIN);
 	assert_int_equal(align_pairs(far, early, 1, &fit), ALIGN_UNCERTAIN);
+	assert_int_equal(align_pairs(ages, ages, 2, &fit), ALIGN_UNCERTAIN);
+	assert_int_equal(align_pairs(ages, ages, 1, &fit), ALIGN_CERTAIN);
+	assert_int_equal(fit.map.shift, 0);
 }
 
 /* --- memory, words --- */
