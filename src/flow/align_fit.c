@@ -697,8 +697,8 @@ enum align_verdict align_find(const struct align_input *in, struct align_fit *fi
 }
 
 /*
- * Puts the distances of the pairs from the line into them. Returns false if one, or the time between
- * two pairs, is too large.
+ * Puts the distances of the pairs from the line into them. Returns false if one, or the time
+ * between two pairs, is too large.
  */
 static bool pairs_measure(struct fitter *f, const struct line *l, const int64_t *a)
 {

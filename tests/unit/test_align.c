@@ -265,8 +265,13 @@ static void test_missing(void **state)
 				     .drift = 50 },
 		    100);
 	/* One name, as often as a few times the noise. */
-	expect_line(&(struct scene){ .events = 30000, .names = 1, .gap = 10000, .noise = 1000,
-				     .drop = 30, .offset = 5000000000, .drift = 50 },
+	expect_line(&(struct scene){ .events = 30000,
+				     .names = 1,
+				     .gap = 10000,
+				     .noise = 1000,
+				     .drop = 30,
+				     .offset = 5000000000,
+				     .drift = 50 },
 		    200);
 	/* The right trace has only a part of the run. */
 	expect_line(&(struct scene){ .events = 30000,
@@ -338,6 +343,39 @@ static void test_uncertain(void **state)
 	for (size_t i = 0; i < 1000; i++)
 		left[i].ts = right[i].ts = 5;
 	assert_int_equal(find(&s, &fit), ALIGN_UNCERTAIN);
+}
+
+/* Whatever the events are, the answer is one of three, and a certain line is a valid one. */
+static void test_any(void **state)
+{
+	(void)state;
+	seed = 3;
+	for (int k = 0; k < 150; k++) {
+		const uint64_t span = (uint64_t)1 << below(61);
+		const struct scene s = { .names = 1 + (uint32_t)below(9) };
+		struct align_fit fit;
+
+		nleft = 1 + below(200);
+		nright = 1 + below(200);
+		for (size_t i = 0; i < nleft; i++)
+			left[i] = (struct align_event){ (int64_t)below(span),
+							(uint32_t)below(s.names) };
+		for (size_t i = 0; i < nright; i++) {
+			right[i] = (struct align_event){ (int64_t)below(span),
+							 (uint32_t)below(s.names) };
+			/* Half of the tries have something in common. */
+			if (k % 2 && i < nleft)
+				right[i] = (struct align_event){ left[i].ts / 3 * 3, left[i].name };
+		}
+		qsort(left, nleft, sizeof(*left), by_time);
+		qsort(right, nright, sizeof(*right), by_time);
+		if (find(&s, &fit) != ALIGN_CERTAIN)
+			continue;
+		assert_true(k % 2);
+		assert_in_range(fit.events, 5, nleft);
+		assert_true(fit.map.drift <= CLOCK_DRIFT_ONE / 100);
+		assert_true(fit.map.drift >= -CLOCK_DRIFT_ONE / 100);
+	}
 }
 
 /* --- named pairs --- */
@@ -437,12 +475,12 @@ static void test_items(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),	   cmocka_unit_test(test_map_numbers),
-		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_missing),	   cmocka_unit_test(test_few),
-		cmocka_unit_test(test_uncertain),  cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_pairs_near), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_items),
+		cmocka_unit_test(test_map),	  cmocka_unit_test(test_map_numbers),
+		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_few),
+		cmocka_unit_test(test_uncertain), cmocka_unit_test(test_any),
+		cmocka_unit_test(test_pairs),	  cmocka_unit_test(test_pairs_near),
+		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
