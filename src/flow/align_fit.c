@@ -25,7 +25,11 @@ enum {
 	VOTES = 1 << 19, /* of a slice */
 	SLICES = 8, /* of each size */
 	NARROWEST = 64, /* ns: width of a window; each next one is eight times as wide */
+	WIDTHS = 7,
 	WINDOWS = 3, /* candidates of one width */
+	ANCHOR_SLICE = 128, /* events of a slice whose first event is anchored */
+	ANCHOR_LOOK = 12, /* of these decide whether the others are looked at */
+	ANCHORED = 6, /* candidates of such a slice */
 	TOP = 8, /* candidates that grow */
 	BITS_MOST = 20, /* evidence of one pair */
 	ROUNDS = 4, /* of matching and fitting on one range */
@@ -39,6 +43,9 @@ static const int64_t drift_most = CLOCK_DRIFT_ONE / 100;
 
 /* ns (18 minutes) that a pair may be apart; sums of products of 2^18 pairs then fit 128 bits. */
 #define ROOM_MOST ((int64_t)1 << 40)
+
+/* ns (36 years) between two pairs that the user names. */
+#define SPAN_MOST ((int64_t)1 << 60)
 
 /* A line, and how far from it a pair may lie. */
 struct line {
@@ -105,6 +112,15 @@ static uint32_t nearest(const struct fitter *f, uint32_t name, int64_t ts)
 	return i;
 }
 
+/* The gap of times around the i-th one on one side; 0: there is none. */
+static uint64_t gap_beside(const struct fitter *f, uint32_t name, uint32_t i, bool later)
+{
+	if (later)
+		return i + 1 < f->starts[name + 1] ? (uint64_t)(f->times[i + 1] - f->times[i]) + 1
+						   : 0;
+	return i > f->starts[name] ? (uint64_t)(f->times[i] - f->times[i - 1]) + 1 : 0;
+}
+
 /*
  * The evidence of a pair: by chance, the distance is uniform within half of the gap between the
  * times of `b` around it, so that half of all pairs have 0 bits, a quarter has 1, and so on. The
@@ -112,15 +128,14 @@ static uint32_t nearest(const struct fitter *f, uint32_t name, int64_t ts)
  */
 static int evidence(const struct fitter *f, uint32_t name, uint32_t i, int64_t apart)
 {
-	const int64_t span = f->in->b[f->in->nb - 1].ts - f->in->b[0].ts;
-	const uint32_t other = apart > 0 ? i + 1 : i - 1;
-	const bool inside = apart > 0 ? other < f->starts[name + 1] : i > f->starts[name];
-	uint64_t gap = (uint64_t)(inside ? f->times[other] - f->times[i] : span), size;
+	uint64_t gap = gap_beside(f, name, i, apart > 0), size = 2 * size_of(apart) + 1;
 	int bits = 0;
 
-	if (apart <= 0 && inside)
-		gap = (uint64_t)(f->times[i] - f->times[other]);
-	size = 2 * size_of(apart) + 1;
+	/* Beyond the first and last time the gap is unknown: as on the other side. */
+	if (!gap)
+		gap = gap_beside(f, name, i, apart <= 0);
+	if (!gap)
+		gap = (uint64_t)(f->in->b[f->in->nb - 1].ts - f->in->b[0].ts);
 	while (bits < BITS_MOST && size <= gap / 2) {
 		size *= 2;
 		bits++;
@@ -376,8 +391,7 @@ static void try_offset(struct fitter *f, const struct slice *s, int64_t offset, 
 	const size_t to = f->in->na - s->to > 2 * size ? s->to + 2 * size : f->in->na;
 	const int64_t middle = f->in->a[s->from + size / 2].ts;
 	struct line l = { .map = { .shift = offset, .pivot = middle - offset },
-			  .tolerance = width + NOISE,
-			  .slack = drift_most };
+			  .tolerance = width + NOISE };
 
 	if (line_refine(f, &l, s->from, s->to, false) && line_refine(f, &l, from, to, true))
 		top_add(f, &l);
@@ -417,7 +431,6 @@ static size_t best_window(const struct fitter *f, size_t nvotes, uint64_t width,
 /* Tries the windows with the most votes. All are found before the votes are overwritten. */
 static void try_windows(struct fitter *f, const struct slice *s)
 {
-	enum { WIDTHS = 7 };
 	int64_t offsets[WIDTHS][WINDOWS];
 	size_t counts[WIDTHS] = { 0 };
 
@@ -457,8 +470,8 @@ static void slice_vote(struct fitter *f, struct slice *s)
 	sort_words(f->votes, f->spare, s->nvotes);
 }
 
-/* Longer slices are needed only if shorter ones do not tell. */
-static void find_candidates(struct fitter *f)
+/* Longer slices are needed only if shorter ones do not tell. Returns true if one is certain. */
+static bool try_slices(struct fitter *f)
 {
 	static const size_t sizes[] = { 16, 64, 256 };
 	const size_t na = f->in->na;
@@ -475,7 +488,75 @@ static void find_candidates(struct fitter *f)
 			try_windows(f, &s);
 		}
 		if (f->ntops && line_is_certain(&f->tops[0]))
-			break;
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The evidence that an offset has from the events of a slice. Gives up, with 0, once it is clear
+ * that there is none.
+ */
+static int offset_evidence(const struct fitter *f, const struct slice *s, int64_t offset)
+{
+	const int64_t begin = f->in->b[0].ts, end = f->in->b[f->in->nb - 1].ts;
+	int sum = 0;
+
+	for (size_t i = s->from; i < s->to; i++) {
+		const struct align_event *e = &f->in->a[i];
+		const int64_t own = e->ts - offset;
+		const uint32_t b = own < begin || own > end ? UINT32_MAX : nearest(f, e->name, own);
+
+		if (b != UINT32_MAX)
+			sum += evidence(f, e->name, b, own - f->times[b]);
+		if (i - s->from >= ANCHOR_LOOK && sum < (int)(i - s->from) / 4)
+			return 0;
+	}
+	return sum;
+}
+
+/*
+ * Compares a slice with `b` as if its first event were any one of that name, and tries the best.
+ * Unlike votes this does not depend on how often names occur.
+ */
+static void try_anchor(struct fitter *f, const struct slice *s)
+{
+	const struct align_event *anchor = &f->in->a[s->from];
+	int64_t offsets[ANCHORED];
+	int sums[ANCHORED];
+	size_t n = 0;
+
+	for (uint32_t b = f->starts[anchor->name]; b < f->starts[anchor->name + 1]; b++) {
+		const int64_t offset = anchor->ts - f->times[b];
+		const int sum = offset_evidence(f, s, offset);
+		size_t at = n < ANCHORED ? n++ : ANCHORED;
+
+		for (; at && sum > sums[at - 1]; at--)
+			if (at < ANCHORED) {
+				sums[at] = sums[at - 1];
+				offsets[at] = offsets[at - 1];
+			}
+		if (at < ANCHORED) {
+			sums[at] = sum;
+			offsets[at] = offset;
+		}
+	}
+	for (size_t i = 0; i < n && sums[i] > 0; i++)
+		for (int w = 0; w < WIDTHS; w += 2)
+			try_offset(f, s, offsets[i], (int64_t)NARROWEST << (3 * w));
+}
+
+static void find_candidates(struct fitter *f)
+{
+	const size_t na = f->in->na, size = na < ANCHOR_SLICE ? na : ANCHOR_SLICE;
+
+	if (try_slices(f))
+		return;
+	for (size_t i = 0; i < SLICES; i++) {
+		struct slice s = { .from = (na - size) * i / (SLICES - 1) };
+
+		s.to = s.from + size;
+		try_anchor(f, &s);
 	}
 }
 
@@ -615,12 +696,18 @@ enum align_verdict align_find(const struct align_input *in, struct align_fit *fi
 	return verdict;
 }
 
-/* Puts the distances of the pairs from the line into them. Returns false if one is too large. */
+/*
+ * Puts the distances of the pairs from the line into them. Returns false if one, or the time
+ * between two pairs, is too large.
+ */
 static bool pairs_measure(struct fitter *f, const struct line *l, const int64_t *a)
 {
 	for (size_t i = 0; i < f->npairs; i++) {
-		int64_t *apart = &f->pairs[i].apart;
+		int64_t *apart = &f->pairs[i].apart, span;
 
+		if (__builtin_sub_overflow(f->times[i], f->times[0], &span) ||
+		    size_of(span) > (uint64_t)SPAN_MOST)
+			return false;
 		if (__builtin_sub_overflow(a[i], clock_map_ts(&l->map, f->times[i]), apart) ||
 		    size_of(*apart) > (uint64_t)ROOM_MOST)
 			return false;

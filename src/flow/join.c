@@ -339,7 +339,7 @@ static inline void row_time_to_joined(const struct clock_map *m, struct spur_eve
 {
 	int64_t sum;
 
-	if (!m->drift && !__builtin_add_overflow(row->ts, m->shift, &sum)) {
+	if (__builtin_expect(!m->drift && !__builtin_add_overflow(row->ts, m->shift, &sum), 1)) {
 		row->ts = sum;
 		return;
 	}

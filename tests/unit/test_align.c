@@ -264,6 +264,15 @@ static void test_missing(void **state)
 				     .offset = 5000000000,
 				     .drift = 50 },
 		    100);
+	/* One name, as often as a few times the noise. */
+	expect_line(&(struct scene){ .events = 30000,
+				     .names = 1,
+				     .gap = 10000,
+				     .noise = 1000,
+				     .drop = 30,
+				     .offset = 5000000000,
+				     .drift = 50 },
+		    200);
 	/* The right trace has only a part of the run. */
 	expect_line(&(struct scene){ .events = 30000,
 				     .names = 20,
@@ -336,6 +345,39 @@ static void test_uncertain(void **state)
 	assert_int_equal(find(&s, &fit), ALIGN_UNCERTAIN);
 }
 
+/* Whatever the events are, the answer is one of three, and a certain line is a valid one. */
+static void test_any(void **state)
+{
+	(void)state;
+	seed = 3;
+	for (int k = 0; k < 150; k++) {
+		const uint64_t span = (uint64_t)1 << below(61);
+		const struct scene s = { .names = 1 + (uint32_t)below(9) };
+		struct align_fit fit;
+
+		nleft = 1 + below(200);
+		nright = 1 + below(200);
+		for (size_t i = 0; i < nleft; i++)
+			left[i] = (struct align_event){ (int64_t)below(span),
+							(uint32_t)below(s.names) };
+		for (size_t i = 0; i < nright; i++) {
+			right[i] = (struct align_event){ (int64_t)below(span),
+							 (uint32_t)below(s.names) };
+			/* Half of the tries have something in common. */
+			if (k % 2 && i < nleft)
+				right[i] = (struct align_event){ left[i].ts / 3 * 3, left[i].name };
+		}
+		qsort(left, nleft, sizeof(*left), by_time);
+		qsort(right, nright, sizeof(*right), by_time);
+		if (find(&s, &fit) != ALIGN_CERTAIN)
+			continue;
+		assert_true(k % 2);
+		assert_in_range(fit.events, 5, nleft);
+		assert_true(fit.map.drift <= CLOCK_DRIFT_ONE / 100);
+		assert_true(fit.map.drift >= -CLOCK_DRIFT_ONE / 100);
+	}
+}
+
 /* --- named pairs --- */
 
 static void test_pairs(void **state)
@@ -373,6 +415,7 @@ static void test_pairs_near(void **state)
 	/* 7 ns within a microsecond are noise, not 0.7 %. */
 	const int64_t a[] = { 1000, 2007 }, b[] = { 0, 1000 }, far[] = { 1000, 2000001000 };
 	const int64_t seconds[] = { 0, 1000000000 }, early[] = { INT64_MIN, 0 };
+	const int64_t ages[] = { INT64_MIN + 1000, INT64_MAX };
 	struct align_fit fit;
 
 	(void)state;
@@ -382,6 +425,9 @@ static void test_pairs_near(void **state)
 	/* Twice as fast: these are not the same events. */
 	assert_int_equal(align_pairs(far, seconds, 2, &fit), ALIGN_UNCERTAIN);
 	assert_int_equal(align_pairs(far, early, 1, &fit), ALIGN_UNCERTAIN);
+	assert_int_equal(align_pairs(ages, ages, 2, &fit), ALIGN_UNCERTAIN);
+	assert_int_equal(align_pairs(ages, ages, 1, &fit), ALIGN_CERTAIN);
+	assert_int_equal(fit.map.shift, 0);
 }
 
 /* --- memory, words --- */
@@ -429,12 +475,12 @@ static void test_items(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),	   cmocka_unit_test(test_map_numbers),
-		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_missing),	   cmocka_unit_test(test_few),
-		cmocka_unit_test(test_uncertain),  cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_pairs_near), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_items),
+		cmocka_unit_test(test_map),	  cmocka_unit_test(test_map_numbers),
+		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_few),
+		cmocka_unit_test(test_uncertain), cmocka_unit_test(test_any),
+		cmocka_unit_test(test_pairs),	  cmocka_unit_test(test_pairs_near),
+		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
