@@ -3,41 +3,57 @@
 
 #include "cli/run.h"
 #include "pass/diff.h"
+#include "style/llvm-xray/options.h"
+
+/* Its own options. */
+struct diff_own {
+	struct diff_options diff;
+	struct llvm_xray_options llvm;
+};
 
 static const char *const by_words[] = { "function", "path", NULL };
 static const char *const format_words[] = { "table", "svg", NULL };
 static const char *const measure_words[] = { "total", "self", "calls", "avg",
 					     "p50",   "p90",  "p99",   NULL };
 
+static const char *const stat_words[] = { "none", "count", "min", "med", "90p",
+					  "99p",  "max",   "sum", NULL };
+
+#define STAT_OPTION(NAME, FIELD, HELP)                                                            \
+	{                                                                                         \
+		.name = NAME, .type = OPT_STRING, OPT_OWN(struct diff_own, FIELD), .arg = "STAT", \
+		.choices = stat_words, .help = HELP                                               \
+	}
+
 static const struct opt options[] = {
 	{ .name = "by",
 	  .type = OPT_STRING,
-	  OPT_OWN(struct diff_options, by),
+	  OPT_OWN(struct diff_own, diff.by),
 	  .arg = "WHAT",
 	  .choices = by_words,
 	  .help = "Show a line per function or per call path" },
 	{ .name = "measure",
 	  .type = OPT_STRING,
-	  OPT_OWN(struct diff_options, measure),
+	  OPT_OWN(struct diff_own, diff.measure),
 	  .arg = "WHAT",
 	  .choices = measure_words,
 	  .help = "Compare total, self, calls, avg, p50, p90 or p99 (default: self): what is "
 		  "shown and sorted by, and what --threshold limits" },
 	{ .name = "threshold",
 	  .type = OPT_STRING,
-	  OPT_OWN(struct diff_options, threshold),
+	  OPT_OWN(struct diff_own, diff.threshold),
 	  .arg = "LIMIT",
 	  .help = "Exit with 1 if anything changed by more than LIMIT: 5%, 10us, or 5%,10us "
 		  "for more than both" },
 	{ .name = "significance",
 	  .type = OPT_STRING,
-	  OPT_OWN(struct diff_options, significance),
+	  OPT_OWN(struct diff_own, diff.significance),
 	  .arg = "P",
 	  .help = "Call durations changed if the probability of chance is below P (default: "
 		  "0.01)" },
 	{ .name = "format",
 	  .type = OPT_STRING,
-	  OPT_OWN(struct diff_options, format),
+	  OPT_OWN(struct diff_own, diff.format),
 	  .arg = "NAME",
 	  .choices = format_words,
 	  .help = "Write a table, or a flame graph for browsers (svg) (default: by the ending "
@@ -77,6 +93,26 @@ static const struct opt options[] = {
 	  .type = OPT_FLAG,
 	  OPT_COMMON(uftrace.srcline),
 	  .help = "With --style=uftrace: show source files and lines" },
+	STAT_OPTION("edge-label", llvm.edge_label,
+		    "With --style=llvm-xray: label calls with the change of count, min, med, 90p, "
+		    "99p, max or sum (default: none)"),
+	STAT_OPTION("edge-color", llvm.edge_color,
+		    "With --style=llvm-xray: color calls by the change of STAT"),
+	STAT_OPTION("vertex-label", llvm.vertex_label,
+		    "With --style=llvm-xray: label functions with the change of STAT"),
+	STAT_OPTION("vertex-color", llvm.vertex_color,
+		    "With --style=llvm-xray: color functions by the change of STAT"),
+	{ .name = "vertex-label-trun",
+	  .type = OPT_INT,
+	  OPT_OWN(struct diff_own, llvm.vertex_label_trun),
+	  .arg = "N",
+	  .help = "With --style=llvm-xray: cut names to N bytes (default: 40)" },
+	{ .name = "llvm",
+	  .type = OPT_INT,
+	  OPT_OWN(struct diff_own, llvm.version),
+	  .arg = "VERSION",
+	  .help = "With --style=llvm-xray: write names as this version of LLVM does (default: "
+		  "the latest)" },
 	{ 0 }
 };
 
@@ -89,7 +125,7 @@ static bool ends_with(const char *s, const char *end)
 
 static int diff_run(const struct spur_cmd *cmd, struct values *v)
 {
-	struct diff_options *own = v->own;
+	struct diff_own *own = v->own;
 
 	if (!run_take_traces(cmd, v, 0))
 		return run_error(&v->err);
@@ -98,12 +134,13 @@ static int diff_run(const struct spur_cmd *cmd, struct values *v)
 			v->ntraces, cmd->name, cmd->usage);
 		return run_error(&v->err);
 	}
-	if (!own->format && v->output && ends_with(v->output, ".svg"))
-		own->format = "svg";
+	if (!own->diff.format && v->output && ends_with(v->output, ".svg"))
+		own->diff.format = "svg";
 	return run_compare(
 		v, &(struct run_request){ .pass = "diff",
-					  .options = { RUN_OPTIONS(NULL, own),
-						       RUN_OPTIONS("uftrace", &v->uftrace) } });
+					  .options = { RUN_OPTIONS(NULL, &own->diff),
+						       RUN_OPTIONS("uftrace", &v->uftrace),
+						       RUN_OPTIONS("llvm-xray", &own->llvm) } });
 }
 
 const struct spur_cmd spur_cmd_diff = {
@@ -125,14 +162,18 @@ const struct spur_cmd spur_cmd_diff = {
 		"or in an unknown way; a function that was added exceeds any percentage.\n"
 		"The flame graph has the widths of B; frames are red if their self time grew, and "
 		"blue if it shrank.\n"
-		"--style=uftrace prints the output of uftrace report --diff.",
-	.examples = "spur diff before after\tthe largest changes of self time first\n"
-		    "spur diff --threshold=5%,1ms before.json after\texit with 1 if anything "
-		    "changed by more than 5 % and 1 ms\n"
-		    "spur diff --by=path --measure=total before after\tby call path\n"
-		    "spur diff -o diff.svg before after\ta red and blue flame graph\n",
+		"--style=uftrace prints the output of uftrace report --diff, --style=llvm-xray "
+		"that of "
+		"llvm-xray graph-diff: a graph in DOT.",
+	.examples =
+		"spur diff before after\tthe largest changes of self time first\n"
+		"spur diff --threshold=5%,1ms before.json after\texit with 1 if anything "
+		"changed by more than 5 % and 1 ms\n"
+		"spur diff --by=path --measure=total before after\tby call path\n"
+		"spur diff -o diff.svg before after\ta red and blue flame graph\n"
+		"spur diff --style=llvm-xray --vertex-label=med before after\ta graph for dot\n",
 	.opts = options,
-	.own_size = sizeof(struct diff_options),
+	.own_size = sizeof(struct diff_own),
 	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
 		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
 	.run = diff_run,

@@ -9,6 +9,8 @@
 #include "base/mem.h"
 
 enum { STEP_BITS = 6, FIRST = 2 << STEP_BITS, STEPS = 1 << STEP_BITS };
+enum { SPREAD_LEAST = 4 };
+static_assert(SPREAD_FEW == SPREAD_LEAST * 4 * 4, "room grows to it");
 
 static size_t octave_size(unsigned octave)
 {
@@ -85,10 +87,26 @@ static bool spread_settle(struct spread *s)
 	return true;
 }
 
+/* Most functions of a large program are called a few times. */
+static bool spread_widen(struct spread *s)
+{
+	const uint32_t room = s->room ? 4 * s->room : SPREAD_LEAST;
+	uint64_t *few = mem_array(room, sizeof(*few));
+
+	if (!few)
+		return false;
+	if (s->pending)
+		memcpy(few, s->few, s->pending * sizeof(*few));
+	mem_free(s->few);
+	s->few = few;
+	s->room = room;
+	return true;
+}
+
 bool spread_spill(struct spread *s)
 {
-	return s->few ? spread_settle(s)
-		      : (s->few = mem_array(SPREAD_FEW, sizeof(uint64_t))) != NULL;
+	assert(s->pending == s->room && s->room <= SPREAD_FEW);
+	return s->room < SPREAD_FEW ? spread_widen(s) : spread_settle(s);
 }
 
 /* Of what has no tally any more the counts go to a histogram: so does what they are added to. */

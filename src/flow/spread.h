@@ -20,7 +20,7 @@ struct spread {
 	uint64_t count, sum;
 	unsigned __int128 squares;
 	uint64_t *few; /* the last `pending` values themselves; all of them while not `spilled` */
-	uint32_t pending;
+	uint32_t pending, room; /* room: of `few`, SPREAD_FEW at most */
 	bool spilled; /* others are in the tally or the octaves */
 	bool exact; /* in the tally. Set before the first is added; false once the tally is full */
 	struct tally tally;
@@ -33,7 +33,7 @@ bool spread_spill(struct spread *s);
 /* Returns false if out of memory. */
 static inline bool spread_add(struct spread *s, uint64_t value)
 {
-	if (__builtin_expect(s->pending == SPREAD_FEW || !s->few, 0) && !spread_spill(s))
+	if (__builtin_expect(s->pending == s->room, 0) && !spread_spill(s))
 		return false;
 	s->few[s->pending++] = value;
 	s->count++;

@@ -99,6 +99,8 @@ static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 		env.pipe.filter = env.filter;
 		pass_run(pass, &env);
 	}
+	if (pass->drop)
+		pass->drop(env.kept);
 	filter_free(env.filter);
 	out_flush(&out);
 	close(out.fd);

@@ -55,6 +55,11 @@ LOGS = ("repro-account-17-buffers/one2", "repro-account-17-buffers/one10", "own-
         "synth/fdr-v2-le", "synth/fdr-v3-le", "synth/fdr-v5-le")
 
 
+# Goldens of which llvm-xray graph-diff reads both: one thread, several, exceptions, versions, two builds.
+GRAPH_PAIRS = (("own-compare-before", "own-compare-after"), ("own-compare-after", "own-compare-before"), ("fdr-threads", "basic-threads"),
+               ("fdr-cxx", "fdr-simple-emu"), ("fdr-tail", "fdr-simple-emu"), ("synth-fdr-v5-le", "synth-basic-v3-le"), ("fdr-cxx", "fdr-cxx"))
+
+
 def exceptions(t, xray):
     text = core.read(os.path.join(t.tests, "style", "exceptions.tsv")) or b""
     rows = [line.split("\t") for line in text.decode().splitlines() if line and not line.startswith("#")]
@@ -132,6 +137,44 @@ def run_llvm_xray(t):
         t.later(compare, name, path, None)
 
 
+def graph_parts(text):
+    """Of the DOT of llvm-xray graph-diff, whatever the order and the numbers: heading, vertices, edges between vertices."""
+    vertices, edges, rest = {}, [], []
+    for line in text.splitlines():
+        edge = re.match(r"(F\d+) -> (F\d+) \[(.*)\]$", line)
+        vertex = re.match(r"(F\d+) \[(.*)\]$", line)
+        if edge:
+            edges.append(edge.groups())
+        elif vertex:
+            vertices[vertex.group(1)] = vertex.group(2)
+        else:
+            rest.append(line)
+    lines = sorted("%s\n  -> %s\n  %s" % (vertices[a], vertices[b], text) for a, b, text in edges)
+    return "\n".join(rest + sorted(vertices.values()) + lines).encode()
+
+
+def graph_diff(t, a, b, stats):
+    """llvm-xray graph-diff against ours, now. SPEC xray/graph-ranks, SPEC xray/graph-change, SPEC xray/graph-color."""
+    path = "xray-diff/%s/%s/%s" % (a, b, "-".join(stats))
+    logs = [os.path.join(t.tests, "golden", "xray", name, "in") for name in (a, b)]
+    options = ["--%s=%s" % pair for pair in zip(("vertex-label", "vertex-color", "edge-label", "edge-color"), stats)]
+    peer = t.run(["llvm-xray", "graph-diff", "-d", "-k", *options, *logs])
+    ours = t.run([t.spur, "diff", "-q", "--style=llvm-xray", *options, *logs])
+    why = ours.trouble() or (None if peer.code == ours.code == 0 else "exit codes %s and %s" % (peer.code, ours.code))
+    t.verdict("style/" + path, why or core.differ(graph_parts(peer.out.decode()), graph_parts(ours.out.decode()))[0])
+
+
+def run_graph_diff(t):
+    if not shutil.which("llvm-xray"):
+        t.skip("style/xray-diff", "no llvm-xray")
+        return
+    words = ("none", "count", "min", "med", "90p", "99p", "max", "sum")
+    for a, b in GRAPH_PAIRS:
+        for i in range(len(words)):
+            if t.wanted("style/xray-diff/%s/%s" % (a, b)):
+                t.later(graph_diff, a, b, [words[(i + k * (i | 1)) % len(words)] for k in range(4)])
+
+
 def own_outputs(t):
     """(recording, command, output) of tests/style/uftrace/NAME.txt: what uftrace 0.19 prints of NAME/, see record/peer.py."""
     for path in sorted(glob.glob(os.path.join(t.tests, "style", "uftrace", "*.txt"))):
@@ -177,6 +220,7 @@ def run(t):
     run_diff(t)
     run_xray(t)
     run_llvm_xray(t)
+    run_graph_diff(t)
 
 
 def run_uftrace(t):

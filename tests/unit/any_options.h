@@ -11,6 +11,7 @@
 #include "pass/blobs.h"
 #include "pass/convert.h"
 #include "pass/counters.h"
+#include "pass/diff.h"
 #include "pass/dump.h"
 #include "pass/events.h"
 #include "pass/flame.h"
@@ -73,6 +74,7 @@ static inline const void *any_own(const struct any_options *o, const char *pass)
 		struct blobs_options blobs;
 		struct convert_options convert;
 		struct counters_options counters;
+		struct diff_options diff;
 		struct dump_options dump;
 		struct events_options events;
 		struct flame_options flame;
@@ -97,6 +99,8 @@ static inline const void *any_own(const struct any_options *o, const char *pass)
 		to.convert = (struct convert_options){ .to = o->to ? o->to : "chrome" };
 	else if (IS("counters"))
 		to.counters = (struct counters_options){ .by = o->by, .values = o->values };
+	else if (IS("diff"))
+		to.diff = (struct diff_options){ .by = o->by, .format = o->format };
 	else if (IS("dump"))
 		to.dump = (struct dump_options){ .verbose = o->verbose,
 						 .format = o->format,

@@ -16,33 +16,57 @@ struct tried {
 	const char *kind, *by; /* as pass_options has them */
 };
 
-/* One analysis; false where it or the opening says SPUR_FAIL, or the output has an error. */
+/* Opens the trace and runs the pass. */
+static inline enum spur_status run_pass_input(const struct tried *t, const struct spur_pass *pass,
+					      struct pass_env *env)
+{
+	struct spur_options opt = t->opt;
+	struct out notes;
+	enum spur_status st;
+
+	opt.size = sizeof(opt);
+	if (spur_open(&env->trace, t->path, &opt, env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	out_to_memory(&notes);
+	env->notes = &notes;
+	st = filter_new(&env->filter, env->trace, &t->spec, env->err);
+	env->pipe.filter = env->filter;
+	if (st != SPUR_FAIL)
+		st = pass_run(pass, env);
+	filter_free(env->filter);
+	spur_close(env->trace);
+	out_free(&notes);
+	env->filter = NULL;
+	env->trace = NULL;
+	return st;
+}
+
+/*
+ * One analysis, of a pass that compares the trace with itself; false where it or the opening says
+ * SPUR_FAIL, or the output has an error.
+ */
 static inline bool run_pass_once(const struct tried *t, const struct spur_pass *pass,
 				 enum output_form form, struct out *out)
 {
 	const struct any_options options = {
 		.form = form, .kind = t->kind, .by = t->by
 	};
-	struct spur_options opt = t->opt;
 	struct spur_error err = { 0 };
-	struct out notes;
-	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .notes = &notes,
-				.err = &err };
+	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .err = &err,
+				.paths = { t->path, t->path } };
 	enum spur_status st;
 
-	opt.size = sizeof(opt);
-	if (spur_open(&env.trace, t->path, &opt, &err) == SPUR_FAIL)
-		return false;
-	out_to_memory(&notes);
 	env.given = &t->spec;
 	env.pipe.threads = 1;
-	st = filter_new(&env.filter, env.trace, &t->spec, &err);
-	env.pipe.filter = env.filter;
-	if (st != SPUR_FAIL)
-		st = pass_run(pass, &env);
-	filter_free(env.filter);
-	spur_close(env.trace);
-	out_free(&notes);
+	st = run_pass_input(t, pass, &env);
+	if (pass->show && st != SPUR_FAIL) {
+		env.input = 1;
+		st = run_pass_input(t, pass, &env);
+	}
+	if (pass->show && st != SPUR_FAIL)
+		st = pass_show(pass, &env);
+	if (pass->drop)
+		pass->drop(env.kept);
 	return st != SPUR_FAIL && !out->error;
 }
 

@@ -389,19 +389,18 @@ static bool svg_measure(void *self, uint32_t id, size_t depth, bool last)
 /* What it is compared with, below the title. */
 static void head_before(struct drawing *d)
 {
-	const char *name = cell_basename(d->f->name_before);
 	struct out *o = d->o;
 
 	out_str(o, "; ");
 	out_time_trimmed(o, d->f->weights_before[0]);
 	out_str(o, " in ");
-	out_xml(o, name, strlen(name));
+	out_xml(o, d->f->name_before, strlen(d->f->name_before));
 	out_str(o, "; red: more self time, blue: less");
 }
 
 static void svg_head(struct drawing *d)
 {
-	const char *name = cell_basename(d->f->name);
+	const char *name = d->f->before ? d->f->name : cell_basename(d->f->name);
 	struct out *o = d->o;
 
 	out_str(o, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");

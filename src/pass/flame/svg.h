@@ -8,7 +8,7 @@
 #include "pass/fold/tree.h"
 
 struct flame_svg {
-	const char *name; /* a path: its last part is the title */
+	const char *name; /* a path: the title, of a single graph its last part */
 	const struct groups *groups;
 	const struct tree *tree; /* sorted */
 	const uint64_t *weights; /* by node, ns */

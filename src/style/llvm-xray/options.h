@@ -8,6 +8,9 @@
 
 struct llvm_xray_options {
 	int version; /* of LLVM whose layout is meant; 0: the latest */
+	/* diff: words of statistics; NULL: none */
+	const char *edge_label, *edge_color, *vertex_label, *vertex_color;
+	int vertex_label_trun; /* diff: bytes of a name that are shown; 0: 40 */
 };
 
 /* Requires the environment of a pass of this style. */

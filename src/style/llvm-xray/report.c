@@ -7,10 +7,10 @@
  */
 #include <stdlib.h>
 
-#include "model/symbol/demangle.h"
 #include "pass/fold/calls.h"
 #include "pass/report.h"
 #include "render/cell.h"
+#include "style/llvm-xray/name/name.h"
 #include "style/llvm-xray/options.h"
 
 enum column {
@@ -75,33 +75,12 @@ static enum spur_status account_options(struct account *a)
 
 /* --- lines */
 
-/* What is known of a function: its name, its place in a binary, or its id alone. */
-enum naming { NAME_KNOWN, NAME_ADDRESS, NAME_NUMBER };
-
-static enum naming line_naming(const struct line *l)
-{
-	if (!(l->cls->flags & CLASS_UNKNOWN))
-		return NAME_KNOWN;
-	return l->cls->module ? NAME_ADDRESS : NAME_NUMBER;
-}
-
-/* Full names: C++ with parameters, also where the other outputs have simple ones. */
 static bool line_name(struct account *a, struct line *l)
 {
-	const struct spur_trace *t = a->env->trace;
 	struct out *o = &a->scratch;
-	size_t len;
-	const char *raw = trace_string(t, l->cls->raw ? l->cls->raw : l->cls->name, &len);
 
 	out_clear(o);
-	if (line_naming(l) == NAME_ADDRESS)
-		out_printf(o, "@(%llx)", (unsigned long long)l->cls->addr);
-	else if (line_naming(l) == NAME_NUMBER)
-		out_printf(o, "#%llu", (unsigned long long)l->id);
-	else if (a->env->opt->demangle == DEMANGLE_NONE)
-		out_bytes(o, raw, len);
-	else
-		demangle_llvm(o, raw, len, llvm_version(llvm_xray_options(a->env)->version));
+	llvm_xray_name(o, a->env, l->cls, l->id);
 	l->name = arena_strdup(&a->names, o->buf ? o->buf : "", o->len);
 	l->name_len = o->len;
 	return l->name && !o->error;
@@ -240,7 +219,7 @@ static void out_place(const struct account *a, const struct line *l, struct out 
 	const struct line_row *row = l->cls->row;
 	const char *file = trace_string(a->env->trace, row ? row->file : l->cls->file, NULL);
 
-	if (line_naming(l) == NAME_NUMBER) {
+	if (llvm_xray_naming(l->cls) == NAME_NUMBER) {
 		out_str(o, "(unknown)");
 	} else if (!*file) {
 		out_str(o, "<invalid>:0:0");

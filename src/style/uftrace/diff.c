@@ -241,7 +241,7 @@ static int64_t change_of(const struct couple *p, unsigned key)
 {
 	if (key > REPORT_SIZE)
 		return (int64_t)(double_of(p->of[1], key) - double_of(p->of[0], key));
-	/* SPEC uftrace/diff-size: sizes have 32 bits, so that a smaller one changed by nearly 2^32 */
+	/* SPEC uftrace/diff-size: of 32 bits, so that what became smaller changed by nearly 2^32 */
 	if (key == REPORT_SIZE)
 		return (uint32_t)(p->of[1]->of[key] - p->of[0]->of[key]);
 	return (int64_t)(p->of[1]->of[key] - p->of[0]->of[key]);
