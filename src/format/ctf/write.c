@@ -65,6 +65,19 @@ static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
 	return s;
 }
 
+/*
+ * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process: rows
+ * of a process have the thread id -1.
+ */
+static const struct spur_track *owner_of(const struct spur_trace *t, uint32_t track)
+{
+	const uint32_t thread = trace_thread_of(t, track);
+	const struct spur_track *k = thread == SPUR_NONE ? trace_track(t, track)
+							 : trace_track(t, thread);
+
+	return thread != SPUR_NONE || k->kind == SPUR_TRACK_PROCESS ? k : NULL;
+}
+
 static bool is_wide(int64_t id)
 {
 	return id < INT32_MIN || id > INT32_MAX;
@@ -73,8 +86,7 @@ static bool is_wide(int64_t id)
 /* The context of a thread's events: ids, and the name that the thread has now. */
 static void context_make(struct cw *w, struct cw_stream *s)
 {
-	const uint32_t thread = trace_thread_of(w->trace, s->track);
-	const struct spur_track *k = trace_track(w->trace, thread);
+	const struct spur_track *k = owner_of(w->trace, s->track);
 	const unsigned bytes = s->of->layout & CW_WIDE ? 8 : 4;
 	const int64_t pid = trace_pid_of(w->trace, s->track);
 	uint8_t *p = s->context;
@@ -94,8 +106,7 @@ static void context_make(struct cw *w, struct cw_stream *s)
 static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 				     const struct ctf_class *native)
 {
-	const uint32_t thread = native ? SPUR_NONE : trace_thread_of(w->trace, track);
-	const struct spur_track *k = thread == SPUR_NONE ? NULL : trace_track(w->trace, thread);
+	const struct spur_track *k = native ? NULL : owner_of(w->trace, track);
 	struct cw_stream *s = stream_add(w);
 	uint32_t layout = cpu ? CW_CPU : 0;
 
@@ -168,7 +179,7 @@ static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint1
 	s->cpu = cpu;
 	if (!(s->of->layout & CW_THREAD) || s->of->native)
 		return;
-	k = trace_track(w->trace, trace_thread_of(w->trace, s->track));
+	k = owner_of(w->trace, s->track);
 	if (k->name != s->name)
 		context_make(w, s);
 }
@@ -243,6 +254,7 @@ static bool kind_has_id(unsigned kind)
 	case SPUR_FLOW_BEGIN:
 	case SPUR_FLOW_STEP:
 	case SPUR_FLOW_END:
+	case SPUR_OBJECT:
 	case SPUR_BLOB:
 	case SPUR_LOST:
 		return true;

@@ -184,9 +184,9 @@ void cw_member(struct cw *w, struct ctf_field *s, const char *name, struct ctf_f
 struct ctf_field *cw_int(struct cw *w, unsigned bits, bool is_signed, unsigned base);
 /* Returns the event context of a stream class without a native one. NULL: out of memory. */
 struct ctf_field *cw_context(struct cw *w, uint32_t layout);
-/* The name and the URI of an event class, in the arena. NULL: out of memory. */
+/* The name and the URI of an event class with these fields, in the arena. NULL: out of memory. */
 const char *cw_event_name(struct cw *w, const struct cw_event *e);
-const char *cw_event_uri(struct cw *w, const struct cw_event *e);
+const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ctf_field *fields);
 
 /*
  * write_native.c: returns true if events of the source's class can be copied to this output: all

@@ -46,9 +46,9 @@ bool meta_event_get(struct cw *w, struct cw_event *e, struct meta_event *m)
 		return true;
 	}
 	m->name = cw_event_name(w, e);
-	m->uri = cw_event_uri(w, e);
 	m->specific = e->key.has_id ? id_context(w) : NULL;
 	m->payload = cw_fields(w, e);
+	m->uri = m->payload ? cw_event_uri(w, e, m->payload) : NULL;
 	w->no_memory |= !m->name || !m->uri || !m->payload;
 	return !w->no_memory;
 }
