@@ -22,6 +22,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_TRUNCATED, "the format has no number of that precision: rounded to a double" },
 	{ LOSS_TRUNCATED, "arguments are nested more than 32 deep" },
 	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
+	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
 };
 
 /* --- streams --- */
@@ -72,10 +73,10 @@ static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
 static const struct spur_track *owner_of(const struct spur_trace *t, uint32_t track)
 {
 	const uint32_t thread = trace_thread_of(t, track);
-	const struct spur_track *k = thread == SPUR_NONE ? trace_track(t, track)
-							 : trace_track(t, thread);
+	const struct spur_track *k =
+		trace_track(t, thread == SPUR_NONE ? trace_process_of(t, track) : thread);
 
-	return thread != SPUR_NONE || k->kind == SPUR_TRACK_PROCESS ? k : NULL;
+	return k && (thread != SPUR_NONE || k->kind == SPUR_TRACK_PROCESS) ? k : NULL;
 }
 
 static bool is_wide(int64_t id)
@@ -380,14 +381,9 @@ static struct cw_key key_of(const struct spur_event *row)
 /* The stream that a row's losses are of: the one that its file becomes, or that of its track. */
 static struct cw_stream *lost_stream(struct cw *w, const struct spur_event *row)
 {
-	const struct ctf_file *f =
-		w->ctf && row->stream < w->ctf->nfiles ? &w->ctf->files[row->stream] : NULL;
-	const struct ctf_class *k =
-		f ? &w->ctf->traces[f->trace].classes[f->class] : NULL;
-	const bool native = k && k->usual && !k->bits && !f->unpacked && !f->sibling &&
-			    !f->is_sibling && !w->ctf->grow;
+	const struct ctf_file *f = cw_native_file(w, row);
 
-	return stream_of(w, row, native ? k : NULL);
+	return stream_of(w, row, f ? &w->ctf->traces[f->trace].classes[f->class] : NULL);
 }
 
 /*
@@ -523,6 +519,33 @@ static bool choose_base(struct cw *w)
 	return true;
 }
 
+static void cw_close(void *self)
+{
+	struct cw *w = self;
+
+	for (const struct cw_event *e = w->first; e; e = e->next)
+		for (uint32_t i = 0; i < e->nleaves; i++) {
+			map64_free(&e->leaves[i].seen);
+			mem_free(e->leaves[i].labels);
+		}
+	for (size_t i = 0; i < w->npages; i++)
+		scratch_free(w->pages[i], CTF_WRITE_PAGE * sizeof(**w->pages));
+	mem_free(w->pages);
+	mem_free(w->copies);
+	mem_free(w->by_track);
+	mem_free(w->by_source);
+	map64_free(&w->events);
+	map64_free(&w->natives);
+	spur_args_free(&w->args);
+	out_free(&w->payload);
+	out_free(&w->text);
+	mem_free(w->sig);
+	mem_free(w->seen);
+	spool_free(&w->spool);
+	arena_free(&w->arena);
+	mem_free(w);
+}
+
 static void *cw_open(struct write *write)
 {
 	struct cw *w = mem_alloc(sizeof(*w));
@@ -546,9 +569,9 @@ static void *cw_open(struct write *write)
 	/* Headers are little-endian where events are copied, and their fields are as they are. */
 	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks)
 		w->ctf = w->trace->state;
-	if (choose_base(w))
+	if (choose_base(w) && (!w->ctf || cw_natives(w)))
 		return w;
-	mem_free(w);
+	cw_close(w);
 	return NULL;
 }
 
@@ -574,32 +597,6 @@ static bool cw_finish(void *self)
 			return false;
 	}
 	return cw_files(w);
-}
-
-static void cw_close(void *self)
-{
-	struct cw *w = self;
-
-	for (const struct cw_event *e = w->first; e; e = e->next)
-		for (uint32_t i = 0; i < e->nleaves; i++) {
-			map64_free(&e->leaves[i].seen);
-			mem_free(e->leaves[i].labels);
-		}
-	for (size_t i = 0; i < w->npages; i++)
-		scratch_free(w->pages[i], CTF_WRITE_PAGE * sizeof(**w->pages));
-	mem_free(w->pages);
-	mem_free(w->by_track);
-	mem_free(w->by_source);
-	map64_free(&w->events);
-	map64_free(&w->natives);
-	spur_args_free(&w->args);
-	out_free(&w->payload);
-	out_free(&w->text);
-	mem_free(w->sig);
-	mem_free(w->seen);
-	spool_free(&w->spool);
-	arena_free(&w->arena);
-	mem_free(w);
 }
 
 static const char *const versions[] = { "1.8", "2", NULL };

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "format/ctf/write.h"
 #include "format/format.h"
 
@@ -638,12 +639,17 @@ struct ctf_field *cw_context(struct cw *w, uint32_t layout)
 /* SPEC ctf/own-names: category, colon, name, and what the event does to a span */
 const char *cw_event_name(struct cw *w, const struct cw_event *e)
 {
-	const char *name = trace_string(w->trace, e->key.name, NULL),
-		   *cat = trace_string(w->trace, e->key.cat, NULL);
+	size_t len, cat_len;
+	const char *name = trace_string(w->trace, e->key.name, &len),
+		   *cat = trace_string(w->trace, e->key.cat, &cat_len);
 	const char *end = e->key.kind == SPUR_BEGIN	? "_entry"
 			  : e->key.kind == SPUR_END_SPAN ? "_exit"
 							 : "";
 
+	if (strlen(name) != len || strlen(cat) != cat_len)
+		w->write->loss.events[CTF_LOST_TEXT][e->key.kind] += e->count;
+	if (w->json && !(utf8_all_valid(name, len) && utf8_all_valid(cat, cat_len)))
+		w->write->loss.events[CTF_LOST_UTF8][e->key.kind] += e->count;
 	return arena_printf(&w->arena, "%s%s%s%s", cat, cat[0] ? ":" : "", name, end);
 }
 
@@ -667,9 +673,8 @@ const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ct
 	const char *uri;
 	uint32_t at = 0;
 	struct out o;
-	size_t len;
+	const size_t len = strlen(trace_string(w->trace, e->key.cat, NULL));
 
-	trace_string(w->trace, e->key.cat, &len);
 	out_to_memory(&o);
 	out_printf(&o, "spur:%s+%x/%zu", spur_kind_name(e->key.kind), e->key.flags, len);
 	for (uint32_t n = 0; s.at < e->nsig; n++) {
