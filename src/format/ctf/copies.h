@@ -13,7 +13,8 @@
 struct copies_stream {
 	const struct ctf_feed *feed;
 	const struct kept *kept; /* NULL: everything */
-	struct kept *own; /* what can be read of it, where it is damaged; NULL: it is not */
+	struct kept *real; /* all that can be read, where it is damaged; NULL: it is not */
+	uint64_t extra; /* packets of a whole copy that were made of parts of others */
 	bool numbered; /* `number` is that of the packet after the last one */
 	uint64_t number;
 	uint64_t hidden; /* discarded events that no longer count */
@@ -40,6 +41,7 @@ enum copies_value {
 	COPIES_CHECKSUM_SCHEME,
 	COPIES_CHECKSUM,
 	COPIES_MAGIC,
+	COPIES_CLASS,
 	COPIES_UUID, /* 128 bits */
 	COPIES_VALUES,
 };

@@ -200,6 +200,7 @@ static bool file_is_whole(struct copies *s, uint32_t file)
 	while ((p = packets_next(&it, &f))) {
 		if (p->file_off != off || (p->flags & (PACKET_CUT | PACKET_GUESSED)) ||
 		    s->streams[s->feed_of[f - s->c->files]].kept ||
+		    s->streams[s->feed_of[f - s->c->files]].real ||
 		    (s->copy->sorted && p->begin < before))
 			return false;
 		before = p->begin;
@@ -359,7 +360,8 @@ static bool stream_copy(struct copies *s, uint32_t file)
 	const size_t len = plain_length(f->source, name);
 	const struct kept *kept = s->part->kept;
 
-	s->mend = diag_has(&s->c->t->diag, f->name, DIAG_DAMAGE, NULL);
+	s->mend = diag_has(&s->c->t->diag, f->name, DIAG_DAMAGE, NULL) ||
+		  crash_is(f->source->data, f->source->size);
 	if (kept && kept_next(kept, f->stream, 0) == UINT64_MAX)
 		return true;
 	return !s->mend && file_is_whole(s, file) ? whole_copy(s, f, name, len)
@@ -391,25 +393,52 @@ static bool rows_keep(void *self, const struct spur_event *rows, size_t n)
 	return true;
 }
 
+/* Returns true if the extent of some packet of a stream is not known. */
+static bool has_guesses(const struct copies *s, const struct ctf_feed *feed)
+{
+	for (size_t i = 0; i < feed->nfiles; i++) {
+		const struct ctf_file *f = &s->c->files[feed->files[i]];
+
+		for (size_t k = 0; k < f->npackets; k++)
+			if (f->packets[k].flags & (PACKET_GUESSED | PACKET_CUT))
+				return true;
+	}
+	return false;
+}
+
 /*
  * Reads a stream. If all of it can be read, nothing is noted; else its events, for only they are
  * copied. Returns false if out of memory.
  */
 static bool stream_check(struct copies *s, struct copies_stream *st)
 {
+	uint64_t events = 0;
 	struct diag_log log;
 	bool good;
 
 	diag_init(&log);
-	good = ctf_feed_check(st->feed, &log, &s->copy->records);
-	if (good && diag_count(&log, DIAG_DAMAGE)) {
+	good = ctf_feed_check(st->feed, &log, &events);
+	if (!s->part->kept) {
+		s->copy->records += events;
 		losses_add(s, &log, true);
-		st->own = kept_new();
-		st->kept = st->own;
-		good = st->own && ctf_feed_scan(st->feed, rows_keep, st->own);
+	}
+	if (good && (diag_count(&log, DIAG_DAMAGE) || has_guesses(s, st->feed))) {
+		st->real = kept_new();
+		good = st->real && ctf_feed_scan(st->feed, rows_keep, st->real);
 	}
 	diag_free(&log);
 	return good;
+}
+
+/* Returns true if a stream was damaged where it was read before. */
+static bool was_damaged(const struct copies *s, const struct copies_stream *st)
+{
+	const struct spur_trace *t = s->c->t;
+
+	for (size_t i = 0; i < t->nfeeds; i++)
+		if (t->feeds[i]->state == st->feed && diag_count(&t->feeds[i]->diag, DIAG_DAMAGE))
+			return true;
+	return has_guesses(s, st->feed);
 }
 
 static bool streams_begin(struct copies *s)
@@ -428,7 +457,8 @@ static bool streams_begin(struct copies *s)
 		st->kept = s->part->kept;
 		for (size_t k = 0; k < c->feeds[i]->nfiles; k++)
 			s->feed_of[c->feeds[i]->files[k]] = (uint32_t)i;
-		if (!stop_set(s) && !s->part->kept && !stream_check(s, st))
+		if (!stop_set(s) && (!s->part->kept || was_damaged(s, st)) &&
+		    !stream_check(s, st))
 			return false;
 	}
 	losses_add(s, &c->t->diag, true);
@@ -440,7 +470,7 @@ static bool streams_begin(struct copies *s)
 static void copies_end(struct copies *s)
 {
 	for (size_t i = 0; s->streams && i < s->c->nfeeds; i++)
-		kept_free(s->streams[i].own);
+		kept_free(s->streams[i].real);
 	mem_free(s->streams);
 	mem_free(s->feed_of);
 	mem_free(s->cursor.slots);

@@ -8,7 +8,7 @@
  */
 #include "base/err.h"
 #include "format/ctf/copies.h"
-#include "format/ctf/head.h"
+#include "format/ctf/rows.h"
 #include "format/ctf/plan/bits.h"
 #include "format/ctf/wire.h"
 
@@ -65,6 +65,7 @@ static bool field_found(void *self, const struct ctf_place *place)
 		[COPIES_CHECKSUM_SCHEME] = CTF_ROLE_CHECKSUM_SCHEME,
 		[COPIES_CHECKSUM] = CTF_ROLE_CHECKSUM,
 		[COPIES_MAGIC] = CTF_ROLE_MAGIC,
+		[COPIES_CLASS] = CTF_ROLE_STREAM_CLASS_ID,
 		[COPIES_UUID] = CTF_ROLE_UUID,
 	};
 	const struct finder *x = self;
@@ -150,8 +151,10 @@ static void counters_set(struct copies *s, const struct ctf_file *f, const struc
 
 	e->discarded = p->discarded;
 	e->sequence = p->sequence;
-	if (!s->part->kept)
+	if (!s->part->kept) {
+		e->sequence = (p->sequence + st->extra) & bits_mask(ctf_sequence_bits(f, k));
 		return;
+	}
 	if (before && !kept)
 		st->hidden += ctf_counter_step(before->discarded, p->discarded, k->discarded_bits);
 	e->discarded = (p->discarded - st->hidden) & bits_mask(k->discarded_bits ? k->discarded_bits
@@ -216,6 +219,7 @@ static bool packet_made(struct copies *s, const struct ctf_file *f, struct copie
 	field_set(s, COPIES_CHECKSUM_SCHEME, 0);
 	field_set(s, COPIES_CHECKSUM, 0);
 	field_set(s, COPIES_MAGIC, CTF_WIRE_MAGIC);
+	field_set(s, COPIES_CLASS, e->class);
 	if (s->fields[COPIES_UUID].size && s->fields[COPIES_UUID].at % 8 == 0)
 		memcpy(s->packet + s->fields[COPIES_UUID].at / 8,
 		       s->c->traces[f->trace].meta->uuid, CTF_WIRE_UUID);
@@ -233,7 +237,7 @@ struct walk {
 	const struct ctf_trace *tr;
 	struct ctf_class *k;
 	const struct ctf_packet *p;
-	const struct kept *kept;
+	const struct kept *kept, *real;
 	bool clean; /* every bit is read, and every event is kept */
 	bool any; /* an event is kept */
 };
@@ -257,11 +261,11 @@ static struct ctf_event *event_of(const struct walk *w, struct ctf_cursor *c)
 	return e && plan_skip(e->program, c) == SPUR_OK ? e : NULL;
 }
 
-/* The next bit at or after `bit` where a row that is kept begins; UINT64_MAX: none in the packet. */
-static uint64_t next_kept(const struct walk *w, uint64_t bit)
+/* The next bit at or after `bit` where a record of the set begins; UINT64_MAX: none in the packet. */
+static uint64_t next_of(const struct walk *w, const struct kept *set, uint64_t bit)
 {
 	const uint64_t first = copies_place(w->k, w->p, bit);
-	const uint64_t off = w->kept ? kept_next(w->kept, w->f->stream, first) : UINT64_MAX;
+	const uint64_t off = set ? kept_next(set, w->f->stream, first) : UINT64_MAX;
 	const uint64_t base = copies_place(w->k, w->p, 0);
 
 	if (off == UINT64_MAX || off < base)
@@ -270,22 +274,41 @@ static uint64_t next_kept(const struct walk *w, uint64_t bit)
 	return bit < w->p->content ? bit : UINT64_MAX;
 }
 
+/* SPEC ctf/clock-back: the time of an event that would be later than the packet's end did not wrap. */
+static uint64_t clock_of(const struct walk *w, uint64_t clock)
+{
+	const struct ctf_packet *p = w->p;
+	const uint64_t wrap = w->k->time_bits < 64 ? (uint64_t)1 << w->k->time_bits : 0;
+
+	return has_end(p) && w->k->usual && clock > p->end && clock >= wrap &&
+			       clock - wrap >= p->begin
+		       ? clock - wrap
+		       : clock;
+}
+
 /*
- * The next event of the packet. Where none can be read, the next one that is kept is where the
- * reader found one. Returns false at the end.
+ * The next event of the packet. Where the stream is damaged, events are where the reader found
+ * them. Returns false at the end.
  */
 static bool event_next(struct walk *w, struct event *ev)
 {
 	struct ctf_cursor *c = &w->s->cursor;
 
 	while (c->at < c->limit) {
-		const uint64_t clock = c->clock, from = c->at,
-			       begin = w->k->bits ? from : align_up(from, 8);
-		uint64_t next;
+		const uint64_t clock = c->clock, from = c->at;
+		uint64_t begin = w->k->bits ? from : align_up(from, 8);
 
 		if (w->tr->meta->generation == CTF_V11 && c->limit - from < 8)
 			return false;
+		if (w->real && next_of(w, w->real, begin) != begin) {
+			w->clean = false;
+			begin = next_of(w, w->real, begin);
+			c->at = begin < c->limit ? begin : c->limit;
+			continue;
+		}
 		if (event_of(w, c) && c->at > from) {
+			if (w->real)
+				c->clock = clock_of(w, c->clock);
 			*ev = (struct event){ begin, c->at, c->clock,
 					      !w->kept || kept_has(w->kept, w->f->stream,
 								   copies_place(w->k, w->p,
@@ -293,8 +316,7 @@ static bool event_next(struct walk *w, struct event *ev)
 			return true;
 		}
 		w->clean = false;
-		next = next_kept(w, begin + (w->k->bits ? 1 : 8));
-		c->at = next == UINT64_MAX ? c->limit : next;
+		c->at = c->limit;
 		c->clock = clock;
 	}
 	return false;
@@ -320,7 +342,7 @@ static void walk_all(struct walk *w)
 		w->clean &= ev.kept;
 		/* Past the first event that is left out, only the next one that is kept matters. */
 		if (!ev.kept && !w->any)
-			w->any = next_kept(w, ev.to) != UINT64_MAX;
+			w->any = next_of(w, w->kept, ev.to) != UINT64_MAX;
 	}
 }
 
@@ -416,7 +438,9 @@ static bool making_add(struct walk *w, struct making *m, const struct event *ev)
 		if (!packet_made(s, w->f, &m->e))
 			return false;
 		head_put(w);
-		m->e.sequence = ++stream_of(s, w->f)->number - 1;
+		m->e.sequence++;
+		stream_of(s, w->f)->number++;
+		stream_of(s, w->f)->extra++;
 		m->any = false;
 		m->cut = true;
 	}
@@ -469,10 +493,12 @@ static bool head_is_right(struct copies *s, const struct ctf_file *f, const stru
 	const uint64_t total = field_get(s, p->data, COPIES_PACKET, 8 * p->file_size / unit),
 		       content = field_get(s, p->data, COPIES_CONTENT, p->content / unit);
 	const struct copies_field *uuid = &s->fields[COPIES_UUID];
+	const uint64_t class = s->c->traces[f->trace].classes[f->class].class->id;
 
 	return total == 8 * p->file_size / unit && (own || content == p->content / unit) &&
 	       field_get(s, p->data, COPIES_MAGIC, CTF_WIRE_MAGIC) == CTF_WIRE_MAGIC &&
 	       !field_get(s, p->data, COPIES_CHECKSUM_SCHEME, 0) &&
+	       field_get(s, p->data, COPIES_CLASS, class) == class &&
 	       (!uuid->size || uuid->at % 8 || !m->has_uuid ||
 		memcmp(p->data + uuid->at / 8, m->uuid, CTF_WIRE_UUID) == 0);
 }
@@ -485,6 +511,9 @@ static bool needs_making(struct copies *s, const struct ctf_file *f, const struc
 {
 	const uint8_t *raw = f->source->data + p->file_off;
 
+	/* Whoever has the key can read it. */
+	if (field_get(s, p->data, COPIES_ENCRYPTION, 0) && !s->c->key_len)
+		return false;
 	return (p->flags & (PACKET_CUT | PACKET_GUESSED)) ||
 	       (!(p->flags & PACKET_OWN) && p->data != raw) ||
 	       (s->mend && !head_is_right(s, f, p));
@@ -500,7 +529,8 @@ bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet
 				  .end = p->end,
 				  .class = k->class->id,
 				  .instance = f->instance };
-	struct walk w = { .s = s, .f = f, .tr = tr, .k = k, .p = p, .kept = st->kept };
+	struct walk w = { .s = s, .f = f, .tr = tr, .k = k, .p = p, .kept = st->kept,
+			  .real = st->real };
 	const bool losses = s->part->kept && before && copies_losses(s, f, p) &&
 			    (p->lost || ctf_counter_step(before->discarded, p->discarded,
 							 k->discarded_bits));
@@ -508,7 +538,7 @@ bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet
 	bool making;
 
 	/* Nothing of it is read if nothing of it is kept. */
-	if (s->part->kept && !ends && next_kept(&w, p->body) == UINT64_MAX) {
+	if (s->part->kept && !ends && next_of(&w, w.kept, p->body) == UINT64_MAX) {
 		if (before)
 			st->hidden += ctf_counter_step(before->discarded, p->discarded,
 						       k->discarded_bits);
@@ -518,7 +548,7 @@ bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet
 		return false;
 	making = needs_making(s, f, p);
 	w.clean = true;
-	if (st->kept)
+	if (st->kept || st->real)
 		walk_all(&w);
 	counters_set(s, f, p, before, &e);
 	return w.clean && !making ? packet_whole(s, f, p, &e) : packet_make(&w, &e, ends);
