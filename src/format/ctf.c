@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/os.h"
 #include "format/ctf/archive.h"
+#include "format/ctf/copy.h"
 #include "format/ctf/live/grow.h"
 #include "format/ctf/live/live.h"
 #include "format/ctf/origin.h"
@@ -661,5 +662,7 @@ const struct spur_format spur_format_ctf = {
 	.schema = ctf_schema,
 	.metadata = print_metadata,
 	.last = ctf_last,
+	.copy = ctf_copy,
+	.copies_to_dir = ctf_copies_to_dir,
 	.close = close_trace,
 };

@@ -8,6 +8,7 @@ struct own_uri {
 	uint8_t kind;
 	uint16_t flags;
 	size_t cat_len;
+	struct text names; /* ?NUMBER=NAME... */
 };
 
 static bool uri_kind(struct text *t, uint8_t *kind)
@@ -30,11 +31,13 @@ static bool uri_read(const struct ctf_event_class *e, struct own_uri *u)
 	uint64_t flags, len;
 
 	if (!text_skip(&t, "spur:") || !uri_kind(&t, &u->kind) || !text_u64(&t, 16, &flags) ||
-	    !text_skip(&t, "/") || !text_u64(&t, 10, &len) || t.len || flags > UINT16_MAX ||
+	    !text_skip(&t, "/") || !text_u64(&t, 10, &len) || flags > UINT16_MAX ||
+	    (t.len && t.p[0] != '?') ||
 	    !e->name || len >= strlen(e->name) + !len)
 		return false;
 	u->flags = (uint16_t)flags;
 	u->cat_len = (size_t)len;
+	u->names = t;
 	return true;
 }
 
@@ -136,6 +139,41 @@ static bool find_shown(struct ctf *c, const struct ctf_class *k, const struct ct
 	return own->shown != NULL;
 }
 
+/* One name of a URI, which ends with the next one or the URI. Returns 0 if out of memory. */
+static uint32_t name_read(struct ctf *c, struct text *t)
+{
+	char *name = arena_alloc(&c->t->arena, t->len + 1);
+	size_t n = 0;
+
+	while (name && t->len && t->p[0] != '?') {
+		struct text digits = text_make(t->p + 1, t->len > 2 ? 2 : 0);
+		uint64_t byte = (unsigned char)t->p[0];
+		const bool escaped = byte == '%' && text_u64(&digits, 16, &byte) && !digits.len;
+
+		name[n++] = (char)byte;
+		*t = text_make(t->p + (escaped ? 3 : 1), t->len - (escaped ? 3 : 1));
+	}
+	return name ? trace_intern_n(c->t, name, n) : 0;
+}
+
+/* The names that arguments have instead of their fields'. */
+static bool find_names(struct ctf *c, struct text t, struct ctf_own *own)
+{
+	uint64_t number;
+
+	own->names = arena_alloc(&c->t->arena, (own->nshown + 1) * sizeof(*own->names));
+	for (uint32_t i = 0; own->names && i < own->nshown; i++)
+		own->names[i] = UINT32_MAX;
+	while (own->names && text_skip(&t, "?") && text_u64(&t, 10, &number) &&
+	       text_skip(&t, "=")) {
+		const uint32_t name = name_read(c, &t);
+
+		if (number < own->nshown)
+			own->names[number] = name;
+	}
+	return own->names != NULL;
+}
+
 struct ctf_own *own_make(struct ctf *c, const struct ctf_class *k, const struct ctf_event_class *e)
 {
 	struct own_uri u;
@@ -156,7 +194,10 @@ struct ctf_own *own_make(struct ctf *c, const struct ctf_class *k, const struct 
 	}
 	len = name_end(&u, name, strlen(name));
 	own->name = trace_intern_n(c->t, name, len);
-	return own->name && (own->cat || !u.cat_len) && find_shown(c, k, e, own) ? own : NULL;
+	return (own->name || !len) && (own->cat || !u.cat_len) && find_shown(c, k, e, own) &&
+			       find_names(c, u.names, own)
+		       ? own
+		       : NULL;
 }
 
 void own_args(const struct ctf_own *own, struct spur_args *args)
@@ -166,6 +207,8 @@ void own_args(const struct ctf_own *own, struct spur_args *args)
 
 	while (n < own->nshown && own->shown[n] < args->count) {
 		items[n] = items[own->shown[n]];
+		if (own->names[n] != UINT32_MAX)
+			items[n].name = own->names[n];
 		n++;
 	}
 	args->count = n;

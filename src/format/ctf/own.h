@@ -12,6 +12,7 @@ struct ctf_own {
 	uint8_t kind; /* enum spur_kind */
 	uint16_t flags;
 	uint32_t name, cat; /* string ids; 0: no category */
+	uint32_t *names; /* of the arguments shown, string ids; UINT32_MAX: that of the field */
 	uint32_t *shown; /* the arguments, as numbers of the event's fields in all scopes */
 	uint32_t nshown;
 };

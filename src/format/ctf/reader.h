@@ -512,6 +512,11 @@ bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self);
  * Messages and counts go to `feed`.
  */
 enum spur_status ctf_feed_rows(struct ctf_feed *f, struct feed *feed, struct batch *b);
+/*
+ * Reads a whole stream for what is wrong in it, which goes to `log`, and adds the number of its
+ * events to *events. Returns false if out of memory.
+ */
+bool ctf_feed_check(const struct ctf_feed *of, struct diag_log *log, uint64_t *events);
 /* Goes on with a newer trace of the same stream. Returns false if out of memory. */
 bool ctf_feed_renew(struct ctf_feed *f, struct ctf_trace *tr, struct ctf_class *k);
 /* See struct spur_format, last. */

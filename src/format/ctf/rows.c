@@ -823,6 +823,29 @@ bool ctf_feed_scan(const struct ctf_feed *of, ctf_visit_rows *each, void *self)
 	return good;
 }
 
+static bool rows_count(void *self, const struct spur_event *rows, size_t n)
+{
+	uint64_t *sum = self;
+
+	(void)rows;
+	*sum += n;
+	return true;
+}
+
+bool ctf_feed_check(const struct ctf_feed *of, struct diag_log *log, uint64_t *events)
+{
+	struct side_reader a;
+	bool good = side_open(&a, of);
+
+	if (good)
+		a.f->scanning = true;
+	while (good && packet_next(a.f, &a.none))
+		good = side_packet(&a, rows_count, events);
+	diag_merge(log, &a.none.diag);
+	side_close(&a);
+	return good;
+}
+
 bool ctf_scan_tracks(struct ctf *c, bool all)
 {
 	for (size_t i = 0; i < c->nfeeds; i++)

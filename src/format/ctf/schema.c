@@ -288,6 +288,9 @@ static bool own_fields(struct ctf *c, const struct ctf_class *k, const struct ct
 		return false;
 	for (uint32_t i = 0; i < own->nshown; i++)
 		items[i] = f->items[own->shown[i]];
+	for (uint32_t i = 0; i < own->nshown; i++)
+		if (own->names[i] != UINT32_MAX)
+			items[i].name = own->names[i];
 	*f = (struct fields){ .items = items, .count = own->nshown };
 	return true;
 }

@@ -107,14 +107,21 @@ static uint32_t track_make(struct ctf_feed *f, int64_t pid, int64_t tid, uint32_
 				    .pid = pid,
 				    .tid = -1,
 				    .cpu = -1 };
+	/* SPEC ctf/own-process: rows of a process have the thread id -1 */
+	const bool of_process = c->has_own && tid == -1 && pid != -1;
 	struct map64_slot *slot;
 	uint32_t made = SPUR_NONE;
 
+	now.main |= of_process;
 	pthread_mutex_lock(&c->t->lock);
-	if (pid >= 0)
+	if (pid >= 0 || of_process || (c->has_own && pid != -1))
 		made = slot_track(f, map64_put(&tr->processes, (uint64_t)pid), &track);
 	if (made != SPUR_NONE && ctf_track_name(c, made, name, now))
 		track.parent = made;
+	if (of_process) {
+		pthread_mutex_unlock(&c->t->lock);
+		return made;
+	}
 	track.kind = SPUR_TRACK_THREAD;
 	track.tid = tid;
 	made = thread_track(f, &track);

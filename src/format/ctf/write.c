@@ -22,6 +22,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_TRUNCATED, "the format has no number of that precision: rounded to a double" },
 	{ LOSS_TRUNCATED, "arguments are nested more than 32 deep" },
 	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
+	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
 };
 
 /* --- streams --- */
@@ -65,6 +66,19 @@ static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
 	return s;
 }
 
+/*
+ * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process: rows
+ * of a process have the thread id -1.
+ */
+static const struct spur_track *owner_of(const struct spur_trace *t, uint32_t track)
+{
+	const uint32_t thread = trace_thread_of(t, track);
+	const struct spur_track *k =
+		trace_track(t, thread == SPUR_NONE ? trace_process_of(t, track) : thread);
+
+	return k && (thread != SPUR_NONE || k->kind == SPUR_TRACK_PROCESS) ? k : NULL;
+}
+
 static bool is_wide(int64_t id)
 {
 	return id < INT32_MIN || id > INT32_MAX;
@@ -73,8 +87,7 @@ static bool is_wide(int64_t id)
 /* The context of a thread's events: ids, and the name that the thread has now. */
 static void context_make(struct cw *w, struct cw_stream *s)
 {
-	const uint32_t thread = trace_thread_of(w->trace, s->track);
-	const struct spur_track *k = trace_track(w->trace, thread);
+	const struct spur_track *k = owner_of(w->trace, s->track);
 	const unsigned bytes = s->of->layout & CW_WIDE ? 8 : 4;
 	const int64_t pid = trace_pid_of(w->trace, s->track);
 	uint8_t *p = s->context;
@@ -94,8 +107,7 @@ static void context_make(struct cw *w, struct cw_stream *s)
 static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 				     const struct ctf_class *native)
 {
-	const uint32_t thread = native ? SPUR_NONE : trace_thread_of(w->trace, track);
-	const struct spur_track *k = thread == SPUR_NONE ? NULL : trace_track(w->trace, thread);
+	const struct spur_track *k = native ? NULL : owner_of(w->trace, track);
 	struct cw_stream *s = stream_add(w);
 	uint32_t layout = cpu ? CW_CPU : 0;
 
@@ -168,7 +180,7 @@ static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint1
 	s->cpu = cpu;
 	if (!(s->of->layout & CW_THREAD) || s->of->native)
 		return;
-	k = trace_track(w->trace, trace_thread_of(w->trace, s->track));
+	k = owner_of(w->trace, s->track);
 	if (k->name != s->name)
 		context_make(w, s);
 }
@@ -243,6 +255,7 @@ static bool kind_has_id(unsigned kind)
 	case SPUR_FLOW_BEGIN:
 	case SPUR_FLOW_STEP:
 	case SPUR_FLOW_END:
+	case SPUR_OBJECT:
 	case SPUR_BLOB:
 	case SPUR_LOST:
 		return true;
@@ -368,14 +381,9 @@ static struct cw_key key_of(const struct spur_event *row)
 /* The stream that a row's losses are of: the one that its file becomes, or that of its track. */
 static struct cw_stream *lost_stream(struct cw *w, const struct spur_event *row)
 {
-	const struct ctf_file *f =
-		w->ctf && row->stream < w->ctf->nfiles ? &w->ctf->files[row->stream] : NULL;
-	const struct ctf_class *k =
-		f ? &w->ctf->traces[f->trace].classes[f->class] : NULL;
-	const bool native = k && k->usual && !k->bits && !f->unpacked && !f->sibling &&
-			    !f->is_sibling && !w->ctf->grow;
+	const struct ctf_file *f = cw_native_file(w, row);
 
-	return stream_of(w, row, native ? k : NULL);
+	return stream_of(w, row, f ? &w->ctf->traces[f->trace].classes[f->class] : NULL);
 }
 
 /*
@@ -511,6 +519,33 @@ static bool choose_base(struct cw *w)
 	return true;
 }
 
+static void cw_close(void *self)
+{
+	struct cw *w = self;
+
+	for (const struct cw_event *e = w->first; e; e = e->next)
+		for (uint32_t i = 0; i < e->nleaves; i++) {
+			map64_free(&e->leaves[i].seen);
+			mem_free(e->leaves[i].labels);
+		}
+	for (size_t i = 0; i < w->npages; i++)
+		scratch_free(w->pages[i], CTF_WRITE_PAGE * sizeof(**w->pages));
+	mem_free(w->pages);
+	mem_free(w->copies);
+	mem_free(w->by_track);
+	mem_free(w->by_source);
+	map64_free(&w->events);
+	map64_free(&w->natives);
+	spur_args_free(&w->args);
+	out_free(&w->payload);
+	out_free(&w->text);
+	mem_free(w->sig);
+	mem_free(w->seen);
+	spool_free(&w->spool);
+	arena_free(&w->arena);
+	mem_free(w);
+}
+
 static void *cw_open(struct write *write)
 {
 	struct cw *w = mem_alloc(sizeof(*w));
@@ -534,9 +569,9 @@ static void *cw_open(struct write *write)
 	/* Headers are little-endian where events are copied, and their fields are as they are. */
 	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks)
 		w->ctf = w->trace->state;
-	if (choose_base(w))
+	if (choose_base(w) && (!w->ctf || cw_natives(w)))
 		return w;
-	mem_free(w);
+	cw_close(w);
 	return NULL;
 }
 
@@ -562,32 +597,6 @@ static bool cw_finish(void *self)
 			return false;
 	}
 	return cw_files(w);
-}
-
-static void cw_close(void *self)
-{
-	struct cw *w = self;
-
-	for (const struct cw_event *e = w->first; e; e = e->next)
-		for (uint32_t i = 0; i < e->nleaves; i++) {
-			map64_free(&e->leaves[i].seen);
-			mem_free(e->leaves[i].labels);
-		}
-	for (size_t i = 0; i < w->npages; i++)
-		scratch_free(w->pages[i], CTF_WRITE_PAGE * sizeof(**w->pages));
-	mem_free(w->pages);
-	mem_free(w->by_track);
-	mem_free(w->by_source);
-	map64_free(&w->events);
-	map64_free(&w->natives);
-	spur_args_free(&w->args);
-	out_free(&w->payload);
-	out_free(&w->text);
-	mem_free(w->sig);
-	mem_free(w->seen);
-	spool_free(&w->spool);
-	arena_free(&w->arena);
-	mem_free(w);
 }
 
 static const char *const versions[] = { "1.8", "2", NULL };

@@ -23,6 +23,7 @@ enum write_ctf_reason {
 	CTF_LOST_DIGITS,
 	CTF_LOST_DEPTH,
 	CTF_LOST_LABEL,
+	CTF_LOST_UTF8,
 };
 
 enum {
@@ -145,8 +146,9 @@ struct cw {
 	size_t nseen, seen_cap;
 	uint32_t leaves;
 	unsigned kind;
-	/* The source, if it is a CTF trace. */
+	/* The source, if it is a CTF trace; by stream: its events may be copied. */
 	struct ctf *ctf;
+	bool *copies;
 	/* Metadata. */
 	struct out text;
 	bool no_memory;
@@ -184,15 +186,19 @@ void cw_member(struct cw *w, struct ctf_field *s, const char *name, struct ctf_f
 struct ctf_field *cw_int(struct cw *w, unsigned bits, bool is_signed, unsigned base);
 /* Returns the event context of a stream class without a native one. NULL: out of memory. */
 struct ctf_field *cw_context(struct cw *w, uint32_t layout);
-/* The name and the URI of an event class, in the arena. NULL: out of memory. */
+/* The name and the URI of an event class with these fields, in the arena. NULL: out of memory. */
 const char *cw_event_name(struct cw *w, const struct cw_event *e);
-const char *cw_event_uri(struct cw *w, const struct cw_event *e);
+const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ctf_field *fields);
 
 /*
  * write_native.c: returns true if events of the source's class can be copied to this output: all
  * fields are whole bytes, and what they refer to is in the event.
  */
 bool cw_is_native(const struct cw *w, const struct ctf_class *k, const struct ctf_event_class *e);
+/* Finds the streams of the source whose events may be copied. Returns false if out of memory. */
+bool cw_natives(struct cw *w);
+/* The file whose stream has the row if its events may be copied, or NULL. */
+const struct ctf_file *cw_native_file(const struct cw *w, const struct spur_event *row);
 /*
  * The bytes of a row's event behind its header, in the source. Returns NULL if the event cannot be
  * copied; *class gets the event class.

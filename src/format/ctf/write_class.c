@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "format/ctf/write.h"
 #include "format/format.h"
 
@@ -466,7 +467,8 @@ struct sig {
 	const struct cw_event *e;
 	size_t at;
 	uint32_t leaf;
-	bool renamed;
+	bool renamed; /* a field of a structure has another name */
+	bool silent; /* that was counted before */
 };
 
 static bool is_word_char(char c)
@@ -476,7 +478,7 @@ static bool is_word_char(char c)
 }
 
 /* TSDL has identifiers, in which other bytes become underscores. */
-static const char *field_name(struct sig *s, const char *name)
+static const char *field_name(struct sig *s, const char *name, bool inside)
 {
 	struct cw *w = s->w;
 	char *p = arena_strdup(&w->arena, name, strlen(name));
@@ -487,9 +489,10 @@ static const char *field_name(struct sig *s, const char *name)
 			*q = '_';
 			changed = true;
 		}
-	if (changed && !s->renamed)
+	/* At the top, the class's URI has the name. */
+	if (changed && inside && !s->renamed && !s->silent)
 		w->write->loss.events[CTF_LOST_NAME][s->e->key.kind] += s->e->count;
-	s->renamed |= changed;
+	s->renamed |= changed && inside;
 	return p;
 }
 
@@ -521,7 +524,7 @@ static struct ctf_field *sig_struct(struct sig *s)
 		const char *name;
 		struct ctf_field *member = sig_field(s, &name);
 
-		cw_member(s->w, f, unique_name(s->w, f, field_name(s, name)), member);
+		cw_member(s->w, f, unique_name(s->w, f, field_name(s, name, true)), member);
 	}
 	return f;
 }
@@ -600,7 +603,7 @@ struct ctf_field *cw_fields(struct cw *w, const struct cw_event *e)
 		if (!f)
 			return NULL;
 		n++;
-		name = name[0] ? field_name(&s, name) : arena_printf(&w->arena, "arg%u", n);
+		name = name[0] ? field_name(&s, name, false) : arena_printf(&w->arena, "arg%u", n);
 		name = unique_name(w, root, name);
 		if (sequence && name) {
 			path = arena_alloc(&w->arena, sizeof(*path));
@@ -636,21 +639,58 @@ struct ctf_field *cw_context(struct cw *w, uint32_t layout)
 /* SPEC ctf/own-names: category, colon, name, and what the event does to a span */
 const char *cw_event_name(struct cw *w, const struct cw_event *e)
 {
-	const char *name = trace_string(w->trace, e->key.name, NULL),
-		   *cat = trace_string(w->trace, e->key.cat, NULL);
+	size_t len, cat_len;
+	const char *name = trace_string(w->trace, e->key.name, &len),
+		   *cat = trace_string(w->trace, e->key.cat, &cat_len);
 	const char *end = e->key.kind == SPUR_BEGIN	? "_entry"
 			  : e->key.kind == SPUR_END_SPAN ? "_exit"
 							 : "";
 
+	if (strlen(name) != len || strlen(cat) != cat_len)
+		w->write->loss.events[CTF_LOST_TEXT][e->key.kind] += e->count;
+	if (w->json && !(utf8_all_valid(name, len) && utf8_all_valid(cat, cat_len)))
+		w->write->loss.events[CTF_LOST_UTF8][e->key.kind] += e->count;
 	return arena_printf(&w->arena, "%s%s%s%s", cat, cat[0] ? ":" : "", name, end);
 }
 
-/* SPEC ctf/own-uri: spur:KIND+FLAGS/BYTES */
-const char *cw_event_uri(struct cw *w, const struct cw_event *e)
+/* A name in a URI: what is neither a letter nor a digit is %XX. */
+static void uri_name(struct out *o, const char *name)
 {
-	size_t len;
+	for (; *name; name++)
+		if (is_word_char(*name))
+			out_char(o, *name);
+		else
+			out_printf(o, "%%%02X", (unsigned char)*name);
+}
 
-	trace_string(w->trace, e->key.cat, &len);
-	return arena_printf(&w->arena, "spur:%s+%x/%zu", spur_kind_name(e->key.kind), e->key.flags,
-			    len);
+/*
+ * SPEC ctf/own-uri: spur:KIND+FLAGS/BYTES, then ?NUMBER=NAME of each argument that has another name
+ * than its field
+ */
+const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ctf_field *fields)
+{
+	struct sig s = { .w = w, .e = e, .silent = true };
+	const char *uri;
+	uint32_t at = 0;
+	struct out o;
+	const size_t len = strlen(trace_string(w->trace, e->key.cat, NULL));
+
+	out_to_memory(&o);
+	out_printf(&o, "spur:%s+%x/%zu", spur_kind_name(e->key.kind), e->key.flags, len);
+	for (uint32_t n = 0; s.at < e->nsig; n++) {
+		const char *name;
+
+		at += (e->sig[s.at] & SIG_SEQUENCE) != 0;
+		if (!sig_field(&s, &name)) {
+			out_free(&o);
+			return NULL;
+		}
+		if (strcmp(fields->members[at++].name, name) == 0)
+			continue;
+		out_printf(&o, "?%u=", n);
+		uri_name(&o, name);
+	}
+	uri = o.error ? NULL : arena_strdup(&w->arena, o.buf ? o.buf : "", o.len);
+	out_free(&o);
+	return uri;
 }

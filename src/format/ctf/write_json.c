@@ -1,4 +1,5 @@
 /* Metadata of CTF 2: a sequence of JSON texts. */
+#include "base/text.h"
 #include "format/ctf/write.h"
 #include "format/ctf/write_meta.h"
 
@@ -20,9 +21,34 @@ struct within {
 
 static void field_out(const struct json *j, const struct ctf_field *f, const struct within *in);
 
+/* Bytes that are not UTF-8 become U+FFFD: readers of JSON accept nothing else. */
 static void json_text(struct out *o, const char *s)
 {
-	out_json(o, s, strlen(s));
+	size_t len = strlen(s), start;
+
+	if (utf8_all_valid(s, len)) {
+		out_json(o, s, len);
+		return;
+	}
+	out_char(o, '"');
+	while (len) {
+		const size_t n = utf8_valid(s, len);
+
+		if (n) {
+			/* Without the quotes around it. */
+			start = o->len;
+			out_json(o, s, n);
+			if (o->error)
+				return;
+			memmove(o->buf + start, o->buf + start + 1, o->len - start - 2);
+			o->len -= 2;
+		} else {
+			out_str(o, "\\ufffd");
+		}
+		s += n ? n : 1;
+		len -= n ? n : 1;
+	}
+	out_char(o, '"');
 }
 
 static void begin(struct cw *w, const char *type)

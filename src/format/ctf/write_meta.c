@@ -46,9 +46,9 @@ bool meta_event_get(struct cw *w, struct cw_event *e, struct meta_event *m)
 		return true;
 	}
 	m->name = cw_event_name(w, e);
-	m->uri = cw_event_uri(w, e);
 	m->specific = e->key.has_id ? id_context(w) : NULL;
 	m->payload = cw_fields(w, e);
+	m->uri = m->payload ? cw_event_uri(w, e, m->payload) : NULL;
 	w->no_memory |= !m->name || !m->uri || !m->payload;
 	return !w->no_memory;
 }
@@ -60,8 +60,11 @@ static struct meta_env *env_source(struct cw *w, size_t *n)
 
 	*n = 0;
 	w->no_memory |= !env;
+	/* Of several processes' traces, each event has its process. */
 	for (size_t i = 0; env && i < m->nenv; i++)
-		env[(*n)++] = (struct meta_env){ m->env[i].key,
+		if (w->ctf->ntraces < 2 || w->ctf->traces[0].pid < 0 ||
+		    (strcmp(m->env[i].key, "vpid") != 0 && strcmp(m->env[i].key, "procname") != 0))
+			env[(*n)++] = (struct meta_env){ m->env[i].key,
 						 m->env[i].is_text ? m->env[i].text : NULL,
 						 m->env[i].number };
 	return env;

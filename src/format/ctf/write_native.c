@@ -118,34 +118,59 @@ static uint32_t header_bytes(enum usual_header usual, const uint8_t *p, uint64_t
 	return at + 12;
 }
 
-/* The file that a row is in; NULL: it has no bytes that can be copied. */
-static const struct ctf_file *file_of(const struct cw *w, const struct spur_event *row)
+/*
+ * Places of rows are those of bytes in the file where nothing was unpacked or put in order; of
+ * several traces, one of a single process says so in its environment, which the output has only one
+ * of.
+ */
+static bool file_copies(const struct ctf *c, const struct ctf_file *f)
+{
+	const struct ctf_trace *tr = &c->traces[f->trace];
+	const struct ctf_class *k = &tr->classes[f->class];
+	bool same = true;
+
+	if (!k->usual || k->bits || f->unpacked || f->sibling || f->is_sibling ||
+	    (c->ntraces > 1 && tr->pid >= 0))
+		return false;
+	for (size_t i = 0; same && i < f->npackets; i++)
+		same = f->packets[i].off == f->packets[i].file_off;
+	return same;
+}
+
+bool cw_natives(struct cw *w)
 {
 	const struct ctf *c = w->ctf;
-	const struct ctf_file *f =
-		!c || c->grow || row->stream >= c->nfiles ? NULL : &c->files[row->stream];
 
-	if (!f || f->stream != row->stream || f->unpacked || f->sibling || f->is_sibling ||
-	    row->len == UINT32_MAX || row->kind == SPUR_LOST || row->kind == SPUR_NATIVE ||
-	    row->off >= f->source->size || row->len > f->source->size - row->off)
-		return NULL;
-	return f;
+	if (c->grow)
+		return true;
+	w->copies = mem_array(c->nfiles + 1, sizeof(*w->copies));
+	for (size_t i = 0; w->copies && i < c->nfiles; i++)
+		if (c->files[i].stream < c->nfiles)
+			w->copies[c->files[i].stream] =
+				c->files[i].stream == i && file_copies(c, &c->files[i]);
+	return w->copies != NULL;
+}
+
+const struct ctf_file *cw_native_file(const struct cw *w, const struct spur_event *row)
+{
+	return w->copies && row->stream < w->ctf->nfiles && w->copies[row->stream]
+		       ? &w->ctf->files[row->stream]
+		       : NULL;
 }
 
 const uint8_t *cw_native_bytes(struct cw *w, const struct spur_event *row, uint64_t *len,
 			       const struct ctf_class **of, const struct ctf_event_class **class)
 {
-	const struct ctf_file *f = file_of(w, row);
+	const struct ctf_file *f = cw_native_file(w, row);
 	struct ctf_class *k;
 	struct ctf_event *e;
 	const uint8_t *p;
 	uint32_t head, id;
 
-	if (!f)
+	if (!f || row->len == UINT32_MAX || row->kind == SPUR_LOST || row->kind == SPUR_NATIVE ||
+	    row->off >= f->source->size || row->len > f->source->size - row->off)
 		return NULL;
 	k = &w->ctf->traces[f->trace].classes[f->class];
-	if (!k->usual || k->bits)
-		return NULL;
 	p = f->source->data + row->off;
 	head = header_bytes((enum usual_header)k->usual, p, row->len, &id);
 	e = head ? event_known(k, id) : NULL;
