@@ -23,6 +23,11 @@
 #include "model/lane.h"
 #include "model/reorder.h"
 
+/* SPEC fxt/kind-mark: the flags that a mark may give to a row. */
+enum {
+	FXT_KIND_FLAGS = SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED | SPUR_F_ESTIMATED | SPUR_F_EXIT
+};
+
 enum {
 	FXT_PROVIDERS = 512, /* beyond that the last one takes all records */
 	FXT_WINDOW = 512, /* rows of a window */
