@@ -337,6 +337,7 @@ static bool large_rows(struct making *m)
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
 	const struct fxt_shape *s = &r->shape;
+	const uint8_t *const mark = s->known ? fxt_shape_marked(s) : NULL;
 	struct spur_event *row;
 	uint32_t cat, name, track;
 
@@ -354,10 +355,11 @@ static bool large_rows(struct making *m)
 			 : fxt_provider_track(x, x->provider);
 	row = add_row(m, SPUR_BLOB, track, fxt_class_of(x, cat, name, true));
 	/*
-	 * SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file
+	 * SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file,
+	 * or SPEC fxt/number-mark
 	 */
 	if (row)
-		row->id = r->off / FXT_WORD + 1;
+		row->id = mark ? load64(mark + FXT_WORD, x->swap) : r->off / FXT_WORD + 1;
 	return row_args(x, r, row, 1);
 }
 

@@ -459,6 +459,8 @@ const uint8_t *fxt_shape_marked(const struct fxt_shape *s)
 		return fxt_shape_mark(s, FXT_SIDE_MARK, FXT_SIDE_WORDS);
 	if (s->type == FXT_KERNEL_OBJECT)
 		return fxt_shape_mark(s, FXT_NAME_MARK, FXT_NAME_WORDS);
+	if (s->type == FXT_LARGE)
+		return fxt_shape_mark(s, FXT_NUMBER_MARK, FXT_NUMBER_WORDS);
 	return NULL;
 }
 

@@ -226,11 +226,14 @@ enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
  * SPEC fxt/side-mark: a switch of which one thread is known
  *	1	the flag of the row that it stands for
  * SPEC fxt/name-mark: a kernel object that only names its koid
+ * SPEC fxt/number-mark: a large blob
+ *	1	its number
  */
 #define FXT_KIND_MARK "SpurKind"
 #define FXT_SIDE_MARK "SpurSide"
 #define FXT_NAME_MARK "SpurName"
-enum { FXT_KIND_WORDS = 4, FXT_SIDE_WORDS = 2, FXT_NAME_WORDS = 1 };
+#define FXT_NUMBER_MARK "SpurBlob"
+enum { FXT_KIND_WORDS = 4, FXT_SIDE_WORDS = 2, FXT_NAME_WORDS = 1, FXT_NUMBER_WORDS = 2 };
 
 /*
  * SPEC fxt/made-id: ids that Spur gives to threads and processes that have none, or the same as

@@ -19,7 +19,7 @@ static const struct loss_reason reasons[FXT_LOSSES - LOSS_OWN] = {
 					 "a[0]" },
 	[FXT_LOST_TYPE - LOSS_OWN] = { LOSS_DEGRADED,
 				       "an argument's type does not exist: written as text, "
-				       "number or blob" },
+				       "double, number or blob" },
 	[FXT_LOST_PAYLOAD - LOSS_OWN] = { LOSS_DEGRADED,
 					  "arguments are damaged: written as far as they can be "
 					  "read" },
@@ -57,9 +57,9 @@ static void shape_args(const struct fxt_write *l, struct fxt_shape *s)
 	s->args_end = s->args + (size_t)l->args.words * FXT_WORD;
 }
 
-/* An event record whose arguments are in l->args. */
-static bool event_record(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
-			 struct out *o)
+/* Sets what an event record has of the row; its arguments are in l->args. */
+static bool shape_event(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
+			struct out *o)
 {
 	uint64_t ticks[2];
 
@@ -69,7 +69,13 @@ static bool event_record(struct fxt_write *l, const struct spur_event *row, stru
 		return false;
 	s->ticks = ticks[0];
 	s->value = s->sub == FXT_COMPLETE ? ticks[1] : row->id;
-	return fxt_write_record(l, s, o);
+	return true;
+}
+
+static bool event_record(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
+			 struct out *o)
+{
+	return shape_event(l, row, s, o) && fxt_write_record(l, s, o);
 }
 
 static bool no_args(struct fxt_write *l)
@@ -103,19 +109,14 @@ static bool marked_out(struct fxt_write *l, const struct spur_event *row, struct
 					   fxt_put(FXT_F_KIND_FLAGS, row->flags & FXT_KIND_FLAGS) |
 					   fxt_put(FXT_F_KIND_CPU, row->cpu),
 				   row->id, (uint64_t)row->dur };
-	uint8_t mark[FXT_KIND_WORDS * FXT_WORD] = FXT_KIND_MARK;
-	struct fxt_shape s = { .sub = FXT_INSTANT, .data = mark, .data_len = sizeof(mark) };
+	struct fxt_shape s = { .sub = FXT_INSTANT };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		const uint64_t word = l->record.swap ? __builtin_bswap64(words[i]) : words[i];
-
-		memcpy(mark + (i + 1) * FXT_WORD, &word, FXT_WORD);
-	}
 	if (row->kind != SPUR_INSTANT)
 		fxt_lose(l, FXT_LOST_KIND);
 	l->has_lost |= row->kind == SPUR_LOST;
 	return event_names(l, row->track, row->cat, row->name, &s, o) && row_args(l, row, o) &&
-	       event_record(l, row, &s, o);
+	       shape_event(l, row, &s, o) &&
+	       fxt_write_marked(l, &s, FXT_KIND_MARK, words, FXT_KIND_WORDS - 1, o);
 }
 
 /*
@@ -196,8 +197,6 @@ static struct switch_args switch_args(const struct fxt_write *l, const struct sp
  */
 static bool switch_record(struct fxt_write *l, uint64_t in_tid, uint64_t side, struct out *o)
 {
-	uint8_t mark[FXT_SIDE_WORDS * FXT_WORD] = FXT_SIDE_MARK;
-	const uint64_t word = l->record.swap ? __builtin_bswap64(side) : side;
 	struct fxt_pending *p = &l->pending;
 	struct fxt_shape s = { .type = FXT_SCHEDULING,
 			       .sub = FXT_SWITCH,
@@ -211,11 +210,8 @@ static bool switch_record(struct fxt_write *l, uint64_t in_tid, uint64_t side, s
 	s.threads[0].tid = p->tid;
 	s.threads[1].tid = in_tid;
 	p->is = false;
-	if (side) {
-		memcpy(mark + FXT_WORD, &word, FXT_WORD);
-		s.data = mark;
-		s.data_len = sizeof(mark);
-	}
+	if (side)
+		return fxt_write_marked(l, &s, FXT_SIDE_MARK, &side, FXT_SIDE_WORDS - 1, o);
 	return fxt_write_record(l, &s, o);
 }
 
@@ -480,6 +476,13 @@ static bool piece_out(struct fxt_write *l, const struct spur_event *row, struct 
 	return true;
 }
 
+/* SPEC fxt/number-mark */
+static bool large_record(struct fxt_write *l, const struct spur_event *row,
+			 const struct fxt_shape *s, struct out *o)
+{
+	return fxt_write_marked(l, s, FXT_NUMBER_MARK, &row->id, FXT_NUMBER_WORDS - 1, o);
+}
+
 /* SPEC fxt/large-blob: whole; with time and thread unless the row has neither. */
 static bool large_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
@@ -494,14 +497,14 @@ static bool large_out(struct fxt_write *l, const struct spur_event *row, struct 
 	if (!fxt_write_string(l, row->cat, &s.cat, o) || !fxt_write_string(l, row->name, &s.name, o))
 		return false;
 	if (plain)
-		return fxt_write_mark(l, row, o) && fxt_write_record(l, &s, o);
+		return fxt_write_mark(l, row, o) && large_record(l, row, &s, o);
 	if (!fxt_write_thread(l, row->track, &s.threads[0], o) ||
 	    !fxt_write_values(l, v + 1, l->values.count - 1, o) ||
 	    !fxt_write_ticks(l, row, ticks, o))
 		return false;
 	s.ticks = ticks[0];
 	shape_args(l, &s);
-	return fxt_write_record(l, &s, o);
+	return large_record(l, row, &s, o);
 }
 
 static bool blob_out(struct fxt_write *l, const struct spur_event *row, struct out *o)

@@ -159,7 +159,10 @@ bool fxt_write_ticks(struct fxt_write *l, const struct spur_event *row, uint64_t
  */
 bool fxt_write_mark(struct fxt_write *l, const struct spur_event *row, struct out *o);
 /* Writes the record that the shape describes. */
-bool fxt_write_record(struct fxt_write *l, struct fxt_shape *s, struct out *o);
+bool fxt_write_record(struct fxt_write *l, const struct fxt_shape *s, struct out *o);
+/* The same with a mark, its text and the words after it. */
+bool fxt_write_marked(struct fxt_write *l, const struct fxt_shape *s, const char *mark,
+		      const uint64_t *words, unsigned count, struct out *o);
 
 /* write_args.c */
 /*

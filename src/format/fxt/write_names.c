@@ -8,9 +8,21 @@ extern const struct spur_format spur_format_fxt;
 enum { TRACKS = 1 << 24, PROVIDER_ID = 1, PROVIDER_NAME_MOST = 255 };
 enum { NS = 1000000000 };
 
-bool fxt_write_record(struct fxt_write *l, struct fxt_shape *s, struct out *o)
+bool fxt_write_record(struct fxt_write *l, const struct fxt_shape *s, struct out *o)
 {
 	return fxt_encode(s, &l->record, o) && !o->error;
+}
+
+bool fxt_write_marked(struct fxt_write *l, const struct fxt_shape *s, const char *mark,
+		      const uint64_t *words, unsigned count, struct out *o)
+{
+	uint8_t bytes[FXT_KIND_WORDS * FXT_WORD];
+
+	assert(count < FXT_KIND_WORDS);
+	memcpy(bytes, mark, FXT_WORD);
+	for (unsigned i = 0; i < count; i++)
+		store64(bytes + (size_t)(i + 1) * FXT_WORD, words[i], l->record.swap);
+	return fxt_encode_marked(s, bytes, count + 1, &l->record, o) && !o->error;
 }
 
 /* --- providers --- */
@@ -260,8 +272,7 @@ bool fxt_write_mark(struct fxt_write *l, const struct spur_event *row, struct ou
 		return true;
 	if (!ticks_at(l, row->ts, &ticks))
 		fxt_lose(l, FXT_LOST_TIME);
-	ticks = l->record.swap ? __builtin_bswap64(ticks) : ticks;
-	memcpy(mark + FXT_WORD, &ticks, FXT_WORD);
+	store64(mark + FXT_WORD, ticks, l->record.swap);
 	l->highest = row->ts > l->highest ? row->ts : l->highest;
 	return fxt_write_record(l, &r, o);
 }
@@ -337,9 +348,7 @@ static bool tell(struct fxt_write *l, unsigned type, uint64_t koid, uint32_t nam
 	r.args = l->args.bytes;
 	r.args_end = r.args + (size_t)l->args.words * FXT_WORD;
 	/* SPEC fxt/name-mark */
-	r.data = (const uint8_t *)FXT_NAME_MARK;
-	r.data_len = (uint64_t)FXT_NAME_WORDS * FXT_WORD;
-	return fxt_write_record(l, &r, o);
+	return fxt_write_marked(l, &r, FXT_NAME_MARK, NULL, FXT_NAME_WORDS - 1, o);
 }
 
 /* Names the thread of a track, and its process. */
