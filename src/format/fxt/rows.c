@@ -450,6 +450,9 @@ static bool kernel_rows(struct making *m)
 
 	if (x->first && !fxt_name_kernel(x, koid, name, r->off))
 		return false;
+	/* SPEC fxt/name-mark */
+	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
+		return true;
 	if (type == FXT_OBJECT_PROCESS)
 		track = fxt_process_track(x, koid);
 	else if (type == FXT_OBJECT_THREAD)
@@ -457,9 +460,6 @@ static bool kernel_rows(struct making *m)
 						    : fxt_tid_track(x, koid);
 	else
 		track = fxt_provider_track(x, x->provider);
-	/* SPEC fxt/name-mark */
-	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
-		return track != SPUR_NONE;
 	row = object_row(m, track, fxt_object_type(x, type), name);
 	return row_args(x, r, row, 1);
 }
