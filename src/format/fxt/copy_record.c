@@ -183,7 +183,9 @@ static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, un
 {
 	const uint32_t name =
 		fxt_kernel_name(k->x, k->x->providers[r->number], koid, r->off);
-	struct map64_slot *slot = name ? map64_put(&k->told, koid) : NULL;
+	const bool by_tid = r->shape.type == FXT_SCHEDULING && type == FXT_OBJECT_THREAD &&
+			    pid != UINT64_MAX;
+	struct map64_slot *slot = name || by_tid ? map64_put(&k->told, koid) : NULL;
 	static const char process[FXT_WORD] = "process";
 	const struct fxt_arg arg = { .type = FXT_ARG_KOID,
 				     .name = { .ref = FXT_INLINE | 7, .len = 7, .text = process },
@@ -193,7 +195,7 @@ static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, un
 			       .value = koid };
 	size_t len;
 
-	if (!name)
+	if (!name && !by_tid)
 		return true;
 	if (!slot)
 		return false;
@@ -202,7 +204,7 @@ static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, un
 	slot->value = name + 1;
 	s.name.text = trace_string(k->x->t, name, &len);
 	s.name.len = fxt_text_cut(s.name.text, len, FXT_TEXT_MOST);
-	s.name.ref = (uint16_t)(FXT_INLINE | s.name.len);
+	s.name.ref = (uint16_t)(s.name.len ? FXT_INLINE | s.name.len : 0);
 	k->args.words = 0;
 	if (type == FXT_OBJECT_THREAD && pid != UINT64_MAX) {
 		fxt_build_arg(&k->args, &arg);
@@ -219,6 +221,18 @@ static bool need_ids(struct fxt_copying *k, const struct fxt_copy_record *r, uin
 {
 	return (pid == UINT64_MAX || need_name(k, r, FXT_OBJECT_PROCESS, pid, 0)) &&
 	       (process_only || need_name(k, r, FXT_OBJECT_THREAD, tid, pid));
+}
+
+/*
+ * The process of a thread that a record knows by its id alone (SPEC fxt/thread-process); UINT64_MAX:
+ * not known.
+ */
+static uint64_t pid_of_tid(const struct fxt_copying *k, uint64_t tid)
+{
+	const uint32_t track = fxt_koid_thread(k->x, tid);
+	const uint32_t parent = track == SPUR_NONE ? SPUR_NONE : fxt_track(k->x, track)->parent;
+
+	return parent == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, parent)->pid;
 }
 
 /* The registration of a thread that holds for a record. */
@@ -245,8 +259,10 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	const struct fxt_version *v;
 	uint32_t track;
 
+	if (!ref->ref && by_tid)
+		return need_ids(k, r, pid_of_tid(k, ref->tid), ref->tid, false);
 	if (!ref->ref)
-		return need_ids(k, r, by_tid ? UINT64_MAX : ref->pid, ref->tid, ref->process_only);
+		return need_ids(k, r, ref->pid, ref->tid, ref->process_only);
 	track = fxt_thread_at(k->x, k->x->providers[r->number], ref->ref, r->off);
 	if (p->threads[ref->ref] == track && track)
 		return true;

@@ -161,6 +161,13 @@ uint32_t fxt_tid_track(struct fxt *x, uint64_t tid)
 	return new_thread(x, SPUR_NONE, -1, tid, number);
 }
 
+uint32_t fxt_koid_thread(const struct fxt *x, uint64_t tid)
+{
+	const uint32_t number = number_of(x, tid);
+
+	return number == NO_NUMBER ? SPUR_NONE : x->names.koids[number].thread;
+}
+
 void fxt_track_idle(struct fxt *x, uint32_t track)
 {
 	if (track != SPUR_NONE && !fxt_track(x, track)->name)

@@ -400,6 +400,8 @@ uint32_t fxt_process_track(struct fxt *x, uint64_t pid);
 uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid);
 /* The track of a thread whose process the record does not name. */
 uint32_t fxt_tid_track(struct fxt *x, uint64_t tid);
+/* The same if it exists, else SPUR_NONE. */
+uint32_t fxt_koid_thread(const struct fxt *x, uint64_t tid);
 /* Names the track if it has no name. */
 void fxt_track_idle(struct fxt *x, uint32_t track);
 bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off);

@@ -450,9 +450,10 @@ static bool kernel_rows(struct making *m)
 
 	if (x->first && !fxt_name_kernel(x, koid, name, r->off))
 		return false;
-	/* SPEC fxt/name-mark */
+	/* SPEC fxt/name-mark: no row, and no track but that of a thread with its process */
 	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
-		return true;
+		return type != FXT_OBJECT_THREAD || !process_arg(x, r, &process) ||
+		       fxt_thread_track(x, process, koid) != SPUR_NONE;
 	if (type == FXT_OBJECT_PROCESS)
 		track = fxt_process_track(x, koid);
 	else if (type == FXT_OBJECT_THREAD)
