@@ -290,5 +290,6 @@ const struct spur_format spur_format_fxt = {
 	.place = fxt_record_place,
 	.ticks = fxt_record_ticks,
 	.schema = fxt_schema,
+	.copy = fxt_copy,
 	.close = close_file,
 };

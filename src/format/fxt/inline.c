@@ -146,7 +146,7 @@ bool fxt_inline_event(struct fxt *x, struct plain_tables in, const uint8_t *p,
 	if (!e->track || !name)
 		return false;
 	q = inline_args(x, in, q, end, fxt_get(e->h, FXT_F_EVENT_ARGS));
-	if (!q || end - q < (ptrdiff_t)(e->shape->tail & FXT_WORD) ||
+	if (!q || (uint64_t)(end - q) - (e->shape->tail & FXT_WORD) > FXT_WORD ||
 	    !fxt_clock_fast(in.clock, ticks, &e->ts))
 		return false;
 	e->tail = load64(p + ((uint64_t)(q - p) & e->shape->tail), swap);

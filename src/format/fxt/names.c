@@ -93,7 +93,7 @@ uint32_t fxt_process_track(struct fxt *x, uint64_t pid)
 						 .parent = SPUR_NONE,
 						 .name = koid_name(x, number),
 						 .kind = SPUR_TRACK_PROCESS,
-						 .pid = (int64_t)pid,
+						 .pid = fxt_shown_id(pid),
 						 .tid = -1,
 						 .cpu = -1,
 					 });
@@ -108,7 +108,7 @@ static uint32_t new_thread(struct fxt *x, uint32_t parent, int64_t pid, uint64_t
 							.name = koid_name(x, number),
 							.kind = SPUR_TRACK_THREAD,
 							.pid = pid,
-							.tid = (int64_t)tid,
+							.tid = fxt_shown_id(tid),
 							.cpu = -1,
 						});
 
@@ -132,10 +132,10 @@ uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid)
 		return SPUR_NONE;
 	track = x->names.koids[number].thread;
 	if (track == SPUR_NONE)
-		return new_thread(x, parent, (int64_t)pid, tid, number);
+		return new_thread(x, parent, fxt_shown_id(pid), tid, number);
 	if (track != x->other_track && fxt_track(x, track)->parent == SPUR_NONE) {
 		fxt_track(x, track)->parent = parent;
-		fxt_track(x, track)->pid = (int64_t)pid;
+		fxt_track(x, track)->pid = fxt_shown_id(pid);
 	}
 	if (track != x->other_track && fxt_track(x, track)->parent == parent)
 		return track;
@@ -145,7 +145,7 @@ uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid)
 		return SPUR_NONE;
 	if (slot->value)
 		return (uint32_t)slot->value - 1;
-	track = new_thread(x, parent, (int64_t)pid, tid, number);
+	track = new_thread(x, parent, fxt_shown_id(pid), tid, number);
 	slot->value = track == SPUR_NONE ? 0 : track + 1;
 	return track;
 }
@@ -159,6 +159,13 @@ uint32_t fxt_tid_track(struct fxt *x, uint64_t tid)
 	if (x->names.koids[number].thread != SPUR_NONE)
 		return x->names.koids[number].thread;
 	return new_thread(x, SPUR_NONE, -1, tid, number);
+}
+
+uint32_t fxt_koid_thread(const struct fxt *x, uint64_t tid)
+{
+	const uint32_t number = number_of(x, tid);
+
+	return number == NO_NUMBER ? SPUR_NONE : x->names.koids[number].thread;
 }
 
 void fxt_track_idle(struct fxt *x, uint32_t track)

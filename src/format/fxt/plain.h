@@ -111,7 +111,9 @@ ALWAYS_INLINE bool plain_event(struct fxt *x, struct plain_tables in, const uint
 		return false;
 	q = plain_args(x, in.strings, p + 2 * FXT_WORD, p + e->bytes,
 		       fxt_get(e->h, FXT_F_EVENT_ARGS), swap);
-	if (!q || p + e->bytes - q < (ptrdiff_t)(e->shape->tail & FXT_WORD) ||
+	/* SPEC fxt/longer: one more word at most; what is longer may have a mark */
+	if (!q ||
+	    (uint64_t)(p + e->bytes - q) - (e->shape->tail & FXT_WORD) > FXT_WORD ||
 	    (plain ? e->ts < 0 : !fxt_clock_fast(in.clock, ticks, &e->ts)))
 		return false;
 	/* Without a tail this reads any word of the record. */

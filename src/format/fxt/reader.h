@@ -23,6 +23,11 @@
 #include "model/lane.h"
 #include "model/reorder.h"
 
+/* SPEC fxt/kind-mark: the flags that a mark may give to a row. */
+enum {
+	FXT_KIND_FLAGS = SPUR_F_OUT | SPUR_F_IN | SPUR_F_PREEMPTED | SPUR_F_ESTIMATED | SPUR_F_EXIT
+};
+
 enum {
 	FXT_PROVIDERS = 512, /* beyond that the last one takes all records */
 	FXT_WINDOW = 512, /* rows of a window */
@@ -51,6 +56,8 @@ struct fxt_log {
  * of memory.
  */
 uint32_t fxt_log_add(struct fxt_log *l, uint32_t head, uint64_t off, uint32_t value);
+/* Returns the version that holds at `off` of the entry with this head, or NULL. */
+const struct fxt_version *fxt_log_find(const struct fxt_log *l, uint32_t head, uint64_t off);
 /* Returns 1 + the value at `off` of the entry with this head, or 0 if it had no value yet. */
 uint32_t fxt_log_at(const struct fxt_log *l, uint32_t head, uint64_t off);
 void fxt_log_free(struct fxt_log *l);
@@ -265,6 +272,9 @@ struct fxt {
 	/* As stored: time of the last record that has one, before that of the first */
 	int64_t last;
 	int64_t start; /* by time: the earliest */
+	/* SPEC fxt/time-mark: a record without a time that begins here has the time of the mark */
+	uint64_t mark_end;
+	int64_t mark_ts;
 
 	struct spur_trace *t;
 	const char *file;
@@ -317,6 +327,7 @@ struct fxt_record {
 	uint64_t off;
 	const struct fxt_provider *provider;
 	int64_t ts; /* its time, or a neighbour's */
+	bool placed; /* the time is its own, or that of a mark */
 	bool clamped; /* it does not fit into 64 bits of ns */
 };
 
@@ -349,6 +360,8 @@ uint32_t fxt_provider_track(struct fxt *x, struct fxt_provider *p);
 /* Returns SPUR_NONE if out of memory. */
 uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigned index);
 void fxt_clock_set(struct fxt_clock *c, uint64_t hz, uint64_t base, bool raw);
+/* SPEC fxt/init-base: relates a clock to the first one by the time of day at its base. */
+void fxt_clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base_time);
 /* Converts ticks to ns. Sets *clamped if they do not fit into 64 bits. */
 int64_t fxt_clock_ns(const struct fxt_clock *c, uint64_t ticks, bool *clamped);
 
@@ -387,6 +400,8 @@ uint32_t fxt_process_track(struct fxt *x, uint64_t pid);
 uint32_t fxt_thread_track(struct fxt *x, uint64_t pid, uint64_t tid);
 /* The track of a thread whose process the record does not name. */
 uint32_t fxt_tid_track(struct fxt *x, uint64_t tid);
+/* The same if it exists, else SPUR_NONE. */
+uint32_t fxt_koid_thread(const struct fxt *x, uint64_t tid);
 /* Names the track if it has no name. */
 void fxt_track_idle(struct fxt *x, uint32_t track);
 bool fxt_name_kernel(struct fxt *x, uint64_t koid, uint32_t name, uint64_t off);
@@ -476,6 +491,9 @@ void fxt_see_thread(struct fxt *x, uint64_t pid, uint64_t tid, uint32_t track);
 /* read.c */
 struct fxt_window *fxt_window_new(void);
 enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b);
+
+/* copy.c */
+enum spur_status fxt_copy(struct copy *copy);
 
 /* args.c, fields.c */
 enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev,

@@ -256,6 +256,23 @@ unsigned fxt_event_kind(const struct fxt_shape *s)
 			      : fxt_event_shapes[s->sub].kind;
 }
 
+/* SPEC fxt/kind-mark: the row is of another kind, with members that events do not have. */
+static void mark_row(struct fxt *x, const struct fxt_shape *s, struct spur_event *row)
+{
+	const uint8_t *mark = fxt_shape_marked(s);
+	const uint64_t word = mark ? load64(mark + FXT_WORD, x->swap) : 0,
+		       kind = fxt_get(word, FXT_F_KIND);
+
+	if (kind < SPUR_INSTANT || kind >= SPUR_KINDS)
+		return;
+	row->kind = (uint8_t)kind;
+	row->flags |= (uint16_t)(fxt_get(word, FXT_F_KIND_FLAGS) & FXT_KIND_FLAGS);
+	row->cpu = (uint16_t)fxt_get(word, FXT_F_KIND_CPU);
+	row->id = load64(mark + 2 * FXT_WORD, x->swap);
+	row->dur = (int64_t)(load64(mark + 3 * FXT_WORD, x->swap) & INT64_MAX);
+	x->gaps |= row->kind == SPUR_LOST;
+}
+
 static bool event_rows(struct making *m)
 {
 	struct fxt *x = m->x;
@@ -274,6 +291,8 @@ static bool event_rows(struct making *m)
 		report_unknown(x, r, "fxt/unknown-event", "event", s->sub, "0 to 10");
 	else if (kind == SPUR_SPAN)
 		set_end(m, row);
+	else if (s->sub == FXT_INSTANT)
+		mark_row(x, s, row);
 	else if (fxt_has_tail(s->sub) && !s->tail_lost)
 		row->id = s->value;
 	/*
@@ -318,6 +337,7 @@ static bool large_rows(struct making *m)
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
 	const struct fxt_shape *s = &r->shape;
+	const uint8_t *const mark = s->known ? fxt_shape_marked(s) : NULL;
 	struct spur_event *row;
 	uint32_t cat, name, track;
 
@@ -335,10 +355,11 @@ static bool large_rows(struct making *m)
 			 : fxt_provider_track(x, x->provider);
 	row = add_row(m, SPUR_BLOB, track, fxt_class_of(x, cat, name, true));
 	/*
-	 * SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file
+	 * SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file,
+	 * or SPEC fxt/number-mark
 	 */
 	if (row)
-		row->id = r->off / FXT_WORD + 1;
+		row->id = mark ? load64(mark + FXT_WORD, x->swap) : r->off / FXT_WORD + 1;
 	return row_args(x, r, row, 1);
 }
 
@@ -429,6 +450,10 @@ static bool kernel_rows(struct making *m)
 
 	if (x->first && !fxt_name_kernel(x, koid, name, r->off))
 		return false;
+	/* SPEC fxt/name-mark: no row, and no track but that of a thread with its process */
+	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
+		return type != FXT_OBJECT_THREAD || !process_arg(x, r, &process) ||
+		       fxt_thread_track(x, process, koid) != SPUR_NONE;
 	if (type == FXT_OBJECT_PROCESS)
 		track = fxt_process_track(x, koid);
 	else if (type == FXT_OBJECT_THREAD)
@@ -480,6 +505,7 @@ static bool switch_rows(struct making *m)
 	const struct fxt_record *r = m->r;
 	const struct fxt_shape *s = &r->shape;
 	const bool legacy = s->sub == FXT_LEGACY_SWITCH;
+	const uint8_t *const mark = fxt_shape_marked(s);
 	const uint64_t state =
 		legacy ? fxt_get(s->head, FXT_F_LEGACY_STATE) : fxt_get(s->head, FXT_F_SCHED_STATE);
 	/* SPEC fxt/cpu: 16 bits, in legacy records 8 */
@@ -487,13 +513,16 @@ static bool switch_rows(struct making *m)
 		legacy ? fxt_get(s->head, FXT_F_LEGACY_CPU) : fxt_get(s->head, FXT_F_SCHED_CPU);
 
 	for (int i = 0; i < 2; i++) {
-		struct spur_event *row = add_row(m, SPUR_SWITCH, sched_track(x, r, i),
-						 x->builtin_classes[FXT_CLASS_SWITCH]);
+		struct spur_event *row;
 
+		/* SPEC fxt/side-mark */
+		if (mark && !(load64(mark + FXT_WORD, x->swap) & (i ? SPUR_F_IN : SPUR_F_OUT)))
+			continue;
+		row = add_row(m, SPUR_SWITCH, sched_track(x, r, i), x->builtin_classes[FXT_CLASS_SWITCH]);
 		/* What is wrong with the arguments is said once. */
-		if (i && row)
+		if (i && row && !mark)
 			row->nargs = (uint8_t)(m->rows[0].nargs - 1);
-		else if (!row_args(x, r, row, 2u + legacy))
+		else if (!row_args(x, r, row, 2u + legacy - (unsigned)i))
 			return false;
 		if (!row)
 			return false;

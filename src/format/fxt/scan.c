@@ -19,12 +19,20 @@ bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r)
 	r->off = x->off;
 	r->provider = x->provider;
 	r->clamped = false;
+	r->placed = r->shape.timed || (x->mark_end && x->mark_end == x->off);
 	if (r->shape.timed)
 		r->ts = fxt_clock_ns(&r->provider->clock, r->shape.ticks, &r->clamped);
+	else if (r->placed)
+		r->ts = x->mark_ts;
 	else if (!x->ordered)
 		r->ts = x->last;
 	else
 		r->ts = x->order.highest == INT64_MIN ? x->start : x->order.highest;
+	/* SPEC fxt/time-mark: for all that has no time up to the next record that has one */
+	if (r->shape.timed ? r->shape.type == FXT_BLOB : r->placed) {
+		x->mark_end = x->off + r->shape.size;
+		x->mark_ts = r->ts;
+	}
 	return true;
 }
 
@@ -144,7 +152,7 @@ static bool scan_record(struct fxt *x, const struct fxt_record *record)
 	uint32_t n = 0;
 	bool late = false;
 
-	if (r.shape.timed) {
+	if (r.placed) {
 		late = x->told || reorder_late_window(&x->order, r.ts);
 		x->start = r.ts < x->start ? r.ts : x->start;
 	} else {

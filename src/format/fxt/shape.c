@@ -451,13 +451,26 @@ bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size)
 	return s->last && s->type != FXT_PROFILER ? s->needs == size : s->needs <= size;
 }
 
+const uint8_t *fxt_shape_marked(const struct fxt_shape *s)
+{
+	if (s->type == FXT_EVENT && s->sub == FXT_INSTANT)
+		return fxt_shape_mark(s, FXT_KIND_MARK, FXT_KIND_WORDS);
+	if (s->type == FXT_SCHEDULING && s->sub == FXT_SWITCH)
+		return fxt_shape_mark(s, FXT_SIDE_MARK, FXT_SIDE_WORDS);
+	if (s->type == FXT_KERNEL_OBJECT)
+		return fxt_shape_mark(s, FXT_NAME_MARK, FXT_NAME_WORDS);
+	if (s->type == FXT_LARGE)
+		return fxt_shape_mark(s, FXT_NUMBER_MARK, FXT_NUMBER_WORDS);
+	return NULL;
+}
+
 bool fxt_shape_fits(const struct fxt_shape *s)
 {
 	const bool scope = s->type == FXT_EVENT && s->sub == FXT_INSTANT;
 
 	if (!s->known || s->lacks || s->args_lost || s->padding || !reserved_clear(s))
 		return false;
-	return s->extra <= scope;
+	return s->extra <= scope || fxt_shape_marked(s);
 }
 
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap)

@@ -57,6 +57,21 @@ struct fxt_shape {
 /* Finds the shape of the record at `p`. Requires `size` bytes, the size in its header. */
 void fxt_shape_of(struct fxt_shape *s, const uint8_t *p, uint64_t size, bool swap);
 
+/*
+ * Returns the first of the words behind the known parts if they are `words`, and begin with the
+ * mark (8 bytes); else NULL.
+ */
+static inline const uint8_t *fxt_shape_mark(const struct fxt_shape *s, const char *mark,
+					    unsigned words)
+{
+	const uint8_t *const at = s->p + s->size - s->extra * FXT_WORD;
+
+	return s->extra == words && memcmp(at, mark, FXT_WORD) == 0 ? at : NULL;
+}
+
+/* The marks that a record of the type and subtype may have; NULL: it has none of them. */
+const uint8_t *fxt_shape_marked(const struct fxt_shape *s);
+
 enum fxt_arg_state {
 	FXT_ARG_GOOD,
 	FXT_ARG_BAD, /* its name or value does not fit into it: only this argument is lost */

@@ -164,6 +164,7 @@ bool fxt_state_rewind(struct fxt *x)
 		fxt_clock_set(&p->clock, 1000000000, 0, x->raw_time);
 	}
 	x->off = 0;
+	x->mark_end = 0;
 	x->provider = x->providers[0];
 	x->replayed = 1;
 	x->lost_until = 0;
@@ -290,10 +291,7 @@ uint32_t fxt_unknown_thread(struct fxt *x, const struct fxt_provider *p, unsigne
 
 /* --- tables --- */
 
-/*
- * SPEC fxt/init-base: clocks that tell the time of day at their base are related by it to the first
- */
-static void clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base_time)
+void fxt_clock_relate(const struct fxt *x, struct fxt_clock *c, uint64_t base_time)
 {
 	if (!base_time || !x->base_time || base_time > INT64_MAX || x->base_time > INT64_MAX)
 		return;
@@ -322,7 +320,7 @@ bool fxt_read_init(struct fxt *x, const struct fxt_shape *s)
 	p->timed = true;
 	fxt_clock_set(&p->clock, s->value, base, x->raw_time);
 	if (x->clock_told) {
-		clock_relate(x, &p->clock, s->extended ? s->more[1] : 0);
+		fxt_clock_relate(x, &p->clock, s->extended ? s->more[1] : 0);
 		x->clocks_differ |= p->clock.hz != x->clock.hz;
 	} else {
 		x->clock = p->clock;

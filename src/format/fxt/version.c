@@ -54,12 +54,19 @@ uint32_t fxt_log_add(struct fxt_log *l, uint32_t head, uint64_t off, uint32_t va
 	return (uint32_t)l->count++;
 }
 
-uint32_t fxt_log_at(const struct fxt_log *l, uint32_t head, uint64_t off)
+const struct fxt_version *fxt_log_find(const struct fxt_log *l, uint32_t head, uint64_t off)
 {
 	while (head && l->items[head].off > off) {
 		const struct fxt_version *v = &l->items[head];
 
 		head = v->jump && l->items[v->jump].off > off ? v->jump : v->prev;
 	}
-	return head ? l->items[head].value + 1 : 0;
+	return head ? &l->items[head] : NULL;
+}
+
+uint32_t fxt_log_at(const struct fxt_log *l, uint32_t head, uint64_t off)
+{
+	const struct fxt_version *v = fxt_log_find(l, head, off);
+
+	return v ? v->value + 1 : 0;
 }

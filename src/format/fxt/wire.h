@@ -216,6 +216,31 @@ enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
 /* SPEC fxt/time-mark: the first bytes of a placeholder that tells a time. */
 #define FXT_TIME_MARK "SpurTime"
 
+/*
+ * What Spur writes behind the known parts of a record (SPEC fxt/longer), so that only it needs to
+ * know. Each begins with a word of text:
+ *
+ * SPEC fxt/kind-mark: an INSTANT event that stands for another kind of row
+ *	1	bits 0-7 the kind, 8-23 the flags, 24-39 the CPU of the row
+ *	2, 3	its id, its duration in ns
+ * SPEC fxt/side-mark: a switch of which one thread is known
+ *	1	the flag of the row that it stands for
+ * SPEC fxt/name-mark: a kernel object that only names its koid
+ * SPEC fxt/number-mark: a large blob
+ *	1	its number
+ */
+#define FXT_KIND_MARK "SpurKind"
+#define FXT_SIDE_MARK "SpurSide"
+#define FXT_NAME_MARK "SpurName"
+#define FXT_NUMBER_MARK "SpurBlob"
+enum { FXT_KIND_WORDS = 4, FXT_SIDE_WORDS = 2, FXT_NAME_WORDS = 1, FXT_NUMBER_WORDS = 2 };
+
+/*
+ * SPEC fxt/made-id: ids that Spur gives to threads and processes that have none, or the same as
+ * another. Their low 32 bits are distinct, since readers cut them.
+ */
+enum fxt_made_id { FXT_MADE_TOP = 0xF7, FXT_MADE_LOW = 7 };
+
 enum { FXT_BLOB_DATA = 1, FXT_BLOB_LAST_BRANCH, FXT_BLOB_PERFETTO };
 enum { FXT_LARGE_WITH_META, FXT_LARGE_PLAIN, FXT_LARGE_FORMATS };
 enum { FXT_OBJECT_PROCESS = 1, FXT_OBJECT_THREAD };
@@ -238,6 +263,16 @@ enum fxt_arg_type {
 
 /* Fields of words as the tables have them: the first bit, and the last one << 8. */
 enum fxt_field {
+	FXT_F_MADE_NUMBER = 0 | 27 << 8,
+	FXT_F_MADE_LOW = 28 | 31 << 8, /* FXT_MADE_LOW */
+	FXT_F_MADE_ID = 32 | 54 << 8, /* the id that it stands for, unless NONE */
+	FXT_F_MADE_NONE = 55 | 55 << 8,
+	FXT_F_MADE_TOP = 56 | 63 << 8, /* FXT_MADE_TOP */
+
+	FXT_F_KIND = 0 | 7 << 8,
+	FXT_F_KIND_FLAGS = 8 | 23 << 8,
+	FXT_F_KIND_CPU = 24 | 39 << 8,
+
 	FXT_F_TYPE = 0 | 3 << 8,
 	FXT_F_SIZE = 4 | 15 << 8,
 
@@ -340,6 +375,15 @@ static inline uint64_t fxt_words(uint64_t head)
 static inline uint64_t fxt_bytes(uint64_t head)
 {
 	return head >> 1 & 0x7ff8;
+}
+
+/* SPEC fxt/made-id: the id that is shown of a koid, -1: none. */
+static inline int64_t fxt_shown_id(uint64_t koid)
+{
+	if (fxt_get(koid, FXT_F_MADE_TOP) != FXT_MADE_TOP ||
+	    fxt_get(koid, FXT_F_MADE_LOW) != FXT_MADE_LOW)
+		return (int64_t)koid;
+	return fxt_get(koid, FXT_F_MADE_NONE) ? -1 : (int64_t)fxt_get(koid, FXT_F_MADE_ID);
 }
 
 /* Returns 1 if events of the type have a word after their arguments, else 0. */

@@ -19,23 +19,26 @@ static const struct loss_reason reasons[FXT_LOSSES - LOSS_OWN] = {
 					 "a[0]" },
 	[FXT_LOST_TYPE - LOSS_OWN] = { LOSS_DEGRADED,
 				       "an argument's type does not exist: written as text, "
-				       "number or blob" },
+				       "double, number or blob" },
 	[FXT_LOST_PAYLOAD - LOSS_OWN] = { LOSS_DEGRADED,
 					  "arguments are damaged: written as far as they can be "
 					  "read" },
 	[FXT_LOST_KIND - LOSS_OWN] = { LOSS_DEGRADED,
 				       "no record is like this event: written as an instant "
-				       "event" },
+				       "event, with a mark" },
 	[FXT_LOST_NAME - LOSS_OWN] = { LOSS_DEGRADED,
 				       "records of this kind have no name of their own" },
 	[FXT_LOST_SWITCH - LOSS_OWN] = { LOSS_DEGRADED,
-					 "a switch has a CPU and two threads: without CPU it is a "
-					 "span, alone it is one with the idle thread" },
-	[FXT_LOST_COUNT - LOSS_OWN] = { LOSS_DEGRADED,
-					"the record for lost events has no number and no thread" },
+					 "a switch has two threads: the other one is written as the "
+					 "idle thread" },
 	[FXT_LOST_END - LOSS_OWN] = { LOSS_DROPPED,
 				      "an end after missing records, whose begin may be missing" },
 };
+
+static bool name_is(const struct fxt_write *l, uint32_t string, const char *name)
+{
+	return strcmp(trace_string(l->t, string, NULL), name) == 0;
+}
 
 /* --- events --- */
 
@@ -54,9 +57,9 @@ static void shape_args(const struct fxt_write *l, struct fxt_shape *s)
 	s->args_end = s->args + (size_t)l->args.words * FXT_WORD;
 }
 
-/* An event record whose arguments are in l->args. */
-static bool event_record(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
-			 struct out *o)
+/* Sets what an event record has of the row; its arguments are in l->args. */
+static bool shape_event(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
+			struct out *o)
 {
 	uint64_t ticks[2];
 
@@ -66,7 +69,13 @@ static bool event_record(struct fxt_write *l, const struct spur_event *row, stru
 		return false;
 	s->ticks = ticks[0];
 	s->value = s->sub == FXT_COMPLETE ? ticks[1] : row->id;
-	return fxt_write_record(l, s, o);
+	return true;
+}
+
+static bool event_record(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
+			 struct out *o)
+{
+	return shape_event(l, row, s, o) && fxt_write_record(l, s, o);
 }
 
 static bool no_args(struct fxt_write *l)
@@ -91,11 +100,23 @@ static bool event_out(struct fxt_write *l, const struct spur_event *row, enum fx
 	       event_record(l, row, &s, o);
 }
 
-/* What the format has no record for. */
-static bool as_instant(struct fxt_write *l, const struct spur_event *row, struct out *o)
+/*
+ * SPEC fxt/kind-mark: what no record is like is an instant event; behind it stands what it was.
+ */
+static bool marked_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
-	fxt_lose(l, FXT_LOST_KIND);
-	return event_out(l, row, FXT_INSTANT, o);
+	const uint64_t words[] = { fxt_put(FXT_F_KIND, row->kind) |
+					   fxt_put(FXT_F_KIND_FLAGS, row->flags & FXT_KIND_FLAGS) |
+					   fxt_put(FXT_F_KIND_CPU, row->cpu),
+				   row->id, (uint64_t)row->dur };
+	struct fxt_shape s = { .sub = FXT_INSTANT };
+
+	if (row->kind != SPUR_INSTANT)
+		fxt_lose(l, FXT_LOST_KIND);
+	l->has_lost |= row->kind == SPUR_LOST;
+	return event_names(l, row->track, row->cat, row->name, &s, o) && row_args(l, row, o) &&
+	       shape_event(l, row, &s, o) &&
+	       fxt_write_marked(l, &s, FXT_KIND_MARK, words, FXT_KIND_WORDS - 1, o);
 }
 
 /*
@@ -112,28 +133,24 @@ static bool orphan_out(struct fxt_write *l, const struct spur_event *row, struct
 
 /* --- logs --- */
 
+/* A log record has a text and nothing else. */
 static bool log_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	struct fxt_shape s = { .type = FXT_LOG };
-	const char *text;
+	const struct spur_value *v;
 	uint64_t ticks[2];
-	size_t len, found;
 
-	text = trace_string(l->t, row->name, &len);
-	if (!fxt_write_thread(l, row->track, &s.threads[0], o) || !fxt_write_decode(l, row))
+	if (!fxt_write_decode(l, row))
 		return false;
-	for (found = 0; found < l->values.count; found++)
-		if (l->values.items[found].type == SPUR_STRING)
-			break;
-	if (found < l->values.count) {
-		text = l->values.items[found].text;
-		len = l->values.items[found].count;
-	}
-	if (!l->from)
-		fxt_lose(l, FXT_LOST_NAME);
-	s.data = (const uint8_t *)text;
-	s.data_len = fxt_text_cut(text, len, (FXT_RECORD_MOST - 2) * FXT_WORD);
-	if (s.data_len < len)
+	v = l->values.items;
+	if (l->values.count != 1 || v->type != SPUR_STRING || !name_is(l, v->name, "message") ||
+	    row->cat || !name_is(l, row->name, "log"))
+		return marked_out(l, row, o);
+	if (!fxt_write_thread(l, row->track, &s.threads[0], o))
+		return false;
+	s.data = (const uint8_t *)v->text;
+	s.data_len = fxt_text_cut(v->text, v->count, (FXT_RECORD_MOST - 2) * FXT_WORD);
+	if (s.data_len < v->count)
 		fxt_lose(l, FXT_LOST_TEXT);
 	if (!fxt_write_ticks(l, row, ticks, o))
 		return false;
@@ -142,11 +159,6 @@ static bool log_out(struct fxt_write *l, const struct spur_event *row, struct ou
 }
 
 /* --- scheduling --- */
-
-static bool name_is(const struct fxt_write *l, const struct spur_value *v, const char *name)
-{
-	return strcmp(trace_string(l->t, v->name, NULL), name) == 0;
-}
 
 /* What the row's arguments say of the switch itself; they are not the record's. */
 struct switch_args {
@@ -163,11 +175,11 @@ static struct switch_args switch_args(const struct fxt_write *l, const struct sp
 		.state = row->flags & SPUR_F_PREEMPTED ? FXT_STATE_RUNNING : FXT_STATE_BLOCKED
 	};
 
-	if (a.own < n && v[a.own].type == SPUR_ENUM && name_is(l, &v[a.own], "state") &&
+	if (a.own < n && v[a.own].type == SPUR_ENUM && name_is(l, v[a.own].name, "state") &&
 	    v[a.own].u < 16)
 		a.state = v[a.own++].u;
 	if (a.own < n && v[a.own].type == SPUR_KOID &&
-	    (name_is(l, &v[a.own], "next") || name_is(l, &v[a.own], "prev")))
+	    (name_is(l, v[a.own].name, "next") || name_is(l, v[a.own].name, "prev")))
 		a.own++;
 	if (a.own && a.own + 1 == n && v[a.own].type == SPUR_U64 && v[a.own].u <= UINT8_MAX &&
 	    row->cpu <= UINT8_MAX && l->from &&
@@ -179,8 +191,11 @@ static struct switch_args switch_args(const struct fxt_write *l, const struct sp
 	return a;
 }
 
-/* The switch from the row that left the CPU to a thread. */
-static bool switch_record(struct fxt_write *l, uint64_t in_tid, struct out *o)
+/*
+ * The switch from the row that left the CPU to a thread. SPEC fxt/side-mark: `side` is the flag of
+ * the only row that it stands for, 0: both.
+ */
+static bool switch_record(struct fxt_write *l, uint64_t in_tid, uint64_t side, struct out *o)
 {
 	struct fxt_pending *p = &l->pending;
 	struct fxt_shape s = { .type = FXT_SCHEDULING,
@@ -195,6 +210,8 @@ static bool switch_record(struct fxt_write *l, uint64_t in_tid, struct out *o)
 	s.threads[0].tid = p->tid;
 	s.threads[1].tid = in_tid;
 	p->is = false;
+	if (side)
+		return fxt_write_marked(l, &s, FXT_SIDE_MARK, &side, FXT_SIDE_WORDS - 1, o);
 	return fxt_write_record(l, &s, o);
 }
 
@@ -219,7 +236,7 @@ static bool flush_pending(struct fxt_write *l, struct out *o)
 	if (!l->pending.is)
 		return true;
 	loss_add(&l->w->loss, FXT_LOST_SWITCH, SPUR_SWITCH);
-	return switch_record(l, 0, o);
+	return switch_record(l, 0, SPUR_F_OUT, o);
 }
 
 static bool pending_fits(const struct fxt_write *l, const struct spur_event *row)
@@ -258,26 +275,10 @@ static bool pending_set(struct fxt_write *l, const struct spur_event *row, uint6
 	return true;
 }
 
-/* Without a CPU, which readers may take for a number, time off it is a span of the thread. */
+/* Without a CPU, which readers may take for a number, there is no scheduling record. */
 static bool cpu_is_known(const struct fxt_write *l, const struct spur_event *row)
 {
 	return l->from || row->cpu != SPUR_NO_CPU;
-}
-
-static bool off_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
-{
-	struct fxt_identity *id = fxt_write_identity(l, row->track, o);
-	struct spur_event span = *row;
-
-	if (!id)
-		return false;
-	fxt_lose(l, FXT_LOST_SWITCH);
-	if (!(row->flags & SPUR_F_OUT))
-		return event_out(l, row, FXT_INSTANT, o);
-	id->off++;
-	span.cat = 0;
-	span.name = l->off_cpu;
-	return event_out(l, &span, FXT_BEGIN, o);
 }
 
 static bool switch_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
@@ -295,11 +296,11 @@ static bool switch_out(struct fxt_write *l, const struct spur_event *row, struct
 	if (joins && a.legacy && l->pending.legacy)
 		return legacy_record(l, row, a.priority, o);
 	if (joins)
-		return switch_record(l, tid, o);
+		return switch_record(l, tid, 0, o);
 	if (row->flags & SPUR_F_OUT)
 		return pending_set(l, row, tid, &a, o);
 	fxt_lose(l, FXT_LOST_SWITCH);
-	return pending_set(l, row, 0, &a, o) && switch_record(l, tid, o);
+	return pending_set(l, row, 0, &a, o) && switch_record(l, tid, SPUR_F_IN, o);
 }
 
 static bool wakeup_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
@@ -371,19 +372,19 @@ static unsigned object_type(const struct fxt_write *l, const struct spur_event *
 	const size_t n = l->values.count;
 	uint64_t type;
 
-	if (n == 2 && strcmp(cat, "module") == 0 && name_is(l, &v[0], "module") &&
+	if (n == 2 && strcmp(cat, "module") == 0 && name_is(l, v[0].name, "module") &&
 	    v[1].type == SPUR_BYTES) {
 		s->sub = FXT_MODULE;
 		return FXT_PROFILER;
 	}
-	if (n == 5 && strcmp(cat, "mapping") == 0 && name_is(l, &v[0], "module")) {
+	if (n == 5 && strcmp(cat, "mapping") == 0 && name_is(l, v[0].name, "module")) {
 		s->sub = FXT_MMAP;
 		return FXT_PROFILER;
 	}
-	if (n && v[0].type == SPUR_POINTER && v[0].u == row->id && name_is(l, &v[0], "pointer") &&
+	if (n && v[0].type == SPUR_POINTER && v[0].u == row->id && name_is(l, v[0].name, "pointer") &&
 	    strcmp(cat, "userspace object") == 0)
 		return FXT_USER_OBJECT;
-	if (n && v[0].type == SPUR_KOID && v[0].u == row->id && name_is(l, &v[0], "koid") &&
+	if (n && v[0].type == SPUR_KOID && v[0].u == row->id && name_is(l, v[0].name, "koid") &&
 	    fxt_object_of(cat, &type)) {
 		s->head = fxt_put(FXT_F_OBJECT_TYPE, type);
 		return FXT_KERNEL_OBJECT;
@@ -399,7 +400,7 @@ static bool object_out(struct fxt_write *l, const struct spur_event *row, struct
 		return false;
 	s.type = (uint8_t)object_type(l, row, &s);
 	if (!s.type)
-		return as_instant(l, row, o);
+		return marked_out(l, row, o);
 	if (s.type == FXT_PROFILER)
 		return profiler_out(l, row, &s, o);
 	s.value = row->id;
@@ -439,7 +440,7 @@ static bool sample_out(struct fxt_write *l, const struct spur_event *row, struct
 	if (!fxt_write_decode(l, row))
 		return false;
 	if (!stack_of(l, &frames) || row->dur || row->id)
-		return as_instant(l, row, o);
+		return marked_out(l, row, o);
 	if (!fxt_write_thread(l, row->track, &s.threads[0], o) ||
 	    !fxt_write_ticks(l, row, ticks, o))
 		return false;
@@ -475,6 +476,13 @@ static bool piece_out(struct fxt_write *l, const struct spur_event *row, struct 
 	return true;
 }
 
+/* SPEC fxt/number-mark */
+static bool large_record(struct fxt_write *l, const struct spur_event *row,
+			 const struct fxt_shape *s, struct out *o)
+{
+	return fxt_write_marked(l, s, FXT_NUMBER_MARK, &row->id, FXT_NUMBER_WORDS - 1, o);
+}
+
 /* SPEC fxt/large-blob: whole; with time and thread unless the row has neither. */
 static bool large_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
@@ -489,14 +497,14 @@ static bool large_out(struct fxt_write *l, const struct spur_event *row, struct 
 	if (!fxt_write_string(l, row->cat, &s.cat, o) || !fxt_write_string(l, row->name, &s.name, o))
 		return false;
 	if (plain)
-		return fxt_write_mark(l, row, o) && fxt_write_record(l, &s, o);
+		return fxt_write_mark(l, row, o) && large_record(l, row, &s, o);
 	if (!fxt_write_thread(l, row->track, &s.threads[0], o) ||
 	    !fxt_write_values(l, v + 1, l->values.count - 1, o) ||
 	    !fxt_write_ticks(l, row, ticks, o))
 		return false;
 	s.ticks = ticks[0];
 	shape_args(l, &s);
-	return fxt_write_record(l, &s, o);
+	return large_record(l, row, &s, o);
 }
 
 static bool blob_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
@@ -507,23 +515,25 @@ static bool blob_out(struct fxt_write *l, const struct spur_event *row, struct o
 		return false;
 	v = l->values.items;
 	if (!l->values.count || (v[0].type != SPUR_BYTES && v[0].type != SPUR_STRING))
-		return as_instant(l, row, o);
+		return marked_out(l, row, o);
 	if (row->id || !(row->flags & SPUR_F_RETIMED) || !row->name)
 		return large_out(l, row, o);
 	return piece_out(l, row, o);
 }
 
-/* SPEC fxt/buffer-filled */
+/* SPEC fxt/buffer-filled: such a record has no number, no thread and no time. */
 static bool lost_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	struct fxt_shape s = { .type = FXT_METADATA, .sub = FXT_PROVIDER_EVENT };
 	const struct fxt *x = l->from;
+	uint64_t head;
 
-	s.value = l->speaking ? l->speaking->id : l->speakers[0].id;
-	if (x)
-		s.value = fxt_get(load64(x->src->data + row->off, x->swap), FXT_F_METADATA_PROVIDER);
-	else
-		fxt_lose(l, FXT_LOST_COUNT);
+	if (!x || row->id)
+		return marked_out(l, row, o);
+	head = load64(x->src->data + row->off, x->swap);
+	if (fxt_type(head) != FXT_METADATA)
+		return marked_out(l, row, o);
+	s.value = fxt_get(head, FXT_F_METADATA_PROVIDER);
 	l->has_lost = true;
 	return fxt_write_mark(l, row, o) && fxt_write_record(l, &s, o);
 }
@@ -548,11 +558,11 @@ static bool native_out(struct fxt_write *l, const struct spur_event *row, struct
 	const struct fxt *x = l->from;
 	uint64_t head, size;
 
-	if (!x || x->swap != l->record.swap) {
-		loss_add(&l->w->loss, LOSS_KIND_DROPPED, SPUR_NATIVE);
-		return true;
-	}
+	if (!x || x->swap != l->record.swap || l->w->masked)
+		return marked_out(l, row, o);
 	head = load64(x->src->data + row->off, x->swap);
+	if (fxt_type(head) == FXT_EVENT && fxt_get(head, FXT_F_EVENT_TYPE) < FXT_EVENT_TYPES)
+		return marked_out(l, row, o);
 	if (fxt_type(head) == FXT_EVENT)
 		return unknown_event(l, row, o);
 	size = fxt_words(head) * FXT_WORD;
@@ -570,7 +580,6 @@ static bool row_out(struct fxt_write *l, const struct spur_event *row, struct ou
 	static const uint8_t types[SPUR_KINDS] = {
 		[SPUR_BEGIN] = FXT_BEGIN,
 		[SPUR_SPAN] = FXT_COMPLETE,
-		[SPUR_INSTANT] = FXT_INSTANT,
 		[SPUR_COUNTER] = FXT_COUNTER,
 		[SPUR_ASYNC_BEGIN] = FXT_ASYNC_BEGIN,
 		[SPUR_ASYNC_INSTANT] = FXT_ASYNC_INSTANT,
@@ -586,9 +595,9 @@ static bool row_out(struct fxt_write *l, const struct spur_event *row, struct ou
 	case SPUR_LOG:
 		return log_out(l, row, o);
 	case SPUR_SWITCH:
-		return cpu_is_known(l, row) ? switch_out(l, row, o) : off_out(l, row, o);
+		return cpu_is_known(l, row) ? switch_out(l, row, o) : marked_out(l, row, o);
 	case SPUR_WAKEUP:
-		return cpu_is_known(l, row) ? wakeup_out(l, row, o) : as_instant(l, row, o);
+		return cpu_is_known(l, row) ? wakeup_out(l, row, o) : marked_out(l, row, o);
 	case SPUR_SAMPLE:
 		return sample_out(l, row, o);
 	case SPUR_OBJECT:
@@ -597,6 +606,10 @@ static bool row_out(struct fxt_write *l, const struct spur_event *row, struct ou
 		return blob_out(l, row, o);
 	case SPUR_LOST:
 		return lost_out(l, row, o);
+	case SPUR_INSTANT:
+		if (row->id || (row->flags & SPUR_F_EXIT))
+			return marked_out(l, row, o);
+		return event_out(l, row, FXT_INSTANT, o);
 	case SPUR_NATIVE:
 		return native_out(l, row, o);
 	default:
@@ -648,21 +661,6 @@ static bool end_out(struct fxt_write *l, const struct spur_event *row, uint32_t 
 	return true;
 }
 
-/* A row that gets the CPU ends the time off it, which is no span if the CPU is known. */
-static bool off_end(struct fxt_write *l, const struct spur_event *row, const struct write_end *end,
-		    struct out *o)
-{
-	struct fxt_identity *id = fxt_write_identity(l, row->track, o);
-
-	if (!id)
-		return false;
-	if (id->off) {
-		id->off--;
-		return end_out(l, row, 0, l->off_cpu, !end->implied, o);
-	}
-	return end->implied || fxt_row(l, row, o);
-}
-
 /*
  * SPEC fxt/end: ends of FXT end what is inside their span too; those of other formats have a record
  * for each span, so that readers need not know that.
@@ -672,8 +670,6 @@ static bool fxt_end(void *lane, const struct spur_event *row, const struct write
 {
 	struct fxt_write *l = lane;
 
-	if (end->off_cpu)
-		return off_end(l, row, end, o);
 	if (l->from && end->implied)
 		return true;
 	if (l->from && (row->flags & SPUR_F_ANY) && !row->name)
@@ -756,11 +752,10 @@ const struct spur_writer spur_writer_fxt = {
 		  [SPUR_BLOB] = WRITE_WHOLE,
 		  [SPUR_LOST] = WRITE_WHOLE,
 		  [SPUR_NATIVE] = WRITE_WHOLE },
-	.dropped = "a record of a kind that only its own format has",
 	.reasons = reasons,
 	.nreasons = sizeof(reasons) / sizeof(reasons[0]),
 	.spans = WRITE_SPANS_STORED,
-	.switches = WRITE_SWITCHES_LONE,
+	.switches = WRITE_SWITCHES_ROWS,
 	.takes_orphans = true,
 	.takes_open = true,
 	.merged = true,

@@ -23,7 +23,6 @@ enum fxt_loss {
 	FXT_LOST_KIND,
 	FXT_LOST_NAME,
 	FXT_LOST_SWITCH,
-	FXT_LOST_COUNT,
 	FXT_LOST_END,
 	FXT_LOSSES
 };
@@ -85,7 +84,6 @@ struct fxt_speaker {
 struct fxt_identity {
 	uint64_t pid, tid;
 	uint32_t of; /* 1 + the track that it is drawn on; 0: not known yet */
-	uint32_t off; /* spans off an unknown CPU that are open */
 };
 
 /* A row that leaves the CPU, until the row comes that gets it. */
@@ -118,10 +116,9 @@ struct fxt_write {
 	uint64_t of_from, of_to;
 	struct fxt_identity *identities; /* by track */
 	size_t identities_cap;
-	struct map64 pids, tids; /* -> 1 + track */
+	struct map64 pids, tids; /* of ids -> 1 + track */
 	struct map64 told; /* koid -> 1 + name, string id */
-	uint32_t off_cpu; /* the name of such spans, string id */
-	uint64_t invented; /* ids given to tracks that have none */
+	uint64_t made; /* ids */
 	struct map64 joined[2]; /* name << 32 | part -> id of NAME.PART, NAME[PART] */
 	struct spur_args values;
 	uint8_t nargs; /* of the record, in `args` */
@@ -148,7 +145,7 @@ bool fxt_write_string(struct fxt_write *l, uint32_t string, struct fxt_string_re
 bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref *ref,
 		      struct out *o);
 /* The ids of the thread that a track stands for; NULL if out of memory. */
-struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o);
+const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o);
 /* A kernel object names a koid: what is told already need not be told at the end. */
 bool fxt_write_told(struct fxt_write *l, uint64_t koid, uint32_t name);
 /* Names of threads and processes that were not told yet, at the end. */
@@ -162,7 +159,10 @@ bool fxt_write_ticks(struct fxt_write *l, const struct spur_event *row, uint64_t
  */
 bool fxt_write_mark(struct fxt_write *l, const struct spur_event *row, struct out *o);
 /* Writes the record that the shape describes. */
-bool fxt_write_record(struct fxt_write *l, struct fxt_shape *s, struct out *o);
+bool fxt_write_record(struct fxt_write *l, const struct fxt_shape *s, struct out *o);
+/* The same with a mark, its text and the words after it. */
+bool fxt_write_marked(struct fxt_write *l, const struct fxt_shape *s, const char *mark,
+		      const uint64_t *words, unsigned count, struct out *o);
 
 /* write_args.c */
 /*

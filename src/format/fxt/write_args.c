@@ -82,6 +82,8 @@ static void set_value(struct fxt_write *l, const struct spur_value *v, struct fx
 			set_integer(v, a);
 		break;
 	case SPUR_F64:
+		if (v->size && v->size != FXT_WORD)
+			fxt_lose(l, FXT_LOST_TYPE);
 		a->type = FXT_ARG_F64;
 		break;
 	case SPUR_BOOL:

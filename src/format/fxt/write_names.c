@@ -8,12 +8,21 @@ extern const struct spur_format spur_format_fxt;
 enum { TRACKS = 1 << 24, PROVIDER_ID = 1, PROVIDER_NAME_MOST = 255 };
 enum { NS = 1000000000 };
 
-/* Ids of what has none: the topmost bit is set in no koid, the others fit into 32 bits. */
-static const uint64_t invented_base = (UINT64_C(1) << 63) | 0x70000000;
-
-bool fxt_write_record(struct fxt_write *l, struct fxt_shape *s, struct out *o)
+bool fxt_write_record(struct fxt_write *l, const struct fxt_shape *s, struct out *o)
 {
 	return fxt_encode(s, &l->record, o) && !o->error;
+}
+
+bool fxt_write_marked(struct fxt_write *l, const struct fxt_shape *s, const char *mark,
+		      const uint64_t *words, unsigned count, struct out *o)
+{
+	uint8_t bytes[FXT_KIND_WORDS * FXT_WORD];
+
+	assert(count < FXT_KIND_WORDS);
+	memcpy(bytes, mark, FXT_WORD);
+	for (unsigned i = 0; i < count; i++)
+		store64(bytes + (size_t)(i + 1) * FXT_WORD, words[i], l->record.swap);
+	return fxt_encode_marked(s, bytes, count + 1, &l->record, o) && !o->error;
 }
 
 /* --- providers --- */
@@ -37,7 +46,6 @@ bool fxt_names_open(struct fxt_write *l)
 	l->nspeakers = l->from ? (uint32_t)l->from->nproviders : 1;
 	l->speakers = mem_array(l->nspeakers, sizeof(*l->speakers));
 	l->highest = INT64_MIN;
-	l->off_cpu = trace_intern(t, "off CPU");
 	if (!l->speakers)
 		return false;
 	for (uint32_t i = 0; i < l->nspeakers; i++) {
@@ -50,7 +58,7 @@ bool fxt_names_open(struct fxt_write *l)
 		if (!l->from)
 			continue;
 		s->from = l->from->providers[i];
-		s->name = s->from->name;
+		s->name = l->w->masked ? 0 : s->from->name;
 		s->id = i || l->nspeakers == 1 ? s->from->id : free_id(l->from);
 		/* What precedes all providers needs none, if that is all there is. */
 		s->announced = l->nspeakers == 1;
@@ -264,8 +272,7 @@ bool fxt_write_mark(struct fxt_write *l, const struct spur_event *row, struct ou
 		return true;
 	if (!ticks_at(l, row->ts, &ticks))
 		fxt_lose(l, FXT_LOST_TIME);
-	ticks = l->record.swap ? __builtin_bswap64(ticks) : ticks;
-	memcpy(mark + FXT_WORD, &ticks, FXT_WORD);
+	store64(mark + FXT_WORD, ticks, l->record.swap);
 	l->highest = row->ts > l->highest ? row->ts : l->highest;
 	return fxt_write_record(l, &r, o);
 }
@@ -340,7 +347,8 @@ static bool tell(struct fxt_write *l, unsigned type, uint64_t koid, uint32_t nam
 	}
 	r.args = l->args.bytes;
 	r.args_end = r.args + (size_t)l->args.words * FXT_WORD;
-	return fxt_write_record(l, &r, o);
+	/* SPEC fxt/name-mark */
+	return fxt_write_marked(l, &r, FXT_NAME_MARK, NULL, FXT_NAME_WORDS - 1, o);
 }
 
 /* Names the thread of a track, and its process. */
@@ -348,7 +356,7 @@ static bool tell_track(struct fxt_write *l, uint32_t track, struct out *o)
 {
 	const struct fxt_identity *id = &l->identities[track];
 	const uint32_t process = trace_process_of(l->t, track);
-	const struct spur_track *k = trace_track(l->t, track), *p = trace_track(l->t, process);
+	const struct spur_track *k = write_track(l->w, track), *p = write_track(l->w, process);
 
 	/* The reader itself names the idle thread. */
 	if (l->from && k->name == l->from->words[FXT_W_IDLE])
@@ -358,75 +366,61 @@ static bool tell_track(struct fxt_write *l, uint32_t track, struct out *o)
 	       tell(l, FXT_OBJECT_THREAD, id->tid, k->name, id->pid, o);
 }
 
-static uint64_t invent(struct fxt_write *l)
+/* SPEC fxt/made-id: an id that stands for another, -1: for none */
+static uint64_t make_id(struct fxt_write *l, int64_t id)
 {
-	return invented_base + l->invented++;
+	const bool fits = id >= 0 && fxt_get(fxt_put(FXT_F_MADE_ID, (uint64_t)id),
+					     FXT_F_MADE_ID) == (uint64_t)id;
+
+	return fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) | fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) |
+	       fxt_put(FXT_F_MADE_NUMBER, l->made++) | fxt_put(FXT_F_MADE_NONE, !fits) |
+	       fxt_put(FXT_F_MADE_ID, fits ? (uint64_t)id : 0);
 }
 
-/* The id, or another one if it is another track's already. */
-static bool id_once(struct fxt_write *l, struct map64 *map, uint64_t id, uint32_t track,
-		    uint64_t *to)
+/* The id of a track, or one that stands for it if another track has it already. */
+static bool id_once(struct fxt_write *l, struct map64 *map, uint64_t key, int64_t id,
+		    uint32_t track, uint64_t *to)
 {
-	struct map64_slot *slot = map64_put(map, id);
+	struct map64_slot *slot = map64_put(map, key);
 
 	if (!slot)
 		return false;
-	*to = id;
 	if (!slot->value)
 		slot->value = track + 1;
-	if (slot->value == track + 1)
-		return true;
-	*to = invent(l);
+	*to = slot->value == track + 1 ? (uint64_t)id : make_id(l, id);
 	return true;
 }
 
-/* Threads of different processes may have equal ids. */
-static bool tid_once(struct fxt_write *l, uint64_t tid, uint32_t track, uint64_t *to)
-{
-	const uint64_t process = trace_process_of(l->t, track);
-	uint64_t key;
-
-	if (!id_once(l, &l->tids, tid > UINT32_MAX ? tid : process << 32 | tid, track, &key))
-		return false;
-	*to = key >> 63 ? key : tid;
-	return true;
-}
-
-/* The process of a track has the same id for all of its threads. */
+/* The process of a track, by an id that is the same for all of its threads. */
 static bool pid_of(struct fxt_write *l, uint32_t track, uint64_t *pid)
 {
 	const uint32_t process = trace_process_of(l->t, track);
-	const int64_t known = trace_pid_of(l->t, track);
 	struct fxt_identity *p = &l->identities[process];
+	const int64_t known = write_pid_of(l->w, track);
 
-	*pid = known == -1 ? 0 : (uint64_t)known;
-	if (trace_track(l->t, process)->kind != SPUR_TRACK_PROCESS || l->from)
-		return true;
-	if (!p->pid && !id_once(l, &l->pids, *pid, process, &p->pid))
+	if (!p->pid && known == -1)
+		p->pid = make_id(l, -1);
+	else if (!p->pid && !id_once(l, &l->pids, (uint64_t)known, known, process, &p->pid))
 		return false;
 	*pid = p->pid;
 	return true;
 }
 
-/*
- * The ids of a track. FXT's are kept; those of other formats may be equal in several traces or
- * processes, or missing.
- */
+/* The ids of a track, which may be missing, or equal to those of another trace's. */
 static bool identify(struct fxt_write *l, uint32_t track)
 {
-	const struct spur_track *k = trace_track(l->t, track);
-	const bool is_thread = k->kind == SPUR_TRACK_THREAD;
+	const struct spur_track *k = write_track(l->w, track);
 	struct fxt_identity *id = &l->identities[track];
+	const uint64_t process = trace_process_of(l->t, track), tid = (uint64_t)k->tid;
 	uint64_t pid;
 
 	if (!pid_of(l, track, &pid))
 		return false;
 	id->pid = pid;
-	if (!is_thread || (k->tid == -1 && k->pid == -1))
-		id->tid = invent(l);
-	else if (l->from)
-		id->tid = (uint64_t)k->tid;
-	else if (!tid_once(l, (uint64_t)k->tid, track, &id->tid))
+	if (k->kind != SPUR_TRACK_THREAD || k->tid == -1)
+		id->tid = make_id(l, -1);
+	else if (!id_once(l, &l->tids, tid > UINT32_MAX ? tid : process << 32 | tid, k->tid, track,
+			  &id->tid))
 		return false;
 	id->of = track + 1;
 	return true;
@@ -443,7 +437,7 @@ static uint32_t own_track(const struct spur_trace *t, uint32_t track)
 	return thread == SPUR_NONE ? track : thread;
 }
 
-struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o)
+const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o)
 {
 	uint32_t own;
 

@@ -272,6 +272,12 @@ static uint64_t build_record(struct fxt_build *b, const struct fxt_shape *s)
 
 bool fxt_encode(const struct fxt_shape *s, struct fxt_build *b, struct out *o)
 {
+	return fxt_encode_marked(s, NULL, 0, b, o);
+}
+
+bool fxt_encode_marked(const struct fxt_shape *s, const uint8_t *mark, unsigned mark_words,
+		       struct fxt_build *b, struct out *o)
+{
 	static const char zeros[FXT_WORD];
 	const uint64_t padded = align_up(s->data_len, FXT_WORD);
 	uint64_t head, words, stored;
@@ -281,7 +287,7 @@ bool fxt_encode(const struct fxt_shape *s, struct fxt_build *b, struct out *o)
 	/* The header has its place first, so that all of it is one piece. */
 	fxt_build_word(b, 0);
 	head = build_record(b, s) | fxt_put(FXT_F_TYPE, s->type);
-	words = b->words + padded / FXT_WORD;
+	words = b->words + padded / FXT_WORD + mark_words;
 	if (b->full || words > (s->type == FXT_LARGE ? UINT32_MAX : FXT_RECORD_MOST))
 		return false;
 	head |= fxt_put(s->type == FXT_LARGE ? FXT_F_LARGE_SIZE : FXT_F_SIZE, words);
@@ -292,6 +298,7 @@ bool fxt_encode(const struct fxt_shape *s, struct fxt_build *b, struct out *o)
 		out_bytes(o, s->data, s->data_len);
 		out_bytes(o, zeros, padded - s->data_len);
 	}
+	out_bytes(o, mark, (size_t)mark_words * FXT_WORD);
 	return true;
 }
 

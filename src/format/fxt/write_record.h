@@ -36,6 +36,9 @@ void fxt_build_arg(struct fxt_build *b, const struct fxt_arg *a);
  * used on the way. Returns false, with nothing written, if the record would be too large.
  */
 bool fxt_encode(const struct fxt_shape *s, struct fxt_build *b, struct out *o);
+/* The same with a mark of so many words behind it, in the byte order of the output. */
+bool fxt_encode_marked(const struct fxt_shape *s, const uint8_t *mark, unsigned mark_words,
+		       struct fxt_build *b, struct out *o);
 
 /* Returns the largest length up to `most` that does not cut a UTF-8 sequence of the text. */
 uint32_t fxt_text_cut(const char *text, uint64_t len, uint64_t most);

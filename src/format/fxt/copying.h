@@ -1,0 +1,93 @@
+/*
+ * Copies of FXT files (format/copy.h), shared by copy.c, which walks the records, and
+ * copy_record.c, which writes them.
+ *
+ * A trace without damage that is copied whole is copied byte by byte. Otherwise each record is
+ * written with what it needs, when it needs it: the section of its provider, the clock, the strings
+ * and threads that it refers to, and the names of koids (SPEC fxt/name-mark). Since the tables of
+ * the reader answer for any offset, records may be written in any order.
+ */
+#ifndef SPUR_FORMAT_FXT_COPYING_H
+#define SPUR_FORMAT_FXT_COPYING_H
+
+#include "format/fxt/reader.h"
+#include "format/fxt/write_record.h"
+
+/* How times of a part are written. */
+enum fxt_times {
+	FXT_TIMES_KEPT, /* as they are */
+	FXT_TIMES_MOVED, /* ticks are added */
+	FXT_TIMES_NS, /* in ns */
+};
+
+/* A provider of a part, as the output knows it. */
+struct fxt_copied {
+	uint32_t id;
+	bool announced, nameless; /* nameless: its records need no announcement */
+	uint32_t head; /* of its initialization records (struct fxt_copying.inits) */
+	uint64_t init; /* 1 + offset of the initialization record that was written; 0: none */
+	uint64_t clock_init; /* the same of the record that `clock` is of */
+	struct fxt_clock clock; /* of the source */
+	uint32_t *strings, *threads; /* 1 + what the indices stand for in the output */
+};
+
+struct fxt_item {
+	int64_t ts;
+	uint64_t rank, off;
+};
+
+struct fxt_copying {
+	struct copy *copy;
+	const struct copy_part *part;
+	struct fxt *x;
+	struct out *o;
+	bool joined; /* there are several parts */
+	bool damaged; /* the part is */
+	bool sorted;
+	bool recode; /* the part's byte order is not the output's */
+	enum fxt_times times;
+	int64_t shift; /* ns, of FXT_TIMES_MOVED and FXT_TIMES_NS */
+	int64_t base; /* ticks of FXT_TIMES_NS at 0 */
+	struct fxt_copied *providers;
+	size_t nproviders;
+	struct fxt_copied *speaking;
+	struct fxt_log inits; /* values are indices of init_offs */
+	uint64_t *init_offs; /* scratch memory */
+	size_t ninits, inits_cap;
+	int64_t highest; /* time of the records so far, as the reader has it; INT64_MIN: none */
+	int64_t written; /* the same of the output, on the first part's clock */
+	bool gap, gap_told; /* records are missing in the source; the output says so */
+	struct map64 ids; /* of providers of the output */
+	struct map64 told; /* koid -> 1 + name, of the part */
+	struct fxt_build record, args;
+	struct fxt_item *items; /* of a sorted copy; scratch memory */
+	size_t nitems, items_cap;
+	uint64_t damages, unmarked, gaps_told, rewritten, dropped; /* for the notes */
+};
+
+/* A record of the source. */
+struct fxt_copy_record {
+	uint64_t off;
+	uint32_t number; /* of its provider */
+	int64_t ts; /* its time, or the row's */
+	struct fxt_shape shape;
+};
+
+/* A time of the part on the clock of the first one. */
+static inline int64_t fxt_copy_moved(const struct fxt_copying *k, int64_t ts)
+{
+	int64_t at;
+
+	if (__builtin_add_overflow(ts, k->part->shift, &at))
+		at = ts < 0 ? INT64_MIN + 1 : INT64_MAX;
+	return at;
+}
+
+/* copy_record.c; all return false if out of memory */
+/* Returns the clock that the provider's times are on at an offset. */
+const struct fxt_clock *fxt_copy_clock(struct fxt_copying *k, uint32_t number, uint64_t off);
+/* The first clock, which others are related to. */
+bool fxt_copy_first_clock(struct fxt_copying *k);
+bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r);
+
+#endif
