@@ -323,8 +323,7 @@ static bool symbols_make(struct copying *k, struct listing *l)
 /* `info` is also made if its header cannot be used. */
 static bool missing_make(struct copying *k, struct listing *l)
 {
-	const bool info = is_missing(&l->all, "info") ? k->copy->repair
-						      : !copying_info_valid(k->u);
+	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !copying_info_valid(k->u);
 	bool good = !k->copy->repair || symbols_make(k, l);
 
 	k->sid = first_sid(&l->all);
@@ -384,11 +383,9 @@ enum spur_status uftrace_copy_part(struct copy *copy, bool bare)
 {
 	const struct copy_part *part = &copy->parts[0];
 	struct uftrace *u = part->trace->state;
-	struct copying k = { .copy = copy,
-			     .u = u,
-			     .kept = part->kept,
-			     .from = part->from,
-			     .bare = bare };
+	struct copying k = {
+		.copy = copy, .u = u, .kept = part->kept, .from = part->from, .bare = bare
+	};
 	bool good;
 
 	if (uftrace_is_dir(part->trace)) {

@@ -31,8 +31,8 @@ static bool has_file(const struct uftrace *u, const char *prefix)
 
 static uint64_t features_of(struct uftrace *u)
 {
-	uint64_t f = 1u << UFTRACE_PLTHOOK | 1u << UFTRACE_TASK_SESSION |
-		     1u << UFTRACE_SYM_REL_ADDR;
+	uint64_t f =
+		1u << UFTRACE_PLTHOOK | 1u << UFTRACE_TASK_SESSION | 1u << UFTRACE_SYM_REL_ADDR;
 
 	if (has_file(u, "kernel-cpu"))
 		f |= 1u << UFTRACE_KERNEL;
@@ -78,7 +78,7 @@ static struct text build_id_of(const struct uftrace *u, struct text path)
 	return text_of("");
 }
 
-/* SPEC uftrace/info-text: what the recorder writes last; lines whose content is lost are left out */
+/* SPEC uftrace/info-text: what the recorder writes last, but for lines whose content is lost */
 void copying_make_info(struct copying *k)
 {
 	struct uftrace *u = k->u;
@@ -174,7 +174,6 @@ void copying_make_symbols(struct copying *k, const struct uftrace_module *m)
 		out_printf(k->o, "# build-id: %.*s\n", (int)m->build_id.len, m->build_id.p);
 	for (size_t i = 0; i < t->count; i++)
 		out_printf(k->o, "%016llx %08llx %c %s\n", (unsigned long long)t->syms[i].addr,
-			   (unsigned long long)t->syms[i].size, t->syms[i].type,
-			   t->syms[i].name);
+			   (unsigned long long)t->syms[i].size, t->syms[i].type, t->syms[i].name);
 	k->notes[NOTE_SYMBOLS]++;
 }

@@ -64,8 +64,8 @@ bool copying_kernel(struct copying *k, const struct uftrace_file *file);
 void copying_extern(struct copying *k, const struct uftrace_file *file);
 
 /*
- * Copies a trace; `bare`: without the payloads of calls. Returns SPUR_FAIL if out of memory, or with
- * copy->err set.
+ * Copies a trace; `bare`: without the payloads of calls. Returns SPUR_FAIL if out of memory, or
+ * with copy->err set.
  */
 enum spur_status uftrace_copy_part(struct copy *copy, bool bare);
 
@@ -111,7 +111,7 @@ size_t uftrace_task_messages(const struct uftrace *u, struct text file);
  * that mean the same to a reader. Returns the number of these.
  */
 uint64_t uftrace_specs_clean(struct uftrace *u, struct text specs, bool patterns, struct out *o);
-/* Returns true if .sym files have sizes, or if there are none. */
+/* Returns true if .sym files have sizes, or if no such file exists. */
 bool uftrace_has_sizes(struct uftrace *u);
 /* Returns true if the directory has a file of symbols for the module. */
 bool uftrace_has_symbols(struct uftrace *u, const struct uftrace_module *m);

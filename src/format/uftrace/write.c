@@ -140,14 +140,12 @@ static void uft_lane_close(void *lane)
 /* The source's own records. */
 static bool copy_source(struct uft *u)
 {
-	const struct copy_part part = { .trace = u->trace,
-					.kept = u->kept,
-					.from = INT64_MIN,
-					.until = INT64_MAX };
-	struct copy copy = { .parts = &part,
-			     .count = 1,
-			     .dir = u->write->dir,
-			     .err = &u->write->error };
+	const struct copy_part part = {
+		.trace = u->trace, .kept = u->kept, .from = INT64_MIN, .until = INT64_MAX
+	};
+	struct copy copy = {
+		.parts = &part, .count = 1, .dir = u->write->dir, .err = &u->write->error
+	};
 
 	return uftrace_copy_part(&copy, u->bare) != SPUR_FAIL;
 }

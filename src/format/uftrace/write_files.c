@@ -25,7 +25,7 @@ static void store(uint8_t *p, uint64_t v, unsigned size)
 
 /* --- TID.dat --- */
 
-/* SPEC uftrace/record: the address of the record's symbol, further on by what its depth overflows */
+/* SPEC uftrace/record: the address of the record's symbol, plus what its depth overflows */
 static uint64_t word_of(const struct uft *u, uint64_t item)
 {
 	const uint64_t low = item & 0xffff;
@@ -34,9 +34,9 @@ static uint64_t word_of(const struct uft *u, uint64_t item)
 	if ((low & RECORD_TYPE_MASK) == RECORD_LOST)
 		return item;
 	s = u->symbols[item >> ITEM_SYMBOL & 0xffffff];
-	return low | (s->rel + (s->module ? s->module->base : 0) +
-		      (item >> ITEM_OVER & ITEM_OVER_MAX))
-			     << ADDRESS_SHIFT;
+	return low |
+	       (s->rel + (s->module ? s->module->base : 0) + (item >> ITEM_OVER & ITEM_OVER_MAX))
+		       << ADDRESS_SHIFT;
 }
 
 /* Counts a call whose name cannot be written as it is. */

@@ -97,7 +97,7 @@ static bool plain_symbol(struct uft_lane *l, uint32_t cls, enum uft_use use, uns
 	return true;
 }
 
-/* Returns true if there are so many symbols that the call has to go without arguments. */
+/* Returns true if too many symbols exist to make one for the types of these arguments. */
 static bool symbols_are_full(struct uft_lane *l, unsigned kind)
 {
 	bool full;

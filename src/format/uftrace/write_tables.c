@@ -1,4 +1,4 @@
-/* The text files of the uftrace writer: info, task.txt, the map, symbols, debug information, events. */
+/* Text files of the uftrace writer: info, task.txt, the map, symbols, debug data, events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -153,8 +153,8 @@ static bool info_write(struct uft *u, const struct uft_plan *p, uint64_t events)
 {
 	const uint32_t levels = u->deepest + 1 > 1024 ? u->deepest + 1 : 1024;
 	uint8_t head[INFO_HEADER] = "Ftrace!";
-	uint64_t features = 1u << UFTRACE_TASK_SESSION | 1u << UFTRACE_SYM_REL_ADDR |
-			    1u << UFTRACE_MAX_STACK;
+	uint64_t features =
+		1u << UFTRACE_TASK_SESSION | 1u << UFTRACE_SYM_REL_ADDR | 1u << UFTRACE_MAX_STACK;
 	struct out lines, o;
 	uint64_t bits;
 	bool good;
@@ -213,7 +213,7 @@ static void session_out(const struct uft *u, const struct uft_task *t, uint64_t 
 	out_str(o, "\"\n");
 }
 
-/* SPEC uftrace/session-choice: each process has a session from the first record of its threads on */
+/* SPEC uftrace/session-choice: a process has a session from its threads' first record on */
 static bool tasks_write(struct uft *u)
 {
 	struct uft_task **by = mem_array(u->ntasks, sizeof(struct uft_task *));
@@ -253,7 +253,8 @@ static bool map_write(struct uft *u, const struct uft_plan *p)
 	snprintf(name, sizeof(name), "sid-%s.map", sid);
 	good = uft_file_begin(u, name, &o);
 	for (size_t i = 0; good && i < p->nmodules; i++)
-		out_printf(&o, "%012llx-%012llx r-xp 00000000 00:00 0                          %s\n",
+		out_printf(&o,
+			   "%012llx-%012llx r-xp 00000000 00:00 0                          %s\n",
 			   (unsigned long long)p->modules[i].base,
 			   (unsigned long long)(p->modules[i].base + p->modules[i].end),
 			   p->modules[i].path);
