@@ -14,12 +14,6 @@ bool copying_info_valid(const struct uftrace *u)
 	       (i->header[INFO_AT_CLASS] == 1 || i->header[INFO_AT_CLASS] == 2);
 }
 
-static void store(const struct uftrace *u, uint8_t *p, uint64_t v, unsigned size)
-{
-	for (unsigned i = 0; i < size; i++)
-		p[i] = (uint8_t)(v >> 8 * (u->d.info.big_endian ? size - 1 - i : i));
-}
-
 /* Returns true if a file of the trace begins so. */
 static bool has_file(const struct uftrace *u, const char *prefix)
 {
@@ -86,14 +80,15 @@ void copying_make_info(struct copying *k)
 	const uint64_t bits = (uint64_t)(program.len != 0) << UFTRACE_EXE_NAME |
 			      (uint64_t)(id.len != 0) << UFTRACE_EXE_BUILD_ID |
 			      1u << UFTRACE_TASKINFO | 1u << UFTRACE_PATTERN_TYPE;
+	const bool big = u->d.info.big_endian;
 	uint8_t head[INFO_HEADER] = "Ftrace!";
 
-	store(u, head + INFO_AT_VERSION, 4, 4);
-	store(u, head + INFO_AT_SIZE, INFO_HEADER, 2);
+	wire_store(head + INFO_AT_VERSION, 4, 4, big);
+	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, big);
 	head[INFO_AT_ORDER] = u->d.info.big_endian ? 2 : 1;
 	head[INFO_AT_CLASS] = u->d.info.is64 ? 2 : 1;
-	store(u, head + INFO_AT_FEATURES, features_of(u), 8);
-	store(u, head + INFO_AT_LINES, bits, 8);
+	wire_store(head + INFO_AT_FEATURES, features_of(u), 8, big);
+	wire_store(head + INFO_AT_LINES, bits, 8, big);
 	out_bytes(k->o, head, sizeof(head));
 	if (program.len)
 		out_printf(k->o, "exename:%.*s\n", (int)program.len, program.p);

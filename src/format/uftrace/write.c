@@ -59,7 +59,7 @@ static void *uft_open(struct write *w)
 	spool_init(&u->spool);
 	arena_init(&u->arena);
 	pthread_mutex_init(&u->lock, NULL);
-	if (!uftrace_data(w->trace) || w->zero)
+	if (!uftrace_data(w->trace) || w->zero || w->masked)
 		return u;
 	u->kept = kept_new();
 	if (!u->kept) {

@@ -17,12 +17,6 @@ bool uft_file_end(struct uft *u, const char *name, struct out *o, bool good)
 	return outdir_finish(u->write->dir, name, o, &u->write->error) != SPUR_FAIL && good;
 }
 
-static void store(uint8_t *p, uint64_t v, unsigned size)
-{
-	for (unsigned i = 0; i < size; i++)
-		p[i] = (uint8_t)(v >> 8 * i);
-}
-
 /* --- TID.dat --- */
 
 /* SPEC uftrace/record: the address of the record's symbol, plus what its depth overflows */
@@ -64,8 +58,8 @@ static void records_out(struct uft *u, const struct spool_seq *seq, struct out *
 			memcpy(&time, p, 8);
 			memcpy(&item, p + 8, 8);
 			len = item & RECORD_MORE ? 8 * (size_t)(item >> ITEM_WORDS) : 0;
-			store((uint8_t *)room, time, 8);
-			store((uint8_t *)room + RECORD_AT_WORD, word_of(u, item), 8);
+			store64(room, time, order_swaps(false));
+			store64(room + RECORD_AT_WORD, word_of(u, item), order_swaps(false));
 			if (len)
 				memcpy(room + RECORD, p + RECORD, len);
 			if (u->odd_names)
@@ -122,29 +116,29 @@ static void perf_out(const struct uft *u, const struct perf_item *r, struct out 
 	size_t len = PERF_HEAD, size;
 	const char *name;
 
-	store(record, r->name ? PERF_COMM : PERF_SWITCH, 4);
-	store(record + 4, r->misc, 2);
+	wire_store(record, r->name ? PERF_COMM : PERF_SWITCH, 4, false);
+	wire_store(record + 4, r->misc, 2, false);
 	if (r->name) {
-		store(record + len, (uint64_t)r->pid, 4);
-		store(record + len + 4, (uint64_t)r->tid, 4);
+		wire_store(record + len, (uint64_t)r->pid, 4, false);
+		wire_store(record + len + 4, (uint64_t)r->tid, 4, false);
 		name = trace_string(u->trace, r->name, &size);
 		memcpy(record + len + PERF_COMM_BODY, name,
 		       size < COMM_SIZE ? size : (size_t)COMM_SIZE - 1);
 		len += PERF_COMM_BODY + COMM_SIZE;
 	}
-	store(record + len, (uint64_t)r->pid, 4);
-	store(record + len + 4, (uint64_t)r->tid, 4);
-	store(record + len + 8, r->time, 8);
+	wire_store(record + len, (uint64_t)r->pid, 4, false);
+	wire_store(record + len + 4, (uint64_t)r->tid, 4, false);
+	wire_store(record + len + 8, r->time, 8, false);
 	len += PERF_TRAILER;
-	store(record + 6, len, 2);
+	wire_store(record + 6, len, 2, false);
 	out_bytes(o, record, len);
 }
 
 /* The name that a thread has by its process's program, or that its own record has to give. */
 static uint32_t own_name(const struct uft *u, const struct uft_task *t)
 {
-	const struct spur_track *k = trace_track(u->trace, t->track);
-	const struct spur_track *process = trace_track(u->trace, t->process);
+	const struct spur_track *k = write_track(u->write, t->track);
+	const struct spur_track *process = write_track(u->write, t->process);
 	size_t len, plen;
 	const char *name = trace_string(u->trace, k->name, &len);
 	const char *image = trace_string(u->trace, process->name, &plen);

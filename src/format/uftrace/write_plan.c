@@ -137,8 +137,9 @@ static uint64_t address_of(const struct uft *u, const struct uft_symbol *s)
 {
 	const struct event_class *c = trace_class(u->trace, s->cls);
 
-	return s->use == USE_CALL && !s->nargs && c->module && c->size > (u->deepest >> 10) &&
-			       c->addr && c->addr < address_end && c->size < address_end
+	return s->use == USE_CALL && !s->nargs && c->module && !u->write->masked &&
+			       c->size > (u->deepest >> 10) && c->addr && c->addr < address_end &&
+			       c->size < address_end
 		       ? c->addr
 		       : 0;
 }
@@ -322,7 +323,7 @@ static bool is_number(int64_t n)
 /* The pid that a process keeps; one that another has already taken stays 0 for now. */
 static bool keep_pid(struct numbers *n, const struct uft *u, const struct uft_task *t)
 {
-	const int64_t pid = trace_pid_of(u->trace, t->track);
+	const int64_t pid = write_pid_of(u->write, t->track);
 	struct map64_slot *process = map64_put(&n->processes, t->process), *slot;
 
 	if (!process || !is_number(pid))
@@ -341,7 +342,7 @@ static bool keep_pid(struct numbers *n, const struct uft *u, const struct uft_ta
 /* A thread's id is kept if no thread before it and no other process has it. */
 static bool keep_tid(struct numbers *n, const struct uft *u, struct uft_task *t)
 {
-	const struct spur_track *k = trace_track(u->trace, t->track);
+	const struct spur_track *k = write_track(u->write, t->track);
 	const struct map64_slot *pid;
 	struct map64_slot *slot;
 
@@ -363,7 +364,7 @@ static bool keep_tid(struct numbers *n, const struct uft *u, struct uft_task *t)
 static bool give_number(struct numbers *n, struct uft *u, struct uft_task *t)
 {
 	struct map64_slot *process = map64_put(&n->processes, t->process), *slot;
-	const int64_t tid = trace_track(u->trace, t->track)->tid;
+	const int64_t tid = write_track(u->write, t->track)->tid;
 
 	if (!process || n->next > INT32_MAX - 2)
 		return false;
@@ -377,7 +378,7 @@ static bool give_number(struct numbers *n, struct uft *u, struct uft_task *t)
 	}
 	if (!t->tid)
 		t->tid = (int32_t)n->next++;
-	if (t->tid != tid || t->pid != trace_pid_of(u->trace, t->track)) {
+	if (t->tid != tid || t->pid != write_pid_of(u->write, t->track)) {
 		__atomic_fetch_add(&u->write->loss.events[LOST_ID][SPUR_BEGIN], t->calls,
 				   __ATOMIC_RELAXED);
 		__atomic_fetch_add(&u->write->loss.events[LOST_ID][SPUR_INSTANT], t->events,

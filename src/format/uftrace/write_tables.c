@@ -9,12 +9,6 @@
 
 static const char sid[] = "5370757200000001"; /* "Spur" and a number; all processes share one map */
 
-static void store(uint8_t *p, uint64_t v, unsigned size)
-{
-	for (unsigned i = 0; i < size; i++)
-		p[i] = (uint8_t)(v >> 8 * i);
-}
-
 /* --- info --- */
 
 static bool has_perf(const struct uft *u)
@@ -25,7 +19,7 @@ static bool has_perf(const struct uft *u)
 /* The name of a process's program. */
 static const char *program_of(const struct uft *u, const struct uft_task *t, size_t *len)
 {
-	return trace_string(u->trace, trace_track(u->trace, t->process)->name, len);
+	return trace_string(u->trace, write_track(u->write, t->process)->name, len);
 }
 
 /* A fact that the source states about itself, or NULL. */
@@ -168,13 +162,13 @@ static bool info_write(struct uft *u, const struct uft_plan *p, uint64_t events)
 		features |= 1u << UFTRACE_PERF_EVENT;
 	if (events)
 		features |= 1u << UFTRACE_EVENT;
-	store(head + INFO_AT_VERSION, 4, 4);
-	store(head + INFO_AT_SIZE, INFO_HEADER, 2);
+	wire_store(head + INFO_AT_VERSION, 4, 4, false);
+	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, false);
 	head[INFO_AT_ORDER] = 1;
 	head[INFO_AT_CLASS] = 2;
-	store(head + INFO_AT_FEATURES, features, 8);
-	store(head + INFO_AT_LINES, bits, 8);
-	store(head + INFO_AT_LEVELS, levels < UINT16_MAX ? levels : UINT16_MAX, 2);
+	wire_store(head + INFO_AT_FEATURES, features, 8, false);
+	wire_store(head + INFO_AT_LINES, bits, 8, false);
+	wire_store(head + INFO_AT_LEVELS, levels < UINT16_MAX ? levels : UINT16_MAX, 2, false);
 	good = !lines.error && uft_file_begin(u, "info", &o);
 	if (good) {
 		out_bytes(&o, head, sizeof(head));
