@@ -39,7 +39,7 @@ static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *r
 	       len < align_up(EVENT_LENGTH + (uint64_t)load16(p, d->k->u->swap), 8);
 }
 
-/* Returns true if the record is to be written without the payload that it says it has. */
+/* SPEC uftrace/copy-damage: returns true if the record is to be written without its payload */
 static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 {
 	const uint64_t word =
@@ -70,6 +70,7 @@ static void bare_write(struct dat_copy *d, const struct spur_event *row)
 	d->k->copy->bytes_lost += row->len - RECORD;
 }
 
+/* SPEC uftrace/copy-cut: kept records as they are, in runs */
 static void record_copy(struct dat_copy *d, const struct spur_event *row)
 {
 	if (row->off > d->next && !d->k->kept)
@@ -201,7 +202,7 @@ static int by_time(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* SPEC uftrace/record: records of a task are in the order of time */
+/* SPEC uftrace/copy-sort: records of a task in the order of time */
 static bool dat_sort(struct placed_list *l)
 {
 	bool good = dat_walk(&l->d, each_listed);

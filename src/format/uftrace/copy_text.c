@@ -94,7 +94,10 @@ void copying_lines(struct copying *k, enum copying_text what, struct text file)
 	bool inside = false;
 
 	if (what == TEXT_INFO) {
-		info_copy(k, file);
+		if (k->copy->repair)
+			copying_repair_info(k, file);
+		else
+			info_copy(k, file);
 		return;
 	}
 	if (what == TEXT_TASKS_BINARY) {

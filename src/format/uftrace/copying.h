@@ -18,6 +18,7 @@ enum copying_note {
 	NOTE_MOVED, /* records that were moved to their place by time */
 	NOTE_ENTRIES, /* directories and the like below the trace */
 	NOTE_INFO, /* `info` was made again */
+	NOTE_INFO_TEXT, /* .. with the same content */
 	NOTE_TASKS, /* task.txt was made */
 	NOTE_SYMBOLS, /* .sym files were made from binaries */
 	COPYING_NOTES
@@ -92,6 +93,8 @@ void copying_lines(struct copying *k, enum copying_text what, struct text file);
 bool copying_info_valid(const struct uftrace *u);
 /* Writes an `info` file as far as the other files tell what it had. */
 void copying_make_info(struct copying *k);
+/* Writes the `info` file that says what `file` does in the order that uftrace needs. */
+void copying_repair_info(struct copying *k, struct text file);
 /* Writes a task.txt that has all tasks in one process. */
 void copying_make_tasks(struct copying *k);
 /* Writes the symbols of a module. */

@@ -150,6 +150,15 @@ static bool copy_source(struct uft *u)
 	return uftrace_copy_part(&copy, u->bare) != SPUR_FAIL;
 }
 
+/* uftrace rejects a directory whose .dat files are all empty. */
+static bool has_records(const struct uft *u)
+{
+	for (size_t i = 0; i < u->ntasks; i++)
+		if (u->tasks[i].seq.first)
+			return true;
+	return false;
+}
+
 static bool uft_finish(void *self)
 {
 	struct uft *u = self;
@@ -161,9 +170,10 @@ static bool uft_finish(void *self)
 	if (u->kept)
 		return copy_source(u);
 	good = uft_plan_make(u, &p) && uft_tasks_number(u);
-	if (good && !u->ntasks) {
+	if (good && !has_records(u)) {
 		err_set(&u->write->error, SPUR_ERR_USAGE,
-			"no event has a thread: uftrace data would have no records");
+			"expected spans or instants, which uftrace data needs, found no event that "
+			"is one");
 		good = false;
 	}
 	good = good && uft_tables_write(u, &p) && uft_files_write(u, &p);

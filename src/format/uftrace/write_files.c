@@ -134,7 +134,7 @@ static void perf_out(const struct uft *u, const struct perf_item *r, struct out 
 	out_bytes(o, record, len);
 }
 
-/* The name that a thread has by its process's program, or that its own record has to give. */
+/* SPEC uftrace/made-names: the name that a record has to give the thread, or 0 */
 static uint32_t own_name(const struct uft *u, const struct uft_task *t)
 {
 	const struct spur_track *k = write_track(u->write, t->track);

@@ -144,7 +144,7 @@ static uint64_t address_of(const struct uft *u, const struct uft_symbol *s)
 		       : 0;
 }
 
-/* Gives the functions of a module, [first, end) of p->order, their addresses. */
+/* SPEC uftrace/made-modules: gives the functions of a module their addresses */
 static void place_module(const struct uft *u, struct uft_plan *p, struct uft_module *m)
 {
 	uint64_t end = 0;

@@ -200,7 +200,7 @@ static bool item_put(struct uft_lane *l, struct uft_task *t, uint64_t time, uint
 	return true;
 }
 
-/* SPEC uftrace/depth: the record has the depth modulo 1,024, its address the rest */
+/* SPEC uftrace/made-depth: the record has the depth modulo 1,024, its address the rest */
 static bool call_put(struct uft_lane *l, struct uft_task *t, const struct spur_event *row,
 		     uint32_t symbol, enum record_type type)
 {

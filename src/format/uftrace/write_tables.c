@@ -380,7 +380,7 @@ static void word_out(const char *s, size_t len, struct out *o)
 		out_char(o, (uint8_t)s[i] <= ' ' || s[i] == ':' || s[i] == 0x7f ? '_' : s[i]);
 }
 
-/* SPEC uftrace/event-ids: user events, named by category and name */
+/* SPEC uftrace/made-events: user events, named by category and name */
 static bool events_write(struct uft *u, const struct uft_plan *p, uint64_t *count)
 {
 	struct out o;
