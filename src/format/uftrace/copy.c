@@ -169,6 +169,7 @@ static bool bytes_copy(struct copying *k, int fd, const char *name)
 	return true;
 }
 
+/* SPEC uftrace/copy-whole: a file that is not interpreted */
 static bool other_copy(struct copying *k, const char *name)
 {
 	char path[4400];
@@ -201,6 +202,11 @@ static bool text_copy(struct copying *k, const char *name, enum copying_text wha
 	if (what == TEXT_INFO && !copying_info_valid(k->u)) {
 		copying_lose(k, file.len);
 		return true;
+	}
+	if (k->copy->repair && strcmp(name, "default.opts") == 0 && text_trim(file).len &&
+	    !k->u->t->default_min_ns) {
+		k->notes[NOTE_LINES]++;
+		file.len = 0;
 	}
 	good = file_begin(k, name, &o);
 	if (good)
@@ -320,11 +326,10 @@ static bool symbols_make(struct copying *k, struct listing *l)
 	return good;
 }
 
-/* `info` is also made if its header cannot be used. */
+/* SPEC uftrace/copy-repair: `info` is also made if its header cannot be used */
 static bool missing_make(struct copying *k, struct listing *l)
 {
-	const bool info = is_missing(&l->all, "info") ? k->copy->repair
-						      : !copying_info_valid(k->u);
+	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !copying_info_valid(k->u);
 	bool good = !k->copy->repair || symbols_make(k, l);
 
 	k->sid = first_sid(&l->all);
@@ -365,6 +370,7 @@ static void notes_out(const struct copying *k)
 		[NOTE_MOVED] = "records were moved to their place in the order of time",
 		[NOTE_ENTRIES] = "entries of the directory that are no files were left out",
 		[NOTE_INFO] = "info was made again; what it said of the recording is lost",
+		[NOTE_INFO_TEXT] = "info was written again as uftrace reads it",
 		[NOTE_TASKS] = "task.txt was made, with all threads in one process",
 		[NOTE_SYMBOLS] = "files of symbols were made from binaries",
 	};
@@ -384,11 +390,9 @@ enum spur_status uftrace_copy_part(struct copy *copy, bool bare)
 {
 	const struct copy_part *part = &copy->parts[0];
 	struct uftrace *u = part->trace->state;
-	struct copying k = { .copy = copy,
-			     .u = u,
-			     .kept = part->kept,
-			     .from = part->from,
-			     .bare = bare };
+	struct copying k = {
+		.copy = copy, .u = u, .kept = part->kept, .from = part->from, .bare = bare
+	};
 	bool good;
 
 	if (uftrace_is_dir(part->trace)) {

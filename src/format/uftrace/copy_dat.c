@@ -39,7 +39,7 @@ static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *r
 	       len < align_up(EVENT_LENGTH + (uint64_t)load16(p, d->k->u->swap), 8);
 }
 
-/* Returns true if the record is to be written without the payload that it says it has. */
+/* SPEC uftrace/copy-damage: returns true if the record is to be written without its payload */
 static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 {
 	const uint64_t word =
@@ -61,8 +61,7 @@ static void bare_write(struct dat_copy *d, const struct spur_event *row)
 	uint8_t record[RECORD];
 
 	memcpy(record, d->file->source->data + row->off, RECORD);
-	record[d->k->u->d.info.big_endian ? RECORD - 1 : RECORD_AT_WORD] &=
-		(uint8_t)~RECORD_MORE;
+	record[d->k->u->d.info.big_endian ? RECORD - 1 : RECORD_AT_WORD] &= (uint8_t)~RECORD_MORE;
 	run_write(d);
 	out_bytes(d->k->o, record, RECORD);
 	if (d->k->bare)
@@ -71,6 +70,7 @@ static void bare_write(struct dat_copy *d, const struct spur_event *row)
 	d->k->copy->bytes_lost += row->len - RECORD;
 }
 
+/* SPEC uftrace/copy-cut: kept records as they are, in runs */
 static void record_copy(struct dat_copy *d, const struct spur_event *row)
 {
 	if (row->off > d->next && !d->k->kept)
@@ -128,8 +128,7 @@ static bool dat_walk(struct dat_copy *d, bool (*each)(struct dat_copy *, const s
 	while (good && !dat_over(d) && !copying_stopped(d->k)) {
 		struct batch b = { .rows = d->rows, .cap = BATCH_ROWS };
 
-		good = uftrace_dat_next(d->k->u, &d->feed, &d->state, &b, UINT64_MAX) !=
-		       SPUR_FAIL;
+		good = uftrace_dat_next(d->k->u, &d->feed, &d->state, &b, UINT64_MAX) != SPUR_FAIL;
 		if (good && !b.count && d->state.ended)
 			break;
 		for (uint32_t i = 0; good && i < b.count; i++)
@@ -186,8 +185,8 @@ static bool each_listed(struct dat_copy *d, const struct spur_event *row)
 		d->k->notes[NOTE_MOVED]++;
 	}
 	l->last = row->ts;
-	l->items[l->count++] = (struct placed){ row->ts,  row->off,  row->len,
-						row->cls, row->kind, row->nargs };
+	l->items[l->count++] =
+		(struct placed){ row->ts, row->off, row->len, row->cls, row->kind, row->nargs };
 	if (row->off > d->next && !d->k->kept)
 		copying_lose(d->k, row->off - d->next);
 	d->next = row->off + row->len;
@@ -203,7 +202,7 @@ static int by_time(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* SPEC uftrace/record: records of a task are in the order of time */
+/* SPEC uftrace/copy-sort: records of a task in the order of time */
 static bool dat_sort(struct placed_list *l)
 {
 	bool good = dat_walk(&l->d, each_listed);
@@ -238,9 +237,9 @@ bool copying_dat(struct copying *k, struct uftrace_file *file, int64_t tid)
 	d->k = k;
 	d->file = file;
 	diag_init(&d->feed.diag);
-	d->state = (struct uftrace_feed){
-		.file = file, .task = uftrace_task(&k->u->d, tid), .tid = tid
-	};
+	d->state = (struct uftrace_feed){ .file = file,
+					  .task = uftrace_task(&k->u->d, tid),
+					  .tid = tid };
 	l->sorted = true;
 	l->last = INT64_MIN;
 	good = k->copy->sorted || k->copy->repair ? dat_sort(l) : dat_walk(d, each_copied);

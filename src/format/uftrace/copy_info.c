@@ -14,12 +14,6 @@ bool copying_info_valid(const struct uftrace *u)
 	       (i->header[INFO_AT_CLASS] == 1 || i->header[INFO_AT_CLASS] == 2);
 }
 
-static void store(const struct uftrace *u, uint8_t *p, uint64_t v, unsigned size)
-{
-	for (unsigned i = 0; i < size; i++)
-		p[i] = (uint8_t)(v >> 8 * (u->d.info.big_endian ? size - 1 - i : i));
-}
-
 /* Returns true if a file of the trace begins so. */
 static bool has_file(const struct uftrace *u, const char *prefix)
 {
@@ -31,8 +25,8 @@ static bool has_file(const struct uftrace *u, const char *prefix)
 
 static uint64_t features_of(struct uftrace *u)
 {
-	uint64_t f = 1u << UFTRACE_PLTHOOK | 1u << UFTRACE_TASK_SESSION |
-		     1u << UFTRACE_SYM_REL_ADDR;
+	uint64_t f =
+		1u << UFTRACE_PLTHOOK | 1u << UFTRACE_TASK_SESSION | 1u << UFTRACE_SYM_REL_ADDR;
 
 	if (has_file(u, "kernel-cpu"))
 		f |= 1u << UFTRACE_KERNEL;
@@ -60,6 +54,18 @@ static void tids_out(struct copying *k)
 	out_char(k->o, '\n');
 }
 
+/* A list as it is, with the number of its items. */
+static void tids_listed(struct copying *k, struct text tids)
+{
+	struct text rest = tids, one;
+	size_t n = 0;
+
+	while (text_split(&rest, ',', &one))
+		n++;
+	out_printf(k->o, "taskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=%.*s\n", n,
+		   (int)tids.len, tids.p);
+}
+
 /* The program of the first session, or the first module of its map. */
 static struct text program_of(const struct uftrace *u)
 {
@@ -78,7 +84,7 @@ static struct text build_id_of(const struct uftrace *u, struct text path)
 	return text_of("");
 }
 
-/* SPEC uftrace/info-text: what the recorder writes last; lines whose content is lost are left out */
+/* SPEC uftrace/info-text: what the recorder writes last, but for lines whose content is lost */
 void copying_make_info(struct copying *k)
 {
 	struct uftrace *u = k->u;
@@ -86,14 +92,15 @@ void copying_make_info(struct copying *k)
 	const uint64_t bits = (uint64_t)(program.len != 0) << UFTRACE_EXE_NAME |
 			      (uint64_t)(id.len != 0) << UFTRACE_EXE_BUILD_ID |
 			      1u << UFTRACE_TASKINFO | 1u << UFTRACE_PATTERN_TYPE;
+	const bool big = u->d.info.big_endian;
 	uint8_t head[INFO_HEADER] = "Ftrace!";
 
-	store(u, head + INFO_AT_VERSION, 4, 4);
-	store(u, head + INFO_AT_SIZE, INFO_HEADER, 2);
+	wire_store(head + INFO_AT_VERSION, 4, 4, big);
+	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, big);
 	head[INFO_AT_ORDER] = u->d.info.big_endian ? 2 : 1;
 	head[INFO_AT_CLASS] = u->d.info.is64 ? 2 : 1;
-	store(u, head + INFO_AT_FEATURES, features_of(u), 8);
-	store(u, head + INFO_AT_LINES, bits, 8);
+	wire_store(head + INFO_AT_FEATURES, features_of(u), 8, big);
+	wire_store(head + INFO_AT_LINES, bits, 8, big);
 	out_bytes(k->o, head, sizeof(head));
 	if (program.len)
 		out_printf(k->o, "exename:%.*s\n", (int)program.len, program.p);
@@ -103,6 +110,168 @@ void copying_make_info(struct copying *k)
 	out_str(k->o, "pattern_type:regex\n");
 	k->notes[NOTE_INFO]++;
 }
+
+/* --- the info file of a repaired trace --- */
+
+/* One piece of the text: a line, or lines that begin with their number. */
+struct info_piece {
+	unsigned bit; /* enum uftrace_info_bit */
+	const char *group; /* "cpuinfo:" of several lines, or NULL */
+	struct {
+		const char *key;
+		const struct text *value;
+	} lines[6];
+};
+
+static bool is_present(const struct text *t)
+{
+	return t && t->p;
+}
+
+/* Writes the lines that the source has. Returns the bit of the piece, or 0 if it has none. */
+static uint64_t piece_out(struct out *o, const struct info_piece *p)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 6; i++)
+		n += p->lines[i].key && is_present(p->lines[i].value);
+	if (!n)
+		return 0;
+	if (p->group)
+		out_printf(o, "%slines=%u\n", p->group, n);
+	for (unsigned i = 0; i < 6; i++) {
+		if (!p->lines[i].key || !is_present(p->lines[i].value))
+			continue;
+		out_str(o, p->group ? p->group : "");
+		out_str(o, p->lines[i].key);
+		out_bytes(o, p->lines[i].value->p, p->lines[i].value->len);
+		out_char(o, '\n');
+	}
+	return UINT64_C(1) << p->bit;
+}
+
+/* The specifications have names of their own, and their number in front. */
+static uint64_t specs_out(struct copying *k, struct out *o)
+{
+	const struct uftrace_info *i = &k->u->d.info;
+	const struct {
+		const char *key;
+		const struct text *value;
+	} lines[] = { { "argspec:", &i->argspec },
+		      { "retspec:", &i->retspec },
+		      { "argauto:", &i->argauto },
+		      { "retauto:", &i->retauto },
+		      { "enumauto:", &i->enumauto } };
+	unsigned n = i->auto_args;
+
+	for (unsigned l = 0; l < 5; l++)
+		n += lines[l].value->p != NULL;
+	if (!n)
+		return 0;
+	out_printf(o, "argspec:lines=%u\n", n);
+	for (unsigned l = 0; l < 5; l++) {
+		if (!lines[l].value->p)
+			continue;
+		out_str(o, lines[l].key);
+		if (l < 4)
+			k->notes[NOTE_SPECS] +=
+				uftrace_specs_clean(k->u, *lines[l].value, l < 2, o);
+		else
+			out_bytes(o, lines[l].value->p, lines[l].value->len);
+		out_char(o, '\n');
+	}
+	if (i->auto_args)
+		out_str(o, "auto-args:1\n");
+	return 1u << UFTRACE_ARG_SPEC;
+}
+
+/* Lines before the list of tasks, and behind it, in the order of their bits. */
+static uint64_t pieces_out(struct copying *k, struct out *o, bool behind)
+{
+	const struct uftrace_info *i = &k->u->d.info;
+	const struct info_piece before_tasks[] = {
+		{ UFTRACE_EXE_NAME, NULL, { { "exename:", &i->exename } } },
+		{ UFTRACE_EXE_BUILD_ID, NULL, { { "build_id:", &i->build_id } } },
+		{ UFTRACE_EXIT_STATUS, NULL, { { "exit_status:", &i->exit_status } } },
+		{ UFTRACE_CMDLINE, NULL, { { "cmdline:", &i->cmdline } } },
+		{ UFTRACE_CPUINFO,
+		  "cpuinfo:",
+		  { { "nr_cpus=", &i->nr_cpus }, { "desc=", &i->cpudesc } } },
+		{ UFTRACE_MEMINFO, NULL, { { "meminfo:", &i->meminfo } } },
+		{ UFTRACE_OSINFO,
+		  "osinfo:",
+		  { { "kernel=", &i->kernel },
+		    { "hostname=", &i->hostname },
+		    { "distro=", &i->distro } } },
+	};
+	const struct info_piece behind_tasks[] = {
+		{ UFTRACE_USAGEINFO,
+		  "usageinfo:",
+		  { { "systime=", &i->usage[0] },
+		    { "usrtime=", &i->usage[1] },
+		    { "ctxsw=", &i->usage[2] },
+		    { "maxrss=", &i->usage[3] },
+		    { "pagefault=", &i->usage[4] },
+		    { "iops=", &i->usage[5] } } },
+		{ UFTRACE_LOADINFO, NULL, { { "loadinfo:", &i->load } } },
+	};
+	const struct info_piece last[] = {
+		{ UFTRACE_RECORD_DATE,
+		  NULL,
+		  { { "record_date:", &i->record_date }, { "elapsed_time:", &i->elapsed } } },
+		{ UFTRACE_PATTERN_TYPE, NULL, { { "pattern_type:", &i->pattern_type } } },
+		{ UFTRACE_VERSION, NULL, { { "uftrace_version:", &i->uftrace_version } } },
+		{ UFTRACE_UTC_OFFSET, NULL, { { "utc_offset:", &i->utc_offset } } },
+		{ UFTRACE_SYSCTL, NULL, { { "sysctl:", &i->sysctl } } },
+	};
+	uint64_t bits = 0;
+
+	for (size_t n = 0; !behind && n < sizeof(before_tasks) / sizeof(*before_tasks); n++)
+		bits |= piece_out(o, &before_tasks[n]);
+	for (size_t n = 0; behind && n < sizeof(behind_tasks) / sizeof(*behind_tasks); n++)
+		bits |= piece_out(o, &behind_tasks[n]);
+	if (behind)
+		bits |= specs_out(k, o);
+	for (size_t n = 0; behind && n < sizeof(last) / sizeof(*last); n++)
+		bits |= piece_out(o, &last[n]);
+	return bits;
+}
+
+/*
+ * uftrace reads the lines that the header's bits announce, in this order. Its list of tasks is that
+ * of the files that are here if the file's own is not one of numbers.
+ */
+void copying_repair_info(struct copying *k, struct text file)
+{
+	const struct uftrace_info *i = &k->u->d.info;
+	struct text tids = i->tids;
+	struct out *const o = k->o, text;
+	uint8_t head[INFO_HEADER];
+	uint64_t bits, tid;
+
+	out_to_memory(&text);
+	bits = pieces_out(k, &text, false) | 1u << UFTRACE_TASKINFO;
+	k->o = &text;
+	if (text_u64(&tids, 10, &tid) && i->tids.len < UINT16_MAX)
+		tids_listed(k, i->tids);
+	else
+		tids_out(k);
+	k->o = o;
+	bits |= pieces_out(k, &text, true);
+	memcpy(head, file.p, sizeof(head));
+	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, i->big_endian);
+	wire_store(head + INFO_AT_LINES, bits, 8, i->big_endian);
+	k->notes[NOTE_INFO_TEXT] += file.len != INFO_HEADER + text.len ||
+				    memcmp(file.p, head, INFO_HEADER) != 0 ||
+				    memcmp(file.p + INFO_HEADER, text.buf, text.len) != 0;
+	out_bytes(o, head, sizeof(head));
+	out_bytes(o, text.buf, text.len);
+	if (text.error)
+		o->error = text.error;
+	out_free(&text);
+}
+
+/* --- tasks and symbols --- */
 
 /* The time of the first record of a .dat, or 0. */
 static uint64_t first_time(struct uftrace *u, struct uftrace_file *file)
@@ -174,7 +343,6 @@ void copying_make_symbols(struct copying *k, const struct uftrace_module *m)
 		out_printf(k->o, "# build-id: %.*s\n", (int)m->build_id.len, m->build_id.p);
 	for (size_t i = 0; i < t->count; i++)
 		out_printf(k->o, "%016llx %08llx %c %s\n", (unsigned long long)t->syms[i].addr,
-			   (unsigned long long)t->syms[i].size, t->syms[i].type,
-			   t->syms[i].name);
+			   (unsigned long long)t->syms[i].size, t->syms[i].type, t->syms[i].name);
 	k->notes[NOTE_SYMBOLS]++;
 }

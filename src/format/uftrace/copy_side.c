@@ -55,10 +55,9 @@ struct page {
 	int64_t missed; /* SPEC uftrace/ring-commit: records lost before it; -1: unknown number */
 };
 
-static void store(const struct page *p, uint8_t *at, uint64_t v, unsigned size)
+static void page_store(const struct page *p, uint8_t *at, uint64_t v, unsigned size)
 {
-	for (unsigned i = 0; i < size; i++)
-		at[i] = (uint8_t)(v >> 8 * (p->layout->big_endian ? size - 1 - i : i));
+	wire_store(at, v, size, p->layout->big_endian);
 }
 
 /* SPEC uftrace/ring-record: the first word of a record */
@@ -78,9 +77,10 @@ static void page_write(struct page *p)
 		commit |= UINT64_C(1) << 31;
 	if (p->missed > 0) {
 		commit |= UINT64_C(1) << 30;
-		store(p, p->bytes + l->data_off + p->size, (uint64_t)p->missed, l->commit_size);
+		page_store(p, p->bytes + l->data_off + p->size, (uint64_t)p->missed,
+			   l->commit_size);
 	}
-	store(p, p->bytes + l->commit_off, commit, l->commit_size);
+	page_store(p, p->bytes + l->commit_off, commit, l->commit_size);
 	out_bytes(p->k->o, p->bytes, l->page_size);
 	memset(p->bytes, 0, l->page_size);
 	p->size = 0;
@@ -107,16 +107,16 @@ static void record_put(struct page *p, const struct ring_record *r, const uint8_
 	uint8_t *at = p->bytes + l->data_off + p->size;
 
 	if (!p->size)
-		store(p, p->bytes + l->time_off, r->time, 8);
+		page_store(p, p->bytes + l->time_off, r->time, 8);
 	if (delta > RING_DELTA_MASK) {
-		store(p, at, ring_word(p, RING_EXTEND, delta & RING_DELTA_MASK), 4);
-		store(p, at + RING_WORD, delta >> RING_DELTA_BITS, 4);
+		page_store(p, at, ring_word(p, RING_EXTEND, delta & RING_DELTA_MASK), 4);
+		page_store(p, at + RING_WORD, delta >> RING_DELTA_BITS, 4);
 		at += 2 * RING_WORD;
 		p->size += 2 * RING_WORD;
 		delta = 0;
 	}
 	memcpy(at, stored, r->len);
-	store(p, at, ring_word(p, type, (uint32_t)delta), 4);
+	page_store(p, at, ring_word(p, type, (uint32_t)delta), 4);
 	p->size += step;
 	p->time = r->time;
 }

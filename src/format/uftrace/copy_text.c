@@ -11,12 +11,9 @@ enum copying_text copying_text_of(struct text name)
 		const char *name;
 		enum copying_text what;
 	} names[] = {
-		{ "info", TEXT_INFO },
-		{ "task.txt", TEXT_TASKS },
-		{ "task", TEXT_TASKS_BINARY },
-		{ "events.txt", TEXT_EVENTS },
-		{ "kallsyms", TEXT_KALLSYMS },
-		{ "python.fake.sym", TEXT_NUMBERED },
+		{ "info", TEXT_INFO },	       { "task.txt", TEXT_TASKS },
+		{ "task", TEXT_TASKS_BINARY }, { "events.txt", TEXT_EVENTS },
+		{ "kallsyms", TEXT_KALLSYMS }, { "python.fake.sym", TEXT_NUMBERED },
 		{ "extern.dat", TEXT_EXTERN },
 	};
 	const ptrdiff_t point = text_rfind(name, '.');
@@ -97,7 +94,10 @@ void copying_lines(struct copying *k, enum copying_text what, struct text file)
 	bool inside = false;
 
 	if (what == TEXT_INFO) {
-		info_copy(k, file);
+		if (k->copy->repair)
+			copying_repair_info(k, file);
+		else
+			info_copy(k, file);
 		return;
 	}
 	if (what == TEXT_TASKS_BINARY) {

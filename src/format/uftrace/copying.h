@@ -18,6 +18,7 @@ enum copying_note {
 	NOTE_MOVED, /* records that were moved to their place by time */
 	NOTE_ENTRIES, /* directories and the like below the trace */
 	NOTE_INFO, /* `info` was made again */
+	NOTE_INFO_TEXT, /* .. with the same content */
 	NOTE_TASKS, /* task.txt was made */
 	NOTE_SYMBOLS, /* .sym files were made from binaries */
 	COPYING_NOTES
@@ -64,8 +65,8 @@ bool copying_kernel(struct copying *k, const struct uftrace_file *file);
 void copying_extern(struct copying *k, const struct uftrace_file *file);
 
 /*
- * Copies a trace; `bare`: without the payloads of calls. Returns SPUR_FAIL if out of memory, or with
- * copy->err set.
+ * Copies a trace; `bare`: without the payloads of calls. Returns SPUR_FAIL if out of memory, or
+ * with copy->err set.
  */
 enum spur_status uftrace_copy_part(struct copy *copy, bool bare);
 
@@ -92,6 +93,8 @@ void copying_lines(struct copying *k, enum copying_text what, struct text file);
 bool copying_info_valid(const struct uftrace *u);
 /* Writes an `info` file as far as the other files tell what it had. */
 void copying_make_info(struct copying *k);
+/* Writes the `info` file that says what `file` does in the order that uftrace needs. */
+void copying_repair_info(struct copying *k, struct text file);
 /* Writes a task.txt that has all tasks in one process. */
 void copying_make_tasks(struct copying *k);
 /* Writes the symbols of a module. */
@@ -111,7 +114,7 @@ size_t uftrace_task_messages(const struct uftrace *u, struct text file);
  * that mean the same to a reader. Returns the number of these.
  */
 uint64_t uftrace_specs_clean(struct uftrace *u, struct text specs, bool patterns, struct out *o);
-/* Returns true if .sym files have sizes, or if there are none. */
+/* Returns true if .sym files have sizes, or if no such file exists. */
 bool uftrace_has_sizes(struct uftrace *u);
 /* Returns true if the directory has a file of symbols for the module. */
 bool uftrace_has_symbols(struct uftrace *u, const struct uftrace_module *m);

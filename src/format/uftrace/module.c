@@ -402,6 +402,17 @@ bool uftrace_dbg_line_valid(struct uftrace *u, struct text line, bool *inside)
 	return text_starts(line, "R: @") && uftrace_specs_valid(u, read_field(line, "R: @"));
 }
 
+/* SPEC uftrace/arg-names: comments behind the specifications of a function */
+static void read_names(struct uftrace_module *m, struct text line)
+{
+	struct uftrace_debug *d = m->ndebug ? &m->debug[m->ndebug - 1] : NULL;
+
+	if (d && text_skip(&line, "#A: "))
+		d->arg_names = line;
+	else if (d && text_skip(&line, "#R: "))
+		d->ret_name = line;
+}
+
 static int debug_by_addr(const void *a, const void *b)
 {
 	const struct uftrace_debug *x = a, *y = b;
@@ -432,7 +443,9 @@ static void load_debug(struct uftrace *u, struct uftrace_module *m)
 		return;
 	start = f.text.p;
 	while (text_line(&f.text, &line))
-		if (line.len && line.p[0] != '#' && !read_debug_line(u, m, line))
+		if (line.len && line.p[0] == '#')
+			read_names(m, line);
+		else if (line.len && !read_debug_line(u, m, line))
 			uftrace_say(u, DIAG_DAMAGE, "uftrace/bad-dbg-line", f.name,
 				    (uint64_t)(line.p - start),
 				    "line: expected E:, F:, L:, A: or R:, found \"%.*s\"",

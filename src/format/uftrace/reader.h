@@ -18,6 +18,7 @@
 struct uftrace_debug {
 	uint64_t addr;
 	struct text args, ret; /* after the '@' */
+	struct text arg_names, ret_name; /* of comments; empty: the file has no names */
 	struct text file;
 	uint32_t line;
 	bool conflict; /* given twice: ignored */

@@ -348,6 +348,46 @@ static void put_auto(struct uftrace *u, const struct uftrace_specs *from,
 	}
 }
 
+/* A name whose special bytes are written as %XX. Returns its string id, or 0 if it has none. */
+static uint32_t decoded_name(struct uftrace *u, struct text t)
+{
+	struct out o;
+	uint32_t id;
+
+	out_to_memory(&o);
+	while (t.len) {
+		struct text code = text_make(t.p + 1, 2);
+		uint64_t byte;
+
+		if (t.p[0] == '%' && t.len > 2 && text_u64(&code, 16, &byte) && !code.len) {
+			out_char(&o, (char)byte);
+			t = text_make(t.p + 3, t.len - 3);
+		} else {
+			out_char(&o, t.p[0]);
+			t = text_make(t.p + 1, t.len - 1);
+		}
+	}
+	id = o.len && !o.error ? trace_intern_n(u->t, o.buf, o.len) : 0;
+	out_free(&o);
+	return id;
+}
+
+/* SPEC uftrace/arg-names: the n-th name is that of argument n */
+static void name_args(struct uftrace *u, struct spec_list *l, struct text names, bool ret)
+{
+	struct text name;
+
+	for (uint64_t n = ret ? 0 : 1; text_split(&names, ',', &name); n++) {
+		const uint32_t id = decoded_name(u, name);
+
+		for (size_t i = 0; id && i < l->count; i++)
+			if (l->items[i].index == n)
+				l->items[i].op.name = id;
+		if (ret)
+			break;
+	}
+}
+
 /*
  * SPEC uftrace/spec-choice: the user's; else, with auto-args, the .dbg file's; else the built-in
  * list's. Arguments and return
@@ -368,6 +408,8 @@ bool uftrace_plans(struct uftrace *u, const struct uftrace_module *m, const stru
 		if (d && !d->conflict) {
 			put_specs(u, m, l, d->args, true);
 			put_specs(u, m, l, d->ret, true);
+			name_args(u, l, d->arg_names, false);
+			name_args(u, l, d->ret_name, true);
 		}
 		if (!has_side(l, false))
 			put_auto(u, &u->autoargs, m, sym, simple, l);
