@@ -19,7 +19,7 @@
 #include "format/writer.h"
 #include "format/xray/reader.h"
 
-enum xray_target { XRAY_TO_FDR, XRAY_TO_BASIC, XRAY_TO_YAML, XRAY_TO_PROFILE };
+enum xray_target { XRAY_TO_FDR, XRAY_TO_BASIC, XRAY_TO_PROFILE, XRAY_TO_YAML };
 
 enum xray_loss {
 	LOST_IDS = LOSS_OWN,
