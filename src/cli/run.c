@@ -448,6 +448,16 @@ static int run_end(struct run *r, enum spur_status st, bool reader_left)
 	return st == SPUR_FAIL ? run_error(env->err) : run_result(r, st);
 }
 
+/* Closes the file beside the output. Without a byte it is dropped, and one that it replaces too. */
+static enum spur_status side_close(struct run *r, bool keep, struct spur_error *err)
+{
+	const bool empty = !r->side.out.len && !r->side.out.flushed;
+
+	if (keep && empty && r->side.replaces)
+		os_unlink(r->side.path);
+	return output_close(&r->side, keep && !empty, err);
+}
+
 /*
  * Closes the output, which gets its name if the run succeeded. An error of this is reported instead
  * of what the pass returned.
@@ -466,8 +476,7 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 	*reader_left = o->out.error == EPIPE || signals_stop == SIGNALS_READER_LEFT;
 	/* The file beside the output comes first: where the output is, all of it is. */
 	keep = keep && out_flush(&o->out);
-	if (env->side &&
-	    output_close(&r->side, keep && (r->side.out.len || r->side.out.flushed), st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL) {
+	if (env->side && side_close(r, keep, st == SPUR_FAIL ? NULL : env->err) == SPUR_FAIL) {
 		keep = false;
 		st = SPUR_FAIL;
 	}

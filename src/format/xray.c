@@ -8,6 +8,7 @@
  * llvm-xray's YAML of a trace.
  */
 #include "format/format.h"
+#include "format/xray/copy.h"
 #include "format/xray/reader.h"
 
 enum {
@@ -539,6 +540,7 @@ const struct spur_format spur_format_xray = {
 	.ticks = xray_ticks,
 	.schema = xray_schema,
 	.has_module = has_module,
+	.copy = xray_copy,
 	.sites = &sites,
 	.close = close_trace,
 };

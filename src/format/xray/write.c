@@ -8,6 +8,7 @@
  * by their names. See docs/conversion.md.
  */
 #include "format/xray/write.h"
+#include "format/xray/encode.h"
 
 #include <stdlib.h>
 
@@ -27,8 +28,9 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "the payload was overwritten by its writer: written without one" },
 	{ LOSS_DEGRADED, "the time is before the clock's zero: written at zero" },
 	{ LOSS_DROPPED, "an end without a begin inside other calls, behind lost events" },
-	{ LOSS_DEGRADED, "the name is empty or has a NUL byte, or there is no file beside the output "
-			 "for names" },
+	{ LOSS_DEGRADED,
+	  "the name is empty or has a NUL byte, or there is no file beside the output "
+	  "for names" },
 };
 
 /* --- settings --- */
@@ -323,25 +325,19 @@ static bool piece_room(struct xray_write *x, struct xray_out_thread *th, uint64_
 	return true;
 }
 
-static void put_meta(const struct xray_write *x, char *p, enum xray_meta kind)
-{
-	memset(p, 0, XRAY_METADATA);
-	*p = (char)xray_meta_byte(kind, x->body_big);
-}
-
 /* NewCPUId and TSCWrap records that what comes at `ticks` needs. Returns the end. */
 static char *put_state(const struct xray_write *x, struct xray_out_thread *th, uint64_t ticks,
 		       uint32_t cpu, char *p)
 {
 	if (cpu != SPUR_NO_CPU && cpu != th->cpu) {
 		/* SPEC xray/new-cpu: u16 CPU, u64 ticks */
-		put_meta(x, p, META_NEW_CPU);
+		xray_meta_put(p, META_NEW_CPU, x->body_big);
 		store16(p + XRAY_META_AT_DATA, (uint16_t)cpu, x->body_swap);
 		store64(p + XRAY_CPU_AT_TICKS, ticks, x->body_swap);
 		th->cpu = cpu;
 	} else if (ticks - th->base > INT32_MAX) {
 		/* SPEC xray/tsc-wrap */
-		put_meta(x, p, META_TSC_WRAP);
+		xray_meta_put(p, META_TSC_WRAP, x->body_big);
 		store64(p + XRAY_META_AT_DATA, ticks, x->body_swap);
 	} else {
 		return p;
@@ -377,7 +373,7 @@ static bool put_call(struct xray_lane *l, struct xray_out_thread *th, const stru
 		room = spool_room(&x->spool, &th->body, XRAY_METADATA);
 		if (!room)
 			return false;
-		put_meta(x, room, META_ARGUMENT);
+		xray_meta_put(room, META_ARGUMENT, x->body_big);
 		store64(room + XRAY_META_AT_DATA, l->values[i], x->body_swap);
 		spool_add(&th->body, XRAY_METADATA);
 	}
@@ -385,8 +381,8 @@ static bool put_call(struct xray_lane *l, struct xray_out_thread *th, const stru
 }
 
 /* Writes an event; `type` is of a typed one, or -1. Returns false if out of memory. */
-static bool put_event(struct xray_lane *l, struct xray_out_thread *th,
-		      const struct spur_event *row, int type, const char *data, uint64_t len)
+static bool put_event(struct xray_lane *l, struct xray_out_thread *th, const struct spur_event *row,
+		      int type, const char *data, uint64_t len)
 {
 	struct xray_write *x = l->x;
 	const uint64_t ticks = xray_row_ticks(l, th, row);
@@ -399,7 +395,7 @@ static bool put_event(struct xray_lane *l, struct xray_out_thread *th,
 	if (!room)
 		return false;
 	p = put_state(x, th, ticks, row->cpu, room);
-	put_meta(x, p, type < 0 ? META_CUSTOM : META_TYPED);
+	xray_meta_put(p, type < 0 ? META_CUSTOM : META_TYPED, x->body_big);
 	store32(p + XRAY_META_AT_DATA, (uint32_t)len, x->body_swap);
 	if (own_ticks) {
 		/* SPEC xray/custom-event: with ticks of its own */
@@ -409,8 +405,8 @@ static bool put_event(struct xray_lane *l, struct xray_out_thread *th,
 		th->base = ticks;
 	}
 	if (type >= 0)
-		store16(p + (own_ticks ? XRAY_TYPED_AT_TYPE : XRAY_TYPED_AT_TYPE_5),
-			(uint16_t)type, x->body_swap);
+		store16(p + (own_ticks ? XRAY_TYPED_AT_TYPE : XRAY_TYPED_AT_TYPE_5), (uint16_t)type,
+			x->body_swap);
 	else if (x->body_version == 4)
 		store16(p + XRAY_CUSTOM_AT_CPU, (uint16_t)th->cpu, x->body_swap);
 	p += XRAY_METADATA;
@@ -457,10 +453,10 @@ static bool args_take(struct xray_lane *l, const struct spur_event *row, size_t 
  */
 static inline bool function_use(struct xray_write *x, const struct spur_event *row)
 {
-	const uint32_t *page = __atomic_load_n(&x->used[row->cls / XRAY_USED_PAGE],
-					       __ATOMIC_ACQUIRE);
-	uint32_t id = page ? __atomic_load_n(&page[row->cls % XRAY_USED_PAGE], __ATOMIC_RELAXED)
-			   : 0;
+	const uint32_t *page =
+		__atomic_load_n(&x->used[row->cls / XRAY_USED_PAGE], __ATOMIC_ACQUIRE);
+	uint32_t id =
+		page ? __atomic_load_n(&page[row->cls % XRAY_USED_PAGE], __ATOMIC_RELAXED) : 0;
 	size_t len;
 
 	if (__builtin_expect(!id, 0)) {
@@ -475,8 +471,7 @@ static inline bool function_use(struct xray_write *x, const struct spur_event *r
 	return true;
 }
 
-static bool begin_row(struct xray_lane *l, struct xray_out_thread *th,
-		      const struct spur_event *row)
+static bool begin_row(struct xray_lane *l, struct xray_out_thread *th, const struct spur_event *row)
 {
 	struct xray_write *x = l->x;
 	size_t nargs = 0;
@@ -497,8 +492,8 @@ static bool end_row(struct xray_lane *l, struct xray_out_thread *th, const struc
 		    uint32_t cls)
 {
 	struct xray_write *x = l->x;
-	const bool tail = (row->flags & SPUR_F_TAIL) &&
-			  !(x->target == XRAY_TO_BASIC && x->version == 1);
+	const bool tail =
+		(row->flags & SPUR_F_TAIL) && !(x->target == XRAY_TO_BASIC && x->version == 1);
 
 	th->depth -= th->depth != 0;
 	if (row->nargs)
@@ -544,8 +539,7 @@ static bool source_event(struct xray_lane *l, struct xray_out_thread *th,
 			 (const char *)p + XRAY_METADATA, row->len - XRAY_METADATA);
 }
 
-static bool event_row(struct xray_lane *l, struct xray_out_thread *th,
-		      const struct spur_event *row)
+static bool event_row(struct xray_lane *l, struct xray_out_thread *th, const struct spur_event *row)
 {
 	struct xray_write *x = l->x;
 
@@ -639,7 +633,7 @@ static bool write_finish(void *self)
 
 	if (good && w->side)
 		good = write_setting_is(w, "names", "yaml") ? xray_names_yaml(x, w->side)
-							   : xray_names_elf(x, w->side);
+							    : xray_names_elf(x, w->side);
 	else if (good && x->target != XRAY_TO_YAML && !x->source)
 		names_lost(x);
 	return good && write_all(x);

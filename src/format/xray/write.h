@@ -19,7 +19,7 @@
 #include "format/writer.h"
 #include "format/xray/reader.h"
 
-enum xray_target { XRAY_TO_FDR, XRAY_TO_BASIC, XRAY_TO_YAML, XRAY_TO_PROFILE };
+enum xray_target { XRAY_TO_FDR, XRAY_TO_BASIC, XRAY_TO_PROFILE, XRAY_TO_YAML };
 
 enum xray_loss {
 	LOST_IDS = LOSS_OWN,
@@ -123,12 +123,6 @@ struct xray_lane {
 	size_t values_cap;
 };
 
-/* SPEC xray/metadata-record: the first byte of one */
-static inline uint8_t xray_meta_byte(enum xray_meta kind, bool big)
-{
-	return big ? (uint8_t)(0x80 | kind) : (uint8_t)(kind << 1 | 1);
-}
-
 /* SPEC xray/function-record: its first word */
 static inline uint32_t xray_call_word(uint32_t kind, uint32_t id, bool big)
 {
@@ -214,7 +208,10 @@ void xray_paths_free(struct xray_paths *p);
 
 /* --- write_text.c --- */
 
-/* Writes an event that has no record of its own as a JSON object. Returns false if out of memory. */
+/*
+ * Writes an event that has no record of its own as a JSON object to l->text. Returns false if out
+ * of memory.
+ */
 bool xray_event_text(struct xray_lane *l, const struct spur_event *row);
 
 #endif

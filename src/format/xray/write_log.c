@@ -2,6 +2,7 @@
  * The log itself: numbers of threads and processes, the buffers of a flight data recorder, and the
  * records of basic logs.
  */
+#include "format/xray/encode.h"
 #include "format/xray/write.h"
 
 #include <errno.h>
@@ -294,8 +295,8 @@ static void write_header(struct xray_write *x, uint64_t size)
 	char *p = out_room(x->write->out, XRAY_HEADER);
 	const uint32_t flags = x->source ? x->source->flags : 3;
 	/* The two flags, wherever the byte order of the source had them. */
-	const uint32_t bits = x->source && x->source->big ? (flags >> 31 & 1) | (flags >> 29 & 2)
-							   : flags & 3;
+	const uint32_t bits =
+		x->source && x->source->big ? (flags >> 31 & 1) | (flags >> 29 & 2) : flags & 3;
 
 	if (!p)
 		return;
@@ -313,13 +314,6 @@ static void write_header(struct xray_write *x, uint64_t size)
 	x->write->out->len += XRAY_HEADER;
 }
 
-static char *put_meta(const struct xray_write *x, char *p, enum xray_meta kind)
-{
-	memset(p, 0, XRAY_METADATA);
-	*p = (char)xray_meta_byte(kind, x->big);
-	return p + XRAY_METADATA;
-}
-
 /*
  * The records that a buffer begins with. The wall time is that of its ticks, in us, and one more
  * than that of the thread's buffer before at least, so that buffers differ.
@@ -328,33 +322,27 @@ static void write_head(const struct xray_write *x, const struct xray_out_thread 
 		       const struct xray_piece *piece, int64_t *wall)
 {
 	const uint64_t hz = x->hz ? x->hz : 1000000000, micro = 1000000;
-	const int64_t now = (int64_t)((unsigned __int128)piece->ticks * micro / hz %
-				      ((uint64_t)INT64_MAX / 2));
-	char *room = out_room(x->write->out, 5 * XRAY_METADATA), *p = room;
+	const int64_t now =
+		(int64_t)((unsigned __int128)piece->ticks * micro / hz % ((uint64_t)INT64_MAX / 2));
+	const struct xray_head head = { .version = x->version,
+					.big = x->big,
+					.tid = th->tid,
+					.pid = th->pid,
+					.wall = now > *wall ? now : *wall + 1,
+					.cpu = (uint16_t)piece->cpu,
+					.ticks = piece->ticks };
+	char *const room = out_room(x->write->out, XRAY_METADATA + XRAY_HEAD_MOST), *p = room;
 
 	if (!p)
 		return;
-	*wall = now > *wall ? now : *wall + 1;
+	*wall = head.wall;
 	if (x->version > 1) {
 		/* SPEC xray/extents */
-		store64(p + XRAY_META_AT_DATA, 0, false);
-		p = put_meta(x, p, META_EXTENTS);
-		store64(p - XRAY_METADATA + XRAY_META_AT_DATA, piece->len + head_size(x), x->swap);
+		xray_meta_put(p, META_EXTENTS, x->big);
+		store64(p + XRAY_META_AT_DATA, piece->len + head_size(x), x->swap);
+		p += XRAY_METADATA;
 	}
-	p = put_meta(x, p, META_NEW_BUFFER);
-	store32(p - XRAY_METADATA + XRAY_META_AT_DATA, (uint32_t)th->tid, x->swap);
-	/* SPEC xray/wall-time */
-	p = put_meta(x, p, META_WALL_TIME);
-	store64(p - XRAY_METADATA + XRAY_META_AT_DATA, (uint64_t)*wall / micro, x->swap);
-	store32(p - XRAY_METADATA + XRAY_WALL_AT_MICROSECONDS,
-		(uint32_t)((uint64_t)*wall % micro), x->swap);
-	if (x->version > 2) {
-		p = put_meta(x, p, META_PID);
-		store32(p - XRAY_METADATA + XRAY_META_AT_DATA, (uint32_t)th->pid, x->swap);
-	}
-	p = put_meta(x, p, META_NEW_CPU);
-	store16(p - XRAY_METADATA + XRAY_META_AT_DATA, (uint16_t)piece->cpu, x->swap);
-	store64(p - XRAY_METADATA + XRAY_CPU_AT_TICKS, piece->ticks, x->swap);
+	p += xray_head_put(&head, p);
 	x->write->out->len += (size_t)(p - room);
 }
 
@@ -366,9 +354,9 @@ static void write_tail(const struct xray_write *x, uint64_t len, uint64_t size)
 
 	if (x->version > 1 || !p)
 		return;
-	put_meta(x, p, META_END_OF_BUFFER);
+	xray_meta_put(p, META_END_OF_BUFFER, x->big);
 	x->write->out->len += XRAY_METADATA;
-	for (left -= XRAY_METADATA; left && !x->write->out->error; ) {
+	for (left -= XRAY_METADATA; left && !x->write->out->error;) {
 		const size_t n = left < 65536 ? (size_t)left : 65536;
 
 		out_pad(x->write->out, '\0', n);
@@ -427,7 +415,7 @@ static bool write_thread(struct xray_write *x, const struct xray_out_thread *th,
 
 	while (pieces_next(&p, n, &piece)) {
 		write_head(x, th, &piece, &wall);
-		for (uint64_t left = piece.len; left; ) {
+		for (uint64_t left = piece.len; left;) {
 			size_t got;
 			char *bytes = spool_take(&at, left, &got);
 
@@ -488,7 +476,7 @@ static bool body_next(struct xray_write *x, struct spool_at *at, struct xray_bod
 		r->ticks += load32(b + XRAY_EVENT_AT_TICKS, x->body_swap);
 		r->type = load16(b + XRAY_TYPED_AT_TYPE_5, x->body_swap);
 		out_clear(data);
-		for (uint64_t left = r->len; left; ) {
+		for (uint64_t left = r->len; left;) {
 			size_t got;
 			const char *p = spool_take(at, left, &got);
 

@@ -85,8 +85,7 @@ static bool functions_list(struct xray_write *x)
 			      sizeof(*x->functions), UINT32_MAX))
 			return false;
 		x->functions[x->nfunctions++] = (struct xray_out_function){
-			.cls = (uint32_t)cls,
-			.id = x->own_ids ? page[cls % XRAY_USED_PAGE] : 0
+			.cls = (uint32_t)cls, .id = x->own_ids ? page[cls % XRAY_USED_PAGE] : 0
 		};
 	}
 	return x->ids != NULL;
@@ -145,9 +144,9 @@ static bool names_collect(struct xray_write *x, bool stay)
 	struct map_function f;
 	size_t len;
 
-	x->nnames = stay		? source_functions(x)
-		    : x->nfunctions	? x->functions[x->nfunctions - 1].id
-					: 0;
+	x->nnames = stay	    ? source_functions(x)
+		    : x->nfunctions ? x->functions[x->nfunctions - 1].id
+				    : 0;
 	x->names = mem_array((size_t)x->nnames + 1, sizeof(*x->names));
 	if (!x->names)
 		return false;

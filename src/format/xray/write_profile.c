@@ -84,8 +84,8 @@ bool xray_profile_begin(struct xray_lane *l, struct xray_out_thread *th,
 	const uint64_t ticks = xray_row_ticks(l, th, row);
 	uint32_t path;
 
-	if (!p || !mem_grow((void **)&p->open, &p->open_cap, p->nopen + 1, sizeof(*p->open),
-			    DEPTH_MOST))
+	if (!p ||
+	    !mem_grow((void **)&p->open, &p->open_cap, p->nopen + 1, sizeof(*p->open), DEPTH_MOST))
 		return false;
 	path = path_of(p, p->nopen ? p->open[p->nopen - 1].path : 0, row->cls);
 	if (!path)
@@ -103,8 +103,7 @@ static void call_end(struct xray_paths *p, uint64_t ticks)
 	p->list[call->path].ticks += (int64_t)(ticks - call->begin);
 }
 
-bool xray_profile_end(struct xray_lane *l, struct xray_out_thread *th,
-		      const struct spur_event *row)
+bool xray_profile_end(struct xray_lane *l, struct xray_out_thread *th, const struct spur_event *row)
 {
 	const uint64_t ticks = xray_row_ticks(l, th, row);
 
@@ -115,7 +114,8 @@ bool xray_profile_end(struct xray_lane *l, struct xray_out_thread *th,
 }
 
 /* SPEC xray/profile-record: a stack of a profile keeps its numbers */
-static bool source_sample(struct xray_lane *l, const struct spur_event *row, uint32_t *cls, size_t n)
+static bool source_sample(struct xray_lane *l, const struct spur_event *row, uint32_t *cls,
+			  size_t n)
 {
 	const struct xray *s = l->x->trace->state;
 	const uint8_t *p = xray_raw(s, row);
@@ -142,8 +142,8 @@ bool xray_profile_sample(struct xray_lane *l, struct xray_out_thread *th,
 		loss_add(&x->write->loss, LOST_EVENT, row->kind);
 		return true;
 	}
-	if (n > DEPTH_MOST || !mem_grow((void **)&l->values, &l->values_cap, n, sizeof(*l->values),
-					DEPTH_MOST))
+	if (n > DEPTH_MOST ||
+	    !mem_grow((void **)&l->values, &l->values_cap, n, sizeof(*l->values), DEPTH_MOST))
 		return false;
 	cls = (uint32_t *)l->values;
 	t->format->stack(t, row, cls, n);
@@ -160,8 +160,7 @@ bool xray_profile_sample(struct xray_lane *l, struct xray_out_thread *th,
 	if (x->own_ids) {
 		const struct xray *s = t->state;
 
-		p->list[path].ticks +=
-			(int64_t)load64(xray_raw(s, row) + row->len - 8, s->swap);
+		p->list[path].ticks += (int64_t)load64(xray_raw(s, row) + row->len - 8, s->swap);
 	}
 	return true;
 }
@@ -209,7 +208,8 @@ static bool put_block(struct xray_write *x, struct xray_out_thread *th, uint32_t
 			size += 4 * path_length(p, i) + XRAY_STACK_TAIL;
 	if (size > UINT32_MAX) {
 		err_set(&x->write->error, SPUR_ERR_LIMIT,
-			"profile: expected at most 4 GiB of call paths of a thread, found %llu bytes",
+			"profile: expected at most 4 GiB of call paths of a thread, found %llu "
+			"bytes",
 			(unsigned long long)size);
 		return false;
 	}
@@ -239,8 +239,8 @@ bool xray_write_profile(struct xray_write *x)
 	store64(b + XRAY_PROFILE_AT_VERSION, xray_profile_version, x->swap);
 	store64(b + XRAY_PROFILE_AT_TIME, last + (c->epoch_known ? (uint64_t)c->epoch_ns : 0),
 		x->swap);
-	store64(b + XRAY_PROFILE_AT_PID,
-		x->nthreads ? (uint64_t)(int64_t)x->order[0]->pid : 0, x->swap);
+	store64(b + XRAY_PROFILE_AT_PID, x->nthreads ? (uint64_t)(int64_t)x->order[0]->pid : 0,
+		x->swap);
 	out_bytes(x->write->out, b, sizeof(b));
 	for (size_t i = 0; i < x->nthreads; i++)
 		if (x->order[i]->paths && !put_block(x, x->order[i], number++))

@@ -75,8 +75,7 @@ static bool yaml_each(void *self, const struct xray_body_record *r)
 	struct yaml_out *y = self;
 
 	if (r->kind == META_ARGUMENT) {
-		out_printf(&y->args, y->args.len ? ", %llu" : "%llu",
-			   (unsigned long long)r->value);
+		out_printf(&y->args, y->args.len ? ", %llu" : "%llu", (unsigned long long)r->value);
 		return true;
 	}
 	flush_call(y);
@@ -94,10 +93,11 @@ bool xray_write_yaml(struct xray_write *x)
 	struct out *o = x->write->out;
 	bool good = true;
 
-	out_printf(o,
-		   "---\nheader:\n  version:         1\n  type:            1\n  constant-tsc:    true"
-		   "\n  nonstop-tsc:     true\n  cycle-frequency: %llu\nrecords:\n",
-		   (unsigned long long)x->hz);
+	out_printf(
+		o,
+		"---\nheader:\n  version:         1\n  type:            1\n  constant-tsc:    true"
+		"\n  nonstop-tsc:     true\n  cycle-frequency: %llu\nrecords:\n",
+		(unsigned long long)x->hz);
 	for (size_t i = 0; good && i < x->nthreads; i++) {
 		struct yaml_out y = { .x = x, .th = x->order[i] };
 

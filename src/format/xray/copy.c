@@ -1,0 +1,682 @@
+/*
+ * Copies of XRay logs. A buffer of a flight data recorder log stays as it is, byte for byte, if all
+ * of it is kept and it is undamaged; if some of its calls are kept, the others are taken out and
+ * ticks that count from a record that is gone count from the one before; anything else is written
+ * anew (copy_anew.c).
+ */
+#include "format/xray/copy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/search.h"
+#include "format/xray/encode.h"
+
+enum {
+	CAPACITY_LEAST = 256,
+	CAPACITY_MOST = 16 << 20,
+	CAPACITY_USUAL = 16384, /* if the header's size makes no sense */
+};
+
+/* --- how a buffer stands --- */
+
+/* What a walk over a buffer's records finds. */
+struct shape {
+	bool readable; /* undamaged: it may stay as it is */
+	/* Its records can be taken out one by one: a row is what its record says */
+	bool plain;
+	uint64_t body; /* where its first records end */
+	uint64_t end; /* where its last whole record ends */
+	uint32_t events, typed;
+	bool doubled; /* SPEC xray/double-delta: it may count ticks twice */
+};
+
+static const struct xray_buffer *buffers(const struct xray *x)
+{
+	return x->list.items;
+}
+
+/* The records that a buffer begins with, as they are prescribed. Sets their end and the ticks. */
+static bool head_walk(const struct xray *x, const struct xray_buffer *b, struct shape *s,
+		      uint64_t *base)
+{
+	static const uint8_t kinds[] = { META_NEW_BUFFER, META_WALL_TIME, META_PID, META_NEW_CPU };
+	uint64_t off = b->off;
+
+	for (size_t i = 0; i < sizeof(kinds); i++) {
+		const uint8_t *p = xray_at(x, off);
+
+		if (kinds[i] == META_PID && x->version < 3)
+			continue;
+		if (b->end - off < XRAY_METADATA || xray_meta(x, p) != kinds[i])
+			return false;
+		off += XRAY_METADATA;
+		*base = load64(p + XRAY_CPU_AT_TICKS, x->swap);
+	}
+	s->body = off;
+	return *base <= INT64_MAX;
+}
+
+/* SPEC xray/bad-ticks: what a reader takes at most, as in body.c */
+static uint64_t ticks_end(const struct xray *x, size_t i)
+{
+	const struct xray_buffer *next = &buffers(x)[i + 1];
+
+	if (i + 1 >= x->list.count || next->thread != buffers(x)[i].thread ||
+	    (next->flags & BUFFER_NO_TSC) || next->tsc > (uint64_t)INT64_MAX - UINT32_MAX)
+		return INT64_MAX;
+	return next->tsc + UINT32_MAX;
+}
+
+/* The state of a walk. */
+struct walk {
+	uint64_t base, end; /* ticks, and their limit */
+	bool takes_args; /* the record before is an entry or an argument of one */
+};
+
+/* One metadata record of a body. Returns its length, or 0 if it is damaged. */
+static uint64_t meta_walk(const struct xray *x, const uint8_t *p, int kind, uint64_t left,
+			  struct walk *w, struct shape *s)
+{
+	const uint64_t size = load32(p + XRAY_META_AT_DATA, x->swap);
+	uint64_t ticks;
+
+	switch (kind) {
+	case META_NEW_CPU:
+	case META_TSC_WRAP:
+		ticks = load64(p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
+			       x->swap);
+		/* Ticks that go back are a reader's matter, but no damage. */
+		s->plain = s->plain && ticks >= w->base;
+		w->base = ticks;
+		w->takes_args = false;
+		return ticks <= w->end ? XRAY_METADATA : 0;
+	case META_ARGUMENT:
+		return w->takes_args ? XRAY_METADATA : 0;
+	case META_CUSTOM:
+	case META_TYPED:
+		if (kind == META_TYPED && x->version < 3)
+			return 0;
+		s->events++;
+		s->typed += kind == META_TYPED;
+		w->takes_args = false;
+		ticks = w->base +
+			(uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, x->swap);
+		if (x->version == XRAY_FDR_VERSION) {
+			s->plain = s->plain && ticks >= w->base;
+			w->base = ticks;
+		}
+		return size <= INT32_MAX && size <= left - XRAY_METADATA ? XRAY_METADATA + size : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Function records from `off` on. Returns where something else comes. */
+static inline uint64_t calls_walk(const struct xray *x, uint64_t off, uint64_t end, struct walk *w)
+{
+	const bool big = x->big, swap = x->swap;
+	const uint8_t *const data = x->src->data;
+	uint64_t base = w->base;
+	uint32_t word = 0;
+	const uint64_t begin = off;
+
+	for (; end - off >= XRAY_FUNCTION; off += XRAY_FUNCTION) {
+		word = load32(data + off, swap);
+		if (big ? word & 0xc0000000 || !(word & 0x0fffffff) : word & 9 || !(word >> 4))
+			break;
+		base += load32(data + off + XRAY_FUNCTION_AT_DELTA, swap);
+	}
+	if (off > begin) {
+		const uint32_t kind = xray_call_kind(x, data + off - XRAY_FUNCTION);
+
+		w->takes_args = kind == CALL_ENTER || kind == CALL_ENTER_ARGS;
+	}
+	w->base = base;
+	return off;
+}
+
+/* Walks over the body of a buffer of version 2 or later. */
+static void body_walk(const struct xray *x, const struct xray_buffer *b, struct walk *w,
+		      struct shape *s)
+{
+	uint64_t off = s->body, size;
+
+	for (;;) {
+		off = calls_walk(x, off, b->end, w);
+		if (b->end - off < XRAY_METADATA || xray_meta(x, xray_at(x, off)) < 0)
+			break;
+		size = meta_walk(x, xray_at(x, off), xray_meta(x, xray_at(x, off)), b->end - off, w,
+				 s);
+		if (!size)
+			break;
+		off += size;
+	}
+	s->end = off;
+}
+
+/*
+ * SPEC xray/typed-extents: LLVM leaves out the last 16 bytes of each typed event, so that the
+ * buffer ends inside a record. That is no damage.
+ */
+static bool ends_short(const struct xray *x, const struct xray_buffer *b, const struct shape *s)
+{
+	const uint8_t *p = xray_at(x, s->end);
+	const int kind = s->end < b->end ? xray_meta(x, p) : -1;
+	const uint64_t left = b->end - s->end;
+
+	if (!s->typed || x->version < 4 || x->exact_extents)
+		return false;
+	if (left < (kind < 0 ? XRAY_FUNCTION : XRAY_METADATA))
+		return true;
+	return (kind == META_CUSTOM || kind == META_TYPED) &&
+	       load32(p + XRAY_META_AT_DATA, x->swap) <= INT32_MAX;
+}
+
+/* The records that a buffer of version 1 begins with. */
+static bool first_version_head(const struct xray *x, const struct xray_buffer *b, struct shape *s)
+{
+	s->body = b->off + 2 * XRAY_METADATA;
+	return b->end - b->off >= 3 * XRAY_METADATA &&
+	       xray_meta(x, xray_at(x, b->off)) == META_NEW_BUFFER &&
+	       xray_meta(x, xray_at(x, b->off + XRAY_METADATA)) == META_WALL_TIME;
+}
+
+/* SPEC xray/end-of-buffer: a buffer of version 1 is undamaged if its records end with that one. */
+static bool first_version_walk(const struct xray *x, const struct xray_buffer *b, struct shape *s)
+{
+	struct walk w = { .end = INT64_MAX };
+
+	if (!first_version_head(x, b, s))
+		return false;
+	body_walk(x, b, &w, s);
+	/* Without an EndOfBuffer record is no damage. */
+	return s->end == b->end || (b->end - s->end >= XRAY_METADATA &&
+				    xray_meta(x, xray_at(x, s->end)) == META_END_OF_BUFFER);
+}
+
+static struct shape buffer_walk(const struct xray *x, size_t i)
+{
+	const struct xray_buffer *b = &buffers(x)[i];
+	struct shape s = { .plain = true };
+	struct walk w = { .end = ticks_end(x, i) };
+
+	if (b->flags & (BUFFER_CUT | BUFFER_NO_WALL))
+		return s;
+	if (x->version == 1) {
+		s.readable = b->end - b->off == x->buffer_size && first_version_walk(x, b, &s) &&
+			     !s.events;
+		s.plain = false;
+		return s;
+	}
+	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
+	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
+		    b->end - b->off)
+		return s;
+	body_walk(x, b, &w, &s);
+	s.readable = s.end == b->end || ends_short(x, b, &s);
+	/* Before version 4 ticks may count twice, and payloads may be missing. */
+	s.plain = s.plain && s.readable && x->version > 3;
+	if (x->version < 4 && s.events)
+		s.readable = false;
+	return s;
+}
+
+/* --- taking out records --- */
+
+/* What is written of a buffer: first only counted, then written. */
+struct sink {
+	struct xray_copy_run *r;
+	struct out *o; /* NULL: counted */
+	uint64_t size, records;
+};
+
+static void put(struct sink *k, const void *p, size_t n)
+{
+	k->size += n;
+	if (k->o)
+		out_bytes(k->o, p, n);
+}
+
+/* A record of NewCPUId or TSCWrap, with its ticks shifted. */
+static void put_base(struct sink *k, const uint8_t *p, int kind)
+{
+	const struct xray *x = k->r->x;
+	const size_t at = kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA;
+	uint8_t record[XRAY_METADATA];
+
+	memcpy(record, p, sizeof(record));
+	store64(record + at, load64(p + at, x->swap) + k->r->shift, x->swap);
+	put(k, record, sizeof(record));
+}
+
+/*
+ * Puts a call or an event whose ticks count from the record before: `at` is where they stand, and
+ * `passed` how many they are in the copy.
+ */
+static void put_delta(struct sink *k, const uint8_t *p, size_t size, size_t at, uint64_t passed,
+		      uint64_t ticks)
+{
+	const struct xray *x = k->r->x;
+	uint8_t record[XRAY_METADATA];
+
+	if (passed != load32(p + at, x->swap) && passed > INT32_MAX) {
+		xray_meta_put((char *)record, META_TSC_WRAP, x->big);
+		store64(record + XRAY_META_AT_DATA, ticks + k->r->shift, x->swap);
+		put(k, record, XRAY_METADATA);
+		passed = 0;
+	}
+	memcpy(record, p, size);
+	store32(record + at, (uint32_t)passed, x->swap);
+	put(k, record, size);
+	k->records++;
+}
+
+/* Writes the kept records of the body of a plain buffer. */
+static void put_body(struct sink *k, const struct shape *s, uint64_t base)
+{
+	const struct xray *x = k->r->x;
+	uint64_t from = base, off = s->body; /* the ticks that a reader of the copy is at */
+	bool kept = false;
+
+	while (off < s->end) {
+		const uint8_t *p = xray_at(x, off);
+		const int kind = xray_meta(x, p);
+		uint64_t size = kind < 0 ? XRAY_FUNCTION : XRAY_METADATA;
+
+		if (kind == META_NEW_CPU || kind == META_TSC_WRAP) {
+			put_base(k, p, kind);
+			base = from = load64(
+				p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
+				x->swap);
+		} else if (kind == META_ARGUMENT) {
+			if (kept)
+				put(k, p, XRAY_METADATA);
+		} else {
+			const bool event = kind >= 0;
+			const size_t at = event ? XRAY_EVENT_AT_TICKS : XRAY_FUNCTION_AT_DELTA;
+
+			kept = xray_copy_keeps(k->r, off);
+			if (!event || x->version == XRAY_FDR_VERSION)
+				base += load32(p + at, x->swap);
+			if (kept && event && x->version < XRAY_FDR_VERSION) {
+				uint8_t record[XRAY_METADATA];
+
+				memcpy(record, p, sizeof(record));
+				store64(record + at, load64(p + at, x->swap) + k->r->shift,
+					x->swap);
+				put(k, record, sizeof(record));
+				k->records++;
+			} else if (kept) {
+				put_delta(k, p, size, at, base - from, base);
+				from = base;
+			}
+			if (event) {
+				const uint64_t payload = load32(p + XRAY_META_AT_DATA, x->swap);
+
+				if (kept)
+					put(k, p + XRAY_METADATA, payload);
+				size += payload;
+			}
+		}
+		off += size;
+	}
+}
+
+/* The wall time of a buffer whose times are shifted. */
+static void put_wall(struct sink *k, const uint8_t *p, int64_t wall)
+{
+	const struct xray *x = k->r->x;
+	const int64_t moved = wall + k->r->part->shift / 1000, micro = 1000000;
+	uint8_t record[XRAY_METADATA];
+
+	memcpy(record, p, sizeof(record));
+	if (k->r->shift) {
+		store64(record + XRAY_META_AT_DATA, (uint64_t)(moved < 0 ? 0 : moved / micro),
+			x->swap);
+		store32(record + XRAY_WALL_AT_MICROSECONDS,
+			(uint32_t)(moved < 0 ? 0 : moved % micro), x->swap);
+	}
+	put(k, record, sizeof(record));
+}
+
+static void put_parts(struct sink *k, const struct xray_buffer *b, const struct shape *s)
+{
+	const struct xray *x = k->r->x;
+	uint64_t base = 0;
+
+	for (uint64_t off = b->off; off < s->body; off += XRAY_METADATA) {
+		const uint8_t *p = xray_at(x, off);
+		const int kind = xray_meta(x, p);
+
+		if (kind == META_NEW_CPU) {
+			put_base(k, p, kind);
+			base = load64(p + XRAY_CPU_AT_TICKS, x->swap);
+		} else if (kind == META_WALL_TIME) {
+			put_wall(k, p, b->wall);
+		} else {
+			put(k, p, XRAY_METADATA);
+		}
+	}
+	put_body(k, s, base);
+}
+
+/* Writes a plain buffer without the records that are not kept. */
+static void copy_parts(struct xray_copy_run *r, const struct xray_buffer *b, const struct shape *s)
+{
+	struct sink count = { .r = r }, k = { .r = r, .o = r->copy->out };
+	const struct xray *x = r->x;
+	uint8_t extents[XRAY_METADATA];
+
+	put_parts(&count, b, s);
+	if (!count.records)
+		return;
+	memcpy(extents, xray_at(x, b->off - XRAY_METADATA), sizeof(extents));
+	store64(extents + XRAY_META_AT_DATA, count.size, x->swap);
+	out_bytes(r->copy->out, extents, sizeof(extents));
+	put_parts(&k, b, s);
+	r->copy->records += k.records;
+	assert(k.size == count.size);
+}
+
+/* --- buffers --- */
+
+/* Writes a range of the file as it is. */
+static void copy_range(struct xray_copy_run *r, uint64_t from, uint64_t to)
+{
+	out_bytes(r->copy->out, xray_at(r->x, from), to - from);
+}
+
+/* Counts the calls and events of a buffer that stays as it is. */
+static uint64_t count_records(const struct xray *x, const struct xray_buffer *b,
+			      const struct shape *s)
+{
+	uint64_t n = 0, off = s->body;
+
+	while (off < s->end) {
+		const uint8_t *p = xray_at(x, off);
+		const int kind = xray_meta(x, p);
+		const bool event = kind == META_CUSTOM || kind == META_TYPED;
+
+		n += kind < 0 || event;
+		off += kind < 0 ? XRAY_FUNCTION : XRAY_METADATA;
+		off += event ? load32(p + XRAY_META_AT_DATA, x->swap) : 0;
+	}
+	assert(off <= b->end);
+	return n;
+}
+
+/*
+ * SPEC xray/overwritten-payload: a buffer of versions 1 to 3 with events is undamaged, however they
+ * are stored, if the walk that the reader takes ends where the buffer does.
+ */
+static bool events_stay(const struct xray *x, size_t i)
+{
+	const struct xray_buffer *b = &buffers(x)[i];
+	struct shape s = { .plain = true };
+	struct walk w = { .end = ticks_end(x, i) };
+
+	if (x->version > 3 || (b->flags & (BUFFER_CUT | BUFFER_NO_WALL | BUFFER_NO_TSC)))
+		return false;
+	if (x->version == 1)
+		return b->end - b->off == x->buffer_size && first_version_head(x, b, &s) &&
+		       xray_payloads_clean(x, b);
+	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
+	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
+		    b->end - b->off)
+		return false;
+	return xray_payloads_clean(x, b);
+}
+
+/* Copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
+static void copy_buffer(struct xray_copy_run *r, size_t i)
+{
+	const struct xray *x = r->x;
+	const struct xray_buffer *b = &buffers(x)[i];
+	const uint64_t from = b->flags & BUFFER_EXTENTS ? b->off - XRAY_METADATA : b->off;
+	const bool whole = !r->part->kept && !r->shift && !b->copied;
+	struct shape s;
+
+	if (r->part->kept && kept_next(r->part->kept, x->stream, b->off) >= b->end)
+		return;
+	s = buffer_walk(x, i);
+	if (whole && !r->copy->repair && (s.readable || events_stay(x, i))) {
+		copy_range(r, from, b->end);
+		r->copy->records += count_records(x, b, &s);
+	} else if (whole && s.readable && s.plain && s.end == b->end) {
+		copy_range(r, from, b->end);
+		r->copy->records += count_records(x, b, &s);
+	} else if (s.readable && s.plain && !b->copied) {
+		r->mended += s.end != b->end;
+		copy_parts(r, b, &s);
+	} else {
+		xray_copy_anew(r, i);
+	}
+}
+
+/* The buffer of x->list at an offset, or one past the last if the list does not have it. */
+static size_t buffer_find(const struct xray_copy_run *r, uint64_t off)
+{
+	const struct xray_buffer *list = buffers(r->x);
+	size_t i;
+
+	bisect(i, 0, r->x->list.count, list[r->by_off[i]].off < off);
+	return i < r->x->list.count && list[r->by_off[i]].off == off ? r->by_off[i]
+								     : r->x->list.count;
+}
+
+/*
+ * SPEC xray/repeated-buffer: what stands in the file twice stays so in a copy of all of it, unless
+ * that is to be repaired.
+ */
+static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
+{
+	const uint64_t from = b->flags & BUFFER_EXTENTS ? b->off - XRAY_METADATA : b->off;
+
+	if (!r->part->kept && !r->copy->repair && !r->shift && b->thread != SPUR_NONE)
+		copy_range(r, from, b->end);
+	else if (!r->part->kept && b->thread != SPUR_NONE)
+		r->repeated++;
+}
+
+/* All buffers as they stand in the file. */
+static void copy_as_stored(struct xray_copy_run *r)
+{
+	struct xray_scan scan = { .at = XRAY_HEADER };
+	struct diag_log diag;
+	struct xray_buffer b;
+
+	diag_init(&diag);
+	while (!r->failed && !(r->copy->stop && *r->copy->stop) &&
+	       xray_scan_next(r->x, &scan, &diag, &b)) {
+		const size_t i = b.thread == SPUR_NONE ? r->x->list.count : buffer_find(r, b.off);
+
+		if (i < r->x->list.count)
+			copy_buffer(r, i);
+		else if (b.end > b.off)
+			copy_repeated(r, &b);
+	}
+	for (size_t i = 0; i < diag_groups(&diag); i++)
+		if (diag_at(&diag, i)->level == DIAG_DAMAGE)
+			r->copy->bytes_lost += diag_at(&diag, i)->bytes_lost;
+	r->failed |= trace_short_of_memory(r->x->t);
+	diag_free(&diag);
+}
+
+static int time_order(const void *a, const void *b, void *list)
+{
+	const struct xray_buffer *p = (const struct xray_buffer *)list + *(const uint32_t *)a,
+				 *q = (const struct xray_buffer *)list + *(const uint32_t *)b;
+
+	if (p->wall != q->wall)
+		return p->wall < q->wall ? -1 : 1;
+	if (p->tsc != q->tsc)
+		return p->tsc < q->tsc ? -1 : 1;
+	return p->off < q->off ? -1 : p->off > q->off;
+}
+
+static int off_order(const void *a, const void *b, void *list)
+{
+	const struct xray_buffer *p = (const struct xray_buffer *)list + *(const uint32_t *)a,
+				 *q = (const struct xray_buffer *)list + *(const uint32_t *)b;
+
+	return p->off < q->off ? -1 : p->off > q->off;
+}
+
+/* Lists the buffers by offset. Returns false if out of memory. */
+static bool buffers_list(struct xray_copy_run *r)
+{
+	const size_t n = r->x->mode == XRAY_BASIC ? 0 : r->x->list.count;
+
+	r->by_off = mem_array(n + 1, sizeof(*r->by_off));
+	for (size_t i = 0; r->by_off && i < n; i++)
+		r->by_off[i] = (uint32_t)i;
+	if (r->by_off && n)
+		qsort_r(r->by_off, n, sizeof(*r->by_off), off_order, r->x->list.items);
+	return r->by_off != NULL;
+}
+
+/* SPEC xray/buffer-order: a ring's buffers in the order in which they were begun */
+static void copy_sorted(struct xray_copy_run *r)
+{
+	qsort_r(r->by_off, r->x->list.count, sizeof(*r->by_off), time_order, r->x->list.items);
+	for (size_t i = 0; i < r->x->list.count && !r->failed && !(r->copy->stop && *r->copy->stop);
+	     i++)
+		copy_buffer(r, r->by_off[i]);
+}
+
+static void copy_fdr(struct xray_copy_run *r)
+{
+	const struct diag_log *diag = &r->cursor.feed.diag;
+
+	if (r->copy->sorted && r->x->list.count)
+		copy_sorted(r);
+	else
+		copy_as_stored(r);
+	for (size_t i = 0; i < diag_groups(diag) && !r->part->kept; i++)
+		if (diag_at(diag, i)->level == DIAG_DAMAGE)
+			r->copy->bytes_lost += diag_at(diag, i)->bytes_lost;
+}
+
+/* --- the log --- */
+
+/* Bytes of a buffer that is written anew. */
+static uint64_t capacity_of(const struct xray *x)
+{
+	return x->buffer_size >= CAPACITY_LEAST && x->buffer_size <= CAPACITY_MOST ? x->buffer_size
+										   : CAPACITY_USUAL;
+}
+
+/* The header of the first log; what it says of the size of buffers is made true. */
+static void copy_header(const struct xray *x, const struct copy *c)
+{
+	uint8_t header[XRAY_HEADER];
+	uint64_t most = x->buffer_size;
+
+	memcpy(header, xray_at(x, 0), sizeof(header));
+	if (x->mode == XRAY_FDR) {
+		for (size_t i = 0; i < c->count; i++) {
+			const struct xray *other = c->parts[i].trace->state;
+
+			most = other->buffer_size > most ? other->buffer_size : most;
+		}
+		if (x->version == 1 && most != capacity_of(x))
+			most = capacity_of(x);
+		store64(header + XRAY_AT_BUFFER_SIZE, most, x->swap);
+		/* SPEC xray/exact-extents: in what was repaired they count typed events whole */
+		if (c->repair && x->version > 3)
+			memcpy(header + XRAY_AT_RESERVED, xray_exact_extents,
+			       sizeof(xray_exact_extents));
+	}
+	/* SPEC xray/raw-log: the type that its records have */
+	if (x->mode == XRAY_BASIC && c->repair) {
+		store16(header + XRAY_AT_VERSION, x->version, x->swap);
+		store16(header + XRAY_AT_TYPE, XRAY_TYPE_BASIC, x->swap);
+	}
+	out_bytes(c->out, header, sizeof(header));
+}
+
+static void note(const struct copy *c, uint64_t n, const char *one, const char *many)
+{
+	if (n && c->notes)
+		out_printf(c->notes, "%" PRIu64 " %s\n", n, n == 1 ? one : many);
+}
+
+static void copy_notes(const struct xray_copy_run *r)
+{
+	const struct copy *c = r->copy;
+
+	if (!r->part->kept)
+		note(c, r->anew, "buffer was written anew, with what could be read of it",
+		     "buffers were written anew, with what could be read of them");
+	note(c, r->repeated, "buffer or record that repeats others was left out",
+	     "buffers or records that repeat others were left out");
+	note(c, r->mended, "event or buffer whose size was wrong was mended",
+	     "events or buffers whose sizes were wrong were mended");
+}
+
+/* Returns what keeps the logs from being joined, or NULL. */
+static const char *difference(const struct xray *x, const struct xray *y)
+{
+	if (x->mode != y->mode || x->type != y->type)
+		return "kinds of logs";
+	if (x->version != y->version)
+		return "versions";
+	if (x->big != y->big)
+		return "byte orders";
+	if (x->exact_extents != y->exact_extents)
+		return "sizes of typed events";
+	return x->hz != y->hz ? "frequencies" : NULL;
+}
+
+/* Ticks of a shift; the nearest number. */
+static uint64_t shift_ticks(const struct xray *x, int64_t ns)
+{
+	const __int128 hz = x->hz ? (__int128)x->hz : 1000000000, product = ns * hz;
+
+	return (uint64_t)(int64_t)((product + (ns < 0 ? -500000000 : 500000000)) / 1000000000);
+}
+
+static enum spur_status copy_part(struct copy *c, const struct copy_part *part)
+{
+	struct xray_copy_run r = { .copy = c, .part = part, .x = part->trace->state };
+
+	r.shift = shift_ticks(r.x, part->shift);
+	r.capacity = capacity_of(r.x);
+	diag_init(&r.cursor.feed.diag);
+	out_to_memory(&r.body);
+	if (r.x->version < XRAY_FDR_VERSION)
+		r.cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r.cursor.xf.held));
+	r.failed = !buffers_list(&r) || (r.x->version < XRAY_FDR_VERSION && !r.cursor.xf.held);
+	if (!r.failed && r.x->mode == XRAY_FDR)
+		copy_fdr(&r);
+	else if (!r.failed && r.x->mode == XRAY_BASIC)
+		xray_copy_basic(&r);
+	else if (!r.failed)
+		xray_copy_profile(&r);
+	copy_notes(&r);
+	xray_copy_anew_close(&r);
+	mem_free(r.by_off);
+	return r.failed ? SPUR_FAIL : SPUR_OK;
+}
+
+enum spur_status xray_copy(struct copy *c)
+{
+	const struct xray *first = c->parts->trace->state;
+	enum spur_status st = SPUR_OK;
+
+	for (size_t i = 1; i < c->count; i++) {
+		const char *what = difference(first, c->parts[i].trace->state);
+
+		if (what)
+			return err_set(c->err, SPUR_ERR_USAGE,
+				       "%s: expected logs of one kind, found different %s; spur "
+				       "convert writes any of them as one",
+				       c->parts[i].trace->path, what);
+	}
+	copy_header(first, c);
+	for (size_t i = 0; i < c->count && st != SPUR_FAIL; i++)
+		st = copy_part(c, &c->parts[i]);
+	return st;
+}
