@@ -6,6 +6,7 @@
  * read: traces of several senders in which stream ids clash (they look like one stream with a
  * restarting counter), unless each begins with an epoch.
  */
+#include "format/heph/copy.h"
 #include "format/heph/reader.h"
 
 #include "format/format.h"
@@ -220,5 +221,6 @@ const struct spur_format spur_format_heph = {
 	.place = heph_place,
 	.ticks = heph_ticks,
 	.schema = heph_schema,
+	.copy = heph_copy,
 	.close = close_trace,
 };

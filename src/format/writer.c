@@ -23,11 +23,16 @@ static bool ends_in(const char *path, const char *ending)
 
 const struct spur_writer *writer_of_path(const char *path)
 {
+	const struct spur_writer *found = NULL;
+	size_t longest = 0;
+
 	for (size_t i = 0; spur_writers[i]; i++)
 		for (const char *const *e = spur_writers[i]->endings; e && *e; e++)
-			if (ends_in(path, *e))
-				return spur_writers[i];
-	return NULL;
+			if (strlen(*e) > longest && ends_in(path, *e)) {
+				longest = strlen(*e);
+				found = spur_writers[i];
+			}
+	return found;
 }
 
 /* The next NAME=VALUE of a list; `*list` moves behind it. Returns false at the end. */

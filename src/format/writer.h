@@ -212,7 +212,7 @@ struct spur_writer {
 extern const struct spur_writer *const spur_writers[];
 /* By name, or NULL. */
 const struct spur_writer *writer_find(const char *name);
-/* The writer that the ending of a file's name means, or NULL. */
+/* Returns the writer with the longest ending that the file's name has, or NULL. */
 const struct spur_writer *writer_of_path(const char *path);
 /*
  * Returns the ending of the file beside the output that the writer writes with these settings, or

@@ -156,10 +156,10 @@ def check_diags(diags, checked, events, lost_in_rows):
     same("events lost", [lost, lost], [events, lost_in_rows])
 
 
-def run_spur(t, command, path, *more, stdin=None):
+def run_spur(t, command, path, *more, stdin=None, codes=(0, 3)):
     argv = [t.spur, command, "--input-format=heph", "-" if stdin else path, *more]
     r = t.run(argv, cwd=os.path.dirname(path), stdin=stdin)
-    if r.trouble() or r.code not in (0, 3):
+    if r.trouble() or r.code not in codes:
         raise Wrong("%s: %s" % (command, r.trouble() or "exit code %s: %.200r" % (r.code, r.err)))
     return r
 
@@ -246,6 +246,78 @@ def written_again(t, label, path):
     t.verdict(label, why)
 
 
+def events(r):
+    """Rows of cat as values, without their places."""
+    return [{k: v for k, v in line.items() if k not in ("stream", "off")} for line in lines_of(r)]
+
+
+def kinds(found, but):
+    return [line for line in found if line["kind"] not in but]
+
+
+def spur_copies(t, command, path, out, *more):
+    r = t.run([t.spur, command, "--input-format=heph", "-y", *more, path, "-o", out], cwd=os.path.dirname(path))
+    if r.trouble() or r.code not in (0, 1, 3):
+        raise Wrong("%s %s: %s" % (command, " ".join(more), r.trouble() or "exit code %s: %.200r" % (r.code, r.err)))
+    return r
+
+
+def filters(found):
+    """Options that choose some of the events."""
+    spans = kinds(found, ("LOST", "NATIVE"))
+    times = sorted(line["ts"] for line in spans)
+    names = [line["name"] for line in spans if line["name"].isidentifier() and len(line["name"]) < 1000]
+    if spans:
+        yield ["--tid=%d" % spans[len(spans) // 2]["tid"]], ("LOST", "NATIVE")
+        yield ["--where=dur >= %dns" % sorted(line.get("dur", 0) for line in spans)[len(spans) // 2]], ("LOST", "NATIVE")
+    if names:
+        yield ["--where=name == '%s'" % names[0]], ("LOST", "NATIVE")
+    if len(times) > 3 and times[-1] < 2**62:
+        yield ["--from=@%dns" % times[len(times) // 4], "--until=@%dns" % times[3 * len(times) // 4]], ()
+
+
+def copied(t, label, path):
+    """SPEC heph/copied: undamaged files byte for byte, others clean; of chosen events just these; sorted, the same events."""
+    why = None
+    with open(path, "rb") as f:
+        data = f.read()
+    try:
+        with t.temp() as tmp:
+            out = os.path.join(tmp, "out")
+            cat = run_spur(t, "cat", path, "--jsonl")
+            found = events(cat)
+            damaged = run_spur(t, "check", path).code
+            spur_copies(t, "cut", path, out)
+            with open(out, "rb") as f:
+                copy = f.read()
+            if not damaged:
+                same("bytes of a copy", data, copy)
+            elif copy:
+                same("damage of the copy", 0, run_spur(t, "check", out).code)
+                keys = ("kind", "ts", "dur", "name", "pid", "tid")
+                same("events of the copy", [[line.get(k) for k in keys] for line in kinds(found, ("NATIVE",))],
+                     [[line.get(k) for k in keys] for line in kinds(events(run_spur(t, "cat", out, "--jsonl")), ("NATIVE",))])
+            for more, but in filters(found) if not damaged else ():
+                want = kinds(events(run_spur(t, "cat", path, "--jsonl", *more, codes=(0, 1, 3))), but)
+                if want:
+                    spur_copies(t, "cut", path, out, *more)
+                    same("events of cut " + " ".join(more), want, kinds(events(run_spur(t, "cat", out, "--jsonl")), but))
+            spur_copies(t, "sort", path, out)
+            if not damaged:
+                same("events sorted", sorted(map(str, kinds(found, ("LOST", "NATIVE")))),
+                     sorted(map(str, kinds(events(run_spur(t, "cat", out, "--jsonl")), ("LOST", "NATIVE")))))
+                ends = [line["fields"]["end"] for line in lines_of(run_spur(t, "dump", out, "--jsonl")) if "end" in line["fields"]]
+                if b"second-epoch" not in cat.err and max(ends, default=0) <= INT64_MAX and b"end-before-start" not in cat.err:
+                    same("order of ends", sorted(ends), ends)
+            spur_copies(t, "repair", path, out)
+            with open(out, "rb") as f:
+                if f.read():
+                    same("damage of the repaired file", 0, run_spur(t, "check", out).code)
+    except Wrong as e:
+        why = str(e)
+    t.verdict(label, why)
+
+
 def run(t):
     top = os.path.join(os.path.abspath(t.traces), "heph")
     files = sorted(glob.glob(os.path.join(top, "*.heph")) + glob.glob(os.path.join(top, "hand", "*.heph")))
@@ -261,9 +333,15 @@ def run(t):
             t.skip("heph/" + name, "no expectation beside the file")
         if not name.startswith("hand/"):
             t.later(written_again, "heph/%s written again" % name, path)
+        if os.path.getsize(path):
+            t.later(copied, "heph/%s copied" % name, path)
         if name == "hand/doc_example_both":
             t.later(prefixes, "heph/%s prefixes" % name, path)
     for path in sorted(glob.glob(os.path.join(t.tests, "golden", "heph", "*", "in"))):
         name = os.path.basename(os.path.dirname(path))
         if name not in NOT_OWN and t.wanted("heph/golden " + name):
             t.later(written_again, "heph/golden %s written again" % name, path)
+    for path in sorted(glob.glob(os.path.join(t.tests, "golden", "heph", "*", "in")) + glob.glob(os.path.join(t.tests, "bad", "heph", "*", "in"))):
+        name = os.path.relpath(os.path.dirname(path), t.tests)
+        if t.wanted("heph/" + name) and os.path.getsize(path):
+            t.later(copied, "heph/%s copied" % name, path)

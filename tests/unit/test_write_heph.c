@@ -217,6 +217,28 @@ static struct spur_value items(struct spur_trace *t, const char *name, enum spur
 				    .items = v };
 }
 
+/* Eight values: u, i, f, l, which the format has, and m, s, e, n, which it has not. */
+static void give_types(struct spur_trace *t)
+{
+	static struct spur_value list[2], mixed[2], members[2];
+
+	list[0] = string(t, NULL, SPUR_STRING, "x", 1);
+	list[1] = string(t, NULL, SPUR_STRING, "", 0);
+	mixed[0] = number(t, "", SPUR_U64, 9);
+	mixed[1] = number(t, "", SPUR_I64, UINT64_MAX);
+	members[0] = number(t, "m", SPUR_BOOL, 1);
+	members[1] = string(t, "b", SPUR_BYTES, "\xab\x00", 2);
+	given[0] = number(t, "u", SPUR_U64, UINT64_MAX);
+	given[1] = number(t, "i", SPUR_I64, 5);
+	given[2] = number(t, "f", SPUR_F64, 0x3FF8000000000000);
+	given[3] = items(t, "l", SPUR_ARRAY, list, 2);
+	given[4] = items(t, "m", SPUR_ARRAY, mixed, 2);
+	given[5] = items(t, "s", SPUR_STRUCT, members, 2);
+	given[6] = number(t, "e", SPUR_ENUM, 2);
+	given[6].label = "two";
+	given[7] = (struct spur_value){ .type = SPUR_NULL, .name = trace_intern(t, "n") };
+}
+
 static void test_types(void **state)
 {
 	struct spur_trace *t = given_trace();
@@ -237,26 +259,11 @@ static void test_types(void **state)
 		  .off = 5,
 		  .nargs = 4 },
 	};
-	struct spur_value list[2], mixed[2], members[2];
 	struct fake_feed f;
 
 	(void)state;
 	fake_feed(t, &f, rows, 2);
-	list[0] = string(t, NULL, SPUR_STRING, "x", 1);
-	list[1] = string(t, NULL, SPUR_STRING, "", 0);
-	mixed[0] = number(t, "", SPUR_U64, 9);
-	mixed[1] = number(t, "", SPUR_I64, UINT64_MAX);
-	members[0] = number(t, "m", SPUR_BOOL, 1);
-	members[1] = string(t, "b", SPUR_BYTES, "\xab\x00", 2);
-	given[0] = number(t, "u", SPUR_U64, UINT64_MAX);
-	given[1] = number(t, "i", SPUR_I64, 5);
-	given[2] = number(t, "f", SPUR_F64, 0x3FF8000000000000);
-	given[3] = items(t, "l", SPUR_ARRAY, list, 2);
-	given[4] = items(t, "m", SPUR_ARRAY, mixed, 2);
-	given[5] = items(t, "s", SPUR_STRUCT, members, 2);
-	given[6] = number(t, "e", SPUR_ENUM, 2);
-	given[6].label = "two";
-	given[7] = (struct spur_value){ .type = SPUR_NULL, .name = trace_intern(t, "n") };
+	give_types(t);
 	/* SPEC heph/written-types */
 	event_all(1, 0, 2, 1, 2, "a");
 	attr_int("u", 1, UINT64_MAX);

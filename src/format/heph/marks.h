@@ -48,9 +48,11 @@ struct heph_marks {
 /* Returns true if the name of the attribute at q begins like that of a mark. */
 static inline bool heph_is_mark(const uint8_t *q, const uint8_t *end)
 {
-	return __builtin_expect((size_t)(end - q) > HEPH_ATTR_HEAD + HEPH_MARK_PREFIX &&
-					!memcmp(q + HEPH_ATTR_LEN, "spur.", HEPH_MARK_PREFIX),
-				0);
+	/* The length of the name, "spur.", and one byte more. */
+	const uint64_t wanted = 0x0000737075722E00u;
+
+	return (size_t)(end - q) > HEPH_ATTR_HEAD + HEPH_MARK_PREFIX &&
+	       __builtin_expect((be64(q) & 0x0000FFFFFFFFFF00u) == wanted, 0);
 }
 
 /*

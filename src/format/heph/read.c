@@ -35,8 +35,8 @@ static void report_attributes(struct heph *h, enum heph_fault fault, const uint8
 }
 
 /*
- * Changes an event's row by the marks at q, with which its attributes begin. Returns false if out of
- * memory. SPEC heph/marks
+ * Changes an event's row by the marks at q, with which its attributes begin. Returns false if out
+ * of memory. SPEC heph/marks
  */
 static __attribute__((noinline)) bool marks_apply(struct heph *h, const uint8_t *q,
 						  const uint8_t *end, struct spur_event *row)

@@ -222,7 +222,7 @@ static void put_value(struct heph_writer *w, const struct spur_value *v, unsigne
 	}
 }
 
-/* Decodes the arguments of a row. Returns false if the row has no arguments, or if out of memory. */
+/* Decodes the arguments of a row. Returns false if it has no arguments, or if out of memory. */
 static bool get_args(struct heph_writer *w, const struct spur_event *row, struct spur_args *args)
 {
 	enum spur_status st;

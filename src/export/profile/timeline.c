@@ -1,0 +1,100 @@
+/* See timeline.h. */
+#include "export/profile/timeline.h"
+
+#include "base/mem.h"
+
+enum { TIMELINES_MAX = 1 << 26 };
+
+void timelines_init(struct timelines *all)
+{
+	*all = (struct timelines){ .n = 0 };
+	spool_init(&all->spool);
+	pthread_mutex_init(&all->lock, NULL);
+}
+
+void timelines_free(struct timelines *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		mem_free(all->items[i]);
+	mem_free(all->items);
+	spool_free(&all->spool);
+	pthread_mutex_destroy(&all->lock);
+}
+
+/* Returns NULL if out of memory. */
+static struct timeline *timeline_new(struct timelines *all, uint32_t track)
+{
+	struct timeline *t = mem_alloc(sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct timeline){ .track = track, .first = INT64_MAX, .last = INT64_MIN };
+	pthread_mutex_lock(&all->lock);
+	if (mem_grow((void **)&all->items, &all->cap, all->n + 1, sizeof(t), TIMELINES_MAX)) {
+		all->items[all->n++] = t;
+	} else {
+		mem_free(t);
+		t = NULL;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return t;
+}
+
+struct timeline *timeline_find(struct timeline_lane *l, uint32_t track)
+{
+	struct map64_slot *slot = map64_put(&l->by_track, track);
+
+	if (slot && !slot->value)
+		slot->value = (uintptr_t)timeline_new(l->all, track);
+	if (slot && slot->value)
+		return l->latest = (struct timeline *)(uintptr_t)slot->value;
+	return NULL;
+}
+
+void timeline_lane_free(struct timeline_lane *l)
+{
+	map64_free(&l->by_track);
+}
+
+bool timelines_sort(struct timelines *all, const struct spur_trace *t)
+{
+	size_t count, n = 0;
+	uint32_t *order = trace_track_order(t, &count);
+	struct timeline **by_track = mem_array(count, sizeof(*by_track));
+	const bool good = order && by_track;
+
+	for (size_t i = 0; good && i < all->n; i++)
+		by_track[all->items[i]->track] = all->items[i];
+	for (size_t i = 0; good && i < count; i++)
+		if (by_track[order[i]])
+			all->items[n++] = by_track[order[i]];
+	mem_free(order);
+	mem_free(by_track);
+	return good;
+}
+
+bool timeline_walk(const struct timeline *t, size_t size,
+		   bool (*each)(void *self, const void *record), void *self)
+{
+	for (const struct spool_block *b = t->seq.first; b; b = b->next)
+		for (size_t at = 0; at + size <= b->len; at += size)
+			if (!each(self, (const char *)(b + 1) + at))
+				return false;
+	return true;
+}
+
+void timeline_name(const struct spur_trace *t, uint32_t track, struct out *o)
+{
+	const struct spur_track *k = trace_track(t, track);
+	size_t len;
+	const char *name = trace_string(t, k->name, &len);
+
+	out_bytes(o, name, len);
+	if (k->tid != -1)
+		out_printf(o, "%s%llu%s", len ? " (" : "thread ", (unsigned long long)k->tid,
+			   len ? ")" : "");
+	else if (!len && k->pid != -1)
+		out_printf(o, "process %llu", (unsigned long long)k->pid);
+	else if (!len)
+		out_str(o, "unknown");
+}

@@ -1,0 +1,34 @@
+/*
+ * Copies of Heph traces (copy.c), and the counters of their streams (copy_gaps.c). SPEC heph/copied
+ */
+#ifndef SPUR_FORMAT_HEPH_COPY_H
+#define SPUR_FORMAT_HEPH_COPY_H
+
+#include "format/copy.h"
+#include "format/heph/reader.h"
+
+/* Counters that never came: in front of the event at `off`. */
+struct heph_missing {
+	uint64_t off;
+	uint32_t count;
+	int64_t ts; /* of that event, on the trace's clock */
+};
+
+struct heph_gaps {
+	struct heph_missing *items; /* by offset */
+	size_t n, cap;
+};
+
+/* Finds the missing counters of all streams, as the reader tells them. False: out of memory. */
+bool heph_gaps_find(const struct heph *h, struct heph_gaps *gaps);
+/* Returns the gap in front of the event at `off`, or NULL. */
+const struct heph_missing *heph_gap_at(const struct heph_gaps *gaps, uint64_t off);
+void heph_gaps_free(struct heph_gaps *gaps);
+
+/* See spur_format.copy. */
+enum spur_status heph_copy(struct copy *copy);
+
+/* A walk over all packets of a complete trace, without messages. */
+struct heph_walk heph_walk_again(const struct heph *h);
+
+#endif

@@ -1,0 +1,130 @@
+/* See copy.h. The rules of counters are those of track.c. */
+#include <stdlib.h>
+
+#include "base/search.h"
+#include "format/heph/copy.h"
+
+enum { GAPS_MAX = 1 << 28, STREAMS_MAX = 1 << 24 };
+
+/* A pass over the counters. */
+struct counting {
+	const struct heph *h;
+	struct heph_gaps *gaps;
+	struct heph_tracks tracks; /* no tracks: streams and the number of open gaps */
+	const struct heph_segment *segment;
+};
+
+struct heph_walk heph_walk_again(const struct heph *h)
+{
+	struct heph_walk w;
+
+	heph_walk_init(&w, h->walk.src);
+	w.head = h->walk.head;
+	return w;
+}
+
+static bool gap_is_lost(void *self, const struct heph_stream *s, const struct heph_gap *g)
+{
+	struct counting *c = self;
+
+	(void)s;
+	if (!mem_grow((void **)&c->gaps->items, &c->gaps->cap, c->gaps->n + 1,
+		      sizeof(*c->gaps->items), GAPS_MAX))
+		return false;
+	c->gaps->items[c->gaps->n++] =
+		(struct heph_missing){ .off = g->off, .count = g->count, .ts = g->ts };
+	return true;
+}
+
+/* Returns NULL if out of memory. */
+static struct heph_stream *stream_of(struct counting *c, uint32_t id)
+{
+	struct heph_tracks *k = &c->tracks;
+	struct map64_slot *slot = map64_put(&k->by_id, (uint64_t)k->segment << 32 | id);
+	struct heph_stream *s;
+
+	if (slot && slot->value)
+		return k->streams[slot->value - 1];
+	if (!slot || !mem_grow((void **)&k->streams, &k->streams_cap, k->nstreams + 1, sizeof(s),
+			       STREAMS_MAX))
+		return NULL;
+	s = mem_alloc(sizeof(*s));
+	if (!s)
+		return NULL;
+	s->id = id;
+	k->streams[k->nstreams++] = s;
+	slot->value = k->nstreams;
+	return s;
+}
+
+/* Returns false if out of memory. */
+static bool event_count(struct counting *c, const struct heph_packet *k)
+{
+	const struct heph_losses losses = { .lost = gap_is_lost, .self = c };
+	const struct heph_gap event = { .off = heph_off(c->h, k->p),
+					.ts = heph_span(c->segment, heph_times(c->h, k->p)).ts };
+	struct heph_stream *s = stream_of(c, heph_stream_id(k->p));
+	enum heph_counter what;
+
+	if (!s)
+		return false;
+	if (heph_counter_of(k->p) != s->next)
+		return heph_counter_odd(&c->tracks, s, heph_counter_of(k->p), event, &losses,
+					&what);
+	s->next++;
+	return true;
+}
+
+/* Counters begin anew with each segment. Returns false if out of memory. */
+static bool segment_count(struct counting *c, uint64_t off)
+{
+	const struct heph_losses losses = { .lost = gap_is_lost, .self = c };
+	const struct heph_segment *segment = heph_segment_at(c->h, off);
+
+	if (segment == c->segment)
+		return true;
+	c->segment = segment;
+	if (!heph_counters_end(&c->tracks, &losses))
+		return false;
+	heph_tracks_segment(&c->tracks, (uint32_t)(segment - c->h->segments));
+	return true;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct heph_missing *x = a, *y = b;
+
+	return (x->off > y->off) - (x->off < y->off);
+}
+
+bool heph_gaps_find(const struct heph *h, struct heph_gaps *gaps)
+{
+	struct counting c = { .h = h, .gaps = gaps, .segment = h->segments };
+	const struct heph_losses losses = { .lost = gap_is_lost, .self = &c };
+	struct heph_walk w = heph_walk_again(h);
+	struct heph_packet k = { .meta = false };
+	bool good = true;
+
+	while (good && heph_walk_next(&w, &k) == HEPH_PACKET) {
+		good = k.meta ? segment_count(&c, heph_off(h, k.p)) : event_count(&c, &k);
+		k.meta = false;
+	}
+	good = good && heph_counters_end(&c.tracks, &losses);
+	heph_tracks_free(&c.tracks);
+	if (gaps->n)
+		qsort(gaps->items, gaps->n, sizeof(*gaps->items), by_offset);
+	return good;
+}
+
+const struct heph_missing *heph_gap_at(const struct heph_gaps *gaps, uint64_t off)
+{
+	size_t i;
+
+	bisect(i, 0, gaps->n, gaps->items[i].off < off);
+	return i < gaps->n && gaps->items[i].off == off ? &gaps->items[i] : NULL;
+}
+
+void heph_gaps_free(struct heph_gaps *gaps)
+{
+	mem_free(gaps->items);
+}
