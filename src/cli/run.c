@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/os.h"
 #include "base/source.h"
+#include "base/text.h"
 #include "cli/output.h"
 #include "cli/pager.h"
 #include "cli/progress.h"
@@ -719,6 +720,17 @@ static bool compare_saved(struct run *r, const char *path, enum spur_status *st)
 	return saved;
 }
 
+/* Writes the notes with the trace that they are about. */
+static void compare_notes(const struct out *notes, const char *path)
+{
+	struct text rest = text_make(notes->buf, notes->len), line;
+
+	while (text_line(&rest, &line)) {
+		text_skip(&line, "spur: ");
+		say("%s: %.*s", path, (int)line.len, line.p);
+	}
+}
+
 /* Opens the trace and runs the pass on it, with the filter and the messages of this trace. */
 static enum spur_status compare_trace(struct run *r, const char *path)
 {
@@ -746,8 +758,11 @@ static enum spur_status compare_trace(struct run *r, const char *path)
 	if (env->filter && st != SPUR_FAIL)
 		filter_note_unmatched(env->filter, &notes);
 	if (st == SPUR_WARN && !v->quiet)
-		say("note: %s: %s", path,
+		say("%s: note: %s", path,
 		    env->filter ? "no event passes the filter" : "there is nothing to compare");
+	if (!v->quiet)
+		compare_notes(&notes, path);
+	out_clear(&notes);
 	r->damaged |= run_messages(r);
 	if (st != SPUR_FAIL && trace_over_limit(env->trace))
 		st = err_set(env->err, SPUR_ERR_LIMIT, "%s: unpacks to more than --max-unpacked",

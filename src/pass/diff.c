@@ -315,7 +315,7 @@ static void out_function(const struct diff *d, const struct group *g, struct out
 		out_bytes(o, g->name, g->name_len);
 }
 
-/* The functions from the outermost to this one. */
+/* The functions from the outermost to this one, with ';' between, which names then lack. */
 static void out_path(const struct diff *d, const struct diff_row *row, struct out *o)
 {
 	const struct tree_node *nodes = d->join.tree.nodes;
@@ -328,7 +328,12 @@ static void out_path(const struct diff *d, const struct diff_row *row, struct ou
 		up[n++] = at;
 	}
 	while (n--) {
+		const size_t start = o->len;
+
 		out_node(o, &d->join.groups, &nodes[up[n]]);
+		for (size_t i = start; i < o->len; i++)
+			if (o->buf[i] == ';')
+				o->buf[i] = ',';
 		if (n)
 			out_char(o, ';');
 	}

@@ -19,7 +19,8 @@ TRACES = {
     "TRACE": "golden/ctf/kernel/in", "A": "golden/xray/fdr-threads/in", "B": "golden/xray/fdr-threads/in", "LOG": "golden/xray/fdr-simple-emu/in",
     "trace.fxt": "golden/fxt/all-records/in", "trace.heph": "golden/heph/nesting/in", "xray-log.prog.x7Ga": "golden/xray/fdr-threads/in",
     "xray-log.a.out.x7Ga": "golden/xray/fdr-threads/in", "s": "golden/ctf/lttng-ust-small/in", "prog": "record/xray_prog",
-    "before": "golden/uftrace/own-compare-before/in", "after": "golden/uftrace/own-compare-after/in", "libx.so": "record/xray_lines", "BINARY": "record/xray_prog", "tests": ".",
+    "before": "golden/uftrace/own-compare-before/in", "after": "golden/uftrace/own-compare-after/in", "libx.so": "record/xray_lines",
+    "BINARY": "record/xray_prog", "tests": ".",
 }
 # What stands for something: (pattern, what is run instead).
 WORDS = [
@@ -31,9 +32,10 @@ WORDS = [
 ]
 # What is read where a document names a command alone, or with options only.
 OPERANDS = [
-    (r"^spur (help|formats|man|completion)\b|--version|--help", ""), (r"--style=llvm-xray", "LOG"), (r"--style=babeltrace2|^spur metadata", "s"),
+    (r"^spur diff", "before after"), (r"^spur (help|formats|man|completion)\b|--version|--help", ""), (r"--style=llvm-xray", "LOG"),
+    (r"--style=babeltrace2|^spur metadata", "s"),
     (r"--kind=|^spur (counters|sched)", "trace.fxt"), (r"^spur blobs", "trace.fxt"), (r"^spur symbols", "prog"),
-    (r"^spur hist", "uftrace.data main"), (r"^spur diff", "before after"), (r"^spur convert", "uftrace.data --to=chrome"),
+    (r"^spur hist", "uftrace.data main"), (r"^spur convert", "uftrace.data --to=chrome"),
     (r"^spur merge", "A B --to=chrome"), (r"", "uftrace.data"),
 ]
 # The C blocks of a document write a line for each row that this does.

@@ -1,7 +1,7 @@
 /*
- * diff as `llvm-xray graph-diff` writes it: the call graphs of two traces as one graph for Graphviz,
- * with labels and colors that tell how a statistic changed. Functions are paired by name. Unlike
- * llvm-xray it puts vertices and edges in the order of names, and escapes names.
+ * diff as `llvm-xray graph-diff` writes it: the call graphs of two traces as one graph for
+ * Graphviz, with labels and colors that tell how a statistic changed. Functions are paired by name.
+ * Unlike llvm-xray it puts vertices and edges in the order of names, and escapes names.
  */
 #include <math.h>
 #include <stdio.h>
