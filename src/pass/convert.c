@@ -75,7 +75,7 @@ static enum spur_status convert_pass(struct pass_env *env)
 			     .zero = zero_of(env->opt->time),
 			     .no_args = env->opt->no_args,
 			     .settings = settings,
-			     .dir = env->dir,
+			     .dir = writer && writer->is_dir ? env->dir : NULL,
 			     .side = env->side };
 	enum spur_status st;
 

@@ -21,6 +21,7 @@
 #include "pass/replay.h"
 #include "pass/report.h"
 #include "pass/sched.h"
+#include "pass/split.h"
 #include "style/babeltrace2/options.h"
 #include "style/llvm-xray/options.h"
 #include "style/uftrace/options.h"
@@ -84,6 +85,7 @@ static inline const void *any_own(const struct any_options *o, const char *pass)
 		struct replay_options replay;
 		struct report_options report;
 		struct sched_options sched;
+		struct split_options split;
 	} to;
 	const size_t n = strcspn(pass, ".");
 
@@ -128,6 +130,8 @@ static inline const void *any_own(const struct any_options *o, const char *pass)
 		to.report = (struct report_options){ .by = o->by, .task = o->task };
 	else if (IS("sched"))
 		to.sched = (struct sched_options){ .by = o->by };
+	else if (IS("split"))
+		to.split = (struct split_options){ .by = SPLIT_THREAD, .each = 1, .ending = "" };
 #undef IS
 	return &to;
 }

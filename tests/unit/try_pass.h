@@ -5,7 +5,11 @@
 #ifndef TESTS_UNIT_TRY_PASS_H
 #define TESTS_UNIT_TRY_PASS_H
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "base/mem.h"
+#include "base/outdir.h"
 #include "unit/any_options.h"
 
 /* What is analysed, and how. */
@@ -46,13 +50,13 @@ static inline enum spur_status run_pass_input(const struct tried *t, const struc
  * SPUR_FAIL, or the output has an error.
  */
 static inline bool run_pass_once(const struct tried *t, const struct spur_pass *pass,
-				 enum output_form form, struct out *out)
+				 enum output_form form, struct out *out, struct outdir *to)
 {
 	const struct any_options options = {
 		.form = form, .kind = t->kind, .by = t->by
 	};
 	struct spur_error err = { 0 };
-	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .err = &err,
+	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .err = &err, .dir = to,
 				.paths = { t->path, t->path } };
 	enum spur_status st;
 
@@ -70,6 +74,26 @@ static inline bool run_pass_once(const struct tried *t, const struct spur_pass *
 	return st != SPUR_FAIL && !out->error;
 }
 
+/*
+ * run_pass_once() with a directory for passes that write one, which is dropped; the n-th allocation
+ * of the pass fails.
+ */
+static inline bool run_pass_failing(const struct tried *t, const struct spur_pass *pass,
+				    enum output_form form, struct out *out, uint64_t n)
+{
+	struct outdir to;
+	char path[64];
+	bool good;
+
+	snprintf(path, sizeof(path), "/tmp/spur-try-%ld", (long)getpid());
+	if (outdir_open(&to, path, true, NULL) == SPUR_FAIL)
+		fail_msg("no directory %s", path);
+	mem_fail_at(n);
+	good = run_pass_once(t, pass, form, out, &to);
+	outdir_close(&to, false, NULL);
+	return good;
+}
+
 /* `sparse`: of many allocations not each fails. */
 static inline void try_pass(const struct tried *t, const struct spur_pass *pass,
 			    enum output_form form, bool sparse)
@@ -78,10 +102,9 @@ static inline void try_pass(const struct tried *t, const struct spur_pass *pass,
 	uint64_t count = 0;
 
 	out_to_memory(&want);
-	if (run_pass_once(t, pass, form, &want)) {
+	if (run_pass_failing(t, pass, form, &want, 0)) {
 		out_to_memory(&got);
-		mem_fail_at(UINT64_MAX);
-		run_pass_once(t, pass, form, &got);
+		run_pass_failing(t, pass, form, &got, UINT64_MAX);
 		count = mem_count();
 		mem_fail_at(0);
 		out_free(&got);
@@ -90,8 +113,7 @@ static inline void try_pass(const struct tried *t, const struct spur_pass *pass,
 		bool good;
 
 		out_to_memory(&got);
-		mem_fail_at(n);
-		good = run_pass_once(t, pass, form, &got);
+		good = run_pass_failing(t, pass, form, &got, n);
 		mem_fail_at(0);
 		if (good && (got.len != want.len || memcmp(got.buf, want.buf, want.len) != 0))
 			fail_msg("%s of %s: allocation %llu of %llu failed, the output is cut, and "
