@@ -1,6 +1,8 @@
 /* spur merge: writes several traces as one. */
 #include <stdio.h>
 
+#include "base/err.h"
+#include "base/mem.h"
 #include "base/out.h"
 #include "cli/report_diag.h"
 #include "cli/run.h"
@@ -66,12 +68,17 @@ static enum spur_status no_target(struct values *v, const char *found)
 /* The format that all traces have. */
 static enum spur_status target_of_inputs(struct values *v, const struct spur_writer **writer)
 {
-	const struct spur_format *first = run_format(v, v->traces[0]);
+	const uint64_t failures = mem_failures();
+	const struct spur_format *first = NULL;
 	char found[512];
 
 	for (size_t i = 0; i < v->ntraces; i++) {
 		const struct spur_format *format = run_format(v, v->traces[i]);
 
+		if (mem_failures() != failures)
+			return err_nomem(&v->err);
+		if (!i)
+			first = format;
 		if (!format)
 			snprintf(found, sizeof(found), "the format of %s is not known in advance",
 				 v->traces[i]);
