@@ -1,6 +1,9 @@
 /* spur merge: writes several traces as one. */
+#include <assert.h>
 #include <stdio.h>
 
+#include "base/err.h"
+#include "base/mem.h"
 #include "base/out.h"
 #include "cli/report_diag.h"
 #include "cli/run.h"
@@ -66,21 +69,25 @@ static enum spur_status no_target(struct values *v, const char *found)
 /* The format that all traces have. */
 static enum spur_status target_of_inputs(struct values *v, const struct spur_writer **writer)
 {
+	const uint64_t failures = mem_failures();
 	const struct spur_format *first = run_format(v, v->traces[0]);
 	char found[512];
 
 	for (size_t i = 0; i < v->ntraces; i++) {
-		const struct spur_format *format = run_format(v, v->traces[i]);
+		const struct spur_format *format = i ? run_format(v, v->traces[i]) : first;
 
-		if (!format)
+		if (mem_failures() != failures)
+			return err_nomem(&v->err);
+		if (!first || !format)
 			snprintf(found, sizeof(found), "the format of %s is not known in advance",
 				 v->traces[i]);
 		else if (first != format)
 			snprintf(found, sizeof(found), "%s is %s and %s is %s", v->traces[0],
 				 first->name, v->traces[i], format->name);
-		if (!format || first != format)
+		if (!first || first != format)
 			return no_target(v, found);
 	}
+	assert(first);
 	*writer = writer_find(first->name);
 	snprintf(found, sizeof(found), "%s cannot be written", first->name);
 	return *writer ? SPUR_OK : no_target(v, found);

@@ -405,8 +405,10 @@ enum spur_status align_part(struct spur_trace *t, size_t i, struct spur_error *e
 	size_t at = 0, named = 0, automatic = 0;
 	const char *item;
 
-	while ((item = next_item(&a, &at)))
-		*(is_auto(item) ? &automatic : &named) += 1;
+	while ((item = next_item(&a, &at))) {
+		named += !is_auto(item);
+		automatic += is_auto(item);
+	}
 	if (!named && !automatic)
 		return SPUR_WARN;
 	if (named && automatic)

@@ -112,7 +112,7 @@ static uint32_t nearest(const struct fitter *f, uint32_t name, int64_t ts)
 	return i;
 }
 
-/* The gap of times around the i-th one on one side; 0: there is none. */
+/* Returns the gap between the i-th time and the next one on that side; 0 if it is the last. */
 static uint64_t gap_beside(const struct fitter *f, uint32_t name, uint32_t i, bool later)
 {
 	if (later)
@@ -494,8 +494,8 @@ static bool try_slices(struct fitter *f)
 }
 
 /*
- * The evidence that an offset has from the events of a slice. Gives up, with 0, once it is clear
- * that there is none.
+ * Returns the evidence that the events of a slice give for an offset; 0 as soon as it is clear that
+ * they give little.
  */
 static int offset_evidence(const struct fitter *f, const struct slice *s, int64_t offset)
 {

@@ -14,7 +14,7 @@
 #include "base/map64.h"
 #include "base/os.h"
 #include "flow/args.h"
-#include "flow/join_clock.h"
+#include "flow/join_map.h"
 #include "flow/open.h"
 #include "flow/pipe.h"
 #include "format/format.h"

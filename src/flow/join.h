@@ -3,7 +3,7 @@
  * parts, under numbers of its own; strings are shared; times are moved to the first part's clock.
  * All passes read it as they read any other trace.
  *
- * join_clock.h says how clocks are related. Where they are not, opening fails.
+ * join_map.h says how clocks are related. Where they are not, opening fails.
  */
 #ifndef SPUR_FLOW_JOIN_H
 #define SPUR_FLOW_JOIN_H

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "flow/join_clock.h"
+#include "flow/join_map.h"
 #include "pass/convert.h"
 
 static enum convert_zero zero_of(enum time_form time)

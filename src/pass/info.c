@@ -2,7 +2,7 @@
  * info: what the trace is and what is in it, as text or as one JSON object (docs/jsonl.md).
  * Reads all rows to count them; looks at no arguments.
  */
-#include "flow/join_clock.h"
+#include "flow/join_map.h"
 #include "pass/fold/count.h"
 #include "pass/pass.h"
 #include "render/diag.h"
