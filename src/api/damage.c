@@ -18,7 +18,8 @@ bool spur_damage(struct spur_trace *t, size_t i, struct spur_damage *out)
 	const struct diag_group *g;
 
 	if (!api_given(NULL, "spur_damage", t, "a trace") ||
-	    !api_given(t, "spur_damage", out, "a place for the damage") || i >= diag_groups(&t->joined))
+	    !api_given(t, "spur_damage", out, "a place for the damage") ||
+	    i >= diag_groups(&t->joined))
 		return false;
 	g = diag_at(&t->joined, i);
 	*out = (struct spur_damage){

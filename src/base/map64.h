@@ -42,8 +42,8 @@ static inline struct map64_slot *map64_find(const struct map64 *m, uint64_t key)
 }
 
 /*
- * Returns the first entry at or after slot *i and moves *i past it, or NULL if no more follow. Start
- * with *i == 0. The order depends on the keys and on how they were added.
+ * Returns the first entry at or after slot *i and moves *i past it, or NULL if no more follow.
+ * Start with *i == 0. The order depends on the keys and on how they were added.
  */
 struct map64_slot *map64_next(const struct map64 *m, size_t *i);
 

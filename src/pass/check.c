@@ -62,7 +62,8 @@ static void check_json(const struct pass_env *env, const struct counts *c)
 		   ",\"good\":%s,\"events\":%llu,\"arguments\":%"
 		   "llu,\"streams\":%zu,"
 		   "\"bytes_lost\":%llu",
-		   diag_count(log, DIAG_DAMAGE) ? "false" : "true", (unsigned long long)c->all.events,
+		   diag_count(log, DIAG_DAMAGE) ? "false" : "true",
+		   (unsigned long long)c->all.events,
 		   (unsigned long long)c->nargs, env->trace->nstreams,
 		   (unsigned long long)diag_bytes_lost(log));
 	out_str(o, ",\"damage\":");

@@ -106,7 +106,8 @@ static void read_once(const uint8_t *data, size_t size, struct out *o)
 	}
 	for (size_t i = 0; i < diag_groups(&log); i++)
 		out_printf(o, "\n%s %llu %s", diag_at(&log, i)->code,
-			   (unsigned long long)diag_at(&log, i)->count, diag_at(&log, i)->kept[0].text);
+			   (unsigned long long)diag_at(&log, i)->count,
+			   diag_at(&log, i)->kept[0].text);
 	meta_free(m);
 	diag_free(&log);
 }

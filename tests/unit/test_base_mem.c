@@ -236,7 +236,8 @@ static void test_diag_bound(void **state)
 	assert_int_equal(diag_count(&log, DIAG_DAMAGE), 12000);
 	assert_false(log.overflow);
 	for (size_t i = 0; i < diag_groups(&log); i++) {
-		if (!strcmp(diag_at(&log, i)->file, "...") && !strcmp(diag_at(&log, i)->code, "t/a"))
+		if (!strcmp(diag_at(&log, i)->file, "...") &&
+		    !strcmp(diag_at(&log, i)->code, "t/a"))
 			rest = diag_at(&log, i);
 	}
 	assert_non_null(rest);
@@ -435,7 +436,9 @@ int main(void)
 		cmocka_unit_test(test_err_set),	     cmocka_unit_test(test_diag_groups),
 		cmocka_unit_test(test_diag_bound),   cmocka_unit_test(test_diag_merge),
 		cmocka_unit_test(test_diag_nomem),   cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_intern_nomem), cmocka_unit_test(test_intern_lengths), cmocka_unit_test(test_intern_threads),
+		cmocka_unit_test(test_intern_nomem),
+		cmocka_unit_test(test_intern_lengths),
+		cmocka_unit_test(test_intern_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

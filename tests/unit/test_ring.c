@@ -134,7 +134,8 @@ static void read_all(const struct ring_layout *l, const uint8_t *p, size_t size,
 		got->lost += diag_at(&log, i)->bytes_lost;
 	if (diag_groups(&log))
 		snprintf(got->first, sizeof(got->first), "%s 0x%llx: %s", diag_at(&log, 0)->code,
-			 (unsigned long long)diag_at(&log, 0)->first_off, diag_at(&log, 0)->kept[0].text);
+			 (unsigned long long)diag_at(&log, 0)->first_off,
+			 diag_at(&log, 0)->kept[0].text);
 	diag_free(&log);
 	source_close(src);
 }

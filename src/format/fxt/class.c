@@ -117,7 +117,8 @@ static uint64_t class_key(const void *trace, uint32_t id)
  */
 uint32_t fxt_class_of(struct fxt *x, uint32_t cat, uint32_t name, bool other)
 {
-	uint32_t cls = key_index_find(&x->classes[other], (uint64_t)cat << 32 | name, class_key, x->t);
+	const uint64_t key = (uint64_t)cat << 32 | name;
+	uint32_t cls = key_index_find(&x->classes[other], key, class_key, x->t);
 	const struct event_class c = { .name = name,
 				       .simple = name,
 				       .raw = name,

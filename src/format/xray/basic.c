@@ -281,8 +281,8 @@ bool xray_basic_open(struct xray *x)
 	if (parents) {
 		xray_thread_at(x, 0)->copied = true;
 		first_copy = XRAY_HEADER;
-		if (!xray_span_add(x, runs(x)[xray_thread_at(x, 0)->first].off, parents * XRAY_RECORD,
-				   XRAY_CLASS_REPEATED))
+		if (!xray_span_add(x, runs(x)[xray_thread_at(x, 0)->first].off,
+				   parents * XRAY_RECORD, XRAY_CLASS_REPEATED))
 			return false;
 	}
 	report_copies(x, first_copy, copies + parents);
