@@ -14,7 +14,7 @@
 enum { HEAD_MOST = 14, CONTEXT_NAME = CTF_WRITE_COMM + 1 };
 
 static const struct loss_reason reasons[] = {
-	{ LOSS_DEGRADED, "a span overlaps others of its thread: other tools may nest it wrongly" },
+	{ LOSS_DEGRADED, "spans of the thread overlap: their ends may be taken for those of others" },
 	{ LOSS_DEGRADED, "TSDL has no such names of fields: other characters become underscores" },
 	{ LOSS_TRUNCATED, "a text ends with its first NUL" },
 	{ LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
@@ -23,6 +23,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_TRUNCATED, "arguments are nested more than 32 deep" },
 	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
 	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
+	{ LOSS_DEGRADED, "losses are a count of the stream: names, arguments, threads are not kept" },
 };
 
 /* --- streams --- */
@@ -245,25 +246,6 @@ static bool event_put(struct cw *w, struct cw_stream *s, uint32_t id, uint64_t c
 
 /* --- rows --- */
 
-static bool kind_has_id(unsigned kind)
-{
-	switch (kind) {
-	case SPUR_COUNTER:
-	case SPUR_ASYNC_BEGIN:
-	case SPUR_ASYNC_INSTANT:
-	case SPUR_ASYNC_END:
-	case SPUR_FLOW_BEGIN:
-	case SPUR_FLOW_STEP:
-	case SPUR_FLOW_END:
-	case SPUR_OBJECT:
-	case SPUR_BLOB:
-	case SPUR_LOST:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void event_begin(struct cw *w, unsigned kind)
 {
 	w->kind = kind;
@@ -283,7 +265,8 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 	if (!s)
 		return false;
 	key.of = s->of;
-	key.has_id = kind_has_id(key.kind);
+	/* SPEC ctf/own-id: that of a span is its function, which has a class of its own */
+	key.has_id = row->id && !kind_is_call(key.kind);
 	event_begin(w, key.kind);
 	if (key.has_id) {
 		uint8_t *p = (uint8_t *)out_room(&w->payload, 8);
@@ -305,6 +288,7 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 	if (!e || !packet_for(w, s, clock, row->cpu))
 		return false;
 	e->count++;
+	s->begins += key.kind == SPUR_BEGIN;
 	return event_put(w, s, e->id, clock, w->payload.buf, w->payload.len);
 }
 
@@ -405,6 +389,8 @@ static bool lost_put(struct cw *w, const struct spur_event *row)
 		packet_open(w, s, clock, row->cpu);
 	if (s->open && !packet_close(w, s, clock))
 		return false;
+	if (!w->ctf)
+		loss_add(&w->write->loss, CTF_LOST_LOST, row->kind);
 	s->discarded += row->id;
 	s->due = !row->dur || __builtin_add_overflow(row->ts, row->dur, &end) ? UINT64_MAX
 									     : clock_of(w, end);
@@ -454,9 +440,6 @@ static bool cw_row(void *lane, const struct spur_event *row, struct out *o)
 	n = row->kind == SPUR_LOST ? packets_lost(w, row) : 0;
 	if (n)
 		return gap_put(w, row, n);
-	if (row->kind == SPUR_BEGIN &&
-	    trace_track(w->trace, row->track)->kind == SPUR_TRACK_LANE)
-		loss_add(&w->write->loss, CTF_LOST_LANE, row->kind);
 	return made_put(w, row, key_of(row), true);
 }
 
@@ -586,9 +569,39 @@ static void cw_lane_close(void *lane)
 	(void)lane;
 }
 
+/*
+ * Lanes are not written: their spans are those of their thread, which nest no longer. Counts the
+ * spans of threads with lanes.
+ */
+static void lanes_count(struct cw *w)
+{
+	uint64_t *begins = &w->write->loss.events[CTF_LOST_LANE][SPUR_BEGIN];
+
+	for (uint32_t i = 0; i < w->nstreams; i++) {
+		const struct cw_stream *s = cw_stream_at(w, i);
+		uint32_t thread;
+
+		if (s->native || trace_track(w->trace, s->track)->kind != SPUR_TRACK_LANE)
+			continue;
+		*begins += s->begins;
+		thread = trace_thread_of(w->trace, s->track);
+		for (int cpu = 0; thread < w->by_track_cap && cpu < 2; cpu++) {
+			const uint32_t number = w->by_track[thread].stream[cpu];
+			struct cw_stream *of = number ? cw_stream_at(w, number - 1) : NULL;
+
+			*begins += of ? of->begins : 0;
+			/* A thread may have several lanes. */
+			if (of)
+				of->begins = 0;
+		}
+	}
+}
+
 static bool cw_finish(void *self)
 {
 	struct cw *w = self;
+
+	lanes_count(w);
 
 	for (uint32_t i = 0; i < w->nstreams; i++) {
 		struct cw_stream *s = cw_stream_at(w, i);

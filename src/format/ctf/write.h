@@ -24,6 +24,7 @@ enum write_ctf_reason {
 	CTF_LOST_DEPTH,
 	CTF_LOST_LABEL,
 	CTF_LOST_UTF8,
+	CTF_LOST_LOST,
 };
 
 enum {
@@ -95,6 +96,7 @@ struct cw_stream {
 	uint64_t discarded, sequence; /* counters up to the packet */
 	uint64_t due; /* the packet has to end here, as losses before it do; UINT64_MAX: nowhere */
 	uint64_t npackets;
+	uint64_t begins; /* spans that begin */
 	uint64_t last_off; /* of the last event copied */
 	uint8_t ncontext;
 	uint8_t context[33];

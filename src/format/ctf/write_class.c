@@ -330,6 +330,7 @@ static bool is_same(const struct cw *w, const struct cw_event *e, const struct c
 {
 	return e && !e->native && e->key.of == key->of && e->key.name == key->name &&
 	       e->key.cat == key->cat && e->key.flags == key->flags && e->key.kind == key->kind &&
+	       e->key.has_id == key->has_id &&
 	       e->nsig == w->nsig && memcmp(e->sig, w->sig, w->nsig * sizeof(*w->sig)) == 0;
 }
 
@@ -354,7 +355,8 @@ static struct cw_event *event_make(struct cw *w, const struct cw_key *key)
 struct cw_event *cw_event_of(struct cw *w, const struct cw_key *key)
 {
 	const uint64_t words[] = { key->of->id, (uint64_t)key->cat << 32 | key->name,
-				   (uint64_t)key->flags << 8 | key->kind };
+				   (uint64_t)key->flags << 16 | key->has_id << 8 |
+						   key->kind };
 	const uint64_t hash = hash_bytes(w->sig, w->nsig * sizeof(*w->sig),
 					 hash_bytes(words, sizeof(words), 0));
 	struct cw_event **few = &w->few[hash % CTF_WRITE_FEW], *e = *few;
