@@ -407,7 +407,7 @@ static bool has_guesses(const struct copies *s, const struct ctf_feed *feed)
 }
 
 /*
- * Reads a stream. If all of it can be read, nothing is noted; else its events, for only they are
+ * SPEC ctf/copy-damage: reads a stream. If all of it can be read, nothing is noted; else its events, for only they are
  * copied. Returns false if out of memory.
  */
 static bool stream_check(struct copies *s, struct copies_stream *st)

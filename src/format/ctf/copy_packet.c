@@ -139,7 +139,7 @@ bool copies_losses(const struct copies *s, const struct ctf_file *f, const struc
 }
 
 /*
- * Counters that the copy of a packet has. Of events and packets that were lost, those count whose
+ * SPEC ctf/copy-counters: counters that the copy of a packet has. Of events and packets that were lost, those count whose
  * row is kept.
  */
 static void counters_set(struct copies *s, const struct ctf_file *f, const struct ctf_packet *p,
@@ -437,6 +437,7 @@ static bool making_add(struct walk *w, struct making *m, const struct event *ev)
 		m->e.end = m->clock;
 		if (!packet_made(s, w->f, &m->e))
 			return false;
+		m->e.end = w->p->end;
 		head_put(w);
 		m->e.sequence++;
 		stream_of(s, w->f)->number++;

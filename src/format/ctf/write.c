@@ -569,39 +569,45 @@ static void cw_lane_close(void *lane)
 	(void)lane;
 }
 
+/* The thread that a stream's events are of, as one number. */
+static uint64_t owner_key(const struct cw *w, const struct cw_stream *s)
+{
+	const struct spur_track *k = s->native ? NULL : owner_of(w->trace, s->track);
+
+	return k ? hash64((uint64_t)k->tid) ^ (uint64_t)trace_pid_of(w->trace, s->track) : 0;
+}
+
 /*
  * Lanes are not written: their spans are those of their thread, which nest no longer. Counts the
- * spans of threads with lanes.
+ * spans of threads with lanes. Returns false if out of memory.
  */
-static void lanes_count(struct cw *w)
+static bool lanes_count(struct cw *w)
 {
-	uint64_t *begins = &w->write->loss.events[CTF_LOST_LANE][SPUR_BEGIN];
+	struct map64 lanes = { 0 };
+	bool good = true;
 
-	for (uint32_t i = 0; i < w->nstreams; i++) {
+	for (uint32_t i = 0; good && i < w->nstreams; i++) {
 		const struct cw_stream *s = cw_stream_at(w, i);
-		uint32_t thread;
 
-		if (s->native || trace_track(w->trace, s->track)->kind != SPUR_TRACK_LANE)
-			continue;
-		*begins += s->begins;
-		thread = trace_thread_of(w->trace, s->track);
-		for (int cpu = 0; thread < w->by_track_cap && cpu < 2; cpu++) {
-			const uint32_t number = w->by_track[thread].stream[cpu];
-			struct cw_stream *of = number ? cw_stream_at(w, number - 1) : NULL;
-
-			*begins += of ? of->begins : 0;
-			/* A thread may have several lanes. */
-			if (of)
-				of->begins = 0;
-		}
+		if (!s->native && trace_track(w->trace, s->track)->kind == SPUR_TRACK_LANE)
+			good = map64_put(&lanes, owner_key(w, s)) != NULL;
 	}
+	for (uint32_t i = 0; lanes.count && i < w->nstreams; i++) {
+		const struct cw_stream *s = cw_stream_at(w, i);
+
+		if (map64_find(&lanes, owner_key(w, s)))
+			w->write->loss.events[CTF_LOST_LANE][SPUR_BEGIN] += s->begins;
+	}
+	map64_free(&lanes);
+	return good;
 }
 
 static bool cw_finish(void *self)
 {
 	struct cw *w = self;
 
-	lanes_count(w);
+	if (!lanes_count(w))
+		return false;
 
 	for (uint32_t i = 0; i < w->nstreams; i++) {
 		struct cw_stream *s = cw_stream_at(w, i);
