@@ -1,20 +1,19 @@
 /*
- * ctf: the Common Trace Format, 1.8 or 2. See write.h for how it works, and docs/formats/ctf-write.md
- * for what is written.
+ * ctf: the Common Trace Format, 1.8 or 2. See write.h for how it works, and
+ * docs/formats/ctf-write.md for what is written.
  */
 #include "format/ctf/write.h"
 
 #include "base/bits.h"
 #include "base/err.h"
-#include "flow/args.h"
-#include "flow/pipe.h"
 #include "format/ctf/wire.h"
 #include "format/format.h"
+#include "model/args.h"
 
 enum { HEAD_MOST = 14, CONTEXT_NAME = CTF_WRITE_COMM + 1 };
 
 static const struct loss_reason reasons[] = {
-	{ LOSS_DEGRADED, "spans of the thread overlap: their ends may be taken for those of others" },
+	{ LOSS_DEGRADED, "spans of the thread overlap: an end may be taken for another one's" },
 	{ LOSS_DEGRADED, "TSDL has no such names of fields: other characters become underscores" },
 	{ LOSS_TRUNCATED, "a text ends with its first NUL" },
 	{ LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
@@ -23,7 +22,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_TRUNCATED, "arguments are nested more than 32 deep" },
 	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
 	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
-	{ LOSS_DEGRADED, "losses are a count of the stream: names, arguments, threads are not kept" },
+	{ LOSS_DEGRADED, "losses are a count: names, arguments and threads are not kept" },
 };
 
 /* --- streams --- */
@@ -68,8 +67,8 @@ static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
 }
 
 /*
- * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process: rows
- * of a process have the thread id -1.
+ * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process:
+ * rows of a process have the thread id -1.
  */
 static const struct spur_track *owner_of(const struct spur_trace *t, uint32_t track)
 {
@@ -115,9 +114,8 @@ static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 	if (!s)
 		return NULL;
 	if (k)
-		layout |= CW_THREAD | (is_wide(k->tid) || is_wide(trace_pid_of(w->trace, track))
-					       ? CW_WIDE
-					       : 0);
+		layout |= CW_THREAD |
+			  (is_wide(k->tid) || is_wide(trace_pid_of(w->trace, track)) ? CW_WIDE : 0);
 	s->of = class_of(w, layout, native);
 	if (!s->of)
 		return NULL;
@@ -187,8 +185,8 @@ static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint1
 }
 
 /*
- * Makes sure that a packet is open that takes an event of this time. SPEC ctf/write-packets: a packet
- * ends where time goes back, where the CPU is another, and where losses before it end.
+ * Makes sure that a packet is open that takes an event of this time. SPEC ctf/write-packets: a
+ * packet ends where time goes back, where the CPU is another, and where losses before it end.
  */
 static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16_t cpu)
 {
@@ -207,7 +205,7 @@ static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16
 
 static uint64_t clock_of(const struct cw *w, int64_t ts)
 {
-	return (uint64_t)ts - (uint64_t)w->base;
+	return (uint64_t)ts - (uint64_t)w->write->zero;
 }
 
 /* SPEC ctf/write-header: LTTng's large header, in the long form where 32 bits of time do not do */
@@ -294,10 +292,9 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 
 /* The event class for one of the source's, of another stream class. */
 static struct cw_event *native_event(struct cw *w, const struct cw_stream_class *of,
-				     const struct ctf_class *k,
-				     const struct ctf_event_class *class)
+				     const struct ctf_class *k, const struct ctf_event_class *class)
 {
-	struct map64_slot *slot = map64_put(&w->natives, (uintptr_t)class ^ (uintptr_t)of);
+	struct map64_slot *slot = map64_put(&w->natives, (uintptr_t) class ^ (uintptr_t)of);
 	struct cw_event *e;
 
 	if (!slot)
@@ -393,7 +390,7 @@ static bool lost_put(struct cw *w, const struct spur_event *row)
 		loss_add(&w->write->loss, CTF_LOST_LOST, row->kind);
 	s->discarded += row->id;
 	s->due = !row->dur || __builtin_add_overflow(row->ts, row->dur, &end) ? UINT64_MAX
-									     : clock_of(w, end);
+									      : clock_of(w, end);
 	packet_open(w, s, clock, row->cpu);
 	return true;
 }
@@ -403,7 +400,8 @@ static uint64_t packets_lost(struct cw *w, const struct spur_event *row)
 {
 	if (!w->ctf || row->cls != w->ctf->lost_packets_cls)
 		return 0;
-	if (trace_args(w->trace, row, &w->args) != SPUR_OK || !w->args.count)
+	args_reset(&w->args);
+	if (w->trace->format->args(w->trace, row, &w->args) != SPUR_OK || !w->args.count)
 		return 0;
 	return w->args.items[0].u;
 }
@@ -450,7 +448,9 @@ static bool cw_end(void *lane, const struct spur_event *row, const struct write_
 	const bool own = !end->implied && !end->whole;
 	const struct event_class *k = trace_class(w->trace, end->cls);
 	struct cw_key key = { .name = end->name,
-			      .cat = own ? row->cat : k ? k->cat : 0,
+			      .cat = own ? row->cat
+				     : k ? k->cat
+					 : 0,
 			      .flags = own ? row->flags & CW_FLAGS : 0,
 			      .kind = SPUR_END_SPAN };
 	struct spur_event at = *row;
@@ -483,23 +483,6 @@ static const char *clock_name(const struct spur_trace *t)
 		      (*p >= '0' && *p <= '9' && p > name) || *p == '_'))
 			return "clock";
 	return name && *name ? name : "clock";
-}
-
-/*
- * Times of the output count from the clock's zero, as those of rows do, unless some are before it.
- * Returns false if out of memory.
- */
-static bool choose_base(struct cw *w)
-{
-	int64_t start;
-	const enum spur_status st = trace_start(w->trace, &start);
-
-	if (st == SPUR_FAIL)
-		return false;
-	w->base = w->write->zero;
-	if (st == SPUR_OK && start < w->base)
-		w->base = start;
-	return true;
 }
 
 static void cw_close(void *self)
@@ -552,7 +535,7 @@ static void *cw_open(struct write *write)
 	/* Headers are little-endian where events are copied, and their fields are as they are. */
 	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks)
 		w->ctf = w->trace->state;
-	if (choose_base(w) && (!w->ctf || cw_natives(w)))
+	if (!w->ctf || cw_natives(w))
 		return w;
 	cw_close(w);
 	return NULL;
@@ -661,6 +644,7 @@ const struct spur_writer spur_writer_ctf = {
 	.switches = WRITE_SWITCHES_ROWS,
 	.takes_orphans = true,
 	.takes_open = true,
+	.no_negative = true,
 	.merged = true,
 	.is_dir = true,
 	.settings = settings,
