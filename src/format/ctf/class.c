@@ -341,7 +341,8 @@ static bool event_own(struct ctf *c, struct ctf_trace *tr, struct ctf_class *k, 
 	e->cat = own->cat;
 	e->slot[0] = e->class->specific ? plan_capture(tr->meta, e->class->specific, "id")
 					: CTF_NO_SLOT;
-	e->rule = own->kind != SPUR_INSTANT || own->flags ? RULE_OWN : RULE_NONE;
+	e->rule = own->kind != SPUR_INSTANT || own->flags || e->slot[0] != CTF_NO_SLOT ? RULE_OWN
+										       : RULE_NONE;
 	row->nargs = (uint8_t)(own->nshown < 255 ? own->nshown : 255);
 	return true;
 }

@@ -170,8 +170,8 @@ static const struct ctf_packet *packets_next(struct packets *p, struct ctf_file 
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct ctf_file *x = &p->s->c->files[p->file[i]];
 
-		if (p->at[i] == x->npackets || (best && x->packets[p->at[i]].file_off >
-								best->file_off))
+		if (p->at[i] == x->npackets ||
+		    (best && x->packets[p->at[i]].file_off > best->file_off))
 			continue;
 		best = &x->packets[p->at[i]];
 		which = i;
@@ -407,8 +407,8 @@ static bool has_guesses(const struct copies *s, const struct ctf_feed *feed)
 }
 
 /*
- * Reads a stream. If all of it can be read, nothing is noted; else its events, for only they are
- * copied. Returns false if out of memory.
+ * SPEC ctf/copy-damage: reads a stream. If all of it can be read, nothing is noted; else its
+ * events, for only they are copied. Returns false if out of memory.
  */
 static bool stream_check(struct copies *s, struct copies_stream *st)
 {
@@ -457,8 +457,7 @@ static bool streams_begin(struct copies *s)
 		st->kept = s->part->kept;
 		for (size_t k = 0; k < c->feeds[i]->nfiles; k++)
 			s->feed_of[c->feeds[i]->files[k]] = (uint32_t)i;
-		if (!stop_set(s) && (!s->part->kept || was_damaged(s, st)) &&
-		    !stream_check(s, st))
+		if (!stop_set(s) && (!s->part->kept || was_damaged(s, st)) && !stream_check(s, st))
 			return false;
 	}
 	losses_add(s, &c->t->diag, true);

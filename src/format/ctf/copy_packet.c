@@ -8,8 +8,8 @@
  */
 #include "base/err.h"
 #include "format/ctf/copies.h"
-#include "format/ctf/rows.h"
 #include "format/ctf/plan/bits.h"
+#include "format/ctf/rows.h"
 #include "format/ctf/wire.h"
 
 /* --- bits --- */
@@ -23,8 +23,8 @@ static void bits_store(uint8_t *data, const struct copies_field *f, uint64_t v)
 		const unsigned bit = f->big ? 7 - at % 8 : at % 8;
 		const uint64_t from = f->big ? f->size - 1 - i : i;
 
-		data[at / 8] = (uint8_t)((data[at / 8] & ~(1u << bit)) |
-					 (unsigned)(v >> from & 1) << bit);
+		data[at / 8] =
+			(uint8_t)((data[at / 8] & ~(1u << bit)) | (unsigned)(v >> from & 1) << bit);
 	}
 }
 
@@ -35,8 +35,8 @@ static void bits_copy(uint8_t *to, uint64_t to_at, const uint8_t *from, uint64_t
 	while (n && to_at % 8) {
 		const unsigned bit = big ? 7 - to_at % 8 : to_at % 8;
 
-		to[to_at / 8] = (uint8_t)((to[to_at / 8] & ~(1u << bit)) |
-					  (from[from_at / 8] & 1u << bit));
+		to[to_at / 8] =
+			(uint8_t)((to[to_at / 8] & ~(1u << bit)) | (from[from_at / 8] & 1u << bit));
 		to_at++;
 		from_at++;
 		n--;
@@ -139,8 +139,8 @@ bool copies_losses(const struct copies *s, const struct ctf_file *f, const struc
 }
 
 /*
- * Counters that the copy of a packet has. Of events and packets that were lost, those count whose
- * row is kept.
+ * SPEC ctf/copy-counters: counters that the copy of a packet has. Of events and packets that were
+ * lost, those count whose row is kept.
  */
 static void counters_set(struct copies *s, const struct ctf_file *f, const struct ctf_packet *p,
 			 const struct ctf_packet *before, struct copies_entry *e)
@@ -157,11 +157,11 @@ static void counters_set(struct copies *s, const struct ctf_file *f, const struc
 	}
 	if (before && !kept)
 		st->hidden += ctf_counter_step(before->discarded, p->discarded, k->discarded_bits);
-	e->discarded = (p->discarded - st->hidden) & bits_mask(k->discarded_bits ? k->discarded_bits
-										  : 64);
+	e->discarded =
+		(p->discarded - st->hidden) & bits_mask(k->discarded_bits ? k->discarded_bits : 64);
 	if (st->numbered)
-		e->sequence = (st->number + (kept ? p->lost : 0)) &
-			      bits_mask(ctf_sequence_bits(f, k));
+		e->sequence =
+			(st->number + (kept ? p->lost : 0)) & bits_mask(ctf_sequence_bits(f, k));
 	st->numbered = true;
 	st->number = e->sequence + 1;
 }
@@ -221,8 +221,8 @@ static bool packet_made(struct copies *s, const struct ctf_file *f, struct copie
 	field_set(s, COPIES_MAGIC, CTF_WIRE_MAGIC);
 	field_set(s, COPIES_CLASS, e->class);
 	if (s->fields[COPIES_UUID].size && s->fields[COPIES_UUID].at % 8 == 0)
-		memcpy(s->packet + s->fields[COPIES_UUID].at / 8,
-		       s->c->traces[f->trace].meta->uuid, CTF_WIRE_UUID);
+		memcpy(s->packet + s->fields[COPIES_UUID].at / 8, s->c->traces[f->trace].meta->uuid,
+		       CTF_WIRE_UUID);
 	s->made += !s->part->kept;
 	out_bytes(s->out, s->packet, (size_t)bytes);
 	return entry_add(s, e);
@@ -261,7 +261,7 @@ static struct ctf_event *event_of(const struct walk *w, struct ctf_cursor *c)
 	return e && plan_skip(e->program, c) == SPUR_OK ? e : NULL;
 }
 
-/* The next bit at or after `bit` where a record of the set begins; UINT64_MAX: none in the packet. */
+/* The next bit from `bit` on where a record of the set begins; UINT64_MAX: none in the packet. */
 static uint64_t next_of(const struct walk *w, const struct kept *set, uint64_t bit)
 {
 	const uint64_t first = copies_place(w->k, w->p, bit);
@@ -274,7 +274,7 @@ static uint64_t next_of(const struct walk *w, const struct kept *set, uint64_t b
 	return bit < w->p->content ? bit : UINT64_MAX;
 }
 
-/* SPEC ctf/clock-back: the time of an event that would be later than the packet's end did not wrap. */
+/* SPEC ctf/clock-back: a time that would be later than the packet's end did not wrap. */
 static uint64_t clock_of(const struct walk *w, uint64_t clock)
 {
 	const struct ctf_packet *p = w->p;
@@ -310,9 +310,9 @@ static bool event_next(struct walk *w, struct event *ev)
 			if (w->real)
 				c->clock = clock_of(w, c->clock);
 			*ev = (struct event){ begin, c->at, c->clock,
-					      !w->kept || kept_has(w->kept, w->f->stream,
-								   copies_place(w->k, w->p,
-										begin)) };
+					      !w->kept ||
+						      kept_has(w->kept, w->f->stream,
+							       copies_place(w->k, w->p, begin)) };
 			return true;
 		}
 		w->clean = false;
@@ -437,6 +437,7 @@ static bool making_add(struct walk *w, struct making *m, const struct event *ev)
 		m->e.end = m->clock;
 		if (!packet_made(s, w->f, &m->e))
 			return false;
+		m->e.end = w->p->end;
 		head_put(w);
 		m->e.sequence++;
 		stream_of(s, w->f)->number++;
@@ -515,8 +516,7 @@ static bool needs_making(struct copies *s, const struct ctf_file *f, const struc
 	if (field_get(s, p->data, COPIES_ENCRYPTION, 0) && !s->c->key_len)
 		return false;
 	return (p->flags & (PACKET_CUT | PACKET_GUESSED)) ||
-	       (!(p->flags & PACKET_OWN) && p->data != raw) ||
-	       (s->mend && !head_is_right(s, f, p));
+	       (!(p->flags & PACKET_OWN) && p->data != raw) || (s->mend && !head_is_right(s, f, p));
 }
 
 bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet *p,
@@ -525,15 +525,15 @@ bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet
 	struct copies_stream *st = stream_of(s, f);
 	const struct ctf_trace *tr = &s->c->traces[f->trace];
 	struct ctf_class *k = &tr->classes[f->class];
-	struct copies_entry e = { .begin = p->begin,
-				  .end = p->end,
-				  .class = k->class->id,
-				  .instance = f->instance };
-	struct walk w = { .s = s, .f = f, .tr = tr, .k = k, .p = p, .kept = st->kept,
-			  .real = st->real };
-	const bool losses = s->part->kept && before && copies_losses(s, f, p) &&
-			    (p->lost || ctf_counter_step(before->discarded, p->discarded,
-							 k->discarded_bits));
+	struct copies_entry e = {
+		.begin = p->begin, .end = p->end, .class = k->class->id, .instance = f->instance
+	};
+	struct walk w = {
+		.s = s, .f = f, .tr = tr, .k = k, .p = p, .kept = st->kept, .real = st->real
+	};
+	const bool losses =
+		s->part->kept && before && copies_losses(s, f, p) &&
+		(p->lost || ctf_counter_step(before->discarded, p->discarded, k->discarded_bits));
 	const bool ends = losses || next;
 	bool making;
 

@@ -32,8 +32,7 @@ static bool uri_read(const struct ctf_event_class *e, struct own_uri *u)
 
 	if (!text_skip(&t, "spur:") || !uri_kind(&t, &u->kind) || !text_u64(&t, 16, &flags) ||
 	    !text_skip(&t, "/") || !text_u64(&t, 10, &len) || flags > UINT16_MAX ||
-	    (t.len && t.p[0] != '?') ||
-	    !e->name || len >= strlen(e->name) + !len)
+	    (t.len && t.p[0] != '?') || !e->name || len >= strlen(e->name) + !len)
 		return false;
 	u->flags = (uint16_t)flags;
 	u->cat_len = (size_t)len;
@@ -128,8 +127,8 @@ static bool find_shown(struct ctf *c, const struct ctf_class *k, const struct ct
 		       struct ctf_own *own)
 {
 	const struct ctf_field *common = k->class->event_common, *s = e->payload;
-	const uint32_t first = (common ? common->nmembers : 0) +
-			       (e->specific ? e->specific->nmembers : 0);
+	const uint32_t first =
+		(common ? common->nmembers : 0) + (e->specific ? e->specific->nmembers : 0);
 	const uint32_t n = s ? s->nmembers : 0;
 
 	own->shown = arena_alloc(&c->t->arena, (n + 1) * sizeof(*own->shown));

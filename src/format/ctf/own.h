@@ -1,6 +1,6 @@
 /*
- * Events that Spur wrote (write.c): their URI says which kind of row each was, so that the same rows
- * come back.
+ * Events that Spur wrote (write.c): their URI says which kind of row each was, so that the same
+ * rows come back.
  */
 #ifndef SPUR_FORMAT_CTF_OWN_H
 #define SPUR_FORMAT_CTF_OWN_H
@@ -25,8 +25,8 @@ bool own_is(const struct ctf_event_class *e);
  */
 bool own_adapt(struct ctf_meta *m);
 /*
- * What an event class of Spur's says, in the trace's arena. NULL: out of memory, or the class is not
- * one. Takes the trace's strings, so that the trace's lock may be held.
+ * What an event class of Spur's says, in the trace's arena. NULL: out of memory, or the class is
+ * not one. The trace's lock may be held.
  */
 struct ctf_own *own_make(struct ctf *c, const struct ctf_class *k, const struct ctf_event_class *e);
 /* Leaves of all fields those that were arguments. */

@@ -276,7 +276,10 @@ static bool event_make(struct ctf *c, const struct ctf_class *k, const struct ct
 	return debug_make(c, &items[out->count++]);
 }
 
-/* Of the fields of an event that Spur wrote those that are arguments. Returns false if out of memory. */
+/*
+ * Of the fields of an event that Spur wrote, takes those that are arguments. Returns false if out
+ * of memory.
+ */
 static bool own_fields(struct ctf *c, const struct ctf_class *k, const struct ctf_event_class *e,
 		       struct fields *f)
 {

@@ -1,20 +1,19 @@
 /*
- * ctf: the Common Trace Format, 1.8 or 2. See write.h for how it works, and docs/formats/ctf-write.md
- * for what is written.
+ * ctf: the Common Trace Format, 1.8 or 2. See write.h for how it works, and
+ * docs/formats/ctf-write.md for what is written.
  */
 #include "format/ctf/write.h"
 
 #include "base/bits.h"
 #include "base/err.h"
-#include "flow/args.h"
-#include "flow/pipe.h"
 #include "format/ctf/wire.h"
 #include "format/format.h"
+#include "model/args.h"
 
 enum { HEAD_MOST = 14, CONTEXT_NAME = CTF_WRITE_COMM + 1 };
 
 static const struct loss_reason reasons[] = {
-	{ LOSS_DEGRADED, "a span overlaps others of its thread: other tools may nest it wrongly" },
+	{ LOSS_DEGRADED, "spans of the thread overlap: an end may be taken for another one's" },
 	{ LOSS_DEGRADED, "TSDL has no such names of fields: other characters become underscores" },
 	{ LOSS_TRUNCATED, "a text ends with its first NUL" },
 	{ LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
@@ -23,6 +22,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_TRUNCATED, "arguments are nested more than 32 deep" },
 	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
 	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
+	{ LOSS_DEGRADED, "losses are a count: names, arguments and threads are not kept" },
 };
 
 /* --- streams --- */
@@ -67,8 +67,8 @@ static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
 }
 
 /*
- * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process: rows
- * of a process have the thread id -1.
+ * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process:
+ * rows of a process have the thread id -1.
  */
 static const struct spur_track *owner_of(const struct spur_trace *t, uint32_t track)
 {
@@ -114,9 +114,8 @@ static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 	if (!s)
 		return NULL;
 	if (k)
-		layout |= CW_THREAD | (is_wide(k->tid) || is_wide(trace_pid_of(w->trace, track))
-					       ? CW_WIDE
-					       : 0);
+		layout |= CW_THREAD |
+			  (is_wide(k->tid) || is_wide(trace_pid_of(w->trace, track)) ? CW_WIDE : 0);
 	s->of = class_of(w, layout, native);
 	if (!s->of)
 		return NULL;
@@ -186,8 +185,8 @@ static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint1
 }
 
 /*
- * Makes sure that a packet is open that takes an event of this time. SPEC ctf/write-packets: a packet
- * ends where time goes back, where the CPU is another, and where losses before it end.
+ * Makes sure that a packet is open that takes an event of this time. SPEC ctf/write-packets: a
+ * packet ends where time goes back, where the CPU is another, and where losses before it end.
  */
 static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16_t cpu)
 {
@@ -206,7 +205,7 @@ static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16
 
 static uint64_t clock_of(const struct cw *w, int64_t ts)
 {
-	return (uint64_t)ts - (uint64_t)w->base;
+	return (uint64_t)ts - (uint64_t)w->write->zero;
 }
 
 /* SPEC ctf/write-header: LTTng's large header, in the long form where 32 bits of time do not do */
@@ -245,25 +244,6 @@ static bool event_put(struct cw *w, struct cw_stream *s, uint32_t id, uint64_t c
 
 /* --- rows --- */
 
-static bool kind_has_id(unsigned kind)
-{
-	switch (kind) {
-	case SPUR_COUNTER:
-	case SPUR_ASYNC_BEGIN:
-	case SPUR_ASYNC_INSTANT:
-	case SPUR_ASYNC_END:
-	case SPUR_FLOW_BEGIN:
-	case SPUR_FLOW_STEP:
-	case SPUR_FLOW_END:
-	case SPUR_OBJECT:
-	case SPUR_BLOB:
-	case SPUR_LOST:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void event_begin(struct cw *w, unsigned kind)
 {
 	w->kind = kind;
@@ -283,7 +263,8 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 	if (!s)
 		return false;
 	key.of = s->of;
-	key.has_id = kind_has_id(key.kind);
+	/* SPEC ctf/own-id: that of a span is its function, which has a class of its own */
+	key.has_id = row->id && !kind_is_call(key.kind);
 	event_begin(w, key.kind);
 	if (key.has_id) {
 		uint8_t *p = (uint8_t *)out_room(&w->payload, 8);
@@ -305,15 +286,15 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 	if (!e || !packet_for(w, s, clock, row->cpu))
 		return false;
 	e->count++;
+	s->begins += key.kind == SPUR_BEGIN;
 	return event_put(w, s, e->id, clock, w->payload.buf, w->payload.len);
 }
 
 /* The event class for one of the source's, of another stream class. */
 static struct cw_event *native_event(struct cw *w, const struct cw_stream_class *of,
-				     const struct ctf_class *k,
-				     const struct ctf_event_class *class)
+				     const struct ctf_class *k, const struct ctf_event_class *class)
 {
-	struct map64_slot *slot = map64_put(&w->natives, (uintptr_t)class ^ (uintptr_t)of);
+	struct map64_slot *slot = map64_put(&w->natives, (uintptr_t) class ^ (uintptr_t)of);
 	struct cw_event *e;
 
 	if (!slot)
@@ -405,9 +386,11 @@ static bool lost_put(struct cw *w, const struct spur_event *row)
 		packet_open(w, s, clock, row->cpu);
 	if (s->open && !packet_close(w, s, clock))
 		return false;
+	if (!w->ctf)
+		loss_add(&w->write->loss, CTF_LOST_LOST, row->kind);
 	s->discarded += row->id;
 	s->due = !row->dur || __builtin_add_overflow(row->ts, row->dur, &end) ? UINT64_MAX
-									     : clock_of(w, end);
+									      : clock_of(w, end);
 	packet_open(w, s, clock, row->cpu);
 	return true;
 }
@@ -417,7 +400,8 @@ static uint64_t packets_lost(struct cw *w, const struct spur_event *row)
 {
 	if (!w->ctf || row->cls != w->ctf->lost_packets_cls)
 		return 0;
-	if (trace_args(w->trace, row, &w->args) != SPUR_OK || !w->args.count)
+	args_reset(&w->args);
+	if (w->trace->format->args(w->trace, row, &w->args) != SPUR_OK || !w->args.count)
 		return 0;
 	return w->args.items[0].u;
 }
@@ -454,9 +438,6 @@ static bool cw_row(void *lane, const struct spur_event *row, struct out *o)
 	n = row->kind == SPUR_LOST ? packets_lost(w, row) : 0;
 	if (n)
 		return gap_put(w, row, n);
-	if (row->kind == SPUR_BEGIN &&
-	    trace_track(w->trace, row->track)->kind == SPUR_TRACK_LANE)
-		loss_add(&w->write->loss, CTF_LOST_LANE, row->kind);
 	return made_put(w, row, key_of(row), true);
 }
 
@@ -467,7 +448,9 @@ static bool cw_end(void *lane, const struct spur_event *row, const struct write_
 	const bool own = !end->implied && !end->whole;
 	const struct event_class *k = trace_class(w->trace, end->cls);
 	struct cw_key key = { .name = end->name,
-			      .cat = own ? row->cat : k ? k->cat : 0,
+			      .cat = own ? row->cat
+				     : k ? k->cat
+					 : 0,
 			      .flags = own ? row->flags & CW_FLAGS : 0,
 			      .kind = SPUR_END_SPAN };
 	struct spur_event at = *row;
@@ -500,23 +483,6 @@ static const char *clock_name(const struct spur_trace *t)
 		      (*p >= '0' && *p <= '9' && p > name) || *p == '_'))
 			return "clock";
 	return name && *name ? name : "clock";
-}
-
-/*
- * Times of the output count from the clock's zero, as those of rows do, unless some are before it.
- * Returns false if out of memory.
- */
-static bool choose_base(struct cw *w)
-{
-	int64_t start;
-	const enum spur_status st = trace_start(w->trace, &start);
-
-	if (st == SPUR_FAIL)
-		return false;
-	w->base = w->write->zero;
-	if (st == SPUR_OK && start < w->base)
-		w->base = start;
-	return true;
 }
 
 static void cw_close(void *self)
@@ -569,7 +535,7 @@ static void *cw_open(struct write *write)
 	/* Headers are little-endian where events are copied, and their fields are as they are. */
 	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks)
 		w->ctf = w->trace->state;
-	if (choose_base(w) && (!w->ctf || cw_natives(w)))
+	if (!w->ctf || cw_natives(w))
 		return w;
 	cw_close(w);
 	return NULL;
@@ -586,9 +552,45 @@ static void cw_lane_close(void *lane)
 	(void)lane;
 }
 
+/* The thread that a stream's events are of, as one number. */
+static uint64_t owner_key(const struct cw *w, const struct cw_stream *s)
+{
+	const struct spur_track *k = s->native ? NULL : owner_of(w->trace, s->track);
+
+	return k ? hash64((uint64_t)k->tid) ^ (uint64_t)trace_pid_of(w->trace, s->track) : 0;
+}
+
+/*
+ * Lanes are not written: their spans are those of their thread, which nest no longer. Counts the
+ * spans of threads with lanes. Returns false if out of memory.
+ */
+static bool lanes_count(struct cw *w)
+{
+	struct map64 lanes = { 0 };
+	bool good = true;
+
+	for (uint32_t i = 0; good && i < w->nstreams; i++) {
+		const struct cw_stream *s = cw_stream_at(w, i);
+
+		if (!s->native && trace_track(w->trace, s->track)->kind == SPUR_TRACK_LANE)
+			good = map64_put(&lanes, owner_key(w, s)) != NULL;
+	}
+	for (uint32_t i = 0; lanes.count && i < w->nstreams; i++) {
+		const struct cw_stream *s = cw_stream_at(w, i);
+
+		if (map64_find(&lanes, owner_key(w, s)))
+			w->write->loss.events[CTF_LOST_LANE][SPUR_BEGIN] += s->begins;
+	}
+	map64_free(&lanes);
+	return good;
+}
+
 static bool cw_finish(void *self)
 {
 	struct cw *w = self;
+
+	if (!lanes_count(w))
+		return false;
 
 	for (uint32_t i = 0; i < w->nstreams; i++) {
 		struct cw_stream *s = cw_stream_at(w, i);
@@ -642,6 +644,7 @@ const struct spur_writer spur_writer_ctf = {
 	.switches = WRITE_SWITCHES_ROWS,
 	.takes_orphans = true,
 	.takes_open = true,
+	.no_negative = true,
 	.merged = true,
 	.is_dir = true,
 	.settings = settings,

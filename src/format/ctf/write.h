@@ -24,6 +24,7 @@ enum write_ctf_reason {
 	CTF_LOST_DEPTH,
 	CTF_LOST_LABEL,
 	CTF_LOST_UTF8,
+	CTF_LOST_LOST,
 };
 
 enum {
@@ -53,7 +54,7 @@ struct cw_leaf {
 	struct cw_label {
 		int64_t value;
 		const char *text;
-	} *labels;
+	} * labels;
 	size_t count, cap;
 };
 
@@ -95,6 +96,7 @@ struct cw_stream {
 	uint64_t discarded, sequence; /* counters up to the packet */
 	uint64_t due; /* the packet has to end here, as losses before it do; UINT64_MAX: nowhere */
 	uint64_t npackets;
+	uint64_t begins; /* spans that begin */
 	uint64_t last_off; /* of the last event copied */
 	uint8_t ncontext;
 	uint8_t context[33];
@@ -122,14 +124,13 @@ struct cw {
 	bool big; /* byte order */
 	bool swap; /* values have to be swapped */
 	bool lttng; /* directories, names and environment as LTTng makes them */
-	int64_t base; /* ns: zero of the written clock on the trace's */
 	/* Streams, by number, in pages of scratch memory. */
 	struct cw_stream **pages;
 	size_t npages, pages_cap;
 	uint32_t nstreams;
 	struct cw_place {
 		uint32_t stream[2]; /* by whether the CPU is known; number + 1, 0: none */
-	} *by_track, *by_source;
+	} * by_track, *by_source;
 	size_t by_track_cap, by_source_cap;
 	struct cw_stream_class *classes, **classes_end;
 	uint32_t nclasses;
@@ -138,7 +139,7 @@ struct cw {
 	struct cw_event *few[CTF_WRITE_FEW];
 	struct map64 natives; /* event class of the source -> struct cw_event * */
 	struct spur_args args;
-	/* The event at hand. */
+	/* The current event. */
 	struct out payload;
 	uint64_t *sig;
 	size_t nsig, sig_cap;

@@ -6,8 +6,8 @@
  *
  *	bits 0-7 type, 8-15 bytes of a number, 16-23 show, 24 signed, 25 sequence, 32-63 name
  *
- * A structure is followed by the number of its fields and these; an array by its length (a sequence:
- * by 0) and the signature of its elements; other fields by nothing.
+ * A structure is followed by the number of its fields and these; an array by its length (a
+ * sequence: by 0) and the signature of its elements; other fields by nothing.
  */
 #include <math.h>
 #include <stdio.h>
@@ -330,7 +330,8 @@ static bool is_same(const struct cw *w, const struct cw_event *e, const struct c
 {
 	return e && !e->native && e->key.of == key->of && e->key.name == key->name &&
 	       e->key.cat == key->cat && e->key.flags == key->flags && e->key.kind == key->kind &&
-	       e->nsig == w->nsig && memcmp(e->sig, w->sig, w->nsig * sizeof(*w->sig)) == 0;
+	       e->key.has_id == key->has_id && e->nsig == w->nsig &&
+	       memcmp(e->sig, w->sig, w->nsig * sizeof(*w->sig)) == 0;
 }
 
 static struct cw_event *event_make(struct cw *w, const struct cw_key *key)
@@ -354,9 +355,9 @@ static struct cw_event *event_make(struct cw *w, const struct cw_key *key)
 struct cw_event *cw_event_of(struct cw *w, const struct cw_key *key)
 {
 	const uint64_t words[] = { key->of->id, (uint64_t)key->cat << 32 | key->name,
-				   (uint64_t)key->flags << 8 | key->kind };
-	const uint64_t hash = hash_bytes(w->sig, w->nsig * sizeof(*w->sig),
-					 hash_bytes(words, sizeof(words), 0));
+				   (uint64_t)key->flags << 16 | key->has_id << 8 | key->kind };
+	const uint64_t hash =
+		hash_bytes(w->sig, w->nsig * sizeof(*w->sig), hash_bytes(words, sizeof(words), 0));
 	struct cw_event **few = &w->few[hash % CTF_WRITE_FEW], *e = *few;
 	struct map64_slot *slot;
 
@@ -532,7 +533,7 @@ static struct ctf_field *sig_struct(struct sig *s)
 static struct ctf_field *sig_array(struct sig *s, uint64_t word, enum spur_type type)
 {
 	const bool bytes = type == SPUR_BYTES, sequence = word & SIG_SEQUENCE;
-	struct ctf_field *f = field_new(s->w, bytes	 ? sequence ? CTF_BLOB_DYNAMIC : CTF_BLOB_STATIC
+	struct ctf_field *f = field_new(s->w, bytes ? sequence ? CTF_BLOB_DYNAMIC : CTF_BLOB_STATIC
 					      : sequence ? CTF_SEQUENCE
 							 : CTF_ARRAY);
 	const char *name;
@@ -609,8 +610,7 @@ struct ctf_field *cw_fields(struct cw *w, const struct cw_event *e)
 			path = arena_alloc(&w->arena, sizeof(*path));
 			if (!path)
 				return NULL;
-			*path = unique_name(w, root,
-					    arena_printf(&w->arena, "_%s_length", name));
+			*path = unique_name(w, root, arena_printf(&w->arena, "_%s_length", name));
 			cw_member(w, root, *path, cw_int(w, 8 * LENGTH_BYTES, false, 10));
 			f->ref.names = path;
 			f->ref.nnames = 1;
@@ -642,7 +642,7 @@ const char *cw_event_name(struct cw *w, const struct cw_event *e)
 	size_t len, cat_len;
 	const char *name = trace_string(w->trace, e->key.name, &len),
 		   *cat = trace_string(w->trace, e->key.cat, &cat_len);
-	const char *end = e->key.kind == SPUR_BEGIN	? "_entry"
+	const char *end = e->key.kind == SPUR_BEGIN	 ? "_entry"
 			  : e->key.kind == SPUR_END_SPAN ? "_exit"
 							 : "";
 

@@ -217,9 +217,9 @@ static bool file_out(struct cw *w, const struct cw_stream *s, uint64_t instance,
 	char name[NAME_ROOM];
 	struct out o;
 
-	snprintf(name, sizeof(name), what == FILE_INDEX ? "%sindex/channel0_%llu.idx"
-						       : "%schannel0_%llu",
-		 w->dir, (unsigned long long)instance);
+	snprintf(name, sizeof(name),
+		 what == FILE_INDEX ? "%sindex/channel0_%llu.idx" : "%schannel0_%llu", w->dir,
+		 (unsigned long long)instance);
 	if (outdir_create(write->dir, name, &o, &write->error) == SPUR_FAIL)
 		return false;
 	if (what == FILE_INDEX)

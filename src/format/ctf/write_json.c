@@ -389,7 +389,8 @@ static void header_out(struct cw *w)
 	role_out(w, "id", 16, "event-record-class-id");
 	out_str(&w->text,
 		",{\"name\":\"v\",\"field-class\":{\"type\":\"variant\","
-		"\"selector-field-location\":{\"origin\":\"event-record-header\",\"path\":[\"id\"]},"
+		"\"selector-field-location\":{\"origin\":\"event-record-header\",\"path\":[\"id\"]}"
+		","
 		"\"options\":[{\"name\":\"compact\",\"selector-field-ranges\":[[0,65534]],"
 		"\"field-class\":{\"type\":\"structure\",\"member-classes\":[");
 	role_out(w, "timestamp", 32, "default-clock-timestamp");

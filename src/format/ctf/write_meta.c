@@ -65,8 +65,8 @@ static struct meta_env *env_source(struct cw *w, size_t *n)
 		if (w->ctf->ntraces < 2 || w->ctf->traces[0].pid < 0 ||
 		    (strcmp(m->env[i].key, "vpid") != 0 && strcmp(m->env[i].key, "procname") != 0))
 			env[(*n)++] = (struct meta_env){ m->env[i].key,
-						 m->env[i].is_text ? m->env[i].text : NULL,
-						 m->env[i].number };
+							 m->env[i].is_text ? m->env[i].text : NULL,
+							 m->env[i].number };
 	return env;
 }
 
@@ -111,7 +111,7 @@ struct meta_clock meta_clock_get(const struct cw *w)
 	const struct clock_info *info = &w->trace->clock;
 	const int64_t second = 1000000000;
 	struct meta_clock c = { .epoch = info->epoch_known };
-	const __int128 at = (__int128)w->base + (info->epoch_known ? info->epoch_ns : 0);
+	const __int128 at = (__int128)w->write->zero + (info->epoch_known ? info->epoch_ns : 0);
 
 	c.seconds = (int64_t)(at / second);
 	if (at % second < 0)

@@ -96,9 +96,9 @@ static void float_out(const struct tsdl *p, const struct ctf_field *f)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].size == f->size)
-			out_printf(p->o,
-				   "floating_point { exp_dig = %u; mant_dig = %u; align = %u; ",
-				   kinds[i].exponent, kinds[i].mantissa, f->align < 8 ? 8 : f->align);
+			out_printf(
+				p->o, "floating_point { exp_dig = %u; mant_dig = %u; align = %u; ",
+				kinds[i].exponent, kinds[i].mantissa, f->align < 8 ? 8 : f->align);
 	if (f->big_endian != p->w->big)
 		out_printf(p->o, "byte_order = %s; ", f->big_endian ? "be" : "le");
 	out_str(p->o, "}");
@@ -310,7 +310,9 @@ static void types_out(struct cw *w)
 		unsigned size, align;
 		const char *name;
 	} types[] = {
-		{ 8, 8, "uint8_t" }, { 16, 8, "uint16_t" }, { 32, 8, "uint32_t" },
+		{ 8, 8, "uint8_t" },
+		{ 16, 8, "uint16_t" },
+		{ 32, 8, "uint32_t" },
 		{ 64, 8, "uint64_t" },
 	};
 

@@ -1,0 +1,431 @@
+"""
+CTF as it is written and copied (docs/formats/ctf-write.md).
+
+* What `convert --to=ctf` writes is parsed here, by the layout that the page states; babeltrace2, where it is installed, reads it
+  without a word, and a copied LTTng trace as the original.
+* `cut` without a filter gives the same bytes of what is undamaged, and a clean trace with the same events of what is damaged.
+  With a filter it gives what `cat` shows through the same filter.
+"""
+import collections
+import glob
+import json
+import os
+import re
+import shutil
+import struct
+
+from harness import core
+
+MAGIC, INDEX_MAGIC = 0xC1FC1FC1, 0xC1F1DCC1
+# Rows that a cut cannot tell apart, or that depend on events that are left out (docs/formats/ctf-write.md, Copies).
+LAW_EXCEPT = ("kernel", "counters-wrap", "lttng213-functions")
+# What no copy can mend: arguments of one event that are damaged, keys that are missing, metadata.
+BAD_EXCEPT = ("ctf2-idle-elements", "nothing-in-lots", "metadata", "archive-packed-cut", "v11-no-key", "v11-wrong-key", "v11-cipher",
+              "ctf2-metadata")
+
+
+def rows(t, path, *options):
+    r = t.run([t.spur, "cat", "--jsonl", *options, path])
+    out = []
+    for line in r.out.decode("utf-8", "surrogateescape").splitlines():
+        row = json.loads(line)
+        for key in ("off", "len", "stream", "depth", "flags"):
+            row.pop(key, None)
+        out.append(row)
+    return r, out
+
+
+def files(path):
+    return {os.path.relpath(os.path.join(d, f), path): core.read(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs}
+
+
+# -- what is written, byte by byte
+
+
+def packets(data, order, cpu):
+    """SPEC ctf/write-packet: each packet's values and the bytes of its events; `cpu`: the context has a CPU."""
+    at, out = 0, []
+    while at < len(data):
+        magic, = struct.unpack_from(order + "I", data, at)
+        uuid = data[at + 4:at + 20]
+        klass, instance = struct.unpack_from(order + "IQ", data, at + 20)
+        begin, end, content, total, sequence, discarded = struct.unpack_from(order + "6Q", data, at + 32)
+        head = 80 + (4 if cpu else 0)
+        out.append({"magic": magic, "uuid": uuid, "class": klass, "instance": instance, "begin": begin, "end": end, "at": at,
+                    "content": content, "total": total, "sequence": sequence, "discarded": discarded,
+                    "events": data[at + head:at + content // 8]})
+        at += total // 8
+    return out
+
+
+def has_cpu(metadata, klass):
+    text = re.search(r"stream \{\n\tid = %d;.*?\n\};" % klass, metadata, re.S).group(0)
+    return "struct packet_context_cpu" in text
+
+
+def uuid_of(metadata):
+    return bytes.fromhex(re.search(r'uuid = "([0-9a-f-]+)"', metadata).group(1).replace("-", ""))
+
+
+def layout(t, case, big):
+    label = "ctf-write/layout%s %s" % ("-big" if big else "", os.path.basename(os.path.dirname(case)))
+    order = ">" if big else "<"
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        again = os.path.join(tmp, "again")
+        for path, threads in ((out, "1"), (again, "2")):
+            r = t.run([t.spur, "convert", "--to=ctf", "--set", "byte-order=" + ("big" if big else "little"), "--threads", threads, case,
+                       "-o", path])
+            if r.code not in (0, 3):
+                return t.fail(label, "exit code %s: %.200r" % (r.code, r.err))
+        found = files(out)
+        if found != files(again):
+            return t.fail(label, "the number of threads matters")
+        metadata = found["metadata"].decode("utf-8", "replace")
+        for name, data in found.items():
+            if name.startswith("index") or name == "metadata":
+                continue
+            klass, = struct.unpack_from(order + "I", data, 20)
+            ps = packets(data, order, has_cpu(metadata, klass))
+            # SPEC ctf/write-uuid: version 4, the same in metadata and packets
+            uuid = uuid_of(metadata)
+            bad = [p for p in ps if p["magic"] != MAGIC or p["uuid"] != uuid or p["content"] > p["total"] or p["total"] % 8 or
+                   p["begin"] > p["end"]]
+            if bad or uuid[6] >> 4 != 4 or uuid[8] >> 6 != 2:
+                return t.fail(label, "%s: %r" % (name, bad[:1] or uuid))
+            # SPEC ctf/write-packets: each begins after the one before, or holds an earlier time; numbers are consecutive
+            if [p["sequence"] for p in ps] != list(range(len(ps))):
+                return t.fail(label, "%s: numbers of packets: %r" % (name, [p["sequence"] for p in ps]))
+            entries = found["index/%s.idx" % name]
+            want = struct.pack(">4I", INDEX_MAGIC, 1, 1, 72) + b"".join(
+                struct.pack(">9Q", p["at"], p["total"], p["content"], p["begin"], p["end"], p["discarded"], p["class"], p["instance"],
+                            p["sequence"]) for p in ps)
+            if entries != want:
+                return t.fail(label, "%s: the index file is not as its packets" % name)
+    t.ok()
+
+
+def blocks(metadata):
+    """(name, URI, text) of each event class."""
+    for text in re.findall(r"event \{\n.*?\n\};", metadata, re.S):
+        name = re.search(r'name = "((?:[^"\\]|\\.)*)"', text).group(1)
+        uri = re.search(r'model.emf.uri = "(.*)"', text)
+        yield name, uri.group(1) if uri else None, text
+
+
+def classes(t):
+    """Names, URIs and fields of a golden of FXT, as the page says them."""
+    label = "ctf-write/classes"
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        t.run([t.spur, "convert", "--to=ctf", os.path.join(t.tests, "golden/fxt/all-records/in"), "-o", out])
+        metadata = core.read(os.path.join(out, "metadata")).decode()
+        named = collections.defaultdict(list)
+        for name, uri, text in blocks(metadata):
+            named[name].append((uri, text))
+        # SPEC ctf/own-names SPEC ctf/own-uri: category `cat`; the category's length; a span's two sides
+        for name, uri in (("cat:args_inline", "spur:INSTANT+0/3"), ("process:proc-a", "spur:OBJECT+0/7")):
+            if not named[name] or named[name][0][0] != uri:
+                return t.fail(label, "%s: expected %s, found %r" % (name, uri, named[name][:1]))
+        sides = [(n, u) for n in named for u, _ in named[n] if u.startswith(("spur:BEGIN", "spur:END"))]
+        wrong = [s for s in sides if not s[0].endswith("_entry" if "BEGIN" in s[1] else "_exit")]
+        if wrong or not sides:
+            return t.fail(label, "sides of spans: %r" % wrong[:2])
+        text = named["cat:args_inline"][0][1]
+        # SPEC ctf/own-types SPEC ctf/own-arguments SPEC ctf/write-names
+        for want in ('enum : integer { size = 8; align = 8; signed = 0; encoding = none; base = 10; } { "false" = 0, "true" = 1 } _bool;',
+                     "integer { size = 32; align = 8; signed = 0; encoding = none; base = 10; } __blob_length;",
+                     "integer { size = 8; align = 8; signed = 0; encoding = none; base = 16; } _blob[ __blob_length ];",
+                     "integer { size = 32; align = 8; signed = 1; encoding = none; base = 10; } _i32;",
+                     "floating_point { exp_dig = 11; mant_dig = 53; align = 8; } _f64;", "string _str;"):
+            if want not in text:
+                return t.fail(label, "expected %s in %s" % (want, text))
+        # SPEC ctf/own-id: counters have theirs as a context
+        if "_id;" not in named["process:proc-a"][0][1]:
+            return t.fail(label, "an object without its id")
+        # SPEC ctf/own-env SPEC ctf/own-process
+        for want in ('tracer_name = "spur";', "_vpid;", "_vtid;", "_procname[17];"):
+            if want not in metadata:
+                return t.fail(label, "expected %s" % want)
+    t.ok()
+
+
+def names_back(t):
+    """SPEC ctf/own-uri: names that TSDL does not have come back."""
+    label = "ctf-write/names"
+    case = os.path.join(t.tests, "golden/heph/dup-attr-names/in")
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        t.run([t.spur, "convert", "--to=ctf", case, "-o", out])
+        a, b = rows(t, case)[1][0]["args"], rows(t, out)[1][0]["args"]
+        t.verdict(label, None if a == b else "expected %r, found %r" % (a, b))
+
+
+# -- headers of events, losses
+
+
+def long_header(t):
+    """SPEC ctf/write-header SPEC ctf/write-lost: on a Heph golden with losses, and one with times far from each other."""
+    label = "ctf-write/events"
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        case = os.path.join(t.tests, "golden/heph/counter-gap/in")
+        t.run([t.spur, "convert", "--to=ctf", case, "-o", out])
+        found = files(out)
+        metadata = found["metadata"].decode()
+        counts = []
+        for name, data in sorted(found.items()):
+            if name.startswith("channel"):
+                klass, = struct.unpack_from("<I", data, 20)
+                counts.append([p["discarded"] for p in packets(data, "<", has_cpu(metadata, klass))])
+        # The golden loses 2 events, then 3.
+        if [0, 2, 5] not in counts:
+            return t.fail(label, "counts of discarded events: %r" % counts)
+        shutil.rmtree(out)
+        case = os.path.join(t.tests, "golden/fxt/ticks-24mhz/in")
+        t.run([t.spur, "convert", "--to=ctf", case, "-o", out])
+        times = sorted(r["ts"] for r in rows(t, case)[1])
+        data = core.read(os.path.join(out, "channel0_0"))
+        metadata = core.read(os.path.join(out, "metadata")).decode()
+        klass, = struct.unpack_from("<I", data, 20)
+        # The first event after the object's and thread's has the short form unless its time is 2^32 ns or more after that before.
+        far = sum(b - a > 0xFFFFFFFF for a, b in zip(times, times[1:]))
+        long = sum(p["events"].count(b"\xff\xff") > 0 for p in packets(data, "<", has_cpu(metadata, klass)))
+        t.verdict(label, None if bool(far) == bool(long) else "%d far times, %d packets with long headers" % (far, long))
+
+
+# -- babeltrace2
+
+
+def peer(t, path):
+    r = t.run(["babeltrace2", path], limit=False)
+    err = [line for line in r.err.decode("utf-8", "replace").splitlines() if not line.startswith("WARNING: Tracer discarded")]
+    return r, err
+
+
+def peer_same(t, case):
+    """A copied LTTng trace is shown as the original."""
+    label = "ctf-write/babeltrace2 %s" % os.path.basename(os.path.dirname(case))
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        t.run([t.spur, "convert", "--to=ctf", case, "-o", out])
+        (a, _), (b, err) = peer(t, case), peer(t, out)
+        # babeltrace2 2.0.4 shows a text of length 0 as that of an event before (docs/formats/ctf.md).
+        texts = [re.sub(rb'(_\w+_length = 0, \w+ = )"[^"]*"', rb'\1""', x.out) for x in (a, b)]
+        t.verdict(label, None if not err and texts[0] == texts[1] else "%s" % (err[:1] or "the text is not equal"))
+
+
+def peer_reads(t, case, like):
+    label = "ctf-write/babeltrace2%s reads %s" % ("-lttng" if like else "", os.path.relpath(os.path.dirname(case), t.tests))
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        r = t.run([t.spur, "convert", "--to=ctf", *(["--set", "like=lttng"] if like else []), case, "-o", out])
+        if not os.path.exists(out):
+            return t.fail(label, "exit code %s: %.200r" % (r.code, r.err))
+        if like and not os.path.exists(os.path.join(out, "ust/uid/0/64-bit/metadata")):
+            return t.fail(label, "no directory as LTTng's")
+        b, err = peer(t, out)
+        shown = len(b.out.decode("utf-8", "replace").splitlines())
+        back = sum(r["kind"] != "LOST" for r in rows(t, out)[1])
+        if err or b.code:
+            return t.fail(label, "%s" % (err[:1] or b.code))
+        t.verdict(label, None if shown >= back else "%d lines, %d events" % (shown, back))
+
+
+# -- copies
+
+
+def same_bytes(t, case):
+    label = "ctf-write/same %s" % os.path.relpath(case, t.tests if case.startswith(t.tests) else t.traces)
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        r = t.run([t.spur, "cut", case, "-o", out])
+        if r.trouble() or r.code:
+            return t.fail(label, "exit code %s: %.200r" % (r.code, r.err))
+        a, b = files(case), files(out)
+        # Notes beside a trace are no part of it.
+        a = {k: v for k, v in a.items() if not k.endswith(".txt")}
+        t.verdict(label, None if a == b else "not equal: %s" % sorted(k for k in a.keys() | b.keys() if a.get(k) != b.get(k))[:3])
+
+
+def mended(t, case):
+    """SPEC ctf/copy-damage: a damaged trace: the same events, and nothing is wrong any more."""
+    label = "ctf-write/mended %s" % os.path.basename(os.path.dirname(case))
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        before, a = rows(t, case)
+        if before.code == 4:
+            return t.skip(label, "the trace cannot be read at all")
+        r = t.run([t.spur, "cut", case, "-o", out])
+        if r.trouble() or r.code not in (0, 3):
+            return t.fail(label, "exit code %s: %.200r" % (r.code, r.err))
+        after, b = rows(t, out)
+        t.verdict(label, None if a == b and after.code == 0 else "exit code %s, %d and %d events" % (after.code, len(a), len(b)))
+
+
+def law(t, case):
+    """A cut has what the filter shows."""
+    name = os.path.basename(os.path.dirname(case))
+    label = "ctf-write/law %s" % name
+    everything = rows(t, case)[1]
+    if not everything:
+        return
+    times = sorted(r["ts"] for r in everything)
+    first, a, b = times[0], times[len(times) // 3], times[2 * len(times) // 3]
+    names = collections.Counter(r["name"] for r in everything).most_common(2)
+    filters = [["--name", n] for n, _ in names] + [["--from", "%dns" % (a - first), "--until", "%dns" % (b - first)],
+                                                  ["--where", "ts >= %d" % a], ["--where", "ts < %d" % b]]
+    tids = [r["tid"] for r in everything if r["tid"] is not None]
+    filters += [["--tid", str(tids[0])]] if tids else []
+    for options in filters:
+        want = rows(t, case, *options)
+        if want[0].code not in (0, 3) or not want[1]:
+            continue
+        with t.temp() as tmp:
+            out = os.path.join(tmp, "out")
+            r = t.run([t.spur, "cut", *options, case, "-o", out])
+            got = rows(t, out)
+            if r.code not in (0, 3) or got[0].code or want[1] != got[1]:
+                return t.fail(label, "%s: exit codes %s and %s, %d events, expected %d" % (
+                    " ".join(options), r.code, got[0].code, len(got[1]), len(want[1])))
+    t.ok()
+
+
+SMALL = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8; typealias integer { size = 32; align = 8; } := u32;
+typealias integer { size = 64; align = 8; } := u64;
+trace { major = 1; minor = 8; byte_order = le; uuid = "00112233-4455-6677-8899-aabbccddeeff";
+	packet.header := struct { u32 magic; u8 uuid[16]; u32 stream_id; }; };
+clock { name = c; };
+typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+stream { id = 0; packet.context := struct { time timestamp_begin; time timestamp_end; u32 content_size; u32 packet_size;
+	u32 events_discarded; u32 packet_seq_num; };
+	event.header := struct { u8 id; integer { size = 8; align = 8; map = clock.c.value; } timestamp; }; };
+event { name = a; id = 0; stream_id = 0; fields := struct { u8 v; }; };
+event { name = b; id = 1; stream_id = 0; fields := struct { u8 v; }; };
+"""
+SMALL_UUID = bytes.fromhex("00112233445566778899aabbccddeeff")
+
+
+def small(begin, end, discarded, number, events):
+    """A packet; an event is (id, low byte of its time, value)."""
+    body = b"".join(bytes(e) for e in events)
+    size = 8 * (24 + 32 + len(body))
+    return struct.pack("<I", MAGIC) + SMALL_UUID + struct.pack("<I2Q4I", 0, begin, end, size, size, discarded, number) + body
+
+
+def small_copies(t):
+    """Bytes of cuts, worked out by hand: times have 8 bits here."""
+    label = "ctf-write/cut"
+    whole = [small(1000, 1700, 0, 7, [(0, 1000 & 255, 1), (1, 1200 & 255, 2), (0, 1400 & 255, 3), (0, 1600 & 255, 4), (0, 1700 & 255, 5)]),
+             small(2000, 2010, 0, 8, [(1, 2000 & 255, 6)]),
+             small(3000, 3010, 4, 9, [(0, 3000 & 255, 7), (0, 3010 & 255, 8)])]
+    cuts = {
+        # SPEC ctf/copy-clock: from 1000 to 1400 are 400 cycles, more than a byte tells: another packet. SPEC ctf/copy-counters: packets
+        # are numbered on; the loss before the third one is not selected.
+        "a": [small(1000, 1000, 0, 7, [(0, 1000 & 255, 1)]),
+              small(1400, 1700, 0, 8, [(0, 1400 & 255, 3), (0, 1600 & 255, 4), (0, 1700 & 255, 5)]),
+              small(3000, 3010, 0, 9, [(0, 3000 & 255, 7), (0, 3010 & 255, 8)])],
+        # The first event is left out: the packet begins with the second one. The second packet stays as it is.
+        "b": [small(1200, 1200, 0, 7, [(1, 1200 & 255, 2)]), whole[1]],
+    }
+    with t.temp() as tmp:
+        trace = os.path.join(tmp, "trace")
+        os.mkdir(trace)
+        for name, data in (("metadata", SMALL.encode()), ("s", b"".join(whole))):
+            with open(os.path.join(trace, name), "wb") as f:
+                f.write(data)
+        for name, want in cuts.items():
+            out = os.path.join(tmp, "cut-" + name)
+            r = t.run([t.spur, "cut", "--name", name, trace, "-o", out])
+            got = core.read(os.path.join(out, "s"))
+            if r.code or got != b"".join(want):
+                return t.fail(label, "%s: exit code %s, expected %s, found %s" % (name, r.code, b"".join(want).hex(), (got or b"").hex()))
+        # A loss that is kept keeps the end of the packet before it.
+        out = os.path.join(tmp, "lost")
+        t.run([t.spur, "cut", "--where", "kind == \"LOST\"", trace, "-o", out])
+        want, got = rows(t, trace, "--where", "kind == \"LOST\"")[1], rows(t, out)[1]
+        if want != got or not want:
+            return t.fail(label, "losses: expected %r, found %r" % (want, got))
+    t.ok()
+
+
+def indexes(t):
+    """SPEC ctf/copy-index: that of a cut is as its packets."""
+    label = "ctf-write/index"
+    case = os.path.join(t.tests, "golden/ctf/lttng-ust-small/in")
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        t.run([t.spur, "cut", "--name", "tt:mixed", case, "-o", out])
+        check = t.run([t.spur, "check", out])
+        if check.code or b"ctf/stale-index" in check.out + check.err:
+            return t.fail(label, "%.300r" % (check.out + check.err))
+        for path, data in files(out).items():
+            if not path.endswith(".idx"):
+                continue
+            stream = core.read(os.path.join(out, os.path.dirname(os.path.dirname(path)), os.path.basename(path)[:-4]))
+            size = struct.unpack_from(">4I", data)[3]
+            offs = [struct.unpack_from(">2Q", data, at) for at in range(16, len(data), size)]
+            if sum(total // 8 for _, total in offs) != len(stream) or any(stream[o:o + 4] != struct.pack("<I", MAGIC) for o, _ in offs):
+                return t.fail(label, path)
+    t.ok()
+
+
+def merged(t):
+    """SPEC ctf/copy-merge: each trace in a directory of its own, with its bytes."""
+    label = "ctf-write/merge"
+    a, b = (os.path.join(t.tests, "golden/ctf/%s/in" % n) for n in ("lttng-ust-small", "user-spans"))
+    with t.temp() as tmp:
+        out = os.path.join(tmp, "out")
+        r = t.run([t.spur, "merge", a, b, "--to=ctf", "-o", out])
+        if r.code not in (0, 3):
+            return t.fail(label, "exit code %s: %.200r" % (r.code, r.err))
+        want = len(rows(t, a)[1]) + len(rows(t, b)[1])
+        got = len(rows(t, out)[1])
+        t.verdict(label, None if got == want else "expected %d events, found %d" % (want, got))
+
+
+def run(t):
+    goldens = sorted(glob.glob(os.path.join(t.tests, "golden", "ctf", "*", "in")))
+    shared = sorted(glob.glob(os.path.join(t.traces, "ctf", "*", "")))
+    others = sorted(glob.glob(os.path.join(t.tests, "golden", "*", "*", "in")))
+
+    def add(name, function, *args):
+        if t.wanted("ctf-write/" + name):
+            t.later(function, *args)
+
+    add("cut", small_copies)
+    add("index", indexes)
+    add("merge", merged)
+    add("classes", classes)
+    add("names", names_back)
+    add("events", long_header)
+    for case in goldens:
+        if os.path.isdir(case) and "ring-buffer" not in case and "v11-encrypted" not in case:
+            add("same " + case, same_bytes, case)
+        if not any(word in case for word in LAW_EXCEPT):
+            add("law " + case, law, case)
+    for case in shared:
+        if os.path.basename(case[:-1]) not in ("corrupt", "zephyr-style", "live-capture"):
+            add("same " + case, same_bytes, case)
+    if not shared:
+        t.skip("ctf-write/shared", "the shared traces are missing")
+    for case in sorted(glob.glob(os.path.join(t.tests, "bad", "ctf", "*", "in"))):
+        if not any(word in case for word in BAD_EXCEPT):
+            add("mended " + case, mended, case)
+    for case in others:
+        if os.sep + "demangle" + os.sep not in case and ("golden/fxt" in case or "golden/heph" in case):
+            for big in (False, True):
+                add("layout " + case, layout, case, big)
+    if not shutil.which("babeltrace2"):
+        t.skip("ctf-write/babeltrace2", "babeltrace2 is missing")
+        return
+    for case in goldens:
+        if "lttng-ust" in case or "lttng213" in case:
+            if not any(word in case for word in ("archive", "ring-buffer", "by-process", "marks")):
+                add("babeltrace2 " + case, peer_same, case)
+    for case in others:
+        # Times of the year 2262 are beyond what babeltrace2 can show.
+        if "golden/ctf" not in case and "ticks-24mhz" not in case:
+            for like in (False, True):
+                add("babeltrace2 reads " + case, peer_reads, case, like)
