@@ -183,8 +183,9 @@ static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, un
 {
 	const uint32_t name =
 		fxt_kernel_name(k->x, k->x->providers[r->number], koid, r->off);
-	const bool by_tid = r->shape.type == FXT_SCHEDULING && type == FXT_OBJECT_THREAD &&
-			    pid != UINT64_MAX;
+	/* Records that know a thread by its id alone: others told its process. */
+	const bool by_tid = type == FXT_OBJECT_THREAD && pid != UINT64_MAX &&
+			    (r->shape.type == FXT_SCHEDULING || r->shape.type == FXT_KERNEL_OBJECT);
 	struct map64_slot *slot = name || by_tid ? map64_put(&k->told, koid) : NULL;
 	static const char process[FXT_WORD] = "process";
 	const struct fxt_arg arg = { .type = FXT_ARG_KOID,
@@ -476,19 +477,24 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 	if (!speak(k, r->number) || !need_init(k, r->number, r->off) || !need_tables(k, r) ||
 	    !need_gap(k, r))
 		return false;
-	if (!s->timed && !need_time(k, r))
-		return false;
-	if (s->timed && fxt_copy_moved(k, r->ts) > k->written)
-		k->written = fxt_copy_moved(k, r->ts);
 	if (s->type == FXT_KERNEL_OBJECT) {
+		const bool thread = fxt_get(s->head, FXT_F_OBJECT_TYPE) == FXT_OBJECT_THREAD;
+		const uint64_t pid =
+			thread && !s->nargs ? pid_of_tid(k, s->value) : UINT64_MAX;
 		const uint32_t name =
 			fxt_kernel_name(k->x, k->x->providers[r->number], s->value, r->off);
 
+		if (pid != UINT64_MAX && !need_name(k, r, FXT_OBJECT_THREAD, s->value, pid))
+			return false;
 		slot = map64_put(&k->told, s->value);
 		if (!slot)
 			return false;
 		slot->value = name + 1;
 	}
+	if (!s->timed && !need_time(k, r))
+		return false;
+	if (s->timed && fxt_copy_moved(k, r->ts) > k->written)
+		k->written = fxt_copy_moved(k, r->ts);
 	k->copy->records++;
 	if (k->recode || (k->damaged && !args_are_good(k, s)) || wants_repair(k, s))
 		return recode(k, r);
