@@ -20,8 +20,7 @@ static int copy_teardown(void **state)
 
 static struct spur_trace *opened(void)
 {
-	struct spur_trace *t =
-		open_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1));
+	struct spur_trace *t = open_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1));
 
 	assert_non_null(t);
 	return t;
@@ -216,7 +215,7 @@ static void test_sorted(void **state)
 	assert_int_equal(last, 50);
 }
 
-/* Bytes that are no record are left out; an end after them is marked as one that may end nothing. */
+/* Bytes that are no record are left out; it is told that an end after them may end nothing. */
 static void test_damaged(void **state)
 {
 	struct copy c;

@@ -103,10 +103,11 @@ static void expect_vector(const char *name, struct fxt_shape s)
 
 static void expect_events(void)
 {
-	static const char *const names[] = { "instant_indexed", NULL,		"begin",
-					     "end",		"complete",	"async_begin",
-					     "async_instant",	"async_end",	"flow_begin",
-					     "flow_step",	"flow_end" };
+	static const char *const names[] = {
+		"instant_indexed", NULL,	  "begin",	   "end",
+		"complete",	   "async_begin", "async_instant", "async_end",
+		"flow_begin",	   "flow_step",	  "flow_end"
+	};
 	const struct fxt_arg yes = { .type = FXT_ARG_BOOL,
 				     .name = { .ref = 0x2345 },
 				     .head = (uint64_t)1 << 32 },
@@ -154,7 +155,9 @@ static void expect_arguments(void)
 		{ .type = FXT_ARG_KOID, .name = n, .word = 0x12345678 },
 		{ .type = FXT_ARG_STRING, .name = n, .text = { .ref = 11 } },
 		{ .type = FXT_ARG_STRING, .name = n, .text = inline_ref("inline") },
-		{ .type = FXT_ARG_STRING, .name = inline_ref("inline"), .text = inline_ref("inline") },
+		{ .type = FXT_ARG_STRING,
+		  .name = inline_ref("inline"),
+		  .text = inline_ref("inline") },
 		{ .type = FXT_ARG_BLOB, .name = n, .data = blob, .len = sizeof(blob) },
 	};
 	struct fxt_shape s = event_shape(FXT_INSTANT);
@@ -417,8 +420,7 @@ static void test_table(void **state)
 /* What was written in place of the file that was read. */
 static struct loss_table convert_file(const char *settings)
 {
-	struct spur_trace *t =
-		open_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1));
+	struct spur_trace *t = open_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1));
 	struct convert c = { .pipe = { .threads = 1 }, .settings = settings };
 	struct out o;
 
@@ -472,8 +474,8 @@ static void test_eviction(void **state)
 			convert_file(i ? "byte-order=big" : "byte-order=little");
 
 		assert_int_equal(loss_sum(&lost), 0);
-		assert_string_equal(
-			read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)), first);
+		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)),
+				    first);
 		assert_true(count_records(FXT_STRING, order_swaps(i)) > NAMES);
 		assert_int_equal(count_records(FXT_EVENT, order_swaps(i)), 2 * NAMES);
 		/* Each thread comes again only after all others, so none is in the table then. */
