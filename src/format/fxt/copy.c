@@ -179,9 +179,9 @@ static bool add_item(struct fxt_copying *k, const struct fxt_copy_record *r)
 	}
 	if (!fxt_scratch_grow((void **)&k->items, &k->items_cap, k->nitems + 1, sizeof(*k->items)))
 		return false;
-	k->items[k->nitems++] = (struct fxt_item){
-		.ts = r->ts, .rank = span ? REORDER_SPAN(dur) : r->off, .off = r->off
-	};
+	k->items[k->nitems++] = (struct fxt_item){ .ts = r->ts,
+						   .rank = span ? REORDER_SPAN(dur) : r->off,
+						   .off = r->off };
 	return true;
 }
 

@@ -181,10 +181,10 @@ static bool need_string(struct fxt_copying *k, const struct fxt_copy_record *r,
 static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, unsigned type,
 		      uint64_t koid, uint64_t pid)
 {
-	const uint32_t name =
-		fxt_kernel_name(k->x, k->x->providers[r->number], koid, r->off);
-	const bool by_tid = r->shape.type == FXT_SCHEDULING && type == FXT_OBJECT_THREAD &&
-			    pid != UINT64_MAX;
+	const uint32_t name = fxt_kernel_name(k->x, k->x->providers[r->number], koid, r->off);
+	/* Records that know a thread by its id alone: others told its process. */
+	const bool by_tid = type == FXT_OBJECT_THREAD && pid != UINT64_MAX &&
+			    (r->shape.type == FXT_SCHEDULING || r->shape.type == FXT_KERNEL_OBJECT);
 	struct map64_slot *slot = name || by_tid ? map64_put(&k->told, koid) : NULL;
 	static const char process[FXT_WORD] = "process";
 	const struct fxt_arg arg = { .type = FXT_ARG_KOID,
@@ -224,8 +224,8 @@ static bool need_ids(struct fxt_copying *k, const struct fxt_copy_record *r, uin
 }
 
 /*
- * The process of a thread that a record knows by its id alone (SPEC fxt/thread-process); UINT64_MAX:
- * not known.
+ * SPEC fxt/thread-process: the process of a thread that a record knows by its id alone; UINT64_MAX:
+ * not known
  */
 static uint64_t pid_of_tid(const struct fxt_copying *k, uint64_t tid)
 {
@@ -253,9 +253,9 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	struct fxt_shape s = { .type = FXT_THREAD, .head = fxt_put(FXT_F_THREAD_INDEX, ref->ref) };
 	const bool by_tid = r->shape.type == FXT_SCHEDULING && r->shape.sub != FXT_LEGACY_SWITCH;
 	struct fxt_thread_ref ids = { .tid = fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) |
-					  fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) |
-					  fxt_put(FXT_F_MADE_NONE, 1) |
-					  fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
+					     fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) |
+					     fxt_put(FXT_F_MADE_NONE, 1) |
+					     fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
 	const struct fxt_version *v;
 	uint32_t track;
 
@@ -369,7 +369,8 @@ static void recode_args(struct fxt_copying *k, struct fxt_shape *s)
 		struct fxt_arg a;
 
 		fxt_arg_next(&c, &a);
-		if (a.state != FXT_ARG_GOOD || a.type >= FXT_ARG_TYPES)
+		/* What is in an argument of unknown type cannot change its byte order. */
+		if (a.state != FXT_ARG_GOOD || (k->recode && a.type >= FXT_ARG_TYPES))
 			continue;
 		fxt_build_arg(&k->args, &a);
 		good++;
@@ -476,19 +477,23 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 	if (!speak(k, r->number) || !need_init(k, r->number, r->off) || !need_tables(k, r) ||
 	    !need_gap(k, r))
 		return false;
-	if (!s->timed && !need_time(k, r))
-		return false;
-	if (s->timed && fxt_copy_moved(k, r->ts) > k->written)
-		k->written = fxt_copy_moved(k, r->ts);
 	if (s->type == FXT_KERNEL_OBJECT) {
+		const bool thread = fxt_get(s->head, FXT_F_OBJECT_TYPE) == FXT_OBJECT_THREAD;
+		const uint64_t pid = thread && !s->nargs ? pid_of_tid(k, s->value) : UINT64_MAX;
 		const uint32_t name =
 			fxt_kernel_name(k->x, k->x->providers[r->number], s->value, r->off);
 
+		if (pid != UINT64_MAX && !need_name(k, r, FXT_OBJECT_THREAD, s->value, pid))
+			return false;
 		slot = map64_put(&k->told, s->value);
 		if (!slot)
 			return false;
 		slot->value = name + 1;
 	}
+	if (!s->timed && !need_time(k, r))
+		return false;
+	if (s->timed && fxt_copy_moved(k, r->ts) > k->written)
+		k->written = fxt_copy_moved(k, r->ts);
 	k->copy->records++;
 	if (k->recode || (k->damaged && !args_are_good(k, s)) || wants_repair(k, s))
 		return recode(k, r);

@@ -518,7 +518,8 @@ static bool switch_rows(struct making *m)
 		/* SPEC fxt/side-mark */
 		if (mark && !(load64(mark + FXT_WORD, x->swap) & (i ? SPUR_F_IN : SPUR_F_OUT)))
 			continue;
-		row = add_row(m, SPUR_SWITCH, sched_track(x, r, i), x->builtin_classes[FXT_CLASS_SWITCH]);
+		row = add_row(m, SPUR_SWITCH, sched_track(x, r, i),
+			      x->builtin_classes[FXT_CLASS_SWITCH]);
 		/* What is wrong with the arguments is said once. */
 		if (i && row && !mark)
 			row->nargs = (uint8_t)(m->rows[0].nargs - 1);

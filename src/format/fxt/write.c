@@ -9,11 +9,12 @@
 enum { PIECE = 512 /* rows that stay together */ };
 
 static const struct loss_reason reasons[FXT_LOSSES - LOSS_OWN] = {
-	[FXT_LOST_TIME - LOSS_OWN] = { LOSS_DEGRADED,
-				       "the clock has no tick at that time: the nearest is written" },
+	[FXT_LOST_TIME -
+	 LOSS_OWN] = { LOSS_DEGRADED,
+		       "the clock has no tick at that time: the nearest is written" },
 	[FXT_LOST_TEXT - LOSS_OWN] = { LOSS_TRUNCATED, "a text or blob is longer than a record" },
-	[FXT_LOST_ARGS - LOSS_OWN] = { LOSS_DEGRADED,
-				       "a record holds 15 arguments: the first are written" },
+	[FXT_LOST_ARGS -
+		LOSS_OWN] = { LOSS_DEGRADED, "a record holds 15 arguments: the first are written" },
 	[FXT_LOST_NESTED - LOSS_OWN] = { LOSS_DEGRADED,
 					 "arguments have no parts: written as arguments a.b and "
 					 "a[0]" },
@@ -26,11 +27,12 @@ static const struct loss_reason reasons[FXT_LOSSES - LOSS_OWN] = {
 	[FXT_LOST_KIND - LOSS_OWN] = { LOSS_DEGRADED,
 				       "no record is like this event: written as an instant "
 				       "event, with a mark" },
-	[FXT_LOST_NAME - LOSS_OWN] = { LOSS_DEGRADED,
-				       "records of this kind have no name of their own" },
-	[FXT_LOST_SWITCH - LOSS_OWN] = { LOSS_DEGRADED,
-					 "a switch has two threads: the other one is written as the "
-					 "idle thread" },
+	[FXT_LOST_NAME -
+		LOSS_OWN] = { LOSS_DEGRADED, "records of this kind have no name of their own" },
+	[FXT_LOST_SWITCH -
+		LOSS_OWN] = { LOSS_DEGRADED,
+			      "a switch has two threads: the other one is written as the "
+			      "idle thread" },
 	[FXT_LOST_END - LOSS_OWN] = { LOSS_DROPPED,
 				      "an end after missing records, whose begin may be missing" },
 };
@@ -87,8 +89,7 @@ static bool row_args(struct fxt_write *l, const struct spur_event *row, struct o
 {
 	if (!row->nargs)
 		return no_args(l);
-	return fxt_write_decode(l, row) &&
-	       fxt_write_values(l, l->values.items, l->values.count, o);
+	return fxt_write_decode(l, row) && fxt_write_values(l, l->values.items, l->values.count, o);
 }
 
 static bool event_out(struct fxt_write *l, const struct spur_event *row, enum fxt_event type,
@@ -171,9 +172,8 @@ static struct switch_args switch_args(const struct fxt_write *l, const struct sp
 {
 	const struct spur_value *v = l->values.items;
 	const size_t n = l->values.count;
-	struct switch_args a = {
-		.state = row->flags & SPUR_F_PREEMPTED ? FXT_STATE_RUNNING : FXT_STATE_BLOCKED
-	};
+	struct switch_args a = { .state = row->flags & SPUR_F_PREEMPTED ? FXT_STATE_RUNNING
+									: FXT_STATE_BLOCKED };
 
 	if (a.own < n && v[a.own].type == SPUR_ENUM && name_is(l, v[a.own].name, "state") &&
 	    v[a.own].u < 16)
@@ -243,8 +243,8 @@ static bool pending_fits(const struct fxt_write *l, const struct spur_event *row
 {
 	const struct fxt_pending *p = &l->pending;
 
-	return p->is && row->kind == SPUR_SWITCH && (row->flags & SPUR_F_IN) &&
-	       row->ts == p->ts && row->cpu == p->cpu && (!l->from || row->off == p->off);
+	return p->is && row->kind == SPUR_SWITCH && (row->flags & SPUR_F_IN) && row->ts == p->ts &&
+	       row->cpu == p->cpu && (!l->from || row->off == p->off);
 }
 
 /* Sets what a switch has of the row that leaves the CPU, or of one that gets it alone. */
@@ -381,8 +381,8 @@ static unsigned object_type(const struct fxt_write *l, const struct spur_event *
 		s->sub = FXT_MMAP;
 		return FXT_PROFILER;
 	}
-	if (n && v[0].type == SPUR_POINTER && v[0].u == row->id && name_is(l, v[0].name, "pointer") &&
-	    strcmp(cat, "userspace object") == 0)
+	if (n && v[0].type == SPUR_POINTER && v[0].u == row->id &&
+	    name_is(l, v[0].name, "pointer") && strcmp(cat, "userspace object") == 0)
 		return FXT_USER_OBJECT;
 	if (n && v[0].type == SPUR_KOID && v[0].u == row->id && name_is(l, v[0].name, "koid") &&
 	    fxt_object_of(cat, &type)) {
@@ -494,7 +494,8 @@ static bool large_out(struct fxt_write *l, const struct spur_event *row, struct 
 			       .data_len = v[0].count };
 	uint64_t ticks[2];
 
-	if (!fxt_write_string(l, row->cat, &s.cat, o) || !fxt_write_string(l, row->name, &s.name, o))
+	if (!fxt_write_string(l, row->cat, &s.cat, o) ||
+	    !fxt_write_string(l, row->name, &s.name, o))
 		return false;
 	if (plain)
 		return fxt_write_mark(l, row, o) && large_record(l, row, &s, o);

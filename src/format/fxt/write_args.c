@@ -116,8 +116,7 @@ static void set_value(struct fxt_write *l, const struct spur_value *v, struct fx
  */
 static uint32_t part_name(struct fxt_write *l, uint32_t name, uint32_t part, bool is_array)
 {
-	struct map64_slot *slot =
-		map64_put(&l->joined[is_array], (uint64_t)name << 32 | part);
+	struct map64_slot *slot = map64_put(&l->joined[is_array], (uint64_t)name << 32 | part);
 	struct out text;
 	size_t len;
 	const char *s;

@@ -42,7 +42,7 @@ bool fxt_names_open(struct fxt_write *l)
 	struct spur_trace *t = l->t;
 
 	l->from = t->format == &spur_format_fxt && ((struct fxt *)t->state)->ordered ? t->state
-										      : NULL;
+										     : NULL;
 	l->nspeakers = l->from ? (uint32_t)l->from->nproviders : 1;
 	l->speakers = mem_array(l->nspeakers, sizeof(*l->speakers));
 	l->highest = INT64_MIN;
@@ -369,8 +369,8 @@ static bool tell_track(struct fxt_write *l, uint32_t track, struct out *o)
 /* SPEC fxt/made-id: an id that stands for another, -1: for none */
 static uint64_t make_id(struct fxt_write *l, int64_t id)
 {
-	const bool fits = id >= 0 && fxt_get(fxt_put(FXT_F_MADE_ID, (uint64_t)id),
-					     FXT_F_MADE_ID) == (uint64_t)id;
+	const bool fits = id >= 0 && fxt_get(fxt_put(FXT_F_MADE_ID, (uint64_t)id), FXT_F_MADE_ID) ==
+					     (uint64_t)id;
 
 	return fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) | fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) |
 	       fxt_put(FXT_F_MADE_NUMBER, l->made++) | fxt_put(FXT_F_MADE_NONE, !fits) |
@@ -447,8 +447,7 @@ const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t trac
 		      sizeof(*l->identities), TRACKS))
 		return NULL;
 	own = own_track(l->t, track);
-	if (!l->identities[own].of &&
-	    (!identify(l, own) || (!l->from && !tell_track(l, own, o))))
+	if (!l->identities[own].of && (!identify(l, own) || (!l->from && !tell_track(l, own, o))))
 		return NULL;
 	l->identities[track].of = own + 1;
 	return &l->identities[own];

@@ -55,7 +55,7 @@ static uint64_t arg_high(const struct fxt_arg *a)
 	case FXT_ARG_BLOB:
 		return a->len;
 	default:
-		return 0;
+		return a->type < FXT_ARG_TYPES ? 0 : fxt_get(a->head, FXT_F_ARG_VALUE);
 	}
 }
 
@@ -89,7 +89,9 @@ void fxt_build_arg(struct fxt_build *b, const struct fxt_arg *a)
 		fxt_build_stream(b, a->data, a->len);
 		break;
 	default:
-		break;
+		/* SPEC fxt/unknown-argument: the bytes after its name */
+		if (a->type >= FXT_ARG_TYPES)
+			fxt_build_stream(b, a->data, a->len);
 	}
 	if (b->full)
 		b->words = at;
@@ -113,8 +115,8 @@ static void build_args(struct fxt_build *b, const struct fxt_shape *s)
 
 static uint64_t build_metadata(const struct fxt_shape *s)
 {
-	const uint64_t head = fxt_put(FXT_F_METADATA_TYPE, s->sub) |
-			      fxt_put(FXT_F_METADATA_PROVIDER, s->value);
+	const uint64_t head =
+		fxt_put(FXT_F_METADATA_TYPE, s->sub) | fxt_put(FXT_F_METADATA_PROVIDER, s->value);
 
 	switch (s->sub) {
 	case FXT_PROVIDER_INFO:
@@ -220,8 +222,8 @@ static uint64_t build_profiler(struct fxt_build *b, const struct fxt_shape *s)
 static uint64_t build_large(struct fxt_build *b, const struct fxt_shape *s)
 {
 	const bool meta = s->sub == FXT_LARGE_WITH_META;
-	const uint64_t refs = fxt_put(FXT_F_LARGE_CATEGORY, s->cat.ref) |
-			      fxt_put(FXT_F_LARGE_NAME, s->name.ref);
+	const uint64_t refs =
+		fxt_put(FXT_F_LARGE_CATEGORY, s->cat.ref) | fxt_put(FXT_F_LARGE_NAME, s->name.ref);
 
 	fxt_build_word(b, !meta ? refs
 				: refs | fxt_put(FXT_F_LARGE_ARGS, s->nargs) |

@@ -25,7 +25,7 @@ void fxt_build_word(struct fxt_build *b, uint64_t word);
 void fxt_build_stream(struct fxt_build *b, const void *p, uint64_t len);
 /*
  * Appends an argument. Uses `type`, `name`, and what the type needs of `head` (the value of I32,
- * U32 and BOOL), `text`, `word`, `data` and `len`.
+ * U32, BOOL and unknown types), `text`, `word`, `data` and `len`.
  */
 void fxt_build_arg(struct fxt_build *b, const struct fxt_arg *a);
 

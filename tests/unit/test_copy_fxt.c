@@ -1,0 +1,318 @@
+/* Copies of FXT: whole, chosen records, by time, several files as one, and of damaged files. */
+#include "format/copy.h"
+#include "unit/fxt_file.h"
+
+static struct out copied, notes;
+
+static int copy_setup(void **state)
+{
+	out_to_memory(&copied);
+	out_to_memory(&notes);
+	return file_setup(state);
+}
+
+static int copy_teardown(void **state)
+{
+	out_free(&copied);
+	out_free(&notes);
+	return file_teardown(state);
+}
+
+static struct spur_trace *opened(void)
+{
+	struct spur_trace *t = open_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1));
+
+	assert_non_null(t);
+	return t;
+}
+
+/* Runs the copy; what it wrote takes the place of the file. */
+static struct copy run_copy(struct copy c)
+{
+	struct spur_error err = { 0 };
+
+	out_clear(&copied);
+	out_clear(&notes);
+	c.out = &copied;
+	c.notes = &notes;
+	c.err = &err;
+	assert_int_equal(spur_format_fxt.copy(&c), SPUR_OK);
+	out_clear(&file);
+	out_bytes(&file, copied.buf, copied.len);
+	out_char(&notes, '\0');
+	return c;
+}
+
+static struct copy_part part_of(struct spur_trace *t)
+{
+	return (struct copy_part){ .trace = t, .from = INT64_MIN, .until = INT64_MAX };
+}
+
+static struct copy copy_one(struct spur_trace *t, const struct kept *kept, bool sorted, bool repair)
+{
+	struct copy_part part = part_of(t);
+	struct copy done_copy;
+
+	part.kept = kept;
+	done_copy = run_copy(
+		(struct copy){ .parts = &part, .count = 1, .sorted = sorted, .repair = repair });
+	spur_close(t);
+	return done_copy;
+}
+
+/* The rows of `t` whose time is in [from, to]. */
+static struct kept *rows_between(struct spur_trace *t, int64_t from, int64_t to)
+{
+	struct kept *k = kept_new();
+	const struct spur_event *rows;
+	size_t n;
+
+	assert_non_null(k);
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			if (rows[i].ts >= from && rows[i].ts <= to)
+				assert_true(kept_add(k, rows[i].stream, rows[i].off));
+	return k;
+}
+
+static void write_two_providers(void)
+{
+	basics();
+	init(1000000); /* a tick is a microsecond */
+	event(FXT_BEGIN, 10, 1, at(1), at(2), 0);
+	done();
+	provider(2, "q");
+	string(1, "other");
+	thread(1, 20, 21);
+	event(FXT_INSTANT, 15000, 1, at(1), at(1), 1);
+	arg(FXT_ARG_STRING, at(1), 0, at(1), NULL);
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)2 << 16 | in("worker").bits << 24);
+	w(21);
+	ref_text(in("worker"));
+	done();
+	section(1);
+	event(FXT_END, 30, 1, at(1), at(2), 0);
+	done();
+	string(2, "renamed");
+	event(FXT_INSTANT, 40, 1, at(1), at(2), 0);
+	done();
+}
+
+/* An undamaged file gives the same bytes, what stands in it that is no row included. */
+static void test_whole(void **state)
+{
+	char *before;
+	size_t len;
+	struct copy c;
+
+	(void)state;
+	write_two_providers();
+	head(FXT_BLOB, (uint64_t)3 << 32 | (uint64_t)1 << 48);
+	bytes("\0\0\0", 3);
+	done();
+	len = file.len;
+	before = malloc(len);
+	assert_non_null(before);
+	memcpy(before, file.buf, len);
+	c = copy_one(opened(), NULL, false, false);
+	assert_int_equal(file.len, len);
+	assert_memory_equal(file.buf, before, len);
+	assert_int_equal(c.bytes_lost, 0);
+	free(before);
+}
+
+/* Only the second provider's records: its tables and clock, and the time of the object. */
+static void test_cut(void **state)
+{
+	struct spur_trace *t;
+	struct kept *k;
+	struct copy c;
+
+	(void)state;
+	write_two_providers();
+	t = opened();
+	k = rows_between(t, 15000, 15000);
+	c = copy_one(t, k, false, false);
+	kept_free(k);
+	assert_int_equal(c.records, 2);
+	expect_rows("15000 INSTANT other:other 20/21 (other=\"other\")\n"
+		    "15000 OBJECT thread:worker 20/21 #21 retimed (koid=21:worker)\n");
+}
+
+/*
+ * SPEC fxt/time-mark: the object has the time of an event that is not chosen. SPEC fxt/name-mark:
+ * a thread whose object is not chosen keeps its name.
+ */
+static void test_cut_object(void **state)
+{
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	struct kept *k = kept_new();
+	size_t n;
+
+	(void)state;
+	write_two_providers();
+	t = opened();
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			if (rows[i].kind == SPUR_OBJECT || rows[i].kind == SPUR_BEGIN)
+				assert_true(kept_add(k, rows[i].stream, rows[i].off));
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows("10000 BEGIN cat:name 10/11\n"
+		    "15000 OBJECT thread:worker 20/21 #21 retimed (koid=21:worker)\n");
+	out_clear(&file);
+	write_two_providers();
+	t = opened();
+	k = kept_new();
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			if (rows[i].kind == SPUR_INSTANT)
+				assert_true(kept_add(k, rows[i].stream, rows[i].off));
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows("15000 INSTANT other:other 20/21 (other=\"other\")\n"
+		    "40000 INSTANT cat:renamed 10/11\n");
+	t = opened();
+	for (uint32_t i = 0; i < t->ntracks; i++)
+		if (spur_track(t, i)->tid == 21)
+			assert_string_equal(spur_string(t, spur_track(t, i)->name, NULL), "worker");
+	spur_close(t);
+}
+
+/* Records by time: strings and threads that had an index by then come before them. */
+static void test_sorted(void **state)
+{
+	uint64_t last = 0, head_word;
+	char *want;
+
+	(void)state;
+	basics();
+	plain(FXT_COMPLETE, 50, "inner", 60);
+	plain(FXT_COMPLETE, 40, "outer", 90);
+	event(FXT_INSTANT, 30, 1, at(1), at(2), 0);
+	done();
+	string(2, "later");
+	event(FXT_INSTANT, 20, 1, at(1), at(2), 0);
+	done();
+	event(FXT_COMPLETE, 20, 1, at(1), at(2), 0);
+	w(25);
+	done();
+	want = strdup(read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)));
+	copy_one(opened(), NULL, true, false);
+	expect_rows(want);
+	free(want);
+	for (size_t off = 0; off < file.len; off += fxt_words(head_word) * FXT_WORD) {
+		const uint8_t *p = (const uint8_t *)file.buf + off;
+
+		head_word = load64(p, false);
+		if (fxt_type(head_word) != FXT_EVENT)
+			continue;
+		assert_true(load64(p + FXT_WORD, false) >= last);
+		last = load64(p + FXT_WORD, false);
+	}
+	assert_int_equal(last, 50);
+}
+
+/* Bytes that are no record are left out; it is told that an end after them may end nothing. */
+static void test_damaged(void **state)
+{
+	struct copy c;
+
+	(void)state;
+	basics();
+	plain(FXT_BEGIN, 10, "a", 0);
+	w(0);
+	w(0);
+	plain(FXT_INSTANT, 20, "b", 0);
+	plain(FXT_INSTANT, 21, "b", 0);
+	plain(FXT_INSTANT, 22, "b", 0);
+	event(FXT_INSTANT, 30, 1, at(1), at(99), 0);
+	done();
+	plain(FXT_END, 40, "z", 0);
+	plain(FXT_END, 50, "a", 0);
+	c = copy_one(opened(), NULL, false, false);
+	assert_int_equal(c.bytes_lost, 16);
+	assert_string_equal(notes.buf, "1 events added that say that records are missing\n");
+	expect_rows("10 BEGIN a 10/11\n"
+		    "20 INSTANT b 10/11\n"
+		    "21 INSTANT b 10/11\n"
+		    "22 INSTANT b 10/11\n"
+		    "30 INSTANT cat:<string 99> 10/11\n"
+		    "30 LOST metadata:buffer filled p retimed\n"
+		    "40 END z 10/11\n"
+		    "50 END a 10/11\n"
+		    "~ fxt/buffer-filled at 264\n");
+}
+
+/* Two files with the same provider, one of the other byte order, the second a second later. */
+static void test_joined(void **state)
+{
+	struct copy_part parts[2];
+	struct out first;
+	struct spur_trace *a, *b;
+
+	(void)state;
+	basics();
+	event(FXT_INSTANT, 100, 1, at(1), at(2), 0);
+	done();
+	a = opened();
+	first = file;
+	out_to_memory(&file);
+	big = true;
+	basics();
+	event(FXT_COMPLETE, 7, 1, at(1), at(2), 1);
+	arg_i32(at(1), -5);
+	w(9);
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)4 << 16 | in("c").bits << 24);
+	w(5);
+	ref_text(in("c"));
+	done();
+	b = opened();
+	parts[0] = part_of(a);
+	parts[1] = part_of(b);
+	parts[1].shift = -5;
+	run_copy((struct copy){ .parts = parts, .count = 2 });
+	spur_close(a);
+	spur_close(b);
+	out_free(&first);
+	/* The object's time is before that of the first file's event. */
+	expect_rows("2 OBJECT channel:c p #5 retimed (koid=5:c)\n"
+		    "2 SPAN cat:name 10/11 +2 (cat=-5)\n"
+		    "100 INSTANT cat:name 10/11\n");
+	assert_int_equal(load64((const uint8_t *)file.buf, false), FXT_MAGIC);
+}
+
+/* What the producer wrote against the specification is mended if that is asked for. */
+static void test_repair(void **state)
+{
+	(void)state;
+	basics();
+	event(FXT_INSTANT, 5, 1, at(1), at(2), 0);
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)4 << 16 | (uint64_t)1 << 50 | in("c").bits << 24);
+	w(5);
+	out_bytes(&file, "c\0\0x\0\0\0\0", 8);
+	done();
+	copy_one(opened(), NULL, false, true);
+	assert_string_equal(notes.buf, "1 records written anew\n");
+	expect_rows("5 INSTANT cat:name 10/11\n"
+		    "5 OBJECT channel:c p #5 retimed (koid=5:c)\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_whole, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_cut, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_object, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_sorted, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_joined, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_repair, copy_setup, copy_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
