@@ -104,6 +104,10 @@ static bool file_begin(struct copying *k, const char *name, struct out *o)
 static bool file_end(struct copying *k, const char *name, struct out *o, bool good)
 {
 	k->o = NULL;
+	if (o->fd < 0) { /* it could not be created */
+		out_free(o);
+		return false;
+	}
 	return outdir_finish(k->copy->dir, name, o, k->copy->err) != SPUR_FAIL && good;
 }
 
@@ -318,6 +322,7 @@ static bool symbols_make(struct copying *k, struct listing *l)
 			 m->path.p + base);
 		if (!m->syms.count || !name_is_free(l, name))
 			continue;
+		out_to_memory(&o);
 		good = names_add(&l->made, name, strlen(name)) && file_begin(k, name, &o);
 		if (good)
 			copying_make_symbols(k, m);

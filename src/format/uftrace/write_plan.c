@@ -320,15 +320,25 @@ static bool is_number(int64_t n)
 	return n > 0 && n < INT32_MAX;
 }
 
+static bool is_process(const struct uft *u, uint32_t track)
+{
+	return write_track(u->write, track)->kind == SPUR_TRACK_PROCESS;
+}
+
 /* The pid that a process keeps; one that another has already taken stays 0 for now. */
-static bool keep_pid(struct numbers *n, const struct uft *u, const struct uft_task *t)
+static bool keep_pid(struct numbers *n, const struct uft *u, struct uft_task *t)
 {
 	const int64_t pid = write_pid_of(u->write, t->track);
-	struct map64_slot *process = map64_put(&n->processes, t->process), *slot;
+	struct map64_slot *slot = is_number(pid) ? map64_put(&n->pids, (uint64_t)pid) : NULL;
+	struct map64_slot *process;
 
+	/* Threads without a track of their process belong together by its id. */
+	if (slot && slot->value && !is_process(u, t->process) &&
+	    !is_process(u, (uint32_t)slot->value - 1))
+		t->process = (uint32_t)slot->value - 1;
+	process = map64_put(&n->processes, t->process);
 	if (!process || !is_number(pid))
 		return process != NULL;
-	slot = map64_put(&n->pids, (uint64_t)pid);
 	if (!slot)
 		return false;
 	if (!slot->value) {
