@@ -203,7 +203,7 @@ static bool text_copy(struct copying *k, const char *name, enum copying_text wha
 
 	if (!uftrace_slurp(k->u, name, &file))
 		return true;
-	if (what == TEXT_INFO && !copying_info_valid(k->u)) {
+	if (what == TEXT_INFO && !k->u->d.info.have) {
 		copying_lose(k, file.len);
 		return true;
 	}
@@ -334,7 +334,7 @@ static bool symbols_make(struct copying *k, struct listing *l)
 /* SPEC uftrace/copy-repair: `info` is also made if its header cannot be used */
 static bool missing_make(struct copying *k, struct listing *l)
 {
-	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !copying_info_valid(k->u);
+	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !k->u->d.info.have;
 	bool good = !k->copy->repair || symbols_make(k, l);
 
 	k->sid = first_sid(&l->all);

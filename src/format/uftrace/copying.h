@@ -91,6 +91,8 @@ enum copying_text copying_text_of(struct text name);
 void copying_lines(struct copying *k, enum copying_text what, struct text file);
 /* Returns true if the header of `info` can be used as it is. */
 bool copying_info_valid(const struct uftrace *u);
+/* Writes the header of `info` with valid values for those that are not. */
+void copying_make_header(struct copying *k);
 /* Writes an `info` file as far as the other files tell what it had. */
 void copying_make_info(struct copying *k);
 /* Writes the `info` file that says what `file` does in the order that uftrace needs. */
