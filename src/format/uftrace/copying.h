@@ -7,6 +7,7 @@
 
 #include "format/copy.h"
 #include "format/uftrace/reader.h"
+#include "format/uftrace/store.h"
 
 /* What a copy left out or changed; a note is written for each that is not 0. */
 enum copying_note {

@@ -24,7 +24,8 @@ static bool is_encoded(char c)
 	return is_control(c) || c == ' ' || c == '/' || c == '%' || c == '"' || c == ',';
 }
 
-bool uft_text_plain(const char *s, size_t len, bool encode)
+/* Returns true if uft_text_out() changes nothing. */
+static bool text_is_plain(const char *s, size_t len, bool encode)
 {
 	for (size_t i = 0; i < len; i++)
 		if (encode ? is_encoded(s[i]) : is_control(s[i]))
@@ -77,7 +78,7 @@ static char *path_of(struct uft *u, const struct uft_symbol *s, struct out *o)
 	if (!len)
 		out_str(o, "/functions");
 	else if (c->module && text[0] == '/' && !memchr(text, ' ', len) &&
-		 uft_text_plain(text, len, false))
+		 text_is_plain(text, len, false))
 		out_bytes(o, text, len);
 	else {
 		out_str(o, c->module ? "/" : "/category:");
@@ -267,7 +268,7 @@ bool uft_plan_make(struct uft *u, struct uft_plan *p)
 			continue;
 		p->nfunctions++;
 		name = name_of(u, s, &len);
-		s->odd_name = !len || !uft_text_plain(name, len, false);
+		s->odd_name = !len || !text_is_plain(name, len, false);
 		u->odd_names = u->odd_names || s->odd_name;
 		keys[i].path = path_of(u, s, &path);
 		good = keys[i].path != NULL;
