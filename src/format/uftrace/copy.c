@@ -104,6 +104,10 @@ static bool file_begin(struct copying *k, const char *name, struct out *o)
 static bool file_end(struct copying *k, const char *name, struct out *o, bool good)
 {
 	k->o = NULL;
+	if (o->fd < 0) { /* it could not be created */
+		out_free(o);
+		return false;
+	}
 	return outdir_finish(k->copy->dir, name, o, k->copy->err) != SPUR_FAIL && good;
 }
 
@@ -199,7 +203,7 @@ static bool text_copy(struct copying *k, const char *name, enum copying_text wha
 
 	if (!uftrace_slurp(k->u, name, &file))
 		return true;
-	if (what == TEXT_INFO && !copying_info_valid(k->u)) {
+	if (what == TEXT_INFO && !k->u->d.info.have) {
 		copying_lose(k, file.len);
 		return true;
 	}
@@ -318,6 +322,7 @@ static bool symbols_make(struct copying *k, struct listing *l)
 			 m->path.p + base);
 		if (!m->syms.count || !name_is_free(l, name))
 			continue;
+		out_to_memory(&o);
 		good = names_add(&l->made, name, strlen(name)) && file_begin(k, name, &o);
 		if (good)
 			copying_make_symbols(k, m);
@@ -329,7 +334,7 @@ static bool symbols_make(struct copying *k, struct listing *l)
 /* SPEC uftrace/copy-repair: `info` is also made if its header cannot be used */
 static bool missing_make(struct copying *k, struct listing *l)
 {
-	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !copying_info_valid(k->u);
+	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !k->u->d.info.have;
 	bool good = !k->copy->repair || symbols_make(k, l);
 
 	k->sid = first_sid(&l->all);

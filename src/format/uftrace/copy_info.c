@@ -84,6 +84,24 @@ static struct text build_id_of(const struct uftrace *u, struct text path)
 	return text_of("");
 }
 
+/* What the reader took a header for whose version, byte order or class is invalid. */
+void copying_make_header(struct copying *k)
+{
+	const struct uftrace_info *i = &k->u->d.info;
+	const bool big = i->big_endian;
+	uint8_t head[INFO_HEADER] = "Ftrace!";
+
+	wire_store(head + INFO_AT_VERSION, i->version == 3 ? 3 : 4, 4, big);
+	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, big);
+	head[INFO_AT_ORDER] = big ? 2 : 1;
+	head[INFO_AT_CLASS] = i->is64 ? 2 : 1;
+	wire_store(head + INFO_AT_FEATURES, i->features, 8, big);
+	wire_store(head + INFO_AT_LINES, i->bits, 8, big);
+	wire_store(head + INFO_AT_LEVELS, i->max_stack, 2, big);
+	out_bytes(k->o, head, sizeof(head));
+	k->notes[NOTE_INFO_TEXT]++;
+}
+
 /* SPEC uftrace/info-text: what the recorder writes last, but for lines whose content is lost */
 void copying_make_info(struct copying *k)
 {
@@ -259,7 +277,13 @@ void copying_repair_info(struct copying *k, struct text file)
 	k->o = o;
 	bits |= pieces_out(k, &text, true);
 	memcpy(head, file.p, sizeof(head));
+	if (i->version != 3)
+		wire_store(head + INFO_AT_VERSION, 4, 4, i->big_endian);
 	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, i->big_endian);
+	head[INFO_AT_ORDER] = i->big_endian ? 2 : 1;
+	head[INFO_AT_CLASS] = i->is64 ? 2 : 1;
+	wire_store(head + INFO_AT_FEATURES, i->features, 8, i->big_endian);
+	wire_store(head + INFO_AT_LEVELS, i->max_stack, 2, i->big_endian);
 	wire_store(head + INFO_AT_LINES, bits, 8, i->big_endian);
 	k->notes[NOTE_INFO_TEXT] += file.len != INFO_HEADER + text.len ||
 				    memcmp(file.p, head, INFO_HEADER) != 0 ||

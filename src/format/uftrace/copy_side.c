@@ -4,6 +4,12 @@
 #include "format/uftrace/perfring.h"
 #include "format/uftrace/ring.h"
 
+/* The reader has no rows of other times. */
+static bool time_valid(uint64_t time)
+{
+	return time <= INT64_MAX;
+}
+
 bool copying_perf(struct copying *k, const struct uftrace_file *file)
 {
 	struct diag_log diag;
@@ -17,6 +23,10 @@ bool copying_perf(struct copying *k, const struct uftrace_file *file)
 		if (!k->kept)
 			copying_lose(k, r.off - next);
 		next = r.off + r.len;
+		if (!time_valid(r.time)) {
+			copying_lose(k, r.len);
+			continue;
+		}
 		if (!copying_has(k, file->stream, r.off))
 			continue;
 		k->copy->records++;
@@ -143,16 +153,18 @@ static bool pages_are_whole(struct copying *k, const struct uftrace_file *file,
 {
 	struct diag_log diag;
 	struct ring_record r;
+	bool whole, times_valid = true;
 	struct ring ring;
-	bool whole;
 
 	if (k->kept)
 		return false;
 	diag_init(&diag);
 	ring_init(&ring, layout, file->source, file->name.p, &diag);
-	while (ring_next(&ring, &r))
+	while (ring_next(&ring, &r)) {
 		k->copy->records++;
-	whole = !diag_count(&diag, DIAG_DAMAGE);
+		times_valid = times_valid && time_valid(r.time);
+	}
+	whole = times_valid && !diag_count(&diag, DIAG_DAMAGE);
 	for (uint32_t i = 0; i < diag_groups(&diag); i++)
 		copying_lose(k, diag_at(&diag, i)->bytes_lost);
 	diag_free(&diag);
@@ -180,6 +192,10 @@ bool copying_kernel(struct copying *k, const struct uftrace_file *file)
 	diag_init(&diag);
 	ring_init(&ring, layout, file->source, file->name.p, &diag);
 	while (!copying_stopped(k) && ring_next(&ring, &r)) {
+		if (!time_valid(r.time)) {
+			copying_lose(k, r.len);
+			continue;
+		}
 		if (!copying_has(k, file->stream, r.off))
 			continue;
 		k->copy->records += k->kept != NULL;

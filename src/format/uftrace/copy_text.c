@@ -70,7 +70,10 @@ static void info_copy(struct copying *k, struct text file)
 	const size_t head = size >= INFO_HEADER && size <= file.len ? size : INFO_HEADER;
 	struct text rest = text_make(file.p + head, file.len - head), line;
 
-	out_bytes(k->o, file.p, head);
+	if (copying_info_valid(k->u))
+		out_bytes(k->o, file.p, head);
+	else
+		copying_make_header(k);
 	while (text_line(&rest, &line)) {
 		struct text value = line;
 		size_t i = 0;

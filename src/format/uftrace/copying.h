@@ -7,6 +7,7 @@
 
 #include "format/copy.h"
 #include "format/uftrace/reader.h"
+#include "format/uftrace/store.h"
 
 /* What a copy left out or changed; a note is written for each that is not 0. */
 enum copying_note {
@@ -91,6 +92,8 @@ enum copying_text copying_text_of(struct text name);
 void copying_lines(struct copying *k, enum copying_text what, struct text file);
 /* Returns true if the header of `info` can be used as it is. */
 bool copying_info_valid(const struct uftrace *u);
+/* Writes the header of `info` with valid values for those that are not. */
+void copying_make_header(struct copying *k);
 /* Writes an `info` file as far as the other files tell what it had. */
 void copying_make_info(struct copying *k);
 /* Writes the `info` file that says what `file` does in the order that uftrace needs. */

@@ -78,7 +78,6 @@
 #ifndef SPUR_FORMAT_UFTRACE_WIRE_H
 #define SPUR_FORMAT_UFTRACE_WIRE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The header of `info`. */
@@ -146,12 +145,5 @@ enum {
 	RING_DELTA_MASK = (1 << RING_DELTA_BITS) - 1,
 	RING_COMMIT_MASK = (1 << 27) - 1,
 };
-
-/* Stores a number of `size` bytes. */
-static inline void wire_store(uint8_t *p, uint64_t v, unsigned size, bool big_endian)
-{
-	for (unsigned i = 0; i < size; i++)
-		p[i] = (uint8_t)(v >> 8 * (big_endian ? size - 1 - i : i));
-}
 
 #endif

@@ -14,6 +14,10 @@ bool uft_file_begin(struct uft *u, const char *name, struct out *o)
 
 bool uft_file_end(struct uft *u, const char *name, struct out *o, bool good)
 {
+	if (o->fd < 0) { /* it could not be created */
+		out_free(o);
+		return false;
+	}
 	return outdir_finish(u->write->dir, name, o, &u->write->error) != SPUR_FAIL && good;
 }
 

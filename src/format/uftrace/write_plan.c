@@ -24,7 +24,8 @@ static bool is_encoded(char c)
 	return is_control(c) || c == ' ' || c == '/' || c == '%' || c == '"' || c == ',';
 }
 
-bool uft_text_plain(const char *s, size_t len, bool encode)
+/* Returns true if uft_text_out() changes nothing. */
+static bool text_is_plain(const char *s, size_t len, bool encode)
 {
 	for (size_t i = 0; i < len; i++)
 		if (encode ? is_encoded(s[i]) : is_control(s[i]))
@@ -77,7 +78,7 @@ static char *path_of(struct uft *u, const struct uft_symbol *s, struct out *o)
 	if (!len)
 		out_str(o, "/functions");
 	else if (c->module && text[0] == '/' && !memchr(text, ' ', len) &&
-		 uft_text_plain(text, len, false))
+		 text_is_plain(text, len, false))
 		out_bytes(o, text, len);
 	else {
 		out_str(o, c->module ? "/" : "/category:");
@@ -267,7 +268,7 @@ bool uft_plan_make(struct uft *u, struct uft_plan *p)
 			continue;
 		p->nfunctions++;
 		name = name_of(u, s, &len);
-		s->odd_name = !len || !uft_text_plain(name, len, false);
+		s->odd_name = !len || !text_is_plain(name, len, false);
 		u->odd_names = u->odd_names || s->odd_name;
 		keys[i].path = path_of(u, s, &path);
 		good = keys[i].path != NULL;
@@ -320,15 +321,25 @@ static bool is_number(int64_t n)
 	return n > 0 && n < INT32_MAX;
 }
 
+static bool is_process(const struct uft *u, uint32_t track)
+{
+	return write_track(u->write, track)->kind == SPUR_TRACK_PROCESS;
+}
+
 /* The pid that a process keeps; one that another has already taken stays 0 for now. */
-static bool keep_pid(struct numbers *n, const struct uft *u, const struct uft_task *t)
+static bool keep_pid(struct numbers *n, const struct uft *u, struct uft_task *t)
 {
 	const int64_t pid = write_pid_of(u->write, t->track);
-	struct map64_slot *process = map64_put(&n->processes, t->process), *slot;
+	struct map64_slot *slot = is_number(pid) ? map64_put(&n->pids, (uint64_t)pid) : NULL;
+	struct map64_slot *process;
 
+	/* Threads without a track of their process belong together by its id. */
+	if (slot && slot->value && !is_process(u, t->process) &&
+	    !is_process(u, (uint32_t)slot->value - 1))
+		t->process = (uint32_t)slot->value - 1;
+	process = map64_put(&n->processes, t->process);
 	if (!process || !is_number(pid))
 		return process != NULL;
-	slot = map64_put(&n->pids, (uint64_t)pid);
 	if (!slot)
 		return false;
 	if (!slot->value) {

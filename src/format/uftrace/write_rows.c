@@ -113,7 +113,9 @@ static bool symbols_are_full(struct uft_lane *l, unsigned kind)
 	return full;
 }
 
-bool uft_symbol(struct uft_lane *l, uint32_t cls, enum uft_use use, unsigned kind, uint32_t *number)
+/* The symbol of l->sig. Returns false if out of memory. */
+static bool symbol_of(struct uft_lane *l, uint32_t cls, enum uft_use use, unsigned kind,
+		      uint32_t *number)
 {
 	const struct uft_symbol *s;
 	struct map64_slot *slot;
@@ -220,7 +222,7 @@ static bool begin_put(struct uft_lane *l, struct uft_task *t, const struct spur_
 {
 	uint32_t symbol;
 
-	if (!uft_args(l, row, false) || !uft_symbol(l, row->cls, USE_CALL, 0, &symbol) ||
+	if (!uft_args(l, row, false) || !symbol_of(l, row->cls, USE_CALL, 0, &symbol) ||
 	    !mem_grow((void **)&t->open, &t->open_cap, (size_t)t->depth + 1, sizeof(*t->open),
 		      SIZE_MAX / sizeof(*t->open)) ||
 	    !call_put(l, t, row, symbol, RECORD_ENTRY))
@@ -239,7 +241,7 @@ static bool orphan_put(struct uft_lane *l, struct uft_task *t, const struct spur
 		return true;
 	}
 	return uft_args(l, row, true) &&
-	       uft_symbol(l, row->cls, l->nsig ? USE_RETURN : USE_CALL, 0, &symbol) &&
+	       symbol_of(l, row->cls, l->nsig ? USE_RETURN : USE_CALL, 0, &symbol) &&
 	       call_put(l, t, row, symbol, RECORD_EXIT);
 }
 
@@ -260,7 +262,7 @@ bool uft_end(void *lane, const struct spur_event *row, const struct write_end *e
 	if (!end->implied && !end->whole && !uft_args(l, row, true))
 		return false;
 	symbol = t->open[--t->depth];
-	return (!l->nsig || uft_symbol(l, end->cls, USE_RETURN, 0, &symbol)) &&
+	return (!l->nsig || symbol_of(l, end->cls, USE_RETURN, 0, &symbol)) &&
 	       call_put(l, t, row, symbol, RECORD_EXIT);
 }
 
@@ -274,7 +276,7 @@ static bool event_put(struct uft_lane *l, struct uft_task *t, const struct spur_
 	if (row->nargs && l->self->write->wants_args(l->self->write, row->cls))
 		loss_add(&l->self->write->loss, LOST_ARGS, row->kind);
 	l->len = l->nsig = 0;
-	if (!uft_symbol(l, row->cls, USE_EVENT, row->kind, &symbol))
+	if (!symbol_of(l, row->cls, USE_EVENT, row->kind, &symbol))
 		return false;
 	t->events++;
 	return item_put(l, t, time_of(l, row),

@@ -153,6 +153,7 @@ static bool info_write(struct uft *u, const struct uft_plan *p, uint64_t events)
 	uint64_t bits;
 	bool good;
 
+	out_to_memory(&o);
 	out_to_memory(&lines);
 	bits = info_lines(u, p, &lines);
 	if (p->has_args)

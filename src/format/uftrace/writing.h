@@ -8,6 +8,7 @@
 
 #include "base/map64.h"
 #include "base/spool.h"
+#include "format/uftrace/store.h"
 #include "format/uftrace/wire.h"
 #include "format/writer.h"
 
@@ -153,9 +154,6 @@ bool uft_end(void *lane, const struct spur_event *row, const struct write_end *e
 bool uft_args(struct uft_lane *l, const struct spur_event *row, bool is_return);
 /* Appends the arguments as text, `name=value` separated by blanks. False: out of memory. */
 bool uft_args_text(struct uft_lane *l, const struct spur_event *row, struct out *o);
-/* The symbol of l->sig. Returns false if out of memory. */
-bool uft_symbol(struct uft_lane *l, uint32_t cls, enum uft_use use, unsigned kind,
-		uint32_t *number);
 
 /* The path of a module, and the functions in it. */
 struct uft_module {
@@ -183,8 +181,6 @@ bool uft_tasks_number(struct uft *u);
 void uft_name_out(const struct uft *u, const struct uft_symbol *s, struct out *o);
 /* Writes text without bytes that end lines or words; `encode`: as %XX, else as '?'. */
 void uft_text_out(struct out *o, const char *s, size_t len, bool encode);
-/* Returns true if text is unchanged by that. */
-bool uft_text_plain(const char *s, size_t len, bool encode);
 /* Write all files. Return false if out of memory, or with write.error set. */
 bool uft_files_write(struct uft *u, const struct uft_plan *p);
 bool uft_tables_write(struct uft *u, const struct uft_plan *p);
