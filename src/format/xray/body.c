@@ -188,7 +188,7 @@ static bool report_typed(struct fdr *r, uint64_t left)
 	const struct xray_feed *xf = r->xf;
 	const uint64_t missing = (uint64_t)xf->typed * XRAY_METADATA;
 
-	if (!xf->typed || r->x->version < 4 || r->x->exact_extents)
+	if (!xf->typed || r->x->version < 4 || r->x->exact)
 		return false;
 	if (left)
 		diag_add(&r->f->diag, DIAG_WARN, "xray/typed-extents", r->x->file, xf->pos,

@@ -166,7 +166,7 @@ static bool ends_short(const struct xray *x, const struct xray_buffer *b, const 
 	const int kind = s->end < b->end ? xray_meta(x, p) : -1;
 	const uint64_t left = b->end - s->end;
 
-	if (!s->typed || x->version < 4 || x->exact_extents)
+	if (!s->typed || x->version < 4 || x->exact)
 		return false;
 	if (left < (kind < 0 ? XRAY_FUNCTION : XRAY_METADATA))
 		return true;
@@ -408,25 +408,25 @@ static uint64_t count_records(const struct xray *x, const struct xray_buffer *b,
 }
 
 /*
- * SPEC xray/overwritten-payload: a buffer of versions 1 to 3 with events is undamaged, however they
- * are stored, if the walk that the reader takes ends where the buffer does.
+ * Returns true if a buffer that is not as it is prescribed is undamaged all the same: it begins and
+ * ends where it should, and a reader finds no damage in it.
  */
-static bool events_stay(const struct xray *x, size_t i)
+static bool buffer_reads(struct xray_copy_run *r, size_t i)
 {
+	const struct xray *x = r->x;
 	const struct xray_buffer *b = &buffers(x)[i];
 	struct shape s = { .plain = true };
-	struct walk w = { .end = ticks_end(x, i) };
+	uint64_t base;
 
-	if (x->version > 3 || (b->flags & (BUFFER_CUT | BUFFER_NO_WALL | BUFFER_NO_TSC)))
+	if (b->flags & (BUFFER_CUT | BUFFER_NO_WALL))
 		return false;
 	if (x->version == 1)
 		return b->end - b->off == x->buffer_size && first_version_head(x, b, &s) &&
-		       xray_payloads_clean(x, b);
-	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
-	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
-		    b->end - b->off)
-		return false;
-	return xray_payloads_clean(x, b);
+		       xray_copy_reads(r, i);
+	return (b->flags & BUFFER_EXTENTS) && head_walk(x, b, &s, &base) &&
+	       load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) ==
+		       b->end - b->off &&
+	       xray_copy_reads(r, i);
 }
 
 /* Copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
@@ -441,7 +441,7 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	if (r->part->kept && kept_next(r->part->kept, x->stream, b->off) >= b->end)
 		return;
 	s = buffer_walk(x, i);
-	if (whole && !r->copy->repair && (s.readable || events_stay(x, i))) {
+	if (whole && !r->copy->repair && (s.readable || buffer_reads(r, i))) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
 	} else if (whole && s.readable && s.plain && s.end == b->end) {
@@ -584,11 +584,14 @@ static void copy_header(const struct xray *x, const struct copy *c)
 		if (x->version == 1 && most != capacity_of(x))
 			most = capacity_of(x);
 		store64(header + XRAY_AT_BUFFER_SIZE, most, x->swap);
-		/* SPEC xray/exact-extents: in what was repaired they count typed events whole */
+		/* SPEC xray/exact-mark: in what was repaired they count typed events whole */
 		if (c->repair && x->version > 3)
-			memcpy(header + XRAY_AT_RESERVED, xray_exact_extents,
-			       sizeof(xray_exact_extents));
+			memcpy(header + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	}
+	/* SPEC xray/exact-mark: without the others, records could be taken for copies. */
+	if (x->mode == XRAY_BASIC && (c->repair || c->parts->kept || c->count > 1) &&
+	    x->nthreads > 1)
+		memcpy(header + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	/* SPEC xray/raw-log: the type that its records have */
 	if (x->mode == XRAY_BASIC && c->repair) {
 		store16(header + XRAY_AT_VERSION, x->version, x->swap);
@@ -625,7 +628,7 @@ static const char *difference(const struct xray *x, const struct xray *y)
 		return "versions";
 	if (x->big != y->big)
 		return "byte orders";
-	if (x->exact_extents != y->exact_extents)
+	if (x->exact != y->exact)
 		return "sizes of typed events";
 	return x->hz != y->hz ? "frequencies" : NULL;
 }

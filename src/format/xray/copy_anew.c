@@ -105,6 +105,22 @@ static void cursor_reach(struct xray_copy_run *r, const struct xray_thread *th, 
 		cursor_seek(r, th, from);
 }
 
+bool xray_copy_reads(struct xray_copy_run *r, size_t i)
+{
+	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
+	const struct diag_log *diag = &r->cursor.feed.diag;
+	struct spur_event row;
+	uint64_t before;
+
+	/* From its first record on, or before: what was read in advance is counted already. */
+	r->cursor.of = NULL;
+	before = diag_count(diag, DIAG_DAMAGE);
+	cursor_reach(r, xray_thread_at(r->x, b->thread), i);
+	while (cursor_next(r, i, &row))
+		continue;
+	return diag_count(diag, DIAG_DAMAGE) == before;
+}
+
 /* --- records --- */
 
 static uint64_t used(const struct anew *a)

@@ -308,9 +308,9 @@ static void write_header(struct xray_write *x, uint64_t size)
 	store64(p + XRAY_AT_HZ, x->hz, x->swap);
 	if (x->target == XRAY_TO_FDR)
 		store64(p + XRAY_AT_BUFFER_SIZE, size, x->swap);
-	/* SPEC xray/exact-extents */
-	if (x->target == XRAY_TO_FDR && x->version > 3 && x->typed)
-		memcpy(p + XRAY_AT_RESERVED, xray_exact_extents, sizeof(xray_exact_extents));
+	/* SPEC xray/exact-mark */
+	if (x->target == XRAY_TO_BASIC || (x->version > 3 && x->typed))
+		memcpy(p + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	x->write->out->len += XRAY_HEADER;
 }
 
