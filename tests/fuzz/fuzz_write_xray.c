@@ -18,6 +18,8 @@ struct reading {
 	uint64_t calls, call_hash;
 	uint64_t events, event_hash;
 	bool damaged, samples;
+	bool overwritten; /* payloads are missing: which ones, is guessed from all of a buffer */
+	bool estimated; /* times are guessed from what may be wrong */
 	struct spur_args args;
 };
 
@@ -65,7 +67,13 @@ static void read_rows(struct spur_trace *t, struct reading *r)
 	}
 	require(st == SPUR_END);
 	for (size_t i = 0; i < spur_damage_count(t); i++)
-		r->damaged |= spur_damage(t, i, &d) && d.is_damage;
+		if (!spur_damage(t, i, &d))
+			continue;
+	r->overwritten |= strstr(d.code, "overwritten") != NULL;
+	if (d.is_damage) {
+		r->damaged = true;
+		r->estimated |= strstr(d.code, "ticks") || strstr(d.code, "head");
+	}
 }
 
 static struct spur_trace *log_open(const char *path)
@@ -137,9 +145,10 @@ static void check_copy(const char *from, const char *to, bool repair, const stru
 	spur_close(t);
 	require(log_read(to, &got));
 	require(!got.damaged);
-	require(got.calls == want->calls && got.call_hash == want->call_hash);
+	require(got.calls == want->calls && (want->estimated || got.call_hash == want->call_hash));
 	require(got.events == want->events);
-	require(repair || got.event_hash == want->event_hash);
+	require(repair || want->overwritten || want->estimated ||
+		got.event_hash == want->event_hash);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -58,8 +58,8 @@ static bool head_walk(const struct xray *x, const struct xray_buffer *b, struct 
 	return *base <= INT64_MAX;
 }
 
-/* SPEC xray/bad-ticks: what a reader takes at most, as in body.c */
-static uint64_t ticks_end(const struct xray *x, size_t i)
+/* SPEC xray/bad-ticks */
+uint64_t xray_copy_ticks_end(const struct xray *x, size_t i)
 {
 	const struct xray_buffer *next = &buffers(x)[i + 1];
 
@@ -200,7 +200,7 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 {
 	const struct xray_buffer *b = &buffers(x)[i];
 	struct shape s = { .plain = true };
-	struct walk w = { .end = ticks_end(x, i) };
+	struct walk w = { .end = xray_copy_ticks_end(x, i) };
 
 	if (b->flags & (BUFFER_CUT | BUFFER_NO_WALL))
 		return s;
@@ -210,7 +210,7 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 		s.plain = false;
 		return s;
 	}
-	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
+	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) || w.base > w.end ||
 	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
 		    b->end - b->off)
 		return s;

@@ -15,6 +15,7 @@ struct anew {
 	bool begun;
 	uint64_t base; /* ticks that the next record counts from */
 	uint16_t cpu;
+	uint64_t ticks_end; /* that a reader takes: times beyond are only estimated */
 	uint64_t junk; /* bytes at its end, for payloads that were overwritten */
 	int64_t wall; /* of the next buffer, us */
 };
@@ -266,7 +267,8 @@ static void put_event(struct anew *a, const struct spur_event *row, uint64_t tic
 
 static void put_row(struct anew *a, const struct spur_event *row)
 {
-	const uint64_t ticks = (uint64_t)row->ts + a->r->shift;
+	const uint64_t own = (uint64_t)row->ts, end = a->ticks_end,
+		       ticks = (own < end ? own : end) + a->r->shift;
 
 	buffer_room(a, row, ticks, XRAY_METADATA + (uint64_t)row->len);
 	put_state(a, row, ticks);
@@ -280,7 +282,11 @@ static void put_row(struct anew *a, const struct spur_event *row)
 void xray_copy_anew(struct xray_copy_run *r, size_t i)
 {
 	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
-	struct anew a = { .r = r, .b = b, .th = xray_thread_at(r->x, b->thread), .wall = b->wall };
+	struct anew a = { .r = r,
+			  .b = b,
+			  .th = xray_thread_at(r->x, b->thread),
+			  .wall = b->wall,
+			  .ticks_end = xray_copy_ticks_end(r->x, i) };
 	struct spur_event row;
 
 	if (r->x->hz && r->shift)

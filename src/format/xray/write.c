@@ -26,7 +26,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "written as a custom event with a text" },
 	{ LOSS_DEGRADED, "version 2 and earlier have no typed events: written as a custom event" },
 	{ LOSS_DEGRADED, "the payload was overwritten by its writer: written without one" },
-	{ LOSS_DEGRADED, "the time is before the clock's zero: written at zero" },
+	{ LOSS_DEGRADED, "the time is before the clock's zero or after 2^63 ticks: written there" },
 	{ LOSS_DROPPED, "an end without a begin inside other calls, behind lost events" },
 	{ LOSS_DEGRADED,
 	  "the name is empty or has a NUL byte, or there is no file beside the output "
@@ -299,6 +299,10 @@ uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
 		loss_add(&x->write->loss, LOST_TIME, row->kind);
 	} else {
 		ticks = (uint64_t)row->ts - x->zero;
+	}
+	if (ticks > INT64_MAX) {
+		ticks = INT64_MAX;
+		loss_add(&x->write->loss, LOST_TIME, row->kind);
 	}
 	if (!th->begun) {
 		th->begun = true;
