@@ -334,7 +334,8 @@ bool xray_open_buffer(struct fdr *r)
 	xf->pos = xf->ids_at = b->off;
 	xf->open = xf->head = xf->first = r->th != NULL;
 	xf->seen = 0;
-	xf->payloads = x->version > 3 ? PAYLOADS_INTACT : PAYLOADS_UNKNOWN;
+	/* SPEC xray/exact-mark */
+	xf->payloads = x->version > 3 || x->exact ? PAYLOADS_INTACT : PAYLOADS_UNKNOWN;
 	xf->typed = 0;
 	xf->junk = xf->cpu_tsc = 0;
 	if (!r->th)

@@ -206,7 +206,7 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 		return s;
 	if (x->version == 1) {
 		s.readable = b->end - b->off == x->buffer_size && first_version_walk(x, b, &s) &&
-			     !s.events;
+			     (!s.events || x->exact);
 		s.plain = false;
 		return s;
 	}
@@ -218,7 +218,7 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 	s.readable = s.end == b->end || ends_short(x, b, &s);
 	/* Before version 4 ticks may count twice, and payloads may be missing. */
 	s.plain = s.plain && s.readable && x->version > 3;
-	if (x->version < 4 && s.events)
+	if (x->version < 4 && s.events && !x->exact)
 		s.readable = false;
 	return s;
 }
@@ -435,16 +435,17 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	const struct xray *x = r->x;
 	const struct xray_buffer *b = &buffers(x)[i];
 	const uint64_t from = b->flags & BUFFER_EXTENTS ? b->off - XRAY_METADATA : b->off;
-	const bool whole = !r->part->kept && !r->shift && !b->copied;
+	const bool whole = !r->part->kept && !r->shift && !b->copied && !r->mends;
 	struct shape s;
 
 	if (r->part->kept && kept_next(r->part->kept, x->stream, b->off) >= b->end)
 		return;
 	s = buffer_walk(x, i);
-	if (whole && !r->copy->repair && (s.readable || buffer_reads(r, i))) {
+	if (whole && (s.readable || buffer_reads(r, i))) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
-	} else if (whole && s.readable && s.plain && s.end == b->end) {
+	} else if (!r->part->kept && !r->shift && !b->copied && s.readable && s.plain &&
+		   s.end == b->end) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
 	} else if (s.readable && s.plain && !b->copied) {
@@ -569,7 +570,7 @@ static uint64_t capacity_of(const struct xray *x)
 }
 
 /* The header of the first log; what it says of the size of buffers is made true. */
-static void copy_header(const struct xray *x, const struct copy *c)
+static void copy_header(const struct xray *x, const struct copy *c, bool mends)
 {
 	uint8_t header[XRAY_HEADER];
 	uint64_t most = x->buffer_size;
@@ -584,13 +585,9 @@ static void copy_header(const struct xray *x, const struct copy *c)
 		if (x->version == 1 && most != capacity_of(x))
 			most = capacity_of(x);
 		store64(header + XRAY_AT_BUFFER_SIZE, most, x->swap);
-		/* SPEC xray/exact-mark: in what was repaired they count typed events whole */
-		if (c->repair && x->version > 3)
-			memcpy(header + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	}
-	/* SPEC xray/exact-mark: without the others, records could be taken for copies. */
-	if (x->mode == XRAY_BASIC && (c->repair || c->parts->kept || c->count > 1) &&
-	    x->nthreads > 1)
+	/* SPEC xray/exact-mark */
+	if (mends)
 		memcpy(header + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	/* SPEC xray/raw-log: the type that its records have */
 	if (x->mode == XRAY_BASIC && c->repair) {
@@ -641,33 +638,82 @@ static uint64_t shift_ticks(const struct xray *x, int64_t ns)
 	return (uint64_t)(int64_t)((product + (ns < 0 ? -500000000 : 500000000)) / 1000000000);
 }
 
-static enum spur_status copy_part(struct copy *c, const struct copy_part *part)
+/*
+ * Returns true if what a reader would have to guess is to be made plain (SPEC xray/exact-mark): the
+ * log is to be repaired, or it is of version 1 to 3, where the sizes of events are guessed from all
+ * of a buffer, and not all buffers stay, or records of a fork may be left in it.
+ */
+static bool run_mends(struct xray_copy_run *r)
 {
-	struct xray_copy_run r = { .copy = c, .part = part, .x = part->trace->state };
+	const struct xray *x = r->x;
 
-	r.shift = shift_ticks(r.x, part->shift);
-	r.capacity = capacity_of(r.x);
-	diag_init(&r.cursor.feed.diag);
-	out_to_memory(&r.body);
-	if (r.x->version < XRAY_FDR_VERSION)
-		r.cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r.cursor.xf.held));
-	r.failed = !buffers_list(&r) || (r.x->version < XRAY_FDR_VERSION && !r.cursor.xf.held);
-	if (!r.failed && r.x->mode == XRAY_FDR)
-		copy_fdr(&r);
-	else if (!r.failed && r.x->mode == XRAY_BASIC)
-		xray_copy_basic(&r);
-	else if (!r.failed)
-		xray_copy_profile(&r);
-	copy_notes(&r);
-	xray_copy_anew_close(&r);
-	mem_free(r.by_off);
-	return r.failed ? SPUR_FAIL : SPUR_OK;
+	if (x->mode == XRAY_PROFILE)
+		return false;
+	if (r->copy->repair)
+		return x->mode == XRAY_FDR || x->nthreads > 1;
+	/* Without others, records of a basic log could be taken for those of a fork. */
+	if (x->mode == XRAY_BASIC)
+		return x->nthreads > 1 && (r->part->kept || r->copy->count > 1 ||
+					   diag_count(&x->t->diag, DIAG_DAMAGE));
+	if (x->version > 3)
+		return false;
+	if (r->part->kept || r->shift || r->copy->count > 1)
+		return true;
+	for (size_t i = 0; i < x->list.count; i++)
+		if (buffers(x)[i].copied || !(buffer_walk(x, i).readable || buffer_reads(r, i)))
+			return true;
+	return false;
+}
+
+/* Makes the state of a copy. Returns false if out of memory. */
+static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_part *part)
+{
+	*r = (struct xray_copy_run){ .copy = c, .part = part, .x = part->trace->state };
+	r->shift = shift_ticks(r->x, part->shift);
+	r->capacity = capacity_of(r->x);
+	diag_init(&r->cursor.feed.diag);
+	out_to_memory(&r->body);
+	if (r->x->version < XRAY_FDR_VERSION)
+		r->cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r->cursor.xf.held));
+	r->failed = !buffers_list(r) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
+	r->mends = !r->failed && run_mends(r);
+	return !r->failed;
+}
+
+static void run_close(struct xray_copy_run *r)
+{
+	xray_copy_anew_close(r);
+	mem_free(r->by_off);
+}
+
+/* Writes a part, with the header if it is the first. Returns false if out of memory. */
+static bool copy_part(struct copy *c, const struct copy_part *part)
+{
+	struct xray_copy_run r;
+
+	if (run_open(&r, c, part)) {
+		if (part == c->parts)
+			copy_header(r.x, c, r.mends);
+		/* What was found to decide that is found again. */
+		diag_free(&r.cursor.feed.diag);
+		diag_init(&r.cursor.feed.diag);
+		r.cursor.of = NULL;
+		if (r.x->mode == XRAY_FDR)
+			copy_fdr(&r);
+		else if (r.x->mode == XRAY_BASIC)
+			xray_copy_basic(&r);
+		else
+			xray_copy_profile(&r);
+		copy_notes(&r);
+	}
+	run_close(&r);
+	return !r.failed;
 }
 
 enum spur_status xray_copy(struct copy *c)
 {
 	const struct xray *first = c->parts->trace->state;
-	enum spur_status st = SPUR_OK;
+	bool good = true;
 
 	for (size_t i = 1; i < c->count; i++) {
 		const char *what = difference(first, c->parts[i].trace->state);
@@ -678,8 +724,7 @@ enum spur_status xray_copy(struct copy *c)
 				       "convert writes any of them as one",
 				       c->parts[i].trace->path, what);
 	}
-	copy_header(first, c);
-	for (size_t i = 0; i < c->count && st != SPUR_FAIL; i++)
-		st = copy_part(c, &c->parts[i]);
-	return st;
+	for (size_t i = 0; good && i < c->count; i++)
+		good = copy_part(c, &c->parts[i]);
+	return good ? SPUR_OK : SPUR_FAIL;
 }

@@ -29,6 +29,8 @@ struct xray_copy_run {
 	uint32_t *by_off; /* the buffers of x->list by offset */
 	struct xray_copy_cursor cursor;
 	struct out body; /* of a buffer that is written anew */
+	/* Sizes of events are those of what is there (SPEC xray/exact-mark) */
+	bool mends;
 	bool failed; /* out of memory */
 	/* What was done: */
 	uint64_t anew, repeated, mended;

@@ -236,8 +236,8 @@ static void put_call(struct anew *a, const struct spur_event *row, uint64_t tick
 }
 
 /*
- * SPEC xray/overwritten-payload: an event without its payload counts it all the same, unless the
- * log is to be repaired.
+ * SPEC xray/overwritten-payload: an event without its payload counts it all the same, unless sizes
+ * are mended.
  */
 static void put_event(struct anew *a, const struct spur_event *row, uint64_t ticks)
 {
@@ -249,7 +249,7 @@ static void put_event(struct anew *a, const struct spur_event *row, uint64_t tic
 	if (!p)
 		return;
 	memcpy(p, xray_at(x, row->off), XRAY_METADATA);
-	if (a->r->copy->repair && size != payload) {
+	if (a->r->mends && size != payload) {
 		store32(p + XRAY_META_AT_DATA, payload, x->swap);
 		a->r->mended++;
 	} else if (x->version > 1) {

@@ -97,7 +97,7 @@ static void basic_record(struct basic_copy *b, uint64_t off)
 static void basic_gap(struct basic_copy *b, uint64_t from, uint64_t to)
 {
 	const struct xray *x = b->r->x;
-	const bool stays = !b->r->part->kept && !b->r->copy->repair && !b->r->shift;
+	const bool stays = !b->r->part->kept && !b->r->mends && !b->r->copy->repair && !b->r->shift;
 	uint64_t off = from;
 
 	for (; to - off >= XRAY_RECORD && xray_basic_run(x, off, 1); off += XRAY_RECORD) {

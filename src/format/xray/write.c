@@ -417,8 +417,8 @@ static bool put_event(struct xray_lane *l, struct xray_out_thread *th, const str
 	spool_add(&th->body, (size_t)(p - room));
 	th->piece.len += (size_t)(p - room) + len;
 	th->counts[row->kind]++;
-	if (type >= 0)
-		__atomic_store_n(&x->typed, true, __ATOMIC_RELAXED);
+	if (type >= 0 || x->version < 4)
+		__atomic_store_n(&x->events, true, __ATOMIC_RELAXED);
 	return spool_bytes(&x->spool, &th->body, data, len);
 }
 

@@ -87,7 +87,7 @@ struct xray_write {
 	bool big, swap; /* byte order of the target */
 	bool body_big, body_swap; /* of records in the spool */
 	bool own_ids; /* the trace is of XRay: its functions have numbers */
-	bool typed; /* a typed event was written (atomic) */
+	bool events; /* one was written whose extent others guess (atomic) */
 	uint64_t hz;
 	uint64_t zero; /* ticks to subtract from all times */
 	uint64_t buffer_size; /* the user's; 0: none chosen */

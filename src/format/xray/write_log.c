@@ -309,7 +309,7 @@ static void write_header(struct xray_write *x, uint64_t size)
 	if (x->target == XRAY_TO_FDR)
 		store64(p + XRAY_AT_BUFFER_SIZE, size, x->swap);
 	/* SPEC xray/exact-mark */
-	if (x->target == XRAY_TO_BASIC || (x->version > 3 && x->typed))
+	if (x->target == XRAY_TO_BASIC || x->events)
 		memcpy(p + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	x->write->out->len += XRAY_HEADER;
 }
