@@ -78,6 +78,7 @@ def round_trip(t, path, setting, order, events, processes):
     """SPEC xray/written-times, SPEC xray/written-walls: every event comes back with its time."""
     name = label(t, "%s %s" % (setting, order), path)
     with t.temp() as tmp:
+        # SPEC xray/exact-mark: typed events, and threads of several processes, come back as they are.
         log, out = os.path.join(tmp, "in"), os.path.join(tmp, "out")
         shutil.copy(path, log)
         source = cat(t, log)

@@ -196,6 +196,21 @@ static bool first_version_walk(const struct xray *x, const struct xray_buffer *b
 				    xray_meta(x, xray_at(x, s->end)) == META_END_OF_BUFFER);
 }
 
+/*
+ * Returns true if a reader takes ticks with which buffer `i` begins: they are not far before the
+ * buffer before, nor far after the next one, as in body.c.
+ */
+static bool ticks_taken(const struct xray *x, size_t i, uint64_t ticks)
+{
+	const struct xray_buffer *before = i ? &buffers(x)[i - 1] : NULL;
+
+	if (ticks > xray_copy_ticks_end(x, i))
+		return false;
+	return !before || before->thread != buffers(x)[i].thread ||
+	       (before->flags & BUFFER_NO_TSC) || before->tsc <= UINT32_MAX ||
+	       ticks >= before->tsc - UINT32_MAX;
+}
+
 static struct shape buffer_walk(const struct xray *x, size_t i)
 {
 	const struct xray_buffer *b = &buffers(x)[i];
@@ -210,7 +225,8 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 		s.plain = false;
 		return s;
 	}
-	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) || w.base > w.end ||
+	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
+	    !ticks_taken(x, i, w.base) ||
 	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
 		    b->end - b->off)
 		return s;
@@ -291,6 +307,7 @@ static void put_body(struct sink *k, const struct shape *s, uint64_t base)
 				p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
 				x->swap);
 		} else if (kind == META_ARGUMENT) {
+			/* SPEC xray/copied-arguments */
 			if (kept)
 				put(k, p, XRAY_METADATA);
 		} else {
@@ -362,7 +379,7 @@ static void put_parts(struct sink *k, const struct xray_buffer *b, const struct 
 	put_body(k, s, base);
 }
 
-/* Writes a plain buffer without the records that are not kept. */
+/* SPEC xray/copied-calls: writes a plain buffer without the records that are not kept. */
 static void copy_parts(struct xray_copy_run *r, const struct xray_buffer *b, const struct shape *s)
 {
 	struct sink count = { .r = r }, k = { .r = r, .o = r->copy->out };
@@ -424,12 +441,13 @@ static bool buffer_reads(struct xray_copy_run *r, size_t i)
 		return b->end - b->off == x->buffer_size && first_version_head(x, b, &s) &&
 		       xray_copy_reads(r, i);
 	return (b->flags & BUFFER_EXTENTS) && head_walk(x, b, &s, &base) &&
+	       ticks_taken(x, i, base) &&
 	       load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) ==
 		       b->end - b->off &&
 	       xray_copy_reads(r, i);
 }
 
-/* Copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
+/* SPEC xray/copied-buffers: copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
 static void copy_buffer(struct xray_copy_run *r, size_t i)
 {
 	const struct xray *x = r->x;
@@ -639,7 +657,7 @@ static uint64_t shift_ticks(const struct xray *x, int64_t ns)
 }
 
 /*
- * Returns true if what a reader would have to guess is to be made plain (SPEC xray/exact-mark): the
+ * SPEC xray/repaired: returns true if what a reader would have to guess is to be made plain (SPEC xray/exact-mark): the
  * log is to be repaired, or it is of version 1 to 3, where the sizes of events are guessed from all
  * of a buffer, and not all buffers stay, or records of a fork may be left in it.
  */

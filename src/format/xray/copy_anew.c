@@ -187,7 +187,7 @@ static void buffer_end(struct anew *a)
 	a->junk = 0;
 }
 
-/* Begins a buffer where there is none, or where `more` bytes do not fit. */
+/* Begins a buffer if none was begun, or if `more` bytes do not fit. */
 static void buffer_room(struct anew *a, const struct spur_event *row, uint64_t ticks, uint64_t more)
 {
 	const uint64_t tail = a->r->x->version == 1 ? XRAY_METADATA : 0;

@@ -187,7 +187,7 @@ static uint64_t block_walk(struct xray_copy_run *r, const struct xray_buffer *b,
 	return size;
 }
 
-/* SPEC xray/profile-block */
+/* SPEC xray/profile-block, SPEC xray/copied-stacks */
 static void copy_block(struct xray_copy_run *r, const struct xray_buffer *b)
 {
 	struct out *o = r->copy->out;

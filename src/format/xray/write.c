@@ -49,7 +49,7 @@ static const struct write_setting settings[] = {
 	  .help = "of the log (default: the latest, fdr 5 and basic 3)" },
 	{ .name = "byte-order", .values = orders, .help = "of the log (default: little)" },
 	{ .name = "buffer-size",
-	  .help = "bytes of a thread's buffer (default: 16384, or so many times that that no "
+	  .help = "bytes of a thread's buffer (default: 16384, or 2^n times that so that no "
 		  "thread has more than 16 buffers)" },
 	{ .name = "names",
 	  .values = maps,
@@ -122,7 +122,7 @@ static bool set_all(struct xray_write *x)
 
 /* --- the output --- */
 
-/* Ticks of so many ns, rounded up: the first tick that is not before. */
+/* Ticks of a time in ns, rounded up: the first tick that is not before. */
 static uint64_t ticks_from(const struct xray_write *x, int64_t ns)
 {
 	const unsigned __int128 ns_hz = 1000000000;
@@ -329,7 +329,10 @@ static bool piece_room(struct xray_write *x, struct xray_out_thread *th, uint64_
 	return true;
 }
 
-/* NewCPUId and TSCWrap records that what comes at `ticks` needs. Returns the end. */
+/*
+ * SPEC xray/written-times: the NewCPUId or TSCWrap record that what comes at `ticks` needs. Returns
+ * the end.
+ */
 static char *put_state(const struct xray_write *x, struct xray_out_thread *th, uint64_t ticks,
 		       uint32_t cpu, char *p)
 {

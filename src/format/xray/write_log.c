@@ -12,6 +12,7 @@
 
 /* --- threads --- */
 
+/* SPEC xray/written-threads */
 static int thread_order(const void *a, const void *b)
 {
 	const struct xray_out_thread *p = *(struct xray_out_thread *const *)a,
@@ -272,7 +273,7 @@ static bool pieces_next(struct pieces *p, uint64_t n, struct xray_piece *joined)
 }
 
 /*
- * The size of the buffers: the user's, or so many pieces, or more where an event is longer than
+ * The size of the buffers: the user's, or that of the pieces, or more where an event is longer than
  * that.
  */
 static uint64_t buffer_size(const struct xray_write *x, uint64_t n)
@@ -315,7 +316,7 @@ static void write_header(struct xray_write *x, uint64_t size)
 }
 
 /*
- * The records that a buffer begins with. The wall time is that of its ticks, in us, and one more
+ * SPEC xray/written-walls: the records that a buffer begins with. The wall time is that of its ticks, in us, and one more
  * than that of the thread's buffer before at least, so that buffers differ.
  */
 static void write_head(const struct xray_write *x, const struct xray_out_thread *th,
