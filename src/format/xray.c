@@ -111,8 +111,8 @@ static void read_numbers(struct xray *x)
 	x->flags = load32(p + XRAY_AT_FLAGS, x->swap);
 	x->hz = load64(p + XRAY_AT_HZ, x->swap);
 	x->buffer_size = load64(p + XRAY_AT_BUFFER_SIZE, x->swap);
-	x->exact_extents = memcmp(p + XRAY_AT_RESERVED, xray_exact_extents,
-				  sizeof(xray_exact_extents)) == 0;
+	x->exact = memcmp(p + XRAY_AT_RESERVED, xray_exact_mark,
+				  sizeof(xray_exact_mark)) == 0;
 }
 
 static enum spur_status read_header(struct xray *x, struct spur_error *err)
@@ -436,7 +436,7 @@ static int score_fdr(const struct xray *x)
 	const uint8_t *p = x->src->data;
 	const bool size = x->buffer_size >= SIZE_LEAST && x->buffer_size <= size_most;
 	const bool clean = !(x->flags & ~(x->big ? 3u << 30 : 3u)) &&
-			   (x->exact_extents || !load64(p + XRAY_AT_RESERVED, x->swap));
+			   (x->exact || !load64(p + XRAY_AT_RESERVED, x->swap));
 	const bool records = x->src->size > first && xray_head_at(x, first, x->src->size);
 	const bool extents = x->version == 1 || (x->src->size > XRAY_HEADER &&
 						 xray_meta(x, p + XRAY_HEADER) == META_EXTENTS);

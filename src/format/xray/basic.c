@@ -201,6 +201,9 @@ static bool is_copy(const struct xray *x, struct xray_thread *th, uint64_t off,
 	struct xray_copy *copy = &th->copy;
 	const struct xray_run *run;
 
+	/* SPEC xray/exact-mark */
+	if (x->exact)
+		return false;
 	if (copy->run == no_run && th->bytes && r->type == XRAY_BASIC_CALL && r->tsc < copy->last)
 		*copy = find_original(x, th, off);
 	if (copy->run == no_run)
@@ -277,7 +280,7 @@ bool xray_basic_open(struct xray *x)
 			xray_thread_at(x, thread)->copy.last = r.tsc;
 		behind = off + XRAY_RECORD;
 	}
-	parents = copies ? 0 : find_parent(x);
+	parents = copies || x->exact ? 0 : find_parent(x);
 	if (parents) {
 		xray_thread_at(x, 0)->copied = true;
 		first_copy = XRAY_HEADER;

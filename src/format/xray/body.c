@@ -188,7 +188,7 @@ static bool report_typed(struct fdr *r, uint64_t left)
 	const struct xray_feed *xf = r->xf;
 	const uint64_t missing = (uint64_t)xf->typed * XRAY_METADATA;
 
-	if (!xf->typed || r->x->version < 4 || r->x->exact_extents)
+	if (!xf->typed || r->x->version < 4 || r->x->exact)
 		return false;
 	if (left)
 		diag_add(&r->f->diag, DIAG_WARN, "xray/typed-extents", r->x->file, xf->pos,
@@ -334,7 +334,8 @@ bool xray_open_buffer(struct fdr *r)
 	xf->pos = xf->ids_at = b->off;
 	xf->open = xf->head = xf->first = r->th != NULL;
 	xf->seen = 0;
-	xf->payloads = x->version > 3 ? PAYLOADS_INTACT : PAYLOADS_UNKNOWN;
+	/* SPEC xray/exact-mark */
+	xf->payloads = x->version > 3 || x->exact ? PAYLOADS_INTACT : PAYLOADS_UNKNOWN;
 	xf->typed = 0;
 	xf->junk = xf->cpu_tsc = 0;
 	if (!r->th)

@@ -58,8 +58,8 @@ static bool head_walk(const struct xray *x, const struct xray_buffer *b, struct 
 	return *base <= INT64_MAX;
 }
 
-/* SPEC xray/bad-ticks: what a reader takes at most, as in body.c */
-static uint64_t ticks_end(const struct xray *x, size_t i)
+/* SPEC xray/bad-ticks */
+uint64_t xray_copy_ticks_end(const struct xray *x, size_t i)
 {
 	const struct xray_buffer *next = &buffers(x)[i + 1];
 
@@ -166,7 +166,7 @@ static bool ends_short(const struct xray *x, const struct xray_buffer *b, const 
 	const int kind = s->end < b->end ? xray_meta(x, p) : -1;
 	const uint64_t left = b->end - s->end;
 
-	if (!s->typed || x->version < 4 || x->exact_extents)
+	if (!s->typed || x->version < 4 || x->exact)
 		return false;
 	if (left < (kind < 0 ? XRAY_FUNCTION : XRAY_METADATA))
 		return true;
@@ -196,21 +196,37 @@ static bool first_version_walk(const struct xray *x, const struct xray_buffer *b
 				    xray_meta(x, xray_at(x, s->end)) == META_END_OF_BUFFER);
 }
 
+/*
+ * Returns true if a reader takes ticks with which buffer `i` begins: they are not far before the
+ * buffer before, nor far after the next one, as in body.c.
+ */
+static bool ticks_taken(const struct xray *x, size_t i, uint64_t ticks)
+{
+	const struct xray_buffer *before = i ? &buffers(x)[i - 1] : NULL;
+
+	if (ticks > xray_copy_ticks_end(x, i))
+		return false;
+	return !before || before->thread != buffers(x)[i].thread ||
+	       (before->flags & BUFFER_NO_TSC) || before->tsc <= UINT32_MAX ||
+	       ticks >= before->tsc - UINT32_MAX;
+}
+
 static struct shape buffer_walk(const struct xray *x, size_t i)
 {
 	const struct xray_buffer *b = &buffers(x)[i];
 	struct shape s = { .plain = true };
-	struct walk w = { .end = ticks_end(x, i) };
+	struct walk w = { .end = xray_copy_ticks_end(x, i) };
 
 	if (b->flags & (BUFFER_CUT | BUFFER_NO_WALL))
 		return s;
 	if (x->version == 1) {
 		s.readable = b->end - b->off == x->buffer_size && first_version_walk(x, b, &s) &&
-			     !s.events;
+			     (!s.events || x->exact);
 		s.plain = false;
 		return s;
 	}
 	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
+	    !ticks_taken(x, i, w.base) ||
 	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
 		    b->end - b->off)
 		return s;
@@ -218,7 +234,7 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 	s.readable = s.end == b->end || ends_short(x, b, &s);
 	/* Before version 4 ticks may count twice, and payloads may be missing. */
 	s.plain = s.plain && s.readable && x->version > 3;
-	if (x->version < 4 && s.events)
+	if (x->version < 4 && s.events && !x->exact)
 		s.readable = false;
 	return s;
 }
@@ -291,6 +307,7 @@ static void put_body(struct sink *k, const struct shape *s, uint64_t base)
 				p + (kind == META_NEW_CPU ? XRAY_CPU_AT_TICKS : XRAY_META_AT_DATA),
 				x->swap);
 		} else if (kind == META_ARGUMENT) {
+			/* SPEC xray/copied-arguments */
 			if (kept)
 				put(k, p, XRAY_METADATA);
 		} else {
@@ -362,7 +379,7 @@ static void put_parts(struct sink *k, const struct xray_buffer *b, const struct 
 	put_body(k, s, base);
 }
 
-/* Writes a plain buffer without the records that are not kept. */
+/* SPEC xray/copied-calls: writes a plain buffer without the records that are not kept. */
 static void copy_parts(struct xray_copy_run *r, const struct xray_buffer *b, const struct shape *s)
 {
 	struct sink count = { .r = r }, k = { .r = r, .o = r->copy->out };
@@ -408,43 +425,45 @@ static uint64_t count_records(const struct xray *x, const struct xray_buffer *b,
 }
 
 /*
- * SPEC xray/overwritten-payload: a buffer of versions 1 to 3 with events is undamaged, however they
- * are stored, if the walk that the reader takes ends where the buffer does.
+ * Returns true if a buffer that is not as it is prescribed is undamaged all the same: it begins and
+ * ends where it should, and a reader finds no damage in it.
  */
-static bool events_stay(const struct xray *x, size_t i)
+static bool buffer_reads(struct xray_copy_run *r, size_t i)
 {
+	const struct xray *x = r->x;
 	const struct xray_buffer *b = &buffers(x)[i];
 	struct shape s = { .plain = true };
-	struct walk w = { .end = ticks_end(x, i) };
+	uint64_t base;
 
-	if (x->version > 3 || (b->flags & (BUFFER_CUT | BUFFER_NO_WALL | BUFFER_NO_TSC)))
+	if (b->flags & (BUFFER_CUT | BUFFER_NO_WALL))
 		return false;
 	if (x->version == 1)
 		return b->end - b->off == x->buffer_size && first_version_head(x, b, &s) &&
-		       xray_payloads_clean(x, b);
-	if (!(b->flags & BUFFER_EXTENTS) || !head_walk(x, b, &s, &w.base) ||
-	    load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) !=
-		    b->end - b->off)
-		return false;
-	return xray_payloads_clean(x, b);
+		       xray_copy_reads(r, i);
+	return (b->flags & BUFFER_EXTENTS) && head_walk(x, b, &s, &base) &&
+	       ticks_taken(x, i, base) &&
+	       load64(xray_at(x, b->off - XRAY_METADATA) + XRAY_META_AT_DATA, x->swap) ==
+		       b->end - b->off &&
+	       xray_copy_reads(r, i);
 }
 
-/* Copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
+/* SPEC xray/copied-buffers: copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
 static void copy_buffer(struct xray_copy_run *r, size_t i)
 {
 	const struct xray *x = r->x;
 	const struct xray_buffer *b = &buffers(x)[i];
 	const uint64_t from = b->flags & BUFFER_EXTENTS ? b->off - XRAY_METADATA : b->off;
-	const bool whole = !r->part->kept && !r->shift && !b->copied;
+	const bool whole = !r->part->kept && !r->shift && !b->copied && !r->mends;
 	struct shape s;
 
 	if (r->part->kept && kept_next(r->part->kept, x->stream, b->off) >= b->end)
 		return;
 	s = buffer_walk(x, i);
-	if (whole && !r->copy->repair && (s.readable || events_stay(x, i))) {
+	if (whole && (s.readable || buffer_reads(r, i))) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
-	} else if (whole && s.readable && s.plain && s.end == b->end) {
+	} else if (!r->part->kept && !r->shift && !b->copied && s.readable && s.plain &&
+		   s.end == b->end) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
 	} else if (s.readable && s.plain && !b->copied) {
@@ -569,7 +588,7 @@ static uint64_t capacity_of(const struct xray *x)
 }
 
 /* The header of the first log; what it says of the size of buffers is made true. */
-static void copy_header(const struct xray *x, const struct copy *c)
+static void copy_header(const struct xray *x, const struct copy *c, bool mends)
 {
 	uint8_t header[XRAY_HEADER];
 	uint64_t most = x->buffer_size;
@@ -584,11 +603,10 @@ static void copy_header(const struct xray *x, const struct copy *c)
 		if (x->version == 1 && most != capacity_of(x))
 			most = capacity_of(x);
 		store64(header + XRAY_AT_BUFFER_SIZE, most, x->swap);
-		/* SPEC xray/exact-extents: in what was repaired they count typed events whole */
-		if (c->repair && x->version > 3)
-			memcpy(header + XRAY_AT_RESERVED, xray_exact_extents,
-			       sizeof(xray_exact_extents));
 	}
+	/* SPEC xray/exact-mark */
+	if (mends)
+		memcpy(header + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	/* SPEC xray/raw-log: the type that its records have */
 	if (x->mode == XRAY_BASIC && c->repair) {
 		store16(header + XRAY_AT_VERSION, x->version, x->swap);
@@ -625,7 +643,7 @@ static const char *difference(const struct xray *x, const struct xray *y)
 		return "versions";
 	if (x->big != y->big)
 		return "byte orders";
-	if (x->exact_extents != y->exact_extents)
+	if (x->exact != y->exact)
 		return "sizes of typed events";
 	return x->hz != y->hz ? "frequencies" : NULL;
 }
@@ -638,33 +656,82 @@ static uint64_t shift_ticks(const struct xray *x, int64_t ns)
 	return (uint64_t)(int64_t)((product + (ns < 0 ? -500000000 : 500000000)) / 1000000000);
 }
 
-static enum spur_status copy_part(struct copy *c, const struct copy_part *part)
+/*
+ * SPEC xray/repaired: returns true if what a reader would have to guess is to be made plain (SPEC xray/exact-mark): the
+ * log is to be repaired, or it is of version 1 to 3, where the sizes of events are guessed from all
+ * of a buffer, and not all buffers stay, or records of a fork may be left in it.
+ */
+static bool run_mends(struct xray_copy_run *r)
 {
-	struct xray_copy_run r = { .copy = c, .part = part, .x = part->trace->state };
+	const struct xray *x = r->x;
 
-	r.shift = shift_ticks(r.x, part->shift);
-	r.capacity = capacity_of(r.x);
-	diag_init(&r.cursor.feed.diag);
-	out_to_memory(&r.body);
-	if (r.x->version < XRAY_FDR_VERSION)
-		r.cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r.cursor.xf.held));
-	r.failed = !buffers_list(&r) || (r.x->version < XRAY_FDR_VERSION && !r.cursor.xf.held);
-	if (!r.failed && r.x->mode == XRAY_FDR)
-		copy_fdr(&r);
-	else if (!r.failed && r.x->mode == XRAY_BASIC)
-		xray_copy_basic(&r);
-	else if (!r.failed)
-		xray_copy_profile(&r);
-	copy_notes(&r);
-	xray_copy_anew_close(&r);
-	mem_free(r.by_off);
-	return r.failed ? SPUR_FAIL : SPUR_OK;
+	if (x->mode == XRAY_PROFILE)
+		return false;
+	if (r->copy->repair)
+		return x->mode == XRAY_FDR || x->nthreads > 1;
+	/* Without others, records of a basic log could be taken for those of a fork. */
+	if (x->mode == XRAY_BASIC)
+		return x->nthreads > 1 && (r->part->kept || r->copy->count > 1 ||
+					   diag_count(&x->t->diag, DIAG_DAMAGE));
+	if (x->version > 3)
+		return false;
+	if (r->part->kept || r->shift || r->copy->count > 1)
+		return true;
+	for (size_t i = 0; i < x->list.count; i++)
+		if (buffers(x)[i].copied || !(buffer_walk(x, i).readable || buffer_reads(r, i)))
+			return true;
+	return false;
+}
+
+/* Makes the state of a copy. Returns false if out of memory. */
+static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_part *part)
+{
+	*r = (struct xray_copy_run){ .copy = c, .part = part, .x = part->trace->state };
+	r->shift = shift_ticks(r->x, part->shift);
+	r->capacity = capacity_of(r->x);
+	diag_init(&r->cursor.feed.diag);
+	out_to_memory(&r->body);
+	if (r->x->version < XRAY_FDR_VERSION)
+		r->cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r->cursor.xf.held));
+	r->failed = !buffers_list(r) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
+	r->mends = !r->failed && run_mends(r);
+	return !r->failed;
+}
+
+static void run_close(struct xray_copy_run *r)
+{
+	xray_copy_anew_close(r);
+	mem_free(r->by_off);
+}
+
+/* Writes a part, with the header if it is the first. Returns false if out of memory. */
+static bool copy_part(struct copy *c, const struct copy_part *part)
+{
+	struct xray_copy_run r;
+
+	if (run_open(&r, c, part)) {
+		if (part == c->parts)
+			copy_header(r.x, c, r.mends);
+		/* What was found to decide that is found again. */
+		diag_free(&r.cursor.feed.diag);
+		diag_init(&r.cursor.feed.diag);
+		r.cursor.of = NULL;
+		if (r.x->mode == XRAY_FDR)
+			copy_fdr(&r);
+		else if (r.x->mode == XRAY_BASIC)
+			xray_copy_basic(&r);
+		else
+			xray_copy_profile(&r);
+		copy_notes(&r);
+	}
+	run_close(&r);
+	return !r.failed;
 }
 
 enum spur_status xray_copy(struct copy *c)
 {
 	const struct xray *first = c->parts->trace->state;
-	enum spur_status st = SPUR_OK;
+	bool good = true;
 
 	for (size_t i = 1; i < c->count; i++) {
 		const char *what = difference(first, c->parts[i].trace->state);
@@ -675,8 +742,7 @@ enum spur_status xray_copy(struct copy *c)
 				       "convert writes any of them as one",
 				       c->parts[i].trace->path, what);
 	}
-	copy_header(first, c);
-	for (size_t i = 0; i < c->count && st != SPUR_FAIL; i++)
-		st = copy_part(c, &c->parts[i]);
-	return st;
+	for (size_t i = 0; good && i < c->count; i++)
+		good = copy_part(c, &c->parts[i]);
+	return good ? SPUR_OK : SPUR_FAIL;
 }

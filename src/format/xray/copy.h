@@ -29,6 +29,8 @@ struct xray_copy_run {
 	uint32_t *by_off; /* the buffers of x->list by offset */
 	struct xray_copy_cursor cursor;
 	struct out body; /* of a buffer that is written anew */
+	/* Sizes of events are those of what is there (SPEC xray/exact-mark) */
+	bool mends;
 	bool failed; /* out of memory */
 	/* What was done: */
 	uint64_t anew, repeated, mended;
@@ -45,6 +47,10 @@ static inline bool xray_copy_keeps(const struct xray_copy_run *r, uint64_t off)
  * they have as rows. Sets r->failed if out of memory.
  */
 void xray_copy_anew(struct xray_copy_run *r, size_t i);
+/* Returns the latest ticks that a reader takes from buffer `i`, as body.c does. */
+uint64_t xray_copy_ticks_end(const struct xray *x, size_t i);
+/* Returns true if reading buffer `i` finds no damage. */
+bool xray_copy_reads(struct xray_copy_run *r, size_t i);
 void xray_copy_anew_close(struct xray_copy_run *r);
 
 /* Write all of the part but its header. Set r->failed if out of memory. */

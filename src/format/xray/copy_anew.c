@@ -15,6 +15,7 @@ struct anew {
 	bool begun;
 	uint64_t base; /* ticks that the next record counts from */
 	uint16_t cpu;
+	uint64_t ticks_end; /* that a reader takes: times beyond are only estimated */
 	uint64_t junk; /* bytes at its end, for payloads that were overwritten */
 	int64_t wall; /* of the next buffer, us */
 };
@@ -105,6 +106,22 @@ static void cursor_reach(struct xray_copy_run *r, const struct xray_thread *th, 
 		cursor_seek(r, th, from);
 }
 
+bool xray_copy_reads(struct xray_copy_run *r, size_t i)
+{
+	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
+	const struct diag_log *diag = &r->cursor.feed.diag;
+	struct spur_event row;
+	uint64_t before;
+
+	/* From its first record on, or before: what was read in advance is counted already. */
+	r->cursor.of = NULL;
+	before = diag_count(diag, DIAG_DAMAGE);
+	cursor_reach(r, xray_thread_at(r->x, b->thread), i);
+	while (cursor_next(r, i, &row))
+		continue;
+	return diag_count(diag, DIAG_DAMAGE) == before;
+}
+
 /* --- records --- */
 
 static uint64_t used(const struct anew *a)
@@ -170,7 +187,7 @@ static void buffer_end(struct anew *a)
 	a->junk = 0;
 }
 
-/* Begins a buffer where there is none, or where `more` bytes do not fit. */
+/* Begins a buffer if none was begun, or if `more` bytes do not fit. */
 static void buffer_room(struct anew *a, const struct spur_event *row, uint64_t ticks, uint64_t more)
 {
 	const uint64_t tail = a->r->x->version == 1 ? XRAY_METADATA : 0;
@@ -219,8 +236,8 @@ static void put_call(struct anew *a, const struct spur_event *row, uint64_t tick
 }
 
 /*
- * SPEC xray/overwritten-payload: an event without its payload counts it all the same, unless the
- * log is to be repaired.
+ * SPEC xray/overwritten-payload: an event without its payload counts it all the same, unless sizes
+ * are mended.
  */
 static void put_event(struct anew *a, const struct spur_event *row, uint64_t ticks)
 {
@@ -232,7 +249,7 @@ static void put_event(struct anew *a, const struct spur_event *row, uint64_t tic
 	if (!p)
 		return;
 	memcpy(p, xray_at(x, row->off), XRAY_METADATA);
-	if (a->r->copy->repair && size != payload) {
+	if (a->r->mends && size != payload) {
 		store32(p + XRAY_META_AT_DATA, payload, x->swap);
 		a->r->mended++;
 	} else if (x->version > 1) {
@@ -250,7 +267,8 @@ static void put_event(struct anew *a, const struct spur_event *row, uint64_t tic
 
 static void put_row(struct anew *a, const struct spur_event *row)
 {
-	const uint64_t ticks = (uint64_t)row->ts + a->r->shift;
+	const uint64_t own = (uint64_t)row->ts, end = a->ticks_end,
+		       ticks = (own < end ? own : end) + a->r->shift;
 
 	buffer_room(a, row, ticks, XRAY_METADATA + (uint64_t)row->len);
 	put_state(a, row, ticks);
@@ -264,7 +282,11 @@ static void put_row(struct anew *a, const struct spur_event *row)
 void xray_copy_anew(struct xray_copy_run *r, size_t i)
 {
 	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
-	struct anew a = { .r = r, .b = b, .th = xray_thread_at(r->x, b->thread), .wall = b->wall };
+	struct anew a = { .r = r,
+			  .b = b,
+			  .th = xray_thread_at(r->x, b->thread),
+			  .wall = b->wall,
+			  .ticks_end = xray_copy_ticks_end(r->x, i) };
 	struct spur_event row;
 
 	if (r->x->hz && r->shift)

@@ -4,13 +4,15 @@
 
 /* --- basic --- */
 
-/* Of each thread, whether its latest call is kept: the arguments after it are, too. */
+/* Of each thread its latest call, and whether it is kept: the arguments after it are, too. */
 struct basic_copy {
 	struct xray_copy_run *r;
-	struct map64 kept; /* process << 32 | thread -> 2 + it is kept; with shift 0 only */
+	struct map64 calls; /* process << 32 | thread -> function << 1 | it is kept */
 	uint64_t from; /* bytes from here on are to be written as they are */
 	uint64_t key;
-	bool keeps; /* the latest call, of thread `key`, is kept */
+	/* Of thread `key`: the function that was entered last, 0: none, and if that is kept */
+	uint32_t function;
+	bool keeps;
 };
 
 static bool is_argument(const struct xray *x, uint64_t off)
@@ -37,17 +39,18 @@ static void flush(struct basic_copy *b, uint64_t off, uint64_t next)
 /* Notes the state of the thread that is left, and gets that of the next. */
 static void thread_change(struct basic_copy *b, uint64_t key)
 {
-	struct map64_slot *slot = b->key != UINT64_MAX ? map64_put(&b->kept, b->key) : NULL;
+	struct map64_slot *slot = b->key != UINT64_MAX ? map64_put(&b->calls, b->key) : NULL;
 
 	if (b->key != UINT64_MAX) {
 		if (!slot) {
 			b->r->failed = true;
 			return;
 		}
-		slot->value = b->keeps;
+		slot->value = (uint64_t)b->function << 1 | b->keeps;
 	}
-	slot = map64_find(&b->kept, key);
-	b->keeps = slot && slot->value;
+	slot = map64_find(&b->calls, key);
+	b->keeps = slot && (slot->value & 1);
+	b->function = slot ? (uint32_t)(slot->value >> 1) : 0;
 	b->key = key;
 }
 
@@ -56,15 +59,26 @@ static void basic_record(struct basic_copy *b, uint64_t off)
 {
 	const struct xray *x = b->r->x;
 	const uint64_t key = thread_key(x, off);
-	uint8_t record[XRAY_RECORD];
+	uint8_t record[XRAY_RECORD], kind;
+	bool stray = false;
 
 	if (key != b->key)
 		thread_change(b, key);
-	if (!is_argument(x, off))
+	if (is_argument(x, off)) {
+		/* SPEC xray/basic-argument: another one belongs to no call. */
+		stray = load32(xray_at(x, off) + XRAY_BASIC_AT_FUNCTION, x->swap) != b->function;
+	} else {
+		kind = xray_at(x, off)[XRAY_BASIC_AT_KIND];
 		b->keeps = xray_copy_keeps(b->r, off);
-	if (!b->keeps || b->r->shift)
+		b->function = kind == CALL_ENTER || kind == CALL_ENTER_ARGS
+				      ? load32(xray_at(x, off) + XRAY_BASIC_AT_FUNCTION, x->swap)
+				      : 0;
+	}
+	if (stray && !b->r->part->kept)
+		b->r->copy->bytes_lost += XRAY_RECORD;
+	if (!b->keeps || stray || b->r->shift)
 		flush(b, off, off + XRAY_RECORD);
-	if (!b->keeps)
+	if (!b->keeps || stray)
 		return;
 	b->r->copy->records += !is_argument(x, off);
 	if (!b->r->shift)
@@ -83,7 +97,7 @@ static void basic_record(struct basic_copy *b, uint64_t off)
 static void basic_gap(struct basic_copy *b, uint64_t from, uint64_t to)
 {
 	const struct xray *x = b->r->x;
-	const bool stays = !b->r->part->kept && !b->r->copy->repair && !b->r->shift;
+	const bool stays = !b->r->part->kept && !b->r->mends && !b->r->copy->repair && !b->r->shift;
 	uint64_t off = from;
 
 	for (; to - off >= XRAY_RECORD && xray_basic_run(x, off, 1); off += XRAY_RECORD) {
@@ -131,7 +145,7 @@ void xray_copy_basic(struct xray_copy_run *r)
 	}
 	basic_gap(&b, at, x->src->size);
 	flush(&b, x->src->size, x->src->size);
-	map64_free(&b.kept);
+	map64_free(&b.calls);
 }
 
 /* --- profiles --- */
@@ -173,7 +187,7 @@ static uint64_t block_walk(struct xray_copy_run *r, const struct xray_buffer *b,
 	return size;
 }
 
-/* SPEC xray/profile-block */
+/* SPEC xray/profile-block, SPEC xray/copied-stacks */
 static void copy_block(struct xray_copy_run *r, const struct xray_buffer *b)
 {
 	struct out *o = r->copy->out;

@@ -206,7 +206,7 @@ struct xray {
 	bool stored; /* rows in stored order */
 	bool bookkeeping; /* SPEC xray/bookkeeping: bookkeeping records are rows too */
 	bool wrapped; /* FDR: the oldest buffers are overwritten */
-	bool exact_extents; /* SPEC xray/exact-extents */
+	bool exact; /* SPEC xray/exact-mark */
 	bool follow; /* the file is still being written */
 	uint16_t version, type;
 	uint32_t flags;
@@ -393,8 +393,6 @@ uint64_t xray_record_size(const struct xray *x, uint64_t off, uint64_t end, uint
 			  bool head);
 /* SPEC xray/overwritten-payload */
 enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_buffer *b);
-/* Returns true if a buffer with events is undamaged, in one way or the other. */
-bool xray_payloads_clean(const struct xray *x, const struct xray_buffer *b);
 
 /* Returns the last word of a call's row, by its kind and the state of the thread. */
 uint64_t xray_call_rest(const struct xray_thread *th, unsigned kind, uint16_t cpu);

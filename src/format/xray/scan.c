@@ -500,11 +500,3 @@ enum xray_payloads xray_payloads_find(const struct xray *x, const struct xray_bu
 	/* Text that is read as records has functions that nothing else calls. */
 	return over.max_id > intact.max_id ? PAYLOADS_INTACT : PAYLOADS_OVERWRITTEN;
 }
-
-bool xray_payloads_clean(const struct xray *x, const struct xray_buffer *b)
-{
-	const struct walk w =
-		walk_records(x, b, xray_payloads_find(x, b) == PAYLOADS_INTACT);
-
-	return w.whole && w.clean;
-}

@@ -50,8 +50,7 @@ static uint64_t thread_key_of(const void *xray, uint32_t i)
 
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid)
 {
-	const uint32_t i =
-		key_index_find(&x->by_key, thread_key(x, pid, tid), thread_key_of, x);
+	const uint32_t i = key_index_find(&x->by_key, thread_key(x, pid, tid), thread_key_of, x);
 
 	return i == KEY_INDEX_NONE ? NULL : xray_thread_at(x, i);
 }

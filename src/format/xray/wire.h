@@ -176,10 +176,10 @@ enum {
 };
 
 /*
- * SPEC xray/exact-extents: in the reserved bytes of a log of version 4 or 5 with typed events,
- * whose extents count each typed event whole.
+ * SPEC xray/exact-mark: the reserved bytes of a log without mistakes of LLVM's that cannot be told
+ * from its records: extents count typed events whole, and no record is left from a fork.
  */
-static const uint8_t xray_exact_extents[8] = { 'S', 'p', 'u', 'r', 0, 0, 0, 1 };
+static const uint8_t xray_exact_mark[8] = { 'S', 'p', 'u', 'r', 0, 0, 0, 1 };
 
 static const uint64_t xray_profile_magic =
 	UINT64_C(0x7872617970726f66); /* "xrayprof" as a number */

@@ -26,7 +26,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "written as a custom event with a text" },
 	{ LOSS_DEGRADED, "version 2 and earlier have no typed events: written as a custom event" },
 	{ LOSS_DEGRADED, "the payload was overwritten by its writer: written without one" },
-	{ LOSS_DEGRADED, "the time is before the clock's zero: written at zero" },
+	{ LOSS_DEGRADED, "the time is before the clock's zero or after 2^63 ticks: written there" },
 	{ LOSS_DROPPED, "an end without a begin inside other calls, behind lost events" },
 	{ LOSS_DEGRADED,
 	  "the name is empty or has a NUL byte, or there is no file beside the output "
@@ -49,7 +49,7 @@ static const struct write_setting settings[] = {
 	  .help = "of the log (default: the latest, fdr 5 and basic 3)" },
 	{ .name = "byte-order", .values = orders, .help = "of the log (default: little)" },
 	{ .name = "buffer-size",
-	  .help = "bytes of a thread's buffer (default: 16384, or so many times that that no "
+	  .help = "bytes of a thread's buffer (default: 16384, or 2^n times that so that no "
 		  "thread has more than 16 buffers)" },
 	{ .name = "names",
 	  .values = maps,
@@ -122,7 +122,7 @@ static bool set_all(struct xray_write *x)
 
 /* --- the output --- */
 
-/* Ticks of so many ns, rounded up: the first tick that is not before. */
+/* Ticks of a time in ns, rounded up: the first tick that is not before. */
 static uint64_t ticks_from(const struct xray_write *x, int64_t ns)
 {
 	const unsigned __int128 ns_hz = 1000000000;
@@ -300,6 +300,10 @@ uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
 	} else {
 		ticks = (uint64_t)row->ts - x->zero;
 	}
+	if (ticks > INT64_MAX) {
+		ticks = INT64_MAX;
+		loss_add(&x->write->loss, LOST_TIME, row->kind);
+	}
 	if (!th->begun) {
 		th->begun = true;
 		th->first = th->last = th->base = th->piece.ticks = ticks;
@@ -325,7 +329,10 @@ static bool piece_room(struct xray_write *x, struct xray_out_thread *th, uint64_
 	return true;
 }
 
-/* NewCPUId and TSCWrap records that what comes at `ticks` needs. Returns the end. */
+/*
+ * SPEC xray/written-times: the NewCPUId or TSCWrap record that what comes at `ticks` needs. Returns
+ * the end.
+ */
 static char *put_state(const struct xray_write *x, struct xray_out_thread *th, uint64_t ticks,
 		       uint32_t cpu, char *p)
 {
@@ -413,8 +420,8 @@ static bool put_event(struct xray_lane *l, struct xray_out_thread *th, const str
 	spool_add(&th->body, (size_t)(p - room));
 	th->piece.len += (size_t)(p - room) + len;
 	th->counts[row->kind]++;
-	if (type >= 0)
-		__atomic_store_n(&x->typed, true, __ATOMIC_RELAXED);
+	if (type >= 0 || x->version < 4)
+		__atomic_store_n(&x->events, true, __ATOMIC_RELAXED);
 	return spool_bytes(&x->spool, &th->body, data, len);
 }
 

@@ -87,7 +87,7 @@ struct xray_write {
 	bool big, swap; /* byte order of the target */
 	bool body_big, body_swap; /* of records in the spool */
 	bool own_ids; /* the trace is of XRay: its functions have numbers */
-	bool typed; /* a typed event was written (atomic) */
+	bool events; /* one was written whose extent others guess (atomic) */
 	uint64_t hz;
 	uint64_t zero; /* ticks to subtract from all times */
 	uint64_t buffer_size; /* the user's; 0: none chosen */
@@ -147,7 +147,7 @@ uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
  */
 bool xray_functions_number(struct xray_write *x);
 /*
- * Write the names of the functions to `o`; the ELF file is empty if there are none. Return false if
+ * Write the names of the functions to `o`; the ELF file is empty if no function has one. Return false if
  * out of memory.
  */
 bool xray_names_elf(struct xray_write *x, struct out *o);

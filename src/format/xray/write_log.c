@@ -12,6 +12,7 @@
 
 /* --- threads --- */
 
+/* SPEC xray/written-threads */
 static int thread_order(const void *a, const void *b)
 {
 	const struct xray_out_thread *p = *(struct xray_out_thread *const *)a,
@@ -272,7 +273,7 @@ static bool pieces_next(struct pieces *p, uint64_t n, struct xray_piece *joined)
 }
 
 /*
- * The size of the buffers: the user's, or so many pieces, or more where an event is longer than
+ * The size of the buffers: the user's, or that of the pieces, or more where an event is longer than
  * that.
  */
 static uint64_t buffer_size(const struct xray_write *x, uint64_t n)
@@ -308,14 +309,14 @@ static void write_header(struct xray_write *x, uint64_t size)
 	store64(p + XRAY_AT_HZ, x->hz, x->swap);
 	if (x->target == XRAY_TO_FDR)
 		store64(p + XRAY_AT_BUFFER_SIZE, size, x->swap);
-	/* SPEC xray/exact-extents */
-	if (x->target == XRAY_TO_FDR && x->version > 3 && x->typed)
-		memcpy(p + XRAY_AT_RESERVED, xray_exact_extents, sizeof(xray_exact_extents));
+	/* SPEC xray/exact-mark */
+	if (x->target == XRAY_TO_BASIC || x->events)
+		memcpy(p + XRAY_AT_RESERVED, xray_exact_mark, sizeof(xray_exact_mark));
 	x->write->out->len += XRAY_HEADER;
 }
 
 /*
- * The records that a buffer begins with. The wall time is that of its ticks, in us, and one more
+ * SPEC xray/written-walls: the records that a buffer begins with. The wall time is that of its ticks, in us, and one more
  * than that of the thread's buffer before at least, so that buffers differ.
  */
 static void write_head(const struct xray_write *x, const struct xray_out_thread *th,
