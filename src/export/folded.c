@@ -3,9 +3,9 @@
  * (flamegraph.pl, inferno, speedscope): nanoseconds of self time, or calls, summed for each path of
  * functions below each thread.
  *
- * A lane has a tree of its own, with a node for each path, and as many as its share of NODES; further
- * paths are summed in "(other)". The trees are joined at the end and written in the order of names,
- * so that the output does not depend on threads.
+ * A lane has a tree of its own, with a node for each path, up to its share of NODES; further paths
+ * are summed in "(other)". The trees are joined at the end and written in the order of names, so
+ * that the output does not depend on threads.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 enum {
 	NODES = 1 << 19, /* of all lanes */
 	NODES_LEAST = 4096, /* of a lane */
-	DEPTH = 1024, /* of a path; what is deeper counts for its last function */
+	DEPTH = 1024, /* of a path below its thread; what is deeper is summed */
 	LIMIT = 1 << 27,
 };
 
@@ -24,7 +24,7 @@ enum reason { LOST_ARGS = LOSS_OWN, LOST_PATH, LOST_DEEP };
 static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "the format has no arguments: left out" },
 	{ LOSS_DEGRADED, "too many different stacks: summed in (other)" },
-	{ LOSS_DEGRADED, "the stack is deeper than 1,024 calls: counted for the last of these" },
+	{ LOSS_DEGRADED, "the stack is deeper than 1,024 calls: summed in (deeper)" },
 };
 
 /* A path. Node 0 is above all threads. */
@@ -44,7 +44,7 @@ struct folded {
 	struct write *write;
 	struct spur_trace *trace;
 	bool calls; /* value=calls */
-	uint32_t off_cpu, other; /* string ids */
+	uint32_t off_cpu, other, deeper; /* string ids */
 	size_t budget; /* nodes of a lane */
 	pthread_mutex_t lock; /* of `all` */
 	struct tree all;
@@ -112,7 +112,7 @@ static uint32_t lane_put(struct folded_lane *l, uint32_t parent, uint32_t name, 
 
 	if (t->nodes[parent].depth > DEPTH) {
 		loss_add(&f->write->loss, LOST_DEEP, kind);
-		return parent;
+		return t->nodes[parent].depth > DEPTH + 1 ? parent : tree_put(t, parent, f->deeper);
 	}
 	if (t->n < f->budget || map64_find(&t->children, (uint64_t)parent << 32 | name))
 		return tree_put(t, parent, name);
@@ -333,7 +333,7 @@ static void line_out(struct walk *w, uint32_t node)
 	out_char(o, '\n');
 }
 
-/* Writes all nodes below the root. Requires that a path has at most DEPTH + 2 nodes. */
+/* Writes all nodes below the root. A path has at most DEPTH + 2 nodes. */
 static void nodes_out(struct walk *w)
 {
 	size_t at[DEPTH + 4], lengths[DEPTH + 4], depth = 0;
@@ -416,9 +416,10 @@ static void *folded_open(struct write *w)
 	pthread_mutex_init(&f->lock, NULL);
 	f->off_cpu = trace_intern(f->trace, "(off CPU)");
 	f->other = trace_intern(f->trace, "(other)");
+	f->deeper = trace_intern(f->trace, "(deeper)");
 	f->budget = NODES / (w->trace->nfeeds ? w->trace->nfeeds : 1);
 	f->budget = f->budget < NODES_LEAST ? NODES_LEAST : f->budget;
-	if (f->off_cpu && f->other)
+	if (f->off_cpu && f->other && f->deeper)
 		return f;
 	folded_close(f);
 	return NULL;

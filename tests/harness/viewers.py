@@ -105,9 +105,10 @@ def perfetto_slices(document):
     return [s for events in threads.values() for s in slices_of_thread(events)]
 
 
-def speedscope_slices(document):
-    """The same of what speedscope saved. Its names have the arguments behind them."""
-    names = [f["name"].split(" {", 1)[0] for f in document["shared"]["frames"]]
+def speedscope_slices(document, scale=1000):
+    """The same of what speedscope saved; `scale`: ns of its unit. Names from Chrome JSON have the arguments behind them."""
+    names = [f["name"] if scale == 1 else f["name"].split(" {", 1)[0] for f in document["shared"]["frames"]]
+    names = ["off CPU" if name == "(off CPU)" else name for name in names]
     found = []
     for profile in document["profiles"]:
         stack = []
@@ -117,7 +118,7 @@ def speedscope_slices(document):
                 found.append((tuple(s[0] for s in stack), None))
             else:
                 name, at, place = stack.pop()
-                found[place] = (found[place][0], round((e["at"] - at) * 1000))
+                found[place] = (found[place][0], round((e["at"] - at) * scale))
     return found
 
 
@@ -156,8 +157,8 @@ def compare(who, want, got):
             raise Wrong("%s: %s: expected %s calls of %s ns, found %s of %s ns" % (who, " > ".join(names), *a[:2], *b))
 
 
-def convert(t, trace, to):
-    r = t.run([t.spur, "convert", "-y", "--to=chrome", "--demangle=full", "-o", to, trace])
+def convert(t, trace, to, target="chrome"):
+    r = t.run([t.spur, "convert", "-y", "--to=" + target, "--demangle=full", "-o", to, trace])
     if r.code not in (0, 3):
         raise Wrong("spur convert: exit code %s: %.200r" % (r.code, r.err))
     with open(to, encoding="utf-8") as f:
@@ -181,20 +182,22 @@ def in_speedscope(t, browser, modules):
         traces = {}
         for name in SPEEDSCOPE:
             trace = os.path.join(t.tests, "golden", name, "in")
-            traces[name] = (trace, os.path.join(tmp, name.replace("/", "-") + ".json"))
-            convert(t, *traces[name])
-        argv = ["node", os.path.join(t.tests, "viewers", "speedscope.js"), modules, browser, *(to for _, to in traces.values())]
+            for target, scale in (("chrome", 1000), ("speedscope", 1)):
+                to = os.path.join(tmp, "%s.%s.json" % (name.replace("/", "-"), target))
+                convert(t, trace, to, target)
+                traces[name + " " + target] = (trace, to, scale)
+        argv = ["node", os.path.join(t.tests, "viewers", "speedscope.js"), modules, browser, *(to for _, to, _ in traces.values())]
         r = t.run(argv, cwd=tmp, env={"HOME": tmp}, timeout=300, limit=False)
         if r.code:
             t.fail("viewers/speedscope", "exit code %s: %.500s" % (r.code, r.err.decode("utf-8", "replace")))
             return
-        for name, (trace, to) in traces.items():
+        for name, (trace, to, scale) in traces.items():
             why = None
             try:
                 saved = core.read(to + ".speedscope")
                 if saved is None:
                     raise Wrong(r.out.decode("utf-8", "replace").strip()[:500])
-                compare("speedscope", own_sums(t, trace), sums(speedscope_slices(json.loads(saved))))
+                compare("speedscope", own_sums(t, trace), sums(speedscope_slices(json.loads(saved), scale)))
             except Wrong as e:
                 why = str(e)
             t.verdict("viewers/speedscope/" + name, why)
