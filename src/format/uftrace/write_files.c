@@ -266,7 +266,7 @@ static int line_order(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* Calls `each` for every line. Returns their number. */
+/* Fills `items`, unless it is NULL, with all lines. Returns their number. */
 static size_t lines_walk(const struct uft *u, const struct map64 *by_track, struct line_item *items)
 {
 	size_t n = 0;
@@ -311,8 +311,8 @@ static void line_out(const char *p, struct out *o)
 
 static bool extern_write(struct uft *u)
 {
-	const size_t n = lines_walk(u, NULL, NULL), bytes = n * sizeof(struct line_item);
 	struct map64 by_track = { 0 };
+	const size_t n = lines_walk(u, &by_track, NULL), bytes = n * sizeof(struct line_item);
 	struct line_item *items;
 	struct out o;
 	bool good;
