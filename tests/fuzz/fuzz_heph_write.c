@@ -1,7 +1,7 @@
 /*
  * Reads the fuzzer's bytes as a Heph trace, and writes it again: as rows (format/writer.h) and as
- * packets (format/copy.h). What is written has the same events and no damage, and writing that again
- * gives the same bytes. A copy of some events has just these. Sometimes memory runs out.
+ * packets (format/copy.h). What is written has the same events and no damage, and writing that
+ * again gives the same bytes. A copy of some events has just these. Sometimes memory runs out.
  */
 #include "flow/args.h"
 #include "flow/convert.h"

@@ -1,12 +1,13 @@
 """
 The formats that are only written, of every golden: lines of CSV and JSON are those of `spur cat`; folded stacks sum up to those of
-`spur flame`; speedscope's profiles have the calls that `spur graph` counts.
+`spur flame`; speedscope's profiles and Firefox's have the calls that `spur graph` counts.
 """
 import collections
 import glob
 import json
 import os
 import re
+from decimal import Decimal
 
 from harness import viewers
 from harness.viewers import Wrong
@@ -64,6 +65,80 @@ def speedscope(t, trace):
         raise Wrong("speedscope: differs with --read-size=7 --threads=2")
 
 
+# Tables of a thread of Firefox's processed profile, version 48: column to the table that its numbers are indices of, or None.
+TABLES = {
+    "samples": {"stack": "stackTable", "time": None, "weight": None},
+    "markers": {"name": "stringArray", "startTime": None, "endTime": None, "phase": None, "category": None, "data": None},
+    "stackTable": {"frame": "frameTable", "prefix": "stackTable", "category": None, "subcategory": None},
+    "frameTable": {"address": None, "inlineDepth": None, "category": None, "subcategory": None, "func": "funcTable", "nativeSymbol": None,
+                   "innerWindowID": None, "implementation": None, "line": None, "column": None},
+    "funcTable": {"isJS": None, "relevantForJS": None, "name": "stringArray", "resource": None, "fileName": "stringArray",
+                  "lineNumber": None, "columnNumber": None},
+    "resourceTable": {"lib": None, "name": None, "host": None, "type": None},
+    "nativeSymbols": {"libIndex": None, "address": None, "name": None, "functionSize": None},
+}
+NULLABLE = ("prefix", "fileName", "stack")
+
+
+def check_tables(thread):
+    """Columns are of one length, indices within their tables; a stack's prefix comes before it; samples are in order."""
+    for table, columns in TABLES.items():
+        n = thread[table]["length"]
+        for column, target in columns.items():
+            values = thread[table][column]
+            size = 0 if target is None else len(thread[target]) if target == "stringArray" else thread[target]["length"]
+            if len(values) != n:
+                raise Wrong("firefox: %s.%s: expected %d values, found %d" % (table, column, n, len(values)))
+            if target and any(not 0 <= v < size for v in values if not (v is None and column in NULLABLE)):
+                raise Wrong("firefox: %s.%s: an index is not in %s" % (table, column, target))
+    if any(v is not None and v >= i for i, v in enumerate(thread["stackTable"]["prefix"])):
+        raise Wrong("firefox: a stack comes before its prefix")
+    times = thread["samples"]["time"]
+    if times != sorted(times) or thread["samples"]["weightType"] != "tracing-ms":
+        raise Wrong("firefox: samples are not in order, or not weighed by time")
+    for begin, end, phase in zip(*(thread["markers"][k] for k in ("startTime", "endTime", "phase"))):
+        if (phase, end is None) not in ((0, True), (1, False)) or (phase and end < begin):
+            raise Wrong("firefox: a marker of phase %s from %s to %s" % (phase, begin, end))
+
+
+def names_of_stack(thread, stack):
+    frames, stacks, funcs = thread["frameTable"], thread["stackTable"], thread["funcTable"]
+    names = []
+    while stack is not None:
+        names.append(thread["stringArray"][funcs["name"][frames["func"][stacks["frame"][stack]]]])
+        stack = stacks["prefix"][stack]
+    return tuple("off CPU" if name == "(off CPU)" else name for name in reversed(names))
+
+
+def firefox(t, trace):
+    """Its samples weigh what is spent in each stack; interval markers are the calls that `spur graph` counts."""
+    text = converted(t, trace, "firefox", "--demangle=full")
+    document = json.loads(text, parse_float=Decimal)
+    if document["meta"]["preprocessedProfileVersion"] != 48 or not any(c["color"] == "grey" for c in document["meta"]["categories"]):
+        raise Wrong("firefox: the version, or the default category")
+    total, calls, want_calls = (collections.Counter() for _ in range(3))
+    for thread in document["threads"]:
+        check_tables(thread)
+        known = {}
+        for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+            if stack not in known:
+                known[stack] = names_of_stack(thread, stack)
+            for n in range(1, len(known[stack]) + 1):
+                total[known[stack][:n]] += int(weight * 1000000)
+        for name, phase in zip(thread["markers"]["name"], thread["markers"]["phase"]):
+            calls[thread["stringArray"][name].replace("(off CPU)", "off CPU")] += phase
+    for names, (count, ns, _) in viewers.own_sums(t, trace).items():
+        if "off CPU" not in names:
+            want_calls[names[-1]] += count
+            if ns is not None and ns != total[names]:
+                raise Wrong("firefox: %s: expected %d ns, found %d" % (" > ".join(names), ns, total[names]))
+    for name in want_calls:
+        if calls[name] != want_calls[name]:
+            raise Wrong("firefox: %s: expected %d markers, found %d" % (name, want_calls[name], calls[name]))
+    if converted(t, trace, "firefox", "--demangle=full", "--read-size=7", "--threads=2") != text:
+        raise Wrong("firefox: differs with --read-size=7 --threads=2")
+
+
 def one(t, label, name, trace):
     why = None
     try:
@@ -71,6 +146,7 @@ def one(t, label, name, trace):
         if name not in viewers.EXCEPT:
             folded(t, trace)
             speedscope(t, trace)
+            firefox(t, trace)
     except Wrong as e:
         why = str(e)
     t.verdict(label, why)
