@@ -588,6 +588,9 @@ enum spur_status ctf_copy(struct copy *copy)
 	char name[CTF_PATH_ROOM] = "";
 	enum spur_status st = SPUR_OK;
 
+	if (!copy->dir)
+		return err_set(copy->err, SPUR_ERR_USAGE,
+			       "expected a directory to write a CTF trace to, found none");
 	/* SPEC ctf/copy-merge: each trace in a directory of its own */
 	for (size_t i = 0; st != SPUR_FAIL && i < copy->count; i++) {
 		if (copy->count > 1)
