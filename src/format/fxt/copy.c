@@ -370,8 +370,13 @@ static bool part_open(struct fxt_copying *k, const struct copy_part *part, const
 	good = k->providers && find_inits(k);
 	choose_times(k, first);
 	for (uint32_t i = 0; good && i < k->nproviders; i++) {
-		/* What precedes all providers needs none, where it stays in front of them. */
-		k->providers[i].nameless = !i && !k->joined && (!k->sorted || k->nproviders == 1);
+		/*
+		 * What precedes all providers needs none, where it stays in front of them: the
+		 * provider that tells the first clock may have to come before.
+		 */
+		k->providers[i].nameless =
+			!i && !k->joined &&
+			(k->nproviders == 1 || (!k->sorted && !(x->clock_told && x->clock_number)));
 		if (!k->providers[i].nameless)
 			good = id_of(k, x->providers[i]->id, &k->providers[i].id);
 	}
