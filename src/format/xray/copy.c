@@ -447,7 +447,10 @@ static bool buffer_reads(struct xray_copy_run *r, size_t i)
 	       xray_copy_reads(r, i);
 }
 
-/* SPEC xray/copied-buffers: copies buffer `i` of x->list; its BufferExtents record, if it has one, precedes it. */
+/*
+ * SPEC xray/copied-buffers: copies buffer `i` of x->list; its BufferExtents record, if it has one,
+ * precedes it.
+ */
 static void copy_buffer(struct xray_copy_run *r, size_t i)
 {
 	const struct xray *x = r->x;
@@ -657,9 +660,10 @@ static uint64_t shift_ticks(const struct xray *x, int64_t ns)
 }
 
 /*
- * SPEC xray/repaired: returns true if what a reader would have to guess is to be made plain (SPEC xray/exact-mark): the
- * log is to be repaired, or it is of version 1 to 3, where the sizes of events are guessed from all
- * of a buffer, and not all buffers stay, or records of a fork may be left in it.
+ * SPEC xray/repaired: returns true if what a reader would have to guess is to be made plain
+ * (SPEC xray/exact-mark): the log is to be repaired, or it is of version 1 to 3, where the sizes of
+ * events are guessed from all of a buffer, and not all buffers stay, or records of a fork may be
+ * left in it.
  */
 static bool run_mends(struct xray_copy_run *r)
 {

@@ -147,8 +147,8 @@ uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
  */
 bool xray_functions_number(struct xray_write *x);
 /*
- * Write the names of the functions to `o`; the ELF file is empty if no function has one. Return false if
- * out of memory.
+ * Write the names of the functions to `o`; the ELF file is empty if no function has one. Return
+ * false if out of memory.
  */
 bool xray_names_elf(struct xray_write *x, struct out *o);
 bool xray_names_yaml(struct xray_write *x, struct out *o);

@@ -316,8 +316,9 @@ static void write_header(struct xray_write *x, uint64_t size)
 }
 
 /*
- * SPEC xray/written-walls: the records that a buffer begins with. The wall time is that of its ticks, in us, and one more
- * than that of the thread's buffer before at least, so that buffers differ.
+ * SPEC xray/written-walls: the records that a buffer begins with. The wall time is that of its
+ * ticks, in us, and one more than that of the thread's buffer before at least, so that buffers
+ * differ.
  */
 static void write_head(const struct xray_write *x, const struct xray_out_thread *th,
 		       const struct xray_piece *piece, int64_t *wall)
