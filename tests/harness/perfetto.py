@@ -25,7 +25,7 @@ def text_of(quoted):
     return raw.decode("utf-8", "surrogateescape")
 
 
-def messages(text):
+def message(text):
     """protoc's text as dictionaries of lists."""
     top = collections.defaultdict(list)
     stack = [top]
@@ -43,7 +43,7 @@ def messages(text):
         else:
             v = m[3]
             stack[-1][m[2]].append(text_of(v) if v[:1] in "\"'" else v)
-    return top["packet"]
+    return top
 
 
 class Names:
@@ -141,7 +141,7 @@ def one(t, label, trace):
             r = t.run(["sh", "-c", 'protoc --decode=Trace -I "$0" perfetto.proto <"$1"', os.path.join(t.tests, "viewers"), to])
             if r.code:
                 raise Wrong("protoc: exit code %s: %.200r" % (r.code, r.err))
-            packets = messages(r.out.decode("utf-8", "surrogateescape"))
+            packets = message(r.out.decode("utf-8", "surrogateescape"))["packet"]
             events = events_of(packets)
             tracks = {p["track_descriptor"][0]["uuid"][0] for p in packets if p["track_descriptor"]}
             missing = {e[2] for e in events} - tracks

@@ -1,0 +1,194 @@
+"""
+Targets of `spur convert` by readers of their own, for every golden. pprof: decoded by protoc with a schema of our own
+(tests/viewers/profile.proto), and read by Go's pprof where it is installed; calls and self times are those of `spur graph` and
+`spur report`.
+"""
+import collections
+import glob
+import gzip
+import json
+import os
+import re
+import shutil
+
+from harness import perfetto, viewers
+from harness.viewers import Wrong
+
+# Go's pprof reads these, of each format; each takes half a second.
+GO = ("uftrace/threads", "uftrace/forkexec", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
+GO_NUMBERS = re.compile(r"^\s*([\d.]+)ns\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)ns\s+[\d.]+%  (.*)$")
+
+# Traces that are not compared.
+EXCEPT = {
+    "ctf/v11-encrypted": "cannot be read without its key",
+    "uftrace/own-words-time": viewers.EXCEPT["uftrace/own-words-time"],
+}
+
+
+def converted(t, trace, target, *more):
+    r = t.run([t.spur, "convert", "-q", "--to=" + target, "-o", "-", *more, trace])
+    if r.trouble() or r.code not in (0, 3):
+        raise Wrong("convert --to=%s: %s" % (target, r.trouble() or "exit code %s: %.200r" % (r.code, r.err)))
+    return r.out
+
+
+def same_always(t, trace, target, want, *more):
+    """The bytes do not depend on threads, nor on how much is read at once."""
+    if converted(t, trace, target, *more, "--read-size=7", "--threads=2") != want:
+        raise Wrong("%s: differs with --read-size=7 --threads=2" % target)
+
+
+def shown(name):
+    """Bytes that are not UTF-8 as the targets write them, which hold UTF-8 alone."""
+    return re.sub("[\udc80-\udcff]", lambda m: "\\x%02x" % (ord(m[0]) - 0xdc00), name)
+
+
+def equal(what, want, got):
+    """Compares two dictionaries; a missing entry is all zero."""
+    for key in sorted(set(want) | set(got), key=repr):
+        a, b = want.get(key, (0, 0)), got.get(key, (0, 0))
+        if tuple(a) != tuple(b):
+            raise Wrong("%s: %s: expected %s calls and %s ns, found %s and %s" % (what, key, *a, *b))
+
+
+def add(sums, key, calls, ns):
+    before = sums.get(key, (0, 0))
+    sums[key] = before[0] + calls, before[1] + ns
+
+
+def paths_of(t, trace):
+    """{path of names: (calls, self)} of spur graph; paths that have neither are left out."""
+    r = t.run([t.spur, "graph", "--json", "--no-args", "--demangle=full", trace])
+    if r.code not in (0, 1, 3):
+        raise Wrong("spur graph: exit code %s: %.200r" % (r.code, r.err))
+    paths, out = {None: ()}, {}
+    for n in json.loads(r.out)["nodes"]:
+        paths[n["id"]] = paths[n["parent"]] + (shown(n["function"]),)
+        if n["calls"] or n["self"]:
+            add(out, paths[n["id"]], n["calls"], n["self"])
+    return out
+
+
+def functions_of(t, trace):
+    """{name: (calls, self)} of spur report."""
+    r = t.run([t.spur, "report", "--json", "--no-args", "--demangle=full", trace])
+    if r.code not in (0, 1, 3):
+        raise Wrong("spur report: exit code %s: %.200r" % (r.code, r.err))
+    out = {}
+    for row in json.loads(r.out)["rows"]:
+        if row["calls"] or row["self"]:
+            add(out, shown(row["function"]), row["calls"], row["self"])
+    return out
+
+
+def decode_profile(t, data):
+    with t.temp() as tmp:
+        path = os.path.join(tmp, "profile.pb")
+        with open(path, "wb") as f:
+            f.write(gzip.decompress(data))
+        r = t.run(["sh", "-c", 'protoc --decode=Profile -I "$0" profile.proto <"$1"', os.path.join(t.tests, "viewers"), path])
+    if r.code:
+        raise Wrong("protoc: exit code %s: %.200r" % (r.code, r.err))
+    return perfetto.message(r.out.decode("utf-8", "surrogateescape"))
+
+
+def number(message, field):
+    return int(message[field][0]) if message[field] else 0
+
+
+class Profile:
+    """What the samples of a profile refer to, checked as pprof does."""
+    def __init__(self, p):
+        self.strings = p["string_table"]
+        if not self.strings or self.strings[0]:
+            raise Wrong("pprof: the first string is not empty")
+        self.functions = {number(f, "id"): f for f in p["function"]}
+        self.locations = {number(x, "id"): x for x in p["location"]}
+        mappings = {number(m, "id") for m in p["mapping"]}
+        if 0 in self.functions or 0 in self.locations or 0 in mappings:
+            raise Wrong("pprof: an id is 0")
+        if len(self.functions) != len(p["function"]) or len(self.locations) != len(p["location"]):
+            raise Wrong("pprof: an id comes twice")
+        for x in p["location"]:
+            if number(x, "mapping_id") and number(x, "mapping_id") not in mappings:
+                raise Wrong("pprof: a location without its mapping")
+        self.types = [(self.strings[number(v, "type")], self.strings[number(v, "unit")]) for v in p["sample_type"]]
+        self.samples = [self.sample(s) for s in p["sample"]]
+
+    def name(self, location):
+        line = self.locations[int(location)]["line"][0]
+        return self.strings[number(self.functions[number(line, "function_id")], "name")]
+
+    def sample(self, s):
+        labels = {}
+        for label in s["label"]:
+            key = self.strings[number(label, "key")]
+            labels[key] = self.strings[number(label, "str")] if label["str"] else number(label, "num")
+        return tuple(self.name(x) for x in reversed(s["location_id"])), [int(v) for v in s["value"]], labels
+
+
+def pprof(t, trace):
+    data = converted(t, trace, "pprof", "--demangle=full")
+    p = Profile(decode_profile(t, data))
+    if p.types != [("calls", "count"), ("time", "nanoseconds")]:
+        raise Wrong("pprof: sample types are %s" % p.types)
+    paths, functions = {}, {}
+    for path, (calls, ns), labels in p.samples:
+        if not set(labels) <= {"process", "thread", "pid", "tid"}:
+            raise Wrong("pprof: labels are %s" % labels)
+        add(paths, path, calls, ns)
+        add(functions, path[-1], calls, ns)
+    equal("pprof and spur graph", paths_of(t, trace), paths)
+    equal("pprof and spur report", functions_of(t, trace), functions)
+    same_always(t, trace, "pprof", data, "--demangle=full")
+
+
+def go_pprof(t, label, trace):
+    """What Go's pprof says of each function."""
+    why = None
+    with t.temp() as tmp:
+        path = os.path.join(tmp, "trace.pb.gz")
+        with open(path, "wb") as f:
+            f.write(converted(t, trace, "pprof", "--demangle=full"))
+        r = t.run(["go", "tool", "pprof", "-top", "-unit=ns", "-nodecount=100000", "-nodefraction=0", path],
+                  env={"HOME": tmp, "PPROF_TMPDIR": tmp}, limit=False)
+        got = {}
+        for line in r.out.decode("utf-8", "replace").splitlines():
+            m = GO_NUMBERS.match(line)
+            if m:
+                add(got, m[3], 0, int(float(m[1])))
+        try:
+            if r.code:
+                raise Wrong("go tool pprof: exit code %s: %.300r" % (r.code, r.err))
+            equal("go tool pprof -top", {k: (0, ns) for k, (_, ns) in functions_of(t, trace).items() if ns},
+                  {k: v for k, v in got.items() if v[1]})
+        except Wrong as e:
+            why = str(e)
+    t.verdict(label, why)
+
+
+def one(t, label, name, trace, checks):
+    why = None
+    try:
+        for check in checks:
+            check(t, trace)
+    except Wrong as e:
+        why = str(e)
+    t.verdict(label, why)
+
+
+def run(t):
+    checks = []
+    if shutil.which("protoc"):
+        checks.append(pprof)
+    elif t.wanted("targets/"):
+        t.skip("targets/pprof", "no protoc: tools/install-deps")
+    for trace in sorted(glob.glob(os.path.join(t.tests, "golden", "*", "*", "in"))):
+        name = os.path.relpath(os.path.dirname(trace), os.path.join(t.tests, "golden"))
+        if t.wanted("targets/" + name) and name not in EXCEPT:
+            t.later(one, "targets/" + name, name, trace, checks)
+    for name in GO if shutil.which("go") else ():
+        if t.wanted("targets/go/" + name):
+            t.later(go_pprof, "targets/go/" + name, os.path.join(t.tests, "golden", name, "in"))
+    if not shutil.which("go") and t.wanted("targets/go"):
+        t.skip("targets/go", "no go: tools/install-deps")
