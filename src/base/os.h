@@ -45,7 +45,7 @@ static inline int os_renameat2_direct(int from_dir, const char *from, int to_dir
 /* Every call that passes through here. */
 #define OS_CALLS(X) \
 	X(open) X(openat) X(close) X(read) X(pread) X(write) X(pwrite) X(writev) X(lseek) \
-	X(fallocate) X(posix_fallocate) X(ftruncate) X(fsync) X(fdatasync) \
+	X(fallocate) X(posix_fallocate) X(ftruncate) X(fsync) X(fdatasync) X(syncfs) \
 	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(mkdir) X(mkostemp) \
 	X(stat) X(fstat) X(fstatat) X(access) X(realpath) X(fchmod) X(umask) \
 	X(opendir) X(readdir) X(closedir) X(fts_open) X(fts_read) X(fts_close) \
@@ -140,6 +140,12 @@ static inline int os_fsync(int fd)
 static inline int os_fdatasync(int fd)
 {
 	return OS_CALL(fdatasync)(fd);
+}
+
+/* Writes all that is pending on the descriptor's file system. */
+static inline int os_syncfs(int fd)
+{
+	return OS_CALL(syncfs)(fd);
 }
 
 static inline int os_rename(const char *from, const char *to)

@@ -100,8 +100,9 @@ enum spur_status outdir_below(struct outdir *d, const struct outdir *above, cons
 	return os_mkdir(d->temp, 0777) == 0 ? SPUR_OK : outdir_fail(d->path, err);
 }
 
-void outdir_leave(struct outdir *d)
+void outdir_leave(struct outdir *d, struct outdir *above)
 {
+	above->nfiles += d->nfiles;
 	arena_free(&d->arena);
 }
 
@@ -147,17 +148,22 @@ enum spur_status outdir_create(struct outdir *d, const char *name, struct out *o
 	return SPUR_OK;
 }
 
+/* Returns 0, or the errno of a sync that failed. Not every file system can sync. */
+static int sync_error(int rc)
+{
+	return rc == 0 || errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
+}
+
 enum spur_status outdir_finish(struct outdir *d, const char *name, struct out *o,
 			       struct spur_error *err)
 {
 	int error, rc;
 
-	if (out_flush(o)) {
+	if (out_flush(o) && d->nfiles++ < OUTDIR_SYNCED) {
 		do
 			rc = os_fsync(o->fd);
 		while (rc != 0 && errno == EINTR);
-		if (rc != 0 && errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
-			o->error = errno;
+		o->error = sync_error(rc);
 	}
 	error = o->error;
 	if (o->fd >= 0 && os_close(o->fd) != 0 && !error && errno != EINTR)
@@ -165,6 +171,22 @@ enum spur_status outdir_finish(struct outdir *d, const char *name, struct out *o
 	o->fd = -1;
 	out_free(o);
 	return error == ENOMEM ? err_nomem(err) : error ? file_fail(d, name, error, err) : SPUR_OK;
+}
+
+/* Syncs the files that outdir_finish() did not. */
+static enum spur_status outdir_sync(const struct outdir *d, struct spur_error *err)
+{
+	int fd, rc;
+
+	if (d->nfiles <= OUTDIR_SYNCED)
+		return SPUR_OK;
+	fd = os_open(d->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return outdir_fail(d->path, err);
+	rc = sync_error(os_syncfs(fd));
+	os_close(fd);
+	errno = rc;
+	return rc == 0 ? SPUR_OK : outdir_fail(d->path, err);
 }
 
 /* Removes a directory and all below it. Returns false (errno) if anything is left. */
@@ -210,6 +232,8 @@ enum spur_status outdir_close(struct outdir *d, bool keep, struct spur_error *er
 	enum spur_status st = SPUR_OK;
 
 	if (d->temp && keep)
+		st = outdir_sync(d, err);
+	if (d->temp && keep && st == SPUR_OK)
 		st = outdir_name(d, err);
 	if (d->temp && (!keep || st == SPUR_FAIL))
 		remove_all(d->temp);

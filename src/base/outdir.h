@@ -8,10 +8,13 @@
 #include "base/mem.h"
 #include "base/out.h"
 
+enum { OUTDIR_SYNCED = 16 };
+
 struct outdir {
 	const char *path; /* the final name */
 	char *temp; /* the name until outdir_close(); NULL: not made */
 	bool force; /* replace a directory of that name */
+	size_t nfiles; /* that were finished */
 	struct arena arena;
 };
 
@@ -28,17 +31,21 @@ enum spur_status outdir_open(struct outdir *d, const char *path, bool force,
  */
 enum spur_status outdir_create(struct outdir *d, const char *name, struct out *o,
 			       struct spur_error *err);
-/* Flushes, syncs and closes a file of the directory. Returns SPUR_FAIL with the error set. */
+/*
+ * Flushes and closes a file of the directory. The first OUTDIR_SYNCED files are synced here, all
+ * others at once when the directory is closed: each sync waits for the disk.
+ * Returns SPUR_FAIL with the error set.
+ */
 enum spur_status outdir_finish(struct outdir *d, const char *name, struct out *o,
 			       struct spur_error *err);
 /*
  * Makes a directory `name` below another one, as an output of its own that gets its name with the
  * other one. Returns SPUR_FAIL, with the error set, if that fails. Requires outdir_leave(), and not
- * outdir_close(), in any case.
+ * outdir_close(), in any case; its files are then synced with those of the other one.
  */
 enum spur_status outdir_below(struct outdir *d, const struct outdir *above, const char *name,
 			      struct spur_error *err);
-void outdir_leave(struct outdir *d);
+void outdir_leave(struct outdir *d, struct outdir *above);
 /*
  * With `keep`, gives the directory its name; else removes it. Returns SPUR_FAIL, with the error
  * set, if that fails. Frees `d` in any case.

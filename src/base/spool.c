@@ -107,9 +107,3 @@ bool spool_bytes(struct spool *s, struct spool_seq *q, const void *p, size_t n)
 	}
 	return true;
 }
-
-void spool_copy(const struct spool_seq *q, struct out *o)
-{
-	for (const struct spool_block *b = q->first; b; b = b->next)
-		out_bytes(o, b + 1, b->len);
-}

@@ -12,8 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/out.h"
-
+/* A sequence is read block by block, from its `first` on. */
 struct spool_block {
 	struct spool_block *next; /* of its sequence */
 	uint32_t len, cap; /* of the bytes behind this head */
@@ -65,7 +64,5 @@ static inline uint64_t spool_len(const struct spool_seq *q)
 
 /* Appends any number of bytes. Returns false if out of memory. */
 bool spool_bytes(struct spool *s, struct spool_seq *q, const void *p, size_t n);
-/* Appends all bytes of the sequence to an output. */
-void spool_copy(const struct spool_seq *q, struct out *o);
 
 #endif

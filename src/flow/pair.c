@@ -4,7 +4,7 @@
 #include <assert.h>
 
 enum {
-	STACKS_FIRST = 64, /* so many may be empty */
+	STACKS_FIRST = 64, /* number of empty ones that are kept */
 	FRAMES_FIRST = 2, /* with the ground: most stacks of very many are shallow */
 	FRAMES_KEPT = 64, /* of a stack without a track */
 };

@@ -152,7 +152,7 @@ static enum spur_status copy_dir(struct copy *c, struct outdir *dir, const char 
 	c->dir = &below;
 	if (st != SPUR_FAIL)
 		st = c->parts->trace->format->copy(c);
-	outdir_leave(&below);
+	outdir_leave(&below, dir);
 	return st;
 }
 

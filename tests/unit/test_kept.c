@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/out.h"
 #include "base/spool.h"
 #include "model/kept.h"
 
@@ -133,7 +134,8 @@ static void test_spool_random(void **state)
 		struct out got;
 
 		out_to_memory(&got);
-		spool_copy(&seqs[i], &got);
+		for (const struct spool_block *b = seqs[i].first; b; b = b->next)
+			out_bytes(&got, b + 1, b->len);
 		assert_int_equal(spool_len(&seqs[i]), want[i].len);
 		assert_int_equal(got.len, want[i].len);
 		assert_memory_equal(got.buf ? got.buf : "", want[i].buf ? want[i].buf : "",

@@ -7,6 +7,7 @@
 #define SPUR_EXPORT_PROFILE_TIMELINE_H
 
 #include "base/map64.h"
+#include "base/out.h"
 #include "base/spool.h"
 #include "model/trace.h"
 

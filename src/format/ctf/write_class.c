@@ -355,7 +355,8 @@ static struct cw_event *event_make(struct cw *w, const struct cw_key *key)
 struct cw_event *cw_event_of(struct cw *w, const struct cw_key *key)
 {
 	const uint64_t words[] = { key->of->id, (uint64_t)key->cat << 32 | key->name,
-				   (uint64_t)key->flags << 16 | (uint64_t)key->has_id << 8 | key->kind };
+				   (uint64_t)key->flags << 16 | (uint64_t)key->has_id << 8 |
+					   key->kind };
 	const uint64_t hash =
 		hash_bytes(w->sig, w->nsig * sizeof(*w->sig), hash_bytes(words, sizeof(words), 0));
 	struct cw_event **few = &w->few[hash % CTF_WRITE_FEW], *e = *few;

@@ -10,7 +10,7 @@ static bool stopped(const struct fxt_copying *k)
 
 /* --- what is known once all rows were made: damage --- */
 
-/* Reads the rows that nobody has read yet, so that all damage is known. */
+/* Reads the rows that have not been read yet, so that all damage is known. */
 static bool read_rest(struct fxt_copying *k)
 {
 	struct batch b = { .rows = mem_array(FXT_WINDOW, sizeof(*b.rows)), .cap = FXT_WINDOW };

@@ -60,7 +60,7 @@ bool fxt_names_open(struct fxt_write *l)
 		s->from = l->from->providers[i];
 		s->name = l->w->masked ? 0 : s->from->name;
 		s->id = i || l->nspeakers == 1 ? s->from->id : free_id(l->from);
-		/* What precedes all providers needs none, if that is all there is. */
+		/* What precedes all providers needs none, if nothing follows. */
 		s->announced = l->nspeakers == 1;
 	}
 	return !trace_short_of_memory(t);

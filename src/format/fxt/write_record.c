@@ -13,7 +13,8 @@ void fxt_build_word(struct fxt_build *b, uint64_t word)
 	memcpy(b->bytes + (size_t)b->words++ * FXT_WORD, &stored, FXT_WORD);
 }
 
-void fxt_build_stream(struct fxt_build *b, const void *p, uint64_t len)
+/* SPEC fxt/stream: bytes padded with zeros. */
+static void fxt_build_stream(struct fxt_build *b, const void *p, uint64_t len)
 {
 	const uint64_t words = align_up(len, FXT_WORD) / FXT_WORD;
 	uint8_t *const to = b->bytes + (size_t)b->words * FXT_WORD;

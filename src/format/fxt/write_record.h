@@ -21,8 +21,6 @@ enum {
 };
 
 void fxt_build_word(struct fxt_build *b, uint64_t word);
-/* SPEC fxt/stream: bytes padded with zeros. */
-void fxt_build_stream(struct fxt_build *b, const void *p, uint64_t len);
 /*
  * Appends an argument. Uses `type`, `name`, and what the type needs of `head` (the value of I32,
  * U32, BOOL and unknown types), `text`, `word`, `data` and `len`.
@@ -36,7 +34,7 @@ void fxt_build_arg(struct fxt_build *b, const struct fxt_arg *a);
  * used on the way. Returns false, with nothing written, if the record would be too large.
  */
 bool fxt_encode(const struct fxt_shape *s, struct fxt_build *b, struct out *o);
-/* The same with a mark of so many words behind it, in the byte order of the output. */
+/* The same with a mark of `mark_words` words behind it, in the byte order of the output. */
 bool fxt_encode_marked(const struct fxt_shape *s, const uint8_t *mark, unsigned mark_words,
 		       struct fxt_build *b, struct out *o);
 

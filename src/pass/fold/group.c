@@ -96,8 +96,8 @@ static int bytes_order(const char *a, size_t na, const char *b, size_t nb)
 	return c ? c : (na > nb) - (na < nb);
 }
 
-int class_name_order(const struct spur_trace *t, const struct event_class *a,
-		     const struct event_class *b)
+static int class_name_order(const struct spur_trace *t, const struct event_class *a,
+			    const struct event_class *b)
 {
 	size_t na, nb;
 	const char *x, *y;

@@ -48,9 +48,6 @@ uint32_t groups_put(struct groups *g, uint32_t cls);
 /* The group of a number below `n`, with what is known of all classes so far. */
 struct group group_at(const struct groups *g, uint32_t id);
 void groups_free(struct groups *g);
-/* By name, bytewise. */
-int class_name_order(const struct spur_trace *t, const struct event_class *a,
-		     const struct event_class *b);
 /* By name, then module, then category, bytewise. */
 int group_order(const struct group *a, const struct group *b);
 int groups_order(const struct groups *g, uint32_t a, uint32_t b);
