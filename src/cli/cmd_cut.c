@@ -21,7 +21,8 @@ const struct spur_cmd spur_cmd_cut = {
 		"they need, to a new trace of the same format. Records are copied as they are "
 		"stored. Without a filter, the copy of an undamaged trace has the same bytes; of "
 		"a damaged one, it has what can be read.",
-	.examples = "spur cut --help\tthese options\n",
+	.examples = "spur cut --until=1.01s -o part.fxt trace.fxt\tthe first second and 10 ms\n"
+		    "spur cut -F main -o part.data uftrace.data\tcalls from main on\n",
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_LIMIT,
 	.run = cut_run,
 };

@@ -20,7 +20,7 @@ const struct spur_cmd spur_cmd_repair = {
 		"Copies all records that can be read to a new trace of the same format, which is "
 		"clean: it reads without damage, also in the format's own tools. What is left "
 		"out, rebuilt or corrected is reported on standard error.",
-	.examples = "spur repair --help\tthese options\n",
+	.examples = "spur repair -o clean.fxt trace.fxt\twhat can be read of it\n",
 	.takes = TAKES_TRACE,
 	.run = repair_run,
 };

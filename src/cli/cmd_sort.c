@@ -20,7 +20,7 @@ const struct spur_cmd spur_cmd_sort = {
 		"Copies the trace to a new one of the same format whose records stand in the order "
 		"of their times, as far as the format leaves that order open. Filters choose "
 		"events as in spur cut.",
-	.examples = "spur sort --help\tthese options\n",
+	.examples = "spur sort -o sorted.fxt trace.fxt\trecords by time\n",
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_LIMIT,
 	.run = sort_run,
 };

@@ -124,7 +124,8 @@ const struct spur_cmd spur_cmd_split = {
 		"piece of the given length, number of events or size of records. The parts are "
 		"copies of records as spur cut makes them. Filters choose the events that are "
 		"split.",
-	.examples = "spur split --help\tthese options\n",
+	.examples = "spur split --by=thread -o parts trace.fxt\ta trace a thread\n"
+		    "spur split --by=time=1s -o parts trace.fxt\ta trace a second\n",
 	.opts = options,
 	.own_size = sizeof(struct split_own),
 	.takes = TAKES_TRACE | TAKES_FILTERS | TAKES_LIMIT,

@@ -79,12 +79,92 @@ static bool select_rows(const struct cut *c, struct spur_trace *t, struct copy_p
 	return good;
 }
 
+/* The parts of a copy of several traces. Returns NULL if out of memory. */
+static struct copy_part *parts_make(const struct spur_trace *t)
+{
+	struct copy_part *parts = mem_array(t->nparts, sizeof(*parts));
+
+	for (size_t i = 0; parts && i < t->nparts; i++)
+		parts[i] = (struct copy_part){ .trace = t->parts[i].trace,
+					       .from = INT64_MIN,
+					       .until = INT64_MAX,
+					       .shift = t->parts[i].map.shift };
+	return parts;
+}
+
+bool cut_joins(const struct cut *c, const struct spur_trace *t)
+{
+	const struct spur_format *format = t->nparts ? t->parts[0].trace->format : NULL;
+	struct copy copy = { .count = t->nparts };
+	struct copy_part *parts;
+	bool good = format && format->copy && format->joins && !c->pipe.filter && !c->pipe.limit;
+
+	for (size_t i = 0; good && i < t->nparts; i++)
+		good = t->parts[i].trace->format == format && !t->parts[i].map.drift;
+	parts = good ? parts_make(t) : NULL;
+	copy.parts = parts;
+	good = parts && format->joins(&copy);
+	mem_free(parts);
+	return good;
+}
+
+enum spur_status cut_copy(const struct spur_format *format, struct copy *copy)
+{
+	struct out *notes = copy->notes, lines;
+	enum spur_status st;
+
+	out_to_memory(&lines);
+	copy->notes = &lines;
+	st = format->copy(copy);
+	copy->notes = notes;
+	for (size_t at = 0; notes && at < lines.len;) {
+		const char *end = memchr(lines.buf + at, '\n', lines.len - at);
+		const size_t next = end ? (size_t)(end - lines.buf) + 1 : lines.len;
+
+		out_str(notes, "spur: ");
+		out_bytes(notes, lines.buf + at, next - at);
+		at = next;
+	}
+	if (st == SPUR_FAIL && !copy->err->code)
+		err_nomem(copy->err);
+	out_free(&lines);
+	return st;
+}
+
+/* Copies what was chosen. */
+static enum spur_status parts_copy(struct cut *c, const struct spur_format *format,
+				   const struct copy_part *parts, size_t count)
+{
+	enum spur_status st;
+
+	c->copy = (struct copy){ .parts = parts,
+				 .count = count,
+				 .sorted = c->sorted,
+				 .repair = c->repair,
+				 .out = c->out,
+				 .dir = c->dir,
+				 .notes = c->notes,
+				 .stop = c->pipe.stop,
+				 .err = &c->error };
+	st = cut_copy(format, &c->copy);
+	c->copy.parts = NULL;
+	return st;
+}
+
 enum spur_status cut_run(struct cut *c, struct spur_trace *t)
 {
 	struct copy_part part = { .trace = t, .from = INT64_MIN, .until = INT64_MAX };
+	struct copy_part *joined = NULL;
 	struct kept *kept = NULL;
 	enum spur_status st = SPUR_OK;
 
+	if (cut_joins(c, t)) {
+		joined = parts_make(t);
+		st = joined ? parts_copy(c, t->parts[0].trace->format, joined, t->nparts)
+			    : err_nomem(&c->error);
+		mem_free(joined);
+		return st;
+	}
 	if (!t->format->copy)
 		return err_set(
 			&c->error, SPUR_ERR_USAGE,
@@ -94,21 +174,8 @@ enum spur_status cut_run(struct cut *c, struct spur_trace *t)
 	if ((c->pipe.filter || c->pipe.limit) && !select_rows(c, t, &part, &kept))
 		st = err_nomem(&c->error);
 	c->none = kept && !kept_count(kept);
-	c->copy = (struct copy){ .parts = &part,
-				 .count = 1,
-				 .sorted = c->sorted,
-				 .repair = c->repair,
-				 .out = c->out,
-				 .dir = c->dir,
-				 .notes = c->notes,
-				 .stop = c->pipe.stop,
-				 .err = &c->error };
-	if (st != SPUR_FAIL && !c->none) {
-		st = t->format->copy(&c->copy);
-		if (st == SPUR_FAIL && !c->error.code)
-			err_nomem(&c->error);
-	}
-	c->copy.parts = NULL;
+	if (st != SPUR_FAIL && !c->none)
+		st = parts_copy(c, t->format, &part, 1);
 	kept_free(kept);
 	return st;
 }

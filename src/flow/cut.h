@@ -21,6 +21,16 @@ struct cut {
 	struct copy copy; /* what the format did */
 };
 
+/*
+ * Runs a format's copy. What it notes goes to copy->notes with the program's name before each line.
+ * Returns SPUR_FAIL, with copy->err set, if it fails.
+ */
+enum spur_status cut_copy(const struct spur_format *format, struct copy *copy);
+/*
+ * Returns true if the traces that `t` joins are of one format that can join them by moving records,
+ * without a filter, and their clocks differ by an offset at most. cut_run() then writes one trace.
+ */
+bool cut_joins(const struct cut *c, const struct spur_trace *t);
 /* Returns SPUR_FAIL, with c->error set, if it fails. */
 enum spur_status cut_run(struct cut *c, struct spur_trace *t);
 

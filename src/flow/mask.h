@@ -28,8 +28,8 @@ struct mask;
 
 /*
  * Makes the mask of a trace, replaces the names of its origins, and removes its facts
- * (trace->info). Requires that no rows have been read. Returns NULL, with the error set, if out of memory or if no random key is available. Free with
- * mask_free().
+ * (trace->info). Requires that no rows have been read. Returns NULL, with the error set, if out of
+ * memory or if no random key is available. Free with mask_free().
  */
 struct mask *mask_new(struct spur_trace *t, const struct mask_options *opt, struct spur_error *err);
 void mask_free(struct mask *m);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/intern.h"
 #include "base/map64.h"
+#include "flow/cut.h"
 
 enum { LABEL_LEN = 64, NAME_LEN = 128 };
 
@@ -151,7 +152,7 @@ static enum spur_status copy_dir(struct copy *c, struct outdir *dir, const char 
 
 	c->dir = &below;
 	if (st != SPUR_FAIL)
-		st = c->parts->trace->format->copy(c);
+		st = cut_copy(c->parts->trace->format, c);
 	outdir_leave(&below, dir);
 	return st;
 }
@@ -164,7 +165,7 @@ static enum spur_status copy_file(struct copy *c, struct outdir *dir, const char
 	c->out = &o;
 	if (st == SPUR_FAIL)
 		return st;
-	st = c->parts->trace->format->copy(c);
+	st = cut_copy(c->parts->trace->format, c);
 	end = outdir_finish(dir, name, &o, st == SPUR_FAIL ? NULL : c->err);
 	return end == SPUR_FAIL ? end : st;
 }

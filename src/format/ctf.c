@@ -663,6 +663,7 @@ const struct spur_format spur_format_ctf = {
 	.metadata = print_metadata,
 	.last = ctf_last,
 	.copy = ctf_copy,
+	.joins = ctf_joins,
 	.copies_to_dir = ctf_copies_to_dir,
 	.close = close_trace,
 };

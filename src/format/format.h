@@ -164,6 +164,11 @@ struct spur_format {
 	 * NULL: traces cannot be copied.
 	 */
 	enum spur_status (*copy)(struct copy *copy);
+	/*
+	 * Returns true if the parts of such a copy can be joined by moving their records, with the
+	 * ids of each part apart from those of the others. NULL: a copy has one part.
+	 */
+	bool (*joins)(const struct copy *copy);
 	/* Returns true if the copy of such a trace is a directory. NULL: it is a file. */
 	bool (*copies_to_dir)(const struct spur_trace *t);
 	/* Reads maps of instrumented places in programs. NULL: programs have no such maps. */

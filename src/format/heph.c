@@ -222,5 +222,6 @@ const struct spur_format spur_format_heph = {
 	.ticks = heph_ticks,
 	.schema = heph_schema,
 	.copy = heph_copy,
+	.joins = heph_joins,
 	.close = close_trace,
 };

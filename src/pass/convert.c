@@ -1,5 +1,6 @@
 /* convert: the trace in another format (format/writer.h), and what the format could not carry. */
 #include "flow/convert.h"
+#include "flow/cut.h"
 
 #include <assert.h>
 #include <string.h>
@@ -67,6 +68,38 @@ static void tell_kept(struct pass_env *env, const struct mask *m)
 			   (unsigned long long)kept.numbers, (unsigned long long)kept.small_ids);
 }
 
+/*
+ * Returns true if several traces of the format that is written can be joined by moving their
+ * records, which keeps their bytes.
+ */
+static bool is_join(const struct pass_env *env, const struct convert_options *opt, struct cut *cut)
+{
+	const struct spur_trace *t = env->trace;
+
+	*cut = (struct cut){ .pipe = env->pipe,
+			     .out = env->out,
+			     .dir = env->dir,
+			     .notes = env->notes };
+	cut->pipe.limit = env->opt->limit;
+	return opt->clocks && !opt->settings && !env->opt->no_args && cut_joins(cut, t) &&
+	       strcmp(t->parts[0].trace->format->name, opt->to) == 0;
+}
+
+/* Joins traces. Nothing is lost, which the loss table says. */
+static enum spur_status join_pass(struct pass_env *env, struct cut *cut)
+{
+	const struct loss_table none = { .count = 0 };
+
+	if (cut_run(cut, env->trace) == SPUR_FAIL) {
+		*env->err = cut->error;
+		return SPUR_FAIL;
+	}
+	tell_losses(env, &none, convert_options(env)->to);
+	env->lost = cut->copy.bytes_lost != 0;
+	tell_clocks(env);
+	return SPUR_OK;
+}
+
 static enum spur_status convert_pass(struct pass_env *env)
 {
 	const char *to = convert_options(env)->to, *settings = convert_options(env)->settings;
@@ -78,6 +111,7 @@ static enum spur_status convert_pass(struct pass_env *env)
 			     .dir = writer && writer->is_dir ? env->dir : NULL,
 			     .side = env->side };
 	enum spur_status st;
+	struct cut cut;
 
 	if (!writer)
 		return err_set(env->err, SPUR_ERR_USAGE, "no format named \"%s\" can be written",
@@ -85,6 +119,8 @@ static enum spur_status convert_pass(struct pass_env *env)
 	c.pipe.limit = env->opt->limit;
 	if (writer_check(writer, settings, env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	if (is_join(env, convert_options(env), &cut))
+		return join_pass(env, &cut);
 	if (convert_options(env)->masked) {
 		c.mask = mask_new(env->trace, &convert_options(env)->mask, env->err);
 		if (!c.mask)

@@ -35,6 +35,8 @@ OPERANDS = [
     (r"^spur diff", "before after"), (r"^spur (help|formats|man|completion)\b|--version|--help", ""), (r"--style=llvm-xray", "LOG"),
     (r"--style=babeltrace2|^spur metadata", "s"),
     (r"--kind=|^spur (counters|sched)", "trace.fxt"), (r"^spur blobs", "trace.fxt"), (r"^spur symbols", "prog"),
+    (r"^spur (cut|repair|sort)", "trace.fxt --force -o copy.fxt"), (r"^spur split", "trace.fxt --by=thread --force -o parts"),
+    (r"^spur anonymize", "trace.fxt --to=chrome -o -"),
     (r"^spur hist", "uftrace.data main"), (r"^spur convert", "uftrace.data --to=chrome"),
     (r"^spur merge", "A B --to=chrome"), (r"", "uftrace.data"),
 ]

@@ -64,6 +64,23 @@ static inline const struct filter_spec *any_given(const struct any_options *o)
 	return &to;
 }
 
+static inline struct blobs_options any_blobs(const struct any_options *o)
+{
+	return (struct blobs_options){
+		.extract = o->extract, .blob = o->blob, .name = o->name, .force = o->force
+	};
+}
+
+static inline struct replay_options any_replay(const struct any_options *o)
+{
+	return (struct replay_options){ .lines = { .flat = o->flat,
+						   .libname = o->libname,
+						   .srcline = o->srcline,
+						   .no_comment = o->no_comment },
+					.no_merge = o->no_merge,
+					.task_newline = o->task_newline };
+}
+
 /*
  * Of the pass of that name (of convert, to Chrome JSON if nothing is given), or of a style of it
  * ("report.uftrace").
@@ -94,9 +111,7 @@ static inline const void *any_own(const struct any_options *o, const char *pass)
 	if (IS("async"))
 		to.async = (struct async_options){ .kind = o->kind, .by = o->by };
 	else if (IS("blobs"))
-		to.blobs = (struct blobs_options){
-			.extract = o->extract, .blob = o->blob, .name = o->name, .force = o->force
-		};
+		to.blobs = any_blobs(o);
 	else if (IS("convert"))
 		to.convert = (struct convert_options){ .to = o->to ? o->to : "chrome" };
 	else if (IS("counters"))
@@ -120,12 +135,7 @@ static inline const void *any_own(const struct any_options *o, const char *pass)
 	else if (IS("metadata"))
 		to.metadata = (struct metadata_options){ .compiled = o->verbose };
 	else if (IS("replay"))
-		to.replay = (struct replay_options){ .lines = { .flat = o->flat,
-								.libname = o->libname,
-								.srcline = o->srcline,
-								.no_comment = o->no_comment },
-						     .no_merge = o->no_merge,
-						     .task_newline = o->task_newline };
+		to.replay = any_replay(o);
 	else if (IS("report"))
 		to.report = (struct report_options){ .by = o->by, .task = o->task };
 	else if (IS("sched"))

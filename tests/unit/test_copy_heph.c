@@ -122,7 +122,7 @@ static void test_kept_end(void **state)
 	keep(0, 23);
 	epoch(1000);
 	event_all(1, 0, 7, 10, 20, "a");
-	expect_copy(1, 0, "1 losses at the end of a stream are not shown by its counters\n");
+	expect_copy(1, 0, "losses at the end of a stream, which its counters cannot show: 1\n");
 }
 
 static void test_damage(void **state)
@@ -148,16 +148,16 @@ static void test_damage(void **state)
 	event(1, 7, 30, 40, "b");
 	/* The attribute of 9 bytes, 8 bytes of garbage, and the cut event. */
 	expect_copy(2, 9 + 8 + 45 + 12 + 8,
-		    "2 damaged places without a packet were left out\n"
-		    "1 events were ended in front of a damaged attribute\n");
+		    "damaged places without a packet, left out: 2\n"
+		    "events ended in front of a damaged attribute: 1\n");
 	/* Repair keeps the whole part of the cut event. */
 	copy.repair = true;
 	event(1, 7, 50, 60, "cut");
 	attr_int("y", 1, 6);
 	expect_copy(3, 9 + 8 + 8,
-		    "1 damaged places without a packet were left out\n"
-		    "1 events without their end were ended after an attribute\n"
-		    "1 events were ended in front of a damaged attribute\n");
+		    "damaged places without a packet, left out: 1\n"
+		    "events without their end, ended after an attribute: 1\n"
+		    "events ended in front of a damaged attribute: 1\n");
 }
 
 static void test_sorted(void **state)
@@ -218,7 +218,7 @@ static void test_joined(void **state)
 	event_all(2, 5, 8, 126, 127, "d");
 	attr_int("x", 1, 1);
 	event_all(1, 1, 7, 130, 140, "b");
-	expect_copy(5, 0, "2 streams got another number\n");
+	expect_copy(5, 0, "streams that got another number: 2\n");
 }
 
 static void test_allocations(void **state)

@@ -56,8 +56,8 @@ static inline bool run_pass_once(const struct tried *t, const struct spur_pass *
 		.form = form, .kind = t->kind, .by = t->by
 	};
 	struct spur_error err = { 0 };
-	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .err = &err, .dir = to,
-				.paths = { t->path, t->path } };
+	struct pass_env env = { ANY_OPTIONS(&options, pass->name), .out = out, .err = &err,
+				.dir = to, .paths = { t->path, t->path } };
 	enum spur_status st;
 
 	env.given = &t->spec;

@@ -600,6 +600,16 @@ enum spur_status ctf_copy(struct copy *copy)
 	return st;
 }
 
+/* Each part keeps its own clock, so none can be moved. */
+bool ctf_joins(const struct copy *copy)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < copy->count; i++)
+		good = good && !copy->parts[i].shift;
+	return good;
+}
+
 bool ctf_copies_to_dir(const struct spur_trace *t)
 {
 	(void)t;

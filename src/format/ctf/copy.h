@@ -5,6 +5,8 @@
 #include "format/copy.h"
 
 enum spur_status ctf_copy(struct copy *copy);
+/* See spur_format.joins. */
+bool ctf_joins(const struct copy *copy);
 bool ctf_copies_to_dir(const struct spur_trace *t);
 
 #endif

@@ -585,7 +585,7 @@ static bool part_open(struct copier *c, const struct copy_part *from)
 static void note(const struct copier *c, uint64_t n, const char *what)
 {
 	if (n)
-		out_printf(c->copy->notes, "%llu %s\n", (unsigned long long)n, what);
+		out_printf(c->copy->notes, "%s: %llu\n", what, (unsigned long long)n);
 }
 
 static void notes_out(struct copier *c)
@@ -593,13 +593,13 @@ static void notes_out(struct copier *c)
 	for (size_t i = 0; i < c->ntargets; i++)
 		c->counts.gaps += c->targets[i].gap != 0;
 	note(c, c->counts.damage - c->counts.salvaged,
-	     "damaged places without a packet were left out");
-	note(c, c->counts.salvaged, "events without their end were ended after an attribute");
-	note(c, c->counts.cut_attributes, "events were ended in front of a damaged attribute");
-	note(c, c->counts.options, "epochs of less than 8 bytes were left out");
-	note(c, c->counts.zeros, "run of zeros at the end was left out");
-	note(c, c->counts.renumbered, "streams got another number");
-	note(c, c->counts.gaps, "losses at the end of a stream are not shown by its counters");
+	     "damaged places without a packet, left out");
+	note(c, c->counts.salvaged, "events without their end, ended after an attribute");
+	note(c, c->counts.cut_attributes, "events ended in front of a damaged attribute");
+	note(c, c->counts.options, "epochs of less than 8 bytes, left out");
+	note(c, c->counts.zeros, "runs of zeros at the end, left out");
+	note(c, c->counts.renumbered, "streams that got another number");
+	note(c, c->counts.gaps, "losses at the end of a stream, which its counters cannot show");
 }
 
 static void copier_free(struct copier *c)
@@ -610,6 +610,11 @@ static void copier_free(struct copier *c)
 	mem_free(c->targets);
 	map64_free(&c->by_id);
 	map64_free(&c->numbers);
+}
+
+bool heph_joins(const struct copy *copy)
+{
+	return copy->count <= PARTS_MAX;
 }
 
 enum spur_status heph_copy(struct copy *copy)

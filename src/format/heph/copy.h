@@ -27,6 +27,8 @@ void heph_gaps_free(struct heph_gaps *gaps);
 
 /* See spur_format.copy. */
 enum spur_status heph_copy(struct copy *copy);
+/* See spur_format.joins. */
+bool heph_joins(const struct copy *copy);
 
 /* A walk over all packets of a complete trace, without messages. */
 struct heph_walk heph_walk_again(const struct heph *h);
