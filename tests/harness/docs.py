@@ -263,7 +263,17 @@ def told(t):
         t.pool.say("\n".join("     " + text for text in t.left_out))
 
 
+def kinds_table(t):
+    """The table of kinds and targets is what the writers declare."""
+    with open(os.path.join(t.root, "docs/conversion.md"), "rb") as f:
+        page = f.read()
+    made = t.run([os.path.join(t.root, "tools/kinds-table"), t.spur])
+    t.verdict("docs/conversion.md table", None if made.code == 0 and made.out in page else "not what tools/kinds-table prints")
+
+
 def run(t):
+    if t.wanted("docs/conversion.md table"):
+        t.later(kinds_table)
     for path in documents(t.root):
         for piece in pieces(t.root, path):
             if not t.wanted(piece.label):
