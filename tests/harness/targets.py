@@ -1,7 +1,7 @@
 """
 Targets of `spur convert` by readers of their own, for every golden. pprof: decoded by protoc with a schema of our own
 (tests/viewers/profile.proto), and read by Go's pprof where it is installed; calls and self times are those of `spur graph` and
-`spur report`.
+`spur report`. dot: read by Graphviz, which must know the same functions and edges, with the sums of `spur graph`.
 """
 import collections
 import glob
@@ -14,8 +14,8 @@ import shutil
 from harness import perfetto, viewers
 from harness.viewers import Wrong
 
-# Go's pprof reads these, of each format; each takes half a second.
-GO = ("uftrace/threads", "uftrace/forkexec", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
+# Go's pprof and Graphviz's layout, which take a moment, are tried with these.
+SOME = ("uftrace/threads", "uftrace/forkexec", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
 GO_NUMBERS = re.compile(r"^\s*([\d.]+)ns\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)ns\s+[\d.]+%  (.*)$")
 
 # Traces that are not compared.
@@ -23,6 +23,8 @@ EXCEPT = {
     "ctf/v11-encrypted": "cannot be read without its key",
     "uftrace/own-words-time": viewers.EXCEPT["uftrace/own-words-time"],
 }
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def converted(t, trace, target, *more):
@@ -167,6 +169,68 @@ def go_pprof(t, label, trace):
     t.verdict(label, why)
 
 
+def graph_of(t, trace):
+    """{function or (caller, callee): [calls, total, self]} of spur graph; a call inside another one of the same adds no total."""
+    r = t.run([t.spur, "graph", "--json", "--no-args", "--demangle=full", trace])
+    paths, out = {None: ()}, {}
+    for n in json.loads(r.out)["nodes"]:
+        name = CONTROL.sub(lambda m: "\\x%02x" % ord(m[0]), shown(n["function"])).replace("\n", "\\n").replace("\t", "\\t")
+        path = paths[n["id"]] = paths[n["parent"]] + (name,)
+        edges = list(zip(path, path[1:]))
+        for key, inner in ((name, name in path[:-1]), (edges[-1:] and edges[-1], edges[-1:] and edges[-1] in edges[:-1])):
+            if key != []:
+                s = out.setdefault(key, [0, 0, 0])
+                s[0] += n["calls"]
+                s[1] += 0 if inner else n["total"]
+                s[2] += n["self"]
+    return out
+
+
+def dot_json(t, data):
+    """Graphviz's own reading."""
+    with t.temp() as tmp:
+        with open(os.path.join(tmp, "graph.dot"), "wb") as f:
+            f.write(data)
+        # The layout is not looked at: a quick one does.
+        r = t.run(["dot", "-Kpatchwork", "-Tdot_json", f.name])
+    if r.code or r.err:
+        raise Wrong("dot -Tdot_json: exit code %s: %.300r" % (r.code, r.err))
+    return json.loads(r.out)
+
+
+def dot(t, trace):
+    data = converted(t, trace, "dot", "--demangle=full", "--set=vertices=none,edges=max")
+    g, got = dot_json(t, data), {}
+
+    def sums(key, x):
+        s = got.setdefault(key, [0, 0, 0])
+        for i, name in enumerate(("calls", "total", "self")):
+            s[i] += int(x[name])
+        if int(x["max"]) and not int(x["avg"]) <= int(x["max"]):
+            raise Wrong("dot: %s: avg is above max" % (key,))
+
+    names = {x["_gvid"]: x["label"].replace('\\"', '"').replace("\\\\", "\\") for x in g.get("objects", ())}
+    for x in g.get("objects", ()):
+        sums(names[x["_gvid"]], x)
+    for e in g.get("edges", ()):
+        sums((names[e["tail"]], names[e["head"]]), e)
+    want = graph_of(t, trace)
+    for key in sorted(set(want) | set(got), key=repr):
+        if want.get(key) != got.get(key):
+            raise Wrong("dot: %s: expected calls, total, self %s, found %s" % (key, want.get(key), got.get(key)))
+    same_always(t, trace, "dot", data, "--demangle=full", "--set=vertices=none,edges=max")
+
+
+def dot_svg(t, label, trace):
+    """Graphviz lays it out."""
+    with t.temp() as tmp:
+        with open(os.path.join(tmp, "graph.dot"), "wb") as f:
+            f.write(converted(t, trace, "dot", "--set=edges=total,vertices=avg,color=calls"))
+        r = t.run(["dot", "-Tsvg", f.name])
+    t.verdict(label, None if r.code == 0 and r.out.rstrip().endswith(b"</svg>") and not r.err else
+              "dot -Tsvg: exit code %s: %.200r" % (r.code, r.err))
+
+
 def one(t, label, name, trace, checks):
     why = None
     try:
@@ -183,12 +247,19 @@ def run(t):
         checks.append(pprof)
     elif t.wanted("targets/"):
         t.skip("targets/pprof", "no protoc: tools/install-deps")
+    if shutil.which("dot"):
+        checks.append(dot)
+    elif t.wanted("targets/"):
+        t.skip("targets/dot", "no dot: tools/install-deps")
     for trace in sorted(glob.glob(os.path.join(t.tests, "golden", "*", "*", "in"))):
         name = os.path.relpath(os.path.dirname(trace), os.path.join(t.tests, "golden"))
         if t.wanted("targets/" + name) and name not in EXCEPT:
             t.later(one, "targets/" + name, name, trace, checks)
-    for name in GO if shutil.which("go") else ():
+    for name in SOME if shutil.which("go") else ():
         if t.wanted("targets/go/" + name):
             t.later(go_pprof, "targets/go/" + name, os.path.join(t.tests, "golden", name, "in"))
+    for name in SOME if shutil.which("dot") else ():
+        if t.wanted("targets/svg/" + name):
+            t.later(dot_svg, "targets/svg/" + name, os.path.join(t.tests, "golden", name, "in"))
     if not shutil.which("go") and t.wanted("targets/go"):
         t.skip("targets/go", "no go: tools/install-deps")
