@@ -12,6 +12,7 @@
  * Times are those of the trace's clock, in ns. If its epoch is known, a clock snapshot relates it
  * to the time of day.
  */
+#include "base/fnv.h"
 #include "export/perfetto/pb.h"
 #include "flow/args.h"
 #include "flow/join.h"
@@ -56,17 +57,6 @@ struct perfetto_lane {
 	struct spur_args args;
 };
 
-static const uint64_t fnv_basis = 0xCBF29CE484222325u, fnv_prime = 0x100000001B3u;
-
-static uint64_t fnv(uint64_t h, const void *p, size_t len)
-{
-	const uint8_t *s = p;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ s[i]) * fnv_prime;
-	return h;
-}
-
 /*
  * The hash of a string, which does not depend on its id; made once a lane. Returns 0 if out of
  * memory.
@@ -81,7 +71,7 @@ static uint64_t hash_of(struct perfetto_lane *l, uint32_t string)
 		return 0;
 	if (!slot->value) {
 		s = trace_string(l->p->trace, string, &len);
-		slot->value = fnv(fnv_basis, s, len) | 1;
+		slot->value = fnv_bytes(FNV_BASIS, s, len) | 1;
 	}
 	return slot->value;
 }
@@ -97,10 +87,10 @@ static uint64_t side_uuid(struct perfetto_lane *l, enum side side, const struct 
 {
 	const uint64_t name = hash_of(l, row->name), of = hash_of(l, part);
 	const uint64_t words[] = { side, process, row->id, name, of };
-	uint64_t h = fnv_basis;
+	uint64_t h = FNV_BASIS;
 
-	for (size_t i = 0; i < 8 * sizeof(words) / sizeof(*words); i++)
-		h = (h ^ (uint8_t)(words[i / 8] >> (8 * (i % 8)))) * fnv_prime;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		h = fnv_u64(h, words[i]);
 	return name && of ? h | (uint64_t)1 << 63 : 0;
 }
 

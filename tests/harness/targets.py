@@ -1,8 +1,10 @@
 """
 Targets of `spur convert` by readers of their own, for every golden. pprof: decoded by protoc with a schema of our own
 (tests/viewers/profile.proto), and read by Go's pprof where it is installed; calls and self times are those of `spur graph` and
-`spur report`.
+`spur report`. dot: read by Graphviz, which must know the same functions and edges, with the sums of `spur graph`.
+otlp: checked by the rules of OTLP's JSON; the spans have the calls of `spur graph`, and each event of `spur cat` is there once.
 """
+import base64
 import collections
 import glob
 import gzip
@@ -14,8 +16,8 @@ import shutil
 from harness import perfetto, viewers
 from harness.viewers import Wrong
 
-# Go's pprof reads these, of each format; each takes half a second.
-GO = ("uftrace/threads", "uftrace/forkexec", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
+# Go's pprof and Graphviz's layout, which take a moment, are tried with these.
+SOME = ("uftrace/threads", "uftrace/forkexec", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
 GO_NUMBERS = re.compile(r"^\s*([\d.]+)ns\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)ns\s+[\d.]+%  (.*)$")
 
 # Traces that are not compared.
@@ -23,6 +25,8 @@ EXCEPT = {
     "ctf/v11-encrypted": "cannot be read without its key",
     "uftrace/own-words-time": viewers.EXCEPT["uftrace/own-words-time"],
 }
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def converted(t, trace, target, *more):
@@ -167,6 +171,180 @@ def go_pprof(t, label, trace):
     t.verdict(label, why)
 
 
+def graph_of(t, trace):
+    """{function or (caller, callee): [calls, total, self]} of spur graph; a call inside another one of the same adds no total."""
+    r = t.run([t.spur, "graph", "--json", "--no-args", "--demangle=full", trace])
+    paths, out = {None: ()}, {}
+    for n in json.loads(r.out)["nodes"]:
+        name = CONTROL.sub(lambda m: "\\x%02x" % ord(m[0]), shown(n["function"])).replace("\n", "\\n").replace("\t", "\\t")
+        path = paths[n["id"]] = paths[n["parent"]] + (name,)
+        edges = list(zip(path, path[1:]))
+        for key, inner in ((name, name in path[:-1]), (edges[-1:] and edges[-1], edges[-1:] and edges[-1] in edges[:-1])):
+            if key != []:
+                s = out.setdefault(key, [0, 0, 0])
+                s[0] += n["calls"]
+                s[1] += 0 if inner else n["total"]
+                s[2] += n["self"]
+    return out
+
+
+def dot_json(t, data):
+    """Graphviz's own reading."""
+    with t.temp() as tmp:
+        with open(os.path.join(tmp, "graph.dot"), "wb") as f:
+            f.write(data)
+        # The layout is not looked at: a quick one does.
+        r = t.run(["dot", "-Kpatchwork", "-Tdot_json", f.name])
+    if r.code or r.err:
+        raise Wrong("dot -Tdot_json: exit code %s: %.300r" % (r.code, r.err))
+    return json.loads(r.out)
+
+
+def dot(t, trace):
+    data = converted(t, trace, "dot", "--demangle=full", "--set=vertices=none,edges=max")
+    g, got = dot_json(t, data), {}
+
+    def sums(key, x):
+        s = got.setdefault(key, [0, 0, 0])
+        for i, name in enumerate(("calls", "total", "self")):
+            s[i] += int(x[name])
+        if int(x["max"]) and not int(x["avg"]) <= int(x["max"]):
+            raise Wrong("dot: %s: avg is above max" % (key,))
+
+    names = {x["_gvid"]: x["label"].replace('\\"', '"').replace("\\\\", "\\") for x in g.get("objects", ())}
+    for x in g.get("objects", ()):
+        sums(names[x["_gvid"]], x)
+    for e in g.get("edges", ()):
+        sums((names[e["tail"]], names[e["head"]]), e)
+    want = graph_of(t, trace)
+    for key in sorted(set(want) | set(got), key=repr):
+        if want.get(key) != got.get(key):
+            raise Wrong("dot: %s: expected calls, total, self %s, found %s" % (key, want.get(key), got.get(key)))
+    same_always(t, trace, "dot", data, "--demangle=full", "--set=vertices=none,edges=max")
+
+
+# OTLP's messages in proto3's JSON: the type of each field.
+HEX16, HEX32 = re.compile(r"[0-9a-f]{16}"), re.compile(r"[0-9a-f]{32}")
+DECIMAL = re.compile(r"-?[0-9]+")
+OTLP = {
+    "request": {"resourceSpans": ["resourceSpans"]},
+    "resourceSpans": {"resource": "resource", "scopeSpans": ["scopeSpans"]},
+    "resource": {"attributes": ["attribute"]},
+    "scopeSpans": {"scope": "scope", "spans": ["span"]},
+    "scope": {"name": "string", "version": "string"},
+    "span": {"traceId": HEX32, "spanId": HEX16, "parentSpanId": HEX16, "name": "string", "kind": "int", "startTimeUnixNano": "uint64",
+             "endTimeUnixNano": "uint64", "attributes": ["attribute"], "events": ["event"], "status": "status"},
+    "status": {},
+    "event": {"timeUnixNano": "uint64", "name": "string", "attributes": ["attribute"]},
+    "attribute": {"key": "string", "value": "any"},
+    "any": {"stringValue": "string", "intValue": "int64", "doubleValue": "double", "boolValue": "bool", "bytesValue": "bytes",
+            "arrayValue": "array", "kvlistValue": "kvlist"},
+    "array": {"values": ["any"]},
+    "kvlist": {"values": ["attribute"]},
+}
+
+
+def otlp_check(kind, v):
+    """Raises unless a value is of that type."""
+    if isinstance(kind, list):
+        good = isinstance(v, list)
+        for item in v if good else ():
+            otlp_check(kind[0], item)
+    elif kind in OTLP:
+        good = isinstance(v, dict) and set(v) <= set(OTLP[kind]) and (kind != "any" or len(v) < 2)
+        for key in v if good else ():
+            otlp_check(OTLP[kind][key], v[key])
+    elif isinstance(kind, re.Pattern):
+        good = isinstance(v, str) and kind.fullmatch(v) and int(v, 16)
+    elif kind in ("uint64", "int64"):
+        good = isinstance(v, str) and DECIMAL.fullmatch(v) and -(kind == "int64") << 63 <= int(v) < 1 << (64 if kind == "uint64" else 63)
+    elif kind == "double":
+        good = v in ("NaN", "Infinity", "-Infinity") or (isinstance(v, (int, float)) and not isinstance(v, bool))
+    elif kind == "bytes":
+        good = base64.b64encode(base64.b64decode(v, validate=True)).decode() == v
+    elif kind == "string":
+        good = isinstance(v, str) and shown(v) == v
+    else:
+        good = isinstance(v, {"int": int, "bool": bool}[kind])
+    if not good:
+        raise Wrong("otlp: expected %s, found %.200r" % (kind, v))
+
+
+def otlp_spans(data):
+    """[span with its kind, pid and attributes as dictionary], checked."""
+    spans = []
+    for line in data.decode("utf-8").splitlines():
+        request = json.loads(line)
+        otlp_check("request", request)
+        for rs in request["resourceSpans"]:
+            for s in rs["scopeSpans"][0]["spans"]:
+                s["values"] = {a["key"]: a["value"] for a in s["attributes"]}
+                s["what"] = s["values"].get("spur.kind", {}).get("stringValue")
+                s["times"] = int(s["startTimeUnixNano"]), int(s["endTimeUnixNano"])
+                spans.append(s)
+    by_id = {s["spanId"]: s for s in spans}
+    if len(by_id) != len(spans):
+        raise Wrong("otlp: a span id comes twice")
+    for s in spans:
+        if s["times"][0] > s["times"][1]:
+            raise Wrong("otlp: %s ends before it begins" % s["name"])
+        parent = by_id[s["parentSpanId"]] if "parentSpanId" in s else None
+        if parent and (parent["traceId"] != s["traceId"] or (s["what"] is None and not
+                       parent["times"][0] <= s["times"][0] <= s["times"][1] <= parent["times"][1])):
+            raise Wrong("otlp: %s does not lie in its parent %s" % (s["name"], parent["name"]))
+        for e in s.get("events", ()):
+            if not s["times"][0] <= int(e["timeUnixNano"]) <= s["times"][1]:
+                raise Wrong("otlp: the event %s does not lie in %s" % (e["name"], s["name"]))
+    return spans, by_id
+
+
+def otlp_path(s, by_id):
+    names = []
+    while s:
+        names.append("off CPU" if s["name"] == "(off CPU)" else s["name"])
+        s = by_id.get(s.get("parentSpanId"))
+    return tuple(reversed(names))
+
+
+def otlp_kinds(spans):
+    """How many events of each kind there are, but for calls and time off the CPU."""
+    kinds = collections.Counter()
+    for s in spans:
+        for e in s.get("events", ()):
+            kinds[next(a["value"]["stringValue"] for a in e["attributes"] if a["key"] == "spur.kind")] += 1
+        if s["what"] == "ASYNC":
+            kinds["ASYNC_BEGIN"] += 1
+            kinds["ASYNC_END"] += "spur.end" not in s["values"]
+        elif s["what"]:
+            kinds[s["what"]] += 1
+    return kinds
+
+
+def otlp(t, trace):
+    data = converted(t, trace, "otlp", "--demangle=full")
+    spans, by_id = otlp_spans(data)
+    if os.path.relpath(os.path.dirname(trace), os.path.join(t.tests, "golden")) not in viewers.EXCEPT:
+        own = {tuple(shown(name) for name in path): s for path, s in viewers.own_sums(t, trace).items()}
+        calls = [(otlp_path(s, by_id), s["times"][1] - s["times"][0]) for s in spans if not s["what"]]
+        viewers.compare("otlp", own, viewers.sums(calls))
+    want = perfetto.rows_of(t, trace)
+    for kind in ("BEGIN", "END", "SPAN", "SWITCH"):
+        want.pop(kind, None)
+    if +want != +otlp_kinds(spans):
+        raise Wrong("otlp: expected %s, found %s" % (dict(want), dict(otlp_kinds(spans))))
+    same_always(t, trace, "otlp", data, "--demangle=full")
+
+
+def dot_svg(t, label, trace):
+    """Graphviz lays it out."""
+    with t.temp() as tmp:
+        with open(os.path.join(tmp, "graph.dot"), "wb") as f:
+            f.write(converted(t, trace, "dot", "--set=edges=total,vertices=avg,color=calls"))
+        r = t.run(["dot", "-Tsvg", f.name])
+    t.verdict(label, None if r.code == 0 and r.out.rstrip().endswith(b"</svg>") and not r.err else
+              "dot -Tsvg: exit code %s: %.200r" % (r.code, r.err))
+
+
 def one(t, label, name, trace, checks):
     why = None
     try:
@@ -178,17 +356,24 @@ def one(t, label, name, trace, checks):
 
 
 def run(t):
-    checks = []
+    checks = [otlp]
     if shutil.which("protoc"):
         checks.append(pprof)
     elif t.wanted("targets/"):
         t.skip("targets/pprof", "no protoc: tools/install-deps")
+    if shutil.which("dot"):
+        checks.append(dot)
+    elif t.wanted("targets/"):
+        t.skip("targets/dot", "no dot: tools/install-deps")
     for trace in sorted(glob.glob(os.path.join(t.tests, "golden", "*", "*", "in"))):
         name = os.path.relpath(os.path.dirname(trace), os.path.join(t.tests, "golden"))
         if t.wanted("targets/" + name) and name not in EXCEPT:
             t.later(one, "targets/" + name, name, trace, checks)
-    for name in GO if shutil.which("go") else ():
+    for name in SOME if shutil.which("go") else ():
         if t.wanted("targets/go/" + name):
             t.later(go_pprof, "targets/go/" + name, os.path.join(t.tests, "golden", name, "in"))
+    for name in SOME if shutil.which("dot") else ():
+        if t.wanted("targets/svg/" + name):
+            t.later(dot_svg, "targets/svg/" + name, os.path.join(t.tests, "golden", name, "in"))
     if not shutil.which("go") and t.wanted("targets/go"):
         t.skip("targets/go", "no go: tools/install-deps")

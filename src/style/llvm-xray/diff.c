@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "pass/diff.h"
+#include "render/dot.h"
 #include "style/llvm-xray/diff/calls.h"
 #include "style/llvm-xray/diff/color.h"
 #include "style/llvm-xray/options.h"
@@ -70,22 +71,6 @@ static bool read_options(struct diff *d, const struct pass_env *env)
 }
 
 /* --- text */
-
-/* A part of a quoted string of DOT; in a record, brackets and bars have a meaning. */
-static void out_dot(struct out *o, const char *s, size_t len, bool record)
-{
-	size_t plain = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (!memchr("\"\\", s[i], 2) && !(record && memchr("{}|<>", s[i], 5)))
-			continue;
-		out_safe(o, s + plain, i - plain);
-		out_char(o, '\\');
-		out_char(o, s[i]);
-		plain = i + 1;
-	}
-	out_safe(o, s + plain, len - plain);
-}
 
 /* SPEC xray/graph-change: the second value over the first, less 1 */
 static double change_of(const struct call_stats *a, const struct call_stats *b, int stat)
