@@ -96,11 +96,11 @@ const struct spur_cmd spur_cmd_anonymize = {
 	.usage = "[OPTION...] TRACE -o OUT",
 	.description =
 		"Names, categories, paths and texts are replaced by tokens of a keyed hash: equal "
-		"ones stay equal, and the parts of a path are replaced one by one. Process and "
-		"thread ids are numbered from 1000, addresses and other large ids are permuted, "
-		"and facts about the machine and the command line are left out. Times, CPUs, "
-		"small ids of events and numbers in arguments stay as they are; how many is "
-		"reported on standard error.",
+		"ones stay equal, and the parts of a path are replaced one by one. Ids of "
+		"processes, threads and objects of a kernel, addresses and other large ids are "
+		"permuted, and facts about the machine and the command line are left out. Times, "
+		"CPUs, other small ids of events and numbers in arguments stay as they are; how "
+		"many is reported on standard error.",
 	.examples = "spur anonymize --to=chrome -o shared.json uftrace.data\tfor viewers\n",
 	.opts = options,
 	.own_size = sizeof(struct anonymize_own),

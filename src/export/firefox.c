@@ -392,12 +392,12 @@ static void tables_out(const struct firefox *f)
 
 static void thread_head_out(const struct firefox *f, const struct timeline *t)
 {
-	const struct spur_track *k = trace_track(f->trace, t->track);
-	const int64_t pid = trace_pid_of(f->trace, t->track);
+	const struct spur_track *k = write_track(f->write, t->track);
+	const int64_t pid = write_pid_of(f->write, t->track);
 	struct out *o = f->write->out, name;
 
 	out_to_memory(&name);
-	timeline_name(f->trace, t->track, &name);
+	timeline_name(f->write, t->track, &name);
 	out_str(o, "{\"processType\":\"default\",\"processStartupTime\":0,"
 		   "\"processShutdownTime\":null,\"registerTime\":");
 	ms_out(o, t->first);

@@ -132,7 +132,7 @@ static uint32_t root_of(struct folded_lane *l, uint32_t track)
 	for (; k->kind == SPUR_TRACK_LANE; k = trace_track(l->f->trace, track))
 		track = k->parent;
 	out_to_memory(&name);
-	timeline_name(l->f->trace, track, &name);
+	timeline_name(l->f->write, track, &name);
 	if (!name.error)
 		id = trace_intern_n(l->f->trace, name.buf, name.len);
 	out_free(&name);
@@ -166,13 +166,14 @@ static struct stack *stack_of(struct folded_lane *l, uint32_t track)
 static bool sample_row(struct folded_lane *l, const struct stack *s, const struct spur_event *row)
 {
 	struct spur_trace *t = l->f->trace;
-	size_t n = t->format->stack ? t->format->stack(t, row, l->frames, l->frames_cap) : 0;
+	const struct write *w = l->f->write;
+	size_t n = w->stack(w, row, l->frames, l->frames_cap);
 	uint32_t node = s->root;
 
 	if (n > l->frames_cap) {
 		if (!mem_grow((void **)&l->frames, &l->frames_cap, n, sizeof(*l->frames), LIMIT))
 			return false;
-		n = t->format->stack(t, row, l->frames, l->frames_cap);
+		n = w->stack(w, row, l->frames, l->frames_cap);
 	}
 	for (size_t i = 0; node && i < n && i < l->frames_cap; i++)
 		node = lane_put(l, node, trace_class(t, l->frames[i])->name, row->kind);

@@ -152,7 +152,7 @@ static bool profile_out(struct speedscope *s, const struct timeline *t)
 	struct out *o = s->write->out, name;
 
 	out_to_memory(&name);
-	timeline_name(s->trace, t->track, &name);
+	timeline_name(s->write, t->track, &name);
 	out_str(o, "{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":");
 	out_json(o, name.buf ? name.buf : "", name.len);
 	out_printf(o, ",\"startValue\":%lld,\"endValue\":%lld,\"events\":[", (long long)t->first,

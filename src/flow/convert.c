@@ -13,6 +13,7 @@
 #include "flow/fit.h"
 #include "flow/lines.h"
 #include "flow/walk.h"
+#include "format/format.h"
 
 enum { REST_TEXT = 1 << 20 /* of the ends that the data lacks, at once */ };
 
@@ -501,6 +502,17 @@ static enum spur_status get_args(const struct write *w, const struct spur_event 
 	return SPUR_OK;
 }
 
+static size_t get_stack(const struct write *w, const struct spur_event *row, uint32_t *cls,
+			size_t cap)
+{
+	const struct convert *c = w->user;
+
+	if (!w->trace->format->stack)
+		return 0;
+	return c->mask ? mask_stack(c->mask, row, cls, cap)
+		       : w->trace->format->stack(w->trace, row, cls, cap);
+}
+
 static const struct spur_track *get_track(const struct write *w, uint32_t id)
 {
 	const struct convert *c = w->user;
@@ -581,6 +593,7 @@ enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 					      .count = LOSS_OWN + writer->nreasons },
 				    .wants_args = wants_args,
 				    .args = get_args,
+				    .stack = get_stack,
 				    .user = c };
 	run.state = writer->open(&run.write);
 	st = run.state ? run_rows(c, &run, o) : SPUR_FAIL;

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Clocks of the kernel: all programs of a machine read the same clock, from boot to boot. */
-static bool is_kernel_clock(const char *name)
+bool join_is_kernel_clock(const char *name)
 {
 	static const char *const names[] = { "monotonic", "monotonic raw", "boottime", "realtime" };
 
@@ -20,7 +19,7 @@ static bool is_kernel_clock(const char *name)
  */
 static bool boots_known(const struct clock_info *x, const struct clock_info *y)
 {
-	return x->identity && y->identity && is_kernel_clock(x->name);
+	return x->identity && y->identity && join_is_kernel_clock(x->name);
 }
 
 static bool names_one_clock(const struct spur_trace *a, const struct spur_trace *b)
@@ -34,7 +33,7 @@ static bool names_one_clock(const struct spur_trace *a, const struct spur_trace 
 	/* A zero of its own can be that of another trace only if the format is the same. */
 	if (x->own_zero || y->own_zero)
 		return a->format == b->format && x->own_zero == y->own_zero;
-	return a->format == b->format || is_kernel_clock(x->name);
+	return a->format == b->format || join_is_kernel_clock(x->name);
 }
 
 /* An epoch that was taken in whole seconds tells less than the clock's name does. */

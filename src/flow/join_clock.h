@@ -5,6 +5,11 @@
 #include "model/trace.h"
 
 /*
+ * Returns true if the name is that of a clock of the kernel: all programs of a machine read the
+ * same clock, from boot to boot.
+ */
+bool join_is_kernel_clock(const char *name);
+/*
  * Relates the clock of `b` to that of `a`. `shift` gets what is to be added to times of `b`, in ns
  * (0 where times are ticks). Returns false if they are unrelated, or if the distance does not fit
  * 64 bits.

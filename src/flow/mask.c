@@ -13,10 +13,11 @@
 
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/map64.h"
 #include "base/os.h"
 #include "base/out.h"
 #include "flow/args.h"
+#include "flow/join_clock.h"
+#include "format/format.h"
 
 enum {
 	KEY_BYTES = 32,
@@ -26,6 +27,11 @@ enum {
 	TOKEN_LETTERS = 12, /* 5 bits each: 60 bits of the hash */
 	TOKEN_MAX = 64,
 	NESTING = 64,
+};
+
+struct masked_track {
+	struct spur_track own; /* as it was when it was masked */
+	struct spur_track masked;
 };
 
 struct mask {
@@ -40,10 +46,9 @@ struct mask {
 	size_t nclasses;
 	uint32_t *originals; /* masked class -> class */
 	size_t noriginals;
-	struct spur_track **tracks; /* masked tracks, by track; NULL: not met yet */
+	struct masked_track **tracks; /* by track; NULL: not met yet */
 	size_t ntracks;
 	struct arena arena; /* of them */
-	struct map64 ids; /* process or thread id -> number */
 	struct mask_kept kept;
 };
 
@@ -145,25 +150,16 @@ static uint32_t string_of(struct mask *m, uint32_t string)
 
 /* --- ids --- */
 
-/* Called with m->lock held. Returns the number of a process or thread id; 0 if out of memory. */
-static int64_t id_make(struct mask *m, int64_t id)
-{
-	struct map64_slot *slot;
+/* Widths of ids; an id keeps its width, so that what can hold it can hold what takes its place. */
+enum width { WIDTH_16, WIDTH_31, WIDTH_32, WIDTH_48, WIDTH_64 };
 
-	if (id == 0 || id == -1)
-		return id;
-	slot = map64_put(&m->ids, (uint64_t)id);
-	if (!slot)
-		return 0;
-	if (!slot->value)
-		slot->value = MASK_FIRST_ID + m->ids.count - 1;
-	return (int64_t)slot->value;
-}
-
-/* The number of bits of the ids among which an id is permuted. */
-static unsigned id_bits(uint64_t id)
+static enum width id_width(uint64_t id)
 {
-	return id >> 48 ? 64 : id >> 32 ? 48 : 32;
+	return id >> 48	  ? WIDTH_64
+	       : id >> 32 ? WIDTH_48
+	       : id >> 31 ? WIDTH_32
+	       : id >> 16 ? WIDTH_31
+			  : WIDTH_16;
 }
 
 /* A keyed number from half of an id. Called with m->lock held. */
@@ -184,15 +180,18 @@ static uint64_t id_round(const struct mask *m, uint64_t half, unsigned round, un
 
 /*
  * Permutes the ids of one width by a Feistel network, forwards or backwards; the step is repeated
- * until the result has the same width, so that it can be undone. Called with m->lock held.
+ * until the result has the same width, so that it can be undone. 0 and -1, which are no ids, stay.
+ * Called with m->lock held.
  */
 static uint64_t id_permute(const struct mask *m, uint64_t id, bool back)
 {
-	const unsigned bits = id_bits(id);
+	static const uint8_t network[] = { 16, 32, 32, 48, 64 };
+	const enum width width = id_width(id);
+	const unsigned bits = network[width];
 	const uint64_t low = ((uint64_t)1 << bits / 2) - 1;
 	uint64_t a, b;
 
-	if (id < MASK_SMALL_ID)
+	if (id == 0 || id == UINT64_MAX)
 		return id;
 	do {
 		a = id >> bits / 2;
@@ -208,8 +207,14 @@ static uint64_t id_permute(const struct mask *m, uint64_t id, bool back)
 			*(back ? &a : &b) = c;
 		}
 		id = a << bits / 2 | b;
-	} while (id < MASK_SMALL_ID || id_bits(id) != bits);
+	} while (id == 0 || id == UINT64_MAX || id_width(id) != width);
 	return id;
+}
+
+/* Small ids of what is no process, thread or object of a kernel are numbers that programs count. */
+static uint64_t number_permute(const struct mask *m, uint64_t id, bool back)
+{
+	return id < MASK_SMALL_ID ? id : id_permute(m, id, back);
 }
 
 /* --- rows --- */
@@ -234,7 +239,7 @@ static uint32_t class_make(struct mask *m, uint32_t cls)
 		return 0;
 	c.file = c.line = 0;
 	c.row = NULL;
-	c.addr = id_permute(m, c.addr, false);
+	c.addr = number_permute(m, c.addr, false);
 	c.entry = c.exit = NULL;
 	c.schema = NULL;
 	c.extra = NULL;
@@ -250,6 +255,18 @@ static uint32_t class_make(struct mask *m, uint32_t cls)
 	return id;
 }
 
+/*
+ * The id of a row, or what took its place. In some kinds it is no id but a number of events or
+ * calls. Called with m->lock held.
+ */
+static uint64_t row_id(const struct mask *m, const struct spur_event *row, bool back)
+{
+	if (row->kind == SPUR_LOST || row->kind == SPUR_SAMPLE)
+		return row->id;
+	return row->kind == SPUR_OBJECT ? id_permute(m, row->id, back)
+					: number_permute(m, row->id, back);
+}
+
 bool mask_rows(struct mask *m, struct spur_event *rows, size_t n)
 {
 	bool good = true;
@@ -257,13 +274,14 @@ bool mask_rows(struct mask *m, struct spur_event *rows, size_t n)
 	pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; good && i < n; i++) {
 		struct spur_event *row = &rows[i];
+		uint64_t id;
 
-		m->kept.small_ids += row->id && row->id < MASK_SMALL_ID;
 		row->name = string_make(m, row->name);
 		row->cat = string_make(m, row->cat);
 		row->cls = class_make(m, row->cls);
-		if (row->kind != SPUR_LOST)
-			row->id = id_permute(m, row->id, false);
+		id = row_id(m, row, false);
+		m->kept.small_ids += id && id == row->id;
+		row->id = id;
 		good = row->name != SPUR_NONE && row->cat != SPUR_NONE && row->cls;
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -299,6 +317,35 @@ static const char *bytes_mask(struct mask *m, struct spur_args *args, const char
 	return (const char *)to;
 }
 
+/* Returns true if all items are numbers of a byte, which may be a text or a blob. */
+static bool items_are_bytes(const struct spur_value *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (items[i].size != 1 || (items[i].type != SPUR_U64 && items[i].type != SPUR_I64))
+			return false;
+	return n > 0;
+}
+
+/* Replaces items as bytes are replaced. Returns false if out of memory. */
+static bool items_mask(struct mask *m, struct spur_args *args, struct spur_value *items, uint32_t n)
+{
+	char *own = args_alloc(args, (size_t)n + 1);
+	const char *masked;
+
+	if (!own)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		own[i] = (char)items[i].u;
+	masked = bytes_mask(m, args, own, n);
+	for (uint32_t i = 0; masked && i < n; i++) {
+		if (items[i].type == SPUR_I64)
+			items[i].i = (int8_t)masked[i];
+		else
+			items[i].u = (uint8_t)masked[i];
+	}
+	return masked;
+}
+
 /* Returns false if out of memory. */
 static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value *v, unsigned depth)
 {
@@ -309,7 +356,8 @@ static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value
 		v->name = string_of(m, v->name);
 	if (v->name == SPUR_NONE)
 		return false;
-	if (v->label) {
+	/* A label of an F64 is its digits. */
+	if (v->label && v->type != SPUR_F64) {
 		size_t n = strlen(v->label);
 
 		v->label = args_mask(m, args, v->label, &n);
@@ -327,7 +375,8 @@ static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value
 	case SPUR_POINTER:
 	case SPUR_KOID:
 		pthread_mutex_lock(&m->lock);
-		v->u = id_permute(m, v->u, false);
+		v->u = v->type == SPUR_KOID ? id_permute(m, v->u, false)
+					    : number_permute(m, v->u, false);
 		pthread_mutex_unlock(&m->lock);
 		return true;
 	case SPUR_STRUCT:
@@ -337,6 +386,8 @@ static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value
 			return false;
 		memcpy(items, v->items, len * sizeof(*items));
 		v->items = items;
+		if (v->type == SPUR_ARRAY && items_are_bytes(items, len))
+			return items_mask(m, args, items, (uint32_t)len);
 		for (size_t i = 0; i < len; i++)
 			if (!value_mask(m, args, &items[i], depth + 1))
 				return false;
@@ -347,19 +398,40 @@ static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value
 	}
 }
 
-enum spur_status mask_args(struct mask *m, const struct spur_event *row, struct spur_args *args)
+/* Returns the row as it was before mask_rows(), except for its category. */
+static struct spur_event row_original(struct mask *m, const struct spur_event *row)
 {
 	struct spur_event own = *row;
-	enum spur_status st;
 
 	pthread_mutex_lock(&m->lock);
 	assert(row->cls < m->noriginals && m->originals[row->cls]);
 	own.cls = m->originals[row->cls];
-	if (row->kind != SPUR_LOST)
-		own.id = id_permute(m, row->id, true);
+	own.id = row_id(m, row, true);
 	pthread_mutex_unlock(&m->lock);
 	own.name = trace_class(m->trace, own.cls)->name;
-	st = trace_args(m->trace, &own, args);
+	return own;
+}
+
+size_t mask_stack(struct mask *m, const struct spur_event *row, uint32_t *cls, size_t cap)
+{
+	const struct spur_event own = row_original(m, row);
+	const size_t n = m->trace->format->stack(m->trace, &own, cls, cap);
+	bool good = true;
+
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; good && i < n && i < cap; i++) {
+		cls[i] = class_make(m, cls[i]);
+		good = cls[i] != 0;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return good ? n : 0;
+}
+
+enum spur_status mask_args(struct mask *m, const struct spur_event *row, struct spur_args *args)
+{
+	const struct spur_event own = row_original(m, row);
+	enum spur_status st = trace_args(m->trace, &own, args);
+
 	for (size_t i = 0; st != SPUR_FAIL && i < args->count; i++)
 		if (!value_mask(m, args, (struct spur_value *)&args->items[i], 0))
 			st = SPUR_FAIL;
@@ -372,24 +444,33 @@ enum spur_status mask_args(struct mask *m, const struct spur_event *row, struct 
 static const struct spur_track *track_make(struct mask *m, uint32_t id)
 {
 	const struct spur_track *own = trace_track(m->trace, id);
-	struct spur_track *k;
+	struct masked_track *k;
 
-	if (!own || (id < m->ntracks && m->tracks[id]))
-		return own ? m->tracks[id] : NULL;
 	if (!mem_grow((void **)&m->tracks, &m->ntracks, (size_t)id + 1, sizeof(*m->tracks),
 		      SPUR_NONE - 1))
 		return NULL;
 	k = arena_alloc(&m->arena, sizeof(*k));
 	if (!k)
 		return NULL;
-	*k = *own;
-	k->name = string_make(m, k->name);
-	k->pid = id_make(m, k->pid);
-	k->tid = id_make(m, k->tid);
-	if (k->name == SPUR_NONE || (own->pid && !k->pid) || (own->tid && !k->tid))
+	k->own = k->masked = *own;
+	k->masked.name = string_make(m, own->name);
+	k->masked.pid = (int64_t)id_permute(m, (uint64_t)own->pid, false);
+	k->masked.tid = (int64_t)id_permute(m, (uint64_t)own->tid, false);
+	if (k->masked.name == SPUR_NONE)
 		return NULL;
 	m->tracks[id] = k;
-	return k;
+	return &k->masked;
+}
+
+/* Returns true if the track is masked, and the reader has not changed it since then. */
+static bool track_stays(const struct mask *m, uint32_t id)
+{
+	const struct spur_track *was, *own = trace_track(m->trace, id);
+
+	if (id >= m->ntracks || !m->tracks[id])
+		return false;
+	was = &m->tracks[id]->own;
+	return was->name == own->name && was->pid == own->pid && was->tid == own->tid;
 }
 
 const struct spur_track *mask_track(struct mask *m, uint32_t id)
@@ -399,10 +480,31 @@ const struct spur_track *mask_track(struct mask *m, uint32_t id)
 	};
 	const struct spur_track *k;
 
+	if (!trace_track(m->trace, id))
+		return NULL;
 	pthread_mutex_lock(&m->lock);
-	k = track_make(m, id);
+	k = track_stays(m, id) ? &m->tracks[id]->masked : track_make(m, id);
 	pthread_mutex_unlock(&m->lock);
-	return k || !trace_track(m->trace, id) ? k : &unknown;
+	return k ? k : &unknown;
+}
+
+/*
+ * The name that a program or its user gave to a clock is replaced; identities (of boots) are left
+ * out. Returns false if out of memory.
+ */
+static bool clock_mask(struct mask *m)
+{
+	struct clock_info *c = &m->trace->clock;
+	char token[TOKEN_MAX];
+	uint32_t id;
+
+	c->identity = NULL;
+	if (join_is_kernel_clock(c->name) || strcmp(c->name, "unknown") == 0)
+		return true;
+	id = trace_intern_n(m->trace, token, token_put(m, c->name, strlen(c->name), token));
+	if (id != SPUR_NONE)
+		c->name = trace_string(m->trace, id, NULL);
+	return id != SPUR_NONE;
 }
 
 /* Replaces names of origins, and leaves out the trace's facts. Returns false if out of memory. */
@@ -416,7 +518,7 @@ static bool trace_mask(struct mask *m)
 			return false;
 	}
 	t->ninfo = 0;
-	return true;
+	return clock_mask(m);
 }
 
 static bool key_make(struct mask *m, const char *key)
@@ -462,7 +564,6 @@ void mask_free(struct mask *m)
 	mem_free(m->strings);
 	mem_free(m->classes);
 	mem_free(m->originals);
-	map64_free(&m->ids);
 	mem_free(m->tracks);
 	arena_free(&m->arena);
 	mem_free(m);

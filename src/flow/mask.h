@@ -1,9 +1,9 @@
 /*
  * Masks: what could identify a program or its user is replaced in a trace that is converted, so
  * that the trace can be shared. Names, categories, paths, texts of arguments and labels become
- * tokens of a keyed hash, so that equal texts stay equal; process and thread ids become numbers
- * from MASK_FIRST_ID on; addresses, object ids and other large ids are permuted. Times, CPUs, small
- * ids and numbers in arguments stay.
+ * tokens of a keyed hash, so that equal texts stay equal; ids of processes, threads and objects of a
+ * kernel, addresses and other large ids are permuted. Times, CPUs, other small ids and numbers in
+ * arguments stay, except for bytes and arrays of bytes.
  */
 #ifndef SPUR_FLOW_MASK_H
 #define SPUR_FLOW_MASK_H
@@ -11,7 +11,7 @@
 #include "model/args.h"
 #include "model/trace.h"
 
-enum { MASK_FIRST_ID = 1000, MASK_SMALL_ID = 65536 };
+enum { MASK_SMALL_ID = 65536 };
 
 struct mask_options {
 	const char *key; /* NULL: a random one, so that no other trace has the same tokens */
@@ -27,9 +27,10 @@ struct mask_kept {
 struct mask;
 
 /*
- * Makes the mask of a trace, replaces the names of its origins, and removes its facts
- * (trace->info). Requires that no rows have been read. Returns NULL, with the error set, if out of
- * memory or if no random key is available. Free with mask_free().
+ * Makes the mask of a trace, replaces the names of its origins and of its clock, unless that is one
+ * that systems have, and removes its facts (trace->info). Requires that no rows have been read.
+ * Returns NULL, with the error set, if out of memory or if no random key is available. Free with
+ * mask_free().
  */
 struct mask *mask_new(struct spur_trace *t, const struct mask_options *opt, struct spur_error *err);
 void mask_free(struct mask *m);
@@ -42,6 +43,11 @@ bool mask_rows(struct mask *m, struct spur_event *rows, size_t n);
  * trace_args(). Thread-safe if `args` is the caller's own.
  */
 enum spur_status mask_args(struct mask *m, const struct spur_event *row, struct spur_args *args);
+/*
+ * Writes the stack of a SAMPLE row that mask_rows() has changed, as spur_format.stack(), which the
+ * format has. Returns 0 if out of memory. Thread-safe.
+ */
+size_t mask_stack(struct mask *m, const struct spur_event *row, uint32_t *cls, size_t cap);
 /*
  * Returns what takes the place of a track, valid as long as the mask, or NULL if the track does not
  * exist; a track without a name or ids if out of memory. Thread-safe.

@@ -28,6 +28,7 @@ struct run {
 	size_t count, cap;
 	struct map64 by_key; /* key -> index of the part + 1 */
 	uint64_t rows, bytes; /* so far */
+	uint64_t last; /* the key of the latest row's part */
 	int64_t start; /* time of the first row */
 	bool too_many, failed;
 	struct intern *names; /* of parts that were written */
@@ -75,11 +76,27 @@ static struct part *part_of(struct run *r, uint64_t key)
 	return p;
 }
 
+/*
+ * The rows of one record, such as a switch of threads, stay in one part, unless parts are threads
+ * or processes: then each has the record. Returns the part, or NULL if there are too many.
+ */
+static struct part *part_next(struct run *r, const struct spur_event *row, uint64_t key,
+			      uint64_t last)
+{
+	const bool follows = r->split->by != SPLIT_THREAD && r->split->by != SPLIT_PROCESS;
+	const struct map64_slot *slot =
+		follows && r->rows && key != last ? map64_find(&r->by_key, last) : NULL;
+	struct part *before = slot && slot->value ? &r->parts[slot->value - 1] : NULL;
+
+	if (before && kept_has(before->kept, row->stream, row->off))
+		return before;
+	return part_of(r, key);
+}
+
 static bool split_rows(void *self, struct spur_event *rows, size_t n)
 {
 	struct run *r = self;
 	struct part *p = NULL;
-	uint64_t last = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct spur_event *row = &rows[i];
@@ -89,13 +106,13 @@ static bool split_rows(void *self, struct spur_event *rows, size_t n)
 			continue;
 		r->start = r->rows ? r->start : row->ts;
 		key = key_of(r, row);
-		if (!p || key != last)
-			p = part_of(r, key);
+		if (!p || key != p->key)
+			p = part_next(r, row, key, r->last);
 		if (!p || !kept_add(p->kept, row->stream, row->off)) {
 			r->failed = true;
 			return false;
 		}
-		last = key;
+		r->last = p->key;
 		p->from = row->ts < p->from ? row->ts : p->from;
 		p->until = row->ts > p->until ? row->ts : p->until;
 		r->rows++;

@@ -89,6 +89,12 @@ struct write {
 	 */
 	enum spur_status (*args)(const struct write *w, const struct spur_event *row,
 				 struct spur_args *args);
+	/*
+	 * As spur_format.stack(), of the classes that rows have. Returns 0 if out of memory.
+	 * Thread-safe.
+	 */
+	size_t (*stack)(const struct write *w, const struct spur_event *row, uint32_t *cls,
+			size_t cap);
 	void *user; /* private to the core */
 };
 

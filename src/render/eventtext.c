@@ -162,7 +162,9 @@ static void make_track(const void *self, const struct spur_event *row, struct fr
 		       struct out *o)
 {
 	const struct event_text *c = self;
-	const struct spur_track *k = trace_track(c->trace, row->track);
+	const struct spur_track *k = c->options.track
+					     ? c->options.track(c->options.self, row->track)
+					     : trace_track(c->trace, row->track);
 	const bool json = c->options.form == FORM_JSONL;
 	const char *none = json ? "null" : c->options.form == FORM_CSV ? "" : "-";
 	char digits[24];
@@ -191,7 +193,7 @@ static void make_stream(const void *self, const struct spur_event *row, struct f
 {
 	const struct event_text *c = self;
 	const struct spur_stream *s = trace_stream(c->trace, row->stream);
-	const char *path = s ? s->path : "";
+	const char *path = s && !c->options.no_paths ? s->path : "";
 
 	(void)f;
 	if (c->options.form == FORM_JSONL) {
@@ -233,10 +235,13 @@ static void flags_out(const struct spur_event *row, const char *between, const c
 static const struct spur_args *row_args(const struct event_text *c, const struct event_row *r,
 					struct spur_args *args)
 {
-	if (!r->row->nargs || r->name->user != USE_ARGS ||
-	    trace_args(c->trace, r->row, args) == SPUR_FAIL)
+	enum spur_status st;
+
+	if (!r->row->nargs || r->name->user != USE_ARGS)
 		return NULL;
-	return args;
+	st = c->options.args ? c->options.args(c->options.self, r->row, args)
+			     : trace_args(c->trace, r->row, args);
+	return st == SPUR_FAIL ? NULL : args;
 }
 
 /* cpu, dur and id, where there are any. */

@@ -16,6 +16,11 @@ struct event_text_options {
 	bool color;
 	/* Returns true if arguments of the class's events are wanted. Thread-safe. */
 	bool (*wants_args)(const void *self, uint32_t cls);
+	/* As write_track() and write.args (format/writer.h); NULL: the trace's own. Thread-safe. */
+	const struct spur_track *(*track)(const void *self, uint32_t id);
+	enum spur_status (*args)(const void *self, const struct spur_event *row,
+				 struct spur_args *args);
+	bool no_paths; /* of streams */
 	const void *self;
 };
 

@@ -223,12 +223,78 @@ def masked(t, path):
     t.verdict(label, why)
 
 
+# Of each format, traces whose names, paths, texts and ids stand in different places.
+HIDDEN = (
+    "ctf/ctf2-small", "ctf/kernel", "ctf/lttng213-contexts", "ctf/lttng213-libc", "ctf/zephyr-good", "fxt/all-records", "fxt/koids-64bit",
+    "fxt/multi-provider", "heph/nesting", "heph/scalars", "uftrace/ev-sdt", "uftrace/extern", "uftrace/own-args-spec", "uftrace/threads",
+    "xray/fdr-events", "xray/own-profile-throws", "xray/profile",
+)
+# Words of the formats themselves, which a trace may use as names too.
+FORMAT_WORDS = {
+    "addr", "address", "arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "arg7", "arg8", "args", "array", "begin", "boottime", "channel", "channel0_0",
+    "clock", "comm", "count", "data", "domain", "duration", "empty", "event", "events", "file", "flag", "flags", "frame", "frames", "func",
+    "function", "heph", "index", "line", "metadata", "monotonic", "name", "null", "number", "path", "port", "perf-cpu0.dat", "perf-cpu1.dat", "process",
+    "procname", "profile", "sort_index", "range", "read", "realtime", "regex", "retval", "self", "size", "spur", "start", "state", "string", "text", "thread",
+    "threads", "ticks", "time", "total", "trace", "type", "uftrace", "unknown", "value", "values", "version", "vpid", "vtid", "weight", "xray",
+    "0.1.0", "-inf", "stack", "calls", "eight", "inner", "host",
+}
+
+
+def secrets(t, path):
+    """Names, texts and facts of a trace, of at least 4 letters."""
+    found = set()
+    for options in ([], ["--demangle=no"]):
+        for row in lines(t.run([t.spur, "cat", "--jsonl", *options, path])):
+            found |= set(texts([row.get(k) for k in ("name", "cat", "module", "args")]))
+    for event in json.loads(t.run([t.spur, "convert", "--to=chrome", path, "-o", "-"]).out)["traceEvents"]:
+        found |= set(texts(event["args"])) if event["ph"] == "M" else set()
+    info = json.loads(t.run([t.spur, "info", "--json", path]).out)["info"]
+    info.pop("recorded on", None)  # the epoch, which stays
+    found |= set(texts(list(info.values())))
+    return {w for w in found if len(w) >= 4 and not w.replace(".", "").isdigit()} - OWN_WORDS - FORMAT_WORDS
+
+
+def tree(path):
+    """Names and bytes of a file, or of all below a directory, and of files beside it."""
+    found = [path] if os.path.isfile(path) else [os.path.join(d, f) for d, _, fs in os.walk(path) for f in fs]
+    out = b""
+    for f in found + glob.glob(path + ".*"):
+        with open(f, "rb") as file:
+            out += f[len(path):].encode() + b"\n" + file.read() + b"\n"
+    return out
+
+
+def hidden(t, name, target):
+    """No byte of a masked copy is a name of the trace, whatever its format is; and threads do not matter."""
+    label = "matrix/golden/%s masked -> %s" % (name, target)
+    path = os.path.join(t.tests, "golden", name, "in")
+    with t.temp() as tmp:
+        outs = []
+        for threads in ("1", "2"):
+            out = os.path.join(tmp, threads, "o")
+            os.mkdir(os.path.dirname(out))
+            r = t.run([t.spur, "anonymize", "--key=k", "--threads=" + threads, "--to=" + target, path, "-o", out])
+            if r.code == 2 and not r.trouble():
+                t.ok()  # the target cannot hold it at all
+                return
+            if r.trouble() or r.code not in (0, 3):
+                t.fail(label, r.trouble() or "exit code %d: %.200r" % (r.code, r.err))
+                return
+            outs.append(tree(out))
+    found = sorted(w for w in secrets(t, path) if w.encode("utf-8", "surrogateescape") in outs[0])
+    t.verdict(label, "names of the original: %r" % found[:8] if found else None if sorted(outs[0]) == sorted(outs[1]) else "threads matter")
+
+
 def run(t):
     listed = json.loads(t.run([t.spur, "formats", "--json"]).out)
     targets = {f["name"]: f["kinds"] for f in listed["formats"] if "kinds" in f}
     for name in FORMATS:
         if name not in targets:
             t.skip("matrix/%s" % name, "the format is not written")
+    for name in HIDDEN:
+        for target in [*targets, *(f["name"] for f in listed["targets"])]:
+            if t.wanted("matrix/golden/%s masked -> %s" % (name, target)):
+                t.later(hidden, name, target)
     if not os.path.isdir(t.traces):
         t.skip("matrix/shared", "the shared traces are missing")
     for path in traces(t):

@@ -21,10 +21,26 @@ static bool wants_args(const void *self, uint32_t cls)
 	return w->wants_args(w, cls);
 }
 
+static const struct spur_track *get_track(const void *self, uint32_t id)
+{
+	return write_track(self, id);
+}
+
+static enum spur_status get_args(const void *self, const struct spur_event *row,
+				 struct spur_args *args)
+{
+	const struct write *w = self;
+
+	return w->args(w, row, args);
+}
+
 void *lines_open(struct write *w, enum output_form form)
 {
 	const struct event_text_options options = { .form = form,
 						    .wants_args = wants_args,
+						    .track = get_track,
+						    .args = get_args,
+						    .no_paths = w->masked,
 						    .self = w };
 	struct lines_writer *lw = mem_alloc(sizeof(*lw));
 

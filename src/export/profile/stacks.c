@@ -155,16 +155,15 @@ static void times_add(struct stack_lane *l, int64_t ts)
 /* A sum of equal stacks: its leaf's time and calls. Returns false if out of memory. */
 static bool sample_add(struct stack_lane *l, const struct calls *c, const struct spur_event *row)
 {
-	struct spur_trace *t = l->s->write->trace;
-	const bool has = t->format->stack && !l->s->write->masked;
+	const struct write *w = l->s->write;
 	const uint64_t time = row->dur > 0 ? (uint64_t)row->dur : 0;
-	size_t n = has ? t->format->stack(t, row, l->sample, l->sample_cap) : 0;
+	size_t n = w->stack(w, row, l->sample, l->sample_cap);
 	uint32_t node = c->root, what = 0;
 
 	if (n > l->sample_cap) {
 		if (!mem_grow((void **)&l->sample, &l->sample_cap, n, sizeof(*l->sample), LIMIT))
 			return false;
-		n = t->format->stack(t, row, l->sample, l->sample_cap);
+		n = w->stack(w, row, l->sample, l->sample_cap);
 	}
 	for (size_t i = 0; node && i < n && i < l->sample_cap; i++)
 		node = lane_put(l, node, l->sample[i], row->kind);

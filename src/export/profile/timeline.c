@@ -83,11 +83,11 @@ bool timeline_walk(const struct timeline *t, size_t size,
 	return true;
 }
 
-void timeline_name(const struct spur_trace *t, uint32_t track, struct out *o)
+void timeline_name(const struct write *w, uint32_t track, struct out *o)
 {
-	const struct spur_track *k = trace_track(t, track);
+	const struct spur_track *k = write_track(w, track);
 	size_t len;
-	const char *name = trace_string(t, k->name, &len);
+	const char *name = trace_string(w->trace, k->name, &len);
 
 	out_bytes(o, name, len);
 	if (k->tid != -1)

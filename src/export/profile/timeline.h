@@ -9,7 +9,7 @@
 #include "base/map64.h"
 #include "base/out.h"
 #include "base/spool.h"
-#include "model/trace.h"
+#include "format/writer.h"
 
 struct timeline {
 	uint32_t track;
@@ -77,6 +77,6 @@ bool timeline_walk(const struct timeline *t, size_t size,
  * Appends the name of a track for people: that of the thread, with its id in brackets, or the ids
  * alone. Raw bytes.
  */
-void timeline_name(const struct spur_trace *t, uint32_t track, struct out *o);
+void timeline_name(const struct write *w, uint32_t track, struct out *o);
 
 #endif

@@ -70,11 +70,11 @@ static struct cw_stream_class *class_of(struct cw *w, uint32_t layout,
  * The thread that a track's rows are of, else its process; NULL: neither. SPEC ctf/own-process:
  * rows of a process have the thread id -1.
  */
-static const struct spur_track *owner_of(const struct spur_trace *t, uint32_t track)
+static const struct spur_track *owner_of(const struct write *w, uint32_t track)
 {
-	const uint32_t thread = trace_thread_of(t, track);
+	const uint32_t thread = trace_thread_of(w->trace, track);
 	const struct spur_track *k =
-		trace_track(t, thread == SPUR_NONE ? trace_process_of(t, track) : thread);
+		write_track(w, thread == SPUR_NONE ? trace_process_of(w->trace, track) : thread);
 
 	return k && (thread != SPUR_NONE || k->kind == SPUR_TRACK_PROCESS) ? k : NULL;
 }
@@ -87,9 +87,9 @@ static bool is_wide(int64_t id)
 /* The context of a thread's events: ids, and the name that the thread has now. */
 static void context_make(struct cw *w, struct cw_stream *s)
 {
-	const struct spur_track *k = owner_of(w->trace, s->track);
+	const struct spur_track *k = owner_of(w->write, s->track);
 	const unsigned bytes = s->of->layout & CW_WIDE ? 8 : 4;
-	const int64_t pid = trace_pid_of(w->trace, s->track);
+	const int64_t pid = write_pid_of(w->write, s->track);
 	uint8_t *p = s->context;
 	const char *name;
 	size_t len;
@@ -107,7 +107,7 @@ static void context_make(struct cw *w, struct cw_stream *s)
 static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 				     const struct ctf_class *native)
 {
-	const struct spur_track *k = native ? NULL : owner_of(w->trace, track);
+	const struct spur_track *k = native ? NULL : owner_of(w->write, track);
 	struct cw_stream *s = stream_add(w);
 	uint32_t layout = cpu ? CW_CPU : 0;
 
@@ -115,7 +115,7 @@ static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 		return NULL;
 	if (k)
 		layout |= CW_THREAD |
-			  (is_wide(k->tid) || is_wide(trace_pid_of(w->trace, track)) ? CW_WIDE : 0);
+			  (is_wide(k->tid) || is_wide(write_pid_of(w->write, track)) ? CW_WIDE : 0);
 	s->of = class_of(w, layout, native);
 	if (!s->of)
 		return NULL;
@@ -179,7 +179,7 @@ static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint1
 	s->cpu = cpu;
 	if (!(s->of->layout & CW_THREAD) || s->of->native)
 		return;
-	k = owner_of(w->trace, s->track);
+	k = owner_of(w->write, s->track);
 	if (k->name != s->name)
 		context_make(w, s);
 }
@@ -534,7 +534,7 @@ static void *cw_open(struct write *write)
 	w->dir = w->lttng ? "ust/uid/0/64-bit/" : "";
 	w->clock = clock_name(w->trace);
 	/* Headers are little-endian where events are copied, and their fields are as they are. */
-	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks)
+	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks && !write->masked)
 		w->ctf = w->trace->state;
 	if (!w->ctf || cw_natives(w))
 		return w;
@@ -556,9 +556,9 @@ static void cw_lane_close(void *lane)
 /* The thread that a stream's events are of, as one number. */
 static uint64_t owner_key(const struct cw *w, const struct cw_stream *s)
 {
-	const struct spur_track *k = s->native ? NULL : owner_of(w->trace, s->track);
+	const struct spur_track *k = s->native ? NULL : owner_of(w->write, s->track);
 
-	return k ? hash64((uint64_t)k->tid) ^ (uint64_t)trace_pid_of(w->trace, s->track) : 0;
+	return k ? hash64((uint64_t)k->tid) ^ (uint64_t)write_pid_of(w->write, s->track) : 0;
 }
 
 /*

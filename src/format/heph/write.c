@@ -279,7 +279,7 @@ static void *heph_open(struct write *write)
 	w->write = write;
 	w->trace = write->trace;
 	w->substitute = UINT32_MAX;
-	if (write->trace->format == format_find("heph"))
+	if (write->trace->format == format_find("heph") && !write->masked)
 		w->source = write->trace->state;
 	/* SPEC heph/old-layout */
 	w->old = write_setting_is(write, "layout", "old") ||

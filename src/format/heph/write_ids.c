@@ -30,7 +30,7 @@ static uint32_t target_add(struct heph_writer *w, uint32_t process)
 	struct heph_target *t;
 	struct map64_slot *slot = NULL;
 	uint32_t number;
-	bool exact = number_of(trace_pid_of(w->trace, process), &number);
+	bool exact = number_of(write_pid_of(w->write, process), &number);
 
 	if (exact)
 		slot = map64_find(&w->by_number, number);
@@ -64,7 +64,7 @@ static uint32_t target_of(struct heph_writer *w, uint32_t process)
 /* The number that the thread brings along. Returns false if it brings none. */
 static bool own_substream(const struct heph_writer *w, uint32_t owner, uint64_t *number)
 {
-	const struct spur_track *k = trace_track(w->trace, owner);
+	const struct spur_track *k = write_track(w->write, owner);
 
 	*number = k->tid != -1				     ? (uint64_t)k->tid
 		  : k->kind == SPUR_TRACK_CPU && k->cpu >= 0 ? (uint64_t)k->cpu

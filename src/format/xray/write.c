@@ -133,7 +133,7 @@ static uint64_t ticks_from(const struct xray_write *x, int64_t ns)
 static void set_clock(struct xray_write *x)
 {
 	const struct spur_trace *t = x->trace;
-	struct xray *source = t->format == &spur_format_xray ? t->state : NULL;
+	struct xray *source = t->format == &spur_format_xray && !x->write->masked ? t->state : NULL;
 
 	x->own_ids = source != NULL;
 	x->source = source && source->mode != XRAY_PROFILE ? source : NULL;

@@ -118,7 +118,7 @@ static bool thread_number(const struct xray_write *x, struct numbers *n, struct 
 			  bool own)
 {
 	const uint64_t process = has_processes(x) ? (uint64_t)(uint32_t)th->pid << 32 : 0;
-	const struct spur_track *k = trace_track(x->trace, th->track);
+	const struct spur_track *k = write_track(x->write, th->track);
 	struct map64_slot *slot;
 
 	if (own) {
@@ -136,9 +136,9 @@ static bool thread_number(const struct xray_write *x, struct numbers *n, struct 
 
 static void ids_lost(const struct xray_write *x, const struct xray_out_thread *th)
 {
-	const struct spur_track *k = trace_track(x->trace, th->track);
+	const struct spur_track *k = write_track(x->write, th->track);
 
-	if (process_read(x, th) == trace_pid_of(x->trace, th->track) && th->tid == k->tid)
+	if (process_read(x, th) == write_pid_of(x->write, th->track) && th->tid == k->tid)
 		return;
 	for (unsigned kind = 0; kind < SPUR_KINDS; kind++)
 		loss_add_n(&x->write->loss, LOST_IDS, kind, th->counts[kind]);
@@ -152,7 +152,7 @@ bool xray_threads_number(struct xray_write *x)
 	for (int fits = 1; good && fits >= 0; fits--)
 		for (size_t i = 0; good && i < x->nthreads; i++) {
 			struct xray_out_thread *th = x->order[i];
-			const int64_t pid = trace_pid_of(x->trace, th->track);
+			const int64_t pid = write_pid_of(x->write, th->track);
 
 			if (process_fits(x, pid) == (fits == 1))
 				good = process_number(x, &n, pid, &th->pid);

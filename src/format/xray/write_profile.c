@@ -131,7 +131,8 @@ bool xray_profile_sample(struct xray_lane *l, struct xray_out_thread *th,
 {
 	struct xray_write *x = l->x;
 	struct spur_trace *t = x->trace;
-	const size_t n = t->format->stack ? t->format->stack(t, row, NULL, 0) : 0;
+	const struct write *w = x->write;
+	const size_t n = w->stack(w, row, NULL, 0);
 	uint32_t *cls, path = 0;
 	struct xray_paths *p = paths_of(th);
 	bool good;
@@ -146,7 +147,7 @@ bool xray_profile_sample(struct xray_lane *l, struct xray_out_thread *th,
 	    !mem_grow((void **)&l->values, &l->values_cap, n, sizeof(*l->values), DEPTH_MOST))
 		return false;
 	cls = (uint32_t *)l->values;
-	t->format->stack(t, row, cls, n);
+	w->stack(w, row, cls, n);
 	good = p && (!x->own_ids || source_sample(l, row, cls, n));
 	for (size_t i = 0; good && i < n; i++) {
 		path = path_of(p, path, cls[i]);
