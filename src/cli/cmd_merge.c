@@ -123,6 +123,8 @@ static int merge_run(const struct spur_cmd *cmd, struct values *v)
 	return run_pass(v, &(struct run_request){ .pass = "convert",
 						  .options = { RUN_OPTIONS(NULL, &own->convert) },
 						  .strict = own->strict,
+						  .side = writer_side(writer,
+								      own->convert.settings),
 						  .is_dir = writer->is_dir });
 }
 

@@ -93,6 +93,8 @@ void signals_install(void)
 			sigaction(ending[i], &interrupt, NULL);
 	sigaction(SIGBUS, &bus, NULL);
 	sigaction(SIGPIPE, &quiet, NULL);
+	/* A file that reaches the limit of ulimit -f is an error of writing like any other. */
+	sigaction(SIGXFSZ, &quiet, NULL);
 }
 
 void signals_remove(const char *path)

@@ -34,6 +34,8 @@ enum {
 	BITS_MOST = 20, /* evidence of one pair */
 	ROUNDS = 4, /* of matching and fitting on one range */
 	SLOPE_PAIRS = 8, /* fewer pairs say nothing about drift */
+	BESIDE_EVENTS = 64, /* that are compared with others of their names, */
+	BESIDE_LOOK = 1024, /* with so many on each side */
 	NOISE = 32, /* ns; pairs this far apart may always belong together */
 	STAMP_NOISE = 1000, /* ns by which times of events that the user names may be wrong */
 };
@@ -612,6 +614,124 @@ static void line_tell(struct fitter *f, struct line *l, struct align_fit *fit)
 				   .score = l->score };
 }
 
+/* --- rivals: lines on which a rhythm fits as well, further along --- */
+
+/* The evidence of one event of `a`, and in *b its partner, or UINT32_MAX if it says nothing. */
+static int event_evidence(const struct fitter *f, const struct line *l, size_t i, uint32_t *b)
+{
+	const struct align_event *e = &f->in->a[i];
+	const int64_t begin = f->in->b[0].ts, end = f->in->b[f->in->nb - 1].ts;
+	const int64_t own = clock_map_back(&l->map, e->ts), room = line_room(l, own);
+
+	*b = UINT32_MAX;
+	if (own < begin - room || own > end + room)
+		return 0;
+	*b = nearest(f, e->name, own);
+	return *b == UINT32_MAX
+		       ? 0
+		       : evidence(f, e->name, *b, e->ts - clock_map_ts(&l->map, f->times[*b]));
+}
+
+/*
+ * Returns true if the line is far better than the rival: by as much as a line must be better than
+ * chance, on the events that tell them apart. All others of a long rhythm fit both.
+ */
+static bool line_beats(const struct fitter *f, const struct line *l, const struct line *rival)
+{
+	int64_t more = 0, differ = 0;
+
+	for (size_t i = 0; i < f->in->na; i++) {
+		uint32_t b, other;
+		const int gain = event_evidence(f, l, i, &b) - event_evidence(f, rival, i, &other);
+
+		more += gain;
+		differ += gain != 0;
+	}
+	return more > 64 + 8 * (int64_t)root(differ);
+}
+
+static_assert(2 * BESIDE_EVENTS * BESIDE_LOOK <= VOTES, "room for all votes");
+
+/*
+ * Collects how much later than the line says other events of `b` are that have the names of events
+ * in the middle of the pairs. Returns the number of votes; *from becomes that of events.
+ */
+static size_t vote_beside(struct fitter *f, const struct line *l, size_t *from)
+{
+	const size_t most = f->npairs < BESIDE_EVENTS ? f->npairs : BESIDE_EVENTS;
+	const size_t first = (f->npairs - most) / 2;
+	size_t n = 0;
+
+	for (size_t i = first; i < first + most; i++) {
+		const struct pair *p = &f->pairs[i];
+		const uint32_t name = f->in->a[p->a].name;
+		const int64_t own = clock_map_back(&l->map, f->in->a[p->a].ts);
+		const uint32_t begin = f->starts[name], end = f->starts[name + 1];
+		const uint32_t low = p->b - begin > BESIDE_LOOK ? p->b - BESIDE_LOOK : begin;
+		const uint32_t high = end - p->b > BESIDE_LOOK ? p->b + BESIDE_LOOK : end;
+
+		for (uint32_t b = low; b < high; b++)
+			f->votes[n++] = (uint64_t)(f->times[b] - own) ^ (uint64_t)1 << 63;
+	}
+	sort_words(f->votes, f->spare, n);
+	*from = most;
+	return n;
+}
+
+/*
+ * Finds the nearest distance above 2 * width, or below that negated, by which most of the events in
+ * the middle meet others of their names. Returns false if there is none.
+ */
+static bool nearest_rival(const struct fitter *f, size_t nvotes, size_t most, int64_t width,
+			  bool later, int64_t *distance)
+{
+	bool found = false;
+
+	for (size_t i = 0, j = 0; i < nvotes; i++) {
+		int64_t middle;
+
+		while (j < nvotes && f->votes[j] - f->votes[i] <= (uint64_t)width)
+			j++;
+		middle = vote_offset(f->votes[i + (j - i) / 2]);
+		if (j - i < most / 4 * 3 || (later ? middle <= 2 * width : middle >= -2 * width) ||
+		    (found && size_of(middle) >= size_of(*distance)))
+			continue;
+		*distance = middle;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * Returns true if the line, moved by as much as the events in its middle repeat after, is about as
+ * good. Such a line need not be among the candidates: in a long rhythm there are too many.
+ */
+static bool line_has_rival(struct fitter *f, const struct line *l, int64_t residual)
+{
+	const int64_t width = 4 * residual + 2;
+
+	for (int later = 0; later < 2; later++) {
+		struct line rival = *l;
+		size_t events, nvotes;
+		int64_t by = 0;
+
+		line_match(f, &rival, 0, f->in->na);
+		nvotes = vote_beside(f, &rival, &events);
+		if (!nearest_rival(f, nvotes, events, width, later, &by))
+			continue;
+		rival.map.shift -= by;
+		rival.map.pivot += by;
+		rival.tolerance = width;
+		if (!line_refine(f, &rival, 0, f->in->na, f->npairs >= SLOPE_PAIRS))
+			continue;
+		if (size_of(clock_map_ts(&rival.map, l->map.pivot) -
+			    clock_map_ts(&l->map, l->map.pivot)) > (uint64_t)width &&
+		    !line_beats(f, l, &rival))
+			return true;
+	}
+	return false;
+}
+
 static enum align_verdict choose_line(struct fitter *f, struct align_fit *fit)
 {
 	struct line grown[TOP];
@@ -637,7 +757,7 @@ static enum align_verdict choose_line(struct fitter *f, struct align_fit *fit)
 		    grown[i].score > grown[best].score / 4 * 3)
 			return ALIGN_AMBIGUOUS;
 	}
-	return ALIGN_CERTAIN;
+	return line_has_rival(f, &grown[best], fit->residual) ? ALIGN_AMBIGUOUS : ALIGN_CERTAIN;
 }
 
 /* Sorts the times of `b` by name. */

@@ -198,6 +198,11 @@ static enum spur_status read_options(struct diff *d, struct pass_env *env)
 	d->svg = format == 1;
 	d->by_path = by == 1 || d->svg;
 	d->measure = (enum diff_measure)measure;
+	if (d->by_path && d->measure > DIFF_AVG)
+		return err_set(env->err, SPUR_ERR_USAGE,
+			       "--measure: expected total, self, calls or avg of call paths, found "
+			       "\"%s\"",
+			       own->measure);
 	if (read_limits(d, own, env->err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	d->table.env = pass_render(env);
@@ -531,15 +536,26 @@ static enum spur_status diff_run(struct pass_env *env)
 static enum spur_status diff_run_saved(struct pass_env *env, const struct source *saved)
 {
 	struct diff *d = diff_keep(env);
+	struct diff_side *side;
 
 	if (!d)
 		return SPUR_FAIL;
+	side = &d->sides[env->input];
 	if (d->by_path)
 		return err_set(
 			env->err, SPUR_ERR_USAGE,
 			"%s: expected a trace, found a saved report, which has no call paths",
 			saved->path);
-	return diff_side_saved(&d->sides[env->input], saved, env->err);
+	if (diff_side_saved(side, saved, env->err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	/* All lines would be unknown, and no threshold ever exceeded. */
+	if (side->n && !(side->saved >> d->measure & 1))
+		return err_set(
+			env->err, SPUR_ERR_USAGE,
+			"%s: the saved report has no column \"%s\", which is compared; save it "
+			"with spur report --json --fields=function,module,category,calls,%s",
+			saved->path, measure_words[d->measure], measure_words[d->measure]);
+	return SPUR_OK;
 }
 
 static void diff_drop(void *kept)

@@ -345,6 +345,48 @@ static void test_uncertain(void **state)
 	assert_int_equal(find(&s, &fit), ALIGN_UNCERTAIN);
 }
 
+/*
+ * A long beat, in which no slice tells one shift by a period from another: whatever shift is found,
+ * the next one is as good, also if `marks` events of other names are on one shift only.
+ */
+static void expect_beat(size_t beats, uint32_t names, uint32_t marks)
+{
+	const struct align_input in = { .a = left,
+					.b = right,
+					.na = beats + marks,
+					.nb = beats + marks,
+					.names = names + marks };
+	struct align_fit fit;
+
+	seed = 11;
+	for (size_t i = 0; i < beats; i++)
+		left[i] = (struct align_event){ .ts = (int64_t)i * 1000,
+						.name = (uint32_t)(i % names) };
+	for (uint32_t i = 0; i < marks; i++)
+		left[beats + i] = (struct align_event){ .ts = (int64_t)below(beats * 1000),
+							.name = names + i };
+	qsort(left, beats + marks, sizeof(*left), by_time);
+	for (size_t i = 0; i < beats + marks; i++) {
+		right[i] = left[i];
+		right[i].ts += 777;
+	}
+	if (align_find(&in, &fit) == ALIGN_CERTAIN)
+		fail_msg("%zu beats of %u names, %u marks: certain of %lld", beats, names, marks,
+			 (long long)fit.map.shift);
+}
+
+static void test_beat(void **state)
+{
+	(void)state;
+	expect_beat(5000, 1, 0);
+	expect_beat(5000, 7, 0);
+	expect_beat(100000, 1, 0);
+	expect_beat(100000, 300, 0);
+	expect_beat(5000, 1, 1);
+	expect_beat(5000, 1, 5);
+	expect_beat(5000, 1, 8);
+}
+
 /* Whatever the events are, the answer is one of three, and a certain line is a valid one. */
 static void test_any(void **state)
 {
@@ -475,12 +517,13 @@ static void test_items(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),	  cmocka_unit_test(test_map_numbers),
-		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_missing),	  cmocka_unit_test(test_few),
-		cmocka_unit_test(test_uncertain), cmocka_unit_test(test_any),
-		cmocka_unit_test(test_pairs),	  cmocka_unit_test(test_pairs_near),
-		cmocka_unit_test(test_memory),	  cmocka_unit_test(test_items),
+		cmocka_unit_test(test_map),	   cmocka_unit_test(test_map_numbers),
+		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_missing),	   cmocka_unit_test(test_few),
+		cmocka_unit_test(test_uncertain),  cmocka_unit_test(test_beat),
+		cmocka_unit_test(test_any),	   cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_pairs_near), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,7 @@ static bool read_value(struct reader *r, struct diff_values *v, enum diff_measur
 struct saved_row {
 	struct group group;
 	struct diff_values values;
+	uint8_t has; /* 1 << enum diff_measure: also if the value is null */
 };
 
 static bool row_text(struct reader *r, struct arena *a, const char **text, size_t *len)
@@ -238,8 +239,10 @@ static bool row_member(struct reader *r, struct arena *a, struct saved_row *row)
 	if (string_is(r, "category"))
 		return row_text(r, a, &g->cat, &g->cat_len);
 	for (int i = 0; i < DIFF_MEASURES; i++)
-		if (string_is(r, names[i]))
+		if (string_is(r, names[i])) {
+			row->has |= (uint8_t)(1 << i);
 			return read_value(r, &row->values, (enum diff_measure)i);
+		}
 	return skip_value(r);
 }
 
@@ -263,6 +266,7 @@ static bool read_row(struct reader *r, struct diff_side *side, struct arena *scr
 	if (!line)
 		return false;
 	line->values = row.values;
+	side->saved |= row.has;
 	side->self += row.values.of[DIFF_SELF];
 	return true;
 }

@@ -38,6 +38,7 @@ struct diff_side {
 	struct diff_line *lines;
 	size_t n, cap;
 	uint64_t self; /* ns, sum of all lines or nodes */
+	uint8_t saved; /* of a saved report: the columns that it has, 1 << enum diff_measure */
 	struct tree tree; /* of call paths: functions are numbers of lines, which lack values */
 };
 
