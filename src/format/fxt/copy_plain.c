@@ -1,6 +1,6 @@
 /*
- * Runs of plain events: those whose provider, clock, strings and thread the output has already. They
- * are written as they are stored, in one piece. See copying.h.
+ * Runs of plain events: those whose provider, clock, strings and thread the output already has.
+ * They are written as they are stored, in one piece. See copying.h.
  */
 #include "format/fxt/copying.h"
 
@@ -31,11 +31,6 @@ static bool is_told(const struct fxt_copied *p, uint64_t ref)
 	return (ref & FXT_INLINE) || p->string_told[ref];
 }
 
-static uint64_t text_bytes(uint64_t ref)
-{
-	return ref & FXT_INLINE ? align_up(ref & (FXT_INLINE - 1), FXT_WORD) : 0;
-}
-
 /* Whether the output has what the arguments of an event refer to. */
 static bool args_told(const struct fxt_copying *k, const struct fxt_copied *p, const uint8_t *q,
 		      const uint8_t *end, uint64_t n)
@@ -62,13 +57,12 @@ static bool event_told(const struct fxt_copying *k, const struct fxt_copied *p, 
 		       uint64_t h, uint64_t bytes)
 {
 	const uint64_t cat = fxt_get(h, FXT_F_EVENT_CATEGORY), name = fxt_get(h, FXT_F_EVENT_NAME),
-		       texts = text_bytes(cat) + text_bytes(name);
+		       texts = fxt_text_bytes(cat) + fxt_text_bytes(name);
 
 	return fxt_get(h, FXT_F_EVENT_TYPE) < FXT_EVENT_TYPES &&
 	       p->thread_told[fxt_get(h, FXT_F_EVENT_THREAD)] && is_told(p, cat) &&
 	       is_told(p, name) && texts <= bytes - 2 * FXT_WORD &&
-	       args_told(k, p, at + 2 * FXT_WORD + texts, at + bytes,
-			 fxt_get(h, FXT_F_EVENT_ARGS));
+	       args_told(k, p, at + 2 * FXT_WORD + texts, at + bytes, fxt_get(h, FXT_F_EVENT_ARGS));
 }
 
 void fxt_copy_plain(struct fxt_copying *k, struct fxt_walk *w, uint64_t *next)
@@ -82,9 +76,8 @@ void fxt_copy_plain(struct fxt_copying *k, struct fxt_walk *w, uint64_t *next)
 	uint64_t off = w->off + w->size, run = off, want = *next;
 	int64_t last = INT64_MIN, highest = k->highest;
 
-	for (unsigned n = 0; n < RUN_RECORDS && want != UINT64_MAX &&
-			     x->src->size - off >= 2 * FXT_WORD;
-	     n++) {
+	for (unsigned n = 0;
+	     n < RUN_RECORDS && want != UINT64_MAX && x->src->size - off >= 2 * FXT_WORD; n++) {
 		const uint64_t h = load64(data + off, x->swap), bytes = fxt_words(h) * FXT_WORD;
 		int64_t ts;
 
