@@ -1,7 +1,7 @@
 /* Walks the records of the parts of a copy. See copying.h. */
 #include "format/fxt/copying.h"
 
-enum { STOP_RECORDS = 1 << 16, PIECE = 1 << 20, PROVIDER_IDS = 1 << 20 };
+enum { STOP_RECORDS = 1 << 16, PROVIDER_IDS = 1 << 20 };
 
 static bool stopped(const struct fxt_copying *k)
 {
@@ -418,18 +418,24 @@ static bool copy_part(struct fxt_copying *k, const struct copy_part *part, const
 
 /* --- whole files --- */
 
+/* Bytes are written while those of the walk are in the caches. */
 static void copy_bytes(struct fxt_copying *k)
 {
 	const struct source *src = k->x->src;
 	struct fxt_walk w = { 0 };
+	uint64_t at = 0;
 
-	for (uint64_t at = 0; at < src->size && !stopped(k) && !k->o->error; at += PIECE)
-		out_bytes(k->o, src->data + at, src->size - at < PIECE ? src->size - at : PIECE);
-	while (walk_next(k, &w)) {
+	while (walk_next(k, &w) && !stopped(k) && !k->o->error) {
 		const unsigned type = fxt_type(w.head);
 
 		k->copy->records += type > FXT_THREAD || type == FXT_METADATA;
+		if (w.off - at >= FXT_RUN_MOST) {
+			out_bytes(k->o, src->data + at, w.off - at);
+			at = w.off;
+		}
 	}
+	if (!stopped(k))
+		out_bytes(k->o, src->data + at, src->size - at);
 }
 
 static void add_note(const struct fxt_copying *k, uint64_t count, const char *what)

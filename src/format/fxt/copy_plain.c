@@ -85,6 +85,10 @@ void fxt_copy_plain(struct fxt_copying *k, struct fxt_walk *w, uint64_t *next)
 		    bytes > x->src->size - off ||
 		    !fxt_clock_fast(clock, load64(data + off + FXT_WORD, x->swap), &ts))
 			break;
+		if (off - run >= FXT_RUN_MOST) {
+			out_bytes(k->o, data + run, off - run);
+			run = off;
+		}
 		if (kept && off != want) {
 			if (off > want)
 				break;

@@ -13,6 +13,9 @@
 #include "format/fxt/reader.h"
 #include "format/fxt/write_record.h"
 
+/* Bytes that are written in one piece: more leave the caches before they are. */
+enum { FXT_RUN_MOST = 1 << 18 };
+
 /* How times of a part are written. */
 enum fxt_times {
 	FXT_TIMES_KEPT, /* as they are */
