@@ -181,6 +181,63 @@ static void test_cut_object(void **state)
 	spur_close(t);
 }
 
+/* An event of thread and strings by index, with an argument whose name and value are string 2. */
+static void twos(uint64_t ts)
+{
+	event(FXT_INSTANT, ts, 1, at(1), at(2), 1);
+	arg(FXT_ARG_STRING, at(2), 0, at(2), NULL);
+	done();
+}
+
+/*
+ * Events that refer to the same indices, which stand for something else from some of them on; what
+ * changes them is between events that are left out, too.
+ */
+static void test_cut_runs(void **state)
+{
+	struct spur_trace *t;
+	struct kept *k;
+
+	(void)state;
+	basics();
+	twos(10);
+	twos(50);
+	twos(51);
+	string(2, "second");
+	twos(52);
+	twos(11);
+	string(2, "third");
+	thread(1, 10, 12);
+	twos(12);
+	twos(53);
+	event(FXT_INSTANT, 54, 0, in("inline"), in("event"), 0);
+	done();
+	event(FXT_INSTANT, 55, 1, in("inline"), in("event"), 1);
+	arg(FXT_ARG_STRING, in("a"), 0, in("b"), NULL);
+	done();
+	init(1000000);
+	event(FXT_COMPLETE, 1, 1, at(1), at(2), 0);
+	w(2);
+	done();
+	twos(2);
+	thread(1, 10, 13);
+	twos(3);
+	twos(4);
+	t = opened();
+	k = rows_between(t, 50, 3000);
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows("50 INSTANT cat:name 10/11 (name=\"name\")\n"
+		    "51 INSTANT cat:name 10/11 (name=\"name\")\n"
+		    "52 INSTANT cat:second 10/11 (second=\"second\")\n"
+		    "53 INSTANT cat:third 10/12 (third=\"third\")\n"
+		    "54 INSTANT inline:event 10/11\n"
+		    "55 INSTANT inline:event 10/12 (a=\"b\")\n"
+		    "1000 SPAN cat:third 10/12 +1000\n"
+		    "2000 INSTANT cat:third 10/12 (third=\"third\")\n"
+		    "3000 INSTANT cat:third 10/13 (third=\"third\")\n");
+}
+
 /* Records by time: strings and threads that had an index by then come before them. */
 static void test_sorted(void **state)
 {
@@ -308,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_whole, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut_object, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_runs, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_sorted, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_joined, copy_setup, copy_teardown),

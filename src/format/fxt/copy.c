@@ -1,7 +1,7 @@
 /* Walks the records of the parts of a copy. See copying.h. */
 #include "format/fxt/copying.h"
 
-enum { STOP_RECORDS = 1 << 16, PIECE = 1 << 20, PROVIDER_IDS = 1 << 20 };
+enum { STOP_RECORDS = 1 << 16, PROVIDER_IDS = 1 << 20 };
 
 static bool stopped(const struct fxt_copying *k)
 {
@@ -10,16 +10,22 @@ static bool stopped(const struct fxt_copying *k)
 
 /* --- what is known once all rows were made: damage --- */
 
-/* Reads the rows that have not been read yet, so that all damage is known. */
+/*
+ * Reads the rows that have not been read yet, so that all damage is known. Their order does not
+ * matter, and as stored they cost less.
+ */
 static bool read_rest(struct fxt_copying *k)
 {
+	const bool ordered = k->x->ordered;
 	struct batch b = { .rows = mem_array(FXT_WINDOW, sizeof(*b.rows)), .cap = FXT_WINDOW };
 	enum spur_status st = b.rows ? SPUR_OK : SPUR_FAIL;
 
+	k->x->ordered = false;
 	while (st == SPUR_OK && !stopped(k)) {
 		b.cap = FXT_WINDOW;
 		st = fxt_next(k->x->t, k->x->t->feeds[0], &b);
 	}
+	k->x->ordered = ordered;
 	mem_free(b.rows);
 	return st != SPUR_FAIL;
 }
@@ -78,21 +84,11 @@ static unsigned time_at(uint64_t head)
 	}
 }
 
-/* A walk over the records of a part. */
-struct walk {
-	uint64_t off, size;
-	size_t gap, section; /* the next ones */
-	uint32_t number; /* of the provider that speaks */
-	uint64_t head;
-	uint64_t mark_end; /* SPEC fxt/time-mark, as in the reader */
-	int64_t mark_ts;
-};
-
 /*
  * Goes to the next record. Returns false after the last one. The reader has seen all of them, but a
  * mapped file may have been written to since.
  */
-static bool walk_next(const struct fxt_copying *k, struct walk *w)
+static bool walk_next(const struct fxt_copying *k, struct fxt_walk *w)
 {
 	const struct fxt *x = k->x;
 	uint64_t left;
@@ -114,7 +110,7 @@ static bool walk_next(const struct fxt_copying *k, struct walk *w)
 static bool find_inits(struct fxt_copying *k)
 {
 	struct fxt *x = k->x;
-	struct walk w = { 0 };
+	struct fxt_walk w = { 0 };
 
 	while (walk_next(k, &w)) {
 		struct fxt_copied *p = &k->providers[w.number];
@@ -134,7 +130,7 @@ static bool find_inits(struct fxt_copying *k)
 }
 
 /* Sets the time of the record that the walk is at; its shape is set if it was needed. */
-static void set_time(struct fxt_copying *k, struct walk *w, struct fxt_copy_record *r)
+static void set_time(struct fxt_copying *k, struct fxt_walk *w, struct fxt_copy_record *r)
 {
 	const struct fxt *x = k->x;
 	const uint8_t *p = x->src->data + w->off;
@@ -149,7 +145,7 @@ static void set_time(struct fxt_copying *k, struct walk *w, struct fxt_copy_reco
 		ticks = r->shape.ticks;
 	}
 	if (timed) {
-		r->ts = fxt_clock_ns(fxt_copy_clock(k, w->number, w->off), ticks, &clamped);
+		r->ts = fxt_clock_ns(w->clock, ticks, &clamped);
 		k->highest = r->ts > k->highest ? r->ts : k->highest;
 	} else if (w->mark_end && w->mark_end == w->off) {
 		r->ts = w->mark_ts;
@@ -203,18 +199,22 @@ static bool walk_part(struct fxt_copying *k)
 {
 	const struct kept *kept = k->part->kept;
 	struct fxt *x = k->x;
-	struct walk w = { 0 };
+	struct fxt_walk w = { 0 };
 	struct fxt_copy_record r;
-	uint64_t n = 0, next = kept ? kept_next(kept, x->stream, 0) : 0;
+	uint64_t next = kept ? kept_next(kept, x->stream, 0) : 0;
 
 	k->highest = INT64_MIN;
-	while (next != UINT64_MAX && walk_next(k, &w) && (++n % STOP_RECORDS || !stopped(k))) {
+	while (next != UINT64_MAX && walk_next(k, &w) && !stopped(k)) {
 		r.off = w.off;
 		r.number = w.number;
+		fxt_copy_changed(k, &w);
 		set_time(k, &w, &r);
 		k->gap |= k->damaged && w.gap;
-		if (kept && w.off < next)
+		if (kept && w.off < next) {
+			if (k->quick)
+				fxt_copy_plain(k, &w, &next);
 			continue;
+		}
 		if (!r.shape.p)
 			fxt_shape_of(&r.shape, x->src->data + w.off, w.size, x->swap);
 		if (kept)
@@ -228,6 +228,8 @@ static bool walk_part(struct fxt_copying *k)
 		}
 		if (makes_rows(&r.shape) && !take(k, &r))
 			return false;
+		if (k->quick)
+			fxt_copy_plain(k, &w, &next);
 	}
 	return true;
 }
@@ -369,6 +371,9 @@ static bool part_open(struct fxt_copying *k, const struct copy_part *part, const
 	k->providers = mem_array(k->nproviders, sizeof(*k->providers));
 	good = k->providers && find_inits(k);
 	choose_times(k, first);
+	k->settled = 0;
+	k->quick = !k->sorted && !k->recode && !k->damaged && !k->copy->repair &&
+		   k->times == FXT_TIMES_KEPT;
 	for (uint32_t i = 0; good && i < k->nproviders; i++) {
 		/*
 		 * What precedes all providers needs none, where it stays in front of them: the
@@ -388,6 +393,8 @@ static void part_close(struct fxt_copying *k)
 	for (size_t i = 0; k->providers && i < k->nproviders; i++) {
 		mem_free(k->providers[i].strings);
 		mem_free(k->providers[i].threads);
+		mem_free(k->providers[i].string_told);
+		mem_free(k->providers[i].thread_told);
 	}
 	mem_free(k->providers);
 	k->providers = NULL;
@@ -411,18 +418,24 @@ static bool copy_part(struct fxt_copying *k, const struct copy_part *part, const
 
 /* --- whole files --- */
 
+/* Bytes are written while those of the walk are in the caches. */
 static void copy_bytes(struct fxt_copying *k)
 {
 	const struct source *src = k->x->src;
-	struct walk w = { 0 };
+	struct fxt_walk w = { 0 };
+	uint64_t at = 0;
 
-	for (uint64_t at = 0; at < src->size && !stopped(k) && !k->o->error; at += PIECE)
-		out_bytes(k->o, src->data + at, src->size - at < PIECE ? src->size - at : PIECE);
-	while (walk_next(k, &w)) {
+	while (walk_next(k, &w) && !stopped(k) && !k->o->error) {
 		const unsigned type = fxt_type(w.head);
 
 		k->copy->records += type > FXT_THREAD || type == FXT_METADATA;
+		if (w.off - at >= FXT_RUN_MOST) {
+			out_bytes(k->o, src->data + at, w.off - at);
+			at = w.off;
+		}
 	}
+	if (!stopped(k))
+		out_bytes(k->o, src->data + at, src->size - at);
 }
 
 static void add_note(const struct fxt_copying *k, uint64_t count, const char *what)

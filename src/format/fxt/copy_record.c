@@ -149,7 +149,14 @@ static bool own_tables(struct fxt_copied *p)
 		p->strings = mem_array(FXT_STRINGS, sizeof(*p->strings));
 	if (!p->threads)
 		p->threads = mem_array(FXT_THREADS, sizeof(*p->threads));
-	return p->strings && p->threads;
+	if (!p->thread_told)
+		p->thread_told = mem_array(FXT_THREADS, 1);
+	if (!p->string_told) {
+		p->string_told = mem_array(FXT_STRINGS, 1);
+		if (p->string_told)
+			p->string_told[0] = true;
+	}
+	return p->strings && p->threads && p->string_told && p->thread_told;
 }
 
 static bool need_string(struct fxt_copying *k, const struct fxt_copy_record *r,
@@ -169,6 +176,7 @@ static bool need_string(struct fxt_copying *k, const struct fxt_copy_record *r,
 		snprintf(text, sizeof(text), "<string %u>", ref->ref);
 		id = trace_intern(k->x->t, text) + 1;
 	}
+	p->string_told[ref->ref] = true;
 	if (p->strings[ref->ref] == id)
 		return true;
 	p->strings[ref->ref] = id;
@@ -264,6 +272,7 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	if (!ref->ref)
 		return need_ids(k, r, ref->pid, ref->tid, ref->process_only);
 	track = fxt_thread_at(k->x, k->x->providers[r->number], ref->ref, r->off);
+	p->thread_told[ref->ref] = true;
 	if (p->threads[ref->ref] == track && track)
 		return true;
 	if (!track && p->threads[ref->ref] == UINT32_MAX)
@@ -495,6 +504,7 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 	if (s->timed && fxt_copy_moved(k, r->ts) > k->written)
 		k->written = fxt_copy_moved(k, r->ts);
 	k->copy->records++;
+	k->settled = r->number + 1;
 	if (k->recode || (k->damaged && !args_are_good(k, s)) || wants_repair(k, s))
 		return recode(k, r);
 	put_bytes(k, r);

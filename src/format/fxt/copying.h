@@ -1,6 +1,6 @@
 /*
  * Copies of FXT files (format/copy.h), shared by copy.c, which walks the records, and
- * copy_record.c, which writes them.
+ * copy_record.c, which writes them. copy_plain.c takes runs of events that need nothing else.
  *
  * A trace without damage that is copied whole is copied byte by byte. Otherwise each record is
  * written with what it needs, when it needs it: the section of its provider, the clock, the strings
@@ -12,6 +12,9 @@
 
 #include "format/fxt/reader.h"
 #include "format/fxt/write_record.h"
+
+/* Bytes that are written in one piece: more leave the caches before they are. */
+enum { FXT_RUN_MOST = 1 << 18 };
 
 /* How times of a part are written. */
 enum fxt_times {
@@ -29,6 +32,22 @@ struct fxt_copied {
 	uint64_t clock_init; /* the same of the record that `clock` is of */
 	struct fxt_clock clock; /* of the source */
 	uint32_t *strings, *threads; /* 1 + what the indices stand for in the output */
+	/*
+	 * By index: the output's table has what holds at the walk's place. NULL as long as the
+	 * tables above are.
+	 */
+	uint8_t *string_told, *thread_told;
+};
+
+/* A walk over the records of a part. */
+struct fxt_walk {
+	uint64_t off, size;
+	size_t gap, section; /* the next ones */
+	uint32_t number; /* of the provider that speaks */
+	uint64_t head;
+	uint64_t mark_end; /* SPEC fxt/time-mark, as in the reader */
+	int64_t mark_ts;
+	const struct fxt_clock *clock; /* of the provider here; NULL: to be asked for */
 };
 
 struct fxt_item {
@@ -51,6 +70,8 @@ struct fxt_copying {
 	struct fxt_copied *providers;
 	size_t nproviders;
 	struct fxt_copied *speaking;
+	bool quick; /* plain events may be copied in runs */
+	uint32_t settled; /* 1 + number of the provider whose section and clock the output is at */
 	struct fxt_log inits; /* values are indices of init_offs */
 	uint64_t *init_offs; /* scratch memory */
 	size_t ninits, inits_cap;
@@ -89,5 +110,17 @@ const struct fxt_clock *fxt_copy_clock(struct fxt_copying *k, uint32_t number, u
 /* The first clock, which others are related to. */
 bool fxt_copy_first_clock(struct fxt_copying *k);
 bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r);
+
+/* copy_plain.c */
+/*
+ * Notes a record that the walk has come to, if it changes a table or a clock: what the output knows
+ * of it holds no longer.
+ */
+void fxt_copy_changed(struct fxt_copying *k, struct fxt_walk *w);
+/*
+ * Goes over the events behind the walk's record, up to the first that fxt_copy_record() has to look
+ * at, and writes those that are kept. `next` is the offset of the next one that is.
+ */
+void fxt_copy_plain(struct fxt_copying *k, struct fxt_walk *w, uint64_t *next);
 
 #endif

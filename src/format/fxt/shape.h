@@ -15,6 +15,12 @@ struct fxt_string_ref {
 	const char *text; /* NULL: by index, or empty */
 };
 
+/* Returns the bytes of the text that a record has for a reference. */
+static inline uint64_t fxt_text_bytes(uint64_t ref)
+{
+	return ref & FXT_INLINE ? align_up(ref & (FXT_INLINE - 1), FXT_WORD) : 0;
+}
+
 /* A reference to a thread, and the ids if they are inline. */
 struct fxt_thread_ref {
 	uint8_t ref;

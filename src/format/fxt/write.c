@@ -92,13 +92,60 @@ static bool row_args(struct fxt_write *l, const struct spur_event *row, struct o
 	return fxt_write_decode(l, row) && fxt_write_values(l, l->values.items, l->values.count, o);
 }
 
+/* The references of an event. */
+struct event_refs {
+	struct fxt_thread_ref thread;
+	struct fxt_string_ref cat, name;
+};
+
+static bool event_refs(struct fxt_write *l, uint32_t track, uint32_t cat, uint32_t name,
+		       struct event_refs *refs, struct out *o)
+{
+	return fxt_write_thread(l, track, &refs->thread, o) &&
+	       fxt_write_string(l, cat, &refs->cat, o) && fxt_write_string(l, name, &refs->name, o);
+}
+
+/*
+ * Writes an event whose references are all by index, and whose arguments are in l->args. Most
+ * records are such events, so they are made here without a shape.
+ */
+static bool event_words(struct fxt_write *l, const struct spur_event *row, enum fxt_event type,
+			const struct event_refs *refs, struct out *o)
+{
+	const bool swap = l->record.swap, tail = fxt_has_tail(type);
+	const size_t args = (size_t)l->args.words * FXT_WORD,
+		     bytes = (size_t)(tail ? 3 : 2) * FXT_WORD + args;
+	const uint64_t head =
+		fxt_put(FXT_F_TYPE, FXT_EVENT) | fxt_put(FXT_F_SIZE, bytes / FXT_WORD) |
+		fxt_put(FXT_F_EVENT_TYPE, type) | fxt_put(FXT_F_EVENT_ARGS, l->nargs) |
+		fxt_put(FXT_F_EVENT_THREAD, refs->thread.ref) |
+		fxt_put(FXT_F_EVENT_CATEGORY, refs->cat.ref) |
+		fxt_put(FXT_F_EVENT_NAME, refs->name.ref);
+	uint64_t ticks[2];
+	uint8_t *w;
+
+	assert(refs->thread.ref && bytes <= FXT_RECORD_MOST * FXT_WORD);
+	if (!fxt_write_ticks(l, row, ticks, o))
+		return false;
+	w = (uint8_t *)out_room(o, bytes);
+	if (!w)
+		return false;
+	store64(w, head, swap);
+	store64(w + FXT_WORD, ticks[0], swap);
+	memcpy(w + 2 * FXT_WORD, l->args.bytes, args);
+	if (tail)
+		store64(w + 2 * FXT_WORD + args, type == FXT_COMPLETE ? ticks[1] : row->id, swap);
+	o->len += bytes;
+	return true;
+}
+
 static bool event_out(struct fxt_write *l, const struct spur_event *row, enum fxt_event type,
 		      struct out *o)
 {
-	struct fxt_shape s = { .sub = (uint8_t)type };
+	struct event_refs refs;
 
-	return event_names(l, row->track, row->cat, row->name, &s, o) && row_args(l, row, o) &&
-	       event_record(l, row, &s, o);
+	return event_refs(l, row->track, row->cat, row->name, &refs, o) && row_args(l, row, o) &&
+	       event_words(l, row, type, &refs, o);
 }
 
 /*
@@ -651,12 +698,12 @@ static bool fxt_row(void *lane, const struct spur_event *row, struct out *o)
 static bool end_out(struct fxt_write *l, const struct spur_event *row, uint32_t cat, uint32_t name,
 		    bool own, struct out *o)
 {
-	struct fxt_shape s = { .sub = FXT_END };
+	struct event_refs refs;
 	struct spur_event at = *row;
 
 	at.kind = SPUR_END_SPAN;
-	if (!row_begin(l, row, o) || !event_names(l, row->track, cat, name, &s, o) ||
-	    !(own ? row_args(l, row, o) : no_args(l)) || !event_record(l, &at, &s, o))
+	if (!row_begin(l, row, o) || !event_refs(l, row->track, cat, name, &refs, o) ||
+	    !(own ? row_args(l, row, o) : no_args(l)) || !event_words(l, &at, FXT_END, &refs, o))
 		return false;
 	row_done(l, SPUR_END_SPAN);
 	return true;

@@ -171,19 +171,24 @@ static void find_speaker(struct fxt_write *l, const struct spur_event *row)
 	l->of = &l->speakers[low ? x->sections[low - 1].provider : 0];
 }
 
-bool fxt_write_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o)
+/* Apart from its caller, which is on the hot path, as making a shape takes time. */
+static __attribute__((noinline)) bool speak(struct fxt_write *l, struct out *o)
 {
-	struct fxt_shape r = { .type = FXT_METADATA, .sub = FXT_PROVIDER_SECTION };
+	const struct fxt_shape r = { .type = FXT_METADATA,
+				     .sub = FXT_PROVIDER_SECTION,
+				     .value = l->of->id };
 
-	if (!l->of || row->off < l->of_from || row->off >= l->of_to)
-		find_speaker(l, row);
-	if (l->of == l->speaking)
-		return true;
 	if (!l->of->announced)
 		return announce(l, l->of, o);
-	r.value = l->of->id;
 	l->speaking = l->of;
 	return fxt_write_record(l, &r, o);
+}
+
+bool fxt_write_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o)
+{
+	if (!l->of || row->off < l->of_from || row->off >= l->of_to)
+		find_speaker(l, row);
+	return l->of == l->speaking || speak(l, o);
 }
 
 /* --- times --- */
@@ -210,6 +215,28 @@ static bool ticks_at(struct fxt_write *l, int64_t ts, uint64_t *ticks)
 	return n >= 0 && n <= UINT64_MAX && fxt_clock_ns(c, *ticks, &clamped) == ts;
 }
 
+/*
+ * The ticks of the end of a complete event, from whose record a row was made. Returns false if they
+ * are not there.
+ */
+static bool end_ticks(const struct fxt *x, const struct spur_event *row, uint64_t *ticks)
+{
+	struct cursor c = cursor_make(x->src->data + row->off, row->len, x->swap);
+	const uint64_t h = cursor_u64(&c), cat = fxt_get(h, FXT_F_EVENT_CATEGORY),
+		       name = fxt_get(h, FXT_F_EVENT_NAME);
+
+	cursor_bytes(&c, FXT_WORD);
+	cursor_bytes(&c, fxt_get(h, FXT_F_EVENT_THREAD) ? 0 : 2 * FXT_WORD);
+	cursor_bytes(&c, fxt_text_bytes(cat) + fxt_text_bytes(name));
+	for (uint64_t n = fxt_get(h, FXT_F_EVENT_ARGS); n; n--) {
+		const uint64_t size = fxt_get(cursor_u64(&c), FXT_F_SIZE) * FXT_WORD;
+
+		cursor_bytes(&c, size ? size - FXT_WORD : SIZE_MAX);
+	}
+	*ticks = cursor_u64(&c);
+	return !c.bad && fxt_get(h, FXT_F_EVENT_TYPE) == FXT_COMPLETE;
+}
+
 /* The record's own ticks, if the output's clock makes the row's times of them. */
 static bool own_ticks(const struct fxt_write *l, const struct spur_event *row, uint64_t ticks[2])
 {
@@ -218,7 +245,9 @@ static bool own_ticks(const struct fxt_write *l, const struct spur_event *row, u
 	bool clamped = false;
 	int64_t end;
 
-	if (row->kind == SPUR_SPAN || fxt_type(load64(p, l->from->swap)) == FXT_LARGE) {
+	if (row->kind == SPUR_SPAN && end_ticks(l->from, row, &ticks[1])) {
+		ticks[0] = load64(p + FXT_WORD, l->from->swap);
+	} else if (row->kind == SPUR_SPAN || fxt_type(load64(p, l->from->swap)) == FXT_LARGE) {
 		if (!fxt_record_ticks(l->t, row, ticks))
 			return false;
 	} else {
@@ -453,24 +482,29 @@ const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t trac
 	return &l->identities[own];
 }
 
+/* Gives the thread an index. Apart from its caller, as speak() is. */
+static __attribute__((noinline)) bool
+thread_record(struct fxt_write *l, const struct fxt_identity *id, uint8_t *index, struct out *o)
+{
+	struct fxt_shape r = { .type = FXT_THREAD };
+	bool fresh;
+
+	*index = (uint8_t)fxt_table_put(&l->speaking->threads, id->of - 1, l->stamp, &fresh);
+	r.head = fxt_put(FXT_F_THREAD_INDEX, *index);
+	r.threads[0] = (struct fxt_thread_ref){ .pid = id->pid, .tid = id->tid };
+	return *index && fxt_write_record(l, &r, o);
+}
+
 bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref *ref,
 		      struct out *o)
 {
 	const struct fxt_identity *id = fxt_write_identity(l, track, o);
-	struct fxt_table *t = &l->speaking->threads;
-	struct fxt_shape r = { .type = FXT_THREAD };
-	bool fresh;
 
 	*ref = (struct fxt_thread_ref){ 0 };
 	if (!id)
 		return false;
-	ref->ref = (uint8_t)fxt_table_find(t, id->of - 1, l->stamp);
-	if (ref->ref)
-		return true;
-	ref->ref = (uint8_t)fxt_table_put(t, id->of - 1, l->stamp, &fresh);
-	r.head = fxt_put(FXT_F_THREAD_INDEX, ref->ref);
-	r.threads[0] = (struct fxt_thread_ref){ .pid = id->pid, .tid = id->tid };
-	return ref->ref && fxt_write_record(l, &r, o);
+	ref->ref = (uint8_t)fxt_table_find(&l->speaking->threads, id->of - 1, l->stamp);
+	return ref->ref || thread_record(l, id, &ref->ref, o);
 }
 
 bool fxt_write_rest(struct fxt_write *l, struct out *o)

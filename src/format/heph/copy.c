@@ -13,7 +13,11 @@
 
 #include <stdio.h>
 
-enum { STOP_EVERY = 4096, PARTS_MAX = 1 << 19 };
+enum {
+	STOP_EVERY = 4096,
+	PARTS_MAX = 1 << 19,
+	RUN_MOST = 1 << 18, /* bytes: a longer run leaves the caches before it is written */
+};
 
 static const bool swap = __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__;
 
@@ -74,7 +78,7 @@ static void run_out(struct copier *c)
 
 static void bytes_as_stored(struct copier *c, const uint8_t *p, size_t len)
 {
-	if (p != c->run_end) {
+	if (p != c->run_end || c->run_end - c->run >= RUN_MOST) {
 		run_out(c);
 		c->run = p;
 	}
