@@ -18,7 +18,10 @@ LARGE = 1 << 20
 # What a copy cannot mend: docs/formats/uftrace.md, Copies.
 KEEPS_DAMAGE = ("kernel-format-mangled", "kernel-header-mangled", "kernel-print-mangled")
 # Repaired, rows are others: named by symbols of a task.txt that was made, or in another order.
-REPAIRED = ("task-missing", "time-back", "time-zero")
+REPAIRED = ("task-missing", "task-empty", "task-mangled", "time-back", "time-zero")
+# uftrace shows nothing of these: without a record, with a payload that it does not know, or of a newer version than itself.
+UNREPLAYED = ("all-garbage", "empty-dat", "torn-first-record", "event-short-payload", "event-unknown", "payload-string-length",
+              "payload-shifted", "payload-torn")
 # A cut of these does not keep what records take from their neighbours.
 NEIGHBOURS = ("k-lost", "lost", "own-deep", "deep-maxstack")
 PEER = ("replay", "report", "graph", "dump")
@@ -97,7 +100,7 @@ def cut(t, name, path):
 
 
 def damaged(t, name, path, command):
-    """SPEC uftrace/copy-damage, SPEC uftrace/copy-sort, SPEC uftrace/copy-repair"""
+    """SPEC uftrace/copy-damage, SPEC uftrace/copy-sort, SPEC uftrace/copy-repair, SPEC uftrace/killed-specs"""
     want, _ = rows(t, path)
     if want is None:
         return
@@ -114,8 +117,10 @@ def damaged(t, name, path, command):
         if not why and command == "repair" and [r["ts"] for r in back] != sorted(r["ts"] for r in back):
             why = "times go back"
         if not why and command == "repair" and shutil.which("uftrace"):
-            r = t.run(["uftrace", "info", "-d", out])
-            why = "uftrace info: exit code %d" % r.code if r.code else None
+            for peer in ("info",) if name in UNREPLAYED else ("info", "replay", "report"):
+                r = t.run(["uftrace", peer, "--no-pager", "-d", out])
+                if r.code and not why:
+                    why = "uftrace %s: exit code %d: %.200r" % (peer, r.code, r.err)
         t.verdict("uftrace/%s %s" % (command, name), why)
 
 

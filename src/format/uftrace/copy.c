@@ -245,13 +245,20 @@ static bool entry_copy(struct copying *k, const struct names *n, const char *nam
 	return text_copy(k, plain, what);
 }
 
+/* Returns true if a task.txt is there that is of no use, as it has no session. */
+static bool is_useless(const struct copying *k, const char *name)
+{
+	return k->copy->repair && !k->u->d.nsessions &&
+	       copying_text_of(unpacked_name(text_of(name))) == TEXT_TASKS;
+}
+
 /* Files without records. */
 static bool entries_copy(struct copying *k, const struct listing *l)
 {
 	bool good = true;
 
 	for (size_t i = 0; good && i < l->all.count && !copying_stopped(k); i++)
-		if (!names_have(&l->records, l->all.items[i]))
+		if (!names_have(&l->records, l->all.items[i]) && !is_useless(k, l->all.items[i]))
 			good = entry_copy(k, &l->all, l->all.items[i]);
 	return good;
 }
@@ -331,17 +338,44 @@ static bool symbols_make(struct copying *k, struct listing *l)
 	return good;
 }
 
+static void empty_make(struct copying *k)
+{
+	k->notes[NOTE_MAPS]++;
+}
+
+/* uftrace opens nothing if the map of a session is missing. */
+static bool map_make(struct copying *k, struct listing *l, struct text sid)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "sid-%.*s.map", (int)(sid.len < 256 ? sid.len : 256), sid.p);
+	if (strchr(name, '/') || !is_missing(&l->all, name) || !name_is_free(l, name))
+		return true;
+	return names_add(&l->made, name, strlen(name)) && made_file(k, name, empty_make);
+}
+
+/* A task.txt if there is none with a session, and the maps that are missing. */
+static bool tasks_make(struct copying *k, struct listing *l)
+{
+	const struct uftrace_data *d = &k->u->d;
+	bool good = true;
+
+	if (!d->nsessions && is_missing(&l->all, "task"))
+		good = made_file(k, "task.txt", copying_make_tasks) && map_make(k, l, k->sid);
+	for (size_t i = 0; good && i < d->nsessions; i++)
+		good = map_make(k, l, d->sessions[i].sid);
+	return good;
+}
+
 /* SPEC uftrace/copy-repair: `info` is also made if its header cannot be used */
 static bool missing_make(struct copying *k, struct listing *l)
 {
 	const bool info = is_missing(&l->all, "info") ? k->copy->repair : !k->u->d.info.have;
-	bool good = !k->copy->repair || symbols_make(k, l);
 
 	k->sid = first_sid(&l->all);
-	if (good && k->copy->repair && is_missing(&l->all, "task.txt") &&
-	    is_missing(&l->all, "task"))
-		good = made_file(k, "task.txt", copying_make_tasks);
-	return good && (!info || made_file(k, "info", copying_make_info));
+	if (k->copy->repair && (!symbols_make(k, l) || !tasks_make(k, l)))
+		return false;
+	return !info || made_file(k, "info", copying_make_info);
 }
 
 static bool dir_copy(struct copying *k)
@@ -378,6 +412,8 @@ static void notes_out(const struct copying *k)
 		[NOTE_INFO_TEXT] = "info was written again as uftrace reads it",
 		[NOTE_TASKS] = "task.txt was made, with all threads in one process",
 		[NOTE_SYMBOLS] = "files of symbols were made from binaries",
+		[NOTE_MAPS] = "maps were made, without modules",
+		[NOTE_IDS] = "lines of maps got the build-ids that other files have",
 	};
 
 	for (size_t i = 0; i < COPYING_NOTES && k->copy->notes; i++)

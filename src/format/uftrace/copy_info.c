@@ -23,6 +23,16 @@ static bool has_file(const struct uftrace *u, const char *prefix)
 	return false;
 }
 
+/* Returns true if a module has specifications of arguments, which were all that the reader had. */
+static bool has_debug_specs(const struct uftrace *u)
+{
+	for (const struct uftrace_module *m = u->modules; m; m = m->next)
+		for (size_t i = 0; i < m->ndebug; i++)
+			if (m->debug[i].args.len || m->debug[i].ret.len)
+				return true;
+	return false;
+}
+
 static uint64_t features_of(struct uftrace *u)
 {
 	uint64_t f =
@@ -34,6 +44,9 @@ static uint64_t features_of(struct uftrace *u)
 		f |= 1u << UFTRACE_PERF_EVENT;
 	if (u->event_names.count)
 		f |= 1u << UFTRACE_EVENT;
+	if (has_debug_specs(u))
+		f |= 1u << UFTRACE_ARGUMENT | 1u << UFTRACE_RETVAL | 1u << UFTRACE_AUTO_ARGS |
+		     1u << UFTRACE_DEBUG_INFO;
 	return uftrace_has_sizes(u) ? f | 1u << UFTRACE_SYM_SIZE : f;
 }
 
@@ -107,7 +120,10 @@ void copying_make_info(struct copying *k)
 {
 	struct uftrace *u = k->u;
 	const struct text program = program_of(u), id = build_id_of(u, program);
+	const bool specs = has_debug_specs(u);
 	const uint64_t bits = (uint64_t)(program.len != 0) << UFTRACE_EXE_NAME |
+			      (uint64_t)specs << UFTRACE_ARG_SPEC |
+			      (uint64_t)specs << UFTRACE_CPUINFO |
 			      (uint64_t)(id.len != 0) << UFTRACE_EXE_BUILD_ID |
 			      1u << UFTRACE_TASKINFO | 1u << UFTRACE_PATTERN_TYPE;
 	const bool big = u->d.info.big_endian;
@@ -124,7 +140,11 @@ void copying_make_info(struct copying *k)
 		out_printf(k->o, "exename:%.*s\n", (int)program.len, program.p);
 	if (id.len)
 		out_printf(k->o, "build_id:%.*s\n", (int)id.len, id.p);
+	if (specs) /* uftrace knows no registers, which specifications name, without a CPU */
+		out_printf(k->o, "cpuinfo:lines=1\ncpuinfo:desc=%s\n", u->d.info.arch.p);
 	tids_out(k);
+	if (specs)
+		out_str(k->o, "argspec:lines=1\nauto-args:1\n");
 	out_str(k->o, "pattern_type:regex\n");
 	k->notes[NOTE_INFO]++;
 }
@@ -356,17 +376,25 @@ void copying_make_tasks(struct copying *k)
 	k->notes[NOTE_TASKS]++;
 }
 
-/* SPEC uftrace/sym-size */
+/* SPEC uftrace/sym-size: uftrace knows weak symbols as `w`, and skips those of type `W` */
 void copying_make_symbols(struct copying *k, const struct uftrace_module *m)
 {
 	const struct symtab *t = &m->syms;
+	const struct text id = m->build_id.len ? m->build_id : m->other_id;
+	const bool sizes = uftrace_has_sizes(k->u);
 
 	out_printf(k->o, "# symbols: %zu\n# path name: %.*s\n", t->count, (int)m->path.len,
 		   m->path.p);
-	if (m->build_id.len)
-		out_printf(k->o, "# build-id: %.*s\n", (int)m->build_id.len, m->build_id.p);
-	for (size_t i = 0; i < t->count; i++)
-		out_printf(k->o, "%016llx %08llx %c %s\n", (unsigned long long)t->syms[i].addr,
-			   (unsigned long long)t->syms[i].size, t->syms[i].type, t->syms[i].name);
+	if (id.len)
+		out_printf(k->o, "# build-id: %.*s\n", (int)id.len, id.p);
+	for (size_t i = 0; i < t->count; i++) {
+		out_printf(k->o, "%016llx ", (unsigned long long)t->syms[i].addr);
+		if (sizes)
+			out_printf(k->o, "%08llx ", (unsigned long long)t->syms[i].size);
+		out_printf(k->o, "%c %s\n", t->syms[i].type == 'W' ? 'w' : t->syms[i].type,
+			   t->syms[i].name);
+	}
+	if (t->count && !sizes)
+		out_printf(k->o, "%016llx ? __sym_end\n", (unsigned long long)m->extent);
 	k->notes[NOTE_SYMBOLS]++;
 }

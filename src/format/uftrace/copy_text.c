@@ -90,6 +90,22 @@ static void info_copy(struct copying *k, struct text file)
 	}
 }
 
+/*
+ * SPEC uftrace/copy-repair: recorders add build-ids to maps when they end; without these, uftrace
+ * does not use .dbg files. Returns true if the line was written.
+ */
+static bool map_line_mended(struct copying *k, struct text line)
+{
+	const struct text path = uftrace_map_line_path(line);
+	const struct text id = path.len ? uftrace_build_id(k->u, path) : path;
+
+	if (!id.len)
+		return false;
+	out_printf(k->o, "%.*s build-id:%.*s\n", (int)line.len, line.p, (int)id.len, id.p);
+	k->notes[NOTE_IDS]++;
+	return true;
+}
+
 void copying_lines(struct copying *k, enum copying_text what, struct text file)
 {
 	const char *from = file.p;
@@ -113,10 +129,17 @@ void copying_lines(struct copying *k, enum copying_text what, struct text file)
 	while (what != TEXT_OTHER && text_line(&rest, &line)) {
 		const size_t len = (size_t)(rest.p - line.p);
 
-		if (line_valid(k, what, line, &inside))
+		const bool valid = line_valid(k, what, line, &inside);
+
+		if (valid && (what != TEXT_MAP || !k->copy->repair))
 			continue;
 		out_bytes(k->o, from, (size_t)(line.p - from));
 		from = rest.p;
+		if (valid) {
+			if (!map_line_mended(k, line))
+				from = line.p;
+			continue;
+		}
 		k->notes[NOTE_LINES]++;
 		k->copy->bytes_lost += len;
 	}

@@ -22,6 +22,8 @@ enum copying_note {
 	NOTE_INFO_TEXT, /* .. with the same content */
 	NOTE_TASKS, /* task.txt was made */
 	NOTE_SYMBOLS, /* .sym files were made from binaries */
+	NOTE_MAPS, /* empty maps were made */
+	NOTE_IDS, /* lines of maps got build-ids */
 	COPYING_NOTES
 };
 
@@ -106,6 +108,8 @@ void copying_make_symbols(struct copying *k, const struct uftrace_module *m);
 /* Checks of lines, by those who read them. */
 bool uftrace_task_line_valid(const struct uftrace *u, struct text line);
 bool uftrace_map_line_valid(struct text line);
+/* Returns the path of a module in a valid line that has no build-id; empty: none. */
+struct text uftrace_map_line_path(struct text line);
 /* `numbered`: of python.fake.sym. */
 bool uftrace_sym_line_valid(struct text line, bool numbered);
 /* `*inside`: a function was begun; set by its line. */
@@ -117,7 +121,12 @@ size_t uftrace_task_messages(const struct uftrace *u, struct text file);
  * that mean the same to a reader. Returns the number of these.
  */
 uint64_t uftrace_specs_clean(struct uftrace *u, struct text specs, bool patterns, struct out *o);
-/* Returns true if .sym files have sizes, or if no such file exists. */
+/*
+ * Returns the build-id of a module that a map has without one, by the module's other files; empty
+ * if they do not tell, or if nothing has needed them.
+ */
+struct text uftrace_build_id(const struct uftrace *u, struct text path);
+/* Returns true if .sym files have sizes. */
 bool uftrace_has_sizes(struct uftrace *u);
 /* Returns true if the directory has a file of symbols for the module. */
 bool uftrace_has_symbols(struct uftrace *u, const struct uftrace_module *m);

@@ -210,6 +210,19 @@ static bool odd_time(struct dat *d, uint64_t time)
 
 /* --- damage --- */
 
+/* The task's session at the time, which may be another one than that of the last record. */
+static const struct uftrace_session *session_at(const struct dat *d, uint64_t time)
+{
+	const struct uftrace_feed *uf = d->uf;
+	const struct uftrace_data *data = &d->u->d;
+	const struct uftrace_session *s;
+
+	if (uf->started && time >= uf->from && time < uf->until)
+		return uf->session;
+	s = uftrace_session_at(data, uf->tid, time);
+	return !s && data->nsessions == 1 ? &data->sessions[0] : s;
+}
+
 /*
  * The record at `off` could be one: its length where its payload is known, RECORD where not; 0: no
  * record.
@@ -222,14 +235,14 @@ static uint64_t plausible(const struct dat *d, uint64_t off, uint64_t *time)
 
 	if ((w & MAGIC_MASK) != MAGIC_BITS || t >= time_end)
 		return 0;
-	if ((w & 3) == RECORD_LOST)
-		return t == 0 && addr ? RECORD : 0;
+	if ((w & 3) == RECORD_LOST) /* never with a payload, which the end of another may look like */
+		return t == 0 && addr && !(w & 4) ? RECORD : 0;
 	if (*time && (t < *time || t - *time > one_hour))
 		return 0;
 	if ((w & 3) == RECORD_EVENT) {
 		if (addr > UFTRACE_EV_EXTERN || (w >> 6 & DEPTH_MASK))
 			return 0;
-	} else if (!uftrace_addr_known(d->u, d->uf->session, t, addr)) {
+	} else if (!uftrace_addr_known(d->u, session_at(d, t), t, addr)) {
 		return 0;
 	}
 	*time = t;
@@ -352,6 +365,17 @@ static uint64_t payload_length(struct dat *d, const struct plan *plan)
 	return used;
 }
 
+/*
+ * SPEC uftrace/killed-specs: without `info`, the recorder may have been told other specs than those of the `.dbg` file. They
+ * are right if a record follows, or the file ends.
+ */
+static bool payload_ends(struct dat *d, uint64_t end)
+{
+	if (d->u->d.info.have || bytes_at(d, end, RECORD) < RECORD)
+		return true;
+	return (load64(d->src->data + end + RECORD_AT_WORD, d->u->swap) & MAGIC_MASK) == MAGIC_BITS;
+}
+
 /* A function record with a payload: the row's length and the step to the next record. */
 static void read_payload(struct dat *d, struct spur_event *row)
 {
@@ -359,7 +383,7 @@ static void read_payload(struct dat *d, struct spur_event *row)
 	const struct plan *plan = row->kind == SPUR_BEGIN ? c->entry : c->exit;
 	uint64_t at = d->uf->off, len = payload_length(d, plan);
 
-	if (len == UINT64_MAX) {
+	if (len == UINT64_MAX || !payload_ends(d, at + RECORD + len)) {
 		resync(d, at + RECORD, at, "uftrace/unknown-payload",
 		       "payload: expected argument specs for the function at 0x%llx that fit it, "
 		       "found none",

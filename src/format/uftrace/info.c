@@ -141,6 +141,7 @@ void uftrace_read_info(struct uftrace *u)
 	 */
 	i->features = 1u << UFTRACE_SYM_REL_ADDR;
 	u->guess_order = true;
+	i->auto_args = true; /* a payload has to be that of some specs */
 	if (!uftrace_slurp(u, "info", &file)) {
 		uftrace_say(u, DIAG_NOTE, "uftrace/no-info", "info", DIAG_NO_OFF,
 			    "missing (recording was cut short?): byte order is guessed");
@@ -153,6 +154,7 @@ void uftrace_read_info(struct uftrace *u)
 		i->arch = text_of("x86_64");
 		return;
 	}
+	i->auto_args = false;
 	/* SPEC uftrace/info-text: the text starts after header_size bytes. */
 	skip = i->header_size >= INFO_HEADER && i->header_size <= file.len ? i->header_size
 									   : INFO_HEADER;

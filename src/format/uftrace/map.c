@@ -63,6 +63,13 @@ bool uftrace_map_line_valid(struct text line)
 	return parse_map_line(line, &m);
 }
 
+struct text uftrace_map_line_path(struct text line)
+{
+	struct uftrace_map m = { 0 };
+
+	return parse_map_line(line, &m) && !m.build_id.len ? m.path : text_of("");
+}
+
 /*
  * SPEC uftrace/map-lines: takes a line into the session: extends the first line of its module, or
  * opens a new map.

@@ -287,7 +287,15 @@ bool uftrace_has_sizes(struct uftrace *u)
 			    parse_sym(line, &addr, &size, &type, &name))
 				return size != 0;
 	}
-	return true;
+	return false;
+}
+
+struct text uftrace_build_id(const struct uftrace *u, struct text path)
+{
+	for (const struct uftrace_module *m = u->modules; m; m = m->next)
+		if (!m->build_id.len && same_text(m->path, path))
+			return m->sym_id.len ? m->sym_id : m->other_id;
+	return text_of("");
 }
 
 static bool ends_previous(char type, struct text name)
@@ -461,6 +469,7 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 	struct spur_error err = { 0 };
 	struct elf_facts facts = { 0 };
 	char *path = arena_strdup(&u->t->arena, m->path.p, m->path.len);
+	const struct text id = m->build_id.len ? m->build_id : m->other_id;
 
 	if (!path ||
 	    elf_symbols(&m->syms, path, u->t->options.symbol_dirs, &facts, &err) == SPUR_FAIL) {
@@ -468,12 +477,15 @@ static void load_elf(struct uftrace *u, struct uftrace_module *m)
 			    "neither a .sym nor a readable binary: its functions have no names");
 		return;
 	}
-	if (m->build_id.len && facts.build_id[0] && !text_is(m->build_id, facts.build_id)) {
+	if (id.len && facts.build_id[0] && !text_is(id, facts.build_id)) {
 		uftrace_say(u, DIAG_NOTE, "uftrace/no-symbols", path, DIAG_NO_OFF,
 			    "build-id: expected %.*s, found %s: not the file that was traced",
-			    (int)m->build_id.len, m->build_id.p, facts.build_id);
+			    (int)id.len, id.p, facts.build_id);
 		symtab_free(&m->syms);
 		symtab_init(&m->syms);
+	} else if (!id.len && (path = arena_strdup(&u->t->arena, facts.build_id,
+						   strlen(facts.build_id))) != NULL) {
+		m->other_id = text_of(path);
 	}
 }
 
@@ -518,6 +530,7 @@ static void load_kallsyms(struct uftrace *u, struct uftrace_module *m)
 void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 {
 	struct sym_file f = { .name = "python.fake.sym" };
+	struct text path;
 
 	if (m->loaded)
 		return;
@@ -526,12 +539,13 @@ void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 		load_kallsyms(u, m);
 	} else if (m == u->python ? uftrace_slurp(u, f.name, &f.text)
 				  : slurp_for(u, m, "sym", &f)) {
-		struct text path;
-
 		read_head(f.text, &path, &m->sym_id);
 		if (!read_symbols(u, m, f.text, f.name))
 			u->t->diag.overflow = true;
 	} else {
+		/* A killed recorder leaves maps without build-ids, but .dbg files have them. */
+		if (slurp_for(u, m, "dbg", &f))
+			read_head(f.text, &path, &m->other_id);
 		load_elf(u, m);
 	}
 	load_debug(u, m);

@@ -28,6 +28,8 @@ struct uftrace_module {
 	struct uftrace_module *next, *same_hash;
 	struct text path, build_id;
 	struct text sym_id; /* the build-id that the .sym file gives; empty if none */
+	/* The same of the .dbg file, or else of the binary that has given its symbols */
+	struct text other_id;
 	bool loaded;
 	bool numbered; /* python.fake: one symbol per number */
 	struct symtab syms;
