@@ -164,6 +164,7 @@ static bool packet_close(struct cw *w, struct cw_stream *s, uint64_t end)
 	if (!s->open)
 		return true;
 	s->open = false;
+	s->due = UINT64_MAX;
 	s->bytes = 0;
 	s->sequence++;
 	s->npackets++;
@@ -192,12 +193,10 @@ static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16
 {
 	bool good = true;
 
-	if (s->open && (s->bytes >= CTF_WRITE_PACKET || cpu != s->cpu || clock < s->last))
-		good = packet_close(w, s, s->last);
-	if (good && s->open && clock > s->due) {
+	if (s->open && clock > s->due)
 		good = packet_close(w, s, s->due);
-		s->due = UINT64_MAX;
-	}
+	else if (s->open && (s->bytes >= CTF_WRITE_PACKET || cpu != s->cpu || clock < s->last))
+		good = packet_close(w, s, s->last);
 	if (good && !s->open)
 		packet_open(w, s, clock, cpu);
 	return good;
@@ -406,17 +405,25 @@ static uint64_t packets_lost(struct cw *w, const struct spur_event *row)
 	return w->args.items[0].u;
 }
 
+/*
+ * A gap ends where the next packet begins. Where losses were just put, that packet is open and has
+ * no event yet.
+ */
 static bool gap_put(struct cw *w, const struct spur_event *row, uint64_t n)
 {
 	struct cw_stream *s = lost_stream(w, row);
+	const uint64_t clock = clock_of(w, row->ts);
 
 	if (!s)
 		return false;
 	if (!s->open && !s->begun)
-		packet_open(w, s, clock_of(w, row->ts), row->cpu);
-	if (s->open && !packet_close(w, s, clock_of(w, row->ts)))
+		packet_open(w, s, clock, row->cpu);
+	if (s->open && (s->bytes || s->due == UINT64_MAX) &&
+	    !packet_close(w, s, clock < s->last ? s->last : clock))
 		return false;
 	s->sequence += n;
+	if (s->open && row->dur > 0 && (uint64_t)row->dur <= s->due - clock)
+		s->begin = s->last = clock + (uint64_t)row->dur;
 	return true;
 }
 

@@ -498,6 +498,12 @@ static const char *field_name(struct sig *s, const char *name, bool inside)
 	return p;
 }
 
+/* babeltrace2 takes names for equal that differ in underscores in front. */
+static const char *compared(const struct cw *w, const char *name)
+{
+	return w->json ? name : name + strspn(name, "_");
+}
+
 /* Names that the structure has already, with a number behind them. */
 static const char *unique_name(struct cw *w, const struct ctf_field *s, const char *name)
 {
@@ -507,7 +513,7 @@ static const char *unique_name(struct cw *w, const struct ctf_field *s, const ch
 		bool found = false;
 
 		for (uint32_t i = 0; tried && !found && i < s->nmembers; i++)
-			found = strcmp(s->members[i].name, tried) == 0;
+			found = strcmp(compared(w, s->members[i].name), compared(w, tried)) == 0;
 		if (!found)
 			return tried;
 		tried = arena_printf(&w->arena, "%s_%u", name, n);
@@ -664,6 +670,21 @@ static void uri_name(struct out *o, const char *name)
 			out_printf(o, "%%%02X", (unsigned char)*name);
 }
 
+/* Bytes that a text has in the metadata: JSON has U+FFFD for bytes that are not UTF-8. */
+static size_t written_bytes(const struct cw *w, const char *s)
+{
+	size_t left = strlen(s), bytes = 0;
+
+	while (w->json && left) {
+		const size_t n = utf8_valid(s, left);
+
+		bytes += n ? n : 3;
+		s += n ? n : 1;
+		left -= n ? n : 1;
+	}
+	return bytes + left;
+}
+
 /*
  * SPEC ctf/own-uri: spur:KIND+FLAGS/BYTES, then ?NUMBER=NAME of each argument that has another name
  * than its field
@@ -674,7 +695,7 @@ const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ct
 	const char *uri;
 	uint32_t at = 0;
 	struct out o;
-	const size_t len = strlen(trace_string(w->trace, e->key.cat, NULL));
+	const size_t len = written_bytes(w, trace_string(w->trace, e->key.cat, NULL));
 
 	out_to_memory(&o);
 	out_printf(&o, "spur:%s+%x/%zu", spur_kind_name(e->key.kind), e->key.flags, len);

@@ -206,7 +206,7 @@ static char *put_int(char *w, const struct spur_value *v, bool is_signed)
 }
 
 /* Labels of a value, which are joined by a unit separator: "A" or { "A", "B" }. */
-static void out_labels(const char *label, bool braces, struct out *o)
+static void out_labels(const struct pretty *p, const char *label, bool braces, struct out *o)
 {
 	struct text rest = text_of(label), one;
 	bool first = true;
@@ -214,16 +214,15 @@ static void out_labels(const char *label, bool braces, struct out *o)
 	if (braces)
 		out_literal(o, "{ ");
 	while (text_split(&rest, CTF_LABELS_BETWEEN, &one)) {
-		out_str(o, first ? "\"" : ", \"");
-		out_bytes(o, one.p, one.len);
-		out_literal(o, "\"");
+		out_str(o, first ? "" : ", ");
+		out_escaped(p, one.p, one.len, o);
 		first = false;
 	}
 	if (braces)
 		out_literal(o, " }");
 }
 
-static void out_enum(const struct spur_value *v, struct out *o)
+static void out_enum(const struct pretty *p, const struct spur_value *v, struct out *o)
 {
 	char *w;
 
@@ -234,13 +233,13 @@ static void out_enum(const struct spur_value *v, struct out *o)
 			out_to(o, put_upper(w, v->u));
 		if (v->label) {
 			out_char(o, ' ');
-			out_labels(v->label, true, o);
+			out_labels(p, v->label, true, o);
 		}
 		return;
 	}
 	out_literal(o, "( ");
 	if (v->label)
-		out_labels(v->label, strchr(v->label, CTF_LABELS_BETWEEN) != NULL, o);
+		out_labels(p, v->label, strchr(v->label, CTF_LABELS_BETWEEN) != NULL, o);
 	else
 		out_literal(o, "<unknown>");
 	w = out_room(o, 2 * NUMBER_ROOM);
@@ -371,7 +370,7 @@ static void out_value(const struct pretty *p, const struct spur_value *v, struct
 		out_octets(v->text, v->count, o);
 		break;
 	case SPUR_ENUM:
-		out_enum(v, o);
+		out_enum(p, v, o);
 		break;
 	case SPUR_STRUCT:
 	case SPUR_ARRAY:

@@ -80,15 +80,28 @@ char *json_mark(const char *p, size_t len, size_t *out_len, size_t *commas)
 	return out;
 }
 
+/* Length of the digits, with a sign, of a marked number in front of `end`; 0: it is a text. */
+static size_t marked_length(const char *p, size_t left, char end)
+{
+	const size_t n = big_number(p, left);
+
+	return n < left && p[n] == end ? n : 0;
+}
+
 size_t json_unmark(char *text, size_t len)
 {
 	char *q = text;
 
 	for (size_t i = 0; i < len;) {
-		if (len - i > MARK_LEN && memcmp(text + i, mark, MARK_LEN) == 0) {
-			for (i += MARK_LEN; i < len && text[i] != '"'; i++)
-				*q++ = text[i];
-			i++;
+		const size_t n =
+			len - i > MARK_LEN && memcmp(text + i, mark, MARK_LEN) == 0
+				? marked_length(text + i + MARK_LEN, len - i - MARK_LEN, '"')
+				: 0;
+
+		if (n) {
+			memmove(q, text + i + MARK_LEN, n);
+			q += n;
+			i += MARK_LEN + n + 1;
 		} else {
 			if (text[i] == '\\' && i + 1 < len)
 				*q++ = text[i++];
@@ -101,6 +114,10 @@ size_t json_unmark(char *text, size_t len)
 
 const char *json_marked(const json_t *v)
 {
-	return json_is_string(v) && json_string_value(v)[0] == BIG_MARK ? json_string_value(v) + 1
-									: NULL;
+	const char *text = json_string_value(v);
+
+	return text && text[0] == BIG_MARK &&
+			       marked_length(text + 1, json_string_length(v), '\0')
+		       ? text + 1
+		       : NULL;
 }
