@@ -5,16 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FNV_BASIS 0xCBF29CE484222325u
-#define FNV_PRIME 0x100000001B3u
+static const uint64_t fnv_basis = 0xCBF29CE484222325u, fnv_prime = 0x100000001B3u;
 
-/* Goes on with `h`, which is FNV_BASIS at first. */
+/* Goes on with `h`, which is fnv_basis at first. */
 static inline uint64_t fnv_bytes(uint64_t h, const void *p, size_t len)
 {
 	const uint8_t *s = p;
 
 	for (size_t i = 0; i < len; i++)
-		h = (h ^ s[i]) * FNV_PRIME;
+		h = (h ^ s[i]) * fnv_prime;
 	return h;
 }
 
@@ -22,7 +21,7 @@ static inline uint64_t fnv_bytes(uint64_t h, const void *p, size_t len)
 static inline uint64_t fnv_u64(uint64_t h, uint64_t v)
 {
 	for (unsigned i = 0; i < 8; i++)
-		h = (h ^ (uint8_t)(v >> (8 * i))) * FNV_PRIME;
+		h = (h ^ (uint8_t)(v >> (8 * i))) * fnv_prime;
 	return h;
 }
 

@@ -199,8 +199,10 @@ static void edge_out(const struct dot *d, const struct edge *e, uint64_t most)
 		/* From grey to red, from one to five points. */
 		const unsigned shade = shade_of(e->sums.of[d->color], most);
 
-		out_printf(o, "color=\"#%02X%02X%02X\", penwidth=%u.%u, ", 160 + shade * 48 / SHADES,
-			   160 - shade * 128 / SHADES, 160 - shade * 128 / SHADES,
+		const unsigned other = 160 - shade * 128 / SHADES;
+
+		out_printf(o, "color=\"#%02X%02X%02X\", penwidth=%u.%u, ",
+			   160 + shade * 48 / SHADES, other, other,
 			   1 + shade * 4 / SHADES, shade * 40 / SHADES % 10);
 	}
 	attributes_out(&e->sums, o);

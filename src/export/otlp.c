@@ -359,7 +359,7 @@ static void trace_id(const struct otlp *p, uint32_t track, uint64_t id[2])
 	const uint32_t process = trace_process_of(p->trace, track);
 	const struct spur_track *k = write_track(p->write, process);
 	const uint64_t pid = (uint64_t)write_pid_of(p->write, track);
-	uint64_t h = fnv_u64(FNV_BASIS, pid);
+	uint64_t h = fnv_u64(fnv_basis, pid);
 
 	if (k)
 		h = name_hash(p, h, k->name);
@@ -396,7 +396,7 @@ static uint64_t span_id(const struct otlp *p, struct thread *t, const struct spu
 	const struct spur_track *k = write_track(p->write, row->track);
 	const uint64_t words[] = { t->trace[1], (uint64_t)k->tid, k->kind, t->count++,
 				   (uint64_t)row->ts, row->off };
-	uint64_t h = FNV_BASIS;
+	uint64_t h = fnv_basis;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		h = fnv_u64(h, words[i]);
@@ -416,7 +416,9 @@ static void resource_out(struct otlp *p, uint32_t track, struct out *o)
 		attribute_string(p, "service.name", k->name, SPUR_BEGIN, &n, o);
 	if (pid != -1)
 		attribute_int(p, "process.pid", pid, &n, o);
-	out_printf(o, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"spur\",\"version\":\"%s\"},\"spans\":[",
+	out_printf(o,
+		   "]},\"scopeSpans\":[{\"scope\":{\"name\":\"spur\","
+		   "\"version\":\"%s\"},\"spans\":[",
 		   spur_version());
 }
 
@@ -434,7 +436,7 @@ static void thread_out(struct otlp *p, uint32_t track, size_t *n, struct out *o)
 
 /* A span that is written. */
 struct span {
-	const struct spur_event *begin, *last; /* last: of its end, if that has arguments; or NULL */
+	const struct spur_event *begin, *last; /* last: its end, if that has arguments */
 	uint64_t id, parent; /* parent: 0: none */
 	uint64_t trace[2];
 	uint32_t name;

@@ -71,7 +71,7 @@ static uint64_t hash_of(struct perfetto_lane *l, uint32_t string)
 		return 0;
 	if (!slot->value) {
 		s = trace_string(l->p->trace, string, &len);
-		slot->value = fnv_bytes(FNV_BASIS, s, len) | 1;
+		slot->value = fnv_bytes(fnv_basis, s, len) | 1;
 	}
 	return slot->value;
 }
@@ -87,7 +87,7 @@ static uint64_t side_uuid(struct perfetto_lane *l, enum side side, const struct 
 {
 	const uint64_t name = hash_of(l, row->name), of = hash_of(l, part);
 	const uint64_t words[] = { side, process, row->id, name, of };
-	uint64_t h = FNV_BASIS;
+	uint64_t h = fnv_basis;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		h = fnv_u64(h, words[i]);

@@ -1,8 +1,8 @@
 /*
  * pprof: the profile format of `go tool pprof` and its relatives (profile.proto in the public
- * github.com/google/pprof), a protobuf message packed by gzip. Calls are summed by path: a sample for
- * each path of each thread has the number of its calls and their self time in ns; ids and names of
- * process and thread are its labels.
+ * github.com/google/pprof), a protobuf message packed by gzip. Calls are summed by path: a sample
+ * for each path of each thread has the number of its calls and their self time in ns; ids and names
+ * of process and thread are its labels.
  *
  * Fields of a message may come in any order, so samples are written first and the tables that they
  * refer to, whose entries are numbered as they are met, after them.

@@ -3,6 +3,7 @@ Targets of `spur convert` by readers of their own, for every golden. pprof: deco
 (tests/viewers/profile.proto), and read by Go's pprof where it is installed; calls and self times are those of `spur graph` and
 `spur report`. dot: read by Graphviz, which must know the same functions and edges, with the sums of `spur graph`.
 otlp: checked by the rules of OTLP's JSON; the spans have the calls of `spur graph`, and each event of `spur cat` is there once.
+parquet: read by hyparquet (npm); events and arguments are those of `spur cat`, spans fit their events, statistics their columns.
 """
 import base64
 import collections
@@ -26,7 +27,7 @@ EXCEPT = {
     "uftrace/own-words-time": viewers.EXCEPT["uftrace/own-words-time"],
 }
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+CONTROL, LONE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), re.compile("[\udc80-\udcff]")
 
 
 def converted(t, trace, target, *more):
@@ -42,9 +43,16 @@ def same_always(t, trace, target, want, *more):
         raise Wrong("%s: differs with --read-size=7 --threads=2" % target)
 
 
-def shown(name):
-    """Bytes that are not UTF-8 as the targets write them, which hold UTF-8 alone."""
-    return re.sub("[\udc80-\udcff]", lambda m: "\\x%02x" % (ord(m[0]) - 0xdc00), name)
+def escaped(text):
+    """Control characters as out_safe() writes them."""
+    return CONTROL.sub(lambda m: "\\x%02x" % ord(m[0]), text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def shown(text):
+    """A text as the targets write it that hold UTF-8 alone: if it is not, other bytes and control characters are escaped."""
+    if not LONE.search(text):
+        return text
+    return LONE.sub(lambda m: "\\x%02x" % (ord(m[0]) - 0xdc00), escaped(text))
 
 
 def equal(what, want, got):
@@ -176,7 +184,7 @@ def graph_of(t, trace):
     r = t.run([t.spur, "graph", "--json", "--no-args", "--demangle=full", trace])
     paths, out = {None: ()}, {}
     for n in json.loads(r.out)["nodes"]:
-        name = CONTROL.sub(lambda m: "\\x%02x" % ord(m[0]), shown(n["function"])).replace("\n", "\\n").replace("\t", "\\t")
+        name = escaped(shown(n["function"]))
         path = paths[n["id"]] = paths[n["parent"]] + (name,)
         edges = list(zip(path, path[1:]))
         for key, inner in ((name, name in path[:-1]), (edges[-1:] and edges[-1], edges[-1:] and edges[-1] in edges[:-1])):
@@ -335,6 +343,96 @@ def otlp(t, trace):
     same_always(t, trace, "otlp", data, "--demangle=full")
 
 
+def parquet_statistics(table):
+    """Least and most values and nulls of each group are those of its rows."""
+    at = 0
+    for group in table["groups"]:
+        rows = table["rows"][at:at + int(group["rows"])]
+        at += len(rows)
+        for c in group["columns"]:
+            values = [r[c["name"]] for r in rows]
+            st, there = c["statistics"], [v for v in values if v is not None]
+            if int(st["null_count"]) != len(values) - len(there):
+                raise Wrong("parquet: %s: expected %d nulls, found %s" % (c["name"], len(values) - len(there), st["null_count"]))
+            if "min_value" not in st:
+                continue
+            number = c["name"] not in ("kind", "name", "category", "type")
+            key = int if number else (lambda v: v.encode("utf-8"))
+            if [str(st["min_value"]), str(st["max_value"])] != [str(min(there, key=key)), str(max(there, key=key))]:
+                raise Wrong("parquet: %s: least and most are %s" % (c["name"], st))
+    if at != len(table["rows"]):
+        raise Wrong("parquet: %d rows, but %d in groups" % (len(table["rows"]), at))
+
+
+def parquet_events(t, trace, tables):
+    """Events and their arguments against spur cat, in its order."""
+    r = t.run([t.spur, "cat", "--jsonl", "--demangle=full", trace])
+    rows = [json.loads(line) for line in r.out.decode("utf-8", "surrogateescape").splitlines()]
+    rows = [row for row in rows if "kind" in row]
+    events, values = tables["events"]["rows"], collections.defaultdict(list)
+    for a in tables["arguments"]["rows"]:
+        if a["type"] in ("i64", "u64", "string") and a["name"]:
+            values[a["event"]].append((a["name"], a["text"] if a["type"] == "string" else int(a["int"] or a["uint"])))
+    if len(rows) != len(events):
+        raise Wrong("parquet: expected %d events, found %d" % (len(rows), len(events)))
+    shift = int(events[0]["ts"]) - rows[0]["ts"] if rows else 0
+    for i, (row, e) in enumerate(zip(rows, events)):
+        want = row["ts"] + shift, row["kind"], shown(row["name"]), shown(row["cat"]), row.get("cpu"), row.get("id"), i
+        got = (int(e["ts"]), e["kind"], e["name"], e["category"] or "", e["cpu"] and int(e["cpu"]), e["id"] and int(e["id"]), int(e["event"]))
+        if want != got:
+            raise Wrong("parquet: expected %s, found %s" % (want, got))
+        args = {shown(k): shown(v) if isinstance(v, str) else v for k, v in row["args"].items()}
+        for name, v in values[e["event"]]:
+            if [n for n, _ in values[e["event"]]].count(name) == 1 and args.get(name) != v:
+                raise Wrong("parquet: event %d: expected %s=%r, found %r" % (i, name, args.get(name), v))
+    return events
+
+
+def parquet_spans(tables, events):
+    """Each event that begins a span has one, which fits it, the event that ends it and the span around it."""
+    spans = {s["event"]: s for s in tables["spans"]["rows"]}
+    begins = {e["event"] for e in events if e["kind"] in ("BEGIN", "SPAN")}
+    if set(spans) != begins or len(spans) != len(tables["spans"]["rows"]):
+        raise Wrong("parquet: %d spans of %d events" % (len(spans), len(begins)))
+    for s in spans.values():
+        e, last = events[int(s["event"])], s["end_event"] and events[int(s["end_event"])]
+        begin, end = int(s["ts"]), int(s["ts"]) + int(s["dur"])
+        if [e[k] for k in ("ts", "name", "category", "track")] != [s[k] for k in ("ts", "name", "category", "track")]:
+            raise Wrong("parquet: a span differs from its event: %s, %s" % (s, e))
+        if e["kind"] == "SPAN" and e["dur"] != s["dur"]:
+            raise Wrong("parquet: a span is not as long as its event: %s, %s" % (s, e))
+        if last and (last["kind"] != "END" or max(int(last["ts"]), begin) != end or last["track"] != s["track"]):
+            raise Wrong("parquet: a span differs from its end: %s, %s" % (s, last))
+        outer = s["parent"] and spans[s["parent"]]
+        if outer and (outer["track"] != s["track"] or int(outer["ts"]) > begin or int(outer["depth"]) != int(s["depth"]) - 1):
+            raise Wrong("parquet: a span does not lie in its parent: %s, %s" % (s, outer))
+
+
+def parquet(t, trace):
+    with t.temp() as tmp:
+        out = [os.path.join(tmp, name) for name in ("one", "two")]
+        for directory, more in zip(out, ([], ["--read-size=7", "--threads=2"])):
+            r = t.run([t.spur, "convert", "-q", "--to=parquet", "--demangle=full", "-o", directory, *more, trace])
+            if r.trouble() or r.code not in (0, 3):
+                raise Wrong("convert --to=parquet: %s" % (r.trouble() or "exit code %s: %.200r" % (r.code, r.err)))
+        if t.run(["diff", "-r", *out]).code:
+            raise Wrong("parquet: differs with --read-size=7 --threads=2")
+        r = t.run(["node", os.path.join(t.tests, "viewers", "parquet.mjs"), modules_of(t), out[0]], limit=False)
+        if r.code:
+            raise Wrong("hyparquet: exit code %s: %.400r" % (r.code, r.err))
+        tables = json.loads(r.out)
+    for table in tables.values():
+        parquet_statistics(table)
+    parquet_spans(tables, parquet_events(t, trace, tables))
+    known = {k["track"] for k in tables["tracks"]["rows"]}
+    if not {e["track"] for e in tables["events"]["rows"]} | {k["parent"] for k in tables["tracks"]["rows"]} <= known | {None}:
+        raise Wrong("parquet: a track is missing")
+
+
+def modules_of(t):
+    return os.path.join(t.root, "build", "npm", "node_modules")
+
+
 def dot_svg(t, label, trace):
     """Graphviz lays it out."""
     with t.temp() as tmp:
@@ -361,6 +459,10 @@ def run(t):
         checks.append(pprof)
     elif t.wanted("targets/"):
         t.skip("targets/pprof", "no protoc: tools/install-deps")
+    if shutil.which("node") and os.path.isdir(os.path.join(modules_of(t), "hyparquet")):
+        checks.append(parquet)
+    elif t.wanted("targets/"):
+        t.skip("targets/parquet", "no node or no hyparquet: tools/install-deps")
     if shutil.which("dot"):
         checks.append(dot)
     elif t.wanted("targets/"):

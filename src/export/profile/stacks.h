@@ -2,10 +2,10 @@
  * Stacks: the calls of a trace summed by path, for writers whose format holds sums. A path is a
  * thread and the functions that are open below each other; time off the CPU is one of them.
  *
- * A lane of the writer has a tree of its own, with a node for each path, up to its share of a common
- * limit; further paths are summed in "(other)", and what is deeper than STACKS_DEPTH in "(deeper)".
- * The trees are joined when lanes are closed. stacks_order() puts the nodes in an order that does
- * not depend on the number of threads.
+ * A lane of the writer has a tree of its own, with a node for each path, up to its share of a
+ * common limit; further paths are summed in "(other)", and what is deeper than STACKS_DEPTH in
+ * "(deeper)". The trees are joined when lanes are closed. stacks_order() puts the nodes in an order
+ * that does not depend on the number of threads.
  *
  * A writer that keeps its stacks takes stacks_lane() and the functions behind it as its callbacks
  * (format/writer.h), and has a struct stacks as the first member of its state. It asks for
