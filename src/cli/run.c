@@ -138,10 +138,7 @@ bool run_take_traces(const struct spur_cmd *cmd, struct values *v, size_t more)
 		v->noperands -= n;
 		memmove(v->operands, v->operands + n, v->noperands * sizeof(*v->operands));
 	} else {
-		traces[0] = v->data		? v->data
-			    : standard		? standard
-			    : input_is_given() ? "-"
-					       : NULL;
+		traces[0] = v->data ? v->data : standard ? standard : input_is_given() ? "-" : NULL;
 	}
 	if (!traces[0]) {
 		err_set(&v->err, SPUR_ERR_USAGE, "expected a trace: spur %s %s", cmd->name,
@@ -249,8 +246,8 @@ static enum spur_status settle_filter(struct values *v, const struct spur_pass *
 									       : MOMENT_REL;
 	/* SPEC uftrace/focus: -C and -L leave schedule events out in uftrace's style. */
 	for (size_t i = 0; pass->focus_hides_sched && i < v->nitems; i++)
-		v->filter.no_sched |= v->items[i].what == FILTER_CALLER ||
-				      v->items[i].what == FILTER_LOCATION;
+		v->filter.no_sched |=
+			v->items[i].what == FILTER_CALLER || v->items[i].what == FILTER_LOCATION;
 	v->filter.items = v->items;
 	v->filter.nitems = v->nitems;
 	v->filter.match = kinds[v->match];
@@ -469,7 +466,7 @@ static enum spur_status run_close(struct run *r, struct output *o, enum spur_sta
 	struct pass_env *env = &r->env;
 	bool keep = st != SPUR_FAIL && !(r->request->strict && env->lost) &&
 		    !(env->trace && trace_over_limit(env->trace)) &&
-		    !(o->is_dir && signals_stop);
+		    !((o->is_dir || r->request->is_copy) && signals_stop);
 
 	/* INVARIANT: the pass leaves the output that it was given. */
 	assert(env->out == &o->out);
@@ -496,9 +493,8 @@ static enum spur_status run_open(struct values *v, struct spur_trace **trace)
 	if (v->ntraces == 1)
 		return spur_open(trace, v->traces[0], &v->open, &v->err);
 	if (v->style)
-		return err_set(
-			&v->err, SPUR_ERR_USAGE, "--style=%s: expected one trace, found %zu",
-			v->style, v->ntraces);
+		return err_set(&v->err, SPUR_ERR_USAGE, "--style=%s: expected one trace, found %zu",
+			       v->style, v->ntraces);
 	return spur_open_several(trace, v->traces, v->ntraces, &v->open, &v->err);
 }
 

@@ -27,13 +27,14 @@ enum {
 	NESTING = 32, /* of arguments */
 };
 
-enum reason { LOST_BYTES = LOSS_OWN, LOST_TEXT, LOST_PAYLOAD, LOST_SERIES, LOST_TIME };
+enum reason { LOST_BYTES = LOSS_OWN, LOST_TEXT, LOST_PAYLOAD, LOST_SERIES, LOST_TIME, LOST_DIGITS };
 static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "the format has no type for bytes: written in hexadecimal" },
 	{ LOSS_TRUNCATED, "a text is longer than 16 MiB" },
 	{ LOSS_DEGRADED, "arguments are damaged: written as far as they can be read" },
 	{ LOSS_DEGRADED, "values of counters are numbers: others are left out" },
 	{ LOSS_DEGRADED, "the format has no times before its zero: written at zero" },
+	{ LOSS_DEGRADED, "counters of 2^63 and more are doubles: written with 53 binary digits" },
 };
 
 struct perfetto {
@@ -466,12 +467,38 @@ static bool value_is_number(const struct spur_value *v)
 	return v->type == SPUR_I64 || v->type == SPUR_U64 || v->type == SPUR_F64;
 }
 
+/* The name of a series' track: the counter's, and the series' where it has several. */
+static bool series_track_out(struct perfetto_lane *l, const struct spur_event *row,
+			     const struct spur_value *v, uint64_t uuid, uint32_t process,
+			     struct out *o)
+{
+	struct spur_trace *t = l->p->trace;
+	struct out text;
+	const char *s;
+	size_t len;
+	uint32_t name = row->name;
+
+	if (v->name && l->args.count > 1) {
+		out_to_memory(&text);
+		s = trace_string(t, row->name, &len);
+		out_bytes(&text, s, len);
+		out_char(&text, ':');
+		s = trace_string(t, v->name, &len);
+		out_bytes(&text, s, len);
+		name = text.error ? SPUR_NONE : trace_intern_n(t, text.buf, text.len);
+		out_free(&text);
+	}
+	if (name == SPUR_NONE)
+		return false;
+	side_track_out(l, row, uuid, process, name, true, o);
+	return true;
+}
+
 /* One series of a counter. Returns false if out of memory. */
 static bool series_out(struct perfetto_lane *l, const struct spur_event *row,
 		       const struct spur_value *v, struct out *o)
 {
-	const uint32_t process = trace_process_of(l->p->trace, row->track),
-		       name = v->name && l->args.count > 1 ? v->name : row->name;
+	const uint32_t process = trace_process_of(l->p->trace, row->track);
 	const uint64_t uuid = side_uuid(l, SIDE_COUNTER, row, process, v->name);
 	struct map64_slot *slot = uuid ? map64_put(&l->counters, uuid) : NULL;
 	size_t packet, at;
@@ -479,14 +506,17 @@ static bool series_out(struct perfetto_lane *l, const struct spur_event *row,
 
 	if (!slot)
 		return false;
-	if (!slot->value)
-		side_track_out(l, row, uuid, process, name, true, o);
+	if (!slot->value && !series_track_out(l, row, v, uuid, process, o))
+		return false;
 	slot->value = 1;
 	packet = packet_open(l, time_of(l->p, row->ts, row->kind), o);
 	at = event_open(TYPE_COUNTER, uuid, o);
 	if (v->type == SPUR_F64 || (v->type == SPUR_U64 && v->u > INT64_MAX)) {
 		const double d = v->type == SPUR_F64 ? v->f : (double)v->u;
 
+		/* 2^64 itself is beyond what can be compared. */
+		if (v->type == SPUR_U64 && (d >= 0x1p64 || (uint64_t)d != v->u))
+			loss_add(&l->p->write->loss, LOST_DIGITS, row->kind);
 		memcpy(&bits, &d, sizeof(bits));
 		pb_fixed64(o, EVENT_DOUBLE_COUNTER_VALUE, bits);
 	} else {

@@ -125,7 +125,10 @@ enum spur_status cut_copy(const struct spur_format *format, struct copy *copy)
 		out_bytes(notes, lines.buf + at, next - at);
 		at = next;
 	}
-	if (st == SPUR_FAIL && !copy->err->code)
+	/* An error of the output is reported when that is closed. */
+	if (st == SPUR_FAIL && !copy->err->code && copy->out && copy->out->error)
+		st = SPUR_OK;
+	else if (st == SPUR_FAIL && !copy->err->code)
 		err_nomem(copy->err);
 	out_free(&lines);
 	return st;

@@ -1,8 +1,8 @@
 /*
  * Masks: what could identify a program or its user is replaced in a trace that is converted, so
  * that the trace can be shared. Names, categories, paths, texts of arguments and labels become
- * tokens of a keyed hash, so that equal texts stay equal; ids of processes, threads and objects of a
- * kernel, addresses and other large ids are permuted. Times, CPUs, other small ids and numbers in
+ * tokens of a keyed hash, so that equal texts stay equal; ids of processes, threads and objects of
+ * a kernel, addresses and other large ids are permuted. Times, CPUs, other small ids and numbers in
  * arguments stay, except for bytes and arrays of bytes.
  */
 #ifndef SPUR_FLOW_MASK_H

@@ -507,5 +507,6 @@ enum spur_status fxt_copy(struct copy *copy)
 	write_notes(k);
 	map64_free(&k->ids);
 	mem_free(k);
-	return good ? SPUR_OK : err_nomem(copy->err);
+	/* Without an error of its own, a failure is that of the output or of memory. */
+	return good ? SPUR_OK : SPUR_FAIL;
 }
