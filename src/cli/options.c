@@ -58,9 +58,9 @@ static bool add_align(struct values *v, const char *text)
 {
 	size_t trace;
 	const char *item = align_item(text, &trace);
-	const char *equals = strchr(item, '=');
+	struct text a, b;
 
-	if ((strcmp(item, "auto") != 0 && (!equals || equals == item || !equals[1])) ||
+	if ((strcmp(item, "auto") != 0 && !align_split(item, &a, &b)) ||
 	    !mem_grow((void **)&v->aligns, &v->aligns_cap, v->naligns + 2, sizeof(*v->aligns),
 		      LIST_MOST))
 		return false;

@@ -118,8 +118,7 @@ static enum spur_status find_event(struct align *a, size_t part, struct text nam
 				 a->t->parts[part].trace->path, (int)name.len, name.p);
 }
 
-/* Splits "A=B" at the first "=", or, if both halves are equal, in the middle. */
-static bool split_item(const char *text, struct text *a, struct text *b)
+bool align_split(const char *text, struct text *a, struct text *b)
 {
 	const size_t len = strlen(text), half = len / 2;
 	const char *at = strchr(text, '=');
@@ -194,7 +193,7 @@ static enum spur_status align_named(struct align *a, size_t count)
 	while (st == SPUR_OK && n < count && (item = next_item(a, &at))) {
 		struct text one, two;
 
-		if (!split_item(item, &one, &two))
+		if (!align_split(item, &one, &two))
 			st = err_set(a->err, SPUR_ERR_USAGE,
 				     "--align: expected auto or EVENT=EVENT, found \"%s\"", item);
 		else

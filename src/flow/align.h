@@ -5,6 +5,7 @@
 #ifndef SPUR_FLOW_ALIGN_H
 #define SPUR_FLOW_ALIGN_H
 
+#include "base/text.h"
 #include "model/trace.h"
 
 /*
@@ -19,5 +20,11 @@ enum spur_status align_part(struct spur_trace *t, size_t i, struct spur_error *e
  * there is no number.
  */
 const char *align_item(const char *text, size_t *trace);
+
+/*
+ * Splits "A=B" at the first "=", or, if both halves are equal, in the middle. Returns false if
+ * either is empty or there is no "=". The texts are those of the item.
+ */
+bool align_split(const char *text, struct text *a, struct text *b);
 
 #endif

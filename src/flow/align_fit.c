@@ -35,7 +35,7 @@ enum {
 	ROUNDS = 4, /* of matching and fitting on one range */
 	SLOPE_PAIRS = 8, /* fewer pairs say nothing about drift */
 	BESIDE_EVENTS = 64, /* that are compared with others of their names, */
-	BESIDE_LOOK = 1024, /* with so many on each side */
+	BESIDE_LOOK = 1024, /* at most this many on each side */
 	NOISE = 32, /* ns; pairs this far apart may always belong together */
 	STAMP_NOISE = 1000, /* ns by which times of events that the user names may be wrong */
 };
@@ -680,7 +680,7 @@ static size_t vote_beside(struct fitter *f, const struct line *l, size_t *from)
 
 /*
  * Finds the nearest distance above 2 * width, or below that negated, by which most of the events in
- * the middle meet others of their names. Returns false if there is none.
+ * the middle meet others of their names. Returns false if no distance does.
  */
 static bool nearest_rival(const struct fitter *f, size_t nvotes, size_t most, int64_t width,
 			  bool later, int64_t *distance)
