@@ -482,13 +482,19 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 {
 	const struct fxt_shape *s = &r->shape;
 	struct map64_slot *slot;
+	uint64_t own;
 
 	if (!speak(k, r->number) || !need_init(k, r->number, r->off) || !need_tables(k, r) ||
 	    !need_gap(k, r))
 		return false;
 	if (s->type == FXT_KERNEL_OBJECT) {
 		const bool thread = fxt_get(s->head, FXT_F_OBJECT_TYPE) == FXT_OBJECT_THREAD;
-		const uint64_t pid = thread && !s->nargs ? pid_of_tid(k, s->value) : UINT64_MAX;
+		const struct fxt_record object = { .off = r->off,
+						   .provider = k->x->providers[r->number],
+						   .shape = *s };
+		const uint64_t pid = thread && !fxt_object_process(k->x, &object, &own)
+					     ? pid_of_tid(k, s->value)
+					     : UINT64_MAX;
 		const uint32_t name =
 			fxt_kernel_name(k->x, k->x->providers[r->number], s->value, r->off);
 
