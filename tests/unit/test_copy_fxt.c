@@ -181,6 +181,32 @@ static void test_cut_object(void **state)
 	spur_close(t);
 }
 
+/* SPEC fxt/unknown-thread: a thread that is not registered has no process in the copy either. */
+static void test_unknown_thread(void **state)
+{
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	basics();
+	event(FXT_INSTANT, 10, 7, at(1), at(2), 0);
+	done();
+	event(FXT_INSTANT, 20, 8, at(1), at(2), 0);
+	done();
+	for (int copies = 0; copies < 2; copies++) {
+		t = opened();
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		assert_int_equal(n, 2);
+		assert_int_not_equal(rows[0].track, rows[1].track);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(trace_pid_of(t, rows[i].track), -1);
+			assert_int_equal(spur_track(t, rows[i].track)->tid, -1);
+		}
+		copy_one(t, NULL, false, false);
+	}
+}
+
 /* An object of a thread whose process another record told has arguments, but not its process. */
 static void test_cut_object_args(void **state)
 {
@@ -405,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cut, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut_object, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut_object_args, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_thread, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut_runs, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_sorted, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, copy_setup, copy_teardown),

@@ -208,8 +208,8 @@ static void test_written_at_end(void **state)
 
 /* SPEC fxt/lanes */
 /*
- * SPEC fxt/order: complete events come last of equal times, wherever the reader's windows begin, and
- * a record without a time behind them has theirs.
+ * SPEC fxt/order: complete events come last of equal times, wherever the reader's windows begin,
+ * and a record without a time behind them has theirs.
  */
 static void test_untimed_after_spans(void **state)
 {

@@ -260,10 +260,10 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	struct fxt_copied *p = &k->providers[r->number];
 	struct fxt_shape s = { .type = FXT_THREAD, .head = fxt_put(FXT_F_THREAD_INDEX, ref->ref) };
 	const bool by_tid = r->shape.type == FXT_SCHEDULING && r->shape.sub != FXT_LEGACY_SWITCH;
-	struct fxt_thread_ref ids = { .tid = fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) |
-					     fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) |
-					     fxt_put(FXT_F_MADE_NONE, 1) |
-					     fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
+	const uint64_t none = fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) |
+			      fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) | fxt_put(FXT_F_MADE_NONE, 1);
+	struct fxt_thread_ref ids = { .pid = none | fxt_put(FXT_F_MADE_NUMBER, FXT_THREADS),
+				      .tid = none | fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
 	const struct fxt_version *v;
 	uint32_t track;
 
