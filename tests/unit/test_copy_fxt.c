@@ -181,6 +181,71 @@ static void test_cut_object(void **state)
 	spur_close(t);
 }
 
+/* SPEC fxt/unknown-thread: a thread that is not registered has no process in the copy either. */
+static void test_unknown_thread(void **state)
+{
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	basics();
+	event(FXT_INSTANT, 10, 7, at(1), at(2), 0);
+	done();
+	event(FXT_INSTANT, 20, 8, at(1), at(2), 0);
+	done();
+	for (int copies = 0; copies < 2; copies++) {
+		t = opened();
+		assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+		assert_int_equal(n, 2);
+		assert_int_not_equal(rows[0].track, rows[1].track);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(trace_pid_of(t, rows[i].track), -1);
+			assert_int_equal(spur_track(t, rows[i].track)->tid, -1);
+		}
+		copy_one(t, NULL, false, false);
+	}
+}
+
+/* An object of a thread whose process another record told has arguments, but not its process. */
+static void test_cut_object_args(void **state)
+{
+	struct spur_trace *t;
+	struct kept *k;
+
+	(void)state;
+	basics();
+	plain(FXT_INSTANT, 10, "i", 0);
+	plain(FXT_INSTANT, 20, "j", 0);
+	head(FXT_KERNEL_OBJECT, (uint64_t)2 << 16 | (uint64_t)1 << 40 | in("t").bits << 24);
+	w(11);
+	ref_text(in("t"));
+	arg_i32(in("a"), 1);
+	done();
+	t = opened();
+	k = rows_between(t, 20, 20);
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows("20 INSTANT j 10/11\n"
+		    "20 OBJECT thread:t 10/11 #11 retimed (koid=11:t, a=1)\n");
+	out_clear(&file);
+	basics();
+	plain(FXT_INSTANT, 10, "i", 0);
+	head(FXT_KERNEL_OBJECT, (uint64_t)2 << 16 | (uint64_t)1 << 40 | in("t").bits << 24);
+	w(11);
+	ref_text(in("t"));
+	arg_i32(in("a"), 1);
+	done();
+	plain(FXT_INSTANT, 20, "j", 0);
+	t = opened();
+	k = rows_between(t, 10, 10);
+	assert_true(kept_add(k, 0, 0));
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows("10 INSTANT i 10/11\n"
+		    "10 OBJECT thread:t 10/11 #11 retimed (koid=11:t, a=1)\n");
+}
+
 /* An event of thread and strings by index, with an argument whose name and value are string 2. */
 static void twos(uint64_t ts)
 {
@@ -365,6 +430,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_whole, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut_object, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_object_args, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_thread, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_cut_runs, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_sorted, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, copy_setup, copy_teardown),

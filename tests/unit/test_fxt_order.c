@@ -207,6 +207,40 @@ static void test_written_at_end(void **state)
 /* --- lanes --- */
 
 /* SPEC fxt/lanes */
+/*
+ * SPEC fxt/order: complete events come last of equal times, wherever the reader's windows begin,
+ * and a record without a time behind them has theirs.
+ */
+static void test_untimed_after_spans(void **state)
+{
+	(void)state;
+	for (unsigned before = REORDER_WINDOW - 4; before < REORDER_WINDOW + 4; before++) {
+		const struct spur_event *rows;
+		struct spur_trace *t;
+		size_t n, total = 0;
+		unsigned seen_kinds[2] = { SPUR_NATIVE, SPUR_NATIVE };
+
+		out_clear(&file);
+		basics();
+		for (unsigned i = 0; i < before; i++)
+			plain(FXT_INSTANT, 1 + i, "i", 0);
+		plain(FXT_COMPLETE, before, "s", 1000);
+		head(FXT_KERNEL_OBJECT, (uint64_t)4 << 16);
+		w(5);
+		done();
+		t = open_file(&(struct spur_options)SPUR_OPTIONS());
+		while (spur_next(t, &rows, &n) == SPUR_OK)
+			for (size_t i = 0; i < n; i++, total++) {
+				seen_kinds[0] = seen_kinds[1];
+				seen_kinds[1] = rows[i].kind;
+			}
+		spur_close(t);
+		assert_int_equal(total, before + 2);
+		assert_int_equal(seen_kinds[0], SPUR_OBJECT);
+		assert_int_equal(seen_kinds[1], SPUR_SPAN);
+	}
+}
+
 static void test_lanes(void **state)
 {
 	static const char *const names[] = { "", " (2)", "", " (3)" };
@@ -326,6 +360,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_random_orders, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_sections, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_written_at_end, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_untimed_after_spans, file_setup,
+						file_teardown),
 		cmocka_unit_test_setup_teardown(test_lanes, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, file_setup, file_teardown),
 	};

@@ -573,6 +573,35 @@ static void test_marks(void **state)
 		    "120 BLOB cat:name p #77 retimed (data=78)\n");
 }
 
+/*
+ * SPEC fxt/order: spans of equal times, the inner one of which is written first; a wake-up before
+ * the thread is registered, by time; a blob of another type than data needs no name.
+ */
+static void test_order_kept(void **state)
+{
+	static const char rows[] = "50 WAKEUP scheduling:wakeup 10/11 @1\n"
+				   "100 BLOB  p retimed (data=78, type=2:last_branch)\n"
+				   "100 SPAN outer 10/11 +5\n"
+				   "100 SPAN middle 10/11 +5\n"
+				   "100 SPAN inner 10/11 +5\n";
+
+	(void)state;
+	basics();
+	plain(FXT_COMPLETE, 100, "inner", 105);
+	plain(FXT_COMPLETE, 100, "middle", 105);
+	plain(FXT_COMPLETE, 100, "outer", 105);
+	head(FXT_BLOB, (uint64_t)1 << 32 | (uint64_t)2 << 48);
+	bytes("x", 1);
+	done();
+	head(FXT_SCHEDULING, (uint64_t)1 << 20 | (uint64_t)FXT_WAKEUP << 60);
+	w(50);
+	w(11);
+	done();
+	expect_rows(rows);
+	convert_file(NULL);
+	expect_rows(rows);
+}
+
 /* SPEC fxt/made-id */
 static void test_made_ids(void **state)
 {
@@ -598,6 +627,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_text, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_time_mark, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_marks, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_order_kept, file_setup, file_teardown),
 		cmocka_unit_test(test_made_ids),
 	};
 

@@ -260,10 +260,10 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	struct fxt_copied *p = &k->providers[r->number];
 	struct fxt_shape s = { .type = FXT_THREAD, .head = fxt_put(FXT_F_THREAD_INDEX, ref->ref) };
 	const bool by_tid = r->shape.type == FXT_SCHEDULING && r->shape.sub != FXT_LEGACY_SWITCH;
-	struct fxt_thread_ref ids = { .tid = fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) |
-					     fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) |
-					     fxt_put(FXT_F_MADE_NONE, 1) |
-					     fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
+	const uint64_t none = fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) |
+			      fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) | fxt_put(FXT_F_MADE_NONE, 1);
+	struct fxt_thread_ref ids = { .pid = none | fxt_put(FXT_F_MADE_NUMBER, FXT_THREADS),
+				      .tid = none | fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
 	const struct fxt_version *v;
 	uint32_t track;
 
@@ -482,13 +482,19 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 {
 	const struct fxt_shape *s = &r->shape;
 	struct map64_slot *slot;
+	uint64_t own;
 
 	if (!speak(k, r->number) || !need_init(k, r->number, r->off) || !need_tables(k, r) ||
 	    !need_gap(k, r))
 		return false;
 	if (s->type == FXT_KERNEL_OBJECT) {
 		const bool thread = fxt_get(s->head, FXT_F_OBJECT_TYPE) == FXT_OBJECT_THREAD;
-		const uint64_t pid = thread && !s->nargs ? pid_of_tid(k, s->value) : UINT64_MAX;
+		const struct fxt_record object = { .off = r->off,
+						   .provider = k->x->providers[r->number],
+						   .shape = *s };
+		const uint64_t pid = thread && !fxt_object_process(k->x, &object, &own)
+					     ? pid_of_tid(k, s->value)
+					     : UINT64_MAX;
 		const uint32_t name =
 			fxt_kernel_name(k->x, k->x->providers[r->number], s->value, r->off);
 

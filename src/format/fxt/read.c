@@ -151,7 +151,7 @@ static bool record_rows(struct fxt *x, struct fxt_record *r, struct fill *w)
 
 	if (!x->ordered)
 		x->last = r->ts;
-	else if (r->placed)
+	else if (r->placed || x->order.highest != INT64_MIN)
 		late = reorder_late_window(&x->order, r->ts);
 	else
 		reorder_pass_window(&x->order);

@@ -455,6 +455,8 @@ unsigned fxt_event_kind(const struct fxt_shape *s);
 uint32_t fxt_object_type(const struct fxt *x, uint64_t type);
 /* The inverse: returns false if no kernel object has that category. */
 bool fxt_object_of(const char *name, uint64_t *type);
+/* Finds the process that the arguments of a thread's kernel object name. False: they name none. */
+bool fxt_object_process(struct fxt *x, const struct fxt_record *r, uint64_t *koid);
 /* Returns true if a blob only fills unused space. */
 bool fxt_blob_is_filler(const struct fxt_shape *s);
 /* Returns the track that a reference means. Returns SPUR_NONE if out of memory. */

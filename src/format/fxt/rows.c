@@ -422,7 +422,7 @@ static bool arg_is(const struct fxt *x, const struct fxt_record *r, const struct
 }
 
 /* SPEC fxt/object-process: argument "process" of a thread is its process's koid */
-static bool process_arg(struct fxt *x, const struct fxt_record *r, uint64_t *koid)
+bool fxt_object_process(struct fxt *x, const struct fxt_record *r, uint64_t *koid)
 {
 	const struct fxt_shape *s = &r->shape;
 	struct cursor c = cursor_make(s->args, (size_t)(s->args_end - s->args), x->swap);
@@ -452,13 +452,13 @@ static bool kernel_rows(struct making *m)
 		return false;
 	/* SPEC fxt/name-mark: no row, and no track but that of a thread with its process */
 	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
-		return type != FXT_OBJECT_THREAD || !process_arg(x, r, &process) ||
+		return type != FXT_OBJECT_THREAD || !fxt_object_process(x, r, &process) ||
 		       fxt_thread_track(x, process, koid) != SPUR_NONE;
 	if (type == FXT_OBJECT_PROCESS)
 		track = fxt_process_track(x, koid);
 	else if (type == FXT_OBJECT_THREAD)
-		track = process_arg(x, r, &process) ? fxt_thread_track(x, process, koid)
-						    : fxt_tid_track(x, koid);
+		track = fxt_object_process(x, r, &process) ? fxt_thread_track(x, process, koid)
+							   : fxt_tid_track(x, koid);
 	else
 		track = fxt_provider_track(x, x->provider);
 	row = object_row(m, track, fxt_object_type(x, type), name);

@@ -155,6 +155,9 @@ static bool scan_record(struct fxt *x, const struct fxt_record *record)
 	if (r.placed) {
 		late = x->told || reorder_late_window(&x->order, r.ts);
 		x->start = r.ts < x->start ? r.ts : x->start;
+	} else if (x->order.highest != INT64_MIN) {
+		/* Spans of the same time may be in the window before. */
+		late = reorder_late_window(&x->order, r.ts);
 	} else {
 		reorder_pass_window(&x->order);
 	}

@@ -331,7 +331,7 @@ static bool cpu_is_known(const struct fxt_write *l, const struct spur_event *row
 static bool switch_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	const bool joins = pending_fits(l, row);
-	const struct fxt_identity *id = fxt_write_identity(l, row->track, o);
+	const struct fxt_identity *id = fxt_write_by_tid(l, row->track, o);
 	const uint64_t tid = id ? id->tid : 0;
 	struct switch_args a;
 
@@ -355,7 +355,7 @@ static bool wakeup_out(struct fxt_write *l, const struct spur_event *row, struct
 	struct fxt_shape s = { .type = FXT_SCHEDULING,
 			       .sub = FXT_WAKEUP,
 			       .head = fxt_put(FXT_F_SCHED_CPU, row->cpu) };
-	const struct fxt_identity *id = fxt_write_identity(l, row->track, o);
+	const struct fxt_identity *id = fxt_write_by_tid(l, row->track, o);
 	uint64_t ticks[2];
 
 	if (!id)
@@ -452,7 +452,9 @@ static bool object_out(struct fxt_write *l, const struct spur_event *row, struct
 		return profiler_out(l, row, &s, o);
 	s.value = row->id;
 	s.threads[0] = process_ref(l, row, true);
-	if (s.type == FXT_KERNEL_OBJECT && !fxt_write_told(l, row->id, row->name))
+	if (s.type == FXT_KERNEL_OBJECT &&
+	    (!fxt_write_told(l, row->id, row->name) ||
+	     (write_track(l->w, row->track)->tid != -1 && !fxt_write_by_tid(l, row->track, o))))
 		return false;
 	if (!fxt_write_string(l, row->name, &s.name, o) ||
 	    !fxt_write_values(l, l->values.items + 1, l->values.count - 1, o) ||
@@ -558,13 +560,17 @@ static bool large_out(struct fxt_write *l, const struct spur_event *row, struct 
 static bool blob_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	const struct spur_value *v;
+	bool nameless;
 
 	if (!fxt_write_decode(l, row))
 		return false;
 	v = l->values.items;
 	if (!l->values.count || (v[0].type != SPUR_BYTES && v[0].type != SPUR_STRING))
 		return marked_out(l, row, o);
-	if (row->id || !(row->flags & SPUR_F_RETIMED) || !row->name)
+	/* SPEC fxt/placeholder: a piece of data without a name would be one. */
+	nameless = !row->name &&
+		   (l->values.count < 2 || v[1].type != SPUR_ENUM || v[1].u == FXT_BLOB_DATA);
+	if (row->id || !(row->flags & SPUR_F_RETIMED) || nameless)
 		return large_out(l, row, o);
 	return piece_out(l, row, o);
 }
@@ -684,13 +690,36 @@ static void row_done(struct fxt_write *l, unsigned kind)
 			loss_add(&l->w->loss, i, kind);
 }
 
-static bool fxt_row(void *lane, const struct spur_event *row, struct out *o)
+static bool row_now(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
-	struct fxt_write *l = lane;
-
 	if (!row_begin(l, row, o) || !row_out(l, row, o))
 		return false;
 	row_done(l, row->kind);
+	return true;
+}
+
+/* Writes the spans that were held back. Returns false if out of memory. */
+static bool flush_spans(struct fxt_write *l, struct out *o)
+{
+	while (l->nspans)
+		if (!row_now(l, &l->spans[--l->nspans], o))
+			return false;
+	return true;
+}
+
+static bool fxt_row(void *lane, const struct spur_event *row, struct out *o)
+{
+	struct fxt_write *l = lane;
+	const struct spur_event *last = l->nspans ? &l->spans[l->nspans - 1] : NULL;
+
+	if (last &&
+	    (row->kind != SPUR_SPAN || row->ts != last->ts || row->dur != last->dur ||
+	     l->nspans == FXT_SPANS) &&
+	    !flush_spans(l, o))
+		return false;
+	if (row->kind != SPUR_SPAN)
+		return row_now(l, row, o);
+	l->spans[l->nspans++] = *row;
 	return true;
 }
 
@@ -718,6 +747,8 @@ static bool fxt_end(void *lane, const struct spur_event *row, const struct write
 {
 	struct fxt_write *l = lane;
 
+	if (!flush_spans(l, o))
+		return false;
 	if (l->from && end->implied)
 		return true;
 	if (l->from && (row->flags & SPUR_F_ANY) && !row->name)
@@ -766,7 +797,8 @@ static bool fxt_finish(void *self)
 {
 	struct fxt_write *l = self;
 
-	return (l->begun || fxt_write_clock(l, l->w->zero, l->w->out)) &&
+	return flush_spans(l, l->w->out) &&
+	       (l->begun || fxt_write_clock(l, l->w->zero, l->w->out)) &&
 	       flush_pending(l, l->w->out) && fxt_write_rest(l, l->w->out);
 }
 

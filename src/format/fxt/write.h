@@ -30,7 +30,7 @@ static_assert((int)FXT_LOSSES <= (int)LOSS_REASONS, "a loss table holds them");
 
 /* --- tables of indices --- */
 
-enum { FXT_TABLE_PAGE = 4096 };
+enum { FXT_TABLE_PAGE = 4096, FXT_SPANS = 256 };
 
 /*
  * Keys that have an index from 1 on. When all indices are in use, the clock algorithm chooses the
@@ -84,6 +84,7 @@ struct fxt_speaker {
 struct fxt_identity {
 	uint64_t pid, tid;
 	uint32_t of; /* 1 + the track that it is drawn on; 0: not known yet */
+	bool registered; /* a thread record told its process */
 };
 
 /* A row that leaves the CPU, until the row comes that gets it. */
@@ -124,6 +125,12 @@ struct fxt_write {
 	uint8_t nargs; /* of the record, in `args` */
 	struct fxt_build record, args;
 	struct fxt_pending pending;
+	/*
+	 * SPEC fxt/order: spans of equal times, of which the last is written first: the outer one
+	 * is the one that was written when both had ended.
+	 */
+	struct spur_event spans[FXT_SPANS];
+	uint32_t nspans;
 };
 
 static inline void fxt_lose(struct fxt_write *l, enum fxt_loss why)
@@ -146,6 +153,11 @@ bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref
 		      struct out *o);
 /* The ids of the thread that a track stands for; NULL if out of memory. */
 const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o);
+/*
+ * The same for a record that has the thread's id alone: SPEC fxt/thread-process: its process is
+ * told before.
+ */
+const struct fxt_identity *fxt_write_by_tid(struct fxt_write *l, uint32_t track, struct out *o);
 /* A kernel object names a koid: what is told already need not be told at the end. */
 bool fxt_write_told(struct fxt_write *l, uint64_t koid, uint32_t name);
 /* Names of threads and processes that were not told yet, at the end. */

@@ -492,6 +492,7 @@ thread_record(struct fxt_write *l, const struct fxt_identity *id, uint8_t *index
 	*index = (uint8_t)fxt_table_put(&l->speaking->threads, id->of - 1, l->stamp, &fresh);
 	r.head = fxt_put(FXT_F_THREAD_INDEX, *index);
 	r.threads[0] = (struct fxt_thread_ref){ .pid = id->pid, .tid = id->tid };
+	l->identities[id->of - 1].registered = true;
 	return *index && fxt_write_record(l, &r, o);
 }
 
@@ -505,6 +506,17 @@ bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref
 		return false;
 	ref->ref = (uint8_t)fxt_table_find(&l->speaking->threads, id->of - 1, l->stamp);
 	return ref->ref || thread_record(l, id, &ref->ref, o);
+}
+
+const struct fxt_identity *fxt_write_by_tid(struct fxt_write *l, uint32_t track, struct out *o)
+{
+	const struct fxt_identity *id = fxt_write_identity(l, track, o);
+	struct fxt_thread_ref ref;
+
+	/* Of other sources the object that names a thread tells its process. */
+	if (!id || !l->from || id->registered || write_pid_of(l->w, track) == -1)
+		return id;
+	return fxt_write_thread(l, track, &ref, o) ? id : NULL;
 }
 
 bool fxt_write_rest(struct fxt_write *l, struct out *o)
