@@ -447,6 +447,24 @@ static void test_limits(void **state)
 	spur_close(t);
 }
 
+/* SPEC uftrace/sym-size: names that end the symbol before them are no functions */
+static void test_end_mark(void **state)
+{
+	struct spur_trace *t = given_trace();
+	const uint32_t a = fake_class(t, "__sym_end", ""), k = fake_track(t, "k", 10, 11);
+	struct spur_event rows[] = { FAKE_B(5, a, k), FAKE_E(20, a, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, rows, 2);
+	assert_int_equal(convert_to_dir(t), SPUR_OK);
+	expect_text("functions.sym", "# symbols: 1\n# path name: /functions\n"
+				     "0000000000000040 T __sym_end_\n"
+				     "0000000000001000 ? __sym_end\n");
+	assert_int_equal(lost(SPUR_BEGIN, "control characters"), 1);
+	spur_close(t);
+}
+
 /* Without a record that uftrace reads nothing is written. */
 static void test_empty(void **state)
 {
@@ -504,7 +522,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_calls), TEST(test_info),   TEST(test_args),	  TEST(test_names_back),
 		TEST(test_depth), TEST(test_events), TEST(test_switches), TEST(test_limits),
-		TEST(test_empty), TEST(test_memory),
+		TEST(test_end_mark), TEST(test_empty), TEST(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

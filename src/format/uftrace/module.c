@@ -10,6 +10,7 @@
 #include "format/uftrace/copying.h"
 #include "format/uftrace/kernhdr.h"
 #include "format/uftrace/reader.h"
+#include "format/uftrace/store.h"
 
 enum { MAX_DEBUG = 1 << 26, NAME_SIZE = 600 };
 
@@ -300,8 +301,7 @@ struct text uftrace_build_id(const struct uftrace *u, struct text path)
 
 static bool ends_previous(char type, struct text name)
 {
-	return type == '?' || text_is(name, "__sym_end") || text_is(name, "__dynsym_end") ||
-	       text_is(name, "__func_end");
+	return type == '?' || uftrace_is_end_mark(name);
 }
 
 /* Closes the size of the symbol before, where the file has no size column. */

@@ -59,6 +59,8 @@ void uft_name_out(const struct uft *u, const struct uft_symbol *s, struct out *o
 		uft_text_out(o, name, len, false);
 	else
 		out_str(o, "<empty>");
+	if (uftrace_is_end_mark(text_make(name, len)))
+		out_char(o, '_');
 }
 
 /* --- modules --- */
@@ -268,7 +270,8 @@ bool uft_plan_make(struct uft *u, struct uft_plan *p)
 			continue;
 		p->nfunctions++;
 		name = name_of(u, s, &len);
-		s->odd_name = !len || !text_is_plain(name, len, false);
+		s->odd_name = !len || !text_is_plain(name, len, false) ||
+			      uftrace_is_end_mark(text_make(name, len));
 		u->odd_names = u->odd_names || s->odd_name;
 		keys[i].path = path_of(u, s, &path);
 		good = keys[i].path != NULL;
