@@ -217,6 +217,31 @@ def both_losses(t):
         t.verdict(label, "packets that end before they begin: %r" % back if back else None)
 
 
+def last_packets_lost(t):
+    """A filter that leaves only the loss of packets: it is told though no event follows. Then nothing at all: the metadata is still valid."""
+    label = "ctf-write/nothing but a loss"
+    whole = [small(1000, 1100, 0, 7, [(0, 1000 & 255, 1)]), small(1500, 1600, 0, 10, [(1, 1520 & 255, 3)])]
+    with t.temp() as tmp:
+        trace = os.path.join(tmp, "trace")
+        os.mkdir(trace)
+        for name, data in (("metadata", SMALL.encode()), ("s", b"".join(whole))):
+            with open(os.path.join(trace, name), "wb") as f:
+                f.write(data)
+        for version in ("1.8", "2"):
+            out, again, none = (os.path.join(tmp, name + version) for name in ("out", "again", "none"))
+            t.run([t.spur, "convert", "--to=ctf", "--set", "version=" + version, "--where", 'kind == "LOST"', trace, "-o", out])
+            t.run([t.spur, "convert", "--to=ctf", "--set", "version=" + version, out, "-o", again])
+            for path in (out, again):
+                got = [(r["ts"], r["dur"], r["args"]) for r in rows(t, path)[1]]
+                if got != [(1100, 400, {"packets": 2})]:
+                    return t.fail(label, "%s: %r" % (version, got))
+            t.run([t.spur, "convert", "--to=ctf", "--set", "version=" + version, "--name", "none", trace, "-o", none])
+            r = t.run([t.spur, "check", none])
+            if r.code:
+                return t.fail(label, "%s, no event: exit code %s: %.200r" % (version, r.code, r.out))
+    t.ok()
+
+
 # -- records of FXT, for names and threads that no golden has
 
 
@@ -493,6 +518,7 @@ def run(t):
     add("classes", classes)
     add("names", names_back)
     add("both losses", both_losses)
+    add("nothing but a loss", last_packets_lost)
     add("hostile names", hostile_names)
     add("category", bad_category)
     add("many threads", many_threads)

@@ -215,6 +215,7 @@ static bool packet_close(struct cw *w, struct cw_stream *s, uint64_t end)
 static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint16_t cpu)
 {
 	s->open = s->begun = true;
+	s->gap = false;
 	s->begin = s->last = clock;
 	s->cpu = cpu;
 	if (s->owner && s->owner->name != s->name)
@@ -461,8 +462,10 @@ static bool gap_put(struct cw *w, const struct spur_event *row, uint64_t n)
 	    !packet_close(w, s, clock < s->last ? s->last : clock))
 		return false;
 	s->sequence += n;
-	if (s->open && row->dur > 0 && (uint64_t)row->dur <= s->due - clock)
-		s->begin = s->last = clock + (uint64_t)row->dur;
+	s->gap = !s->open;
+	s->gap_end = clock + (row->dur > 0 ? (uint64_t)row->dur : 0);
+	if (s->open && s->gap_end <= s->due)
+		s->begin = s->last = s->gap_end;
 	return true;
 }
 
@@ -642,10 +645,14 @@ static bool cw_finish(void *self)
 	for (uint32_t i = 0; i < w->nstreams; i++) {
 		struct cw_stream *s = cw_stream_at(w, i);
 
+		/* Packets are missing if one follows. */
+		if (s->gap)
+			packet_open(w, s, s->gap_end, s->cpu);
 		if (s->open && !packet_close(w, s, s->due == UINT64_MAX ? s->last : s->due))
 			return false;
 	}
-	return cw_files(w);
+	/* Metadata without a stream class is not valid. */
+	return (w->classes || class_of(w, 0, NULL)) && cw_files(w);
 }
 
 static const char *const versions[] = { "1.8", "2", NULL };

@@ -101,11 +101,13 @@ struct cw_stream {
 	uint32_t name; /* string id of the thread's name in `context` */
 	bool open; /* a packet is */
 	bool begun; /* there is a packet */
+	bool gap; /* packets are missing after the last one, up to `gap_end` */
 	uint16_t cpu; /* of the packet */
 	uint64_t begin, last; /* clock: first event of the packet, last one */
 	uint64_t bytes; /* of its events */
 	uint64_t discarded, sequence; /* counters up to the packet */
 	uint64_t due; /* the packet has to end here, as losses before it do; UINT64_MAX: nowhere */
+	uint64_t gap_end; /* clock */
 	uint64_t npackets;
 	uint64_t begins; /* spans that begin */
 	uint64_t last_off; /* of the last event copied */
