@@ -20,7 +20,7 @@ MAGIC, INDEX_MAGIC = 0xC1FC1FC1, 0xC1F1DCC1
 # Rows that a cut cannot tell apart, or that depend on events that are left out (docs/formats/ctf-write.md, Copies).
 LAW_EXCEPT = ("kernel", "counters-wrap", "lttng213-functions")
 # What no copy can mend: arguments of one event that are damaged, keys that are missing, metadata.
-BAD_EXCEPT = ("ctf2-idle-elements", "nothing-in-lots", "metadata", "archive-packed-cut", "v11-no-key", "v11-wrong-key", "v11-cipher",
+BAD_EXCEPT = ("ctf2-idle-elements", "nothing-in-lots", "metadata", "archive-packed-cut", "v11-no-key", "v11-wrong-key", "v11-cipher-short",
               "ctf2-metadata")
 
 
@@ -239,6 +239,25 @@ def last_packets_lost(t):
             r = t.run([t.spur, "check", none])
             if r.code:
                 return t.fail(label, "%s, no event: exit code %s: %.200r" % (version, r.code, r.out))
+    t.ok()
+
+
+def repaired_uuid(t):
+    """SPEC ctf/copy-damage: another UUID in a packet is no damage, but other readers reject the trace: repair mends it, cut keeps it."""
+    label = "ctf-write/repaired UUID"
+    whole = small(1000, 1100, 0, 0, [(0, 1000 & 255, 1), (1, 1100 & 255, 2)]) + small(1150, 1160, 0, 1, [(0, 1155 & 255, 3)])
+    wrong = whole.replace(SMALL_UUID, b"\x77" * 16, 1)
+    with t.temp() as tmp:
+        trace = os.path.join(tmp, "trace")
+        os.mkdir(trace)
+        for name, data in (("metadata", SMALL.encode()), ("s", wrong)):
+            with open(os.path.join(trace, name), "wb") as f:
+                f.write(data)
+        for command, want in (("cut", wrong), ("repair", whole)):
+            out = os.path.join(tmp, command)
+            t.run([t.spur, command, trace, "-o", out])
+            if core.read(os.path.join(out, "s")) != want:
+                return t.fail(label, "%s: %r" % (command, core.read(os.path.join(out, "s"))))
     t.ok()
 
 
@@ -519,6 +538,7 @@ def run(t):
     add("names", names_back)
     add("both losses", both_losses)
     add("nothing but a loss", last_packets_lost)
+    add("repaired UUID", repaired_uuid)
     add("hostile names", hostile_names)
     add("category", bad_category)
     add("many threads", many_threads)
