@@ -87,7 +87,7 @@ static bool is_wide(int64_t id)
 /* The context of a thread's events: ids, and the name that the thread has now. */
 static void context_make(struct cw *w, struct cw_stream *s)
 {
-	const struct spur_track *k = s->owner;
+	const struct spur_track *k = owner_of(w->write, s->track);
 	const unsigned bytes = s->of->layout & CW_WIDE ? 8 : 4;
 	const int64_t pid = write_pid_of(w->write, s->track);
 	uint8_t *p = s->context;
@@ -129,7 +129,7 @@ static struct cw_stream *home_of(struct cw *w, struct cw_stream *s, const struct
 	if (!s || !s->shares)
 		return s;
 	number = &s->of->shared[(row->cpu != SPUR_NO_CPU ? row->cpu : s->slot) % CTF_WRITE_SHARED];
-	if (s->owner->name != s->name)
+	if (owner_of(w->write, s->track)->name != s->name)
 		context_make(w, s);
 	if (*number)
 		return cw_stream_at(w, *number - 1);
@@ -158,7 +158,6 @@ static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 	s->track = native ? SPUR_NONE : track;
 	s->due = UINT64_MAX;
 	s->last_off = UINT64_MAX;
-	s->owner = k;
 	if (k) {
 		s->slot = s->of->nthreads++;
 		s->shares = s->slot >= CTF_WRITE_OWN;
@@ -218,7 +217,7 @@ static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint1
 	s->gap = false;
 	s->begin = s->last = clock;
 	s->cpu = cpu;
-	if (s->owner && s->owner->name != s->name)
+	if (s->ncontext && owner_of(w->write, s->track)->name != s->name)
 		context_make(w, s);
 }
 

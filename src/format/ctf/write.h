@@ -35,7 +35,7 @@ enum {
 	CTF_WRITE_FEW = 4096, /* entries of the cache of event classes; a power of two */
 	CTF_WRITE_PAGE = 1024, /* streams that are allocated together */
 	CTF_WRITE_OWN = 192, /* threads with streams of their own, of one class */
-	CTF_WRITE_SHARED = 64, /* streams of all further ones */
+	CTF_WRITE_SHARED = 64, /* streams of all the others */
 };
 
 /* Layouts of the streams that are written (cw_stream_class.layout). */
@@ -92,7 +92,6 @@ struct cw_event {
 struct cw_stream {
 	bool shares;
 	uint32_t slot; /* of the threads of its class */
-	const struct spur_track *owner; /* the thread or process; NULL: none */
 	struct spool_seq events, packets;
 	struct cw_stream_class *of;
 	const struct ctf_class *native;
