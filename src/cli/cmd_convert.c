@@ -33,6 +33,19 @@ static bool take_to(struct values *v, const char *text)
 	return true;
 }
 
+/* --like=WHAT is --set like=WHAT. */
+static bool take_like(struct values *v, const char *text)
+{
+	struct convert_own *own = v->own;
+	const char *before = own->convert.settings;
+
+	own->convert.settings = arena_printf(&v->arena, "%s%slike=%s", before ? before : "",
+					     before ? "," : "", text);
+	if (!own->convert.settings)
+		err_nomem(&v->err);
+	return own->convert.settings;
+}
+
 static const char *target_word(size_t i)
 {
 	return spur_writers[i] ? spur_writers[i]->name : NULL;
@@ -52,6 +65,12 @@ static const struct opt options[] = {
 	  .arg = "NAME=VALUE",
 	  .help = "A setting of the format that is written (spur formats lists them); may be "
 		  "repeated" },
+	{ .name = "like",
+	  .type = OPT_CALL,
+	  .call = take_like,
+	  .arg = "TRACER",
+	  .help = "The same as --set like=TRACER: CTF with the directories and environment of "
+		  "lttng" },
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct convert_own, strict),

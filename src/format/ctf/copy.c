@@ -361,6 +361,7 @@ static bool stream_copy(struct copies *s, uint32_t file)
 	const struct kept *kept = s->part->kept;
 
 	s->mend = diag_has(&s->c->t->diag, f->name, DIAG_DAMAGE, NULL) ||
+		  (s->copy->repair && diag_has(&s->c->t->diag, f->name, DIAG_WARN, "ctf/uuid")) ||
 		  crash_is(f->source->data, f->source->size);
 	if (kept && kept_next(kept, f->stream, 0) == UINT64_MAX)
 		return true;

@@ -100,6 +100,12 @@ static bool fields_find(struct copies *s, const struct ctf_trace *tr, const stru
 	const uint64_t failures = mem_failures();
 
 	memset(s->fields, 0, sizeof(s->fields));
+	/* In TSDL, the UUID is an array, whose elements are told one by one. */
+	cursor_begin(s, p);
+	if (plan_skip(tr->header, &s->cursor) == SPUR_OK && s->have[CTF_SLOT_UUID])
+		s->fields[COPIES_UUID] = (struct copies_field){
+			8 * s->cursor.slots[CTF_SLOT_UUID], 8 * CTF_WIRE_UUID, false, false
+		};
 	cursor_begin(s, p);
 	if (plan_walk(tr->header, &s->cursor, s->c->t, &s->scratch, field_found, &x) == SPUR_OK)
 		plan_walk(k->context, &s->cursor, s->c->t, &s->scratch, field_found, &x);
@@ -513,7 +519,7 @@ static bool needs_making(struct copies *s, const struct ctf_file *f, const struc
 	const uint8_t *raw = f->source->data + p->file_off;
 
 	/* Whoever has the key can read it. */
-	if (field_get(s, p->data, COPIES_ENCRYPTION, 0) && !s->c->key_len)
+	if (field_get(s, p->data, COPIES_ENCRYPTION, 0) == CTF_WIRE_AES && !s->c->key_len)
 		return false;
 	return (p->flags & (PACKET_CUT | PACKET_GUESSED)) ||
 	       (!(p->flags & PACKET_OWN) && p->data != raw) || (s->mend && !head_is_right(s, f, p));

@@ -262,11 +262,15 @@ static bool late_is_damage(struct ctf_feed *f, uint64_t from, uint64_t clock)
 	struct ctf_cursor *c = &f->cursor;
 	const uint64_t behind = c->at, now = c->clock;
 	const uint64_t to = c->limit - from > LATE_REACH ? from + LATE_REACH : c->limit;
+	const char *why;
 	bool found = false;
 
 	c->clock = clock;
 	for (uint64_t at = align_up(from + 1, 8); !found && at < to; at += 8)
 		found = is_plausible_at(f, at, false);
+	/* The other places left their ids and their body. */
+	c->at = from;
+	event_skip(f, c, &why);
 	c->at = behind;
 	c->clock = now;
 	return found;

@@ -104,6 +104,41 @@ static void context_make(struct cw *w, struct cw_stream *s)
 	s->name = k->name;
 }
 
+/* A stream of several threads. */
+static struct cw_stream *shared_make(struct cw *w, const struct cw_stream *first)
+{
+	struct cw_stream *s = stream_add(w);
+
+	if (s) {
+		s->of = first->of;
+		s->track = first->track;
+		s->due = s->last_off = UINT64_MAX;
+	}
+	return s;
+}
+
+/*
+ * The stream that has a thread's events. SPEC ctf/write-shared: threads beyond 192 of a class share
+ * 64 streams, by the CPU, as a packet is of one, or else by the order in which they came.
+ */
+static struct cw_stream *home_of(struct cw *w, struct cw_stream *s, const struct spur_event *row)
+{
+	struct cw_stream *home;
+	uint32_t *number;
+
+	if (!s || !s->shares)
+		return s;
+	number = &s->of->shared[(row->cpu != SPUR_NO_CPU ? row->cpu : s->slot) % CTF_WRITE_SHARED];
+	if (owner_of(w->write, s->track)->name != s->name)
+		context_make(w, s);
+	if (*number)
+		return cw_stream_at(w, *number - 1);
+	home = shared_make(w, s);
+	if (home)
+		*number = w->nstreams;
+	return home;
+}
+
 static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 				     const struct ctf_class *native)
 {
@@ -123,8 +158,11 @@ static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 	s->track = native ? SPUR_NONE : track;
 	s->due = UINT64_MAX;
 	s->last_off = UINT64_MAX;
-	if (k)
+	if (k) {
+		s->slot = s->of->nthreads++;
+		s->shares = s->slot >= CTF_WRITE_OWN;
 		context_make(w, s);
+	}
 	return s;
 }
 
@@ -145,8 +183,10 @@ static struct cw_stream *stream_of(struct cw *w, const struct spur_event *row,
 	if (*number)
 		return cw_stream_at(w, *number - 1);
 	s = stream_make(w, row->track, cpu, native);
-	if (s)
+	if (s) {
 		*number = w->nstreams;
+		s->source = row->stream;
+	}
 	return s;
 }
 
@@ -173,15 +213,11 @@ static bool packet_close(struct cw *w, struct cw_stream *s, uint64_t end)
 
 static void packet_open(struct cw *w, struct cw_stream *s, uint64_t clock, uint16_t cpu)
 {
-	const struct spur_track *k;
-
 	s->open = s->begun = true;
+	s->gap = false;
 	s->begin = s->last = clock;
 	s->cpu = cpu;
-	if (!(s->of->layout & CW_THREAD) || s->of->native)
-		return;
-	k = owner_of(w->write, s->track);
-	if (k->name != s->name)
+	if (s->ncontext && owner_of(w->write, s->track)->name != s->name)
 		context_make(w, s);
 }
 
@@ -222,23 +258,23 @@ static char *header_put(struct cw *w, const struct cw_stream *s, uint32_t id, ui
 	return (char *)cw_put(w, p, clock, 8);
 }
 
-/* Writes an event: its header, the context of its thread, and the bytes of its fields. */
-static bool event_put(struct cw *w, struct cw_stream *s, uint32_t id, uint64_t clock,
-		      const void *fields, uint64_t len)
+/* Writes an event's header and the context of its thread `of`; `len` bytes of fields follow. */
+static bool event_head(struct cw *w, struct cw_stream *s, const struct cw_stream *of, uint32_t id,
+		       uint64_t clock, uint64_t len)
 {
-	char *at = spool_room(&w->spool, &s->events, HEAD_MOST + sizeof(s->context)), *p;
+	char *at = spool_room(&w->spool, &s->events, HEAD_MOST + sizeof(of->context)), *p;
 
 	if (!at)
 		return false;
 	p = header_put(w, s, id, clock, at);
-	if (s->ncontext) {
-		memcpy(p, s->context, s->ncontext);
-		p += s->ncontext;
+	if (of->ncontext) {
+		memcpy(p, of->context, of->ncontext);
+		p += of->ncontext;
 	}
 	spool_add(&s->events, (size_t)(p - at));
 	s->bytes += (uint64_t)(p - at) + len;
 	s->last = clock;
-	return spool_bytes(&w->spool, &s->events, fields, len);
+	return true;
 }
 
 /* --- rows --- */
@@ -254,12 +290,12 @@ static void event_begin(struct cw *w, unsigned kind)
 /* An event whose class is found by `key` and the types of its arguments. */
 static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key key, bool with_args)
 {
-	struct cw_stream *s = stream_of(w, row, NULL);
+	struct cw_stream *s = stream_of(w, row, NULL), *home = home_of(w, s, row);
 	const uint64_t clock = clock_of(w, row->ts);
 	struct cw_event *e;
 	enum spur_status st = SPUR_OK;
 
-	if (!s)
+	if (!home)
 		return false;
 	key.of = s->of;
 	/* SPEC ctf/own-id: that of a span is its function, which has a class of its own */
@@ -282,11 +318,12 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 			return false;
 	}
 	e = cw_event_of(w, &key);
-	if (!e || !packet_for(w, s, clock, row->cpu))
+	if (!e || !packet_for(w, home, clock, row->cpu))
 		return false;
 	e->count++;
 	s->begins += key.kind == SPUR_BEGIN;
-	return event_put(w, s, e->id, clock, w->payload.buf, w->payload.len);
+	return event_head(w, home, s, e->id, clock, w->payload.len) &&
+	       spool_bytes(&w->spool, &home->events, w->payload.buf, w->payload.len);
 }
 
 /* The event class for one of the source's, of another stream class. */
@@ -341,7 +378,8 @@ static bool native_put(struct cw *w, const struct spur_event *row, bool *done)
 		return true;
 	s->last_off = row->off;
 	return packet_for(w, s, clock_of(w, row->ts), row->cpu) &&
-	       event_put(w, s, e->id, clock_of(w, row->ts), p, len);
+	       event_head(w, s, s, e->id, clock_of(w, row->ts), len) &&
+	       spool_bytes(&w->spool, &s->events, p, len);
 }
 
 /* Returns false if the row's arguments are not wanted. */
@@ -363,7 +401,8 @@ static struct cw_stream *lost_stream(struct cw *w, const struct spur_event *row)
 {
 	const struct ctf_file *f = cw_native_file(w, row);
 
-	return stream_of(w, row, f ? &w->ctf->traces[f->trace].classes[f->class] : NULL);
+	return home_of(
+		w, stream_of(w, row, f ? &w->ctf->traces[f->trace].classes[f->class] : NULL), row);
 }
 
 /*
@@ -422,8 +461,10 @@ static bool gap_put(struct cw *w, const struct spur_event *row, uint64_t n)
 	    !packet_close(w, s, clock < s->last ? s->last : clock))
 		return false;
 	s->sequence += n;
-	if (s->open && row->dur > 0 && (uint64_t)row->dur <= s->due - clock)
-		s->begin = s->last = clock + (uint64_t)row->dur;
+	s->gap = !s->open;
+	s->gap_end = clock + (row->dur > 0 ? (uint64_t)row->dur : 0);
+	if (s->open && s->gap_end <= s->due)
+		s->begin = s->last = s->gap_end;
 	return true;
 }
 
@@ -603,10 +644,14 @@ static bool cw_finish(void *self)
 	for (uint32_t i = 0; i < w->nstreams; i++) {
 		struct cw_stream *s = cw_stream_at(w, i);
 
+		/* Packets are missing if one follows. */
+		if (s->gap)
+			packet_open(w, s, s->gap_end, s->cpu);
 		if (s->open && !packet_close(w, s, s->due == UINT64_MAX ? s->last : s->due))
 			return false;
 	}
-	return cw_files(w);
+	/* Metadata without a stream class is not valid. */
+	return (w->classes || class_of(w, 0, NULL)) && cw_files(w);
 }
 
 static const char *const versions[] = { "1.8", "2", NULL };

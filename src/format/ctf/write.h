@@ -34,6 +34,8 @@ enum {
 	CTF_WRITE_LABELS = 1 << 16, /* of an enumeration */
 	CTF_WRITE_FEW = 4096, /* entries of the cache of event classes; a power of two */
 	CTF_WRITE_PAGE = 1024, /* streams that are allocated together */
+	CTF_WRITE_OWN = 192, /* threads with streams of their own, of one class */
+	CTF_WRITE_SHARED = 64, /* streams of all the others */
 };
 
 /* Layouts of the streams that are written (cw_stream_class.layout). */
@@ -45,6 +47,8 @@ struct cw_stream_class {
 	const struct ctf_class *native; /* whose contexts it has; NULL: those of the layout */
 	uint32_t id;
 	uint32_t nevents; /* the next event class's id */
+	uint32_t nthreads; /* that have streams of their own */
+	uint32_t shared[CTF_WRITE_SHARED]; /* streams of the others; number + 1, 0: none yet */
 	struct cw_stream_class *next;
 };
 
@@ -81,20 +85,28 @@ struct cw_event {
 	struct cw_event *next; /* in the order in which they were made */
 };
 
-/* A data stream of the output; an array of zeros is a new one. */
+/*
+ * A data stream of the output, or (`shares`) a thread whose events are in streams of several
+ * threads; an array of zeros is a new one.
+ */
 struct cw_stream {
+	bool shares;
+	uint32_t slot; /* of the threads of its class */
 	struct spool_seq events, packets;
 	struct cw_stream_class *of;
 	const struct ctf_class *native;
 	uint32_t track; /* SPUR_NONE: not of one track */
+	uint32_t source; /* with `native`: the source's stream */
 	uint32_t name; /* string id of the thread's name in `context` */
 	bool open; /* a packet is */
 	bool begun; /* there is a packet */
+	bool gap; /* packets are missing after the last one, up to `gap_end` */
 	uint16_t cpu; /* of the packet */
 	uint64_t begin, last; /* clock: first event of the packet, last one */
 	uint64_t bytes; /* of its events */
 	uint64_t discarded, sequence; /* counters up to the packet */
 	uint64_t due; /* the packet has to end here, as losses before it do; UINT64_MAX: nowhere */
+	uint64_t gap_end; /* clock */
 	uint64_t npackets;
 	uint64_t begins; /* spans that begin */
 	uint64_t last_off; /* of the last event copied */

@@ -87,7 +87,8 @@ static uint32_t native_rank(const struct cw *w, uint32_t stream)
 	return (uint32_t)w->ctf->nfeeds;
 }
 
-static bool ranks_set(const struct cw *w, struct place *places)
+/* The streams that become files, with their ranks. Returns false if out of memory. */
+static bool ranks_set(const struct cw *w, struct place *places, uint32_t *nplaces)
 {
 	size_t n;
 	uint32_t *order = trace_track_order(w->trace, &n);
@@ -99,15 +100,14 @@ static bool ranks_set(const struct cw *w, struct place *places)
 		for (uint32_t i = 0; i < w->nstreams; i++) {
 			const struct cw_stream *s = cw_stream_at(w, i);
 
-			places[i].number = i;
-			places[i].id = s->of->id;
-			places[i].rank = s->native ? 0 : rank[s->track];
+			if (s->shares)
+				continue;
+			places[(*nplaces)++] = (struct place){
+				.number = i,
+				.id = s->of->id,
+				.rank = s->native ? native_rank(w, s->source) : rank[s->track],
+			};
 		}
-		for (uint32_t i = 0; i < w->by_source_cap; i++)
-			for (int cpu = 0; cpu < 2; cpu++)
-				if (w->by_source[i].stream[cpu])
-					places[w->by_source[i].stream[cpu] - 1].rank =
-						native_rank(w, i);
 	}
 	mem_free(order);
 	mem_free(rank);
@@ -289,11 +289,11 @@ static uint64_t mix(uint64_t h, uint64_t v, uint64_t prime)
  * SPEC ctf/write-uuid: made of what is written, so that the same trace gives the same bytes, and
  * different traces are not taken for one
  */
-static void uuid_make(struct cw *w, const struct place *places)
+static void uuid_make(struct cw *w, const struct place *places, uint32_t nplaces)
 {
 	uint64_t h[2] = { 0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu };
 
-	for (uint32_t i = 0; i < w->nstreams; i++) {
+	for (uint32_t i = 0; i < nplaces; i++) {
 		const struct cw_stream *s = cw_stream_at(w, places[i].number);
 		struct reading r = { s->packets.first, 0 };
 
@@ -318,14 +318,15 @@ static void uuid_make(struct cw *w, const struct place *places)
 bool cw_files(struct cw *w)
 {
 	struct place *places = mem_array(w->nstreams + 1, sizeof(*places));
-	bool good = places && ranks_set(w, places);
+	uint32_t n = 0;
+	bool good = places && ranks_set(w, places, &n);
 
 	if (good) {
-		qsort(places, w->nstreams, sizeof(*places), by_rank);
-		uuid_make(w, places);
+		qsort(places, n, sizeof(*places), by_rank);
+		uuid_make(w, places, n);
 		good = metadata_out(w);
 	}
-	for (uint32_t i = 0; good && i < w->nstreams; i++) {
+	for (uint32_t i = 0; good && i < n; i++) {
 		const struct cw_stream *s = cw_stream_at(w, places[i].number);
 
 		good = file_out(w, s, i, FILE_STREAM) && file_out(w, s, i, FILE_INDEX);
