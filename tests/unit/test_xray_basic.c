@@ -50,9 +50,17 @@ static void test_arguments(void **state)
 	basic(EXIT, 2, 1003, 12, 7);
 	basic_arg(3, 31, 13, 7);
 	expect_rows("1000 BEGIN fn#1 12 (arg1=244837814094590)\n"
+		    "1001 BEGIN fn#2 12 (arg1=21)\n"
+		    "1001 NATIVE call argument 12 retimed\n"
+		    "1002 BEGIN fn#3 13 (arg1=31)\n"
+		    "1003 END fn#2 12\n"
+		    "~ deep-argument at 192\n");
+	memcpy(made.buf + 24, "Spur\0\0\0\1", 8);
+	expect_rows("1000 BEGIN fn#1 12 (arg1=244837814094590)\n"
 		    "1001 BEGIN fn#2 12 (arg1=21, arg2=22)\n"
 		    "1002 BEGIN fn#3 13 (arg1=31)\n"
 		    "1003 END fn#2 12\n");
+	memset(made.buf + 24, 0, 8);
 	expect_stored("0 NATIVE file header -1 retimed\n"
 		      "1000 BEGIN fn#1 12 (arg1=244837814094590)\n"
 		      "1001 BEGIN fn#2 12\n"
@@ -78,7 +86,44 @@ static void test_strays(void **state)
 		    "1000 NATIVE call argument 12 retimed\n"
 		    "1001 END fn#1 12\n"
 		    "1001 NATIVE call argument 12 retimed\n"
-		    "! stray-argument at 32 x3\n");
+		    "~ deep-argument at 96 x2\n! stray-argument at 32\n");
+}
+
+/*
+ * SPEC xray/deep-argument: the runtime writes an argument behind its entry, and those of calls
+ * below that are too deep. One without its entry's own argument, or behind damage, has lost a call.
+ */
+static void test_deep(void **state)
+{
+	(void)state;
+	put_header(3, BASIC, 1000000000, 0);
+	basic(ENTER_ARG, 1, 1000, 12, 7);
+	basic_arg(1, 3, 12, 7);
+	basic_arg(1, 2, 12, 7);
+	basic_arg(2, 1, 12, 7);
+	basic(EXIT, 1, 1001, 12, 7);
+	expect_rows("1000 BEGIN fn#1 12 (arg1=3)\n"
+		    "1000 NATIVE call argument 12 retimed\n"
+		    "1000 NATIVE call argument 12 retimed\n"
+		    "1001 END fn#1 12\n"
+		    "~ deep-argument at 96 x2\n");
+	expect_stored("0 NATIVE file header -1 retimed\n"
+		      "1000 BEGIN fn#1 12 (arg1=3)\n"
+		      "1000 NATIVE call argument 12 retimed\n"
+		      "1000 NATIVE call argument 12 retimed\n"
+		      "1001 END fn#1 12\n"
+		      "~ deep-argument at 96 x2\n");
+	basic(ENTER_ARG, 2, 1002, 12, 7);
+	basic_arg(1, 1, 12, 7);
+	basic(EXIT, 2, 1003, 12, 7);
+	expect_rows("1000 BEGIN fn#1 12 (arg1=3)\n"
+		    "1000 NATIVE call argument 12 retimed\n"
+		    "1000 NATIVE call argument 12 retimed\n"
+		    "1001 END fn#1 12\n"
+		    "1002 BEGIN fn#2 12\n"
+		    "1002 NATIVE call argument 12 retimed\n"
+		    "1003 END fn#2 12\n"
+		    "~ deep-argument at 96 x2\n! stray-argument at 224\n");
 }
 
 /* SPEC xray/basic-resync, SPEC xray/time-back */
@@ -523,6 +568,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, file_make, file_remove)
 	static const struct CMUnitTest tests[] = {
 		T(test_records),	T(test_arguments),	T(test_strays),
+		T(test_deep),
 		T(test_damage),		T(test_raw_log),	T(test_profile),
 		T(test_profile_rows),	T(test_profile_damage), T(test_profile_ticks),
 		T(test_negative_ticks), T(test_forked_copy),	T(test_forked_file),

@@ -339,15 +339,16 @@ static struct place place_of(const struct xray *x, uint64_t off)
 
 /*
  * SPEC xray/basic-argument: belongs to the call before it in its thread, which is of the same
- * function; a chunk of another thread may come between.
+ * function; a chunk of another thread may come between. SPEC xray/deep-argument
  */
 static uint32_t find_arguments(const struct xray *x, struct place *at, uint64_t *offs, uint32_t max)
 {
 	const struct basic call = record_at(x, at->off);
+	const uint32_t most = x->exact || max < 1 ? max : 1;
 	struct place next = *at;
 	uint32_t count = 0;
 
-	while (count < max && place_next(x, &next)) {
+	while (count < most && place_next(x, &next)) {
 		const struct basic r = record_at(x, next.off);
 
 		if (r.type != XRAY_BASIC_ARGUMENT || r.id != call.id || r.tid != call.tid ||
@@ -394,6 +395,27 @@ static uint16_t keep_order(struct xray *x, struct feed *f, struct xray_thread *t
 }
 
 /*
+ * An argument that is not behind its call. SPEC xray/deep-argument: LLVM's runtime leaves out calls
+ * that are too deep, but not their arguments. Where an entry lacks its own argument, no call was
+ * before, or what is before cannot be read, the call is damaged.
+ */
+static void report_stray(const struct xray *x, struct feed *f, const struct xray_thread *th,
+			 uint64_t off)
+{
+	const bool deep = !x->exact && th->high && th->call != CALL_ENTER_ARGS &&
+			  is_plausible(x, off - XRAY_RECORD);
+
+	if (deep)
+		diag_add(&f->diag, DIAG_WARN, "xray/deep-argument", x->file, off, 0,
+			 "record: expected an argument behind its function's entry, found one of a "
+			 "call that the writer left out as too deep");
+	else
+		diag_add(&f->diag, DIAG_DAMAGE, "xray/stray-argument", x->file, off, 0,
+			 "record: expected an argument behind its function's entry, found it "
+			 "elsewhere");
+}
+
+/*
  * The row of the record at *at, which is moved to the last record that belongs to it. Returns false
  * if out of memory.
  */
@@ -414,10 +436,7 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 		if (xf->args_left)
 			xf->args_left--;
 		else
-			diag_add(&f->diag, DIAG_DAMAGE, "xray/stray-argument", x->file, off, 0,
-				 "record: expected an argument behind its function's entry, found "
-				 "it "
-				 "elsewhere");
+			report_stray(x, f, th, off);
 		words.name_cls = own_words(x, XRAY_CLASS_META + META_ARGUMENT);
 		words.rest = row_rest(SPUR_NATIVE, SPUR_F_RETIMED, SPUR_NO_CPU, 0);
 		row_store(row, (uint64_t)ticks_ns(&xf->ticks, th->high), 0, off, words);
@@ -431,6 +450,8 @@ static bool put_record(struct xray *x, struct feed *f, struct xray_thread *th, s
 	/* What follows is not waited for where nothing says that it will come. */
 	enter = enter && (!x->follow || r.kind == CALL_ENTER_ARGS);
 	nargs = enter && !is_call_next(x, at) ? find_arguments(x, &end, NULL, XRAY_MAX_ARGS) : 0;
+	if (nargs)
+		th->call = CALL_ENTER;
 	row->nargs = (uint8_t)(nargs < UINT8_MAX ? nargs : UINT8_MAX);
 	/* Those that stand elsewhere are found again when they are asked for. */
 	if (end.off == off + (uint64_t)nargs * XRAY_RECORD) {

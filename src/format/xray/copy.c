@@ -490,13 +490,18 @@ static size_t buffer_find(const struct xray_copy_run *r, uint64_t off)
 
 /*
  * SPEC xray/repeated-buffer: what stands in the file twice stays so in a copy of all of it, unless
- * that is to be repaired.
+ * that is to be repaired. What repeats a buffer that was written anew would no longer repeat it.
  */
 static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
 {
+	const struct xray *x = r->x;
 	const uint64_t from = b->flags & BUFFER_EXTENTS ? b->off - XRAY_METADATA : b->off;
+	uint64_t size = x->version == 1 ? x->buffer_size : 0;
 
-	if (!r->part->kept && !r->copy->repair && !r->shift && b->thread != SPUR_NONE)
+	if (b->flags & BUFFER_EXTENTS)
+		size = load64(xray_at(x, from) + XRAY_META_AT_DATA, x->swap);
+	if (!r->part->kept && !r->copy->repair && !r->shift && b->thread != SPUR_NONE && !r->anew &&
+	    b->end - b->off == size)
 		copy_range(r, from, b->end);
 	else if (!r->part->kept && b->thread != SPUR_NONE)
 		r->repeated++;

@@ -22,6 +22,9 @@ struct anew {
 
 /* --- the cursor --- */
 
+/* Buffers of a thread that are read again where threads take turns: runtimes had 100 by default. */
+enum { CHAIN = 256 };
+
 static void cursor_seek(struct xray_copy_run *r, const struct xray_thread *th, size_t buffer)
 {
 	struct xray_copy_cursor *c = &r->cursor;
@@ -91,8 +94,8 @@ static bool cursor_next(struct xray_copy_run *r, size_t i, struct spur_event *ro
 }
 
 /*
- * Moves the cursor before buffer `i`. Versions 2 and 3 count from the thread's buffer before, and
- * version 1 from all that come before.
+ * Moves the cursor before buffer `i`. Versions 2 and 3 count from the thread's buffer before, whose
+ * end depends in the same way on the one before it; version 1 from all that come before.
  */
 static void cursor_reach(struct xray_copy_run *r, const struct xray_thread *th, size_t i)
 {
@@ -100,7 +103,7 @@ static void cursor_reach(struct xray_copy_run *r, const struct xray_thread *th, 
 	size_t from = i;
 
 	if (r->x->version < 4 && i > th->first)
-		from = r->x->version == 1 ? th->first : i - 1;
+		from = r->x->version == 1 || i - th->first < CHAIN ? th->first : i - CHAIN;
 	if (c->of != th || c->xf.next < from || c->xf.next > i + (c->has_row || c->xf.open) ||
 	    c->ended)
 		cursor_seek(r, th, from);

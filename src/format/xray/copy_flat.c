@@ -7,11 +7,16 @@
 /* Of each thread its latest call, and whether it is kept: the arguments after it are, too. */
 struct basic_copy {
 	struct xray_copy_run *r;
-	struct map64 calls; /* process << 32 | thread -> function << 1 | it is kept */
+	struct map64 calls; /* process << 32 | thread -> function << 2 | `wants` << 1 | `keeps` */
 	uint64_t from; /* bytes from here on are to be written as they are */
 	uint64_t key;
-	/* Of thread `key`: the function that was entered last, 0: none, and if that is kept */
+	/*
+	 * Of thread `key`: whether it has a call, the function that was entered last (0: none), if
+	 * that lacks its argument, and if it is kept.
+	 */
+	bool called;
 	uint32_t function;
+	bool wants;
 	bool keeps;
 };
 
@@ -26,6 +31,12 @@ static uint64_t thread_key(const struct xray *x, uint64_t off)
 			   (is_argument(x, off) ? XRAY_BASIC_AT_ARGUMENT_TID : XRAY_BASIC_AT_TID);
 
 	return (x->version > 2 ? (uint64_t)load32(p + 4, x->swap) << 32 : 0) | load32(p, x->swap);
+}
+
+/* Whether records that belong to no event stay: in a copy of all that is not mended. */
+static bool keeps_odd(const struct xray_copy_run *r)
+{
+	return !r->part->kept && !r->mends && !r->copy->repair && !r->shift;
 }
 
 /* Writes what is before `off` and was not yet written; goes on at `next`. */
@@ -46,12 +57,32 @@ static void thread_change(struct basic_copy *b, uint64_t key)
 			b->r->failed = true;
 			return;
 		}
-		slot->value = (uint64_t)b->function << 1 | b->keeps;
+		slot->value = (uint64_t)b->function << 2 | (uint64_t)b->wants << 1 | b->keeps;
 	}
 	slot = map64_find(&b->calls, key);
 	b->keeps = slot && (slot->value & 1);
-	b->function = slot ? (uint32_t)(slot->value >> 1) : 0;
+	b->wants = slot && (slot->value >> 1 & 1);
+	b->function = slot ? (uint32_t)(slot->value >> 2) : 0;
+	b->called = slot != NULL;
 	b->key = key;
+}
+
+/*
+ * An argument: whether it belongs to no call (`*stray`), and if it stays nevertheless.
+ * SPEC xray/basic-argument, SPEC xray/deep-argument
+ */
+static bool odd_argument(struct basic_copy *b, uint64_t off, bool *stray)
+{
+	const struct xray *x = b->r->x;
+
+	*stray = load32(xray_at(x, off) + XRAY_BASIC_AT_FUNCTION, x->swap) != b->function;
+	if (*stray)
+		return keeps_odd(b->r) && !x->exact && b->called && !b->wants &&
+		       xray_basic_run(x, off - XRAY_RECORD, 1);
+	b->wants = false;
+	if (!x->exact)
+		b->function = 0;
+	return false;
 }
 
 /* A record that can be read. */
@@ -65,11 +96,13 @@ static void basic_record(struct basic_copy *b, uint64_t off)
 	if (key != b->key)
 		thread_change(b, key);
 	if (is_argument(x, off)) {
-		/* SPEC xray/basic-argument: another one belongs to no call. */
-		stray = load32(xray_at(x, off) + XRAY_BASIC_AT_FUNCTION, x->swap) != b->function;
+		if (odd_argument(b, off, &stray))
+			return;
 	} else {
 		kind = xray_at(x, off)[XRAY_BASIC_AT_KIND];
 		b->keeps = xray_copy_keeps(b->r, off);
+		b->called = true;
+		b->wants = kind == CALL_ENTER_ARGS;
 		b->function = kind == CALL_ENTER || kind == CALL_ENTER_ARGS
 				      ? load32(xray_at(x, off) + XRAY_BASIC_AT_FUNCTION, x->swap)
 				      : 0;
@@ -97,7 +130,7 @@ static void basic_record(struct basic_copy *b, uint64_t off)
 static void basic_gap(struct basic_copy *b, uint64_t from, uint64_t to)
 {
 	const struct xray *x = b->r->x;
-	const bool stays = !b->r->part->kept && !b->r->mends && !b->r->copy->repair && !b->r->shift;
+	const bool stays = keeps_odd(b->r);
 	uint64_t off = from;
 
 	for (; to - off >= XRAY_RECORD && xray_basic_run(x, off, 1); off += XRAY_RECORD) {

@@ -127,6 +127,8 @@ static uint64_t ticks_from(const struct xray_write *x, int64_t ns)
 {
 	const unsigned __int128 ns_hz = 1000000000;
 
+	if (!x->hz)
+		return ns < 0 ? 0 : (uint64_t)ns;
 	return ns < 0 ? 0 : (uint64_t)(((unsigned __int128)ns * x->hz + ns_hz - 1) / ns_hz);
 }
 
@@ -139,7 +141,7 @@ static void set_clock(struct xray_write *x)
 	x->source = source && source->mode != XRAY_PROFILE ? source : NULL;
 	x->hz = x->source ? x->source->hz : 1000000000;
 	/* SPEC xray/no-frequency: a tick counts as a ns */
-	x->zero = x->hz ? ticks_from(x, x->write->zero) : (uint64_t)x->write->zero;
+	x->zero = ticks_from(x, x->write->zero);
 }
 
 static void write_close(void *self)
@@ -294,6 +296,9 @@ uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
 		th->source_ticks = source_ticks(l, th, row);
 		th->source_end = row->off + row->len;
 		ticks = th->source_ticks > x->zero ? th->source_ticks - x->zero : 0;
+		/* Its time is that of a row before it, which may have been dropped. */
+		if ((row->flags & SPUR_F_BACK) && ticks_ns(&l->ticks, th->last + x->zero) < row->ts)
+			ticks = ticks_from(x, row->ts) - x->zero;
 	} else if (row->ts < 0 || (uint64_t)row->ts < x->zero) {
 		ticks = 0;
 		loss_add(&x->write->loss, LOST_TIME, row->kind);
