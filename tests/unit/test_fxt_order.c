@@ -206,7 +206,6 @@ static void test_written_at_end(void **state)
 
 /* --- lanes --- */
 
-/* SPEC fxt/lanes */
 /*
  * SPEC fxt/order: complete events come last of equal times, wherever the reader's windows begin,
  * and a record without a time behind them has theirs.
@@ -241,6 +240,7 @@ static void test_untimed_after_spans(void **state)
 	}
 }
 
+/* SPEC fxt/lanes */
 static void test_lanes(void **state)
 {
 	static const char *const names[] = { "", " (2)", "", " (3)" };
