@@ -103,9 +103,8 @@ static bool fields_find(struct copies *s, const struct ctf_trace *tr, const stru
 	/* In TSDL, the UUID is an array, whose elements are told one by one. */
 	cursor_begin(s, p);
 	if (plan_skip(tr->header, &s->cursor) == SPUR_OK && s->have[CTF_SLOT_UUID])
-		s->fields[COPIES_UUID] = (struct copies_field){
-			8 * s->cursor.slots[CTF_SLOT_UUID], 8 * CTF_WIRE_UUID, false, false
-		};
+		s->fields[COPIES_UUID] = (struct copies_field){ 8 * s->cursor.slots[CTF_SLOT_UUID],
+								8 * CTF_WIRE_UUID, false, false };
 	cursor_begin(s, p);
 	if (plan_walk(tr->header, &s->cursor, s->c->t, &s->scratch, field_found, &x) == SPUR_OK)
 		plan_walk(k->context, &s->cursor, s->c->t, &s->scratch, field_found, &x);

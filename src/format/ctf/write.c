@@ -401,8 +401,8 @@ static struct cw_stream *lost_stream(struct cw *w, const struct spur_event *row)
 {
 	const struct ctf_file *f = cw_native_file(w, row);
 
-	return home_of(
-		w, stream_of(w, row, f ? &w->ctf->traces[f->trace].classes[f->class] : NULL), row);
+	return home_of(w, stream_of(w, row, f ? &w->ctf->traces[f->trace].classes[f->class] : NULL),
+		       row);
 }
 
 /*

@@ -116,8 +116,7 @@ const char *json_marked(const json_t *v)
 {
 	const char *text = json_string_value(v);
 
-	return text && text[0] == BIG_MARK &&
-			       marked_length(text + 1, json_string_length(v), '\0')
+	return text && text[0] == BIG_MARK && marked_length(text + 1, json_string_length(v), '\0')
 		       ? text + 1
 		       : NULL;
 }
