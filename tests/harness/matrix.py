@@ -236,7 +236,7 @@ FORMAT_WORDS = {
     "function", "heph", "index", "line", "metadata", "monotonic", "name", "null", "number", "path", "port", "perf-cpu0.dat", "perf-cpu1.dat", "process",
     "procname", "profile", "sort_index", "range", "read", "realtime", "regex", "retval", "self", "size", "spur", "start", "state", "string", "text", "thread",
     "threads", "ticks", "time", "total", "trace", "type", "uftrace", "unknown", "value", "values", "version", "vpid", "vtid", "weight", "xray",
-    "0.1.0", "-inf", "stack", "calls", "eight", "inner", "host", "bool", "status",
+    "0.1.0", "-inf", "koid", "pointer", "stack", "calls", "eight", "inner", "host", "bool", "status",
 }
 
 
