@@ -235,7 +235,8 @@ static uint64_t plausible(const struct dat *d, uint64_t off, uint64_t *time)
 
 	if ((w & MAGIC_MASK) != MAGIC_BITS || t >= time_end)
 		return 0;
-	if ((w & 3) == RECORD_LOST) /* never with a payload, which the end of another may look like */
+	/* A lost record never has a payload; the end of another one may look like that. */
+	if ((w & 3) == RECORD_LOST)
 		return t == 0 && addr && !(w & 4) ? RECORD : 0;
 	if (*time && (t < *time || t - *time > one_hour))
 		return 0;
@@ -366,8 +367,8 @@ static uint64_t payload_length(struct dat *d, const struct plan *plan)
 }
 
 /*
- * SPEC uftrace/killed-specs: without `info`, the recorder may have been told other specs than those of the `.dbg` file. They
- * are right if a record follows, or the file ends.
+ * SPEC uftrace/killed-specs: without `info`, the recorder may have been told other specs than those
+ * of the `.dbg` file. They are right if a record follows, or the file ends.
  */
 static bool payload_ends(struct dat *d, uint64_t end)
 {

@@ -1,4 +1,6 @@
-/* What the parts that write share: numbers in the byte order of the data, names that mean others. */
+/*
+ * What the parts that write share: numbers in the byte order of the data, names that mean others.
+ */
 #ifndef SPUR_FORMAT_UFTRACE_STORE_H
 #define SPUR_FORMAT_UFTRACE_STORE_H
 

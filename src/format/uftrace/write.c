@@ -11,7 +11,8 @@
 #include "format/uftrace/writing.h"
 
 static const struct loss_reason reasons[] = {
-	{ LOSS_DEGRADED, "a name is empty, has control characters or marks an end: another is written" },
+	{ LOSS_DEGRADED,
+	  "a name is empty, has control characters or marks an end: another is written" },
 	{ LOSS_DEGRADED, "an id of a thread or process is not a number of its own below 2^31: "
 			 "another one is written" },
 	{ LOSS_DEGRADED, "the format has no such type of argument: written as another one" },
