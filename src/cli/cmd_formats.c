@@ -69,13 +69,15 @@ static void fits_json(struct out *o, const struct spur_writer *w)
 	out_char(o, '}');
 }
 
-static void format_json(struct out *o, const char *name, const struct spur_format *f,
-			const struct spur_writer *w)
+static void head_json(struct out *o, const char *name, const char *title)
 {
-	const char *title = f ? f->title : w->title;
-
 	out_printf(o, "{\"name\":\"%s\",\"title\":", name);
 	out_json(o, title, strlen(title));
+}
+
+/* The members of a format that is read (`f`), written (`w`) or both. */
+static void format_json(struct out *o, const struct spur_format *f, const struct spur_writer *w)
+{
 	if (f) {
 		out_str(o, ",\"reads\":");
 		out_json(o, f->reads, strlen(f->reads));
@@ -100,14 +102,16 @@ static void formats_json(struct out *o, const struct spur_cmd *cmd)
 		const char *name = spur_formats[i]->name;
 
 		out_str(o, i ? "," : "");
-		format_json(o, name, spur_formats[i], writer_find(name));
+		head_json(o, name, spur_formats[i]->title);
+		format_json(o, spur_formats[i], writer_find(name));
 	}
 	out_str(o, "],\"targets\":[");
 	for (size_t i = 0; spur_writers[i]; i++) {
 		if (format_find(spur_writers[i]->name))
 			continue;
 		out_str(o, comma);
-		format_json(o, spur_writers[i]->name, NULL, spur_writers[i]);
+		head_json(o, spur_writers[i]->name, spur_writers[i]->title);
+		format_json(o, NULL, spur_writers[i]);
 		comma = ",";
 	}
 	out_str(o, "]}\n");

@@ -162,28 +162,34 @@ static bool part_name(const struct run *r, size_t number, char name[NAME_LEN])
 }
 
 /* Copies a part to a directory below the output. */
-static enum spur_status copy_dir(struct copy *c, struct outdir *dir, const char *name)
+static enum spur_status copy_dir(const struct copy *part, struct outdir *dir, const char *name,
+				 uint64_t *lost)
 {
 	struct outdir below;
-	enum spur_status st = outdir_below(&below, dir, name, c->err);
+	struct copy c = *part;
+	enum spur_status st = outdir_below(&below, dir, name, c.err);
 
-	c->dir = &below;
+	c.dir = &below;
 	if (st != SPUR_FAIL)
-		st = cut_copy(c->parts->trace->format, c);
+		st = cut_copy(c.parts->trace->format, &c);
 	outdir_leave(&below, dir);
+	*lost += c.bytes_lost;
 	return st;
 }
 
-static enum spur_status copy_file(struct copy *c, struct outdir *dir, const char *name)
+static enum spur_status copy_file(const struct copy *part, struct outdir *dir, const char *name,
+				  uint64_t *lost)
 {
 	struct out o;
-	enum spur_status st = outdir_create(dir, name, &o, c->err), end;
+	struct copy c = *part;
+	enum spur_status st = outdir_create(dir, name, &o, c.err), end;
 
-	c->out = &o;
+	c.out = &o;
 	if (st == SPUR_FAIL)
 		return st;
-	st = cut_copy(c->parts->trace->format, c);
-	end = outdir_finish(dir, name, &o, st == SPUR_FAIL ? NULL : c->err);
+	st = cut_copy(c.parts->trace->format, &c);
+	end = outdir_finish(dir, name, &o, st == SPUR_FAIL ? NULL : c.err);
+	*lost += c.bytes_lost;
 	return end == SPUR_FAIL ? end : st;
 }
 
@@ -194,19 +200,19 @@ static enum spur_status part_copy(struct run *r, size_t number)
 	const struct copy_part from = {
 		.trace = r->trace, .kept = p->kept, .from = p->from, .until = p->until
 	};
-	struct copy c = { .parts = &from,
-			  .count = 1,
-			  .notes = r->split->notes,
-			  .stop = r->split->pipe.stop,
-			  .err = &r->split->error };
+	const struct copy c = { .parts = &from,
+				.count = 1,
+				.notes = r->split->notes,
+				.stop = r->split->pipe.stop,
+				.err = &r->split->error };
 	char name[NAME_LEN];
 	enum spur_status st;
 
 	if (!part_name(r, number, name))
 		return SPUR_FAIL;
-	st = f->copies_to_dir && f->copies_to_dir(r->trace) ? copy_dir(&c, r->split->dir, name)
-							    : copy_file(&c, r->split->dir, name);
-	r->split->bytes_lost += c.bytes_lost;
+	st = f->copies_to_dir && f->copies_to_dir(r->trace)
+		     ? copy_dir(&c, r->split->dir, name, &r->split->bytes_lost)
+		     : copy_file(&c, r->split->dir, name, &r->split->bytes_lost);
 	kept_free(p->kept);
 	p->kept = NULL;
 	return st;

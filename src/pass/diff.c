@@ -228,8 +228,12 @@ static int64_t clamp_i64(__int128 v)
 /* Tenths of a per cent, rounded down in magnitude. */
 static struct table_value ratio(__int128 part, uint64_t whole)
 {
+	const struct table_value unknown = { 0 };
+
+	if (!whole && part)
+		return unknown;
 	if (!whole)
-		return part ? (struct table_value){ 0 } : table_i64(0);
+		return table_i64(0);
 	return table_i64(clamp_i64(part * TENTHS / whole));
 }
 

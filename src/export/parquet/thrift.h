@@ -32,7 +32,7 @@ static inline void thrift_varint(struct out *o, uint64_t v)
 
 static inline void thrift_zigzag(struct out *o, int64_t v)
 {
-	thrift_varint(o, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+	thrift_varint(o, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 /* `last`: the number of the field before in the structure, 0 at first. */

@@ -151,8 +151,6 @@ bool fxt_write_string(struct fxt_write *l, uint32_t string, struct fxt_string_re
 /* The reference to the thread of a track. */
 bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref *ref,
 		      struct out *o);
-/* The ids of the thread that a track stands for; NULL if out of memory. */
-const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o);
 /*
  * The same for a record that has the thread's id alone: SPEC fxt/thread-process: its process is
  * told before.

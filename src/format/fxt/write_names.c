@@ -466,7 +466,8 @@ static uint32_t own_track(const struct spur_trace *t, uint32_t track)
 	return thread == SPUR_NONE ? track : thread;
 }
 
-const struct fxt_identity *fxt_write_identity(struct fxt_write *l, uint32_t track, struct out *o)
+/* The ids of the thread that a track stands for; NULL if out of memory. */
+static const struct fxt_identity *write_identity(struct fxt_write *l, uint32_t track, struct out *o)
 {
 	uint32_t own;
 
@@ -499,7 +500,7 @@ thread_record(struct fxt_write *l, const struct fxt_identity *id, uint8_t *index
 bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref *ref,
 		      struct out *o)
 {
-	const struct fxt_identity *id = fxt_write_identity(l, track, o);
+	const struct fxt_identity *id = write_identity(l, track, o);
 
 	*ref = (struct fxt_thread_ref){ 0 };
 	if (!id)
@@ -510,7 +511,7 @@ bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref
 
 const struct fxt_identity *fxt_write_by_tid(struct fxt_write *l, uint32_t track, struct out *o)
 {
-	const struct fxt_identity *id = fxt_write_identity(l, track, o);
+	const struct fxt_identity *id = write_identity(l, track, o);
 	struct fxt_thread_ref ref;
 
 	/* Of other sources the object that names a thread tells its process. */

@@ -354,7 +354,7 @@ static bool map_make(struct copying *k, struct listing *l, struct text sid)
 	return names_add(&l->made, name, strlen(name)) && made_file(k, name, empty_make);
 }
 
-/* A task.txt if there is none with a session, and the maps that are missing. */
+/* Makes a task.txt if one with a session is missing, and the maps that are missing. */
 static bool tasks_make(struct copying *k, struct listing *l)
 {
 	const struct uftrace_data *d = &k->u->d;

@@ -229,11 +229,12 @@ static bool dat_sort(struct placed_list *l)
 bool copying_dat(struct copying *k, struct uftrace_file *file, int64_t tid)
 {
 	struct placed_list *l = mem_alloc(sizeof(*l));
-	struct dat_copy *d = &l->d;
+	struct dat_copy *d;
 	bool good;
 
 	if (!l)
 		return false;
+	d = &l->d;
 	d->k = k;
 	d->file = file;
 	diag_init(&d->feed.diag);

@@ -369,19 +369,18 @@ static void put_sections(const struct layout *f, struct out *o)
 
 	for (size_t i = 0; i < SECTIONS; i++) {
 		const Elf64_Shdr *s = &sections[i];
+		const Elf64_Shdr stored = { .sh_name = le32(section_name_at[i]),
+					    .sh_type = le32(s->sh_type),
+					    .sh_flags = le64(s->sh_flags),
+					    .sh_addr = le64(s->sh_addr),
+					    .sh_offset = le64(s->sh_offset),
+					    .sh_size = le64(s->sh_size),
+					    .sh_link = le32(s->sh_link),
+					    .sh_info = le32(s->sh_info),
+					    .sh_addralign = le64(s->sh_addralign),
+					    .sh_entsize = le64(s->sh_entsize) };
 
-		out_bytes(o,
-			  &(Elf64_Shdr){ .sh_name = le32(section_name_at[i]),
-					 .sh_type = le32(s->sh_type),
-					 .sh_flags = le64(s->sh_flags),
-					 .sh_addr = le64(s->sh_addr),
-					 .sh_offset = le64(s->sh_offset),
-					 .sh_size = le64(s->sh_size),
-					 .sh_link = le32(s->sh_link),
-					 .sh_info = le32(s->sh_info),
-					 .sh_addralign = le64(s->sh_addralign),
-					 .sh_entsize = le64(s->sh_entsize) },
-			  sizeof(*s));
+		out_bytes(o, &stored, sizeof(stored));
 	}
 }
 

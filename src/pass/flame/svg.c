@@ -227,7 +227,8 @@ static uint32_t frame_color(const struct drawing *d, const struct tree_node *n)
 	static const uint8_t off_cpu[3] = { 166, 176, 196 }, library[3] = { 220, 208, 130 },
 			     kernel[3] = { 240, 130, 110 }, unknown[3] = { 200, 200, 196 };
 	const bool other = n->what == TREE_OTHER;
-	const struct group g = other ? (struct group){ 0 } : group_at(d->f->groups, n->what);
+	const struct group none = { 0 };
+	const struct group g = other ? none : group_at(d->f->groups, n->what);
 	const uint8_t *hue = unknown;
 	uint32_t color = 0, shade = 0;
 
