@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "cli/run.h"
+#include "cli/target.h"
 #include "format/format.h"
-#include "format/writer.h"
 #include "pass/convert.h"
 
 /* Its own options. */
@@ -11,34 +11,15 @@ struct anonymize_own {
 	struct convert_options convert;
 };
 
-static bool take_to(struct values *v, const char *text)
-{
-	const struct spur_writer *writer = writer_find(text);
-	struct anonymize_own *own = v->own;
-
-	own->convert.to = writer ? writer->name : NULL;
-	return writer;
-}
-
-static const char *target_word(size_t i)
-{
-	return spur_writers[i] ? spur_writers[i]->name : NULL;
-}
-
 static const struct opt options[] = {
 	{ .name = "to",
 	  .type = OPT_CALL,
-	  .call = take_to,
+	  .call = target_take,
 	  .arg = "FORMAT",
 	  .choice = target_word,
 	  .help = "Write this format (default: by the ending of -o FILE, else that of the "
 		  "trace)" },
-	{ .name = "set",
-	  .type = OPT_LIST,
-	  OPT_OWN(struct anonymize_own, convert.settings),
-	  .arg = "NAME=VALUE",
-	  .help = "A setting of the format that is written (spur formats lists them); may be "
-		  "repeated" },
+	TARGET_SET(struct anonymize_own),
 	{ .name = "key",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct anonymize_own, convert.mask.key),

@@ -3,7 +3,7 @@
 
 #include "cli/report_diag.h"
 #include "cli/run.h"
-#include "format/writer.h"
+#include "cli/target.h"
 #include "pass/convert.h"
 
 /* Its own options. */
@@ -19,13 +19,10 @@ struct convert_own {
  */
 static bool take_to(struct values *v, const char *text)
 {
-	const struct spur_writer *writer = writer_find(text);
 	struct convert_own *own = v->own;
 
-	if (writer) {
-		own->convert.to = writer->name;
+	if (target_take(v, text))
 		return true;
-	}
 	if (!strchr("0123456789+-@", text[0]) || !text[0])
 		return false;
 	v->filter.to = text;
@@ -46,11 +43,6 @@ static bool take_like(struct values *v, const char *text)
 	return own->convert.settings;
 }
 
-static const char *target_word(size_t i)
-{
-	return spur_writers[i] ? spur_writers[i]->name : NULL;
-}
-
 static const struct opt options[] = {
 	{ .name = "to",
 	  .type = OPT_CALL,
@@ -59,12 +51,7 @@ static const struct opt options[] = {
 	  .choice = target_word,
 	  .help = "Write this format (default: by the ending of -o FILE, else chrome, Chrome's "
 		  "trace JSON, which Perfetto, chrome://tracing and speedscope open)" },
-	{ .name = "set",
-	  .type = OPT_LIST,
-	  OPT_OWN(struct convert_own, convert.settings),
-	  .arg = "NAME=VALUE",
-	  .help = "A setting of the format that is written (spur formats lists them); may be "
-		  "repeated" },
+	TARGET_SET(struct convert_own),
 	{ .name = "like",
 	  .type = OPT_CALL,
 	  .call = take_like,
@@ -97,8 +84,7 @@ static int convert_run(const struct spur_cmd *cmd, struct values *v)
 			  &(struct run_request){ .pass = "convert",
 						 .options = { RUN_OPTIONS(NULL, &own->convert) },
 						 .strict = own->strict,
-						 .side = writer_side(writer,
-								     own->convert.settings),
+						 .side = writer_side(writer, own->convert.settings),
 						 .is_dir = writer->is_dir });
 }
 

@@ -7,8 +7,8 @@
 #include "base/out.h"
 #include "cli/report_diag.h"
 #include "cli/run.h"
+#include "cli/target.h"
 #include "format/format.h"
-#include "format/writer.h"
 #include "pass/convert.h"
 
 /* Its own options. */
@@ -17,34 +17,15 @@ struct merge_own {
 	bool strict;
 };
 
-static bool take_to(struct values *v, const char *text)
-{
-	const struct spur_writer *writer = writer_find(text);
-	struct merge_own *own = v->own;
-
-	own->convert.to = writer ? writer->name : NULL;
-	return writer;
-}
-
-static const char *target_word(size_t i)
-{
-	return spur_writers[i] ? spur_writers[i]->name : NULL;
-}
-
 static const struct opt options[] = {
 	{ .name = "to",
 	  .type = OPT_CALL,
-	  .call = take_to,
+	  .call = target_take,
 	  .arg = "FORMAT",
 	  .choice = target_word,
 	  .help = "Write this format (default: by the ending of -o FILE, else the format that "
 		  "all traces have)" },
-	{ .name = "set",
-	  .type = OPT_LIST,
-	  OPT_OWN(struct merge_own, convert.settings),
-	  .arg = "NAME=VALUE",
-	  .help = "A setting of the format that is written (spur formats lists them); may be "
-		  "repeated" },
+	TARGET_SET(struct merge_own),
 	{ .name = "strict",
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct merge_own, strict),
@@ -60,8 +41,8 @@ static enum spur_status no_target(struct values *v, const char *found)
 	out_to_memory(&list);
 	for (size_t i = 0; spur_writers[i]; i++)
 		out_printf(&list, "%s%s", i ? ", " : "", spur_writers[i]->name);
-	err_set(&v->err, SPUR_ERR_USAGE, "merge: expected --to FORMAT (%.*s), as %s",
-		(int)list.len, list.buf ? list.buf : "", found);
+	err_set(&v->err, SPUR_ERR_USAGE, "merge: expected --to FORMAT (%.*s), as %s", (int)list.len,
+		list.buf ? list.buf : "", found);
 	out_free(&list);
 	return SPUR_FAIL;
 }
@@ -120,12 +101,12 @@ static int merge_run(const struct spur_cmd *cmd, struct values *v)
 	own->convert.clocks = true;
 	if (!run_take_traces(cmd, v, 0) || choose_target(v, &writer) == SPUR_FAIL)
 		return run_error(&v->err);
-	return run_pass(v, &(struct run_request){ .pass = "convert",
-						  .options = { RUN_OPTIONS(NULL, &own->convert) },
-						  .strict = own->strict,
-						  .side = writer_side(writer,
-								      own->convert.settings),
-						  .is_dir = writer->is_dir });
+	return run_pass(v,
+			&(struct run_request){ .pass = "convert",
+					       .options = { RUN_OPTIONS(NULL, &own->convert) },
+					       .strict = own->strict,
+					       .side = writer_side(writer, own->convert.settings),
+					       .is_dir = writer->is_dir });
 }
 
 const struct spur_cmd spur_cmd_merge = {
