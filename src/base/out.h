@@ -54,6 +54,12 @@ static inline void out_to(struct out *o, const char *end)
 
 void out_bytes(struct out *o, const void *p, size_t len);
 void out_str(struct out *o, const char *s);
+/* Appends the bytes of `from` in [begin, end), which may have no buffer yet if there are none. */
+static inline void out_part(struct out *o, const struct out *from, size_t begin, size_t end)
+{
+	if (begin < end)
+		out_bytes(o, from->buf + begin, end - begin);
+}
 static inline void out_char(struct out *o, char c)
 {
 	char *w = out_room(o, 1);

@@ -271,14 +271,14 @@ static inline void lane_write(struct lanes *s, const struct lines *l, size_t fro
 		return;
 	s->left -= end - first;
 	if (!s->pass->gaps) {
-		out_bytes(o, l->text.buf + from, l->index[end - 1].end - from);
+		out_part(o, &l->text, from, l->index[end - 1].end);
 		return;
 	}
 	for (size_t i = first; i < end; i++) {
 		if (s->track != SPUR_NONE && s->track != l->index[i].track)
 			out_char(o, '\n');
 		s->track = l->index[i].track;
-		out_bytes(o, l->text.buf + from, l->index[i].end - from);
+		out_part(o, &l->text, from, l->index[i].end);
 		from = l->index[i].end;
 	}
 }

@@ -299,9 +299,11 @@ static bool pending_set(struct fxt_write *l, const struct spur_event *row, uint6
 			const struct switch_args *a, struct out *o)
 {
 	struct fxt_pending *p = &l->pending;
+	const size_t more = l->values.count - a->own;
 	uint64_t ticks[2];
 
-	if (!fxt_write_values(l, l->values.items + a->own, l->values.count - a->own, o) ||
+	assert(a->own <= l->values.count);
+	if (!fxt_write_values(l, more ? l->values.items + a->own : NULL, more, o) ||
 	    !fxt_write_ticks(l, row, ticks, o))
 		return false;
 	p->is = true;

@@ -56,7 +56,8 @@ static void put_text(struct heph_writer *w, const char *s, size_t len)
 	if (!p)
 		return;
 	store16((uint8_t *)p, (uint16_t)len, swap);
-	memcpy(p + HEPH_ATTR_LEN, s, len);
+	if (len)
+		memcpy(p + HEPH_ATTR_LEN, s, len);
 	o->len += HEPH_ATTR_LEN + len;
 }
 

@@ -193,6 +193,8 @@ static const struct uftrace_side *side_at(const struct uftrace_feed *uf, uint64_
 	const size_t count = (size_t)(uf->side_end - uf->side);
 	size_t i;
 
+	if (!count)
+		return uf->side;
 	bisect(i, 0, count, uf->side[i].time < time);
 	return uf->side + i;
 }
