@@ -106,7 +106,7 @@ static void check_convert(const char *from, const char *to, const char *settings
 	struct spur_trace *t = log_open(from);
 	struct convert c = { .settings = settings };
 	struct reading got;
-	uint64_t ends = 0, payloads = 0;
+	uint64_t ends = 0, payloads = 0, moved = 0;
 	struct out o;
 
 	c.pipe.threads = 1;
@@ -117,6 +117,9 @@ static void check_convert(const char *from, const char *to, const char *settings
 			ends += c.loss.events[i][SPUR_END_SPAN];
 		if (strstr(c.loss.reasons[i].why, "overwritten"))
 			payloads += c.loss.events[i][SPUR_INSTANT];
+		/* Estimated times of damaged logs may be later than a log can tell. */
+		for (unsigned k = 0; strstr(c.loss.reasons[i].why, "2^63") && k < SPUR_KINDS; k++)
+			moved += c.loss.events[i][k];
 	}
 	fuzz_dir_write(to + strlen(to) - 3, 3, (const uint8_t *)o.buf, o.len);
 	out_free(&o);
@@ -125,7 +128,8 @@ static void check_convert(const char *from, const char *to, const char *settings
 	require(!got.damaged);
 	require(got.calls + ends == want->calls);
 	require(!events || got.events == want->events);
-	require(!events || payloads || want->nameless || got.event_hash == want->event_hash);
+	require(!events || payloads || moved || want->nameless ||
+		got.event_hash == want->event_hash);
 }
 
 static void check_copy(const char *from, const char *to, bool repair, const struct reading *want)
@@ -148,8 +152,7 @@ static void check_copy(const char *from, const char *to, bool repair, const stru
 	require(!got.damaged || want->estimated);
 	require(got.calls == want->calls && (want->estimated || got.call_hash == want->call_hash));
 	require(got.events == want->events);
-	require(want->overwritten || want->estimated ||
-		got.event_hash == want->event_hash);
+	require(want->overwritten || want->estimated || got.event_hash == want->event_hash);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

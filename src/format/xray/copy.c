@@ -15,9 +15,58 @@
 
 enum {
 	CAPACITY_LEAST = 256,
-	CAPACITY_MOST = 16 << 20,
 	CAPACITY_USUAL = 16384, /* if the header's size makes no sense */
 };
+
+/* --- wall times --- */
+
+static const int64_t wall_most = (INT64_C(1) << 40) * 1000000 - 1; /* that a reader takes */
+
+static const struct xray_buffer *buffers(const struct xray *x)
+{
+	return x->list.items;
+}
+
+/* A wall time with the part's shift, as a record can hold it. */
+static int64_t wall_moved(const struct xray_copy_run *r, int64_t wall)
+{
+	const __int128 moved = (__int128)wall + r->part->shift / 1000;
+
+	return moved < 0 ? 0 : moved > wall_most ? wall_most : (int64_t)moved;
+}
+
+int64_t xray_copy_wall(const struct xray_copy_run *r, size_t i)
+{
+	return r->walls ? r->walls[i] : wall_moved(r, buffers(r->x)[i].wall);
+}
+
+int64_t xray_copy_wall_last(const struct xray_copy_run *r, size_t i)
+{
+	const int64_t wall = xray_copy_wall(r, i);
+	int64_t next;
+
+	if (i + 1 == r->x->list.count || buffers(r->x)[i + 1].thread != buffers(r->x)[i].thread)
+		return wall_most;
+	next = xray_copy_wall(r, i + 1);
+	return next > wall ? next - 1 : wall;
+}
+
+/*
+ * SPEC xray/copied-walls: where all buffers are written anew, those of a thread with one wall time
+ * get different ones, in the order in which they are read. Returns false if out of memory.
+ */
+static bool walls_list(struct xray_copy_run *r)
+{
+	const struct xray_buffer *list = buffers(r->x);
+
+	r->walls = mem_array(r->x->list.count + 1, sizeof(*r->walls));
+	for (size_t i = 0; r->walls && i < r->x->list.count; i++) {
+		r->walls[i] = wall_moved(r, list[i].wall);
+		if (i && list[i].thread == list[i - 1].thread && r->walls[i] <= r->walls[i - 1])
+			r->walls[i] = r->walls[i - 1] + (r->walls[i - 1] < wall_most);
+	}
+	return r->walls != NULL;
+}
 
 /* --- how a buffer stands --- */
 
@@ -31,11 +80,6 @@ struct shape {
 	uint32_t events, typed;
 	bool doubled; /* SPEC xray/double-delta: it may count ticks twice */
 };
-
-static const struct xray_buffer *buffers(const struct xray *x)
-{
-	return x->list.items;
-}
 
 /* The records that a buffer begins with, as they are prescribed. Sets their end and the ticks. */
 static bool head_walk(const struct xray *x, const struct xray_buffer *b, struct shape *s,
@@ -345,15 +389,13 @@ static void put_body(struct sink *k, const struct shape *s, uint64_t base)
 static void put_wall(struct sink *k, const uint8_t *p, int64_t wall)
 {
 	const struct xray *x = k->r->x;
-	const int64_t moved = wall + k->r->part->shift / 1000, micro = 1000000;
+	const int64_t moved = wall_moved(k->r, wall), micro = 1000000;
 	uint8_t record[XRAY_METADATA];
 
 	memcpy(record, p, sizeof(record));
 	if (k->r->shift) {
-		store64(record + XRAY_META_AT_DATA, (uint64_t)(moved < 0 ? 0 : moved / micro),
-			x->swap);
-		store32(record + XRAY_WALL_AT_MICROSECONDS,
-			(uint32_t)(moved < 0 ? 0 : moved % micro), x->swap);
+		store64(record + XRAY_META_AT_DATA, (uint64_t)(moved / micro), x->swap);
+		store32(record + XRAY_WALL_AT_MICROSECONDS, (uint32_t)(moved % micro), x->swap);
 	}
 	put(k, record, sizeof(record));
 }
@@ -447,6 +489,17 @@ static bool buffer_reads(struct xray_copy_run *r, size_t i)
 	       xray_copy_reads(r, i);
 }
 
+/* Returns true if buffer `i` of x->list, of that shape, stays as it is. */
+static bool buffer_stays(struct xray_copy_run *r, size_t i, const struct shape *s)
+{
+	const struct xray_buffer *b = &buffers(r->x)[i];
+
+	if (r->part->kept || r->shift || b->copied)
+		return false;
+	return (!r->mends && (s->readable || buffer_reads(r, i))) ||
+	       (s->readable && s->plain && s->end == b->end);
+}
+
 /*
  * SPEC xray/copied-buffers: copies buffer `i` of x->list; its BufferExtents record, if it has one,
  * precedes it.
@@ -456,17 +509,12 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	const struct xray *x = r->x;
 	const struct xray_buffer *b = &buffers(x)[i];
 	const uint64_t from = b->flags & BUFFER_EXTENTS ? b->off - XRAY_METADATA : b->off;
-	const bool whole = !r->part->kept && !r->shift && !b->copied && !r->mends;
 	struct shape s;
 
 	if (r->part->kept && kept_next(r->part->kept, x->stream, b->off) >= b->end)
 		return;
 	s = buffer_walk(x, i);
-	if (whole && (s.readable || buffer_reads(r, i))) {
-		copy_range(r, from, b->end);
-		r->copy->records += count_records(x, b, &s);
-	} else if (!r->part->kept && !r->shift && !b->copied && s.readable && s.plain &&
-		   s.end == b->end) {
+	if (buffer_stays(r, i, &s)) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
 	} else if (s.readable && s.plain && !b->copied) {
@@ -488,9 +536,28 @@ static size_t buffer_find(const struct xray_copy_run *r, uint64_t off)
 								     : r->x->list.count;
 }
 
+/* Returns true if a buffer that `b` repeats stays as it is. */
+static bool repeated_stays(struct xray_copy_run *r, const struct xray_buffer *b)
+{
+	const struct xray *x = r->x;
+	const struct xray_thread *th = xray_thread_at(x, b->thread);
+	const struct xray_buffer *list = buffers(x);
+	struct shape s;
+	size_t i;
+
+	bisect(i, th->first, th->last,
+	       list[i].wall < b->wall || (list[i].wall == b->wall && list[i].tsc < b->tsc));
+	for (; i < th->last && list[i].wall == b->wall && list[i].tsc == b->tsc; i++) {
+		s = buffer_walk(x, i);
+		if (buffer_stays(r, i, &s))
+			return true;
+	}
+	return false;
+}
+
 /*
  * SPEC xray/repeated-buffer: what stands in the file twice stays so in a copy of all of it, unless
- * that is to be repaired. What repeats a buffer that was written anew would no longer repeat it.
+ * that is to be repaired. What repeats a buffer that is written anew would no longer repeat it.
  */
 static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
 {
@@ -500,8 +567,8 @@ static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
 
 	if (b->flags & BUFFER_EXTENTS)
 		size = load64(xray_at(x, from) + XRAY_META_AT_DATA, x->swap);
-	if (!r->part->kept && !r->copy->repair && !r->shift && b->thread != SPUR_NONE && !r->anew &&
-	    b->end - b->off == size)
+	if (!r->part->kept && !r->copy->repair && !r->shift && b->thread != SPUR_NONE &&
+	    b->end - b->off == size && repeated_stays(r, b))
 		copy_range(r, from, b->end);
 	else if (!r->part->kept && b->thread != SPUR_NONE)
 		r->repeated++;
@@ -591,8 +658,9 @@ static void copy_fdr(struct xray_copy_run *r)
 /* Bytes of a buffer that is written anew. */
 static uint64_t capacity_of(const struct xray *x)
 {
-	return x->buffer_size >= CAPACITY_LEAST && x->buffer_size <= CAPACITY_MOST ? x->buffer_size
-										   : CAPACITY_USUAL;
+	return x->buffer_size >= CAPACITY_LEAST && x->buffer_size <= XRAY_CAPACITY_MOST
+		       ? x->buffer_size
+		       : CAPACITY_USUAL;
 }
 
 /* The header of the first log; what it says of the size of buffers is made true. */
@@ -704,6 +772,8 @@ static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_
 		r->cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r->cursor.xf.held));
 	r->failed = !buffers_list(r) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
 	r->mends = !r->failed && run_mends(r);
+	if (r->mends && r->x->mode == XRAY_FDR && r->x->version < 4)
+		r->failed = !walls_list(r);
 	return !r->failed;
 }
 
@@ -711,6 +781,7 @@ static void run_close(struct xray_copy_run *r)
 {
 	xray_copy_anew_close(r);
 	mem_free(r->by_off);
+	mem_free(r->walls);
 }
 
 /* Writes a part, with the header if it is the first. Returns false if out of memory. */
@@ -721,10 +792,6 @@ static bool copy_part(struct copy *c, const struct copy_part *part)
 	if (run_open(&r, c, part)) {
 		if (part == c->parts)
 			copy_header(r.x, c, r.mends);
-		/* What was found to decide that is found again. */
-		diag_free(&r.cursor.feed.diag);
-		diag_init(&r.cursor.feed.diag);
-		r.cursor.of = NULL;
 		if (r.x->mode == XRAY_FDR)
 			copy_fdr(&r);
 		else if (r.x->mode == XRAY_BASIC)

@@ -27,6 +27,8 @@ struct xray_copy_run {
 	uint64_t shift; /* ticks to add, modulo 2^64 */
 	uint64_t capacity; /* bytes of a buffer that is written anew, without BufferExtents */
 	uint32_t *by_off; /* the buffers of x->list by offset */
+	/* Wall times by index in x->list, if all buffers are written anew; see xray_copy_wall() */
+	int64_t *walls;
 	struct xray_copy_cursor cursor;
 	struct out body; /* of a buffer that is written anew */
 	/* Sizes of events are those of what is there (SPEC xray/exact-mark) */
@@ -35,6 +37,8 @@ struct xray_copy_run {
 	/* What was done: */
 	uint64_t anew, repeated, mended;
 };
+
+enum { XRAY_CAPACITY_MOST = 16 << 20 /* bytes of a buffer that is written anew */ };
 
 /* Returns true if the row of the record at `off` is to be written. */
 static inline bool xray_copy_keeps(const struct xray_copy_run *r, uint64_t off)
@@ -47,6 +51,13 @@ static inline bool xray_copy_keeps(const struct xray_copy_run *r, uint64_t off)
  * they have as rows. Sets r->failed if out of memory.
  */
 void xray_copy_anew(struct xray_copy_run *r, size_t i);
+/* Returns the wall time, in us, with which the copy of buffer `i` of x->list begins. */
+int64_t xray_copy_wall(const struct xray_copy_run *r, size_t i);
+/*
+ * Returns the latest wall time that parts of the copy of buffer `i` may have, so that readers order
+ * them before the thread's next buffer: that of the first part at least.
+ */
+int64_t xray_copy_wall_last(const struct xray_copy_run *r, size_t i);
 /* Returns the latest ticks that a reader takes from buffer `i`, as body.c does. */
 uint64_t xray_copy_ticks_end(const struct xray *x, size_t i);
 /* Returns true if reading buffer `i` finds no damage. */

@@ -17,7 +17,8 @@ struct anew {
 	uint16_t cpu;
 	uint64_t ticks_end; /* that a reader takes: times beyond are only estimated */
 	uint64_t junk; /* bytes at its end, for payloads that were overwritten */
-	int64_t wall; /* of the next buffer, us */
+	int64_t wall, wall_last; /* of the next buffer, and the latest one, us */
+	uint64_t capacity; /* bytes of a buffer */
 };
 
 /* --- the cursor --- */
@@ -112,17 +113,21 @@ static void cursor_reach(struct xray_copy_run *r, const struct xray_thread *th, 
 bool xray_copy_reads(struct xray_copy_run *r, size_t i)
 {
 	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
-	const struct diag_log *diag = &r->cursor.feed.diag;
+	struct diag_log *diag = &r->cursor.feed.diag, others = *diag;
 	struct spur_event row;
-	uint64_t before;
+	bool good;
 
-	/* From its first record on, or before: what was read in advance is counted already. */
+	/* What is found here is found again if the buffer is written anew, and is counted then. */
+	diag_init(diag);
 	r->cursor.of = NULL;
-	before = diag_count(diag, DIAG_DAMAGE);
 	cursor_reach(r, xray_thread_at(r->x, b->thread), i);
 	while (cursor_next(r, i, &row))
 		continue;
-	return diag_count(diag, DIAG_DAMAGE) == before;
+	good = !diag_count(diag, DIAG_DAMAGE);
+	diag_free(diag);
+	*diag = others;
+	r->cursor.of = NULL;
+	return good;
 }
 
 /* --- records --- */
@@ -154,7 +159,7 @@ static void head_begin(struct anew *a, uint64_t ticks)
 
 	if (p)
 		a->r->body.len += xray_head_put(&head, p);
-	a->wall++;
+	a->wall += a->wall < a->wall_last;
 	a->base = ticks;
 	a->begun = true;
 }
@@ -178,7 +183,7 @@ static void buffer_end(struct anew *a)
 	if (r->x->version == 1) {
 		xray_meta_put(record, META_END_OF_BUFFER, r->x->big);
 		out_bytes(o, record, sizeof(record));
-		pad = r->capacity - r->body.len - sizeof(record);
+		pad = a->capacity - r->body.len - sizeof(record);
 	}
 	for (uint64_t n; pad; pad -= n) {
 		n = pad < 4096 ? pad : 4096;
@@ -195,7 +200,7 @@ static void buffer_room(struct anew *a, const struct spur_event *row, uint64_t t
 {
 	const uint64_t tail = a->r->x->version == 1 ? XRAY_METADATA : 0;
 
-	if (a->begun && used(a) + more + tail > a->r->capacity)
+	if (a->begun && used(a) + more + tail > a->capacity)
 		buffer_end(a);
 	if (a->begun)
 		return;
@@ -288,12 +293,15 @@ void xray_copy_anew(struct xray_copy_run *r, size_t i)
 	struct anew a = { .r = r,
 			  .b = b,
 			  .th = xray_thread_at(r->x, b->thread),
-			  .wall = b->wall,
+			  .wall = xray_copy_wall(r, i),
+			  .wall_last = xray_copy_wall_last(r, i),
+			  .capacity = r->capacity,
 			  .ticks_end = xray_copy_ticks_end(r->x, i) };
 	struct spur_event row;
 
-	if (r->x->hz && r->shift)
-		a.wall += r->part->shift / 1000;
+	/* Parts of one wall time are ordered by ticks, which may go back in the next buffer. */
+	if (a.wall == a.wall_last && r->x->version > 1)
+		a.capacity = XRAY_CAPACITY_MOST;
 	cursor_reach(r, a.th, i);
 	while (!r->failed && cursor_next(r, i, &row))
 		if (row.kind <= SPUR_INSTANT && row.kind != SPUR_SPAN &&

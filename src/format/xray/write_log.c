@@ -487,6 +487,8 @@ static bool body_next(struct xray_write *x, struct spool_at *at, struct xray_bod
 			out_bytes(data, p, got);
 			left -= got;
 		}
+		if (data->error)
+			return false;
 		r->data = data->buf;
 	}
 	return true;
