@@ -79,6 +79,20 @@ static const struct spur_pass *choose_pass(struct chooser *c)
 	return spur_passes[choose(c, passes)];
 }
 
+/* Passes that write directories get one, which is removed again. */
+static void run_pass(const struct spur_pass *pass, struct pass_env *env)
+{
+	struct outdir dir;
+	char to[sizeof(fuzz_dir) + 2];
+
+	snprintf(to, sizeof(to), "%s-o", fuzz_dir);
+	if (outdir_open(&dir, to, false, NULL) != SPUR_FAIL) {
+		env->dir = &dir;
+		pass_run(pass, env);
+	}
+	outdir_close(&dir, false, NULL);
+}
+
 static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 {
 	const struct filter_spec *spec = &filters[choose(c, sizeof(filters) / sizeof(filters[0]))];
@@ -97,7 +111,7 @@ static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 	env.pipe.threads = (unsigned)choose(c, 2) + 1;
 	if (filter_new(&env.filter, t, spec, err) != SPUR_FAIL) {
 		env.pipe.filter = env.filter;
-		pass_run(pass, &env);
+		run_pass(pass, &env);
 	}
 	if (pass->drop)
 		pass->drop(env.kept);
