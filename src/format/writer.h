@@ -26,6 +26,12 @@
 /* How a target carries a kind of event. */
 enum write_fit { WRITE_DROPPED, WRITE_DEGRADED, WRITE_WHOLE };
 
+/*
+ * Initializer of the kinds from `first` to `last` in spur_writer.fits, in the order of enum
+ * spur_kind.
+ */
+#define WRITE_FITS(first, last, fit) [(first)...(last)] = (fit)
+
 /* The first reasons of every loss table; those of the writer follow, from LOSS_OWN on. */
 enum { LOSS_ORPHAN, LOSS_KIND_DROPPED, LOSS_KIND_DEGRADED, LOSS_OPEN, LOSS_OVERLAP, LOSS_OWN };
 

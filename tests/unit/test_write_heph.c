@@ -4,41 +4,9 @@
  */
 #include "unit/heph_file.h"
 
-#include "flow/convert.h"
-#include "unit/fake.h"
+#include "unit/given.h"
 
-/* The arguments of rows whose `off` is not 0, as many as the row says. */
-static struct spur_value given[8];
-static enum spur_status given_status;
-
-static enum spur_status given_args(struct spur_trace *t, const struct spur_event *ev,
-				   struct spur_args *args)
-{
-	(void)t;
-	args_reset(args);
-	for (size_t i = 0; i < ev->nargs; i++) {
-		struct spur_value *v = args_add(args);
-
-		if (!v)
-			return SPUR_FAIL;
-		*v = given[ev->off - 1 + i];
-	}
-	return given_status;
-}
-
-static struct spur_format given_format;
 static struct convert last; /* of the latest conversion */
-
-static struct spur_trace *given_trace(void)
-{
-	struct spur_trace *t = fake_trace();
-
-	given_format = fake_format;
-	given_format.args = given_args;
-	given_status = SPUR_OK;
-	t->format = &given_format;
-	return t;
-}
 
 static enum spur_status convert_to(struct spur_trace *t, const char *settings, struct out *o)
 {
@@ -58,17 +26,6 @@ static void expect_bytes(struct spur_trace *t, const char *settings)
 	assert_int_equal(o.len, file.len);
 	assert_memory_equal(o.buf, file.buf, o.len);
 	out_free(&o);
-}
-
-/* The losses of a kind, by the words of the reason. */
-static uint64_t lost(unsigned kind, const char *why)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < last.loss.count; i++)
-		if (last.loss.reasons[i].why && strstr(last.loss.reasons[i].why, why))
-			n += last.loss.events[i][kind];
-	return n;
 }
 
 static void mark(const char *name, const char *value)
@@ -109,8 +66,8 @@ static void test_spans(void **state)
 	event_all(10, 2, 12, 115, 145, "b");
 	event_all(10, 3, 11, 100, 200, "a");
 	expect_bytes(t, "layout=old");
-	assert_int_equal(lost(SPUR_SPAN, "no substreams"), 2);
-	assert_int_equal(lost(SPUR_BEGIN, "no substreams"), 2);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "no substreams"), 2);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "no substreams"), 2);
 	spur_close(t);
 }
 
@@ -190,24 +147,6 @@ static void test_odd_marks(void **state)
 	       "");
 }
 
-static struct spur_value number(struct spur_trace *t, const char *name, enum spur_type type,
-				uint64_t v)
-{
-	struct spur_value out = { .type = (uint8_t)type, .name = trace_intern(t, name), .size = 8 };
-
-	memcpy(&out.u, &v, 8);
-	return out;
-}
-
-static struct spur_value string(struct spur_trace *t, const char *name, enum spur_type type,
-				const char *s, size_t len)
-{
-	return (struct spur_value){ .type = (uint8_t)type,
-				    .name = name ? trace_intern(t, name) : 0,
-				    .count = (uint32_t)len,
-				    .text = s };
-}
-
 static struct spur_value items(struct spur_trace *t, const char *name, enum spur_type type,
 			       const struct spur_value *v, size_t n)
 {
@@ -222,19 +161,19 @@ static void give_types(struct spur_trace *t)
 {
 	static struct spur_value list[2], mixed[2], members[2];
 
-	list[0] = string(t, NULL, SPUR_STRING, "x", 1);
-	list[1] = string(t, NULL, SPUR_STRING, "", 0);
-	mixed[0] = number(t, "", SPUR_U64, 9);
-	mixed[1] = number(t, "", SPUR_I64, UINT64_MAX);
-	members[0] = number(t, "m", SPUR_BOOL, 1);
-	members[1] = string(t, "b", SPUR_BYTES, "\xab\x00", 2);
-	given[0] = number(t, "u", SPUR_U64, UINT64_MAX);
-	given[1] = number(t, "i", SPUR_I64, 5);
-	given[2] = number(t, "f", SPUR_F64, 0x3FF8000000000000);
+	list[0] = given_string(t, NULL, SPUR_STRING, "x", 1);
+	list[1] = given_string(t, NULL, SPUR_STRING, "", 0);
+	mixed[0] = given_number(t, "", SPUR_U64, 8, 9);
+	mixed[1] = given_number(t, "", SPUR_I64, 8, UINT64_MAX);
+	members[0] = given_number(t, "m", SPUR_BOOL, 8, 1);
+	members[1] = given_string(t, "b", SPUR_BYTES, "\xab\x00", 2);
+	given[0] = given_number(t, "u", SPUR_U64, 8, UINT64_MAX);
+	given[1] = given_number(t, "i", SPUR_I64, 8, 5);
+	given[2] = given_number(t, "f", SPUR_F64, 8, 0x3FF8000000000000);
 	given[3] = items(t, "l", SPUR_ARRAY, list, 2);
 	given[4] = items(t, "m", SPUR_ARRAY, mixed, 2);
 	given[5] = items(t, "s", SPUR_STRUCT, members, 2);
-	given[6] = number(t, "e", SPUR_ENUM, 2);
+	given[6] = given_number(t, "e", SPUR_ENUM, 8, 2);
 	given[6].label = "two";
 	given[7] = (struct spur_value){ .type = SPUR_NULL, .name = trace_intern(t, "n") };
 }
@@ -244,19 +183,13 @@ static void test_types(void **state)
 	struct spur_trace *t = given_trace();
 	const uint32_t a = fake_class(t, "a", ""), k = fake_track(t, "k", 1, 2);
 	struct spur_event rows[] = {
-		{ .kind = SPUR_SPAN,
-		  .ts = 1,
-		  .dur = 1,
-		  .cls = a,
-		  .track = k,
-		  .off = 1,
-		  .nargs = 4 },
+		{ .kind = SPUR_SPAN, .ts = 1, .dur = 1, .cls = a, .track = k, .nargs = 4 },
 		{ .kind = SPUR_SPAN,
 		  .ts = 3,
 		  .dur = 1,
 		  .cls = a,
 		  .track = k,
-		  .off = 5,
+		  .off = 4,
 		  .nargs = 4 },
 	};
 	struct fake_feed f;
@@ -283,13 +216,13 @@ static void test_types(void **state)
 	mark("e.label", "two");
 	mark("n", "null");
 	expect_bytes(t, NULL);
-	assert_int_equal(lost(SPUR_SPAN, "type is missing"), 1);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "type is missing"), 1);
 	assert_int_equal(loss_sum(&last.loss), 1);
 	/* Damaged arguments are counted. */
 	given_status = SPUR_WARN;
 	fake_rewind(t);
 	expect_bytes(t, NULL);
-	assert_int_equal(lost(SPUR_SPAN, "are damaged"), 2);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "are damaged"), 2);
 	spur_close(t);
 }
 
@@ -299,13 +232,7 @@ static void test_long_texts(void **state)
 	struct spur_trace *t = given_trace();
 	const uint32_t a = fake_class(t, "a", ""), k = fake_track(t, "k", 1, 2);
 	struct spur_event rows[] = {
-		{ .kind = SPUR_SPAN,
-		  .ts = 1,
-		  .dur = 1,
-		  .cls = a,
-		  .track = k,
-		  .off = 1,
-		  .nargs = 2 },
+		{ .kind = SPUR_SPAN, .ts = 1, .dur = 1, .cls = a, .track = k, .nargs = 2 },
 	};
 	struct spur_value *many = mem_array(70000, sizeof(*many));
 	struct fake_feed f;
@@ -317,8 +244,8 @@ static void test_long_texts(void **state)
 	memset(text, 'x', sizeof(text));
 	memcpy(text + 65533, "\xe2\x82\xac", 3);
 	for (size_t i = 0; i < 70000; i++)
-		many[i] = number(t, "", SPUR_U64, i);
-	given[0] = string(t, "s", SPUR_STRING, text, sizeof(text));
+		many[i] = given_number(t, "", SPUR_U64, 8, i);
+	given[0] = given_string(t, "s", SPUR_STRING, text, sizeof(text));
 	given[1] = items(t, "m", SPUR_ARRAY, many, 70000);
 	event_all(1, 0, 2, 1, 2, "a");
 	attr_string("s", text, 65533);
@@ -328,7 +255,7 @@ static void test_long_texts(void **state)
 		put(i, 8);
 	packet_ends();
 	expect_bytes(t, NULL);
-	assert_int_equal(lost(SPUR_SPAN, "65,535"), 1);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "65,535"), 1);
 	spur_close(t);
 	mem_free(many);
 }
@@ -343,22 +270,21 @@ static void test_both_ends(void **state)
 
 	(void)state;
 	fake_feed(t, &f, rows, 2);
-	rows[0].off = 1;
-	rows[1].off = 3;
+	rows[1].off = 2;
 	rows[0].nargs = 2;
 	rows[1].nargs = 3;
-	given[0] = number(t, "u", SPUR_U64, 1);
-	given[1] = number(t, "v", SPUR_U64, 2);
-	given[2] = number(t, "u", SPUR_U64, 1);
-	given[3] = number(t, "v", SPUR_U64, 3);
-	given[4] = number(t, "w", SPUR_U64, 4);
+	given[0] = given_number(t, "u", SPUR_U64, 8, 1);
+	given[1] = given_number(t, "v", SPUR_U64, 8, 2);
+	given[2] = given_number(t, "u", SPUR_U64, 8, 1);
+	given[3] = given_number(t, "v", SPUR_U64, 8, 3);
+	given[4] = given_number(t, "w", SPUR_U64, 8, 4);
 	event_all(1, 0, 2, 1, 2, "a");
 	attr_int("u", 1, 1);
 	attr_int("v", 1, 2);
 	attr_int("v", 1, 3);
 	attr_int("w", 1, 4);
 	expect_bytes(t, NULL);
-	assert_int_equal(lost(SPUR_BEGIN, "differs between"), 1);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "differs between"), 1);
 	spur_close(t);
 }
 
@@ -382,7 +308,7 @@ static void test_ids(void **state)
 	event_all(5, 1, UINT64_MAX, 7, 8, "a");
 	event_all(UINT32_MAX, 1, 2, 9, 10, "a");
 	expect_bytes(t, NULL);
-	assert_int_equal(lost(SPUR_SPAN, "has no id"), 4);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "has no id"), 4);
 	spur_close(t);
 }
 
@@ -419,7 +345,7 @@ static void test_early(void **state)
 		assert_memory_equal(o.buf, file.buf, o.len);
 		out_free(&o);
 	}
-	assert_int_equal(lost(SPUR_SPAN, "before the epoch"), 1);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "before the epoch"), 1);
 	spur_close(t);
 }
 
@@ -500,7 +426,7 @@ static void test_odd_sources(void **state)
 	event_all(3, 0, 7, 10, 20, "a");
 	event_all(UINT32_MAX, 0, 7, 2010, 2005, "b");
 	expect_bytes(t, NULL);
-	assert_int_equal(lost(SPUR_SPAN, "has no id"), 1);
+	assert_int_equal(loss_of(&last, SPUR_SPAN, "has no id"), 1);
 	spur_close(t);
 }
 
@@ -514,14 +440,14 @@ static void test_allocations(void **state)
 	bool failed = true;
 
 	(void)state;
-	given[0] = string(t, "s", SPUR_STRING, "text", 4);
+	given[0] = given_string(t, "s", SPUR_STRING, "text", 4);
 	for (size_t i = 0; i < 200; i++)
 		rows[i] = (struct spur_event){ .kind = i % 3 ? SPUR_SPAN : SPUR_INSTANT,
 					       .ts = (int64_t)i,
 					       .dur = i % 3 ? 1000 - (int64_t)i : 0,
 					       .cls = a,
 					       .track = k,
-					       .off = 1,
+					       .off = 0,
 					       .nargs = 1 };
 	fake_feed(t, &f, rows, 200);
 	assert_int_equal(convert_to(t, NULL, &file), SPUR_OK);

@@ -4,40 +4,11 @@
  */
 #include "unit/uftrace_dir.h"
 
-#include "flow/convert.h"
-#include "unit/fake.h"
+#include "unit/given.h"
 
 enum { BASE = 0x10000000, FIRST = BASE + 64, SECOND = BASE + 128 };
 
-static struct spur_value given[48]; /* the arguments of rows with nargs */
 static struct convert last; /* of the latest conversion */
-
-static enum spur_status given_args(struct spur_trace *t, const struct spur_event *ev,
-				   struct spur_args *args)
-{
-	(void)t;
-	args_reset(args);
-	for (size_t i = 0; i < ev->nargs; i++) {
-		struct spur_value *v = args_add(args);
-
-		if (!v)
-			return SPUR_FAIL;
-		*v = given[i];
-	}
-	return SPUR_OK;
-}
-
-static struct spur_format given_format;
-
-static struct spur_trace *given_trace(void)
-{
-	struct spur_trace *t = fake_trace();
-
-	given_format = fake_format;
-	given_format.args = given_args;
-	t->format = &given_format;
-	return t;
-}
 
 static void out_path(char *path, size_t size)
 {
@@ -100,17 +71,6 @@ static void expect_no_file(const char *name)
 
 	snprintf(path, sizeof(path), "%s/out/%s", dir, name);
 	assert_int_not_equal(access(path, F_OK), 0);
-}
-
-/* The losses of a kind, by words of the reason. */
-static uint64_t lost(unsigned kind, const char *why)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < last.loss.count; i++)
-		if (last.loss.reasons[i].why && strstr(last.loss.reasons[i].why, why))
-			n += last.loss.events[i][kind];
-	return n;
 }
 
 static int remove_all(void **state)
@@ -195,23 +155,6 @@ static void test_info(void **state)
 	spur_close(t);
 }
 
-static struct spur_value number(struct spur_trace *t, const char *name, unsigned type,
-				unsigned size, uint64_t v)
-{
-	return (struct spur_value){
-		.type = (uint8_t)type, .size = (uint8_t)size, .name = trace_intern(t, name), .u = v
-	};
-}
-
-static struct spur_value string(struct spur_trace *t, const char *name, unsigned type,
-				const char *s, size_t len)
-{
-	return (struct spur_value){ .type = (uint8_t)type,
-				    .name = trace_intern(t, name),
-				    .text = s,
-				    .count = (uint32_t)len };
-}
-
 /* SPEC uftrace/arg-spec, SPEC uftrace/string, SPEC uftrace/arg-names */
 static void test_args(void **state)
 {
@@ -224,19 +167,19 @@ static void test_args(void **state)
 	unsigned n = 0;
 
 	(void)state;
-	given[n++] = number(t, "i", SPUR_I64, 4, (uint64_t)-3);
-	given[n++] = number(t, "big", SPUR_I64, 1, 1000); /* its size does not hold it */
-	given[n++] = number(t, "u,%", SPUR_U64, 8, UINT64_MAX);
-	given[n] = number(t, "f", SPUR_F64, 4, 0);
+	given[n++] = given_number(t, "i", SPUR_I64, 4, (uint64_t)-3);
+	given[n++] = given_number(t, "big", SPUR_I64, 1, 1000); /* its size does not hold it */
+	given[n++] = given_number(t, "u,%", SPUR_U64, 8, UINT64_MAX);
+	given[n] = given_number(t, "f", SPUR_F64, 4, 0);
 	given[n++].f = d;
-	given[n++] = string(t, "s", SPUR_STRING, "abc", 3);
-	given[n++] = string(t, "z", SPUR_NULL, NULL, 0);
-	given[n++] = number(t, "p", SPUR_POINTER, 8, 0x1234);
-	given[n++] = number(t, "yes", SPUR_BOOL, 1, 1);
-	given[n++] = string(t, "b", SPUR_BYTES, "\x01\xff", 2);
-	inner[0] = number(t, "x", SPUR_I64, 8, 1);
-	inner[1] = string(t, "y", SPUR_STRING, "q", 1);
-	given[n] = string(t, "st", SPUR_STRUCT, NULL, 2);
+	given[n++] = given_string(t, "s", SPUR_STRING, "abc", 3);
+	given[n++] = given_string(t, "z", SPUR_NULL, NULL, 0);
+	given[n++] = given_number(t, "p", SPUR_POINTER, 8, 0x1234);
+	given[n++] = given_number(t, "yes", SPUR_BOOL, 1, 1);
+	given[n++] = given_string(t, "b", SPUR_BYTES, "\x01\xff", 2);
+	inner[0] = given_number(t, "x", SPUR_I64, 8, 1);
+	inner[1] = given_string(t, "y", SPUR_STRING, "q", 1);
+	given[n] = given_string(t, "st", SPUR_STRUCT, NULL, 2);
 	given[n++].items = inner;
 	rows[0].nargs = (uint8_t)n;
 	rows[1].nargs = 2;
@@ -268,8 +211,8 @@ static void test_args(void **state)
 		    "A: @arg1/i32,arg2/i64,arg3/u64,arg4/f32,arg5/s,arg6/s,arg7/p,arg8/s,arg9/s,"
 		    "arg10/s\n#A: i,big,u%2C%25,f,s,z,p,yes,b,st\n"
 		    "F: 80 a\nR: @retval/i32\n#R: i\n");
-	assert_int_equal(lost(SPUR_BEGIN, "no such type"), 3);
-	assert_int_equal(lost(SPUR_END_SPAN, "several values"), 1);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "no such type"), 3);
+	assert_int_equal(loss_of(&last, SPUR_END_SPAN, "several values"), 1);
 	spur_close(t);
 }
 
@@ -287,8 +230,8 @@ static void test_names_back(void **state)
 	size_t n;
 
 	(void)state;
-	given[0] = number(t, "first", SPUR_I64, 8, 7);
-	given[1] = string(t, "a,b%", SPUR_STRING, "x", 1);
+	given[0] = given_number(t, "first", SPUR_I64, 8, 7);
+	given[1] = given_string(t, "a,b%", SPUR_STRING, "x", 1);
 	rows[0].nargs = 2;
 	rows[1].nargs = 1;
 	fake_feed(t, &f, rows, 2);
@@ -350,7 +293,7 @@ static void test_events(void **state)
 	struct fake_feed f;
 
 	(void)state;
-	given[0] = string(t, "m", SPUR_STRING, "one\ntwo", 7);
+	given[0] = given_string(t, "m", SPUR_STRING, "one\ntwo", 7);
 	fake_feed(t, &f, rows, 6);
 	assert_int_equal(convert_to_dir(t), SPUR_OK);
 	rec(100, EVENT, 0, 1000001);
@@ -359,8 +302,8 @@ static void test_events(void **state)
 	expect_records("11.dat");
 	expect_text("events.txt", "EVENT: 1000000 event:a.end\nEVENT: 1000001 event:b_c_d\n");
 	expect_text("extern.dat", "1.000000130 one two\n1.000000140 a m=one two\n");
-	assert_int_equal(lost(SPUR_INSTANT, "no arguments"), 1);
-	assert_int_equal(lost(SPUR_FLOW_BEGIN, "nothing like it"), 1);
+	assert_int_equal(loss_of(&last, SPUR_INSTANT, "no arguments"), 1);
+	assert_int_equal(loss_of(&last, SPUR_FLOW_BEGIN, "nothing like it"), 1);
 	spur_close(t);
 }
 
@@ -426,7 +369,7 @@ static void test_limits(void **state)
 	(void)state;
 	memset(text, 'x', sizeof(text));
 	memcpy(text + 1012, "\xe2\x82\xac", 3); /* across the cut */
-	given[0] = string(t, "s", SPUR_STRING, text, sizeof(text));
+	given[0] = given_string(t, "s", SPUR_STRING, text, sizeof(text));
 	rows[2].nargs = 1;
 	fake_feed(t, &f, rows, 4);
 	assert_int_equal(convert_to_dir(t), SPUR_OK);
@@ -440,10 +383,10 @@ static void test_limits(void **state)
 	expect_records("20.dat"); /* the process's own id is free */
 	rec(40, ENTRY, 0, FIRST);
 	expect_records("1.dat");
-	assert_int_equal(lost(SPUR_BEGIN, "below 2^31"), 2);
-	assert_int_equal(lost(SPUR_BEGIN, "before its zero"), 1);
-	assert_int_equal(lost(SPUR_BEGIN, "control characters"), 3);
-	assert_int_equal(lost(SPUR_BEGIN, "1,016 bytes"), 1);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "below 2^31"), 2);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "before its zero"), 1);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "control characters"), 3);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "1,016 bytes"), 1);
 	spur_close(t);
 }
 
@@ -461,7 +404,7 @@ static void test_end_mark(void **state)
 	expect_text("functions.sym", "# symbols: 1\n# path name: /functions\n"
 				     "0000000000000040 T __sym_end_\n"
 				     "0000000000001000 ? __sym_end\n");
-	assert_int_equal(lost(SPUR_BEGIN, "control characters"), 1);
+	assert_int_equal(loss_of(&last, SPUR_BEGIN, "control characters"), 1);
 	spur_close(t);
 }
 
@@ -498,7 +441,7 @@ static void test_memory(void **state)
 		struct fake_feed f;
 		char path[200];
 
-		given[0] = number(t, "x", SPUR_U64, 8, 1);
+		given[0] = given_number(t, "x", SPUR_U64, 8, 1);
 		rows[0].nargs = 1;
 		fake_feed(t, &f, rows, 4);
 		mem_fail_at(n);
@@ -520,9 +463,9 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_calls), TEST(test_info),   TEST(test_args),	  TEST(test_names_back),
-		TEST(test_depth), TEST(test_events), TEST(test_switches), TEST(test_limits),
-		TEST(test_end_mark), TEST(test_empty), TEST(test_memory),
+		TEST(test_calls),    TEST(test_info),	TEST(test_args),     TEST(test_names_back),
+		TEST(test_depth),    TEST(test_events), TEST(test_switches), TEST(test_limits),
+		TEST(test_end_mark), TEST(test_empty),	TEST(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,25 +16,7 @@ void lines_close(void *self);
 
 /* All members of the writer but its name, its title, its endings, and open(). */
 #define LINES_WRITER \
-	.fits = { [SPUR_BEGIN] = WRITE_WHOLE, \
-		  [SPUR_END_SPAN] = WRITE_WHOLE, \
-		  [SPUR_SPAN] = WRITE_WHOLE, \
-		  [SPUR_INSTANT] = WRITE_WHOLE, \
-		  [SPUR_COUNTER] = WRITE_WHOLE, \
-		  [SPUR_ASYNC_BEGIN] = WRITE_WHOLE, \
-		  [SPUR_ASYNC_INSTANT] = WRITE_WHOLE, \
-		  [SPUR_ASYNC_END] = WRITE_WHOLE, \
-		  [SPUR_FLOW_BEGIN] = WRITE_WHOLE, \
-		  [SPUR_FLOW_STEP] = WRITE_WHOLE, \
-		  [SPUR_FLOW_END] = WRITE_WHOLE, \
-		  [SPUR_LOG] = WRITE_WHOLE, \
-		  [SPUR_SWITCH] = WRITE_WHOLE, \
-		  [SPUR_WAKEUP] = WRITE_WHOLE, \
-		  [SPUR_SAMPLE] = WRITE_WHOLE, \
-		  [SPUR_OBJECT] = WRITE_WHOLE, \
-		  [SPUR_BLOB] = WRITE_WHOLE, \
-		  [SPUR_LOST] = WRITE_WHOLE, \
-		  [SPUR_NATIVE] = WRITE_WHOLE }, \
+	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_NATIVE, WRITE_WHOLE) }, \
 	.spans = WRITE_SPANS_STORED, .switches = WRITE_SWITCHES_ROWS, .takes_orphans = true, \
 	.takes_open = true, .piece = 1, .lane = lines_lane, .row = lines_row, .end = lines_end, \
 	.lane_close = lines_lane_close, .finish = lines_finish, .close = lines_close

@@ -29,9 +29,7 @@ static const struct loss_reason reasons[] = {
 static_assert(sizeof(reasons) / sizeof(*reasons) == UFT_LOSSES - LOSS_OWN, "a text for each");
 
 /* Of a uftrace source. */
-static const uint8_t fits_all[SPUR_KINDS] = {
-	[0 ... SPUR_KINDS - 1] = WRITE_WHOLE,
-};
+static const uint8_t fits_all[SPUR_KINDS] = { WRITE_FITS(SPUR_BEGIN, SPUR_NATIVE, WRITE_WHOLE) };
 
 static void uft_free(struct uft *u)
 {
@@ -191,24 +189,11 @@ const struct spur_writer spur_writer_uftrace = {
 	.name = "uftrace",
 	.title = "uftrace data directory, for uftrace replay, report, graph and dump",
 	.endings = (const char *const[]){ "uftrace", NULL },
-	.fits = { [SPUR_BEGIN] = WRITE_WHOLE,
-		  [SPUR_END_SPAN] = WRITE_WHOLE,
-		  [SPUR_SPAN] = WRITE_WHOLE,
-		  [SPUR_INSTANT] = WRITE_DEGRADED,
-		  [SPUR_COUNTER] = WRITE_DEGRADED,
-		  [SPUR_ASYNC_BEGIN] = WRITE_DEGRADED,
-		  [SPUR_ASYNC_INSTANT] = WRITE_DEGRADED,
-		  [SPUR_ASYNC_END] = WRITE_DEGRADED,
-		  [SPUR_FLOW_BEGIN] = WRITE_DROPPED,
-		  [SPUR_FLOW_STEP] = WRITE_DROPPED,
-		  [SPUR_FLOW_END] = WRITE_DROPPED,
-		  [SPUR_LOG] = WRITE_DEGRADED,
-		  [SPUR_SWITCH] = WRITE_DEGRADED,
-		  [SPUR_WAKEUP] = WRITE_DROPPED,
-		  [SPUR_SAMPLE] = WRITE_DROPPED,
-		  [SPUR_OBJECT] = WRITE_DROPPED,
-		  [SPUR_BLOB] = WRITE_DROPPED,
-		  [SPUR_LOST] = WRITE_DEGRADED,
+	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_SPAN, WRITE_WHOLE),
+		  WRITE_FITS(SPUR_INSTANT, SPUR_ASYNC_END, WRITE_DEGRADED),
+		  WRITE_FITS(SPUR_FLOW_BEGIN, SPUR_FLOW_END, WRITE_DROPPED),
+		  WRITE_FITS(SPUR_LOG, SPUR_SWITCH, WRITE_DEGRADED),
+		  WRITE_FITS(SPUR_WAKEUP, SPUR_BLOB, WRITE_DROPPED), [SPUR_LOST] = WRITE_DEGRADED,
 		  [SPUR_NATIVE] = WRITE_DROPPED },
 	.dropped = "the format has nothing like it",
 	.degraded = "written as a user event, a line of extern.dat, a perf record, or a count",
