@@ -63,7 +63,14 @@ struct thread_line {
 
 static struct table_value latency_value(const struct sched_thread *t, uint64_t v)
 {
-	return t->latency.count ? table_u64(v) : (struct table_value){ 0 };
+	return t->latency ? table_u64(v) : (struct table_value){ 0 };
+}
+
+static uint64_t latency_avg(const struct sched_thread *t)
+{
+	const struct spread *s = t->latency ? &t->latency->spread : NULL;
+
+	return s && s->count ? s->sum / s->count : 0;
 }
 
 /* The id that a track, or one that it is a part of, has. */
@@ -96,9 +103,9 @@ static struct table_value thread_value(const void *self, const void *row, int co
 	case THREAD_WAKEUPS:
 		return table_u64(t->wakeups);
 	case THREAD_AVG:
-		return latency_value(t, t->latency.count ? t->latency.sum / t->latency.count : 0);
+		return latency_value(t, latency_avg(t));
 	case THREAD_MAX:
-		return latency_value(t, t->latency_most);
+		return latency_value(t, t->latency ? t->latency->most : 0);
 	case THREAD_P99:
 		return latency_value(t, l->p99);
 	case THREAD_UNFINISHED:
@@ -136,11 +143,12 @@ static bool thread_lines(struct report *r)
 
 	r->rows = lines;
 	for (size_t i = 0; lines && i < r->sched->nthreads; i++) {
-		struct sched_thread *t = r->sched->threads[i];
+		struct sched_thread *t = r->sched->threads[i].thread;
 
 		if (t && t->any && !t->idle)
-			lines[r->n++] =
-				(struct thread_line){ t, spread_percentile(&t->latency, 99) };
+			lines[r->n++] = (struct thread_line){
+				t, t->latency ? spread_percentile(&t->latency->spread, 99) : 0
+			};
 	}
 	return lines;
 }
@@ -150,7 +158,7 @@ static void thread_notes(const struct report *r)
 	uint64_t unfinished = 0;
 
 	for (size_t i = 0; i < r->sched->nthreads; i++) {
-		const struct sched_thread *t = r->sched->threads[i];
+		const struct sched_thread *t = r->sched->threads[i].thread;
 
 		unfinished += t && t->any && !t->idle ? t->unfinished : 0;
 	}

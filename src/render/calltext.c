@@ -34,18 +34,31 @@ static inline char *put_blanks(char *p, size_t n)
 
 /* ---- names ---- */
 
-/* Copies the scratch text to the arena, padded. */
+/* Moves the scratch text to the arena; CALLTEXT_SHORT bytes of it can be read in any case. */
 static const char *name_keep(struct calltext *c, uint32_t *len)
 {
-	char *p = arena_alloc(&c->arena, c->scratch.len + CALLTEXT_SHORT);
+	static const char none[CALLTEXT_SHORT];
+	const size_t n = c->scratch.len;
+	char *p;
 
-	if (!p || c->scratch.error)
+	*len = (uint32_t)n;
+	if (c->scratch.error)
 		return NULL;
-	if (c->scratch.len)
-		memcpy(p, c->scratch.buf, c->scratch.len);
-	*len = (uint32_t)c->scratch.len;
+	if (!n)
+		return none;
+	p = arena_chars(&c->arena, n < CALLTEXT_SHORT ? CALLTEXT_SHORT : n);
+	if (p)
+		memcpy(p, c->scratch.buf, n);
 	out_clear(&c->scratch);
 	return p;
+}
+
+static bool has_column(const struct calltext *c, enum calltext_column column)
+{
+	for (size_t i = 0; i < c->ncolumns; i++)
+		if (c->columns[i] == (int)column)
+			return true;
+	return false;
 }
 
 static bool name_fill(struct calltext *c, struct shown_name *n, const struct event_class *cls)
@@ -57,8 +70,9 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	/* INVARIANT: a name is made once: other threads read it without a lock. */
 	assert(!n->text);
 	out_clear(&c->scratch);
-	out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE],
-		 c->widths[CALLCOL_MODULE]);
+	if (has_column(c, CALLCOL_MODULE))
+		out_cell(&c->scratch, module, strlen(module), c->widths[CALLCOL_MODULE],
+			 c->widths[CALLCOL_MODULE]);
 	n->module = name_keep(c, &n->module_len);
 	text = trace_string(t, cls->file, &len);
 	if (c->own->srcline && len) {

@@ -335,11 +335,11 @@ static void check_sums(struct spur_trace *t)
 	merge_free(m);
 	sched_end(&s);
 	for (size_t i = 0; i < s.nthreads; i++) {
-		const struct sched_thread *k = s.threads[i];
+		const struct sched_thread *k = s.threads[i].thread;
 
 		if (k && k->any)
 			assert_int_equal(k->running + k->runnable + k->blocked + k->unknown,
-					 k->last - k->first);
+					 k->last - s.threads[i].first);
 	}
 	for (size_t i = 0; i < s.ncpus; i++) {
 		const struct sched_cpu *c = &s.cpus[i];

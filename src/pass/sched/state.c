@@ -5,6 +5,8 @@
 
 enum { THREADS_MAX = 1 << 28, CPUS_MAX = SPUR_NO_CPU, WAITS_MAX = 1 << 24 };
 
+struct sched_thread sched_quiet;
+
 /* Time that runs backwards counts as none. */
 static uint64_t elapsed(int64_t from, int64_t to)
 {
@@ -26,13 +28,20 @@ void sched_init(struct sched *s, struct spur_trace *t)
 		s->most_waits = WAITS_MAX;
 }
 
+static void thread_free(struct sched_thread *t)
+{
+	if (!t || t == &sched_quiet)
+		return;
+	if (t->latency)
+		spread_free(&t->latency->spread);
+	mem_free(t->latency);
+	mem_free(t);
+}
+
 void sched_free(struct sched *s)
 {
 	for (size_t i = 0; i < s->nthreads; i++)
-		if (s->threads[i]) {
-			spread_free(&s->threads[i]->latency);
-			mem_free(s->threads[i]);
-		}
+		thread_free(s->threads[i].thread);
 	mem_free(s->threads);
 	mem_free(s->cpus);
 	mem_free(s->waits);
@@ -107,36 +116,57 @@ static bool track_is_idle(const struct spur_trace *t, uint32_t track)
 	       (k->tid == 0 || name_is_idle(trace_string(t, k->name, NULL)));
 }
 
-static struct sched_thread *thread_new(struct sched *s, uint32_t track, int64_t ts)
+/* The slot of a track's first row. Returns NULL if there is no such track or if out of memory. */
+static struct sched_slot *slot_new(struct sched *s, uint32_t track, int64_t ts)
 {
-	struct sched_thread *t;
+	struct sched_slot *slot;
 
 	if (!trace_track(s->trace, track))
 		return NULL;
 	if (track >= s->threads_cap &&
-	    !mem_grow((void **)&s->threads, &s->threads_cap, (size_t)track + 1,
-		      sizeof(struct sched_thread *), THREADS_MAX))
+	    !mem_grow((void **)&s->threads, &s->threads_cap, (size_t)track + 1, sizeof(*s->threads),
+		      THREADS_MAX))
 		return NULL;
 	s->nthreads = track >= s->nthreads ? (size_t)track + 1 : s->nthreads;
-	t = mem_alloc(sizeof(*t));
+	slot = &s->threads[track];
+	*slot = (struct sched_slot){ .thread = &sched_quiet, .first = ts };
+	return slot;
+}
+
+static inline struct sched_slot *slot_of(struct sched *s, uint32_t track, int64_t ts)
+{
+	if (track < s->nthreads && s->threads[track].thread)
+		return &s->threads[track];
+	return slot_new(s, track, ts);
+}
+
+/* Makes the thread of a track's first SWITCH or WAKEUP. Returns NULL if out of memory. */
+static struct sched_thread *thread_new(const struct sched *s, struct sched_slot *slot,
+				       uint32_t track)
+{
+	struct sched_thread *t = mem_alloc(sizeof(*t));
+
 	if (!t)
 		return NULL;
 	*t = (struct sched_thread){ .track = track,
 				    .idle = track_is_idle(s->trace, track),
 				    .seen = true,
 				    .cpu = SPUR_NO_CPU,
-				    .since = ts,
-				    .first = ts,
-				    .last = ts };
-	s->threads[track] = t;
+				    .since = slot->first,
+				    .last = slot->first };
+	slot->thread = t;
 	return t;
 }
 
-static inline struct sched_thread *thread_of(struct sched *s, uint32_t track, int64_t ts)
+static bool latency_add(struct sched_thread *t, uint64_t ns)
 {
-	if (track < s->nthreads && s->threads[track])
-		return s->threads[track];
-	return thread_new(s, track, ts);
+	struct sched_latency *l = t->latency ? t->latency : mem_alloc(sizeof(*l));
+
+	t->latency = l;
+	if (!l)
+		return false;
+	l->most = ns > l->most ? ns : l->most;
+	return spread_add(&l->spread, ns);
 }
 
 /* The wait that the thread's state was ends with `row`; it got the processor, or was woken only. */
@@ -151,11 +181,8 @@ static bool thread_waited(struct sched *s, struct sched_thread *t, const struct 
 				      .state = t->state };
 
 	add(t->state == SCHED_BLOCKED ? &t->blocked : &t->runnable, ns);
-	if (t->state == SCHED_WOKEN && runs) {
-		t->latency_most = ns > t->latency_most ? ns : t->latency_most;
-		if (!spread_add(&t->latency, ns))
-			return false;
-	}
+	if (t->state == SCHED_WOKEN && runs && !latency_add(t, ns))
+		return false;
 	if (t->idle || ns < s->least)
 		return true;
 	s->waits_all++;
@@ -343,20 +370,25 @@ bool sched_rows(void *sched, struct marked_rows in)
 
 	for (size_t i = 0; i < in.n; i++) {
 		const struct spur_event *row = &in.rows[i];
-		struct sched_thread *t = thread_of(s, row->track, row->ts);
+		const bool switches = row->kind == SPUR_SWITCH || row->kind == SPUR_WAKEUP;
+		struct sched_slot *slot = slot_of(s, row->track, row->ts);
+		struct sched_thread *t = slot ? slot->thread : NULL;
 		struct sched_cpu *c = NULL;
 
-		if (!t && !trace_track(s->trace, row->track))
+		if (!slot && !trace_track(s->trace, row->track))
 			continue; /* of no thread */
-		if (!t)
+		if (!slot)
+			return false;
+		if (t == &sched_quiet && switches && !(t = thread_new(s, slot, row->track)))
 			return false;
 		s->unseen = row_marks(in.marks, i) & ROW_UNSEEN;
-		t->last = row->ts;
+		if (t != &sched_quiet)
+			t->last = row->ts;
 		if (s->want_cpus && row->cpu != SPUR_NO_CPU && !(c = cpu_of(s, row)))
 			return false;
 		if (row->kind == SPUR_INSTANT && row_ends_thread(row))
 			thread_ended(s, t, row);
-		if (row->kind != SPUR_SWITCH && row->kind != SPUR_WAKEUP)
+		if (!switches)
 			continue;
 		if (!thread_row(s, t, row))
 			return false;
@@ -372,15 +404,15 @@ bool sched_join(struct sched *into, struct sched *from)
 {
 	if (from->nthreads > into->nthreads) {
 		if (!mem_grow((void **)&into->threads, &into->threads_cap, from->nthreads,
-			      sizeof(struct sched_thread *), THREADS_MAX))
+			      sizeof(*into->threads), THREADS_MAX))
 			return false;
 		into->nthreads = from->nthreads;
 	}
 	for (size_t i = 0; i < from->nthreads; i++)
-		if (from->threads[i]) {
-			assert(!into->threads[i]);
+		if (from->threads[i].thread) {
+			assert(!into->threads[i].thread);
 			into->threads[i] = from->threads[i];
-			from->threads[i] = NULL;
+			from->threads[i].thread = NULL;
 		}
 	for (size_t i = 0; i < from->nwaits; i++)
 		if (!waits_add(into, &from->waits[i]))
@@ -395,7 +427,7 @@ bool sched_join(struct sched *into, struct sched *from)
 void sched_end(struct sched *s)
 {
 	for (size_t i = 0; i < s->nthreads; i++) {
-		struct sched_thread *t = s->threads[i];
+		struct sched_thread *t = s->threads[i].thread;
 
 		if (!t || !t->any)
 			continue;

@@ -19,6 +19,8 @@
 #ifndef SPUR_PASS_SCHED_STATE_H
 #define SPUR_PASS_SCHED_STATE_H
 
+#include <assert.h>
+
 #include "flow/spread.h"
 #include "pass/pass.h"
 
@@ -30,21 +32,38 @@ enum sched_state {
 	SCHED_BLOCKED,
 };
 
+/* Times from a wake-up to running. */
+struct sched_latency {
+	struct spread spread;
+	uint64_t most;
+};
+
+/* A thread with SWITCH or WAKEUP rows. */
 struct sched_thread {
 	uint32_t track;
 	bool idle; /* runs where no other thread does: neither a thread nor a wait of one */
-	bool any; /* a SWITCH or WAKEUP was seen */
+	bool any; /* a SWITCH or WAKEUP is to be shown */
 	uint8_t state; /* enum sched_state */
 	bool seen; /* the row that began the state is to be shown */
 	uint16_t cpu; /* of that row */
 	int64_t since;
-	int64_t first, last; /* of all its rows */
+	int64_t last; /* of all its rows */
 	uint64_t running, runnable, blocked, unknown; /* ns */
 	uint64_t switches, preemptions, wakeups; /* switches: in */
 	uint64_t unfinished; /* times on a processor whose begin or end is not in the data */
-	struct spread latency; /* from a wake-up to running */
-	uint64_t latency_most;
+	struct sched_latency *latency; /* NULL: never woken and run then */
 };
+
+static_assert(sizeof(struct sched_thread) <= 104, "there may be a million threads");
+
+/* A track: most of very many threads have no SWITCH, and need no more than this. */
+struct sched_slot {
+	struct sched_thread *thread; /* NULL: no row; &sched_quiet: no SWITCH or WAKEUP */
+	int64_t first; /* of all its rows */
+};
+
+/* A thread that nothing is known of; never written to. */
+extern struct sched_thread sched_quiet;
 
 struct sched_cpu {
 	bool any; /* an event was seen */
@@ -78,7 +97,7 @@ struct sched {
 	bool unseen; /* the current row is outside of the filter */
 	size_t most_waits; /* the number of longest waits that are kept */
 	uint64_t least; /* ns: shorter waits are not */
-	struct sched_thread **threads; /* by track; NULL: no row */
+	struct sched_slot *threads; /* by track */
 	size_t nthreads, threads_cap;
 	struct sched_cpu *cpus; /* by number */
 	size_t ncpus, cpus_cap;
