@@ -1,6 +1,7 @@
 /* spur diff: shows what changed from one trace to another. */
 #include <string.h>
 
+#include "cli/options_report.h"
 #include "cli/run.h"
 #include "pass/diff.h"
 #include "style/llvm-xray/options.h"
@@ -49,8 +50,8 @@ static const struct opt options[] = {
 	  .type = OPT_STRING,
 	  OPT_OWN(struct diff_own, diff.significance),
 	  .arg = "P",
-	  .help = "Call durations changed if the probability of chance is below P (default: "
-		  "0.01)" },
+	  .help = "Call durations changed significantly if their p-value is below P "
+		  "(default: 0.01)" },
 	{ .name = "format",
 	  .type = OPT_STRING,
 	  OPT_OWN(struct diff_own, diff.format),
@@ -58,18 +59,7 @@ static const struct opt options[] = {
 	  .choices = format_words,
 	  .help = "Write a table, or a flame graph for browsers (svg) (default: by the ending "
 		  "of the name given to -o, else table)" },
-	{ .name = "sort",
-	  .letter = 's',
-	  .type = OPT_STRING,
-	  OPT_COMMON(render.sort),
-	  .arg = "LIST",
-	  .help = "Sort by these columns; -NAME sorts in reverse (default: the change)" },
-	{ .name = "fields",
-	  .letter = 'f',
-	  .type = OPT_STRING,
-	  OPT_COMMON(render.fields),
-	  .arg = "LIST",
-	  .help = "Show these columns: " DIFF_COLUMN_WORDS },
+	REPORT_TABLE_OPTIONS(" (default: the change)", DIFF_COLUMN_WORDS),
 	{ .name = "diff-policy",
 	  .type = OPT_STRING,
 	  OPT_COMMON(uftrace.diff_policy),
@@ -81,18 +71,7 @@ static const struct opt options[] = {
 	  OPT_COMMON(uftrace.sort_column),
 	  .arg = "N",
 	  .help = "With --style=uftrace: sort by the base (0, 1) or by the change (2, default)" },
-	{ .name = "avg-total",
-	  .type = OPT_FLAG,
-	  OPT_COMMON(uftrace.avg_total),
-	  .help = "With --style=uftrace: show average, minimum and maximum of the total time" },
-	{ .name = "avg-self",
-	  .type = OPT_FLAG,
-	  OPT_COMMON(uftrace.avg_self),
-	  .help = "With --style=uftrace: show average, minimum and maximum of the self time" },
-	{ .name = "srcline",
-	  .type = OPT_FLAG,
-	  OPT_COMMON(uftrace.srcline),
-	  .help = "With --style=uftrace: show source files and lines" },
+	REPORT_UFTRACE_OPTIONS,
 	STAT_OPTION("edge-label", llvm.edge_label,
 		    "With --style=llvm-xray: label calls with the change of count, min, med, 90p, "
 		    "99p, max or sum (default: none)"),
@@ -107,12 +86,7 @@ static const struct opt options[] = {
 	  OPT_OWN(struct diff_own, llvm.vertex_label_trun),
 	  .arg = "N",
 	  .help = "With --style=llvm-xray: cut names to N bytes (default: 40)" },
-	{ .name = "llvm",
-	  .type = OPT_INT,
-	  OPT_OWN(struct diff_own, llvm.version),
-	  .arg = "VERSION",
-	  .help = "With --style=llvm-xray: write names as this version of LLVM does (default: "
-		  "the latest)" },
+	REPORT_LLVM_OPTION(struct diff_own, ""),
 	{ 0 }
 };
 
@@ -153,8 +127,8 @@ const struct spur_cmd spur_cmd_diff = {
 		"of B in _b; _change is B less A, _percent that in per cent of A. Filters apply "
 		"to both traces.\n"
 		"verdict tells whether single calls last longer: slower or faster if p, the "
-		"probability that durations differ this much by chance (rank test of Mann and "
-		"Whitney), is below --significance; same if not; unknown for saved reports, call "
+		"p-value of the rank test of Mann and Whitney on their durations, is below "
+		"--significance; same if not; unknown for saved reports, call "
 		"paths and samples; added and gone if only one trace has the function. A few "
 		"calls on either side cannot be significant.\n"
 		"Without --threshold the exit code is 0 whatever changed. With it, it is 1 if the "
@@ -174,7 +148,6 @@ const struct spur_cmd spur_cmd_diff = {
 		"spur diff --style=llvm-xray --vertex-label=med before after\ta graph for dot\n",
 	.opts = options,
 	.own_size = sizeof(struct diff_own),
-	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
-		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = REPORT_TAKES,
 	.run = diff_run,
 };

@@ -2,6 +2,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "cli/options_report.h"
 #include "cli/run.h"
 #include "pass/async.h"
 #include "pass/report.h"
@@ -38,45 +39,20 @@ static const struct opt options[] = {
 	  .type = OPT_FLAG,
 	  OPT_OWN(struct report_own, report.task),
 	  .help = "Same as --by=task" },
-	{ .name = "sort",
-	  .letter = 's',
-	  .type = OPT_STRING,
-	  OPT_COMMON(render.sort),
-	  .arg = "LIST",
-	  .help = "Sort by these columns; -NAME sorts in reverse" },
-	{ .name = "fields",
-	  .letter = 'f',
-	  .type = OPT_STRING,
-	  OPT_COMMON(render.fields),
-	  .arg = "LIST",
-	  .help = "Show these columns: " REPORT_COLUMN_WORDS "; "
-		  "with --kind=async and --kind=flow: count,total,avg,min,max,p50,p90,p99,"
-		  "stdev,steps,no_begin,no_end,category,name,step,from_pid,from_tid,from,"
-		  "to_pid,to_tid,to" },
-	{ .name = "avg-total",
-	  .type = OPT_FLAG,
-	  OPT_COMMON(uftrace.avg_total),
-	  .help = "With --style=uftrace: show average, minimum and maximum of the total time" },
-	{ .name = "avg-self",
-	  .type = OPT_FLAG,
-	  OPT_COMMON(uftrace.avg_self),
-	  .help = "With --style=uftrace: show average, minimum and maximum of the self time" },
-	{ .name = "srcline",
-	  .type = OPT_FLAG,
-	  OPT_COMMON(uftrace.srcline),
-	  .help = "With --style=uftrace: show source files and lines" },
+	REPORT_TABLE_OPTIONS("", REPORT_COLUMN_WORDS
+			     "; "
+			     "with --kind=async and --kind=flow: count,total,avg,min,max,p50,p90,"
+			     "p99,stdev,steps,no_begin,no_end,category,name,step,from_pid,"
+			     "from_tid,from,to_pid,to_tid,to"),
+	REPORT_UFTRACE_OPTIONS,
 	{ .name = "format",
 	  .type = OPT_CALL,
 	  .call = set_csv,
 	  .arg = "NAME",
 	  .help = "Write text (normal) or CSV (csv)",
 	  .hidden = true },
-	{ .name = "llvm",
-	  .type = OPT_INT,
-	  OPT_OWN(struct report_own, llvm.version),
-	  .arg = "VERSION",
-	  .help = "With --style=llvm-xray: write names as this version of LLVM does (default: "
-		  "the latest; up to 14 nested template arguments end in \"> >\")" },
+	REPORT_LLVM_OPTION(struct report_own,
+			   "; up to 14 nested template arguments end in \"> >\""),
 	{ 0 }
 };
 
@@ -137,7 +113,6 @@ const struct spur_cmd spur_cmd_report = {
 		"spur report --style=llvm-xray -s -sum xray-log.prog.x7Ga\tas llvm-xray account\n",
 	.opts = options,
 	.own_size = sizeof(struct report_own),
-	.takes = TAKES_TRACE | TAKES_UFTRACE | TAKES_FILTERS | TAKES_JSON | TAKES_JSONL |
-		 TAKES_CSV | TAKES_LIMIT | TAKES_STYLE | TAKES_FIELDS | TAKES_RAW | TAKES_COLOR,
+	.takes = REPORT_TAKES,
 	.run = report_run,
 };

@@ -355,7 +355,7 @@ static enum spur_status fit_common(struct align *a, const struct names *s, size_
 	case ALIGN_NO_MEMORY:
 		return err_nomem(a->err);
 	case ALIGN_UNCERTAIN:
-		return auto_failed(a, "none that agree better than by chance");
+		return auto_failed(a, "no significant agreement");
 	case ALIGN_AMBIGUOUS:
 		return auto_failed(a, "several ways to match them that are about equally good");
 	case ALIGN_CERTAIN:

@@ -5,9 +5,9 @@
  * of `a` are compared with all of `b`: within a slice drift changes the distance little, so the
  * true distance gets many votes within a narrow window, whatever is missing. The best windows, of
  * several widths, are candidates. Each is refined near its slice and rated by how close the events
- * of `a` come to events of `b`, compared with how close they would come by chance. The best ones
+ * of `a` come to events of `b`, compared with how close random events would come. The best ones
  * then grow, doubling the range each time, until they cover both traces. The line must be far
- * better than chance, and than any other line.
+ * better than for random events, and than any other line.
  *
  * Everything is computed in integers, so that the same events give the same line everywhere.
  */
@@ -33,7 +33,6 @@ enum {
 	TOP = 8, /* candidates that grow */
 	BITS_MOST = 20, /* evidence of one pair */
 	ROUNDS = 4, /* of matching and fitting on one range */
-	SLOPE_PAIRS = 8, /* fewer pairs say nothing about drift */
 	BESIDE_EVENTS = 64, /* that are compared with others of their names, */
 	BESIDE_LOOK = 1024, /* at most this many on each side */
 	NOISE = 32, /* ns; pairs this far apart may always belong together */
@@ -124,9 +123,9 @@ static uint64_t gap_beside(const struct fitter *f, uint32_t name, uint32_t i, bo
 }
 
 /*
- * The evidence of a pair: by chance, the distance is uniform within half of the gap between the
- * times of `b` around it, so that half of all pairs have 0 bits, a quarter has 1, and so on. The
- * mean of 1 is subtracted.
+ * The evidence of a pair: for random events, the distance is uniform within half of the gap between
+ * the times of `b` around it, so that half of all pairs have 0 bits, a quarter has 1, and so on.
+ * The mean of 1 is subtracted.
  */
 static int evidence(const struct fitter *f, uint32_t name, uint32_t i, int64_t apart)
 {
@@ -335,7 +334,7 @@ static bool line_refine(struct fitter *f, struct line *l, size_t from, size_t to
 		most = 6 * median + 2;
 		if (round)
 			pairs_trim(f, most);
-		if (!line_fit(f, l, slope && f->npairs >= SLOPE_PAIRS))
+		if (!line_fit(f, l, slope && f->npairs >= ALIGN_DRIFT_PAIRS))
 			return false;
 		l->tolerance = 16 * median + NOISE;
 	}
@@ -346,8 +345,8 @@ static bool line_refine(struct fitter *f, struct line *l, size_t from, size_t to
 /* --- candidates --- */
 
 /*
- * By chance the score of n events has the mean 0 and the deviation sqrt(2 n); lines were chosen out
- * of some millions, and fitted to their own events.
+ * The score of n random events has the mean 0 and the deviation sqrt(2 n); lines were chosen out of
+ * some millions, and fitted to their own events.
  */
 static bool line_is_certain(const struct line *l)
 {
@@ -591,7 +590,7 @@ static void line_settle(struct fitter *f, struct line *l)
 {
 	struct line flat = *l;
 
-	if (size_of(l->map.drift) > size_of(l->slack) && f->npairs >= SLOPE_PAIRS)
+	if (size_of(l->map.drift) > size_of(l->slack) && f->npairs >= ALIGN_DRIFT_PAIRS)
 		return;
 	flat.map.drift = 0;
 	if (line_refine(f, &flat, 0, f->in->na, false))
@@ -634,7 +633,7 @@ static int event_evidence(const struct fitter *f, const struct line *l, size_t i
 
 /*
  * Returns true if the line is far better than the rival: by as much as a line must be better than
- * chance, on the events that tell them apart. All others of a long rhythm fit both.
+ * for random events, on the events that tell them apart. All others of a long rhythm fit both.
  */
 static bool line_beats(const struct fitter *f, const struct line *l, const struct line *rival)
 {
@@ -722,7 +721,7 @@ static bool line_has_rival(struct fitter *f, const struct line *l, int64_t resid
 		rival.map.shift -= by;
 		rival.map.pivot += by;
 		rival.tolerance = width;
-		if (!line_refine(f, &rival, 0, f->in->na, f->npairs >= SLOPE_PAIRS))
+		if (!line_refine(f, &rival, 0, f->in->na, f->npairs >= ALIGN_DRIFT_PAIRS))
 			continue;
 		if (size_of(clock_map_ts(&rival.map, l->map.pivot) -
 			    clock_map_ts(&l->map, l->map.pivot)) > (uint64_t)width &&

@@ -9,6 +9,8 @@
 
 /* At most this many events of each trace are looked at. */
 enum { ALIGN_EVENTS = 1 << 18 };
+/* Fewer pairs of events that were found say nothing about drift. */
+enum { ALIGN_DRIFT_PAIRS = 8 };
 
 struct align_event {
 	int64_t ts;
@@ -26,12 +28,12 @@ struct align_fit {
 	struct clock_map map; /* of times of `b` to those of `a` */
 	uint64_t events, rejected; /* as in struct clock_relation */
 	int64_t residual, error;
-	int64_t score; /* evidence in bits: how much better than by chance the events agree */
+	int64_t score; /* evidence in bits: how much better the events agree than random ones */
 };
 
 enum align_verdict {
 	ALIGN_CERTAIN,
-	ALIGN_UNCERTAIN, /* the events agree no better than by chance */
+	ALIGN_UNCERTAIN, /* the agreement of the events is not significant */
 	ALIGN_AMBIGUOUS, /* at least two different lines fit about equally well */
 	ALIGN_NO_MEMORY,
 };

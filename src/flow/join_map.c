@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "flow/align.h"
+#include "flow/align_fit.h"
 #include "flow/join_clock.h"
 #include "flow/pipe.h"
 #include "format/format.h"
@@ -203,6 +204,8 @@ void join_clock_text(const struct trace_part *part, struct out *o)
 		out_str(o, "; drift ");
 		out_ppm(o, clock_drift_trillionths(part->map.drift));
 		out_printf(o, " ppm around %lld ns", (long long)part->map.pivot);
+	} else if (r->how == SPUR_RELATED_AUTO && r->events < ALIGN_DRIFT_PAIRS) {
+		out_printf(o, "; drift unknown with fewer than %d pairs", ALIGN_DRIFT_PAIRS);
 	}
 }
 

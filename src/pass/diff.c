@@ -386,7 +386,7 @@ static int cell_order(const void *self, const void *x, const void *y, int column
 
 /* --- the threshold */
 
-/* Returns true if the row's measure changed by more than the limits, and not by chance. */
+/* Returns true if the row's measure changed by more than the limits, and significantly. */
 static bool row_is_beyond(const struct diff *d, const struct diff_row *row)
 {
 	const struct limits *l = &d->limits;

@@ -214,6 +214,19 @@ def run_diff(t):
             t.later(one, os.path.join(t.tests, "golden", "uftrace"), path, argv, want.encode(), None)
 
 
+def of_spur(argv):
+    """The same question to spur: `uftrace report -d A --diff B` is `spur diff A B`."""
+    if "--diff" not in argv:
+        return argv[:1] + ["--style=uftrace"] + argv[1:]
+    rest = list(argv[1:])
+    pair = []
+    for option in ("-d", "--diff"):
+        at = rest.index(option)
+        pair.append(rest[at + 1])
+        del rest[at:at + 2]
+    return ["diff", "--style=uftrace", *rest, *pair]
+
+
 def run(t):
     run_uftrace(t)
     run_own(t)
@@ -255,6 +268,6 @@ def run_uftrace(t):
         if not os.path.isdir(os.path.join(folder, data)):
             t.skip("style/" + path, "its data directory is not kept")
             continue
-        t.later(one, folder, path, argv[:1] + ["--style=uftrace"] + argv[1:], want, known.get(path))
+        t.later(one, folder, path, of_spur(argv), want, known.get(path))
     for path in sorted(set(known) - seen):
         t.fail("style/" + path, "exception for an output that does not exist")
