@@ -1,5 +1,7 @@
 /* Copies of FXT: whole, chosen records, by time, several files as one, and of damaged files. */
+#include "flow/cut.h"
 #include "format/copy.h"
+#include "format/fxt/frame.h"
 #include "unit/fxt_file.h"
 
 static struct out copied, notes;
@@ -356,7 +358,7 @@ static void test_damaged(void **state)
 	plain(FXT_END, 50, "a", 0);
 	c = copy_one(opened(), NULL, false, false);
 	assert_int_equal(c.bytes_lost, 16);
-	assert_string_equal(notes.buf, "1 events added that say that records are missing\n");
+	assert_string_equal(notes.buf, "events added that say that records are missing: 1\n");
 	expect_rows("10 BEGIN a 10/11\n"
 		    "20 INSTANT b 10/11\n"
 		    "21 INSTANT b 10/11\n"
@@ -419,9 +421,279 @@ static void test_repair(void **state)
 	out_bytes(&file, "c\0\0x\0\0\0\0", 8);
 	done();
 	copy_one(opened(), NULL, false, true);
-	assert_string_equal(notes.buf, "1 records written anew\n");
+	assert_string_equal(notes.buf, "records written anew: 1\n");
 	expect_rows("5 INSTANT cat:name 10/11\n"
 		    "5 OBJECT channel:c p #5 retimed (koid=5:c)\n");
+}
+
+/* An unknown record whose words look like events that are not there. */
+static void doubtful(unsigned type)
+{
+	head(type, 0);
+	for (uint64_t i = 0; i < FXT_CHAIN; i++) {
+		w(FXT_EVENT | 2 << 4 | 1 << 24 | (uint64_t)1 << 32 | (uint64_t)2 << 48);
+		w(1000 + i);
+	}
+	done();
+}
+
+static void four_events(uint64_t ts)
+{
+	for (uint64_t i = 0; i < FXT_CHAIN; i++) {
+		event(FXT_INSTANT, ts + i, 1, at(1), at(2), 0);
+		done();
+	}
+}
+
+/*
+ * SPEC fxt/next-mark: where they are stored, good records follow both; by time one follows the
+ * other, which does not show that it is none.
+ */
+static void test_doubtful(void **state)
+{
+	static const char rows[] = "20 INSTANT cat:name 10/11\n"
+				   "21 INSTANT cat:name 10/11\n"
+				   "22 INSTANT cat:name 10/11\n"
+				   "23 INSTANT cat:name 10/11\n"
+				   "40 INSTANT cat:name 10/11\n"
+				   "41 INSTANT cat:name 10/11\n"
+				   "42 INSTANT cat:name 10/11\n"
+				   "43 INSTANT cat:name 10/11\n"
+				   "100 INSTANT cat:name 10/11\n"
+				   "100 NATIVE unknown record p retimed\n"
+				   "100 NATIVE unknown record p retimed\n";
+	char want[1000];
+	uint64_t first;
+
+	(void)state;
+	basics();
+	event(FXT_INSTANT, 100, 1, at(1), at(2), 0);
+	done();
+	first = file.len;
+	doubtful(12);
+	four_events(20);
+	doubtful(13);
+	four_events(40);
+	snprintf(want, sizeof(want), "%s~ fxt/unknown-record at %llu x2\n", rows,
+		 (unsigned long long)first);
+	expect_rows(want);
+	copy_one(opened(), NULL, true, false);
+	/* Behind the eight events that come before it now, and its own mark. */
+	snprintf(want, sizeof(want), "%s~ fxt/unknown-record at %llu x2\n", rows,
+		 (unsigned long long)first + (uint64_t)2 * FXT_CHAIN * 2 * FXT_WORD + 2 * FXT_WORD);
+	expect_rows(want);
+}
+
+/* Without the mark such a record is none, if what follows it is none either. */
+static void test_contradicted(void **state)
+{
+	uint64_t off;
+	char want[1000];
+
+	(void)state;
+	basics();
+	off = file.len;
+	doubtful(12);
+	w(0);
+	four_events(40);
+	snprintf(want, sizeof(want),
+		 "40 INSTANT cat:name 10/11\n"
+		 "41 INSTANT cat:name 10/11\n"
+		 "42 INSTANT cat:name 10/11\n"
+		 "43 INSTANT cat:name 10/11\n"
+		 "1000 INSTANT cat:name 10/11\n"
+		 "1001 INSTANT cat:name 10/11\n"
+		 "1002 INSTANT cat:name 10/11\n"
+		 "1003 INSTANT cat:name 10/11\n"
+		 "! fxt/size-past-end at %llu lost 8\n"
+		 "! fxt/size-zero at %llu lost 8\n",
+		 (unsigned long long)off,
+		 (unsigned long long)off + FXT_WORD + FXT_CHAIN * 2 * FXT_WORD);
+	expect_rows(want);
+}
+
+/* An event of unknown type keeps the arguments that can be read, and what is behind them. */
+static void test_unknown_event(void **state)
+{
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	basics();
+	event(13, 50, 1, at(1), at(2), 2);
+	arg_i32(in("a"), 7);
+	w(FXT_ARG_I64 | 1 << 4 | (uint64_t)1 << 16); /* without a value */
+	w(0x1122334455667788);
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)4 << 16 | in("c").bits << 24);
+	w(5);
+	ref_text(in("c"));
+	done();
+	plain(FXT_INSTANT, 40, "i", 0);
+	copy_one(opened(), NULL, false, false);
+	assert_string_equal(notes.buf, "records written anew: 1\n");
+	t = opened();
+	assert_int_equal(spur_next(t, &rows, &n), SPUR_OK);
+	assert_int_equal(n, 3);
+	assert_int_equal(rows[1].kind, SPUR_NATIVE);
+	assert_int_equal(rows[1].nargs, 1);
+	assert_int_equal(
+		load64((const uint8_t *)file.buf + rows[1].off + rows[1].len - FXT_WORD, false),
+		0x1122334455667788);
+	spur_close(t);
+	expect_rows("40 INSTANT i 10/11\n"
+		    "50 NATIVE cat:name 10/11 (a=7)\n"
+		    "50 OBJECT channel:c p #5 retimed (koid=5:c)\n"
+		    "~ fxt/unknown-event at 80\n");
+}
+
+/* A time that no clock has which can be used at that place. */
+static void test_unmarked(void **state)
+{
+	(void)state;
+	magic();
+	init(1000000000);
+	plain(FXT_INSTANT, 100, "i", 0);
+	head(FXT_LOG, (uint64_t)500 << 16 | (uint64_t)1 << 32);
+	w(200); /* no room for the message */
+	done();
+	provider(1, "p");
+	init(3);
+	head(FXT_KERNEL_OBJECT, (uint64_t)4 << 16 | in("c").bits << 24);
+	w(5);
+	ref_text(in("c"));
+	done();
+	copy_one(opened(), NULL, false, false);
+	assert_string_equal(notes.buf,
+			    "records without room for their parts, left out: 1\n"
+			    "records without a time that have another event's time now: 1\n");
+	expect_rows("100 INSTANT i 10/11\n"
+		    "100 OBJECT channel:c p #5 retimed (koid=5:c)\n");
+}
+
+static void mapping_of(uint64_t ts, unsigned module)
+{
+	head(FXT_PROFILER, FXT_MMAP << 16 | 1 << 20 | (uint64_t)module << 28);
+	w(ts);
+	w(0x1000);
+	w(0x2000);
+	w(0);
+	done();
+}
+
+/* SPEC fxt/name-mark: a mapping has the name of its module, which comes later by time. */
+static void test_module(void **state)
+{
+	static const char mapping[] = "10 OBJECT mapping:lib 10/-1 #4096 (module=5, flags=0, "
+				      "start=4096, range=8192, vaddr=0)\n";
+	static const char module[] = "50 OBJECT module:lib 10/-1 #5 (module=5, build_id=)\n";
+	char want[1000];
+	struct spur_trace *t;
+	struct kept *k;
+
+	(void)state;
+	basics();
+	head(FXT_PROFILER, FXT_MODULE << 16 | 1 << 20 | (uint64_t)5 << 28 | (uint64_t)3 << 44);
+	w(50);
+	bytes("lib", 3);
+	done();
+	mapping_of(10, 5);
+	mapping_of(20, 6);
+	t = opened();
+	snprintf(want, sizeof(want), "%s",
+		 read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)));
+	assert_non_null(strstr(want, mapping));
+	assert_non_null(strstr(want, module));
+	k = rows_between(t, 10, 10);
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows(mapping);
+	out_clear(&file);
+	basics();
+	head(FXT_PROFILER, FXT_MODULE << 16 | 1 << 20 | (uint64_t)5 << 28 | (uint64_t)3 << 44);
+	w(50);
+	bytes("lib", 3);
+	done();
+	mapping_of(10, 5);
+	mapping_of(20, 6);
+	copy_one(opened(), NULL, true, false);
+	expect_rows(want);
+}
+
+/* A thread whose name an argument needed before still gets its process. */
+static void test_process_later(void **state)
+{
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	struct kept *k = kept_new();
+	size_t n;
+
+	(void)state;
+	basics();
+	plain(FXT_INSTANT, 10, "i", 0);
+	head(FXT_KERNEL_OBJECT, (uint64_t)2 << 16 | in("t").bits << 24);
+	w(11);
+	ref_text(in("t"));
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)4 << 16 | (uint64_t)1 << 40 | in("c").bits << 24);
+	w(5);
+	ref_text(in("c"));
+	arg_word(FXT_ARG_KOID, in("k"), 11);
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)2 << 16 | in("t").bits << 24);
+	w(11);
+	ref_text(in("t"));
+	done();
+	t = opened();
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			if (rows[i].kind == SPUR_OBJECT && i > 1)
+				assert_true(kept_add(k, rows[i].stream, rows[i].off));
+	copy_one(t, k, false, false);
+	kept_free(k);
+	expect_rows("10 OBJECT channel:c p #5 retimed (koid=5:c, k=11:t)\n"
+		    "10 OBJECT thread:t 10/11 #11 retimed (koid=11:t)\n");
+}
+
+/* Every allocation may fail: the copy fails, or its bytes are right. */
+static void test_allocations(void **state)
+{
+	struct spur_error err;
+	struct out want, got;
+	bool failed = true;
+
+	(void)state;
+	write_two_providers();
+	mapping_of(45, 6);
+	event(FXT_INSTANT, 60, 1, at(1), at(99), 1);
+	arg_word(FXT_ARG_KOID, at(2), 21);
+	done();
+	out_to_memory(&want);
+	for (uint64_t n = 0; failed || n < 2; n++) {
+		struct spur_trace *t = opened();
+		struct copy_part parts[2] = { part_of(t), part_of(t) };
+		struct copy c = { .parts = parts, .count = 2, .sorted = true, .out = &got };
+
+		assert_true(n < 10000);
+		err = (struct spur_error){ 0 };
+		c.err = &err;
+		parts[1].shift = 1000;
+		out_to_memory(&got);
+		mem_fail_at(n);
+		failed = cut_copy(&spur_format_fxt, &c) == SPUR_FAIL || got.error;
+		mem_fail_at(0);
+		spur_close(t);
+		assert_true(n || !failed);
+		if (!n)
+			out_bytes(&want, got.buf, got.len);
+		if (!failed) {
+			assert_int_equal(got.len, want.len);
+			assert_memory_equal(got.buf, want.buf, want.len);
+		}
+		out_free(&got);
+	}
+	out_free(&want);
 }
 
 int main(void)
@@ -437,6 +709,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_damaged, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_joined, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_repair, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_doubtful, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_contradicted, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_event, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_unmarked, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_module, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_process_later, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_allocations, copy_setup, copy_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

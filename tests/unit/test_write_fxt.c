@@ -602,6 +602,125 @@ static void test_order_kept(void **state)
 	expect_rows(rows);
 }
 
+/*
+ * SPEC fxt/name-mark: a mapping whose module comes later by time. SPEC fxt/next-mark: two records
+ * that could be others, by time without a record between them that shows that they are none.
+ */
+static void test_names_and_doubts(void **state)
+{
+	char *want;
+
+	(void)state;
+	basics();
+	plain(FXT_INSTANT, 200, "i", 0);
+	for (unsigned n = 0; n < 2; n++) {
+		head(12 + n, 0);
+		for (unsigned i = 0; i < FXT_CHAIN; i++) {
+			w(FXT_EVENT | 2 << 4 | 1 << 24 | (uint64_t)1 << 32 | (uint64_t)2 << 48);
+			w(1000 + i);
+		}
+		done();
+		for (unsigned i = 0; i < FXT_CHAIN; i++)
+			plain(FXT_INSTANT, 150 + i, "j", 0);
+	}
+	head(FXT_PROFILER, FXT_MODULE << 16 | 1 << 20 | (uint64_t)5 << 28 | (uint64_t)3 << 44);
+	w(50);
+	bytes("lib", 3);
+	done();
+	head(FXT_PROFILER, FXT_MMAP << 16 | 1 << 20 | (uint64_t)5 << 28);
+	w(10);
+	w(0x1000);
+	w(0x2000);
+	w(0);
+	done();
+	want = strdup(read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)));
+	assert_non_null(strstr(want, "10 OBJECT mapping:lib 10/-1 #4096"));
+	assert_non_null(strstr(want, "200 NATIVE unknown record p retimed\n"
+				     "200 NATIVE unknown record p retimed\n"));
+	/* The notes have offsets. */
+	*strchr(want, '~') = '\0';
+	convert_file(NULL);
+	assert_memory_equal(read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)), want,
+			    strlen(want));
+	assert_string_equal(strchr(seen.buf, '~') + 1, strstr(seen.buf, " fxt/unknown-record at"));
+	free(want);
+}
+
+/* Records of every kind, with arguments of every type. */
+static void write_all_kinds(void)
+{
+	basics();
+	init(1000000);
+	for (unsigned type = 0; type < FXT_EVENT_TYPES; type++) {
+		event(type, 10 + type, 1, at(1), at(2), 4);
+		arg_i32(at(2), -1);
+		arg(FXT_ARG_STRING, in("s"), 0, in("text"), NULL);
+		arg_word(FXT_ARG_KOID, at(1), 10);
+		arg(FXT_ARG_BOOL, in("b"), 1, none, NULL);
+		if (fxt_has_tail(type))
+			w(40);
+		done();
+	}
+	provider(2, "q");
+	thread(1, 20, 21);
+	head(FXT_LOG, (uint64_t)3 << 16 | (uint64_t)1 << 32);
+	w(50);
+	bytes("log", 3);
+	done();
+	head(FXT_SCHEDULING, (uint64_t)FXT_SWITCH << 60 | (uint64_t)3 << 20);
+	w(60);
+	w(21);
+	w(11);
+	done();
+	head(FXT_KERNEL_OBJECT, (uint64_t)2 << 16 | in("worker").bits << 24);
+	w(21);
+	ref_text(in("worker"));
+	done();
+	head(FXT_BLOB, in("blob").bits << 16 | (uint64_t)1 << 32 | (uint64_t)1 << 48);
+	ref_text(in("blob"));
+	bytes("x", 1);
+	done();
+	head(FXT_PROFILER, FXT_MMAP << 16 | 1 << 20 | (uint64_t)5 << 28);
+	w(70);
+	w(0x1000);
+	w(0x2000);
+	w(0);
+	done();
+}
+
+/* Every allocation may fail: the conversion fails, or its bytes are right. */
+static void test_allocations(void **state)
+{
+	struct out want, got;
+	bool failed = true;
+
+	(void)state;
+	write_all_kinds();
+	out_to_memory(&want);
+	for (uint64_t n = 0; failed || n < 2; n++) {
+		struct spur_trace *t = open_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1));
+		struct convert c = { .pipe = { .threads = 1 } };
+
+		assert_non_null(t);
+		assert_true(n < 10000);
+		out_to_memory(&got);
+		mem_fail_at(n);
+		failed = convert_run(&c, t, &spur_writer_fxt, &got) == SPUR_FAIL || got.error;
+		mem_fail_at(0);
+		spur_close(t);
+		assert_true(n || !failed);
+		if (!n)
+			out_bytes(&want, got.buf, got.len);
+		if (!failed) {
+			assert_int_equal(loss_sum(&c.loss), 0);
+			assert_int_equal(got.len, want.len);
+			assert_memory_equal(got.buf, want.buf, want.len);
+		}
+		out_free(&got);
+	}
+	out_free(&want);
+}
+
 /* SPEC fxt/made-id */
 static void test_made_ids(void **state)
 {
@@ -628,6 +747,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_time_mark, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_marks, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_order_kept, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_names_and_doubts, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_allocations, file_setup, file_teardown),
 		cmocka_unit_test(test_made_ids),
 	};
 

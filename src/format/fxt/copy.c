@@ -63,6 +63,8 @@ static bool makes_rows(const struct fxt_shape *s)
 		return !fxt_blob_is_filler(s);
 	case FXT_KERNEL_OBJECT:
 		return !fxt_shape_marked(s);
+	case FXT_PROFILER:
+		return s->sub != FXT_MODULE || !fxt_shape_marked(s);
 	default:
 		return true;
 	}
@@ -404,6 +406,8 @@ static void part_close(struct fxt_copying *k)
 	k->ninits = k->inits_cap = 0;
 	map64_free(&k->told);
 	k->told = (struct map64){ 0 };
+	map64_free(&k->modules);
+	k->modules = (struct map64){ 0 };
 }
 
 static bool copy_part(struct fxt_copying *k, const struct copy_part *part, const struct fxt *first)
@@ -441,18 +445,18 @@ static void copy_bytes(struct fxt_copying *k)
 static void add_note(const struct fxt_copying *k, uint64_t count, const char *what)
 {
 	if (count)
-		out_printf(k->copy->notes, "%llu %s\n", (unsigned long long)count, what);
+		out_printf(k->copy->notes, "%s: %llu\n", what, (unsigned long long)count);
 }
 
 static void write_notes(struct fxt_copying *k)
 {
 	if (!k->copy->notes)
 		return;
-	add_note(k, k->damages, "records lack room for their parts: left out");
+	add_note(k, k->damages, "records without room for their parts, left out");
 	add_note(k, k->gaps_told, "events added that say that records are missing");
 	add_note(k, k->rewritten, "records written anew");
-	add_note(k, k->dropped, "records of unknown type in another byte order: left out");
-	add_note(k, k->unmarked, "records without a time have another event's time than before");
+	add_note(k, k->dropped, "records of unknown type in another byte order, left out");
+	add_note(k, k->unmarked, "records without a time that have another event's time now");
 }
 
 /* All parts, each with the records that are chosen. */

@@ -193,6 +193,7 @@ static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, un
 	/* Records that know a thread by its id alone: others told its process. */
 	const bool by_tid = type == FXT_OBJECT_THREAD && pid != UINT64_MAX &&
 			    (r->shape.type == FXT_SCHEDULING || r->shape.type == FXT_KERNEL_OBJECT);
+	const uint64_t told = (uint64_t)name + 1;
 	struct map64_slot *slot = name || by_tid ? map64_put(&k->told, koid) : NULL;
 	static const char process[FXT_WORD] = "process";
 	const struct fxt_arg arg = { .type = FXT_ARG_KOID,
@@ -207,9 +208,9 @@ static bool need_name(struct fxt_copying *k, const struct fxt_copy_record *r, un
 		return true;
 	if (!slot)
 		return false;
-	if (slot->value == name + 1)
+	if (slot->value == (told | FXT_PROCESS_TOLD) || (slot->value == told && !by_tid))
 		return true;
-	slot->value = name + 1;
+	slot->value = told | (slot->value & FXT_PROCESS_TOLD) | (by_tid ? FXT_PROCESS_TOLD : 0);
 	s.name.text = trace_string(k->x->t, name, &len);
 	s.name.len = fxt_text_cut(s.name.text, len, FXT_TEXT_MOST);
 	s.name.ref = (uint16_t)(s.name.len ? FXT_INLINE | s.name.len : 0);
@@ -319,6 +320,54 @@ static bool need_tables(struct fxt_copying *k, const struct fxt_copy_record *r)
 	       need_args(k, r);
 }
 
+/* --- modules --- */
+
+/* The process that a module or mapping belongs to. */
+static uint64_t pid_of_module(const struct fxt_copying *k, const struct fxt_copy_record *r)
+{
+	const struct fxt_thread_ref *ref = &r->shape.threads[0];
+	uint32_t track, parent;
+
+	if (!ref->ref) {
+		track = fxt_process_track(k->x, ref->pid);
+		return track == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, track)->pid;
+	}
+	track = fxt_thread_at(k->x, k->x->providers[r->number], ref->ref, r->off);
+	parent = track ? fxt_track(k->x, track - 1)->parent : SPUR_NONE;
+	return parent == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, parent)->pid;
+}
+
+/*
+ * SPEC fxt/name-mark: a mapping has the name of its module, whose own record may not be chosen, or
+ * may come later by time.
+ */
+static bool need_module(struct fxt_copying *k, const struct fxt_copy_record *r)
+{
+	const uint64_t module = fxt_get(r->shape.head, FXT_F_PROFILER_MODULE),
+		       pid = pid_of_module(k, r), key = fxt_module_key(k->x, pid, (uint32_t)module);
+	const uint32_t name = fxt_module_name(k->x, pid, (uint32_t)module, r->off);
+	struct map64_slot *slot = map64_put(&k->modules, key);
+	struct fxt_shape s = { .type = FXT_PROFILER,
+			       .sub = FXT_MODULE,
+			       .head = fxt_put(FXT_F_PROFILER_MODULE, module),
+			       .threads = { r->shape.threads[0] } };
+	size_t len;
+
+	if (!slot)
+		return false;
+	if (slot->value == name)
+		return true;
+	slot->value = name;
+	if (r->shape.sub == FXT_MODULE)
+		return true;
+	s.threads[0].process_only = false;
+	s.ticks = k->times == FXT_TIMES_KEPT ? r->shape.ticks : moved(k, r, r->shape.ticks);
+	s.name.text = trace_string(k->x->t, name, &len);
+	s.name.len = fxt_text_cut(s.name.text, len, UINT8_MAX);
+	return fxt_encode_marked(&s, (const uint8_t *)FXT_NAME_MARK, FXT_NAME_WORDS, &k->record,
+				 k->o);
+}
+
 /* --- what a record without time or a begin needs --- */
 
 /* SPEC fxt/time-mark */
@@ -337,6 +386,10 @@ static bool need_time(struct fxt_copying *k, const struct fxt_copy_record *r)
 		return true;
 	/* Another provider's clock may have that time where the record's own has not. */
 	for (uint32_t i = 0; !ticks_of(k, number, r->off, r->ts, &ticks); i++) {
+		/* Once others were announced, what precedes all providers cannot speak again. */
+		while (i < k->nproviders && k->providers[i].nameless &&
+		       k->speaking != &k->providers[i])
+			i++;
 		if (i == k->nproviders) {
 			k->unmarked++;
 			return true;
@@ -396,10 +449,6 @@ static bool recode(struct fxt_copying *k, const struct fxt_copy_record *r)
 	uint8_t marks[FXT_KIND_WORDS * FXT_WORD], frames[UINT8_MAX * FXT_WORD];
 	struct fxt_shape s = r->shape;
 
-	if (!s.known) {
-		k->dropped++;
-		return true;
-	}
 	k->rewritten++;
 	if (mark)
 		memcpy(marks, mark, (size_t)s.extra * FXT_WORD);
@@ -413,6 +462,11 @@ static bool recode(struct fxt_copying *k, const struct fxt_copy_record *r)
 	}
 	if (s.tail_lost)
 		s.sub = FXT_INSTANT;
+	/* SPEC fxt/unknown-types: behind the arguments an event of unknown type has other words. */
+	if (!s.known && !s.args_lost) {
+		s.data = s.args_end;
+		s.data_len = (uint64_t)(s.p + s.size - s.args_end);
+	}
 	recode_args(k, &s);
 	if (s.timed && k->times != FXT_TIMES_KEPT) {
 		s.ticks = moved(k, r, s.ticks);
@@ -484,6 +538,11 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 	struct map64_slot *slot;
 	uint64_t own;
 
+	/* What has no known parts cannot change its byte order. */
+	if (!s->known && k->recode) {
+		k->dropped++;
+		return true;
+	}
 	if (!speak(k, r->number) || !need_init(k, r->number, r->off) || !need_tables(k, r) ||
 	    !need_gap(k, r))
 		return false;
@@ -503,8 +562,10 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 		slot = map64_put(&k->told, s->value);
 		if (!slot)
 			return false;
-		slot->value = name + 1;
+		slot->value = ((uint64_t)name + 1) | (slot->value & FXT_PROCESS_TOLD);
 	}
+	if (s->type == FXT_PROFILER && s->known && s->sub != FXT_BACKTRACE && !need_module(k, r))
+		return false;
 	if (!s->timed && !need_time(k, r))
 		return false;
 	if (s->timed && fxt_copy_moved(k, r->ts) > k->written)
@@ -513,6 +574,8 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 	k->settled = r->number + 1;
 	if (k->recode || (k->damaged && !args_are_good(k, s)) || wants_repair(k, s))
 		return recode(k, r);
+	if (fxt_shape_doubtful(s) && !fxt_encode_next_mark(&k->record, k->o))
+		return false;
 	put_bytes(k, r);
 	return !k->o->error;
 }

@@ -16,6 +16,8 @@
 /* Bytes that are written in one piece: more leave the caches before they are. */
 enum { FXT_RUN_MOST = 1 << 18 };
 
+#define FXT_PROCESS_TOLD ((uint64_t)1 << 32)
+
 /* How times of a part are written. */
 enum fxt_times {
 	FXT_TIMES_KEPT, /* as they are */
@@ -79,7 +81,9 @@ struct fxt_copying {
 	int64_t written; /* the same of the output, on the first part's clock */
 	bool gap, gap_told; /* records are missing in the source; the output says so */
 	struct map64 ids; /* of providers of the output */
-	struct map64 told; /* koid -> 1 + name, of the part */
+	/* koid -> 1 + name, of the part; FXT_PROCESS_TOLD: the thread's process too */
+	struct map64 told;
+	struct map64 modules; /* module (fxt_module_key()) -> name, of the part */
 	struct fxt_build record, args;
 	struct fxt_item *items; /* of a sorted copy; scratch memory */
 	size_t nitems, items_cap;

@@ -283,13 +283,18 @@ bool fxt_name_module(struct fxt *x, uint64_t pid, uint32_t module, uint32_t name
 	       name_add(x, &x->names.modules, (uint64_t)number << 16 | module, name, off);
 }
 
-uint32_t fxt_module_name(const struct fxt *x, uint64_t pid, uint32_t module, uint64_t off)
+uint64_t fxt_module_key(const struct fxt *x, uint64_t pid, uint32_t module)
 {
 	const uint32_t number = number_of(x, pid);
 
-	return number == NO_NUMBER
-		       ? 0
-		       : name_at(x, &x->names.modules, (uint64_t)number << 16 | module, off);
+	return number == NO_NUMBER ? UINT64_MAX : (uint64_t)number << 16 | module;
+}
+
+uint32_t fxt_module_name(const struct fxt *x, uint64_t pid, uint32_t module, uint64_t off)
+{
+	const uint64_t key = fxt_module_key(x, pid, module);
+
+	return key == UINT64_MAX ? 0 : name_at(x, &x->names.modules, key, off);
 }
 
 /* --- mappings --- */

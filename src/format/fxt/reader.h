@@ -275,6 +275,7 @@ struct fxt {
 	/* SPEC fxt/time-mark: a record without a time that begins here has the time of the mark */
 	uint64_t mark_end;
 	int64_t mark_ts;
+	uint64_t sure; /* SPEC fxt/next-mark: the record that begins here is one; 0: none is */
 
 	struct spur_trace *t;
 	const char *file;
@@ -413,6 +414,8 @@ uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint
 			 uint64_t off);
 uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
 		       uint64_t pointer, uint64_t off);
+/* Returns a number for a module of a process; UINT64_MAX: the process has no modules. */
+uint64_t fxt_module_key(const struct fxt *x, uint64_t pid, uint32_t module);
 uint32_t fxt_module_name(const struct fxt *x, uint64_t pid, uint32_t module, uint64_t off);
 /* Returns the mapping that contains an address of the process, or NULL. */
 const struct fxt_mapping *fxt_find_mapping(const struct fxt *x, uint64_t pid, uint64_t addr,
@@ -457,8 +460,6 @@ uint32_t fxt_object_type(const struct fxt *x, uint64_t type);
 bool fxt_object_of(const char *name, uint64_t *type);
 /* Finds the process that the arguments of a thread's kernel object name. False: they name none. */
 bool fxt_object_process(struct fxt *x, const struct fxt_record *r, uint64_t *koid);
-/* Returns true if a blob only fills unused space. */
-bool fxt_blob_is_filler(const struct fxt_shape *s);
 /* Returns the track that a reference means. Returns SPUR_NONE if out of memory. */
 uint32_t fxt_record_track(struct fxt *x, const struct fxt_record *r,
 			  const struct fxt_thread_ref *t);

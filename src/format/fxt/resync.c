@@ -278,8 +278,8 @@ static bool own_references_exist(const struct fxt *x, const struct fxt_shape *s)
 }
 
 /*
- * Events are not doubted: they are most of all records, and skipped unread in the first pass.
- * What is no header looks like one of them less often than like one of the other types.
+ * What is no header looks like an event less often than like a record of another type, so events
+ * are not doubted.
  */
 uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *s)
 {
@@ -287,7 +287,9 @@ uint64_t fxt_resync_within(struct fxt *x, uint64_t off, const struct fxt_shape *
 	const bool eager = x->resync.eager;
 	uint64_t place = NOWHERE;
 
-	if (s->type == FXT_EVENT || (fxt_shape_fits(s) && own_references_exist(x, s)))
+	if (!fxt_shape_doubtful(s) && (s->type == FXT_EVENT || own_references_exist(x, s)))
+		return NOWHERE;
+	if (x->sure && x->sure == off)
 		return NOWHERE;
 	/*
 	 * What follows decides, also where the input still grows: a whole file gives the same rows.

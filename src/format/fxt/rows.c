@@ -305,13 +305,6 @@ static bool event_rows(struct making *m)
 	return true;
 }
 
-/* SPEC fxt/placeholder: blobs without name, of type data, fill unused room: they say nothing */
-bool fxt_blob_is_filler(const struct fxt_shape *s)
-{
-	return !s->name.len && !(s->name.ref & (FXT_INLINE - 1)) &&
-	       fxt_get(s->head, FXT_F_BLOB_TYPE) == FXT_BLOB_DATA;
-}
-
 static bool blob_rows(struct making *m)
 {
 	struct fxt *x = m->x;
@@ -576,14 +569,20 @@ static bool module_rows(struct making *m, uint32_t track, uint32_t module)
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
 	const uint32_t name = string_id(x, r, &r->shape.name, "name");
-	struct spur_event *row = object_row(m, track, x->words[FXT_W_MODULE], name);
+	struct spur_event *row;
 
+	if (x->first &&
+	    !fxt_name_module(x, (uint64_t)fxt_track(x, track)->pid, module, name, r->off))
+		return false;
+	/* SPEC fxt/name-mark */
+	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
+		return true;
+	row = object_row(m, track, x->words[FXT_W_MODULE], name);
 	if (!row)
 		return false;
 	row->id = module;
 	row->nargs = 2;
-	return !x->first ||
-	       fxt_name_module(x, (uint64_t)fxt_track(x, track)->pid, module, name, r->off);
+	return true;
 }
 
 static bool mapping_rows(struct making *m, uint32_t track, uint32_t module)

@@ -28,6 +28,8 @@ bool fxt_record_at(struct fxt *x, struct fxt_frame *f, struct fxt_record *r)
 		r->ts = x->last;
 	else
 		r->ts = x->order.highest == INT64_MIN ? x->start : x->order.highest;
+	if (fxt_shape_is_next_mark(&r->shape))
+		x->sure = x->off + r->shape.size;
 	/* SPEC fxt/time-mark: for all that has no time up to the next record that has one */
 	if (r->shape.timed ? r->shape.type == FXT_BLOB : r->placed) {
 		x->mark_end = x->off + r->shape.size;

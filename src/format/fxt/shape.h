@@ -78,6 +78,20 @@ static inline const uint8_t *fxt_shape_mark(const struct fxt_shape *s, const cha
 /* The marks that a record of the type and subtype may have; NULL: it has none of them. */
 const uint8_t *fxt_shape_marked(const struct fxt_shape *s);
 
+/* SPEC fxt/placeholder: returns true if the blob has no name and fills unused room. */
+static inline bool fxt_blob_is_filler(const struct fxt_shape *s)
+{
+	return !s->name.len && !(s->name.ref & (FXT_INLINE - 1)) &&
+	       fxt_get(s->head, FXT_F_BLOB_TYPE) == FXT_BLOB_DATA;
+}
+
+/* SPEC fxt/next-mark */
+static inline bool fxt_shape_is_next_mark(const struct fxt_shape *s)
+{
+	return s->type == FXT_BLOB && s->data && s->data_len == FXT_WORD && fxt_blob_is_filler(s) &&
+	       memcmp(s->data, FXT_NEXT_MARK, FXT_WORD) == 0;
+}
+
 enum fxt_arg_state {
 	FXT_ARG_GOOD,
 	FXT_ARG_BAD, /* its name or value does not fit into it: only this argument is lost */
@@ -106,6 +120,14 @@ void fxt_arg_next(struct cursor *c, struct fxt_arg *a);
 bool fxt_shape_exact(const struct fxt_shape *s, bool swap);
 /* The same for all parts but the arguments, which are not walked over. */
 bool fxt_shape_fits(const struct fxt_shape *s);
+/*
+ * SPEC fxt/contradicted: returns true if what follows the record may show that it is none. Events
+ * are not doubted: they are most of all records, and skipped unread in the first pass.
+ */
+static inline bool fxt_shape_doubtful(const struct fxt_shape *s)
+{
+	return s->type != FXT_EVENT && !fxt_shape_fits(s);
+}
 /*
  * Requires that `s` is the shape of the first s->size bytes of a record of `size` bytes. Returns
  * true if the missing bytes explain every part that does not fit, so that the record may be

@@ -88,7 +88,8 @@
  *	word	field
  *	1	name		text, if inline
  *	+	bytes		SPEC fxt/time-mark: without a name, of type data and 16 bytes:
- *				"SpurTime" and a time stamp
+ *				"SpurTime" and a time stamp; SPEC fxt/next-mark: of 8 bytes:
+ *				"SpurNext"
  *
  * 6 USERSPACE OBJECT: SPEC fxt/user-object, 7 KERNEL OBJECT: SPEC fxt/kernel-object
  *	bits	field		meaning
@@ -215,6 +216,8 @@ enum { FXT_LEGACY_SWITCH, FXT_SWITCH, FXT_WAKEUP, FXT_SCHEDULING_TYPES };
 enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
 /* SPEC fxt/time-mark: the first bytes of a placeholder that tells a time. */
 #define FXT_TIME_MARK "SpurTime"
+/* SPEC fxt/next-mark: the bytes of a placeholder whose next record is not doubted. */
+#define FXT_NEXT_MARK "SpurNext"
 
 /*
  * What Spur writes behind the known parts of a record (SPEC fxt/longer), so that only it needs to
@@ -225,7 +228,7 @@ enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
  *	2, 3	its id, its duration in ns
  * SPEC fxt/side-mark: a switch of which one thread is known
  *	1	the flag of the row that it stands for
- * SPEC fxt/name-mark: a kernel object that only names its koid
+ * SPEC fxt/name-mark: a kernel object or module that only names its koid or number
  * SPEC fxt/number-mark: a large blob
  *	1	its number
  */

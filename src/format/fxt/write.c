@@ -382,6 +382,35 @@ static struct fxt_thread_ref process_ref(const struct fxt_write *l, const struct
 					.pid = (uint64_t)trace_pid_of(l->t, row->track) };
 }
 
+/*
+ * SPEC fxt/name-mark: a mapping has the name of its module, whose record may come later by time, or
+ * be left out.
+ */
+static bool module_told(struct fxt_write *l, const struct spur_event *row,
+			const struct fxt_shape *of, struct out *o)
+{
+	const uint64_t module = fxt_get(of->head, FXT_F_PROFILER_MODULE);
+	struct map64_slot *slot =
+		map64_put(&l->modules, (uint64_t)trace_process_of(l->t, row->track) << 16 | module);
+	struct fxt_shape s = { .type = FXT_PROFILER,
+			       .sub = FXT_MODULE,
+			       .head = fxt_put(FXT_F_PROFILER_MODULE, module),
+			       .ticks = of->ticks,
+			       .threads = { of->threads[0] } };
+	size_t len;
+
+	if (!slot)
+		return false;
+	if (slot->value == row->name)
+		return true;
+	slot->value = row->name;
+	if (of->sub == FXT_MODULE)
+		return true;
+	s.name.text = trace_string(l->t, row->name, &len);
+	s.name.len = fxt_text_cut(s.name.text, len, UINT8_MAX);
+	return fxt_write_marked(l, &s, FXT_NAME_MARK, NULL, FXT_NAME_WORDS - 1, o);
+}
+
 /* Modules and mappings have a time. */
 static bool profiler_out(struct fxt_write *l, const struct spur_event *row, struct fxt_shape *s,
 			 struct out *o)
@@ -409,7 +438,7 @@ static bool profiler_out(struct fxt_write *l, const struct spur_event *row, stru
 	if (!fxt_write_ticks(l, row, ticks, o))
 		return false;
 	s->ticks = ticks[0];
-	return fxt_write_record(l, s, o);
+	return module_told(l, row, s, o) && fxt_write_record(l, s, o);
 }
 
 /* What an OBJECT row stands for; 0: nothing that the format has a record for. */
@@ -622,7 +651,7 @@ static bool native_out(struct fxt_write *l, const struct spur_event *row, struct
 	if (fxt_type(head) == FXT_EVENT)
 		return unknown_event(l, row, o);
 	size = fxt_words(head) * FXT_WORD;
-	if (!fxt_write_mark(l, row, o))
+	if (!fxt_write_mark(l, row, o) || !fxt_encode_next_mark(&l->record, o))
 		return false;
 	if (size <= x->src->size - row->off)
 		out_bytes(o, x->src->data + row->off, size);

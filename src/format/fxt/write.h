@@ -119,6 +119,7 @@ struct fxt_write {
 	size_t identities_cap;
 	struct map64 pids, tids; /* of ids -> 1 + track */
 	struct map64 told; /* koid -> 1 + name, string id */
+	struct map64 modules; /* process's track << 16 | module -> name, string id */
 	uint64_t made; /* ids */
 	struct map64 joined[2]; /* name << 32 | part -> id of NAME.PART, NAME[PART] */
 	struct spur_args values;

@@ -77,6 +77,7 @@ void fxt_names_close(struct fxt_write *l)
 	map64_free(&l->pids);
 	map64_free(&l->tids);
 	map64_free(&l->told);
+	map64_free(&l->modules);
 	map64_free(&l->joined[0]);
 	map64_free(&l->joined[1]);
 }

@@ -305,6 +305,16 @@ bool fxt_encode_marked(const struct fxt_shape *s, const uint8_t *mark, unsigned 
 	return true;
 }
 
+bool fxt_encode_next_mark(struct fxt_build *b, struct out *o)
+{
+	const struct fxt_shape s = { .type = FXT_BLOB,
+				     .head = fxt_put(FXT_F_BLOB_TYPE, FXT_BLOB_DATA),
+				     .data = (const uint8_t *)FXT_NEXT_MARK,
+				     .data_len = FXT_WORD };
+
+	return fxt_encode(&s, b, o);
+}
+
 uint32_t fxt_text_cut(const char *text, uint64_t len, uint64_t most)
 {
 	uint64_t n = len < most ? len : most;

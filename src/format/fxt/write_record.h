@@ -38,6 +38,9 @@ bool fxt_encode(const struct fxt_shape *s, struct fxt_build *b, struct out *o);
 bool fxt_encode_marked(const struct fxt_shape *s, const uint8_t *mark, unsigned mark_words,
 		       struct fxt_build *b, struct out *o);
 
+/* SPEC fxt/next-mark: writes the mark, in front of a record that a reader may doubt. */
+bool fxt_encode_next_mark(struct fxt_build *b, struct out *o);
+
 /* Returns the largest length up to `most` that does not cut a UTF-8 sequence of the text. */
 uint32_t fxt_text_cut(const char *text, uint64_t len, uint64_t most);
 
