@@ -337,7 +337,8 @@ void xray_copy_anew(struct xray_copy_run *r, size_t i)
 			  .wall = xray_copy_wall(r, i),
 			  .wall_last = xray_copy_wall_last(r, i),
 			  .capacity = r->capacity,
-			  .ticks_end = xray_copy_ticks_end(r->x, i) };
+			  /* If all buffers are written anew, the next one has its rows' ticks. */
+			  .ticks_end = r->walls ? INT64_MAX : xray_copy_ticks_end(r->x, i) };
 	struct spur_event row;
 
 	cursor_reach(r, i);
