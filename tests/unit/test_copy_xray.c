@@ -133,7 +133,7 @@ static void test_near_walls(void **state)
 	expect_copy();
 }
 
-/* In later versions other buffers may stay: one of an equal wall time is not divided. */
+/* In later versions a buffer without wall times for its parts is not divided. */
 static void test_undivided(void **state)
 {
 	(void)state;

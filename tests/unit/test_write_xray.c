@@ -11,18 +11,19 @@
 enum { ROWS = 300, SETTINGS = 7 };
 
 static const char *const settings[SETTINGS] = {
-	NULL, "buffer-size=1024,names=yaml", "version=1", "version=3,byte-order=big",
-	"type=basic", "type=yaml", "type=profile",
+	NULL,		"buffer-size=1024,names=yaml",
+	"version=1",	"version=3,byte-order=big",
+	"type=basic",	"type=yaml",
+	"type=profile",
 };
 
 static struct out log_bytes, name_bytes;
 
 static enum spur_status convert_to(struct spur_trace *t, const char *how)
 {
-	struct convert c = { .pipe = { .threads = 1 },
-			     .zero = ZERO_EXACT,
-			     .settings = how,
-			     .side = &name_bytes };
+	struct convert c = {
+		.pipe = { .threads = 1 }, .zero = ZERO_EXACT, .settings = how, .side = &name_bytes
+	};
 	uint64_t *const charged = mem_charge(&t->mem_failures);
 	enum spur_status st = convert_run(&c, t, writer_find("xray"), &log_bytes);
 
@@ -88,7 +89,7 @@ static struct spur_trace *trace_make(void)
 
 	for (uint32_t i = 0; i < ROWS; i++)
 		rows[i] = (struct spur_event){ .kind = (uint8_t)(i % 4 < 2 ? i % 4
-								: i / 4 % SPUR_KINDS),
+									   : i / 4 % SPUR_KINDS),
 					       .ts = (int64_t)i * 1000,
 					       .cls = cls[i / 4 % 3],
 					       .track = tracks[i / 64 % 3],
@@ -109,8 +110,8 @@ static void test_other_format(void **state)
 
 static struct spur_trace *log_open(void)
 {
-	const struct spur_options opt = SPUR_OPTIONS(
-			.format = "xray", .threads = 1, .symbol_dirs = "/nonexistent");
+	const struct spur_options opt =
+		SPUR_OPTIONS(.format = "xray", .threads = 1, .symbol_dirs = "/nonexistent");
 	struct spur_error err;
 	struct spur_trace *t;
 
@@ -138,10 +139,35 @@ static void test_log(void **state)
 		expect_all_or_nothing(log_open, settings[i]);
 }
 
+/* SPEC xray/exact-mark: a basic log may begin at the clock's zero */
+static void test_zero_ticks(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	const uint32_t a = fake_class(t, "a", ""), k = fake_track(t, "k", 1, 2);
+	struct spur_event rows[] = { FAKE_B(0, a, k), FAKE_E(7, a, k) };
+	struct fake_feed f;
+
+	(void)state;
+	fake_feed(t, &f, rows, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		fake_rewind(t);
+		out_to_memory(&log_bytes);
+		assert_int_equal(
+			convert_to(t, i ? "type=basic,version=1,byte-order=big" : "type=basic"),
+			SPUR_OK);
+		file_write(log_bytes.buf, log_bytes.len);
+		out_free(&log_bytes);
+		out_free(&name_bytes);
+		assert_string_equal(read_log(0, false), "0 BEGIN fn#1 2\n7 END fn#1 2\n");
+	}
+	spur_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_other_format, file_make, file_remove),
+		cmocka_unit_test_setup_teardown(test_zero_ticks, file_make, file_remove),
 		cmocka_unit_test_setup_teardown(test_log, file_make, file_remove),
 	};
 

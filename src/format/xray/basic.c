@@ -50,7 +50,7 @@ static bool is_plausible(const struct xray *x, uint64_t off)
 
 	return r.id && r.tid > 0 && (x->version < 3 || r.pid >= 0) &&
 	       (r.type == XRAY_BASIC_ARGUMENT ||
-		(r.type == XRAY_BASIC_CALL && r.kind < CALL_KINDS && r.tsc));
+		(r.type == XRAY_BASIC_CALL && r.kind < CALL_KINDS && (r.tsc || x->exact)));
 }
 
 uint32_t xray_basic_run(const struct xray *x, uint64_t off, uint32_t most)

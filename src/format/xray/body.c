@@ -332,6 +332,7 @@ bool xray_open_buffer(struct fdr *r)
 	xf->span_at = b->off;
 	xf->span_end = x->bookkeeping && b->copied > b->off ? b->copied : b->off;
 	xf->pos = xf->ids_at = b->off;
+	xf->ids = 0;
 	xf->open = xf->head = xf->first = r->th != NULL;
 	xf->seen = 0;
 	/* SPEC xray/exact-mark */

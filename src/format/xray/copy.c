@@ -51,23 +51,6 @@ int64_t xray_copy_wall_last(const struct xray_copy_run *r, size_t i)
 	return next > wall ? next - 1 : wall;
 }
 
-/*
- * SPEC xray/copied-walls: where all buffers are written anew, those of a thread with one wall time
- * get different ones, in the order in which they are read. Returns false if out of memory.
- */
-static bool walls_list(struct xray_copy_run *r)
-{
-	const struct xray_buffer *list = buffers(r->x);
-
-	r->walls = mem_array(r->x->list.count + 1, sizeof(*r->walls));
-	for (size_t i = 0; r->walls && i < r->x->list.count; i++) {
-		r->walls[i] = wall_moved(r, list[i].wall);
-		if (i && list[i].thread == list[i - 1].thread && r->walls[i] <= r->walls[i - 1])
-			r->walls[i] = r->walls[i - 1] + (r->walls[i - 1] < wall_most);
-	}
-	return r->walls != NULL;
-}
-
 /* --- how a buffer stands --- */
 
 /* What a walk over a buffer's records finds. */
@@ -204,8 +187,10 @@ static void body_walk(const struct xray *x, const struct xray_buffer *b, struct 
  * SPEC xray/typed-extents: LLVM leaves out the last 16 bytes of each typed event, so that the
  * buffer ends inside a record. That is no damage.
  */
-static bool ends_short(const struct xray *x, const struct xray_buffer *b, const struct shape *s)
+static bool ends_short(struct xray_copy_run *r, size_t i, const struct shape *s)
 {
+	const struct xray *x = r->x;
+	const struct xray_buffer *b = &buffers(x)[i];
 	const uint8_t *p = xray_at(x, s->end);
 	const int kind = s->end < b->end ? xray_meta(x, p) : -1;
 	const uint64_t left = b->end - s->end;
@@ -214,8 +199,9 @@ static bool ends_short(const struct xray *x, const struct xray_buffer *b, const 
 		return false;
 	if (left < (kind < 0 ? XRAY_FUNCTION : XRAY_METADATA))
 		return true;
+	/* A reader goes on behind a size that is wrong. */
 	return (kind == META_CUSTOM || kind == META_TYPED) &&
-	       load32(p + XRAY_META_AT_DATA, x->swap) <= INT32_MAX;
+	       load32(p + XRAY_META_AT_DATA, x->swap) <= INT32_MAX && xray_copy_reads(r, i);
 }
 
 /* The records that a buffer of version 1 begins with. */
@@ -255,8 +241,9 @@ static bool ticks_taken(const struct xray *x, size_t i, uint64_t ticks)
 	       ticks >= before->tsc - UINT32_MAX;
 }
 
-static struct shape buffer_walk(const struct xray *x, size_t i)
+static struct shape buffer_walk(struct xray_copy_run *r, size_t i)
 {
+	const struct xray *x = r->x;
 	const struct xray_buffer *b = &buffers(x)[i];
 	struct shape s = { .plain = true };
 	struct walk w = { .end = xray_copy_ticks_end(x, i) };
@@ -275,7 +262,7 @@ static struct shape buffer_walk(const struct xray *x, size_t i)
 		    b->end - b->off)
 		return s;
 	body_walk(x, b, &w, &s);
-	s.readable = s.end == b->end || ends_short(x, b, &s);
+	s.readable = s.end == b->end || ends_short(r, i, &s);
 	/* Before version 4 ticks may count twice, and payloads may be missing. */
 	s.plain = s.plain && s.readable && x->version > 3;
 	if (x->version < 4 && s.events && !x->exact)
@@ -386,23 +373,24 @@ static void put_body(struct sink *k, const struct shape *s, uint64_t base)
 }
 
 /* The wall time of a buffer whose times are shifted. */
-static void put_wall(struct sink *k, const uint8_t *p, int64_t wall)
+static void put_wall(struct sink *k, const uint8_t *p, size_t i)
 {
 	const struct xray *x = k->r->x;
-	const int64_t moved = wall_moved(k->r, wall), micro = 1000000;
+	const int64_t moved = xray_copy_wall(k->r, i), micro = 1000000;
 	uint8_t record[XRAY_METADATA];
 
 	memcpy(record, p, sizeof(record));
-	if (k->r->shift) {
+	if (k->r->shift || k->r->walls) {
 		store64(record + XRAY_META_AT_DATA, (uint64_t)(moved / micro), x->swap);
 		store32(record + XRAY_WALL_AT_MICROSECONDS, (uint32_t)(moved % micro), x->swap);
 	}
 	put(k, record, sizeof(record));
 }
 
-static void put_parts(struct sink *k, const struct xray_buffer *b, const struct shape *s)
+static void put_parts(struct sink *k, size_t i, const struct shape *s)
 {
 	const struct xray *x = k->r->x;
+	const struct xray_buffer *b = &buffers(x)[i];
 	uint64_t base = 0;
 
 	for (uint64_t off = b->off; off < s->body; off += XRAY_METADATA) {
@@ -413,7 +401,7 @@ static void put_parts(struct sink *k, const struct xray_buffer *b, const struct 
 			put_base(k, p, kind);
 			base = load64(p + XRAY_CPU_AT_TICKS, x->swap);
 		} else if (kind == META_WALL_TIME) {
-			put_wall(k, p, b->wall);
+			put_wall(k, p, i);
 		} else {
 			put(k, p, XRAY_METADATA);
 		}
@@ -422,19 +410,20 @@ static void put_parts(struct sink *k, const struct xray_buffer *b, const struct 
 }
 
 /* SPEC xray/copied-calls: writes a plain buffer without the records that are not kept. */
-static void copy_parts(struct xray_copy_run *r, const struct xray_buffer *b, const struct shape *s)
+static void copy_parts(struct xray_copy_run *r, size_t i, const struct shape *s)
 {
 	struct sink count = { .r = r }, k = { .r = r, .o = r->copy->out };
 	const struct xray *x = r->x;
+	const struct xray_buffer *b = &buffers(x)[i];
 	uint8_t extents[XRAY_METADATA];
 
-	put_parts(&count, b, s);
+	put_parts(&count, i, s);
 	if (!count.records)
 		return;
 	memcpy(extents, xray_at(x, b->off - XRAY_METADATA), sizeof(extents));
 	store64(extents + XRAY_META_AT_DATA, count.size, x->swap);
 	out_bytes(r->copy->out, extents, sizeof(extents));
-	put_parts(&k, b, s);
+	put_parts(&k, i, s);
 	r->copy->records += k.records;
 	assert(k.size == count.size);
 }
@@ -494,7 +483,7 @@ static bool buffer_stays(struct xray_copy_run *r, size_t i, const struct shape *
 {
 	const struct xray_buffer *b = &buffers(r->x)[i];
 
-	if (r->part->kept || r->shift || b->copied)
+	if (r->part->kept || r->shift || b->copied || r->walls)
 		return false;
 	return (!r->mends && (s->readable || buffer_reads(r, i))) ||
 	       (s->readable && s->plain && s->end == b->end);
@@ -513,13 +502,13 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 
 	if (r->part->kept && kept_next(r->part->kept, x->stream, b->off) >= b->end)
 		return;
-	s = buffer_walk(x, i);
+	s = buffer_walk(r, i);
 	if (buffer_stays(r, i, &s)) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
 	} else if (s.readable && s.plain && !b->copied) {
 		r->mended += s.end != b->end;
-		copy_parts(r, b, &s);
+		copy_parts(r, i, &s);
 	} else {
 		xray_copy_anew(r, i);
 	}
@@ -548,7 +537,7 @@ static bool repeated_stays(struct xray_copy_run *r, const struct xray_buffer *b)
 	bisect(i, th->first, th->last,
 	       list[i].wall < b->wall || (list[i].wall == b->wall && list[i].tsc < b->tsc));
 	for (; i < th->last && list[i].wall == b->wall && list[i].tsc == b->tsc; i++) {
-		s = buffer_walk(x, i);
+		s = buffer_walk(r, i);
 		if (buffer_stays(r, i, &s))
 			return true;
 	}
@@ -755,9 +744,78 @@ static bool run_mends(struct xray_copy_run *r)
 	if (r->part->kept || r->shift || r->copy->count > 1)
 		return true;
 	for (size_t i = 0; i < x->list.count; i++)
-		if (buffers(x)[i].copied || !(buffer_walk(x, i).readable || buffer_reads(r, i)))
+		if (buffers(x)[i].copied || !(buffer_walk(r, i).readable || buffer_reads(r, i)))
 			return true;
 	return false;
+}
+
+/*
+ * Microseconds that buffer `i` has to itself: in version 1, where buffers have one size, as many as
+ * it may become parts.
+ */
+static int64_t wall_parts(const struct xray_copy_run *r, size_t i)
+{
+	const struct xray_buffer *b = &buffers(r->x)[i];
+	/* A NewCPUId or TSCWrap for each call */
+	const uint64_t most = 3 * (b->end - b->off);
+
+	return r->x->version > 1 ? 1 : (int64_t)(most / (r->capacity - XRAY_HEAD_MOST)) + 2;
+}
+
+/* Returns true if buffer `i` follows one of the same thread and time. */
+static bool wall_tied(const struct xray_copy_run *r, size_t i)
+{
+	const struct xray_buffer *b = &buffers(r->x)[i];
+
+	return i && b->thread == b[-1].thread &&
+	       wall_moved(r, b->wall) == wall_moved(r, b[-1].wall);
+}
+
+/*
+ * Returns true if buffers need other wall times: those of a thread with the same one could be read
+ * in another order, or as repeated ones, once they are no longer as they were.
+ */
+static bool walls_needed(struct xray_copy_run *r)
+{
+	size_t tied = 0;
+
+	if (r->x->mode != XRAY_FDR || r->x->version < 4)
+		return r->x->mode == XRAY_FDR && r->mends;
+	for (size_t i = 0; i < r->x->list.count; i++)
+		tied += wall_tied(r, i);
+	if (!tied || r->part->kept || r->shift || r->mends)
+		return tied;
+	for (size_t i = 0; i < r->x->list.count; i++) {
+		const struct shape s = buffer_walk(r, i);
+
+		if (!buffer_stays(r, i, &s))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * SPEC xray/copied-walls: lists wall times for all buffers, if they need others. Returns false if
+ * out of memory.
+ */
+static bool walls_list(struct xray_copy_run *r)
+{
+	const struct xray_buffer *list = buffers(r->x);
+	int64_t *walls;
+
+	if (!walls_needed(r))
+		return true;
+	walls = mem_array(r->x->list.count + 1, sizeof(*walls));
+	for (size_t i = 0; walls && i < r->x->list.count; i++) {
+		const bool first = !i || list[i].thread != list[i - 1].thread;
+		const int64_t least = first ? 0 : walls[i - 1] + wall_parts(r, i - 1);
+
+		walls[i] = wall_moved(r, list[i].wall);
+		walls[i] = walls[i] < least ? least : walls[i];
+		walls[i] = walls[i] > wall_most ? wall_most : walls[i];
+	}
+	r->walls = walls;
+	return walls != NULL;
 }
 
 /* Makes the state of a copy. Returns false if out of memory. */
@@ -772,8 +830,7 @@ static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_
 		r->cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r->cursor.xf.held));
 	r->failed = !buffers_list(r) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
 	r->mends = !r->failed && run_mends(r);
-	if (r->mends && r->x->mode == XRAY_FDR && r->x->version < 4)
-		r->failed = !walls_list(r);
+	r->failed = r->failed || !walls_list(r);
 	return !r->failed;
 }
 

@@ -8,15 +8,25 @@
 #include "format/copy.h"
 #include "format/xray/fdr.h"
 
-/* Reads the rows of a thread's buffers with their raw ticks, one at a time. */
+enum { XRAY_COPY_ROWS = 64 /* of a buffer, read at once */ };
+
+/* Reads the rows of a buffer with their raw ticks. */
 struct xray_copy_cursor {
-	const struct xray_thread *of; /* whose buffers it reads; NULL: none */
 	struct xray_thread thread; /* its state of its own */
 	struct xray_feed xf;
-	struct feed feed;
-	struct spur_event row;
-	bool has_row; /* `row` was read and not used yet */
-	bool ended;
+	struct feed feed; /* `diag`: what is found in the buffers that are written */
+	struct spur_event rows[XRAY_COPY_ROWS];
+	uint32_t at, count; /* of `rows` */
+};
+
+/*
+ * The states of a thread at the beginning and at the end of the buffer of it that was read last, as
+ * the time of a row may depend on all rows before. `next`: the buffer that follows the state; 0: no
+ * state.
+ */
+struct xray_copy_states {
+	struct xray_thread thread[2];
+	size_t next[2];
 };
 
 /* The copy of one log. */
@@ -27,9 +37,10 @@ struct xray_copy_run {
 	uint64_t shift; /* ticks to add, modulo 2^64 */
 	uint64_t capacity; /* bytes of a buffer that is written anew, without BufferExtents */
 	uint32_t *by_off; /* the buffers of x->list by offset */
-	/* Wall times by index in x->list, if all buffers are written anew; see xray_copy_wall() */
+	/* Wall times by index in x->list if they are not the buffers' own; else NULL */
 	int64_t *walls;
 	struct xray_copy_cursor cursor;
+	struct xray_copy_states *states; /* by thread, in scratch memory; NULL until needed */
 	struct out body; /* of a buffer that is written anew */
 	/* Sizes of events are those of what is there (SPEC xray/exact-mark) */
 	bool mends;

@@ -26,28 +26,14 @@ struct anew {
 /* Buffers of a thread that are read again where threads take turns: runtimes had 100 by default. */
 enum { CHAIN = 256 };
 
-static void cursor_seek(struct xray_copy_run *r, const struct xray_thread *th, size_t buffer)
+static const struct xray_buffer *buffer_at(const struct xray_copy_run *r, size_t i)
 {
-	struct xray_copy_cursor *c = &r->cursor;
-	struct xray_held *held = c->xf.held;
-	struct spur_event *forked = c->xf.forked;
-	const size_t cap = c->xf.forked_cap;
+	return (const struct xray_buffer *)r->x->list.items + i;
+}
 
-	c->of = th;
-	c->has_row = c->ended = false;
-	c->thread = (struct xray_thread){ .pid = th->pid,
-					  .tid = th->tid,
-					  .track = th->track,
-					  .cpu = SPUR_NO_CPU,
-					  .before = buffer > th->first };
-	c->xf = (struct xray_feed){ .thread = &c->thread,
-				    .next = buffer,
-				    .last = th->last,
-				    .held = held,
-				    .forked = forked,
-				    .forked_cap = cap };
-	ticks_init(&c->xf.ticks, r->x->hz, true);
-	c->feed.state = &c->xf;
+static size_t states_size(const struct xray_copy_run *r)
+{
+	return r->x->nthreads * sizeof(*r->states);
 }
 
 void xray_copy_anew_close(struct xray_copy_run *r)
@@ -56,77 +42,126 @@ void xray_copy_anew_close(struct xray_copy_run *r)
 	mem_free(r->cursor.xf.forked);
 	diag_free(&r->cursor.feed.diag);
 	out_free(&r->body);
+	scratch_free(r->states, states_size(r));
 }
 
-/* Reads the thread's next row unless one is at hand. Returns false at the end. */
+/* Moves the cursor before a buffer. `state`: NULL if nothing is known of what is before. */
+static void cursor_seek(struct xray_copy_run *r, const struct xray_thread *th, size_t buffer,
+			const struct xray_thread *state)
+{
+	struct xray_copy_cursor *c = &r->cursor;
+	struct xray_held *held = c->xf.held;
+	struct spur_event *forked = c->xf.forked;
+	const size_t cap = c->xf.forked_cap;
+
+	c->at = c->count = 0;
+	c->thread = state ? *state
+			  : (struct xray_thread){ .pid = th->pid,
+						  .tid = th->tid,
+						  .track = th->track,
+						  .cpu = SPUR_NO_CPU,
+						  .before = buffer > th->first };
+	c->xf = (struct xray_feed){ .thread = &c->thread,
+				    .next = buffer,
+				    .stop = buffer,
+				    .last = th->last,
+				    .held = held,
+				    .forked = forked,
+				    .forked_cap = cap };
+	ticks_init(&c->xf.ticks, r->x->hz, true);
+	c->feed.state = &c->xf;
+}
+
+/* Reads more rows. Returns false at the beginning of buffer c->xf.stop, or if out of memory. */
 static bool cursor_fill(struct xray_copy_run *r)
 {
 	struct xray_copy_cursor *c = &r->cursor;
-	struct batch b = { .rows = &c->row, .cap = 1 };
-	enum spur_status st;
+	struct batch b = { .rows = c->rows, .cap = XRAY_COPY_ROWS };
+	const enum spur_status st = xray_fdr_next(r->x, &c->feed, &b);
 
-	if (c->has_row || c->ended)
-		return c->has_row;
-	st = xray_fdr_next(r->x, &c->feed, &b);
-	c->has_row = st == SPUR_OK;
-	c->ended = st != SPUR_OK;
 	r->failed |= st == SPUR_FAIL;
-	return c->has_row;
+	c->at = 0;
+	c->count = st == SPUR_OK ? b.count : 0;
+	return c->count != 0;
+}
+
+/* Keeps the thread's state; calls that a fork left open are more than that. */
+static void state_keep(struct xray_copy_run *r, struct xray_copy_states *s, unsigned which)
+{
+	s->thread[which] = r->cursor.thread;
+	s->next[which] = r->cursor.xf.nforked ? 0 : r->cursor.xf.next;
 }
 
 /*
- * Gets the next row of buffer `i`. Rows of other buffers may lie between two calls, but only older
- * ones are skipped. Returns false at the buffer's end.
+ * Moves the cursor before buffer `i`, to the state that a reader of all of the log has there: from
+ * what is known of the thread, or from its first buffer. Of long threads that are read in another
+ * order the last CHAIN buffers have to do, but in version 1 times are the sum of all.
  */
-static bool cursor_next(struct xray_copy_run *r, size_t i, struct spur_event *row)
+static void cursor_reach(struct xray_copy_run *r, size_t i)
+{
+	const uint32_t thread = buffer_at(r, i)->thread;
+	const struct xray_thread *th = xray_thread_at(r->x, thread);
+	struct xray_copy_cursor *c = &r->cursor;
+	struct diag_log others = c->feed.diag;
+	struct xray_copy_states *s;
+	unsigned which;
+
+	if (!r->states)
+		r->states = scratch_alloc(states_size(r));
+	if (!r->states) {
+		r->failed = true;
+		return;
+	}
+	s = &r->states[thread];
+	which = s->next[1] && s->next[1] <= i;
+	if (s->next[which] && s->next[which] <= i)
+		cursor_seek(r, th, s->next[which], &s->thread[which]);
+	else if (r->x->version == 1 || i - th->first < CHAIN)
+		cursor_seek(r, th, th->first, NULL);
+	else
+		cursor_seek(r, th, i - CHAIN, NULL);
+	/* What is found in buffers before is found when they are written. */
+	diag_init(&c->feed.diag);
+	c->xf.stop = i;
+	while (!r->failed && cursor_fill(r))
+		continue;
+	diag_free(&c->feed.diag);
+	c->feed.diag = others;
+	state_keep(r, s, 0);
+	c->xf.stop = i + 1;
+}
+
+/* Gets the next row of the buffer that cursor_reach() found. Returns false at the buffer's end. */
+static bool cursor_next(struct xray_copy_run *r, struct spur_event *row)
 {
 	struct xray_copy_cursor *c = &r->cursor;
 
-	while (cursor_fill(r)) {
-		if (c->xf.next > i + 1)
-			return false;
-		c->has_row = false;
-		if (c->xf.next < i + 1)
-			continue;
-		*row = c->row;
-		return true;
+	if (r->failed)
+		return false;
+	if (c->at == c->count && !cursor_fill(r)) {
+		if (!r->failed)
+			state_keep(r, &r->states[buffer_at(r, c->xf.stop - 1)->thread], 1);
+		return false;
 	}
-	return false;
-}
-
-/*
- * Moves the cursor before buffer `i`. Versions 2 and 3 count from the thread's buffer before, whose
- * end depends in the same way on the one before it; version 1 from all that come before.
- */
-static void cursor_reach(struct xray_copy_run *r, const struct xray_thread *th, size_t i)
-{
-	const struct xray_copy_cursor *c = &r->cursor;
-	size_t from = i;
-
-	if (r->x->version < 4 && i > th->first)
-		from = r->x->version == 1 || i - th->first < CHAIN ? th->first : i - CHAIN;
-	if (c->of != th || c->xf.next < from || c->xf.next > i + (c->has_row || c->xf.open) ||
-	    c->ended)
-		cursor_seek(r, th, from);
+	*row = c->rows[c->at++];
+	return true;
 }
 
 bool xray_copy_reads(struct xray_copy_run *r, size_t i)
 {
-	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
-	struct diag_log *diag = &r->cursor.feed.diag, others = *diag;
+	struct diag_log *diag = &r->cursor.feed.diag, others;
 	struct spur_event row;
 	bool good;
 
+	cursor_reach(r, i);
 	/* What is found here is found again if the buffer is written anew, and is counted then. */
+	others = *diag;
 	diag_init(diag);
-	r->cursor.of = NULL;
-	cursor_reach(r, xray_thread_at(r->x, b->thread), i);
-	while (cursor_next(r, i, &row))
+	while (cursor_next(r, &row))
 		continue;
 	good = !diag_count(diag, DIAG_DAMAGE);
 	diag_free(diag);
 	*diag = others;
-	r->cursor.of = NULL;
 	return good;
 }
 
@@ -159,6 +194,12 @@ static void head_begin(struct anew *a, uint64_t ticks)
 
 	if (p)
 		a->r->body.len += xray_head_put(&head, p);
+	/*
+	 * Parts of one wall time would be ordered by ticks, which may go back in the next buffer,
+	 * or be taken for repeated ones.
+	 */
+	if (a->wall == a->wall_last && x->version > 1)
+		a->capacity = XRAY_CAPACITY_MOST;
 	a->wall += a->wall < a->wall_last;
 	a->base = ticks;
 	a->begun = true;
@@ -289,21 +330,19 @@ static void put_row(struct anew *a, const struct spur_event *row)
 
 void xray_copy_anew(struct xray_copy_run *r, size_t i)
 {
-	const struct xray_buffer *b = (const struct xray_buffer *)r->x->list.items + i;
+	const struct xray_buffer *b = buffer_at(r, i);
 	struct anew a = { .r = r,
 			  .b = b,
 			  .th = xray_thread_at(r->x, b->thread),
 			  .wall = xray_copy_wall(r, i),
 			  .wall_last = xray_copy_wall_last(r, i),
 			  .capacity = r->capacity,
-			  .ticks_end = xray_copy_ticks_end(r->x, i) };
+			  /* If all buffers are written anew, the next one has its rows' ticks. */
+			  .ticks_end = r->walls ? INT64_MAX : xray_copy_ticks_end(r->x, i) };
 	struct spur_event row;
 
-	/* Parts of one wall time are ordered by ticks, which may go back in the next buffer. */
-	if (a.wall == a.wall_last && r->x->version > 1)
-		a.capacity = XRAY_CAPACITY_MOST;
-	cursor_reach(r, a.th, i);
-	while (!r->failed && cursor_next(r, i, &row))
+	cursor_reach(r, i);
+	while (cursor_next(r, &row))
 		if (row.kind <= SPUR_INSTANT && row.kind != SPUR_SPAN &&
 		    xray_copy_keeps(r, row.off))
 			put_row(&a, &row);

@@ -150,7 +150,7 @@ static bool next_buffer(struct fdr *r)
 	struct xray_buffer *list = x->list.items;
 
 	if (!x->stored) {
-		if (xf->next == xf->last)
+		if (xf->next == xf->stop)
 			return false;
 		xf->buffer = list[xf->next++];
 		return true;

@@ -162,6 +162,7 @@ struct xray_feed {
 	struct xray_thread
 		*thread; /* as stored: of the current buffer; NULL: see xray_file_next() */
 	size_t next, last; /* in the list of buffers; basic: next is the current run */
+	size_t stop; /* FDR: rows end before that buffer; mostly `last` */
 	struct xray_scan scan; /* as stored */
 	struct xray_buffer buffer;
 	uint64_t pos; /* of the next record */

@@ -95,6 +95,7 @@ static void cursor_seek(struct cursor *c, const struct xray *x, size_t buffer)
 	c->xf = (struct xray_feed){ .thread = &c->thread,
 				    .next = buffer,
 				    .last = c->of->last,
+				    .stop = c->of->last,
 				    .held = held,
 				    .forked = forked,
 				    .forked_cap = cap };

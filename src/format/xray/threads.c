@@ -232,7 +232,7 @@ bool xray_feed_open(struct xray *x, struct feed *f)
 	ticks_init(&xf->ticks, x->hz, x->mode == XRAY_PROFILE || x->t->options.raw_time || !x->hz);
 	xf->thread = th;
 	xf->next = th ? th->first : 0;
-	xf->last = th ? th->last : 0;
+	xf->last = xf->stop = th ? th->last : 0;
 	f->state = xf;
 	return true;
 }
