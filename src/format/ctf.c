@@ -77,8 +77,8 @@ struct file_key {
  */
 static int by_trace(const struct file_key *x, const struct file_key *y)
 {
-	const int order = x->uuid && y->uuid ? memcmp(x->uuid, y->uuid, CTF_WIRE_UUID)
-					     : !x->uuid - !y->uuid;
+	const int order =
+		x->uuid && y->uuid ? memcmp(x->uuid, y->uuid, CTF_WIRE_UUID) : !x->uuid - !y->uuid;
 
 	return order ? order : x->trace < y->trace ? -1 : 1;
 }
@@ -248,10 +248,9 @@ bool ctf_trace_track(struct ctf *c, struct ctf_trace *tr)
 	slot = map64_put(&tr->processes, (uint64_t)pid);
 	if (slot)
 		slot->value = (uint64_t)tr->track + 1;
-	return slot && ctf_track_name(c, tr->track, trace_intern(c->t, name),
-				      (struct ctf_naming){ .ts = INT64_MAX,
-							   .any = true,
-							   .main = true });
+	return slot &&
+	       ctf_track_name(c, tr->track, trace_intern(c->t, name),
+			      (struct ctf_naming){ .ts = INT64_MAX, .any = true, .main = true });
 }
 
 static bool add_tracks(struct ctf *c)
@@ -333,57 +332,6 @@ static void set_version(struct ctf *c, const struct ctf_meta *m)
 
 /* --- the format --- */
 
-static bool is_key_size(size_t n)
-{
-	return n == 16 || n == 24 || n == 32;
-}
-
-/* Bytes of a key in hexadecimal; 0: it is none. */
-static size_t hex_key(struct text t, uint8_t key[32])
-{
-	size_t n = 0;
-
-	if (t.len % 2 || !is_key_size(t.len / 2))
-		return 0;
-	for (; n < t.len / 2; n++) {
-		struct text pair = text_make(t.p + 2 * n, 2);
-		uint64_t byte;
-
-		if (!text_u64(&pair, 16, &byte) || pair.len)
-			return 0;
-		key[n] = (uint8_t)byte;
-	}
-	return n;
-}
-
-/*
- * SPEC ctf-v11/key: in hexadecimal, blanks around it, else as it is; 32 digits are a key of 16
- * bytes
- */
-static enum spur_status read_key(struct ctf *c, const char *path, struct spur_error *err)
-{
-	struct source *s = NULL;
-	struct text t;
-
-	if (!path)
-		return SPUR_OK;
-	if (source_open(&s, path, NULL, err) == SPUR_FAIL)
-		return SPUR_FAIL;
-	source_need(s, 4096);
-	t = text_make(s->data, s->size < 4096 ? s->size : 4096);
-	c->key_len = hex_key(text_trim(t), c->key);
-	if (!c->key_len && is_key_size(t.len)) {
-		memcpy(c->key, t.p, t.len);
-		c->key_len = t.len;
-	}
-	source_close(s);
-	if (c->key_len)
-		return SPUR_OK;
-	return err_set(err, SPUR_ERR_USAGE,
-		       "%s: expected a key of 16, 24 or 32 bytes, plain or hexadecimal, found none",
-		       path);
-}
-
 static void report_empty(struct ctf *c)
 {
 	diag_add(&c->t->diag, DIAG_WARN, "ctf/no-packets", "metadata", DIAG_NO_OFF, 0,
@@ -457,7 +405,7 @@ static enum spur_status open_all(struct ctf *c, bool is_url, struct source *arch
 	const struct ctf_trace *tr;
 	enum spur_status st;
 
-	if (read_key(c, t->options.key_file, err) == SPUR_FAIL)
+	if (ctf_key_read(t->options.key_file, c->key, &c->key_len, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	if (!add_names(c))
 		return err_nomem(err);
@@ -634,8 +582,8 @@ static int probe(const struct probe *p)
 	if (p->len < 4)
 		return 0;
 	if (load32(p->head, false) == CTF_WIRE_METADATA_MAGIC ||
-	    load32(p->head, true) == CTF_WIRE_METADATA_MAGIC ||
-	    text_starts(t, "/* CTF") || (p->head[0] == 0x1E && text_search(t, "\"preamble\"") > 0))
+	    load32(p->head, true) == CTF_WIRE_METADATA_MAGIC || text_starts(t, "/* CTF") ||
+	    (p->head[0] == 0x1E && text_search(t, "\"preamble\"") > 0))
 		return SCORE_SURE;
 	if (archive_is(p->head, p->len))
 		return archive_has(p->head, p->len, is_trace_file) ? SCORE_ARCHIVE : 0;

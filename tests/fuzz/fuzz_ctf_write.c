@@ -60,6 +60,15 @@ static struct spur_trace *open_dir(const char *dir)
 	return spur_open(&t, dir, &opt, NULL) == SPUR_FAIL ? NULL : t;
 }
 
+/*
+ * A packet whose size is not stored ends with a whole byte, so what follows the last event in that
+ * byte cannot be left out.
+ */
+static bool is_rest(const struct spur_damage *d)
+{
+	return strcmp(d->code, "ctf/bad-event") == 0 && d->bytes_lost <= d->count;
+}
+
 static bool read_dir(const char *dir, struct reading *r)
 {
 	struct spur_trace *t = open_dir(dir);
@@ -79,7 +88,7 @@ static bool read_dir(const char *dir, struct reading *r)
 	for (size_t i = 0; i < spur_damage_count(t); i++)
 		/* Metadata and encrypted packets are copied as they are. */
 		if (spur_damage(t, i, &d) && d.is_damage && !strstr(d.file, "metadata") &&
-		    strcmp(d.code, "ctf/unpack") != 0) {
+		    strcmp(d.code, "ctf/unpack") != 0 && !is_rest(&d)) {
 			fprintf(stderr, "%s %s %s\n", d.code, d.file, d.first);
 			r->damage++;
 		}
@@ -177,9 +186,14 @@ static void check_conversion(const char *dir, const char *settings)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const settings[] = { "version=1.8", "version=2",
+	static const char *const settings[] = { "version=1.8",
+						"version=2",
 						"version=1.8,byte-order=big",
-						"version=2,byte-order=big" };
+						"version=2,byte-order=big",
+						"version=1.1",
+						"version=1.1,compression=gzip",
+						"version=1.1,compression=bzip2",
+						"version=1.1,byte-order=big,checksum=md5" };
 	const uint8_t how = size ? data[size - 1] : 0;
 	const char *dir = fuzz_dir_make(data, size);
 	struct reading r;
@@ -187,6 +201,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!read_dir(dir, &r))
 		return 0;
 	check_copy(dir, how & 1);
-	check_conversion(dir, settings[how >> 1 & 3]);
+	check_conversion(dir, settings[how >> 1 & 7]);
 	return 0;
 }

@@ -14,7 +14,7 @@ import re
 import shutil
 import struct
 
-from harness import core
+from harness import core, ctf_v11
 
 MAGIC, INDEX_MAGIC = 0xC1FC1FC1, 0xC1F1DCC1
 # Rows that a cut cannot tell apart, or that depend on events that are left out (docs/formats/ctf-write.md, Copies).
@@ -543,6 +543,7 @@ def run(t):
     add("category", bad_category)
     add("many threads", many_threads)
     add("events", long_header)
+    ctf_v11.add_all(t, add)
     for case in goldens:
         if os.path.isdir(case) and "ring-buffer" not in case and "v11-encrypted" not in case:
             add("same " + case, same_bytes, case)

@@ -181,17 +181,73 @@ static bool entry_add(struct copies *s, struct copies_entry *e)
 	return spool_bytes(&s->spool, &s->entries, e, sizeof(*e));
 }
 
-/* The packet as it stands in the file, with other counters if they changed. */
+static uint64_t field_get(const struct copies *s, const uint8_t *data, enum copies_value which,
+			  uint64_t none)
+{
+	const struct copies_field *f = &s->fields[which];
+	const uint64_t v = f->size ? bits_load_any(data, f->at, f->size, f->big) : none;
+
+	return f->size && f->reversed ? bits_turn(v, f->size) : v;
+}
+
+/* Returns true if the packet is encrypted and the key is not known. */
+static bool is_sealed(const struct copies *s, const struct ctf_packet *p)
+{
+	return !s->c->key_len && field_get(s, p->data, COPIES_ENCRYPTION, 0) == CTF_WIRE_AES;
+}
+
+/* Sets what identifies a packet in the header of s->packet. */
+static void identity_set(struct copies *s, const struct ctf_file *f, uint64_t class)
+{
+	const struct copies_field *uuid = &s->fields[COPIES_UUID];
+
+	field_set(s, COPIES_MAGIC, CTF_WIRE_MAGIC);
+	field_set(s, COPIES_CLASS, class);
+	if (uuid->size && uuid->at % 8 == 0)
+		memcpy(s->packet + uuid->at / 8, s->c->traces[f->trace].meta->uuid, CTF_WIRE_UUID);
+}
+
+/*
+ * The header of a sealed packet, whose content stays as it is: a checksum that does not fit the
+ * content is left out.
+ */
+static void sealed_set(struct copies *s, const struct ctf_file *f, const struct ctf_packet *p,
+		       const struct copies_entry *e)
+{
+	const struct ctf_meta *m = s->c->traces[f->trace].meta;
+	const unsigned unit = m->generation == CTF_V11 ? 8 : 1;
+	const uint64_t scheme = field_get(s, p->data, COPIES_CHECKSUM_SCHEME, 0),
+		       sum = field_get(s, p->data, COPIES_CHECKSUM, 0),
+		       content = field_get(s, p->data, COPIES_CONTENT, UINT64_MAX / unit) * unit;
+	/* As nothing was unpacked, the packet's own content is empty. */
+	struct ctf_packet stored = *p;
+
+	stored.content =
+		content < p->body || content > 8 * p->file_size ? 8 * p->file_size : content;
+	identity_set(s, f, e->class);
+	field_set(s, COPIES_CONTENT, stored.content / unit);
+	field_set(s, COPIES_PACKET, 8 * p->file_size / unit);
+	if (scheme && ctf_checksum(&stored, m->big_endian, scheme, sum)) {
+		field_set(s, COPIES_CHECKSUM_SCHEME, 0);
+		field_set(s, COPIES_CHECKSUM, 0);
+	}
+}
+
+/*
+ * The packet as it stands in the file, with other counters if they changed, and a right header if
+ * its content cannot be read.
+ */
 static bool packet_whole(struct copies *s, const struct ctf_file *f, const struct ctf_packet *p,
 			 const struct copies_entry *e)
 {
 	const uint8_t *raw = f->source->data + p->file_off;
+	const bool sealed = s->mend && is_sealed(s, p);
 	const uint64_t head = (p->body + 7) / 8;
 	struct copies_entry own = *e;
 
 	own.total = 8 * p->file_size;
 	own.content = p->content;
-	if (e->discarded == p->discarded && e->sequence == p->sequence) {
+	if (!sealed && e->discarded == p->discarded && e->sequence == p->sequence) {
 		out_bytes(s->out, raw, (size_t)p->file_size);
 		return entry_add(s, &own);
 	}
@@ -200,6 +256,8 @@ static bool packet_whole(struct copies *s, const struct ctf_file *f, const struc
 	memcpy(s->packet, raw, (size_t)head);
 	field_set(s, COPIES_DISCARDED, e->discarded);
 	field_set(s, COPIES_SEQUENCE, e->sequence);
+	if (sealed)
+		sealed_set(s, f, p, e);
 	out_bytes(s->out, s->packet, (size_t)head);
 	out_bytes(s->out, raw + head, (size_t)(p->file_size - head));
 	return entry_add(s, &own);
@@ -223,11 +281,7 @@ static bool packet_made(struct copies *s, const struct ctf_file *f, struct copie
 	field_set(s, COPIES_ENCRYPTION, 0);
 	field_set(s, COPIES_CHECKSUM_SCHEME, 0);
 	field_set(s, COPIES_CHECKSUM, 0);
-	field_set(s, COPIES_MAGIC, CTF_WIRE_MAGIC);
-	field_set(s, COPIES_CLASS, e->class);
-	if (s->fields[COPIES_UUID].size && s->fields[COPIES_UUID].at % 8 == 0)
-		memcpy(s->packet + s->fields[COPIES_UUID].at / 8, s->c->traces[f->trace].meta->uuid,
-		       CTF_WIRE_UUID);
+	identity_set(s, f, e->class);
 	s->made += !s->part->kept;
 	out_bytes(s->out, s->packet, (size_t)bytes);
 	return entry_add(s, e);
@@ -481,15 +535,6 @@ static bool packet_make(struct walk *w, const struct copies_entry *e, bool ends)
 	return packet_made(s, w->f, &m.e);
 }
 
-static uint64_t field_get(const struct copies *s, const uint8_t *data, enum copies_value which,
-			  uint64_t none)
-{
-	const struct copies_field *f = &s->fields[which];
-	const uint64_t v = f->size ? bits_load_any(data, f->at, f->size, f->big) : none;
-
-	return f->size && f->reversed ? bits_turn(v, f->size) : v;
-}
-
 /* Returns true if the packet's header in the file says what the packet is. */
 static bool head_is_right(struct copies *s, const struct ctf_file *f, const struct ctf_packet *p)
 {
@@ -517,8 +562,8 @@ static bool needs_making(struct copies *s, const struct ctf_file *f, const struc
 {
 	const uint8_t *raw = f->source->data + p->file_off;
 
-	/* Whoever has the key can read it. */
-	if (field_get(s, p->data, COPIES_ENCRYPTION, 0) == CTF_WIRE_AES && !s->c->key_len)
+	/* Its events can still be read with the key. */
+	if (is_sealed(s, p))
 		return false;
 	return (p->flags & (PACKET_CUT | PACKET_GUESSED)) ||
 	       (!(p->flags & PACKET_OWN) && p->data != raw) || (s->mend && !head_is_right(s, f, p));

@@ -8,6 +8,7 @@ struct own_uri {
 	uint8_t kind;
 	uint16_t flags;
 	size_t cat_len;
+	bool id_first; /* the first field is the id */
 	struct text names; /* ?NUMBER=NAME... */
 };
 
@@ -31,8 +32,10 @@ static bool uri_read(const struct ctf_event_class *e, struct own_uri *u)
 	uint64_t flags, len;
 
 	if (!text_skip(&t, "spur:") || !uri_kind(&t, &u->kind) || !text_u64(&t, 16, &flags) ||
-	    !text_skip(&t, "/") || !text_u64(&t, 10, &len) || flags > UINT16_MAX ||
-	    (t.len && t.p[0] != '?') || !e->name || len >= strlen(e->name) + !len)
+	    !text_skip(&t, "/") || !text_u64(&t, 10, &len) || flags > UINT16_MAX)
+		return false;
+	u->id_first = text_skip(&t, "#");
+	if ((t.len && t.p[0] != '?') || !e->name || len >= strlen(e->name) + !len)
 		return false;
 	u->flags = (uint16_t)flags;
 	u->cat_len = (size_t)len;
@@ -83,19 +86,59 @@ static void field_adapt(struct ctf_field *f)
 	}
 }
 
+/* SPEC ctf/write-v11-names: an underscore in front is no part of the name */
+static void names_adapt(struct ctf_field *f)
+{
+	for (uint32_t i = 0; i < f->nmembers; i++) {
+		struct ctf_member *m = &f->members[i];
+
+		if (m->name[0] == '_')
+			m->shown = m->name = m->name + 1;
+		names_adapt(m->field);
+	}
+	if (f->element)
+		names_adapt(f->element);
+}
+
+/*
+ * SPEC ctf/write-v11-events: the first field of an event that says so is its own context. Returns
+ * false if out of memory.
+ */
+static bool v11_adapt(struct ctf_meta *m, struct ctf_event_class *e)
+{
+	struct ctf_field *specific, *payload;
+	struct own_uri u;
+
+	names_adapt(e->payload);
+	if (!uri_read(e, &u) || !u.id_first || !e->payload->nmembers || e->specific)
+		return true;
+	specific = meta_field_copy(m, e->payload);
+	payload = meta_field_copy(m, e->payload);
+	if (!specific || !payload)
+		return false;
+	specific->nmembers = 1;
+	payload->members++;
+	payload->nmembers--;
+	e->specific = specific;
+	e->payload = payload;
+	return true;
+}
+
 bool own_adapt(struct ctf_meta *m)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < m->nstreams; i++)
 		for (size_t k = 0; k < m->streams[i]->nevents; k++) {
-			const struct ctf_event_class *e = m->streams[i]->events[k];
+			struct ctf_event_class *e = m->streams[i]->events[k];
 
 			if (!own_is(e))
 				continue;
 			any = true;
-			if (e->payload && m->generation == CTF_1)
+			if (e->payload && m->generation != CTF_2)
 				field_adapt(e->payload);
+			if (e->payload && m->generation == CTF_V11 && !v11_adapt(m, e))
+				return any;
 		}
 	return any;
 }

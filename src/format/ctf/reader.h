@@ -287,6 +287,8 @@ struct ctf_feed {
 
 enum { CTF_KNOWN = 4096, CTF_MAX_FILES = 1 << 20, CTF_MAX_PACKETS = 1 << 23 };
 
+enum { CTF_KEY = 32 /* bytes of the longest key of AES */ };
+
 struct ctf {
 	struct spur_trace *t;
 	struct ctf_trace *traces;
@@ -327,7 +329,7 @@ struct ctf {
 	uint32_t nslots; /* that a cursor needs, of any trace */
 	uint64_t packed,
 		unpacked; /* bytes of packed packets so far, as they are stored and when unpacked */
-	uint8_t key[32]; /* of encrypted packets */
+	uint8_t key[CTF_KEY]; /* of encrypted packets */
 	size_t key_len; /* 16, 24, 32; 0: none */
 	int64_t epoch_base; /* ns since 1970 of rows' zero */
 	int64_t clock_start; /* the same without spur_options.clock_offset_ns */
@@ -442,7 +444,13 @@ void ctf_packet_begin(const struct ctf_trace *tr, const struct ctf_class *k,
 /* Slots that a cursor of the trace needs, now and when more event classes are compiled. */
 uint32_t ctf_slots(const struct ctf_trace *tr);
 
-/* unpack.c: unpacks a compressed or encrypted packet. Returns NULL, or the reason of failure. */
+/*
+ * unpack.c: reads the key of AES from a file (NULL: none): 16, 24 or 32 bytes, plain or
+ * hexadecimal. Returns SPUR_FAIL with the error set if the file has no key.
+ */
+enum spur_status ctf_key_read(const char *path, uint8_t key[CTF_KEY], size_t *len,
+			      struct spur_error *err);
+/* Unpacks a compressed or encrypted packet. Returns NULL, or the reason of failure. */
 const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression,
 		       uint64_t encryption);
 /*

@@ -12,6 +12,8 @@
 #include <zlib.h>
 
 #include "base/bits.h"
+#include "base/err.h"
+#include "base/text.h"
 #include "format/ctf/reader.h"
 #include "format/ctf/wire.h"
 
@@ -192,6 +194,63 @@ const char *ctf_unpack(struct ctf *c, struct ctf_packet *p, uint64_t compression
 	scratch_free(out.p, out.cap);
 	return why;
 }
+
+/* --- keys --- */
+
+static bool is_key_size(size_t n)
+{
+	return n == 16 || n == 24 || n == 32;
+}
+
+/* Bytes of a key in hexadecimal; 0: it is none. */
+static size_t hex_key(struct text t, uint8_t key[CTF_KEY])
+{
+	size_t n = 0;
+
+	if (t.len % 2 || !is_key_size(t.len / 2))
+		return 0;
+	for (; n < t.len / 2; n++) {
+		struct text pair = text_make(t.p + 2 * n, 2);
+		uint64_t byte;
+
+		if (!text_u64(&pair, 16, &byte) || pair.len)
+			return 0;
+		key[n] = (uint8_t)byte;
+	}
+	return n;
+}
+
+/*
+ * SPEC ctf-v11/key: in hexadecimal, blanks around it, else as it is; 32 digits are a key of 16
+ * bytes
+ */
+enum spur_status ctf_key_read(const char *path, uint8_t key[CTF_KEY], size_t *len,
+			      struct spur_error *err)
+{
+	struct source *s = NULL;
+	struct text t;
+
+	*len = 0;
+	if (!path)
+		return SPUR_OK;
+	if (source_open(&s, path, NULL, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	source_need(s, 4096);
+	t = text_make(s->data, s->size < 4096 ? s->size : 4096);
+	*len = hex_key(text_trim(t), key);
+	if (!*len && is_key_size(t.len)) {
+		memcpy(key, t.p, t.len);
+		*len = t.len;
+	}
+	source_close(s);
+	if (*len)
+		return SPUR_OK;
+	return err_set(err, SPUR_ERR_USAGE,
+		       "%s: expected a key of 16, 24 or 32 bytes, plain or hexadecimal, found none",
+		       path);
+}
+
+/* --- checksums --- */
 
 const char *ctf_checksum(const struct ctf_packet *p, bool big_endian, uint64_t scheme,
 			 uint64_t expected)

@@ -1,5 +1,5 @@
 /*
- * ctf: the Common Trace Format, 1.8 or 2. See write.h for how it works, and
+ * ctf: the Common Trace Format, RFC v1.1, 1.8 or 2. See write.h for how it works, and
  * docs/formats/ctf-write.md for what is written.
  */
 #include "format/ctf/write.h"
@@ -10,7 +10,7 @@
 #include "format/format.h"
 #include "model/args.h"
 
-enum { HEAD_MOST = 14, CONTEXT_NAME = CTF_WRITE_COMM + 1 };
+enum { HEAD_MOST = 18, CONTEXT_NAME = CTF_WRITE_COMM + 1 };
 
 static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "spans of the thread overlap: an end may be taken for another one's" },
@@ -23,6 +23,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "an enumeration has more than 65536 names: the number is written" },
 	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
 	{ LOSS_DEGRADED, "losses are a count: names, arguments and threads are not kept" },
+	{ LOSS_DEGRADED, "the RFC v1.1 has no CPU numbers" },
 };
 
 /* --- streams --- */
@@ -100,7 +101,8 @@ static void context_make(struct cw *w, struct cw_stream *s)
 	p = cw_put(w, p, (uint64_t)pid, bytes);
 	p = cw_put(w, p, (uint64_t)k->tid, bytes);
 	memcpy(p, name, len);
-	s->ncontext = (uint8_t)(p - s->context + CONTEXT_NAME);
+	p += w->v11 ? strlen((char *)p) + 1 : CONTEXT_NAME;
+	s->ncontext = (uint8_t)(p - s->context);
 	s->name = k->name;
 }
 
@@ -170,7 +172,7 @@ static struct cw_stream *stream_make(struct cw *w, uint32_t track, bool cpu,
 static struct cw_stream *stream_of(struct cw *w, const struct spur_event *row,
 				   const struct ctf_class *native)
 {
-	const bool cpu = row->cpu != SPUR_NO_CPU;
+	const bool cpu = row->cpu != SPUR_NO_CPU && !w->v11;
 	struct cw_place **places = native ? &w->by_source : &w->by_track;
 	size_t *cap = native ? &w->by_source_cap : &w->by_track_cap;
 	const uint32_t at = native ? row->stream : row->track;
@@ -194,7 +196,9 @@ static struct cw_stream *stream_of(struct cw *w, const struct spur_event *row,
 
 static bool packet_close(struct cw *w, struct cw_stream *s, uint64_t end)
 {
-	const struct cw_packet p = { .begin = s->begin,
+	/* In version 1.1, losses end where the packet after them begins. */
+	const bool after = w->v11 && !s->bytes && s->due <= end;
+	const struct cw_packet p = { .begin = after ? s->due : s->begin,
 				     .end = end,
 				     .bytes = s->bytes,
 				     .discarded = s->discarded,
@@ -229,7 +233,10 @@ static bool packet_for(struct cw *w, struct cw_stream *s, uint64_t clock, uint16
 {
 	bool good = true;
 
-	if (s->open && clock > s->due)
+	/* As in packet_close() */
+	if (w->v11 && s->open && !s->bytes && s->due <= clock)
+		s->begin = s->last = s->due;
+	if (s->open && clock > s->due && !w->v11)
 		good = packet_close(w, s, s->due);
 	else if (s->open && (s->bytes >= CTF_WRITE_PACKET || cpu != s->cpu || clock < s->last))
 		good = packet_close(w, s, s->last);
@@ -243,12 +250,29 @@ static uint64_t clock_of(const struct cw *w, int64_t ts)
 	return (uint64_t)ts - (uint64_t)w->write->zero;
 }
 
+/* SPEC ctf-v11/header2: as header_put(); the long form is behind the short one */
+static char *header_v11(struct cw *w, const struct cw_stream *s, uint32_t id, uint64_t clock,
+			char *at)
+{
+	const bool is_long = id >= CTF_WIRE_LARGE_LONG || clock - s->last > UINT32_MAX;
+	uint8_t *p = cw_put(w, (uint8_t *)at, clock & UINT32_MAX, 4);
+
+	p = cw_put(w, p, is_long ? CTF_WIRE_LARGE_LONG : id, 2);
+	if (is_long) {
+		p = cw_put(w, p, clock, 8);
+		p = cw_put(w, p, id, 4);
+	}
+	return (char *)p;
+}
+
 /* SPEC ctf/write-header: LTTng's large header, in the long form where 32 bits of time do not do */
 static char *header_put(struct cw *w, const struct cw_stream *s, uint32_t id, uint64_t clock,
 			char *at)
 {
 	uint8_t *p = (uint8_t *)at;
 
+	if (w->v11)
+		return header_v11(w, s, id, clock, at);
 	if (id < CTF_WIRE_LARGE_LONG && clock - s->last <= UINT32_MAX) {
 		p = cw_put(w, p, id, 2);
 		return (char *)cw_put(w, p, clock & UINT32_MAX, 4);
@@ -320,6 +344,8 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 	e = cw_event_of(w, &key);
 	if (!e || !packet_for(w, home, clock, row->cpu))
 		return false;
+	if (w->v11 && row->cpu != SPUR_NO_CPU)
+		loss_add(&w->write->loss, CTF_LOST_CPU, row->kind);
 	e->count++;
 	s->begins += key.kind == SPUR_BEGIN;
 	return event_head(w, home, s, e->id, clock, w->payload.len) &&
@@ -409,6 +435,18 @@ static struct cw_stream *lost_stream(struct cw *w, const struct spur_event *row)
  * SPEC ctf/write-lost: losses end the packet at their time; the next one's counter tells them, and
  * ends when they end
  */
+/*
+ * SPEC ctf/write-v11-lost: the counter of version 1.1 is that before a packet's first event, and
+ * losses lie between the begins of two packets: an empty packet begins where they do
+ */
+static bool lost_v11(struct cw *w, struct cw_stream *s, uint64_t clock)
+{
+	if (s->begun && s->begin == clock && !s->bytes && !s->open)
+		return true;
+	packet_open(w, s, clock, SPUR_NO_CPU);
+	return packet_close(w, s, clock);
+}
+
 static bool lost_put(struct cw *w, const struct spur_event *row)
 {
 	struct cw_stream *s = lost_stream(w, row);
@@ -422,7 +460,7 @@ static bool lost_put(struct cw *w, const struct spur_event *row)
 	/* The counter says something from the second packet on. */
 	if (!s->open && !s->begun)
 		packet_open(w, s, clock, row->cpu);
-	if (s->open && !packet_close(w, s, clock))
+	if ((s->open && !packet_close(w, s, clock)) || (w->v11 && !lost_v11(w, s, clock)))
 		return false;
 	if (!w->ctf)
 		loss_add(&w->write->loss, CTF_LOST_LOST, row->kind);
@@ -482,7 +520,8 @@ static bool cw_row(void *lane, const struct spur_event *row, struct out *o)
 			return true;
 	}
 	/* SPEC ctf/counter-wrap: a larger step would be one back. */
-	if (row->kind == SPUR_LOST && row->id && row->id <= INT64_MAX)
+	if (row->kind == SPUR_LOST && row->id &&
+	    row->id <= (w->v11 ? (uint64_t)INT32_MAX : INT64_MAX))
 		return lost_put(w, row);
 	n = row->kind == SPUR_LOST ? packets_lost(w, row) : 0;
 	if (n)
@@ -557,6 +596,7 @@ static void cw_close(void *self)
 	mem_free(w->sig);
 	mem_free(w->seen);
 	spool_free(&w->spool);
+	cw_v11_free(w);
 	arena_free(&w->arena);
 	mem_free(w);
 }
@@ -576,15 +616,17 @@ static void *cw_open(struct write *write)
 	w->classes_end = &w->classes;
 	w->end = &w->first;
 	w->json = write_setting_is(write, "version", "2");
+	w->v11 = write_setting_is(write, "version", "1.1");
 	w->big = write_setting_is(write, "byte-order", "big");
 	w->swap = order_swaps(w->big);
 	w->lttng = write_setting_is(write, "like", "lttng");
 	w->dir = w->lttng ? "ust/uid/0/64-bit/" : "";
 	w->clock = clock_name(w->trace);
 	/* Headers are little-endian where events are copied, and their fields are as they are. */
-	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks && !write->masked)
+	if (strcmp(w->trace->format->name, "ctf") == 0 && !w->trace->clock.ticks &&
+	    !write->masked && !w->v11)
 		w->ctf = w->trace->state;
-	if (!w->ctf || cw_natives(w))
+	if (cw_v11_settings(w) && (!w->ctf || cw_natives(w)))
 		return w;
 	cw_close(w);
 	return NULL;
@@ -654,13 +696,17 @@ static bool cw_finish(void *self)
 	return (w->classes || class_of(w, 0, NULL)) && cw_files(w);
 }
 
-static const char *const versions[] = { "1.8", "2", NULL };
+static const char *const versions[] = { "1.1", "1.8", "2", NULL };
 static const char *const orders[] = { "little", "big", NULL };
 static const char *const likes[] = { "lttng", NULL };
 static const struct write_setting settings[] = {
-	{ "version", versions, "Metadata of CTF 1.8 (TSDL) or 2 (JSON; default: 1.8)" },
+	{ "version", versions,
+	  "CTF 1.8 (TSDL), 2 (JSON) or the RFC v1.1 of 2010 (1.1) (default: 1.8)" },
 	{ "byte-order", orders, "Byte order of what is not copied (default: little)" },
 	{ "like", likes, "lttng: directories and environment as LTTng makes them" },
+	{ "compression", cw_compressions, "1.1: compress packets (default: not)" },
+	{ "checksum", cw_checksums, "1.1: sum up packets (default: not)" },
+	{ "key-file", NULL, "1.1: encrypt packets by AES with the key in this file" },
 	{ 0 },
 };
 
@@ -668,8 +714,8 @@ static const char *const endings[] = { "ctf", NULL };
 
 const struct spur_writer spur_writer_ctf = {
 	.name = "ctf",
-	.title = "Common Trace Format 1.8 or 2, a directory, which babeltrace2 and Trace Compass "
-		 "open",
+	.title = "Common Trace Format 1.1, 1.8 or 2, a directory, which babeltrace2 and Trace "
+		 "Compass open",
 	.endings = endings,
 	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_WAKEUP, WRITE_WHOLE), [SPUR_SAMPLE] = WRITE_DEGRADED,
 		  WRITE_FITS(SPUR_OBJECT, SPUR_NATIVE, WRITE_WHOLE) },

@@ -25,6 +25,7 @@ enum write_ctf_reason {
 	CTF_LOST_LABEL,
 	CTF_LOST_UTF8,
 	CTF_LOST_LOST,
+	CTF_LOST_CPU,
 };
 
 enum {
@@ -127,12 +128,19 @@ struct cw_seen {
 	const char *label;
 };
 
+/* Scratch memory that grows. */
+struct cw_room {
+	uint8_t *p;
+	size_t size;
+};
+
 struct cw {
 	struct write *write;
 	struct spur_trace *trace;
 	struct arena arena;
 	struct spool spool;
 	bool json; /* CTF 2 */
+	bool v11; /* the RFC v1.1 */
 	bool big; /* byte order */
 	bool swap; /* values have to be swapped */
 	bool lttng; /* directories, names and environment as LTTng makes them */
@@ -168,6 +176,11 @@ struct cw {
 	uint8_t uuid[16];
 	const char *clock; /* its name */
 	const char *dir; /* of all files, with its slash */
+	/* The RFC v1.1: schemes of packets (0: none), the key of AES, and a packet being made. */
+	uint8_t compression, checksum;
+	uint8_t key[CTF_KEY];
+	size_t key_len;
+	struct cw_room raw, packed, sealed;
 };
 
 /* Flags of rows that a class of events has in common. */
@@ -222,6 +235,22 @@ const uint8_t *cw_native_bytes(struct cw *w, const struct spur_event *row, uint6
 /* write_tsdl.c, write_json.c: the metadata in w->text. */
 void cw_tsdl(struct cw *w);
 void cw_json(struct cw *w);
+
+/* write_v11.c: values of the settings, each in the order of the schemes' numbers from 1 on. */
+extern const char *const cw_compressions[], *const cw_checksums[];
+/* Reads the settings of version 1.1. Returns false with w->write->error set. */
+bool cw_v11_settings(struct cw *w);
+/* The metadata in w->text, and the packets that it is stored in. */
+void cw_v11(struct cw *w);
+void cw_v11_metadata(struct cw *w, struct out *o);
+/*
+ * Returns the room for the bytes of a packet's events, which cw_v11_packet() takes from there.
+ * Returns NULL if out of memory or with w->write->error set.
+ */
+uint8_t *cw_v11_events(struct cw *w, uint64_t bytes);
+/* Writes a packet of the file `instance`. Returns false if out of memory. */
+bool cw_v11_packet(struct cw *w, uint64_t instance, const struct cw_packet *packet, struct out *o);
+void cw_v11_free(struct cw *w);
 
 /* write_file.c: writes all files. Returns false if out of memory or with w->write->error set. */
 bool cw_files(struct cw *w);

@@ -331,7 +331,7 @@ static bool is_same(const struct cw *w, const struct cw_event *e, const struct c
 	return e && !e->native && e->key.of == key->of && e->key.name == key->name &&
 	       e->key.cat == key->cat && e->key.flags == key->flags && e->key.kind == key->kind &&
 	       e->key.has_id == key->has_id && e->nsig == w->nsig &&
-	       memcmp(e->sig, w->sig, w->nsig * sizeof(*w->sig)) == 0;
+	       (!w->nsig || memcmp(e->sig, w->sig, w->nsig * sizeof(*w->sig)) == 0);
 }
 
 static struct cw_event *event_make(struct cw *w, const struct cw_key *key)
@@ -501,7 +501,7 @@ static const char *field_name(struct sig *s, const char *name, bool inside)
 /* babeltrace2 takes names for equal that differ in underscores in front. */
 static const char *compared(const struct cw *w, const char *name)
 {
-	return w->json ? name : name + strspn(name, "_");
+	return w->json || w->v11 ? name : name + strspn(name, "_");
 }
 
 /* Names that the structure has already, with a number behind them. */
@@ -613,7 +613,8 @@ struct ctf_field *cw_fields(struct cw *w, const struct cw_event *e)
 		n++;
 		name = name[0] ? field_name(&s, name, false) : arena_printf(&w->arena, "arg%u", n);
 		name = unique_name(w, root, name);
-		if (sequence && name) {
+		/* In version 1.1, the length is part of the sequence. */
+		if (sequence && name && !w->v11) {
 			path = arena_alloc(&w->arena, sizeof(*path));
 			if (!path)
 				return NULL;
@@ -634,7 +635,8 @@ struct ctf_field *cw_context(struct cw *w, uint32_t layout)
 
 	if (!s || !(layout & CW_THREAD))
 		return s;
-	name = field_new(w, CTF_STRING_STATIC);
+	/* The RFC v1.1 has no texts of fixed length. */
+	name = field_new(w, w->v11 ? CTF_STRING : CTF_STRING_STATIC);
 	if (name)
 		name->length = CTF_WRITE_COMM + 1;
 	cw_member(w, s, "vpid", cw_int(w, bits, true, 10));
@@ -687,7 +689,7 @@ static size_t written_bytes(const struct cw *w, const char *s)
 
 /*
  * SPEC ctf/own-uri: spur:KIND+FLAGS/BYTES, then ?NUMBER=NAME of each argument that has another name
- * than its field
+ * than its field. SPEC ctf/write-v11-events: `#` behind BYTES says that the first field is the id
  */
 const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ctf_field *fields)
 {
@@ -698,11 +700,12 @@ const char *cw_event_uri(struct cw *w, const struct cw_event *e, const struct ct
 	const size_t len = written_bytes(w, trace_string(w->trace, e->key.cat, NULL));
 
 	out_to_memory(&o);
-	out_printf(&o, "spur:%s+%x/%zu", spur_kind_name(e->key.kind), e->key.flags, len);
+	out_printf(&o, "spur:%s+%x/%zu%s", spur_kind_name(e->key.kind), e->key.flags, len,
+		   w->v11 && e->key.has_id ? "#" : "");
 	for (uint32_t n = 0; s.at < e->nsig; n++) {
 		const char *name;
 
-		at += (e->sig[s.at] & SIG_SEQUENCE) != 0;
+		at += !w->v11 && (e->sig[s.at] & SIG_SEQUENCE);
 		if (!sig_field(&s, &name)) {
 			out_free(&o);
 			return NULL;

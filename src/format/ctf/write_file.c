@@ -152,11 +152,32 @@ static uint64_t packet_size(const struct cw *w, const struct cw_stream *s,
 	return w->lttng ? align_up(bytes, 4096) : bytes;
 }
 
-static void stream_out(const struct cw *w, const struct cw_stream *s, uint64_t instance,
-		       struct out *o)
+/* Packets of the RFC v1.1. Returns false if out of memory or with w->write->error set. */
+static bool stream_v11(struct cw *w, const struct cw_stream *s, uint64_t instance, struct out *o)
 {
 	struct reading packets = { s->packets.first, 0 }, events = { s->events.first, 0 };
 
+	for (uint64_t i = 0; i < s->npackets && !o->error; i++) {
+		struct cw_packet p;
+		uint8_t *to;
+
+		reading_get(&packets, &p, sizeof(p));
+		to = cw_v11_events(w, p.bytes);
+		if (!to)
+			return false;
+		reading_get(&events, to, (size_t)p.bytes);
+		if (!cw_v11_packet(w, instance, &p, o))
+			return false;
+	}
+	return true;
+}
+
+static bool stream_out(struct cw *w, const struct cw_stream *s, uint64_t instance, struct out *o)
+{
+	struct reading packets = { s->packets.first, 0 }, events = { s->events.first, 0 };
+
+	if (w->v11)
+		return stream_v11(w, s, instance, o);
 	for (uint64_t i = 0; i < s->npackets && !o->error; i++) {
 		struct cw_packet p;
 		uint64_t bytes, total;
@@ -168,6 +189,7 @@ static void stream_out(const struct cw *w, const struct cw_stream *s, uint64_t i
 		reading_copy(&events, p.bytes, o);
 		out_pad(o, '\0', (size_t)(total - bytes));
 	}
+	return true;
 }
 
 static void be_out(struct out *o, uint64_t v, unsigned bytes)
@@ -215,17 +237,23 @@ static bool file_out(struct cw *w, const struct cw_stream *s, uint64_t instance,
 {
 	struct write *write = w->write;
 	char name[NAME_ROOM];
+	bool good = true;
 	struct out o;
 
+	/* SPEC ctf-v11/file-name: the section's name and a number */
 	snprintf(name, sizeof(name),
-		 what == FILE_INDEX ? "%sindex/channel0_%llu.idx" : "%schannel0_%llu", w->dir,
-		 (unsigned long long)instance);
+		 what == FILE_INDEX ? "%sindex/channel%u_%llu.idx" : "%schannel%u_%llu", w->dir,
+		 w->v11 ? s->of->id : 0, (unsigned long long)instance);
 	if (outdir_create(write->dir, name, &o, &write->error) == SPUR_FAIL)
 		return false;
 	if (what == FILE_INDEX)
 		index_out(w, s, instance, &o);
 	else
-		stream_out(w, s, instance, &o);
+		good = stream_out(w, s, instance, &o);
+	if (!good) {
+		out_free(&o);
+		return false;
+	}
 	return outdir_finish(write->dir, name, &o, &write->error) != SPUR_FAIL;
 }
 
@@ -263,7 +291,9 @@ static bool metadata_out(struct cw *w)
 	char name[NAME_ROOM];
 	struct out o;
 
-	if (w->json)
+	if (w->v11)
+		cw_v11(w);
+	else if (w->json)
 		cw_json(w);
 	else
 		cw_tsdl(w);
@@ -272,7 +302,9 @@ static bool metadata_out(struct cw *w)
 	snprintf(name, sizeof(name), "%smetadata", w->dir);
 	if (outdir_create(write->dir, name, &o, &write->error) == SPUR_FAIL)
 		return false;
-	if (w->lttng)
+	if (w->v11)
+		cw_v11_metadata(w, &o);
+	else if (w->lttng)
 		metadata_packets(w, &o);
 	else
 		out_bytes(&o, w->text.buf, w->text.len);
@@ -329,7 +361,7 @@ bool cw_files(struct cw *w)
 	for (uint32_t i = 0; good && i < n; i++) {
 		const struct cw_stream *s = cw_stream_at(w, places[i].number);
 
-		good = file_out(w, s, i, FILE_STREAM) && file_out(w, s, i, FILE_INDEX);
+		good = file_out(w, s, i, FILE_STREAM) && (w->v11 || file_out(w, s, i, FILE_INDEX));
 	}
 	mem_free(places);
 	return good;

@@ -175,10 +175,12 @@ static bool read_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 		      enum root root)
 {
 	const struct v11_node *n = attribute(v, body, "align");
-	uint64_t size = 0, align = 0, unit = 0;
+	uint64_t size = 0, align = 0, unit = 0, base = 10;
 	bool is_signed = false;
 
+	/* SPEC ctf-v11/base */
 	if (!get_number(v, body, "size", MAX_BITS, &size) ||
+	    !get_number(v, body, "base", 16, &base) ||
 	    !get_number(v, body, "align", MAX_BITS, &align) ||
 	    !get_number(v, body, "unit_size", MAX_BITS, &unit) ||
 	    !get_bool(v, attribute(v, body, "signed"), &is_signed) ||
@@ -203,7 +205,7 @@ static bool read_bits(struct v11 *v, const struct v11_node *body, struct ctf_fie
 	f->align = (uint32_t)align;
 	f->unit = root == ROOT_BITFIELD ? (uint32_t)unit : 0;
 	f->is_signed = is_signed && f->kind != CTF_FLOAT;
-	f->base = 10;
+	f->base = base == 2 || base == 8 || base == 16 ? (uint8_t)base : 10;
 	if (f->is_signed)
 		f->kind = CTF_SINT;
 	return true;
@@ -762,7 +764,8 @@ static struct ctf_stream_class *section_of(struct v11 *v, const struct v11_node 
 static bool add_event(struct v11 *v, const struct v11_node *n)
 {
 	struct ctf_event_class *e = arena_alloc(&v->m->arena, sizeof(*e));
-	const struct v11_node *fields = v11_get(n, "fields");
+	const struct v11_node *fields = v11_get(n, "fields"), *uri = v11_get(n, "uri"),
+			      *name = v11_get(n, "name");
 	struct ctf_stream_class *s;
 
 	if (!e)
@@ -773,7 +776,9 @@ static bool add_event(struct v11 *v, const struct v11_node *n)
 	e->at = n->at;
 	e->log_level = -1;
 	e->stream_id = s->id;
-	e->name = name_of(v, n, "name");
+	/* SPEC ctf-v11/uri: only an event with one may be without a name */
+	e->emf_uri = uri && uri->kind == V11_TEXT ? uri->text : NULL;
+	e->name = e->emf_uri && name && name->kind == V11_TEXT ? name->text : name_of(v, n, "name");
 	if (!e->name || (fields && !build(v, fields, &e->payload)))
 		return false;
 	if (e->payload && e->payload->kind != CTF_STRUCT)

@@ -436,6 +436,16 @@ static void mark_step(struct build *b, const struct ctf_field *f)
 		keep_add(b, s, KEEP_SLOT, slot_index(f->save));
 }
 
+/* RFC v1.1: the length precedes the elements. */
+static void build_length(struct build *b, struct ctf_field *f)
+{
+	if (!f->length_field)
+		return;
+	build_field(b, f->length_field, NULL);
+	if (b->value && !b->failed)
+		b->steps[b->nsteps - 1].name = UINT32_MAX;
+}
+
 static void build_text(struct build *b, struct ctf_field *f, const char *name)
 {
 	const bool blob = f->kind == CTF_BLOB_STATIC || f->kind == CTF_BLOB_DYNAMIC;
@@ -445,6 +455,7 @@ static void build_text(struct build *b, struct ctf_field *f, const char *name)
 	struct step *s;
 
 	align_to(b, f, f->align);
+	build_length(b, f);
 	mark_step(b, f);
 	if (f->kind == CTF_STRING) {
 		s = b->value ? step_add(b, STEP_STRING, f) : step_free(b, STEP_STRING, f, 8);
@@ -565,12 +576,7 @@ static void build_array(struct build *b, struct ctf_field *f, const char *name)
 	align_to(b, f, f->align);
 	if (!b->value && f->kind == CTF_ARRAY && (f->roles & CTF_ROLE_UUID))
 		mark_step(b, f);
-	if (f->length_field) {
-		/* RFC v1.1: the length precedes the elements. */
-		build_field(b, f->length_field, NULL);
-		if (b->value && !b->failed)
-			b->steps[b->nsteps - 1].name = UINT32_MAX;
-	}
+	build_length(b, f);
 	build_elements(b, f, name, dynamic);
 }
 
