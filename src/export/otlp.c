@@ -51,7 +51,6 @@ struct thread {
 	size_t n, cap;
 	struct out events; /* of all open spans: those of the innermost one are the last */
 	uint64_t count; /* spans so far */
-	int64_t last; /* time of the latest row */
 };
 
 struct async {
@@ -383,7 +382,6 @@ static struct thread *thread_of(struct otlp *p, uint32_t track)
 	t = mem_alloc(sizeof(*t));
 	if (!t)
 		return NULL;
-	t->last = INT64_MIN;
 	out_to_memory(&t->events);
 	trace_id(p, track, t->trace);
 	slot->value = (uintptr_t)t;
@@ -666,7 +664,6 @@ static bool otlp_row(void *lane, const struct spur_event *row, struct out *o)
 	p->last = row->ts > p->last ? row->ts : p->last;
 	if (!t)
 		return false;
-	t->last = row->ts;
 	switch ((enum spur_kind)row->kind) {
 	case SPUR_BEGIN:
 	case SPUR_SWITCH:
@@ -686,14 +683,11 @@ static bool otlp_end(void *lane, const struct spur_event *row, const struct writ
 	struct otlp *p = lane;
 	struct thread *t = thread_of(p, row->track);
 	const struct open_span *top;
-	/* What is open when the data ends, ends with its thread and not with the last one. */
-	const bool own_end = end->unfinished && p->trace->nfeeds > 1;
 	struct span s;
 
 	p->last = row->ts > p->last ? row->ts : p->last;
 	if (!t || !t->n)
 		return t;
-	t->last = end->unfinished ? t->last : row->ts;
 	top = &t->spans[--t->n];
 	s = (struct span){ .begin = &top->begin,
 			   .last = end->implied || end->whole || row->kind != SPUR_END_SPAN ? NULL
@@ -702,7 +696,7 @@ static bool otlp_end(void *lane, const struct spur_event *row, const struct writ
 			   .parent = t->n ? t->spans[t->n - 1].id : 0,
 			   .trace = { t->trace[0], t->trace[1] },
 			   .name = end->off_cpu ? p->off_cpu : top->begin.name,
-			   .end = own_end && t->last >= end->begin ? t->last : row->ts,
+			   .end = row->ts,
 			   .events = t->events.buf ? t->events.buf + top->events : NULL,
 			   .events_len = t->events.len - top->events,
 			   .unfinished = end->unfinished };

@@ -359,7 +359,7 @@ static bool open_out(struct lane *l, const struct pair_stack *s, const struct sp
 /* Ends what is open on a track when the data ends. Returns false if out of memory. */
 static bool stack_rest(struct lane *l, struct pair_stack *s, uint32_t track, struct out *o)
 {
-	const int64_t last = l->run->write.trace->tops_apart ? ends_of(&l->ends, track) : l->last;
+	const int64_t last = ends_are_apart(&l->ends) ? ends_of(&l->ends, track) : l->last;
 	struct spur_event row = { .kind = SPUR_END_SPAN, .track = track, .cpu = SPUR_NO_CPU };
 	const struct pair_frame *f;
 	struct walk_end end;
@@ -470,12 +470,17 @@ static void *lane_open(void *self, const struct feed *f)
 	l->at = SPUR_NONE;
 	l->last = INT64_MIN;
 	l->slow = l->writer->spans == WRITE_SPANS_WHOLE;
-	ends_begin(&l->ends, run->write.trace);
 	pair_init(&l->rest);
 	out_to_memory(&l->held);
+	if (f)
+		ends_begin(&l->ends, run->write.trace);
+	else if (!ends_begin_merged(&l->ends, run->write.trace))
+		goto fail;
 	l->state = l->writer->lane(run->state, l->track);
 	if (l->state)
 		return l;
+fail:
+	ends_free(&l->ends);
 	out_free(&l->held);
 	mem_free(l);
 	return NULL;

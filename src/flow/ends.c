@@ -1,33 +1,89 @@
 /* See ends.h. */
 #include "flow/ends.h"
 
+#include <assert.h>
+
+#include "base/map64.h"
 #include "flow/join.h"
 
 enum { PARENTS = 64 };
 
-/* The top track that stands for the recording that the track is of. */
-static uint32_t recording_of(const struct spur_trace *t, uint32_t track)
+static bool is_main(const struct ends *e, uint32_t track)
 {
-	for (int i = 0; i < PARENTS; i++) {
-		const struct spur_track *k = trace_track(t, track);
+	return track / 64 < e->nmains && e->mains[track / 64] >> track % 64 & 1;
+}
+
+/* The place in `of_top` of the feed that the track is of, or else of its recording. */
+static uint32_t place_of(const struct ends *e, uint32_t track)
+{
+	for (int i = 0; i < PARENTS && !is_main(e, track); i++) {
+		const struct spur_track *k = trace_track(e->trace, track);
 
 		if (!k || k->parent == SPUR_NONE)
 			break;
 		track = k->parent;
 	}
-	return join_recording(t, track);
+	if (is_main(e, track))
+		return track + 1;
+	return e->trace->tops_apart ? join_recording(e->trace, track) + 1 : 0;
 }
 
 void ends_begin(struct ends *e, const struct spur_trace *t)
 {
 	e->trace = t;
+	e->by_feed = false;
 	e->last = INT64_MIN;
 	for (size_t i = 0; i < e->ntops; i++)
 		e->of_top[i] = INT64_MIN;
 }
 
+/* Counts the feeds of each recording, by its place. Returns NULL if out of memory. */
+static struct map64 *feeds_count(const struct ends *e, struct map64 *feeds)
+{
+	for (size_t i = 0; i < e->trace->nfeeds; i++) {
+		const uint32_t track = e->trace->feeds[i]->track;
+		struct map64_slot *slot = NULL;
+
+		if (track != SPUR_NONE)
+			slot = map64_put(feeds, place_of(e, track));
+		if (slot)
+			slot->value++;
+		else if (track != SPUR_NONE)
+			return NULL;
+	}
+	return feeds;
+}
+
+bool ends_begin_merged(struct ends *e, const struct spur_trace *t)
+{
+	struct map64 feeds = { 0 };
+	uint64_t *mains;
+	bool good;
+
+	ends_begin(e, t);
+	/* Where feeds share tracks, no analysis reads them alone. */
+	if (t->nfeeds < 2 || t->tracks_shared)
+		return true;
+	assert(!e->mains);
+	mains = mem_array(trace_track_count(t) / 64 + 1, sizeof(*mains));
+	good = mains && feeds_count(e, &feeds);
+	for (size_t i = 0; good && i < t->nfeeds; i++) {
+		const uint32_t track = t->feeds[i]->track;
+
+		if (track == SPUR_NONE || map64_find(&feeds, place_of(e, track))->value < 2)
+			continue;
+		mains[track / 64] |= (uint64_t)1 << track % 64;
+		e->by_feed = true;
+	}
+	e->mains = mains;
+	e->nmains = good ? trace_track_count(t) / 64 + 1 : 0;
+	map64_free(&feeds);
+	return good;
+}
+
 void ends_free(struct ends *e)
 {
+	mem_free(e->mains);
 	mem_free(e->of_top);
 	mem_free(e->tops);
 	*e = (struct ends){ 0 };
@@ -43,7 +99,7 @@ static int64_t *end_place(struct ends *e, uint32_t track)
 					     sizeof(*e->tops), SIZE_MAX / 16))
 		return NULL;
 	if (!e->tops[track])
-		e->tops[track] = recording_of(e->trace, track) + 1;
+		e->tops[track] = place_of(e, track) + 1;
 	top = e->tops[track] - 1;
 	if (top >= e->ntops && !mem_grow((void **)&e->of_top, &e->ntops, (size_t)top + 1,
 					 sizeof(*e->of_top), SIZE_MAX / 16))

@@ -1,7 +1,9 @@
 /*
- * When the data ends, for calls that are open then. Recordings that are read as one trace
- * (directories of several CTF traces, joined traces) end each for itself: spur_trace.tops_apart
- * says that there may be several, join_recording() which one a track is of.
+ * When the data ends, for calls that are open then: with the last row of the feed that they are
+ * in, which is that of their thread where threads are stored apart. A feed may have recordings that
+ * are read as one trace (directories of several CTF traces, joined traces); each then ends for
+ * itself: spur_trace.tops_apart says that there may be several, join_recording() which one a track
+ * is of.
  */
 #ifndef SPUR_FLOW_ENDS_H
 #define SPUR_FLOW_ENDS_H
@@ -11,20 +13,38 @@
 /* One worker's, of one feed; zero-initialise with ends_begin(). */
 struct ends {
 	const struct spur_trace *trace;
+	bool by_feed; /* see ends_begin_merged() */
 	int64_t last; /* time of the last row of all */
-	/* By top track: time of the recording's last row, INT64_MIN if none was seen. */
+	/*
+	 * By the main track of a feed + 1, or the top track of a recording + 1: time of the last
+	 * row there, INT64_MIN if none was seen. The first one is of all tracks that have neither.
+	 */
 	int64_t *of_top;
 	size_t ntops;
-	/* By track: the top track of its recording + 1; 0: not looked up yet. */
+	/* By track: its place in `of_top` + 1; 0: not looked up yet. */
 	uint32_t *tops;
 	size_t ntracks;
+	uint64_t *mains; /* a bit for each track that is the main one of a feed */
+	size_t nmains; /* words of 64 bits */
 };
 
 /* Forgets what was seen before: a feed begins. The memory is kept. */
 void ends_begin(struct ends *e, const struct spur_trace *t);
+/*
+ * The same for rows of all feeds in one order, so that calls end when they would if each feed were
+ * read alone: those below the main track of one of several feeds of a recording end with that feed.
+ * Returns false if out of memory.
+ */
+bool ends_begin_merged(struct ends *e, const struct spur_trace *t);
 void ends_free(struct ends *e);
 /* Out of line half of ends_rows(). */
 bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n);
+
+/* Returns true if not all tracks end together. */
+static inline bool ends_are_apart(const struct ends *e)
+{
+	return e->trace->tops_apart || e->by_feed;
+}
 
 /*
  * Sees rows in the order of the feed; n > 0. The last row counts even if its time goes back
@@ -34,10 +54,10 @@ bool ends_apart(struct ends *e, const struct spur_event *rows, size_t n);
 static inline bool ends_rows(struct ends *e, const struct spur_event *rows, size_t n)
 {
 	e->last = rows[n - 1].ts;
-	return __builtin_expect(!e->trace->tops_apart, 1) || ends_apart(e, rows, n);
+	return __builtin_expect(!ends_are_apart(e), 1) || ends_apart(e, rows, n);
 }
 
-/* Returns the time of the last row of the recording that the track is part of. */
+/* Returns the time of the last row of the feed or recording that the track is part of. */
 int64_t ends_of(const struct ends *e, uint32_t track);
 
 #endif

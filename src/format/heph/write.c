@@ -218,6 +218,9 @@ static bool heph_span_out(void *lane, const struct spur_event *row, const struct
 	/* A SPAN row comes at its begin, other spans come when they end. */
 	if (end->whole)
 		return heph_row(lane, row, o);
+	/* The core has them thread by thread; finish() writes them by end. */
+	if (end->unfinished)
+		return queue_put(w->queue, row, row->ts, e.end);
 	return begin_out(w, o) && ended_out(w, row->ts, e.end, o) && heph_put_event(w, &e, o);
 }
 
