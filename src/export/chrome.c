@@ -52,8 +52,7 @@ struct chrome_lane {
 	struct chrome *chrome;
 	struct number times, durs;
 	struct spur_args args;
-	uint32_t track; /* the feed's main one, which has .. */
-	const struct frag *track_text; /* NULL: not known yet */
+	struct frag_user classes, tracks;
 };
 
 static int64_t track_tid(const struct spur_trace *t, const struct spur_track *k, uint32_t id)
@@ -146,17 +145,9 @@ static inline char *put_head(char *w, struct chrome_lane *l, char phase, int64_t
 	return put_frag(w, track);
 }
 
-/* The feed's own track is looked up once. */
 static inline const struct frag *lane_track(struct chrome_lane *l, const struct spur_event *row)
 {
-	const struct frag *f = l->track_text;
-
-	if (f && row->track == l->track)
-		return f;
-	f = frag_get(l->chrome->tracks, row->track, row);
-	if (row->track == l->track)
-		l->track_text = f;
-	return f;
+	return frag_of(l->chrome->tracks, row->track, row, &l->tracks);
 }
 
 static void args_out(struct chrome_lane *l, const struct spur_event *row, struct out *o)
@@ -197,7 +188,7 @@ static bool chrome_end(void *lane, const struct spur_event *row, const struct wr
 	char *w = out_room(o, LINE_ROOM), *const from = w;
 
 	if (has_args)
-		cls = frag_get(l->chrome->classes, row->cls, row);
+		cls = frag_get(l->chrome->classes, row->cls, row, &l->classes);
 	if (!track || !w || (has_args && !cls))
 		return false;
 	w = put_head(w, l, 'E', row->ts, track);
@@ -328,7 +319,7 @@ static void body_out(struct chrome_lane *l, const struct spur_event *row, const 
 static bool chrome_row(void *lane, const struct spur_event *row, struct out *o)
 {
 	struct chrome_lane *l = lane;
-	const struct frag *name = frag_get(l->chrome->classes, row->cls, row),
+	const struct frag *name = frag_get(l->chrome->classes, row->cls, row, &l->classes),
 			  *track = lane_track(l, row);
 	char *w, *from;
 	size_t room;
@@ -362,8 +353,8 @@ static void *chrome_lane(void *self, uint32_t track)
 
 	if (!l)
 		return NULL;
+	(void)track;
 	l->chrome = self;
-	l->track = track;
 	number_init(&l->times);
 	number_init(&l->durs);
 	return l;
@@ -374,6 +365,8 @@ static void chrome_lane_close(void *lane)
 	struct chrome_lane *l = lane;
 
 	spur_args_free(&l->args);
+	frag_user_free(&l->classes);
+	frag_user_free(&l->tracks);
 	mem_free(l);
 }
 

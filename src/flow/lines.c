@@ -27,19 +27,27 @@ enum {
 	LINES_MANY = 1024, /* lanes: blocks of more than these have no spare room */
 };
 
+/* What reading a lane needs: it is made when the lane begins, and freed once it has ended. */
 struct lane {
-	struct feed *feed; /* with which the lane has not begun; else NULL */
-	int64_t begins; /* of a lane that has not begun: its item in the tree */
-	/* NULL both before the lane begins, and once it has ended, whose memory is freed then. */
-	struct feed_reader *reader;
+	struct feed_reader *reader; /* NULL once the feed has ended */
 	void *state;
-	struct lines *now; /* NULL: the lane is over, or has not begun */
+	struct lines *now; /* NULL: nothing was taken yet */
 	size_t from; /* offset of that line's text */
 	struct lines *first, *last; /* list of `nready` blocks */
 	uint32_t nready;
 	uint32_t batches; /* a block */
+	struct lane *next, *before; /* in the queue */
 	bool busy, queued;
 	bool ended; /* no more blocks after those that are ready */
+};
+
+/* There may be one for each of a million threads. */
+struct lane_slot {
+	struct feed *feed; /* with which the lane has not begun; else NULL */
+	union {
+		int64_t begins; /* of a lane that has not begun: its item in the tree */
+		struct lane *lane; /* of one that has; NULL: it is over */
+	};
 };
 
 struct lanes {
@@ -47,13 +55,12 @@ struct lanes {
 	const struct pipe_lines *pass;
 	void *self; /* the pass's */
 	struct spur_trace *trace;
-	struct lane *lanes;
+	struct lane_slot *lanes;
 	uint32_t count;
 	uint32_t batch; /* rows that are read at once */
 	struct spur_event *buffer; /* for them, of the caller's thread; workers have their own */
 	struct merge_core core; /* an input is a lane's `now` */
-	uint32_t *queue; /* of lanes that want filling; ring of `count` */
-	size_t head, queued;
+	struct lane *queue, *queue_last; /* list of lanes that want filling */
 	struct lines **unused; /* blocks, the last one used last */
 	size_t nunused, unused_cap;
 	size_t ahead; /* bytes of blocks that are ready */
@@ -129,6 +136,36 @@ static void lane_close(const struct lanes *s, struct lane *l)
 	l->state = NULL;
 }
 
+static void lane_free(const struct lanes *s, struct lane *l)
+{
+	lane_close(s, l);
+	lines_free(l->now);
+	for (struct lines *b = l->first, *next; b; b = next) {
+		next = b->next;
+		lines_free(b);
+	}
+	mem_free(l);
+}
+
+/* Both are called with s->lock held. */
+static void queue_add(struct lanes *s, struct lane *l)
+{
+	assert(!l->queued);
+	l->queued = true;
+	l->next = NULL;
+	l->before = s->queue_last;
+	*(s->queue_last ? &s->queue_last->next : &s->queue) = l;
+	s->queue_last = l;
+}
+
+static void queue_remove(struct lanes *s, struct lane *l)
+{
+	assert(l->queued);
+	l->queued = false;
+	*(l->before ? &l->before->next : &s->queue) = l->next;
+	*(l->next ? &l->next->before : &s->queue_last) = l->before;
+}
+
 /* Reads and renders the rows of a block, through `buffer`. Returns false if out of memory. */
 static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer, struct lines *to,
 		      bool *ended)
@@ -155,12 +192,10 @@ static bool lane_fill(struct lanes *s, struct lane *l, struct spur_event *buffer
 /* Asks the workers for more blocks of the lane if there is room for them. */
 static void lane_want(struct lanes *s, struct lane *l)
 {
-	if (!s->nthreads || l->feed || l->queued || l->busy || l->ended ||
-	    l->nready == LINES_READY || s->ahead > LINES_AHEAD)
+	if (!s->nthreads || l->queued || l->busy || l->ended || l->nready == LINES_READY ||
+	    s->ahead > LINES_AHEAD)
 		return;
-	assert(s->queued < s->count);
-	l->queued = true;
-	s->queue[(s->head + s->queued++) % s->count] = (uint32_t)(l - s->lanes);
+	queue_add(s, l);
 	if (s->idle)
 		pthread_cond_signal(&s->work);
 }
@@ -195,12 +230,10 @@ static void lane_work(struct lanes *s, struct lane *l, struct spur_event *buffer
 /* Fills the lane that has waited longest. Returns false if none waits. Called with s->lock held. */
 static bool lanes_work(struct lanes *s, struct spur_event *buffer)
 {
-	while (s->queued) {
-		struct lane *l = &s->lanes[s->queue[s->head]];
+	while (s->queue) {
+		struct lane *l = s->queue;
 
-		s->head = (s->head + 1) % s->count;
-		s->queued--;
-		l->queued = false;
+		queue_remove(s, l);
 		if (!l->busy && !l->ended && l->nready < LINES_READY) {
 			lane_work(s, l, buffer);
 			return true;
@@ -230,9 +263,12 @@ static void *lanes_worker(void *arg)
 	return NULL;
 }
 
-/* Takes the lane's next block, if there is one. Returns false if out of memory. */
-static bool lane_turn(struct lanes *s, struct lane *l)
+/*
+ * Takes the lane's next block; if there is none, the lane is over. Returns false if out of memory.
+ */
+static bool lane_turn(struct lanes *s, struct lane_slot *slot)
 {
+	struct lane *l = slot->lane;
 	bool good;
 
 	pthread_mutex_lock(&s->lock);
@@ -259,7 +295,16 @@ static bool lane_turn(struct lanes *s, struct lane *l)
 		l->now = NULL;
 	}
 	good = !s->failed;
+	/* INVARIANT: no worker has a lane that has ended, but it may wait in the queue. */
+	if (good && !l->now) {
+		assert(l->ended && !l->busy && !l->nready);
+		if (l->queued)
+			queue_remove(s, l);
+		slot->lane = NULL;
+	}
 	pthread_mutex_unlock(&s->lock);
+	if (!slot->lane)
+		lane_free(s, l);
 	return good;
 }
 
@@ -287,12 +332,12 @@ static inline void lane_write(struct lanes *s, const struct lines *l, size_t fro
 static inline void lane_lines(struct lanes *s, uint32_t i, size_t end, struct out *o)
 {
 	struct merge_input *in = &s->core.inputs[i];
-	struct lane *l = &s->lanes[i];
+	struct lane *l = s->lanes[i].lane;
 
 	assert(in->pos < end && end <= in->n && in->n == l->now->n);
 	lane_write(s, l->now, l->from, in->pos, end, o);
 	l->from = l->now->index[end - 1].end;
-	in->pos = end;
+	in->pos = (uint32_t)end;
 }
 
 static bool lanes_stopped(const struct lanes *s, const struct out *o)
@@ -301,12 +346,18 @@ static bool lanes_stopped(const struct lanes *s, const struct out *o)
 }
 
 /* Makes what reading the lane needs. Returns false if out of memory. */
-static bool lane_begin(struct lanes *s, struct lane *l)
+static bool lane_begin(struct lanes *s, struct lane_slot *slot)
 {
-	l->reader = feed_reader_new(s->trace, l->feed, s->opt->filter, 0);
-	l->state = s->pass->open(s->self, l->feed);
+	struct lane *l = mem_alloc(sizeof(*l));
+	const struct feed *f = slot->feed;
+
+	if (!l)
+		return false;
+	l->reader = feed_reader_new(s->trace, slot->feed, s->opt->filter, 0);
+	slot->feed = NULL;
+	slot->lane = l;
+	l->state = s->pass->open(s->self, f);
 	l->batches = s->batch < BATCH_ROWS || pipe_is_live(s->trace) ? 1 : LINES_BLOCK;
-	l->feed = NULL;
 	return l->reader && l->state;
 }
 
@@ -315,15 +366,17 @@ static bool lane_begin(struct lanes *s, struct lane *l)
  */
 static bool lanes_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
-	const struct lane *l = &s->lanes[i];
+	struct lane_slot *slot = &s->lanes[i];
+	const struct lines *now;
 
 	if (pipe_is_live(t))
 		out_flush(o);
-	if (l->feed && !lane_begin(s, &s->lanes[i]))
+	if (slot->feed && !lane_begin(s, slot))
 		return false;
-	if (!lane_turn(s, &s->lanes[i]))
+	if (!lane_turn(s, slot))
 		return false;
-	return merge_core_give(&s->core, i, l->now ? l->now->index : NULL, l->now ? l->now->n : 0);
+	now = slot->lane ? slot->lane->now : NULL;
+	return merge_core_give(&s->core, i, now ? now->index : NULL, now ? now->n : 0);
 }
 
 /*
@@ -336,7 +389,7 @@ static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out 
 	uint32_t before = MERGE_ENDED;
 
 	for (uint32_t i = 0; i < s->count; i++) {
-		struct lane *l = &s->lanes[i];
+		struct lane_slot *l = &s->lanes[i];
 
 		if (l->feed)
 			merge_core_give(c, i, &l->begins, 1);
@@ -364,29 +417,15 @@ static bool lanes_merge(struct lanes *s, const struct spur_trace *t, struct out 
 
 /* --- windows: few lanes are merged as merge.c merges rows --- */
 
-/* Nothing of the lane is being made or waits to be written. */
-static bool lane_is_done(struct lanes *s, const struct lane *l)
-{
-	bool done;
-
-	pthread_mutex_lock(&s->lock);
-	done = l->ended && !l->nready;
-	pthread_mutex_unlock(&s->lock);
-	return done;
-}
-
 /* The lane's next block with lines, if it has none left. Returns false if out of memory. */
 static bool window_turn(struct lanes *s, const struct spur_trace *t, uint32_t i, struct out *o)
 {
 	const struct merge_input *in = &s->core.inputs[i];
-	const struct lane *l = &s->lanes[i];
+	const struct lane_slot *slot = &s->lanes[i];
 
-	if (in->pos < in->n || (!l->now && lane_is_done(s, l)))
-		return true;
-	do {
+	while (in->pos == in->n && (slot->feed || slot->lane))
 		if (!lanes_turn(s, t, i, o))
 			return false;
-	} while (l->now && !l->now->n);
 	return true;
 }
 
@@ -435,7 +474,7 @@ static bool windows_merge(struct lanes *s, const struct spur_trace *t, struct ou
 static bool lanes_begin(struct lanes *s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
-		struct lane *l = &s->lanes[i];
+		struct lane_slot *l = &s->lanes[i];
 
 		if (!s->core.windows && feed_begins(s->trace, l->feed, &l->begins))
 			continue;
@@ -454,8 +493,7 @@ static bool lanes_open(struct lanes *s)
 	s->batch = (uint32_t)rows;
 	s->buffer = mem_array(rows, sizeof(*s->buffer));
 	s->lanes = mem_array(t->nfeeds, sizeof(*s->lanes));
-	s->queue = mem_array(t->nfeeds, sizeof(*s->queue));
-	if (!s->buffer || !s->lanes || !s->queue)
+	if (!s->buffer || !s->lanes)
 		return false;
 	for (size_t i = 0; i < t->nfeeds; i++)
 		if (!s->opt->filter || !filter_skips_feed(s->opt->filter, t->feeds[i]))
@@ -476,7 +514,8 @@ static void lanes_start(struct lanes *s, unsigned threads)
 		s->nthreads++;
 	pthread_mutex_lock(&s->lock);
 	for (uint32_t i = 0; i < s->count; i++)
-		lane_want(s, &s->lanes[i]);
+		if (!s->lanes[i].feed && s->lanes[i].lane)
+			lane_want(s, s->lanes[i].lane);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -495,23 +534,15 @@ static void lanes_finish(struct lanes *s)
 
 static void lanes_free(struct lanes *s)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
-		struct lane *l = &s->lanes[i];
-
-		lane_close(s, l);
-		lines_free(l->now);
-		for (struct lines *b = l->first, *next; b; b = next) {
-			next = b->next;
-			lines_free(b);
-		}
-	}
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!s->lanes[i].feed && s->lanes[i].lane)
+			lane_free(s, s->lanes[i].lane);
 	for (size_t i = 0; i < s->nunused; i++)
 		lines_free(s->unused[i]);
 	merge_core_free(&s->core);
 	mem_free(s->unused);
 	mem_free(s->buffer);
 	mem_free(s->lanes);
-	mem_free(s->queue);
 }
 
 /* All feeds as one lane, in time order, for what cannot be done feed by feed. */

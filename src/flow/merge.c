@@ -22,12 +22,13 @@ enum {
 };
 static const uint32_t no_feed = UINT32_MAX;
 
+/* There may be one for each of a million threads. The rows are the items of the core's input. */
 struct merge_head {
-	struct feed_reader *reader; /* NULL: the feed has not begun, or has ended */
 	struct feed *feed; /* that has not begun; else NULL */
-	int64_t begins; /* of a feed that has not begun: its item in the tree */
-	struct spur_event *rows;
-	uint8_t *marks; /* of the rows; NULL: they have none */
+	union {
+		int64_t begins; /* of a feed that has not begun: its item in the tree */
+		struct feed_reader *reader; /* of one that has; NULL: it has ended */
+	};
 };
 
 struct merge {
@@ -35,6 +36,7 @@ struct merge {
 	struct spur_trace *trace;
 	struct filter *filter; /* NULL: none */
 	struct merge_head *heads; /* by input of the core */
+	uint8_t **marks; /* of the inputs' rows; NULL: rows have no marks */
 	uint32_t batch; /* rows of a feed that are read at once */
 	uint32_t stale;
 	bool primed;
@@ -85,8 +87,12 @@ struct merge *merge_new(struct spur_trace *t, struct filter *filter)
 	if (!m->heads || !m->out || count > UINT32_MAX ||
 	    !merge_core_init(&m->core, (uint32_t)count, sizeof(*m->out)))
 		goto fail;
-	if (filter && filter_keeps_unseen(filter) && !(m->out_marks = mem_array(BATCH_ROWS, 1)))
-		goto fail;
+	if (filter && filter_keeps_unseen(filter)) {
+		m->out_marks = mem_array(BATCH_ROWS, 1);
+		m->marks = mem_array(count, sizeof(*m->marks));
+		if (!m->out_marks || !m->marks)
+			goto fail;
+	}
 	if (filter && filter_is_global(filter) && !(m->run = filter_run_new(filter, FILTER_MERGED)))
 		goto fail;
 	merge_select(t, filter, m);
@@ -101,10 +107,12 @@ void merge_free(struct merge *m)
 	if (!m)
 		return;
 	for (uint32_t i = 0; m->heads && i < m->core.count; i++)
-		feed_reader_free(m->heads[i].reader);
+		if (!m->heads[i].feed)
+			feed_reader_free(m->heads[i].reader);
 	merge_core_free(&m->core);
 	filter_run_free(m->run);
 	mem_free(m->heads);
+	mem_free(m->marks);
 	mem_free(m->out);
 	mem_free(m->out_marks);
 	mem_free(m);
@@ -112,7 +120,7 @@ void merge_free(struct merge *m)
 
 static bool merge_is_over(const struct merge *m, uint32_t i)
 {
-	return !m->heads[i].reader && !m->heads[i].feed;
+	return !m->heads[i].feed && !m->heads[i].reader;
 }
 
 /* The next rows of a feed, which may begin with them; at its end its memory is freed. */
@@ -137,18 +145,25 @@ static enum spur_status merge_pull(struct merge *m, uint32_t i)
 		feed_reader_free(h->reader);
 		h->reader = NULL;
 	}
-	h->rows = rows.rows;
-	h->marks = rows.marks;
+	if (m->marks)
+		m->marks[i] = rows.marks;
 	return merge_core_give(&m->core, i, rows.rows, rows.n) ? SPUR_OK : SPUR_FAIL;
+}
+
+/* The rows of a feed that has begun: INVARIANT: its items are the reader's, which may be changed. */
+static inline struct spur_event *input_rows(const struct merge_input *in)
+{
+	return (struct spur_event *)(uintptr_t)in->items;
 }
 
 /* The rows of a feed that were not handed out yet, up to before `end`. */
 static struct marked_rows merge_rows(const struct merge *m, uint32_t i, size_t end)
 {
-	const struct merge_head *h = &m->heads[i];
+	const struct merge_input *in = &m->core.inputs[i];
+	uint8_t *marks = m->marks ? m->marks[i] : NULL;
 
-	assert(m->core.inputs[i].pos <= end && end <= m->core.inputs[i].n);
-	return marked_from((struct marked_rows){ h->rows, h->marks, end }, m->core.inputs[i].pos);
+	assert(in->pos <= end && end <= in->n);
+	return marked_from((struct marked_rows){ input_rows(in), marks, end }, in->pos);
 }
 
 /*
@@ -212,31 +227,32 @@ static enum spur_status merge_step(struct merge *m, struct marked_rows *out)
 			in->pos = in->n;
 			if (merge_pull(m, w) == SPUR_FAIL)
 				return SPUR_FAIL;
-			merge_core_replay(c, w, sizeof(*h->rows));
+			merge_core_replay(c, w, sizeof(*m->out));
 			continue;
 		}
-		run = alone ? 1 : merge_core_run(c, w, sizeof(*h->rows));
+		run = alone ? 1 : merge_core_run(c, w, sizeof(*m->out));
 		lend = !filled && run >= MERGE_LEND;
 
 		assert(in->pos + run <= in->n);
 		if (run == 1) {
-			m->out[filled] = h->rows[in->pos];
+			m->out[filled] = input_rows(in)[in->pos];
 		} else if (lend) {
 			*out = merge_rows(m, w, in->n);
 		} else {
 			run = run > BATCH_ROWS - filled ? BATCH_ROWS - filled : run;
-			memcpy(m->out + filled, h->rows + in->pos, run * sizeof(*m->out));
+			memcpy(m->out + filled, input_rows(in) + in->pos,
+			       run * sizeof(*m->out));
 		}
 		if (m->out_marks && !lend)
-			memcpy(m->out_marks + filled, h->marks + in->pos, run);
+			memcpy(m->out_marks + filled, m->marks[w] + in->pos, run);
 		streak = w == before ? streak + 1 : 0;
 		before = w;
 		filled += run;
-		in->pos += run;
+		in->pos += (uint32_t)run;
 		if (in->pos == in->n)
 			m->stale = w;
 		else
-			merge_core_replay(c, w, sizeof(*h->rows));
+			merge_core_replay(c, w, sizeof(*m->out));
 		if (lend || m->stale != no_feed)
 			break;
 	}
@@ -265,7 +281,7 @@ static enum spur_status window_next(struct merge *m, struct marked_rows *out)
 		return SPUR_FAIL;
 	for (uint32_t k = 0; k < n; k++) {
 		assert(c->windows[active[k]].safe <= c->inputs[active[k]].n);
-		c->inputs[active[k]].pos = c->windows[active[k]].safe;
+		c->inputs[active[k]].pos = (uint32_t)c->windows[active[k]].safe;
 	}
 	return SPUR_OK;
 }
@@ -273,6 +289,7 @@ static enum spur_status window_next(struct merge *m, struct marked_rows *out)
 /* Up to a batch of rows in time order: of the order that is left, else of a new window. */
 static enum spur_status window_step(struct merge *m, struct marked_rows *out)
 {
+	const struct merge_core *c = &m->core;
 	struct order *o = &m->core.order;
 	size_t n;
 
@@ -289,9 +306,9 @@ static enum spur_status window_step(struct merge *m, struct marked_rows *out)
 	for (size_t i = 0; i < n; i++) {
 		const uint32_t row = o->members[o->next + i];
 
-		m->out[i] = m->heads[row >> ORDER_SHIFT].rows[row & ORDER_MASK];
+		m->out[i] = input_rows(&c->inputs[row >> ORDER_SHIFT])[row & ORDER_MASK];
 		if (m->out_marks)
-			m->out_marks[i] = m->heads[row >> ORDER_SHIFT].marks[row & ORDER_MASK];
+			m->out_marks[i] = m->marks[row >> ORDER_SHIFT][row & ORDER_MASK];
 	}
 	o->next += n;
 	return SPUR_OK;

@@ -38,7 +38,11 @@ bool merge_core_give(struct merge_core *c, uint32_t i, const void *items, size_t
 	struct merge_window *w = c->windows ? &c->windows[i] : NULL;
 
 	assert(i < c->count && in->pos == in->n);
-	*in = (struct merge_input){ .items = items, .n = n };
+	*in = (struct merge_input){ .items = items, .n = (uint32_t)n };
+	if (n > UINT32_MAX) {
+		in->n = 0;
+		return false;
+	}
 	if (!w || !n)
 		return true;
 	if (n > ORDER_MASK ||

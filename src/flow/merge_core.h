@@ -28,7 +28,7 @@ enum { MERGE_ENDED = 1u << 31 };
 /* An input's items, which are the caller's; those from `pos` on have not been taken. */
 struct merge_input {
 	const char *items;
-	size_t pos, n;
+	uint32_t pos, n;
 };
 
 struct merge_window {

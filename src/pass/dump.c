@@ -34,6 +34,7 @@ struct dump {
 	struct spur_event *shared;
 	size_t nshared, cap;
 	struct frag_table *titles; /* names of rows by string id */
+	struct frag_user title;
 	struct value_writer values;
 };
 
@@ -53,7 +54,7 @@ static void make_title(const void *self, const struct spur_event *row, struct fr
 
 static void dump_title(struct dump *d, const struct spur_event *row)
 {
-	const struct frag *f = frag_get(d->titles, row->name, row);
+	const struct frag *f = frag_get(d->titles, row->name, row, &d->title);
 
 	if (f)
 		out_bytes(d->out, f->p, f->len);
@@ -310,6 +311,7 @@ static enum spur_status dump_run(struct pass_env *env)
 	env->shown = d.limit ? d.shown : 0;
 	mem_free(d.shared);
 	frag_free(d.titles);
+	frag_user_free(&d.title);
 	value_writer_close(&d.values);
 	spur_args_free(&d.args);
 	if (st == SPUR_FAIL)

@@ -427,11 +427,13 @@ static bool lines_make(struct event_lane *l, const struct spur_event *rows, size
 	struct event_text *c = l->text;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct event_row r = { .row = &rows[i],
-					     .name = frag_get(c->classes, rows[i].cls, &rows[i]),
-					     .track = frag_get(c->tracks, rows[i].track, &rows[i]),
-					     .stream = frag_get(c->streams, rows[i].stream,
-								&rows[i]) };
+		const struct spur_event *row = &rows[i];
+		const struct event_row r = {
+			.row = row,
+			.name = frag_get(c->classes, row->cls, row, &l->classes),
+			.track = frag_of(c->tracks, row->track, row, &l->tracks),
+			.stream = frag_of(c->streams, row->stream, row, &l->streams),
+		};
 
 		if (!r.name || !r.track || !r.stream)
 			return false;
@@ -473,6 +475,9 @@ struct event_lane *event_lane_new(struct event_text *c)
 void event_lane_free(struct event_lane *l)
 {
 	spur_args_free(&l->args);
+	frag_user_free(&l->classes);
+	frag_user_free(&l->tracks);
+	frag_user_free(&l->streams);
 	mem_free(l);
 }
 

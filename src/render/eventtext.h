@@ -40,6 +40,7 @@ struct event_lane {
 	struct event_text *text;
 	struct number times, ids;
 	struct spur_args args;
+	struct frag_user classes, tracks, streams;
 };
 
 #define EVENT_CSV_HEAD "ts,kind,name,cat,pid,tid,cpu,dur,id,args,flags,stream,off\n"

@@ -89,6 +89,63 @@ const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spu
 	return f;
 }
 
+/* Makes the spare's text anew. Returns NULL if out of memory. */
+static const struct frag *spare_make(struct frag_table *t, struct frag_spare **spare, uint32_t id,
+				     const struct spur_event *row)
+{
+	struct frag_spare *s = *spare;
+	struct frag made = { 0 };
+	size_t room;
+
+	pthread_mutex_lock(&t->lock);
+	out_clear(&t->scratch);
+	t->make(t->self, row, &made, &t->scratch);
+	made.len = (uint32_t)t->scratch.len;
+	room = t->scratch.len / FRAG_PIECE * FRAG_PIECE + FRAG_PIECE;
+	if (t->scratch.error || t->scratch.len > UINT32_MAX / 2) {
+		mem_free(s);
+		s = NULL;
+	} else if (!s || s->room < room) {
+		mem_free(s);
+		s = mem_alloc(sizeof(*s) + room);
+		if (s)
+			s->room = (uint32_t)room;
+	}
+	if (s) {
+		if (made.len)
+			memcpy(s->text, t->scratch.buf, made.len);
+		s->id = id;
+		s->frag = made;
+		s->frag.p = s->text;
+	}
+	pthread_mutex_unlock(&t->lock);
+	*spare = s;
+	return s ? &s->frag : NULL;
+}
+
+const struct frag *frag_get_slow(struct frag_table *t, uint32_t id, const struct spur_event *row,
+				 struct frag_user *user)
+{
+	if (id < FRAG_KEPT)
+		return frag_made(t, id, row);
+	if (user->guest && user->guest->id == id)
+		return &user->guest->frag;
+	return spare_make(t, &user->guest, id, row);
+}
+
+const struct frag *frag_of_slow(struct frag_table *t, uint32_t id, const struct spur_event *row,
+				struct frag_user *user)
+{
+	return user->home ? frag_get_slow(t, id, row, user) : spare_make(t, &user->home, id, row);
+}
+
+void frag_user_free(struct frag_user *user)
+{
+	mem_free(user->home);
+	mem_free(user->guest);
+	*user = (struct frag_user){ 0 };
+}
+
 void number_init(struct number *d)
 {
 	thousand_init();

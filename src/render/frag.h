@@ -11,7 +11,12 @@
 #include "base/mem.h"
 #include "base/out.h"
 
-enum { FRAG_PAGE = 1024, FRAG_PAGES = 1 << 18, FRAG_PIECE = 32 };
+enum {
+	FRAG_PAGE = 1024,
+	FRAG_PAGES = 1 << 18,
+	FRAG_PIECE = 32,
+	FRAG_KEPT = 1 << 16, /* ids of which frag_get() and frag_of() keep the text in the table */
+};
 
 struct frag {
 	/* Readable up to the next multiple of FRAG_PIECE; NULL: not made; stored last. */
@@ -24,6 +29,23 @@ struct frag {
 /* Appends the text of the row's id to `o`, and may set user and key. */
 typedef void frag_maker(const void *self, const struct spur_event *row, struct frag *f,
 			struct out *o);
+
+/* The text of one id that is not in the table. Used by one thread at a time. */
+struct frag_spare {
+	struct frag frag;
+	uint32_t id;
+	uint32_t room; /* bytes of `text` */
+	char text[];
+};
+
+/*
+ * What a user of a table keeps for itself: the text of its first id, for most rows of a feed have
+ * one id of the feed's own; and that of an id past those that the table keeps. Zero-initialise;
+ * frag_user_free().
+ */
+struct frag_user {
+	struct frag_spare *home, *guest; /* NULL: not needed yet */
+};
 
 /* Fragments by id; ids are below 2^28. */
 struct frag_table {
@@ -54,13 +76,35 @@ static inline const struct frag *frag_seen(const struct frag_table *t, uint32_t 
 		       : NULL;
 }
 
-/* Returns the text of the row's id; NULL if out of memory or if the id is past the limit. */
+/* Out of line halves of frag_get() and frag_of(). */
+const struct frag *frag_get_slow(struct frag_table *t, uint32_t id, const struct spur_event *row,
+				 struct frag_user *user);
+const struct frag *frag_of_slow(struct frag_table *t, uint32_t id, const struct spur_event *row,
+				struct frag_user *user);
+void frag_user_free(struct frag_user *user);
+
+/*
+ * Returns the text of the row's id, valid until the user's next call; NULL if out of memory. So
+ * that very many ids cost no memory, only the first FRAG_KEPT are kept in the table.
+ */
 static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
-					  const struct spur_event *row)
+					  const struct spur_event *row, struct frag_user *user)
 {
 	const struct frag *f = frag_seen(t, id);
 
-	return __builtin_expect(f != NULL, 1) ? f : frag_made(t, id, row);
+	return __builtin_expect(f != NULL, 1) ? f : frag_get_slow(t, id, row, user);
+}
+
+/* The same for ids that most users have one of: the first one's text is the user's alone. */
+static inline const struct frag *frag_of(struct frag_table *t, uint32_t id,
+					 const struct spur_event *row, struct frag_user *user)
+{
+	const struct frag *f;
+
+	if (user->home && user->home->id == id)
+		return &user->home->frag;
+	f = frag_seen(t, id);
+	return __builtin_expect(f != NULL, 1) ? f : frag_of_slow(t, id, row, user);
 }
 
 /* Copies in whole pieces. Requires room for FRAG_PIECE bytes more than the text has. */

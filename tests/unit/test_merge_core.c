@@ -88,7 +88,7 @@ static void take(struct model *m, struct merge_core *c, uint32_t i, size_t n)
 	memcpy(m->got + m->ngot, in->items + in->pos * sizeof(struct item),
 	       n * sizeof(struct item));
 	m->ngot += n;
-	in->pos += n;
+	in->pos += (uint32_t)n;
 }
 
 static void run_windows(struct model *m, struct merge_core *c, size_t step)

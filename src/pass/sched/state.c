@@ -372,15 +372,22 @@ bool sched_rows(void *sched, struct marked_rows in)
 		const struct spur_event *row = &in.rows[i];
 		const bool switches = row->kind == SPUR_SWITCH || row->kind == SPUR_WAKEUP;
 		struct sched_slot *slot = slot_of(s, row->track, row->ts);
-		struct sched_thread *t = slot ? slot->thread : NULL;
+		struct sched_thread *t;
 		struct sched_cpu *c = NULL;
 
 		if (!slot && !trace_track(s->trace, row->track))
 			continue; /* of no thread */
 		if (!slot)
 			return false;
-		if (t == &sched_quiet && switches && !(t = thread_new(s, slot, row->track)))
-			return false;
+		t = slot->thread;
+		if (t == &sched_quiet) {
+			if (switches)
+				t = thread_new(s, slot, row->track);
+			else if (!s->want_cpus)
+				continue;
+			if (!t)
+				return false;
+		}
 		s->unseen = row_marks(in.marks, i) & ROW_UNSEEN;
 		if (t != &sched_quiet)
 			t->last = row->ts;
