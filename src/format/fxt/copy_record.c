@@ -448,7 +448,7 @@ static void recode_args(struct fxt_copying *k, struct fxt_shape *s)
 static bool recode(struct fxt_copying *k, const struct fxt_copy_record *r)
 {
 	const uint8_t *mark = fxt_shape_marked(&r->shape);
-	uint8_t marks[FXT_KIND_WORDS * FXT_WORD], frames[UINT8_MAX * FXT_WORD];
+	uint8_t marks[FXT_MARK_WORDS * FXT_WORD], frames[UINT8_MAX * FXT_WORD];
 	struct fxt_shape s = r->shape;
 
 	k->rewritten++;
