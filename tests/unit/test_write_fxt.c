@@ -507,8 +507,8 @@ static void test_long_text(void **state)
 }
 
 /*
- * SPEC fxt/payload-mark: what is longer than a record is whole in a large one: a log, a text or blob
- * beside other arguments, in both byte orders. Of a span it is cut.
+ * SPEC fxt/payload-mark: what is longer than a record is whole in a large one: a log, a text or
+ * blob beside other arguments, in both byte orders.
  */
 static void test_payload(void **state)
 {

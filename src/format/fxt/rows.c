@@ -257,8 +257,8 @@ unsigned fxt_event_kind(const struct fxt_shape *s)
 }
 
 /*
- * SPEC fxt/kind-mark: the row is of another kind, with members that the record does not have. `mark`
- * may be NULL.
+ * SPEC fxt/kind-mark: the row is of another kind, with members that the record does not have.
+ * `mark` may be NULL.
  */
 static void mark_row(struct fxt *x, const uint8_t *mark, struct spur_event *row)
 {
