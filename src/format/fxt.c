@@ -291,5 +291,6 @@ const struct spur_format spur_format_fxt = {
 	.ticks = fxt_record_ticks,
 	.schema = fxt_schema,
 	.copy = fxt_copy,
+	.joins = fxt_joins,
 	.close = close_file,
 };

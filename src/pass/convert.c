@@ -76,13 +76,26 @@ static bool is_join(const struct pass_env *env, const struct convert_options *op
 {
 	const struct spur_trace *t = env->trace;
 
-	*cut = (struct cut){ .pipe = env->pipe,
-			     .out = env->out,
-			     .dir = env->dir,
-			     .notes = env->notes };
+	*cut = (struct cut){
+		.pipe = env->pipe, .out = env->out, .dir = env->dir, .notes = env->notes
+	};
 	cut->pipe.limit = env->opt->limit;
 	return opt->clocks && !opt->settings && !env->opt->no_args && cut_joins(cut, t) &&
 	       strcmp(t->parts[0].trace->format->name, opt->to) == 0;
+}
+
+/* Says that traces of the format that is written could not be joined by moving their records. */
+static void tell_rewritten(const struct pass_env *env)
+{
+	const struct convert_options *opt = convert_options(env);
+	const struct spur_trace *t = env->trace;
+	bool same = opt->clocks && env->notes && env->opt->form != FORM_JSON;
+
+	for (size_t i = 0; same && i < t->nparts; i++)
+		same = strcmp(t->parts[i].trace->format->name, opt->to) == 0;
+	if (same)
+		out_str(env->notes, "spur: written event by event: the records of these traces "
+				    "cannot be moved into one trace\n");
 }
 
 /* Joins traces. Nothing is lost, which the loss table says. */
@@ -131,6 +144,7 @@ static enum spur_status convert_pass(struct pass_env *env)
 		*env->err = c.error;
 	} else {
 		tell_losses(env, &c.loss, writer->name);
+		tell_rewritten(env);
 		tell_clocks(env);
 		if (c.mask)
 			tell_kept(env, c.mask);

@@ -506,6 +506,67 @@ static void test_long_text(void **state)
 	free(text);
 }
 
+/*
+ * SPEC fxt/payload-mark: what is longer than a record is whole in a large one: a log, a text or
+ * blob beside other arguments, in both byte orders.
+ */
+static void test_payload(void **state)
+{
+	enum { LONG = 40000 };
+	char *text = malloc(LONG + 1), *want;
+	struct loss_table lost;
+	uint64_t marked = 0;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', LONG);
+	text[LONG] = '\0';
+	/* The specification's own large records, with the marks that make events of them. */
+	basics();
+	for (int i = 0; i < 3; i++) {
+		const bool log = i == 0;
+		const size_t len = i == 2 ? LONG : 33000;
+
+		record_at = file.len;
+		w(15);
+		if (log)
+			w((uint64_t)in("log").bits << 16 | (uint64_t)1 << 32 | (uint64_t)1 << 36);
+		else
+			w(1 | (uint64_t)2 << 16 | (uint64_t)3 << 32 | (uint64_t)1 << 36);
+		ref_text(log ? in("log") : none);
+		w(100 + (uint64_t)i);
+		if (!log)
+			arg_i32(in("a"), -7);
+		arg(FXT_ARG_NULL, log ? in("message") : in("long"), 0, none, NULL);
+		if (!log)
+			arg(FXT_ARG_BOOL, in("b"), 1, none, NULL);
+		w(len);
+		bytes(text, len);
+		bytes("SpurData", 8);
+		w((log ? SPUR_LOG : SPUR_INSTANT) | (uint64_t)UINT16_MAX << 24);
+		w(0);
+		w(0);
+		w((uint64_t)!log | (uint64_t)(i < 2) << 8);
+		marked = (file.len - record_at) / 8;
+		memcpy(file.buf + record_at, &(uint64_t){ 15 | marked << 4 }, 8);
+	}
+	want = strdup(read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)));
+	assert_memory_equal(want, "100 LOG log 10/11 (message=\"xxxx", 32);
+	assert_non_null(strstr(want, "\n101 INSTANT cat:name 10/11 (a=-7, long=\"xxxx"));
+	assert_non_null(strstr(want, "\n102 INSTANT cat:name 10/11 (a=-7, long=7878"));
+	assert_non_null(strstr(want, "xxxx\", b=1)\n"));
+	for (int i = 0; i < 2; i++) {
+		lost = convert_file(i ? "byte-order=big" : "byte-order=little");
+		assert_int_equal(loss_sum(&lost), 3);
+		assert_int_equal(lost.events[FXT_LOST_LARGE][SPUR_LOG], 1);
+		assert_int_equal(lost.events[FXT_LOST_LARGE][SPUR_INSTANT], 2);
+		assert_string_equal(read_file(&(struct spur_options)SPUR_OPTIONS(.threads = 1)),
+				    want);
+	}
+	free(want);
+	free(text);
+}
+
 /* SPEC fxt/time-mark */
 static void test_time_mark(void **state)
 {
@@ -744,6 +805,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test_setup_teardown(test_eviction, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_long_text, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_payload, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_time_mark, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_marks, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_order_kept, file_setup, file_teardown),

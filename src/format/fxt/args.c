@@ -75,6 +75,27 @@ static void object_args(const struct fxt_place *p, struct spur_args *args)
 	fxt_add_args(p, args);
 }
 
+/*
+ * SPEC fxt/payload-mark: the payload is the argument of an index, whose own value is null.
+ */
+static void payload_args(const struct fxt_place *p, const uint8_t *mark, struct spur_args *args)
+{
+	const uint64_t word = load64(mark + (FXT_PAYLOAD_WORDS - 1) * FXT_WORD, p->x->swap),
+		       index = fxt_get(word, FXT_F_PAYLOAD_INDEX);
+	struct spur_value values[FXT_ARGS];
+	const uint32_t n = fxt_decode_args(p, args, values);
+
+	if (index < n && values[index].type == SPUR_NULL)
+		fxt_set_data(p, fxt_get(word, FXT_F_PAYLOAD_TEXT) ? SPUR_STRING : SPUR_BYTES,
+			     &values[index]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct spur_value *v = args_add(args);
+
+		if (v)
+			*v = values[i];
+	}
+}
+
 void fxt_record_args(const struct fxt_place *p, bool out, struct spur_args *args)
 {
 	const struct fxt_shape *s = &p->shape;
@@ -86,6 +107,10 @@ void fxt_record_args(const struct fxt_place *p, bool out, struct spur_args *args
 		fxt_add_enum(p, args, FXT_W_TYPE, blob, fxt_blob_type(blob));
 		break;
 	case FXT_LARGE:
+		if (fxt_shape_payload(s)) {
+			payload_args(p, fxt_shape_payload(s), args);
+			break;
+		}
 		fxt_add_data(p, args, FXT_W_DATA, SPUR_BYTES);
 		fxt_add_args(p, args);
 		break;

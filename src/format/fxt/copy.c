@@ -473,6 +473,39 @@ static bool copy_records(struct fxt_copying *k)
 	return good;
 }
 
+/* Adds the ids of processes, threads and named koids. Returns false if another part has one. */
+static bool ids_apart(struct map64 *ids, const struct fxt *x, size_t part)
+{
+	for (size_t i = 0; i < x->names.nkoids; i++) {
+		struct map64_slot *slot = map64_put(ids, x->names.koids[i].koid);
+
+		if (!slot || (slot->value && slot->value != part + 1))
+			return false;
+		slot->value = part + 1;
+	}
+	return true;
+}
+
+/*
+ * Koids are those of the whole output, and records that are missing are missing for all ends behind
+ * them.
+ */
+bool fxt_joins(const struct copy *copy)
+{
+	const struct fxt *first = copy->parts[0].trace->state;
+	struct map64 ids = { 0 };
+	bool good = true;
+
+	for (size_t i = 0; good && i < copy->count; i++) {
+		const struct fxt *x = copy->parts[i].trace->state;
+
+		good = x->ordered && !x->had_gaps && x->swap == first->swap &&
+		       ids_apart(&ids, x, i);
+	}
+	map64_free(&ids);
+	return good;
+}
+
 /* Reads what was not read yet of all parts, and counts what is damaged. */
 static bool prepare(struct fxt_copying *k, bool *damaged)
 {

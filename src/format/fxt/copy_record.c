@@ -263,8 +263,10 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	const bool by_tid = r->shape.type == FXT_SCHEDULING && r->shape.sub != FXT_LEGACY_SWITCH;
 	const uint64_t none = fxt_put(FXT_F_MADE_TOP, FXT_MADE_TOP) |
 			      fxt_put(FXT_F_MADE_LOW, FXT_MADE_LOW) | fxt_put(FXT_F_MADE_NONE, 1);
-	struct fxt_thread_ref ids = { .pid = none | fxt_put(FXT_F_MADE_NUMBER, FXT_THREADS),
-				      .tid = none | fxt_put(FXT_F_MADE_NUMBER, ref->ref) };
+	const uint64_t number = (uint64_t)(k->part - k->copy->parts) * 2 * FXT_THREADS;
+	struct fxt_thread_ref ids = { .pid = none |
+					     fxt_put(FXT_F_MADE_NUMBER, number + FXT_THREADS),
+				      .tid = none | fxt_put(FXT_F_MADE_NUMBER, number + ref->ref) };
 	const struct fxt_version *v;
 	uint32_t track;
 
@@ -446,7 +448,7 @@ static void recode_args(struct fxt_copying *k, struct fxt_shape *s)
 static bool recode(struct fxt_copying *k, const struct fxt_copy_record *r)
 {
 	const uint8_t *mark = fxt_shape_marked(&r->shape);
-	uint8_t marks[FXT_KIND_WORDS * FXT_WORD], frames[UINT8_MAX * FXT_WORD];
+	uint8_t marks[FXT_MARK_WORDS * FXT_WORD], frames[UINT8_MAX * FXT_WORD];
 	struct fxt_shape s = r->shape;
 
 	k->rewritten++;

@@ -308,6 +308,7 @@ struct fxt {
 	struct fxt_resync resync;
 	uint64_t lost_until; /* end of the last skipped bytes; 0: nothing was skipped */
 	bool gaps; /* records are missing before x->off: ENDs have SPUR_F_GAP */
+	bool had_gaps; /* pass 1 found that records are missing */
 
 	/* Clock and base time from the records. */
 	struct fxt_clock clock; /* the first provider's */
@@ -497,6 +498,8 @@ enum spur_status fxt_next(struct spur_trace *t, struct feed *f, struct batch *b)
 
 /* copy.c */
 enum spur_status fxt_copy(struct copy *copy);
+/* See spur_format.joins. */
+bool fxt_joins(const struct copy *copy);
 
 /* args.c, fields.c */
 enum spur_status fxt_args(struct spur_trace *t, const struct spur_event *ev,

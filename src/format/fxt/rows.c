@@ -256,10 +256,12 @@ unsigned fxt_event_kind(const struct fxt_shape *s)
 			      : fxt_event_shapes[s->sub].kind;
 }
 
-/* SPEC fxt/kind-mark: the row is of another kind, with members that events do not have. */
-static void mark_row(struct fxt *x, const struct fxt_shape *s, struct spur_event *row)
+/*
+ * SPEC fxt/kind-mark: the row is of another kind, with members that the record does not have.
+ * `mark` may be NULL.
+ */
+static void mark_row(struct fxt *x, const uint8_t *mark, struct spur_event *row)
 {
-	const uint8_t *mark = fxt_shape_marked(s);
 	const uint64_t word = mark ? load64(mark + FXT_WORD, x->swap) : 0,
 		       kind = fxt_get(word, FXT_F_KIND);
 
@@ -292,7 +294,7 @@ static bool event_rows(struct making *m)
 	else if (kind == SPUR_SPAN)
 		set_end(m, row);
 	else if (s->sub == FXT_INSTANT)
-		mark_row(x, s, row);
+		mark_row(x, fxt_shape_marked(s), row);
 	else if (fxt_has_tail(s->sub) && !s->tail_lost)
 		row->id = s->value;
 	/*
@@ -330,7 +332,8 @@ static bool large_rows(struct making *m)
 	struct fxt *x = m->x;
 	const struct fxt_record *r = m->r;
 	const struct fxt_shape *s = &r->shape;
-	const uint8_t *const mark = s->known ? fxt_shape_marked(s) : NULL;
+	const uint8_t *const mark = s->known ? fxt_shape_marked(s) : NULL,
+			     *const payload = fxt_shape_payload(s);
 	struct spur_event *row;
 	uint32_t cat, name, track;
 
@@ -351,9 +354,11 @@ static bool large_rows(struct making *m)
 	 * SPEC fxt/blob-pieces: whole by itself; its number is that of its first word in the file,
 	 * or SPEC fxt/number-mark
 	 */
-	if (row)
+	if (row && payload)
+		mark_row(x, payload, row);
+	else if (row)
 		row->id = mark ? load64(mark + FXT_WORD, x->swap) : r->off / FXT_WORD + 1;
-	return row_args(x, r, row, 1);
+	return row_args(x, r, row, payload == NULL);
 }
 
 uint32_t fxt_object_type(const struct fxt *x, uint64_t type)

@@ -207,6 +207,7 @@ bool fxt_scan_end(struct fxt *x)
 {
 	assert(x->first && !x->told);
 	x->first = false;
+	x->had_gaps = x->gaps;
 	x->start = x->start == INT64_MAX ? 0 : x->start;
 	return fxt_state_rewind(x) && reorder_sort(&x->order);
 }

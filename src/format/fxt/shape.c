@@ -459,8 +459,10 @@ const uint8_t *fxt_shape_marked(const struct fxt_shape *s)
 		return fxt_shape_mark(s, FXT_SIDE_MARK, FXT_SIDE_WORDS);
 	if (s->type == FXT_KERNEL_OBJECT || (s->type == FXT_PROFILER && s->sub == FXT_MODULE))
 		return fxt_shape_mark(s, FXT_NAME_MARK, FXT_NAME_WORDS);
-	if (s->type == FXT_LARGE)
+	if (s->type == FXT_LARGE && s->extra == FXT_NUMBER_WORDS)
 		return fxt_shape_mark(s, FXT_NUMBER_MARK, FXT_NUMBER_WORDS);
+	if (s->type == FXT_LARGE && s->sub == FXT_LARGE_WITH_META)
+		return fxt_shape_mark(s, FXT_PAYLOAD_MARK, FXT_PAYLOAD_WORDS);
 	return NULL;
 }
 

@@ -75,6 +75,14 @@ static inline const uint8_t *fxt_shape_mark(const struct fxt_shape *s, const cha
 	return s->extra == words && memcmp(at, mark, FXT_WORD) == 0 ? at : NULL;
 }
 
+/* SPEC fxt/payload-mark: returns the mark of a large blob that is an event; NULL: it is none. */
+static inline const uint8_t *fxt_shape_payload(const struct fxt_shape *s)
+{
+	return s->type == FXT_LARGE && s->known && s->sub == FXT_LARGE_WITH_META
+		       ? fxt_shape_mark(s, FXT_PAYLOAD_MARK, FXT_PAYLOAD_WORDS)
+		       : NULL;
+}
+
 /* The marks that a record of the type and subtype may have; NULL: it has none of them. */
 const uint8_t *fxt_shape_marked(const struct fxt_shape *s);
 

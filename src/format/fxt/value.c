@@ -196,15 +196,19 @@ void fxt_add_string(const struct fxt_place *p, struct spur_args *args, enum fxt_
 		value_text(p, ref, v);
 }
 
+void fxt_set_data(const struct fxt_place *p, enum spur_type type, struct spur_value *v)
+{
+	value_bytes(v, p->shape.data, p->shape.data_len);
+	v->type = (uint8_t)type;
+}
+
 void fxt_add_data(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,
 		  enum spur_type type)
 {
 	struct spur_value *v = fxt_add(p, args, name, type);
 
-	if (!v)
-		return;
-	value_bytes(v, p->shape.data, p->shape.data_len);
-	v->type = (uint8_t)type;
+	if (v)
+		fxt_set_data(p, type, v);
 }
 
 void fxt_add_enum(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,

@@ -33,6 +33,8 @@ void fxt_add_koid(const struct fxt_place *p, struct spur_args *args, enum fxt_wo
 		  uint64_t koid);
 void fxt_add_string(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,
 		    const struct fxt_string_ref *ref);
+/* Makes a value the record's data, as BYTES or STRING. */
+void fxt_set_data(const struct fxt_place *p, enum spur_type type, struct spur_value *v);
 /* The record's data as BYTES or STRING. */
 void fxt_add_data(const struct fxt_place *p, struct spur_args *args, enum fxt_word name,
 		  enum spur_type type);

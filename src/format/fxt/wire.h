@@ -231,12 +231,23 @@ enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
  * SPEC fxt/name-mark: a kernel object or module that only names its koid or number
  * SPEC fxt/number-mark: a large blob
  *	1	its number
+ * SPEC fxt/payload-mark: a large blob that is an event with an argument too long for a record
+ *	1-3	as of a kind mark
+ *	4	bits 0-7: index of the argument that the payload is, which is null; 8: it is text
  */
 #define FXT_KIND_MARK "SpurKind"
 #define FXT_SIDE_MARK "SpurSide"
 #define FXT_NAME_MARK "SpurName"
 #define FXT_NUMBER_MARK "SpurBlob"
-enum { FXT_KIND_WORDS = 4, FXT_SIDE_WORDS = 2, FXT_NAME_WORDS = 1, FXT_NUMBER_WORDS = 2 };
+#define FXT_PAYLOAD_MARK "SpurData"
+enum {
+	FXT_KIND_WORDS = 4,
+	FXT_SIDE_WORDS = 2,
+	FXT_NAME_WORDS = 1,
+	FXT_NUMBER_WORDS = 2,
+	FXT_PAYLOAD_WORDS = 5,
+	FXT_MARK_WORDS = FXT_PAYLOAD_WORDS, /* the longest */
+};
 
 /*
  * SPEC fxt/made-id: ids that Spur gives to threads and processes that have none, or the same as
@@ -275,6 +286,8 @@ enum fxt_field {
 	FXT_F_KIND = 0 | 7 << 8,
 	FXT_F_KIND_FLAGS = 8 | 23 << 8,
 	FXT_F_KIND_CPU = 24 | 39 << 8,
+	FXT_F_PAYLOAD_INDEX = 0 | 7 << 8,
+	FXT_F_PAYLOAD_TEXT = 8 | 8 << 8,
 
 	FXT_F_TYPE = 0 | 3 << 8,
 	FXT_F_SIZE = 4 | 15 << 8,

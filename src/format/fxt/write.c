@@ -35,6 +35,9 @@ static const struct loss_reason reasons[FXT_LOSSES - LOSS_OWN] = {
 			      "idle thread" },
 	[FXT_LOST_END - LOSS_OWN] = { LOSS_DROPPED,
 				      "an end after missing records, whose begin may be missing" },
+	[FXT_LOST_LARGE - LOSS_OWN] = { LOSS_DEGRADED,
+					"arguments are longer than a record: written as a large "
+					"blob, with a mark" },
 };
 
 static bool name_is(const struct fxt_write *l, uint32_t string, const char *name)
@@ -139,13 +142,94 @@ static bool event_words(struct fxt_write *l, const struct spur_event *row, enum 
 	return true;
 }
 
+/* The words of a kind mark. */
+static void kind_words(const struct spur_event *row, uint64_t words[3])
+{
+	words[0] = fxt_put(FXT_F_KIND, row->kind) |
+		   fxt_put(FXT_F_KIND_FLAGS, row->flags & FXT_KIND_FLAGS) |
+		   fxt_put(FXT_F_KIND_CPU, row->cpu);
+	words[1] = row->id;
+	words[2] = (uint64_t)row->dur;
+}
+
+/*
+ * The argument of l->values that a large record can have as its payload, the longest text or blob;
+ * NULL: none.
+ */
+static const struct spur_value *payload_of(const struct fxt_write *l)
+{
+	const struct spur_value *longest = NULL;
+
+	if (l->values.count > FXT_ARGS)
+		return NULL;
+	for (size_t i = 0; i < l->values.count; i++) {
+		const struct spur_value *v = &l->values.items[i];
+
+		if (v->type == SPUR_STRUCT || v->type == SPUR_ARRAY)
+			return NULL;
+		if ((v->type == SPUR_STRING || v->type == SPUR_BYTES) &&
+		    (!longest || v->count > longest->count))
+			longest = v;
+	}
+	return longest;
+}
+
+/*
+ * SPEC fxt/payload-mark: an event whose arguments, which are in l->values, are longer than a record
+ * is a large blob, with the longest of them as its payload.
+ */
+static bool payload_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
+{
+	struct fxt_shape s = { .type = FXT_LARGE, .sub = FXT_LARGE_WITH_META };
+	const struct spur_value *const payload = payload_of(l);
+	const size_t index = (size_t)(payload - l->values.items), count = l->values.count;
+	struct spur_value items[FXT_ARGS];
+	uint64_t words[FXT_PAYLOAD_WORDS - 1], ticks[2];
+
+	fxt_lose(l, FXT_LOST_LARGE);
+	kind_words(row, words);
+	words[3] = fxt_put(FXT_F_PAYLOAD_INDEX, index) |
+		   fxt_put(FXT_F_PAYLOAD_TEXT, payload->type == SPUR_STRING);
+	memcpy(items, l->values.items, count * sizeof(*items));
+	items[index] = (struct spur_value){ .name = payload->name, .type = SPUR_NULL };
+	if (!event_names(l, row->track, row->cat, row->name, &s, o) ||
+	    !fxt_write_values(l, items, count, o) || !fxt_write_ticks(l, row, ticks, o))
+		return false;
+	shape_args(l, &s);
+	s.ticks = ticks[0];
+	s.data = (const uint8_t *)payload->text;
+	s.data_len = payload->count;
+	return fxt_write_marked(l, &s, FXT_PAYLOAD_MARK, words, FXT_PAYLOAD_WORDS - 1, o);
+}
+
+/*
+ * The arguments of a row that may be a large blob instead, which *large tells: then the losses of
+ * this attempt do not count. Spans cannot: what ends them is found by records of events.
+ */
+static bool args_or_large(struct fxt_write *l, const struct spur_event *row, bool *large,
+			  struct out *o)
+{
+	const uint32_t losses = l->losses;
+
+	l->cut = false;
+	if (!row_args(l, row, o))
+		return false;
+	*large = l->cut && row->kind > SPUR_SPAN && payload_of(l);
+	if (*large)
+		l->losses = losses;
+	return true;
+}
+
 static bool event_out(struct fxt_write *l, const struct spur_event *row, enum fxt_event type,
 		      struct out *o)
 {
 	struct event_refs refs;
+	bool large;
 
-	return event_refs(l, row->track, row->cat, row->name, &refs, o) && row_args(l, row, o) &&
-	       event_words(l, row, type, &refs, o);
+	if (!event_refs(l, row->track, row->cat, row->name, &refs, o) ||
+	    !args_or_large(l, row, &large, o))
+		return false;
+	return large ? payload_out(l, row, o) : event_words(l, row, type, &refs, o);
 }
 
 /*
@@ -153,17 +237,20 @@ static bool event_out(struct fxt_write *l, const struct spur_event *row, enum fx
  */
 static bool marked_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
-	const uint64_t words[] = { fxt_put(FXT_F_KIND, row->kind) |
-					   fxt_put(FXT_F_KIND_FLAGS, row->flags & FXT_KIND_FLAGS) |
-					   fxt_put(FXT_F_KIND_CPU, row->cpu),
-				   row->id, (uint64_t)row->dur };
+	uint64_t words[FXT_KIND_WORDS - 1];
 	struct fxt_shape s = { .sub = FXT_INSTANT };
+	bool large;
 
+	kind_words(row, words);
 	if (row->kind != SPUR_INSTANT)
 		fxt_lose(l, FXT_LOST_KIND);
 	l->has_lost |= row->kind == SPUR_LOST;
-	return event_names(l, row->track, row->cat, row->name, &s, o) && row_args(l, row, o) &&
-	       shape_event(l, row, &s, o) &&
+	if (!event_names(l, row->track, row->cat, row->name, &s, o) ||
+	    !args_or_large(l, row, &large, o))
+		return false;
+	if (large)
+		return payload_out(l, row, o);
+	return shape_event(l, row, &s, o) &&
 	       fxt_write_marked(l, &s, FXT_KIND_MARK, words, FXT_KIND_WORDS - 1, o);
 }
 
@@ -194,12 +281,12 @@ static bool log_out(struct fxt_write *l, const struct spur_event *row, struct ou
 	if (l->values.count != 1 || v->type != SPUR_STRING || !name_is(l, v->name, "message") ||
 	    row->cat || !name_is(l, row->name, "log"))
 		return marked_out(l, row, o);
+	if (v->count > (FXT_RECORD_MOST - 2) * FXT_WORD)
+		return payload_out(l, row, o);
 	if (!fxt_write_thread(l, row->track, &s.threads[0], o))
 		return false;
 	s.data = (const uint8_t *)v->text;
-	s.data_len = fxt_text_cut(v->text, v->count, (FXT_RECORD_MOST - 2) * FXT_WORD);
-	if (s.data_len < v->count)
-		fxt_lose(l, FXT_LOST_TEXT);
+	s.data_len = v->count;
 	if (!fxt_write_ticks(l, row, ticks, o))
 		return false;
 	s.ticks = ticks[0];

@@ -24,6 +24,7 @@ enum fxt_loss {
 	FXT_LOST_NAME,
 	FXT_LOST_SWITCH,
 	FXT_LOST_END,
+	FXT_LOST_LARGE,
 	FXT_LOSSES
 };
 static_assert((int)FXT_LOSSES <= (int)LOSS_REASONS, "a loss table holds them");
@@ -123,6 +124,7 @@ struct fxt_write {
 	uint64_t made; /* ids */
 	struct map64 joined[2]; /* name << 32 | part -> id of NAME.PART, NAME[PART] */
 	struct spur_args values;
+	bool cut; /* a text or blob of `values` was longer than the record */
 	uint8_t nargs; /* of the record, in `args` */
 	struct fxt_build record, args;
 	struct fxt_pending pending;

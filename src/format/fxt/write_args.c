@@ -27,13 +27,19 @@ static uint64_t room(const struct fxt_write *l)
 	return used < ARGS_WORDS ? (uint64_t)(ARGS_WORDS - used) * FXT_WORD : 0;
 }
 
+static void lose_text(struct fxt_write *l)
+{
+	l->cut = true;
+	fxt_lose(l, FXT_LOST_TEXT);
+}
+
 static void set_text(struct fxt_write *l, const char *text, uint64_t len, struct fxt_arg *a)
 {
 	const uint64_t left = room(l), most = len < FXT_INLINE ? FXT_INLINE - 1 : FXT_TEXT_MOST;
 	const uint32_t n = fxt_text_cut(text, len, most < left ? most : left);
 
 	if (n < len)
-		fxt_lose(l, FXT_LOST_TEXT);
+		lose_text(l);
 	a->type = FXT_ARG_STRING;
 	a->text = (struct fxt_string_ref){ .ref = (uint16_t)(n ? FXT_INLINE | n : 0),
 					   .len = n,
@@ -59,7 +65,7 @@ static void set_bytes(struct fxt_write *l, const struct spur_value *v, struct fx
 	if (v->label)
 		fxt_lose(l, FXT_LOST_TYPE);
 	if (v->count > left)
-		fxt_lose(l, FXT_LOST_TEXT);
+		lose_text(l);
 	a->type = FXT_ARG_BLOB;
 	a->data = (const uint8_t *)v->text;
 	a->len = v->count < left ? v->count : left;

@@ -16,9 +16,9 @@ bool fxt_write_record(struct fxt_write *l, const struct fxt_shape *s, struct out
 bool fxt_write_marked(struct fxt_write *l, const struct fxt_shape *s, const char *mark,
 		      const uint64_t *words, unsigned count, struct out *o)
 {
-	uint8_t bytes[FXT_KIND_WORDS * FXT_WORD];
+	uint8_t bytes[FXT_MARK_WORDS * FXT_WORD];
 
-	assert(count < FXT_KIND_WORDS);
+	assert(count < FXT_MARK_WORDS);
 	memcpy(bytes, mark, FXT_WORD);
 	for (unsigned i = 0; i < count; i++)
 		store64(bytes + (size_t)(i + 1) * FXT_WORD, words[i], l->record.swap);
