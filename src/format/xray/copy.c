@@ -713,6 +713,42 @@ static const char *difference(const struct xray *x, const struct xray *y)
 	return x->hz != y->hz ? "frequencies" : NULL;
 }
 
+/*
+ * Notes that the processes of the log are those of part `number`. Returns false if another part has
+ * one of them, if one is unknown, or if out of memory.
+ */
+static bool processes_take(struct map64 *owners, const struct xray *x, uint64_t number)
+{
+	for (size_t i = 0; i < x->nthreads; i++) {
+		const int64_t pid = xray_thread_at(x, i)->pid;
+		struct map64_slot *slot =
+			pid == XRAY_NO_THREAD ? NULL : map64_put(owners, (uint64_t)pid);
+
+		if (!slot || (slot->value && slot->value != number))
+			return false;
+		slot->value = number;
+	}
+	return true;
+}
+
+/* SPEC xray/joined */
+bool xray_joins(const struct copy *c)
+{
+	const struct xray *first = c->parts->trace->state;
+	struct map64 owners = { 0 };
+	bool good = first->mode != XRAY_PROFILE;
+
+	for (size_t i = 0; good && i < c->count; i++) {
+		const struct xray *x = c->parts[i].trace->state;
+		const __int128 shift = (__int128)c->parts[i].shift * (x->hz ? (int64_t)x->hz : 1);
+
+		good = !difference(first, x) && !xray_maps_count(x->maps) &&
+		       (!x->hz || shift % 1000000000 == 0) && processes_take(&owners, x, i + 1);
+	}
+	map64_free(&owners);
+	return good;
+}
+
 /* Ticks of a shift; the nearest number. */
 static uint64_t shift_ticks(const struct xray *x, int64_t ns)
 {
@@ -737,8 +773,8 @@ static bool run_mends(struct xray_copy_run *r)
 		return x->mode == XRAY_FDR || x->nthreads > 1;
 	/* Without others, records of a basic log could be taken for those of a fork. */
 	if (x->mode == XRAY_BASIC)
-		return x->nthreads > 1 && (r->part->kept || r->copy->count > 1 ||
-					   diag_count(&x->t->diag, DIAG_DAMAGE));
+		return r->copy->count > 1 ||
+		       (x->nthreads > 1 && (r->part->kept || diag_count(&x->t->diag, DIAG_DAMAGE)));
 	if (x->version > 3)
 		return false;
 	if (r->part->kept || r->shift || r->copy->count > 1)
