@@ -187,6 +187,40 @@ static void test_damage_twice(void **state)
 	assert_int_equal(lost, 8);
 }
 
+/*
+ * SPEC xray/copied-walls, SPEC xray/double-delta: a ring of 300 buffers that wrapped, in which the
+ * first call of each buffer counts the ticks since the one before, and events without payload.
+ */
+static void test_long_ring(void **state)
+{
+	enum { BUFFERS = 300, FIRST = 200 };
+
+	(void)state;
+	put_header(3, FDR, 1000000000, 512);
+	for (unsigned k = 0; k < BUFFERS; k++) {
+		const unsigned i = (k + FIRST) % BUFFERS;
+
+		buffer_begin(3, 5, 10 * i);
+		cpu(0, 1000 + 100 * i);
+		fn(ENTER, 1, i ? 70 : 0);
+		fn(EXIT, 1, 30);
+		event(CUSTOM, 3, 1000 + 100 * i + 40, -1, "");
+		buffer_end();
+	}
+	file_write(made.buf, made.len);
+	out_clear(&seen);
+	for (unsigned i = 0; i < BUFFERS; i++)
+		out_printf(
+			&seen,
+			"%u BEGIN fn#1 5\n%u END fn#1 5\n%u INSTANT custom event 5 (data=\"\")\n",
+			1000 + 100 * i, 1030 + 100 * i, 1040 + 100 * i);
+	out_char(&seen, '\0');
+	seen.len--;
+	assert_int_equal(copy_log(true, 0, 0), SPUR_OK);
+	file_write(copied.buf, copied.len);
+	expect_copy();
+}
+
 /* --- failing allocations --- */
 
 /* A log of that version with three threads and damage; from version 3 on with events. */
@@ -288,6 +322,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_near_walls, copy_make, copy_remove),
 		cmocka_unit_test_setup_teardown(test_undivided, copy_make, copy_remove),
 		cmocka_unit_test_setup_teardown(test_damage_twice, copy_make, copy_remove),
+		cmocka_unit_test_setup_teardown(test_long_ring, copy_make, copy_remove),
 		cmocka_unit_test_setup_teardown(test_allocations, copy_make, copy_remove),
 	};
 

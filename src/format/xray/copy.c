@@ -563,8 +563,11 @@ static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
 		r->repeated++;
 }
 
-/* All buffers as they stand in the file. */
-static void copy_as_stored(struct xray_copy_run *r)
+/*
+ * All buffers as they stand in the file, and what is lost between them; or only the latter, and
+ * what is repeated, if buffers are written in another order.
+ */
+static void copy_as_stored(struct xray_copy_run *r, bool writes)
 {
 	struct xray_scan scan = { .at = XRAY_HEADER };
 	struct diag_log diag;
@@ -575,10 +578,14 @@ static void copy_as_stored(struct xray_copy_run *r)
 	       xray_scan_next(r->x, &scan, &diag, &b)) {
 		const size_t i = b.thread == SPUR_NONE ? r->x->list.count : buffer_find(r, b.off);
 
-		if (i < r->x->list.count)
-			copy_buffer(r, i);
-		else if (b.end > b.off)
+		if (i < r->x->list.count) {
+			if (writes)
+				copy_buffer(r, i);
+		} else if (b.end > b.off && writes) {
 			copy_repeated(r, &b);
+		} else if (b.end > b.off) {
+			r->repeated += !r->part->kept && b.thread != SPUR_NONE;
+		}
 	}
 	for (size_t i = 0; i < diag_groups(&diag); i++)
 		if (diag_at(&diag, i)->level == DIAG_DAMAGE)
@@ -623,7 +630,9 @@ static bool buffers_list(struct xray_copy_run *r)
 /* SPEC xray/buffer-order: a ring's buffers in the order in which they were begun */
 static void copy_sorted(struct xray_copy_run *r)
 {
-	qsort_r(r->by_off, r->x->list.count, sizeof(*r->by_off), time_order, r->x->list.items);
+	if (r->x->list.count)
+		qsort_r(r->by_off, r->x->list.count, sizeof(*r->by_off), time_order,
+			r->x->list.items);
 	for (size_t i = 0; i < r->x->list.count && !r->failed && !(r->copy->stop && *r->copy->stop);
 	     i++)
 		copy_buffer(r, r->by_off[i]);
@@ -632,11 +641,12 @@ static void copy_sorted(struct xray_copy_run *r)
 static void copy_fdr(struct xray_copy_run *r)
 {
 	const struct diag_log *diag = &r->cursor.feed.diag;
+	/* The state of a thread at a buffer is known by its buffers before: of a ring, the last ones. */
+	const bool sorted = r->copy->sorted || (r->x->wrapped && r->walls);
 
-	if (r->copy->sorted && r->x->list.count)
+	copy_as_stored(r, !sorted);
+	if (sorted)
 		copy_sorted(r);
-	else
-		copy_as_stored(r);
 	for (size_t i = 0; i < diag_groups(diag) && !r->part->kept; i++)
 		if (diag_at(diag, i)->level == DIAG_DAMAGE)
 			r->copy->bytes_lost += diag_at(diag, i)->bytes_lost;
