@@ -380,7 +380,7 @@ static void put_wall(struct sink *k, const uint8_t *p, size_t i)
 	uint8_t record[XRAY_METADATA];
 
 	memcpy(record, p, sizeof(record));
-	if (k->r->shift || k->r->walls) {
+	if (k->r->shift) {
 		store64(record + XRAY_META_AT_DATA, (uint64_t)(moved / micro), x->swap);
 		store32(record + XRAY_WALL_AT_MICROSECONDS, (uint32_t)(moved % micro), x->swap);
 	}
@@ -506,7 +506,7 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	if (buffer_stays(r, i, &s)) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
-	} else if (s.readable && s.plain && !b->copied) {
+	} else if (s.readable && s.plain && !b->copied && !r->walls) {
 		r->mended += s.end != b->end;
 		copy_parts(r, i, &s);
 	} else {
