@@ -541,6 +541,7 @@ const struct spur_format spur_format_xray = {
 	.schema = xray_schema,
 	.has_module = has_module,
 	.copy = xray_copy,
+	.joins = xray_joins,
 	.sites = &sites,
 	.close = close_trace,
 };

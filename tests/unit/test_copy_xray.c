@@ -149,11 +149,8 @@ static void test_undivided(void **state)
 	file_write(made.buf, made.len);
 	out_clear(&seen);
 	calls(40, 1000);
-	for (unsigned i = 0; i < 35; i++)
-		out_printf(&seen, "1039 BEGIN fn#%u 5%s\n", i + 1, i < 34 ? " retimed back" : "");
-	for (unsigned i = 35; i < 40; i++)
-		out_printf(&seen, "%u BEGIN fn#%u 5\n", 1005 + i, i + 1);
-	out_str(&seen, "~ time-back at 512 x34\n");
+	for (unsigned i = 0; i < 40; i++)
+		out_printf(&seen, "%u BEGIN fn#%u 5\n", i < 34 ? 1039 : 1005 + i, i + 1);
 	out_char(&seen, '\0');
 	seen.len--;
 	expect_copy();
@@ -185,6 +182,40 @@ static void test_damage_twice(void **state)
 	seen.len--;
 	expect_copy();
 	assert_int_equal(lost, 8);
+}
+
+/*
+ * SPEC xray/copied-walls, SPEC xray/double-delta: a ring of 300 buffers that wrapped, in which the
+ * first call of each buffer counts the ticks since the one before, and events without payload.
+ */
+static void test_long_ring(void **state)
+{
+	enum { BUFFERS = 300, FIRST = 200 };
+
+	(void)state;
+	put_header(3, FDR, 1000000000, 512);
+	for (unsigned k = 0; k < BUFFERS; k++) {
+		const unsigned i = (k + FIRST) % BUFFERS;
+
+		buffer_begin(3, 5, 10 * i);
+		cpu(0, 1000 + 100 * i);
+		fn(ENTER, 1, i ? 70 : 0);
+		fn(EXIT, 1, 30);
+		event(CUSTOM, 3, 1000 + 100 * i + 40, -1, "");
+		buffer_end();
+	}
+	file_write(made.buf, made.len);
+	out_clear(&seen);
+	for (unsigned i = 0; i < BUFFERS; i++)
+		out_printf(
+			&seen,
+			"%u BEGIN fn#1 5\n%u END fn#1 5\n%u INSTANT custom event 5 (data=\"\")\n",
+			1000 + 100 * i, 1030 + 100 * i, 1040 + 100 * i);
+	out_char(&seen, '\0');
+	seen.len--;
+	assert_int_equal(copy_log(true, 0, 0), SPUR_OK);
+	file_write(copied.buf, copied.len);
+	expect_copy();
 }
 
 /* --- failing allocations --- */
@@ -288,6 +319,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_near_walls, copy_make, copy_remove),
 		cmocka_unit_test_setup_teardown(test_undivided, copy_make, copy_remove),
 		cmocka_unit_test_setup_teardown(test_damage_twice, copy_make, copy_remove),
+		cmocka_unit_test_setup_teardown(test_long_ring, copy_make, copy_remove),
 		cmocka_unit_test_setup_teardown(test_allocations, copy_make, copy_remove),
 	};
 

@@ -163,11 +163,49 @@ static void test_zero_ticks(void **state)
 	spur_close(t);
 }
 
+/* SPEC xray/written-times: threads of hundreds of buffers, in versions that may count ticks twice */
+static void test_many_buffers(void **state)
+{
+	enum { CALLS = 30000 };
+	static struct spur_event rows[2 * CALLS];
+	struct spur_trace *t = fake_trace();
+	const uint32_t a = fake_class(t, "a", ""), k = fake_track(t, "k", 1, 2);
+	struct out want;
+	struct fake_feed f;
+
+	(void)state;
+	out_to_memory(&want);
+	for (int64_t i = 0; i < CALLS; i++) {
+		rows[2 * i] = (struct spur_event)FAKE_B(i * i, a, k);
+		rows[2 * i + 1] = (struct spur_event)FAKE_E(i * i + i, a, k);
+		out_printf(&want, "%lld BEGIN fn#1 2\n%lld END fn#1 2\n", (long long)(i * i),
+			   (long long)(i * i + i));
+	}
+	out_char(&want, '\0');
+	fake_feed(t, &f, rows, 2 * CALLS);
+	for (unsigned version = 2; version < 4; version++) {
+		fake_rewind(t);
+		out_to_memory(&log_bytes);
+		assert_int_equal(convert_to(t, version == 2 ? "version=2,buffer-size=1024"
+							    : "version=3,buffer-size=1024"),
+				 SPUR_OK);
+		/* 1,024 bytes have 128 calls at most. */
+		assert_true(log_bytes.len > (size_t)2 * CALLS * 8 + (size_t)2 * CALLS / 128 * 64);
+		file_write(log_bytes.buf, log_bytes.len);
+		out_free(&log_bytes);
+		out_free(&name_bytes);
+		assert_string_equal(read_log(0, false), want.buf);
+	}
+	out_free(&want);
+	spur_close(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_other_format, file_make, file_remove),
 		cmocka_unit_test_setup_teardown(test_zero_ticks, file_make, file_remove),
+		cmocka_unit_test_setup_teardown(test_many_buffers, file_make, file_remove),
 		cmocka_unit_test_setup_teardown(test_log, file_make, file_remove),
 	};
 

@@ -380,7 +380,7 @@ static void put_wall(struct sink *k, const uint8_t *p, size_t i)
 	uint8_t record[XRAY_METADATA];
 
 	memcpy(record, p, sizeof(record));
-	if (k->r->shift || k->r->walls) {
+	if (k->r->shift) {
 		store64(record + XRAY_META_AT_DATA, (uint64_t)(moved / micro), x->swap);
 		store32(record + XRAY_WALL_AT_MICROSECONDS, (uint32_t)(moved % micro), x->swap);
 	}
@@ -506,7 +506,7 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	if (buffer_stays(r, i, &s)) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
-	} else if (s.readable && s.plain && !b->copied) {
+	} else if (s.readable && s.plain && !b->copied && !r->walls) {
 		r->mended += s.end != b->end;
 		copy_parts(r, i, &s);
 	} else {
@@ -563,8 +563,11 @@ static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
 		r->repeated++;
 }
 
-/* All buffers as they stand in the file. */
-static void copy_as_stored(struct xray_copy_run *r)
+/*
+ * All buffers as they stand in the file, and what is lost between them; or only the latter, and
+ * what is repeated, if buffers are written in another order.
+ */
+static void copy_as_stored(struct xray_copy_run *r, bool writes)
 {
 	struct xray_scan scan = { .at = XRAY_HEADER };
 	struct diag_log diag;
@@ -575,10 +578,14 @@ static void copy_as_stored(struct xray_copy_run *r)
 	       xray_scan_next(r->x, &scan, &diag, &b)) {
 		const size_t i = b.thread == SPUR_NONE ? r->x->list.count : buffer_find(r, b.off);
 
-		if (i < r->x->list.count)
-			copy_buffer(r, i);
-		else if (b.end > b.off)
+		if (i < r->x->list.count) {
+			if (writes)
+				copy_buffer(r, i);
+		} else if (b.end > b.off && writes) {
 			copy_repeated(r, &b);
+		} else if (b.end > b.off) {
+			r->repeated += !r->part->kept && b.thread != SPUR_NONE;
+		}
 	}
 	for (size_t i = 0; i < diag_groups(&diag); i++)
 		if (diag_at(&diag, i)->level == DIAG_DAMAGE)
@@ -623,7 +630,9 @@ static bool buffers_list(struct xray_copy_run *r)
 /* SPEC xray/buffer-order: a ring's buffers in the order in which they were begun */
 static void copy_sorted(struct xray_copy_run *r)
 {
-	qsort_r(r->by_off, r->x->list.count, sizeof(*r->by_off), time_order, r->x->list.items);
+	if (r->x->list.count)
+		qsort_r(r->by_off, r->x->list.count, sizeof(*r->by_off), time_order,
+			r->x->list.items);
 	for (size_t i = 0; i < r->x->list.count && !r->failed && !(r->copy->stop && *r->copy->stop);
 	     i++)
 		copy_buffer(r, r->by_off[i]);
@@ -632,11 +641,12 @@ static void copy_sorted(struct xray_copy_run *r)
 static void copy_fdr(struct xray_copy_run *r)
 {
 	const struct diag_log *diag = &r->cursor.feed.diag;
+	/* The state of a thread at a buffer is known by its buffers before: of a ring, the last ones. */
+	const bool sorted = r->copy->sorted || (r->x->wrapped && r->walls);
 
-	if (r->copy->sorted && r->x->list.count)
+	copy_as_stored(r, !sorted);
+	if (sorted)
 		copy_sorted(r);
-	else
-		copy_as_stored(r);
 	for (size_t i = 0; i < diag_groups(diag) && !r->part->kept; i++)
 		if (diag_at(diag, i)->level == DIAG_DAMAGE)
 			r->copy->bytes_lost += diag_at(diag, i)->bytes_lost;
@@ -713,6 +723,42 @@ static const char *difference(const struct xray *x, const struct xray *y)
 	return x->hz != y->hz ? "frequencies" : NULL;
 }
 
+/*
+ * Notes that the processes of the log are those of part `number`. Returns false if another part has
+ * one of them, if one is unknown, or if out of memory.
+ */
+static bool processes_take(struct map64 *owners, const struct xray *x, uint64_t number)
+{
+	for (size_t i = 0; i < x->nthreads; i++) {
+		const int64_t pid = xray_thread_at(x, i)->pid;
+		struct map64_slot *slot =
+			pid == XRAY_NO_THREAD ? NULL : map64_put(owners, (uint64_t)pid);
+
+		if (!slot || (slot->value && slot->value != number))
+			return false;
+		slot->value = number;
+	}
+	return true;
+}
+
+/* SPEC xray/joined */
+bool xray_joins(const struct copy *c)
+{
+	const struct xray *first = c->parts->trace->state;
+	struct map64 owners = { 0 };
+	bool good = first->mode != XRAY_PROFILE;
+
+	for (size_t i = 0; good && i < c->count; i++) {
+		const struct xray *x = c->parts[i].trace->state;
+		const __int128 shift = (__int128)c->parts[i].shift * (x->hz ? (int64_t)x->hz : 1);
+
+		good = !difference(first, x) && !xray_maps_count(x->maps) &&
+		       (!x->hz || shift % 1000000000 == 0) && processes_take(&owners, x, i + 1);
+	}
+	map64_free(&owners);
+	return good;
+}
+
 /* Ticks of a shift; the nearest number. */
 static uint64_t shift_ticks(const struct xray *x, int64_t ns)
 {
@@ -737,8 +783,8 @@ static bool run_mends(struct xray_copy_run *r)
 		return x->mode == XRAY_FDR || x->nthreads > 1;
 	/* Without others, records of a basic log could be taken for those of a fork. */
 	if (x->mode == XRAY_BASIC)
-		return x->nthreads > 1 && (r->part->kept || r->copy->count > 1 ||
-					   diag_count(&x->t->diag, DIAG_DAMAGE));
+		return r->copy->count > 1 ||
+		       (x->nthreads > 1 && (r->part->kept || diag_count(&x->t->diag, DIAG_DAMAGE)));
 	if (x->version > 3)
 		return false;
 	if (r->part->kept || r->shift || r->copy->count > 1)

@@ -79,7 +79,8 @@ void xray_copy_anew_close(struct xray_copy_run *r);
 void xray_copy_basic(struct xray_copy_run *r);
 void xray_copy_profile(struct xray_copy_run *r);
 
-/* spur_format.copy */
+/* spur_format.joins, spur_format.copy */
+bool xray_joins(const struct copy *copy);
 enum spur_status xray_copy(struct copy *copy);
 
 #endif

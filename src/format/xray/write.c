@@ -270,20 +270,59 @@ bool xray_used_add(struct xray_write *x, uint32_t cls, uint32_t id)
 
 /* --- times --- */
 
-/* The ticks of a row's own record, by those of the record before it where that is quick. */
+/*
+ * Moves `*ticks` over what stands between two rows of a thread: records that set ticks, and the
+ * first ones of a buffer, but for those of versions that may count ticks twice there. Returns false
+ * if something else, or too much, is there.
+ */
+static bool ticks_over(const struct xray *s, uint64_t from, uint64_t to, uint64_t *ticks)
+{
+	const uint64_t most = 8 * (uint64_t)XRAY_METADATA;
+	uint64_t at = from;
+
+	for (; at < to && to - from <= most; at += XRAY_METADATA) {
+		const uint8_t *p = xray_at(s, at);
+		const int kind = xray_meta(s, p);
+
+		if (kind == META_NEW_CPU)
+			*ticks = load64(p + XRAY_CPU_AT_TICKS, s->swap);
+		else if (kind == META_TSC_WRAP)
+			*ticks = load64(p + XRAY_META_AT_DATA, s->swap);
+		else if (s->version < 4 || (kind != META_EXTENTS && kind != META_NEW_BUFFER &&
+					    kind != META_WALL_TIME && kind != META_PID))
+			return false;
+	}
+	return at == to;
+}
+
+/*
+ * The ticks of a row of a flight data recorder: by those of the row before if that is near in the
+ * file, as it is most often.
+ */
 static uint64_t source_ticks(struct xray_lane *l, struct xray_out_thread *th,
 			     const struct spur_event *row)
 {
 	const struct xray *s = l->x->source;
-	const uint8_t *p = xray_raw(s, row);
+	const uint8_t *p = s->mode == XRAY_FDR ? xray_raw(s, row) : NULL;
+	const bool event = p && xray_meta(s, p) >= 0;
 	uint64_t ticks[2], next = th->source_ticks;
 
-	if (p && s->mode == XRAY_FDR && row->off == th->source_end && xray_meta(s, p) < 0) {
-		next += load32(p + XRAY_FUNCTION_AT_DELTA, s->swap);
-		if (ticks_ns(&l->ticks, next) == row->ts)
+	if (p && !(event && s->version < 5) && ticks_over(s, th->source_end, row->off, &next)) {
+		next += event ? (uint64_t)(int64_t)(int32_t)load32(p + XRAY_EVENT_AT_TICKS, s->swap)
+			      : load32(p + XRAY_FUNCTION_AT_DELTA, s->swap);
+		if (ticks_ns(&l->ticks, next) == row->ts) {
+			th->source_ticks = next;
+			th->source_end = row->off + row->len;
 			return next;
+		}
 	}
-	return xray_ticks(l->x->trace, row, ticks) ? ticks[0] : ticks_from(l->x, row->ts);
+	next = xray_ticks(l->x->trace, row, ticks) ? ticks[0] : ticks_from(l->x, row->ts);
+	/* SPEC xray/custom-event: records do not count from events with ticks of their own. */
+	if (event && s->version < 5)
+		return next;
+	th->source_ticks = next;
+	th->source_end = row->off + row->len;
+	return next;
 }
 
 uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
@@ -293,9 +332,8 @@ uint64_t xray_row_ticks(struct xray_lane *l, struct xray_out_thread *th,
 	uint64_t ticks;
 
 	if (x->source && row->len) {
-		th->source_ticks = source_ticks(l, th, row);
-		th->source_end = row->off + row->len;
-		ticks = th->source_ticks > x->zero ? th->source_ticks - x->zero : 0;
+		ticks = source_ticks(l, th, row);
+		ticks = ticks > x->zero ? ticks - x->zero : 0;
 		/* Its time is that of a row before it, which may have been dropped. */
 		if ((row->flags & SPUR_F_BACK) && ticks_ns(&l->ticks, th->last + x->zero) < row->ts)
 			ticks = ticks_from(x, row->ts) - x->zero;

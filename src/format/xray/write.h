@@ -63,7 +63,10 @@ struct xray_out_thread {
 	uint64_t npieces;
 	uint64_t first, last; /* ticks of its first and its latest row */
 	uint64_t base; /* ticks that the next record counts from */
-	/* Of an XRay trace that is read: where the latest row's record ends, and its ticks */
+	/*
+	 * Of an XRay trace that is read: where the latest record ends whose ticks the next one
+	 * counts from, and these
+	 */
 	uint64_t source_end, source_ticks;
 	uint32_t cpu; /* as in struct spur_event */
 	bool begun; /* it has a row */
