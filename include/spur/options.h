@@ -134,6 +134,12 @@ struct spur_options {
 	 * ids
 	 */
 	bool distinct_ids;
+	/*
+	 * Reads the descriptions in a trace (CTF's metadata) piece by piece, leaves out those that
+	 * are damaged, and tells them as damage. false: a trace whose description cannot be read
+	 * is not opened
+	 */
+	bool salvage;
 };
 
 /*

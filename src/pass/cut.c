@@ -26,8 +26,14 @@ static enum spur_status cut_pass(struct pass_env *env)
 	return SPUR_OK;
 }
 
+static void cut_prepare(const struct pass_env *env, struct spur_options *open)
+{
+	open->salvage = cut_options(env)->repair;
+}
+
 const struct spur_pass spur_pass_cut = {
 	.name = "cut",
+	.prepare = cut_prepare,
 	.limits_rows = true,
 	.options_size = sizeof(struct cut_options),
 	.run = cut_pass,

@@ -482,20 +482,51 @@ static void copies_end(struct copies *s)
 static void note(struct copies *s, uint64_t n, const char *what)
 {
 	if (n && s->copy->notes)
-		out_printf(s->copy->notes, "%llu %s\n", (unsigned long long)n, what);
+		out_printf(s->copy->notes, "%s: %llu\n", what, (unsigned long long)n);
 }
 
 /* --- the whole --- */
 
-/* The metadata of all directories. */
+/* What of a file of metadata can be read, if it is damaged and to be repaired; else NULL. */
+static const struct text *metadata_salvaged(const struct copies *s, const struct source *src)
+{
+	const char *name = name_below(s, src->path);
+
+	for (size_t i = 0; i < s->c->ntraces; i++) {
+		const struct ctf_meta *m = s->c->traces[i].meta;
+
+		if (m->salvaged.len && strcmp(m->path, name) == 0)
+			return &m->salvaged;
+	}
+	return NULL;
+}
+
+static bool metadata_mend(struct copies *s, const struct source *src, const struct text *text)
+{
+	const char *name = name_below(s, src->path);
+	char path[NAME_ROOM];
+	struct out o;
+
+	if (!file_open(s, name, plain_length(src, name), &o, path))
+		return false;
+	out_bytes(&o, text->p, text->len);
+	return file_close(s, path, &o);
+}
+
+/*
+ * The metadata of all directories. SPEC ctf/copy-metadata: pieces that are damaged are left out of a
+ * trace that is repaired
+ */
 static bool metadata_copy(struct copies *s)
 {
 	for (size_t i = 0; i < s->c->nsources; i++) {
 		const struct source *src = s->c->sources[i];
 		const char *slash = strrchr(src->path, '/');
+		const struct text *text = metadata_salvaged(s, src);
 
 		if (ctf_is_metadata(slash ? slash + 1 : src->path) &&
-		    !bytes_copy(s, src, name_below(s, src->path)))
+		    !(text ? metadata_mend(s, src, text)
+			   : bytes_copy(s, src, name_below(s, src->path))))
 			return false;
 	}
 	return true;
@@ -536,10 +567,10 @@ static bool streams_copy(struct copies *s)
 
 static void tell(struct copies *s)
 {
-	note(s, s->made, "packets were made anew of what can be read of them");
-	note(s, s->left_out, "bytes between and behind packets are left out");
-	note(s, s->indexes, "index files were made anew");
-	note(s, s->stray, "files without packets are left out");
+	note(s, s->made, "packets made anew of what can be read of them");
+	note(s, s->left_out, "bytes left out between and behind packets");
+	note(s, s->indexes, "index files made anew");
+	note(s, s->stray, "files left out as they have no packets");
 }
 
 static enum spur_status part_copy(struct copy *copy, const struct copy_part *part,

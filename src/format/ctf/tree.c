@@ -182,6 +182,38 @@ static bool is_big_endian(struct ctf *c, const char *full)
 	return big;
 }
 
+/* Reads metadata; to be repaired, what of it can be read. */
+static enum spur_status parse_metadata(struct ctf *c, const struct source *s, const char *shown,
+				       bool big_endian, struct ctf_meta **out,
+				       struct spur_error *err)
+{
+	struct spur_error failed = { 0 };
+	struct ctf_meta *m = NULL;
+	struct diag_log log;
+	enum spur_status st;
+
+	if (!c->t->options.salvage)
+		return meta_read_as(out, shown, s->data, s->size, big_endian, &c->t->diag, err);
+	diag_init(&log);
+	st = meta_read_as(out, shown, s->data, s->size, big_endian, &log, &failed);
+	if (st == SPUR_FAIL ? failed.code == SPUR_ERR_FORMAT : diag_count(&log, DIAG_DAMAGE) != 0) {
+		struct spur_error ignored;
+
+		meta_salvage(&m, shown, s->data, s->size, big_endian, &c->t->diag, &ignored);
+	}
+	if (m) {
+		meta_free(*out);
+		*out = m;
+		st = SPUR_OK;
+	} else {
+		diag_merge(&c->t->diag, &log);
+	}
+	if (st == SPUR_FAIL && err)
+		*err = failed;
+	diag_free(&log);
+	return st;
+}
+
 /* `first`: a stream file beside it, or NULL. */
 static enum spur_status read_metadata(struct ctf *c, const char *full, const char *shown,
 				      const char *dir, const char *first, uint32_t *trace,
@@ -191,12 +223,12 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 	struct source *s = NULL;
 
 	if (source_keep(c, full, &s, err) == SPUR_FAIL ||
-	    meta_read(&m, shown, s->data, s->size, &c->t->diag, err) == SPUR_FAIL)
+	    parse_metadata(c, s, shown, false, &m, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	/* SPEC ctf-v11/byte-order: plain text does not say it; the streams do */
 	if (m->generation == CTF_V11 && m->plain && first && is_big_endian(c, first)) {
 		meta_free(m);
-		if (meta_read_as(&m, shown, s->data, s->size, true, &c->t->diag, err) == SPUR_FAIL)
+		if (parse_metadata(c, s, shown, true, &m, err) == SPUR_FAIL)
 			return SPUR_FAIL;
 	}
 	*trace = trace_of(c, m, dir);

@@ -21,6 +21,7 @@ enum spur_status frag_fail(struct frag *j, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	j->m->failed_at = j->at;
 	return err_set(j->err, SPUR_ERR_FORMAT, "%s: fragment %zu (byte %llu)%s%.*s: %s",
 		       j->m->path, j->fragment, (unsigned long long)j->at, j->path_len ? ", " : "",
 		       (int)j->path_len, j->path, what);

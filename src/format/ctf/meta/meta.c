@@ -211,6 +211,7 @@ enum spur_status meta_error(struct ctf_meta *m, struct spur_error *err, enum spu
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	m->failed_at = at;
 	place_print(m, at, place, sizeof(place));
 	return err_set(err, code, "%s:%s%s: %s", m->path, m->generation == CTF_2 ? " " : "", place,
 		       text);

@@ -260,6 +260,9 @@ struct ctf_meta {
 	} place; /* the last that meta_place() found */
 	unsigned nturns; /* of the search for places */
 	bool full; /* META_FIELDS was met */
+	uint64_t failed_at; /* offset in the text of what cannot be read, if reading failed */
+	struct text
+		salvaged; /* by meta_salvage(): the text without what cannot be read; else empty */
 };
 
 enum {
@@ -332,6 +335,20 @@ enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uin
 			      size_t size, bool big_endian, struct diag_log *diag,
 			      struct spur_error *err);
 
+/*
+ * salvage.c: as meta_read_as(), but leaves out what cannot be read, tells that as damage, and keeps
+ * the rest in (*out)->salvaged. Returns SPUR_FAIL with the error of the whole if too little remains.
+ */
+enum spur_status meta_salvage(struct ctf_meta **out, const char *path, const uint8_t *data,
+			      size_t size, bool big_endian, struct diag_log *diag,
+			      struct spur_error *err);
+enum { META_HOLE = 1 /* byte of a text where damaged packets are missing */ };
+/* The two halves of meta_read_as(): unpacks m->text, with META_HOLE in it; reads it. */
+enum spur_status meta_text(struct ctf_meta *m, const uint8_t *data, size_t size,
+			   struct diag_log *diag, enum ctf_generation *generation,
+			   struct spur_error *err);
+enum spur_status meta_parse(struct ctf_meta *m, enum ctf_generation generation,
+			    struct diag_log *diag, struct spur_error *err);
 /* Line and column (bytes), from 1, of a byte offset in m->text; for messages. */
 void meta_place(struct ctf_meta *m, uint64_t at, unsigned *line, unsigned *column);
 /* An error with the place in front; returns SPUR_FAIL. */

@@ -34,6 +34,7 @@ struct unpack {
 	bool said_uuid;
 	uint64_t damaged; /* packets; the first of them */
 	uint64_t damaged_at;
+	bool holes; /* META_HOLE stands where text is missing */
 };
 
 /* ---- packets */
@@ -114,6 +115,9 @@ static bool packet_read(const struct unpack *u, size_t at, struct packet *k)
 
 static void damage(struct unpack *u, const char *code, size_t at, uint64_t lost, const char *what)
 {
+	/* A hole follows at least one byte of the file that is no text. */
+	if (u->holes && u->len < u->size)
+		u->text[u->len++] = META_HOLE;
 	if (!u->damaged++)
 		u->damaged_at = at;
 	diag_add(u->diag, DIAG_DAMAGE, code, u->m->path, at, lost, "packet of metadata: %s", what);
@@ -185,16 +189,15 @@ static size_t packet_next(struct unpack *u, const struct packet *k, size_t at)
 			 "packet of metadata: expected the UUID of the first, found another");
 		u->said_uuid = true;
 	}
-	if (k->size > left) {
-		damage(u, "ctf/metadata-packet", at, k->size - left,
-		       "expected as many bytes as its size says, found the end");
-		cut.content = cut.content > left ? left : cut.content;
-	}
+	cut.content = cut.content > left ? left : cut.content;
 	if (k->packed)
 		damage(u, "ctf/metadata-packed", at, k->content - k->header,
 		       "expected one without compression and encryption, found one with");
 	else if (cut.content > cut.header)
 		packet_text(u, &cut, at);
+	if (k->size > left)
+		damage(u, "ctf/metadata-packet", at, k->size - left,
+		       "expected as many bytes as its size says, found the end");
 	return k->size > left ? u->size : at + k->size;
 }
 
@@ -319,6 +322,33 @@ static enum spur_status blame_packets(const struct unpack *u, struct spur_error 
 	return SPUR_FAIL;
 }
 
+/* Unpacks the text. Sets what is known without its meaning. */
+static enum spur_status read_text(struct unpack *u, enum ctf_generation *generation,
+				  struct spur_error *err)
+{
+	struct ctf_meta *m = u->m;
+
+	if (u->size > META_BYTES)
+		return err_set(err, SPUR_ERR_LIMIT, "%s: expected at most %d bytes, found %zu",
+			       m->path, META_BYTES, u->size);
+	m->text = text_make(u->data, u->size);
+	if (u->size >= 4 && is_magic(u->data, CTF_WIRE_METADATA_MAGIC))
+		u->magic = CTF_WIRE_METADATA_MAGIC;
+	else if (u->size >= 4 && is_magic(u->data, CTF_WIRE_MAGIC))
+		u->magic = CTF_WIRE_MAGIC;
+	m->plain = !u->magic;
+	if (u->magic && !unpack(u))
+		return err_nomem(err);
+	text_skip(&m->text, "\xEF\xBB\xBF");
+	if (!text_trim(m->text).len)
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s:1:1: expected a description of the trace, found nothing",
+			       m->path);
+	*generation = u->magic == CTF_WIRE_MAGIC ? CTF_V11 : generation_of(m->text);
+	m->generation = *generation;
+	return SPUR_OK;
+}
+
 static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t size,
 				 struct diag_log *diag, struct spur_error *err)
 {
@@ -326,24 +356,8 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 	enum ctf_generation generation;
 	enum spur_status st;
 
-	if (size > META_BYTES)
-		return err_set(err, SPUR_ERR_LIMIT, "%s: expected at most %d bytes, found %zu",
-			       m->path, META_BYTES, size);
-	m->text = text_make(data, size);
-	if (size >= 4 && is_magic(data, CTF_WIRE_METADATA_MAGIC))
-		u.magic = CTF_WIRE_METADATA_MAGIC;
-	else if (size >= 4 && is_magic(data, CTF_WIRE_MAGIC))
-		u.magic = CTF_WIRE_MAGIC;
-	m->plain = !u.magic;
-	if (u.magic && !unpack(&u))
-		return err_nomem(err);
-	text_skip(&m->text, "\xEF\xBB\xBF");
-	if (!text_trim(m->text).len)
-		return err_set(err, SPUR_ERR_FORMAT,
-			       "%s:1:1: expected a description of the trace, found nothing",
-			       m->path);
-	generation = u.magic == CTF_WIRE_MAGIC ? CTF_V11 : generation_of(m->text);
-	m->generation = generation;
+	if (read_text(&u, &generation, err) == SPUR_FAIL)
+		return SPUR_FAIL;
 	st = parse(m, generation, diag, err);
 	if (st == SPUR_FAIL)
 		return blame_packets(&u, err);
@@ -352,6 +366,26 @@ static enum spur_status read_any(struct ctf_meta *m, const uint8_t *data, size_t
 		meta_say(m, diag, DIAG_WARN, "ctf/metadata-uuid", 0,
 			 "expected the UUID of the packets around this text, found another");
 	return meta_resolve(m, diag, err) == SPUR_FAIL ? blame_packets(&u, err) : SPUR_OK;
+}
+
+enum spur_status meta_text(struct ctf_meta *m, const uint8_t *data, size_t size,
+			   struct diag_log *diag, enum ctf_generation *generation,
+			   struct spur_error *err)
+{
+	struct unpack u = { .m = m, .diag = diag, .data = data, .size = size, .holes = true };
+
+	return read_text(&u, generation, err);
+}
+
+enum spur_status meta_parse(struct ctf_meta *m, enum ctf_generation generation,
+			    struct diag_log *diag, struct spur_error *err)
+{
+	const uint64_t failures = mem_failures();
+	enum spur_status st = parse(m, generation, diag, err);
+
+	if (st != SPUR_FAIL)
+		st = meta_resolve(m, diag, err);
+	return mem_failures() != failures ? err_nomem(err) : st;
 }
 
 enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uint8_t *data,

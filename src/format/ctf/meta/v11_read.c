@@ -41,6 +41,7 @@ enum spur_status v11_fail(struct ctf_meta *m, uint64_t at, struct spur_error *er
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	m->failed_at = at;
 	meta_place(m, at, &line, &column);
 	return err_set(err, SPUR_ERR_FORMAT, "%s:%u:%u: %s", m->path, line, column, what);
 }
