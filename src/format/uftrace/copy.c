@@ -131,16 +131,18 @@ static bool records_copy(struct copying *k, struct uftrace_file *f, int64_t tid)
 bool copying_file(struct copying *k, struct uftrace_file *f)
 {
 	const struct text base = copying_unpacked(f->name);
+	const uint64_t before = k->copy->records;
 	struct text digits = base;
 	char name[300];
 	uint64_t tid = 0;
 	struct out o;
+	bool good;
 
 	snprintf(name, sizeof(name), "%.*s", (int)base.len, base.p);
 	text_u64(&digits, 10, &tid);
-	if (!copying_begin(k, name, &o))
-		return copying_end(k, name, &o, false);
-	return copying_end(k, name, &o, records_copy(k, f, (int64_t)tid));
+	good = copying_begin(k, name, &o) && records_copy(k, f, (int64_t)tid);
+	k->shown |= k->copy->records > before && (is_dat(f) || text_starts(base, "kernel-"));
+	return copying_end(k, name, &o, good);
 }
 
 /* The bytes of a file as they are, whatever they mean. */
@@ -246,6 +248,12 @@ static bool is_useless(const struct copying *k, const char *name)
 	       copying_text_of(copying_unpacked(text_of(name))) == TEXT_TASKS;
 }
 
+/* Returns true if the file is one that is made if it is needed. */
+static bool is_stand_in(const struct copying *k, const char *name)
+{
+	return (k->kept || k->copy->repair) && strcmp(name, copying_stand_in) == 0;
+}
+
 /* Files without records. */
 static bool entries_copy(struct copying *k, const struct listing *l)
 {
@@ -253,7 +261,7 @@ static bool entries_copy(struct copying *k, const struct listing *l)
 
 	for (size_t i = 0; good && i < l->all.count && !copying_stopped(k); i++)
 		if (!copying_has_name(&l->records, l->all.items[i]) &&
-		    !is_useless(k, l->all.items[i]))
+		    !is_useless(k, l->all.items[i]) && !is_stand_in(k, l->all.items[i]))
 			good = entry_copy(k, &l->all, l->all.items[i]);
 	return good;
 }
@@ -373,6 +381,21 @@ static bool missing_make(struct copying *k, struct listing *l)
 	return !info || made_file(k, "info", copying_make_info);
 }
 
+static void stand_in_make(struct copying *k)
+{
+	out_str(k->o, "No task has records.\n");
+}
+
+/*
+ * SPEC uftrace/copy-no-calls: uftrace opens no directory in which all files whose names begin with
+ * a digit and end in .dat are empty
+ */
+static bool stand_in_write(struct copying *k)
+{
+	return k->shown || (!k->kept && !k->copy->repair) ||
+	       made_file(k, copying_stand_in, stand_in_make);
+}
+
 static bool dir_copy(struct copying *k)
 {
 	struct listing l;
@@ -380,7 +403,7 @@ static bool dir_copy(struct copying *k)
 
 	for (size_t i = 0; good && i < k->u->nfiles && !copying_stopped(k); i++)
 		good = copying_file(k, &k->u->files[i]);
-	good = good && entries_copy(k, &l) && missing_make(k, &l);
+	good = good && entries_copy(k, &l) && missing_make(k, &l) && stand_in_write(k);
 	copying_list_free(&l);
 	return good;
 }

@@ -37,10 +37,14 @@ struct copying {
 	int64_t from; /* of the first kept row; INT64_MIN: unknown */
 	bool bare; /* leave out the payloads of calls */
 	int64_t shift; /* ns to add to the times of .dat records */
+	bool shown; /* a file of a task or of the kernel has records */
 	struct text sid; /* of the only map; for a task.txt that is missing */
 	struct out *o; /* the file that is being written */
 	uint64_t notes[COPYING_NOTES];
 };
+
+/* A file without records, which uftrace takes for records when it looks whether there are any. */
+static const char copying_stand_in[] = "0-empty.dat";
 
 /* Names of files; they are in the arena. */
 struct names {

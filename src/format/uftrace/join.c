@@ -168,6 +168,7 @@ static bool records_of_part(struct joining *j, size_t part)
 			continue;
 		if (!join_id(j, p, uf->tid, &r.number) || !records_add(j, r))
 			return false;
+		j->calls |= p->u->t->streams[uf->file->stream].size != 0;
 	}
 	for (size_t i = 0; i < p->u->nfiles; i++) {
 		struct uftrace_file *f = &p->u->files[i];

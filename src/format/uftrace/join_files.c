@@ -190,6 +190,7 @@ static bool entry_plan(struct joining *j, size_t part, const struct listing *l, 
 		return false;
 	snprintf(plain, sizeof(plain), "%.*s", (int)base.len, base.p);
 	if (copying_has_name(&l->records, name) || what == TEXT_INFO || what == TEXT_TASKS ||
+	    (j->calls && strcmp(name, copying_stand_in) == 0) ||
 	    (base.len < strlen(name) && copying_has_name(&l->all, plain)))
 		return true;
 	if (!uftrace_slurp(j->parts[part].u, plain, &f.content)) {

@@ -50,6 +50,7 @@ struct joining {
 	struct join_records *records; /* by kind, number, part */
 	size_t nrecords, records_cap;
 	struct arena arena;
+	bool calls; /* a task's file is not empty */
 	bool failed; /* out of memory */
 };
 
