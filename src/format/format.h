@@ -166,7 +166,8 @@ struct spur_format {
 	enum spur_status (*copy)(struct copy *copy);
 	/*
 	 * Returns true if the parts of such a copy can be joined by moving their records, with the
-	 * ids of each part apart from those of the others. NULL: a copy has one part.
+	 * ids of each part apart from those of the others, unless they are of one recording. NULL:
+	 * a copy has one part.
 	 */
 	bool (*joins)(const struct copy *copy);
 	/* Returns true if the copy of such a trace is a directory. NULL: it is a file. */

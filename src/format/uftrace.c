@@ -969,6 +969,7 @@ const struct spur_format spur_format_uftrace = {
 	.session_at = session_at,
 	.session = session_of,
 	.copy = uftrace_copy,
+	.joins = uftrace_joins,
 	.copies_to_dir = uftrace_is_dir,
 	.close = close_data,
 };

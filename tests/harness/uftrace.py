@@ -5,6 +5,7 @@ whole: the copy of an undamaged directory has the same files and bytes. cut: the
 damaged: the copy of a damaged directory reads back with the same rows and no damage; a repaired one is read by uftrace.
 written: traces of other formats become directories that uftrace replays, reports, graphs and dumps; the calls that it counts are
 those of the source.
+merged: two directories joined have the rows of both, and uftrace replays both. rejoined: what was split becomes what it was.
 """
 import collections
 import glob
@@ -24,6 +25,11 @@ UNREPLAYED = ("all-garbage", "empty-dat", "torn-first-record", "event-short-payl
               "payload-shifted", "payload-torn")
 # A cut of these does not keep what records take from their neighbours.
 NEIGHBOURS = ("k-lost", "lost", "own-deep", "deep-maxstack")
+# Joined with another only by their rows: of another machine or recorder, with other options (-e, -t, --match), with files of the
+# kernel, or with messages, whose times would have to be moved.
+UNJOINED = ("deep-maxstack", "ev-kernel", "extern", "i386-abc", "i386-threads", "i386-watch", "k-graph1", "k-lost", "marks",
+            "own-args-glob", "own-deep", "own-words-estimate", "own-words-time", "synth-be-events", "synth-be-threads", "synth-qemu-like", "v013-abc")
+OFFSET = 3000000000
 PEER = ("replay", "report", "graph", "dump")
 
 
@@ -174,6 +180,60 @@ def written(t, name, path):
         t.verdict("uftrace/written %s" % name, why)
 
 
+def comparable(row, offset):
+    """A row as a joined trace has it, without what is not told apart here: ids, and the file."""
+    args = {k: v for k, v in (row.get("args") or {}).items() if k not in ("pid", "ppid")}
+    return json.dumps({**row, "ts": row["ts"] + offset, "args": args, "pid": 0, "tid": 0, "stream": ""}, sort_keys=True)
+
+
+def replayed(t, path):
+    """Sorted lines of uftrace's replay, without the threads' ids."""
+    r = t.run(["uftrace", "replay", "--no-pager", "-f", "duration", "-d", path])
+    return None if r.code else sorted(r.out.splitlines()[1:])
+
+
+def merged(t, name, first, path):
+    """SPEC uftrace/join-tasks, SPEC uftrace/join-info, SPEC uftrace/join-perf"""
+    with t.temp() as tmp:
+        out, why = os.path.join(tmp, "out"), None
+        r = t.run([t.spur, "merge", "--same-clock", "--offset=3s", first, path, "-o", out])
+        maps = {f for d in (first, path) for f in os.listdir(d) if f.endswith(".map")}
+        why = r.trouble() or ("exit code %d: %.200r" % (r.code, r.err) if r.code else None)
+        if not why and not maps <= set(os.listdir(out)):
+            why = "it was merged by rows"
+        if not why:
+            a, b, both = (rows(t, d)[0] for d in (first, path, out))
+            want = sorted([comparable(x, 0) for x in a] + [comparable(x, OFFSET) for x in b])
+            got = sorted(comparable(x, 0) for x in both)
+            why = None if got == want else "%d rows became %d, or others" % (len(want), len(got))
+            if not why and len({x["tid"] for x in both}) != len({x["tid"] for x in a}) + len({x["tid"] for x in b}):
+                why = "threads are not kept apart"
+        if not why and shutil.which("uftrace"):
+            a, b, both = (replayed(t, d) for d in (first, path, out))
+            if a is not None and b is not None and both != sorted(a + b):
+                why = "uftrace replays %s" % ("nothing" if both is None else "other lines")
+        t.verdict("uftrace/merged %s" % name, why)
+
+
+def rejoined(t, name, path):
+    """SPEC uftrace/join-same"""
+    why = None
+    for by in ("thread", "process", "count=97"):
+        with t.temp() as tmp:
+            parts, out = os.path.join(tmp, "parts"), os.path.join(tmp, "out")
+            r = t.run([t.spur, "split", "--by=" + by, path, "-o", parts])
+            why = why or r.trouble() or ("split: exit code %d" % r.code if r.code else None)
+            pieces = sorted(os.listdir(parts)) if not why else []
+            if len(pieces) < 2:
+                continue
+            r = t.run([t.spur, "merge", *(os.path.join(parts, p) for p in pieces), "-o", out])
+            why = r.trouble() or ("merge: exit code %d: %.200r" % (r.code, r.err) if r.code else None)
+            for f in sorted(os.listdir(path)) if not why else ():
+                if core.read(os.path.join(path, f)) != core.read(os.path.join(out, f)):
+                    why = "--by=%s: %s differs" % (by, f)
+    t.verdict("uftrace/rejoined %s" % name, why)
+
+
 def run(t):
     if not os.path.isdir(t.traces):
         t.skip("uftrace/shared", "the shared traces are missing")
@@ -182,6 +242,17 @@ def run(t):
             t.later(whole, name, path)
         if t.wanted("uftrace/cut %s" % name) and size_of(path) <= LARGE and name not in NEIGHBOURS:
             t.later(cut, name, path)
+    goldens = os.path.join(t.tests, "golden", "uftrace")
+    for name in sorted(os.listdir(goldens)):
+        path = os.path.join(goldens, name, "in")
+        if not os.path.exists(os.path.join(path, "info")) or name in UNJOINED or size_of(path) > LARGE:
+            continue
+        if t.wanted("uftrace/merged %s" % name):
+            # Recorders before 0.14 give symbols no sizes.
+            first = "own-busy" if name.startswith("own-") else "abc"
+            t.later(merged, name, os.path.join(goldens, first, "in"), path)
+        if t.wanted("uftrace/rejoined %s" % name):
+            t.later(rejoined, name, path)
     for path in sorted(glob.glob(os.path.join(t.tests, "bad", "uftrace", "*", "in"))):
         name = path.split(os.sep)[-2]
         for command in ("cut", "repair"):

@@ -13,19 +13,6 @@
 
 enum { PIECE = 256 << 10 };
 
-/* Names of files; they are in the arena. */
-struct names {
-	char **items;
-	size_t count, cap;
-	struct arena arena;
-};
-
-/* The directory that is copied. */
-struct listing {
-	struct names all, records; /* sorted */
-	struct names made; /* files of symbols */
-};
-
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -53,19 +40,21 @@ static void names_free(struct names *n)
 	arena_free(&n->arena);
 }
 
-/* Requires that the names are sorted. */
-static bool names_have(const struct names *n, const char *name)
+bool copying_has_name(const struct names *n, const char *name)
 {
 	return n->count && bsearch(&name, n->items, n->count, sizeof(*n->items), by_name);
 }
 
-/* Returns false if out of memory. */
-static bool list_files(struct listing *l, const struct uftrace *u)
+bool copying_list(struct listing *l, const struct uftrace *u)
 {
 	DIR *d = os_opendir(u->dir);
 	const struct dirent *e;
 	bool good = true;
 
+	*l = (struct listing){ 0 };
+	arena_init(&l->all.arena);
+	arena_init(&l->records.arena);
+	arena_init(&l->made.arena);
 	while (d && good && (e = os_readdir(d)) != NULL)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			good = names_add(&l->all, e->d_name, strlen(e->d_name));
@@ -78,8 +67,14 @@ static bool list_files(struct listing *l, const struct uftrace *u)
 	return good;
 }
 
-/* The name without the ending of a packed file. */
-static struct text unpacked_name(struct text name)
+void copying_list_free(struct listing *l)
+{
+	names_free(&l->all);
+	names_free(&l->records);
+	names_free(&l->made);
+}
+
+struct text copying_unpacked(struct text name)
 {
 	static const char *const endings[] = { ".gz", ".zst" };
 
@@ -94,14 +89,13 @@ static struct text unpacked_name(struct text name)
 
 /* --- one file --- */
 
-static bool file_begin(struct copying *k, const char *name, struct out *o)
+bool copying_begin(struct copying *k, const char *name, struct out *o)
 {
 	k->o = o;
 	return outdir_create(k->copy->dir, name, o, k->copy->err) != SPUR_FAIL;
 }
 
-/* `good`: what the file has could be made. */
-static bool file_end(struct copying *k, const char *name, struct out *o, bool good)
+bool copying_end(struct copying *k, const char *name, struct out *o, bool good)
 {
 	k->o = NULL;
 	if (o->fd < 0) { /* it could not be created */
@@ -113,7 +107,7 @@ static bool file_end(struct copying *k, const char *name, struct out *o, bool go
 
 static bool is_dat(const struct uftrace_file *f)
 {
-	return f->cpu == SPUR_NO_CPU && !text_is(unpacked_name(f->name), "extern.dat");
+	return f->cpu == SPUR_NO_CPU && !text_is(copying_unpacked(f->name), "extern.dat");
 }
 
 static bool records_copy(struct copying *k, struct uftrace_file *f, int64_t tid)
@@ -134,20 +128,21 @@ static bool records_copy(struct copying *k, struct uftrace_file *f, int64_t tid)
 	return true;
 }
 
-/* A file that rows point into. */
-static bool file_copy(struct copying *k, struct uftrace_file *f)
+bool copying_file(struct copying *k, struct uftrace_file *f)
 {
-	const struct text base = unpacked_name(f->name);
+	const struct text base = copying_unpacked(f->name);
+	const uint64_t before = k->copy->records;
 	struct text digits = base;
 	char name[300];
 	uint64_t tid = 0;
 	struct out o;
+	bool good;
 
 	snprintf(name, sizeof(name), "%.*s", (int)base.len, base.p);
 	text_u64(&digits, 10, &tid);
-	if (!file_begin(k, name, &o))
-		return file_end(k, name, &o, false);
-	return file_end(k, name, &o, records_copy(k, f, (int64_t)tid));
+	good = copying_begin(k, name, &o) && records_copy(k, f, (int64_t)tid);
+	k->shown |= k->copy->records > before && (is_dat(f) || text_starts(base, "kernel-"));
+	return copying_end(k, name, &o, good);
 }
 
 /* The bytes of a file as they are, whatever they mean. */
@@ -190,9 +185,9 @@ static bool other_copy(struct copying *k, const char *name)
 			os_close(fd);
 		return true;
 	}
-	good = file_begin(k, name, &o) && bytes_copy(k, fd, name);
+	good = copying_begin(k, name, &o) && bytes_copy(k, fd, name);
 	os_close(fd);
-	return file_end(k, name, &o, good);
+	return copying_end(k, name, &o, good);
 }
 
 static bool text_copy(struct copying *k, const char *name, enum copying_text what)
@@ -212,10 +207,10 @@ static bool text_copy(struct copying *k, const char *name, enum copying_text wha
 		k->notes[NOTE_LINES]++;
 		file.len = 0;
 	}
-	good = file_begin(k, name, &o);
+	good = copying_begin(k, name, &o);
 	if (good)
 		copying_lines(k, what, file);
-	return file_end(k, name, &o, good);
+	return copying_end(k, name, &o, good);
 }
 
 /* --- the directory --- */
@@ -230,7 +225,7 @@ static bool is_plain_text(struct text name)
 /* A packed file is unpacked if the reader takes it for the file of that name. */
 static bool entry_copy(struct copying *k, const struct names *n, const char *name)
 {
-	const struct text base = unpacked_name(text_of(name));
+	const struct text base = copying_unpacked(text_of(name));
 	const enum copying_text what = copying_text_of(base);
 	const bool packed = base.len < strlen(name);
 	char plain[300], gz[310];
@@ -240,7 +235,8 @@ static bool entry_copy(struct copying *k, const struct names *n, const char *nam
 		return other_copy(k, name);
 	snprintf(plain, sizeof(plain), "%.*s", (int)base.len, base.p);
 	snprintf(gz, sizeof(gz), "%s.gz", plain);
-	if (packed && (names_have(n, plain) || (strcmp(gz, name) != 0 && names_have(n, gz))))
+	if (packed &&
+	    (copying_has_name(n, plain) || (strcmp(gz, name) != 0 && copying_has_name(n, gz))))
 		return other_copy(k, name);
 	return text_copy(k, plain, what);
 }
@@ -249,7 +245,13 @@ static bool entry_copy(struct copying *k, const struct names *n, const char *nam
 static bool is_useless(const struct copying *k, const char *name)
 {
 	return k->copy->repair && !k->u->d.nsessions &&
-	       copying_text_of(unpacked_name(text_of(name))) == TEXT_TASKS;
+	       copying_text_of(copying_unpacked(text_of(name))) == TEXT_TASKS;
+}
+
+/* Returns true if the file is one that is made if it is needed. */
+static bool is_stand_in(const struct copying *k, const char *name)
+{
+	return (k->kept || k->copy->repair) && strcmp(name, copying_stand_in) == 0;
 }
 
 /* Files without records. */
@@ -258,7 +260,8 @@ static bool entries_copy(struct copying *k, const struct listing *l)
 	bool good = true;
 
 	for (size_t i = 0; good && i < l->all.count && !copying_stopped(k); i++)
-		if (!names_have(&l->records, l->all.items[i]) && !is_useless(k, l->all.items[i]))
+		if (!copying_has_name(&l->records, l->all.items[i]) &&
+		    !is_useless(k, l->all.items[i]) && !is_stand_in(k, l->all.items[i]))
 			good = entry_copy(k, &l->all, l->all.items[i]);
 	return good;
 }
@@ -269,13 +272,13 @@ static bool is_missing(const struct names *n, const char *name)
 {
 	char packed[40];
 
-	if (names_have(n, name))
+	if (copying_has_name(n, name))
 		return false;
 	snprintf(packed, sizeof(packed), "%s.gz", name);
-	if (names_have(n, packed))
+	if (copying_has_name(n, packed))
 		return false;
 	snprintf(packed, sizeof(packed), "%s.zst", name);
-	return !names_have(n, packed);
+	return !copying_has_name(n, packed);
 }
 
 /* The id of the directory's first map. */
@@ -293,11 +296,11 @@ static struct text first_sid(const struct names *n)
 static bool made_file(struct copying *k, const char *name, void (*make)(struct copying *))
 {
 	struct out o;
-	const bool good = file_begin(k, name, &o);
+	const bool good = copying_begin(k, name, &o);
 
 	if (good)
 		make(k);
-	return file_end(k, name, &o, good);
+	return copying_end(k, name, &o, good);
 }
 
 /* Returns true if no file has that name, in the input or made before. */
@@ -307,7 +310,7 @@ static bool name_is_free(const struct listing *l, const char *name)
 
 	for (size_t i = 0; i < l->made.count && !made; i++)
 		made = strcmp(l->made.items[i], name) == 0;
-	return !made && !names_have(&l->all, name);
+	return !made && !copying_has_name(&l->all, name);
 }
 
 /* Symbols of the binaries that were traced and are here, if no other file has the name. */
@@ -330,10 +333,10 @@ static bool symbols_make(struct copying *k, struct listing *l)
 		if (!m->syms.count || !name_is_free(l, name))
 			continue;
 		out_to_memory(&o);
-		good = names_add(&l->made, name, strlen(name)) && file_begin(k, name, &o);
+		good = names_add(&l->made, name, strlen(name)) && copying_begin(k, name, &o);
 		if (good)
 			copying_make_symbols(k, m);
-		good = file_end(k, name, &o, good);
+		good = copying_end(k, name, &o, good);
 	}
 	return good;
 }
@@ -378,48 +381,59 @@ static bool missing_make(struct copying *k, struct listing *l)
 	return !info || made_file(k, "info", copying_make_info);
 }
 
+static void stand_in_make(struct copying *k)
+{
+	out_str(k->o, "No task has records.\n");
+}
+
+/*
+ * SPEC uftrace/copy-no-calls: uftrace opens no directory in which all files whose names begin with
+ * a digit and end in .dat are empty
+ */
+static bool stand_in_write(struct copying *k)
+{
+	return k->shown || (!k->kept && !k->copy->repair) ||
+	       made_file(k, copying_stand_in, stand_in_make);
+}
+
 static bool dir_copy(struct copying *k)
 {
-	struct listing l = { 0 };
-	bool good;
+	struct listing l;
+	bool good = copying_list(&l, k->u);
 
-	arena_init(&l.all.arena);
-	arena_init(&l.records.arena);
-	arena_init(&l.made.arena);
-	good = list_files(&l, k->u);
 	for (size_t i = 0; good && i < k->u->nfiles && !copying_stopped(k); i++)
-		good = file_copy(k, &k->u->files[i]);
-	good = good && entries_copy(k, &l) && missing_make(k, &l);
-	names_free(&l.all);
-	names_free(&l.records);
-	names_free(&l.made);
+		good = copying_file(k, &k->u->files[i]);
+	good = good && entries_copy(k, &l) && missing_make(k, &l) && stand_in_write(k);
+	copying_list_free(&l);
 	return good;
 }
 
 /* --- the copy --- */
 
-static void notes_out(const struct copying *k)
+void copying_notes_out(const struct copying *k)
 {
 	static const char *const texts[COPYING_NOTES] = {
-		[NOTE_BYTES] = "bytes that are no records, or of no file, were left out",
-		[NOTE_PAYLOADS] = "records lost payloads that cannot be read",
-		[NOTE_LINES] = "lines that cannot be read were left out",
-		[NOTE_SPECS] = "argument specifications that cannot be read were left out",
-		[NOTE_PAGES] = "kernel files: their pages were made again",
-		[NOTE_MOVED] = "records were moved to their place in the order of time",
-		[NOTE_ENTRIES] = "entries of the directory that are no files were left out",
-		[NOTE_INFO] = "info was made again; what it said of the recording is lost",
-		[NOTE_INFO_TEXT] = "info was written again as uftrace reads it",
-		[NOTE_TASKS] = "task.txt was made, with all threads in one process",
-		[NOTE_SYMBOLS] = "files of symbols were made from binaries",
-		[NOTE_MAPS] = "maps were made, without modules",
-		[NOTE_IDS] = "lines of maps got the build-ids that other files have",
+		[NOTE_BYTES] = "bytes that are no records, or of no file, left out",
+		[NOTE_PAYLOADS] = "payloads that cannot be read, left out of their records",
+		[NOTE_LINES] = "lines that cannot be read, left out",
+		[NOTE_SPECS] = "argument specifications that cannot be read, left out",
+		[NOTE_PAGES] = "kernel files with pages made again",
+		[NOTE_MOVED] = "records moved to their place in the order of time",
+		[NOTE_ENTRIES] = "entries of the directory that are no files, left out",
+		[NOTE_INFO] = "info files made again, without what they said of the recording",
+		[NOTE_INFO_TEXT] = "info files written again as uftrace reads them",
+		[NOTE_TASKS] = "task.txt files made, with all threads in one process",
+		[NOTE_SYMBOLS] = "files of symbols made from binaries",
+		[NOTE_MAPS] = "maps made, without modules",
+		[NOTE_RENUMBERED] = "processes and threads that got another id",
+		[NOTE_HIDDEN] = "files that an earlier trace has with other content, left out",
+		[NOTE_IDS] = "lines of maps that got the build-ids that other files have",
 	};
 
 	for (size_t i = 0; i < COPYING_NOTES && k->copy->notes; i++)
-		if (k->notes[i] && texts[i])
-			out_printf(k->copy->notes, "%llu %s\n", (unsigned long long)k->notes[i],
-				   texts[i]);
+		if (k->notes[i])
+			out_printf(k->copy->notes, "%s: %llu\n", texts[i],
+				   (unsigned long long)k->notes[i]);
 }
 
 bool uftrace_is_dir(const struct spur_trace *t)
@@ -442,14 +456,11 @@ enum spur_status uftrace_copy_part(struct copy *copy, bool bare)
 		k.o = copy->out;
 		good = copying_dat(&k, &u->files[0], u->feeds[0]->tid);
 	}
-	notes_out(&k);
+	copying_notes_out(&k);
 	return good ? SPUR_OK : SPUR_FAIL;
 }
 
 enum spur_status uftrace_copy(struct copy *copy)
 {
-	if (copy->count > 1)
-		return err_set(copy->err, SPUR_ERR_USAGE,
-			       "traces of the format uftrace cannot be merged as they are stored");
-	return uftrace_copy_part(copy, false);
+	return copy->count > 1 ? uftrace_join(copy) : uftrace_copy_part(copy, false);
 }

@@ -55,19 +55,37 @@ static bool payload_goes(const struct dat_copy *d, const struct spur_event *row)
 	return row->off + row->len == d->file->source->size && payload_is_torn(d, row);
 }
 
-/* The word's lowest byte is its first or its last in the file. */
-static void bare_write(struct dat_copy *d, const struct spur_event *row)
+/* Writes a record with its time moved, or without its payload (`bare`), or both. */
+static void changed_write(struct dat_copy *d, const struct spur_event *row, bool bare)
 {
+	const bool big = d->k->u->d.info.big_endian;
+	const uint8_t *const stored = d->file->source->data + row->off;
 	uint8_t record[RECORD];
 
-	memcpy(record, d->file->source->data + row->off, RECORD);
-	record[d->k->u->d.info.big_endian ? RECORD - 1 : RECORD_AT_WORD] &= (uint8_t)~RECORD_MORE;
+	memcpy(record, stored, RECORD);
+	/* SPEC uftrace/lost: these have no time */
+	if (d->k->shift && row->kind != SPUR_LOST)
+		wire_store(record, (uint64_t)(row->ts + d->k->shift), 8, big);
+	/* The word's lowest byte is its first or its last in the file. */
+	if (bare)
+		record[big ? RECORD - 1 : RECORD_AT_WORD] &= (uint8_t)~RECORD_MORE;
 	run_write(d);
 	out_bytes(d->k->o, record, RECORD);
-	if (d->k->bare)
-		return;
-	d->k->notes[NOTE_PAYLOADS]++;
-	d->k->copy->bytes_lost += row->len - RECORD;
+	if (!bare) {
+		out_bytes(d->k->o, stored + RECORD, row->len - RECORD);
+	} else if (!d->k->bare) {
+		d->k->notes[NOTE_PAYLOADS]++;
+		d->k->copy->bytes_lost += row->len - RECORD;
+	}
+}
+
+/* Returns true if the moved time of the record is one that the format has. */
+static bool time_fits(const struct dat_copy *d, const struct spur_event *row)
+{
+	int64_t moved;
+
+	return row->kind == SPUR_LOST ||
+	       (!__builtin_add_overflow(row->ts, d->k->shift, &moved) && moved >= 0);
 }
 
 /* SPEC uftrace/copy-cut: kept records as they are, in runs */
@@ -78,9 +96,13 @@ static void record_copy(struct dat_copy *d, const struct spur_event *row)
 	d->next = row->off + row->len;
 	if (!copying_has(d->k, d->file->stream, row->off))
 		return;
+	if (!time_fits(d, row)) {
+		copying_lose(d->k, row->len);
+		return;
+	}
 	d->k->copy->records++;
-	if (payload_goes(d, row)) {
-		bare_write(d, row);
+	if (d->k->shift || payload_goes(d, row)) {
+		changed_write(d, row, payload_goes(d, row));
 		return;
 	}
 	if (row->off != d->run_end || d->run_end == d->run) {
@@ -159,9 +181,9 @@ struct placed {
 struct placed_list {
 	struct dat_copy d;
 	struct placed *items; /* scratch memory */
-	size_t count, bytes;
+	size_t count, bytes, written;
 	int64_t last;
-	bool sorted; /* all are in the order of time */
+	uint64_t moved; /* records that are older than the one before */
 };
 
 static bool each_listed(struct dat_copy *d, const struct spur_event *row)
@@ -181,8 +203,7 @@ static bool each_listed(struct dat_copy *d, const struct spur_event *row)
 		l->bytes = bytes;
 	}
 	if (row->ts < l->last) {
-		l->sorted = false;
-		d->k->notes[NOTE_MOVED]++;
+		l->moved++;
 	}
 	l->last = row->ts;
 	l->items[l->count++] =
@@ -202,51 +223,122 @@ static int by_time(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
+static int64_t placed_ts(const struct placed_list *l)
+{
+	return l->items[l->written].ts;
+}
+
+/* Writes the next record of the list. */
+static void placed_write(struct placed_list *l)
+{
+	const struct placed *p = &l->items[l->written++];
+	const struct spur_event row = { .ts = p->ts,
+					.off = p->off,
+					.len = p->len,
+					.cls = p->cls,
+					.kind = p->kind,
+					.nargs = p->nargs };
+
+	/* What lies between two records has been counted. */
+	l->d.next = p->off;
+	record_copy(&l->d, &row);
+}
+
 /* SPEC uftrace/copy-sort: records of a task in the order of time */
 static bool dat_sort(struct placed_list *l)
 {
 	bool good = dat_walk(&l->d, each_listed);
 
-	if (good && !l->sorted)
+	if (good && l->moved)
 		qsort(l->items, l->count, sizeof(*l->items), by_time);
-	for (size_t i = 0; good && i < l->count; i++) {
-		const struct placed *p = &l->items[i];
-		const struct spur_event row = { .ts = p->ts,
-						.off = p->off,
-						.len = p->len,
-						.cls = p->cls,
-						.kind = p->kind,
-						.nargs = p->nargs };
-
-		/* What lies between two records has been counted. */
-		l->d.next = p->off;
-		record_copy(&l->d, &row);
-	}
-	scratch_free(l->items, l->bytes);
+	l->d.k->notes[NOTE_MOVED] += l->moved;
+	while (good && l->written < l->count)
+		placed_write(l);
 	return good;
+}
+
+/* The copy of a file, or NULL if out of memory. Free with list_free(). */
+static struct placed_list *list_new(struct copying *k, struct uftrace_file *file, int64_t tid)
+{
+	struct placed_list *l = mem_alloc(sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->d.k = k;
+	l->d.file = file;
+	diag_init(&l->d.feed.diag);
+	l->d.state = (struct uftrace_feed){ .file = file,
+					    .task = uftrace_task(&k->u->d, tid),
+					    .tid = tid };
+	l->last = INT64_MIN;
+	return l;
+}
+
+static void list_free(struct placed_list *l)
+{
+	if (!l)
+		return;
+	scratch_free(l->items, l->bytes);
+	diag_free(&l->d.feed.diag);
+	mem_free(l);
 }
 
 bool copying_dat(struct copying *k, struct uftrace_file *file, int64_t tid)
 {
-	struct placed_list *l = mem_alloc(sizeof(*l));
-	struct dat_copy *d;
+	struct placed_list *l = list_new(k, file, tid);
 	bool good;
 
 	if (!l)
 		return false;
-	d = &l->d;
-	d->k = k;
-	d->file = file;
-	diag_init(&d->feed.diag);
-	d->state = (struct uftrace_feed){ .file = file,
-					  .task = uftrace_task(&k->u->d, tid),
-					  .tid = tid };
-	l->sorted = true;
-	l->last = INT64_MIN;
-	good = k->copy->sorted || k->copy->repair ? dat_sort(l) : dat_walk(d, each_copied);
+	good = k->copy->sorted || k->copy->repair ? dat_sort(l) : dat_walk(&l->d, each_copied);
 	if (good)
-		run_write(d);
-	diag_free(&d->feed.diag);
-	mem_free(l);
+		run_write(&l->d);
+	list_free(l);
+	return good;
+}
+
+/* The list whose next record is the earliest, the first of several; NULL: all are written. */
+static struct placed_list *list_first(struct placed_list **lists, size_t count)
+{
+	struct placed_list *first = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (lists[i]->written < lists[i]->count &&
+		    (!first || placed_ts(lists[i]) < placed_ts(first)))
+			first = lists[i];
+	return first;
+}
+
+/*
+ * INVARIANT: only the list that was written last has a run of bytes that is still to be written.
+ */
+static void lists_write(struct placed_list **lists, size_t count)
+{
+	struct placed_list *l, *last = NULL;
+
+	while ((l = list_first(lists, count))) {
+		if (last && l != last)
+			run_write(&last->d);
+		placed_write(l);
+		last = l;
+	}
+	if (last)
+		run_write(&last->d);
+}
+
+bool copying_dats(const struct copying_dat_part *parts, size_t count)
+{
+	struct placed_list **lists = mem_array(count, sizeof(*lists));
+	bool good = lists;
+
+	for (size_t i = 0; good && i < count; i++) {
+		lists[i] = list_new(parts[i].k, parts[i].file, parts[i].tid);
+		good = lists[i] && dat_walk(&lists[i]->d, each_listed);
+	}
+	if (good)
+		lists_write(lists, count);
+	for (size_t i = 0; lists && i < count; i++)
+		list_free(lists[i]);
+	mem_free(lists);
 	return good;
 }

@@ -189,9 +189,8 @@ static uint64_t piece_out(struct out *o, const struct info_piece *p)
 }
 
 /* The specifications have names of their own, and their number in front. */
-static uint64_t specs_out(struct copying *k, struct out *o)
+static uint64_t specs_out(struct copying *k, const struct uftrace_info *i, struct out *o)
 {
-	const struct uftrace_info *i = &k->u->d.info;
 	const struct {
 		const char *key;
 		const struct text *value;
@@ -224,9 +223,9 @@ static uint64_t specs_out(struct copying *k, struct out *o)
 }
 
 /* Lines before the list of tasks, and behind it, in the order of their bits. */
-static uint64_t pieces_out(struct copying *k, struct out *o, bool behind)
+static uint64_t pieces_out(struct copying *k, const struct uftrace_info *i, struct out *o,
+			   bool behind)
 {
-	const struct uftrace_info *i = &k->u->d.info;
 	const struct info_piece before_tasks[] = {
 		{ UFTRACE_EXE_NAME, NULL, { { "exename:", &i->exename } } },
 		{ UFTRACE_EXE_BUILD_ID, NULL, { { "build_id:", &i->build_id } } },
@@ -269,7 +268,7 @@ static uint64_t pieces_out(struct copying *k, struct out *o, bool behind)
 	for (size_t n = 0; behind && n < sizeof(behind_tasks) / sizeof(*behind_tasks); n++)
 		bits |= piece_out(o, &behind_tasks[n]);
 	if (behind)
-		bits |= specs_out(k, o);
+		bits |= specs_out(k, i, o);
 	for (size_t n = 0; behind && n < sizeof(last) / sizeof(*last); n++)
 		bits |= piece_out(o, &last[n]);
 	return bits;
@@ -277,26 +276,24 @@ static uint64_t pieces_out(struct copying *k, struct out *o, bool behind)
 
 /*
  * uftrace reads the lines that the header's bits announce, in this order. Its list of tasks is that
- * of the files that are here if the file's own is not one of numbers.
+ * of the files that are here if `i` has no list of numbers.
  */
-void copying_repair_info(struct copying *k, struct text file)
+static void info_make(struct copying *k, const struct uftrace_info *i, uint8_t head[INFO_HEADER],
+		      struct out *text)
 {
-	const struct uftrace_info *i = &k->u->d.info;
 	struct text tids = i->tids;
-	struct out *const o = k->o, text;
-	uint8_t head[INFO_HEADER];
+	struct out *const o = k->o;
 	uint64_t bits, tid;
 
-	out_to_memory(&text);
-	bits = pieces_out(k, &text, false) | 1u << UFTRACE_TASKINFO;
-	k->o = &text;
-	if (text_u64(&tids, 10, &tid) && i->tids.len < UINT16_MAX)
+	bits = pieces_out(k, i, text, false) | 1u << UFTRACE_TASKINFO;
+	k->o = text;
+	if (text_u64(&tids, 10, &tid) && (i->tids.len < UINT16_MAX || k->copy->count > 1))
 		tids_listed(k, i->tids);
 	else
 		tids_out(k);
 	k->o = o;
-	bits |= pieces_out(k, &text, true);
-	memcpy(head, file.p, sizeof(head));
+	bits |= pieces_out(k, i, text, true);
+	memcpy(head, i->header, INFO_HEADER);
 	if (i->version != 3)
 		wire_store(head + INFO_AT_VERSION, 4, 4, i->big_endian);
 	wire_store(head + INFO_AT_SIZE, INFO_HEADER, 2, i->big_endian);
@@ -305,20 +302,29 @@ void copying_repair_info(struct copying *k, struct text file)
 	wire_store(head + INFO_AT_FEATURES, i->features, 8, i->big_endian);
 	wire_store(head + INFO_AT_LEVELS, i->max_stack, 2, i->big_endian);
 	wire_store(head + INFO_AT_LINES, bits, 8, i->big_endian);
-	k->notes[NOTE_INFO_TEXT] += file.len != INFO_HEADER + text.len ||
-				    memcmp(file.p, head, INFO_HEADER) != 0 ||
-				    memcmp(file.p + INFO_HEADER, text.buf, text.len) != 0;
-	out_bytes(o, head, sizeof(head));
-	out_bytes(o, text.buf, text.len);
+}
+
+void copying_write_info(struct copying *k, const struct uftrace_info *info, struct text file)
+{
+	uint8_t head[INFO_HEADER];
+	struct out text;
+
+	out_to_memory(&text);
+	info_make(k, info, head, &text);
+	k->notes[NOTE_INFO_TEXT] +=
+		file.p &&
+		(file.len != INFO_HEADER + text.len || memcmp(file.p, head, INFO_HEADER) != 0 ||
+		 memcmp(file.p + INFO_HEADER, text.buf, text.len) != 0);
+	out_bytes(k->o, head, sizeof(head));
+	out_bytes(k->o, text.buf, text.len);
 	if (text.error)
-		o->error = text.error;
+		k->o->error = text.error;
 	out_free(&text);
 }
 
 /* --- tasks and symbols --- */
 
-/* The time of the first record of a .dat, or 0. */
-static uint64_t first_time(struct uftrace *u, struct uftrace_file *file)
+uint64_t copying_first_time(struct uftrace *u, struct uftrace_file *file)
 {
 	const uint8_t *p;
 
@@ -337,7 +343,7 @@ static uint64_t first_time(struct uftrace *u, struct uftrace_file *file)
 	return 0;
 }
 
-static void stamp_out(struct out *o, const char *kind, uint64_t time)
+void copying_stamp(struct out *o, const char *kind, uint64_t time)
 {
 	out_printf(o, "%s timestamp=%llu.%09llu", kind, (unsigned long long)(time / 1000000000),
 		   (unsigned long long)(time % 1000000000));
@@ -353,7 +359,7 @@ void copying_make_tasks(struct copying *k)
 
 	for (size_t i = 0; i < u->nfeeds; i++) {
 		const uint64_t time = u->feeds[i]->file && !u->feeds[i]->is_extern
-					      ? first_time(u, u->feeds[i]->file)
+					      ? copying_first_time(u, u->feeds[i]->file)
 					      : UINT64_MAX;
 
 		start = time < start ? time : start;
@@ -362,14 +368,14 @@ void copying_make_tasks(struct copying *k)
 	}
 	if (!first)
 		return;
-	stamp_out(k->o, "SESS", start);
+	copying_stamp(k->o, "SESS", start);
 	out_printf(k->o, " pid=%lld sid=%.*s exename=\"%.*s\"\n", (long long)first->tid,
 		   (int)k->sid.len, k->sid.p, name.len ? (int)name.len : 7,
 		   name.len ? name.p : "unknown");
 	for (size_t i = 0; i < u->nfeeds; i++) {
 		if (!u->feeds[i]->file || u->feeds[i]->is_extern)
 			continue;
-		stamp_out(k->o, "TASK", start);
+		copying_stamp(k->o, "TASK", start);
 		out_printf(k->o, " tid=%lld pid=%lld\n", (long long)u->feeds[i]->tid,
 			   (long long)first->tid);
 	}

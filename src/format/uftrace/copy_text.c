@@ -114,7 +114,7 @@ void copying_lines(struct copying *k, enum copying_text what, struct text file)
 
 	if (what == TEXT_INFO) {
 		if (k->copy->repair)
-			copying_repair_info(k, file);
+			copying_write_info(k, &k->u->d.info, file);
 		else
 			info_copy(k, file);
 		return;

@@ -24,6 +24,8 @@ enum copying_note {
 	NOTE_SYMBOLS, /* .sym files were made from binaries */
 	NOTE_MAPS, /* empty maps were made */
 	NOTE_IDS, /* lines of maps got build-ids */
+	NOTE_RENUMBERED, /* ids that an earlier trace has for something else */
+	NOTE_HIDDEN, /* files of a name that an earlier trace has */
 	COPYING_NOTES
 };
 
@@ -34,9 +36,27 @@ struct copying {
 	const struct kept *kept; /* NULL: all */
 	int64_t from; /* of the first kept row; INT64_MIN: unknown */
 	bool bare; /* leave out the payloads of calls */
+	int64_t shift; /* ns to add to the times of .dat records */
+	bool shown; /* a file of a task or of the kernel has records */
 	struct text sid; /* of the only map; for a task.txt that is missing */
 	struct out *o; /* the file that is being written */
 	uint64_t notes[COPYING_NOTES];
+};
+
+/* A file without records, which uftrace takes for records when it looks whether there are any. */
+static const char copying_stand_in[] = "0-empty.dat";
+
+/* Names of files; they are in the arena. */
+struct names {
+	char **items;
+	size_t count, cap;
+	struct arena arena;
+};
+
+/* The directory that is copied. */
+struct listing {
+	struct names all, records; /* sorted; `records`: of files that rows point into */
+	struct names made; /* files of symbols */
 };
 
 /* Returns true if the record of that place is to be copied. */
@@ -58,6 +78,29 @@ static inline void copying_lose(struct copying *k, uint64_t bytes)
 	k->notes[NOTE_BYTES] += bytes;
 }
 
+/* Lists the directory. Returns false if out of memory. Free in any case. */
+bool copying_list(struct listing *l, const struct uftrace *u);
+void copying_list_free(struct listing *l);
+/* Requires that the names are sorted. */
+bool copying_has_name(const struct names *n, const char *name);
+/* Returns the name without the ending of a packed file. */
+struct text copying_unpacked(struct text name);
+
+/*
+ * Creates a file of the copy and sets k->o to `o`. Returns false, with copy->err set, if that
+ * fails. Requires copying_end() in any case.
+ */
+bool copying_begin(struct copying *k, const char *name, struct out *o);
+/*
+ * Closes the file. `good`: its content could be made. Returns false if not, or, with copy->err set,
+ * if it cannot be written.
+ */
+bool copying_end(struct copying *k, const char *name, struct out *o, bool good);
+/* Copies a file that rows point into. Returns false as copying_end() does. */
+bool copying_file(struct copying *k, struct uftrace_file *f);
+/* Writes the notes to copy->notes. */
+void copying_notes_out(const struct copying *k);
+
 /*
  * Copy the records of one file to k->o. Failures to write are in its `error`. They return false if
  * out of memory.
@@ -65,6 +108,17 @@ static inline void copying_lose(struct copying *k, uint64_t bytes)
 bool copying_dat(struct copying *k, struct uftrace_file *file, int64_t tid);
 bool copying_perf(struct copying *k, const struct uftrace_file *file);
 bool copying_kernel(struct copying *k, const struct uftrace_file *file);
+/*
+ * Writes the records of several files of one task to k->o, which is the same of all parts, by time.
+ * The order of a part's records stays. Requires at least one part and open files. Returns false if
+ * out of memory.
+ */
+struct copying_dat_part {
+	struct copying *k;
+	struct uftrace_file *file;
+	int64_t tid; /* as the part has it */
+};
+bool copying_dats(const struct copying_dat_part *parts, size_t count);
 void copying_extern(struct copying *k, const struct uftrace_file *file);
 
 /*
@@ -72,6 +126,9 @@ void copying_extern(struct copying *k, const struct uftrace_file *file);
  * with copy->err set.
  */
 enum spur_status uftrace_copy_part(struct copy *copy, bool bare);
+
+/* Joins the traces. Returns SPUR_FAIL if out of memory, or with copy->err set. */
+enum spur_status uftrace_join(struct copy *copy);
 
 /* How the lines of a file are checked. */
 enum copying_text {
@@ -98,8 +155,15 @@ bool copying_info_valid(const struct uftrace *u);
 void copying_make_header(struct copying *k);
 /* Writes an `info` file as far as the other files tell what it had. */
 void copying_make_info(struct copying *k);
-/* Writes the `info` file that says what `file` does in the order that uftrace needs. */
-void copying_repair_info(struct copying *k, struct text file);
+/*
+ * Writes the `info` file that says what `info` does in the order that uftrace needs. Requires the
+ * header. A note is made if that is not what `file` has, unless file.p is NULL.
+ */
+void copying_write_info(struct copying *k, const struct uftrace_info *info, struct text file);
+/* Returns the time of the first record of a .dat file that has one, in ns, or 0. */
+uint64_t copying_first_time(struct uftrace *u, struct uftrace_file *file);
+/* Writes the beginning of a line of task.txt: its kind and its time in ns. */
+void copying_stamp(struct out *o, const char *kind, uint64_t time);
 /* Writes a task.txt that has all tasks in one process. */
 void copying_make_tasks(struct copying *k);
 /* Writes the symbols of a module. */

@@ -356,6 +356,7 @@ const uint8_t *uftrace_raw(const struct uftrace *u, const struct spur_event *ev)
 
 /* Copies (copy.c); see struct spur_format. */
 enum spur_status uftrace_copy(struct copy *copy);
+bool uftrace_joins(const struct copy *copy);
 bool uftrace_is_dir(const struct spur_trace *t);
 
 /* Records (record.c); see struct spur_format. */
