@@ -4,11 +4,17 @@
  * colours tell statistics that the user chooses; all of them are attributes of the vertex or edge,
  * which Graphviz passes over.
  */
+#include "render/dot.h"
 #include "export/profile/stacks.h"
 #include "render/cell.h"
-#include "render/dot.h"
 
-enum { LIMIT = 1 << 27, SHADES = 255, CELL_ROOM = 32 };
+enum {
+	LIMIT = 1 << 27,
+	PATHS = STACKS_NODES / 2,
+	SHADES = 255,
+	CELL_ROOM = 32,
+	NAME_SHOWN = 4000 /* bytes */
+};
 
 enum reason { LOST_PATH = LOSS_OWN, LOST_DEEP };
 static const struct loss_reason reasons[] = {
@@ -21,12 +27,12 @@ static const char *const statistics[] = { "calls", "total", "self", "avg", "max"
 
 /* Of a function, or of its calls by another. */
 struct sums {
-	uint64_t of[STATS];
+	uint64_t calls, total, self, most;
 	uint64_t sum; /* of the lengths of all calls, those inside others of the same too */
 };
 
 struct vertex {
-	uint32_t node; /* one that has its frame */
+	uint32_t frame;
 	struct sums sums;
 };
 
@@ -38,69 +44,92 @@ struct edge {
 struct dot {
 	struct stacks stacks; /* must be the first */
 	enum statistic edge_label, vertex_label, color; /* STATS: none */
-	struct map64 of_frame; /* frame to vertex + 1 */
+	uint32_t *of_frame; /* by frame: its vertex + 1, or 0 */
 	struct vertex *vertices;
 	size_t nvertices, vertices_cap;
-	struct map64 of_edge; /* vertices to edge + 1 */
+	struct key_index of_edge; /* edges by vertices */
 	struct edge *edges;
 	size_t nedges, edges_cap;
 };
 
 /* --- the graph --- */
 
-/* Returns the vertex of a joined node, or SPUR_NONE if out of memory. */
-static uint32_t vertex_of(struct dot *d, uint32_t node)
+/* Returns the vertex of a frame, or SPUR_NONE if out of memory. */
+static uint32_t vertex_of(struct dot *d, uint32_t frame)
 {
-	struct map64_slot *slot = map64_put(&d->of_frame, d->stacks.all.nodes[node].what);
-
-	if (!slot)
-		return SPUR_NONE;
-	if (slot->value)
-		return (uint32_t)slot->value - 1;
+	if (d->of_frame[frame])
+		return d->of_frame[frame] - 1;
 	if (!mem_grow((void **)&d->vertices, &d->vertices_cap, d->nvertices + 1,
 		      sizeof(*d->vertices), LIMIT))
 		return SPUR_NONE;
-	d->vertices[d->nvertices].node = node;
-	slot->value = ++d->nvertices;
-	return (uint32_t)slot->value - 1;
+	d->vertices[d->nvertices].frame = frame;
+	d->of_frame[frame] = (uint32_t)++d->nvertices;
+	return d->of_frame[frame] - 1;
+}
+
+static uint64_t edge_key(const void *dot, uint32_t number)
+{
+	const struct edge *e = &((const struct dot *)dot)->edges[number];
+
+	return (uint64_t)e->from << 32 | e->to;
 }
 
 /* Returns NULL if out of memory. */
 static struct edge *edge_of(struct dot *d, uint32_t from, uint32_t to)
 {
-	struct map64_slot *slot = map64_put(&d->of_edge, (uint64_t)from << 32 | to);
+	uint32_t number = key_index_find(&d->of_edge, (uint64_t)from << 32 | to, edge_key, d);
 
-	if (!slot)
-		return NULL;
-	if (slot->value)
-		return &d->edges[slot->value - 1];
+	if (number != KEY_INDEX_NONE)
+		return &d->edges[number];
+	number = (uint32_t)d->nedges;
 	if (!mem_grow((void **)&d->edges, &d->edges_cap, d->nedges + 1, sizeof(*d->edges), LIMIT))
 		return NULL;
-	d->edges[d->nedges] = (struct edge){ .from = from, .to = to };
-	slot->value = ++d->nedges;
-	return &d->edges[d->nedges - 1];
+	d->edges[number] = (struct edge){ .from = from, .to = to };
+	if (!key_index_add(&d->of_edge, number, edge_key, d))
+		return NULL;
+	return &d->edges[d->nedges++];
 }
 
 /* Adds a path's node. `outer`: it does not lie inside another call of the same. */
-static void sums_add(struct sums *s, const struct stack_node *n, bool outer)
+static void sums_add(struct sums *s, const struct stack_node *n, const struct stack_times *t,
+		     bool outer)
 {
-	s->of[STAT_CALLS] += n->calls;
-	s->of[STAT_TOTAL] += outer ? n->total : 0;
-	s->of[STAT_SELF] += n->self;
-	s->sum += n->total;
-	s->of[STAT_AVG] = s->of[STAT_CALLS] ? s->sum / s->of[STAT_CALLS] : 0;
-	s->of[STAT_MAX] = n->most > s->of[STAT_MAX] ? n->most : s->of[STAT_MAX];
+	s->calls += n->calls;
+	s->total += outer ? t->total : 0;
+	s->self += n->self;
+	s->sum += t->total;
+	s->most = t->most > s->most ? t->most : s->most;
+}
+
+static uint64_t sums_get(const struct sums *s, enum statistic stat)
+{
+	switch (stat) {
+	case STAT_CALLS:
+		return s->calls;
+	case STAT_TOTAL:
+		return s->total;
+	case STAT_SELF:
+		return s->self;
+	case STAT_AVG:
+		return s->calls ? s->sum / s->calls : 0;
+	case STAT_MAX:
+		return s->most;
+	case STATS:
+		break;
+	}
+	return 0;
 }
 
 static bool node_add(void *self, const uint32_t *path, size_t n)
 {
 	struct dot *d = self;
 	const struct stack_node *nodes = d->stacks.all.nodes, *node = &nodes[path[n - 1]];
+	const struct stack_times *times = &d->stacks.all.times[path[n - 1]];
 	uint32_t from, to;
 	bool outer = true, outer_edge = true;
 	struct edge *e;
 
-	if (n < 2 || (!node->calls && !node->total))
+	if (n < 2 || (!node->calls && !times->total))
 		return true;
 	for (size_t i = 1; i + 1 < n && outer_edge; i++) {
 		if (nodes[path[i]].what != node->what)
@@ -108,16 +137,16 @@ static bool node_add(void *self, const uint32_t *path, size_t n)
 		outer = false;
 		outer_edge = nodes[path[i - 1]].what != nodes[path[n - 2]].what;
 	}
-	to = vertex_of(d, path[n - 1]);
+	to = vertex_of(d, node->what);
 	if (to == SPUR_NONE)
 		return false;
-	sums_add(&d->vertices[to].sums, node, outer);
+	sums_add(&d->vertices[to].sums, node, times, outer);
 	if (n < 3)
 		return true;
-	from = vertex_of(d, path[n - 2]);
+	from = vertex_of(d, nodes[path[n - 2]].what);
 	e = from == SPUR_NONE ? NULL : edge_of(d, from, to);
 	if (e)
-		sums_add(&e->sums, node, outer_edge);
+		sums_add(&e->sums, node, times, outer_edge);
 	return e;
 }
 
@@ -129,7 +158,7 @@ static void attributes_out(const struct sums *s, struct out *o)
 		out_str(o, i ? ", " : "");
 		out_str(o, statistics[i]);
 		out_char(o, '=');
-		out_u64(o, s->of[i]);
+		out_u64(o, sums_get(s, (enum statistic)i));
 	}
 }
 
@@ -139,10 +168,10 @@ static void label_out(const struct sums *s, enum statistic stat, struct out *o)
 	char cell[CELL_ROOM], *at = cell, *end;
 
 	if (stat == STAT_CALLS) {
-		out_u64(o, s->of[stat]);
+		out_u64(o, s->calls);
 		return;
 	}
-	end = put_time(cell, s->of[stat]);
+	end = put_time(cell, sums_get(s, stat));
 	while (at < end && *at == ' ')
 		at++;
 	out_bytes(o, at, (size_t)(end - at));
@@ -154,10 +183,22 @@ static unsigned shade_of(uint64_t value, uint64_t most)
 	return most ? (unsigned)((unsigned __int128)value * SHADES / most) : 0;
 }
 
+/* Graphviz reads strings of up to 16 KiB, and a byte may be written as four. */
+static void name_out(struct out *o, const char *name, size_t len)
+{
+	size_t shown = len < NAME_SHOWN ? len : NAME_SHOWN;
+
+	while (shown < len && shown && ((unsigned char)name[shown] & 0xC0) == 0x80)
+		shown--;
+	out_dot(o, name, shown, false);
+	if (shown < len)
+		out_str(o, "...");
+}
+
 static void vertex_out(const struct dot *d, size_t i, uint64_t most)
 {
 	const struct vertex *v = &d->vertices[i];
-	const struct stack_frame f = stacks_frame(&d->stacks, v->node);
+	const struct stack_frame f = stacks_frame(&d->stacks, v->frame);
 	const struct spur_trace *t = d->stacks.write->trace;
 	struct out *o = d->stacks.write->out;
 	size_t len, module_len;
@@ -165,17 +206,17 @@ static void vertex_out(const struct dot *d, size_t i, uint64_t most)
 		   *module = trace_string(t, f.module, &module_len);
 
 	out_printf(o, "F%zu [label=\"", i + 1);
-	out_dot(o, name, len, false);
+	name_out(o, name, len);
 	if (d->vertex_label != STATS) {
 		out_str(o, "\\n");
 		label_out(&v->sums, d->vertex_label, o);
 	}
 	out_str(o, "\", tooltip=\"");
-	out_dot(o, module_len ? module : name, module_len ? module_len : len, false);
+	name_out(o, module_len ? module : name, module_len ? module_len : len);
 	out_char(o, '"');
 	if (d->color != STATS) {
 		/* From white to red. */
-		const unsigned shade = shade_of(v->sums.of[d->color], most);
+		const unsigned shade = shade_of(sums_get(&v->sums, d->color), most);
 
 		out_printf(o, ", fillcolor=\"#FF%02X%02X\"", SHADES - shade * 3 / 5,
 			   SHADES - shade * 4 / 5);
@@ -197,13 +238,13 @@ static void edge_out(const struct dot *d, const struct edge *e, uint64_t most)
 	}
 	if (d->color != STATS) {
 		/* From grey to red, from one to five points. */
-		const unsigned shade = shade_of(e->sums.of[d->color], most);
+		const unsigned shade = shade_of(sums_get(&e->sums, d->color), most);
 
 		const unsigned other = 160 - shade * 128 / SHADES;
 
 		out_printf(o, "color=\"#%02X%02X%02X\", penwidth=%u.%u, ",
-			   160 + shade * 48 / SHADES, other, other,
-			   1 + shade * 4 / SHADES, shade * 40 / SHADES % 10);
+			   160 + shade * 48 / SHADES, other, other, 1 + shade * 4 / SHADES,
+			   shade * 40 / SHADES % 10);
 	}
 	attributes_out(&e->sums, o);
 	out_str(o, "]\n");
@@ -215,14 +256,15 @@ static bool dot_finish(void *self)
 	struct out *o = d->stacks.write->out;
 	uint64_t most = 0, edge_most = 0;
 
-	if (!stacks_order(&d->stacks) || !stacks_walk(&d->stacks, node_add, d))
+	d->of_frame = mem_array(stacks_frame_count(&d->stacks), sizeof(*d->of_frame));
+	if (!d->of_frame || !stacks_order(&d->stacks) || !stacks_walk(&d->stacks, node_add, d))
 		return false;
-	for (size_t i = 0; d->color != STATS && i < d->nvertices; i++)
-		if (d->vertices[i].sums.of[d->color] > most)
-			most = d->vertices[i].sums.of[d->color];
-	for (size_t i = 0; d->color != STATS && i < d->nedges; i++)
-		if (d->edges[i].sums.of[d->color] > edge_most)
-			edge_most = d->edges[i].sums.of[d->color];
+	for (size_t i = 0; i < d->nvertices; i++)
+		if (sums_get(&d->vertices[i].sums, d->color) > most)
+			most = sums_get(&d->vertices[i].sums, d->color);
+	for (size_t i = 0; i < d->nedges; i++)
+		if (sums_get(&d->edges[i].sums, d->color) > edge_most)
+			edge_most = sums_get(&d->edges[i].sums, d->color);
 	out_str(o, "digraph calls {\nnode [shape=box, style=filled, fillcolor=\"#FFFFFF\"]\n");
 	for (size_t i = 0; i < d->nvertices && !o->error; i++)
 		vertex_out(d, i, most);
@@ -238,8 +280,8 @@ static void dot_close(void *self)
 {
 	struct dot *d = self;
 
-	map64_free(&d->of_frame);
-	map64_free(&d->of_edge);
+	mem_free(d->of_frame);
+	key_index_free(&d->of_edge);
 	mem_free(d->vertices);
 	mem_free(d->edges);
 	stacks_free(&d->stacks);
@@ -256,7 +298,11 @@ static enum statistic choice(const struct write *w, const char *name, enum stati
 
 static void *dot_open(struct write *w)
 {
-	static const struct stack_reasons stack_reasons = { LOST_PATH, LOST_DEEP };
+	static const struct stack_options options = { .nodes = PATHS,
+						      .paths = LOST_PATH,
+						      .deep = LOST_DEEP,
+						      .depth = STACKS_DEPTH,
+						      .times = true };
 	struct dot *d = mem_alloc(sizeof(*d));
 
 	if (!d)
@@ -264,7 +310,7 @@ static void *dot_open(struct write *w)
 	d->edge_label = choice(w, "edges", STAT_CALLS);
 	d->vertex_label = choice(w, "vertices", STAT_TOTAL);
 	d->color = choice(w, "color", STAT_SELF);
-	if (stacks_init(&d->stacks, w, &stack_reasons))
+	if (stacks_init(&d->stacks, w, &options))
 		return d;
 	dot_close(d);
 	return NULL;

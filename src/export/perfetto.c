@@ -27,7 +27,15 @@ enum {
 	NESTING = 32, /* of arguments */
 };
 
-enum reason { LOST_BYTES = LOSS_OWN, LOST_TEXT, LOST_PAYLOAD, LOST_SERIES, LOST_TIME, LOST_DIGITS };
+enum reason {
+	LOST_BYTES = LOSS_OWN,
+	LOST_TEXT,
+	LOST_PAYLOAD,
+	LOST_SERIES,
+	LOST_TIME,
+	LOST_DIGITS,
+	LOST_UTF8
+};
 static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "the format has no type for bytes: written in hexadecimal" },
 	{ LOSS_TRUNCATED, "a text is longer than 16 MiB" },
@@ -35,6 +43,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "values of counters are numbers: others are left out" },
 	{ LOSS_DEGRADED, "the format has no times before its zero: written at zero" },
 	{ LOSS_DEGRADED, "counters of 2^63 and more are doubles: written with 53 binary digits" },
+	{ LOSS_DEGRADED, "texts are UTF-8: other bytes are written as \\xNN" },
 };
 
 struct perfetto {
@@ -49,7 +58,8 @@ struct perfetto_lane {
 	struct perfetto *p;
 	uint32_t sequence;
 	bool begun; /* the first packet was written */
-	struct map64 iids; /* field << 32 | string id -> interned id */
+	/* field << 32 | string id -> interned id << 1, and 1 if the text is not UTF-8 */
+	struct map64 iids;
 	uint64_t last_iid;
 	struct map64 hashes; /* string id -> hash of its text, for ids of tracks */
 	struct map64 counters; /* uuids of counter tracks that have their descriptors */
@@ -124,7 +134,7 @@ static void text_out(struct out *o, unsigned field, const struct spur_trace *t, 
 	const char *s = trace_string(t, string, &len);
 
 	if (len)
-		pb_bytes(o, field, s, len < TEXT_MAX ? len : TEXT_MAX);
+		pb_text(o, field, s, len, TEXT_MAX);
 }
 
 static void process_out(const struct perfetto *p, const struct spur_track *k, struct out *o)
@@ -215,24 +225,42 @@ static void snapshot_out(struct perfetto *p)
 
 /* --- interned names --- */
 
+/* Declares a text in the lane's sequence: the value of its slot becomes not 0. */
+static void iid_new(struct perfetto_lane *l, unsigned field, uint32_t string,
+		    struct map64_slot *slot)
+{
+	size_t len;
+	const char *s = trace_string(l->p->trace, string, &len);
+	const size_t at = pb_open(&l->interned, field);
+
+	slot->value = ++l->last_iid << 1;
+	pb_number(&l->interned, INTERNED_IID, l->last_iid);
+	slot->value |= !pb_text(&l->interned, INTERNED_TEXT, s, len, TEXT_MAX);
+	pb_close(&l->interned, at);
+}
+
 /* The id of a text in the lane's sequence, declared if it is new; 0 if out of memory. */
-static uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string)
+static uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string, unsigned kind)
 {
 	struct map64_slot *slot = map64_put(&l->iids, (uint64_t)field << 32 | string);
-	size_t at, len;
-	const char *s;
 
 	if (!slot)
 		return 0;
-	if (slot->value)
-		return slot->value;
-	slot->value = ++l->last_iid;
-	s = trace_string(l->p->trace, string, &len);
-	at = pb_open(&l->interned, field);
-	pb_number(&l->interned, INTERNED_IID, slot->value);
-	pb_bytes(&l->interned, INTERNED_TEXT, s, len < TEXT_MAX ? len : TEXT_MAX);
-	pb_close(&l->interned, at);
-	return l->last_iid;
+	if (!slot->value)
+		iid_new(l, field, string, slot);
+	if (slot->value & 1)
+		loss_add(&l->p->write->loss, LOST_UTF8, kind);
+	return slot->value >> 1;
+}
+
+/* A text of an event of that kind. */
+static void event_text_out(struct perfetto_lane *l, unsigned field, const char *s, size_t len,
+			   unsigned kind, struct out *o)
+{
+	if (len > TEXT_MAX)
+		loss_add(&l->p->write->loss, LOST_TEXT, kind);
+	if (!pb_text(o, field, s, len, TEXT_MAX))
+		loss_add(&l->p->write->loss, LOST_UTF8, kind);
 }
 
 /* --- packets --- */
@@ -306,14 +334,12 @@ static void scalar_out(struct perfetto_lane *l, const struct spur_value *v, unsi
 		break;
 	case SPUR_ENUM:
 		if (v->label)
-			pb_bytes(o, ANNOTATION_STRING, v->label, strlen(v->label));
+			event_text_out(l, ANNOTATION_STRING, v->label, strlen(v->label), kind, o);
 		else
 			pb_number(o, ANNOTATION_INT, (uint64_t)v->i);
 		break;
 	case SPUR_STRING:
-		if (v->count > TEXT_MAX)
-			loss_add(&l->p->write->loss, LOST_TEXT, kind);
-		pb_bytes(o, ANNOTATION_STRING, v->text, v->count < TEXT_MAX ? v->count : TEXT_MAX);
+		event_text_out(l, ANNOTATION_STRING, v->text, v->count, kind, o);
 		break;
 	case SPUR_BYTES:
 		loss_add(&l->p->write->loss, LOST_BYTES, kind);
@@ -336,7 +362,7 @@ static bool value_out(struct perfetto_lane *l, const struct spur_value *v, unsig
 	bool good = true;
 
 	if (v->name) {
-		const uint64_t iid = iid_of(l, INTERNED_ANNOTATION, v->name);
+		const uint64_t iid = iid_of(l, INTERNED_ANNOTATION, v->name, kind);
 
 		good = iid != 0;
 		pb_number(o, ANNOTATION_NAME_IID, iid);
@@ -384,8 +410,8 @@ static size_t event_open(unsigned type, uint64_t uuid, struct out *o)
 
 static bool names_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
 {
-	const uint64_t name = iid_of(l, INTERNED_NAME, row->name),
-		       cat = row->cat ? iid_of(l, INTERNED_CATEGORY, row->cat) : 0;
+	const uint64_t name = iid_of(l, INTERNED_NAME, row->name, row->kind),
+		       cat = row->cat ? iid_of(l, INTERNED_CATEGORY, row->cat, row->kind) : 0;
 
 	pb_number(o, EVENT_NAME_IID, name);
 	if (cat)
@@ -664,7 +690,7 @@ static bool log_out(struct perfetto_lane *l, const struct spur_event *row, struc
 	pb_number(o, LOG_TIMESTAMP, time);
 	text_out(o, LOG_TAG, t, row->cat);
 	pb_number(o, LOG_PRIO, LOG_PRIO_INFO);
-	pb_bytes(o, LOG_MESSAGE, text, len < TEXT_MAX ? len : TEXT_MAX);
+	event_text_out(l, LOG_MESSAGE, text, len, row->kind, o);
 	pb_close(o, event);
 	pb_close(o, log);
 	return packet_close(l, packet, o);

@@ -9,14 +9,13 @@
  */
 #include <zlib.h>
 
-#include "base/text.h"
 #include "export/perfetto/pb.h"
 #include "export/profile/stacks.h"
 
 enum {
 	PACKED = 32 << 10, /* bytes that are written at once */
 	GZIP_WINDOW = 15 + 16, /* zlib: 32 KiB, with gzip's head and tail */
-	GZIP_LEVEL = 6,
+	GZIP_LEVEL = 1, /* profiles pack well enough at the quickest level */
 	GZIP_MEMORY = 8,
 	LIMIT = 1 << 27,
 	TEXT_MAX = 16 << 20, /* bytes of a name */
@@ -72,14 +71,25 @@ static const struct loss_reason reasons[] = {
 };
 
 /* The first strings of the table, by the numbers that the messages have. */
-enum word { WORD_NONE, WORD_CALLS, WORD_COUNT, WORD_TIME, WORD_NS, WORD_PID, WORD_TID, WORD_PROCESS,
-	    WORD_THREAD, WORDS };
+enum word {
+	WORD_NONE,
+	WORD_CALLS,
+	WORD_COUNT,
+	WORD_TIME,
+	WORD_NS,
+	WORD_PID,
+	WORD_TID,
+	WORD_PROCESS,
+	WORD_THREAD,
+	WORDS
+};
 static const char *const words[WORDS] = { "",	 "calls", "count",   "time",  "nanoseconds",
 					  "pid", "tid",	  "process", "thread" };
 
 /* Ids in the order in which they are numbered. */
 struct numbers {
-	struct map64 of; /* id to number + 1 */
+	uint32_t *of; /* by id: its number, from 1 on; 0: none yet */
+	size_t of_cap;
 	uint32_t *ids;
 	size_t n, cap;
 };
@@ -87,7 +97,7 @@ struct numbers {
 struct pprof {
 	struct stacks stacks; /* must be the first */
 	struct out text; /* of the message that is being made */
-	struct numbers frames, strings, modules; /* frames: by a node that has it */
+	struct numbers frames, strings, modules;
 	z_stream gzip;
 	bool packing; /* gzip is set up */
 	bool failed; /* out of memory */
@@ -141,31 +151,29 @@ static void message_end(struct pprof *p, size_t at)
 /* --- numbers --- */
 
 /* Returns the number of an id from 1 on; 0: out of memory. */
-static uint64_t number_of(struct pprof *p, struct numbers *n, uint32_t key, uint32_t id)
+static uint64_t number_of(struct pprof *p, struct numbers *n, uint32_t id)
 {
-	struct map64_slot *slot = map64_put(&n->of, key);
-
-	if (slot && !slot->value &&
-	    mem_grow((void **)&n->ids, &n->cap, n->n + 1, sizeof(*n->ids), LIMIT)) {
-		n->ids[n->n++] = id;
-		slot->value = n->n;
+	if (id < n->of_cap && n->of[id])
+		return n->of[id];
+	if (!mem_grow((void **)&n->of, &n->of_cap, (size_t)id + 1, sizeof(*n->of), LIMIT) ||
+	    !mem_grow((void **)&n->ids, &n->cap, n->n + 1, sizeof(*n->ids), LIMIT)) {
+		p->failed = true;
+		return 0;
 	}
-	if (slot && slot->value)
-		return slot->value;
-	p->failed = true;
-	return 0;
+	n->ids[n->n++] = id;
+	return n->of[id] = (uint32_t)n->n;
 }
 
 static void numbers_free(struct numbers *n)
 {
-	map64_free(&n->of);
+	mem_free(n->of);
 	mem_free(n->ids);
 }
 
 /* The place of a string in the table. */
 static uint64_t string_at(struct pprof *p, uint32_t string)
 {
-	return string ? WORDS - 1 + number_of(p, &p->strings, string, string) : WORD_NONE;
+	return string ? WORDS - 1 + number_of(p, &p->strings, string) : WORD_NONE;
 }
 
 /* --- samples --- */
@@ -226,14 +234,13 @@ static bool sample_out(void *self, const uint32_t *path, size_t n)
 	at = pb_open(&p->text, PROFILE_SAMPLE);
 	list = pb_open(&p->text, SAMPLE_LOCATION);
 	for (size_t i = n; i-- > 1;)
-		varint_out(&p->text,
-			   number_of(p, &p->frames, s->all.nodes[path[i]].what, path[i]));
+		varint_out(&p->text, number_of(p, &p->frames, s->all.nodes[path[i]].what));
 	pb_close(&p->text, list);
 	list = pb_open(&p->text, SAMPLE_VALUE);
 	varint_out(&p->text, node->calls);
 	varint_out(&p->text, node->self);
 	pb_close(&p->text, list);
-	labels_out(p, stacks_frame(s, path[0]).thread);
+	labels_out(p, stacks_frame(s, s->all.nodes[path[0]].what).thread);
 	message_end(p, at);
 	return !p->failed && !s->write->out->error;
 }
@@ -248,7 +255,7 @@ static void frame_out(struct pprof *p, uint64_t number, const struct stack_frame
 
 	pb_number(o, LOCATION_ID, number);
 	if (f->module)
-		pb_number(o, LOCATION_MAPPING, number_of(p, &p->modules, f->module, f->module));
+		pb_number(o, LOCATION_MAPPING, number_of(p, &p->modules, f->module));
 	line = pb_open(o, LOCATION_LINE);
 	pb_number(o, LINE_FUNCTION, number);
 	if (f->line)
@@ -283,30 +290,10 @@ static void modules_out(struct pprof *p)
 	}
 }
 
-static bool text_is_utf8(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (s[i] & 0x80)
-			return utf8_all_valid(s, len);
-	return true;
-}
-
-/* Text is UTF-8 in protobuf: of other texts, bytes beyond ASCII are written as \xNN. */
 static void string_out(struct pprof *p, const char *s, size_t len)
 {
-	struct out safe;
-
-	len = len < TEXT_MAX ? len : TEXT_MAX;
-	if (text_is_utf8(s, len)) {
-		pb_bytes(&p->text, PROFILE_STRING, s, len);
-	} else {
-		out_to_memory(&safe);
-		out_safe(&safe, s, len);
-		p->failed |= safe.error != 0;
-		pb_bytes(&p->text, PROFILE_STRING, safe.buf, safe.len);
-		out_free(&safe);
-	}
-	if (p->text.len >= PACKED)
+	pb_text(&p->text, PROFILE_STRING, s, len, TEXT_MAX);
+	if (p->text.len >= PACKED || p->text.error)
 		pack(p, Z_NO_FLUSH);
 }
 
@@ -385,7 +372,9 @@ static void pprof_close(void *self)
 
 static void *pprof_open(struct write *w)
 {
-	static const struct stack_reasons stack_reasons = { LOST_PATH, LOST_DEEP };
+	static const struct stack_options options = {
+		.nodes = STACKS_NODES, .paths = LOST_PATH, .deep = LOST_DEEP, .depth = STACKS_DEPTH
+	};
 	struct pprof *p = mem_alloc(sizeof(*p));
 
 	if (!p)
@@ -393,7 +382,7 @@ static void *pprof_open(struct write *w)
 	out_to_memory(&p->text);
 	p->gzip.zalloc = gzip_alloc;
 	p->gzip.zfree = gzip_free;
-	if (stacks_init(&p->stacks, w, &stack_reasons))
+	if (stacks_init(&p->stacks, w, &options))
 		p->packing = deflateInit2(&p->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW,
 					  GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
 	if (p->packing)

@@ -36,7 +36,7 @@ def stacks(text):
 
 
 def folded(t, trace):
-    """Below each thread, summed over threads. Time off the CPU outside any call is no part of spur flame."""
+    """Below each thread, summed over threads."""
     want, found, text = collections.Counter(), collections.Counter(), converted(t, trace, "folded", "--demangle=full")
     paths = [path for path, _ in stacks(text)]
     if sorted(set(paths)) != sorted(paths):
@@ -47,7 +47,7 @@ def folded(t, trace):
     for path, value in stacks(t.run([t.spur, "flame", "--no-args", "--demangle=full", trace]).out):
         want[re.sub(r" \[[^;]*?\](?=;|$)", "", path)] += value
     for path in sorted(set(want) | set(found)):
-        if not path.endswith("(off CPU)") and want[path] != found[path]:
+        if want[path] != found[path]:
             raise Wrong("folded: %.300s: expected %d, found %d" % (path, want[path], found[path]))
     if converted(t, trace, "folded", "--demangle=full", "--read-size=7", "--threads=2") != text:
         raise Wrong("folded: differs with --read-size=7 --threads=2")

@@ -15,6 +15,7 @@ from harness import viewers
 Wrong = viewers.Wrong
 TOKEN = re.compile(r'^\s*(?:(\w+) \{|(\w+): (.*)|(\}))$')
 ESCAPE = re.compile(rb'\\([0-7]{3}|.)')
+CONTROL, LONE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), re.compile("[\udc80-\udcff]")
 PLAIN = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b'"': b'"', b"'": b"'", b"\\": b"\\"}
 
 
@@ -109,6 +110,18 @@ def slices_of(events, tracks):
     return [(names, ns) for names, ns, track in found if not int(track) >> 63]
 
 
+def escaped(text):
+    """Control characters as out_safe() writes them."""
+    return CONTROL.sub(lambda m: "\\x%02x" % ord(m[0]), text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def shown(text):
+    """A text as the targets write it that hold UTF-8 alone: if it is not, other bytes and control characters are escaped."""
+    if not LONE.search(text):
+        return text
+    return LONE.sub(lambda m: "\\x%02x" % (ord(m[0]) - 0xdc00), escaped(text))
+
+
 def rows_of(t, trace):
     """Kinds of `spur cat --jsonl`, counted."""
     r = t.run([t.spur, "cat", "--jsonl", trace])
@@ -147,7 +160,7 @@ def one(t, label, trace):
             missing = {e[2] for e in events} - tracks
             if missing:
                 raise Wrong("tracks without a descriptor: %s" % ", ".join(sorted(missing)[:5]))
-            own = {k: v for k, v in viewers.own_sums(t, trace).items() if k[-1] != "off CPU"}
+            own = {tuple(map(shown, k)): v for k, v in viewers.own_sums(t, trace).items() if k[-1] != "off CPU"}
             got = {k: v for k, v in viewers.sums(slices_of(events, tracks)).items() if k[-1] != "off CPU"}
             viewers.compare("by Perfetto's rules", own, got)
             check_counts(t, trace, packets, events)

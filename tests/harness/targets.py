@@ -15,6 +15,7 @@ import re
 import shutil
 
 from harness import perfetto, viewers
+from harness.perfetto import escaped, shown
 from harness.viewers import Wrong
 
 # Go's pprof and Graphviz's layout, which take a moment, are tried with these.
@@ -26,8 +27,6 @@ EXCEPT = {
     "ctf/v11-encrypted": "cannot be read without its key",
     "uftrace/own-words-time": viewers.EXCEPT["uftrace/own-words-time"],
 }
-
-CONTROL, LONE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), re.compile("[\udc80-\udcff]")
 
 
 def converted(t, trace, target, *more):
@@ -41,18 +40,6 @@ def same_always(t, trace, target, want, *more):
     """The bytes do not depend on threads, nor on how much is read at once."""
     if converted(t, trace, target, *more, "--read-size=7", "--threads=2") != want:
         raise Wrong("%s: differs with --read-size=7 --threads=2" % target)
-
-
-def escaped(text):
-    """Control characters as out_safe() writes them."""
-    return CONTROL.sub(lambda m: "\\x%02x" % ord(m[0]), text.replace("\n", "\\n").replace("\t", "\\t"))
-
-
-def shown(text):
-    """A text as the targets write it that hold UTF-8 alone: if it is not, other bytes and control characters are escaped."""
-    if not LONE.search(text):
-        return text
-    return LONE.sub(lambda m: "\\x%02x" % (ord(m[0]) - 0xdc00), escaped(text))
 
 
 def equal(what, want, got):

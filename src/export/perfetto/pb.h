@@ -54,6 +54,13 @@ static inline void pb_bytes(struct out *o, unsigned field, const void *p, size_t
 	out_bytes(o, p, len);
 }
 
+/*
+ * Text of protobuf is UTF-8: of other texts, control characters and bytes that belong to no
+ * character are written as out_safe() does. A text of more than `most` bytes is cut between two
+ * characters. Returns false if it was not UTF-8.
+ */
+bool pb_text(struct out *o, unsigned field, const char *s, size_t len, size_t most);
+
 /* Begins a message; returns what pb_close() is to be given. */
 static inline size_t pb_open(struct out *o, unsigned field)
 {

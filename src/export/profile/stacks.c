@@ -3,11 +3,14 @@
 
 #include <stdlib.h>
 
+#include "base/map64.h"
+#include "export/profile/timeline.h"
 #include "format/format.h"
 
 enum {
-	NODES = 1 << 19, /* of all lanes */
 	NODES_LEAST = 4096, /* of a lane */
+	CALLS_LEAST = 4, /* that a track has room for */
+	SPARE = 8, /* a lane has nodes / SPARE more nodes for "(other)" and "(deeper)" */
 	LIMIT = 1 << 27,
 	/* What a node of a lane stands for: a track above the calls; below, a class, .. */
 	EXTRA = 1 << 24, /* .. an entry of stack_lane.extra, or one of the next three */
@@ -50,32 +53,80 @@ struct stack_lane {
 
 /* --- trees --- */
 
-static bool tree_init(struct stack_tree *t)
+static uint64_t node_key(const void *tree, uint32_t number)
 {
-	return t->n ||
-	       (mem_grow((void **)&t->nodes, &t->cap, 1, sizeof(*t->nodes), LIMIT) && (t->n = 1));
+	const struct stack_node *n = &((const struct stack_tree *)tree)->nodes[number];
+
+	return (uint64_t)n->parent << 32 | n->what;
+}
+
+/* Makes room for one more node. Returns false if out of memory. */
+static bool tree_grow(struct stack_tree *t, bool times)
+{
+	const size_t limit = t->n < t->most ? t->most : LIMIT;
+
+	return mem_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), limit) &&
+	       (!times ||
+		mem_grow((void **)&t->times, &t->times_cap, t->n + 1, sizeof(*t->times), limit));
+}
+
+static bool tree_init(struct stack_tree *t, size_t most, bool times)
+{
+	t->most = most;
+	return t->n || (tree_grow(t, times) && (t->n = 1));
 }
 
 static void tree_free(struct stack_tree *t)
 {
 	mem_free(t->nodes);
-	map64_free(&t->children);
+	mem_free(t->times);
+	key_index_free(&t->children);
+}
+
+/* Returns the child, or 0 if the node has no such child. */
+static uint32_t tree_find(struct stack_tree *t, uint32_t parent, uint32_t what)
+{
+	struct stack_node *n = &t->nodes[parent];
+	uint32_t child;
+
+	if (n->latest && t->nodes[n->latest].what == what)
+		return n->latest;
+	child = key_index_find(&t->children, (uint64_t)parent << 32 | what, node_key, t);
+	if (child == KEY_INDEX_NONE)
+		return 0;
+	return n->latest = child;
 }
 
 /* Returns the child, which is added if it is new; 0: out of memory. */
 static uint32_t tree_put(struct stack_tree *t, uint32_t parent, uint32_t what)
 {
-	struct map64_slot *slot = map64_put(&t->children, (uint64_t)parent << 32 | what);
+	const uint32_t found = tree_find(t, parent, what), child = (uint32_t)t->n;
 
-	if (!slot || slot->value)
-		return slot ? (uint32_t)slot->value : 0;
-	if (!mem_grow((void **)&t->nodes, &t->cap, t->n + 1, sizeof(*t->nodes), LIMIT))
+	if (found)
+		return found;
+	if (!tree_grow(t, t->times))
 		return 0;
-	t->nodes[t->n] = (struct stack_node){ .parent = parent,
-					      .what = what,
-					      .depth = t->nodes[parent].depth + 1 };
-	slot->value = t->n;
-	return (uint32_t)t->n++;
+	t->nodes[child] = (struct stack_node){ .parent = parent,
+					       .what = what,
+					       .depth = t->nodes[parent].depth + 1 };
+	if (t->times)
+		t->times[child] = (struct stack_times){ .total = 0 };
+	if (!key_index_add(&t->children, child, node_key, t))
+		return 0;
+	t->n++;
+	return t->nodes[parent].latest = child;
+}
+
+/*
+ * The node, OTHER or DEEPER, of calls that have no path of their own. If there are too many of
+ * those too, it is that of a function further out. Returns 0 if out of memory.
+ */
+static uint32_t spare_put(struct stack_tree *t, uint32_t parent, uint32_t what)
+{
+	while (t->nodes[parent].what != what && t->n >= t->most && t->nodes[parent].parent &&
+	       !tree_find(t, parent, what))
+		parent = t->nodes[parent].parent;
+	return t->nodes[parent].what == what ? parent : tree_put(t, parent, what);
 }
 
 /* The node of a call, within the lane's budget; 0: out of memory. */
@@ -84,39 +135,53 @@ static uint32_t lane_put(struct stack_lane *l, uint32_t parent, uint32_t what, u
 	struct stack_tree *t = &l->tree;
 	const struct stacks *s = l->s;
 
-	if (t->nodes[parent].depth > STACKS_DEPTH) {
-		loss_add(&s->write->loss, s->reasons.deep, kind);
-		return t->nodes[parent].what == DEEPER ? parent : tree_put(t, parent, DEEPER);
+	if (t->nodes[parent].depth > s->options.depth) {
+		loss_add(&s->write->loss, s->options.deep, kind);
+		return spare_put(t, parent, DEEPER);
 	}
-	if (t->n < s->budget || map64_find(&t->children, (uint64_t)parent << 32 | what))
+	if (t->n < s->budget || tree_find(t, parent, what))
 		return tree_put(t, parent, what);
-	loss_add(&s->write->loss, s->reasons.paths, kind);
-	return t->nodes[parent].what == OTHER ? parent : tree_put(t, parent, OTHER);
+	loss_add(&s->write->loss, s->options.paths, kind);
+	return spare_put(t, parent, OTHER);
 }
 
 /* --- rows --- */
 
+/* There may be many threads with few open calls each. Returns NULL if out of memory. */
+static struct calls *calls_new(void)
+{
+	struct calls *c = mem_alloc(sizeof(*c));
+	struct call *items = mem_array(CALLS_LEAST, sizeof(*items));
+
+	if (c && items) {
+		*c = (struct calls){ .items = items, .cap = CALLS_LEAST };
+		return c;
+	}
+	mem_free(c);
+	mem_free(items);
+	return NULL;
+}
+
 /* Returns NULL if out of memory. */
 static struct calls *calls_of(struct stack_lane *l, uint32_t track)
 {
+	const struct stacks *s = l->s;
 	struct map64_slot *slot;
 	struct calls *c;
 
 	if (l->latest && l->latest_track == track)
 		return l->latest;
 	slot = map64_put(&l->by_track, track);
-	if (!slot || !tree_init(&l->tree))
+	if (!slot || !tree_init(&l->tree, s->budget + s->budget / SPARE, s->options.times))
 		return NULL;
 	c = (struct calls *)(uintptr_t)slot->value;
-	if (!c) {
-		c = mem_alloc(sizeof(*c));
+	if (!c && (c = calls_new()))
 		slot->value = (uintptr_t)c;
-	}
 	if (c && !c->root) {
 		uint32_t thread = track;
 
-		while (trace_track(l->s->write->trace, thread)->kind == SPUR_TRACK_LANE)
-			thread = trace_track(l->s->write->trace, thread)->parent;
+		while (trace_track(s->write->trace, thread)->kind == SPUR_TRACK_LANE)
+			thread = trace_track(s->write->trace, thread)->parent;
 		c->root = tree_put(&l->tree, 0, thread);
 	}
 	if (!c || !c->root)
@@ -173,8 +238,8 @@ static bool sample_add(struct stack_lane *l, const struct calls *c, const struct
 		return false;
 	l->tree.nodes[node].self += time;
 	l->tree.nodes[node].calls += row->id && n ? row->id : 1;
-	for (; node; node = l->tree.nodes[node].parent)
-		l->tree.nodes[node].total += time;
+	for (; l->tree.times && node; node = l->tree.nodes[node].parent)
+		l->tree.times[node].total += time;
 	return true;
 }
 
@@ -208,6 +273,7 @@ bool stacks_end(void *lane, const struct spur_event *row, const struct write_end
 	struct calls *c = calls_of(l, row->track);
 	const uint64_t time = row->ts > end->begin ? (uint64_t)row->ts - (uint64_t)end->begin : 0;
 	struct stack_node *node;
+	struct stack_times *times;
 
 	(void)o;
 	if (!c || !c->n)
@@ -218,8 +284,11 @@ bool stacks_end(void *lane, const struct spur_event *row, const struct write_end
 		return true;
 	node = &l->tree.nodes[c->items[c->n].node];
 	node->calls++;
-	node->total += time;
-	node->most = time > node->most ? time : node->most;
+	if (l->tree.times) {
+		times = &l->tree.times[c->items[c->n].node];
+		times->total += time;
+		times->most = time > times->most ? time : times->most;
+	}
 	if (time > c->items[c->n].inner)
 		node->self += time - c->items[c->n].inner;
 	if (c->n)
@@ -240,58 +309,112 @@ void *stacks_lane(void *self, uint32_t track)
 	return l;
 }
 
-/* --- joining --- */
-
-static struct stack_frame frame_of(const struct stack_lane *l, const struct stack_node *n)
+struct stacks *stacks_of_lane(const void *lane)
 {
-	const struct stacks *s = l->s;
-	struct stack_frame f = { .thread = SPUR_NONE };
-	const struct event_class *c;
-	uint32_t cls = n->what;
-
-	if (!n->parent)
-		f.thread = n->what;
-	else if (n->what == OFF_CPU)
-		f.name = s->off_cpu;
-	else if (n->what == OTHER)
-		f.name = s->other;
-	else if (n->what == DEEPER)
-		f.name = s->deeper;
-	if (!n->parent || n->what >= DEEPER)
-		return f;
-	if (n->what >= EXTRA)
-		cls = l->extra[n->what - EXTRA].cls;
-	c = trace_class(s->write->trace, cls);
-	f.name = n->what >= EXTRA ? l->extra[n->what - EXTRA].name : c->name;
-	f.module = c->module;
-	f.file = c->file;
-	f.line = c->file ? c->line : 0;
-	return f;
+	return ((const struct stack_lane *)lane)->s;
 }
 
-/* Adds a lane's tree to that of all. Returns false if out of memory. */
-static bool tree_join(const struct stack_lane *l)
+/* --- joining --- */
+
+/* The name that a thread is shown by, as a string id; 0: out of memory. */
+static uint32_t thread_name(const struct stacks *s, uint32_t track)
+{
+	struct out name;
+	uint32_t id = 0;
+
+	out_to_memory(&name);
+	timeline_name(s->write, track, &name);
+	if (!name.error)
+		id = trace_intern_n(s->write->trace, name.buf, name.len);
+	out_free(&name);
+	return id;
+}
+
+/* Returns the number of a frame, or 0 if out of memory. */
+static uint32_t frame_put(struct stacks *s, struct stack_frame f)
+{
+	uint32_t number;
+
+	if (s->options.by_name)
+		f.module = f.file = f.line = 0;
+	number = intern_put(s->frames, (const char *)&f, sizeof(f));
+	return number == INTERN_NONE ? 0 : number;
+}
+
+static uint32_t class_frame(struct stacks *s, uint32_t cls, uint32_t name)
+{
+	const struct event_class *c = trace_class(s->write->trace, cls);
+
+	return frame_put(s, (struct stack_frame){ .name = name,
+						  .module = c->module,
+						  .file = c->file,
+						  .line = c->file ? c->line : 0,
+						  .thread = SPUR_NONE });
+}
+
+/* The number of the frame of a lane's node; 0: out of memory. */
+static uint32_t frame_of(const struct stack_lane *l, const struct stack_node *n)
 {
 	struct stacks *s = l->s;
-	uint32_t *place = mem_array(l->tree.n, sizeof(*place));
-	bool good = place && tree_init(&s->all);
+	struct stack_frame f = { .thread = SPUR_NONE };
 
-	for (size_t i = 1; good && i < l->tree.n; i++) {
-		const struct stack_node *n = &l->tree.nodes[i];
-		const struct stack_frame f = frame_of(l, n);
-		const uint32_t frame = intern_put(s->frames, (const char *)&f, sizeof(f));
-		struct stack_node *to;
+	if (!n->parent && s->options.by_name && !(f.name = thread_name(s, n->what)))
+		return 0;
+	if (!n->parent && !s->options.by_name)
+		f.thread = n->what;
+	else if (n->parent && n->what >= DEEPER)
+		f.name = n->what == OFF_CPU ? s->off_cpu : n->what == OTHER ? s->other : s->deeper;
+	if (!n->parent || n->what >= DEEPER)
+		return frame_put(s, f);
+	if (n->what >= EXTRA)
+		return class_frame(s, l->extra[n->what - EXTRA].cls,
+				   l->extra[n->what - EXTRA].name);
+	if (!mem_grow((void **)&s->of_class, &s->classes, (size_t)n->what + 1, sizeof(*s->of_class),
+		      LIMIT))
+		return 0;
+	if (!s->of_class[n->what])
+		s->of_class[n->what] =
+			class_frame(s, n->what, trace_class(s->write->trace, n->what)->name);
+	return s->of_class[n->what];
+}
 
-		if (frame != INTERN_NONE)
-			place[i] = tree_put(&s->all, place[n->parent], frame);
+/*
+ * Adds a lane's tree to that of all. The first one becomes that of all: as nodes that get the same
+ * frame become one, each moves to a lower number, or stays. Returns false if out of memory.
+ */
+static bool tree_join(struct stack_lane *l)
+{
+	struct stacks *s = l->s;
+	struct stack_tree *to = &s->all;
+	const struct stack_tree from = l->tree;
+	uint32_t *place = mem_array(from.n, sizeof(*place));
+	bool good = place;
+
+	if (good && !to->n) {
+		key_index_free(&l->tree.children);
+		*to = l->tree;
+		to->n = 1;
+		to->nodes[0].latest = 0;
+		l->tree = (struct stack_tree){ .n = 0 };
+	}
+	for (size_t i = 1; good && i < from.n; i++) {
+		const struct stack_node n = from.nodes[i];
+		const struct stack_times times =
+			from.times ? from.times[i] : (struct stack_times){ .total = 0 };
+		const uint32_t frame = frame_of(l, &n);
+
+		assert(n.parent < i && to->n <= to->cap);
+		place[i] = frame ? tree_put(to, place[n.parent], frame) : 0;
 		good = place[i] != 0;
 		if (!good)
 			break;
-		to = &s->all.nodes[place[i]];
-		to->calls += n->calls;
-		to->self += n->self;
-		to->total += n->total;
-		to->most = n->most > to->most ? n->most : to->most;
+		to->nodes[place[i]].calls += n.calls;
+		to->nodes[place[i]].self += n.self;
+		if (!to->times)
+			continue;
+		to->times[place[i]].total += times.total;
+		if (to->times[place[i]].most < times.most)
+			to->times[place[i]].most = times.most;
 	}
 	mem_free(place);
 	return good;
@@ -326,11 +449,11 @@ void stacks_lane_close(void *lane)
 
 /* --- order --- */
 
-struct stack_frame stacks_frame(const struct stacks *s, uint32_t node)
+struct stack_frame stacks_frame(const struct stacks *s, uint32_t frame)
 {
 	struct stack_frame f;
 
-	memcpy(&f, intern_text(s->frames, s->all.nodes[node].what, NULL), sizeof(f));
+	memcpy(&f, intern_text(s->frames, frame, NULL), sizeof(f));
 	return f;
 }
 
@@ -338,6 +461,11 @@ struct ranking {
 	const struct stacks *s;
 	const uint32_t *tracks; /* track to rank */
 };
+
+uint32_t stacks_frame_count(const struct stacks *s)
+{
+	return intern_count(s->frames);
+}
 
 static int text_order(const struct spur_trace *t, uint32_t a, uint32_t b)
 {
@@ -352,11 +480,10 @@ static int frame_order(const void *a, const void *b, void *ranking)
 {
 	const struct ranking *r = ranking;
 	const struct spur_trace *t = r->s->write->trace;
-	struct stack_frame x, y;
+	const struct stack_frame x = stacks_frame(r->s, *(const uint32_t *)a),
+				 y = stacks_frame(r->s, *(const uint32_t *)b);
 	int order;
 
-	memcpy(&x, intern_text(r->s->frames, *(const uint32_t *)a, NULL), sizeof(x));
-	memcpy(&y, intern_text(r->s->frames, *(const uint32_t *)b, NULL), sizeof(y));
 	if (x.thread != SPUR_NONE && y.thread != SPUR_NONE)
 		return r->tracks[x.thread] < r->tracks[y.thread] ? -1 : 1;
 	if (x.thread != y.thread)
@@ -397,53 +524,58 @@ static uint32_t *frames_rank(const struct stacks *s)
 	return rank;
 }
 
-struct sorting {
-	const struct stack_node *nodes;
-	const uint32_t *rank;
-};
-
-static int node_order(const void *a, const void *b, void *sorting)
+/*
+ * Counts how many nodes have each key, and returns in `end` where those of a key would end if nodes
+ * were sorted by it. `end` has `n` elements.
+ */
+static void keys_count(const struct stacks *s, const uint32_t *rank, uint32_t *end, size_t n)
 {
-	const struct sorting *s = sorting;
-	const struct stack_node *x = &s->nodes[*(const uint32_t *)a],
-				*y = &s->nodes[*(const uint32_t *)b];
+	uint32_t sum = 0;
 
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	return s->rank[x->what] < s->rank[y->what] ? -1 : s->rank[x->what] > s->rank[y->what];
+	memset(end, 0, n * sizeof(*end));
+	for (size_t i = 1; i < s->all.n; i++)
+		end[rank ? rank[s->all.nodes[i].what] : s->all.nodes[i].parent]++;
+	for (size_t i = 0; i < n; i++)
+		end[i] = sum += end[i];
+}
+
+/* Sorts the nodes by rank, then, with that order kept, by parent: two sorts by counting. */
+static void nodes_sort(struct stacks *s, const uint32_t *rank, uint32_t *by_rank, size_t frames)
+{
+	const size_t n = s->all.n;
+
+	keys_count(s, rank, s->start, frames);
+	for (size_t i = n; i-- > 1;)
+		by_rank[--s->start[rank[s->all.nodes[i].what]]] = (uint32_t)i;
+	keys_count(s, NULL, s->start, n + 1);
+	for (size_t i = n - 1; i-- > 0;)
+		s->sorted[--s->start[s->all.nodes[by_rank[i]].parent]] = by_rank[i];
+	assert(!s->start[0] && s->start[n] == n - 1);
 }
 
 bool stacks_order(struct stacks *s)
 {
-	const size_t n = s->all.n;
-	struct sorting sorting = { s->all.nodes, NULL };
-	uint32_t *rank;
-	size_t at = 0;
+	const size_t frames = intern_count(s->frames);
+	uint32_t *rank, *by_rank;
+	bool good;
 
-	if (s->failed || !tree_init(&s->all))
+	if (s->failed || !tree_init(&s->all, s->options.nodes, s->options.times))
 		return false;
+	key_index_free(&s->all.children);
 	rank = frames_rank(s);
-	s->sorted = mem_array(n, sizeof(*s->sorted));
-	s->start = mem_array(n + 2, sizeof(*s->start));
-	if (rank && s->sorted && s->start) {
-		for (size_t i = 1; i < n; i++)
-			s->sorted[i - 1] = (uint32_t)i;
-		sorting.rank = rank;
-		if (n > 2)
-			qsort_r(s->sorted, n - 1, sizeof(*s->sorted), node_order, &sorting);
-		for (size_t i = 0; i < n; i++) {
-			s->start[i] = (uint32_t)at;
-			while (at + 1 < n && s->all.nodes[s->sorted[at]].parent == i)
-				at++;
-		}
-		s->start[n] = (uint32_t)at;
-	}
+	by_rank = mem_array(s->all.n, sizeof(*by_rank));
+	s->sorted = mem_array(s->all.n, sizeof(*s->sorted));
+	s->start = mem_array((s->all.n > frames ? s->all.n : frames) + 2, sizeof(*s->start));
+	good = rank && by_rank && s->sorted && s->start;
+	if (good)
+		nodes_sort(s, rank, by_rank, frames);
 	mem_free(rank);
-	return rank && s->sorted && s->start;
+	mem_free(by_rank);
+	return good;
 }
 
-bool stacks_walk(const struct stacks *s,
-		 bool (*each)(void *self, const uint32_t *path, size_t n), void *self)
+bool stacks_walk(const struct stacks *s, bool (*each)(void *self, const uint32_t *path, size_t n),
+		 void *self)
 {
 	uint32_t at[STACKS_LEVELS + 1], path[STACKS_LEVELS];
 	size_t depth = 0;
@@ -466,17 +598,17 @@ bool stacks_walk(const struct stacks *s,
 	}
 }
 
-bool stacks_init(struct stacks *s, struct write *w, const struct stack_reasons *reasons)
+bool stacks_init(struct stacks *s, struct write *w, const struct stack_options *options)
 {
 	const size_t feeds = w->trace->nfeeds ? w->trace->nfeeds : 1;
 
 	s->write = w;
-	s->reasons = *reasons;
+	s->options = *options;
 	memcpy(s->fits, w->fits, sizeof(s->fits));
 	if (!w->trace->format->stack)
 		s->fits[SPUR_SAMPLE] = WRITE_DROPPED;
 	w->fits = s->fits;
-	s->budget = NODES / feeds < NODES_LEAST ? NODES_LEAST : NODES / feeds;
+	s->budget = options->nodes / feeds < NODES_LEAST ? NODES_LEAST : options->nodes / feeds;
 	s->first = INT64_MAX;
 	s->last = INT64_MIN;
 	pthread_mutex_init(&s->lock, NULL);
@@ -491,6 +623,7 @@ void stacks_free(struct stacks *s)
 {
 	tree_free(&s->all);
 	intern_free(s->frames);
+	mem_free(s->of_class);
 	mem_free(s->sorted);
 	mem_free(s->start);
 	pthread_mutex_destroy(&s->lock);
