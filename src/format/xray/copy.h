@@ -26,7 +26,6 @@ struct xray_copy_run {
 	struct xray *x;
 	uint64_t shift; /* ticks to add, modulo 2^64 */
 	uint64_t capacity; /* bytes of a buffer that is written anew, without BufferExtents */
-	uint32_t *by_off; /* the buffers of x->list by offset */
 	struct xray_copy_cursor cursor;
 	struct out body; /* of a buffer that is written anew */
 	/* Sizes of events are those of what is there (SPEC xray/exact-mark) */
