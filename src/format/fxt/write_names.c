@@ -185,7 +185,7 @@ static __attribute__((noinline)) bool speak(struct fxt_write *l, struct out *o)
 	return fxt_write_record(l, &r, o);
 }
 
-bool fxt_write_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o)
+bool fxt_change_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	if (!l->of || row->off < l->of_from || row->off >= l->of_to)
 		find_speaker(l, row);
