@@ -659,7 +659,8 @@ static bool piece_out(struct fxt_write *l, const struct spur_event *row, struct 
 		type = v[1].u;
 	s.head = fxt_put(FXT_F_BLOB_TYPE, type);
 	s.data = (const uint8_t *)v[0].text;
-	if (!fxt_write_string(l, row->name, &s.name, o) || !fxt_write_mark(l, row, o))
+	/* SPEC fxt/placeholder: without an index, data without a name would be one. */
+	if (!fxt_write_index(l, row->name, &s.name, o) || !fxt_write_mark(l, row, o))
 		return false;
 	do {
 		s.data_len = left < most ? left : most;
@@ -706,17 +707,13 @@ static bool large_out(struct fxt_write *l, const struct spur_event *row, struct 
 static bool blob_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	const struct spur_value *v;
-	bool nameless;
 
 	if (!fxt_write_decode(l, row))
 		return false;
 	v = l->values.items;
 	if (!l->values.count || (v[0].type != SPUR_BYTES && v[0].type != SPUR_STRING))
 		return marked_out(l, row, o);
-	/* SPEC fxt/placeholder: a piece of data without a name would be one. */
-	nameless = !row->name &&
-		   (l->values.count < 2 || v[1].type != SPUR_ENUM || v[1].u == FXT_BLOB_DATA);
-	if (row->id || !(row->flags & SPUR_F_RETIMED) || nameless)
+	if (row->id || !(row->flags & SPUR_F_RETIMED))
 		return large_out(l, row, o);
 	return piece_out(l, row, o);
 }

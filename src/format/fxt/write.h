@@ -201,6 +201,9 @@ static inline bool fxt_ticks_quick(struct fxt_write *l, const struct spur_event 
 /* The reference to a string in the speaking provider's table. */
 bool fxt_write_string(struct fxt_write *l, uint32_t string, struct fxt_string_ref *ref,
 		      struct out *o);
+/* The same with an index for the empty string too, which otherwise is 0. */
+bool fxt_write_index(struct fxt_write *l, uint32_t string, struct fxt_string_ref *ref,
+		     struct out *o);
 /* The reference to the thread of a track. */
 bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref *ref,
 		      struct out *o);
