@@ -707,6 +707,26 @@ static void test_names_and_doubts(void **state)
 	free(want);
 }
 
+/* SPEC fxt/placeholder: data whose name is empty, but has an index, is a blob. */
+static void test_empty_name(void **state)
+{
+	struct loss_table lost;
+
+	(void)state;
+	basics();
+	string(7, "");
+	head(FXT_BLOB, (uint64_t)7 << 16 | (uint64_t)1 << 32 | (uint64_t)1 << 48);
+	bytes("x", 1);
+	done();
+	plain(FXT_INSTANT, 100, "i", 0);
+	for (int i = 0; i < 2; i++) {
+		expect_rows("100 BLOB  p retimed (data=78, type=1:data)\n"
+			    "100 INSTANT i 10/11\n");
+		lost = convert_file(NULL);
+		assert_int_equal(loss_sum(&lost), 0);
+	}
+}
+
 /* Records of every kind, with arguments of every type. */
 static void write_all_kinds(void)
 {
@@ -810,6 +830,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_marks, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_order_kept, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_names_and_doubts, file_setup, file_teardown),
+		cmocka_unit_test_setup_teardown(test_empty_name, file_setup, file_teardown),
 		cmocka_unit_test_setup_teardown(test_allocations, file_setup, file_teardown),
 		cmocka_unit_test(test_made_ids),
 	};

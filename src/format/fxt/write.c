@@ -95,17 +95,46 @@ static bool row_args(struct fxt_write *l, const struct spur_event *row, struct o
 	return fxt_write_decode(l, row) && fxt_write_values(l, l->values.items, l->values.count, o);
 }
 
-/* The references of an event. */
+/* The indices of what an event refers to. */
 struct event_refs {
-	struct fxt_thread_ref thread;
-	struct fxt_string_ref cat, name;
+	uint8_t thread;
+	uint16_t cat, name;
 };
 
-static bool event_refs(struct fxt_write *l, uint32_t track, uint32_t cat, uint32_t name,
-		       struct event_refs *refs, struct out *o)
+static __attribute__((noinline)) bool event_refs_put(struct fxt_write *l, uint32_t track,
+						     uint32_t cat, uint32_t name,
+						     struct event_refs *refs, struct out *o)
 {
-	return fxt_write_thread(l, track, &refs->thread, o) &&
-	       fxt_write_string(l, cat, &refs->cat, o) && fxt_write_string(l, name, &refs->name, o);
+	struct fxt_shape s;
+
+	if (!event_names(l, track, cat, name, &s, o))
+		return false;
+	*refs = (struct event_refs){ s.threads[0].ref, s.cat.ref, s.name.ref };
+	return true;
+}
+
+static inline bool event_refs(struct fxt_write *l, uint32_t track, uint32_t cat, uint32_t name,
+			      struct event_refs *refs, struct out *o)
+{
+	return (fxt_thread_known(l, track, &refs->thread) && fxt_string_known(l, cat, &refs->cat) &&
+		fxt_string_known(l, name, &refs->name)) ||
+	       event_refs_put(l, track, cat, name, refs, o);
+}
+
+enum { PIECE_BYTES = 32, SHORT_BYTES = 256 };
+
+/* Copies words of a build, in pieces where they are few; room for a piece more is required. */
+static inline void copy_words(uint8_t *to, const struct fxt_build *from)
+{
+	const size_t bytes = (size_t)from->words * FXT_WORD;
+
+	static_assert(SHORT_BYTES + PIECE_BYTES <= sizeof(from->bytes), "a piece may be read");
+	if (bytes > SHORT_BYTES) {
+		memcpy(to, from->bytes, bytes);
+		return;
+	}
+	for (size_t i = 0; i < bytes; i += PIECE_BYTES)
+		memcpy(to + i, from->bytes + i, PIECE_BYTES);
 }
 
 /*
@@ -121,21 +150,20 @@ static bool event_words(struct fxt_write *l, const struct spur_event *row, enum 
 	const uint64_t head =
 		fxt_put(FXT_F_TYPE, FXT_EVENT) | fxt_put(FXT_F_SIZE, bytes / FXT_WORD) |
 		fxt_put(FXT_F_EVENT_TYPE, type) | fxt_put(FXT_F_EVENT_ARGS, l->nargs) |
-		fxt_put(FXT_F_EVENT_THREAD, refs->thread.ref) |
-		fxt_put(FXT_F_EVENT_CATEGORY, refs->cat.ref) |
-		fxt_put(FXT_F_EVENT_NAME, refs->name.ref);
+		fxt_put(FXT_F_EVENT_THREAD, refs->thread) |
+		fxt_put(FXT_F_EVENT_CATEGORY, refs->cat) | fxt_put(FXT_F_EVENT_NAME, refs->name);
 	uint64_t ticks[2];
 	uint8_t *w;
 
-	assert(refs->thread.ref && bytes <= FXT_RECORD_MOST * FXT_WORD);
-	if (!fxt_write_ticks(l, row, ticks, o))
+	assert(refs->thread && bytes <= FXT_RECORD_MOST * FXT_WORD);
+	if (!fxt_ticks_quick(l, row, ticks) && !fxt_write_ticks(l, row, ticks, o))
 		return false;
-	w = (uint8_t *)out_room(o, bytes);
+	w = (uint8_t *)out_room(o, bytes + PIECE_BYTES);
 	if (!w)
 		return false;
 	store64(w, head, swap);
 	store64(w + FXT_WORD, ticks[0], swap);
-	memcpy(w + 2 * FXT_WORD, l->args.bytes, args);
+	copy_words(w + 2 * FXT_WORD, &l->args);
 	if (tail)
 		store64(w + 2 * FXT_WORD + args, type == FXT_COMPLETE ? ticks[1] : row->id, swap);
 	o->len += bytes;
@@ -631,7 +659,8 @@ static bool piece_out(struct fxt_write *l, const struct spur_event *row, struct 
 		type = v[1].u;
 	s.head = fxt_put(FXT_F_BLOB_TYPE, type);
 	s.data = (const uint8_t *)v[0].text;
-	if (!fxt_write_string(l, row->name, &s.name, o) || !fxt_write_mark(l, row, o))
+	/* SPEC fxt/placeholder: without an index, data without a name would be one. */
+	if (!fxt_write_index(l, row->name, &s.name, o) || !fxt_write_mark(l, row, o))
 		return false;
 	do {
 		s.data_len = left < most ? left : most;
@@ -678,17 +707,13 @@ static bool large_out(struct fxt_write *l, const struct spur_event *row, struct 
 static bool blob_out(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	const struct spur_value *v;
-	bool nameless;
 
 	if (!fxt_write_decode(l, row))
 		return false;
 	v = l->values.items;
 	if (!l->values.count || (v[0].type != SPUR_BYTES && v[0].type != SPUR_STRING))
 		return marked_out(l, row, o);
-	/* SPEC fxt/placeholder: a piece of data without a name would be one. */
-	nameless = !row->name &&
-		   (l->values.count < 2 || v[1].type != SPUR_ENUM || v[1].u == FXT_BLOB_DATA);
-	if (row->id || !(row->flags & SPUR_F_RETIMED) || nameless)
+	if (row->id || !(row->flags & SPUR_F_RETIMED))
 		return large_out(l, row, o);
 	return piece_out(l, row, o);
 }

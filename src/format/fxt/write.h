@@ -147,10 +147,63 @@ void fxt_names_close(struct fxt_write *l);
 /* Writes the clock, before the first row. */
 bool fxt_write_clock(struct fxt_write *l, int64_t first, struct out *o);
 /* Makes the row's provider the speaking one. */
-bool fxt_write_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o);
+bool fxt_change_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o);
+static inline bool fxt_write_speaker(struct fxt_write *l, const struct spur_event *row,
+				     struct out *o)
+{
+	return (l->of && l->of == l->speaking && row->off >= l->of_from && row->off < l->of_to) ||
+	       fxt_change_speaker(l, row, o);
+}
+
+/* Sets the index that a string has in the speaking provider's table. False: it has none yet. */
+static inline bool fxt_string_known(struct fxt_write *l, uint32_t string, uint16_t *ref)
+{
+	*ref = 0;
+	if (string)
+		*ref = (uint16_t)fxt_table_find(&l->speaking->strings, string, l->stamp);
+	return *ref || !string;
+}
+
+/* The same of a track's thread. */
+static inline bool fxt_thread_known(struct fxt_write *l, uint32_t track, uint8_t *ref)
+{
+	*ref = 0;
+	if (track < l->identities_cap && l->identities[track].of)
+		*ref = (uint8_t)fxt_table_find(&l->speaking->threads, l->identities[track].of - 1,
+					       l->stamp);
+	return *ref;
+}
+
+/*
+ * Sets the ticks of a row, and those of the end of a SPAN, where a tick is a ns. Returns false if
+ * fxt_write_ticks() has to.
+ */
+static inline bool fxt_ticks_quick(struct fxt_write *l, const struct spur_event *row,
+				   uint64_t ticks[2])
+{
+	const struct fxt_speaker *s = l->speaking;
+	int64_t n, end;
+
+	/* The record's own ticks are the row's times, unless they had to be clamped. */
+	if (!s->plain && (!s->clock.plain || (row->flags & SPUR_F_RETIMED) ||
+			  (row->kind == SPUR_SPAN && row->dur <= 0)))
+		return false;
+	if (__builtin_sub_overflow(row->ts, l->w->zero, &n) ||
+	    __builtin_add_overflow(n, l->base, &n) || n < 0 || row->ts == INT64_MAX ||
+	    __builtin_add_overflow(row->ts, row->dur > 0 ? row->dur : 0, &end) || end == INT64_MAX)
+		return false;
+	ticks[0] = (uint64_t)n;
+	ticks[1] = (uint64_t)n + (row->kind == SPUR_SPAN && row->dur > 0 ? (uint64_t)row->dur : 0);
+	l->highest = row->ts > l->highest ? row->ts : l->highest;
+	return true;
+}
+
 /* The reference to a string in the speaking provider's table. */
 bool fxt_write_string(struct fxt_write *l, uint32_t string, struct fxt_string_ref *ref,
 		      struct out *o);
+/* The same with an index for the empty string too, which otherwise is 0. */
+bool fxt_write_index(struct fxt_write *l, uint32_t string, struct fxt_string_ref *ref,
+		     struct out *o);
 /* The reference to the thread of a track. */
 bool fxt_write_thread(struct fxt_write *l, uint32_t track, struct fxt_thread_ref *ref,
 		      struct out *o);

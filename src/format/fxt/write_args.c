@@ -46,11 +46,16 @@ static void set_text(struct fxt_write *l, const char *text, uint64_t len, struct
 					   .text = text };
 }
 
+/* Whether a number is in the argument's header. */
+static inline bool integer_is_small(const struct spur_value *v)
+{
+	return v->size && v->size <= 4 &&
+	       (v->type != SPUR_U64 ? v->i == (int32_t)v->i : v->u == (uint32_t)v->u);
+}
+
 static void set_integer(const struct spur_value *v, struct fxt_arg *a)
 {
-	const bool is_signed = v->type != SPUR_U64,
-		   small = v->size && v->size <= 4 &&
-			   (is_signed ? v->i == (int32_t)v->i : v->u == (uint32_t)v->u);
+	const bool is_signed = v->type != SPUR_U64, small = integer_is_small(v);
 
 	a->type = is_signed ? (small ? FXT_ARG_I32 : FXT_ARG_I64)
 			    : (small ? FXT_ARG_U32 : FXT_ARG_U64);
@@ -182,6 +187,61 @@ static bool value_out(struct fxt_write *l, const struct spur_value *v, uint32_t 
 	return true;
 }
 
+/* Bytes of a text that is copied into the record at once. */
+enum { QUICK_TEXT = 64, QUICK_WORDS = 2 + QUICK_TEXT / FXT_WORD };
+/* Beyond these words the arguments that follow might lack room. */
+enum { QUICK_MOST = ARGS_WORDS - QUICK_WORDS - FXT_ARGS * ARG_LEAST };
+
+/*
+ * Encodes what most arguments are: numbers, and short texts, whose name has an index. Returns false
+ * if value_out() has to.
+ */
+static inline bool value_quick(struct fxt_write *l, const struct spur_value *v)
+{
+	uint8_t *const p = l->args.bytes + (size_t)l->args.words * FXT_WORD;
+	const bool swap = l->args.swap;
+	uint64_t type, high = 0;
+	uint32_t words = 2;
+	uint16_t name;
+
+	if (l->nargs == FXT_ARGS || l->args.words > QUICK_MOST)
+		return false;
+	if (v->type == SPUR_I64 || v->type == SPUR_U64) {
+		const bool is_signed = v->type == SPUR_I64;
+
+		words = integer_is_small(v) ? 1 : 2;
+		type = is_signed ? (words == 1 ? FXT_ARG_I32 : FXT_ARG_I64)
+				 : (words == 1 ? FXT_ARG_U32 : FXT_ARG_U64);
+		high = words == 1 ? v->u & UINT32_MAX : 0;
+	} else if (v->type == SPUR_STRING && v->count && v->count <= QUICK_TEXT) {
+		type = FXT_ARG_STRING;
+		high = FXT_INLINE | v->count;
+		words = 1 + (v->count + FXT_WORD - 1) / FXT_WORD;
+	} else if (v->type == SPUR_POINTER || v->type == SPUR_KOID) {
+		type = v->type == SPUR_POINTER ? FXT_ARG_POINTER : FXT_ARG_KOID;
+	} else if (v->type == SPUR_F64 && v->size == FXT_WORD) {
+		type = FXT_ARG_F64;
+	} else if (v->type == SPUR_BOOL) {
+		type = FXT_ARG_BOOL;
+		high = v->u != 0;
+		words = 1;
+	} else {
+		return false;
+	}
+	if (!fxt_string_known(l, v->name, &name))
+		return false;
+	store64(p, type | (uint64_t)words << 4 | (uint64_t)name << 16 | high << 32, swap);
+	if (type == FXT_ARG_STRING) {
+		memset(p + (size_t)(words - 1) * FXT_WORD, 0, FXT_WORD);
+		memcpy(p + FXT_WORD, v->text, v->count);
+	} else if (words == 2) {
+		store64(p + FXT_WORD, v->u, swap);
+	}
+	l->args.words += words;
+	l->nargs++;
+	return true;
+}
+
 bool fxt_write_values(struct fxt_write *l, const struct spur_value *items, size_t count,
 		      struct out *o)
 {
@@ -189,7 +249,7 @@ bool fxt_write_values(struct fxt_write *l, const struct spur_value *items, size_
 	l->args.words = 0;
 	l->args.full = false;
 	for (size_t i = 0; i < count; i++)
-		if (!value_out(l, &items[i], items[i].name, 0, o))
+		if (!value_quick(l, &items[i]) && !value_out(l, &items[i], items[i].name, 0, o))
 			return false;
 	return true;
 }

@@ -185,7 +185,7 @@ static __attribute__((noinline)) bool speak(struct fxt_write *l, struct out *o)
 	return fxt_write_record(l, &r, o);
 }
 
-bool fxt_write_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o)
+bool fxt_change_speaker(struct fxt_write *l, const struct spur_event *row, struct out *o)
 {
 	if (!l->of || row->off < l->of_from || row->off >= l->of_to)
 		find_speaker(l, row);
@@ -327,13 +327,18 @@ static bool string_record(struct fxt_write *l, uint32_t string, uint32_t index, 
 bool fxt_write_string(struct fxt_write *l, uint32_t string, struct fxt_string_ref *ref,
 		      struct out *o)
 {
+	*ref = (struct fxt_string_ref){ 0 };
+	return !string || fxt_write_index(l, string, ref, o);
+}
+
+bool fxt_write_index(struct fxt_write *l, uint32_t string, struct fxt_string_ref *ref,
+		     struct out *o)
+{
 	struct fxt_table *t = &l->speaking->strings;
 	uint32_t index;
 	bool fresh;
 
 	*ref = (struct fxt_string_ref){ 0 };
-	if (!string)
-		return true;
 	ref->ref = (uint16_t)fxt_table_find(t, string, l->stamp);
 	if (ref->ref)
 		return true;
