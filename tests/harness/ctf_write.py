@@ -261,6 +261,23 @@ def repaired_uuid(t):
     t.ok()
 
 
+def in_order(t):
+    """SPEC ctf/copy-order: events that step back are sorted, a packet's end is not before its last event; babeltrace2 reads that."""
+    case = os.path.join(t.tests, "bad/ctf/event-time-steps-back/in")
+    for name, source in (("event-time-steps-back", case), ("events-late", os.path.join(t.tests, "bad/ctf/events-late/in"))):
+        label = "ctf-write/in order %s" % name
+        with t.temp() as tmp:
+            out = os.path.join(tmp, "out")
+            r = t.run([t.spur, "repair", source, "-o", out])
+            check, got, want = t.run([t.spur, "check", out]), rows(t, out)[1], rows(t, source)[1]
+            same = sorted(json.dumps(row, sort_keys=True) for row in got) == sorted(json.dumps(row, sort_keys=True) for row in want)
+            why = None if same and not r.code and not check.code and b"warning" not in check.out else "%s, %.200r" % (same, check.out)
+            if not why and source == case and shutil.which("babeltrace2"):
+                peer = t.run(["babeltrace2", out])
+                why = None if not peer.code and len(peer.out.splitlines()) == len(want) else "babeltrace2: %.200r" % peer.err
+            t.verdict(label, why)
+
+
 def unpacked(data):
     """The text of metadata that may be in packets: 37 bytes of header (CTF 2: 44), sizes in bits."""
     if data[:4] != struct.pack("<I", 0x75D11D57):
@@ -593,6 +610,7 @@ def run(t):
     add("nothing but a loss", last_packets_lost)
     add("repaired UUID", repaired_uuid)
     add("metadata pieces", metadata_pieces)
+    add("in order", in_order)
     add("hostile names", hostile_names)
     add("category", bad_category)
     add("many threads", many_threads)

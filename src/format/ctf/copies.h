@@ -76,7 +76,7 @@ struct copies {
 	struct spur_args scratch;
 	struct copies_field fields[COPIES_VALUES];
 	/* What is told at the end. */
-	uint64_t made, left_out, indexes, stray;
+	uint64_t made, sorted, left_out, indexes, stray;
 	bool mend; /* headers of the file's packets may be wrong */
 	bool failed; /* copy->err is set */
 };

@@ -289,14 +289,14 @@ static bool packets_copy(struct copies *s, uint32_t file, const char *name, size
 	       index_make(s, &s->c->files[file], name, len);
 }
 
-/* Returns true if a log has an entry of such a level, or with such a code, of that file. */
+/* Returns true if a log has an entry of such a level and code, of that file; NULL: any. */
 static bool diag_has(const struct diag_log *log, const char *file, enum diag_level level,
 		     const char *code)
 {
 	for (uint32_t i = 0; i < diag_groups(log); i++) {
 		const struct diag_group *g = diag_at(log, i);
 
-		if (g->file && strcmp(g->file, file) == 0 && g->level == level &&
+		if ((!file || (g->file && strcmp(g->file, file) == 0)) && g->level == level &&
 		    (!code || strcmp(g->code, code) == 0))
 			return true;
 	}
@@ -423,7 +423,8 @@ static bool stream_check(struct copies *s, struct copies_stream *st)
 		s->copy->records += events;
 		losses_add(s, &log, true);
 	}
-	if (good && (diag_count(&log, DIAG_DAMAGE) || has_guesses(s, st->feed))) {
+	if (good && (diag_count(&log, DIAG_DAMAGE) || has_guesses(s, st->feed) ||
+		     (s->copy->repair && diag_has(&log, NULL, DIAG_WARN, "ctf/late-event")))) {
 		st->real = kept_new();
 		good = st->real && ctf_feed_scan(st->feed, rows_keep, st->real);
 	}
@@ -568,6 +569,7 @@ static bool streams_copy(struct copies *s)
 static void tell(struct copies *s)
 {
 	note(s, s->made, "packets made anew of what can be read of them");
+	note(s, s->sorted, "of these, packets whose events were put in order of time");
 	note(s, s->left_out, "bytes left out between and behind packets");
 	note(s, s->indexes, "index files made anew");
 	note(s, s->stray, "files left out as they have no packets");

@@ -6,6 +6,8 @@
  * from the packet's begin. The first event of a packet sets the packet's begin if events before it
  * are left out; where later ones leave a gap that the bits do not tell, a new packet begins.
  */
+#include <stdlib.h>
+
 #include "base/err.h"
 #include "format/ctf/copies.h"
 #include "format/ctf/plan/bits.h"
@@ -299,11 +301,14 @@ struct walk {
 	const struct kept *kept, *real;
 	bool clean; /* every bit is read, and every event is kept */
 	bool any; /* an event is kept */
+	bool back; /* an event that is kept is earlier than one before it; found for repair only */
+	size_t events; /* that are kept; with `back` */
 };
 
 struct event {
 	uint64_t from, to; /* bits */
 	uint64_t clock;
+	uint32_t align; /* bits; set for those that are written */
 	bool kept;
 };
 
@@ -368,8 +373,10 @@ static bool event_next(struct walk *w, struct event *ev)
 		if (event_of(w, c) && c->at > from) {
 			if (w->real)
 				c->clock = clock_of(w, c->clock);
-			*ev = (struct event){ begin, c->at, c->clock,
-					      !w->kept ||
+			*ev = (struct event){ .from = begin,
+					      .to = c->at,
+					      .clock = c->clock,
+					      .kept = !w->kept ||
 						      kept_has(w->kept, w->f->stream,
 							       copies_place(w->k, w->p, begin)) };
 			return true;
@@ -403,6 +410,24 @@ static void walk_all(struct walk *w)
 		if (!ev.kept && !w->any)
 			w->any = next_of(w, w->kept, ev.to) != UINT64_MAX;
 	}
+}
+
+/*
+ * SPEC ctf/copy-order: finds out whether the events of a packet that is repaired have to be sorted,
+ * or are later than its end.
+ */
+static void walk_order(struct walk *w)
+{
+	uint64_t last = 0;
+	struct event ev;
+
+	walk_begin(w);
+	while (event_next(w, &ev)) {
+		w->events++;
+		w->back |= ev.clock < last;
+		last = ev.clock > last ? ev.clock : last;
+	}
+	w->clean &= !w->back && !(has_end(w->p) && last > w->p->end);
 }
 
 /* The largest alignment of what an event has. Depth is bounded by META_DEPTH. */
@@ -448,7 +473,7 @@ static bool align_fail(struct copies *s, const struct ctf_file *f)
 static bool event_add(struct walk *w, const struct event *ev)
 {
 	struct copies *s = w->s;
-	const uint32_t align = w->k->usual ? 8 : align_of_event(w, &s->cursor);
+	const uint32_t align = ev->align;
 	const uint32_t head = w->k->class->event_header ? w->k->class->event_header->align : 1;
 	uint64_t to = w->k->bits ? s->at : align_up(s->at, 8);
 
@@ -511,26 +536,73 @@ static bool making_add(struct walk *w, struct making *m, const struct event *ev)
 	return event_add(w, ev);
 }
 
+/* Adds the events that are kept in their order. *last gets whether the last one was. */
+static bool events_add(struct walk *w, struct making *m, bool *last)
+{
+	struct event ev = { 0 };
+
+	walk_begin(w);
+	while (event_next(w, &ev)) {
+		ev.align = w->k->usual ? 8 : align_of_event(w, &w->s->cursor);
+		*last = ev.kept;
+		if (!ev.kept)
+			m->cut = true;
+		else if (!making_add(w, m, &ev))
+			return false;
+	}
+	return true;
+}
+
+static int by_clock(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->clock != y->clock)
+		return x->clock < y->clock ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Adds all events in the order of time. */
+static bool events_sort(struct walk *w, struct making *m)
+{
+	const size_t bytes = w->events * sizeof(struct event);
+	struct event *all = scratch_alloc(bytes);
+	bool good = all != NULL;
+	size_t n = 0;
+
+	walk_begin(w);
+	while (good && n < w->events && event_next(w, &all[n])) {
+		all[n].align = w->k->usual ? 8 : align_of_event(w, &w->s->cursor);
+		n++;
+	}
+	if (n) {
+		qsort(all, n, sizeof(*all), by_clock);
+		if (all[0].clock < m->e.begin)
+			m->e.begin = all[0].clock;
+		if (all[n - 1].clock > m->e.end)
+			m->e.end = all[n - 1].clock;
+	}
+	for (size_t i = 0; good && i < n; i++)
+		good = making_add(w, m, &all[i]);
+	scratch_free(all, bytes);
+	w->s->sorted++;
+	return good;
+}
+
 /* Makes a packet of the events that are kept. `ends`: its end stays, as losses tell by it. */
 static bool packet_make(struct walk *w, const struct copies_entry *e, bool ends)
 {
 	struct copies *s = w->s;
 	struct making m = { .e = *e, .clock = w->p->begin };
-	struct event ev = { 0 };
 	bool last = true;
 
 	if (!room_make(s, (w->p->content + 7) / 8 + 2 * sizeof(uint64_t)))
 		return false;
 	head_put(w);
-	walk_begin(w);
-	while (event_next(w, &ev)) {
-		last = ev.kept;
-		if (!ev.kept)
-			m.cut = true;
-		else if (!making_add(w, &m, &ev))
-			return false;
-	}
-	if (!(w->p->flags & PACKET_END) || (!ends && !last))
+	if (!(w->back ? events_sort(w, &m) : events_add(w, &m, &last)))
+		return false;
+	if (!(w->p->flags & PACKET_END) || (!ends && !last) ||
+	    (s->copy->repair && m.clock > m.e.end))
 		m.e.end = m.clock;
 	return packet_made(s, w->f, &m.e);
 }
@@ -600,6 +672,8 @@ bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet
 	w.clean = true;
 	if (st->kept || st->real)
 		walk_all(&w);
+	if (s->copy->repair && st->real)
+		walk_order(&w);
 	counters_set(s, f, p, before, &e);
 	return w.clean && !making ? packet_whole(s, f, p, &e) : packet_make(&w, &e, ends);
 }

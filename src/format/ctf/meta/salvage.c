@@ -1,6 +1,6 @@
 /*
- * Damaged metadata: keeps the pieces that can be read. A piece is a block or declaration that begins
- * a line with a word of the language (TSDL, RFC v1.1), or a fragment (CTF 2).
+ * Damaged metadata: keeps the pieces that can be read. A piece is a block or declaration that
+ * begins a line with a word of the language (TSDL, RFC v1.1), or a fragment (CTF 2).
  *
  * Pieces that cannot be whole are left out first. Then the rest is read again and again, each time
  * without the piece in which reading failed.
