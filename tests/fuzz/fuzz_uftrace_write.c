@@ -101,10 +101,8 @@ static bool write_dir(const char *dir, const char *to, bool repair, bool as_othe
 static bool join_dirs(const char *a, const char *b, const char *to)
 {
 	const char *const paths[] = { a, b };
-	struct spur_options opt = SPUR_OPTIONS(.format = "uftrace",
-					       .threads = 1,
-					       .symbol_dirs = "/nonexistent",
-					       .same_clock = true);
+	struct spur_options opt = SPUR_OPTIONS(.format = "uftrace", .threads = 1,
+					       .symbol_dirs = "/nonexistent", .same_clock = true);
 	struct cut c = { .pipe = { .threads = 1 } };
 	struct outdir out;
 	struct spur_trace *t;
