@@ -67,7 +67,7 @@ static struct any_options options_of(struct chooser *c)
 		.color = bits & 1,
 		.sample_ns = bits & 16 ? 1000 : 0,
 		.width = 100,
-		};
+	};
 }
 
 static const struct spur_pass *choose_pass(struct chooser *c)
@@ -99,11 +99,9 @@ static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 	const struct any_options opt = options_of(c);
 	const struct spur_pass *pass = choose_pass(c);
 	struct out out, notes;
-	struct pass_env env = { .trace = t,
-				ANY_OPTIONS(&opt, pass->name),
-				.out = &out,
-				.notes = &notes,
-				.err = err };
+	struct pass_env env = {
+		.trace = t, ANY_OPTIONS(&opt, pass->name), .out = &out, .notes = &notes, .err = err
+	};
 
 	out_to_fd(&out, open("/dev/null", O_WRONLY | O_CLOEXEC));
 	out_to_memory(&notes);
@@ -124,9 +122,8 @@ static void run(struct spur_trace *t, struct chooser *c, struct spur_error *err)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct spur_options opt = SPUR_OPTIONS(.format = "uftrace",
-					  .threads = 1,
-					  .symbol_dirs = "/nonexistent");
+	const struct spur_options opt =
+		SPUR_OPTIONS(.format = "uftrace", .threads = 1, .symbol_dirs = "/nonexistent");
 	struct chooser c = { data, size };
 	struct spur_error err = { 0 };
 	struct spur_trace *t;

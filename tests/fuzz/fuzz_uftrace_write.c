@@ -1,7 +1,8 @@
 /*
  * Copies a uftrace directory made of the fuzzer's bytes, whole, cut or repaired, and reads the copy
- * back: a whole copy has the same rows, and no record of the copy is damaged. Then writes it as a
- * trace of another format would be written, and reads that back, too.
+ * back: a whole copy has the same rows, and no record of the copy is damaged. Joined with its copy,
+ * it has the rows of both. Then writes it as a trace of another format would be written, and reads
+ * that back, too.
  */
 #include <spur.h>
 
@@ -96,6 +97,32 @@ static bool write_dir(const char *dir, const char *to, bool repair, bool as_othe
 	return st != SPUR_FAIL;
 }
 
+/* Returns true if both traces could be joined by moving their records. */
+static bool join_dirs(const char *a, const char *b, const char *to)
+{
+	const char *const paths[] = { a, b };
+	struct spur_options opt = SPUR_OPTIONS(.format = "uftrace", .threads = 1,
+					       .symbol_dirs = "/nonexistent", .same_clock = true);
+	struct cut c = { .pipe = { .threads = 1 } };
+	struct outdir out;
+	struct spur_trace *t;
+	enum spur_status st;
+
+	if (spur_open_several(&t, paths, 2, &opt, NULL) == SPUR_FAIL)
+		return false;
+	if (!cut_joins(&c, t)) {
+		spur_close(t);
+		return false;
+	}
+	require(outdir_open(&out, to, true, NULL) != SPUR_FAIL);
+	c.dir = &out;
+	st = cut_run(&c, t);
+	require(outdir_close(&out, st != SPUR_FAIL, NULL) != SPUR_FAIL || st == SPUR_FAIL);
+	spur_close(t);
+	require(st != SPUR_FAIL);
+	return true;
+}
+
 static void remove_copy(const char *path)
 {
 	char keep[sizeof(fuzz_dir)];
@@ -112,9 +139,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *dir = fuzz_dir_make(data, size);
 	struct sums before, after;
 	struct spur_damage damage;
-	char to[80];
+	char to[80], joined[80];
 
 	snprintf(to, sizeof(to), "%.50s-o", dir);
+	snprintf(joined, sizeof(joined), "%.50s-j", dir);
 	if (!read_sums(dir, &before, &damage))
 		return 0;
 	if (write_dir(dir, to, how & 1, false)) {
@@ -122,6 +150,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(!damage.code);
 		require(after.rows == before.rows);
 		require((how & 1) || after.hash == before.hash);
+		if (!(how & 1) && join_dirs(dir, to, joined)) {
+			require(read_sums(joined, &after, &damage));
+			require(!damage.code);
+			require(after.rows == 2 * before.rows);
+			remove_copy(joined);
+		}
 		remove_copy(to);
 	}
 	if (write_dir(dir, to, false, true)) {

@@ -288,22 +288,28 @@ static void test_events(void **state)
 		{ .kind = SPUR_ASYNC_END, .ts = 120, .cls = s, .track = k },
 		{ .kind = SPUR_LOG, .ts = 1000000130, .cls = s, .track = k, .nargs = 1 },
 		{ .kind = SPUR_COUNTER, .ts = 1000000140, .cls = s, .track = k, .nargs = 1 },
-		{ .kind = SPUR_FLOW_BEGIN, .ts = 1000000150, .cls = s, .track = k },
+		{ .kind = SPUR_FLOW_STEP, .ts = 1000000150, .cls = s, .track = k },
+		{ .kind = SPUR_OBJECT, .ts = 1000000160, .cls = s, .track = k },
+		{ .kind = SPUR_BLOB, .ts = 1000000170, .cls = s, .track = k },
 	};
 	struct fake_feed f;
 
 	(void)state;
 	given[0] = given_string(t, "m", SPUR_STRING, "one\ntwo", 7);
-	fake_feed(t, &f, rows, 6);
+	fake_feed(t, &f, rows, 8);
 	assert_int_equal(convert_to_dir(t), SPUR_OK);
-	rec(100, EVENT, 0, 1000001);
+	rec(100, EVENT, 0, 1000003);
 	rec(0, LOST, 0, 7);
 	rec(120, EVENT, 0, 1000000);
+	rec(1000000150, EVENT, 0, 1000001);
+	rec(1000000160, EVENT, 0, 1000002);
 	expect_records("11.dat");
-	expect_text("events.txt", "EVENT: 1000000 event:a.end\nEVENT: 1000001 event:b_c_d\n");
+	expect_text("events.txt", "EVENT: 1000000 event:a.end\nEVENT: 1000001 event:a.step\n"
+				  "EVENT: 1000002 event:a\nEVENT: 1000003 event:b_c_d\n");
 	expect_text("extern.dat", "1.000000130 one two\n1.000000140 a m=one two\n");
 	assert_int_equal(loss_of(&last, SPUR_INSTANT, "no arguments"), 1);
-	assert_int_equal(loss_of(&last, SPUR_FLOW_BEGIN, "nothing like it"), 1);
+	assert_int_equal(loss_of(&last, SPUR_OBJECT, "user event"), 1);
+	assert_int_equal(loss_of(&last, SPUR_BLOB, "nothing like it"), 1);
 	spur_close(t);
 }
 

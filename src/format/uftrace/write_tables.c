@@ -364,10 +364,14 @@ static const char *kind_suffix(unsigned kind)
 {
 	switch (kind) {
 	case SPUR_ASYNC_BEGIN:
+	case SPUR_FLOW_BEGIN:
 		return ".begin";
 	case SPUR_ASYNC_INSTANT:
 		return ".instant";
+	case SPUR_FLOW_STEP:
+		return ".step";
 	case SPUR_ASYNC_END:
+	case SPUR_FLOW_END:
 		return ".end";
 	default:
 		return "";
