@@ -11,9 +11,9 @@
  *
  * The rows of a lane are nested: on each track, ends come in the reverse order of their begins. The
  * core adds ends that the data lacks (write_end.implied), ends spans that are open when the data of
- * their feed ends (write_end.unfinished; flow/ends.h), also if all feeds are in one lane, and leaves
- * out and counts ends without a begin. `spans` chooses
- * whether spans come as begins and ends, as whole spans, or both.
+ * their feed ends (write_end.unfinished; flow/ends.h), also if all feeds are in one lane, and
+ * leaves out and counts ends without a begin. `spans` chooses whether spans come as begins and
+ * ends, as whole spans, or both.
  */
 #ifndef SPUR_FORMAT_WRITER_H
 #define SPUR_FORMAT_WRITER_H

@@ -125,6 +125,14 @@ static inline void attr_string(const char *name, const char *s, size_t len)
 	packet_ends();
 }
 
+/* SPEC heph/track-names: `what` is THREAD or PROCESS */
+static inline void track_name(uint32_t stream, uint32_t counter, uint64_t substream, uint64_t time,
+			      const char *name, const char *what)
+{
+	event_all(stream, counter, substream, time, time, name);
+	attr_string("spur.kind", what, strlen(what));
+}
+
 static inline struct spur_trace *file_open(const struct spur_options *opt)
 {
 	struct spur_options with = *opt;

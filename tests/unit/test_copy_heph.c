@@ -114,6 +114,24 @@ static void test_kept(void **state)
 	expect_copy(1, 0, "");
 }
 
+/* SPEC heph/track-names: those of streams without an event that is kept are left out */
+static void test_kept_names(void **state)
+{
+	(void)state;
+	event_all(1, 0, 7, 10, 20, "a");
+	event_all(2, 0, 7, 10, 20, "b"); /* at 43 */
+	event_all(1, 1, 7, 20, 30, "c");
+	track_name(1, 2, 7, 30, "one", "PROCESS");
+	track_name(2, 1, 7, 30, "two", "PROCESS");
+	track_name(2, 2, 7, 30, "thread", "THREAD");
+	part();
+	keep(0, 43);
+	event_all(2, 0, 7, 10, 20, "b");
+	track_name(2, 1, 7, 30, "two", "PROCESS");
+	track_name(2, 2, 7, 30, "thread", "THREAD");
+	expect_copy(1, 0, "");
+}
+
 static void test_kept_end(void **state)
 {
 	(void)state;
@@ -256,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_whole, copy_begin, copy_end),
 		cmocka_unit_test_setup_teardown(test_kept, copy_begin, copy_end),
+		cmocka_unit_test_setup_teardown(test_kept_names, copy_begin, copy_end),
 		cmocka_unit_test_setup_teardown(test_kept_end, copy_begin, copy_end),
 		cmocka_unit_test_setup_teardown(test_damage, copy_begin, copy_end),
 		cmocka_unit_test_setup_teardown(test_sorted, copy_begin, copy_end),

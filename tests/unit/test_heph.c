@@ -375,6 +375,50 @@ static void test_options(void **state)
 	expect_epoch(1);
 }
 
+/* SPEC heph/track-names: events that name streams and substreams are no rows, but are counted. */
+static void test_track_names(void **state)
+{
+	static const struct spur_options books = SPUR_OPTIONS(.bookkeeping = true);
+
+	(void)state;
+	event_all(1, 0, 1, 10, 20, "a");
+	track_name(1, 1, 1, 99, "first", "THREAD");
+	track_name(1, 2, 1, 99, "second", "THREAD");
+	track_name(1, 3, 2, 99, "process", "PROCESS");
+	event_all(1, 4, 2, 30, 40, "b");
+	track_name(1, 6, 2, 99, "", "THREAD");
+	/* Not these: it lasts, has more attributes, another word, another type. */
+	event_all(1, 7, 1, 50, 51, "c");
+	attr_string("spur.kind", "THREAD", 6);
+	track_name(1, 8, 1, 60, "d", "THREAD");
+	attr_int("x", 1, 1);
+	track_name(1, 9, 1, 70, "e", "THREADS");
+	event_all(1, 10, 1, 80, 80, "f");
+	attr_int("spur.kind", 1, 1);
+	expect("10 +10 a @second\n30 +10 b @\n"
+	       "50 +1 c @second spur.kind=\"THREAD\"\n"
+	       "60 +0 d @second spur.kind=\"THREAD\", x=1\n"
+	       "70 +0 e @second spur.kind=\"THREADS\"\n"
+	       "80 +0 f @second spur.kind=1\n"
+	       "99 LOST lost events 1 @process\n",
+	       "heph/lost-events 1 at 291\n");
+	/* With bookkeeping they are rows. */
+	out_clear(&file);
+	event_all(1, 0, 1, 10, 20, "a");
+	track_name(1, 1, 1, 20, "first", "THREAD");
+	expect_with(&books, "10 +10 a @first\n20 NATIVE first @first spur.kind=\"THREAD\"\n", "");
+	expect_stored("10 +10 a @substream 1\n20 NATIVE first @substream 1 spur.kind=\"THREAD\"\n",
+		      "");
+	/* A name holds for its segment. */
+	out_clear(&file);
+	epoch(1);
+	event_all(1, 0, 1, 10, 20, "a");
+	epoch(2);
+	track_name(1, 0, 1, 20, "later", "THREAD");
+	event_all(1, 1, 1, 21, 22, "b");
+	expect("10 +10 a @substream 1\n22 +1 b @later\n", "heph/second-epoch 1 at 66\n");
+}
+
 static void test_attribute_faults(void **state)
 {
 	(void)state;
@@ -670,8 +714,8 @@ static void test_prefixes(void **state)
 			rows++;
 
 		for (int mode = 0; mode < 4; mode++) {
-			const struct spur_options opt = SPUR_OPTIONS(.as_stored = mode & 1,
-							  .read_size = mode & 2 ? 3 : 0);
+			const struct spur_options opt =
+				SPUR_OPTIONS(.as_stored = mode & 1, .read_size = mode & 2 ? 3 : 0);
 			const struct spur_event *r;
 			struct spur_trace *t;
 			size_t found = 0, got;
@@ -722,6 +766,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_in_large_gap, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_restart, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_options, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_track_names, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_attribute_faults, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_resync, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_name_length, file_begin, file_end),

@@ -53,6 +53,8 @@ static void test_spans(void **state)
 	event_all(10, 1, 11, 110, 120, "b");
 	event_all(10, 2, 12, 115, 145, "b");
 	event_all(10, 3, 11, 100, 200, "a");
+	track_name(10, 4, 12, 200, "l", "THREAD");
+	track_name(10, 5, 11, 200, "k", "THREAD");
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_sum(&last.loss), 0);
 
@@ -114,9 +116,10 @@ static void test_kinds(void **state)
 	event_all(1, 5, 2, 20, 20, "a");
 	mark("spur.kind", "INSTANT");
 	attr_int("spur.id", 1, 1);
+	track_name(1, 6, 2, 20, "k", "THREAD");
 	expect_bytes(t, NULL);
-	expect("5 INSTANT a @substream 2\n6 COUNTER a @substream 2 x=7\n7 SWITCH a @substream 2\n"
-	       "8 SAMPLE a @substream 2\n20 INSTANT a @substream 2\n20 INSTANT a @substream 2\n",
+	expect("5 INSTANT a @k\n6 COUNTER a @k x=7\n7 SWITCH a @k\n8 SAMPLE a @k\n"
+	       "20 INSTANT a @k\n20 INSTANT a @k\n",
 	       "");
 	spur_close(t);
 }
@@ -215,6 +218,7 @@ static void test_types(void **state)
 	attr_int("e", 2, 2);
 	mark("e.label", "two");
 	mark("n", "null");
+	track_name(1, 2, 2, 4, "k", "THREAD");
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_of(&last, SPUR_SPAN, "type is missing"), 1);
 	assert_int_equal(loss_sum(&last.loss), 1);
@@ -254,6 +258,7 @@ static void test_long_texts(void **state)
 	for (size_t i = 0; i < 65535; i++)
 		put(i, 8);
 	packet_ends();
+	track_name(1, 1, 2, 2, "k", "THREAD");
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_of(&last, SPUR_SPAN, "65,535"), 1);
 	spur_close(t);
@@ -283,6 +288,7 @@ static void test_both_ends(void **state)
 	attr_int("v", 1, 2);
 	attr_int("v", 1, 3);
 	attr_int("w", 1, 4);
+	track_name(1, 1, 2, 2, "k", "THREAD");
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_of(&last, SPUR_BEGIN, "differs between"), 1);
 	spur_close(t);
@@ -307,8 +313,71 @@ static void test_ids(void **state)
 	event_all(5, 0, 4, 5, 6, "a");
 	event_all(5, 1, UINT64_MAX, 7, 8, "a");
 	event_all(UINT32_MAX, 1, 2, 9, 10, "a");
+	track_name(UINT32_MAX, 2, 2, 10, "k", "THREAD");
+	track_name(UINT32_MAX - 1, 1, 3, 10, "l", "THREAD");
+	track_name(5, 2, 4, 10, "m", "THREAD");
+	track_name(5, 3, UINT64_MAX, 10, "n", "THREAD");
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_of(&last, SPUR_SPAN, "has no id"), 4);
+	spur_close(t);
+}
+
+/* The file that is made, as a source. */
+static struct spur_trace *source(void)
+{
+	static const struct spur_options plain = SPUR_OPTIONS();
+	struct spur_trace *t = file_open(&plain);
+
+	assert_non_null(t);
+	return t;
+}
+
+/* Names that the reader gives by itself are not written; a thread without one has an empty name. */
+static void test_names(void **state)
+{
+	struct spur_trace *t = fake_trace();
+	const struct spur_track one = { .parent = SPUR_NONE,
+					.name = trace_intern(t, "one"),
+					.kind = SPUR_TRACK_PROCESS,
+					.pid = 7,
+					.tid = -1,
+					.cpu = -1 };
+	const uint32_t a = fake_class(t, "a", ""), process = trace_add_track(t, one);
+	static const char *const names[] = { "main", "", "substream 3", "runtime", "substream 0" };
+	struct spur_event rows[6];
+	struct fake_feed f;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++) {
+		struct spur_track k = { .parent = process,
+					.name = names[i][0] ? trace_intern(t, names[i]) : 0,
+					.kind = SPUR_TRACK_THREAD,
+					.pid = 7,
+					.tid = i < 3 ? 1 + i : i - 3,
+					.cpu = -1 };
+		k.parent = i < 4 ? process : SPUR_NONE;
+		rows[i] = (struct spur_event)FAKE_SPAN(10 * i, 5, a, trace_add_track(t, k));
+	}
+	fake_feed(t, &f, rows, 5);
+	event_all(7, 0, 1, 0, 5, "a");
+	event_all(7, 1, 2, 10, 15, "a");
+	event_all(7, 2, 3, 20, 25, "a");
+	event_all(7, 3, 0, 30, 35, "a");
+	/* No process is above it, so its stream is another one. */
+	event_all(UINT32_MAX, 0, 1, 40, 45, "a");
+	track_name(7, 4, 1, 45, "one", "PROCESS");
+	track_name(7, 5, 1, 45, "main", "THREAD");
+	track_name(7, 6, 2, 45, "", "THREAD");
+	track_name(UINT32_MAX, 1, 1, 45, "substream 0", "THREAD");
+	expect_bytes(t, NULL);
+	expect("0 +5 a @main\n10 +5 a @\n20 +5 a @substream 3\n30 +5 a @runtime\n"
+	       "40 +5 a @substream 0\n",
+	       "");
+	spur_close(t);
+	/* What was written so comes out as it is. */
+	t = source();
+	expect_bytes(t, NULL);
+	assert_int_equal(loss_sum(&last.loss), 0);
 	spur_close(t);
 }
 
@@ -327,6 +396,7 @@ static void test_early(void **state)
 	epoch(900);
 	event_all(1, 0, 2, 0, 30, "a");
 	event_all(1, 1, 2, 107, 108, "a");
+	track_name(1, 2, 2, 108, "k", "THREAD");
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_sum(&last.loss), 0);
 	/* If the user wants the clock's own zero, such times are lost. */
@@ -336,6 +406,7 @@ static void test_early(void **state)
 	epoch(1000);
 	event_all(1, 0, 2, 0, 0, "a");
 	event_all(1, 1, 2, 7, 8, "a");
+	track_name(1, 2, 2, 8, "k", "THREAD");
 	{
 		struct out o;
 
@@ -347,16 +418,6 @@ static void test_early(void **state)
 	}
 	assert_int_equal(loss_of(&last, SPUR_SPAN, "before the epoch"), 1);
 	spur_close(t);
-}
-
-/* The file that is made, as a source. */
-static struct spur_trace *source(void)
-{
-	static const struct spur_options plain = SPUR_OPTIONS();
-	struct spur_trace *t = file_open(&plain);
-
-	assert_non_null(t);
-	return t;
 }
 
 /* SPEC heph/written-again: what Heph wrote comes out as it is. */
@@ -481,6 +542,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_texts, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_both_ends, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_ids, file_begin, file_end),
+		cmocka_unit_test_setup_teardown(test_names, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_early, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_again, file_begin, file_end),
 		cmocka_unit_test_setup_teardown(test_odd_sources, file_begin, file_end),

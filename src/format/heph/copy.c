@@ -103,12 +103,17 @@ static bool target_number(struct copier *c, uint32_t id, uint32_t *number)
 	return slot;
 }
 
+/* The key of a part's stream in `by_id`. */
+static uint64_t target_key(const struct part *p, uint64_t segment, uint32_t id)
+{
+	return ((uint64_t)p->number * HEPH_SEGMENTS + segment) << 32 | id;
+}
+
 /* Returns the stream that is written for a part's, or NULL if out of memory. */
 static struct target *target_get(struct copier *c, const struct part *p, uint64_t segment,
 				 uint32_t id)
 {
-	struct map64_slot *slot =
-		map64_put(&c->by_id, ((uint64_t)p->number * HEPH_SEGMENTS + segment) << 32 | id);
+	struct map64_slot *slot = map64_put(&c->by_id, target_key(p, segment, id));
 	uint32_t number;
 
 	if (slot && slot->value)
@@ -180,7 +185,8 @@ static bool packet_out(struct copier *c, const struct part *p)
 {
 	const uint8_t *const from = p->packet.p;
 
-	c->copy->records += !heph_is_epoch(&p->packet) || !p->packet.meta;
+	c->copy->records += p->packet.meta ? !heph_is_epoch(&p->packet)
+					   : !heph_event_naming(p->h, from, p->size);
 	if (p->packet.meta || (!c->recount && !c->join && p->size == heph_size(from))) {
 		bytes_as_stored(c, from, p->size);
 		return true;
@@ -288,9 +294,19 @@ static bool gap_note(struct copier *c, struct part *p, const uint8_t *event)
 	return to;
 }
 
-static bool event_kept(const struct part *p, const struct heph_packet *k)
+/* Names are kept with the events of their stream, which they follow. */
+static bool name_kept(const struct copier *c, const struct part *p, const struct heph_packet *k)
 {
-	return !p->part->kept || kept_has(p->part->kept, 0, heph_off(p->h, k->p));
+	const uint64_t segment = (uint64_t)(p->segment - p->h->segments);
+
+	return heph_event_naming(p->h, k->p, k->size) &&
+	       (c->sorting || map64_find(&c->by_id, target_key(p, segment, heph_stream_id(k->p))));
+}
+
+static bool event_kept(const struct copier *c, const struct part *p, const struct heph_packet *k)
+{
+	return !p->part->kept || kept_has(p->part->kept, 0, heph_off(p->h, k->p)) ||
+	       name_kept(c, p, k);
 }
 
 static bool stopped(struct copier *c)
@@ -318,7 +334,7 @@ static bool part_next(struct copier *c, struct part *p)
 		} else {
 			if (c->recount && !c->sorting && !gap_note(c, p, k.p))
 				return false;
-			p->has = event_kept(p, &k);
+			p->has = event_kept(c, p, &k);
 			p->size = p->has ? event_good(c, p, &k) : 0;
 		}
 		if (p->has && !k.meta && c->join) {
@@ -596,8 +612,7 @@ static void notes_out(struct copier *c)
 {
 	for (size_t i = 0; i < c->ntargets; i++)
 		c->counts.gaps += c->targets[i].gap != 0;
-	note(c, c->counts.damage - c->counts.salvaged,
-	     "damaged places without a packet, left out");
+	note(c, c->counts.damage - c->counts.salvaged, "damaged places without a packet, left out");
 	note(c, c->counts.salvaged, "events without their end, ended after an attribute");
 	note(c, c->counts.cut_attributes, "events ended in front of a damaged attribute");
 	note(c, c->counts.options, "epochs of less than 8 bytes, left out");

@@ -16,9 +16,28 @@ const struct heph_flag_name heph_flag_names[HEPH_FLAG_NAMES] = {
 	{ SPUR_F_EXIT, "exit" },
 };
 
+const char *const heph_naming_words[] = {
+	[HEPH_NAMES_EVENT] = "",
+	[HEPH_NAMES_PROCESS] = "PROCESS",
+	[HEPH_NAMES_THREAD] = "THREAD",
+};
+
 static bool text_is(const uint8_t *p, size_t len, const char *s)
 {
 	return strlen(s) == len && !memcmp(p, s, len);
+}
+
+enum heph_naming heph_naming_slow(const uint8_t *q, const uint8_t *end)
+{
+	struct heph_attr a;
+
+	if (heph_attr_next(&q, end, &a) != HEPH_GOOD || q != end || a.type != HEPH_STRING ||
+	    !text_is(a.name, a.name_len, heph_mark_names[HEPH_MARK_KIND]))
+		return HEPH_NAMES_EVENT;
+	for (unsigned i = HEPH_NAMES_PROCESS; i <= HEPH_NAMES_THREAD; i++)
+		if (text_is(a.value + HEPH_ATTR_LEN, be16(a.value), heph_naming_words[i]))
+			return (enum heph_naming)i;
+	return HEPH_NAMES_EVENT;
 }
 
 static bool kind_read(const uint8_t *p, size_t len, bool lasts, struct heph_marks *m)

@@ -9,6 +9,10 @@
  *	spur.id		u64	the id of an async, flow or counter event, or of a function
  *	spur.cpu	u64	the CPU
  *	spur.flags	string	words, separated by blanks: "out", "in", "preempted", "exit"
+ *
+ * SPEC heph/track-names: an event without a length whose only attribute is `spur.kind` with one of
+ * the words PROCESS and THREAD is none: its description is the name of its stream, or of its
+ * substream.
  */
 #ifndef SPUR_FORMAT_HEPH_MARKS_H
 #define SPUR_FORMAT_HEPH_MARKS_H
@@ -35,6 +39,11 @@ struct heph_flag_name {
 enum { HEPH_FLAG_NAMES = 4 };
 extern const struct heph_flag_name heph_flag_names[HEPH_FLAG_NAMES];
 
+/* What the description of an event without a length names. */
+enum heph_naming { HEPH_NAMES_EVENT, HEPH_NAMES_PROCESS, HEPH_NAMES_THREAD };
+/* The value of the mark `kind`, by enum heph_naming. */
+extern const char *const heph_naming_words[HEPH_NAMES_THREAD + 1];
+
 /* What the marks of an event say. */
 struct heph_marks {
 	const uint8_t *cat; /* in the packet */
@@ -53,6 +62,15 @@ static inline bool heph_is_mark(const uint8_t *q, const uint8_t *end)
 
 	return (size_t)(end - q) > HEPH_ATTR_HEAD + HEPH_MARK_PREFIX &&
 	       __builtin_expect((be64(q) & 0x0000FFFFFFFFFF00u) == wanted, 0);
+}
+
+/* Out of line half of the next. */
+enum heph_naming heph_naming_slow(const uint8_t *q, const uint8_t *end);
+
+/* What an event without a length names whose attributes are the bytes from q to `end`. */
+static inline enum heph_naming heph_naming(const uint8_t *q, const uint8_t *end)
+{
+	return heph_is_mark(q, end) ? heph_naming_slow(q, end) : HEPH_NAMES_EVENT;
 }
 
 /*

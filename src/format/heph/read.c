@@ -1,5 +1,4 @@
 /* Rows: by time (the second pass), and as stored. See reader.h. */
-#include "format/heph/marks.h"
 #include "format/heph/reader.h"
 
 static void report_attributes(struct heph *h, enum heph_fault fault, const uint8_t *q,
@@ -46,6 +45,11 @@ static __attribute__((noinline)) bool marks_apply(struct heph *h, const uint8_t 
 	struct heph_marks m;
 	uint32_t n;
 
+	if (t.end == t.start && heph_naming(q, end)) {
+		row->kind = SPUR_NATIVE;
+		row->cat = h->options.model.cat;
+		return true;
+	}
 	heph_marks_read(&q, end, t.end > t.start, &m);
 	if (m.cat) {
 		cat = heph_name_get(&h->attributes, m.cat, m.cat_len);
@@ -281,6 +285,9 @@ static bool window_fill(struct heph *h)
 			continue;
 		}
 		w->spans[n] = heph_span(h->segment, heph_times(h, k.p));
+		if (__builtin_expect(!w->spans[n].dur, 0) && !h->bookkeeping &&
+		    heph_event_naming(h, k.p, k.size))
+			continue;
 		w->places[n] = k.p;
 		n += !reorder_late_window(&h->order, w->spans[n].ts);
 	} while (h->order.left || !n);

@@ -6,6 +6,7 @@
 #ifndef SPUR_FORMAT_HEPH_READER_H
 #define SPUR_FORMAT_HEPH_READER_H
 
+#include "format/heph/marks.h"
 #include "format/heph/name.h"
 #include "format/heph/packet.h"
 #include "format/heph/track.h"
@@ -82,6 +83,8 @@ struct heph {
 	uint64_t noptions; /* stored in `order` */
 	uint32_t options_track; /* for rows that belong to no stream */
 	uint32_t lost_name, lost_class;
+	uint32_t named; /* tracks whose names were told, and the bytes of these names */
+	size_t named_bytes;
 	uint32_t words[HEPH_WORDS]; /* names of arguments and fields */
 	struct reorder order;
 	struct lanes *lanes;
@@ -129,6 +132,17 @@ static inline uint32_t heph_stream_id(const uint8_t *p)
 static inline uint32_t heph_counter_of(const uint8_t *p)
 {
 	return be32(p + HEPH_COUNTER_AT);
+}
+
+/* What the event at p names, if that is all it does. SPEC heph/track-names */
+static inline enum heph_naming heph_event_naming(const struct heph *h, const uint8_t *p,
+						 uint32_t size)
+{
+	const struct heph_times t = heph_times(h, p);
+
+	if (__builtin_expect(t.start != t.end, 1))
+		return HEPH_NAMES_EVENT;
+	return heph_naming(p + h->walk.head + heph_name_len(p, h->walk.head), p + size);
 }
 
 /* SPEC heph/old-layout: no substreams; all events are the runtime's */

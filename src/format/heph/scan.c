@@ -5,7 +5,12 @@
 #include "base/search.h"
 #include "format/heph/reader.h"
 
-enum { EPOCH_LEN = 5, EPOCH_BYTES = 8, LOSSES_MAX = 1 << 28 };
+enum {
+	EPOCH_LEN = 5,
+	EPOCH_BYTES = 8,
+	LOSSES_MAX = 1 << 28,
+	NAMED_BYTES = 64 << 20, /* of names of tracks; at most HEPH_TRACKS are taken */
+};
 
 /* Bytes of an option's value. */
 static size_t option_len(const struct heph_packet *k)
@@ -161,6 +166,32 @@ static inline bool meet_event(struct heph *h, const struct heph_packet *k, struc
 	return true;
 }
 
+/* Gives a stream or a substream the name that an event tells. Returns false if out of memory. */
+static bool meet_name(struct heph *h, const struct heph_packet *k, enum heph_naming what)
+{
+	const size_t len = heph_name_len(k->p, h->walk.head);
+	const struct heph_slot *slot =
+		heph_track_get(&h->tracks, heph_stream_id(k->p), heph_substream(h, k->p));
+	uint32_t track, name;
+
+	if (!slot)
+		return false;
+	track = what == HEPH_NAMES_PROCESS ? slot->stream->track : slot->track;
+	/* SPEC heph/track-limit: some tracks are shared */
+	if (slot->stream->common || (what == HEPH_NAMES_THREAD && track == slot->stream->track) ||
+	    h->named == HEPH_TRACKS || h->named_bytes + len > NAMED_BYTES)
+		return true;
+	name = len ? trace_intern_n(h->trace, (const char *)k->p + h->walk.head, len) : 0;
+	if (len && !name)
+		return false;
+	h->named++;
+	h->named_bytes += len;
+	pthread_mutex_lock(&h->trace->lock);
+	h->trace->tracks[track / TRACE_TRACK_PAGE][track % TRACE_TRACK_PAGE].name = name;
+	pthread_mutex_unlock(&h->trace->lock);
+	return true;
+}
+
 bool heph_meet_event(struct heph *h, const struct heph_packet *k, struct heph_span span,
 		     uint32_t *track)
 {
@@ -281,10 +312,20 @@ static bool store_late(struct heph *h, const uint8_t *p, struct heph_span span, 
 static inline bool scan_event(struct heph *h, const struct heph_packet *k)
 {
 	const struct heph_span span = heph_span(h->segment, heph_times(h, k->p));
+	const enum heph_naming what = heph_event_naming(h, k->p, k->size);
+	const int64_t last = h->last;
 	uint32_t track;
 
 	if (__builtin_expect(!meet_event(h, k, span, &track), 0))
 		return false;
+	if (__builtin_expect(what != HEPH_NAMES_EVENT, 0)) {
+		if (!meet_name(h, k, what))
+			return false;
+		if (!h->bookkeeping) {
+			h->last = last;
+			return true;
+		}
+	}
 	h->first = span.ts < h->first ? span.ts : h->first;
 	return __builtin_expect(!reorder_late_window(&h->order, span.ts), 1) ||
 	       store_late(h, k->p, span, track);

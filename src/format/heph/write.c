@@ -256,6 +256,8 @@ static bool heph_finish(void *self)
 		if (!event_out(w, &row, key.end, w->write->out))
 			return false;
 	}
+	if (!heph_put_names(w, w->write->out))
+		return false;
 	gaps_lost(w);
 	return true;
 }

@@ -30,6 +30,8 @@ struct heph_target {
 	uint64_t gap; /* events that are lost before its next one */
 	bool exact; /* the number is the process's id */
 	bool loose; /* of threads without a process's track */
+	uint32_t process; /* the track that it was made for */
+	uint32_t first; /* the track of its first thread */
 	struct map64 substreams; /* number to the track of its thread + 1 */
 	uint64_t substitute; /* the next number for a thread whose own cannot be used */
 };
@@ -67,12 +69,20 @@ struct heph_writer {
 	struct heph_ids *ids; /* by track */
 	size_t ids_cap;
 	struct heph_queue *queue;
-	int64_t latest; /* the time of the latest row */
+	uint32_t *owners; /* tracks of substreams, in the order of their first events */
+	size_t nowners, owners_cap;
+	uint64_t latest; /* the latest time that was written */
 };
 
 /* write_ids.c. Returns NULL if out of memory. Valid until the next call. */
 const struct heph_ids *heph_ids_of(struct heph_writer *w, uint32_t track);
 void heph_ids_free(struct heph_writer *w);
+
+/*
+ * write_names.c. Appends packets with the names of all processes and threads that have events.
+ * Returns false if out of memory.
+ */
+bool heph_put_names(struct heph_writer *w, struct out *o);
 
 /* write_packet.c. Both append a packet to `o`. They return false if out of memory. */
 bool heph_put_epoch(struct heph_writer *w, struct out *o);
@@ -101,6 +111,10 @@ static inline void heph_lose(struct heph_writer *w, enum heph_loss reason)
  */
 bool heph_begin_packet(struct heph_writer *w, const struct spur_event *row, uint64_t start,
 		       uint64_t end);
+/* Appends a text with its length, which is cut to 65,535 bytes. */
+void heph_put_text(struct heph_writer *w, const char *s, size_t len);
+/* Appends a mark with a text. */
+void heph_put_mark(struct heph_writer *w, enum heph_mark mark, const char *text, size_t len);
 /* Copies the packet to `o`, and counts the losses of `kind`. Returns false if out of memory. */
 bool heph_end_packet(struct heph_writer *w, unsigned kind, struct out *o);
 

@@ -45,9 +45,12 @@ static uint32_t target_add(struct heph_writer *w, uint32_t process)
 	if (!slot)
 		return 0;
 	t = &w->targets[w->ntargets++];
-	*t = (struct heph_target){
-		.number = number, .exact = exact, .loose = loose, .substitute = UINT64_MAX
-	};
+	*t = (struct heph_target){ .number = number,
+				   .exact = exact,
+				   .loose = loose,
+				   .process = process,
+				   .first = SPUR_NONE,
+				   .substitute = UINT64_MAX };
 	slot->value = w->ntargets;
 	return (uint32_t)w->ntargets;
 }
@@ -83,6 +86,16 @@ static uint32_t owner_of(const struct heph_writer *w, uint32_t track)
 }
 
 /* Returns false if out of memory. */
+static bool owner_add(struct heph_writer *w, uint32_t owner)
+{
+	if (!mem_grow((void **)&w->owners, &w->owners_cap, w->nowners + 1, sizeof(*w->owners),
+		      TRACKS_MAX))
+		return false;
+	w->owners[w->nowners++] = owner;
+	return true;
+}
+
+/* Returns false if out of memory. */
 static bool ids_make(struct heph_writer *w, uint32_t track, struct heph_ids *ids)
 {
 	const uint32_t owner = owner_of(w, track), process = trace_process_of(w->trace, track);
@@ -101,9 +114,14 @@ static bool ids_make(struct heph_writer *w, uint32_t track, struct heph_ids *ids
 		slot = map64_find(&t->substreams, ids->substream);
 	}
 	slot = map64_put(&t->substreams, ids->substream);
-	if (slot)
-		slot->value = (uint64_t)owner + 1;
-	return slot;
+	if (!slot)
+		return false;
+	if (t->first == SPUR_NONE)
+		t->first = track;
+	if (!slot->value && !owner_add(w, owner))
+		return false;
+	slot->value = (uint64_t)owner + 1;
+	return true;
 }
 
 const struct heph_ids *heph_ids_of(struct heph_writer *w, uint32_t track)
@@ -120,6 +138,7 @@ void heph_ids_free(struct heph_writer *w)
 		map64_free(&w->targets[i].substreams);
 	mem_free(w->targets);
 	mem_free(w->ids);
+	mem_free(w->owners);
 	map64_free(&w->by_process);
 	map64_free(&w->by_number);
 }

@@ -46,7 +46,7 @@ static size_t text_cut(struct heph_writer *w, const char *s, size_t len)
 	return ((uint8_t)s[n] & 0xC0) == 0x80 ? TEXT_MAX : n;
 }
 
-static void put_text(struct heph_writer *w, const char *s, size_t len)
+void heph_put_text(struct heph_writer *w, const char *s, size_t len)
 {
 	struct out *o = &w->packet;
 	char *p;
@@ -108,7 +108,7 @@ static void put_plain(struct heph_writer *w, const struct spur_value *v)
 	uint64_t bits;
 
 	if (v->type == SPUR_STRING) {
-		put_text(w, v->text, v->count);
+		heph_put_text(w, v->text, v->count);
 		return;
 	}
 	/* Integers and doubles share their bits. */
@@ -142,7 +142,7 @@ static void put_array(struct heph_writer *w, const struct spur_value *v)
 
 static void attr_head(struct heph_writer *w, unsigned type)
 {
-	put_text(w, w->path.buf, w->path.len);
+	heph_put_text(w, w->path.buf, w->path.len);
 	put_byte(&w->packet, type);
 }
 
@@ -152,7 +152,7 @@ static void attr_label(struct heph_writer *w, const char *label)
 
 	out_str(&w->path, ".label");
 	attr_head(w, HEPH_STRING);
-	put_text(w, label, strlen(label));
+	heph_put_text(w, label, strlen(label));
 	w->path.len = at;
 }
 
@@ -167,7 +167,7 @@ static void put_odd(struct heph_writer *w, const struct spur_value *v)
 		return;
 	case SPUR_NULL:
 		attr_head(w, HEPH_STRING);
-		put_text(w, "null", 4);
+		heph_put_text(w, "null", 4);
 		return;
 	default:
 		attr_head(w, v->type == SPUR_ENUM ? HEPH_I64 : HEPH_U64);
@@ -300,8 +300,14 @@ static void put_args(struct heph_writer *w, const struct spur_args *args,
 
 static void mark_head(struct heph_writer *w, enum heph_mark mark, unsigned type)
 {
-	put_text(w, heph_mark_names[mark], strlen(heph_mark_names[mark]));
+	heph_put_text(w, heph_mark_names[mark], strlen(heph_mark_names[mark]));
 	put_byte(&w->packet, type);
+}
+
+void heph_put_mark(struct heph_writer *w, enum heph_mark mark, const char *text, size_t len)
+{
+	mark_head(w, mark, HEPH_STRING);
+	heph_put_text(w, text, len);
 }
 
 static void mark_flags(struct heph_writer *w, unsigned flags)
@@ -320,8 +326,7 @@ static void mark_flags(struct heph_writer *w, unsigned flags)
 		}
 	if (!len)
 		return;
-	mark_head(w, HEPH_MARK_FLAGS, HEPH_STRING);
-	put_text(w, text, len);
+	heph_put_mark(w, HEPH_MARK_FLAGS, text, len);
 }
 
 static void put_marks(struct heph_writer *w, const struct spur_event *row)
@@ -329,15 +334,13 @@ static void put_marks(struct heph_writer *w, const struct spur_event *row)
 	if (row->kind != SPUR_SPAN && row->kind != SPUR_BEGIN) {
 		const char *kind = spur_kind_name(row->kind);
 
-		mark_head(w, HEPH_MARK_KIND, HEPH_STRING);
-		put_text(w, kind, strlen(kind));
+		heph_put_mark(w, HEPH_MARK_KIND, kind, strlen(kind));
 	}
 	if (row->cat) {
 		size_t len;
 		const char *cat = trace_string(w->trace, row->cat, &len);
 
-		mark_head(w, HEPH_MARK_CATEGORY, HEPH_STRING);
-		put_text(w, cat, len);
+		heph_put_mark(w, HEPH_MARK_CATEGORY, cat, len);
 	}
 	if (row->id) {
 		mark_head(w, HEPH_MARK_ID, HEPH_U64);
@@ -395,6 +398,7 @@ bool heph_begin_packet(struct heph_writer *w, const struct spur_event *row, uint
 	p += (w->old ? HEPH_OLD_HEAD : HEPH_EVENT_HEAD) - HEPH_NAME_LEN_BACK;
 	store64(p + HEPH_NAME_LEN_BACK - HEPH_START_BACK, start, swap);
 	store64(p + HEPH_NAME_LEN_BACK - HEPH_END_BACK, end, swap);
+	w->latest = end > w->latest && end <= INT64_MAX ? end : w->latest;
 	o->len += (size_t)(p - (uint8_t *)o->buf);
 	return true;
 }
@@ -431,7 +435,7 @@ bool heph_put_event(struct heph_writer *w, const struct heph_out_event *e, struc
 		return false;
 	w->row_losses |= early;
 	name = trace_string(w->trace, row->name, &len);
-	put_text(w, name, len);
+	heph_put_text(w, name, len);
 	put_marks(w, row);
 	if (get_args(w, row, &w->args))
 		put_args(w, &w->args, NULL);
@@ -454,7 +458,7 @@ bool heph_put_epoch(struct heph_writer *w, struct out *o)
 	out_clear(p);
 	put_number(p, heph_meta_magic, 4);
 	put_number(p, HEPH_META_HEAD + sizeof(name) - 1 + HEPH_NUMBER, 4);
-	put_text(w, name, sizeof(name) - 1);
+	heph_put_text(w, name, sizeof(name) - 1);
 	put_number(p, (uint64_t)epoch, HEPH_NUMBER);
 	out_bytes(o, p->buf, p->len);
 	return !p->error;
