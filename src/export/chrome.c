@@ -167,16 +167,20 @@ static void args_out(struct chrome_lane *l, const struct spur_event *row, struct
 
 /*
  * The name of a slice that ends: that of its begin, the first part of the class's text if all rows
- * have one name.
+ * have one name. Requires LINE_ROOM / 2 bytes of room at `w`, which is the end of `o`.
  */
-static void end_name(struct chrome_lane *l, const struct write_end *end, struct out *o)
+static inline void end_name(struct chrome_lane *l, const struct write_end *end, char *w,
+			    struct out *o)
 {
 	const struct frag *cls = frag_seen(l->chrome->classes, end->cls);
+	const size_t len = cls ? cls->user / NAME_LEN : 0;
 
-	if (cls && cls->key >> 32 == end->name)
-		out_bytes(o, cls->p, cls->user / NAME_LEN);
-	else
+	if (__builtin_expect(!cls || cls->key >> 32 != end->name, 0))
 		name_text(l->chrome, end->name, o);
+	else if (len <= FRAG_PIECE)
+		out_to(o, put_piece(w, cls, len));
+	else
+		out_bytes(o, cls->p, len);
 }
 
 static bool chrome_end(void *lane, const struct spur_event *row, const struct write_end *end,
@@ -196,7 +200,7 @@ static bool chrome_end(void *lane, const struct spur_event *row, const struct wr
 		w = put_literal(w, off_cpu);
 	o->len += (size_t)(w - from);
 	if (!end->off_cpu)
-		end_name(l, end, o);
+		end_name(l, end, w, o);
 	if (has_args && (cls->user & USE_ARGS))
 		args_out(l, row, o);
 	out_char(o, '}');

@@ -56,6 +56,9 @@ struct perfetto {
 
 struct perfetto_lane {
 	struct perfetto *p;
+	/* Fields that all packets but the first have in common: sequence and flags. */
+	char common[2 * PB_ROOM];
+	size_t common_len;
 	uint32_t sequence;
 	bool begun; /* the first packet was written */
 	/* field << 32 | string id -> interned id << 1, and 1 if the text is not UTF-8 */
@@ -239,8 +242,8 @@ static void iid_new(struct perfetto_lane *l, unsigned field, uint32_t string,
 	pb_close(&l->interned, at);
 }
 
-/* The id of a text in the lane's sequence, declared if it is new; 0 if out of memory. */
-static uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string, unsigned kind)
+/* What iid_of() does for texts that are new or not UTF-8. */
+static uint64_t iid_slow(struct perfetto_lane *l, unsigned field, uint32_t string, unsigned kind)
 {
 	struct map64_slot *slot = map64_put(&l->iids, (uint64_t)field << 32 | string);
 
@@ -251,6 +254,17 @@ static uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string,
 	if (slot->value & 1)
 		loss_add(&l->p->write->loss, LOST_UTF8, kind);
 	return slot->value >> 1;
+}
+
+/* The id of a text in the lane's sequence, declared if it is new; 0 if out of memory. */
+static inline uint64_t iid_of(struct perfetto_lane *l, unsigned field, uint32_t string,
+			      unsigned kind)
+{
+	const struct map64_slot *slot = map64_find(&l->iids, (uint64_t)field << 32 | string);
+
+	return __builtin_expect(slot && slot->value && !(slot->value & 1), 1)
+		       ? slot->value >> 1
+		       : iid_slow(l, field, string, kind);
 }
 
 /* A text of an event of that kind. */
@@ -265,16 +279,30 @@ static void event_text_out(struct perfetto_lane *l, unsigned field, const char *
 
 /* --- packets --- */
 
-static size_t packet_open(struct perfetto_lane *l, uint64_t time, struct out *o)
+/* Makes the fields that all packets have, the first one with another flag. */
+static void common_make(struct perfetto_lane *l, unsigned flags)
 {
-	const size_t at = pb_open(o, TRACE_PACKET);
+	char *w = put_number(l->common, PACKET_SEQUENCE_ID, l->sequence);
 
-	pb_number(o, PACKET_TIMESTAMP, time);
-	pb_number(o, PACKET_SEQUENCE_ID, l->sequence);
-	pb_number(o, PACKET_SEQUENCE_FLAGS,
-		  SEQUENCE_NEEDS_STATE | (l->begun ? 0 : SEQUENCE_CLEARED));
+	w = put_number(w, PACKET_SEQUENCE_FLAGS, flags);
+	l->common_len = (size_t)(w - l->common);
+	assert(l->common_len <= PB_ROOM);
+}
+
+static inline size_t packet_open(struct perfetto_lane *l, uint64_t time, struct out *o)
+{
+	char *w = out_room(o, 3 * PB_ROOM), *from;
+
+	if (!w)
+		return o->len;
+	from = w = put_open(w, TRACE_PACKET);
+	w = put_number(w, PACKET_TIMESTAMP, time);
+	memcpy(w, l->common, PB_ROOM);
+	out_to(o, w + l->common_len);
+	if (__builtin_expect(!l->begun, 0))
+		common_make(l, SEQUENCE_NEEDS_STATE);
 	l->begun = true;
-	return at;
+	return (size_t)(from - o->buf);
 }
 
 /* Returns false if out of memory. */
@@ -357,16 +385,17 @@ static void scalar_out(struct perfetto_lane *l, const struct spur_value *v, unsi
 static bool value_out(struct perfetto_lane *l, const struct spur_value *v, unsigned field,
 		      unsigned kind, unsigned depth, struct out *o)
 {
-	const size_t at = pb_open(o, field);
+	const uint64_t iid = v->name ? iid_of(l, INTERNED_ANNOTATION, v->name, kind) : 0;
 	const bool is_list = v->type == SPUR_STRUCT || v->type == SPUR_ARRAY;
-	bool good = true;
+	bool good = iid || !v->name;
+	char *w = out_room(o, 2 * PB_ROOM);
+	size_t at;
 
-	if (v->name) {
-		const uint64_t iid = iid_of(l, INTERNED_ANNOTATION, v->name, kind);
-
-		good = iid != 0;
-		pb_number(o, ANNOTATION_NAME_IID, iid);
-	}
+	if (!w)
+		return false;
+	w = put_open(w, field);
+	at = (size_t)(w - o->buf);
+	out_to(o, iid ? put_number(w, ANNOTATION_NAME_IID, iid) : w);
 	if (!is_list || depth == NESTING)
 		scalar_out(l, v, kind, o);
 	for (uint32_t i = 0; is_list && depth < NESTING && good && i < v->count; i++)
@@ -399,13 +428,16 @@ static bool args_out(struct perfetto_lane *l, const struct spur_event *row, stru
 /* --- events --- */
 
 /* A track event up to its arguments. */
-static size_t event_open(unsigned type, uint64_t uuid, struct out *o)
+static inline size_t event_open(unsigned type, uint64_t uuid, struct out *o)
 {
-	const size_t at = pb_open(o, PACKET_TRACK_EVENT);
+	char *w = out_room(o, 3 * PB_ROOM), *from;
 
-	pb_number(o, EVENT_TYPE, type);
-	pb_number(o, EVENT_TRACK_UUID, uuid);
-	return at;
+	if (!w)
+		return o->len;
+	from = w = put_open(w, PACKET_TRACK_EVENT);
+	w = put_number(w, EVENT_TYPE, type);
+	out_to(o, put_number(w, EVENT_TRACK_UUID, uuid));
+	return (size_t)(from - o->buf);
 }
 
 static bool names_out(struct perfetto_lane *l, const struct spur_event *row, struct out *o)
@@ -413,9 +445,12 @@ static bool names_out(struct perfetto_lane *l, const struct spur_event *row, str
 	const uint64_t name = iid_of(l, INTERNED_NAME, row->name, row->kind),
 		       cat = row->cat ? iid_of(l, INTERNED_CATEGORY, row->cat, row->kind) : 0;
 
-	pb_number(o, EVENT_NAME_IID, name);
-	if (cat)
-		pb_number(o, EVENT_CATEGORY_IID, cat);
+	char *w = out_room(o, 2 * PB_ROOM);
+
+	if (!w)
+		return false;
+	w = put_number(w, EVENT_NAME_IID, name);
+	out_to(o, cat ? put_number(w, EVENT_CATEGORY_IID, cat) : w);
 	return name && (cat || !row->cat);
 }
 
@@ -754,6 +789,7 @@ static void *perfetto_lane(void *self, uint32_t track)
 		return NULL;
 	l->p = self;
 	l->sequence = SEQUENCE_HEAD + 1 + (track == SPUR_NONE ? 0 : track + 1);
+	common_make(l, SEQUENCE_NEEDS_STATE | SEQUENCE_CLEARED);
 	out_to_memory(&l->interned);
 	return l;
 }

@@ -9,8 +9,9 @@
 #include "export/profile/timeline.h"
 #include "format/format.h"
 #include "format/writer.h"
+#include "render/frag.h"
 
-enum { FRAMES_MAX = 1 << 28 };
+enum { FRAMES_MAX = 1 << 28, LINE_ROOM = 128 };
 
 enum reason { LOST_ARGS = LOSS_OWN };
 static const struct loss_reason reasons[] = {
@@ -120,8 +121,12 @@ static void speedscope_lane_close(void *lane)
 /* The number of a frame + 1, or 0 if out of memory. */
 static uint64_t frame_number(struct speedscope *s, const struct record *r)
 {
-	struct map64_slot *slot = map64_put(&s->numbers, (uint64_t)r->name << 32 | r->cls);
+	const uint64_t key = (uint64_t)r->name << 32 | r->cls;
+	struct map64_slot *slot = map64_find(&s->numbers, key);
 
+	if (__builtin_expect(slot && slot->value, 1))
+		return slot->value;
+	slot = map64_put(&s->numbers, key);
 	if (!slot || slot->value)
 		return slot ? slot->value : 0;
 	if (!mem_grow((void **)&s->frames, &s->frames_cap, s->nframes + 1, sizeof(*s->frames),
@@ -137,14 +142,21 @@ static bool event_out(void *self, const void *record)
 	const struct record *r = record;
 	const uint64_t number = frame_number(s, r);
 	struct out *o = s->write->out;
+	char *w = out_room(o, LINE_ROOM);
 
-	out_str(o, s->shown++ ? ",\n" : "\n");
-	out_str(o, r->opens ? "{\"type\":\"O\",\"frame\":" : "{\"type\":\"C\",\"frame\":");
-	out_u64(o, number - 1);
-	out_str(o, ",\"at\":");
-	out_i64(o, r->at);
-	out_char(o, '}');
-	return number && !o->error;
+	if (!number || !w)
+		return false;
+	if (s->shown++)
+		*w++ = ',';
+	w = put_literal(w, "\n{\"type\":\"?\",\"frame\":");
+	w[-(int)sizeof("\",\"frame\":")] = r->opens ? 'O' : 'C';
+	w = put_literal(put_u64(w, number - 1), ",\"at\":");
+	if (r->at < 0)
+		*w++ = '-';
+	w = put_u64(w, r->at < 0 ? 0 - (uint64_t)r->at : (uint64_t)r->at);
+	*w++ = '}';
+	out_to(o, w);
+	return true;
 }
 
 static bool profile_out(struct speedscope *s, const struct timeline *t)

@@ -36,7 +36,7 @@ void frag_free(struct frag_table *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < FRAG_PAGES; i++)
+	for (size_t i = 0; i < t->npages; i++)
 		mem_free(t->pages[i]);
 	pthread_mutex_destroy(&t->lock);
 	arena_free(&t->arena);
@@ -81,6 +81,8 @@ const struct frag *frag_made(struct frag_table *t, uint32_t id, const struct spu
 	if (!page) {
 		page = mem_array(FRAG_PAGE, sizeof(*page));
 		__atomic_store_n(&t->pages[id / FRAG_PAGE], page, __ATOMIC_RELEASE);
+		if (t->npages <= id / FRAG_PAGE)
+			t->npages = id / FRAG_PAGE + 1;
 	}
 	if (page && (page[id % FRAG_PAGE].p || frag_make(t, &page[id % FRAG_PAGE], row)))
 		f = &page[id % FRAG_PAGE];

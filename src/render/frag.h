@@ -50,7 +50,8 @@ struct frag_user {
 /* Fragments by id; ids are below 2^28. */
 struct frag_table {
 	struct frag *pages[FRAG_PAGES];
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of all that follows, and of filling pages */
+	size_t npages; /* all pages from here on are NULL */
 	struct arena arena;
 	struct out scratch;
 	frag_maker *make;
@@ -114,6 +115,13 @@ static inline char *put_frag(char *w, const struct frag *f)
 	for (uint32_t i = FRAG_PIECE; __builtin_expect(i < f->len, 0); i += FRAG_PIECE)
 		memcpy(w + i, f->p + i, FRAG_PIECE);
 	return w + f->len;
+}
+
+/* Copies the first `len` bytes, FRAG_PIECE at most. Requires room for FRAG_PIECE bytes. */
+static inline char *put_piece(char *w, const struct frag *f, size_t len)
+{
+	memcpy(w, f->p, FRAG_PIECE);
+	return w + len;
 }
 
 static inline char *put_text(char *w, const char *s, size_t len)

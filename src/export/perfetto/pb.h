@@ -24,12 +24,18 @@ static inline char *put_varint(char *w, uint64_t v)
 	return w;
 }
 
+/* A field that is a number, into room that there is. */
+static inline char *put_number(char *w, unsigned field, uint64_t v)
+{
+	return put_varint(put_varint(w, field << 3 | PB_VARINT), v);
+}
+
 static inline void pb_number(struct out *o, unsigned field, uint64_t v)
 {
 	char *w = out_room(o, PB_ROOM);
 
 	if (w)
-		out_to(o, put_varint(put_varint(w, field << 3 | PB_VARINT), v));
+		out_to(o, put_number(w, field, v));
 }
 
 static inline void pb_fixed64(struct out *o, unsigned field, uint64_t v)
@@ -39,9 +45,8 @@ static inline void pb_fixed64(struct out *o, unsigned field, uint64_t v)
 	if (!w)
 		return;
 	w = put_varint(w, field << 3 | PB_FIXED64);
-	for (unsigned i = 0; i < 8; i++)
-		*w++ = (char)(v >> (8 * i));
-	out_to(o, w);
+	store64(w, v, order_swaps(false));
+	out_to(o, w + sizeof(v));
 }
 
 static inline void pb_bytes(struct out *o, unsigned field, const void *p, size_t len)
@@ -61,13 +66,19 @@ static inline void pb_bytes(struct out *o, unsigned field, const void *p, size_t
  */
 bool pb_text(struct out *o, unsigned field, const char *s, size_t len, size_t most);
 
+/* The head of a message, whose length pb_close() fills in. */
+static inline char *put_open(char *w, unsigned field)
+{
+	return put_varint(w, field << 3 | PB_BYTES) + PB_LENGTH;
+}
+
 /* Begins a message; returns what pb_close() is to be given. */
 static inline size_t pb_open(struct out *o, unsigned field)
 {
 	char *w = out_room(o, PB_ROOM);
 
 	if (w)
-		out_to(o, put_varint(w, field << 3 | PB_BYTES) + PB_LENGTH);
+		out_to(o, put_open(w, field));
 	return o->len;
 }
 
@@ -81,8 +92,11 @@ static inline void pb_close(struct out *o, size_t begin)
 		return;
 	assert(begin >= PB_LENGTH && o->len >= begin);
 	assert(len < 1u << (7 * PB_LENGTH));
-	for (unsigned i = 0; i < PB_LENGTH; i++)
-		w[i] = (char)((len >> (7 * i) & 0x7f) | (i + 1 < PB_LENGTH ? 0x80 : 0));
+	store32(w,
+		((uint32_t)len & 0x7F) | ((uint32_t)len << 1 & 0x7F00) |
+			((uint32_t)len << 2 & 0x7F0000) | ((uint32_t)len << 3 & 0x7F000000) |
+			0x808080,
+		order_swaps(false));
 }
 
 #endif

@@ -135,6 +135,11 @@ static uint32_t lane_put(struct stack_lane *l, uint32_t parent, uint32_t what, u
 	struct stack_tree *t = &l->tree;
 	const struct stacks *s = l->s;
 
+	/* The lane's budget is used up, so an OTHER never has children. */
+	if (t->nodes[parent].what == OTHER) {
+		loss_add(&s->write->loss, s->options.paths, kind);
+		return parent;
+	}
 	if (t->nodes[parent].depth > s->options.depth) {
 		loss_add(&s->write->loss, s->options.deep, kind);
 		return spare_put(t, parent, DEEPER);
