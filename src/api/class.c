@@ -33,7 +33,7 @@ bool spur_class(const struct spur_trace *t, uint32_t id, struct spur_class *out)
 				    .raw_name = c->raw,
 				    .cat = c->cat,
 				    .module = c->module,
-				    .library = c->library,
+				    .library = class_library(c),
 				    .file = c->file,
 				    .line = c->line,
 				    .flags = c->flags & PUBLIC_FLAGS,

@@ -18,7 +18,7 @@ enum spur_status args_decode(struct spur_trace *t, const struct spur_event *ev,
 	if (!ev->cls)
 		return SPUR_OK;
 	c = trace_class(t, ev->cls);
-	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	plan = class_plan(c, ev->kind == SPUR_END_SPAN);
 	p = plan ? format_place(t, ev).raw : NULL;
 	return p ? plan_run(plan, p, ev->len, args, &used) : SPUR_OK;
 }

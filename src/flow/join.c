@@ -115,6 +115,7 @@ static uint32_t class_add(struct spur_trace *t, struct join_part *p, uint32_t ow
 {
 	struct join *j = t->state;
 	uint32_t id = (uint32_t)table_get(&p->classes, own);
+	struct class_more more;
 	struct event_class c;
 	uint64_t *home;
 
@@ -126,7 +127,9 @@ static uint32_t class_add(struct spur_trace *t, struct join_part *p, uint32_t ow
 		return 0;
 	*home = home_of(p, own);
 	c.schema = NULL;
-	c.extra = home;
+	more = class_more(&c);
+	more.extra = home;
+	c.more = &more;
 	id = trace_add_class_locked(t, &c);
 	/* The way back first: a reader that finds the number may ask for it at once. */
 	if (!id || !table_put(&j->classes, id, home_of(p, own)) ||
@@ -488,7 +491,7 @@ static bool joined_ticks(struct spur_trace *t, const struct spur_event *ev, uint
 static const struct spur_schema *joined_schema(struct spur_trace *t, const struct event_class *cls)
 {
 	const struct join *j = t->state;
-	const uint64_t *home = cls->extra;
+	const uint64_t *home = class_more(cls).extra;
 
 	assert(home && *home >> 32 < j->n);
 	return format_schema(j->parts[*home >> 32].trace, (uint32_t)*home - 1);

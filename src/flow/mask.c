@@ -222,6 +222,7 @@ static uint64_t number_permute(const struct mask *m, uint64_t id, bool back)
 /* Called with m->lock held. Returns the masked class; 0 if out of memory. */
 static uint32_t class_make(struct mask *m, uint32_t cls)
 {
+	struct class_more more = { 0 };
 	struct event_class c;
 	uint32_t id;
 
@@ -233,16 +234,14 @@ static uint32_t class_make(struct mask *m, uint32_t cls)
 	c.raw = string_make(m, c.raw);
 	c.cat = string_make(m, c.cat);
 	c.module = string_make(m, c.module);
-	c.library = string_make(m, c.library);
+	more.library = string_make(m, class_library(&c));
 	if (c.name == SPUR_NONE || c.simple == SPUR_NONE || c.raw == SPUR_NONE ||
-	    c.cat == SPUR_NONE || c.module == SPUR_NONE || c.library == SPUR_NONE)
+	    c.cat == SPUR_NONE || c.module == SPUR_NONE || more.library == SPUR_NONE)
 		return 0;
 	c.file = c.line = 0;
-	c.row = NULL;
 	c.addr = number_permute(m, c.addr, false);
-	c.entry = c.exit = NULL;
 	c.schema = NULL;
-	c.extra = NULL;
+	c.more = more.library ? &more : NULL;
 	id = trace_add_class(m->trace, &c);
 	if (!id ||
 	    !mem_grow((void **)&m->classes, &m->nclasses, (size_t)cls + 1, sizeof(*m->classes),

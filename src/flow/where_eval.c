@@ -448,10 +448,10 @@ void where_class(struct where *w, const struct event_class *c, struct where_clas
 		if (known) {
 			holds = named_holds(w->trace, l, c->name, c->cat, c);
 		} else if (l->field == WHERE_ARG) {
-			const bool at_end = !planned || plan_has(w, c->exit, l, true);
+			const bool at_end = !planned || plan_has(w, class_plan(c, true), l, true);
 
 			out->at_end |= at_end ? bit : 0;
-			known = planned && !at_end && !plan_has(w, c->entry, l, false);
+			known = planned && !at_end && !plan_has(w, class_plan(c, false), l, false);
 		}
 		out->known |= known ? bit : 0;
 		out->truth |= holds ? bit : 0;

@@ -69,14 +69,22 @@ struct line_row {
 	uint32_t file, line, column;
 };
 
+/* What few classes have. */
+struct class_more {
+	/* Plans of the payload of END rows (exit) and all others (entry). NULL: no payload. */
+	const struct plan *entry, *exit;
+	const void *extra; /* private to the format */
+	struct line_row row; /* for styles; file 0: not known */
+	/* For a library call, path of the module that defines the function; 0: unknown */
+	uint32_t library;
+};
+
 struct event_class {
 	uint32_t name; /* as shown, in the chosen demangling: row.name; patterns match it */
 	uint32_t simple; /* uftrace's simple form: patterns match it too */
 	uint32_t raw; /* as in the data */
 	uint32_t cat;
 	uint32_t module; /* path; 0: none */
-	/* For a library call, path of the module that defines the function; 0: unknown */
-	uint32_t library;
 	uint32_t file, line; /* source location; 0: unknown */
 	uint32_t flags;
 	/*
@@ -85,16 +93,37 @@ struct event_class {
 	 * CLASS_CATEGORY: of one name and category). Set when the class is added.
 	 */
 	uint32_t head;
+	uint32_t size; /* bytes of code, UINT32_MAX at most; 0: unknown */
 	uint64_t addr; /* of the symbol, module relative; event id */
-	uint64_t size; /* bytes of code; 0: unknown */
-	const struct line_row *row; /* for styles; NULL: not known */
-	/* Plans of the payload of END rows (exit) and all others (entry). NULL: no payload. */
-	const struct plan *entry, *exit;
 	const struct spur_schema *schema; /* NULL until format_schema() makes it (atomic) */
-	const void *extra; /* private to the format */
+	/* NULL: all of it is 0. trace_add_class() keeps a copy. */
+	const struct class_more *more;
 };
 
-static_assert(sizeof(struct event_class) <= 96, "there may be a million functions");
+static_assert(sizeof(struct event_class) <= 64, "there may be a million functions");
+
+/* Returns what few classes have; all of it is 0 where the class has none of it. */
+static inline struct class_more class_more(const struct event_class *c)
+{
+	return c->more ? *c->more : (struct class_more){ 0 };
+}
+
+/* Returns the plan of the payload of END rows (`end`) or of all others; NULL: no payload. */
+static inline const struct plan *class_plan(const struct event_class *c, bool end)
+{
+	return !c->more ? NULL : end ? c->more->exit : c->more->entry;
+}
+
+/* Returns the path of the module that defines the function of a library call; 0: unknown. */
+static inline uint32_t class_library(const struct event_class *c)
+{
+	return c->more ? c->more->library : 0;
+}
+
+static inline uint32_t class_size(uint64_t size)
+{
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
 
 /*
  * Runs the plan over `len` bytes at `p` and appends the values to `args`; if `args` is NULL it only

@@ -103,8 +103,8 @@ const struct spur_schema *schema_of_class(struct arena *a, const struct event_cl
 	if (!s)
 		return NULL;
 	*s = (struct spur_schema){ 0 };
-	if (!schema_of_plan(a, cls->entry, &s->begin, &s->nbegin) ||
-	    !schema_of_plan(a, cls->exit, &s->end, &s->nend))
+	if (!schema_of_plan(a, class_plan(cls, false), &s->begin, &s->nbegin) ||
+	    !schema_of_plan(a, class_plan(cls, true), &s->end, &s->nend))
 		return NULL;
 	return s;
 }

@@ -353,6 +353,14 @@ uint32_t trace_add_class_locked(struct spur_trace *t, const struct event_class *
 		return 0;
 	copy = &t->classes[page][id % TRACE_CLASS_PAGE];
 	*copy = *c;
+	if (c->more) {
+		struct class_more *more = arena_alloc(&t->arena, sizeof(*more));
+
+		if (!more)
+			return 0;
+		*more = *c->more;
+		copy->more = more;
+	}
 	copy->head = key_index_find(&t->class_heads, head_key(c), head_key_of, t);
 	if (copy->head == KEY_INDEX_NONE) {
 		copy->head = id;

@@ -86,7 +86,7 @@ static bool name_fill(struct calltext *c, struct shown_name *n, const struct eve
 	text = trace_string(t, cls->name, &len);
 	out_cell(&c->scratch, text, len, NAME_WIDTH, 0);
 	if (cls->flags & CLASS_LIBRARY)
-		module = cell_basename(trace_string(t, cls->library, NULL));
+		module = cell_basename(trace_string(t, class_library(cls), NULL));
 	if (c->own->libname && *module) {
 		out_char(&c->scratch, '@');
 		out_safe(&c->scratch, module, strlen(module));

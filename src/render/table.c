@@ -118,9 +118,22 @@ bool table_sorts(const struct table *t, int column)
 	return false;
 }
 
+/* The rows in the order in which they are shown: numbers take half of what pointers do. */
+struct listing {
+	const char *rows;
+	size_t size; /* of a row */
+	uint32_t *order; /* numbers of rows */
+};
+
+static const void *listed(const struct listing *l, size_t i)
+{
+	return l->rows + l->order[i] * l->size;
+}
+
 /* A table that is sorted, and two buffers for texts. */
 struct sorter {
 	const struct table *table;
+	const struct listing *list;
 	struct out *a, *b;
 };
 
@@ -180,19 +193,20 @@ static int row_order(const void *x, const void *y, void *self)
 {
 	const struct sorter *s = self;
 	const struct table *t = s->table;
-	const char *a = *(const char *const *)x, *b = *(const char *const *)y;
+	const uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
+	const char *a = s->list->rows + i * s->list->size, *b = s->list->rows + k * s->list->size;
 	int c = 0;
 
-	for (size_t i = 0; i < t->nsort && !c; i++) {
-		const int column = t->sort[i];
+	for (size_t n = 0; n < t->nsort && !c; n++) {
+		const int column = t->sort[n];
 
 		c = column < 0 ? -column_order(s, a, b, ~column) : column_order(s, a, b, column);
 	}
-	for (size_t i = 0; t->ties && t->ties[i] >= 0 && !c; i++)
-		c = column_order(s, a, b, t->ties[i]);
-	for (int i = 0; !t->ties && t->columns[i].name && !c; i++)
-		c = column_order(s, a, b, i);
-	return c ? c : (a > b) - (a < b);
+	for (size_t n = 0; t->ties && t->ties[n] >= 0 && !c; n++)
+		c = column_order(s, a, b, t->ties[n]);
+	for (int n = 0; !t->ties && t->columns[n].name && !c; n++)
+		c = column_order(s, a, b, n);
+	return c ? c : (i > k) - (i < k);
 }
 
 /* --- text --- */
@@ -289,7 +303,7 @@ static void cell_plain(const struct table *t, const void *row, int column, struc
 	}
 }
 
-static void text_widths(const struct table *t, const void *const *rows, size_t n,
+static void text_widths(const struct table *t, const struct listing *list, size_t n,
 			struct out *scratch, size_t *widths)
 {
 	for (size_t c = 0; c < t->nshown; c++) {
@@ -298,7 +312,7 @@ static void text_widths(const struct table *t, const void *const *rows, size_t n
 			size_t w;
 
 			out_clear(scratch);
-			cell_plain(t, rows[i], t->shown[c], scratch);
+			cell_plain(t, listed(list, i), t->shown[c], scratch);
 			w = cell_width(scratch->buf, scratch->len);
 			widths[c] = w > widths[c] ? w : widths[c];
 		}
@@ -328,13 +342,13 @@ static void text_cell(const struct table *t, size_t c, const char *p, size_t len
 	*at += width;
 }
 
-static void table_text(const struct table *t, const void *const *rows, size_t n,
+static void table_text(const struct table *t, const struct listing *list, size_t n,
 		       struct out *scratch)
 {
 	struct out *o = t->env.out;
 	size_t widths[TABLE_COLUMNS], at = 0;
 
-	text_widths(t, rows, n, scratch, widths);
+	text_widths(t, list, n, scratch, widths);
 	out_str(o, t->env.opt->color ? "\033[1m" : "");
 	for (size_t c = 0; c < t->nshown; c++) {
 		const char *name = t->columns[t->shown[c]].name;
@@ -346,7 +360,7 @@ static void table_text(const struct table *t, const void *const *rows, size_t n,
 		at = 0;
 		for (size_t c = 0; c < t->nshown; c++) {
 			out_clear(scratch);
-			cell_plain(t, rows[i], t->shown[c], scratch);
+			cell_plain(t, listed(list, i), t->shown[c], scratch);
 			text_cell(t, c, scratch->buf, scratch->len, widths[c], &at);
 		}
 		out_char(o, '\n');
@@ -389,7 +403,7 @@ static void table_json_head(const struct table *t)
 	out_str(t->env.out, ",\"rows\":[");
 }
 
-static void table_data(const struct table *t, const void *const *rows, size_t n,
+static void table_data(const struct table *t, const struct listing *list, size_t n,
 		       struct out *scratch)
 {
 	const bool json = t->env.opt->form != FORM_CSV, lines = t->env.opt->form == FORM_JSONL;
@@ -409,7 +423,7 @@ static void table_data(const struct table *t, const void *const *rows, size_t n,
 				out_char(o, ',');
 			if (json)
 				out_printf(o, "\"%s\":", t->columns[t->shown[c]].name);
-			cell_data(t, rows[i], t->shown[c], scratch, json);
+			cell_data(t, listed(list, i), t->shown[c], scratch, json);
 		}
 		out_str(o, !json ? "\n" : lines ? "}\n" : "}");
 	}
@@ -420,27 +434,29 @@ static void table_data(const struct table *t, const void *const *rows, size_t n,
 enum spur_status table_write(struct table *t, const void *rows, size_t n, size_t size)
 {
 	const uint64_t limit = t->env.opt->limit;
-	const void **order = mem_array(n, sizeof(*order));
+	struct listing list = { rows, size, mem_array(n, sizeof(*list.order)) };
 	struct out a, b;
-	struct sorter s = { t, &a, &b };
+	struct sorter s = { t, &list, &a, &b };
 	bool good;
 
 	assert(t->nshown && t->nsort);
-	if (!order)
+	if (!list.order || n > UINT32_MAX) {
+		mem_free(list.order);
 		return err_nomem(t->env.err);
+	}
 	out_to_memory(&a);
 	out_to_memory(&b);
 	for (size_t i = 0; i < n; i++)
-		order[i] = (const char *)rows + i * size;
-	qsort_r(order, n, sizeof(*order), row_order, &s);
+		list.order[i] = (uint32_t)i;
+	qsort_r(list.order, n, sizeof(*list.order), row_order, &s);
 	t->hidden = limit && limit < n ? n - (size_t)limit : 0;
 	if (t->env.opt->form == FORM_TEXT)
-		table_text(t, order, n - t->hidden, &a);
+		table_text(t, &list, n - t->hidden, &a);
 	else
-		table_data(t, order, n - t->hidden, &a);
+		table_data(t, &list, n - t->hidden, &a);
 	good = !a.error && !b.error;
 	out_free(&a);
 	out_free(&b);
-	mem_free(order);
+	mem_free(list.order);
 	return good ? SPUR_OK : err_nomem(t->env.err);
 }

@@ -643,7 +643,7 @@ static void test_libraries(void **state)
 		assert_int_equal(n, 2 * sizeof(calls) / sizeof(calls[0]));
 		for (size_t i = 0; i < n; i += 2)
 			assert_string_equal(
-				spur_string(t, trace_class(t, rows[i].cls)->library, NULL),
+				spur_string(t, class_library(trace_class(t, rows[i].cls)), NULL),
 				on ? calls[i / 2].library : "");
 		spur_close(t);
 	}

@@ -281,8 +281,10 @@ static uint32_t class_of(struct ctf *c, struct ctf_trace *tr, uint32_t s,
 			 const struct ctf_event *e, uint64_t id, uint32_t flags)
 {
 	const uint32_t low = flags & CLASS_FUNCTION ? UINT32_MAX : (uint32_t)id;
+	const struct class_more more = { .extra = e };
 	const struct event_class k = {
-		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id, .extra = e,
+		.name = s, .simple = s, .raw = s, .flags = flags, .addr = id,
+		.more = e ? &more : NULL,
 		.cat = e && e->own ? e->own->cat : 0,
 	};
 	struct map64_slot *slot = NULL;

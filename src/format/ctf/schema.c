@@ -460,7 +460,7 @@ static bool is_class(const struct ctf *c, uint32_t id, const struct event_class 
 
 static bool schema_make(struct ctf *c, const struct event_class *cls, struct spur_schema *s)
 {
-	const struct ctf_event *e = cls->extra;
+	const struct ctf_event *e = class_more(cls).extra;
 
 	if (is_class(c, c->packet_cls, cls))
 		return true;
@@ -484,7 +484,7 @@ const struct spur_schema *ctf_schema(struct spur_trace *t, const struct event_cl
 {
 	struct ctf *c = t->state;
 	struct spur_schema *s;
-	bool is_function = !cls->extra && (cls->flags & CLASS_FUNCTION);
+	bool is_function = !class_more(cls).extra && (cls->flags & CLASS_FUNCTION);
 
 	if (is_function && c->function_schema)
 		return c->function_schema;

@@ -428,7 +428,7 @@ static uint32_t symbol_class(struct ctf *c, struct module *m, const struct symbo
 	struct event_class k = { .module = m->path,
 				 .flags = CLASS_FUNCTION | (sym->type == 'P' ? CLASS_LIBRARY : 0),
 				 .addr = sym->addr,
-				 .size = sym->size };
+				 .size = class_size(sym->size) };
 	const struct demangled names = demangle_class(c->t, sym->name);
 	const char *file;
 

@@ -19,6 +19,7 @@ static const struct heph_name *name_new(struct heph_names *n, uint32_t id)
 	const size_t page = n->count / HEPH_NAME_PAGE;
 	struct event_class c = n->model;
 	uint8_t brief[16] = { 0 };
+	uint64_t words[4];
 	struct heph_name *e;
 	size_t len;
 
@@ -30,9 +31,10 @@ static const struct heph_name *name_new(struct heph_names *n, uint32_t id)
 		return NULL;
 	e = name_at(n, n->count);
 	*e = (struct heph_name){ .id = id, .text = intern_text(n->trace->strings, id, &len) };
-	e->len = len;
+	e->len = (uint32_t)len;
 	memcpy(brief + 8, e->text, len < 8 ? len : 0);
-	heph_name_words(len < 8 ? brief + 8 : (const uint8_t *)e->text, len, e->words);
+	heph_name_words(len < 8 ? brief + 8 : (const uint8_t *)e->text, len, words);
+	e->first = words[0];
 	if (c.flags) {
 		c.name = c.simple = c.raw = id;
 		e->cls = trace_add_class(n->trace, &c);

@@ -18,12 +18,14 @@ enum {
 };
 
 struct heph_name {
-	uint64_t words[4]; /* as heph_name_words() has them */
+	uint64_t first; /* as heph_name_words() has it */
 	const char *text;
-	size_t len;
+	uint32_t len;
 	uint32_t id; /* string id */
 	uint32_t cls; /* 0: these names have no classes */
 };
+
+static_assert(sizeof(struct heph_name) <= 32, "there may be a million names");
 
 enum { HEPH_NAME_PAGE = 256 };
 
@@ -73,6 +75,21 @@ static inline void heph_name_words(const uint8_t *p, size_t len, uint64_t words[
 	words[3] = load64(p + len - 8, false);
 }
 
+/* Returns true if the entry's name is the one of `len` bytes at `p`, whose words are `w`. */
+static inline __attribute__((always_inline)) bool
+heph_name_is(const struct heph_name *e, const uint8_t *p, size_t len, const uint64_t w[4])
+{
+	uint64_t words[4];
+
+	if ((e->first ^ w[0]) | (e->len ^ len))
+		return false;
+	if (__builtin_expect(len < 8, 0))
+		return true;
+	heph_name_words((const uint8_t *)e->text, len, words);
+	return !((words[1] ^ w[1]) | (words[2] ^ w[2]) | (words[3] ^ w[3])) &&
+	       (len <= 32 || !memcmp(e->text + 16, p + 16, len - 32));
+}
+
 /* Returns NULL if out of memory. */
 static inline __attribute__((always_inline)) const struct heph_name *
 heph_name_get(struct heph_names *n, const uint8_t *p, size_t len)
@@ -85,12 +102,7 @@ heph_name_get(struct heph_names *n, const uint8_t *p, size_t len)
 	/* Top bits of a product: see heph_track_get(). */
 	slot = (size_t)(((w[0] + w[3] * 0x9E3779B97F4A7C15u + len) * 0xD6E8FEB86659FD93u) >> 53);
 	e = __atomic_load_n(&n->slots[slot], __ATOMIC_ACQUIRE);
-	if (__builtin_expect(e &&
-				     !((e->words[0] ^ w[0]) | (e->words[1] ^ w[1]) |
-				       (e->words[2] ^ w[2]) | (e->words[3] ^ w[3]) |
-				       (e->len ^ len)) &&
-				     (len <= 32 || !memcmp(e->text + 16, p + 16, len - 32)),
-			     1))
+	if (__builtin_expect(e && heph_name_is(e, p, len, w), 1))
 		return e;
 	return heph_name_slow(n, p, len, slot);
 }

@@ -92,8 +92,8 @@ uint8_t uftrace_event_args(struct uftrace *u, const struct spur_event *row)
 {
 	const struct event_class *c = trace_class(u->t, row->cls);
 
-	if (c->entry)
-		return (uint8_t)c->entry->count;
+	if (class_plan(c, false))
+		return (uint8_t)class_plan(c, false)->count;
 	return row->id == UFTRACE_EV_WATCH_VAR && !watched_name(u, row, event_payload(u, row)) ? 2
 											       : 1;
 }
@@ -152,8 +152,8 @@ static enum spur_status event_args(struct uftrace *u, const struct spur_event *e
 	const uint8_t *b = (const uint8_t *)p.p;
 	size_t used;
 
-	if (c->entry)
-		return plan_run(c->entry, b, p.len, args, &used);
+	if (class_plan(c, false))
+		return plan_run(class_plan(c, false), b, p.len, args, &used);
 	if (ev->id == UFTRACE_EV_WATCH_CPU && p.len >= 4)
 		args_i64(args, u->names.cpu, (int32_t)load32(b, u->swap));
 	else if (ev->id == UFTRACE_EV_WATCH_VAR)
@@ -221,7 +221,7 @@ enum spur_status uftrace_args(struct spur_trace *t, const struct spur_event *ev,
 	if (!kind_is_call(ev->kind))
 		return event_args(u, ev, args);
 	c = trace_class(t, ev->cls);
-	plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	plan = class_plan(c, ev->kind == SPUR_END_SPAN);
 	p = uftrace_raw(u, ev);
 	if (!plan || !p || ev->len < RECORD)
 		return SPUR_OK;

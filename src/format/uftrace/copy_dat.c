@@ -28,7 +28,7 @@ static void run_write(struct dat_copy *d)
 static bool payload_is_torn(const struct dat_copy *d, const struct spur_event *row)
 {
 	const struct event_class *c = trace_class(d->k->u->t, row->cls);
-	const struct plan *plan = row->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	const struct plan *plan = class_plan(c, row->kind == SPUR_END_SPAN);
 	const uint8_t *p = d->file->source->data + row->off + RECORD;
 	const size_t len = row->len - RECORD;
 	size_t used;

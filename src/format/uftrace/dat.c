@@ -381,7 +381,7 @@ static bool payload_ends(struct dat *d, uint64_t end)
 static void read_payload(struct dat *d, struct spur_event *row)
 {
 	const struct event_class *c = trace_class(d->u->t, row->cls);
-	const struct plan *plan = row->kind == SPUR_BEGIN ? c->entry : c->exit;
+	const struct plan *plan = class_plan(c, row->kind != SPUR_BEGIN);
 	uint64_t at = d->uf->off, len = payload_length(d, plan);
 
 	if (len == UINT64_MAX || !payload_ends(d, at + RECORD + len)) {

@@ -121,7 +121,7 @@ const struct spur_schema *uftrace_schema(struct spur_trace *t, const struct even
 {
 	struct spur_schema *s;
 
-	if (cls->entry || cls->exit)
+	if (class_plan(cls, false) || class_plan(cls, true))
 		return schema_of_class(&t->arena, cls);
 	s = arena_alloc(&t->arena, sizeof(*s));
 	if (!s)

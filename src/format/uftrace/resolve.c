@@ -178,7 +178,10 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 			     struct uftrace_module *m, const struct symbol *sym)
 {
 	size_t k = (size_t)(sym - m->syms.syms);
-	struct event_class c = { .flags = CLASS_FUNCTION, .addr = sym->addr, .size = sym->size };
+	struct event_class c = { .flags = CLASS_FUNCTION,
+				 .addr = sym->addr,
+				 .size = class_size(sym->size) };
+	struct class_more more = { 0 };
 	struct demangled names;
 
 	if (m->classes[k])
@@ -190,13 +193,16 @@ static uint32_t symbol_class(struct uftrace *u, const struct uftrace_session *s,
 	c.module = trace_intern_n(u->t, m->path.p, m->path.len);
 	if (sym->type == 'P') {
 		c.flags |= CLASS_LIBRARY;
-		c.library = u->t->options.call_libraries ? find_library(u, s, sym->name) : 0;
+		more.library = u->t->options.call_libraries ? find_library(u, s, sym->name) : 0;
 	}
 	if (sym->type == 'K' || m == u->kernel_syms)
 		c.flags |= CLASS_KERNEL;
 	set_location(u, m, sym, &c);
-	if (!uftrace_plans(u, m, sym, trace_string(u->t, c.simple, NULL), &c.entry, &c.exit))
+	if (!uftrace_plans(u, m, sym, trace_string(u->t, c.simple, NULL), &more.entry,
+			   &more.exit))
 		return 0;
+	if (more.library || more.entry || more.exit)
+		c.more = &more;
 	m->classes[k] = trace_add_class_locked(u->t, &c);
 	return m->classes[k];
 }
@@ -416,7 +422,8 @@ static const struct plan *fields_plan(struct uftrace *u, const struct event_form
 	return p;
 }
 
-static bool event_class_fill(struct uftrace *u, uint64_t id, struct event_class *c)
+static bool event_class_fill(struct uftrace *u, uint64_t id, struct event_class *c,
+			     struct class_more *more)
 {
 	const struct map64_slot *named = map64_find(&u->event_names, id);
 	char name[40];
@@ -430,8 +437,11 @@ static bool event_class_fill(struct uftrace *u, uint64_t id, struct event_class 
 		c->name = trace_intern(u->t, f->name);
 		c->cat = trace_intern(u->t, f->cat);
 		c->flags |= f->flags;
-		c->entry = f->fields[0] ? fields_plan(u, f) : NULL;
-		return !f->fields[0] || c->entry;
+		if (!f->fields[0])
+			return true;
+		more->entry = fields_plan(u, f);
+		c->more = more;
+		return more->entry;
 	}
 	if (uftrace_kernel_event(u, id, c))
 		return true;
@@ -445,6 +455,7 @@ static bool event_class_fill(struct uftrace *u, uint64_t id, struct event_class 
 uint32_t uftrace_event_class(struct uftrace *u, uint64_t id)
 {
 	struct map64_slot *slot;
+	struct class_more more = { 0 };
 	struct event_class c;
 	uint32_t cls = 0;
 
@@ -452,7 +463,7 @@ uint32_t uftrace_event_class(struct uftrace *u, uint64_t id)
 	if (u->event_classes.count >= MAX_UNKNOWN)
 		id = UINT64_MAX;
 	slot = map64_put(&u->event_classes, id);
-	if (slot && !slot->value && event_class_fill(u, id, &c)) {
+	if (slot && !slot->value && event_class_fill(u, id, &c, &more)) {
 		c.simple = c.raw = c.name;
 		if (!(c.flags & CLASS_KERNEL))
 			c.flags |= id >= UFTRACE_EV_USER ? CLASS_MARKER : CLASS_INSIDE;

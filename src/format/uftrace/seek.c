@@ -60,7 +60,7 @@ static uint64_t record_length(const struct seek *k, const struct uftrace_session
 	}
 	cls = uftrace_class(k->u, s, time, record_address(w));
 	c = cls ? trace_class(k->u->t, cls) : NULL;
-	plan = !c ? NULL : (w & 3) == RECORD_EXIT ? c->exit : c->entry;
+	plan = !c ? NULL : class_plan(c, (w & 3) == RECORD_EXIT);
 	if (!plan || plan_run(plan, p, left < MAX_PAYLOAD ? left : MAX_PAYLOAD, NULL, &used) ==
 			     SPUR_WARN ||
 	    used > left)

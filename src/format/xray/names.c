@@ -68,22 +68,12 @@ void xray_names_close(struct xray *x)
 		mem_free(x->pages[i]);
 }
 
-static const struct line_row *line_row_new(struct xray *x, const struct map_function *fn)
-{
-	struct line_row *row = arena_alloc(&x->t->arena, sizeof(*row));
-
-	if (row)
-		*row = (struct line_row){ .file = trace_intern(x->t, fn->row.file),
-					  .line = fn->row.line,
-					  .column = fn->row.column };
-	return row;
-}
-
 /* SPEC xray/function-name: by the map, else fn#ID */
 static uint32_t add_function(struct xray *x, uint32_t id)
 {
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = id };
 	struct map_function fn = { 0 };
+	struct class_more more = { 0 };
 	const bool known = xray_maps_function(x->maps, id, x->t->options.source_lines, &fn);
 	struct demangled names;
 	char name[32];
@@ -106,10 +96,14 @@ static uint32_t add_function(struct xray *x, uint32_t id)
 		c.module = fn.module ? trace_intern(x->t, fn.module) : 0;
 		c.file = fn.file ? trace_intern(x->t, fn.file) : 0;
 		c.line = fn.file ? fn.line : 0;
-		if (fn.row.file && !(c.row = line_row_new(x, &fn)))
-			return 0;
+		if (fn.row.file) {
+			more.row = (struct line_row){ .file = trace_intern(x->t, fn.row.file),
+						      .line = fn.row.line,
+						      .column = fn.row.column };
+			c.more = &more;
+		}
 		c.addr = fn.address;
-		c.size = fn.size;
+		c.size = class_size(fn.size);
 	}
 	return trace_add_class_locked(x->t, &c);
 }

@@ -216,7 +216,8 @@ static double line_seconds(const struct account *a, const struct line *l, int co
 /* SPEC xray/account-line: FILE:LINE:COLUMN, without directories */
 static void out_place(const struct account *a, const struct line *l, struct out *o)
 {
-	const struct line_row *row = l->cls->row;
+	const struct class_more *more = l->cls->more;
+	const struct line_row *row = more && more->row.file ? &more->row : NULL;
 	const char *file = trace_string(a->env->trace, row ? row->file : l->cls->file, NULL);
 
 	if (llvm_xray_naming(l->cls) == NAME_NUMBER) {

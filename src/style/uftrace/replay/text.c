@@ -205,9 +205,9 @@ static void out_name(const struct replay *r, struct out *o, const struct spur_ev
 	const char *library;
 
 	style_string(o, name, len, r->mode);
-	if (!c || !c->library)
+	if (!c || !class_library(c))
 		return;
-	library = trace_string(r->s.trace, c->library, NULL);
+	library = trace_string(r->s.trace, class_library(c), NULL);
 	if (strrchr(library, '/'))
 		library = strrchr(library, '/') + 1;
 	out_char(o, '@');

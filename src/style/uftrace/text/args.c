@@ -43,7 +43,7 @@ static struct payload payload_of(struct spur_trace *t, const struct spur_event *
 
 	if (!c || !row->nargs || row->len < RECORD)
 		return y;
-	y.plan = row->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	y.plan = class_plan(c, row->kind == SPUR_END_SPAN);
 	y.p = format_place(t, row).raw;
 	if (!y.p)
 		y.plan = NULL;
