@@ -168,6 +168,7 @@ enum spur_status cut_run(struct cut *c, struct spur_trace *t)
 		mem_free(joined);
 		return st;
 	}
+	t->want_places = true;
 	if (!t->format->copy)
 		return err_set(
 			&c->error, SPUR_ERR_USAGE,

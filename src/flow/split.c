@@ -245,6 +245,7 @@ enum spur_status split_run(struct split *s, struct spur_trace *t)
 	enum spur_status st = SPUR_FAIL;
 
 	assert(s->each && s->dir);
+	t->want_places = true;
 	if (!t->format->copy)
 		err_set(&s->error, SPUR_ERR_USAGE, "traces of the format %s cannot be split",
 			t->format->name);

@@ -125,6 +125,11 @@ struct spur_trace {
 	 * else. The whole range by default.
 	 */
 	int64_t want_from, want_to;
+	/*
+	 * Only the times and places of rows will be used, as for a copy of their records: flags may
+	 * lack what records outside of the range would say.
+	 */
+	bool want_places;
 	bool start_known;
 	int64_t start; /* trace_start(): the ts that shown times count from */
 	/* Analyses leave out shorter calls unless an option is given; 0: leave out none */

@@ -520,9 +520,10 @@ static size_t buffer_find(const struct xray_copy_run *r, uint64_t off)
 	const struct xray_buffer *list = buffers(r->x);
 	size_t i;
 
-	bisect(i, 0, r->x->list.count, list[r->by_off[i]].off < off);
-	return i < r->x->list.count && list[r->by_off[i]].off == off ? r->by_off[i]
-								     : r->x->list.count;
+	const uint32_t *by_off = r->x->by_off;
+
+	bisect(i, 0, r->x->list.count, list[by_off[i]].off < off);
+	return i < r->x->list.count && list[by_off[i]].off == off ? by_off[i] : r->x->list.count;
 }
 
 /* Returns true if a buffer that `b` repeats stays as it is. */
@@ -561,6 +562,25 @@ static void copy_repeated(struct xray_copy_run *r, const struct xray_buffer *b)
 		copy_range(r, from, b->end);
 	else if (!r->part->kept && b->thread != SPUR_NONE)
 		r->repeated++;
+}
+
+/* The buffers that have kept rows, as they stand in the file. Requires a log without damage. */
+static void copy_kept(struct xray_copy_run *r)
+{
+	const struct xray *x = r->x;
+	uint64_t off = 0;
+
+	while (!r->failed && !(r->copy->stop && *r->copy->stop)) {
+		size_t i;
+
+		off = kept_next(r->part->kept, x->stream, off);
+		bisect(i, 0, x->list.count, buffers(x)[x->by_off[i]].end <= off);
+		if (off == UINT64_MAX || i == x->list.count)
+			break;
+		copy_buffer(r, x->by_off[i]);
+		off = buffers(x)[x->by_off[i]].end;
+	}
+	r->failed |= trace_short_of_memory(x->t);
 }
 
 /*
@@ -614,28 +634,33 @@ static int off_order(const void *a, const void *b, void *list)
 	return p->off < q->off ? -1 : p->off > q->off;
 }
 
-/* Lists the buffers by offset. Returns false if out of memory. */
-static bool buffers_list(struct xray_copy_run *r)
+/* Lists the buffers by offset, for the first copy of a log. Returns false if out of memory. */
+static bool buffers_list(struct xray *x)
 {
-	const size_t n = r->x->mode == XRAY_BASIC ? 0 : r->x->list.count;
+	const size_t n = x->mode == XRAY_BASIC ? 0 : x->list.count;
 
-	r->by_off = mem_array(n + 1, sizeof(*r->by_off));
-	for (size_t i = 0; r->by_off && i < n; i++)
-		r->by_off[i] = (uint32_t)i;
-	if (r->by_off && n)
-		qsort_r(r->by_off, n, sizeof(*r->by_off), off_order, r->x->list.items);
-	return r->by_off != NULL;
+	if (x->by_off)
+		return true;
+	x->by_off = mem_array(n + 1, sizeof(*x->by_off));
+	for (size_t i = 0; x->by_off && i < n; i++)
+		x->by_off[i] = (uint32_t)i;
+	if (x->by_off && n)
+		qsort_r(x->by_off, n, sizeof(*x->by_off), off_order, x->list.items);
+	return x->by_off != NULL;
 }
 
 /* SPEC xray/buffer-order: a ring's buffers in the order in which they were begun */
 static void copy_sorted(struct xray_copy_run *r)
 {
+	uint32_t *order = r->x->by_off;
+
+	r->x->by_off = NULL;
 	if (r->x->list.count)
-		qsort_r(r->by_off, r->x->list.count, sizeof(*r->by_off), time_order,
-			r->x->list.items);
+		qsort_r(order, r->x->list.count, sizeof(*order), time_order, r->x->list.items);
 	for (size_t i = 0; i < r->x->list.count && !r->failed && !(r->copy->stop && *r->copy->stop);
 	     i++)
-		copy_buffer(r, r->by_off[i]);
+		copy_buffer(r, order[i]);
+	mem_free(order);
 }
 
 static void copy_fdr(struct xray_copy_run *r)
@@ -644,7 +669,10 @@ static void copy_fdr(struct xray_copy_run *r)
 	/* The state of a thread at a buffer is known by its buffers before: of a ring, the last ones. */
 	const bool sorted = r->copy->sorted || (r->x->wrapped && r->walls);
 
-	copy_as_stored(r, !sorted);
+	if (!sorted && r->part->kept && !diag_count(&r->x->t->diag, DIAG_DAMAGE))
+		copy_kept(r);
+	else
+		copy_as_stored(r, !sorted);
 	if (sorted)
 		copy_sorted(r);
 	for (size_t i = 0; i < diag_groups(diag) && !r->part->kept; i++)
@@ -874,7 +902,7 @@ static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_
 	out_to_memory(&r->body);
 	if (r->x->version < XRAY_FDR_VERSION)
 		r->cursor.xf.held = mem_array(XRAY_HELD, sizeof(*r->cursor.xf.held));
-	r->failed = !buffers_list(r) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
+	r->failed = !buffers_list(r->x) || (r->x->version < XRAY_FDR_VERSION && !r->cursor.xf.held);
 	r->mends = !r->failed && run_mends(r);
 	r->failed = r->failed || !walls_list(r);
 	return !r->failed;
@@ -883,7 +911,6 @@ static bool run_open(struct xray_copy_run *r, struct copy *c, const struct copy_
 static void run_close(struct xray_copy_run *r)
 {
 	xray_copy_anew_close(r);
-	mem_free(r->by_off);
 	mem_free(r->walls);
 }
 

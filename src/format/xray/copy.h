@@ -36,7 +36,6 @@ struct xray_copy_run {
 	struct xray *x;
 	uint64_t shift; /* ticks to add, modulo 2^64 */
 	uint64_t capacity; /* bytes of a buffer that is written anew, without BufferExtents */
-	uint32_t *by_off; /* the buffers of x->list by offset */
 	/* Wall times by index in x->list if they are not the buffers' own; else NULL */
 	int64_t *walls;
 	struct xray_copy_cursor cursor;

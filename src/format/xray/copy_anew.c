@@ -62,6 +62,7 @@ static void cursor_seek(struct xray_copy_run *r, const struct xray_thread *th, s
 						  .cpu = SPUR_NO_CPU,
 						  .before = buffer > th->first };
 	c->xf = (struct xray_feed){ .thread = &c->thread,
+				    .sought = true,
 				    .next = buffer,
 				    .stop = buffer,
 				    .last = th->last,

@@ -246,8 +246,8 @@ void xray_copy_profile(struct xray_copy_run *r)
 	uint64_t at = XRAY_PROFILE_HEADER;
 
 	for (size_t i = 0; i < x->list.count && !r->failed; i++) {
-		copy_block(r, &list[r->by_off[i]]);
-		at = list[r->by_off[i]].end;
+		copy_block(r, &list[r->x->by_off[i]]);
+		at = list[r->x->by_off[i]].end;
 	}
 	if (!r->part->kept)
 		r->copy->bytes_lost += x->src->size - at;

@@ -150,6 +150,7 @@ static bool next_buffer(struct fdr *r)
 	struct xray_buffer *list = x->list.items;
 
 	if (!x->stored) {
+		xray_feed_seek(x, xf);
 		if (xf->next == xf->stop)
 			return false;
 		xf->buffer = list[xf->next++];

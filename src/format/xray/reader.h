@@ -170,6 +170,7 @@ struct xray_feed {
 	bool head; /* still among its first records */
 	bool first; /* no function record yet */
 	bool ended;
+	bool sought; /* xray_feed_seek() has looked, or must not: a cursor goes to places */
 	uint8_t seen; /* bits of enum xray_meta: records of the head (Pid: that of CallArgument) */
 	uint8_t payloads; /* enum xray_payloads */
 	uint32_t typed; /* typed events in it */
@@ -222,6 +223,7 @@ struct xray {
 	struct key_index by_key; /* threads by pid and tid */
 	struct map64 by_pid; /* pid -> 1 + track */
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
+	uint32_t *by_off; /* buffers of `list` by offset, once records are copied; else NULL */
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
 	/*
@@ -344,6 +346,8 @@ bool xray_sort_buffers(struct xray *x);
 bool xray_add_feeds(struct xray *x);
 /* Makes the feed's state if it has none yet. Returns false if out of memory. */
 bool xray_feed_open(struct xray *x, struct feed *f);
+/* FDR: moves to the buffers of the wanted time range, if that is known without reading them. */
+void xray_feed_seek(const struct xray *x, struct xray_feed *xf);
 /* Frees the feed's state: it has ended. */
 void xray_feed_end(struct xray *x, struct feed *f);
 void xray_threads_close(struct xray *x);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "format/xray/reader.h"
 
 enum { MAX_THREADS = 1 << 24, LIST_START = 256 };
@@ -237,6 +238,43 @@ bool xray_feed_open(struct xray *x, struct feed *f)
 	return true;
 }
 
+/* Returns true if the ticks of all buffers of the feed are known and ascending. */
+static bool can_seek(const struct xray *x, const struct xray_feed *xf)
+{
+	const struct xray_buffer *list = x->list.items;
+
+	/* In version 1 only a thread's first buffer has ticks. */
+	if (x->version == 1 || x->bookkeeping)
+		return false;
+	for (size_t i = xf->next; i < xf->last; i++)
+		if ((list[i].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL)) || list[i].copied ||
+		    (i > xf->next && list[i].tsc < list[i - 1].tsc))
+			return false;
+	return true;
+}
+
+/*
+ * SPEC xray/seek: a buffer more is read on either side than the first ticks of buffers ask for, as
+ * counters of CPUs may differ a little.
+ */
+void xray_feed_seek(const struct xray *x, struct xray_feed *xf)
+{
+	const struct xray_buffer *list = x->list.items;
+	const int64_t from = x->t->want_from, to = x->t->want_to;
+	size_t begin, end;
+
+	/* The first rows may be read before the range is known. */
+	if (xf->sought || !x->t->want_places || (from == INT64_MIN && to == INT64_MAX))
+		return;
+	xf->sought = true;
+	if (!can_seek(x, xf))
+		return;
+	bisect(begin, xf->next, xf->last, ticks_ns(&xf->ticks, list[begin].tsc) <= from);
+	bisect(end, begin, xf->last, ticks_ns(&xf->ticks, list[end].tsc) < to);
+	xf->stop = end < xf->last ? end + 1 : end;
+	xf->next = begin > xf->next + 2 ? begin - 2 : xf->next;
+}
+
 static void feed_free(struct xray_feed *xf)
 {
 	mem_free(xf->held);
@@ -418,5 +456,6 @@ void xray_threads_close(struct xray *x)
 	key_index_free(&x->by_key);
 	map64_free(&x->by_pid);
 	xray_list_free(&x->list);
+	mem_free(x->by_off);
 	xray_list_free(&x->spans);
 }
