@@ -63,22 +63,30 @@ static bool file_format(const struct values *v, const char *path, const struct s
 	return true;
 }
 
-const struct spur_format *run_format(const struct values *v, const char *path)
+/* Returns the format of a file or directory by its content, or NULL. */
+static const struct spur_format *path_format(const struct values *v, const char *path)
 {
 	const struct probe dir = { .path = path, .is_dir = true };
-	const struct spur_format *format = format_of_url(path);
+	const struct spur_format *format = NULL;
 	struct spur_error err;
 	struct stat st;
 
-	if (v->open.format)
-		return format_find(v->open.format);
-	if (format || strcmp(path, "-") == 0 || os_stat(path, &st) != 0)
-		return format;
+	if (os_stat(path, &st) != 0)
+		return NULL;
 	if (S_ISDIR(st.st_mode))
 		return format_probe(&dir, &err);
 	if (S_ISREG(st.st_mode))
 		file_format(v, path, &format);
 	return format;
+}
+
+const struct spur_format *run_format(const struct values *v, const char *path)
+{
+	if (v->open.format)
+		return format_find(v->open.format);
+	if (format_of_url(path) || strcmp(path, "-") == 0)
+		return format_of_url(path);
+	return path_format(v, path);
 }
 
 bool run_is_trace(const struct values *v, const char *path)
@@ -578,6 +586,29 @@ static bool run_copies_dir(const struct spur_trace *t)
 	return t->format->copies_to_dir && t->format->copies_to_dir(t);
 }
 
+/*
+ * Returns true if --force may replace a directory: it is a trace, or has nothing but traces, as
+ * spur split writes them. Anything else may be of value to the user.
+ */
+static bool run_may_replace(struct values *v, const char *path)
+{
+	DIR *dir = path_format(v, path) ? NULL : os_opendir(path);
+	const struct dirent *e;
+	bool good = true;
+
+	while (dir && good && (e = os_readdir(dir))) {
+		const char *entry;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		entry = arena_printf(&v->arena, "%s/%s", path, e->d_name);
+		good = entry && path_format(v, entry);
+	}
+	if (dir)
+		os_closedir(dir);
+	return good;
+}
+
 static enum spur_status run_output(struct run *r, struct output *o)
 {
 	struct values *v = r->v;
@@ -587,6 +618,11 @@ static enum spur_status run_output(struct run *r, struct output *o)
 	if (!v->output)
 		return err_set(&v->err, SPUR_ERR_USAGE,
 			       "the format is a directory: expected -o DIRECTORY");
+	if (v->force && !run_may_replace(v, v->output))
+		return err_set(&v->err, SPUR_ERR_USAGE,
+			       "%s: expected a trace, or an empty directory, found other files; "
+			       "write to another directory",
+			       v->output);
 	r->env.dir = &o->dir;
 	return output_open_dir(o, v->output, v->force, &v->err);
 }
