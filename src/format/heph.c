@@ -195,6 +195,7 @@ static void close_trace(struct spur_trace *t)
 	if (h->feed)
 		heph_tracks_free(&h->tracks);
 	heph_schemas_free(h->schemas);
+	heph_gaps_free(h->gaps);
 	lanes_free(h->lanes);
 	reorder_free(&h->order);
 	mem_free(h->segments);

@@ -108,23 +108,45 @@ static bool walk_next(const struct fxt_copying *k, struct fxt_walk *w)
 	return w->size && w->size <= left;
 }
 
-/* Lists the initialization records. */
-static bool find_inits(struct fxt_copying *k)
+/* Finds the initialization records. Returns false if out of memory. */
+static bool find_inits(const struct fxt_copying *k)
 {
-	struct fxt *x = k->x;
+	const struct fxt *x = k->x;
+	struct fxt_walked *d = x->walked;
 	struct fxt_walk w = { 0 };
 
+	d->ninits = 0;
 	while (walk_next(k, &w)) {
-		struct fxt_copied *p = &k->providers[w.number];
+		const unsigned type = fxt_type(w.head);
 
-		if (fxt_type(w.head) != FXT_INIT || w.size < 2 * FXT_WORD ||
+		d->fallback |= (type == FXT_STRING || type == FXT_THREAD) && !w.number &&
+			       x->nproviders > 1;
+		if (type != FXT_INIT || w.size < 2 * FXT_WORD ||
 		    !load64(x->src->data + w.off + FXT_WORD, x->swap))
 			continue;
-		if (!fxt_scratch_grow((void **)&k->init_offs, &k->inits_cap, k->ninits + 1,
-				      sizeof(*k->init_offs)))
+		if (!fxt_scratch_grow((void **)&d->inits, &d->inits_cap, d->ninits + 1,
+				      sizeof(*d->inits)))
 			return false;
-		k->init_offs[k->ninits] = w.off;
-		p->head = fxt_log_add(&k->inits, p->head, w.off, (uint32_t)k->ninits++);
+		d->inits[d->ninits++] = (struct fxt_init){ .off = w.off, .number = w.number };
+	}
+	d->complete = true;
+	return true;
+}
+
+/* Lists the initialization records of each provider. Returns false if out of memory. */
+static bool list_inits(struct fxt_copying *k)
+{
+	struct fxt *x = k->x;
+
+	if (!x->walked)
+		x->walked = mem_alloc(sizeof(*x->walked));
+	if (!x->walked || (!x->walked->complete && !find_inits(k)))
+		return false;
+	for (size_t i = 0; i < x->walked->ninits; i++) {
+		const struct fxt_init *init = &x->walked->inits[i];
+		struct fxt_copied *p = &k->providers[init->number];
+
+		p->head = fxt_log_add(&k->inits, p->head, init->off, (uint32_t)i);
 		if (!p->head)
 			return false;
 	}
@@ -206,7 +228,13 @@ static bool walk_part(struct fxt_copying *k)
 	uint64_t next = kept ? kept_next(kept, x->stream, 0) : 0;
 
 	k->highest = INT64_MIN;
-	while (next != UINT64_MAX && walk_next(k, &w) && !stopped(k)) {
+	while (next != UINT64_MAX && !stopped(k)) {
+		if (!fxt_copy_stop(k, &w))
+			return false;
+		if (kept)
+			fxt_copy_skip(k, &w, next);
+		if (!walk_next(k, &w))
+			break;
 		r.off = w.off;
 		r.number = w.number;
 		fxt_copy_changed(k, &w);
@@ -371,7 +399,7 @@ static bool part_open(struct fxt_copying *k, const struct copy_part *part, const
 	k->speaking = NULL;
 	k->gap = false;
 	k->providers = mem_array(k->nproviders, sizeof(*k->providers));
-	good = k->providers && find_inits(k);
+	good = k->providers && list_inits(k);
 	choose_times(k, first);
 	k->settled = 0;
 	k->quick = !k->sorted && !k->recode && !k->damaged && !k->copy->repair &&
@@ -401,9 +429,6 @@ static void part_close(struct fxt_copying *k)
 	mem_free(k->providers);
 	k->providers = NULL;
 	fxt_log_free(&k->inits);
-	scratch_free(k->init_offs, k->inits_cap * sizeof(*k->init_offs));
-	k->init_offs = NULL;
-	k->ninits = k->inits_cap = 0;
 	map64_free(&k->told);
 	k->told = (struct map64){ 0 };
 	map64_free(&k->modules);

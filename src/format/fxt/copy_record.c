@@ -18,7 +18,7 @@ static uint64_t init_at(const struct fxt_copying *k, uint32_t number, uint64_t o
 	const uint32_t index = fxt_log_at(&k->inits, k->providers[number].head, off);
 
 	if (index)
-		return 1 + k->init_offs[index - 1];
+		return 1 + k->x->walked->inits[index - 1].off;
 	return number ? init_at(k, 0, off) : 0;
 }
 
@@ -136,9 +136,9 @@ bool fxt_copy_first_clock(struct fxt_copying *k)
 	const uint32_t number = k->x->clock_number;
 	const struct fxt_copied *p = &k->providers[number];
 
-	if (!k->x->clock_told || !k->ninits || k->times == FXT_TIMES_NS || !p->head)
+	if (!k->x->clock_told || !k->x->walked->ninits || k->times == FXT_TIMES_NS || !p->head)
 		return true;
-	return speak(k, number) && need_init(k, number, k->init_offs[0]);
+	return speak(k, number) && need_init(k, number, k->x->walked->inits[0].off);
 }
 
 /* --- tables --- */

@@ -52,6 +52,33 @@ struct fxt_walk {
 	const struct fxt_clock *clock; /* of the provider here; NULL: to be asked for */
 };
 
+/* Where a walk over the records of a trace may go on. */
+struct fxt_stop {
+	struct fxt_walk walk; /* without its clock; the next record is behind it */
+	int64_t highest; /* as in struct fxt_copying */
+};
+
+/* An initialization record. */
+struct fxt_init {
+	uint64_t off;
+	uint32_t number; /* of its provider */
+};
+
+/*
+ * What copies of a trace found, for further copies of it: the parts of a split would otherwise walk
+ * over all records again. The arrays are in scratch memory.
+ */
+struct fxt_walked {
+	bool complete; /* the initialization records are known */
+	bool fallback; /* SPEC fxt/provider-fallback may apply */
+	struct fxt_init *inits;
+	size_t ninits, inits_cap;
+	struct fxt_stop *stops; /* by offset, at least FXT_STOP_BYTES apart */
+	size_t nstops, stops_cap;
+};
+
+enum { FXT_STOP_BYTES = 1 << 20 };
+
 struct fxt_item {
 	int64_t ts;
 	uint64_t rank, off;
@@ -74,9 +101,7 @@ struct fxt_copying {
 	struct fxt_copied *speaking;
 	bool quick; /* plain events may be copied in runs */
 	uint32_t settled; /* 1 + number of the provider whose section and clock the output is at */
-	struct fxt_log inits; /* values are indices of init_offs */
-	uint64_t *init_offs; /* scratch memory */
-	size_t ninits, inits_cap;
+	struct fxt_log inits; /* values are indices of x->walked->inits */
 	int64_t highest; /* time of the records so far, as the reader has it; INT64_MIN: none */
 	int64_t written; /* the same of the output, on the first part's clock */
 	bool gap, gap_told; /* records are missing in the source; the output says so */
@@ -114,6 +139,15 @@ const struct fxt_clock *fxt_copy_clock(struct fxt_copying *k, uint32_t number, u
 /* The first clock, which others are related to. */
 bool fxt_copy_first_clock(struct fxt_copying *k);
 bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r);
+
+/* copy_stops.c */
+/*
+ * Notes that the walk may go on here later, if the last stop is far enough away. Returns false if
+ * out of memory.
+ */
+bool fxt_copy_stop(struct fxt_copying *k, const struct fxt_walk *w);
+/* Moves the walk to the last stop before the record at `next`, if that is further on. */
+void fxt_copy_skip(struct fxt_copying *k, struct fxt_walk *w, uint64_t next);
 
 /* copy_plain.c */
 /*

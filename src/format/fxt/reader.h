@@ -320,6 +320,7 @@ struct fxt {
 	uint32_t builtin_classes[FXT_BUILTIN_CLASSES];
 	uint32_t words[FXT_WORDS]; /* string ids */
 	struct fxt_schemas *schemas; /* NULL until one is requested */
+	struct fxt_walked *walked; /* NULL until records are copied */
 	pthread_mutex_t lock; /* tables and names, in a single pass */
 };
 
@@ -338,6 +339,8 @@ bool fxt_state_init(struct fxt *x);
 /* Returns the provider of an id, adding it if it is new. Returns NULL if out of memory. */
 struct fxt_provider *fxt_provider_put(struct fxt *x, uint32_t id);
 void fxt_state_free(struct fxt *x);
+/* copy_stops.c; `d` may be NULL */
+void fxt_walked_free(struct fxt_walked *d);
 /*
  * Goes back to the beginning of the file and clears the tables; the log and all names stay.
  * Returns false if out of memory.

@@ -92,6 +92,7 @@ void fxt_state_free(struct fxt *x)
 	map64_free(&x->by_id);
 	map64_free(&x->unknown);
 	scratch_free(x->sections, x->sections_cap * sizeof(*x->sections));
+	fxt_walked_free(x->walked);
 	scratch_free(x->lost, x->lost_cap * sizeof(*x->lost));
 	fxt_log_free(&x->tables);
 	mem_free(x->no_strings);

@@ -40,7 +40,7 @@ struct part {
 	struct heph_walk walk;
 	const uint8_t *end; /* of the packet before */
 	const struct heph_segment *segment;
-	struct heph_gaps gaps;
+	const struct heph_gaps *gaps; /* NULL: counters stay as they are */
 	/* The packet that is to be written next, if there is one: */
 	bool has;
 	struct heph_packet packet;
@@ -283,7 +283,7 @@ static bool option_kept(struct copier *c, struct part *p, const struct heph_pack
 static bool gap_note(struct copier *c, struct part *p, const uint8_t *event)
 {
 	const struct heph_missing *gap =
-		p->gaps.n ? heph_gap_at(&p->gaps, heph_off(p->h, event)) : NULL;
+		p->gaps && p->gaps->n ? heph_gap_at(p->gaps, heph_off(p->h, event)) : NULL;
 	struct target *to;
 
 	if (!gap || gap->ts < p->part->from || gap->ts > p->part->until)
@@ -316,13 +316,29 @@ static bool stopped(struct copier *c)
 	return stop && ++c->packets % STOP_EVERY == 0 && *stop;
 }
 
+/*
+ * Skips the packets, all of them undamaged, before the next one that is kept or that changes what
+ * is written. Otherwise each part of a split would walk over all packets.
+ */
+static void part_skip(struct part *p)
+{
+	const uint64_t at = heph_off(p->h, p->end), kept = kept_next(p->part->kept, 0, at),
+		       other = heph_gaps_next(p->gaps, at), next = kept < other ? kept : other;
+
+	p->walk.at = next == UINT64_MAX ? p->walk.end : p->walk.base + next;
+	p->end = p->walk.at;
+}
+
 /* Goes to the next packet of a part that is copied. Returns false if out of memory. */
 static bool part_next(struct copier *c, struct part *p)
 {
+	const bool skips = p->part->kept && p->gaps->tiled;
 	struct heph_packet k = { .meta = false };
 	struct heph_span span;
 
 	p->has = false;
+	if (skips)
+		part_skip(p);
 	while (!stopped(c) && heph_walk_next(&p->walk, &k) == HEPH_PACKET) {
 		if (k.p != p->end && !between(c, p, k.p))
 			return false;
@@ -344,6 +360,8 @@ static bool part_next(struct copier *c, struct part *p)
 		if (p->has)
 			return true;
 		k.meta = false;
+		if (skips)
+			part_skip(p);
 	}
 	return p->end == p->walk.end || between(c, p, p->walk.end);
 }
@@ -589,7 +607,7 @@ static bool copy_stored(struct copier *c, struct part *p)
 static bool part_open(struct copier *c, const struct copy_part *from)
 {
 	struct part *p = &c->parts[c->nparts];
-	const struct heph *h = from->trace->state;
+	struct heph *h = from->trace->state;
 
 	*p = (struct part){ .part = from,
 			    .h = h,
@@ -599,7 +617,9 @@ static bool part_open(struct copier *c, const struct copy_part *from)
 			    .time = INT64_MIN };
 	p->end = p->walk.base;
 	c->old &= p->walk.head == HEPH_OLD_HEAD;
-	return !c->recount || heph_gaps_find(h, &p->gaps);
+	if (c->recount)
+		p->gaps = heph_gaps_find(h);
+	return !c->recount || p->gaps;
 }
 
 static void note(const struct copier *c, uint64_t n, const char *what)
@@ -623,8 +643,6 @@ static void notes_out(struct copier *c)
 
 static void copier_free(struct copier *c)
 {
-	for (size_t i = 0; i < c->nparts; i++)
-		heph_gaps_free(&c->parts[i].gaps);
 	mem_free(c->parts);
 	mem_free(c->targets);
 	map64_free(&c->by_id);

@@ -14,15 +14,25 @@ struct heph_missing {
 	int64_t ts; /* of that event, on the trace's clock */
 };
 
+/* What a walk over all packets finds, for all copies of the trace. */
 struct heph_gaps {
 	struct heph_missing *items; /* by offset */
 	size_t n, cap;
+	uint64_t *metas; /* offsets of metadata packets, ascending */
+	size_t nmetas, metas_cap;
+	bool tiled; /* packets follow each other up to the end, and `metas` has all of metadata */
 };
 
-/* Finds the missing counters of all streams, as the reader tells them. False: out of memory. */
-bool heph_gaps_find(const struct heph *h, struct heph_gaps *gaps);
+/*
+ * Finds the missing counters of all streams, as the reader tells them. They belong to the trace.
+ * Returns NULL if out of memory.
+ */
+const struct heph_gaps *heph_gaps_find(struct heph *h);
+/* Returns the first offset from `off` on at which a gap or metadata is, or UINT64_MAX. */
+uint64_t heph_gaps_next(const struct heph_gaps *gaps, uint64_t off);
 /* Returns the gap in front of the event at `off`, or NULL. */
 const struct heph_missing *heph_gap_at(const struct heph_gaps *gaps, uint64_t off);
+/* `gaps` may be NULL. */
 void heph_gaps_free(struct heph_gaps *gaps);
 
 /* See spur_format.copy. */

@@ -4,7 +4,7 @@
 #include "base/search.h"
 #include "format/heph/copy.h"
 
-enum { GAPS_MAX = 1 << 28, STREAMS_MAX = 1 << 24 };
+enum { GAPS_MAX = 1 << 28, STREAMS_MAX = 1 << 24, METAS_MAX = 1 << 20 };
 
 /* A pass over the counters. */
 struct counting {
@@ -97,23 +97,69 @@ static int by_offset(const void *a, const void *b)
 	return (x->off > y->off) - (x->off < y->off);
 }
 
-bool heph_gaps_find(const struct heph *h, struct heph_gaps *gaps)
+/* Returns false if out of memory. */
+static bool meta_note(struct heph_gaps *gaps, uint64_t off)
+{
+	if (gaps->nmetas == METAS_MAX) {
+		gaps->tiled = false;
+		return true;
+	}
+	if (!mem_grow((void **)&gaps->metas, &gaps->metas_cap, gaps->nmetas + 1,
+		      sizeof(*gaps->metas), METAS_MAX))
+		return false;
+	gaps->metas[gaps->nmetas++] = off;
+	return true;
+}
+
+/* Returns false if out of memory. */
+static bool gaps_find(const struct heph *h, struct heph_gaps *gaps)
 {
 	struct counting c = { .h = h, .gaps = gaps, .segment = h->segments };
 	const struct heph_losses losses = { .lost = gap_is_lost, .self = &c };
 	struct heph_walk w = heph_walk_again(h);
 	struct heph_packet k = { .meta = false };
+	const uint8_t *end = w.base;
 	bool good = true;
 
+	gaps->tiled = true;
 	while (good && heph_walk_next(&w, &k) == HEPH_PACKET) {
-		good = k.meta ? segment_count(&c, heph_off(h, k.p)) : event_count(&c, &k);
+		gaps->tiled &= k.p == end;
+		end = k.p + k.size;
+		good = k.meta ? segment_count(&c, heph_off(h, k.p)) &&
+					meta_note(gaps, heph_off(h, k.p))
+			      : event_count(&c, &k);
 		k.meta = false;
 	}
+	gaps->tiled &= end == w.end;
 	good = good && heph_counters_end(&c.tracks, &losses);
 	heph_tracks_free(&c.tracks);
 	if (gaps->n)
 		qsort(gaps->items, gaps->n, sizeof(*gaps->items), by_offset);
 	return good;
+}
+
+const struct heph_gaps *heph_gaps_find(struct heph *h)
+{
+	struct heph_gaps *gaps = h->gaps ? h->gaps : mem_alloc(sizeof(*gaps));
+
+	if (gaps && !h->gaps && !gaps_find(h, gaps)) {
+		heph_gaps_free(gaps);
+		return NULL;
+	}
+	h->gaps = gaps;
+	return gaps;
+}
+
+uint64_t heph_gaps_next(const struct heph_gaps *gaps, uint64_t off)
+{
+	uint64_t next = UINT64_MAX;
+	size_t i;
+
+	bisect(i, 0, gaps->nmetas, gaps->metas[i] < off);
+	if (i < gaps->nmetas)
+		next = gaps->metas[i];
+	bisect(i, 0, gaps->n, gaps->items[i].off < off);
+	return i < gaps->n && gaps->items[i].off < next ? gaps->items[i].off : next;
 }
 
 const struct heph_missing *heph_gap_at(const struct heph_gaps *gaps, uint64_t off)
@@ -126,5 +172,9 @@ const struct heph_missing *heph_gap_at(const struct heph_gaps *gaps, uint64_t of
 
 void heph_gaps_free(struct heph_gaps *gaps)
 {
+	if (!gaps)
+		return;
 	mem_free(gaps->items);
+	mem_free(gaps->metas);
+	mem_free(gaps);
 }

@@ -104,6 +104,7 @@ struct heph {
 	bool stored, begun; /* begun: the layout is known */
 	bool bookkeeping; /* by time: rows of epochs too */
 	struct heph_schemas *schemas; /* NULL until one is requested */
+	struct heph_gaps *gaps; /* NULL until some packets are copied */
 	struct heph_item *losses; /* certain losses, whose rows come next */
 	size_t nlosses, losses_cap, losses_done;
 };

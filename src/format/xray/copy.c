@@ -669,14 +669,12 @@ static void copy_fdr(struct xray_copy_run *r)
 	/* The state of a thread at a buffer is known by its buffers before: of a ring, the last ones. */
 	const bool sorted = r->copy->sorted || (r->x->wrapped && r->walls);
 
-	if (sorted) {
-		copy_as_stored(r, false);
-		copy_sorted(r);
-	} else if (r->part->kept && !diag_count(&r->x->t->diag, DIAG_DAMAGE)) {
+	if (!sorted && r->part->kept && !diag_count(&r->x->t->diag, DIAG_DAMAGE))
 		copy_kept(r);
-	} else {
-		copy_as_stored(r, true);
-	}
+	else
+		copy_as_stored(r, !sorted);
+	if (sorted)
+		copy_sorted(r);
 	for (size_t i = 0; i < diag_groups(diag) && !r->part->kept; i++)
 		if (diag_at(diag, i)->level == DIAG_DAMAGE)
 			r->copy->bytes_lost += diag_at(diag, i)->bytes_lost;

@@ -170,7 +170,7 @@ struct xray_feed {
 	bool head; /* still among its first records */
 	bool first; /* no function record yet */
 	bool ended;
-	bool sought; /* xray_feed_seek() was called */
+	bool sought; /* xray_feed_seek() has looked, or must not: a cursor goes to places */
 	uint8_t seen; /* bits of enum xray_meta: records of the head (Pid: that of CallArgument) */
 	uint8_t payloads; /* enum xray_payloads */
 	uint32_t typed; /* typed events in it */

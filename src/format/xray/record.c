@@ -93,6 +93,7 @@ static void cursor_seek(struct cursor *c, const struct xray *x, size_t buffer)
 					  .cpu = SPUR_NO_CPU,
 					  .before = buffer > c->of->first };
 	c->xf = (struct xray_feed){ .thread = &c->thread,
+				    .sought = true,
 				    .next = buffer,
 				    .last = c->of->last,
 				    .stop = c->of->last,

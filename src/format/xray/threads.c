@@ -269,9 +269,9 @@ void xray_feed_seek(const struct xray *x, struct xray_feed *xf)
 	xf->sought = true;
 	if (!can_seek(x, xf))
 		return;
-	bisect(begin, xf->next, xf->stop, ticks_ns(&xf->ticks, list[begin].tsc) <= from);
-	bisect(end, begin, xf->stop, ticks_ns(&xf->ticks, list[end].tsc) < to);
-	xf->stop = end < xf->stop ? end + 1 : end;
+	bisect(begin, xf->next, xf->last, ticks_ns(&xf->ticks, list[begin].tsc) <= from);
+	bisect(end, begin, xf->last, ticks_ns(&xf->ticks, list[end].tsc) < to);
+	xf->stop = end < xf->last ? end + 1 : end;
 	xf->next = begin > xf->next + 2 ? begin - 2 : xf->next;
 }
 
