@@ -18,9 +18,9 @@ struct heph_missing {
 struct heph_gaps {
 	struct heph_missing *items; /* by offset */
 	size_t n, cap;
-	uint64_t *metas; /* offsets of metadata packets, ascending */
-	size_t nmetas, metas_cap;
-	bool tiled; /* packets follow each other up to the end, and `metas` has all of metadata */
+	uint64_t *stops; /* offsets of metadata and of names of tracks, ascending */
+	size_t nstops, stops_cap;
+	bool tiled; /* packets follow each other up to the end, and `stops` has all of them */
 };
 
 /*
@@ -28,7 +28,7 @@ struct heph_gaps {
  * Returns NULL if out of memory.
  */
 const struct heph_gaps *heph_gaps_find(struct heph *h);
-/* Returns the first offset from `off` on at which a gap or metadata is, or UINT64_MAX. */
+/* Returns the first offset from `off` on at which a gap or one of `stops` is, or UINT64_MAX. */
 uint64_t heph_gaps_next(const struct heph_gaps *gaps, uint64_t off);
 /* Returns the gap in front of the event at `off`, or NULL. */
 const struct heph_missing *heph_gap_at(const struct heph_gaps *gaps, uint64_t off);

@@ -4,7 +4,7 @@
 #include "base/search.h"
 #include "format/heph/copy.h"
 
-enum { GAPS_MAX = 1 << 28, STREAMS_MAX = 1 << 24, METAS_MAX = 1 << 20 };
+enum { GAPS_MAX = 1 << 28, STREAMS_MAX = 1 << 24, STOPS_MAX = 1 << 20 };
 
 /* A pass over the counters. */
 struct counting {
@@ -98,16 +98,16 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Returns false if out of memory. */
-static bool meta_note(struct heph_gaps *gaps, uint64_t off)
+static bool stop_note(struct heph_gaps *gaps, uint64_t off)
 {
-	if (gaps->nmetas == METAS_MAX) {
+	if (gaps->nstops == STOPS_MAX) {
 		gaps->tiled = false;
 		return true;
 	}
-	if (!mem_grow((void **)&gaps->metas, &gaps->metas_cap, gaps->nmetas + 1,
-		      sizeof(*gaps->metas), METAS_MAX))
+	if (!mem_grow((void **)&gaps->stops, &gaps->stops_cap, gaps->nstops + 1,
+		      sizeof(*gaps->stops), STOPS_MAX))
 		return false;
-	gaps->metas[gaps->nmetas++] = off;
+	gaps->stops[gaps->nstops++] = off;
 	return true;
 }
 
@@ -125,9 +125,9 @@ static bool gaps_find(const struct heph *h, struct heph_gaps *gaps)
 	while (good && heph_walk_next(&w, &k) == HEPH_PACKET) {
 		gaps->tiled &= k.p == end;
 		end = k.p + k.size;
-		good = k.meta ? segment_count(&c, heph_off(h, k.p)) &&
-					meta_note(gaps, heph_off(h, k.p))
-			      : event_count(&c, &k);
+		good = k.meta ? segment_count(&c, heph_off(h, k.p)) : event_count(&c, &k);
+		if (good && (k.meta || heph_event_naming(h, k.p, k.size)))
+			good = stop_note(gaps, heph_off(h, k.p));
 		k.meta = false;
 	}
 	gaps->tiled &= end == w.end;
@@ -155,9 +155,9 @@ uint64_t heph_gaps_next(const struct heph_gaps *gaps, uint64_t off)
 	uint64_t next = UINT64_MAX;
 	size_t i;
 
-	bisect(i, 0, gaps->nmetas, gaps->metas[i] < off);
-	if (i < gaps->nmetas)
-		next = gaps->metas[i];
+	bisect(i, 0, gaps->nstops, gaps->stops[i] < off);
+	if (i < gaps->nstops)
+		next = gaps->stops[i];
 	bisect(i, 0, gaps->n, gaps->items[i].off < off);
 	return i < gaps->n && gaps->items[i].off < next ? gaps->items[i].off : next;
 }
@@ -175,6 +175,6 @@ void heph_gaps_free(struct heph_gaps *gaps)
 	if (!gaps)
 		return;
 	mem_free(gaps->items);
-	mem_free(gaps->metas);
+	mem_free(gaps->stops);
 	mem_free(gaps);
 }
