@@ -621,6 +621,55 @@ static void test_module(void **state)
 	expect_rows(want);
 }
 
+/*
+ * SPEC fxt/name-mark: frames keep their modules, and pointers their names, whose records are not
+ * chosen.
+ */
+static void test_cut_labels(void **state)
+{
+	struct spur_trace *t;
+	struct kept *k;
+
+	(void)state;
+	basics();
+	head(FXT_PROFILER, FXT_MODULE << 16 | 1 << 20 | (uint64_t)5 << 28 | (uint64_t)3 << 44);
+	w(10);
+	bytes("lib", 3);
+	done();
+	mapping_of(10, 5);
+	head(FXT_USER_OBJECT, 1 << 16 | in("obj").bits << 24);
+	w(0x40);
+	ref_text(in("obj"));
+	done();
+	event(FXT_INSTANT, 30, 1, at(1), at(2), 1);
+	arg_word(FXT_ARG_POINTER, in("p"), 0x40);
+	done();
+	for (uint64_t ts = 40; ts < 42; ts++) {
+		head(FXT_PROFILER, FXT_BACKTRACE << 16 | 1 << 20 | (uint64_t)2 << 28);
+		w(ts);
+		w(0x1010);
+		w(0x9010);
+		done();
+	}
+	event(FXT_INSTANT, 50, 1, at(1), at(2), 1);
+	arg_word(FXT_ARG_POINTER, in("p"), 0x40);
+	done();
+	for (int from = 30; from <= 50; from += 20) {
+		t = opened();
+		k = rows_between(t, from, 60);
+		copy_one(t, k, false, false);
+		kept_free(k);
+		assert_int_equal(notes.len, 1);
+		expect_rows(from == 30 ? "30 INSTANT cat:name 10/11 (p=*40:obj)\n"
+					 "40 SAMPLE profiler:backtrace 10/11 "
+					 "(frames=[*1010:lib+0x10 *9010])\n"
+					 "41 SAMPLE profiler:backtrace 10/11 "
+					 "(frames=[*1010:lib+0x10 *9010])\n"
+					 "50 INSTANT cat:name 10/11 (p=*40:obj)\n"
+				       : "50 INSTANT cat:name 10/11 (p=*40:obj)\n");
+	}
+}
+
 /* A thread whose name an argument needed before still gets its process. */
 static void test_process_later(void **state)
 {
@@ -714,6 +763,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown_event, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_unmarked, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_module, copy_setup, copy_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_labels, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_process_later, copy_setup, copy_teardown),
 		cmocka_unit_test_setup_teardown(test_allocations, copy_setup, copy_teardown),
 	};

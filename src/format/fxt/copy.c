@@ -61,10 +61,10 @@ static bool makes_rows(const struct fxt_shape *s)
 		return false;
 	case FXT_BLOB:
 		return !fxt_blob_is_filler(s);
+	case FXT_USER_OBJECT:
 	case FXT_KERNEL_OBJECT:
-		return !fxt_shape_marked(s);
 	case FXT_PROFILER:
-		return s->sub != FXT_MODULE || !fxt_shape_marked(s);
+		return !fxt_shape_marked(s);
 	default:
 		return true;
 	}
@@ -433,6 +433,10 @@ static void part_close(struct fxt_copying *k)
 	k->told = (struct map64){ 0 };
 	map64_free(&k->modules);
 	k->modules = (struct map64){ 0 };
+	map64_free(&k->mappings);
+	k->mappings = (struct map64){ 0 };
+	map64_free(&k->pointers);
+	k->pointers = (struct map64){ 0 };
 }
 
 static bool copy_part(struct fxt_copying *k, const struct copy_part *part, const struct fxt *first)

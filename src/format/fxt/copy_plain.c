@@ -42,8 +42,9 @@ static bool args_told(const struct fxt_copying *k, const struct fxt_copied *p, c
 			return false;
 		h = load64(q, k->x->swap);
 		size = fxt_get(h, FXT_F_SIZE) * FXT_WORD;
-		/* Names of koids travel. */
+		/* Names of koids and pointers travel. */
 		if (!size || size > (uint64_t)(end - q) || fxt_type(h) == FXT_ARG_KOID ||
+		    (fxt_type(h) == FXT_ARG_POINTER && k->x->names.npointers) ||
 		    !is_told(p, fxt_get(h, FXT_F_ARG_NAME)) ||
 		    (fxt_type(h) == FXT_ARG_STRING && !is_told(p, fxt_get(h, FXT_F_ARG_STRING))))
 			return false;

@@ -291,6 +291,155 @@ static bool need_thread(struct fxt_copying *k, const struct fxt_copy_record *r,
 	return need_ids(k, r, ids.pid, ids.tid, false) && put(k, &s);
 }
 
+/* --- modules, mappings and pointers: SPEC fxt/name-mark --- */
+
+/* The process of a record's first thread, or of the record itself. */
+static uint64_t pid_of(const struct fxt_copying *k, const struct fxt_copy_record *r)
+{
+	const struct fxt_thread_ref *ref = &r->shape.threads[0];
+	uint32_t track, parent;
+
+	if (!ref->ref) {
+		track = fxt_process_track(k->x, ref->pid);
+		return track == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, track)->pid;
+	}
+	track = fxt_thread_at(k->x, k->x->providers[r->number], ref->ref, r->off);
+	parent = track ? fxt_track(k->x, track - 1)->parent : SPUR_NONE;
+	return parent == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, parent)->pid;
+}
+
+/* A record of the same time and thread that others refer to, and no more. */
+static struct fxt_shape marked_shape(struct fxt_copying *k, const struct fxt_copy_record *r,
+				     unsigned sub, uint64_t module)
+{
+	struct fxt_shape s = { .type = FXT_PROFILER,
+			       .sub = (uint8_t)sub,
+			       .head = fxt_put(FXT_F_PROFILER_MODULE, module),
+			       .threads = { r->shape.threads[0] },
+			       .ticks = r->shape.ticks };
+
+	s.threads[0].process_only = false;
+	if (k->times != FXT_TIMES_KEPT)
+		s.ticks = moved(k, r, s.ticks);
+	return s;
+}
+
+static bool put_marked(struct fxt_copying *k, const struct fxt_shape *s)
+{
+	return fxt_encode_marked(s, (const uint8_t *)FXT_NAME_MARK, FXT_NAME_WORDS, &k->record,
+				 k->o);
+}
+
+/*
+ * Mappings and frames have the name of their module, whose own record may not be chosen, or may
+ * come later by time.
+ */
+static bool need_module(struct fxt_copying *k, const struct fxt_copy_record *r, uint64_t pid,
+			uint64_t module)
+{
+	const uint64_t key = fxt_module_key(k->x, pid, (uint32_t)module);
+	const uint32_t name = fxt_module_name(k->x, pid, (uint32_t)module, r->off);
+	struct map64_slot *slot = map64_put(&k->modules, key);
+	struct fxt_shape s;
+	size_t len;
+
+	if (!slot)
+		return false;
+	if (slot->value == name)
+		return true;
+	slot->value = name;
+	if (r->shape.sub == FXT_MODULE)
+		return true;
+	s = marked_shape(k, r, FXT_MODULE, module);
+	s.name.text = trace_string(k->x->t, name, &len);
+	s.name.len = fxt_text_cut(s.name.text, len, UINT8_MAX);
+	return put_marked(k, &s);
+}
+
+/* The mappings that frames of a backtrace are in. */
+static bool need_frames(struct fxt_copying *k, const struct fxt_copy_record *r, uint64_t pid)
+{
+	const struct fxt_mapping *last = NULL;
+
+	for (uint64_t at = 0; k->x->names.nmaps && at < r->shape.data_len; at += FXT_WORD) {
+		const struct fxt_mapping *m =
+			fxt_find_mapping(k->x, pid, load64(r->shape.data + at, k->x->swap), r->off);
+		struct map64_slot *slot;
+		struct fxt_shape s;
+
+		if (!m || m == last)
+			continue;
+		last = m;
+		slot = map64_put(&k->mappings, m->off);
+		if (!slot || !need_module(k, r, pid, m->module))
+			return false;
+		if (slot->value)
+			continue;
+		slot->value = 1;
+		s = marked_shape(k, r, FXT_MMAP, m->module);
+		s.value = m->start;
+		s.more[0] = m->end - m->start < UINT64_MAX ? m->end - m->start + 1 : UINT64_MAX;
+		s.more[1] = m->vaddr;
+		if (!put_marked(k, &s))
+			return false;
+	}
+	return true;
+}
+
+static bool need_profiled(struct fxt_copying *k, const struct fxt_copy_record *r)
+{
+	const uint64_t pid = pid_of(k, r);
+	struct map64_slot *slot;
+
+	if (r->shape.sub == FXT_BACKTRACE)
+		return need_frames(k, r, pid);
+	if (r->shape.sub == FXT_MMAP) {
+		slot = map64_put(&k->mappings, r->off);
+		if (!slot)
+			return false;
+		slot->value = 1;
+	}
+	return need_module(k, r, pid, fxt_get(r->shape.head, FXT_F_PROFILER_MODULE));
+}
+
+/* The name of a pointer that an argument refers to, or that the record itself gives. */
+static bool need_pointer(struct fxt_copying *k, const struct fxt_copy_record *r, uint64_t pointer,
+			 bool own)
+{
+	const struct fxt_provider *p = k->x->providers[r->number];
+	const uint64_t pid = pid_of(k, r), key = fxt_user_key(k->x, p, pid, pointer);
+	const uint32_t name = fxt_user_name(k->x, p, pid, pointer, r->off);
+	struct map64_slot *slot;
+	struct fxt_shape s = { .type = FXT_USER_OBJECT,
+			       .value = pointer,
+			       .threads = { r->shape.threads[0] } };
+	size_t len;
+
+	if (key == UINT64_MAX)
+		return true;
+	slot = map64_put(&k->pointers, key);
+	if (!slot)
+		return false;
+	if (slot->value == name)
+		return true;
+	slot->value = name;
+	if (own)
+		return true;
+	s.name.text = trace_string(k->x->t, name, &len);
+	s.name.len = fxt_text_cut(s.name.text, len, FXT_TEXT_MOST);
+	s.name.ref = (uint16_t)(s.name.len ? FXT_INLINE | s.name.len : 0);
+	return put_marked(k, &s);
+}
+
+/* --- what records refer to --- */
+
+/* Whether pointers of the record are those of its first thread's process. */
+static bool has_process(const struct fxt_shape *s)
+{
+	return s->type == FXT_EVENT || s->type == FXT_USER_OBJECT ||
+	       (s->type == FXT_LARGE && s->nthreads);
+}
+
 static bool need_args(struct fxt_copying *k, const struct fxt_copy_record *r)
 {
 	const struct fxt_shape *s = &r->shape;
@@ -305,7 +454,9 @@ static bool need_args(struct fxt_copying *k, const struct fxt_copy_record *r)
 			continue;
 		good = need_string(k, r, &a.name) &&
 		       (a.type != FXT_ARG_STRING || need_string(k, r, &a.text)) &&
-		       (a.type != FXT_ARG_KOID || need_name(k, r, 0, a.word, UINT64_MAX));
+		       (a.type != FXT_ARG_KOID || need_name(k, r, 0, a.word, UINT64_MAX)) &&
+		       (a.type != FXT_ARG_POINTER || !has_process(s) ||
+			need_pointer(k, r, a.word, false));
 	}
 	return good;
 }
@@ -320,54 +471,6 @@ static bool need_tables(struct fxt_copying *k, const struct fxt_copy_record *r)
 		good = need_thread(k, r, &s->threads[i]);
 	return good && (!named || (need_string(k, r, &s->cat) && need_string(k, r, &s->name))) &&
 	       need_args(k, r);
-}
-
-/* --- modules --- */
-
-/* The process that a module or mapping belongs to. */
-static uint64_t pid_of_module(const struct fxt_copying *k, const struct fxt_copy_record *r)
-{
-	const struct fxt_thread_ref *ref = &r->shape.threads[0];
-	uint32_t track, parent;
-
-	if (!ref->ref) {
-		track = fxt_process_track(k->x, ref->pid);
-		return track == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, track)->pid;
-	}
-	track = fxt_thread_at(k->x, k->x->providers[r->number], ref->ref, r->off);
-	parent = track ? fxt_track(k->x, track - 1)->parent : SPUR_NONE;
-	return parent == SPUR_NONE ? UINT64_MAX : (uint64_t)fxt_track(k->x, parent)->pid;
-}
-
-/*
- * SPEC fxt/name-mark: a mapping has the name of its module, whose own record may not be chosen, or
- * may come later by time.
- */
-static bool need_module(struct fxt_copying *k, const struct fxt_copy_record *r)
-{
-	const uint64_t module = fxt_get(r->shape.head, FXT_F_PROFILER_MODULE),
-		       pid = pid_of_module(k, r), key = fxt_module_key(k->x, pid, (uint32_t)module);
-	const uint32_t name = fxt_module_name(k->x, pid, (uint32_t)module, r->off);
-	struct map64_slot *slot = map64_put(&k->modules, key);
-	struct fxt_shape s = { .type = FXT_PROFILER,
-			       .sub = FXT_MODULE,
-			       .head = fxt_put(FXT_F_PROFILER_MODULE, module),
-			       .threads = { r->shape.threads[0] } };
-	size_t len;
-
-	if (!slot)
-		return false;
-	if (slot->value == name)
-		return true;
-	slot->value = name;
-	if (r->shape.sub == FXT_MODULE)
-		return true;
-	s.threads[0].process_only = false;
-	s.ticks = k->times == FXT_TIMES_KEPT ? r->shape.ticks : moved(k, r, r->shape.ticks);
-	s.name.text = trace_string(k->x->t, name, &len);
-	s.name.len = fxt_text_cut(s.name.text, len, UINT8_MAX);
-	return fxt_encode_marked(&s, (const uint8_t *)FXT_NAME_MARK, FXT_NAME_WORDS, &k->record,
-				 k->o);
 }
 
 /* --- what a record without time or a begin needs --- */
@@ -566,7 +669,8 @@ bool fxt_copy_record(struct fxt_copying *k, struct fxt_copy_record *r)
 			return false;
 		slot->value = ((uint64_t)name + 1) | (slot->value & FXT_PROCESS_TOLD);
 	}
-	if (s->type == FXT_PROFILER && s->known && s->sub != FXT_BACKTRACE && !need_module(k, r))
+	if ((s->type == FXT_PROFILER && s->known && !need_profiled(k, r)) ||
+	    (s->type == FXT_USER_OBJECT && !need_pointer(k, r, s->value, true)))
 		return false;
 	if (!s->timed && !need_time(k, r))
 		return false;

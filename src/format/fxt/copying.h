@@ -108,7 +108,10 @@ struct fxt_copying {
 	struct map64 ids; /* of providers of the output */
 	/* koid -> 1 + name, of the part; FXT_PROCESS_TOLD: the thread's process too */
 	struct map64 told;
-	struct map64 modules; /* module (fxt_module_key()) -> name, of the part */
+	/* What the output has of the part: */
+	struct map64 modules; /* fxt_module_key() -> name */
+	struct map64 mappings; /* offset of the record -> 1 */
+	struct map64 pointers; /* fxt_user_key() -> name */
 	struct fxt_build record, args;
 	struct fxt_item *items; /* of a sorted copy; scratch memory */
 	size_t nitems, items_cap;

@@ -263,8 +263,8 @@ bool fxt_name_user(struct fxt *x, uint64_t pid, uint64_t pointer, uint32_t name,
 	return name_add(x, &n->user, space->value << 32 | p->value, name, off);
 }
 
-uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
-		       uint64_t pointer, uint64_t off)
+uint64_t fxt_user_key(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
+		      uint64_t pointer)
 {
 	const uint32_t number = number_of(x, pid);
 	const struct map64_slot *space =
@@ -272,7 +272,15 @@ uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64
 				    : map64_find(&x->names.spaces, kernel_key(p->number, number));
 	const struct map64_slot *at = space ? map64_find(&x->names.pointers, pointer) : NULL;
 
-	return at ? name_at(x, &x->names.user, space->value << 32 | at->value, off) : 0;
+	return at ? space->value << 32 | at->value : UINT64_MAX;
+}
+
+uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
+		       uint64_t pointer, uint64_t off)
+{
+	const uint64_t key = fxt_user_key(x, p, pid, pointer);
+
+	return key == UINT64_MAX ? 0 : name_at(x, &x->names.user, key, off);
 }
 
 bool fxt_name_module(struct fxt *x, uint64_t pid, uint32_t module, uint32_t name, uint64_t off)

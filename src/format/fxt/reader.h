@@ -416,6 +416,9 @@ bool fxt_add_mapping(struct fxt *x, uint64_t pid, struct fxt_mapping map);
 /* Return names at offset `off`, as string ids; 0: no name. */
 uint32_t fxt_kernel_name(const struct fxt *x, const struct fxt_provider *p, uint64_t koid,
 			 uint64_t off);
+/* Returns a number for a pointer of a process; UINT64_MAX: it was never named. */
+uint64_t fxt_user_key(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
+		      uint64_t pointer);
 uint32_t fxt_user_name(const struct fxt *x, const struct fxt_provider *p, uint64_t pid,
 		       uint64_t pointer, uint64_t off);
 /* Returns a number for a module of a process; UINT64_MAX: the process has no modules. */

@@ -399,11 +399,14 @@ static bool user_rows(struct making *m)
 	const struct fxt_record *r = m->r;
 	const uint32_t track = fxt_record_track(x, r, &r->shape.threads[0]);
 	const uint32_t name = string_id(x, r, &r->shape.name, "name");
-	struct spur_event *row = object_row(m, track, x->words[FXT_W_USERSPACE_OBJECT], name);
 
-	return row_args(x, r, row, 1) &&
-	       (!x->first ||
-		fxt_name_user(x, (uint64_t)fxt_track(x, track)->pid, r->shape.value, name, r->off));
+	if (track == SPUR_NONE || (x->first && !fxt_name_user(x, (uint64_t)fxt_track(x, track)->pid,
+							      r->shape.value, name, r->off)))
+		return false;
+	/* SPEC fxt/name-mark */
+	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
+		return true;
+	return row_args(x, r, object_row(m, track, x->words[FXT_W_USERSPACE_OBJECT], name), 1);
 }
 
 static bool arg_is(const struct fxt *x, const struct fxt_record *r, const struct fxt_arg *a,
@@ -598,15 +601,21 @@ static bool mapping_rows(struct making *m, uint32_t track, uint32_t module)
 	struct fxt_mapping map = {
 		.start = r->shape.value, .vaddr = r->shape.more[1], .off = r->off, .module = module
 	};
-	struct spur_event *row = object_row(m, track, x->words[FXT_W_MAPPING],
-					    fxt_module_name(x, pid, module, r->off));
+	struct spur_event *row;
 
+	if (!range || __builtin_add_overflow(map.start, range - 1, &map.end))
+		map.end = range ? UINT64_MAX : map.start;
+	if (x->first && range && !fxt_add_mapping(x, pid, map))
+		return false;
+	/* SPEC fxt/name-mark */
+	if (fxt_shape_marked(&r->shape) && !x->bookkeeping)
+		return true;
+	row = object_row(m, track, x->words[FXT_W_MAPPING],
+			 fxt_module_name(x, pid, module, r->off));
 	if (!row)
 		return false;
 	row->nargs = 5;
-	if (!range || __builtin_add_overflow(map.start, range - 1, &map.end))
-		map.end = range ? UINT64_MAX : map.start;
-	return !x->first || !range || fxt_add_mapping(x, pid, map);
+	return true;
 }
 
 static bool profiler_rows(struct making *m)

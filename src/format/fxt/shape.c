@@ -457,7 +457,8 @@ const uint8_t *fxt_shape_marked(const struct fxt_shape *s)
 		return fxt_shape_mark(s, FXT_KIND_MARK, FXT_KIND_WORDS);
 	if (s->type == FXT_SCHEDULING && s->sub == FXT_SWITCH)
 		return fxt_shape_mark(s, FXT_SIDE_MARK, FXT_SIDE_WORDS);
-	if (s->type == FXT_KERNEL_OBJECT || (s->type == FXT_PROFILER && s->sub == FXT_MODULE))
+	if (s->type == FXT_KERNEL_OBJECT || s->type == FXT_USER_OBJECT ||
+	    (s->type == FXT_PROFILER && s->sub != FXT_BACKTRACE))
 		return fxt_shape_mark(s, FXT_NAME_MARK, FXT_NAME_WORDS);
 	if (s->type == FXT_LARGE && s->extra == FXT_NUMBER_WORDS)
 		return fxt_shape_mark(s, FXT_NUMBER_MARK, FXT_NUMBER_WORDS);

@@ -228,7 +228,7 @@ enum { FXT_MODULE, FXT_MMAP, FXT_BACKTRACE, FXT_PROFILER_TYPES };
  *	2, 3	its id, its duration in ns
  * SPEC fxt/side-mark: a switch of which one thread is known
  *	1	the flag of the row that it stands for
- * SPEC fxt/name-mark: a kernel object or module that only names its koid or number
+ * SPEC fxt/name-mark: an object, module or mapping that others refer to, and no more
  * SPEC fxt/number-mark: a large blob
  *	1	its number
  * SPEC fxt/payload-mark: a large blob that is an event with an argument too long for a record
