@@ -163,7 +163,7 @@ static void test_zero_ticks(void **state)
 	spur_close(t);
 }
 
-/* SPEC xray/written-times: threads of hundreds of buffers, in versions that may count ticks twice */
+/* SPEC xray/written-times: hundreds of buffers, in versions that may count ticks twice */
 static void test_many_buffers(void **state)
 {
 	enum { CALLS = 30000 };

@@ -666,7 +666,7 @@ static void copy_sorted(struct xray_copy_run *r)
 static void copy_fdr(struct xray_copy_run *r)
 {
 	const struct diag_log *diag = &r->cursor.feed.diag;
-	/* The state of a thread at a buffer is known by its buffers before: of a ring, the last ones. */
+	/* A buffer is read from the state that its thread has after the ones before. */
 	const bool sorted = r->copy->sorted || (r->x->wrapped && r->walls);
 
 	if (!sorted && r->part->kept && !diag_count(&r->x->t->diag, DIAG_DAMAGE))
