@@ -261,6 +261,33 @@ def repaired_uuid(t):
     t.ok()
 
 
+def shifted(t):
+    """SPEC ctf/copy-shift: traces of different clocks are merged packet by packet; times are those of the traces read together."""
+    for a, b, offset in (("lttng-ust-small", "lttng213-discarded", "1500us"), ("ctf2-small", "lttng215-ctf2", "-2s"),
+                         ("lttng-ust-small", "lttng-ust-small", "-1ms")):
+        label = "ctf-write/shifted %s %s" % (b, offset)
+        first, second = (os.path.join(t.tests, "golden/ctf", name, "in") for name in (a, b))
+        with t.temp() as tmp:
+            out = os.path.join(tmp, "out")
+            r = t.run([t.spur, "merge", first, second, "--offset", offset, "-o", out])
+
+            def times(*paths):
+                # The clock's zero is that of whichever trace is found first.
+                found = rows(t, *paths)[1]
+                zero = min(row["ts"] for row in found)
+                return sorted((row["ts"] - zero, row["name"], str(row["args"])) for row in found)
+            got, want = times(out), times(second, first, "--offset", offset)
+            copied = os.path.isdir(os.path.join(out, "2-in"))
+            # Packets stay; readers take traces of one UUID for one, so these are converted.
+            same = not copied or all(data == files(os.path.join(out, "2-in"))[name] for name, data in files(second).items()
+                                     if os.path.basename(name) != "metadata")
+            why = None if got == want and same and copied == (a != b) else "%d rows for %d, copied: %s" % (len(got), len(want), copied)
+            if not why and copied and a == "lttng-ust-small" and shutil.which("babeltrace2"):
+                peer = t.run(["babeltrace2", out])
+                why = "babeltrace2: %.200r" % peer.err if peer.code or b"ERROR" in peer.err else None
+            t.verdict(label, why or r.trouble())
+
+
 def in_order(t):
     """SPEC ctf/copy-order: events that step back are sorted, a packet's end is not before its last event; babeltrace2 reads that."""
     case = os.path.join(t.tests, "bad/ctf/event-time-steps-back/in")
@@ -611,6 +638,7 @@ def run(t):
     add("repaired UUID", repaired_uuid)
     add("metadata pieces", metadata_pieces)
     add("in order", in_order)
+    add("shifted", shifted)
     add("hostile names", hostile_names)
     add("category", bad_category)
     add("many threads", many_threads)
