@@ -380,6 +380,26 @@ def fxt_write(path, events):
         f.write(struct.pack("<3Q", 0x0016547846040010, 1 | 2 << 4, 10 ** 9) + b"".join(events))
 
 
+def fxt_thread(tid, name):
+    """A thread of process 1 and its name."""
+    text = name + b"\0" * (-len(name) % 8)
+    body = struct.pack("<Q", tid) + text + struct.pack("<Q", 8 | 3 << 4 | 0x8007 << 16) + b"process\0" + struct.pack("<Q", 1)
+    return struct.pack("<Q", 7 | (1 + len(body) // 8) << 4 | 2 << 16 | (0x8000 | len(name)) << 24 | 1 << 40) + body
+
+
+def long_names(t):
+    """SPEC ctf/own-process: of a thread's name 16 bytes are written; each event that loses the rest is counted."""
+    label = "ctf-write/long thread names"
+    with t.temp() as tmp:
+        source, out = os.path.join(tmp, "in.fxt"), os.path.join(tmp, "out")
+        fxt_write(source, [fxt_thread(5, b"sixteen-bytes-ok"), fxt_thread(6, b"seventeen-bytes-x"), fxt_event(1, 5), fxt_event(2, 6), fxt_event(3, 6)])
+        r = t.run([t.spur, "convert", "--to=ctf", source, "-o", out])
+        lines = [line.split() for line in r.err.decode().splitlines() if "16 bytes" in line]
+        data = b"".join(data for name, data in files(out).items() if name.startswith("channel"))
+        good = ["2", "INSTANT", "truncated"] in [line[:3] for line in lines] and b"sixteen-bytes-ok\0" in data and b"seventeen-bytes-\0" in data
+        t.verdict(label, None if good else r.err.decode())
+
+
 NAMES = (b'q"uote', b"back\\slash", b"new\nline", b"event", b"struct", "\u20ac".encode(), b"*/", b"a:b", b"x_exit", b"%s", b"??/", b"\x01",
          b"\x7f", b"_", b"__", b"___", b"x", b"_x", b"9x", b"a.b", b"id", b"vpid", b"x\\", b"${x}")
 
@@ -639,6 +659,7 @@ def run(t):
     add("metadata pieces", metadata_pieces)
     add("in order", in_order)
     add("shifted", shifted)
+    add("long thread names", long_names)
     add("hostile names", hostile_names)
     add("category", bad_category)
     add("many threads", many_threads)

@@ -26,6 +26,7 @@ enum write_ctf_reason {
 	CTF_LOST_UTF8,
 	CTF_LOST_LOST,
 	CTF_LOST_CPU,
+	CTF_LOST_COMM,
 };
 
 enum {
@@ -111,6 +112,7 @@ struct cw_stream {
 	uint64_t npackets;
 	uint64_t begins; /* spans that begin */
 	uint64_t last_off; /* of the last event copied */
+	bool name_cut; /* the thread's name in `context` is shorter than it was */
 	uint8_t ncontext;
 	uint8_t context[33];
 };
