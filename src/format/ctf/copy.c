@@ -525,8 +525,8 @@ static bool metadata_write(struct copies *s, const struct source *src, const str
 }
 
 /*
- * The metadata of all directories. SPEC ctf/copy-metadata: pieces that are damaged are left out of a
- * trace that is repaired
+ * The metadata of all directories. SPEC ctf/copy-metadata: pieces that are damaged are left out of
+ * a trace that is repaired
  */
 static bool metadata_copy(struct copies *s)
 {

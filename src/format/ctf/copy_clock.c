@@ -49,7 +49,7 @@ static bool distance(const struct copy *copy, size_t part, int64_t *ns)
 	return *ns == far;
 }
 
-/* Returns true if an earlier part has a trace of the same UUID, which readers take for one trace. */
+/* Returns true if an earlier part has a trace of the same UUID: readers take both for one. */
 static bool is_again(const struct copy *copy, size_t part)
 {
 	const struct ctf *c = copy->parts[part].trace->state;

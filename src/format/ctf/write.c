@@ -181,7 +181,8 @@ static struct cw_stream *stream_of(struct cw *w, const struct spur_event *row,
 	struct cw_stream *s;
 	uint32_t *number;
 
-	if (!mem_grow((void **)places, cap, (size_t)at + 1, sizeof(**places), UINT32_MAX))
+	if (at >= *cap &&
+	    !mem_grow((void **)places, cap, (size_t)at + 1, sizeof(**places), UINT32_MAX))
 		return NULL;
 	number = &(*places)[at].stream[cpu];
 	if (*number)

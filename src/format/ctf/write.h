@@ -159,6 +159,7 @@ struct cw {
 	struct map64 events; /* hash -> struct cw_event * */
 	struct cw_event *first, **end;
 	struct cw_event *few[CTF_WRITE_FEW];
+	struct cw_event *bare[CTF_WRITE_FEW]; /* as `few`, of events without arguments */
 	struct map64 natives; /* event class of the source -> struct cw_event * */
 	struct spur_args args;
 	/* The current event. */
