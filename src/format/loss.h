@@ -11,7 +11,7 @@
 #include "base/out.h"
 
 enum loss_what { LOSS_DROPPED, LOSS_DEGRADED, LOSS_TRUNCATED };
-enum { LOSS_REASONS = 16 };
+enum { LOSS_REASONS = 24 };
 
 struct loss_reason {
 	enum loss_what what;

@@ -261,6 +261,33 @@ def repaired_uuid(t):
     t.ok()
 
 
+def shifted(t):
+    """SPEC ctf/copy-shift: traces of different clocks are merged packet by packet; times are those of the traces read together."""
+    for a, b, offset in (("lttng-ust-small", "lttng213-discarded", "1500us"), ("ctf2-small", "lttng215-ctf2", "-2s"),
+                         ("lttng-ust-small", "lttng-ust-small", "-1ms")):
+        label = "ctf-write/shifted %s %s" % (b, offset)
+        first, second = (os.path.join(t.tests, "golden/ctf", name, "in") for name in (a, b))
+        with t.temp() as tmp:
+            out = os.path.join(tmp, "out")
+            r = t.run([t.spur, "merge", first, second, "--offset", offset, "-o", out])
+
+            def times(*paths):
+                # The clock's zero is that of whichever trace is found first.
+                found = rows(t, *paths)[1]
+                zero = min(row["ts"] for row in found)
+                return sorted((row["ts"] - zero, row["name"], str(row["args"])) for row in found)
+            got, want = times(out), times(second, first, "--offset", offset)
+            copied = os.path.isdir(os.path.join(out, "2-in"))
+            # Packets stay; readers take traces of one UUID for one, so these are converted.
+            same = not copied or all(data == files(os.path.join(out, "2-in"))[name] for name, data in files(second).items()
+                                     if os.path.basename(name) != "metadata")
+            why = None if got == want and same and copied == (a != b) else "%d rows for %d, copied: %s" % (len(got), len(want), copied)
+            if not why and copied and a == "lttng-ust-small" and shutil.which("babeltrace2"):
+                peer = t.run(["babeltrace2", out])
+                why = "babeltrace2: %.200r" % peer.err if peer.code or b"ERROR" in peer.err else None
+            t.verdict(label, why or r.trouble())
+
+
 def in_order(t):
     """SPEC ctf/copy-order: events that step back are sorted, a packet's end is not before its last event; babeltrace2 reads that."""
     case = os.path.join(t.tests, "bad/ctf/event-time-steps-back/in")
@@ -351,6 +378,26 @@ def fxt_event(ts, tid, category=b"c", name=b"e", args=()):
 def fxt_write(path, events):
     with open(path, "wb") as f:
         f.write(struct.pack("<3Q", 0x0016547846040010, 1 | 2 << 4, 10 ** 9) + b"".join(events))
+
+
+def fxt_thread(tid, name):
+    """A thread of process 1 and its name."""
+    text = name + b"\0" * (-len(name) % 8)
+    body = struct.pack("<Q", tid) + text + struct.pack("<Q", 8 | 3 << 4 | 0x8007 << 16) + b"process\0" + struct.pack("<Q", 1)
+    return struct.pack("<Q", 7 | (1 + len(body) // 8) << 4 | 2 << 16 | (0x8000 | len(name)) << 24 | 1 << 40) + body
+
+
+def long_names(t):
+    """SPEC ctf/own-process: of a thread's name 16 bytes are written; each event that loses the rest is counted."""
+    label = "ctf-write/long thread names"
+    with t.temp() as tmp:
+        source, out = os.path.join(tmp, "in.fxt"), os.path.join(tmp, "out")
+        fxt_write(source, [fxt_thread(5, b"sixteen-bytes-ok"), fxt_thread(6, b"seventeen-bytes-x"), fxt_event(1, 5), fxt_event(2, 6), fxt_event(3, 6)])
+        r = t.run([t.spur, "convert", "--to=ctf", source, "-o", out])
+        lines = [line.split() for line in r.err.decode().splitlines() if "16 bytes" in line]
+        data = b"".join(data for name, data in files(out).items() if name.startswith("channel"))
+        good = ["2", "INSTANT", "truncated"] in [line[:3] for line in lines] and b"sixteen-bytes-ok\0" in data and b"seventeen-bytes-\0" in data
+        t.verdict(label, None if good else r.err.decode())
 
 
 NAMES = (b'q"uote', b"back\\slash", b"new\nline", b"event", b"struct", "\u20ac".encode(), b"*/", b"a:b", b"x_exit", b"%s", b"??/", b"\x01",
@@ -611,6 +658,8 @@ def run(t):
     add("repaired UUID", repaired_uuid)
     add("metadata pieces", metadata_pieces)
     add("in order", in_order)
+    add("shifted", shifted)
+    add("long thread names", long_names)
     add("hostile names", hostile_names)
     add("category", bad_category)
     add("many threads", many_threads)

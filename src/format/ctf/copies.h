@@ -57,6 +57,7 @@ struct copies {
 	struct copy *copy;
 	const struct copy_part *part;
 	struct ctf *c;
+	int64_t shift; /* ns by which the part's clocks move */
 	const char *root; /* of the trace's files */
 	const char *prefix; /* of the output's names */
 	struct copies_stream *streams; /* by number of the feed */
@@ -89,6 +90,15 @@ bool copies_packet(struct copies *s, struct ctf_file *f, const struct ctf_packet
 		   const struct ctf_packet *before, bool next);
 /* Returns true if the losses that a packet tells are kept. */
 bool copies_losses(const struct copies *s, const struct ctf_file *f, const struct ctf_packet *p);
+/*
+ * copy_clock.c: returns true if the part's times can be moved so that it is on the first part's
+ * clock: its clocks have the same origin, and offsets that can say the move exactly.
+ */
+bool copies_shift_fits(const struct copy *copy, size_t part);
+/* Returns the ns by which the clocks of a part move. */
+int64_t copies_shift(const struct copy *copy, size_t part);
+/* Writes the metadata with moved clocks. Returns false if it cannot be read that way. */
+bool copies_shift_out(const struct ctf_meta *m, int64_t ns, struct out *o);
 /* Bits of a place of rows in a file: places count bytes or bits. */
 static inline uint64_t copies_place(const struct ctf_class *k, const struct ctf_packet *p,
 				    uint64_t bit)

@@ -488,46 +488,56 @@ static void note(struct copies *s, uint64_t n, const char *what)
 
 /* --- the whole --- */
 
-/* What of a file of metadata can be read, if it is damaged and to be repaired; else NULL. */
-static const struct text *metadata_salvaged(const struct copies *s, const struct source *src)
+/* The metadata in a file, if it is not copied as it is; else NULL. */
+static const struct ctf_meta *metadata_changed(const struct copies *s, const struct source *src)
 {
 	const char *name = name_below(s, src->path);
 
 	for (size_t i = 0; i < s->c->ntraces; i++) {
 		const struct ctf_meta *m = s->c->traces[i].meta;
 
-		if (m->salvaged.len && strcmp(m->path, name) == 0)
-			return &m->salvaged;
+		if ((m->salvaged.len || s->shift) && strcmp(m->path, name) == 0)
+			return m;
 	}
 	return NULL;
 }
 
-static bool metadata_mend(struct copies *s, const struct source *src, const struct text *text)
+static bool metadata_write(struct copies *s, const struct source *src, const struct ctf_meta *m)
 {
 	const char *name = name_below(s, src->path);
 	char path[NAME_ROOM];
+	bool good = true;
 	struct out o;
 
 	if (!file_open(s, name, plain_length(src, name), &o, path))
 		return false;
-	out_bytes(&o, text->p, text->len);
-	return file_close(s, path, &o);
+	if (s->shift)
+		good = copies_shift_out(m, s->shift, &o);
+	else
+		out_bytes(&o, m->salvaged.p, m->salvaged.len);
+	if (good)
+		return file_close(s, path, &o);
+	out_free(&o);
+	s->failed = true;
+	err_set(s->copy->err, SPUR_ERR_USAGE,
+		"%s: expected clocks whose offsets can be changed, found others", m->path);
+	return false;
 }
 
 /*
- * The metadata of all directories. SPEC ctf/copy-metadata: pieces that are damaged are left out of a
- * trace that is repaired
+ * The metadata of all directories. SPEC ctf/copy-metadata: pieces that are damaged are left out of
+ * a trace that is repaired
  */
 static bool metadata_copy(struct copies *s)
 {
 	for (size_t i = 0; i < s->c->nsources; i++) {
 		const struct source *src = s->c->sources[i];
 		const char *slash = strrchr(src->path, '/');
-		const struct text *text = metadata_salvaged(s, src);
+		const struct ctf_meta *changed = metadata_changed(s, src);
 
 		if (ctf_is_metadata(slash ? slash + 1 : src->path) &&
-		    !(text ? metadata_mend(s, src, text)
-			   : bytes_copy(s, src, name_below(s, src->path))))
+		    !(changed ? metadata_write(s, src, changed)
+			      : bytes_copy(s, src, name_below(s, src->path))))
 			return false;
 	}
 	return true;
@@ -588,11 +598,12 @@ static enum spur_status part_copy(struct copy *copy, const struct copy_part *par
 		return err_set(copy->err, SPUR_ERR_USAGE,
 			       "%s: traces that are still being written cannot be copied",
 			       part->trace->path);
-	if (part->shift)
+	if (!copies_shift_fits(copy, (size_t)(part - copy->parts)))
 		return err_set(copy->err, SPUR_ERR_USAGE,
-			       "%s: expected the same clock in all traces, found another one: "
+			       "%s: expected a clock whose offset can be changed, found none: "
 			       "times of packets cannot be moved",
 			       part->trace->path);
+	s.shift = copies_shift(copy, (size_t)(part - copy->parts));
 	root[0] = '\0';
 	if (!s.c->archive)
 		ctf_split_path(part->trace->path, root, sizeof(root));
@@ -634,13 +645,13 @@ enum spur_status ctf_copy(struct copy *copy)
 	return st;
 }
 
-/* Each part keeps its own clock, so none can be moved. */
+/* SPEC ctf/copy-shift: the clocks of the other parts are moved, if their offsets can say that */
 bool ctf_joins(const struct copy *copy)
 {
 	bool good = true;
 
 	for (size_t i = 0; i < copy->count; i++)
-		good = good && !copy->parts[i].shift;
+		good = good && copies_shift_fits(copy, i);
 	return good;
 }
 

@@ -182,7 +182,7 @@ static bool is_big_endian(struct ctf *c, const char *full)
 	return big;
 }
 
-/* Reads metadata; to be repaired, what of it can be read. */
+/* Reads metadata, or, for a repair, those parts of it that can be read. */
 static enum spur_status parse_metadata(struct ctf *c, const struct source *s, const char *shown,
 				       bool big_endian, struct ctf_meta **out,
 				       struct spur_error *err)

@@ -24,6 +24,7 @@ static const struct loss_reason reasons[] = {
 	{ LOSS_DEGRADED, "JSON has no bytes that are not UTF-8: they become U+FFFD" },
 	{ LOSS_DEGRADED, "losses are a count: names, arguments and threads are not kept" },
 	{ LOSS_DEGRADED, "the RFC v1.1 has no CPU numbers" },
+	{ LOSS_TRUNCATED, "the name of a thread is longer than 16 bytes" },
 };
 
 /* --- streams --- */
@@ -96,6 +97,7 @@ static void context_make(struct cw *w, struct cw_stream *s)
 	size_t len;
 
 	name = trace_string(w->trace, k->name, &len);
+	s->name_cut = len > CTF_WRITE_COMM;
 	len = len < CTF_WRITE_COMM ? len : CTF_WRITE_COMM;
 	memset(s->context, 0, sizeof(s->context));
 	p = cw_put(w, p, (uint64_t)pid, bytes);
@@ -179,7 +181,8 @@ static struct cw_stream *stream_of(struct cw *w, const struct spur_event *row,
 	struct cw_stream *s;
 	uint32_t *number;
 
-	if (!mem_grow((void **)places, cap, (size_t)at + 1, sizeof(**places), UINT32_MAX))
+	if (at >= *cap &&
+	    !mem_grow((void **)places, cap, (size_t)at + 1, sizeof(**places), UINT32_MAX))
 		return NULL;
 	number = &(*places)[at].stream[cpu];
 	if (*number)
@@ -346,6 +349,8 @@ static bool made_put(struct cw *w, const struct spur_event *row, struct cw_key k
 		return false;
 	if (w->v11 && row->cpu != SPUR_NO_CPU)
 		loss_add(&w->write->loss, CTF_LOST_CPU, row->kind);
+	if (s->name_cut)
+		loss_add(&w->write->loss, CTF_LOST_COMM, row->kind);
 	e->count++;
 	s->begins += key.kind == SPUR_BEGIN;
 	return event_head(w, home, s, e->id, clock, w->payload.len) &&

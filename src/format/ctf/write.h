@@ -26,6 +26,7 @@ enum write_ctf_reason {
 	CTF_LOST_UTF8,
 	CTF_LOST_LOST,
 	CTF_LOST_CPU,
+	CTF_LOST_COMM,
 };
 
 enum {
@@ -111,6 +112,7 @@ struct cw_stream {
 	uint64_t npackets;
 	uint64_t begins; /* spans that begin */
 	uint64_t last_off; /* of the last event copied */
+	bool name_cut; /* the thread's name in `context` is shorter than it was */
 	uint8_t ncontext;
 	uint8_t context[33];
 };
@@ -157,6 +159,7 @@ struct cw {
 	struct map64 events; /* hash -> struct cw_event * */
 	struct cw_event *first, **end;
 	struct cw_event *few[CTF_WRITE_FEW];
+	struct cw_event *bare[CTF_WRITE_FEW]; /* as `few`, of events without arguments */
 	struct map64 natives; /* event class of the source -> struct cw_event * */
 	struct spur_args args;
 	/* The current event. */

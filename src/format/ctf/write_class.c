@@ -352,7 +352,14 @@ static struct cw_event *event_make(struct cw *w, const struct cw_key *key)
 	return e;
 }
 
-struct cw_event *cw_event_of(struct cw *w, const struct cw_key *key)
+/* The place of an event class without arguments in the cache. */
+static struct cw_event **bare_place(struct cw *w, const struct cw_key *key)
+{
+	return &w->bare[(key->name * 4 + key->kind + key->of->id * 0x9E3779B1u) % CTF_WRITE_FEW];
+}
+
+/* The event class of the key and w->sig, made if it is new. NULL: out of memory. */
+static struct cw_event *event_find(struct cw *w, const struct cw_key *key)
 {
 	const uint64_t words[] = { key->of->id, (uint64_t)key->cat << 32 | key->name,
 				   (uint64_t)key->flags << 16 | (uint64_t)key->has_id << 8 |
@@ -362,25 +369,37 @@ struct cw_event *cw_event_of(struct cw *w, const struct cw_key *key)
 	struct cw_event **few = &w->few[hash % CTF_WRITE_FEW], *e = *few;
 	struct map64_slot *slot;
 
-	if (!is_same(w, e, key)) {
-		slot = map64_put(&w->events, hash);
-		if (!slot)
+	if (is_same(w, e, key))
+		return e;
+	slot = map64_put(&w->events, hash);
+	if (!slot)
+		return NULL;
+	for (e = (void *)(uintptr_t)slot->value; e && !is_same(w, e, key); e = e->same)
+		;
+	if (!e) {
+		e = event_make(w, key);
+		if (!e)
 			return NULL;
-		for (e = (void *)(uintptr_t)slot->value; e && !is_same(w, e, key); e = e->same)
-			;
-		if (!e) {
-			e = event_make(w, key);
-			if (!e)
-				return NULL;
-			e->id = w->classes ? ((struct cw_stream_class *)key->of)->nevents++ : 0;
-			e->same = (void *)(uintptr_t)slot->value;
-			slot->value = (uintptr_t)e;
-			*w->end = e;
-			w->end = &e->next;
-		}
-		*few = e;
+		e->id = w->classes ? ((struct cw_stream_class *)key->of)->nevents++ : 0;
+		e->same = (void *)(uintptr_t)slot->value;
+		slot->value = (uintptr_t)e;
+		*w->end = e;
+		w->end = &e->next;
 	}
-	for (size_t i = 0; i < w->nseen; i++)
+	*few = e;
+	return e;
+}
+
+struct cw_event *cw_event_of(struct cw *w, const struct cw_key *key)
+{
+	struct cw_event **bare = bare_place(w, key), *e;
+
+	if (!w->nsig && is_same(w, *bare, key))
+		return *bare;
+	e = event_find(w, key);
+	if (e && !w->nsig)
+		*bare = e;
+	for (size_t i = 0; e && i < w->nseen; i++)
 		if (!leaf_note(w, &e->leaves[w->seen[i].leaf], &w->seen[i]))
 			return NULL;
 	return e;

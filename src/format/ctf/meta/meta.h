@@ -337,7 +337,8 @@ enum spur_status meta_read_as(struct ctf_meta **out, const char *path, const uin
 
 /*
  * salvage.c: as meta_read_as(), but leaves out what cannot be read, tells that as damage, and keeps
- * the rest in (*out)->salvaged. Returns SPUR_FAIL with the error of the whole if too little remains.
+ * the rest in (*out)->salvaged. Returns SPUR_FAIL with the error of the whole if too little
+ * remains.
  */
 enum spur_status meta_salvage(struct ctf_meta **out, const char *path, const uint8_t *data,
 			      size_t size, bool big_endian, struct diag_log *diag,
