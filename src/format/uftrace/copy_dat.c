@@ -7,6 +7,9 @@
 #include "base/bits.h"
 #include "format/uftrace/copying.h"
 
+/* Bytes that are written at once: they are still in the caches then. */
+enum { RUN_MAX = 512 << 10 };
+
 struct dat_copy {
 	struct copying *k;
 	struct uftrace_file *file;
@@ -110,6 +113,8 @@ static void record_copy(struct dat_copy *d, const struct spur_event *row)
 		d->run = row->off;
 	}
 	d->run_end = d->next;
+	if (d->run_end - d->run >= RUN_MAX)
+		run_write(d);
 }
 
 /*
