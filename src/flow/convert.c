@@ -56,6 +56,7 @@ struct lane {
 	int64_t last; /* time of the latest row */
 	size_t closed; /* stacks of `rest` that have been emptied since the feed ended */
 	bool more; /* spans are open yet */
+	bool alone; /* all feeds are in this lane, so that its text need not be in pieces */
 	bool slow; /* WRITE_SPANS_WHOLE: what begins a span is kept, out of the quick path */
 	struct out held; /* text of a piece that was begun */
 	uint32_t piece; /* rows of it */
@@ -400,17 +401,30 @@ static bool lane_end(struct lane *l, struct lines *out)
 	return good && (!o->len || lines_mark(out, l->piece ? l->piece_ts : l->last, l->track));
 }
 
-/* What is begun when the rows are used up goes on with the next ones. */
+/* Appends a piece that was begun by earlier rows. Returns false if out of memory. */
+static bool held_out(struct lane *l, struct out *o)
+{
+	out_part(o, &l->held, 0, l->held.len);
+	out_clear(&l->held);
+	return !l->held.error;
+}
+
+/*
+ * What is begun when the rows are used up goes on with the next ones. It stays in `held` until they
+ * are enough to end it, as there may be few rows at a time.
+ */
 static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct lines *out)
 {
 	struct lane *l = lane;
-	struct out *o = &out->text;
-	size_t begun = o->len;
-	const uint32_t piece = l->writer->piece ? l->writer->piece : UINT32_MAX;
+	struct out *const text = &out->text, *o = text;
+	size_t begun = text->len;
+	const uint32_t piece = l->writer->piece && !l->alone ? l->writer->piece : UINT32_MAX;
 
 	assert(l->piece < piece);
-	out_bytes(o, l->held.buf, l->held.len);
-	out_clear(&l->held);
+	if (l->held.len && n && n < piece - l->piece)
+		o = &l->held;
+	else if (!held_out(l, text))
+		return false;
 	if (l->run->convert->mask && !mask_rows(l->run->convert->mask, rows, n))
 		return false;
 	for (size_t i = 0; i < n; i++) {
@@ -421,6 +435,7 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 			return false;
 		if (l->piece < piece)
 			continue;
+		assert(o == text);
 		if (!lines_mark(out, l->piece_ts, rows[i].track))
 			return false;
 		l->piece = 0;
@@ -429,9 +444,13 @@ static bool lane_rows(void *lane, struct spur_event *rows, size_t n, struct line
 	if (!n)
 		return lane_end(l, out);
 	__atomic_fetch_add(&l->run->rows, n, __ATOMIC_RELAXED);
-	if (o->len > begun)
-		out_bytes(&l->held, o->buf + begun, o->len - begun);
-	o->len = begun;
+	if (l->alone) {
+		l->piece = 0;
+		return (text->len == begun || lines_mark(out, l->piece_ts, rows[n - 1].track)) &&
+		       ends_rows(&l->ends, rows, n);
+	}
+	out_part(&l->held, text, begun, text->len);
+	text->len = begun;
 	return !l->held.error && ends_rows(&l->ends, rows, n);
 }
 
@@ -469,6 +488,7 @@ static void *lane_open(void *self, const struct feed *f)
 	l->track = f ? f->track : SPUR_NONE;
 	l->at = SPUR_NONE;
 	l->last = INT64_MIN;
+	l->alone = !f;
 	l->slow = l->writer->spans == WRITE_SPANS_WHOLE;
 	pair_init(&l->rest);
 	out_to_memory(&l->held);

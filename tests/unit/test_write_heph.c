@@ -440,6 +440,13 @@ static void test_again(void **state)
 	attr("undecodable", 0x77);
 	put(77, 3);
 	packet_ends();
+	/* What ends together stays in its order, and each id of a substream is possible. */
+	event_all(9, 0, UINT64_MAX, 50, 60, "begins first");
+	event_all(3, 5, 8, 55, 60, "begins last");
+	event_all(3, 6, 8, 50, 60, "around it");
+	meta("another", "", 0);
+	event_all(9, 2, 1, 60, 60, "after a gap");
+	event_all(0, 1, 0, 57, 60, "begins before it");
 	t = source();
 	expect_bytes(t, NULL);
 	assert_int_equal(loss_sum(&last.loss), 0);

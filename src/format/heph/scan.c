@@ -309,23 +309,33 @@ static bool store_late(struct heph *h, const uint8_t *p, struct heph_span span, 
 	return reorder_add(&h->order, span.ts, REORDER_SPAN(span.dur), &item);
 }
 
+/* An event that is no row. */
+static bool scan_name(struct heph *h, const struct heph_packet *k, enum heph_naming what,
+		      struct heph_span span)
+{
+	const int64_t last = h->last;
+	uint32_t track;
+	const bool good = meet_event(h, k, span, &track) && meet_name(h, k, what);
+
+	h->last = last;
+	return good;
+}
+
 static inline bool scan_event(struct heph *h, const struct heph_packet *k)
 {
 	const struct heph_span span = heph_span(h->segment, heph_times(h, k->p));
-	const enum heph_naming what = heph_event_naming(h, k->p, k->size);
-	const int64_t last = h->last;
 	uint32_t track;
 
+	if (__builtin_expect(!span.dur, 0)) {
+		const enum heph_naming what = heph_event_naming(h, k->p, k->size);
+
+		if (what && !h->bookkeeping)
+			return scan_name(h, k, what, span);
+		if (what && !meet_name(h, k, what))
+			return false;
+	}
 	if (__builtin_expect(!meet_event(h, k, span, &track), 0))
 		return false;
-	if (__builtin_expect(what != HEPH_NAMES_EVENT, 0)) {
-		if (!meet_name(h, k, what))
-			return false;
-		if (!h->bookkeeping) {
-			h->last = last;
-			return true;
-		}
-	}
 	h->first = span.ts < h->first ? span.ts : h->first;
 	return __builtin_expect(!reorder_late_window(&h->order, span.ts), 1) ||
 	       store_late(h, k->p, span, track);

@@ -11,7 +11,8 @@ enum { OPTION_EVENTS = 64 };
 /*
  * Orders packets by the time they are written. Of events that end together, the one that begins
  * last is written first; of equal ones, that whose row comes later, as it is the inner one
- * (SPEC heph/equal-spans).
+ * (SPEC heph/equal-spans). Events of a Heph trace that end together stay in its order: there
+ * `begin` is what falls as the offset grows.
  */
 struct key {
 	int64_t end, begin;
@@ -197,13 +198,13 @@ static bool heph_row(void *lane, const struct spur_event *row, struct out *o)
 	struct heph_writer *w = lane;
 	int64_t begin = row->ts, end = end_of(row);
 
-	if (row_is_gap(w, row)) {
-		/* It comes before all that ends with the event after it. */
-		begin = INT64_MAX;
-		end = heph_gap_end(w, row);
-	} else if (w->source && (row->flags & SPUR_F_RETIMED)) {
-		begin = INT64_MIN;
-		end = option_end(w->queue, row);
+	if (w->source) {
+		/* What ends together stays in the order of the source, a gap before its event. */
+		begin = row_is_gap(w, row) - 2 * (int64_t)row->off;
+		if (row_is_gap(w, row))
+			end = heph_gap_end(w, row);
+		else if (row->flags & SPUR_F_RETIMED)
+			end = option_end(w->queue, row);
 	}
 	return begin_out(w, o) && ended_out(w, INT64_MAX, row->ts, o) &&
 	       queue_put(w->queue, row, begin, end);

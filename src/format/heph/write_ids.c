@@ -68,11 +68,13 @@ static uint32_t target_of(struct heph_writer *w, uint32_t process)
 static bool own_substream(const struct heph_writer *w, uint32_t owner, uint64_t *number)
 {
 	const struct spur_track *k = write_track(w->write, owner);
+	/* In a Heph trace all bits of a substream's id may be set. */
+	const bool has = k->tid != -1 || (w->source && k->kind == SPUR_TRACK_THREAD);
 
-	*number = k->tid != -1				     ? (uint64_t)k->tid
+	*number = has					     ? (uint64_t)k->tid
 		  : k->kind == SPUR_TRACK_CPU && k->cpu >= 0 ? (uint64_t)k->cpu
 							     : 0;
-	return k->tid != -1;
+	return has;
 }
 
 /* The track that the events of a track or one of its lanes belong to. */

@@ -46,6 +46,27 @@ static size_t text_cut(struct heph_writer *w, const char *s, size_t len)
 	return ((uint8_t)s[n] & 0xC0) == 0x80 ? TEXT_MAX : n;
 }
 
+/* Most texts are short: a call of memcpy() would take longer than the copy. */
+static inline void text_copy(char *to, const char *s, size_t len)
+{
+	if (len > 32) {
+		memcpy(to, s, len);
+	} else if (len >= 16) {
+		memcpy(to, s, 16);
+		memcpy(to + len - 16, s + len - 16, 16);
+	} else if (len >= 8) {
+		memcpy(to, s, 8);
+		memcpy(to + len - 8, s + len - 8, 8);
+	} else if (len >= 4) {
+		memcpy(to, s, 4);
+		memcpy(to + len - 4, s + len - 4, 4);
+	} else if (len) {
+		to[0] = s[0];
+		to[len / 2] = s[len / 2];
+		to[len - 1] = s[len - 1];
+	}
+}
+
 void heph_put_text(struct heph_writer *w, const char *s, size_t len)
 {
 	struct out *o = &w->packet;
@@ -56,8 +77,7 @@ void heph_put_text(struct heph_writer *w, const char *s, size_t len)
 	if (!p)
 		return;
 	store16((uint8_t *)p, (uint16_t)len, swap);
-	if (len)
-		memcpy(p + HEPH_ATTR_LEN, s, len);
+	text_copy(p + HEPH_ATTR_LEN, s, len);
 	o->len += HEPH_ATTR_LEN + len;
 }
 
@@ -208,7 +228,7 @@ static void put_value(struct heph_writer *w, const struct spur_value *v, unsigne
 	const unsigned type = type_of(v);
 	unsigned items;
 
-	if (__builtin_expect(type != 0, 1)) {
+	if (type) {
 		attr_head(w, type);
 		put_plain(w, v);
 	} else if (v->type == SPUR_ARRAY && (items = array_type(v)) != 0) {
@@ -274,20 +294,41 @@ static bool is_repeated(struct heph_writer *w, const struct spur_args *before,
 	return false;
 }
 
+/* An argument; most are one number or text. */
+static inline void put_arg(struct heph_writer *w, const struct spur_value *v)
+{
+	const unsigned type = type_of(v);
+	size_t len;
+	const char *name = trace_string(w->trace, v->name, &len);
+	char *p;
+
+	if (!type) {
+		out_clear(&w->path);
+		out_bytes(&w->path, name, len);
+		put_value(w, v, 0);
+		return;
+	}
+	len = text_cut(w, name, len);
+	p = out_room(&w->packet, HEPH_ATTR_HEAD + len);
+	if (!p)
+		return;
+	store16((uint8_t *)p, (uint16_t)len, swap);
+	text_copy(p + HEPH_ATTR_LEN, name, len);
+	p[HEPH_ATTR_LEN + len] = (char)type;
+	w->packet.len += HEPH_ATTR_HEAD + len;
+	put_plain(w, v);
+}
+
 /* The arguments of a row, without those in `before`. */
 static void put_args(struct heph_writer *w, const struct spur_args *args,
 		     const struct spur_args *before)
 {
 	for (size_t i = 0; i < args->count; i++) {
 		const size_t whole = w->packet.len;
-		size_t len;
-		const char *name = trace_string(w->trace, args->items[i].name, &len);
 
 		if (before && is_repeated(w, before, &args->items[i]))
 			continue;
-		out_clear(&w->path);
-		out_bytes(&w->path, name, len);
-		put_value(w, &args->items[i], 0);
+		put_arg(w, &args->items[i]);
 		if (__builtin_expect(w->packet.len > PACKET_MAX, 0)) {
 			heph_lose(w, HEPH_LOST_TEXT);
 			w->packet.len = whole;
