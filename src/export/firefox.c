@@ -5,6 +5,7 @@
  *
  * A thread's tables are columns, so its events are walked once for each column.
  */
+#include "base/key_index.h"
 #include "export/profile/timeline.h"
 #include "format/format.h"
 #include "format/writer.h"
@@ -58,7 +59,8 @@ struct firefox {
 	struct timelines timelines;
 	uint32_t off_cpu;
 	/* Of the thread that is being written: */
-	struct map64 strings, funcs, stacks; /* to index + 1 */
+	struct map64 strings, funcs; /* to index + 1 */
+	struct key_index stacks; /* by prefix and function */
 	struct list string_ids, func_names, func_files, func_lines; /* by index */
 	struct list stack_prefixes, stack_funcs; /* prefixes are indices + 1 */
 	struct open_span *open;
@@ -179,25 +181,31 @@ static uint32_t func_of(struct firefox *f, const struct record *r)
 	return i;
 }
 
+static uint64_t stack_key(const void *firefox, uint32_t number)
+{
+	const struct firefox *f = firefox;
+
+	return (uint64_t)f->stack_prefixes.items[number] << 32 | f->stack_funcs.items[number];
+}
+
 /* The stack of a function that is called on another; prefix: index + 1, or 0. */
 static uint32_t stack_of(struct firefox *f, uint32_t prefix, const struct record *r)
 {
-	const uint32_t func = func_of(f, r);
-	const uint64_t key = (uint64_t)prefix << 32 | func;
-	bool is_new;
-	uint32_t i;
+	const uint32_t func = func_of(f, r), next = (uint32_t)f->stack_funcs.n;
+	const uint32_t i = key_index_find(&f->stacks, (uint64_t)prefix << 32 | func, stack_key, f);
 
-	if (f->stack_funcs.n >= STACKS && prefix && !map64_find(&f->stacks, key)) {
+	if (i != KEY_INDEX_NONE)
+		return i;
+	if (next >= STACKS && prefix) {
 		if (f->column == COUNT)
 			loss_add(&f->write->loss, LOST_PATH, SPUR_BEGIN);
 		return prefix - 1;
 	}
-	i = index_of(f, &f->stacks, key, f->stack_funcs.n, &is_new);
-	if (is_new) {
-		list_add(f, &f->stack_prefixes, prefix);
-		list_add(f, &f->stack_funcs, func);
-	}
-	return i;
+	list_add(f, &f->stack_prefixes, prefix);
+	list_add(f, &f->stack_funcs, func);
+	if (!f->failed)
+		f->failed = !key_index_add(&f->stacks, next, stack_key, f);
+	return next;
 }
 
 /* --- columns --- */
@@ -437,8 +445,8 @@ static void thread_clear(struct firefox *f)
 {
 	map64_free(&f->strings);
 	map64_free(&f->funcs);
-	map64_free(&f->stacks);
-	f->strings = f->funcs = f->stacks = (struct map64){ .cap = 0 };
+	key_index_free(&f->stacks);
+	f->strings = f->funcs = (struct map64){ .cap = 0 };
 	f->string_ids.n = f->func_names.n = f->func_files.n = f->func_lines.n = 0;
 	f->stack_prefixes.n = f->stack_funcs.n = 0;
 }

@@ -59,7 +59,7 @@ enum {
 
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
+	/* 3, the linker's name: pprof shortens the shown name if that is the same. */
 	FUNCTION_FILE = 4,
 	FUNCTION_START_LINE = 5,
 };
@@ -265,7 +265,6 @@ static void frame_out(struct pprof *p, uint64_t number, const struct stack_frame
 	at = pb_open(o, PROFILE_FUNCTION);
 	pb_number(o, FUNCTION_ID, number);
 	pb_number(o, FUNCTION_NAME, string_at(p, f->name));
-	pb_number(o, FUNCTION_SYSTEM_NAME, string_at(p, f->name));
 	if (f->file)
 		pb_number(o, FUNCTION_FILE, string_at(p, f->file));
 	if (f->line)

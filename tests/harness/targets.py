@@ -19,7 +19,7 @@ from harness.perfetto import escaped, shown
 from harness.viewers import Wrong
 
 # Go's pprof and Graphviz's layout, which take a moment, are tried with these.
-SOME = ("uftrace/threads", "uftrace/forkexec", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
+SOME = ("uftrace/threads", "uftrace/forkexec", "uftrace/own-cxx", "xray/fdr-threads", "fxt/all-records", "heph/nesting", "ctf/lttng213-functions")
 GO_NUMBERS = re.compile(r"^\s*([\d.]+)ns\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)ns\s+[\d.]+%  (.*)$")
 
 # Traces that are not compared.
