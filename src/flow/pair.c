@@ -4,7 +4,7 @@
 #include <assert.h>
 
 enum {
-	STACKS_FIRST = 64, /* number of empty ones that are kept */
+	STACKS_FIRST = 1024, /* number of stacks among which empty ones are not searched for */
 	FRAMES_FIRST = 2, /* with the ground: most stacks of very many are shallow */
 	FRAMES_KEPT = 64, /* of a stack without a track */
 };
@@ -29,6 +29,7 @@ void pair_clear(struct pair *p)
 	while (p->used)
 		stack_take_back(p, &p->used);
 	assert(!p->nused);
+	p->full = 0;
 }
 
 /* Takes the empty stacks back. A search costs no more than the stacks that were made since. */

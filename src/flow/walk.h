@@ -73,6 +73,24 @@ static inline struct pair_frame *walk_due(struct pair_stack *s, const struct spu
 	return pair_pop(s);
 }
 
+/*
+ * Pops and returns the topmost frame if it is a SPAN that is over at `now`, and no later row of the
+ * track comes before that; else returns NULL. For all used stacks before one is made while
+ * pair_is_full(): then those on which nothing goes on are empty, and can be taken back. Requires
+ * that rows of all tracks come in the order of time.
+ */
+static inline struct pair_frame *walk_over(struct pair_stack *s, int64_t now, struct walk_end *end)
+{
+	const struct pair_frame *top = s->n ? &s->frames[s->n - 1] : NULL;
+
+	if (!top && s->spans.end <= now)
+		s->spans.any = false;
+	if (!top || !(top->flags & PAIR_SPAN) || top->end > now)
+		return NULL;
+	*end = (struct walk_end){ .ts = top->end };
+	return pair_pop(s);
+}
+
 /* Pops the SPANs that are over by `ts`, for rows of which walk_takes() is false. */
 static inline void walk_past(struct pair_stack *s, int64_t ts)
 {

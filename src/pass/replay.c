@@ -64,10 +64,27 @@ struct lane {
 	bool more; /* calls are still open at the end */
 };
 
-/* The track's stack; NULL: out of memory. `user` of it: number + 1 of a pending row. */
-static inline struct pair_stack *lane_stack(struct lane *l, uint32_t track)
+/* Takes what is over off the stacks of other tracks: no line is due for it. */
+static __attribute__((noinline)) void spans_over(const struct lane *l, int64_t now)
 {
-	return track == l->track ? &l->stack : pair_stack(&l->rest, track);
+	struct walk_end e;
+
+	for (struct pair_stack *s = l->rest.used; s; s = s->next)
+		while (!l->r->env->trace->options.as_stored && walk_over(s, now, &e))
+			;
+}
+
+/* The row's stack; NULL: out of memory. `user` of it: number + 1 of a pending row. */
+static inline struct pair_stack *lane_stack(struct lane *l, const struct spur_event *row)
+{
+	struct pair_stack *s =
+		row->track == l->track ? &l->stack : pair_at(&l->rest, row->track);
+
+	if (__builtin_expect(s != NULL, 1))
+		return s;
+	if (pair_is_full(&l->rest))
+		spans_over(l, row->ts);
+	return pair_stack_make(&l->rest, row->track);
 }
 
 /* Renders a row that is decided. */
@@ -156,7 +173,7 @@ static bool window_put(struct lane *l, const struct shown_row *shown)
 	if (l->next - l->first == l->cap && l->cap < WINDOW && !window_grow(l))
 		return false;
 	if (l->next - l->first == l->cap) {
-		pending_take(l, lane_stack(l, l->window[l->first % l->cap].row.track));
+		pending_take(l, lane_stack(l, &l->window[l->first % l->cap].row));
 		if (!window_flush(l))
 			return false;
 	}
@@ -310,7 +327,7 @@ static bool stage_exit(struct lane *l, struct pair_stack *s, struct shown_row *s
 
 static bool stage_row(struct lane *l, const struct spur_event *row)
 {
-	struct pair_stack *s = lane_stack(l, row->track);
+	struct pair_stack *s = lane_stack(l, row);
 	struct shown_row shown = { .row = *row };
 
 	if (!s)
@@ -348,7 +365,7 @@ static uint64_t quick_mask(void)
 
 static __attribute__((noinline)) struct view view_make(struct lane *l, const struct spur_event *row)
 {
-	struct pair_stack *s = lane_stack(l, row->track);
+	struct pair_stack *s = lane_stack(l, row);
 	struct view v = { .track = row->track };
 
 	if (!s || (!s->cap && !pair_grow_frames(s, 1)))
@@ -445,7 +462,7 @@ static bool stage_rest(struct lane *l)
 
 	for (uint64_t i = l->first; i < l->next; i++)
 		if (l->window[i % l->cap].marks & WINDOW_PENDING)
-			pending_take(l, lane_stack(l, l->window[i % l->cap].row.track));
+			pending_take(l, lane_stack(l, &l->window[i % l->cap].row));
 	if (!window_flush(l))
 		return false;
 	l->more = false;

@@ -602,7 +602,7 @@ static void test_stacks_again(void **state)
 		s->frames[-1].child = 5;
 		pair_pop(s);
 	}
-	assert_true(p.nused <= 2 * (TRACKS / STEP) + 64 && p.nused >= TRACKS / STEP);
+	assert_true(p.nused <= 2 * (TRACKS / STEP) + 1024 && p.nused >= TRACKS / STEP);
 	assert_int_equal(stacks_of(&p), p.nused);
 	for (uint32_t i = 0; i < TRACKS; i += STEP) {
 		assert_non_null(pair_at(&p, i));

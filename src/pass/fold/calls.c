@@ -264,12 +264,50 @@ static __attribute__((noinline)) bool calls_step(struct calls *w, const struct s
 	return true;
 }
 
+/* Forgets the counters of tracks on which nothing is open. Returns false if out of memory. */
+static bool parked_trim(struct calls *w)
+{
+	struct map64 kept = { 0 };
+	const struct map64_slot *from;
+	bool good = true;
+	size_t i = 0;
+
+	while (good && (from = map64_next(&w->parked, &i))) {
+		struct map64_slot *to = from->value ? map64_put(&kept, from->key) : NULL;
+
+		good = to || !from->value;
+		if (to)
+			to->value = from->value;
+	}
+	map64_free(good ? &w->parked : &kept);
+	if (good)
+		w->parked = kept;
+	return good;
+}
+
+/* Ends the SPANs that are over on all tracks. Returns false if out of memory. */
+static __attribute__((noinline)) bool spans_over(struct calls *w, int64_t now)
+{
+	const struct pair_frame *f;
+	struct walk_end e;
+
+	if (w->trace->options.as_stored)
+		return true;
+	for (struct pair_stack *s = w->pair.used; s; s = s->next)
+		while ((f = walk_over(s, now, &e)))
+			if (!call_end(w, s, s->track, f, e))
+				return false;
+	return parked_trim(w);
+}
+
 static __attribute__((noinline)) struct view view_make(struct calls *w,
 						       const struct spur_event *row)
 {
-	struct pair_stack *s = pair_stack(&w->pair, row->track);
+	struct pair_stack *s = pair_at(&w->pair, row->track);
 	struct view v = { .track = row->track };
 
+	if (unlikely(!s) && (!pair_is_full(&w->pair) || spans_over(w, row->ts)))
+		s = pair_stack_make(&w->pair, row->track);
 	if (!s || (!s->cap && !pair_grow_frames(s, 1)) || !stat_room(w, 0))
 		return v;
 	v.key = w->by == CALLS_BY_FUNCTION ? 0 : row_key(w, row);

@@ -232,11 +232,28 @@ static __attribute__((noinline)) bool grower_step(struct grower *w, struct pair_
 	return true;
 }
 
-/* The row's stack, with memory. Returns NULL if the row has no stack. */
-static struct pair_stack *grower_stack(struct grower *w, uint32_t track)
+/* Ends the SPANs that are over on all tracks. */
+static __attribute__((noinline)) void spans_over(struct grower *w, int64_t now)
 {
-	struct pair_stack *s = pair_stack(&w->pair, track);
+	const struct pair_frame *f;
+	struct walk_end e;
 
+	for (struct pair_stack *s = w->pair.used; s; s = s->next)
+		while (!w->trace->options.as_stored && (f = walk_over(s, now, &e)))
+			grower_end(w, s, f, e);
+}
+
+/* The row's stack, with memory. Returns NULL if the row has no stack. */
+static struct pair_stack *grower_stack(struct grower *w, const struct spur_event *row)
+{
+	const uint32_t track = row->track;
+	struct pair_stack *s = pair_at(&w->pair, track);
+
+	if (unlikely(!s)) {
+		if (pair_is_full(&w->pair))
+			spans_over(w, row->ts);
+		s = pair_stack_make(&w->pair, track);
+	}
 	w->low = track < w->low ? track : w->low;
 	w->high = track > w->high ? track : w->high;
 	return s && (s->cap || pair_grow_frames(s, 1)) ? s : NULL;
@@ -246,7 +263,7 @@ static bool grower_rows(void *worker, struct spur_event *row, size_t n)
 {
 	struct grower *w = worker;
 	const struct spur_event *end = row + n;
-	struct pair_stack *s = grower_stack(w, row->track);
+	struct pair_stack *s = grower_stack(w, row);
 	uint32_t track = row->track;
 	uint64_t bits;
 	struct fit v;
@@ -259,7 +276,7 @@ static bool grower_rows(void *worker, struct spur_event *row, size_t n)
 		if (unlikely(row->track != track)) {
 			fit_store(s, v.next);
 			track = row->track;
-			s = grower_stack(w, track);
+			s = grower_stack(w, row);
 			if (!s)
 				return false;
 			v = fit_load(s, row);
