@@ -10,9 +10,11 @@
 #include <openssl/hmac.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/map64.h"
 #include "base/os.h"
 #include "base/out.h"
 #include "flow/args.h"
@@ -50,6 +52,7 @@ struct mask {
 	size_t ntracks;
 	struct arena arena; /* of them */
 	struct mask_kept kept;
+	struct map64 numeric; /* names of arguments whose numbers stay */
 };
 
 /* --- tokens --- */
@@ -345,9 +348,22 @@ static bool items_mask(struct mask *m, struct spur_args *args, struct spur_value
 	return masked;
 }
 
+/* Notes that the number of an argument stays. Returns false if out of memory. */
+static bool number_keep(struct mask *m, uint32_t name)
+{
+	struct map64_slot *slot;
+
+	pthread_mutex_lock(&m->lock);
+	m->kept.numbers++;
+	slot = name ? map64_put(&m->numeric, name) : NULL;
+	pthread_mutex_unlock(&m->lock);
+	return !name || slot;
+}
+
 /* Returns false if out of memory. */
 static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value *v, unsigned depth)
 {
+	const uint32_t name = v->name;
 	struct spur_value *items;
 	size_t len = v->count;
 
@@ -392,8 +408,7 @@ static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value
 				return false;
 		return true;
 	default:
-		__atomic_fetch_add(&m->kept.numbers, v->type != SPUR_NULL, __ATOMIC_RELAXED);
-		return true;
+		return v->type == SPUR_NULL || number_keep(m, name);
 	}
 }
 
@@ -564,6 +579,7 @@ void mask_free(struct mask *m)
 	mem_free(m->classes);
 	mem_free(m->originals);
 	mem_free(m->tracks);
+	map64_free(&m->numeric);
 	arena_free(&m->arena);
 	mem_free(m);
 }
@@ -581,4 +597,31 @@ uint32_t mask_original(struct mask *m, uint32_t cls)
 struct mask_kept mask_kept(const struct mask *m)
 {
 	return m->kept;
+}
+
+static int text_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void mask_kept_names(const struct mask *m, struct out *o)
+{
+	const struct map64_slot *slot;
+	const char **names = NULL;
+	size_t n = 0, cap = 0, at = 0;
+
+	while ((slot = map64_next(&m->numeric, &at))) {
+		if (!mem_grow((void **)&names, &cap, n + 1, sizeof(*names), SIZE_MAX / 2))
+			break;
+		names[n++] = trace_string(m->trace, (uint32_t)slot->key, NULL);
+	}
+	if (n)
+		qsort(names, n, sizeof(*names), text_order);
+	for (size_t i = 0; i < n && i < MASK_NAMES; i++) {
+		out_str(o, i ? ", " : "");
+		out_safe(o, names[i], strlen(names[i]));
+	}
+	if (n > MASK_NAMES)
+		out_printf(o, " and %zu more", n - MASK_NAMES);
+	mem_free(names);
 }

@@ -8,6 +8,7 @@
 #ifndef SPUR_FLOW_MASK_H
 #define SPUR_FLOW_MASK_H
 
+#include "base/out.h"
 #include "model/args.h"
 #include "model/trace.h"
 
@@ -56,5 +57,8 @@ const struct spur_track *mask_track(struct mask *m, uint32_t id);
 /* Returns the class that a masked class stands for. Thread-safe. */
 uint32_t mask_original(struct mask *m, uint32_t cls);
 struct mask_kept mask_kept(const struct mask *m);
+/* Writes the names that arguments had whose numbers stay, at most MASK_NAMES of them, in order. */
+enum { MASK_NAMES = 16 };
+void mask_kept_names(const struct mask *m, struct out *o);
 
 #endif

@@ -61,11 +61,17 @@ static void tell_kept(struct pass_env *env, const struct mask *m)
 {
 	const struct mask_kept kept = mask_kept(m);
 
-	if (env->notes && env->opt->form != FORM_JSON)
-		out_printf(env->notes,
-			   "spur: not replaced: times, CPUs, %llu numbers in arguments, "
-			   "%llu small ids of events\n",
-			   (unsigned long long)kept.numbers, (unsigned long long)kept.small_ids);
+	if (!env->notes || env->opt->form == FORM_JSON)
+		return;
+	out_printf(env->notes,
+		   "spur: not replaced: times, CPUs, %llu numbers in arguments, "
+		   "%llu small ids of events\n",
+		   (unsigned long long)kept.numbers, (unsigned long long)kept.small_ids);
+	if (!kept.numbers)
+		return;
+	out_str(env->notes, "spur: numbers stay, ids and addresses too, in the arguments ");
+	mask_kept_names(m, env->notes);
+	out_char(env->notes, '\n');
 }
 
 /*

@@ -23,6 +23,11 @@ static enum spur_status cut_pass(struct pass_env *env)
 	if (c.none && !(c.pipe.stop && *c.pipe.stop))
 		return err_set(env->err, SPUR_ERR_USAGE,
 			       "no event passes the filter: nothing was written");
+	/* A format without a header: the file would not be a trace. */
+	if (!env->dir && !env->out->flushed && !env->out->len && !env->out->error &&
+	    !(c.pipe.stop && *c.pipe.stop))
+		return err_set(env->err, SPUR_ERR_FORMAT,
+			       "nothing in the trace can be read: nothing was written");
 	return SPUR_OK;
 }
 

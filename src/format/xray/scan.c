@@ -4,6 +4,10 @@
  * does not fit: then the next place where a NewBuffer and a WallTime record follow each other is
  * looked for.
  */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/os.h"
 #include "format/xray/reader.h"
 
 enum {
@@ -21,9 +25,8 @@ static int meta_at(const struct xray *x, uint64_t off)
 }
 
 /* SPEC xray/wall-time: seconds and microseconds */
-static bool wall_read(const struct xray *x, uint64_t off, int64_t *wall)
+static bool wall_read(const struct xray *x, const uint8_t *p, int64_t *wall)
 {
-	const uint8_t *p = xray_at(x, off);
 	const int64_t seconds = (int64_t)load64(p + XRAY_META_AT_DATA, x->swap);
 	const int32_t micro = (int32_t)load32(p + XRAY_WALL_AT_MICROSECONDS, x->swap);
 
@@ -40,7 +43,7 @@ bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end)
 	return end - off >= 2 * XRAY_METADATA && meta_at(x, off) == META_NEW_BUFFER &&
 	       (int32_t)load32(xray_at(x, off) + XRAY_META_AT_DATA, x->swap) > 0 &&
 	       meta_at(x, off + XRAY_METADATA) == META_WALL_TIME &&
-	       wall_read(x, off + XRAY_METADATA, &wall);
+	       wall_read(x, xray_at(x, off + XRAY_METADATA), &wall);
 }
 
 uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end)
@@ -140,21 +143,21 @@ static int64_t default_pid(const struct xray *x, int64_t tid)
 	return x->version == 2 ? tid : XRAY_NO_THREAD;
 }
 
-/* What a buffer's first records say. */
-static void head_parse(const struct xray *x, struct xray_buffer *b, int64_t *pid, int64_t *tid)
+/* What a buffer's first records, which stand at `p`, say. */
+static void head_parse(const struct xray *x, const uint8_t *p, struct xray_buffer *b, int64_t *pid,
+		       int64_t *tid)
 {
 	uint64_t off = b->off;
 
 	*pid = *tid = XRAY_NO_THREAD;
 	b->flags |= BUFFER_NO_TSC | BUFFER_NO_WALL;
 	for (int i = 0; i < HEAD_RECORDS && b->end - off >= XRAY_METADATA;
-	     i++, off += XRAY_METADATA) {
-		const uint8_t *p = xray_at(x, off);
+	     i++, off += XRAY_METADATA, p += XRAY_METADATA) {
 		const int kind = xray_meta(x, p);
 
 		if (kind == META_NEW_BUFFER && *tid == XRAY_NO_THREAD)
 			*tid = (int32_t)load32(p + XRAY_META_AT_DATA, x->swap);
-		else if (kind == META_WALL_TIME && wall_read(x, off, &b->wall))
+		else if (kind == META_WALL_TIME && wall_read(x, p, &b->wall))
 			b->flags &= ~(uint32_t)BUFFER_NO_WALL;
 		else if (kind == META_PID && x->version > 2)
 			*pid = (int32_t)load32(p + XRAY_META_AT_DATA, x->swap);
@@ -169,11 +172,12 @@ static void head_parse(const struct xray *x, struct xray_buffer *b, int64_t *pid
 		*pid = default_pid(x, *tid);
 }
 
-bool xray_head_read(struct xray *x, struct xray_buffer *b)
+/* xray_head_read() of the records at `p`. */
+static bool head_read(struct xray *x, const uint8_t *p, struct xray_buffer *b)
 {
 	int64_t pid, tid;
 
-	head_parse(x, b, &pid, &tid);
+	head_parse(x, p, b, &pid, &tid);
 	if (!x->ref_known && !(b->flags & (BUFFER_NO_TSC | BUFFER_NO_WALL))) {
 		x->ref_known = true;
 		x->ref_tsc = b->tsc;
@@ -183,11 +187,16 @@ bool xray_head_read(struct xray *x, struct xray_buffer *b)
 	return b->thread != SPUR_NONE;
 }
 
+bool xray_head_read(struct xray *x, struct xray_buffer *b)
+{
+	return head_read(x, xray_at(x, b->off), b);
+}
+
 struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b)
 {
 	int64_t pid, tid;
 
-	head_parse(x, b, &pid, &tid);
+	head_parse(x, xray_at(x, b->off), b, &pid, &tid);
 	return xray_thread_find(x, pid, tid);
 }
 
@@ -414,12 +423,106 @@ static bool add_empty(struct xray *x, const struct xray_buffer *b)
 	       xray_span_add(x, b->off, b->end - b->off, XRAY_CLASS_UNKNOWN);
 }
 
+/* --- buffers as LLVM writes them --- */
+
+/* Extents and the first records of a buffer, copied from the file. */
+struct window {
+	uint8_t bytes[(1 + HEAD_RECORDS) * XRAY_METADATA];
+	uint64_t have;
+};
+
+static bool window_read(const struct xray *x, int fd, uint64_t at, struct window *w)
+{
+	const uint64_t left = x->src->size - at;
+	const size_t want = left < sizeof(w->bytes) ? (size_t)left : sizeof(w->bytes);
+	const ssize_t n = os_pread(fd, w->bytes, want, (off_t)at);
+
+	w->have = n > 0 ? (uint64_t)n : 0;
+	return w->have == want;
+}
+
+/* The buffer whose extents stand at `at`. Returns false if anything is not as it is prescribed. */
+static bool window_buffer(const struct xray *x, const struct window *w, uint64_t at,
+			  struct xray_buffer *b)
+{
+	const uint8_t *p = w->bytes;
+	int64_t wall;
+	uint64_t size;
+
+	if (w->have < 3 * XRAY_METADATA || xray_meta(x, p) != META_EXTENTS ||
+	    xray_meta(x, p + XRAY_METADATA) != META_NEW_BUFFER ||
+	    (int32_t)load32(p + XRAY_METADATA + XRAY_META_AT_DATA, x->swap) <= 0 ||
+	    xray_meta(x, p + 2 * XRAY_METADATA) != META_WALL_TIME ||
+	    !wall_read(x, p + 2 * XRAY_METADATA, &wall))
+		return false;
+	size = load64(p + XRAY_META_AT_DATA, x->swap);
+	*b = (struct xray_buffer){ .off = at + XRAY_METADATA, .flags = BUFFER_EXTENTS };
+	if (size < 2 * XRAY_METADATA || size > x->src->size - b->off ||
+	    (x->buffer_size && size > x->buffer_size))
+		return false;
+	b->end = b->off + size;
+	return true;
+}
+
+/*
+ * Lists buffers from copies of their first records, as long as each is followed by the next one.
+ * That costs less than a fault of the page that they are in, and many buffers are never looked at
+ * again. The rest of the scan begins with the first buffer that is not as it is prescribed.
+ * Returns false if out of memory.
+ */
+static bool scan_copies(struct xray *x, int fd, struct xray_scan *scan)
+{
+	struct window w, next = { .have = 0 };
+	struct xray_buffer b, *item;
+	bool more = window_read(x, fd, scan->at, &w);
+
+	while (more && window_buffer(x, &w, scan->at, &b)) {
+		/* Without room for extents there is no next buffer; see fits_end(). */
+		more = x->src->size - b.end >= XRAY_METADATA;
+		if (more &&
+		    (!window_read(x, fd, b.end, &next) || xray_meta(x, next.bytes) != META_EXTENTS))
+			break;
+		item = head_read(x, w.bytes + XRAY_METADATA, &b) ? xray_list_add(&x->list) : NULL;
+		if (!item)
+			return false;
+		*item = b;
+		scan->at = b.end;
+		w = next;
+	}
+	return true;
+}
+
+/* Returns the file of a log to copy from, or -1. */
+static int scan_file(const struct xray *x)
+{
+	struct stat st;
+	int fd;
+
+	if (x->version < 2 || x->follow || x->t->unnamed || !x->src->mapped || x->src->copy ||
+	    strcmp(x->src->path, "-") == 0)
+		return -1;
+	fd = os_open(x->src->path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0 ||
+	    (os_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == x->src->size))
+		return fd;
+	os_close(fd);
+	return -1;
+}
+
 bool xray_scan_open(struct xray *x)
 {
 	struct xray_scan scan = { .at = XRAY_HEADER };
 	struct xray_buffer b, *item;
+	const int fd = scan_file(x);
+	bool good = true;
 
 	x->list.size = sizeof(b);
+	if (fd >= 0) {
+		good = scan_copies(x, fd, &scan);
+		os_close(fd);
+	}
+	if (!good)
+		return false;
 	while (xray_scan_next(x, &scan, &x->t->diag, &b)) {
 		if (b.thread == SPUR_NONE) {
 			if (!add_empty(x, &b))

@@ -147,6 +147,9 @@ static bool pairing_run(struct pairing *p, struct diff_join *j, const struct dif
 	pair_all(p);
 	for (size_t i = 0; i < p->n; i++)
 		p->funcs[p->mates[i].side][p->mates[i].line] = p->mates[i].func;
+	/* Room for what comes next. */
+	mem_free(p->mates);
+	p->mates = NULL;
 	return true;
 }
 

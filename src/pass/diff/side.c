@@ -15,8 +15,21 @@ void diff_side_free(struct diff_side *s)
 	arena_free(&s->arena);
 }
 
+/* A copy of a module or category, which most functions share with the one before. */
+static const char *shared_text(struct diff_side *s, const char *text, size_t len,
+			       const char *before)
+{
+	if (!len)
+		return "";
+	if (before && strlen(before) == len && memcmp(before, text, len) == 0)
+		return before;
+	return arena_strdup(&s->arena, text, len);
+}
+
 struct diff_line *diff_side_add(struct diff_side *s, const struct group *group)
 {
+	/* By value: the lines may move. */
+	const struct group before = s->n ? s->lines[s->n - 1].group : (struct group){ 0 };
 	struct diff_line *line;
 	struct group *g;
 
@@ -27,9 +40,8 @@ struct diff_line *diff_side_add(struct diff_side *s, const struct group *group)
 	g = &line->group;
 	g->cls = NULL;
 	g->name = arena_strdup(&s->arena, group->name, group->name_len);
-	g->module =
-		group->module_len ? arena_strdup(&s->arena, group->module, group->module_len) : "";
-	g->cat = group->cat_len ? arena_strdup(&s->arena, group->cat, group->cat_len) : "";
+	g->module = shared_text(s, group->module, group->module_len, before.module);
+	g->cat = shared_text(s, group->cat, group->cat_len, before.cat);
 	if (!g->name || !g->module || !g->cat)
 		return NULL;
 	s->n++;
