@@ -54,7 +54,7 @@ static inline void out_to(struct out *o, const char *end)
 
 void out_bytes(struct out *o, const void *p, size_t len);
 void out_str(struct out *o, const char *s);
-/* Appends the bytes of `from` in [begin, end), which may have no buffer yet if there are none. */
+/* Appends the bytes of `from` in [begin, end); `from` may have no buffer yet if that is empty. */
 static inline void out_part(struct out *o, const struct out *from, size_t begin, size_t end)
 {
 	if (begin < end)

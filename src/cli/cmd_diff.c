@@ -71,7 +71,7 @@ static const struct opt options[] = {
 	  OPT_COMMON(uftrace.sort_column),
 	  .arg = "N",
 	  .help = "With --style=uftrace: sort by the base (0, 1) or by the change (2, default)" },
-	REPORT_UFTRACE_OPTIONS,
+	REPORT_AVERAGE_OPTIONS,
 	STAT_OPTION("edge-label", llvm.edge_label,
 		    "With --style=llvm-xray: label calls with the change of count, min, med, 90p, "
 		    "99p, max or sum (default: none)"),

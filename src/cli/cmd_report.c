@@ -44,7 +44,7 @@ static const struct opt options[] = {
 			     "with --kind=async and --kind=flow: count,total,avg,min,max,p50,p90,"
 			     "p99,stdev,steps,no_begin,no_end,category,name,step,from_pid,"
 			     "from_tid,from,to_pid,to_tid,to"),
-	REPORT_UFTRACE_OPTIONS,
+	REPORT_AVERAGE_OPTIONS,
 	{ .name = "format",
 	  .type = OPT_CALL,
 	  .call = set_csv,

@@ -22,7 +22,7 @@
 	  .help = "Show these columns: " COLUMNS }
 
 /* What uftrace report takes for its own columns. */
-#define REPORT_UFTRACE_OPTIONS                                                            \
+#define REPORT_AVERAGE_OPTIONS                                                            \
 	{ .name = "avg-total",                                                            \
 	  .type = OPT_FLAG,                                                               \
 	  OPT_COMMON(uftrace.avg_total),                                                  \

@@ -299,8 +299,8 @@ static bool bzip2_put(const uint8_t *from, size_t len, struct cw_room *to, size_
  * different packets have different blocks and the same trace has the same bytes. `plain`: a header
  * and `len` bytes of content.
  */
-static bool encrypt(const struct cw *w, uint64_t instance, uint8_t *plain, size_t len,
-		    struct cw_room *to)
+static bool packet_encrypt(const struct cw *w, uint64_t instance, uint8_t *plain, size_t len,
+			   struct cw_room *to)
 {
 	const EVP_CIPHER *ciphers[] = { EVP_aes_128_ctr(), EVP_aes_192_ctr(), EVP_aes_256_ctr() };
 	uint8_t mac[EVP_MAX_MD_SIZE], *block;
@@ -385,7 +385,7 @@ bool cw_v11_packet(struct cw *w, uint64_t instance, const struct cw_packet *pack
 		h.encryption = CTF_WIRE_AES;
 		h.bytes = CTF_WIRE_V11 + CTF_WIRE_AES_BLOCK + len;
 		head_put(w, &h, p);
-		if (!encrypt(w, instance, p, len, &w->sealed))
+		if (!packet_encrypt(w, instance, p, len, &w->sealed))
 			return false;
 		p = w->sealed.p;
 		len += CTF_WIRE_AES_BLOCK;
