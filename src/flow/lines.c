@@ -264,7 +264,7 @@ static void *lanes_worker(void *arg)
 }
 
 /*
- * Takes the lane's next block; without one, the lane is over. Returns false if out of memory.
+ * Takes the lane's next block; without one the lane is over. Returns false if out of memory.
  */
 static bool lane_turn(struct lanes *s, struct lane_slot *slot)
 {

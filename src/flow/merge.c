@@ -150,7 +150,7 @@ static enum spur_status merge_pull(struct merge *m, uint32_t i)
 	return merge_core_give(&m->core, i, rows.rows, rows.n) ? SPUR_OK : SPUR_FAIL;
 }
 
-/* The rows of a feed that has begun. INVARIANT: its items are the reader's, and may be changed. */
+/* INVARIANT: the items of a feed that has begun are its reader's rows, which may be changed. */
 static inline struct spur_event *input_rows(const struct merge_input *in)
 {
 	return (struct spur_event *)(uintptr_t)in->items;

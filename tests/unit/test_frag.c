@@ -28,9 +28,8 @@ static void check(const struct frag *f, uint32_t id)
 
 	assert_non_null(f);
 	n = snprintf(expected, sizeof(expected), "%.*s%u", n,
-		     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-		     "xxxxxxxx"
-		     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+		     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 		     id);
 	assert_int_equal(f->len, n);
 	/* Whole pieces can be read. */
