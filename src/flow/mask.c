@@ -399,7 +399,8 @@ static bool value_mask(struct mask *m, struct spur_args *args, struct spur_value
 		items = depth < NESTING ? args_alloc(args, (len + 1) * sizeof(*items)) : NULL;
 		if (!items)
 			return false;
-		memcpy(items, v->items, len * sizeof(*items));
+		if (len)
+			memcpy(items, v->items, len * sizeof(*items));
 		v->items = items;
 		if (v->type == SPUR_ARRAY && items_are_bytes(items, len))
 			return items_mask(m, args, items, (uint32_t)len);
