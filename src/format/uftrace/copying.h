@@ -174,6 +174,8 @@ bool uftrace_task_line_valid(const struct uftrace *u, struct text line);
 bool uftrace_map_line_valid(struct text line);
 /* Returns the path of a module in a valid line that has no build-id; empty: none. */
 struct text uftrace_map_line_path(struct text line);
+/* Gets what the `#` lines at the top of a .sym or .dbg file say; "": nothing. */
+void uftrace_sym_head(struct text file, struct text *path, struct text *build_id);
 /* `numbered`: of python.fake.sym. */
 bool uftrace_sym_line_valid(struct text line, bool numbered);
 /* `*inside`: a function was begun; set by its line. */

@@ -18,7 +18,10 @@ static struct join_file *file_find(const struct joining *j, const char *name)
 {
 	const struct map64_slot *slot = map64_find(&j->by_name, hash_bytes(name, strlen(name), 1));
 
-	return slot ? &j->files[slot->value - 1] : NULL;
+	/* Of two names with the same hash the one that came last is found. */
+	return slot && strcmp(j->files[slot->value - 1].name, name) == 0
+		       ? &j->files[slot->value - 1]
+		       : NULL;
 }
 
 static bool file_add(struct joining *j, const char *name, struct join_file f)
@@ -36,22 +39,16 @@ static bool file_add(struct joining *j, const char *name, struct join_file f)
 	return true;
 }
 
-/* What the comments at the head of a .sym or .dbg file say. */
+/* What the head of a .sym or .dbg file says. */
 struct owner {
 	struct text path, id;
 };
 
 static struct owner owner_of(struct text file)
 {
-	struct owner o = { text_of(""), text_of("") };
-	struct text line;
+	struct owner o;
 
-	while (text_line(&file, &line) && line.len && line.p[0] == '#') {
-		if (text_skip(&line, "# path name: "))
-			o.path = text_trim(line);
-		else if (text_skip(&line, "# build-id: "))
-			o.id = text_trim(line);
-	}
+	uftrace_sym_head(file, &o.path, &o.id);
 	return o;
 }
 

@@ -69,8 +69,7 @@ static struct text base_name(struct text path)
 	return slash < 0 ? path : text_make(path.p + slash + 1, path.len - (size_t)(slash + 1));
 }
 
-/* What the `#` lines at the top of a .sym or .dbg say. */
-static void read_head(struct text file, struct text *path, struct text *build_id)
+void uftrace_sym_head(struct text file, struct text *path, struct text *build_id)
 {
 	struct text line;
 
@@ -115,7 +114,7 @@ static enum belongs file_belongs(const struct uftrace_module *m, struct text fil
 	const struct text own = m->build_id.len ? m->build_id : m->sym_id;
 	struct text path, id;
 
-	read_head(file, &path, &id);
+	uftrace_sym_head(file, &path, &id);
 	if (own.len && id.len)
 		return same_text(id, own) ? BELONGS_SURELY : BELONGS_NOT;
 	if (!path.len || same_text(path, m->path))
@@ -539,13 +538,13 @@ void uftrace_load_module(struct uftrace *u, struct uftrace_module *m)
 		load_kallsyms(u, m);
 	} else if (m == u->python ? uftrace_slurp(u, f.name, &f.text)
 				  : slurp_for(u, m, "sym", &f)) {
-		read_head(f.text, &path, &m->sym_id);
+		uftrace_sym_head(f.text, &path, &m->sym_id);
 		if (!read_symbols(u, m, f.text, f.name))
 			u->t->diag.overflow = true;
 	} else {
 		/* A killed recorder leaves maps without build-ids, but .dbg files have them. */
 		if (slurp_for(u, m, "dbg", &f))
-			read_head(f.text, &path, &m->other_id);
+			uftrace_sym_head(f.text, &path, &m->other_id);
 		load_elf(u, m);
 	}
 	load_debug(u, m);
