@@ -148,7 +148,7 @@ def golden_events():
 def golden_calls():
     """Functions by number and by address, tail calls, unwinding; a payload of 15 words and more."""
     c = Clock()
-    funcs = [function(1, 0x1000, "main"), function(2, 0x1100, "_ZN3app4workEi", entry=[(I64, "n")], leave=[(I64, "")]),
+    funcs = [function(1, 0x1000, "main"), function(2, 0x1100, "_ZN3app4workEi", entry=[(I64, "n")], leave=[(I64, "retval")]),
              function(3, 0x1200, "last"), function(4, 0x1300, "thrower", entry=[(TEXT, "long")])]
     rec = [record(ENTER, 1, c.us(0)), record(ENTER, 2, c.us(1), u64(7)), record(ENTER, 0, c.us(1), u64(0x5000)),
            record(EXIT, 0, c.us(1)), record(TAIL, 3, c.us(1)), record(EXIT, 3, c.us(2)), record(ENTER, 2, c.us(1), u64(8)),
