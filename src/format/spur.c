@@ -1,7 +1,7 @@
 /*
- * Spur's own recordings: a file for each process, of chunks with records of one thread each, or with
- * descriptors of what records name. Reads files of processes that still run as they stand; does not
- * follow them.
+ * Spur's own recordings: a file for each process, of chunks with records of one thread each, or
+ * with descriptors of what records name. Reads files of processes that still run as they stand;
+ * does not follow them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static bool find_recordings(const char *dir, struct arena *a, size_t most, struc
 		if (!has_suffix(e->d_name))
 			continue;
 		path = arena_printf(a, "%s/%s", dir, e->d_name);
-		good = path && mem_grow((void **)&l->list, &l->cap, l->count + 1,
-					sizeof(*l->list), MAX_PROCESSES);
+		good = path && mem_grow((void **)&l->list, &l->cap, l->count + 1, sizeof(*l->list),
+					MAX_PROCESSES);
 		if (good && is_recording(path))
 			l->list[l->count++] = path;
 	}
@@ -228,9 +228,8 @@ static bool chunk_add(struct spb *s, uint32_t number, uint32_t thread)
 	if (!mem_grow((void **)&s->chunks, &s->chunks_cap, s->nchunks + 1, sizeof(*s->chunks),
 		      SIZE_MAX / sizeof(*s->chunks)))
 		return false;
-	s->chunks[s->nchunks++] = (struct spb_chunk){ .sequence = sequence,
-						      .number = number,
-						      .thread = thread };
+	s->chunks[s->nchunks++] =
+		(struct spb_chunk){ .sequence = sequence, .number = number, .thread = thread };
 	return true;
 }
 
@@ -389,8 +388,9 @@ static bool info_open(struct spb *s)
 			      (int)strnlen(path, SPB_ARGUMENTS_AT - SPB_PROGRAM_AT), path) &&
 	       trace_add_info(s->t, "mode", "%s", mode < 3 ? modes[mode] : "unknown") &&
 	       trace_add_info(s->t, "ended", "%s",
-			      spb_64(head + SPB_END_AT) ? "yes" : "no: the process was killed, or "
-								  "still runs");
+			      spb_64(head + SPB_END_AT) ? "yes"
+							: "no: the process was killed, or "
+							  "still runs");
 }
 
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
@@ -409,10 +409,11 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 		return err_set(err, SPUR_ERR_FORMAT, "%s: expected a recording, found a directory",
 			       t->path);
 	if (t->options.follow)
-		return err_set(err, SPUR_ERR_USAGE,
-			       "%s: expected a trace that can be followed, found a recording, which "
-			       "is not written from its beginning to its end",
-			       t->path);
+		return err_set(
+			err, SPUR_ERR_USAGE,
+			"%s: expected a trace that can be followed, found a recording, which "
+			"is not written from its beginning to its end",
+			t->path);
 	source_need(src, UINT64_MAX);
 	if (!head_valid(src->data, src->size))
 		return err_set(err, SPUR_ERR_FORMAT,

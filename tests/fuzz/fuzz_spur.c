@@ -1,8 +1,8 @@
 /*
- * Reads the fuzzer's bytes as a file of one of Spur's recordings: by time twice and as stored twice,
- * in different pieces and batches. Both of each must give the same rows in the same order and the
- * same messages; by time, the rows of a feed ascend; the events are the same either way. Sometimes
- * memory runs out.
+ * Reads the fuzzer's bytes as a file of one of Spur's recordings: by time twice and as stored
+ * twice, in different pieces and batches. Both of each must give the same rows in the same order
+ * and the same messages; by time, the rows of a feed ascend; the events are the same either way.
+ * Sometimes memory runs out.
  */
 
 #include "format/format.h"

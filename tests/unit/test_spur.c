@@ -6,7 +6,8 @@
 static void test_sites(void **state)
 {
 	(void)state;
-	/* SPEC spur/byte-order, SPEC spur/site, SPEC spur/argument, SPEC spur/string, SPEC spur/descriptor */
+	/* SPEC spur/byte-order, SPEC spur/site, SPEC spur/argument */
+	/* SPEC spur/string, SPEC spur/descriptor */
 	chunk(SPB_CHUNK_DESCRIPTORS, 0, PAIR_MONO);
 	site(1, SPB_SITE_SPAN, "span", "164", 1);
 	site(2, SPB_SITE_INSTANT, "values", "2345789", 0);
@@ -328,15 +329,13 @@ static void test_damage(void **state)
 	set(chunk_at + CHUNK, 0, 1);
 	/* The first site's kind; then its size. */
 	set(first + SPB_DESCRIPTOR_HEAD + 4, 99, 1);
-	expect("1 NATIVE unknown record @71\n",
-	       "spur/bad-chunk 1 at 20480 lost 8192\n"
-	       "spur/bad-descriptor 1 at 4160 lost 32\n"
-	       "spur/unknown-record 1 at 12352\n");
+	expect("1 NATIVE unknown record @71\n", "spur/bad-chunk 1 at 20480 lost 8192\n"
+						"spur/bad-descriptor 1 at 4160 lost 32\n"
+						"spur/unknown-record 1 at 12352\n");
 	set(first, 7, 4);
-	expect("1 NATIVE unknown record @71\n",
-	       "spur/bad-chunk 1 at 20480 lost 8192\n"
-	       "spur/descriptor-size 1 at 4160 lost 4032\n"
-	       "spur/unknown-record 1 at 12352\n");
+	expect("1 NATIVE unknown record @71\n", "spur/bad-chunk 1 at 20480 lost 8192\n"
+						"spur/descriptor-size 1 at 4160 lost 4032\n"
+						"spur/unknown-record 1 at 12352\n");
 	/* SPEC spur/chunk-size, SPEC spur/header */
 	set(SPB_CHUNK_SIZE_AT, 5000, 4);
 	assert_null(file_open(&by_time));
@@ -388,8 +387,8 @@ static void test_recording(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sites),  TEST(test_functions), TEST(test_commit),  TEST(test_pages),
-		TEST(test_time),   TEST(test_fibers),	 TEST(test_clock),   TEST(test_modules),
+		TEST(test_sites),  TEST(test_functions), TEST(test_commit), TEST(test_pages),
+		TEST(test_time),   TEST(test_fibers),	 TEST(test_clock),  TEST(test_modules),
 		TEST(test_damage), TEST(test_recording),
 	};
 

@@ -6,11 +6,11 @@
 #include "model/schema.h"
 
 static const char *const kind_names[] = {
-	[SPB_HOLE] = "hole",	 [SPB_BEGIN] = "begin",	  [SPB_END] = "end",
-	[SPB_EVENT] = "event",	 [SPB_ENTER] = "enter",	  [SPB_EXIT] = "exit",
-	[SPB_TAIL] = "tail",	 [SPB_UNWIND] = "unwind", [SPB_TIME] = "time",
-	[SPB_FIBER] = "fiber",	 [SPB_LOST] = "lost",	  [SPB_SWITCH] = "switch",
-	[12] = "kind 12",	 [13] = "kind 13",	  [SPB_RESERVED] = "reserved",
+	[SPB_HOLE] = "hole",   [SPB_BEGIN] = "begin",	[SPB_END] = "end",
+	[SPB_EVENT] = "event", [SPB_ENTER] = "enter",	[SPB_EXIT] = "exit",
+	[SPB_TAIL] = "tail",   [SPB_UNWIND] = "unwind", [SPB_TIME] = "time",
+	[SPB_FIBER] = "fiber", [SPB_LOST] = "lost",	[SPB_SWITCH] = "switch",
+	[12] = "kind 12",      [13] = "kind 13",	[SPB_RESERVED] = "reserved",
 	[SPB_PAD] = "pad",
 };
 
@@ -80,14 +80,15 @@ static size_t before_arguments(const struct spb_record *r, const struct spur_eve
 	case SPB_EXIT:
 	case SPB_TAIL:
 		return r->id ? 0 : SPB_WORD;
-	default: return 0;
+	default:
+		return 0;
 	}
 }
 
 enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
 	const struct event_class *const c = trace_class(t, ev->cls);
-	const struct plan *const plan = ev->kind == SPUR_END_SPAN ? c->exit : c->entry;
+	const struct plan *const plan = class_plan(c, ev->kind == SPUR_END_SPAN);
 	struct spb_record r;
 	enum spur_status st;
 	size_t skip, used;
@@ -157,7 +158,7 @@ static void schema_strings(const struct plan *plan, const struct spur_field *fie
 {
 	for (uint32_t i = 0; plan && i < n; i++)
 		if (plan->ops[i].show == SPB_SHOW_STRING) {
-			/* The schema was made for this class alone, and nothing else has seen it. */
+			/* The schema was made for this class, and nothing else has seen it. */
 			struct spur_field *const f = (struct spur_field *)&fields[i];
 
 			f->type = SPUR_STRING;
@@ -171,8 +172,8 @@ const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_cl
 	const struct spur_schema *const s = schema_of_class(&t->arena, cls);
 
 	if (s) {
-		schema_strings(cls->entry, s->begin, s->nbegin);
-		schema_strings(cls->exit, s->end, s->nend);
+		schema_strings(class_plan(cls, false), s->begin, s->nbegin);
+		schema_strings(class_plan(cls, true), s->end, s->nend);
 	}
 	return s;
 }

@@ -17,7 +17,7 @@ static const char *const own_names[SPB_CLASSES] = {
 };
 
 static const char *const word_names[SPB_WORDS] = {
-	[SPB_W_KIND] = "kind",	       [SPB_W_ID] = "id",     [SPB_W_TIME] = "time",
+	[SPB_W_KIND] = "kind",	     [SPB_W_ID] = "id",	    [SPB_W_TIME] = "time",
 	[SPB_W_PAYLOAD] = "payload", [SPB_W_SIZE] = "size", [SPB_W_TYPE] = "type",
 };
 
@@ -145,10 +145,9 @@ static bool take_plan(struct spb *s, struct cursor *b, uint8_t n, const struct p
 		ops[count].name = name;
 		ops[count].align = SPB_WORD;
 	}
-	*plan = (struct plan){ .ops = ops,
-			       .count = count,
-			       .swap = order_swaps(false),
-			       .tail_align = SPB_WORD };
+	*plan = (struct plan){
+		.ops = ops, .count = count, .swap = order_swaps(false), .tail_align = SPB_WORD
+	};
 	*out = plan;
 	return true;
 }
@@ -166,6 +165,7 @@ static bool describe_site(struct spb *s, struct cursor *b)
 	const uint32_t id = cursor_u32(b);
 	const uint8_t kind = cursor_u8(b), nargs = cursor_u8(b), nresults = cursor_u8(b);
 	struct event_class c = { .flags = CLASS_EVENT | CLASS_CATEGORY };
+	struct class_more more = { .entry = NULL };
 	struct spb_site *site;
 
 	cursor_u8(b);
@@ -173,8 +173,10 @@ static bool describe_site(struct spb *s, struct cursor *b)
 	c.cat = take_string(s, b);
 	c.name = c.simple = c.raw = take_string(s, b);
 	c.file = take_string(s, b);
-	if (!take_plan(s, b, nargs, &c.entry) || !take_plan(s, b, nresults, &c.exit))
+	if (!take_plan(s, b, nargs, &more.entry) || !take_plan(s, b, nresults, &more.exit))
 		return false;
+	if (more.entry || more.exit)
+		c.more = &more;
 	if (b->bad || !id || id >= SPB_SITES || !kind || kind > SPB_SITE_LOG) {
 		b->bad = true;
 		return true;
@@ -197,11 +199,9 @@ static bool describe_function(struct spb *s, struct cursor *b)
 	const uint32_t id = cursor_u32(b), module = cursor_u32(b);
 	const uint64_t addr = cursor_u64(b);
 	const uint8_t nargs = cursor_u8(b), nresults = cursor_u8(b);
-	struct spb_site *fn, made = { .addr = addr,
-				      .module = module,
-				      .nargs = nargs,
-				      .nresults = nresults,
-				      .known = true };
+	struct spb_site *fn, made = {
+		.addr = addr, .module = module, .nargs = nargs, .nresults = nresults, .known = true
+	};
 	struct text name;
 
 	cursor_u16(b);
@@ -311,14 +311,23 @@ static bool describe_string(struct spb *s, struct cursor *b)
 static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 {
 	switch ((enum spb_descriptor)type) {
-	case SPB_SITE: return describe_site(s, b);
-	case SPB_FUNCTION: return describe_function(s, b);
-	case SPB_MODULE: return describe_module(s, b);
-	case SPB_UNLOAD: return describe_unload(s, b);
-	case SPB_THREAD_NAME: return describe_thread(s, b);
-	case SPB_PROCESS_NAME: s->process_name = take_string(s, b); return true;
-	case SPB_FIBER_NAME: return describe_fiber(s, b);
-	case SPB_STRING: return describe_string(s, b);
+	case SPB_SITE:
+		return describe_site(s, b);
+	case SPB_FUNCTION:
+		return describe_function(s, b);
+	case SPB_MODULE:
+		return describe_module(s, b);
+	case SPB_UNLOAD:
+		return describe_unload(s, b);
+	case SPB_THREAD_NAME:
+		return describe_thread(s, b);
+	case SPB_PROCESS_NAME:
+		s->process_name = take_string(s, b);
+		return true;
+	case SPB_FIBER_NAME:
+		return describe_fiber(s, b);
+	case SPB_STRING:
+		return describe_string(s, b);
 	}
 	s->nunknown_descriptors++;
 	return true;

@@ -62,10 +62,12 @@ static void row_unknown(const struct spb_rows *w, const struct spb_record *r,
 	row_own(w->s, row, SPUR_NATIVE, SPB_CLASS_UNKNOWN);
 	row->id = r->id;
 	if (w->diag)
-		diag_add(w->diag, DIAG_DAMAGE, "spur/unknown-record", w->s->file, spb_off(w->s, r->p), 0,
-			 "record: expected a known kind and a described site, found kind %u of site "
-			 "%u: kept as it is",
-			 r->kind, r->id);
+		diag_add(
+			w->diag, DIAG_DAMAGE, "spur/unknown-record", w->s->file,
+			spb_off(w->s, r->p), 0,
+			"record: expected a known kind and a described site, found kind %u of site "
+			"%u: kept as it is",
+			r->kind, r->id);
 }
 
 /* SPEC spur/site: BEGIN, END and EVENT of a site */
@@ -270,7 +272,8 @@ static enum outcome chunk_begin(const struct spb_rows *w, uint32_t chunk, struct
 	if (!lost)
 		return ROW_NONE;
 	row_set(s,
-		&(struct spb_record){ .p = w->c->base, .len = SPB_CHUNK_HEAD, .ticks = w->c->ticks },
+		&(struct spb_record){
+			.p = w->c->base, .len = SPB_CHUNK_HEAD, .ticks = w->c->ticks },
 		w->th->track, row);
 	row_lost(w, lost, row);
 	return ROW_MADE;
@@ -419,7 +422,8 @@ enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b)
 		if (!merge_next(&w, b))
 			return SPUR_FAIL;
 	} else {
-		while (b->count < b->cap && (made = thread_next(&w, &b->rows[b->count])) == ROW_MADE)
+		while (b->count < b->cap &&
+		       (made = thread_next(&w, &b->rows[b->count])) == ROW_MADE)
 			b->count++;
 		if (made == ROW_FAILED)
 			return SPUR_FAIL;
@@ -459,9 +463,8 @@ static bool descriptor_row(const struct spb_rows *w, struct spur_event *row)
 		return false;
 	from = body.start - SPB_DESCRIPTOR_HEAD;
 	row_set(w->s,
-		&(struct spb_record){ .p = from,
-				      .len = (uint32_t)(w->c->at - from),
-				      .ticks = w->c->ticks },
+		&(struct spb_record){
+			.p = from, .len = (uint32_t)(w->c->at - from), .ticks = w->c->ticks },
 		w->s->process, row);
 	row_own(w->s, row, SPUR_NATIVE, SPB_CLASS_DESCRIPTOR);
 	row->id = type;

@@ -6,8 +6,8 @@ const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **e
 	const uint64_t off = SPB_HEADER + (uint64_t)number * s->chunk_size;
 	const uint64_t left = s->src->size > off ? s->src->size - off : 0;
 
-	*end = s->src->data + off + (left < s->chunk_size ? left / SPB_WORD * SPB_WORD
-							  : s->chunk_size);
+	*end = s->src->data + off +
+	       (left < s->chunk_size ? left / SPB_WORD * SPB_WORD : s->chunk_size);
 	return s->src->data + off;
 }
 
@@ -97,7 +97,8 @@ bool spb_record_next(const struct spb *s, struct spb_cursor *c, struct diag_log 
 		else if (r->kind == SPB_TIME && words)
 			c->ticks = spb_64(r->payload);
 		else if (r->kind != SPB_PAD)
-			c->ticks += (uint64_t)(int32_t)((uint32_t)(word >> 32) - (uint32_t)c->ticks);
+			c->ticks +=
+				(uint64_t)(int32_t)((uint32_t)(word >> 32) - (uint32_t)c->ticks);
 		r->ticks = c->ticks;
 		return true;
 	}

@@ -87,7 +87,7 @@ static bool class_symbol(struct spb *s, struct spb_module *m, uint64_t addr, str
 	c->simple = names.simple;
 	c->raw = names.raw;
 	c->addr = sym->addr;
-	c->size = sym->size;
+	c->size = class_size(sym->size);
 	if (sym->type == 'P')
 		c->flags |= CLASS_LIBRARY;
 	else if (m->lines && dwarf_line(m->lines, sym->addr, &file, &c->line))
@@ -121,15 +121,15 @@ static bool class_unnamed(struct spb *s, uint64_t addr, struct event_class *c)
 
 static uint32_t class_new(struct spb *s, const struct spb_site *fn, uint64_t addr, uint64_t ticks)
 {
+	const struct class_more more = { .entry = fn ? fn->entry : NULL,
+					 .exit = fn ? fn->exit : NULL };
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = addr };
 	struct spb_module *m = module_at(s, addr, ticks);
 
-	if (fn) {
-		c.entry = fn->entry;
-		c.exit = fn->exit;
-	}
-	if (!(m && class_symbol(s, m, addr, &c)) && !(fn && fn->name && class_named(s, fn->name, &c)) &&
-	    !class_unnamed(s, addr, &c))
+	if (more.entry || more.exit)
+		c.more = &more;
+	if (!(m && class_symbol(s, m, addr, &c)) &&
+	    !(fn && fn->name && class_named(s, fn->name, &c)) && !class_unnamed(s, addr, &c))
 		return s->own[SPB_CLASS_OTHERS];
 	return trace_add_class_locked(s->t, &c);
 }
@@ -151,8 +151,8 @@ static uint32_t class_at(struct spb *s, uint64_t addr, uint64_t ticks)
 
 uint32_t spb_function(struct spb *s, uint32_t number, uint64_t addr, uint64_t ticks)
 {
-	struct spb_site *const fn = number && number < s->functions.cap ? &s->functions.items[number]
-									: NULL;
+	struct spb_site *const fn =
+		number && number < s->functions.cap ? &s->functions.items[number] : NULL;
 	uint32_t cls = fn ? __atomic_load_n(&fn->cls, __ATOMIC_ACQUIRE) : 0;
 
 	if (cls)

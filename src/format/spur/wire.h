@@ -2,8 +2,8 @@
  * Spur's own recordings as they are stored, for the recorder, readers and writers. Nothing is
  * decoded here. docs/formats/spur.md has the rules.
  *
- * A file is a header, then chunks of one size. SPEC spur/byte-order: all integers are little-endian. Offsets and sizes
- * are bytes; a word has 8.
+ * A file is a header, then chunks of one size. SPEC spur/byte-order: all integers are
+ * little-endian. Offsets and sizes are bytes; a word has 8.
  *
  * Header: SPEC spur/header
  *	offset	size	field		meaning
@@ -17,7 +17,7 @@
  *	36	4	control		bit 0: events are recorded
  *	40	8	hz		ticks per second as the kernel computes them; 0: unknown
  *	48	24	begin		pair of clocks when recording began
- *	72	24	end		pair of clocks when the process ended it; ticks 0: it did not
+ *	72	24	end		pair of clocks when the process ended it; ticks 0: not yet
  *	96	16	boot		id of the boot, as bytes; all 0: unknown
  *	112	8	taken		number of chunks that were taken
  *	120	8	ready		number of chunks that have room on the disk
