@@ -27,7 +27,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -93,21 +92,18 @@ extern bool spur_trace_tsc; /* the clock is the TSC */
 uint32_t spur_trace_register(struct spur_trace_site *site);
 char *spur_trace_page(char *at, uint64_t size);
 void spur_trace_sync(uint64_t ticks);
+uint64_t spur_trace_ns(void); /* of CLOCK_MONOTONIC */
 
 static inline __attribute__((always_inline)) uint64_t spur_trace_clock(void)
 {
-	struct timespec t;
 	uint64_t ticks;
 
 #if defined(__x86_64__)
-	if (__builtin_expect(spur_trace_tsc, 1)) {
+	if (__builtin_expect(spur_trace_tsc, 1))
 		ticks = __rdtsc();
-	} else
+	else
 #endif
-	{
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		ticks = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	}
+		ticks = spur_trace_ns();
 	if (__builtin_expect(ticks >= spur_trace_here.sync, 0))
 		spur_trace_sync(ticks);
 	return ticks;
@@ -167,8 +163,10 @@ static inline __attribute__((always_inline)) struct spur_trace_value
 spur_trace_text(const char *text)
 {
 	struct spur_trace_value v = { 0, text ? text : "(null)", 0 };
+	size_t len;
 
-	v.len = (uint32_t)strnlen(v.text, SPUR_TRACE_TEXT_MAX);
+	len = strlen(v.text);
+	v.len = len < SPUR_TRACE_TEXT_MAX ? (uint32_t)len : SPUR_TRACE_TEXT_MAX;
 	return v;
 }
 
