@@ -166,7 +166,7 @@ spur_trace_text(const char *text)
 	size_t len;
 
 	len = strlen(v.text);
-	v.len = len < SPUR_TRACE_TEXT_MAX ? (uint32_t)len : SPUR_TRACE_TEXT_MAX;
+	v.len = (uint32_t)(len < SPUR_TRACE_TEXT_MAX ? len : (size_t)SPUR_TRACE_TEXT_MAX);
 	return v;
 }
 

@@ -31,7 +31,7 @@ enum {
 	CATEGORIES = 256,
 	CATEGORY_LEN = 64,
 	NAME_LEN = 64,
-	CATALOG = 64 << 20, /* addresses only; pages are used as descriptors come */
+	CATALOG = 16 << 20, /* addresses only; pages are used as descriptors come */
 	SITES = 1 << 24,
 	DESCRIPTOR_MOST = SPB_PAGE - SPB_CHUNK_HEAD,
 	TEXT_MOST = 400, /* of names in descriptors */
