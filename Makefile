@@ -61,7 +61,7 @@ $(BUILD)/spur: $(CLI_OBJ) $(BUILD)/libspur-all.a
 
 # The library for others: only what src/spur.map lists is visible, in the shared and in the static one.
 SO := libspur.so.$(VERSION)
-lib: $(BUILD)/$(SO) $(BUILD)/libspur.a
+lib: $(BUILD)/$(SO) $(BUILD)/libspur.a $(BUILD)/libspur-trace.so.$(VERSION) $(BUILD)/libspur-trace.a
 
 $(BUILD)/$(SO): $(LIB_OBJ) src/spur.map
 	$(call say,LD,$@)
@@ -76,6 +76,24 @@ $(BUILD)/libspur.a: $(LIB_OBJ) src/spur.map
 	@ld -r -o $(BUILD)/libspur.o $(LIB_OBJ)
 	@objcopy --keep-global-symbols=$(BUILD)/libspur.symbols $(BUILD)/libspur.o
 	@ar rcs $@ $(BUILD)/libspur.o
+
+# The tracing library, which is linked into programs that are traced: without sanitizers, and with nothing of libspur.
+TRACE_FLAGS := -std=c11 -D_GNU_SOURCE -Iinclude -fPIC -pthread -fvisibility=default $(WARN) $(OPT)
+
+$(BUILD)/record/%.o: record/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	@$(CC) $(TRACE_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libspur-trace.a: $(BUILD)/record/spur_trace.o
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(BUILD)/libspur-trace.so.$(VERSION): $(BUILD)/record/spur_trace.o
+	$(call say,LD,$@)
+	@$(CC) -shared -pthread -Wl,-z,defs -Wl,-soname,libspur-trace.so.$(SOVERSION) -o $@ $^
+	@ln -sf $(@F) $(BUILD)/libspur-trace.so.$(SOVERSION)
+	@ln -sf libspur-trace.so.$(SOVERSION) $(BUILD)/libspur-trace.so
 
 # The tables are written anew only when the set of files changes: $(call table,HEADER,STRUCT,PREFIX,ARRAY,NAMES). Two makes may do so
 # at the same time.

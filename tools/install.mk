@@ -31,6 +31,11 @@ install: all install-program $(BUILD)/spur.pc
 	install -m 644 $(BUILD)/man/*.3 $(MAN3DIR)
 	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
 	install -m 644 include/spur/*.h $(DESTDIR)$(PREFIX)/include/spur
+	install -m 644 include/spur_trace.h $(DESTDIR)$(PREFIX)/include/spur_trace.h
+	install -m 755 $(BUILD)/libspur-trace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so.$(VERSION)
+	ln -sf libspur-trace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so.$(SOVERSION)
+	ln -sf libspur-trace.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so
+	install -m 644 $(BUILD)/libspur-trace.a $(DESTDIR)$(LIBDIR)/libspur-trace.a
 	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
 	ln -sf $(SO) $(DESTDIR)$(LIBDIR)/libspur.so.$(SOVERSION)
 	ln -sf libspur.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur.so
@@ -52,6 +57,7 @@ tarball: $(CLI_OBJ) $(BUILD)/libspur-all.a
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
+	rm -f $(DESTDIR)$(PREFIX)/include/spur_trace.h $(DESTDIR)$(LIBDIR)/libspur-trace.*
 	rm -rf $(DESTDIR)$(PREFIX)/include/spur
 	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
 	rm -f $(MAN3DIR)/spur_*.3

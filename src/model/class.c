@@ -123,6 +123,10 @@ static void fixed_value(const struct plan_op *op, const uint8_t *p, bool swap,
 		v->i = enum_reduce(op->table, sign_extend(load_uint(p, op->size, swap), op->size));
 		v->label = label_of(op, v->i, args);
 		break;
+	case PLAN_BOOL:
+		v->type = SPUR_BOOL;
+		v->u = load_uint(p, op->size, swap) != 0;
+		break;
 	case PLAN_BYTES:
 	case PLAN_STRUCT:
 		v->type = SPUR_BYTES;
@@ -149,7 +153,7 @@ static bool run_op(const struct plan *plan, const struct plan_op *op, const uint
 	size_t start = align_up(*pos, op->align), size = op->size, head = 0;
 	struct spur_value *v;
 
-	if (op->code == PLAN_STR16) {
+	if (op->code == PLAN_STR16 || op->code == PLAN_BYTES16) {
 		head = 2;
 		if (start > len || len - start < 2)
 			return false;
@@ -177,6 +181,10 @@ static bool run_op(const struct plan *plan, const struct plan_op *op, const uint
 		v->text = (const char *)p + start + head;
 		v->count = (uint32_t)size;
 		v->type = is_null_string(plan, p + start + head, size) ? SPUR_NULL : SPUR_STRING;
+	} else if (op->code == PLAN_BYTES16) {
+		v->type = SPUR_BYTES;
+		v->text = (const char *)p + start + head;
+		v->count = (uint32_t)size;
 	} else {
 		fixed_value(op, p + start, plan->swap, args, v);
 	}

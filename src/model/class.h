@@ -23,7 +23,9 @@ enum plan_op_code {
 	PLAN_CHAR,
 	PLAN_POINTER,
 	PLAN_ENUM, /* signed integer; `table` names its values */
+	PLAN_BOOL, /* `size` bytes, 0 or not */
 	PLAN_STR16, /* u16 length, then that many bytes */
+	PLAN_BYTES16, /* the same of raw bytes */
 	PLAN_STRZ, /* to the NUL */
 	PLAN_BYTES, /* `size` raw bytes */
 	PLAN_STRUCT, /* `size` raw bytes of a by-value struct of type `type_text` */

@@ -15,9 +15,11 @@ static uint8_t type_of(const struct plan_op *op)
 	case PLAN_FLOAT: return SPUR_F64;
 	case PLAN_POINTER: return SPUR_POINTER;
 	case PLAN_ENUM: return SPUR_ENUM;
+	case PLAN_BOOL: return SPUR_BOOL;
 	case PLAN_STR16:
 	case PLAN_STRZ: return SPUR_STRING;
 	case PLAN_BYTES:
+	case PLAN_BYTES16:
 	case PLAN_STRUCT: return SPUR_BYTES;
 	}
 	return SPUR_NULL;

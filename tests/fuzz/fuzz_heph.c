@@ -21,20 +21,6 @@ struct reading {
 	struct spur_args args;
 };
 
-static uint64_t hash_values(uint64_t h, const struct spur_value *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		h = fuzz_hash(h, &v[i].type, 1);
-		if (v[i].type == SPUR_STRUCT || v[i].type == SPUR_ARRAY)
-			h = hash_values(h, v[i].items, v[i].count);
-		else if (v[i].type == SPUR_STRING || v[i].type == SPUR_BYTES)
-			h = fuzz_hash(h, v[i].text, v[i].count);
-		else
-			h = fuzz_hash(h, &v[i].u, 8);
-	}
-	return h;
-}
-
 static uint64_t hash_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
 {
 	const uint8_t *raw = format_place(t, row).raw;
@@ -59,10 +45,10 @@ static uint64_t hash_row(struct spur_trace *t, const struct spur_event *row, str
 		return h;
 	}
 	require(row->nargs == 255 || r->args.count == row->nargs);
-	h = hash_values(h, r->args.items, r->args.count);
+	h = fuzz_hash_values(h, r->args.items, r->args.count);
 	args_reset(&r->args);
 	r->failed |= t->format->fields(t, row, &r->args) == SPUR_FAIL;
-	return hash_values(h, r->args.items, r->args.count);
+	return fuzz_hash_values(h, r->args.items, r->args.count);
 }
 
 static void check_row(struct spur_trace *t, const struct spur_event *row, struct reading *r)
@@ -116,20 +102,6 @@ static void read_rows(struct spur_trace *t, uint32_t cap, bool by_time, struct r
 	mem_free(rows);
 }
 
-/* The messages, which must not depend on how the data was read. */
-static void read_damage(struct spur_trace *t, struct reading *r)
-{
-	struct spur_damage d;
-
-	for (size_t i = 0; i < spur_damage_count(t); i++) {
-		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
-		require(d.bytes_lost <= r->size);
-		r->damage += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
-					strlen(d.code));
-		r->damage += fuzz_hash(0, d.first, strlen(d.first));
-	}
-}
-
 static struct reading read_once(const uint8_t *data, size_t size, size_t piece, uint32_t cap,
 				bool stored, uint64_t fail_at)
 {
@@ -149,7 +121,7 @@ static struct reading read_once(const uint8_t *data, size_t size, size_t piece, 
 	}
 	if (!r.failed) {
 		read_rows(t, cap, !stored, &r);
-		read_damage(t, &r);
+		r.damage = fuzz_hash_damage(t, size);
 	}
 	require(!r.failed || fail_at);
 	spur_close(t);

@@ -48,4 +48,34 @@ static inline uint64_t fuzz_hash(uint64_t h, const void *p, size_t n)
 	return h;
 }
 
+static inline uint64_t fuzz_hash_values(uint64_t h, const struct spur_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		h = fuzz_hash(h, &v[i].type, 1);
+		if (v[i].type == SPUR_STRUCT || v[i].type == SPUR_ARRAY)
+			h = fuzz_hash_values(h, v[i].items, v[i].count);
+		else if (v[i].type == SPUR_STRING || v[i].type == SPUR_BYTES)
+			h = fuzz_hash(h, v[i].text, v[i].count);
+		else
+			h = fuzz_hash(h, &v[i].u, 8);
+	}
+	return h;
+}
+
+/* The messages about an input of `size` bytes, in any order. */
+static inline uint64_t fuzz_hash_damage(struct spur_trace *t, uint64_t size)
+{
+	struct spur_damage d;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < spur_damage_count(t); i++) {
+		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
+		require(d.bytes_lost <= size);
+		sum += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
+				 strlen(d.code));
+		sum += fuzz_hash(0, d.first, strlen(d.first));
+	}
+	return sum;
+}
+
 #endif

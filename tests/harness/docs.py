@@ -17,7 +17,7 @@ from harness import core
 TRACES = {
     "uftrace.data": "golden/uftrace/own-words/in", "trace.data": "golden/uftrace/own-words/in", "trace": "golden/ctf/kernel/in",
     "TRACE": "golden/ctf/kernel/in", "A": "golden/xray/fdr-threads/in", "B": "golden/xray/fdr-threads/in", "LOG": "golden/xray/fdr-simple-emu/in",
-    "trace.fxt": "golden/fxt/all-records/in", "trace.heph": "golden/heph/nesting/in", "xray-log.prog.x7Ga": "golden/xray/fdr-threads/in",
+    "out.spur": "golden/spur/processes/in", "trace.fxt": "golden/fxt/all-records/in", "trace.heph": "golden/heph/nesting/in", "xray-log.prog.x7Ga": "golden/xray/fdr-threads/in",
     "xray-log.a.out.x7Ga": "golden/xray/fdr-threads/in", "s": "golden/ctf/lttng-ust-small/in", "prog": "record/xray_prog",
     "before": "golden/uftrace/own-compare-before/in", "after": "golden/uftrace/own-compare-after/in", "libx.so": "record/xray_lines",
     "BINARY": "record/xray_prog", "tests": ".",

@@ -1,0 +1,367 @@
+/*
+ * spur_trace.h: events of your own program, recorded by Spur. C11 and C++11, with GCC or Clang.
+ *
+ *	#include <spur_trace.h>
+ *
+ *	void work(int n, const char *what)
+ *	{
+ *		SPUR_TRACE_SPAN("app", "work", (I64, "n", n), (TEXT, "what", what));
+ *		...
+ *		SPUR_TRACE_COUNTER("app", "queue", (U64, "length", length()));
+ *	}
+ *
+ * Link with -lspur-trace, or add record/spur_trace.c to your sources. Nothing is recorded until the
+ * program is told to: SPUR_TRACE=out.spur ./prog, or spur_trace_start(). Then look at it with
+ * `spur report out.spur`.
+ *
+ * A point that is off costs a load and a branch. One that is on reads the clock and stores 8 bytes,
+ * and 8 for each number; strings are stored up to SPUR_TRACE_TEXT_MAX bytes. An event is stored
+ * without a lock, and may be recorded in a signal handler. What cannot be stored is counted, and
+ * the recording says so. What was recorded survives the end of the program, however it comes.
+ *
+ * Any thread may call anything here at any time.
+ */
+#ifndef SPUR_TRACE_H
+#define SPUR_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* So that a record with the most arguments fits into a page. */
+enum { SPUR_TRACE_TEXT_MAX = 480, SPUR_TRACE_ARGS_MAX = 8 };
+/* No record crosses one of these. */
+#define SPUR_TRACE_PAGE ((uint64_t)4096)
+
+/*
+ * Starts a recording in the directory `path`, which is made: one file for this process. Returns 0,
+ * or an errno: EALREADY if a recording is under way.
+ */
+int spur_trace_start(const char *path);
+/* Ends the recording. Nothing is recorded until the next start. */
+void spur_trace_stop(void);
+/* True while a recording is under way. */
+bool spur_trace_is_on(void);
+/*
+ * Switches a category on or off, also for points that were not reached yet. All are on at first, or
+ * those listed in the variable SPUR_TRACE_CATEGORIES, separated by commas. Returns 0, or an errno.
+ */
+int spur_trace_enable(const char *category, bool on);
+/* Names the calling thread, and the process. Cut after SPUR_TRACE_TEXT_MAX bytes. */
+void spur_trace_thread_name(const char *name);
+void spur_trace_process_name(const char *name);
+/*
+ * From here on the calling thread runs the fiber of that id, whose events have a track of their
+ * own; 0: its own stack again. A fiber has a track once it has a name.
+ */
+void spur_trace_fiber(uint64_t id);
+void spur_trace_fiber_name(uint64_t id, const char *name);
+
+/* --- what the macros below are made of --- */
+
+struct spur_trace_site {
+	/* Points to 0 while the point is off. */
+	const uint32_t *on;
+	uint32_t number; /* 0: not registered */
+	uint8_t kind, nargs;
+	uint32_t line;
+	const char *category, *name, *file;
+	const char *const *arg_names;
+	const uint8_t *arg_types;
+};
+
+/* A thread's place in its chunk. */
+struct spur_trace_place {
+	char *at; /* the next byte; moved by one unlocked instruction */
+	char *end; /* of the page */
+	uint64_t sync; /* ticks at which a TIME record is due */
+};
+
+extern __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
+extern const uint32_t spur_trace_new; /* not 0: points that were not reached yet */
+extern bool spur_trace_tsc; /* the clock is the TSC */
+
+/* Slow paths. spur_trace_page() returns the place of a record, or NULL: it was counted as lost. */
+uint32_t spur_trace_register(struct spur_trace_site *site);
+char *spur_trace_page(char *at, uint64_t size);
+void spur_trace_sync(uint64_t ticks);
+uint64_t spur_trace_ns(void); /* of CLOCK_MONOTONIC */
+
+static inline __attribute__((always_inline)) uint64_t spur_trace_clock(void)
+{
+	uint64_t ticks;
+
+#if defined(__x86_64__)
+	if (__builtin_expect(spur_trace_tsc, 1))
+		ticks = __rdtsc();
+	else
+#endif
+		ticks = spur_trace_ns();
+	if (__builtin_expect(ticks >= spur_trace_here.sync, 0))
+		spur_trace_sync(ticks);
+	return ticks;
+}
+
+/*
+ * Room for a record. A signal handler may come anywhere: it gets the bytes behind, or the next
+ * page, so `end` may be that of another page than the one that the bytes are in.
+ */
+static inline __attribute__((always_inline)) char *spur_trace_reserve(uint64_t size)
+{
+	char *p;
+
+#if defined(__x86_64__)
+	p = (char *)size;
+	__asm__ volatile("xaddq %0, %1" : "+r"(p), "+m"(spur_trace_here.at) : : "cc", "memory");
+#else
+	p = __atomic_fetch_add(&spur_trace_here.at, size, __ATOMIC_RELAXED);
+#endif
+	if (__builtin_expect((uint64_t)(spur_trace_here.end - p) - size <= SPUR_TRACE_PAGE - size,
+			     1))
+		return p;
+	return spur_trace_page(p, size);
+}
+
+static inline __attribute__((always_inline)) void
+spur_trace_commit(char *p, uint32_t kind, uint32_t words, uint32_t number, uint64_t ticks)
+{
+	__atomic_store_n((uint64_t *)(void *)p,
+			 kind | (uint64_t)words << 4 | (uint64_t)number << 8 | ticks << 32,
+			 __ATOMIC_RELEASE);
+}
+
+/* The value of an argument: a word, or text. */
+struct spur_trace_value {
+	uint64_t word;
+	const char *text; /* NULL: the word counts */
+	uint32_t len;
+};
+
+static inline __attribute__((always_inline)) struct spur_trace_value spur_trace_word(uint64_t word)
+{
+	struct spur_trace_value v = { word, NULL, 0 };
+
+	return v;
+}
+
+static inline __attribute__((always_inline)) struct spur_trace_value spur_trace_f64(double value)
+{
+	struct spur_trace_value v = { 0, NULL, 0 };
+
+	memcpy(&v.word, &value, sizeof(v.word));
+	return v;
+}
+
+static inline __attribute__((always_inline)) struct spur_trace_value
+spur_trace_text(const char *text)
+{
+	struct spur_trace_value v = { 0, text ? text : "(null)", 0 };
+	size_t len;
+
+	len = strlen(v.text);
+	v.len = (uint32_t)(len < SPUR_TRACE_TEXT_MAX ? len : (size_t)SPUR_TRACE_TEXT_MAX);
+	return v;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+spur_trace_size(const struct spur_trace_value *v)
+{
+	return v->text ? (2 + (uint64_t)v->len + 7) / 8 * 8 : 8;
+}
+
+/* Stores a record. `id`: of async and flow events, if `has_id`. */
+static inline __attribute__((always_inline)) void spur_trace_emit(uint32_t kind, uint32_t number,
+								  bool has_id, uint64_t id,
+								  const struct spur_trace_value *v,
+								  unsigned n)
+{
+	const uint64_t ticks = spur_trace_clock();
+	uint64_t size = has_id ? 8 : 0, head = 8;
+	uint32_t words;
+	char *p, *q;
+
+	for (unsigned i = 0; i < n; i++)
+		size += spur_trace_size(&v[i]);
+	if (size >= 15 * 8)
+		head = 16;
+	words = (uint32_t)(size / 8);
+	p = spur_trace_reserve(head + size);
+	if (__builtin_expect(!p, 0))
+		return;
+	if (size) {
+		/* Says how much to skip if the program ends before the record is complete. */
+		const uint64_t reserved = 14 | (uint64_t)(words < 15 ? words : 15) << 4;
+
+		if (head == 16)
+			*(uint64_t *)(void *)(p + 8) = words;
+		__atomic_store_n((uint64_t *)(void *)p, reserved, __ATOMIC_RELEASE);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	}
+	q = p + head;
+	if (has_id) {
+		memcpy(q, &id, 8);
+		q += 8;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (v[i].text) {
+			const uint16_t len = (uint16_t)v[i].len;
+
+			memcpy(q, &len, 2);
+			memcpy(q + 2, v[i].text, len);
+		} else {
+			memcpy(q, &v[i].word, 8);
+		}
+		q += spur_trace_size(&v[i]);
+	}
+	spur_trace_commit(p, kind, words < 15 ? words : 15, number, ticks);
+}
+
+/* Returns the site's number if the point is on, else 0. */
+static inline __attribute__((always_inline)) uint32_t spur_trace_look(struct spur_trace_site *site)
+{
+	uint32_t number;
+
+	if (__builtin_expect(!*__atomic_load_n(&site->on, __ATOMIC_RELAXED), 1))
+		return 0;
+	number = __atomic_load_n(&site->number, __ATOMIC_ACQUIRE);
+	return __builtin_expect(number != 0, 1) ? number : spur_trace_register(site);
+}
+
+static inline __attribute__((always_inline)) void spur_trace_leave(const uint32_t *number)
+{
+	if (__builtin_expect(*number != 0, 0))
+		spur_trace_emit(2, *number, false, 0, NULL, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Types of arguments, and how a value of each is taken. */
+#define SPUR_TRACE_TYPE_I64 1
+#define SPUR_TRACE_TYPE_U64 2
+#define SPUR_TRACE_TYPE_F64 3
+#define SPUR_TRACE_TYPE_BOOL 4
+#define SPUR_TRACE_TYPE_POINTER 5
+#define SPUR_TRACE_TYPE_TEXT 6
+#define SPUR_TRACE_TYPE_CHAR 9
+#define SPUR_TRACE_TAKE_I64(v) spur_trace_word((uint64_t)(int64_t)(v))
+#define SPUR_TRACE_TAKE_U64(v) spur_trace_word((uint64_t)(v))
+#define SPUR_TRACE_TAKE_F64(v) spur_trace_f64(v)
+#define SPUR_TRACE_TAKE_BOOL(v) spur_trace_word((v) ? 1 : 0)
+#define SPUR_TRACE_TAKE_POINTER(v) spur_trace_word((uint64_t)(uintptr_t)(v))
+#define SPUR_TRACE_TAKE_TEXT(v) spur_trace_text(v)
+#define SPUR_TRACE_TAKE_CHAR(v) spur_trace_word((unsigned char)(v))
+
+/* One part of an argument, which is (TYPE, "name", value). */
+#define SPUR_TRACE_ARG_TYPE(type, name, value) SPUR_TRACE_TYPE_##type,
+#define SPUR_TRACE_ARG_NAME(type, name, value) name,
+#define SPUR_TRACE_ARG_VALUE(type, name, value) SPUR_TRACE_TAKE_##type(value),
+
+/* Applies M to each argument. */
+#define SPUR_TRACE_MAP_0(M)
+#define SPUR_TRACE_MAP_1(M, a) M a
+#define SPUR_TRACE_MAP_2(M, a, ...) M a SPUR_TRACE_MAP_1(M, __VA_ARGS__)
+#define SPUR_TRACE_MAP_3(M, a, ...) M a SPUR_TRACE_MAP_2(M, __VA_ARGS__)
+#define SPUR_TRACE_MAP_4(M, a, ...) M a SPUR_TRACE_MAP_3(M, __VA_ARGS__)
+#define SPUR_TRACE_MAP_5(M, a, ...) M a SPUR_TRACE_MAP_4(M, __VA_ARGS__)
+#define SPUR_TRACE_MAP_6(M, a, ...) M a SPUR_TRACE_MAP_5(M, __VA_ARGS__)
+#define SPUR_TRACE_MAP_7(M, a, ...) M a SPUR_TRACE_MAP_6(M, __VA_ARGS__)
+#define SPUR_TRACE_MAP_8(M, a, ...) M a SPUR_TRACE_MAP_7(M, __VA_ARGS__)
+#define SPUR_TRACE_COUNT_(z, a, b, c, d, e, f, g, h, n, ...) n
+/* The number of arguments after the first. */
+#define SPUR_TRACE_COUNT(z, ...) SPUR_TRACE_COUNT_(z, ##__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define SPUR_TRACE_JOIN_(a, b) a##b
+#define SPUR_TRACE_JOIN(a, b) SPUR_TRACE_JOIN_(a, b)
+#define SPUR_TRACE_MAP(M, ...) \
+	SPUR_TRACE_JOIN(SPUR_TRACE_MAP_, SPUR_TRACE_COUNT(0, ##__VA_ARGS__))(M, ##__VA_ARGS__)
+
+/* The static part of a point, as variables whose names begin with PREFIX. */
+#define SPUR_TRACE_SITE(PREFIX, KIND, CATEGORY, NAME, ...)                                 \
+	static const char *const PREFIX##names[] = { SPUR_TRACE_MAP(SPUR_TRACE_ARG_NAME,   \
+								    ##__VA_ARGS__) NULL }; \
+	static const uint8_t PREFIX##types[] = { SPUR_TRACE_MAP(SPUR_TRACE_ARG_TYPE,       \
+								##__VA_ARGS__) 0 };        \
+	static struct spur_trace_site PREFIX##site = { &spur_trace_new,                    \
+						       0,                                  \
+						       KIND,                               \
+						       SPUR_TRACE_COUNT(0, ##__VA_ARGS__), \
+						       __LINE__,                           \
+						       CATEGORY,                           \
+						       NAME,                               \
+						       __FILE__,                           \
+						       PREFIX##names,                      \
+						       PREFIX##types }
+
+#define SPUR_TRACE_RECORD(RECORD, KIND, CATEGORY, NAME, HAS_ID, ID, ...)                          \
+	do {                                                                                      \
+		SPUR_TRACE_SITE(spur_trace_, KIND, CATEGORY, NAME, ##__VA_ARGS__);                \
+		const uint32_t spur_trace_number = spur_trace_look(&spur_trace_site);             \
+		if (__builtin_expect(spur_trace_number != 0, 0)) {                                \
+			const struct spur_trace_value spur_trace_values[] = { SPUR_TRACE_MAP(     \
+				SPUR_TRACE_ARG_VALUE, ##__VA_ARGS__){ 0, NULL, 0 } };             \
+			spur_trace_emit(RECORD, spur_trace_number, HAS_ID, ID, spur_trace_values, \
+					SPUR_TRACE_COUNT(0, ##__VA_ARGS__));                      \
+		}                                                                                 \
+	} while (0)
+
+/* --- what programs write: string literals, and arguments (TYPE, "name", value) --- */
+
+/*
+ * From here to the end of the block. Types are I64, U64, F64, BOOL, POINTER, TEXT and CHAR; at most
+ * SPUR_TRACE_ARGS_MAX arguments.
+ */
+#define SPUR_TRACE_SPAN(CATEGORY, NAME, ...) \
+	SPUR_TRACE_SPAN_LINE(__LINE__, CATEGORY, NAME, ##__VA_ARGS__)
+#define SPUR_TRACE_SPAN_LINE(LINE, ...) SPUR_TRACE_SPAN_AT(LINE, __VA_ARGS__)
+#define SPUR_TRACE_SPAN_AT(LINE, ...) SPUR_TRACE_SPAN_IN(spur_trace_##LINE##_, __VA_ARGS__)
+#define SPUR_TRACE_SPAN_IN(PREFIX, CATEGORY, NAME, ...)                            \
+	SPUR_TRACE_SITE(PREFIX, 1, CATEGORY, NAME, ##__VA_ARGS__);                 \
+	const uint32_t PREFIX##number __attribute__((cleanup(spur_trace_leave))) = \
+		spur_trace_look(&PREFIX##site);                                    \
+	if (__builtin_expect(PREFIX##number != 0, 0)) {                            \
+		const struct spur_trace_value PREFIX##values[] = { SPUR_TRACE_MAP( \
+			SPUR_TRACE_ARG_VALUE, ##__VA_ARGS__){ 0, NULL, 0 } };      \
+		spur_trace_emit(1, PREFIX##number, false, 0, PREFIX##values,       \
+				SPUR_TRACE_COUNT(0, ##__VA_ARGS__));               \
+	}                                                                          \
+	(void)PREFIX##number
+
+/* A span that ends where SPUR_TRACE_END() stands: the innermost open one of the thread. */
+#define SPUR_TRACE_BEGIN(CATEGORY, NAME, ...) \
+	SPUR_TRACE_RECORD(1, 1, CATEGORY, NAME, false, 0, ##__VA_ARGS__)
+#define SPUR_TRACE_END()                                          \
+	do {                                                      \
+		if (__builtin_expect(spur_trace_is_on(), 0))      \
+			spur_trace_emit(2, 0, false, 0, NULL, 0); \
+	} while (0)
+
+#define SPUR_TRACE_INSTANT(CATEGORY, NAME, ...) \
+	SPUR_TRACE_RECORD(3, 2, CATEGORY, NAME, false, 0, ##__VA_ARGS__)
+#define SPUR_TRACE_COUNTER(CATEGORY, NAME, ...) \
+	SPUR_TRACE_RECORD(3, 3, CATEGORY, NAME, false, 0, ##__VA_ARGS__)
+/* What may end on another thread. Events of one name, category and id belong together. */
+#define SPUR_TRACE_ASYNC_BEGIN(CATEGORY, NAME, ID, ...) \
+	SPUR_TRACE_RECORD(3, 4, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+#define SPUR_TRACE_ASYNC_INSTANT(CATEGORY, NAME, ID, ...) \
+	SPUR_TRACE_RECORD(3, 5, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+#define SPUR_TRACE_ASYNC_END(CATEGORY, NAME, ID, ...) \
+	SPUR_TRACE_RECORD(3, 6, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+/* What one span causes in another: from the span around the first to that around the last. */
+#define SPUR_TRACE_FLOW_BEGIN(CATEGORY, NAME, ID, ...) \
+	SPUR_TRACE_RECORD(3, 7, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+#define SPUR_TRACE_FLOW_STEP(CATEGORY, NAME, ID, ...) \
+	SPUR_TRACE_RECORD(3, 8, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+#define SPUR_TRACE_FLOW_END(CATEGORY, NAME, ID, ...) \
+	SPUR_TRACE_RECORD(3, 9, CATEGORY, NAME, true, ID, ##__VA_ARGS__)
+#define SPUR_TRACE_LOG(CATEGORY, TEXT_) \
+	SPUR_TRACE_RECORD(3, 10, CATEGORY, "log", false, 0, (TEXT, "message", TEXT_))
+
+#endif

@@ -1,0 +1,477 @@
+/*
+ * Spur's own recordings: a file for each process, of chunks with records of one thread each, or
+ * with descriptors of what records name. Reads files of processes that still run as they stand;
+ * does not follow them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/os.h"
+#include "format/spur/reader.h"
+
+enum { SCORE_SURE = 100, MAX_PROCESSES = 65536, HZ_TRUSTED_NS = 1000000000 };
+
+static const char suffix[] = ".spb";
+
+/* --- probe: SPEC spur/header --- */
+
+static bool chunk_size_valid(uint32_t size)
+{
+	return size >= SPB_CHUNK_LEAST && size <= SPB_CHUNK_MOST && !(size & (size - 1));
+}
+
+static bool head_valid(const uint8_t *p, size_t len)
+{
+	return len >= SPB_HEADER && spb_64(p) == SPB_MAGIC &&
+	       chunk_size_valid(spb_32(p + SPB_CHUNK_SIZE_AT));
+}
+
+static bool is_recording(const char *path)
+{
+	uint8_t head[SPB_HEADER];
+	const ssize_t got = file_head(path, FILE_REGULAR, head, sizeof(head));
+
+	return got > 0 && head_valid(head, (size_t)got);
+}
+
+static bool has_suffix(const char *name)
+{
+	const size_t len = strlen(name), n = sizeof(suffix) - 1;
+
+	return len > n && strcmp(name + len - n, suffix) == 0;
+}
+
+static int name_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct names {
+	const char **list;
+	size_t count, cap;
+};
+
+/* The recordings in a directory by name, at most `most`. Returns false if out of memory. */
+static bool find_recordings(const char *dir, struct arena *a, size_t most, struct names *l)
+{
+	DIR *d = os_opendir(dir);
+	const struct dirent *e;
+	bool good = true;
+
+	while (d && good && l->count < most && (e = os_readdir(d)) != NULL) {
+		const char *path;
+
+		if (!has_suffix(e->d_name))
+			continue;
+		path = arena_printf(a, "%s/%s", dir, e->d_name);
+		good = path && mem_grow((void **)&l->list, &l->cap, l->count + 1, sizeof(*l->list),
+					MAX_PROCESSES);
+		if (good && is_recording(path))
+			l->list[l->count++] = path;
+	}
+	if (d)
+		os_closedir(d);
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), name_order);
+	return good;
+}
+
+static int probe(const struct probe *p)
+{
+	struct names l = { 0 };
+	struct arena a;
+	bool found;
+
+	if (!p->is_dir)
+		return head_valid(p->head, p->len) ? SCORE_SURE : 0;
+	arena_init(&a);
+	found = find_recordings(p->path, &a, 1, &l) && l.count;
+	mem_free(l.list);
+	arena_free(&a);
+	return found ? SCORE_SURE : 0;
+}
+
+/* SPEC spur/recording */
+static enum spur_status members(const char *dir, struct arena *a, const char *const **paths,
+				size_t *count, struct spur_error *err)
+{
+	struct names l = { 0 };
+	const char **list;
+
+	if (!find_recordings(dir, a, MAX_PROCESSES, &l)) {
+		mem_free(l.list);
+		return err_nomem(err);
+	}
+	list = arena_alloc(a, (l.count ? l.count : 1) * sizeof(*list));
+	if (list && l.count)
+		memcpy(list, l.list, l.count * sizeof(*list));
+	mem_free(l.list);
+	*paths = list;
+	*count = l.count;
+	return list ? SPUR_OK : err_nomem(err);
+}
+
+/* --- clock: SPEC spur/clock --- */
+
+int64_t spb_ns(const struct spb *s, uint64_t ticks)
+{
+	const int64_t ns = scale_ns(&s->scale, (int64_t)(ticks - s->ticks));
+
+	return ns > INT64_MAX - s->mono ? INT64_MAX : ns + s->mono;
+}
+
+uint64_t spb_ticks_near(const struct spb *s, int64_t ns)
+{
+	const struct scale back = { .num = s->scale.den, .den = s->scale.num };
+
+	return s->ticks + (uint64_t)scale_ns(&back, ns - s->mono);
+}
+
+struct pair {
+	uint64_t ticks, mono;
+};
+
+static struct pair pair_at(const uint8_t *p)
+{
+	return (struct pair){ spb_64(p), spb_64(p + 8) };
+}
+
+/* Takes a pair that is later than the latest so far. */
+static void pair_take(struct pair *last, struct pair p)
+{
+	if (p.ticks && p.mono <= INT64_MAX && p.ticks > last->ticks && p.mono > last->mono)
+		*last = p;
+}
+
+/*
+ * The line through the first pair and the last one, which may be that of a chunk; but where they
+ * are less than a second apart, with the kernel's own slope.
+ */
+static void set_scale(struct spb *s, struct pair last)
+{
+	const uint8_t *const head = s->src->data;
+	const struct pair first = pair_at(head + SPB_BEGIN_AT);
+	const uint64_t hz = spb_64(head + SPB_HZ_AT);
+
+	s->ticks = first.ticks;
+	s->mono = first.mono <= INT64_MAX ? (int64_t)first.mono : 0;
+	s->scale = (struct scale){ 1, 1 };
+	if (spb_32(head + SPB_CLOCK_AT) == SPB_CLOCK_MONOTONIC)
+		return;
+	if (last.ticks > first.ticks && last.mono > first.mono &&
+	    (!hz || last.mono - first.mono >= HZ_TRUSTED_NS))
+		s->scale = (struct scale){ last.mono - first.mono, last.ticks - first.ticks };
+	else if (!scale_from_hz(&s->scale, hz))
+		diag_add(&s->t->diag, DIAG_WARN, "spur/no-frequency", s->file, SPB_HZ_AT, 0,
+			 "clock: expected a frequency or two pairs of clocks, found one pair: a "
+			 "tick counts as a ns");
+}
+
+static bool set_clock(struct spb *s, struct pair last)
+{
+	const uint8_t *const head = s->src->data, *const boot = head + SPB_BOOT_AT;
+	struct clock_info *const c = &s->t->clock;
+	const uint64_t real = spb_64(head + SPB_BEGIN_AT + 16);
+	char id[2 * SPB_BOOT_SIZE + 1];
+	bool known = false;
+
+	set_scale(s, last);
+	for (size_t i = 0; i < SPB_BOOT_SIZE; i++) {
+		snprintf(id + 2 * i, 3, "%02x", boot[i]);
+		known |= boot[i] != 0;
+	}
+	c->name = "monotonic";
+	c->derived = "the recorder relates its ticks to CLOCK_MONOTONIC";
+	c->hz = 1000000000;
+	if (spb_32(head + SPB_CLOCK_AT) == SPB_CLOCK_TSC)
+		c->hz = spb_64(head + SPB_HZ_AT);
+	c->hz = c->hz ? c->hz : 1000000000;
+	c->epoch_known = real && real <= INT64_MAX;
+	c->epoch_ns = c->epoch_known ? (int64_t)real - s->mono : 0;
+	c->identity = known ? arena_printf(&s->t->arena, "%s", id) : NULL;
+	return !known || c->identity;
+}
+
+/* --- chunks and threads --- */
+
+static bool all_zero(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && !*p)
+		p++;
+	return p == end;
+}
+
+/* The index of a thread by its number; SPUR_NONE if out of memory. SPEC spur/thread */
+static uint32_t thread_get(struct spb *s, uint32_t number, uint32_t tid)
+{
+	struct map64_slot *const slot = map64_put(&s->by_number, number);
+
+	if (!slot)
+		return SPUR_NONE;
+	if (slot->value)
+		return (uint32_t)slot->value - 1;
+	if (!mem_grow((void **)&s->threads, &s->threads_cap, s->nthreads + 1, sizeof(*s->threads),
+		      SPB_THREADS))
+		return SPUR_NONE;
+	s->threads[s->nthreads] = (struct spb_thread){ .number = number, .tid = tid };
+	slot->value = ++s->nthreads;
+	return (uint32_t)s->nthreads - 1;
+}
+
+static bool chunk_add(struct spb *s, uint32_t number, uint32_t thread)
+{
+	const uint8_t *end;
+	const uint64_t sequence = spb_64(spb_chunk(s, number, &end) + SPB_SEQUENCE_AT);
+
+	if (!mem_grow((void **)&s->chunks, &s->chunks_cap, s->nchunks + 1, sizeof(*s->chunks),
+		      SIZE_MAX / sizeof(*s->chunks)))
+		return false;
+	s->chunks[s->nchunks++] =
+		(struct spb_chunk){ .sequence = sequence, .number = number, .thread = thread };
+	return true;
+}
+
+static void report_chunk(struct spb *s, uint64_t off, uint64_t lost, const char *expected,
+			 unsigned found)
+{
+	diag_add(&s->t->diag, DIAG_DAMAGE, "spur/bad-chunk", s->file, off, lost,
+		 "chunk: expected %s, found 0x%x: skipped", expected, found);
+}
+
+/* SPEC spur/chunk, SPEC spur/chunk-kind. Returns false if out of memory. */
+static bool chunk_look(struct spb *s, uint32_t number, struct pair *last)
+{
+	const uint8_t *end, *const p = spb_chunk(s, number, &end);
+	const uint64_t off = spb_off(s, p), left = s->src->size - off;
+	const uint64_t size = left < s->chunk_size ? left : s->chunk_size;
+	uint32_t thread = SPUR_NONE;
+
+	/* SPEC spur/tail */
+	if (size < SPB_CHUNK_HEAD) {
+		if (!all_zero(p, p + size))
+			report_chunk(s, off, size, "a head of 64 bytes", (unsigned)size);
+		return true;
+	}
+	if (spb_32(p) != SPB_CHUNK_MAGIC) {
+		if (!all_zero(p, end))
+			report_chunk(s, off, size, "the magic SPBC", spb_32(p));
+		return true;
+	}
+	if (!spb_64(p + SPB_SEQUENCE_AT))
+		return true;
+	pair_take(last, pair_at(p + SPB_OPEN_AT));
+	pair_take(last, pair_at(p + SPB_CLOSE_AT));
+	if (spb_16(p + SPB_KIND_AT) == SPB_CHUNK_RECORDS) {
+		thread = thread_get(s, spb_32(p + SPB_THREAD_AT), spb_32(p + SPB_TID_AT));
+		if (thread == SPUR_NONE)
+			return false;
+		s->threads[thread].count++;
+	} else if (spb_16(p + SPB_KIND_AT) != SPB_CHUNK_DESCRIPTORS) {
+		report_chunk(s, off, size, "a kind of 1 or 2", spb_16(p + SPB_KIND_AT));
+		return true;
+	}
+	return chunk_add(s, number, thread);
+}
+
+static int chunk_order(const void *a, const void *b)
+{
+	const struct spb_chunk *x = a, *y = b;
+
+	/* SPUR_NONE, that of descriptors, becomes the first. */
+	if (x->thread != y->thread)
+		return x->thread + 1 < y->thread + 1 ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool chunks_open(struct spb *s, struct pair *last)
+{
+	const uint64_t room = s->src->size - SPB_HEADER;
+	const uint64_t n = room / s->chunk_size + (room % s->chunk_size != 0);
+	uint32_t first = 0;
+
+	for (uint64_t i = 0; i < n && i < UINT32_MAX; i++)
+		if (!chunk_look(s, (uint32_t)i, last))
+			return false;
+	/* As stored, they are in the order of the file. */
+	if (s->t->options.as_stored || !s->nchunks)
+		return true;
+	qsort(s->chunks, s->nchunks, sizeof(*s->chunks), chunk_order);
+	while (first < s->nchunks && s->chunks[first].thread == SPUR_NONE)
+		first++;
+	for (size_t i = 0; i < s->nthreads; i++) {
+		s->threads[i].first = first;
+		first += s->threads[i].count;
+	}
+	assert(first == s->nchunks);
+	return true;
+}
+
+/* --- tracks and feeds --- */
+
+static uint32_t program_name(struct spb *s)
+{
+	const char *const path = (const char *)s->src->data + SPB_PROGRAM_AT;
+	const size_t len = strnlen(path, SPB_ARGUMENTS_AT - SPB_PROGRAM_AT);
+	const char *const slash = memrchr(path, '/', len);
+	const size_t skip = slash ? (size_t)(slash - path) + 1 : 0;
+
+	return s->process_name ? s->process_name : trace_intern_n(s->t, path + skip, len - skip);
+}
+
+static uint32_t track_new(struct spb *s, uint32_t name, enum spur_track_kind kind, int64_t tid)
+{
+	return trace_add_track(s->t, (struct spur_track){ .parent = s->process,
+							  .name = name,
+							  .kind = kind,
+							  .pid = s->pid,
+							  .tid = tid,
+							  .cpu = -1 });
+}
+
+static bool tracks_open(struct spb *s)
+{
+	size_t at = 0;
+	struct map64_slot *slot;
+
+	s->process = SPUR_NONE;
+	s->process = track_new(s, program_name(s), SPUR_TRACK_PROCESS, -1);
+	if (s->process == SPUR_NONE)
+		return false;
+	for (size_t i = 0; i < s->nthreads; i++) {
+		struct spb_thread *const th = &s->threads[i];
+
+		th->track = track_new(s, th->name, SPUR_TRACK_THREAD, th->tid);
+		if (th->track == SPUR_NONE)
+			return false;
+	}
+	while ((slot = map64_next(&s->fibers, &at)) != NULL) {
+		slot->value = track_new(s, (uint32_t)slot->value, SPUR_TRACK_OTHER, -1);
+		if (slot->value == SPUR_NONE)
+			return false;
+	}
+	/* SPEC spur/fiber: it may run on several threads. */
+	s->t->tracks_shared = s->fibers.count != 0;
+	return true;
+}
+
+static bool feeds_open(struct spb *s)
+{
+	struct feed *f;
+
+	if (s->t->options.as_stored) {
+		f = trace_add_feed(s->t, s->process, s);
+		if (f)
+			f->stream = 0;
+		return f != NULL;
+	}
+	for (size_t i = 0; i < s->nthreads; i++) {
+		f = trace_add_feed(s->t, s->threads[i].track, &s->threads[i]);
+		if (!f)
+			return false;
+		f->size = (uint64_t)s->threads[i].count * s->chunk_size;
+	}
+	return !s->lost || trace_add_feed(s->t, s->process, NULL);
+}
+
+static bool info_open(struct spb *s)
+{
+	static const char *const modes[] = { "stream", "ring", "oneshot" };
+	const uint8_t *const head = s->src->data;
+	const uint32_t mode = spb_32(head + SPB_MODE_AT);
+	const char *const path = (const char *)head + SPB_PROGRAM_AT;
+
+	return trace_add_info(s->t, "program", "%.*s",
+			      (int)strnlen(path, SPB_ARGUMENTS_AT - SPB_PROGRAM_AT), path) &&
+	       trace_add_info(s->t, "mode", "%s", mode < 3 ? modes[mode] : "unknown") &&
+	       trace_add_info(s->t, "ended", "%s",
+			      spb_64(head + SPB_END_AT) ? "yes"
+							: "no: the process was killed, or "
+							  "still runs");
+}
+
+static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
+{
+	struct spb *s = mem_alloc(sizeof(*s));
+	struct pair last = { 0 };
+
+	if (!s)
+		return err_nomem(err);
+	t->state = s;
+	s->t = t;
+	s->src = src;
+	t->version = "1";
+	t->byte_order = "little";
+	if (!src)
+		return err_set(err, SPUR_ERR_FORMAT, "%s: expected a recording, found a directory",
+			       t->path);
+	if (t->options.follow)
+		return err_set(
+			err, SPUR_ERR_USAGE,
+			"%s: expected a trace that can be followed, found a recording, which "
+			"is not written from its beginning to its end",
+			t->path);
+	source_need(src, UINT64_MAX);
+	if (!head_valid(src->data, src->size))
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected a header of 4,096 bytes with a valid size of chunks, "
+			       "found %llu bytes",
+			       t->path, (unsigned long long)src->size);
+	if (trace_add_stream(t, strrchr(t->path, '/') ? strrchr(t->path, '/') + 1 : t->path,
+			     src->size) == SPUR_NONE)
+		return err_nomem(err);
+	s->file = t->streams[0].path;
+	s->chunk_size = spb_32(src->data + SPB_CHUNK_SIZE_AT);
+	s->pid = spb_32(src->data + SPB_PID_AT);
+	s->lost = spb_64(src->data + SPB_LOST_AT);
+	pair_take(&last, pair_at(src->data + SPB_BEGIN_AT));
+	pair_take(&last, pair_at(src->data + SPB_END_AT));
+	if (!spb_names_open(s) || !chunks_open(s, &last) || !set_clock(s, last) ||
+	    !spb_describe(s) || !tracks_open(s) || !feeds_open(s) || !info_open(s))
+		return err_nomem(err);
+	s->last = last.ticks;
+	return SPUR_OK;
+}
+
+static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
+{
+	struct spb *const s = t->state;
+
+	b->count = 0;
+	if (f->state == s)
+		return spb_read_stored(s, f, b);
+	return f->state ? spb_read(s, f, b) : spb_read_process(s, b);
+}
+
+static void close_trace(struct spur_trace *t)
+{
+	struct spb *const s = t->state;
+
+	for (size_t i = 0; i < s->nthreads; i++)
+		spb_thread_end(&s->threads[i]);
+	spb_names_close(s);
+	map64_free(&s->by_number);
+	mem_free(s->threads);
+	mem_free(s->chunks);
+	mem_free(s);
+}
+
+const struct spur_format spur_format_spur = {
+	.name = "spur",
+	.title = "Spur's own recordings (functions, library calls, programs' own events)",
+	.reads = "version 1; directories, and files of one process",
+	.counts_discarded = true,
+	.probe = probe,
+	.members = members,
+	.open = open_trace,
+	.next = next_rows,
+	.args = spb_args,
+	.fields = spb_fields,
+	.place = spb_place,
+	.ticks = spb_ticks,
+	.schema = spb_schema,
+	.close = close_trace,
+};

@@ -1,0 +1,517 @@
+/*
+ * From records to rows: by time, one feed for each thread; or as stored, one feed for the file.
+ *
+ * A thread's records are stored nearly by time: only a signal handler that records between the
+ * clock and the store of another record is before it. So a first pass looks whether that happened
+ * at all; if so, the records that are late are kept, and a second pass merges them.
+ */
+#include "format/spur/reader.h"
+
+static const uint8_t site_kinds[] = {
+	[SPB_SITE_SPAN] = SPUR_INSTANT,
+	[SPB_SITE_INSTANT] = SPUR_INSTANT,
+	[SPB_SITE_COUNTER] = SPUR_COUNTER,
+	[SPB_SITE_ASYNC_BEGIN] = SPUR_ASYNC_BEGIN,
+	[SPB_SITE_ASYNC_INSTANT] = SPUR_ASYNC_INSTANT,
+	[SPB_SITE_ASYNC_END] = SPUR_ASYNC_END,
+	[SPB_SITE_FLOW_BEGIN] = SPUR_FLOW_BEGIN,
+	[SPB_SITE_FLOW_STEP] = SPUR_FLOW_STEP,
+	[SPB_SITE_FLOW_END] = SPUR_FLOW_END,
+	[SPB_SITE_LOG] = SPUR_LOG,
+};
+
+/* What a pass over a thread's records, or over those of the file, works with. */
+struct spb_rows {
+	struct spb *s;
+	struct spb_thread *th;
+	struct spb_cursor *c;
+	struct diag_log *diag; /* NULL: damage was reported by another pass */
+	bool stored; /* bookkeeping records have rows */
+};
+
+enum outcome { ROW_NONE, ROW_MADE, ROW_FAILED };
+
+static void row_set(const struct spb *s, const struct spb_record *r, uint32_t track,
+		    struct spur_event *row)
+{
+	*row = (struct spur_event){ .ts = spb_ns(s, r->ticks),
+				    .off = spb_off(s, r->p),
+				    .len = r->len,
+				    .track = track,
+				    .cpu = SPUR_NO_CPU };
+}
+
+static void row_class(const struct spb *s, struct spur_event *row, uint32_t cls)
+{
+	const struct event_class *c = trace_class(s->t, cls);
+
+	row->cls = cls;
+	row->name = c->name;
+	row->cat = c->cat;
+}
+
+static void row_own(const struct spb *s, struct spur_event *row, uint8_t kind, enum spb_class cls)
+{
+	row->kind = kind;
+	row_class(s, row, s->own[cls]);
+}
+
+static void row_unknown(const struct spb_rows *w, const struct spb_record *r,
+			struct spur_event *row)
+{
+	row_own(w->s, row, SPUR_NATIVE, SPB_CLASS_UNKNOWN);
+	row->id = r->id;
+	if (w->diag)
+		diag_add(
+			w->diag, DIAG_DAMAGE, "spur/unknown-record", w->s->file,
+			spb_off(w->s, r->p), 0,
+			"record: expected a known kind and a described site, found kind %u of site "
+			"%u: kept as it is",
+			r->kind, r->id);
+}
+
+/* SPEC spur/site: BEGIN, END and EVENT of a site */
+static void row_site(const struct spb_rows *w, const struct spb_record *r, struct spur_event *row)
+{
+	const struct spb *const s = w->s;
+	const struct spb_site *site = r->id < s->sites.cap ? &s->sites.items[r->id] : NULL;
+
+	if (r->kind == SPB_END && !r->id) {
+		row_own(s, row, SPUR_END_SPAN, SPB_CLASS_RETURN);
+		row->flags = SPUR_F_ANY;
+		return;
+	}
+	if (!site || !site->known) {
+		row_unknown(w, r, row);
+		return;
+	}
+	row_class(s, row, site->cls);
+	row->nargs = site->nargs;
+	switch ((enum spb_kind)r->kind) {
+	case SPB_BEGIN:
+		row->kind = SPUR_BEGIN;
+		return;
+	case SPB_END:
+		row->kind = SPUR_END_SPAN;
+		row->nargs = site->nresults;
+		return;
+	default:
+		row->kind = site_kinds[site->kind];
+	}
+	if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END)
+		row->id = r->words ? spb_64(r->payload) : 0;
+}
+
+/* SPEC spur/function: returns false if out of memory. */
+static bool row_function(struct spb *s, const struct spb_record *r, struct spur_event *row)
+{
+	const uint64_t addr = !r->id && r->words ? spb_64(r->payload) : 0;
+	const struct spb_site *fn = r->id < s->functions.cap ? &s->functions.items[r->id] : NULL;
+	const bool end = r->kind == SPB_EXIT;
+	uint32_t cls;
+
+	row->kind = end ? SPUR_END_SPAN : SPUR_BEGIN;
+	if (end && !r->id) {
+		row_class(s, row, s->own[SPB_CLASS_RETURN]);
+		row->flags = SPUR_F_ANY;
+		return true;
+	}
+	cls = spb_function(s, r->id, addr, r->ticks);
+	if (!cls)
+		return false;
+	row_class(s, row, cls);
+	row->id = trace_class(s->t, cls)->addr;
+	if (fn && r->id)
+		row->nargs = end ? fn->nresults : fn->nargs;
+	return true;
+}
+
+/* The END rows that a record stands for, `n` at most as many as functions are open. */
+static void pending_ends(const struct spb_rows *w, const struct spur_event *row, uint64_t n,
+			 uint16_t flags)
+{
+	struct spb_thread *const th = w->th;
+
+	th->pending = *row;
+	th->pending.nargs = 0;
+	th->pending.id = 0;
+	row_own(w->s, &th->pending, SPUR_END_SPAN, SPB_CLASS_RETURN);
+	th->pending.flags = (uint16_t)(SPUR_F_ANY | flags);
+	th->npending = n < th->calls ? n : th->calls;
+	th->calls -= (uint32_t)th->npending;
+}
+
+/* SPEC spur/tail-call: the innermost function ends, and another begins in its place. */
+static bool row_tail(const struct spb_rows *w, const struct spb_record *r, struct spur_event *row)
+{
+	struct spb_thread *const th = w->th;
+	struct spur_event begin = *row;
+
+	if (!row_function(w->s, r, &begin))
+		return false;
+	begin.flags = SPUR_F_TAIL;
+	pending_ends(w, row, 1, SPUR_F_TAIL);
+	th->calls++;
+	*row = begin;
+	if (th->npending) {
+		*row = th->pending;
+		th->pending = begin;
+	}
+	return true;
+}
+
+/* SPEC spur/switch */
+static void row_switch(const struct spb *s, const struct spb_record *r, struct spur_event *row)
+{
+	row_own(s, row, SPUR_SWITCH, SPB_CLASS_SWITCH);
+	row->cpu = r->id >> 1 < SPUR_NO_CPU ? (uint16_t)(r->id >> 1) : SPUR_NO_CPU;
+	row->flags = r->id & 1 ? SPUR_F_OUT : SPUR_F_IN;
+	if (r->id & 1 && r->words && spb_64(r->payload) & 1)
+		row->flags |= SPUR_F_PREEMPTED;
+}
+
+/* SPEC spur/lost */
+static void row_lost(const struct spb_rows *w, uint64_t n, struct spur_event *row)
+{
+	row_own(w->s, row, SPUR_LOST, SPB_CLASS_LOST);
+	row->id = n;
+	if (w->diag)
+		read_count(&w->s->t->read.discarded, n);
+}
+
+static void fiber_run(const struct spb_rows *w, const struct spb_record *r)
+{
+	const uint64_t id = r->words ? spb_64(r->payload) : 0;
+	const struct map64_slot *slot = id ? map64_find(&w->s->fibers, id) : NULL;
+
+	/* SPEC spur/fiber: one without a name runs on the thread's track */
+	w->c->track = slot ? (uint32_t)slot->value : w->th->track;
+}
+
+static enum outcome bookkeeping(const struct spb_rows *w, enum spb_class cls,
+				struct spur_event *row)
+{
+	if (!w->stored)
+		return ROW_NONE;
+	row_own(w->s, row, SPUR_NATIVE, cls);
+	return ROW_MADE;
+}
+
+static enum outcome row_call(const struct spb_rows *w, const struct spb_record *r,
+			     struct spur_event *row)
+{
+	struct spb_thread *const th = w->th;
+
+	switch ((enum spb_kind)r->kind) {
+	case SPB_ENTER:
+		th->calls++;
+		return row_function(w->s, r, row) ? ROW_MADE : ROW_FAILED;
+	case SPB_EXIT:
+		th->calls -= th->calls != 0;
+		return row_function(w->s, r, row) ? ROW_MADE : ROW_FAILED;
+	case SPB_TAIL:
+		return row_tail(w, r, row) ? ROW_MADE : ROW_FAILED;
+	default:
+		/* SPEC spur/unwind */
+		pending_ends(w, row, r->words ? spb_64(r->payload) : 1, 0);
+		if (!th->npending)
+			return ROW_NONE;
+		th->npending--;
+		*row = th->pending;
+		return ROW_MADE;
+	}
+}
+
+/* The first of the rows of a record; others are pending. */
+static enum outcome row_of(const struct spb_rows *w, const struct spb_record *r,
+			   struct spur_event *row)
+{
+	row_set(w->s, r, w->c->track, row);
+	switch ((enum spb_kind)r->kind) {
+	case SPB_BEGIN:
+	case SPB_END:
+	case SPB_EVENT:
+		row_site(w, r, row);
+		return ROW_MADE;
+	case SPB_ENTER:
+	case SPB_EXIT:
+	case SPB_TAIL:
+	case SPB_UNWIND:
+		return row_call(w, r, row);
+	case SPB_TIME:
+		return bookkeeping(w, SPB_CLASS_TIME, row);
+	case SPB_FIBER:
+		fiber_run(w, r);
+		return bookkeeping(w, SPB_CLASS_FIBER, row);
+	case SPB_PAD:
+		return bookkeeping(w, SPB_CLASS_PAD, row);
+	case SPB_SWITCH:
+		row_switch(w->s, r, row);
+		return ROW_MADE;
+	case SPB_HOLE:
+		row_lost(w, 1, row);
+		row->flags = SPUR_F_RETIMED;
+		return ROW_MADE;
+	case SPB_LOST:
+		row_lost(w, r->words ? spb_64(r->payload) : 0, row);
+		return ROW_MADE;
+	default:
+		row_unknown(w, r, row);
+		return ROW_MADE;
+	}
+}
+
+/* Begins a chunk. SPEC spur/chunk-lost: the row of events that were lost before it. */
+static enum outcome chunk_begin(const struct spb_rows *w, uint32_t chunk, struct spur_event *row)
+{
+	const struct spb *const s = w->s;
+	uint64_t lost;
+
+	spb_cursor_open(s, w->c, chunk, w->th->track);
+	lost = spb_64(w->c->base + SPB_CHUNK_LOST_AT);
+	if (!lost)
+		return ROW_NONE;
+	row_set(s,
+		&(struct spb_record){
+			.p = w->c->base, .len = SPB_CHUNK_HEAD, .ticks = w->c->ticks },
+		w->th->track, row);
+	row_lost(w, lost, row);
+	return ROW_MADE;
+}
+
+/* The next row as stored, of the chunk that is being read. */
+static enum outcome chunk_next(const struct spb_rows *w, struct spur_event *row)
+{
+	struct spb_thread *const th = w->th;
+	struct spb_record r;
+
+	if (th->npending) {
+		th->npending--;
+		*row = th->pending;
+		return ROW_MADE;
+	}
+	while (spb_record_next(w->s, w->c, w->diag, &r)) {
+		const enum outcome made = row_of(w, &r, row);
+
+		if (made != ROW_NONE)
+			return made;
+	}
+	w->c->base = NULL;
+	return ROW_NONE;
+}
+
+/* The next row of a thread in stored order; ROW_NONE: no more follow. */
+static enum outcome thread_next(const struct spb_rows *w, struct spur_event *row)
+{
+	struct spb_thread *const th = w->th;
+
+	for (;;) {
+		enum outcome made;
+
+		if (!w->c->base) {
+			if (th->next == th->count)
+				return ROW_NONE;
+			assert(th->next < th->count);
+			made = chunk_begin(w, w->s->chunks[th->first + th->next++].number, row);
+			if (made != ROW_NONE)
+				return made;
+		}
+		made = chunk_next(w, row);
+		if (made != ROW_NONE)
+			return made;
+	}
+}
+
+static void thread_rewind(struct spb_thread *th)
+{
+	th->next = th->calls = 0;
+	th->npending = 0;
+	th->cursor.base = NULL;
+}
+
+/* Returns true if all records of the thread are stored by time, as spb_ns() sees it. */
+static bool thread_ascends(const struct spb *s, const struct spb_thread *th)
+{
+	int64_t last = INT64_MIN;
+
+	for (uint32_t i = 0; i < th->count; i++) {
+		struct spb_cursor c;
+		struct spb_record r;
+		bool more = true;
+
+		spb_cursor_open(s, &c, s->chunks[th->first + i].number, th->track);
+		for (r.ticks = c.ticks; more; more = spb_record_next(s, &c, NULL, &r)) {
+			const int64_t since = (int64_t)(r.ticks - s->ticks);
+
+			if (since < last)
+				return false;
+			last = since;
+		}
+	}
+	return true;
+}
+
+/* The first pass. Returns false if out of memory. SPEC spur/order */
+static bool thread_begin(struct spb *s, struct spb_thread *th)
+{
+	const struct spb_rows w = { .s = s, .th = th, .c = &th->cursor };
+	struct spur_event row;
+	struct reorder *order;
+	enum outcome made;
+
+	th->begun = true;
+	if (thread_ascends(s, th))
+		return true;
+	th->merge = mem_alloc(sizeof(*th->merge));
+	if (!th->merge)
+		return false;
+	order = &th->merge->order;
+	reorder_init(order, sizeof(struct spur_event), false);
+	while ((made = thread_next(&w, &row)) == ROW_MADE)
+		if (reorder_late(order, row.ts, 0) && !reorder_add(order, row.ts, 0, &row))
+			return false;
+	thread_rewind(th);
+	return made != ROW_FAILED && reorder_sort(order);
+}
+
+void spb_thread_end(struct spb_thread *th)
+{
+	if (th->merge)
+		reorder_free(&th->merge->order);
+	mem_free(th->merge);
+	th->merge = NULL;
+}
+
+/* The next row that is not late, to be held until all that is before it was given out. */
+static enum outcome merge_hold(const struct spb_rows *w, struct spb_merge *m)
+{
+	enum outcome made = ROW_MADE;
+
+	while (!m->holds && (made = thread_next(w, &m->held)) == ROW_MADE)
+		m->holds = !reorder_late(&m->order, m->held.ts, 0);
+	return made;
+}
+
+/* The second pass. Returns false if out of memory. */
+static bool merge_next(const struct spb_rows *w, struct batch *b)
+{
+	struct spb_merge *const m = w->th->merge;
+	enum outcome made;
+
+	while ((made = merge_hold(w, m)) == ROW_MADE) {
+		if (!reorder_until(&m->order, m->held.ts, 0, b))
+			return true;
+		assert(b->count < b->cap);
+		b->rows[b->count++] = m->held;
+		m->holds = false;
+	}
+	if (made == ROW_NONE)
+		reorder_until(&m->order, INT64_MAX, UINT64_MAX - 1, b);
+	return made != ROW_FAILED;
+}
+
+enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b)
+{
+	struct spb_thread *const th = f->state;
+	const struct spb_rows w = { .s = s, .th = th, .c = &th->cursor, .diag = &f->diag };
+	enum outcome made = ROW_MADE;
+
+	if (!th->begun && !thread_begin(s, th))
+		return SPUR_FAIL;
+	if (th->merge) {
+		if (!merge_next(&w, b))
+			return SPUR_FAIL;
+	} else {
+		while (b->count < b->cap &&
+		       (made = thread_next(&w, &b->rows[b->count])) == ROW_MADE)
+			b->count++;
+		if (made == ROW_FAILED)
+			return SPUR_FAIL;
+	}
+	read_count(&s->t->read.records, b->count);
+	if (!b->count)
+		spb_thread_end(th);
+	return b->count ? SPUR_OK : SPUR_END;
+}
+
+/* SPEC spur/lost: events that no chunk says anything of, at the end of the recording. */
+enum spur_status spb_read_process(struct spb *s, struct batch *b)
+{
+	const struct spb_rows w = { .s = s };
+	const struct spb_record r = { .p = s->src->data, .len = SPB_HEADER, .ticks = s->last };
+
+	if (s->lost_told || !s->lost)
+		return SPUR_END;
+	s->lost_told = true;
+	row_set(s, &r, s->process, b->rows);
+	row_lost(&w, s->lost, b->rows);
+	read_count(&s->t->read.discarded, s->lost);
+	b->rows->flags = SPUR_F_RETIMED;
+	b->count = 1;
+	return SPUR_OK;
+}
+
+/* --- as stored: SPEC spur/stored --- */
+
+static bool descriptor_row(const struct spb_rows *w, struct spur_event *row)
+{
+	struct cursor body;
+	uint32_t type;
+	const uint8_t *from = w->c->at;
+
+	if (!spb_descriptor_next(w->s, w->c, NULL, &body, &type))
+		return false;
+	from = body.start - SPB_DESCRIPTOR_HEAD;
+	row_set(w->s,
+		&(struct spb_record){
+			.p = from, .len = (uint32_t)(w->c->at - from), .ticks = w->c->ticks },
+		w->s->process, row);
+	row_own(w->s, row, SPUR_NATIVE, SPB_CLASS_DESCRIPTOR);
+	row->id = type;
+	row->flags = SPUR_F_RETIMED;
+	return true;
+}
+
+/* Begins the next chunk of the file. */
+static enum outcome stored_begin(struct spb *s, struct spb_rows *w, struct spur_event *row)
+{
+	const struct spb_chunk *const k = &s->chunks[s->stored_chunk++];
+
+	s->stored_thread = k->thread;
+	if (k->thread == SPUR_NONE) {
+		spb_cursor_open(s, w->c, k->number, s->process);
+		return ROW_NONE;
+	}
+	w->th = &s->threads[k->thread];
+	return chunk_begin(w, k->number, row);
+}
+
+enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b)
+{
+	struct spb_rows w = { .s = s, .c = &s->stored, .diag = &f->diag, .stored = true };
+
+	while (b->count < b->cap) {
+		struct spur_event *const row = &b->rows[b->count];
+		enum outcome made = ROW_NONE;
+
+		if (!s->stored.base) {
+			if (s->stored_chunk == s->nchunks)
+				break;
+			made = stored_begin(s, &w, row);
+		} else if (s->stored_thread == SPUR_NONE) {
+			made = descriptor_row(&w, row) ? ROW_MADE : ROW_NONE;
+			if (made == ROW_NONE)
+				s->stored.base = NULL;
+		} else {
+			w.th = &s->threads[s->stored_thread];
+			made = chunk_next(&w, row);
+		}
+		if (made == ROW_FAILED)
+			return SPUR_FAIL;
+		b->count += made == ROW_MADE;
+	}
+	if (!b->count)
+		return spb_read_process(s, b);
+	read_count(&s->t->read.records, b->count);
+	return SPUR_OK;
+}

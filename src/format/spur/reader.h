@@ -1,0 +1,244 @@
+/* A file of one process's recording being read. docs/formats/spur.md has the rules. */
+#ifndef SPUR_FORMAT_SPUR_READER_H
+#define SPUR_FORMAT_SPUR_READER_H
+
+#include "base/bits.h"
+#include "base/cursor.h"
+#include "base/map64.h"
+#include "base/scale.h"
+#include "format/format.h"
+#include "format/spur/wire.h"
+#include "model/args.h"
+#include "model/reorder.h"
+#include "model/symbol/symbol.h"
+
+/* In a plan's `show`: the value is the number of a string. */
+enum { SPB_SHOW_STRING = 64 };
+
+enum {
+	SPB_THREADS = 1 << 20,
+	SPB_SITES = 1 << 24,
+	SPB_MODULES = 1 << 16,
+	SPB_FIBERS = 1 << 20,
+	SPB_UNKNOWN = 1 << 20, /* functions without a symbol that have names of their own */
+	SPB_ARGS = 64, /* of a site */
+};
+
+/* A chunk that is in use. */
+struct spb_chunk {
+	uint64_t sequence;
+	uint32_t number; /* in the file */
+	uint32_t thread; /* index in spb.threads; SPUR_NONE: it has descriptors */
+};
+
+/* A place in the program that records, or a function that has a number. */
+struct spb_site {
+	/* 0: a function whose class is not made yet (atomic) */
+	uint32_t cls;
+	uint32_t module; /* of a function: index in spb.modules + 1; 0: none */
+	uint64_t addr; /* of a function, in the process */
+	uint32_t name; /* string id of a function's raw name; 0: by the symbols of its module */
+	uint8_t kind; /* enum spb_site_kind; of a function 0 */
+	uint8_t nargs, nresults;
+	bool known; /* there is a descriptor */
+	const struct plan *entry, *exit; /* of a function */
+};
+
+struct spb_table {
+	struct spb_site *items;
+	size_t cap;
+};
+
+/* A program or library as it was loaded into the process. */
+struct spb_module {
+	uint64_t begin, end; /* addresses that it covers */
+	uint64_t shift; /* an address less this is the one in its file */
+	uint64_t loaded, unloaded; /* ticks; UINT64_MAX: it was not */
+	uint32_t number;
+	uint32_t path; /* string id */
+	char build_id[41]; /* hexadecimal; "": unknown */
+	bool tried, tried_lines;
+	struct symtab syms;
+	struct dwarf_lines *lines;
+};
+
+struct spb_fiber {
+	uint64_t id;
+	uint32_t track;
+};
+
+/* Where the reading of a chunk of records stands. */
+struct spb_cursor {
+	const uint8_t *base; /* of the chunk; NULL: no chunk is being read */
+	const uint8_t *at; /* the next word */
+	const uint8_t *end; /* of the chunk */
+	uint64_t ticks; /* of the record before */
+	uint32_t track; /* of the fiber that runs */
+};
+
+/* A record. */
+struct spb_record {
+	const uint8_t *p; /* its first word */
+	const uint8_t *payload;
+	uint32_t words; /* of the payload */
+	uint32_t len; /* in bytes, all of it */
+	uint32_t id;
+	uint8_t kind; /* enum spb_kind; SPB_HOLE: one that was never completed */
+	uint64_t ticks;
+};
+
+/* Of a thread whose records are not all stored by time. */
+struct spb_merge {
+	struct reorder order;
+	struct spur_event held; /* the next row that is not late */
+	bool holds;
+};
+
+/* A thread, and the state of its reading. */
+struct spb_thread {
+	uint32_t number; /* in the process, from 1 */
+	uint32_t tid;
+	uint32_t track;
+	uint32_t name; /* string id; 0: none */
+	uint32_t first, count; /* of its chunks in spb.chunks */
+	uint32_t next; /* the chunk to be read next, counted from `first` */
+	uint32_t calls; /* functions that are entered */
+	struct spb_cursor cursor;
+	struct spur_event pending; /* a row that follows from the record that was read last */
+	uint64_t npending; /* how many of it are to come */
+	struct spb_merge *merge; /* NULL: records are stored by time */
+	bool begun;
+};
+
+/* Names of fields. */
+enum spb_word {
+	SPB_W_KIND,
+	SPB_W_ID,
+	SPB_W_TIME,
+	SPB_W_PAYLOAD,
+	SPB_W_SIZE,
+	SPB_W_TYPE,
+	SPB_WORDS,
+};
+
+/* Classes of rows that no site and no function describes. */
+enum spb_class {
+	SPB_CLASS_LOST,
+	SPB_CLASS_SWITCH,
+	SPB_CLASS_RETURN, /* of the innermost function, whatever it is */
+	SPB_CLASS_UNKNOWN,
+	SPB_CLASS_TIME,
+	SPB_CLASS_FIBER,
+	SPB_CLASS_PAD,
+	SPB_CLASS_DESCRIPTOR,
+	SPB_CLASS_OTHERS, /* functions beyond SPB_UNKNOWN */
+	SPB_CLASSES,
+};
+
+struct spb {
+	struct spur_trace *t;
+	struct source *src;
+	const char *file;
+	uint32_t chunk_size;
+	uint32_t pid;
+	uint64_t lost; /* events for which no chunk was to be had */
+	uint64_t last; /* latest ticks that a head says */
+	uint64_t ticks; /* of time `mono` */
+	int64_t mono;
+	struct scale scale; /* from ticks to ns */
+	uint32_t process; /* track */
+	/* By thread and sequence, descriptors first; rows as stored: by number */
+	struct spb_chunk *chunks;
+	size_t nchunks, chunks_cap;
+	struct spb_thread *threads;
+	size_t nthreads, threads_cap;
+	struct map64 by_number; /* from a thread's number to its index */
+	struct spb_table sites, functions;
+	struct spb_module *modules; /* by `loaded` */
+	size_t nmodules, modules_cap;
+	struct map64 by_address; /* from an address that has no number to its class */
+	bool moves; /* a module was unloaded, so an address may be that of several functions */
+	uint32_t nunknown;
+	uint32_t process_name; /* string id; 0: its program's */
+	uint64_t nunknown_descriptors;
+	struct map64 fibers; /* from an id to its track + 1 */
+	struct map64 strings; /* from an id to the string id + 1 */
+	uint32_t own[SPB_CLASSES];
+	uint32_t words[SPB_WORDS];
+	/* Rows as stored: the one feed's place. */
+	size_t stored_chunk;
+	uint32_t stored_thread;
+	struct spb_cursor stored;
+	bool lost_told;
+};
+
+static inline uint16_t spb_16(const uint8_t *p)
+{
+	return load16(p, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+static inline uint32_t spb_32(const uint8_t *p)
+{
+	return load32(p, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+static inline uint64_t spb_64(const uint8_t *p)
+{
+	return load64(p, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+static inline uint64_t spb_off(const struct spb *s, const uint8_t *p)
+{
+	return (uint64_t)(p - s->src->data);
+}
+
+/* ns of CLOCK_MONOTONIC. */
+int64_t spb_ns(const struct spb *s, uint64_t ticks);
+/* Its inverse, nearly. */
+uint64_t spb_ticks_near(const struct spb *s, int64_t ns);
+
+/* A chunk's bytes; of the last one, those that the file has. */
+const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **end);
+
+/* record.c */
+/*
+ * Takes the next record of a chunk. Returns false at its end. Damage goes to `diag`, if it is not
+ * NULL. Records that mean nothing (PAD, TIME) are returned too.
+ */
+bool spb_record_next(const struct spb *s, struct spb_cursor *c, struct diag_log *diag,
+		     struct spb_record *r);
+/* Begins to read a chunk of the thread. */
+void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, uint32_t track);
+
+/* names.c: what descriptors say. Return false if out of memory. */
+bool spb_names_open(struct spb *s);
+bool spb_describe(struct spb *s);
+void spb_names_close(struct spb *s);
+/* Takes the next descriptor of a chunk. Returns false at its end. */
+bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_log *diag,
+			 struct cursor *body, uint32_t *type);
+
+/* symbol.c */
+/*
+ * Returns the class of a function by its number, or (number 0) by its address; 0 if out of memory.
+ * Thread-safe.
+ */
+uint32_t spb_function(struct spb *s, uint32_t number, uint64_t addr, uint64_t ticks);
+
+/* read.c */
+enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b);
+enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b);
+void spb_thread_end(struct spb_thread *th);
+/* The process's own feed: what was lost outside all threads. */
+enum spur_status spb_read_process(struct spb *s, struct batch *b);
+
+/* fields.c */
+enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev,
+			  struct spur_args *args);
+enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,
+			    struct spur_args *args);
+const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_class *cls);
+void spb_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place);
+bool spb_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2]);
+
+#endif

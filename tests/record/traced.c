@@ -1,0 +1,164 @@
+/*
+ * Calls that are known beforehand, with the tracing library: what a recording must have.
+ * traced WHAT: all | threads N | fork | names | switch | restart | forever N | lost | handler
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <spur_trace.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void leaf(int i)
+{
+	SPUR_TRACE_SPAN("app", "leaf", (I64, "i", i), (TEXT, "what", i % 2 ? "odd" : "even"));
+	SPUR_TRACE_INSTANT("app", "tick");
+}
+
+static void work(int n)
+{
+	SPUR_TRACE_SPAN("app", "work", (I64, "n", n));
+	for (int i = 0; i < n; i++)
+		leaf(i);
+}
+
+static void all(void)
+{
+	char text[2000];
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	spur_trace_process_name("the process");
+	spur_trace_thread_name("the thread");
+	SPUR_TRACE_BEGIN("a", "types", (I64, "i", -1), (U64, "u", UINT64_MAX), (F64, "f", 0.5),
+			 (BOOL, "b", 7), (POINTER, "p", (void *)0x1234), (TEXT, "t", "text"),
+			 (TEXT, "none", NULL), (CHAR, "c", 'z'));
+	SPUR_TRACE_COUNTER("a", "counter", (U64, "value", 3));
+	SPUR_TRACE_ASYNC_BEGIN("a", "async", 7);
+	SPUR_TRACE_ASYNC_INSTANT("a", "async", 7);
+	SPUR_TRACE_ASYNC_END("a", "async", 7, (I64, "result", 1));
+	SPUR_TRACE_FLOW_BEGIN("a", "flow", 8);
+	SPUR_TRACE_FLOW_STEP("a", "flow", 8);
+	SPUR_TRACE_FLOW_END("a", "flow", 8);
+	SPUR_TRACE_LOG("a", text);
+	SPUR_TRACE_END();
+	spur_trace_fiber_name(5, "the fiber");
+	spur_trace_fiber(5);
+	work(1);
+	spur_trace_fiber(0);
+	work(0);
+}
+
+static void *thread(void *n)
+{
+	work((int)(intptr_t)n);
+	return NULL;
+}
+
+static void threads(int count)
+{
+	pthread_t *t = (pthread_t *)calloc((size_t)count, sizeof(*t));
+
+	for (intptr_t i = 0; i < count; i++)
+		if (pthread_create(&t[i], NULL, thread, (void *)(i % 10)))
+			abort();
+	for (int i = 0; i < count; i++)
+		pthread_join(t[i], NULL);
+	free(t);
+}
+
+static void forks(void)
+{
+	work(3);
+	for (int i = 0; i < 3; i++)
+		if (!fork()) {
+			work(10 + i);
+			if (!fork()) {
+				work(100);
+				exit(0);
+			}
+			wait(NULL);
+			exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+	work(4);
+}
+
+static void switches(void)
+{
+	for (int i = 0; i < 4; i++) {
+		spur_trace_enable("app", i % 2);
+		work(5);
+	}
+}
+
+static void restart(const char *path)
+{
+	work(1);
+	for (int i = 0; i < 3; i++) {
+		if (spur_trace_start(path))
+			abort();
+		work(10);
+		spur_trace_stop();
+		work(1000);
+	}
+}
+
+static volatile sig_atomic_t handled;
+
+static void handler(int signo)
+{
+	(void)signo;
+	SPUR_TRACE_SPAN("app", "handler");
+	SPUR_TRACE_INSTANT("app", "in handler", (I64, "n", handled));
+	handled++;
+}
+
+/* Records while a timer interrupts it; says how often it did. */
+static void handlers(int n)
+{
+	const struct itimerval every = { { 0, 50 }, { 0, 50 } }, never = { { 0, 0 }, { 0, 0 } };
+
+	signal(SIGALRM, handler);
+	setitimer(ITIMER_REAL, &every, NULL);
+	work(n);
+	setitimer(ITIMER_REAL, &never, NULL);
+	printf("%d\n", (int)handled);
+}
+
+/* Says on standard output how many instants are surely stored, until it is killed. */
+static void forever(void)
+{
+	for (uint64_t n = 1;; n++) {
+		SPUR_TRACE_INSTANT("app", "count", (U64, "n", n));
+		if (n % 4096 == 0 && write(1, &n, sizeof(n)) != sizeof(n))
+			abort();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "all";
+	const int n = argc > 2 ? atoi(argv[2]) : 0;
+
+	if (!strcmp(what, "all"))
+		all();
+	else if (!strcmp(what, "threads"))
+		threads(n);
+	else if (!strcmp(what, "fork"))
+		forks();
+	else if (!strcmp(what, "switch"))
+		switches();
+	else if (!strcmp(what, "restart"))
+		restart(argv[2]);
+	else if (!strcmp(what, "handler"))
+		handlers(n);
+	else if (!strcmp(what, "forever"))
+		forever();
+	else
+		work(n);
+	return 0;
+}
