@@ -18,10 +18,10 @@ static bool take_number(const char *text, uint64_t *number)
 	return text_u64(&t, 10, number) && !t.len && *number;
 }
 
-/* Bytes, with K, M or G for 2^10, 2^20, 2^30 of them. */
+/* Bytes, with K, M or G (or k, m, g) for 2^10, 2^20, 2^30 of them. */
 static bool take_size(const char *text, uint64_t *size)
 {
-	static const char units[] = "KMG";
+	static const char units[] = "KMGkmg";
 	struct text t = { text, strlen(text) };
 	const char *unit;
 
@@ -31,7 +31,8 @@ static bool take_size(const char *text, uint64_t *size)
 		return true;
 	unit = strchr(units, *t.p);
 	return unit && t.len == 1 &&
-	       !__builtin_mul_overflow(*size, (uint64_t)1 << (10 * (unit - units + 1)), size);
+	       !__builtin_mul_overflow(*size, (uint64_t)1 << (10 * ((unit - units) % 3 + 1)),
+				       size);
 }
 
 static bool take_time(const char *text, uint64_t *ns)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/os.h"
 #include "cli/cmd.h"
@@ -19,6 +20,7 @@ static const char *volatile temp_paths[2]; /* NULL: a free place */
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
 
 enum { ENDING = sizeof(ending) / sizeof(ending[0]) };
+enum { REPEAT = 1 }; /* seconds in which signals after the first one count as that one */
 
 /* Writes a message; errors cannot be handled here. */
 static void write_text(int fd, const char *text)
@@ -53,13 +55,28 @@ static void pager_wait(void)
 		;
 }
 
+/* Seconds since an unknown moment. Async-signal-safe. */
+static double now_seconds(void)
+{
+	struct timespec now = { 0 };
+
+	os_clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void on_interrupt(int sig)
 {
+	static volatile double first;
+
 	(void)sig;
 	if (deferred && !signals_stop) {
+		first = now_seconds();
 		signals_stop = SIGNALS_INTERRUPT;
 		return;
 	}
+	/* timeout(1) sends each signal twice, to the process and to its group. */
+	if (deferred && signals_stop == SIGNALS_INTERRUPT && now_seconds() - first < REPEAT)
+		return;
 	temp_remove();
 	if (colored)
 		write_text(STDOUT_FILENO, "\033[0m");

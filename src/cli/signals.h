@@ -17,13 +17,14 @@
 void signals_install(void);
 /* Why reading should stop. */
 enum signals_why {
-	SIGNALS_INTERRUPT = 1, /* SIGINT; a second one ends the process at once */
+	SIGNALS_INTERRUPT = 1, /* SIGINT; one after a second or more ends the process at once */
 	SIGNALS_READER_LEFT, /* see watch.h */
 };
 /*
- * From now on the first such signal only sets signals_stop, which the caller polls; a second one
- * exits. For input that grows (--follow, live sessions), where an interrupt is the normal end, and
- * for passes that must remove files themselves.
+ * From now on the first such signal only sets signals_stop, which the caller polls, and those
+ * within a second after it do nothing, since timeout(1) sends each signal twice; a later one exits.
+ * For input that grows (--follow, live sessions), where an interrupt is the normal end, and for
+ * passes that must remove files themselves.
  */
 void signals_defer(void);
 /* 0, or an enum signals_why. */

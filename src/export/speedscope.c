@@ -209,7 +209,8 @@ static bool speedscope_finish(void *self)
 {
 	struct speedscope *s = self;
 	struct out *o = s->write->out;
-	const char *path = s->trace->path, *slash = strrchr(path, '/');
+	/* The name of the trace's file is one of the names that a masked trace must not have. */
+	const char *path = s->write->masked ? "trace" : s->trace->path, *slash = strrchr(path, '/');
 
 	if (!timelines_sort(&s->timelines, s->trace))
 		return false;

@@ -6,6 +6,7 @@
 #include "flow/convert.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #include "base/err.h"
 #include "flow/args.h"
@@ -626,8 +627,11 @@ enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 		writer->close(run.state);
 	c->loss = run.write.loss;
 	c->rows = run.rows;
+	/* An error of the output is reported when that is closed. */
 	if (st == SPUR_FAIL && run.write.error.code)
 		c->error = run.write.error;
+	else if (st == SPUR_FAIL && o && o->error && o->error != ENOMEM)
+		st = SPUR_OK;
 	else if (st == SPUR_FAIL)
 		err_nomem(&c->error);
 	return st;

@@ -17,8 +17,9 @@ class Live:
         """Says so when there are `n` lines of output, no more and no less."""
         until = time.monotonic() + PATIENCE
         while True:
+            ended = self.p.poll() is not None  # first: what is read then is all
             have = open("out.txt", "rb").read().count(b"\n")
-            if have >= n or time.monotonic() > until or self.p.poll() is not None:
+            if have >= n or time.monotonic() > until or ended:
                 break
             time.sleep(0.01)
         print("%d lines" % have if have == n else "expected %d lines, found %d, exit code %s" % (n, have, self.p.poll()))
