@@ -358,6 +358,50 @@ def metadata_pieces(t):
             t.ok()
 
 
+def metadata_wholes(t):
+    """SPEC ctf/copy-metadata SPEC ctf/copy-unreadable: what is left of damaged metadata is clean, and a trace without is left out."""
+    source = os.path.join(t.tests, "golden", "ctf/lttng-ust-small", "in")
+    place = next(path for path in files(source) if os.path.basename(path) == "metadata")
+    text = unpacked(core.read(os.path.join(source, place))).replace(b"\0", b"").rstrip()
+    events = list(re.finditer(rb"\nevent \{\n.*?\n\};\n?", text, re.S))
+    stream = re.search(rb"\nstream \{.*?\n\};\n", text, re.S)
+    middle, last = events[len(events) // 2], events[-1]
+    other = middle.group().replace(b"stream_id = 0;", b"stream_id = 7;")
+    # (name, damaged text, exit code, event that is left out)
+    for name, damaged, code, gone in (
+        ("stream of an event", text[:middle.start()] + other + text[middle.end():], 3, middle),
+        ("cut end", text[:-1].replace(middle.group(), b"\nevent {\n"), 3, last),
+        ("cut before the stream", text[:stream.start() + 12], 4, None),
+        ("no stream", text.replace(stream.group(), b"\nstream {\n\tid = ;\n};\n"), 4, None),
+    ):
+        label = "ctf-write/metadata wholes %s" % name
+        with t.temp() as tmp:
+            trace, out = os.path.join(tmp, "trace"), os.path.join(tmp, "out")
+            shutil.copytree(source, trace)
+            with open(os.path.join(trace, place), "wb") as f:
+                f.write(damaged)
+            r = t.run([t.spur, "repair", trace, "-o", out])
+            why = None if r.code == code and os.path.exists(out) == (code == 3) else "exit code %s, %.200r" % (r.code, r.err)
+            if not why and code == 3:
+                left = core.read(os.path.join(out, place))
+                check, want = t.run([t.spur, "check", out]), len(events) - (2 if name == "cut end" else 1)
+                if check.code or left.count(b"\nevent {") != want or gone.group().strip() in left:
+                    why = "check says %s, %d events for %d: %.200r" % (check.code, left.count(b"\nevent {"), want, check.out)
+            t.verdict(label, why)
+    with t.temp() as tmp:
+        trace, out = os.path.join(tmp, "trace"), os.path.join(tmp, "out")
+        shutil.copytree(source, os.path.join(trace, "a"))
+        shutil.copytree(source, os.path.join(trace, "b"))
+        with open(os.path.join(trace, "b", place), "wb") as f:
+            f.write(b"/* CTF 1.8 */\ntrace {\n\tmajor = ;\n")
+        r = t.run([t.spur, "repair", trace, "-o", out])
+        check, left = t.run([t.spur, "check", out]), [path for path in files(out) if path.startswith("b/")]
+        why = None if r.code == 3 and not check.code and not left else "exit codes %s, %s, %r" % (r.code, check.code, left)
+        if not why and rows(t, out)[1] != rows(t, source)[1]:
+            why = "other rows than those of the trace that can be read"
+        t.verdict("ctf-write/metadata wholes unreadable", why)
+
+
 # -- records of FXT, for names and threads that no golden has
 
 
@@ -657,6 +701,7 @@ def run(t):
     add("nothing but a loss", last_packets_lost)
     add("repaired UUID", repaired_uuid)
     add("metadata pieces", metadata_pieces)
+    add("metadata wholes", metadata_wholes)
     add("in order", in_order)
     add("shifted", shifted)
     add("long thread names", long_names)

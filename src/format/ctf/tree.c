@@ -197,9 +197,16 @@ static enum spur_status parse_metadata(struct ctf *c, const struct source *s, co
 	diag_init(&log);
 	st = meta_read_as(out, shown, s->data, s->size, big_endian, &log, &failed);
 	if (st == SPUR_FAIL ? failed.code == SPUR_ERR_FORMAT : diag_count(&log, DIAG_DAMAGE) != 0) {
-		struct spur_error ignored;
+		struct spur_error why;
 
-		meta_salvage(&m, shown, s->data, s->size, big_endian, &c->t->diag, &ignored);
+		meta_salvage(&m, shown, s->data, s->size, big_endian, &c->t->diag, &why);
+		/* It is cut before its first stream class, so that no packet can be read. */
+		if (!m && st != SPUR_FAIL && !(*out)->nstreams) {
+			meta_free(*out);
+			*out = NULL;
+			failed = why;
+			st = SPUR_FAIL;
+		}
 	}
 	if (m) {
 		meta_free(*out);
@@ -222,14 +229,21 @@ static enum spur_status read_metadata(struct ctf *c, const char *full, const cha
 	struct ctf_meta *m = NULL;
 	struct source *s = NULL;
 
-	if (source_keep(c, full, &s, err) == SPUR_FAIL ||
-	    parse_metadata(c, s, shown, false, &m, err) == SPUR_FAIL)
+	enum spur_status st;
+
+	if (source_keep(c, full, &s, err) == SPUR_FAIL)
 		return SPUR_FAIL;
+	st = parse_metadata(c, s, shown, false, &m, err);
 	/* SPEC ctf-v11/byte-order: plain text does not say it; the streams do */
-	if (m->generation == CTF_V11 && m->plain && first && is_big_endian(c, first)) {
+	if (st != SPUR_FAIL && m->generation == CTF_V11 && m->plain && first &&
+	    is_big_endian(c, first)) {
 		meta_free(m);
-		if (parse_metadata(c, s, shown, true, &m, err) == SPUR_FAIL)
-			return SPUR_FAIL;
+		st = parse_metadata(c, s, shown, true, &m, err);
+	}
+	if (st == SPUR_FAIL) {
+		/* SPEC ctf/copy-unreadable */
+		source_close(c->sources[--c->nsources]);
+		return SPUR_FAIL;
 	}
 	*trace = trace_of(c, m, dir);
 	return *trace == SPUR_NONE ? err_nomem(err) : SPUR_OK;

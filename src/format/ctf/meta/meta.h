@@ -261,6 +261,8 @@ struct ctf_meta {
 	unsigned nturns; /* of the search for places */
 	bool full; /* META_FIELDS was met */
 	uint64_t failed_at; /* offset in the text of what cannot be read, if reading failed */
+	bool parsed; /* the text was read to its end; what failed is what `failed_at` begins */
+	bool strict; /* set before parsing: no cut end, no stream class that only events name */
 	struct text
 		salvaged; /* by meta_salvage(): the text without what cannot be read; else empty */
 };

@@ -25,6 +25,7 @@ struct salvage {
 	struct diag_log *diag;
 	size_t left_out; /* pieces */
 	uint64_t last; /* where reading failed before; UINT64_MAX: nowhere */
+	bool parsed; /* reading came to the end and failed behind it */
 };
 
 static bool is_blank(char c)
@@ -145,8 +146,8 @@ static void cut_leave_out(struct salvage *s)
 }
 
 /*
- * Leaves out the piece in which reading failed. A failure at the begin of a piece is mostly one of
- * that before. Returns false if nothing is left to try.
+ * Leaves out the piece in which reading failed. A syntax error at the begin of a piece is mostly
+ * one of that before. Returns false if nothing is left to try.
  */
 static bool failed_leave_out(struct salvage *s, uint64_t at, const struct spur_error *err)
 {
@@ -156,7 +157,7 @@ static bool failed_leave_out(struct salvage *s, uint64_t at, const struct spur_e
 	char text[400];
 
 	snprintf(text, sizeof(text), "%.380s: left out", why ? why + 2 : err->message);
-	if (s->generation != CTF_2 && at == from && s->last != at) {
+	if (s->generation != CTF_2 && !s->parsed && at == from && s->last != at) {
 		while (before && is_blank(s->text[before - 1]))
 			before--;
 		s->last = at;
@@ -214,13 +215,20 @@ static struct ctf_meta *round_read(struct salvage *s, uint64_t *at, struct diag_
 	m->plain = s->from->plain;
 	m->has_session = s->from->has_session;
 	m->session = s->from->session;
-	if (meta_parse(m, s->generation, log, err) != SPUR_FAIL) {
+	m->strict = true;
+	if (meta_parse(m, s->generation, log, err) == SPUR_FAIL) {
+		/* err is set */
+	} else if (!m->nstreams) {
+		meta_error(m, err, SPUR_ERR_FORMAT, 0,
+			   "expected a stream class that can be read, found none");
+	} else {
 		m->salvaged = clean_text(m, s);
 		if (m->salvaged.p)
 			return m;
 		err_nomem(err);
 	}
 	*at = m->failed_at;
+	s->parsed = m->parsed;
 	meta_free(m);
 	return NULL;
 }

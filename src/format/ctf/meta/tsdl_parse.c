@@ -23,7 +23,8 @@ static bool streams_map(struct tsdl *p, struct map64 *map)
 	 * SPEC ctf-tsdl/implicit-stream: without any `stream` block there is one, with nothing but
 	 * its events.
 	 */
-	if (!p->m->nstreams && p->nevents && !stream_new(p, p->events[0].class->stream_id))
+	if (!p->m->nstreams && p->nevents && !(p->m->strict && p->events[0].has_stream) &&
+	    !stream_new(p, p->events[0].class->stream_id))
 		return false;
 	for (size_t i = 0; i < p->m->nstreams; i++) {
 		struct map64_slot *slot = map64_put(map, p->m->streams[i]->id);
@@ -66,6 +67,7 @@ static bool finish(struct tsdl *p)
 	struct map64 map = { 0 };
 	bool ok;
 
+	p->m->parsed = true;
 	if (!p->has_trace)
 		return tsdl_error(p, 0, "expected a `trace` block, found none");
 	ok = streams_map(p, &map) && events_attach(p, &map);
@@ -143,7 +145,7 @@ static void read_all(struct tsdl *p)
 			continue;
 		if (read_root(p))
 			continue;
-		if (!p->cut || !p->has_trace)
+		if (!p->cut || !p->has_trace || p->m->strict)
 			return;
 		said_cut(p, at);
 		break;
