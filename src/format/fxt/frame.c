@@ -89,13 +89,16 @@ static uint64_t place_behind(struct source *src, uint64_t off, uint64_t size, bo
 			     struct fxt_resync *r)
 {
 	uint64_t next;
+	bool ended;
 
 	/* SPEC fxt/cut-tail: nothing follows a record that the end of the data cuts */
 	if (size && src->eof && fxt_record_is_cut(src, off, size, swap, r))
 		return UINT64_MAX;
-	do
+	do {
+		ended = src->eof;
 		next = fxt_resync_behind(src, off, swap, r);
-	while (next == UINT64_MAX && r->eager && source_more(src));
+		/* That the data ends decides too. */
+	} while (next == UINT64_MAX && r->eager && (source_more(src) || !ended));
 	return next;
 }
 

@@ -40,6 +40,7 @@ struct fxt_resync {
 	 * Ranges without records, by the offset modulo 8, so that no byte is searched repeatedly.
 	 */
 	struct fxt_searched searched[FXT_WORD];
+	uint64_t undecided; /* the first place that more data decides; UINT64_MAX: none */
 };
 
 /*

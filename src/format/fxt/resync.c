@@ -162,6 +162,17 @@ static bool have(struct source *src, uint64_t end, bool eager)
 	return end <= src->size || (!eager && source_need(src, end));
 }
 
+/* The record of `size` bytes at `off`, of which only the beginning is available so far. */
+static enum verdict chain_begun(const struct source *src, uint64_t off, uint64_t size, bool swap)
+{
+	struct fxt_shape s;
+
+	if (fxt_type(load64(src->data + off, swap)) == FXT_LARGE)
+		return NO;
+	fxt_shape_of(&s, src->data + off, src->size - off, swap);
+	return fxt_shape_open(&s, size) ? MORE : NO;
+}
+
 /* The record at *off, which is moved past it. CUT: the data ends within it. */
 static enum verdict chain_record(struct source *src, uint64_t *off, bool swap,
 				 const struct fxt_resync *r, struct fxt_shape *s)
@@ -172,7 +183,7 @@ static enum verdict chain_record(struct source *src, uint64_t *off, bool swap,
 		return NO;
 	if (!have(src, *off + words * FXT_WORD, r->eager)) {
 		if (!src->eof)
-			return fxt_type(head) != FXT_LARGE ? MORE : NO;
+			return chain_begun(src, *off, words * FXT_WORD, swap);
 		return fxt_record_is_cut(src, *off, words * FXT_WORD, swap, r) ? CUT : NO;
 	}
 	fxt_shape_of(s, src->data + *off, words * FXT_WORD, swap);
@@ -239,6 +250,7 @@ static uint64_t next_place(struct source *src, uint64_t off, bool swap, struct f
 	}
 	/* What could not be judged is looked at again. */
 	known->clear = more < at ? more : at;
+	r->undecided = more < r->undecided ? more : r->undecided;
 	return v == YES ? at : NOWHERE;
 }
 
@@ -246,14 +258,17 @@ static uint64_t next_place(struct source *src, uint64_t off, bool swap, struct f
 static uint64_t first_place(struct source *src, uint64_t off, bool swap, struct fxt_resync *r,
 			    uint64_t limit)
 {
-	uint64_t best = next_place(src, off + FXT_WORD, swap, r, limit);
+	uint64_t best;
 
+	r->undecided = NOWHERE;
+	best = next_place(src, off + FXT_WORD, swap, r, limit);
 	for (uint64_t at = off + 1; at < off + FXT_WORD; at++) {
 		const uint64_t place = next_place(src, at, swap, r, best < limit ? best : limit);
 
 		best = place < best ? place : best;
 	}
-	return best;
+	/* Before it records may begin at a place that more data decides. */
+	return r->undecided < best ? NOWHERE : best;
 }
 
 uint64_t fxt_resync_behind(struct source *src, uint64_t off, bool swap, struct fxt_resync *r)

@@ -451,6 +451,22 @@ bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size)
 	return s->last && s->type != FXT_PROFILER ? s->needs == size : s->needs <= size;
 }
 
+bool fxt_shape_open(const struct fxt_shape *s, uint64_t size)
+{
+	const uint64_t known = s->lacks || s->args_lost ? s->needs : s->size - s->extra * FXT_WORD;
+	/* Whether more words may follow the parts up to `known` than a mark or a scope has */
+	const bool parts = (s->lacks || s->args_lost) && !s->last;
+
+	if (!s->known || !reserved_clear(s))
+		return false;
+	/* Where the parts of profiler records begin is told by their size: see fxt_shape_cut(). */
+	if (s->type == FXT_PROFILER)
+		return true;
+	if (s->padding || known > size)
+		return false;
+	return parts || size - known <= FXT_MARK_WORDS * FXT_WORD;
+}
+
 const uint8_t *fxt_shape_marked(const struct fxt_shape *s)
 {
 	if (s->type == FXT_EVENT && s->sub == FXT_INSTANT)

@@ -142,5 +142,9 @@ static inline bool fxt_shape_doubtful(const struct fxt_shape *s)
  * truncated.
  */
 bool fxt_shape_cut(const struct fxt_shape *s, uint64_t size);
+/*
+ * Requires the same. Returns false if the record is not exact, whatever its missing bytes are.
+ */
+bool fxt_shape_open(const struct fxt_shape *s, uint64_t size);
 
 #endif

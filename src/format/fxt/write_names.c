@@ -317,7 +317,7 @@ static bool string_record(struct fxt_write *l, uint32_t string, uint32_t index, 
 
 	r.data = (const uint8_t *)text;
 	r.data_len = len;
-	if (len >= FXT_INLINE) {
+	if (len > (FXT_RECORD_MOST - 1) * FXT_WORD) {
 		r.data_len = fxt_text_cut(text, len, FXT_TEXT_MOST);
 		fxt_lose(l, FXT_LOST_TEXT);
 	}
