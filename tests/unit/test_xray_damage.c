@@ -352,6 +352,31 @@ static void test_buffer_size(void **state)
 	expect_rows(want);
 }
 
+/*
+ * SPEC xray/buffer-size: ids and deltas that look like the first records of a buffer, with thread
+ * 2097152 and wall time 1778384896.0, where no record begins
+ */
+static void test_no_head(void **state)
+{
+	(void)state;
+	put_header(1, FDR, 1000000000, 128);
+	for (uint32_t i = 0; i < 2; i++) {
+		buffer_begin(1, 12, 5 + i);
+		if (!i)
+			cpu(0, 1000);
+		fn(ENTER, 2, 0x19b);
+		fn(ENTER, 2, 0x19b);
+		fn(ENTER, 2, 0x931);
+		fn(ENTER, 0x6a0, 0);
+		fn(ENTER, 0x1000, 0);
+		buffer_pad(128);
+	}
+	expect_rows("1411 BEGIN fn#2 12\n1822 BEGIN fn#2 12\n4175 BEGIN fn#2 12\n"
+		    "4175 BEGIN fn#1696 12\n4175 BEGIN fn#4096 12\n"
+		    "4586 BEGIN fn#2 12\n4997 BEGIN fn#2 12\n7350 BEGIN fn#2 12\n"
+		    "7350 BEGIN fn#1696 12\n7350 BEGIN fn#4096 12\n");
+}
+
 static void test_no_end(void **state)
 {
 	(void)state;
@@ -460,8 +485,8 @@ int main(void)
 		T(test_header),	    T(test_no_data),	 T(test_truncated),  T(test_extents),
 		T(test_no_extents), T(test_garbage),	 T(test_heads),	     T(test_bad_records),
 		T(test_shifted),    T(test_unknown),	 T(test_unexpected), T(test_bad_event),
-		T(test_bad_ticks),  T(test_buffer_size), T(test_no_end),     T(test_prefixes),
-		T(test_gaps),
+		T(test_bad_ticks),  T(test_buffer_size), T(test_no_head),    T(test_no_end),
+		T(test_prefixes),   T(test_gaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

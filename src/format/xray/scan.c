@@ -243,6 +243,27 @@ static void end_at(const struct xray *x, struct xray_buffer *b, uint64_t end)
 }
 
 /*
+ * Returns where the first NewBuffer record from `off`, where a record begins, to `end` is, or
+ * nowhere. Bytes in the middle of records may look like one: if all before it are records and one
+ * of them goes on past it, it is none.
+ */
+static uint64_t head_between(const struct xray *x, uint64_t off, uint64_t end)
+{
+	uint64_t found = xray_head_find(x, off, end), size = XRAY_METADATA;
+
+	while (found != nowhere) {
+		while (off < found && size) {
+			size = xray_record_size(x, off, x->src->size, UINT32_MAX, true);
+			off += size;
+		}
+		if (off <= found)
+			break;
+		found = xray_head_find(x, off, end);
+	}
+	return found;
+}
+
+/*
  * SPEC xray/buffer-size: version 1 has buffers of that size, one after the other; a wrong one is
  * found out
  */
@@ -254,7 +275,7 @@ static uint64_t hop_by_size(const struct xray *x, struct xray_buffer *b, struct 
 	const bool reached = next != nowhere && xray_have(x, next);
 	const bool fits = reached && (x->follow || !xray_have(x, next + 2 * XRAY_METADATA) ||
 				      xray_head_at(x, next, nowhere));
-	uint64_t found = xray_head_find(x, body, fits ? next : nowhere);
+	uint64_t found = fits ? head_between(x, body, next) : xray_head_find(x, body, nowhere);
 
 	if (found == nowhere && !fits && (reached || size < 2 * XRAY_METADATA))
 		found = x->src->size;
