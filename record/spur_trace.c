@@ -615,7 +615,7 @@ char *spur_trace_page(char *at, uint64_t size)
 
 	/* In a slow path of this thread: takes back what it added. */
 	if (!enter()) {
-		__atomic_fetch_sub(&spur_trace_here.at, size, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&spur_trace_here.at, (int64_t)size, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&own.lost, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
@@ -712,7 +712,7 @@ static void boot_read(uint8_t *to)
 	file_read("/proc/sys/kernel/random/boot_id", id, sizeof(id));
 	for (const char *p = id; *p && *p != '\n' && n < 2 * SPB_BOOT_SIZE; p++)
 		if (*p != '-') {
-			to[n / 2] = (uint8_t)(to[n / 2] << 4 | hex_digit(*p));
+			to[n / 2] = (uint8_t)((unsigned)to[n / 2] << 4 | hex_digit(*p));
 			n++;
 		}
 }
