@@ -171,7 +171,7 @@ def written(t, name, path):
                 why = "uftrace %s: exit code %d: %.200r" % (command, r.code, r.err)
                 break
         if not why:
-            found, _ = rows(t, out)
+            found, _ = rows(t, out, "--demangle=no")
             want = calls_of(found or [])
             got = reported(t.run(["uftrace", "report", "--no-pager", "--demangle=no", "-d", out]).out)
             for n in sorted(want):
