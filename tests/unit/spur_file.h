@@ -29,13 +29,13 @@ static char file_path[64];
 static inline void put(uint64_t v, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
-		out_char(&file, (char)(v >> (8 * i)));
+		out_char(&file, i < sizeof(v) ? (char)(v >> (8 * i)) : '\0');
 }
 
 static inline void set(size_t at, uint64_t v, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
-		file.buf[at + i] = (char)(v >> (8 * i));
+		file.buf[at + i] = i < sizeof(v) ? (char)(v >> (8 * i)) : '\0';
 }
 
 static inline void pad_to(size_t len)
