@@ -85,8 +85,8 @@ const struct frag *frag_of_slow(struct frag_table *t, uint32_t id, const struct 
 void frag_user_free(struct frag_user *user);
 
 /*
- * Returns the text of the row's id, valid until the user's next call; NULL if out of memory. So
- * that very many ids cost no memory, only the first FRAG_KEPT are kept in the table.
+ * Returns the text of the row's id, valid until the user's next call; NULL if out of memory. The
+ * table keeps only the texts of the first FRAG_KEPT ids, which bounds its memory.
  */
 static inline const struct frag *frag_get(struct frag_table *t, uint32_t id,
 					  const struct spur_event *row, struct frag_user *user)
