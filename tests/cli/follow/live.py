@@ -31,11 +31,17 @@ class Live:
                 return int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1
         return False
 
+    def waits(self):
+        """Whether it is asleep: it has done what it could with what is there."""
+        return open("/proc/%d/stat" % self.p.pid).read().rsplit(")", 1)[1].split()[0] == "S"
+
     def stop(self):
-        """Ctrl-C, once it is there to be caught."""
+        """Ctrl-C, once it is there to be caught, and the program has come to where it waits for input."""
         until = time.monotonic() + PATIENCE
-        while self.p.poll() is None and not self.catches() and time.monotonic() < until:
-            time.sleep(0.005)
+        quiet = 0
+        while self.p.poll() is None and quiet < 4 and time.monotonic() < until:
+            quiet = quiet + 1 if self.catches() and self.waits() else 0
+            time.sleep(0.01)
         self.p.send_signal(signal.SIGINT)
 
     def end(self):
