@@ -61,7 +61,8 @@ $(BUILD)/spur: $(CLI_OBJ) $(BUILD)/libspur-all.a
 
 # The library for others: only what src/spur.map lists is visible, in the shared and in the static one.
 SO := libspur.so.$(VERSION)
-lib: $(BUILD)/$(SO) $(BUILD)/libspur.a $(BUILD)/libspur-trace.so.$(VERSION) $(BUILD)/libspur-trace.a
+lib: $(BUILD)/$(SO) $(BUILD)/libspur.a $(BUILD)/libspur-trace.so.$(VERSION) $(BUILD)/libspur-trace.a \
+	$(BUILD)/spur_trace.c
 
 $(BUILD)/$(SO): $(LIB_OBJ) src/spur.map
 	$(call say,LD,$@)
@@ -85,11 +86,20 @@ $(BUILD)/record/%.o: record/%.c
 	$(call say,CC,$<)
 	@$(CC) $(TRACE_FLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/libspur-trace.a: $(BUILD)/record/spur_trace.o
-	@rm -f $@
-	@ar rcs $@ $^
+TRACE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard record/*.c)))
 
-$(BUILD)/libspur-trace.so.$(VERSION): $(BUILD)/record/spur_trace.o
+# One object, in which the parts' own names are local.
+$(BUILD)/libspur-trace.a: $(TRACE_OBJ)
+	@rm -f $@
+	@ld -r -o $(BUILD)/libspur-trace.o $^
+	@objcopy --localize-hidden $(BUILD)/libspur-trace.o
+	@ar rcs $@ $(BUILD)/libspur-trace.o
+
+# One source file, for programs that do not want a library.
+$(BUILD)/spur_trace.c: tools/amalgamate $(wildcard record/*.[ch]) src/format/spur/wire.h
+	@tools/amalgamate > $@
+
+$(BUILD)/libspur-trace.so.$(VERSION): $(TRACE_OBJ)
 	$(call say,LD,$@)
 	@$(CC) -shared -pthread -Wl,-z,defs -Wl,-soname,libspur-trace.so.$(SOVERSION) -o $@ $^
 	@ln -sf $(@F) $(BUILD)/libspur-trace.so.$(SOVERSION)
@@ -199,4 +209,4 @@ FORCE:
 .PHONY: all lib unit test-programs test bench demo clone-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SIM_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SIM_OBJ) $(TRACE_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d

@@ -10,7 +10,7 @@
  *		SPUR_TRACE_COUNTER("app", "queue", (U64, "length", length()));
  *	}
  *
- * Link with -lspur-trace, or add record/spur_trace.c to your sources. Nothing is recorded until the
+ * Link with -lspur-trace, or add spur_trace.c to your sources. Nothing is recorded until the
  * program is told to: SPUR_TRACE=out.spur ./prog, or spur_trace_start(). Then look at it with
  * `spur report out.spur`.
  *
@@ -94,6 +94,35 @@ char *spur_trace_page(char *at, uint64_t size);
 void spur_trace_sync(uint64_t ticks);
 uint64_t spur_trace_ns(void); /* of CLOCK_MONOTONIC */
 
+#ifdef SPUR_TRACE_SEAM
+#include SPUR_TRACE_SEAM /* the next three functions, for tests */
+#else
+/* Moves the thread's place on, in one step as signal handlers see it. Returns where it was. */
+static inline __attribute__((always_inline)) char *spur_trace_add(uint64_t size)
+{
+#if defined(__x86_64__)
+	char *p = (char *)size;
+
+	__asm__ volatile("xaddq %0, %1" : "+r"(p), "+m"(spur_trace_here.at) : : "cc", "memory");
+	return p;
+#else
+	return __atomic_fetch_add(&spur_trace_here.at, size, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The first word of a record: what is stored before it is there when it is. */
+static inline __attribute__((always_inline)) void spur_trace_store(char *p, uint64_t word)
+{
+	__atomic_store_n((uint64_t *)(void *)p, word, __ATOMIC_RELEASE);
+}
+
+static inline __attribute__((always_inline)) void spur_trace_copy(char *to, const void *from,
+								  uint64_t size)
+{
+	memcpy(to, from, size);
+}
+#endif
+
 static inline __attribute__((always_inline)) uint64_t spur_trace_clock(void)
 {
 	uint64_t ticks;
@@ -115,14 +144,8 @@ static inline __attribute__((always_inline)) uint64_t spur_trace_clock(void)
  */
 static inline __attribute__((always_inline)) char *spur_trace_reserve(uint64_t size)
 {
-	char *p;
+	char *const p = spur_trace_add(size);
 
-#if defined(__x86_64__)
-	p = (char *)size;
-	__asm__ volatile("xaddq %0, %1" : "+r"(p), "+m"(spur_trace_here.at) : : "cc", "memory");
-#else
-	p = __atomic_fetch_add(&spur_trace_here.at, size, __ATOMIC_RELAXED);
-#endif
 	if (__builtin_expect((uint64_t)(spur_trace_here.end - p) - size <= SPUR_TRACE_PAGE - size,
 			     1))
 		return p;
@@ -132,9 +155,7 @@ static inline __attribute__((always_inline)) char *spur_trace_reserve(uint64_t s
 static inline __attribute__((always_inline)) void
 spur_trace_commit(char *p, uint32_t kind, uint32_t words, uint32_t number, uint64_t ticks)
 {
-	__atomic_store_n((uint64_t *)(void *)p,
-			 kind | (uint64_t)words << 4 | (uint64_t)number << 8 | ticks << 32,
-			 __ATOMIC_RELEASE);
+	spur_trace_store(p, kind | (uint64_t)words << 4 | (uint64_t)number << 8 | ticks << 32);
 }
 
 /* The value of an argument: a word, or text. */
@@ -200,23 +221,23 @@ static inline __attribute__((always_inline)) void spur_trace_emit(uint32_t kind,
 		const uint64_t reserved = 14 | (uint64_t)(words < 15 ? words : 15) << 4;
 
 		if (head == 16)
-			*(uint64_t *)(void *)(p + 8) = words;
-		__atomic_store_n((uint64_t *)(void *)p, reserved, __ATOMIC_RELEASE);
+			spur_trace_store(p + 8, words);
+		spur_trace_store(p, reserved);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	}
 	q = p + head;
 	if (has_id) {
-		memcpy(q, &id, 8);
+		spur_trace_copy(q, &id, 8);
 		q += 8;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (v[i].text) {
 			const uint16_t len = (uint16_t)v[i].len;
 
-			memcpy(q, &len, 2);
-			memcpy(q + 2, v[i].text, len);
+			spur_trace_copy(q, &len, 2);
+			spur_trace_copy(q + 2, v[i].text, len);
 		} else {
-			memcpy(q, &v[i].word, 8);
+			spur_trace_copy(q, &v[i].word, 8);
 		}
 		q += spur_trace_size(&v[i]);
 	}

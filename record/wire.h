@@ -119,7 +119,7 @@ struct plan_function {
 
 /* Where a value is when the function is entered, or has returned. */
 enum plan_place {
-	PLAN_IN_INTEGER = 1, /* number of the integer register of the calling convention; 0: rdi/rax */
+	PLAN_IN_INTEGER = 1, /* number of the argument's integer register; 0: rdi or rax */
 	PLAN_IN_VECTOR, /* number of the vector register */
 	PLAN_ON_STACK, /* bytes above the return address */
 };

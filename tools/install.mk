@@ -32,6 +32,8 @@ install: all install-program $(BUILD)/spur.pc
 	install -m 644 include/spur.h $(DESTDIR)$(PREFIX)/include/spur.h
 	install -m 644 include/spur/*.h $(DESTDIR)$(PREFIX)/include/spur
 	install -m 644 include/spur_trace.h $(DESTDIR)$(PREFIX)/include/spur_trace.h
+	install -d $(DESTDIR)$(PREFIX)/share/spur
+	install -m 644 $(BUILD)/spur_trace.c $(DESTDIR)$(PREFIX)/share/spur/spur_trace.c
 	install -m 755 $(BUILD)/libspur-trace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so.$(VERSION)
 	ln -sf libspur-trace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so.$(SOVERSION)
 	ln -sf libspur-trace.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so
@@ -58,6 +60,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
 	rm -f $(DESTDIR)$(PREFIX)/include/spur_trace.h $(DESTDIR)$(LIBDIR)/libspur-trace.*
+	rm -rf $(DESTDIR)$(PREFIX)/share/spur
 	rm -rf $(DESTDIR)$(PREFIX)/include/spur
 	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
 	rm -f $(MAN3DIR)/spur_*.3

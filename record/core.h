@@ -1,0 +1,188 @@
+/*
+ * What the parts of the tracing library share. No part uses the heap or stdio: they run in any
+ * program, and in signal handlers. tools/amalgamate joins them into one file, in which all names
+ * from here are static.
+ *
+ * The ways in are spur_trace.h for programs' own events and, for hooks, the part "hooks" below. All
+ * state but a thread's own is changed with the lock held, which is taken for a short time only and
+ * never while an event is stored into the page that a thread has.
+ */
+#ifndef SPUR_RECORD_CORE_H
+#define SPUR_RECORD_CORE_H
+
+#include <spur_trace.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../src/format/spur/wire.h"
+#include "seam.h"
+
+/* CORE: a function. CORE_DATA: a declaration of data, CORE_HERE: its definition. */
+#ifdef SPUR_TRACE_ONE_FILE
+#define CORE static __attribute__((unused))
+#define CORE_DATA static __attribute__((unused))
+#define CORE_HERE static
+#else
+#define CORE __attribute__((visibility("hidden")))
+#define CORE_DATA extern __attribute__((visibility("hidden")))
+#define CORE_HERE
+#endif
+
+enum {
+	CORE_NAME_LEN = 64,
+	/* Chunks that stay mapped: a signal handler may have interrupted a record in one. */
+	CORE_KEPT = 64,
+	CORE_SYNC_TICKS_LOG = 31,
+};
+
+/* --- the lock --- */
+
+/*
+ * Takes the lock. Returns false if this thread has it: a signal handler came in between. Others
+ * have it for a short time only.
+ */
+CORE bool core_enter(void);
+CORE void core_leave(void);
+
+/* --- clock.c --- */
+
+struct core_pair {
+	uint64_t ticks, mono, real; /* in ns but for the ticks */
+};
+
+/* Finds out whether the TSC can be used; before that the clock is CLOCK_MONOTONIC. */
+CORE void core_clock_find(void);
+CORE uint64_t core_clock_ticks(void);
+/* The ticks in the middle of the shortest of some readings. */
+CORE struct core_pair core_clock_pair(void);
+/* Ticks per second, as the kernel converts them for its own tracing; 0: unknown. */
+CORE uint64_t core_clock_hz(void);
+
+/* --- file.c: the recording's file --- */
+
+struct core_session {
+	uint64_t number; /* 0: no recording; else it differs from all before */
+	int fd;
+	uint8_t *head; /* the mapped header */
+	uint32_t nthreads;
+	char *page, *page_end; /* where descriptors go */
+	char *chunk_end;
+	uint64_t failures; /* of chunks, since the last one that was taken */
+};
+
+CORE_DATA struct core_session core_session;
+CORE_DATA char core_directory[4096];
+
+/* All of these but the last two: with the lock. */
+
+/* Begins a file in `core_directory`. Returns 0 or an errno. */
+CORE int core_session_begin(void);
+/*
+ * The file ends here. What threads have mapped stays: they may be storing a record. Each comes to a
+ * slow path with its next one.
+ */
+CORE void core_session_end(void);
+/*
+ * Takes a chunk of the file. Returns NULL if the disk is full or memory cannot be mapped: then most
+ * calls return at once, so that a program without room goes on fast.
+ */
+CORE char *core_chunk_take(uint64_t *sequence);
+/* `thread`: its number, for a chunk of records; `lost`: its events since the chunk before. */
+CORE void core_chunk_open(char *p, uint64_t sequence, uint32_t thread, uint64_t lost);
+CORE void core_chunk_close(char *p);
+/* Puts a descriptor into the file. Returns false if it has no room. */
+CORE bool core_file_put(const char *d, uint32_t size);
+/* Counts events that no chunk will say were lost. */
+CORE void core_file_lost(uint64_t n);
+/* Reads at most size - 1 bytes, and ends them with NUL. Returns how many; 0 if it cannot. */
+CORE size_t core_file_read(const char *path, char *buf, size_t size);
+
+/* --- describe.c: what points, threads and modules are called --- */
+
+/* Adds everything that was described so far to a new file. Called with the lock. */
+CORE bool core_catalog_copy(void);
+/* Names the calling thread in the file. Called with the lock. */
+CORE void core_describe_thread(void);
+/* A descriptor of a name, and of its number if `has_id`, for this and all later files. */
+CORE void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *name);
+/* A list of categories that are on, separated by commas; NULL: all. Called with the lock. */
+CORE void core_categories_read(const char *list);
+/* Switches each category as it is wanted and a recording is under way. Called with the lock. */
+CORE void core_categories_switch(void);
+
+/* --- thread.c --- */
+
+/* What a thread has apart from its place. */
+struct core_thread {
+	struct core_thread *next, **before; /* in `core_threads` */
+	struct spur_trace_place *here;
+	char *chunk, *chunk_end; /* NULL: none */
+	uint64_t session; /* whose chunk it is */
+	uint32_t number; /* in that session's file */
+	uint64_t lost; /* events since the chunk was taken, or before the first */
+	uint64_t fiber;
+	bool busy; /* in a slow path; a signal handler that comes now must not be */
+	bool listed;
+	char name[CORE_NAME_LEN];
+	char *kept[CORE_KEPT]; /* chunks that are full, as a ring */
+	unsigned nkept;
+};
+
+CORE_DATA __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
+CORE_DATA struct core_thread *core_threads;
+
+/* Once for the process, before a thread can record. */
+CORE void core_threads_init(void);
+/* Ends the chunk of the calling thread, which stays mapped. Called with the lock. */
+CORE void core_thread_close(void);
+/* In the child of fork(): no thread but this one, which has no chunk. */
+CORE void core_threads_forget(void);
+
+/* --- hooks --- */
+
+/*
+ * For record/hook. Numbers of modules and functions stay valid over all recordings of the process
+ * and in its forked children: what is described here goes into each of their files. None of these
+ * may be called in a signal handler that may have interrupted the library; they return 0 or false
+ * then, as when there is no room.
+ */
+
+/*
+ * A module at [first, end); `shift`: its address in memory - that in its file. Returns its number,
+ * from 1.
+ */
+struct core_module {
+	uint64_t first, end, shift;
+	const uint8_t *build_id; /* `build_id_size` bytes, which may be 0 */
+	uint32_t build_id_size;
+	const char *path;
+};
+CORE uint32_t core_module(const struct core_module *m);
+/* The module is not there from now on. */
+CORE void core_unload(uint32_t module);
+/* Reserves `n` numbers of functions. Returns the first, at least 1; the others follow. */
+CORE uint32_t core_function_numbers(uint32_t n);
+
+/* A function with a number from core_function_numbers(). */
+struct core_function {
+	uint32_t number, module;
+	uint64_t address; /* in memory */
+	const char *name; /* NULL: what symbols say */
+	uint8_t nargs, nresults;
+	const uint8_t *types; /* enum spb_type of each argument, then of each result */
+	const char *const *names; /* as many */
+};
+CORE bool core_function(const struct core_function *f);
+
+/*
+ * 1 while hooks are to record: a recording is under way. A hook that sees 1 for the last time may
+ * still store its record.
+ */
+CORE_DATA uint32_t core_on;
+/* Counts events of this thread that could not be stored. Safe in signal handlers. */
+CORE void core_lost(uint64_t n);
+/* Called in the child of fork(), when its own recording has begun; NULL: nothing. */
+CORE_DATA void (*core_forked)(void);
+
+#endif

@@ -1,0 +1,267 @@
+/* The file of a recording: its header, its chunks, and where it begins and ends. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core.h"
+
+enum {
+	FILE_RETRY = 1024, /* events that are lost before the disk is asked again */
+	FILE_MODE = 0600,
+};
+
+CORE_HERE struct core_session core_session = { .fd = -1 };
+CORE_HERE char core_directory[4096];
+static uint64_t sessions; /* so far */
+
+size_t core_file_read(const char *path, char *buf, size_t size)
+{
+	const int fd = seam_open(path, O_RDONLY | O_CLOEXEC, 0);
+	ssize_t got = fd < 0 ? -1 : seam_read(fd, buf, size - 1);
+
+	if (fd >= 0)
+		seam_close(fd);
+	got = got < 0 ? 0 : got;
+	buf[got] = '\0';
+	return (size_t)got;
+}
+
+/* --- chunks --- */
+
+char *core_chunk_take(uint64_t *sequence)
+{
+	const uint64_t number = seam_load(core_session.head + SPB_TAKEN_AT),
+		       off = SPB_HEADER + number * SPB_CHUNK_SIZE;
+	void *p = NULL;
+
+	if (core_session.failures && core_session.failures++ % FILE_RETRY)
+		return NULL;
+	if (seam_allocate(core_session.fd, off, SPB_CHUNK_SIZE) == 0)
+		p = seam_map(core_session.fd, off, SPB_CHUNK_SIZE, true);
+	if (!p) {
+		core_session.failures += core_session.failures == 0;
+		return NULL;
+	}
+	core_session.failures = 0;
+	seam_store(core_session.head + SPB_TAKEN_AT, number + 1);
+	*sequence = number + 1;
+	return p;
+}
+
+void core_chunk_open(char *p, uint64_t sequence, uint32_t thread, uint64_t lost)
+{
+	const uint32_t magic = SPB_CHUNK_MAGIC;
+	const uint16_t kinds[] = { thread ? SPB_CHUNK_RECORDS : SPB_CHUNK_DESCRIPTORS, SPB_OPEN };
+	const uint64_t clocks[] = { core_clock_ticks(), seam_clock(CLOCK_MONOTONIC) };
+
+	seam_copy(p, &magic, sizeof(magic));
+	seam_copy(p + SPB_KIND_AT, kinds, sizeof(kinds));
+	seam_copy(p + SPB_OPEN_AT, clocks, sizeof(clocks));
+	if (thread) {
+		const uint32_t ids[] = { seam_tid(), thread };
+
+		seam_copy(p + SPB_TID_AT, ids, sizeof(ids));
+		seam_copy(p + SPB_CHUNK_LOST_AT, &lost, sizeof(lost));
+	}
+	seam_store(p + SPB_SEQUENCE_AT, sequence);
+}
+
+void core_chunk_close(char *p)
+{
+	const uint16_t state = SPB_FULL;
+
+	seam_store(p + SPB_CLOSE_AT + 8, seam_clock(CLOCK_MONOTONIC));
+	seam_store(p + SPB_CLOSE_AT, core_clock_ticks());
+	seam_copy(p + SPB_STATE_AT, &state, sizeof(state));
+}
+
+bool core_file_put(const char *d, uint32_t size)
+{
+	struct core_session *const s = &core_session;
+	uint64_t sequence;
+	char *p;
+
+	while (!s->page || s->page + size > s->page_end) {
+		if (s->page && s->page_end < s->chunk_end) {
+			s->page = s->page_end;
+			s->page_end += SPB_PAGE;
+			continue;
+		}
+		p = core_chunk_take(&sequence);
+		if (!p)
+			return false;
+		if (s->chunk_end) {
+			core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
+			seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
+		}
+		core_chunk_open(p, sequence, 0, 0);
+		s->page = p + SPB_CHUNK_HEAD;
+		s->page_end = p + SPB_PAGE;
+		s->chunk_end = p + SPB_CHUNK_SIZE;
+	}
+	seam_copy(s->page + 4, d + 4, size - 4);
+	seam_store32(s->page, size);
+	s->page += size;
+	return true;
+}
+
+void core_file_lost(uint64_t n)
+{
+	uint8_t *const lost = core_session.head + SPB_LOST_AT;
+
+	if (core_session.number)
+		seam_store(lost, seam_load(lost) + n);
+}
+
+/* --- the header --- */
+
+/* The start of this process in clock ticks since boot: field 22 of its line. */
+static uint64_t start_time(void)
+{
+	char line[1024], *p;
+	uint64_t v = 0;
+
+	core_file_read("/proc/self/stat", line, sizeof(line));
+	p = strrchr(line, ')');
+	for (int field = 2; p && field < 22; field++) {
+		p = strchr(p + 1, ' ');
+		if (!p)
+			return 0;
+	}
+	for (p = p ? p + 1 : line; *p >= '0' && *p <= '9'; p++)
+		v = 10 * v + (uint64_t)(*p - '0');
+	return v;
+}
+
+static char *number_put(char *p, uint64_t v)
+{
+	char digits[20];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + v % 10);
+	while (v /= 10);
+	while (n)
+		*p++ = digits[--n];
+	return p;
+}
+
+/* SPEC spur/recording: opens PID-STARTTIME.spb, or PID-STARTTIME-N.spb if that exists. */
+static int file_open(uint64_t start)
+{
+	char path[sizeof(core_directory) + 80], *p;
+	int fd = -1;
+
+	for (uint64_t n = 0; n < 1000; n++) {
+		p = stpcpy(path, core_directory);
+		*p++ = '/';
+		p = number_put(p, seam_pid());
+		*p++ = '-';
+		p = number_put(p, start);
+		if (n) {
+			*p++ = '-';
+			p = number_put(p, n);
+		}
+		strcpy(p, ".spb");
+		fd = seam_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+static unsigned hex_digit(char c)
+{
+	return c >= 'a' ? (unsigned)(c - 'a') + 10 : (unsigned)(c - '0');
+}
+
+static void boot_read(uint8_t *to)
+{
+	char id[64];
+	unsigned n = 0;
+
+	core_file_read("/proc/sys/kernel/random/boot_id", id, sizeof(id));
+	for (const char *p = id; *p && *p != '\n' && n < 2 * SPB_BOOT_SIZE; p++)
+		if (*p != '-') {
+			to[n / 2] = (uint8_t)((unsigned)to[n / 2] << 4 | hex_digit(*p));
+			n++;
+		}
+}
+
+static void head_fill(uint8_t *h, uint64_t start)
+{
+	const struct core_pair begin = core_clock_pair();
+	const uint64_t hz = core_clock_hz();
+	const uint32_t words[] = { SPB_CHUNK_SIZE, SPB_STREAM, seam_pid(), seam_parent() };
+	const uint32_t clock[] = { spur_trace_tsc ? SPB_CLOCK_TSC : SPB_CLOCK_MONOTONIC, 1 };
+
+	seam_copy(h + SPB_CHUNK_SIZE_AT, words, sizeof(words));
+	seam_copy(h + SPB_START_TIME_AT, &start, sizeof(start));
+	seam_copy(h + SPB_CLOCK_AT, clock, sizeof(clock));
+	seam_copy(h + SPB_HZ_AT, &hz, sizeof(hz));
+	seam_copy(h + SPB_BEGIN_AT, &begin, sizeof(begin));
+	boot_read(h + SPB_BOOT_AT);
+	if (seam_readlink("/proc/self/exe", (char *)h + SPB_PROGRAM_AT,
+			  SPB_ARGUMENTS_AT - SPB_PROGRAM_AT - 1) < 0)
+		h[SPB_PROGRAM_AT] = 0;
+	core_file_read("/proc/self/cmdline", (char *)h + SPB_ARGUMENTS_AT,
+		       SPB_HEADER - SPB_ARGUMENTS_AT);
+	seam_store(h, SPB_MAGIC);
+}
+
+/* --- begin and end --- */
+
+int core_session_begin(void)
+{
+	struct core_session *const s = &core_session;
+	const uint64_t start = start_time();
+	const int fd = file_open(start);
+	uint8_t *h = NULL;
+	int why;
+
+	if (fd >= 0 && seam_allocate(fd, 0, SPB_HEADER) == 0)
+		h = seam_map(fd, 0, SPB_HEADER, false);
+	if (!h) {
+		why = errno;
+		if (fd >= 0)
+			seam_close(fd);
+		return why ? why : EIO;
+	}
+	*s = (struct core_session){ .fd = fd, .head = h };
+	head_fill(h, start);
+	seam_store(&s->number, ++sessions);
+	if (!core_catalog_copy()) {
+		*s = (struct core_session){ .fd = -1 };
+		seam_unmap(h, SPB_HEADER);
+		seam_close(fd);
+		return ENOSPC;
+	}
+	seam_store32(&core_on, 1);
+	core_categories_switch();
+	return 0;
+}
+
+void core_session_end(void)
+{
+	struct core_session *const s = &core_session;
+	const struct core_pair end = core_clock_pair();
+	const uint64_t taken = seam_load(s->head + SPB_TAKEN_AT);
+
+	for (struct core_thread *t = core_threads; t; t = t->next)
+		core_file_lost(seam_swap(&t->lost, 0));
+	seam_store(&s->number, 0);
+	seam_store32(&core_on, 0);
+	core_categories_switch();
+	for (struct core_thread *t = core_threads; t; t = t->next)
+		seam_store_pointer(&t->here->end, NULL);
+	if (s->chunk_end) {
+		core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
+		seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
+	}
+	seam_copy(s->head + SPB_END_AT + 8, &end.mono, 16);
+	seam_store(s->head + SPB_END_AT, end.ticks);
+	(void)!seam_truncate(s->fd, SPB_HEADER + taken * SPB_CHUNK_SIZE);
+	seam_unmap(s->head, SPB_HEADER);
+	seam_close(s->fd);
+	s->fd = -1;
+	s->head = NULL;
+}

@@ -1,0 +1,232 @@
+/* Threads: the chunk that each has, and the page in it. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core.h"
+
+#include <sys/prctl.h>
+
+__thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
+CORE_HERE __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
+CORE_HERE struct core_thread *core_threads;
+static uint32_t lock; /* of all but what a thread has for itself */
+static pthread_key_t at_exit;
+
+bool core_enter(void)
+{
+	if (core_own.busy)
+		return false;
+	core_own.busy = true;
+	seam_fence();
+	while (!seam_cas32(&lock, 0, 1))
+		seam_yield();
+	return true;
+}
+
+void core_leave(void)
+{
+	seam_store32(&lock, 0);
+	seam_fence();
+	core_own.busy = false;
+}
+
+void core_lost(uint64_t n)
+{
+	seam_add(&core_own.lost, n);
+}
+
+static void thread_list(void)
+{
+	struct core_thread *const own = &core_own;
+
+	if (own->listed)
+		return;
+	own->here = &spur_trace_here;
+	own->next = core_threads;
+	own->before = &core_threads;
+	if (core_threads)
+		core_threads->before = &own->next;
+	core_threads = own;
+	own->listed = true;
+	pthread_setspecific(at_exit, own);
+}
+
+/* The thread has no chunk from here on. */
+static void thread_drop(void)
+{
+	spur_trace_here.end = NULL;
+	spur_trace_here.at = NULL;
+	core_own.chunk = core_own.chunk_end = NULL;
+}
+
+/* Keeps a full chunk for a while, and unmaps the one that has been kept longest. */
+static void chunk_keep(char *chunk)
+{
+	char **slot = &core_own.kept[core_own.nkept++ % CORE_KEPT];
+
+	if (*slot)
+		seam_unmap(*slot, SPB_CHUNK_SIZE);
+	*slot = chunk;
+}
+
+/* Takes the thread's next chunk. Returns false if the file has no room. Called with the lock. */
+static bool thread_chunk(void)
+{
+	struct core_thread *const own = &core_own;
+	uint64_t sequence;
+	char *p;
+
+	if (own->chunk) {
+		core_chunk_close(own->chunk);
+		chunk_keep(own->chunk);
+		own->chunk = NULL;
+	}
+	if (!core_session.number)
+		return false;
+	thread_list();
+	if (own->session != core_session.number) {
+		own->session = core_session.number;
+		own->number = ++core_session.nthreads;
+		if (!*own->name)
+			prctl(PR_GET_NAME, own->name);
+		core_describe_thread();
+	}
+	p = core_chunk_take(&sequence);
+	if (!p)
+		return false;
+	core_chunk_open(p, sequence, own->number, seam_swap(&own->lost, 0));
+	own->chunk = p;
+	own->chunk_end = p + SPB_CHUNK_SIZE;
+	return true;
+}
+
+/* The first page of a chunk, with the fiber that runs. */
+static void chunk_enter(void)
+{
+	char *at = core_own.chunk + SPB_CHUNK_HEAD;
+
+	if (core_own.fiber) {
+		seam_copy(at + SPB_WORD, &core_own.fiber, SPB_WORD);
+		seam_store(at, SPB_FIBER | 1 << 4 | core_clock_ticks() << 32);
+		at += 2 * SPB_WORD;
+	}
+	spur_trace_here.sync =
+		seam_load(core_own.chunk + SPB_OPEN_AT) + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
+	spur_trace_here.at = at;
+	seam_fence();
+	spur_trace_here.end = core_own.chunk + SPB_PAGE;
+}
+
+/* Moves on to the next page. Returns false if no more can be stored. Called with the lock. */
+static bool page_next(void)
+{
+	char *const end = spur_trace_here.end;
+	const bool good = core_own.session == core_session.number && core_own.chunk;
+
+	/* Until `end` is set again, a signal handler finds no room, and counts what it loses. */
+	spur_trace_here.end = NULL;
+	seam_fence();
+	if (good && end && end < core_own.chunk_end) {
+		spur_trace_here.at = end;
+		seam_fence();
+		spur_trace_here.end = end + SPB_PAGE;
+		return true;
+	}
+	if (!good && core_own.chunk) {
+		chunk_keep(core_own.chunk);
+		core_own.chunk = NULL;
+	}
+	if (!thread_chunk()) {
+		thread_drop();
+		return false;
+	}
+	chunk_enter();
+	return true;
+}
+
+char *spur_trace_page(char *at, uint64_t size)
+{
+	bool good = true;
+
+	/* In a slow path of this thread: takes back what it added. */
+	if (!core_enter()) {
+		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
+		core_lost(1);
+		return NULL;
+	}
+	/* Else a signal handler was faster, and there is a new page already. */
+	if (spur_trace_here.at == at + size || !spur_trace_here.end)
+		good = page_next();
+	if (!good)
+		core_file_lost(1);
+	core_leave();
+	return good ? spur_trace_reserve(size) : NULL;
+}
+
+void spur_trace_sync(uint64_t ticks)
+{
+	char *p;
+
+	if (core_own.busy || !core_own.chunk)
+		return;
+	spur_trace_here.sync = ticks + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
+	p = spur_trace_reserve(2 * SPB_WORD);
+	if (!p)
+		return;
+	seam_copy(p + SPB_WORD, &ticks, SPB_WORD);
+	spur_trace_commit(p, SPB_TIME, 1, 0, ticks);
+}
+
+void core_thread_close(void)
+{
+	if (!core_own.chunk || core_own.session != core_session.number)
+		return;
+	core_chunk_close(core_own.chunk);
+	chunk_keep(core_own.chunk);
+	thread_drop();
+}
+
+/* A thread ends: its chunk has its last record. */
+static void thread_end(void *p)
+{
+	struct core_thread *const own = &core_own;
+
+	(void)p;
+	if (!core_enter())
+		return;
+	if (own->chunk) {
+		core_chunk_close(own->chunk);
+		seam_unmap(own->chunk, SPB_CHUNK_SIZE);
+	}
+	core_file_lost(seam_swap(&own->lost, 0));
+	thread_drop();
+	for (unsigned i = 0; i < CORE_KEPT; i++)
+		if (own->kept[i])
+			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);
+	*own->before = own->next;
+	if (own->next)
+		own->next->before = own->before;
+	own->listed = false;
+	own->session = 0;
+	memset(own->kept, 0, sizeof(own->kept));
+	core_leave();
+}
+
+void core_threads_forget(void)
+{
+	struct core_thread *const own = &core_own;
+
+	lock = 0;
+	own->busy = false;
+	core_threads = NULL;
+	own->listed = false;
+	own->session = 0;
+	own->lost = 0;
+	memset(own->kept, 0, sizeof(own->kept));
+	thread_drop();
+}
+
+void core_threads_init(void)
+{
+	pthread_key_create(&at_exit, thread_end);
+}

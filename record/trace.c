@@ -1,0 +1,156 @@
+/*
+ * The tracing library: spur_trace.h says what it is for, docs/formats/spur.md what it writes.
+ *
+ * An event is stored into a page of a chunk that belongs to its thread, without a lock; only a
+ * thread that needs another page or chunk calls the library. What points name is described once, in
+ * a catalog in memory; each file gets a copy, so that a point keeps its number over several
+ * recordings and in forked processes, and may vanish with the library it is in.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core.h"
+
+#include <stdlib.h>
+
+enum { DIR_MODE = 0700 };
+
+CORE_HERE uint32_t core_on;
+CORE_HERE void (*core_forked)(void);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The parent's file is the parent's: the child has one of its own, with the same points. */
+static void fork_child(void)
+{
+	const bool was_on = core_session.number;
+
+	core_threads_forget();
+	if (was_on) {
+		seam_close(core_session.fd);
+		seam_unmap(core_session.head, SPB_HEADER);
+		core_session = (struct core_session){ .fd = -1 };
+		core_on = 0;
+		core_categories_switch();
+		core_enter();
+		core_session_begin();
+		core_leave();
+	}
+	if (core_forked)
+		core_forked();
+}
+
+static void fork_before(void)
+{
+	core_enter();
+}
+
+static void fork_parent(void)
+{
+	core_leave();
+}
+
+static void init(void)
+{
+	core_clock_find();
+	core_threads_init();
+	pthread_atfork(fork_before, fork_parent, fork_child);
+}
+
+int spur_trace_start(const char *path)
+{
+	int why = EALREADY;
+
+	pthread_once(&once, init);
+	if (strlen(path) >= sizeof(core_directory))
+		return ENAMETOOLONG;
+	if (seam_mkdir(path, DIR_MODE) && errno != EEXIST)
+		return errno;
+	if (!core_enter())
+		return EBUSY;
+	if (!core_session.number) {
+		strcpy(core_directory, path);
+		why = core_session_begin();
+	}
+	core_leave();
+	return why;
+}
+
+void spur_trace_stop(void)
+{
+	if (!core_enter())
+		return;
+	core_thread_close();
+	if (core_session.number)
+		core_session_end();
+	core_leave();
+}
+
+bool spur_trace_is_on(void)
+{
+	return seam_load(&core_session.number);
+}
+
+void spur_trace_thread_name(const char *name)
+{
+	if (!core_enter())
+		return;
+	strncpy(core_own.name, name, CORE_NAME_LEN - 1);
+	if (core_own.session && core_own.session == core_session.number)
+		core_describe_thread();
+	core_leave();
+}
+
+void spur_trace_process_name(const char *name)
+{
+	core_describe_name(SPB_PROCESS_NAME, false, 0, name);
+}
+
+void spur_trace_fiber_name(uint64_t id, const char *name)
+{
+	core_describe_name(SPB_FIBER_NAME, true, id, name);
+}
+
+void spur_trace_fiber(uint64_t id)
+{
+	const struct spur_trace_value v = { id, NULL, 0 };
+
+	core_own.fiber = id;
+	if (spur_trace_is_on())
+		spur_trace_emit(SPB_FIBER, 0, false, 0, &v, 1);
+}
+
+static void say(const char *s)
+{
+	(void)!seam_write(STDERR_FILENO, s, strlen(s));
+}
+
+static void complain(const char *path, int why)
+{
+	say("spur: ");
+	say(path);
+	say(": cannot record: ");
+	say(strerror(why));
+	say("\n");
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *const path = getenv("SPUR_TRACE");
+
+	pthread_once(&once, init);
+	core_enter();
+	core_categories_read(getenv("SPUR_TRACE_CATEGORIES"));
+	core_leave();
+	if (path && *path) {
+		const int why = spur_trace_start(path);
+
+		if (why)
+			complain(path, why);
+	}
+}
+
+__attribute__((destructor)) static void stop(void)
+{
+	if (spur_trace_is_on())
+		spur_trace_stop();
+}
