@@ -50,7 +50,7 @@ $(addprefix fuzz-,$(ALL_FUZZERS)): fuzz-%:
 	@$(MAKE) --no-print-directory $(FUZZ_BUILD) $(FUZZ)/fuzz_$*
 	@mkdir -p $(FUZZ)/corpus-$* $(FUZZ)/found
 	@tests/fuzz/corpus $(*:-faults=) $(FUZZ)/seeds-$*
-	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
+	$(FUZZ)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 $(FUZZ_FIXED) \
 		-artifact_prefix=$(FUZZ)/found/$*- $(FUZZ)/corpus-$* $(FUZZ)/seeds-$*
 
 .PHONY: check check-long lint fuzzers check-builds check-build-gcc check-build-clang check-build-san check-build-fuzz \

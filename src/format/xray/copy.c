@@ -731,6 +731,8 @@ static void copy_notes(const struct xray_copy_run *r)
 	if (!r->part->kept)
 		note(c, r->anew, "buffer was written anew, with what could be read of it",
 		     "buffers were written anew, with what could be read of them");
+	note(c, r->moved, "estimated time was too late for a log and was changed",
+	     "estimated times were too late for a log and were changed");
 	note(c, r->repeated, "buffer or record that repeats others was left out",
 	     "buffers or records that repeat others were left out");
 	note(c, r->mended, "event or buffer whose size was wrong was mended",

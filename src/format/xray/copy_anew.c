@@ -320,6 +320,8 @@ static void put_row(struct anew *a, const struct spur_event *row)
 	const uint64_t own = (uint64_t)row->ts, end = a->ticks_end,
 		       ticks = (own < end ? own : end) + a->r->shift;
 
+	/* Times of rows end at INT64_MAX, which may stand for more ticks. */
+	a->r->moved += own > end || own == INT64_MAX;
 	buffer_room(a, row, ticks, XRAY_METADATA + (uint64_t)row->len);
 	put_state(a, row, ticks);
 	if (row->kind == SPUR_INSTANT)
