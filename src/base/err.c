@@ -227,7 +227,7 @@ static uint32_t group_add(struct diag_store *store, const char *code, const char
 	return ++store->ngroups;
 }
 
-/* Returns the log's store, which is made if there is none, or NULL if out of memory. */
+/* Returns the log's store, after making it if needed, or NULL if out of memory. */
 static struct diag_store *store_make(struct diag_log *log)
 {
 	struct diag_store *store = store_of(log);
