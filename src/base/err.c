@@ -89,6 +89,7 @@ struct diag_store {
 	 */
 	uint16_t *index;
 	uint64_t counts[DIAG_LEVELS];
+	const volatile int *suppressed; /* see diag_suppress() */
 };
 
 void diag_init(struct diag_log *log)
@@ -96,20 +97,34 @@ void diag_init(struct diag_log *log)
 	*log = (struct diag_log){ 0 };
 }
 
+void diag_suppress(struct diag_log *log, const volatile int *stop)
+{
+	assert(!log->stored);
+	log->suppressed = stop;
+}
+
+/* The log's store, or NULL. */
+static struct diag_store *store_of(const struct diag_log *log)
+{
+	return log->stored ? log->store : NULL;
+}
+
 void diag_free(struct diag_log *log)
 {
-	if (log->store) {
-		arena_free(&log->store->arena);
-		mem_free(log->store->index);
-		mem_free(log->store->groups);
+	struct diag_store *store = store_of(log);
+
+	if (store) {
+		arena_free(&store->arena);
+		mem_free(store->index);
+		mem_free(store->groups);
 	}
-	mem_free(log->store);
+	mem_free(store);
 	diag_init(log);
 }
 
 uint32_t diag_groups(const struct diag_log *log)
 {
-	return log->store ? log->store->ngroups : 0;
+	return log->stored ? log->store->ngroups : 0;
 }
 
 const struct diag_group *diag_at(const struct diag_log *log, size_t i)
@@ -137,7 +152,7 @@ static bool group_is(const struct diag_group *g, const char *code, const char *f
 
 uint64_t diag_count(const struct diag_log *log, enum diag_level level)
 {
-	return add_capped(log->unstored[level], log->store ? log->store->counts[level] : 0);
+	return add_capped(log->unstored[level], log->stored ? log->store->counts[level] : 0);
 }
 
 /* Counts entries without a message, which cannot fail. */
@@ -145,7 +160,7 @@ static void log_count(struct diag_log *log, enum diag_level level, uint64_t n)
 {
 	uint16_t *unstored = &log->unstored[level];
 
-	if (log->store)
+	if (log->stored)
 		log->store->counts[level] = add_capped(log->store->counts[level], n);
 	else
 		*unstored = n < (uint64_t)(UINT16_MAX - *unstored) ? (uint16_t)(*unstored + n)
@@ -212,21 +227,34 @@ static uint32_t group_add(struct diag_store *store, const char *code, const char
 	return ++store->ngroups;
 }
 
+/* Returns the log's store, after making it if needed, or NULL if out of memory. */
+static struct diag_store *store_make(struct diag_log *log)
+{
+	struct diag_store *store = store_of(log);
+
+	if (store)
+		return store;
+	store = mem_alloc(sizeof(*store));
+	if (!store)
+		return NULL;
+	arena_init(&store->arena);
+	store->suppressed = log->suppressed;
+	log->store = store;
+	log->stored = true;
+	return store;
+}
+
 /*
  * Returns the group, which is added if it is new, or NULL if out of memory or if there are too
  * many.
  */
 static struct diag_group *group_get(struct diag_log *log, const char *code, const char *file)
 {
-	struct diag_store *store = log->store;
+	struct diag_store *store = store_make(log);
 	uint32_t number;
 
-	if (!store) {
-		store = log->store = mem_alloc(sizeof(*store));
-		if (!store)
-			return NULL;
-		arena_init(&store->arena);
-	}
+	if (!store)
+		return NULL;
 	assert(store->ngroups <= store->cap && store->ngroups <= DIAG_GROUPS);
 	if (store->last < store->ngroups && group_is(&store->groups[store->last], code, file))
 		return &store->groups[store->last];
@@ -263,12 +291,13 @@ static void group_keep(struct diag_log *log, struct diag_group *g, uint64_t off,
 void diag_add(struct diag_log *log, enum diag_level level, const char *code, const char *file,
 	      uint64_t off, uint64_t bytes_lost, const char *fmt, ...)
 {
+	const volatile int *stop = log->stored ? log->store->suppressed : log->suppressed;
 	struct diag_group *g;
 	char text[TEXT_MAX];
 	va_list ap;
 	size_t len;
 
-	if (log->suppressed && *log->suppressed)
+	if (stop && *stop)
 		return;
 	g = group_get(log, code, file ? file : "");
 	log_count(log, level, 1);

@@ -2,6 +2,7 @@
 #ifndef SPUR_BASE_ERR_H
 #define SPUR_BASE_ERR_H
 
+#include <assert.h>
 #include <spur.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,21 +56,30 @@ struct diag_group {
 
 enum { DIAG_LEVELS = DIAG_DAMAGE + 1 };
 
-/* Each feed has a log, and most stay empty, so the store is allocated with the first entry. */
+/*
+ * Each feed has a log, and most stay empty, so the store is allocated with the first entry. Only
+ * src/base/err.c uses its members, except for `overflow`.
+ */
 struct diag_log {
-	struct diag_store *store; /* holds the groups and counts; NULL until the first entry */
-	/*
-	 * If it points to a value other than 0, nothing is added: reading was stopped, and input
-	 * truncated by that is not damage.
-	 */
-	const volatile int *suppressed; /* NULL: never */
+	union {
+		const volatile int *suppressed; /* see diag_suppress(); until there is a store */
+		struct diag_store *store; /* holds the groups, counts and `suppressed` */
+	};
 	uint16_t unstored[DIAG_LEVELS]; /* by level: entries for which there was no store */
+	bool stored; /* there is a store */
 	bool overflow; /* out of memory: counts are right, some groups or texts are missing */
 };
+
+static_assert(sizeof(struct diag_log) <= 16, "there is one for each of a million threads");
 
 #define DIAG_NO_OFF UINT64_MAX
 
 void diag_init(struct diag_log *log);
+/*
+ * Adds nothing from when on `*stop` is other than 0: reading was stopped, and input truncated by
+ * that is not damage. NULL: adds everything. Requires a log without entries.
+ */
+void diag_suppress(struct diag_log *log, const volatile int *stop);
 void diag_free(struct diag_log *log);
 /* Returns how many entries of the level the log has. */
 uint64_t diag_count(const struct diag_log *log, enum diag_level level);

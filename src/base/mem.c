@@ -377,6 +377,17 @@ void arena_reset(struct arena *a)
 	a->used = 0;
 }
 
+void arena_join(struct arena *into, struct arena *from)
+{
+	struct arena_block **end = &into->blocks;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = from->blocks;
+	into->used += from->used;
+	arena_init(from);
+}
+
 void arena_free(struct arena *a)
 {
 	for (struct arena_block *b = a->blocks, *next; b; b = next) {

@@ -102,5 +102,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 /* Empties the arena, keeping its largest block for reuse. */
 void arena_reset(struct arena *a);
 void arena_free(struct arena *a);
+/* Moves all that `from` has into `into`; addresses stay. */
+void arena_join(struct arena *into, struct arena *from);
 
 #endif

@@ -302,15 +302,12 @@ static struct uftrace_feed *add_feed(struct uftrace *u, struct map64 *by_pid, in
 	uint32_t track = tid == uftrace_no_task ? other_track(u, "bookkeeping")
 						: thread_track(u, by_pid, tid);
 
-	if (track == SPUR_NONE ||
-	    !mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
+	if (track == SPUR_NONE)
 		return NULL;
-	uf = mem_alloc(sizeof(*uf));
+	uf = arena_alloc(&u->t->arena, sizeof(*uf));
 	if (!uf)
 		return NULL;
-	u->feeds[u->nfeeds++] = uf;
 	uf->tid = tid;
-	uf->task = uftrace_task(&u->d, tid);
 	f = trace_add_feed(u->t, track, uf);
 	if (!f)
 		return NULL;
@@ -366,12 +363,9 @@ static bool add_extern(struct uftrace *u)
 	if (track == SPUR_NONE || !uftrace_open_file(u, file, &u->t->diag))
 		return track != SPUR_NONE;
 	source_need(file->source, UINT64_MAX);
-	if (!mem_grow((void **)&u->feeds, &u->feeds_cap, u->nfeeds + 1, sizeof(uf), MAX_FILES))
-		return false;
-	uf = mem_alloc(sizeof(*uf));
+	uf = arena_alloc(&u->t->arena, sizeof(*uf));
 	if (!uf)
 		return false;
-	u->feeds[u->nfeeds++] = uf;
 	uf->is_extern = true;
 	uf->file = file;
 	uf->tid = -1;
@@ -590,7 +584,7 @@ static enum spur_status open_data(struct spur_trace *t, struct source *src, stru
 			       : arena_strdup(&t->arena, ".", 1);
 	if (!read_all(u, src, src_name))
 		return err_nomem(err);
-	if (!u->nfeeds)
+	if (!u->t->nfeeds)
 		return err_set(err, SPUR_ERR_FORMAT,
 			       "%s: expected at least one TID.dat with records, found none",
 			       t->path);
@@ -617,7 +611,7 @@ static bool extern_message(struct text line, uint64_t *time)
 static uint64_t extern_first(const struct uftrace_feed *uf)
 {
 	const struct source *s = uf->file->source;
-	struct text rest = text_make(s->data + uf->extern_off, s->size - uf->extern_off), line;
+	struct text rest = text_make(s->data + uf->off, s->size - uf->off), line;
 	uint64_t time;
 
 	while (text_line(&rest, &line))
@@ -638,7 +632,7 @@ static void line_row(struct uftrace *u, const struct feed *f, struct uftrace_fee
 	*row = (struct spur_event){
 		.ts = (int64_t)uf->prev,
 		.off = at,
-		.len = (uint32_t)(uf->extern_off - at),
+		.len = (uint32_t)(uf->off - at),
 		.track = f->track,
 		.stream = uf->file->stream,
 		.name = cls ? trace_class(u->t, cls)->name : 0,
@@ -654,14 +648,14 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 		       struct spur_event *row)
 {
 	const struct source *s = uf->file->source;
-	struct text rest = text_make(s->data + uf->extern_off, s->size - uf->extern_off), line, v;
+	struct text rest = text_make(s->data + uf->off, s->size - uf->off), line, v;
 	const struct event_class *c;
 	uint64_t time, at;
 	uint32_t cls = uftrace_event_class(u, UFTRACE_EV_EXTERN);
 
 	while (cls && text_line(&rest, &line)) {
-		at = uf->extern_off;
-		uf->extern_off = (uint64_t)((const uint8_t *)rest.p - s->data);
+		at = uf->off;
+		uf->off = (uint64_t)((const uint8_t *)rest.p - s->data);
 		v = text_trim(line);
 		/*
 		 * SPEC uftrace/extern: comments and blank lines are ignored, a line without text is
@@ -683,7 +677,7 @@ static bool extern_row(struct uftrace *u, struct feed *f, struct uftrace_feed *u
 			.ts = (int64_t)time,
 			.id = UFTRACE_EV_EXTERN,
 			.off = at,
-			.len = (uint32_t)(uf->extern_off - at),
+			.len = (uint32_t)(uf->off - at),
 			.track = f->track,
 			.stream = uf->file->stream,
 			.name = c->name,
@@ -778,11 +772,8 @@ static void close_data(struct spur_trace *t)
 {
 	struct uftrace *u = t->state;
 
-	for (size_t i = 0; i < u->nfeeds; i++) {
-		uftrace_dat_close(u->feeds[i]);
-		mem_free(u->feeds[i]);
-	}
-	mem_free(u->feeds);
+	for (size_t i = 0; i < t->nfeeds; i++)
+		uftrace_dat_close(uftrace_feed_at(u, i));
 	for (size_t i = 0; i < u->nfiles; i++)
 		if (u->files[i].source != u->borrowed)
 			source_close(u->files[i].source);

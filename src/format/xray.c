@@ -330,6 +330,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	x->follow = t->options.follow;
 	x->stored = t->options.as_stored || x->follow;
 	x->bookkeeping = x->stored || t->options.bookkeeping;
+	x->left_out = XRAY_NO_THREAD;
 	x->stream = trace_add_stream(t, x->file, src->eof ? src->size : 0);
 	if (x->stream == SPUR_NONE)
 		return err_nomem(err);
@@ -346,7 +347,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 static bool begins(struct spur_trace *t, const struct feed *f, int64_t *ts)
 {
 	const struct xray *x = t->state;
-	const struct xray_thread *th = xray_feed_thread(x, f);
+	const struct xray_range *th = xray_range_of(x, f->track);
 	const struct xray_buffer *b;
 	struct ticks ticks;
 	uint64_t tsc, off;

@@ -78,7 +78,7 @@ struct spur_trace *trace_new(const char *path, const struct spur_options *opt)
 	pthread_mutex_init(&t->lock, NULL);
 	t->options.size = sizeof(t->options);
 	copied = !opt || copy_options(t, opt);
-	t->diag.suppressed = t->options.stop;
+	diag_suppress(&t->diag, t->options.stop);
 	t->strings = intern_new();
 	t->path = arena_strdup(&t->arena, path, strlen(path));
 	t->nclasses = 1;
@@ -277,11 +277,13 @@ struct feed *trace_add_feed(struct spur_trace *t, uint32_t track, void *state)
 	if (!mem_grow((void **)&t->feeds, &t->feeds_cap, t->nfeeds + 1, sizeof(struct feed *),
 		      MAX_LIST))
 		return NULL;
-	f = arena_alloc(&t->arena, sizeof(*f));
-	if (!f)
+	if (t->nfeeds % TRACE_FEED_BLOCK == 0)
+		t->feed_block = arena_alloc(&t->arena, TRACE_FEED_BLOCK * sizeof(*f));
+	if (!t->feed_block)
 		return NULL;
+	f = &t->feed_block[t->nfeeds % TRACE_FEED_BLOCK];
 	diag_init(&f->diag);
-	f->diag.suppressed = t->options.stop;
+	diag_suppress(&f->diag, t->options.stop);
 	f->id = (uint32_t)t->nfeeds;
 	f->track = track;
 	f->stream = SPUR_NONE;

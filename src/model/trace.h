@@ -31,6 +31,7 @@ enum {
 	TRACE_CLASS_PAGES = 4096,
 	TRACE_TRACK_PAGE = 4096,
 	TRACE_TRACK_PAGES = 4096,
+	TRACE_FEED_BLOCK = 16, /* feeds that are allocated together */
 };
 
 struct feed {
@@ -47,7 +48,7 @@ struct feed {
 	struct spur_event *ahead; /* rows read in advance, to be returned first (flow/feed.c) */
 };
 
-static_assert(sizeof(struct feed) <= 64, "there is one for each of a million threads");
+static_assert(sizeof(struct feed) <= 56, "there is one for each of a million threads");
 
 /* What was read so far, of all feeds. */
 struct read_counts {
@@ -157,6 +158,7 @@ struct spur_trace {
 	size_t ntracks_open;
 	struct feed **feeds;
 	size_t nfeeds, feeds_cap;
+	struct feed *feed_block; /* the last TRACE_FEED_BLOCK feeds, some not used yet */
 
 	/* Pages of TRACE_CLASS_PAGE; they never move. */
 	struct event_class *classes[TRACE_CLASS_PAGES];

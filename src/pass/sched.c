@@ -56,21 +56,10 @@ static const struct table_column thread_columns[] = {
 	{ 0 },
 };
 
-struct thread_line {
-	const struct sched_thread *t;
-	uint64_t p99;
-};
-
-static struct table_value latency_value(const struct sched_thread *t, uint64_t v)
+static struct table_value latency_value(const struct sched_thread *t,
+					uint64_t (*value)(const struct sched_latency *l))
 {
-	return t->latency ? table_u64(v) : (struct table_value){ 0 };
-}
-
-static uint64_t latency_avg(const struct sched_thread *t)
-{
-	const struct spread *s = t->latency ? &t->latency->spread : NULL;
-
-	return s && s->count ? s->sum / s->count : 0;
+	return t->latency ? table_u64(value(t->latency)) : (struct table_value){ 0 };
 }
 
 /* The id that a track, or one that it is a part of, has. */
@@ -84,8 +73,8 @@ static struct table_value track_id(const struct spur_trace *t, uint32_t track, b
 static struct table_value thread_value(const void *self, const void *row, int column)
 {
 	const struct report *r = self;
-	const struct thread_line *l = row;
-	const struct sched_thread *t = l->t;
+	const uint32_t track = *(const uint32_t *)row;
+	const struct sched_thread *t = r->sched->threads[track].thread;
 
 	switch ((enum thread_column)column) {
 	case THREAD_RUNNING:
@@ -103,17 +92,17 @@ static struct table_value thread_value(const void *self, const void *row, int co
 	case THREAD_WAKEUPS:
 		return table_u64(t->wakeups);
 	case THREAD_AVG:
-		return latency_value(t, latency_avg(t));
+		return latency_value(t, sched_latency_mean);
 	case THREAD_MAX:
-		return latency_value(t, t->latency ? t->latency->most : 0);
+		return latency_value(t, sched_latency_most);
 	case THREAD_P99:
-		return latency_value(t, l->p99);
+		return latency_value(t, sched_latency_p99);
 	case THREAD_UNFINISHED:
 		return table_u64(t->unfinished);
 	case THREAD_TID:
-		return track_id(r->env->trace, t->track, false);
+		return track_id(r->env->trace, track, false);
 	case THREAD_PID:
-		return track_id(r->env->trace, t->track, true);
+		return track_id(r->env->trace, track, true);
 	default:
 		return (struct table_value){ 0 };
 	}
@@ -131,24 +120,22 @@ static void track_name(const struct spur_trace *t, uint32_t track, struct out *o
 static void thread_text(const void *self, const void *row, int column, struct out *o)
 {
 	const struct report *r = self;
-	const struct thread_line *l = row;
 
 	(void)column;
-	track_name(r->env->trace, l->t->track, o);
+	track_name(r->env->trace, *(const uint32_t *)row, o);
 }
 
+/* A line is the number of the thread's track. */
 static bool thread_lines(struct report *r)
 {
-	struct thread_line *lines = mem_array(r->sched->nthreads, sizeof(*lines));
+	uint32_t *lines = mem_array(r->sched->nthreads, sizeof(*lines));
 
 	r->rows = lines;
 	for (size_t i = 0; lines && i < r->sched->nthreads; i++) {
-		struct sched_thread *t = r->sched->threads[i].thread;
+		const struct sched_thread *t = r->sched->threads[i].thread;
 
 		if (t && t->any && !t->idle)
-			lines[r->n++] = (struct thread_line){
-				t, t->latency ? spread_percentile(&t->latency->spread, 99) : 0
-			};
+			lines[r->n++] = (uint32_t)i;
 	}
 	return lines;
 }
@@ -400,7 +387,7 @@ static enum spur_status report_show(struct report *r)
 
 	if (r->by == BY_THREAD) {
 		good = thread_lines(r);
-		size = sizeof(struct thread_line);
+		size = sizeof(uint32_t);
 	} else if (r->by == BY_CPU) {
 		good = cpu_lines(r);
 		size = sizeof(struct cpu_line);

@@ -162,6 +162,24 @@ static void test_arena(void **state)
 	assert_null(arena_alloc(&a, SIZE_MAX));
 	assert_null(arena_strdup(&a, "", SIZE_MAX));
 	arena_free(&a);
+	for (int filled = 0; filled < 4; filled++) {
+		struct arena from;
+		char *p = NULL;
+
+		arena_init(&a);
+		arena_init(&from);
+		if (filled & 1)
+			arena_strdup(&a, "into", 4);
+		if (filled & 2)
+			p = arena_strdup(&from, "from", 4);
+		arena_join(&a, &from);
+		arena_free(&from);
+		assert_int_equal(a.used, filled & 1 ? filled & 2 ? 10 : 5 : filled & 2 ? 5 : 0);
+		assert_non_null(arena_alloc(&a, 100));
+		if (p)
+			assert_string_equal(p, "from");
+		arena_free(&a);
+	}
 }
 
 static void test_err_set(void **state)

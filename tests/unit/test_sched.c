@@ -440,6 +440,60 @@ static void random_whole(void **state)
 	}
 }
 
+static int number_order(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One by one or in a spread, which is exact below 128 ns: a sorted list says the same. */
+static void latencies(void **state)
+{
+	uint64_t list[200], sum, seed = 7;
+
+	(void)state;
+	for (size_t n = 1; n <= 200; n++) {
+		struct sched_latency *l = NULL;
+
+		sum = 0;
+		for (size_t i = 0; i < n; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			list[i] = seed >> 57;
+			sum += list[i];
+			assert_true(sched_latency_add(&l, list[i]));
+		}
+		sched_latency_end(l);
+		qsort(list, n, sizeof(*list), number_order);
+		assert_int_equal(sched_latency_mean(l), sum / n);
+		assert_int_equal(sched_latency_most(l), list[n - 1]);
+		/* The smallest of which 99 in 100 are no larger. */
+		assert_int_equal(sched_latency_p99(l), list[n - 1 - n / 100]);
+		sched_latency_free(l);
+	}
+	sched_latency_end(NULL);
+	sched_latency_free(NULL);
+}
+
+/* Each failing allocation leaves what was added before. */
+static void latency_memory(void **state)
+{
+	(void)state;
+	for (uint64_t fail = 1; fail < 16; fail++) {
+		struct sched_latency *l = NULL;
+		uint64_t added = 0;
+
+		mem_fail_at(fail);
+		while (added < 100 && sched_latency_add(&l, added))
+			added++;
+		mem_fail_at(0);
+		sched_latency_end(l);
+		if (added)
+			assert_int_equal(sched_latency_most(l), added - 1);
+		sched_latency_free(l);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,7 +501,8 @@ int main(void)
 		cmocka_unit_test(processors),	cmocka_unit_test(idle),
 		cmocka_unit_test(waits),	cmocka_unit_test(filters),
 		cmocka_unit_test(refusals),	cmocka_unit_test(random_rows),
-		cmocka_unit_test(random_whole),
+		cmocka_unit_test(random_whole), cmocka_unit_test(latencies),
+		cmocka_unit_test(latency_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -454,7 +454,7 @@ enum spur_status uftrace_copy_part(struct copy *copy, bool bare)
 		good = dir_copy(&k);
 	} else {
 		k.o = copy->out;
-		good = copying_dat(&k, &u->files[0], u->feeds[0]->tid);
+		good = copying_dat(&k, &u->files[0], uftrace_feed_at(u, 0)->tid);
 	}
 	copying_notes_out(&k);
 	return good ? SPUR_OK : SPUR_FAIL;

@@ -272,9 +272,7 @@ static struct placed_list *list_new(struct copying *k, struct uftrace_file *file
 	l->d.k = k;
 	l->d.file = file;
 	diag_init(&l->d.feed.diag);
-	l->d.state = (struct uftrace_feed){ .file = file,
-					    .task = uftrace_task(&k->u->d, tid),
-					    .tid = tid };
+	l->d.state = (struct uftrace_feed){ .file = file, .tid = tid };
 	l->last = INT64_MIN;
 	return l;
 }

@@ -56,13 +56,15 @@ static void tids_out(struct copying *k)
 	const struct uftrace *u = k->u;
 	size_t n = 0;
 
-	for (size_t i = 0; i < u->nfeeds; i++)
-		n += u->feeds[i]->file && !u->feeds[i]->is_extern;
+	for (size_t i = 0; i < u->t->nfeeds; i++)
+		n += uftrace_has_dat(uftrace_feed_at(u, i));
 	out_printf(k->o, "taskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=", n);
-	for (size_t i = 0, before = 0; i < u->nfeeds; i++) {
-		if (!u->feeds[i]->file || u->feeds[i]->is_extern)
+	for (size_t i = 0, before = 0; i < u->t->nfeeds; i++) {
+		const struct uftrace_feed *uf = uftrace_feed_at(u, i);
+
+		if (!uftrace_has_dat(uf))
 			continue;
-		out_printf(k->o, "%s%lld", before++ ? "," : "", (long long)u->feeds[i]->tid);
+		out_printf(k->o, "%s%lld", before++ ? "," : "", (long long)uf->tid);
 	}
 	out_char(k->o, '\n');
 }
@@ -357,14 +359,14 @@ void copying_make_tasks(struct copying *k)
 	const struct text name = u->d.info.exename;
 	uint64_t start = UINT64_MAX;
 
-	for (size_t i = 0; i < u->nfeeds; i++) {
-		const uint64_t time = u->feeds[i]->file && !u->feeds[i]->is_extern
-					      ? copying_first_time(u, u->feeds[i]->file)
-					      : UINT64_MAX;
+	for (size_t i = 0; i < u->t->nfeeds; i++) {
+		const struct uftrace_feed *uf = uftrace_feed_at(u, i);
+		const uint64_t time =
+			uftrace_has_dat(uf) ? copying_first_time(u, uf->file) : UINT64_MAX;
 
 		start = time < start ? time : start;
 		if (!first && time != UINT64_MAX)
-			first = u->feeds[i];
+			first = uf;
 	}
 	if (!first)
 		return;
@@ -372,11 +374,13 @@ void copying_make_tasks(struct copying *k)
 	out_printf(k->o, " pid=%lld sid=%.*s exename=\"%.*s\"\n", (long long)first->tid,
 		   (int)k->sid.len, k->sid.p, name.len ? (int)name.len : 7,
 		   name.len ? name.p : "unknown");
-	for (size_t i = 0; i < u->nfeeds; i++) {
-		if (!u->feeds[i]->file || u->feeds[i]->is_extern)
+	for (size_t i = 0; i < u->t->nfeeds; i++) {
+		const struct uftrace_feed *uf = uftrace_feed_at(u, i);
+
+		if (!uftrace_has_dat(uf))
 			continue;
 		copying_stamp(k->o, "TASK", start);
-		out_printf(k->o, " tid=%lld pid=%lld\n", (long long)u->feeds[i]->tid,
+		out_printf(k->o, " tid=%lld pid=%lld\n", (long long)uf->tid,
 			   (long long)first->tid);
 	}
 	k->notes[NOTE_TASKS]++;

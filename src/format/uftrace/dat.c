@@ -61,7 +61,9 @@ static void cache_empty(struct addr_cache *c)
 /* Twice as large. recent[] is all 0 then: a wrong guess is looked up. */
 static bool cache_grow(struct addr_cache *c)
 {
-	struct addr_cache bigger = { .cap = c->cap ? c->cap * 2 : CACHE_START, .mult = c->mult };
+	struct addr_cache bigger = { .cap = c->cap ? c->cap * 2 : CACHE_START,
+				     .mult = c->mult,
+				     .window = c->window };
 
 	bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
 	if (!bigger.slots)
@@ -101,7 +103,7 @@ static bool cache_clear(struct addr_cache *c)
 {
 	if (c->count < c->cap / 64) {
 		mem_free(c->slots);
-		*c = (struct addr_cache){ .mult = c->mult };
+		*c = (struct addr_cache){ .mult = c->mult, .window = c->window };
 		return cache_grow(c);
 	}
 	cache_empty(c);
@@ -170,18 +172,26 @@ static const char *dat_name(const struct dat *d)
 /* The session and modules that hold at `time`; the cache is emptied where they are others. */
 static void set_window(struct dat *d, uint64_t time)
 {
-	struct uftrace_feed *uf = d->uf;
+	struct addr_window *w = &d->uf->cache->window;
 	const struct uftrace_data *data = &d->u->d;
 	const struct uftrace_session *s =
-		uftrace_session_span(data, uf->tid, time, &uf->from, &uf->until);
+		uftrace_session_span(data, d->uf->tid, time, &w->from, &w->until);
 
 	if (!s && data->nsessions == 1)
 		s = &data->sessions[0];
-	uftrace_modules_span(s, time, &uf->from, &uf->until);
-	if (uf->until > time_end)
-		uf->until = time_end;
-	uf->session = s;
-	d->failed = d->failed || !cache_clear(uf->cache);
+	uftrace_modules_span(s, time, &w->from, &w->until);
+	if (w->until > time_end)
+		w->until = time_end;
+	w->session = s;
+	d->failed = d->failed || !cache_clear(d->uf->cache);
+}
+
+/* Records from this time on need more than a look at the cache. */
+static inline uint64_t time_stop(const struct dat *d)
+{
+	const uint64_t until = d->uf->cache->window.until;
+
+	return until < d->bound ? until : d->bound;
 }
 
 /*
@@ -201,7 +211,7 @@ static bool odd_time(struct dat *d, uint64_t time)
 			 (unsigned long long)uf->prev, (unsigned long long)time);
 		d->row_flags |= SPUR_F_BACK;
 	}
-	if (!uf->started || time < uf->from || time >= uf->until)
+	if (!uf->started || time < uf->cache->window.from || time >= uf->cache->window.until)
 		set_window(d, time);
 	uf->prev = time;
 	uf->started = true;
@@ -213,13 +223,13 @@ static bool odd_time(struct dat *d, uint64_t time)
 /* The task's session at the time, which may be another one than that of the last record. */
 static const struct uftrace_session *session_at(const struct dat *d, uint64_t time)
 {
-	const struct uftrace_feed *uf = d->uf;
+	const struct addr_window *w = &d->uf->cache->window;
 	const struct uftrace_data *data = &d->u->d;
 	const struct uftrace_session *s;
 
-	if (uf->started && time >= uf->from && time < uf->until)
-		return uf->session;
-	s = uftrace_session_at(data, uf->tid, time);
+	if (d->uf->started && time >= w->from && time < w->until)
+		return w->session;
+	s = uftrace_session_at(data, d->uf->tid, time);
 	return !s && data->nsessions == 1 ? &data->sessions[0] : s;
 }
 
@@ -546,7 +556,8 @@ static const struct addr_slot *new_slot(struct dat *d, uint64_t time, uint64_t a
 {
 	struct uftrace_feed *uf = d->uf;
 	const struct addr_slot *slot =
-		cache_add(d->u, uf->cache, addr, uftrace_class(d->u, uf->session, time, addr));
+		cache_add(d->u, uf->cache, addr,
+			  uftrace_class(d->u, uf->cache->window.session, time, addr));
 
 	d->failed = d->failed || !slot;
 	return slot;
@@ -618,8 +629,7 @@ static bool odd_record(struct dat *d, uint64_t time, uint64_t w)
 		       "record: expected a time below 2^63 ns, found %llu", time);
 		return true;
 	}
-	if (time - uf->prev >= (uf->until < d->bound ? uf->until : d->bound) - uf->prev &&
-	    !odd_time(d, time))
+	if (time - uf->prev >= time_stop(d) - uf->prev && !odd_time(d, time))
 		return false;
 	uf->prev = time;
 	return (w & 3) == RECORD_EVENT ? read_event(d, time, w >> 16, w & 4)
@@ -682,7 +692,7 @@ take_run(struct dat *d, const uint8_t *p, const uint8_t *end, uint64_t stop, boo
 static bool read_calls(struct dat *d)
 {
 	struct uftrace_feed *uf = d->uf;
-	const uint64_t stop = uf->until < d->bound ? uf->until : d->bound;
+	const uint64_t stop = time_stop(d);
 	const uint64_t fit = (d->src->size - uf->off) / RECORD, room = d->b->cap - d->b->count;
 	const uint8_t *const start = d->src->data + uf->off;
 	const uint8_t *const end = start + (fit < room ? fit : room) * RECORD;
@@ -733,7 +743,7 @@ bool uftrace_open_file(struct uftrace *u, struct uftrace_file *file, struct diag
  * later version of it does
  * not. The first leaf call (an ENTRY followed by its EXIT) tells.
  */
-static uint32_t find_bias(const struct dat *d)
+static uint8_t find_bias(const struct dat *d)
 {
 	const uint8_t *p = d->src->data;
 

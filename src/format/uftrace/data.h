@@ -105,7 +105,7 @@ struct uftrace_task {
 	int64_t tid, pid, ppid; /* ppid 0: not forked */
 	uint64_t time; /* of its first TASK or FORK line */
 	struct uftrace_session_ref *refs; /* ascending by start, each up to the next */
-	size_t nrefs, refs_cap;
+	uint32_t nrefs, refs_cap;
 };
 
 /* One line of task.txt, in file order. */

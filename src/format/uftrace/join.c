@@ -136,10 +136,12 @@ static bool ids_of_part(struct joining *j, struct join_part *p)
 	for (size_t i = 0; i < d->nlines; i++)
 		if (!join_id(j, p, d->lines[i].tid, &id) || !join_id(j, p, d->lines[i].pid, &id))
 			return false;
-	for (size_t i = 0; i < p->u->nfeeds; i++)
-		if (p->u->feeds[i]->file && !p->u->feeds[i]->is_extern &&
-		    !join_id(j, p, p->u->feeds[i]->tid, &id))
+	for (size_t i = 0; i < p->u->t->nfeeds; i++) {
+		const struct uftrace_feed *uf = uftrace_feed_at(p->u, i);
+
+		if (uftrace_has_dat(uf) && !join_id(j, p, uf->tid, &id))
 			return false;
+	}
 	return true;
 }
 
@@ -160,8 +162,8 @@ static bool records_of_part(struct joining *j, size_t part)
 {
 	struct join_part *p = &j->parts[part];
 
-	for (size_t i = 0; i < p->u->nfeeds; i++) {
-		const struct uftrace_feed *uf = p->u->feeds[i];
+	for (size_t i = 0; i < p->u->t->nfeeds; i++) {
+		const struct uftrace_feed *uf = uftrace_feed_at(p->u, i);
 		struct join_records r = { .own = uf->tid, .part = part, .file = uf->file };
 
 		if (!uf->file || uf->is_extern)
@@ -200,8 +202,9 @@ static int by_output(const void *a, const void *b)
 /* Returns true if a task has the same first record in both, so that they overlap. */
 static bool begin_alike(const struct join_part *a, const struct join_part *b)
 {
-	for (size_t i = 0, n = 0; i < a->u->nfeeds && n < b->u->nfeeds;) {
-		const struct uftrace_feed *x = a->u->feeds[i], *y = b->u->feeds[n];
+	for (size_t i = 0, n = 0; i < a->u->t->nfeeds && n < b->u->t->nfeeds;) {
+		const struct uftrace_feed *x = uftrace_feed_at(a->u, i),
+					  *y = uftrace_feed_at(b->u, n);
 		uint64_t time;
 
 		if (x->tid != y->tid || x->is_extern || !x->file || !y->file) {

@@ -129,8 +129,6 @@ struct uftrace {
 	struct uftrace_module *kernel_syms; /* kallsyms; NULL: no kernel data */
 	struct source **slurped; /* small files */
 	size_t nslurped, slurped_cap;
-	struct uftrace_feed **feeds;
-	size_t nfeeds, feeds_cap;
 	struct source *borrowed; /* the trace's own source: not closed here */
 	struct uftrace_names names;
 };
@@ -146,8 +144,15 @@ struct addr_slot {
 
 enum { RECENT = 64 };
 
+/* Cached addresses hold for records with from <= time < until. */
+struct addr_window {
+	uint64_t from, until;
+	const struct uftrace_session *session;
+};
+
 struct addr_cache {
 	struct addr_slot *slots;
+	struct addr_window window;
 	/* odd; unpredictable to an attacker, so that files cannot be made to cause collisions */
 	uint64_t mult;
 	uint32_t cap, count; /* cap: power of two */
@@ -155,25 +160,36 @@ struct addr_cache {
 	uint32_t recent[RECENT]; /* by depth modulo RECENT: index of the slot found last */
 };
 
+/* In the trace's arena: there may be very many tasks. */
 struct uftrace_feed {
 	struct uftrace_file *file; /* NULL: no .dat */
-	const struct uftrace_task *task; /* NULL: unknown to task.txt */
 	int64_t tid;
-	uint64_t off; /* of the next record */
+	uint64_t off; /* of the next record, or line of extern.dat */
 	uint64_t prev; /* time of the last record */
-	bool started; /* a record has been read: prev and depth are valid */
-	uint64_t from, until; /* cached addresses hold for records with from <= time < until */
-	const struct uftrace_session *session;
-	uint32_t depth; /* frames open after the last record, as far as it shows */
 	struct addr_cache *cache; /* NULL while no record is read */
 	const struct uftrace_side *side, *side_end;
-	uint32_t entry_bias; /* amount by which ENTRY depths are too large */
-	bool ended; /* the .dat is at its end */
-	bool sought; /* seeking to the start of the wanted time range was tried */
-	bool held; /* its next record is at or after the bound: a side row comes first */
-	bool is_extern;
-	uint64_t extern_off;
+	uint32_t depth; /* frames open after the last record, as far as it shows */
+	uint8_t entry_bias; /* amount by which ENTRY depths are too large */
+	bool started : 1; /* a record has been read: prev and depth are valid */
+	bool ended : 1; /* the .dat is at its end */
+	bool sought : 1; /* seeking to the start of the wanted time range was tried */
+	bool held : 1; /* its next record is at or after the bound: a side row comes first */
+	bool is_extern : 1;
 };
+
+static_assert(sizeof(struct uftrace_feed) <= 64, "there may be very many tasks");
+
+/* Returns true if the feed reads a TID.dat. */
+static inline bool uftrace_has_dat(const struct uftrace_feed *uf)
+{
+	return uf->file && !uf->is_extern;
+}
+
+/* Returns the state of feed `i` of the trace. */
+static inline struct uftrace_feed *uftrace_feed_at(const struct uftrace *u, size_t i)
+{
+	return u->t->feeds[i]->state;
+}
 
 /* Returns the address in a call's word, with kernel addresses extended. */
 static inline uint64_t record_address(uint64_t word)

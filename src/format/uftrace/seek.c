@@ -210,9 +210,11 @@ void uftrace_seek(struct uftrace *u, struct uftrace_feed *uf, struct diag_log *d
 		place = search(&k, next, (uint64_t)time);
 		if (place.off != next.off) {
 			uf->off = place.off;
-			uf->prev = uf->from = uf->until = 0;
+			uf->prev = 0;
 			uf->depth = 0;
 			uf->started = false;
+			if (uf->cache)
+				uf->cache->window = (struct addr_window){ 0 };
 		}
 	}
 	uf->side = side_at(uf, (uint64_t)time);
@@ -247,13 +249,14 @@ bool uftrace_last(struct spur_trace *t, int64_t *ts)
 
 	if (!uftrace_can_seek(u))
 		return false;
-	for (size_t i = 0; i < u->nfeeds; i++) {
+	for (size_t i = 0; i < t->nfeeds; i++) {
 		const struct feed *f = t->feeds[i];
 
 		for (size_t k = 0; k < f->nahead; k++)
 			if (f->ahead[k].ts > 0 && (uint64_t)f->ahead[k].ts > last)
 				last = (uint64_t)f->ahead[k].ts;
-		if (u->feeds[i]->is_extern || !feed_last(u, u->feeds[i], &t->diag, &last))
+		if (uftrace_feed_at(u, i)->is_extern ||
+		    !feed_last(u, uftrace_feed_at(u, i), &t->diag, &last))
 			return false;
 	}
 	*ts = (int64_t)last;

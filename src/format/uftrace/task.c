@@ -243,8 +243,13 @@ static struct uftrace_session *find_session(const struct task_index *ix, int64_t
 
 static bool task_add_ref(struct uftrace_task *k, struct uftrace_session *s, uint64_t time)
 {
-	if (!mem_grow((void **)&k->refs, &k->refs_cap, k->nrefs + 1, sizeof(*k->refs), MAX_LINES))
+	size_t cap = k->refs_cap;
+
+	/* Most of very many tasks have one. */
+	if (!mem_grow((void **)&k->refs, &cap, (size_t)k->nrefs + 1, sizeof(*k->refs),
+		      cap ? MAX_LINES : 1))
 		return false;
+	k->refs_cap = (uint32_t)cap;
 	/* Until all are there `end` is the place in the file. */
 	k->refs[k->nrefs] = (struct uftrace_session_ref){ time, k->nrefs, s };
 	k->nrefs++;

@@ -283,14 +283,13 @@ bool xray_basic_open(struct xray *x)
 	parents = copies || x->exact ? 0 : find_parent(x);
 	if (parents) {
 		xray_thread_at(x, 0)->copied = true;
+		x->left_out = xray_thread_at(x, 0)->pid;
 		first_copy = XRAY_HEADER;
 		if (!xray_span_add(x, runs(x)[xray_thread_at(x, 0)->first].off,
 				   parents * XRAY_RECORD, XRAY_CLASS_REPEATED))
 			return false;
 	}
 	report_copies(x, first_copy, copies + parents);
-	for (size_t i = 0; i < x->nthreads; i++)
-		xray_thread_at(x, i)->base = xray_thread_at(x, i)->high = 0;
 	return true;
 }
 

@@ -330,7 +330,7 @@ bool xray_open_buffer(struct fdr *r)
 		put_native(r, b->off - XRAY_METADATA, XRAY_CLASS_META + META_EXTENTS,
 			   XRAY_METADATA);
 	xf->span_at = b->off;
-	xf->span_end = x->bookkeeping && b->copied > b->off ? b->copied : b->off;
+	xf->span_end = x->bookkeeping && xf->copied > b->off ? xf->copied : b->off;
 	xf->pos = xf->ids_at = b->off;
 	xf->ids = 0;
 	xf->open = xf->head = xf->first = r->th != NULL;
@@ -627,14 +627,6 @@ static void read_event(struct fdr *r, const uint8_t *p, int kind)
 
 /* --- the rest --- */
 
-/* A cursor has its own copy of the thread (record.c), so threads are compared by their ids. */
-static bool is_of_thread(const struct fdr *r, struct xray_buffer *inner)
-{
-	const struct xray_thread *th = xray_head_thread(r->x, inner);
-
-	return th && th->pid == r->th->pid && th->tid == r->th->tid;
-}
-
 /*
  * A whole buffer inside another one, whose extents were wrong. Its records are read if they are the
  * same thread's; as stored they may be any thread's.
@@ -651,7 +643,8 @@ static bool read_nested(struct fdr *r, int kind)
 	    !xray_head_at(r->x, inner.off, inner.end))
 		return false;
 	inner.flags |= xf->buffer.flags & BUFFER_CUT;
-	if (r->x->stored ? !xray_head_read(r->x, &inner) : !is_of_thread(r, &inner)) {
+	if (r->x->stored ? !xray_head_read(r->x, &inner)
+			 : !xray_head_is_of(r->x, &inner, r->th)) {
 		next = xray_head_find(r->x, inner.off + XRAY_METADATA, inner.end);
 		next = next == UINT64_MAX ? inner.end : next;
 		diag_add(&r->f->diag, DIAG_DAMAGE, "xray/bad-extents", r->x->file, xf->pos,
@@ -665,6 +658,7 @@ static bool read_nested(struct fdr *r, int kind)
 		 "buffer: expected to end before the next one, found one inside");
 	r->th->before = true;
 	xf->buffer = inner;
+	xf->copied = 0;
 	xray_open_buffer(r);
 	return true;
 }

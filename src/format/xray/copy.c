@@ -483,7 +483,7 @@ static bool buffer_stays(struct xray_copy_run *r, size_t i, const struct shape *
 {
 	const struct xray_buffer *b = &buffers(r->x)[i];
 
-	if (r->part->kept || r->shift || b->copied || r->walls)
+	if (r->part->kept || r->shift || xray_copied_end(r->x, i) || r->walls)
 		return false;
 	return (!r->mends && (s->readable || buffer_reads(r, i))) ||
 	       (s->readable && s->plain && s->end == b->end);
@@ -506,7 +506,7 @@ static void copy_buffer(struct xray_copy_run *r, size_t i)
 	if (buffer_stays(r, i, &s)) {
 		copy_range(r, from, b->end);
 		r->copy->records += count_records(x, b, &s);
-	} else if (s.readable && s.plain && !b->copied && !r->walls) {
+	} else if (s.readable && s.plain && !xray_copied_end(x, i) && !r->walls) {
 		r->mended += s.end != b->end;
 		copy_parts(r, i, &s);
 	} else {
@@ -530,7 +530,7 @@ static size_t buffer_find(const struct xray_copy_run *r, uint64_t off)
 static bool repeated_stays(struct xray_copy_run *r, const struct xray_buffer *b)
 {
 	const struct xray *x = r->x;
-	const struct xray_thread *th = xray_thread_at(x, b->thread);
+	const struct xray_range *th = &x->ranges[b->thread];
 	const struct xray_buffer *list = buffers(x);
 	struct shape s;
 	size_t i;
@@ -753,22 +753,27 @@ static const char *difference(const struct xray *x, const struct xray *y)
 	return x->hz != y->hz ? "frequencies" : NULL;
 }
 
+/* Notes that the process is that of part `number`; see processes_take(). */
+static bool process_take(struct map64 *owners, int64_t pid, uint64_t number)
+{
+	struct map64_slot *slot = pid == XRAY_NO_THREAD ? NULL : map64_put(owners, (uint64_t)pid);
+
+	if (!slot || (slot->value && slot->value != number))
+		return false;
+	slot->value = number;
+	return true;
+}
+
 /*
  * Notes that the processes of the log are those of part `number`. Returns false if another part has
  * one of them, if one is unknown, or if out of memory.
  */
 static bool processes_take(struct map64 *owners, const struct xray *x, uint64_t number)
 {
-	for (size_t i = 0; i < x->nthreads; i++) {
-		const int64_t pid = xray_thread_at(x, i)->pid;
-		struct map64_slot *slot =
-			pid == XRAY_NO_THREAD ? NULL : map64_put(owners, (uint64_t)pid);
-
-		if (!slot || (slot->value && slot->value != number))
+	for (size_t i = 0; i < x->nranges; i++)
+		if (!process_take(owners, trace_track(x->t, x->ranges[i].track)->pid, number))
 			return false;
-		slot->value = number;
-	}
-	return true;
+	return x->left_out == XRAY_NO_THREAD || process_take(owners, x->left_out, number);
 }
 
 /* SPEC xray/joined */
@@ -820,7 +825,7 @@ static bool run_mends(struct xray_copy_run *r)
 	if (r->part->kept || r->shift || r->copy->count > 1)
 		return true;
 	for (size_t i = 0; i < x->list.count; i++)
-		if (buffers(x)[i].copied || !(buffer_walk(r, i).readable || buffer_reads(r, i)))
+		if (xray_copied_end(x, i) || !(buffer_walk(r, i).readable || buffer_reads(r, i)))
 			return true;
 	return false;
 }

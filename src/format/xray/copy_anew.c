@@ -11,7 +11,7 @@
 struct anew {
 	struct xray_copy_run *r;
 	const struct xray_buffer *b; /* the one that it is made of */
-	const struct xray_thread *th;
+	struct xray_thread th; /* has its ids */
 	bool begun;
 	uint64_t base; /* ticks that the next record counts from */
 	uint16_t cpu;
@@ -33,7 +33,7 @@ static const struct xray_buffer *buffer_at(const struct xray_copy_run *r, size_t
 
 static size_t states_size(const struct xray_copy_run *r)
 {
-	return r->x->nthreads * sizeof(*r->states);
+	return r->x->nranges * sizeof(*r->states);
 }
 
 void xray_copy_anew_close(struct xray_copy_run *r)
@@ -46,7 +46,7 @@ void xray_copy_anew_close(struct xray_copy_run *r)
 }
 
 /* Moves the cursor before a buffer. `state`: NULL if nothing is known of what is before. */
-static void cursor_seek(struct xray_copy_run *r, const struct xray_thread *th, size_t buffer,
+static void cursor_seek(struct xray_copy_run *r, const struct xray_range *range, size_t buffer,
 			const struct xray_thread *state)
 {
 	struct xray_copy_cursor *c = &r->cursor;
@@ -55,17 +55,14 @@ static void cursor_seek(struct xray_copy_run *r, const struct xray_thread *th, s
 	const size_t cap = c->xf.forked_cap;
 
 	c->at = c->count = 0;
-	c->thread = state ? *state
-			  : (struct xray_thread){ .pid = th->pid,
-						  .tid = th->tid,
-						  .track = th->track,
-						  .cpu = SPUR_NO_CPU,
-						  .before = buffer > th->first };
+	c->thread = state ? *state : xray_range_thread(r->x, range);
+	if (!state)
+		c->thread.before = buffer > range->first;
 	c->xf = (struct xray_feed){ .thread = &c->thread,
 				    .sought = true,
 				    .next = buffer,
 				    .stop = buffer,
-				    .last = th->last,
+				    .last = range->last,
 				    .held = held,
 				    .forked = forked,
 				    .forked_cap = cap };
@@ -101,7 +98,7 @@ static void state_keep(struct xray_copy_run *r, struct xray_copy_states *s, unsi
 static void cursor_reach(struct xray_copy_run *r, size_t i)
 {
 	const uint32_t thread = buffer_at(r, i)->thread;
-	const struct xray_thread *th = xray_thread_at(r->x, thread);
+	const struct xray_range *range = &r->x->ranges[thread];
 	struct xray_copy_cursor *c = &r->cursor;
 	struct diag_log others = c->feed.diag;
 	struct xray_copy_states *s;
@@ -116,11 +113,11 @@ static void cursor_reach(struct xray_copy_run *r, size_t i)
 	s = &r->states[thread];
 	which = s->next[1] && s->next[1] <= i;
 	if (s->next[which] && s->next[which] <= i)
-		cursor_seek(r, th, s->next[which], &s->thread[which]);
-	else if (r->x->version == 1 || i - th->first < CHAIN)
-		cursor_seek(r, th, th->first, NULL);
+		cursor_seek(r, range, s->next[which], &s->thread[which]);
+	else if (r->x->version == 1 || i - range->first < CHAIN)
+		cursor_seek(r, range, range->first, NULL);
 	else
-		cursor_seek(r, th, i - CHAIN, NULL);
+		cursor_seek(r, range, i - CHAIN, NULL);
 	/* What is found in buffers before is found when they are written. */
 	diag_init(&c->feed.diag);
 	c->xf.stop = i;
@@ -186,8 +183,8 @@ static void head_begin(struct anew *a, uint64_t ticks)
 	const struct xray *x = a->r->x;
 	const struct xray_head head = { .version = x->version,
 					.big = x->big,
-					.tid = (int32_t)a->th->tid,
-					.pid = (int32_t)a->th->pid,
+					.tid = (int32_t)a->th.tid,
+					.pid = (int32_t)a->th.pid,
 					.wall = a->wall,
 					.cpu = a->cpu,
 					.ticks = ticks };
@@ -336,7 +333,7 @@ void xray_copy_anew(struct xray_copy_run *r, size_t i)
 	const struct xray_buffer *b = buffer_at(r, i);
 	struct anew a = { .r = r,
 			  .b = b,
-			  .th = xray_thread_at(r->x, b->thread),
+			  .th = xray_range_thread(r->x, &r->x->ranges[b->thread]),
 			  .wall = xray_copy_wall(r, i),
 			  .wall_last = xray_copy_wall_last(r, i),
 			  .capacity = r->capacity,

@@ -149,10 +149,10 @@ static void basic_gap(struct basic_copy *b, uint64_t from, uint64_t to)
 static bool is_copied(const struct xray *x, uint64_t off)
 {
 	const uint64_t key = thread_key(x, off);
-	const struct xray_thread *th = xray_thread_find(
-		x, x->version > 2 ? (int32_t)(key >> 32) : XRAY_NO_THREAD, (int32_t)key);
 
-	return th && th->copied;
+	return x->left_out != XRAY_NO_THREAD &&
+	       xray_range_find(x, x->version > 2 ? (int32_t)(key >> 32) : XRAY_NO_THREAD,
+			       (int32_t)key) == SPUR_NONE;
 }
 
 void xray_copy_basic(struct xray_copy_run *r)

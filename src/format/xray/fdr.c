@@ -112,8 +112,8 @@ static void read_calls(struct fdr *r)
 	uint64_t end = xf->pos + (fit < room ? fit : room) * XRAY_FUNCTION;
 	struct run run;
 
-	if (xf->pos < xf->buffer.copied && xf->buffer.copied < end)
-		end = xf->buffer.copied;
+	if (xf->pos < xf->copied && xf->copied < end)
+		end = xf->copied;
 	if (th->base - xf->ticks.origin >= xf->ticks.limit)
 		ticks_move(&xf->ticks, th->base);
 	run = r->x->big ? run_big(r, xf->pos, end) : run_little(r, xf->pos, end);
@@ -153,7 +153,8 @@ static bool next_buffer(struct fdr *r)
 		xray_feed_seek(x, xf);
 		if (xf->next == xf->stop)
 			return false;
-		xf->buffer = list[xf->next++];
+		xf->buffer = list[xf->next];
+		xf->copied = xray_copied_end(x, xf->next++);
 		return true;
 	}
 	if (r->b->count && !x->src->eof)
@@ -256,7 +257,7 @@ static bool read_buffer(struct fdr *r)
 			xray_read_span(r);
 			continue;
 		}
-		if (r->xf->pos < r->xf->buffer.copied) {
+		if (r->xf->pos < r->xf->copied) {
 			read_copied(r);
 			continue;
 		}

@@ -79,11 +79,11 @@ struct xray_buffer {
 	uint64_t end; /* end of its last byte in the file */
 	uint64_t tsc; /* first one */
 	int64_t wall; /* us */
-	/* Records before this offset are in another log too (run.c); 0: no such records */
-	uint64_t copied;
-	uint32_t thread; /* index in xray.threads */
+	uint32_t thread; /* index in xray.threads; once the log is open, in xray.ranges */
 	uint32_t flags; /* enum xray_buffer_flag */
 };
+
+static_assert(sizeof(struct xray_buffer) <= 40, "each of a million threads has some");
 
 /* Basic mode: records of one thread that follow each other. */
 struct xray_run {
@@ -112,20 +112,31 @@ struct xray_copy {
 	uint64_t last; /* ticks of the thread's last call */
 };
 
-/* A thread, and its state from one of its buffers to the next. */
+/* A thread of an open log, unless its records are read as stored. */
+struct xray_range {
+	uint32_t track; /* has the thread's ids */
+	uint32_t first, last; /* of its buffers (last: after them), or its first and last run */
+	bool gap; /* records may be missing; see struct xray_thread */
+};
+
+static_assert(sizeof(struct xray_range) <= 16, "there may be a million threads");
+
+/*
+ * A thread while a log is opened or read as stored, and its state from one of its buffers to the
+ * next.
+ */
 struct xray_thread {
 	int64_t pid, tid;
-	uint32_t track;
-	/* Of its buffers (last: after them), or its first and last run. */
-	uint32_t first, last;
+	uint32_t track; /* as stored; SPUR_NONE until it is needed */
+	uint32_t first, last; /* while opening: as in struct xray_range */
 	uint16_t cpu;
 	uint8_t call; /* enum xray_call of the record before */
 	bool based : 1; /* base comes from the file */
 	bool before : 1; /* there was a buffer before this one */
-	/* basic: the log of another process has its records too, so it has no feed here */
+	/* basic, while opening: the log of another process has its records, so it has no range */
 	bool copied : 1;
 	bool gap : 1; /* records of the thread are missing: its ENDs have SPUR_F_GAP */
-	uint64_t bytes;
+	uint64_t bytes; /* while opening: of its records */
 	union {
 		struct {
 			uint64_t base; /* ticks that deltas add to */
@@ -137,7 +148,7 @@ struct xray_thread {
 
 static_assert(sizeof(struct xray_thread) <= 56, "there may be a million threads");
 
-enum { XRAY_THREAD_PAGE = 256 };
+enum { XRAY_THREAD_PAGE = 4096 };
 
 /* The state of the search for buffers. */
 struct xray_scan {
@@ -159,12 +170,14 @@ enum { XRAY_HELD = 16 };
 enum { XRAY_SPAN_MAX = 1 << 30 }; /* maximum bytes of a row; more bytes make several rows */
 
 struct xray_feed {
-	struct xray_thread
-		*thread; /* as stored: of the current buffer; NULL: see xray_file_next() */
+	/* `own`; as stored: that of the current buffer; NULL: see xray_file_next() */
+	struct xray_thread *thread;
+	struct xray_thread own;
 	size_t next, last; /* in the list of buffers; basic: next is the current run */
 	size_t stop; /* FDR: rows end before that buffer; mostly `last` */
 	struct xray_scan scan; /* as stored */
 	struct xray_buffer buffer;
+	uint64_t copied; /* see xray_copied_end() */
 	uint64_t pos; /* of the next record */
 	bool open; /* buffer and pos are of a buffer being read */
 	bool head; /* still among its first records */
@@ -218,11 +231,20 @@ struct xray {
 	uint32_t file_track; /* as stored: of records that belong to no thread */
 	uint32_t names[XRAY_NAMES];
 	uint32_t own[XRAY_CLASSES]; /* classes */
-	struct xray_thread **threads; /* pages of XRAY_THREAD_PAGE; see xray_thread_at() */
+	/*
+	 * Threads in the order of their first records, while opening and as stored: pages of
+	 * XRAY_THREAD_PAGE in scratch memory (xray_thread_at()), and an index by pid and tid.
+	 */
+	struct xray_thread **threads;
 	size_t nthreads, threads_cap; /* cap: of pages */
-	struct key_index by_key; /* threads by pid and tid */
+	struct key_index by_key;
+	/* Threads by pid and tid, and so by track. NULL while opening and as stored */
+	struct xray_range *ranges;
+	size_t nranges;
+	int64_t left_out; /* process of the thread that has no range; or XRAY_NO_THREAD */
 	struct map64 by_pid; /* pid -> 1 + track */
 	struct xray_list list; /* xray_buffer by thread and time; basic: xray_run by offset */
+	uint64_t *copied_ends; /* see xray_copied_end(); in scratch memory */
 	uint32_t *by_off; /* buffers of `list` by offset, once records are copied; else NULL */
 	struct xray_list spans; /* xray_span by offset; with options.bookkeeping */
 	struct xray_cursors *cursors; /* of xray_ticks(); NULL until that is called */
@@ -324,19 +346,34 @@ static inline uint64_t xray_words_get(struct xray *x, uint32_t id)
 
 /* Appends a zeroed item. Returns NULL if out of memory. */
 void *xray_list_add(struct xray_list *l);
-/* Returns the index of the thread, adding it if it is new. Returns SPUR_NONE if out of memory. */
+/*
+ * While opening and as stored: returns the index of the thread, adding it if it is new. Returns
+ * SPUR_NONE if out of memory.
+ */
 uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid);
-/* Returns the thread of an index. It never moves. */
+/* While opening and as stored: returns the thread of an index. It never moves. */
 static inline struct xray_thread *xray_thread_at(const struct xray *x, size_t i)
 {
 	return &x->threads[i / XRAY_THREAD_PAGE][i % XRAY_THREAD_PAGE];
 }
-/* Returns the feed's thread; NULL: it is of the whole file, or of the file's own records. */
-struct xray_thread *xray_feed_thread(const struct xray *x, const struct feed *f);
-/* NULL: not known. */
+/* While opening and as stored: returns the thread, or NULL if it is unknown. */
 struct xray_thread *xray_thread_find(const struct xray *x, int64_t pid, int64_t tid);
-/* Makes the thread's track if it has none. Called while opening or with t->lock held. */
+/* As stored: makes the thread's track if it has none. Called with t->lock held. */
 bool xray_thread_track(struct xray *x, struct xray_thread *th);
+/* Returns the index in x->ranges of the thread that has the ids, or SPUR_NONE if it is unknown. */
+uint32_t xray_range_find(const struct xray *x, int64_t pid, int64_t tid);
+/* Returns the range of a thread's track, or NULL if the track is of no thread. */
+const struct xray_range *xray_range_of(const struct xray *x, uint32_t track);
+/* Returns the thread before its first record. */
+struct xray_thread xray_range_thread(const struct xray *x, const struct xray_range *range);
+/*
+ * Returns the offset before which records of buffer `i` of x->list are in another log too (run.c);
+ * 0: no such records.
+ */
+static inline uint64_t xray_copied_end(const struct xray *x, size_t i)
+{
+	return x->copied_ends ? x->copied_ends[i] : 0;
+}
 /*
  * Sorts the list of buffers by thread and time, and sets each thread's range. Returns false if out
  * of memory.
@@ -378,12 +415,12 @@ bool xray_head_at(const struct xray *x, uint64_t off, uint64_t end);
  */
 uint64_t xray_head_find(const struct xray *x, uint64_t from, uint64_t end);
 /*
- * Fills thread, times and flags of a buffer from its first records. Returns false if out of
- * memory.
+ * Fills thread, times and flags of a buffer from its first records; the thread is SPUR_NONE if it
+ * is not one of x->ranges. Returns false if out of memory.
  */
 bool xray_head_read(struct xray *x, struct xray_buffer *b);
-/* The same for a known thread. Returns NULL if the buffer's thread is unknown. */
-struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b);
+/* Fills times and flags of a buffer. Returns true if it is the thread's. */
+bool xray_head_is_of(const struct xray *x, struct xray_buffer *b, const struct xray_thread *th);
 /* Converts between wall time and TSC. */
 uint64_t xray_tsc_at(const struct xray *x, int64_t wall);
 

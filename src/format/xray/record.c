@@ -25,7 +25,7 @@ struct cursor {
 	struct xray_feed xf;
 	struct feed feed;
 	struct spur_event row; /* the last one */
-	const struct xray_thread *of; /* whose buffers it reads */
+	const struct xray_range *of; /* whose buffers it reads */
 };
 
 struct xray_cursors {
@@ -87,11 +87,8 @@ static void cursor_seek(struct cursor *c, const struct xray *x, size_t buffer)
 	const size_t cap = c->xf.forked_cap;
 
 	assert(buffer >= c->of->first && buffer < c->of->last);
-	c->thread = (struct xray_thread){ .pid = c->of->pid,
-					  .tid = c->of->tid,
-					  .track = c->of->track,
-					  .cpu = SPUR_NO_CPU,
-					  .before = buffer > c->of->first };
+	c->thread = xray_range_thread(x, c->of);
+	c->thread.before = buffer > c->of->first;
 	c->xf = (struct xray_feed){ .thread = &c->thread,
 				    .sought = true,
 				    .next = buffer,
@@ -106,12 +103,11 @@ static void cursor_seek(struct cursor *c, const struct xray *x, size_t buffer)
 
 static struct cursor *cursor_new(struct xray *x, struct xray_cursors *all, uint32_t track)
 {
-	const struct spur_track *k = trace_track(x->t, track);
-	const struct xray_thread *th = k ? xray_thread_find(x, k->pid, k->tid) : NULL;
+	const struct xray_range *range = xray_range_of(x, track);
 	struct map64_slot *slot;
 	struct cursor *c;
 
-	if (!th || th->first == th->last)
+	if (!range || range->first == range->last)
 		return NULL;
 	slot = map64_put(&all->by_track, track);
 	if (!slot ||
@@ -122,8 +118,8 @@ static struct cursor *cursor_new(struct xray *x, struct xray_cursors *all, uint3
 		return NULL;
 	diag_init(&c->feed.diag);
 	c->feed.state = &c->xf;
-	c->of = th;
-	cursor_seek(c, x, th->first);
+	c->of = range;
+	cursor_seek(c, x, range->first);
 	all->list[all->count++] = c;
 	slot->value = all->count;
 	return c;

@@ -176,13 +176,13 @@ struct part {
 	uint64_t bytes;
 	struct xray *x;
 	size_t log;
-	const struct xray_thread *thread;
+	const struct xray_range *thread;
 };
 
 /* A buffer that has records of its own. */
 struct place {
 	struct xray *x;
-	struct xray_buffer *b;
+	const struct xray_buffer *b;
 	uint32_t next; /* 1 + number of another one of the same key; 0: none */
 };
 
@@ -192,13 +192,18 @@ struct places {
 	size_t count, cap;
 };
 
+/* Of a thread's ids. */
+static uint64_t range_key(const struct xray *x, const struct xray_range *range)
+{
+	const struct spur_track *k = trace_track(x->t, range->track);
+
+	return (uint64_t)k->pid << 32 | (uint32_t)k->tid;
+}
+
 /* Of a buffer's thread and first moments. */
 static uint64_t buffer_key(const struct xray *x, const struct xray_buffer *b)
 {
-	const struct xray_thread *th = xray_thread_at(x, b->thread);
-
-	return hash64(hash64((uint64_t)th->pid << 32 | (uint32_t)th->tid) + b->tsc) ^
-	       (uint64_t)b->wall;
+	return hash64(hash64(range_key(x, &x->ranges[b->thread])) + b->tsc) ^ (uint64_t)b->wall;
 }
 
 /*
@@ -232,15 +237,11 @@ static uint64_t count_equal(const struct xray *x, const struct xray_buffer *p, c
 /* Names the process after its file too, since other records of it are in another one. */
 static void rename_process(struct xray *x, const struct xray_buffer *b)
 {
-	const struct map64_slot *slot =
-		map64_find(&x->by_pid, (uint64_t)xray_thread_at(x, b->thread)->pid);
-	struct spur_track *k;
+	const uint32_t process = trace_track(x->t, x->ranges[b->thread].track)->parent;
+	struct spur_track *k =
+		&x->t->tracks[process / TRACE_TRACK_PAGE][process % TRACE_TRACK_PAGE];
 	char name[320];
 
-	if (!slot || !slot->value)
-		return;
-	k = &x->t->tracks[(slot->value - 1) / TRACE_TRACK_PAGE]
-			 [(slot->value - 1) % TRACE_TRACK_PAGE];
 	snprintf(name, sizeof(name), "process %lld (%.255s)", (long long)k->pid, x->file);
 	k->name = trace_intern(x->t, name);
 }
@@ -248,22 +249,24 @@ static void rename_process(struct xray *x, const struct xray_buffer *b)
 /*
  * SPEC xray/forked-log: a buffer that an earlier log has too, by thread and first moments, was
  * copied by a fork: the records that both have are left out of the later one. Of several earlier
- * logs the one with most of them counts. Returns true if the buffer has records of its own.
+ * logs the one with most of them counts. Sets `*copied` to the end of these records, or 0. Returns
+ * true if the buffer has records of its own.
  */
 static bool leave_out(const struct places *places, uint32_t first, struct xray *y,
-		      struct xray_buffer *q)
+		      const struct xray_buffer *q, uint64_t *copied)
 {
 	const struct place *from = NULL;
 	uint64_t most = FORK_HEAD; /* WallTime, Pid and NewCPUId make no rows */
 
-	for (uint32_t i = first; i && q->copied != q->end; i = places->list[i - 1].next) {
+	*copied = 0;
+	for (uint32_t i = first; i && *copied != q->end; i = places->list[i - 1].next) {
 		const struct place *p = &places->list[i - 1];
 		uint64_t end = 0, count = p->x == y ? 0 : count_equal(p->x, p->b, y, q, &end);
 
 		if (count <= most)
 			continue;
 		most = count;
-		q->copied = end;
+		*copied = end;
 		from = p;
 	}
 	if (!from)
@@ -274,7 +277,7 @@ static bool leave_out(const struct places *places, uint32_t first, struct xray *
 	y->copied_from = from->x->file;
 	rename_process(from->x, from->b);
 	rename_process(y, q);
-	return q->copied != q->end;
+	return *copied != q->end;
 }
 
 static void report_copied(struct xray *y)
@@ -302,13 +305,25 @@ static void check_clock(const struct xray *x, const struct xray *y)
 			 x->file, (unsigned long long)expected, (unsigned long long)found);
 }
 
+/* Sets xray_copied_end() of a buffer. Returns false if out of memory. */
+static bool copied_end_set(struct xray *x, size_t i, uint64_t end)
+{
+	if (!x->copied_ends)
+		x->copied_ends = scratch_alloc(x->list.count * sizeof(*x->copied_ends));
+	if (x->copied_ends)
+		x->copied_ends[i] = end;
+	return x->copied_ends;
+}
+
 /* Leaves out of a thread's buffers what earlier logs have. Returns false if out of memory. */
 static bool relate_thread(struct places *places, const struct part *part)
 {
-	struct xray_buffer *list = part->x->list.items;
+	const struct xray_buffer *list = part->x->list.items;
 
 	for (size_t i = part->thread->first; i < part->thread->last; i++) {
 		struct map64_slot *slot;
+		uint64_t copied;
+		bool own;
 
 		if (list[i].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL))
 			continue;
@@ -316,7 +331,10 @@ static bool relate_thread(struct places *places, const struct part *part)
 		if (!slot || !mem_grow((void **)&places->list, &places->cap, places->count + 1,
 				       sizeof(*places->list), UINT32_MAX - 1))
 			return false;
-		if (!leave_out(places, (uint32_t)slot->value, part->x, &list[i]))
+		own = leave_out(places, (uint32_t)slot->value, part->x, &list[i], &copied);
+		if (copied && !copied_end_set(part->x, i, copied))
+			return false;
+		if (!own)
 			continue;
 		places->list[places->count++] = (struct place){ .x = part->x,
 								.b = &list[i],
@@ -348,19 +366,22 @@ static struct part *list_parts(struct spur_trace *const *logs, size_t count, siz
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		n += ((const struct xray *)logs[i]->state)->nthreads;
+		n += ((const struct xray *)logs[i]->state)->nranges;
 	parts = mem_array(n + 1, sizeof(*parts));
 	n = 0;
 	for (size_t i = 0; parts && i < count; i++) {
 		struct xray *x = logs[i]->state;
 
-		for (size_t k = 0; x->mode == XRAY_FDR && !x->stored && k < x->nthreads; k++) {
-			const struct xray_thread *th = xray_thread_at(x, k);
-			const uint64_t ids = (uint64_t)th->pid << 32 | (uint32_t)th->tid;
+		for (size_t k = 0; x->mode == XRAY_FDR && k < logs[i]->nfeeds; k++) {
+			const struct feed *f = logs[i]->feeds[k];
+			const struct xray_range *range = xray_range_of(x, f->track);
 
-			parts[n++] = (struct part){
-				.key = ids, .bytes = th->bytes, .x = x, .log = i, .thread = th
-			};
+			if (range)
+				parts[n++] = (struct part){ .key = range_key(x, range),
+							    .bytes = f->size,
+							    .x = x,
+							    .log = i,
+							    .thread = range };
 		}
 	}
 	if (n)

@@ -183,8 +183,8 @@ static bool head_read(struct xray *x, const uint8_t *p, struct xray_buffer *b)
 		x->ref_tsc = b->tsc;
 		x->ref_wall = b->wall;
 	}
-	b->thread = xray_thread_get(x, pid, tid);
-	return b->thread != SPUR_NONE;
+	b->thread = x->ranges ? xray_range_find(x, pid, tid) : xray_thread_get(x, pid, tid);
+	return x->ranges || b->thread != SPUR_NONE;
 }
 
 bool xray_head_read(struct xray *x, struct xray_buffer *b)
@@ -192,12 +192,12 @@ bool xray_head_read(struct xray *x, struct xray_buffer *b)
 	return head_read(x, xray_at(x, b->off), b);
 }
 
-struct xray_thread *xray_head_thread(const struct xray *x, struct xray_buffer *b)
+bool xray_head_is_of(const struct xray *x, struct xray_buffer *b, const struct xray_thread *th)
 {
 	int64_t pid, tid;
 
 	head_parse(x, xray_at(x, b->off), b, &pid, &tid);
-	return xray_thread_find(x, pid, tid);
+	return th->pid == pid && th->tid == tid;
 }
 
 uint64_t xray_tsc_at(const struct xray *x, int64_t wall)

@@ -69,7 +69,7 @@ uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
 	    !mem_grow((void **)&x->threads, &x->threads_cap, page + 1, sizeof(th), MAX_THREADS))
 		return SPUR_NONE;
 	if (!x->threads[page])
-		x->threads[page] = mem_array(XRAY_THREAD_PAGE, sizeof(*th));
+		x->threads[page] = scratch_alloc(XRAY_THREAD_PAGE * sizeof(*th));
 	if (!x->threads[page])
 		return SPUR_NONE;
 	th = xray_thread_at(x, x->nthreads);
@@ -79,6 +79,16 @@ uint32_t xray_thread_get(struct xray *x, int64_t pid, int64_t tid)
 	if (!key_index_add(&x->by_key, (uint32_t)x->nthreads, thread_key_of, x))
 		return SPUR_NONE;
 	return (uint32_t)x->nthreads++;
+}
+
+static void threads_free(struct xray *x)
+{
+	for (size_t i = 0; i < x->threads_cap; i++)
+		scratch_free(x->threads[i], XRAY_THREAD_PAGE * sizeof(**x->threads));
+	mem_free(x->threads);
+	x->threads = NULL;
+	x->threads_cap = 0;
+	key_index_free(&x->by_key);
 }
 
 static uint32_t process_track(struct xray *x, int64_t pid)
@@ -104,27 +114,62 @@ static uint32_t process_track(struct xray *x, int64_t pid)
 	return (uint32_t)(slot->value - 1);
 }
 
-bool xray_thread_track(struct xray *x, struct xray_thread *th)
+/* Adds a thread's track. Returns SPUR_NONE if out of memory. */
+static uint32_t thread_track(struct xray *x, int64_t pid, int64_t tid)
 {
-	uint32_t parent;
+	const uint32_t parent = process_track(x, pid);
 	char name[40] = "unknown thread";
 
-	if (th->track != SPUR_NONE)
-		return true;
-	parent = process_track(x, th->pid);
 	if (parent == SPUR_NONE)
-		return false;
-	if (th->tid >= 0)
-		snprintf(name, sizeof(name), "thread %" PRId64, th->tid);
-	th->track = trace_add_track(x->t, (struct spur_track){
-						  .parent = parent,
-						  .name = trace_intern(x->t, name),
-						  .kind = SPUR_TRACK_THREAD,
-						  .pid = th->pid,
-						  .tid = th->tid,
-						  .cpu = -1,
-					  });
+		return SPUR_NONE;
+	if (tid >= 0)
+		snprintf(name, sizeof(name), "thread %" PRId64, tid);
+	return trace_add_track(x->t, (struct spur_track){
+					     .parent = parent,
+					     .name = trace_intern(x->t, name),
+					     .kind = SPUR_TRACK_THREAD,
+					     .pid = pid,
+					     .tid = tid,
+					     .cpu = -1,
+				     });
+}
+
+bool xray_thread_track(struct xray *x, struct xray_thread *th)
+{
+	if (th->track == SPUR_NONE)
+		th->track = thread_track(x, th->pid, th->tid);
 	return th->track != SPUR_NONE;
+}
+
+uint32_t xray_range_find(const struct xray *x, int64_t pid, int64_t tid)
+{
+	const struct spur_track *k;
+	size_t i;
+
+	bisect(i, 0, x->nranges,
+	       (k = trace_track(x->t, x->ranges[i].track))->pid < pid ||
+		       (k->pid == pid && k->tid < tid));
+	if (i == x->nranges)
+		return SPUR_NONE;
+	k = trace_track(x->t, x->ranges[i].track);
+	return k->pid == pid && k->tid == tid ? (uint32_t)i : SPUR_NONE;
+}
+
+const struct xray_range *xray_range_of(const struct xray *x, uint32_t track)
+{
+	size_t i;
+
+	bisect(i, 0, x->nranges, x->ranges[i].track < track);
+	return i < x->nranges && x->ranges[i].track == track ? &x->ranges[i] : NULL;
+}
+
+struct xray_thread xray_range_thread(const struct xray *x, const struct xray_range *range)
+{
+	const struct spur_track *k = trace_track(x->t, range->track);
+
+	return (struct xray_thread){
+		.pid = k->pid, .tid = k->tid, .track = range->track, .cpu = SPUR_NO_CPU
+	};
 }
 
 /* SPEC xray/buffer-order: the file is a ring, a thread's buffers are ordered by their times */
@@ -213,16 +258,9 @@ bool xray_sort_buffers(struct xray *x)
 	return true;
 }
 
-struct xray_thread *xray_feed_thread(const struct xray *x, const struct feed *f)
-{
-	const struct spur_track *k = trace_track(x->t, f->track);
-
-	return k && k->kind == SPUR_TRACK_THREAD ? xray_thread_find(x, k->pid, k->tid) : NULL;
-}
-
 bool xray_feed_open(struct xray *x, struct feed *f)
 {
-	struct xray_thread *th = xray_feed_thread(x, f);
+	const struct xray_range *range = xray_range_of(x, f->track);
 	struct xray_feed *xf;
 
 	if (f->state)
@@ -231,9 +269,13 @@ bool xray_feed_open(struct xray *x, struct feed *f)
 	if (!xf)
 		return false;
 	ticks_init(&xf->ticks, x->hz, x->mode == XRAY_PROFILE || x->t->options.raw_time || !x->hz);
-	xf->thread = th;
-	xf->next = th ? th->first : 0;
-	xf->last = xf->stop = th ? th->last : 0;
+	if (range) {
+		xf->own = xray_range_thread(x, range);
+		xf->own.gap = range->gap;
+		xf->thread = &xf->own;
+		xf->next = range->first;
+		xf->last = xf->stop = range->last;
+	}
 	f->state = xf;
 	return true;
 }
@@ -247,7 +289,7 @@ static bool can_seek(const struct xray *x, const struct xray_feed *xf)
 	if (x->version == 1 || x->bookkeeping)
 		return false;
 	for (size_t i = xf->next; i < xf->last; i++)
-		if ((list[i].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL)) || list[i].copied ||
+		if ((list[i].flags & (BUFFER_NO_TSC | BUFFER_NO_WALL)) || xray_copied_end(x, i) ||
 		    (i > xf->next && list[i].tsc < list[i - 1].tsc))
 			return false;
 	return true;
@@ -287,21 +329,6 @@ void xray_feed_end(struct xray *x, struct feed *f)
 {
 	feed_free(f->state);
 	f->state = x;
-}
-
-static bool add_thread_feed(struct xray *x, struct xray_thread *th)
-{
-	struct feed *f;
-
-	if (!xray_thread_track(x, th))
-		return false;
-	f = trace_add_feed(x->t, th->track, NULL);
-	if (!f)
-		return false;
-	/* What is damaged before threads are read apart may be of any of them. */
-	th->gap = diag_count(&x->t->diag, DIAG_DAMAGE);
-	f->size = th->bytes;
-	return true;
 }
 
 static int span_order(const void *a, const void *b)
@@ -406,19 +433,75 @@ enum spur_status xray_file_next(struct xray *x, struct feed *f, struct batch *b)
 	return b->count ? SPUR_OK : SPUR_END;
 }
 
-static int thread_order(const void *a, const void *b)
+/* What the opened log keeps of a thread: ids for its track, its range, and the size of its feed. */
+struct found {
+	int64_t pid, tid;
+	uint64_t bytes;
+	uint32_t first, last;
+};
+
+static int found_order(const void *a, const void *b)
 {
-	const struct xray_thread *p = *(struct xray_thread *const *)a,
-				 *q = *(struct xray_thread *const *)b;
+	const struct found *p = a, *q = b;
 
 	if (p->pid != q->pid)
 		return p->pid < q->pid ? -1 : 1;
 	return p->tid < q->tid ? -1 : p->tid > q->tid;
 }
 
+/*
+ * Lists the threads by their ids, and frees what finding them took: there may be a million.
+ * Returns NULL if out of memory; else the list, in scratch memory for x->nthreads + 1 of them.
+ */
+static struct found *list_found(struct xray *x, size_t *count)
+{
+	struct found *list = scratch_alloc((x->nthreads + 1) * sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; list && i < x->nthreads; i++) {
+		const struct xray_thread *th = xray_thread_at(x, i);
+
+		if (!th->copied)
+			list[n++] = (struct found){ .pid = th->pid,
+						    .tid = th->tid,
+						    .bytes = th->bytes,
+						    .first = th->first,
+						    .last = th->last };
+	}
+	threads_free(x);
+	if (n)
+		qsort(list, n, sizeof(*list), found_order);
+	*count = n;
+	return list;
+}
+
+/* Adds the next thread's range, track and feed. Returns false if out of memory. */
+static bool add_range(struct xray *x, const struct found *found)
+{
+	const uint32_t track = thread_track(x, found->pid, found->tid);
+	struct feed *f = track == SPUR_NONE ? NULL : trace_add_feed(x->t, track, NULL);
+	struct xray_buffer *list = x->list.items;
+
+	if (!f)
+		return false;
+	f->size = found->bytes;
+	for (size_t i = found->first; x->mode != XRAY_BASIC && i < found->last; i++)
+		list[i].thread = (uint32_t)x->nranges;
+	x->ranges[x->nranges++] = (struct xray_range){
+		.track = track,
+		.first = found->first,
+		.last = found->last,
+		/* What is damaged before threads are read apart may be of any of them. */
+		.gap = diag_count(&x->t->diag, DIAG_DAMAGE),
+	};
+	return true;
+}
+
 bool xray_add_feeds(struct xray *x)
 {
-	struct xray_thread **sorted;
+	const size_t nfound = x->nthreads + 1;
+	struct found *found;
+	size_t count = 0;
 	bool ok;
 
 	if (x->stored) {
@@ -430,15 +513,12 @@ bool xray_add_feeds(struct xray *x)
 	}
 	if (x->bookkeeping && !add_file_feed(x))
 		return false;
-	sorted = mem_array(x->nthreads, sizeof(struct xray_thread *));
-	ok = sorted != NULL;
-	for (size_t i = 0; ok && i < x->nthreads; i++)
-		sorted[i] = xray_thread_at(x, i);
-	if (ok && x->nthreads)
-		qsort(sorted, x->nthreads, sizeof(struct xray_thread *), thread_order);
-	for (size_t i = 0; ok && i < x->nthreads; i++)
-		ok = sorted[i]->copied || add_thread_feed(x, sorted[i]);
-	mem_free(sorted);
+	found = list_found(x, &count);
+	x->ranges = mem_array(count + 1, sizeof(*x->ranges));
+	ok = found && x->ranges;
+	for (size_t i = 0; ok && i < count; i++)
+		ok = add_range(x, &found[i]);
+	scratch_free(found, nfound * sizeof(*found));
 	return ok;
 }
 
@@ -450,11 +530,10 @@ void xray_threads_close(struct xray *x)
 		if (xf && (void *)xf != x)
 			feed_free(xf);
 	}
-	for (size_t i = 0; i < x->threads_cap; i++)
-		mem_free(x->threads[i]);
-	mem_free(x->threads);
-	key_index_free(&x->by_key);
+	threads_free(x);
+	mem_free(x->ranges);
 	map64_free(&x->by_pid);
+	scratch_free(x->copied_ends, x->list.count * sizeof(*x->copied_ends));
 	xray_list_free(&x->list);
 	mem_free(x->by_off);
 	xray_list_free(&x->spans);

@@ -129,7 +129,6 @@ enum spur_status diff_side_paths(struct diff_side *s, struct pass_env *env)
 			st = err_nomem(env->err);
 	}
 	groups_free(&g);
-	key_index_free(&s->tree.children);
 	for (size_t i = 1; i < s->tree.n; i++)
 		s->self += s->tree.nodes[i].self;
 	return st == SPUR_OK && env->filter && s->tree.n < 2 ? SPUR_WARN : st;

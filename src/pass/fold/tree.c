@@ -454,6 +454,8 @@ enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tre
 	}
 	growers_free(w, n);
 	mem_free(states);
+	/* Nothing more is added: what follows goes from node to node. */
+	key_index_free(&out->children);
 	if (!good)
 		return err_nomem(env->err);
 	if (rows && out->n <= 1)

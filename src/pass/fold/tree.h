@@ -30,7 +30,7 @@ struct tree_node {
 struct tree {
 	struct tree_node *nodes;
 	size_t n, cap;
-	struct key_index children; /* nodes by parent and what */
+	struct key_index children; /* nodes by parent and what; empty once collected */
 	bool cut;
 	/* After tree_sort(): the children of node i are kids[start[i] .. start[i + 1]). */
 	uint32_t *kids, *start;
@@ -44,8 +44,8 @@ enum tree_sort { TREE_BY_TOTAL, TREE_BY_SELF, TREE_BY_CALLS, TREE_BY_NAME, TREE_
  */
 enum spur_status tree_collect(struct pass_env *env, struct groups *g, struct tree *out);
 /*
- * Adds the nodes of `from` to `into`, which may be empty (zeroed): the function with the number i
- * becomes what[i]. numbers[k] gets the place of node k. Returns false if out of memory.
+ * Adds the nodes of `from` to `into`, which is empty (zeroed) or was made so: the function with the
+ * number i becomes what[i]. numbers[k] gets the place of node k. Returns false if out of memory.
  */
 bool tree_graft(struct tree *into, const struct tree *from, const uint32_t *what,
 		uint32_t *numbers);

@@ -28,21 +28,13 @@ void sched_init(struct sched *s, struct spur_trace *t)
 		s->most_waits = WAITS_MAX;
 }
 
-static void thread_free(struct sched_thread *t)
-{
-	if (!t || t == &sched_quiet)
-		return;
-	if (t->latency)
-		spread_free(&t->latency->spread);
-	mem_free(t->latency);
-	mem_free(t);
-}
-
 void sched_free(struct sched *s)
 {
 	for (size_t i = 0; i < s->nthreads; i++)
-		thread_free(s->threads[i].thread);
+		if (s->threads[i].thread)
+			sched_latency_free(s->threads[i].thread->latency);
 	mem_free(s->threads);
+	arena_free(&s->arena);
 	mem_free(s->cpus);
 	mem_free(s->waits);
 }
@@ -141,32 +133,19 @@ static inline struct sched_slot *slot_of(struct sched *s, uint32_t track, int64_
 }
 
 /* Makes the thread of a track's first SWITCH or WAKEUP. Returns NULL if out of memory. */
-static struct sched_thread *thread_new(const struct sched *s, struct sched_slot *slot,
-				       uint32_t track)
+static struct sched_thread *thread_new(struct sched *s, struct sched_slot *slot, uint32_t track)
 {
-	struct sched_thread *t = mem_alloc(sizeof(*t));
+	struct sched_thread *t = arena_alloc(&s->arena, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	*t = (struct sched_thread){ .track = track,
-				    .idle = track_is_idle(s->trace, track),
+	*t = (struct sched_thread){ .idle = track_is_idle(s->trace, track),
 				    .seen = true,
 				    .cpu = SPUR_NO_CPU,
 				    .since = slot->first,
 				    .last = slot->first };
 	slot->thread = t;
 	return t;
-}
-
-static bool latency_add(struct sched_thread *t, uint64_t ns)
-{
-	struct sched_latency *l = t->latency ? t->latency : mem_alloc(sizeof(*l));
-
-	t->latency = l;
-	if (!l)
-		return false;
-	l->most = ns > l->most ? ns : l->most;
-	return spread_add(&l->spread, ns);
 }
 
 /* The wait that the thread's state was ends with `row`; it got the processor, or was woken only. */
@@ -176,12 +155,12 @@ static bool thread_waited(struct sched *s, struct sched_thread *t, const struct 
 	const bool runs = row->kind == SPUR_SWITCH;
 	const struct sched_wait w = { .ts = t->since,
 				      .length = ns,
-				      .track = t->track,
+				      .track = row->track,
 				      .cpu = runs ? row->cpu : t->cpu,
 				      .state = t->state };
 
 	add(t->state == SCHED_BLOCKED ? &t->blocked : &t->runnable, ns);
-	if (t->state == SCHED_WOKEN && runs && !latency_add(t, ns))
+	if (t->state == SCHED_WOKEN && runs && !sched_latency_add(&t->latency, ns))
 		return false;
 	if (t->idle || ns < s->least)
 		return true;
@@ -421,6 +400,7 @@ bool sched_join(struct sched *into, struct sched *from)
 			into->threads[i] = from->threads[i];
 			from->threads[i].thread = NULL;
 		}
+	arena_join(&into->arena, &from->arena);
 	for (size_t i = 0; i < from->nwaits; i++)
 		if (!waits_add(into, &from->waits[i]))
 			return false;
@@ -438,6 +418,7 @@ void sched_end(struct sched *s)
 
 		if (!t || !t->any)
 			continue;
+		sched_latency_end(t->latency);
 		if (t->seen)
 			add(&t->unknown, elapsed(t->since, t->last));
 		t->unfinished += t->state == SCHED_RUNNING && t->seen;

@@ -21,8 +21,8 @@
 
 #include <assert.h>
 
-#include "flow/spread.h"
 #include "pass/pass.h"
+#include "pass/sched/latency.h"
 
 enum sched_state {
 	SCHED_UNKNOWN,
@@ -32,15 +32,8 @@ enum sched_state {
 	SCHED_BLOCKED,
 };
 
-/* Times from a wake-up to running. */
-struct sched_latency {
-	struct spread spread;
-	uint64_t most;
-};
-
 /* A thread with SWITCH or WAKEUP rows. */
 struct sched_thread {
-	uint32_t track;
 	bool idle; /* runs where no other thread does: neither a thread nor a wait of one */
 	bool any; /* a SWITCH or WAKEUP is to be shown */
 	uint8_t state; /* enum sched_state */
@@ -54,7 +47,7 @@ struct sched_thread {
 	struct sched_latency *latency; /* NULL: never woken and run then */
 };
 
-static_assert(sizeof(struct sched_thread) <= 104, "there may be a million threads");
+static_assert(sizeof(struct sched_thread) <= 96, "there may be a million threads");
 
 /* A track: most of very many threads have no SWITCH, and need no more than this. */
 struct sched_slot {
@@ -97,6 +90,7 @@ struct sched {
 	bool unseen; /* the current row is outside of the filter */
 	size_t most_waits; /* the number of longest waits that are kept */
 	uint64_t least; /* ns: shorter waits are not */
+	struct arena arena; /* of the threads */
 	struct sched_slot *threads; /* by track */
 	size_t nthreads, threads_cap;
 	struct sched_cpu *cpus; /* by number */
