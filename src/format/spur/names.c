@@ -212,7 +212,7 @@ static bool describe_site(struct spb *s, struct cursor *b)
 	made.has &= SPB_HAS_ID | SPB_HAS_LENGTH | SPB_HAS_MARKS;
 	if (made.kind >= SPB_SITE_ASYNC_BEGIN && made.kind <= SPB_SITE_FLOW_END)
 		made.has |= SPB_HAS_ID;
-	if (b->bad || !id || id >= SPB_SITES || !made.kind || made.kind > SPB_SITE_NATIVE) {
+	if (b->bad || !id || id >= SPB_SITES || !made.kind || made.kind > SPB_SITE_WHOLE) {
 		b->bad = true;
 		return true;
 	}

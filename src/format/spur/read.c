@@ -25,6 +25,7 @@ static const uint8_t site_kinds[] = {
 	[SPB_SITE_BLOB] = SPUR_BLOB,
 	[SPB_SITE_LOST] = SPUR_LOST,
 	[SPB_SITE_NATIVE] = SPUR_NATIVE,
+	[SPB_SITE_WHOLE] = SPUR_SPAN,
 };
 
 /* What a pass over a thread's records, or over those of the file, works with. */

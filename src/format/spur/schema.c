@@ -14,15 +14,16 @@ struct field_list {
 static uint8_t type_of(const struct spb_node *n)
 {
 	static const uint8_t types[SPB_TYPES] = {
-		[SPB_I64] = SPUR_I64,	       [SPB_U64] = SPUR_U64,
-		[SPB_F64] = SPUR_F64,	       [SPB_BOOL] = SPUR_BOOL,
-		[SPB_POINTER] = SPUR_POINTER,  [SPB_TEXT] = SPUR_STRING,
-		[SPB_BYTES] = SPUR_BYTES,      [SPB_STRING_ID] = SPUR_STRING,
-		[SPB_CHAR] = SPUR_I64,	       [SPB_LONG_TEXT] = SPUR_STRING,
-		[SPB_LONG_BYTES] = SPUR_BYTES, [SPB_NULL] = SPUR_NULL,
-		[SPB_KOID] = SPUR_KOID,	       [SPB_ENUM] = SPUR_ENUM,
-		[SPB_STRUCT] = SPUR_STRUCT,    [SPB_ARRAY] = SPUR_ARRAY,
-		[SPB_TUPLE] = SPUR_ARRAY,      [SPB_FRAMES] = SPUR_ARRAY,
+		[SPB_F32] = SPUR_F64,	       [SPB_I64] = SPUR_I64,
+		[SPB_U64] = SPUR_U64,	       [SPB_F64] = SPUR_F64,
+		[SPB_BOOL] = SPUR_BOOL,	       [SPB_POINTER] = SPUR_POINTER,
+		[SPB_TEXT] = SPUR_STRING,      [SPB_BYTES] = SPUR_BYTES,
+		[SPB_STRING_ID] = SPUR_STRING, [SPB_CHAR] = SPUR_I64,
+		[SPB_LONG_TEXT] = SPUR_STRING, [SPB_LONG_BYTES] = SPUR_BYTES,
+		[SPB_NULL] = SPUR_NULL,	       [SPB_KOID] = SPUR_KOID,
+		[SPB_ENUM] = SPUR_ENUM,	       [SPB_STRUCT] = SPUR_STRUCT,
+		[SPB_ARRAY] = SPUR_ARRAY,      [SPB_TUPLE] = SPUR_ARRAY,
+		[SPB_FRAMES] = SPUR_ARRAY,
 	};
 
 	return n->type == SPB_LABELLED ? type_of(n + 1) : types[n->type];
@@ -47,7 +48,7 @@ static bool field_of(struct arena *a, const struct spb_node *n, struct spur_fiel
 	f->optional = true;
 	f->is_signed = type == SPUR_I64 || type == SPUR_ENUM;
 	if (type != SPUR_NULL && type != SPUR_STRUCT && type != SPUR_ARRAY && !type_is_text(type))
-		f->bits = value->type == SPB_CHAR ? 8 : 64;
+		f->bits = value->type == SPB_CHAR ? 8 : value->type == SPB_F32 ? 32 : 64;
 	if (value->type == SPB_CHAR)
 		f->show = SPUR_SHOW_CHAR;
 	if (type != SPUR_STRUCT && type != SPUR_ARRAY)

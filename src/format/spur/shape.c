@@ -291,11 +291,20 @@ static void word_take(struct decoder *d, const struct spb_node *n, struct spur_v
 		[SPB_I64] = SPUR_I64,	      [SPB_U64] = SPUR_U64,   [SPB_F64] = SPUR_F64,
 		[SPB_BOOL] = SPUR_BOOL,	      [SPB_CHAR] = SPUR_I64,  [SPB_NULL] = SPUR_NULL,
 		[SPB_POINTER] = SPUR_POINTER, [SPB_KOID] = SPUR_KOID, [SPB_ENUM] = SPUR_ENUM,
+		[SPB_F32] = SPUR_F64,
 	};
 
 	v->type = types[n->type];
 	v->u = cursor_u64(&d->c);
 	v->size = SPB_WORD;
+	if (n->type == SPB_F32) {
+		const uint32_t bits = (uint32_t)v->u;
+		float f;
+
+		memcpy(&f, &bits, sizeof(f));
+		v->f = (double)f;
+		v->size = sizeof(f);
+	}
 	if (n->type == SPB_BOOL)
 		v->u = v->u != 0;
 	if (n->type == SPB_CHAR) {

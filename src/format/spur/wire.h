@@ -169,6 +169,7 @@ enum spb_site_kind {
 	SPB_SITE_BLOB,
 	SPB_SITE_LOST,
 	SPB_SITE_NATIVE,
+	SPB_SITE_WHOLE,
 };
 
 /* SPEC spur/site-has: words in front of the arguments, in this order, and a longer descriptor. */
@@ -217,6 +218,7 @@ enum spb_type {
 	SPB_TUPLE, /* an array whose elements are described behind it, one by one */
 	SPB_LABELLED, /* a value, which is described behind it, and a text */
 	SPB_FRAMES, /* a word that says how many, then the number of a function each */
+	SPB_F32,
 	SPB_TYPES,
 };
 
