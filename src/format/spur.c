@@ -158,7 +158,8 @@ static void set_scale(struct spb *s, struct pair last)
 	s->ticks = first.ticks;
 	s->mono = first.mono <= INT64_MAX ? (int64_t)first.mono : 0;
 	s->scale = (struct scale){ 1, 1 };
-	if (spb_32(head + SPB_CLOCK_AT) == SPB_CLOCK_MONOTONIC)
+	if (spb_32(head + SPB_CLOCK_AT) == SPB_CLOCK_MONOTONIC ||
+	    spb_32(head + SPB_CLOCK_AT) == SPB_CLOCK_NAMED)
 		return;
 	if (last.ticks > first.ticks && last.mono > first.mono &&
 	    (!hz || last.mono - first.mono >= HZ_TRUSTED_NS))
@@ -167,6 +168,23 @@ static void set_scale(struct spb *s, struct pair last)
 		diag_add(&s->t->diag, DIAG_WARN, "spur/no-frequency", s->file, SPB_HZ_AT, 0,
 			 "clock: expected a frequency or two pairs of clocks, found one pair: a "
 			 "tick counts as a ns");
+}
+
+/* SPEC spur/named-clock. Returns false if out of memory. */
+static bool name_clock(struct spb *s)
+{
+	const char *const name = (const char *)s->src->data + SPB_CLOCK_NAME_AT;
+	const size_t len = strnlen(name, SPB_CLOCK_NAME_SIZE);
+	struct clock_info *const c = &s->t->clock;
+
+	c->name = "monotonic";
+	c->derived = "the recorder relates its ticks to CLOCK_MONOTONIC";
+	if (spb_32(s->src->data + SPB_CLOCK_AT) != SPB_CLOCK_NAMED)
+		return true;
+	c->own_zero = spb_32(s->src->data + SPB_ZERO_AT) & 1;
+	c->name = len ? arena_strdup(&s->t->arena, name, len) : "unknown";
+	c->derived = "the recording says so";
+	return c->name;
 }
 
 static bool set_clock(struct spb *s, struct pair last)
@@ -182,8 +200,6 @@ static bool set_clock(struct spb *s, struct pair last)
 		snprintf(id + 2 * i, 3, "%02x", boot[i]);
 		known |= boot[i] != 0;
 	}
-	c->name = "monotonic";
-	c->derived = "the recorder relates its ticks to CLOCK_MONOTONIC";
 	c->hz = 1000000000;
 	if (spb_32(head + SPB_CLOCK_AT) == SPB_CLOCK_TSC)
 		c->hz = spb_64(head + SPB_HZ_AT);
@@ -191,7 +207,7 @@ static bool set_clock(struct spb *s, struct pair last)
 	c->epoch_known = real && real <= INT64_MAX;
 	c->epoch_ns = c->epoch_known ? (int64_t)real - s->mono : 0;
 	c->identity = known ? arena_printf(&s->t->arena, "%s", id) : NULL;
-	return !known || c->identity;
+	return name_clock(s) && (!known || c->identity);
 }
 
 /* --- chunks and threads --- */
@@ -203,8 +219,8 @@ static bool all_zero(const uint8_t *p, const uint8_t *end)
 	return p == end;
 }
 
-/* The index of a thread by its number; SPUR_NONE if out of memory. SPEC spur/thread */
-static uint32_t thread_get(struct spb *s, uint32_t number, uint32_t tid)
+/* SPEC spur/thread */
+uint32_t spb_thread_get(struct spb *s, uint32_t number, uint32_t tid)
 {
 	struct map64_slot *const slot = map64_put(&s->by_number, number);
 
@@ -264,7 +280,7 @@ static bool chunk_look(struct spb *s, uint32_t number, struct pair *last)
 	pair_take(last, pair_at(p + SPB_OPEN_AT));
 	pair_take(last, pair_at(p + SPB_CLOSE_AT));
 	if (spb_16(p + SPB_KIND_AT) == SPB_CHUNK_RECORDS) {
-		thread = thread_get(s, spb_32(p + SPB_THREAD_AT), spb_32(p + SPB_TID_AT));
+		thread = spb_thread_get(s, spb_32(p + SPB_THREAD_AT), spb_32(p + SPB_TID_AT));
 		if (thread == SPUR_NONE)
 			return false;
 		s->threads[thread].count++;
@@ -332,6 +348,64 @@ static uint32_t track_new(struct spb *s, uint32_t name, enum spur_track_kind kin
 							  .cpu = -1 });
 }
 
+/*
+ * SPEC spur/track: the track of a thread, and before it that of its parent; `nest` are the levels
+ * below. Returns false if out of memory.
+ */
+static bool thread_track(struct spb *s, struct spb_thread *th, unsigned nest)
+{
+	const struct spb_track *const k = th->described ? &s->tracks[th->described - 1] : NULL;
+	const struct map64_slot *slot = NULL;
+	struct spur_track track = { .parent = s->process,
+				    .name = th->name,
+				    .kind = SPUR_TRACK_THREAD,
+				    .pid = s->pid,
+				    .tid = th->tid,
+				    .cpu = -1 };
+
+	if (th->begun)
+		return true;
+	th->begun = true;
+	if (k && k->kind == SPUR_TRACK_PROCESS) {
+		th->track = s->process;
+		return true;
+	}
+	if (k) {
+		track.kind = k->kind;
+		track.pid = k->pid;
+		track.tid = k->tid;
+		track.cpu = k->cpu;
+		slot = k->parent ? map64_find(&s->by_number, k->parent) : NULL;
+	}
+	if (slot && nest < SPB_NEST) {
+		struct spb_thread *const above = &s->threads[slot->value - 1];
+
+		if (!thread_track(s, above, nest + 1))
+			return false;
+		/* One of a circle has no track yet. */
+		track.parent = above->track == SPUR_NONE ? s->process : above->track;
+	}
+	th->track = trace_add_track(s->t, track);
+	return th->track != SPUR_NONE;
+}
+
+/* Of all threads. */
+static bool thread_tracks(struct spb *s)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < s->nthreads; i++) {
+		s->threads[i].track = SPUR_NONE;
+		s->threads[i].begun = false;
+	}
+	for (size_t i = 0; good && i < s->nthreads; i++)
+		good = thread_track(s, &s->threads[i], 0);
+	/* Reading has not begun. */
+	for (size_t i = 0; i < s->nthreads; i++)
+		s->threads[i].begun = false;
+	return good;
+}
+
 static bool tracks_open(struct spb *s)
 {
 	size_t at = 0;
@@ -341,13 +415,8 @@ static bool tracks_open(struct spb *s)
 	s->process = track_new(s, program_name(s), SPUR_TRACK_PROCESS, -1);
 	if (s->process == SPUR_NONE)
 		return false;
-	for (size_t i = 0; i < s->nthreads; i++) {
-		struct spb_thread *const th = &s->threads[i];
-
-		th->track = track_new(s, th->name, SPUR_TRACK_THREAD, th->tid);
-		if (th->track == SPUR_NONE)
-			return false;
-	}
+	if (!thread_tracks(s))
+		return false;
 	while ((slot = map64_next(&s->fibers, &at)) != NULL) {
 		slot->value = track_new(s, (uint32_t)slot->value, SPUR_TRACK_OTHER, -1);
 		if (slot->value == SPUR_NONE)
@@ -369,6 +438,10 @@ static bool feeds_open(struct spb *s)
 		return f != NULL;
 	}
 	for (size_t i = 0; i < s->nthreads; i++) {
+		if (!s->threads[i].count)
+			continue;
+		/* Several feeds may have rows of the process's own track. */
+		s->t->tracks_shared |= s->threads[i].track == s->process;
 		f = trace_add_feed(s->t, s->threads[i].track, &s->threads[i]);
 		if (!f)
 			return false;
@@ -455,6 +528,7 @@ static void close_trace(struct spur_trace *t)
 	spb_names_close(s);
 	map64_free(&s->by_number);
 	mem_free(s->threads);
+	mem_free(s->tracks);
 	mem_free(s->chunks);
 	mem_free(s);
 }
@@ -469,6 +543,7 @@ const struct spur_format spur_format_spur = {
 	.open = open_trace,
 	.next = next_rows,
 	.args = spb_args,
+	.stack = spb_stack,
 	.fields = spb_fields,
 	.place = spb_place,
 	.ticks = spb_ticks,

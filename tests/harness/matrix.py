@@ -23,7 +23,7 @@ EXCEPT = {
     "golden/uftrace/own-cxx-clang/in": "longjmp() leaves calls that END rows end by their depth",
     "golden/xray/own-fork-open/in": "two processes have one process id",
 }
-FORMATS = ("ctf", "fxt", "heph", "uftrace", "xray")
+FORMATS = ("ctf", "fxt", "heph", "spur", "uftrace", "xray")
 
 
 def traces(t):

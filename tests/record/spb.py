@@ -223,7 +223,7 @@ def bad_cases():
     yield "chunk-magic", patch(recs, b"XXXX")
     yield "chunk-kind", patch(recs + 4, struct.pack("<H", 7))
     yield "record-long", patch(recs + 64, struct.pack("<Q", 0x1f1 | 5 << 32) + u64(1 << 31))
-    yield "record-kind", patch(recs + 64, record(12, 5, T0))
+    yield "record-kind", patch(recs + 64, record(13, 5, T0))
     yield "record-site", patch(recs + 64, record(EVENT, 999, T0))
     yield "descriptor-size", patch(sites + 64, struct.pack("<I", 4100))
     yield "descriptor-odd", patch(sites + 64, struct.pack("<I", 13))

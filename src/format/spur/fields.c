@@ -10,19 +10,15 @@ static const char *const kind_names[] = {
 	[SPB_EVENT] = "event", [SPB_ENTER] = "enter",	[SPB_EXIT] = "exit",
 	[SPB_TAIL] = "tail",   [SPB_UNWIND] = "unwind", [SPB_TIME] = "time",
 	[SPB_FIBER] = "fiber", [SPB_LOST] = "lost",	[SPB_SWITCH] = "switch",
-	[12] = "kind 12",      [13] = "kind 13",	[SPB_RESERVED] = "reserved",
+	[SPB_CPU] = "cpu",     [SPB_MORE] = "more",	[SPB_RESERVED] = "reserved",
 	[SPB_PAD] = "pad",
 };
 
-/*
- * The record of a row. A file that is being written to may have changed since the row was made, so
- * sizes are compared with the row's. Returns false if the row has no such record.
- */
-static bool record_of(const struct spb *s, const struct spur_event *ev, struct spb_record *r)
+bool spb_record_of(const struct spb *s, const struct spur_event *ev, struct spb_record *r)
 {
 	const uint8_t *const p = s->src->data + ev->off;
 	const uint64_t in_chunk = (ev->off - SPB_HEADER) % s->chunk_size;
-	uint64_t word;
+	uint64_t word, words;
 	uint32_t head = SPB_WORD;
 
 	if (ev->off < SPB_HEADER || ev->off > s->src->size || ev->len > s->src->size - ev->off ||
@@ -33,9 +29,15 @@ static bool record_of(const struct spb *s, const struct spur_event *ev, struct s
 		head += SPB_WORD;
 	if (head > ev->len)
 		return false;
+	words = (ev->len - head) / SPB_WORD;
+	/* SPEC spur/more: the row's length is also that of the records that continue this one. */
+	if (word && head > SPB_WORD && spb_32(p + SPB_WORD) < words)
+		words = spb_32(p + SPB_WORD);
+	else if (word && head == SPB_WORD && (word >> 4 & 15) < words)
+		words = word >> 4 & 15;
 	*r = (struct spb_record){ .p = p,
 				  .payload = p + head,
-				  .words = (ev->len - head) / SPB_WORD,
+				  .words = (uint32_t)words,
 				  .len = ev->len,
 				  .id = (uint32_t)(word >> 8) & 0xFFFFFF,
 				  .kind = word & 15 };
@@ -70,12 +72,25 @@ static bool strings_put(const struct spb *s, const struct plan *plan, struct spu
 	return true;
 }
 
-/* The bytes of the payload that are not arguments: an id, an address. */
-static size_t before_arguments(const struct spb_record *r, const struct spur_event *ev)
+const struct spb_site *spb_site_of(const struct spb *s, const struct spb_record *r)
+{
+	const bool call = r->kind >= SPB_ENTER && r->kind <= SPB_TAIL;
+	const struct spb_table *const t = call ? &s->functions : &s->sites;
+
+	if (r->kind < SPB_BEGIN || r->kind > SPB_TAIL || !r->id || r->id >= t->cap ||
+	    !t->items[r->id].known)
+		return NULL;
+	return &t->items[r->id];
+}
+
+/* The bytes of the payload that are not arguments: an id, an address. SPEC spur/site-has */
+static size_t before_arguments(const struct spb_record *r, const struct spb_site *site)
 {
 	switch ((enum spb_kind)r->kind) {
+	case SPB_BEGIN:
+	case SPB_END:
 	case SPB_EVENT:
-		return ev->kind >= SPUR_ASYNC_BEGIN && ev->kind <= SPUR_FLOW_END ? SPB_WORD : 0;
+		return SPB_WORD * (size_t)__builtin_popcount(site->has);
 	case SPB_ENTER:
 	case SPB_EXIT:
 	case SPB_TAIL:
@@ -87,22 +102,31 @@ static size_t before_arguments(const struct spb_record *r, const struct spur_eve
 
 enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
-	const struct event_class *const c = trace_class(t, ev->cls);
-	const struct plan *const plan = class_plan(c, ev->kind == SPUR_END_SPAN);
+	struct spb *const s = t->state;
+	const struct spb_site *site;
+	const struct spb_shape *shape;
 	struct spb_record r;
 	enum spur_status st;
-	size_t skip, used;
+	size_t skip, used, len;
+	const uint8_t *p;
 
-	if (!plan || !record_of(t->state, ev, &r))
+	if (!ev->nargs || !spb_record_of(s, ev, &r))
 		return SPUR_OK;
-	skip = before_arguments(&r, ev);
-	if (skip > r.words * SPB_WORD)
-		return SPUR_WARN;
+	site = spb_site_of(s, &r);
+	shape = !site ? NULL : ev->kind == SPUR_END_SPAN ? site->exit : site->entry;
 	/* A record without a payload has no arguments: they were asked for only later. */
-	if (r.words * SPB_WORD == skip && !r.words)
+	if (!shape || !r.words)
 		return SPUR_OK;
-	st = plan_run(plan, r.payload + skip, r.words * SPB_WORD - skip, args, &used);
-	return strings_put(t->state, plan, args) ? st : SPUR_FAIL;
+	skip = before_arguments(&r, site);
+	p = spb_payload(s, &r, args, &len);
+	if (!p)
+		return SPUR_FAIL;
+	if (skip > len)
+		return SPUR_WARN;
+	if (!shape->plan)
+		return spb_values(s, shape, p + skip, len - skip, args);
+	st = plan_run(shape->plan, p + skip, len - skip, args, &used);
+	return strings_put(s, shape->plan, args) ? st : SPUR_FAIL;
 }
 
 enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,
@@ -116,7 +140,7 @@ enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,
 		args_u64(args, s->words[SPB_W_TYPE], ev->id, SPUR_SHOW_PLAIN);
 		return SPUR_OK;
 	}
-	if (!record_of(s, ev, &r))
+	if (!spb_record_of(s, ev, &r))
 		return SPUR_OK;
 	args_literal(args, s->words[SPB_W_KIND], kind_names[r.kind]);
 	args_u64(args, s->words[SPB_W_ID], r.id, SPUR_SHOW_PLAIN);
@@ -141,7 +165,7 @@ bool spb_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks
 	struct spb_record r;
 	uint64_t near;
 
-	if (ev->flags & SPUR_F_RETIMED || !record_of(s, ev, &r) || r.kind == SPB_HOLE)
+	if (ev->flags & SPUR_F_RETIMED || !spb_record_of(s, ev, &r) || r.kind == SPB_HOLE)
 		return false;
 	if (r.kind == SPB_TIME && r.words) {
 		ticks[0] = ticks[1] = spb_64(r.payload);
@@ -152,28 +176,4 @@ bool spb_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks
 	near += (uint64_t)(int64_t)(int32_t)((uint32_t)(spb_64(r.p) >> 32) - (uint32_t)near);
 	ticks[0] = ticks[1] = near;
 	return true;
-}
-
-static void schema_strings(const struct plan *plan, const struct spur_field *fields, uint32_t n)
-{
-	for (uint32_t i = 0; plan && i < n; i++)
-		if (plan->ops[i].show == SPB_SHOW_STRING) {
-			/* The schema was made for this class, and nothing else has seen it. */
-			struct spur_field *const f = (struct spur_field *)&fields[i];
-
-			f->type = SPUR_STRING;
-			f->show = SPUR_SHOW_PLAIN;
-			f->bits = 0;
-		}
-}
-
-const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_class *cls)
-{
-	const struct spur_schema *const s = schema_of_class(&t->arena, cls);
-
-	if (s) {
-		schema_strings(class_plan(cls, false), s->begin, s->nbegin);
-		schema_strings(class_plan(cls, true), s->end, s->nend);
-	}
-	return s;
 }

@@ -11,6 +11,7 @@ static const char *const own_names[SPB_CLASSES] = {
 	[SPB_CLASS_UNKNOWN] = "unknown record",
 	[SPB_CLASS_TIME] = "time",
 	[SPB_CLASS_FIBER] = "fiber",
+	[SPB_CLASS_CPU] = "cpu",
 	[SPB_CLASS_PAD] = "pad",
 	[SPB_CLASS_DESCRIPTOR] = "descriptor",
 	[SPB_CLASS_OTHERS] = "other functions",
@@ -20,21 +21,6 @@ static const char *const word_names[SPB_WORDS] = {
 	[SPB_W_KIND] = "kind",	     [SPB_W_ID] = "id",	    [SPB_W_TIME] = "time",
 	[SPB_W_PAYLOAD] = "payload", [SPB_W_SIZE] = "size", [SPB_W_TYPE] = "type",
 };
-
-/* How a type of argument is decoded. SPEC spur/argument */
-static const struct plan_op type_ops[] = {
-	[SPB_I64] = { .code = PLAN_INT, .size = 8 },
-	[SPB_U64] = { .code = PLAN_UINT, .size = 8 },
-	[SPB_F64] = { .code = PLAN_FLOAT, .size = 8 },
-	[SPB_BOOL] = { .code = PLAN_BOOL, .size = 8 },
-	[SPB_POINTER] = { .code = PLAN_POINTER, .size = 8, .show = SPUR_SHOW_HEX },
-	[SPB_TEXT] = { .code = PLAN_STR16 },
-	[SPB_BYTES] = { .code = PLAN_BYTES16 },
-	[SPB_STRING_ID] = { .code = PLAN_UINT, .size = 8, .show = SPB_SHOW_STRING },
-	[SPB_CHAR] = { .code = PLAN_CHAR, .size = 1, .show = SPUR_SHOW_CHAR },
-};
-
-enum { TYPES = sizeof(type_ops) / sizeof(*type_ops) };
 
 bool spb_names_open(struct spb *s)
 {
@@ -69,13 +55,60 @@ void spb_names_close(struct spb *s)
 
 /* --- descriptors --- */
 
+/* The bytes that a page has behind `p`. */
+static size_t page_left(const struct spb_cursor *c, const uint8_t *p)
+{
+	const size_t left = SPB_PAGE - (size_t)(p - c->base) % SPB_PAGE;
+
+	return left < (size_t)(c->end - p) ? left : (size_t)(c->end - p);
+}
+
+/* SPEC spur/more: what continues a descriptor that fills its page. */
+static void descriptor_more(struct spb_cursor *c, struct spb_described *d)
+{
+	while (c->at < c->end && (size_t)(c->at - c->base) % SPB_PAGE == 0 &&
+	       c->end - c->at >= SPB_DESCRIPTOR_HEAD && spb_32(c->at + 4) == SPB_MORE_DESCRIPTOR) {
+		const uint32_t size = spb_32(c->at);
+
+		if (size < SPB_DESCRIPTOR_HEAD || size % SPB_WORD || size > page_left(c, c->at))
+			return;
+		d->len += size;
+		c->at += size;
+	}
+}
+
+/* The body of a descriptor with what continues it. Returns false if out of memory. */
+static bool descriptor_join(struct spb *s, struct spb_described *d)
+{
+	const uint8_t *const end = d->p + d->len, *p = d->p;
+	uint8_t *all;
+	size_t len = 0;
+
+	if (spb_32(p) == d->len)
+		return true;
+	all = arena_alloc(&s->t->arena, d->len);
+	if (!all)
+		return false;
+	while (end - p >= SPB_DESCRIPTOR_HEAD) {
+		const size_t size = spb_32(p);
+
+		/* A file that is being written to may have changed. */
+		if (size < SPB_DESCRIPTOR_HEAD || size > (size_t)(end - p))
+			break;
+		memcpy(all + len, p + SPB_DESCRIPTOR_HEAD, size - SPB_DESCRIPTOR_HEAD);
+		len += size - SPB_DESCRIPTOR_HEAD;
+		p += size;
+	}
+	d->body = cursor_make(all, len, order_swaps(false));
+	return true;
+}
+
 bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_log *diag,
-			 struct cursor *body, uint32_t *type)
+			 struct spb_described *d)
 {
 	while (c->at < c->end) {
 		const uint8_t *const p = c->at;
-		const size_t done = (size_t)(p - c->base), left = SPB_PAGE - done % SPB_PAGE;
-		const size_t most = left < (size_t)(c->end - p) ? left : (size_t)(c->end - p);
+		const size_t most = page_left(c, p);
 		const uint32_t size = spb_32(p);
 
 		/* SPEC spur/descriptor: the rest of a page is zero. */
@@ -93,17 +126,19 @@ bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_
 			c->at = p + most;
 			continue;
 		}
-		*type = spb_32(p + 4);
-		*body = cursor_make(p + SPB_DESCRIPTOR_HEAD, size - SPB_DESCRIPTOR_HEAD,
-				    order_swaps(false));
+		*d = (struct spb_described){ .p = p, .len = size, .type = spb_32(p + 4) };
+		d->body = cursor_make(p + SPB_DESCRIPTOR_HEAD, size - SPB_DESCRIPTOR_HEAD,
+				      order_swaps(false));
 		c->at = p + size;
+		if (size == most)
+			descriptor_more(c, d);
 		return true;
 	}
 	return false;
 }
 
 /* A text with 2 bytes of length before it. */
-static struct text take_text(struct cursor *b)
+struct text spb_take_text(struct cursor *b)
 {
 	const size_t len = cursor_u16(b);
 	const uint8_t *const p = cursor_bytes(b, len);
@@ -111,48 +146,14 @@ static struct text take_text(struct cursor *b)
 	return text_make(p ? p : b->p, p ? len : 0);
 }
 
-static uint32_t take_string(struct spb *s, struct cursor *b)
+uint32_t spb_take_string(struct spb *s, struct cursor *b)
 {
-	const struct text v = take_text(b);
+	const struct text v = spb_take_text(b);
 
 	return trace_intern_n(s->t, v.p, v.len);
 }
 
-/*
- * The decode plan of `n` arguments that the descriptor names. Sets *out to NULL if it has none.
- * Returns false if out of memory.
- */
-static bool take_plan(struct spb *s, struct cursor *b, uint8_t n, const struct plan **out)
-{
-	struct plan_op *const ops = n ? arena_alloc(&s->t->arena, n * sizeof(*ops)) : NULL;
-	struct plan *const plan = n ? arena_alloc(&s->t->arena, sizeof(*plan)) : NULL;
-	uint32_t count = 0;
-
-	*out = NULL;
-	if (!n)
-		return true;
-	if (!ops || !plan)
-		return false;
-	for (; count < n; count++) {
-		const uint8_t type = cursor_u8(b);
-		const uint32_t name = take_string(s, b);
-
-		if (b->bad || !type || type >= TYPES) {
-			b->bad = true;
-			break;
-		}
-		ops[count] = type_ops[type];
-		ops[count].name = name;
-		ops[count].align = SPB_WORD;
-	}
-	*plan = (struct plan){
-		.ops = ops, .count = count, .swap = order_swaps(false), .tail_align = SPB_WORD
-	};
-	*out = plan;
-	return true;
-}
-
-/* Returns false, with *s set to NULL if out of memory. */
+/* Returns NULL if out of memory, or if the number is too large. */
 static struct spb_site *table_slot(struct spb_table *t, uint32_t id)
 {
 	if (!mem_grow((void **)&t->items, &t->cap, (size_t)id + 1, sizeof(*t->items), SPB_SITES))
@@ -160,24 +161,58 @@ static struct spb_site *table_slot(struct spb_table *t, uint32_t id)
 	return &t->items[id];
 }
 
+/*
+ * SPEC spur/class-of: puts it into the class of the one that its descriptor names, if there is such
+ * a one that has a class of its own. Returns that one, or NULL.
+ */
+static struct spb_site *table_join(const struct spb_table *t, uint32_t id, uint32_t of)
+{
+	struct spb_site *const base = of && of < t->cap && of != id ? &t->items[of] : NULL;
+
+	if (!base || !base->known || base->of)
+		return NULL;
+	t->items[id].of = of;
+	t->items[id].next = base->next;
+	base->next = id;
+	return base;
+}
+
+static bool site_class(struct spb *s, struct event_class *c, uint32_t id, uint32_t *cls)
+{
+	struct spb_family *const family = arena_alloc(&s->t->arena, sizeof(*family));
+	const struct class_more more = { .extra = family };
+
+	if (!family)
+		return false;
+	*family = (struct spb_family){ .first = id };
+	c->more = &more;
+	*cls = trace_add_class(s->t, c);
+	return *cls != 0;
+}
+
 static bool describe_site(struct spb *s, struct cursor *b)
 {
 	const uint32_t id = cursor_u32(b);
-	const uint8_t kind = cursor_u8(b), nargs = cursor_u8(b), nresults = cursor_u8(b);
+	struct spb_site *site, *base, made = { .kind = cursor_u8(b), .known = true };
 	struct event_class c = { .flags = CLASS_EVENT | CLASS_CATEGORY };
-	struct class_more more = { .entry = NULL };
-	struct spb_site *site;
+	uint32_t of = 0;
 
-	cursor_u8(b);
+	made.nargs = cursor_u8(b);
+	made.nresults = cursor_u8(b);
+	made.has = cursor_u8(b);
 	c.line = cursor_u32(b);
-	c.cat = take_string(s, b);
-	c.name = c.simple = c.raw = take_string(s, b);
-	c.file = take_string(s, b);
-	if (!take_plan(s, b, nargs, &more.entry) || !take_plan(s, b, nresults, &more.exit))
+	c.cat = spb_take_string(s, b);
+	c.name = c.simple = c.raw = spb_take_string(s, b);
+	c.file = spb_take_string(s, b);
+	if (!spb_take_shape(s, b, made.nargs, &made.entry) ||
+	    !spb_take_shape(s, b, made.nresults, &made.exit))
 		return false;
-	if (more.entry || more.exit)
-		c.more = &more;
-	if (b->bad || !id || id >= SPB_SITES || !kind || kind > SPB_SITE_LOG) {
+	if (made.has & SPB_HAS_MORE)
+		of = cursor_u32(b);
+	made.has &= SPB_HAS_ID | SPB_HAS_LENGTH | SPB_HAS_MARKS;
+	if (made.kind >= SPB_SITE_ASYNC_BEGIN && made.kind <= SPB_SITE_FLOW_END)
+		made.has |= SPB_HAS_ID;
+	if (b->bad || !id || id >= SPB_SITES || !made.kind || made.kind > SPB_SITE_WHOLE) {
 		b->bad = true;
 		return true;
 	}
@@ -186,38 +221,60 @@ static bool describe_site(struct spb *s, struct cursor *b)
 		return false;
 	if (site->known)
 		return true;
-	site->cls = trace_add_class(s->t, &c);
-	site->kind = kind;
-	site->nargs = nargs;
-	site->nresults = nresults;
-	site->known = true;
-	return site->cls != 0;
+	*site = made;
+	base = table_join(&s->sites, id, of);
+	if (!base)
+		return site_class(s, &c, id, &site->cls);
+	site->cls = base->cls;
+	return true;
+}
+
+/* SPEC spur/function-is. Returns false if out of memory. */
+static bool function_more(struct spb *s, struct cursor *b, struct spb_site *fn, uint32_t *of)
+{
+	struct spb_origin *const o = arena_alloc(&s->t->arena, sizeof(*o));
+
+	if (!o)
+		return false;
+	*of = cursor_u32(b);
+	o->line = cursor_u32(b);
+	o->size = cursor_u32(b);
+	o->cat = spb_take_string(s, b);
+	o->file = spb_take_string(s, b);
+	o->library = spb_take_string(s, b);
+	fn->origin = o;
+	return true;
 }
 
 static bool describe_function(struct spb *s, struct cursor *b)
 {
-	const uint32_t id = cursor_u32(b), module = cursor_u32(b);
-	const uint64_t addr = cursor_u64(b);
-	const uint8_t nargs = cursor_u8(b), nresults = cursor_u8(b);
-	struct spb_site *fn, made = {
-		.addr = addr, .module = module, .nargs = nargs, .nresults = nresults, .known = true
-	};
+	const uint32_t id = cursor_u32(b);
+	struct spb_site *fn, made = { .module = cursor_u32(b), .known = true };
+	uint32_t of = 0;
 	struct text name;
 
-	cursor_u16(b);
-	name = take_text(b);
+	made.addr = cursor_u64(b);
+	made.nargs = cursor_u8(b);
+	made.nresults = cursor_u8(b);
+	made.has = (uint8_t)cursor_u16(b);
+	name = spb_take_text(b);
 	if (name.len)
 		made.name = trace_intern_n(s->t, name.p, name.len);
-	if (!take_plan(s, b, nargs, &made.entry) || !take_plan(s, b, nresults, &made.exit))
+	if (!spb_take_shape(s, b, made.nargs, &made.entry) ||
+	    !spb_take_shape(s, b, made.nresults, &made.exit))
+		return false;
+	if (made.has & SPB_FUNCTION_MORE && !function_more(s, b, &made, &of))
 		return false;
 	if (b->bad || !id || id >= SPB_SITES) {
 		b->bad = true;
 		return true;
 	}
 	fn = table_slot(&s->functions, id);
-	if (fn && !fn->known)
-		*fn = made;
-	return fn != NULL;
+	if (!fn || fn->known)
+		return fn != NULL;
+	*fn = made;
+	table_join(&s->functions, id, of);
+	return true;
 }
 
 static bool describe_module(struct spb *s, struct cursor *b)
@@ -231,8 +288,8 @@ static bool describe_module(struct spb *s, struct cursor *b)
 	m.end = cursor_u64(b);
 	m.shift = cursor_u64(b);
 	m.loaded = cursor_u64(b);
-	id = take_text(b);
-	m.path = take_string(s, b);
+	id = spb_take_text(b);
+	m.path = spb_take_string(s, b);
 	if (b->bad || m.end < m.begin) {
 		b->bad = true;
 		return true;
@@ -272,7 +329,7 @@ static bool describe_thread(struct spb *s, struct cursor *b)
 	uint32_t name;
 
 	cursor_u32(b);
-	name = take_string(s, b);
+	name = spb_take_string(s, b);
 	if (!b->bad && slot)
 		s->threads[slot->value - 1].name = name;
 	return true;
@@ -282,7 +339,7 @@ static bool describe_thread(struct spb *s, struct cursor *b)
 static bool describe_fiber(struct spb *s, struct cursor *b)
 {
 	const uint64_t id = cursor_u64(b);
-	const uint32_t name = take_string(s, b);
+	const uint32_t name = spb_take_string(s, b);
 	struct map64_slot *slot;
 
 	if (b->bad || s->fibers.count >= SPB_FIBERS)
@@ -296,7 +353,7 @@ static bool describe_fiber(struct spb *s, struct cursor *b)
 static bool describe_string(struct spb *s, struct cursor *b)
 {
 	const uint64_t id = cursor_u64(b);
-	const uint32_t name = take_string(s, b);
+	const uint32_t name = spb_take_string(s, b);
 	struct map64_slot *slot;
 
 	if (b->bad)
@@ -305,6 +362,43 @@ static bool describe_string(struct spb *s, struct cursor *b)
 	if (slot)
 		slot->value = name;
 	return slot != NULL;
+}
+
+/* SPEC spur/track */
+static bool describe_track(struct spb *s, struct cursor *b)
+{
+	const uint32_t number = cursor_u32(b);
+	struct spb_track k = { .parent = cursor_u32(b) };
+	uint32_t name, thread;
+
+	k.kind = cursor_u8(b);
+	cursor_u8(b);
+	cursor_u16(b);
+	k.cpu = (int32_t)cursor_u32(b);
+	k.pid = (int64_t)cursor_u64(b);
+	k.tid = (int64_t)cursor_u64(b);
+	name = spb_take_string(s, b);
+	if (b->bad || k.kind > SPUR_TRACK_LANE) {
+		b->bad = true;
+		return true;
+	}
+	if (!number) {
+		s->pid = k.pid;
+		return true;
+	}
+	if (!map64_find(&s->by_number, number) && s->nthreads == SPB_THREADS)
+		return true;
+	thread = spb_thread_get(s, number, 0);
+	if (thread == SPUR_NONE || !mem_grow((void **)&s->tracks, &s->tracks_cap, s->ntracks + 1,
+					     sizeof(*s->tracks), SPB_THREADS + 1))
+		return false;
+	if (s->threads[thread].described || s->ntracks > SPB_THREADS)
+		return true;
+	s->tracks[s->ntracks] = k;
+	s->threads[thread].described = (uint32_t)++s->ntracks;
+	if (name)
+		s->threads[thread].name = name;
+	return true;
 }
 
 /* Returns false if out of memory; b->bad is set if the descriptor is not what its type says. */
@@ -322,12 +416,16 @@ static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 	case SPB_THREAD_NAME:
 		return describe_thread(s, b);
 	case SPB_PROCESS_NAME:
-		s->process_name = take_string(s, b);
+		s->process_name = spb_take_string(s, b);
 		return true;
 	case SPB_FIBER_NAME:
 		return describe_fiber(s, b);
 	case SPB_STRING:
 		return describe_string(s, b);
+	case SPB_TRACK:
+		return describe_track(s, b);
+	case SPB_MORE_DESCRIPTOR:
+		break;
 	}
 	s->nunknown_descriptors++;
 	return true;
@@ -344,23 +442,21 @@ static int module_order(const void *a, const void *b)
 bool spb_describe(struct spb *s)
 {
 	for (size_t i = 0; i < s->nchunks; i++) {
+		struct spb_described d;
 		struct spb_cursor c;
-		struct cursor body;
-		uint32_t type;
 
 		if (s->chunks[i].thread != SPUR_NONE)
 			continue;
 		spb_cursor_open(s, &c, s->chunks[i].number, SPUR_NONE);
-		while (spb_descriptor_next(s, &c, &s->t->diag, &body, &type)) {
-			if (!describe(s, type, &body))
+		while (spb_descriptor_next(s, &c, &s->t->diag, &d)) {
+			if (!descriptor_join(s, &d) || !describe(s, d.type, &d.body))
 				return false;
-			if (body.bad)
+			if (d.body.bad)
 				diag_add(&s->t->diag, DIAG_DAMAGE, "spur/bad-descriptor", s->file,
-					 spb_off(s, body.start) - SPB_DESCRIPTOR_HEAD,
-					 (uint64_t)(body.end - body.start),
+					 spb_off(s, d.p), d.len - SPB_DESCRIPTOR_HEAD,
 					 "descriptor: expected the fields of type %u, found others "
 					 "or fewer: not used",
-					 type);
+					 d.type);
 		}
 	}
 	if (s->nmodules)

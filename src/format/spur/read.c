@@ -18,6 +18,14 @@ static const uint8_t site_kinds[] = {
 	[SPB_SITE_FLOW_STEP] = SPUR_FLOW_STEP,
 	[SPB_SITE_FLOW_END] = SPUR_FLOW_END,
 	[SPB_SITE_LOG] = SPUR_LOG,
+	[SPB_SITE_SWITCH] = SPUR_SWITCH,
+	[SPB_SITE_WAKEUP] = SPUR_WAKEUP,
+	[SPB_SITE_SAMPLE] = SPUR_SAMPLE,
+	[SPB_SITE_OBJECT] = SPUR_OBJECT,
+	[SPB_SITE_BLOB] = SPUR_BLOB,
+	[SPB_SITE_LOST] = SPUR_LOST,
+	[SPB_SITE_NATIVE] = SPUR_NATIVE,
+	[SPB_SITE_WHOLE] = SPUR_SPAN,
 };
 
 /* What a pass over a thread's records, or over those of the file, works with. */
@@ -70,6 +78,29 @@ static void row_unknown(const struct spb_rows *w, const struct spb_record *r,
 			r->kind, r->id);
 }
 
+/* SPEC spur/site-has: what stands in front of the arguments. */
+static void row_has(const struct spb_rows *w, const struct spb_site *site,
+		    const struct spb_record *r, struct spur_event *row)
+{
+	static const uint16_t flags[] = { SPUR_F_OUT,	    SPUR_F_IN,	    SPUR_F_PREEMPTED,
+					  SPUR_F_EXIT,	    SPUR_F_RETIMED, SPUR_F_ESTIMATED,
+					  SPUR_F_UNRELIABLE };
+	const uint8_t *p = r->payload, *const end = p + (size_t)r->words * SPB_WORD;
+
+	if (site->has & SPB_HAS_ID && p < end) {
+		row->id = spb_64(p);
+		p += SPB_WORD;
+	}
+	if (site->has & SPB_HAS_LENGTH && p < end) {
+		row->dur = (int64_t)spb_64(p);
+		p += SPB_WORD;
+	}
+	for (unsigned i = 0; site->has & SPB_HAS_MARKS && p < end && i < 7; i++)
+		row->flags |= spb_64(p) >> i & 1 ? flags[i] : 0;
+	if (row->kind == SPUR_LOST && w->diag)
+		read_count(&w->s->t->read.discarded, row->id);
+}
+
 /* SPEC spur/site: BEGIN, END and EVENT of a site */
 static void row_site(const struct spb_rows *w, const struct spb_record *r, struct spur_event *row)
 {
@@ -98,8 +129,8 @@ static void row_site(const struct spb_rows *w, const struct spb_record *r, struc
 	default:
 		row->kind = site_kinds[site->kind];
 	}
-	if (row->kind >= SPUR_ASYNC_BEGIN && row->kind <= SPUR_FLOW_END)
-		row->id = r->words ? spb_64(r->payload) : 0;
+	if (site->has)
+		row_has(w, site, r, row);
 }
 
 /* SPEC spur/function: returns false if out of memory. */
@@ -227,6 +258,7 @@ static enum outcome row_of(const struct spb_rows *w, const struct spb_record *r,
 			   struct spur_event *row)
 {
 	row_set(w->s, r, w->c->track, row);
+	row->cpu = w->c->cpu;
 	switch ((enum spb_kind)r->kind) {
 	case SPB_BEGIN:
 	case SPB_END:
@@ -243,6 +275,10 @@ static enum outcome row_of(const struct spb_rows *w, const struct spb_record *r,
 	case SPB_FIBER:
 		fiber_run(w, r);
 		return bookkeeping(w, SPB_CLASS_FIBER, row);
+	case SPB_CPU:
+		/* SPEC spur/cpu */
+		w->c->cpu = r->id && r->id <= SPUR_NO_CPU ? (uint16_t)(r->id - 1) : SPUR_NO_CPU;
+		return bookkeeping(w, SPB_CLASS_CPU, row);
 	case SPB_PAD:
 		return bookkeeping(w, SPB_CLASS_PAD, row);
 	case SPB_SWITCH:
@@ -455,19 +491,15 @@ enum spur_status spb_read_process(struct spb *s, struct batch *b)
 
 static bool descriptor_row(const struct spb_rows *w, struct spur_event *row)
 {
-	struct cursor body;
-	uint32_t type;
-	const uint8_t *from = w->c->at;
+	struct spb_described d;
 
-	if (!spb_descriptor_next(w->s, w->c, NULL, &body, &type))
+	if (!spb_descriptor_next(w->s, w->c, NULL, &d))
 		return false;
-	from = body.start - SPB_DESCRIPTOR_HEAD;
 	row_set(w->s,
-		&(struct spb_record){
-			.p = from, .len = (uint32_t)(w->c->at - from), .ticks = w->c->ticks },
+		&(struct spb_record){ .p = d.p, .len = (uint32_t)d.len, .ticks = w->c->ticks },
 		w->s->process, row);
 	row_own(w->s, row, SPUR_NATIVE, SPB_CLASS_DESCRIPTOR);
-	row->id = type;
+	row->id = d.type;
 	row->flags = SPUR_F_RETIMED;
 	return true;
 }

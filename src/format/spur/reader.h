@@ -21,7 +21,8 @@ enum {
 	SPB_MODULES = 1 << 16,
 	SPB_FIBERS = 1 << 20,
 	SPB_UNKNOWN = 1 << 20, /* functions without a symbol that have names of their own */
-	SPB_ARGS = 64, /* of a site */
+	SPB_NEST = 32, /* levels of structures and arrays */
+	SPB_FIELDS = 1024, /* of a class's schema */
 };
 
 /* A chunk that is in use. */
@@ -31,6 +32,30 @@ struct spb_chunk {
 	uint32_t thread; /* index in spb.threads; SPUR_NONE: it has descriptors */
 };
 
+/* A type of an argument; those of its members, of its element or its value follow. */
+struct spb_node {
+	uint8_t type; /* enum spb_type */
+	uint8_t show; /* enum spur_show */
+	uint16_t count; /* of a STRUCT or TUPLE: its members */
+	uint32_t name; /* string id */
+	uint32_t size; /* nodes, with all that belong to it */
+	uint32_t least; /* bytes of the smallest value */
+};
+
+/* What the arguments of a record are. */
+struct spb_shape {
+	const struct plan *plan; /* NULL: some have types that a plan does not know */
+	uint32_t count; /* arguments */
+	uint32_t size; /* nodes */
+	struct spb_node nodes[];
+};
+
+/* What sites or functions of one class have in common, for its schema. */
+struct spb_family {
+	uint32_t first; /* number of the first one */
+	bool functions;
+};
+
 /* A place in the program that records, or a function that has a number. */
 struct spb_site {
 	/* 0: a function whose class is not made yet (atomic) */
@@ -38,10 +63,20 @@ struct spb_site {
 	uint32_t module; /* of a function: index in spb.modules + 1; 0: none */
 	uint64_t addr; /* of a function, in the process */
 	uint32_t name; /* string id of a function's raw name; 0: by the symbols of its module */
+	uint32_t of; /* number of the one whose class it has; 0: its own */
+	uint32_t next; /* the next one of its class; 0: the last */
 	uint8_t kind; /* enum spb_site_kind; of a function 0 */
+	uint8_t has; /* enum spb_has; of a function enum spb_function_is */
 	uint8_t nargs, nresults;
 	bool known; /* there is a descriptor */
-	const struct plan *entry, *exit; /* of a function */
+	const struct spb_shape *entry, *exit; /* NULL: no arguments */
+	const struct spb_origin *origin; /* of a function; NULL: not described */
+};
+
+/* What a longer descriptor says of a function. */
+struct spb_origin {
+	uint32_t line, size;
+	uint32_t cat, file, library; /* string ids */
 };
 
 struct spb_table {
@@ -62,9 +97,12 @@ struct spb_module {
 	struct dwarf_lines *lines;
 };
 
-struct spb_fiber {
-	uint64_t id;
-	uint32_t track;
+/* What a descriptor says of a thread's track. */
+struct spb_track {
+	uint8_t kind; /* enum spur_track_kind */
+	int32_t cpu;
+	uint32_t parent; /* number of another one; 0: the process */
+	int64_t pid, tid;
 };
 
 /* Where the reading of a chunk of records stands. */
@@ -74,6 +112,7 @@ struct spb_cursor {
 	const uint8_t *end; /* of the chunk */
 	uint64_t ticks; /* of the record before */
 	uint32_t track; /* of the fiber that runs */
+	uint16_t cpu; /* that runs it; SPUR_NO_CPU: unknown */
 };
 
 /* A record. */
@@ -100,6 +139,7 @@ struct spb_thread {
 	uint32_t tid;
 	uint32_t track;
 	uint32_t name; /* string id; 0: none */
+	uint32_t described; /* index in spb.tracks + 1; 0: it is just a thread */
 	uint32_t first, count; /* of its chunks in spb.chunks */
 	uint32_t next; /* the chunk to be read next, counted from `first` */
 	uint32_t calls; /* functions that are entered */
@@ -129,6 +169,7 @@ enum spb_class {
 	SPB_CLASS_UNKNOWN,
 	SPB_CLASS_TIME,
 	SPB_CLASS_FIBER,
+	SPB_CLASS_CPU,
 	SPB_CLASS_PAD,
 	SPB_CLASS_DESCRIPTOR,
 	SPB_CLASS_OTHERS, /* functions beyond SPB_UNKNOWN */
@@ -140,7 +181,7 @@ struct spb {
 	struct source *src;
 	const char *file;
 	uint32_t chunk_size;
-	uint32_t pid;
+	int64_t pid;
 	uint64_t lost; /* events for which no chunk was to be had */
 	uint64_t last; /* latest ticks that a head says */
 	uint64_t ticks; /* of time `mono` */
@@ -152,6 +193,8 @@ struct spb {
 	size_t nchunks, chunks_cap;
 	struct spb_thread *threads;
 	size_t nthreads, threads_cap;
+	struct spb_track *tracks; /* those that descriptors describe */
+	size_t ntracks, tracks_cap;
 	struct map64 by_number; /* from a thread's number to its index */
 	struct spb_table sites, functions;
 	struct spb_module *modules; /* by `loaded` */
@@ -200,6 +243,9 @@ uint64_t spb_ticks_near(const struct spb *s, int64_t ns);
 /* A chunk's bytes; of the last one, those that the file has. */
 const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **end);
 
+/* The index of a thread by its number, made if it is new; SPUR_NONE if out of memory. */
+uint32_t spb_thread_get(struct spb *s, uint32_t number, uint32_t tid);
+
 /* record.c */
 /*
  * Takes the next record of a chunk. Returns false at its end. Damage goes to `diag`, if it is not
@@ -214,10 +260,38 @@ void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, 
 bool spb_names_open(struct spb *s);
 bool spb_describe(struct spb *s);
 void spb_names_close(struct spb *s);
+/* A descriptor. */
+struct spb_described {
+	const uint8_t *p; /* its size */
+	uint64_t len; /* in the file */
+	uint32_t type; /* enum spb_descriptor */
+	struct cursor body;
+};
+
 /* Takes the next descriptor of a chunk. Returns false at its end. */
 bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_log *diag,
-			 struct cursor *body, uint32_t *type);
+			 struct spb_described *d);
+/* A text with 2 bytes of length before it, and its string id. */
+struct text spb_take_text(struct cursor *b);
+uint32_t spb_take_string(struct spb *s, struct cursor *b);
 
+/* shape.c: arguments */
+/*
+ * Takes `n` arguments of a descriptor; *out is NULL if `n` is 0. Sets b->bad if they are not
+ * what a descriptor has. Returns false if out of memory.
+ */
+bool spb_take_shape(struct spb *s, struct cursor *b, uint8_t n, const struct spb_shape **out);
+/* Decodes arguments. Returns SPUR_WARN if they are longer than the payload. */
+enum spur_status spb_values(struct spb *s, const struct spb_shape *shape, const uint8_t *p,
+			    size_t len, struct spur_args *args);
+/*
+ * The payload of a record, with that of the records that continue it, in `args` if there are such.
+ * Returns NULL if out of memory.
+ */
+const uint8_t *spb_payload(const struct spb *s, const struct spb_record *r, struct spur_args *args,
+			   size_t *len);
+/* The stack of a SAMPLE row (spur_format.stack). */
+size_t spb_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls, size_t cap);
 /* symbol.c */
 /*
  * Returns the class of a function by its number, or (number 0) by its address; 0 if out of memory.
@@ -233,6 +307,13 @@ void spb_thread_end(struct spb_thread *th);
 enum spur_status spb_read_process(struct spb *s, struct batch *b);
 
 /* fields.c */
+/*
+ * The record of a row. A file that is being written to may have changed since the row was made, so
+ * sizes are compared with the row's. Returns false if the row has no such record.
+ */
+bool spb_record_of(const struct spb *s, const struct spur_event *ev, struct spb_record *r);
+/* The site or function of a record, or NULL. */
+const struct spb_site *spb_site_of(const struct spb *s, const struct spb_record *r);
 enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev,
 			  struct spur_args *args);
 enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,

@@ -18,6 +18,7 @@ void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, 
 	c->at = c->base + SPB_CHUNK_HEAD;
 	c->ticks = spb_64(c->base + SPB_OPEN_AT);
 	c->track = track;
+	c->cpu = SPUR_NO_CPU;
 }
 
 /* The end of the page that has the byte. SPEC spur/page */
@@ -47,6 +48,29 @@ static bool hole_skip(struct spb_cursor *c, struct spb_record *r)
 				  .kind = SPB_HOLE,
 				  .ticks = c->ticks };
 	return true;
+}
+
+/*
+ * SPEC spur/more: a record that fills its page goes on with records of kind MORE at the beginning
+ * of the next one, which fill theirs if more follow.
+ */
+static void more_take(struct spb_cursor *c, struct spb_record *r)
+{
+	while (c->at < c->end && (spb_64(c->at) & 15) == SPB_MORE) {
+		const uint8_t *const p = c->at, *const end = page_end(c);
+		uint64_t words = spb_64(p) >> 4 & 15, head = SPB_WORD;
+
+		if (words == SPB_LENGTH_FAR) {
+			head += SPB_WORD;
+			words = (size_t)(end - p) >= head ? spb_32(p + SPB_WORD) : SPB_PAGE;
+		}
+		if (head + words * SPB_WORD > (size_t)(end - p))
+			return;
+		c->at += head + words * SPB_WORD;
+		r->len += (uint32_t)(head + words * SPB_WORD);
+		if (c->at < end)
+			return;
+	}
 }
 
 static void report_long(const struct spb *s, struct diag_log *diag, const uint8_t *p,
@@ -91,6 +115,8 @@ bool spb_record_next(const struct spb *s, struct spb_cursor *c, struct diag_log 
 					  .id = (uint32_t)(word >> 8) & 0xFFFFFF,
 					  .kind = word & 15 };
 		c->at = p + r->len;
+		if (__builtin_expect(c->at == end, 0))
+			more_take(c, r);
 		/* SPEC spur/time */
 		if (r->kind == SPB_RESERVED)
 			r->kind = SPB_HOLE;

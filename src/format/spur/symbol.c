@@ -119,18 +119,57 @@ static bool class_unnamed(struct spb *s, uint64_t addr, struct event_class *c)
 	return true;
 }
 
-static uint32_t class_new(struct spb *s, const struct spb_site *fn, uint64_t addr, uint64_t ticks)
+/* The path of a module by its number; 0: there is no such module. */
+static uint32_t module_path(const struct spb *s, uint32_t number)
 {
-	const struct class_more more = { .entry = fn ? fn->entry : NULL,
-					 .exit = fn ? fn->exit : NULL };
+	for (size_t i = 0; number && i < s->nmodules; i++)
+		if (s->modules[i].number == number)
+			return s->modules[i].path;
+	return 0;
+}
+
+/* SPEC spur/function-is: what the descriptor says of the function stands before its symbols. */
+static void class_origin(const struct spb *s, const struct spb_site *fn, struct event_class *c,
+			 struct class_more *more)
+{
+	const struct spb_origin *const o = fn->origin;
+
+	if (!c->module)
+		c->module = module_path(s, fn->module);
+	c->flags |= (fn->has & SPB_FUNCTION_KERNEL ? CLASS_KERNEL : 0u) |
+		    (fn->has & SPB_FUNCTION_LIBRARY ? CLASS_LIBRARY : 0u) |
+		    (fn->has & SPB_FUNCTION_UNKNOWN ? CLASS_UNKNOWN : 0u);
+	if (!o)
+		return;
+	c->cat = o->cat;
+	c->line = o->line ? o->line : c->line;
+	c->file = o->line ? o->file : c->file;
+	c->size = o->size ? o->size : c->size;
+	more->library = o->library;
+}
+
+static uint32_t class_new(struct spb *s, uint32_t number, uint64_t addr, uint64_t ticks)
+{
+	const struct spb_site *const fn = number ? &s->functions.items[number] : NULL;
+	struct class_more more = { 0 };
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = addr };
 	struct spb_module *m = module_at(s, addr, ticks);
 
-	if (more.entry || more.exit)
-		c.more = &more;
 	if (!(m && class_symbol(s, m, addr, &c)) &&
 	    !(fn && fn->name && class_named(s, fn->name, &c)) && !class_unnamed(s, addr, &c))
 		return s->own[SPB_CLASS_OTHERS];
+	if (fn)
+		class_origin(s, fn, &c, &more);
+	if (fn && (fn->entry || fn->exit || fn->next)) {
+		struct spb_family *const family = arena_alloc(&s->t->arena, sizeof(*family));
+
+		if (!family)
+			return 0;
+		*family = (struct spb_family){ .first = number, .functions = true };
+		more.extra = family;
+	}
+	if (more.extra || more.library)
+		c.more = &more;
 	return trace_add_class_locked(s->t, &c);
 }
 
@@ -145,7 +184,7 @@ static uint32_t class_at(struct spb *s, uint64_t addr, uint64_t ticks)
 	if (!slot)
 		return s->own[SPB_CLASS_OTHERS];
 	if (!slot->value)
-		slot->value = class_new(s, NULL, addr, ticks);
+		slot->value = class_new(s, 0, addr, ticks);
 	return (uint32_t)slot->value;
 }
 
@@ -159,9 +198,15 @@ uint32_t spb_function(struct spb *s, uint32_t number, uint64_t addr, uint64_t ti
 		return cls;
 	pthread_mutex_lock(&s->t->lock);
 	if (fn && fn->known) {
-		if (!fn->cls)
-			__atomic_store_n(&fn->cls, class_new(s, fn, fn->addr, ticks),
+		/* SPEC spur/class-of */
+		struct spb_site *const base = fn->of ? &s->functions.items[fn->of] : fn;
+
+		if (!base->cls)
+			__atomic_store_n(&base->cls,
+					 class_new(s, fn->of ? fn->of : number, base->addr, ticks),
 					 __ATOMIC_RELEASE);
+		if (!fn->cls)
+			__atomic_store_n(&fn->cls, base->cls, __ATOMIC_RELEASE);
 		cls = fn->cls;
 	} else {
 		cls = class_at(s, number ? number : addr, ticks);

@@ -23,6 +23,8 @@
  *	120	8	ready		number of chunks that have room on the disk
  *	128	8	lost		events for which no chunk was to be had
  *	136	4	recorder	pid of the recorder; 0: none
+ *	140	4	zero		1: clock 3 counts from a zero of its own
+ *	160	32	clock name	of clock 3, ended by NUL; "": unknown
  *	256	256	program		path of the program, ended by NUL
  *	512	3584	arguments	each ended by NUL; cut where they do not fit
  *
@@ -82,6 +84,9 @@ enum {
 	SPB_READY_AT = 120,
 	SPB_LOST_AT = 128,
 	SPB_RECORDER_AT = 136,
+	SPB_ZERO_AT = 140,
+	SPB_CLOCK_NAME_AT = 160,
+	SPB_CLOCK_NAME_SIZE = 32,
 	SPB_PROGRAM_AT = 256,
 	SPB_ARGUMENTS_AT = 512,
 
@@ -109,7 +114,7 @@ enum {
 #define SPB_CHUNK_MAGIC UINT32_C(0x43425053) /* "SPBC" */
 
 enum spb_mode { SPB_STREAM, SPB_RING, SPB_ONESHOT };
-enum spb_clock { SPB_CLOCK_TSC = 1, SPB_CLOCK_MONOTONIC = 2 };
+enum spb_clock { SPB_CLOCK_TSC = 1, SPB_CLOCK_MONOTONIC = 2, SPB_CLOCK_NAMED = 3 };
 enum spb_chunk_kind { SPB_CHUNK_RECORDS = 1, SPB_CHUNK_DESCRIPTORS = 2 };
 enum spb_state { SPB_FREE, SPB_OPEN, SPB_FULL };
 
@@ -126,6 +131,8 @@ enum spb_kind {
 	SPB_FIBER,
 	SPB_LOST,
 	SPB_SWITCH,
+	SPB_CPU,
+	SPB_MORE,
 	SPB_RESERVED = 14,
 	SPB_PAD = 15,
 };
@@ -139,6 +146,8 @@ enum spb_descriptor {
 	SPB_PROCESS_NAME,
 	SPB_FIBER_NAME,
 	SPB_STRING,
+	SPB_TRACK,
+	SPB_MORE_DESCRIPTOR,
 };
 
 /* What an EVENT of a site is. */
@@ -153,9 +162,42 @@ enum spb_site_kind {
 	SPB_SITE_FLOW_STEP,
 	SPB_SITE_FLOW_END,
 	SPB_SITE_LOG,
+	SPB_SITE_SWITCH,
+	SPB_SITE_WAKEUP,
+	SPB_SITE_SAMPLE,
+	SPB_SITE_OBJECT,
+	SPB_SITE_BLOB,
+	SPB_SITE_LOST,
+	SPB_SITE_NATIVE,
+	SPB_SITE_WHOLE,
 };
 
-/* Types of arguments: a word each, but texts and bytes: 2 bytes of length, then those bytes. */
+/* SPEC spur/site-has: words in front of the arguments, in this order, and a longer descriptor. */
+enum spb_has { SPB_HAS_ID = 1, SPB_HAS_LENGTH = 2, SPB_HAS_MARKS = 4, SPB_HAS_MORE = 128 };
+
+/* Bits of the word of marks. */
+enum spb_mark {
+	SPB_MARK_OUT = 1, /* the thread leaves the CPU */
+	SPB_MARK_IN = 2, /* it gets the CPU */
+	SPB_MARK_PREEMPTED = 4,
+	SPB_MARK_EXIT = 8, /* the thread ends */
+	SPB_MARK_RETIMED = 16, /* the time is that of a neighbour */
+	SPB_MARK_ESTIMATED = 32, /* the time was invented */
+	SPB_MARK_UNRELIABLE = 64, /* the values may be wrong */
+};
+
+/* SPEC spur/function-is: bits of a function's descriptor */
+enum spb_function_is {
+	SPB_FUNCTION_MORE = 1, /* the descriptor is longer */
+	SPB_FUNCTION_KERNEL = 2,
+	SPB_FUNCTION_LIBRARY = 4,
+	SPB_FUNCTION_UNKNOWN = 8, /* it has no symbol */
+};
+
+/*
+ * Types of arguments: a word each, but texts and bytes: 2 bytes of length, then those bytes. The
+ * highest three bits of the byte that has the type are enum spur_show.
+ */
 enum spb_type {
 	SPB_I64 = 1,
 	SPB_U64,
@@ -166,6 +208,20 @@ enum spb_type {
 	SPB_BYTES,
 	SPB_STRING_ID,
 	SPB_CHAR,
+	SPB_LONG_TEXT, /* a word of length, then the bytes */
+	SPB_LONG_BYTES,
+	SPB_NULL,
+	SPB_KOID,
+	SPB_ENUM,
+	SPB_STRUCT, /* its members are described behind it */
+	SPB_ARRAY, /* a word that says how many; the element is described behind it */
+	SPB_TUPLE, /* an array whose elements are described behind it, one by one */
+	SPB_LABELLED, /* a value, which is described behind it, and a text */
+	SPB_FRAMES, /* a word that says how many, then the number of a function each */
+	SPB_F32,
+	SPB_TYPES,
 };
+
+enum { SPB_SHOW_SHIFT = 5, SPB_TYPE_MASK = 31 };
 
 #endif
