@@ -48,12 +48,12 @@ static size_t nop_size(const uint8_t *p, size_t left)
 	return mode < 3 && size <= left ? size : 0;
 }
 
-/* Returns the bytes of nops at `p`, UINT8_MAX at most. */
+/* Returns the bytes of the nops at `p` that make room for a jump, or less than JUMP. */
 static size_t nops_size(const uint8_t *p, size_t left)
 {
 	size_t all = 0, one;
 
-	while ((one = nop_size(p + all, left - all)) != 0 && all + one <= UINT8_MAX)
+	while (all < JUMP && (one = nop_size(p + all, left - all)) != 0)
 		all += one;
 	return all;
 }
@@ -302,18 +302,36 @@ static bool add_caller(struct binary *b, const struct symbol *s)
 	return true;
 }
 
-/* Functions that call __cyg_profile_func_enter() wherever their code does so. */
+/*
+ * A function without a symbol that calls __fentry__() or mcount(): it begins with the one, and is
+ * known by the address of the other.
+ */
+static bool add_unnamed(struct binary *b, uint64_t at, enum entry_way way, uint8_t size)
+{
+	const uint8_t kind = way == ENTRY_FENTRY ? PLAN_ENTRY : PLAN_MCOUNT;
+	struct binary_function *f;
+
+	return binary_add_function(b, at, way, &f) &&
+	       (!f || binary_add_point(b, f, (struct binary_point){ at, kind, size }));
+}
+
+/*
+ * Functions that call __cyg_profile_func_enter() wherever their code does so, and those without
+ * symbols that call another hook.
+ */
 static bool add_reporting(struct binary *b, const struct binary_code *c)
 {
 	for (size_t at = 0; at < c->size; at++) {
 		uint8_t size;
 		const struct binary_hook *h =
 			called_hook(b, c->address + at, c->data + at, c->size - at, &size);
-		const struct symbol *s =
-			h && h->way == ENTRY_CALLED ? binary_symbol(b, c->address + at) : NULL;
+		const struct symbol *s = h ? binary_symbol(b, c->address + at) : NULL;
 		struct binary_function *f;
 
-		if (!s || s->type == 'P')
+		if (h && !s && h->way != ENTRY_CALLED &&
+		    !add_unnamed(b, c->address + at, h->way, size))
+			return false;
+		if (!s || s->type == 'P' || h->way != ENTRY_CALLED)
 			continue;
 		if (!binary_add_function(b, s->addr + b->file.base, ENTRY_CALLED, &f))
 			return false;
@@ -324,22 +342,14 @@ static bool add_reporting(struct binary *b, const struct binary_code *c)
 	return true;
 }
 
-static bool has_hook(const struct binary *b, bool called)
-{
-	for (size_t i = 0; i < b->nhooks; i++)
-		if ((b->hooks[i].way == ENTRY_CALLED) == called)
-			return true;
-	return false;
-}
-
 bool binary_find_entries(struct binary *b, const char *dirs)
 {
 	bool good = each_listed(b, patchable_section, add_patchable) && find_sleds(b, dirs) &&
 		    each_listed(b, mcount_section, add_listed_call);
 
-	for (size_t i = 0; good && has_hook(b, false) && i < b->symbols.count; i++)
+	for (size_t i = 0; good && b->nhooks && i < b->symbols.count; i++)
 		good = add_caller(b, &b->symbols.syms[i]);
-	for (size_t i = 0; good && has_hook(b, true) && i < b->ncode; i++)
+	for (size_t i = 0; good && b->nhooks && i < b->ncode; i++)
 		good = add_reporting(b, &b->code[i]);
 	return good;
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map64.h"
 #include "base/os.h"
 #include "format/spur/wire.h"
 #include "recorder/plan.h"
@@ -12,12 +14,7 @@ static_assert((int)RECORDER_STREAM == SPB_STREAM && (int)RECORDER_RING == SPB_RI
 		      (int)RECORDER_ONESHOT == SPB_ONESHOT,
 	      "the modes have the same numbers");
 
-enum { CLIENTS_MOST = 1 << 16, PLANS_MOST = 1 << 16, PATH_MOST = 4096 };
-
-struct client {
-	int fd;
-	bool records; /* it said HELLO */
-};
+enum { CLIENTS_MOST = 1 << 16, PROCESSES_MOST = 1 << 22, PLANS_MOST = 1 << 16, PATH_MOST = 4096 };
 
 /* The plan for a module, for all processes that load it. */
 struct cached {
@@ -31,7 +28,7 @@ struct cached {
 struct server {
 	const struct recorder_options *options;
 	int fd;
-	struct client *clients;
+	int *clients; /* descriptors */
 	size_t nclients, clients_cap;
 	struct pollfd *polled;
 	size_t polled_cap;
@@ -39,7 +36,9 @@ struct server {
 	size_t nplans, plans_cap;
 	struct arena arena;
 	bool full; /* no more descriptors, until a client leaves */
-	unsigned processes;
+	pid_t *processes; /* that said HELLO, each once, whatever connections it makes */
+	size_t nprocesses, processes_cap;
+	struct map64 known; /* their ids and start times, hashed -> index + 1 */
 	uint64_t patched, refused;
 };
 
@@ -60,12 +59,14 @@ void server_free(struct server *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->nclients; i++)
-		os_close(s->clients[i].fd);
+		os_close(s->clients[i]);
 	for (size_t i = 0; i < s->nplans; i++)
 		if (s->plans[i].fd >= 0)
 			os_close(s->plans[i].fd);
 	mem_free(s->clients);
 	mem_free(s->polled);
+	mem_free(s->processes);
+	map64_free(&s->known);
 	mem_free(s->plans);
 	arena_free(&s->arena);
 	mem_free(s);
@@ -73,12 +74,12 @@ void server_free(struct server *s)
 
 void server_sum(const struct server *s, struct recorder_result *result)
 {
-	result->processes = s->processes;
+	result->processes = (unsigned)s->nprocesses;
 	result->patched = s->patched;
 	result->refused = s->refused;
 	result->left = 0;
-	for (size_t i = 0; i < s->nclients; i++)
-		result->left += s->clients[i].records;
+	for (size_t i = 0; i < s->nprocesses; i++)
+		result->left += os_kill(s->processes[i], 0) == 0;
 }
 
 /* --- plans --- */
@@ -166,7 +167,22 @@ static bool answer(int to, uint32_t type, const void *body, uint32_t size, int f
 	return os_sendmsg(to, &m, MSG_NOSIGNAL) >= 0;
 }
 
-static bool on_hello(struct server *s, struct client *c, const char *body, size_t size)
+/* Returns false if out of memory. */
+static bool count_process(struct server *s, const struct record_hello *h)
+{
+	struct map64_slot *const slot = map64_put(&s->known, hash_bytes(h, sizeof(*h), 0) | 1);
+
+	if (!slot || !mem_grow((void **)&s->processes, &s->processes_cap, s->nprocesses + 1,
+			       sizeof(*s->processes), PROCESSES_MOST))
+		return false;
+	if (!slot->value) {
+		s->processes[s->nprocesses++] = (pid_t)h->pid;
+		slot->value = s->nprocesses;
+	}
+	return true;
+}
+
+static bool on_hello(struct server *s, int client, const char *body, size_t size)
 {
 	struct record_hello hello;
 
@@ -179,12 +195,11 @@ static bool on_hello(struct server *s, struct client *c, const char *body, size_
 				hello.pid, RECORD_VERSION, hello.version);
 		return false;
 	}
-	s->processes += !c->records;
-	c->records = true;
-	return answer(c->fd, RECORD_HELLO, &s->options->settings, sizeof(s->options->settings), -1);
+	return count_process(s, &hello) && answer(client, RECORD_HELLO, &s->options->settings,
+						  sizeof(s->options->settings), -1);
 }
 
-static bool on_module(struct server *s, const struct client *c, const char *body, size_t size)
+static bool on_module(struct server *s, int client, const char *body, size_t size)
 {
 	struct record_module m;
 
@@ -193,11 +208,11 @@ static bool on_module(struct server *s, const struct client *c, const char *body
 	memcpy(&m, body, sizeof(m));
 	if (m.build_id_size > sizeof(m.build_id))
 		return false;
-	return answer(c->fd, RECORD_MODULE, NULL, 0, find_plan(s, &m, body + sizeof(m)));
+	return answer(client, RECORD_MODULE, NULL, 0, find_plan(s, &m, body + sizeof(m)));
 }
 
 /* Returns false if the client is not heard any longer. */
-static bool on_message(struct server *s, struct client *c, const char *message, size_t len)
+static bool on_message(struct server *s, int client, const char *message, size_t len)
 {
 	const char *const body = message + sizeof(struct record_message);
 	struct record_message head;
@@ -210,9 +225,9 @@ static bool on_message(struct server *s, struct client *c, const char *message, 
 		return false;
 	switch (head.type) {
 	case RECORD_HELLO:
-		return on_hello(s, c, body, head.size);
+		return on_hello(s, client, body, head.size);
 	case RECORD_MODULE:
-		return on_module(s, c, body, head.size);
+		return on_module(s, client, body, head.size);
 	case RECORD_DONE:
 		if (head.size < sizeof(done))
 			return false;
@@ -230,21 +245,21 @@ static bool on_message(struct server *s, struct client *c, const char *message, 
 }
 
 /* Reads one message. Returns false if the client has gone, or is not heard any longer. */
-static bool serve(struct server *s, struct client *c)
+static bool serve(struct server *s, int client)
 {
 	char message[sizeof(struct record_message) + RECORD_MESSAGE_MOST];
-	const ssize_t n = os_recv(c->fd, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+	const ssize_t n = os_recv(client, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	return n > 0 && (size_t)n <= sizeof(message) && on_message(s, c, message, (size_t)n);
+	return n > 0 && (size_t)n <= sizeof(message) && on_message(s, client, message, (size_t)n);
 }
 
 /* --- waiting --- */
 
 static void drop(struct server *s, size_t i)
 {
-	os_close(s->clients[i].fd);
+	os_close(s->clients[i]);
 	s->clients[i] = s->clients[--s->nclients];
 	s->full = false;
 }
@@ -264,7 +279,7 @@ static void take_clients(struct server *s)
 			os_close(fd);
 			return;
 		}
-		s->clients[s->nclients++] = (struct client){ .fd = fd };
+		s->clients[s->nclients++] = fd;
 	}
 }
 
@@ -279,14 +294,14 @@ bool server_step(struct server *s, int wake, int ms)
 	s->polled[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
 	s->polled[1] = (struct pollfd){ .fd = s->full ? -1 : s->fd, .events = POLLIN };
 	for (size_t i = 0; i < n; i++)
-		s->polled[i + 2] = (struct pollfd){ .fd = s->clients[i].fd, .events = POLLIN };
+		s->polled[i + 2] = (struct pollfd){ .fd = s->clients[i], .events = POLLIN };
 	if (os_poll(s->polled, n + 2, ms) <= 0)
 		return false;
 	/* From the last on, as the last one takes the place of one that is dropped. */
 	for (size_t i = n; i-- > 0;)
 		if (s->polled[i + 2].revents) {
 			any = true;
-			if (!serve(s, &s->clients[i]))
+			if (!serve(s, s->clients[i]))
 				drop(s, i);
 		}
 	if (s->polled[1].revents) {
