@@ -38,7 +38,7 @@ WRITERS := $(sort $(patsubst src/export/%.c,%,$(wildcard src/export/*.c)) \
 	$(patsubst src/format/%/write.c,%,$(wildcard src/format/*/write.c)))
 LIB_SRC := $(sort $(wildcard $(foreach d,base model format export flow store render pass style api, \
 	$(addprefix src/$(d)/,*.c */*.c */*/*.c))))
-CLI_SRC := $(sort $(wildcard src/cli/*.c))
+CLI_SRC := $(sort $(wildcard src/cli/*.c src/recorder/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/gen/,formats.o writers.o passes.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/commands.o
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))

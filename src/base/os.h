@@ -21,6 +21,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -49,11 +50,12 @@ static inline int os_renameat2_direct(int from_dir, const char *from, int to_dir
 	X(rename) X(renameat) X(os_renameat2_direct) X(unlink) X(unlinkat) X(mkdir) X(mkostemp) \
 	X(stat) X(fstat) X(fstatat) X(access) X(realpath) X(fchmod) X(umask) \
 	X(opendir) X(readdir) X(closedir) X(fts_open) X(fts_read) X(fts_close) \
-	X(mmap) X(munmap) X(mremap) X(msync) X(madvise) \
+	X(mmap) X(munmap) X(mremap) X(msync) X(madvise) X(memfd_create) \
 	X(pipe2) X(poll) X(dup2) X(fcntl) X(ioctl) X(isatty) \
-	X(socket) X(connect) X(send) X(recv) X(getsockopt) X(setsockopt) X(getaddrinfo) \
+	X(socket) X(connect) X(bind) X(listen) X(accept4) X(send) X(recv) X(sendmsg) X(recvmsg) \
+	X(getsockopt) X(setsockopt) X(getaddrinfo) \
 	X(clock_gettime) X(nanosleep) X(getrandom) \
-	X(fork) X(execv) X(waitpid) X(getpid) X(sched_getaffinity)
+	X(fork) X(execv) X(waitpid) X(kill) X(getpid) X(sched_getaffinity)
 
 #ifdef SPUR_OS_TEST
 struct os_calls {
@@ -279,6 +281,12 @@ static inline int os_madvise(void *p, size_t size, int advice)
 	return OS_CALL(madvise)(p, size, advice);
 }
 
+/* Returns the descriptor of a new file in memory. */
+static inline int os_memfd_create(const char *name, unsigned flags)
+{
+	return OS_CALL(memfd_create)(name, flags);
+}
+
 /* --- descriptors --- */
 
 static inline int os_pipe2(int ends[2], int flags)
@@ -324,6 +332,21 @@ static inline int os_connect(int fd, const struct sockaddr *address, socklen_t l
 	return OS_CALL(connect)(fd, address, len);
 }
 
+static inline int os_bind(int fd, const struct sockaddr *address, socklen_t len)
+{
+	return OS_CALL(bind)(fd, address, len);
+}
+
+static inline int os_listen(int fd, int backlog)
+{
+	return OS_CALL(listen)(fd, backlog);
+}
+
+static inline int os_accept4(int fd, struct sockaddr *address, socklen_t *len, int flags)
+{
+	return OS_CALL(accept4)(fd, address, len, flags);
+}
+
 static inline ssize_t os_send(int fd, const void *buf, size_t size, int flags)
 {
 	return OS_CALL(send)(fd, buf, size, flags);
@@ -332,6 +355,16 @@ static inline ssize_t os_send(int fd, const void *buf, size_t size, int flags)
 static inline ssize_t os_recv(int fd, void *buf, size_t size, int flags)
 {
 	return OS_CALL(recv)(fd, buf, size, flags);
+}
+
+static inline ssize_t os_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	return OS_CALL(sendmsg)(fd, message, flags);
+}
+
+static inline ssize_t os_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return OS_CALL(recvmsg)(fd, message, flags);
 }
 
 static inline int os_getsockopt(int fd, int level, int option, void *value, socklen_t *len)
@@ -383,6 +416,12 @@ static inline int os_execv(const char *path, char *const *args)
 static inline pid_t os_waitpid(pid_t pid, int *status, int options)
 {
 	return OS_CALL(waitpid)(pid, status, options);
+}
+
+/* Async-signal-safe. */
+static inline int os_kill(pid_t pid, int sig)
+{
+	return OS_CALL(kill)(pid, sig);
 }
 
 static inline pid_t os_getpid(void)

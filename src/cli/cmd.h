@@ -65,6 +65,7 @@ enum cmd_takes {
 	TAKES_FIELDS = 1024, /* -f: columns */
 	TAKES_FOLLOW = 2048, /* input that is still being written */
 	TAKES_UFTRACE = 4096, /* options of uftrace's commands */
+	TAKES_PROGRAM = 8192, /* all behind the first operand are operands: another program's */
 };
 
 /* Where an option's value goes: a field of struct values, or of the command's own struct TYPE. */

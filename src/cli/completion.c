@@ -50,7 +50,7 @@ static void word_out(struct out *o, const char *word, size_t len, bool lower)
 	out_char(o, ' ');
 	for (size_t i = 0; i < len; i++)
 		out_char(o, lower && word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] | 32)
-								       : word[i]);
+								      : word[i]);
 }
 
 /*
@@ -99,13 +99,32 @@ static bool function_operand(const struct spur_cmd *cmd)
 	return strstr(cmd->usage, "FUNC") != NULL;
 }
 
-/* Writes the names of the commands with such operands, with `between` between them. */
+/* Writes the names of the commands whose operand may be a function, with `between` between them. */
 static void function_commands(struct out *o, const char *between)
 {
 	bool any = false;
 
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		if (!function_operand(spur_cmds[i]))
+			continue;
+		out_printf(o, "%s%s", any ? between : "", spur_cmds[i]->name);
+		any = true;
+	}
+}
+
+/* The first operand is a program, and what follows is up to that. */
+static bool program_operand(const struct spur_cmd *cmd)
+{
+	return cmd->takes & TAKES_PROGRAM;
+}
+
+/* The same for commands whose operand is a program. */
+static void program_commands(struct out *o, const char *between)
+{
+	bool any = false;
+
+	for (size_t i = 0; spur_cmds[i]; i++) {
+		if (!program_operand(spur_cmds[i]))
 			continue;
 		out_printf(o, "%s%s", any ? between : "", spur_cmds[i]->name);
 		any = true;
@@ -206,7 +225,10 @@ void completion_bash(struct out *o, const struct spur_cmd *cmd)
 		   "\t\t\tcase $head in \"$cur\"*) printf '%q\\n' \"$head\" ;; esac\n\t\tdone))\n"
 		   "\telif [ -n \"$words\" ]; then\n\t\thead=${cur%\"${cur##*,}\"}\n"
 		   "\t\tCOMPREPLY=($(compgen -P \"$head\" -W \"$words\" -- \"${cur##*,}\"))\n"
-		   "\telse COMPREPLY=($(compgen -f -- \"$cur\")); fi\n}\n"
+		   "\telse COMPREPLY=($(compgen -f -- \"$cur\")); fi\n"
+		   "\tif [ -z \"$files$words$names\" ]; then case $cmd in ");
+	program_commands(o, "|");
+	out_str(o, ") COMPREPLY+=($(compgen -c -- \"$cur\")) ;; esac; fi\n}\n"
 		   "complete -o filenames -o bashdefault -F _spur spur\n");
 }
 
@@ -290,8 +312,9 @@ void completion_zsh(struct out *o, const struct spur_cmd *cmd)
 		out_printf(o, "\t%s) shift words; (( CURRENT-- ))\n\t\t_arguments \\\n",
 			   spur_cmds[i]->name);
 		opt_each(spur_cmds[i], zsh_option, &(struct script){ o, spur_cmds[i] });
-		out_str(o, function_operand(spur_cmds[i]) ? "\t\t'*:function:_spur_operand' ;;\n"
-							  : "\t\t'*:trace:_files' ;;\n");
+		out_str(o, function_operand(spur_cmds[i])  ? "\t\t'*:function:_spur_operand' ;;\n"
+			   : program_operand(spur_cmds[i]) ? "\t\t'*::program:_normal' ;;\n"
+							   : "\t\t'*:trace:_files' ;;\n");
 	}
 	out_str(o, "\tesac\n}\n_spur \"$@\"\n");
 }
@@ -341,7 +364,10 @@ void completion_fish(struct out *o, const struct spur_cmd *cmd)
 		   "\t\t\t__spur_functions\n\t\t\tbreak\n\t\tend\n\tend\nend\n"
 		   "complete -c spur -n '__fish_seen_subcommand_from ");
 	function_commands(o, " ");
-	out_str(o, "' -a '(__spur_operands)'\n");
+	out_str(o, "' -a '(__spur_operands)'\n"
+		   "complete -c spur -n '__fish_seen_subcommand_from ");
+	program_commands(o, " ");
+	out_str(o, "' -a '(__fish_complete_command)'\n");
 	for (size_t i = 0; spur_cmds[i]; i++) {
 		out_printf(o, "complete -c spur -n __fish_use_subcommand -f -a %s -d '",
 			   spur_cmds[i]->name);

@@ -340,6 +340,7 @@ static bool parse_line(struct opt_line *l)
 			good = parse_letters(l, arg + 1);
 		else
 			good = l->options_only || add_operand(l, arg);
+		dashes = dashes && !(l->v->noperands && (l->cmd->takes & TAKES_PROGRAM));
 	}
 	return good;
 }

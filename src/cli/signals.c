@@ -98,6 +98,9 @@ static void on_bus(int sig)
 	_exit(EXIT_IO);
 }
 
+/* What signals_install() found. */
+static struct sigaction pipe_before, size_before;
+
 void signals_install(void)
 {
 	struct sigaction interrupt = { .sa_handler = on_interrupt };
@@ -109,9 +112,15 @@ void signals_install(void)
 		if (sigaction(ending[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			sigaction(ending[i], &interrupt, NULL);
 	sigaction(SIGBUS, &bus, NULL);
-	sigaction(SIGPIPE, &quiet, NULL);
+	sigaction(SIGPIPE, &quiet, &pipe_before);
 	/* A file that reaches the limit of ulimit -f is an error of writing like any other. */
-	sigaction(SIGXFSZ, &quiet, NULL);
+	sigaction(SIGXFSZ, &quiet, &size_before);
+}
+
+void signals_restore(void)
+{
+	sigaction(SIGPIPE, &pipe_before, NULL);
+	sigaction(SIGXFSZ, &size_before, NULL);
 }
 
 void signals_remove(const char *path)

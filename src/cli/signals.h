@@ -15,6 +15,11 @@
  * so that partial output is never mistaken for complete output.
  */
 void signals_install(void);
+/*
+ * Gives SIGPIPE and SIGXFSZ, which signals_install() ignores, back what they had: in a child
+ * process, before it becomes another program.
+ */
+void signals_restore(void);
 /* Why reading should stop. */
 enum signals_why {
 	SIGNALS_INTERRUPT = 1, /* SIGINT; one after a second or more ends the process at once */

@@ -28,13 +28,14 @@ WORDS = [
     (r"~/\.config/fish/completions/", ""), (r"\bman -l -", "cat"), (r" docs/words\.svg", " words.svg"),
     (r"--tid([ =])1234\b", r"--tid\g<1>22127"), (r"--cat screenshot\b", "--cat blobname"), (r"\\\.pftrace\$", "^attach"), (r"parse\.\*", "wo.*"),
     (r"--tid=12 trace 'sys_", "--tid=7 trace 're"), (r"--from 1\.5s --until 1\.6s", "--from 1ms --until 2ms"), (r"dur > 1ms", "dur > 50ns"),
+    (r"^spur record\b", "spur record --list"), (r"'Parser::\.\*'", "."),  # tests/cli/record-* record
     (r"^make\b", "make -n"),  # the rest of what make would do is tested by make check itself
 ]
 # What is read where a document names a command alone, or with options only.
 OPERANDS = [
     (r"^spur diff", "before after"), (r"^spur (help|formats|man|completion)\b|--version|--help", ""), (r"--style=llvm-xray", "LOG"),
     (r"--style=babeltrace2|^spur metadata", "s"),
-    (r"--kind=|^spur (counters|sched)", "trace.fxt"), (r"^spur blobs", "trace.fxt"), (r"^spur symbols", "prog"),
+    (r"--kind=|^spur (counters|sched)", "trace.fxt"), (r"^spur blobs", "trace.fxt"), (r"^spur symbols", "prog"), (r"^spur record", "./prog"),
     (r"^spur (cut|repair|sort)", "trace.fxt --force -o copy.fxt"), (r"^spur split", "trace.fxt --by=thread --force -o parts"),
     (r"^spur anonymize", "trace.fxt --to=chrome -o -"),
     (r"^spur hist", "uftrace.data main"), (r"^spur convert", "uftrace.data --to=chrome"),

@@ -88,6 +88,7 @@ struct spb_table {
 struct spb_module {
 	uint64_t begin, end; /* addresses that it covers */
 	uint64_t shift; /* an address less this is the one in its file */
+	uint64_t base; /* of the file: its symbols have addresses less this */
 	uint64_t loaded, unloaded; /* ticks; UINT64_MAX: it was not */
 	uint32_t number;
 	uint32_t path; /* string id */

@@ -42,6 +42,7 @@ static bool symbols_try(struct spb *s, struct spb_module *m, const char *path)
 	}
 	if (elf_symbols(&m->syms, path, s->t->options.symbol_dirs, &facts, NULL) == SPUR_FAIL)
 		return false;
+	m->base = facts.base;
 	symtab_sort(&m->syms);
 	if (s->t->options.source_lines &&
 	    dwarf_open(&m->lines, path, s->t->options.symbol_dirs, NULL) == SPUR_FAIL)
@@ -79,7 +80,7 @@ static bool class_symbol(struct spb *s, struct spb_module *m, uint64_t addr, str
 
 	symbols_load(s, m);
 	c->module = m->path;
-	sym = symtab_find(&m->syms, addr - m->shift);
+	sym = symtab_find(&m->syms, addr - m->shift - m->base);
 	if (!sym)
 		return false;
 	names = demangle_class(s->t, sym->name);

@@ -171,6 +171,7 @@ static void read_facts(struct elf_facts *facts, const struct elf_file *f)
 		.class = f->head.e_ident[EI_CLASS] == ELFCLASS64 ? 2 : 1,
 		.big_endian = f->head.e_ident[EI_DATA] == ELFDATA2MSB,
 		.machine = f->head.e_machine,
+		.base = f->base,
 	};
 	for (size_t i = 0; i < n; i++) {
 		facts->build_id[2 * i] = hex[f->id[i] >> 4];

@@ -56,6 +56,7 @@ struct elf_facts {
 	int class; /* 1: 32 bit, 2: 64 bit */
 	bool big_endian;
 	uint16_t machine;
+	uint64_t base; /* load address of the first PT_LOAD segment */
 	char build_id[41]; /* hexadecimal; "": no build-id */
 };
 enum spur_status elf_symbols(struct symtab *t, const char *path, const char *dirs,

@@ -1,0 +1,226 @@
+/* Runs the program and waits for its end. See recorder.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "recorder/recorder.h"
+
+/* --- signals --- */
+
+/*
+ * Signals that end a program. From a terminal they reach the recorded program too, so the recorder
+ * waits for its end; those from another process are passed on to it.
+ */
+static const int passed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+enum { PASSED = sizeof(passed) / sizeof(passed[0]), LATE = 1000 };
+
+static volatile pid_t child; /* 0: not started */
+static int wake[2] = { -1, -1 }; /* a pipe: a byte for each SIGCHLD */
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+	const int error = errno;
+
+	(void)context;
+	if (child && info->si_code <= 0)
+		os_kill(child, sig);
+	errno = error;
+}
+
+static void on_child(int sig)
+{
+	const int error = errno;
+
+	(void)sig;
+	if (os_write(wake[1], "", 1) < 0)
+		errno = error;
+	errno = error;
+}
+
+struct dispositions {
+	struct sigaction passed[PASSED], child;
+};
+
+static void signals_take(struct dispositions *before)
+{
+	struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction end = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+
+	for (size_t i = 0; i < PASSED; i++)
+		if (sigaction(passed[i], NULL, &before->passed[i]) == 0 &&
+		    before->passed[i].sa_handler != SIG_IGN)
+			sigaction(passed[i], &pass, NULL);
+	sigaction(SIGCHLD, &end, &before->child);
+}
+
+static void signals_give_back(const struct dispositions *before)
+{
+	for (size_t i = 0; i < PASSED; i++)
+		sigaction(passed[i], &before->passed[i], NULL);
+	sigaction(SIGCHLD, &before->child, NULL);
+}
+
+/* --- the program --- */
+
+/* Sets the variables by which the library finds the recording, see record/wire.h. */
+static bool set_variables(const struct recorder_options *o, const struct program *p,
+			  const struct session *s, struct arena *a)
+{
+	const char *const others = getenv("LD_PRELOAD");
+	const char *const libraries = p->library && others && *others
+					      ? arena_printf(a, "%s:%s", p->library, others)
+					      : p->library;
+
+	if (p->library && (!libraries || setenv("LD_PRELOAD", libraries, 1) != 0))
+		return false;
+	/* The runtime of XRay would patch the same places. */
+	unsetenv("XRAY_OPTIONS");
+	return setenv("SPUR_TRACE", s->path, 1) == 0 && setenv("SPUR_RECORD", s->socket, 1) == 0 &&
+	       (!o->categories || setenv("SPUR_TRACE_CATEGORIES", o->categories, 1) == 0);
+}
+
+static _Noreturn void become(const struct recorder_options *o, const struct program *p,
+			     const struct session *s, int report)
+{
+	struct arena a;
+	int error = ENOMEM;
+
+	arena_init(&a);
+	if (set_variables(o, p, s, &a)) {
+		os_execv(p->path, (char *const *)(uintptr_t)o->argv);
+		error = errno;
+	}
+	if (os_write(report, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* Starts the program. Returns SPUR_FAIL, with the error set, if that fails. */
+static enum spur_status start(const struct recorder_options *o, const struct program *p,
+			      const struct session *s, const struct dispositions *before,
+			      struct spur_error *err)
+{
+	int report[2], error = 0;
+	ssize_t n;
+
+	if (os_pipe2(report, O_CLOEXEC) != 0)
+		return err_set(err, SPUR_ERR_IO, "pipe: %s", strerror(errno));
+	child = os_fork();
+	if (child == 0) {
+		signals_give_back(before);
+		o->restore_signals();
+		become(o, p, s, report[1]);
+	}
+	os_close(report[1]);
+	if (child < 0) {
+		child = 0;
+		os_close(report[0]);
+		return err_set(err, SPUR_ERR_IO, "fork: %s", strerror(errno));
+	}
+	/* The pipe is closed when the program begins. */
+	while ((n = os_read(report[0], &error, sizeof(error))) < 0 && errno == EINTR)
+		;
+	os_close(report[0]);
+	if (n <= 0)
+		return SPUR_OK;
+	os_waitpid(child, NULL, 0);
+	return err_set(err, SPUR_ERR_IO, "%s: expected a program, found: %s", p->path,
+		       strerror(error));
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t = { 0 };
+
+	os_clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Answers until the program has ended, and then what was asked before that. */
+static void serve_until_end(struct server *server, struct recorder_result *r)
+{
+	char bytes[64];
+	int status = 0;
+	pid_t ended;
+
+	for (;;) {
+		server_step(server, wake[0], -1);
+		while (os_read(wake[0], bytes, sizeof(bytes)) > 0)
+			;
+		ended = os_waitpid(child, &status, WNOHANG);
+		if (ended == child || (ended < 0 && errno != EINTR))
+			break;
+	}
+	r->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	/* Processes that the program left behind may go on asking. */
+	for (int i = 0; i < LATE && server_step(server, -1, 0); i++)
+		;
+}
+
+static enum spur_status run(const struct recorder_options *o, const struct program *p,
+			    struct session *s, struct recorder_result *r, struct spur_error *err)
+{
+	struct server *const server = server_new(o, s->fd);
+	struct dispositions before;
+	enum spur_status st;
+	int64_t begin;
+
+	if (!server || os_pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+		server_free(server);
+		return server ? err_set(err, SPUR_ERR_IO, "pipe: %s", strerror(errno))
+			      : err_nomem(err);
+	}
+	signals_take(&before);
+	begin = now_ns();
+	st = start(o, p, s, &before, err);
+	if (st == SPUR_OK) {
+		r->started = true;
+		serve_until_end(server, r);
+		r->ns = now_ns() - begin;
+		server_sum(server, r);
+	}
+	child = 0;
+	signals_give_back(&before);
+	os_close(wake[0]);
+	os_close(wake[1]);
+	server_free(server);
+	return st;
+}
+
+enum spur_status recorder_run(const struct recorder_options *o, struct recorder_result *result,
+			      struct spur_error *err)
+{
+	struct session s = { .fd = -1 };
+	struct program p;
+	enum spur_status st;
+
+	*result = (struct recorder_result){ 0 };
+	arena_init(&result->arena);
+	arena_init(&s.arena);
+	st = program_open(&p, o->argv[0], o->symbol_dirs, err);
+	if (st == SPUR_OK)
+		st = program_find_library(&p, err);
+	if (st == SPUR_OK)
+		st = session_open(&s, o, &p, err);
+	if (st == SPUR_OK)
+		st = session_describe(&s, o, &p, NULL, err);
+	if (st == SPUR_OK) {
+		program_describe(&p, o);
+		st = run(o, &p, &s, result, err);
+	}
+	if (result->started) {
+		result->path = arena_strdup(&result->arena, s.path, strlen(s.path));
+		session_describe(&s, o, &p, result, NULL);
+	}
+	session_close(&s, result->started);
+	program_close(&p);
+	return st;
+}
+
+void recorder_free(struct recorder_result *result)
+{
+	arena_free(&result->arena);
+}

@@ -1,0 +1,274 @@
+/* The directory of a recording and its socket. See recorder.h. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/os.h"
+#include "recorder/recorder.h"
+
+enum { TRIES = 10000, DIR_MODE = 0700, SOCKET_MODE = 0600, BACKLOG = 1024 };
+
+static const char ending[] = ".spur";
+
+/* --- the directory --- */
+
+static enum spur_status path_error(const char *path, struct spur_error *err)
+{
+	return err_set(err, SPUR_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Returns true if a recording may have a file of that name. */
+static bool is_part(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return strcmp(name, "session") == 0 || (len > 4 && strcmp(name + len - 4, ".spb") == 0);
+}
+
+/*
+ * Empties the directory of an earlier recording. Returns SPUR_FAIL, with the error set and nothing
+ * removed, if it has something else.
+ */
+static enum spur_status empty(const char *path, bool force, struct spur_error *err)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		DIR *const dir = os_opendir(path);
+		const struct dirent *e;
+		enum spur_status st = SPUR_OK;
+
+		if (!dir)
+			return path_error(path, err);
+		while (st == SPUR_OK && (e = os_readdir(dir))) {
+			if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+				continue;
+			if (!force)
+				st = err_set(err, SPUR_ERR_USAGE,
+					     "%s: directory exists; use --force to replace it",
+					     path);
+			else if (!is_part(e->d_name))
+				st = err_set(err, SPUR_ERR_USAGE,
+					     "%s: expected a recording to replace, found \"%s\" "
+					     "in it",
+					     path, e->d_name);
+			else if (pass && os_unlinkat(dirfd(dir), e->d_name, 0) != 0)
+				st = path_error(path, err);
+		}
+		os_closedir(dir);
+		if (st == SPUR_FAIL)
+			return SPUR_FAIL;
+	}
+	return SPUR_OK;
+}
+
+/* PROGRAM.spur, PROGRAM-2.spur, ... in the working directory: the first one that is new. */
+static enum spur_status make_new(struct session *s, const char *program, struct spur_error *err)
+{
+	const char *const slash = strrchr(program, '/');
+	const char *const name = slash ? slash + 1 : program;
+
+	for (unsigned i = 1; i < TRIES; i++) {
+		s->path = i == 1 ? arena_printf(&s->arena, "%s%s", name, ending)
+				 : arena_printf(&s->arena, "%s-%u%s", name, i, ending);
+		if (!s->path)
+			return err_nomem(err);
+		s->made = os_mkdir(s->path, DIR_MODE) == 0;
+		if (s->made)
+			return SPUR_OK;
+		if (errno != EEXIST)
+			break;
+	}
+	return path_error(s->path, err);
+}
+
+static enum spur_status make_dir(struct session *s, const struct recorder_options *o,
+				 const char *program, struct spur_error *err)
+{
+	char real[PATH_MAX];
+
+	if (!o->output) {
+		if (make_new(s, program, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+	} else {
+		s->path = arena_strdup(&s->arena, o->output, strlen(o->output));
+		if (!s->path)
+			return err_nomem(err);
+		if (os_mkdir(s->path, DIR_MODE) != 0 &&
+		    (errno != EEXIST ? path_error(s->path, err) : empty(s->path, o->force, err)) ==
+			    SPUR_FAIL)
+			return SPUR_FAIL;
+		s->made = true;
+	}
+	if (!os_realpath(s->path, real))
+		return path_error(s->path, err);
+	s->path = arena_strdup(&s->arena, real, strlen(real));
+	return s->path ? SPUR_OK : err_nomem(err);
+}
+
+/* --- the socket --- */
+
+/*
+ * The address of a socket has room for 108 bytes only, so it is not in the recording's directory.
+ * Only this user can enter the directory it is in.
+ */
+static enum spur_status make_socket_dir(struct session *s, struct spur_error *err)
+{
+	const char *const dirs[] = { getenv("XDG_RUNTIME_DIR"), "/tmp" };
+	uint64_t random;
+
+	if (os_getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return path_error("getrandom", err);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		if (!dirs[i] || dirs[i][0] != '/' || strlen(dirs[i]) > 64)
+			continue;
+		s->socket_dir = arena_printf(&s->arena, "%s/spur-%016llx", dirs[i],
+					     (unsigned long long)random);
+		s->socket =
+			s->socket_dir ? arena_printf(&s->arena, "%s/socket", s->socket_dir) : NULL;
+		if (!s->socket)
+			return err_nomem(err);
+		if (os_mkdir(s->socket_dir, DIR_MODE) == 0)
+			return SPUR_OK;
+	}
+	path_error(s->socket_dir ? s->socket_dir : "/tmp", err);
+	s->socket_dir = NULL;
+	return SPUR_FAIL;
+}
+
+static enum spur_status make_socket(struct session *s, struct spur_error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	mode_t mask;
+	int bound;
+
+	if (make_socket_dir(s, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	if (strlen(s->socket) >= sizeof(address.sun_path))
+		return err_set(err, SPUR_ERR_LIMIT, "%s: expected a shorter path of a socket",
+			       s->socket);
+	strcpy(address.sun_path, s->socket);
+	s->fd = os_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		return path_error(s->socket, err);
+	mask = os_umask(0777 & ~SOCKET_MODE);
+	bound = os_bind(s->fd, (const struct sockaddr *)&address, sizeof(address));
+	os_umask(mask);
+	return bound == 0 && os_listen(s->fd, BACKLOG) == 0 ? SPUR_OK : path_error(s->socket, err);
+}
+
+enum spur_status session_open(struct session *s, const struct recorder_options *o,
+			      const struct program *p, struct spur_error *err)
+{
+	*s = (struct session){ .fd = -1 };
+	arena_init(&s->arena);
+	return make_dir(s, o, p->path, err) == SPUR_FAIL ? SPUR_FAIL : make_socket(s, err);
+}
+
+void session_close(struct session *s, bool keep)
+{
+	if (s->fd >= 0) {
+		os_close(s->fd);
+		os_unlink(s->socket);
+	}
+	if (s->socket_dir)
+		os_unlinkat(AT_FDCWD, s->socket_dir, AT_REMOVEDIR);
+	if (!keep && s->made)
+		recorder_remove(s->path);
+	arena_free(&s->arena);
+}
+
+void recorder_remove(const char *path)
+{
+	if (empty(path, true, NULL) == SPUR_OK)
+		os_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+/* --- what it is of --- */
+
+static void fact_line(struct out *o, const char *key, const char *value)
+{
+	out_printf(o, "%s: ", key);
+	out_json(o, value, strlen(value));
+	out_char(o, '\n');
+}
+
+static void moment_line(struct out *o, const char *key)
+{
+	struct timespec real = { 0 }, mono = { 0 };
+
+	os_clock_gettime(CLOCK_REALTIME, &real);
+	os_clock_gettime(CLOCK_MONOTONIC, &mono);
+	out_printf(o, "%s: %lld.%09ld real, %lld.%09ld monotonic\n", key, (long long)real.tv_sec,
+		   real.tv_nsec, (long long)mono.tv_sec, mono.tv_nsec);
+}
+
+static const char *const rule_names[RULE_WHATS] = {
+	[RULE_ONLY] = "only",	    [RULE_NOT] = "not",
+	[RULE_MODULE] = "module",   [RULE_FILE] = "file",
+	[RULE_LIBRARY] = "library", [RULE_ON] = "trace-on",
+	[RULE_OFF] = "trace-off",   [RULE_ARGUMENTS] = "argument",
+	[RULE_RESULTS] = "retval",
+};
+
+static void describe(struct out *out, const struct recorder_options *o, const struct program *p)
+{
+	static const char *const modes[] = { "stream", "ring", "oneshot" };
+	char cwd[PATH_MAX];
+
+	out_printf(out, "spur-session: 1\nrecorder: spur %s, pid %d\n", spur_version(),
+		   (int)os_getpid());
+	fact_line(out, "program", p->path);
+	out_str(out, "arguments: [");
+	for (size_t i = 0; o->argv[i]; i++) {
+		out_str(out, i ? ", " : "");
+		out_json(out, o->argv[i], strlen(o->argv[i]));
+	}
+	out_str(out, "]\n");
+	if (os_realpath(".", cwd))
+		fact_line(out, "directory", cwd);
+	out_printf(out, "mode: %s\n", modes[o->settings.mode % 3]);
+	if (o->settings.mode)
+		out_printf(out, "buffer: %llu\n", (unsigned long long)o->settings.ring);
+	if (o->settings.depth)
+		out_printf(out, "depth: %u\n", o->settings.depth);
+	if (o->settings.least)
+		out_printf(out, "min-duration: %llu\n", (unsigned long long)o->settings.least);
+	out_printf(out, "library-calls: %s\n", o->rules->library_calls ? "yes" : "no");
+	for (size_t i = 0; i < o->rules->count; i++)
+		fact_line(out, rule_names[o->rules->list[i].what], o->rules->list[i].text);
+	if (o->categories)
+		fact_line(out, "categories", o->categories);
+}
+
+enum spur_status session_describe(const struct session *s, const struct recorder_options *o,
+				  const struct program *p, const struct recorder_result *r,
+				  struct spur_error *err)
+{
+	char path[PATH_MAX];
+	enum spur_status st;
+	struct out out;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/session", s->path);
+	fd = os_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (r ? O_APPEND : O_TRUNC), 0600);
+	if (fd < 0)
+		return path_error(path, err);
+	out_to_fd(&out, fd);
+	if (r) {
+		moment_line(&out, "end");
+		out_printf(&out,
+			   "exit: %d\nprocesses: %u\nstill-running: %u\npatched: %llu\n"
+			   "refused: %llu\n",
+			   r->code, r->processes, r->left, (unsigned long long)r->patched,
+			   (unsigned long long)r->refused);
+	} else {
+		describe(&out, o, p);
+		moment_line(&out, "begin");
+	}
+	st = out_flush(&out) ? SPUR_OK : path_error(path, err);
+	out_free(&out);
+	os_close(fd);
+	return st;
+}

@@ -1,0 +1,122 @@
+/* See summary.h. */
+#include "recorder/summary.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "flow/open.h"
+#include "flow/pipe.h"
+
+enum {
+	READINGS = 10000, /* of the clock, for the estimate of an event's cost */
+	STORE_PS = 1500, /* picoseconds of storing an event, beside reading the clock */
+};
+
+/* Adds up the files of processes. Returns false if no file was found. */
+static bool add_files(struct summary *s, const char *path)
+{
+	DIR *const dir = os_opendir(path);
+	const struct dirent *e;
+
+	while (dir && (e = os_readdir(dir))) {
+		const size_t len = strlen(e->d_name);
+		struct stat st;
+
+		if (len > 4 && strcmp(e->d_name + len - 4, ".spb") == 0 &&
+		    os_fstatat(dirfd(dir), e->d_name, &st, 0) == 0) {
+			s->files++;
+			s->bytes += (uint64_t)st.st_blocks * 512;
+		}
+	}
+	if (dir)
+		os_closedir(dir);
+	return s->files != 0;
+}
+
+/* --- events --- */
+
+struct count {
+	uint64_t events, lost;
+};
+
+static bool count_rows(void *self, struct spur_event *rows, size_t n)
+{
+	struct count *const c = self;
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].kind == SPUR_LOST)
+			c->lost += (uint64_t)rows[i].id;
+	c->events += n;
+	return true;
+}
+
+static enum spur_status count_events(struct summary *s, struct spur_trace *t,
+				     struct spur_error *err)
+{
+	const struct pipe_options options = { .any_order = true };
+	const struct pipe_fold fold = { .rows = count_rows };
+	const unsigned n = pipe_workers(t, &options);
+	struct count *counts = mem_array(n, sizeof(*counts));
+	void **states = mem_array(n, sizeof(void *));
+	enum spur_status st = SPUR_FAIL;
+
+	for (unsigned i = 0; counts && states && i < n; i++)
+		states[i] = &counts[i];
+	if (counts && states)
+		st = pipe_run_feeds(t, &options, &fold, states);
+	for (unsigned i = 0; st != SPUR_FAIL && i < n; i++) {
+		s->events += counts[i].events;
+		s->lost += counts[i].lost;
+	}
+	mem_free(states);
+	mem_free(counts);
+	return st == SPUR_FAIL ? err_nomem(err) : SPUR_OK;
+}
+
+/* --- cost --- */
+
+static int64_t now_ns(void)
+{
+	struct timespec t = { 0 };
+
+	os_clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Reading the clock is most of an event's cost, and differs between machines. */
+static int64_t estimate(uint64_t events)
+{
+	const int64_t begin = now_ns();
+	unsigned __int128 ps;
+
+	for (int i = 0; i < READINGS; i++) {
+#if defined(__x86_64__)
+		__builtin_ia32_rdtsc();
+		__asm__ volatile("");
+#else
+		now_ns();
+#endif
+	}
+	ps = (unsigned __int128)(uint64_t)(now_ns() - begin) * 1000 / READINGS + STORE_PS;
+	return (int64_t)(ps * events / 1000);
+}
+
+enum spur_status summary_read(struct summary *s, const char *path, struct spur_error *err)
+{
+	const struct spur_options options = SPUR_OPTIONS();
+	struct spur_trace *t = NULL;
+	enum spur_status st;
+
+	*s = (struct summary){ 0 };
+	if (!add_files(s, path))
+		return SPUR_WARN;
+	if (trace_open(&t, path, &options, NULL, err) == SPUR_FAIL)
+		return SPUR_FAIL;
+	st = count_events(s, t, err);
+	for (uint32_t i = 0; i < trace_track_count(t); i++)
+		s->threads += trace_track_kind(t, i) == SPUR_TRACK_THREAD;
+	s->cost_ns = estimate(s->events);
+	trace_close(t);
+	return st;
+}
