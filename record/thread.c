@@ -9,8 +9,23 @@
 __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
 CORE_HERE __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
 CORE_HERE struct core_thread *core_threads;
+enum { LOCK_FREE, LOCK_TAKEN, LOCK_AWAITED, LOCK_WAIT_MS = 100 };
 static uint32_t lock; /* of all but what a thread has for itself */
 static pthread_key_t at_exit;
+
+void core_lock(void)
+{
+	if (seam_cas32(&lock, LOCK_FREE, LOCK_TAKEN))
+		return;
+	while (seam_swap32(&lock, LOCK_AWAITED) != LOCK_FREE)
+		seam_wait(&lock, LOCK_AWAITED, LOCK_WAIT_MS);
+}
+
+void core_unlock(void)
+{
+	if (seam_swap32(&lock, LOCK_FREE) == LOCK_AWAITED)
+		seam_wake(&lock, 1);
+}
 
 bool core_enter(void)
 {
@@ -18,14 +33,13 @@ bool core_enter(void)
 		return false;
 	core_own.busy = true;
 	seam_fence();
-	while (!seam_cas32(&lock, 0, 1))
-		seam_yield();
+	core_lock();
 	return true;
 }
 
 void core_leave(void)
 {
-	seam_store32(&lock, 0);
+	core_unlock();
 	seam_fence();
 	core_own.busy = false;
 }
@@ -64,7 +78,7 @@ static void chunk_keep(char *chunk)
 {
 	char **slot = &core_own.kept[core_own.nkept++ % CORE_KEPT];
 
-	if (*slot)
+	if (*slot && !core_helper_unmap(*slot))
 		seam_unmap(*slot, SPB_CHUNK_SIZE);
 	*slot = chunk;
 }
@@ -73,15 +87,17 @@ static void chunk_keep(char *chunk)
 static bool thread_chunk(void)
 {
 	struct core_thread *const own = &core_own;
-	uint64_t sequence;
-	char *p;
+	struct core_chunk c;
 
 	if (own->chunk) {
 		core_chunk_close(own->chunk);
 		chunk_keep(own->chunk);
 		own->chunk = NULL;
+		if (core_session.number)
+			core_helper_start();
 	}
-	if (!core_session.number)
+	core_switch();
+	if (!core_on)
 		return false;
 	thread_list();
 	if (own->session != core_session.number) {
@@ -91,12 +107,13 @@ static bool thread_chunk(void)
 			prctl(PR_GET_NAME, own->name);
 		core_describe_thread();
 	}
-	p = core_chunk_take(&sequence);
-	if (!p)
+	c = core_chunk_take(true);
+	if (!c.p)
 		return false;
-	core_chunk_open(p, sequence, own->number, seam_swap(&own->lost, 0));
-	own->chunk = p;
-	own->chunk_end = p + SPB_CHUNK_SIZE;
+	core_chunk_open(c.p, own->number, seam_swap(&own->lost, 0));
+	own->chunk = c.p;
+	own->chunk_end = c.p + SPB_CHUNK_SIZE;
+	own->chunk_number = c.number;
 	return true;
 }
 
@@ -117,31 +134,49 @@ static void chunk_enter(void)
 	spur_trace_here.end = core_own.chunk + SPB_PAGE;
 }
 
-/* Moves on to the next page. Returns false if no more can be stored. Called with the lock. */
+/*
+ * Moves on to the next page of the chunk. Returns false at the chunk's end. A recording that ends
+ * meanwhile takes the page away, before or after it is here.
+ */
 static bool page_next(void)
 {
 	char *const end = spur_trace_here.end;
-	const bool good = core_own.session == core_session.number && core_own.chunk;
 
 	/* Until `end` is set again, a signal handler finds no room, and counts what it loses. */
 	spur_trace_here.end = NULL;
 	seam_fence();
-	if (good && end && end < core_own.chunk_end) {
-		spur_trace_here.at = end;
-		seam_fence();
-		spur_trace_here.end = end + SPB_PAGE;
+	if (!core_own.chunk || !end || end == core_own.chunk_end ||
+	    core_own.session != seam_load(&core_session.number))
+		return false;
+	spur_trace_here.at = end;
+	seam_fence();
+	seam_store_pointer(&spur_trace_here.end, end + SPB_PAGE);
+	seam_fence_threads();
+	if (core_own.session == seam_load(&core_session.number))
 		return true;
-	}
-	if (!good && core_own.chunk) {
+	spur_trace_here.end = NULL;
+	return false;
+}
+
+/* Moves on to the next chunk. Returns false if no more can be stored. */
+static bool chunk_next(void)
+{
+	bool good;
+
+	core_lock();
+	if (core_own.chunk && core_own.session != core_session.number) {
 		chunk_keep(core_own.chunk);
 		core_own.chunk = NULL;
 	}
-	if (!thread_chunk()) {
+	good = thread_chunk();
+	if (good) {
+		chunk_enter();
+	} else {
 		thread_drop();
-		return false;
+		core_file_lost(1);
 	}
-	chunk_enter();
-	return true;
+	core_unlock();
+	return good;
 }
 
 char *spur_trace_page(char *at, uint64_t size)
@@ -149,17 +184,18 @@ char *spur_trace_page(char *at, uint64_t size)
 	bool good = true;
 
 	/* In a slow path of this thread: takes back what it added. */
-	if (!core_enter()) {
+	if (core_own.busy) {
 		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
 		core_lost(1);
 		return NULL;
 	}
+	core_own.busy = true;
+	seam_fence();
 	/* Else a signal handler was faster, and there is a new page already. */
 	if (spur_trace_here.at == at + size || !spur_trace_here.end)
-		good = page_next();
-	if (!good)
-		core_file_lost(1);
-	core_leave();
+		good = page_next() || chunk_next();
+	seam_fence();
+	core_own.busy = false;
 	return good ? spur_trace_reserve(size) : NULL;
 }
 
@@ -186,7 +222,7 @@ void core_thread_close(void)
 	thread_drop();
 }
 
-/* A thread ends: its chunk has its last record. */
+/* A thread ends: its chunk has its last record, and no need of the pages behind. */
 static void thread_end(void *p)
 {
 	struct core_thread *const own = &core_own;
@@ -194,18 +230,20 @@ static void thread_end(void *p)
 	(void)p;
 	if (!core_enter())
 		return;
+	core_file_lost(seam_swap(&own->lost, 0));
+	*own->before = own->next;
+	if (own->next)
+		own->next->before = own->before;
 	if (own->chunk) {
 		core_chunk_close(own->chunk);
 		seam_unmap(own->chunk, SPB_CHUNK_SIZE);
 	}
-	core_file_lost(seam_swap(&own->lost, 0));
+	if (own->chunk && own->session == core_session.number && spur_trace_here.end)
+		core_chunk_trim(own->chunk_number, (size_t)(spur_trace_here.end - own->chunk));
 	thread_drop();
 	for (unsigned i = 0; i < CORE_KEPT; i++)
 		if (own->kept[i])
 			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);
-	*own->before = own->next;
-	if (own->next)
-		own->next->before = own->before;
 	own->listed = false;
 	own->session = 0;
 	memset(own->kept, 0, sizeof(own->kept));
@@ -216,7 +254,7 @@ void core_threads_forget(void)
 {
 	struct core_thread *const own = &core_own;
 
-	lock = 0;
+	lock = LOCK_FREE;
 	own->busy = false;
 	core_threads = NULL;
 	own->listed = false;

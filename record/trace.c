@@ -25,13 +25,13 @@ static void fork_child(void)
 	const bool was_on = core_session.number;
 
 	core_threads_forget();
+	core_helper_forget();
 	if (was_on) {
 		seam_close(core_session.fd);
 		seam_unmap(core_session.head, SPB_HEADER);
 		core_session = (struct core_session){ .fd = -1 };
-		core_on = 0;
-		core_categories_switch();
 		core_enter();
+		core_switch();
 		core_session_begin();
 		core_leave();
 	}
@@ -87,7 +87,7 @@ void spur_trace_stop(void)
 
 bool spur_trace_is_on(void)
 {
-	return seam_load(&core_session.number);
+	return core_on;
 }
 
 void spur_trace_thread_name(const char *name)
@@ -135,8 +135,9 @@ static void complain(const char *path, int why)
 
 __attribute__((constructor)) static void start(void)
 {
-	const char *const path = getenv("SPUR_TRACE");
+	const char *const path = getenv("SPUR_TRACE"), *const helper = getenv("SPUR_TRACE_HELPER");
 
+	core_helper_unwanted = helper && strcmp(helper, "0") == 0;
 	pthread_once(&once, init);
 	core_enter();
 	core_categories_read(getenv("SPUR_TRACE_CATEGORIES"));
@@ -151,6 +152,6 @@ __attribute__((constructor)) static void start(void)
 
 __attribute__((destructor)) static void stop(void)
 {
-	if (spur_trace_is_on())
+	if (seam_load(&core_session.number))
 		spur_trace_stop();
 }
