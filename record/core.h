@@ -34,6 +34,8 @@ enum {
 	/* Chunks that stay mapped: a signal handler may have interrupted a record in one. */
 	CORE_KEPT = 16,
 	CORE_SYNC_TICKS_LOG = 31,
+	CORE_PATH = 4096,
+	CORE_DIR_MODE = 0700,
 };
 
 /* --- the lock --- */
@@ -75,11 +77,16 @@ struct core_session {
 	uint64_t sequence; /* of the last chunk that was taken */
 	uint32_t used; /* chunks of the file up to the last one that was taken */
 	uint32_t next; /* number of the next chunk that gets room; atomic */
-	uint32_t makers; /* threads that use the file without the lock; atomic */
+	uint32_t most; /* chunks that the file may have */
+	uint32_t ring; /* chunks that a thread may have; 0: any number */
 };
 
 CORE_DATA struct core_session core_session;
-CORE_DATA char core_directory[4096];
+/* Those that use the file without the lock; a recording waits for them before it ends. Atomic. */
+CORE_DATA uint32_t core_users;
+/* For the next recording. */
+CORE_DATA char core_directory[CORE_PATH];
+CORE_DATA struct spur_trace_options core_options;
 
 /* Begins a file in `core_directory`. Returns 0 or an errno. Called with the lock. */
 CORE int core_session_begin(void);
@@ -88,6 +95,11 @@ CORE int core_session_begin(void);
  * slow path with its next one. Called with the lock.
  */
 CORE void core_session_end(void);
+/*
+ * Switches the recording by its control word, as another process might. In a signal handler that
+ * interrupted the library it takes effect a little later.
+ */
+CORE void core_record(bool on);
 /* Switches points and hooks as the recording and its control word say. Called with the lock. */
 CORE void core_switch(void);
 /*
@@ -110,6 +122,10 @@ CORE char *core_chunk_map(int fd, uint32_t number);
  */
 CORE void core_chunk_open(char *p, uint32_t thread, uint64_t lost);
 CORE void core_chunk_close(char *p);
+/* Wipes a mapped chunk that was used, for another core_chunk_open(). */
+CORE void core_chunk_wipe(char *p);
+/* A chunk of an ended thread, by its number, mapped and wiped. Returns NULL if it cannot. */
+CORE char *core_chunk_again(uint32_t number);
 /*
  * Gives back the room of a chunk behind its first `used` bytes. Called with the lock, which others
  * have meanwhile.
@@ -119,6 +135,10 @@ CORE void core_chunk_trim(uint32_t number, size_t used);
 CORE bool core_file_put(const char *d, uint32_t size);
 /* Counts events that no chunk will say were lost. Called with the lock. */
 CORE void core_file_lost(uint64_t n);
+/* Opens a new file for this process in a directory. Returns its descriptor, or -1 and errno. */
+CORE int core_file_create(const char *dir);
+/* Writes an unsigned decimal without an end. Returns the place behind it. */
+CORE char *core_decimal(char *p, uint64_t v);
 /* Reads at most size - 1 bytes, and ends them with NUL. Returns how many; 0 if it cannot. */
 CORE size_t core_file_read(const char *path, char *buf, size_t size);
 
@@ -171,6 +191,9 @@ struct core_thread {
 	char name[CORE_NAME_LEN];
 	char *kept[CORE_KEPT]; /* chunks that are full, as a ring */
 	unsigned nkept;
+	/* In mode ring: the thread's chunks, `ring_next` the one that was filled longest ago. */
+	struct core_chunk *ring;
+	uint32_t ring_size, nring, ring_next;
 };
 
 CORE_DATA __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
@@ -182,6 +205,11 @@ CORE void core_threads_init(void);
 CORE void core_thread_close(void);
 /* In the child of fork(): no thread but this one, which has no chunk. */
 CORE void core_threads_forget(void);
+
+/* --- dump.c --- */
+
+/* Dumps at signals, a list of names with commas. Returns false at an unknown name. */
+CORE bool core_dump_at(const char *list);
 
 /* --- hooks --- */
 

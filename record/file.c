@@ -8,10 +8,13 @@ enum {
 	FILE_RETRY = 1024, /* events that are lost before the disk is asked again */
 	FILE_MODE = 0600,
 	CHUNKS_MOST = 1 << 30,
+	SIZE_USUAL = 64 << 20,
 };
 
 CORE_HERE struct core_session core_session = { .fd = -1 };
-CORE_HERE char core_directory[4096];
+CORE_HERE uint32_t core_users;
+CORE_HERE char core_directory[CORE_PATH];
+CORE_HERE struct spur_trace_options core_options;
 static uint64_t sessions; /* so far */
 
 size_t core_file_read(const char *path, char *buf, size_t size)
@@ -35,7 +38,7 @@ static uint64_t chunk_offset(uint32_t number)
 
 bool core_chunk_number(uint32_t *next)
 {
-	if (seam_load32(&core_session.next) >= CHUNKS_MOST)
+	if (seam_load32(&core_session.next) >= core_session.most)
 		return false;
 	*next = seam_add32(&core_session.next, 1) + 1;
 	return true;
@@ -58,7 +61,7 @@ static char *chunk_make(uint32_t *number, bool unlocked)
 	char *p = NULL;
 
 	if (unlocked) {
-		seam_add32(&s->makers, 1);
+		seam_add32(&core_users, 1);
 		core_unlock();
 	}
 	if (core_chunk_number(&next)) {
@@ -69,7 +72,7 @@ static char *chunk_make(uint32_t *number, bool unlocked)
 			seam_cas32(&s->next, next, next - 1);
 	}
 	if (unlocked) {
-		seam_add32(&s->makers, UINT32_MAX);
+		seam_add32(&core_users, UINT32_MAX);
 		core_lock();
 		if (s->number != session && p) {
 			seam_unmap(p, SPB_CHUNK_SIZE);
@@ -128,6 +131,26 @@ void core_chunk_close(char *p)
 	seam_copy(p + SPB_STATE_AT, &state, sizeof(state));
 }
 
+/*
+ * SPEC spur/reuse: the sequence number is 0 while the chunk is wiped, and the magic stays, so that
+ * a reader skips it whenever the process ends.
+ */
+void core_chunk_wipe(char *p)
+{
+	seam_store(p + SPB_SEQUENCE_AT, 0);
+	seam_fence_threads();
+	seam_wipe(p + SPB_TID_AT, SPB_CHUNK_SIZE - SPB_TID_AT);
+}
+
+char *core_chunk_again(uint32_t number)
+{
+	char *const p = core_chunk_map(core_session.fd, number);
+
+	if (p)
+		core_chunk_wipe(p);
+	return p;
+}
+
 void core_chunk_trim(uint32_t number, size_t used)
 {
 	struct core_session *const s = &core_session;
@@ -136,10 +159,10 @@ void core_chunk_trim(uint32_t number, size_t used)
 
 	if (pages >= SPB_CHUNK_SIZE)
 		return;
-	seam_add32(&s->makers, 1);
+	seam_add32(&core_users, 1);
 	core_unlock();
 	seam_punch(fd, chunk_offset(number) + pages, SPB_CHUNK_SIZE - pages);
-	seam_add32(&s->makers, UINT32_MAX);
+	seam_add32(&core_users, UINT32_MAX);
 	core_lock();
 }
 
@@ -200,7 +223,7 @@ static uint64_t start_time(void)
 	return v;
 }
 
-static char *number_put(char *p, uint64_t v)
+char *core_decimal(char *p, uint64_t v)
 {
 	char digits[20];
 	int n = 0;
@@ -214,20 +237,21 @@ static char *number_put(char *p, uint64_t v)
 }
 
 /* SPEC spur/recording: opens PID-STARTTIME.spb, or PID-STARTTIME-N.spb if that exists. */
-static int file_open(uint64_t start)
+int core_file_create(const char *dir)
 {
-	char path[sizeof(core_directory) + 80], *p;
+	char path[CORE_PATH + 80], *p;
+	const uint64_t start = start_time();
 	int fd = -1;
 
 	for (uint64_t n = 0; n < 1000; n++) {
-		p = stpcpy(path, core_directory);
+		p = stpcpy(path, dir);
 		*p++ = '/';
-		p = number_put(p, seam_pid());
+		p = core_decimal(p, seam_pid());
 		*p++ = '-';
-		p = number_put(p, start);
+		p = core_decimal(p, start);
 		if (n) {
 			*p++ = '-';
-			p = number_put(p, n);
+			p = core_decimal(p, n);
 		}
 		strcpy(p, ".spb");
 		fd = seam_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
@@ -255,11 +279,13 @@ static void boot_read(uint8_t *to)
 		}
 }
 
-static void head_fill(uint8_t *h, uint64_t start)
+static void head_fill(uint8_t *h)
 {
+	const uint64_t start = start_time();
 	const struct core_pair begin = core_clock_pair();
 	const uint64_t hz = core_clock_hz();
-	const uint32_t words[] = { SPB_CHUNK_SIZE, SPB_STREAM, seam_pid(), seam_parent() };
+	const uint32_t words[] = { SPB_CHUNK_SIZE, (uint32_t)core_options.mode, seam_pid(),
+				   seam_parent() };
 	const uint32_t clock[] = { spur_trace_tsc ? SPB_CLOCK_TSC : SPB_CLOCK_MONOTONIC,
 				   SPB_CONTROL_ON };
 
@@ -292,11 +318,45 @@ void core_switch(void)
 		core_helper_start();
 }
 
+void core_record(bool on)
+{
+	uint32_t *control;
+
+	seam_add32(&core_users, 1);
+	seam_fence_threads();
+	if (seam_load(&core_session.number)) {
+		control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
+		seam_set32(control, SPB_CONTROL_ON, on);
+		seam_wake(control, INT32_MAX);
+	}
+	seam_add32(&core_users, UINT32_MAX);
+	if (!core_enter())
+		return;
+	core_switch();
+	core_leave();
+}
+
+/* How much the recording may take. */
+static void limits_set(struct core_session *s)
+{
+	const uint64_t size = core_options.size ? core_options.size : SIZE_USUAL;
+	uint64_t chunks = (size + SPB_CHUNK_SIZE - 1) / SPB_CHUNK_SIZE;
+
+	/* One chunk for descriptors, or one that is kept while another is filled. */
+	if (chunks < 2)
+		chunks = 2;
+	if (chunks > CHUNKS_MOST)
+		chunks = CHUNKS_MOST;
+	if (core_options.mode == SPUR_TRACE_ONESHOT)
+		s->most = (uint32_t)chunks;
+	if (core_options.mode == SPUR_TRACE_RING)
+		s->ring = (uint32_t)chunks;
+}
+
 int core_session_begin(void)
 {
 	struct core_session *const s = &core_session;
-	const uint64_t start = start_time();
-	const int fd = file_open(start);
+	const int fd = core_file_create(core_directory);
 	uint8_t *h = NULL;
 	int why;
 
@@ -309,8 +369,9 @@ int core_session_begin(void)
 		seam_close(fd);
 		return why ? why : ENOMEM;
 	}
-	*s = (struct core_session){ .fd = fd, .head = h };
-	head_fill(h, start);
+	*s = (struct core_session){ .fd = fd, .head = h, .most = CHUNKS_MOST };
+	limits_set(s);
+	head_fill(h);
 	seam_store(&s->number, ++sessions);
 	if (!core_catalog_copy()) {
 		*s = (struct core_session){ .fd = -1 };
@@ -334,7 +395,7 @@ void core_session_end(void)
 	seam_fence_threads();
 	for (struct core_thread *t = core_threads; t; t = t->next)
 		seam_store_pointer(&t->here->end, NULL);
-	while (seam_load32(&s->makers))
+	while (seam_load32(&core_users))
 		seam_yield();
 	if (s->chunk_end) {
 		core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);

@@ -85,6 +85,15 @@ static inline uint32_t seam_add32(void *p, uint32_t v)
 	return __atomic_fetch_add((uint32_t *)p, v, __ATOMIC_ACQ_REL);
 }
 
+/* Sets or clears bits. */
+static inline void seam_set32(uint32_t *p, uint32_t bits, bool on)
+{
+	if (on)
+		__atomic_fetch_or(p, bits, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(p, ~bits, __ATOMIC_SEQ_CST);
+}
+
 /* Orders the stores before it and the loads behind it as other threads see them. */
 static inline void seam_fence_threads(void)
 {
@@ -95,6 +104,11 @@ static inline void seam_fence_threads(void)
 static inline void seam_copy(void *to, const void *from, size_t len)
 {
 	memcpy(to, from, len);
+}
+
+static inline void seam_wipe(void *p, size_t len)
+{
+	memset(p, 0, len);
 }
 
 /* Orders accesses as signal handlers of this thread see them. */
@@ -233,6 +247,31 @@ static inline void seam_unmap(void *p, size_t size)
 static inline void seam_protect(void *p, size_t size)
 {
 	seam_call(SYS_mprotect, (long)p, (long)size, PROT_NONE, 0, 0, 0);
+}
+
+/* For dumps, in signal handlers: each returns a negative errno if it fails. */
+static inline long seam_make_dir(const char *path, uint32_t mode)
+{
+	return seam_call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+}
+
+static inline long seam_pread(int fd, void *to, size_t size, uint64_t off)
+{
+	return seam_call(SYS_pread64, fd, (long)to, (long)size, (long)off, 0, 0);
+}
+
+static inline long seam_pwrite(int fd, const void *from, size_t size, uint64_t off)
+{
+	return seam_call(SYS_pwrite64, fd, (long)from, (long)size, (long)off, 0, 0);
+}
+
+/* Copies bytes to the same place in another file. Returns how many; fewer than 1: an error. */
+static inline long seam_send(int to, int from, uint64_t off, size_t size)
+{
+	off_t at = (off_t)off;
+
+	seam_call(SYS_lseek, to, (long)off, SEEK_SET, 0, 0, 0);
+	return seam_call(SYS_sendfile, to, from, (long)&at, (long)size, 0, 0);
 }
 
 /* Waits while *p is `seen`, for `ms` at most. It may be shared with other processes. */

@@ -1,7 +1,7 @@
 /*
  * Calls that are known beforehand, with the tracing library: what a recording must have.
  * traced WHAT: all | threads N | fork | switch | restart | forever | handler N | helped N |
- *	control | leave N | work N
+ *	control | leave N | numbers N DUMP HOW | generations N | work N
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -249,6 +249,46 @@ static void control(const char *path)
 	work(7);
 }
 
+static int recursion;
+
+static __attribute__((noinline)) int fault(int *where)
+{
+	recursion++;
+	return *where + recursion;
+}
+
+/*
+ * Records `n` numbered instants, and in the middle dumps by a call and by a signal; then ends as it
+ * is told.
+ */
+static void numbers(int n, const char *dump, const char *how)
+{
+	for (int i = 1; i <= n; i++) {
+		SPUR_TRACE_INSTANT("app", "count", (U64, "n", (uint64_t)i));
+		if (i != n / 2)
+			continue;
+		if (*dump && spur_trace_dump(dump))
+			abort();
+		if (*dump)
+			raise(SIGUSR1);
+	}
+	if (!strcmp(how, "fault"))
+		printf("%d\n", fault(NULL));
+	if (!strcmp(how, "abort"))
+		abort();
+}
+
+/* Threads that come and go, each with more than a chunk. */
+static void generations(int n)
+{
+	pthread_t t;
+
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&t, NULL, thread, (void *)(intptr_t)10000) ||
+		    pthread_join(t, NULL))
+			abort();
+}
+
 static void *leave_last(void *n)
 {
 	/* The process ends when the last thread does, unless the helper kept it. */
@@ -288,6 +328,10 @@ int main(int argc, char **argv)
 		forever();
 	else if (!strcmp(what, "helped"))
 		helped(n, argv[3]);
+	else if (!strcmp(what, "numbers"))
+		numbers(n, argv[3], argv[4]);
+	else if (!strcmp(what, "generations"))
+		generations(n);
 	else if (!strcmp(what, "control"))
 		control(argv[2]);
 	else if (!strcmp(what, "leave"))

@@ -39,7 +39,7 @@
  *	0	4	magic		spb_chunk_magic
  *	4	2	kind		enum spb_chunk_kind
  *	6	2	state		enum spb_state
- *	8	8	sequence	0: not in use; stored last
+ *	8	8	sequence	0: not in use; stored last; SPEC spur/reuse
  *	16	4	tid		of the thread
  *	20	4	thread		its number in the process, from 1: a tid may be used again
  *	24	8	open ticks
