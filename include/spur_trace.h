@@ -45,6 +45,32 @@ enum { SPUR_TRACE_TEXT_MAX = 480, SPUR_TRACE_ARGS_MAX = 8 };
  * or an errno: EALREADY if a recording is under way.
  */
 int spur_trace_start(const char *path);
+
+enum spur_trace_mode {
+	SPUR_TRACE_STREAM, /* everything is kept */
+	SPUR_TRACE_RING, /* the last events of each thread are kept */
+	SPUR_TRACE_ONESHOT, /* the first events are kept, and the others counted as lost */
+};
+
+struct spur_trace_options {
+	enum spur_trace_mode mode;
+	/* Bytes for each thread of a ring, or for a whole oneshot. 0: 64 MiB */
+	uint64_t size;
+};
+
+/*
+ * As spur_trace_start(), which takes its options from the variables SPUR_TRACE_MODE (stream, ring
+ * or oneshot) and SPUR_TRACE_SIZE (as 512K, 64M or 1G).
+ */
+int spur_trace_start_with(const char *path, const struct spur_trace_options *options);
+/*
+ * Copies what the recording has now into the directory `path`, which is made, as a recording of its
+ * own. Returns 0 or an errno: ENODATA if no recording is under way. May be called in signal
+ * handlers, also of a crash. The variable SPUR_TRACE_DUMP lists signals, separated by commas (USR1,
+ * SEGV), at which the library does so by itself, into NAME.1, NAME.2 and so on beside the recording
+ * NAME.
+ */
+int spur_trace_dump(const char *path);
 /* Ends the recording. Nothing is recorded until the next start. */
 void spur_trace_stop(void);
 /* True while a recording is under way. */

@@ -32,8 +32,10 @@
 enum {
 	CORE_NAME_LEN = 64,
 	/* Chunks that stay mapped: a signal handler may have interrupted a record in one. */
-	CORE_KEPT = 64,
+	CORE_KEPT = 16,
 	CORE_SYNC_TICKS_LOG = 31,
+	CORE_PATH = 4096,
+	CORE_DIR_MODE = 0700,
 };
 
 /* --- the lock --- */
@@ -44,6 +46,9 @@ enum {
  */
 CORE bool core_enter(void);
 CORE void core_leave(void);
+/* The lock alone, for the helper, and for callers that have set `busy`. */
+CORE void core_lock(void);
+CORE void core_unlock(void);
 
 /* --- clock.c --- */
 
@@ -69,34 +74,92 @@ struct core_session {
 	char *page, *page_end; /* where descriptors go */
 	char *chunk_end;
 	uint64_t failures; /* of chunks, since the last one that was taken */
+	uint64_t sequence; /* of the last chunk that was taken */
+	uint32_t used; /* chunks of the file up to the last one that was taken */
+	uint32_t next; /* number of the next chunk that gets room; atomic */
+	uint32_t most; /* chunks that the file may have */
+	uint32_t ring; /* chunks that a thread may have; 0: any number */
 };
 
 CORE_DATA struct core_session core_session;
-CORE_DATA char core_directory[4096];
+/* Those that use the file without the lock; a recording waits for them before it ends. Atomic. */
+CORE_DATA uint32_t core_users;
+/* For the next recording. */
+CORE_DATA char core_directory[CORE_PATH];
+CORE_DATA struct spur_trace_options core_options;
 
-/* All of these but the last two: with the lock. */
-
-/* Begins a file in `core_directory`. Returns 0 or an errno. */
+/* Begins a file in `core_directory`. Returns 0 or an errno. Called with the lock. */
 CORE int core_session_begin(void);
 /*
  * The file ends here. What threads have mapped stays: they may be storing a record. Each comes to a
- * slow path with its next one.
+ * slow path with its next one. Called with the lock.
  */
 CORE void core_session_end(void);
 /*
- * Takes a chunk of the file. Returns NULL if the disk is full or memory cannot be mapped: then most
- * calls return at once, so that a program without room goes on fast.
+ * Switches the recording by its control word, as another process might. In a signal handler that
+ * interrupted the library it takes effect a little later.
  */
-CORE char *core_chunk_take(uint64_t *sequence);
-/* `thread`: its number, for a chunk of records; `lost`: its events since the chunk before. */
-CORE void core_chunk_open(char *p, uint64_t sequence, uint32_t thread, uint64_t lost);
+CORE void core_record(bool on);
+/* Switches points and hooks as the recording and its control word say. Called with the lock. */
+CORE void core_switch(void);
+/*
+ * Takes a chunk of the file. Returns NULL if the disk is full or memory cannot be mapped: then most
+ * calls return at once, so that a program without room goes on fast. Called with the lock;
+ * `unlocked`: it may be given up for a while, and NULL also means that the recording has ended.
+ */
+struct core_chunk {
+	char *p;
+	uint32_t number; /* in the file */
+};
+CORE struct core_chunk core_chunk_take(bool unlocked);
+/* The number of a chunk that has no room yet, + 1. Returns false if there are to be no more. */
+CORE bool core_chunk_number(uint32_t *next);
+/* Makes and maps the chunk of that number. Returns NULL if it cannot. */
+CORE char *core_chunk_map(int fd, uint32_t number);
+/*
+ * Writes the head of a chunk that is zero. `thread`: its number, for a chunk of records, else 0;
+ * `lost`: the thread's lost events since the chunk before. Called with the lock.
+ */
+CORE void core_chunk_open(char *p, uint32_t thread, uint64_t lost);
 CORE void core_chunk_close(char *p);
-/* Puts a descriptor into the file. Returns false if it has no room. */
+/* Wipes a mapped chunk that was used, for another core_chunk_open(). */
+CORE void core_chunk_wipe(char *p);
+/* A chunk of an ended thread, by its number, mapped and wiped. Returns NULL if it cannot. */
+CORE char *core_chunk_again(uint32_t number);
+/*
+ * Gives back the room of a chunk behind its first `used` bytes. Called with the lock, which others
+ * have meanwhile.
+ */
+CORE void core_chunk_trim(uint32_t number, size_t used);
+/* Puts a descriptor into the file. Returns false if it has no room. Called with the lock. */
 CORE bool core_file_put(const char *d, uint32_t size);
-/* Counts events that no chunk will say were lost. */
+/* Counts events that no chunk will say were lost. Called with the lock. */
 CORE void core_file_lost(uint64_t n);
+/* Opens a new file for this process in a directory. Returns its descriptor, or -1 and errno. */
+CORE int core_file_create(const char *dir);
+/* Writes an unsigned decimal without an end. Returns the place behind it. */
+CORE char *core_decimal(char *p, uint64_t v);
 /* Reads at most size - 1 bytes, and ends them with NUL. Returns how many; 0 if it cannot. */
 CORE size_t core_file_read(const char *path, char *buf, size_t size);
+
+/* --- helper.c; all but the first two with the lock --- */
+
+/* One unit of the helper's work. Returns false if it has nothing to do. */
+CORE bool core_helper_step(void);
+/* All of its life. */
+CORE void core_helper_run(void);
+/* Starts it for the recording if it is wanted and did not start yet. */
+CORE void core_helper_start(void);
+/* Ends it. Returns false if it does not end: then it still uses the file and its header. */
+CORE bool core_helper_stop(void);
+/* In the child of fork(), which has no helper. */
+CORE void core_helper_forget(void);
+/* A chunk that is ready. Returns NULL if no chunk is. */
+CORE char *core_helper_chunk(uint32_t *number);
+/* Has it unmap a chunk. Returns false if it cannot. */
+CORE bool core_helper_unmap(char *chunk);
+/* Never start it. */
+CORE_DATA bool core_helper_unwanted;
 
 /* --- describe.c: what points, threads and modules are called --- */
 
@@ -108,7 +171,7 @@ CORE void core_describe_thread(void);
 CORE void core_describe_name(uint32_t type, bool has_id, uint64_t id, const char *name);
 /* A list of categories that are on, separated by commas; NULL: all. Called with the lock. */
 CORE void core_categories_read(const char *list);
-/* Switches each category as it is wanted and a recording is under way. Called with the lock. */
+/* Switches each category as it is wanted and `core_on`. Called with the lock. */
 CORE void core_categories_switch(void);
 
 /* --- thread.c --- */
@@ -118,6 +181,7 @@ struct core_thread {
 	struct core_thread *next, **before; /* in `core_threads` */
 	struct spur_trace_place *here;
 	char *chunk, *chunk_end; /* NULL: none */
+	uint32_t chunk_number; /* in the file */
 	uint64_t session; /* whose chunk it is */
 	uint32_t number; /* in that session's file */
 	uint64_t lost; /* events since the chunk was taken, or before the first */
@@ -127,6 +191,9 @@ struct core_thread {
 	char name[CORE_NAME_LEN];
 	char *kept[CORE_KEPT]; /* chunks that are full, as a ring */
 	unsigned nkept;
+	/* In mode ring: the thread's chunks, `ring_next` the one that was filled longest ago. */
+	struct core_chunk *ring;
+	uint32_t ring_size, nring, ring_next;
 };
 
 CORE_DATA __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
@@ -138,6 +205,11 @@ CORE void core_threads_init(void);
 CORE void core_thread_close(void);
 /* In the child of fork(): no thread but this one, which has no chunk. */
 CORE void core_threads_forget(void);
+
+/* --- dump.c --- */
+
+/* Dumps at signals, a list of names with commas. Returns false at an unknown name. */
+CORE bool core_dump_at(const char *list);
 
 /* --- hooks --- */
 
@@ -176,8 +248,8 @@ struct core_function {
 CORE bool core_function(const struct core_function *f);
 
 /*
- * 1 while hooks are to record: a recording is under way. A hook that sees 1 for the last time may
- * still store its record.
+ * 1 while hooks are to record: a recording is under way and its control word does not say
+ * otherwise. A hook that sees 1 for the last time may still store its record.
  */
 CORE_DATA uint32_t core_on;
 /* Counts events of this thread that could not be stored. Safe in signal handlers. */

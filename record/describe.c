@@ -154,14 +154,18 @@ static struct category *category_get(const char *name)
 	ncategories++;
 	strncpy(c->name, name, CATEGORY_LEN - 1);
 	c->wanted = all_wanted;
-	c->on = c->wanted && core_session.number;
+	c->on = c->wanted && core_on;
 	return c;
 }
 
 void core_categories_switch(void)
 {
-	for (unsigned i = 0; i < ncategories; i++)
-		seam_store32(&categories[i].on, categories[i].wanted && core_session.number);
+	for (unsigned i = 0; i < ncategories; i++) {
+		struct category *const c = &categories[i];
+
+		if (c->on != (c->wanted && core_on))
+			seam_store32(&c->on, c->wanted && core_on);
+	}
 }
 
 void core_categories_read(const char *list)
@@ -191,7 +195,7 @@ int spur_trace_enable(const char *category, bool on)
 		return EBUSY;
 	c = category_get(category);
 	c->wanted = on;
-	seam_store32(&c->on, on && core_session.number);
+	seam_store32(&c->on, on && core_on);
 	core_leave();
 	return 0;
 }

@@ -7,10 +7,14 @@
 enum {
 	FILE_RETRY = 1024, /* events that are lost before the disk is asked again */
 	FILE_MODE = 0600,
+	CHUNKS_MOST = 1 << 30,
+	SIZE_USUAL = 64 << 20,
 };
 
 CORE_HERE struct core_session core_session = { .fd = -1 };
-CORE_HERE char core_directory[4096];
+CORE_HERE uint32_t core_users;
+CORE_HERE char core_directory[CORE_PATH];
+CORE_HERE struct spur_trace_options core_options;
 static uint64_t sessions; /* so far */
 
 size_t core_file_read(const char *path, char *buf, size_t size)
@@ -27,27 +31,79 @@ size_t core_file_read(const char *path, char *buf, size_t size)
 
 /* --- chunks --- */
 
-char *core_chunk_take(uint64_t *sequence)
+static uint64_t chunk_offset(uint32_t number)
 {
-	const uint64_t number = seam_load(core_session.head + SPB_TAKEN_AT),
-		       off = SPB_HEADER + number * SPB_CHUNK_SIZE;
-	void *p = NULL;
+	return SPB_HEADER + (uint64_t)number * SPB_CHUNK_SIZE;
+}
 
-	if (core_session.failures && core_session.failures++ % FILE_RETRY)
+bool core_chunk_number(uint32_t *next)
+{
+	if (seam_load32(&core_session.next) >= core_session.most)
+		return false;
+	*next = seam_add32(&core_session.next, 1) + 1;
+	return true;
+}
+
+char *core_chunk_map(int fd, uint32_t number)
+{
+	if (seam_allocate(fd, chunk_offset(number), SPB_CHUNK_SIZE))
 		return NULL;
-	if (seam_allocate(core_session.fd, off, SPB_CHUNK_SIZE) == 0)
-		p = seam_map(core_session.fd, off, SPB_CHUNK_SIZE, true);
-	if (!p) {
-		core_session.failures += core_session.failures == 0;
-		return NULL;
+	return seam_map(fd, chunk_offset(number), SPB_CHUNK_SIZE, true);
+}
+
+/* Makes a chunk here and now. With `unlocked`, others have the lock meanwhile. */
+static char *chunk_make(uint32_t *number, bool unlocked)
+{
+	struct core_session *const s = &core_session;
+	const uint64_t session = s->number;
+	const int fd = s->fd;
+	uint32_t next;
+	char *p = NULL;
+
+	if (unlocked) {
+		seam_add32(&core_users, 1);
+		core_unlock();
 	}
-	core_session.failures = 0;
-	seam_store(core_session.head + SPB_TAKEN_AT, number + 1);
-	*sequence = number + 1;
+	if (core_chunk_number(&next)) {
+		*number = next - 1;
+		p = core_chunk_map(fd, *number);
+		/* Without room, the number is the next one's, unless others went on. */
+		if (!p)
+			seam_cas32(&s->next, next, next - 1);
+	}
+	if (unlocked) {
+		seam_add32(&core_users, UINT32_MAX);
+		core_lock();
+		if (s->number != session && p) {
+			seam_unmap(p, SPB_CHUNK_SIZE);
+			return NULL;
+		}
+	}
 	return p;
 }
 
-void core_chunk_open(char *p, uint64_t sequence, uint32_t thread, uint64_t lost)
+struct core_chunk core_chunk_take(bool unlocked)
+{
+	struct core_session *const s = &core_session;
+	const uint64_t session = s->number;
+	struct core_chunk c;
+
+	if (s->failures && s->failures++ % FILE_RETRY)
+		return (struct core_chunk){ NULL, 0 };
+	c.p = core_helper_chunk(&c.number);
+	if (!c.p)
+		c.p = chunk_make(&c.number, unlocked);
+	if (!c.p) {
+		s->failures += s->failures == 0 && s->number == session;
+		return c;
+	}
+	s->failures = 0;
+	if (c.number >= s->used)
+		s->used = c.number + 1;
+	return c;
+}
+
+void core_chunk_open(char *p, uint32_t thread, uint64_t lost)
 {
 	const uint32_t magic = SPB_CHUNK_MAGIC;
 	const uint16_t kinds[] = { thread ? SPB_CHUNK_RECORDS : SPB_CHUNK_DESCRIPTORS, SPB_OPEN };
@@ -62,7 +118,8 @@ void core_chunk_open(char *p, uint64_t sequence, uint32_t thread, uint64_t lost)
 		seam_copy(p + SPB_TID_AT, ids, sizeof(ids));
 		seam_copy(p + SPB_CHUNK_LOST_AT, &lost, sizeof(lost));
 	}
-	seam_store(p + SPB_SEQUENCE_AT, sequence);
+	seam_store(core_session.head + SPB_TAKEN_AT, ++core_session.sequence);
+	seam_store(p + SPB_SEQUENCE_AT, core_session.sequence);
 }
 
 void core_chunk_close(char *p)
@@ -74,10 +131,44 @@ void core_chunk_close(char *p)
 	seam_copy(p + SPB_STATE_AT, &state, sizeof(state));
 }
 
+/*
+ * SPEC spur/reuse: the sequence number is 0 while the chunk is wiped, and the magic stays, so that
+ * a reader skips it whenever the process ends.
+ */
+void core_chunk_wipe(char *p)
+{
+	seam_store(p + SPB_SEQUENCE_AT, 0);
+	seam_fence_threads();
+	seam_wipe(p + SPB_TID_AT, SPB_CHUNK_SIZE - SPB_TID_AT);
+}
+
+char *core_chunk_again(uint32_t number)
+{
+	char *const p = core_chunk_map(core_session.fd, number);
+
+	if (p)
+		core_chunk_wipe(p);
+	return p;
+}
+
+void core_chunk_trim(uint32_t number, size_t used)
+{
+	struct core_session *const s = &core_session;
+	const size_t pages = (used + SPB_PAGE - 1) / SPB_PAGE * SPB_PAGE;
+	const int fd = s->fd;
+
+	if (pages >= SPB_CHUNK_SIZE)
+		return;
+	seam_add32(&core_users, 1);
+	core_unlock();
+	seam_punch(fd, chunk_offset(number) + pages, SPB_CHUNK_SIZE - pages);
+	seam_add32(&core_users, UINT32_MAX);
+	core_lock();
+}
+
 bool core_file_put(const char *d, uint32_t size)
 {
 	struct core_session *const s = &core_session;
-	uint64_t sequence;
 	char *p;
 
 	while (!s->page || s->page + size > s->page_end) {
@@ -86,14 +177,14 @@ bool core_file_put(const char *d, uint32_t size)
 			s->page_end += SPB_PAGE;
 			continue;
 		}
-		p = core_chunk_take(&sequence);
+		p = core_chunk_take(false).p;
 		if (!p)
 			return false;
 		if (s->chunk_end) {
 			core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
 			seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
 		}
-		core_chunk_open(p, sequence, 0, 0);
+		core_chunk_open(p, 0, 0);
 		s->page = p + SPB_CHUNK_HEAD;
 		s->page_end = p + SPB_PAGE;
 		s->chunk_end = p + SPB_CHUNK_SIZE;
@@ -132,7 +223,7 @@ static uint64_t start_time(void)
 	return v;
 }
 
-static char *number_put(char *p, uint64_t v)
+char *core_decimal(char *p, uint64_t v)
 {
 	char digits[20];
 	int n = 0;
@@ -146,20 +237,21 @@ static char *number_put(char *p, uint64_t v)
 }
 
 /* SPEC spur/recording: opens PID-STARTTIME.spb, or PID-STARTTIME-N.spb if that exists. */
-static int file_open(uint64_t start)
+int core_file_create(const char *dir)
 {
-	char path[sizeof(core_directory) + 80], *p;
+	char path[CORE_PATH + 80], *p;
+	const uint64_t start = start_time();
 	int fd = -1;
 
 	for (uint64_t n = 0; n < 1000; n++) {
-		p = stpcpy(path, core_directory);
+		p = stpcpy(path, dir);
 		*p++ = '/';
-		p = number_put(p, seam_pid());
+		p = core_decimal(p, seam_pid());
 		*p++ = '-';
-		p = number_put(p, start);
+		p = core_decimal(p, start);
 		if (n) {
 			*p++ = '-';
-			p = number_put(p, n);
+			p = core_decimal(p, n);
 		}
 		strcpy(p, ".spb");
 		fd = seam_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
@@ -187,15 +279,19 @@ static void boot_read(uint8_t *to)
 		}
 }
 
-static void head_fill(uint8_t *h, uint64_t start)
+static void head_fill(uint8_t *h)
 {
+	const uint64_t start = start_time();
 	const struct core_pair begin = core_clock_pair();
 	const uint64_t hz = core_clock_hz();
-	const uint32_t words[] = { SPB_CHUNK_SIZE, SPB_STREAM, seam_pid(), seam_parent() };
-	const uint32_t clock[] = { spur_trace_tsc ? SPB_CLOCK_TSC : SPB_CLOCK_MONOTONIC, 1 };
+	const uint32_t words[] = { SPB_CHUNK_SIZE, (uint32_t)core_options.mode, seam_pid(),
+				   seam_parent() };
+	const uint32_t clock[] = { spur_trace_tsc ? SPB_CLOCK_TSC : SPB_CLOCK_MONOTONIC,
+				   SPB_CONTROL_ON };
 
 	seam_copy(h + SPB_CHUNK_SIZE_AT, words, sizeof(words));
 	seam_copy(h + SPB_START_TIME_AT, &start, sizeof(start));
+	/* SPEC spur/control: on at first. */
 	seam_copy(h + SPB_CLOCK_AT, clock, sizeof(clock));
 	seam_copy(h + SPB_HZ_AT, &hz, sizeof(hz));
 	seam_copy(h + SPB_BEGIN_AT, &begin, sizeof(begin));
@@ -210,24 +306,72 @@ static void head_fill(uint8_t *h, uint64_t start)
 
 /* --- begin and end --- */
 
+void core_switch(void)
+{
+	const uint8_t *const control = core_session.head + SPB_CONTROL_AT;
+	const uint32_t on = core_session.number && seam_load32(control) & SPB_CONTROL_ON ? 1 : 0;
+
+	if (on != core_on)
+		seam_store32(&core_on, on);
+	core_categories_switch();
+	if (!on && core_session.number)
+		core_helper_start();
+}
+
+void core_record(bool on)
+{
+	uint32_t *control;
+
+	seam_add32(&core_users, 1);
+	seam_fence_threads();
+	if (seam_load(&core_session.number)) {
+		control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
+		seam_set32(control, SPB_CONTROL_ON, on);
+		seam_wake(control, INT32_MAX);
+	}
+	seam_add32(&core_users, UINT32_MAX);
+	if (!core_enter())
+		return;
+	core_switch();
+	core_leave();
+}
+
+/* How much the recording may take. */
+static void limits_set(struct core_session *s)
+{
+	const uint64_t size = core_options.size ? core_options.size : SIZE_USUAL;
+	uint64_t chunks = (size + SPB_CHUNK_SIZE - 1) / SPB_CHUNK_SIZE;
+
+	/* One chunk for descriptors, or one that is kept while another is filled. */
+	if (chunks < 2)
+		chunks = 2;
+	if (chunks > CHUNKS_MOST)
+		chunks = CHUNKS_MOST;
+	if (core_options.mode == SPUR_TRACE_ONESHOT)
+		s->most = (uint32_t)chunks;
+	if (core_options.mode == SPUR_TRACE_RING)
+		s->ring = (uint32_t)chunks;
+}
+
 int core_session_begin(void)
 {
 	struct core_session *const s = &core_session;
-	const uint64_t start = start_time();
-	const int fd = file_open(start);
+	const int fd = core_file_create(core_directory);
 	uint8_t *h = NULL;
 	int why;
 
-	if (fd >= 0 && seam_allocate(fd, 0, SPB_HEADER) == 0)
+	if (fd < 0)
+		return errno;
+	why = seam_allocate(fd, 0, SPB_HEADER);
+	if (!why)
 		h = seam_map(fd, 0, SPB_HEADER, false);
 	if (!h) {
-		why = errno;
-		if (fd >= 0)
-			seam_close(fd);
-		return why ? why : EIO;
+		seam_close(fd);
+		return why ? why : ENOMEM;
 	}
-	*s = (struct core_session){ .fd = fd, .head = h };
-	head_fill(h, start);
+	*s = (struct core_session){ .fd = fd, .head = h, .most = CHUNKS_MOST };
+	limits_set(s);
+	head_fill(h);
 	seam_store(&s->number, ++sessions);
 	if (!core_catalog_copy()) {
 		*s = (struct core_session){ .fd = -1 };
@@ -235,8 +379,7 @@ int core_session_begin(void)
 		seam_close(fd);
 		return ENOSPC;
 	}
-	seam_store32(&core_on, 1);
-	core_categories_switch();
+	core_switch();
 	return 0;
 }
 
@@ -244,24 +387,26 @@ void core_session_end(void)
 {
 	struct core_session *const s = &core_session;
 	const struct core_pair end = core_clock_pair();
-	const uint64_t taken = seam_load(s->head + SPB_TAKEN_AT);
 
 	for (struct core_thread *t = core_threads; t; t = t->next)
 		core_file_lost(seam_swap(&t->lost, 0));
 	seam_store(&s->number, 0);
-	seam_store32(&core_on, 0);
-	core_categories_switch();
+	core_switch();
+	seam_fence_threads();
 	for (struct core_thread *t = core_threads; t; t = t->next)
 		seam_store_pointer(&t->here->end, NULL);
+	while (seam_load32(&core_users))
+		seam_yield();
 	if (s->chunk_end) {
 		core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
 		seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
 	}
 	seam_copy(s->head + SPB_END_AT + 8, &end.mono, 16);
 	seam_store(s->head + SPB_END_AT, end.ticks);
-	(void)!seam_truncate(s->fd, SPB_HEADER + taken * SPB_CHUNK_SIZE);
-	seam_unmap(s->head, SPB_HEADER);
-	seam_close(s->fd);
-	s->fd = -1;
-	s->head = NULL;
+	if (core_helper_stop()) {
+		seam_truncate(s->fd, chunk_offset(s->used));
+		seam_unmap(s->head, SPB_HEADER);
+		seam_close(s->fd);
+	}
+	*s = (struct core_session){ .fd = -1 };
 }

@@ -13,7 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +59,11 @@ static inline uint64_t seam_swap(uint64_t *p, uint64_t v)
 	return __atomic_exchange_n(p, v, __ATOMIC_RELAXED);
 }
 
+static inline uint32_t seam_swap32(uint32_t *p, uint32_t v)
+{
+	return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
+}
+
 static inline uint64_t seam_add(uint64_t *p, uint64_t v)
 {
 	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
@@ -66,10 +75,40 @@ static inline bool seam_cas32(uint32_t *p, uint32_t from, uint32_t to)
 	return __atomic_compare_exchange_n(p, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Stores into the file that no other thread may order. */
+static inline uint32_t seam_load32(const void *p)
+{
+	return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t seam_add32(void *p, uint32_t v)
+{
+	return __atomic_fetch_add((uint32_t *)p, v, __ATOMIC_ACQ_REL);
+}
+
+/* Sets or clears bits. */
+static inline void seam_set32(uint32_t *p, uint32_t bits, bool on)
+{
+	if (on)
+		__atomic_fetch_or(p, bits, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(p, ~bits, __ATOMIC_SEQ_CST);
+}
+
+/* Orders the stores before it and the loads behind it as other threads see them. */
+static inline void seam_fence_threads(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Stores into the file whose order does not matter. */
 static inline void seam_copy(void *to, const void *from, size_t len)
 {
 	memcpy(to, from, len);
+}
+
+static inline void seam_wipe(void *p, size_t len)
+{
+	memset(p, 0, len);
 }
 
 /* Orders accesses as signal handlers of this thread see them. */
@@ -129,38 +168,124 @@ static inline int seam_mkdir(const char *path, mode_t mode)
 	return mkdir(path, mode);
 }
 
-/* Room on the disk for all of these bytes, which are zero. */
+/*
+ * The calls from here to seam_wake() change no errno, as an event may come anywhere in a program,
+ * and use no thread-local memory, as the helper thread has none.
+ */
+static inline long seam_call(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	const int kept = errno;
+	long result = syscall(number, a, b, c, d, e, f);
+
+	if (result < 0)
+		result = -errno;
+	errno = kept;
+	return result;
+#endif
+}
+
+/* Room on the disk for all of these bytes, which are zero. Returns 0 or an errno. */
 static inline int seam_allocate(int fd, uint64_t off, uint64_t size)
 {
-	return fallocate(fd, 0, (off_t)off, (off_t)size);
+	return (int)-seam_call(SYS_fallocate, fd, 0, (long)off, (long)size, 0, 0);
+}
+
+/* Gives back the room of these bytes, which become zero. */
+static inline void seam_punch(int fd, uint64_t off, uint64_t size)
+{
+	seam_call(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (long)off,
+		  (long)size, 0, 0);
 }
 
 static inline int seam_truncate(int fd, uint64_t size)
 {
-	return ftruncate(fd, (off_t)size);
+	return (int)-seam_call(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0);
 }
 
-/* A shared mapping of the file; `touch`: with its pages. Returns NULL if it fails. */
+static inline void *seam_mapped(long result)
+{
+	return result < 0 && result > -4096 ? NULL : (void *)(uintptr_t)result;
+}
+
+/* A shared mapping of the file, with its pages if `touch`. Returns NULL if it fails. */
 static inline void *seam_map(int fd, uint64_t off, size_t size, bool touch)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | (touch ? MAP_POPULATE : 0),
-		       fd, (off_t)off);
+	void *const p = seam_mapped(seam_call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+					      MAP_SHARED, fd, (long)off));
 
-	return p == MAP_FAILED ? NULL : p;
+	/* Where the kernel knows no MADV_POPULATE_WRITE, pages come one by one. */
+	if (p && touch)
+		seam_call(SYS_madvise, (long)p, (long)size, 23, 0, 0, 0);
+	return p;
 }
 
 /* Private memory of zeros, which takes room only where it is used. Returns NULL if it fails. */
 static inline void *seam_reserve(size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
+	return seam_mapped(seam_call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 }
 
 static inline void seam_unmap(void *p, size_t size)
 {
-	munmap(p, size);
+	seam_call(SYS_munmap, (long)p, (long)size, 0, 0, 0, 0);
+}
+
+/* No access to these bytes. */
+static inline void seam_protect(void *p, size_t size)
+{
+	seam_call(SYS_mprotect, (long)p, (long)size, PROT_NONE, 0, 0, 0);
+}
+
+/* For dumps, in signal handlers: each returns a negative errno if it fails. */
+static inline long seam_make_dir(const char *path, uint32_t mode)
+{
+	return seam_call(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+}
+
+static inline long seam_pread(int fd, void *to, size_t size, uint64_t off)
+{
+	return seam_call(SYS_pread64, fd, (long)to, (long)size, (long)off, 0, 0);
+}
+
+static inline long seam_pwrite(int fd, const void *from, size_t size, uint64_t off)
+{
+	return seam_call(SYS_pwrite64, fd, (long)from, (long)size, (long)off, 0, 0);
+}
+
+/* Copies bytes to the same place in another file. Returns how many; fewer than 1: an error. */
+static inline long seam_send(int to, int from, uint64_t off, size_t size)
+{
+	off_t at = (off_t)off;
+
+	seam_call(SYS_lseek, to, (long)off, SEEK_SET, 0, 0, 0);
+	return seam_call(SYS_sendfile, to, from, (long)&at, (long)size, 0, 0);
+}
+
+/* Waits while *p is `seen`, for `ms` at most. It may be shared with other processes. */
+static inline void seam_wait(uint32_t *p, uint32_t seen, uint32_t ms)
+{
+	const struct timespec t = { ms / 1000, (long)(ms % 1000) * 1000000 };
+
+	seam_call(SYS_futex, (long)p, FUTEX_WAIT, seen, (long)&t, 0, 0);
+}
+
+/* Wakes at most `n` that wait there. */
+static inline void seam_wake(uint32_t *p, uint32_t n)
+{
+	seam_call(SYS_futex, (long)p, FUTEX_WAKE, n, 0, 0, 0);
 }
 
 static inline void seam_yield(void)
@@ -181,6 +306,55 @@ static inline uint32_t seam_pid(void)
 static inline uint32_t seam_parent(void)
 {
 	return (uint32_t)getppid();
+}
+
+/*
+ * Starts a thread of the kernel that the C library does not know: it keeps no program from ending,
+ * gets no signal, and has no thread-local memory. `memory`: SEAM_THREAD_SIZE bytes of zeros for it,
+ * which may be unmapped when *id, its number, has become 0. Returns false if it cannot run.
+ */
+enum { SEAM_THREAD_SIZE = 64 << 10, SEAM_THREAD_LOCAL = 8 << 10 };
+
+static inline bool seam_thread(void (*run)(void), char *memory, uint32_t *id)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			   CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
+			   CLONE_CHILD_CLEARTID;
+	/* What compilers read there: the thread's own address, and a stack guard. */
+	uint64_t *const local = (void *)(memory + SEAM_THREAD_SIZE - SEAM_THREAD_LOCAL / 2);
+	const uint64_t every = ~(uint64_t)0;
+	uint64_t mask;
+	register uint32_t *r10 __asm__("r10");
+	register uint64_t *r8 __asm__("r8");
+	register void (*r12)(void) __asm__("r12");
+	long result = SYS_clone;
+
+	local[0] = local[2] = (uint64_t)(uintptr_t)local;
+	seam_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&every, (long)&mask, 8, 0, 0);
+	r10 = id;
+	r8 = local;
+	r12 = run;
+	__asm__ volatile("syscall\n\t"
+			 "testq %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xorl %%ebp, %%ebp\n\t"
+			 "callq *%[run]\n\t"
+			 "xorl %%edi, %%edi\n\t"
+			 "movl %[exit], %%eax\n\t"
+			 "syscall\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "+a"(result)
+			 : "D"(flags), "S"(memory + SEAM_THREAD_SIZE - SEAM_THREAD_LOCAL), "d"(id),
+			   "r"(r10), "r"(r8), [run] "r"(r12), [exit] "i"(SYS_exit)
+			 : "rcx", "r11", "cc", "memory");
+	seam_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+	return result > 0;
+#else
+	(void)run, (void)memory, (void)id;
+	return false;
+#endif
 }
 
 #endif

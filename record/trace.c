@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 
-enum { DIR_MODE = 0700 };
-
 CORE_HERE uint32_t core_on;
 CORE_HERE void (*core_forked)(void);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -25,13 +23,14 @@ static void fork_child(void)
 	const bool was_on = core_session.number;
 
 	core_threads_forget();
+	core_helper_forget();
+	core_users = 0;
 	if (was_on) {
 		seam_close(core_session.fd);
 		seam_unmap(core_session.head, SPB_HEADER);
 		core_session = (struct core_session){ .fd = -1 };
-		core_on = 0;
-		core_categories_switch();
 		core_enter();
+		core_switch();
 		core_session_begin();
 		core_leave();
 	}
@@ -56,19 +55,61 @@ static void init(void)
 	pthread_atfork(fork_before, fork_parent, fork_child);
 }
 
+/* A number of bytes with a unit. Returns 0 if it is not one. */
+static uint64_t size_read(const char *s)
+{
+	static const char units[] = "KMG";
+	uint64_t v = 0;
+
+	for (; *s >= '0' && *s <= '9' && v < UINT64_MAX >> 40; s++)
+		v = 10 * v + (uint64_t)(*s - '0');
+	if (*s && strchr(units, *s)) {
+		v <<= 10 * (strchr(units, *s) - units + 1);
+		s++;
+	}
+	return *s ? 0 : v;
+}
+
+/* Reads options from the environment. Returns the variable that is wrong, or NULL. */
+static const char *options_read(struct spur_trace_options *o)
+{
+	const char *const mode = getenv("SPUR_TRACE_MODE"), *const size = getenv("SPUR_TRACE_SIZE");
+
+	*o = (struct spur_trace_options){ SPUR_TRACE_STREAM, 0 };
+	if (mode && strcmp(mode, "ring") == 0)
+		o->mode = SPUR_TRACE_RING;
+	else if (mode && strcmp(mode, "oneshot") == 0)
+		o->mode = SPUR_TRACE_ONESHOT;
+	else if (mode && *mode && strcmp(mode, "stream") != 0)
+		return "SPUR_TRACE_MODE";
+	if (size && *size)
+		o->size = size_read(size);
+	return size && *size && !o->size ? "SPUR_TRACE_SIZE" : NULL;
+}
+
 int spur_trace_start(const char *path)
+{
+	struct spur_trace_options o;
+
+	return options_read(&o) ? EINVAL : spur_trace_start_with(path, &o);
+}
+
+int spur_trace_start_with(const char *path, const struct spur_trace_options *options)
 {
 	int why = EALREADY;
 
 	pthread_once(&once, init);
+	if (options->mode > SPUR_TRACE_ONESHOT)
+		return EINVAL;
 	if (strlen(path) >= sizeof(core_directory))
 		return ENAMETOOLONG;
-	if (seam_mkdir(path, DIR_MODE) && errno != EEXIST)
+	if (seam_mkdir(path, CORE_DIR_MODE) && errno != EEXIST)
 		return errno;
 	if (!core_enter())
 		return EBUSY;
 	if (!core_session.number) {
 		strcpy(core_directory, path);
+		core_options = *options;
 		why = core_session_begin();
 	}
 	core_leave();
@@ -87,7 +128,7 @@ void spur_trace_stop(void)
 
 bool spur_trace_is_on(void)
 {
-	return seam_load(&core_session.number);
+	return core_on;
 }
 
 void spur_trace_thread_name(const char *name)
@@ -135,8 +176,11 @@ static void complain(const char *path, int why)
 
 __attribute__((constructor)) static void start(void)
 {
-	const char *const path = getenv("SPUR_TRACE");
+	const char *const path = getenv("SPUR_TRACE"), *const help = getenv("SPUR_TRACE_HELPER");
+	const char *const dump = getenv("SPUR_TRACE_DUMP");
+	struct spur_trace_options o;
 
+	core_helper_unwanted = help && strcmp(help, "0") == 0;
 	pthread_once(&once, init);
 	core_enter();
 	core_categories_read(getenv("SPUR_TRACE_CATEGORIES"));
@@ -145,12 +189,14 @@ __attribute__((constructor)) static void start(void)
 		const int why = spur_trace_start(path);
 
 		if (why)
-			complain(path, why);
+			complain(options_read(&o) ? options_read(&o) : path, why);
+		else if (dump && !core_dump_at(dump))
+			complain("SPUR_TRACE_DUMP", EINVAL);
 	}
 }
 
 __attribute__((destructor)) static void stop(void)
 {
-	if (spur_trace_is_on())
+	if (seam_load(&core_session.number))
 		spur_trace_stop();
 }

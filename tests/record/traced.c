@@ -1,13 +1,18 @@
 /*
  * Calls that are known beforehand, with the tracing library: what a recording must have.
- * traced WHAT: all | threads N | fork | names | switch | restart | forever N | lost | handler
+ * traced WHAT: all | threads N | fork | switch | restart | forever | handler N | helped N |
+ *	control | leave N | numbers N DUMP HOW | generations N | work N
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spur_trace.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,12 +65,16 @@ static void *thread(void *n)
 static void threads(int count)
 {
 	pthread_t *t = (pthread_t *)calloc((size_t)count, sizeof(*t));
+	pthread_attr_t small;
 
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 128 << 10);
 	for (intptr_t i = 0; i < count; i++)
-		if (pthread_create(&t[i], NULL, thread, (void *)(i % 10)))
+		if (pthread_create(&t[i], &small, thread, (void *)(i % 10)))
 			abort();
 	for (int i = 0; i < count; i++)
 		pthread_join(t[i], NULL);
+	pthread_attr_destroy(&small);
 	free(t);
 }
 
@@ -139,6 +148,165 @@ static void forever(void)
 	}
 }
 
+static int tasks(void)
+{
+	int n = 0;
+	DIR *d = opendir("/proc/self/task");
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n - 2; /* "." and ".." */
+}
+
+static volatile sig_atomic_t strangers;
+static pid_t main_id;
+
+static void whose(int signo)
+{
+	(void)signo;
+	strangers += (pid_t)syscall(SYS_gettid) != main_id;
+}
+
+/*
+ * With the helper thread: signals come to the program's own thread alone, a child has a helper of
+ * its own, and a recording can end and begin again.
+ */
+static void helped(int n, const char *path)
+{
+	int status = 1;
+
+	main_id = (pid_t)syscall(SYS_gettid);
+	signal(SIGUSR1, whose);
+	work(n);
+	printf("%d tasks\n", tasks());
+	fflush(stdout);
+	for (int i = 0; i < 1000; i++)
+		kill(getpid(), SIGUSR1);
+	if (!fork()) {
+		work(n);
+		_exit(tasks());
+	}
+	wait(&status);
+	printf("%d tasks in the child\n", WEXITSTATUS(status));
+	for (int i = 0; i < 20; i++) {
+		spur_trace_stop();
+		/* The helper's number is gone a moment before its task is. */
+		for (int tries = 0; tasks() != 1; tries++) {
+			if (tries == 60000)
+				abort();
+			usleep(1000);
+		}
+		if (spur_trace_start(path))
+			abort();
+		work(n);
+	}
+	printf("%d strangers\n", (int)strangers);
+}
+
+/* Waits until the recording is on or off; gives up after a minute. */
+static void await(bool on)
+{
+	for (int i = 0; spur_trace_is_on() != on; i++) {
+		if (i == 60000)
+			abort();
+		usleep(1000);
+	}
+}
+
+/* Switches the recording by its file's control word as another process would. */
+static void control(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	char name[4096];
+	uint32_t *word;
+	int fd = -1;
+
+	while (d && (e = readdir(d)))
+		if (strstr(e->d_name, ".spb")) {
+			snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+			fd = open(name, O_RDWR);
+		}
+	word = (uint32_t *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (word == MAP_FAILED)
+		abort();
+	word += 36 / 4;
+	for (int i = 0; i < 3; i++) {
+		work(5);
+		__atomic_fetch_and(word, ~1u, __ATOMIC_SEQ_CST);
+		/* No one looks yet the first time: a thread does when it needs a chunk. */
+		while (i == 0 && spur_trace_is_on())
+			SPUR_TRACE_INSTANT("app", "waiting");
+		syscall(SYS_futex, word, 1, 1000, NULL, NULL, 0);
+		await(false);
+		work(1000);
+		__atomic_fetch_or(word, 1u, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, word, 1, 1000, NULL, NULL, 0);
+		await(true);
+	}
+	work(7);
+}
+
+static int recursion;
+
+static __attribute__((noinline)) int fault(int *where)
+{
+	recursion++;
+	return *where + recursion;
+}
+
+/*
+ * Records `n` numbered instants, and in the middle dumps by a call and by a signal; then ends as it
+ * is told.
+ */
+static void numbers(int n, const char *dump, const char *how)
+{
+	for (int i = 1; i <= n; i++) {
+		SPUR_TRACE_INSTANT("app", "count", (U64, "n", (uint64_t)i));
+		if (i != n / 2)
+			continue;
+		if (*dump && spur_trace_dump(dump))
+			abort();
+		if (*dump)
+			raise(SIGUSR1);
+	}
+	if (!strcmp(how, "fault"))
+		printf("%d\n", fault(NULL));
+	if (!strcmp(how, "abort"))
+		abort();
+}
+
+/* Threads that come and go, each with more than a chunk. */
+static void generations(int n)
+{
+	pthread_t t;
+
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&t, NULL, thread, (void *)(intptr_t)10000) ||
+		    pthread_join(t, NULL))
+			abort();
+}
+
+static void *leave_last(void *n)
+{
+	/* The process ends when the last thread does, unless the helper kept it. */
+	usleep(1000);
+	work((int)(intptr_t)n);
+	return NULL;
+}
+
+static void leave(int n)
+{
+	pthread_t t;
+
+	work(n);
+	if (pthread_create(&t, NULL, leave_last, (void *)(intptr_t)n))
+		abort();
+	pthread_exit(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "all";
@@ -158,6 +326,16 @@ int main(int argc, char **argv)
 		handlers(n);
 	else if (!strcmp(what, "forever"))
 		forever();
+	else if (!strcmp(what, "helped"))
+		helped(n, argv[3]);
+	else if (!strcmp(what, "numbers"))
+		numbers(n, argv[3], argv[4]);
+	else if (!strcmp(what, "generations"))
+		generations(n);
+	else if (!strcmp(what, "control"))
+		control(argv[2]);
+	else if (!strcmp(what, "leave"))
+		leave(n);
 	else
 		work(n);
 	return 0;

@@ -14,7 +14,7 @@
  *	20	4	parent		pid of the parent
  *	24	8	start time	of the process, in clock ticks since boot (/proc/PID/stat)
  *	32	4	clock		enum spb_clock, of all ticks
- *	36	4	control		bit 0: events are recorded
+ *	36	4	control		bit 0: events are recorded; others: SPEC spur/control
  *	40	8	hz		ticks per second as the kernel computes them; 0: unknown
  *	48	24	begin		pair of clocks when recording began
  *	72	24	end		pair of clocks when the process ended it; ticks 0: not yet
@@ -39,7 +39,7 @@
  *	0	4	magic		spb_chunk_magic
  *	4	2	kind		enum spb_chunk_kind
  *	6	2	state		enum spb_state
- *	8	8	sequence	0: not in use; stored last
+ *	8	8	sequence	0: not in use; stored last; SPEC spur/reuse
  *	16	4	tid		of the thread
  *	20	4	thread		its number in the process, from 1: a tid may be used again
  *	24	8	open ticks
@@ -117,6 +117,9 @@ enum spb_mode { SPB_STREAM, SPB_RING, SPB_ONESHOT };
 enum spb_clock { SPB_CLOCK_TSC = 1, SPB_CLOCK_MONOTONIC = 2, SPB_CLOCK_NAMED = 3 };
 enum spb_chunk_kind { SPB_CHUNK_RECORDS = 1, SPB_CHUNK_DESCRIPTORS = 2 };
 enum spb_state { SPB_FREE, SPB_OPEN, SPB_FULL };
+
+/* Bits of the header's control word. */
+enum spb_control { SPB_CONTROL_ON = 1, SPB_CONTROL_STEP = 2 };
 
 enum spb_kind {
 	SPB_HOLE,

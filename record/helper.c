@@ -1,0 +1,194 @@
+/*
+ * The helper: a thread that has chunks ready before threads need them, unmaps those that they are
+ * done with, and watches the header's control word. It starts when a process has filled a chunk, so
+ * that short processes do without. Where it cannot run, or is late, threads do its work themselves.
+ *
+ * INVARIANT: the helper never waits for another thread but for the lock, holds the lock without
+ * calling the system, and uses no thread-local memory.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "core.h"
+
+enum {
+	SLOTS = 32,
+	READY_FIRST = 2, /* chunks that are kept ready until one is missing */
+	DROPS = 64,
+	WAIT_MS = 1000,
+	STOP_MS = 10,
+	STOP_TRIES = 200,
+	GUARD = 4096,
+};
+
+struct slot {
+	uint32_t full; /* stored last by the helper, and by the thread that takes the chunk */
+	uint32_t number;
+	char *chunk;
+};
+
+CORE_HERE bool core_helper_unwanted;
+
+static struct {
+	uint32_t id; /* 0: not running; the kernel stores that */
+	uint32_t stop;
+	uint32_t asleep;
+	uint32_t want; /* chunks to have ready */
+	bool tried; /* to start, in this recording */
+	int fd;
+	uint32_t *control; /* in the header */
+	char *memory; /* guard page, stack, and its thread-local memory */
+	uint32_t head, tail; /* of slots that were taken, and filled */
+	struct slot slots[SLOTS];
+	uint32_t spare; /* the number of a chunk for which the disk had no room, + 1; 0: none */
+	/* Chunks to unmap; threads add them with the lock. */
+	uint32_t drop_head, drop_tail;
+	char *drops[DROPS];
+} helper;
+
+static void control_poke(void)
+{
+	seam_add32(helper.control, SPB_CONTROL_STEP);
+	seam_wake(helper.control, INT32_MAX);
+}
+
+/* Tells the helper that there is work. Called with the lock, which the session needs to end. */
+static void helper_wake(void)
+{
+	if (seam_load32(&helper.asleep))
+		control_poke();
+}
+
+/* Makes one chunk ready. Returns false if no more are wanted or there is no room. */
+static bool slot_fill(void)
+{
+	struct slot *const s = &helper.slots[helper.tail % SLOTS];
+
+	if (helper.tail - seam_load32(&helper.head) >= seam_load32(&helper.want) ||
+	    seam_load32(&s->full))
+		return false;
+	if (!helper.spare && !core_chunk_number(&helper.spare))
+		return false;
+	s->chunk = core_chunk_map(helper.fd, helper.spare - 1);
+	if (!s->chunk)
+		return false;
+	s->number = helper.spare - 1;
+	helper.spare = 0;
+	helper.tail++;
+	seam_store32(&s->full, 1);
+	return true;
+}
+
+static bool drop_one(void)
+{
+	const uint32_t tail = seam_load32(&helper.drop_tail);
+
+	if (helper.drop_head == tail)
+		return false;
+	seam_unmap(helper.drops[helper.drop_head % DROPS], SPB_CHUNK_SIZE);
+	seam_store32(&helper.drop_head, helper.drop_head + 1);
+	return true;
+}
+
+bool core_helper_step(void)
+{
+	const bool filled = slot_fill(), dropped = drop_one();
+
+	return filled || dropped;
+}
+
+void core_helper_run(void)
+{
+	while (!seam_load32(&helper.stop)) {
+		const uint32_t seen = seam_load32(helper.control);
+
+		/* SPEC spur/control: another process switches the recording off and on. */
+		if ((seen & SPB_CONTROL_ON) != seam_load32(&core_on)) {
+			core_lock();
+			core_switch();
+			core_unlock();
+		}
+		if (core_helper_step())
+			continue;
+		seam_store32(&helper.asleep, 1);
+		seam_fence_threads();
+		if (!seam_load32(&helper.stop))
+			seam_wait(helper.control, seen, WAIT_MS);
+		seam_store32(&helper.asleep, 0);
+	}
+}
+
+void core_helper_start(void)
+{
+	if (helper.tried || core_helper_unwanted)
+		return;
+	helper.tried = true;
+	helper.memory = seam_reserve(GUARD + SEAM_THREAD_SIZE);
+	if (!helper.memory)
+		return;
+	seam_protect(helper.memory, GUARD);
+	helper.fd = core_session.fd;
+	helper.control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
+	helper.want = READY_FIRST;
+	if (seam_thread(core_helper_run, helper.memory + GUARD, &helper.id))
+		return;
+	helper.id = 0;
+	seam_unmap(helper.memory, GUARD + SEAM_THREAD_SIZE);
+	helper.memory = NULL;
+}
+
+bool core_helper_stop(void)
+{
+	seam_store32(&helper.stop, 1);
+	for (int i = 0; seam_load32(&helper.id); i++) {
+		if (i == STOP_TRIES)
+			return false;
+		control_poke();
+		seam_wait(&helper.id, seam_load32(&helper.id), STOP_MS);
+	}
+	while (drop_one())
+		;
+	core_helper_forget();
+	return true;
+}
+
+void core_helper_forget(void)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (helper.slots[i].full)
+			seam_unmap(helper.slots[i].chunk, SPB_CHUNK_SIZE);
+	if (helper.memory)
+		seam_unmap(helper.memory, GUARD + SEAM_THREAD_SIZE);
+	memset(&helper, 0, sizeof(helper));
+}
+
+char *core_helper_chunk(uint32_t *number)
+{
+	struct slot *const s = &helper.slots[helper.head % SLOTS];
+	char *p;
+
+	if (helper.stop)
+		return NULL;
+	if (!seam_load32(&s->full)) {
+		if (helper.want && helper.want < SLOTS)
+			seam_store32(&helper.want, 2 * helper.want);
+		helper_wake();
+		return NULL;
+	}
+	p = s->chunk;
+	*number = s->number;
+	seam_store32(&s->full, 0);
+	seam_store32(&helper.head, helper.head + 1);
+	helper_wake();
+	return p;
+}
+
+bool core_helper_unmap(char *chunk)
+{
+	if (!seam_load32(&helper.id) || helper.stop ||
+	    helper.drop_tail - seam_load32(&helper.drop_head) == DROPS)
+		return false;
+	helper.drops[helper.drop_tail % DROPS] = chunk;
+	seam_store32(&helper.drop_tail, helper.drop_tail + 1);
+	return true;
+}
