@@ -243,13 +243,19 @@ static inline __attribute__((always_inline)) void spur_trace_emit(uint32_t kind,
 	if (__builtin_expect(!p, 0))
 		return;
 	if (size) {
-		/* Says how much to skip if the program ends before the record is complete. */
-		const uint64_t reserved = 14 | (uint64_t)(words < 15 ? words : 15) << 4;
+		/*
+		 * Says how much to skip if the program ends before the record is complete. One
+		 * store has it all, so that a program that ends here leaves no part of it.
+		 */
+		const uint64_t length = words < 15 ? words : 15;
 
-		if (head == 16)
-			spur_trace_store(p + 8, words);
-		spur_trace_store(p, reserved);
+		spur_trace_store(p, 14 | length << 4 | (uint64_t)words << 32);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	}
+	if (head == 16) {
+		const uint64_t length = words;
+
+		spur_trace_copy(p + 8, &length, 8);
 	}
 	q = p + head;
 	if (has_id) {

@@ -114,6 +114,22 @@ static void test_commit(void **state)
 	       "");
 }
 
+static void test_reserved(void **state)
+{
+	(void)state;
+	/* SPEC spur/reserved: a long record whose length stands in its first word only */
+	chunk(SPB_CHUNK_DESCRIPTORS, 0, PAIR_MONO);
+	site(1, SPB_SITE_INSTANT, "i", "", 0);
+	records(1, PAIR_MONO);
+	word(SPB_RESERVED, 15, 0, 20);
+	for (unsigned i = 0; i < 21; i++)
+		put(i < 4 ? 0 : 0x1FE, 8);
+	word(SPB_EVENT, 0, 1, PAIR_MONO + 7);
+	word(SPB_RESERVED, 15, 0, 600);
+	expect("0 LOST lost events 1 @71\n7 INSTANT i @71\n",
+	       "spur/long-record 1 at 12536 lost 8\n");
+}
+
 static void test_pages(void **state)
 {
 	(void)state;
@@ -387,9 +403,9 @@ static void test_recording(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_sites),  TEST(test_functions), TEST(test_commit), TEST(test_pages),
-		TEST(test_time),   TEST(test_fibers),	 TEST(test_clock),  TEST(test_modules),
-		TEST(test_damage), TEST(test_recording),
+		TEST(test_sites),    TEST(test_functions), TEST(test_commit),	 TEST(test_pages),
+		TEST(test_reserved), TEST(test_time),	   TEST(test_fibers),	 TEST(test_clock),
+		TEST(test_modules),  TEST(test_damage),	   TEST(test_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

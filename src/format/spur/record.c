@@ -100,7 +100,10 @@ bool spb_record_next(const struct spb *s, struct spb_cursor *c, struct diag_log 
 		end = page_end(c);
 		if (__builtin_expect(words == SPB_LENGTH_FAR, 0)) {
 			head += SPB_WORD;
-			words = (size_t)(end - p) >= head ? spb_32(p + SPB_WORD) : SPB_PAGE;
+			if ((word & 15) == SPB_RESERVED)
+				words = word >> 32; /* SPEC spur/reserved */
+			else
+				words = (size_t)(end - p) >= head ? spb_32(p + SPB_WORD) : SPB_PAGE;
 		}
 		/* SPEC spur/length */
 		if (__builtin_expect(head + words * SPB_WORD > (size_t)(end - p), 0)) {
