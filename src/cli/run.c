@@ -16,6 +16,7 @@
 #include "cli/report_diag.h"
 #include "cli/signals.h"
 #include "cli/watch.h"
+#include "flow/cut.h"
 #include "flow/open.h"
 #include "format/format.h"
 #include "model/symbol/demangle.h"
@@ -580,12 +581,6 @@ static enum spur_status run_all(struct run *r)
 	return again == SPUR_FAIL && !signals_stop ? SPUR_FAIL : st;
 }
 
-/* Returns true if the copy of the trace is a directory. */
-static bool run_copies_dir(const struct spur_trace *t)
-{
-	return t->format->copies_to_dir && t->format->copies_to_dir(t);
-}
-
 /*
  * Returns true if --force may replace a directory: it is a trace, or has nothing but traces, as
  * spur split writes them. Anything else may be of value to the user.
@@ -613,7 +608,7 @@ static enum spur_status run_output(struct run *r, struct output *o)
 {
 	struct values *v = r->v;
 
-	if (!(r->request->is_copy ? run_copies_dir(r->env.trace) : r->request->is_dir))
+	if (!(r->request->is_copy ? cut_is_dir(r->env.trace) : r->request->is_dir))
 		return output_open(o, v->output, v->force, &v->err);
 	if (!v->output)
 		return err_set(&v->err, SPUR_ERR_USAGE,

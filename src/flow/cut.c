@@ -79,29 +79,74 @@ static bool select_rows(const struct cut *c, struct spur_trace *t, struct copy_p
 	return good;
 }
 
-/* The parts of a copy of several traces. Returns NULL if out of memory. */
-static struct copy_part *parts_make(const struct spur_trace *t)
+/* Returns true if the trace is a directory whose files are parts of one copy. */
+static bool is_run(const struct spur_trace *t)
 {
-	struct copy_part *parts = mem_array(t->nparts, sizeof(*parts));
+	return t->nparts && t->one_run && t->parts[0].trace->format->copies_runs;
+}
 
-	for (size_t i = 0; parts && i < t->nparts; i++)
-		parts[i] = (struct copy_part){ .trace = t->parts[i].trace,
-					       .from = INT64_MIN,
-					       .until = INT64_MAX,
-					       .shift = t->parts[i].map.shift };
+const struct spur_format *cut_format(const struct spur_trace *t)
+{
+	return is_run(t) ? t->parts[0].trace->format : t->format;
+}
+
+bool cut_is_dir(const struct spur_trace *t)
+{
+	return is_run(t) || (t->format->copies_to_dir && t->format->copies_to_dir(t));
+}
+
+/* Adds the parts that an input of a join consists of, or counts them (`to` is NULL). */
+static size_t input_parts(struct spur_trace *t, int64_t shift, uint32_t input, struct copy_part *to)
+{
+	const size_t n = is_run(t) ? t->nparts : 1;
+	uint32_t stream = 0;
+
+	for (size_t i = 0; to && i < n; i++) {
+		struct spur_trace *const part = is_run(t) ? t->parts[i].trace : t;
+
+		to[i] = (struct copy_part){ .trace = part,
+					    .from = INT64_MIN,
+					    .until = INT64_MAX,
+					    .shift = shift,
+					    .stream = stream,
+					    .input = input };
+		stream += (uint32_t)part->nstreams;
+	}
+	return n;
+}
+
+struct copy_part *cut_parts(struct spur_trace *t, size_t *count)
+{
+	const bool joins = t->nparts && !is_run(t);
+	const size_t inputs = joins ? t->nparts : 1;
+	struct copy_part *parts = NULL;
+
+	/* First to count them, then to make them. */
+	for (int pass = 0; pass < 2 && (!pass || parts); pass++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < inputs; i++)
+			n += input_parts(joins ? t->parts[i].trace : t,
+					 joins ? t->parts[i].map.shift : 0, (uint32_t)i,
+					 parts ? parts + n : NULL);
+		*count = n;
+		if (!pass)
+			parts = mem_array(n, sizeof(*parts));
+	}
 	return parts;
 }
 
-bool cut_joins(const struct cut *c, const struct spur_trace *t)
+bool cut_joins(const struct cut *c, struct spur_trace *t)
 {
-	const struct spur_format *format = t->nparts ? t->parts[0].trace->format : NULL;
-	struct copy copy = { .count = t->nparts };
+	const struct spur_format *format = t->nparts ? cut_format(t->parts[0].trace) : NULL;
+	struct copy copy = { .count = 0 };
 	struct copy_part *parts;
-	bool good = format && format->copy && format->joins && !c->pipe.filter && !c->pipe.limit;
+	bool good = format && !is_run(t) && format->copy && format->joins && !c->pipe.filter &&
+		    !c->pipe.limit;
 
 	for (size_t i = 0; good && i < t->nparts; i++)
-		good = t->parts[i].trace->format == format && !t->parts[i].map.drift;
-	parts = good ? parts_make(t) : NULL;
+		good = cut_format(t->parts[i].trace) == format && !t->parts[i].map.drift;
+	parts = good ? cut_parts(t, &copy.count) : NULL;
 	copy.parts = parts;
 	good = parts && format->joins(&copy);
 	mem_free(parts);
@@ -135,13 +180,14 @@ enum spur_status cut_copy(const struct spur_format *format, struct copy *copy)
 }
 
 /* Copies what was chosen. */
-static enum spur_status parts_copy(struct cut *c, const struct spur_format *format,
+static enum spur_status parts_copy(struct cut *c, struct spur_trace *t,
 				   const struct copy_part *parts, size_t count)
 {
 	enum spur_status st;
 
 	c->copy = (struct copy){ .parts = parts,
 				 .count = count,
+				 .one_run = is_run(t),
 				 .sorted = c->sorted,
 				 .repair = c->repair,
 				 .out = c->out,
@@ -149,37 +195,50 @@ static enum spur_status parts_copy(struct cut *c, const struct spur_format *form
 				 .notes = c->notes,
 				 .stop = c->pipe.stop,
 				 .err = &c->error };
-	st = cut_copy(format, &c->copy);
+	st = cut_copy(parts->trace->format, &c->copy);
 	c->copy.parts = NULL;
+	return st;
+}
+
+/* Copies a trace that joins several. */
+static enum spur_status join_copy(struct cut *c, struct spur_trace *t)
+{
+	size_t count;
+	struct copy_part *const parts = cut_parts(t, &count);
+	const enum spur_status st = parts ? parts_copy(c, t, parts, count) : err_nomem(&c->error);
+
+	mem_free(parts);
 	return st;
 }
 
 enum spur_status cut_run(struct cut *c, struct spur_trace *t)
 {
-	struct copy_part part = { .trace = t, .from = INT64_MIN, .until = INT64_MAX };
-	struct copy_part *joined = NULL;
+	struct copy_part part = { .from = INT64_MIN, .until = INT64_MAX }, *parts;
 	struct kept *kept = NULL;
 	enum spur_status st = SPUR_OK;
+	size_t count;
 
-	if (cut_joins(c, t)) {
-		joined = parts_make(t);
-		st = joined ? parts_copy(c, t->parts[0].trace->format, joined, t->nparts)
-			    : err_nomem(&c->error);
-		mem_free(joined);
-		return st;
-	}
+	if (cut_joins(c, t))
+		return join_copy(c, t);
 	t->want_places = true;
-	if (!t->format->copy)
+	if (!cut_format(t)->copy)
 		return err_set(
 			&c->error, SPUR_ERR_USAGE,
 			"traces of the format %s cannot be copied; spur convert writes other "
 			"formats",
 			t->format->name);
-	if ((c->pipe.filter || c->pipe.limit) && !select_rows(c, t, &part, &kept))
+	parts = cut_parts(t, &count);
+	if (!parts || ((c->pipe.filter || c->pipe.limit) && !select_rows(c, t, &part, &kept)))
 		st = err_nomem(&c->error);
+	for (size_t i = 0; parts && i < count; i++) {
+		parts[i].kept = kept;
+		parts[i].from = part.from;
+		parts[i].until = part.until;
+	}
 	c->none = kept && !kept_count(kept);
 	if (st != SPUR_FAIL && !c->none)
-		st = parts_copy(c, t->format, &part, 1);
+		st = parts_copy(c, t, parts, count);
+	mem_free(parts);
 	kept_free(kept);
 	return st;
 }

@@ -27,10 +27,22 @@ struct cut {
  */
 enum spur_status cut_copy(const struct spur_format *format, struct copy *copy);
 /*
+ * Returns the format that copies the trace: that of its files if it is a directory of such, which
+ * are parts of one copy. Its `copy` is NULL if traces of the format cannot be copied.
+ */
+const struct spur_format *cut_format(const struct spur_trace *t);
+/* Returns true if the copy of the trace is a directory. */
+bool cut_is_dir(const struct spur_trace *t);
+/*
+ * The parts of a copy of a trace alone, or of a trace that joins several. Returns NULL if out of
+ * memory. Free with mem_free().
+ */
+struct copy_part *cut_parts(struct spur_trace *t, size_t *count);
+/*
  * Returns true if the traces that `t` joins are of one format that can join them by moving records,
  * without a filter, and their clocks differ by an offset at most. cut_run() then writes one trace.
  */
-bool cut_joins(const struct cut *c, const struct spur_trace *t);
+bool cut_joins(const struct cut *c, struct spur_trace *t);
 /* Returns SPUR_FAIL, with c->error set, if it fails. */
 enum spur_status cut_run(struct cut *c, struct spur_trace *t);
 

@@ -195,24 +195,26 @@ static enum spur_status copy_file(const struct copy *part, struct outdir *dir, c
 
 static enum spur_status part_copy(struct run *r, size_t number)
 {
-	const struct spur_format *f = r->trace->format;
 	struct part *p = &r->parts[number];
-	const struct copy_part from = {
-		.trace = r->trace, .kept = p->kept, .from = p->from, .until = p->until
-	};
-	const struct copy c = { .parts = &from,
-				.count = 1,
-				.notes = r->split->notes,
-				.stop = r->split->pipe.stop,
-				.err = &r->split->error };
+	struct copy c = { .notes = r->split->notes,
+			  .stop = r->split->pipe.stop,
+			  .err = &r->split->error };
+	struct copy_part *const from = cut_parts(r->trace, &c.count);
 	char name[NAME_LEN];
-	enum spur_status st;
+	enum spur_status st = SPUR_FAIL;
 
-	if (!part_name(r, number, name))
-		return SPUR_FAIL;
-	st = f->copies_to_dir && f->copies_to_dir(r->trace)
-		     ? copy_dir(&c, r->split->dir, name, &r->split->bytes_lost)
-		     : copy_file(&c, r->split->dir, name, &r->split->bytes_lost);
+	for (size_t i = 0; from && i < c.count; i++) {
+		from[i].kept = p->kept;
+		from[i].from = p->from;
+		from[i].until = p->until;
+	}
+	c.parts = from;
+	c.one_run = cut_format(r->trace) != r->trace->format;
+	if (from && part_name(r, number, name))
+		st = cut_is_dir(r->trace)
+			     ? copy_dir(&c, r->split->dir, name, &r->split->bytes_lost)
+			     : copy_file(&c, r->split->dir, name, &r->split->bytes_lost);
+	mem_free(from);
 	kept_free(p->kept);
 	p->kept = NULL;
 	return st;
@@ -246,7 +248,7 @@ enum spur_status split_run(struct split *s, struct spur_trace *t)
 
 	assert(s->each && s->dir);
 	t->want_places = true;
-	if (!t->format->copy)
+	if (!cut_format(t)->copy)
 		err_set(&s->error, SPUR_ERR_USAGE, "traces of the format %s cannot be split",
 			t->format->name);
 	else if (r.names && pipe_run_merged(t, &s->pipe, split_rows, &r) != SPUR_FAIL && !r.failed)

@@ -24,6 +24,8 @@ struct copy_part {
 	 */
 	int64_t from, until;
 	int64_t shift; /* ns to add to all times, which joins the parts' clocks; 0 for the first */
+	uint32_t stream; /* the number that the trace's first stream has in `kept` */
+	uint32_t input; /* the one of the traces to be joined that it is, or is a file of */
 };
 
 /* The reasons of a copy's losses (struct loss_table). */
@@ -36,6 +38,7 @@ enum copy_loss {
 struct copy {
 	const struct copy_part *parts; /* one; several if the format joins (`spur merge`) */
 	size_t count;
+	bool one_run; /* the parts are the files of one directory: spur_format.copies_runs */
 	bool sorted; /* write records in the order of time, as far as the format has an order */
 	/*
 	 * Write what the format prescribes where the producer wrote something else, and rebuild

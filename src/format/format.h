@@ -172,6 +172,8 @@ struct spur_format {
 	bool (*joins)(const struct copy *copy);
 	/* Returns true if the copy of such a trace is a directory. NULL: it is a file. */
 	bool (*copies_to_dir)(const struct spur_trace *t);
+	/* The copy of a directory (`members`) is one too; its files are parts of one copy. */
+	bool copies_runs;
 	/* Reads maps of instrumented places in programs. NULL: programs have no such maps. */
 	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);

@@ -506,6 +506,7 @@ static enum spur_status open_trace(struct spur_trace *t, struct source *src, str
 	    !spb_describe(s) || !tracks_open(s) || !feeds_open(s) || !info_open(s))
 		return err_nomem(err);
 	s->last = last.ticks;
+	s->last_mono = last.mono;
 	return SPUR_OK;
 }
 
@@ -548,5 +549,8 @@ const struct spur_format spur_format_spur = {
 	.place = spb_place,
 	.ticks = spb_ticks,
 	.schema = spb_schema,
+	.copy = spb_copy,
+	.joins = spb_joins,
+	.copies_runs = true,
 	.close = close_trace,
 };

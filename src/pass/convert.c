@@ -80,14 +80,14 @@ static void tell_kept(struct pass_env *env, const struct mask *m)
  */
 static bool is_join(const struct pass_env *env, const struct convert_options *opt, struct cut *cut)
 {
-	const struct spur_trace *t = env->trace;
+	struct spur_trace *const t = env->trace;
 
 	*cut = (struct cut){
 		.pipe = env->pipe, .out = env->out, .dir = env->dir, .notes = env->notes
 	};
 	cut->pipe.limit = env->opt->limit;
 	return opt->clocks && !opt->settings && !env->opt->no_args && cut_joins(cut, t) &&
-	       strcmp(t->parts[0].trace->format->name, opt->to) == 0;
+	       strcmp(cut_format(t->parts[0].trace)->name, opt->to) == 0;
 }
 
 /* Says that traces of the format that is written could not be joined by moving their records. */
@@ -98,7 +98,7 @@ static void tell_rewritten(const struct pass_env *env)
 	bool same = opt->clocks && env->notes && env->opt->form != FORM_JSON;
 
 	for (size_t i = 0; same && i < t->nparts; i++)
-		same = strcmp(t->parts[i].trace->format->name, opt->to) == 0;
+		same = strcmp(cut_format(t->parts[i].trace)->name, opt->to) == 0;
 	if (same)
 		out_str(env->notes, "spur: written event by event: the records of these traces "
 				    "cannot be moved into one trace\n");

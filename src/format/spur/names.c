@@ -51,6 +51,7 @@ void spb_names_close(struct spb *s)
 	map64_free(&s->by_address);
 	map64_free(&s->fibers);
 	map64_free(&s->strings);
+	map64_free(&s->bad_descriptors);
 }
 
 /* --- descriptors --- */
@@ -450,6 +451,8 @@ bool spb_describe(struct spb *s)
 		spb_cursor_open(s, &c, s->chunks[i].number, SPUR_NONE);
 		while (spb_descriptor_next(s, &c, &s->t->diag, &d)) {
 			if (!descriptor_join(s, &d) || !describe(s, d.type, &d.body))
+				return false;
+			if (d.body.bad && !map64_put(&s->bad_descriptors, spb_off(s, d.p)))
 				return false;
 			if (d.body.bad)
 				diag_add(&s->t->diag, DIAG_DAMAGE, "spur/bad-descriptor", s->file,

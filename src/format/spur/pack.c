@@ -9,6 +9,9 @@
 /* A piece of what fills its page goes on behind it: SPEC spur/more */
 enum { PIECE_LEAST = 3 * SPB_WORD };
 
+/* Bytes for a record's head, and for the records of time, CPU and fiber before it. */
+enum { SPB_RECORD_ROOM = 10 * SPB_WORD };
+
 static bool swaps(void)
 {
 	return order_swaps(false);
@@ -27,29 +30,42 @@ void spb_pack_free(struct spb_pack *p)
 }
 
 /* SPEC spur/chunk: the clock counts ns, so both halves of a pair are the same. */
-static void chunk_begin(struct spb_pack *p, uint64_t ticks)
+static void head_put(const struct spb_pack *p, uint64_t ticks)
 {
 	uint8_t *const c = p->chunk;
 
-	memset(c, 0, p->chunk_size);
 	store32(c, SPB_CHUNK_MAGIC, swaps());
 	store16(c + SPB_KIND_AT, p->kind, swaps());
 	store16(c + SPB_STATE_AT, SPB_FULL, swaps());
-	store64(c + SPB_SEQUENCE_AT, ++p->sequence, swaps());
+	store64(c + SPB_SEQUENCE_AT, p->sequence, swaps());
 	store32(c + SPB_TID_AT, p->tid, swaps());
 	store32(c + SPB_THREAD_AT, p->thread, swaps());
 	store64(c + SPB_OPEN_AT, ticks, swaps());
 	store64(c + SPB_OPEN_AT + 8, ticks, swaps());
+}
+
+static void chunk_begin(struct spb_pack *p, uint64_t ticks)
+{
+	memset(p->chunk, 0, p->chunk_size);
+	p->sequence++;
 	p->ticks = ticks;
 	p->at = SPB_CHUNK_HEAD;
+	if (!p->head) {
+		head_put(p, ticks);
+		return;
+	}
+	memcpy(p->chunk, p->head, SPB_CHUNK_HEAD);
+	p->ticks = load64(p->head + SPB_OPEN_AT, swaps());
 }
 
 static void chunk_end(struct spb_pack *p)
 {
 	if (!p->at)
 		return;
-	store64(p->chunk + SPB_CLOSE_AT, p->ticks, swaps());
-	store64(p->chunk + SPB_CLOSE_AT + 8, p->ticks, swaps());
+	if (!p->head) {
+		store64(p->chunk + SPB_CLOSE_AT, p->ticks, swaps());
+		store64(p->chunk + SPB_CLOSE_AT + 8, p->ticks, swaps());
+	}
 	if (p->out)
 		out_bytes(p->out, p->chunk, p->chunk_size);
 	p->nchunks++;
@@ -63,6 +79,7 @@ void spb_pack_stream(struct spb_pack *p, uint32_t thread, uint32_t tid)
 	p->thread = thread;
 	p->tid = tid;
 	p->cpu = 0;
+	p->fiber = 0;
 }
 
 static uint32_t page_left(uint32_t at)
@@ -79,7 +96,7 @@ uint64_t spb_pack_room(uint64_t bytes)
 	while (size < pages * SPB_PAGE)
 		size *= 2;
 	/* Most fit into a page. */
-	return bytes + SPB_CHUNK_HEAD + 4 * SPB_WORD <= SPB_PAGE ? SPB_CHUNK_LEAST : size;
+	return bytes + SPB_CHUNK_HEAD + SPB_RECORD_ROOM <= SPB_PAGE ? SPB_CHUNK_LEAST : size;
 }
 
 /* Moves on to a place for `bytes` in one page, or in several. Returns false: another chunk. */
@@ -144,41 +161,65 @@ static uint64_t record_size(size_t words)
 	return (words + (words >= SPB_LENGTH_FAR ? 2 : 1)) * SPB_WORD;
 }
 
-/* SPEC spur/cpu: each chunk says again which CPU it is. */
+/* SPEC spur/time: returns true if the low half of the ticks does not tell them. */
+static bool is_far(const struct spb_pack *p, uint64_t ticks)
+{
+	const int64_t step = (int64_t)(ticks - p->ticks);
+
+	return step > INT32_MAX || step < INT32_MIN;
+}
+
+/* Brings the time near. A chunk that has just begun has room for that. */
+static void time_reach(struct spb_pack *p, uint64_t ticks)
+{
+	const uint64_t stored = load64((const uint8_t *)&ticks, swaps());
+
+	if (is_far(p, ticks))
+		record_put(p, &(struct spb_pack_record){ .kind = SPB_TIME,
+							 .ticks = ticks,
+							 .payload = &stored,
+							 .words = 1 });
+}
+
+/* SPEC spur/cpu: each chunk says again on which CPU, and in which fiber, its thread runs. */
 static void chunk_for(struct spb_pack *p, uint64_t ticks)
 {
+	const uint64_t fiber = load64((const uint8_t *)&p->fiber, swaps());
+
 	chunk_end(p);
 	chunk_begin(p, ticks);
+	time_reach(p, ticks);
 	if (p->cpu)
 		record_put(p, &(struct spb_pack_record){
 				      .kind = SPB_CPU, .id = p->cpu, .ticks = ticks });
+	if (p->fiber)
+		record_put(p, &(struct spb_pack_record){ .kind = SPB_FIBER,
+							 .ticks = ticks,
+							 .payload = &fiber,
+							 .words = 1 });
 }
 
 void spb_pack_record(struct spb_pack *p, const struct spb_pack_record *r)
 {
-	const int64_t step = (int64_t)(r->ticks - p->ticks);
 	const uint64_t size = record_size(r->words);
-	const bool far = step > INT32_MAX || step < INT32_MIN;
 
-	if (r->kind == SPB_CPU)
-		p->cpu = r->id;
-	if (!p->at || (far && !place_find(p, record_size(1)))) {
+	if (!p->at || (is_far(p, r->ticks) && !place_find(p, record_size(1))))
 		chunk_for(p, r->ticks);
-	} else if (far) {
-		/* SPEC spur/time */
-		const uint64_t ticks = load64((const uint8_t *)&r->ticks, swaps());
-
-		record_put(p, &(struct spb_pack_record){ .kind = SPB_TIME,
-							 .ticks = r->ticks,
-							 .payload = &ticks,
-							 .words = 1 });
-	}
+	time_reach(p, r->ticks);
 	if (!place_find(p, size)) {
+		bool found;
+
 		chunk_for(p, r->ticks);
-		if (!place_find(p, size))
-			assert(!"a chunk has room for each record");
+		found = place_find(p, size);
+		/* A chunk has room for each record. */
+		assert(found);
+		(void)found;
 	}
 	record_put(p, r);
+	if (r->kind == SPB_CPU)
+		p->cpu = r->id;
+	else if (r->kind == SPB_FIBER)
+		p->fiber = r->words ? load64(r->payload, swaps()) : 0;
 }
 
 void spb_pack_descriptor(struct spb_pack *p, uint32_t type, const void *body, size_t len,
@@ -207,4 +248,10 @@ void spb_pack_descriptor(struct spb_pack *p, uint32_t type, const void *body, si
 		len -= n;
 		type = SPB_MORE_DESCRIPTOR;
 	} while (len);
+}
+
+void spb_pack_begin(struct spb_pack *p)
+{
+	chunk_end(p);
+	chunk_begin(p, 0);
 }

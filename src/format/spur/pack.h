@@ -18,6 +18,9 @@ struct spb_pack {
 	uint64_t nchunks; /* that were closed */
 	uint64_t ticks; /* of the record before */
 	uint32_t cpu; /* id of the last CPU record */
+	uint64_t fiber; /* that of the last FIBER record */
+	/* The head that each chunk gets, as it is stored; NULL: one is made */
+	const uint8_t *head;
 	uint16_t kind; /* enum spb_chunk_kind */
 	uint32_t tid, thread;
 };
@@ -44,6 +47,8 @@ void spb_pack_record(struct spb_pack *p, const struct spb_pack_record *r);
 /* Adds a descriptor. Requires that it fits into a chunk. */
 void spb_pack_descriptor(struct spb_pack *p, uint32_t type, const void *body, size_t len,
 			 uint64_t ticks);
+/* Begins a chunk now. */
+void spb_pack_begin(struct spb_pack *p);
 /* The least size of chunks that can hold a record or descriptor with a payload of `bytes`. */
 uint64_t spb_pack_room(uint64_t bytes);
 

@@ -184,7 +184,7 @@ struct spb {
 	uint32_t chunk_size;
 	int64_t pid;
 	uint64_t lost; /* events for which no chunk was to be had */
-	uint64_t last; /* latest ticks that a head says */
+	uint64_t last, last_mono; /* the latest pair of clocks that a head says */
 	uint64_t ticks; /* of time `mono` */
 	int64_t mono;
 	struct scale scale; /* from ticks to ns */
@@ -205,6 +205,7 @@ struct spb {
 	uint32_t nunknown;
 	uint32_t process_name; /* string id; 0: its program's */
 	uint64_t nunknown_descriptors;
+	struct map64 bad_descriptors; /* by offset */
 	struct map64 fibers; /* from an id to its track + 1 */
 	struct map64 strings; /* from an id to the string id + 1 */
 	uint32_t own[SPB_CLASSES];
@@ -275,6 +276,10 @@ bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_
 /* A text with 2 bytes of length before it, and its string id. */
 struct text spb_take_text(struct cursor *b);
 uint32_t spb_take_string(struct spb *s, struct cursor *b);
+
+/* copy.c */
+bool spb_joins(const struct copy *copy);
+enum spur_status spb_copy(struct copy *copy);
 
 /* shape.c: arguments */
 /*
