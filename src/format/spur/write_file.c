@@ -384,7 +384,7 @@ static void boot_put(const struct sw *w, uint8_t *at)
 			continue;
 		if (digit == 16 || n == 2 * sizeof(id))
 			return;
-		id[n / 2] = (uint8_t)(id[n / 2] << 4 | digit);
+		id[n / 2] = (uint8_t)((unsigned)id[n / 2] << 4 | digit);
 		n++;
 	}
 	if (n == 2 * sizeof(id))
