@@ -134,9 +134,12 @@ enum spur_status program_find_library(struct program *p, struct spur_error *err)
 
 		path = name ? os_realpath(name, found) : NULL;
 	}
+	if (!path && given && *given)
+		return err_set(err, SPUR_ERR_IO, "SPUR_RECORD_LIBRARY: %s: %s", given,
+			       strerror(errno));
 	if (!path)
-		return err_set(err, SPUR_ERR_IO, "%s: expected it beside %sspur, found: %s",
-			       given && *given ? given : library_name, self, strerror(errno));
+		return err_set(err, SPUR_ERR_IO, "%s: expected it in %s or beside it in lib",
+			       library_name, self);
 	/* The dynamic linker takes these to be between two libraries. */
 	if (strpbrk(path, ": "))
 		return err_set(err, SPUR_ERR_IO, "%s: expected a path without blanks and colons",

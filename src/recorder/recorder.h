@@ -31,8 +31,7 @@ struct recorder_result {
 	int code; /* the exit code for the program's: its own, or 128 + the signal's number */
 	bool started; /* the program ran */
 	char *path; /* of the recording; in the arena */
-	unsigned processes; /* that said they record */
-	unsigned left; /* of them still running */
+	unsigned left; /* processes that said they record and are still running */
 	uint64_t patched, refused; /* points */
 	int64_t ns; /* that the program ran */
 	struct arena arena;

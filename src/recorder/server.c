@@ -74,7 +74,6 @@ void server_free(struct server *s)
 
 void server_sum(const struct server *s, struct recorder_result *result)
 {
-	result->processes = (unsigned)s->nprocesses;
 	result->patched = s->patched;
 	result->refused = s->refused;
 	result->left = 0;

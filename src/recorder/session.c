@@ -258,10 +258,8 @@ enum spur_status session_describe(const struct session *s, const struct recorder
 	out_to_fd(&out, fd);
 	if (r) {
 		moment_line(&out, "end");
-		out_printf(&out,
-			   "exit: %d\nprocesses: %u\nstill-running: %u\npatched: %llu\n"
-			   "refused: %llu\n",
-			   r->code, r->processes, r->left, (unsigned long long)r->patched,
+		out_printf(&out, "exit: %d\nstill-running: %u\npatched: %llu\nrefused: %llu\n",
+			   r->code, r->left, (unsigned long long)r->patched,
 			   (unsigned long long)r->refused);
 	} else {
 		describe(&out, o, p);

@@ -97,7 +97,11 @@ static bool read_slot(struct binary *b, const GElf_Rela *r, const GElf_Sym *sym,
 		return true;
 	}
 	b->knows_library |= strncmp(name, "spur_trace_", 11) == 0;
-	if (sym->st_shndx != SHN_UNDEF || is_never(name) ||
+	/*
+	 * With a value, the function's address is everywhere that of this program's PLT, which
+	 * jumps through this slot: what looks the function up gets back here.
+	 */
+	if (sym->st_shndx != SHN_UNDEF || sym->st_value || is_never(name) ||
 	    (type != STT_FUNC && type != STT_GNU_IFUNC && !(is_jump && type == STT_NOTYPE)))
 		return true;
 	return add_slot(b, r->r_offset, name);
