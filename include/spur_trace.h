@@ -166,14 +166,18 @@ static inline __attribute__((always_inline)) uint64_t spur_trace_clock(void)
 
 /*
  * Room for a record. A signal handler may come anywhere: it gets the bytes behind, or the next
- * page, so `end` may be that of another page than the one that the bytes are in.
+ * page.
+ *
+ * INVARIANT: the page's end is read before the place is moved. A place that passes the test was
+ * within the page of that end when it was taken, so no handler can have the same bytes; with an end
+ * that is read later, a place behind the full page would look like one in the page after it.
  */
 static inline __attribute__((always_inline)) char *spur_trace_reserve(uint64_t size)
 {
+	char *const end = __atomic_load_n(&spur_trace_here.end, __ATOMIC_RELAXED);
 	char *const p = spur_trace_add(size);
 
-	if (__builtin_expect((uint64_t)(spur_trace_here.end - p) - size <= SPUR_TRACE_PAGE - size,
-			     1))
+	if (__builtin_expect((uint64_t)(end - p) - size <= SPUR_TRACE_PAGE - size, 1))
 		return p;
 	return spur_trace_page(p, size);
 }

@@ -68,7 +68,8 @@ CORE uint64_t core_clock_hz(void);
 
 struct core_session {
 	uint64_t number; /* 0: no recording; else it differs from all before */
-	int fd;
+	int fd; /* the program may close it, and open another file: see core_file_open() */
+	uint64_t id[2]; /* which file it is */
 	uint8_t *head; /* the mapped header */
 	uint32_t nthreads;
 	char *page, *page_end; /* where descriptors go */
@@ -115,7 +116,7 @@ CORE struct core_chunk core_chunk_take(bool unlocked);
 /* The number of a chunk that has no room yet, + 1. Returns false if there are to be no more. */
 CORE bool core_chunk_number(uint32_t *next);
 /* Makes and maps the chunk of that number. Returns NULL if it cannot. */
-CORE char *core_chunk_map(int fd, uint32_t number);
+CORE char *core_chunk_map(uint32_t number);
 /*
  * Writes the head of a chunk that is zero. `thread`: its number, for a chunk of records, else 0;
  * `lost`: the thread's lost events since the chunk before. Called with the lock.
@@ -135,8 +136,20 @@ CORE void core_chunk_trim(uint32_t number, size_t used);
 CORE bool core_file_put(const char *d, uint32_t size);
 /* Counts events that no chunk will say were lost. Called with the lock. */
 CORE void core_file_lost(uint64_t n);
-/* Opens a new file for this process in a directory. Returns its descriptor, or -1 and errno. */
-CORE int core_file_create(const char *dir);
+/*
+ * Opens a new file for this process in a directory; `path` gets its name. Returns its descriptor,
+ * or -1 and errno.
+ */
+enum { CORE_FILE_PATH = CORE_PATH + 80 };
+CORE int core_file_create(const char *dir, char path[CORE_FILE_PATH]);
+/*
+ * The descriptor of the recording's file, or another one if the program has closed that. Returns a
+ * negative number if it cannot. core_file_close() ends the use.
+ */
+CORE int core_file_open(void);
+CORE void core_file_close(int fd);
+/* False if the program has closed the recording's descriptor. */
+CORE bool core_file_is_open(void);
 /* Writes an unsigned decimal without an end. Returns the place behind it. */
 CORE char *core_decimal(char *p, uint64_t v);
 /* Reads at most size - 1 bytes, and ends them with NUL. Returns how many; 0 if it cannot. */
@@ -214,10 +227,13 @@ CORE bool core_dump_at(const char *list);
 /* --- hooks --- */
 
 /*
- * For record/hook. Numbers of modules and functions stay valid over all recordings of the process
- * and in its forked children: what is described here goes into each of their files. None of these
- * may be called in a signal handler that may have interrupted the library; they return 0 or false
- * then, as when there is no room.
+ * For record/hook. Hooks that place records by themselves do as spur_trace_reserve() does, in its
+ * order: they read `end`, then move `at` by one instruction, then test.
+ *
+ * Numbers of modules and functions stay valid over all recordings of the process and in its forked
+ * children: what is described here goes into each of their files. None of these may be called in a
+ * signal handler that may have interrupted the library; they return 0 or false then, as when there
+ * is no room.
  */
 
 /*

@@ -54,16 +54,19 @@ static int head_copy(int to, const uint8_t *head)
 static int file_copy(int to)
 {
 	const uint64_t chunks = seam_load32(&core_session.next);
-	int why = 0;
+	const int from = core_file_open();
+	int why = from < 0 ? -from : 0;
 
 	for (uint64_t i = 0; i < chunks && !why; i++)
-		why = chunk_copy(to, core_session.fd, SPB_HEADER + i * SPB_CHUNK_SIZE);
+		why = chunk_copy(to, from, SPB_HEADER + i * SPB_CHUNK_SIZE);
+	core_file_close(from);
 	return why ? why : head_copy(to, core_session.head);
 }
 
 int spur_trace_dump(const char *path)
 {
 	const int kept = errno;
+	char name[CORE_FILE_PATH];
 	int why, fd;
 
 	if (strlen(path) >= CORE_PATH)
@@ -76,7 +79,7 @@ int spur_trace_dump(const char *path)
 	}
 	why = (int)-seam_make_dir(path, CORE_DIR_MODE);
 	if (!why || why == EEXIST) {
-		fd = core_file_create(path);
+		fd = core_file_create(path, name);
 		why = fd < 0 ? errno : file_copy(fd);
 		if (fd >= 0)
 			seam_close(fd);

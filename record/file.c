@@ -15,6 +15,7 @@ CORE_HERE struct core_session core_session = { .fd = -1 };
 CORE_HERE uint32_t core_users;
 CORE_HERE char core_directory[CORE_PATH];
 CORE_HERE struct spur_trace_options core_options;
+static char file_path[CORE_FILE_PATH];
 static uint64_t sessions; /* so far */
 
 size_t core_file_read(const char *path, char *buf, size_t size)
@@ -27,6 +28,40 @@ size_t core_file_read(const char *path, char *buf, size_t size)
 	got = got < 0 ? 0 : got;
 	buf[got] = '\0';
 	return (size_t)got;
+}
+
+/* --- the descriptor --- */
+
+static bool file_is_ours(int fd)
+{
+	uint64_t id[2];
+
+	return fd >= 0 && seam_identity(fd, id) && id[0] == core_session.id[0] &&
+	       id[1] == core_session.id[1];
+}
+
+bool core_file_is_open(void)
+{
+	return file_is_ours(core_session.fd);
+}
+
+int core_file_open(void)
+{
+	int fd = core_session.fd;
+
+	if (file_is_ours(fd))
+		return fd;
+	fd = seam_reopen(file_path);
+	if (fd < 0 || file_is_ours(fd))
+		return fd;
+	seam_shut(fd);
+	return -EBADF;
+}
+
+void core_file_close(int fd)
+{
+	if (fd >= 0 && fd != core_session.fd)
+		seam_shut(fd);
 }
 
 /* --- chunks --- */
@@ -44,11 +79,15 @@ bool core_chunk_number(uint32_t *next)
 	return true;
 }
 
-char *core_chunk_map(int fd, uint32_t number)
+char *core_chunk_map(uint32_t number)
 {
-	if (seam_allocate(fd, chunk_offset(number), SPB_CHUNK_SIZE))
-		return NULL;
-	return seam_map(fd, chunk_offset(number), SPB_CHUNK_SIZE, true);
+	const int fd = core_file_open();
+	char *p = NULL;
+
+	if (fd >= 0 && seam_allocate(fd, chunk_offset(number), SPB_CHUNK_SIZE) == 0)
+		p = seam_map(fd, chunk_offset(number), SPB_CHUNK_SIZE, true);
+	core_file_close(fd);
+	return p;
 }
 
 /* Makes a chunk here and now. With `unlocked`, others have the lock meanwhile. */
@@ -56,7 +95,6 @@ static char *chunk_make(uint32_t *number, bool unlocked)
 {
 	struct core_session *const s = &core_session;
 	const uint64_t session = s->number;
-	const int fd = s->fd;
 	uint32_t next;
 	char *p = NULL;
 
@@ -66,7 +104,7 @@ static char *chunk_make(uint32_t *number, bool unlocked)
 	}
 	if (core_chunk_number(&next)) {
 		*number = next - 1;
-		p = core_chunk_map(fd, *number);
+		p = core_chunk_map(*number);
 		/* Without room, the number is the next one's, unless others went on. */
 		if (!p)
 			seam_cas32(&s->next, next, next - 1);
@@ -144,7 +182,7 @@ void core_chunk_wipe(char *p)
 
 char *core_chunk_again(uint32_t number)
 {
-	char *const p = core_chunk_map(core_session.fd, number);
+	char *const p = core_chunk_map(number);
 
 	if (p)
 		core_chunk_wipe(p);
@@ -153,15 +191,17 @@ char *core_chunk_again(uint32_t number)
 
 void core_chunk_trim(uint32_t number, size_t used)
 {
-	struct core_session *const s = &core_session;
 	const size_t pages = (used + SPB_PAGE - 1) / SPB_PAGE * SPB_PAGE;
-	const int fd = s->fd;
+	int fd;
 
 	if (pages >= SPB_CHUNK_SIZE)
 		return;
 	seam_add32(&core_users, 1);
 	core_unlock();
-	seam_punch(fd, chunk_offset(number) + pages, SPB_CHUNK_SIZE - pages);
+	fd = core_file_open();
+	if (fd >= 0)
+		seam_punch(fd, chunk_offset(number) + pages, SPB_CHUNK_SIZE - pages);
+	core_file_close(fd);
 	seam_add32(&core_users, UINT32_MAX);
 	core_lock();
 }
@@ -237,9 +277,9 @@ char *core_decimal(char *p, uint64_t v)
 }
 
 /* SPEC spur/recording: opens PID-STARTTIME.spb, or PID-STARTTIME-N.spb if that exists. */
-int core_file_create(const char *dir)
+int core_file_create(const char *dir, char path[CORE_FILE_PATH])
 {
-	char path[CORE_PATH + 80], *p;
+	char *p;
 	const uint64_t start = start_time();
 	int fd = -1;
 
@@ -356,12 +396,12 @@ static void limits_set(struct core_session *s)
 int core_session_begin(void)
 {
 	struct core_session *const s = &core_session;
-	const int fd = core_file_create(core_directory);
+	int fd = core_file_create(core_directory, file_path), why;
 	uint8_t *h = NULL;
-	int why;
 
 	if (fd < 0)
 		return errno;
+	fd = seam_move(fd);
 	why = seam_allocate(fd, 0, SPB_HEADER);
 	if (!why)
 		h = seam_map(fd, 0, SPB_HEADER, false);
@@ -370,6 +410,7 @@ int core_session_begin(void)
 		return why ? why : ENOMEM;
 	}
 	*s = (struct core_session){ .fd = fd, .head = h, .most = CHUNKS_MOST };
+	seam_identity(fd, s->id);
 	limits_set(s);
 	head_fill(h);
 	seam_store(&s->number, ++sessions);
@@ -404,9 +445,13 @@ void core_session_end(void)
 	seam_copy(s->head + SPB_END_AT + 8, &end.mono, 16);
 	seam_store(s->head + SPB_END_AT, end.ticks);
 	if (core_helper_stop()) {
-		seam_truncate(s->fd, chunk_offset(s->used));
+		const int fd = core_file_open();
+
+		if (fd >= 0) {
+			seam_truncate(fd, chunk_offset(s->used));
+			seam_shut(fd);
+		}
 		seam_unmap(s->head, SPB_HEADER);
-		seam_close(s->fd);
 	}
 	*s = (struct core_session){ .fd = -1 };
 }

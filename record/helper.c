@@ -35,7 +35,6 @@ static struct {
 	uint32_t asleep;
 	uint32_t want; /* chunks to have ready */
 	bool tried; /* to start, in this recording */
-	int fd;
 	uint32_t *control; /* in the header */
 	char *memory; /* guard page, stack, and its thread-local memory */
 	uint32_t head, tail; /* of slots that were taken, and filled */
@@ -69,7 +68,7 @@ static bool slot_fill(void)
 		return false;
 	if (!helper.spare && !core_chunk_number(&helper.spare))
 		return false;
-	s->chunk = core_chunk_map(helper.fd, helper.spare - 1);
+	s->chunk = core_chunk_map(helper.spare - 1);
 	if (!s->chunk)
 		return false;
 	s->number = helper.spare - 1;
@@ -127,7 +126,6 @@ void core_helper_start(void)
 	if (!helper.memory)
 		return;
 	seam_protect(helper.memory, GUARD);
-	helper.fd = core_session.fd;
 	helper.control = (uint32_t *)(void *)(core_session.head + SPB_CONTROL_AT);
 	helper.want = READY_FIRST;
 	if (seam_thread(core_helper_run, helper.memory + GUARD, &helper.id))

@@ -199,7 +199,15 @@ static inline long seam_call(long number, long a, long b, long c, long d, long e
 /* Room on the disk for all of these bytes, which are zero. Returns 0 or an errno. */
 static inline int seam_allocate(int fd, uint64_t off, uint64_t size)
 {
-	return (int)-seam_call(SYS_fallocate, fd, 0, (long)off, (long)size, 0, 0);
+	long result;
+
+	/* A signal interrupts it on tmpfs; signals without end must not keep it here. */
+	for (int tries = 0; tries < 1000; tries++) {
+		result = seam_call(SYS_fallocate, fd, 0, (long)off, (long)size, 0, 0);
+		if (result != -EINTR)
+			break;
+	}
+	return (int)-result;
 }
 
 /* Gives back the room of these bytes, which become zero. */
@@ -241,6 +249,46 @@ static inline void *seam_reserve(size_t size)
 static inline void seam_unmap(void *p, size_t size)
 {
 	seam_call(SYS_munmap, (long)p, (long)size, 0, 0, 0, 0);
+}
+
+/* Which file a descriptor is. Returns false if it is closed. */
+static inline bool seam_identity(int fd, uint64_t id[2])
+{
+	struct stat st;
+
+	if (seam_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0))
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	return true;
+}
+
+/* Opens an existing file. Returns a negative errno if it fails. */
+static inline int seam_reopen(const char *path)
+{
+	return (int)seam_call(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+}
+
+/* As close(), without errno. */
+static inline void seam_shut(int fd)
+{
+	seam_call(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+/* Moves a descriptor to a number that programs do not count on. Returns the new one. */
+static inline int seam_move(int fd)
+{
+	static const int least[] = { 1000, 200 };
+
+	for (int i = 0; i < 2; i++) {
+		const int moved = fcntl(fd, F_DUPFD_CLOEXEC, least[i]);
+
+		if (moved >= 0) {
+			close(fd);
+			return moved;
+		}
+	}
+	return fd;
 }
 
 /* No access to these bytes. */

@@ -11,6 +11,7 @@
 #endif
 #include "core.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 CORE_HERE uint32_t core_on;
@@ -26,7 +27,8 @@ static void fork_child(void)
 	core_helper_forget();
 	core_users = 0;
 	if (was_on) {
-		seam_close(core_session.fd);
+		if (core_file_is_open())
+			seam_close(core_session.fd);
 		seam_unmap(core_session.head, SPB_HEADER);
 		core_session = (struct core_session){ .fd = -1 };
 		core_enter();
@@ -96,6 +98,7 @@ int spur_trace_start(const char *path)
 
 int spur_trace_start_with(const char *path, const struct spur_trace_options *options)
 {
+	char full[PATH_MAX];
 	int why = EALREADY;
 
 	pthread_once(&once, init);
@@ -105,10 +108,13 @@ int spur_trace_start_with(const char *path, const struct spur_trace_options *opt
 		return ENAMETOOLONG;
 	if (seam_mkdir(path, CORE_DIR_MODE) && errno != EEXIST)
 		return errno;
+	/* The program may go to another directory, and a child begin its file there. */
+	if (!realpath(path, full))
+		return errno;
 	if (!core_enter())
 		return EBUSY;
 	if (!core_session.number) {
-		strcpy(core_directory, path);
+		strcpy(core_directory, full);
 		core_options = *options;
 		why = core_session_begin();
 	}

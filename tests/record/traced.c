@@ -1,7 +1,8 @@
 /*
  * Calls that are known beforehand, with the tracing library: what a recording must have.
  * traced WHAT: all | threads N | fork | switch | restart | forever | handler N | helped N |
- *	control | leave N | numbers N DUMP HOW | generations N | work N
+ *	control | leave N | numbers N DUMP HOW | generations N |
+ *	closes N FILE | work N
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/time.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -278,6 +280,32 @@ static void numbers(int n, const char *dump, const char *how)
 		abort();
 }
 
+/*
+ * Closes all descriptors, also that of the recording, opens another file in place of each, and goes
+ * to another directory. That file must stay as it is.
+ */
+static void closes(int n, const char *path)
+{
+	const int limit = 2000;
+	struct stat st;
+	int fd;
+
+	work(n);
+	for (int i = 3; i < limit; i++)
+		close(i);
+	while ((fd = open(path, O_RDWR | O_CREAT, 0600)) >= 0 && fd < limit)
+		;
+	if (chdir("/"))
+		abort();
+	work(n);
+	if (!fork()) {
+		work(n);
+		exit(0);
+	}
+	wait(NULL);
+	printf("%d %d\n", fstat(3, &st), (int)st.st_size);
+}
+
 /* Threads that come and go, each with more than a chunk. */
 static void generations(int n)
 {
@@ -330,6 +358,8 @@ int main(int argc, char **argv)
 		helped(n, argv[3]);
 	else if (!strcmp(what, "numbers"))
 		numbers(n, argv[3], argv[4]);
+	else if (!strcmp(what, "closes"))
+		closes(n, argv[3]);
 	else if (!strcmp(what, "generations"))
 		generations(n);
 	else if (!strcmp(what, "control"))
