@@ -62,7 +62,7 @@ $(BUILD)/spur: $(CLI_OBJ) $(BUILD)/libspur-all.a
 # The library for others: only what src/spur.map lists is visible, in the shared and in the static one.
 SO := libspur.so.$(VERSION)
 lib: $(BUILD)/$(SO) $(BUILD)/libspur.a $(BUILD)/libspur-trace.so.$(VERSION) $(BUILD)/libspur-trace.a \
-	$(BUILD)/spur_trace.c
+	$(BUILD)/spur_trace.c $(BUILD)/libspur-record.so.$(VERSION) $(BUILD)/libspur-record.a
 
 $(BUILD)/$(SO): $(LIB_OBJ) src/spur.map
 	$(call say,LD,$@)
@@ -104,6 +104,37 @@ $(BUILD)/libspur-trace.so.$(VERSION): $(TRACE_OBJ)
 	@$(CC) -shared -pthread -Wl,-z,defs -Wl,-soname,libspur-trace.so.$(SOVERSION) -o $@ $^
 	@ln -sf $(@F) $(BUILD)/libspur-trace.so.$(SOVERSION)
 	@ln -sf libspur-trace.so.$(SOVERSION) $(BUILD)/libspur-trace.so
+
+# The tracing library with hooks for functions: `spur record` loads it into programs. Hooks are for x86-64; what they enter must leave
+# vector registers alone. What replaces functions of other libraries is in the shared library only.
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+HOOK_SRC := $(sort $(wildcard record/hook/*.c record/hook/*.S))
+endif
+HOOK_OBJ := $(addprefix $(BUILD)/,$(addsuffix .o,$(basename $(HOOK_SRC))))
+HOOK_SHARED := $(addprefix $(BUILD)/record/hook/,replace.o jump.o)
+$(addprefix $(BUILD)/record/hook/,args.o call.o record.o): HOOK_FLAGS := -mgeneral-regs-only
+
+$(BUILD)/record/hook/%.o: record/hook/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	@$(CC) $(TRACE_FLAGS) -fno-stack-protector $(HOOK_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/record/hook/%.o: record/hook/%.S
+	@mkdir -p $(@D)
+	$(call say,AS,$<)
+	@$(CC) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libspur-record.so.$(VERSION): $(TRACE_OBJ) $(HOOK_OBJ)
+	$(call say,LD,$@)
+	@$(CC) -shared -pthread -Wl,-z,defs -Wl,-z,now -Wl,-soname,libspur-record.so.$(SOVERSION) -o $@ $^ -ldl
+	@ln -sf $(@F) $(BUILD)/libspur-record.so.$(SOVERSION)
+	@ln -sf libspur-record.so.$(SOVERSION) $(BUILD)/libspur-record.so
+
+$(BUILD)/libspur-record.a: $(TRACE_OBJ) $(filter-out $(HOOK_SHARED),$(HOOK_OBJ))
+	@rm -f $@
+	@ld -r -o $(BUILD)/libspur-record.o $^
+	@objcopy --localize-hidden $(BUILD)/libspur-record.o
+	@ar rcs $@ $(BUILD)/libspur-record.o
 
 # The tables are written anew only when the set of files changes: $(call table,HEADER,STRUCT,PREFIX,ARRAY,NAMES). Two makes may do so
 # at the same time.
@@ -209,4 +240,4 @@ FORCE:
 .PHONY: all lib unit test-programs test bench demo clone-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SIM_OBJ) $(TRACE_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SIM_OBJ) $(TRACE_OBJ) $(HOOK_OBJ)) $(UNIT_BIN:%=%.d) $(BUILD)/tests/mem-faults.d

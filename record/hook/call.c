@@ -1,0 +1,442 @@
+/*
+ * Calls that are entered and left, where enter.S does not know what to do. Compiled for general
+ * registers alone, as record.c says.
+ *
+ * A call ends without a return if longjmp(), an exception or the end of a thread leaves it. Its
+ * place on the stack tells: a call that begins at or above it, or a call around it that returns,
+ * shows that it has ended. An UNWIND record says so before that event is recorded.
+ */
+#include "hook.h"
+
+#include <signal.h>
+
+__thread struct hook_thread hook_here __attribute__((tls_model("initial-exec")));
+struct hook_settings hook_settings;
+uint32_t hook_switch = 1;
+uint32_t hook_lists;
+
+/* A hook that is entered. */
+struct entry {
+	uint64_t place; /* address on the stack */
+	uint64_t what; /* as in struct hook_call */
+	const struct hook_function *function; /* NULL: it has no plan */
+	const struct hook_regs *regs; /* NULL: arguments are not known any more */
+	bool moves; /* the return address is moved, so the end is only seen if it is */
+	bool inlined; /* calls inside it may have the same place */
+	uint64_t function_address; /* if its end says it; else 0 */
+};
+
+enum opened { OPENED, SKIPPED, TAILED };
+
+enum { SIGNALS_SIZE = 8 };
+static const uint64_t EVERY_KEY = UINT64_MAX;
+
+/* --- the stack of open calls --- */
+
+static void unwind(struct hook_thread *t, uint64_t n)
+{
+	uint64_t recorded = 0;
+
+	for (; n; n--) {
+		const struct hook_call *const c = t->top - 1;
+
+		if (c->what & HOOK_HIDDEN)
+			t->stack->hidden--;
+		else
+			recorded++;
+		hook_key_set(t, c->before);
+		seam_fence();
+		t->top--;
+	}
+	if (recorded)
+		hook_record(SPB_UNWIND, 0, &recorded, SPB_WORD, hook_ticks());
+}
+
+/* How many of the innermost calls are below `key`. */
+static uint64_t passed(const struct hook_thread *t, uint64_t key)
+{
+	const struct hook_call *c = t->top;
+
+	while (c > t->stack->base && c[-1].key < key)
+		c--;
+	return (uint64_t)(t->top - c);
+}
+
+/*
+ * Ends the calls below `key`. While they are counted, no signal handler does the same.
+ */
+void hook_unwind(struct hook_thread *t, uint64_t key)
+{
+	const uint64_t all = UINT64_MAX;
+	const int kept = errno;
+	uint64_t before = 0;
+
+	if (!passed(t, key))
+		return;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	unwind(t, passed(t, key));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	errno = kept;
+}
+
+/*
+ * Makes the stack that has the address the current one, and ends its calls that have been passed.
+ * An alternate stack for signals may lie inside another stack.
+ */
+static bool settle(struct hook_thread *t, uint64_t address)
+{
+	if (!hook_stack_at(t, address))
+		return false;
+	if (passed(t, address - t->low) && !t->stack->alternate)
+		hook_stack_alternate(t, address);
+	hook_unwind(t, address - t->low);
+	return true;
+}
+
+/* A plan that came after the thread began may need more than the quick way. */
+static void mode_follow(struct hook_thread *t)
+{
+	if (t->full || !hook_settings.full)
+		return;
+	t->key = t->span;
+	seam_fence();
+	t->full = true;
+	t->span = 0;
+	if (t->stack)
+		hook_stack_full(t->stack, t->top);
+}
+
+static void push(struct hook_thread *t, const struct entry *e, uint64_t ticks)
+{
+	struct hook_call *const c = t->top;
+
+	t->top = c + 1;
+	seam_fence();
+	c->key = (uint32_t)(e->place - t->low);
+	c->before = (uint32_t)hook_key(t);
+	c->what = e->what;
+	c->ticks = ticks;
+	c->record = NULL;
+	seam_fence();
+	hook_key_set(t, e->place - t->low);
+}
+
+/* --- what is recorded --- */
+
+static void trigger(const struct hook_function *f)
+{
+	const uint32_t flags = f ? f->plan->flags : 0;
+
+	if (flags & PLAN_TRACE_ON)
+		seam_store32(&hook_switch, 1);
+	else if (flags & PLAN_TRACE_OFF)
+		seam_store32(&hook_switch, 0);
+}
+
+static bool is_recorded(const struct hook_thread *t, const struct hook_function *f)
+{
+	const uint64_t calls = (uint64_t)(t->top - t->stack->base) - t->stack->hidden;
+
+	if (!hook_switch || (f && f->plan->flags & PLAN_HIDDEN))
+		return false;
+	return !hook_settings.depth || calls < hook_settings.depth;
+}
+
+/* The ENTER or TAIL record of a call. */
+static char *enter_record(const struct entry *e, uint32_t kind, uint64_t ticks)
+{
+	const struct hook_function *const f = e->function;
+	const uint64_t address = e->what & ~HOOK_BY_ADDRESS;
+	uint64_t values[HOOK_VALUES_MOST / SPB_WORD];
+	uint32_t size;
+
+	if (e->what & HOOK_BY_ADDRESS)
+		return hook_record(kind, 0, &address, SPB_WORD, ticks);
+	if (!f || !f->plan->nargs || !e->regs)
+		return hook_record(kind, (uint32_t)e->what >> 8, NULL, 0, ticks);
+	size = hook_values(f->args, f->plan->nargs, e->regs, e->place, values);
+	return hook_record(kind, (uint32_t)e->what >> 8, values, size, ticks);
+}
+
+static void exit_record(const struct hook_call *c, const struct hook_regs *r, uint64_t ticks)
+{
+	const uint32_t id = c->what & HOOK_BY_ADDRESS ? 0 : (uint32_t)c->what >> 8;
+	const struct hook_function *const f = id ? hook_function(id) : NULL;
+	uint64_t values[HOOK_VALUES_MOST / SPB_WORD];
+	uint32_t size = 0;
+
+	if (f && f->plan->nresults && r)
+		size = hook_values(f->args + f->plan->nargs, f->plan->nresults, r, 0, values);
+	hook_record(SPB_EXIT, id, values, size, ticks);
+}
+
+/* True if the call that ends is shorter than what is recorded, and was taken back. */
+static bool taken_back(const struct hook_call *c, uint64_t ticks)
+{
+	const struct hook_function *const f =
+		c->what & HOOK_BY_ADDRESS ? NULL : hook_function((uint32_t)c->what >> 8);
+	uint64_t least = hook_settings.least;
+
+	if (f && f->least)
+		least = f->least;
+	if (!least || !c->record || (f && f->plan->flags & PLAN_KEEP))
+		return false;
+	return ticks - c->ticks < least && hook_take_back(c->record);
+}
+
+/* A call whose end will not be seen, since its stack has no mirror. */
+static void record_alone(const struct entry *e)
+{
+	const uint64_t ticks = hook_ticks();
+	const struct hook_call c = { .what = e->what };
+
+	if (!hook_switch)
+		return;
+	enter_record(e, SPB_ENTER, ticks);
+	exit_record(&c, NULL, ticks);
+}
+
+/* A jump from the call that has the same place: that call ends, and its exit is ours. */
+static void call_replace(struct hook_thread *t, const struct entry *e)
+{
+	if (t->top[-1].what & HOOK_HIDDEN || !is_recorded(t, e->function))
+		return;
+	t->top[-1].what = e->what;
+	t->top[-1].record = NULL;
+	enter_record(e, SPB_TAIL, hook_ticks());
+}
+
+static enum opened call_open(struct hook_thread *t, struct entry *e)
+{
+	uint64_t key, ticks;
+	bool recorded;
+
+	mode_follow(t);
+	trigger(e->function);
+	if (!settle(t, e->place)) {
+		record_alone(e);
+		return SKIPPED;
+	}
+	key = e->place - t->low;
+	if (!e->inlined && t->top > t->stack->base && t->top[-1].key == key) {
+		if (e->moves && hook_is_thunk(*(uint64_t *)e->place)) {
+			call_replace(t, e);
+			return TAILED;
+		}
+		hook_unwind(t, key + 1);
+	}
+	recorded = is_recorded(t, e->function);
+	if ((!recorded && e->moves) || (t->top >= t->limit && !hook_stack_grow(t)))
+		return SKIPPED;
+	if (e->moves && !t->stack->mirrored) {
+		record_alone(e);
+		return SKIPPED;
+	}
+	ticks = recorded ? hook_ticks() : 0;
+	if (!recorded)
+		e->what |= HOOK_HIDDEN;
+	push(t, e, ticks);
+	if (recorded) {
+		char *const p = enter_record(e, SPB_ENTER, ticks);
+
+		t->top[-1].record = t->full ? p : (char *)e->function_address;
+	} else {
+		t->stack->hidden++;
+	}
+	return OPENED;
+}
+
+/* The innermost call ends. */
+static void call_close(struct hook_thread *t, const struct hook_regs *r)
+{
+	const struct hook_call *const c = t->top - 1;
+
+	if (c->what & HOOK_HIDDEN) {
+		t->stack->hidden--;
+	} else {
+		const uint64_t ticks = hook_ticks();
+
+		if (!taken_back(c, ticks))
+			exit_record(c, r, ticks);
+	}
+	hook_key_set(t, c->before);
+	seam_fence();
+	t->top--;
+	if (t->stack->alternate && t->top == t->stack->base)
+		hook_stack_back(t);
+}
+
+/* The call at that address ends, if it is open. */
+static void call_return(struct hook_thread *t, uint64_t place, const struct hook_regs *r)
+{
+	mode_follow(t);
+	if (!settle(t, place))
+		return;
+	if (t->top > t->stack->base && t->top[-1].key == place - t->low)
+		call_close(t, r);
+}
+
+void hook_left(uint64_t target)
+{
+	struct hook_thread *const t = &hook_here;
+
+	if (!t->stack)
+		return;
+	/* From the stack of a signal handler to another: all its calls are left. */
+	if (t->stack->alternate && target - t->low >= t->size)
+		hook_unwind(t, EVERY_KEY);
+	if (hook_stack_at(t, target))
+		hook_unwind(t, target - t->low);
+}
+
+void hook_thread_end(struct hook_thread *t)
+{
+	if (!t->stack)
+		return;
+	if (core_on)
+		hook_unwind(t, EVERY_KEY);
+	hook_stack_drop(t);
+}
+
+/* --- from enter.S --- */
+
+/* Returns true if the return address is not to be moved. */
+HOOK bool hook_entered(struct hook_regs *r, uint64_t word)
+{
+	uint64_t *const slot = &r->rest[2];
+	struct entry e = { .place = (uint64_t)slot, .regs = r, .moves = true };
+
+	(void)word;
+	if (!core_on)
+		return true;
+	e.what = (uint32_t)r->rest[1];
+	e.function = hook_function((uint32_t)e.what >> 8);
+	if (call_open(&hook_here, &e) != OPENED)
+		return true;
+	*hook_mirror((uint64_t)slot) = *slot;
+	return false;
+}
+
+HOOK bool hook_returned(struct hook_regs *r)
+{
+	uint64_t *const slot = &r->rest[0];
+
+	call_return(&hook_here, (uint64_t)slot, r);
+	*slot = *hook_mirror((uint64_t)slot);
+	return false;
+}
+
+static void hijack(uint64_t *slot, uint64_t what, const struct hook_function *f,
+		   const struct hook_regs *r)
+{
+	struct entry e = {
+		.place = (uint64_t)slot, .what = what, .function = f, .regs = r, .moves = true
+	};
+
+	if (call_open(&hook_here, &e) != OPENED)
+		return;
+	*hook_mirror((uint64_t)slot) = *slot;
+	*slot = (uint64_t)hook_ret;
+}
+
+/* The function that a hook in the code itself was called by. Returns false if it is left out. */
+static bool called_by(uint64_t address, uint64_t *what, const struct hook_function **f)
+{
+	const uint32_t number = hook_listed(address);
+
+	*f = NULL;
+	*what = address | HOOK_BY_ADDRESS;
+	if (number == HOOK_UNLISTED)
+		return false;
+	if (number) {
+		*f = hook_function(number);
+		*what = (uint64_t)number << 8 | SPB_ENTER;
+	}
+	return true;
+}
+
+HOOK bool hook_mcounted(struct hook_regs *r)
+{
+	const struct hook_function *f;
+	uint64_t what;
+
+	if (called_by(r->rest[0], &what, &f))
+		hijack((uint64_t *)r->rbp + 1, what, f, NULL);
+	return false;
+}
+
+HOOK bool hook_fentered(struct hook_regs *r)
+{
+	const struct hook_function *f;
+	uint64_t what;
+
+	if (called_by(r->rest[0], &what, &f))
+		hijack(&r->rest[1], what, f, r);
+	return false;
+}
+
+HOOK bool hook_id_called(struct hook_regs *r)
+{
+	const uint64_t word = (uint32_t)r->rest[0];
+
+	hijack((uint64_t *)r->rbp + 1, word, hook_function((uint32_t)word >> 8), NULL);
+	return false;
+}
+
+HOOK bool hook_xray_entered(struct hook_regs *r)
+{
+	const uint64_t word = (uint32_t)r->r10;
+	struct entry e = { .place = (uint64_t)&r->rest[1],
+			   .what = word,
+			   .function = hook_function((uint32_t)word >> 8),
+			   .regs = r };
+
+	call_open(&hook_here, &e);
+	return false;
+}
+
+HOOK bool hook_xray_returned(struct hook_regs *r)
+{
+	call_return(&hook_here, (uint64_t)&r->rest[0], r);
+	return false;
+}
+
+HOOK bool hook_xray_tailed(struct hook_regs *r)
+{
+	call_return(&hook_here, (uint64_t)&r->rest[1], NULL);
+	return false;
+}
+
+HOOK bool hook_cyg_entered(struct hook_regs *r)
+{
+	struct entry e = { .place = (uint64_t)&r->rest[1],
+			   .inlined = true,
+			   .function_address = r->rdi };
+
+	if (core_on && called_by(r->rdi, &e.what, &e.function))
+		call_open(&hook_here, &e);
+	return false;
+}
+
+/* The place at the end of a function may be another one than at its beginning. */
+HOOK bool hook_cyg_returned(struct hook_regs *r)
+{
+	struct hook_thread *const t = &hook_here;
+	const struct hook_function *f;
+	const struct hook_call *c;
+	uint64_t what;
+
+	mode_follow(t);
+	if (!called_by(r->rdi, &what, &f) ||
+	    !hook_stack_at(t, (uint64_t)&r->rest[1]))
+		return false;
+	for (c = t->top; c > t->stack->base; c--)
+		if ((c[-1].what & ~HOOK_HIDDEN) == what)
+			break;
+	if (c == t->stack->base)
+		return false;
+	if (c < t->top)
+		unwind(t, (uint64_t)(t->top - c));
+	call_close(t, NULL);
+	return false;
+}

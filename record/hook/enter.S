@@ -1,0 +1,518 @@
+/*
+ * The way of an event, x86-64: hook.h says how calls are kept. A record is reserved by one unlocked
+ * add and committed by one store. All registers that are used are saved, since gcc's -fipa-ra lets
+ * callers keep values in any that the function they call does not change.
+ *
+ * A thunk, at which a patched function is entered, and through which it returns:
+ *	push $word ; call hook_enter ; jc 1f ; call body ; push $0 ; jmp hook_exit ; 1: jmp body
+ * `call body` puts the thunk's address where the return address was, so that arguments on the stack
+ * stay where they are, and each call has its own return.
+ *
+ * A call enters in this order: top, then the call's own fields, then span. So a signal handler that
+ * comes anywhere finds a valid place for its own calls, and leaves it as it was.
+ */
+#if defined(__x86_64__)
+
+	.equ	ENTER, 4
+/* struct hook_thread */
+	.equ	HOOK_LOW, 0
+	.equ	HOOK_SPAN, 8
+	.equ	HOOK_TOP, 16
+	.equ	HOOK_LIMIT, 24
+	.equ	HOOK_SLOW_STACK, 32
+	.equ	HOOK_SIZE, 40
+	.equ	HOOK_CALL_SIZE, 32
+/* hook.h */
+	.equ	HOOK_MIRROR_BIT, 46
+	.equ	HOOK_MIRROR_OFFSET, 0x840
+	.equ	HOOK_LIST_FACTOR, 0x9E3779B97F4A7C15
+
+/* Registers that all hooks save first: 0 r11, 8 rcx, 16 rdx, 24 rax, 32 what was there. */
+	.macro SAVE
+	push	%rax
+	push	%rdx
+	push	%rcx
+	push	%r11
+	.endm
+
+	.macro RESTORE
+	pop	%r11
+	pop	%rcx
+	pop	%rdx
+	pop	%rax
+	.endm
+
+/* Stores the word in r11 as a record with its time; changes rax, rcx, rdx. */
+	.macro RECORD bare=0
+	mov	spur_trace_here@gottpoff(%rip), %rcx
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	cmp	%fs:16(%rcx), %rax
+	jae	8f
+	mov	$8, %edx
+	xadd	%rdx, %fs:(%rcx)
+	mov	%fs:8(%rcx), %rcx
+	sub	%rdx, %rcx
+	sub	$8, %rcx
+	cmp	$4088, %rcx
+	ja	9f
+	shl	$32, %rax
+	or	%r11, %rax
+	mov	%rax, (%rdx)
+7:
+	.subsection 1
+8:	xor	%edx, %edx
+9:
+	.if \bare
+	SAVE
+	.endif
+	SLOW	hook_paged
+	.if \bare
+	RESTORE
+	.endif
+	jmp	7b
+	.previous
+	.endm
+
+/* The same with the address in r11 as payload. `bare`: nothing was saved. */
+	.macro RECORD_ADDRESS bare=0
+	mov	spur_trace_here@gottpoff(%rip), %rcx
+	rdtsc
+	shl	$32, %rdx
+	or	%rdx, %rax
+	cmp	%fs:16(%rcx), %rax
+	jae	8f
+	mov	$16, %edx
+	xadd	%rdx, %fs:(%rcx)
+	mov	%fs:8(%rcx), %rcx
+	sub	%rdx, %rcx
+	sub	$16, %rcx
+	cmp	$4080, %rcx
+	ja	9f
+	movq	$0x1E, (%rdx)
+	mov	%r11, 8(%rdx)
+	shl	$32, %rax
+	or	$0x14, %rax
+	mov	%rax, (%rdx)
+7:
+	.subsection 1
+8:	xor	%edx, %edx
+9:
+	.if \bare
+	SAVE
+	.endif
+	SLOW	hook_paged_address
+	.if \bare
+	RESTORE
+	.endif
+	jmp	7b
+	.previous
+	.endm
+
+/* Calls a C function. ZF: it returned false. */
+	.macro SLOW function
+	push	%r10
+	lea	\function(%rip), %r10
+	call	hook_slow
+	pop	%r10
+	.endm
+
+/* Makes room for a call at the address in rcx: rax is behind it, rcx its key. */
+	.macro OPEN slow
+	mov	hook_here@gottpoff(%rip), %rdx
+	sub	%fs:HOOK_LOW(%rdx), %rcx
+	cmp	%fs:HOOK_SPAN(%rdx), %rcx
+	jae	\slow
+	mov	%fs:HOOK_TOP(%rdx), %rax
+	cmp	%fs:HOOK_LIMIT(%rdx), %rax
+	jae	\slow
+	add	$HOOK_CALL_SIZE, %rax
+	mov	%rax, %fs:HOOK_TOP(%rdx)
+	mov	%ecx, -32(%rax)
+	mov	%fs:HOOK_SPAN(%rdx), %r11
+	mov	%r11d, -28(%rax)
+	.endm
+
+/* Moves the return address from the slot to the mirror; changes rcx, rdx. */
+	.macro MOVE slot
+	lea	\slot, %rdx
+	mov	(%rdx), %rcx
+	btc	$HOOK_MIRROR_BIT, %rdx
+	mov	%rcx, HOOK_MIRROR_OFFSET(%rdx)
+	.endm
+
+	.macro MOVE_BACK slot
+	lea	\slot, %rdx
+	btc	$HOOK_MIRROR_BIT, %rdx
+	mov	HOOK_MIRROR_OFFSET(%rdx), %rcx
+	mov	%rcx, \slot
+	.endm
+
+/* Ends the call at the address in rcx: r11 is what it was. */
+	.macro CLOSE slow
+	mov	hook_here@gottpoff(%rip), %rdx
+	sub	%fs:HOOK_LOW(%rdx), %rcx
+	cmp	%fs:HOOK_SPAN(%rdx), %rcx
+	jne	\slow
+	mov	%fs:HOOK_TOP(%rdx), %rax
+	mov	-24(%rax), %r11
+	mov	-28(%rax), %ecx
+	sub	$HOOK_CALL_SIZE, %rax
+	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	mov	%rax, %fs:HOOK_TOP(%rdx)
+	.endm
+
+	.macro FUNCTION name
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+	.p2align 5
+\name:
+	.endm
+
+	.hidden	hook_here, core_on
+	.hidden hook_entered, hook_returned, hook_xray_entered, hook_xray_returned, hook_xray_tailed
+	.hidden hook_lists, hook_cyg_entered, hook_cyg_returned
+	.hidden hook_paged, hook_paged_address, hook_mcounted, hook_fentered, hook_id_called
+
+	.text
+/* 32 where in the thunk to return, 40 word, 48 the slot of the return address. */
+FUNCTION hook_enter
+	SAVE
+	cmpl	$0, core_on(%rip)
+	je	5f
+	lea	48(%rsp), %rcx
+	OPEN	1f
+	mov	40(%rsp), %r11d
+	mov	%r11, -24(%rax)
+	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	MOVE	48(%rsp)
+	RECORD
+	RESTORE
+	clc
+	ret	$16
+5:	RESTORE
+	stc
+	ret	$8
+	.size	hook_enter, . - hook_enter
+FUNCTION hook_enter_full
+	SAVE
+1:	SLOW	hook_entered
+	jnz	5b
+	RESTORE
+	clc
+	ret	$16
+	.size	hook_enter_full, . - hook_enter_full
+
+/* 32 the slot of the return address. */
+FUNCTION hook_exit
+	SAVE
+	lea	32(%rsp), %rcx
+	CLOSE	1f
+	xor	$1, %r11d
+	RECORD
+	MOVE_BACK 32(%rsp)
+	RESTORE
+	ret
+	.size	hook_exit, . - hook_exit
+FUNCTION hook_exit_full
+	SAVE
+1:	SLOW	hook_returned
+	RESTORE
+	ret
+	.size	hook_exit_full, . - hook_exit_full
+
+/* 32 where in the sled to return, 40 the slot; r10 has the word. */
+FUNCTION hook_xray_enter
+	SAVE
+	cmpl	$0, core_on(%rip)
+	je	5f
+	lea	40(%rsp), %rcx
+	OPEN	1f
+	mov	%r10d, %r11d
+	mov	%r11, -24(%rax)
+	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	RECORD
+5:	RESTORE
+	ret
+1:	SLOW	hook_xray_entered
+	jmp	5b
+	.size	hook_xray_enter, . - hook_xray_enter
+
+/* In place of a return. */
+FUNCTION hook_xray_exit
+	SAVE
+	lea	32(%rsp), %rcx
+	CLOSE	1f
+	xor	$1, %r11d
+	RECORD
+5:	RESTORE
+	ret
+1:	SLOW	hook_xray_returned
+	jmp	5b
+	.size	hook_xray_exit, . - hook_xray_exit
+
+/* Before a jump to another function. */
+FUNCTION hook_xray_tail
+	SAVE
+	lea	40(%rsp), %rcx
+	CLOSE	1f
+	xor	$1, %r11d
+	RECORD
+5:	RESTORE
+	ret
+1:	SLOW	hook_xray_tailed
+	jmp	5b
+	.size	hook_xray_tail, . - hook_xray_tail
+
+/* 32 the address in the function, which is all that is known of it. */
+	.macro CALLED slot, slow
+	SAVE
+	cmpl	$0, core_on(%rip)
+	je	5f
+	cmpl	$0, hook_lists(%rip)
+	jne	1f
+	lea	\slot, %rcx
+	OPEN	1f
+	mov	32(%rsp), %r11
+	bts	$63, %r11
+	mov	%r11, -24(%rax)
+	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	MOVE	\slot
+	lea	hook_ret(%rip), %rcx
+	mov	%rcx, \slot
+	btr	$63, %r11
+	RECORD_ADDRESS
+5:	RESTORE
+	ret
+1:	SLOW	\slow
+	jmp	5b
+	.endm
+
+	.globl	mcount, _mcount, __fentry__
+	.type	mcount, @function
+	.type	_mcount, @function
+	.type	__fentry__, @function
+	.p2align 5
+mcount:
+_mcount:
+	CALLED	8(%rbp), hook_mcounted
+	.p2align 5
+__fentry__:
+	CALLED	40(%rsp), hook_fentered
+
+/* 32 word, 40 the address in the function: in place of mcount where calls were rewritten. */
+FUNCTION hook_call_id
+	SAVE
+	cmpl	$0, core_on(%rip)
+	je	5f
+	lea	8(%rbp), %rcx
+	OPEN	1f
+	mov	32(%rsp), %r11d
+	mov	%r11, -24(%rax)
+	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	MOVE	8(%rbp)
+	lea	hook_ret(%rip), %rcx
+	mov	%rcx, 8(%rbp)
+	RECORD
+5:	RESTORE
+	lea	8(%rsp), %rsp
+	ret
+1:	SLOW	hook_id_called
+	jmp	5b
+	.size	hook_call_id, . - hook_call_id
+
+/*
+ * Where functions return whose return address was replaced. The unwinder must find it: the frame is
+ * at rsp - 1, since unwinders tell frames by it and it must be no other's, and the return address is
+ * in the mirror.
+ */
+	.p2align 5
+	nop
+	.cfi_startproc
+	.cfi_escape 0x0f, 2, 0x77, 0x7f
+	.cfi_escape 0x10, 16, 15, 0x37, 0x1c, 0x0e, 0, 0, 0, 0, 0, 0x40, 0, 0, 0x27, 0x23, 0xc0, 0x10
+	.cfi_escape 0x16, 7, 2, 0x31, 0x22
+	nop
+FUNCTION hook_ret
+	push	%rax
+	SAVE
+	lea	32(%rsp), %rcx
+	CLOSE	1f
+	test	%r11, %r11
+	js	2f
+	xor	$1, %r11d
+3:	RECORD
+	MOVE_BACK 32(%rsp)
+	RESTORE
+	ret
+2:	mov	$5, %r11d
+	jmp	3b
+1:	SLOW	hook_returned
+	RESTORE
+	ret
+	.cfi_endproc
+	.size	hook_ret, . - hook_ret
+
+/*
+ * rdi: the function. The caller expects no register to be kept. Functions that were inlined have
+ * the same place as the one around them.
+ */
+	.globl	__cyg_profile_func_enter, __cyg_profile_func_exit
+	.type	__cyg_profile_func_enter, @function
+	.type	__cyg_profile_func_exit, @function
+	.p2align 5
+__cyg_profile_func_enter:
+	cmpl	$0, core_on(%rip)
+	je	5f
+	lea	8(%rsp), %rcx
+	mov	hook_here@gottpoff(%rip), %rsi
+	sub	%fs:HOOK_LOW(%rsi), %rcx
+	cmp	%fs:HOOK_SPAN(%rsi), %rcx
+	ja	1f
+	mov	%fs:HOOK_TOP(%rsi), %r8
+	cmp	%fs:HOOK_LIMIT(%rsi), %r8
+	jae	1f
+	mov	hook_list(%rip), %rdx
+	mov	%rdi, %r11
+	bts	$63, %r11
+	test	%rdx, %rdx
+	jz	2f
+	movabs	$HOOK_LIST_FACTOR, %rax
+	imul	%rdi, %rax
+	shr	$32, %rax
+	and	(%rdx), %rax
+	shl	$4, %rax
+	cmp	16(%rdx, %rax), %rdi
+	jne	1f
+	mov	24(%rdx, %rax), %r11d
+	shl	$8, %r11d
+	or	$ENTER, %r11d
+2:	add	$HOOK_CALL_SIZE, %r8
+	mov	%r8, %fs:HOOK_TOP(%rsi)
+	mov	%ecx, -32(%r8)
+	mov	%fs:HOOK_SPAN(%rsi), %r9
+	mov	%r9d, -28(%r8)
+	mov	%r11, -24(%r8)
+	mov	%rdi, -8(%r8)
+	mov	%rcx, %fs:HOOK_SPAN(%rsi)
+	btr	$63, %r11
+	jc	3f
+	RECORD	1
+5:	ret
+3:	RECORD_ADDRESS 1
+	ret
+1:	SAVE
+	SLOW	hook_cyg_entered
+	RESTORE
+	ret
+
+	.p2align 5
+__cyg_profile_func_exit:
+	lea	8(%rsp), %rcx
+	mov	hook_here@gottpoff(%rip), %rdx
+	sub	%fs:HOOK_LOW(%rdx), %rcx
+	cmp	%fs:HOOK_SIZE(%rdx), %rcx
+	jae	1f
+	cmpq	$0, %fs:HOOK_SPAN(%rdx)
+	je	1f
+	mov	%fs:HOOK_TOP(%rdx), %rax
+	cmp	-8(%rax), %rdi
+	jne	1f
+	mov	-24(%rax), %r11
+	mov	-28(%rax), %ecx
+	sub	$HOOK_CALL_SIZE, %rax
+	mov	%rcx, %fs:HOOK_SPAN(%rdx)
+	mov	%rax, %fs:HOOK_TOP(%rdx)
+	xor	$1, %r11
+	js	2f
+3:	RECORD	1
+	ret
+2:	mov	$5, %r11d
+	jmp	3b
+1:	SAVE
+	SLOW	hook_cyg_returned
+	RESTORE
+	ret
+
+/*
+ * Calls the function in r10 with the registers, the word, the place and the time that the hook has,
+ * on the thread's stack for slow ways if that is free. Requires that SAVE and r10 are pushed.
+ */
+FUNCTION hook_slow
+	push	%r9
+	push	%r8
+	push	%rdi
+	push	%rsi
+	push	%rbp
+	cld
+	mov	%rsp, %rdi
+	mov	%rsp, %rbp
+	mov	%r11, %rsi
+	mov	%rax, %rcx
+	mov	hook_here@gottpoff(%rip), %rax
+	mov	%fs:HOOK_SLOW_STACK(%rax), %r8
+	test	%r8, %r8
+	jz	1f
+	movq	$0, %fs:HOOK_SLOW_STACK(%rax)
+	lea	-16(%r8), %rsp
+	mov	%r8, (%rsp)
+	call	*%r10
+	mov	(%rsp), %r8
+	mov	hook_here@gottpoff(%rip), %rcx
+	mov	%r8, %fs:HOOK_SLOW_STACK(%rcx)
+	jmp	2f
+1:	and	$-16, %rsp
+	call	*%r10
+2:	mov	%rbp, %rsp
+	test	%al, %al
+	pop	%rbp
+	pop	%rsi
+	pop	%rdi
+	pop	%r8
+	pop	%r9
+	ret
+	.size	hook_slow, . - hook_slow
+
+FUNCTION hook_guarded
+	push	%rbp
+	mov	%rsp, %rbp
+	push	%rbx
+	push	%r12
+	mov	%rdi, %r12
+	mov	%rsi, %rdi
+	sub	hook_vectors_size(%rip), %rsp
+	and	$-64, %rsp
+	mov	%rsp, %rbx
+	mov	hook_vectors_mask(%rip), %eax
+	xor	%edx, %edx
+	test	%eax, %eax
+	jz	1f
+	/* The header must be zero where xsave does not write. */
+	mov	%rdx, 512(%rbx)
+	mov	%rdx, 520(%rbx)
+	mov	%rdx, 528(%rbx)
+	mov	%rdx, 536(%rbx)
+	mov	%rdx, 544(%rbx)
+	mov	%rdx, 552(%rbx)
+	mov	%rdx, 560(%rbx)
+	mov	%rdx, 568(%rbx)
+	xsave64	(%rbx)
+	call	*%r12
+	mov	hook_vectors_mask(%rip), %eax
+	xor	%edx, %edx
+	xrstor64 (%rbx)
+	jmp	2f
+1:	fxsave64 (%rbx)
+	call	*%r12
+	fxrstor64 (%rbx)
+2:	lea	-16(%rbp), %rsp
+	pop	%r12
+	pop	%rbx
+	pop	%rbp
+	ret
+	.size	hook_guarded, . - hook_guarded
+	.hidden	hook_vectors_size, hook_vectors_mask
+#endif
+	.section .note.GNU-stack,"",@progbits

@@ -1,0 +1,204 @@
+/* Functions by their numbers, and those that are listed by an address in them. */
+#include "hook.h"
+
+enum { BLOCK = 4096, BLOCKS = 4096, RANGES = 1024, NAMES = HOOK_ARGS_MOST };
+
+static const struct hook_function **blocks[BLOCKS];
+
+struct listed {
+	uint64_t address;
+	uint64_t number;
+};
+
+/* Replaced as a whole when it grows: hooks look into it at any time. */
+struct list {
+	uint64_t mask, used;
+	struct listed items[];
+};
+
+HOOK extern struct list *hook_list; /* for enter.S */
+struct list *hook_list;
+static struct {
+	uint64_t first, end;
+} ranges[RANGES];
+static uint32_t nranges;
+
+static void *memory_map(size_t size)
+{
+	void *const p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+const struct hook_function *hook_function(uint32_t number)
+{
+	const struct hook_function **const b =
+		number / BLOCK < BLOCKS ?
+			__atomic_load_n(&blocks[number / BLOCK], __ATOMIC_ACQUIRE) :
+			NULL;
+
+	return b ? b[number % BLOCK] : NULL;
+}
+
+static bool function_set(uint32_t number, const struct hook_function *f)
+{
+	const struct hook_function ***const slot = &blocks[number / BLOCK];
+	const struct hook_function **b = *slot;
+
+	if (!b) {
+		b = memory_map(BLOCK * sizeof(*b));
+		if (!b)
+			return false;
+		__atomic_store_n(slot, b, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&b[number % BLOCK], f, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Ticks of a number of ns, by the frequency of the clock. */
+uint64_t hook_ticks_of(uint64_t ns)
+{
+	static uint64_t hz;
+
+	if (!hz)
+		hz = core_clock_hz();
+	if (!hz) {
+		const struct timespec pause = { 0, 5000000 };
+		const struct core_pair a = core_clock_pair();
+		struct core_pair b;
+
+		nanosleep(&pause, NULL);
+		b = core_clock_pair();
+		hz = (b.ticks - a.ticks) * 1000000000u / (b.mono - a.mono + 1);
+	}
+	return hz ? (uint64_t)((unsigned __int128)ns * hz / 1000000000u) : ns;
+}
+
+static bool describe(const struct plan_head *p, const struct plan_function *f, uint64_t shift,
+		     uint32_t module, uint32_t number)
+{
+	const char *const texts = (const char *)p + p->texts;
+	const struct plan_arg *const a =
+		(const struct plan_arg *)(const void *)((const char *)p + p->args) + f->args;
+	const unsigned n = (unsigned)f->nargs + f->nresults;
+	uint8_t types[2 * NAMES];
+	const char *names[2 * NAMES];
+	struct core_function c = { .number = number,
+				   .module = f->address ? module : 0,
+				   .address = f->address ? f->address + shift : 0,
+				   .name = f->address && !f->name ? NULL : texts + f->name,
+				   .nargs = f->nargs,
+				   .nresults = f->nresults,
+				   .types = types,
+				   .names = names };
+
+	for (unsigned i = 0; i < n; i++) {
+		types[i] = a[i].type;
+		names[i] = texts + a[i].name;
+	}
+	return core_function(&c);
+}
+
+uint32_t hook_functions_add(const struct plan_head *p, uint64_t shift, uint32_t module)
+{
+	const struct plan_function *const f =
+		(const struct plan_function *)(const void *)((const char *)p + p->functions);
+	const struct plan_arg *const args =
+		(const struct plan_arg *)(const void *)((const char *)p + p->args);
+	struct hook_function *const h = memory_map((p->nfunctions + 1) * sizeof(*h));
+	const uint32_t first = h ? core_function_numbers(p->nfunctions) : 0;
+
+	for (uint32_t i = 0; first && i < p->nfunctions; i++) {
+		h[i] = (struct hook_function){ &f[i], args + f[i].args,
+					       f[i].least ? hook_ticks_of(f[i].least) : 0 };
+		if (!function_set(first + i, &h[i]) ||
+		    !describe(p, &f[i], shift, module, first + i))
+			return 0;
+	}
+	return first;
+}
+
+/* --- those that are listed --- */
+
+static uint64_t mix(uint64_t v)
+{
+	v *= HOOK_LIST_FACTOR;
+	return v >> 32;
+}
+
+static void list_put(struct list *l, uint64_t address, uint32_t number)
+{
+	uint64_t i = mix(address) & l->mask;
+
+	while (l->items[i].address && l->items[i].address != address)
+		i = (i + 1) & l->mask;
+	l->used += !l->items[i].address;
+	l->items[i].number = number;
+	__atomic_store_n(&l->items[i].address, address, __ATOMIC_RELEASE);
+}
+
+bool hook_list_add(uint64_t address, uint32_t number)
+{
+	if (!hook_list || 2 * hook_list->used >= hook_list->mask) {
+		const uint64_t n = hook_list ? 2 * (hook_list->mask + 1) : BLOCK;
+		struct list *const l = memory_map(sizeof(*l) + n * sizeof(l->items[0]));
+
+		if (!l)
+			return false;
+		l->mask = n - 1;
+		for (uint64_t i = 0; hook_list && i <= hook_list->mask; i++)
+			if (hook_list->items[i].address)
+				list_put(l, hook_list->items[i].address,
+					 (uint32_t)hook_list->items[i].number);
+		/* The old one stays: a hook may be looking into it. */
+		__atomic_store_n(&hook_list, l, __ATOMIC_RELEASE);
+	}
+	list_put(hook_list, address, number);
+	return true;
+}
+
+bool hook_list_range(uint64_t first, uint64_t end)
+{
+	uint32_t n = 0;
+
+	while (n < nranges && ranges[n].first != ranges[n].end)
+		n++;
+	if (n == RANGES)
+		return false;
+	ranges[n].first = first;
+	ranges[n].end = end;
+	if (n == nranges)
+		__atomic_store_n(&nranges, n + 1, __ATOMIC_RELEASE);
+	seam_store32(&hook_lists, 1);
+	return true;
+}
+
+uint32_t hook_listed(uint64_t address)
+{
+	const struct list *const l = __atomic_load_n(&hook_list, __ATOMIC_ACQUIRE);
+	const uint32_t n = __atomic_load_n(&nranges, __ATOMIC_ACQUIRE);
+
+	for (uint64_t i = l ? mix(address) & l->mask : 0; l; i = (i + 1) & l->mask) {
+		const uint64_t found = __atomic_load_n(&l->items[i].address, __ATOMIC_ACQUIRE);
+
+		if (found == address)
+			return (uint32_t)l->items[i].number;
+		if (!found)
+			break;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (address >= ranges[i].first && address < ranges[i].end)
+			return HOOK_UNLISTED;
+	return 0;
+}
+
+void hook_list_forget(uint64_t first, uint64_t end)
+{
+	for (uint32_t i = 0; i < nranges; i++)
+		if (ranges[i].first == first && ranges[i].end == end)
+			ranges[i].end = ranges[i].first;
+	for (uint64_t i = 0; hook_list && i <= hook_list->mask; i++)
+		if (hook_list->items[i].address >= first && hook_list->items[i].address < end)
+			hook_list->items[i].address = 1; /* none has it, and the search goes on */
+}

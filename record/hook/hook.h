@@ -1,0 +1,279 @@
+/*
+ * Function hooks: what a traced program's functions come through. docs/formats/spur.md specifies
+ * the records; wire.h the plan that says which functions have hooks, and how they are entered.
+ *
+ * A hook that moves a call's return address puts it into the mirror, a mapping at a fixed distance
+ * from the stack. So the unwinder finds it by a constant rule, and longjmp(), fibers and exceptions
+ * leave nothing to repair. Each stack also has an array of the calls that are open on it, with
+ * their places on the stack: a call whose place has been passed has ended without a return.
+ *
+ * enter.S has the way of an event as long as nothing is out of the ordinary. All else is C, in the
+ * files that are compiled for general registers alone, since a hook may be entered at any function:
+ * there vector registers hold arguments and results. What may use them runs in hook_guarded().
+ */
+#ifndef SPUR_RECORD_HOOK_H
+#define SPUR_RECORD_HOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../core.h"
+#include "../wire.h"
+
+#define HOOK __attribute__((visibility("hidden")))
+
+/* As in enter.S. A mirror with the same low 12 bits makes the CPU wait needlessly. */
+enum { HOOK_MIRROR_BIT = 46, HOOK_MIRROR_OFFSET = 0x840 };
+/* Of a hash of addresses: its high half counts. */
+static const uint64_t HOOK_LIST_FACTOR = UINT64_C(0x9E3779B97F4A7C15);
+
+/* A call that is open. */
+struct hook_call {
+	uint32_t key; /* its place: bytes above the low end of the stack */
+	uint32_t before; /* key of the call around it; of the first one the stack's size */
+	uint64_t what; /* HOOK_BY_ADDRESS and an address, or the word of its ENTER record */
+	uint64_t ticks; /* when it was entered, if calls are timed */
+	/*
+	 * In full mode its ENTER record, which may be taken back; NULL: not. Else the function of
+	 * calls that end by its address.
+	 */
+	char *record;
+};
+
+static const uint64_t HOOK_BY_ADDRESS = UINT64_C(1) << 63;
+/* It was not recorded, so its end is not either. */
+static const uint64_t HOOK_HIDDEN = UINT64_C(1) << 62;
+
+/* What a thread has. The first fields are those of enter.S. */
+struct hook_thread {
+	uint64_t low; /* address of the low end of the stack */
+	uint64_t span; /* key of the innermost call; 0: all go the slow way */
+	struct hook_call *top, *limit; /* one behind the innermost call; the array's end */
+	char *slow_stack; /* its high end; for slow ways; NULL: none, or in use */
+	uint64_t size; /* of the stack */
+	uint64_t key; /* `span` where that is 0 */
+	struct hook_stack *stack; /* that runs */
+	char *slow_memory; /* NULL: not asked for yet */
+	uint64_t fiber; /* that was recorded last */
+	bool full; /* `key` counts */
+};
+
+_Static_assert(sizeof(struct hook_call) == 32 && offsetof(struct hook_call, before) == 4 &&
+		       offsetof(struct hook_call, what) == 8 &&
+		       offsetof(struct hook_call, record) == 24,
+	       "as in enter.S");
+_Static_assert(offsetof(struct hook_thread, span) == 8 &&
+		       offsetof(struct hook_thread, top) == 16 &&
+		       offsetof(struct hook_thread, limit) == 24 &&
+		       offsetof(struct hook_thread, slow_stack) == 32 &&
+		       offsetof(struct hook_thread, size) == 40,
+	       "as in enter.S");
+
+extern HOOK __thread struct hook_thread hook_here __attribute__((tls_model("initial-exec")));
+
+/* Registers of the program, as enter.S stores them, and what lies above. */
+struct hook_regs {
+	uint64_t rbp, rsi, rdi, r8, r9, ret, r10, r11, rcx, rdx, rax;
+	uint64_t rest[];
+};
+
+/* --- enter.S --- */
+
+extern HOOK char hook_enter[], hook_exit[], hook_enter_full[], hook_exit_full[];
+extern HOOK char hook_xray_enter[], hook_xray_exit[], hook_xray_tail[], hook_call_id[], hook_ret[];
+/* Calls a function with all vector registers saved. */
+HOOK void hook_guarded(void (*call)(void *), void *arg);
+/* Bytes that the vector registers take in memory, and which of them there are. */
+extern HOOK uint64_t hook_vectors_size, hook_vectors_mask;
+
+/* --- call.c: calls that are entered and left --- */
+
+/* Of all functions; set before the first hook is entered. */
+struct hook_settings {
+	uint32_t depth; /* deepest call that is recorded; 0: any */
+	uint64_t least; /* ticks; shorter calls are taken back */
+	bool full; /* every call goes the slow way */
+};
+extern HOOK struct hook_settings hook_settings;
+extern HOOK uint32_t hook_switch; /* 1: calls that are entered are recorded */
+extern HOOK uint32_t hook_lists; /* 1: hooks that the code itself calls look into lists */
+/* Calls below `target`, the stack pointer that is to be, end without a return. */
+HOOK void hook_left(uint64_t target);
+/* The thread ends, and all its calls do. */
+HOOK void hook_thread_end(struct hook_thread *t);
+/* Ends the calls of the stack that runs whose places are below `key`. */
+HOOK void hook_unwind(struct hook_thread *t, uint64_t key);
+
+/* In full mode `span` is always 0. */
+static inline uint64_t hook_key(const struct hook_thread *t)
+{
+	return t->full ? t->key : t->span;
+}
+
+static inline void hook_key_set(struct hook_thread *t, uint64_t key)
+{
+	if (t->full)
+		t->key = key;
+	else
+		t->span = key;
+}
+
+/* --- record.c: records --- */
+
+HOOK uint64_t hook_ticks(void);
+/* A record with a payload of `size` bytes, a multiple of 8. Returns its place, or NULL. */
+HOOK char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t size,
+		       uint64_t ticks);
+/* Takes a record back if it is the thread's last one. */
+HOOK bool hook_take_back(char *record);
+
+/* --- stack.c: stacks, and their mirrors --- */
+
+struct hook_stack {
+	struct hook_stack *next;
+	uint64_t low, high;
+	uint64_t key; /* while another stack runs */
+	struct hook_call *base, *top, *limit; /* `top`: while another one runs */
+	uint64_t hidden; /* calls that are open and were not recorded */
+	uint64_t fiber; /* 0: not a fiber's */
+	struct hook_thread *running; /* the last thread that ran it */
+	bool any; /* any thread may run it */
+	bool alternate; /* for signals */
+	bool mirrored;
+	bool described;
+	bool full; /* no call has the address of its function in `record` */
+	struct hook_stack *before; /* of an alternate one: that was interrupted */
+};
+
+/*
+ * Makes the stack that has the address the current one. Returns false if that cannot be known, or
+ * memory is refused.
+ */
+static inline bool hook_stack_at(struct hook_thread *t, uint64_t address);
+HOOK bool hook_stack_find(struct hook_thread *t, uint64_t address);
+/* The same if it is the one that signal handlers run on now. */
+HOOK bool hook_stack_alternate(struct hook_thread *t, uint64_t address);
+/* From a signal handler's stack, which has no more calls, to that before. */
+HOOK void hook_stack_back(struct hook_thread *t);
+/* From here on all its calls go the slow way. */
+HOOK void hook_stack_full(struct hook_stack *s, const struct hook_call *top);
+/* Makes room for more calls. */
+HOOK bool hook_stack_grow(struct hook_thread *t);
+/* A fiber will run on that memory. */
+HOOK void hook_stack_fiber(uint64_t low, uint64_t size);
+/* The thread has ended. */
+HOOK void hook_stack_drop(struct hook_thread *t);
+HOOK void hook_stacks_forked(void);
+
+static inline bool hook_stack_at(struct hook_thread *t, uint64_t address)
+{
+	return address - t->low < t->size || hook_stack_find(t, address);
+}
+
+static inline uint64_t *hook_mirror(uint64_t slot)
+{
+	return (uint64_t *)((slot ^ UINT64_C(1) << HOOK_MIRROR_BIT) + HOOK_MIRROR_OFFSET);
+}
+
+/* --- function.c: functions of plans --- */
+
+struct hook_function {
+	const struct plan_function *plan;
+	const struct plan_arg *args;
+	uint64_t least; /* ticks */
+};
+
+/* Ticks in a number of ns. */
+HOOK uint64_t hook_ticks_of(uint64_t ns);
+/* Returns NULL if the number has no plan. */
+HOOK const struct hook_function *hook_function(uint32_t number);
+/* Describes the functions of a plan. Returns the number of the first; 0: there is no room. */
+HOOK uint32_t hook_functions_add(const struct plan_head *p, uint64_t shift, uint32_t module);
+/*
+ * The functions that call hooks themselves: those of the range are recorded only if they are
+ * listed. `address`: any in the function that the hook may see.
+ */
+HOOK bool hook_list_range(uint64_t first, uint64_t end);
+HOOK bool hook_list_add(uint64_t address, uint32_t number);
+static const uint32_t HOOK_UNLISTED = UINT32_MAX;
+/* The function's number, 0 if its range has no list, or HOOK_UNLISTED. */
+HOOK uint32_t hook_listed(uint64_t address);
+/* The range has gone. */
+HOOK void hook_list_forget(uint64_t first, uint64_t end);
+
+/* --- args.c: arguments and results --- */
+
+enum { HOOK_VALUES_MOST = 2048, HOOK_ARGS_MOST = 64 };
+/*
+ * Stores the values, at most HOOK_VALUES_MOST bytes, and returns their size, a multiple of 8.
+ * `stack`: where the return address is; 0: results.
+ */
+HOOK uint32_t hook_values(const struct plan_arg *a, unsigned n, const struct hook_regs *r,
+			  uint64_t stack, uint64_t *to);
+
+/* --- thunk.c --- */
+
+struct hook_area {
+	struct hook_area *next;
+	uint64_t first, end; /* of thunks */
+	uint64_t at, islands;
+	uint8_t frames[128]; /* how to unwind through them */
+	uint8_t frames_head[16]; /* as .eh_frame_hdr */
+};
+
+/* An area near [first, end) with room for n thunks, which can be written. NULL: none. */
+HOOK struct hook_area *hook_area_new(uint64_t first, uint64_t end, uint32_t n);
+/* Makes it executable. Returns false if that is refused. */
+HOOK bool hook_area_done(struct hook_area *a);
+/* A thunk that enters `body` with an ENTER record of that number. */
+HOOK uint64_t hook_thunk(struct hook_area *a, uint32_t number, uint64_t body, bool full);
+/* One that is called by a function whose frame is set up, in place of mcount. */
+HOOK uint64_t hook_thunk_call(struct hook_area *a, uint32_t number);
+/* An address near the module from where `to` is entered. */
+HOOK uint64_t hook_island(struct hook_area *a, const char *to);
+/* True if a return address is that of a hook. */
+HOOK bool hook_is_thunk(uint64_t address);
+HOOK const struct hook_area *hook_area_of(uint64_t address);
+
+/* --- patch.c --- */
+
+struct hook_module {
+	struct hook_module *next;
+	uint64_t first, end, shift;
+	uint64_t relro_first, relro_end;
+	uint32_t number;
+	uint32_t seen;
+	bool main;
+	uint8_t build_id[20];
+	uint32_t build_id_size;
+	char path[4096];
+};
+
+struct hook_counts {
+	uint64_t patched, refused;
+};
+extern HOOK struct hook_counts hook_counts;
+
+HOOK void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first);
+
+/* --- module.c --- */
+
+/* True for addresses in this library. */
+HOOK bool hook_is_own(uint64_t address);
+/* Looks which modules are new, and which have gone. */
+HOOK void hook_modules(void);
+/* The first time: what the recorder wants, and all modules that are loaded. */
+HOOK void hook_begin(void);
+
+/* --- talk.c: to `spur record` --- */
+
+/* Returns false if nothing answers. */
+HOOK bool hook_hello(struct record_settings *s);
+/* The plan of a module, or NULL: nothing is to be changed. */
+HOOK const struct plan_head *hook_plan(const struct hook_module *m);
+HOOK void hook_say(const char *a, const char *b);
+HOOK void hook_done(void);
+HOOK void hook_hang_up(void);
+
+#endif

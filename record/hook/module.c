@@ -1,0 +1,264 @@
+/* The modules of the program: what is new is described, and changed as its plan says. */
+#include "hook.h"
+
+#include <elf.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/auxv.h>
+
+enum { PAGE = 4096, NOTE_GNU = 4, WORD = 4 };
+
+static struct hook_module *modules;
+static uint32_t round_number;
+static uint32_t lock;
+static uint32_t flags; /* enum record_flags */
+
+bool hook_is_own(uint64_t address)
+{
+	extern HOOK const char __ehdr_start[] __attribute__((weak));
+	extern HOOK const char _end[] __attribute__((weak));
+
+	return address >= (uint64_t)__ehdr_start && address < (uint64_t)_end;
+}
+
+/* --- one module --- */
+
+static void build_id_read(struct hook_module *m, const ElfW(Phdr) * ph, uint64_t shift)
+{
+	const char *p = (const char *)(shift + ph->p_vaddr), *const end = p + ph->p_memsz;
+
+	while ((size_t)(end - p) > sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *const n = (const void *)p;
+		const uint64_t name = (n->n_namesz + WORD - 1) / WORD * WORD;
+		const uint64_t size = (n->n_descsz + WORD - 1) / WORD * WORD;
+		const char *const desc = p + sizeof(*n) + name;
+
+		if (name > (size_t)(end - p) || size > (size_t)(end - p) - name)
+			return;
+		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == NOTE_GNU &&
+		    memcmp(n + 1, "GNU", NOTE_GNU) == 0 && n->n_descsz <= sizeof(m->build_id)) {
+			memcpy(m->build_id, desc, n->n_descsz);
+			m->build_id_size = n->n_descsz;
+			return;
+		}
+		p = desc + size;
+	}
+}
+
+static void segments_read(struct hook_module *m, const struct dl_phdr_info *i)
+{
+	m->first = UINT64_MAX;
+	m->shift = i->dlpi_addr;
+	for (unsigned k = 0; k < i->dlpi_phnum; k++) {
+		const ElfW(Phdr) *const ph = &i->dlpi_phdr[k];
+		const uint64_t first = i->dlpi_addr + ph->p_vaddr, end = first + ph->p_memsz;
+
+		if (ph->p_type == PT_LOAD) {
+			m->first = first < m->first ? first & ~(uint64_t)(PAGE - 1) : m->first;
+			m->end = end > m->end ? end : m->end;
+		} else if (ph->p_type == PT_GNU_RELRO) {
+			m->relro_first = first & ~(uint64_t)(PAGE - 1);
+			m->relro_end = end;
+		} else if (ph->p_type == PT_NOTE && !m->build_id_size) {
+			build_id_read(m, ph, i->dlpi_addr);
+		}
+	}
+}
+
+/* Returns false for what is no file, as the kernel's own module. */
+static bool path_read(struct hook_module *m, const struct dl_phdr_info *i)
+{
+	ssize_t n;
+
+	if (i->dlpi_name && *i->dlpi_name) {
+		if (!strchr(i->dlpi_name, '/') || strlen(i->dlpi_name) >= sizeof(m->path))
+			return false;
+		strcpy(m->path, i->dlpi_name);
+		return true;
+	}
+	if ((uint64_t)i->dlpi_phdr != getauxval(AT_PHDR))
+		return false;
+	n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
+	m->path[n > 0 ? n : 0] = '\0';
+	m->main = true;
+	return n > 0;
+}
+
+static struct hook_module *module_known(uint64_t shift, const char *path)
+{
+	struct hook_module *m;
+
+	for (m = modules; m; m = m->next)
+		if (m->number && m->shift == shift &&
+		    (m->main ? !*path : strcmp(m->path, path) == 0))
+			break;
+	return m;
+}
+
+/* Called by the linker with its lock, under which no plan is asked for: that may take long. */
+static int module_see(struct dl_phdr_info *i, size_t size, void *arg)
+{
+	struct hook_module **const fresh = arg;
+	struct hook_module *m = module_known(i->dlpi_addr, i->dlpi_name ? i->dlpi_name : "");
+
+	(void)size;
+	if (m) {
+		m->seen = round_number;
+		return 0;
+	}
+	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m == MAP_FAILED)
+		return 0;
+	segments_read(m, i);
+	if (m->first >= m->end || !path_read(m, i)) {
+		munmap(m, sizeof(*m));
+		return 0;
+	}
+	m->seen = round_number;
+	m->next = *fresh;
+	*fresh = m;
+	return 0;
+}
+
+/* Whether functions of the plan need more than the quick way. */
+static bool is_full(const struct plan_head *p)
+{
+	const struct plan_function *const f =
+		(const struct plan_function *)(const void *)((const char *)p + p->functions);
+	const struct plan_point *const q =
+		(const struct plan_point *)(const void *)((const char *)p + p->points);
+
+	for (uint32_t i = 0; i < p->nfunctions; i++)
+		if (f[i].flags || f[i].least)
+			return true;
+	for (uint32_t i = 0; i < p->npoints; i++)
+		if (q[i].kind != PLAN_ENTRY && q[i].kind != PLAN_SLOT &&
+		    (f[q[i].function].nargs || f[q[i].function].nresults))
+			return true;
+	return false;
+}
+
+static void module_new(struct hook_module *m)
+{
+	const struct core_module c = { .first = m->first,
+				       .end = m->end,
+				       .shift = m->shift,
+				       .build_id = m->build_id,
+				       .build_id_size = m->build_id_size,
+				       .path = m->path };
+	const struct plan_head *p = NULL;
+	uint32_t first;
+
+	m->number = core_module(&c);
+	m->next = modules;
+	modules = m;
+	if (!m->number || !(flags & RECORD_FUNCTIONS) ||
+	    hook_is_own((m->first + m->end) / 2) || !(p = hook_plan(m)))
+		return;
+	first = hook_functions_add(p, m->shift, m->number);
+	if (!first)
+		return;
+	if (is_full(p))
+		hook_settings.full = true;
+	hook_patch(m, p, first);
+}
+
+static void modules_look(void)
+{
+	struct hook_module *fresh = NULL, *m;
+	struct record_settings s;
+
+	round_number++;
+	dl_iterate_phdr(module_see, &fresh);
+	for (m = modules; m; m = m->next)
+		if (m->number && m->seen != round_number) {
+			core_unload(m->number);
+			hook_list_forget(m->first, m->end);
+			m->number = 0;
+		}
+	if (fresh && flags & RECORD_FUNCTIONS)
+		hook_hello(&s);
+	while ((m = fresh)) {
+		fresh = m->next;
+		module_new(m);
+	}
+}
+
+void hook_modules(void)
+{
+	const int kept = errno;
+
+	/* Where another thread is at it, it sees what is new; so does a signal handler's own. */
+	if (!spur_trace_is_on() || !seam_cas32(&lock, 0, 1))
+		return;
+	modules_look();
+	hook_hang_up();
+	seam_store32(&lock, 0);
+	errno = kept;
+}
+
+/* --- the beginning --- */
+
+#if defined(__x86_64__)
+uint64_t hook_vectors_size = 512 + 64, hook_vectors_mask;
+
+/* What xsave stores: x87, SSE, AVX and AVX-512; nothing that runs here uses more. */
+static void vectors_find(void)
+{
+	const uint32_t most = 0xE7;
+	uint32_t a = 1, b, c = 0, d, low, high;
+
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	if (!(c & 1u << 27))
+		return;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	a = 13;
+	c = 0;
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	hook_vectors_size = (uint64_t)b + 64;
+	hook_vectors_mask = low & most;
+}
+#endif
+
+static void switched(int number)
+{
+	(void)number;
+	__atomic_xor_fetch(&hook_switch, 1, __ATOMIC_RELAXED);
+}
+
+static void signal_take(uint32_t number)
+{
+	struct sigaction a = { .sa_handler = switched, .sa_flags = SA_RESTART };
+
+	sigemptyset(&a.sa_mask);
+	if (number && sigaction((int)number, &a, NULL))
+		hook_say("the signal that switches recording cannot be taken", "");
+}
+
+static void forked(void)
+{
+	lock = 0;
+	hook_stacks_forked();
+	hook_hang_up();
+}
+
+void hook_begin(void)
+{
+	struct record_settings s = { 0 };
+
+	vectors_find();
+	core_forked = forked;
+	if (hook_hello(&s)) {
+		flags = s.flags;
+		hook_settings.depth = s.depth;
+		hook_settings.least = s.least ? hook_ticks_of(s.least) : 0;
+		if (s.flags & RECORD_STARTS_OFF)
+			hook_switch = 0;
+		signal_take(s.on_signal);
+	}
+	if (s.depth || s.least || s.on_signal || s.flags & RECORD_STARTS_OFF || !spur_trace_tsc)
+		hook_settings.full = true;
+	modules_look();
+	hook_done();
+	hook_hang_up();
+}

@@ -1,0 +1,291 @@
+/*
+ * Changes a module as its plan says. What is there is looked at first: a place that does not have
+ * what the plan expects stays as it is, and is counted.
+ */
+#include "hook.h"
+
+#include <dlfcn.h>
+
+enum { PAGE = 4096, JUMP = 5, SLED = 11, NAME_COLUMN = 32, NOP = 0x90 };
+
+struct hook_counts hook_counts;
+
+/* A module that is being changed. */
+struct patch {
+	const struct hook_module *m;
+	const struct plan_head *p;
+	const struct plan_function *functions;
+	struct hook_area *area;
+	uint32_t first; /* number of function 0 */
+};
+
+/* Bytes of the instruction that does nothing at `p`, at most `left`; 0: it is another one. */
+static unsigned nop_size(const uint8_t *p, unsigned left)
+{
+	unsigned n = 0, size, mode;
+
+	while (n < left && (p[n] == 0x66 || p[n] == 0x2E))
+		n++;
+	if (n < left && p[n] == NOP)
+		return n + 1;
+	if (left - n < 3 || p[n] != 0x0F || p[n + 1] != 0x1F)
+		return 0;
+	mode = p[n + 2] >> 6;
+	size = n + 3 + ((p[n + 2] & 7) == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
+	return mode < 3 && size <= left ? size : 0;
+}
+
+static bool is_call(const uint8_t *p, unsigned size)
+{
+	return (size == 5 && p[0] == 0xE8) || (size == 6 && p[0] == 0xFF && p[1] == 0x15) ||
+	       (size == 6 && p[0] == 0x67 && p[1] == 0xE8);
+}
+
+/* What may stand where functions begin: no operation, or a call of __fentry__ or mcount. */
+static bool is_entry(const uint8_t *p, unsigned size)
+{
+	unsigned done = 0, n;
+
+	if (size < JUMP)
+		return false;
+	if (is_call(p, size))
+		return true;
+	while (done < size && (n = nop_size(p + done, size - done)))
+		done += n;
+	return done == size;
+}
+
+/* Sleds of XRay: a jump over 9 bytes at an entry, a return at an exit. */
+static bool is_sled(const uint8_t *p, unsigned kind, unsigned size)
+{
+	static const uint8_t patched[] = { 0x41, 0xBA };
+
+	if (size < SLED)
+		return false;
+	if (memcmp(p, patched, sizeof(patched)) == 0)
+		return true;
+	return kind == PLAN_XRAY_EXIT ? p[0] == 0xC3 : p[0] == 0xEB && p[1] == 0x09;
+}
+
+static void write_branch(uint8_t *at, uint8_t op, uint64_t to)
+{
+	const uint32_t distance = (uint32_t)(to - ((uint64_t)at + JUMP));
+
+	at[0] = op;
+	memcpy(at + 1, &distance, sizeof(distance));
+}
+
+static bool has_values(const struct patch *c, const struct plan_point *q)
+{
+	return c->functions[q->function].nargs || c->functions[q->function].nresults;
+}
+
+static void sled_write(const struct patch *c, const struct plan_point *q, uint8_t *at, uint64_t to)
+{
+	const uint32_t word = (c->first + q->function) << 8 | SPB_ENTER;
+
+	at[0] = 0x41; /* mov to r10d */
+	at[1] = 0xBA;
+	memcpy(at + 2, &word, sizeof(word));
+	write_branch(at + 6, q->kind == PLAN_XRAY_EXIT ? 0xE9 : 0xE8, to);
+}
+
+/* --- slots --- */
+
+/*
+ * Functions that return twice, that look at their caller or its frame, or that never return: they
+ * are never entered by a thunk, whatever a plan says.
+ */
+static bool is_untouchable(const char *name)
+{
+	static const char names[][NAME_COLUMN] = {
+		"setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "longjmp", "_longjmp",
+		"siglongjmp", "__longjmp_chk", "vfork", "getcontext", "setcontext", "swapcontext",
+		"makecontext", "dlopen", "dlmopen", "dlsym", "dlvsym", "dlclose", "dladdr",
+		"dladdr1", "dlerror", "dlinfo", "exit", "_exit", "_Exit", "quick_exit", "abort",
+		"pthread_exit", "__libc_start_main", "__tls_get_addr", "__stack_chk_fail",
+		"__cxa_throw", "__cxa_rethrow", "__cxa_begin_catch", "__cxa_end_catch",
+		"_Unwind_Resume", "_Unwind_RaiseException", "_Unwind_ForcedUnwind",
+		"_Unwind_Backtrace", "_Unwind_Resume_or_Rethrow", "backtrace", "mcount", "_mcount",
+		"__fentry__", "__cyg_profile_func_enter", "__cyg_profile_func_exit",
+		"__gmon_start__", "__monstartup", "clone", "clone3", "returns_twice", "savectx",
+		"__cxa_finalize", "__assert_fail", "thrd_exit", "err", "errx", "verr", "verrx",
+		"sigaltstack", "_dl_find_object", "__register_frame", "__register_frame_info",
+		"__deregister_frame", "__deregister_frame_info", "_dl_runtime_resolve"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "spur_trace_", 11) == 0;
+}
+
+/* The function behind a slot that was not used yet: it has an address in its own module. */
+static uint64_t slot_target(const struct patch *c, uint64_t value, const char *name)
+{
+	const uint64_t inside = value >= c->m->first && value < c->m->end;
+	void *module, *found;
+
+	if (!inside)
+		return value;
+	found = dlsym(RTLD_DEFAULT, name);
+	if (!found && (module = dlopen(c->m->path, RTLD_LAZY | RTLD_NOLOAD))) {
+		found = dlsym(module, name);
+		dlclose(module);
+	}
+	return (uint64_t)found;
+}
+
+/* The thunk for a slot, or 0. */
+static uint64_t slot_thunk(const struct patch *c, const struct plan_point *q, uint8_t *at)
+{
+	const struct plan_function *const f = &c->functions[q->function];
+	const char *const name = (const char *)c->p + c->p->texts + f->name;
+	uint64_t target;
+
+	if (!f->name || q->size != sizeof(target) || (uint64_t)at % sizeof(target) ||
+	    is_untouchable(name))
+		return 0;
+	target = slot_target(c, *(uint64_t *)(void *)at, name);
+	if (!target || hook_is_own(target))
+		return 0;
+	return hook_thunk(c->area, c->first + q->function, target, has_values(c, q));
+}
+
+static bool slot_write(const struct patch *c, uint8_t *at, uint64_t to)
+{
+	const uint64_t page = (uint64_t)at & ~(uint64_t)(PAGE - 1);
+	const bool relro = (uint64_t)at >= c->m->relro_first && (uint64_t)at < c->m->relro_end;
+
+	if (relro && mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE))
+		return false;
+	__atomic_store_n((uint64_t *)(void *)at, to, __ATOMIC_RELEASE);
+	if (relro)
+		mprotect((void *)page, PAGE, PROT_READ);
+	return true;
+}
+
+/* --- all --- */
+
+/* Where the point is to lead; 0: it stays as it is. */
+static uint64_t point_target(const struct patch *c, const struct plan_point *q)
+{
+	uint8_t *const at = (uint8_t *)(q->address + c->m->shift);
+	const uint32_t number = c->first + q->function;
+
+	if ((uint64_t)at < c->m->first || (uint64_t)at + q->size > c->m->end)
+		return 0;
+	switch (q->kind) {
+	case PLAN_ENTRY:
+		if (!is_entry(at, q->size))
+			return 0;
+		return hook_thunk(c->area, number, (uint64_t)at + q->size, has_values(c, q));
+	case PLAN_MCOUNT:
+		return is_call(at, q->size) ? hook_thunk_call(c->area, number) : 0;
+	case PLAN_XRAY_ENTER:
+	case PLAN_XRAY_EXIT:
+	case PLAN_XRAY_TAIL:
+		return !is_sled(at, q->kind, q->size) ? 0 :
+		       hook_island(c->area, q->kind == PLAN_XRAY_ENTER ? hook_xray_enter :
+					    q->kind == PLAN_XRAY_EXIT  ? hook_xray_exit :
+									 hook_xray_tail);
+	case PLAN_SLOT:
+		return slot_thunk(c, q, at);
+	case PLAN_CALLED:
+		return hook_list_add((uint64_t)at, number);
+	}
+	return 0;
+}
+
+static bool point_write(const struct patch *c, const struct plan_point *q, uint64_t to)
+{
+	uint8_t *at = (uint8_t *)(q->address + c->m->shift);
+
+	if (!to)
+		return false;
+	switch (q->kind) {
+	case PLAN_ENTRY:
+		write_branch(at, 0xE9, to);
+		return true;
+	case PLAN_MCOUNT:
+		if (q->size > JUMP)
+			*at++ = NOP;
+		write_branch(at, 0xE8, to);
+		return true;
+	case PLAN_SLOT:
+		return slot_write(c, at, to);
+	case PLAN_CALLED:
+		return true;
+	}
+	sled_write(c, q, at, to);
+	return true;
+}
+
+static bool is_code(const struct plan_point *q)
+{
+	return q->kind != PLAN_SLOT && q->kind != PLAN_CALLED;
+}
+
+/* Makes the code from the first point to the last one writable, or as it was. */
+static bool code_protect(const struct patch *c, int protection)
+{
+	const struct plan_point *const q =
+		(const struct plan_point *)(const void *)((const char *)c->p + c->p->points);
+	uint64_t first = UINT64_MAX, end = 0;
+
+	for (uint32_t i = 0; i < c->p->npoints; i++) {
+		const uint64_t at = q[i].address + c->m->shift;
+
+		if (!is_code(&q[i]) || at < c->m->first || at + q[i].size > c->m->end)
+			continue;
+		first = at < first ? at : first;
+		end = at + q[i].size > end ? at + q[i].size : end;
+	}
+	if (!end)
+		return true;
+	first &= ~(uint64_t)(PAGE - 1);
+	return mprotect((void *)first, end - first, protection) == 0;
+}
+
+static void refuse(const struct patch *c)
+{
+	hook_say("memory that is written and executed is refused: functions are not recorded in ",
+		 c->m->path);
+	hook_counts.refused += c->p->npoints;
+}
+
+void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first)
+{
+	const struct plan_point *const q =
+		(const struct plan_point *)(const void *)((const char *)p + p->points);
+	const size_t size = p->npoints * sizeof(uint64_t);
+	struct patch c = { .m = m,
+			   .p = p,
+			   .functions = (const void *)((const char *)p + p->functions),
+			   .area = hook_area_new(m->first, m->end, p->npoints),
+			   .first = first };
+	uint64_t *const targets = size ? mmap(NULL, size, PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
+					 MAP_FAILED;
+	uint64_t patched = 0;
+
+	if (!c.area || targets == MAP_FAILED) {
+		if (size)
+			refuse(&c);
+		return;
+	}
+	for (uint32_t i = 0; i < p->npoints; i++)
+		targets[i] = point_target(&c, &q[i]);
+	hook_list_range(m->first, m->end);
+	/* Thunks are complete before anything leads to them. */
+	if (!hook_area_done(c.area) || !code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+		refuse(&c);
+	} else {
+		for (uint32_t i = 0; i < p->npoints; i++)
+			patched += point_write(&c, &q[i], targets[i]);
+		code_protect(&c, PROT_READ | PROT_EXEC);
+		hook_counts.patched += patched;
+		hook_counts.refused += p->npoints - patched;
+	}
+	munmap(targets, size);
+}

@@ -1,0 +1,165 @@
+/*
+ * Records of calls, as docs/formats/spur.md specifies them. Compiled for general registers alone:
+ * vector registers may hold arguments and results of the program's functions.
+ */
+#include "hook.h"
+
+#include <signal.h>
+
+enum { SIGNALS_SIZE = 8 };
+
+struct page_call {
+	char *at;
+	uint64_t size;
+	char *got;
+};
+
+/*
+ * While the library takes a page, no signal handler runs: one that left by siglongjmp() would leave
+ * the library locked.
+ */
+static void page_take(void *arg)
+{
+	struct page_call *const c = arg;
+	const uint64_t all = UINT64_MAX;
+	const int kept = errno;
+	uint64_t before = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	c->got = spur_trace_page(c->at, c->size);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	errno = kept;
+}
+
+static void sync_store(void *arg)
+{
+	const int kept = errno;
+
+	spur_trace_sync(*(uint64_t *)arg);
+	errno = kept;
+}
+
+static void clock_read(void *arg)
+{
+	*(uint64_t *)arg = core_clock_ticks();
+}
+
+uint64_t hook_ticks(void)
+{
+	uint64_t ticks;
+
+	if (spur_trace_tsc)
+		return __rdtsc();
+	hook_guarded(clock_read, &ticks);
+	return ticks;
+}
+
+static char *page_next(char *at, uint64_t size)
+{
+	struct page_call c = { at, size, NULL };
+
+	if (!core_on) {
+		/* Else the place would run away while nothing is recorded. */
+		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
+		return NULL;
+	}
+	hook_guarded(page_take, &c);
+	return c.got;
+}
+
+static char *reserve(uint64_t size)
+{
+	char *p = (char *)size;
+
+	__asm__ volatile("xaddq %0, %1" : "+r"(p), "+m"(spur_trace_here.at) : : "cc", "memory");
+	if ((uint64_t)(spur_trace_here.end - p) - size <= SPUR_TRACE_PAGE - size)
+		return p;
+	return page_next(p, size);
+}
+
+/* `p`: room that was reserved. */
+static void fill(char *p, uint64_t word, const uint64_t *payload, uint64_t size, uint64_t ticks)
+{
+	const uint64_t words = size / SPB_WORD;
+	const uint64_t length = words < SPB_LENGTH_FAR ? words : SPB_LENGTH_FAR;
+	uint64_t *q = (uint64_t *)(void *)p + 1;
+
+	if (size) {
+		if (length == SPB_LENGTH_FAR)
+			*q++ = words;
+		seam_store(p, SPB_RESERVED | length << 4);
+		seam_fence();
+		for (uint64_t i = 0; i < words; i++)
+			q[i] = payload[i];
+	}
+	seam_store(p, word | length << 4 | ticks << 32);
+}
+
+char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t size,
+		  uint64_t ticks)
+{
+	const uint64_t head = size < SPB_LENGTH_FAR * SPB_WORD ? SPB_WORD : 2 * SPB_WORD;
+	char *p;
+
+	if (ticks >= spur_trace_here.sync)
+		hook_guarded(sync_store, &ticks);
+	p = reserve(head + size);
+	if (p)
+		fill(p, kind | (uint64_t)id << 8, payload, size, ticks);
+	return p;
+}
+
+/*
+ * The record becomes one that says nothing, then the place moves back to it, if no other record
+ * came behind it. What is stored there next replaces it.
+ */
+bool hook_take_back(char *record)
+{
+	const uint64_t word = seam_load(record), words = word >> 4 & 15;
+	const uint64_t size = SPB_WORD + words * SPB_WORD;
+	const char *const end = spur_trace_here.end;
+	char *expected = record + size;
+
+	if (words == SPB_LENGTH_FAR || spur_trace_here.at != expected ||
+	    (uint64_t)(end - record) > SPUR_TRACE_PAGE)
+		return false;
+	for (uint64_t i = SPB_WORD; i < size; i += SPB_WORD)
+		*(volatile uint64_t *)(void *)(record + i) = 0;
+	seam_store(record, SPB_PAD);
+	if (!__atomic_compare_exchange_n(&spur_trace_here.at, &expected, record, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		/* A signal handler recorded: what is taken back has to be skipped. */
+		seam_store(record, SPB_PAD | words << 4);
+	return true;
+}
+
+/* --- from enter.S, where a page ends or the whole time is due --- */
+
+bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t ticks);
+bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t ticks);
+
+HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t ticks)
+{
+	(void)r;
+	if (!p) {
+		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, ticks);
+		return false;
+	}
+	p = page_next(p, SPB_WORD);
+	if (p)
+		fill(p, word, NULL, 0, ticks);
+	return false;
+}
+
+HOOK bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t ticks)
+{
+	(void)r;
+	if (!p) {
+		hook_record(SPB_ENTER, 0, &address, SPB_WORD, ticks);
+		return false;
+	}
+	p = page_next(p, 2 * SPB_WORD);
+	if (p)
+		fill(p, SPB_ENTER, &address, SPB_WORD, ticks);
+	return false;
+}

@@ -1,0 +1,517 @@
+/*
+ * The stacks that calls are on: those of threads, of signal handlers, and of fibers. Each has its
+ * open calls in an array, and a mirror for their return addresses.
+ *
+ * Fibers that makecontext() makes are known with their bounds, and each is a track of its own.
+ * Others are told by the mapping that their stack is in.
+ */
+#include "hook.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+enum {
+	CALLS_FIRST = 1 << 12,
+	CALLS_MOST = 1 << 22,
+	SLOW_STACK = 64 << 10,
+	PAGE = 4096,
+	PIECES = 64 << 10,
+	SIGNALS_SIZE = 8,
+	MAPS_PIECE = 2048,
+};
+
+/* Keys have 32 bits. */
+static const uint64_t STACK_MOST = UINT64_C(1) << 30;
+
+struct range {
+	struct range *next;
+	uint64_t low, high;
+};
+
+static uint32_t lock; /* of the lists */
+static struct hook_stack *stacks;
+static struct range *mirrors; /* as addresses of stacks */
+static uint64_t fibers; /* so far */
+static pthread_key_t at_exit;
+static bool has_key;
+
+static void lists_lock(void)
+{
+	while (!seam_cas32(&lock, 0, 1))
+		seam_yield();
+}
+
+static void lists_unlock(void)
+{
+	seam_store32(&lock, 0);
+}
+
+/* Small memory that is never given back. Called with the lock. */
+static void *piece_new(size_t size)
+{
+	static char *at, *end;
+	char *p;
+
+	if ((size_t)(end - at) < size) {
+		p = mmap(NULL, PIECES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			return NULL;
+		at = p;
+		end = p + PIECES;
+	}
+	p = at;
+	at += (size + 15) / 16 * 16;
+	return p;
+}
+
+/* --- mirrors --- */
+
+/* Maps the mirror of [low, high) where it is not mapped. Called with the lock. */
+static bool mirror_map(uint64_t low, uint64_t high)
+{
+	struct range *r;
+	void *const to = (void *)((low ^ UINT64_C(1) << HOOK_MIRROR_BIT) & ~(uint64_t)(PAGE - 1));
+
+	for (r = mirrors; r; r = r->next)
+		if (low < r->high && r->low < high)
+			return (low >= r->low || mirror_map(low, r->low)) &&
+			       (high <= r->high || mirror_map(r->high, high));
+	r = piece_new(sizeof(*r));
+	if (!r || mmap(to, high - low, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		       0) != to)
+		return false;
+	*r = (struct range){ mirrors, low, high };
+	mirrors = r;
+	return true;
+}
+
+/* With the pages beside it, since addresses in it are shifted by less than one. */
+static bool mirror_make(const struct hook_stack *s)
+{
+	const uint64_t low = s->low & ~(uint64_t)(PAGE - 1);
+	const uint64_t high = (s->high + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1);
+
+	if ((low ^ (high - 1)) >> HOOK_MIRROR_BIT)
+		return false;
+	return mirror_map(low, high);
+}
+
+/* --- where stacks are --- */
+
+static const char *hex_read(const char *p, const char *end, uint64_t *v)
+{
+	for (*v = 0; p < end; p++) {
+		const char c = *p;
+
+		if (c >= '0' && c <= '9')
+			*v = *v << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			*v = *v << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			break;
+	}
+	return p;
+}
+
+/* The mapping that has the address, by /proc/self/maps. */
+static bool mapping_find(uint64_t address, uint64_t *low, uint64_t *high, bool *main)
+{
+	char buf[MAPS_PIECE];
+	const int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	size_t have = 0;
+	bool found = false;
+	long got;
+
+	while (!found && fd >= 0 &&
+	       (got = syscall(SYS_read, fd, buf + have, sizeof(buf) - have)) > 0) {
+		const char *line = buf, *end;
+
+		have += (size_t)got;
+		while (!found && (end = memchr(line, '\n', (size_t)(buf + have - line)))) {
+			const char *const p = hex_read(line, end, low);
+
+			hex_read(p + 1, end, high);
+			found = address >= *low && address < *high;
+			*main = end - line > 7 && memcmp(end - 7, "[stack]", 7) == 0;
+			line = end + 1;
+		}
+		have = (size_t)(buf + have - line);
+		memmove(buf, line, have);
+		if (have == sizeof(buf))
+			have = 0;
+	}
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return found;
+}
+
+/* The main thread's stack grows down, as far as it may. */
+static uint64_t main_low(uint64_t low, uint64_t high)
+{
+	struct rlimit r;
+	uint64_t most = UINT64_C(8) << 20;
+
+	if (getrlimit(RLIMIT_STACK, &r) == 0)
+		most = r.rlim_cur < STACK_MOST ? r.rlim_cur : STACK_MOST;
+	most &= ~(uint64_t)(PAGE - 1);
+	return high - low < most ? high - most : low;
+}
+
+/* The system cannot say whether a handler runs on it: the slow way has a stack of its own. */
+static bool alternate_find(uint64_t address, uint64_t *low, uint64_t *high)
+{
+	stack_t s;
+
+	if (syscall(SYS_sigaltstack, NULL, &s) || s.ss_flags & SS_DISABLE)
+		return false;
+	*low = (uint64_t)s.ss_sp;
+	*high = *low + s.ss_size;
+	return address >= *low && address < *high;
+}
+
+/* --- the list --- */
+
+static bool calls_map(struct hook_stack *s)
+{
+	void *const p = mmap(NULL, CALLS_FIRST * sizeof(*s->base), PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	s->base = s->top = p;
+	s->limit = s->base + CALLS_FIRST;
+	return true;
+}
+
+/* An entry of the list that is not in use, or a new one. Called with the lock. */
+static struct hook_stack *stack_add(uint64_t low, uint64_t high)
+{
+	struct hook_stack *s;
+
+	for (s = stacks; s && s->high; s = s->next)
+		;
+	if (!s) {
+		s = piece_new(sizeof(*s));
+		if (!s)
+			return NULL;
+		*s = (struct hook_stack){ .next = stacks };
+		if (!calls_map(s))
+			return NULL;
+		stacks = s;
+	}
+	s->low = low;
+	s->high = high - low > STACK_MOST ? low + STACK_MOST : high;
+	s->key = s->high - s->low;
+	s->top = s->base;
+	s->hidden = s->fiber = 0;
+	s->running = NULL;
+	s->any = s->alternate = s->described = s->full = false;
+	s->before = NULL;
+	s->mirrored = mirror_make(s);
+	return s;
+}
+
+/* The smallest one that has the address and that the thread may run. Called with the lock. */
+static struct hook_stack *stack_get(const struct hook_thread *t, uint64_t address, bool alternate)
+{
+	struct hook_stack *best = NULL;
+
+	for (struct hook_stack *s = stacks; s; s = s->next)
+		if (address >= s->low && address < s->high && (s->any || s->running == t) &&
+		    s->alternate == alternate &&
+		    (!best || s->high - s->low < best->high - best->low))
+			best = s;
+	return best;
+}
+
+/* What the thread has of its stack goes into the list. Called with the lock. */
+static void stack_save(struct hook_thread *t)
+{
+	struct hook_stack *const s = t->stack;
+
+	if (!s)
+		return;
+	s->key = hook_key(t);
+	s->top = t->top;
+	t->low = t->size = t->span = 0;
+	t->stack = NULL;
+}
+
+void hook_stack_full(struct hook_stack *s, const struct hook_call *top)
+{
+	if (s->full)
+		return;
+	s->full = true;
+	for (struct hook_call *c = s->base; c < top; c++)
+		c->record = NULL;
+}
+
+static void stack_load(struct hook_thread *t, struct hook_stack *s)
+{
+	/* The thread that ran it has not recorded since. */
+	if (s->running && s->running != t && s->running->stack == s)
+		stack_save(s->running);
+	s->running = t;
+	t->top = s->top;
+	t->limit = s->limit;
+	t->stack = s;
+	t->low = s->low;
+	t->span = 0;
+	t->full = hook_settings.full || s->alternate;
+	if (t->full)
+		hook_stack_full(s, s->top);
+	hook_key_set(t, s->key);
+	seam_fence();
+	t->size = s->high - s->low;
+}
+
+/* --- slow ways --- */
+
+static void fiber_record(struct hook_thread *t)
+{
+	static const char name[] = "fiber ";
+	struct hook_stack *const s = t->stack;
+	char text[32], digits[20], *p = text;
+	int n = 0;
+
+	if (s->alternate || s->fiber == t->fiber || !core_on)
+		return;
+	t->fiber = s->fiber;
+	if (s->fiber && !s->described) {
+		uint64_t v = s->fiber;
+
+		s->described = true;
+		memcpy(p, name, sizeof(name) - 1);
+		p += sizeof(name) - 1;
+		do
+			digits[n++] = (char)('0' + v % 10);
+		while (v /= 10);
+		while (n)
+			*p++ = digits[--n];
+		*p = '\0';
+		spur_trace_fiber_name(s->fiber, text);
+	}
+	spur_trace_fiber(s->fiber);
+}
+
+/* Called with the lock. */
+static struct hook_stack *stack_make(struct hook_thread *t, uint64_t address)
+{
+	struct hook_stack *s;
+	uint64_t low, high;
+	bool main;
+
+	if (!mapping_find(address, &low, &high, &main))
+		return NULL;
+	if (main)
+		low = main_low(low, high);
+	s = stack_add(low, high);
+	if (!s)
+		return NULL;
+	s->running = t;
+	/* The thread's own one comes first. */
+	if (t->fiber != UINT64_MAX)
+		s->fiber = ++fibers;
+	return s;
+}
+
+struct find_call {
+	struct hook_thread *t;
+	uint64_t address;
+	bool found, alternate;
+};
+
+static void thread_first(struct hook_thread *t)
+{
+	void *p;
+
+	if (t->slow_memory)
+		return;
+	p = mmap(NULL, SLOW_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	t->slow_memory = p == MAP_FAILED ? (char *)t : p;
+	if (p != MAP_FAILED)
+		t->slow_stack = (char *)p + SLOW_STACK;
+	t->fiber = UINT64_MAX;
+	if (has_key)
+		pthread_setspecific(at_exit, t);
+}
+
+static void find(void *arg)
+{
+	struct find_call *const c = arg;
+	struct hook_thread *const t = c->t;
+	const uint64_t all = UINT64_MAX;
+	const int kept = errno;
+	uint64_t before = 0, low = 0, high = 0;
+	struct hook_stack *s;
+	bool alternate;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	alternate = alternate_find(c->address, &low, &high);
+	if (c->alternate && (!alternate || (t->stack && t->stack->alternate)))
+		goto end;
+	thread_first(t);
+	lists_lock();
+	s = stack_get(t, c->address, alternate);
+	if (!s && alternate) {
+		s = stack_add(low, high);
+		if (s) {
+			s->alternate = true;
+			s->running = t;
+		}
+	}
+	if (!s)
+		s = stack_make(t, c->address);
+	if (s) {
+		if (t->stack && t->stack->alternate && t->top > t->stack->base) {
+			/* Its handler has ended without a return. */
+			lists_unlock();
+			hook_unwind(t, UINT64_MAX);
+			lists_lock();
+		}
+		if (s->alternate)
+			s->before = t->stack;
+		stack_save(t);
+		stack_load(t, s);
+	}
+	lists_unlock();
+	if (s) {
+		if (t->fiber == UINT64_MAX)
+			t->fiber = 0;
+		fiber_record(t);
+	}
+	c->found = s;
+end:
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	errno = kept;
+}
+
+bool hook_stack_find(struct hook_thread *t, uint64_t address)
+{
+	struct find_call c = { t, address, false, false };
+
+	hook_guarded(find, &c);
+	return c.found;
+}
+
+bool hook_stack_alternate(struct hook_thread *t, uint64_t address)
+{
+	struct find_call c = { t, address, false, true };
+
+	hook_guarded(find, &c);
+	return c.found;
+}
+
+/*
+ * A signal handler's first call has returned: what it interrupted may be a hook, which goes on with
+ * the stack that it had.
+ */
+void hook_stack_back(struct hook_thread *t)
+{
+	struct hook_stack *const s = t->stack, *const to = s->before;
+	const uint64_t all = UINT64_MAX;
+	const int kept = errno;
+	uint64_t before = 0;
+
+	if (!to || (to->running && to->running != t))
+		return;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	if (t->stack == s && t->top == s->base) {
+		lists_lock();
+		s->before = NULL;
+		stack_save(t);
+		stack_load(t, to);
+		lists_unlock();
+	}
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	errno = kept;
+}
+
+static void grow(void *arg)
+{
+	struct find_call *const c = arg;
+	struct hook_thread *const t = c->t;
+	struct hook_stack *const s = t->stack;
+	const uint64_t all = UINT64_MAX;
+	const int kept = errno;
+	const size_t have = (size_t)(s->limit - s->base);
+	const size_t used = (size_t)(t->top - s->base);
+	uint64_t before = 0;
+	void *p;
+
+	if (have >= CALLS_MOST)
+		return;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
+	p = mremap(s->base, have * sizeof(*s->base), 4 * have * sizeof(*s->base), MREMAP_MAYMOVE);
+	if (p != MAP_FAILED) {
+		s->base = p;
+		s->limit = t->limit = s->base + 4 * have;
+		t->top = s->base + used;
+		c->found = true;
+	}
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
+	errno = kept;
+}
+
+bool hook_stack_grow(struct hook_thread *t)
+{
+	struct find_call c = { t, 0, false, false };
+
+	hook_guarded(grow, &c);
+	return c.found;
+}
+
+void hook_stack_fiber(uint64_t low, uint64_t size)
+{
+	const uint64_t high = low + size;
+	struct hook_stack *s, *same = NULL;
+
+	lists_lock();
+	for (s = stacks; s; s = s->next)
+		if (s->any && s->high && low < s->high && s->low < high) {
+			if (s->low == low && s->high == high)
+				same = s;
+			else if (!s->running || s->running->stack != s)
+				s->low = s->high = 0;
+		}
+	/* Of a fiber that had the same memory, calls may be open: they end at the next one. */
+	if (!same && (s = stack_add(low, high))) {
+		s->any = true;
+		s->fiber = ++fibers;
+	}
+	lists_unlock();
+}
+
+void hook_stack_drop(struct hook_thread *t)
+{
+	lists_lock();
+	stack_save(t);
+	for (struct hook_stack *s = stacks; s; s = s->next)
+		if (s->running == t) {
+			s->running = NULL;
+			if (!s->any)
+				s->low = s->high = 0;
+		}
+	lists_unlock();
+	if (t->slow_memory && t->slow_memory != (char *)t)
+		munmap(t->slow_memory, SLOW_STACK);
+	t->slow_memory = t->slow_stack = NULL;
+}
+
+/* In the child of fork() there are no other threads, one of which may have had the lock. */
+void hook_stacks_forked(void)
+{
+	lock = 0;
+}
+
+static void thread_ends(void *t)
+{
+	hook_thread_end(t);
+}
+
+/* The key is made before the library's own, so that its thread can still record here. */
+__attribute__((constructor(101))) static void key_make(void)
+{
+	has_key = pthread_key_create(&at_exit, thread_ends) == 0;
+}

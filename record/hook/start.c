@@ -1,0 +1,12 @@
+/* The library in a recorded program begins: see hook.h. */
+#include "hook.h"
+
+/*
+ * After the tracing library's own constructor, which starts the recording. Not recorded is what
+ * other libraries do before.
+ */
+__attribute__((constructor)) static void start(void)
+{
+	if (spur_trace_is_on())
+		hook_begin();
+}
