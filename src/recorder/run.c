@@ -69,10 +69,12 @@ static void signals_give_back(const struct dispositions *before)
 static bool set_variables(const struct recorder_options *o, const struct program *p,
 			  const struct session *s, struct arena *a)
 {
-	const char *const others = getenv("LD_PRELOAD");
-	const char *const libraries = p->library && others && *others
-					      ? arena_printf(a, "%s:%s", p->library, others)
-					      : p->library;
+	const char *const others = getenv("LD_PRELOAD"), *const first = p->binary.runtime;
+	const char *const libraries =
+		!p->library ? NULL
+			    : arena_printf(a, "%s%s%s%s%s", first ? first : "", first ? ":" : "",
+					   p->library, others && *others ? ":" : "",
+					   others ? others : "");
 
 	if (p->library && (!libraries || setenv("LD_PRELOAD", libraries, 1) != 0))
 		return false;
