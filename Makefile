@@ -210,7 +210,7 @@ bench: $(BUILD)/spur $(GENERATORS)
 demo:
 	@tools/install-deps build
 	@echo "building $(BUILD)/spur ..."
-	+$(call build,$(BUILD)/spur,$(PARALLEL) QUIET=1 $(BUILD)/spur)
+	+$(call build,$(BUILD)/spur,$(PARALLEL) QUIET=1 all)
 	@tools/demo $(BUILD)
 
 # The committed state alone, as on another machine.

@@ -288,31 +288,34 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* Says what was recorded. Returns false if nothing was. */
-static bool summarize(const struct recorder_result *r, const char *path, bool shows_command)
+/* Says what was recorded. */
+static void summarize(const struct recorder_result *r, const char *path, bool is_ring,
+		      bool shows_command)
 {
 	struct spur_error err = { 0 };
 	struct summary s;
 	const enum spur_status st = summary_read(&s, r->path, &err);
-	char size[32], lost[64] = "none lost";
+	char size[32], lost[64] = "none lost", cost[64] = "";
 
 	if (st == SPUR_WARN) {
 		say("warning: %s: nothing was recorded: the program did not load the recorder",
 		    path);
-		return false;
+		return;
 	}
 	if (st == SPUR_FAIL) {
 		say("warning: %s: %s", path, err.message);
-		return true;
+		return;
 	}
 	size_text(size, sizeof(size), s.bytes);
 	if (s.lost)
 		snprintf(lost, sizeof(lost), "%llu lost", (unsigned long long)s.lost);
-	say("%s: %llu event%s, %s; %llu process%s, %llu thread%s; %s; about %.1f%% of %.3f s "
-	    "for recording",
-	    path, (unsigned long long)s.events, plural(s.events), lost, (unsigned long long)s.files,
-	    s.files == 1 ? "" : "es", (unsigned long long)s.threads, plural(s.threads), size,
-	    r->ns ? 100 * (double)s.cost_ns / (double)r->ns : 0, (double)r->ns / 1e9);
+	/* What a ring has overwritten cost time too. */
+	if (!is_ring)
+		snprintf(cost, sizeof(cost), "; about %.1f%% of %.3f s for recording",
+			 r->ns ? 100 * (double)s.cost_ns / (double)r->ns : 0, (double)r->ns / 1e9);
+	say("%s: %llu event%s, %s; %llu process%s, %llu thread%s; %s%s", path,
+	    (unsigned long long)s.events, plural(s.events), lost, (unsigned long long)s.files,
+	    s.files == 1 ? "" : "es", (unsigned long long)s.threads, plural(s.threads), size, cost);
 	if (r->refused)
 		say("note: %llu of %llu places in the code could not be changed",
 		    (unsigned long long)r->refused, (unsigned long long)(r->refused + r->patched));
@@ -321,7 +324,6 @@ static bool summarize(const struct recorder_result *r, const char *path, bool sh
 		    r->left == 1 ? " is" : "es are");
 	if (shows_command)
 		say("to see it: spur report %s", path);
-	return true;
 }
 
 /* Patterns that matched nothing are most likely mistyped. */
@@ -424,7 +426,7 @@ static int record(struct values *v, const struct recorder_options *o)
 	code = r.code;
 	if (!v->quiet) {
 		tell_unmatched(o->rules);
-		summarize(&r, path, !own->convert.to);
+		summarize(&r, path, own->ring != 0, !own->convert.to);
 	}
 	if (own->convert.to) {
 		const int converted = convert(v, path);

@@ -146,6 +146,30 @@ static void read_compiler(struct binary *b)
 	}
 }
 
+/* Runtimes of sanitizers replace functions of the C library, and refuse to be loaded later. */
+static bool read_runtime(struct binary *b)
+{
+	static const char *const first[] = { "libasan.so", "libtsan.so", "liblsan.so",
+					     "libhwasan.so", "libclang_rt." };
+	GElf_Shdr sh;
+	Elf_Scn *scn = elf_file_section(&b->file, SHT_DYNAMIC, NULL, &sh);
+	Elf_Data *data = scn ? elf_file_data(scn, &sh) : NULL;
+	const struct elf_strings names = elf_file_strings(&b->file, scn ? sh.sh_link : 0);
+	GElf_Dyn d;
+
+	for (int i = 0; data && gelf_getdyn(data, i, &d) && d.d_tag != DT_NULL; i++) {
+		const char *const name =
+			d.d_tag == DT_NEEDED ? elf_string(&names, d.d_un.d_val) : NULL;
+
+		for (size_t k = 0; name && k < sizeof(first) / sizeof(first[0]); k++)
+			if (strncmp(name, first[k], strlen(first[k])) == 0) {
+				b->runtime = arena_strdup(&b->arena, name, strlen(name));
+				return b->runtime;
+			}
+	}
+	return true;
+}
+
 /* Hooks by their PLT slots, or by what a static program defines itself. */
 static void read_hooks(struct binary *b)
 {
@@ -156,6 +180,7 @@ static void read_hooks(struct binary *b)
 		if (binary_is_hook(s->name, &way))
 			binary_add_hook(b, s->addr + b->file.base, way, false);
 		b->knows_library |= strcmp(s->name, "spur_trace_start") == 0;
+		b->checks_threads |= strcmp(s->name, "__tsan_init") == 0;
 	}
 }
 
@@ -168,7 +193,7 @@ static int by_address(const void *a, const void *b)
 
 static bool read_all(struct binary *b, const char *dirs)
 {
-	if (!read_code(b))
+	if (!read_code(b) || !read_runtime(b))
 		return false;
 	read_hooks(b);
 	if (!binary_find_slots(b) || !binary_find_entries(b, dirs))

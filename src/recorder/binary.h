@@ -65,6 +65,8 @@ struct binary {
 	bool supported; /* x86-64 */
 	bool has_interpreter, is_shared; /* PT_INTERP; ET_DYN */
 	bool knows_library; /* it was linked with the tracing library */
+	bool checks_threads; /* by ThreadSanitizer */
+	const char *runtime; /* a library that must be loaded before all others; NULL: none */
 	char compiler[64]; /* "GCC 12.2.0", as the file says; "": it does not */
 	struct symtab symbols; /* addresses less file.base */
 	struct arena arena;

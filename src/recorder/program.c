@@ -99,6 +99,11 @@ static enum spur_status check_binary(const struct binary *b, struct spur_error *
 			       "%s: expected a program, found an ELF file "
 			       "of another kind",
 			       b->path);
+	if (b->checks_threads)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "%s: expected a program that lets others map memory, found one "
+			       "with ThreadSanitizer",
+			       b->path);
 	if (!b->has_interpreter && !b->knows_library)
 		return err_set(err, SPUR_ERR_USAGE,
 			       "%s: expected a program that loads libraries, found a static one: "

@@ -1,6 +1,7 @@
 /* Runs the program and waits for its end. See recorder.h. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,20 +66,37 @@ static void signals_give_back(const struct dispositions *before)
 
 /* --- the program --- */
 
+/* How much is kept is decided when the library begins, before it can ask. */
+static bool set_mode(const struct record_settings *s)
+{
+	char size[24];
+
+	unsetenv("SPUR_TRACE_MODE");
+	unsetenv("SPUR_TRACE_SIZE");
+	if (s->mode == RECORDER_STREAM)
+		return true;
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)s->ring);
+	return setenv("SPUR_TRACE_MODE", s->mode == RECORDER_RING ? "ring" : "oneshot", 1) == 0 &&
+	       setenv("SPUR_TRACE_SIZE", size, 1) == 0;
+}
+
 /* Sets the variables by which the library finds the recording, see record/wire.h. */
 static bool set_variables(const struct recorder_options *o, const struct program *p,
 			  const struct session *s, struct arena *a)
 {
-	const char *const others = getenv("LD_PRELOAD");
-	const char *const libraries = p->library && others && *others
-					      ? arena_printf(a, "%s:%s", p->library, others)
-					      : p->library;
+	const char *const others = getenv("LD_PRELOAD"), *const first = p->binary.runtime;
+	const char *const libraries =
+		!p->library ? NULL
+			    : arena_printf(a, "%s%s%s%s%s", first ? first : "", first ? ":" : "",
+					   p->library, others && *others ? ":" : "",
+					   others ? others : "");
 
 	if (p->library && (!libraries || setenv("LD_PRELOAD", libraries, 1) != 0))
 		return false;
 	/* The runtime of XRay would patch the same places. */
 	unsetenv("XRAY_OPTIONS");
-	return setenv("SPUR_TRACE", s->path, 1) == 0 && setenv("SPUR_RECORD", s->socket, 1) == 0 &&
+	return set_mode(&o->settings) && setenv("SPUR_TRACE", s->path, 1) == 0 &&
+	       setenv("SPUR_RECORD", s->socket, 1) == 0 &&
 	       (!o->categories || setenv("SPUR_TRACE_CATEGORIES", o->categories, 1) == 0);
 }
 

@@ -235,7 +235,7 @@ static bool on_message(struct server *s, int client, const char *message, size_t
 		s->refused += done.refused;
 		return true;
 	case RECORD_SAY:
-		if (!s->options->quiet)
+		if (!s->options->quiet && head.size && body[0])
 			s->options->say("%.*s", (int)strnlen(body, head.size), body);
 		return true;
 	default:
