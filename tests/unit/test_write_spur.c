@@ -249,44 +249,72 @@ static void test_texts(void **state)
 	}
 }
 
+enum { PROCESSES = 30, THREADS = 10, DEEP = 20000, CLASSES = 3000 };
+
+static uint32_t class_of_number(struct spur_trace *t, uint32_t i)
+{
+	char name[32];
+	struct event_class c = { .flags = i % 2 ? CLASS_FUNCTION : CLASS_EVENT };
+
+	snprintf(name, sizeof(name), "class %u", i);
+	c.name = c.simple = c.raw = trace_intern(t, name);
+	return trace_add_class(t, &c);
+}
+
+/* Events of a thread, each with its number in `off`. Returns the sum of what they are. */
+static uint64_t thread_fill(struct spur_trace *t, uint32_t feed, const uint32_t *cls, uint32_t many)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t k = 0; k < many; k++) {
+		struct spur_event *e = fake_row(t, feed, SPUR_INSTANT, (int64_t)k * 1000 + feed);
+
+		e->cls = cls[(k * 7 + feed) % CLASSES];
+		e->name = trace_class(t, e->cls)->name;
+		e->nargs = 1;
+		sum += hash64((uint64_t)e->ts * 31 + k);
+	}
+	return sum;
+}
+
+/* The sum of the events of a reading; *deepest gets the number of begins. */
+static uint64_t reading_sum(struct spur_trace *t, uint64_t *count, uint64_t *begins)
+{
+	struct spur_args args = { 0 };
+	const struct spur_event *rows;
+	uint64_t sum = 0;
+	size_t n;
+
+	*count = *begins = 0;
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++) {
+			*begins += rows[i].kind == SPUR_BEGIN;
+			if (rows[i].kind == SPUR_BEGIN)
+				continue;
+			assert_int_equal(spur_args(t, &rows[i], &args), SPUR_OK);
+			sum += hash64((uint64_t)rows[i].ts * 31 + args.items[0].u);
+			++*count;
+		}
+	spur_args_free(&args);
+	return sum;
+}
+
 /* Many processes, threads and kinds of events; calls that are nested deeply. */
 static void test_large(void **state)
 {
-	enum { PROCESSES = 30, THREADS = 10, DEEP = 20000 };
-	const uint32_t nclasses = 3000, many = getenv("SPUR_LARGE") ? 3000 : 300;
+	const uint32_t many = getenv("SPUR_LARGE") ? 3000 : 300;
 	struct spur_trace *t = source_new(), *u;
-	uint32_t *cls = calloc(nclasses, sizeof(*cls));
-	const struct spur_event *rows;
-	struct spur_args args = { 0 };
-	uint64_t count = 0, sum = 0, want = 0, found = 0, deepest = 0;
-	size_t n;
+	uint32_t *cls = calloc(CLASSES, sizeof(*cls));
+	uint64_t want = 0, count, begins;
 
 	(void)state;
-	for (uint32_t i = 0; i < nclasses; i++) {
-		char name[32];
-		struct event_class c = { .flags = i % 2 ? CLASS_FUNCTION : CLASS_EVENT };
-
-		snprintf(name, sizeof(name), "class %u", i);
-		c.name = c.simple = c.raw = trace_intern(t, name);
-		cls[i] = trace_add_class(t, &c);
-	}
+	for (uint32_t i = 0; i < CLASSES; i++)
+		cls[i] = class_of_number(t, i);
 	for (uint32_t p = 0; p < PROCESSES; p++) {
 		const uint32_t process = process_add(t, 1000 + p / 2, "p");
 
-		for (uint32_t i = 0; i < THREADS; i++) {
-			const uint32_t f = thread_add(t, process, i);
-
-			for (uint32_t k = 0; k < many; k++) {
-				struct spur_event *e = fake_row(t, f, SPUR_INSTANT,
-								(int64_t)(k * 1000 + p * 10 + i));
-
-				e->cls = cls[(k * 7 + p + i) % nclasses];
-				e->name = trace_class(t, e->cls)->name;
-				e->nargs = 1;
-				want += hash64((uint64_t)e->ts * 31 + k);
-				count++;
-			}
-		}
+		for (uint32_t i = 0; i < THREADS; i++)
+			want += thread_fill(t, thread_add(t, process, i), cls, many);
 	}
 	for (uint32_t k = 0; k < DEEP; k++) {
 		struct spur_event *e = fake_row(t, 0, SPUR_BEGIN, 10000000 + k);
@@ -296,21 +324,10 @@ static void test_large(void **state)
 	}
 	assert_int_equal(write_it(t), 0);
 	u = read_it();
-	while (spur_next(u, &rows, &n) == SPUR_OK)
-		for (size_t i = 0; i < n; i++) {
-			if (rows[i].kind == SPUR_BEGIN) {
-				deepest++;
-				continue;
-			}
-			assert_int_equal(spur_args(u, &rows[i], &args), SPUR_OK);
-			sum += hash64((uint64_t)rows[i].ts * 31 + args.items[0].u);
-			found++;
-		}
-	assert_int_equal(found, count);
-	assert_int_equal(sum, want);
-	assert_int_equal(deepest, DEEP);
+	assert_int_equal(reading_sum(u, &count, &begins), want);
+	assert_int_equal(count, (uint64_t)PROCESSES * THREADS * many);
+	assert_int_equal(begins, DEEP);
 	assert_int_equal(spur_damage_count(u), 0);
-	spur_args_free(&args);
 	spur_close(u);
 	fake_trace_free(t);
 	free(cls);
