@@ -59,6 +59,20 @@ static void note_assumed(struct spur_trace *t, const struct spur_trace *a,
 			 b->clock.name, a->path);
 }
 
+/*
+ * Returns true if two files of a directory that is one recording count on one clock, though they
+ * know no epoch: nothing says otherwise.
+ */
+static bool one_recording(const struct spur_trace *t, const struct spur_trace *b)
+{
+	const struct clock_info *x = &t->parts[0].trace->clock, *y = &b->clock;
+
+	return t->one_run && b->format->copies_runs && !x->epoch_known && !y->epoch_known &&
+	       !x->identity == !y->identity &&
+	       (!x->identity || strcmp(x->identity, y->identity) == 0) &&
+	       strcmp(x->name, y->name) == 0 && x->hz == y->hz && x->own_zero == y->own_zero;
+}
+
 /* By what the traces say. `offset`: spur_options.offsets has one for this part. */
 static enum spur_status relate_stated(struct spur_trace *t, struct trace_part *p, bool offset,
 				      struct spur_error *err)
@@ -67,6 +81,11 @@ static enum spur_status relate_stated(struct spur_trace *t, struct trace_part *p
 	const char *why = t->options.raw_time ? ", both in ticks" : "";
 	bool known = join_relate(a, b, &p->relation, &p->map.shift);
 
+	if (one_recording(t, b)) {
+		p->relation = (struct clock_relation){ .how = SPUR_RELATED_SAME };
+		p->map.shift = 0;
+		return SPUR_OK;
+	}
 	if (known && p->relation.how == SPUR_RELATED_ASSUMED) {
 		const enum spur_status st = relate_assumed(a, b);
 

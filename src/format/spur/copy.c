@@ -74,7 +74,8 @@ static void header_out(struct spb_copying *c)
 	}
 	if (!spb_copy_has(c, 0))
 		store64(h + SPB_LOST_AT, 0, swaps());
-	if (c->part->kept || c->copy->repair)
+	/* Bad chunks, which opening found, are left out too. */
+	if (c->part->kept || c->copy->repair || diag_count(&c->s->t->diag, DIAG_DAMAGE))
 		end_keep(c, h);
 	out_bytes(c->out, h, sizeof(h));
 }
