@@ -39,6 +39,13 @@ bool spb_names_open(struct spb *s)
 	return true;
 }
 
+static void table_free(struct spb_table *t)
+{
+	mem_free(t->items);
+	mem_free(t->far);
+	map64_free(&t->by_number);
+}
+
 void spb_names_close(struct spb *s)
 {
 	for (size_t i = 0; i < s->nmodules; i++) {
@@ -46,8 +53,8 @@ void spb_names_close(struct spb *s)
 		dwarf_close(s->modules[i].lines);
 	}
 	mem_free(s->modules);
-	mem_free(s->sites.items);
-	mem_free(s->functions.items);
+	table_free(&s->sites);
+	table_free(&s->functions);
 	map64_free(&s->by_address);
 	map64_free(&s->fibers);
 	map64_free(&s->strings);
@@ -154,26 +161,42 @@ uint32_t spb_take_string(struct spb *s, struct cursor *b)
 	return trace_intern_n(s->t, v.p, v.len);
 }
 
-/* Returns NULL if out of memory, or if the number is too large. */
+/*
+ * The place of a number that is not described yet. The array is at most twice as long as there are
+ * descriptors, plus a little, so that a single large number does not take the memory of all below
+ * it. Returns NULL if out of memory.
+ */
 static struct spb_site *table_slot(struct spb_table *t, uint32_t id)
 {
-	if (!mem_grow((void **)&t->items, &t->cap, (size_t)id + 1, sizeof(*t->items), SPB_SITES))
+	struct map64_slot *slot;
+
+	t->known++;
+	if (id < t->cap || id < 2 * t->known + SPB_NEAR)
+		return mem_grow((void **)&t->items, &t->cap, (size_t)id + 1, sizeof(*t->items),
+				SPB_SITES)
+			       ? &t->items[id]
+			       : NULL;
+	slot = map64_put(&t->by_number, id);
+	if (!slot || !mem_grow((void **)&t->far, &t->far_cap, t->nfar + 1, sizeof(*t->far),
+			       SPB_SITES))
 		return NULL;
-	return &t->items[id];
+	slot->value = ++t->nfar;
+	return &t->far[t->nfar - 1];
 }
 
 /*
  * SPEC spur/class-of: puts it into the class of the one that its descriptor names, if there is such
  * a one that has a class of its own. Returns that one, or NULL.
  */
-static struct spb_site *table_join(const struct spb_table *t, uint32_t id, uint32_t of)
+static struct spb_site *table_join(const struct spb_table *t, struct spb_site *site, uint32_t id,
+				   uint32_t of)
 {
-	struct spb_site *const base = of && of < t->cap && of != id ? &t->items[of] : NULL;
+	struct spb_site *const base = of && of != id ? spb_table_find(t, of) : NULL;
 
-	if (!base || !base->known || base->of)
+	if (!base || base->of)
 		return NULL;
-	t->items[id].of = of;
-	t->items[id].next = base->next;
+	site->of = of;
+	site->next = base->next;
 	base->next = id;
 	return base;
 }
@@ -217,13 +240,13 @@ static bool describe_site(struct spb *s, struct cursor *b)
 		b->bad = true;
 		return true;
 	}
+	if (spb_table_find(&s->sites, id))
+		return true;
 	site = table_slot(&s->sites, id);
 	if (!site)
 		return false;
-	if (site->known)
-		return true;
 	*site = made;
-	base = table_join(&s->sites, id, of);
+	base = table_join(&s->sites, site, id, of);
 	if (!base)
 		return site_class(s, &c, id, &site->cls);
 	site->cls = base->cls;
@@ -270,11 +293,13 @@ static bool describe_function(struct spb *s, struct cursor *b)
 		b->bad = true;
 		return true;
 	}
+	if (spb_table_find(&s->functions, id))
+		return true;
 	fn = table_slot(&s->functions, id);
-	if (!fn || fn->known)
-		return fn != NULL;
+	if (!fn)
+		return false;
 	*fn = made;
-	table_join(&s->functions, id, of);
+	table_join(&s->functions, fn, id, of);
 	return true;
 }
 

@@ -18,6 +18,7 @@ enum { SPB_SHOW_STRING = 64 };
 enum {
 	SPB_THREADS = 1 << 20,
 	SPB_SITES = 1 << 24,
+	SPB_NEAR = 1024, /* numbers of sites that are always in the array */
 	SPB_MODULES = 1 << 16,
 	SPB_FIBERS = 1 << 20,
 	SPB_UNKNOWN = 1 << 20, /* functions without a symbol that have names of their own */
@@ -79,9 +80,14 @@ struct spb_origin {
 	uint32_t cat, file, library; /* string ids */
 };
 
+/* Sites or functions by number: those with small numbers in an array, the others by a map. */
 struct spb_table {
 	struct spb_site *items;
 	size_t cap;
+	size_t known; /* descriptors */
+	struct spb_site *far;
+	size_t nfar, far_cap;
+	struct map64 by_number; /* from a number to its index in `far` + 1 */
 };
 
 /* A program or library as it was loaded into the process. */
@@ -230,6 +236,17 @@ static inline uint32_t spb_32(const uint8_t *p)
 static inline uint64_t spb_64(const uint8_t *p)
 {
 	return load64(p, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+/* The site or function that a descriptor describes, or NULL. */
+static inline struct spb_site *spb_table_find(const struct spb_table *t, uint32_t id)
+{
+	const struct map64_slot *slot;
+
+	if (__builtin_expect(id < t->cap && t->items[id].known, 1))
+		return &t->items[id];
+	slot = map64_find(&t->by_number, id);
+	return slot ? &t->far[slot->value - 1] : NULL;
 }
 
 static inline uint64_t spb_off(const struct spb *s, const uint8_t *p)

@@ -151,7 +151,7 @@ static void class_origin(const struct spb *s, const struct spb_site *fn, struct 
 
 static uint32_t class_new(struct spb *s, uint32_t number, uint64_t addr, uint64_t ticks)
 {
-	const struct spb_site *const fn = number ? &s->functions.items[number] : NULL;
+	const struct spb_site *const fn = number ? spb_table_find(&s->functions, number) : NULL;
 	struct class_more more = { 0 };
 	struct event_class c = { .flags = CLASS_FUNCTION, .addr = addr };
 	struct spb_module *m = module_at(s, addr, ticks);
@@ -191,16 +191,15 @@ static uint32_t class_at(struct spb *s, uint64_t addr, uint64_t ticks)
 
 uint32_t spb_function(struct spb *s, uint32_t number, uint64_t addr, uint64_t ticks)
 {
-	struct spb_site *const fn =
-		number && number < s->functions.cap ? &s->functions.items[number] : NULL;
+	struct spb_site *const fn = number ? spb_table_find(&s->functions, number) : NULL;
 	uint32_t cls = fn ? __atomic_load_n(&fn->cls, __ATOMIC_ACQUIRE) : 0;
 
 	if (cls)
 		return cls;
 	pthread_mutex_lock(&s->t->lock);
-	if (fn && fn->known) {
+	if (fn) {
 		/* SPEC spur/class-of */
-		struct spb_site *const base = fn->of ? &s->functions.items[fn->of] : fn;
+		struct spb_site *const base = fn->of ? spb_table_find(&s->functions, fn->of) : fn;
 
 		if (!base->cls)
 			__atomic_store_n(&base->cls,
