@@ -1,9 +1,6 @@
 /* Descriptors: sites, functions, modules, and names of threads, fibers and strings. */
 #include "format/spur/reader.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char *const own_names[SPB_CLASSES] = {
 	[SPB_CLASS_LOST] = "lost events",
 	[SPB_CLASS_SWITCH] = "switch",
@@ -48,11 +45,7 @@ static void table_free(struct spb_table *t)
 
 void spb_names_close(struct spb *s)
 {
-	for (size_t i = 0; i < s->nmodules; i++) {
-		symtab_free(&s->modules[i].syms);
-		dwarf_close(s->modules[i].lines);
-	}
-	mem_free(s->modules);
+	spb_modules_free(&s->modules);
 	table_free(&s->sites);
 	table_free(&s->functions);
 	map64_free(&s->by_address);
@@ -303,51 +296,6 @@ static bool describe_function(struct spb *s, struct cursor *b)
 	return true;
 }
 
-static bool describe_module(struct spb *s, struct cursor *b)
-{
-	struct spb_module m = { .unloaded = UINT64_MAX };
-	struct text id;
-
-	m.number = cursor_u32(b);
-	cursor_u32(b);
-	m.begin = cursor_u64(b);
-	m.end = cursor_u64(b);
-	m.shift = cursor_u64(b);
-	m.loaded = cursor_u64(b);
-	id = spb_take_text(b);
-	m.path = spb_take_string(s, b);
-	if (b->bad || m.end < m.begin) {
-		b->bad = true;
-		return true;
-	}
-	for (size_t i = 0; i < id.len && i < (sizeof(m.build_id) - 1) / 2; i++)
-		snprintf(m.build_id + 2 * i, 3, "%02x", (uint8_t)id.p[i]);
-	if (s->nmodules == SPB_MODULES)
-		return true;
-	if (!mem_grow((void **)&s->modules, &s->modules_cap, s->nmodules + 1, sizeof(*s->modules),
-		      SPB_MODULES))
-		return false;
-	symtab_init(&m.syms);
-	s->modules[s->nmodules++] = m;
-	return true;
-}
-
-static bool describe_unload(struct spb *s, struct cursor *b)
-{
-	const uint32_t number = cursor_u32(b);
-	uint64_t ticks;
-
-	cursor_u32(b);
-	ticks = cursor_u64(b);
-	for (size_t i = s->nmodules; !b->bad && i-- > 0;)
-		if (s->modules[i].number == number && s->modules[i].unloaded == UINT64_MAX) {
-			s->modules[i].unloaded = ticks;
-			s->moves = true;
-			break;
-		}
-	return true;
-}
-
 static bool describe_thread(struct spb *s, struct cursor *b)
 {
 	const uint32_t number = cursor_u32(b);
@@ -436,9 +384,10 @@ static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 	case SPB_FUNCTION:
 		return describe_function(s, b);
 	case SPB_MODULE:
-		return describe_module(s, b);
+		return spb_describe_module(s, b);
 	case SPB_UNLOAD:
-		return describe_unload(s, b);
+		spb_describe_unload(s, b);
+		return true;
 	case SPB_THREAD_NAME:
 		return describe_thread(s, b);
 	case SPB_PROCESS_NAME:
@@ -455,14 +404,6 @@ static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 	}
 	s->nunknown_descriptors++;
 	return true;
-}
-
-static int module_order(const void *a, const void *b)
-{
-	const struct spb_module *x = a, *y = b;
-
-	return x->loaded != y->loaded ? (x->loaded > y->loaded ? 1 : -1)
-				      : (x->number > y->number) - (x->number < y->number);
 }
 
 bool spb_describe(struct spb *s)
@@ -487,7 +428,5 @@ bool spb_describe(struct spb *s)
 					 d.type);
 		}
 	}
-	if (s->nmodules)
-		qsort(s->modules, s->nmodules, sizeof(*s->modules), module_order);
 	return true;
 }
