@@ -77,10 +77,9 @@ const struct spb_site *spb_site_of(const struct spb *s, const struct spb_record 
 	const bool call = r->kind >= SPB_ENTER && r->kind <= SPB_TAIL;
 	const struct spb_table *const t = call ? &s->functions : &s->sites;
 
-	if (r->kind < SPB_BEGIN || r->kind > SPB_TAIL || !r->id || r->id >= t->cap ||
-	    !t->items[r->id].known)
+	if (r->kind < SPB_BEGIN || r->kind > SPB_TAIL || !r->id)
 		return NULL;
-	return &t->items[r->id];
+	return spb_table_find(t, r->id);
 }
 
 /* The bytes of the payload that are not arguments: an id, an address. SPEC spur/site-has */

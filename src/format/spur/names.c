@@ -1,9 +1,6 @@
 /* Descriptors: sites, functions, modules, and names of threads, fibers and strings. */
 #include "format/spur/reader.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char *const own_names[SPB_CLASSES] = {
 	[SPB_CLASS_LOST] = "lost events",
 	[SPB_CLASS_SWITCH] = "switch",
@@ -39,15 +36,18 @@ bool spb_names_open(struct spb *s)
 	return true;
 }
 
+static void table_free(struct spb_table *t)
+{
+	mem_free(t->items);
+	mem_free(t->far);
+	map64_free(&t->by_number);
+}
+
 void spb_names_close(struct spb *s)
 {
-	for (size_t i = 0; i < s->nmodules; i++) {
-		symtab_free(&s->modules[i].syms);
-		dwarf_close(s->modules[i].lines);
-	}
-	mem_free(s->modules);
-	mem_free(s->sites.items);
-	mem_free(s->functions.items);
+	spb_modules_free(&s->modules);
+	table_free(&s->sites);
+	table_free(&s->functions);
 	map64_free(&s->by_address);
 	map64_free(&s->fibers);
 	map64_free(&s->strings);
@@ -154,26 +154,42 @@ uint32_t spb_take_string(struct spb *s, struct cursor *b)
 	return trace_intern_n(s->t, v.p, v.len);
 }
 
-/* Returns NULL if out of memory, or if the number is too large. */
+/*
+ * The place of a number that is not described yet. The array is at most twice as long as there are
+ * descriptors, plus a little, so that a single large number does not take the memory of all below
+ * it. Returns NULL if out of memory.
+ */
 static struct spb_site *table_slot(struct spb_table *t, uint32_t id)
 {
-	if (!mem_grow((void **)&t->items, &t->cap, (size_t)id + 1, sizeof(*t->items), SPB_SITES))
+	struct map64_slot *slot;
+
+	t->known++;
+	if (id < t->cap || id < 2 * t->known + SPB_NEAR)
+		return mem_grow((void **)&t->items, &t->cap, (size_t)id + 1, sizeof(*t->items),
+				SPB_SITES)
+			       ? &t->items[id]
+			       : NULL;
+	slot = map64_put(&t->by_number, id);
+	if (!slot || !mem_grow((void **)&t->far, &t->far_cap, t->nfar + 1, sizeof(*t->far),
+			       SPB_SITES))
 		return NULL;
-	return &t->items[id];
+	slot->value = ++t->nfar;
+	return &t->far[t->nfar - 1];
 }
 
 /*
  * SPEC spur/class-of: puts it into the class of the one that its descriptor names, if there is such
  * a one that has a class of its own. Returns that one, or NULL.
  */
-static struct spb_site *table_join(const struct spb_table *t, uint32_t id, uint32_t of)
+static struct spb_site *table_join(const struct spb_table *t, struct spb_site *site, uint32_t id,
+				   uint32_t of)
 {
-	struct spb_site *const base = of && of < t->cap && of != id ? &t->items[of] : NULL;
+	struct spb_site *const base = of && of != id ? spb_table_find(t, of) : NULL;
 
-	if (!base || !base->known || base->of)
+	if (!base || base->of)
 		return NULL;
-	t->items[id].of = of;
-	t->items[id].next = base->next;
+	site->of = of;
+	site->next = base->next;
 	base->next = id;
 	return base;
 }
@@ -217,13 +233,13 @@ static bool describe_site(struct spb *s, struct cursor *b)
 		b->bad = true;
 		return true;
 	}
+	if (spb_table_find(&s->sites, id))
+		return true;
 	site = table_slot(&s->sites, id);
 	if (!site)
 		return false;
-	if (site->known)
-		return true;
 	*site = made;
-	base = table_join(&s->sites, id, of);
+	base = table_join(&s->sites, site, id, of);
 	if (!base)
 		return site_class(s, &c, id, &site->cls);
 	site->cls = base->cls;
@@ -270,56 +286,13 @@ static bool describe_function(struct spb *s, struct cursor *b)
 		b->bad = true;
 		return true;
 	}
+	if (spb_table_find(&s->functions, id))
+		return true;
 	fn = table_slot(&s->functions, id);
-	if (!fn || fn->known)
-		return fn != NULL;
-	*fn = made;
-	table_join(&s->functions, id, of);
-	return true;
-}
-
-static bool describe_module(struct spb *s, struct cursor *b)
-{
-	struct spb_module m = { .unloaded = UINT64_MAX };
-	struct text id;
-
-	m.number = cursor_u32(b);
-	cursor_u32(b);
-	m.begin = cursor_u64(b);
-	m.end = cursor_u64(b);
-	m.shift = cursor_u64(b);
-	m.loaded = cursor_u64(b);
-	id = spb_take_text(b);
-	m.path = spb_take_string(s, b);
-	if (b->bad || m.end < m.begin) {
-		b->bad = true;
-		return true;
-	}
-	for (size_t i = 0; i < id.len && i < (sizeof(m.build_id) - 1) / 2; i++)
-		snprintf(m.build_id + 2 * i, 3, "%02x", (uint8_t)id.p[i]);
-	if (s->nmodules == SPB_MODULES)
-		return true;
-	if (!mem_grow((void **)&s->modules, &s->modules_cap, s->nmodules + 1, sizeof(*s->modules),
-		      SPB_MODULES))
+	if (!fn)
 		return false;
-	symtab_init(&m.syms);
-	s->modules[s->nmodules++] = m;
-	return true;
-}
-
-static bool describe_unload(struct spb *s, struct cursor *b)
-{
-	const uint32_t number = cursor_u32(b);
-	uint64_t ticks;
-
-	cursor_u32(b);
-	ticks = cursor_u64(b);
-	for (size_t i = s->nmodules; !b->bad && i-- > 0;)
-		if (s->modules[i].number == number && s->modules[i].unloaded == UINT64_MAX) {
-			s->modules[i].unloaded = ticks;
-			s->moves = true;
-			break;
-		}
+	*fn = made;
+	table_join(&s->functions, fn, id, of);
 	return true;
 }
 
@@ -411,9 +384,10 @@ static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 	case SPB_FUNCTION:
 		return describe_function(s, b);
 	case SPB_MODULE:
-		return describe_module(s, b);
+		return spb_describe_module(s, b);
 	case SPB_UNLOAD:
-		return describe_unload(s, b);
+		spb_describe_unload(s, b);
+		return true;
 	case SPB_THREAD_NAME:
 		return describe_thread(s, b);
 	case SPB_PROCESS_NAME:
@@ -430,14 +404,6 @@ static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 	}
 	s->nunknown_descriptors++;
 	return true;
-}
-
-static int module_order(const void *a, const void *b)
-{
-	const struct spb_module *x = a, *y = b;
-
-	return x->loaded != y->loaded ? (x->loaded > y->loaded ? 1 : -1)
-				      : (x->number > y->number) - (x->number < y->number);
 }
 
 bool spb_describe(struct spb *s)
@@ -462,7 +428,5 @@ bool spb_describe(struct spb *s)
 					 d.type);
 		}
 	}
-	if (s->nmodules)
-		qsort(s->modules, s->nmodules, sizeof(*s->modules), module_order);
 	return true;
 }

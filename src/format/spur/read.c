@@ -105,14 +105,14 @@ static void row_has(const struct spb_rows *w, const struct spb_site *site,
 static void row_site(const struct spb_rows *w, const struct spb_record *r, struct spur_event *row)
 {
 	const struct spb *const s = w->s;
-	const struct spb_site *site = r->id < s->sites.cap ? &s->sites.items[r->id] : NULL;
+	const struct spb_site *site = spb_table_find(&s->sites, r->id);
 
 	if (r->kind == SPB_END && !r->id) {
 		row_own(s, row, SPUR_END_SPAN, SPB_CLASS_RETURN);
 		row->flags = SPUR_F_ANY;
 		return;
 	}
-	if (!site || !site->known) {
+	if (!site) {
 		row_unknown(w, r, row);
 		return;
 	}
@@ -137,7 +137,7 @@ static void row_site(const struct spb_rows *w, const struct spb_record *r, struc
 static bool row_function(struct spb *s, const struct spb_record *r, struct spur_event *row)
 {
 	const uint64_t addr = !r->id && r->words ? spb_64(r->payload) : 0;
-	const struct spb_site *fn = r->id < s->functions.cap ? &s->functions.items[r->id] : NULL;
+	const struct spb_site *fn = r->id ? spb_table_find(&s->functions, r->id) : NULL;
 	const bool end = r->kind == SPB_EXIT;
 	uint32_t cls;
 
@@ -152,7 +152,7 @@ static bool row_function(struct spb *s, const struct spb_record *r, struct spur_
 		return false;
 	row_class(s, row, cls);
 	row->id = trace_class(s->t, cls)->addr;
-	if (fn && r->id)
+	if (fn)
 		row->nargs = end ? fn->nresults : fn->nargs;
 	return true;
 }

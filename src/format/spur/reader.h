@@ -18,6 +18,7 @@ enum { SPB_SHOW_STRING = 64 };
 enum {
 	SPB_THREADS = 1 << 20,
 	SPB_SITES = 1 << 24,
+	SPB_NEAR = 1024, /* numbers of sites that are always in the array */
 	SPB_MODULES = 1 << 16,
 	SPB_FIBERS = 1 << 20,
 	SPB_UNKNOWN = 1 << 20, /* functions without a symbol that have names of their own */
@@ -79,23 +80,55 @@ struct spb_origin {
 	uint32_t cat, file, library; /* string ids */
 };
 
+/* Sites or functions by number: those with small numbers in an array, the others by a map. */
 struct spb_table {
 	struct spb_site *items;
 	size_t cap;
+	size_t known; /* descriptors */
+	struct spb_site *far;
+	size_t nfar, far_cap;
+	struct map64 by_number; /* from a number to its index in `far` + 1 */
+};
+
+/* The symbols of a file, which several modules may have been loaded from. */
+struct spb_image {
+	struct spb_image *next;
+	uint64_t device, inode;
+	char build_id[41]; /* hexadecimal; "": none */
+	uint64_t base; /* of the file: its symbols have addresses less this */
+	bool identified, loaded; /* it was tried */
+	bool good; /* it did not fail */
+	struct symtab syms;
+	struct dwarf_lines *lines;
 };
 
 /* A program or library as it was loaded into the process. */
 struct spb_module {
 	uint64_t begin, end; /* addresses that it covers */
 	uint64_t shift; /* an address less this is the one in its file */
-	uint64_t base; /* of the file: its symbols have addresses less this */
 	uint64_t loaded, unloaded; /* ticks; UINT64_MAX: it was not */
 	uint32_t number;
 	uint32_t path; /* string id */
+	uint32_t before; /* index + 1 of one of that number that was described before; 0: none */
 	char build_id[41]; /* hexadecimal; "": unknown */
-	bool tried, tried_lines;
-	struct symtab syms;
-	struct dwarf_lines *lines;
+	bool tried;
+	struct spb_image *image; /* NULL: no file was found */
+};
+
+struct spb_modules {
+	struct spb_module *items; /* in the order of their descriptors */
+	size_t count, cap;
+	/* Index + 1 of a number's first module, and in the low half that of the last loaded one */
+	struct map64 by_number;
+	bool move; /* one was unloaded, so an address may be that of several functions */
+	bool changed; /* there are modules that the tree does not have */
+	uint32_t *order; /* indexes by the time of loading */
+	uint64_t *bounds; /* addresses at which modules begin or end, each once */
+	size_t nbounds;
+	uint32_t *starts; /* of each node in `ranked` */
+	uint32_t *ranked; /* modules of each node, as indexes in `order`, ascending */
+	struct spb_image *images;
+	struct map64 by_file; /* from a hash of device and inode to the image's address */
 };
 
 /* What a descriptor says of a thread's track. */
@@ -198,10 +231,8 @@ struct spb {
 	size_t ntracks, tracks_cap;
 	struct map64 by_number; /* from a thread's number to its index */
 	struct spb_table sites, functions;
-	struct spb_module *modules; /* by `loaded` */
-	size_t nmodules, modules_cap;
+	struct spb_modules modules;
 	struct map64 by_address; /* from an address that has no number to its class */
-	bool moves; /* a module was unloaded, so an address may be that of several functions */
 	uint32_t nunknown;
 	uint32_t process_name; /* string id; 0: its program's */
 	uint64_t nunknown_descriptors;
@@ -230,6 +261,17 @@ static inline uint32_t spb_32(const uint8_t *p)
 static inline uint64_t spb_64(const uint8_t *p)
 {
 	return load64(p, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+/* The site or function that a descriptor describes, or NULL. */
+static inline struct spb_site *spb_table_find(const struct spb_table *t, uint32_t id)
+{
+	const struct map64_slot *slot;
+
+	if (__builtin_expect(id < t->cap && t->items[id].known, 1))
+		return &t->items[id];
+	slot = map64_find(&t->by_number, id);
+	return slot ? &t->far[slot->value - 1] : NULL;
 }
 
 static inline uint64_t spb_off(const struct spb *s, const uint8_t *p)
@@ -298,6 +340,19 @@ const uint8_t *spb_payload(const struct spb *s, const struct spb_record *r, stru
 			   size_t *len);
 /* The stack of a SAMPLE row (spur_format.stack). */
 size_t spb_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls, size_t cap);
+/* modules.c */
+/* Take descriptors, as those of names.c do. The first returns false if out of memory. */
+bool spb_describe_module(struct spb *s, struct cursor *b);
+void spb_describe_unload(struct spb *s, struct cursor *b);
+/*
+ * SPEC spur/module: of the modules that cover the address the one that was loaded last before the
+ * time; if all were loaded later, the first of them. NULL: no module covers it.
+ */
+struct spb_module *spb_module_at(struct spb_modules *ms, uint64_t addr, uint64_t ticks);
+/* The first one that has the number, or NULL. */
+struct spb_module *spb_module_get(struct spb_modules *ms, uint32_t number);
+void spb_modules_free(struct spb_modules *ms);
+
 /* symbol.c */
 /*
  * Returns the class of a function by its number, or (number 0) by its address; 0 if out of memory.

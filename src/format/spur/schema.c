@@ -151,7 +151,7 @@ const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_cl
 	*out = (struct spur_schema){ 0 };
 	for (uint32_t i = family ? family->first : 0; i && good;) {
 		const struct spb_site *const site =
-			family->functions ? &s->functions.items[i] : &s->sites.items[i];
+			spb_table_find(family->functions ? &s->functions : &s->sites, i);
 
 		good = shape_add(&t->arena, &begin, site->entry) &&
 		       shape_add(&t->arena, &end, site->exit);
