@@ -96,7 +96,8 @@ struct spur_trace_site {
 	/* Points to 0 while the point is off. */
 	const uint32_t *on;
 	uint32_t number; /* 0: not registered */
-	uint8_t kind, nargs;
+	uint8_t kind; /* docs/formats/spur.md has the kinds and types */
+	uint8_t nargs;
 	uint32_t line;
 	const char *category, *name, *file;
 	const char *const *arg_names;
@@ -113,6 +114,17 @@ struct spur_trace_place {
 extern __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
 extern const uint32_t spur_trace_new; /* not 0: points that were not reached yet */
 extern bool spur_trace_tsc; /* the clock is the TSC */
+
+/*
+ * For other languages, which cannot use the macros: the point's number if it is on, else 0, and a
+ * record of it. A site is a `struct spur_trace_site` that is never moved; its `on` is NULL and its
+ * `number` 0 at first. Records are 1 for the begin of a span, 2 for its end, and 3 for all else;
+ * `id` counts for async and flow events. Values are as many, and of the types, as the site says.
+ */
+uint32_t spur_trace_number(struct spur_trace_site *site);
+struct spur_trace_value;
+void spur_trace_record(uint32_t record, const struct spur_trace_site *site, uint64_t id,
+		       const struct spur_trace_value *values);
 
 /* Slow paths. spur_trace_page() returns the place of a record, or NULL: it was counted as lost. */
 uint32_t spur_trace_register(struct spur_trace_site *site);

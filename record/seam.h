@@ -49,9 +49,9 @@ static inline void seam_store32(void *p, uint32_t v)
 	__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELEASE);
 }
 
-static inline void seam_store_pointer(void *p, void *v)
+static inline void seam_store_pointer(void *p, const void *v)
 {
-	__atomic_store_n((void **)p, v, __ATOMIC_RELEASE);
+	__atomic_store_n((const void **)p, v, __ATOMIC_RELEASE);
 }
 
 static inline uint64_t seam_swap(uint64_t *p, uint64_t v)

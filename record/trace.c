@@ -166,6 +166,22 @@ void spur_trace_fiber(uint64_t id)
 		spur_trace_emit(SPB_FIBER, 0, false, 0, &v, 1);
 }
 
+uint32_t spur_trace_number(struct spur_trace_site *site)
+{
+	if (!__atomic_load_n(&site->on, __ATOMIC_RELAXED))
+		seam_store_pointer(&site->on, &spur_trace_new);
+	return spur_trace_look(site);
+}
+
+void spur_trace_record(uint32_t record, const struct spur_trace_site *site, uint64_t id,
+		       const struct spur_trace_value *values)
+{
+	const bool has_id = site->kind >= SPB_SITE_ASYNC_BEGIN && site->kind <= SPB_SITE_FLOW_END;
+
+	spur_trace_emit(record, seam_load32(&site->number), has_id, id, values,
+			record == SPB_END ? 0 : site->nargs);
+}
+
 static void say(const char *s)
 {
 	(void)!seam_write(STDERR_FILENO, s, strlen(s));
