@@ -75,7 +75,8 @@ static bool path_read(struct hook_module *m, const struct dl_phdr_info *i)
 	ssize_t n;
 
 	if ((uint64_t)i->dlpi_phdr != getauxval(AT_PHDR)) {
-		if (!i->dlpi_name || !strchr(i->dlpi_name, '/') || strlen(i->dlpi_name) >= sizeof(m->path))
+		if (!i->dlpi_name || !strchr(i->dlpi_name, '/') ||
+		    strlen(i->dlpi_name) >= sizeof(m->path))
 			return false;
 		strcpy(m->path, i->dlpi_name);
 		return true;
