@@ -38,6 +38,10 @@ install: all install-program $(BUILD)/spur.pc
 	ln -sf libspur-trace.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so.$(SOVERSION)
 	ln -sf libspur-trace.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur-trace.so
 	install -m 644 $(BUILD)/libspur-trace.a $(DESTDIR)$(LIBDIR)/libspur-trace.a
+	install -m 755 $(BUILD)/libspur-record.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-record.so.$(VERSION)
+	ln -sf libspur-record.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libspur-record.so.$(SOVERSION)
+	ln -sf libspur-record.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur-record.so
+	install -m 644 $(BUILD)/libspur-record.a $(DESTDIR)$(LIBDIR)/libspur-record.a
 	install -m 755 $(BUILD)/$(SO) $(DESTDIR)$(LIBDIR)/$(SO)
 	ln -sf $(SO) $(DESTDIR)$(LIBDIR)/libspur.so.$(SOVERSION)
 	ln -sf libspur.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libspur.so
@@ -59,7 +63,7 @@ tarball: $(CLI_OBJ) $(BUILD)/libspur-all.a
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/spur $(DESTDIR)$(PREFIX)/include/spur.h $(DESTDIR)$(LIBDIR)/pkgconfig/spur.pc
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
-	rm -f $(DESTDIR)$(PREFIX)/include/spur_trace.h $(DESTDIR)$(LIBDIR)/libspur-trace.*
+	rm -f $(DESTDIR)$(PREFIX)/include/spur_trace.h $(DESTDIR)$(LIBDIR)/libspur-trace.* $(DESTDIR)$(LIBDIR)/libspur-record.*
 	rm -rf $(DESTDIR)$(PREFIX)/share/spur
 	rm -rf $(DESTDIR)$(PREFIX)/include/spur
 	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))

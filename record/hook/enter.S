@@ -42,7 +42,10 @@
 	pop	%rax
 	.endm
 
-/* Stores the word in r11 as a record with its time; changes rax, rcx, rdx. */
+/*
+ * Stores the word in r11 as a record with its time; changes rax, rcx, rdx, r11. `bare`: nothing was
+ * saved. The page's end is read before the place is moved, see spur_trace_reserve().
+ */
 	.macro RECORD bare=0
 	mov	spur_trace_here@gottpoff(%rip), %rcx
 	rdtsc
@@ -50,15 +53,15 @@
 	or	%rdx, %rax
 	cmp	%fs:16(%rcx), %rax
 	jae	8f
-	mov	$8, %edx
-	xadd	%rdx, %fs:(%rcx)
-	mov	%fs:8(%rcx), %rcx
-	sub	%rdx, %rcx
-	sub	$8, %rcx
-	cmp	$4088, %rcx
-	ja	9f
 	shl	$32, %rax
 	or	%r11, %rax
+	mov	%fs:8(%rcx), %r11
+	mov	$8, %edx
+	xadd	%rdx, %fs:(%rcx)
+	sub	%rdx, %r11
+	sub	$8, %r11
+	cmp	$4088, %r11
+	ja	9f
 	mov	%rax, (%rdx)
 7:
 	.subsection 1
@@ -75,30 +78,32 @@
 	.previous
 	.endm
 
-/* The same with the address in r11 as payload. `bare`: nothing was saved. */
-	.macro RECORD_ADDRESS bare=0
+/* The same for an ENTER record with the address as payload. */
+	.macro RECORD_ADDRESS address, bare=0
 	mov	spur_trace_here@gottpoff(%rip), %rcx
 	rdtsc
 	shl	$32, %rdx
 	or	%rdx, %rax
 	cmp	%fs:16(%rcx), %rax
 	jae	8f
-	mov	$16, %edx
-	xadd	%rdx, %fs:(%rcx)
-	mov	%fs:8(%rcx), %rcx
-	sub	%rdx, %rcx
-	sub	$16, %rcx
-	cmp	$4080, %rcx
-	ja	9f
-	movq	$0x1E, (%rdx)
-	mov	%r11, 8(%rdx)
 	shl	$32, %rax
 	or	$0x14, %rax
+	mov	%fs:8(%rcx), %r11
+	mov	$16, %edx
+	xadd	%rdx, %fs:(%rcx)
+	sub	%rdx, %r11
+	sub	$16, %r11
+	cmp	$4080, %r11
+	ja	9f
+	movabs	$0x10000001E, %rcx
+	mov	%rcx, (%rdx)
+	mov	\address, %r11
+	mov	%r11, 8(%rdx)
 	mov	%rax, (%rdx)
 7:
 	.subsection 1
 8:	xor	%edx, %edx
-9:
+9:	mov	\address, %r11
 	.if \bare
 	SAVE
 	.endif
@@ -282,8 +287,7 @@ FUNCTION hook_xray_tail
 	MOVE	\slot
 	lea	hook_ret(%rip), %rcx
 	mov	%rcx, \slot
-	btr	$63, %r11
-	RECORD_ADDRESS
+	RECORD_ADDRESS 32(%rsp)
 5:	RESTORE
 	ret
 1:	SLOW	\slow
@@ -401,7 +405,7 @@ __cyg_profile_func_enter:
 	jc	3f
 	RECORD	1
 5:	ret
-3:	RECORD_ADDRESS 1
+3:	RECORD_ADDRESS %rdi, 1
 	ret
 1:	SAVE
 	SLOW	hook_cyg_entered

@@ -257,6 +257,11 @@ extern HOOK struct hook_counts hook_counts;
 
 HOOK void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first);
 
+/* --- replace.c, which the static library lacks --- */
+
+/* The function of that name that a module calls; 0: not found. */
+HOOK uint64_t hook_symbol(const char *path, const char *name) __attribute__((weak));
+
 /* --- module.c --- */
 
 /* True for addresses in this library. */

@@ -18,7 +18,11 @@ bool hook_is_own(uint64_t address)
 	extern HOOK const char __ehdr_start[] __attribute__((weak));
 	extern HOOK const char _end[] __attribute__((weak));
 
-	return address >= (uint64_t)__ehdr_start && address < (uint64_t)_end;
+	const uint64_t first = (uint64_t)__ehdr_start, end = (uint64_t)_end;
+	const uint64_t program = getauxval(AT_PHDR);
+
+	/* Where it is linked into the program, none are its alone. */
+	return address >= first && address < end && (program < first || program >= end);
 }
 
 /* --- one module --- */
@@ -70,27 +74,28 @@ static bool path_read(struct hook_module *m, const struct dl_phdr_info *i)
 {
 	ssize_t n;
 
-	if (i->dlpi_name && *i->dlpi_name) {
-		if (!strchr(i->dlpi_name, '/') || strlen(i->dlpi_name) >= sizeof(m->path))
+	if ((uint64_t)i->dlpi_phdr != getauxval(AT_PHDR)) {
+		if (!i->dlpi_name || !strchr(i->dlpi_name, '/') ||
+		    strlen(i->dlpi_name) >= sizeof(m->path))
 			return false;
 		strcpy(m->path, i->dlpi_name);
 		return true;
 	}
-	if ((uint64_t)i->dlpi_phdr != getauxval(AT_PHDR))
-		return false;
 	n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
 	m->path[n > 0 ? n : 0] = '\0';
 	m->main = true;
 	return n > 0;
 }
 
-static struct hook_module *module_known(uint64_t shift, const char *path)
+static struct hook_module *module_known(const struct dl_phdr_info *i)
 {
+	const char *const path = i->dlpi_name ? i->dlpi_name : "";
 	struct hook_module *m;
 
 	for (m = modules; m; m = m->next)
-		if (m->number && m->shift == shift &&
-		    (m->main ? !*path : strcmp(m->path, path) == 0))
+		if (m->number && m->shift == i->dlpi_addr &&
+		    (m->main ? (uint64_t)i->dlpi_phdr == getauxval(AT_PHDR) :
+			       strcmp(m->path, path) == 0))
 			break;
 	return m;
 }
@@ -99,7 +104,7 @@ static struct hook_module *module_known(uint64_t shift, const char *path)
 static int module_see(struct dl_phdr_info *i, size_t size, void *arg)
 {
 	struct hook_module **const fresh = arg;
-	struct hook_module *m = module_known(i->dlpi_addr, i->dlpi_name ? i->dlpi_name : "");
+	struct hook_module *m = module_known(i);
 
 	(void)size;
 	if (m) {

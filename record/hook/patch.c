@@ -4,8 +4,6 @@
  */
 #include "hook.h"
 
-#include <dlfcn.h>
-
 enum { PAGE = 4096, JUMP = 5, SLED = 11, NAME_COLUMN = 32, NOP = 0x90 };
 
 struct hook_counts hook_counts;
@@ -123,17 +121,9 @@ static bool is_untouchable(const char *name)
 /* The function behind a slot that was not used yet: it has an address in its own module. */
 static uint64_t slot_target(const struct patch *c, uint64_t value, const char *name)
 {
-	const uint64_t inside = value >= c->m->first && value < c->m->end;
-	void *module, *found;
-
-	if (!inside)
+	if (value < c->m->first || value >= c->m->end)
 		return value;
-	found = dlsym(RTLD_DEFAULT, name);
-	if (!found && (module = dlopen(c->m->path, RTLD_LAZY | RTLD_NOLOAD))) {
-		found = dlsym(module, name);
-		dlclose(module);
-	}
-	return (uint64_t)found;
+	return hook_symbol ? hook_symbol(c->m->path, name) : 0;
 }
 
 /* The thunk for a slot, or 0. */

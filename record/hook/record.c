@@ -67,32 +67,33 @@ static char *page_next(char *at, uint64_t size)
 	return c.got;
 }
 
+/* As spur_trace_reserve(), whose invariant holds here too. */
 static char *reserve(uint64_t size)
 {
-	char *p = (char *)size;
+	char *const end = __atomic_load_n(&spur_trace_here.end, __ATOMIC_RELAXED);
+	char *const p = spur_trace_add(size);
 
-	__asm__ volatile("xaddq %0, %1" : "+r"(p), "+m"(spur_trace_here.at) : : "cc", "memory");
-	if ((uint64_t)(spur_trace_here.end - p) - size <= SPUR_TRACE_PAGE - size)
+	if ((uint64_t)(end - p) - size <= SPUR_TRACE_PAGE - size)
 		return p;
 	return page_next(p, size);
 }
 
-/* `p`: room that was reserved. */
-static void fill(char *p, uint64_t word, const uint64_t *payload, uint64_t size, uint64_t ticks)
+/* `p`: room that was reserved. `word`: with the time, without the payload's length. */
+static void fill(char *p, uint64_t word, const uint64_t *payload, uint64_t size)
 {
 	const uint64_t words = size / SPB_WORD;
 	const uint64_t length = words < SPB_LENGTH_FAR ? words : SPB_LENGTH_FAR;
 	uint64_t *q = (uint64_t *)(void *)p + 1;
 
 	if (size) {
+		seam_store(p, SPB_RESERVED | length << 4 | words << 32);
+		seam_fence();
 		if (length == SPB_LENGTH_FAR)
 			*q++ = words;
-		seam_store(p, SPB_RESERVED | length << 4);
-		seam_fence();
 		for (uint64_t i = 0; i < words; i++)
 			q[i] = payload[i];
 	}
-	seam_store(p, word | length << 4 | ticks << 32);
+	seam_store(p, word | length << 4);
 }
 
 char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t size,
@@ -105,7 +106,7 @@ char *hook_record(uint32_t kind, uint32_t id, const uint64_t *payload, uint64_t 
 		hook_guarded(sync_store, &ticks);
 	p = reserve(head + size);
 	if (p)
-		fill(p, kind | (uint64_t)id << 8, payload, size, ticks);
+		fill(p, kind | (uint64_t)id << 8 | ticks << 32, payload, size);
 	return p;
 }
 
@@ -135,31 +136,35 @@ bool hook_take_back(char *record)
 
 /* --- from enter.S, where a page ends or the whole time is due --- */
 
-bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t ticks);
-bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t ticks);
+/*
+ * `p`: the place that was taken behind the page's end, and `time` is the whole record; or NULL, and it
+ * is the time.
+ */
+bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time);
+bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time);
 
-HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t ticks)
+HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 {
 	(void)r;
 	if (!p) {
-		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, ticks);
+		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, time);
 		return false;
 	}
 	p = page_next(p, SPB_WORD);
 	if (p)
-		fill(p, word, NULL, 0, ticks);
+		fill(p, time, NULL, 0);
 	return false;
 }
 
-HOOK bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t ticks)
+HOOK bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time)
 {
 	(void)r;
 	if (!p) {
-		hook_record(SPB_ENTER, 0, &address, SPB_WORD, ticks);
+		hook_record(SPB_ENTER, 0, &address, SPB_WORD, time);
 		return false;
 	}
 	p = page_next(p, 2 * SPB_WORD);
 	if (p)
-		fill(p, SPB_ENTER, &address, SPB_WORD, ticks);
+		fill(p, time & ~(uint64_t)0xF0, &address, SPB_WORD);
 	return false;
 }

@@ -61,6 +61,17 @@ static void *next(void **known, const char *name)
 	return *known;
 }
 
+uint64_t hook_symbol(const char *path, const char *name)
+{
+	void *found = hook_real_dlsym()(RTLD_DEFAULT, name), *module;
+
+	if (!found && (module = hook_real_dlopen()(path, RTLD_LAZY | RTLD_NOLOAD))) {
+		found = hook_real_dlsym()(module, name);
+		dlclose(module);
+	}
+	return (uint64_t)found;
+}
+
 int dlclose(void *module)
 {
 	static void *real;
