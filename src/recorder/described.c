@@ -320,20 +320,14 @@ static bool is_by_reference(Dwarf_Die *type, unsigned depth);
 /* Returns true if a part of a class makes the class one whose copies run code. */
 static bool part_runs_code(Dwarf_Die *class, Dwarf_Die *part, unsigned depth)
 {
+	const int tag = dwarf_tag(part);
 	Dwarf_Die type;
 
-	switch (dwarf_tag(part)) {
-	case DW_TAG_subprogram:
+	if (tag == DW_TAG_subprogram)
 		return runs_code(class, part);
-	case DW_TAG_member:
-		if (dwarf_hasattr(part, DW_AT_external))
-			return false;
-		/* fallthrough */
-	case DW_TAG_inheritance:
-		return type_of(part, &type) && is_by_reference(&type, depth + 1);
-	default:
-		return false;
-	}
+	return ((tag == DW_TAG_member && !dwarf_hasattr(part, DW_AT_external)) ||
+		tag == DW_TAG_inheritance) &&
+	       type_of(part, &type) && is_by_reference(&type, depth + 1);
 }
 
 /*

@@ -106,8 +106,8 @@ static enum spur_status choose_function(struct plan_builder *p, const struct bin
 	for (uint32_t i = 0; i < f->npoints; i++)
 		if (!add_point(p, &p->binary->points[f->point + i]))
 			return err_nomem(err);
-	p->of_functions += wanted;
-	return wanted ? plan_arguments(p, made, &name, f, err) : SPUR_OK;
+	/* A hook that the code itself calls has registers of its own. */
+	return wanted && f->way != ENTRY_CALLED ? plan_arguments(p, made, &name, f, err) : SPUR_OK;
 }
 
 /* --- library calls --- */
@@ -126,7 +126,6 @@ static enum spur_status choose_slot(struct plan_builder *p, const struct binary_
 	if (!made || !add_point(p, &point))
 		return err_nomem(err);
 	*made = (struct plan_function){ .name = plan_text(p, slot->name, strlen(slot->name)) };
-	p->of_calls++;
 	return plan_arguments(p, made, &name, NULL, err);
 }
 

@@ -25,7 +25,6 @@ struct plan_builder {
 	struct dwarf_lines *lines; /* where a rule asks for source files; NULL: unknown */
 	struct dwarf_arguments *described; /* types of arguments; NULL: unknown */
 	bool looked; /* `described` is as good as it gets */
-	uint64_t of_functions, of_calls; /* how many will be recorded */
 };
 
 /*
