@@ -68,7 +68,7 @@ static int anonymize_run(const struct spur_cmd *cmd, struct values *v)
 	own->convert.masked = true;
 	return run_pass(v, &(struct run_request){ .pass = "convert",
 						  .options = { RUN_OPTIONS(NULL, &own->convert) },
-						  .is_dir = writer->is_dir });
+						  .is_dir = writer_to_dir(writer, v->output) });
 }
 
 const struct spur_cmd spur_cmd_anonymize = {

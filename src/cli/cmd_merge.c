@@ -106,7 +106,7 @@ static int merge_run(const struct spur_cmd *cmd, struct values *v)
 					       .options = { RUN_OPTIONS(NULL, &own->convert) },
 					       .strict = own->strict,
 					       .side = writer_side(writer, own->convert.settings),
-					       .is_dir = writer->is_dir });
+					       .is_dir = writer_to_dir(writer, v->output) });
 }
 
 const struct spur_cmd spur_cmd_merge = {

@@ -604,7 +604,7 @@ enum spur_status convert_run(struct convert *c, struct spur_trace *t,
 	struct run run = { .convert = c };
 	enum spur_status st;
 
-	assert(!c->dir == !writer->is_dir);
+	assert(c->dir ? writer->is_dir : !writer->is_dir || writer->file_ending);
 	reasons_of(writer, c->reasons);
 	run.write = (struct write){ .trace = t,
 				    .writer = writer,

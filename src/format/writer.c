@@ -79,6 +79,15 @@ bool write_setting_is(const struct write *w, const char *name, const char *value
 	return v && len == strlen(value) && strncmp(v, value, len) == 0;
 }
 
+bool writer_to_dir(const struct spur_writer *w, const char *path)
+{
+	const size_t n = w->file_ending ? strlen(w->file_ending) : 0, len = path ? strlen(path) : 0;
+
+	/* The name is more than the ending and its point. */
+	return w->is_dir && !(n && len > n + 1 && path[len - n - 1] == '.' &&
+			      strcmp(path + len - n, w->file_ending) == 0);
+}
+
 const char *writer_side(const struct spur_writer *w, const char *settings)
 {
 	const struct write write = { .writer = w, .settings = settings };

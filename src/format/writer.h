@@ -172,6 +172,8 @@ struct spur_writer {
 	 */
 	bool no_negative;
 	bool is_dir; /* the output is a directory, write.dir */
+	/* With is_dir: an output whose name has this ending is a file all the same; NULL: none */
+	const char *file_ending;
 	const struct write_setting *settings; /* ended by one without a name; NULL: none */
 	/*
 	 * Returns the ending that the name of a second file has, which is written beside the output
@@ -227,6 +229,8 @@ extern const struct spur_writer *const spur_writers[];
 const struct spur_writer *writer_find(const char *name);
 /* Returns the writer with the longest ending that the file's name has, or NULL. */
 const struct spur_writer *writer_of_path(const char *path);
+/* Returns true if the writer's output of that name is a directory; NULL: standard output. */
+bool writer_to_dir(const struct spur_writer *w, const char *path);
 /*
  * Returns the ending of the file beside the output that the writer writes with these settings, or
  * NULL.

@@ -276,6 +276,11 @@ enum spur_status spb_copy(struct copy *copy)
 	struct run r = { .copy = copy, .next_pid = FREE_PID };
 	enum spur_status st = SPUR_OK;
 
+	if (copy->count > 1 && !copy->dir)
+		return err_set(copy->err, SPUR_ERR_USAGE,
+			       "a file .spb has one process, found %zu: write a directory, "
+			       "NAME.spur",
+			       copy->count);
 	for (size_t i = 0; i < copy->count && st != SPUR_FAIL; i++) {
 		struct spb_copying c = { .copy = copy,
 					 .part = &copy->parts[i],

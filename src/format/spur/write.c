@@ -402,11 +402,12 @@ static const struct loss_reason reasons[] = {
 				     "an end after missing records, whose begin may be missing" },
 };
 
-static const char *const endings[] = { "spur", NULL };
+static const char *const endings[] = { "spur", "spb", NULL };
 
 const struct spur_writer spur_writer_spur = {
 	.name = "spur",
-	.title = "Spur's own recording, a directory with a file for each process",
+	.title = "Spur's own recording, a directory with a file for each process, or one file "
+		 "(.spb)",
 	.endings = endings,
 	.fits = { WRITE_FITS(SPUR_BEGIN, SPUR_NATIVE, WRITE_WHOLE) },
 	.reasons = reasons,
@@ -417,6 +418,7 @@ const struct spur_writer spur_writer_spur = {
 	.takes_open = true,
 	.merged = true,
 	.is_dir = true,
+	.file_ending = "spb",
 	.open = sw_open,
 	.lane = sw_lane,
 	.row = sw_row,

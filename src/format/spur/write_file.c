@@ -440,6 +440,18 @@ static uint64_t shown_pid(const struct sw_file *f)
 	return f->pid == -1 ? 0 : (uint64_t)f->pid;
 }
 
+/* An output that is a file has one process. */
+static bool only_file_out(struct sw *w)
+{
+	if (w->nfiles > 1) {
+		err_set(&w->write->error, SPUR_ERR_USAGE,
+			"a file .spb has one process, found %zu: write a directory, NAME.spur",
+			w->nfiles);
+		return false;
+	}
+	return file_write(w, &w->files[0], 0, w->write->out);
+}
+
 /* SPEC spur/recording: files of one pid have other times of their process's start. */
 static bool file_out(struct sw *w, uint32_t number)
 {
@@ -514,6 +526,8 @@ bool sw_files(struct sw *w)
 
 	for (size_t i = 0; i < w->nfiles && good; i++)
 		good = threads_describe(w, i) && process_describe(w, &w->files[i]);
+	if (good && !w->write->dir)
+		return only_file_out(w) && !w->body.error;
 	for (size_t i = 0; i < w->nfiles && good; i++)
 		good = file_out(w, (uint32_t)i);
 	return good && !w->body.error;
