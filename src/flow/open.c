@@ -119,7 +119,9 @@ static enum spur_status open_unnamed(struct spur_trace *t, const struct trace_in
 /* The input is a directory with the traces of one run. */
 static bool is_run(const struct spur_trace *t)
 {
-	return !t->source && t->format->members && !format_of_url(t->path);
+	const bool follows = t->options.follow && t->format->follows_dirs;
+
+	return !t->source && t->format->members && !follows && !format_of_url(t->path);
 }
 
 static enum spur_status open_trace(struct spur_trace *t, struct spur_error *err)

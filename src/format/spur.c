@@ -1,7 +1,7 @@
 /*
  * Spur's own recordings: a file for each process, of chunks with records of one thread each, or
- * with descriptors of what records name. Reads files of processes that still run as they stand;
- * does not follow them.
+ * with descriptors of what records name. Here files are read as they stand, also those of processes
+ * that still run; spur/follow.c reads them while they grow.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static bool chunk_size_valid(uint32_t size)
 	return size >= SPB_CHUNK_LEAST && size <= SPB_CHUNK_MOST && !(size & (size - 1));
 }
 
-static bool head_valid(const uint8_t *p, size_t len)
+bool spb_head_valid(const uint8_t *p, size_t len)
 {
 	return len >= SPB_HEADER && spb_64(p) == SPB_MAGIC &&
 	       chunk_size_valid(spb_32(p + SPB_CHUNK_SIZE_AT));
@@ -33,10 +33,10 @@ static bool is_recording(const char *path)
 	uint8_t head[SPB_HEADER];
 	const ssize_t got = file_head(path, FILE_REGULAR, head, sizeof(head));
 
-	return got > 0 && head_valid(head, (size_t)got);
+	return got > 0 && spb_head_valid(head, (size_t)got);
 }
 
-static bool has_suffix(const char *name)
+bool spb_is_named(const char *name)
 {
 	const size_t len = strlen(name), n = sizeof(suffix) - 1;
 
@@ -63,7 +63,7 @@ static bool find_recordings(const char *dir, struct arena *a, size_t most, struc
 	while (d && good && l->count < most && (e = os_readdir(d)) != NULL) {
 		const char *path;
 
-		if (!has_suffix(e->d_name))
+		if (!spb_is_named(e->d_name))
 			continue;
 		path = arena_printf(a, "%s/%s", dir, e->d_name);
 		good = path && mem_grow((void **)&l->list, &l->cap, l->count + 1, sizeof(*l->list),
@@ -85,7 +85,7 @@ static int probe(const struct probe *p)
 	bool found;
 
 	if (!p->is_dir)
-		return head_valid(p->head, p->len) ? SCORE_SURE : 0;
+		return spb_head_valid(p->head, p->len) ? SCORE_SURE : 0;
 	arena_init(&a);
 	found = find_recordings(p->path, &a, 1, &l) && l.count;
 	mem_free(l.list);
@@ -129,17 +129,13 @@ uint64_t spb_ticks_near(const struct spb *s, int64_t ns)
 	return s->ticks + (uint64_t)scale_ns(&back, ns - s->mono);
 }
 
-struct pair {
-	uint64_t ticks, mono;
-};
-
-static struct pair pair_at(const uint8_t *p)
+struct spb_pair spb_pair_at(const uint8_t *p)
 {
-	return (struct pair){ spb_64(p), spb_64(p + 8) };
+	return (struct spb_pair){ spb_64(p), spb_64(p + 8) };
 }
 
 /* Takes a pair that is later than the latest so far. */
-static void pair_take(struct pair *last, struct pair p)
+void spb_pair_take(struct spb_pair *last, struct spb_pair p)
 {
 	if (p.ticks && p.mono <= INT64_MAX && p.ticks > last->ticks && p.mono > last->mono)
 		*last = p;
@@ -149,10 +145,10 @@ static void pair_take(struct pair *last, struct pair p)
  * The line through the first pair and the last one, which may be that of a chunk; but where they
  * are less than a second apart, with the kernel's own slope.
  */
-static void set_scale(struct spb *s, struct pair last)
+void spb_scale_set(struct spb *s, struct spb_pair last)
 {
-	const uint8_t *const head = s->src->data;
-	const struct pair first = pair_at(head + SPB_BEGIN_AT);
+	const uint8_t *const head = s->data;
+	const struct spb_pair first = spb_pair_at(head + SPB_BEGIN_AT);
 	const uint64_t hz = spb_64(head + SPB_HZ_AT);
 
 	s->ticks = first.ticks;
@@ -173,29 +169,28 @@ static void set_scale(struct spb *s, struct pair last)
 /* SPEC spur/named-clock. Returns false if out of memory. */
 static bool name_clock(struct spb *s)
 {
-	const char *const name = (const char *)s->src->data + SPB_CLOCK_NAME_AT;
+	const char *const name = (const char *)s->data + SPB_CLOCK_NAME_AT;
 	const size_t len = strnlen(name, SPB_CLOCK_NAME_SIZE);
 	struct clock_info *const c = &s->t->clock;
 
 	c->name = "monotonic";
 	c->derived = "the recorder relates its ticks to CLOCK_MONOTONIC";
-	if (spb_32(s->src->data + SPB_CLOCK_AT) != SPB_CLOCK_NAMED)
+	if (spb_32(s->data + SPB_CLOCK_AT) != SPB_CLOCK_NAMED)
 		return true;
-	c->own_zero = spb_32(s->src->data + SPB_ZERO_AT) & 1;
+	c->own_zero = spb_32(s->data + SPB_ZERO_AT) & 1;
 	c->name = len ? arena_strdup(&s->t->arena, name, len) : "unknown";
 	c->derived = "the recording says so";
 	return c->name;
 }
 
-static bool set_clock(struct spb *s, struct pair last)
+bool spb_clock_open(struct spb *s)
 {
-	const uint8_t *const head = s->src->data, *const boot = head + SPB_BOOT_AT;
+	const uint8_t *const head = s->data, *const boot = head + SPB_BOOT_AT;
 	struct clock_info *const c = &s->t->clock;
 	const uint64_t real = spb_64(head + SPB_BEGIN_AT + 16);
 	char id[2 * SPB_BOOT_SIZE + 1];
 	bool known = false;
 
-	set_scale(s, last);
 	for (size_t i = 0; i < SPB_BOOT_SIZE; i++) {
 		snprintf(id + 2 * i, 3, "%02x", boot[i]);
 		known |= boot[i] != 0;
@@ -211,6 +206,13 @@ static bool set_clock(struct spb *s, struct pair last)
 }
 
 /* --- chunks and threads --- */
+
+void spb_head_take(struct spb *s)
+{
+	s->chunk_size = spb_32(s->data + SPB_CHUNK_SIZE_AT);
+	s->pid = spb_32(s->data + SPB_PID_AT);
+	s->lost = spb_64(s->data + SPB_LOST_AT);
+}
 
 static bool all_zero(const uint8_t *p, const uint8_t *end)
 {
@@ -249,43 +251,43 @@ static bool chunk_add(struct spb *s, uint32_t number, uint32_t thread)
 	return true;
 }
 
-static void report_chunk(struct spb *s, uint64_t off, uint64_t lost, const char *expected,
+void spb_report_chunk(struct spb *s, uint64_t off, uint64_t lost, const char *expected,
 			 unsigned found)
 {
-	diag_add(&s->t->diag, DIAG_DAMAGE, "spur/bad-chunk", s->file, off, lost,
+	diag_add(s->diag, DIAG_DAMAGE, "spur/bad-chunk", s->file, off, lost,
 		 "chunk: expected %s, found 0x%x: skipped", expected, found);
 }
 
 /* SPEC spur/chunk, SPEC spur/chunk-kind. Returns false if out of memory. */
-static bool chunk_look(struct spb *s, uint32_t number, struct pair *last)
+static bool chunk_look(struct spb *s, uint32_t number, struct spb_pair *last)
 {
 	const uint8_t *end, *const p = spb_chunk(s, number, &end);
-	const uint64_t off = spb_off(s, p), left = s->src->size - off;
+	const uint64_t off = spb_off(s, p), left = s->size - off;
 	const uint64_t size = left < s->chunk_size ? left : s->chunk_size;
 	uint32_t thread = SPUR_NONE;
 
 	/* SPEC spur/tail */
 	if (size < SPB_CHUNK_HEAD) {
 		if (!all_zero(p, p + size))
-			report_chunk(s, off, size, "a head of 64 bytes", (unsigned)size);
+			spb_report_chunk(s, off, size, "a head of 64 bytes", (unsigned)size);
 		return true;
 	}
 	if (spb_32(p) != SPB_CHUNK_MAGIC) {
 		if (!all_zero(p, end))
-			report_chunk(s, off, size, "the magic SPBC", spb_32(p));
+			spb_report_chunk(s, off, size, "the magic SPBC", spb_32(p));
 		return true;
 	}
 	if (!spb_64(p + SPB_SEQUENCE_AT))
 		return true;
-	pair_take(last, pair_at(p + SPB_OPEN_AT));
-	pair_take(last, pair_at(p + SPB_CLOSE_AT));
+	spb_pair_take(last, spb_pair_at(p + SPB_OPEN_AT));
+	spb_pair_take(last, spb_pair_at(p + SPB_CLOSE_AT));
 	if (spb_16(p + SPB_KIND_AT) == SPB_CHUNK_RECORDS) {
 		thread = spb_thread_get(s, spb_32(p + SPB_THREAD_AT), spb_32(p + SPB_TID_AT));
 		if (thread == SPUR_NONE)
 			return false;
 		s->threads[thread].count++;
 	} else if (spb_16(p + SPB_KIND_AT) != SPB_CHUNK_DESCRIPTORS) {
-		report_chunk(s, off, size, "a kind of 1 or 2", spb_16(p + SPB_KIND_AT));
+		spb_report_chunk(s, off, size, "a kind of 1 or 2", spb_16(p + SPB_KIND_AT));
 		return true;
 	}
 	return chunk_add(s, number, thread);
@@ -303,9 +305,9 @@ static int chunk_order(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static bool chunks_open(struct spb *s, struct pair *last)
+static bool chunks_open(struct spb *s, struct spb_pair *last)
 {
-	const uint64_t room = s->src->size - SPB_HEADER;
+	const uint64_t room = s->size - SPB_HEADER;
 	const uint64_t n = room / s->chunk_size + (room % s->chunk_size != 0);
 	uint32_t first = 0;
 
@@ -330,7 +332,7 @@ static bool chunks_open(struct spb *s, struct pair *last)
 
 static uint32_t program_name(struct spb *s)
 {
-	const char *const path = (const char *)s->src->data + SPB_PROGRAM_AT;
+	const char *const path = (const char *)s->data + SPB_PROGRAM_AT;
 	const size_t len = strnlen(path, SPB_ARGUMENTS_AT - SPB_PROGRAM_AT);
 	const char *const slash = memrchr(path, '/', len);
 	const size_t skip = slash ? (size_t)(slash - path) + 1 : 0;
@@ -338,7 +340,7 @@ static uint32_t program_name(struct spb *s)
 	return s->process_name ? s->process_name : trace_intern_n(s->t, path + skip, len - skip);
 }
 
-static uint32_t track_new(struct spb *s, uint32_t name, enum spur_track_kind kind, int64_t tid)
+uint32_t spb_track_new(struct spb *s, uint32_t name, enum spur_track_kind kind, int64_t tid)
 {
 	return trace_add_track(s->t, (struct spur_track){ .parent = s->process,
 							  .name = name,
@@ -352,7 +354,7 @@ static uint32_t track_new(struct spb *s, uint32_t name, enum spur_track_kind kin
  * SPEC spur/track: the track of a thread, and before it that of its parent; `nest` are the levels
  * below. Returns false if out of memory.
  */
-static bool thread_track(struct spb *s, struct spb_thread *th, unsigned nest)
+bool spb_thread_track(struct spb *s, struct spb_thread *th, unsigned nest)
 {
 	const struct spb_track *const k = th->described ? &s->tracks[th->described - 1] : NULL;
 	const struct map64_slot *slot = NULL;
@@ -380,7 +382,7 @@ static bool thread_track(struct spb *s, struct spb_thread *th, unsigned nest)
 	if (slot && nest < SPB_NEST) {
 		struct spb_thread *const above = &s->threads[slot->value - 1];
 
-		if (!thread_track(s, above, nest + 1))
+		if (!spb_thread_track(s, above, nest + 1))
 			return false;
 		/* One of a circle has no track yet. */
 		track.parent = above->track == SPUR_NONE ? s->process : above->track;
@@ -399,31 +401,32 @@ static bool thread_tracks(struct spb *s)
 		s->threads[i].begun = false;
 	}
 	for (size_t i = 0; good && i < s->nthreads; i++)
-		good = thread_track(s, &s->threads[i], 0);
+		good = spb_thread_track(s, &s->threads[i], 0);
 	/* Reading has not begun. */
 	for (size_t i = 0; i < s->nthreads; i++)
 		s->threads[i].begun = false;
 	return good;
 }
 
-static bool tracks_open(struct spb *s)
+bool spb_tracks_open(struct spb *s)
 {
 	size_t at = 0;
 	struct map64_slot *slot;
 
 	s->process = SPUR_NONE;
-	s->process = track_new(s, program_name(s), SPUR_TRACK_PROCESS, -1);
+	s->process = spb_track_new(s, program_name(s), SPUR_TRACK_PROCESS, -1);
 	if (s->process == SPUR_NONE)
 		return false;
 	if (!thread_tracks(s))
 		return false;
 	while ((slot = map64_next(&s->fibers, &at)) != NULL) {
-		slot->value = track_new(s, (uint32_t)slot->value, SPUR_TRACK_OTHER, -1);
+		slot->value = spb_track_new(s, (uint32_t)slot->value, SPUR_TRACK_OTHER, -1);
 		if (slot->value == SPUR_NONE)
 			return false;
 	}
 	/* SPEC spur/fiber: it may run on several threads. */
-	s->t->tracks_shared = s->fibers.count != 0;
+	s->t->tracks_shared |= s->fibers.count != 0;
+	s->named = true;
 	return true;
 }
 
@@ -450,10 +453,10 @@ static bool feeds_open(struct spb *s)
 	return !s->lost || trace_add_feed(s->t, s->process, NULL);
 }
 
-static bool info_open(struct spb *s)
+bool spb_info_open(struct spb *s)
 {
 	static const char *const modes[] = { "stream", "ring", "oneshot" };
-	const uint8_t *const head = s->src->data;
+	const uint8_t *const head = s->data;
 	const uint32_t mode = spb_32(head + SPB_MODE_AT);
 	const char *const path = (const char *)head + SPB_PROGRAM_AT;
 
@@ -466,48 +469,62 @@ static bool info_open(struct spb *s)
 							  "still runs");
 }
 
+/* A file as it stands. */
+static enum spur_status open_file(struct spb *s, struct source *src, struct spur_error *err)
+{
+	struct spur_trace *const t = s->t;
+	struct spb_pair last = { 0 };
+	bool good;
+
+	source_need(src, UINT64_MAX);
+	s->data = src->data;
+	s->size = src->size;
+	if (!spb_head_valid(s->data, s->size))
+		return err_set(err, SPUR_ERR_FORMAT,
+			       "%s: expected a header of 4,096 bytes with a valid size of chunks, "
+			       "found %llu bytes",
+			       t->path, (unsigned long long)s->size);
+	if (trace_add_stream(t, strrchr(t->path, '/') ? strrchr(t->path, '/') + 1 : t->path,
+			     s->size) == SPUR_NONE)
+		return err_nomem(err);
+	s->file = t->streams[0].path;
+	spb_head_take(s);
+	spb_pair_take(&last, spb_pair_at(s->data + SPB_BEGIN_AT));
+	spb_pair_take(&last, spb_pair_at(s->data + SPB_END_AT));
+	if (!spb_names_open(s) || !chunks_open(s, &last))
+		return err_nomem(err);
+	spb_scale_set(s, last);
+	pthread_mutex_lock(&t->lock);
+	good = spb_clock_open(s) && spb_describe(s);
+	pthread_mutex_unlock(&t->lock);
+	if (!good || !spb_tracks_open(s) || !feeds_open(s) || !spb_info_open(s))
+		return err_nomem(err);
+	s->last = last.ticks;
+	s->last_mono = last.mono;
+	return SPUR_OK;
+}
+
 static enum spur_status open_trace(struct spur_trace *t, struct source *src, struct spur_error *err)
 {
 	struct spb *s = mem_alloc(sizeof(*s));
-	struct pair last = { 0 };
 
 	if (!s)
 		return err_nomem(err);
 	t->state = s;
 	s->t = t;
-	s->src = src;
+	s->diag = &t->diag;
 	t->version = "1";
 	t->byte_order = "little";
+	if (t->options.follow && strcmp(t->path, "-") == 0)
+		return err_set(err, SPUR_ERR_USAGE,
+			       "-: expected the path of a recording to follow, found a pipe: "
+			       "a recording is not written from its beginning to its end");
+	if (t->options.follow)
+		return spb_follow_open(s, err);
 	if (!src)
 		return err_set(err, SPUR_ERR_FORMAT, "%s: expected a recording, found a directory",
 			       t->path);
-	if (t->options.follow)
-		return err_set(
-			err, SPUR_ERR_USAGE,
-			"%s: expected a trace that can be followed, found a recording, which "
-			"is not written from its beginning to its end",
-			t->path);
-	source_need(src, UINT64_MAX);
-	if (!head_valid(src->data, src->size))
-		return err_set(err, SPUR_ERR_FORMAT,
-			       "%s: expected a header of 4,096 bytes with a valid size of chunks, "
-			       "found %llu bytes",
-			       t->path, (unsigned long long)src->size);
-	if (trace_add_stream(t, strrchr(t->path, '/') ? strrchr(t->path, '/') + 1 : t->path,
-			     src->size) == SPUR_NONE)
-		return err_nomem(err);
-	s->file = t->streams[0].path;
-	s->chunk_size = spb_32(src->data + SPB_CHUNK_SIZE_AT);
-	s->pid = spb_32(src->data + SPB_PID_AT);
-	s->lost = spb_64(src->data + SPB_LOST_AT);
-	pair_take(&last, pair_at(src->data + SPB_BEGIN_AT));
-	pair_take(&last, pair_at(src->data + SPB_END_AT));
-	if (!spb_names_open(s) || !chunks_open(s, &last) || !set_clock(s, last) ||
-	    !spb_describe(s) || !tracks_open(s) || !feeds_open(s) || !info_open(s))
-		return err_nomem(err);
-	s->last = last.ticks;
-	s->last_mono = last.mono;
-	return SPUR_OK;
+	return open_file(s, src, err);
 }
 
 static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct batch *b)
@@ -515,15 +532,15 @@ static enum spur_status next_rows(struct spur_trace *t, struct feed *f, struct b
 	struct spb *const s = t->state;
 
 	b->count = 0;
+	if (s->follow)
+		return spb_follow_next(s->follow, b);
 	if (f->state == s)
 		return spb_read_stored(s, f, b);
 	return f->state ? spb_read(s, f, b) : spb_read_process(s, b);
 }
 
-static void close_trace(struct spur_trace *t)
+void spb_free(struct spb *s)
 {
-	struct spb *const s = t->state;
-
 	for (size_t i = 0; i < s->nthreads; i++)
 		spb_thread_end(&s->threads[i]);
 	spb_names_close(s);
@@ -531,6 +548,14 @@ static void close_trace(struct spur_trace *t)
 	mem_free(s->threads);
 	mem_free(s->tracks);
 	mem_free(s->chunks);
+}
+
+static void close_trace(struct spur_trace *t)
+{
+	struct spb *const s = t->state;
+
+	spb_follow_close(s->follow);
+	spb_free(s);
 	mem_free(s);
 }
 
@@ -539,6 +564,7 @@ const struct spur_format spur_format_spur = {
 	.title = "Spur's own recordings (functions, library calls, programs' own events)",
 	.reads = "version 1; directories, and files of one process",
 	.counts_discarded = true,
+	.follows_dirs = true,
 	.probe = probe,
 	.members = members,
 	.open = open_trace,

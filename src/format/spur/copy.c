@@ -62,7 +62,7 @@ static void header_out(struct spb_copying *c)
 {
 	uint8_t h[SPB_HEADER];
 
-	memcpy(h, c->s->src->data, sizeof(h));
+	memcpy(h, c->s->data, sizeof(h));
 	store32(h + SPB_PID_AT, c->pid, swaps());
 	store64(h + SPB_START_TIME_AT, c->start, swaps());
 	if (c->part->shift) {
@@ -98,7 +98,7 @@ static bool bad_chunk(struct spb_copying *c, uint64_t len)
 static bool chunk_copy(struct spb_copying *c, uint32_t number)
 {
 	const uint8_t *end, *const p = spb_chunk(c->s, number, &end);
-	const uint64_t left = c->s->src->size - spb_off(c->s, p);
+	const uint64_t left = c->s->size - spb_off(c->s, p);
 	const uint64_t len = left < c->s->chunk_size ? left : c->s->chunk_size;
 
 	if (len < SPB_CHUNK_HEAD || spb_32(p) != SPB_CHUNK_MAGIC)
@@ -143,7 +143,7 @@ static bool chunks_sorted(struct spb_copying *c)
 
 static bool file_copy(struct spb_copying *c)
 {
-	const uint64_t room = c->s->src->size - SPB_HEADER;
+	const uint64_t room = c->s->size - SPB_HEADER;
 	const uint64_t n = room / c->s->chunk_size + (room % c->s->chunk_size != 0);
 	bool good = spb_copy_calls(c);
 
@@ -165,7 +165,7 @@ static bool file_copy(struct spb_copying *c)
  */
 static bool pid_choose(struct run *r, struct spb_copying *c)
 {
-	const uint32_t pid = spb_32(c->s->src->data + SPB_PID_AT);
+	const uint32_t pid = spb_32(c->s->data + SPB_PID_AT);
 	const uint64_t key = (uint64_t)c->part->input << 32 | pid;
 	struct map64_slot *slot = map64_put(&r->pids, pid), *name;
 
@@ -195,7 +195,7 @@ static bool start_choose(struct run *r, struct spb_copying *c)
 {
 	struct map64_slot *slot;
 
-	c->start = spb_64(c->s->src->data + SPB_START_TIME_AT);
+	c->start = spb_64(c->s->data + SPB_START_TIME_AT);
 	while ((slot = map64_put(&r->names, hash64(c->start) ^ c->pid)) != NULL && slot->value)
 		c->start++;
 	if (slot)
@@ -228,7 +228,7 @@ static enum spur_status part_file(struct run *r, struct spb_copying *c)
 	if (!pid_choose(r, c) || (!r->copy->one_run && !start_choose(r, c)))
 		return SPUR_FAIL;
 	if (r->copy->one_run)
-		c->start = spb_64(c->s->src->data + SPB_START_TIME_AT);
+		c->start = spb_64(c->s->data + SPB_START_TIME_AT);
 	name_make(r, c, name, sizeof(name));
 	if (outdir_create(r->copy->dir, name, &o, r->copy->err) == SPUR_FAIL)
 		return SPUR_FAIL;
@@ -292,8 +292,8 @@ enum spur_status spb_copy(struct copy *copy)
 			st = part_file(&r, &c);
 			continue;
 		}
-		c.pid = spb_32(c.s->src->data + SPB_PID_AT);
-		c.start = spb_64(c.s->src->data + SPB_START_TIME_AT);
+		c.pid = spb_32(c.s->data + SPB_PID_AT);
+		c.start = spb_64(c.s->data + SPB_START_TIME_AT);
 		st = file_copy(&c) ? SPUR_OK : SPUR_FAIL;
 	}
 	if (st != SPUR_FAIL)

@@ -58,7 +58,7 @@ void spb_copy_bytes(struct spb_copying *c, const uint8_t *p, uint64_t len)
 static uint64_t chunk_len(const struct spb *s, uint32_t number)
 {
 	const uint64_t off = SPB_HEADER + (uint64_t)number * s->chunk_size;
-	const uint64_t left = s->src->size - off;
+	const uint64_t left = s->size - off;
 
 	return left < s->chunk_size ? left : s->chunk_size;
 }

@@ -16,12 +16,12 @@ static const char *const kind_names[] = {
 
 bool spb_record_of(const struct spb *s, const struct spur_event *ev, struct spb_record *r)
 {
-	const uint8_t *const p = s->src->data + ev->off;
+	const uint8_t *const p = s->data + ev->off;
 	const uint64_t in_chunk = (ev->off - SPB_HEADER) % s->chunk_size;
 	uint64_t word, words;
 	uint32_t head = SPB_WORD;
 
-	if (ev->off < SPB_HEADER || ev->off > s->src->size || ev->len > s->src->size - ev->off ||
+	if (ev->off < SPB_HEADER || ev->off > s->size || ev->len > s->size - ev->off ||
 	    ev->len < SPB_WORD || in_chunk < SPB_CHUNK_HEAD)
 		return false;
 	word = spb_64(p);
@@ -101,7 +101,7 @@ static size_t before_arguments(const struct spb_record *r, const struct spb_site
 
 enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, struct spur_args *args)
 {
-	struct spb *const s = t->state;
+	struct spb *const s = spb_of(t, ev);
 	const struct spb_site *site;
 	const struct spb_shape *shape;
 	struct spb_record r;
@@ -111,12 +111,14 @@ enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, str
 
 	if (!ev->nargs || !spb_record_of(s, ev, &r))
 		return SPUR_OK;
+	spb_follow_lock(s->follow);
 	site = spb_site_of(s, &r);
+	skip = site ? before_arguments(&r, site) : 0;
 	shape = !site ? NULL : ev->kind == SPUR_END_SPAN ? site->exit : site->entry;
+	spb_follow_unlock(s->follow);
 	/* A record without a payload has no arguments: they were asked for only later. */
 	if (!shape || !r.words)
 		return SPUR_OK;
-	skip = before_arguments(&r, site);
 	p = spb_payload(s, &r, args, &len);
 	if (!p)
 		return SPUR_FAIL;
@@ -125,13 +127,17 @@ enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, str
 	if (!shape->plan)
 		return spb_values(s, shape, p + skip, len - skip, args);
 	st = plan_run(shape->plan, p + skip, len - skip, args, &used);
-	return strings_put(s, shape->plan, args) ? st : SPUR_FAIL;
+	spb_follow_lock(s->follow);
+	if (!strings_put(s, shape->plan, args))
+		st = SPUR_FAIL;
+	spb_follow_unlock(s->follow);
+	return st;
 }
 
 enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,
 			    struct spur_args *args)
 {
-	const struct spb *const s = t->state;
+	const struct spb *const s = spb_of(t, ev);
 	struct spb_record r;
 
 	if (ev->cls == s->own[SPB_CLASS_DESCRIPTOR]) {
@@ -152,15 +158,15 @@ enum spur_status spb_fields(struct spur_trace *t, const struct spur_event *ev,
 
 void spb_place(struct spur_trace *t, const struct spur_event *ev, struct spur_place *place)
 {
-	const struct spb *const s = t->state;
+	const struct spb *const s = spb_of(t, ev);
 
-	if (ev->off <= s->src->size && ev->len <= s->src->size - ev->off)
-		place->raw = s->src->data + ev->off;
+	if (ev->off <= s->size && ev->len <= s->size - ev->off)
+		place->raw = s->data + ev->off;
 }
 
 bool spb_ticks(struct spur_trace *t, const struct spur_event *ev, uint64_t ticks[2])
 {
-	const struct spb *const s = t->state;
+	const struct spb *const s = spb_of(t, ev);
 	struct spb_record r;
 	uint64_t near;
 

@@ -201,9 +201,9 @@ static bool site_class(struct spb *s, struct event_class *c, uint32_t id, uint32
 
 	if (!family)
 		return false;
-	*family = (struct spb_family){ .first = id };
+	*family = (struct spb_family){ .of = s, .first = id };
 	c->more = &more;
-	*cls = trace_add_class(s->t, c);
+	*cls = trace_add_class_locked(s->t, c);
 	return *cls != 0;
 }
 
@@ -304,12 +304,21 @@ static bool describe_thread(struct spb *s, struct cursor *b)
 
 	cursor_u32(b);
 	name = spb_take_string(s, b);
+	/* In a file that grows, the thread's first chunk may come later. */
+	if (!slot && s->follow && !b->bad && s->nthreads < SPB_THREADS) {
+		if (spb_thread_get(s, number, 0) == SPUR_NONE)
+			return false;
+		slot = map64_find(&s->by_number, number);
+	}
 	if (!b->bad && slot)
 		s->threads[slot->value - 1].name = name;
 	return true;
 }
 
-/* The track is made when all names are known; until then the value is the name. */
+/*
+ * The track is made when all names are known; until then the value is the name. In a file that
+ * grows the first name is that of the track.
+ */
 static bool describe_fiber(struct spb *s, struct cursor *b)
 {
 	const uint64_t id = cursor_u64(b);
@@ -319,9 +328,15 @@ static bool describe_fiber(struct spb *s, struct cursor *b)
 	if (b->bad || s->fibers.count >= SPB_FIBERS)
 		return true;
 	slot = map64_put(&s->fibers, id);
-	if (slot)
+	if (!slot)
+		return false;
+	if (!s->named) {
 		slot->value = name;
-	return slot != NULL;
+	} else if (!slot->value) {
+		slot->value = spb_track_new(s, name, SPUR_TRACK_OTHER, -1);
+		s->t->tracks_shared = true;
+	}
+	return slot->value != SPUR_NONE;
 }
 
 static bool describe_string(struct spb *s, struct cursor *b)
@@ -406,6 +421,21 @@ static bool describe(struct spb *s, uint32_t type, struct cursor *b)
 	return true;
 }
 
+bool spb_describe_one(struct spb *s, struct spb_described *d)
+{
+	if (!descriptor_join(s, d) || !describe(s, d->type, &d->body))
+		return false;
+	if (d->body.bad && !map64_put(&s->bad_descriptors, spb_off(s, d->p)))
+		return false;
+	if (d->body.bad)
+		diag_add(s->diag, DIAG_DAMAGE, "spur/bad-descriptor", s->file, spb_off(s, d->p),
+			 d->len - SPB_DESCRIPTOR_HEAD,
+			 "descriptor: expected the fields of type %u, found others or fewer: not "
+			 "used",
+			 d->type);
+	return true;
+}
+
 bool spb_describe(struct spb *s)
 {
 	for (size_t i = 0; i < s->nchunks; i++) {
@@ -415,18 +445,9 @@ bool spb_describe(struct spb *s)
 		if (s->chunks[i].thread != SPUR_NONE)
 			continue;
 		spb_cursor_open(s, &c, s->chunks[i].number, SPUR_NONE);
-		while (spb_descriptor_next(s, &c, &s->t->diag, &d)) {
-			if (!descriptor_join(s, &d) || !describe(s, d.type, &d.body))
+		while (spb_descriptor_next(s, &c, s->diag, &d))
+			if (!spb_describe_one(s, &d))
 				return false;
-			if (d.body.bad && !map64_put(&s->bad_descriptors, spb_off(s, d.p)))
-				return false;
-			if (d.body.bad)
-				diag_add(&s->t->diag, DIAG_DAMAGE, "spur/bad-descriptor", s->file,
-					 spb_off(s, d.p), d.len - SPB_DESCRIPTOR_HEAD,
-					 "descriptor: expected the fields of type %u, found others "
-					 "or fewer: not used",
-					 d.type);
-		}
 	}
 	return true;
 }

@@ -28,17 +28,6 @@ static const uint8_t site_kinds[] = {
 	[SPB_SITE_WHOLE] = SPUR_SPAN,
 };
 
-/* What a pass over a thread's records, or over those of the file, works with. */
-struct spb_rows {
-	struct spb *s;
-	struct spb_thread *th;
-	struct spb_cursor *c;
-	struct diag_log *diag; /* NULL: damage was reported by another pass */
-	bool stored; /* bookkeeping records have rows */
-};
-
-enum outcome { ROW_NONE, ROW_MADE, ROW_FAILED };
-
 static void row_set(const struct spb *s, const struct spb_record *r, uint32_t track,
 		    struct spur_event *row)
 {
@@ -46,6 +35,7 @@ static void row_set(const struct spb *s, const struct spb_record *r, uint32_t tr
 				    .off = spb_off(s, r->p),
 				    .len = r->len,
 				    .track = track,
+				    .stream = s->stream,
 				    .cpu = SPUR_NO_CPU };
 }
 
@@ -219,7 +209,7 @@ static void fiber_run(const struct spb_rows *w, const struct spb_record *r)
 	w->c->track = slot ? (uint32_t)slot->value : w->th->track;
 }
 
-static enum outcome bookkeeping(const struct spb_rows *w, enum spb_class cls,
+static enum spb_outcome bookkeeping(const struct spb_rows *w, enum spb_class cls,
 				struct spur_event *row)
 {
 	if (!w->stored)
@@ -228,7 +218,7 @@ static enum outcome bookkeeping(const struct spb_rows *w, enum spb_class cls,
 	return ROW_MADE;
 }
 
-static enum outcome row_call(const struct spb_rows *w, const struct spb_record *r,
+static enum spb_outcome row_call(const struct spb_rows *w, const struct spb_record *r,
 			     struct spur_event *row)
 {
 	struct spb_thread *const th = w->th;
@@ -253,9 +243,8 @@ static enum outcome row_call(const struct spb_rows *w, const struct spb_record *
 	}
 }
 
-/* The first of the rows of a record; others are pending. */
-static enum outcome row_of(const struct spb_rows *w, const struct spb_record *r,
-			   struct spur_event *row)
+enum spb_outcome spb_row_of(const struct spb_rows *w, const struct spb_record *r,
+			    struct spur_event *row)
 {
 	row_set(w->s, r, w->c->track, row);
 	row->cpu = w->c->cpu;
@@ -297,8 +286,7 @@ static enum outcome row_of(const struct spb_rows *w, const struct spb_record *r,
 	}
 }
 
-/* Begins a chunk. SPEC spur/chunk-lost: the row of events that were lost before it. */
-static enum outcome chunk_begin(const struct spb_rows *w, uint32_t chunk, struct spur_event *row)
+enum spb_outcome spb_chunk_begin(const struct spb_rows *w, uint32_t chunk, struct spur_event *row)
 {
 	const struct spb *const s = w->s;
 	uint64_t lost;
@@ -316,7 +304,7 @@ static enum outcome chunk_begin(const struct spb_rows *w, uint32_t chunk, struct
 }
 
 /* The next row as stored, of the chunk that is being read. */
-static enum outcome chunk_next(const struct spb_rows *w, struct spur_event *row)
+static enum spb_outcome chunk_next(const struct spb_rows *w, struct spur_event *row)
 {
 	struct spb_thread *const th = w->th;
 	struct spb_record r;
@@ -327,7 +315,7 @@ static enum outcome chunk_next(const struct spb_rows *w, struct spur_event *row)
 		return ROW_MADE;
 	}
 	while (spb_record_next(w->s, w->c, w->diag, &r)) {
-		const enum outcome made = row_of(w, &r, row);
+		const enum spb_outcome made = spb_row_of(w, &r, row);
 
 		if (made != ROW_NONE)
 			return made;
@@ -337,18 +325,18 @@ static enum outcome chunk_next(const struct spb_rows *w, struct spur_event *row)
 }
 
 /* The next row of a thread in stored order; ROW_NONE: no more follow. */
-static enum outcome thread_next(const struct spb_rows *w, struct spur_event *row)
+static enum spb_outcome thread_next(const struct spb_rows *w, struct spur_event *row)
 {
 	struct spb_thread *const th = w->th;
 
 	for (;;) {
-		enum outcome made;
+		enum spb_outcome made;
 
 		if (!w->c->base) {
 			if (th->next == th->count)
 				return ROW_NONE;
 			assert(th->next < th->count);
-			made = chunk_begin(w, w->s->chunks[th->first + th->next++].number, row);
+			made = spb_chunk_begin(w, w->s->chunks[th->first + th->next++].number, row);
 			if (made != ROW_NONE)
 				return made;
 		}
@@ -393,7 +381,7 @@ static bool thread_begin(struct spb *s, struct spb_thread *th)
 	const struct spb_rows w = { .s = s, .th = th, .c = &th->cursor };
 	struct spur_event row;
 	struct reorder *order;
-	enum outcome made;
+	enum spb_outcome made;
 
 	th->begun = true;
 	if (thread_ascends(s, th))
@@ -419,9 +407,9 @@ void spb_thread_end(struct spb_thread *th)
 }
 
 /* The next row that is not late, to be held until all that is before it was given out. */
-static enum outcome merge_hold(const struct spb_rows *w, struct spb_merge *m)
+static enum spb_outcome merge_hold(const struct spb_rows *w, struct spb_merge *m)
 {
-	enum outcome made = ROW_MADE;
+	enum spb_outcome made = ROW_MADE;
 
 	while (!m->holds && (made = thread_next(w, &m->held)) == ROW_MADE)
 		m->holds = !reorder_late(&m->order, m->held.ts, 0);
@@ -432,7 +420,7 @@ static enum outcome merge_hold(const struct spb_rows *w, struct spb_merge *m)
 static bool merge_next(const struct spb_rows *w, struct batch *b)
 {
 	struct spb_merge *const m = w->th->merge;
-	enum outcome made;
+	enum spb_outcome made;
 
 	while ((made = merge_hold(w, m)) == ROW_MADE) {
 		if (!reorder_until(&m->order, m->held.ts, 0, b))
@@ -450,7 +438,7 @@ enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b)
 {
 	struct spb_thread *const th = f->state;
 	const struct spb_rows w = { .s = s, .th = th, .c = &th->cursor, .diag = &f->diag };
-	enum outcome made = ROW_MADE;
+	enum spb_outcome made = ROW_MADE;
 
 	if (!th->begun && !thread_begin(s, th))
 		return SPUR_FAIL;
@@ -474,7 +462,7 @@ enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b)
 enum spur_status spb_read_process(struct spb *s, struct batch *b)
 {
 	const struct spb_rows w = { .s = s };
-	const struct spb_record r = { .p = s->src->data, .len = SPB_HEADER, .ticks = s->last };
+	const struct spb_record r = { .p = s->data, .len = SPB_HEADER, .ticks = s->last };
 
 	if (s->lost_told || !s->lost)
 		return SPUR_END;
@@ -505,7 +493,7 @@ static bool descriptor_row(const struct spb_rows *w, struct spur_event *row)
 }
 
 /* Begins the next chunk of the file. */
-static enum outcome stored_begin(struct spb *s, struct spb_rows *w, struct spur_event *row)
+static enum spb_outcome stored_begin(struct spb *s, struct spb_rows *w, struct spur_event *row)
 {
 	const struct spb_chunk *const k = &s->chunks[s->stored_chunk++];
 
@@ -515,7 +503,7 @@ static enum outcome stored_begin(struct spb *s, struct spb_rows *w, struct spur_
 		return ROW_NONE;
 	}
 	w->th = &s->threads[k->thread];
-	return chunk_begin(w, k->number, row);
+	return spb_chunk_begin(w, k->number, row);
 }
 
 enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b)
@@ -524,7 +512,7 @@ enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b)
 
 	while (b->count < b->cap) {
 		struct spur_event *const row = &b->rows[b->count];
-		enum outcome made = ROW_NONE;
+		enum spb_outcome made = ROW_NONE;
 
 		if (!s->stored.base) {
 			if (s->stored_chunk == s->nchunks)

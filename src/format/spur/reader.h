@@ -53,6 +53,7 @@ struct spb_shape {
 
 /* What sites or functions of one class have in common, for its schema. */
 struct spb_family {
+	const struct spb *of;
 	uint32_t first; /* number of the first one */
 	bool functions;
 };
@@ -212,12 +213,17 @@ enum spb_class {
 
 struct spb {
 	struct spur_trace *t;
-	struct source *src;
+	const uint8_t *data; /* of the file */
+	uint64_t size;
+	uint32_t stream;
 	const char *file;
+	struct diag_log *diag; /* of what descriptors have */
+	struct spb_follow *follow; /* it is still being written; NULL: read as it stands */
 	uint32_t chunk_size;
 	int64_t pid;
 	uint64_t lost; /* events for which no chunk was to be had */
 	uint64_t last, last_mono; /* the latest pair of clocks that a head says */
+	bool named; /* its tracks have been made */
 	uint64_t ticks; /* of time `mono` */
 	int64_t mono;
 	struct scale scale; /* from ticks to ns */
@@ -276,7 +282,7 @@ static inline struct spb_site *spb_table_find(const struct spb_table *t, uint32_
 
 static inline uint64_t spb_off(const struct spb *s, const uint8_t *p)
 {
-	return (uint64_t)(p - s->src->data);
+	return (uint64_t)(p - s->data);
 }
 
 /* ns of CLOCK_MONOTONIC. */
@@ -290,6 +296,55 @@ const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **e
 /* The index of a thread by its number, made if it is new; SPUR_NONE if out of memory. */
 uint32_t spb_thread_get(struct spb *s, uint32_t number, uint32_t tid);
 
+/* spur.c: parts of opening a file */
+bool spb_head_valid(const uint8_t *p, size_t len);
+/* What the header says; requires that it is there. */
+void spb_head_take(struct spb *s);
+/* Whether a directory's file has the name of a recording. */
+bool spb_is_named(const char *name);
+/* Ticks and ns of CLOCK_MONOTONIC that are of one moment. */
+struct spb_pair {
+	uint64_t ticks, mono;
+};
+/* A pair at a place of the file; takes it if it is valid and later than the latest so far. */
+struct spb_pair spb_pair_at(const uint8_t *p);
+void spb_pair_take(struct spb_pair *last, struct spb_pair p);
+/* Of the file, and (spb_clock_open()) of the trace. The second returns false if out of memory. */
+void spb_scale_set(struct spb *s, struct spb_pair last);
+bool spb_clock_open(struct spb *s);
+void spb_report_chunk(struct spb *s, uint64_t off, uint64_t lost, const char *expected,
+		      unsigned found);
+/* Tracks of a file's process, fibers and threads. Returns false if out of memory. */
+bool spb_tracks_open(struct spb *s);
+/* That of a thread, and before it that of its parent; `nest` are the levels below. */
+bool spb_thread_track(struct spb *s, struct spb_thread *th, unsigned nest);
+/* Another track of the process. Returns SPUR_NONE if out of memory. */
+uint32_t spb_track_new(struct spb *s, uint32_t name, enum spur_track_kind kind, int64_t tid);
+bool spb_info_open(struct spb *s);
+/* Gives back what a file has, but not `s`. */
+void spb_free(struct spb *s);
+
+/* follow.c: SPEC spur/follow, recordings that are still being written */
+/* Opens the trace's path, a file or a directory; `root` is the state of the trace. */
+enum spur_status spb_follow_open(struct spb *root, struct spur_error *err);
+enum spur_status spb_follow_next(struct spb_follow *f, struct batch *b);
+void spb_follow_close(struct spb_follow *f);
+/* The file of a stream. */
+struct spb *spb_follow_file(struct spb_follow *f, uint32_t stream);
+/* What descriptors say does not change in between; follow may be NULL. */
+void spb_follow_lock(struct spb_follow *f);
+/* The same for the thread that changes it, which has the trace's lock. */
+void spb_follow_wait(struct spb_follow *f);
+void spb_follow_unlock(struct spb_follow *f);
+
+/* The file that a row is of. */
+static inline struct spb *spb_of(const struct spur_trace *t, const struct spur_event *ev)
+{
+	struct spb *const s = t->state;
+
+	return s->follow ? spb_follow_file(s->follow, ev->stream) : s;
+}
+
 /* record.c */
 /*
  * Takes the next record of a chunk. Returns false at its end. Damage goes to `diag`, if it is not
@@ -302,6 +357,7 @@ void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, 
 
 /* names.c: what descriptors say. Return false if out of memory. */
 bool spb_names_open(struct spb *s);
+/* All of a file's. Called with the trace's lock, as the next one. */
 bool spb_describe(struct spb *s);
 void spb_names_close(struct spb *s);
 /* A descriptor. */
@@ -312,6 +368,8 @@ struct spb_described {
 	struct cursor body;
 };
 
+/* One that spb_descriptor_next() took. */
+bool spb_describe_one(struct spb *s, struct spb_described *d);
 /* Takes the next descriptor of a chunk. Returns false at its end. */
 bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_log *diag,
 			 struct spb_described *d);
@@ -361,6 +419,22 @@ void spb_modules_free(struct spb_modules *ms);
 uint32_t spb_function(struct spb *s, uint32_t number, uint64_t addr, uint64_t ticks);
 
 /* read.c */
+/* What a pass over a thread's records, or over those of the file, works with. */
+struct spb_rows {
+	struct spb *s;
+	struct spb_thread *th;
+	struct spb_cursor *c;
+	struct diag_log *diag; /* NULL: damage was reported by another pass */
+	bool stored; /* bookkeeping records have rows */
+};
+
+enum spb_outcome { ROW_NONE, ROW_MADE, ROW_FAILED };
+
+/* The first of the rows of a record; others are pending. */
+enum spb_outcome spb_row_of(const struct spb_rows *w, const struct spb_record *r,
+			    struct spur_event *row);
+/* Begins a chunk. SPEC spur/chunk-lost: the row of events that were lost before it. */
+enum spb_outcome spb_chunk_begin(const struct spb_rows *w, uint32_t chunk, struct spur_event *row);
 enum spur_status spb_read(struct spb *s, struct feed *f, struct batch *b);
 enum spur_status spb_read_stored(struct spb *s, struct feed *f, struct batch *b);
 void spb_thread_end(struct spb_thread *th);

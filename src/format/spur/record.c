@@ -4,11 +4,11 @@
 const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **end)
 {
 	const uint64_t off = SPB_HEADER + (uint64_t)number * s->chunk_size;
-	const uint64_t left = s->src->size > off ? s->src->size - off : 0;
+	const uint64_t left = s->size > off ? s->size - off : 0;
 
-	*end = s->src->data + off +
+	*end = s->data + off +
 	       (left < s->chunk_size ? left / SPB_WORD * SPB_WORD : s->chunk_size);
-	return s->src->data + off;
+	return s->data + off;
 }
 
 void spb_cursor_open(const struct spb *s, struct spb_cursor *c, uint32_t chunk, uint32_t track)

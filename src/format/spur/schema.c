@@ -140,7 +140,6 @@ static bool list_keep(struct arena *a, struct field_list *l, const struct spur_f
 
 const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_class *cls)
 {
-	const struct spb *const s = t->state;
 	const struct spb_family *const family = class_more(cls).extra;
 	struct spur_schema *const out = arena_alloc(&t->arena, sizeof(*out));
 	struct field_list begin = { 0 }, end = { 0 };
@@ -151,7 +150,9 @@ const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_cl
 	*out = (struct spur_schema){ 0 };
 	for (uint32_t i = family ? family->first : 0; i && good;) {
 		const struct spb_site *const site =
-			spb_table_find(family->functions ? &s->functions : &s->sites, i);
+			spb_table_find(family->functions ? &family->of->functions
+							 : &family->of->sites,
+				       i);
 
 		good = shape_add(&t->arena, &begin, site->entry) &&
 		       shape_add(&t->arena, &end, site->exit);

@@ -202,11 +202,14 @@ static void text_take(struct decoder *d, const struct spb_node *n, struct spur_v
 static void string_take(struct decoder *d, struct spur_value *v)
 {
 	const uint64_t id = cursor_u64(&d->c);
-	const struct map64_slot *const slot = map64_find(&d->s->strings, id);
+	const struct map64_slot *slot;
 	char number[32];
 	size_t len;
 
 	v->type = SPUR_STRING;
+	spb_follow_lock(d->s->follow);
+	slot = map64_find(&d->s->strings, id);
+	spb_follow_unlock(d->s->follow);
 	if (slot) {
 		v->text = trace_string(d->s->t, (uint32_t)slot->value, &len);
 	} else {
@@ -381,7 +384,8 @@ static const uint8_t *frames_find(const struct spb_shape *shape, const uint8_t *
 
 size_t spb_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cls, size_t cap)
 {
-	struct spb *const s = t->state;
+	struct spb *const s = spb_of(t, ev);
+	const struct spb_shape *entry = NULL;
 	struct spur_args args = { 0 };
 	const struct spb_site *site;
 	struct spb_record r;
@@ -391,10 +395,13 @@ size_t spb_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cl
 
 	if (ev->kind != SPUR_SAMPLE || !spb_record_of(s, ev, &r))
 		return 0;
+	spb_follow_lock(s->follow);
 	site = spb_site_of(s, &r);
-	p = site ? spb_payload(s, &r, &args, &len) : NULL;
 	head = site ? SPB_WORD * (size_t)__builtin_popcount(site->has) : 0;
-	frames = p && len >= head ? frames_find(site->entry, p + head, len - head, &count) : NULL;
+	entry = site ? site->entry : NULL;
+	spb_follow_unlock(s->follow);
+	p = site ? spb_payload(s, &r, &args, &len) : NULL;
+	frames = p && len >= head ? frames_find(entry, p + head, len - head, &count) : NULL;
 	for (uint64_t i = 0; frames && i < count && i < cap; i++) {
 		const uint64_t number = spb_64(frames + i * SPB_WORD);
 

@@ -215,7 +215,8 @@ static uint32_t class_new(struct spb *s, uint32_t number, uint64_t addr, uint64_
 
 		if (!family)
 			return 0;
-		*family = (struct spb_family){ .first = number, .functions = true };
+		*family = (struct spb_family){
+				.of = s, .first = number, .functions = true };
 		more.extra = family;
 	}
 	if (more.extra || more.library)
