@@ -58,10 +58,15 @@ struct read_counts {
 	uint64_t lost_packets; /* lost packets, from gaps in packet numbers */
 };
 
-/* Adds to a member of struct read_counts. Thread-safe. */
+/* Adds to a member of struct read_counts, up to UINT64_MAX. Thread-safe. */
 static inline void read_count(uint64_t *sum, uint64_t n)
 {
-	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+	uint64_t old = __atomic_load_n(sum, __ATOMIC_RELAXED), next;
+
+	do
+		next = n > UINT64_MAX - old ? UINT64_MAX : old + n;
+	while (!__atomic_compare_exchange_n(sum, &old, next, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
 }
 
 struct clock_info {

@@ -286,6 +286,122 @@ static void test_module_images(void **state)
 	assert_in_range(images_heap(COPIES, path), 0, one + (size_t)COPIES * EACH);
 }
 
+static void type(unsigned number, unsigned members)
+{
+	put(number, 1);
+	text("");
+	if (number == SPB_STRUCT)
+		put(members, 2);
+}
+
+/* The descriptor of an instant with one argument, up to its type. */
+static void instant(uint32_t id, const char *s)
+{
+	descriptor(SPB_SITE);
+	put(id, 4);
+	put(SPB_SITE_INSTANT, 1);
+	put(1, 7);
+	text("");
+	text(s);
+	text("");
+}
+
+static void empty_members(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		type(SPB_STRUCT, 0);
+}
+
+#define OPEN_10 "{{{{{{{{{{"
+#define EMPTY_8 ", {}, {}, {}, {}, {}, {}, {}, {}"
+#define EMPTY_64 EMPTY_8 EMPTY_8 EMPTY_8 EMPTY_8 EMPTY_8 EMPTY_8 EMPTY_8 EMPTY_8
+
+/* Structures that have more values than the payload has bytes. */
+static void test_values(void **state)
+{
+	(void)state;
+	/* SPEC spur/values */
+	chunk(SPB_CHUNK_DESCRIPTORS, 0, PAIR_MONO);
+	instant(1, "wide");
+	type(SPB_STRUCT, 200);
+	for (unsigned i = 0; i < 200; i++)
+		type(SPB_I64, 0);
+	descriptor_ends();
+	instant(2, "empty");
+	type(SPB_STRUCT, 64);
+	empty_members(64);
+	descriptor_ends();
+	instant(3, "not used");
+	type(SPB_STRUCT, 65);
+	empty_members(65);
+	descriptor_ends();
+	instant(4, "deep");
+	type(SPB_ARRAY, 0);
+	for (unsigned i = 0; i < 30; i++)
+		type(SPB_STRUCT, i ? 1 : 65);
+	type(SPB_I64, 0);
+	empty_members(64);
+	descriptor_ends();
+	/* One word, and structures of 200. */
+	records(1, PAIR_MONO);
+	word(SPB_EVENT, 1, 1, PAIR_MONO + 1);
+	put(7, 8);
+	word(SPB_EVENT, 1, 3, PAIR_MONO + 2);
+	put(7, 8);
+	/* 900 elements of 95 values; then one of them. */
+	word(SPB_EVENT, 15, 4, PAIR_MONO + 3);
+	put((chunk_at + SPB_PAGE - file.len) / 8 - 1, 8);
+	put(900, 8);
+	pad_to(chunk_at + SPB_PAGE);
+	word(SPB_MORE, 15, 0, PAIR_MONO + 3);
+	put(SPB_PAGE / 8 - 2, 8);
+	pad_to(chunk_at + CHUNK);
+	records(1, PAIR_MONO + 3);
+	word(SPB_EVENT, 2, 4, PAIR_MONO + 4);
+	put(1, 8);
+	put(5, 8);
+	expect("1 INSTANT wide @71\n"
+	       "2 NATIVE unknown record @71\n"
+	       "3 INSTANT deep @71\n"
+	       "4 INSTANT deep @71 [" OPEN_10 OPEN_10 OPEN_10
+	       "5}}}}}}}}}}}}}}}}}}}}}}}}}}}}}" EMPTY_64 "}]\n",
+	       "spur/bad-descriptor 1 at 5160 lost 360\nspur/unknown-record 1 at 12368\n");
+}
+
+/* Lengths have 63 bits, and sums of lost events end at 2^64 - 1. */
+static void test_sums(void **state)
+{
+	static const struct spur_options by_time = SPUR_OPTIONS();
+	static const int64_t want[] = { 5, INT64_MAX, INT64_MAX, INT64_MAX };
+	const struct spur_event *rows;
+	struct spur_trace *t;
+	size_t n;
+
+	(void)state;
+	/* SPEC spur/site-has, SPEC spur/lost */
+	set(SPB_LOST_AT, (uint64_t)1 << 63, 8);
+	chunk(SPB_CHUNK_DESCRIPTORS, 0, PAIR_MONO);
+	site(1, SPB_SITE_WHOLE, "whole", "", 0);
+	set(descriptor_at + 15, 2, 1);
+	records(1, PAIR_MONO);
+	for (unsigned i = 0; i < 4; i++) {
+		word(SPB_EVENT, 1, 1, PAIR_MONO + i);
+		put((const uint64_t[]){ 5, INT64_MAX, (uint64_t)1 << 63, UINT64_MAX }[i], 8);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		word(SPB_LOST, 1, 0, PAIR_MONO + 4 + i);
+		put((uint64_t)1 << 63, 8);
+	}
+	t = file_open(&by_time);
+	assert_non_null(t);
+	while (spur_next(t, &rows, &n) == SPUR_OK)
+		for (size_t i = 0; i < n; i++)
+			if (rows[i].kind == SPUR_SPAN)
+				assert_int_equal(rows[i].dur, want[rows[i].ts - PAIR_MONO]);
+	assert_true(t->read.discarded == UINT64_MAX);
+	spur_close(t);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, file_begin, file_end)
 
 int main(void)
@@ -296,6 +412,8 @@ int main(void)
 		TEST(test_module_search),
 		TEST(test_function_module),
 		TEST(test_module_images),
+		TEST(test_values),
+		TEST(test_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

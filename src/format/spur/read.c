@@ -82,7 +82,7 @@ static void row_has(const struct spb_rows *w, const struct spb_site *site,
 		p += SPB_WORD;
 	}
 	if (site->has & SPB_HAS_LENGTH && p < end) {
-		row->dur = (int64_t)spb_64(p);
+		row->dur = spb_64(p) > INT64_MAX ? INT64_MAX : (int64_t)spb_64(p);
 		p += SPB_WORD;
 	}
 	for (unsigned i = 0; site->has & SPB_HAS_MARKS && p < end && i < 7; i++)

@@ -23,12 +23,18 @@ static const struct plan_op type_ops[] = {
 	[SPB_CHAR] = { .code = PLAN_CHAR, .size = 1, .show = SPUR_SHOW_CHAR },
 };
 
-enum { PLAN_TYPES = sizeof(type_ops) / sizeof(*type_ops), NODES = 1 << 16 };
+enum {
+	PLAN_TYPES = sizeof(type_ops) / sizeof(*type_ops),
+	NODES = 1 << 16,
+	EMPTY = 64, /* structures without members of one descriptor */
+	VALUES = 1 << 16, /* of one record, and twice as many as its payload has words */
+};
 
 /* A list of types that grows. */
 struct node_list {
 	struct spb_node *items;
 	size_t count, cap;
+	size_t empty; /* structures without members, which take no bytes */
 	bool no_plan;
 };
 
@@ -43,6 +49,8 @@ static bool inner_take(struct spb *s, struct cursor *b, struct node_list *l, siz
 
 	if (type == SPB_STRUCT || type == SPB_TUPLE)
 		n = l->items[at].count = cursor_u16(b);
+	l->empty += !n;
+	b->bad |= l->empty > EMPTY;
 	for (uint32_t i = 0; i < n && !b->bad; i++) {
 		const size_t member = l->count;
 
@@ -172,6 +180,7 @@ struct decoder {
 	struct spb *s;
 	struct cursor c; /* over the payload */
 	struct spur_args *args;
+	uint64_t room; /* values that may still be made */
 	bool failed; /* out of memory */
 };
 
@@ -233,11 +242,21 @@ static void frame_take(struct decoder *d, struct spur_value *v)
 	v->count = (uint32_t)len;
 }
 
-/* Room for `count` values of a structure or an array, zeroed; NULL if it has none. */
-static struct spur_value *inner_room(struct decoder *d, struct spur_value *v, uint64_t count)
+/*
+ * Room for `count` values of a structure or an array, zeroed, that take `least` bytes of the
+ * payload each; NULL if it has none. SPEC spur/values
+ */
+static struct spur_value *inner_room(struct decoder *d, struct spur_value *v, uint64_t count,
+				     uint64_t least)
 {
-	struct spur_value *const items = count ? args_inner(d->args, (size_t)count) : NULL;
+	struct spur_value *items;
 
+	if (count > d->room || (least && count > cursor_left(&d->c) / least)) {
+		d->c.bad = true;
+		count = 0;
+	}
+	d->room -= count;
+	items = count ? args_inner(d->args, (size_t)count) : NULL;
 	d->failed |= count && !items;
 	if (items)
 		memset(items, 0, (size_t)count * sizeof(*items));
@@ -248,16 +267,12 @@ static struct spur_value *inner_room(struct decoder *d, struct spur_value *v, ui
 
 static void array_take(struct decoder *d, const struct spb_node *n, struct spur_value *v)
 {
-	uint64_t count = cursor_u64(&d->c);
+	const uint64_t count = cursor_u64(&d->c);
 	const uint64_t least = n->type == SPB_ARRAY ? n[1].least : SPB_WORD;
 	struct spur_value *items;
 
 	v->type = SPUR_ARRAY;
-	if (count > cursor_left(&d->c) / least) {
-		d->c.bad = true;
-		count = 0;
-	}
-	items = inner_room(d, v, count);
+	items = inner_room(d, v, count, least);
 	for (uint64_t i = 0; items && i < count && !d->failed && !d->c.bad; i++) {
 		if (n->type == SPB_FRAMES)
 			frame_take(d, &items[i]);
@@ -272,9 +287,12 @@ static void struct_take(struct decoder *d, const struct spb_node *n, struct spur
 	struct spur_value *items;
 
 	v->type = n->type == SPB_STRUCT ? SPUR_STRUCT : SPUR_ARRAY;
-	items = inner_room(d, v, n->count);
-	for (uint32_t i = 0; items && i < n->count && !d->failed; i++, member += member->size)
+	d->c.bad |= n->least > cursor_left(&d->c);
+	items = d->c.bad ? NULL : inner_room(d, v, n->count, 0);
+	for (uint32_t i = 0; items && i < n->count && !d->failed && !d->c.bad; i++) {
 		value_take(d, member, &items[i]);
+		member += member->size;
+	}
 }
 
 static void labelled_take(struct decoder *d, const struct spb_node *n, struct spur_value *v)
@@ -353,7 +371,10 @@ static void value_take(struct decoder *d, const struct spb_node *n, struct spur_
 enum spur_status spb_values(struct spb *s, const struct spb_shape *shape, const uint8_t *p,
 			    size_t len, struct spur_args *args)
 {
-	struct decoder d = { .s = s, .c = cursor_make(p, len, order_swaps(false)), .args = args };
+	struct decoder d = { .s = s,
+			     .c = cursor_make(p, len, order_swaps(false)),
+			     .args = args,
+			     .room = VALUES + 2 * (len / SPB_WORD) };
 	const struct spb_node *n = shape->nodes;
 
 	for (uint32_t i = 0; i < shape->count; i++, n += n->size) {
