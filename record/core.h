@@ -125,8 +125,8 @@ CORE bool core_chunk_number(uint32_t *next);
 CORE char *core_chunk_map(uint32_t number, bool touch);
 /*
  * Writes the head of a chunk that is zero. `opened`: before its thread waited for a lock or the
- * disk, as times of records are stored relative to it. `thread`: its number, for a chunk of records,
- * else 0; `lost`: the thread's lost events since the chunk before. Called with the lock.
+ * disk, as times of records are stored relative to it. `thread`: its number, for a chunk of
+ * records, else 0; `lost`: the thread's lost events since the chunk before. Called with the lock.
  */
 CORE void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost);
 CORE void core_chunk_close(char *p);
