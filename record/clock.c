@@ -19,6 +19,11 @@ uint64_t core_clock_ticks(void)
 	return spur_trace_tsc ? seam_tsc() : seam_clock(CLOCK_MONOTONIC);
 }
 
+struct core_moment core_clock_moment(void)
+{
+	return (struct core_moment){ core_clock_ticks(), seam_clock(CLOCK_MONOTONIC) };
+}
+
 struct core_pair core_clock_pair(void)
 {
 	struct core_pair best = { 0, 0, 0 };

@@ -59,6 +59,11 @@ struct core_pair {
 /* Finds out whether the TSC can be used; before that the clock is CLOCK_MONOTONIC. */
 CORE void core_clock_find(void);
 CORE uint64_t core_clock_ticks(void);
+
+struct core_moment {
+	uint64_t ticks, mono; /* in ns */
+};
+CORE struct core_moment core_clock_moment(void);
 /* The ticks in the middle of the shortest of some readings. */
 CORE struct core_pair core_clock_pair(void);
 /* Ticks per second, as the kernel converts them for its own tracing; 0: unknown. */
@@ -107,21 +112,23 @@ CORE void core_switch(void);
  * Takes a chunk of the file. Returns NULL if the disk is full or memory cannot be mapped: then most
  * calls return at once, so that a program without room goes on fast. Called with the lock;
  * `unlocked`: it may be given up for a while, and NULL also means that the recording has ended.
+ * `touch`: with its pages, as all of them will be used.
  */
 struct core_chunk {
 	char *p;
 	uint32_t number; /* in the file */
 };
-CORE struct core_chunk core_chunk_take(bool unlocked);
+CORE struct core_chunk core_chunk_take(bool unlocked, bool touch);
 /* The number of a chunk that has no room yet, + 1. Returns false if there are to be no more. */
 CORE bool core_chunk_number(uint32_t *next);
 /* Makes and maps the chunk of that number. Returns NULL if it cannot. */
-CORE char *core_chunk_map(uint32_t number);
+CORE char *core_chunk_map(uint32_t number, bool touch);
 /*
- * Writes the head of a chunk that is zero. `thread`: its number, for a chunk of records, else 0;
- * `lost`: the thread's lost events since the chunk before. Called with the lock.
+ * Writes the head of a chunk that is zero. `opened`: before its thread waited for a lock or the
+ * disk, as times of records are stored relative to it. `thread`: its number, for a chunk of
+ * records, else 0; `lost`: the thread's lost events since the chunk before. Called with the lock.
  */
-CORE void core_chunk_open(char *p, uint32_t thread, uint64_t lost);
+CORE void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost);
 CORE void core_chunk_close(char *p);
 /* Wipes a mapped chunk that was used, for another core_chunk_open(). */
 CORE void core_chunk_wipe(char *p);

@@ -7,7 +7,9 @@
 enum {
 	CATEGORIES = 256,
 	CATEGORY_LEN = 64,
-	CATALOG = 16 << 20, /* addresses only; pages are used as descriptors come */
+	/* Pages are used as descriptors come. Less where address space is limited. */
+	CATALOG = 16 << 20,
+	CATALOG_LEAST = 64 << 10,
 	IDS = 1 << 24,
 	DESCRIPTOR_MOST = SPB_PAGE - SPB_CHUNK_HEAD,
 	TEXT_MOST = 400, /* of names in descriptors */
@@ -26,7 +28,7 @@ static unsigned ncategories;
 static bool all_wanted = true;
 
 static char *catalog; /* descriptors in the form of the file */
-static size_t catalog_len;
+static size_t catalog_len, catalog_size;
 static uint32_t nsites, nmodules, nfunctions;
 
 /* One that is being made. */
@@ -88,9 +90,11 @@ static void descriptor_end(struct descriptor *d)
 static bool catalog_put(struct descriptor *d)
 {
 	descriptor_end(d);
-	if (!catalog)
-		catalog = seam_reserve(CATALOG);
-	if (!catalog || d->len > CATALOG - catalog_len)
+	for (size_t size = CATALOG; !catalog && size >= CATALOG_LEAST; size /= 4) {
+		catalog = seam_reserve(size);
+		catalog_size = size;
+	}
+	if (!catalog || d->len > catalog_size - catalog_len)
 		return false;
 	if (core_session.number && !core_file_put(d->bytes, d->len))
 		return false;

@@ -79,19 +79,19 @@ bool core_chunk_number(uint32_t *next)
 	return true;
 }
 
-char *core_chunk_map(uint32_t number)
+char *core_chunk_map(uint32_t number, bool touch)
 {
 	const int fd = core_file_open();
 	char *p = NULL;
 
 	if (fd >= 0 && seam_allocate(fd, chunk_offset(number), SPB_CHUNK_SIZE) == 0)
-		p = seam_map(fd, chunk_offset(number), SPB_CHUNK_SIZE, true);
+		p = seam_map(fd, chunk_offset(number), SPB_CHUNK_SIZE, touch);
 	core_file_close(fd);
 	return p;
 }
 
 /* Makes a chunk here and now. With `unlocked`, others have the lock meanwhile. */
-static char *chunk_make(uint32_t *number, bool unlocked)
+static char *chunk_make(uint32_t *number, bool unlocked, bool touch)
 {
 	struct core_session *const s = &core_session;
 	const uint64_t session = s->number;
@@ -104,7 +104,7 @@ static char *chunk_make(uint32_t *number, bool unlocked)
 	}
 	if (core_chunk_number(&next)) {
 		*number = next - 1;
-		p = core_chunk_map(*number);
+		p = core_chunk_map(*number, touch);
 		/* Without room, the number is the next one's, unless others went on. */
 		if (!p)
 			seam_cas32(&s->next, next, next - 1);
@@ -120,7 +120,7 @@ static char *chunk_make(uint32_t *number, bool unlocked)
 	return p;
 }
 
-struct core_chunk core_chunk_take(bool unlocked)
+struct core_chunk core_chunk_take(bool unlocked, bool touch)
 {
 	struct core_session *const s = &core_session;
 	const uint64_t session = s->number;
@@ -130,7 +130,7 @@ struct core_chunk core_chunk_take(bool unlocked)
 		return (struct core_chunk){ NULL, 0 };
 	c.p = core_helper_chunk(&c.number);
 	if (!c.p)
-		c.p = chunk_make(&c.number, unlocked);
+		c.p = chunk_make(&c.number, unlocked, touch);
 	if (!c.p) {
 		s->failures += s->failures == 0 && s->number == session;
 		return c;
@@ -141,15 +141,14 @@ struct core_chunk core_chunk_take(bool unlocked)
 	return c;
 }
 
-void core_chunk_open(char *p, uint32_t thread, uint64_t lost)
+void core_chunk_open(char *p, struct core_moment opened, uint32_t thread, uint64_t lost)
 {
 	const uint32_t magic = SPB_CHUNK_MAGIC;
 	const uint16_t kinds[] = { thread ? SPB_CHUNK_RECORDS : SPB_CHUNK_DESCRIPTORS, SPB_OPEN };
-	const uint64_t clocks[] = { core_clock_ticks(), seam_clock(CLOCK_MONOTONIC) };
 
 	seam_copy(p, &magic, sizeof(magic));
 	seam_copy(p + SPB_KIND_AT, kinds, sizeof(kinds));
-	seam_copy(p + SPB_OPEN_AT, clocks, sizeof(clocks));
+	seam_copy(p + SPB_OPEN_AT, &opened, sizeof(opened));
 	if (thread) {
 		const uint32_t ids[] = { seam_tid(), thread };
 
@@ -182,7 +181,7 @@ void core_chunk_wipe(char *p)
 
 char *core_chunk_again(uint32_t number)
 {
-	char *const p = core_chunk_map(number);
+	char *const p = core_chunk_map(number, true);
 
 	if (p)
 		core_chunk_wipe(p);
@@ -217,14 +216,14 @@ bool core_file_put(const char *d, uint32_t size)
 			s->page_end += SPB_PAGE;
 			continue;
 		}
-		p = core_chunk_take(false).p;
+		p = core_chunk_take(false, false).p;
 		if (!p)
 			return false;
 		if (s->chunk_end) {
 			core_chunk_close(s->chunk_end - SPB_CHUNK_SIZE);
 			seam_unmap(s->chunk_end - SPB_CHUNK_SIZE, SPB_CHUNK_SIZE);
 		}
-		core_chunk_open(p, 0, 0);
+		core_chunk_open(p, core_clock_moment(), 0, 0);
 		s->page = p + SPB_CHUNK_HEAD;
 		s->page_end = p + SPB_PAGE;
 		s->chunk_end = p + SPB_CHUNK_SIZE;

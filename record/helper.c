@@ -68,7 +68,7 @@ static bool slot_fill(void)
 		return false;
 	if (!helper.spare && !core_chunk_number(&helper.spare))
 		return false;
-	s->chunk = core_chunk_map(helper.spare - 1);
+	s->chunk = core_chunk_map(helper.spare - 1, true);
 	if (!s->chunk)
 		return false;
 	s->number = helper.spare - 1;

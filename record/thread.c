@@ -155,7 +155,7 @@ static void ring_drop(bool dying)
  * The next chunk in a ring: another one until the ring is full or no more are to be had, then the
  * thread's own that was filled longest ago. Called with the lock.
  */
-static struct core_chunk ring_chunk(void)
+static struct core_chunk ring_chunk(bool touch)
 {
 	struct core_thread *const own = &core_own;
 	struct core_chunk c = { NULL, 0 };
@@ -169,7 +169,7 @@ static struct core_chunk ring_chunk(void)
 	if (own->nring < own->ring_size && !own->ring_next) {
 		c = dead_take();
 		if (!c.p)
-			c = core_chunk_take(true);
+			c = core_chunk_take(true, touch);
 		if (c.p) {
 			own->ring[own->nring++] = c;
 			return c;
@@ -195,9 +195,10 @@ static void chunk_leave(void)
 }
 
 /* Takes the thread's next chunk. Returns false if the file has no room. Called with the lock. */
-static bool thread_chunk(void)
+static bool thread_chunk(struct core_moment opened)
 {
 	struct core_thread *const own = &core_own;
+	const bool first = own->session != core_session.number;
 	struct core_chunk c;
 
 	if (own->chunk) {
@@ -210,7 +211,7 @@ static bool thread_chunk(void)
 	if (!core_on)
 		return false;
 	thread_list();
-	if (own->session != core_session.number) {
+	if (first) {
 		ring_drop(false);
 		own->session = core_session.number;
 		own->number = ++core_session.nthreads;
@@ -218,10 +219,11 @@ static bool thread_chunk(void)
 			prctl(PR_GET_NAME, own->name);
 		core_describe_thread();
 	}
-	c = core_session.ring ? ring_chunk() : core_chunk_take(true);
+	/* Many threads never need most of their first chunk. */
+	c = core_session.ring ? ring_chunk(!first) : core_chunk_take(true, !first);
 	if (!c.p || own->session != core_session.number)
 		return false;
-	core_chunk_open(c.p, own->number, seam_swap(&own->lost, 0));
+	core_chunk_open(c.p, opened, own->number, seam_swap(&own->lost, 0));
 	own->chunk = c.p;
 	own->chunk_end = c.p + SPB_CHUNK_SIZE;
 	own->chunk_number = c.number;
@@ -231,15 +233,15 @@ static bool thread_chunk(void)
 /* The first page of a chunk, with the fiber that runs. */
 static void chunk_enter(void)
 {
+	const uint64_t opened = seam_load(core_own.chunk + SPB_OPEN_AT);
 	char *at = core_own.chunk + SPB_CHUNK_HEAD;
 
 	if (core_own.fiber) {
 		seam_copy(at + SPB_WORD, &core_own.fiber, SPB_WORD);
-		seam_store(at, SPB_FIBER | 1 << 4 | core_clock_ticks() << 32);
+		seam_store(at, SPB_FIBER | 1 << 4 | opened << 32);
 		at += 2 * SPB_WORD;
 	}
-	spur_trace_here.sync =
-		seam_load(core_own.chunk + SPB_OPEN_AT) + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
+	spur_trace_here.sync = opened + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
 	spur_trace_here.at = at;
 	seam_fence();
 	spur_trace_here.end = core_own.chunk + SPB_PAGE;
@@ -272,12 +274,14 @@ static bool page_next(void)
 /* Moves on to the next chunk. Returns false if no more can be stored. */
 static bool chunk_next(void)
 {
+	/* What follows may take long, and the record that waits has a time from before. */
+	const struct core_moment opened = core_clock_moment();
 	bool good;
 
 	core_lock();
 	if (core_own.session != core_session.number)
 		chunk_leave();
-	good = thread_chunk();
+	good = thread_chunk(opened);
 	if (good) {
 		chunk_enter();
 	} else {
