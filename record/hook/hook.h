@@ -212,13 +212,18 @@ enum { HOOK_VALUES_MOST = 2048, HOOK_ARGS_MOST = 64 };
 HOOK uint32_t hook_values(const struct plan_arg *a, unsigned n, const struct hook_regs *r,
 			  uint64_t stack, uint64_t *to);
 
+/* --- leave.c --- */
+
+/* Of hooks, for unwinders: ends the call that is unwound. */
+HOOK int hook_personality(int version, int actions, uint64_t class, void *exception, void *context);
+
 /* --- thunk.c --- */
 
 struct hook_area {
 	struct hook_area *next;
 	uint64_t first, end; /* of thunks */
 	uint64_t at, islands;
-	uint8_t frames[128]; /* how to unwind through them */
+	uint8_t frames[160]; /* how to unwind through them */
 	uint8_t frames_head[16]; /* as .eh_frame_hdr */
 };
 

@@ -136,10 +136,7 @@ bool hook_take_back(char *record)
 
 /* --- from enter.S, where a page ends or the whole time is due --- */
 
-/*
- * `p`: the place that was taken behind the page's end, and `time` is the whole record; or NULL, and it
- * is the time.
- */
+/* `p`: a place behind the page's end, with the whole record as `time`; or NULL, and the time. */
 bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time);
 bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time);
 
