@@ -7,9 +7,9 @@
 #include <unwind.h>
 
 /*
- * The stack pointer behind the return address of the innermost call that returns through a hook: the
- * calls inside it have ended before, and the stack is as it was. The unwinder is not asked, since
- * there are several and each has contexts of its own.
+ * The stack pointer behind the return address of the innermost call that returns through a hook:
+ * the calls inside it have ended before, and the stack is as it was. The unwinder is not asked,
+ * since there are several and each has contexts of its own.
  */
 static uint64_t innermost(const struct hook_thread *t)
 {
