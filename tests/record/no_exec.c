@@ -1,4 +1,4 @@
-/* Runs a program that may not make memory executable after it was written, as under SELinux. Exit code 77: cannot be had. */
+/* Runs a program that may not make memory executable after it was written, as under SELinux. Exit code 77: filters are not available. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
