@@ -289,6 +289,27 @@ void hook_left(uint64_t target)
 		hook_unwind(t, target - t->low);
 }
 
+void hook_jumped(uint64_t target)
+{
+	struct hook_thread *const t = &hook_here;
+	const struct hook_stack *s = t->stack;
+
+	if (s && s->alternate && s->before)
+		s = s->before;
+	/*
+	 * A hook was taking a page, which it does in few steps, and is left. Whichever step was the
+	 * last, the thread has no page or a whole one, so the library can go on.
+	 */
+	if (t->paging && s && t->paging - s->low < s->high - s->low && target > t->paging &&
+	    target <= s->high) {
+		t->paging = 0;
+		hook_stack_slow_free(t);
+		seam_fence();
+		core_own.busy = false;
+	}
+	hook_left(target);
+}
+
 void hook_thread_end(struct hook_thread *t)
 {
 	if (!t->stack)

@@ -176,7 +176,7 @@
 \name:
 	.endm
 
-	.hidden	hook_here, core_on
+	.hidden	hook_here, core_on, hook_personality
 	.hidden hook_entered, hook_returned, hook_xray_entered, hook_xray_returned, hook_xray_tailed
 	.hidden hook_lists, hook_cyg_entered, hook_cyg_returned
 	.hidden hook_paged, hook_paged_address, hook_mcounted, hook_fentered, hook_id_called
@@ -335,6 +335,7 @@ FUNCTION hook_call_id
 	.p2align 5
 	nop
 	.cfi_startproc
+	.cfi_personality 0x1b, hook_personality
 	.cfi_escape 0x0f, 2, 0x77, 0x7f
 	.cfi_escape 0x10, 16, 15, 0x37, 0x1c, 0x0e, 0, 0, 0, 0, 0, 0x40, 0, 0, 0x27, 0x23, 0xc0, 0x10
 	.cfi_escape 0x16, 7, 2, 0x31, 0x22

@@ -56,6 +56,8 @@ struct hook_thread {
 	struct hook_stack *stack; /* that runs */
 	char *slow_memory; /* NULL: not asked for yet */
 	uint64_t fiber; /* that was recorded last */
+	/* Where on the program's stack a hook was entered that takes a page now; 0: none does. */
+	uint64_t paging;
 	bool full; /* `key` counts */
 };
 
@@ -100,6 +102,8 @@ extern HOOK uint32_t hook_switch; /* 1: calls that are entered are recorded */
 extern HOOK uint32_t hook_lists; /* 1: hooks that the code itself calls look into lists */
 /* Calls below `target`, the stack pointer that is to be, end without a return. */
 HOOK void hook_left(uint64_t target);
+/* The same for a jump, which a signal handler may make that has interrupted a hook. */
+HOOK void hook_jumped(uint64_t target);
 /* The thread ends, and all its calls do. */
 HOOK void hook_thread_end(struct hook_thread *t);
 /* Ends the calls of the stack that runs whose places are below `key`. */
@@ -160,6 +164,8 @@ HOOK void hook_stack_back(struct hook_thread *t);
 HOOK void hook_stack_full(struct hook_stack *s, const struct hook_call *top);
 /* Makes room for more calls. */
 HOOK bool hook_stack_grow(struct hook_thread *t);
+/* The slow way of this thread was left by a jump: its stack is free again. */
+HOOK void hook_stack_slow_free(struct hook_thread *t);
 /* A fiber will run on that memory. */
 HOOK void hook_stack_fiber(uint64_t low, uint64_t size);
 /* The thread has ended. */
@@ -212,13 +218,18 @@ enum { HOOK_VALUES_MOST = 2048, HOOK_ARGS_MOST = 64 };
 HOOK uint32_t hook_values(const struct plan_arg *a, unsigned n, const struct hook_regs *r,
 			  uint64_t stack, uint64_t *to);
 
+/* --- leave.c --- */
+
+/* Of hooks, for unwinders: ends the call that is unwound. */
+HOOK int hook_personality(int version, int actions, uint64_t class, void *exception, void *context);
+
 /* --- thunk.c --- */
 
 struct hook_area {
 	struct hook_area *next;
 	uint64_t first, end; /* of thunks */
 	uint64_t at, islands;
-	uint8_t frames[128]; /* how to unwind through them */
+	uint8_t frames[160]; /* how to unwind through them */
 	uint8_t frames_head[16]; /* as .eh_frame_hdr */
 };
 

@@ -237,45 +237,65 @@ static bool code_protect(const struct patch *c, int protection)
 	return mprotect((void *)first, end - first, protection) == 0;
 }
 
-static void refuse(const struct patch *c)
+/* A call that stays: the hook that it enters finds the function by where it returns to. */
+static void point_leave(const struct patch *c, const struct plan_point *q)
 {
-	hook_say("memory that is written and executed is refused: functions are not recorded in ",
-		 c->m->path);
-	hook_counts.refused += c->p->npoints;
+	const uint64_t at = q->address + c->m->shift;
+
+	if (is_code(q) && at >= c->m->first && at + q->size <= c->m->end &&
+	    is_call((const uint8_t *)at, q->size))
+		hook_list_add(at + q->size, c->first + q->function);
+}
+
+/* `targets`: where each point is to lead. `code`: code can be changed. Returns how many were. */
+static uint64_t points_write(const struct patch *c, const uint64_t *targets, bool thunks, bool code)
+{
+	const struct plan_point *const q =
+		(const struct plan_point *)(const void *)((const char *)c->p + c->p->points);
+	uint64_t patched = 0;
+
+	for (uint32_t i = 0; i < c->p->npoints; i++) {
+		const bool can = q[i].kind == PLAN_CALLED || (thunks && (code || !is_code(&q[i])));
+
+		if (can && point_write(c, &q[i], targets[i]))
+			patched++;
+		else
+			point_leave(c, &q[i]);
+	}
+	return patched;
 }
 
 void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t first)
 {
 	const struct plan_point *const q =
 		(const struct plan_point *)(const void *)((const char *)p + p->points);
-	const size_t size = p->npoints * sizeof(uint64_t);
+	const size_t size = (p->npoints + (size_t)1) * sizeof(uint64_t);
 	struct patch c = { .m = m,
 			   .p = p,
 			   .functions = (const void *)((const char *)p + p->functions),
 			   .area = hook_area_new(m->first, m->end, p->npoints),
 			   .first = first };
-	uint64_t *const targets = size ? mmap(NULL, size, PROT_READ | PROT_WRITE,
-					      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
-					 MAP_FAILED;
-	uint64_t patched = 0;
+	uint64_t *const targets =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool thunks = false, code = false;
+	uint64_t patched;
 
-	if (!c.area || targets == MAP_FAILED) {
-		if (size)
-			refuse(&c);
-		return;
-	}
-	for (uint32_t i = 0; i < p->npoints; i++)
-		targets[i] = point_target(&c, &q[i]);
 	hook_list_range(m->first, m->end);
+	if (targets == MAP_FAILED)
+		return;
+	for (uint32_t i = 0; i < p->npoints; i++)
+		targets[i] = c.area || q[i].kind == PLAN_CALLED ? point_target(&c, &q[i]) : 0;
 	/* Thunks are complete before anything leads to them. */
-	if (!hook_area_done(c.area) || !code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC)) {
-		refuse(&c);
-	} else {
-		for (uint32_t i = 0; i < p->npoints; i++)
-			patched += point_write(&c, &q[i], targets[i]);
+	thunks = c.area && hook_area_done(c.area);
+	code = thunks && code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC);
+	if (!code)
+		hook_say("memory that is written and executed is refused: functions may be missing "
+			 "in ",
+			 m->path);
+	patched = points_write(&c, targets, thunks, code);
+	if (code)
 		code_protect(&c, PROT_READ | PROT_EXEC);
-		hook_counts.patched += patched;
-		hook_counts.refused += p->npoints - patched;
-	}
+	hook_counts.patched += patched;
+	hook_counts.refused += p->npoints - patched;
 	munmap(targets, size);
 }

@@ -11,14 +11,15 @@ enum { SIGNALS_SIZE = 8 };
 struct page_call {
 	char *at;
 	uint64_t size;
+	uint64_t place; /* where on the program's stack the hook is; 0: not known */
 	char *got;
 };
 
 /*
- * While the library takes a page, no signal handler runs: one that left by siglongjmp() would leave
- * the library locked.
+ * While the library takes a chunk, no signal handler runs: one that left by siglongjmp() would
+ * leave the library busy.
  */
-static void page_take(void *arg)
+static void chunk_take(void *arg)
 {
 	struct page_call *const c = arg;
 	const uint64_t all = UINT64_MAX;
@@ -29,6 +30,18 @@ static void page_take(void *arg)
 	c->got = spur_trace_page(c->at, c->size);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, SIGNALS_SIZE);
 	errno = kept;
+}
+
+/* The next page of the chunk is had without the system; hook_jumped() knows of `paging`. */
+static void page_take(void *arg)
+{
+	struct page_call *const c = arg;
+
+	hook_here.paging = c->place;
+	seam_fence();
+	c->got = spur_trace_page(c->at, c->size);
+	seam_fence();
+	hook_here.paging = 0;
 }
 
 static void sync_store(void *arg)
@@ -54,16 +67,20 @@ uint64_t hook_ticks(void)
 	return ticks;
 }
 
-static char *page_next(char *at, uint64_t size)
+static char *page_next(char *at, uint64_t size, uint64_t place)
 {
-	struct page_call c = { at, size, NULL };
+	const char *const end = spur_trace_here.end;
+	struct page_call c = { at, size, place, NULL };
 
 	if (!core_on) {
 		/* Else the place would run away while nothing is recorded. */
 		seam_add((uint64_t *)(void *)&spur_trace_here.at, 0 - size);
 		return NULL;
 	}
-	hook_guarded(page_take, &c);
+	if (place && !hook_here.paging && end && end < core_own.chunk_end)
+		hook_guarded(page_take, &c);
+	else
+		hook_guarded(chunk_take, &c);
 	return c.got;
 }
 
@@ -75,7 +92,7 @@ static char *reserve(uint64_t size)
 
 	if ((uint64_t)(end - p) - size <= SPUR_TRACE_PAGE - size)
 		return p;
-	return page_next(p, size);
+	return page_next(p, size, 0);
 }
 
 /* `p`: room that was reserved. `word`: with the time, without the payload's length. */
@@ -136,21 +153,17 @@ bool hook_take_back(char *record)
 
 /* --- from enter.S, where a page ends or the whole time is due --- */
 
-/*
- * `p`: the place that was taken behind the page's end, and `time` is the whole record; or NULL, and it
- * is the time.
- */
+/* `p`: a place behind the page's end, with the whole record as `time`; or NULL, and the time. */
 bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time);
 bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time);
 
 HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 {
-	(void)r;
 	if (!p) {
 		hook_record((uint32_t)word & 15, (uint32_t)word >> 8, NULL, 0, time);
 		return false;
 	}
-	p = page_next(p, SPB_WORD);
+	p = page_next(p, SPB_WORD, (uint64_t)r);
 	if (p)
 		fill(p, time, NULL, 0);
 	return false;
@@ -158,12 +171,11 @@ HOOK bool hook_paged(struct hook_regs *r, uint64_t word, char *p, uint64_t time)
 
 HOOK bool hook_paged_address(struct hook_regs *r, uint64_t address, char *p, uint64_t time)
 {
-	(void)r;
 	if (!p) {
 		hook_record(SPB_ENTER, 0, &address, SPB_WORD, time);
 		return false;
 	}
-	p = page_next(p, 2 * SPB_WORD);
+	p = page_next(p, 2 * SPB_WORD, (uint64_t)r);
 	if (p)
 		fill(p, time & ~(uint64_t)0xF0, &address, SPB_WORD);
 	return false;

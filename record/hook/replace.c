@@ -188,7 +188,7 @@ static void leave(const struct __jmp_buf_tag *to)
 	uint64_t v = (uint64_t)to->__jmpbuf[JMP_BUF_RSP], guard;
 
 	__asm__("mov %%fs:0x30, %0" : "=r"(guard));
-	hook_left((v >> JMP_BUF_ROTATED | v << (64 - JMP_BUF_ROTATED)) ^ guard);
+	hook_jumped((v >> JMP_BUF_ROTATED | v << (64 - JMP_BUF_ROTATED)) ^ guard);
 }
 
 typedef void (*jump_function)(struct __jmp_buf_tag *, int);

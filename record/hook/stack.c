@@ -337,6 +337,12 @@ static void thread_first(struct hook_thread *t)
 		pthread_setspecific(at_exit, t);
 }
 
+void hook_stack_slow_free(struct hook_thread *t)
+{
+	if (t->slow_memory && t->slow_memory != (char *)t)
+		t->slow_stack = t->slow_memory + SLOW_STACK;
+}
+
 static void find(void *arg)
 {
 	struct find_call *const c = arg;

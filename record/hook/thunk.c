@@ -44,14 +44,17 @@ static void frames_write(struct hook_area *a)
 	static const uint8_t rule[] = { 0x0f, 2,    0x77, 0x7f, 0x10, 16, 15, 0x37, 0x1c,
 					0x0e, 0,    0,    0,    0,    0,  0x40, 0,  0,
 					0x27, 0x23, 0xc0, 0x10, 0x16, 7,  2,  0x31, 0x22 };
-	static const uint8_t cie[] = { 1, 0, 1, 0x78, 16 };
-	const uint32_t cie_len = 4 + sizeof(cie) + sizeof(rule), fde_len = 4 + 16 + 4;
+	/* Version 1, "zP", alignments, return address; 9 bytes: a pointer to the personality. */
+	static const uint8_t cie[] = { 1, 'z', 'P', 0, 1, 0x78, 16, 9, 0 };
+	const uint32_t cie_len = 4 + sizeof(cie) + 8 + sizeof(rule), fde_len = 4 + 16 + 4;
+	const uint64_t personality = (uint64_t)hook_personality;
 	uint8_t *p = a->frames;
 	const uint64_t range[] = { a->first, a->end - a->first }, frames = (uint64_t)a->frames;
 
 	put32(p, cie_len);
 	memcpy(p + 8, cie, sizeof(cie));
-	memcpy(p + 8 + sizeof(cie), rule, sizeof(rule));
+	memcpy(p + 8 + sizeof(cie), &personality, sizeof(personality));
+	memcpy(p + 8 + sizeof(cie) + 8, rule, sizeof(rule));
 	p += 4 + cie_len;
 	put32(p, fde_len);
 	put32(p + 4, (uint64_t)(p + 4 - a->frames));
