@@ -115,7 +115,7 @@ static enum spur_status check_binary(const struct binary *b, struct spur_error *
 /* --- the library --- */
 
 /* Where the library is relative to the directory of this program: built, and installed. */
-static const char *const library_dirs[] = { "", "../lib/", "../lib64/",
+static const char *const library_dirs[] = { "", "../lib/spur/", "../lib/", "../lib64/",
 					    "../lib/x86_64-linux-gnu/" };
 
 enum spur_status program_find_library(struct program *p, struct spur_error *err)
