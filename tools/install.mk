@@ -17,10 +17,12 @@ ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 ZSH_COMPLETIONS := $(DESTDIR)$(ZSH_DIR)
 FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
-# The program with what belongs to it, without the library.
-install-program: $(BUILD)/spur man
-	install -d $(DESTDIR)$(PREFIX)/bin $(MANDIR) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
+# The program with what belongs to it, such as what it loads into programs that it records, without the library.
+PRIVATE_LIB := $(DESTDIR)$(PREFIX)/lib/spur
+install-program: $(BUILD)/spur $(BUILD)/libspur-record.so.$(VERSION) man
+	install -d $(DESTDIR)$(PREFIX)/bin $(PRIVATE_LIB) $(MANDIR) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	install -m 755 $(BUILD)/spur $(DESTDIR)$(PREFIX)/bin/spur
+	install -m 644 $(BUILD)/libspur-record.so.$(VERSION) $(PRIVATE_LIB)/libspur-record.so
 	install -m 644 $(BUILD)/man/*.1 $(MANDIR)
 	$(BUILD)/spur completion bash > $(BASH_COMPLETIONS)/spur
 	$(BUILD)/spur completion zsh > $(ZSH_COMPLETIONS)/_spur
@@ -65,7 +67,7 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libspur.a $(DESTDIR)$(LIBDIR)/libspur.so $(DESTDIR)$(LIBDIR)/libspur.so.*
 	rm -f $(DESTDIR)$(PREFIX)/include/spur_trace.h $(DESTDIR)$(LIBDIR)/libspur-trace.* $(DESTDIR)$(LIBDIR)/libspur-record.*
 	rm -rf $(DESTDIR)$(PREFIX)/share/spur
-	rm -rf $(DESTDIR)$(PREFIX)/include/spur
+	rm -rf $(DESTDIR)$(PREFIX)/include/spur $(PRIVATE_LIB)
 	rm -f $(MANDIR)/spur.1 $(addprefix $(MANDIR)/spur-,$(addsuffix .1,$(COMMANDS)))
 	rm -f $(MAN3DIR)/spur_*.3
 	rm -f $(BASH_COMPLETIONS)/spur $(ZSH_COMPLETIONS)/_spur $(FISH_COMPLETIONS)/spur.fish

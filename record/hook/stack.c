@@ -172,15 +172,17 @@ static bool alternate_find(uint64_t address, uint64_t *low, uint64_t *high)
 
 /* --- the list --- */
 
+/* The first item stays zero: enter.S looks at the innermost call, whether or not one is open. */
 static bool calls_map(struct hook_stack *s)
 {
-	void *const p = mmap(NULL, CALLS_FIRST * sizeof(*s->base), PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct hook_call *const p =
+		mmap(NULL, CALLS_FIRST * sizeof(*s->base), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return false;
-	s->base = s->top = p;
-	s->limit = s->base + CALLS_FIRST;
+	s->base = s->top = p + 1;
+	s->limit = p + CALLS_FIRST;
 	return true;
 }
 
@@ -441,18 +443,18 @@ static void grow(void *arg)
 	struct hook_stack *const s = t->stack;
 	const uint64_t all = UINT64_MAX;
 	const int kept = errno;
-	const size_t have = (size_t)(s->limit - s->base);
+	const size_t have = (size_t)(s->limit - s->base) + 1;
 	const size_t used = (size_t)(t->top - s->base);
 	uint64_t before = 0;
-	void *p;
+	struct hook_call *p;
 
 	if (have >= CALLS_MOST)
 		return;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, SIGNALS_SIZE);
-	p = mremap(s->base, have * sizeof(*s->base), 4 * have * sizeof(*s->base), MREMAP_MAYMOVE);
+	p = mremap(s->base - 1, have * sizeof(*p), 4 * have * sizeof(*p), MREMAP_MAYMOVE);
 	if (p != MAP_FAILED) {
-		s->base = p;
-		s->limit = t->limit = s->base + 4 * have;
+		s->base = p + 1;
+		s->limit = t->limit = p + 4 * have;
 		t->top = s->base + used;
 		c->found = true;
 	}

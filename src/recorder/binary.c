@@ -90,6 +90,17 @@ bool binary_add_point(struct binary *b, struct binary_function *f, struct binary
 
 /* --- the file --- */
 
+/* Returns true if the bytes of a segment have the text in them. */
+static bool has_text(const struct binary *b, const GElf_Phdr *ph, const char *text)
+{
+	const Elf_Data *const data =
+		ph->p_offset > INT64_MAX ? NULL
+					 : elf_getdata_rawchunk(b->file.elf, (int64_t)ph->p_offset,
+								ph->p_filesz, ELF_T_BYTE);
+
+	return data && data->d_buf && memmem(data->d_buf, data->d_size, text, strlen(text));
+}
+
 static void read_program_headers(struct binary *b)
 {
 	GElf_Phdr ph;
@@ -97,8 +108,10 @@ static void read_program_headers(struct binary *b)
 
 	b->is_shared = b->file.head.e_type == ET_DYN;
 	for (size_t i = 0; elf_getphdrnum(b->file.elf, &n) == 0 && i < n && i < INT_MAX; i++)
-		if (gelf_getphdr(b->file.elf, (int)i, &ph) && ph.p_type == PT_INTERP)
+		if (gelf_getphdr(b->file.elf, (int)i, &ph) && ph.p_type == PT_INTERP) {
 			b->has_interpreter = true;
+			b->is_musl = has_text(b, &ph, "/ld-musl");
+		}
 }
 
 static bool read_code(struct binary *b)

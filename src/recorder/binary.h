@@ -64,6 +64,7 @@ struct binary {
 	struct elf_facts facts;
 	bool supported; /* x86-64 */
 	bool has_interpreter, is_shared; /* PT_INTERP; ET_DYN */
+	bool is_musl; /* the interpreter is that of another C library than the recorder's */
 	bool knows_library; /* it was linked with the tracing library */
 	bool checks_threads; /* by ThreadSanitizer */
 	const char *runtime; /* a library that must be loaded before all others; NULL: none */

@@ -104,18 +104,18 @@ static enum spur_status check_binary(const struct binary *b, struct spur_error *
 			       "%s: expected a program that lets others map memory, found one "
 			       "with ThreadSanitizer",
 			       b->path);
-	if (!b->has_interpreter && !b->knows_library)
+	if ((!b->has_interpreter || b->is_musl) && !b->knows_library)
 		return err_set(err, SPUR_ERR_USAGE,
-			       "%s: expected a program that loads libraries, found a static one: "
-			       "link it with libspur-record.a (docs/recording.md)",
-			       b->path);
+			       "%s: expected a program that loads libraries, found %s: link it "
+			       "with libspur-record.a (docs/recording.md)",
+			       b->path, b->is_musl ? "one for the C library musl" : "a static one");
 	return SPUR_OK;
 }
 
 /* --- the library --- */
 
 /* Where the library is relative to the directory of this program: built, and installed. */
-static const char *const library_dirs[] = { "", "../lib/", "../lib64/",
+static const char *const library_dirs[] = { "", "../lib/spur/", "../lib/", "../lib64/",
 					    "../lib/x86_64-linux-gnu/" };
 
 enum spur_status program_find_library(struct program *p, struct spur_error *err)
@@ -124,7 +124,7 @@ enum spur_status program_find_library(struct program *p, struct spur_error *err)
 	char self[PATH_MAX], found[PATH_MAX];
 	char *path = NULL, *slash;
 
-	if (!p->binary.has_interpreter)
+	if (!p->binary.has_interpreter || p->binary.is_musl)
 		return SPUR_OK;
 	if (!os_realpath("/proc/self/exe", self) || !(slash = strrchr(self, '/')))
 		return err_set(err, SPUR_ERR_IO, "/proc/self/exe: %s", strerror(errno));

@@ -124,6 +124,16 @@ def runs(t, program):
     return None if theirs.code == 0 and mine.out == theirs.out else "exit code %s: %.200r" % (theirs.code, theirs.err)
 
 
+def records(t, program):
+    """None, or why an unpacked program does not find what it loads into programs that it records."""
+    if os.uname().machine != "x86_64":
+        return None
+    with t.temp() as tmp:
+        r = t.run([program, "record", "-q", "-o", os.path.join(tmp, "true.spur"), "true"], limit=False)
+        wrong = r.code or r.err or not glob.glob(os.path.join(tmp, "true.spur", "*.spb"))
+    return "exit code %s: %.200r" % (r.code, r.err) if wrong else None
+
+
 def packages(t):
     """What can be given to others: a Debian package, and an archive whose program needs the C library alone."""
     with t.temp() as root:
@@ -131,7 +141,7 @@ def packages(t):
         if path:
             t.run(["tar", "-C", root, "-xzf", path], limit=False)
             program = glob.glob(os.path.join(root, "*", "bin", "spur"))
-            t.verdict("install/tarball", runs(t, program[0]) if program else "has no bin/spur")
+            t.verdict("install/tarball", runs(t, program[0]) or records(t, program[0]) if program else "has no bin/spur")
     if not shutil.which("dpkg-shlibdeps"):
         t.skip("install/deb", "no dpkg-shlibdeps: tools/install-deps")
         return
@@ -140,7 +150,8 @@ def packages(t):
         if not path:
             return
         t.run(["dpkg-deb", "-x", path, root], limit=False)
-        t.verdict("install/deb", runs(t, os.path.join(root, "usr/bin/spur")))
+        program = os.path.join(root, "usr/bin/spur")
+        t.verdict("install/deb", runs(t, program) or records(t, program))
         r = t.run(["dpkg-deb", "-f", path, "Package", "Depends"], limit=False)
         t.verdict("install/deb control", None if re.fullmatch(rb"Package: spur\nDepends: .*libc6 .*libdw1.*\n", r.out) else "%r" % r.out)
         if shutil.which("lintian"):
