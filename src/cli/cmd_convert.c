@@ -49,7 +49,8 @@ static const struct opt options[] = {
 	  .call = take_to,
 	  .arg = "FORMAT",
 	  .choice = target_word,
-	  .help = "Write this format (default: by the ending of -o FILE, else chrome, Chrome's "
+	  .help = "Write this format (default: by the ending of -o FILE; without one chrome, "
+		  "Chrome's "
 		  "trace JSON, which Perfetto, chrome://tracing and speedscope open)" },
 	TARGET_SET(struct convert_own),
 	{ .name = "like",
@@ -65,16 +66,45 @@ static const struct opt options[] = {
 	{ 0 }
 };
 
+/* Sets the error for an output whose ending no target has. */
+static int unknown_ending(struct values *v, const char *ending)
+{
+	struct out list;
+
+	out_to_memory(&list);
+	for (size_t i = 0; spur_writers[i]; i++)
+		for (const char *const *e = spur_writers[i]->endings; *e; e++)
+			out_printf(&list, "%s%s", list.len ? ", " : "", *e);
+	err_set(&v->err, SPUR_ERR_USAGE,
+		"%s: expected --to FORMAT, or an ending that a format has (%.*s), found \"%s\"",
+		v->output, (int)list.len, list.buf ? list.buf : "", ending);
+	out_free(&list);
+	return run_error(&v->err);
+}
+
+/* The ending of a file's name without its point, or NULL. */
+static const char *ending_of(const char *path)
+{
+	const char *const slash = strrchr(path, '/'), *const base = slash ? slash + 1 : path;
+	const char *const point = strrchr(base, '.');
+
+	return point && point != base && point[1] ? point + 1 : NULL;
+}
+
 static int convert_run(const struct spur_cmd *cmd, struct values *v)
 {
 	struct convert_own *own = v->own;
 	const struct spur_writer *writer;
+	const char *ending;
 
 	if (own->to_is_time && !v->quiet)
 		say("note: --to TIME is --until TIME; --to names the format");
 	v->render.time = TIME_EXACT;
 	if (!own->convert.to) {
 		writer = v->output ? writer_of_path(v->output) : NULL;
+		ending = v->output && !writer ? ending_of(v->output) : NULL;
+		if (ending)
+			return unknown_ending(v, ending);
 		own->convert.to = writer ? writer->name : "chrome";
 	}
 	writer = writer_find(own->convert.to);

@@ -41,8 +41,8 @@ bool spb_boot_is_this(const uint8_t *boot)
 {
 	char id[64], *at = id;
 	uint8_t byte = 0;
-	const ssize_t got = file_head("/proc/sys/kernel/random/boot_id", FILE_REGULAR, id,
-				      sizeof(id) - 1);
+	const ssize_t got =
+		file_head("/proc/sys/kernel/random/boot_id", FILE_REGULAR, id, sizeof(id) - 1);
 
 	if (got <= 0)
 		return false;

@@ -89,7 +89,7 @@ static size_t before_arguments(const struct spb_record *r, const struct spb_site
 	case SPB_BEGIN:
 	case SPB_END:
 	case SPB_EVENT:
-		return SPB_WORD * (size_t)__builtin_popcount(site->has);
+		return site->before;
 	case SPB_ENTER:
 	case SPB_EXIT:
 	case SPB_TAIL:
@@ -119,9 +119,13 @@ enum spur_status spb_args(struct spur_trace *t, const struct spur_event *ev, str
 	/* A record without a payload has no arguments: they were asked for only later. */
 	if (!shape || !r.words)
 		return SPUR_OK;
-	p = spb_payload(s, &r, args, &len);
-	if (!p)
-		return SPUR_FAIL;
+	p = r.payload;
+	len = (size_t)r.words * SPB_WORD;
+	if (__builtin_expect(p + len != r.p + r.len, 0)) {
+		p = spb_payload(s, &r, args, &len);
+		if (!p)
+			return SPUR_FAIL;
+	}
 	if (skip > len)
 		return SPUR_WARN;
 	if (!shape->plan)

@@ -141,8 +141,8 @@ static bool chunk_found(struct grow_file *g, uint32_t number, const uint8_t *hea
 		return true;
 	}
 	if (spb_16(head + SPB_KIND_AT) == SPB_CHUNK_RECORDS) {
-		k.thread = spb_thread_get(s, spb_32(head + SPB_THREAD_AT),
-					  spb_32(head + SPB_TID_AT));
+		k.thread =
+			spb_thread_get(s, spb_32(head + SPB_THREAD_AT), spb_32(head + SPB_TID_AT));
 		if (k.thread == SPUR_NONE)
 			return false;
 		if (!s->threads[k.thread].tid)
@@ -203,8 +203,8 @@ static bool waiting_look(struct grow_file *g)
 /* All chunks that are new, or used again. Returns false if out of memory. */
 static bool chunks_look(struct grow_file *g)
 {
-	const uint64_t size = g->s.size > SPB_HEADER && !g->ring ? g->s.size
-								 : mirror_file_size(&g->mirror);
+	const uint64_t size =
+		g->s.size > SPB_HEADER && !g->ring ? g->s.size : mirror_file_size(&g->mirror);
 	const uint64_t room = size > SPB_HEADER ? size - SPB_HEADER : 0;
 	const uint64_t n = room / g->s.chunk_size + (room % g->s.chunk_size >= SPB_CHUNK_HEAD);
 	bool used;
@@ -219,8 +219,7 @@ static bool chunks_look(struct grow_file *g)
 		if (g->nwaiting == WAITING_MOST && !g->ended)
 			break;
 		if (!chunk_look(g, g->scanned, &used) ||
-		    (!used && !g->ring && g->nwaiting < WAITING_MOST &&
-		     !chunk_wait(g, g->scanned)))
+		    (!used && !g->ring && g->nwaiting < WAITING_MOST && !chunk_wait(g, g->scanned)))
 			return false;
 	}
 	return true;
@@ -553,8 +552,7 @@ static enum settled gap_settle(struct grow_thread *th, struct spb_cursor *c)
 	const uint8_t *const end = c->end - page > SPB_PAGE ? page + SPB_PAGE : c->end;
 	const uint64_t word = spb_64(c->at), words = word >> 4 & 15;
 	/* SPEC spur/reserved */
-	const uint64_t len =
-		SPB_WORD * (words == SPB_LENGTH_FAR ? 2 + (word >> 32) : 1 + words);
+	const uint64_t len = SPB_WORD * (words == SPB_LENGTH_FAR ? 2 + (word >> 32) : 1 + words);
 
 	if (!is_left(th, c, word ? c->at + (len < (size_t)(end - c->at) ? len : SPB_WORD) : c->at))
 		return SETTLED_NOT;

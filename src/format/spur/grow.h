@@ -86,8 +86,7 @@ enum spur_status grow_open(struct grow_file *g, const char *path, uint64_t range
  */
 bool grow_look(struct grow_file *g, int64_t now, struct spur_error *err);
 /* The next row of a thread; ROW_NONE: none until the next look. */
-enum spb_outcome grow_row(struct grow_thread *th, const struct spb_rows *w,
-			  struct spur_event *row);
+enum spb_outcome grow_row(struct grow_thread *th, const struct spb_rows *w, struct spur_event *row);
 /* Whether the thread has, or may get, more rows. */
 bool grow_is_open(const struct grow_thread *th);
 void grow_close(struct grow_file *g);

@@ -170,8 +170,8 @@ static struct spb_site *table_slot(struct spb_table *t, uint32_t id)
 			       ? &t->items[id]
 			       : NULL;
 	slot = map64_put(&t->by_number, id);
-	if (!slot || !mem_grow((void **)&t->far, &t->far_cap, t->nfar + 1, sizeof(*t->far),
-			       SPB_SITES))
+	if (!slot ||
+	    !mem_grow((void **)&t->far, &t->far_cap, t->nfar + 1, sizeof(*t->far), SPB_SITES))
 		return NULL;
 	slot->value = ++t->nfar;
 	return &t->far[t->nfar - 1];
@@ -229,6 +229,7 @@ static bool describe_site(struct spb *s, struct cursor *b)
 	made.has &= SPB_HAS_ID | SPB_HAS_LENGTH | SPB_HAS_MARKS;
 	if (made.kind >= SPB_SITE_ASYNC_BEGIN && made.kind <= SPB_SITE_FLOW_END)
 		made.has |= SPB_HAS_ID;
+	made.before = (uint8_t)(SPB_WORD * __builtin_popcount(made.has));
 	if (b->bad || !id || id >= SPB_SITES || !made.kind || made.kind > SPB_SITE_WHOLE) {
 		b->bad = true;
 		return true;

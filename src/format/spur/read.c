@@ -210,7 +210,7 @@ static void fiber_run(const struct spb_rows *w, const struct spb_record *r)
 }
 
 static enum spb_outcome bookkeeping(const struct spb_rows *w, enum spb_class cls,
-				struct spur_event *row)
+				    struct spur_event *row)
 {
 	if (!w->stored)
 		return ROW_NONE;
@@ -219,7 +219,7 @@ static enum spb_outcome bookkeeping(const struct spb_rows *w, enum spb_class cls
 }
 
 static enum spb_outcome row_call(const struct spb_rows *w, const struct spb_record *r,
-			     struct spur_event *row)
+				 struct spur_event *row)
 {
 	struct spb_thread *const th = w->th;
 

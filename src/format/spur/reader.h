@@ -69,6 +69,7 @@ struct spb_site {
 	uint32_t next; /* the next one of its class; 0: the last */
 	uint8_t kind; /* enum spb_site_kind; of a function 0 */
 	uint8_t has; /* enum spb_has; of a function enum spb_function_is */
+	uint8_t before; /* of a site: bytes in front of the arguments */
 	uint8_t nargs, nresults;
 	bool known; /* there is a descriptor */
 	const struct spb_shape *entry, *exit; /* NULL: no arguments */

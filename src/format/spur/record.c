@@ -6,8 +6,7 @@ const uint8_t *spb_chunk(const struct spb *s, uint32_t number, const uint8_t **e
 	const uint64_t off = SPB_HEADER + (uint64_t)number * s->chunk_size;
 	const uint64_t left = s->size > off ? s->size - off : 0;
 
-	*end = s->data + off +
-	       (left < s->chunk_size ? left / SPB_WORD * SPB_WORD : s->chunk_size);
+	*end = s->data + off + (left < s->chunk_size ? left / SPB_WORD * SPB_WORD : s->chunk_size);
 	return s->data + off;
 }
 

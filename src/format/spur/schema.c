@@ -149,10 +149,8 @@ const struct spur_schema *spb_schema(struct spur_trace *t, const struct event_cl
 		return NULL;
 	*out = (struct spur_schema){ 0 };
 	for (uint32_t i = family ? family->first : 0; i && good;) {
-		const struct spb_site *const site =
-			spb_table_find(family->functions ? &family->of->functions
-							 : &family->of->sites,
-				       i);
+		const struct spb_site *const site = spb_table_find(
+			family->functions ? &family->of->functions : &family->of->sites, i);
 
 		good = shape_add(&t->arena, &begin, site->entry) &&
 		       shape_add(&t->arena, &end, site->exit);

@@ -418,7 +418,7 @@ size_t spb_stack(struct spur_trace *t, const struct spur_event *ev, uint32_t *cl
 		return 0;
 	spb_follow_lock(s->follow);
 	site = spb_site_of(s, &r);
-	head = site ? SPB_WORD * (size_t)__builtin_popcount(site->has) : 0;
+	head = site ? site->before : 0;
 	entry = site ? site->entry : NULL;
 	spb_follow_unlock(s->follow);
 	p = site ? spb_payload(s, &r, &args, &len) : NULL;

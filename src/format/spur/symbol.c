@@ -66,8 +66,7 @@ static bool image_load(struct spb *s, struct spb_image *image, const char *path)
 		return false;
 	image->base = facts.base;
 	symtab_sort(&image->syms);
-	if (s->t->options.source_lines &&
-	    dwarf_open(&image->lines, path, dirs, NULL) == SPUR_FAIL)
+	if (s->t->options.source_lines && dwarf_open(&image->lines, path, dirs, NULL) == SPUR_FAIL)
 		image->lines = NULL;
 	return true;
 }
@@ -215,8 +214,7 @@ static uint32_t class_new(struct spb *s, uint32_t number, uint64_t addr, uint64_
 
 		if (!family)
 			return 0;
-		*family = (struct spb_family){
-				.of = s, .first = number, .functions = true };
+		*family = (struct spb_family){ .of = s, .first = number, .functions = true };
 		more.extra = family;
 	}
 	if (more.extra || more.library)
