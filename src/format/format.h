@@ -29,6 +29,17 @@ struct format_session {
 	int64_t pid;
 };
 
+/* What spur_format.recover did. */
+struct format_recovery {
+	bool force; /* set by the caller: also while the process runs */
+	bool runs; /* its process still runs; without `force` nothing was changed */
+	bool complete; /* it was complete before */
+	int64_t pid;
+	uint64_t closed; /* parts that the program had left open */
+	uint64_t dropped; /* bytes at the end that were never used */
+	uint64_t lost; /* events that the recording lacks, as far as it says */
+};
+
 struct spur_format {
 	const char *name; /* "uftrace" */
 	const char *title; /* one line for `spur formats` */
@@ -174,6 +185,12 @@ struct spur_format {
 	bool (*copies_to_dir)(const struct spur_trace *t);
 	/* The copy of a directory (`members`) is one too; its files are parts of one copy. */
 	bool copies_runs;
+	/*
+	 * Completes a file in place whose program was killed; its events stay the same, and one
+	 * that is complete is not changed. NULL: such files need nothing.
+	 */
+	enum spur_status (*recover)(const char *path, struct format_recovery *r,
+				    struct spur_error *err);
 	/* Reads maps of instrumented places in programs. NULL: programs have no such maps. */
 	const struct site_reader *sites;
 	void (*close)(struct spur_trace *t);

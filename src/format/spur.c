@@ -161,7 +161,7 @@ void spb_scale_set(struct spb *s, struct spb_pair last)
 	    (!hz || last.mono - first.mono >= HZ_TRUSTED_NS))
 		s->scale = (struct scale){ last.mono - first.mono, last.ticks - first.ticks };
 	else if (!scale_from_hz(&s->scale, hz))
-		diag_add(&s->t->diag, DIAG_WARN, "spur/no-frequency", s->file, SPB_HZ_AT, 0,
+		diag_add(s->diag, DIAG_WARN, "spur/no-frequency", s->file, SPB_HZ_AT, 0,
 			 "clock: expected a frequency or two pairs of clocks, found one pair: a "
 			 "tick counts as a ns");
 }
@@ -577,6 +577,7 @@ const struct spur_format spur_format_spur = {
 	.schema = spb_schema,
 	.copy = spb_copy,
 	.joins = spb_joins,
+	.recover = spb_recover,
 	.copies_runs = true,
 	.close = close_trace,
 };

@@ -378,6 +378,9 @@ bool spb_descriptor_next(const struct spb *s, struct spb_cursor *c, struct diag_
 struct text spb_take_text(struct cursor *b);
 uint32_t spb_take_string(struct spb *s, struct cursor *b);
 
+/* recover.c: spur_format.recover */
+enum spur_status spb_recover(const char *path, struct format_recovery *out, struct spur_error *err);
+
 /* copy.c */
 bool spb_joins(const struct copy *copy);
 enum spur_status spb_copy(struct copy *copy);
