@@ -54,11 +54,6 @@ static inline void seam_store_pointer(void *p, const void *v)
 	__atomic_store_n((const void **)p, v, __ATOMIC_RELEASE);
 }
 
-static inline uint64_t seam_swap(uint64_t *p, uint64_t v)
-{
-	return __atomic_exchange_n(p, v, __ATOMIC_RELAXED);
-}
-
 static inline uint32_t seam_swap32(uint32_t *p, uint32_t v)
 {
 	return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);

@@ -6,8 +6,10 @@
 
 #include <sys/prctl.h>
 
+#ifndef SPUR_RECORD_SIM
 __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
 CORE_HERE __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
+#endif
 CORE_HERE struct core_thread *core_threads;
 /* In mode ring, of threads that have ended: chunks that stay as they are, and that are known. */
 enum { DEAD_KEPT = 64, DEAD_MOST = 1024 };
@@ -45,11 +47,33 @@ void core_leave(void)
 	core_unlock();
 	seam_fence();
 	core_own.busy = false;
+	/* No chunk will say what handlers lost in here. */
+	while (!core_own.listed && seam_load(&core_own.lost)) {
+		core_own.busy = true;
+		seam_fence();
+		core_lock();
+		core_thread_lost(&core_own);
+		core_unlock();
+		seam_fence();
+		core_own.busy = false;
+	}
 }
 
 void core_lost(uint64_t n)
 {
 	seam_add(&core_own.lost, n);
+}
+
+void core_thread_lost(struct core_thread *t)
+{
+	const uint64_t n = seam_load(&t->lost);
+
+	if (!n)
+		return;
+	core_file_lost(n);
+	/* In this order: a process that is killed in between has counted them. */
+	seam_fence();
+	seam_add(&t->lost, 0 - n);
 }
 
 static void thread_list(void)
@@ -199,6 +223,7 @@ static bool thread_chunk(void)
 {
 	struct core_thread *const own = &core_own;
 	struct core_chunk c;
+	uint64_t lost;
 
 	if (own->chunk) {
 		core_chunk_close(own->chunk);
@@ -221,7 +246,10 @@ static bool thread_chunk(void)
 	c = core_session.ring ? ring_chunk() : core_chunk_take(true);
 	if (!c.p || own->session != core_session.number)
 		return false;
-	core_chunk_open(c.p, own->number, seam_swap(&own->lost, 0));
+	lost = seam_load(&own->lost);
+	core_chunk_open(c.p, own->number, lost);
+	seam_fence();
+	seam_add(&own->lost, 0 - lost);
 	own->chunk = c.p;
 	own->chunk_end = c.p + SPB_CHUNK_SIZE;
 	own->chunk_number = c.number;
@@ -335,22 +363,26 @@ void core_thread_close(void)
 static void thread_end(void *p)
 {
 	struct core_thread *const own = &core_own;
+	char *end, *chunk;
 
 	(void)p;
 	if (!core_enter())
 		return;
-	core_file_lost(seam_swap(&own->lost, 0));
+	end = spur_trace_here.end;
+	chunk = own->chunk;
 	*own->before = own->next;
 	if (own->next)
 		own->next->before = own->before;
-	if (own->chunk)
-		core_chunk_close(own->chunk);
-	if (own->chunk && !own->ring)
-		seam_unmap(own->chunk, SPB_CHUNK_SIZE);
-	if (own->chunk && own->session == core_session.number && spur_trace_here.end)
-		core_chunk_trim(own->chunk_number, (size_t)(spur_trace_here.end - own->chunk));
-	ring_drop(true);
+	/* From here on a signal handler finds no room, so that the chunk can be unmapped. */
 	thread_drop();
+	seam_fence();
+	if (chunk)
+		core_chunk_close(chunk);
+	if (chunk && !own->ring)
+		seam_unmap(chunk, SPB_CHUNK_SIZE);
+	if (chunk && own->session == core_session.number && end)
+		core_chunk_trim(own->chunk_number, (size_t)(end - chunk));
+	ring_drop(true);
 	for (unsigned i = 0; i < CORE_KEPT; i++)
 		if (own->kept[i])
 			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);
