@@ -256,14 +256,25 @@ static bool thread_chunk(void)
 	return true;
 }
 
+/*
+ * A record with a word of payload that is no event: until it is complete it is a PAD record, which
+ * counts as nothing.
+ */
+static void bookkeeping(char *at, uint32_t kind, uint64_t ticks, uint64_t payload)
+{
+	spur_trace_commit(at, SPB_PAD, 1, 0, ticks);
+	seam_fence();
+	seam_copy(at + SPB_WORD, &payload, SPB_WORD);
+	spur_trace_commit(at, kind, 1, 0, ticks);
+}
+
 /* The first page of a chunk, with the fiber that runs. */
 static void chunk_enter(void)
 {
 	char *at = core_own.chunk + SPB_CHUNK_HEAD;
 
 	if (core_own.fiber) {
-		seam_copy(at + SPB_WORD, &core_own.fiber, SPB_WORD);
-		seam_store(at, SPB_FIBER | 1 << 4 | core_clock_ticks() << 32);
+		bookkeeping(at, SPB_FIBER, core_clock_ticks(), core_own.fiber);
 		at += 2 * SPB_WORD;
 	}
 	spur_trace_here.sync =
@@ -346,8 +357,7 @@ void spur_trace_sync(uint64_t ticks)
 	p = spur_trace_reserve(2 * SPB_WORD);
 	if (!p)
 		return;
-	seam_copy(p + SPB_WORD, &ticks, SPB_WORD);
-	spur_trace_commit(p, SPB_TIME, 1, 0, ticks);
+	bookkeeping(p, SPB_TIME, ticks, ticks);
 }
 
 void core_thread_close(void)
