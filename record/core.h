@@ -216,9 +216,13 @@ struct core_thread {
 	uint32_t ring_size, nring, ring_next;
 };
 
+#ifndef SPUR_RECORD_SIM /* each simulated thread has its own */
 CORE_DATA __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
+#endif
 CORE_DATA struct core_thread *core_threads;
 
+/* Has the file say what the thread has lost so far. Called with the lock. */
+CORE void core_thread_lost(struct core_thread *t);
 /* Once for the process, before a thread can record. */
 CORE void core_threads_init(void);
 /* Ends the chunk of the calling thread, which stays mapped. Called with the lock. */

@@ -429,7 +429,7 @@ void core_session_end(void)
 	const struct core_pair end = core_clock_pair();
 
 	for (struct core_thread *t = core_threads; t; t = t->next)
-		core_file_lost(seam_swap(&t->lost, 0));
+		core_thread_lost(t);
 	seam_store(&s->number, 0);
 	core_switch();
 	seam_fence_threads();

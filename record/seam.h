@@ -2,7 +2,8 @@
  * Everything that the tracing library shares with signal handlers, other threads, the file and the
  * system goes through these functions. A program compiled with SPUR_RECORD_SIM brings functions of
  * the same names in "seam_sim.h", each a point where a simulator may switch threads or crash; so
- * may the stores of spur_trace.h, for which it defines SPUR_TRACE_SEAM.
+ * may the stores of spur_trace.h, for which it defines SPUR_TRACE_SEAM. A function that is added
+ * here is also added to tests/sim/record/seam_sim.h.
  */
 #ifndef SPUR_RECORD_SEAM_H
 #define SPUR_RECORD_SEAM_H
@@ -52,11 +53,6 @@ static inline void seam_store32(void *p, uint32_t v)
 static inline void seam_store_pointer(void *p, const void *v)
 {
 	__atomic_store_n((const void **)p, v, __ATOMIC_RELEASE);
-}
-
-static inline uint64_t seam_swap(uint64_t *p, uint64_t v)
-{
-	return __atomic_exchange_n(p, v, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t seam_swap32(uint32_t *p, uint32_t v)

@@ -6,8 +6,10 @@
 
 #include <sys/prctl.h>
 
+#ifndef SPUR_RECORD_SIM
 __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initial-exec")));
 CORE_HERE __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
+#endif
 CORE_HERE struct core_thread *core_threads;
 /* In mode ring, of threads that have ended: chunks that stay as they are, and that are known. */
 enum { DEAD_KEPT = 64, DEAD_MOST = 1024 };
@@ -45,11 +47,33 @@ void core_leave(void)
 	core_unlock();
 	seam_fence();
 	core_own.busy = false;
+	/* No chunk will say what handlers lost in here. */
+	while (!core_own.listed && seam_load(&core_own.lost)) {
+		core_own.busy = true;
+		seam_fence();
+		core_lock();
+		core_thread_lost(&core_own);
+		core_unlock();
+		seam_fence();
+		core_own.busy = false;
+	}
 }
 
 void core_lost(uint64_t n)
 {
 	seam_add(&core_own.lost, n);
+}
+
+void core_thread_lost(struct core_thread *t)
+{
+	const uint64_t n = seam_load(&t->lost);
+
+	if (!n)
+		return;
+	core_file_lost(n);
+	/* In this order: a process that is killed in between has counted them. */
+	seam_fence();
+	seam_add(&t->lost, 0 - n);
 }
 
 static void thread_list(void)
@@ -200,6 +224,7 @@ static bool thread_chunk(struct core_moment opened)
 	struct core_thread *const own = &core_own;
 	const bool first = own->session != core_session.number;
 	struct core_chunk c;
+	uint64_t lost;
 
 	if (own->chunk) {
 		core_chunk_close(own->chunk);
@@ -223,11 +248,26 @@ static bool thread_chunk(struct core_moment opened)
 	c = core_session.ring ? ring_chunk(!first) : core_chunk_take(true, !first);
 	if (!c.p || own->session != core_session.number)
 		return false;
-	core_chunk_open(c.p, opened, own->number, seam_swap(&own->lost, 0));
+	lost = seam_load(&own->lost);
+	core_chunk_open(c.p, opened, own->number, lost);
+	seam_fence();
+	seam_add(&own->lost, 0 - lost);
 	own->chunk = c.p;
 	own->chunk_end = c.p + SPB_CHUNK_SIZE;
 	own->chunk_number = c.number;
 	return true;
+}
+
+/*
+ * A record with a word of payload that is no event: until it is complete it is a PAD record, which
+ * counts as nothing.
+ */
+static void bookkeeping(char *at, uint32_t kind, uint64_t ticks, uint64_t payload)
+{
+	spur_trace_commit(at, SPB_PAD, 1, 0, ticks);
+	seam_fence();
+	seam_copy(at + SPB_WORD, &payload, SPB_WORD);
+	spur_trace_commit(at, kind, 1, 0, ticks);
 }
 
 /* The first page of a chunk, with the fiber that runs. */
@@ -237,8 +277,7 @@ static void chunk_enter(void)
 	char *at = core_own.chunk + SPB_CHUNK_HEAD;
 
 	if (core_own.fiber) {
-		seam_copy(at + SPB_WORD, &core_own.fiber, SPB_WORD);
-		seam_store(at, SPB_FIBER | 1 << 4 | opened << 32);
+		bookkeeping(at, SPB_FIBER, opened, core_own.fiber);
 		at += 2 * SPB_WORD;
 	}
 	spur_trace_here.sync = opened + ((uint64_t)1 << CORE_SYNC_TICKS_LOG);
@@ -322,8 +361,7 @@ void spur_trace_sync(uint64_t ticks)
 	p = spur_trace_reserve(2 * SPB_WORD);
 	if (!p)
 		return;
-	seam_copy(p + SPB_WORD, &ticks, SPB_WORD);
-	spur_trace_commit(p, SPB_TIME, 1, 0, ticks);
+	bookkeeping(p, SPB_TIME, ticks, ticks);
 }
 
 void core_thread_close(void)
@@ -339,22 +377,26 @@ void core_thread_close(void)
 static void thread_end(void *p)
 {
 	struct core_thread *const own = &core_own;
+	char *end, *chunk;
 
 	(void)p;
 	if (!core_enter())
 		return;
-	core_file_lost(seam_swap(&own->lost, 0));
+	end = spur_trace_here.end;
+	chunk = own->chunk;
 	*own->before = own->next;
 	if (own->next)
 		own->next->before = own->before;
-	if (own->chunk)
-		core_chunk_close(own->chunk);
-	if (own->chunk && !own->ring)
-		seam_unmap(own->chunk, SPB_CHUNK_SIZE);
-	if (own->chunk && own->session == core_session.number && spur_trace_here.end)
-		core_chunk_trim(own->chunk_number, (size_t)(spur_trace_here.end - own->chunk));
-	ring_drop(true);
+	/* From here on a signal handler finds no room, so that the chunk can be unmapped. */
 	thread_drop();
+	seam_fence();
+	if (chunk)
+		core_chunk_close(chunk);
+	if (chunk && !own->ring)
+		seam_unmap(chunk, SPB_CHUNK_SIZE);
+	if (chunk && own->session == core_session.number && end)
+		core_chunk_trim(own->chunk_number, (size_t)(end - chunk));
+	ring_drop(true);
 	for (unsigned i = 0; i < CORE_KEPT; i++)
 		if (own->kept[i])
 			seam_unmap(own->kept[i], SPB_CHUNK_SIZE);

@@ -273,7 +273,8 @@ static bool chunk_look(struct spb *s, uint32_t number, struct spb_pair *last)
 		return true;
 	}
 	if (spb_32(p) != SPB_CHUNK_MAGIC) {
-		if (!all_zero(p, end))
+		/* The process may have ended while it wrote the head. */
+		if (spb_32(p) || spb_64(p + SPB_SEQUENCE_AT) || !all_zero(p + SPB_CHUNK_HEAD, end))
 			spb_report_chunk(s, off, size, "the magic SPBC", spb_32(p));
 		return true;
 	}

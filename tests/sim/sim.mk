@@ -13,3 +13,37 @@ $(BUILD)/tests/test_base_sim: tests/unit/test_base_sim.c $(SIM_OBJ) $(BUILD)/lib
 	$(call say,CC,$<)
 	@$(CC) $(CFLAGS_ALL) -DSPUR_OS_TEST -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(SIM_OBJ) \
 		$(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka
+
+# The tracing library on a simulated machine (tests/sim/record). Its sources and the simulated program are compiled with
+# -fsanitize=thread, so that the compiler calls the machine before each access; those calls get names of their own. Their static data
+# is gathered in two sections, so that the machine can set it back, and give each process its own.
+RECORD_SIM_SRC := $(sort $(wildcard record/*.c)) tests/sim/record/scenario.c
+RECORD_SIM_OBJ := $(RECORD_SIM_SRC:%.c=$(BUILD)/sim/stepped/%.o)
+RECORD_MACHINE := $(patsubst %.c,$(BUILD)/sim/%.o,$(filter-out %/scenario.c,$(wildcard tests/sim/record/*.c)))
+RECORD_SIM_FLAGS := -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -Itests/sim/record -fPIC -pthread $(WARN) -O1 -g
+
+-include $(patsubst %.o,%.d,$(RECORD_SIM_OBJ) $(RECORD_MACHINE))
+
+$(BUILD)/sim/stepped/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$< for the simulator)
+	@$(CC) $(RECORD_SIM_FLAGS) -fsanitize=thread -DSPUR_RECORD_SIM '-DSPUR_TRACE_SEAM="trace_seam.h"' -MMD -MP -c -o $@ $<
+
+$(BUILD)/sim/tests/sim/record/%.o: tests/sim/record/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	@$(CC) $(RECORD_SIM_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/sim/record-stepped.o: $(RECORD_SIM_OBJ)
+	@ld -r -o $@.all $^
+	@nm -u $@.all | sed -n 's/^ *U __tsan_\(.*\)/__tsan_\1 sim_tsan_\1/p' > $@.names
+	@objcopy --redefine-syms=$@.names --rename-section .data=sim_data --rename-section .data.rel=sim_data \
+		--rename-section .data.rel.local=sim_data --rename-section .bss=sim_bss,alloc,load,data,contents \
+		--set-section-flags .bss=alloc,load,data,contents $@.all $@
+	@rm $@.all $@.names
+
+$(BUILD)/tests/test_record_sim: tests/unit/test_record_sim.c $(BUILD)/sim/record-stepped.o $(RECORD_MACHINE) $(BUILD)/libspur-all.a
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	@$(CC) $(CFLAGS_ALL) -Itests $(LDFLAGS_ALL) -MMD -MP -o $@ $< $(BUILD)/sim/record-stepped.o $(RECORD_MACHINE) \
+		$(BUILD)/libspur-all.a $(LDLIBS_ALL) -lcmocka

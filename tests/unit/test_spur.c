@@ -343,6 +343,9 @@ static void test_damage(void **state)
 	set(chunk_at + CHUNK, 1, 1);
 	expect("1 INSTANT i @71\n", "spur/bad-chunk 2 at 20480 lost 8292\n");
 	set(chunk_at + CHUNK, 0, 1);
+	/* SPEC spur/chunk: a head that was not completed */
+	set(chunk_at + CHUNK + SPB_KIND_AT, SPB_CHUNK_RECORDS, 2);
+	expect("1 INSTANT i @71\n", "spur/bad-chunk 1 at 20480 lost 8192\n");
 	/* The first site's kind; then its size. */
 	set(first + SPB_DESCRIPTOR_HEAD + 4, 99, 1);
 	expect("1 NATIVE unknown record @71\n", "spur/bad-chunk 1 at 20480 lost 8192\n"

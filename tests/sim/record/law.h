@@ -1,0 +1,60 @@
+/*
+ * What the simulated threads did, and the law that every reading of their files must fulfil:
+ * what is read was recorded, once, whole and in order; what was recorded before the crash and is
+ * not read was counted as lost; and no more is counted than is missing.
+ */
+#ifndef SPUR_TESTS_SIM_RECORD_LAW_H
+#define SPUR_TESTS_SIM_RECORD_LAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LAW_EVENTS = 2048, LAW_TAG = 0x5A };
+
+/* --- what happens --- */
+
+/* `ring`: old events may be missing; what is read of a thread has no gaps. */
+void law_begin(bool ring);
+/* Returns the number of a new event of the thread that runs, which is about to be recorded. */
+uint64_t law_event(void);
+/* The library has returned: from here on the event must be read or counted. */
+void law_recorded(uint64_t event);
+/* The same for an event that does not say its number. */
+uint64_t law_tick(void);
+/* A recording begins or ends; events at that time, and without a recording, may be missing. */
+void law_recording(bool on);
+bool law_is_recording(void);
+/* The byte at a place in the text of an event. */
+char law_text(uint64_t event, size_t at);
+/* Events so far, and those of them that the library returned from. */
+size_t law_started(void);
+
+/* --- what is read --- */
+
+enum law_moment {
+	LAW_CRASH, /* counts that are still in memory are lost with it */
+	LAW_POWER, /* only that nothing is invented */
+	LAW_END,
+};
+
+void law_read_begin(void);
+/* `whole`: its arguments are those of the event. */
+void law_read_event(uint64_t event, bool whole);
+void law_read_tick(void);
+void law_read_lost(uint64_t n);
+void law_read_damage(void);
+/*
+ * `in_memory`: events that are counted in memory only. Returns NULL, or what the reading violates.
+ */
+const char *law_check(enum law_moment moment, uint64_t in_memory);
+/* A number that two readings have in common if they found the same. */
+uint64_t law_read_sum(void);
+
+/*
+ * Reads a file by docs/formats/spur.md alone, not with the library's reader, and tells the
+ * functions above.
+ */
+void parse(const uint8_t *file, size_t size);
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * Threads that record events. Compiled like the library: every access is a step of the machine. So
+ * nothing that belongs to the test is kept here.
+ */
+#include "../../../record/core.h"
+
+#include "law.h"
+#include "scenario.h"
+
+const size_t sim_busy_at = offsetof(struct core_thread, busy);
+const size_t sim_lost_at = offsetof(struct core_thread, lost);
+
+_Static_assert(SIM_TLS_OWN + sizeof(struct core_thread) <= SIM_TLS, "SIM_TLS is too small");
+_Static_assert(sizeof(struct spur_trace_place) <= SIM_TLS_OWN, "SIM_TLS_OWN is too small");
+
+static struct scenario now;
+
+void scenario_set(const struct scenario *s)
+{
+	now = *s;
+}
+
+static void tick(void)
+{
+	const uint64_t n = law_tick();
+
+	SPUR_TRACE_INSTANT("sim", "tick");
+	law_recorded(n);
+}
+
+static void pair(void)
+{
+	const uint64_t n = law_event();
+
+	SPUR_TRACE_INSTANT("sim", "pair", (U64, "n", n), (U64, "not", ~n));
+	law_recorded(n);
+}
+
+static void text(void)
+{
+	const uint64_t n = law_event();
+	const size_t len = (size_t)sim_random(64);
+	char s[64];
+
+	for (size_t i = 0; i < len; i++)
+		s[i] = law_text(n, i);
+	s[len] = '\0';
+	SPUR_TRACE_INSTANT("sim", "text", (U64, "n", n), (TEXT, "text", s));
+	law_recorded(n);
+}
+
+static void large(void)
+{
+	const uint64_t n = law_event();
+	char s[SPUR_TRACE_TEXT_MAX + 1];
+
+	for (size_t i = 0; i < SPUR_TRACE_TEXT_MAX; i++)
+		s[i] = law_text(n, i);
+	s[SPUR_TRACE_TEXT_MAX] = '\0';
+	SPUR_TRACE_INSTANT("sim", "large", (U64, "n", n), (TEXT, "a", s), (TEXT, "b", s),
+			   (TEXT, "c", s), (TEXT, "d", s), (TEXT, "e", s), (TEXT, "f", s),
+			   (TEXT, "g", s));
+	law_recorded(n);
+}
+
+static void record(void)
+{
+	if (sim_random(16) < now.large)
+		large();
+	else if (sim_random(2))
+		pair();
+	else if (sim_random(2))
+		tick();
+	else
+		text();
+}
+
+void scenario_writer(void)
+{
+	for (unsigned i = 0; i < now.events; i++)
+		record();
+}
+
+void scenario_handler(void)
+{
+	if (sim_random(2))
+		pair();
+	else
+		tick();
+}
+
+static void start(void)
+{
+	const struct spur_trace_options options = {
+		.mode = (enum spur_trace_mode)now.mode,
+		.size = (uint64_t)now.chunks * SIM_CHUNK,
+	};
+	const int why = spur_trace_start_with("recording", &options);
+
+	if (why && sim_now()->full_at == SIM_NEVER && sim_now()->map_fails_at == SIM_NEVER)
+		sim_fail("the recording does not begin");
+	law_recording(!why);
+}
+
+void scenario_start(void)
+{
+	start();
+}
+
+void scenario_one(void)
+{
+	pair();
+}
+
+void scenario_first(void)
+{
+	start();
+	scenario_writer();
+}
+
+void scenario_switcher(void)
+{
+	if (!law_is_recording())
+		return;
+	law_recording(false);
+	spur_trace_stop();
+	start();
+}
+
+void scenario_pauser(void)
+{
+	if (!law_is_recording())
+		return;
+	law_recording(false);
+	core_record(false);
+	core_record(true);
+	law_recording(true);
+}
+
+void scenario_forker(void)
+{
+	if (law_is_recording())
+		sim_fork(scenario_writer);
+}
+
+void scenario_last(void)
+{
+	spur_trace_stop();
+}
+
+uint64_t scenario_lost(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < SIM_THREADS; i++) {
+		const char *const p = sim_thread_memory(i);
+		struct core_thread t;
+
+		if (!p)
+			continue;
+		memcpy(&t, p + SIM_TLS_OWN, sizeof(t));
+		n += t.lost;
+	}
+	return n;
+}

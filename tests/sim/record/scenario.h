@@ -1,0 +1,30 @@
+/* What the simulated threads do with the tracing library. */
+#ifndef SPUR_TESTS_SIM_RECORD_SCENARIO_H
+#define SPUR_TESTS_SIM_RECORD_SCENARIO_H
+
+#include <stdint.h>
+
+/* Changes the scenario: how many events each thread records, and of which size. */
+struct scenario {
+	unsigned events;
+	unsigned large; /* of 16 events, how many fill most of a page */
+	unsigned mode; /* enum spur_trace_mode */
+	unsigned chunks; /* of a ring for each thread, or of a oneshot */
+};
+void scenario_set(const struct scenario *s);
+
+/* Bodies of threads. The first one starts the recording. */
+void scenario_first(void); /* starts, records */
+void scenario_start(void); /* starts */
+void scenario_one(void); /* records one event */
+void scenario_writer(void);
+void scenario_handler(void);
+void scenario_switcher(void); /* ends the recording, and starts another one */
+void scenario_pauser(void); /* has the recording switched off and on */
+void scenario_forker(void); /* its child records too */
+/* After all threads have ended: ends the recording. */
+void scenario_last(void);
+/* Events that are counted as lost in memory only. */
+uint64_t scenario_lost(void);
+
+#endif
