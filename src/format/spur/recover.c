@@ -130,7 +130,8 @@ static bool rest_drop(struct recover *r)
 			return fail(r);
 		r->out->dropped = r->s.size - end;
 	}
-	return put(r, SPB_TAKEN_AT, (uint64_t[]){ r->used, r->used }, 2);
+	return spb_64(r->s.data + SPB_READY_AT) <= r->used ||
+	       put(r, SPB_READY_AT, (uint64_t[]){ r->used }, 1);
 }
 
 /*
