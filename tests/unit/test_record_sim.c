@@ -344,6 +344,6 @@ int main(void)
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	fflush(NULL);
-	/* The library that the last run left would end its recording on a machine that has crashed. */
+	/* The library's destructor would end a recording on a machine that has crashed. */
 	_exit(failed);
 }

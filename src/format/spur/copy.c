@@ -234,6 +234,7 @@ static enum spur_status part_file(struct run *r, struct spb_copying *c)
 		return SPUR_FAIL;
 	c->out = &o;
 	good = file_copy(c);
+	c->out = NULL;
 	if (!good) {
 		out_free(&o);
 		return SPUR_FAIL;

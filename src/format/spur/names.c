@@ -204,6 +204,7 @@ static bool site_class(struct spb *s, struct event_class *c, uint32_t id, uint32
 	*family = (struct spb_family){ .of = s, .first = id };
 	c->more = &more;
 	*cls = trace_add_class_locked(s->t, c);
+	c->more = NULL;
 	return *cls != 0;
 }
 
