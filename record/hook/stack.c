@@ -260,7 +260,8 @@ static void stack_load(struct hook_thread *t, struct hook_stack *s)
 	t->stack = s;
 	t->low = s->low;
 	t->span = 0;
-	t->full = hook_settings.full || s->alternate;
+	/* The quick way takes the mirror for granted. */
+	t->full = hook_settings.full || s->alternate || !s->mirrored;
 	if (t->full)
 		hook_stack_full(s, s->top);
 	hook_key_set(t, s->key);
