@@ -62,7 +62,6 @@ static bool gains_rights(const char *path, const struct stat *st)
 static enum spur_status check_file(const char *path, struct spur_error *err)
 {
 	struct stat st;
-	char head[256] = "";
 	const bool there = os_stat(path, &st) == 0;
 
 	if (!there || os_access(path, X_OK) != 0)
@@ -76,16 +75,37 @@ static enum spur_status check_file(const char *path, struct spur_error *err)
 			       "%s: expected a program without rights of its own, found a setuid "
 			       "one: the system loads no recorder into it",
 			       path);
-	if (file_head(path, FILE_REGULAR, head, sizeof(head) - 1) >= 2 && !memcmp(head, "#!", 2)) {
-		const char *const interpreter = head + 2 + strspn(head + 2, " \t");
-		const int n = (int)strcspn(interpreter, " \t\n");
-
-		return err_set(err, SPUR_ERR_USAGE,
-			       "%s: expected a program, found a script: to record what runs it: "
-			       "spur record %.*s %s",
-			       path, n, interpreter, path);
-	}
 	return SPUR_OK;
+}
+
+/*
+ * Sets `*file` to what runs `path`: itself, or if it is a script the interpreter that its first
+ * line names, which may be a script again. The system runs no more than SCRIPTS of them.
+ */
+static enum spur_status find_file(struct program *p, const char *path, const char **file,
+				  struct spur_error *err)
+{
+	enum { SCRIPTS = 4 };
+
+	*file = path;
+	for (unsigned scripts = 0;; scripts++) {
+		char head[256] = "";
+		const char *name = head + 2;
+
+		if (check_file(*file, err) == SPUR_FAIL)
+			return SPUR_FAIL;
+		if (file_head(*file, FILE_REGULAR, head, sizeof(head) - 1) < 2 ||
+		    memcmp(head, "#!", 2) != 0)
+			return SPUR_OK;
+		name += strspn(name, " \t");
+		if (scripts == SCRIPTS || !strcspn(name, " \t\n"))
+			return err_set(err, SPUR_ERR_FORMAT,
+				       "%s: expected a script with an interpreter, found %s", path,
+				       scripts == SCRIPTS ? "too many scripts" : "none");
+		*file = arena_strdup(&p->arena, name, strcspn(name, " \t\n"));
+		if (!*file)
+			return err_nomem(err);
+	}
 }
 
 static enum spur_status check_binary(const struct binary *b, struct spur_error *err)
@@ -156,10 +176,13 @@ enum spur_status program_find_library(struct program *p, struct spur_error *err)
 enum spur_status program_open(struct program *p, const char *name, const char *symbol_dirs,
 			      struct spur_error *err)
 {
+	const char *file;
+
 	*p = (struct program){ .binary = { .file = { .fd = -1 } } };
 	arena_init(&p->arena);
-	if (find_program(p, name, err) == SPUR_FAIL || check_file(p->path, err) == SPUR_FAIL ||
-	    binary_open(&p->binary, p->path, symbol_dirs, err) == SPUR_FAIL ||
+	if (find_program(p, name, err) == SPUR_FAIL ||
+	    find_file(p, p->path, &file, err) == SPUR_FAIL ||
+	    binary_open(&p->binary, file, symbol_dirs, err) == SPUR_FAIL ||
 	    check_binary(&p->binary, err) == SPUR_FAIL)
 		return SPUR_FAIL;
 	return SPUR_OK;
