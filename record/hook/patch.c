@@ -278,13 +278,16 @@ void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t
 	uint64_t *const targets =
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool thunks = false, code = false;
-	uint64_t patched;
+	uint64_t patched, left = 0;
 
 	hook_list_range(m->first, m->end);
 	if (targets == MAP_FAILED)
 		return;
-	for (uint32_t i = 0; i < p->npoints; i++)
+	for (uint32_t i = 0; i < p->npoints; i++) {
 		targets[i] = c.area || q[i].kind == PLAN_CALLED ? point_target(&c, &q[i]) : 0;
+		/* Slots of functions that no thunk may enter: nothing was refused. */
+		left += c.area && q[i].kind == PLAN_SLOT && !targets[i];
+	}
 	/* Thunks are complete before anything leads to them. */
 	thunks = c.area && hook_area_done(c.area);
 	code = thunks && code_protect(&c, PROT_READ | PROT_WRITE | PROT_EXEC);
@@ -296,6 +299,6 @@ void hook_patch(const struct hook_module *m, const struct plan_head *p, uint32_t
 	if (code)
 		code_protect(&c, PROT_READ | PROT_EXEC);
 	hook_counts.patched += patched;
-	hook_counts.refused += p->npoints - patched;
+	hook_counts.refused += p->npoints - patched - left;
 	munmap(targets, size);
 }
