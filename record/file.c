@@ -430,6 +430,7 @@ void core_session_end(void)
 
 	for (struct core_thread *t = core_threads; t; t = t->next)
 		core_thread_lost(t);
+	core_rest_lost();
 	seam_store(&s->number, 0);
 	core_switch();
 	seam_fence_threads();

@@ -119,7 +119,9 @@ void core_helper_run(void)
 
 void core_helper_start(void)
 {
-	if (helper.tried || core_helper_unwanted)
+	/* The last chunk of a oneshot must not be on its way while a thread finds no room. */
+	if (helper.tried || core_helper_unwanted ||
+	    core_options.mode == SPUR_TRACE_ONESHOT)
 		return;
 	helper.tried = true;
 	helper.memory = seam_reserve(GUARD + SEAM_THREAD_SIZE);

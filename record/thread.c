@@ -11,6 +11,7 @@ __thread struct spur_trace_place spur_trace_here __attribute__((tls_model("initi
 CORE_HERE __thread struct core_thread core_own __attribute__((tls_model("initial-exec")));
 #endif
 CORE_HERE struct core_thread *core_threads;
+CORE_HERE uint64_t core_unlisted_lost;
 /* In mode ring, of threads that have ended: chunks that stay as they are, and that are known. */
 enum { DEAD_KEPT = 64, DEAD_MOST = 1024 };
 
@@ -48,11 +49,12 @@ void core_leave(void)
 	seam_fence();
 	core_own.busy = false;
 	/* No chunk will say what handlers lost in here. */
-	while (!core_own.listed && seam_load(&core_own.lost)) {
+	while (!core_own.listed && (seam_load(&core_own.lost) || seam_load(&core_unlisted_lost))) {
 		core_own.busy = true;
 		seam_fence();
 		core_lock();
 		core_thread_lost(&core_own);
+		core_rest_lost();
 		core_unlock();
 		seam_fence();
 		core_own.busy = false;
@@ -61,19 +63,30 @@ void core_leave(void)
 
 void core_lost(uint64_t n)
 {
-	seam_add(&core_own.lost, n);
+	seam_add(core_own.listed ? &core_own.lost : &core_unlisted_lost, n);
 }
 
-void core_thread_lost(struct core_thread *t)
+/* Moves a count to the header. Called with the lock. */
+static void lost_move(uint64_t *lost)
 {
-	const uint64_t n = seam_load(&t->lost);
+	const uint64_t n = seam_load(lost);
 
 	if (!n)
 		return;
 	core_file_lost(n);
 	/* In this order: a process that is killed in between has counted them. */
 	seam_fence();
-	seam_add(&t->lost, 0 - n);
+	seam_add(lost, 0 - n);
+}
+
+void core_thread_lost(struct core_thread *t)
+{
+	lost_move(&t->lost);
+}
+
+void core_rest_lost(void)
+{
+	lost_move(&core_unlisted_lost);
 }
 
 static void thread_list(void)
@@ -416,6 +429,7 @@ void core_threads_forget(void)
 	own->listed = false;
 	own->session = 0;
 	own->lost = 0;
+	core_unlisted_lost = 0;
 	memset(own->kept, 0, sizeof(own->kept));
 	own->ring = NULL;
 	own->nring = own->ring_size = own->ring_next = 0;

@@ -15,7 +15,8 @@ static uint64_t memory_read(uint64_t from, void *to, uint64_t size)
 	const int kept = errno;
 	long got;
 
-	got = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &local, 1, &remote, 1, 0);
+	/* The last one stands on the stack, of which an int would leave the upper half as it was. */
+	got = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &local, 1L, &remote, 1L, 0L);
 	errno = kept;
 	return got < 0 ? 0 : (uint64_t)got;
 }

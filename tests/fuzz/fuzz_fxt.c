@@ -17,6 +17,7 @@ extern const struct spur_format spur_format_fxt;
 struct reading {
 	uint64_t rows, times, bodies; /* bodies: what does not depend on the rows around */
 	uint64_t records, damage;
+	bool unframed; /* sizes of records were wrong */
 	uint64_t bytes; /* of the input: there are not more than two rows a word */
 	struct spur_args args;
 };
@@ -56,6 +57,7 @@ static void read_damage(struct spur_trace *t, struct reading *r)
 
 	for (size_t i = 0; i < spur_damage_count(t); i++) {
 		require(spur_damage(t, i, &d) && d.count && d.code && d.file && d.first);
+		r->unframed |= d.is_damage && strstr(d.code, "fxt/size-");
 		r->damage += fuzz_hash(d.count ^ d.bytes_lost << 20 ^ d.first_offset << 40, d.code,
 					strlen(d.code));
 		r->damage += fuzz_hash(0, d.first, strlen(d.first));
@@ -145,8 +147,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_batches(t, how & 64 ? 2 : 512, false, &stored);
 	read_damage(t, &stored);
 	spur_close(t);
-	require(merged.rows == stored.rows && merged.bodies == stored.bodies);
-	require(merged.damage == stored.damage && merged.records == stored.records);
+	/* SPEC fxt/follow-damage: a wrong size is told by what follows, which may not be there yet. */
+	if (!merged.unframed || !opt.read_size) {
+		require(merged.rows == stored.rows && merged.bodies == stored.bodies);
+		require(merged.damage == stored.damage && merged.records == stored.records);
+	}
 
 	opt.as_stored = true;
 	t = open_bytes(data, size, &opt);

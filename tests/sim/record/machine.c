@@ -223,6 +223,24 @@ const char *sim_thread_memory(unsigned thread)
 	return t->process == sim.process ? tls[thread] : saved[t->process]->tls[thread];
 }
 
+uint64_t sim_sum(const uint64_t *variable)
+{
+	const char *const at = (const char *)variable;
+	const size_t data = (size_t)(__stop_sim_data - __start_sim_data),
+		     where = at >= __start_sim_data && at < __stop_sim_data
+				     ? (size_t)(at - __start_sim_data)
+				     : data + (size_t)(at - __start_sim_bss);
+	uint64_t n = *variable, v;
+
+	for (unsigned i = 0; i < sim.nprocesses; i++) {
+		if (i == sim.process)
+			continue;
+		memcpy(&v, saved[i]->globals + where, sizeof(v));
+		n += v;
+	}
+	return n;
+}
+
 void *sim_reserve(size_t size)
 {
 	const size_t n = size > LARGE ? CATALOG_MOST : STACK_MOST;

@@ -117,6 +117,8 @@ uint64_t sim_taken_again(void);
 void sim_acknowledge(void);
 /* The memory that a thread has for itself in its process; NULL: no such thread. */
 const char *sim_thread_memory(unsigned thread);
+/* The sum of what a variable of the library is in all processes. */
+uint64_t sim_sum(const uint64_t *variable);
 
 /* --- the disk after a crash --- */
 

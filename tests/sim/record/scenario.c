@@ -150,7 +150,7 @@ void scenario_last(void)
 
 uint64_t scenario_lost(void)
 {
-	uint64_t n = 0;
+	uint64_t n = sim_sum(&core_unlisted_lost);
 
 	for (unsigned i = 0; i < SIM_THREADS; i++) {
 		const char *const p = sim_thread_memory(i);
