@@ -223,7 +223,7 @@ CORE_DATA struct core_thread *core_threads;
 
 /* Has the file say what the thread has lost so far. Called with the lock. */
 CORE void core_thread_lost(struct core_thread *t);
-/* Events lost by threads that are in no list, where the end of the recording would not find them. */
+/* Events lost by threads that are in no list, where the recording's end would not find them. */
 CORE_DATA uint64_t core_unlisted_lost;
 /* Has the file say that too. Called with the lock. */
 CORE void core_rest_lost(void);

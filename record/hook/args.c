@@ -13,10 +13,11 @@ static uint64_t memory_read(uint64_t from, void *to, uint64_t size)
 {
 	struct iovec local = { to, size }, remote = { (void *)from, size };
 	const int kept = errno;
+	const long self = syscall(SYS_getpid);
 	long got;
 
-	/* The last one stands on the stack, of which an int would leave the upper half as it was. */
-	got = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &local, 1L, &remote, 1L, 0L);
+	/* The last one is on the stack, where an int would leave the upper half as it was. */
+	got = syscall(SYS_process_vm_readv, self, &local, 1L, &remote, 1L, 0L);
 	errno = kept;
 	return got < 0 ? 0 : (uint64_t)got;
 }

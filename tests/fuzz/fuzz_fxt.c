@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_batches(t, how & 64 ? 2 : 512, false, &stored);
 	read_damage(t, &stored);
 	spur_close(t);
-	/* SPEC fxt/follow-damage: a wrong size is told by what follows, which may not be there yet. */
+	/* SPEC fxt/follow-damage: what follows a wrong size tells it, and may not be there yet. */
 	if (!merged.unframed || !opt.read_size) {
 		require(merged.rows == stored.rows && merged.bodies == stored.bodies);
 		require(merged.damage == stored.damage && merged.records == stored.records);
